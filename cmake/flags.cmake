@@ -1,0 +1,26 @@
+# Warnings, optimization and sanitizers, as one interface library that everything of ridge links.
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS ON) # clock_gettime, pthread affinity, vector intrinsics
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_C_FLAGS_RELEASE "-O3 -g1")
+
+set(RIDGE_SANITIZE "" CACHE STRING "sanitizers, e.g. address,undefined or thread")
+
+add_library(ridge_warnings INTERFACE)
+target_compile_options(ridge_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Werror
+  $<$<C_COMPILER_ID:Clang>:-Wno-gnu-zero-variadic-macro-arguments>)
+target_compile_definitions(ridge_warnings INTERFACE _GNU_SOURCE)
+if(RIDGE_SANITIZE)
+  add_compile_options(-fsanitize=${RIDGE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${RIDGE_SANITIZE})
+endif()
+
+# What compares must treat NaN as the standard says; what computes may not reassociate either, but need not set errno.
+set(RIDGE_STRICT_FLAGS -fno-fast-math -ffp-contract=off)
+set(RIDGE_KERNEL_FLAGS -fopenmp-simd -fno-math-errno -fno-trapping-math -ffp-contract=fast)

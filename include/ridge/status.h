@@ -1,0 +1,55 @@
+/* Status codes and one-line error texts.
+ *
+ * Every function that can fail returns a ridge_status. Where the reason needs words (a file name, a size, what to do
+ * about it), it also takes a ridge_error and writes them there: one line, no newline. The library never prints. */
+#ifndef RIDGE_STATUS_H
+#define RIDGE_STATUS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RIDGE_STATUS_LIST(X)                                                                                           \
+    X(OK, "ok")                                                                                                        \
+    X(INVALID, "invalid argument")                                                                                     \
+    X(UNSUPPORTED, "not supported here")                                                                               \
+    X(NO_MEMORY, "out of memory")                                                                                      \
+    X(IO, "input/output error")                                                                                        \
+    X(CORRUPT, "corrupt data")                                                                                         \
+    X(NOT_FOUND, "not found")                                                                                          \
+    X(WRONG, "wrong result")                                                                                           \
+    X(FAILED, "failed")                                                                                                \
+    X(INTERRUPTED, "interrupted")
+
+typedef enum ridge_status {
+#define RIDGE_STATUS_ENUM(name, text) RIDGE_##name,
+    RIDGE_STATUS_LIST(RIDGE_STATUS_ENUM)
+#undef RIDGE_STATUS_ENUM
+        RIDGE_STATUS_COUNT
+} ridge_status;
+
+/* "invalid argument" for RIDGE_INVALID; never NULL, whatever the value. */
+const char *ridge_status_string(ridge_status status);
+
+typedef struct ridge_error {
+    ridge_status status;
+    char text[320];
+} ridge_error;
+
+/* Writes status and text into error (which may be NULL) and returns status: `return ridge_fail(e, RIDGE_IO, …);` */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+ridge_status ridge_fail(ridge_error *error, ridge_status status, const char *format, ...);
+
+/* For functions that own nothing at the point of failure. Where something is owned: one `done:` label. */
+#define RIDGE_TRY(expression)                                                                                          \
+    do {                                                                                                               \
+        ridge_status ridge_try_status = (expression);                                                                  \
+        if (ridge_try_status != RIDGE_OK) return ridge_try_status;                                                     \
+    } while (0)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,212 @@
+/* A target's descriptor: the one list that declaration, tests, benchmark, `ridge list` and the reports all read.
+ *
+ * A target is one workload: named dimensions, tensors shaped by them, a work model, an fp64 oracle with its error bound,
+ * and a table of variants. targets/<name>/target.c defines `const ridge_target ridge_target_<name>`; the build finds
+ * the folder, and nothing else has to be edited.
+ *
+ * Rows. Dimension 0 of every target counts its rows: row r of every output depends on row r of the inputs marked
+ * `by_row` and on the whole of the others. So the oracle of a few rows is the oracle of a smaller problem, and any sample
+ * can be checked on rows drawn after it ran. */
+#ifndef RIDGE_TARGET_H
+#define RIDGE_TARGET_H
+
+#include <stdbool.h>
+
+#include "ridge/status.h"
+#include "ridge/team.h"
+#include "ridge/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { RIDGE_MAX_INPUTS = 6, RIDGE_MAX_OUTPUTS = 4 };
+
+/* ---- instruction sets: each cpu*.c of a target is compiled once for every one of these --------------------------- */
+
+#if defined(__x86_64__)
+#define RIDGE_ISA_LIST(X) X(scalar) X(avx2) X(avx512)
+#elif defined(__aarch64__)
+#define RIDGE_ISA_LIST(X) X(scalar) X(neon)
+#else
+#define RIDGE_ISA_LIST(X) X(scalar)
+#endif
+
+typedef enum ridge_isa {
+#define RIDGE_ISA_ENUM(name) RIDGE_ISA_##name,
+    RIDGE_ISA_LIST(RIDGE_ISA_ENUM)
+#undef RIDGE_ISA_ENUM
+        RIDGE_ISA_COUNT
+} ridge_isa;
+
+const char *ridge_isa_name(ridge_isa isa);
+
+/* ---- cases --------------------------------------------------------------------------------------------------------- */
+
+/* One shape and one storage type. dim[i] is the extent of target->dims[i]. */
+typedef struct ridge_case {
+    int64_t dim[RIDGE_MAX_RANK];
+    ridge_dtype dtype;
+    bool edge; /* checked by `ridge verify` and the tests, not timed by `ridge run` */
+} ridge_case;
+
+/* ---- tensors ------------------------------------------------------------------------------------------------------- */
+
+typedef enum ridge_fill {
+    RIDGE_FILL_UNIFORM, /* random: uniform in [-1, 1]; exact: small integers in [-exact, exact] */
+    RIDGE_FILL_INDEX,   /* i32, uniform in [0, extent of dims[index_dim]) in both */
+} ridge_fill;
+
+typedef struct ridge_tensor_spec {
+    const char *name;       /* as in --input NAME=FILE.npy */
+    int rank;               /* 1 … RIDGE_MAX_RANK */
+    int dim[RIDGE_MAX_RANK];/* indices into target->dims, outermost first; outputs have dim[0] == 0 */
+    ridge_dtype dtype;      /* RIDGE_DTYPE_NONE: the case's */
+    ridge_fill fill;
+    int index_dim;          /* RIDGE_FILL_INDEX only */
+    bool by_row;            /* inputs: dim[0] is dimension 0 and row r feeds output row r only */
+} ridge_tensor_spec;
+
+/* ---- running ------------------------------------------------------------------------------------------------------- */
+
+/* What a variant is given. Tensors are as tensor.h says: last dimension contiguous, rows possibly strided, base
+ * possibly misaligned. It must write every element of every output and nothing else, and may use scratch freely
+ * (64-byte aligned, content undefined). It never allocates, prints, or keeps state. */
+typedef struct ridge_call {
+    const int64_t *dim; /* extents in order of target->dims */
+    ridge_dtype dtype;  /* the case's storage type */
+    const DLTensor *in;
+    const DLTensor *out;
+    void *scratch;
+    ridge_team *team;
+    void *plan; /* what prepare made, else NULL */
+} ridge_call;
+
+typedef ridge_status (*ridge_run_fn)(const ridge_call *call);
+
+/* The bytes a variant itself moves to and from memory when no operand fits in cache, temporaries included. Ordinary stores
+ * make the processor read the line first (write-allocation): the harness adds that for `written`, not for `streamed`. */
+typedef struct ridge_traffic {
+    double read;
+    double written;  /* by ordinary stores */
+    double streamed; /* by non-temporal stores */
+} ridge_traffic;
+
+typedef enum ridge_role { RIDGE_BASELINE, RIDGE_OPTIMIZED, RIDGE_PEER } ridge_role;
+const char *ridge_role_name(ridge_role role);
+
+typedef struct ridge_variant {
+    const char *name; /* "<backend>/<what>": cpu/baseline, cpu/optimized, cpu/onednn */
+    ridge_role role;
+    const char *idea;                    /* one line: what it does that the others do not */
+    ridge_run_fn run[RIDGE_ISA_COUNT];   /* one per instruction set, filled by RIDGE_CPU(); or by RIDGE_ANY_ISA() */
+    void (*traffic)(const ridge_case *c, ridge_traffic *traffic); /* NULL: the work model's bytes, ordinary stores */
+    size_t (*scratch)(const ridge_case *c, int threads); /* bytes; NULL: none */
+    /* NULL, or: why this variant cannot run this case here ("libdnnl.so not found"), NULL when it can. */
+    const char *(*unavailable)(const ridge_case *c);
+    /* NULL, or: costly set-up outside the timed region. */
+    ridge_status (*prepare)(const ridge_case *c, int threads, void **plan);
+    void (*release)(void *plan);
+    bool own_threads; /* brings its own thread pool: the harness lets the team sleep before it is timed */
+} ridge_variant;
+
+/* Declares fn_scalar, fn_avx2, … ; names them in a variant; defines one of them inside a cpu*.c (where the build sets
+ * RIDGE_ISA): `ridge_status RIDGE_ISA_FN(l2norm_cpu_optimized)(const ridge_call *call)`. */
+#define RIDGE_JOIN2(a, b) a##_##b
+#define RIDGE_JOIN(a, b) RIDGE_JOIN2(a, b)
+#define RIDGE_ISA_FN(fn) RIDGE_JOIN(fn, RIDGE_ISA)
+#if defined(__x86_64__)
+#define RIDGE_CPU_DECLARE(fn)                                                                                          \
+    ridge_status fn##_scalar(const ridge_call *);                                                                      \
+    ridge_status fn##_avx2(const ridge_call *);                                                                        \
+    ridge_status fn##_avx512(const ridge_call *)
+#define RIDGE_CPU(fn) { fn##_scalar, fn##_avx2, fn##_avx512 }
+#define RIDGE_ANY_ISA(fn) { fn, fn, fn }
+#elif defined(__aarch64__)
+#define RIDGE_CPU_DECLARE(fn)                                                                                          \
+    ridge_status fn##_scalar(const ridge_call *);                                                                      \
+    ridge_status fn##_neon(const ridge_call *)
+#define RIDGE_CPU(fn) { fn##_scalar, fn##_neon }
+#define RIDGE_ANY_ISA(fn) { fn, fn }
+#else
+#define RIDGE_CPU_DECLARE(fn) ridge_status fn##_scalar(const ridge_call *)
+#define RIDGE_CPU(fn) { fn##_scalar }
+#define RIDGE_ANY_ISA(fn) { fn }
+#endif
+
+/* ---- work model ------------------------------------------------------------------------------------------------------ */
+
+/* What a case must do at the least, whoever does it. flops: add, multiply, divide, square root, exponential, sine, error
+ * function, compare-and-select each count one, a fused multiply-add two. Bytes: every input read once, every output
+ * written once, at storage size; nothing for write-allocation or temporaries. */
+typedef struct ridge_work {
+    double flops;
+    double bytes_read;
+    double bytes_written;
+} ridge_work;
+
+/* ---- verification ----------------------------------------------------------------------------------------------------- */
+
+/* A problem in fp64, as the oracle sees it: dense row-major copies of the inputs exactly as stored. dim[0] is the number of
+ * rows asked for; by_row inputs hold just those rows. */
+typedef struct ridge_oracle_call {
+    const int64_t *dim;
+    ridge_dtype dtype;
+    const double *const *in;
+    double *const *out; /* dense, dim[0] rows each */
+    const double *in_max; /* largest finite |value| of each whole input, for bounds that scale with the data */
+} ridge_oracle_call;
+
+/* An element passes when |got - want| <= absolute + relative * |want|, or both are the same infinity, or both NaN. */
+typedef struct ridge_bound {
+    double absolute;
+    double relative;
+} ridge_bound;
+
+typedef enum ridge_fill_kind {
+    RIDGE_EXACT,  /* small integers: the true result is representable (or within 1 ulp: bound says) */
+    RIDGE_RANDOM, /* uniform in [-1, 1] */
+} ridge_fill_kind;
+
+/* ---- the descriptor ------------------------------------------------------------------------------------------------------ */
+
+#define RIDGE_LIST(array) (array), (int)(sizeof(array) / sizeof((array)[0]))
+
+typedef struct ridge_target {
+    const char *name;    /* the folder's name */
+    const char *chapter; /* "ch09" */
+    const char *summary; /* one line */
+    const char *dims[RIDGE_MAX_RANK]; /* names of the dimensions, rows first; NULL ends the list */
+    const ridge_case *cases;
+    int n_cases;
+    const ridge_tensor_spec *in;
+    int n_in;
+    const ridge_tensor_spec *out;
+    int n_out;
+    const ridge_variant *variants;
+    int n_variants;
+    int exact; /* exact fill: integers in [-exact, exact]; 0 means 1… 4 by default */
+    void (*work)(const ridge_case *c, ridge_work *work);
+    void (*oracle)(const ridge_oracle_call *call);
+    /* The permitted error for output `output`, derived in the target's README. */
+    void (*bound)(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *bound);
+    /* NULL, or: why this shape is not allowed ("cols must be at least 1"). */
+    const char *(*reject)(const ridge_case *c);
+} ridge_target;
+
+/* Every target of this build, ordered by name. */
+extern const ridge_target *const ridge_targets[];
+extern const int ridge_target_count;
+
+const ridge_target *ridge_target_find(const char *name); /* NULL when there is none */
+
+/* Fills shape[] from the case and returns the rank; elements and bytes of a dense tensor of that spec. */
+int ridge_spec_shape(const ridge_tensor_spec *spec, const ridge_case *c, int64_t shape[RIDGE_MAX_RANK]);
+ridge_dtype ridge_spec_dtype(const ridge_tensor_spec *spec, const ridge_case *c);
+int64_t ridge_spec_elements(const ridge_tensor_spec *spec, const ridge_case *c);
+int ridge_target_rank(const ridge_target *target); /* number of named dims */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,60 @@
+/* Tensors are DLPack's DLTensor, owned by the caller, so that NumPy, PyTorch and C arrays pass without copies.
+ *
+ * ridge's kernels take tensors whose last dimension is contiguous (stride 1) and whose other dimensions may have any
+ * stride of at least the extent below it; strides == NULL means dense row-major. Strides count elements, not bytes. */
+#ifndef RIDGE_TENSOR_H
+#define RIDGE_TENSOR_H
+
+#include <dlpack/dlpack.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { RIDGE_MAX_RANK = 4 };
+
+/* name, size in bytes, unit roundoff of one stored value (0: exact integers) */
+#define RIDGE_DTYPE_LIST(X)                                                                                            \
+    X(F32, "f32", 4, 0x1p-24)                                                                                          \
+    X(BF16, "bf16", 2, 0x1p-8)                                                                                         \
+    X(F16, "f16", 2, 0x1p-11)                                                                                          \
+    X(F64, "f64", 8, 0x1p-53)                                                                                          \
+    X(I32, "i32", 4, 0.0)
+
+typedef enum ridge_dtype {
+    RIDGE_DTYPE_NONE = 0,
+#define RIDGE_DTYPE_ENUM(name, text, bytes, unit) RIDGE_##name,
+    RIDGE_DTYPE_LIST(RIDGE_DTYPE_ENUM)
+#undef RIDGE_DTYPE_ENUM
+        RIDGE_DTYPE_COUNT
+} ridge_dtype;
+/* RIDGE_F32 etc. share the RIDGE_ prefix with statuses; the two lists have no name in common. */
+
+const char *ridge_dtype_name(ridge_dtype dtype);         /* "f32"; "?" for an unknown value */
+ridge_dtype ridge_dtype_parse(const char *name);         /* RIDGE_DTYPE_NONE when unknown */
+size_t ridge_dtype_size(ridge_dtype dtype);              /* bytes of one element; 0 for an unknown value */
+double ridge_dtype_roundoff(ridge_dtype dtype);          /* half an ulp at 1.0 */
+DLDataType ridge_dtype_to_dlpack(ridge_dtype dtype);
+ridge_dtype ridge_dtype_of(const DLTensor *tensor);      /* RIDGE_DTYPE_NONE when ridge does not know it */
+
+/* Address of the first element. */
+static inline void *ridge_data(const DLTensor *t) { return (char *)t->data + t->byte_offset; }
+
+/* Elements from one row (index of dimension 0) to the next. */
+static inline int64_t ridge_row_stride(const DLTensor *t) {
+    if (t->strides) return t->strides[0];
+    int64_t stride = 1;
+    for (int d = 1; d < t->ndim; d++) stride *= t->shape[d];
+    return stride;
+}
+
+/* One element as fp64, and one fp64 rounded to nearest even into an element; index counts elements from data. */
+double ridge_load(const void *data, ridge_dtype dtype, int64_t index);
+void ridge_store(void *data, ridge_dtype dtype, int64_t index, double value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,21 @@
+/* A counter-based generator: value i of stream `seed` is a pure function of (seed, i), so fills run in parallel, any
+ * element can be made again, and a sample's data can be named by one number. */
+#ifndef RIDGE_CORE_RANDOM_H
+#define RIDGE_CORE_RANDOM_H
+
+#include <stdint.h>
+
+/* Finalizer of splitmix64 (Steele, Lea, Flood 2014) over the Weyl sequence: passes BigCrush. */
+static inline uint64_t ridge_random(uint64_t seed, uint64_t i) {
+    uint64_t z = seed + (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* Uniform in [0, 1), 53 bits. */
+static inline double ridge_random_unit(uint64_t seed, uint64_t i) {
+    return (double)(ridge_random(seed, i) >> 11) * 0x1p-53;
+}
+
+#endif

@@ -1,0 +1,25 @@
+#include "ridge/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const char *ridge_status_string(ridge_status status) {
+    static const char *const strings[] = {
+#define STATUS_TEXT(name, text) [RIDGE_##name] = text,
+        RIDGE_STATUS_LIST(STATUS_TEXT)
+#undef STATUS_TEXT
+    };
+    if ((unsigned)status >= RIDGE_STATUS_COUNT) return "unknown status";
+    return strings[status];
+}
+
+ridge_status ridge_fail(ridge_error *error, ridge_status status, const char *format, ...) {
+    if (error) {
+        va_list args;
+        va_start(args, format);
+        error->status = status;
+        (void)vsnprintf(error->text, sizeof error->text, format, args);
+        va_end(args);
+    }
+    return status;
+}

@@ -1,0 +1,17 @@
+/* A device: memory and clocks. The CPU is the first; a GPU will offer the same few operations. */
+#ifndef RIDGE_DEVICE_DEVICE_H
+#define RIDGE_DEVICE_DEVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ridge/status.h"
+
+/* Zeroed, page aligned, on huge pages where the system grants them. Freed with the same size. */
+ridge_status ridge_memory_alloc(size_t bytes, void **memory, ridge_error *error);
+void ridge_memory_free(void *memory, size_t bytes);
+
+/* Nanoseconds of a clock that neither steps nor slews. */
+uint64_t ridge_clock_ns(void);
+
+#endif

@@ -1,0 +1,32 @@
+/* Statistics of timings: medians, order-statistic and bootstrap intervals, paired ratios, and the stop rule. Pure
+ * functions, deterministic for a seed. All intervals are at RIDGE_LEVEL confidence. */
+#ifndef RIDGE_MEASURE_STATS_H
+#define RIDGE_MEASURE_STATS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RIDGE_LEVEL 0.99
+
+typedef struct ridge_interval {
+    double median;
+    double low, high; /* NaN when n is too small to say */
+    int n;
+} ridge_interval;
+
+double ridge_median(const double *x, int n); /* NaN for n == 0; x is not changed */
+
+/* Median with its distribution-free (binomial order statistic) interval. */
+ridge_interval ridge_median_interval(const double *x, int n);
+
+/* Paired ratio a/b. a and b hold one value a round (each the mean of the round's two visits, so that a linear drift
+ * cancels): median of a[i]/b[i] and its percentile-bootstrap interval over rounds. */
+ridge_interval ridge_ratio_interval(const double *a, const double *b, int n, uint64_t seed);
+
+/* Half width of the interval over the median; +inf when it is not known. */
+double ridge_interval_width(ridge_interval interval);
+
+/* An interval that excludes 1 shows a difference. */
+bool ridge_interval_excludes(ridge_interval interval, double value);
+
+#endif

@@ -1,0 +1,108 @@
+/* A run: one invocation's record. Machine, ceilings, results with every raw sample and its seed, pairs. Enough to rebuild
+ * every table; docs/METRICS.md documents the JSON, whose field names are an interface. */
+#ifndef RIDGE_RECORD_RECORD_H
+#define RIDGE_RECORD_RECORD_H
+
+#include <jansson.h>
+
+#include "roofline/place.h"
+#include "verify/check.h"
+
+#define RIDGE_SCHEMA "ridge-run/1"
+
+#define RIDGE_STOP_LIST(X)                                                                                             \
+    X(CONVERGED, "converged")   /* every variant's interval is under 0.5 % of its median */                            \
+    X(TIME, "time-limit")                                                                                              \
+    X(ITERATIONS, "iterations") /* --iterations reached */                                                             \
+    X(ENDED, "ended")           /* wrong, failed or interrupted */
+typedef enum ridge_stop {
+#define RIDGE_STOP_ENUM(name, text) RIDGE_STOP_##name,
+    RIDGE_STOP_LIST(RIDGE_STOP_ENUM)
+#undef RIDGE_STOP_ENUM
+        RIDGE_STOP_COUNT
+} ridge_stop;
+const char *ridge_stop_name(ridge_stop stop);
+
+/* One timed launch. Each round visits every variant of the case twice, forward then backward (A B B A). */
+typedef struct ridge_sample {
+    int32_t round;
+    int32_t visit; /* 0 forward, 1 backward */
+    double time_us;
+    uint64_t seed;  /* of its inputs */
+    double worst;   /* largest error / permitted error of its check */
+    int64_t rows_checked;
+} ridge_sample;
+
+typedef struct ridge_result {
+    const ridge_target *target;
+    ridge_case c;
+    const ridge_variant *variant;
+    ridge_isa isa;
+    ridge_verdict verdict;
+    char reason[240]; /* one line; "" when ok */
+    ridge_stop stop;
+    ridge_sample *samples;
+    int n_samples;
+    ridge_interval time_us;
+    ridge_work work;
+    ridge_placement place;
+    ridge_check check; /* the full check, and the worst of all samples' */
+    double frame_us;   /* cost of an empty launch, measured the same way */
+} ridge_result;
+
+typedef struct ridge_pair {
+    int a, b;                /* indices into results: baseline (or peer), optimized */
+    ridge_interval speedup;  /* time of a over time of b */
+    double traffic_a, traffic_b; /* bytes each moves by its own model (declared), write-allocation included */
+    bool compared, agree;    /* outputs on identical inputs, within the sum of their bounds */
+    double max_difference;   /* largest |a - b| */
+    double equal_fraction;   /* elements that agree bit for bit */
+} ridge_pair;
+
+typedef struct ridge_settings {
+    int threads;
+    bool hot;
+    uint64_t seed;
+    double max_time;    /* seconds a case */
+    int iterations;     /* 0: by the stop rule */
+    bool user_inputs;   /* some inputs came from files */
+    int argc;
+    char **argv;
+} ridge_settings;
+
+typedef struct ridge_run {
+    char date[32];
+    ridge_settings settings;
+    ridge_machine machine;
+    ridge_ceilings ceilings;      /* as used for percentages */
+    ridge_level dram_before, dram_after; /* probes around the measurements; n = 0 where not made */
+    ridge_peak fp32_before, fp32_after;
+    ridge_result *results;
+    int n_results;
+    ridge_pair *pairs;
+    int n_pairs;
+    double wall_s;
+    bool interrupted;
+} ridge_run;
+
+void ridge_run_free(ridge_run *run); /* frees what it owns, not the struct */
+
+/* "1024x1024x100" or "4096x4096/bf16" (storage type named when not f32). */
+void ridge_case_name(const ridge_target *target, const ridge_case *c, char *name, int size);
+void ridge_variant_backend(const ridge_variant *variant, char *backend, int size); /* "cpu" of "cpu/baseline" */
+
+/* JSON; each returns a new reference or NULL when memory is out. NaN and infinities become null. */
+json_t *ridge_json_run(const ridge_run *run);
+json_t *ridge_json_result(const ridge_result *result);
+json_t *ridge_json_pair(const ridge_run *run, const ridge_pair *pair);
+json_t *ridge_json_ceilings(const ridge_ceilings *c);
+json_t *ridge_json_machine(const ridge_machine *machine);
+json_t *ridge_json_interval(ridge_interval interval); /* {median, ci_low, ci_high, n} */
+json_t *ridge_json_target(const ridge_target *target, const ridge_machine *machine); /* for list --json */
+
+/* Writes text to path: "-" is stdout; otherwise a temporary file beside it, synced, renamed, and removed on failure, so that
+ * no partial file is ever seen under the final name. */
+ridge_status ridge_write_file(const char *path, const char *text, size_t size, ridge_error *error);
+ridge_status ridge_write_json(const char *path, const json_t *json, ridge_error *error); /* does not take the reference */
+
+#endif

@@ -1,0 +1,46 @@
+/* Where a measured time stands on the roofline, and what may be said of it. */
+#ifndef RIDGE_ROOFLINE_PLACE_H
+#define RIDGE_ROOFLINE_PLACE_H
+
+#include "machine/ceilings.h"
+
+/* ok: verified, timed, within the physical limits. wrong: a sample failed its check. impossible: faster than the floor
+ * of bytes over bandwidth or FLOP over peak allows by more than 3 %: the ceiling or the work model is at fault.
+ * frame-dominated: the call itself is too short against the cost of calling and timing. inconclusive: too few samples
+ * for an interval, or one wider than 5 %. skipped: cannot run here. failed: crashed, timed out, ran out of memory. */
+#define RIDGE_VERDICT_LIST(X)                                                                                          \
+    X(OK, "ok")                                                                                                        \
+    X(WRONG, "wrong")                                                                                                  \
+    X(IMPOSSIBLE, "impossible")                                                                                        \
+    X(FRAME, "frame-dominated")                                                                                        \
+    X(INCONCLUSIVE, "inconclusive")                                                                                    \
+    X(SKIPPED, "skipped")                                                                                              \
+    X(FAILED, "failed")
+typedef enum ridge_verdict {
+#define RIDGE_VERDICT_ENUM(name, text) RIDGE_VERDICT_##name,
+    RIDGE_VERDICT_LIST(RIDGE_VERDICT_ENUM)
+#undef RIDGE_VERDICT_ENUM
+        RIDGE_VERDICT_COUNT
+} ridge_verdict;
+const char *ridge_verdict_name(ridge_verdict verdict);
+
+typedef struct ridge_placement {
+    double intensity;          /* FLOP/byte */
+    double ridge_point;        /* FLOP/byte at which this machine turns compute bound */
+    double attainable_gflops;  /* min(compute ceiling, intensity x bandwidth ceiling) */
+    double floor_us;           /* least time: max(bytes / bandwidth, FLOP / peak) */
+    bool memory_bound;
+    const char *binding;       /* "DRAM stream", "DRAM read", "L2 copy", "fp32 avx512" */
+    double gflops, gbps;       /* reached */
+    double pct_measured;       /* of the binding ceiling */
+} ridge_placement;
+
+/* bytes_read and bytes_written decide the bandwidth ceiling: reads only take `read`, anything written takes the better of `copy`
+ * and `stream`. hot: the level that holds the working set, instead of DRAM. dtype: the arithmetic's, "fp32". */
+void ridge_place(const ridge_work *work, double time_us, const ridge_ceilings *ceilings, bool hot, const char *dtype,
+                 ridge_placement *placement);
+
+/* Least time that any rate measured at that level allows (best of read, copy, stream and write), for `impossible`. */
+double ridge_floor_us(const ridge_work *work, const ridge_ceilings *ceilings, bool hot, const char *dtype);
+
+#endif

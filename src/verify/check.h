@@ -1,0 +1,38 @@
+/* The verdict on one run of a variant: were all outputs written, is nothing else touched, is each element within its
+ * bound of the fp64 oracle. All comparisons are written so that NaN fails; these files are compiled with strict
+ * floating point. */
+#ifndef RIDGE_VERIFY_CHECK_H
+#define RIDGE_VERIFY_CHECK_H
+
+#include "verify/operands.h"
+
+typedef struct ridge_check {
+    bool ok;
+    double worst;         /* largest error / permitted error seen; above 1 is wrong */
+    double max_abs_error; /* largest |got - want| */
+    double max_rel_error; /* largest |got - want| / |want| where want != 0 */
+    int64_t rows_checked; /* rows compared with the oracle */
+    int64_t rows;         /* rows there are */
+    char text[200];       /* when not ok: "out y[3,17] = 0.25, want 0.5 ± 1e-7", "out y[0,4] was never written", … */
+} ridge_check;
+
+/* Every element of every output against the oracle; guards; inputs unchanged (made again from the seed). */
+ridge_status ridge_check_full(const ridge_operands *ops, ridge_team *team, ridge_check *check, ridge_error *error);
+
+/* Every element for poison and finiteness, guards, and `rows` rows drawn with row_seed against the oracle. */
+ridge_status ridge_check_sample(const ridge_operands *ops, uint64_t row_seed, int64_t rows, ridge_team *team,
+                                ridge_check *check, ridge_error *error);
+
+/* Two runs on identical inputs against each other: are they within the sum of their bounds. */
+typedef struct ridge_agreement {
+    bool agree;
+    double max_difference; /* largest |a - b| */
+    double equal_fraction; /* elements equal bit for bit */
+} ridge_agreement;
+ridge_status ridge_check_agree(const ridge_operands *a, const ridge_operands *b, ridge_team *team,
+                               ridge_agreement *agreement, ridge_error *error);
+
+/* Cost estimate of ridge_check_full, in oracle FLOPs: lets the harness decide when full checks are too dear. */
+double ridge_check_full_cost(const ridge_target *target, const ridge_case *c);
+
+#endif

@@ -1,0 +1,26 @@
+/* NumPy .npy files, versions 1 to 3, C order, little endian, dtypes f4 f8 f2 i4 i8 (and u2 viewed as bf16 where the tensor is
+ * bf16). Anything else, truncated, or oversized is a clear error; nothing is trusted. */
+#ifndef RIDGE_VERIFY_NPY_H
+#define RIDGE_VERIFY_NPY_H
+
+#include "ridge/target.h"
+
+typedef struct ridge_npy {
+    int rank;
+    int64_t shape[RIDGE_MAX_RANK];
+    char descr[8]; /* "<f4" */
+    void *data;    /* owned */
+    size_t bytes;
+} ridge_npy;
+
+ridge_status ridge_npy_read(const char *path, ridge_npy *npy, ridge_error *error);
+/* From memory: what the file reader and the fuzzer share. */
+ridge_status ridge_npy_parse(const void *bytes, size_t size, const char *name, ridge_npy *npy, ridge_error *error);
+void ridge_npy_free(ridge_npy *npy);
+
+/* A dense copy in dtype (rounded to nearest even; integer targets reject values that are not integers or lie outside
+ * [0, limit) when limit > 0). malloc'ed: the caller frees. */
+ridge_status ridge_npy_convert(const ridge_npy *npy, ridge_dtype dtype, int64_t limit, const char *name, void **data,
+                               ridge_error *error);
+
+#endif

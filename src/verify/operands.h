@@ -1,0 +1,47 @@
+/* A set of operands: one case's inputs and outputs, placed in memory the caller owns, with guard bytes around each.
+ *
+ * Filling writes the inputs from a seeded counter-based generator (any element can be made again from the seed and its
+ * index), poisons the outputs with a NaN of a bit pattern that no arithmetic makes, and renews the guards. */
+#ifndef RIDGE_VERIFY_OPERANDS_H
+#define RIDGE_VERIFY_OPERANDS_H
+
+#include "ridge/target.h"
+
+/* How tensors lie in memory. All zero: dense and 64-byte aligned. */
+typedef struct ridge_layout {
+    int64_t row_pad;  /* extra elements from the end of one row to the next (tensors of rank 2 and more) */
+    int64_t misalign; /* elements by which each base is moved off 64-byte alignment */
+} ridge_layout;
+
+/* A user's own array for one input (from --input), already converted to the input's dtype and shape, dense. */
+typedef struct ridge_user_input {
+    const void *data; /* NULL: this input is filled at random */
+} ridge_user_input;
+
+typedef struct ridge_operands {
+    const ridge_target *target;
+    ridge_case c;
+    ridge_layout layout;
+    ridge_fill_kind kind;
+    uint64_t seed;
+    const ridge_user_input *user; /* n_in entries, or NULL */
+    DLTensor in[RIDGE_MAX_INPUTS];
+    DLTensor out[RIDGE_MAX_OUTPUTS];
+    int64_t shape[RIDGE_MAX_INPUTS + RIDGE_MAX_OUTPUTS][RIDGE_MAX_RANK];
+    int64_t strides[RIDGE_MAX_INPUTS + RIDGE_MAX_OUTPUTS][RIDGE_MAX_RANK];
+    char *memory;
+    size_t bytes;
+} ridge_operands;
+
+/* Bytes one set needs, guards and alignment included; a multiple of 64. RIDGE_INVALID when the size overflows size_t. */
+ridge_status ridge_operands_bytes(const ridge_target *target, const ridge_case *c, const ridge_layout *layout,
+                                  size_t *bytes, ridge_error *error);
+
+/* Lays the tensors out in memory (64-byte aligned, ridge_operands_bytes() long). The struct must not be moved after. */
+void ridge_operands_place(ridge_operands *ops, const ridge_target *target, const ridge_case *c,
+                          const ridge_layout *layout, void *memory);
+
+/* New inputs from seed, poisoned outputs, renewed guards. */
+void ridge_operands_fill(ridge_operands *ops, ridge_fill_kind kind, uint64_t seed, ridge_team *team);
+
+#endif
