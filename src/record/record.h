@@ -5,33 +5,10 @@
 
 #include <jansson.h>
 
+#include "measure/job.h"
 #include "roofline/place.h"
-#include "verify/check.h"
 
 #define RIDGE_SCHEMA "ridge-run/1"
-
-#define RIDGE_STOP_LIST(X)                                                                                             \
-    X(CONVERGED, "converged")   /* every variant's interval is under 0.5 % of its median */                            \
-    X(TIME, "time-limit")                                                                                              \
-    X(ITERATIONS, "iterations") /* --iterations reached */                                                             \
-    X(ENDED, "ended")           /* wrong, failed or interrupted */
-typedef enum ridge_stop {
-#define RIDGE_STOP_ENUM(name, text) RIDGE_STOP_##name,
-    RIDGE_STOP_LIST(RIDGE_STOP_ENUM)
-#undef RIDGE_STOP_ENUM
-        RIDGE_STOP_COUNT
-} ridge_stop;
-const char *ridge_stop_name(ridge_stop stop);
-
-/* One timed launch. Each round visits every variant of the case twice, forward then backward (A B B A). */
-typedef struct ridge_sample {
-    int32_t round;
-    int32_t visit; /* 0 forward, 1 backward */
-    double time_us;
-    uint64_t seed;  /* of its inputs */
-    double worst;   /* largest error / permitted error of its check */
-    int64_t rows_checked;
-} ridge_sample;
 
 typedef struct ridge_result {
     const ridge_target *target;

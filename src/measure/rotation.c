@@ -1,0 +1,34 @@
+/* How many operand sets a job rotates through, and how much memory that takes. */
+#include "measure/event.h"
+
+enum { MAX_SETS = 4096, LINE = 64 };
+
+static size_t at_most(size_t a, size_t b) { return a < b ? a : b; }
+
+ridge_status ridge_rotation_plan(const ridge_job *job, ridge_rotation *r, ridge_error *error) {
+    const ridge_layout dense = {0};
+    RIDGE_TRY(ridge_operands_bytes(job->target, &job->c, &dense, &r->set_bytes, error));
+    /* Every filling moves each set by up to `slack`, so that no sample meets the addresses of the one before. */
+    size_t slack = at_most(r->set_bytes / 16 + 4096, 65536) / LINE * LINE;
+    r->stride = r->set_bytes + slack;
+    /* Between filling a set and timing it, all the others are filled or timed: together three times the last level. */
+    double apart = 3 * job->last_level / (double)r->stride;
+    r->sets = job->hot ? 1 : 2 + (int)(apart < MAX_SETS ? apart : MAX_SETS);
+    if (r->sets > MAX_SETS) r->sets = MAX_SETS;
+    return RIDGE_OK;
+}
+
+ridge_status ridge_job_bytes(const ridge_job *job, double *bytes, ridge_error *error) {
+    ridge_rotation r;
+    RIDGE_TRY(ridge_rotation_plan(job, &r, error));
+    double scratch = 0, fp64 = 0;
+    for (int i = 0; i < job->n_variants; i++) {
+        const ridge_variant *v = &job->target->variants[job->variants[i]];
+        double want = v->scratch ? (double)v->scratch(&job->c, job->threads) : 0;
+        if (want > scratch) scratch = want;
+    }
+    for (int i = 0; i < job->target->n_in; i++)
+        fp64 += 8.0 * (double)ridge_spec_elements(&job->target->in[i], &job->c);
+    *bytes = (double)r.stride * (r.sets + 2) + scratch + fp64;
+    return RIDGE_OK;
+}
