@@ -5,11 +5,13 @@ set(CMAKE_C_EXTENSIONS ON) # clock_gettime, pthread affinity, vector intrinsics
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 if(NOT CMAKE_BUILD_TYPE)
-  set(CMAKE_BUILD_TYPE Release)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
 endif()
 set(CMAKE_C_FLAGS_RELEASE "-O3 -g1")
+set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
 
 set(RIDGE_SANITIZE "" CACHE STRING "sanitizers, e.g. address,undefined or thread")
+option(RIDGE_FUZZ "build the fuzzers of tests/fuzz (needs clang)" OFF)
 
 add_library(ridge_warnings INTERFACE)
 target_compile_options(ridge_warnings INTERFACE
@@ -19,6 +21,9 @@ target_compile_definitions(ridge_warnings INTERFACE _GNU_SOURCE)
 if(RIDGE_SANITIZE)
   add_compile_options(-fsanitize=${RIDGE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${RIDGE_SANITIZE})
+endif()
+if(RIDGE_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
 # What compares must treat NaN as the standard says; what computes may not reassociate either, but need not set errno.

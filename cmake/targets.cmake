@@ -1,25 +1,46 @@
-# Finds targets/<name>/ folders and writes the registry from their names. In each folder:
+# Finds target folders and writes the registry from their names. In each folder:
 #   target.c   the descriptor, compiled once, as is any other .c file
 #   cpu*.c     kernels, compiled once for each instruction set
-# and kernels/cpu/*.c is compiled for each instruction set, kernels/peer/*.c once.
-function(ridge_find_targets)
-  file(GLOB descriptors CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/targets/*/target.c)
-  file(GLOB target_c CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/targets/*/*.c ${PROJECT_SOURCE_DIR}/kernels/peer/*.c)
-  file(GLOB cpu_c CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/targets/*/cpu*.c ${PROJECT_SOURCE_DIR}/kernels/cpu/*.c)
-  list(FILTER target_c EXCLUDE REGEX "/cpu[^/]*\\.c$")
-
+#
+# ridge_find_targets(<prefix> <registry.c> FOLDERS <parent…> [KNOWN <parent…>]) looks into every parent folder and sets
+#   <prefix>_SOURCES      what is compiled once
+#   <prefix>_CPU_SOURCES  what is compiled for each instruction set
+# The registry lists the targets of FOLDERS and KNOWN; sources are those of FOLDERS alone.
+function(ridge_find_targets prefix registry)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "FOLDERS;KNOWN")
+  set(names "")
+  set(once "")
+  set(each_isa "")
+  foreach(parent IN LISTS arg_FOLDERS arg_KNOWN)
+    file(GLOB descriptors CONFIGURE_DEPENDS ${parent}/*/target.c)
+    foreach(descriptor IN LISTS descriptors)
+      get_filename_component(folder ${descriptor} DIRECTORY)
+      get_filename_component(name ${folder} NAME)
+      if(name IN_LIST names)
+        message(FATAL_ERROR "two targets are named ${name}: rename the folder ${folder}")
+      endif()
+      list(APPEND names ${name})
+    endforeach()
+  endforeach()
+  foreach(parent IN LISTS arg_FOLDERS)
+    file(GLOB sources CONFIGURE_DEPENDS ${parent}/*/*.c)
+    file(GLOB cpu CONFIGURE_DEPENDS ${parent}/*/cpu*.c)
+    if(cpu)
+      list(REMOVE_ITEM sources ${cpu})
+    endif()
+    list(APPEND once ${sources})
+    list(APPEND each_isa ${cpu})
+  endforeach()
+  list(SORT names)
   set(declarations "")
   set(entries "")
-  list(LENGTH descriptors count)
-  foreach(descriptor IN LISTS descriptors) # file(GLOB) sorts
-    get_filename_component(folder ${descriptor} DIRECTORY)
-    get_filename_component(name ${folder} NAME)
+  list(LENGTH names count)
+  foreach(name IN LISTS names)
     string(APPEND declarations "extern const ridge_target ridge_target_${name};\n")
     string(APPEND entries "    &ridge_target_${name},\n")
   endforeach()
-  set(registry ${PROJECT_BINARY_DIR}/registry.c)
   file(CONFIGURE OUTPUT ${registry} @ONLY CONTENT
-"/* Written by cmake/targets.cmake from the folders under targets/. */
+"/* Written by cmake/targets.cmake from the names of the target folders. */
 #include \"ridge/target.h\"
 @declarations@
 const ridge_target *const ridge_targets[] = {
@@ -27,8 +48,7 @@ const ridge_target *const ridge_targets[] = {
 const int ridge_target_count = @count@;
 ")
   # Oracles are plain loops in fp64: optimized, but never reassociated.
-  set_source_files_properties(${target_c} PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno;-ffp-contract=off")
-  set(RIDGE_TARGET_SOURCES ${target_c} PARENT_SCOPE)
-  set(RIDGE_CPU_SOURCES ${cpu_c} PARENT_SCOPE)
-  set(RIDGE_REGISTRY ${registry} PARENT_SCOPE)
+  set_source_files_properties(${once} PROPERTIES COMPILE_OPTIONS "-fno-math-errno;-ffp-contract=off")
+  set(${prefix}_SOURCES ${once} PARENT_SCOPE)
+  set(${prefix}_CPU_SOURCES ${each_isa} PARENT_SCOPE)
 endfunction()
