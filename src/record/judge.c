@@ -1,0 +1,144 @@
+#include "record/judge.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A kernel may beat its ceiling by the noise of both, and by no more. */
+static const double impossible_above = 1.03;
+/* A launch shorter than this many empty ones is mostly frame. */
+static const double frames_needed = 20;
+static const double widest_interval = 0.05;
+
+static ridge_interval interval_of(const ridge_sample *samples, int n) {
+    double *times = malloc((size_t)(n > 0 ? n : 1) * sizeof *times);
+    if (!times) return (ridge_interval){NAN, NAN, NAN, 0};
+    for (int i = 0; i < n; i++) times[i] = samples[i].time_us;
+    ridge_interval interval = ridge_median_interval(times, n);
+    free(times);
+    return interval;
+}
+
+static void say(ridge_result *r, ridge_verdict verdict, const char *reason) {
+    r->verdict = verdict;
+    (void)snprintf(r->reason, sizeof r->reason, "%s", reason);
+}
+
+/* Outputs that fit in the last level need not have reached memory when the clock stops: the physical floor of a cold launch
+ * then counts the reads alone. */
+static double floor_us(const ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
+    ridge_work work = r->work;
+    if (!hot && work.bytes_written < ridge_ceilings_last_level(ceilings)) work.bytes_written = 0;
+    return ridge_floor_us(&work, ceilings, hot, "fp32");
+}
+
+static void judge_time(ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
+    double time = r->time_us.median, floor = floor_us(r, ceilings, hot);
+    char text[240] = "";
+    if (!(time > 0)) {
+        say(r, RIDGE_VERDICT_INCONCLUSIVE, "no samples");
+    } else if (time < floor / impossible_above) {
+        (void)snprintf(text, sizeof text,
+                       "%.4g us is below the physical floor of %.4g us: the ceiling or the work model is at fault "
+                       "(ridge peak --refresh remeasures)", time, floor);
+        say(r, RIDGE_VERDICT_IMPOSSIBLE, text);
+    } else if (time < frames_needed * r->frame_us) {
+        (void)snprintf(text, sizeof text, "%.4g us against %.4g us for an empty launch: larger --sizes tell more", time,
+                       r->frame_us);
+        say(r, RIDGE_VERDICT_FRAME, text);
+    } else if (!(ridge_interval_width(r->time_us) <= widest_interval)) {
+        double width = 100 * ridge_interval_width(r->time_us);
+        if (isfinite(width))
+            (void)snprintf(text, sizeof text, "%d samples leave the median open by %.1f %%: give it a longer --max-time",
+                           r->n_samples, width);
+        else
+            (void)snprintf(text, sizeof text, "%d samples are too few for an interval: give it more --iterations or "
+                           "--max-time", r->n_samples);
+        say(r, RIDGE_VERDICT_INCONCLUSIVE, text);
+    } else {
+        say(r, RIDGE_VERDICT_OK, "");
+    }
+}
+
+void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_job_result *job,
+                        const ridge_ceilings *ceilings, bool hot) {
+    static const ridge_verdict verdicts[] = {
+        [RIDGE_OUTCOME_WRONG] = RIDGE_VERDICT_WRONG,
+        [RIDGE_OUTCOME_FAILED] = RIDGE_VERDICT_FAILED,
+        [RIDGE_OUTCOME_SKIPPED] = RIDGE_VERDICT_SKIPPED,
+    };
+    r->samples = series->samples;
+    r->n_samples = series->n;
+    series->samples = NULL;
+    r->check = series->check;
+    r->stop = job->stop;
+    r->frame_us = job->frame_us;
+    r->target->work(&r->c, &r->work);
+    if (series->outcome != RIDGE_OUTCOME_DONE) {
+        /* A time is a tagged outcome: what failed its check has none. */
+        r->time_us = (ridge_interval){NAN, NAN, NAN, 0};
+        say(r, verdicts[series->outcome], series->reason);
+        return;
+    }
+    r->time_us = interval_of(r->samples, r->n_samples);
+    ridge_place(&r->work, r->time_us.median, ceilings, hot, "fp32", &r->place);
+    judge_time(r, ceilings, hot);
+}
+
+double ridge_variant_traffic(const ridge_target *target, const ridge_case *c, const ridge_variant *variant) {
+    ridge_traffic traffic = {0};
+    if (variant->traffic) {
+        variant->traffic(c, &traffic);
+    } else {
+        ridge_work work;
+        target->work(c, &work);
+        traffic = (ridge_traffic){.read = work.bytes_read, .written = work.bytes_written};
+    }
+    return traffic.read + 2 * traffic.written + traffic.streamed;
+}
+
+/* Sum of a round's two visits, or NaN where one is missing. Samples come in order of rounds. */
+static double *sums_by_round(const ridge_result *r, int rounds) {
+    double *sums = malloc((size_t)rounds * sizeof *sums);
+    char *visits = calloc((size_t)rounds, 1);
+    for (int i = 0; sums && i < rounds; i++) sums[i] = 0;
+    for (int i = 0; sums && visits && i < r->n_samples; i++) {
+        int round = r->samples[i].round;
+        if (round < 0 || round >= rounds) continue;
+        sums[round] += r->samples[i].time_us;
+        visits[round]++;
+    }
+    for (int i = 0; sums && visits && i < rounds; i++)
+        if (visits[i] != 2) sums[i] = NAN;
+    free(visits);
+    return sums;
+}
+
+static int last_round(const ridge_result *r) {
+    int last = -1;
+    for (int i = 0; i < r->n_samples; i++)
+        if (r->samples[i].round > last) last = r->samples[i].round;
+    return last;
+}
+
+void ridge_pair_judge(const ridge_run *run, ridge_pair *pair, const ridge_series *series_a, uint64_t seed) {
+    const ridge_result *a = &run->results[pair->a], *b = &run->results[pair->b];
+    pair->speedup = (ridge_interval){NAN, NAN, NAN, 0};
+    pair->traffic_a = ridge_variant_traffic(a->target, &a->c, a->variant);
+    pair->traffic_b = ridge_variant_traffic(b->target, &b->c, b->variant);
+    pair->compared = series_a->compared;
+    pair->agree = series_a->agreement.agree;
+    pair->max_difference = series_a->agreement.max_difference;
+    pair->equal_fraction = series_a->agreement.equal_fraction;
+    int rounds = (last_round(a) < last_round(b) ? last_round(a) : last_round(b)) + 1, n = 0;
+    if (rounds < 1 || a->time_us.n == 0 || b->time_us.n == 0) return;
+    double *sums_a = sums_by_round(a, rounds), *sums_b = sums_by_round(b, rounds);
+    for (int i = 0; sums_a && sums_b && i < rounds; i++) {
+        if (isnan(sums_a[i]) || isnan(sums_b[i])) continue;
+        sums_a[n] = sums_a[i] / 2;
+        sums_b[n++] = sums_b[i] / 2;
+    }
+    if (sums_a && sums_b && n > 0) pair->speedup = ridge_ratio_interval(sums_a, sums_b, n, seed);
+    free(sums_a);
+    free(sums_b);
+}
