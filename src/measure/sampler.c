@@ -78,7 +78,7 @@ static void send_event(const sampler *s, ridge_event *event) {
 
 static void send_text(const sampler *s, ridge_event_kind kind, int slot_index, const char *text) {
     ridge_event event = {.kind = kind, .slot = slot_index};
-    (void)strncpy(event.text, text, sizeof event.text - 1);
+    (void)snprintf(event.text, sizeof event.text, "%.*s", (int)sizeof event.text - 1, text);
     send_event(s, &event);
 }
 
