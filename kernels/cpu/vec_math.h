@@ -1,0 +1,111 @@
+/* exp, sin, erf and what follows from them, over vec.h. One source for every instruction set.
+ *
+ *   function       error, in ulp of the result     special values
+ *   vf_exp         <= 1.5 (normal results)         NaN -> NaN, +inf -> inf, -inf -> 0, overflow -> inf, underflow
+ * gradual vf_sin         <= 1.5                          NaN, +-inf -> NaN; beyond |x| = 2^13 lane by lane through libm
+ *   vf_erf         <= 2.5                          NaN -> NaN, +-inf -> +-1; may exceed 1 by one ulp
+ *   vf_sigmoid     <= 3   for x >= -87             NaN -> NaN, +-inf -> 1, 0
+ *   vf_gelu        <= 1.5 * 2^-23 * |x|, absolute  NaN -> NaN, inf -> inf, -inf -> NaN (it is -inf * 0)
+ *
+ * tests/unit/test_vec.c measures these in every set against libm in fp64. The polynomials are minimax fits (Remez
+ * exchange for polynomials, reweighted least squares for the rational one), made for these ranges and rounded to fp32.
+ */
+#ifndef RIDGE_KERNELS_CPU_VEC_MATH_H
+#define RIDGE_KERNELS_CPU_VEC_MATH_H
+
+#include <math.h>
+
+#include "cpu/vec.h"
+
+/* exp(x) for x <= 89 or NaN, without the limit above: x = n ln2 + r, |r| <= ln2/2, exp(x) = 2^n (1 + r + r^2 q(r)),
+ * where the fit of q leaves 3.1e-9. ln2 in two parts, the first of ten bits, so that n * ln2_high is exact without
+ * fused operations too. Below -105 the result is 0 and stays so. */
+VF_INLINE vf vf_exp_bounded(vf x) {
+    const vf log2e = vf_set1(0x1.715476p0f), ln2_high = vf_set1(0x1.63p-1f), ln2_low = vf_set1(-0x1.bd0106p-13f);
+    x = vf_max(vf_set1(-105.0f), x);
+    vf n = vf_round(vf_mul(x, log2e));
+    vf r = vf_fnma(n, ln2_low, vf_fnma(n, ln2_high, x));
+    vf q = vf_fma(vf_set1(0x1.6a2358p-10f), r, vf_set1(0x1.123a6cp-7f));
+    q = vf_fma(q, r, vf_set1(0x1.5558f4p-5f));
+    q = vf_fma(q, r, vf_set1(0x1.555490p-3f));
+    q = vf_fma(q, r, vf_set1(0x1.fffffcp-2f));
+    vf p = vf_fma(vf_mul(q, r), r, r);
+    return vf_scale2(vf_add(p, vf_set1(1.0f)), n);
+}
+
+VF_INLINE vf vf_exp(vf x) { return vf_exp_bounded(vf_min(vf_set1(89.0f), x)); }
+
+/* Any lane that the fast reduction does not serve, through libm. Kept out of the way of the loops that call it. */
+static __attribute__((noinline, unused)) vf vf_sin_far(vf x) {
+    float lane[VF_LANES];
+    vf_store(lane, x);
+    for (int i = 0; i < VF_LANES; i++) lane[i] = (float)sin((double)lane[i]);
+    return vf_load(lane);
+}
+
+/* x - n pi. With fused operations three parts of pi leave an error below 2^-60 n, and the first product's difference is
+ * exact; a single lane has fp64 at hand. */
+VF_INLINE vf vf_minus_pi(vf x, vf n) {
+#if VF_LANES == 1
+    return (float)((double)x - (double)n * 0x1.921fb54442d18p1);
+#else
+    vf r = vf_fnma(n, vf_set1(0x1.921fb6p1f), x);
+    r = vf_fnma(n, vf_set1(-0x1.777a5cp-24f), r);
+    return vf_fnma(n, vf_set1(-0x1.ee59dap-49f), r);
+#endif
+}
+
+/* sin(r) for |r| <= pi/2: r + r^3 s(r^2); the fit leaves 6e-9. */
+VF_INLINE vf vf_sin_reduced(vf r) {
+    vf t = vf_mul(r, r);
+    vf s = vf_fma(vf_set1(0x1.5dbcecp-19f), t, vf_set1(-0x1.9f6feep-13f));
+    s = vf_fma(s, t, vf_set1(0x1.110ed4p-7f));
+    s = vf_fma(s, t, vf_set1(-0x1.55554cp-3f));
+    return vf_fma(vf_mul(s, t), r, r);
+}
+
+/* Adding 1.5 * 2^23 leaves round(x / pi) in the low bits of the sum: the lowest is the sign of the result. */
+VF_INLINE vf vf_sin(vf x) {
+    const vf magic = vf_set1(0x1.8p23f);
+    vm near = vf_lt(vf_abs(x), vf_set1(0x1p13f));
+    vf biased = vf_add(vf_mul(x, vf_set1(0x1.45f306p-2f)), magic);
+    vf s = vf_sin_reduced(vf_minus_pi(x, vf_sub(biased, magic)));
+    s = vi_float(vi_xor(vf_bits(s), vi_shl(vf_bits(biased), 31)));
+    if (__builtin_expect(!vm_all(near), 0)) return vf_select(near, s, vf_sin_far(x));
+    return s;
+}
+
+/* x P(x^2) / Q(x^2) on |x| <= 3.92, beyond which erf rounds to 1; the fit leaves 1.9e-8 and all coefficients are
+ * positive, so that nothing cancels. */
+VF_INLINE vf vf_erf(vf x) {
+    x = vf_max(vf_set1(-3.92f), vf_min(vf_set1(3.92f), x));
+    vf t = vf_mul(x, x);
+    vf p = vf_fma(vf_set1(0x1.13286cp-19f), t, vf_set1(0x1.2ab346p-12f));
+    vf q = vf_fma(vf_set1(0x1.3f8716p-15f), t, vf_set1(0x1.30b64cp-10f));
+    p = vf_fma(p, t, vf_set1(0x1.ed7e0ap-9f));
+    q = vf_fma(q, t, vf_set1(0x1.ea7956p-7f));
+    p = vf_fma(p, t, vf_set1(0x1.b01a56p-5f));
+    q = vf_fma(q, t, vf_set1(0x1.d35e98p-4f));
+    p = vf_fma(p, t, vf_set1(0x1.85ed64p-3f));
+    q = vf_fma(q, t, vf_set1(0x1.010eb0p-1f));
+    p = vf_fma(p, t, vf_set1(0x1.20dd74p0f));
+    q = vf_fma(q, t, vf_set1(1.0f));
+    return vf_div(vf_mul(x, p), q);
+}
+
+/* 1 / (1 + exp(-x)) */
+VF_INLINE vf vf_sigmoid(vf x) {
+    const vf one = vf_set1(1.0f);
+    return vf_div(one, vf_add(one, vf_exp(vf_sub(vf_zero(), x))));
+}
+
+/* x / (1 + exp(-x)) */
+VF_INLINE vf vf_silu(vf x) { return vf_div(x, vf_add(vf_set1(1.0f), vf_exp(vf_sub(vf_zero(), x)))); }
+
+/* x (1 + erf(x / sqrt 2)) / 2 */
+VF_INLINE vf vf_gelu(vf x) {
+    vf half = vf_mul(vf_set1(0.5f), x);
+    return vf_fma(half, vf_erf(vf_mul(x, vf_set1(0x1.6a09e6p-1f))), half);
+}
+
+#endif
