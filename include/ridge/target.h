@@ -157,7 +157,8 @@ typedef struct ridge_oracle_call {
     const double *in_max; /* largest finite |value| of each whole input, for bounds that scale with the data */
 } ridge_oracle_call;
 
-/* An element passes when |got - want| <= absolute + relative * |want|, or both are the same infinity, or both NaN. */
+/* An element passes when |got - want| <= absolute + relative * |want|, or both are the same infinity, or both NaN, or got is
+ * the infinity to which a `want` beyond the storage type's largest finite value overflows. */
 typedef struct ridge_bound {
     double absolute;
     double relative;
@@ -166,6 +167,9 @@ typedef struct ridge_bound {
 typedef enum ridge_fill_kind {
     RIDGE_EXACT,  /* small integers: the true result is representable (or within 1 ulp: bound says) */
     RIDGE_RANDOM, /* uniform in [-1, 1] */
+    /* As random, with zeros of both signs, denormals, tiny values, NaN, infinities and ±target->large sprinkled in. Edge
+     * cases only. bound() may treat it as random: but for `large` no finite value leaves [-1, 1]. */
+    RIDGE_SPECIAL,
 } ridge_fill_kind;
 
 /* ---- the descriptor ------------------------------------------------------------------------------------------------------ */
@@ -185,7 +189,10 @@ typedef struct ridge_target {
     int n_out;
     const ridge_variant *variants;
     int n_variants;
-    int exact; /* exact fill: integers in [-exact, exact]; 0 means 1… 4 by default */
+    int exact; /* exact fill: integers in [-exact, exact]; 0 means 4 */
+    /* Special fill: the largest magnitude for which this operation in fp32 stays within its bound (which may use in_max);
+     * 0: nothing beyond 1 is promised, and nothing beyond 1 is tried. */
+    double large;
     void (*work)(const ridge_case *c, ridge_work *work);
     void (*oracle)(const ridge_oracle_call *call);
     /* The permitted error for output `output`, derived in the target's README. */

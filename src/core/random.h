@@ -18,4 +18,19 @@ static inline double ridge_random_unit(uint64_t seed, uint64_t i) {
     return (double)(ridge_random(seed, i) >> 11) * 0x1p-53;
 }
 
+/* A 32-bit generator whose inner loop vectorizes, for fills of gigabytes: value i of a stream is
+ * ridge_random32(ridge_random32_key(seed, i / RIDGE_RANDOM_BLOCK), i % RIDGE_RANDOM_BLOCK). The 64-bit key of a block
+ * enters a 32-bit finalizer (constants of C. Wellons' lowbias32) twice, so that two blocks whose counters happen to
+ * overlap still differ. */
+enum { RIDGE_RANDOM_BLOCK = 4096 };
+
+static inline uint64_t ridge_random32_key(uint64_t seed, uint64_t block) { return ridge_random(~seed, block); }
+
+static inline uint32_t ridge_random32(uint64_t key, uint32_t i) {
+    uint32_t x = i * UINT32_C(0x9e3779b9) + (uint32_t)key;
+    x = (x ^ (x >> 16)) * UINT32_C(0x7feb352d) ^ (uint32_t)(key >> 32);
+    x = (x ^ (x >> 15)) * UINT32_C(0x846ca68b);
+    return x ^ (x >> 16);
+}
+
 #endif

@@ -1,5 +1,5 @@
-/* NumPy .npy files, versions 1 to 3, C order, little endian, dtypes f4 f8 f2 i4 i8 (and u2 viewed as bf16 where the tensor is
- * bf16). Anything else, truncated, or oversized is a clear error; nothing is trusted. */
+/* NumPy .npy files, versions 1 to 3, C order, little endian, dtypes f4 f8 f2 i4 i8 (and u2 viewed as bf16 where the
+ * tensor is bf16). Anything else, truncated, or oversized is a clear error; nothing is trusted. */
 #ifndef RIDGE_VERIFY_NPY_H
 #define RIDGE_VERIFY_NPY_H
 

@@ -33,15 +33,22 @@ typedef struct ridge_operands {
     size_t bytes;
 } ridge_operands;
 
-/* Bytes one set needs, guards and alignment included; a multiple of 64. RIDGE_INVALID when the size overflows size_t. */
+/* Dense tensors (row_pad 0) have strides == NULL; a misaligned base is given as a byte_offset. Element i of an input,
+ * counted in dense row-major order, has the same value in every layout and for every number of threads. */
+
+/* Bytes one set needs, guards and alignment included; a multiple of 64. RIDGE_INVALID when the size overflows size_t.
+ */
 ridge_status ridge_operands_bytes(const ridge_target *target, const ridge_case *c, const ridge_layout *layout,
                                   size_t *bytes, ridge_error *error);
 
-/* Lays the tensors out in memory (64-byte aligned, ridge_operands_bytes() long). The struct must not be moved after. */
+/* Lays the tensors out in memory (64-byte aligned, ridge_operands_bytes() long). The struct must not be moved
+ * after. Sets `user` to NULL: set it after this and before filling. */
 void ridge_operands_place(ridge_operands *ops, const ridge_target *target, const ridge_case *c,
                           const ridge_layout *layout, void *memory);
 
-/* New inputs from seed, poisoned outputs, renewed guards. */
+/* New inputs from seed, poisoned outputs, renewed guards. Guards lie before and after every tensor and between its
+ * rows; they hold NaNs (for i32: wild numbers), so that a kernel that computes with what it should not read is found
+ * out too. */
 void ridge_operands_fill(ridge_operands *ops, ridge_fill_kind kind, uint64_t seed, ridge_team *team);
 
 #endif

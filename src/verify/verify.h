@@ -1,13 +1,13 @@
 /* `ridge verify`: every case, edge cases included, exact and random fills, dense, strided and misaligned layouts, one
- * variant and instruction set at a time; and the mutants, which break a right output on purpose to show that the check sees
- * it. */
+ * variant and instruction set at a time; and the mutants, which break a right output on purpose to show that the check
+ * sees it. */
 #ifndef RIDGE_VERIFY_VERIFY_H
 #define RIDGE_VERIFY_VERIFY_H
 
 #include "verify/check.h"
 
-/* Runs the variant once per (fill, layout) that applies to this case and checks each in full. Stops at the first wrong one,
- * which `check` then tells (its text names fill and layout). runs: how many were made. */
+/* Runs the variant once per (fill, layout) that applies to this case and checks each in full. Stops at the first wrong
+ * one, which `check` then tells (its text names fill and layout). runs: how many were made. */
 ridge_status ridge_verify_variant(const ridge_target *target, const ridge_case *c, const ridge_variant *variant,
                                   ridge_isa isa, ridge_team *team, uint64_t seed, ridge_check *check, int *runs,
                                   ridge_error *error);

@@ -1,0 +1,195 @@
+/* The verdict on one run: what was never written, what was written that should not be, and what is out of bounds. */
+#include "verify/check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/random.h"
+#include "verify/judge.h"
+#include "verify/scan.h"
+
+/* "x[3,17]" */
+static void name_element(const ridge_view *view, int64_t element, char *text, size_t size) {
+    int64_t index[RIDGE_MAX_RANK] = {0};
+    for (int d = view->spec->rank - 1; d >= 0; d--) {
+        int64_t extent = view->shape[d] > 0 ? view->shape[d] : 1;
+        index[d] = element % extent;
+        element /= extent;
+    }
+    int n = snprintf(text, size, "%s[%lld", view->spec->name, (long long)index[0]);
+    for (int d = 1; d < view->spec->rank && n > 0 && (size_t)n < size; d++)
+        n += snprintf(text + n, size - (size_t)n, ",%lld", (long long)index[d]);
+    if (n > 0 && (size_t)n < size) (void)snprintf(text + n, size - (size_t)n, "]");
+}
+
+/* ---- nothing else touched
+ * --------------------------------------------------------------------------------------------- */
+
+static bool guards_hold(const ridge_operands *ops, ridge_team *team, ridge_check *check) {
+    int tensor = 0;
+    int64_t where = 0;
+    if (!ridge_scan_guards(ops, team, &tensor, &where)) return true;
+    ridge_view view = ridge_operands_view(ops, tensor);
+    int64_t span = view.span * (int64_t)view.size;
+    const char *side = where < 0      ? "before the first element"
+                       : where < span ? "between the rows"
+                                      : "behind the last element";
+    (void)snprintf(check->text, sizeof check->text, "memory %s of %s was written to (byte %lld)", side, view.spec->name,
+                   (long long)(where < span ? where : where - span));
+    return false;
+}
+
+/* The inputs: all of them, or for by_row inputs only the rows listed. */
+typedef struct input_job {
+    const ridge_operands *ops;
+    const int64_t *rows;
+    int64_t n_rows;
+    int tensor;
+    int64_t changed[64]; /* by rank modulo its length: enough for a message */
+} input_job;
+
+static void input_part(void *arg, int rank, int size) {
+    input_job *job = arg;
+    ridge_view view = ridge_operands_view(job->ops, job->tensor);
+    bool listed = job->rows && view.spec->by_row;
+    int64_t position, end, changed = -1;
+    ridge_share(listed ? job->n_rows * view.row : view.elements, 4096, rank, size, &position, &end);
+    while (position < end && changed < 0) {
+        int64_t n = end - position, first = position;
+        if (listed) {
+            int64_t column = position % view.row;
+            first = job->rows[position / view.row] * view.row + column;
+            if (n > view.row - column) n = view.row - column;
+        }
+        changed = ridge_scan_changed(job->ops, job->tensor, first, n);
+        position += n;
+    }
+    if (rank < 64) job->changed[rank] = changed;
+}
+
+static bool inputs_hold(const ridge_operands *ops, const int64_t *rows, int64_t n_rows, ridge_team *team,
+                        ridge_check *check) {
+    for (int t = 0; t < ops->target->n_in; t++) {
+        input_job job = {.ops = ops, .rows = rows, .n_rows = n_rows, .tensor = t};
+        for (int i = 0; i < 64; i++) job.changed[i] = -1;
+        ridge_team_run(team, input_part, &job);
+        for (int i = 0; i < 64; i++) {
+            if (job.changed[i] < 0) continue;
+            ridge_view view = ridge_operands_view(ops, t);
+            char name[96];
+            name_element(&view, job.changed[i], name, sizeof name);
+            (void)snprintf(check->text, sizeof check->text, "input %s was changed", name);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- outputs
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static bool outputs_written(const ridge_operands *ops, ridge_team *team, ridge_scan *scan, ridge_check *check) {
+    ridge_scan_outputs(ops, team, scan);
+    if (scan->poison_output < 0) return true;
+    ridge_view view = ridge_operands_view(ops, ops->target->n_in + (int)scan->poison_output);
+    char name[96];
+    name_element(&view, scan->poison_element, name, sizeof name);
+    (void)snprintf(check->text, sizeof check->text, "%s was never written", name);
+    return false;
+}
+
+static ridge_status outputs_right(const ridge_operands *ops, const int64_t *rows, int64_t n_rows, ridge_team *team,
+                                  ridge_check *check, ridge_error *error) {
+    ridge_judgement j;
+    RIDGE_TRY(ridge_judge(ops, rows, n_rows, team, &j, error));
+    check->rows_checked = n_rows;
+    check->worst = j.worst;
+    check->max_abs_error = j.max_abs;
+    check->max_rel_error = j.max_rel;
+    check->ok = !j.bad;
+    if (check->ok) return RIDGE_OK;
+    ridge_view view = ridge_operands_view(ops, ops->target->n_in + j.output);
+    char name[96];
+    name_element(&view, j.element, name, sizeof name);
+    (void)snprintf(check->text, sizeof check->text, "%s = %.9g, want %.9g ± %.3g", name, j.got, j.want, j.tolerance);
+    return RIDGE_OK;
+}
+
+ridge_status ridge_check_full(const ridge_operands *ops, ridge_team *team, ridge_check *check, ridge_error *error) {
+    ridge_scan scan;
+    *check = (ridge_check){.rows = ops->c.dim[0], .worst = (double)INFINITY};
+    if (!guards_hold(ops, team, check) || !inputs_hold(ops, NULL, 0, team, check) ||
+        !outputs_written(ops, team, &scan, check))
+        return RIDGE_OK;
+    return outputs_right(ops, NULL, ops->c.dim[0], team, check, error);
+}
+
+/* ---- a sample's check
+ * --------------------------------------------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts and drops repetitions. */
+static int64_t distinct(int64_t *rows, int64_t n) {
+    int64_t kept = 0;
+    qsort(rows, (size_t)n, sizeof *rows, by_number);
+    for (int64_t i = 0; i < n; i++)
+        if (kept == 0 || rows[kept - 1] != rows[i]) rows[kept++] = rows[i];
+    return kept;
+}
+
+/* Many of all: each row in turn with the probability that leaves every choice equally likely. */
+static int64_t draw_many(uint64_t seed, int64_t wanted, int64_t all, int64_t *rows) {
+    int64_t n = 0;
+    for (int64_t r = 0; r < all && n < wanted; r++)
+        if (ridge_random_unit(seed, (uint64_t)r) * (double)(all - r) < (double)(wanted - n)) rows[n++] = r;
+    return n;
+}
+
+/* `wanted` distinct rows of `all`, in order; the first and the last, where tiles end, each join every other draw. */
+static int64_t draw_rows(uint64_t seed, int64_t wanted, int64_t all, int64_t *rows) {
+    uint64_t i = 1, coins = ridge_random(seed, 0);
+    if (wanted > all / 4) return draw_many(seed, wanted, all, rows);
+    int64_t n = 0;
+    if (wanted > 1 && (coins & 1)) rows[n++] = 0;
+    if (wanted > 0 && (coins & 2)) rows[n++] = all - 1;
+    while (n < wanted) { /* at least three of four draws are new */
+        while (n < wanted) rows[n++] = (int64_t)(ridge_random(seed, i++) % (uint64_t)all);
+        n = distinct(rows, n);
+    }
+    return n;
+}
+
+ridge_status ridge_check_sample(const ridge_operands *ops, uint64_t row_seed, int64_t wanted, ridge_team *team,
+                                ridge_check *check, ridge_error *error) {
+    ridge_scan scan;
+    int64_t all = ops->c.dim[0];
+    *check = (ridge_check){.rows = all, .worst = (double)INFINITY};
+    if (wanted < 0) wanted = 0;
+    if (wanted > all) wanted = all;
+    if (!guards_hold(ops, team, check) || !outputs_written(ops, team, &scan, check)) return RIDGE_OK;
+    int64_t *rows = calloc((size_t)wanted + RIDGE_ODD_ROWS, sizeof *rows);
+    if (!rows) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a list of %lld rows", (long long)wanted);
+    int64_t n = draw_rows(row_seed, wanted, all, rows);
+    /* What is not finite may be right (so the data decides) or the very fault looked for: the oracle is asked. */
+    for (int i = 0; i < scan.n_odd; i++) rows[n++] = scan.odd[i];
+    n = distinct(rows, n);
+    ridge_status status = RIDGE_OK;
+    if (inputs_hold(ops, rows, n, team, check)) status = outputs_right(ops, rows, n, team, check, error);
+    free(rows);
+    return status;
+}
+
+double ridge_check_full_cost(const ridge_target *target, const ridge_case *c) {
+    ridge_work work = {0, 0, 0};
+    target->work(c, &work);
+    double cost = work.flops;
+    /* Making, converting and comparing an element each cost a few operations of their own. */
+    for (int t = 0; t < target->n_in; t++) cost += 4 * (double)ridge_spec_elements(&target->in[t], c);
+    for (int t = 0; t < target->n_out; t++) cost += 8 * (double)ridge_spec_elements(&target->out[t], c);
+    return cost;
+}

@@ -1,0 +1,188 @@
+/* Input values: a pure function of (seed, tensor, element), made in blocks fast enough to renew every operand of every
+ * timed sample. */
+#include "verify/view.h"
+
+#include <math.h>
+
+#include "core/random.h"
+
+/* How one hash becomes one stored element. `range` is the number of integers, `low` the least of them. */
+typedef enum recipe {
+    F32_UNIFORM,
+    BF16_UNIFORM,
+    F32_INTEGER,
+    BF16_INTEGER,
+    I32_INTEGER,
+    ANY_UNIFORM,
+    ANY_INTEGER
+} recipe;
+
+typedef struct stream {
+    recipe recipe;
+    ridge_dtype dtype;
+    uint64_t seed;
+    uint64_t range;
+    int64_t low;
+} stream;
+
+/* Odd multiples of 2^-24 in (-1, 1): symmetric, never zero. */
+static inline float unit_of(uint32_t hash) {
+    int32_t k = (int32_t)(hash >> 8) - (1 << 23);
+    return (float)(2 * k + 1) * 0x1p-24F;
+}
+
+static inline int32_t integer_of(uint32_t hash, uint32_t range, int32_t low) {
+    return (int32_t)(((uint64_t)hash * range) >> 32) + low;
+}
+
+static inline uint16_t bf16_of(float finite) {
+    uint32_t bits;
+    memcpy(&bits, &finite, sizeof bits);
+    return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+static inline void put_f32(char *at, int64_t i, float v) { memcpy(at + 4 * i, &v, sizeof v); }
+static inline void put_bf16(char *at, int64_t i, uint16_t v) { memcpy(at + 2 * i, &v, sizeof v); }
+static inline void put_i32(char *at, int64_t i, int32_t v) { memcpy(at + 4 * i, &v, sizeof v); }
+
+/* Elements j … j+n-1 of one block. The loops are written out one by one so that each vectorizes. */
+__attribute__((always_inline)) static inline void block_body(const stream *s, uint64_t key, uint32_t j, int n,
+                                                             char *at) {
+    uint32_t range = (uint32_t)s->range;
+    int32_t low = (int32_t)s->low;
+    switch (s->recipe) {
+        case F32_UNIFORM:
+            for (int i = 0; i < n; i++) put_f32(at, i, unit_of(ridge_random32(key, j + (uint32_t)i)));
+            break;
+        case BF16_UNIFORM:
+            for (int i = 0; i < n; i++) put_bf16(at, i, bf16_of(unit_of(ridge_random32(key, j + (uint32_t)i))));
+            break;
+        case F32_INTEGER:
+            for (int i = 0; i < n; i++)
+                put_f32(at, i, (float)integer_of(ridge_random32(key, j + (uint32_t)i), range, low));
+            break;
+        case BF16_INTEGER:
+            for (int i = 0; i < n; i++)
+                put_bf16(at, i, bf16_of((float)integer_of(ridge_random32(key, j + (uint32_t)i), range, low)));
+            break;
+        case I32_INTEGER:
+            for (int i = 0; i < n; i++) put_i32(at, i, integer_of(ridge_random32(key, j + (uint32_t)i), range, low));
+            break;
+        case ANY_UNIFORM:
+            for (int i = 0; i < n; i++)
+                ridge_store(at, s->dtype, i, (double)unit_of(ridge_random32(key, j + (uint32_t)i)));
+            break;
+        case ANY_INTEGER:
+            for (int i = 0; i < n; i++)
+                ridge_store(at, s->dtype, i, integer_of(ridge_random32(key, j + (uint32_t)i), range, low));
+            break;
+    }
+}
+
+static void block_plain(const stream *s, uint64_t key, uint32_t j, int n, char *at) { block_body(s, key, j, n, at); }
+
+#if defined(__x86_64__)
+/* The same code for wider vectors: 32-bit multiplication is not in the x86-64 baseline. */
+__attribute__((target("avx2"))) static void block_avx2(const stream *s, uint64_t key, uint32_t j, int n, char *at) {
+    block_body(s, key, j, n, at);
+}
+static bool have_avx2(void) { return __builtin_cpu_supports("avx2") != 0; }
+#else
+#define block_avx2 block_plain
+static bool have_avx2(void) { return false; }
+#endif
+
+static void stream_make(const stream *s, int64_t first, int64_t n, char *at) {
+    void (*block)(const stream *, uint64_t, uint32_t, int, char *) = have_avx2() ? block_avx2 : block_plain;
+    size_t size = ridge_dtype_size(s->dtype);
+    while (n > 0) {
+        uint64_t number = (uint64_t)first / RIDGE_RANDOM_BLOCK;
+        uint32_t j = (uint32_t)((uint64_t)first % RIDGE_RANDOM_BLOCK);
+        int part = RIDGE_RANDOM_BLOCK - (int)j;
+        if (part > n) part = (int)n;
+        block(s, ridge_random32_key(s->seed, number), j, part, at);
+        first += part;
+        n -= part;
+        at += (size_t)part * size;
+    }
+}
+
+static stream stream_of(const ridge_operands *ops, int tensor) {
+    const ridge_tensor_spec *spec = &ops->target->in[tensor];
+    stream s = {.dtype = ridge_spec_dtype(spec, &ops->c), .seed = ridge_random(ops->seed, (uint64_t)tensor)};
+    int64_t exact = ops->target->exact > 0 ? ops->target->exact : 4;
+    s.low = spec->fill == RIDGE_FILL_INDEX ? 0 : -exact;
+    s.range = spec->fill == RIDGE_FILL_INDEX ? (uint64_t)ops->c.dim[spec->index_dim] : (uint64_t)(2 * exact + 1);
+    if (s.dtype == RIDGE_I32)
+        s.recipe = I32_INTEGER;
+    else if (ops->kind == RIDGE_EXACT || spec->fill == RIDGE_FILL_INDEX)
+        s.recipe = s.dtype == RIDGE_F32 ? F32_INTEGER : s.dtype == RIDGE_BF16 ? BF16_INTEGER : ANY_INTEGER;
+    else
+        s.recipe = s.dtype == RIDGE_F32 ? F32_UNIFORM : s.dtype == RIDGE_BF16 ? BF16_UNIFORM : ANY_UNIFORM;
+    return s;
+}
+
+/* ---- special values
+ * ---------------------------------------------------------------------------------------------------- */
+
+static double least_denormal(ridge_dtype dtype) {
+    switch (dtype) {
+        case RIDGE_BF16: return 0x1p-133;
+        case RIDGE_F16: return 0x1p-24;
+        case RIDGE_F64: return 0x1p-1074;
+        default: return 0x1p-149;
+    }
+}
+
+/* A stretch in which at most one element is NaN or infinite: a row, so that most rows stay finite and are compared. */
+static int64_t stretch_of(const ridge_operands *ops, int tensor) {
+    const ridge_tensor_spec *spec = &ops->target->in[tensor];
+    int64_t columns = ops->shape[tensor][spec->rank - 1];
+    return spec->rank == 1 && spec->by_row ? 16 : columns;
+}
+
+/* One element in eight becomes a finite oddity. */
+static void sprinkle_finite(const ridge_operands *ops, ridge_dtype dtype, uint64_t seed, int64_t first, int64_t n,
+                            char *at) {
+    double least = least_denormal(dtype), large = ops->target->large;
+    const double odd[8] = {
+        0.0, -0.0, least, -least, 37 * least, 0x1p-20, large > 0 ? large : 1.0, large > 0 ? -large : -1.0};
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t hash = ridge_random(seed, (uint64_t)(first + i));
+        if ((hash & 7) == 0) ridge_store(at, dtype, i, odd[(hash >> 3) & 7]);
+    }
+}
+
+/* In a quarter of the stretches one element becomes NaN or an infinity. Of an input that feeds every row only one
+ * stretch does, and only for every other seed: else no row would be left finite. */
+static void sprinkle_hard(const ridge_operands *ops, int tensor, ridge_dtype dtype, uint64_t seed, int64_t first,
+                          int64_t n, char *at) {
+    static const double hard[4] = {(double)NAN, (double)INFINITY, -(double)INFINITY, -(double)INFINITY};
+    int64_t stretch = stretch_of(ops, tensor);
+    if (n == 0 || stretch == 0) return;
+    bool shared = !ops->target->in[tensor].by_row;
+    int64_t stretches = 1;
+    for (int d = 0; d < ops->target->in[tensor].rank; d++) stretches *= ops->shape[tensor][d];
+    stretches /= stretch;
+    if (shared && (ridge_random(seed, 0) & 1)) return;
+    int64_t only = stretches > 0 ? (int64_t)(ridge_random(seed, 1) % (uint64_t)stretches) : 0;
+    for (int64_t k = first / stretch; k <= (first + n - 1) / stretch; k++) {
+        uint64_t hash = ridge_random(seed, 2 + (uint64_t)k);
+        if (shared ? k != only : (hash & 3) != 0) continue;
+        int64_t i = k * stretch + (int64_t)((hash >> 8) % (uint64_t)stretch) - first;
+        if (i >= 0 && i < n) ridge_store(at, dtype, i, hard[(hash >> 2) & 3]);
+    }
+}
+
+void ridge_operands_make(const ridge_operands *ops, int tensor, int64_t first, int64_t n, void *values) {
+    stream s = stream_of(ops, tensor);
+    size_t size = ridge_dtype_size(s.dtype);
+    if (ops->user && ops->user[tensor].data) {
+        memcpy(values, (const char *)ops->user[tensor].data + (size_t)first * size, (size_t)n * size);
+        return;
+    }
+    stream_make(&s, first, n, values);
+    if (ops->kind != RIDGE_SPECIAL || s.dtype == RIDGE_I32 || ops->target->in[tensor].fill == RIDGE_FILL_INDEX) return;
+    sprinkle_finite(ops, s.dtype, ridge_random(s.seed, 1), first, n, values);
+    sprinkle_hard(ops, tensor, s.dtype, ridge_random(s.seed, 2), first, n, values);
+}

@@ -1,0 +1,120 @@
+/* Outputs against the oracle: chunks of rows, taken by the team's members as they become free. */
+#include "verify/judge.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdatomic.h>
+
+enum { STEP = 2048 };
+
+typedef struct judge_job {
+    const ridge_problem *problem;
+    ridge_judgement *total;
+    atomic_llong next;
+    atomic_flag lock;
+} judge_job;
+
+static double largest_finite(ridge_dtype dtype) {
+    switch (dtype) {
+        case RIDGE_F32: return FLT_MAX;
+        case RIDGE_BF16: return 0x1.fep127;
+        case RIDGE_F16: return 65504;
+        case RIDGE_I32: return INT32_MAX;
+        default: return DBL_MAX;
+    }
+}
+
+bool ridge_judge_odd(double got, double want, double tolerance, ridge_dtype dtype) {
+    if (isnan(want)) return isnan(got);
+    if (isinf(want)) return got == want;
+    bool overflows = fabs(want) + tolerance > largest_finite(dtype); /* false for a tolerance that is NaN */
+    return overflows && isinf(got) && signbit(got) == signbit(want);
+}
+
+static void note_bad(ridge_judgement *j, int output, int64_t element, double got, double want, double tolerance) {
+    double error = fabs(got - want), ratio = error / tolerance;
+    j->worst = ratio > j->worst ? ratio : isfinite(ratio) ? j->worst : (double)INFINITY;
+    if (isfinite(error) && error > j->max_abs) j->max_abs = error;
+    if (j->bad && (output > j->output || (output == j->output && element > j->element))) return;
+    j->bad = true;
+    j->output = output, j->element = element;
+    j->got = got, j->want = want, j->tolerance = tolerance;
+}
+
+/* n elements from dense index `first` on. */
+static void judge_run(const ridge_view *view, int output, int64_t first, const double *want, int64_t n,
+                      const ridge_bound *bound, ridge_judgement *j) {
+    double got[STEP];
+    for (int64_t begin = 0; begin < n; begin += STEP, want += STEP) {
+        int64_t part = n - begin < STEP ? n - begin : STEP;
+        ridge_view_load(view, first + begin, part, got);
+        for (int64_t i = 0; i < part; i++) {
+            double error = fabs(got[i] - want[i]), magnitude = fabs(want[i]);
+            double tolerance = bound->absolute + bound->relative * magnitude;
+            if (!(error <= tolerance && error <= DBL_MAX)) {
+                if (!ridge_judge_odd(got[i], want[i], tolerance, view->dtype))
+                    note_bad(j, output, first + begin + i, got[i], want[i], tolerance);
+                continue;
+            }
+            if (error == 0) continue;
+            if (error > j->worst * tolerance) j->worst = error / tolerance;
+            if (error > j->max_abs) j->max_abs = error;
+            if (error > j->max_rel * magnitude && magnitude > 0) j->max_rel = error / magnitude;
+        }
+    }
+}
+
+static void judge_chunk(const ridge_problem *p, const ridge_chunk *chunk, ridge_judgement *j) {
+    const ridge_target *target = p->ops->target;
+    target->oracle(&chunk->call);
+    for (int o = 0; o < target->n_out; o++) {
+        ridge_view view = ridge_operands_view(p->ops, target->n_in + o);
+        ridge_bound bound = {0, 0};
+        target->bound(&chunk->call, p->ops->kind, o, &bound);
+        for (int64_t i = 0, n; i < chunk->n; i += n) {
+            int64_t row = ridge_chunk_rows(p, chunk, i, &n);
+            judge_run(&view, o, row * view.row, chunk->out[o] + i * view.row, n * view.row, &bound, j);
+        }
+    }
+}
+
+static void merge(ridge_judgement *total, const ridge_judgement *mine) {
+    if (mine->bad) note_bad(total, mine->output, mine->element, mine->got, mine->want, mine->tolerance);
+    if (mine->worst > total->worst) total->worst = mine->worst;
+    if (mine->max_abs > total->max_abs) total->max_abs = mine->max_abs;
+    if (mine->max_rel > total->max_rel) total->max_rel = mine->max_rel;
+}
+
+static void judge_part(void *arg, int rank, int size) {
+    (void)size;
+    judge_job *job = arg;
+    ridge_judgement mine = {0};
+    int64_t chunks = ridge_problem_chunks(job->problem);
+    for (int64_t number; (number = atomic_fetch_add(&job->next, 1)) < chunks;) {
+        ridge_chunk chunk;
+        ridge_problem_load(job->problem, number, rank, &chunk);
+        judge_chunk(job->problem, &chunk, &mine);
+    }
+    while (atomic_flag_test_and_set_explicit(&job->lock, memory_order_acquire)) {
+    }
+    merge(job->total, &mine);
+    atomic_flag_clear_explicit(&job->lock, memory_order_release);
+}
+
+static int64_t output_elements(const ridge_operands *ops) {
+    int64_t n = 0;
+    for (int o = 0; o < ops->target->n_out; o++) n += ridge_operands_view(ops, ops->target->n_in + o).elements;
+    return n;
+}
+
+ridge_status ridge_judge(const ridge_operands *ops, const int64_t *rows, int64_t n_rows, ridge_team *team,
+                         ridge_judgement *judgement, ridge_error *error) {
+    *judgement = (ridge_judgement){0};
+    if (n_rows == 0 || output_elements(ops) == 0) return RIDGE_OK; /* nothing to be wrong */
+    ridge_problem problem;
+    RIDGE_TRY(ridge_problem_create(ops, rows, n_rows, team, &problem, error));
+    judge_job job = {.problem = &problem, .total = judgement, .lock = ATOMIC_FLAG_INIT};
+    ridge_team_run(team, judge_part, &job);
+    ridge_problem_destroy(&problem);
+    return RIDGE_OK;
+}

@@ -1,0 +1,171 @@
+/* Placing a case's tensors in memory with guards around them, and filling all of it. */
+#include "verify/operands.h"
+
+#include "core/random.h"
+#include "verify/view.h"
+
+/* ---- placing
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static ridge_status too_large(const ridge_tensor_spec *spec, ridge_error *error) {
+    return ridge_fail(error, RIDGE_INVALID, "tensor %s: its size overflows; use smaller sizes", spec->name);
+}
+
+/* Strides in elements, every dimension but the last padded; span as in ridge_view. */
+static ridge_status stride_tensor(const ridge_tensor_spec *spec, const ridge_case *c, int64_t row_pad,
+                                  int64_t strides[RIDGE_MAX_RANK], int64_t *span, ridge_error *error) {
+    int64_t below = 1, elements = 1;
+    for (int d = spec->rank - 1; d >= 0; d--) {
+        int64_t extent = c->dim[spec->dim[d]];
+        if (extent < 0)
+            return ridge_fail(error, RIDGE_INVALID, "tensor %s: extent %lld is negative", spec->name,
+                              (long long)extent);
+        strides[d] = below;
+        if (__builtin_mul_overflow(elements, extent, &elements) || __builtin_mul_overflow(below, extent, &below) ||
+            __builtin_add_overflow(below, row_pad, &below))
+            return too_large(spec, error);
+    }
+    *span = elements == 0 ? 0 : below;
+    return RIDGE_OK;
+}
+
+/* Bytes of a tensor with its guards: a multiple of 64. */
+static ridge_status area_bytes(const ridge_tensor_spec *spec, const ridge_case *c, const ridge_layout *layout,
+                               size_t *bytes, ridge_error *error) {
+    int64_t strides[RIDGE_MAX_RANK], span = 0, padded;
+    RIDGE_TRY(stride_tensor(spec, c, layout->row_pad, strides, &span, error));
+    int64_t size = (int64_t)ridge_dtype_size(ridge_spec_dtype(spec, c));
+    const int64_t guards = RIDGE_GUARD_FRONT + RIDGE_GUARD_REAR + 63;
+    if (__builtin_add_overflow(span, layout->misalign, &padded) || __builtin_mul_overflow(padded, size, &padded) ||
+        __builtin_add_overflow(padded, guards, &padded) || (uint64_t)padded > SIZE_MAX / 2)
+        return too_large(spec, error);
+    *bytes = (size_t)padded & ~(size_t)63;
+    return RIDGE_OK;
+}
+
+static const ridge_tensor_spec *spec_of(const ridge_target *target, int tensor) {
+    return tensor < target->n_in ? &target->in[tensor] : &target->out[tensor - target->n_in];
+}
+
+ridge_status ridge_operands_bytes(const ridge_target *target, const ridge_case *c, const ridge_layout *layout,
+                                  size_t *bytes, ridge_error *error) {
+    *bytes = 0;
+    if (layout->row_pad < 0 || layout->misalign < 0)
+        return ridge_fail(error, RIDGE_INVALID, "a layout's padding and misalignment cannot be negative");
+    for (int t = 0; t < target->n_in + target->n_out; t++) {
+        size_t area;
+        RIDGE_TRY(area_bytes(spec_of(target, t), c, layout, &area, error));
+        if (__builtin_add_overflow(*bytes, area, bytes)) return too_large(spec_of(target, t), error);
+    }
+    return RIDGE_OK;
+}
+
+static size_t place_tensor(ridge_operands *ops, int tensor, char *area) {
+    const ridge_target *target = ops->target;
+    const ridge_tensor_spec *spec = spec_of(target, tensor);
+    ridge_dtype dtype = ridge_spec_dtype(spec, &ops->c);
+    int64_t span = 0;
+    size_t bytes = 0;
+    (void)area_bytes(spec, &ops->c, &ops->layout, &bytes, NULL);
+    (void)stride_tensor(spec, &ops->c, ops->layout.row_pad, ops->strides[tensor], &span, NULL);
+    DLTensor *t = tensor < target->n_in ? &ops->in[tensor] : &ops->out[tensor - target->n_in];
+    *t = (DLTensor){.data = area + RIDGE_GUARD_FRONT,
+                    .device = {kDLCPU, 0},
+                    .ndim = ridge_spec_shape(spec, &ops->c, ops->shape[tensor]),
+                    .dtype = ridge_dtype_to_dlpack(dtype),
+                    .shape = ops->shape[tensor],
+                    .strides = ops->layout.row_pad ? ops->strides[tensor] : NULL,
+                    .byte_offset = (uint64_t)ops->layout.misalign * ridge_dtype_size(dtype)};
+    return bytes;
+}
+
+void ridge_operands_place(ridge_operands *ops, const ridge_target *target, const ridge_case *c,
+                          const ridge_layout *layout, void *memory) {
+    *ops = (ridge_operands){.target = target, .c = *c, .layout = *layout, .memory = memory};
+    for (int t = 0; t < ridge_operands_count(ops); t++) ops->bytes += place_tensor(ops, t, ops->memory + ops->bytes);
+}
+
+const char *ridge_operands_area_end(const ridge_operands *ops, int tensor) {
+    size_t bytes = 0;
+    (void)area_bytes(spec_of(ops->target, tensor), &ops->c, &ops->layout, &bytes, NULL);
+    const DLTensor *t = tensor < ops->target->n_in ? &ops->in[tensor] : &ops->out[tensor - ops->target->n_in];
+    return (const char *)t->data - RIDGE_GUARD_FRONT + bytes;
+}
+
+/* ---- filling
+ * ------------------------------------------------------------------------------------------------------------ */
+
+void ridge_guard_pattern(const ridge_operands *ops, int tensor, unsigned char pattern[2 * RIDGE_GUARD_PERIOD]) {
+    ridge_dtype dtype = ridge_spec_dtype(spec_of(ops->target, tensor), &ops->c);
+    size_t size = ridge_dtype_size(dtype);
+    uint64_t nan = dtype == RIDGE_F32    ? 0x7fc00000
+                   : dtype == RIDGE_BF16 ? 0x7fc0
+                   : dtype == RIDGE_F16  ? 0x7e00
+                   : dtype == RIDGE_F64  ? UINT64_C(0x7ff8000000000000)
+                                         : 0x40000000;
+    uint64_t seed = ridge_random(ops->seed ^ 0x6775617264, (uint64_t)tensor);
+    for (size_t i = 0; i < RIDGE_GUARD_PERIOD / size; i++) {
+        /* Set payload bits only below the quiet bit; never all zero, so that a plain NaN written there differs. */
+        uint64_t bits = nan | (ridge_random(seed, i) & ((nan & (~nan + 1)) - 1)) | 1;
+        memcpy(pattern + i * size, &bits, size); /* little endian */
+    }
+    memcpy(pattern + RIDGE_GUARD_PERIOD, pattern, RIDGE_GUARD_PERIOD);
+}
+
+static void guard_write(const unsigned char *pattern, char *begin, const char *end) {
+    while (begin < end) {
+        size_t n = (size_t)(end - begin) < RIDGE_GUARD_PERIOD ? (size_t)(end - begin) : RIDGE_GUARD_PERIOD;
+        memcpy(begin, pattern + (uintptr_t)begin % RIDGE_GUARD_PERIOD, n);
+        begin += n;
+    }
+}
+
+static void poison_write(ridge_dtype dtype, char *at, int64_t n) {
+    uint64_t bits = ridge_poison_bits(dtype);
+    size_t size = ridge_dtype_size(dtype);
+    uint64_t word = size == 2   ? bits * UINT64_C(0x0001000100010001)
+                    : size == 4 ? bits * UINT64_C(0x0000000100000001)
+                                : bits;
+    size_t bytes = (size_t)n * size, i = 0;
+    for (; i + 8 <= bytes; i += 8) memcpy(at + i, &word, 8);
+    memcpy(at + i, &word, bytes - i);
+}
+
+/* The gap behind a run belongs to whoever fills the run, if the run ends a line that is not the last. */
+static void fill_gap(const ridge_view *view, const unsigned char *pattern, const ridge_run *run) {
+    int64_t next = run->first + run->n;
+    if (view->rank == 0 || next % view->line != 0 || next == view->elements) return;
+    char *end = view->base + (size_t)ridge_view_line_offset(view, next / view->line) * view->size;
+    guard_write(pattern, run->at + (size_t)run->n * view->size, end);
+}
+
+static void fill_part(void *arg, int rank, int size) {
+    const ridge_operands *ops = arg;
+    char *front = ops->memory;
+    unsigned char pattern[2 * RIDGE_GUARD_PERIOD];
+    for (int t = 0; t < ridge_operands_count(ops); t++) {
+        ridge_view view = ridge_operands_view(ops, t);
+        char *area_end = ops->memory + (ridge_operands_area_end(ops, t) - ops->memory);
+        int64_t position, end;
+        ridge_guard_pattern(ops, t, pattern);
+        if (rank == 0) {
+            guard_write(pattern, front, view.base);
+            guard_write(pattern, view.base + (size_t)view.span * view.size, area_end);
+        }
+        front = area_end;
+        ridge_share(view.elements, RIDGE_RANDOM_BLOCK, rank, size, &position, &end);
+        for (ridge_run run; ridge_view_next(&view, &position, end, &run);) {
+            if (t < ops->target->n_in)
+                ridge_operands_make(ops, t, run.first, run.n, run.at);
+            else
+                poison_write(view.dtype, run.at, run.n);
+            fill_gap(&view, pattern, &run);
+        }
+    }
+}
+
+void ridge_operands_fill(ridge_operands *ops, ridge_fill_kind kind, uint64_t seed, ridge_team *team) {
+    ops->kind = kind;
+    ops->seed = seed;
+    ridge_team_run(team, fill_part, ops);
+}

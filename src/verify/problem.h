@@ -1,0 +1,42 @@
+/* A set of operands as the oracle sees it: fp64 copies, the inputs that feed every row made once, the others a few rows
+ * at a time, so that memory stays bounded. Internal to verify. */
+#ifndef RIDGE_VERIFY_PROBLEM_H
+#define RIDGE_VERIFY_PROBLEM_H
+
+#include "verify/view.h"
+
+typedef struct ridge_problem {
+    const ridge_operands *ops;
+    double *shared[RIDGE_MAX_INPUTS]; /* NULL for by_row inputs */
+    size_t shared_bytes[RIDGE_MAX_INPUTS];
+    double in_max[RIDGE_MAX_INPUTS];
+    const int64_t *rows; /* the rows looked at; NULL: all */
+    int64_t n_rows;
+    int64_t chunk;  /* rows of one oracle call */
+    size_t space;   /* doubles a thread needs for a chunk */
+    double *spaces; /* one space a thread */
+    size_t spaces_bytes;
+} ridge_problem;
+
+ridge_status ridge_problem_create(const ridge_operands *ops, const int64_t *rows, int64_t n_rows, ridge_team *team,
+                                  ridge_problem *problem, ridge_error *error);
+void ridge_problem_destroy(ridge_problem *problem);
+
+int64_t ridge_problem_chunks(const ridge_problem *problem);
+
+/* The oracle's call for one chunk, ready to be made: inputs loaded, outputs uninitialized. */
+typedef struct ridge_chunk {
+    ridge_oracle_call call;
+    int64_t dim[RIDGE_MAX_RANK];
+    const double *in[RIDGE_MAX_INPUTS];
+    double *out[RIDGE_MAX_OUTPUTS];
+    int64_t first; /* position of the chunk's first row in `rows` */
+    int64_t n;
+} ridge_chunk;
+void ridge_problem_load(const ridge_problem *problem, int64_t chunk, int rank, ridge_chunk *loaded);
+
+/* Dense index of the first element of the chunk's row `i` in a tensor whose rows hold `row` elements; contiguous: how
+ * many rows from i on lie one behind the other. */
+int64_t ridge_chunk_rows(const ridge_problem *problem, const ridge_chunk *chunk, int64_t i, int64_t *contiguous);
+
+#endif

@@ -1,0 +1,61 @@
+/* One tensor of a set of operands as lines of contiguous elements, addressed by dense row-major element index: what
+ * filling and checking share. Internal to verify. */
+#ifndef RIDGE_VERIFY_VIEW_H
+#define RIDGE_VERIFY_VIEW_H
+
+#include <string.h>
+
+#include "verify/operands.h"
+
+/* Guard bytes before and after each tensor. Their sum is an odd number of cache lines, so that tensors whose sizes are
+ * powers of two do not all start at the same offset within a page (stores and loads 4 KiB apart disturb each other). */
+enum { RIDGE_GUARD_FRONT = 448, RIDGE_GUARD_REAR = 384, RIDGE_GUARD_PERIOD = 64 };
+
+typedef struct ridge_view {
+    char *base; /* first element */
+    ridge_dtype dtype;
+    size_t size; /* bytes of an element */
+    int64_t elements;
+    int64_t line; /* elements of a contiguous line; a dense tensor is one line */
+    int64_t row;  /* elements of one index of dimension 0 */
+    int64_t span; /* elements from the first to the end of the last, gaps included */
+    int rank;     /* of the lines' coordinates: 0 when dense */
+    const int64_t *shape;
+    const int64_t *strides;
+    const ridge_tensor_spec *spec;
+} ridge_view;
+
+/* Tensors are numbered inputs first. */
+static inline int ridge_operands_count(const ridge_operands *ops) { return ops->target->n_in + ops->target->n_out; }
+ridge_view ridge_operands_view(const ridge_operands *ops, int tensor);
+
+/* Where the memory of a tensor, its rear guard included, ends and that of the next begins. */
+const char *ridge_operands_area_end(const ridge_operands *ops, int tensor);
+
+/* Elements from the base to the start of a line. */
+int64_t ridge_view_line_offset(const ridge_view *view, int64_t line);
+
+/* A contiguous run of elements: `n` of them from dense index `first`, at `at`. */
+typedef struct ridge_run {
+    int64_t first, n;
+    char *at;
+} ridge_run;
+
+/* The next run of [*position, end); false when there is none. */
+bool ridge_view_next(const ridge_view *view, int64_t *position, int64_t end, ridge_run *run);
+
+/* Elements first … first+n-1 as fp64, dense. */
+void ridge_view_load(const ridge_view *view, int64_t first, int64_t n, double *values);
+
+/* What fill writes at elements first … first+n-1 of input `tensor`, dense, in its dtype. */
+void ridge_operands_make(const ridge_operands *ops, int tensor, int64_t first, int64_t n, void *values);
+
+/* RIDGE_GUARD_PERIOD bytes repeated over all guards of a tensor, twice in a row so that any phase is contiguous. The
+ * byte at address a is pattern[a % RIDGE_GUARD_PERIOD]. */
+void ridge_guard_pattern(const ridge_operands *ops, int tensor, unsigned char pattern[2 * RIDGE_GUARD_PERIOD]);
+
+/* The bits of poison: a signalling NaN, which no arithmetic yields (results are quiet); for i32 a number far outside
+ * any index range. */
+uint64_t ridge_poison_bits(ridge_dtype dtype);
+
+#endif
