@@ -1,0 +1,43 @@
+/* OpenBLAS through its CBLAS interface with 32-bit integers. */
+#include "peer/openblas.h"
+
+#include <pthread.h>
+
+#include "peer/library.h"
+
+enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111 }; /* CBLAS enumerators */
+
+static void (*cblas_sgemm)(int order, int transa, int transb, int m, int n, int k, float alpha, const float *a, int lda,
+                           const float *b, int ldb, float beta, float *c, int ldc);
+static void (*openblas_set_num_threads)(int threads);
+static bool loaded;
+
+static void load(void) {
+    static const char *const sonames[] = {"libopenblas.so.0", "libopenblas.so", NULL};
+    static const peer_symbol symbols[] = {{"cblas_sgemm", &cblas_sgemm, false},
+                                          {"openblas_set_num_threads", &openblas_set_num_threads, false}};
+    loaded = peer_library_open(sonames, symbols, 2);
+}
+
+const char *openblas_unavailable(const ridge_case *c) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)c;
+    pthread_once(&once, load);
+    return loaded ? NULL : "libopenblas.so.0 not found: apt install libopenblas0-pthread";
+}
+
+ridge_status openblas_prepare(const ridge_case *c, int threads, void **plan) {
+    *plan = NULL;
+    if (openblas_unavailable(c)) return RIDGE_UNSUPPORTED;
+    openblas_set_num_threads(threads);
+    return RIDGE_OK;
+}
+
+ridge_status openblas_sgemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b, int64_t ldb,
+                            float *c, int64_t ldc) {
+    if (m > INT32_MAX || n > INT32_MAX || k > INT32_MAX || lda > INT32_MAX || ldb > INT32_MAX || ldc > INT32_MAX)
+        return RIDGE_INVALID;
+    cblas_sgemm(ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, (int)m, (int)n, (int)k, 1.0f, a, (int)lda, b, (int)ldb, 0.0f, c,
+                (int)ldc);
+    return RIDGE_OK;
+}
