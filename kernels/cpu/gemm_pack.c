@@ -1,0 +1,85 @@
+/* Packing into panels: straight copies, and transposition by blocks of one vector square. */
+#include <string.h>
+
+#include "cpu/gemm.h"
+
+#if defined(RIDGE_ISA_IS_avx512)
+#include <immintrin.h>
+
+void RIDGE_ISA_FN(gemm_pack_straight)(const float *src, int64_t stride, int64_t depth, int n, int step, float *panel) {
+    const int first = n < 16 ? n : 16, second = n - first;
+    const __mmask16 m0 = (__mmask16)((1u << first) - 1), m1 = (__mmask16)((1u << second) - 1);
+    /* Ascending: what a store writes past its own step, the next one overwrites. */
+    for (int64_t d = 0; d < depth; d++, src += stride, panel += step) {
+        _mm512_storeu_ps(panel, _mm512_maskz_loadu_ps(m0, src));
+        if (step > 16) _mm512_storeu_ps(panel + 16, _mm512_maskz_loadu_ps(m1, src + 16));
+    }
+}
+
+/* 16 x 16 floats: rows become columns. */
+static inline void transpose(__m512 r[16]) {
+    __m512 t[16];
+    for (int i = 0; i < 16; i += 2) { /* pairs of rows, element by element */
+        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4) { /* four rows: r[i + e] holds element e of each 128-bit lane */
+        r[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(t[i]), _mm512_castps_pd(t[i + 2])));
+        r[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(t[i]), _mm512_castps_pd(t[i + 2])));
+        r[i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(t[i + 1]), _mm512_castps_pd(t[i + 3])));
+        r[i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(t[i + 1]), _mm512_castps_pd(t[i + 3])));
+    }
+    for (int e = 0; e < 4; e++) { /* lanes 0 2 | 0 2 and 1 3 | 1 3 */
+        t[e] = _mm512_shuffle_f32x4(r[e], r[4 + e], 0x88);
+        t[4 + e] = _mm512_shuffle_f32x4(r[e], r[4 + e], 0xdd);
+        t[8 + e] = _mm512_shuffle_f32x4(r[8 + e], r[12 + e], 0x88);
+        t[12 + e] = _mm512_shuffle_f32x4(r[8 + e], r[12 + e], 0xdd);
+    }
+    for (int e = 0; e < 4; e++) {
+        r[e] = _mm512_shuffle_f32x4(t[e], t[8 + e], 0x88);
+        r[4 + e] = _mm512_shuffle_f32x4(t[4 + e], t[12 + e], 0x88);
+        r[8 + e] = _mm512_shuffle_f32x4(t[e], t[8 + e], 0xdd);
+        r[12 + e] = _mm512_shuffle_f32x4(t[4 + e], t[12 + e], 0xdd);
+    }
+}
+
+/* n <= 16 rows of `depth` elements; columns go to panel, panel + step, … */
+static void pack_rows(const float *src, int64_t stride, int64_t depth, int n, int step, float *panel) {
+    __m512 r[16];
+    for (int64_t d = 0; d < depth; d += 16) {
+        const int64_t left = depth - d;
+        const __mmask16 mask = left >= 16 ? (__mmask16)0xffff : (__mmask16)((1u << left) - 1);
+        for (int i = 0; i < 16; i++)
+            r[i] = i < n ? _mm512_maskz_loadu_ps(mask, src + i * stride + d) : _mm512_setzero_ps();
+        transpose(r);
+        if (left >= 16)
+            for (int i = 0; i < 16; i++) _mm512_storeu_ps(panel + (d + i) * step, r[i]);
+        else
+            for (int i = 0; i < left; i++) _mm512_storeu_ps(panel + (d + i) * step, r[i]);
+    }
+}
+
+void RIDGE_ISA_FN(gemm_pack_transposed)(const float *src, int64_t stride, int64_t depth, int n, int step,
+                                        float *panel) {
+    pack_rows(src, stride, depth, n < 16 ? n : 16, step, panel);
+    if (step > 16) pack_rows(src + 16 * stride, stride, depth, n > 16 ? n - 16 : 0, step, panel + 16);
+}
+
+#else
+
+void RIDGE_ISA_FN(gemm_pack_straight)(const float *src, int64_t stride, int64_t depth, int n, int step, float *panel) {
+    for (int64_t d = 0; d < depth; d++) {
+        memcpy(panel + d * step, src + d * stride, sizeof(float) * (size_t)n);
+        for (int i = n; i < step; i++) panel[d * step + i] = 0;
+    }
+}
+
+void RIDGE_ISA_FN(gemm_pack_transposed)(const float *src, int64_t stride, int64_t depth, int n, int step,
+                                        float *panel) {
+    for (int i = 0; i < n; i++)
+        for (int64_t d = 0; d < depth; d++) panel[d * step + i] = src[i * stride + d];
+    for (int i = n; i < step; i++)
+        for (int64_t d = 0; d < depth; d++) panel[d * step + i] = 0;
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* C[m,n] = A[m,k] B[k,n], the baseline: the textbook loops in the order that reads B and C along their rows, so that
+ * the compiler turns the inner one into vector code. Rows of C are shared out over the team. */
+#include <string.h>
+
+#include "matmul.h"
+
+static void rows_fn(void *arg, int rank, int size) {
+    const ridge_call *call = arg;
+    const int64_t n = call->dim[MATMUL_N], k = call->dim[MATMUL_K];
+    const int64_t sa = ridge_row_stride(&call->in[0]), sb = ridge_row_stride(&call->in[1]);
+    const int64_t sc = ridge_row_stride(&call->out[0]);
+    const float *a = ridge_data(&call->in[0]), *b = ridge_data(&call->in[1]);
+    float *c = ridge_data(&call->out[0]);
+    int64_t begin, end;
+    ridge_share(call->dim[MATMUL_M], 1, rank, size, &begin, &end);
+    for (int64_t i = begin; i < end; i++) {
+        float *restrict row = c + i * sc;
+        memset(row, 0, (size_t)n * sizeof *row);
+        for (int64_t d = 0; d < k; d++) {
+            const float s = a[i * sa + d];
+            const float *restrict from = b + d * sb;
+            for (int64_t j = 0; j < n; j++) row[j] += s * from[j];
+        }
+    }
+}
+
+ridge_status RIDGE_ISA_FN(matmul_cpu_baseline)(const ridge_call *call) {
+    ridge_team_run(call->team, rows_fn, (void *)(uintptr_t)call);
+    return RIDGE_OK;
+}

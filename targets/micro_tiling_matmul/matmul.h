@@ -1,0 +1,20 @@
+/* Private to micro_tiling_matmul. */
+#ifndef RIDGE_TARGET_MATMUL_H
+#define RIDGE_TARGET_MATMUL_H
+
+#include "ridge/target.h"
+
+RIDGE_CPU_DECLARE(matmul_cpu_baseline);
+RIDGE_CPU_DECLARE(matmul_cpu_optimized);
+ridge_status matmul_openblas(const ridge_call *call);
+ridge_status matmul_onednn(const ridge_call *call);
+
+enum { MATMUL_M, MATMUL_N, MATMUL_K }; /* places in dim[] */
+
+/* Upper limits over all instruction sets, for the size of scratch; cpu_optimized.c asserts them. */
+#define MATMUL_NR 32
+#define MATMUL_MC (12 * 14)
+#define MATMUL_KC 384
+#define MATMUL_PAD 64
+
+#endif

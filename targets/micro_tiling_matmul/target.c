@@ -1,0 +1,126 @@
+/* C[m,n] = A[m,k] B[k,n]      f32, rows possibly strided
+ * 2 m n k FLOP; least traffic 4 (m k + k n + m n) bytes. Compute bound from about 100 cubed on. */
+#include <math.h>
+
+#include "matmul.h"
+#include "peer/onednn.h"
+#include "peer/openblas.h"
+
+static const ridge_case cases[] = {
+    {.dim = {512, 512, 512}, .dtype = RIDGE_F32},
+    {.dim = {1024, 1024, 1024}, .dtype = RIDGE_F32},
+    {.dim = {1536, 1536, 1536}, .dtype = RIDGE_F32},
+    {.dim = {1023, 1025, 1031}, .dtype = RIDGE_F32},
+    {.dim = {0, 5, 7}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {1, 1, 1}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {1, 100, 1}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {100, 1, 50}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {15, 33, 2}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {61, 97, 113}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {191, 49, 769}, .dtype = RIDGE_F32, .edge = true}, /* blocks and slices with remainders, team at work */
+};
+
+static const ridge_tensor_spec in[] = {
+    {.name = "a", .rank = 2, .dim = {MATMUL_M, MATMUL_K}, .by_row = true},
+    {.name = "b", .rank = 2, .dim = {MATMUL_K, MATMUL_N}},
+};
+static const ridge_tensor_spec out[] = {{.name = "c", .rank = 2, .dim = {MATMUL_M, MATMUL_N}}};
+
+static double a_bytes(const ridge_case *c) { return 4.0 * (double)c->dim[MATMUL_M] * (double)c->dim[MATMUL_K]; }
+static double b_bytes(const ridge_case *c) { return 4.0 * (double)c->dim[MATMUL_K] * (double)c->dim[MATMUL_N]; }
+static double c_bytes(const ridge_case *c) { return 4.0 * (double)c->dim[MATMUL_M] * (double)c->dim[MATMUL_N]; }
+
+static void work(const ridge_case *c, ridge_work *w) {
+    w->flops = 2.0 * (double)c->dim[MATMUL_M] * (double)c->dim[MATMUL_N] * (double)c->dim[MATMUL_K];
+    w->bytes_read = a_bytes(c) + b_bytes(c);
+    w->bytes_written = c_bytes(c);
+}
+
+/* Every row of C passes over the whole of B. */
+static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
+    *t = (ridge_traffic){.read = a_bytes(c) + b_bytes(c) * (double)c->dim[MATMUL_M], .written = c_bytes(c)};
+}
+
+/* B is read, packed, and passes by once for each block of rows; a slice of the depth after the first reads C again. */
+static void optimized_traffic(const ridge_case *c, ridge_traffic *t) {
+    double blocks = ceil((double)c->dim[MATMUL_M] / MATMUL_MC), slices = ceil((double)c->dim[MATMUL_K] / MATMUL_KC);
+    *t = (ridge_traffic){.read = a_bytes(c) + b_bytes(c) * (1 + blocks) + c_bytes(c) * (slices - 1),
+                         .written = b_bytes(c) + c_bytes(c) * slices};
+}
+
+static size_t optimized_scratch(const ridge_case *c, int threads) {
+    size_t packed_b = (size_t)(c->dim[MATMUL_N] + MATMUL_NR) * (size_t)c->dim[MATMUL_K] + MATMUL_PAD;
+    size_t packed_a = (size_t)MATMUL_MC * MATMUL_KC + MATMUL_PAD;
+    return (packed_b + packed_a * (size_t)threads) * sizeof(float);
+}
+
+static const ridge_variant variants[] = {
+    {.name = "cpu/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "three loops, i-k-j, vectorized by the compiler",
+     .run = RIDGE_CPU(matmul_cpu_baseline),
+     .traffic = baseline_traffic},
+    {.name = "cpu/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "packed panels, 14 x 32 results in registers, prefetch",
+     .run = RIDGE_CPU(matmul_cpu_optimized),
+     .traffic = optimized_traffic,
+     .scratch = optimized_scratch},
+    {.name = "cpu/onednn",
+     .role = RIDGE_PEER,
+     .idea = "dnnl_sgemm",
+     .run = RIDGE_ANY_ISA(matmul_onednn),
+     .unavailable = onednn_unavailable,
+     .prepare = onednn_prepare,
+     .own_threads = true},
+    {.name = "cpu/openblas",
+     .role = RIDGE_PEER,
+     .idea = "cblas_sgemm",
+     .run = RIDGE_ANY_ISA(matmul_openblas),
+     .unavailable = openblas_unavailable,
+     .prepare = openblas_prepare,
+     .own_threads = true},
+};
+
+static void oracle(const ridge_oracle_call *call) {
+    const int64_t m = call->dim[MATMUL_M], n = call->dim[MATMUL_N], k = call->dim[MATMUL_K];
+    for (int64_t i = 0; i < m; i++) {
+        double *restrict c = call->out[0] + i * n;
+        for (int64_t j = 0; j < n; j++) c[j] = 0;
+        for (int64_t d = 0; d < k; d++) {
+            const double s = call->in[0][i * k + d];
+            const double *restrict b = call->in[1] + d * n;
+            for (int64_t j = 0; j < n; j++) c[j] += s * b[j];
+        }
+    }
+}
+
+/* README.md derives both terms: partial sums that wander, and partial sums that drift towards the result. */
+static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
+    (void)output;
+    const double k = (double)call->dim[MATMUL_K], product = call->in_max[0] * call->in_max[1], u = 0x1p-24;
+    *b = (ridge_bound){0, 0};
+    if (kind == RIDGE_EXACT && k * product < 0x1p24) return; /* every partial sum is an integer that fits */
+    b->absolute = 7 * u * product * k / 7.3;
+    b->relative = u * (1 + 7 * sqrt(k) / 3);
+}
+
+static const char *reject(const ridge_case *c) {
+    if (c->dtype != RIDGE_F32) return "micro_tiling_matmul is f32 only";
+    return c->dim[MATMUL_N] < 1 || c->dim[MATMUL_K] < 1 ? "n and k must be at least 1" : NULL;
+}
+
+const ridge_target ridge_target_micro_tiling_matmul = {
+    .name = "micro_tiling_matmul",
+    .chapter = "ch09",
+    .summary = "matrix product from register tiles",
+    .dims = {"m", "n", "k"},
+    .cases = RIDGE_LIST(cases),
+    .in = RIDGE_LIST(in),
+    .out = RIDGE_LIST(out),
+    .variants = RIDGE_LIST(variants),
+    .work = work,
+    .oracle = oracle,
+    .bound = bound,
+    .reject = reject,
+};
