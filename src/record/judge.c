@@ -24,8 +24,8 @@ static void say(ridge_result *r, ridge_verdict verdict, const char *reason) {
     (void)snprintf(r->reason, sizeof r->reason, "%s", reason);
 }
 
-/* Outputs that fit in the last level need not have reached memory when the clock stops: the physical floor of a cold launch
- * then counts the reads alone. */
+/* Outputs that fit in the last level need not have reached memory when the clock stops: the physical floor of a cold
+ * launch then counts the reads alone. */
 static double floor_us(const ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
     ridge_work work = r->work;
     if (!hot && work.bytes_written < ridge_ceilings_last_level(ceilings)) work.bytes_written = 0;
@@ -40,7 +40,8 @@ static void judge_time(ridge_result *r, const ridge_ceilings *ceilings, bool hot
     } else if (time < floor / impossible_above) {
         (void)snprintf(text, sizeof text,
                        "%.4g us is below the physical floor of %.4g us: the ceiling or the work model is at fault "
-                       "(ridge peak --refresh remeasures)", time, floor);
+                       "(ridge peak --refresh remeasures)",
+                       time, floor);
         say(r, RIDGE_VERDICT_IMPOSSIBLE, text);
     } else if (time < frames_needed * r->frame_us) {
         (void)snprintf(text, sizeof text, "%.4g us against %.4g us for an empty launch: larger --sizes tell more", time,
@@ -49,11 +50,14 @@ static void judge_time(ridge_result *r, const ridge_ceilings *ceilings, bool hot
     } else if (!(ridge_interval_width(r->time_us) <= widest_interval)) {
         double width = 100 * ridge_interval_width(r->time_us);
         if (isfinite(width))
-            (void)snprintf(text, sizeof text, "%d samples leave the median open by %.1f %%: give it a longer --max-time",
-                           r->n_samples, width);
+            (void)snprintf(text, sizeof text,
+                           "%d samples leave the median open by %.1f %%: give it a longer --max-time", r->n_samples,
+                           width);
         else
-            (void)snprintf(text, sizeof text, "%d samples are too few for an interval: give it more --iterations or "
-                           "--max-time", r->n_samples);
+            (void)snprintf(text, sizeof text,
+                           "%d samples are too few for an interval: give it more --iterations or "
+                           "--max-time",
+                           r->n_samples);
         say(r, RIDGE_VERDICT_INCONCLUSIVE, text);
     } else {
         say(r, RIDGE_VERDICT_OK, "");

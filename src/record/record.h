@@ -1,5 +1,5 @@
-/* A run: one invocation's record. Machine, ceilings, results with every raw sample and its seed, pairs. Enough to rebuild
- * every table; docs/METRICS.md documents the JSON, whose field names are an interface. */
+/* A run: one invocation's record. Machine, ceilings, results with every raw sample and its seed, pairs. Enough to
+ * rebuild every table; docs/METRICS.md documents the JSON, whose field names are an interface. */
 #ifndef RIDGE_RECORD_RECORD_H
 #define RIDGE_RECORD_RECORD_H
 
@@ -28,21 +28,21 @@ typedef struct ridge_result {
 } ridge_result;
 
 typedef struct ridge_pair {
-    int a, b;                /* indices into results: baseline (or peer), optimized */
-    ridge_interval speedup;  /* time of a over time of b */
+    int a, b;                    /* indices into results: baseline (or peer), optimized */
+    ridge_interval speedup;      /* time of a over time of b */
     double traffic_a, traffic_b; /* bytes each moves by its own model (declared), write-allocation included */
-    bool compared, agree;    /* outputs on identical inputs, within the sum of their bounds */
-    double max_difference;   /* largest |a - b| */
-    double equal_fraction;   /* elements that agree bit for bit */
+    bool compared, agree;        /* outputs on identical inputs, within the sum of their bounds */
+    double max_difference;       /* largest |a - b| */
+    double equal_fraction;       /* elements that agree bit for bit */
 } ridge_pair;
 
 typedef struct ridge_settings {
     int threads;
     bool hot;
     uint64_t seed;
-    double max_time;    /* seconds a case */
-    int iterations;     /* 0: by the stop rule */
-    bool user_inputs;   /* some inputs came from files */
+    double max_time;  /* seconds a case */
+    int iterations;   /* 0: by the stop rule */
+    bool user_inputs; /* some inputs came from files */
     int argc;
     char **argv;
 } ridge_settings;
@@ -51,7 +51,7 @@ typedef struct ridge_run {
     char date[32];
     ridge_settings settings;
     ridge_machine machine;
-    ridge_ceilings ceilings;      /* as used for percentages */
+    ridge_ceilings ceilings;             /* as used for percentages */
     ridge_level dram_before, dram_after; /* probes around the measurements; n = 0 where not made */
     ridge_peak fp32_before, fp32_after;
     ridge_result *results;
@@ -68,18 +68,25 @@ void ridge_run_free(ridge_run *run); /* frees what it owns, not the struct */
 void ridge_case_name(const ridge_target *target, const ridge_case *c, char *name, int size);
 void ridge_variant_backend(const ridge_variant *variant, char *backend, int size); /* "cpu" of "cpu/baseline" */
 
+/* NULL, or why this variant cannot run this case on this machine. */
+const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_case *c, const ridge_machine *machine);
+
+const char *ridge_pair_difference(const ridge_pair *pair);           /* "faster", "slower", "none shown", "unknown" */
+double ridge_drift_pct(ridge_interval before, ridge_interval after); /* NaN when one was not measured */
+
 /* JSON; each returns a new reference or NULL when memory is out. NaN and infinities become null. */
 json_t *ridge_json_run(const ridge_run *run);
 json_t *ridge_json_result(const ridge_result *result);
 json_t *ridge_json_pair(const ridge_run *run, const ridge_pair *pair);
 json_t *ridge_json_ceilings(const ridge_ceilings *c);
 json_t *ridge_json_machine(const ridge_machine *machine);
-json_t *ridge_json_interval(ridge_interval interval); /* {median, ci_low, ci_high, n} */
+json_t *ridge_json_interval(ridge_interval interval);                                /* {median, ci_low, ci_high, n} */
 json_t *ridge_json_target(const ridge_target *target, const ridge_machine *machine); /* for list --json */
 
-/* Writes text to path: "-" is stdout; otherwise a temporary file beside it, synced, renamed, and removed on failure, so that
- * no partial file is ever seen under the final name. */
+/* Writes text to path: "-" is stdout; otherwise a temporary file beside it, synced, renamed, and removed on failure, so
+ * that no partial file is ever seen under the final name. */
 ridge_status ridge_write_file(const char *path, const char *text, size_t size, ridge_error *error);
-ridge_status ridge_write_json(const char *path, const json_t *json, ridge_error *error); /* does not take the reference */
+ridge_status ridge_write_json(const char *path, const json_t *json,
+                              ridge_error *error); /* does not take the reference */
 
 #endif

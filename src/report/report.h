@@ -6,15 +6,16 @@
 
 #include "record/record.h"
 
-/* A table whose columns size themselves. Cells are copied. */
+/* A table whose columns size themselves. Cells are copied; at most 16 columns. */
 typedef struct ridge_table ridge_table;
-ridge_table *ridge_table_new(const char *const *headers, const char *align, int columns); /* align: 'l' or 'r' a column */
-void ridge_table_row(ridge_table *table, const char *const *cells);
+ridge_table *ridge_table_new(const char *const *headers, const char *align,
+                             int columns);                          /* align: 'l' or 'r' a column */
+void ridge_table_row(ridge_table *table, const char *const *cells); /* cells[1] NULL: cells[0] spans the table */
 void ridge_table_print(const ridge_table *table, FILE *stream);
 void ridge_table_free(ridge_table *table);
 
-/* The table that `ridge run` ends with: one line a variant, speedups of the pairs, verdicts; then a line for each verdict
- * that is not ok with its reason. */
+/* The table that `ridge run` ends with: one line a variant, speedups of the pairs, verdicts; then a line for each
+ * verdict that is not ok with its reason. */
 void ridge_report_run(const ridge_run *run, FILE *stream);
 void ridge_report_compare(const ridge_run *run, FILE *stream); /* one line a pair */
 void ridge_report_ceilings(const ridge_ceilings *c, FILE *stream);

@@ -24,19 +24,24 @@ typedef enum ridge_verdict {
 } ridge_verdict;
 const char *ridge_verdict_name(ridge_verdict verdict);
 
+/* Whether a time may be shown beside it: ok, frame-dominated, inconclusive. The others have none to show. */
+bool ridge_verdict_timed(ridge_verdict verdict);
+
 typedef struct ridge_placement {
     double intensity;          /* FLOP/byte */
     double ridge_point;        /* FLOP/byte at which this machine turns compute bound */
     double attainable_gflops;  /* min(compute ceiling, intensity x bandwidth ceiling) */
     double floor_us;           /* least time: max(bytes / bandwidth, FLOP / peak) */
     bool memory_bound;
-    const char *binding;       /* "DRAM stream", "DRAM read", "L2 copy", "fp32 avx512" */
+    char binding[32];          /* "DRAM stream", "DRAM read", "L2 copy+read", "fp32 avx512"; "" without any ceiling */
     double gflops, gbps;       /* reached */
     double pct_measured;       /* of the binding ceiling */
 } ridge_placement;
 
-/* bytes_read and bytes_written decide the bandwidth ceiling: reads only take `read`, anything written takes the better of `copy`
- * and `stream`. hot: the level that holds the working set, instead of DRAM. dtype: the arithmetic's, "fp32". */
+/* bytes_read and bytes_written decide the bandwidth ceiling: as many bytes in as out take the better of `copy` and `stream`,
+ * what is read or written beyond that takes `read` or `write`. hot: the level that holds the working set, instead of DRAM.
+ * dtype: the arithmetic's, "fp32". A time that is not positive (nothing was measured) leaves gflops, gbps and
+ * pct_measured at 0. Nothing is ever NaN; intensity is infinite for work that moves no bytes. */
 void ridge_place(const ridge_work *work, double time_us, const ridge_ceilings *ceilings, bool hot, const char *dtype,
                  ridge_placement *placement);
 

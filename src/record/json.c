@@ -1,0 +1,147 @@
+/* JSON of plain values, and its layout in a file. */
+#include "record/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/record.h"
+
+json_t *ridge_json_number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+/* Length of the well-formed UTF-8 sequence at s: jansson itself is asked, so that both agree. 0: none starts here. */
+static size_t utf8_length(const char *s) {
+    for (size_t n = 1; n <= 4 && (n == 1 || s[n - 1]); n++) {
+        json_t *one = json_stringn(s, n);
+        json_decref(one);
+        if (one) return n;
+    }
+    return 0;
+}
+
+json_t *ridge_json_text(const char *text) {
+    if (!text) return json_null();
+    json_t *json = json_string(text);
+    if (json) return json;
+    char *clean = malloc(3 * strlen(text) + 1); /* U+FFFD takes three bytes */
+    if (!clean) return NULL;
+    size_t used = 0;
+    while (*text) {
+        size_t n = utf8_length(text);
+        if (n)
+            memcpy(clean + used, text, n);
+        else
+            memcpy(clean + used, "\xef\xbf\xbd", 3);
+        used += n ? n : 3;
+        text += n ? n : 1;
+    }
+    json = json_stringn(clean, used);
+    free(clean);
+    return json;
+}
+
+json_t *ridge_json_seed(uint64_t seed) {
+    char text[24];
+    (void)snprintf(text, sizeof text, "%" PRIu64, seed);
+    return json_string(text);
+}
+
+json_t *ridge_json_shape(const ridge_target *target, const ridge_case *c) {
+    json_t *shape = json_object();
+    for (int d = 0; shape && d < ridge_target_rank(target); d++)
+        if (json_object_set_new(shape, target->dims[d], json_integer(c->dim[d])) != 0) {
+            json_decref(shape);
+            return NULL;
+        }
+    return shape;
+}
+
+json_t *ridge_json_array(int n, json_t *(*item)(const void *context, int i), const void *context) {
+    json_t *array = json_array();
+    for (int i = 0; array && i < n; i++)
+        if (json_array_append_new(array, item(context, i)) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    return array;
+}
+
+json_t *ridge_json_interval(ridge_interval interval) {
+    if (interval.n <= 0) interval.median = interval.low = interval.high = (double)NAN;
+    return json_pack("{s:o, s:o, s:o, s:i}", "median", ridge_json_number(interval.median), "ci_low",
+                     ridge_json_number(interval.low), "ci_high", ridge_json_number(interval.high), "n", interval.n);
+}
+
+/* ---- layout
+ * ---------------------------------------------------------------------------------------------------------- */
+
+static bool is_plain(const json_t *json) { return !json_is_object(json) && !json_is_array(json); }
+
+static bool all_plain(const json_t *json) {
+    const char *key;
+    size_t i;
+    json_t *item;
+    json_object_foreach((json_t *)(uintptr_t)json, key, item) if (!is_plain(item)) return false;
+    json_array_foreach(json, i, item) if (!is_plain(item)) return false;
+    return true;
+}
+
+/* What reads well on one line: a value, a list of values, a few named values. */
+static bool fits_line(const json_t *json) {
+    return all_plain(json) && json_object_size(json) <= 6; /* 0 for what is no object */
+}
+
+static bool print_inline(const json_t *json, FILE *out) {
+    return json_dumpf(json, out, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)) == 0;
+}
+
+static void print_break(FILE *out, int depth) { fprintf(out, "\n%*s", 2 * depth, ""); }
+
+static bool print_json(const json_t *json, FILE *out, int depth) {
+    bool object = json_is_object(json), ok = true;
+    if (fits_line(json)) return print_inline(json, out);
+    fputc(object ? '{' : '[', out);
+    size_t count = object ? json_object_size(json) : json_array_size(json), i = 0;
+    void *iterator = object ? json_object_iter((json_t *)(uintptr_t)json) : NULL;
+    for (; ok && i < count; i++) {
+        const json_t *item = object ? json_object_iter_value(iterator) : json_array_get(json, i);
+        if (i) fputc(',', out);
+        print_break(out, depth + 1);
+        if (object) {
+            json_t *key = json_string(json_object_iter_key(iterator));
+            ok = key && print_inline(key, out);
+            fputs(": ", out);
+            json_decref(key);
+            iterator = json_object_iter_next((json_t *)(uintptr_t)json, iterator);
+        }
+        ok = ok && print_json(item, out, depth + 1);
+    }
+    print_break(out, depth);
+    fputc(object ? '}' : ']', out);
+    return ok;
+}
+
+char *ridge_json_format(const json_t *json, size_t *size) {
+    char *text = NULL;
+    FILE *out = open_memstream(&text, size);
+    if (!out) return NULL;
+    bool ok = print_json(json, out, 0);
+    fputc('\n', out);
+    ok = !ferror(out) && ok;
+    if (fclose(out) != 0 || !ok) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+ridge_status ridge_write_json(const char *path, const json_t *json, ridge_error *error) {
+    size_t size = 0;
+    char *text = json ? ridge_json_format(json, &size) : NULL;
+    if (!text) return ridge_fail(error, RIDGE_NO_MEMORY, "cannot write %.200s: no memory to build the JSON text", path);
+    ridge_status status = ridge_write_file(path, text, size, error);
+    free(text);
+    return status;
+}

@@ -1,0 +1,125 @@
+/* JSON of what a run stands on: the machine, its ceilings, and the targets that `ridge list` knows. */
+#include <stdio.h>
+
+#include "record/json.h"
+#include "record/record.h"
+
+/* ---- machine --------------------------------------------------------------------------------------------------------
+ */
+
+static json_t *cpu_item(const void *context, int i) { return json_integer(((const ridge_machine *)context)->cpus[i]); }
+static json_t *cache_item(const void *context, int i) {
+    return json_integer(((const ridge_machine *)context)->cache_bytes[i]);
+}
+
+json_t *ridge_json_machine(const ridge_machine *m) {
+    int cpus = m->threads < RIDGE_MAX_CPUS ? m->threads : RIDGE_MAX_CPUS;
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:I, s:o, s:s, s:o}", "key",
+                     ridge_json_text(m->key), "cpu", ridge_json_text(m->cpu), "arch", ridge_json_text(m->arch),
+                     "kernel", ridge_json_text(m->kernel), "hypervisor", ridge_json_text(m->hypervisor), "governor",
+                     ridge_json_text(m->governor), "compiler", ridge_json_text(m->compiler), "cores", m->cores,
+                     "threads", m->threads, "cpus", ridge_json_array(cpus, cpu_item, m), "memory_bytes",
+                     (json_int_t)m->memory_bytes, "reported_cache_bytes", ridge_json_array(4, cache_item, m), "isa",
+                     ridge_isa_name(m->isa), "features", ridge_json_text(m->features));
+}
+
+/* ---- ceilings -------------------------------------------------------------------------------------------------------
+ */
+
+static json_t *level_item(const void *context, int i) {
+    const ridge_level *level = &((const ridge_level *)context)[i];
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "name", ridge_json_text(level->name), "capacity_bytes",
+                     ridge_json_number(level->capacity), "read_gbps", ridge_json_interval(level->read), "copy_gbps",
+                     ridge_json_interval(level->copy), "stream_gbps", ridge_json_interval(level->stream), "write_gbps",
+                     ridge_json_interval(level->write));
+}
+
+static json_t *peak_item(const void *context, int i) {
+    const ridge_peak *peak = &((const ridge_peak *)context)[i];
+    return json_pack("{s:o, s:o, s:o, s:o}", "name", ridge_json_text(peak->name), "dtype", ridge_json_text(peak->dtype),
+                     "gflops", ridge_json_interval(peak->gflops), "how", ridge_json_text(peak->how));
+}
+
+static json_t *rung_item(const void *context, int i) {
+    const ridge_rung *rung = &((const ridge_rung *)context)[i];
+    return json_pack("[o, o, o]", ridge_json_number(rung->bytes), ridge_json_number(rung->read_gbps),
+                     ridge_json_number(rung->copy_gbps));
+}
+
+json_t *ridge_json_ceilings(const ridge_ceilings *c) {
+    return json_pack(
+        "{s:o, s:o, s:i, s:o, s:o, s:[s, s, s], s:o, s:o}", "key", ridge_json_text(c->key), "date",
+        ridge_json_text(c->date), "threads", c->threads, "levels", ridge_json_array(c->n_levels, level_item, c->levels),
+        "peaks", ridge_json_array(c->n_peaks, peak_item, c->peaks), "rung_fields", "bytes", "read_gbps", "copy_gbps",
+        "rungs", ridge_json_array(c->n_rungs, rung_item, c->rungs), "faults", ridge_json_text(c->faults));
+}
+
+/* ---- targets --------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct listing {
+    const ridge_target *target;
+    const ridge_machine *machine;
+    const ridge_tensor_spec *specs;
+    const void *item;
+} listing;
+
+static json_t *dim_item(const void *context, int i) {
+    return ridge_json_text(((const ridge_target *)context)->dims[i]);
+}
+
+static json_t *spec_dim_item(const void *context, int i) {
+    const listing *list = context;
+    const ridge_tensor_spec *spec = list->item;
+    return ridge_json_text(list->target->dims[spec->dim[i]]);
+}
+
+static json_t *spec_item(const void *context, int i) {
+    const listing *list = context;
+    const ridge_tensor_spec *spec = &list->specs[i];
+    listing inner = {.target = list->target, .item = spec};
+    const char *dtype = spec->dtype == RIDGE_DTYPE_NONE ? "case" : ridge_dtype_name(spec->dtype);
+    return json_pack("{s:o, s:o, s:s, s:b}", "name", ridge_json_text(spec->name), "dims",
+                     ridge_json_array(spec->rank, spec_dim_item, &inner), "dtype", dtype, "by_row", spec->by_row);
+}
+
+static json_t *case_item(const void *context, int i) {
+    const ridge_target *target = context;
+    const ridge_case *c = &target->cases[i];
+    char name[96];
+    ridge_case_name(target, c, name, sizeof name);
+    return json_pack("{s:s, s:s, s:o, s:b}", "case", name, "dtype", ridge_dtype_name(c->dtype), "shape",
+                     ridge_json_shape(target, c), "edge", c->edge);
+}
+
+/* One entry a case: null where the variant can run, else why not. */
+static json_t *reason_item(const void *context, int i) {
+    const listing *list = context;
+    return ridge_json_text(ridge_variant_obstacle(list->item, &list->target->cases[i], list->machine));
+}
+
+static json_t *variant_item(const void *context, int i) {
+    const listing *list = context;
+    const ridge_variant *variant = &list->target->variants[i];
+    listing inner = {.target = list->target, .machine = list->machine, .item = variant};
+    char backend[32];
+    ridge_variant_backend(variant, backend, sizeof backend);
+    bool runs = false;
+    for (int c = 0; c < list->target->n_cases; c++)
+        runs = runs || !ridge_variant_obstacle(variant, &list->target->cases[c], list->machine);
+    return json_pack("{s:o, s:s, s:s, s:o, s:b, s:o}", "variant", ridge_json_text(variant->name), "backend", backend,
+                     "role", ridge_role_name(variant->role), "idea", ridge_json_text(variant->idea), "available", runs,
+                     "unavailable_by_case", ridge_json_array(list->target->n_cases, reason_item, &inner));
+}
+
+json_t *ridge_json_target(const ridge_target *target, const ridge_machine *machine) {
+    listing list = {.target = target, .machine = machine, .specs = target->in};
+    listing outputs = {.target = target, .machine = machine, .specs = target->out};
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "target", ridge_json_text(target->name), "chapter",
+                     ridge_json_text(target->chapter), "summary", ridge_json_text(target->summary), "dims",
+                     ridge_json_array(ridge_target_rank(target), dim_item, target), "inputs",
+                     ridge_json_array(target->n_in, spec_item, &list), "outputs",
+                     ridge_json_array(target->n_out, spec_item, &outputs), "cases",
+                     ridge_json_array(target->n_cases, case_item, target), "variants",
+                     ridge_json_array(target->n_variants, variant_item, &list));
+}

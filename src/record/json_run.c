@@ -1,0 +1,162 @@
+/* JSON of a run: results with every raw sample, pairs, probes. docs/METRICS.md says what each field means.
+ *
+ * A verdict that is not timed (wrong, impossible, failed, skipped) leaves every figure null: what was measured is in
+ * the samples for those who want to look, but it is no result. */
+#include <math.h>
+#include <stdio.h>
+
+#include "record/json.h"
+#include "record/record.h"
+
+static json_t *number_if(bool known, double value) { return known ? ridge_json_number(value) : json_null(); }
+
+/* ---- a result -------------------------------------------------------------------------------------------------------
+ */
+
+static json_t *time_json(const ridge_result *r, bool timed) {
+    ridge_interval none = {(double)NAN, (double)NAN, (double)NAN, 0};
+    json_t *json = ridge_json_interval(timed ? r->time_us : none);
+    if (json) (void)json_object_set_new(json, "stop", ridge_json_text(ridge_stop_name(r->stop)));
+    return json;
+}
+
+static json_t *work_json(const ridge_work *w) {
+    return json_pack("{s:o, s:o, s:o, s:o}", "flops", ridge_json_number(w->flops), "bytes",
+                     ridge_json_number(w->bytes_read + w->bytes_written), "bytes_read",
+                     ridge_json_number(w->bytes_read), "bytes_written", ridge_json_number(w->bytes_written));
+}
+
+static json_t *check_json(const ridge_check *c) {
+    return json_pack("{s:b, s:o, s:o, s:o, s:I, s:I}", "ok", c->ok, "worst", ridge_json_number(c->worst),
+                     "max_abs_error", ridge_json_number(c->max_abs_error), "max_rel_error",
+                     ridge_json_number(c->max_rel_error), "rows_checked", (json_int_t)c->rows_checked, "rows",
+                     (json_int_t)c->rows);
+}
+
+static json_t *sample_item(const void *context, int i) {
+    const ridge_sample *s = &((const ridge_sample *)context)[i];
+    return json_pack("[i, i, o, o, o, I]", (int)s->round, (int)s->visit, ridge_json_number(s->time_us),
+                     ridge_json_seed(s->seed), ridge_json_number(s->worst), (json_int_t)s->rows_checked);
+}
+
+json_t *ridge_json_result(const ridge_result *r) {
+    char name[96], backend[32];
+    ridge_case_name(r->target, &r->c, name, sizeof name);
+    ridge_variant_backend(r->variant, backend, sizeof backend);
+    const ridge_placement *p = &r->place;
+    bool timed = ridge_verdict_timed(r->verdict);
+    json_t *json = json_pack("{s:o, s:o, s:s, s:s, s:o, s:s, s:o, s:s, s:s, s:s, s:o}", "target",
+                             ridge_json_text(r->target->name), "chapter", ridge_json_text(r->target->chapter), "case",
+                             name, "dtype", ridge_dtype_name(r->c.dtype), "shape", ridge_json_shape(r->target, &r->c),
+                             "backend", backend, "variant", ridge_json_text(r->variant->name), "role",
+                             ridge_role_name(r->variant->role), "isa", ridge_isa_name(r->isa), "verdict",
+                             ridge_verdict_name(r->verdict), "reason", ridge_json_text(r->reason));
+    json_t *figures =
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "time_us",
+                  time_json(r, timed), "work", work_json(&r->work), "intensity",
+                  ridge_json_number(r->work.flops / (r->work.bytes_read + r->work.bytes_written)), "gflops",
+                  number_if(timed, p->gflops), "gbps", number_if(timed, p->gbps), "pct_measured",
+                  number_if(timed && p->binding[0], p->pct_measured), "binding", p->binding, "attainable_gflops",
+                  number_if(p->binding[0], p->attainable_gflops), "floor_us", number_if(p->binding[0], p->floor_us),
+                  "ridge_point", number_if(p->binding[0], p->ridge_point), "memory_bound", p->memory_bound, "frame_us",
+                  ridge_json_number(r->frame_us), "check", check_json(&r->check), "samples",
+                  ridge_json_array(r->n_samples, sample_item, r->samples));
+    if (!json || !figures || json_object_update(json, figures) != 0) {
+        json_decref(json);
+        json = NULL;
+    }
+    json_decref(figures);
+    return json;
+}
+
+/* ---- a pair ---------------------------------------------------------------------------------------------------------
+ */
+
+json_t *ridge_json_pair(const ridge_run *run, const ridge_pair *pair) {
+    const ridge_result *a = &run->results[pair->a], *b = &run->results[pair->b];
+    bool timed = ridge_verdict_timed(a->verdict) && ridge_verdict_timed(b->verdict);
+    ridge_interval none = {(double)NAN, (double)NAN, (double)NAN, 0};
+    char name[96], backend[32];
+    ridge_case_name(b->target, &b->c, name, sizeof name);
+    ridge_variant_backend(b->variant, backend, sizeof backend);
+    return json_pack("{s:o, s:o, s:s, s:s, s:o, s:s, s:o, s:o, s:s, s:{s:s, s:o, s:o, s:o}, s:{s:b, s:o, s:o, s:o}}",
+                     "target", ridge_json_text(b->target->name), "chapter", ridge_json_text(b->target->chapter), "case",
+                     name, "backend", backend, "reference", ridge_json_text(a->variant->name), "reference_role",
+                     ridge_role_name(a->variant->role), "optimized", ridge_json_text(b->variant->name), "speedup",
+                     ridge_json_interval(timed ? pair->speedup : none), "difference",
+                     timed ? ridge_pair_difference(pair) : "unknown", "traffic", "kind", "declared", "reference_bytes",
+                     ridge_json_number(pair->traffic_a), "optimized_bytes", ridge_json_number(pair->traffic_b),
+                     "saved_bytes", ridge_json_number(pair->traffic_a - pair->traffic_b), "agreement", "compared",
+                     pair->compared, "agree", pair->compared ? json_boolean(pair->agree) : json_null(),
+                     "max_difference", number_if(pair->compared, pair->max_difference), "equal_fraction",
+                     number_if(pair->compared, pair->equal_fraction));
+}
+
+const char *ridge_pair_difference(const ridge_pair *pair) {
+    if (!isfinite(pair->speedup.low) || !isfinite(pair->speedup.high)) return "unknown";
+    if (!ridge_interval_excludes(pair->speedup, 1)) return "none shown";
+    return pair->speedup.median > 1 ? "faster" : "slower";
+}
+
+/* ---- the run --------------------------------------------------------------------------------------------------------
+ */
+
+static json_t *settings_json(const ridge_settings *s) {
+    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:b, s:f}", "threads", s->threads, "mode", s->hot ? "hot" : "cold",
+                     "seed", ridge_json_seed(s->seed), "max_time_s", ridge_json_number(s->max_time), "iterations",
+                     s->iterations ? json_integer(s->iterations) : json_null(), "user_inputs", s->user_inputs, "level",
+                     RIDGE_LEVEL);
+}
+
+static json_t *argument_item(const void *context, int i) { return ridge_json_text(((char *const *)context)[i]); }
+
+static json_t *probe_json(const ridge_level *dram, const ridge_peak *fp32) {
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "dram_read_gbps", ridge_json_interval(dram->read), "dram_copy_gbps",
+                     ridge_json_interval(dram->copy), "dram_stream_gbps", ridge_json_interval(dram->stream),
+                     "dram_write_gbps", ridge_json_interval(dram->write), "fp32_gflops",
+                     ridge_json_interval(fp32->gflops));
+}
+
+double ridge_drift_pct(ridge_interval before, ridge_interval after) {
+    if (before.n == 0 || after.n == 0 || !(before.median > 0) || !(after.median > 0)) return (double)NAN;
+    return 100 * (after.median / before.median - 1);
+}
+
+static json_t *drift_json(const ridge_run *run) {
+    const ridge_level *a = &run->dram_before, *b = &run->dram_after;
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "dram_read", ridge_json_number(ridge_drift_pct(a->read, b->read)),
+                     "dram_copy", ridge_json_number(ridge_drift_pct(a->copy, b->copy)), "dram_stream",
+                     ridge_json_number(ridge_drift_pct(a->stream, b->stream)), "dram_write",
+                     ridge_json_number(ridge_drift_pct(a->write, b->write)), "fp32",
+                     ridge_json_number(ridge_drift_pct(run->fp32_before.gflops, run->fp32_after.gflops)));
+}
+
+/* threads and mode are the run's, but a result that is cut out of the file should still say them. */
+static json_t *result_item(const void *context, int i) {
+    const ridge_run *run = context;
+    json_t *json = ridge_json_result(&run->results[i]);
+    if (json && (json_object_set_new(json, "threads", json_integer(run->settings.threads)) != 0 ||
+                 json_object_set_new(json, "mode", json_string(run->settings.hot ? "hot" : "cold")) != 0)) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+static json_t *pair_item(const void *context, int i) {
+    const ridge_run *run = context;
+    return ridge_json_pair(run, &run->pairs[i]);
+}
+
+json_t *ridge_json_run(const ridge_run *run) {
+    return json_pack(
+        "{s:s, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:[s, s, s, s, s, s], s:o, s:o, s:o, s:b}", "schema",
+        RIDGE_SCHEMA, "date", ridge_json_text(run->date), "command",
+        ridge_json_array(run->settings.argc, argument_item, run->settings.argv), "settings",
+        settings_json(&run->settings), "machine", ridge_json_machine(&run->machine), "ceilings",
+        ridge_json_ceilings(&run->ceilings), "probes", "before", probe_json(&run->dram_before, &run->fp32_before),
+        "after", probe_json(&run->dram_after, &run->fp32_after), "drift_pct", drift_json(run), "sample_fields", "round",
+        "visit", "time_us", "seed", "worst", "rows_checked", "results",
+        ridge_json_array(run->n_results, result_item, run), "pairs", ridge_json_array(run->n_pairs, pair_item, run),
+        "wall_s", ridge_json_number(run->wall_s), "interrupted", run->interrupted);
+}

@@ -1,0 +1,34 @@
+/* A run's memory, and the names by which its cases and variants are told apart. */
+#include "record/record.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void ridge_run_free(ridge_run *run) {
+    for (int i = 0; i < run->n_results; i++) free(run->results[i].samples);
+    free(run->results);
+    free(run->pairs);
+    run->results = NULL;
+    run->pairs = NULL;
+    run->n_results = run->n_pairs = 0;
+}
+
+void ridge_case_name(const ridge_target *target, const ridge_case *c, char *name, int size) {
+    int rank = ridge_target_rank(target), used = 0;
+    if (size > 0) name[0] = '\0';
+    for (int d = 0; d < rank && used < size; d++)
+        used += snprintf(name + used, (size_t)(size - used), "%s%" PRId64, d ? "x" : "", c->dim[d]);
+    if (c->dtype != RIDGE_F32 && used < size)
+        (void)snprintf(name + used, (size_t)(size - used), "/%s", ridge_dtype_name(c->dtype));
+}
+
+void ridge_variant_backend(const ridge_variant *variant, char *backend, int size) {
+    (void)snprintf(backend, (size_t)size, "%.*s", (int)strcspn(variant->name, "/"), variant->name);
+}
+
+const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_case *c, const ridge_machine *machine) {
+    if (!variant->run[machine->isa]) return "has no code for this instruction set";
+    return variant->unavailable ? variant->unavailable(c) : NULL;
+}

@@ -1,0 +1,181 @@
+/* Tables of ceilings, of work against them, and of what there is to run. */
+#include <math.h>
+#include <string.h>
+
+#include "report/report.h"
+#include "report/text.h"
+
+/* ---- peak -----------------------------------------------------------------------------------------------------------
+ */
+
+static void print_levels(const ridge_ceilings *c, FILE *stream) {
+    static const char *const headers[] = {"level", "up to", "read", "copy", "streaming copy", "streaming write"};
+    ridge_table *table = ridge_table_new(headers, "lrrrrr", 6);
+    for (int i = 0; i < c->n_levels; i++) {
+        const ridge_level *level = &c->levels[i];
+        ridge_text up_to, read, copy, stream_rate, write;
+        const char *cells[] = {level->name,
+                               level->capacity > 0 ? ridge_text_bytes(&up_to, level->capacity) : "",
+                               ridge_text_rate(&read, level->read),
+                               ridge_text_rate(&copy, level->copy),
+                               ridge_text_rate(&stream_rate, level->stream),
+                               ridge_text_rate(&write, level->write)};
+        ridge_table_row(table, cells);
+    }
+    ridge_table_print(table, stream);
+    ridge_table_free(table);
+}
+
+static void print_peaks(const ridge_ceilings *c, FILE *stream) {
+    static const char *const headers[] = {"arithmetic", "GFLOP/s", "ridge point", "measured with"};
+    ridge_table *table = ridge_table_new(headers, "lrrl", 4);
+    const ridge_level *dram = ridge_ceilings_dram(c);
+    double bandwidth =
+        dram ? fmax(dram->copy.n > 0 ? dram->copy.median : 0, dram->stream.n > 0 ? dram->stream.median : 0) : 0;
+    for (int i = 0; i < c->n_peaks; i++) {
+        const ridge_peak *peak = &c->peaks[i];
+        ridge_text rate, point;
+        const char *cells[] = {peak->name, ridge_text_rate(&rate, peak->gflops),
+                               bandwidth > 0 ? ridge_text_significant(&point, peak->gflops.median / bandwidth, 3) : "",
+                               peak->how};
+        ridge_table_row(table, cells);
+    }
+    ridge_table_print(table, stream);
+    ridge_table_free(table);
+}
+
+void ridge_report_ceilings(const ridge_ceilings *c, FILE *stream) {
+    fprintf(stream, "Ceilings of %s, %d thread%s, measured %s\n\n", c->key, c->threads, c->threads == 1 ? "" : "s",
+            c->date[0] ? c->date : "at an unknown date");
+    fprintf(stream,
+            "Memory in GB/s (1e9 bytes; copies count bytes read + written), median and half of its %g%% interval.\n"
+            "Sizes are working sets of all threads together that stay on the level's plateau.\n\n",
+            100 * RIDGE_LEVEL);
+    print_levels(c, stream);
+    fputs(
+        "\nArithmetic in GFLOP/s (int8: GOP/s). Ridge point: FLOP per byte of DRAM copy at which it becomes the "
+        "limit.\n\n",
+        stream);
+    print_peaks(c, stream);
+    if (c->faults[0]) fprintf(stream, "\nDoes not fit together: %s\n", c->faults);
+}
+
+/* ---- summaries ------------------------------------------------------------------------------------------------------
+ */
+
+static bool first_of_case(const ridge_run *run, int i) {
+    const ridge_result *r = &run->results[i];
+    for (int j = 0; j < i; j++) {
+        const ridge_result *s = &run->results[j];
+        if (s->target == r->target && s->c.dtype == r->c.dtype && memcmp(s->c.dim, r->c.dim, sizeof r->c.dim) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* From the work model alone: nothing need have been timed. */
+static void add_summary(ridge_table *table, const ridge_run *run, const ridge_result *r) {
+    ridge_work work = {.flops = 0};
+    ridge_placement place;
+    r->target->work(&r->c, &work);
+    ridge_place(&work, 0, &run->ceilings, run->settings.hot, "fp32", &place);
+    double times = place.memory_bound ? place.ridge_point / place.intensity : place.intensity / place.ridge_point;
+    char name[96], target[96], side[96] = "no ceilings: unknown";
+    ridge_text flops, bytes, intensity, point, floor_time, factor;
+    ridge_case_name(r->target, &r->c, name, sizeof name);
+    (void)snprintf(target, sizeof target, "%s:%s", r->target->chapter, r->target->name);
+    if (place.binding[0] && isfinite(times))
+        (void)snprintf(side, sizeof side, "%s bound, %.20s× %s", place.memory_bound ? "memory" : "compute",
+                       ridge_text_significant(&factor, times, 2), place.memory_bound ? "left" : "right");
+    else if (place.binding[0])
+        (void)snprintf(side, sizeof side, "%s bound", place.memory_bound ? "memory" : "compute");
+    const char *cells[] = {target,
+                           name,
+                           ridge_text_scaled(&flops, work.flops, "FLOP"),
+                           ridge_text_scaled(&bytes, work.bytes_read + work.bytes_written, "B"),
+                           ridge_text_significant(&intensity, place.intensity, 3),
+                           ridge_text_significant(&point, place.ridge_point, 3),
+                           side,
+                           place.floor_us > 0 ? ridge_text_time(&floor_time, place.floor_us) : ""};
+    ridge_table_row(table, cells);
+}
+
+void ridge_report_summaries(const ridge_run *run, FILE *stream) {
+    static const char *const headers[] = {"target", "case", "work", "traffic", "FLOP/byte", "ridge", "side", "floor"};
+    fprintf(stream, "Least work and traffic of each case against the ceilings of %s, %d thread%s, %s.\n\n",
+            run->machine.key, run->settings.threads, run->settings.threads == 1 ? "" : "s",
+            run->settings.hot ? "hot (the cache level that holds the operands)" : "cold (DRAM)");
+    ridge_table *table = ridge_table_new(headers, "llrrrrlr", 8);
+    for (int i = 0; i < run->n_results; i++)
+        if (first_of_case(run, i)) add_summary(table, run, &run->results[i]);
+    ridge_table_print(table, stream);
+    ridge_table_free(table);
+}
+
+/* ---- list -----------------------------------------------------------------------------------------------------------
+ */
+
+static void print_dims(const ridge_target *target, FILE *stream) {
+    for (int d = 0; d < ridge_target_rank(target); d++) fprintf(stream, "%s%s", d ? " x " : "", target->dims[d]);
+}
+
+/* Cases on lines of at most 120 columns. */
+static void print_cases(const ridge_target *target, bool edge, FILE *stream) {
+    int column = 0;
+    for (int i = 0; i < target->n_cases; i++) {
+        if (target->cases[i].edge != edge) continue;
+        char name[96];
+        ridge_case_name(target, &target->cases[i], name, sizeof name);
+        int width = (int)strlen(name) + 2;
+        if (column == 0) column = fprintf(stream, "  %-6s", edge ? "edges" : "cases");
+        if (column + width > 120) column = fprintf(stream, "\n%8s", "") - 1;
+        column += fprintf(stream, "  %s", name);
+    }
+    if (column) fputc('\n', stream);
+}
+
+/* Whether the variant can run every timed case here, and if not why. Returns into text. */
+static void where_it_runs(const ridge_target *target, const ridge_variant *variant, const ridge_machine *machine,
+                          char *text, size_t size) {
+    const char *why = NULL;
+    int can = 0, timed = 0;
+    for (int i = 0; i < target->n_cases; i++) {
+        if (target->cases[i].edge) continue;
+        const char *obstacle = ridge_variant_obstacle(variant, &target->cases[i], machine);
+        timed++;
+        can += !obstacle;
+        if (obstacle) why = obstacle;
+    }
+    if (can == timed)
+        (void)snprintf(text, size, "yes, %s", ridge_isa_name(machine->isa));
+    else if (can)
+        (void)snprintf(text, size, "%d of %d cases (%s)", can, timed, why);
+    else
+        (void)snprintf(text, size, "no: %s", why);
+}
+
+static void print_variants(const ridge_target *target, const ridge_machine *machine, FILE *stream) {
+    static const char *const headers[] = {"  variant", "role", "runs here", "idea"};
+    ridge_table *table = ridge_table_new(headers, "llll", 4);
+    for (int i = 0; i < target->n_variants; i++) {
+        const ridge_variant *variant = &target->variants[i];
+        char name[80], where[160];
+        (void)snprintf(name, sizeof name, "  %s", variant->name);
+        where_it_runs(target, variant, machine, where, sizeof where);
+        ridge_table_row(table, (const char *const[]){name, ridge_role_name(variant->role), where, variant->idea});
+    }
+    ridge_table_print(table, stream);
+    ridge_table_free(table);
+}
+
+void ridge_report_list(const ridge_target *const *targets, int n, const ridge_machine *machine, FILE *stream) {
+    for (int i = 0; i < n; i++) {
+        const ridge_target *target = targets[i];
+        fprintf(stream, "%s%s:%s  %s (", i ? "\n" : "", target->chapter, target->name, target->summary);
+        print_dims(target, stream);
+        fputs(")\n", stream);
+        print_cases(target, false, stream);
+        print_cases(target, true, stream);
+        print_variants(target, machine, stream);
+    }
+}

@@ -1,0 +1,194 @@
+/* What `ridge run` and `ridge compare` end with: a table grouped by target, then why some verdicts are not ok. */
+#include <math.h>
+#include <string.h>
+
+#include "report/report.h"
+#include "report/text.h"
+
+static const char *mode_text(const ridge_run *run) {
+    return run->settings.hot ? "hot: operands stay in cache"
+                             : "cold: operands rotate through 3 times the last-level cache";
+}
+
+/* The one instruction set of all results, or "mixed". */
+static const char *isa_text(const ridge_run *run) {
+    for (int i = 1; i < run->n_results; i++)
+        if (run->results[i].isa != run->results[0].isa) return "mixed instruction sets";
+    return run->n_results ? ridge_isa_name(run->results[0].isa) : ridge_isa_name(run->machine.isa);
+}
+
+static void print_heading(const ridge_run *run, const char *what, FILE *stream) {
+    fprintf(stream, "%s on %s, %d thread%s, %s, %s\n", what, run->machine.key, run->settings.threads,
+            run->settings.threads == 1 ? "" : "s", isa_text(run), mode_text(run));
+}
+
+static bool same_case(const ridge_result *a, const ridge_result *b) {
+    return a->target == b->target && memcmp(a->c.dim, b->c.dim, sizeof a->c.dim) == 0 && a->c.dtype == b->c.dtype;
+}
+
+/* A line over the group of a target: "ch09:fused_l2norm  row-wise L2 normalization". */
+static void add_group(ridge_table *table, const ridge_target *target) {
+    char line[200];
+    (void)snprintf(line, sizeof line, "%s:%s  %s", target->chapter, target->name, target->summary);
+    ridge_table_row(table, (const char *const[]){"", NULL});
+    ridge_table_row(table, (const char *const[]){line, NULL});
+}
+
+/* The speedup that belongs on the line of result i: over the baseline on an optimized variant's own line; on a peer's
+ * line, what the optimized variant gains over it. */
+static void speedup_text(const ridge_run *run, int i, char *text, size_t size) {
+    text[0] = '\0';
+    for (int p = 0; p < run->n_pairs; p++) {
+        const ridge_pair *pair = &run->pairs[p];
+        const ridge_result *a = &run->results[pair->a], *b = &run->results[pair->b];
+        bool over_peer = a->variant->role == RIDGE_PEER;
+        if ((over_peer ? pair->a : pair->b) != i) continue;
+        if (!ridge_verdict_timed(a->verdict) || !ridge_verdict_timed(b->verdict)) continue;
+        ridge_text ratio;
+        (void)snprintf(text, size, "%s%s", over_peer ? "optimized " : "", ridge_text_ratio(&ratio, pair->speedup));
+        return;
+    }
+}
+
+static void add_result(ridge_table *table, const ridge_run *run, int i) {
+    const ridge_result *r = &run->results[i];
+    bool timed = ridge_verdict_timed(r->verdict), first = i == 0 || !same_case(r, &run->results[i - 1]);
+    char name[96], percent[64] = "", speedup[96];
+    ridge_case_name(r->target, &r->c, name, sizeof name);
+    if (timed && r->place.binding[0])
+        (void)snprintf(percent, sizeof percent, "%3.0f%% %s", r->place.pct_measured, r->place.binding);
+    speedup_text(run, i, speedup, sizeof speedup);
+    ridge_text time, width, gflops, gbps;
+    const char *cells[] = {first ? name : "",
+                           r->variant->name,
+                           timed ? ridge_text_time(&time, r->time_us.median) : "",
+                           timed ? ridge_text_width(&width, r->time_us) : "",
+                           timed && r->work.flops > 0 ? ridge_text_significant(&gflops, r->place.gflops, 4) : "",
+                           timed ? ridge_text_significant(&gbps, r->place.gbps, 4) : "",
+                           percent,
+                           speedup,
+                           ridge_verdict_name(r->verdict)};
+    ridge_table_row(table, cells);
+}
+
+static void print_reasons(const ridge_run *run, FILE *stream) {
+    int count = 0;
+    for (int i = 0; i < run->n_results; i++) {
+        const ridge_result *r = &run->results[i];
+        if (r->verdict == RIDGE_VERDICT_OK) continue;
+        if (count++ == 0) fputs("\nNot ok:\n", stream);
+        char name[96];
+        ridge_case_name(r->target, &r->c, name, sizeof name);
+        fprintf(stream, "  %s %s %s: %s%s%s\n", r->target->name, name, r->variant->name, ridge_verdict_name(r->verdict),
+                r->reason[0] ? ": " : "", r->reason);
+    }
+    for (int p = 0; p < run->n_pairs; p++) {
+        const ridge_pair *pair = &run->pairs[p];
+        if (!pair->compared || pair->agree) continue;
+        const ridge_result *a = &run->results[pair->a], *b = &run->results[pair->b];
+        char name[96];
+        ridge_case_name(b->target, &b->c, name, sizeof name);
+        fprintf(stream, "%s  %s %s: %s and %s disagree by up to %.3g\n", count++ == 0 ? "\nNot ok:\n" : "",
+                b->target->name, name, a->variant->name, b->variant->name, pair->max_difference);
+    }
+}
+
+/* "DRAM stream 24.1 to 24.0 GB/s (-0.4%)" for what was probed before and after. */
+static void print_probe(const char *name, const char *unit, ridge_interval before, ridge_interval after, int *printed,
+                        FILE *stream) {
+    double drift = ridge_drift_pct(before, after);
+    if (!isfinite(drift)) return;
+    ridge_text a, b;
+    fprintf(stream, "%s%s %s to %s %s (%+.1f%%)", (*printed)++ ? ", " : "Probes before and after: ", name,
+            ridge_text_significant(&a, before.median, 4), ridge_text_significant(&b, after.median, 4), unit, drift);
+}
+
+static void print_closing(const ridge_run *run, FILE *stream) {
+    int counts[RIDGE_VERDICT_COUNT] = {0}, printed = 0;
+    for (int i = 0; i < run->n_results; i++)
+        if ((unsigned)run->results[i].verdict < RIDGE_VERDICT_COUNT) counts[run->results[i].verdict]++;
+    const ridge_level *before = &run->dram_before, *after = &run->dram_after;
+    fputc('\n', stream);
+    print_probe("DRAM read", "GB/s", before->read, after->read, &printed, stream);
+    print_probe("DRAM stream", "GB/s", before->stream, after->stream, &printed, stream);
+    print_probe("fp32", "GFLOP/s", run->fp32_before.gflops, run->fp32_after.gflops, &printed, stream);
+    if (printed) fputs(".\n", stream);
+    for (int v = printed = 0; v < RIDGE_VERDICT_COUNT; v++)
+        if (counts[v])
+            fprintf(stream, "%s%d %s", printed++ ? ", " : "", counts[v], ridge_verdict_name((ridge_verdict)v));
+    fprintf(stream, "%s in %.1f s%s\n", printed ? "" : "nothing was run", run->wall_s,
+            run->interrupted ? "; interrupted: what was not reached is missing" : "");
+}
+
+void ridge_report_run(const ridge_run *run, FILE *stream) {
+    static const char *const headers[] = {"case", "variant",    "time",    "",       "GFLOP/s",
+                                          "GB/s", "of ceiling", "speedup", "verdict"};
+    print_heading(run, "Results", stream);
+    fprintf(
+        stream,
+        "Time: median and half of its %g%% interval. GB/s counts the least traffic. Ceilings as measured here, %s.\n"
+        "Speedup: over the baseline, with its %g%% interval; on a peer's line the optimized variant's over it. "
+        "≈ no difference shown.\n\n",
+        100 * RIDGE_LEVEL, run->ceilings.date[0] ? run->ceilings.date : "undated", 100 * RIDGE_LEVEL);
+    ridge_table *table = ridge_table_new(headers, "llrrrrlll", 9);
+    for (int i = 0; i < run->n_results; i++) {
+        if (i == 0 || run->results[i].target != run->results[i - 1].target) add_group(table, run->results[i].target);
+        add_result(table, run, i);
+    }
+    if (run->n_results) ridge_table_print(table, stream);
+    ridge_table_free(table);
+    print_reasons(run, stream);
+    print_closing(run, stream);
+}
+
+/* ---- compare --------------------------------------------------------------------------------------------------------
+ */
+
+static void agreement_text(const ridge_pair *pair, char *text, size_t size) {
+    if (!pair->compared)
+        (void)snprintf(text, size, "not compared");
+    else
+        (void)snprintf(text, size, "%s, %.0f%% equal bits, max %.2g", pair->agree ? "agree" : "DISAGREE",
+                       floor(100 * pair->equal_fraction), pair->max_difference);
+}
+
+static void add_pair(ridge_table *table, const ridge_run *run, const ridge_pair *pair, const char *name) {
+    const ridge_result *a = &run->results[pair->a], *b = &run->results[pair->b];
+    bool timed_a = ridge_verdict_timed(a->verdict), timed_b = ridge_verdict_timed(b->verdict);
+    char agreement[96], saved[48];
+    ridge_text time_a, time_b, ratio, from, to;
+    agreement_text(pair, agreement, sizeof agreement);
+    (void)snprintf(saved, sizeof saved, "%.20s to %.20s", ridge_text_scaled(&from, pair->traffic_a, "B"),
+                   ridge_text_scaled(&to, pair->traffic_b, "B"));
+    const char *cells[] = {name,
+                           a->variant->name,
+                           timed_a ? ridge_text_time(&time_a, a->time_us.median) : ridge_verdict_name(a->verdict),
+                           timed_b ? ridge_text_time(&time_b, b->time_us.median) : ridge_verdict_name(b->verdict),
+                           timed_a && timed_b ? ridge_text_ratio(&ratio, pair->speedup) : "",
+                           saved,
+                           agreement};
+    ridge_table_row(table, cells);
+}
+
+void ridge_report_compare(const ridge_run *run, FILE *stream) {
+    static const char *const headers[] = {"case",    "against",          "its time", "optimized",
+                                          "speedup", "bytes (declared)", "outputs"};
+    print_heading(run, "Pairs", stream);
+    fprintf(stream,
+            "Speedup: median of the rounds' ratios (A B B A) with its %g%% interval; ≈ no difference shown.\n"
+            "Bytes: what each declares to move out of cache, write-allocation included; not counted by hardware.\n\n",
+            100 * RIDGE_LEVEL);
+    ridge_table *table = ridge_table_new(headers, "llrrlll", 7);
+    for (int p = 0; p < run->n_pairs; p++) {
+        const ridge_pair *pair = &run->pairs[p], *before = p ? &run->pairs[p - 1] : NULL;
+        const ridge_result *b = &run->results[pair->b];
+        if (!before || run->results[before->b].target != b->target) add_group(table, b->target);
+        char name[96];
+        ridge_case_name(b->target, &b->c, name, sizeof name);
+        add_pair(table, run, pair, before && same_case(&run->results[before->b], b) ? "" : name);
+    }
+    if (run->n_pairs) ridge_table_print(table, stream);
+    ridge_table_free(table);
+    print_reasons(run, stream);
+    print_closing(run, stream);
+}

@@ -1,0 +1,407 @@
+/* The record: JSON whose field names are an interface, and files that appear whole or not at all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "fixture_run.h"
+
+/* ---- JSON -----------------------------------------------------------------------------------------------------------
+ */
+
+static const json_t *at(const json_t *json, const char *path) {
+    char part[64];
+    while (json && *path) {
+        size_t n = strcspn(path, ".");
+        (void)snprintf(part, sizeof part, "%.*s", (int)n, path);
+        json =
+            part[0] >= '0' && part[0] <= '9' ? json_array_get(json, (size_t)atoi(part)) : json_object_get(json, part);
+        path += n + (path[n] == '.');
+    }
+    return json;
+}
+
+static void expect_number(const json_t *json, const char *path, double want) {
+    const json_t *got = at(json, path);
+    if (!json_is_number(got) || !(fabs(json_number_value(got) - want) <= 1e-9 * fabs(want)))
+        fail_msg("%s: %g, want %g", path, json_number_value(got), want);
+}
+
+static void expect_text(const json_t *json, const char *path, const char *want) {
+    const char *got = json_string_value(at(json, path));
+    if (!got || strcmp(got, want) != 0) fail_msg("%s: %s, want %s", path, got ? got : "nothing", want);
+}
+
+static void a_run_has_its_fields(void **state) {
+    (void)state;
+    ridge_run run = fixture_run();
+    json_t *json = ridge_json_run(&run);
+    assert_non_null(json);
+    expect_text(json, "schema", "ridge-run/1");
+    expect_text(json, "settings.seed", "18446744073709551615");
+    expect_text(json, "settings.mode", "cold");
+    expect_text(json, "command.0", "ridge");
+    expect_text(json, "command.2", "caf\xc3\xa9 \xef\xbf\xbd\xef\xbf\xbd"); /* what is not UTF-8 is marked */
+    expect_text(json, "machine.key", "invented-1-2c");
+    expect_number(json, "machine.memory_bytes", 8589934592.0);
+    expect_number(json, "ceilings.levels.3.stream_gbps.median", 50);
+    assert_int_equal(json_array_size(at(json, "ceilings.rungs")), 5);
+    expect_number(json, "probes.drift_pct.dram_stream", -2);
+    expect_number(json, "probes.drift_pct.fp32", 0);
+    assert_true(json_is_false(at(json, "interrupted")));
+    assert_int_equal(json_array_size(at(json, "results")), run.n_results);
+    assert_int_equal(json_array_size(at(json, "pairs")), run.n_pairs);
+    json_decref(json);
+    ridge_run_free(&run);
+    assert_true(!run.results && !run.pairs && run.n_results == 0);
+}
+
+static void a_result_has_its_fields(void **state) {
+    (void)state;
+    ridge_run run = fixture_run();
+    json_t *json = ridge_json_run(&run);
+    const json_t *r = at(json, "results.1");
+    static const char *const texts[][2] = {
+        {"target", "toy_norm"}, {"chapter", "ch00"},           {"case", "16384x1024"},     {"dtype", "f32"},
+        {"backend", "cpu"},     {"variant", "cpu/optimized"},  {"role", "optimized"},      {"verdict", "ok"},
+        {"reason", ""},         {"time_us.stop", "converged"}, {"binding", "DRAM stream"}, {"mode", "cold"}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) expect_text(r, texts[i][0], texts[i][1]);
+    double n = 16384.0 * 1024, median = run.results[1].time_us.median;
+    expect_number(r, "shape.rows", 16384);
+    expect_number(r, "shape.cols", 1024);
+    expect_number(r, "threads", 2);
+    expect_number(r, "time_us.median", median);
+    expect_number(r, "time_us.ci_low", run.results[1].time_us.low);
+    expect_number(r, "time_us.ci_high", run.results[1].time_us.high);
+    expect_number(r, "time_us.n", 24);
+    expect_number(r, "work.flops", 3 * n);
+    expect_number(r, "work.bytes", 8 * n);
+    expect_number(r, "work.bytes_read", 4 * n);
+    expect_number(r, "work.bytes_written", 4 * n);
+    expect_number(r, "intensity", 0.375);
+    expect_number(r, "gflops", 3e-3 * n / median);
+    expect_number(r, "gbps", 8e-3 * n / median);
+    expect_number(r, "pct_measured", 100 * (8e-3 * n / median) / 50);
+    expect_number(r, "floor_us", 8 * n / 50e3);
+    expect_number(r, "frame_us", 0.3);
+    expect_number(r, "check.worst", 0.25);
+    expect_number(r, "check.rows_checked", 16384);
+    assert_int_equal(json_array_size(at(r, "samples")), 24);
+    expect_number(r, "samples.3.0", 1);
+    expect_number(r, "samples.3.1", 1);
+    expect_number(r, "samples.3.2", run.results[1].samples[3].time_us);
+    expect_text(r, "samples.3.3", "18364758544493064723"); /* 0xfedcba9876543210 + 3: more than a double holds */
+    json_decref(json);
+    ridge_run_free(&run);
+}
+
+/* "A time is a tagged outcome": what is not timed shows no figure, but keeps its samples as evidence. */
+static void untimed_verdicts_show_no_time(void **state) {
+    (void)state;
+    ridge_run run = fixture_run();
+    static const char *const figures[] = {"time_us.median", "time_us.ci_low", "time_us.ci_high",
+                                          "gflops",         "gbps",           "pct_measured"};
+    for (int i = 0; i < run.n_results; i++) {
+        json_t *r = ridge_json_result(&run.results[i]);
+        bool timed = ridge_verdict_timed(run.results[i].verdict);
+        for (size_t f = 0; f < sizeof figures / sizeof *figures; f++) {
+            assert_non_null(at(r, figures[f]));
+            assert_int_equal(json_is_number(at(r, figures[f])), timed);
+        }
+        expect_number(r, "work.bytes", run.results[i].work.bytes_read + run.results[i].work.bytes_written);
+        expect_number(r, "intensity", run.results[i].place.intensity);
+        assert_int_equal(json_array_size(at(r, "samples")), run.results[i].n_samples);
+        json_decref(r);
+    }
+    json_t *pair = ridge_json_pair(&run, &run.pairs[1]); /* its optimized variant is wrong */
+    assert_true(json_is_null(at(pair, "speedup.median")) && json_is_null(at(pair, "speedup.ci_low")));
+    expect_text(pair, "difference", "unknown");
+    json_decref(pair);
+    ridge_run_free(&run);
+}
+
+static void a_pair_has_its_fields(void **state) {
+    (void)state;
+    ridge_run run = fixture_run();
+    json_t *pair = ridge_json_pair(&run, &run.pairs[0]), *peer = ridge_json_pair(&run, &run.pairs[3]);
+    expect_text(pair, "target", "toy_norm");
+    expect_text(pair, "case", "16384x1024");
+    expect_text(pair, "reference", "cpu/baseline");
+    expect_text(pair, "reference_role", "baseline");
+    expect_text(pair, "optimized", "cpu/optimized");
+    expect_number(pair, "speedup.median", 3.21);
+    expect_number(pair, "speedup.ci_low", 0.99 * 3.21);
+    expect_number(pair, "speedup.ci_high", 1.01 * 3.21);
+    expect_number(pair, "speedup.n", 12);
+    expect_text(pair, "difference", "faster");
+    expect_text(pair, "traffic.kind", "declared");
+    expect_number(pair, "traffic.saved_bytes", run.pairs[0].traffic_a - run.pairs[0].traffic_b);
+    assert_true(json_is_true(at(pair, "agreement.agree")));
+    expect_number(pair, "agreement.equal_fraction", 0.75);
+    expect_text(peer, "reference_role", "peer");
+    expect_text(peer, "difference", "none shown");
+    run.pairs[3].speedup = (ridge_interval){0.9, 0.88, 0.92, 12};
+    assert_string_equal(ridge_pair_difference(&run.pairs[3]), "slower");
+    run.pairs[3].speedup.low = (double)NAN;
+    assert_string_equal(ridge_pair_difference(&run.pairs[3]), "unknown");
+    json_decref(pair);
+    json_decref(peer);
+    ridge_run_free(&run);
+}
+
+static void a_target_lists_what_can_run(void **state) {
+    (void)state;
+    ridge_machine machine = fixture_machine();
+    json_t *json = ridge_json_target(&fixture_matmul, &machine);
+    expect_text(json, "target", "toy_matmul");
+    expect_text(json, "inputs.1.dims.0", "k");
+    expect_text(json, "inputs.1.dtype", "case");
+    expect_text(json, "cases.1.case", "1024x1024x1024");
+    expect_text(json, "variants.2.role", "peer");
+    assert_true(json_is_true(at(json, "variants.2.available"))); /* the smaller case can */
+    assert_true(json_is_null(at(json, "variants.2.unavailable_by_case.0")));
+    expect_text(json, "variants.2.unavailable_by_case.1", "libpeer.so not found");
+    json_decref(json);
+}
+
+static bool no_odd_number(const json_t *json) {
+    const char *key;
+    size_t i;
+    json_t *item;
+    if (json_is_real(json)) return isfinite(json_real_value(json));
+    json_object_foreach((json_t *)(uintptr_t)json, key, item) if (!no_odd_number(item)) return false;
+    json_array_foreach(json, i, item) if (!no_odd_number(item)) return false;
+    return true;
+}
+
+/* Unmeasured rates and unknown intervals are NaN inside: they must come out as null, never break the file. */
+static void nan_becomes_null(void **state) {
+    (void)state;
+    ridge_run run = fixture_run();
+    double bad[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    for (int i = 0; i < 3; i++) {
+        run.results[0].time_us = (ridge_interval){bad[i], bad[i], bad[i], 3};
+        run.results[0].place.intensity = run.results[0].place.gflops = bad[i];
+        run.results[0].samples[0].worst = run.results[0].check.worst = bad[i];
+        run.ceilings.levels[0].stream.median = run.wall_s = run.pairs[0].speedup.low = bad[i];
+        json_t *json = ridge_json_run(&run);
+        assert_non_null(json);
+        assert_true(no_odd_number(json) && json_is_null(at(json, "results.0.time_us.median")));
+        json_decref(json);
+    }
+    ridge_run_free(&run);
+}
+
+static void names_of_cases(void **state) {
+    (void)state;
+    char name[96], small[8];
+    ridge_case_name(&fixture_matmul, &fixture_matmul_cases[1], name, sizeof name);
+    assert_string_equal(name, "1024x1024x1024");
+    ridge_case_name(&fixture_norm, &fixture_norm_cases[1], name, sizeof name);
+    assert_string_equal(name, "16384x1024/bf16");
+    ridge_case_name(&fixture_norm, &fixture_norm_cases[1], small, sizeof small); /* cut, but ended */
+    assert_string_equal(small, "16384x1");
+    ridge_variant_backend(&fixture_norm_variants[1], name, sizeof name);
+    assert_string_equal(name, "cpu");
+}
+
+/* ---- files ----------------------------------------------------------------------------------------------------------
+ */
+
+static char folder[] = "/tmp/ridge-test-XXXXXX";
+
+static int enter_folder(void **state) {
+    (void)state;
+    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int leave_folder(void **state) {
+    (void)state;
+    return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1; /* every test removes its own: leftovers fail here */
+}
+
+static size_t read_back(const char *path, char *text, size_t size) {
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    size_t n = fread(text, 1, size - 1, file);
+    text[n] = '\0';
+    assert_int_equal(fclose(file), 0);
+    return n;
+}
+
+static int files_here(void) {
+    int count = 0;
+    DIR *dir = opendir(".");
+    assert_non_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir));)
+        count += strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
+    assert_int_equal(closedir(dir), 0);
+    return count;
+}
+
+static void a_file_is_written_and_replaced(void **state) {
+    (void)state;
+    char text[64];
+    assert_int_equal(ridge_write_file("a", "one\n", 4, NULL), RIDGE_OK);
+    assert_int_equal(read_back("a", text, sizeof text), 4);
+    assert_int_equal(chmod("a", 0640), 0);
+    assert_int_equal(symlink("a", "link"), 0);
+    assert_int_equal(ridge_write_file("link", "second", 6, NULL), RIDGE_OK);
+    read_back("a", text, sizeof text);
+    assert_string_equal(text, "second"); /* through the link, which stays */
+    struct stat st;
+    assert_int_equal(lstat("link", &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(stat("a", &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+    assert_int_equal(files_here(), 2);
+    assert_int_equal(unlink("a") | unlink("link"), 0);
+}
+
+static void expect_failure(const char *path, const char *words) {
+    ridge_error error = {.status = RIDGE_OK};
+    assert_int_equal(ridge_write_file(path, "text", 4, &error), RIDGE_IO);
+    if (!strstr(error.text, words) || !strstr(error.text, path) || strchr(error.text, '\n'))
+        fail_msg("%s: %s", path, error.text);
+}
+
+static void failures_name_the_path_and_a_way_out(void **state) {
+    (void)state;
+    expect_failure("absent/file", "create its directory first");
+    expect_failure("/dev/full", "free some space");
+    expect_failure("/proc/nothing-here", "");
+    assert_int_equal(mkdir("dir", 0755), 0);
+    expect_failure("dir", "name a file in it");
+    assert_int_equal(rmdir("dir"), 0);
+    assert_int_equal(ridge_write_file("plain", "x", 1, NULL), RIDGE_OK);
+    expect_failure("plain/file", "not a directory");
+    if (geteuid() != 0) {
+        assert_int_equal(chmod("plain", 0444), 0);
+        expect_failure("plain", "may write to");
+    }
+    assert_int_equal(unlink("plain"), 0);
+    ridge_error error;
+    assert_int_equal(ridge_write_file("", "x", 1, &error), RIDGE_INVALID);
+}
+
+/* The limit on file sizes stands in for a full disk: the write fails half way. */
+static void a_write_that_fails_half_way_leaves_the_old_file(void **state) {
+    (void)state;
+    static char large[1 << 16];
+    char text[64];
+    memset(large, 'x', sizeof large);
+    assert_int_equal(ridge_write_file("old", "old", 3, NULL), RIDGE_OK);
+    struct rlimit before, limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    limit = (struct rlimit){.rlim_cur = 4096, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    ridge_error error = {.status = RIDGE_OK};
+    ridge_status replaced = ridge_write_file("old", large, sizeof large, &error);
+    ridge_status fresh = ridge_write_file("new", large, sizeof large, &error);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    (void)signal(SIGXFSZ, handler);
+    assert_int_equal(replaced, RIDGE_IO);
+    assert_int_equal(fresh, RIDGE_IO);
+    assert_non_null(strstr(error.text, "new"));
+    read_back("old", text, sizeof text);
+    assert_string_equal(text, "old");
+    assert_int_equal(files_here(), 1); /* neither "new" nor a temporary file */
+    assert_int_equal(unlink("old"), 0);
+}
+
+static void *read_fifo(void *arg) {
+    int fd = open("fifo", O_RDONLY);
+    ssize_t n = read(fd, arg, 16);
+    (void)close(fd);
+    return n == 4 ? arg : NULL;
+}
+
+static void devices_and_pipes_are_written_not_replaced(void **state) {
+    (void)state;
+    struct stat st;
+    char got[17] = "";
+    assert_int_equal(ridge_write_file("/dev/null", "text", 4, NULL), RIDGE_OK);
+    assert_int_equal(stat("/dev/null", &st), 0);
+    assert_true(S_ISCHR(st.st_mode));
+    assert_int_equal(mkfifo("fifo", 0600), 0);
+    pthread_t reader;
+    assert_int_equal(pthread_create(&reader, NULL, read_fifo, got), 0);
+    assert_int_equal(ridge_write_file("fifo", "text", 4, NULL), RIDGE_OK);
+    void *result = NULL;
+    assert_int_equal(pthread_join(reader, &result), 0);
+    assert_true(result && strcmp(got, "text") == 0);
+    assert_int_equal(stat("fifo", &st), 0);
+    assert_true(S_ISFIFO(st.st_mode));
+    assert_int_equal(unlink("fifo"), 0);
+}
+
+static void standard_output_is_checked(void **state) {
+    (void)state;
+    char text[64];
+    ridge_error error = {.status = RIDGE_OK};
+    (void)fflush(stdout);
+    int saved = dup(STDOUT_FILENO), out = open("out", O_CREAT | O_RDWR, 0600), full = open("/dev/full", O_WRONLY);
+    assert_true(saved >= 0 && out >= 0 && full >= 0);
+    (void)dup2(out, STDOUT_FILENO);
+    printf("before ");
+    ridge_status good = ridge_write_file("-", "after", 5, NULL);
+    (void)dup2(full, STDOUT_FILENO);
+    ridge_status bad = ridge_write_file("-", "lost", 4, &error);
+    (void)dup2(saved, STDOUT_FILENO);
+    (void)(close(saved) + close(out) + close(full));
+    assert_int_equal(good, RIDGE_OK);
+    assert_int_equal(bad, RIDGE_IO);
+    assert_non_null(strstr(error.text, "standard output"));
+    read_back("out", text, sizeof text);
+    assert_string_equal(text, "before after");
+    assert_int_equal(unlink("out"), 0);
+}
+
+static void json_files_read_back(void **state) {
+    (void)state;
+    ridge_run run = fixture_run();
+    json_t *json = ridge_json_run(&run);
+    assert_int_equal(ridge_write_json("run.json", json, NULL), RIDGE_OK);
+    json_error_t error;
+    json_t *back = json_load_file("run.json", JSON_REJECT_DUPLICATES, &error);
+    assert_non_null(back);
+    double time =
+        json_number_value(at(back, "results.0.samples.5.2")); /* raw samples survive to the last digit that counts */
+    assert_true(fabs(time / run.results[0].samples[5].time_us - 1) < 1e-14);
+    expect_number(back, "results.0.time_us.median", run.results[0].time_us.median);
+    expect_text(back, "results.0.samples.5.3", "18364758544493064725");
+    assert_int_equal(json_array_size(at(back, "results")), run.n_results);
+    json_decref(back);
+    json_decref(json);
+    ridge_run_free(&run);
+    assert_int_equal(ridge_write_json("none", NULL, NULL), RIDGE_NO_MEMORY);
+    assert_int_equal(unlink("run.json"), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_has_its_fields),
+        cmocka_unit_test(a_result_has_its_fields),
+        cmocka_unit_test(untimed_verdicts_show_no_time),
+        cmocka_unit_test(a_pair_has_its_fields),
+        cmocka_unit_test(a_target_lists_what_can_run),
+        cmocka_unit_test(nan_becomes_null),
+        cmocka_unit_test(names_of_cases),
+        cmocka_unit_test(a_file_is_written_and_replaced),
+        cmocka_unit_test(failures_name_the_path_and_a_way_out),
+        cmocka_unit_test(a_write_that_fails_half_way_leaves_the_old_file),
+        cmocka_unit_test(devices_and_pipes_are_written_not_replaced),
+        cmocka_unit_test(standard_output_is_checked),
+        cmocka_unit_test(json_files_read_back),
+    };
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}
