@@ -1,5 +1,5 @@
-/* What a worker tells the process that started it: fixed-size events down a pipe, each written in one piece, and a page of
- * shared memory that says what runs right now, for when nothing more can be said. */
+/* What a worker tells the process that started it: fixed-size events down a pipe, each written in one piece, and a page
+ * of shared memory that says what runs right now, for when nothing more can be said. */
 #ifndef RIDGE_MEASURE_EVENT_H
 #define RIDGE_MEASURE_EVENT_H
 
@@ -35,8 +35,8 @@ typedef struct ridge_event {
 
 /* Shared: which launch is under way. */
 typedef struct ridge_watch {
-    atomic_int slot;                /* -1: none, the worker is filling or checking */
-    _Atomic uint64_t since_ns;      /* when that began */
+    atomic_int slot;           /* -1: none, the worker is filling or checking */
+    _Atomic uint64_t since_ns; /* when that began */
 } ridge_watch;
 
 typedef struct ridge_sampler_io {

@@ -1,7 +1,7 @@
 /* One case of one target, measured: every variant verified and timed, interleaved, in a worker process of its own.
  *
- * The worker runs the kernels and returns samples; the caller judges and writes. A crash, an endless loop or an exhausted
- * memory costs the variant at fault its outcome, and the case goes on without it. */
+ * The worker runs the kernels and returns samples; the caller judges and writes. A crash, an endless loop or an
+ * exhausted memory costs the variant at fault its outcome, and the case goes on without it. */
 #ifndef RIDGE_MEASURE_JOB_H
 #define RIDGE_MEASURE_JOB_H
 
@@ -19,10 +19,10 @@ typedef struct ridge_sample {
     int64_t rows_checked;
 } ridge_sample;
 
-#define RIDGE_STOP_LIST(X)                                                                                             \
-    X(CONVERGED, "converged")   /* every variant's interval is under 0.5 % of its median */                            \
-    X(TIME, "time-limit")                                                                                              \
-    X(ITERATIONS, "iterations") /* --iterations reached */                                                             \
+#define RIDGE_STOP_LIST(X)                                                                \
+    X(CONVERGED, "converged") /* every variant's interval is under 0.5 % of its median */ \
+    X(TIME, "time-limit")                                                                 \
+    X(ITERATIONS, "iterations") /* --iterations reached */                                \
     X(ENDED, "ended")           /* wrong, failed or interrupted */
 typedef enum ridge_stop {
 #define RIDGE_STOP_ENUM(name, text) RIDGE_STOP_##name,
@@ -39,8 +39,8 @@ typedef struct ridge_job {
     int n_variants;
     ridge_isa isa;
     int threads;
-    const int *cpus;              /* one a thread, or NULL: not pinned */
-    bool hot;                     /* operands in cache, instead of rotating through three times the last level */
+    const int *cpus; /* one a thread, or NULL: not pinned */
+    bool hot;        /* operands in cache, instead of rotating through three times the last level */
     uint64_t seed;
     double max_time;              /* seconds for the case, checks included */
     int iterations;               /* rounds; 0: by the stop rule */
@@ -63,7 +63,7 @@ typedef struct ridge_series {
     char reason[240]; /* one line; "" when done */
     ridge_sample *samples;
     int n;
-    ridge_check check; /* the first, widest check; `worst` is the worst of all samples' */
+    ridge_check check;         /* the first, widest check; `worst` is the worst of all samples' */
     ridge_agreement agreement; /* with the first optimized variant of the job, on identical inputs */
     bool compared;
 } ridge_series;

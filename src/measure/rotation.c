@@ -27,8 +27,7 @@ ridge_status ridge_job_bytes(const ridge_job *job, double *bytes, ridge_error *e
         double want = v->scratch ? (double)v->scratch(&job->c, job->threads) : 0;
         if (want > scratch) scratch = want;
     }
-    for (int i = 0; i < job->target->n_in; i++)
-        fp64 += 8.0 * (double)ridge_spec_elements(&job->target->in[i], &job->c);
+    for (int i = 0; i < job->target->n_in; i++) fp64 += 8.0 * (double)ridge_spec_elements(&job->target->in[i], &job->c);
     *bytes = (double)r.stride * (r.sets + 2) + scratch + fp64;
     return RIDGE_OK;
 }

@@ -2,7 +2,8 @@
  *
  * A batch fills as many operand sets as the rotation has, times one launch on each, and checks each after the clock has
  * stopped. Launches follow one endless schedule: rounds of A B … B A. Before a short launch the same variant runs
- * once, untimed, on a set of its own: its threads are awake and its code is in cache, while the timed operands stay cold. */
+ * once, untimed, on a set of its own: its threads are awake and its code is in cache, while the timed operands stay
+ * cold. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,8 +105,13 @@ static void watch(const sampler *s, int index) {
 
 static ridge_status run_variant(sampler *s, int index, const ridge_operands *ops, double *time_us) {
     const slot *sl = &s->slots[index];
-    const ridge_call call = {.dim = ops->c.dim, .dtype = ops->c.dtype, .in = ops->in, .out = ops->out,
-                             .scratch = s->scratch, .team = s->team, .plan = sl->plan};
+    const ridge_call call = {.dim = ops->c.dim,
+                             .dtype = ops->c.dtype,
+                             .in = ops->in,
+                             .out = ops->out,
+                             .scratch = s->scratch,
+                             .team = s->team,
+                             .plan = sl->plan};
     const ridge_run_fn run = sl->variant->run[s->job->isa];
     watch(s, index);
     uint64_t begin = ridge_clock_ns();
@@ -116,14 +122,16 @@ static ridge_status run_variant(sampler *s, int index, const ridge_operands *ops
     return status;
 }
 
-/* A library's own threads spin for a while after their work; the team's do too. Neither may take cycles from the other. */
+/* A library's own threads spin for a while after their work; the team's do too. Neither may take cycles from the other.
+ */
 static void settle(sampler *s, int next, int previous) {
     const struct timespec pause = {.tv_nsec = 1500000};
     if (s->slots[next].variant->own_threads) ridge_team_rest(s->team);
     if (previous >= 0 && previous != next && s->slots[previous].variant->own_threads) nanosleep(&pause, NULL);
 }
 
-/* ---- before the first round ------------------------------------------------------------------------------------------ */
+/* ---- before the first round
+ * ------------------------------------------------------------------------------------------ */
 
 static ridge_status empty_launch(const ridge_call *call) { return call->plan ? RIDGE_INVALID : RIDGE_OK; }
 
@@ -157,8 +165,8 @@ static void fail_slot(sampler *s, int index, ridge_status status) {
     drop_slot(s, index);
 }
 
-/* The first launch of a variant: not timed, checked as widely as the oracle's cost allows. The first optimized variant is
- * always checked in full, so that every case is. */
+/* The first launch of a variant: not timed, checked as widely as the oracle's cost allows. The first optimized variant
+ * is always checked in full, so that every case is. */
 static ridge_status first_check(sampler *s, int index, bool must_be_full, ridge_error *error) {
     ridge_operands *ops = &s->sets[0];
     fill_set(s, ops, 0, next_seed(s));
@@ -170,8 +178,10 @@ static ridge_status first_check(sampler *s, int index, bool must_be_full, ridge_
     }
     ridge_event event = {.kind = RIDGE_EVENT_CHECKED, .slot = index};
     bool full = must_be_full || ridge_check_full_cost(s->job->target, &s->job->c) <= full_check_flops;
-    if (full) RIDGE_TRY(ridge_check_full(ops, s->team, &event.check, error));
-    else RIDGE_TRY(ridge_check_sample(ops, ops->seed, 16 * s->sample_rows, s->team, &event.check, error));
+    if (full)
+        RIDGE_TRY(ridge_check_full(ops, s->team, &event.check, error));
+    else
+        RIDGE_TRY(ridge_check_sample(ops, ops->seed, 16 * s->sample_rows, s->team, &event.check, error));
     s->slots[index].estimate_us = time_us;
     send_event(s, &event);
     if (event.check.ok) return RIDGE_OK;
@@ -205,7 +215,8 @@ static ridge_status compare_outputs(sampler *s, ridge_error *error) {
     return RIDGE_OK;
 }
 
-/* ---- rounds ------------------------------------------------------------------------------------------------------------- */
+/* ---- rounds
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static launch next_launch(sampler *s) {
     int64_t per_round = 2 * s->n_active, place = s->scheduled % per_round;
@@ -256,8 +267,8 @@ static ridge_status judge_launch(sampler *s, launch *l, const ridge_operands *op
 
 static int rounds_done(const sampler *s) { return (int)(s->scheduled / (2 * s->n_active)); }
 
-/* Fills the whole rotation, then times and checks that many launches on it. Sets that no launch uses (the last of a given
- * number of iterations) are filled all the same, or the others would not be cold. */
+/* Fills the whole rotation, then times and checks that many launches on it. Sets that no launch uses (the last of a
+ * given number of iterations) are filled all the same, or the others would not be cold. */
 static ridge_status run_batch(sampler *s, int launches, ridge_error *error) {
     fill_set(s, &s->lead, (size_t)s->rotation.sets, next_seed(s));
     for (int i = 0; i < s->rotation.sets; i++) {
@@ -265,8 +276,7 @@ static ridge_status run_batch(sampler *s, int launches, ridge_error *error) {
         s->batch[i].sample.seed = next_seed(s);
         fill_set(s, &s->sets[i], (size_t)i, s->batch[i].sample.seed);
     }
-    for (int i = 0; i < launches; i++)
-        time_launch(s, &s->batch[i], &s->sets[i], i ? s->batch[i - 1].slot : -1);
+    for (int i = 0; i < launches; i++) time_launch(s, &s->batch[i], &s->sets[i], i ? s->batch[i - 1].slot : -1);
     for (int i = 0; i < launches; i++) RIDGE_TRY(judge_launch(s, &s->batch[i], &s->sets[i], error));
     return RIDGE_OK;
 }
@@ -301,7 +311,8 @@ static ridge_status run_rounds(sampler *s, ridge_stop *stop, ridge_error *error)
     return RIDGE_OK;
 }
 
-/* ---- set-up -------------------------------------------------------------------------------------------------------------- */
+/* ---- set-up
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static ridge_status prepare_slots(sampler *s, ridge_error *error) {
     const ridge_job *job = s->job;
@@ -312,7 +323,8 @@ static ridge_status prepare_slots(sampler *s, ridge_error *error) {
         const ridge_variant *v = sl->variant = &job->target->variants[job->variants[i]];
         if (s->io->excluded[i]) continue;
         const char *why = !v->run[job->isa] ? "has no code for this instruction set"
-                          : v->unavailable ? v->unavailable(&job->c) : NULL;
+                          : v->unavailable  ? v->unavailable(&job->c)
+                                            : NULL;
         if (why) {
             send_text(s, RIDGE_EVENT_SKIPPED, i, why);
             continue;
@@ -355,9 +367,10 @@ static ridge_status allocate(sampler *s, ridge_error *error) {
 
 static ridge_status sample_case(sampler *s, ridge_error *error) {
     s->began_ns = ridge_clock_ns();
-    RIDGE_TRY(ridge_team_create(s->job->threads, s->job->cpus, &s->team, error));
+    /* Libraries are opened before the team pins this thread: they take its affinity for the processors they may use. */
     RIDGE_TRY(prepare_slots(s, error));
     if (s->n_active == 0) return RIDGE_OK;
+    RIDGE_TRY(ridge_team_create(s->job->threads, s->job->cpus, &s->team, error));
     RIDGE_TRY(allocate(s, error));
     ridge_event frame = {.kind = RIDGE_EVENT_FRAME, .slot = -1, .value = measure_frame()};
     send_event(s, &frame);

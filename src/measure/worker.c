@@ -1,19 +1,18 @@
-/* The parent's side of a job: forks workers, gathers their events, notices crashes and endless loops, and starts another
- * worker without the variant at fault. */
+/* The parent's side of a job: forks workers, gathers their events, notices crashes and endless loops, and starts
+ * another worker without the variant at fault. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <fcntl.h>
 
 #include "device/device.h"
 #include "measure/event.h"
+#include "measure/isolate.h"
 
 enum { POLL_MS = 200, MAX_VARIANTS = 64 };
 /* The harness's own work between launches (filling, a full check) may take this many times a launch's limit. */
@@ -39,53 +38,12 @@ typedef struct worker {
     ridge_error *error;
 } worker;
 
-/* ---- the child ------------------------------------------------------------------------------------------------------- */
-
-static void set_thread_environment(const ridge_job *job) {
-    char text[32];
-    (void)snprintf(text, sizeof text, "%d", job->threads);
-    (void)setenv("OMP_NUM_THREADS", text, 1);
-    (void)setenv("OPENBLAS_NUM_THREADS", text, 1);
-    if (job->cpus) {
-        char places[4096] = "";
-        size_t n = 0;
-        for (int i = 0; i < job->threads && n + 16 < sizeof places; i++)
-            n += (size_t)snprintf(places + n, sizeof places - n, "%s{%d}", i ? "," : "", job->cpus[i]);
-        (void)setenv("OMP_PLACES", places, 1);
-        (void)setenv("OMP_PROC_BIND", "true", 1);
-    }
-    /* As long as the team's own helpers spin; the sampler waits longer than that before it changes hands. */
-    (void)setenv("GOMP_SPINCOUNT", "100000", 1);
-}
-
-static void limit_memory(const ridge_job *job) {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(RIDGE_SANITIZED)
-    if (job->memory_limit > 0) {
-        const struct rlimit limit = {(rlim_t)job->memory_limit, (rlim_t)job->memory_limit};
-        (void)setrlimit(RLIMIT_AS, &limit);
-    }
-#else
-    (void)job;
-#endif
-    const struct rlimit none = {0, 0};
-    (void)setrlimit(RLIMIT_CORE, &none);
-    /* Should memory run out all the same, the worker goes first and the run goes on. */
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        if (write(fd, "1000", 4) != 4) (void)0;
-        close(fd);
-    }
-}
+/* ---- the child
+ * ------------------------------------------------------------------------------------------------------- */
 
 static _Noreturn void child(const worker *w, int fd, pid_t parent) {
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);
-    (void)signal(SIGINT, SIG_IGN); /* Ctrl-C reaches the whole group: the parent decides */
-    (void)signal(SIGPIPE, SIG_IGN);
-    int null = open("/dev/null", O_WRONLY);
-    if (null >= 0) (void)dup2(null, STDOUT_FILENO); /* what a library prints is not ours */
-    set_thread_environment(w->job);
-    limit_memory(w->job);
+    const ridge_child_limits limits = {w->job->threads, w->job->cpus, w->job->memory_limit};
+    ridge_child_enter(&limits, parent);
     const ridge_sampler_io io = {.fd = fd, .watch = w->watch, .excluded = w->excluded};
     ridge_sampler_run(w->job, &io);
     _exit(0);
@@ -112,7 +70,8 @@ static ridge_status start(worker *w) {
     return RIDGE_OK;
 }
 
-/* ---- events ----------------------------------------------------------------------------------------------------------- */
+/* ---- events
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static void set_outcome(ridge_series *series, ridge_outcome outcome, const char *reason) {
     series->outcome = outcome;
@@ -127,8 +86,10 @@ static ridge_status add_sample(ridge_series *series, const ridge_event *event) {
     }
     series->samples[series->n++] = event->sample;
     if (event->check.worst > series->check.worst) series->check.worst = event->check.worst;
-    if (event->check.max_abs_error > series->check.max_abs_error) series->check.max_abs_error = event->check.max_abs_error;
-    if (event->check.max_rel_error > series->check.max_rel_error) series->check.max_rel_error = event->check.max_rel_error;
+    if (event->check.max_abs_error > series->check.max_abs_error)
+        series->check.max_abs_error = event->check.max_abs_error;
+    if (event->check.max_rel_error > series->check.max_rel_error)
+        series->check.max_rel_error = event->check.max_rel_error;
     return RIDGE_OK;
 }
 
@@ -180,7 +141,8 @@ static bool read_event(int fd, ridge_event *event) {
     return true;
 }
 
-/* ---- watching ---------------------------------------------------------------------------------------------------------- */
+/* ---- watching
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /* True when what runs now has run for too long. */
 static bool overdue(const worker *w, int *slot) {
@@ -217,15 +179,9 @@ static ridge_status gather(worker *w, const volatile sig_atomic_t *interrupted, 
 static void blame(worker *w, int status, bool killed, int slot) {
     char reason[240];
     const char *where = slot >= 0 ? "" : "in the harness, before or after it ran: ";
-    if (killed)
-        (void)snprintf(reason, sizeof reason, "%sno return within the limit of %g s: endless loop?", where,
-                       w->job->launch_limit);
-    else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-        (void)snprintf(reason, sizeof reason, "%skilled (SIGKILL): out of memory?", where);
-    else if (WIFSIGNALED(status))
-        (void)snprintf(reason, sizeof reason, "%scrashed: SIG%s (%s)", where, sigabbrev_np(WTERMSIG(status)),
-                       strsignal(WTERMSIG(status)));
-    else (void)snprintf(reason, sizeof reason, "%sended its process with status %d", where, WEXITSTATUS(status));
+    char how[160];
+    ridge_child_describe(status, killed, w->job->launch_limit, how, sizeof how);
+    (void)snprintf(reason, sizeof reason, "%s%s", where, how);
     for (int i = 0; i < w->result->n_series; i++) {
         ridge_series *series = &w->result->series[i];
         if (slot >= 0 && i != slot) continue;
@@ -274,8 +230,7 @@ ridge_status ridge_job_run(const ridge_job *job, const volatile sig_atomic_t *in
     w.watch = mmap(NULL, sizeof *w.watch, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (w.watch == MAP_FAILED) return ridge_fail(error, RIDGE_NO_MEMORY, "no shared memory for a worker");
     ridge_status status = RIDGE_OK;
-    for (bool again = true; again && status == RIDGE_OK;)
-        status = run_worker(&w, interrupted, progress, arg, &again);
+    for (bool again = true; again && status == RIDGE_OK;) status = run_worker(&w, interrupted, progress, arg, &again);
     munmap(w.watch, sizeof *w.watch);
     return status;
 }

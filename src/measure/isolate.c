@@ -1,0 +1,123 @@
+#include "measure/isolate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device/device.h"
+
+static void set_thread_environment(const ridge_child_limits *limits) {
+    char text[32];
+    (void)snprintf(text, sizeof text, "%d", limits->threads);
+    (void)setenv("OMP_NUM_THREADS", text, 1);
+    (void)setenv("OPENBLAS_NUM_THREADS", text, 1);
+    if (limits->cpus) {
+        char places[4096] = "";
+        size_t n = 0;
+        for (int i = 0; i < limits->threads && n + 16 < sizeof places; i++)
+            n += (size_t)snprintf(places + n, sizeof places - n, "%s{%d}", i ? "," : "", limits->cpus[i]);
+        (void)setenv("OMP_PLACES", places, 1);
+        (void)setenv("OMP_PROC_BIND", "true", 1);
+    }
+    /* As long as the team's own helpers spin; the sampler waits longer than that before it changes hands. */
+    (void)setenv("GOMP_SPINCOUNT", "100000", 1);
+}
+
+static void limit_memory(const ridge_child_limits *limits) {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(RIDGE_SANITIZED)
+    if (limits->memory_limit > 0) {
+        const struct rlimit limit = {(rlim_t)limits->memory_limit, (rlim_t)limits->memory_limit};
+        (void)setrlimit(RLIMIT_AS, &limit);
+    }
+#else
+    (void)limits;
+#endif
+    const struct rlimit none = {0, 0};
+    (void)setrlimit(RLIMIT_CORE, &none);
+    /* Should memory run out all the same, the worker goes first and the run goes on. */
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        if (write(fd, "1000", 4) != 4) (void)0;
+        close(fd);
+    }
+}
+
+void ridge_child_enter(const ridge_child_limits *limits, pid_t parent) {
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
+    (void)signal(SIGINT, SIG_IGN); /* it reaches the whole group: the parent decides */
+    /* Whatever handlers the parent has, a crash here ends this process and is told by its signal. */
+    static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTERM};
+    for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) (void)signal(fatal[i], SIG_DFL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    int null = open("/dev/null", O_WRONLY);
+    if (null >= 0) (void)dup2(null, STDOUT_FILENO);
+    set_thread_environment(limits);
+    limit_memory(limits);
+}
+
+void ridge_child_describe(int wait_status, bool killed, double limit_s, char *text, size_t size) {
+    if (killed)
+        (void)snprintf(text, size, "no return within the limit of %g s: endless loop?", limit_s);
+    else if (WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL)
+        (void)snprintf(text, size, "killed (SIGKILL): out of memory?");
+    else if (WIFSIGNALED(wait_status))
+        (void)snprintf(text, size, "crashed: SIG%s (%s)", sigabbrev_np(WTERMSIG(wait_status)),
+                       strsignal(WTERMSIG(wait_status)));
+    else
+        (void)snprintf(text, size, "ended its process with status %d", WEXITSTATUS(wait_status));
+}
+
+/* Waits for the child, at most limit_s seconds; then kills it. */
+static int wait_for(pid_t pid, double limit_s, bool *killed) {
+    int status = 0;
+    uint64_t began = ridge_clock_ns();
+    for (long pause_ns = 50000;; pause_ns = pause_ns < 5000000 ? 2 * pause_ns : pause_ns) {
+        pid_t ended = waitpid(pid, &status, WNOHANG);
+        if (ended == pid) return status;
+        if ((double)(ridge_clock_ns() - began) * 1e-9 > limit_s) break;
+        const struct timespec pause = {.tv_nsec = pause_ns};
+        nanosleep(&pause, NULL);
+    }
+    *killed = true;
+    (void)kill(pid, SIGKILL);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+    return status;
+}
+
+ridge_status ridge_isolate(ridge_isolated_fn body, const void *arg, void *answer, size_t size,
+                           const ridge_child_limits *limits, double limit_s, ridge_error *error) {
+    void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) return ridge_fail(error, RIDGE_NO_MEMORY, "no shared memory for a worker");
+    memcpy(shared, answer, size);
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        ridge_child_enter(limits, parent);
+        body(arg, shared);
+        _exit(0);
+    }
+    ridge_status status = RIDGE_OK;
+    if (pid < 0) {
+        status = ridge_fail(error, RIDGE_FAILED, "could not start a worker process: %s", strerror(errno));
+    } else {
+        bool killed = false;
+        int ended = wait_for(pid, limit_s, &killed);
+        char how[160];
+        ridge_child_describe(ended, killed, limit_s, how, sizeof how);
+        if (killed || !WIFEXITED(ended) || WEXITSTATUS(ended) != 0)
+            status = ridge_fail(error, RIDGE_FAILED, "%s", how);
+        else
+            memcpy(answer, shared, size);
+    }
+    munmap(shared, size);
+    return status;
+}
