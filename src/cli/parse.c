@@ -1,0 +1,85 @@
+#include "cli/parse.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const int64_t largest_extent = INT64_C(1) << 40;
+
+static ridge_status bad_sizes(const char *text, ridge_error *error, const char *why) {
+    return ridge_fail(error, RIDGE_INVALID, "--sizes '%.80s': %s (write ROWSxCOLS[,…], e.g. 1024x1024x100,64x128x10)",
+                      text, why);
+}
+
+ridge_status ridge_parse_sizes(const char *text, ridge_sizes *sizes, ridge_error *error) {
+    sizes->n = 0;
+    for (const char *p = text;; p++) {
+        if (sizes->n == RIDGE_MAX_SIZES) return bad_sizes(text, error, "more than 64 shapes");
+        ridge_size *size = &sizes->size[sizes->n++];
+        *size = (ridge_size){0};
+        for (;; p++) {
+            if (!isdigit((unsigned char)*p)) return bad_sizes(text, error, "a number is missing");
+            if (size->rank == RIDGE_MAX_RANK) return bad_sizes(text, error, "more than 4 dimensions");
+            int64_t value = 0;
+            for (; isdigit((unsigned char)*p); p++) {
+                value = value * 10 + (*p - '0');
+                if (value > largest_extent) return bad_sizes(text, error, "an extent above 2^40");
+            }
+            size->dim[size->rank++] = value;
+            if (*p != 'x') break;
+        }
+        if (*p == '\0') return RIDGE_OK;
+        if (*p != ',') return bad_sizes(text, error, "extents are separated by 'x', shapes by ','");
+    }
+}
+
+ridge_status ridge_parse_count(const char *text, const char *what, int64_t low, int64_t high, int64_t *value,
+                               ridge_error *error) {
+    char *end;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    if (end == text || *end || errno || isspace((unsigned char)*text) || v < low || v > high)
+        return ridge_fail(error, RIDGE_INVALID, "%s takes a whole number from %lld to %lld, not '%.40s'", what,
+                          (long long)low, (long long)high, text);
+    *value = v;
+    return RIDGE_OK;
+}
+
+ridge_status ridge_parse_seed(const char *text, uint64_t *seed, ridge_error *error) {
+    char *end;
+    errno = 0;
+    unsigned long long v = strtoull(text, &end, 0);
+    if (end == text || *end || errno || !isdigit((unsigned char)*text))
+        return ridge_fail(error, RIDGE_INVALID, "--seed takes a whole number from 0 to 2^64-1, not '%.40s'", text);
+    *seed = v;
+    return RIDGE_OK;
+}
+
+ridge_status ridge_parse_seconds(const char *text, const char *what, double *seconds, ridge_error *error) {
+    char *end;
+    double v = strtod(text, &end);
+    if (end == text || *end || isspace((unsigned char)*text) || !(v > 0 && v <= 86400))
+        return ridge_fail(error, RIDGE_INVALID, "%s takes seconds above 0 and up to 86400, not '%.40s'", what, text);
+    *seconds = v;
+    return RIDGE_OK;
+}
+
+bool ridge_pattern_matches(const char *pattern, const ridge_target *target) {
+    char full[256];
+    (void)snprintf(full, sizeof full, "%s:%s", target->chapter, target->name);
+    return fnmatch(pattern, target->name, 0) == 0 || fnmatch(pattern, target->chapter, 0) == 0 ||
+           fnmatch(pattern, full, 0) == 0;
+}
+
+ridge_status ridge_parse_input(const char *text, char *name, int size, const char **file, ridge_error *error) {
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text || !equals[1] || equals - text >= size)
+        return ridge_fail(error, RIDGE_INVALID, "--input takes NAME=FILE.npy, not '%.80s'", text);
+    (void)snprintf(name, (size_t)size, "%.*s", (int)(equals - text), text);
+    *file = equals + 1;
+    return RIDGE_OK;
+}

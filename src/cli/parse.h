@@ -1,0 +1,32 @@
+/* What users type, parsed: sizes, counts, seconds, patterns. Pure functions that trust nothing; fuzzed. */
+#ifndef RIDGE_CLI_PARSE_H
+#define RIDGE_CLI_PARSE_H
+
+#include "ridge/target.h"
+
+enum { RIDGE_MAX_SIZES = 64 };
+
+typedef struct ridge_size {
+    int rank;
+    int64_t dim[RIDGE_MAX_RANK];
+} ridge_size;
+
+typedef struct ridge_sizes {
+    int n;
+    ridge_size size[RIDGE_MAX_SIZES];
+} ridge_sizes;
+
+/* "1024x1024x100,64x128x10"; extents 0 … 2^40. */
+ridge_status ridge_parse_sizes(const char *text, ridge_sizes *sizes, ridge_error *error);
+/* A whole number in [low, high]; `what` names it in the error. */
+ridge_status ridge_parse_count(const char *text, const char *what, int64_t low, int64_t high, int64_t *value,
+                               ridge_error *error);
+ridge_status ridge_parse_seed(const char *text, uint64_t *seed, ridge_error *error);
+/* Seconds in (0, 86400]. */
+ridge_status ridge_parse_seconds(const char *text, const char *what, double *seconds, ridge_error *error);
+/* A pattern (shell wildcards) names a chapter, a target, or both as chapter:target. */
+bool ridge_pattern_matches(const char *pattern, const ridge_target *target);
+/* Splits NAME=FILE into name and *file. */
+ridge_status ridge_parse_input(const char *text, char *name, int size, const char **file, ridge_error *error);
+
+#endif

@@ -1,0 +1,140 @@
+/* What users type: good, bad and hostile. src/cli/parse.c is compiled in, as the command is no library. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "cli/parse.c"
+#include "core/random.h"
+
+static void sizes_are_read_back(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 500; seed++) {
+        char text[1024] = "";
+        ridge_sizes want = {.n = 1 + (int)(ridge_random(seed, 0) % 5)}, got;
+        for (int i = 0; i < want.n; i++) {
+            want.size[i].rank = 1 + (int)(ridge_random(seed, 10 + (uint64_t)i) % RIDGE_MAX_RANK);
+            for (int d = 0; d < want.size[i].rank; d++) {
+                want.size[i].dim[d] = (int64_t)(ridge_random(seed, 100 + 8 * (uint64_t)i + (uint64_t)d) >> 24);
+                (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s%lld",
+                               d   ? "x"
+                               : i ? ","
+                                   : "",
+                               (long long)want.size[i].dim[d]);
+            }
+        }
+        assert_int_equal(ridge_parse_sizes(text, &got, NULL), RIDGE_OK);
+        assert_int_equal(got.n, want.n);
+        assert_memory_equal(got.size, want.size, (size_t)want.n * sizeof want.size[0]);
+    }
+}
+
+static void malformed_sizes_are_named(void **state) {
+    static const char *const bad[] = {"",
+                                      "x",
+                                      "1x",
+                                      "x1",
+                                      "1xx2",
+                                      "1,",
+                                      ",1",
+                                      "1x2x3x4x5",
+                                      "-1",
+                                      "1.5",
+                                      "0x10z",
+                                      " 1",
+                                      "1 ",
+                                      "1099511627777",
+                                      "99999999999999999999999",
+                                      "1x-2",
+                                      "1;2",
+                                      "1X2",
+                                      "１"};
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        ridge_sizes sizes;
+        ridge_error error = {0};
+        if (ridge_parse_sizes(bad[i], &sizes, &error) != RIDGE_INVALID) fail_msg("'%s' was taken", bad[i]);
+        assert_non_null(strstr(error.text, "--sizes"));
+        assert_null(strchr(error.text, '\n'));
+    }
+    char many[4096] = "1";
+    for (int i = 0; i < RIDGE_MAX_SIZES; i++) strcat(many, ",1");
+    ridge_sizes sizes;
+    assert_int_equal(ridge_parse_sizes(many, &sizes, NULL), RIDGE_INVALID);
+}
+
+static void counts_hold_their_range(void **state) {
+    static const struct {
+        const char *text;
+        ridge_status status;
+        int64_t value;
+    } rows[] = {
+        {"1", RIDGE_OK, 1},       {"100", RIDGE_OK, 100},
+        {"0", RIDGE_INVALID, 0},  {"101", RIDGE_INVALID, 0},
+        {"", RIDGE_INVALID, 0},   {" 5", RIDGE_INVALID, 0},
+        {"5x", RIDGE_INVALID, 0}, {"99999999999999999999", RIDGE_INVALID, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int64_t value = 0;
+        assert_int_equal(ridge_parse_count(rows[i].text, "--threads", 1, 100, &value, NULL), rows[i].status);
+        if (rows[i].status == RIDGE_OK) assert_int_equal(value, rows[i].value);
+    }
+}
+
+static void seconds_are_finite_and_positive(void **state) {
+    static const char *const bad[] = {"", "0", "-1", "nan", "inf", "1e9", "2s", " 1", "0x"};
+    (void)state;
+    double seconds = 0;
+    assert_int_equal(ridge_parse_seconds("0.25", "--max-time", &seconds, NULL), RIDGE_OK);
+    assert_true(seconds > 0.2499 && seconds < 0.2501);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        if (ridge_parse_seconds(bad[i], "--max-time", &seconds, NULL) != RIDGE_INVALID)
+            fail_msg("'%s' was taken", bad[i]);
+}
+
+static void seeds_take_all_64_bits(void **state) {
+    (void)state;
+    uint64_t seed = 0;
+    assert_int_equal(ridge_parse_seed("18446744073709551615", &seed, NULL), RIDGE_OK);
+    assert_true(seed == UINT64_MAX);
+    assert_int_equal(ridge_parse_seed("18446744073709551616", &seed, NULL), RIDGE_INVALID);
+    assert_int_equal(ridge_parse_seed("-1", &seed, NULL), RIDGE_INVALID);
+}
+
+static void patterns_name_chapters_and_targets(void **state) {
+    static const ridge_target target = {.name = "online_softmax", .chapter = "ch09"};
+    static const char *const yes[] = {"ch09", "online_softmax", "ch09:online_softmax", "*softmax*", "ch0?", "*:online*",
+                                      "*"};
+    static const char *const no[] = {"ch9", "softmax", "ch09:", "online_softmax:ch09", "", "ONLINE*"};
+    (void)state;
+    for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++) assert_true(ridge_pattern_matches(yes[i], &target));
+    for (size_t i = 0; i < sizeof no / sizeof no[0]; i++) assert_false(ridge_pattern_matches(no[i], &target));
+}
+
+static void inputs_are_split_at_the_first_equals(void **state) {
+    (void)state;
+    char name[8];
+    const char *file;
+    assert_int_equal(ridge_parse_input("x=a=b.npy", name, sizeof name, &file, NULL), RIDGE_OK);
+    assert_string_equal(name, "x");
+    assert_string_equal(file, "a=b.npy");
+    static const char *const bad[] = {"", "x", "=f", "x=", "longername=f"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(ridge_parse_input(bad[i], name, sizeof name, &file, NULL), RIDGE_INVALID);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_are_read_back),
+        cmocka_unit_test(malformed_sizes_are_named),
+        cmocka_unit_test(counts_hold_their_range),
+        cmocka_unit_test(seconds_are_finite_and_positive),
+        cmocka_unit_test(seeds_take_all_64_bits),
+        cmocka_unit_test(patterns_name_chapters_and_targets),
+        cmocka_unit_test(inputs_are_split_at_the_first_equals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
