@@ -1,0 +1,279 @@
+/* Ways to break a right output on purpose. Each stands for a bug that kernels have; the check must see every one.
+ *
+ * A mutant works on one output, picked by the seed (the next one if that cannot be broken), and says false when it
+ * cannot break any: nothing to swap, or a change that is no change. A change by a few roundings is none: two rows that
+ * differ only so may stand for each other. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/random.h"
+#include "verify/judge.h"
+#include "verify/verify.h"
+
+/* ---- single elements
+ * ---------------------------------------------------------------------------------------------------- */
+
+static char *element_at(const ridge_view *view, int64_t element) {
+    ridge_run run = {0};
+    int64_t position = element;
+    (void)ridge_view_next(view, &position, element + 1, &run);
+    return run.at;
+}
+
+static double get(const ridge_view *view, int64_t element) {
+    return ridge_load(element_at(view, element), view->dtype, 0);
+}
+
+static void set(const ridge_view *view, int64_t element, double value) {
+    ridge_store(element_at(view, element), view->dtype, 0, value);
+}
+
+/* By more than roundings may explain, or in kind. Of 16-bit storage one rounding is nearly all that a bound permits;
+ * wider types also carry the errors of the arithmetic. */
+static bool differs(const ridge_view *view, double a, double b) {
+    double roundings = view->size == 2 ? 3 : 64;
+    if (isnan(a) || isnan(b)) return isnan(a) != isnan(b);
+    if (isinf(a) || isinf(b)) return a != b;
+    return fabs(a - b) > roundings * ridge_dtype_roundoff(view->dtype) * fmax(fabs(a), fabs(b));
+}
+
+/* ---- mutants of one output
+ * ---------------------------------------------------------------------------------------------- */
+
+typedef bool (*break_fn)(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed);
+
+static bool each_output(ridge_operands *ops, uint64_t seed, break_fn break_output) {
+    int n = ops->target->n_out;
+    for (int i = 0; i < n; i++) {
+        int output = (int)((seed + (uint64_t)i) % (uint64_t)n);
+        ridge_view view = ridge_operands_view(ops, ops->target->n_in + output);
+        if (view.elements > 0 && break_output(ops, &view, output, seed)) return true;
+    }
+    return false;
+}
+
+static int64_t pick(const ridge_view *view, uint64_t seed) {
+    return (int64_t)(ridge_random(seed, 11) % (uint64_t)view->elements);
+}
+
+/* The output as fp64; NULL when there is no memory. The caller frees. */
+static double *copy_of(const ridge_view *view) {
+    double *values = calloc((size_t)view->elements, sizeof *values);
+    if (values) ridge_view_load(view, 0, view->elements, values);
+    return values;
+}
+
+/* Element e becomes what `from` says, for all e; true when that changed something. */
+static bool replace_all(const ridge_view *view, double (*from)(const ridge_view *, const double *, int64_t)) {
+    double *old = copy_of(view);
+    bool changed = false;
+    if (!old) return false;
+    for (int64_t e = 0; e < view->elements; e++) {
+        double value = from(view, old, e);
+        if (!differs(view, old[e], value)) continue;
+        set(view, e, value);
+        changed = changed || differs(view, old[e], get(view, e));
+    }
+    free(old);
+    return changed;
+}
+
+static double zero_from(const ridge_view *view, const double *old, int64_t e) {
+    (void)view, (void)old, (void)e;
+    return 0;
+}
+static bool zeros(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
+    (void)ops, (void)output, (void)seed;
+    return replace_all(view, zero_from);
+}
+
+static bool one_element(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
+    (void)ops, (void)output;
+    int64_t e = pick(view, seed);
+    double old = get(view, e);
+    set(view, e, isfinite(old) ? old + 1 + fabs(old) : 0.5);
+    return true;
+}
+
+/* The next stored value beyond `value`, away from `want`. */
+static double stored_beyond(const ridge_view *view, double value, double want) {
+    char bytes[8];
+    double step = fmax(fabs(value), 0x1p-14) * ridge_dtype_roundoff(view->dtype), away = value >= want ? 1 : -1;
+    if (view->dtype == RIDGE_I32) step = 0.5;
+    for (int i = 0; i < 64; i++, step *= 2) {
+        ridge_store(bytes, view->dtype, 0, value + away * step);
+        double stored = ridge_load(bytes, view->dtype, 0);
+        if (fabs(stored - want) > fabs(value - want)) return stored;
+    }
+    return (double)INFINITY;
+}
+
+/* One element three tolerances off: proves that the bound bites, and not only on gross errors. */
+static bool nudged(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
+    int64_t e = pick(view, seed), row = e / view->row;
+    ridge_problem problem;
+    ridge_chunk chunk;
+    ridge_bound bound = {0, 0};
+    if (ridge_problem_create(ops, &row, 1, NULL, &problem, NULL) != RIDGE_OK) return false;
+    ridge_problem_load(&problem, 0, 0, &chunk);
+    ops->target->oracle(&chunk.call);
+    ops->target->bound(&chunk.call, ops->kind, output, &bound);
+    double want = chunk.out[output][e - row * view->row];
+    ridge_problem_destroy(&problem);
+    double off = 3 * (bound.absolute + bound.relative * fabs(want));
+    if (!isfinite(want) || !isfinite(off)) return false;
+    set(view, e, stored_beyond(view, want + (seed & 1 ? off : -off), want));
+    return true;
+}
+
+static bool not_a_number(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
+    (void)ops, (void)output;
+    int64_t e = pick(view, seed);
+    if (view->dtype == RIDGE_I32 || isnan(get(view, e))) return false;
+    set(view, e, (double)NAN);
+    return true;
+}
+
+static bool infinite(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
+    (void)ops, (void)output;
+    int64_t e = pick(view, seed);
+    double value = seed & 1 ? (double)INFINITY : -(double)INFINITY;
+    if (view->dtype == RIDGE_I32 || get(view, e) == value) return false;
+    set(view, e, value);
+    return true;
+}
+
+/* The last columns of the last row: where a loop without its remainder stops. */
+static int64_t tail_of(const ridge_view *view) {
+    int64_t columns = view->shape[view->spec->rank - 1], tail = columns % 16;
+    return tail ? tail : columns < 16 ? columns : 16;
+}
+
+static bool tail_unwritten(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
+    (void)ops, (void)output, (void)seed;
+    uint64_t poison = ridge_poison_bits(view->dtype);
+    for (int64_t e = view->elements - tail_of(view); e < view->elements; e++)
+        memcpy(element_at(view, e), &poison, view->size); /* little endian */
+    return true;
+}
+
+static double stale_from(const ridge_view *view, const double *old, int64_t e) {
+    int64_t columns = view->shape[view->spec->rank - 1];
+    bool tail = e % columns >= columns - tail_of(view), above = e >= columns;
+    return tail && above ? old[e - columns] : old[e];
+}
+static bool tail_stale(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
+    (void)ops, (void)output, (void)seed;
+    return replace_all(view, stale_from);
+}
+
+static bool rows_swapped(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
+    (void)ops, (void)output;
+    int64_t rows = view->elements / view->row, a = pick(view, seed) / view->row, b = (a + 1) % rows;
+    bool changed = false;
+    for (int64_t i = 0; i < view->row; i++) {
+        double x = get(view, a * view->row + i), y = get(view, b * view->row + i);
+        changed = changed || differs(view, x, y);
+        set(view, a * view->row + i, y);
+        set(view, b * view->row + i, x);
+    }
+    return changed;
+}
+
+/* Half of the significand's bits: what an accumulator or a table of too low a precision leaves. */
+static double downcast_from(const ridge_view *view, const double *old, int64_t e) {
+    int exponent, digits = (int)(-log2(ridge_dtype_roundoff(view->dtype))) / 2;
+    if (!isfinite(old[e])) return old[e];
+    double fraction = frexp(old[e], &exponent);
+    return ldexp(nearbyint(ldexp(fraction, digits)), exponent - digits);
+}
+static bool downcast(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
+    (void)ops, (void)output, (void)seed;
+    /* Of a few elements all may happen to be near a value of fewer bits. */
+    return view->dtype != RIDGE_I32 && view->elements >= 64 && replace_all(view, downcast_from);
+}
+
+static double shifted_from(const ridge_view *view, const double *old, int64_t e) {
+    int64_t columns = view->shape[view->spec->rank - 1];
+    return e % columns == 0 ? old[e + columns - 1] : old[e - 1];
+}
+static bool shifted(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
+    (void)ops, (void)output, (void)seed;
+    return replace_all(view, shifted_from);
+}
+
+static double scaled_from(const ridge_view *view, const double *old, int64_t e) {
+    (void)view;
+    return old[e] * (1 + 0x1p-6);
+}
+static bool scaled(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
+    (void)ops, (void)output, (void)seed;
+    return view->dtype != RIDGE_I32 && replace_all(view, scaled_from);
+}
+
+static bool last_row_stale(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
+    (void)ops, (void)output, (void)seed;
+    int64_t last = view->elements - view->row;
+    bool changed = false;
+    for (int64_t i = 0; i < view->row && last > 0; i++) {
+        double above = get(view, last - view->row + i);
+        changed = changed || differs(view, above, get(view, last + i));
+        set(view, last + i, above);
+    }
+    return changed;
+}
+
+static bool past_the_end(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
+    (void)ops, (void)output;
+    /* Behind the last element, before the first, or (where rows are padded) behind a row. */
+    int64_t lines = view->rank ? view->elements / view->line : 1;
+    int64_t line = (int64_t)(ridge_random(seed, 12) % (uint64_t)lines);
+    char *at = view->base + (size_t)(ridge_view_line_offset(view, line) + view->line) * view->size;
+    if (view->rank == 0 && (seed & 1)) at = view->base - view->size;
+    memset(at, 0, view->size);
+    return true;
+}
+
+#define OF_ONE_OUTPUT(name) \
+    static bool mutate_##name(ridge_operands *ops, uint64_t seed) { return each_output(ops, seed, name); }
+OF_ONE_OUTPUT(zeros)
+OF_ONE_OUTPUT(one_element)
+OF_ONE_OUTPUT(nudged)
+OF_ONE_OUTPUT(not_a_number)
+OF_ONE_OUTPUT(infinite)
+OF_ONE_OUTPUT(tail_unwritten)
+OF_ONE_OUTPUT(tail_stale)
+OF_ONE_OUTPUT(rows_swapped)
+OF_ONE_OUTPUT(downcast)
+OF_ONE_OUTPUT(shifted)
+OF_ONE_OUTPUT(scaled)
+OF_ONE_OUTPUT(last_row_stale)
+OF_ONE_OUTPUT(past_the_end)
+
+static bool input_changed(ridge_operands *ops, uint64_t seed) {
+    for (int i = 0; i < ops->target->n_in; i++) {
+        ridge_view view = ridge_operands_view(ops, (int)((seed + (uint64_t)i) % (uint64_t)ops->target->n_in));
+        if (view.elements == 0) continue;
+        *element_at(&view, pick(&view, seed)) ^= 1;
+        return true;
+    }
+    return false;
+}
+
+const ridge_mutant ridge_mutants[] = {
+    {"zeros", "the whole output is zero", mutate_zeros},
+    {"one-element", "one element is grossly wrong", mutate_one_element},
+    {"nudged", "one element is off by three times what is permitted", mutate_nudged},
+    {"nan", "one element is NaN", mutate_not_a_number},
+    {"infinity", "one element is infinite", mutate_infinite},
+    {"tail-unwritten", "the last columns of the last row were never written", mutate_tail_unwritten},
+    {"tail-stale", "the last columns of each row are those of the row above", mutate_tail_stale},
+    {"rows-swapped", "two rows have changed places", mutate_rows_swapped},
+    {"last-row-stale", "the last row is that above it", mutate_last_row_stale},
+    {"downcast", "elements have half of their significant bits", mutate_downcast},
+    {"shifted", "each row is moved by one column", mutate_shifted},
+    {"scaled", "all elements are 1/64 too large", mutate_scaled},
+    {"past-the-end", "an element next to the output was written to", mutate_past_the_end},
+    {"input-changed", "a bit of an input was changed", input_changed},
+};
+const int ridge_mutant_count = (int)(sizeof ridge_mutants / sizeof ridge_mutants[0]);

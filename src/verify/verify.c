@@ -1,0 +1,122 @@
+/* Verifying a variant on one case: the combinations of fill and layout that apply, each run once and checked. */
+#include "verify/verify.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "verify/trial.h"
+
+/* Checks above this cost (about two seconds of oracle on one core) look at drawn rows instead of all. */
+#define FULL_COST 4e9
+/* Timed cases below this cost are cheap enough for every combination. */
+#define CHEAP_COST 2e7
+
+typedef struct combination {
+    const char *name;
+    ridge_fill_kind kind;
+    ridge_layout layout;
+    bool always; /* false: edge cases and cheap ones only */
+} combination;
+
+/* Odd paddings move each row to another alignment. */
+static const combination combinations[] = {
+    {"exact fill, dense", RIDGE_EXACT, {0, 0}, true},
+    {"random fill, dense", RIDGE_RANDOM, {0, 0}, true},
+    {"exact fill, padded rows", RIDGE_EXACT, {5, 0}, false},
+    {"random fill, padded rows", RIDGE_RANDOM, {16, 0}, false},
+    {"exact fill, misaligned", RIDGE_EXACT, {0, 7}, false},
+    {"random fill, misaligned", RIDGE_RANDOM, {0, 1}, false},
+    {"exact fill, padded and misaligned", RIDGE_EXACT, {1, 3}, false},
+    {"random fill, padded and misaligned", RIDGE_RANDOM, {3, 1}, false},
+    {"special values, dense", RIDGE_SPECIAL, {0, 0}, false},
+    {"special values, padded and misaligned", RIDGE_SPECIAL, {3, 1}, false},
+};
+enum { COMBINATIONS = sizeof combinations / sizeof combinations[0] };
+
+static bool applies(const combination *m, const ridge_case *c, double cost) {
+    return m->always || c->edge || (cost < CHEAP_COST && m->kind != RIDGE_SPECIAL);
+}
+
+static ridge_status check_run(const ridge_trial *trial, double cost, uint64_t seed, ridge_check *check,
+                              ridge_error *error) {
+    if (cost <= FULL_COST) return ridge_check_full(&trial->ops, trial->team, check, error);
+    int64_t rows = (int64_t)((double)trial->c->dim[0] * (FULL_COST / 4 / cost));
+    return ridge_check_sample(&trial->ops, seed, rows > 8 ? rows : 8, trial->team, check, error);
+}
+
+static void tell(ridge_check *check, const combination *m, const char *text) {
+    check->ok = false;
+    (void)snprintf(check->text, sizeof check->text, "%s: %.150s", m->name, text);
+}
+
+/* The worst of all runs so far: what is reported of a variant that is right. */
+static void gather(ridge_check *all, const ridge_check *one) {
+    all->worst = fmax(all->worst, one->worst);
+    all->max_abs_error = fmax(all->max_abs_error, one->max_abs_error);
+    all->max_rel_error = fmax(all->max_rel_error, one->max_rel_error);
+    all->rows_checked = one->rows_checked < all->rows_checked ? one->rows_checked : all->rows_checked;
+}
+
+/* A peer library may refuse a layout it cannot take: that is not a wrong result. */
+static bool refused(const ridge_trial *trial, const combination *m, ridge_status status) {
+    bool odd_layout = m->layout.row_pad != 0 || m->layout.misalign != 0;
+    return status == RIDGE_UNSUPPORTED && trial->variant->role == RIDGE_PEER && odd_layout;
+}
+
+static ridge_status verify_combination(ridge_trial *trial, const combination *m, double cost, uint64_t seed,
+                                       ridge_check *all, int *runs, ridge_error *error) {
+    bool clean = true;
+    ridge_check one;
+    ridge_status status = ridge_trial_run(trial, &m->layout, m->kind, seed, &clean, error);
+    if (refused(trial, m, status)) return RIDGE_OK;
+    RIDGE_TRY(status);
+    (*runs)++;
+    RIDGE_TRY(check_run(trial, cost, seed, &one, error));
+    gather(all, &one);
+    if (!one.ok)
+        tell(all, m, one.text);
+    else if (!clean)
+        tell(all, m, "memory behind the scratch was written to");
+    return RIDGE_OK;
+}
+
+ridge_status ridge_verify_variant(const ridge_target *target, const ridge_case *c, const ridge_variant *variant,
+                                  ridge_isa isa, ridge_team *team, uint64_t seed, ridge_check *check, int *runs,
+                                  ridge_error *error) {
+    ridge_trial trial;
+    *runs = 0;
+    *check = (ridge_check){.ok = true, .rows = c->dim[0], .rows_checked = c->dim[0]};
+    double cost = ridge_check_full_cost(target, c);
+    RIDGE_TRY(ridge_trial_create(&trial, target, c, variant, isa, team, error));
+    ridge_status status = RIDGE_OK;
+    for (int i = 0; i < COMBINATIONS && status == RIDGE_OK && check->ok; i++)
+        if (applies(&combinations[i], c, cost))
+            status = verify_combination(&trial, &combinations[i], cost, seed + (uint64_t)i, check, runs, error);
+    ridge_trial_destroy(&trial);
+    if (status != RIDGE_OK) check->ok = false;
+    return status;
+}
+
+ridge_status ridge_verify_mutant(const ridge_target *target, const ridge_case *c, const ridge_variant *variant,
+                                 ridge_isa isa, const ridge_mutant *mutant, ridge_team *team, uint64_t seed,
+                                 bool *applied, bool *caught, ridge_error *error) {
+    static const ridge_layout odd = {3, 1}, dense = {0, 0};
+    ridge_trial trial;
+    ridge_check check;
+    bool clean = true;
+    *applied = *caught = false;
+    RIDGE_TRY(ridge_trial_create(&trial, target, c, variant, isa, team, error));
+    const ridge_layout *layout = c->edge && variant->role != RIDGE_PEER ? &odd : &dense;
+    ridge_status status = ridge_trial_run(&trial, layout, RIDGE_RANDOM, seed, &clean, error);
+    if (status == RIDGE_OK) status = ridge_check_full(&trial.ops, team, &check, error);
+    if (status == RIDGE_OK && !check.ok)
+        status = ridge_fail(error, RIDGE_WRONG, "%s %s was wrong before mutant %s: %s", target->name, variant->name,
+                            mutant->name, check.text);
+    if (status == RIDGE_OK) *applied = mutant->apply(&trial.ops, seed);
+    if (*applied) {
+        status = ridge_check_full(&trial.ops, team, &check, error);
+        *caught = status == RIDGE_OK && !check.ok;
+    }
+    ridge_trial_destroy(&trial);
+    return status;
+}

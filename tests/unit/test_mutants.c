@@ -1,0 +1,135 @@
+/* Every variant of every target is right on its edge and small cases, and on each of these every mutant that applies is
+ * caught. A target on which fewer than six mutants apply is checked too little. */
+#include "verify_fixture.h"
+
+#include <stdio.h>
+
+#include "verify/verify.h"
+
+enum { ENOUGH = 6 };
+#define SMALL_COST 2e6 /* timed cases above this are left to `ridge verify` */
+
+static bool isa_runs(ridge_isa isa) {
+#if defined(__x86_64__)
+    if (isa == RIDGE_ISA_avx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (isa == RIDGE_ISA_avx512)
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#endif
+    return isa < RIDGE_ISA_COUNT;
+}
+
+static ridge_isa best_isa(void) {
+    int isa = RIDGE_ISA_COUNT - 1;
+    while (isa > 0 && !isa_runs((ridge_isa)isa)) isa--;
+    return (ridge_isa)isa;
+}
+
+static bool looked_at(const ridge_target *target, const ridge_case *c) {
+    return c->edge || ridge_check_full_cost(target, c) <= SMALL_COST;
+}
+
+static void variants_are_right(void **state) {
+    ridge_team *team = *state;
+    for (int t = 0; t < ridge_target_count; t++) {
+        const ridge_target *target = ridge_targets[t];
+        for (int v = 0; v < target->n_variants * RIDGE_ISA_COUNT; v++) {
+            const ridge_variant *variant = &target->variants[v / RIDGE_ISA_COUNT];
+            ridge_isa isa = (ridge_isa)(v % RIDGE_ISA_COUNT);
+            for (int i = 0; i < target->n_cases && isa_runs(isa); i++) {
+                const ridge_case *c = &target->cases[i];
+                if (!looked_at(target, c) || (variant->role == RIDGE_PEER && isa != 0)) continue;
+                ridge_check check;
+                ridge_error error;
+                int runs;
+                ridge_status status =
+                    ridge_verify_variant(target, c, variant, isa, team, (uint64_t)i, &check, &runs, &error);
+                if (status == RIDGE_UNSUPPORTED) continue;
+                if (status != RIDGE_OK || !check.ok)
+                    fail_msg("%s %s %s, case %d (%s): %s", target->name, variant->name, ridge_isa_name(isa), i,
+                             ridge_dtype_name(c->dtype), status == RIDGE_OK ? check.text : error.text);
+                assert_true(runs >= 2);
+            }
+        }
+    }
+}
+
+/* Returns how many of the mutants applied at least once is in `met`. */
+static void mutate_variant(const ridge_target *target, const ridge_variant *variant, ridge_team *team, bool *met) {
+    for (int i = 0; i < target->n_cases; i++) {
+        if (!looked_at(target, &target->cases[i])) continue;
+        for (int m = 0; m < ridge_mutant_count; m++) {
+            bool applied, caught;
+            ridge_error error;
+            ridge_status status = ridge_verify_mutant(target, &target->cases[i], variant, best_isa(), &ridge_mutants[m],
+                                                      team, (uint64_t)(i + m), &applied, &caught, &error);
+            if (status == RIDGE_UNSUPPORTED) return;
+            if (status != RIDGE_OK) fail_msg("%s", error.text);
+            if (applied && !caught)
+                fail_msg("%s %s, case %d: mutant %s passed for right", target->name, variant->name, i,
+                         ridge_mutants[m].name);
+            met[m] = met[m] || applied;
+        }
+    }
+}
+
+static void mutants_are_caught(void **state) {
+    ridge_team *team = *state;
+    assert_true(ridge_mutant_count >= 8);
+    for (int t = 0; t < ridge_target_count; t++) {
+        const ridge_target *target = ridge_targets[t];
+        for (int v = 0; v < target->n_variants; v++) {
+            if (target->variants[v].role == RIDGE_PEER) continue;
+            bool *met = calloc((size_t)ridge_mutant_count, sizeof *met);
+            assert_non_null(met);
+            mutate_variant(target, &target->variants[v], team, met);
+            int n = 0;
+            for (int m = 0; m < ridge_mutant_count; m++) n += met[m];
+            free(met);
+            if (n < ENOUGH) fail_msg("%s %s: only %d mutants apply", target->name, target->variants[v].name, n);
+        }
+    }
+}
+
+/* The same answer for every split into threads: each member count leaves other remainders. */
+static void any_team_is_right(void **state) {
+    (void)state;
+    for (int size = 1; size <= 5; size += 2) {
+        ridge_team *team = NULL;
+        ridge_error error;
+        assert_int_equal(ridge_team_create(size, NULL, &team, &error), RIDGE_OK);
+        for (int t = 0; t < ridge_target_count; t++) {
+            const ridge_target *target = ridge_targets[t];
+            for (int v = 0; v < target->n_variants; v++) {
+                const ridge_variant *variant = &target->variants[v];
+                for (int i = 0; i < target->n_cases; i++) {
+                    const ridge_case *c = &target->cases[i];
+                    ridge_check check;
+                    int runs;
+                    if (!c->edge || variant->role == RIDGE_PEER) continue;
+                    ridge_status status =
+                        ridge_verify_variant(target, c, variant, best_isa(), team, 77, &check, &runs, &error);
+                    if (status == RIDGE_UNSUPPORTED) continue;
+                    if (status != RIDGE_OK || !check.ok)
+                        fail_msg("%s %s, %d threads, case %d: %s", target->name, variant->name, size, i,
+                                 status == RIDGE_OK ? check.text : error.text);
+                }
+            }
+        }
+        ridge_team_destroy(team);
+    }
+}
+
+int main(void) {
+    ridge_team *team = NULL;
+    ridge_error error;
+    if (ridge_team_create(2, NULL, &team, &error) != RIDGE_OK) return 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(variants_are_right, team),
+        cmocka_unit_test_prestate(mutants_are_caught, team),
+        cmocka_unit_test(any_team_is_right),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    ridge_team_destroy(team);
+    return failed;
+}
