@@ -8,41 +8,51 @@
 #endif
 
 /* mr and nv are constants after inlining, so that acc lives in registers. */
+static inline __attribute__((always_inline)) void step(const int mr, const int nv, const float *a, const float *b,
+                                                       vf acc[GEMM_MR][2]) {
+    vf b0 = vf_load(b), b1 = nv == 2 ? vf_load(b + VF_LANES) : b0;
+    UNROLL for (int i = 0; i < mr; i++) {
+        vf s = vf_set1(a[i]);
+        acc[i][0] = vf_fma(s, b0, acc[i][0]);
+        if (nv == 2) acc[i][1] = vf_fma(s, b1, acc[i][1]);
+    }
+}
+
 static inline __attribute__((always_inline)) void tile(const int mr, const int nv, const gemm_tile_args *t) {
     vf acc[GEMM_MR][2];
     const int last = t->nr - (nv - 1) * VF_LANES; /* lanes of the last vector that exist */
+    const int64_t stride = t->c_stride, a_step = t->a_step;
+    const bool bias = t->start == GEMM_BIAS;
     float *c = t->c;
-    const int64_t stride = t->c_stride;
-    if (t->start == GEMM_ADD) {
-        UNROLL for (int i = 0; i < mr; i++) {
-            if (nv == 2) acc[i][0] = vf_load(c + i * stride);
-            acc[i][nv - 1] = vf_load_n(c + i * stride + (nv - 1) * VF_LANES, last);
-        }
-    } else {
-        const bool bias = t->start == GEMM_BIAS;
-        UNROLL for (int i = 0; i < mr; i++) {
-            acc[i][nv - 1] = vf_set1(bias ? t->bias[i] : 0.0f);
-            if (nv == 2) acc[i][0] = acc[i][1];
-            __builtin_prefetch(c + i * stride, 1);
-            if (nv == 2) __builtin_prefetch(c + i * stride + VF_LANES, 1);
+    /* c is fetched now and touched after the loop: its way from memory is hidden by the arithmetic. */
+    UNROLL for (int i = 0; i < mr; i++) {
+        acc[i][0] = acc[i][1] = vf_set1(bias ? t->bias[i] : 0.0f);
+        __builtin_prefetch(c + i * stride, 1);
+        if (nv == 2) __builtin_prefetch(c + i * stride + VF_LANES, 1);
+    }
+    const float *a = t->a, *b = t->b, *ahead = t->ahead;
+    int64_t d = t->depth;
+    for (; d >= 4; d -= 4) {
+        vf_prefetch_l2(ahead);
+        ahead += 16;
+        UNROLL for (int q = 0; q < 4; q++) {
+            step(mr, nv, a, b, acc);
+            a += a_step;
+            b += GEMM_NR;
         }
     }
-    const float *a = t->a, *b = t->b;
-    const int64_t a_step = t->a_step;
-    for (int64_t d = t->depth; d > 0; d--) {
-        vf b0 = vf_load(b), b1 = b0;
-        if (nv == 2) b1 = vf_load(b + VF_LANES);
-        UNROLL for (int i = 0; i < mr; i++) {
-            vf s = vf_set1(a[i]);
-            acc[i][0] = vf_fma(s, b0, acc[i][0]);
-            if (nv == 2) acc[i][1] = vf_fma(s, b1, acc[i][1]);
-        }
+    for (; d > 0; d--) {
+        step(mr, nv, a, b, acc);
         a += a_step;
         b += GEMM_NR;
     }
+    const bool add = t->start == GEMM_ADD;
     UNROLL for (int i = 0; i < mr; i++) {
-        if (nv == 2) vf_store(c + i * stride, acc[i][0]);
-        vf_store_n(c + i * stride + (nv - 1) * VF_LANES, last, acc[i][nv - 1]);
+        float *row = c + i * stride;
+        if (add && nv == 2) acc[i][0] = vf_add(acc[i][0], vf_load(row));
+        if (add) acc[i][nv - 1] = vf_add(acc[i][nv - 1], vf_load_n(row + (nv - 1) * VF_LANES, last));
+        if (nv == 2) vf_store(row, acc[i][0]);
+        vf_store_n(row + (nv - 1) * VF_LANES, last, acc[i][nv - 1]);
     }
 }
 

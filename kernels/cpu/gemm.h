@@ -48,7 +48,8 @@ typedef struct gemm_tile_args {
     float *c;
     int64_t c_stride; /* floats from row i of c to the next */
     gemm_start start;
-    const float *bias; /* [mr], for GEMM_BIAS */
+    const float *bias;  /* [mr], for GEMM_BIAS */
+    const float *ahead; /* what is needed after this tile: one line every four depth steps goes to the second level */
 } gemm_tile_args;
 
 void RIDGE_ISA_FN(gemm_tile)(const gemm_tile_args *t);
@@ -60,6 +61,10 @@ void RIDGE_ISA_FN(gemm_pack_straight)(const float *src, int64_t stride, int64_t 
 /* A panel from a matrix whose depth runs along its rows: panel[d * step + i] = src[i * stride + d] for i < n; zero for
  * n <= i < step. Writes up to GEMM_SLACK floats past the end. */
 void RIDGE_ISA_FN(gemm_pack_transposed)(const float *src, int64_t stride, int64_t depth, int n, int step, float *panel);
+
+/* The way back: dst[i * stride + d] = panel[d * step + i] * scale[i] for i < n <= step and d < depth. */
+void RIDGE_ISA_FN(gemm_unpack_transposed)(const float *panel, int step, int64_t depth, int n, const float *scale,
+                                          float *dst, int64_t stride);
 
 /* Part p of n items cut into `parts` parts whose sizes differ by at most one. */
 static inline int64_t gemm_cut(int64_t n, int64_t parts, int64_t p) {

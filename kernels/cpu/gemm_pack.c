@@ -65,7 +65,37 @@ void RIDGE_ISA_FN(gemm_pack_transposed)(const float *src, int64_t stride, int64_
     if (step > 16) pack_rows(src + 16 * stride, stride, depth, n > 16 ? n - 16 : 0, step, panel + 16);
 }
 
+static void unpack_rows(const float *panel, int step, int64_t depth, int n, const float *scale, float *dst,
+                        int64_t stride) {
+    __m512 r[16];
+    const __m512 by = _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), scale);
+    for (int64_t d = 0; d < depth; d += 16) {
+        const int64_t left = depth - d;
+        const __mmask16 mask = left >= 16 ? (__mmask16)0xffff : (__mmask16)((1u << left) - 1);
+        for (int i = 0; i < 16; i++)
+            r[i] = i < left ? _mm512_mul_ps(by, _mm512_loadu_ps(panel + (d + i) * step)) : _mm512_setzero_ps();
+        transpose(r);
+        if (n == 16)
+            for (int i = 0; i < 16; i++) _mm512_mask_storeu_ps(dst + i * stride + d, mask, r[i]);
+        else
+            for (int i = 0; i < n; i++) _mm512_mask_storeu_ps(dst + i * stride + d, mask, r[i]);
+    }
+}
+
+/* panel rows are whole vectors: what lies past n in them is read and dropped. */
+void RIDGE_ISA_FN(gemm_unpack_transposed)(const float *panel, int step, int64_t depth, int n, const float *scale,
+                                          float *dst, int64_t stride) {
+    unpack_rows(panel, step, depth, n < 16 ? n : 16, scale, dst, stride);
+    if (n > 16) unpack_rows(panel + 16, step, depth, n - 16, scale + 16, dst + 16 * stride, stride);
+}
+
 #else
+
+void RIDGE_ISA_FN(gemm_unpack_transposed)(const float *panel, int step, int64_t depth, int n, const float *scale,
+                                          float *dst, int64_t stride) {
+    for (int i = 0; i < n; i++)
+        for (int64_t d = 0; d < depth; d++) dst[i * stride + d] = panel[d * step + i] * scale[i];
+}
 
 void RIDGE_ISA_FN(gemm_pack_straight)(const float *src, int64_t stride, int64_t depth, int n, int step, float *panel) {
     for (int64_t d = 0; d < depth; d++) {

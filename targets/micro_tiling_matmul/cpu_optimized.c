@@ -61,6 +61,7 @@ static void block(const work *w, int64_t i0, int64_t rows, int64_t d0, int64_t d
             t.a = packed + i * depth;
             t.a_step = t.mr;
             t.c = w->c + (i0 + i) * w->c_stride + j;
+            t.ahead = t.b + GEMM_NR * w->k + p * (depth / 4) * LINE_FLOATS; /* the tiles of a panel fetch the next one */
             RIDGE_ISA_FN(gemm_tile)(&t);
         }
     }

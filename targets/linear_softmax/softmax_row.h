@@ -1,0 +1,41 @@
+/* y = softmax(x + b) of one row, vectors along the row, the rest by mask; three passes over a row that is in cache.
+ * What the unfused variants run after their matrix product. b may be NULL; y may be x. */
+#ifndef RIDGE_TARGET_SOFTMAX_ROW_H
+#define RIDGE_TARGET_SOFTMAX_ROW_H
+
+#include "cpu/vec_math.h"
+
+VF_INLINE void softmax_row(const float *x, const float *b, int64_t n, float *y) {
+    const int64_t whole = n / VF_LANES * VF_LANES;
+    const int rest = (int)(n - whole);
+    const vf lowest = vf_set1(-INFINITY);
+    vf m = lowest, sum = vf_zero();
+    for (int64_t j = 0; j < whole; j += VF_LANES) {
+        vf z = b ? vf_add(vf_load(x + j), vf_load(b + j)) : vf_load(x + j);
+        m = vf_max(m, z);
+        vf_store(y + j, z);
+    }
+    float max = vf_hmax(m);
+    for (int64_t j = whole; j < n; j++) {
+        y[j] = b ? x[j] + b[j] : x[j];
+        max = y[j] > max ? y[j] : max;
+    }
+    m = vf_set1(max);
+    for (int64_t j = 0; j < whole; j += VF_LANES) {
+        vf e = vf_exp_bounded(vf_sub(vf_load(y + j), m));
+        sum = vf_add(sum, e);
+        vf_store(y + j, e);
+    }
+    float total = vf_sum(sum);
+    if (rest) {
+        float part[VF_LANES];
+        vf_store(part, vf_exp_bounded(vf_sub(vf_load_n(y + whole, rest), m)));
+        for (int j = 0; j < rest; j++) total += part[j];
+        memcpy(y + whole, part, sizeof(float) * (size_t)rest);
+    }
+    const vf scale = vf_set1(1.0f / total);
+    for (int64_t j = 0; j < whole; j += VF_LANES) vf_store(y + j, vf_mul(vf_load(y + j), scale));
+    if (rest) vf_store_n(y + whole, rest, vf_mul(vf_load_n(y + whole, rest), scale));
+}
+
+#endif

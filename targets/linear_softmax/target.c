@@ -1,0 +1,157 @@
+/* p[i,:] = softmax(x[i,:] w + b)      x: [batch, depth], w: [depth, classes], b: [classes], f32, rows possibly strided
+ * 2 batch depth classes FLOP for the product, 5 batch classes for bias, max, exp, sum and scale.
+ * Least traffic: every operand once, 4 (batch depth + depth classes + classes + batch classes) bytes. */
+#include <math.h>
+
+#include "linear_softmax.h"
+#include "peer/onednn.h"
+#include "peer/openblas.h"
+
+static const ridge_case cases[] = {
+    {.dim = {64, 128, 10}, .dtype = RIDGE_F32},
+    {.dim = {256, 512, 50}, .dtype = RIDGE_F32},
+    {.dim = {1024, 1024, 100}, .dtype = RIDGE_F32},
+    {.dim = {8192, 4096, 1000}, .dtype = RIDGE_F32},
+    {.dim = {0, 3, 4}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {1, 1, 1}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {37, 5, 1}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {3, 257, 15}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {33, 129, 29}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {131, 113, 127}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {67, 769, 521}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {17, 6000, 12},
+     .dtype = RIDGE_F32,
+     .edge = true}, /* logits of several hundred in the exact fill: exp overflows without the maximum */
+};
+
+static const ridge_tensor_spec in[] = {
+    {.name = "x", .rank = 2, .dim = {LINEAR_BATCH, LINEAR_DEPTH}, .by_row = true},
+    {.name = "w", .rank = 2, .dim = {LINEAR_DEPTH, LINEAR_CLASSES}},
+    {.name = "b", .rank = 1, .dim = {LINEAR_CLASSES}},
+};
+static const ridge_tensor_spec out[] = {{.name = "p", .rank = 2, .dim = {LINEAR_BATCH, LINEAR_CLASSES}}};
+
+static double x_bytes(const ridge_case *c) { return 4.0 * (double)c->dim[LINEAR_BATCH] * (double)c->dim[LINEAR_DEPTH]; }
+static double w_bytes(const ridge_case *c) {
+    return 4.0 * (double)c->dim[LINEAR_DEPTH] * (double)c->dim[LINEAR_CLASSES];
+}
+static double y_bytes(const ridge_case *c) {
+    return 4.0 * (double)c->dim[LINEAR_BATCH] * (double)c->dim[LINEAR_CLASSES];
+}
+static double b_bytes(const ridge_case *c) { return 4.0 * (double)c->dim[LINEAR_CLASSES]; }
+
+static void work(const ridge_case *c, ridge_work *w) {
+    const double logits = (double)c->dim[LINEAR_BATCH] * (double)c->dim[LINEAR_CLASSES];
+    w->flops = logits * (2.0 * (double)c->dim[LINEAR_DEPTH] + 6); /* bias, max, subtract, exp, sum, scale */
+    w->bytes_read = x_bytes(c) + w_bytes(c) + b_bytes(c);
+    w->bytes_written = y_bytes(c);
+}
+
+/* Every row passes over the whole of w; logits are written, and read again. */
+static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
+    *t = (ridge_traffic){.read = x_bytes(c) + (w_bytes(c) + b_bytes(c)) * (double)c->dim[LINEAR_BATCH] + y_bytes(c),
+                         .written = 2 * y_bytes(c)};
+}
+
+/* w is packed when it has more than one group of classes, and passes by once for each block of rows. */
+static void optimized_traffic(const ridge_case *c, ridge_traffic *t) {
+    const bool packed = c->dim[LINEAR_CLASSES] > LINEAR_MR_MOST;
+    const double blocks =
+        ceil((double)c->dim[LINEAR_BATCH] / (double)(linear_strips(c->dim[LINEAR_CLASSES]) * LINEAR_NR));
+    *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) * (blocks + packed) + b_bytes(c),
+                         .written = y_bytes(c) + (packed ? w_bytes(c) : 0)};
+}
+
+static size_t baseline_scratch(const ridge_case *c, int threads) {
+    (void)threads;
+    return (size_t)y_bytes(c);
+}
+
+static size_t optimized_scratch(const ridge_case *c, int threads) {
+    const size_t classes = (size_t)c->dim[LINEAR_CLASSES], depth = (size_t)c->dim[LINEAR_DEPTH];
+    const size_t slack = (classes / LINEAR_MR_LEAST + 3) * LINEAR_PAD;
+    return sizeof(float) * (classes * depth + slack + (size_t)threads * (size_t)linear_thread_floats((int64_t)classes));
+}
+
+static const ridge_variant variants[] = {
+    {.name = "cpu/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "plain product, logits to memory, then softmax",
+     .run = RIDGE_CPU(linear_softmax_cpu_baseline),
+     .traffic = baseline_traffic,
+     .scratch = baseline_scratch},
+    {.name = "cpu/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "vectors along the batch, classes in registers, logits never leave the cache",
+     .run = RIDGE_CPU(linear_softmax_cpu_optimized),
+     .traffic = optimized_traffic,
+     .scratch = optimized_scratch},
+    {.name = "cpu/onednn",
+     .role = RIDGE_PEER,
+     .idea = "dnnl_sgemm, then bias and softmax in place",
+     .run = RIDGE_CPU(linear_softmax_cpu_onednn),
+     .unavailable = onednn_unavailable,
+     .prepare = onednn_prepare,
+     .own_threads = true},
+    {.name = "cpu/openblas",
+     .role = RIDGE_PEER,
+     .idea = "cblas_sgemm, then bias and softmax in place",
+     .run = RIDGE_CPU(linear_softmax_cpu_openblas),
+     .unavailable = openblas_unavailable,
+     .prepare = openblas_prepare,
+     .own_threads = true},
+};
+
+static void softmax(double *z, int64_t n) {
+    double max = z[0], sum = 0;
+    for (int64_t j = 1; j < n; j++) max = fmax(max, z[j]);
+    for (int64_t j = 0; j < n; j++) sum += z[j] = exp(z[j] - max);
+    for (int64_t j = 0; j < n; j++) z[j] /= sum;
+}
+
+static void oracle(const ridge_oracle_call *call) {
+    const int64_t rows = call->dim[LINEAR_BATCH], depth = call->dim[LINEAR_DEPTH], n = call->dim[LINEAR_CLASSES];
+    for (int64_t i = 0; i < rows; i++) {
+        double *restrict z = call->out[0] + i * n;
+        for (int64_t j = 0; j < n; j++) z[j] = call->in[LINEAR_B][j];
+        for (int64_t d = 0; d < depth; d++) {
+            const double s = call->in[LINEAR_X][i * depth + d];
+            const double *restrict w = call->in[LINEAR_W] + d * n;
+            for (int64_t j = 0; j < n; j++) z[j] += s * w[j];
+        }
+        softmax(z, n);
+    }
+}
+
+/* README.md derives the terms. */
+static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
+    (void)output;
+    const double u = 0x1p-24, depth = (double)call->dim[LINEAR_DEPTH];
+    const double product = call->in_max[LINEAR_X] * call->in_max[LINEAR_W], bias = call->in_max[LINEAR_B];
+    const double spread = 2 * (6 * product * sqrt(depth) / 3 + bias);          /* largest minus smallest logit */
+    const bool exact = kind == RIDGE_EXACT && depth * product + bias < 0x1p24; /* then logits are exact */
+    const double logit = exact ? 0 : u * (6 * product * depth / 7.3 + bias);
+    b->absolute = 0x1p-125; /* probabilities below the normal range lose bits */
+    b->relative = 2 * logit + (exact ? 0 : u * spread) + u * (12 + 2 * sqrt((double)call->dim[LINEAR_CLASSES]));
+}
+
+static const char *reject(const ridge_case *c) {
+    if (c->dtype != RIDGE_F32) return "linear_softmax is f32 only";
+    return c->dim[LINEAR_DEPTH] < 1 || c->dim[LINEAR_CLASSES] < 1 ? "depth and classes must be at least 1" : NULL;
+}
+
+const ridge_target ridge_target_linear_softmax = {
+    .name = "linear_softmax",
+    .chapter = "ch09",
+    .summary = "softmax regression: softmax(x w + b)",
+    .dims = {"batch", "depth", "classes"},
+    .cases = RIDGE_LIST(cases),
+    .in = RIDGE_LIST(in),
+    .out = RIDGE_LIST(out),
+    .variants = RIDGE_LIST(variants),
+    .exact = 1,
+    .work = work,
+    .oracle = oracle,
+    .bound = bound,
+    .reject = reject,
+};
