@@ -13,34 +13,36 @@ enum { RIDGE_MAX_LEVELS = 5, RIDGE_MAX_PEAKS = 16, RIDGE_MAX_RUNGS = 48 };
 
 /* GB/s, 1 GB = 1e9 bytes; copies count bytes read + bytes written (and no write-allocation). */
 typedef struct ridge_level {
-    char name[8];           /* "L1", "L2", "L3", "DRAM" */
-    double capacity;        /* bytes, for all threads together: largest working set still on the plateau; 0 for DRAM */
-    ridge_interval read;    /* plain loads */
-    ridge_interval copy;    /* plain loads and stores */
-    ridge_interval stream;  /* loads and streaming (non-temporal) stores; n = 0 where the processor has none */
-    ridge_interval write;   /* streaming stores alone */
+    char name[8];          /* "L1", "L2", "L3", "DRAM" */
+    double capacity;       /* bytes, for all threads together: largest working set still on the plateau; 0 for DRAM */
+    ridge_interval read;   /* plain loads */
+    ridge_interval copy;   /* plain loads and stores */
+    ridge_interval stream; /* loads and streaming (non-temporal) stores; n = 0 where the processor has none */
+    ridge_interval write;  /* streaming stores alone */
 } ridge_level;
 
 typedef struct ridge_peak {
-    char name[24];        /* "fp32 avx512", "int8 avx512_vnni", "bf16 avx512_bf16", "fp64 scalar" */
-    char dtype[8];        /* "fp32", "fp64", "bf16", "int8" */
-    ridge_interval gflops;/* int8: GOP/s */
-    char how[96];         /* "16 independent zmm accumulators, vfmadd231ps" */
+    char name[24];         /* "fp32 avx512", "int8 avx512_vnni", "bf16 avx512_bf16", "fp64 scalar" */
+    char dtype[8];         /* "fp32", "fp64", "bf16", "int8" */
+    ridge_interval gflops; /* int8: GOP/s */
+    char how[96];          /* "16 independent zmm accumulators, vfmadd231ps" */
 } ridge_peak;
 
-typedef struct ridge_rung { double bytes, read_gbps, copy_gbps; } ridge_rung;
+typedef struct ridge_rung {
+    double bytes, read_gbps, copy_gbps;
+} ridge_rung;
 
 typedef struct ridge_ceilings {
-    char key[80];       /* ridge_machine.key */
-    char date[32];      /* ISO 8601, UTC */
+    char key[80];  /* ridge_machine.key */
+    char date[32]; /* ISO 8601, UTC */
     int threads;
     int n_levels;
     ridge_level levels[RIDGE_MAX_LEVELS]; /* fastest first, DRAM last */
     int n_peaks;
     ridge_peak peaks[RIDGE_MAX_PEAKS];
     int n_rungs;
-    ridge_rung rungs[RIDGE_MAX_RUNGS];    /* the ladder as measured */
-    char faults[320];   /* what does not fit together ("L2 read is above L1 read"); "" when all is well */
+    ridge_rung rungs[RIDGE_MAX_RUNGS]; /* the ladder as measured */
+    char faults[320]; /* what does not fit together ("L2 read is above L1 read"); "" when all is well */
 } ridge_ceilings;
 
 /* done and total count steps; what names the one that starts. May be NULL. */
@@ -56,12 +58,14 @@ ridge_status ridge_ceilings_probe(const ridge_machine *machine, int threads, rid
 
 const ridge_level *ridge_ceilings_dram(const ridge_ceilings *c);
 const ridge_level *ridge_ceilings_level(const ridge_ceilings *c, double working_set); /* smallest level that holds it */
-const ridge_peak *ridge_ceilings_peak(const ridge_ceilings *c, const char *dtype);    /* fastest of that type, or NULL */
-double ridge_ceilings_last_level(const ridge_ceilings *c); /* bytes of the largest cache found */
+const ridge_peak *ridge_ceilings_peak(const ridge_ceilings *c, const char *dtype); /* fastest of that type, or NULL */
+/* Bytes beyond which nothing comes from a cache any more: the smallest working set at memory's rates, which is more
+ * than the last cache's capacity above, since rates slide from one to the other. What is to be cold must be larger. */
+double ridge_ceilings_last_level(const ridge_ceilings *c);
 
-/* The cache file, $XDG_CACHE_HOME/ridge/ceilings-<key>-<threads>t.json (else ~/.cache/ridge). RIDGE_NOT_FOUND when there
- * is none or it is of another machine; RIDGE_CORRUPT, with a text that names the file, when it cannot be understood.
- * Saving writes a temporary file and renames it. */
+/* The cache file, $XDG_CACHE_HOME/ridge/ceilings-<key>-<threads>t.json (else ~/.cache/ridge). RIDGE_NOT_FOUND when
+ * there is none or it is of another machine; RIDGE_CORRUPT, with a text that names the file, when it cannot be
+ * understood. Saving writes a temporary file and renames it. */
 ridge_status ridge_ceilings_load(const ridge_machine *machine, int threads, ridge_ceilings *c, ridge_error *error);
 ridge_status ridge_ceilings_save(const ridge_ceilings *c, ridge_error *error);
 ridge_status ridge_ceilings_path(const ridge_machine *machine, int threads, char *path, int size, ridge_error *error);

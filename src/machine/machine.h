@@ -7,20 +7,20 @@
 enum { RIDGE_MAX_CPUS = 1024 };
 
 typedef struct ridge_machine {
-    char key[80];       /* hardware key: stable for this kind of hardware, e.g. "amd-epyc-25-17-2c-avx512" */
-    char cpu[96];       /* model name */
-    char arch[16];      /* x86_64 */
-    char kernel[96];    /* uname: sysname release */
-    char hypervisor[32];/* "" when bare metal */
-    char governor[32];  /* "" when the system does not say */
-    char compiler[64];  /* what compiled ridge */
-    int cores;          /* physical cores this process may use */
-    int threads;        /* logical processors it may use */
+    char key[80];             /* hardware key: stable for this kind of hardware, e.g. "amd-epyc-25-17-2c-avx512" */
+    char cpu[96];             /* model name */
+    char arch[16];            /* x86_64 */
+    char kernel[96];          /* uname: sysname release */
+    char hypervisor[32];      /* "" when bare metal */
+    char governor[32];        /* "" when the system does not say */
+    char compiler[64];        /* what compiled ridge */
+    int cores;                /* physical cores this process may use */
+    int threads;              /* logical processors it may use */
     int cpus[RIDGE_MAX_CPUS]; /* logical processors to pin to: one a core first, then the siblings; `threads` of them */
-    int64_t memory_bytes;           /* physical memory, or the cgroup's limit when that is lower */
-    int64_t cache_bytes[4];         /* reported by the system: L1d, L2, L3, L4; 0 unknown. For print only. */
-    ridge_isa isa;                  /* best supported instruction set of RIDGE_ISA_LIST */
-    char features[256];             /* space-separated: avx2 fma avx512f avx512_vnni avx512_bf16 amx_int8 … */
+    int64_t memory_bytes;     /* physical memory, or the cgroup's limit when that is lower */
+    int64_t cache_bytes[4];   /* reported by the system: L1d, L2, L3, L4; 0 unknown. For print only. */
+    ridge_isa isa;            /* best supported instruction set of RIDGE_ISA_LIST */
+    char features[256];       /* space-separated: avx2 fma avx512f avx512_vnni avx512_bf16 amx_int8 … */
 } ridge_machine;
 
 ridge_status ridge_machine_detect(ridge_machine *machine, ridge_error *error);
@@ -31,10 +31,10 @@ bool ridge_cpu_has(const char *feature); /* one word of `features` */
 /* One thing that ridge doctor looked at. */
 typedef enum ridge_health { RIDGE_HEALTH_GOOD, RIDGE_HEALTH_NOTE, RIDGE_HEALTH_BAD } ridge_health;
 typedef struct ridge_finding {
-    const char *what;    /* "governor", "turbo", "hypervisor", "load", "counters", "pages", "peers", "gnuplot", … */
+    const char *what; /* "governor", "turbo", "hypervisor", "load", "counters", "pages", "peers", "gnuplot", … */
     ridge_health health;
-    char found[160];     /* what is so */
-    char advice[200];    /* what to do about it; "" when nothing */
+    char found[160];  /* what is so */
+    char advice[200]; /* what to do about it; "" when nothing */
 } ridge_finding;
 enum { RIDGE_MAX_FINDINGS = 24 };
 int ridge_doctor(const ridge_machine *machine, ridge_finding findings[RIDGE_MAX_FINDINGS]);

@@ -1,0 +1,309 @@
+/* ridge doctor: what would make numbers untrue here. Each check looks at one thing and says what it found and, when
+ * that is not as it should be, one thing to do about it. What cannot be seen is said to be so; nothing is assumed to be
+ * well. */
+#include <dlfcn.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#endif
+
+#include "device/device.h"
+#include "machine/machine.h"
+#include "machine/system.h"
+#include "measure/stats.h"
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+static void
+report(ridge_finding *f, ridge_health health, const char *found, ...) {
+    va_list args;
+    va_start(args, found);
+    f->health = health;
+    (void)vsnprintf(f->found, sizeof f->found, found, args);
+    va_end(args);
+}
+
+static void advise(ridge_finding *f, const char *advice) { (void)snprintf(f->advice, sizeof f->advice, "%s", advice); }
+
+/* ---- the processor and its clock
+ * --------------------------------------------------------------------------------------------- */
+
+static void check_governor(const ridge_machine *m, ridge_finding *f) {
+    if (strcmp(m->governor, "performance") == 0)
+        report(f, RIDGE_HEALTH_GOOD, "performance");
+    else if (m->governor[0]) {
+        report(f, RIDGE_HEALTH_BAD, "%s", m->governor);
+        advise(f, "as root: cpupower frequency-set -g performance");
+    } else {
+        report(f, RIDGE_HEALTH_NOTE, "the system does not show one");
+        if (!m->hypervisor[0])
+            advise(f, "load the processor's cpufreq driver, or fix the clock in the firmware settings");
+    }
+}
+
+static void check_turbo(const ridge_machine *m, ridge_finding *f) {
+    char intel[8], boost[8];
+    bool on;
+    if (ridge_system_line("/sys/devices/system/cpu/intel_pstate/no_turbo", intel, sizeof intel))
+        on = intel[0] == '0';
+    else if (ridge_system_line("/sys/devices/system/cpu/cpufreq/boost", boost, sizeof boost))
+        on = boost[0] == '1';
+    else {
+        report(f, RIDGE_HEALTH_NOTE, "the system does not show whether the clock is boosted");
+        advise(f, m->hypervisor[0] ? "the host decides: compare ratios within one run, not times across days" : "");
+        return;
+    }
+    report(f, on ? RIDGE_HEALTH_NOTE : RIDGE_HEALTH_GOOD,
+           on ? "on: the clock depends on temperature and on other cores" : "off");
+    if (on)
+        advise(f, "for times that repeat: echo 0 > /sys/devices/system/cpu/cpufreq/boost (intel_pstate: 1 > no_turbo)");
+}
+
+static void check_hypervisor(const ridge_machine *m, ridge_finding *f) {
+    if (!m->hypervisor[0]) {
+        report(f, RIDGE_HEALTH_GOOD, "none seen");
+        return;
+    }
+    report(f, RIDGE_HEALTH_NOTE, "%s: caches, memory bandwidth and clock may be shared with others", m->hypervisor);
+    advise(f, "trust ratios of one run; take the machine's ceilings again before quoting percentages");
+}
+
+static void check_smt(const ridge_machine *m, ridge_finding *f) {
+    if (m->threads == m->cores) {
+        report(f, RIDGE_HEALTH_GOOD, "%d cores, one logical processor each in use", m->cores);
+        if (m->hypervisor[0]) {
+            report(f, RIDGE_HEALTH_NOTE, "%d cores as the virtual machine shows them; they may be halves of real ones",
+                   m->cores);
+            advise(f, "compare one thread with two: a pair that does not double its fp32 rate shares a core");
+        }
+        return;
+    }
+    report(f, RIDGE_HEALTH_NOTE, "%d logical processors on %d cores", m->threads, m->cores);
+    advise(f, "keep --threads at the number of cores: siblings share one core's arithmetic");
+}
+
+static void check_clock(const ridge_machine *m, ridge_finding *f) {
+    char source[32];
+    (void)m;
+    if (!ridge_system_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source)) {
+        report(f, RIDGE_HEALTH_NOTE, "the system does not name its clock source");
+        return;
+    }
+    static const char *const fast[] = {"tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page"};
+    bool good = false;
+    for (size_t i = 0; i < sizeof fast / sizeof fast[0]; i++) good = good || strcmp(source, fast[i]) == 0;
+    double best = HUGE_VAL;
+    for (int i = 0; i < 20; i++) {
+        uint64_t begin = ridge_clock_ns();
+        for (int k = 0; k < 100; k++) (void)ridge_clock_ns();
+        best = fmin(best, (double)(ridge_clock_ns() - begin) / 101);
+    }
+    good = good && best < 500;
+    report(f, good ? RIDGE_HEALTH_GOOD : RIDGE_HEALTH_BAD, "%s, %.0f ns a reading", source, best);
+    if (!good)
+        advise(f,
+               "boot with clocksource=tsc if the processor's counter is invariant: short launches cannot be timed so");
+}
+
+/* ---- what else runs
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static void check_load(const ridge_machine *m, ridge_finding *f) {
+    double load[1];
+    if (getloadavg(load, 1) != 1) {
+        report(f, RIDGE_HEALTH_NOTE, "the system does not show its load");
+        return;
+    }
+    double idle = m->threads - load[0];
+    ridge_health health = load[0] < 0.3 ? RIDGE_HEALTH_GOOD : idle > 1 ? RIDGE_HEALTH_NOTE : RIDGE_HEALTH_BAD;
+    report(f, health, "load of the last minute %.2f on %d logical processors", load[0], m->threads);
+    if (health != RIDGE_HEALTH_GOOD) advise(f, "stop other programs, or wait a minute if it was ridge itself");
+}
+
+/* Chunks of arithmetic that all take the same time when nothing interrupts: what they take beyond the usual was taken
+ * by others, whether this system or a hypervisor's other guests. */
+static void check_jitter(const ridge_machine *m, ridge_finding *f) {
+    enum { CHUNKS = 1500, WORK = 12000 };
+    double *ns = malloc(CHUNKS * sizeof *ns), lost = 0, worst = 0, all = 0;
+    (void)m;
+    if (!ns) return;
+    for (int i = 0; i < CHUNKS; i++) {
+        uint64_t begin = ridge_clock_ns(), x = begin | 1;
+        for (int k = 0; k < WORK; k++) {
+            x = x * 5 + 1;
+            __asm__ volatile("" : "+r"(x));
+        }
+        ns[i] = (double)(ridge_clock_ns() - begin);
+    }
+    double usual = ridge_median(ns, CHUNKS);
+    for (int i = 0; i < CHUNKS; i++) {
+        all += ns[i], worst = fmax(worst, ns[i]);
+        if (ns[i] > 1.2 * usual) lost += ns[i] - usual;
+    }
+    double percent = 100 * lost / all;
+    report(f,
+           percent < 0.5 ? RIDGE_HEALTH_GOOD
+           : percent < 3 ? RIDGE_HEALTH_NOTE
+                         : RIDGE_HEALTH_BAD,
+           "%.2f %% of the time lost to interruptions, the longest %.0f us", percent, fmax(worst - usual, 0) / 1e3);
+    if (percent >= 0.5)
+        advise(f, "something else runs on this processor, here or beside this virtual machine: measure again later");
+    free(ns);
+}
+
+static void check_quota(const ridge_machine *m, ridge_finding *f) {
+    double quota = ridge_system_cpu_quota();
+    if (quota <= 0 || quota >= m->threads) {
+        report(f, RIDGE_HEALTH_GOOD, "no limit on processor time below %d processors", m->threads);
+        return;
+    }
+    report(f, RIDGE_HEALTH_BAD, "a control group grants %.2f processors of %d", quota, m->threads);
+    advise(f, "threads will be stopped in the middle of samples: raise cpu.max, or use --threads below the quota");
+}
+
+/* ---- memory
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
+
+static void check_memory(const ridge_machine *m, ridge_finding *f) {
+    bool limited = false;
+    (void)ridge_system_memory(&limited);
+    double gib = (double)m->memory_bytes / (1 << 30);
+    bool small = gib < 2;
+    report(f, small ? RIDGE_HEALTH_NOTE : RIDGE_HEALTH_GOOD, "%.1f GiB%s", gib,
+           limited ? ", limited by a control group" : "");
+    if (small) advise(f, "large cases will be skipped: give the process more memory");
+}
+
+static void check_pages(const ridge_machine *m, ridge_finding *f) {
+    char mode[64];
+    (void)m;
+    if (!ridge_system_line("/sys/kernel/mm/transparent_hugepage/enabled", mode, sizeof mode)) {
+        report(f, RIDGE_HEALTH_NOTE, "the system does not offer transparent huge pages");
+        advise(f, "expect lower memory rates: address translation misses are part of every one");
+    } else if (strstr(mode, "[never]")) {
+        report(f, RIDGE_HEALTH_NOTE, "transparent huge pages are off");
+        advise(f, "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled");
+    } else {
+        report(f, RIDGE_HEALTH_GOOD, "huge pages on request (%s)", mode);
+    }
+}
+
+/* ---- what ridge can use
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static void check_counters(const ridge_machine *m, ridge_finding *f) {
+    char level[16] = "?";
+#if defined(__linux__)
+    struct perf_event_attr attr = {.type = PERF_TYPE_HARDWARE, .size = sizeof attr, .config = PERF_COUNT_HW_CPU_CYCLES};
+    attr.exclude_kernel = 1;
+    attr.exclude_hv = 1;
+    long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+    if (fd >= 0) {
+        (void)close((int)fd);
+        report(f, RIDGE_HEALTH_GOOD, "cycle counter readable");
+        return;
+    }
+#endif
+    (void)ridge_system_line("/proc/sys/kernel/perf_event_paranoid", level, sizeof level);
+    report(f, RIDGE_HEALTH_NOTE, "no hardware counters (perf_event_paranoid %s)", level);
+    advise(f, m->hypervisor[0] ? "the host must pass the counters through; ridge needs none of them for its verdicts"
+                               : "as root: sysctl kernel.perf_event_paranoid=1");
+}
+
+static bool opens(const char *const *names, const char **found) {
+    for (; *names; names++) {
+        void *library = dlopen(*names, RTLD_LAZY | RTLD_LOCAL);
+        if (!library) continue;
+        (void)dlclose(library);
+        *found = *names;
+        return true;
+    }
+    return false;
+}
+
+static void check_peers(const ridge_machine *m, ridge_finding *f) {
+    static const char *const onednn[] = {"libdnnl.so.3", "libdnnl.so.2", NULL};
+    static const char *const openblas[] = {"libopenblas.so.0", "libopenblas.so", NULL};
+    const char *dnn = "oneDNN not found", *blas = "OpenBLAS not found";
+    (void)m;
+    bool both = opens(onednn, &dnn);
+    both = opens(openblas, &blas) && both;
+    report(f, both ? RIDGE_HEALTH_GOOD : RIDGE_HEALTH_NOTE, "%s, %s", dnn, blas);
+    if (!both) advise(f, "install oneDNN and OpenBLAS to compare with them (Debian: libdnnl-dev libopenblas0-pthread)");
+}
+
+static void check_gnuplot(const ridge_machine *m, ridge_finding *f) {
+    const char *path = getenv("PATH");
+    char program[1024];
+    (void)m;
+    for (const char *p = path ? path : ""; *p; p += strspn(p, ":")) {
+        size_t length = strcspn(p, ":");
+        (void)snprintf(program, sizeof program, "%.*s/gnuplot", (int)(length < 900 ? length : 0), p);
+        if (access(program, X_OK) == 0) {
+            report(f, RIDGE_HEALTH_GOOD, "%.*s", (int)sizeof f->found - 1, program);
+            return;
+        }
+        p += length;
+    }
+    report(f, RIDGE_HEALTH_NOTE, "not found: plots will be made without it or left out");
+    advise(f, "install gnuplot (Debian: gnuplot-nox)");
+}
+
+static void check_isa(const ridge_machine *m, ridge_finding *f) {
+    report(f, m->isa == RIDGE_ISA_scalar ? RIDGE_HEALTH_NOTE : RIDGE_HEALTH_GOOD, "%s", ridge_isa_name(m->isa));
+    if (m->isa == RIDGE_ISA_scalar) advise(f, "ridge's vector kernels do not run here: speedups will be small");
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+static void check_build(const ridge_machine *m, ridge_finding *f) {
+#if defined(__OPTIMIZE__)
+    const bool optimized = true;
+#else
+    const bool optimized = false;
+#endif
+    bool good = optimized && !SANITIZED;
+    report(f, good ? RIDGE_HEALTH_GOOD : RIDGE_HEALTH_BAD, "%s%s%s", m->compiler,
+           optimized ? ", optimized" : ", not optimized", SANITIZED ? ", with sanitizers" : "");
+    if (!good) advise(f, "build with CMAKE_BUILD_TYPE=Release and without sanitizers before timing anything");
+}
+
+typedef struct check {
+    const char *what;
+    void (*look)(const ridge_machine *machine, ridge_finding *finding);
+} check;
+
+static const check checks[] = {
+    {"build", check_build},           {"isa", check_isa},     {"governor", check_governor}, {"turbo", check_turbo},
+    {"hypervisor", check_hypervisor}, {"cores", check_smt},   {"clock", check_clock},       {"load", check_load},
+    {"jitter", check_jitter},         {"quota", check_quota}, {"memory", check_memory},     {"pages", check_pages},
+    {"counters", check_counters},     {"peers", check_peers}, {"gnuplot", check_gnuplot},
+};
+
+int ridge_doctor(const ridge_machine *machine, ridge_finding findings[RIDGE_MAX_FINDINGS]) {
+    int n = 0;
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0] && n < RIDGE_MAX_FINDINGS; i++) {
+        findings[n] = (ridge_finding){.what = checks[i].what};
+        checks[i].look(machine, &findings[n]);
+        if (findings[n].found[0]) n++;
+    }
+    return n;
+}
