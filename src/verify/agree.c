@@ -36,6 +36,7 @@ static void compare(const double *x, const double *y, int64_t n, const ridge_bou
             continue;
         }
         /* Near the end of the storage type's range one may have overflowed where the other just has not. */
+        tolerance = 2 * bound->absolute + 2 * bound->relative * (isfinite(x[i]) ? fabs(x[i]) : fabs(y[i]));
         if (ridge_judge_odd(x[i], y[i], tolerance, dtype) || ridge_judge_odd(y[i], x[i], tolerance, dtype)) continue;
         t->agree = false;
         t->difference = isfinite(error) ? (error > t->difference ? error : t->difference) : (double)INFINITY;

@@ -9,6 +9,9 @@
 #include "verify/judge.h"
 #include "verify/scan.h"
 
+/* Small operands may still mean much arithmetic: above this the oracle is worth a team. */
+#define SERIAL_COST 1e6
+
 /* "x[3,17]" */
 static void name_element(const ridge_view *view, int64_t element, char *text, size_t size) {
     int64_t index[RIDGE_MAX_RANK] = {0};
@@ -119,6 +122,7 @@ static ridge_status outputs_right(const ridge_operands *ops, const int64_t *rows
 ridge_status ridge_check_full(const ridge_operands *ops, ridge_team *team, ridge_check *check, ridge_error *error) {
     ridge_scan scan;
     *check = (ridge_check){.rows = ops->c.dim[0], .worst = (double)INFINITY};
+    if (ridge_check_full_cost(ops->target, &ops->c) < SERIAL_COST) team = ridge_operands_team(ops, team);
     if (!guards_hold(ops, team, check) || !inputs_hold(ops, NULL, 0, team, check) ||
         !outputs_written(ops, team, &scan, check))
         return RIDGE_OK;
@@ -169,6 +173,7 @@ ridge_status ridge_check_sample(const ridge_operands *ops, uint64_t row_seed, in
     ridge_scan scan;
     int64_t all = ops->c.dim[0];
     *check = (ridge_check){.rows = all, .worst = (double)INFINITY};
+    if (ridge_check_full_cost(ops->target, &ops->c) < SERIAL_COST) team = ridge_operands_team(ops, team);
     if (wanted < 0) wanted = 0;
     if (wanted > all) wanted = all;
     if (!guards_hold(ops, team, check) || !outputs_written(ops, team, &scan, check)) return RIDGE_OK;

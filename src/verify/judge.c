@@ -27,7 +27,7 @@ static double largest_finite(ridge_dtype dtype) {
 bool ridge_judge_odd(double got, double want, double tolerance, ridge_dtype dtype) {
     if (isnan(want)) return isnan(got);
     if (isinf(want)) return got == want;
-    bool overflows = fabs(want) + tolerance > largest_finite(dtype); /* false for a tolerance that is NaN */
+    bool overflows = isfinite(tolerance) && fabs(want) + tolerance > largest_finite(dtype);
     return overflows && isinf(got) && signbit(got) == signbit(want);
 }
 

@@ -167,5 +167,5 @@ static void fill_part(void *arg, int rank, int size) {
 void ridge_operands_fill(ridge_operands *ops, ridge_fill_kind kind, uint64_t seed, ridge_team *team) {
     ops->kind = kind;
     ops->seed = seed;
-    ridge_team_run(team, fill_part, ops);
+    ridge_team_run(ridge_operands_team(ops, team), fill_part, ops);
 }

@@ -1,7 +1,7 @@
 /* Building the oracle's view of a set of operands. */
 #include "verify/problem.h"
 
-#include "device/device.h"
+#include "verify/space.h"
 #include "verify/scan.h"
 
 /* About this many fp64 values are in work on each thread: they stay in its cache, and a call's overhead is spread. */
@@ -12,7 +12,7 @@ static ridge_status alloc_doubles(int64_t n, double **values, size_t *bytes, rid
     if (n < 0 || (uint64_t)n > SIZE_MAX / 16)
         return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for an fp64 copy of %lld values", (long long)n);
     *bytes = (size_t)n * sizeof(double);
-    RIDGE_TRY(ridge_memory_alloc(*bytes, &memory, error));
+    RIDGE_TRY(ridge_space_alloc(*bytes, &memory, error));
     *values = memory;
     return RIDGE_OK;
 }
@@ -68,8 +68,8 @@ ridge_status ridge_problem_create(const ridge_operands *ops, const int64_t *rows
 }
 
 void ridge_problem_destroy(ridge_problem *p) {
-    for (int t = 0; t < RIDGE_MAX_INPUTS; t++) ridge_memory_free(p->shared[t], p->shared_bytes[t]);
-    ridge_memory_free(p->spaces, p->spaces_bytes);
+    for (int t = 0; t < RIDGE_MAX_INPUTS; t++) ridge_space_free(p->shared[t], p->shared_bytes[t]);
+    ridge_space_free(p->spaces, p->spaces_bytes);
     *p = (ridge_problem){0};
 }
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "device/device.h"
+#include "verify/space.h"
 
 /* Behind the scratch lie bytes that must survive; the scratch itself starts as NaNs whatever type it is read as. */
 enum { SCRATCH_GUARD = 4096, SCRATCH_GUARD_BYTE = 0x5a, SCRATCH_BYTE = 0xff };
@@ -25,7 +25,7 @@ static ridge_status make_scratch(ridge_trial *t, ridge_error *error) {
     t->scratch_bytes = t->variant->scratch ? t->variant->scratch(t->c, threads) : 0;
     if (__builtin_add_overflow(t->scratch_bytes, (size_t)SCRATCH_GUARD, &t->scratch_memory))
         return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %zu bytes of scratch", t->scratch_bytes);
-    RIDGE_TRY(ridge_memory_alloc(t->scratch_memory, &memory, error));
+    RIDGE_TRY(ridge_space_alloc(t->scratch_memory, &memory, error));
     t->scratch = memory;
     return RIDGE_OK;
 }
@@ -48,13 +48,13 @@ ridge_status ridge_trial_create(ridge_trial *t, const ridge_target *target, cons
 }
 
 static void drop_operands(ridge_trial *t) {
-    ridge_memory_free(t->memory, t->memory_bytes);
+    ridge_space_free(t->memory, t->memory_bytes);
     t->memory = NULL;
 }
 
 void ridge_trial_destroy(ridge_trial *t) {
     if (t->plan && t->variant->release) t->variant->release(t->plan);
-    ridge_memory_free(t->scratch, t->scratch_memory);
+    ridge_space_free(t->scratch, t->scratch_memory);
     drop_operands(t);
     *t = (ridge_trial){0};
 }
@@ -70,7 +70,7 @@ ridge_status ridge_trial_run(ridge_trial *t, const ridge_layout *layout, ridge_f
     size_t bytes;
     RIDGE_TRY(ridge_operands_bytes(t->target, t->c, layout, &bytes, error));
     if (bytes != t->memory_bytes) drop_operands(t);
-    if (!t->memory) RIDGE_TRY(ridge_memory_alloc(bytes, &t->memory, error));
+    if (!t->memory) RIDGE_TRY(ridge_space_alloc(bytes, &t->memory, error));
     t->memory_bytes = bytes;
     ridge_operands_place(&t->ops, t->target, t->c, layout, t->memory);
     ridge_operands_fill(&t->ops, kind, seed, t->team);

@@ -32,6 +32,11 @@ ridge_view ridge_operands_view(const ridge_operands *ops, int tensor);
 /* Where the memory of a tensor, its rear guard included, ends and that of the next begins. */
 const char *ridge_operands_area_end(const ridge_operands *ops, int tensor);
 
+/* The team for work on the whole set, or NULL where waking it would cost more than the work. */
+static inline ridge_team *ridge_operands_team(const ridge_operands *ops, ridge_team *team) {
+    return ops->bytes < 65536 ? NULL : team;
+}
+
 /* Elements from the base to the start of a line. */
 int64_t ridge_view_line_offset(const ridge_view *view, int64_t line);
 
