@@ -74,8 +74,7 @@ json_t *ridge_json_interval(ridge_interval interval) {
                      ridge_json_number(interval.low), "ci_high", ridge_json_number(interval.high), "n", interval.n);
 }
 
-/* ---- layout
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- layout ----------------------------------------------------------------------------------------------------- */
 
 static bool is_plain(const json_t *json) { return !json_is_object(json) && !json_is_array(json); }
 

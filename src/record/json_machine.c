@@ -4,8 +4,7 @@
 #include "record/json.h"
 #include "record/record.h"
 
-/* ---- machine --------------------------------------------------------------------------------------------------------
- */
+/* ---- machine ---------------------------------------------------------------------------------------------------- */
 
 static json_t *cpu_item(const void *context, int i) { return json_integer(((const ridge_machine *)context)->cpus[i]); }
 static json_t *cache_item(const void *context, int i) {
@@ -23,8 +22,7 @@ json_t *ridge_json_machine(const ridge_machine *m) {
                      ridge_isa_name(m->isa), "features", ridge_json_text(m->features));
 }
 
-/* ---- ceilings -------------------------------------------------------------------------------------------------------
- */
+/* ---- ceilings --------------------------------------------------------------------------------------------------- */
 
 static json_t *level_item(const void *context, int i) {
     const ridge_level *level = &((const ridge_level *)context)[i];
@@ -54,8 +52,7 @@ json_t *ridge_json_ceilings(const ridge_ceilings *c) {
         "rungs", ridge_json_array(c->n_rungs, rung_item, c->rungs), "faults", ridge_json_text(c->faults));
 }
 
-/* ---- targets --------------------------------------------------------------------------------------------------------
- */
+/* ---- targets ---------------------------------------------------------------------------------------------------- */
 
 typedef struct listing {
     const ridge_target *target;

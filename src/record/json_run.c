@@ -10,8 +10,7 @@
 
 static json_t *number_if(bool known, double value) { return known ? ridge_json_number(value) : json_null(); }
 
-/* ---- a result -------------------------------------------------------------------------------------------------------
- */
+/* ---- a result --------------------------------------------------------------------------------------------------- */
 
 static json_t *time_json(const ridge_result *r, bool timed) {
     ridge_interval none = {(double)NAN, (double)NAN, (double)NAN, 0};
@@ -69,8 +68,7 @@ json_t *ridge_json_result(const ridge_result *r) {
     return json;
 }
 
-/* ---- a pair ---------------------------------------------------------------------------------------------------------
- */
+/* ---- a pair ----------------------------------------------------------------------------------------------------- */
 
 json_t *ridge_json_pair(const ridge_run *run, const ridge_pair *pair) {
     const ridge_result *a = &run->results[pair->a], *b = &run->results[pair->b];
@@ -98,8 +96,7 @@ const char *ridge_pair_difference(const ridge_pair *pair) {
     return pair->speedup.median > 1 ? "faster" : "slower";
 }
 
-/* ---- the run --------------------------------------------------------------------------------------------------------
- */
+/* ---- the run ---------------------------------------------------------------------------------------------------- */
 
 static json_t *settings_json(const ridge_settings *s) {
     return json_pack("{s:i, s:s, s:o, s:o, s:o, s:b, s:f}", "threads", s->threads, "mode", s->hot ? "hot" : "cold",

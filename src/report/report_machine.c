@@ -5,8 +5,7 @@
 #include "report/report.h"
 #include "report/text.h"
 
-/* ---- peak -----------------------------------------------------------------------------------------------------------
- */
+/* ---- peak ------------------------------------------------------------------------------------------------------- */
 
 static void print_levels(const ridge_ceilings *c, FILE *stream) {
     static const char *const headers[] = {"level", "up to", "read", "copy", "streaming copy", "streaming write"};
@@ -60,8 +59,7 @@ void ridge_report_ceilings(const ridge_ceilings *c, FILE *stream) {
     if (c->faults[0]) fprintf(stream, "\nDoes not fit together: %s\n", c->faults);
 }
 
-/* ---- summaries ------------------------------------------------------------------------------------------------------
- */
+/* ---- summaries -------------------------------------------------------------------------------------------------- */
 
 static bool first_of_case(const ridge_run *run, int i) {
     const ridge_result *r = &run->results[i];
@@ -112,8 +110,7 @@ void ridge_report_summaries(const ridge_run *run, FILE *stream) {
     ridge_table_free(table);
 }
 
-/* ---- list -----------------------------------------------------------------------------------------------------------
- */
+/* ---- list ------------------------------------------------------------------------------------------------------- */
 
 static void print_dims(const ridge_target *target, FILE *stream) {
     for (int d = 0; d < ridge_target_rank(target); d++) fprintf(stream, "%s%s", d ? " x " : "", target->dims[d]);

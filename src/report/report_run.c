@@ -141,8 +141,7 @@ void ridge_report_run(const ridge_run *run, FILE *stream) {
     print_closing(run, stream);
 }
 
-/* ---- compare --------------------------------------------------------------------------------------------------------
- */
+/* ---- compare ---------------------------------------------------------------------------------------------------- */
 
 static void agreement_text(const ridge_pair *pair, char *text, size_t size) {
     if (!pair->compared)

@@ -10,7 +10,6 @@
 
 #include "core/random.h"
 #include "record/record.h"
-#include "lookup_weak.h"
 
 static ridge_status fixture_nothing(const ridge_call *call) { return call ? RIDGE_OK : RIDGE_INVALID; }
 

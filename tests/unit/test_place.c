@@ -17,8 +17,7 @@ static ridge_placement place(double flops, double in, double out, double time_us
     return p;
 }
 
-/* ---- by hand --------------------------------------------------------------------------------------------------------
- */
+/* ---- by hand ---------------------------------------------------------------------------------------------------- */
 
 static void a_map_is_held_to_the_better_copy(void **state) {
     (void)state;
@@ -97,8 +96,7 @@ static void without_ceilings_nothing_is_claimed(void **state) {
     assert_string_equal(p.binding, "DRAM stream");
 }
 
-/* ---- for any work
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- for any work ----------------------------------------------------------------------------------------------- */
 
 typedef struct draw {
     ridge_ceilings c;

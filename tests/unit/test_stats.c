@@ -13,8 +13,7 @@
 
 enum { MAX_ROUNDS = 512, RUNS = 200, SEEDS = 5 };
 
-/* ---- a simulated machine ------------------------------------------------------------------------------------------
- */
+/* ---- a simulated machine ---------------------------------------------------------------------------------------- */
 
 typedef enum drift { STEADY, LINEAR, SINE, DRIFTS } drift;
 static const char *const drift_names[DRIFTS] = {"steady", "linear", "sinusoidal"};
@@ -72,8 +71,7 @@ static int shown(uint64_t seed, int min_rounds, int max_rounds, double slowdown,
     return count;
 }
 
-/* ---- the claims ----------------------------------------------------------------------------------------------------
- */
+/* ---- the claims ------------------------------------------------------------------------------------------------- */
 
 static void same_against_same_shows_nothing(void **state) {
     (void)state;

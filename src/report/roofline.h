@@ -1,0 +1,35 @@
+/* What a roofline plot shows, before it is drawn anywhere: slanted lines, flat lines, points, ranges. */
+#ifndef RIDGE_REPORT_ROOFLINE_H
+#define RIDGE_REPORT_ROOFLINE_H
+
+#include "record/record.h"
+
+typedef struct ridge_roof {
+    char name[24]; /* "DRAM stream", "fp32 avx512" */
+    double rate;   /* GB/s of a level, GFLOP/s of a peak */
+    bool main;     /* DRAM, and the fastest fp32: what the run is held to */
+} ridge_roof;
+
+typedef struct ridge_point {
+    int result;  /* index into run->results */
+    int target;  /* which of the plot's targets, 0 … */
+    int number;  /* which of its cases, counted over the whole plot from 1 */
+    double x, y; /* FLOP/byte, GFLOP/s */
+} ridge_point;
+
+typedef struct ridge_roofline {
+    const ridge_run *run;
+    int n_levels, n_peaks;
+    ridge_roof levels[RIDGE_MAX_LEVELS], peaks[RIDGE_MAX_PEAKS];
+    double peak;        /* the main one, GFLOP/s */
+    double ridge_point; /* peak over the main level */
+    int n_points, n_targets, n_cases;
+    ridge_point *points;           /* in the order of results */
+    double xmin, xmax, ymin, ymax; /* all positive: both axes are logarithmic */
+} ridge_roofline;
+
+/* RIDGE_INVALID, with a text, when there is nothing to draw: no ceilings. A run without points still has its roof. */
+ridge_status ridge_roofline_make(const ridge_run *run, ridge_roofline *roofline, ridge_error *error);
+void ridge_roofline_free(ridge_roofline *roofline);
+
+#endif
