@@ -21,8 +21,8 @@ static const double lead_in_below_us = 3000;
 static const double sample_check_flops = 4e6, full_check_flops = 3e10;
 static const double converged_width = 0.005;
 enum { MIN_ROUNDS = 8, MAX_SAMPLES = 4000, LINE = 64, FRAME_LAUNCHES = 1001 };
-/* How many times max_time a case may take to reach MIN_ROUNDS. */
-static const double patience = 4;
+/* How many times max_time a case may take to reach MIN_ROUNDS, the fewest that give an interval. */
+static const double patience = 30;
 
 typedef struct slot {
     const ridge_variant *variant;

@@ -1,0 +1,356 @@
+#include "cli/bench.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "device/device.h"
+#include "record/judge.h"
+#include "report/report.h"
+
+/* Memory a job may ask for, of what the machine has. */
+static const double memory_share = 0.85;
+/* Seconds a case takes beyond --max-time (first checks, last batch), and a measurement of the ceilings: for estimates.
+ */
+static const double case_overhead_s = 0.8, ceilings_s = 10;
+
+ridge_status ridge_bench_threads(const ridge_options *o, const ridge_machine *machine, int *threads,
+                                 ridge_error *error) {
+    *threads = o->threads ? o->threads : machine->cores;
+    if (*threads > machine->threads)
+        return ridge_fail(error, RIDGE_INVALID,
+                          "--threads %d is more than the %d logical processors this process may use", *threads,
+                          machine->threads);
+    return RIDGE_OK;
+}
+
+ridge_status ridge_bench_isa(const ridge_options *o, const ridge_machine *machine, ridge_isa *isa, ridge_error *error) {
+    *isa = o->isa >= 0 ? (ridge_isa)o->isa : machine->isa;
+    if (!ridge_isa_supported(*isa))
+        return ridge_fail(error, RIDGE_INVALID, "--isa %s: this processor has no %s (best here: %s)",
+                          ridge_isa_name(*isa), ridge_isa_name(*isa), ridge_isa_name(machine->isa));
+    return RIDGE_OK;
+}
+
+/* ---- ceilings
+ * -------------------------------------------------------------------------------------------------------- */
+
+static void show_ceiling_step(void *arg, int done, int total, const char *what) {
+    ridge_progress *p = arg;
+    char text[120];
+    (void)snprintf(text, sizeof text, "measuring the ceilings: %s", what);
+    p->total = total > 0 ? total : 1;
+    p->done = done;
+    if (p->terminal || done == 0) ridge_progress_step(p, text);
+}
+
+ridge_status ridge_bench_ceilings(const ridge_options *o, const ridge_machine *machine, int threads, ridge_ceilings *c,
+                                  ridge_error *error) {
+    if (!o->refresh) {
+        ridge_error why = {0};
+        ridge_status status = ridge_ceilings_load(machine, threads, c, &why);
+        if (status == RIDGE_OK) return RIDGE_OK;
+        if (status != RIDGE_NOT_FOUND) fprintf(stderr, "ridge: %s; measuring anew\n", why.text);
+    }
+    ridge_progress progress;
+    ridge_progress_begin(&progress, 1);
+    ridge_status status = ridge_ceilings_measure(machine, threads, show_ceiling_step, &progress, c, error);
+    ridge_progress_end(&progress);
+    RIDGE_TRY(status);
+    ridge_error unsaved = {0};
+    if (ridge_ceilings_save(c, &unsaved) != RIDGE_OK)
+        fprintf(stderr, "ridge: the ceilings are not kept: %s\n", unsaved.text);
+    return RIDGE_OK;
+}
+
+static void raise_to(ridge_interval *ceiling, ridge_interval probe) {
+    if (probe.n > 0 && probe.median > ceiling->median) *ceiling = probe;
+}
+
+/* A ceiling is a rate that was reached: the best of the cached one and of the probes around this run. */
+static void raise_ceilings(ridge_run *run) {
+    const ridge_level *probes[] = {&run->dram_before, &run->dram_after};
+    const ridge_peak *peaks[] = {&run->fp32_before, &run->fp32_after};
+    ridge_level *dram = &run->ceilings.levels[run->ceilings.n_levels - 1];
+    for (int i = 0; i < 2; i++) {
+        raise_to(&dram->read, probes[i]->read);
+        raise_to(&dram->copy, probes[i]->copy);
+        raise_to(&dram->stream, probes[i]->stream);
+        raise_to(&dram->write, probes[i]->write);
+        for (int p = 0; p < run->ceilings.n_peaks; p++)
+            if (strcmp(run->ceilings.peaks[p].name, peaks[i]->name) == 0)
+                raise_to(&run->ceilings.peaks[p].gflops, peaks[i]->gflops);
+    }
+}
+
+/* ---- jobs
+ * -------------------------------------------------------------------------------------------------------------- */
+
+static ridge_job make_job(const ridge_options *o, const ridge_selected *item, const ridge_selection *selection,
+                          const ridge_run *run, ridge_isa isa) {
+    double limit = memory_share * (double)run->machine.memory_bytes;
+    return (ridge_job){.target = item->target,
+                       .c = item->c,
+                       .variants = item->variants,
+                       .n_variants = item->n_variants,
+                       .isa = isa,
+                       .threads = run->settings.threads,
+                       .cpus = run->machine.cpus,
+                       .hot = o->hot,
+                       .seed = o->seed,
+                       .max_time = o->max_time,
+                       .iterations = o->iterations,
+                       .last_level = ridge_ceilings_last_level(&run->ceilings),
+                       .user = selection->has_user ? selection->user : NULL,
+                       .launch_limit = o->limit,
+                       .memory_limit = (int64_t)limit};
+}
+
+static ridge_status check_memory(const ridge_job *job, const ridge_machine *machine, ridge_error *error) {
+    double bytes, have = memory_share * (double)machine->memory_bytes;
+    RIDGE_TRY(ridge_job_bytes(job, &bytes, error));
+    if (bytes <= have) return RIDGE_OK;
+    char name[80];
+    ridge_case_name(job->target, &job->c, name, sizeof name);
+    return ridge_fail(error, RIDGE_INVALID,
+                      "%s %s needs %.1f GB, and this machine has %.1f GB to give: choose smaller --sizes",
+                      job->target->name, name, bytes * 1e-9, have * 1e-9);
+}
+
+/* All results of a case, in the order of its variants. */
+static ridge_result *add_results(ridge_run *run, const ridge_job *job) {
+    ridge_result *more = realloc(run->results, (size_t)(run->n_results + job->n_variants) * sizeof *more);
+    if (!more) return NULL;
+    run->results = more;
+    ridge_result *first = more + run->n_results;
+    for (int i = 0; i < job->n_variants; i++)
+        first[i] = (ridge_result){
+            .target = job->target, .c = job->c, .isa = job->isa, .variant = &job->target->variants[job->variants[i]]};
+    run->n_results += job->n_variants;
+    return first;
+}
+
+/* Baselines and peers against each optimized variant. */
+static ridge_status add_pairs(ridge_run *run, int first, int n, const ridge_job_result *done) {
+    for (int b = first; b < first + n; b++) {
+        if (run->results[b].variant->role != RIDGE_OPTIMIZED) continue;
+        for (int a = first; a < first + n; a++) {
+            if (run->results[a].variant->role == RIDGE_OPTIMIZED) continue;
+            ridge_pair *more = realloc(run->pairs, (size_t)(run->n_pairs + 1) * sizeof *more);
+            if (!more) return RIDGE_NO_MEMORY;
+            run->pairs = more;
+            more[run->n_pairs] = (ridge_pair){.a = a, .b = b};
+            ridge_pair_judge(run, &more[run->n_pairs++], &done->series[a - first], run->settings.seed);
+        }
+    }
+    return RIDGE_OK;
+}
+
+/* A worker that could not do its work (no memory, no process) costs the case, not the run. */
+static void fail_all(ridge_job_result *done, const char *reason) {
+    for (int i = 0; i < done->n_series; i++) {
+        done->series[i].outcome = RIDGE_OUTCOME_FAILED;
+        (void)snprintf(done->series[i].reason, sizeof done->series[i].reason, "%.230s", reason);
+    }
+}
+
+static ridge_status run_jobs(const ridge_job *jobs, ridge_job_result *done, int n, int *finished, ridge_error *error) {
+    ridge_progress progress;
+    ridge_progress_begin(&progress, n);
+    ridge_status status = RIDGE_OK;
+    for (*finished = 0; *finished < n && status == RIDGE_OK; ++*finished) {
+        const ridge_job *job = &jobs[*finished];
+        char name[80], what[160];
+        ridge_case_name(job->target, &job->c, name, sizeof name);
+        (void)snprintf(what, sizeof what, "%s:%s %s", job->target->chapter, job->target->name, name);
+        ridge_progress_step(&progress, what);
+        ridge_error why = {0};
+        status = ridge_job_run(job, ridge_interrupt_flag(), ridge_progress_share, &progress, &done[*finished], &why);
+        if (status == RIDGE_INTERRUPTED) break;
+        if (status != RIDGE_OK) fail_all(&done[*finished], why.text);
+        status = RIDGE_OK;
+    }
+    ridge_progress_end(&progress);
+    if (status == RIDGE_INTERRUPTED)
+        return ridge_fail(error, status, "interrupted after %d of %d cases: what was finished is kept", *finished, n);
+    return RIDGE_OK;
+}
+
+static ridge_status judge_jobs(ridge_run *run, const ridge_job *jobs, ridge_job_result *done, int n,
+                               ridge_error *error) {
+    for (int j = 0; j < n; j++) {
+        int first = run->n_results;
+        ridge_result *results = add_results(run, &jobs[j]);
+        if (!results) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for results");
+        for (int i = 0; i < done[j].n_series; i++)
+            ridge_result_judge(&results[i], &done[j].series[i], &done[j], &run->ceilings, run->settings.hot);
+        if (add_pairs(run, first, jobs[j].n_variants, &done[j]) != RIDGE_OK)
+            return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for pairs");
+    }
+    return RIDGE_OK;
+}
+
+/* ---- a whole run
+ * --------------------------------------------------------------------------------------------------------- */
+
+static ridge_status begin_run(const ridge_options *o, ridge_run *run, ridge_isa *isa, ridge_error *error) {
+    time_t now = time(NULL);
+    struct tm utc;
+    (void)strftime(run->date, sizeof run->date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    RIDGE_TRY(ridge_machine_detect(&run->machine, error));
+    RIDGE_TRY(ridge_bench_isa(o, &run->machine, isa, error));
+    int threads;
+    RIDGE_TRY(ridge_bench_threads(o, &run->machine, &threads, error));
+    run->settings = (ridge_settings){.threads = threads,
+                                     .hot = o->hot,
+                                     .seed = o->seed,
+                                     .max_time = o->max_time,
+                                     .iterations = o->iterations,
+                                     .user_inputs = o->n_inputs > 0,
+                                     .argc = o->argc,
+                                     .argv = o->argv};
+    return ridge_bench_ceilings(o, &run->machine, threads, &run->ceilings, error);
+}
+
+static ridge_status measure_jobs(ridge_run *run, const ridge_job *jobs, int n, ridge_error *error) {
+    ridge_job_result *done = calloc((size_t)n, sizeof *done);
+    if (!done) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d cases", n);
+    int finished = 0, threads = run->settings.threads;
+    ridge_status status = ridge_ceilings_probe(&run->machine, threads, &run->dram_before, &run->fp32_before, error);
+    if (status == RIDGE_OK) {
+        ridge_interrupt_hold();
+        status = run_jobs(jobs, done, n, &finished, error);
+        run->interrupted = status == RIDGE_INTERRUPTED;
+        if (!run->interrupted)
+            (void)ridge_ceilings_probe(&run->machine, threads, &run->dram_after, &run->fp32_after, NULL);
+        raise_ceilings(run);
+        ridge_status judged = judge_jobs(run, jobs, done, finished, error);
+        if (judged != RIDGE_OK) status = judged;
+    }
+    for (int i = 0; i < n; i++) ridge_job_result_free(&done[i]);
+    free(done);
+    return status;
+}
+
+ridge_status ridge_bench(const ridge_options *o, const ridge_selection *selection, ridge_run *run, ridge_error *error) {
+    *run = (ridge_run){0};
+    uint64_t began = ridge_clock_ns();
+    ridge_isa isa = RIDGE_ISA_scalar;
+    ridge_interrupt_catch();
+    RIDGE_TRY(begin_run(o, run, &isa, error));
+    ridge_job *jobs = calloc((size_t)selection->n, sizeof *jobs);
+    if (!jobs) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d cases", selection->n);
+    ridge_status status = RIDGE_OK;
+    for (int i = 0; i < selection->n && status == RIDGE_OK; i++) {
+        jobs[i] = make_job(o, &selection->items[i], selection, run, isa);
+        status = check_memory(&jobs[i], &run->machine, error);
+    }
+    if (status == RIDGE_OK) status = measure_jobs(run, jobs, selection->n, error);
+    free(jobs);
+    run->wall_s = (double)(ridge_clock_ns() - began) * 1e-9;
+    return status;
+}
+
+ridge_status ridge_bench_dry(const ridge_options *o, const ridge_selection *selection, ridge_error *error) {
+    static ridge_run run; /* large; only the machine and settings are used */
+    ridge_isa isa;
+    RIDGE_TRY(ridge_machine_detect(&run.machine, error));
+    RIDGE_TRY(ridge_bench_isa(o, &run.machine, &isa, error));
+    RIDGE_TRY(ridge_bench_threads(o, &run.machine, &run.settings.threads, error));
+    bool cached =
+        !o->refresh && ridge_ceilings_load(&run.machine, run.settings.threads, &run.ceilings, NULL) == RIDGE_OK;
+    double seconds = cached ? 1 : 1 + ceilings_s;
+    for (int i = 0; i < selection->n; i++) {
+        const ridge_selected *item = &selection->items[i];
+        ridge_job job = make_job(o, item, selection, &run, isa);
+        RIDGE_TRY(check_memory(&job, &run.machine, error));
+        char name[80];
+        ridge_case_name(item->target, &item->c, name, sizeof name);
+        printf("%s:%s %s", item->target->chapter, item->target->name, name);
+        for (int v = 0; v < item->n_variants; v++) printf(" %s", item->target->variants[item->variants[v]].name);
+        printf("\n");
+        seconds += o->max_time + case_overhead_s;
+    }
+    printf("%d cases, %d threads, %s; about %d:%02d%s\n", selection->n, run.settings.threads, ridge_isa_name(isa),
+           (int)seconds / 60, (int)seconds % 60, cached ? "" : ", the ceilings' measurement included");
+    return RIDGE_OK;
+}
+
+/* ---- what is left behind
+ * --------------------------------------------------------------------------------------------------- */
+
+static ridge_status make_directories(const char *path, ridge_error *error) {
+    char part[512];
+    if (snprintf(part, sizeof part, "%s", path) >= (int)sizeof part)
+        return ridge_fail(error, RIDGE_INVALID, "--output: the name is longer than %zu bytes", sizeof part);
+    for (char *p = part + 1;; p++) {
+        if (*p != '/' && *p != '\0') continue;
+        char end = *p;
+        *p = '\0';
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            return ridge_fail(error, RIDGE_IO, "cannot make the directory %.200s: %s", part, strerror(errno));
+        *p = end;
+        if (end == '\0') return RIDGE_OK;
+    }
+}
+
+ridge_status ridge_bench_check_output(const ridge_options *o, ridge_error *error) {
+    if (!o->output) return RIDGE_OK;
+    RIDGE_TRY(make_directories(o->output, error));
+    struct stat info;
+    if (stat(o->output, &info) != 0 || !S_ISDIR(info.st_mode))
+        return ridge_fail(error, RIDGE_IO, "--output %.200s is not a directory: name another", o->output);
+    char probe[600];
+    (void)snprintf(probe, sizeof probe, "%s/.ridge-XXXXXX", o->output);
+    int fd = mkstemp(probe);
+    if (fd < 0)
+        return ridge_fail(error, RIDGE_IO, "cannot write in %.200s: %s; name another --output", o->output,
+                          strerror(errno));
+    close(fd);
+    (void)unlink(probe);
+    return RIDGE_OK;
+}
+
+static ridge_status write_output(const ridge_options *o, const ridge_run *run, const json_t *json, ridge_error *error) {
+    char path[600];
+    (void)snprintf(path, sizeof path, "%s/run.json", o->output);
+    RIDGE_TRY(ridge_write_json(path, json, error));
+    fprintf(stderr, "ridge: every sample is in %s\n", path);
+    (void)snprintf(path, sizeof path, "%s/roofline.svg", o->output);
+    ridge_error why = {0};
+    ridge_status status = ridge_plot_svg(run, path, &why);
+    if (status == RIDGE_OK)
+        fprintf(stderr, "ridge: the roofline is in %s\n", path);
+    else if (status == RIDGE_UNSUPPORTED)
+        fprintf(stderr, "ridge: no roofline.svg: %s\n", why.text);
+    else
+        return ridge_fail(error, status, "%s", why.text);
+    return RIDGE_OK;
+}
+
+ridge_status ridge_bench_write(const ridge_options *o, const ridge_run *run, ridge_error *error) {
+    if (!o->output && !o->json) return RIDGE_OK;
+    json_t *json = ridge_json_run(run);
+    if (!json) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the record");
+    ridge_status status = o->output ? write_output(o, run, json, error) : RIDGE_OK;
+    ridge_error second = {0};
+    ridge_status also = o->json ? ridge_write_json(o->json, json, &second) : RIDGE_OK;
+    if (status == RIDGE_OK && also != RIDGE_OK) status = ridge_fail(error, also, "%s", second.text);
+    json_decref(json);
+    return status;
+}
+
+int ridge_bench_exit(const ridge_run *run) {
+    for (int i = 0; i < run->n_results; i++) {
+        ridge_verdict v = run->results[i].verdict;
+        if (v == RIDGE_VERDICT_WRONG || v == RIDGE_VERDICT_IMPOSSIBLE || v == RIDGE_VERDICT_FAILED)
+            return RIDGE_EXIT_VERDICT;
+    }
+    return RIDGE_EXIT_OK;
+}

@@ -1,0 +1,123 @@
+/* ridge run, compare and roofline: one measurement, three ways to show it. */
+#include <unistd.h>
+
+#include "cli/bench.h"
+#include "report/report.h"
+
+typedef void (*show_fn)(const ridge_options *o, const ridge_run *run, FILE *stream);
+
+enum { PLOT_WIDTH = 100 };
+
+static void show_plot(const ridge_run *run, FILE *stream) {
+    ridge_error why = {0};
+    if (ridge_plot_terminal(run, PLOT_WIDTH, stream, &why) != RIDGE_OK)
+        fprintf(stderr, "ridge: no roofline: %s\n", why.text);
+}
+
+static void show_run(const ridge_options *o, const ridge_run *run, FILE *stream) {
+    (void)o;
+    ridge_report_run(run, stream);
+    show_plot(run, stream);
+}
+
+static void show_compare(const ridge_options *o, const ridge_run *run, FILE *stream) {
+    (void)o;
+    ridge_report_compare(run, stream);
+}
+
+static void show_roofline(const ridge_options *o, const ridge_run *run, FILE *stream) {
+    (void)o;
+    show_plot(run, stream);
+}
+
+/* --json - leaves standard output to the JSON. */
+static FILE *tables_to(const ridge_options *o) { return o->json && o->json[0] == '-' && !o->json[1] ? stderr : stdout; }
+
+static int measure_and_show(const ridge_options *o, const ridge_selection *selection, show_fn show) {
+    ridge_error error = {0};
+    if (ridge_bench_check_output(o, &error) != RIDGE_OK) return ridge_complain(&error);
+    static ridge_run run; /* about 100 KB: too much for a stack that kernels' callers share */
+    ridge_status status = ridge_bench(o, selection, &run, &error);
+    int code = status == RIDGE_OK ? ridge_bench_exit(&run) : ridge_complain(&error);
+    if (run.n_results > 0) {
+        show(o, &run, tables_to(o));
+        ridge_error unwritten = {0};
+        if (ridge_bench_write(o, &run, &unwritten) != RIDGE_OK) code = ridge_complain(&unwritten);
+    }
+    ridge_run_free(&run);
+    return code;
+}
+
+/* compare leaves peers out. */
+static void keep_pairs(ridge_selection *selection) {
+    for (int i = 0; i < selection->n; i++) {
+        ridge_selected *item = &selection->items[i];
+        int kept = 0;
+        for (int v = 0; v < item->n_variants; v++)
+            if (item->target->variants[item->variants[v]].role != RIDGE_PEER)
+                item->variants[kept++] = item->variants[v];
+        item->n_variants = kept;
+    }
+}
+
+static int with_selection(const ridge_options *o, bool pairs_only, show_fn show) {
+    ridge_selection selection;
+    ridge_error error = {0};
+    int code;
+    if (ridge_select(o, false, &selection, &error) != RIDGE_OK) {
+        code = ridge_complain(&error);
+    } else {
+        if (pairs_only) keep_pairs(&selection);
+        if (!o->dry_run)
+            code = measure_and_show(o, &selection, show);
+        else
+            code = ridge_bench_dry(o, &selection, &error) == RIDGE_OK ? RIDGE_EXIT_OK : ridge_complain(&error);
+    }
+    ridge_selection_free(&selection);
+    return code;
+}
+
+static int summarize(const ridge_options *o);
+
+int ridge_cmd_run(const ridge_options *o) { return o->summaries ? summarize(o) : with_selection(o, false, show_run); }
+int ridge_cmd_compare(const ridge_options *o) { return with_selection(o, true, show_compare); }
+int ridge_cmd_roofline(const ridge_options *o) { return with_selection(o, false, show_roofline); }
+
+/* ---- ridge run --summaries: the work models against the ceilings; nothing is timed
+ * ----------------------------------- */
+
+static ridge_status summarize_selection(const ridge_options *o, const ridge_selection *selection, ridge_run *run,
+                                        ridge_error *error) {
+    int threads;
+    RIDGE_TRY(ridge_machine_detect(&run->machine, error));
+    RIDGE_TRY(ridge_bench_threads(o, &run->machine, &threads, error));
+    RIDGE_TRY(ridge_bench_ceilings(o, &run->machine, threads, &run->ceilings, error));
+    run->settings.threads = threads;
+    run->results = calloc((size_t)selection->n, sizeof *run->results);
+    if (!run->results) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d cases", selection->n);
+    for (int i = 0; i < selection->n; i++) {
+        const ridge_selected *item = &selection->items[i];
+        ridge_result *r = &run->results[run->n_results++];
+        *r = (ridge_result){.target = item->target,
+                            .c = item->c,
+                            .variant = &item->target->variants[item->variants[0]],
+                            .isa = run->machine.isa,
+                            .verdict = RIDGE_VERDICT_SKIPPED,
+                            .reason = "summary only"};
+        item->target->work(&item->c, &r->work);
+        ridge_place(&r->work, 0, &run->ceilings, o->hot, "fp32", &r->place);
+    }
+    ridge_report_summaries(run, tables_to(o));
+    return ridge_bench_write(o, run, error);
+}
+
+static int summarize(const ridge_options *o) {
+    static ridge_run run;
+    ridge_selection selection;
+    ridge_error error = {0};
+    ridge_status status = ridge_select(o, false, &selection, &error);
+    if (status == RIDGE_OK) status = summarize_selection(o, &selection, &run, &error);
+    ridge_run_free(&run);
+    ridge_selection_free(&selection);
+    return status == RIDGE_OK ? RIDGE_EXIT_OK : ridge_complain(&error);
+}

@@ -1,0 +1,263 @@
+/* ridge verify: every variant against the oracle, each in a child process; and the mutants, which every check must see.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/bench.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "measure/isolate.h"
+#include "report/report.h"
+#include "verify/verify.h"
+
+enum { FEWEST_MUTANTS = 6 };
+
+/* What one child is asked, and answers. */
+typedef struct question {
+    const ridge_target *target;
+    ridge_case c;
+    const ridge_variant *variant;
+    ridge_isa isa;
+    int threads;
+    const int *cpus;
+    uint64_t seed;
+    const ridge_mutant *mutant; /* NULL: plain verification */
+} question;
+
+typedef struct answer {
+    ridge_status status; /* of the harness */
+    char text[240];      /* when status is not ok, or why a variant is skipped */
+    bool skipped;
+    ridge_check check;
+    int runs;
+    bool applied, caught; /* mutants */
+} answer;
+
+typedef struct verification {
+    ridge_machine machine;
+    ridge_progress progress;
+    ridge_table *table;
+    json_t *json;
+    int passed, failed, skipped;
+} verification;
+
+static ridge_status ask(const question *q, answer *a, ridge_error *error) {
+    const char *why = !q->variant->run[q->isa]  ? "has no code for this instruction set"
+                      : q->variant->unavailable ? q->variant->unavailable(&q->c)
+                                                : NULL;
+    if (why) {
+        a->skipped = true;
+        return ridge_fail(error, RIDGE_OK, "%s", why);
+    }
+    ridge_team *team = NULL;
+    RIDGE_TRY(ridge_team_create(q->threads, q->cpus, &team, error));
+    ridge_status status = q->mutant ? ridge_verify_mutant(q->target, &q->c, q->variant, q->isa, q->mutant, team,
+                                                          q->seed, &a->applied, &a->caught, error)
+                                    : ridge_verify_variant(q->target, &q->c, q->variant, q->isa, team, q->seed,
+                                                           &a->check, &a->runs, error);
+    ridge_team_destroy(team);
+    return status;
+}
+
+static void ask_in_child(const void *arg, void *out) {
+    answer *a = out;
+    ridge_error error = {0};
+    a->status = ask(arg, a, &error);
+    (void)snprintf(a->text, sizeof a->text, "%.230s", error.text);
+}
+
+/* RIDGE_FAILED with the reason in a->text when the child crashed, looped or ran out of memory. */
+static void ask_isolated(const question *q, double limit, int64_t memory, answer *a) {
+    *a = (answer){0};
+    ridge_error error = {0};
+    const ridge_child_limits limits = {q->threads, q->cpus, memory};
+    if (ridge_isolate(ask_in_child, q, a, sizeof *a, &limits, limit, &error) != RIDGE_OK) {
+        a->status = error.status;
+        (void)snprintf(a->text, sizeof a->text, "%.230s", error.text);
+    }
+}
+
+/* ---- plain verification
+ * ------------------------------------------------------------------------------------------------ */
+
+static const char *verdict_of(const answer *a) {
+    if (a->skipped) return "skipped";
+    if (a->status != RIDGE_OK) return "failed";
+    return a->check.ok ? "ok" : "wrong";
+}
+
+static void record(verification *v, const question *q, const answer *a) {
+    const char *verdict = verdict_of(a), *why = a->skipped || a->status != RIDGE_OK ? a->text : a->check.text;
+    char name[80], runs[16], worst[32];
+    ridge_case_name(q->target, &q->c, name, sizeof name);
+    (void)snprintf(runs, sizeof runs, "%d", a->runs);
+    (void)snprintf(worst, sizeof worst, "%.3f", a->check.worst);
+    bool ok = strcmp(verdict, "ok") == 0;
+    v->passed += ok;
+    v->skipped += a->skipped;
+    v->failed += !ok && !a->skipped;
+    const char *cells[] = {q->target->name, name,    q->variant->name, ridge_isa_name(q->isa), ok ? runs : "",
+                           ok ? worst : "", verdict, ok ? "" : why};
+    if (!ok) ridge_table_row(v->table, cells);
+    json_array_append_new(
+        v->json, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:f}", "target", q->target->name, "case", name,
+                           "variant", q->variant->name, "isa", ridge_isa_name(q->isa), "verdict", verdict, "reason",
+                           ok ? "" : why, "runs", a->runs, "worst", a->check.worst));
+}
+
+/* Timed cases are large: the best instruction set alone. Edge cases are small: all of them. */
+static bool wanted(const ridge_options *o, const verification *v, const ridge_case *c, ridge_isa isa) {
+    if (!ridge_isa_supported(isa)) return false;
+    if (o->isa >= 0) return (int)isa == o->isa;
+    return c->edge || isa == v->machine.isa;
+}
+
+static void verify_item(const ridge_options *o, const ridge_selected *item, int threads, verification *v) {
+    char name[80], what[160];
+    ridge_case_name(item->target, &item->c, name, sizeof name);
+    (void)snprintf(what, sizeof what, "%s %s", item->target->name, name);
+    if (v->progress.terminal) ridge_progress_step(&v->progress, what);
+    for (int i = 0; i < item->n_variants; i++) {
+        for (int isa = 0; isa < RIDGE_ISA_COUNT; isa++) {
+            if (!wanted(o, v, &item->c, (ridge_isa)isa)) continue;
+            const question q = {.target = item->target,
+                                .c = item->c,
+                                .isa = (ridge_isa)isa,
+                                .threads = threads,
+                                .variant = &item->target->variants[item->variants[i]],
+                                .cpus = v->machine.cpus,
+                                .seed = o->seed};
+            answer a;
+            ask_isolated(&q, o->limit, v->machine.memory_bytes, &a);
+            record(v, &q, &a);
+        }
+    }
+}
+
+static void verify_all(const ridge_options *o, const ridge_selection *s, int threads, verification *v) {
+    for (int i = 0; i < s->n && !*ridge_interrupt_flag(); i++) verify_item(o, &s->items[i], threads, v);
+}
+
+/* ---- mutants
+ * ------------------------------------------------------------------------------------------------------------- */
+
+/* One mutant against one target: its edge cases (the target's first case when it has none), until it has been applied
+ * to all. */
+static void mutate_target(const ridge_options *o, const ridge_selection *s, const ridge_target *target,
+                          const ridge_mutant *mutant, int threads, verification *v, int *applied, char *missed,
+                          size_t size) {
+    bool has_edges = false;
+    for (int i = 0; i < s->n; i++) has_edges |= s->items[i].target == target && s->items[i].c.edge;
+    *applied = 0;
+    missed[0] = '\0';
+    for (int i = 0; i < s->n; i++) {
+        const ridge_selected *item = &s->items[i];
+        if (item->target != target || (has_edges && !item->c.edge)) continue;
+        for (int k = 0; k < item->n_variants; k++) {
+            const ridge_variant *variant = &target->variants[item->variants[k]];
+            if (variant->role == RIDGE_PEER) continue;
+            const question q = {.target = target,
+                                .c = item->c,
+                                .isa = o->isa >= 0 ? (ridge_isa)o->isa : v->machine.isa,
+                                .variant = variant,
+                                .threads = threads,
+                                .cpus = v->machine.cpus,
+                                .seed = o->seed,
+                                .mutant = mutant};
+            answer a;
+            ask_isolated(&q, o->limit, v->machine.memory_bytes, &a);
+            if (a.skipped) continue;
+            *applied += a.applied;
+            char name[80];
+            ridge_case_name(target, &item->c, name, sizeof name);
+            if (a.status != RIDGE_OK)
+                (void)snprintf(missed, size, "%s %s: %.100s", name, variant->name, a.text);
+            else if (a.applied && !a.caught)
+                (void)snprintf(missed, size, "passed the check on %s %s", name, variant->name);
+        }
+        if (!has_edges) break;
+    }
+}
+
+static void record_mutant(verification *v, const ridge_target *target, const ridge_mutant *mutant, int applied,
+                          const char *missed) {
+    char times[16];
+    (void)snprintf(times, sizeof times, "%d", applied);
+    const char *verdict = missed[0] ? "passed" : applied ? "caught" : "not applicable";
+    v->passed += applied && !missed[0];
+    v->failed += missed[0] != '\0';
+    const char *cells[] = {target->name, mutant->name, times, verdict, missed};
+    ridge_table_row(v->table, cells);
+    json_array_append_new(v->json, json_pack("{s:s, s:s, s:i, s:s, s:s}", "target", target->name, "mutant",
+                                             mutant->name, "applied", applied, "verdict", verdict, "reason", missed));
+}
+
+static void mutate_all(const ridge_options *o, const ridge_selection *s, int threads, verification *v) {
+    for (int i = 0; i < s->n && !*ridge_interrupt_flag(); i++) {
+        const ridge_target *target = s->items[i].target;
+        if (i > 0 && s->items[i - 1].target == target) continue; /* items come grouped by target */
+        if (v->progress.terminal) ridge_progress_step(&v->progress, target->name);
+        int kinds = 0;
+        for (int m = 0; m < ridge_mutant_count; m++) {
+            int applied;
+            char missed[200];
+            mutate_target(o, s, target, &ridge_mutants[m], threads, v, &applied, missed, sizeof missed);
+            record_mutant(v, target, &ridge_mutants[m], applied, missed);
+            kinds += applied > 0;
+        }
+        if (kinds < FEWEST_MUTANTS) {
+            char text[120];
+            (void)snprintf(text, sizeof text, "only %d kinds of mutant apply: add edge cases until %d do", kinds,
+                           FEWEST_MUTANTS);
+            const char *cells[] = {target->name, "(all)", "", "too few", text};
+            ridge_table_row(v->table, cells);
+            v->failed++;
+        }
+    }
+}
+
+/* ---- the command
+ * ----------------------------------------------------------------------------------------------------------- */
+
+static ridge_status verify_selection(const ridge_options *o, const ridge_selection *s, verification *v,
+                                     ridge_error *error) {
+    static const char *const plain[] = {"target", "case", "variant", "isa", "runs", "worst", "verdict", "reason"};
+    static const char *const mutants[] = {"target", "mutant", "applied", "verdict", "reason"};
+    int threads;
+    ridge_isa isa;
+    RIDGE_TRY(ridge_machine_detect(&v->machine, error));
+    RIDGE_TRY(ridge_bench_threads(o, &v->machine, &threads, error));
+    RIDGE_TRY(ridge_bench_isa(o, &v->machine, &isa, error));
+    v->table = o->mutants ? ridge_table_new(mutants, "llrll", 5) : ridge_table_new(plain, "llllrrll", 8);
+    v->json = json_array();
+    if (!v->table || !v->json) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a table");
+    ridge_interrupt_catch();
+    ridge_interrupt_hold();
+    ridge_progress_begin(&v->progress, s->n);
+    if (o->mutants)
+        mutate_all(o, s, threads, v);
+    else
+        verify_all(o, s, threads, v);
+    ridge_progress_end(&v->progress);
+    FILE *out = o->json && strcmp(o->json, "-") == 0 ? stderr : stdout;
+    if (o->mutants || v->passed < v->passed + v->failed + v->skipped) ridge_table_print(v->table, out);
+    fprintf(out, "%d %s, %d %s, %d skipped\n", v->passed, o->mutants ? "caught" : "ok", v->failed,
+            o->mutants ? "missed" : "wrong or failed", v->skipped);
+    if (o->json) RIDGE_TRY(ridge_write_json(o->json, v->json, error));
+    if (*ridge_interrupt_flag())
+        return ridge_fail(error, RIDGE_INTERRUPTED, "interrupted: not everything was verified");
+    return RIDGE_OK;
+}
+
+int ridge_cmd_verify(const ridge_options *o) {
+    static verification v;
+    ridge_selection selection;
+    ridge_error error = {0};
+    ridge_status status = ridge_select(o, true, &selection, &error);
+    if (status == RIDGE_OK) status = verify_selection(o, &selection, &v, &error);
+    ridge_table_free(v.table);
+    json_decref(v.json);
+    ridge_selection_free(&selection);
+    if (status != RIDGE_OK) return ridge_complain(&error);
+    return v.failed ? RIDGE_EXIT_VERDICT : RIDGE_EXIT_OK;
+}

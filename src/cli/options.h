@@ -1,0 +1,74 @@
+/* The options of all subcommands: one table gives their parsing, their help, and which command takes which. */
+#ifndef RIDGE_CLI_OPTIONS_H
+#define RIDGE_CLI_OPTIONS_H
+
+#include <stdio.h>
+
+#include "cli/parse.h"
+
+/* Exit statuses; docs/METRICS.md and ridge(1) document them. */
+enum {
+    RIDGE_EXIT_OK = 0,
+    RIDGE_EXIT_VERDICT = 1,     /* a verdict is wrong, impossible or failed; a mutant passed */
+    RIDGE_EXIT_USAGE = 2,       /* the command line, or a file it names, is bad */
+    RIDGE_EXIT_ENVIRONMENT = 3, /* cannot write, no memory, no worker */
+    RIDGE_EXIT_INTERRUPTED = 130,
+};
+int ridge_exit_status(ridge_status status);
+
+enum { RIDGE_MAX_INPUT_FILES = 8 };
+
+typedef struct ridge_options {
+    char **patterns; /* what is left of argv */
+    int n_patterns;
+    const char *chapter;
+    const char *backend;
+    const char *variant;
+    ridge_sizes sizes;
+    ridge_dtype dtype; /* RIDGE_DTYPE_NONE: all */
+    int iterations;    /* 0: by the stop rule */
+    double max_time;   /* seconds a case */
+    double limit;      /* seconds a launch */
+    int threads;       /* 0: one a core */
+    int isa;           /* -1: the best */
+    bool hot;
+    uint64_t seed;
+    const char *inputs[RIDGE_MAX_INPUT_FILES];
+    int n_inputs;
+    const char *output; /* directory, or NULL */
+    const char *json;   /* file, "-", or NULL */
+    bool dry_run, summaries, refresh, mutants, help;
+    int argc;
+    char **argv; /* as typed, for the record */
+} ridge_options;
+
+typedef struct ridge_command {
+    const char *name;
+    char letter; /* how the option table names this command */
+    const char *summary;
+    const char *arguments; /* "[PATTERN…]" or "" */
+    const char *text;      /* a paragraph of help */
+    const char *examples;
+    int (*run)(const ridge_options *options);
+} ridge_command;
+
+extern const ridge_command ridge_commands[];
+extern const int ridge_command_count;
+
+ridge_status ridge_options_parse(const ridge_command *command, int argc, char **argv, ridge_options *options,
+                                 ridge_error *error);
+void ridge_options_help(const ridge_command *command, FILE *stream);
+
+/* Each of these is in cmd_<name>.c and returns an exit status. */
+int ridge_cmd_list(const ridge_options *options);
+int ridge_cmd_run(const ridge_options *options);
+int ridge_cmd_compare(const ridge_options *options);
+int ridge_cmd_peak(const ridge_options *options);
+int ridge_cmd_roofline(const ridge_options *options);
+int ridge_cmd_verify(const ridge_options *options);
+int ridge_cmd_doctor(const ridge_options *options);
+
+/* Prints "ridge: TEXT" on stderr and returns the exit status for error->status. */
+int ridge_complain(const ridge_error *error);
+
+#endif

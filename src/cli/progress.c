@@ -1,0 +1,61 @@
+#include "cli/progress.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "device/device.h"
+
+static const uint64_t redraw_ns = 200000000;
+
+static void eta_text(const ridge_progress *p, char *text, size_t size) {
+    double part = (p->done - 1 + p->share) / p->total;
+    double spent = (double)(ridge_clock_ns() - p->began_ns) * 1e-9;
+    if (part < 0.02 || spent < 1) {
+        (void)snprintf(text, size, "ETA --:--");
+        return;
+    }
+    int left = (int)(spent * (1 - part) / part + 0.5);
+    (void)snprintf(text, size, "ETA %d:%02d", left / 60, left % 60);
+}
+
+static void draw(ridge_progress *p) {
+    enum { WIDTH = 24 };
+    char bar[WIDTH + 1], eta[24];
+    int filled = (int)(WIDTH * (p->done - 1 + p->share) / p->total);
+    for (int i = 0; i < WIDTH; i++) bar[i] = i < filled ? '#' : '.';
+    bar[WIDTH] = '\0';
+    eta_text(p, eta, sizeof eta);
+    fprintf(stderr, "\r\033[K[%s] %d/%d %s  %.70s", bar, p->done, p->total, eta, p->what);
+    (void)fflush(stderr);
+    p->drawn_ns = ridge_clock_ns();
+}
+
+void ridge_progress_begin(ridge_progress *p, int total) {
+    *p = (ridge_progress){.terminal = isatty(STDERR_FILENO) == 1, .total = total > 0 ? total : 1};
+    p->began_ns = ridge_clock_ns();
+}
+
+void ridge_progress_step(ridge_progress *p, const char *what) {
+    if (p->done < p->total) p->done++;
+    p->share = 0;
+    (void)snprintf(p->what, sizeof p->what, "%s", what);
+    if (p->terminal) {
+        draw(p);
+        return;
+    }
+    char eta[24];
+    eta_text(p, eta, sizeof eta);
+    fprintf(stderr, "[%d/%d] %s  %s\n", p->done, p->total, eta, p->what);
+}
+
+void ridge_progress_share(void *progress, double share) {
+    ridge_progress *p = progress;
+    p->share = share;
+    if (p->terminal && ridge_clock_ns() - p->drawn_ns > redraw_ns) draw(p);
+}
+
+void ridge_progress_end(ridge_progress *p) {
+    if (p->terminal) fprintf(stderr, "\r\033[K");
+    (void)fflush(stderr);
+}

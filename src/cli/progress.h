@@ -1,0 +1,21 @@
+/* Progress on stderr: a bar with an ETA on a terminal, a line a step elsewhere. */
+#ifndef RIDGE_CLI_PROGRESS_H
+#define RIDGE_CLI_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct ridge_progress {
+    bool terminal;
+    int done, total; /* steps */
+    double share;    /* of the step under way, 0 … 1 */
+    char what[120];
+    uint64_t began_ns, drawn_ns;
+} ridge_progress;
+
+void ridge_progress_begin(ridge_progress *p, int total);
+void ridge_progress_step(ridge_progress *p, const char *what); /* the next step starts */
+void ridge_progress_share(void *progress, double share);       /* a ridge_job_progress_fn */
+void ridge_progress_end(ridge_progress *p);                    /* clears the bar */
+
+#endif

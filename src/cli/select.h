@@ -1,0 +1,32 @@
+/* From patterns, sizes, types and input files to the cases that are meant. */
+#ifndef RIDGE_CLI_SELECT_H
+#define RIDGE_CLI_SELECT_H
+
+#include "cli/options.h"
+#include "verify/operands.h"
+
+enum { RIDGE_MAX_SELECTED_VARIANTS = 64 };
+
+typedef struct ridge_selected {
+    const ridge_target *target;
+    ridge_case c;
+    int variants[RIDGE_MAX_SELECTED_VARIANTS]; /* indices into target->variants */
+    int n_variants;
+} ridge_selected;
+
+typedef struct ridge_selection {
+    ridge_selected *items;
+    int n;
+    ridge_user_input user[RIDGE_MAX_INPUTS]; /* from --input; data owned here */
+    bool has_user;
+} ridge_selection;
+
+/* edges: edge cases too (verify). Nothing selected is RIDGE_NOT_FOUND with a text. Free in every case. */
+ridge_status ridge_select(const ridge_options *options, bool edges, ridge_selection *selection, ridge_error *error);
+void ridge_selection_free(ridge_selection *selection);
+
+/* The targets alone, for list. */
+ridge_status ridge_select_targets(const ridge_options *options, const ridge_target **targets, int *n,
+                                  ridge_error *error);
+
+#endif
