@@ -91,6 +91,12 @@ static uint16_t store_f16(double value) {
     return (uint16_t)(sign | (exponent + 14) << 10 | ((int)ldexp(fraction, 11) - 1024));
 }
 
+/* Nearest even, NaN as the least, what lies outside as the nearest end. */
+static int32_t store_i32(double value) {
+    if (!(value > INT32_MIN)) return INT32_MIN;
+    return value >= INT32_MAX ? INT32_MAX : (int32_t)nearbyint(value);
+}
+
 double ridge_load(const void *data, ridge_dtype dtype, int64_t index) {
     const char *p = (const char *)data + (size_t)index * ridge_dtype_size(dtype);
     switch (dtype) {
@@ -108,7 +114,7 @@ void ridge_store(void *data, ridge_dtype dtype, int64_t index, double value) {
     switch (dtype) {
         case RIDGE_F32: { float v = (float)value; memcpy(p, &v, sizeof v); break; }
         case RIDGE_F64: memcpy(p, &value, sizeof value); break;
-        case RIDGE_I32: { int32_t v = (int32_t)value; memcpy(p, &v, sizeof v); break; }
+        case RIDGE_I32: { int32_t v = store_i32(value); memcpy(p, &v, sizeof v); break; }
         case RIDGE_BF16: { uint16_t v = store_bf16(value); memcpy(p, &v, sizeof v); break; }
         case RIDGE_F16: { uint16_t v = store_f16(value); memcpy(p, &v, sizeof v); break; }
         default: break;
