@@ -2,10 +2,10 @@
  *
  *   function       error, in ulp of the result     special values
  *   vf_exp         <= 1.5 (normal results)         NaN -> NaN, +inf -> inf, -inf -> 0, overflow -> inf, underflow
- * gradual vf_sin         <= 1.5                          NaN, +-inf -> NaN; beyond |x| = 2^13 lane by lane through libm
- *   vf_erf         <= 2.5                          NaN -> NaN, +-inf -> +-1; may exceed 1 by one ulp
- *   vf_sigmoid     <= 3   for x >= -87             NaN -> NaN, +-inf -> 1, 0
- *   vf_gelu        <= 1.5 * 2^-23 * |x|, absolute  NaN -> NaN, inf -> inf, -inf -> NaN (it is -inf * 0)
+ * gradual vf_sin         <= 2.5 (2 with fused operations) NaN, +-inf -> NaN; beyond |x| = 2^13 lane by lane through
+ * libm vf_erf         <= 8                            NaN -> NaN, +-inf -> +-1; may exceed 1 by 2^-22 vf_sigmoid     <=
+ * 3   for x >= -87             NaN -> NaN, +-inf -> 1, 0 vf_gelu        <= 2.5 * 2^-23 * |x|, absolute  NaN -> NaN, inf
+ * -> inf, -inf -> NaN (it is -inf * 0)
  *
  * tests/unit/test_vec.c measures these in every set against libm in fp64. The polynomials are minimax fits (Remez
  * exchange for polynomials, reweighted least squares for the rational one), made for these ranges and rounded to fp32.
@@ -44,10 +44,11 @@ static __attribute__((noinline, unused)) vf vf_sin_far(vf x) {
 }
 
 /* x - n pi. With fused operations three parts of pi leave an error below 2^-60 n, and the first product's difference is
- * exact; a single lane has fp64 at hand. */
+ * exact; a single lane has fp64 at hand,
+ * where n times 33 bits of pi is exact. */
 VF_INLINE vf vf_minus_pi(vf x, vf n) {
 #if VF_LANES == 1
-    return (float)((double)x - (double)n * 0x1.921fb54442d18p1);
+    return (float)((double)x - (double)n * 0x1.921fb544p1 - (double)n * 0x1.0b4611a626331p-33);
 #else
     vf r = vf_fnma(n, vf_set1(0x1.921fb6p1f), x);
     r = vf_fnma(n, vf_set1(-0x1.777a5cp-24f), r);
