@@ -1,33 +1,186 @@
+/* y[i,:] = x[i,:] / max(||x[i,:]||2, eps): see README.md.
+ *
+ * Both variants share the arithmetic; they differ in what travels through memory between its steps. */
+#include <float.h>
 #include <math.h>
 
+#include "cpu/row.h"
 #include "ridge/target.h"
 
 RIDGE_CPU_DECLARE(l2norm_cpu_baseline);
 RIDGE_CPU_DECLARE(l2norm_cpu_optimized);
 
-static void rows_fn(void *arg, int rank, int size) {
-    const ridge_call *call = arg;
-    const DLTensor *x = &call->in[0], *y = &call->out[0];
-    int64_t begin, end, cols = call->dim[1];
-    ridge_share(call->dim[0], 1, rank, size, &begin, &end);
-    for (int64_t i = begin; i < end; i++) {
-        double sum = 0;
-        for (int64_t j = 0; j < cols; j++) {
-            double v = ridge_load(ridge_data(x), call->dtype, i * ridge_row_stride(x) + j);
-            sum += v * v;
-        }
-        double norm = fmax(sqrt(sum), 1e-12);
-        for (int64_t j = 0; j < cols; j++)
-            ridge_store(ridge_data(y), call->dtype, i * ridge_row_stride(y) + j,
-                        ridge_load(ridge_data(x), call->dtype, i * ridge_row_stride(x) + j) / norm);
-    }
+static const float eps = 1e-12f;
+
+/* ---- one row
+ * ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct squares {
+    const void *x;
+    float scale;
+    bool bf16;
+    vf2 sum[ROW_CHAINS];
+} squares;
+
+VF_INLINE void add_squares(void *state, int chain, int64_t j, int64_t count) {
+    squares *s = state;
+    vf2 v = row_load(s->x, j, count, s->bf16);
+    s->sum[chain].a = vf_fma(v.a, v.a, s->sum[chain].a);
+    s->sum[chain].b = vf_fma(v.b, v.b, s->sum[chain].b);
 }
 
-ridge_status RIDGE_ISA_FN(l2norm_cpu_baseline)(const ridge_call *call) {
-    ridge_team_run(call->team, rows_fn, (void *)(uintptr_t)call);
-    return RIDGE_OK;
+VF_INLINE void add_scaled_squares(void *state, int chain, int64_t j, int64_t count) {
+    squares *s = state;
+    vf2 v = row_load(s->x, j, count, s->bf16);
+    v.a = vf_mul(v.a, vf_set1(s->scale)), v.b = vf_mul(v.b, vf_set1(s->scale));
+    s->sum[chain].a = vf_fma(v.a, v.a, s->sum[chain].a);
+    s->sum[chain].b = vf_fma(v.b, v.b, s->sum[chain].b);
+}
+
+VF_INLINE float total(const squares *s) {
+    vf sum = vf_zero();
+    for (int c = 0; c < ROW_CHAINS; c++) sum = vf_add(sum, vf_add(s->sum[c].a, s->sum[c].b));
+    return vf_sum(sum);
+}
+
+/* What a row is multiplied by: first `scale` (1 but in rows whose squares overflow), then `inverse`. */
+typedef struct factors {
+    float scale, inverse;
+} factors;
+
+/* Squares overflow: once more with the row scaled down, so that only an infinite element makes an infinite norm. */
+static __attribute__((noinline)) factors rescaled_factors(const void *x, int64_t n, bool bf16) {
+    squares s = {.x = x, .bf16 = bf16, .scale = 0x1p-90f};
+    for (int c = 0; c < ROW_CHAINS; c++) s.sum[c] = (vf2){vf_zero(), vf_zero()};
+    if (bf16)
+        s.bf16 = true, row_visit(n, add_scaled_squares, &s);
+    else
+        s.bf16 = false, row_visit(n, add_scaled_squares, &s);
+    return (factors){s.scale, 1.0f / sqrtf(total(&s))};
+}
+
+VF_INLINE factors factors_of(float sum, const void *x, int64_t n, bool bf16) {
+    if (!(sum <= FLT_MAX)) return rescaled_factors(x, n, bf16);
+    float norm = sqrtf(sum);
+    return (factors){1.0f, 1.0f / (norm < eps ? eps : norm)};
+}
+
+typedef struct scaling {
+    const void *x;
+    vf scale, inverse;
+    bool bf16;
+} scaling;
+
+VF_INLINE vf2 scaled(const void *state, int64_t j, int64_t count) {
+    const scaling *s = state;
+    vf2 v = row_load(s->x, j, count, s->bf16);
+    return (vf2){vf_mul(v.a, s->inverse), vf_mul(v.b, s->inverse)};
+}
+VF_INLINE vf2 scaled_twice(const void *state, int64_t j, int64_t count) {
+    const scaling *s = state;
+    vf2 v = row_load(s->x, j, count, s->bf16);
+    return (vf2){vf_mul(vf_mul(v.a, s->scale), s->inverse), vf_mul(vf_mul(v.b, s->scale), s->inverse)};
+}
+
+VF_INLINE void write_row(void *y, const void *x, int64_t n, factors by, bool bf16, bool stream, const void *ahead) {
+    scaling s = {.x = x, .bf16 = bf16, .scale = vf_set1(by.scale), .inverse = vf_set1(by.inverse)};
+    if (__builtin_expect(by.scale != 1.0f, 0))
+        row_map(y, n, bf16, false, scaled_twice, &s, NULL);
+    else
+        row_map(y, n, bf16, stream, scaled, &s, ahead);
+}
+
+/* ---- optimized: the row stays in cache between its norm and its scaling
+ * --------------------------------------------------- */
+
+VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end, bool bf16) {
+    const int64_t n = call->dim[1];
+    const bool stream = row_streams(2.0 * (double)call->dim[0] * (double)row_bytes(n, bf16));
+    for (int64_t i = begin; i < end; i++) {
+        const void *x = row_in(&call->in[0], i, bf16);
+        squares s = {.x = x, .bf16 = bf16, .scale = 1.0f};
+        for (int c = 0; c < ROW_CHAINS; c++) s.sum[c] = (vf2){vf_zero(), vf_zero()};
+        row_visit(n, add_squares, &s);
+        const void *ahead = row_in(&call->in[0], i + 1 < end ? i + 1 : i, bf16);
+        write_row(row_out(&call->out[0], i, bf16), x, n, factors_of(total(&s), x, n, bf16), bf16, stream, ahead);
+    }
+    vf_fence();
+}
+
+static void optimized_part(void *arg, int rank, int size) {
+    const ridge_call *call = arg;
+    int64_t begin, end;
+    ridge_share(call->dim[0], 1, rank, size, &begin, &end);
+    if (call->dtype == RIDGE_BF16)
+        optimized_rows(call, begin, end, true);
+    else
+        optimized_rows(call, begin, end, false);
 }
 
 ridge_status RIDGE_ISA_FN(l2norm_cpu_optimized)(const ridge_call *call) {
-    return RIDGE_ISA_FN(l2norm_cpu_baseline)(call);
+    ridge_team_run(call->team, optimized_part, (void *)(uintptr_t)call);
+    return RIDGE_OK;
+}
+
+/* ---- baseline: squares to memory, then their sums, then the division
+ * ------------------------------------------------------- */
+
+typedef struct squaring {
+    const void *x;
+    bool bf16;
+} squaring;
+
+VF_INLINE vf2 squared(const void *state, int64_t j, int64_t count) {
+    const squaring *s = state;
+    vf2 v = row_load(s->x, j, count, s->bf16);
+    return (vf2){vf_mul(v.a, v.a), vf_mul(v.b, v.b)};
+}
+
+typedef struct summing {
+    const float *t;
+    vf2 sum[ROW_CHAINS];
+} summing;
+
+VF_INLINE void add_temporary(void *state, int chain, int64_t j, int64_t count) {
+    (void)count;
+    summing *s = state;
+    vf2 v = vf2_load_f32(s->t + j);
+    s->sum[chain].a = vf_add(s->sum[chain].a, v.a);
+    s->sum[chain].b = vf_add(s->sum[chain].b, v.b);
+}
+
+VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end, bool bf16) {
+    const int64_t n = call->dim[1], pitch = row_temporary_length(n);
+    float *squares_of = call->scratch, *sums = squares_of + call->dim[0] * pitch;
+    for (int64_t i = begin; i < end; i++) {
+        squaring s = {.x = row_in(&call->in[0], i, bf16), .bf16 = bf16};
+        row_map_temporary(squares_of + i * pitch, n, squared, &s);
+    }
+    for (int64_t i = begin; i < end; i++) {
+        summing s = {.t = squares_of + i * pitch};
+        for (int c = 0; c < ROW_CHAINS; c++) s.sum[c] = (vf2){vf_zero(), vf_zero()};
+        row_visit(n, add_temporary, &s);
+        vf sum = vf_zero();
+        for (int c = 0; c < ROW_CHAINS; c++) sum = vf_add(sum, vf_add(s.sum[c].a, s.sum[c].b));
+        sums[i] = vf_sum(sum);
+    }
+    for (int64_t i = begin; i < end; i++) {
+        const void *x = row_in(&call->in[0], i, bf16);
+        write_row(row_out(&call->out[0], i, bf16), x, n, factors_of(sums[i], x, n, bf16), bf16, false, NULL);
+    }
+}
+
+static void baseline_part(void *arg, int rank, int size) {
+    const ridge_call *call = arg;
+    int64_t begin, end;
+    ridge_share(call->dim[0], 1, rank, size, &begin, &end);
+    if (call->dtype == RIDGE_BF16)
+        baseline_rows(call, begin, end, true);
+    else
+        baseline_rows(call, begin, end, false);
+}
+
+ridge_status RIDGE_ISA_FN(l2norm_cpu_baseline)(const ridge_call *call) {
+    ridge_team_run(call->team, baseline_part, (void *)(uintptr_t)call);
+    return RIDGE_OK;
 }

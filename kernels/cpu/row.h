@@ -1,0 +1,134 @@
+/* Walks over one row of f32 or bf16 elements, for kernels whose rows are independent.
+ *
+ * A walk calls a function on pairs of vectors (vf2, see vec.h); being always inlined with a constant function and a
+ * constant `bf16`, it leaves a plain loop. `count` is how many elements of the pair exist: the constant VF2_LANES but
+ * at edges.
+ *
+ * Writing: whole aligned lines go out as streaming stores where `stream` is set, what comes before the first line
+ * boundary and after the last as ordinary stores. Streaming is worth it when the result leaves the cache anyway
+ * (row_streams). */
+#ifndef RIDGE_KERNELS_CPU_ROW_H
+#define RIDGE_KERNELS_CPU_ROW_H
+
+#include "cpu/row_temporary.h"
+#include "cpu/vec.h"
+#include "ridge/target.h"
+
+enum { ROW_LINE = 64 };
+
+/* Operands together larger than this are taken to be read from and written to memory, not cache. Half of a common last
+ * level: below, a consumer may still find the result in cache, and an ordinary store is cheaper. */
+static const double row_stream_bytes = 16.0 * 1024 * 1024;
+
+VF_INLINE size_t row_bytes(int64_t n, bool bf16) { return (size_t)n * (bf16 ? sizeof(uint16_t) : sizeof(float)); }
+VF_INLINE const void *row_at(const void *row, int64_t j, bool bf16) { return (const char *)row + row_bytes(j, bf16); }
+VF_INLINE void *row_to(void *row, int64_t j, bool bf16) { return (char *)row + row_bytes(j, bf16); }
+
+/* Row i of a tensor of rank 2. */
+VF_INLINE const void *row_in(const DLTensor *t, int64_t i, bool bf16) {
+    return row_at(ridge_data(t), i * ridge_row_stride(t), bf16);
+}
+VF_INLINE void *row_out(const DLTensor *t, int64_t i, bool bf16) {
+    return row_to(ridge_data(t), i * ridge_row_stride(t), bf16);
+}
+
+VF_INLINE bool row_streams(double operand_bytes) { return operand_bytes > row_stream_bytes; }
+
+VF_INLINE vf2 row_load(const void *row, int64_t j, int64_t count, bool bf16) {
+    return count == VF2_LANES ? vf2_load(row_at(row, j, bf16), bf16) : vf2_load_n(row_at(row, j, bf16), count, bf16);
+}
+
+/* As row_load, but the missing elements are -infinity: neutral to a maximum, and to a sum of exponentials. */
+VF_INLINE vf2 row_load_low(const void *row, int64_t j, int64_t count, bool bf16) {
+    if (count == VF2_LANES) return vf2_load(row_at(row, j, bf16), bf16);
+    if (bf16) {
+        uint16_t part[VF2_LANES];
+        for (int k = 0; k < VF2_LANES; k++) part[k] = 0xff80;
+        memcpy(part, row_at(row, j, true), row_bytes(count, true));
+        return vf2_load_bf16(part);
+    }
+    float part[VF2_LANES];
+    for (int k = 0; k < VF2_LANES; k++) part[k] = -__builtin_inff();
+    memcpy(part, row_at(row, j, false), row_bytes(count, false));
+    return vf2_load_f32(part);
+}
+
+/* Asks for the lines under one pair of a row that is to be read soon. Beyond the row's end it asks for nothing that
+ * could fault: prefetches never do. */
+VF_INLINE void row_prefetch(const void *row, int64_t j, bool bf16) {
+    const char *p = row_at(row, j, bf16);
+    for (size_t offset = 0; offset < row_bytes(VF2_LANES, bf16); offset += ROW_LINE) vf_prefetch(p + offset);
+}
+
+/* ---- reading
+ * --------------------------------------------------------------------------------------------------------- */
+
+enum { ROW_CHAINS = 4 }; /* independent accumulators a reduction keeps; f gets its number as a constant */
+
+typedef void (*row_visit_fn)(void *state, int chain, int64_t j, int64_t count);
+
+/* f over elements [0, n), ROW_CHAINS pairs a turn. */
+VF_INLINE void row_visit(int64_t n, row_visit_fn f, void *state) {
+    int64_t j = 0;
+    for (; j + ROW_CHAINS * VF2_LANES <= n; j += ROW_CHAINS * VF2_LANES) {
+        f(state, 0, j, VF2_LANES);
+        f(state, 1, j + VF2_LANES, VF2_LANES);
+        f(state, 2, j + 2 * VF2_LANES, VF2_LANES);
+        f(state, 3, j + 3 * VF2_LANES, VF2_LANES);
+    }
+    for (; j + VF2_LANES <= n; j += VF2_LANES) f(state, 0, j, VF2_LANES);
+    if (j < n) f(state, 1, j, n - j);
+}
+
+/* ---- writing
+ * --------------------------------------------------------------------------------------------------------- */
+
+typedef vf2 (*row_map_fn)(const void *state, int64_t j, int64_t count);
+
+/* Elements before the first line boundary of p; -1 when no element lies on one. */
+VF_INLINE int64_t row_head(const void *p, bool bf16) {
+    size_t bytes = (size_t)(-(uintptr_t)p & (ROW_LINE - 1)), size = row_bytes(1, bf16);
+    return bytes % size ? -1 : (int64_t)(bytes / size);
+}
+
+/* y[j] = f(j) for j in [0, n). While it writes, it prefetches the row `ahead`, line by line, unless that is NULL. */
+VF_INLINE void row_map(void *y, int64_t n, bool bf16, bool stream, row_map_fn f, const void *state, const void *ahead) {
+    int64_t j = 0, head = stream ? row_head(y, bf16) : 0;
+    if (head < 0) head = 0, stream = false;
+    if (head > n) head = n;
+    for (int64_t count; j < head; j += count) {
+        count = head - j < VF2_LANES ? head - j : VF2_LANES;
+        if (ahead) row_prefetch(ahead, j, bf16);
+        vf2_store_n(row_to(y, j, bf16), count, f(state, j, count), bf16);
+    }
+    if (stream) {
+        for (; j + VF2_LANES <= n; j += VF2_LANES) {
+            if (ahead) row_prefetch(ahead, j, bf16);
+            vf2_stream(row_to(y, j, bf16), f(state, j, VF2_LANES), bf16);
+        }
+    } else {
+        for (; j + VF2_LANES <= n; j += VF2_LANES) {
+            if (ahead) row_prefetch(ahead, j, bf16);
+            vf2_store(row_to(y, j, bf16), f(state, j, VF2_LANES), bf16);
+        }
+    }
+    if (j < n) {
+        if (ahead) row_prefetch(ahead, j, bf16);
+        vf2_store_n(row_to(y, j, bf16), n - j, f(state, j, n - j), bf16);
+    }
+}
+
+/* ---- temporaries
+ * -------------------------------------------------------------------------------------------------------
+ *
+ * A row of intermediate fp32 values lies as the pairs lie, padded to whole pairs: even and odd places of bf16 stay
+ * apart. */
+
+/* t[j] = f(j), f of the padding included. */
+VF_INLINE void row_map_temporary(float *t, int64_t n, row_map_fn f, const void *state) {
+    int64_t j = 0;
+    for (; j + VF2_LANES <= n; j += VF2_LANES) vf2_store_f32(t + j, f(state, j, VF2_LANES));
+    if (j < n) vf2_store_f32(t + j, f(state, j, n - j));
+}
+
+#endif
