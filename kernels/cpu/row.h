@@ -32,6 +32,14 @@ VF_INLINE void *row_out(const DLTensor *t, int64_t i, bool bf16) {
     return row_to(ridge_data(t), i * ridge_row_stride(t), bf16);
 }
 
+/* Rows that follow each other without gaps in every tensor are one long row to an elementwise map. */
+VF_INLINE void row_merge(const ridge_call *call, int n_in, int n_out, int64_t *rows, int64_t *n) {
+    bool dense = true;
+    for (int i = 0; i < n_in; i++) dense &= ridge_row_stride(&call->in[i]) == *n;
+    for (int i = 0; i < n_out; i++) dense &= ridge_row_stride(&call->out[i]) == *n;
+    if (dense && *rows > 0) *n *= *rows, *rows = 1;
+}
+
 VF_INLINE bool row_streams(double operand_bytes) { return operand_bytes > row_stream_bytes; }
 
 VF_INLINE vf2 row_load(const void *row, int64_t j, int64_t count, bool bf16) {
@@ -60,8 +68,7 @@ VF_INLINE void row_prefetch(const void *row, int64_t j, bool bf16) {
     for (size_t offset = 0; offset < row_bytes(VF2_LANES, bf16); offset += ROW_LINE) vf_prefetch(p + offset);
 }
 
-/* ---- reading
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 enum { ROW_CHAINS = 4 }; /* independent accumulators a reduction keeps; f gets its number as a constant */
 
@@ -80,8 +87,26 @@ VF_INLINE void row_visit(int64_t n, row_visit_fn f, void *state) {
     if (j < n) f(state, 1, j, n - j);
 }
 
-/* ---- writing
- * --------------------------------------------------------------------------------------------------------- */
+/* What a reduction keeps: set before, folded into one number after. */
+typedef struct row_sums {
+    vf2 chain[ROW_CHAINS];
+} row_sums;
+
+VF_INLINE void row_sums_set(row_sums *s, float value) {
+    for (int c = 0; c < ROW_CHAINS; c++) s->chain[c] = (vf2){vf_set1(value), vf_set1(value)};
+}
+VF_INLINE float row_sums_total(const row_sums *s) {
+    vf sum = vf_zero();
+    for (int c = 0; c < ROW_CHAINS; c++) sum = vf_add(sum, vf_add(s->chain[c].a, s->chain[c].b));
+    return vf_sum(sum);
+}
+VF_INLINE float row_sums_max(const row_sums *s) {
+    vf max = s->chain[0].a;
+    for (int c = 0; c < ROW_CHAINS; c++) max = vf_max(max, vf_max(s->chain[c].a, s->chain[c].b));
+    return vf_hmax(max);
+}
+
+/* ---- writing ---- */
 
 typedef vf2 (*row_map_fn)(const void *state, int64_t j, int64_t count);
 
@@ -118,8 +143,7 @@ VF_INLINE void row_map(void *y, int64_t n, bool bf16, bool stream, row_map_fn f,
     }
 }
 
-/* ---- temporaries
- * -------------------------------------------------------------------------------------------------------
+/* ---- temporaries ----
  *
  * A row of intermediate fp32 values lies as the pairs lie, padded to whole pairs: even and odd places of bf16 stay
  * apart. */
@@ -129,6 +153,31 @@ VF_INLINE void row_map_temporary(float *t, int64_t n, row_map_fn f, const void *
     int64_t j = 0;
     for (; j + VF2_LANES <= n; j += VF2_LANES) vf2_store_f32(t + j, f(state, j, VF2_LANES));
     if (j < n) vf2_store_f32(t + j, f(state, j, n - j));
+}
+
+/* ---- running ---- */
+
+/* Rows [begin, end) of a call, by member `rank` of the team. */
+typedef void (*row_part_fn)(const ridge_call *call, int64_t begin, int64_t end, int rank);
+
+typedef struct row_job {
+    const ridge_call *call;
+    row_part_fn part;
+} row_job;
+
+static inline void row_job_part(void *arg, int rank, int size) {
+    const row_job *job = arg;
+    int64_t begin, end;
+    ridge_share(job->call->dim[0], 1, rank, size, &begin, &end);
+    job->part(job->call, begin, end, rank);
+}
+
+/* Shares the rows out over the call's team, to the function of the call's storage type. */
+static inline ridge_status row_run(const ridge_call *call, row_part_fn f32, row_part_fn bf16) {
+    if (call->dtype != RIDGE_F32 && call->dtype != RIDGE_BF16) return RIDGE_UNSUPPORTED;
+    row_job job = {call, call->dtype == RIDGE_BF16 ? bf16 : f32};
+    ridge_team_run(call->team, row_job_part, &job);
+    return RIDGE_OK;
 }
 
 #endif

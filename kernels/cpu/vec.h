@@ -53,7 +53,7 @@ VF_INLINE vf vf_zero(void) { return vf_set1(0.0f); }
 VF_INLINE void vf_prefetch(const void *p) { __builtin_prefetch(p, 0, 3); }
 VF_INLINE void vf_prefetch_l2(const void *p) { __builtin_prefetch(p, 0, 2); }
 
-/* ---- two vectors at a time, f32 or bf16 -------------------------------------------------------------------------- */
+/* ---- two vectors at a time, f32 or bf16 ---- */
 
 enum { VF2_LANES = 2 * VF_LANES };
 

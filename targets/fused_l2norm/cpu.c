@@ -12,35 +12,28 @@ RIDGE_CPU_DECLARE(l2norm_cpu_optimized);
 
 static const float eps = 1e-12f;
 
-/* ---- one row
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- one row ---- */
 
 typedef struct squares {
     const void *x;
     float scale;
     bool bf16;
-    vf2 sum[ROW_CHAINS];
+    row_sums sum;
 } squares;
 
 VF_INLINE void add_squares(void *state, int chain, int64_t j, int64_t count) {
     squares *s = state;
     vf2 v = row_load(s->x, j, count, s->bf16);
-    s->sum[chain].a = vf_fma(v.a, v.a, s->sum[chain].a);
-    s->sum[chain].b = vf_fma(v.b, v.b, s->sum[chain].b);
+    s->sum.chain[chain].a = vf_fma(v.a, v.a, s->sum.chain[chain].a);
+    s->sum.chain[chain].b = vf_fma(v.b, v.b, s->sum.chain[chain].b);
 }
 
 VF_INLINE void add_scaled_squares(void *state, int chain, int64_t j, int64_t count) {
     squares *s = state;
     vf2 v = row_load(s->x, j, count, s->bf16);
     v.a = vf_mul(v.a, vf_set1(s->scale)), v.b = vf_mul(v.b, vf_set1(s->scale));
-    s->sum[chain].a = vf_fma(v.a, v.a, s->sum[chain].a);
-    s->sum[chain].b = vf_fma(v.b, v.b, s->sum[chain].b);
-}
-
-VF_INLINE float total(const squares *s) {
-    vf sum = vf_zero();
-    for (int c = 0; c < ROW_CHAINS; c++) sum = vf_add(sum, vf_add(s->sum[c].a, s->sum[c].b));
-    return vf_sum(sum);
+    s->sum.chain[chain].a = vf_fma(v.a, v.a, s->sum.chain[chain].a);
+    s->sum.chain[chain].b = vf_fma(v.b, v.b, s->sum.chain[chain].b);
 }
 
 /* What a row is multiplied by: first `scale` (1 but in rows whose squares overflow), then `inverse`. */
@@ -51,12 +44,12 @@ typedef struct factors {
 /* Squares overflow: once more with the row scaled down, so that only an infinite element makes an infinite norm. */
 static __attribute__((noinline)) factors rescaled_factors(const void *x, int64_t n, bool bf16) {
     squares s = {.x = x, .bf16 = bf16, .scale = 0x1p-90f};
-    for (int c = 0; c < ROW_CHAINS; c++) s.sum[c] = (vf2){vf_zero(), vf_zero()};
+    row_sums_set(&s.sum, 0.0f);
     if (bf16)
         s.bf16 = true, row_visit(n, add_scaled_squares, &s);
     else
         s.bf16 = false, row_visit(n, add_scaled_squares, &s);
-    return (factors){s.scale, 1.0f / sqrtf(total(&s))};
+    return (factors){s.scale, 1.0f / sqrtf(row_sums_total(&s.sum))};
 }
 
 VF_INLINE factors factors_of(float sum, const void *x, int64_t n, bool bf16) {
@@ -90,8 +83,7 @@ VF_INLINE void write_row(void *y, const void *x, int64_t n, factors by, bool bf1
         row_map(y, n, bf16, stream, scaled, &s, ahead);
 }
 
-/* ---- optimized: the row stays in cache between its norm and its scaling
- * --------------------------------------------------- */
+/* ---- optimized: the row stays in cache between its norm and its scaling ---- */
 
 VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end, bool bf16) {
     const int64_t n = call->dim[1];
@@ -99,31 +91,28 @@ VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end
     for (int64_t i = begin; i < end; i++) {
         const void *x = row_in(&call->in[0], i, bf16);
         squares s = {.x = x, .bf16 = bf16, .scale = 1.0f};
-        for (int c = 0; c < ROW_CHAINS; c++) s.sum[c] = (vf2){vf_zero(), vf_zero()};
+        row_sums_set(&s.sum, 0.0f);
         row_visit(n, add_squares, &s);
         const void *ahead = row_in(&call->in[0], i + 1 < end ? i + 1 : i, bf16);
-        write_row(row_out(&call->out[0], i, bf16), x, n, factors_of(total(&s), x, n, bf16), bf16, stream, ahead);
+        write_row(row_out(&call->out[0], i, bf16), x, n, factors_of(row_sums_total(&s.sum), x, n, bf16), bf16, stream,
+                  ahead);
     }
     vf_fence();
 }
 
-static void optimized_part(void *arg, int rank, int size) {
-    const ridge_call *call = arg;
-    int64_t begin, end;
-    ridge_share(call->dim[0], 1, rank, size, &begin, &end);
-    if (call->dtype == RIDGE_BF16)
-        optimized_rows(call, begin, end, true);
-    else
-        optimized_rows(call, begin, end, false);
+static void optimized_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {
+    (void)rank;
+    optimized_rows(call, begin, end, false);
 }
-
+static void optimized_bf16(const ridge_call *call, int64_t begin, int64_t end, int rank) {
+    (void)rank;
+    optimized_rows(call, begin, end, true);
+}
 ridge_status RIDGE_ISA_FN(l2norm_cpu_optimized)(const ridge_call *call) {
-    ridge_team_run(call->team, optimized_part, (void *)(uintptr_t)call);
-    return RIDGE_OK;
+    return row_run(call, optimized_f32, optimized_bf16);
 }
 
-/* ---- baseline: squares to memory, then their sums, then the division
- * ------------------------------------------------------- */
+/* ---- baseline: squares to memory, then their sums, then the division ---- */
 
 typedef struct squaring {
     const void *x;
@@ -138,15 +127,15 @@ VF_INLINE vf2 squared(const void *state, int64_t j, int64_t count) {
 
 typedef struct summing {
     const float *t;
-    vf2 sum[ROW_CHAINS];
+    row_sums sum;
 } summing;
 
 VF_INLINE void add_temporary(void *state, int chain, int64_t j, int64_t count) {
     (void)count;
     summing *s = state;
     vf2 v = vf2_load_f32(s->t + j);
-    s->sum[chain].a = vf_add(s->sum[chain].a, v.a);
-    s->sum[chain].b = vf_add(s->sum[chain].b, v.b);
+    s->sum.chain[chain].a = vf_add(s->sum.chain[chain].a, v.a);
+    s->sum.chain[chain].b = vf_add(s->sum.chain[chain].b, v.b);
 }
 
 VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end, bool bf16) {
@@ -158,11 +147,9 @@ VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end,
     }
     for (int64_t i = begin; i < end; i++) {
         summing s = {.t = squares_of + i * pitch};
-        for (int c = 0; c < ROW_CHAINS; c++) s.sum[c] = (vf2){vf_zero(), vf_zero()};
+        row_sums_set(&s.sum, 0.0f);
         row_visit(n, add_temporary, &s);
-        vf sum = vf_zero();
-        for (int c = 0; c < ROW_CHAINS; c++) sum = vf_add(sum, vf_add(s.sum[c].a, s.sum[c].b));
-        sums[i] = vf_sum(sum);
+        sums[i] = row_sums_total(&s.sum);
     }
     for (int64_t i = begin; i < end; i++) {
         const void *x = row_in(&call->in[0], i, bf16);
@@ -170,17 +157,14 @@ VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end,
     }
 }
 
-static void baseline_part(void *arg, int rank, int size) {
-    const ridge_call *call = arg;
-    int64_t begin, end;
-    ridge_share(call->dim[0], 1, rank, size, &begin, &end);
-    if (call->dtype == RIDGE_BF16)
-        baseline_rows(call, begin, end, true);
-    else
-        baseline_rows(call, begin, end, false);
+static void baseline_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {
+    (void)rank;
+    baseline_rows(call, begin, end, false);
 }
-
+static void baseline_bf16(const ridge_call *call, int64_t begin, int64_t end, int rank) {
+    (void)rank;
+    baseline_rows(call, begin, end, true);
+}
 ridge_status RIDGE_ISA_FN(l2norm_cpu_baseline)(const ridge_call *call) {
-    ridge_team_run(call->team, baseline_part, (void *)(uintptr_t)call);
-    return RIDGE_OK;
+    return row_run(call, baseline_f32, baseline_bf16);
 }

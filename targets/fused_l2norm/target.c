@@ -12,8 +12,8 @@ RIDGE_CPU_DECLARE(l2norm_cpu_optimized);
 static const double eps = 1e-12;
 
 static const ridge_case cases[] = {
-    {.dim = {16384, 2048}, .dtype = RIDGE_F32},
-    {.dim = {16384, 2048}, .dtype = RIDGE_BF16},
+    {.dim = {8192, 2048}, .dtype = RIDGE_F32},
+    {.dim = {8192, 2048}, .dtype = RIDGE_BF16},
     {.dim = {1, 1}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {0, 64}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {3, 15}, .dtype = RIDGE_F32, .edge = true},

@@ -50,8 +50,7 @@ static double ulp_of(double want) {
     return ldexp(1.0, exponent - 24);
 }
 
-/* ---- functions
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- functions ---- */
 
 static double want_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 static double want_silu(double x) { return x / (1.0 + exp(-x)); }
@@ -156,8 +155,7 @@ static void test_sin_near_multiples_of_pi(void **state) {
     }
 }
 
-/* ---- special values
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- special values ---- */
 
 typedef struct special {
     const char *name;
@@ -244,8 +242,7 @@ static void test_scale2(void **state) {
         }
 }
 
-/* ---- edges: nothing beyond n is read or written
- * ------------------------------------------------------------------------- */
+/* ---- edges: nothing beyond n is read or written ---- */
 
 static void test_every_length(void **state) {
     (void)state;
@@ -280,8 +277,7 @@ static void test_every_length(void **state) {
         }
 }
 
-/* ---- bf16
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- bf16 ---- */
 
 static void test_widen_every_bf16(void **state) {
     (void)state;

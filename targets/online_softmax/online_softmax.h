@@ -1,0 +1,12 @@
+/* What the descriptor and the kernels of online_softmax agree on. */
+#ifndef RIDGE_TARGETS_ONLINE_SOFTMAX_H
+#define RIDGE_TARGETS_ONLINE_SOFTMAX_H
+
+enum {
+    SOFTMAX_BLOCK =
+        2048, /* elements that share one reference value; with their exponentials within a first-level cache */
+    SOFTMAX_KEPT =
+        1 << 16, /* rows up to this length keep their exponentials, in a second-level cache, for the last step */
+};
+
+#endif

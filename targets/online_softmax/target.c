@@ -1,0 +1,108 @@
+/* y[i,:] = exp(x[i,:] - max x[i,:]) / sum      x, y: [rows, cols], f32 or bf16, rows possibly strided
+ * Least traffic: size(x) + size(y) bytes. 5 rows cols FLOP (maximum, difference, exponential, sum, division). */
+#include <math.h>
+
+#include "cpu/row_temporary.h"
+#include "online_softmax.h"
+#include "ridge/target.h"
+
+RIDGE_CPU_DECLARE(online_softmax_cpu_baseline);
+RIDGE_CPU_DECLARE(online_softmax_cpu_optimized);
+
+static const ridge_case cases[] = {
+    {.dim = {8192, 2048}, .dtype = RIDGE_F32},
+    {.dim = {8192, 2048}, .dtype = RIDGE_BF16},
+    {.dim = {1, 1}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {0, 64}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {3, 15}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {7, 1031}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {5, SOFTMAX_BLOCK + 1}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {2, SOFTMAX_KEPT}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {3, SOFTMAX_KEPT + 3}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {2111, 2113}, .dtype = RIDGE_F32, .edge = true}, /* large enough to stream, on lines that rows share */
+    {.dim = {1, 1}, .dtype = RIDGE_BF16, .edge = true},
+    {.dim = {5, 31}, .dtype = RIDGE_BF16, .edge = true},
+    {.dim = {7, 1031}, .dtype = RIDGE_BF16, .edge = true},
+    {.dim = {3, SOFTMAX_KEPT + 3}, .dtype = RIDGE_BF16, .edge = true},
+    {.dim = {3001, 3001}, .dtype = RIDGE_BF16, .edge = true},
+};
+
+static const ridge_tensor_spec in[] = {{.name = "x", .rank = 2, .dim = {0, 1}, .by_row = true}};
+static const ridge_tensor_spec out[] = {{.name = "y", .rank = 2, .dim = {0, 1}}};
+
+static double elements(const ridge_case *c) { return (double)c->dim[0] * (double)c->dim[1]; }
+static double tensor_bytes(const ridge_case *c) { return elements(c) * (double)ridge_dtype_size(c->dtype); }
+
+/* Maxima read x; x becomes exponentials; sums read them; the division reads them and writes y. */
+static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
+    double temporary = 4.0 * elements(c), x = tensor_bytes(c);
+    *t = (ridge_traffic){.read = 2.0 * x + 2.0 * temporary, .written = temporary + x};
+}
+static void optimized_traffic(const ridge_case *c, ridge_traffic *t) {
+    double readings = c->dim[1] > SOFTMAX_KEPT ? 2.0 : 1.0;
+    *t = (ridge_traffic){.read = readings * tensor_bytes(c), .streamed = tensor_bytes(c)};
+}
+
+static size_t baseline_scratch(const ridge_case *c, int threads) {
+    (void)threads;
+    return row_temporary_bytes(c->dim[0], c->dim[1]) + (size_t)c->dim[0] * sizeof(float);
+}
+static size_t optimized_scratch(const ridge_case *c, int threads) {
+    return c->dim[1] > SOFTMAX_KEPT ? 0 : row_temporary_bytes(threads, c->dim[1]);
+}
+
+static const ridge_variant variants[] = {
+    {.name = "cpu/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "maximum, exponential, sum, division: four passes over memory",
+     .run = RIDGE_CPU(online_softmax_cpu_baseline),
+     .traffic = baseline_traffic,
+     .scratch = baseline_scratch},
+    {.name = "cpu/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "running maximum and normalizer by blocks in the first-level cache, one exponential an element; streaming "
+             "stores once the operands exceed 16 MiB",
+     .run = RIDGE_CPU(online_softmax_cpu_optimized),
+     .traffic = optimized_traffic,
+     .scratch = optimized_scratch},
+};
+
+static void work(const ridge_case *c, ridge_work *w) {
+    *w = (ridge_work){.flops = 5.0 * elements(c), .bytes_read = tensor_bytes(c), .bytes_written = tensor_bytes(c)};
+}
+
+static void oracle(const ridge_oracle_call *call) {
+    int64_t rows = call->dim[0], cols = call->dim[1];
+    for (int64_t i = 0; i < rows; i++) {
+        const double *x = call->in[0] + i * cols;
+        double *y = call->out[0] + i * cols, max = -INFINITY, sum = 0;
+        for (int64_t j = 0; j < cols; j++) max = x[j] > max ? x[j] : max;
+        for (int64_t j = 0; j < cols; j++) sum += y[j] = exp(x[j] - max);
+        for (int64_t j = 0; j < cols; j++) y[j] /= sum;
+    }
+}
+
+static const char *reject(const ridge_case *c) { return c->dim[1] < 1 ? "cols must be at least 1" : NULL; }
+
+static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
+    (void)kind, (void)output;
+    const double u = 0x1p-24, spread = 2.0 * call->in_max[0];
+    double narrowing = call->dtype == RIDGE_F32 ? 0.0 : ridge_dtype_roundoff(call->dtype);
+    b->absolute = 0x1p-126; /* results below the normal range */
+    b->relative = narrowing + u * (9.0 + 2.0 * fmin(spread, 105.0) + sqrt((double)call->dim[1] / 8.0));
+}
+
+const ridge_target ridge_target_online_softmax = {
+    .name = "online_softmax",
+    .chapter = "ch09",
+    .summary = "softmax of each row",
+    .dims = {"rows", "cols"},
+    .cases = RIDGE_LIST(cases),
+    .in = RIDGE_LIST(in),
+    .out = RIDGE_LIST(out),
+    .variants = RIDGE_LIST(variants),
+    .work = work,
+    .oracle = oracle,
+    .bound = bound,
+    .reject = reject,
+};
