@@ -61,6 +61,18 @@ VF_INLINE vf2 row_load_low(const void *row, int64_t j, int64_t count, bool bf16)
     return vf2_load_f32(part);
 }
 
+/* 1 in the lanes of the first `count` elements, else 0. */
+VF_INLINE vf2 row_present(int64_t count, bool bf16) {
+    if (bf16) {
+        uint16_t part[VF2_LANES];
+        for (int k = 0; k < VF2_LANES; k++) part[k] = k < count ? 0x3f80 : 0;
+        return vf2_load_bf16(part);
+    }
+    float part[VF2_LANES];
+    for (int k = 0; k < VF2_LANES; k++) part[k] = k < count ? 1.0f : 0.0f;
+    return vf2_load_f32(part);
+}
+
 /* Asks for the lines under one pair of a row that is to be read soon. Beyond the row's end it asks for nothing that
  * could fault: prefetches never do. */
 VF_INLINE void row_prefetch(const void *row, int64_t j, bool bf16) {
@@ -147,6 +159,8 @@ VF_INLINE void row_map(void *y, int64_t n, bool bf16, bool stream, row_map_fn f,
  *
  * A row of intermediate fp32 values lies as the pairs lie, padded to whole pairs: even and odd places of bf16 stay
  * apart. */
+
+VF_INLINE int64_t row_whole_pairs(int64_t n) { return (n + VF2_LANES - 1) / VF2_LANES * VF2_LANES; }
 
 /* t[j] = f(j), f of the padding included. */
 VF_INLINE void row_map_temporary(float *t, int64_t n, row_map_fn f, const void *state) {

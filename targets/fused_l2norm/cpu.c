@@ -4,7 +4,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "cpu/row.h"
+#include "cpu/row_reduce.h"
 #include "ridge/target.h"
 
 RIDGE_CPU_DECLARE(l2norm_cpu_baseline);
@@ -14,46 +14,17 @@ static const float eps = 1e-12f;
 
 /* ---- one row ---- */
 
-typedef struct squares {
-    const void *x;
-    float scale;
-    bool bf16;
-    row_sums sum;
-} squares;
-
-VF_INLINE void add_squares(void *state, int chain, int64_t j, int64_t count) {
-    squares *s = state;
-    vf2 v = row_load(s->x, j, count, s->bf16);
-    s->sum.chain[chain].a = vf_fma(v.a, v.a, s->sum.chain[chain].a);
-    s->sum.chain[chain].b = vf_fma(v.b, v.b, s->sum.chain[chain].b);
-}
-
-VF_INLINE void add_scaled_squares(void *state, int chain, int64_t j, int64_t count) {
-    squares *s = state;
-    vf2 v = row_load(s->x, j, count, s->bf16);
-    v.a = vf_mul(v.a, vf_set1(s->scale)), v.b = vf_mul(v.b, vf_set1(s->scale));
-    s->sum.chain[chain].a = vf_fma(v.a, v.a, s->sum.chain[chain].a);
-    s->sum.chain[chain].b = vf_fma(v.b, v.b, s->sum.chain[chain].b);
-}
-
 /* What a row is multiplied by: first `scale` (1 but in rows whose squares overflow), then `inverse`. */
 typedef struct factors {
     float scale, inverse;
 } factors;
 
-/* Squares overflow: once more with the row scaled down, so that only an infinite element makes an infinite norm. */
-static __attribute__((noinline)) factors rescaled_factors(const void *x, int64_t n, bool bf16) {
-    squares s = {.x = x, .bf16 = bf16, .scale = 0x1p-90f};
-    row_sums_set(&s.sum, 0.0f);
-    if (bf16)
-        s.bf16 = true, row_visit(n, add_scaled_squares, &s);
-    else
-        s.bf16 = false, row_visit(n, add_scaled_squares, &s);
-    return (factors){s.scale, 1.0f / sqrtf(row_sums_total(&s.sum))};
+static __attribute__((noinline)) float rescued_squares(const void *x, int64_t n, bool bf16) {
+    return bf16 ? row_sum_squares(x, n, ROW_RESCUE, true) : row_sum_squares(x, n, ROW_RESCUE, false);
 }
 
 VF_INLINE factors factors_of(float sum, const void *x, int64_t n, bool bf16) {
-    if (!(sum <= FLT_MAX)) return rescaled_factors(x, n, bf16);
+    if (__builtin_expect(!(sum <= FLT_MAX), 0)) return (factors){ROW_RESCUE, 1.0f / sqrtf(rescued_squares(x, n, bf16))};
     float norm = sqrtf(sum);
     return (factors){1.0f, 1.0f / (norm < eps ? eps : norm)};
 }
@@ -90,12 +61,9 @@ VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end
     const bool stream = row_streams(2.0 * (double)call->dim[0] * (double)row_bytes(n, bf16));
     for (int64_t i = begin; i < end; i++) {
         const void *x = row_in(&call->in[0], i, bf16);
-        squares s = {.x = x, .bf16 = bf16, .scale = 1.0f};
-        row_sums_set(&s.sum, 0.0f);
-        row_visit(n, add_squares, &s);
+        float sum = row_sum_squares(x, n, 1.0f, bf16);
         const void *ahead = row_in(&call->in[0], i + 1 < end ? i + 1 : i, bf16);
-        write_row(row_out(&call->out[0], i, bf16), x, n, factors_of(row_sums_total(&s.sum), x, n, bf16), bf16, stream,
-                  ahead);
+        write_row(row_out(&call->out[0], i, bf16), x, n, factors_of(sum, x, n, bf16), bf16, stream, ahead);
     }
     vf_fence();
 }
@@ -125,19 +93,6 @@ VF_INLINE vf2 squared(const void *state, int64_t j, int64_t count) {
     return (vf2){vf_mul(v.a, v.a), vf_mul(v.b, v.b)};
 }
 
-typedef struct summing {
-    const float *t;
-    row_sums sum;
-} summing;
-
-VF_INLINE void add_temporary(void *state, int chain, int64_t j, int64_t count) {
-    (void)count;
-    summing *s = state;
-    vf2 v = vf2_load_f32(s->t + j);
-    s->sum.chain[chain].a = vf_add(s->sum.chain[chain].a, v.a);
-    s->sum.chain[chain].b = vf_add(s->sum.chain[chain].b, v.b);
-}
-
 VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end, bool bf16) {
     const int64_t n = call->dim[1], pitch = row_temporary_length(n);
     float *squares_of = call->scratch, *sums = squares_of + call->dim[0] * pitch;
@@ -146,10 +101,7 @@ VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end,
         row_map_temporary(squares_of + i * pitch, n, squared, &s);
     }
     for (int64_t i = begin; i < end; i++) {
-        summing s = {.t = squares_of + i * pitch};
-        row_sums_set(&s.sum, 0.0f);
-        row_visit(n, add_temporary, &s);
-        sums[i] = row_sums_total(&s.sum);
+        sums[i] = row_sum(squares_of + i * pitch, row_whole_pairs(n), 1.0f, false);
     }
     for (int64_t i = begin; i < end; i++) {
         const void *x = row_in(&call->in[0], i, bf16);

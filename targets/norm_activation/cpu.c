@@ -1,0 +1,154 @@
+/* y = gelu((x - mean) r gamma + beta), r = 1 / sqrt(var + eps), gelu(h) = h (1 + erf(h / sqrt 2)) / 2,
+ * each row by itself: see README.md. */
+#include <float.h>
+#include <math.h>
+
+#include "cpu/row_reduce.h"
+#include "cpu/vec_math.h"
+#include "norm_activation.h"
+
+RIDGE_CPU_DECLARE(norm_activation_cpu_baseline);
+RIDGE_CPU_DECLARE(norm_activation_cpu_optimized);
+
+/* ---- statistics of one row ---- */
+
+/* A row is multiplied by `scale` (1, but in rows whose squares overflow); then its mean is taken off; then it is
+ * multiplied by `inverse`. */
+typedef struct statistics {
+    float scale, mean, inverse;
+} statistics;
+
+/* Twice over the row, the second time in cache: the difference of two large sums would lose the variance. */
+VF_INLINE statistics statistics_at(const void *x, int64_t n, float scale, float eps, bool bf16) {
+    float mean = row_sum(x, n, scale, bf16) / (float)n;
+    float variance = row_sum_centred_squares(x, n, scale, mean, bf16) / (float)n;
+    return (statistics){scale, mean, 1.0f / sqrtf(variance + eps)};
+}
+
+static __attribute__((noinline)) statistics rescued_statistics(const void *x, int64_t n, bool bf16) {
+    return bf16 ? statistics_at(x, n, ROW_RESCUE, 0.0f, true) : statistics_at(x, n, ROW_RESCUE, 0.0f, false);
+}
+
+VF_INLINE statistics statistics_of(const void *x, int64_t n, bool bf16) {
+    statistics s = statistics_at(x, n, 1.0f, NORM_EPS, bf16);
+    /* 0 or NaN: a sum overflowed, or an element is not finite; then the second attempt says the same. */
+    return __builtin_expect(!(s.inverse > 0.0f), 0) ? rescued_statistics(x, n, bf16) : s;
+}
+
+typedef struct row {
+    const void *x;
+    const void *gamma;
+    const void *beta;
+    vf scale, mean, inverse;
+    bool bf16;
+} row;
+
+VF_INLINE row row_of(const ridge_call *call, int64_t i, statistics s, bool bf16) {
+    return (row){
+        .x = row_in(&call->in[0], i, bf16),
+        .gamma = ridge_data(&call->in[1]),
+        .beta = ridge_data(&call->in[2]),
+        .scale = vf_set1(s.scale),
+        .mean = vf_set1(s.mean),
+        .inverse = vf_set1(s.inverse),
+        .bf16 = bf16,
+    };
+}
+
+VF_INLINE vf normalized_one(const row *r, vf x, vf gamma, vf beta) {
+    return vf_fma(vf_mul(vf_sub(x, r->mean), r->inverse), gamma, beta);
+}
+VF_INLINE vf2 normalized_pair(const row *r, vf2 x, int64_t j, int64_t count) {
+    vf2 gamma = row_load(r->gamma, j, count, r->bf16), beta = row_load(r->beta, j, count, r->bf16);
+    return (vf2){normalized_one(r, x.a, gamma.a, beta.a), normalized_one(r, x.b, gamma.b, beta.b)};
+}
+VF_INLINE vf2 normalized(const void *state, int64_t j, int64_t count) {
+    const row *r = state;
+    return normalized_pair(r, row_load(r->x, j, count, r->bf16), j, count);
+}
+VF_INLINE vf2 normalized_rescued(const void *state, int64_t j, int64_t count) {
+    const row *r = state;
+    vf2 x = row_load(r->x, j, count, r->bf16);
+    return normalized_pair(r, (vf2){vf_mul(x.a, r->scale), vf_mul(x.b, r->scale)}, j, count);
+}
+
+/* ---- optimized: the row stays in cache, the normalized values in registers ---- */
+
+VF_INLINE vf2 activated(const void *state, int64_t j, int64_t count) {
+    vf2 h = normalized(state, j, count);
+    return (vf2){vf_gelu(h.a), vf_gelu(h.b)};
+}
+VF_INLINE vf2 activated_rescued(const void *state, int64_t j, int64_t count) {
+    vf2 h = normalized_rescued(state, j, count);
+    return (vf2){vf_gelu(h.a), vf_gelu(h.b)};
+}
+
+VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end, bool bf16) {
+    const int64_t n = call->dim[1];
+    const bool stream = row_streams(2.0 * (double)call->dim[0] * (double)row_bytes(n, bf16));
+    for (int64_t i = begin; i < end; i++) {
+        statistics s = statistics_of(row_in(&call->in[0], i, bf16), n, bf16);
+        row r = row_of(call, i, s, bf16);
+        void *y = row_out(&call->out[0], i, bf16);
+        const void *ahead = row_in(&call->in[0], i + 1 < end ? i + 1 : i, bf16);
+        if (__builtin_expect(s.scale != 1.0f, 0))
+            row_map(y, n, bf16, false, activated_rescued, &r, NULL);
+        else
+            row_map(y, n, bf16, stream, activated, &r, ahead);
+    }
+    vf_fence();
+}
+
+static void optimized_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {
+    (void)rank;
+    optimized_rows(call, begin, end, false);
+}
+static void optimized_bf16(const ridge_call *call, int64_t begin, int64_t end, int rank) {
+    (void)rank;
+    optimized_rows(call, begin, end, true);
+}
+ridge_status RIDGE_ISA_FN(norm_activation_cpu_optimized)(const ridge_call *call) {
+    return row_run(call, optimized_f32, optimized_bf16);
+}
+
+/* ---- baseline: the normalized values go through memory to the activation ---- */
+
+typedef struct temporary {
+    const float *t;
+} temporary;
+
+VF_INLINE vf2 activated_temporary(const void *state, int64_t j, int64_t count) {
+    (void)count;
+    const temporary *s = state;
+    vf2 h = vf2_load_f32(s->t + j);
+    return (vf2){vf_gelu(h.a), vf_gelu(h.b)};
+}
+
+VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end, bool bf16) {
+    const int64_t n = call->dim[1], pitch = row_temporary_length(n);
+    float *h = call->scratch;
+    for (int64_t i = begin; i < end; i++) {
+        statistics s = statistics_of(row_in(&call->in[0], i, bf16), n, bf16);
+        row r = row_of(call, i, s, bf16);
+        if (__builtin_expect(s.scale != 1.0f, 0))
+            row_map_temporary(h + i * pitch, n, normalized_rescued, &r);
+        else
+            row_map_temporary(h + i * pitch, n, normalized, &r);
+    }
+    for (int64_t i = begin; i < end; i++) {
+        temporary t = {h + i * pitch};
+        row_map(row_out(&call->out[0], i, bf16), n, bf16, false, activated_temporary, &t, NULL);
+    }
+}
+
+static void baseline_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {
+    (void)rank;
+    baseline_rows(call, begin, end, false);
+}
+static void baseline_bf16(const ridge_call *call, int64_t begin, int64_t end, int rank) {
+    (void)rank;
+    baseline_rows(call, begin, end, true);
+}
+ridge_status RIDGE_ISA_FN(norm_activation_cpu_baseline)(const ridge_call *call) {
+    return row_run(call, baseline_f32, baseline_bf16);
+}
