@@ -10,10 +10,10 @@
 #include "machine/meter.h"
 
 enum {
-    LEVEL_ROUNDS = 15,
-    MEMORY_ROUNDS = 31,
-    PEAK_ROUNDS = 15,
-    PROBE_ROUNDS = 9,
+    LEVEL_SAMPLES = 15,
+    MEMORY_SAMPLES = 31,
+    PEAK_SAMPLES = 15,
+    PROBE_SAMPLES = 9,
     FINALISTS = 3,
     STEPS_LEVEL = 6, /* a level costs as much time as so many rungs, the peaks as PEAK_STEPS */
     STEPS_PEAKS = 16,
@@ -62,14 +62,11 @@ static int plateau_end(const ridge_ceilings *c, const ridge_plateau *p) {
 }
 
 static ridge_status climb(ridge_meter *meter, int from, int to, ridge_ceilings *c, steps *s, ridge_error *error) {
-    RIDGE_TRY(ridge_meter_reserve(meter, rung_slice(to - 1), error));
-    for (int k = from; k < to; k++) {
-        char what[48];
-        double bytes = (double)rung_slice(k) * meter->threads;
-        (void)snprintf(what, sizeof what, "working set of %.0f KiB", bytes / 1024);
-        step(s, 1, what);
-        ridge_meter_rung(meter, rung_slice(k), &c->rungs[k]);
-    }
+    size_t slices[RIDGE_MAX_RUNGS];
+    for (int k = from; k < to; k++) slices[k] = rung_slice(k);
+    RIDGE_TRY(ridge_meter_reserve(meter, slices[to - 1], error));
+    step(s, to - from, "ladder of working sets");
+    RIDGE_TRY(ridge_meter_rungs(meter, slices + from, to - from, c->rungs + from, error));
     c->n_rungs = to;
     return RIDGE_OK;
 }
@@ -110,7 +107,7 @@ static void measure_levels(ridge_meter *meter, const ridge_plateau *plateaus, ri
         else
             (void)snprintf(level->name, sizeof level->name, "L%d", i + 1);
         step(s, STEPS_LEVEL, level->name);
-        ridge_meter_level(meter, rung_slice(rung), FINALISTS, memory ? MEMORY_ROUNDS : LEVEL_ROUNDS, level);
+        ridge_meter_level(meter, rung_slice(rung), FINALISTS, memory ? MEMORY_SAMPLES : LEVEL_SAMPLES, level);
     }
 }
 
@@ -138,7 +135,7 @@ ridge_status ridge_ceilings_measure(const ridge_machine *machine, int threads, r
     step(&s, STEPS_PEAKS, "compute peaks");
     size_t used = strlen(c->faults);
     c->n_peaks =
-        ridge_meter_peaks(&meter, NULL, PEAK_ROUNDS, c->peaks, c->faults + used, (int)(sizeof c->faults - used));
+        ridge_meter_peaks(&meter, NULL, PEAK_SAMPLES, c->peaks, c->faults + used, (int)(sizeof c->faults - used));
     ridge_ceilings_check(c);
     if (progress) progress(arg, s.total, s.total, "done");
 done:
@@ -159,8 +156,8 @@ ridge_status ridge_ceilings_probe(const ridge_machine *machine, int threads, rid
     size_t slice = rung_slice(rungs_for(top, threads) - 1);
     status = ridge_meter_reserve(&meter, slice, error);
     if (status != RIDGE_OK) goto done;
-    ridge_meter_level(&meter, slice, 2, PROBE_ROUNDS, dram);
-    int n = ridge_meter_peaks(&meter, "fp32", PROBE_ROUNDS, peaks, wrong, (int)sizeof wrong);
+    ridge_meter_level(&meter, slice, 2, PROBE_SAMPLES, dram);
+    int n = ridge_meter_peaks(&meter, "fp32", PROBE_SAMPLES, peaks, wrong, (int)sizeof wrong);
     if (n == 0) status = ridge_fail(error, RIDGE_FAILED, "no fp32 peak could be measured: %s", wrong);
     for (int i = 0; i < n; i++)
         if (i == 0 || peaks[i].gflops.median > fp32->gflops.median) *fp32 = peaks[i];

@@ -9,13 +9,13 @@
 enum {
     MAX_MOVERS = 96,
     MAX_FINALISTS = 3,
-    MAX_ROUNDS = 64,
-    RUNG_BURSTS = 9,
+    RUNG_SAMPLES = 5,
+    RUNG_BEST_OF = 3,      /* the edges of the caches must show even on a busy machine */
     SLICE_ALIGN = 2 << 20, /* huge pages: a thread's first touch decides where each lies */
     WINDOW = 64 << 20, /* bytes of a burst's pass for all threads together; larger sets are walked window by window */
     WINDOW_ALIGN = 8 << 10,
 };
-static const double burst_ns = 1.5e6, trial_ns = 3e5;
+static const double burst_ns = 1.5e6, trial_ns = 3e5, rung_ns = 1e6;
 
 ridge_status ridge_meter_create(const ridge_machine *machine, int threads, ridge_meter *meter, ridge_error *error) {
     *meter = (ridge_meter){.threads = threads};
@@ -112,21 +112,59 @@ static double calibrate(move_job *job, double target_ns) {
 
 static bool runs_here(const ridge_mover *mover) { return mover->feature[0] == '\0' || ridge_cpu_has(mover->feature); }
 
-void ridge_meter_rung(ridge_meter *meter, size_t slice, ridge_rung *rung) {
+/* The first mover of that motion that runs here: tables begin with the widest vectors and the plainest pattern. */
+static const ridge_mover *plainest(ridge_motion motion) {
     int count;
     const ridge_mover *movers = ridge_movers(&count);
-    static const ridge_motion motions[2] = {RIDGE_MOVE_READ, RIDGE_MOVE_COPY};
-    double *results[2] = {&rung->read_gbps, &rung->copy_gbps}, samples[RUNG_BURSTS];
-    rung->bytes = (double)slice * meter->threads;
-    for (int m = 0; m < 2; m++) {
-        int i = 0;
-        while (i < count && !(movers[i].motion == motions[m] && runs_here(&movers[i]))) i++;
-        if (i == count) continue; /* not so: every architecture's last movers run anywhere */
-        move_job job = make_job(meter, &movers[i], slice);
-        (void)calibrate(&job, burst_ns);
-        for (int k = 0; k < RUNG_BURSTS; k++) samples[k] = rate(&job, run_ns(&job));
-        *results[m] = ridge_median(samples, RUNG_BURSTS);
+    for (int i = 0; i < count; i++)
+        if (movers[i].motion == motion && runs_here(&movers[i])) return &movers[i];
+    return NULL;
+}
+
+/* Runs a burst after a pass that brings the working set in, unless it is memory's and comes window by window anyway. */
+static double warm_run_ns(move_job *job) {
+    if (job->window == job->slice) {
+        int64_t passes = job->passes;
+        job->passes = 1;
+        (void)run_ns(job);
+        job->passes = passes;
     }
+    return run_ns(job);
+}
+
+static void keep_best(double *samples, int i, double gbps) {
+    if (gbps > samples[i]) samples[i] = gbps;
+}
+
+typedef struct rung_trial {
+    move_job read, copy;
+    double reads[RUNG_SAMPLES], copies[RUNG_SAMPLES];
+} rung_trial;
+
+ridge_status ridge_meter_rungs(ridge_meter *meter, const size_t *slices, int n, ridge_rung *rungs, ridge_error *error) {
+    const ridge_mover *read = plainest(RIDGE_MOVE_READ), *copy = plainest(RIDGE_MOVE_COPY);
+    rung_trial *trials = calloc((size_t)n, sizeof *trials);
+    if (!trials || !read || !copy) {
+        free(trials);
+        return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the ladder's samples");
+    }
+    for (int i = 0; i < n; i++) {
+        trials[i].read = make_job(meter, read, slices[i]);
+        trials[i].copy = make_job(meter, copy, slices[i]);
+        (void)calibrate(&trials[i].read, rung_ns);
+        (void)calibrate(&trials[i].copy, rung_ns);
+    }
+    for (int k = 0; k < RUNG_SAMPLES * RUNG_BEST_OF; k++)
+        for (int i = 0; i < n; i++) {
+            keep_best(trials[i].reads, k / RUNG_BEST_OF, rate(&trials[i].read, warm_run_ns(&trials[i].read)));
+            keep_best(trials[i].copies, k / RUNG_BEST_OF, rate(&trials[i].copy, warm_run_ns(&trials[i].copy)));
+        }
+    for (int i = 0; i < n; i++)
+        rungs[i] = (ridge_rung){.bytes = (double)slices[i] * meter->threads,
+                                .read_gbps = ridge_median(trials[i].reads, RUNG_SAMPLES),
+                                .copy_gbps = ridge_median(trials[i].copies, RUNG_SAMPLES)};
+    free(trials);
+    return RIDGE_OK;
 }
 
 /* ---- the best of all movers
@@ -135,7 +173,7 @@ void ridge_meter_rung(ridge_meter *meter, size_t slice, ridge_rung *rung) {
 typedef struct entrant {
     move_job job;
     double trial; /* GB/s */
-    double samples[MAX_ROUNDS];
+    double samples[RIDGE_METER_SAMPLES];
 } entrant;
 
 static int by_trial(const void *a, const void *b) {
@@ -160,38 +198,31 @@ static int qualify(ridge_meter *meter, ridge_motion motion, size_t slice, int fi
     return n < finalists ? n : finalists;
 }
 
-static ridge_interval best_interval(const entrant *list, int n, int rounds) {
+static ridge_interval best_interval(const entrant *list, int n, int samples) {
     ridge_interval best = {0};
     for (int i = 0; i < n; i++) {
-        ridge_interval each = ridge_median_interval(list[i].samples, rounds);
+        ridge_interval each = ridge_median_interval(list[i].samples, samples);
         if (best.n == 0 || each.median > best.median) best = each;
     }
     return best;
 }
 
-void ridge_meter_level(ridge_meter *meter, size_t slice, int finalists, int rounds, ridge_level *level) {
+void ridge_meter_level(ridge_meter *meter, size_t slice, int finalists, int samples, ridge_level *level) {
     entrant *lists = calloc(RIDGE_MOTIONS * MAX_MOVERS, sizeof *lists);
     ridge_interval *results[RIDGE_MOTIONS] = {&level->read, &level->copy, &level->stream, &level->write};
     int n[RIDGE_MOTIONS] = {0};
     for (int m = 0; m < RIDGE_MOTIONS; m++) *results[m] = (ridge_interval){0};
     if (!lists) return; /* n = 0 everywhere: the caller reports a level without rates */
     if (finalists > MAX_FINALISTS) finalists = MAX_FINALISTS;
-    if (rounds > MAX_ROUNDS) rounds = MAX_ROUNDS;
+    if (samples > RIDGE_METER_SAMPLES) samples = RIDGE_METER_SAMPLES;
     for (int m = 0; m < RIDGE_MOTIONS; m++)
         n[m] = qualify(meter, (ridge_motion)m, slice, finalists, lists + m * MAX_MOVERS);
-    for (int r = 0; r < rounds; r++)
+    for (int r = 0; r < samples * RIDGE_METER_BEST_OF; r++)
         for (int m = 0; m < RIDGE_MOTIONS; m++)
             for (int i = 0; i < n[m]; i++) {
                 move_job *job = &lists[m * MAX_MOVERS + i].job;
-                /* The last motion left its own data in the cache: bring this one's in, unless the set is memory's. */
-                if (job->window == job->slice) {
-                    int64_t passes = job->passes;
-                    job->passes = 1;
-                    (void)run_ns(job);
-                    job->passes = passes;
-                }
-                lists[m * MAX_MOVERS + i].samples[r] = rate(job, run_ns(job));
+                keep_best(lists[m * MAX_MOVERS + i].samples, r / RIDGE_METER_BEST_OF, rate(job, warm_run_ns(job)));
             }
-    for (int m = 0; m < RIDGE_MOTIONS; m++) *results[m] = best_interval(lists + m * MAX_MOVERS, n[m], rounds);
+    for (int m = 0; m < RIDGE_MOTIONS; m++) *results[m] = best_interval(lists + m * MAX_MOVERS, n[m], samples);
     free(lists);
 }

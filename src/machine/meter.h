@@ -1,12 +1,15 @@
 /* The meter times movers and peak loops on every thread of a pinned team at once. A burst is one timed piece of work, a
- * millisecond or two; a rate is the median of many bursts with its interval. Candidates for the same rate take turns
- * burst by burst, so that a slow spell of the machine hits them all, and the fastest by median is kept. */
+ * millisecond or two. Candidates for the same rate take turns burst by burst, so that a slow spell of the machine hits
+ * them all. A sample is the best of a few bursts that lie a round apart: what interrupts a burst can only slow it, and
+ * a ceiling that is too low would flatter every kernel. The rate is the median of the samples with its interval. */
 #ifndef RIDGE_MACHINE_METER_H
 #define RIDGE_MACHINE_METER_H
 
 #include "machine/ceilings.h"
 #include "machine/movers.h"
 #include "machine/peaks.h"
+
+enum { RIDGE_METER_SAMPLES = 32, RIDGE_METER_BEST_OF = 2 };
 
 typedef struct ridge_meter {
     ridge_team *team;
@@ -22,17 +25,18 @@ void ridge_meter_destroy(ridge_meter *meter);
 /* Room for slices of `slice` bytes a thread; what was there is gone. */
 ridge_status ridge_meter_reserve(ridge_meter *meter, size_t slice, ridge_error *error);
 
-/* Read and copy rates of one rung of the ladder by the plainest loops of the widest vectors. */
-void ridge_meter_rung(ridge_meter *meter, size_t slice, ridge_rung *rung);
+/* Read and copy rates of n rungs, slices[i] bytes a thread on rung i, by the plainest loops of the widest vectors. The
+ * ladder is climbed several times over, so that a slow spell of the machine does not look like the edge of a cache. */
+ridge_status ridge_meter_rungs(ridge_meter *meter, const size_t *slices, int n, ridge_rung *rungs, ridge_error *error);
 
 /* All four rates at a working set of `slice` bytes a thread (n = 0 for motions that this architecture lacks), by the
- * best of all movers: `finalists` of each motion (at most 3) are measured for `rounds` rounds. */
-void ridge_meter_level(ridge_meter *meter, size_t slice, int finalists, int rounds, ridge_level *level);
+ * best of all movers: `finalists` of each motion (at most 3) get `samples` samples (at most RIDGE_METER_SAMPLES). */
+void ridge_meter_level(ridge_meter *meter, size_t slice, int finalists, int samples, ridge_level *level);
 
 /* Every peak loop that can run here whose dtype is `dtype` (NULL: any), in order of the tables; loops that share a name
  * are merged into the fastest. Loops whose sums come out wrong are left out and named in `wrong`. Returns how many
  * peaks. */
-int ridge_meter_peaks(ridge_meter *meter, const char *dtype, int rounds, ridge_peak peaks[RIDGE_MAX_PEAKS], char *wrong,
-                      int size);
+int ridge_meter_peaks(ridge_meter *meter, const char *dtype, int samples, ridge_peak peaks[RIDGE_MAX_PEAKS],
+                      char *wrong, int size);
 
 #endif

@@ -6,7 +6,7 @@
 #include "device/device.h"
 #include "machine/meter.h"
 
-enum { MAX_LOOPS = 32, MAX_ROUNDS = 64, LINE = 64 };
+enum { MAX_LOOPS = 32, LINE = 64 };
 static const double burst_ns = 2e6;
 
 /* Small integers: x in {2, -1}, y = 3, and start values below 64 make every sum exact. */
@@ -77,7 +77,7 @@ typedef struct peak_job {
     bench *benches;
     int threads;
     int64_t steps;
-    double samples[MAX_ROUNDS];
+    double samples[RIDGE_METER_SAMPLES];
     bool wrong;
 } peak_job;
 
@@ -149,14 +149,15 @@ static void calibrate(peak_job *job) {
 }
 
 /* Sections of a round: the warm-up lets the processor settle at the frequency that this kind of instruction gets. */
-static void measure_rounds(peak_job *jobs, int n, int rounds) {
-    for (int r = 0; r < rounds; r++)
+static void measure_rounds(peak_job *jobs, int n, int samples) {
+    for (int r = 0; r < samples * RIDGE_METER_BEST_OF; r++)
         for (int i = 0; i < n; i++) {
             int64_t steps = jobs[i].steps;
             set_steps(&jobs[i], (double)steps / 8);
             (void)run_ns(&jobs[i]);
             jobs[i].steps = steps;
-            jobs[i].samples[r] = rate(&jobs[i], run_ns(&jobs[i]));
+            double gflops = rate(&jobs[i], run_ns(&jobs[i])), *best = &jobs[i].samples[r / RIDGE_METER_BEST_OF];
+            if (gflops > *best) *best = gflops;
         }
 }
 
@@ -181,8 +182,8 @@ static int collect(ridge_meter *meter, const char *dtype, bench *benches, peak_j
 }
 
 /* Adds the job's rate to the list, or replaces the rate of the same name when it is faster. */
-static int merge(ridge_peak *peaks, int n, const peak_job *job, int rounds) {
-    ridge_peak peak = {.gflops = ridge_median_interval(job->samples, rounds)};
+static int merge(ridge_peak *peaks, int n, const peak_job *job, int samples) {
+    ridge_peak peak = {.gflops = ridge_median_interval(job->samples, samples)};
     (void)snprintf(peak.name, sizeof peak.name, "%s", job->loop->name);
     (void)snprintf(peak.dtype, sizeof peak.dtype, "%s", job->loop->dtype);
     (void)snprintf(peak.how, sizeof peak.how, "%s", job->loop->how);
@@ -193,20 +194,20 @@ static int merge(ridge_peak *peaks, int n, const peak_job *job, int rounds) {
     return i == n ? n + 1 : n;
 }
 
-int ridge_meter_peaks(ridge_meter *meter, const char *dtype, int rounds, ridge_peak peaks[RIDGE_MAX_PEAKS], char *wrong,
-                      int size) {
+int ridge_meter_peaks(ridge_meter *meter, const char *dtype, int samples, ridge_peak peaks[RIDGE_MAX_PEAKS],
+                      char *wrong, int size) {
     bench *benches = aligned_alloc(LINE, (size_t)meter->threads * sizeof *benches);
     peak_job *jobs = calloc(MAX_LOOPS, sizeof *jobs);
     int n = 0, at = 0;
     wrong[0] = '\0';
-    if (rounds > MAX_ROUNDS) rounds = MAX_ROUNDS;
+    if (samples > RIDGE_METER_SAMPLES) samples = RIDGE_METER_SAMPLES;
     if (!benches || !jobs) goto done;
     int count = collect(meter, dtype, benches, jobs);
     for (int i = 0; i < count; i++) calibrate(&jobs[i]);
-    measure_rounds(jobs, count, rounds);
+    measure_rounds(jobs, count, samples);
     for (int i = 0; i < count; i++) {
         if (!jobs[i].wrong)
-            n = merge(peaks, n, &jobs[i], rounds);
+            n = merge(peaks, n, &jobs[i], samples);
         else if (at < size)
             at += snprintf(wrong + at, (size_t)(size - at), "%s gives a wrong sum; ", jobs[i].loop->name);
     }
