@@ -16,7 +16,7 @@ static void leaf_text(unsigned leaf, char text[16]) {
 
 void ridge_system_cpu(char *name, int size, int *family, int *model) {
     char brand[49] = {0};
-    if (__get_cpuid_max(0x80000000u, NULL) >= 0x80000004u)
+    if ((unsigned)__get_cpuid_max(0x80000000u, NULL) >= 0x80000004u) /* clang declares it int */
         for (unsigned i = 0; i < 3; i++) leaf_text(0x80000002u + i, brand + 16 * i);
     const char *start = brand + strspn(brand, " ");
     (void)snprintf(name, (size_t)size, "%s", *start ? start : "x86-64 processor");
