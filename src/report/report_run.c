@@ -45,7 +45,7 @@ static void speedup_text(const ridge_run *run, int i, char *text, size_t size) {
         if ((over_peer ? pair->a : pair->b) != i) continue;
         if (!ridge_verdict_timed(a->verdict) || !ridge_verdict_timed(b->verdict)) continue;
         ridge_text ratio;
-        (void)snprintf(text, size, "%s%s", over_peer ? "optimized " : "", ridge_text_ratio(&ratio, pair->speedup));
+        (void)snprintf(text, size, "%s%s", over_peer ? "opt " : "", ridge_text_ratio(&ratio, pair->speedup));
         return;
     }
 }
@@ -93,13 +93,13 @@ static void print_reasons(const ridge_run *run, FILE *stream) {
     }
 }
 
-/* "DRAM stream 24.1 to 24.0 GB/s (-0.4%)" for what was probed before and after. */
+/* "DRAM stream 24.1/24.0 GB/s (-0.4%)" for what was probed before and after. */
 static void print_probe(const char *name, const char *unit, ridge_interval before, ridge_interval after, int *printed,
                         FILE *stream) {
     double drift = ridge_drift_pct(before, after);
     if (!isfinite(drift)) return;
     ridge_text a, b;
-    fprintf(stream, "%s%s %s to %s %s (%+.1f%%)", (*printed)++ ? ", " : "Probes before and after: ", name,
+    fprintf(stream, "%s%s %s/%s %s (%+.1f%%)", (*printed)++ ? ", " : "Before/after: ", name,
             ridge_text_significant(&a, before.median, 4), ridge_text_significant(&b, after.median, 4), unit, drift);
 }
 
@@ -124,12 +124,11 @@ void ridge_report_run(const ridge_run *run, FILE *stream) {
     static const char *const headers[] = {"case", "variant",    "time",    "",       "GFLOP/s",
                                           "GB/s", "of ceiling", "speedup", "verdict"};
     print_heading(run, "Results", stream);
-    fprintf(
-        stream,
-        "Time: median and half of its %g%% interval. GB/s counts the least traffic. Ceilings as measured here, %s.\n"
-        "Speedup: over the baseline, with its %g%% interval; on a peer's line the optimized variant's over it. "
-        "≈ no difference shown.\n\n",
-        100 * RIDGE_LEVEL, run->ceilings.date[0] ? run->ceilings.date : "undated", 100 * RIDGE_LEVEL);
+    fprintf(stream,
+            "Time: median and half of its %g%% interval. GB/s: least traffic over time. Ceilings measured %.20s.\n"
+            "Speedup over the baseline with its %g%% interval (≈ no difference shown); opt: the optimized over that "
+            "peer.\n\n",
+            100 * RIDGE_LEVEL, run->ceilings.date[0] ? run->ceilings.date : "at an unknown date", 100 * RIDGE_LEVEL);
     ridge_table *table = ridge_table_new(headers, "llrrrrlll", 9);
     for (int i = 0; i < run->n_results; i++) {
         if (i == 0 || run->results[i].target != run->results[i - 1].target) add_group(table, run->results[i].target);
@@ -147,7 +146,7 @@ static void agreement_text(const ridge_pair *pair, char *text, size_t size) {
     if (!pair->compared)
         (void)snprintf(text, size, "not compared");
     else
-        (void)snprintf(text, size, "%s, %.0f%% equal bits, max %.2g", pair->agree ? "agree" : "DISAGREE",
+        (void)snprintf(text, size, "%s, %.0f%% exact, max %.2g", pair->agree ? "agree" : "DIFFER",
                        floor(100 * pair->equal_fraction), pair->max_difference);
 }
 

@@ -3,14 +3,17 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 const char *ridge_text_significant(ridge_text *text, double value, int digits) {
     if (!isfinite(value)) {
         (void)snprintf(text->s, sizeof text->s, "%s", isinf(value) ? "∞" : "–");
         return text->s;
     }
-    int before =
-        value == 0 ? 1 : (int)floor(log10(fabs(value))) + 1; /* digits in front of the point; 0 or less below 1 */
+    char scientific[48]; /* the exponent after rounding: 999.96 has four digits before the point, not three */
+    (void)snprintf(scientific, sizeof scientific, "%.*e", digits - 1, value);
+    int before = atoi(strchr(scientific, 'e') + 1) + 1; /* 0 or less below 1 */
     int decimals = digits - before;
     if (decimals > digits) decimals = digits;
     (void)snprintf(text->s, sizeof text->s, "%.*f", decimals > 0 ? decimals : 0, value);
@@ -43,6 +46,10 @@ const char *ridge_text_time(ridge_text *text, double us) {
         double scale;
         const char *unit;
     } units[] = {{1e-6, "s"}, {1e-3, "ms"}, {1, "µs"}, {1e3, "ns"}};
+    if (!isfinite(us)) {
+        (void)snprintf(text->s, sizeof text->s, "–");
+        return text->s;
+    }
     int u = 0;
     while (u < 3 && !(us * units[u].scale >= 0.99995)) u++;
     ridge_text number;

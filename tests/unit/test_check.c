@@ -332,7 +332,8 @@ static void agreement_is_within_both_bounds(void **state) {
         fixture_run(b);
         assert_int_equal(ridge_check_agree(a, b, team, &agreement, &error), RIDGE_OK);
         if (!agreement.agree || agreement.max_difference != 0)
-            fail_msg("seed %d: differ by %g, %.3f equal", (int)seed, agreement.max_difference, agreement.equal_fraction);
+            fail_msg("seed %d: differ by %g, %.3f equal", (int)seed, agreement.max_difference,
+                     agreement.equal_fraction);
         ridge_view view = ridge_operands_view(b, 4);
         int64_t e = any(seed, view.elements);
         double old = ridge_load(element_at(&view, e), view.dtype, 0);

@@ -1,0 +1,345 @@
+/* What people read: widths in code points, everything a run holds is told, nothing that was not measured is, and both
+ * plots come out of gnuplot whole. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fixture_run.h"
+#include "report/gnuplot.h"
+#include "report/report.h"
+#include "report/roofline.h"
+#include "report/text.h"
+
+/* ---- helpers ------------------------------------------------------------------------------------------------------
+ */
+
+static char text[1 << 16];
+
+typedef void (*report_fn)(const ridge_run *run, FILE *stream);
+
+static const char *print(report_fn report, const ridge_run *run) {
+    memset(text, 0, sizeof text);
+    FILE *stream = fmemopen(text, sizeof text - 1, "w");
+    assert_non_null(stream);
+    report(run, stream);
+    assert_int_equal(fclose(stream), 0);
+    return text;
+}
+
+static int columns_of(const char *line, size_t length) {
+    int columns = 0;
+    for (size_t i = 0; i < length; i++) columns += ((unsigned char)line[i] & 0xc0) != 0x80;
+    return columns;
+}
+
+static void expect_lines_fit(const char *all, int limit) {
+    for (const char *line = all; *line;) {
+        size_t length = strcspn(line, "\n");
+        if (columns_of(line, length) > limit) fail_msg("%d columns: %.*s", columns_of(line, length), (int)length, line);
+        if (length && line[length - 1] == ' ') fail_msg("ends with a blank: %.*s", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
+/* The line that holds all words, or a failure. */
+static void expect_line(const char *all, const char *a, const char *b, const char *c) {
+    for (const char *line = all; *line;) {
+        size_t length = strcspn(line, "\n");
+        char copy[512];
+        (void)snprintf(copy, sizeof copy, "%.*s", (int)length, line);
+        if (strstr(copy, a) && strstr(copy, b) && strstr(copy, c)) return;
+        line += length + (line[length] == '\n');
+    }
+    fail_msg("no line with \"%s\", \"%s\", \"%s\" in:\n%s", a, b, c, all);
+}
+
+/* ---- tables and numbers
+ * ---------------------------------------------------------------------------------------------- */
+
+static void columns_align_whatever_the_bytes(void **state) {
+    (void)state;
+    static const char *const headers[] = {"µ", "right", "last"};
+    ridge_table *table = ridge_table_new(headers, "lrl", 3);
+    ridge_table_row(table, (const char *const[]){"≈1×", "1", "a"});
+    ridge_table_row(table, (const char *const[]){"a line over all", NULL});
+    ridge_table_row(table, (const char *const[]){"plain", "12345678", ""});
+    ridge_table_row(table, (const char *const[]){"tab\tin", "2", "line\nin"});
+    memset(text, 0, sizeof text);
+    FILE *stream = fmemopen(text, sizeof text - 1, "w");
+    assert_non_null(stream);
+    ridge_table_print(table, stream);
+    assert_int_equal(fclose(stream), 0);
+    ridge_table_free(table);
+    ridge_table_free(NULL);
+    assert_string_equal(text,
+                        "µ          right  last\n"
+                        "≈1×            1  a\n"
+                        "a line over all\n"
+                        "plain   12345678\n"
+                        "tab in         2  line in\n");
+}
+
+static void numbers_have_the_digits_that_count(void **state) {
+    (void)state;
+    ridge_text t;
+    assert_string_equal(ridge_text_time(&t, 71.0249), "71.02 µs");
+    assert_string_equal(ridge_text_time(&t, 255123.4), "255.1 ms");
+    assert_string_equal(ridge_text_time(&t, 0.0425), "42.50 ns");
+    assert_string_equal(ridge_text_time(&t, 12.3e6), "12.30 s");
+    assert_string_equal(ridge_text_time(&t, (double)NAN), "–");
+    assert_string_equal(ridge_text_significant(&t, 1234567, 4), "1234567");
+    assert_string_equal(ridge_text_significant(&t, 0.01234, 3), "0.012");
+    assert_string_equal(ridge_text_significant(&t, (double)INFINITY, 3), "∞");
+    assert_string_equal(ridge_text_significant(&t, 999.96, 4), "1000"); /* rounding may add a digit, not two */
+    assert_string_equal(ridge_text_scaled(&t, 134217728, "B"), "134 MB");
+    assert_string_equal(ridge_text_scaled(&t, 12, "FLOP"), "12 FLOP");
+    assert_string_equal(ridge_text_bytes(&t, 2097152), "2.00 MiB");
+    assert_string_equal(ridge_text_width(&t, (ridge_interval){100, 99, 101, 9}), "±1.0%");
+    assert_string_equal(ridge_text_width(&t, (ridge_interval){100, (double)NAN, (double)NAN, 3}), "±?");
+    assert_string_equal(ridge_text_ratio(&t, (ridge_interval){1.82, 1.8, 1.84, 30}), "1.82× (1.80–1.84)");
+    assert_string_equal(ridge_text_ratio(&t, (ridge_interval){1.004, 0.99, 1.02, 30}), "≈1.00× (0.99–1.02)");
+    assert_string_equal(ridge_text_ratio(&t, (ridge_interval){1.5, (double)NAN, (double)NAN, 4}),
+                        "1.50× (4 rounds: too few)");
+}
+
+/* ---- reports
+ * --------------------------------------------------------------------------------------------------------- */
+
+static void the_run_table_tells_all_and_no_more(void **state) {
+    (void)state;
+    ridge_run run = fixture_run();
+    const char *all = print(ridge_report_run, &run);
+    expect_lines_fit(all, 124); /* "frame-dominated" beside a peer is the longest */
+    expect_line(all, "invented-1-2c", "2 threads", "cold");
+    expect_line(all, ridge_isa_name(run.machine.isa), "Results on", "");
+    expect_line(all, "99% interval", "Ceilings measured 2026-11-21", "");
+    expect_line(all, "ch00:toy_norm", "row-wise norm", "");
+    expect_line(all, "cpu/optimized", "96% DRAM stream", "3.21× (3.18–3.24)");
+    expect_line(all, "cpu/peer", "opt ≈1.00×", "inconclusive");
+    expect_line(all, "toy_norm 16384x1024/bf16 cpu/optimized: wrong: out y[3,17]", "", "");
+    expect_line(all, "skipped: libpeer.so not found", "1024x1024x1024", "");
+    expect_line(all, "DRAM stream 50.00/49.00 GB/s (-2.0%)", "", "");
+    expect_line(all, "4 ok, 1 wrong, 1 impossible", "12.5 s", "");
+    assert_null(strstr(all, "interrupted"));
+    assert_null(strstr(all, "7.10×")); /* the speedup of a wrong result */
+    run.interrupted = run.settings.hot = true;
+    all = print(ridge_report_run, &run);
+    expect_line(all, "interrupted", "12.5 s", "");
+    expect_line(all, "hot", "2 threads", "");
+    ridge_run_free(&run);
+}
+
+static void an_untimed_line_shows_no_figure(void **state) {
+    (void)state;
+    ridge_run run = fixture_run();
+    for (int v = 0; v < RIDGE_VERDICT_COUNT; v++) {
+        run.n_results = 1;
+        run.results[0].verdict = (ridge_verdict)v;
+        const char *all = print(ridge_report_run, &run);
+        assert_int_equal(strstr(all, " ms") != NULL, ridge_verdict_timed((ridge_verdict)v));
+        assert_int_equal(strstr(all, "% DRAM stream") != NULL, ridge_verdict_timed((ridge_verdict)v));
+    }
+    run.n_results = 10;
+    ridge_run_free(&run);
+}
+
+static void comparisons_say_what_is_declared_and_what_agrees(void **state) {
+    (void)state;
+    ridge_run run = fixture_run();
+    run.pairs[0].agree = false;
+    const char *all = print(ridge_report_compare, &run);
+    expect_lines_fit(all, 120);
+    expect_line(all, "bytes (declared)", "outputs", "");
+    expect_line(all, "3.21× (3.18–3.24)", "403 MB to 134 MB", "DIFFER");
+    expect_line(all, "cpu/baseline and cpu/optimized disagree by up to 1e-07", "", "");
+    expect_line(all, "cpu/peer", "≈1.00×", "agree, 75% exact");
+    ridge_run_free(&run);
+}
+
+static void ceilings_and_summaries(void **state) {
+    (void)state;
+    ridge_run run = fixture_run();
+    (void)snprintf(run.ceilings.faults, sizeof run.ceilings.faults, "L2 read is above L1 read");
+    memset(text, 0, sizeof text);
+    FILE *stream = fmemopen(text, sizeof text - 1, "w");
+    assert_non_null(stream);
+    ridge_report_ceilings(&run.ceilings, stream);
+    assert_int_equal(fclose(stream), 0);
+    expect_lines_fit(text, 120);
+    expect_line(text, "invented-1-2c", "2 threads", "2026-11-21");
+    expect_line(text, "L2", "2.00 MiB", "250.0 ±0.");
+    expect_line(text, "L1", "–", "");
+    expect_line(text, "fp32 avx512", "240.0", "4.80");
+    expect_line(text, "L2 read is above L1 read", "", "");
+
+    const char *all = print(ridge_report_summaries, &run);
+    expect_lines_fit(all, 120);
+    expect_line(all, "ch00:toy_norm", "50.3 MFLOP", "memory bound, 13× left");
+    expect_line(all, "1024x1024x1024", "2.15 GFLOP", "compute bound");
+    int lines = 0;
+    for (const char *p = all; (p = strstr(p, "ch00:")); p++) lines++;
+    assert_int_equal(lines, 4); /* one a case, however many variants */
+    ridge_run_free(&run);
+}
+
+static void the_list_says_why_not(void **state) {
+    (void)state;
+    const ridge_target *targets[] = {&fixture_norm, &fixture_matmul};
+    ridge_machine machine = fixture_machine();
+    memset(text, 0, sizeof text);
+    FILE *stream = fmemopen(text, sizeof text - 1, "w");
+    assert_non_null(stream);
+    ridge_report_list(targets, 2, &machine, stream);
+    assert_int_equal(fclose(stream), 0);
+    expect_lines_fit(text, 120);
+    expect_line(text, "ch00:toy_matmul", "matrix product", "m x k x n");
+    expect_line(text, "cases", "16384x1024/bf16", "");
+    expect_line(text, "edges", "1x1", "");
+    expect_line(text, "cpu/peer", "1 of 2 cases", "libpeer.so not found");
+}
+
+/* ---- plots
+ * ----------------------------------------------------------------------------------------------------------- */
+
+static void ranges_hold_every_point(void **state) {
+    (void)state;
+    ridge_run run = fixture_run();
+    for (uint64_t seed = 0; seed < 500; seed++) {
+        for (int i = 0; i < run.n_results; i++) {
+            run.results[i].place.intensity = pow(10, 16 * ridge_random_unit(seed, (uint64_t)(2 * i)) - 8);
+            run.results[i].place.gflops = pow(10, 16 * ridge_random_unit(seed, (uint64_t)(2 * i + 1)) - 8);
+        }
+        run.results[0].place.intensity =
+            seed % 2 ? 0 : (double)INFINITY; /* no FLOP, no bytes: not on a logarithmic plot */
+        ridge_roofline view;
+        assert_int_equal(ridge_roofline_make(&run, &view, NULL), RIDGE_OK);
+        int drawable = 0;
+        for (int i = 1; i < run.n_results; i++) drawable += ridge_verdict_timed(run.results[i].verdict);
+        assert_int_equal(view.n_points, drawable);
+        assert_true(view.xmin > 0 && view.ymin > 0 && view.xmin < view.ridge_point && view.ridge_point < view.xmax);
+        assert_true(view.ymin < view.peak && view.peak < view.ymax && view.peak == 240 &&
+                    view.ridge_point == 240.0 / 50);
+        for (int i = 0; i < view.n_points; i++) {
+            const ridge_point *p = &view.points[i];
+            assert_true(p->x > view.xmin && p->x < view.xmax && p->y > view.ymin && p->y < view.ymax);
+            assert_true(p->number >= 1 && p->number <= view.n_cases && p->target >= 0 && p->target < view.n_targets);
+        }
+        ridge_roofline_free(&view);
+    }
+    ridge_run_free(&run);
+}
+
+static void a_roofline_needs_ceilings(void **state) {
+    (void)state;
+    ridge_run run = fixture_run();
+    ridge_error error;
+    run.ceilings.n_peaks = 0;
+    assert_int_equal(ridge_plot_terminal(&run, 100, stdout, &error), RIDGE_INVALID);
+    assert_non_null(strstr(error.text, "ridge peak"));
+    assert_int_equal(ridge_plot_svg(&run, "/nowhere/x.svg", &error), RIDGE_INVALID);
+    ridge_run_free(&run);
+}
+
+static void the_terminal_plot_fits_and_shows_every_target(void **state) {
+    (void)state;
+    ridge_run run = fixture_run();
+    for (int width = 60; width <= 140; width += 40) {
+        memset(text, 0, sizeof text);
+        FILE *stream = fmemopen(text, sizeof text - 1, "w");
+        ridge_error error = {.text = ""};
+        assert_non_null(stream);
+        ridge_status status = ridge_plot_terminal(&run, width, stream, &error);
+        assert_int_equal(fclose(stream), 0);
+        if (status == RIDGE_UNSUPPORTED) skip(); /* gnuplot is not installed, and the text said so */
+        if (status != RIDGE_OK) fail_msg("%s", error.text);
+        expect_lines_fit(text, width < 80 ? 80 : width);
+        expect_line(text, "DRAM stream 50 GB/s", "fp32 avx512 240 GFLOP/s", "");
+        expect_line(text, "A toy_norm", "B toy_matmul", "");
+        char *legend = strstr(text, "x: FLOP");
+        assert_non_null(legend);
+        *legend = '\0';
+        assert_true(strchr(text, 'A') && strchr(text, 'a') && strchr(text, 'B') && strchr(text, 'b') &&
+                    strstr(text, "***"));
+    }
+    ridge_run_free(&run);
+}
+
+static void the_svg_is_whole_or_absent(void **state) {
+    (void)state;
+    char path[] = "/tmp/ridge-plot-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0 && close(fd) == 0);
+    ridge_run run = fixture_run();
+    (void)snprintf(run.machine.key, sizeof run.machine.key, "it's <odd> & \"quoted\" \\ `x` é");
+    ridge_error error = {.text = ""};
+    ridge_status status = ridge_plot_svg(&run, path, &error);
+    if (status == RIDGE_UNSUPPORTED) skip();
+    if (status != RIDGE_OK) fail_msg("%s", error.text);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    memset(text, 0, sizeof text);
+    size_t n = fread(text, 1, sizeof text - 1, file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(unlink(path), 0);
+    assert_true(n > 4000 && strstr(text, "<svg") && strstr(text, "</svg>"));
+    assert_non_null(strstr(
+        text, "it's &lt;odd> &amp; \"quoted\" \\ `x` é")); /* data stay data, through gnuplot's quoting and XML's */
+    assert_non_null(strstr(text, "toy_matmul"));
+    assert_int_equal(ridge_plot_svg(&run, "/absent-folder/x.svg", &error), RIDGE_IO);
+    assert_non_null(strstr(error.text, "/absent-folder/x.svg"));
+    ridge_run_free(&run);
+}
+
+static void without_gnuplot_the_text_says_what_to_install(void **state) {
+    (void)state;
+    char *path = strdup(getenv("PATH") ? getenv("PATH") : "");
+    ridge_run run = fixture_run();
+    ridge_error error = {.text = ""};
+    assert_true(path && setenv("PATH", "/nowhere", 1) == 0);
+    ridge_status terminal = ridge_plot_terminal(&run, 100, stdout, &error);
+    struct stat st;
+    ridge_status svg = ridge_plot_svg(&run, "/tmp/ridge-never-written.svg", &error);
+    assert_int_equal(setenv("PATH", path, 1), 0);
+    assert_int_equal(terminal, RIDGE_UNSUPPORTED);
+    assert_int_equal(svg, RIDGE_UNSUPPORTED);
+    assert_string_equal(error.text, "gnuplot not found: install gnuplot-nox");
+    assert_int_not_equal(stat("/tmp/ridge-never-written.svg", &st), 0);
+    free(path);
+    ridge_run_free(&run);
+}
+
+static void a_bad_script_is_reported_in_gnuplots_words(void **state) {
+    (void)state;
+    char *output = NULL;
+    size_t size = 0;
+    ridge_error error = {.text = ""};
+    static const char script[] = "set no-such-option 1\n";
+    ridge_status status = ridge_gnuplot_run(script, sizeof script - 1, &output, &size, &error);
+    if (status == RIDGE_UNSUPPORTED) skip();
+    assert_int_equal(status, RIDGE_FAILED);
+    assert_non_null(strstr(error.text, "gnuplot could not draw: line "));
+    assert_null(output);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_align_whatever_the_bytes),
+        cmocka_unit_test(numbers_have_the_digits_that_count),
+        cmocka_unit_test(the_run_table_tells_all_and_no_more),
+        cmocka_unit_test(an_untimed_line_shows_no_figure),
+        cmocka_unit_test(comparisons_say_what_is_declared_and_what_agrees),
+        cmocka_unit_test(ceilings_and_summaries),
+        cmocka_unit_test(the_list_says_why_not),
+        cmocka_unit_test(ranges_hold_every_point),
+        cmocka_unit_test(a_roofline_needs_ceilings),
+        cmocka_unit_test(the_terminal_plot_fits_and_shows_every_target),
+        cmocka_unit_test(the_svg_is_whole_or_absent),
+        cmocka_unit_test(without_gnuplot_the_text_says_what_to_install),
+        cmocka_unit_test(a_bad_script_is_reported_in_gnuplots_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
