@@ -4,7 +4,7 @@
  *   MOVER_TARGET      the attribute that lets the compiler use this width, or nothing
  *   MOVER_BYTES       bytes of a vector
  *   MOVER_CLASS       inline-assembly class of a vector register, "v"
- *   MOVER_STREAM(p, v)  a non-temporal store of one vector (not defined: no streaming loops)
+ *   MOVER_STREAM(p, v, w)  non-temporal stores of two vectors, v first (not defined: no streaming loops)
  *   MOVER_FENCE()     what orders such stores
  *
  * The empty assembly statements take the loaded vectors as operands: the loads must happen, and a copy cannot become a
@@ -37,10 +37,8 @@ MOVER_INLINE MOVER(copy_chunk)(char *t, const char *s, size_t ahead, int streami
         MOVER_KEEP(a, b, c, d);
 #ifdef MOVER_STREAM
         if (streaming) {
-            MOVER_STREAM(q, a);
-            MOVER_STREAM(q + 1, b);
-            MOVER_STREAM(q + 2, c);
-            MOVER_STREAM(q + 3, d);
+            MOVER_STREAM(q, a, b);
+            MOVER_STREAM(q + 2, c, d);
             continue;
         }
 #else
@@ -120,10 +118,8 @@ MOVER_TARGET static void MOVER(stream_stage)(char *t, const char *s, size_t n) {
 MOVER_INLINE MOVER(write_chunk)(char *t, MOVER(vector) v) {
     for (size_t i = 0; i < 256; i += MOVER(step)) {
         MOVER(vector) *q = (MOVER(vector) *)(void *)(t + i);
-        MOVER_STREAM(q, v);
-        MOVER_STREAM(q + 1, v);
-        MOVER_STREAM(q + 2, v);
-        MOVER_STREAM(q + 3, v);
+        MOVER_STREAM(q, v, v);
+        MOVER_STREAM(q + 2, v, v);
     }
 }
 MOVER_TARGET static void MOVER(write_straight)(char *t, const char *s, size_t n) {

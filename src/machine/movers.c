@@ -8,7 +8,8 @@
 #define MOVER_TARGET __attribute__((target("avx512f")))
 #define MOVER_BYTES 64
 #define MOVER_CLASS "v"
-#define MOVER_STREAM(p, v) _mm512_stream_ps((float *)(p), (__m512)(v))
+#define MOVER_STREAM(p, v, w) \
+    (_mm512_stream_ps((float *)(p), (__m512)(v)), _mm512_stream_ps((float *)((p) + 1), (__m512)(w)))
 #define MOVER_FENCE() _mm_sfence()
 #include "machine/mover_loops.h"
 
@@ -16,7 +17,8 @@
 #define MOVER_TARGET __attribute__((target("avx2")))
 #define MOVER_BYTES 32
 #define MOVER_CLASS "x"
-#define MOVER_STREAM(p, v) _mm256_stream_ps((float *)(p), (__m256)(v))
+#define MOVER_STREAM(p, v, w) \
+    (_mm256_stream_ps((float *)(p), (__m256)(v)), _mm256_stream_ps((float *)((p) + 1), (__m256)(w)))
 #define MOVER_FENCE() _mm_sfence()
 #include "machine/mover_loops.h"
 
@@ -24,17 +26,18 @@
 #define MOVER_TARGET
 #define MOVER_BYTES 16
 #define MOVER_CLASS "x"
-#define MOVER_STREAM(p, v) _mm_stream_ps((float *)(p), (__m128)(v))
+#define MOVER_STREAM(p, v, w) (_mm_stream_ps((float *)(p), (__m128)(v)), _mm_stream_ps((float *)((p) + 1), (__m128)(w)))
 #define MOVER_FENCE() _mm_sfence()
 #include "machine/mover_loops.h"
 
 #elif defined(__aarch64__)
 
-/* AArch64 stores pairs only: the pair is written with the first vector twice where a loop stores one at a time. */
 #define MOVER(name) neon_##name
 #define MOVER_TARGET
 #define MOVER_BYTES 16
 #define MOVER_CLASS "w"
+#define MOVER_STREAM(p, v, w) __asm__ volatile("stnp %q0, %q1, [%2]" : : "w"(v), "w"(w), "r"(p) : "memory")
+#define MOVER_FENCE() __asm__ volatile("dmb ishst" : : : "memory")
 #include "machine/mover_loops.h"
 
 #else
@@ -72,6 +75,7 @@ static const ridge_mover movers[] = {
     PLAIN_MOVERS(xmm, ""),        STREAMING_MOVERS(xmm, ""),
 #elif defined(__aarch64__)
     PLAIN_MOVERS(neon, ""),
+    STREAMING_MOVERS(neon, ""),
 #else
     PLAIN_MOVERS(plain, ""),
 #endif

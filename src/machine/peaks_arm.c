@@ -6,6 +6,11 @@
 
 typedef float quad __attribute__((vector_size(16), may_alias));
 
+#if defined(__clang__)
+#define ARM_TARGET(extension) __attribute__((target(extension)))
+#else
+#define ARM_TARGET(extension) __attribute__((target("arch=armv8.2-a+" extension)))
+#endif
 #define NEON_STEP(i, text) __asm__ volatile(text : "+w"(a##i) : "w"(x), "w"(y));
 
 #define PEAK(name) neon_ps_##name
@@ -23,31 +28,31 @@ typedef float quad __attribute__((vector_size(16), may_alias));
 #include "machine/peak_loop.h"
 
 #define PEAK(name) bfdot_##name
-#define PEAK_TARGET
+#define PEAK_TARGET ARM_TARGET("bf16")
 #define PEAK_VECTOR quad
 #define PEAK_CHAINS PEAK_0_TO_19
-#define PEAK_STEP(i) NEON_STEP(i, ".arch armv8.2-a+bf16\n\tbfdot %0.4s, %1.8h, %2.8h")
+#define PEAK_STEP(i) NEON_STEP(i, "bfdot %0.4s, %1.8h, %2.8h")
 #include "machine/peak_loop.h"
 
 #define PEAK(name) bfmmla_##name
-#define PEAK_TARGET
+#define PEAK_TARGET ARM_TARGET("bf16")
 #define PEAK_VECTOR quad
 #define PEAK_CHAINS PEAK_0_TO_19
-#define PEAK_STEP(i) NEON_STEP(i, ".arch armv8.2-a+bf16\n\tbfmmla %0.4s, %1.8h, %2.8h")
+#define PEAK_STEP(i) NEON_STEP(i, "bfmmla %0.4s, %1.8h, %2.8h")
 #include "machine/peak_loop.h"
 
 #define PEAK(name) sdot_##name
-#define PEAK_TARGET
+#define PEAK_TARGET ARM_TARGET("dotprod")
 #define PEAK_VECTOR quad
 #define PEAK_CHAINS PEAK_0_TO_19
-#define PEAK_STEP(i) NEON_STEP(i, ".arch armv8.2-a+dotprod\n\tsdot %0.4s, %1.16b, %2.16b")
+#define PEAK_STEP(i) NEON_STEP(i, "sdot %0.4s, %1.16b, %2.16b")
 #include "machine/peak_loop.h"
 
 #define PEAK(name) smmla_##name
-#define PEAK_TARGET
+#define PEAK_TARGET ARM_TARGET("i8mm")
 #define PEAK_VECTOR quad
 #define PEAK_CHAINS PEAK_0_TO_19
-#define PEAK_STEP(i) NEON_STEP(i, ".arch armv8.2-a+i8mm\n\tsmmla %0.4s, %1.16b, %2.16b")
+#define PEAK_STEP(i) NEON_STEP(i, "smmla %0.4s, %1.16b, %2.16b")
 #include "machine/peak_loop.h"
 
 static const ridge_peak_loop loops[] = {
