@@ -11,6 +11,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "device/device.h"
+#include "machine/movers.h"
 #include "record/judge.h"
 #include "report/report.h"
 
@@ -92,8 +93,27 @@ static void raise_ceilings(ridge_run *run) {
 /* ---- jobs
  * -------------------------------------------------------------------------------------------------------------- */
 
+/* Plain loops of this processor, for the reference beside memory-bound cases. */
+static void add_motion(ridge_motions *motions, ridge_motion_fn fn) {
+    if (motions->n < RIDGE_MAX_MOTIONS) motions->fn[motions->n++] = fn;
+}
+
+static void find_motions(ridge_reference *reference) {
+    int n;
+    const ridge_mover *movers = ridge_movers(&n);
+    for (int i = 0; i < n; i++) {
+        const ridge_mover *m = &movers[i];
+        if (*m->feature && !ridge_cpu_has(m->feature)) continue;
+        if (m->motion == RIDGE_MOVE_READ) add_motion(&reference->read, m->run);
+        if (m->motion == RIDGE_MOVE_STREAM) add_motion(&reference->stream, m->run);
+        if (m->motion == RIDGE_MOVE_WRITE) add_motion(&reference->write, m->run);
+    }
+}
+
 static ridge_job make_job(const ridge_options *o, const ridge_selected *item, const ridge_selection *selection,
                           const ridge_run *run, ridge_isa isa) {
+    static ridge_reference reference;
+    if (!reference.read.n) find_motions(&reference);
     double limit = memory_share * (double)run->machine.memory_bytes;
     return (ridge_job){.target = item->target,
                        .c = item->c,
@@ -108,6 +128,7 @@ static ridge_job make_job(const ridge_options *o, const ridge_selected *item, co
                        .iterations = o->iterations,
                        .last_level = ridge_ceilings_last_level(&run->ceilings),
                        .user = selection->has_user ? selection->user : NULL,
+                       .reference = &reference,
                        .launch_limit = o->limit,
                        .memory_limit = (int64_t)limit};
 }

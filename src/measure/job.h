@@ -32,6 +32,22 @@ typedef enum ridge_stop {
 } ridge_stop;
 const char *ridge_stop_name(ridge_stop stop);
 
+/* Plain loops over memory, `bytes` bytes (a multiple of 1024) from source to target: the candidates of one motion, of
+ * which the fastest is kept. */
+enum { RIDGE_MAX_MOTIONS = 16 };
+typedef void (*ridge_motion_fn)(char *target, const char *source, size_t bytes);
+typedef struct ridge_motions {
+    ridge_motion_fn fn[RIDGE_MAX_MOTIONS];
+    int n;
+} ridge_motions;
+
+/* The reference: what memory gave while the kernels ran. A case whose operands outgrow the caches has its least bytes
+ * moved by plain loops (copied, the rest read or written) in the same rounds, on operand sets of the same kind. A
+ * kernel's time against it is a paired ratio, which a drifting machine does not touch. */
+typedef struct ridge_reference {
+    ridge_motions read, stream, write;
+} ridge_reference;
+
 typedef struct ridge_job {
     const ridge_target *target;
     ridge_case c;
@@ -42,12 +58,13 @@ typedef struct ridge_job {
     const int *cpus; /* one a thread, or NULL: not pinned */
     bool hot;        /* operands in cache, instead of rotating through three times the last level */
     uint64_t seed;
-    double max_time;              /* seconds for the case, checks included */
-    int iterations;               /* rounds; 0: by the stop rule */
-    double last_level;            /* bytes of the largest cache */
-    const ridge_user_input *user; /* n_in entries, or NULL */
-    double launch_limit;          /* seconds after which a launch is taken for an endless loop */
-    int64_t memory_limit;         /* bytes the worker may map; 0: no limit */
+    double max_time;                  /* seconds for the case, checks included */
+    int iterations;                   /* rounds; 0: by the stop rule */
+    double last_level;                /* bytes of the largest cache */
+    const ridge_user_input *user;     /* n_in entries, or NULL */
+    const ridge_reference *reference; /* NULL: none */
+    double launch_limit;              /* seconds after which a launch is taken for an endless loop */
+    int64_t memory_limit;             /* bytes the worker may map; 0: no limit */
 } ridge_job;
 
 typedef enum ridge_outcome {
@@ -71,6 +88,7 @@ typedef struct ridge_series {
 typedef struct ridge_job_result {
     ridge_series *series; /* n_variants, in the order of job->variants */
     int n_series;
+    ridge_series reference; /* n = 0: the case was not given one */
     ridge_stop stop;
     double frame_us; /* an empty launch, timed the same way */
     int rounds;

@@ -13,6 +13,7 @@
 #include "core/random.h"
 #include "device/device.h"
 #include "measure/event.h"
+#include "measure/reference.h"
 #include "measure/stats.h"
 
 /* Launches longer than this need no lead-in: waking threads costs tens of microseconds. */
@@ -46,8 +47,10 @@ typedef struct sampler {
     const ridge_sampler_io *io;
     ridge_team *team;
     slot *slots;
-    int active[64]; /* slots in a round, forward order */
+    int active[64]; /* slots in a round, forward order; the reference, where there is one, comes last */
     int n_active;
+    bool has_reference; /* slot n_variants, without a variant */
+    ridge_mover_choice reference;
     ridge_rotation rotation;
     char *arena;
     size_t arena_bytes;
@@ -122,12 +125,23 @@ static ridge_status run_variant(sampler *s, int index, const ridge_operands *ops
     return status;
 }
 
+static void run_reference(sampler *s, const ridge_operands *ops, double *time_us) {
+    uint64_t begin = ridge_clock_ns();
+    ridge_reference_run(&s->reference, s->team, ops->memory);
+    *time_us = (double)(ridge_clock_ns() - begin) * 1e-3;
+}
+
+static bool own_threads(const sampler *s, int index) {
+    const ridge_variant *v = s->slots[index].variant;
+    return v && v->own_threads;
+}
+
 /* A library's own threads spin for a while after their work; the team's do too. Neither may take cycles from the other.
  */
 static void settle(sampler *s, int next, int previous) {
     const struct timespec pause = {.tv_nsec = 1500000};
-    if (s->slots[next].variant->own_threads) ridge_team_rest(s->team);
-    if (previous >= 0 && previous != next && s->slots[previous].variant->own_threads) nanosleep(&pause, NULL);
+    if (own_threads(s, next)) ridge_team_rest(s->team);
+    if (previous >= 0 && previous != next && own_threads(s, previous)) nanosleep(&pause, NULL);
 }
 
 /* ---- before the first round
@@ -153,6 +167,7 @@ static void drop_slot(sampler *s, int index) {
     s->n_active = 0;
     for (int i = 0; i < s->job->n_variants; i++)
         if (s->slots[i].active) s->active[s->n_active++] = i;
+    if (s->has_reference && s->n_active > 0) s->active[s->n_active++] = s->job->n_variants;
     /* A round is begun anew with those that remain. */
     int per_round = 2 * (s->n_active + 1);
     s->scheduled = (s->scheduled / per_round + 1) * 2 * s->n_active;
@@ -232,6 +247,10 @@ static launch next_launch(sampler *s) {
 static void time_launch(sampler *s, launch *l, const ridge_operands *ops, int previous) {
     slot *sl = &s->slots[l->slot];
     settle(s, l->slot, previous);
+    if (!sl->variant) {
+        run_reference(s, ops, &l->sample.time_us);
+        return;
+    }
     double ignored;
     if (s->job->hot || sl->estimate_us < lead_in_below_us) (void)run_variant(s, l->slot, &s->lead, &ignored);
     l->status = run_variant(s, l->slot, ops, &l->sample.time_us);
@@ -241,6 +260,11 @@ static void time_launch(sampler *s, launch *l, const ridge_operands *ops, int pr
 /* Checks a launch after the fact; a wrong one costs its variant the case. */
 static ridge_status judge_launch(sampler *s, launch *l, const ridge_operands *ops, ridge_error *error) {
     slot *sl = &s->slots[l->slot];
+    if (!sl->variant) {
+        ridge_event moved = {.kind = RIDGE_EVENT_SAMPLE, .slot = l->slot, .sample = l->sample};
+        send_event(s, &moved);
+        return RIDGE_OK;
+    }
     if (!sl->active) return RIDGE_OK;
     if (l->status != RIDGE_OK) {
         fail_slot(s, l->slot, l->status);
@@ -284,7 +308,8 @@ static ridge_status run_batch(sampler *s, int launches, ridge_error *error) {
 static bool converged(const sampler *s) {
     for (int i = 0; i < s->n_active; i++) {
         const slot *sl = &s->slots[s->active[i]];
-        if (!(ridge_interval_width(ridge_median_interval(sl->times, sl->n)) < converged_width)) return false;
+        if (sl->variant && !(ridge_interval_width(ridge_median_interval(sl->times, sl->n)) < converged_width))
+            return false;
     }
     return true;
 }
@@ -316,7 +341,7 @@ static ridge_status run_rounds(sampler *s, ridge_stop *stop, ridge_error *error)
 
 static ridge_status prepare_slots(sampler *s, ridge_error *error) {
     const ridge_job *job = s->job;
-    s->slots = calloc((size_t)job->n_variants, sizeof *s->slots);
+    s->slots = calloc((size_t)job->n_variants + 1, sizeof *s->slots);
     if (!s->slots) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d variants", job->n_variants);
     for (int i = 0; i < job->n_variants; i++) {
         slot *sl = &s->slots[i];
@@ -365,6 +390,14 @@ static ridge_status allocate(sampler *s, ridge_error *error) {
     return RIDGE_OK;
 }
 
+static void add_reference(sampler *s) {
+    if (s->n_active == 0 || !ridge_reference_wanted(s->job, s->rotation.set_bytes, &s->reference)) return;
+    fill_set(s, &s->sets[0], 0, next_seed(s));
+    ridge_reference_choose(s->job, s->team, s->sets[0].memory, &s->reference);
+    s->has_reference = true;
+    s->active[s->n_active++] = s->job->n_variants;
+}
+
 static ridge_status sample_case(sampler *s, ridge_error *error) {
     s->began_ns = ridge_clock_ns();
     /* Libraries are opened before the team pins this thread: they take its affinity for the processors they may use. */
@@ -378,6 +411,7 @@ static ridge_status sample_case(sampler *s, ridge_error *error) {
     for (int i = 0; i < s->job->n_variants; i++)
         if (s->slots[i].active) RIDGE_TRY(first_check(s, i, i == optimized, error));
     RIDGE_TRY(compare_outputs(s, error));
+    add_reference(s);
     s->began_ns = ridge_clock_ns(); /* max_time is for timing and its checks */
     s->scheduled = 0;
     ridge_event stopped = {.kind = RIDGE_EVENT_STOPPED, .slot = -1};

@@ -97,8 +97,9 @@ static ridge_status add_sample(ridge_series *series, const ridge_event *event) {
 static ridge_status take(worker *w, ridge_event *event) {
     event->text[sizeof event->text - 1] = '\0';
     event->check.text[sizeof event->check.text - 1] = '\0';
-    bool for_slot = event->slot >= 0 && event->slot < w->result->n_series;
-    ridge_series *series = for_slot ? &w->result->series[event->slot] : NULL;
+    int n = w->result->n_series;
+    bool for_slot = event->slot >= 0 && event->slot < n;
+    ridge_series *series = for_slot ? &w->result->series[event->slot] : event->slot == n ? &w->result->reference : NULL;
     if (event->magic != RIDGE_EVENT_MAGIC) return RIDGE_OK;
     switch (event->kind) {
         case RIDGE_EVENT_FRAME: w->result->frame_us = event->value; break;
@@ -195,6 +196,7 @@ static void blame(worker *w, int status, bool killed, int slot) {
 static void clear_samples(ridge_job_result *result) {
     for (int i = 0; i < result->n_series; i++)
         if (result->series[i].outcome == RIDGE_OUTCOME_DONE) result->series[i].n = 0;
+    result->reference.n = 0;
 }
 
 /* One worker from start to end. *again: a variant was excluded, and others remain. */
@@ -238,5 +240,6 @@ ridge_status ridge_job_run(const ridge_job *job, const volatile sig_atomic_t *in
 void ridge_job_result_free(ridge_job_result *result) {
     for (int i = 0; result->series && i < result->n_series; i++) free(result->series[i].samples);
     free(result->series);
+    free(result->reference.samples);
     memset(result, 0, sizeof *result);
 }

@@ -64,6 +64,48 @@ static void judge_time(ridge_result *r, const ridge_ceilings *ceilings, bool hot
     }
 }
 
+/* Sum of a round's two visits, or NaN where one is missing. Samples come in order of rounds. */
+static double *sums_by_round(const ridge_sample *samples, int n, int rounds) {
+    double *sums = malloc((size_t)rounds * sizeof *sums);
+    char *visits = calloc((size_t)rounds, 1);
+    for (int i = 0; sums && i < rounds; i++) sums[i] = 0;
+    for (int i = 0; sums && visits && i < n; i++) {
+        int round = samples[i].round;
+        if (round < 0 || round >= rounds) continue;
+        sums[round] += samples[i].time_us;
+        visits[round]++;
+    }
+    for (int i = 0; sums && visits && i < rounds; i++)
+        if (visits[i] != 2) sums[i] = NAN;
+    free(visits);
+    return sums;
+}
+
+static int last_round(const ridge_sample *samples, int n) {
+    int last = -1;
+    for (int i = 0; i < n; i++)
+        if (samples[i].round > last) last = samples[i].round;
+    return last;
+}
+
+/* Ratio of a's times over b's, from the rounds both took part in. */
+static ridge_interval paired_ratio(const ridge_sample *a, int n_a, const ridge_sample *b, int n_b, uint64_t seed) {
+    ridge_interval ratio = {NAN, NAN, NAN, 0};
+    int last_a = last_round(a, n_a), last_b = last_round(b, n_b), n = 0;
+    int rounds = (last_a < last_b ? last_a : last_b) + 1;
+    if (rounds < 1) return ratio;
+    double *sums_a = sums_by_round(a, n_a, rounds), *sums_b = sums_by_round(b, n_b, rounds);
+    for (int i = 0; sums_a && sums_b && i < rounds; i++) {
+        if (isnan(sums_a[i]) || isnan(sums_b[i])) continue;
+        sums_a[n] = sums_a[i] / 2;
+        sums_b[n++] = sums_b[i] / 2;
+    }
+    if (sums_a && sums_b && n > 0) ratio = ridge_ratio_interval(sums_a, sums_b, n, seed);
+    free(sums_a);
+    free(sums_b);
+    return ratio;
+}
+
 void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_job_result *job,
                         const ridge_ceilings *ceilings, bool hot) {
     static const ridge_verdict verdicts[] = {
@@ -86,6 +128,7 @@ void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_job_r
     }
     r->time_us = interval_of(r->samples, r->n_samples);
     ridge_place(&r->work, r->time_us.median, ceilings, hot, "fp32", &r->place);
+    r->of_copy = paired_ratio(job->reference.samples, job->reference.n, r->samples, r->n_samples, 1);
     judge_time(r, ceilings, hot);
 }
 
@@ -101,30 +144,6 @@ double ridge_variant_traffic(const ridge_target *target, const ridge_case *c, co
     return traffic.read + 2 * traffic.written + traffic.streamed;
 }
 
-/* Sum of a round's two visits, or NaN where one is missing. Samples come in order of rounds. */
-static double *sums_by_round(const ridge_result *r, int rounds) {
-    double *sums = malloc((size_t)rounds * sizeof *sums);
-    char *visits = calloc((size_t)rounds, 1);
-    for (int i = 0; sums && i < rounds; i++) sums[i] = 0;
-    for (int i = 0; sums && visits && i < r->n_samples; i++) {
-        int round = r->samples[i].round;
-        if (round < 0 || round >= rounds) continue;
-        sums[round] += r->samples[i].time_us;
-        visits[round]++;
-    }
-    for (int i = 0; sums && visits && i < rounds; i++)
-        if (visits[i] != 2) sums[i] = NAN;
-    free(visits);
-    return sums;
-}
-
-static int last_round(const ridge_result *r) {
-    int last = -1;
-    for (int i = 0; i < r->n_samples; i++)
-        if (r->samples[i].round > last) last = r->samples[i].round;
-    return last;
-}
-
 void ridge_pair_judge(const ridge_run *run, ridge_pair *pair, const ridge_series *series_a, uint64_t seed) {
     const ridge_result *a = &run->results[pair->a], *b = &run->results[pair->b];
     pair->speedup = (ridge_interval){NAN, NAN, NAN, 0};
@@ -134,15 +153,6 @@ void ridge_pair_judge(const ridge_run *run, ridge_pair *pair, const ridge_series
     pair->agree = series_a->agreement.agree;
     pair->max_difference = series_a->agreement.max_difference;
     pair->equal_fraction = series_a->agreement.equal_fraction;
-    int rounds = (last_round(a) < last_round(b) ? last_round(a) : last_round(b)) + 1, n = 0;
-    if (rounds < 1 || a->time_us.n == 0 || b->time_us.n == 0) return;
-    double *sums_a = sums_by_round(a, rounds), *sums_b = sums_by_round(b, rounds);
-    for (int i = 0; sums_a && sums_b && i < rounds; i++) {
-        if (isnan(sums_a[i]) || isnan(sums_b[i])) continue;
-        sums_a[n] = sums_a[i] / 2;
-        sums_b[n++] = sums_b[i] / 2;
-    }
-    if (sums_a && sums_b && n > 0) pair->speedup = ridge_ratio_interval(sums_a, sums_b, n, seed);
-    free(sums_a);
-    free(sums_b);
+    if (a->time_us.n == 0 || b->time_us.n == 0) return;
+    pair->speedup = paired_ratio(a->samples, a->n_samples, b->samples, b->n_samples, seed);
 }
