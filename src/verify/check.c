@@ -26,8 +26,7 @@ static void name_element(const ridge_view *view, int64_t element, char *text, si
     if (n > 0 && (size_t)n < size) (void)snprintf(text + n, size - (size_t)n, "]");
 }
 
-/* ---- nothing else touched
- * --------------------------------------------------------------------------------------------- */
+/* ---- nothing else touched ------------------------------------------------------------------ */
 
 static bool guards_hold(const ridge_operands *ops, ridge_team *team, ridge_check *check) {
     int tensor = 0;
@@ -89,8 +88,7 @@ static bool inputs_hold(const ridge_operands *ops, const int64_t *rows, int64_t 
     return true;
 }
 
-/* ---- outputs
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- outputs ------------------------------------------------------------------------------- */
 
 static bool outputs_written(const ridge_operands *ops, ridge_team *team, ridge_scan *scan, ridge_check *check) {
     ridge_scan_outputs(ops, team, scan);
@@ -129,8 +127,7 @@ ridge_status ridge_check_full(const ridge_operands *ops, ridge_team *team, ridge
     return outputs_right(ops, NULL, ops->c.dim[0], team, check, error);
 }
 
-/* ---- a sample's check
- * --------------------------------------------------------------------------------------------------- */
+/* ---- a sample's check ---------------------------------------------------------------------- */
 
 static int by_number(const void *a, const void *b) {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;

@@ -122,8 +122,7 @@ static stream stream_of(const ridge_operands *ops, int tensor) {
     return s;
 }
 
-/* ---- special values
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- special values ------------------------------------------------------------------------ */
 
 static double least_denormal(ridge_dtype dtype) {
     switch (dtype) {

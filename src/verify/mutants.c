@@ -10,8 +10,7 @@
 #include "verify/judge.h"
 #include "verify/verify.h"
 
-/* ---- single elements
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- single elements ----------------------------------------------------------------------- */
 
 static char *element_at(const ridge_view *view, int64_t element) {
     ridge_run run = {0};
@@ -37,8 +36,7 @@ static bool differs(const ridge_view *view, double a, double b) {
     return fabs(a - b) > roundings * ridge_dtype_roundoff(view->dtype) * fmax(fabs(a), fabs(b));
 }
 
-/* ---- mutants of one output
- * ---------------------------------------------------------------------------------------------- */
+/* ---- mutants of one output ----------------------------------------------------------------- */
 
 typedef bool (*break_fn)(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed);
 

@@ -23,8 +23,7 @@ static ridge_status bad_header(const text *t, const char *what) {
     return ridge_fail(t->error, RIDGE_CORRUPT, "%s: damaged .npy header: %s", t->name, what);
 }
 
-/* ---- pieces of the literal
- * ---------------------------------------------------------------------------------------------- */
+/* ---- pieces of the literal ----------------------------------------------------------------- */
 
 static void skip_spaces(text *t) {
     while (t->at < t->end && (*t->at == ' ' || *t->at == '\t' || *t->at == '\n')) t->at++;
@@ -70,8 +69,7 @@ static bool take_extent(text *t, int64_t *extent) {
     return t->at > begin;
 }
 
-/* ---- the three keys
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- the three keys ------------------------------------------------------------------------ */
 
 static ridge_status parse_descr(text *t, ridge_npy *npy) {
     char descr[32];
@@ -138,8 +136,7 @@ static ridge_status parse_dictionary(text *t, ridge_npy *npy) {
     return t->at == t->end ? RIDGE_OK : bad_header(t, "something follows the dictionary");
 }
 
-/* ---- header
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- header -------------------------------------------------------------------------------- */
 
 static ridge_status data_bytes(const char *name, ridge_npy *npy, ridge_error *error) {
     size_t bytes = (size_t)(npy->descr[2] - '0');
@@ -197,8 +194,7 @@ ridge_status ridge_npy_parse(const void *bytes, size_t size, const char *name, r
     return status;
 }
 
-/* ---- files
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------------------------- */
 
 /* Exactly `bytes` bytes from `offset`. */
 static ridge_status read_all(int fd, const char *path, void *to, size_t bytes, size_t offset, ridge_error *error) {
@@ -243,8 +239,7 @@ void ridge_npy_free(ridge_npy *npy) {
     *npy = (ridge_npy){0};
 }
 
-/* ---- conversion
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- conversion ---------------------------------------------------------------------------- */
 
 /* The dtype that reads descr's elements; i8 has none of its own. */
 static ridge_dtype dtype_of(const char *descr) {

@@ -4,8 +4,7 @@
 #include "core/random.h"
 #include "verify/view.h"
 
-/* ---- placing
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- placing ------------------------------------------------------------------------------- */
 
 static ridge_status too_large(const ridge_tensor_spec *spec, ridge_error *error) {
     return ridge_fail(error, RIDGE_INVALID, "tensor %s: its size overflows; use smaller sizes", spec->name);
@@ -92,8 +91,7 @@ const char *ridge_operands_area_end(const ridge_operands *ops, int tensor) {
     return (const char *)t->data - RIDGE_GUARD_FRONT + bytes;
 }
 
-/* ---- filling
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- filling ------------------------------------------------------------------------------- */
 
 void ridge_guard_pattern(const ridge_operands *ops, int tensor, unsigned char pattern[2 * RIDGE_GUARD_PERIOD]) {
     ridge_dtype dtype = ridge_spec_dtype(spec_of(ops->target, tensor), &ops->c);

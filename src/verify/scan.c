@@ -6,8 +6,7 @@
 
 enum { STEP = 2048 }; /* elements looked at before deciding whether to look closer */
 
-/* ---- bit tests
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- bit tests ----------------------------------------------------------------------------- */
 
 typedef struct float_bits {
     uint64_t exponent, magnitude; /* masks */
@@ -70,8 +69,7 @@ static bool any_odd(ridge_dtype dtype, const char *at, int64_t n) {
     }
 }
 
-/* ---- outputs
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- outputs ------------------------------------------------------------------------------- */
 
 typedef struct scan_job {
     const ridge_operands *ops;
@@ -133,8 +131,7 @@ void ridge_scan_outputs(const ridge_operands *ops, ridge_team *team, ridge_scan 
     ridge_team_run(team, scan_part, &job);
 }
 
-/* ---- guards
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- guards -------------------------------------------------------------------------------- */
 
 static const char *guard_broken(const unsigned char *pattern, const char *begin, const char *end) {
     while (begin < end) {
@@ -203,8 +200,7 @@ bool ridge_scan_guards(const ridge_operands *ops, ridge_team *team, int *tensor,
     return true;
 }
 
-/* ---- inputs
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- inputs -------------------------------------------------------------------------------- */
 
 int64_t ridge_scan_changed(const ridge_operands *ops, int tensor, int64_t first, int64_t n) {
     ridge_view view = ridge_operands_view(ops, tensor);

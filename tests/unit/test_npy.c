@@ -165,8 +165,7 @@ static void bad_magic_versions_and_lengths_are_refused(void **state) {
     assert_non_null(strstr(error.text, "header"));
 }
 
-/* ---- conversion
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- conversion ---------------------------------------------------------------------------- */
 
 static ridge_npy npy_of(const char *descr, const void *data, int64_t n) {
     ridge_npy npy = {.rank = 1, .shape = {n}, .bytes = (size_t)n * (size_t)(descr[2] - '0')};
@@ -260,8 +259,7 @@ static void integers_must_be_integers_in_range(void **state) {
     ridge_npy_free(&npy);
 }
 
-/* ---- files
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------------------------- */
 
 static void files_are_read_and_odd_ones_refused(void **state) {
     (void)state;
