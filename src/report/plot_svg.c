@@ -9,7 +9,7 @@
 #include "report/roofline.h"
 #include "report/text.h"
 
-enum { WIDTH = 1280, LEFT = 80, AREA = 760, LIST = 880, TOP = 70, BOTTOM = 80, LEAST_HEIGHT = 760, ROW = 18 };
+enum { WIDTH = 1320, LEFT = 80, AREA = 760, LIST = 880, TOP = 70, BOTTOM = 80, LEAST_HEIGHT = 760, ROW = 18 };
 
 static const char *const colours[] = {"#1b6ca8", "#d1495b", "#2e8b57", "#e07b00", "#7b4fa3",
                                       "#0f8b8d", "#8c510a", "#c2187b", "#4d5b66", "#7a8b00"};
