@@ -7,6 +7,10 @@
 
 #include "measure/job.h"
 
+/* Slots 0 … n-1 are the job's variants, slot n is the reference, slots n+1 … 2n the variants in the core's own caches.
+ */
+enum { RIDGE_MAX_SLOTS = 64 };
+
 typedef enum ridge_event_kind {
     RIDGE_EVENT_FRAME = 1, /* value: microseconds of an empty launch */
     RIDGE_EVENT_SKIPPED,   /* text */
@@ -22,7 +26,7 @@ typedef enum ridge_event_kind {
 typedef struct ridge_event {
     uint32_t magic;
     uint32_t kind;
-    int32_t slot; /* index into job->variants; -1: none */
+    int32_t slot; /* of ridge_slot's three kinds; -1: none */
     int32_t stop;
     double value;
     ridge_sample sample;

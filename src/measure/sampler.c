@@ -21,6 +21,8 @@ static const double lead_in_below_us = 3000;
 /* Oracle work spent on one sample's rows, and on a first check before it is cut to rows instead of everything. */
 static const double sample_check_flops = 4e6, full_check_flops = 3e10;
 static const double converged_width = 0.005;
+/* Operands of a core slot: well inside the second-level cache of every processor of the last ten years. */
+static const double core_bytes_a_thread = 160 * 1024;
 enum { MIN_ROUNDS = 8, MAX_SAMPLES = 4000, LINE = 64, FRAME_LAUNCHES = 1001 };
 /* How many times max_time a case may take to reach MIN_ROUNDS, the fewest that give an interval. */
 static const double patience = 30;
@@ -32,7 +34,7 @@ typedef struct slot {
     int n;
     double estimate_us;
     bool active;
-    char failure[160]; /* set when run returned an error */
+    int64_t core_rows; /* > 0: a core slot, which runs on this many rows */
 } slot;
 
 /* One launch of a batch: what to run, and what came of it. */
@@ -40,6 +42,7 @@ typedef struct launch {
     int slot;
     ridge_sample sample;
     ridge_status status;
+    ridge_check check; /* of a core slot, whose operands the next one overwrites */
 } launch;
 
 typedef struct sampler {
@@ -47,9 +50,12 @@ typedef struct sampler {
     const ridge_sampler_io *io;
     ridge_team *team;
     slot *slots;
-    int active[64]; /* slots in a round, forward order; the reference, where there is one, comes last */
+    int active[RIDGE_MAX_SLOTS]; /* slots in a round, forward order: variants, then the reference and core slots */
     int n_active;
+    int n_running;      /* variants among them */
     bool has_reference; /* slot n_variants, without a variant */
+    char *core_memory;
+    size_t core_bytes;
     ridge_mover_choice reference;
     ridge_rotation rotation;
     char *arena;
@@ -108,6 +114,7 @@ static void watch(const sampler *s, int index) {
 
 static ridge_status run_variant(sampler *s, int index, const ridge_operands *ops, double *time_us) {
     const slot *sl = &s->slots[index];
+    int blamed = index > s->job->n_variants ? index - s->job->n_variants - 1 : index;
     const ridge_call call = {.dim = ops->c.dim,
                              .dtype = ops->c.dtype,
                              .in = ops->in,
@@ -116,7 +123,7 @@ static ridge_status run_variant(sampler *s, int index, const ridge_operands *ops
                              .team = s->team,
                              .plan = sl->plan};
     const ridge_run_fn run = sl->variant->run[s->job->isa];
-    watch(s, index);
+    watch(s, blamed);
     uint64_t begin = ridge_clock_ns();
     ridge_status status = run(&call);
     uint64_t end = ridge_clock_ns();
@@ -162,15 +169,26 @@ static double measure_frame(void) {
     return ridge_median(times, FRAME_LAUNCHES);
 }
 
-static void drop_slot(sampler *s, int index) {
-    s->slots[index].active = false;
+/* The slots of a round: every variant that is left; beside them, while there are any, the reference and the core slots.
+ */
+static void line_up(sampler *s) {
+    int n = s->job->n_variants;
     s->n_active = 0;
-    for (int i = 0; i < s->job->n_variants; i++)
+    for (int i = 0; i < n; i++)
         if (s->slots[i].active) s->active[s->n_active++] = i;
-    if (s->has_reference && s->n_active > 0) s->active[s->n_active++] = s->job->n_variants;
-    /* A round is begun anew with those that remain. */
-    int per_round = 2 * (s->n_active + 1);
-    s->scheduled = (s->scheduled / per_round + 1) * 2 * s->n_active;
+    s->n_running = s->n_active;
+    if (!s->has_reference || s->n_running == 0) return;
+    s->active[s->n_active++] = n;
+    for (int i = 0; i < n; i++)
+        if (s->slots[i].active && s->slots[n + 1 + i].core_rows > 0) s->active[s->n_active++] = n + 1 + i;
+}
+
+/* A round is begun anew with those that remain. */
+static void drop_slot(sampler *s, int index) {
+    int64_t round = s->n_active ? s->scheduled / (2 * s->n_active) + 1 : 0;
+    s->slots[index].active = false;
+    line_up(s);
+    s->scheduled = round * 2 * s->n_active;
 }
 
 static void fail_slot(sampler *s, int index, ridge_status status) {
@@ -244,11 +262,34 @@ static launch next_launch(sampler *s) {
     return l;
 }
 
+/* The same code on few rows: filled and run, then filled again, so that all of it lies in the core's own caches, and
+ * timed. */
+static void time_core(sampler *s, launch *l) {
+    slot *sl = &s->slots[l->slot];
+    ridge_operands ops;
+    ridge_case c = s->job->c;
+    double warm;
+    c.dim[0] = sl->core_rows;
+    ridge_operands_place(&ops, s->job->target, &c, &dense, s->core_memory);
+    ridge_operands_fill(&ops, RIDGE_RANDOM, next_seed(s), s->team);
+    (void)run_variant(s, l->slot, &ops, &warm);
+    ridge_operands_fill(&ops, RIDGE_RANDOM, l->sample.seed, s->team);
+    l->status = run_variant(s, l->slot, &ops, &l->sample.time_us);
+    ridge_error error;
+    if (l->status == RIDGE_OK)
+        l->status = ridge_check_sample(&ops, ridge_clock_ns(), s->sample_rows, s->team, &l->check, &error);
+    l->sample.time_us *= (double)s->job->c.dim[0] / (double)sl->core_rows;
+}
+
 static void time_launch(sampler *s, launch *l, const ridge_operands *ops, int previous) {
     slot *sl = &s->slots[l->slot];
     settle(s, l->slot, previous);
     if (!sl->variant) {
         run_reference(s, ops, &l->sample.time_us);
+        return;
+    }
+    if (sl->core_rows > 0) {
+        time_core(s, l);
         return;
     }
     double ignored;
@@ -265,26 +306,31 @@ static ridge_status judge_launch(sampler *s, launch *l, const ridge_operands *op
         send_event(s, &moved);
         return RIDGE_OK;
     }
-    if (!sl->active) return RIDGE_OK;
+    int variant = sl->core_rows > 0 ? l->slot - s->job->n_variants - 1 : l->slot;
+    if (!s->slots[variant].active) return RIDGE_OK;
     if (l->status != RIDGE_OK) {
-        fail_slot(s, l->slot, l->status);
+        fail_slot(s, variant, l->status);
         return RIDGE_OK;
     }
     ridge_event event = {.kind = RIDGE_EVENT_SAMPLE, .slot = l->slot};
     /* The rows are drawn now, from a seed that did not exist when the launch ran. */
     uint64_t row_seed = ridge_random(ridge_clock_ns(), l->sample.seed);
-    RIDGE_TRY(ridge_check_sample(ops, row_seed, s->sample_rows, s->team, &event.check, error));
+    if (sl->core_rows > 0)
+        event.check = l->check;
+    else
+        RIDGE_TRY(ridge_check_sample(ops, row_seed, s->sample_rows, s->team, &event.check, error));
     event.sample = l->sample;
     event.sample.worst = event.check.worst;
     event.sample.rows_checked = event.check.rows_checked;
     if (!event.check.ok) {
         event.kind = RIDGE_EVENT_WRONG;
+        event.slot = variant;
         (void)snprintf(event.text, sizeof event.text, "round %d: %.200s", l->sample.round, event.check.text);
         send_event(s, &event);
-        drop_slot(s, l->slot);
+        drop_slot(s, variant);
         return RIDGE_OK;
     }
-    if (sl->n < MAX_SAMPLES) sl->times[sl->n++] = l->sample.time_us;
+    if (sl->times && sl->n < MAX_SAMPLES) sl->times[sl->n++] = l->sample.time_us;
     send_event(s, &event);
     return RIDGE_OK;
 }
@@ -308,14 +354,14 @@ static ridge_status run_batch(sampler *s, int launches, ridge_error *error) {
 static bool converged(const sampler *s) {
     for (int i = 0; i < s->n_active; i++) {
         const slot *sl = &s->slots[s->active[i]];
-        if (sl->variant && !(ridge_interval_width(ridge_median_interval(sl->times, sl->n)) < converged_width))
+        if (sl->times && !(ridge_interval_width(ridge_median_interval(sl->times, sl->n)) < converged_width))
             return false;
     }
     return true;
 }
 
 static bool must_stop(sampler *s, ridge_stop *stop) {
-    if (s->n_active == 0) return *stop = RIDGE_STOP_ENDED, true;
+    if (s->n_running == 0) return *stop = RIDGE_STOP_ENDED, true;
     int rounds = rounds_done(s);
     if (s->job->iterations > 0) return *stop = RIDGE_STOP_ITERATIONS, rounds >= s->job->iterations;
     double spent = seconds_since(s->began_ns);
@@ -341,7 +387,7 @@ static ridge_status run_rounds(sampler *s, ridge_stop *stop, ridge_error *error)
 
 static ridge_status prepare_slots(sampler *s, ridge_error *error) {
     const ridge_job *job = s->job;
-    s->slots = calloc((size_t)job->n_variants + 1, sizeof *s->slots);
+    s->slots = calloc(2 * (size_t)job->n_variants + 1, sizeof *s->slots);
     if (!s->slots) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d variants", job->n_variants);
     for (int i = 0; i < job->n_variants; i++) {
         slot *sl = &s->slots[i];
@@ -366,10 +412,10 @@ static ridge_status prepare_slots(sampler *s, ridge_error *error) {
         sl->times = malloc(MAX_SAMPLES * sizeof *sl->times);
         if (!sl->times) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for samples");
         sl->active = true;
-        s->active[s->n_active++] = i;
         size_t want = v->scratch ? v->scratch(&job->c, job->threads) : 0;
         if (want > s->scratch_bytes) s->scratch_bytes = want;
     }
+    line_up(s);
     return RIDGE_OK;
 }
 
@@ -390,12 +436,36 @@ static ridge_status allocate(sampler *s, ridge_error *error) {
     return RIDGE_OK;
 }
 
-static void add_reference(sampler *s) {
-    if (s->n_active == 0 || !ridge_reference_wanted(s->job, s->rotation.set_bytes, &s->reference)) return;
+/* Rows whose operands take about half of a core's own caches for every thread; 0 when there are none so few. */
+static int64_t rows_in_core(const sampler *s) {
+    ridge_work work;
+    s->job->target->work(&s->job->c, &work);
+    double rows = (double)s->job->c.dim[0], per_row = (work.bytes_read + work.bytes_written) / (rows > 0 ? rows : 1);
+    int64_t few = (int64_t)(core_bytes_a_thread * s->job->threads / per_row);
+    return few >= s->job->threads && few < s->job->c.dim[0] ? few : 0;
+}
+
+/* The reference, and the core slots of the optimized variants; variants with a plan are tied to the case they planned
+ * for. */
+static ridge_status add_reference(sampler *s, ridge_error *error) {
+    int n = s->job->n_variants;
+    if (s->n_running == 0 || !ridge_reference_wanted(s->job, s->rotation.set_bytes, &s->reference)) return RIDGE_OK;
     fill_set(s, &s->sets[0], 0, next_seed(s));
     ridge_reference_choose(s->job, s->team, s->sets[0].memory, &s->reference);
     s->has_reference = true;
-    s->active[s->n_active++] = s->job->n_variants;
+    ridge_case few = s->job->c;
+    few.dim[0] = rows_in_core(s);
+    if (few.dim[0] > 0) {
+        RIDGE_TRY(ridge_operands_bytes(s->job->target, &few, &dense, &s->core_bytes, error));
+        RIDGE_TRY(ridge_memory_alloc(s->core_bytes, (void **)&s->core_memory, error));
+    }
+    for (int i = 0; i < n; i++) {
+        const ridge_variant *v = s->slots[i].variant;
+        if (!s->slots[i].active || v->role != RIDGE_OPTIMIZED || v->prepare) continue;
+        s->slots[n + 1 + i] = (slot){.variant = v, .core_rows = few.dim[0]};
+    }
+    line_up(s);
+    return RIDGE_OK;
 }
 
 static ridge_status sample_case(sampler *s, ridge_error *error) {
@@ -411,7 +481,7 @@ static ridge_status sample_case(sampler *s, ridge_error *error) {
     for (int i = 0; i < s->job->n_variants; i++)
         if (s->slots[i].active) RIDGE_TRY(first_check(s, i, i == optimized, error));
     RIDGE_TRY(compare_outputs(s, error));
-    add_reference(s);
+    RIDGE_TRY(add_reference(s, error));
     s->began_ns = ridge_clock_ns(); /* max_time is for timing and its checks */
     s->scheduled = 0;
     ridge_event stopped = {.kind = RIDGE_EVENT_STOPPED, .slot = -1};
@@ -434,6 +504,7 @@ void ridge_sampler_run(const ridge_job *job, const ridge_sampler_io *io) {
     ridge_team_destroy(s.team);
     ridge_memory_free(s.arena, s.arena_bytes);
     ridge_memory_free(s.scratch, s.scratch_bytes);
+    ridge_memory_free(s.core_memory, s.core_bytes);
     free(s.sets);
     free(s.batch);
     free(s.slots);

@@ -14,7 +14,7 @@
 #include "measure/event.h"
 #include "measure/isolate.h"
 
-enum { POLL_MS = 200, MAX_VARIANTS = 64 };
+enum { POLL_MS = 200, MAX_VARIANTS = (RIDGE_MAX_SLOTS - 1) / 2 };
 /* The harness's own work between launches (filling, a full check) may take this many times a launch's limit. */
 static const double harness_patience = 10;
 
@@ -93,13 +93,17 @@ static ridge_status add_sample(ridge_series *series, const ridge_event *event) {
     return RIDGE_OK;
 }
 
+static ridge_series *series_of(ridge_job_result *result, int slot) {
+    int n = result->n_series;
+    if (slot < 0 || slot > 2 * n) return NULL;
+    return slot < n ? &result->series[slot] : slot == n ? &result->reference : &result->core[slot - n - 1];
+}
+
 /* The pipe is written by a process in which untrusted kernels run: a malformed event is dropped. */
 static ridge_status take(worker *w, ridge_event *event) {
     event->text[sizeof event->text - 1] = '\0';
     event->check.text[sizeof event->check.text - 1] = '\0';
-    int n = w->result->n_series;
-    bool for_slot = event->slot >= 0 && event->slot < n;
-    ridge_series *series = for_slot ? &w->result->series[event->slot] : event->slot == n ? &w->result->reference : NULL;
+    ridge_series *series = series_of(w->result, event->slot);
     if (event->magic != RIDGE_EVENT_MAGIC) return RIDGE_OK;
     switch (event->kind) {
         case RIDGE_EVENT_FRAME: w->result->frame_us = event->value; break;
@@ -196,6 +200,7 @@ static void blame(worker *w, int status, bool killed, int slot) {
 static void clear_samples(ridge_job_result *result) {
     for (int i = 0; i < result->n_series; i++)
         if (result->series[i].outcome == RIDGE_OUTCOME_DONE) result->series[i].n = 0;
+    for (int i = 0; i < result->n_series; i++) result->core[i].n = 0;
     result->reference.n = 0;
 }
 
@@ -226,7 +231,9 @@ ridge_status ridge_job_run(const ridge_job *job, const volatile sig_atomic_t *in
     if (job->n_variants < 1 || job->n_variants > MAX_VARIANTS)
         return ridge_fail(error, RIDGE_INVALID, "%d variants in one case", job->n_variants);
     result->series = calloc((size_t)job->n_variants, sizeof *result->series);
-    if (!result->series) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d variants", job->n_variants);
+    result->core = calloc((size_t)job->n_variants, sizeof *result->core);
+    if (!result->series || !result->core)
+        return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d variants", job->n_variants);
     result->n_series = job->n_variants;
     worker w = {.job = job, .result = result, .error = error, .began_ns = ridge_clock_ns()};
     w.watch = mmap(NULL, sizeof *w.watch, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -239,6 +246,8 @@ ridge_status ridge_job_run(const ridge_job *job, const volatile sig_atomic_t *in
 
 void ridge_job_result_free(ridge_job_result *result) {
     for (int i = 0; result->series && i < result->n_series; i++) free(result->series[i].samples);
+    for (int i = 0; result->core && i < result->n_series; i++) free(result->core[i].samples);
+    free(result->core);
     free(result->series);
     free(result->reference.samples);
     memset(result, 0, sizeof *result);

@@ -51,15 +51,16 @@ json_t *ridge_json_result(const ridge_result *r) {
                              ridge_role_name(r->variant->role), "isa", ridge_isa_name(r->isa), "verdict",
                              ridge_verdict_name(r->verdict), "reason", ridge_json_text(r->reason));
     json_t *figures =
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "time_us",
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "time_us",
                   time_json(r, timed), "work", work_json(&r->work), "intensity",
                   ridge_json_number(r->work.flops / (r->work.bytes_read + r->work.bytes_written)), "gflops",
                   number_if(timed, p->gflops), "gbps", number_if(timed, p->gbps), "pct_measured",
                   number_if(timed && p->binding[0], p->pct_measured), "binding", p->binding, "attainable_gflops",
                   number_if(p->binding[0], p->attainable_gflops), "floor_us", number_if(p->binding[0], p->floor_us),
                   "ridge_point", number_if(p->binding[0], p->ridge_point), "memory_bound", p->memory_bound, "of_copy",
-                  ridge_json_interval(r->of_copy), "frame_us", ridge_json_number(r->frame_us), "check",
-                  check_json(&r->check), "samples", ridge_json_array(r->n_samples, sample_item, r->samples));
+                  ridge_json_interval(r->of_copy), "of_core", ridge_json_interval(r->of_core), "frame_us",
+                  ridge_json_number(r->frame_us), "check", check_json(&r->check), "samples",
+                  ridge_json_array(r->n_samples, sample_item, r->samples));
     if (!json || !figures || json_object_update(json, figures) != 0) {
         json_decref(json);
         json = NULL;

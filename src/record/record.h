@@ -25,7 +25,9 @@ typedef struct ridge_result {
     ridge_placement place;
     ridge_check check;      /* the full check, and the worst of all samples' */
     ridge_interval of_copy; /* time of a plain copy of the least bytes over this time, paired; n = 0: not measured */
-    double frame_us;        /* cost of an empty launch, measured the same way */
+    ridge_interval
+        of_core;     /* time this code needs when its operands lie in the core's own caches over this time, paired */
+    double frame_us; /* cost of an empty launch, measured the same way */
 } ridge_result;
 
 typedef struct ridge_pair {

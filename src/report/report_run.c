@@ -53,9 +53,10 @@ static void speedup_text(const ridge_run *run, int i, char *text, size_t size) {
 static void add_result(ridge_table *table, const ridge_run *run, int i) {
     const ridge_result *r = &run->results[i];
     bool timed = ridge_verdict_timed(r->verdict), first = i == 0 || !same_case(r, &run->results[i - 1]);
-    char name[96], percent[64] = "", copy[16] = "", speedup[96];
+    char name[96], percent[64] = "", copy[16] = "", core[16] = "", speedup[96];
     ridge_case_name(r->target, &r->c, name, sizeof name);
     if (timed && r->of_copy.n > 0) (void)snprintf(copy, sizeof copy, "%.0f%%", 100 * r->of_copy.median);
+    if (timed && r->of_core.n > 0) (void)snprintf(core, sizeof core, "%.0f%%", 100 * r->of_core.median);
     if (timed && r->place.binding[0])
         (void)snprintf(percent, sizeof percent, "%3.0f%% %s", r->place.pct_measured, r->place.binding);
     speedup_text(run, i, speedup, sizeof speedup);
@@ -68,6 +69,7 @@ static void add_result(ridge_table *table, const ridge_run *run, int i) {
                            timed ? ridge_text_significant(&gbps, r->place.gbps, 4) : "",
                            percent,
                            copy,
+                           core,
                            speedup,
                            ridge_verdict_name(r->verdict)};
     ridge_table_row(table, cells);
@@ -123,16 +125,17 @@ static void print_closing(const ridge_run *run, FILE *stream) {
 }
 
 void ridge_report_run(const ridge_run *run, FILE *stream) {
-    static const char *const headers[] = {"case", "variant",    "time",    "",        "GFLOP/s",
-                                          "GB/s", "of ceiling", "of copy", "speedup", "verdict"};
+    static const char *const headers[] = {"case",       "variant", "time",    "",        "GFLOP/s", "GB/s",
+                                          "of ceiling", "of copy", "of core", "speedup", "verdict"};
     print_heading(run, "Results", stream);
     fprintf(stream,
             "Time: median and half of its %g%% interval. GB/s: least traffic over time. Ceilings measured %.20s.\n"
             "Speedup over the baseline with its %g%% interval (≈ no difference shown); opt: the optimized over that "
             "peer.\n"
-            "Of copy: a plain copy of the same least bytes, timed in the same rounds, over this time.\n\n",
+            "In the same rounds, over this time: of copy, a plain copy of the least bytes; of core, this code with its "
+            "operands in L2.\n\n",
             100 * RIDGE_LEVEL, run->ceilings.date[0] ? run->ceilings.date : "at an unknown date", 100 * RIDGE_LEVEL);
-    ridge_table *table = ridge_table_new(headers, "llrrrrlrll", 10);
+    ridge_table *table = ridge_table_new(headers, "llrrrrlrrll", 11);
     for (int i = 0; i < run->n_results; i++) {
         if (i == 0 || run->results[i].target != run->results[i - 1].target) add_group(table, run->results[i].target);
         add_result(table, run, i);
