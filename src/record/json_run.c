@@ -44,6 +44,7 @@ json_t *ridge_json_result(const ridge_result *r) {
     ridge_variant_backend(r->variant, backend, sizeof backend);
     const ridge_placement *p = &r->place;
     bool timed = ridge_verdict_timed(r->verdict);
+    ridge_interval none = {(double)NAN, (double)NAN, (double)NAN, 0};
     json_t *json = json_pack("{s:o, s:o, s:s, s:s, s:o, s:s, s:o, s:s, s:s, s:s, s:o}", "target",
                              ridge_json_text(r->target->name), "chapter", ridge_json_text(r->target->chapter), "case",
                              name, "dtype", ridge_dtype_name(r->c.dtype), "shape", ridge_json_shape(r->target, &r->c),
@@ -58,9 +59,9 @@ json_t *ridge_json_result(const ridge_result *r) {
                   number_if(timed && p->binding[0], p->pct_measured), "binding", p->binding, "attainable_gflops",
                   number_if(p->binding[0], p->attainable_gflops), "floor_us", number_if(p->binding[0], p->floor_us),
                   "ridge_point", number_if(p->binding[0], p->ridge_point), "memory_bound", p->memory_bound, "of_copy",
-                  ridge_json_interval(r->of_copy), "of_core", ridge_json_interval(r->of_core), "frame_us",
-                  ridge_json_number(r->frame_us), "check", check_json(&r->check), "samples",
-                  ridge_json_array(r->n_samples, sample_item, r->samples));
+                  ridge_json_interval(timed ? r->of_copy : none), "of_core",
+                  ridge_json_interval(timed ? r->of_core : none), "frame_us", ridge_json_number(r->frame_us), "check",
+                  check_json(&r->check), "samples", ridge_json_array(r->n_samples, sample_item, r->samples));
     if (!json || !figures || json_object_update(json, figures) != 0) {
         json_decref(json);
         json = NULL;

@@ -6,7 +6,8 @@
 
 #include "record/record.h"
 
-/* A table whose columns size themselves. Cells are copied; at most 16 columns. */
+/* A table whose columns size themselves. Cells are copied; at most 16 columns; one
+ * without any cell is left out. */
 typedef struct ridge_table ridge_table;
 ridge_table *ridge_table_new(const char *const *headers, const char *align,
                              int columns);                          /* align: 'l' or 'r' a column */

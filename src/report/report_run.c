@@ -61,12 +61,15 @@ static void add_result(ridge_table *table, const ridge_run *run, int i) {
         (void)snprintf(percent, sizeof percent, "%3.0f%% %s", r->place.pct_measured, r->place.binding);
     speedup_text(run, i, speedup, sizeof speedup);
     ridge_text time, width, gflops, gbps;
+    char interval[48] = ""; /* widths hold one ± each, so padding by bytes aligns them */
+    if (timed)
+        (void)snprintf(interval, sizeof interval, "%.20s %6.12s", ridge_text_time(&time, r->time_us.median),
+                       ridge_text_width(&width, r->time_us));
     const char *cells[] = {first ? name : "",
                            r->variant->name,
-                           timed ? ridge_text_time(&time, r->time_us.median) : "",
-                           timed ? ridge_text_width(&width, r->time_us) : "",
-                           timed && r->work.flops > 0 ? ridge_text_significant(&gflops, r->place.gflops, 4) : "",
-                           timed ? ridge_text_significant(&gbps, r->place.gbps, 4) : "",
+                           interval,
+                           timed && r->work.flops > 0 ? ridge_text_significant(&gflops, r->place.gflops, 3) : "",
+                           timed ? ridge_text_significant(&gbps, r->place.gbps, 3) : "",
                            percent,
                            copy,
                            core,
@@ -114,7 +117,7 @@ static void print_closing(const ridge_run *run, FILE *stream) {
     const ridge_level *before = &run->dram_before, *after = &run->dram_after;
     fputc('\n', stream);
     print_probe("DRAM read", "GB/s", before->read, after->read, &printed, stream);
-    print_probe("DRAM stream", "GB/s", before->stream, after->stream, &printed, stream);
+    print_probe("stream", "GB/s", before->stream, after->stream, &printed, stream);
     print_probe("fp32", "GFLOP/s", run->fp32_before.gflops, run->fp32_after.gflops, &printed, stream);
     if (printed) fputs(".\n", stream);
     for (int v = printed = 0; v < RIDGE_VERDICT_COUNT; v++)
@@ -125,17 +128,17 @@ static void print_closing(const ridge_run *run, FILE *stream) {
 }
 
 void ridge_report_run(const ridge_run *run, FILE *stream) {
-    static const char *const headers[] = {"case",       "variant", "time",    "",        "GFLOP/s", "GB/s",
-                                          "of ceiling", "of copy", "of core", "speedup", "verdict"};
+    static const char *const headers[] = {"case",       "variant", "time", "GFLOP/s", "GB/s",
+                                          "of ceiling", "copy",    "core", "speedup", "verdict"};
     print_heading(run, "Results", stream);
     fprintf(stream,
             "Time: median and half of its %g%% interval. GB/s: least traffic over time. Ceilings measured %.20s.\n"
             "Speedup over the baseline with its %g%% interval (≈ no difference shown); opt: the optimized over that "
             "peer.\n"
-            "In the same rounds, over this time: of copy, a plain copy of the least bytes; of core, this code with its "
-            "operands in L2.\n\n",
+            "Copy, core: in the same rounds, a plain copy of the least bytes, and this code with operands in L2, over "
+            "this time.\n\n",
             100 * RIDGE_LEVEL, run->ceilings.date[0] ? run->ceilings.date : "at an unknown date", 100 * RIDGE_LEVEL);
-    ridge_table *table = ridge_table_new(headers, "llrrrrlrrll", 11);
+    ridge_table *table = ridge_table_new(headers, "llrrrlrrll", 10);
     for (int i = 0; i < run->n_results; i++) {
         if (i == 0 || run->results[i].target != run->results[i - 1].target) add_group(table, run->results[i].target);
         add_result(table, run, i);

@@ -69,27 +69,38 @@ static void print_cell(const char *text, int width, bool right, bool last, FILE 
 }
 
 /* Where the row's text ends: what follows would be blanks, which no line should end with. */
-static int last_filled(const table_row *row, int columns) {
+static int last_filled(const table_row *row, int columns, const int *width) {
     int last = 0;
     for (int c = 0; c < columns; c++)
-        if (row->cells[c][0]) last = c;
+        if (width[c] >= 0 && row->cells[c][0]) last = c;
     return last;
+}
+
+/* Width of each column; -1 for one that no row under the headers has anything in: it is left out. */
+static void measure_columns(const ridge_table *table, int width[MAX_COLUMNS]) {
+    for (int c = 0; c < table->columns; c++) {
+        width[c] = table->n_rows == 1 ? 0 : -1;
+        for (int r = 1; r < table->n_rows; r++) {
+            const table_row *row = &table->rows[r];
+            int w = row->spanning ? 0 : width_of(row->cells[c]);
+            if (w > 0 && w > width[c]) width[c] = w;
+        }
+        int header = width_of(table->rows[0].cells[c]);
+        if (width[c] >= 0 && header > width[c]) width[c] = header;
+    }
 }
 
 void ridge_table_print(const ridge_table *table, FILE *stream) {
     if (!table || table->broken) return;
-    int width[MAX_COLUMNS] = {0};
-    for (int r = 0; r < table->n_rows; r++)
-        for (int c = 0; c < table->columns && !table->rows[r].spanning; c++) {
-            int w = width_of(table->rows[r].cells[c]);
-            if (w > width[c]) width[c] = w;
-        }
+    int width[MAX_COLUMNS];
+    measure_columns(table, width);
     for (int r = 0; r < table->n_rows; r++) {
         const table_row *row = &table->rows[r];
-        int last = row->spanning ? 0 : last_filled(row, table->columns);
+        int last = row->spanning ? 0 : last_filled(row, table->columns, width);
         for (int c = 0; c <= last; c++)
-            print_cell(row->cells[c], row->spanning ? 0 : width[c], !row->spanning && table->align[c] == 'r', c == last,
-                       stream);
+            if (row->spanning || width[c] >= 0)
+                print_cell(row->cells[c], row->spanning ? 0 : width[c], !row->spanning && table->align[c] == 'r',
+                           c == last, stream);
         fputc('\n', stream);
     }
 }

@@ -202,6 +202,8 @@ static inline ridge_run fixture_run(void) {
     fixture_pair(&run, 2, 3, 7.1);
     fixture_pair(&run, 4, 5, 5.8);
     fixture_pair(&run, 6, 5, 1.003);
+    run.results[1].of_copy = (ridge_interval){0.97, 0.96, 0.98, 12};
+    run.results[1].of_core = run.results[3].of_core = (ridge_interval){0.41, 0.40, 0.42, 12};
     run.dram_before = run.ceilings.levels[3];
     run.dram_after = fixture_level("DRAM", 0, 44, 40.5, 49);
     run.fp32_before = run.fp32_after = run.ceilings.peaks[2];

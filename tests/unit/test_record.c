@@ -91,6 +91,8 @@ static void a_result_has_its_fields(void **state) {
     expect_number(r, "pct_measured", 100 * (8e-3 * n / median) / 50);
     expect_number(r, "floor_us", 8 * n / 50e3);
     expect_number(r, "frame_us", 0.3);
+    expect_number(r, "of_copy.median", 0.97);
+    expect_number(r, "of_core.ci_low", 0.40);
     expect_number(r, "check.worst", 0.25);
     expect_number(r, "check.rows_checked", 16384);
     assert_int_equal(json_array_size(at(r, "samples")), 24);
@@ -115,6 +117,7 @@ static void untimed_verdicts_show_no_time(void **state) {
             assert_non_null(at(r, figures[f]));
             assert_int_equal(json_is_number(at(r, figures[f])), timed);
         }
+        if (!timed) assert_true(json_is_null(at(r, "of_core.median")));
         expect_number(r, "work.bytes", run.results[i].work.bytes_read + run.results[i].work.bytes_written);
         expect_number(r, "intensity", run.results[i].place.intensity);
         assert_int_equal(json_array_size(at(r, "samples")), run.results[i].n_samples);
