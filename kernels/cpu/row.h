@@ -1,7 +1,7 @@
 /* Walks over one row of f32 or bf16 elements, for kernels whose rows are independent.
  *
  * A walk calls a function on pairs of vectors (vf2, see vec.h); being always inlined with a constant function and a
- * constant `bf16`, it leaves a plain loop. `count` is how many elements of the pair exist: the constant VF2_LANES but
+ * constant `type`, it leaves a plain loop. `count` is how many elements of the pair exist: the constant VF2_LANES but
  * at edges.
  *
  * Writing: whole aligned lines go out as streaming stores where `stream` is set, what comes before the first line
@@ -20,16 +20,20 @@ enum { ROW_LINE = 64 };
  * level: below, a consumer may still find the result in cache, and an ordinary store is cheaper. */
 static const double row_stream_bytes = 16.0 * 1024 * 1024;
 
-VF_INLINE size_t row_bytes(int64_t n, bool bf16) { return (size_t)n * (bf16 ? sizeof(uint16_t) : sizeof(float)); }
-VF_INLINE const void *row_at(const void *row, int64_t j, bool bf16) { return (const char *)row + row_bytes(j, bf16); }
-VF_INLINE void *row_to(void *row, int64_t j, bool bf16) { return (char *)row + row_bytes(j, bf16); }
+VF_INLINE size_t row_bytes(int64_t n, vf_type type) {
+    return (size_t)n * (is_bf16(type) ? sizeof(uint16_t) : sizeof(float));
+}
+VF_INLINE const void *row_at(const void *row, int64_t j, vf_type type) {
+    return (const char *)row + row_bytes(j, type);
+}
+VF_INLINE void *row_to(void *row, int64_t j, vf_type type) { return (char *)row + row_bytes(j, type); }
 
 /* Row i of a tensor of rank 2. */
-VF_INLINE const void *row_in(const DLTensor *t, int64_t i, bool bf16) {
-    return row_at(ridge_data(t), i * ridge_row_stride(t), bf16);
+VF_INLINE const void *row_in(const DLTensor *t, int64_t i, vf_type type) {
+    return row_at(ridge_data(t), i * ridge_row_stride(t), type);
 }
-VF_INLINE void *row_out(const DLTensor *t, int64_t i, bool bf16) {
-    return row_to(ridge_data(t), i * ridge_row_stride(t), bf16);
+VF_INLINE void *row_out(const DLTensor *t, int64_t i, vf_type type) {
+    return row_to(ridge_data(t), i * ridge_row_stride(t), type);
 }
 
 /* Rows that follow each other without gaps in every tensor are one long row to an elementwise map. */
@@ -42,28 +46,28 @@ VF_INLINE void row_merge(const ridge_call *call, int n_in, int n_out, int64_t *r
 
 VF_INLINE bool row_streams(double operand_bytes) { return operand_bytes > row_stream_bytes; }
 
-VF_INLINE vf2 row_load(const void *row, int64_t j, int64_t count, bool bf16) {
-    return count == VF2_LANES ? vf2_load(row_at(row, j, bf16), bf16) : vf2_load_n(row_at(row, j, bf16), count, bf16);
+VF_INLINE vf2 row_load(const void *row, int64_t j, int64_t count, vf_type type) {
+    return count == VF2_LANES ? vf2_load(row_at(row, j, type), type) : vf2_load_n(row_at(row, j, type), count, type);
 }
 
 /* As row_load, but the missing elements are -infinity: neutral to a maximum, and to a sum of exponentials. */
-VF_INLINE vf2 row_load_low(const void *row, int64_t j, int64_t count, bool bf16) {
-    if (count == VF2_LANES) return vf2_load(row_at(row, j, bf16), bf16);
-    if (bf16) {
+VF_INLINE vf2 row_load_low(const void *row, int64_t j, int64_t count, vf_type type) {
+    if (count == VF2_LANES) return vf2_load(row_at(row, j, type), type);
+    if (is_bf16(type)) {
         uint16_t part[VF2_LANES];
         for (int k = 0; k < VF2_LANES; k++) part[k] = 0xff80;
-        memcpy(part, row_at(row, j, true), row_bytes(count, true));
+        memcpy(part, row_at(row, j, VF_BF16), row_bytes(count, VF_BF16));
         return vf2_load_bf16(part);
     }
     float part[VF2_LANES];
     for (int k = 0; k < VF2_LANES; k++) part[k] = -__builtin_inff();
-    memcpy(part, row_at(row, j, false), row_bytes(count, false));
+    memcpy(part, row_at(row, j, VF_F32), row_bytes(count, VF_F32));
     return vf2_load_f32(part);
 }
 
 /* 1 in the lanes of the first `count` elements, else 0. */
-VF_INLINE vf2 row_present(int64_t count, bool bf16) {
-    if (bf16) {
+VF_INLINE vf2 row_present(int64_t count, vf_type type) {
+    if (is_bf16(type)) {
         uint16_t part[VF2_LANES];
         for (int k = 0; k < VF2_LANES; k++) part[k] = k < count ? 0x3f80 : 0;
         return vf2_load_bf16(part);
@@ -75,9 +79,9 @@ VF_INLINE vf2 row_present(int64_t count, bool bf16) {
 
 /* Asks for the lines under one pair of a row that is to be read soon. Beyond the row's end it asks for nothing that
  * could fault: prefetches never do. */
-VF_INLINE void row_prefetch(const void *row, int64_t j, bool bf16) {
-    const char *p = row_at(row, j, bf16);
-    for (size_t offset = 0; offset < row_bytes(VF2_LANES, bf16); offset += ROW_LINE) vf_prefetch(p + offset);
+VF_INLINE void row_prefetch(const void *row, int64_t j, vf_type type) {
+    const char *p = row_at(row, j, type);
+    for (size_t offset = 0; offset < row_bytes(VF2_LANES, type); offset += ROW_LINE) vf_prefetch(p + offset);
 }
 
 /* ---- reading ---- */
@@ -123,35 +127,36 @@ VF_INLINE float row_sums_max(const row_sums *s) {
 typedef vf2 (*row_map_fn)(const void *state, int64_t j, int64_t count);
 
 /* Elements before the first line boundary of p; -1 when no element lies on one. */
-VF_INLINE int64_t row_head(const void *p, bool bf16) {
-    size_t bytes = (size_t)(-(uintptr_t)p & (ROW_LINE - 1)), size = row_bytes(1, bf16);
+VF_INLINE int64_t row_head(const void *p, vf_type type) {
+    size_t bytes = (size_t)(-(uintptr_t)p & (ROW_LINE - 1)), size = row_bytes(1, type);
     return bytes % size ? -1 : (int64_t)(bytes / size);
 }
 
 /* y[j] = f(j) for j in [0, n). While it writes, it prefetches the row `ahead`, line by line, unless that is NULL. */
-VF_INLINE void row_map(void *y, int64_t n, bool bf16, bool stream, row_map_fn f, const void *state, const void *ahead) {
-    int64_t j = 0, head = stream ? row_head(y, bf16) : 0;
+VF_INLINE void row_map(void *y, int64_t n, vf_type type, bool stream, row_map_fn f, const void *state,
+                       const void *ahead) {
+    int64_t j = 0, head = stream ? row_head(y, type) : 0;
     if (head < 0) head = 0, stream = false;
     if (head > n) head = n;
     for (int64_t count; j < head; j += count) {
         count = head - j < VF2_LANES ? head - j : VF2_LANES;
-        if (ahead) row_prefetch(ahead, j, bf16);
-        vf2_store_n(row_to(y, j, bf16), count, f(state, j, count), bf16);
+        if (ahead) row_prefetch(ahead, j, type);
+        vf2_store_n(row_to(y, j, type), count, f(state, j, count), type);
     }
     if (stream) {
         for (; j + VF2_LANES <= n; j += VF2_LANES) {
-            if (ahead) row_prefetch(ahead, j, bf16);
-            vf2_stream(row_to(y, j, bf16), f(state, j, VF2_LANES), bf16);
+            if (ahead) row_prefetch(ahead, j, type);
+            vf2_stream(row_to(y, j, type), f(state, j, VF2_LANES), type);
         }
     } else {
         for (; j + VF2_LANES <= n; j += VF2_LANES) {
-            if (ahead) row_prefetch(ahead, j, bf16);
-            vf2_store(row_to(y, j, bf16), f(state, j, VF2_LANES), bf16);
+            if (ahead) row_prefetch(ahead, j, type);
+            vf2_store(row_to(y, j, type), f(state, j, VF2_LANES), type);
         }
     }
     if (j < n) {
-        if (ahead) row_prefetch(ahead, j, bf16);
-        vf2_store_n(row_to(y, j, bf16), n - j, f(state, j, n - j), bf16);
+        if (ahead) row_prefetch(ahead, j, type);
+        vf2_store_n(row_to(y, j, type), n - j, f(state, j, n - j), type);
     }
 }
 
@@ -187,9 +192,12 @@ static inline void row_job_part(void *arg, int rank, int size) {
 }
 
 /* Shares the rows out over the call's team, to the function of the call's storage type. */
-static inline ridge_status row_run(const ridge_call *call, row_part_fn f32, row_part_fn bf16) {
-    if (call->dtype != RIDGE_F32 && call->dtype != RIDGE_BF16) return RIDGE_UNSUPPORTED;
-    row_job job = {call, call->dtype == RIDGE_BF16 ? bf16 : f32};
+static inline ridge_status row_run(const ridge_call *call, row_part_fn f32, row_part_fn bf16, row_part_fn bf16_native) {
+    row_job job = {call, f32};
+    if (call->dtype == RIDGE_BF16)
+        job.part = vf_has_bf16() ? bf16_native : bf16;
+    else if (call->dtype != RIDGE_F32)
+        return RIDGE_UNSUPPORTED;
     ridge_team_run(call->team, row_job_part, &job);
     return RIDGE_OK;
 }

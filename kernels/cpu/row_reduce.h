@@ -7,12 +7,12 @@
 typedef struct row_reading {
     const void *x;
     vf scale, mean;
-    bool bf16;
+    vf_type type;
     row_sums sums;
 } row_reading;
 
 VF_INLINE vf2 row_scaled(const row_reading *r, int64_t j, int64_t count) {
-    vf2 v = row_load(r->x, j, count, r->bf16);
+    vf2 v = row_load(r->x, j, count, r->type);
     return (vf2){vf_mul(v.a, r->scale), vf_mul(v.b, r->scale)};
 }
 
@@ -31,28 +31,28 @@ VF_INLINE void row_add_centred_squares(void *state, int chain, int64_t j, int64_
     vf2 v = row_scaled(r, j, count), *sum = &r->sums.chain[chain];
     vf2 d = {vf_sub(v.a, r->mean), vf_sub(v.b, r->mean)};
     if (count != VF2_LANES) {
-        vf2 present = row_present(count, r->bf16);
+        vf2 present = row_present(count, r->type);
         d = (vf2){vf_mul(d.a, present.a), vf_mul(d.b, present.b)};
     }
     *sum = (vf2){vf_fma(d.a, d.a, sum->a), vf_fma(d.b, d.b, sum->b)};
 }
 
-VF_INLINE float row_total(const void *x, int64_t n, float scale, float mean, bool bf16, row_visit_fn f) {
-    row_reading r = {.x = x, .scale = vf_set1(scale), .mean = vf_set1(mean), .bf16 = bf16};
+VF_INLINE float row_total(const void *x, int64_t n, float scale, float mean, vf_type type, row_visit_fn f) {
+    row_reading r = {.x = x, .scale = vf_set1(scale), .mean = vf_set1(mean), .type = type};
     row_sums_set(&r.sums, 0.0f);
     row_visit(n, f, &r);
     return row_sums_total(&r.sums);
 }
 
 /* Sums of scale x, (scale x)^2 and (scale x - mean)^2. A constant scale of 1 costs nothing. */
-VF_INLINE float row_sum(const void *x, int64_t n, float scale, bool bf16) {
-    return row_total(x, n, scale, 0.0f, bf16, row_add);
+VF_INLINE float row_sum(const void *x, int64_t n, float scale, vf_type type) {
+    return row_total(x, n, scale, 0.0f, type, row_add);
 }
-VF_INLINE float row_sum_squares(const void *x, int64_t n, float scale, bool bf16) {
-    return row_total(x, n, scale, 0.0f, bf16, row_add_squares);
+VF_INLINE float row_sum_squares(const void *x, int64_t n, float scale, vf_type type) {
+    return row_total(x, n, scale, 0.0f, type, row_add_squares);
 }
-VF_INLINE float row_sum_centred_squares(const void *x, int64_t n, float scale, float mean, bool bf16) {
-    return row_total(x, n, scale, mean, bf16, row_add_centred_squares);
+VF_INLINE float row_sum_centred_squares(const void *x, int64_t n, float scale, float mean, vf_type type) {
+    return row_total(x, n, scale, mean, type, row_add_centred_squares);
 }
 
 /* A power of two that brings any finite row to where its squares, and the sum of them, are finite. For rows whose sums

@@ -47,6 +47,12 @@
 #include "cpu/vec_scalar.h"
 #endif
 
+/* How elements are stored. A constant at every call, so that one way remains. VF_BF16_NATIVE narrows with the
+ * processor's own instruction where vf_has_bf16() says it exists: an eighth of the work, but values below 2^-126 become
+ * 0. */
+typedef enum vf_type { VF_F32, VF_BF16, VF_BF16_NATIVE } vf_type;
+VF_INLINE bool is_bf16(vf_type type) { return type != VF_F32; }
+
 VF_INLINE vf vf_zero(void) { return vf_set1(0.0f); }
 
 /* Brings the line at p, which need not be mapped, into the first-level (or second-level) cache. */
@@ -63,19 +69,19 @@ VF_INLINE void vf2_store_f32(float *p, vf2 v) {
     vf_store(p + VF_LANES, v.b);
 }
 
-/* p points at f32 or bf16 elements. `bf16` is a constant at every call, so that one of the two ways remains. */
-VF_INLINE vf2 vf2_load(const void *p, bool bf16) { return bf16 ? vf2_load_bf16(p) : vf2_load_f32(p); }
-VF_INLINE void vf2_store(void *p, vf2 v, bool bf16) {
-    if (bf16)
-        vf2_store_bf16(p, v);
+/* p points at elements of the type. */
+VF_INLINE vf2 vf2_load(const void *p, vf_type type) { return is_bf16(type) ? vf2_load_bf16(p) : vf2_load_f32(p); }
+VF_INLINE void vf2_store(void *p, vf2 v, vf_type type) {
+    if (is_bf16(type))
+        vf2_store_bf16(p, v, type == VF_BF16_NATIVE);
     else
         vf2_store_f32(p, v);
 }
 
 /* p aligned to VF2_LANES elements. */
-VF_INLINE void vf2_stream(void *p, vf2 v, bool bf16) {
-    if (bf16) {
-        vf2_stream_bf16(p, v);
+VF_INLINE void vf2_stream(void *p, vf2 v, vf_type type) {
+    if (is_bf16(type)) {
+        vf2_stream_bf16(p, v, type == VF_BF16_NATIVE);
     } else {
         vf_stream(p, v.a);
         vf_stream((float *)p + VF_LANES, v.b);
@@ -84,8 +90,8 @@ VF_INLINE void vf2_stream(void *p, vf2 v, bool bf16) {
 
 /* The first n elements, 0 <= n <= VF2_LANES; the others load as 0 and are not stored. For edges: goes through memory
  * for bf16. */
-VF_INLINE vf2 vf2_load_n(const void *p, int64_t n, bool bf16) {
-    if (bf16) {
+VF_INLINE vf2 vf2_load_n(const void *p, int64_t n, vf_type type) {
+    if (is_bf16(type)) {
         uint16_t part[VF2_LANES] = {0};
         memcpy(part, p, (size_t)n * sizeof part[0]);
         return vf2_load_bf16(part);
@@ -93,10 +99,10 @@ VF_INLINE vf2 vf2_load_n(const void *p, int64_t n, bool bf16) {
     int64_t first = n < VF_LANES ? n : VF_LANES;
     return (vf2){vf_load_n(p, (int)first), vf_load_n((const float *)p + first, (int)(n - first))};
 }
-VF_INLINE void vf2_store_n(void *p, int64_t n, vf2 v, bool bf16) {
-    if (bf16) {
+VF_INLINE void vf2_store_n(void *p, int64_t n, vf2 v, vf_type type) {
+    if (is_bf16(type)) {
         uint16_t part[VF2_LANES];
-        vf2_store_bf16(part, v);
+        vf2_store_bf16(part, v, type == VF_BF16_NATIVE);
         memcpy(p, part, (size_t)n * sizeof part[0]);
     } else {
         int64_t first = n < VF_LANES ? n : VF_LANES;

@@ -12,11 +12,13 @@ typedef void (*ridge_vec_map_fn)(const float *x, float *y, int64_t n);
 
 typedef struct ridge_vec_array {
     int lanes;
-    ridge_vec_map_fn exp, sin, erf, sigmoid, gelu, silu, sqrt, round;
+    ridge_vec_map_fn exp, exp2, sin, sin_absolute, erf, sigmoid, gelu, silu, sqrt, round;
     /* x * 2^n[0], for one n */
     void (*scale2)(const float *x, float n, float *y, int64_t count);
     /* f32 to bf16 by store (stream = 0) or streaming store (y 64-byte aligned), and back; whole vectors and a rest */
     void (*narrow)(const float *x, uint16_t *y, int64_t n, int stream);
+    /* the same where the processor narrows by itself: may flush what is below 2^-126 */
+    void (*narrow_native)(const float *x, uint16_t *y, int64_t n, int stream);
     void (*widen)(const uint16_t *x, float *y, int64_t n);
     float (*sum)(const float *x, int64_t n);
     float (*max)(const float *x, int64_t n); /* -inf for n == 0; x holds no NaN */

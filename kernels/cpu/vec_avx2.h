@@ -82,9 +82,16 @@ VF_INLINE vf2 vf2_load_bf16(const uint16_t *p) {
     vi both = _mm256_loadu_si256((const __m256i *)(const void *)p);
     return (vf2){vi_float(vi_shl(both, 16)), vi_float(vi_and(both, vi_set1(0xffff0000u)))};
 }
-VF_INLINE void vf2_store_bf16(uint16_t *p, vf2 v) { _mm256_storeu_si256((__m256i *)(void *)p, vf2_narrow_bf16(v)); }
-VF_INLINE void vf2_stream_bf16(uint16_t *p, vf2 v) { _mm256_stream_si256((__m256i *)(void *)p, vf2_narrow_bf16(v)); }
+VF_INLINE void vf2_store_bf16(uint16_t *p, vf2 v, bool native) {
+    (void)native;
+    _mm256_storeu_si256((__m256i *)(void *)p, vf2_narrow_bf16(v));
+}
+VF_INLINE void vf2_stream_bf16(uint16_t *p, vf2 v, bool native) {
+    (void)native;
+    _mm256_stream_si256((__m256i *)(void *)p, vf2_narrow_bf16(v));
+}
 
+VF_INLINE bool vf_has_bf16(void) { return false; }
 VF_INLINE void vf_fence(void) { _mm_sfence(); }
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef RIDGE_KERNELS_CPU_VEC_AVX512_H
 #define RIDGE_KERNELS_CPU_VEC_AVX512_H
 
+#include <cpuid.h>
 #include <immintrin.h>
 
 #define VF_LANES 16
@@ -58,15 +59,39 @@ VF_INLINE vi vf_round_bf16(vf v) {
     vi bias = _mm512_mask_add_epi32(half, odd, half, one);
     return _mm512_mask_add_epi32(vi_or(bits, quiet), number, bits, bias);
 }
-VF_INLINE vi vf2_narrow_bf16(vf2 v) {
+/* The instruction packs the words of one vector below those of the other; one permutation interleaves them. Written out
+ * because the set as compiled does not include it: vf_has_bf16() must have been asked. */
+VF_INLINE vi vf2_narrow_bf16_native(vf2 v) {
+    const vi order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5,
+                                      20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    vi packed;
+    __asm__("vcvtne2ps2bf16 %2, %1, %0" : "=v"(packed) : "v"(v.b), "v"(v.a));
+    return _mm512_permutexvar_epi16(order, packed);
+}
+VF_INLINE vi vf2_narrow_bf16(vf2 v, bool native) {
+    if (native) return vf2_narrow_bf16_native(v);
     return _mm512_mask_blend_epi16((__mmask32)0xaaaaaaaau, vi_shr(vf_round_bf16(v.a), 16), vf_round_bf16(v.b));
 }
 VF_INLINE vf2 vf2_load_bf16(const uint16_t *p) {
     vi both = _mm512_loadu_si512(p);
     return (vf2){vi_float(vi_shl(both, 16)), vi_float(vi_and(both, vi_set1(0xffff0000u)))};
 }
-VF_INLINE void vf2_store_bf16(uint16_t *p, vf2 v) { _mm512_storeu_si512(p, vf2_narrow_bf16(v)); }
-VF_INLINE void vf2_stream_bf16(uint16_t *p, vf2 v) { _mm512_stream_si512((void *)p, vf2_narrow_bf16(v)); }
+VF_INLINE void vf2_store_bf16(uint16_t *p, vf2 v, bool native) { _mm512_storeu_si512(p, vf2_narrow_bf16(v, native)); }
+VF_INLINE void vf2_stream_bf16(uint16_t *p, vf2 v, bool native) {
+    _mm512_stream_si512((void *)p, vf2_narrow_bf16(v, native));
+}
+
+/* Asked of the processor itself: compilers of the day do not know its name. Leaf 7.1, eax bit 5. */
+static inline bool vf_has_bf16(void) {
+    static int known; /* 0: not asked, 1: no, 2: yes; threads that ask at once find the same */
+    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (answer == 0) {
+        unsigned a = 0, b = 0, c = 0, d = 0;
+        answer = __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1u) ? 2 : 1;
+        __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
+    }
+    return answer == 2;
+}
 
 VF_INLINE void vf_fence(void) { _mm_sfence(); }
 

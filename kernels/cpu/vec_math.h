@@ -3,7 +3,7 @@
  *   function       error, in ulp of the result     special values
  *   vf_exp         <= 1.5 (normal results)         NaN -> NaN, +inf -> inf, -inf -> 0, overflow -> inf, underflow
  * gradual vf_sin         <= 2.5 (2 with fused operations) NaN, +-inf -> NaN; beyond |x| = 2^13 lane by lane through
- * libm vf_erf         <= 8                            NaN -> NaN, +-inf -> +-1; may exceed 1 by 2^-22 vf_sigmoid     <=
+ * libm vf_erf         <= 8                            NaN -> NaN, +-inf -> +-1 vf_sigmoid     <=
  * 3   for x >= -87             NaN -> NaN, +-inf -> 1, 0 vf_gelu        <= 2.5 * 2^-23 * |x|, absolute  NaN -> NaN, inf
  * -> inf, -inf -> NaN (it is -inf * 0)
  *
@@ -34,6 +34,28 @@ VF_INLINE vf vf_exp_bounded(vf x) {
 }
 
 VF_INLINE vf vf_exp(vf x) { return vf_exp_bounded(vf_min(vf_set1(89.0f), x)); }
+
+/* 2^y within 3 ulp: what remains of an exponential whose argument the
+ * caller scaled by log2 e itself, e.g. in the same operation that subtracts a maximum. 2^y = 2^floor(y) p(y -
+ * floor(y)); the fit leaves 7.5e-8. NaN -> NaN, -inf -> 0, above 128 inf; underflow is gradual. */
+VF_INLINE vf vf_exp2(vf y) {
+#if VF_LANES == 16
+    vf f = _mm512_reduce_ps(y, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); /* 0 for -inf */
+#else
+    y = vf_max(vf_set1(-151.0f), vf_min(vf_set1(129.0f), y));
+    vf n = vf_round(vf_sub(y, vf_set1(0.5f))), f = vf_sub(y, n);
+#endif
+    vf p = vf_fma(vf_set1(0x1.ec321ep-10f), f, vf_set1(0x1.269008p-7f));
+    p = vf_fma(p, f, vf_set1(0x1.c95448p-5f));
+    p = vf_fma(p, f, vf_set1(0x1.ebd5a8p-3f));
+    p = vf_fma(p, f, vf_set1(0x1.62e4f6p-1f));
+    p = vf_fma(p, f, vf_set1(0x1.fffffep-1f));
+#if VF_LANES == 16
+    return vf_scale2(p, y); /* takes the floor itself */
+#else
+    return vf_scale2(p, n);
+#endif
+}
 
 /* Any lane that the fast reduction does not serve, through libm. Kept out of the way of the loops that call it. */
 static __attribute__((noinline, unused)) vf vf_sin_far(vf x) {
@@ -76,10 +98,31 @@ VF_INLINE vf vf_sin(vf x) {
     return s;
 }
 
-/* x P(x^2) / Q(x^2) on |x| <= 3.92, beyond which erf rounds to 1; the fit leaves 1.9e-8 and all coefficients are
- * positive, so that nothing cancels. */
+/* sin(x) with an absolute error of at most 1.5 * 2^-23: for sums with something of the order of 1. Half turns z = x / pi - n,
+ * with 1/pi in two parts, then z p(z^2); the fit leaves 5.4e-9. */
+VF_INLINE vf vf_sin_absolute(vf x) {
+#if VF_LANES == 1
+    return vf_sin(x);
+#else
+    const vf magic = vf_set1(0x1.8p23f), turns = vf_set1(0x1.45f306p-2f), rest = vf_set1(0x1.b93910p-27f);
+    vm near = vf_lt(vf_abs(x), vf_set1(0x1p13f));
+    vf biased = vf_fma(x, turns, magic);
+    vf z = vf_fma(x, rest, vf_fma(x, turns, vf_sub(magic, biased)));
+    vf t = vf_mul(z, z);
+    vf p = vf_fma(vf_set1(0x1.3daff6p-4f), t, vf_set1(-0x1.324ccap-1f));
+    p = vf_fma(p, t, vf_set1(0x1.4668b0p1f));
+    p = vf_fma(p, t, vf_set1(-0x1.4abbc2p2f));
+    p = vf_fma(p, t, vf_set1(0x1.921fb6p1f));
+    vf s = vi_float(vi_xor(vf_bits(vf_mul(p, z)), vi_shl(vf_bits(biased), 31)));
+    if (__builtin_expect(!vm_all(near), 0)) return vf_select(near, s, vf_sin_far(x));
+    return s;
+#endif
+}
+
+/* x P(x^2) / Q(x^2) on |x| <= 3.92, beyond which erf rounds to 1; at 3.95 it comes out above 1, and is cut off; the fit
+ * leaves 1.9e-8 and all coefficients are positive, so that nothing cancels. */
 VF_INLINE vf vf_erf(vf x) {
-    x = vf_max(vf_set1(-3.92f), vf_min(vf_set1(3.92f), x));
+    x = vf_max(vf_set1(-3.95f), vf_min(vf_set1(3.95f), x));
     vf t = vf_mul(x, x);
     vf p = vf_fma(vf_set1(0x1.13286cp-19f), t, vf_set1(0x1.2ab346p-12f));
     vf q = vf_fma(vf_set1(0x1.3f8716p-15f), t, vf_set1(0x1.30b64cp-10f));
@@ -91,7 +134,8 @@ VF_INLINE vf vf_erf(vf x) {
     q = vf_fma(q, t, vf_set1(0x1.010eb0p-1f));
     p = vf_fma(p, t, vf_set1(0x1.20dd74p0f));
     q = vf_fma(q, t, vf_set1(1.0f));
-    return vf_div(vf_mul(x, p), q);
+    vf e = vf_div(vf_mul(x, p), q);
+    return vf_max(vf_set1(-1.0f), vf_min(vf_set1(1.0f), e));
 }
 
 /* 1 / (1 + exp(-x)) */
@@ -100,13 +144,8 @@ VF_INLINE vf vf_sigmoid(vf x) {
     return vf_div(one, vf_add(one, vf_exp(vf_sub(vf_zero(), x))));
 }
 
-/* x / (1 + exp(-x)) */
-VF_INLINE vf vf_silu(vf x) { return vf_div(x, vf_add(vf_set1(1.0f), vf_exp(vf_sub(vf_zero(), x)))); }
-
-/* x (1 + erf(x / sqrt 2)) / 2 */
-VF_INLINE vf vf_gelu(vf x) {
-    vf half = vf_mul(vf_set1(0.5f), x);
-    return vf_fma(half, vf_erf(vf_mul(x, vf_set1(0x1.6a09e6p-1f))), half);
-}
+/* x / (1 + exp(-x)), absolute error at most 1.5 * 2^-23 max(|x|, 1): rounding -x log2 e costs relative accuracy only
+ * where the result has nearly vanished. */
+VF_INLINE vf vf_silu(vf x) { return vf_div(x, vf_add(vf_set1(1.0f), vf_exp2(vf_mul(x, vf_set1(-0x1.715476p0f))))); }
 
 #endif

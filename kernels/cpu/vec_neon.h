@@ -77,12 +77,17 @@ VF_INLINE vf2 vf2_load_bf16(const uint16_t *p) {
     vi both = vreinterpretq_u32_u16(vld1q_u16(p));
     return (vf2){vi_float(vi_shl(both, 16)), vi_float(vi_and(both, vi_set1(0xffff0000u)))};
 }
-VF_INLINE void vf2_store_bf16(uint16_t *p, vf2 v) {
+VF_INLINE void vf2_store_bf16(uint16_t *p, vf2 v, bool native) {
+    (void)native;
     /* vsri keeps the upper half of the first operand and puts the upper half of the second below it. */
     vst1q_u16(p, vreinterpretq_u16_u32(vsriq_n_u32(vf_round_bf16(v.b), vf_round_bf16(v.a), 16)));
 }
-VF_INLINE void vf2_stream_bf16(uint16_t *p, vf2 v) { vf2_store_bf16(p, v); }
+VF_INLINE void vf2_stream_bf16(uint16_t *p, vf2 v, bool native) {
+    (void)native;
+    vf2_store_bf16(p, v, native);
+}
 
+VF_INLINE bool vf_has_bf16(void) { return false; }
 VF_INLINE void vf_fence(void) {}
 
 #endif

@@ -73,7 +73,8 @@ VF_INLINE uint16_t vf_narrow_bf16(vf v) {
 VF_INLINE vf2 vf2_load_bf16(const uint16_t *p) {
     return (vf2){vi_float((uint32_t)p[0] << 16), vi_float((uint32_t)p[1] << 16)};
 }
-VF_INLINE void vf2_store_bf16(uint16_t *p, vf2 v) {
+VF_INLINE void vf2_store_bf16(uint16_t *p, vf2 v, bool native) {
+    (void)native;
     p[0] = vf_narrow_bf16(v.a);
     p[1] = vf_narrow_bf16(v.b);
 }
@@ -84,13 +85,18 @@ VF_INLINE void vf_stream(float *p, vf v) {
     memcpy(&bits, &v, sizeof bits);
     _mm_stream_si32((int *)(void *)p, bits);
 }
-VF_INLINE void vf2_stream_bf16(uint16_t *p, vf2 v) {
+VF_INLINE void vf2_stream_bf16(uint16_t *p, vf2 v, bool native) {
+    (void)native;
     _mm_stream_si32((int *)(void *)p, (int)((uint32_t)vf_narrow_bf16(v.b) << 16 | vf_narrow_bf16(v.a)));
 }
+VF_INLINE bool vf_has_bf16(void) { return false; }
 VF_INLINE void vf_fence(void) { _mm_sfence(); }
 #else
 VF_INLINE void vf_stream(float *p, vf v) { *p = v; }
-VF_INLINE void vf2_stream_bf16(uint16_t *p, vf2 v) { vf2_store_bf16(p, v); }
+VF_INLINE void vf2_stream_bf16(uint16_t *p, vf2 v, bool native) {
+    (void)native;
+    vf2_store_bf16(p, v, native);
+}
 VF_INLINE void vf_fence(void) {}
 #endif
 

@@ -19,12 +19,12 @@ typedef struct factors {
     float scale, inverse;
 } factors;
 
-static __attribute__((noinline)) float rescued_squares(const void *x, int64_t n, bool bf16) {
-    return bf16 ? row_sum_squares(x, n, ROW_RESCUE, true) : row_sum_squares(x, n, ROW_RESCUE, false);
+static __attribute__((noinline)) float rescued_squares(const void *x, int64_t n, vf_type type) {
+    return is_bf16(type) ? row_sum_squares(x, n, ROW_RESCUE, VF_BF16) : row_sum_squares(x, n, ROW_RESCUE, VF_F32);
 }
 
-VF_INLINE factors factors_of(float sum, const void *x, int64_t n, bool bf16) {
-    if (__builtin_expect(!(sum <= FLT_MAX), 0)) return (factors){ROW_RESCUE, 1.0f / sqrtf(rescued_squares(x, n, bf16))};
+VF_INLINE factors factors_of(float sum, const void *x, int64_t n, vf_type type) {
+    if (__builtin_expect(!(sum <= FLT_MAX), 0)) return (factors){ROW_RESCUE, 1.0f / sqrtf(rescued_squares(x, n, type))};
     float norm = sqrtf(sum);
     return (factors){1.0f, 1.0f / (norm < eps ? eps : norm)};
 }
@@ -32,91 +32,99 @@ VF_INLINE factors factors_of(float sum, const void *x, int64_t n, bool bf16) {
 typedef struct scaling {
     const void *x;
     vf scale, inverse;
-    bool bf16;
+    vf_type type;
 } scaling;
 
 VF_INLINE vf2 scaled(const void *state, int64_t j, int64_t count) {
     const scaling *s = state;
-    vf2 v = row_load(s->x, j, count, s->bf16);
+    vf2 v = row_load(s->x, j, count, s->type);
     return (vf2){vf_mul(v.a, s->inverse), vf_mul(v.b, s->inverse)};
 }
 VF_INLINE vf2 scaled_twice(const void *state, int64_t j, int64_t count) {
     const scaling *s = state;
-    vf2 v = row_load(s->x, j, count, s->bf16);
+    vf2 v = row_load(s->x, j, count, s->type);
     return (vf2){vf_mul(vf_mul(v.a, s->scale), s->inverse), vf_mul(vf_mul(v.b, s->scale), s->inverse)};
 }
 
-VF_INLINE void write_row(void *y, const void *x, int64_t n, factors by, bool bf16, bool stream, const void *ahead) {
-    scaling s = {.x = x, .bf16 = bf16, .scale = vf_set1(by.scale), .inverse = vf_set1(by.inverse)};
+VF_INLINE void write_row(void *y, const void *x, int64_t n, factors by, vf_type type, bool stream, const void *ahead) {
+    scaling s = {.x = x, .type = type, .scale = vf_set1(by.scale), .inverse = vf_set1(by.inverse)};
     if (__builtin_expect(by.scale != 1.0f, 0))
-        row_map(y, n, bf16, false, scaled_twice, &s, NULL);
+        row_map(y, n, type, false, scaled_twice, &s, NULL);
     else
-        row_map(y, n, bf16, stream, scaled, &s, ahead);
+        row_map(y, n, type, stream, scaled, &s, ahead);
 }
 
 /* ---- optimized: the row stays in cache between its norm and its scaling ---- */
 
-VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end, bool bf16) {
+VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end, vf_type type) {
     const int64_t n = call->dim[1];
-    const bool stream = row_streams(2.0 * (double)call->dim[0] * (double)row_bytes(n, bf16));
+    const bool stream = row_streams(2.0 * (double)call->dim[0] * (double)row_bytes(n, type));
     for (int64_t i = begin; i < end; i++) {
-        const void *x = row_in(&call->in[0], i, bf16);
-        float sum = row_sum_squares(x, n, 1.0f, bf16);
-        const void *ahead = row_in(&call->in[0], i + 1 < end ? i + 1 : i, bf16);
-        write_row(row_out(&call->out[0], i, bf16), x, n, factors_of(sum, x, n, bf16), bf16, stream, ahead);
+        const void *x = row_in(&call->in[0], i, type);
+        float sum = row_sum_squares(x, n, 1.0f, type);
+        const void *ahead = row_in(&call->in[0], i + 1 < end ? i + 1 : i, type);
+        write_row(row_out(&call->out[0], i, type), x, n, factors_of(sum, x, n, type), type, stream, ahead);
     }
     vf_fence();
 }
 
 static void optimized_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {
     (void)rank;
-    optimized_rows(call, begin, end, false);
+    optimized_rows(call, begin, end, VF_F32);
 }
 static void optimized_bf16(const ridge_call *call, int64_t begin, int64_t end, int rank) {
     (void)rank;
-    optimized_rows(call, begin, end, true);
+    optimized_rows(call, begin, end, VF_BF16);
+}
+static void optimized_bf16_native(const ridge_call *call, int64_t begin, int64_t end, int rank) {
+    (void)rank;
+    optimized_rows(call, begin, end, VF_BF16_NATIVE);
 }
 ridge_status RIDGE_ISA_FN(l2norm_cpu_optimized)(const ridge_call *call) {
-    return row_run(call, optimized_f32, optimized_bf16);
+    return row_run(call, optimized_f32, optimized_bf16, optimized_bf16_native);
 }
 
 /* ---- baseline: squares to memory, then their sums, then the division ---- */
 
 typedef struct squaring {
     const void *x;
-    bool bf16;
+    vf_type type;
 } squaring;
 
 VF_INLINE vf2 squared(const void *state, int64_t j, int64_t count) {
     const squaring *s = state;
-    vf2 v = row_load(s->x, j, count, s->bf16);
+    vf2 v = row_load(s->x, j, count, s->type);
     return (vf2){vf_mul(v.a, v.a), vf_mul(v.b, v.b)};
 }
 
-VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end, bool bf16) {
+VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end, vf_type type) {
     const int64_t n = call->dim[1], pitch = row_temporary_length(n);
     float *squares_of = call->scratch, *sums = squares_of + call->dim[0] * pitch;
     for (int64_t i = begin; i < end; i++) {
-        squaring s = {.x = row_in(&call->in[0], i, bf16), .bf16 = bf16};
+        squaring s = {.x = row_in(&call->in[0], i, type), .type = type};
         row_map_temporary(squares_of + i * pitch, n, squared, &s);
     }
     for (int64_t i = begin; i < end; i++) {
-        sums[i] = row_sum(squares_of + i * pitch, row_whole_pairs(n), 1.0f, false);
+        sums[i] = row_sum(squares_of + i * pitch, row_whole_pairs(n), 1.0f, VF_F32);
     }
     for (int64_t i = begin; i < end; i++) {
-        const void *x = row_in(&call->in[0], i, bf16);
-        write_row(row_out(&call->out[0], i, bf16), x, n, factors_of(sums[i], x, n, bf16), bf16, false, NULL);
+        const void *x = row_in(&call->in[0], i, type);
+        write_row(row_out(&call->out[0], i, type), x, n, factors_of(sums[i], x, n, type), type, false, NULL);
     }
 }
 
 static void baseline_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {
     (void)rank;
-    baseline_rows(call, begin, end, false);
+    baseline_rows(call, begin, end, VF_F32);
 }
 static void baseline_bf16(const ridge_call *call, int64_t begin, int64_t end, int rank) {
     (void)rank;
-    baseline_rows(call, begin, end, true);
+    baseline_rows(call, begin, end, VF_BF16);
+}
+static void baseline_bf16_native(const ridge_call *call, int64_t begin, int64_t end, int rank) {
+    (void)rank;
+    baseline_rows(call, begin, end, VF_BF16_NATIVE);
 }
 ridge_status RIDGE_ISA_FN(l2norm_cpu_baseline)(const ridge_call *call) {
-    return row_run(call, baseline_f32, baseline_bf16);
+    return row_run(call, baseline_f32, baseline_bf16, baseline_bf16_native);
 }

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "cpu/row_reduce.h"
-#include "cpu/vec_math.h"
+#include "cpu/vec_gelu.h"
 #include "norm_activation.h"
 
 RIDGE_CPU_DECLARE(norm_activation_cpu_baseline);
@@ -19,56 +19,59 @@ typedef struct statistics {
 } statistics;
 
 /* Twice over the row, the second time in cache: the difference of two large sums would lose the variance. */
-VF_INLINE statistics statistics_at(const void *x, int64_t n, float scale, float eps, bool bf16) {
-    float mean = row_sum(x, n, scale, bf16) / (float)n;
-    float variance = row_sum_centred_squares(x, n, scale, mean, bf16) / (float)n;
+VF_INLINE statistics statistics_at(const void *x, int64_t n, float scale, float eps, vf_type type) {
+    float mean = row_sum(x, n, scale, type) / (float)n;
+    float variance = row_sum_centred_squares(x, n, scale, mean, type) / (float)n;
     return (statistics){scale, mean, 1.0f / sqrtf(variance + eps)};
 }
 
-static __attribute__((noinline)) statistics rescued_statistics(const void *x, int64_t n, bool bf16) {
-    return bf16 ? statistics_at(x, n, ROW_RESCUE, 0.0f, true) : statistics_at(x, n, ROW_RESCUE, 0.0f, false);
+static __attribute__((noinline)) statistics rescued_statistics(const void *x, int64_t n, vf_type type) {
+    return is_bf16(type) ? statistics_at(x, n, ROW_RESCUE, 0.0f, VF_BF16)
+                         : statistics_at(x, n, ROW_RESCUE, 0.0f, VF_F32);
 }
 
-VF_INLINE statistics statistics_of(const void *x, int64_t n, bool bf16) {
-    statistics s = statistics_at(x, n, 1.0f, NORM_EPS, bf16);
+VF_INLINE statistics statistics_of(const void *x, int64_t n, vf_type type) {
+    statistics s = statistics_at(x, n, 1.0f, NORM_EPS, type);
     /* 0 or NaN: a sum overflowed, or an element is not finite; then the second attempt says the same. */
-    return __builtin_expect(!(s.inverse > 0.0f), 0) ? rescued_statistics(x, n, bf16) : s;
+    return __builtin_expect(!(s.inverse > 0.0f), 0) ? rescued_statistics(x, n, type) : s;
 }
 
 typedef struct row {
     const void *x;
     const void *gamma;
     const void *beta;
-    vf scale, mean, inverse;
-    bool bf16;
+    vf scale, inverse, shift; /* shift = -mean * inverse */
+    vf_type type;
+    vf_gelu_tables gelu;
 } row;
 
-VF_INLINE row row_of(const ridge_call *call, int64_t i, statistics s, bool bf16) {
+VF_INLINE row row_of(const ridge_call *call, int64_t i, statistics s, vf_type type) {
     return (row){
-        .x = row_in(&call->in[0], i, bf16),
+        .x = row_in(&call->in[0], i, type),
         .gamma = ridge_data(&call->in[1]),
         .beta = ridge_data(&call->in[2]),
         .scale = vf_set1(s.scale),
-        .mean = vf_set1(s.mean),
+        .shift = vf_set1(-s.mean * s.inverse),
         .inverse = vf_set1(s.inverse),
-        .bf16 = bf16,
+        .type = type,
+        .gelu = vf_gelu_prepare(),
     };
 }
 
 VF_INLINE vf normalized_one(const row *r, vf x, vf gamma, vf beta) {
-    return vf_fma(vf_mul(vf_sub(x, r->mean), r->inverse), gamma, beta);
+    return vf_fma(vf_fma(x, r->inverse, r->shift), gamma, beta);
 }
 VF_INLINE vf2 normalized_pair(const row *r, vf2 x, int64_t j, int64_t count) {
-    vf2 gamma = row_load(r->gamma, j, count, r->bf16), beta = row_load(r->beta, j, count, r->bf16);
+    vf2 gamma = row_load(r->gamma, j, count, r->type), beta = row_load(r->beta, j, count, r->type);
     return (vf2){normalized_one(r, x.a, gamma.a, beta.a), normalized_one(r, x.b, gamma.b, beta.b)};
 }
 VF_INLINE vf2 normalized(const void *state, int64_t j, int64_t count) {
     const row *r = state;
-    return normalized_pair(r, row_load(r->x, j, count, r->bf16), j, count);
+    return normalized_pair(r, row_load(r->x, j, count, r->type), j, count);
 }
 VF_INLINE vf2 normalized_rescued(const void *state, int64_t j, int64_t count) {
     const row *r = state;
-    vf2 x = row_load(r->x, j, count, r->bf16);
+    vf2 x = row_load(r->x, j, count, r->type);
     return normalized_pair(r, (vf2){vf_mul(x.a, r->scale), vf_mul(x.b, r->scale)}, j, count);
 }
 
@@ -76,79 +79,88 @@ VF_INLINE vf2 normalized_rescued(const void *state, int64_t j, int64_t count) {
 
 VF_INLINE vf2 activated(const void *state, int64_t j, int64_t count) {
     vf2 h = normalized(state, j, count);
-    return (vf2){vf_gelu(h.a), vf_gelu(h.b)};
+    return (vf2){vf_gelu_by(&((const row *)state)->gelu, h.a), vf_gelu_by(&((const row *)state)->gelu, h.b)};
 }
 VF_INLINE vf2 activated_rescued(const void *state, int64_t j, int64_t count) {
     vf2 h = normalized_rescued(state, j, count);
-    return (vf2){vf_gelu(h.a), vf_gelu(h.b)};
+    return (vf2){vf_gelu_by(&((const row *)state)->gelu, h.a), vf_gelu_by(&((const row *)state)->gelu, h.b)};
 }
 
-VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end, bool bf16) {
+VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end, vf_type type) {
     const int64_t n = call->dim[1];
-    const bool stream = row_streams(2.0 * (double)call->dim[0] * (double)row_bytes(n, bf16));
+    const bool stream = row_streams(2.0 * (double)call->dim[0] * (double)row_bytes(n, type));
     for (int64_t i = begin; i < end; i++) {
-        statistics s = statistics_of(row_in(&call->in[0], i, bf16), n, bf16);
-        row r = row_of(call, i, s, bf16);
-        void *y = row_out(&call->out[0], i, bf16);
-        const void *ahead = row_in(&call->in[0], i + 1 < end ? i + 1 : i, bf16);
+        statistics s = statistics_of(row_in(&call->in[0], i, type), n, type);
+        row r = row_of(call, i, s, type);
+        void *y = row_out(&call->out[0], i, type);
+        const void *ahead = row_in(&call->in[0], i + 1 < end ? i + 1 : i, type);
         if (__builtin_expect(s.scale != 1.0f, 0))
-            row_map(y, n, bf16, false, activated_rescued, &r, NULL);
+            row_map(y, n, type, false, activated_rescued, &r, NULL);
         else
-            row_map(y, n, bf16, stream, activated, &r, ahead);
+            row_map(y, n, type, stream, activated, &r, ahead);
     }
     vf_fence();
 }
 
 static void optimized_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {
     (void)rank;
-    optimized_rows(call, begin, end, false);
+    optimized_rows(call, begin, end, VF_F32);
 }
 static void optimized_bf16(const ridge_call *call, int64_t begin, int64_t end, int rank) {
     (void)rank;
-    optimized_rows(call, begin, end, true);
+    optimized_rows(call, begin, end, VF_BF16);
+}
+static void optimized_bf16_native(const ridge_call *call, int64_t begin, int64_t end, int rank) {
+    (void)rank;
+    optimized_rows(call, begin, end, VF_BF16_NATIVE);
 }
 ridge_status RIDGE_ISA_FN(norm_activation_cpu_optimized)(const ridge_call *call) {
-    return row_run(call, optimized_f32, optimized_bf16);
+    return row_run(call, optimized_f32, optimized_bf16, optimized_bf16_native);
 }
 
 /* ---- baseline: the normalized values go through memory to the activation ---- */
 
 typedef struct temporary {
     const float *t;
+    vf_gelu_tables gelu;
 } temporary;
 
 VF_INLINE vf2 activated_temporary(const void *state, int64_t j, int64_t count) {
     (void)count;
     const temporary *s = state;
     vf2 h = vf2_load_f32(s->t + j);
-    return (vf2){vf_gelu(h.a), vf_gelu(h.b)};
+    return (vf2){vf_gelu_by(&s->gelu, h.a), vf_gelu_by(&s->gelu, h.b)};
 }
 
-VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end, bool bf16) {
+VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end, vf_type type) {
     const int64_t n = call->dim[1], pitch = row_temporary_length(n);
     float *h = call->scratch;
     for (int64_t i = begin; i < end; i++) {
-        statistics s = statistics_of(row_in(&call->in[0], i, bf16), n, bf16);
-        row r = row_of(call, i, s, bf16);
+        statistics s = statistics_of(row_in(&call->in[0], i, type), n, type);
+        row r = row_of(call, i, s, type);
         if (__builtin_expect(s.scale != 1.0f, 0))
             row_map_temporary(h + i * pitch, n, normalized_rescued, &r);
         else
             row_map_temporary(h + i * pitch, n, normalized, &r);
     }
     for (int64_t i = begin; i < end; i++) {
-        temporary t = {h + i * pitch};
-        row_map(row_out(&call->out[0], i, bf16), n, bf16, false, activated_temporary, &t, NULL);
+        temporary t = {h + i * pitch, vf_gelu_prepare()};
+        row_map(row_out(&call->out[0], i, type), n, type, false, activated_temporary, &t, NULL);
     }
 }
 
 static void baseline_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {
     (void)rank;
-    baseline_rows(call, begin, end, false);
+    baseline_rows(call, begin, end, VF_F32);
 }
 static void baseline_bf16(const ridge_call *call, int64_t begin, int64_t end, int rank) {
     (void)rank;
-    baseline_rows(call, begin, end, true);
+    baseline_rows(call, begin, end, VF_BF16);
+}
+static void baseline_bf16_native(const ridge_call *call, int64_t begin, int64_t end, int rank) {
+    (void)rank;
+    baseline_rows(call, begin, end, VF_BF16_NATIVE);
 }
 ridge_status RIDGE_ISA_FN(norm_activation_cpu_baseline)(const ridge_call *call) {
-    return row_run(call, baseline_f32, baseline_bf16);
+    return row_run(call, baseline_f32, baseline_bf16, baseline_bf16_native);
 }

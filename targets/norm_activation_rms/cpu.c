@@ -17,48 +17,49 @@ typedef struct statistics {
     float scale, inverse;
 } statistics;
 
-VF_INLINE statistics statistics_at(const void *x, int64_t n, float scale, float eps, bool bf16) {
-    float mean_square = row_sum_squares(x, n, scale, bf16) / (float)n;
+VF_INLINE statistics statistics_at(const void *x, int64_t n, float scale, float eps, vf_type type) {
+    float mean_square = row_sum_squares(x, n, scale, type) / (float)n;
     return (statistics){scale, 1.0f / sqrtf(mean_square + eps)};
 }
 
-static __attribute__((noinline)) statistics rescued_statistics(const void *x, int64_t n, bool bf16) {
-    return bf16 ? statistics_at(x, n, ROW_RESCUE, 0.0f, true) : statistics_at(x, n, ROW_RESCUE, 0.0f, false);
+static __attribute__((noinline)) statistics rescued_statistics(const void *x, int64_t n, vf_type type) {
+    return is_bf16(type) ? statistics_at(x, n, ROW_RESCUE, 0.0f, VF_BF16)
+                         : statistics_at(x, n, ROW_RESCUE, 0.0f, VF_F32);
 }
 
-VF_INLINE statistics statistics_of(const void *x, int64_t n, bool bf16) {
-    statistics s = statistics_at(x, n, 1.0f, NORM_EPS, bf16);
+VF_INLINE statistics statistics_of(const void *x, int64_t n, vf_type type) {
+    statistics s = statistics_at(x, n, 1.0f, NORM_EPS, type);
     /* 0: the squares, or their sum, overflowed. NaN stays as it is. */
-    return __builtin_expect(s.inverse == 0.0f, 0) ? rescued_statistics(x, n, bf16) : s;
+    return __builtin_expect(s.inverse == 0.0f, 0) ? rescued_statistics(x, n, type) : s;
 }
 
 typedef struct row {
     const void *x;
     const void *gamma;
     vf scale, inverse;
-    bool bf16;
+    vf_type type;
 } row;
 
-VF_INLINE row row_of(const ridge_call *call, int64_t i, statistics s, bool bf16) {
+VF_INLINE row row_of(const ridge_call *call, int64_t i, statistics s, vf_type type) {
     return (row){
-        .x = row_in(&call->in[0], i, bf16),
+        .x = row_in(&call->in[0], i, type),
         .gamma = ridge_data(&call->in[1]),
 
         .scale = vf_set1(s.scale),
 
         .inverse = vf_set1(s.inverse),
-        .bf16 = bf16,
+        .type = type,
     };
 }
 
 VF_INLINE vf2 normalized(const void *state, int64_t j, int64_t count) {
     const row *r = state;
-    vf2 x = row_load(r->x, j, count, r->bf16), gamma = row_load(r->gamma, j, count, r->bf16);
+    vf2 x = row_load(r->x, j, count, r->type), gamma = row_load(r->gamma, j, count, r->type);
     return (vf2){vf_mul(vf_mul(x.a, r->inverse), gamma.a), vf_mul(vf_mul(x.b, r->inverse), gamma.b)};
 }
 VF_INLINE vf2 normalized_rescued(const void *state, int64_t j, int64_t count) {
     const row *r = state;
-    vf2 x = row_load(r->x, j, count, r->bf16), gamma = row_load(r->gamma, j, count, r->bf16);
+    vf2 x = row_load(r->x, j, count, r->type), gamma = row_load(r->gamma, j, count, r->type);
     x = (vf2){vf_mul(x.a, r->scale), vf_mul(x.b, r->scale)};
     return (vf2){vf_mul(vf_mul(x.a, r->inverse), gamma.a), vf_mul(vf_mul(x.b, r->inverse), gamma.b)};
 }
@@ -74,32 +75,36 @@ VF_INLINE vf2 activated_rescued(const void *state, int64_t j, int64_t count) {
     return (vf2){vf_silu(h.a), vf_silu(h.b)};
 }
 
-VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end, bool bf16) {
+VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end, vf_type type) {
     const int64_t n = call->dim[1];
-    const bool stream = row_streams(2.0 * (double)call->dim[0] * (double)row_bytes(n, bf16));
+    const bool stream = row_streams(2.0 * (double)call->dim[0] * (double)row_bytes(n, type));
     for (int64_t i = begin; i < end; i++) {
-        statistics s = statistics_of(row_in(&call->in[0], i, bf16), n, bf16);
-        row r = row_of(call, i, s, bf16);
-        void *y = row_out(&call->out[0], i, bf16);
-        const void *ahead = row_in(&call->in[0], i + 1 < end ? i + 1 : i, bf16);
+        statistics s = statistics_of(row_in(&call->in[0], i, type), n, type);
+        row r = row_of(call, i, s, type);
+        void *y = row_out(&call->out[0], i, type);
+        const void *ahead = row_in(&call->in[0], i + 1 < end ? i + 1 : i, type);
         if (__builtin_expect(s.scale != 1.0f, 0))
-            row_map(y, n, bf16, false, activated_rescued, &r, NULL);
+            row_map(y, n, type, false, activated_rescued, &r, NULL);
         else
-            row_map(y, n, bf16, stream, activated, &r, ahead);
+            row_map(y, n, type, stream, activated, &r, ahead);
     }
     vf_fence();
 }
 
 static void optimized_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {
     (void)rank;
-    optimized_rows(call, begin, end, false);
+    optimized_rows(call, begin, end, VF_F32);
 }
 static void optimized_bf16(const ridge_call *call, int64_t begin, int64_t end, int rank) {
     (void)rank;
-    optimized_rows(call, begin, end, true);
+    optimized_rows(call, begin, end, VF_BF16);
+}
+static void optimized_bf16_native(const ridge_call *call, int64_t begin, int64_t end, int rank) {
+    (void)rank;
+    optimized_rows(call, begin, end, VF_BF16_NATIVE);
 }
 ridge_status RIDGE_ISA_FN(norm_activation_rms_cpu_optimized)(const ridge_call *call) {
-    return row_run(call, optimized_f32, optimized_bf16);
+    return row_run(call, optimized_f32, optimized_bf16, optimized_bf16_native);
 }
 
 /* ---- baseline: the normalized values go through memory to the activation ---- */
@@ -115,12 +120,12 @@ VF_INLINE vf2 activated_temporary(const void *state, int64_t j, int64_t count) {
     return (vf2){vf_silu(h.a), vf_silu(h.b)};
 }
 
-VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end, bool bf16) {
+VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end, vf_type type) {
     const int64_t n = call->dim[1], pitch = row_temporary_length(n);
     float *h = call->scratch;
     for (int64_t i = begin; i < end; i++) {
-        statistics s = statistics_of(row_in(&call->in[0], i, bf16), n, bf16);
-        row r = row_of(call, i, s, bf16);
+        statistics s = statistics_of(row_in(&call->in[0], i, type), n, type);
+        row r = row_of(call, i, s, type);
         if (__builtin_expect(s.scale != 1.0f, 0))
             row_map_temporary(h + i * pitch, n, normalized_rescued, &r);
         else
@@ -128,18 +133,22 @@ VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end,
     }
     for (int64_t i = begin; i < end; i++) {
         temporary t = {h + i * pitch};
-        row_map(row_out(&call->out[0], i, bf16), n, bf16, false, activated_temporary, &t, NULL);
+        row_map(row_out(&call->out[0], i, type), n, type, false, activated_temporary, &t, NULL);
     }
 }
 
 static void baseline_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {
     (void)rank;
-    baseline_rows(call, begin, end, false);
+    baseline_rows(call, begin, end, VF_F32);
 }
 static void baseline_bf16(const ridge_call *call, int64_t begin, int64_t end, int rank) {
     (void)rank;
-    baseline_rows(call, begin, end, true);
+    baseline_rows(call, begin, end, VF_BF16);
+}
+static void baseline_bf16_native(const ridge_call *call, int64_t begin, int64_t end, int rank) {
+    (void)rank;
+    baseline_rows(call, begin, end, VF_BF16_NATIVE);
 }
 ridge_status RIDGE_ISA_FN(norm_activation_rms_cpu_baseline)(const ridge_call *call) {
-    return row_run(call, baseline_f32, baseline_bf16);
+    return row_run(call, baseline_f32, baseline_bf16, baseline_bf16_native);
 }

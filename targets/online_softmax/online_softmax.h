@@ -9,4 +9,7 @@ enum {
         1 << 16, /* rows up to this length keep their exponentials, in a second-level cache, for the last step */
 };
 
+/* By how much a block may rise above its reference: e^40 times any row length is far from overflow. */
+#define SOFTMAX_RISE 40.0f
+
 #endif
