@@ -151,15 +151,42 @@ static void where_it_runs(const ridge_target *target, const ridge_variant *varia
         (void)snprintf(text, size, "no: %s", why);
 }
 
+/* A row whose idea goes on below itself where it is longer than room: broken at blanks. */
+static void add_variant(ridge_table *table, const char *name, const char *role, const char *where, const char *idea,
+                        int room) {
+    char line[120];
+    int length = (int)strlen(idea), cut = length;
+    if (length > room)
+        for (cut = room; cut > 0 && idea[cut] != ' ';) cut--;
+    if (cut == 0) cut = length; /* one long word */
+    (void)snprintf(line, sizeof line, "%.*s", cut, idea);
+    ridge_table_row(table, (const char *const[]){name, role, where, cut < length ? line : idea});
+    if (cut < length) add_variant(table, "", "", "", idea + cut + 1, room);
+}
+
+/* What the other columns leave of 120. */
+static int room_for_ideas(const ridge_target *target, const ridge_machine *machine) {
+    int room = 120;
+    for (int i = 0; i < target->n_variants; i++) {
+        const ridge_variant *variant = &target->variants[i];
+        char where[160];
+        where_it_runs(target, variant, machine, where, sizeof where);
+        int left = 120 - (int)(strlen(variant->name) + strlen("optimized") + strlen(where)) - 8;
+        if (left < room) room = left; /* the widest may be on different lines: a column or two over is no harm */
+    }
+    return room < 30 ? 30 : room;
+}
+
 static void print_variants(const ridge_target *target, const ridge_machine *machine, FILE *stream) {
     static const char *const headers[] = {"  variant", "role", "runs here", "idea"};
     ridge_table *table = ridge_table_new(headers, "llll", 4);
+    int room = room_for_ideas(target, machine);
     for (int i = 0; i < target->n_variants; i++) {
         const ridge_variant *variant = &target->variants[i];
         char name[80], where[160];
         (void)snprintf(name, sizeof name, "  %s", variant->name);
         where_it_runs(target, variant, machine, where, sizeof where);
-        ridge_table_row(table, (const char *const[]){name, ridge_role_name(variant->role), where, variant->idea});
+        add_variant(table, name, ridge_role_name(variant->role), where, variant->idea, room);
     }
     ridge_table_print(table, stream);
     ridge_table_free(table);

@@ -192,6 +192,14 @@ static void the_list_says_why_not(void **state) {
     (void)state;
     const ridge_target *targets[] = {&fixture_norm, &fixture_matmul};
     ridge_machine machine = fixture_machine();
+    ridge_variant variants[3];
+    ridge_target wordy = fixture_matmul;
+    memcpy(variants, fixture_matmul_variants, sizeof variants);
+    variants[0].idea =
+        "an idea that takes so many words that it would run far over the edge of any line, were it not "
+        "for the line below it";
+    wordy.variants = variants;
+    targets[1] = &wordy;
     memset(text, 0, sizeof text);
     FILE *stream = fmemopen(text, sizeof text - 1, "w");
     assert_non_null(stream);
@@ -201,6 +209,8 @@ static void the_list_says_why_not(void **state) {
     expect_line(text, "ch00:toy_matmul", "matrix product", "m x k x n");
     expect_line(text, "cases", "16384x1024/bf16", "");
     expect_line(text, "edges", "1x1", "");
+    expect_line(text, "cpu/baseline", "an idea that takes so many words that it would", "");
+    expect_line(text, "      ", "the line below it", "");
     expect_line(text, "cpu/peer", "1 of 2 cases", "libpeer.so not found");
 }
 
