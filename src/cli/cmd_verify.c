@@ -219,6 +219,22 @@ static void mutate_all(const ridge_options *o, const ridge_selection *s, int thr
 /* ---- the command
  * ----------------------------------------------------------------------------------------------------------- */
 
+/* Shapes that cannot fit are the command line's fault, not the variants'. */
+static ridge_status check_memory(const ridge_selection *s, const ridge_machine *machine, ridge_error *error) {
+    const ridge_layout dense = {0};
+    for (int i = 0; i < s->n; i++) {
+        const ridge_selected *item = &s->items[i];
+        size_t bytes;
+        char name[80];
+        RIDGE_TRY(ridge_operands_bytes(item->target, &item->c, &dense, &bytes, error));
+        if ((double)bytes <= (double)machine->memory_bytes) continue;
+        ridge_case_name(item->target, &item->c, name, sizeof name);
+        return ridge_fail(error, RIDGE_INVALID, "%s %s needs %.1f GB, and this machine has %.1f GB: choose smaller --sizes",
+                          item->target->name, name, (double)bytes * 1e-9, (double)machine->memory_bytes * 1e-9);
+    }
+    return RIDGE_OK;
+}
+
 static ridge_status verify_selection(const ridge_options *o, const ridge_selection *s, verification *v,
                                      ridge_error *error) {
     static const char *const plain[] = {"target", "case", "variant", "isa", "runs", "worst", "verdict", "reason"};
@@ -228,6 +244,7 @@ static ridge_status verify_selection(const ridge_options *o, const ridge_selecti
     RIDGE_TRY(ridge_machine_detect(&v->machine, error));
     RIDGE_TRY(ridge_bench_threads(o, &v->machine, &threads, error));
     RIDGE_TRY(ridge_bench_isa(o, &v->machine, &isa, error));
+    RIDGE_TRY(check_memory(s, &v->machine, error));
     v->table = o->mutants ? ridge_table_new(mutants, "llrll", 5) : ridge_table_new(plain, "llllrrll", 8);
     v->json = json_array();
     if (!v->table || !v->json) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a table");

@@ -1,4 +1,5 @@
 /* The command's front door: finds the subcommand, parses, and hands over. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ int ridge_exit_status(ridge_status status) {
         case RIDGE_OK: return RIDGE_EXIT_OK;
         case RIDGE_WRONG: return RIDGE_EXIT_VERDICT;
         case RIDGE_INVALID:
+        case RIDGE_UNSUPPORTED: /* a file in a format that is not read */
         case RIDGE_NOT_FOUND:
         case RIDGE_CORRUPT: return RIDGE_EXIT_USAGE;
         case RIDGE_INTERRUPTED: return RIDGE_EXIT_INTERRUPTED;
@@ -60,11 +62,19 @@ static void usage(FILE *stream) {
     fprintf(stream, "\n'ridge COMMAND --help' has the options and examples; 'ridge --version' the version.\n");
 }
 
+/* What was printed has to have arrived: a full disk behind a redirection shows only here. */
+static int flushed(int code) {
+    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+    ridge_error error;
+    (void)ridge_fail(&error, RIDGE_IO, "cannot write standard output: %s", strerror(errno));
+    return code ? code : ridge_complain(&error);
+}
+
 int main(int argc, char **argv) {
     if (argc < 2) return usage(stderr), RIDGE_EXIT_USAGE;
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
-        return usage(stdout), RIDGE_EXIT_OK;
-    if (strcmp(argv[1], "--version") == 0) return printf("ridge %s\n", RIDGE_VERSION), RIDGE_EXIT_OK;
+        return usage(stdout), flushed(RIDGE_EXIT_OK);
+    if (strcmp(argv[1], "--version") == 0) return printf("ridge %s\n", RIDGE_VERSION), flushed(RIDGE_EXIT_OK);
     const ridge_command *command = NULL;
     for (int i = 0; i < ridge_command_count; i++)
         if (strcmp(argv[1], ridge_commands[i].name) == 0) command = &ridge_commands[i];

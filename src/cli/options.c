@@ -16,12 +16,12 @@ static ridge_status set_variant(ridge_options *o, const char *v, ridge_error *e)
     return RIDGE_OK;
 }
 static ridge_status set_output(ridge_options *o, const char *v, ridge_error *e) {
-    (void)e;
+    if (!*v) return ridge_fail(e, RIDGE_INVALID, "--output takes a directory, not an empty name");
     o->output = v;
     return RIDGE_OK;
 }
 static ridge_status set_json(ridge_options *o, const char *v, ridge_error *e) {
-    (void)e;
+    if (!*v) return ridge_fail(e, RIDGE_INVALID, "--json takes a file, or -, not an empty name");
     o->json = v;
     return RIDGE_OK;
 }

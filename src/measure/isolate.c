@@ -96,13 +96,15 @@ static int wait_for(pid_t pid, double limit_s, bool *killed) {
 
 ridge_status ridge_isolate(ridge_isolated_fn body, const void *arg, void *answer, size_t size,
                            const ridge_child_limits *limits, double limit_s, ridge_error *error) {
-    void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    /* One byte behind the answer says that the body came to its end: a kernel may call exit(0) in the middle of it. */
+    unsigned char *shared = mmap(NULL, size + 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) return ridge_fail(error, RIDGE_NO_MEMORY, "no shared memory for a worker");
     memcpy(shared, answer, size);
     pid_t parent = getpid(), pid = fork();
     if (pid == 0) {
         ridge_child_enter(limits, parent);
         body(arg, shared);
+        shared[size] = 1;
         _exit(0);
     }
     ridge_status status = RIDGE_OK;
@@ -113,11 +115,11 @@ ridge_status ridge_isolate(ridge_isolated_fn body, const void *arg, void *answer
         int ended = wait_for(pid, limit_s, &killed);
         char how[160];
         ridge_child_describe(ended, killed, limit_s, how, sizeof how);
-        if (killed || !WIFEXITED(ended) || WEXITSTATUS(ended) != 0)
+        if (killed || !WIFEXITED(ended) || WEXITSTATUS(ended) != 0 || !shared[size])
             status = ridge_fail(error, RIDGE_FAILED, "%s", how);
         else
             memcpy(answer, shared, size);
     }
-    munmap(shared, size);
+    munmap(shared, size + 1);
     return status;
 }
