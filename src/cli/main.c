@@ -99,5 +99,5 @@ int main(int argc, char **argv) {
         status = command->run(&options);
     }
     free(typed);
-    return status;
+    return flushed(status);
 }

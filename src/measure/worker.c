@@ -216,7 +216,8 @@ static ridge_status run_worker(worker *w, const volatile sig_atomic_t *interrupt
     close(w->fd);
     while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR) continue;
     if (outcome != RIDGE_OK) return outcome;
-    if (!killed && WIFEXITED(status) && WEXITSTATUS(status) == 0) return RIDGE_OK;
+    /* The sampler ends between launches: a clean end in the middle of one is a kernel that called exit(0). */
+    if (!killed && WIFEXITED(status) && WEXITSTATUS(status) == 0 && atomic_load(&w->watch->slot) < 0) return RIDGE_OK;
     blame(w, status, killed, killed ? slow : atomic_load(&w->watch->slot));
     clear_samples(w->result);
     for (int i = 0; i < w->result->n_series; i++)
