@@ -166,14 +166,14 @@ static void add_variant(ridge_table *table, const char *name, const char *role, 
 
 /* What the other columns leave of 120. */
 static int room_for_ideas(const ridge_target *target, const ridge_machine *machine) {
-    int room = 120;
+    size_t names = strlen("variant"), places = strlen("runs here");
     for (int i = 0; i < target->n_variants; i++) {
-        const ridge_variant *variant = &target->variants[i];
         char where[160];
-        where_it_runs(target, variant, machine, where, sizeof where);
-        int left = 120 - (int)(strlen(variant->name) + strlen("optimized") + strlen(where)) - 8;
-        if (left < room) room = left; /* the widest may be on different lines: a column or two over is no harm */
+        where_it_runs(target, &target->variants[i], machine, where, sizeof where);
+        if (strlen(target->variants[i].name) > names) names = strlen(target->variants[i].name);
+        if (strlen(where) > places) places = strlen(where);
     }
+    int room = 120 - (int)(names + strlen("optimized") + places) - 8; /* gaps and the indent */
     return room < 30 ? 30 : room;
 }
 
