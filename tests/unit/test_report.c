@@ -210,7 +210,7 @@ static void the_list_says_why_not(void **state) {
     expect_line(text, "cases", "16384x1024/bf16", "");
     expect_line(text, "edges", "1x1", "");
     expect_line(text, "cpu/baseline", "an idea that takes so many words that it would", "");
-    expect_line(text, "      ", "the line below it", "");
+    expect_line(text, "        over the edge of any line", "the line", "");
     expect_line(text, "cpu/peer", "1 of 2 cases", "libpeer.so not found");
 }
 
