@@ -24,18 +24,25 @@ static inline __attribute__((always_inline)) void tile(const int mr, const int n
     const int64_t stride = t->c_stride, a_step = t->a_step;
     const bool bias = t->start == GEMM_BIAS;
     float *c = t->c;
-    /* c is fetched now and touched after the loop: its way from memory is hidden by the arithmetic. */
-    UNROLL for (int i = 0; i < mr; i++) {
-        acc[i][0] = acc[i][1] = vf_set1(bias ? t->bias[i] : 0.0f);
-        __builtin_prefetch(c + i * stride, 1);
-        if (nv == 2) __builtin_prefetch(c + i * stride + VF_LANES, 1);
-    }
-    const float *a = t->a, *b = t->b, *ahead = t->ahead;
+    UNROLL for (int i = 0; i < mr; i++) acc[i][0] = acc[i][1] = vf_set1(bias ? t->bias[i] : 0.0f);
+    const float *a = t->a, *b = t->b;
+    gemm_ahead ahead = t->ahead;
+    int64_t line = 0;
     int64_t d = t->depth;
-    for (; d >= 4; d -= 4) {
-        vf_prefetch_l2(ahead);
-        ahead += 16;
-        UNROLL for (int q = 0; q < 4; q++) {
+    for (; d >= GEMM_AHEAD_STEPS; d -= GEMM_AHEAD_STEPS) {
+        for (int r = 0; r < ahead.rows; r++) vf_prefetch_l2(ahead.from + r * ahead.stride);
+        ahead.from += GEMM_LINE;
+        /* c is fetched in the last rounds: hidden by the arithmetic, and not pushed out again by the panels. */
+        const int64_t left = d / GEMM_AHEAD_STEPS;
+        if (left <= mr) {
+            __builtin_prefetch(c + (left - 1) * stride, 1);
+            if (nv == 2) __builtin_prefetch(c + (left - 1) * stride + VF_LANES, 1);
+        }
+        if (++line == ahead.lines) {
+            ahead.from += ahead.rows * ahead.stride - ahead.lines * GEMM_LINE;
+            line = 0;
+        }
+        UNROLL for (int q = 0; q < GEMM_AHEAD_STEPS; q++) {
             step(mr, nv, a, b, acc);
             a += a_step;
             b += GEMM_NR;

@@ -22,7 +22,7 @@
 /* GEMM_MR x GEMM_NR accumulators fill the register file but for two vectors of b and a broadcast. GEMM_KC depth steps
  * of a vector panel, of a broadcast panel and of what lies between two uses of them stay in the second-level cache. */
 #if defined(RIDGE_ISA_IS_avx512)
-enum { GEMM_MR = 14, GEMM_KC = 384 };
+enum { GEMM_MR = 14, GEMM_KC = 1024 };
 #elif defined(RIDGE_ISA_IS_avx2)
 enum { GEMM_MR = 6, GEMM_KC = 384 };
 #elif defined(RIDGE_ISA_IS_neon)
@@ -38,6 +38,15 @@ enum { GEMM_SLACK = 16 };
 /* What the accumulators start from. */
 typedef enum gemm_start { GEMM_ZERO, GEMM_BIAS, GEMM_ADD } gemm_start; /* 0, bias[i], c[i, j] */
 
+/* What will be needed after this tile. Every GEMM_AHEAD_STEPS depth steps one line (16 floats) of each of `rows` rows goes to the
+ * second-level cache; after `lines` lines the next `rows` rows follow. rows == 0: nothing. */
+enum { GEMM_AHEAD_STEPS = 4, GEMM_LINE = 16 };
+typedef struct gemm_ahead {
+    const float *from;
+    int64_t stride, lines;
+    int rows;
+} gemm_ahead;
+
 typedef struct gemm_tile_args {
     int mr; /* 1 … GEMM_MR */
     int nr; /* 1 … GEMM_NR: columns of c that exist; b has GEMM_NR all the same */
@@ -49,7 +58,7 @@ typedef struct gemm_tile_args {
     int64_t c_stride; /* floats from row i of c to the next */
     gemm_start start;
     const float *bias;  /* [mr], for GEMM_BIAS */
-    const float *ahead; /* what is needed after this tile: one line every four depth steps goes to the second level */
+    gemm_ahead ahead;
 } gemm_tile_args;
 
 void RIDGE_ISA_FN(gemm_tile)(const gemm_tile_args *t);
@@ -58,8 +67,8 @@ void RIDGE_ISA_FN(gemm_tile)(const gemm_tile_args *t);
  * n <= i < step. Writes up to GEMM_SLACK floats past the end. */
 void RIDGE_ISA_FN(gemm_pack_straight)(const float *src, int64_t stride, int64_t depth, int n, int step, float *panel);
 
-/* A panel from a matrix whose depth runs along its rows: panel[d * step + i] = src[i * stride + d] for i < n; zero for
- * n <= i < step. Writes up to GEMM_SLACK floats past the end. */
+/* A panel from a matrix whose depth runs along its rows: panel[d * step + i] = src[i * stride + d] for i < n; what is
+ * between n and step is not specified. Writes up to GEMM_SLACK floats past the end. */
 void RIDGE_ISA_FN(gemm_pack_transposed)(const float *src, int64_t stride, int64_t depth, int n, int step, float *panel);
 
 /* The way back: dst[i * stride + d] = panel[d * step + i] * scale[i] for i < n <= step and d < depth. */

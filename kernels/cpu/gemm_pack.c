@@ -4,7 +4,6 @@
 #include "cpu/gemm.h"
 
 #if defined(RIDGE_ISA_IS_avx512)
-#include <immintrin.h>
 
 void RIDGE_ISA_FN(gemm_pack_straight)(const float *src, int64_t stride, int64_t depth, int n, int step, float *panel) {
     const int first = n < 16 ? n : 16, second = n - first;
@@ -41,28 +40,6 @@ static inline void transpose(__m512 r[16]) {
         r[8 + e] = _mm512_shuffle_f32x4(t[e], t[8 + e], 0xdd);
         r[12 + e] = _mm512_shuffle_f32x4(t[4 + e], t[12 + e], 0xdd);
     }
-}
-
-/* n <= 16 rows of `depth` elements; columns go to panel, panel + step, … */
-static void pack_rows(const float *src, int64_t stride, int64_t depth, int n, int step, float *panel) {
-    __m512 r[16];
-    for (int64_t d = 0; d < depth; d += 16) {
-        const int64_t left = depth - d;
-        const __mmask16 mask = left >= 16 ? (__mmask16)0xffff : (__mmask16)((1u << left) - 1);
-        for (int i = 0; i < 16; i++)
-            r[i] = i < n ? _mm512_maskz_loadu_ps(mask, src + i * stride + d) : _mm512_setzero_ps();
-        transpose(r);
-        if (left >= 16)
-            for (int i = 0; i < 16; i++) _mm512_storeu_ps(panel + (d + i) * step, r[i]);
-        else
-            for (int i = 0; i < left; i++) _mm512_storeu_ps(panel + (d + i) * step, r[i]);
-    }
-}
-
-void RIDGE_ISA_FN(gemm_pack_transposed)(const float *src, int64_t stride, int64_t depth, int n, int step,
-                                        float *panel) {
-    pack_rows(src, stride, depth, n < 16 ? n : 16, step, panel);
-    if (step > 16) pack_rows(src + 16 * stride, stride, depth, n > 16 ? n - 16 : 0, step, panel + 16);
 }
 
 static void unpack_rows(const float *panel, int step, int64_t depth, int n, const float *scale, float *dst,
@@ -104,12 +81,55 @@ void RIDGE_ISA_FN(gemm_pack_straight)(const float *src, int64_t stride, int64_t 
     }
 }
 
+#endif
+
+#if defined(RIDGE_ISA_IS_avx512) || defined(RIDGE_ISA_IS_avx2)
+
+/* Two rows' four elements at p and q, as the two halves of a vector. */
+static inline __m256 halves(const float *p, const float *q) {
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(q), 1);
+}
+
+/* Eight rows, `depth` a multiple of four. Halves of a vector come from rows i and i + 4 by loads alone, which leaves two
+ * shuffles a vector. Eight rows and not sixteen: rows a multiple of 4 KiB apart share one set of a cache of eight ways. */
+static void pack_eight(const float *const row[8], int64_t depth, int step, float *panel) {
+    for (int64_t d = 0; d < depth; d += 4, panel += 4 * step) {
+        const __m256 r0 = halves(row[0] + d, row[4] + d), r1 = halves(row[1] + d, row[5] + d);
+        const __m256 r2 = halves(row[2] + d, row[6] + d), r3 = halves(row[3] + d, row[7] + d);
+        const __m256d t0 = _mm256_castps_pd(_mm256_unpacklo_ps(r0, r1)), t1 = _mm256_castps_pd(_mm256_unpackhi_ps(r0, r1));
+        const __m256d t2 = _mm256_castps_pd(_mm256_unpacklo_ps(r2, r3)), t3 = _mm256_castps_pd(_mm256_unpackhi_ps(r2, r3));
+        _mm256_storeu_ps(panel, _mm256_castpd_ps(_mm256_unpacklo_pd(t0, t2)));
+        _mm256_storeu_ps(panel + step, _mm256_castpd_ps(_mm256_unpackhi_pd(t0, t2)));
+        _mm256_storeu_ps(panel + 2 * step, _mm256_castpd_ps(_mm256_unpacklo_pd(t1, t3)));
+        _mm256_storeu_ps(panel + 3 * step, _mm256_castpd_ps(_mm256_unpackhi_pd(t1, t3)));
+    }
+}
+
+/* Depth steps done for all rows before the next: what they write stays in the first-level cache until lines are full. */
+enum { CHUNK = 64 };
+
+/* Rows that do not exist are read from row 0. */
 void RIDGE_ISA_FN(gemm_pack_transposed)(const float *src, int64_t stride, int64_t depth, int n, int step,
                                         float *panel) {
-    for (int i = 0; i < n; i++)
-        for (int64_t d = 0; d < depth; d++) panel[d * step + i] = src[i * stride + d];
-    for (int i = n; i < step; i++)
-        for (int64_t d = 0; d < depth; d++) panel[d * step + i] = 0;
+    for (int64_t d0 = 0; d0 < depth; d0 += CHUNK, src += CHUNK, panel += CHUNK * step) {
+        const int64_t chunk = depth - d0 < CHUNK ? depth - d0 : CHUNK, whole = chunk / 4 * 4;
+        /* The last eight first: what they write past their own step belongs to the first eight of the next. */
+        for (int i = (n - 1) / 8 * 8; i >= 0; i -= 8) {
+            const float *row[8];
+            for (int r = 0; r < 8; r++) row[r] = src + (i + r < n ? i + r : 0) * stride;
+            pack_eight(row, whole, step, panel + i);
+            for (int64_t d = whole; d < chunk; d++)
+                for (int r = 0; r < 8 && i + r < step; r++) panel[d * step + i + r] = row[r][d];
+        }
+    }
+}
+
+#else
+
+void RIDGE_ISA_FN(gemm_pack_transposed)(const float *src, int64_t stride, int64_t depth, int n, int step,
+                                        float *panel) {
+    for (int i = 0; i < step; i++)
+        for (int64_t d = 0; d < depth; d++) panel[d * step + i] = src[(i < n ? i : 0) * stride + d];
 }
 
 #endif

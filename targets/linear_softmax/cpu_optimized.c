@@ -10,7 +10,7 @@
 #include "cpu/vec_math.h"
 #include "linear_softmax.h"
 
-enum { LINE_FLOATS = 16 };
+enum { LINE_FLOATS = 16, PACK_ROWS = 16 };
 
 /* Below this many multiply-adds one thread is done before a second one has woken up. */
 static const double alone = 1e6;
@@ -34,10 +34,14 @@ static void pack_w(void *arg, int rank, int size) {
     const work *w = arg;
     int64_t begin, end;
     ridge_share(w->groups, 1, rank, size, &begin, &end);
-    for (int64_t g = begin; g < end; g++) {
-        const int64_t c = group_begin(w, g), mr = group_begin(w, g + 1) - c;
-        RIDGE_ISA_FN(gemm_pack_straight)(w->w + c, w->w_stride, w->depth, (int)mr, (int)mr, group_panel(w, g));
-    }
+    /* A few rows of w for all groups, then the next few: w is read along its rows, as it lies in memory. */
+    for (int64_t d = 0; d < w->depth; d += PACK_ROWS)
+        for (int64_t g = begin; g < end; g++) {
+            const int64_t c = group_begin(w, g), mr = group_begin(w, g + 1) - c;
+            RIDGE_ISA_FN(gemm_pack_straight)(w->w + d * w->w_stride + c, w->w_stride,
+                                             w->depth - d < PACK_ROWS ? w->depth - d : PACK_ROWS, (int)mr, (int)mr,
+                                             group_panel(w, g) + d * mr);
+        }
 }
 
 /* logits [classes][GEMM_NR] become exp(logit - max of its column); scale[i] is one over the sum of column i. */
@@ -59,47 +63,52 @@ static void softmax_strip(float *logits, int64_t classes, float *scale) {
     vf_store(scale + VF_LANES, vf_div(vf_set1(1.0f), s1));
 }
 
-/* The products of slice [d0, d0 + depth) for `strips` strips of x. */
-static void slice(const work *w, int64_t d0, int64_t depth, int64_t strips, const float *xt, float *logits) {
+/* Spreads the lines of the next strip of x over the tiles of this one: tile g of `groups` fetches its share. */
+static gemm_ahead next_strip(const work *w, const float *next, int64_t depth, int64_t g) {
+    if (!next) return (gemm_ahead){0};
+    const int64_t lines = (depth + GEMM_LINE - 1) / GEMM_LINE, passes = depth / GEMM_AHEAD_STEPS / lines;
+    int64_t rows = passes < 1 ? 0 : (GEMM_NR + w->groups * passes - 1) / (w->groups * passes), first = g * passes * rows;
+    if (first >= GEMM_NR) rows = 0;
+    return (gemm_ahead){next + first * w->x_stride, w->x_stride, lines, (int)rows};
+}
+
+/* The products of slice [d0, d0 + depth) for `strips` strips of x. next: the slice of x packed after this one, or NULL. */
+static void slice(const work *w, int64_t d0, int64_t depth, int64_t strips, const float *xt, const float *next,
+                  float *logits) {
     for (int64_t g = 0; g < w->groups; g++) {
         const int64_t c = group_begin(w, g), mr = group_begin(w, g + 1) - c;
-        gemm_tile_args t = {.mr = (int)mr,
-                            .nr = GEMM_NR,
-                            .depth = depth,
-                            .a_step = mr,
-                            .c_stride = GEMM_NR,
-                            .start = d0 > 0 ? GEMM_ADD : GEMM_BIAS,
-                            .bias = w->b + c};
+        gemm_tile_args t = {.mr = (int)mr, .nr = GEMM_NR, .depth = depth, .a_step = mr, .c_stride = GEMM_NR,
+                            .start = d0 > 0 ? GEMM_ADD : GEMM_BIAS, .bias = w->b + c};
         t.a = group_panel(w, g) + d0 * mr;
         if (w->groups == 1) t.a = w->w + d0 * w->w_stride, t.a_step = w->w_stride;
         for (int64_t s = 0; s < strips; s++) {
             t.b = xt + s * GEMM_NR * depth;
             t.c = logits + (s * w->classes + c) * GEMM_NR;
-            t.ahead = t.b;
+            t.ahead = next_strip(w, next ? next + s * GEMM_NR * w->x_stride : NULL, depth, g);
             RIDGE_ISA_FN(gemm_tile)(&t);
         }
     }
 }
 
-static void block(const work *w, int64_t row, int64_t rows, float *xt, float *logits) {
+static void block(const work *w, int64_t row, int64_t rows, int64_t end, float *xt, float *logits) {
     const int64_t strips = (rows + GEMM_NR - 1) / GEMM_NR, slices = (w->depth + LINEAR_KC - 1) / LINEAR_KC;
     for (int64_t q = 0; q < slices; q++) {
         const int64_t d0 = gemm_cut(w->depth, slices, q), depth = gemm_cut(w->depth, slices, q + 1) - d0;
         for (int64_t s = 0; s < strips; s++) {
             const int64_t i = s * GEMM_NR, left = rows - i;
-            RIDGE_ISA_FN(gemm_pack_transposed)
-            (w->x + (row + i) * w->x_stride + d0, w->x_stride, depth, left < GEMM_NR ? (int)left : GEMM_NR, GEMM_NR,
-             xt + i * depth);
+            RIDGE_ISA_FN(gemm_pack_transposed)(w->x + (row + i) * w->x_stride + d0, w->x_stride, depth,
+                                               left < GEMM_NR ? (int)left : GEMM_NR, GEMM_NR, xt + i * depth);
         }
-        slice(w, d0, depth, strips, xt, logits);
+        const float *next = q + 1 < slices ? w->x + row * w->x_stride + d0 + depth
+                            : row + rows < end ? w->x + (row + rows) * w->x_stride : NULL;
+        slice(w, d0, depth, strips, xt, next, logits);
     }
     for (int64_t s = 0; s < strips; s++) {
         float scale[GEMM_NR], *strip = logits + s * w->classes * GEMM_NR;
         const int64_t i = s * GEMM_NR, left = rows - i;
         softmax_strip(strip, w->classes, scale);
-        RIDGE_ISA_FN(gemm_unpack_transposed)
-        (strip, GEMM_NR, w->classes, left < GEMM_NR ? (int)left : GEMM_NR, scale, w->y + (row + i) * w->y_stride,
-         w->y_stride);
+        RIDGE_ISA_FN(gemm_unpack_transposed)(strip, GEMM_NR, w->classes, left < GEMM_NR ? (int)left : GEMM_NR, scale,
+                                             w->y + (row + i) * w->y_stride, w->y_stride);
     }
 }
 
@@ -111,7 +120,7 @@ static void rows_fn(void *arg, int rank, int size) {
     ridge_share(w->rows, GEMM_NR, rank, size, &begin, &end);
     for (int64_t row = begin; row < end; row += w->strips * GEMM_NR) {
         const int64_t left = end - row;
-        block(w, row, left < w->strips * GEMM_NR ? left : w->strips * GEMM_NR, xt, logits);
+        block(w, row, left < w->strips * GEMM_NR ? left : w->strips * GEMM_NR, end, xt, logits);
     }
 }
 

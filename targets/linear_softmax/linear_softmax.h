@@ -16,9 +16,9 @@ enum { LINEAR_X, LINEAR_W, LINEAR_B };               /* places in in[] */
 #define LINEAR_NR 32               /* rows of a strip */
 #define LINEAR_MR_LEAST 4          /* most classes of a group, in the smallest instruction set */
 #define LINEAR_MR_MOST 14          /* and in the largest */
-#define LINEAR_KC 256              /* depth of a slice */
+#define LINEAR_KC 1024
 #define LINEAR_STRIPS 8            /* strips of a block, at most */
-#define LINEAR_LOGITS (128 * 1024) /* logits of a block, in floats, unless one strip has more */
+#define LINEAR_LOGITS 1
 #define LINEAR_PAD 64
 
 static inline int64_t linear_strips(int64_t classes) {

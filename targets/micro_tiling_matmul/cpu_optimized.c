@@ -7,7 +7,7 @@
 #include "cpu/gemm.h"
 #include "matmul.h"
 
-enum { MC_PANELS = 12, MC = MC_PANELS * GEMM_MR, LINE_FLOATS = 16 };
+enum { MC_PANELS = 6, MC = MC_PANELS * GEMM_MR, LINE_FLOATS = 16, PACK_ROWS = 16 };
 _Static_assert(GEMM_NR <= MATMUL_NR && MC <= MATMUL_MC && GEMM_KC <= MATMUL_KC, "scratch is sized by these limits");
 _Static_assert(GEMM_SLACK + LINE_FLOATS <= MATMUL_PAD, "scratch leaves room for slack and alignment");
 
@@ -34,11 +34,14 @@ static void pack_b(void *arg, int rank, int size) {
     const work *w = arg;
     int64_t begin, end;
     ridge_share((w->n + GEMM_NR - 1) / GEMM_NR, 1, rank, size, &begin, &end);
-    for (int64_t p = begin; p < end; p++) {
-        const int64_t j = p * GEMM_NR, left = w->n - j;
-        RIDGE_ISA_FN(gemm_pack_straight)
-        (w->b + j, w->b_stride, w->k, left < GEMM_NR ? (int)left : GEMM_NR, GEMM_NR, w->panels + j * w->k);
-    }
+    /* A few rows of B for all panels, then the next few: B is read along its rows, as it lies in memory. */
+    for (int64_t d = 0; d < w->k; d += PACK_ROWS)
+        for (int64_t p = begin; p < end; p++) {
+            const int64_t j = p * GEMM_NR, left = w->n - j, depth = w->k - d < PACK_ROWS ? w->k - d : PACK_ROWS;
+            RIDGE_ISA_FN(gemm_pack_straight)(w->b + d * w->b_stride + j, w->b_stride, depth,
+                                             left < GEMM_NR ? (int)left : GEMM_NR, GEMM_NR,
+                                             w->panels + j * w->k + d * GEMM_NR);
+        }
 }
 
 /* Rows [i0, i0 + rows) of C, depth [d0, d0 + depth). */
@@ -61,7 +64,8 @@ static void block(const work *w, int64_t i0, int64_t rows, int64_t d0, int64_t d
             t.a = packed + i * depth;
             t.a_step = t.mr;
             t.c = w->c + (i0 + i) * w->c_stride + j;
-            t.ahead = t.b + GEMM_NR * w->k + p * (depth / 4) * LINE_FLOATS; /* the tiles of a panel fetch the next one */
+            /* the tiles of a panel fetch the next one */
+            t.ahead = (gemm_ahead){t.b + GEMM_NR * w->k + p * (depth / GEMM_AHEAD_STEPS) * GEMM_LINE, 0, INT64_MAX, 1};
             RIDGE_ISA_FN(gemm_tile)(&t);
         }
     }

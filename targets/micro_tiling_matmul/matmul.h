@@ -14,7 +14,7 @@ enum { MATMUL_M, MATMUL_N, MATMUL_K }; /* places in dim[] */
 /* Upper limits over all instruction sets, for the size of scratch; cpu_optimized.c asserts them. */
 #define MATMUL_NR 32
 #define MATMUL_MC (12 * 14)
-#define MATMUL_KC 384
+#define MATMUL_KC 1024
 #define MATMUL_PAD 64
 
 #endif
