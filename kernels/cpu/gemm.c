@@ -1,5 +1,6 @@
 /* The register tile, one function for each mr x (one or two vectors), from one inlined body. */
 #include "cpu/gemm.h"
+#include "cpu/gemm_transpose.h"
 
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -27,11 +28,16 @@ static inline __attribute__((always_inline)) void tile(const int mr, const int n
     UNROLL for (int i = 0; i < mr; i++) acc[i][0] = acc[i][1] = vf_set1(bias ? t->bias[i] : 0.0f);
     const float *a = t->a, *b = t->b;
     gemm_ahead ahead = t->ahead;
-    int64_t line = 0;
+    gemm_beside *const beside = GEMM_HAS_BESIDE && mr < GEMM_MR && nv == 2 ? t->beside : NULL;
+    int64_t line = 0, wait = beside ? beside->wait : 0;
     int64_t d = t->depth;
     for (; d >= GEMM_AHEAD_STEPS; d -= GEMM_AHEAD_STEPS) {
         for (int r = 0; r < ahead.rows; r++) vf_prefetch_l2(ahead.from + r * ahead.stride);
         ahead.from += GEMM_LINE;
+        if (GEMM_HAS_BESIDE && mr < GEMM_MR && nv == 2 && --wait == 0) {
+            beside_unit(beside);
+            wait = beside->pace;
+        }
         /* c is fetched in the last rounds: hidden by the arithmetic, and not pushed out again by the panels. */
         const int64_t left = d / GEMM_AHEAD_STEPS;
         if (left <= mr) {
@@ -48,6 +54,7 @@ static inline __attribute__((always_inline)) void tile(const int mr, const int n
             b += GEMM_NR;
         }
     }
+    if (beside) beside->wait = wait;
     for (; d > 0; d--) {
         step(mr, nv, a, b, acc);
         a += a_step;

@@ -38,14 +38,34 @@ enum { GEMM_SLACK = 16 };
 /* What the accumulators start from. */
 typedef enum gemm_start { GEMM_ZERO, GEMM_BIAS, GEMM_ADD } gemm_start; /* 0, bias[i], c[i, j] */
 
-/* What will be needed after this tile. Every GEMM_AHEAD_STEPS depth steps one line (16 floats) of each of `rows` rows goes to the
- * second-level cache; after `lines` lines the next `rows` rows follow. rows == 0: nothing. */
+/* What will be needed after this tile. Every GEMM_AHEAD_STEPS depth steps one line (16 floats) of each of `rows` rows
+ * goes to the second-level cache; after `lines` lines the next `rows` rows follow. rows == 0: nothing. */
 enum { GEMM_AHEAD_STEPS = 4, GEMM_LINE = 16 };
 typedef struct gemm_ahead {
     const float *from;
     int64_t stride, lines;
     int rows;
 } gemm_ahead;
+
+/* A transposition to do beside the products: rows of src become a vector panel, panel[d * GEMM_NR + i] = src[i * stride
+ * + d]. Its shuffles and loads run on ports that multiply-adds leave idle. GEMM_NR rows; depth is cut to whole lines.
+ * Units are done in order; each also fetches what a unit some lines on will read. */
+typedef struct gemm_beside {
+    const float *src;
+    int64_t stride, lines; /* lines of GEMM_LINE floats along each row */
+    float *panel;
+    int64_t unit, units; /* next, and how many: GEMM_LINE depth steps of eight rows each */
+    int64_t pace, wait;  /* rounds of GEMM_AHEAD_STEPS depth steps from one unit to the next; rounds left */
+} gemm_beside;
+
+#if defined(RIDGE_ISA_IS_avx512) || defined(RIDGE_ISA_IS_avx2)
+enum { GEMM_HAS_BESIDE = 1 };
+#else
+enum { GEMM_HAS_BESIDE = 0 };
+#endif
+
+/* Does the units that are left. */
+void RIDGE_ISA_FN(gemm_beside_finish)(gemm_beside *beside);
 
 typedef struct gemm_tile_args {
     int mr; /* 1 … GEMM_MR */
@@ -57,8 +77,9 @@ typedef struct gemm_tile_args {
     float *c;
     int64_t c_stride; /* floats from row i of c to the next */
     gemm_start start;
-    const float *bias;  /* [mr], for GEMM_BIAS */
+    const float *bias; /* [mr], for GEMM_BIAS */
     gemm_ahead ahead;
+    gemm_beside *beside; /* NULL, or a transposition to go on with; mr at most GEMM_MR - 1, to leave registers for it */
 } gemm_tile_args;
 
 void RIDGE_ISA_FN(gemm_tile)(const gemm_tile_args *t);

@@ -2,12 +2,26 @@
 #include <string.h>
 
 #include "cpu/gemm.h"
+#include "cpu/gemm_transpose.h"
 
 #if defined(RIDGE_ISA_IS_avx512)
+
+/* 8 <= n <= 16 floats a step, as two halves that overlap in the middle: no masks, and nothing past the end. */
+static void pack_halves(const float *src, int64_t stride, int64_t depth, int n, float *panel) {
+    for (int64_t d = 0; d < depth; d++, src += stride, panel += n) {
+        const __m256 low = _mm256_loadu_ps(src), high = _mm256_loadu_ps(src + n - 8);
+        _mm256_storeu_ps(panel, low);
+        _mm256_storeu_ps(panel + n - 8, high);
+    }
+}
 
 void RIDGE_ISA_FN(gemm_pack_straight)(const float *src, int64_t stride, int64_t depth, int n, int step, float *panel) {
     const int first = n < 16 ? n : 16, second = n - first;
     const __mmask16 m0 = (__mmask16)((1u << first) - 1), m1 = (__mmask16)((1u << second) - 1);
+    if (n == step && n >= 8 && n <= 16) {
+        pack_halves(src, stride, depth, n, panel);
+        return;
+    }
     /* Ascending: what a store writes past its own step, the next one overwrites. */
     for (int64_t d = 0; d < depth; d++, src += stride, panel += step) {
         _mm512_storeu_ps(panel, _mm512_maskz_loadu_ps(m0, src));
@@ -85,27 +99,14 @@ void RIDGE_ISA_FN(gemm_pack_straight)(const float *src, int64_t stride, int64_t 
 
 #if defined(RIDGE_ISA_IS_avx512) || defined(RIDGE_ISA_IS_avx2)
 
-/* Two rows' four elements at p and q, as the two halves of a vector. */
-static inline __m256 halves(const float *p, const float *q) {
-    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(q), 1);
-}
-
-/* Eight rows, `depth` a multiple of four. Halves of a vector come from rows i and i + 4 by loads alone, which leaves two
- * shuffles a vector. Eight rows and not sixteen: rows a multiple of 4 KiB apart share one set of a cache of eight ways. */
+/* Eight rows, `depth` a multiple of four. Eight and not sixteen: rows a multiple of 4 KiB apart share one set of a
+ * cache of eight ways. */
 static void pack_eight(const float *const row[8], int64_t depth, int step, float *panel) {
-    for (int64_t d = 0; d < depth; d += 4, panel += 4 * step) {
-        const __m256 r0 = halves(row[0] + d, row[4] + d), r1 = halves(row[1] + d, row[5] + d);
-        const __m256 r2 = halves(row[2] + d, row[6] + d), r3 = halves(row[3] + d, row[7] + d);
-        const __m256d t0 = _mm256_castps_pd(_mm256_unpacklo_ps(r0, r1)), t1 = _mm256_castps_pd(_mm256_unpackhi_ps(r0, r1));
-        const __m256d t2 = _mm256_castps_pd(_mm256_unpacklo_ps(r2, r3)), t3 = _mm256_castps_pd(_mm256_unpackhi_ps(r2, r3));
-        _mm256_storeu_ps(panel, _mm256_castpd_ps(_mm256_unpacklo_pd(t0, t2)));
-        _mm256_storeu_ps(panel + step, _mm256_castpd_ps(_mm256_unpackhi_pd(t0, t2)));
-        _mm256_storeu_ps(panel + 2 * step, _mm256_castpd_ps(_mm256_unpacklo_pd(t1, t3)));
-        _mm256_storeu_ps(panel + 3 * step, _mm256_castpd_ps(_mm256_unpackhi_pd(t1, t3)));
-    }
+    for (int64_t d = 0; d < depth; d += 4) transpose_8x4(row, d, step, panel + d * step);
 }
 
-/* Depth steps done for all rows before the next: what they write stays in the first-level cache until lines are full. */
+/* Depth steps done for all rows before the next: what they write stays in the first-level cache until lines are full.
+ */
 enum { CHUNK = 64 };
 
 /* Rows that do not exist are read from row 0. */
@@ -133,3 +134,7 @@ void RIDGE_ISA_FN(gemm_pack_transposed)(const float *src, int64_t stride, int64_
 }
 
 #endif
+
+void RIDGE_ISA_FN(gemm_beside_finish)(gemm_beside *beside) {
+    while (beside->unit < beside->units) beside_unit(beside);
+}

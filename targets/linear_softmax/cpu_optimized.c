@@ -10,7 +10,10 @@
 #include "cpu/vec_math.h"
 #include "linear_softmax.h"
 
-enum { LINE_FLOATS = 16, PACK_ROWS = 16 };
+enum { LINE_FLOATS = 16, PACK_ROWS = 16, FETCH_ROWS = 256, FIRST_DEPTH = 128 };
+
+/* Classes of a group: one less than the registers hold, because a transposition runs beside. */
+enum { CLASSES = GEMM_MR - 1 };
 
 /* Below this many multiply-adds one thread is done before a second one has woken up. */
 static const double alone = 1e6;
@@ -38,9 +41,9 @@ static void pack_w(void *arg, int rank, int size) {
     for (int64_t d = 0; d < w->depth; d += PACK_ROWS)
         for (int64_t g = begin; g < end; g++) {
             const int64_t c = group_begin(w, g), mr = group_begin(w, g + 1) - c;
-            RIDGE_ISA_FN(gemm_pack_straight)(w->w + d * w->w_stride + c, w->w_stride,
-                                             w->depth - d < PACK_ROWS ? w->depth - d : PACK_ROWS, (int)mr, (int)mr,
-                                             group_panel(w, g) + d * mr);
+            RIDGE_ISA_FN(gemm_pack_straight)
+            (w->w + d * w->w_stride + c, w->w_stride, w->depth - d < PACK_ROWS ? w->depth - d : PACK_ROWS, (int)mr,
+             (int)mr, group_panel(w, g) + d * mr);
         }
 }
 
@@ -63,65 +66,135 @@ static void softmax_strip(float *logits, int64_t classes, float *scale) {
     vf_store(scale + VF_LANES, vf_div(vf_set1(1.0f), s1));
 }
 
-/* Spreads the lines of the next strip of x over the tiles of this one: tile g of `groups` fetches its share. */
-static gemm_ahead next_strip(const work *w, const float *next, int64_t depth, int64_t g) {
-    if (!next) return (gemm_ahead){0};
-    const int64_t lines = (depth + GEMM_LINE - 1) / GEMM_LINE, passes = depth / GEMM_AHEAD_STEPS / lines;
-    int64_t rows = passes < 1 ? 0 : (GEMM_NR + w->groups * passes - 1) / (w->groups * passes), first = g * passes * rows;
-    if (first >= GEMM_NR) rows = 0;
-    return (gemm_ahead){next + first * w->x_stride, w->x_stride, lines, (int)rows};
+/* Rows of y that softmax will write: a store that misses waits for its line, and few can wait at once. */
+static void fetch_out(const work *w, int64_t row, int n) {
+    for (int i = 0; i < n; i++) {
+        const float *y = w->y + (row + i) * w->y_stride;
+        for (int64_t c = 0; c < w->classes; c += GEMM_LINE) __builtin_prefetch(y + c, 1, 2);
+    }
 }
 
-/* The products of slice [d0, d0 + depth) for `strips` strips of x. next: the slice of x packed after this one, or NULL. */
-static void slice(const work *w, int64_t d0, int64_t depth, int64_t strips, const float *xt, const float *next,
-                  float *logits) {
+/* The products of slice [d0, d0 + depth) for `strips` strips of x; beside: a transposition to go on with. */
+static void slice(const work *w, int64_t d0, int64_t depth, int64_t strips, const float *xt, float *logits,
+                  gemm_beside *beside) {
     for (int64_t g = 0; g < w->groups; g++) {
         const int64_t c = group_begin(w, g), mr = group_begin(w, g + 1) - c;
-        gemm_tile_args t = {.mr = (int)mr, .nr = GEMM_NR, .depth = depth, .a_step = mr, .c_stride = GEMM_NR,
-                            .start = d0 > 0 ? GEMM_ADD : GEMM_BIAS, .bias = w->b + c};
+        gemm_tile_args t = {.mr = (int)mr,
+                            .nr = GEMM_NR,
+                            .depth = depth,
+                            .a_step = mr,
+                            .c_stride = GEMM_NR,
+                            .start = d0 > 0 ? GEMM_ADD : GEMM_BIAS,
+                            .bias = w->b + c,
+                            .beside = beside};
         t.a = group_panel(w, g) + d0 * mr;
         if (w->groups == 1) t.a = w->w + d0 * w->w_stride, t.a_step = w->w_stride;
         for (int64_t s = 0; s < strips; s++) {
             t.b = xt + s * GEMM_NR * depth;
             t.c = logits + (s * w->classes + c) * GEMM_NR;
-            t.ahead = next_strip(w, next ? next + s * GEMM_NR * w->x_stride : NULL, depth, g);
             RIDGE_ISA_FN(gemm_tile)(&t);
         }
     }
 }
 
-static void block(const work *w, int64_t row, int64_t rows, int64_t end, float *xt, float *logits) {
-    const int64_t strips = (rows + GEMM_NR - 1) / GEMM_NR, slices = (w->depth + LINEAR_KC - 1) / LINEAR_KC;
-    for (int64_t q = 0; q < slices; q++) {
-        const int64_t d0 = gemm_cut(w->depth, slices, q), depth = gemm_cut(w->depth, slices, q + 1) - d0;
+static void softmax_out(const work *w, int64_t row, int n, float *logits) {
+    float scale[GEMM_NR];
+    softmax_strip(logits, w->classes, scale);
+    RIDGE_ISA_FN(gemm_unpack_transposed)(logits, GEMM_NR, w->classes, n, scale, w->y + row * w->y_stride, w->y_stride);
+}
+
+/* ---- few classes: one strip at a time, the next one transposed beside the products of this one
+ * ------------------------ */
+
+/* One slice of one strip of x. */
+typedef struct piece {
+    int64_t row, q, d0, depth;
+    int n; /* rows */
+    const float *src;
+    float *panel;
+    gemm_beside beside;
+} piece;
+
+static int64_t slices_of(const work *w) { return (w->depth + LINEAR_KC - 1) / LINEAR_KC; }
+
+static piece piece_at(const work *w, int64_t row, int64_t q, int64_t end, float *panel) {
+    piece p = {.row = row, .q = q, .d0 = gemm_cut(w->depth, slices_of(w), q), .panel = panel};
+    p.n = end - row < GEMM_NR ? (int)(end - row) : GEMM_NR;
+    p.depth = gemm_cut(w->depth, slices_of(w), q + 1) - p.d0;
+    p.src = w->x + row * w->x_stride + p.d0;
+    if (!GEMM_HAS_BESIDE || p.n < GEMM_NR) return p;
+    const int64_t lines = p.depth / GEMM_LINE, units = lines * (GEMM_NR / 8);
+    const int64_t rounds = w->groups * (p.depth / GEMM_AHEAD_STEPS);
+    p.beside = (gemm_beside){.src = p.src, .stride = w->x_stride, .lines = lines, .panel = panel, .units = units};
+    p.beside.pace = p.beside.wait = units > 0 && rounds > units ? rounds / units : 1;
+    return p;
+}
+
+/* What was not done beside: a strip that is not full, columns past the last whole line, or everything of the first
+ * piece. */
+static void piece_finish(const work *w, piece *p) {
+    const int64_t done = p->beside.lines * GEMM_LINE;
+    RIDGE_ISA_FN(gemm_beside_finish)(&p->beside);
+    if (done < p->depth)
+        RIDGE_ISA_FN(gemm_pack_transposed)
+        (p->src + done, w->x_stride, p->depth - done, p->n, GEMM_NR, p->panel + done * GEMM_NR);
+}
+
+static void few_classes(const work *w, int64_t begin, int64_t end, float *xt, float *logits) {
+    float *panels[2] = {xt, xt + GEMM_NR * LINEAR_KC};
+    if (begin == end) return;
+    piece now = piece_at(w, begin, 0, end, panels[0]);
+    /* The first strip has nothing to hide behind: ask for much of it at once. */
+    for (int i = 0; i < now.n; i++)
+        for (int64_t d = 0; d < now.depth && d < FIRST_DEPTH; d += GEMM_LINE) vf_prefetch(now.src + i * w->x_stride + d);
+    if (w->groups == 1) /* w is read as it lies */
+        for (int64_t d = 0; d < w->depth && d < FETCH_ROWS; d++) vf_prefetch(w->w + d * w->w_stride);
+    piece_finish(w, &now);
+    for (int64_t turn = 1; now.row < end; turn++) {
+        const bool last = now.q + 1 == slices_of(w);
+        piece next = {.row = now.row + now.n};
+        if (!last || next.row < end)
+            next = piece_at(w, last ? next.row : now.row, last ? 0 : now.q + 1, end, panels[turn & 1]);
+        if (now.q == 0) fetch_out(w, now.row, now.n);
+        slice(w, now.d0, now.depth, 1, now.panel, logits, next.beside.units > 0 ? &next.beside : NULL);
+        if (last) softmax_out(w, now.row, now.n, logits);
+        if (next.row < end) piece_finish(w, &next);
+        now = next;
+    }
+}
+
+/* ---- many classes: several strips at a time share each panel of w
+ * ----------------------------------------------------- */
+
+static void block(const work *w, int64_t row, int64_t rows, float *xt, float *logits) {
+    const int64_t strips = (rows + GEMM_NR - 1) / GEMM_NR;
+    for (int64_t q = 0; q < slices_of(w); q++) {
+        const int64_t d0 = gemm_cut(w->depth, slices_of(w), q), depth = gemm_cut(w->depth, slices_of(w), q + 1) - d0;
         for (int64_t s = 0; s < strips; s++) {
             const int64_t i = s * GEMM_NR, left = rows - i;
-            RIDGE_ISA_FN(gemm_pack_transposed)(w->x + (row + i) * w->x_stride + d0, w->x_stride, depth,
-                                               left < GEMM_NR ? (int)left : GEMM_NR, GEMM_NR, xt + i * depth);
+            RIDGE_ISA_FN(gemm_pack_transposed)
+            (w->x + (row + i) * w->x_stride + d0, w->x_stride, depth, left < GEMM_NR ? (int)left : GEMM_NR, GEMM_NR,
+             xt + i * depth);
         }
-        const float *next = q + 1 < slices ? w->x + row * w->x_stride + d0 + depth
-                            : row + rows < end ? w->x + (row + rows) * w->x_stride : NULL;
-        slice(w, d0, depth, strips, xt, next, logits);
+        slice(w, d0, depth, strips, xt, logits, NULL);
     }
     for (int64_t s = 0; s < strips; s++) {
-        float scale[GEMM_NR], *strip = logits + s * w->classes * GEMM_NR;
         const int64_t i = s * GEMM_NR, left = rows - i;
-        softmax_strip(strip, w->classes, scale);
-        RIDGE_ISA_FN(gemm_unpack_transposed)(strip, GEMM_NR, w->classes, left < GEMM_NR ? (int)left : GEMM_NR, scale,
-                                             w->y + (row + i) * w->y_stride, w->y_stride);
+        softmax_out(w, row + i, left < GEMM_NR ? (int)left : GEMM_NR, logits + s * w->classes * GEMM_NR);
     }
 }
 
 static void rows_fn(void *arg, int rank, int size) {
     const work *w = arg;
     float *xt = w->thread + rank * w->thread_floats;
-    float *logits = xt + w->strips * GEMM_NR * LINEAR_KC + LINE_FLOATS;
+    float *logits = xt + (w->strips > 1 ? w->strips : 2) * GEMM_NR * LINEAR_KC;
     int64_t begin, end;
     ridge_share(w->rows, GEMM_NR, rank, size, &begin, &end);
-    for (int64_t row = begin; row < end; row += w->strips * GEMM_NR) {
-        const int64_t left = end - row;
-        block(w, row, left < w->strips * GEMM_NR ? left : w->strips * GEMM_NR, end, xt, logits);
-    }
+    if (w->strips == 1)
+        few_classes(w, begin, end, xt, logits);
+    else
+        for (int64_t row = begin, step = w->strips * GEMM_NR; row < end; row += step)
+            block(w, row, end - row < step ? end - row : step, xt, logits);
 }
 
 static int64_t line_up(int64_t floats) { return (floats + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS; }
@@ -139,7 +212,7 @@ ridge_status RIDGE_ISA_FN(linear_softmax_cpu_optimized)(const ridge_call *call) 
               .b = ridge_data(&call->in[LINEAR_B]),
               .y = ridge_data(y),
               .panels = call->scratch};
-    w.groups = (w.classes + GEMM_MR - 1) / GEMM_MR;
+    w.groups = (w.classes + CLASSES - 1) / CLASSES;
     w.strips = linear_strips(w.classes);
     w.thread = w.panels + line_up(w.classes * w.depth + w.groups * GEMM_SLACK + GEMM_SLACK);
     w.thread_floats = linear_thread_floats(w.classes);

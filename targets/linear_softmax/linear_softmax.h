@@ -13,22 +13,24 @@ enum { LINEAR_BATCH, LINEAR_DEPTH, LINEAR_CLASSES }; /* places in dim[] */
 enum { LINEAR_X, LINEAR_W, LINEAR_B };               /* places in in[] */
 
 /* How the optimized variant cuts its work; limits over all instruction sets, which size its scratch. */
-#define LINEAR_NR 32               /* rows of a strip */
-#define LINEAR_MR_LEAST 4          /* most classes of a group, in the smallest instruction set */
-#define LINEAR_MR_MOST 14          /* and in the largest */
-#define LINEAR_KC 1024
-#define LINEAR_STRIPS 8            /* strips of a block, at most */
-#define LINEAR_LOGITS 1
+#define LINEAR_NR 32           /* rows of a strip */
+#define LINEAR_CLASSES_MOST 13 /* classes of a group in the largest instruction set */
+#define LINEAR_CLASSES_LEAST 3 /* and in the smallest */
+#define LINEAR_KC 512          /* depth of a slice */
+#define LINEAR_FEW 256         /* up to so many classes one strip at a time is best */
+#define LINEAR_STRIPS 8        /* strips of a block, at most */
+#define LINEAR_LOGITS 131072   /* logits of a block, in floats: half of a second-level cache */
 #define LINEAR_PAD 64
 
 static inline int64_t linear_strips(int64_t classes) {
     int64_t fit = LINEAR_LOGITS / (classes * LINEAR_NR);
-    return fit < 1 ? 1 : fit > LINEAR_STRIPS ? LINEAR_STRIPS : fit;
+    return classes <= LINEAR_FEW ? 1 : fit < 2 ? 2 : fit > LINEAR_STRIPS ? LINEAR_STRIPS : fit;
 }
 
 /* A thread's transposed slices and logits. */
 static inline int64_t linear_thread_floats(int64_t classes) {
-    return linear_strips(classes) * LINEAR_NR * (LINEAR_KC + classes) + LINEAR_PAD;
+    int64_t strips = linear_strips(classes), slices = strips > 1 ? strips : 2;
+    return LINEAR_NR * (slices * LINEAR_KC + strips * classes) + LINEAR_PAD;
 }
 
 #endif

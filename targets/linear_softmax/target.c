@@ -55,7 +55,7 @@ static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
 
 /* w is packed when it has more than one group of classes, and passes by once for each block of rows. */
 static void optimized_traffic(const ridge_case *c, ridge_traffic *t) {
-    const bool packed = c->dim[LINEAR_CLASSES] > LINEAR_MR_MOST;
+    const bool packed = c->dim[LINEAR_CLASSES] > LINEAR_CLASSES_MOST;
     const double blocks =
         ceil((double)c->dim[LINEAR_BATCH] / (double)(linear_strips(c->dim[LINEAR_CLASSES]) * LINEAR_NR));
     *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) * (blocks + packed) + b_bytes(c),
@@ -69,7 +69,7 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
 
 static size_t optimized_scratch(const ridge_case *c, int threads) {
     const size_t classes = (size_t)c->dim[LINEAR_CLASSES], depth = (size_t)c->dim[LINEAR_DEPTH];
-    const size_t slack = (classes / LINEAR_MR_LEAST + 3) * LINEAR_PAD;
+    const size_t slack = (classes / LINEAR_CLASSES_LEAST + 3) * LINEAR_PAD;
     return sizeof(float) * (classes * depth + slack + (size_t)threads * (size_t)linear_thread_floats((int64_t)classes));
 }
 

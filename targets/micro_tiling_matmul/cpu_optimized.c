@@ -38,9 +38,9 @@ static void pack_b(void *arg, int rank, int size) {
     for (int64_t d = 0; d < w->k; d += PACK_ROWS)
         for (int64_t p = begin; p < end; p++) {
             const int64_t j = p * GEMM_NR, left = w->n - j, depth = w->k - d < PACK_ROWS ? w->k - d : PACK_ROWS;
-            RIDGE_ISA_FN(gemm_pack_straight)(w->b + d * w->b_stride + j, w->b_stride, depth,
-                                             left < GEMM_NR ? (int)left : GEMM_NR, GEMM_NR,
-                                             w->panels + j * w->k + d * GEMM_NR);
+            RIDGE_ISA_FN(gemm_pack_straight)
+            (w->b + d * w->b_stride + j, w->b_stride, depth, left < GEMM_NR ? (int)left : GEMM_NR, GEMM_NR,
+             w->panels + j * w->k + d * GEMM_NR);
         }
 }
 
