@@ -92,6 +92,9 @@ static void slice(const work *w, int64_t d0, int64_t depth, int64_t strips, cons
         for (int64_t s = 0; s < strips; s++) {
             t.b = xt + s * GEMM_NR * depth;
             t.c = logits + (s * w->classes + c) * GEMM_NR;
+            if (strips > 1 && g + 1 < w->groups) /* the tiles of a group fetch the next group's panel */
+                t.ahead = (gemm_ahead){group_panel(w, g + 1) + d0 * mr + s * (depth / GEMM_AHEAD_STEPS) * GEMM_LINE, 0,
+                                       INT64_MAX, 1};
             RIDGE_ISA_FN(gemm_tile)(&t);
         }
     }
@@ -135,9 +138,8 @@ static piece piece_at(const work *w, int64_t row, int64_t q, int64_t end, float 
 static void piece_finish(const work *w, piece *p) {
     const int64_t done = p->beside.lines * GEMM_LINE;
     RIDGE_ISA_FN(gemm_beside_finish)(&p->beside);
-    if (done < p->depth)
-        RIDGE_ISA_FN(gemm_pack_transposed)
-        (p->src + done, w->x_stride, p->depth - done, p->n, GEMM_NR, p->panel + done * GEMM_NR);
+    if (done < p->depth) RIDGE_ISA_FN(gemm_pack_transposed)
+    (p->src + done, w->x_stride, p->depth - done, p->n, GEMM_NR, p->panel + done * GEMM_NR);
 }
 
 static void few_classes(const work *w, int64_t begin, int64_t end, float *xt, float *logits) {
@@ -146,7 +148,8 @@ static void few_classes(const work *w, int64_t begin, int64_t end, float *xt, fl
     piece now = piece_at(w, begin, 0, end, panels[0]);
     /* The first strip has nothing to hide behind: ask for much of it at once. */
     for (int i = 0; i < now.n; i++)
-        for (int64_t d = 0; d < now.depth && d < FIRST_DEPTH; d += GEMM_LINE) vf_prefetch(now.src + i * w->x_stride + d);
+        for (int64_t d = 0; d < now.depth && d < FIRST_DEPTH; d += GEMM_LINE)
+            vf_prefetch(now.src + i * w->x_stride + d);
     if (w->groups == 1) /* w is read as it lies */
         for (int64_t d = 0; d < w->depth && d < FETCH_ROWS; d++) vf_prefetch(w->w + d * w->w_stride);
     piece_finish(w, &now);

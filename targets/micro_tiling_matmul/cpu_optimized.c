@@ -44,28 +44,37 @@ static void pack_b(void *arg, int rank, int size) {
         }
 }
 
-/* Rows [i0, i0 + rows) of C, depth [d0, d0 + depth). */
-static void block(const work *w, int64_t i0, int64_t rows, int64_t d0, int64_t depth, float *packed) {
+/* What a block's tiles fetch: first the rows of A that are packed next, a few for each tile, then the next panel of B.
+ */
+static gemm_ahead fetch(const work *w, const float *next_a, int64_t rows, int64_t depth, int64_t tile, const float *b,
+                        int64_t p) {
+    const int64_t rounds = depth / GEMM_AHEAD_STEPS, lines = (depth + GEMM_LINE - 1) / GEMM_LINE, each = rounds / lines;
+    if (next_a && tile * each < rows) return (gemm_ahead){next_a + tile * each * w->a_stride, w->a_stride, lines, 1};
+    return (gemm_ahead){b + GEMM_NR * w->k + p * rounds * GEMM_LINE, 0, INT64_MAX, 1};
+}
+
+/* Rows [i0, i0 + rows) of C, depth [d0, d0 + depth). next_a: what is packed after this block, or NULL. */
+static void block(const work *w, int64_t i0, int64_t rows, int64_t d0, int64_t depth, const float *next_a,
+                  float *packed) {
     const int64_t count = (rows + GEMM_MR - 1) / GEMM_MR;
     for (int64_t p = 0; p < count; p++) {
         const int64_t i = gemm_cut(rows, count, p), mr = gemm_cut(rows, count, p + 1) - i;
         RIDGE_ISA_FN(gemm_pack_transposed)
         (w->a + (i0 + i) * w->a_stride + d0, w->a_stride, depth, (int)mr, (int)mr, packed + i * depth);
     }
-    for (int64_t j = 0; j < w->n; j += GEMM_NR) {
+    for (int64_t j = 0, tile = 0; j < w->n; j += GEMM_NR) {
         gemm_tile_args t = {.nr = w->n - j < GEMM_NR ? (int)(w->n - j) : GEMM_NR,
                             .depth = depth,
                             .b = w->panels + j * w->k + d0 * GEMM_NR,
                             .c_stride = w->c_stride,
                             .start = d0 > 0 ? GEMM_ADD : GEMM_ZERO};
-        for (int64_t p = 0; p < count; p++) {
+        for (int64_t p = 0; p < count; p++, tile++) {
             const int64_t i = gemm_cut(rows, count, p);
             t.mr = (int)(gemm_cut(rows, count, p + 1) - i);
             t.a = packed + i * depth;
             t.a_step = t.mr;
             t.c = w->c + (i0 + i) * w->c_stride + j;
-            /* the tiles of a panel fetch the next one */
-            t.ahead = (gemm_ahead){t.b + GEMM_NR * w->k + p * (depth / GEMM_AHEAD_STEPS) * GEMM_LINE, 0, INT64_MAX, 1};
+            t.ahead = fetch(w, next_a, rows, depth, tile, t.b, p);
             RIDGE_ISA_FN(gemm_tile)(&t);
         }
     }
@@ -80,8 +89,11 @@ static void multiply(void *arg, int rank, int size) {
     for (int64_t b = 0; b < blocks; b++) {
         const int64_t i0 = begin + gemm_cut(end - begin, blocks, b), i1 = begin + gemm_cut(end - begin, blocks, b + 1);
         for (int64_t s = 0; s < slices; s++) {
-            const int64_t d0 = gemm_cut(w->k, slices, s);
-            block(w, i0, i1 - i0, d0, gemm_cut(w->k, slices, s + 1) - d0, packed);
+            const int64_t d0 = gemm_cut(w->k, slices, s), d1 = gemm_cut(w->k, slices, s + 1);
+            const float *next = s + 1 < slices   ? w->a + i0 * w->a_stride + d1
+                                : b + 1 < blocks ? w->a + i1 * w->a_stride
+                                                 : NULL;
+            block(w, i0, i1 - i0, d0, d1 - d0, next, packed);
         }
     }
 }
