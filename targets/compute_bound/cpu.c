@@ -1,0 +1,93 @@
+/* A polynomial at every element, by Horner's rule: p = c[terms-1], then p = p x + c[k] for k = terms-2 … 0. Each step
+ * waits for the one before; only different elements are independent. See README.md. */
+#include "cpu/row.h"
+
+RIDGE_CPU_DECLARE(compute_bound_cpu_baseline);
+RIDGE_CPU_DECLARE(compute_bound_cpu_optimized);
+
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+static const float *row_of(const DLTensor *t, int64_t i) { return row_in(t, i, false); }
+
+/* ---- optimized ----
+ * CHAINS vectors in flight: latency of a multiply-add (4 cycles, 5 on some) times those begun in a cycle (2), and a few
+ * more, because the blocks' ends leave gaps. With sixteen registers the arguments x are read from L1 by the
+ * multiply-add itself. */
+
+enum { CHAINS = 12 };
+
+/* chains is a constant at every call. */
+VF_INLINE void horner(const float *x, float *y, const float *c, int64_t terms, const int chains) {
+    vf p[CHAINS], v[CHAINS];
+    vf top = vf_set1(c[terms - 1]);
+    UNROLL for (int i = 0; i < chains; i++) {
+        v[i] = vf_load(x + i * VF_LANES);
+        p[i] = top;
+    }
+    for (int64_t k = terms - 2; k >= 0; k--) {
+        vf term = vf_set1(c[k]);
+        UNROLL for (int i = 0; i < chains; i++) p[i] = vf_fma(p[i], v[i], term);
+    }
+    UNROLL for (int i = 0; i < chains; i++) vf_store(y + i * VF_LANES, p[i]);
+}
+
+VF_INLINE void horner_tail(const float *x, float *y, const float *c, int64_t terms, int n) {
+    vf v = vf_load_n(x, n), p = vf_set1(c[terms - 1]);
+    for (int64_t k = terms - 2; k >= 0; k--) p = vf_fma(p, v, vf_set1(c[k]));
+    vf_store_n(y, n, p);
+}
+
+/* The next block is fetched while this one is computed: thousands of cycles ahead, and far beyond what the processor
+ * sees. */
+static void optimized_row(const float *x, float *y, const float *c, int64_t terms, int64_t n) {
+    enum { BLOCK = CHAINS * VF_LANES };
+    int64_t j = 0;
+    for (; j + BLOCK <= n; j += BLOCK) {
+        for (int64_t i = 0; i < BLOCK; i += ROW_LINE / 4) {
+            vf_prefetch(x + j + BLOCK + i);
+            __builtin_prefetch(y + j + BLOCK + i, 1, 3);
+        }
+        horner(x + j, y + j, c, terms, CHAINS);
+    }
+    for (; j + 4 * VF_LANES <= n; j += 4 * VF_LANES) horner(x + j, y + j, c, terms, 4);
+    for (; j + VF_LANES <= n; j += VF_LANES) horner(x + j, y + j, c, terms, 1);
+    if (j < n) horner_tail(x + j, y + j, c, terms, (int)(n - j));
+}
+
+static void optimized_part(const ridge_call *call, int64_t begin, int64_t end, int rank) {
+    (void)rank;
+    int64_t rows = end - begin, n = call->dim[1];
+    const float *c = ridge_data(&call->in[1]);
+    row_merge(call, 1, 1, &rows, &n);
+    for (int64_t i = begin; i < begin + rows; i++)
+        optimized_row(row_of(&call->in[0], i), row_out(&call->out[0], i, false), c, call->dim[2], n);
+}
+ridge_status RIDGE_ISA_FN(compute_bound_cpu_optimized)(const ridge_call *call) {
+    return row_run(call, optimized_part, NULL);
+}
+
+/* ---- baseline ---- */
+
+static void baseline_row(const float *restrict x, float *restrict y, const float *restrict c, int64_t terms,
+                         int64_t n) {
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) {
+        float p = c[terms - 1];
+        for (int64_t k = terms - 2; k >= 0; k--) p = p * x[j] + c[k];
+        y[j] = p;
+    }
+}
+
+static void baseline_part(const ridge_call *call, int64_t begin, int64_t end, int rank) {
+    (void)rank;
+    for (int64_t i = begin; i < end; i++)
+        baseline_row(row_of(&call->in[0], i), row_out(&call->out[0], i, false), ridge_data(&call->in[1]), call->dim[2],
+                     call->dim[1]);
+}
+ridge_status RIDGE_ISA_FN(compute_bound_cpu_baseline)(const ridge_call *call) {
+    return row_run(call, baseline_part, NULL);
+}
