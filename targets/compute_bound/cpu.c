@@ -70,16 +70,17 @@ ridge_status RIDGE_ISA_FN(compute_bound_cpu_optimized)(const ridge_call *call) {
     return row_run(call, optimized_part, NULL);
 }
 
-/* ---- baseline ---- */
+/* ---- baseline: one vector after the other ----
+ * Written with vectors, since whether a compiler vectorizes the outer of two loops is a matter of its version. */
 
-static void baseline_row(const float *restrict x, float *restrict y, const float *restrict c, int64_t terms,
-                         int64_t n) {
-#pragma omp simd
-    for (int64_t j = 0; j < n; j++) {
-        float p = c[terms - 1];
-        for (int64_t k = terms - 2; k >= 0; k--) p = p * x[j] + c[k];
-        y[j] = p;
+static void baseline_row(const float *x, float *y, const float *c, int64_t terms, int64_t n) {
+    int64_t j = 0;
+    for (; j + VF_LANES <= n; j += VF_LANES) {
+        vf v = vf_load(x + j), p = vf_set1(c[terms - 1]);
+        for (int64_t k = terms - 2; k >= 0; k--) p = vf_fma(p, v, vf_set1(c[k]));
+        vf_store(y + j, p);
     }
+    if (j < n) horner_tail(x + j, y + j, c, terms, (int)(n - j));
 }
 
 static void baseline_part(const ridge_call *call, int64_t begin, int64_t end, int rank) {
