@@ -12,8 +12,8 @@ RIDGE_CPU_DECLARE(software_prefetch_cpu_optimized);
 enum { ROWS, BAG, COLS, TABLE };
 
 static const ridge_case cases[] = {
-    {.dim = {8192, 16, 64, 262144}, .dtype = RIDGE_F32},
-    {.dim = {8192, 16, 64, 524288}, .dtype = RIDGE_BF16},
+    {.dim = {4096, 16, 64, 163840}, .dtype = RIDGE_F32},
+    {.dim = {4096, 16, 64, 327680}, .dtype = RIDGE_BF16},
     {.dim = {1, 1, 1, 1}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {0, 4, 16, 8}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {3, 1, 17, 5}, .dtype = RIDGE_F32, .edge = true},
