@@ -11,7 +11,7 @@ RIDGE_CPU_DECLARE(compute_bound_cpu_optimized);
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-static const float *row_of(const DLTensor *t, int64_t i) { return row_in(t, i, false); }
+static const float *row_of(const DLTensor *t, int64_t i) { return row_in(t, i, VF_F32); }
 
 /* ---- optimized ----
  * CHAINS vectors in flight: latency of a multiply-add (4 cycles, 5 on some) times those begun in a cycle (2), and a few
@@ -64,10 +64,11 @@ static void optimized_part(const ridge_call *call, int64_t begin, int64_t end, i
     const float *c = ridge_data(&call->in[1]);
     row_merge(call, 1, 1, &rows, &n);
     for (int64_t i = begin; i < begin + rows; i++)
-        optimized_row(row_of(&call->in[0], i), row_out(&call->out[0], i, false), c, call->dim[2], n);
+        optimized_row(row_of(&call->in[0], i), row_out(&call->out[0], i, VF_F32), c, call->dim[2], n);
 }
 ridge_status RIDGE_ISA_FN(compute_bound_cpu_optimized)(const ridge_call *call) {
-    return row_run(call, optimized_part, NULL);
+    if (call->dtype != RIDGE_F32) return RIDGE_UNSUPPORTED;
+    return row_run(call, optimized_part, NULL, NULL);
 }
 
 /* ---- baseline: one vector after the other ----
@@ -86,9 +87,10 @@ static void baseline_row(const float *x, float *y, const float *c, int64_t terms
 static void baseline_part(const ridge_call *call, int64_t begin, int64_t end, int rank) {
     (void)rank;
     for (int64_t i = begin; i < end; i++)
-        baseline_row(row_of(&call->in[0], i), row_out(&call->out[0], i, false), ridge_data(&call->in[1]), call->dim[2],
+        baseline_row(row_of(&call->in[0], i), row_out(&call->out[0], i, VF_F32), ridge_data(&call->in[1]), call->dim[2],
                      call->dim[1]);
 }
 ridge_status RIDGE_ISA_FN(compute_bound_cpu_baseline)(const ridge_call *call) {
-    return row_run(call, baseline_part, NULL);
+    if (call->dtype != RIDGE_F32) return RIDGE_UNSUPPORTED;
+    return row_run(call, baseline_part, NULL, NULL);
 }

@@ -14,7 +14,7 @@ typedef struct gather {
     const DLTensor *table, *index;
     int64_t bag, end; /* rows of this thread end here */
     int64_t ahead;    /* lookups */
-    bool bf16;
+    vf_type type;
 } gather;
 
 VF_INLINE int64_t index_at(const gather *g, int64_t i, int64_t k) {
@@ -35,29 +35,29 @@ VF_INLINE void sum_block(const gather *g, int64_t i, int64_t j, int64_t first, i
     for (int64_t k = 0; k < g->bag; k++) {
         if (prefetch) {
             if (later_row < g->end)
-                fetch(row_at(row_in(g->table, index_at(g, later_row, later), g->bf16), j, g->bf16),
-                      row_bytes(first + second, g->bf16));
+                fetch(row_at(row_in(g->table, index_at(g, later_row, later), g->type), j, g->type),
+                      row_bytes(first + second, g->type));
             if (++later == g->bag) later = 0, later_row++;
         }
-        const void *row = row_in(g->table, index_at(g, i, k), g->bf16);
-        vf2 v = row_load(row, j, first, g->bf16);
+        const void *row = row_in(g->table, index_at(g, i, k), g->type);
+        vf2 v = row_load(row, j, first, g->type);
         a = (vf2){vf_add(a.a, vf_exp(v.a)), vf_add(a.b, vf_exp(v.b))};
         if (second) {
-            v = row_load(row, j + first, second, g->bf16);
+            v = row_load(row, j + first, second, g->type);
             b = (vf2){vf_add(b.a, vf_exp(v.a)), vf_add(b.b, vf_exp(v.b))};
         }
     }
-    vf2_store_n(row_to(y, j, g->bf16), first, a, g->bf16);
-    if (second) vf2_store_n(row_to(y, j + first, g->bf16), second, b, g->bf16);
+    vf2_store_n(row_to(y, j, g->type), first, a, g->type);
+    if (second) vf2_store_n(row_to(y, j + first, g->type), second, b, g->type);
 }
 
-VF_INLINE void gather_rows(const ridge_call *call, int64_t begin, int64_t end, bool bf16, bool prefetch) {
+VF_INLINE void gather_rows(const ridge_call *call, int64_t begin, int64_t end, vf_type type, bool prefetch) {
     const int64_t cols = call->dim[2];
-    gather g = {.table = &call->in[0], .index = &call->in[1], .bag = call->dim[1], .end = end, .bf16 = bf16};
-    int64_t lookups = AHEAD_BYTES / (int64_t)row_bytes(cols, bf16);
+    gather g = {.table = &call->in[0], .index = &call->in[1], .bag = call->dim[1], .end = end, .type = type};
+    int64_t lookups = AHEAD_BYTES / (int64_t)row_bytes(cols, type);
     g.ahead = lookups < 1 ? 1 : lookups > AHEAD_MOST ? AHEAD_MOST : lookups;
     for (int64_t i = begin; i < end; i++) {
-        void *y = row_out(&call->out[0], i, bf16);
+        void *y = row_out(&call->out[0], i, type);
         int64_t j = 0;
         for (; j + BLOCK <= cols; j += BLOCK) sum_block(&g, i, j, VF2_LANES, VF2_LANES, y, prefetch);
         if (cols - j > VF2_LANES)
@@ -69,24 +69,24 @@ VF_INLINE void gather_rows(const ridge_call *call, int64_t begin, int64_t end, b
 
 static void baseline_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {
     (void)rank;
-    gather_rows(call, begin, end, false, false);
+    gather_rows(call, begin, end, VF_F32, false);
 }
 static void baseline_bf16(const ridge_call *call, int64_t begin, int64_t end, int rank) {
     (void)rank;
-    gather_rows(call, begin, end, true, false);
+    gather_rows(call, begin, end, VF_BF16, false);
 }
 ridge_status RIDGE_ISA_FN(software_prefetch_cpu_baseline)(const ridge_call *call) {
-    return row_run(call, baseline_f32, baseline_bf16);
+    return row_run(call, baseline_f32, baseline_bf16, baseline_bf16);
 }
 
 static void optimized_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {
     (void)rank;
-    gather_rows(call, begin, end, false, true);
+    gather_rows(call, begin, end, VF_F32, true);
 }
 static void optimized_bf16(const ridge_call *call, int64_t begin, int64_t end, int rank) {
     (void)rank;
-    gather_rows(call, begin, end, true, true);
+    gather_rows(call, begin, end, VF_BF16, true);
 }
 ridge_status RIDGE_ISA_FN(software_prefetch_cpu_optimized)(const ridge_call *call) {
-    return row_run(call, optimized_f32, optimized_bf16);
+    return row_run(call, optimized_f32, optimized_bf16, optimized_bf16);
 }
