@@ -110,6 +110,9 @@ typedef struct ridge_variant {
     bool own_threads; /* brings its own thread pool: the harness lets the team sleep before it is timed */
 } ridge_variant;
 
+/* NULL, or: why the variant cannot run this case here with this instruction set. */
+const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_case *c, ridge_isa isa);
+
 /* Declares fn_scalar, fn_avx2, … ; names them in a variant; defines one of them inside a cpu*.c (where the build sets
  * RIDGE_ISA): `ridge_status RIDGE_ISA_FN(l2norm_cpu_optimized)(const ridge_call *call)`. */
 #define RIDGE_JOIN2(a, b) a##_##b

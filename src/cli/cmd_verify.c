@@ -42,9 +42,7 @@ typedef struct verification {
 } verification;
 
 static ridge_status ask(const question *q, answer *a, ridge_error *error) {
-    const char *why = !q->variant->run[q->isa]  ? "has no code for this instruction set"
-                      : q->variant->unavailable ? q->variant->unavailable(&q->c)
-                                                : NULL;
+    const char *why = ridge_variant_obstacle(q->variant, &q->c, q->isa);
     if (why) {
         a->skipped = true;
         return ridge_fail(error, RIDGE_OK, "%s", why);

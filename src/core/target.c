@@ -17,6 +17,11 @@ const char *ridge_role_name(ridge_role role) {
     return (unsigned)role < 3 ? names[role] : "?";
 }
 
+const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_case *c, ridge_isa isa) {
+    if (!variant->run[isa]) return "has no code for this instruction set";
+    return variant->unavailable ? variant->unavailable(c) : NULL;
+}
+
 const ridge_target *ridge_target_find(const char *name) {
     for (int i = 0; i < ridge_target_count; i++)
         if (strcmp(ridge_targets[i]->name, name) == 0) return ridge_targets[i];

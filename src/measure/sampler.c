@@ -253,10 +253,13 @@ static ridge_status compare_outputs(sampler *s, ridge_error *error) {
 
 static launch next_launch(sampler *s) {
     int64_t per_round = 2 * s->n_active, place = s->scheduled % per_round;
+    int64_t round = s->scheduled / per_round;
     int visit = place >= s->n_active;
     int64_t order = visit ? per_round - 1 - place : place;
+    /* A B B A, then B A A B: a disturbance with the period of a round does not always meet the same variant. */
+    if (round % 2) order = s->n_active - 1 - order;
     launch l = {.slot = s->active[order]};
-    l.sample.round = (int32_t)(s->scheduled / per_round);
+    l.sample.round = (int32_t)round;
     l.sample.visit = visit;
     s->scheduled++;
     return l;
@@ -393,9 +396,7 @@ static ridge_status prepare_slots(sampler *s, ridge_error *error) {
         slot *sl = &s->slots[i];
         const ridge_variant *v = sl->variant = &job->target->variants[job->variants[i]];
         if (s->io->excluded[i]) continue;
-        const char *why = !v->run[job->isa] ? "has no code for this instruction set"
-                          : v->unavailable  ? v->unavailable(&job->c)
-                                            : NULL;
+        const char *why = ridge_variant_obstacle(v, &job->c, job->isa);
         if (why) {
             send_text(s, RIDGE_EVENT_SKIPPED, i, why);
             continue;

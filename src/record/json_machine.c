@@ -92,7 +92,7 @@ static json_t *case_item(const void *context, int i) {
 /* One entry a case: null where the variant can run, else why not. */
 static json_t *reason_item(const void *context, int i) {
     const listing *list = context;
-    return ridge_json_text(ridge_variant_obstacle(list->item, &list->target->cases[i], list->machine));
+    return ridge_json_text(ridge_variant_obstacle(list->item, &list->target->cases[i], list->machine->isa));
 }
 
 static json_t *variant_item(const void *context, int i) {
@@ -103,7 +103,7 @@ static json_t *variant_item(const void *context, int i) {
     ridge_variant_backend(variant, backend, sizeof backend);
     bool runs = false;
     for (int c = 0; c < list->target->n_cases; c++)
-        runs = runs || !ridge_variant_obstacle(variant, &list->target->cases[c], list->machine);
+        runs = runs || !ridge_variant_obstacle(variant, &list->target->cases[c], list->machine->isa);
     return json_pack("{s:o, s:s, s:s, s:o, s:b, s:o}", "variant", ridge_json_text(variant->name), "backend", backend,
                      "role", ridge_role_name(variant->role), "idea", ridge_json_text(variant->idea), "available", runs,
                      "unavailable_by_case", ridge_json_array(list->target->n_cases, reason_item, &inner));

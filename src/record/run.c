@@ -27,8 +27,3 @@ void ridge_case_name(const ridge_target *target, const ridge_case *c, char *name
 void ridge_variant_backend(const ridge_variant *variant, char *backend, int size) {
     (void)snprintf(backend, (size_t)size, "%.*s", (int)strcspn(variant->name, "/"), variant->name);
 }
-
-const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_case *c, const ridge_machine *machine) {
-    if (!variant->run[machine->isa]) return "has no code for this instruction set";
-    return variant->unavailable ? variant->unavailable(c) : NULL;
-}

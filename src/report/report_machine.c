@@ -138,7 +138,7 @@ static void where_it_runs(const ridge_target *target, const ridge_variant *varia
     int can = 0, timed = 0;
     for (int i = 0; i < target->n_cases; i++) {
         if (target->cases[i].edge) continue;
-        const char *obstacle = ridge_variant_obstacle(variant, &target->cases[i], machine);
+        const char *obstacle = ridge_variant_obstacle(variant, &target->cases[i], machine->isa);
         timed++;
         can += !obstacle;
         if (obstacle) why = obstacle;
