@@ -178,13 +178,14 @@ static bool rows_swapped(const ridge_operands *ops, const ridge_view *view, int 
     return changed;
 }
 
-/* Half of the significand's bits: what an accumulator or a table of too low a precision leaves. */
+/* What the next narrower type holds of each element: the mark of an accumulator or a table of too low a precision. */
 static double downcast_from(const ridge_view *view, const double *old, int64_t e) {
-    int exponent, digits = (int)(-log2(ridge_dtype_roundoff(view->dtype))) / 2;
+    int exponent, digits = view->size == 8 ? 24 : view->size == 4 ? 8 : 4;
     if (!isfinite(old[e])) return old[e];
     double fraction = frexp(old[e], &exponent);
     return ldexp(nearbyint(ldexp(fraction, digits)), exponent - digits);
 }
+
 static bool downcast(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
     (void)ops, (void)output, (void)seed;
     /* Of a few elements all may happen to be near a value of fewer bits. */
@@ -268,7 +269,7 @@ const ridge_mutant ridge_mutants[] = {
     {"tail-stale", "the last columns of each row are those of the row above", mutate_tail_stale},
     {"rows-swapped", "two rows have changed places", mutate_rows_swapped},
     {"last-row-stale", "the last row is that above it", mutate_last_row_stale},
-    {"downcast", "elements have half of their significant bits", mutate_downcast},
+    {"downcast", "elements are rounded to the next narrower type", mutate_downcast},
     {"shifted", "each row is moved by one column", mutate_shifted},
     {"scaled", "all elements are 1/64 too large", mutate_scaled},
     {"past-the-end", "an element next to the output was written to", mutate_past_the_end},
