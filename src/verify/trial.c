@@ -80,7 +80,7 @@ ridge_status ridge_trial_run(ridge_trial *t, const ridge_layout *layout, ridge_f
                        .dtype = t->c->dtype,
                        .in = t->ops.in,
                        .out = t->ops.out,
-                       .scratch = t->scratch_bytes ? t->scratch : NULL,
+                       .scratch = t->scratch,
                        .team = t->team,
                        .plan = t->plan};
     if (t->variant->own_threads) ridge_team_rest(t->team);
