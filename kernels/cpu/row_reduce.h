@@ -1,4 +1,4 @@
-/* Sums over a row of f32 or bf16 elements, in fp32, over 2 * ROW_CHAINS vectors of partial sums. */
+/* Sums over a row of f32 or bf16 elements, over 2 * ROW_CHAINS vectors of partial sums. */
 #ifndef RIDGE_KERNELS_CPU_ROW_REDUCE_H
 #define RIDGE_KERNELS_CPU_ROW_REDUCE_H
 
@@ -37,11 +37,17 @@ VF_INLINE void row_add_centred_squares(void *state, int chain, int64_t j, int64_
     *sum = (vf2){vf_fma(d.a, d.a, sum->a), vf_fma(d.b, d.b, sum->b)};
 }
 
+/* Pieces of ROW_REDUCE_PIECE elements are summed in fp32 and their sums in fp64: the error does not grow with the row.
+ */
 VF_INLINE float row_total(const void *x, int64_t n, float scale, float mean, vf_type type, row_visit_fn f) {
-    row_reading r = {.x = x, .scale = vf_set1(scale), .mean = vf_set1(mean), .type = type};
-    row_sums_set(&r.sums, 0.0f);
-    row_visit(n, f, &r);
-    return row_sums_total(&r.sums);
+    double total = 0.0;
+    for (int64_t j = 0; j < n; j += ROW_REDUCE_PIECE) {
+        row_reading r = {.x = row_at(x, j, type), .scale = vf_set1(scale), .mean = vf_set1(mean), .type = type};
+        row_sums_set(&r.sums, 0.0f);
+        row_visit(n - j < ROW_REDUCE_PIECE ? n - j : ROW_REDUCE_PIECE, f, &r);
+        total += (double)row_sums_total(&r.sums);
+    }
+    return (float)total;
 }
 
 /* Sums of scale x, (scale x)^2 and (scale x - mean)^2. A constant scale of 1 costs nothing. */

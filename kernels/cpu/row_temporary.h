@@ -3,10 +3,20 @@
 #ifndef RIDGE_KERNELS_CPU_ROW_TEMPORARY_H
 #define RIDGE_KERNELS_CPU_ROW_TEMPORARY_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { ROW_TEMPORARY_GRAIN = 32 }; /* elements: a whole number of pairs of vectors in every instruction set */
+
+enum { ROW_REDUCE_PIECE = 2048 }; /* elements summed in fp32 before fp64 takes over */
+
+/* Relative error of a sum of n numbers of one sign, in units of the fp32 roundoff: eight chains at the least, each a
+ * random walk of n / 8 roundings of a sum that grows evenly; this is six standard deviations, and room for data of few
+ * distinct values, whose roundings all err alike. */
+static inline double row_sum_error(int64_t n) {
+    return 1.0 + sqrt((double)(n < ROW_REDUCE_PIECE ? n : ROW_REDUCE_PIECE) / 8.0);
+}
 
 static inline int64_t row_temporary_length(int64_t n) {
     return (n + ROW_TEMPORARY_GRAIN - 1) / ROW_TEMPORARY_GRAIN * ROW_TEMPORARY_GRAIN;

@@ -82,8 +82,8 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     (void)kind, (void)output;
     const double u = 0x1p-24;
     b->absolute = 0x1p-126; /* results below the normal range */
-    b->relative = (call->dtype == RIDGE_F32 ? 0.0 : ridge_dtype_roundoff(call->dtype)) +
-                  u * (3.0 + sqrt((double)call->dim[1] / 8.0));
+    b->relative =
+        (call->dtype == RIDGE_F32 ? 0.0 : ridge_dtype_roundoff(call->dtype)) + u * (3.0 + row_sum_error(call->dim[1]));
 }
 
 const ridge_target ridge_target_fused_l2norm = {

@@ -40,7 +40,7 @@ typedef struct row {
     const void *x;
     const void *gamma;
     const void *beta;
-    vf scale, inverse, shift; /* shift = -mean * inverse */
+    vf scale, mean, inverse;
     vf_type type;
     vf_gelu_tables gelu;
 } row;
@@ -51,7 +51,7 @@ VF_INLINE row row_of(const ridge_call *call, int64_t i, statistics s, vf_type ty
         .gamma = ridge_data(&call->in[1]),
         .beta = ridge_data(&call->in[2]),
         .scale = vf_set1(s.scale),
-        .shift = vf_set1(-s.mean * s.inverse),
+        .mean = vf_set1(s.mean),
         .inverse = vf_set1(s.inverse),
         .type = type,
         .gelu = vf_gelu_prepare(),
@@ -59,7 +59,7 @@ VF_INLINE row row_of(const ridge_call *call, int64_t i, statistics s, vf_type ty
 }
 
 VF_INLINE vf normalized_one(const row *r, vf x, vf gamma, vf beta) {
-    return vf_fma(vf_fma(x, r->inverse, r->shift), gamma, beta);
+    return vf_fma(vf_mul(vf_sub(x, r->mean), r->inverse), gamma, beta);
 }
 VF_INLINE vf2 normalized_pair(const row *r, vf2 x, int64_t j, int64_t count) {
     vf2 gamma = row_load(r->gamma, j, count, r->type), beta = row_load(r->beta, j, count, r->type);

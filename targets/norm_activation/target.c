@@ -113,7 +113,7 @@ static const char *reject(const ridge_case *c) { return c->dim[1] < 1 ? "cols mu
 /* README.md derives this: the largest error of h over the rows at hand, through the activation. */
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     (void)kind, (void)output;
-    const double u = 0x1p-24, n = (double)call->dim[1], walk = sqrt(n / 8.0);
+    const double u = 0x1p-24, walk = row_sum_error(call->dim[1]);
     double narrowing = call->dtype == RIDGE_F32 ? 0.0 : ridge_dtype_roundoff(call->dtype), worst = 0.0;
     for (int64_t i = 0; i < call->dim[0]; i++) {
         statistics s = statistics_of(call->in[0] + i * call->dim[1], call->dim[1]);

@@ -91,8 +91,8 @@ VF_INLINE vf2 scaled(const void *state, int64_t j, int64_t count) {
 /* A block's exponentials are 2^(x log2e - reference), their sum is `sum`, its largest element is `max`. In fp64, so
  * that references of blocks can be compared without loss. */
 typedef struct block_sum {
-    double reference;
-    float max, sum;
+    double reference, sum;
+    float max;
 } block_sum;
 
 /* The maximum first, then the exponentials: right for every block. */
@@ -102,7 +102,7 @@ static __attribute__((noinline)) block_sum careful_block(const void *x, int64_t 
     row_sums_set(&s.sums, 0.0f);
     s.type = bf16 ? VF_BF16 : VF_F32;
     row_visit(n, sum_exponentials, &s);
-    return (block_sum){(double)max * (double)LOG2_E, max, row_sums_total(&s.sums)};
+    return (block_sum){(double)max * (double)LOG2_E, (double)row_sums_total(&s.sums), max};
 }
 
 /* Both at once, against a maximum of what came before. That serves unless the block rises above it by more than
@@ -116,7 +116,7 @@ VF_INLINE block_sum block_of(const void *x, int64_t n, float *t, float before, v
     row_visit(n, max_and_sum_exponentials, &s);
     float max = row_sums_max(&s.max);
     if (__builtin_expect(!(max - before <= SOFTMAX_RISE), 0)) return careful_block(x, n, t, is_bf16(type));
-    return (block_sum){(double)reference, max > before ? max : before, row_sums_total(&s.sums)};
+    return (block_sum){(double)reference, (double)row_sums_total(&s.sums), max > before ? max : before};
 }
 
 /* The maximum of a few elements: the reference of a row's first block. */
@@ -127,9 +127,8 @@ VF_INLINE float first_maximum(const void *x, int64_t n, vf_type type) {
 
 /* The running maximum and normalizer after each block. */
 VF_INLINE void advance(block_sum *row, block_sum block) {
-    float kept =
-        row->reference == block.reference ? row->sum : row->sum * (float)exp2(row->reference - block.reference);
-    *row = (block_sum){block.reference, block.max > row->max ? block.max : row->max, kept + block.sum};
+    double kept = row->reference == block.reference ? row->sum : row->sum * exp2(row->reference - block.reference);
+    *row = (block_sum){block.reference, kept + block.sum, block.max > row->max ? block.max : row->max};
 }
 
 VF_INLINE int64_t block_length(int64_t n, int64_t j) { return n - j < SOFTMAX_BLOCK ? n - j : SOFTMAX_BLOCK; }
@@ -138,6 +137,8 @@ VF_INLINE int64_t block_length(int64_t n, int64_t j) { return n - j < SOFTMAX_BL
  * one multiplication an element brings them to the row's. */
 VF_INLINE void kept_row(void *y, const void *x, int64_t n, float *t, vf_type type, bool stream, const void *ahead) {
     double reference[SOFTMAX_KEPT / SOFTMAX_BLOCK];
+    /* Kept values lie in pairs from the row's start, even and odd places of bf16 apart: no other start will do. */
+    if (is_bf16(type) && row_head(y, type) != 0) stream = false;
     block_sum row = block_of(x, block_length(n, 0), t, first_maximum(x, n, type), type);
     reference[0] = row.reference;
     for (int64_t j = SOFTMAX_BLOCK, b = 1; j < n; j += SOFTMAX_BLOCK, b++) {
@@ -146,8 +147,7 @@ VF_INLINE void kept_row(void *y, const void *x, int64_t n, float *t, vf_type typ
         reference[b] = block.reference;
     }
     for (int64_t j = 0, b = 0; j < n; j += SOFTMAX_BLOCK, b++) {
-        float factor = 1.0f / row.sum;
-        if (reference[b] != row.reference) factor *= (float)exp2(reference[b] - row.reference);
+        float factor = (float)((reference[b] == row.reference ? 1.0 : exp2(reference[b] - row.reference)) / row.sum);
         scaling s = {.t = t + j, .factor = vf_set1(factor)};
         row_map(row_to(y, j, type), block_length(n, j), type, stream, scaled, &s,
                 ahead ? row_at(ahead, j, type) : NULL);
@@ -171,7 +171,7 @@ VF_INLINE void long_row(void *y, const void *x, int64_t n, vf_type type, bool st
     block_sum row = block_of(x, block_length(n, 0), NULL, first_maximum(x, n, type), type);
     for (int64_t j = SOFTMAX_BLOCK; j < n; j += SOFTMAX_BLOCK)
         advance(&row, block_of(row_at(x, j, type), block_length(n, j), NULL, row.max, type));
-    double sum = (double)row.sum * exp2(row.reference - (double)row.max * (double)LOG2_E);
+    double sum = row.sum * exp2(row.reference - (double)row.max * (double)LOG2_E);
     again s = {.x = x, .max = vf_set1(row.max), .inverse = vf_set1((float)(1.0 / sum)), .type = type};
     row_map(y, n, type, stream, exponential_again, &s, NULL);
 }
