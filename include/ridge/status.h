@@ -42,6 +42,11 @@ __attribute__((format(printf, 3, 4)))
 #endif
 ridge_status ridge_fail(ridge_error *error, ridge_status status, const char *format, ...);
 
+/* Static analysis sees no further than this file: tell it what comes back. */
+#ifdef __clang_analyzer__
+#define ridge_fail(error, status, ...) (ridge_fail((error), (status), __VA_ARGS__), (status))
+#endif
+
 /* For functions that own nothing at the point of failure. Where something is owned: one `done:` label. */
 #define RIDGE_TRY(expression)                                                                                          \
     do {                                                                                                               \

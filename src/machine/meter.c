@@ -99,7 +99,8 @@ static double rate(const move_job *job, double ns) {
 
 /* Sets job->passes so that a burst takes about the time given; the working set is in its level afterwards. */
 static double calibrate(move_job *job, double target_ns) {
-    double ns = run_ns(job); /* not counted: brings the data in */
+    double ns;
+    (void)run_ns(job); /* not counted: brings the data in */
     for (job->passes = 1;; job->passes *= 4) {
         ns = run_ns(job);
         if (ns * 4 > target_ns) break;

@@ -146,7 +146,7 @@ ridge_interval ridge_ratio_interval(const double *a, const double *b, int n, uin
     ridge_interval interval = unknown(n);
     if (n <= 0) return interval;
     ranked *order = malloc((size_t)n * sizeof *order);
-    double *sorted = malloc((size_t)n * sizeof *sorted);
+    double *sorted = calloc((size_t)n, sizeof *sorted);
     int *rank = malloc((size_t)n * sizeof *rank);
     if (!order || !sorted || !rank) goto done;
     for (int i = 0; i < n; i++) order[i] = (ranked){.value = a[i] / b[i], .index = i};

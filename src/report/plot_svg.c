@@ -196,9 +196,9 @@ static void draw_numbers(drawing *d) {
 static void name_level(drawing *d, const ridge_roof *roof) {
     const ridge_roofline *v = d->view;
     double slope = (area_height(d) / log(v->ymax / v->ymin)) / (AREA / log(v->xmax / v->xmin));
-    double x = pixel_x(d, fmax(v->xmin, v->ymin / roof->rate)) + 20, y = pixel_y(d, v->ymin);
+    double x = pixel_x(d, fmax(v->xmin, v->ymin / roof->rate)) + 20;
     double at_x = v->xmin * pow(v->xmax / v->xmin, (x - LEFT) / AREA);
-    y = pixel_y(d, roof->rate * at_x);
+    double y = pixel_y(d, roof->rate * at_x);
     double angle = atan(slope);
     char text[64], style[64];
     (void)snprintf(text, sizeof text, "%s %.4g GB/s", roof->name, roof->rate);

@@ -158,7 +158,7 @@ ridge_status ridge_plot_terminal(const ridge_run *run, int width, FILE *stream, 
     size_t size = 0, drawn_size = 0;
     ridge_status status = ridge_roofline_make(run, &view, error);
     if (status != RIDGE_OK) goto done;
-    c.taken = calloc((size_t)(c.columns * c.rows), 1);
+    c.taken = calloc((size_t)c.columns * (size_t)c.rows, 1);
     if (!c.taken) status = ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a plot");
     if (status == RIDGE_OK) status = write_script(&c, width, &script, &size, error);
     if (status == RIDGE_OK) status = ridge_gnuplot_run(script, size, &drawn, &drawn_size, error);

@@ -92,7 +92,7 @@ static void measure_columns(const ridge_table *table, int width[MAX_COLUMNS]) {
 
 void ridge_table_print(const ridge_table *table, FILE *stream) {
     if (!table || table->broken) return;
-    int width[MAX_COLUMNS];
+    int width[MAX_COLUMNS] = {0};
     measure_columns(table, width);
     for (int r = 0; r < table->n_rows; r++) {
         const table_row *row = &table->rows[r];
