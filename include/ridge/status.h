@@ -9,16 +9,16 @@
 extern "C" {
 #endif
 
-#define RIDGE_STATUS_LIST(X)                                                                                           \
-    X(OK, "ok")                                                                                                        \
-    X(INVALID, "invalid argument")                                                                                     \
-    X(UNSUPPORTED, "not supported here")                                                                               \
-    X(NO_MEMORY, "out of memory")                                                                                      \
-    X(IO, "input/output error")                                                                                        \
-    X(CORRUPT, "corrupt data")                                                                                         \
-    X(NOT_FOUND, "not found")                                                                                          \
-    X(WRONG, "wrong result")                                                                                           \
-    X(FAILED, "failed")                                                                                                \
+#define RIDGE_STATUS_LIST(X)             \
+    X(OK, "ok")                          \
+    X(INVALID, "invalid argument")       \
+    X(UNSUPPORTED, "not supported here") \
+    X(NO_MEMORY, "out of memory")        \
+    X(IO, "input/output error")          \
+    X(CORRUPT, "corrupt data")           \
+    X(NOT_FOUND, "not found")            \
+    X(WRONG, "wrong result")             \
+    X(FAILED, "failed")                  \
     X(INTERRUPTED, "interrupted")
 
 typedef enum ridge_status {
@@ -40,7 +40,8 @@ typedef struct ridge_error {
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
-ridge_status ridge_fail(ridge_error *error, ridge_status status, const char *format, ...);
+ridge_status
+ridge_fail(ridge_error *error, ridge_status status, const char *format, ...);
 
 /* Static analysis sees no further than this file: tell it what comes back. */
 #ifdef __clang_analyzer__
@@ -48,10 +49,10 @@ ridge_status ridge_fail(ridge_error *error, ridge_status status, const char *for
 #endif
 
 /* For functions that own nothing at the point of failure. Where something is owned: one `done:` label. */
-#define RIDGE_TRY(expression)                                                                                          \
-    do {                                                                                                               \
-        ridge_status ridge_try_status = (expression);                                                                  \
-        if (ridge_try_status != RIDGE_OK) return ridge_try_status;                                                     \
+#define RIDGE_TRY(expression)                                      \
+    do {                                                           \
+        ridge_status ridge_try_status = (expression);              \
+        if (ridge_try_status != RIDGE_OK) return ridge_try_status; \
     } while (0)
 
 #ifdef __cplusplus

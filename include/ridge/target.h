@@ -1,12 +1,12 @@
 /* A target's descriptor: the one list that declaration, tests, benchmark, `ridge list` and the reports all read.
  *
- * A target is one workload: named dimensions, tensors shaped by them, a work model, an fp64 oracle with its error bound,
- * and a table of variants. targets/<name>/target.c defines `const ridge_target ridge_target_<name>`; the build finds
- * the folder, and nothing else has to be edited.
+ * A target is one workload: named dimensions, tensors shaped by them, a work model, an fp64 oracle with its error
+ * bound, and a table of variants. targets/<name>/target.c defines `const ridge_target ridge_target_<name>`; the build
+ * finds the folder, and nothing else has to be edited.
  *
  * Rows. Dimension 0 of every target counts its rows: row r of every output depends on row r of the inputs marked
- * `by_row` and on the whole of the others. So the oracle of a few rows is the oracle of a smaller problem, and any sample
- * can be checked on rows drawn after it ran. */
+ * `by_row` and on the whole of the others. So the oracle of a few rows is the oracle of a smaller problem, and any
+ * sample can be checked on rows drawn after it ran. */
 #ifndef RIDGE_TARGET_H
 #define RIDGE_TARGET_H
 
@@ -41,7 +41,8 @@ typedef enum ridge_isa {
 
 const char *ridge_isa_name(ridge_isa isa);
 
-/* ---- cases --------------------------------------------------------------------------------------------------------- */
+/* ---- cases ---------------------------------------------------------------------------------------------------------
+ */
 
 /* One shape and one storage type. dim[i] is the extent of target->dims[i]. */
 typedef struct ridge_case {
@@ -50,7 +51,8 @@ typedef struct ridge_case {
     bool edge; /* checked by `ridge verify` and the tests, not timed by `ridge run` */
 } ridge_case;
 
-/* ---- tensors ------------------------------------------------------------------------------------------------------- */
+/* ---- tensors -------------------------------------------------------------------------------------------------------
+ */
 
 typedef enum ridge_fill {
     RIDGE_FILL_UNIFORM, /* random: uniform in [-1, 1]; exact: small integers in [-exact, exact] */
@@ -58,16 +60,17 @@ typedef enum ridge_fill {
 } ridge_fill;
 
 typedef struct ridge_tensor_spec {
-    const char *name;       /* as in --input NAME=FILE.npy */
-    int rank;               /* 1 … RIDGE_MAX_RANK */
-    int dim[RIDGE_MAX_RANK];/* indices into target->dims, outermost first; outputs have dim[0] == 0 */
-    ridge_dtype dtype;      /* RIDGE_DTYPE_NONE: the case's */
+    const char *name;        /* as in --input NAME=FILE.npy */
+    int rank;                /* 1 … RIDGE_MAX_RANK */
+    int dim[RIDGE_MAX_RANK]; /* indices into target->dims, outermost first; outputs have dim[0] == 0 */
+    ridge_dtype dtype;       /* RIDGE_DTYPE_NONE: the case's */
     ridge_fill fill;
-    int index_dim;          /* RIDGE_FILL_INDEX only */
-    bool by_row;            /* inputs: dim[0] is dimension 0 and row r feeds output row r only */
+    int index_dim; /* RIDGE_FILL_INDEX only */
+    bool by_row;   /* inputs: dim[0] is dimension 0 and row r feeds output row r only */
 } ridge_tensor_spec;
 
-/* ---- running ------------------------------------------------------------------------------------------------------- */
+/* ---- running -------------------------------------------------------------------------------------------------------
+ */
 
 /* What a variant is given. Tensors are as tensor.h says: last dimension contiguous, rows possibly strided, base
  * possibly misaligned. It must write every element of every output and nothing else, and may use scratch freely
@@ -84,8 +87,9 @@ typedef struct ridge_call {
 
 typedef ridge_status (*ridge_run_fn)(const ridge_call *call);
 
-/* The bytes a variant itself moves to and from memory when no operand fits in cache, temporaries included. Ordinary stores
- * make the processor read the line first (write-allocation): the harness adds that for `written`, not for `streamed`. */
+/* The bytes a variant itself moves to and from memory when no operand fits in cache, temporaries included. Ordinary
+ * stores make the processor read the line first (write-allocation): the harness adds that for `written`, not for
+ * `streamed`. */
 typedef struct ridge_traffic {
     double read;
     double written;  /* by ordinary stores */
@@ -98,10 +102,10 @@ const char *ridge_role_name(ridge_role role);
 typedef struct ridge_variant {
     const char *name; /* "<backend>/<what>": cpu/baseline, cpu/optimized, cpu/onednn */
     ridge_role role;
-    const char *idea;                    /* one line: what it does that the others do not */
-    ridge_run_fn run[RIDGE_ISA_COUNT];   /* one per instruction set, filled by RIDGE_CPU(); or by RIDGE_ANY_ISA() */
+    const char *idea;                  /* one line: what it does that the others do not */
+    ridge_run_fn run[RIDGE_ISA_COUNT]; /* one per instruction set, filled by RIDGE_CPU(); or by RIDGE_ANY_ISA() */
     void (*traffic)(const ridge_case *c, ridge_traffic *traffic); /* NULL: the work model's bytes, ordinary stores */
-    size_t (*scratch)(const ridge_case *c, int threads); /* bytes; NULL: none */
+    size_t (*scratch)(const ridge_case *c, int threads);          /* bytes; NULL: none */
     /* NULL, or: why this variant cannot run this case here ("libdnnl.so not found"), NULL when it can. */
     const char *(*unavailable)(const ridge_case *c);
     /* NULL, or: costly set-up outside the timed region. */
@@ -119,49 +123,57 @@ const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_cas
 #define RIDGE_JOIN(a, b) RIDGE_JOIN2(a, b)
 #define RIDGE_ISA_FN(fn) RIDGE_JOIN(fn, RIDGE_ISA)
 #if defined(__x86_64__)
-#define RIDGE_CPU_DECLARE(fn)                                                                                          \
-    ridge_status fn##_scalar(const ridge_call *);                                                                      \
-    ridge_status fn##_avx2(const ridge_call *);                                                                        \
+#define RIDGE_CPU_DECLARE(fn)                     \
+    ridge_status fn##_scalar(const ridge_call *); \
+    ridge_status fn##_avx2(const ridge_call *);   \
     ridge_status fn##_avx512(const ridge_call *)
-#define RIDGE_CPU(fn) { fn##_scalar, fn##_avx2, fn##_avx512 }
-#define RIDGE_ANY_ISA(fn) { fn, fn, fn }
+#define RIDGE_CPU(fn) \
+    { fn##_scalar, fn##_avx2, fn##_avx512 }
+#define RIDGE_ANY_ISA(fn) \
+    { fn, fn, fn }
 #elif defined(__aarch64__)
-#define RIDGE_CPU_DECLARE(fn)                                                                                          \
-    ridge_status fn##_scalar(const ridge_call *);                                                                      \
+#define RIDGE_CPU_DECLARE(fn)                     \
+    ridge_status fn##_scalar(const ridge_call *); \
     ridge_status fn##_neon(const ridge_call *)
-#define RIDGE_CPU(fn) { fn##_scalar, fn##_neon }
-#define RIDGE_ANY_ISA(fn) { fn, fn }
+#define RIDGE_CPU(fn) \
+    { fn##_scalar, fn##_neon }
+#define RIDGE_ANY_ISA(fn) \
+    { fn, fn }
 #else
 #define RIDGE_CPU_DECLARE(fn) ridge_status fn##_scalar(const ridge_call *)
-#define RIDGE_CPU(fn) { fn##_scalar }
-#define RIDGE_ANY_ISA(fn) { fn }
+#define RIDGE_CPU(fn) \
+    { fn##_scalar }
+#define RIDGE_ANY_ISA(fn) \
+    { fn }
 #endif
 
-/* ---- work model ------------------------------------------------------------------------------------------------------ */
+/* ---- work model
+ * ------------------------------------------------------------------------------------------------------ */
 
-/* What a case must do at the least, whoever does it. flops: add, multiply, divide, square root, exponential, sine, error
- * function, compare-and-select each count one, a fused multiply-add two. Bytes: every input read once, every output
- * written once, at storage size; nothing for write-allocation or temporaries. */
+/* What a case must do at the least, whoever does it. flops: add, multiply, divide, square root, exponential, sine,
+ * error function, compare-and-select each count one, a fused multiply-add two. Bytes: every input read once, every
+ * output written once, at storage size; nothing for write-allocation or temporaries. */
 typedef struct ridge_work {
     double flops;
     double bytes_read;
     double bytes_written;
 } ridge_work;
 
-/* ---- verification ----------------------------------------------------------------------------------------------------- */
+/* ---- verification
+ * ----------------------------------------------------------------------------------------------------- */
 
-/* A problem in fp64, as the oracle sees it: dense row-major copies of the inputs exactly as stored. dim[0] is the number of
- * rows asked for; by_row inputs hold just those rows. */
+/* A problem in fp64, as the oracle sees it: dense row-major copies of the inputs exactly as stored. dim[0] is the
+ * number of rows asked for; by_row inputs hold just those rows. */
 typedef struct ridge_oracle_call {
     const int64_t *dim;
     ridge_dtype dtype;
     const double *const *in;
-    double *const *out; /* dense, dim[0] rows each */
+    double *const *out;   /* dense, dim[0] rows each */
     const double *in_max; /* largest finite |value| of each whole input, for bounds that scale with the data */
 } ridge_oracle_call;
 
-/* An element passes when |got - want| <= absolute + relative * |want|, or both are the same infinity, or both NaN, or got is
- * the infinity to which a `want` beyond the storage type's largest finite value overflows. */
+/* An element passes when |got - want| <= absolute + relative * |want|, or both are the same infinity, or both NaN, or
+ * got is the infinity to which a `want` beyond the storage type's largest finite value overflows. */
 typedef struct ridge_bound {
     double absolute;
     double relative;
@@ -170,19 +182,20 @@ typedef struct ridge_bound {
 typedef enum ridge_fill_kind {
     RIDGE_EXACT,  /* small integers: the true result is representable (or within 1 ulp: bound says) */
     RIDGE_RANDOM, /* uniform in [-1, 1] */
-    /* As random, with zeros of both signs, denormals, tiny values, NaN, infinities and ±target->large sprinkled in. Edge
-     * cases only. bound() may treat it as random: but for `large` no finite value leaves [-1, 1]. */
+    /* As random, with zeros of both signs, denormals, tiny values, NaN, infinities and ±target->large sprinkled in.
+     * Edge cases only. bound() may treat it as random: but for `large` no finite value leaves [-1, 1]. */
     RIDGE_SPECIAL,
 } ridge_fill_kind;
 
-/* ---- the descriptor ------------------------------------------------------------------------------------------------------ */
+/* ---- the descriptor
+ * ------------------------------------------------------------------------------------------------------ */
 
 #define RIDGE_LIST(array) (array), (int)(sizeof(array) / sizeof((array)[0]))
 
 typedef struct ridge_target {
-    const char *name;    /* the folder's name */
-    const char *chapter; /* "ch09" */
-    const char *summary; /* one line */
+    const char *name;                 /* the folder's name */
+    const char *chapter;              /* "ch09" */
+    const char *summary;              /* one line */
     const char *dims[RIDGE_MAX_RANK]; /* names of the dimensions, rows first; NULL ends the list */
     const ridge_case *cases;
     int n_cases;
@@ -193,8 +206,8 @@ typedef struct ridge_target {
     const ridge_variant *variants;
     int n_variants;
     int exact; /* exact fill: integers in [-exact, exact]; 0 means 4 */
-    /* Special fill: the largest magnitude for which this operation in fp32 stays within its bound (which may use in_max);
-     * 0: nothing beyond 1 is promised, and nothing beyond 1 is tried. */
+    /* Special fill: the largest magnitude for which this operation in fp32 stays within its bound (which may use
+     * in_max); 0: nothing beyond 1 is promised, and nothing beyond 1 is tried. */
     double large;
     void (*work)(const ridge_case *c, ridge_work *work);
     void (*oracle)(const ridge_oracle_call *call);

@@ -16,11 +16,11 @@ extern "C" {
 enum { RIDGE_MAX_RANK = 4 };
 
 /* name, size in bytes, unit roundoff of one stored value (0: exact integers) */
-#define RIDGE_DTYPE_LIST(X)                                                                                            \
-    X(F32, "f32", 4, 0x1p-24)                                                                                          \
-    X(BF16, "bf16", 2, 0x1p-8)                                                                                         \
-    X(F16, "f16", 2, 0x1p-11)                                                                                          \
-    X(F64, "f64", 8, 0x1p-53)                                                                                          \
+#define RIDGE_DTYPE_LIST(X)    \
+    X(F32, "f32", 4, 0x1p-24)  \
+    X(BF16, "bf16", 2, 0x1p-8) \
+    X(F16, "f16", 2, 0x1p-11)  \
+    X(F64, "f64", 8, 0x1p-53)  \
     X(I32, "i32", 4, 0.0)
 
 typedef enum ridge_dtype {
@@ -32,12 +32,12 @@ typedef enum ridge_dtype {
 } ridge_dtype;
 /* RIDGE_F32 etc. share the RIDGE_ prefix with statuses; the two lists have no name in common. */
 
-const char *ridge_dtype_name(ridge_dtype dtype);         /* "f32"; "?" for an unknown value */
-ridge_dtype ridge_dtype_parse(const char *name);         /* RIDGE_DTYPE_NONE when unknown */
-size_t ridge_dtype_size(ridge_dtype dtype);              /* bytes of one element; 0 for an unknown value */
-double ridge_dtype_roundoff(ridge_dtype dtype);          /* half an ulp at 1.0 */
+const char *ridge_dtype_name(ridge_dtype dtype); /* "f32"; "?" for an unknown value */
+ridge_dtype ridge_dtype_parse(const char *name); /* RIDGE_DTYPE_NONE when unknown */
+size_t ridge_dtype_size(ridge_dtype dtype);      /* bytes of one element; 0 for an unknown value */
+double ridge_dtype_roundoff(ridge_dtype dtype);  /* half an ulp at 1.0 */
 DLDataType ridge_dtype_to_dlpack(ridge_dtype dtype);
-ridge_dtype ridge_dtype_of(const DLTensor *tensor);      /* RIDGE_DTYPE_NONE when ridge does not know it */
+ridge_dtype ridge_dtype_of(const DLTensor *tensor); /* RIDGE_DTYPE_NONE when ridge does not know it */
 
 /* Address of the first element. */
 static inline void *ridge_data(const DLTensor *t) { return (char *)t->data + t->byte_offset; }

@@ -227,7 +227,8 @@ static ridge_status check_memory(const ridge_selection *s, const ridge_machine *
         RIDGE_TRY(ridge_operands_bytes(item->target, &item->c, &dense, &bytes, error));
         if ((double)bytes <= (double)machine->memory_bytes) continue;
         ridge_case_name(item->target, &item->c, name, sizeof name);
-        return ridge_fail(error, RIDGE_INVALID, "%s %s needs %.1f GB, and this machine has %.1f GB: choose smaller --sizes",
+        return ridge_fail(error, RIDGE_INVALID,
+                          "%s %s needs %.1f GB, and this machine has %.1f GB: choose smaller --sizes",
                           item->target->name, name, (double)bytes * 1e-9, (double)machine->memory_bytes * 1e-9);
     }
     return RIDGE_OK;

@@ -21,7 +21,8 @@ ridge_status(ridge_fail)(ridge_error *error, ridge_status status, const char *fo
         error->status = status;
         (void)vsnprintf(error->text, sizeof error->text, format, args);
         va_end(args);
-        /* File names and foreign text may hold anything: the promise is one line, and a terminal is not to be steered. */
+        /* File names and foreign text may hold anything: the promise is one line, and a terminal is not to be steered.
+         */
         for (char *c = error->text; *c; c++)
             if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
     }

@@ -107,7 +107,8 @@ ridge_status ridge_team_create(int threads, const int *cpus, ridge_team **out, r
         *m = (member){.team = team, .rank = rank, .cpu = cpus ? cpus[rank] : -1};
         if (pthread_create(&m->thread, NULL, helper, m) != 0) {
             ridge_team_destroy(team);
-            return ridge_fail(error, RIDGE_FAILED, "could not start thread %d of %d: lower --threads", rank + 1, threads);
+            return ridge_fail(error, RIDGE_FAILED, "could not start thread %d of %d: lower --threads", rank + 1,
+                              threads);
         }
         team->size = rank + 1;
     }
@@ -141,8 +142,10 @@ void ridge_team_run(ridge_team *team, ridge_team_fn body, void *arg) {
     body(arg, 0, team->size);
     /* A helper may share its core with something else: after a while give up the processor instead of spinning. */
     for (int i = 0; atomic_load_explicit(&team->working, memory_order_acquire) != 0; i++) {
-        if (i < SPINS) relax();
-        else sched_yield();
+        if (i < SPINS)
+            relax();
+        else
+            sched_yield();
     }
 }
 

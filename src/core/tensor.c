@@ -11,10 +11,9 @@ typedef struct dtype_info {
     DLDataType dlpack;
 } dtype_info;
 
-static const dtype_info dtypes[RIDGE_DTYPE_COUNT] = {
-    [RIDGE_DTYPE_NONE] = {"?", 0, 0.0, {kDLOpaqueHandle, 0, 0}},
-#define DTYPE_INFO(dtype, text, size, unit) [RIDGE_##dtype] = {text, size, unit, {kDLFloat, (size) * 8, 1}},
-    RIDGE_DTYPE_LIST(DTYPE_INFO)
+static const dtype_info dtypes[RIDGE_DTYPE_COUNT] = {[RIDGE_DTYPE_NONE] = {"?", 0, 0.0, {kDLOpaqueHandle, 0, 0}},
+#define DTYPE_INFO(dtype, text, size, unit) [RIDGE_##dtype] = {text, size, unit, {kDLFloat, (size)*8, 1}},
+                                                     RIDGE_DTYPE_LIST(DTYPE_INFO)
 #undef DTYPE_INFO
 };
 
@@ -63,7 +62,8 @@ static double load_f16(uint16_t h) {
     return h >> 15 ? -magnitude : magnitude;
 }
 
-/* Rounds to `digits` significant bits, nearest even, with the smallest normal exponent emin; then overflows above max. */
+/* Rounds to `digits` significant bits, nearest even, with the smallest normal exponent emin; then overflows above max.
+ */
 static double round_to(double value, int digits, int emin, double max) {
     if (!isfinite(value) || value == 0.0) return value;
     int exponent;
@@ -100,11 +100,31 @@ static int32_t store_i32(double value) {
 double ridge_load(const void *data, ridge_dtype dtype, int64_t index) {
     const char *p = (const char *)data + (size_t)index * ridge_dtype_size(dtype);
     switch (dtype) {
-        case RIDGE_F32: { float v; memcpy(&v, p, sizeof v); return v; }
-        case RIDGE_F64: { double v; memcpy(&v, p, sizeof v); return v; }
-        case RIDGE_I32: { int32_t v; memcpy(&v, p, sizeof v); return v; }
-        case RIDGE_BF16: { uint16_t v; memcpy(&v, p, sizeof v); return load_bf16(v); }
-        case RIDGE_F16: { uint16_t v; memcpy(&v, p, sizeof v); return load_f16(v); }
+        case RIDGE_F32: {
+            float v;
+            memcpy(&v, p, sizeof v);
+            return v;
+        }
+        case RIDGE_F64: {
+            double v;
+            memcpy(&v, p, sizeof v);
+            return v;
+        }
+        case RIDGE_I32: {
+            int32_t v;
+            memcpy(&v, p, sizeof v);
+            return v;
+        }
+        case RIDGE_BF16: {
+            uint16_t v;
+            memcpy(&v, p, sizeof v);
+            return load_bf16(v);
+        }
+        case RIDGE_F16: {
+            uint16_t v;
+            memcpy(&v, p, sizeof v);
+            return load_f16(v);
+        }
         default: return (double)NAN;
     }
 }
@@ -112,11 +132,27 @@ double ridge_load(const void *data, ridge_dtype dtype, int64_t index) {
 void ridge_store(void *data, ridge_dtype dtype, int64_t index, double value) {
     char *p = (char *)data + (size_t)index * ridge_dtype_size(dtype);
     switch (dtype) {
-        case RIDGE_F32: { float v = (float)value; memcpy(p, &v, sizeof v); break; }
+        case RIDGE_F32: {
+            float v = (float)value;
+            memcpy(p, &v, sizeof v);
+            break;
+        }
         case RIDGE_F64: memcpy(p, &value, sizeof value); break;
-        case RIDGE_I32: { int32_t v = store_i32(value); memcpy(p, &v, sizeof v); break; }
-        case RIDGE_BF16: { uint16_t v = store_bf16(value); memcpy(p, &v, sizeof v); break; }
-        case RIDGE_F16: { uint16_t v = store_f16(value); memcpy(p, &v, sizeof v); break; }
+        case RIDGE_I32: {
+            int32_t v = store_i32(value);
+            memcpy(p, &v, sizeof v);
+            break;
+        }
+        case RIDGE_BF16: {
+            uint16_t v = store_bf16(value);
+            memcpy(p, &v, sizeof v);
+            break;
+        }
+        case RIDGE_F16: {
+            uint16_t v = store_f16(value);
+            memcpy(p, &v, sizeof v);
+            break;
+        }
         default: break;
     }
 }
