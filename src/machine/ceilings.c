@@ -13,7 +13,7 @@ enum {
     LEVEL_SAMPLES = 15,
     MEMORY_SAMPLES = 31,
     PEAK_SAMPLES = 15,
-    PROBE_SAMPLES = 9,
+    PROBE_SAMPLES = 7,
     FINALISTS = 3,
     STEPS_LEVEL = 6, /* a level costs as much time as so many rungs, the peaks as PEAK_STEPS */
     STEPS_PEAKS = 16,

@@ -182,12 +182,20 @@ static int by_trial(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
+/* The narrowest vectors, which need no feature, are for processors that have no others. */
+static bool worth_trying(const ridge_mover *movers, int count, int i) {
+    if (movers[i].feature[0]) return runs_here(&movers[i]);
+    for (int k = 0; k < count; k++)
+        if (movers[k].motion == movers[i].motion && movers[k].feature[0] && runs_here(&movers[k])) return false;
+    return true;
+}
+
 /* Tries every mover of the motion once; the best `finalists` stay, first in the list. Returns how many. */
 static int qualify(ridge_meter *meter, ridge_motion motion, size_t slice, int finalists, entrant *list) {
     int count, n = 0;
     const ridge_mover *movers = ridge_movers(&count);
     for (int i = 0; i < count && n < MAX_MOVERS; i++) {
-        if (movers[i].motion != motion || !runs_here(&movers[i])) continue;
+        if (movers[i].motion != motion || !worth_trying(movers, count, i)) continue;
         entrant *e = &list[n++];
         e->job = make_job(meter, &movers[i], slice);
         (void)calibrate(&e->job, trial_ns);
