@@ -17,7 +17,7 @@ static void pack_halves(const float *src, int64_t stride, int64_t depth, int n, 
 
 void RIDGE_ISA_FN(gemm_pack_straight)(const float *src, int64_t stride, int64_t depth, int n, int step, float *panel) {
     const int first = n < 16 ? n : 16, second = n - first;
-    const __mmask16 m0 = (__mmask16)((1u << first) - 1), m1 = (__mmask16)((1u << second) - 1);
+    const vm m0 = vm_first(first), m1 = vm_first(second);
     if (n == step && n >= 8 && n <= 16) {
         pack_halves(src, stride, depth, n, panel);
         return;
@@ -59,10 +59,10 @@ static inline void transpose(__m512 r[16]) {
 static void unpack_rows(const float *panel, int step, int64_t depth, int n, const float *scale, float *dst,
                         int64_t stride) {
     __m512 r[16];
-    const __m512 by = _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), scale);
+    const __m512 by = vf_load_n(scale, n);
     for (int64_t d = 0; d < depth; d += 16) {
         const int64_t left = depth - d;
-        const __mmask16 mask = left >= 16 ? (__mmask16)0xffff : (__mmask16)((1u << left) - 1);
+        const vm mask = vm_first(left < 16 ? (int)left : 16);
         for (int i = 0; i < 16; i++)
             r[i] = i < left ? _mm512_mul_ps(by, _mm512_loadu_ps(panel + (d + i) * step)) : _mm512_setzero_ps();
         transpose(r);
