@@ -98,8 +98,8 @@ VF_INLINE vf vf_sin(vf x) {
     return s;
 }
 
-/* sin(x) with an absolute error of at most 1.5 * 2^-23: for sums with something of the order of 1. Half turns z = x / pi - n,
- * with 1/pi in two parts, then z p(z^2); the fit leaves 5.4e-9. */
+/* sin(x) with an absolute error of at most 1.5 * 2^-23: for sums with something of the order of 1. Half turns z = x /
+ * pi - n, with 1/pi in two parts, then z p(z^2); the fit leaves 5.4e-9. */
 VF_INLINE vf vf_sin_absolute(vf x) {
 #if VF_LANES == 1
     return vf_sin(x);
