@@ -79,6 +79,8 @@ VF_INLINE void vf2_store_bf16(uint16_t *p, vf2 v, bool native) {
     p[1] = vf_narrow_bf16(v.b);
 }
 
+VF_INLINE bool vf_has_bf16(void) { return false; }
+
 #if defined(__SSE2__)
 VF_INLINE void vf_stream(float *p, vf v) {
     int bits;
@@ -89,7 +91,6 @@ VF_INLINE void vf2_stream_bf16(uint16_t *p, vf2 v, bool native) {
     (void)native;
     _mm_stream_si32((int *)(void *)p, (int)((uint32_t)vf_narrow_bf16(v.b) << 16 | vf_narrow_bf16(v.a)));
 }
-VF_INLINE bool vf_has_bf16(void) { return false; }
 VF_INLINE void vf_fence(void) { _mm_sfence(); }
 #else
 VF_INLINE void vf_stream(float *p, vf v) { *p = v; }
