@@ -2,6 +2,8 @@
 #include "peer/openblas.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
 
 #include "peer/library.h"
 
@@ -19,10 +21,33 @@ static void load(void) {
     loaded = peer_library_open(sonames, symbols, 2);
 }
 
+/* OpenBLAS starts its threads when it is loaded or first used, and they inherit the processors of the thread that does
+ * so. That thread may be pinned by then (OpenMP pins it when oneDNN is loaded first), and all of them would share one
+ * core. */
+static void start_threads(void (*start)(void)) {
+    cpu_set_t before, all;
+    CPU_ZERO(&all);
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) CPU_SET(cpu, &all);
+    const bool known = pthread_getaffinity_np(pthread_self(), sizeof before, &before) == 0;
+    if (known) (void)pthread_setaffinity_np(pthread_self(), sizeof all, &all);
+    start();
+    if (known) (void)pthread_setaffinity_np(pthread_self(), sizeof before, &before);
+}
+
+/* Large enough that every thread gets a part. */
+static void first_use(void) {
+    enum { N = 256 };
+    float *abc = calloc(3 * N * N, sizeof *abc);
+    if (abc) (void)openblas_sgemm(N, N, N, abc, N, abc + N * N, N, abc + 2 * N * N, N);
+    free(abc);
+}
+
+static void load_unpinned(void) { start_threads(load); }
+
 const char *openblas_unavailable(const ridge_case *c) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)c;
-    pthread_once(&once, load);
+    pthread_once(&once, load_unpinned);
     return loaded ? NULL : "libopenblas.so.0 not found: apt install libopenblas0-pthread";
 }
 
@@ -30,6 +55,7 @@ ridge_status openblas_prepare(const ridge_case *c, int threads, void **plan) {
     *plan = NULL;
     if (openblas_unavailable(c)) return RIDGE_UNSUPPORTED;
     openblas_set_num_threads(threads);
+    start_threads(first_use);
     return RIDGE_OK;
 }
 

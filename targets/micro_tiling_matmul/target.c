@@ -51,7 +51,9 @@ static void optimized_traffic(const ridge_case *c, ridge_traffic *t) {
 static size_t optimized_scratch(const ridge_case *c, int threads) {
     size_t packed_b = (size_t)(c->dim[MATMUL_N] + MATMUL_NR) * (size_t)c->dim[MATMUL_K] + MATMUL_PAD;
     size_t packed_a = (size_t)MATMUL_MC * MATMUL_KC + MATMUL_PAD;
-    return (packed_b + packed_a * (size_t)threads) * sizeof(float);
+    size_t panels = (size_t)c->dim[MATMUL_N] / MATMUL_NR_LEAST + 1,
+           slices = (size_t)c->dim[MATMUL_K] / MATMUL_KC_LEAST + 1;
+    return (packed_b + packed_a * (size_t)threads) * sizeof(float) + panels * slices * sizeof(int);
 }
 
 static const ridge_variant variants[] = {
