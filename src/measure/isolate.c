@@ -30,6 +30,7 @@ static void set_thread_environment(const ridge_child_limits *limits) {
     }
     /* As long as the team's own helpers spin; the sampler waits longer than that before it changes hands. */
     (void)setenv("GOMP_SPINCOUNT", "100000", 1);
+    (void)setenv("OPENBLAS_THREAD_TIMEOUT", "18", 1); /* 2^18 cycles */
 }
 
 static void limit_memory(const ridge_child_limits *limits) {

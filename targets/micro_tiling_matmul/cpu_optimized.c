@@ -12,7 +12,7 @@
 #include "cpu/gemm.h"
 #include "matmul.h"
 
-enum { MC_PANELS = 6, MC = MC_PANELS * GEMM_MR, LINE_FLOATS = 16, SPINS = 2000 };
+enum { MC_PANELS = 9, MC = MC_PANELS * GEMM_MR, LINE_FLOATS = 16, SPINS = 2000 };
 _Static_assert(GEMM_NR <= MATMUL_NR && MC <= MATMUL_MC && GEMM_KC <= MATMUL_KC, "scratch is sized by these limits");
 _Static_assert(GEMM_NR >= MATMUL_NR_LEAST && GEMM_KC >= MATMUL_KC_LEAST, "so is the room for flags");
 _Static_assert(GEMM_SLACK + LINE_FLOATS <= MATMUL_PAD, "scratch leaves room for slack and alignment");
