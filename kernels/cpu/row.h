@@ -14,7 +14,11 @@
 #include "cpu/vec.h"
 #include "ridge/target.h"
 
-enum { ROW_LINE = 64 };
+enum {
+    ROW_LINE = 64,
+    ROW_FAR =
+        512, /* bytes that a prefetch runs ahead of the reading: far enough for memory, near enough to stay in cache */
+};
 
 /* Operands together larger than this are taken to be read from and written to memory, not cache. Half of a common last
  * level: below, a consumer may still find the result in cache, and an ordinary store is cheaper. */
@@ -158,6 +162,40 @@ VF_INLINE void row_map(void *y, int64_t n, vf_type type, bool stream, row_map_fn
         if (ahead) row_prefetch(ahead, j, type);
         vf2_store_n(row_to(y, j, type), n - j, f(state, j, n - j), type);
     }
+}
+
+/* Two rows at once: streams y[j] = f(j) for j in [begin, end) while g visits the same elements of the next row. So
+ * reading from memory, arithmetic and writing to memory go on evenly, where one row after the other they would take
+ * turns. `y` and `begin` lie on line boundaries. */
+VF_INLINE void row_stream_and_visit(void *y, int64_t begin, int64_t end, vf_type type, row_map_fn f, const void *state,
+                                    row_visit_fn g, void *next, const void *ahead) {
+    const char *far = (const char *)ahead + ROW_FAR;
+    int64_t j = begin;
+    for (; j + 2 * VF2_LANES <= end; j += 2 * VF2_LANES) {
+        row_prefetch(far, j, type);
+        row_prefetch(far, j + VF2_LANES, type);
+        g(next, 0, j, VF2_LANES);
+        vf2_stream(row_to(y, j, type), f(state, j, VF2_LANES), type);
+        g(next, 1, j + VF2_LANES, VF2_LANES);
+        vf2_stream(row_to(y, j + VF2_LANES, type), f(state, j + VF2_LANES, VF2_LANES), type);
+    }
+    for (int64_t count; j < end; j += count) {
+        count = end - j < VF2_LANES ? end - j : VF2_LANES;
+        if (count == VF2_LANES) {
+            g(next, 2, j, VF2_LANES);
+            vf2_stream(row_to(y, j, type), f(state, j, VF2_LANES), type);
+        } else {
+            g(next, 3, j, count);
+            vf2_store_n(row_to(y, j, type), count, f(state, j, count), type);
+        }
+    }
+}
+
+/* Whether rows of n elements can be worked on two at a time: each starts on a line, and both stay in cache. */
+VF_INLINE bool row_pairs_up(const DLTensor *y, int64_t n, vf_type type) {
+    const size_t most = 1 << 17;
+    return row_bytes(n, type) <= most && (uintptr_t)ridge_data(y) % ROW_LINE == 0 &&
+           row_bytes(ridge_row_stride(y), type) % ROW_LINE == 0;
 }
 
 /* ---- temporaries ----

@@ -56,14 +56,35 @@ VF_INLINE void write_row(void *y, const void *x, int64_t n, factors by, vf_type 
 
 /* ---- optimized: the row stays in cache between its norm and its scaling ---- */
 
+/* Writes row i, and meanwhile reads the next: returns the sum of its squares. */
+VF_INLINE float write_and_sum(void *y, const void *x, const void *next, int64_t n, factors by, vf_type type) {
+    scaling s = {.x = x, .type = type, .inverse = vf_set1(by.inverse)};
+    double sum = 0.0;
+    for (int64_t j = 0; j < n; j += ROW_REDUCE_PIECE) {
+        row_reading r = {.x = next, .scale = vf_set1(1.0f), .type = type};
+        row_sums_set(&r.sums, 0.0f);
+        row_stream_and_visit(y, j, n - j < ROW_REDUCE_PIECE ? n : j + ROW_REDUCE_PIECE, type, scaled, &s,
+                             row_add_squares, &r, next);
+        sum += (double)row_sums_total(&r.sums);
+    }
+    return (float)sum;
+}
+
 VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end, vf_type type) {
     const int64_t n = call->dim[1];
     const bool stream = row_streams(2.0 * (double)call->dim[0] * (double)row_bytes(n, type));
+    const bool two = stream && row_pairs_up(&call->out[0], n, type);
+    float sum = begin < end ? row_sum_squares(row_in(&call->in[0], begin, type), n, 1.0f, type) : 0.0f;
     for (int64_t i = begin; i < end; i++) {
-        const void *x = row_in(&call->in[0], i, type);
-        float sum = row_sum_squares(x, n, 1.0f, type);
-        const void *ahead = row_in(&call->in[0], i + 1 < end ? i + 1 : i, type);
-        write_row(row_out(&call->out[0], i, type), x, n, factors_of(sum, x, n, type), type, stream, ahead);
+        const void *x = row_in(&call->in[0], i, type), *next = i + 1 < end ? row_in(&call->in[0], i + 1, type) : NULL;
+        void *y = row_out(&call->out[0], i, type);
+        factors by = factors_of(sum, x, n, type);
+        if (two && next && by.scale == 1.0f) {
+            sum = write_and_sum(y, x, next, n, by, type);
+        } else {
+            write_row(y, x, n, by, type, stream, next);
+            if (next) sum = row_sum_squares(next, n, 1.0f, type);
+        }
     }
     vf_fence();
 }

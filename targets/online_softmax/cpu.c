@@ -107,16 +107,22 @@ static __attribute__((noinline)) block_sum careful_block(const void *x, int64_t 
 
 /* Both at once, against a maximum of what came before. That serves unless the block rises above it by more than
  * SOFTMAX_RISE, where the exponentials would come near overflow, or the reference itself would. */
-VF_INLINE block_sum block_of(const void *x, int64_t n, float *t, float before, vf_type type) {
-    if (__builtin_expect(!(before > -1e37f && before < 1e37f), 0)) return careful_block(x, n, t, is_bf16(type));
-    const float reference = before * LOG2_E;
-    summing s = {.x = x, .t = t, .reference = vf_set1(-reference), .type = type};
+VF_INLINE summing begin_block(const void *x, float *t, float before, vf_type type) {
+    summing s = {.x = x, .t = t, .reference = vf_set1(-(before * LOG2_E)), .type = type};
     row_sums_set(&s.sums, 0.0f);
     row_sums_set(&s.max, -FLT_MAX);
+    return s;
+}
+VF_INLINE block_sum end_block(const summing *s, const void *x, int64_t n, float before, vf_type type) {
+    float max = row_sums_max(&s->max);
+    bool served = before > -1e37f && before < 1e37f && max - before <= SOFTMAX_RISE;
+    if (__builtin_expect(!served, 0)) return careful_block(x, n, s->t, is_bf16(type));
+    return (block_sum){(double)(before * LOG2_E), (double)row_sums_total(&s->sums), max > before ? max : before};
+}
+VF_INLINE block_sum block_of(const void *x, int64_t n, float *t, float before, vf_type type) {
+    summing s = begin_block(x, t, before, type);
     row_visit(n, max_and_sum_exponentials, &s);
-    float max = row_sums_max(&s.max);
-    if (__builtin_expect(!(max - before <= SOFTMAX_RISE), 0)) return careful_block(x, n, t, is_bf16(type));
-    return (block_sum){(double)reference, (double)row_sums_total(&s.sums), max > before ? max : before};
+    return end_block(&s, x, n, before, type);
 }
 
 /* The maximum of a few elements: the reference of a row's first block. */
@@ -133,24 +139,75 @@ VF_INLINE void advance(block_sum *row, block_sum block) {
 
 VF_INLINE int64_t block_length(int64_t n, int64_t j) { return n - j < SOFTMAX_BLOCK ? n - j : SOFTMAX_BLOCK; }
 
-/* A row is read once; its exponentials stay in cache, each block's to its own reference, and when the row has been seen
- * one multiplication an element brings them to the row's. */
-VF_INLINE void kept_row(void *y, const void *x, int64_t n, float *t, vf_type type, bool stream, const void *ahead) {
+/* A row whose exponentials are in t, each block's to its own reference. */
+typedef struct kept {
+    float *t;
+    block_sum row;
     double reference[SOFTMAX_KEPT / SOFTMAX_BLOCK];
+} kept;
+
+VF_INLINE void keep_block(kept *k, int64_t b, block_sum block) {
+    if (b == 0)
+        k->row = block;
+    else
+        advance(&k->row, block);
+    k->reference[b] = block.reference;
+}
+
+VF_INLINE void keep_row(kept *k, const void *x, int64_t n, vf_type type) {
+    float before = first_maximum(x, n, type);
+    for (int64_t j = 0, b = 0; j < n; j += SOFTMAX_BLOCK, b++) {
+        keep_block(k, b, block_of(row_at(x, j, type), block_length(n, j), k->t + j, before, type));
+        before = k->row.max;
+    }
+}
+
+/* What brings block b to the row's sum. */
+VF_INLINE vf factor_of(const kept *k, int64_t b) {
+    double same = k->reference[b] == k->row.reference ? 1.0 : exp2(k->reference[b] - k->row.reference);
+    return vf_set1((float)(same / k->row.sum));
+}
+
+VF_INLINE void write_kept(void *y, const kept *k, int64_t n, vf_type type, bool stream, const void *ahead) {
     /* Kept values lie in pairs from the row's start, even and odd places of bf16 apart: no other start will do. */
     if (is_bf16(type) && row_head(y, type) != 0) stream = false;
-    block_sum row = block_of(x, block_length(n, 0), t, first_maximum(x, n, type), type);
-    reference[0] = row.reference;
-    for (int64_t j = SOFTMAX_BLOCK, b = 1; j < n; j += SOFTMAX_BLOCK, b++) {
-        block_sum block = block_of(row_at(x, j, type), block_length(n, j), t + j, row.max, type);
-        advance(&row, block);
-        reference[b] = block.reference;
-    }
     for (int64_t j = 0, b = 0; j < n; j += SOFTMAX_BLOCK, b++) {
-        float factor = (float)((reference[b] == row.reference ? 1.0 : exp2(reference[b] - row.reference)) / row.sum);
-        scaling s = {.t = t + j, .factor = vf_set1(factor)};
+        scaling s = {.t = k->t + j, .factor = factor_of(k, b)};
         row_map(row_to(y, j, type), block_length(n, j), type, stream, scaled, &s,
                 ahead ? row_at(ahead, j, type) : NULL);
+    }
+}
+
+/* Writes one row and meanwhile reads the next, block by block. */
+VF_INLINE void write_and_keep(void *y, const kept *k, kept *next, const void *x, int64_t n, vf_type type) {
+    float before = first_maximum(x, n, type);
+    for (int64_t j = 0, b = 0; j < n; j += SOFTMAX_BLOCK, b++) {
+        const void *block = row_at(x, j, type);
+        const int64_t count = block_length(n, j);
+        scaling s = {.t = k->t + j, .factor = factor_of(k, b)};
+        summing r = begin_block(block, next->t + j, before, type);
+        row_stream_and_visit(row_to(y, j, type), 0, count, type, scaled, &s, max_and_sum_exponentials, &r, block);
+        keep_block(next, b, end_block(&r, block, count, before, type));
+        before = next->row.max;
+    }
+}
+
+VF_INLINE void kept_rows(const ridge_call *call, int64_t begin, int64_t end, int rank, vf_type type, bool stream) {
+    const int64_t n = call->dim[1], pitch = row_temporary_length(n);
+    const bool two = stream && row_pairs_up(&call->out[0], n, type);
+    kept rows[2]; /* the row being written and the one being read, by turns */
+    for (int k = 0; k < 2; k++) rows[k].t = (float *)call->scratch + (2 * rank + k) * pitch;
+    if (begin < end) keep_row(&rows[begin % 2], row_in(&call->in[0], begin, type), n, type);
+    for (int64_t i = begin; i < end; i++) {
+        kept *now = &rows[i % 2], *next = &rows[(i + 1) % 2];
+        const void *x = i + 1 < end ? row_in(&call->in[0], i + 1, type) : NULL;
+        void *y = row_out(&call->out[0], i, type);
+        if (two && x) {
+            write_and_keep(y, now, next, x, n, type);
+        } else {
+            write_kept(y, now, n, type, stream, x);
+            if (x) keep_row(next, x, n, type);
+        }
     }
 }
 
@@ -179,15 +236,11 @@ VF_INLINE void long_row(void *y, const void *x, int64_t n, vf_type type, bool st
 VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end, int rank, vf_type type) {
     const int64_t n = call->dim[1];
     const bool stream = row_streams(2.0 * (double)call->dim[0] * (double)row_bytes(n, type));
-    float *t = (float *)call->scratch + rank * row_temporary_length(n);
-    for (int64_t i = begin; i < end; i++) {
-        const void *x = row_in(&call->in[0], i, type);
-        void *y = row_out(&call->out[0], i, type);
-        const void *ahead = i + 1 < end ? row_in(&call->in[0], i + 1, type) : NULL;
-        if (n <= SOFTMAX_KEPT)
-            kept_row(y, x, n, t, type, stream, ahead);
-        else
-            long_row(y, x, n, type, stream);
+    if (n <= SOFTMAX_KEPT) {
+        kept_rows(call, begin, end, rank, type, stream);
+    } else {
+        for (int64_t i = begin; i < end; i++)
+            long_row(row_out(&call->out[0], i, type), row_in(&call->in[0], i, type), n, type, stream);
     }
     vf_fence();
 }
