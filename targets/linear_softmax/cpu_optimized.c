@@ -9,6 +9,7 @@
 #include "cpu/gemm.h"
 #include "cpu/vec_math.h"
 #include "linear_softmax.h"
+#include "wide.h"
 
 enum { LINE_FLOATS = 16, PACK_ROWS = 16, FETCH_ROWS = 256, FIRST_DEPTH = 128 };
 
@@ -187,6 +188,73 @@ static void block(const work *w, int64_t row, int64_t rows, float *xt, float *lo
     }
 }
 
+/* ---- classes that fill vectors: no packing, no transposition ---- */
+
+#if defined(RIDGE_ISA_IS_avx512)
+
+/* The first operands have nothing to hide behind: ask for what the first tile reads first. */
+static void wide_first(const work *w, const float *const row[WIDE_ROWS]) {
+    for (int64_t d = 0; d < w->depth && d < WIDE_W_AHEAD; d++) {
+        for (int64_t c = 0; c < w->classes; c += GEMM_LINE) vf_prefetch(w->w + d * w->w_stride + c);
+        if (d % GEMM_LINE == 0)
+            for (int i = 0; i < WIDE_ROWS; i++) vf_prefetch(row[i] + d);
+    }
+}
+
+static void wide_products(const work *w, const float *const row[WIDE_ROWS], bool first, int64_t next, float *wt,
+                          float *logits) {
+    const int64_t vectors = w->classes / VF_LANES, whole = vectors * VF_LANES, rest = w->classes - whole;
+    const int64_t stride = whole + VF_LANES;
+    wide_fetch fetch = {.rows = next, .own_columns = first ? w->classes : 0};
+    if (first) wide_first(w, row);
+    for (int64_t v = 0; v < vectors;) {
+        /* 3 3 … and 2 2 where one or two are left over */
+        const int64_t n = vectors - v == 2 || vectors - v == 4 ? 2 : 3, c = v * VF_LANES;
+        (n == 3 ? wide_tile_3 : wide_tile_2)(row, w->w + c, w->w_stride, w->depth, w->b + c, logits + c, stride,
+                                             &fetch);
+        fetch = (wide_fetch){0};
+        v += n;
+    }
+    if (first) wide_rest(w->w + whole, w->w_stride, w->depth, (int)rest, wt);
+    for (int64_t r = 0; r < rest;) {
+        const int64_t n = rest - r < WIDE_DOTS ? 1 : WIDE_DOTS;
+        (n == 1 ? wide_dots_1 : wide_dots_2)(row, wt + r * w->depth, w->depth, w->b + whole + r, logits + whole + r,
+                                             stride);
+        r += n;
+    }
+}
+
+static void wide_rows(void *arg, int rank, int size) {
+    const work *w = arg;
+    float *wt = w->thread + rank * w->thread_floats, *logits = wt + WIDE_REST * w->depth;
+    const int64_t stride = w->classes / VF_LANES * VF_LANES + VF_LANES;
+    int64_t begin, end;
+    ridge_share(w->rows, WIDE_ROWS, rank, size, &begin, &end);
+    for (int64_t at = begin; at < end; at += WIDE_ROWS) {
+        const int n = end - at < WIDE_ROWS ? (int)(end - at) : WIDE_ROWS;
+        const float *row[WIDE_ROWS];
+        for (int i = 0; i < WIDE_ROWS; i++) row[i] = w->x + (at + (i < n ? i : 0)) * w->x_stride;
+        fetch_out(w, at, n);
+        wide_products(w, row, at == begin, at + 2 * WIDE_ROWS <= end ? WIDE_ROWS * w->x_stride : 0, wt, logits);
+        for (int i = 0; i < n; i++) wide_softmax(logits + i * stride, w->classes, w->y + (at + i) * w->y_stride);
+    }
+}
+
+static bool wide_run(work *w, ridge_team *team) {
+    if (!wide_suits(w->classes, w->depth)) return false;
+    ridge_team_run(team, wide_rows, w);
+    return true;
+}
+
+#else
+
+static bool wide_run(work *w, ridge_team *team) {
+    (void)w, (void)team;
+    return false;
+}
+
+#endif
+
 static void rows_fn(void *arg, int rank, int size) {
     const work *w = arg;
     float *xt = w->thread + rank * w->thread_floats;
@@ -220,6 +288,7 @@ ridge_status RIDGE_ISA_FN(linear_softmax_cpu_optimized)(const ridge_call *call) 
     w.thread = w.panels + line_up(w.classes * w.depth + w.groups * GEMM_SLACK + GEMM_SLACK);
     w.thread_floats = linear_thread_floats(w.classes);
     ridge_team *team = (double)w.rows * (double)w.depth * (double)w.classes < alone ? NULL : call->team;
+    if (wide_run(&w, team)) return RIDGE_OK;
     if (w.groups > 1) ridge_team_run(team, pack_w, &w);
     ridge_team_run(team, rows_fn, &w);
     return RIDGE_OK;
