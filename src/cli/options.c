@@ -55,6 +55,11 @@ static ridge_status set_mutants(ridge_options *o, const char *v, ridge_error *e)
     o->mutants = true;
     return RIDGE_OK;
 }
+static ridge_status set_edges(ridge_options *o, const char *v, ridge_error *e) {
+    (void)e, (void)v;
+    o->edges = true;
+    return RIDGE_OK;
+}
 static ridge_status set_sizes(ridge_options *o, const char *v, ridge_error *e) {
     return ridge_parse_sizes(v, &o->sizes, e);
 }
@@ -134,6 +139,7 @@ static const struct option_row {
     {"dry-run", NULL, "rcf", "say what would run, and for how long", set_dry},
     {"summaries", NULL, "r", "one line a case: FLOP, bytes, intensity, which side of the ridge", set_summaries},
     {"refresh", NULL, "rcpf", "measure the ceilings anew, whatever the cache holds", set_refresh},
+    {"edges", NULL, "v", "only the small edge cases, with every instruction set", set_edges},
     {"mutants", NULL, "v", "break every output on purpose; fail if a check does not see it", set_mutants},
     {"json", "FILE|-", "lrcpfvd", "the same as JSON, to a file or to standard output", set_json},
     {"help", NULL, "lrcpfvd", "this text", set_help},

@@ -37,7 +37,7 @@ typedef struct ridge_options {
     int n_inputs;
     const char *output; /* directory, or NULL */
     const char *json;   /* file, "-", or NULL */
-    bool dry_run, summaries, refresh, mutants, help;
+    bool dry_run, summaries, refresh, mutants, edges, help;
     int argc;
     char **argv; /* as typed, for the record */
 } ridge_options;

@@ -116,7 +116,7 @@ static ridge_status add_cases(ridge_selection *s, const ridge_options *o, const 
                               ridge_error *error) {
     for (int i = 0; i < target->n_cases; i++) {
         const ridge_case *c = &target->cases[i];
-        if ((c->edge && !edges) || (o->dtype && c->dtype != o->dtype)) continue;
+        if ((c->edge && !edges) || (!c->edge && o->edges) || (o->dtype && c->dtype != o->dtype)) continue;
         RIDGE_TRY(add(s, o, target, c, error));
     }
     return RIDGE_OK;
