@@ -3,6 +3,8 @@
 #include "device/device.h"
 
 enum { UNIT = 1024, TRIALS = 3 };
+/* FLOP per byte of memory traffic beyond which no processor is bound by memory. */
+static const double compute_bound_from = 64;
 
 static size_t units(double bytes) { return (size_t)bytes / UNIT * UNIT; }
 
@@ -13,6 +15,7 @@ bool ridge_reference_wanted(const ridge_job *job, size_t set_bytes, ridge_mover_
     ridge_work work;
     job->target->work(&job->c, &work);
     double all = work.bytes_read + work.bytes_written;
+    if (work.flops > compute_bound_from * all) return false;
     if (!(all >= job->last_level && all <= (double)set_bytes)) return false;
     double least = work.bytes_read < work.bytes_written ? work.bytes_read : work.bytes_written;
     choice->copied = units(least);

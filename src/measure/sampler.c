@@ -22,7 +22,7 @@ static const double lead_in_below_us = 3000;
 static const double sample_check_flops = 4e6, full_check_flops = 3e10;
 static const double converged_width = 0.005;
 /* Operands of a core slot: well inside the second-level cache of every processor of the last ten years. */
-static const double core_bytes_a_thread = 160 * 1024;
+static const double core_bytes = 160 * 1024;
 enum { MIN_ROUNDS = 8, MAX_SAMPLES = 4000, LINE = 64, FRAME_LAUNCHES = 1001 };
 /* How many times max_time a case may take to reach MIN_ROUNDS, the fewest that give an interval. */
 static const double patience = 30;
@@ -115,12 +115,14 @@ static void watch(const sampler *s, int index) {
 static ridge_status run_variant(sampler *s, int index, const ridge_operands *ops, double *time_us) {
     const slot *sl = &s->slots[index];
     int blamed = index > s->job->n_variants ? index - s->job->n_variants - 1 : index;
+    /* On few rows the start of a team would weigh as much as the work: one thread does them. */
+    ridge_team *team = sl->core_rows > 0 ? NULL : s->team;
     const ridge_call call = {.dim = ops->c.dim,
                              .dtype = ops->c.dtype,
                              .in = ops->in,
                              .out = ops->out,
                              .scratch = s->scratch,
-                             .team = s->team,
+                             .team = team,
                              .plan = sl->plan};
     const ridge_run_fn run = sl->variant->run[s->job->isa];
     watch(s, blamed);
@@ -274,14 +276,14 @@ static void time_core(sampler *s, launch *l) {
     double warm;
     c.dim[0] = sl->core_rows;
     ridge_operands_place(&ops, s->job->target, &c, &dense, s->core_memory);
-    ridge_operands_fill(&ops, RIDGE_RANDOM, next_seed(s), s->team);
+    ridge_operands_fill(&ops, RIDGE_RANDOM, next_seed(s), NULL);
     (void)run_variant(s, l->slot, &ops, &warm);
-    ridge_operands_fill(&ops, RIDGE_RANDOM, l->sample.seed, s->team);
+    ridge_operands_fill(&ops, RIDGE_RANDOM, l->sample.seed, NULL);
     l->status = run_variant(s, l->slot, &ops, &l->sample.time_us);
     ridge_error error;
     if (l->status == RIDGE_OK)
         l->status = ridge_check_sample(&ops, ridge_clock_ns(), s->sample_rows, s->team, &l->check, &error);
-    l->sample.time_us *= (double)s->job->c.dim[0] / (double)sl->core_rows;
+    l->sample.time_us *= (double)s->job->c.dim[0] / (double)(sl->core_rows * s->job->threads);
 }
 
 static void time_launch(sampler *s, launch *l, const ridge_operands *ops, int previous) {
@@ -437,13 +439,13 @@ static ridge_status allocate(sampler *s, ridge_error *error) {
     return RIDGE_OK;
 }
 
-/* Rows whose operands take about half of a core's own caches for every thread; 0 when there are none so few. */
+/* Rows whose operands fit well into one core's own caches; 0 when there are none so few. */
 static int64_t rows_in_core(const sampler *s) {
     ridge_work work;
     s->job->target->work(&s->job->c, &work);
     double rows = (double)s->job->c.dim[0], per_row = (work.bytes_read + work.bytes_written) / (rows > 0 ? rows : 1);
-    int64_t few = (int64_t)(core_bytes_a_thread * s->job->threads / per_row);
-    return few >= s->job->threads && few < s->job->c.dim[0] ? few : 0;
+    int64_t few = (int64_t)(core_bytes / per_row);
+    return few >= 1 && few < s->job->c.dim[0] ? few : 0;
 }
 
 /* The reference, and the core slots of the optimized variants; variants with a plan are tied to the case they planned
