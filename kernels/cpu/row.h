@@ -16,8 +16,8 @@
 
 enum {
     ROW_LINE = 64,
-    ROW_FAR =
-        512, /* bytes that a prefetch runs ahead of the reading: far enough for memory, near enough to stay in cache */
+    ROW_FAR = 4096, /* bytes that a prefetch runs ahead of the reading: what a memory latency takes where each line
+                       costs arithmetic */
 };
 
 /* Operands together larger than this are taken to be read from and written to memory, not cache. Half of a common last
