@@ -41,7 +41,7 @@ typedef struct ridge_motions {
     int n;
 } ridge_motions;
 
-/* The reference: what memory gave while the kernels ran. A case whose operands outgrow the caches has its least bytes
+/* The reference: what memory gave while the kernels ran. A memory-bound case of cold operands has its least bytes
  * moved by plain loops (copied, the rest read or written) in the same rounds, on operand sets of the same kind. A
  * kernel's time against it is a paired ratio, which a drifting machine does not touch. */
 typedef struct ridge_reference {

@@ -5,6 +5,8 @@
 enum { UNIT = 1024, TRIALS = 3 };
 /* FLOP per byte of memory traffic beyond which no processor is bound by memory. */
 static const double compute_bound_from = 64;
+/* Bytes below which the start of a team weighs in a copy. */
+static const double least_bytes = 8.0 * 1024 * 1024;
 
 static size_t units(double bytes) { return (size_t)bytes / UNIT * UNIT; }
 
@@ -16,7 +18,7 @@ bool ridge_reference_wanted(const ridge_job *job, size_t set_bytes, ridge_mover_
     job->target->work(&job->c, &work);
     double all = work.bytes_read + work.bytes_written;
     if (work.flops > compute_bound_from * all) return false;
-    if (!(all >= job->last_level && all <= (double)set_bytes)) return false;
+    if (!(all >= least_bytes && all <= (double)set_bytes)) return false;
     double least = work.bytes_read < work.bytes_written ? work.bytes_read : work.bytes_written;
     choice->copied = units(least);
     choice->only_read = units(work.bytes_read - least);

@@ -9,7 +9,7 @@ typedef struct ridge_mover_choice {
     size_t copied, only_read, only_written; /* bytes, multiples of 1024 */
 } ridge_mover_choice;
 
-/* False when the case needs none: hot, within the caches, or without candidates. */
+/* False when the case needs none: hot, small, compute bound, or without candidates. */
 bool ridge_reference_wanted(const ridge_job *job, size_t set_bytes, ridge_mover_choice *choice);
 
 /* Times every candidate once on memory (set_bytes long, cold by its size) and keeps the fastest of each motion. */

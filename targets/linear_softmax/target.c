@@ -134,7 +134,9 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     const double product = call->in_max[LINEAR_X] * call->in_max[LINEAR_W], bias = call->in_max[LINEAR_B];
     const double spread = 2 * (6 * product * sqrt(depth) / 3 + bias);          /* largest minus smallest logit */
     const bool exact = kind == RIDGE_EXACT && depth * product + bias < 0x1p24; /* then logits are exact */
-    const double logit = exact ? 0 : u * (6 * product * depth / 7.3 + bias);
+    /* Partial sums that wander, and those of the largest logits, which drift towards five standard deviations. */
+    const double wander = 1 / 7.3, drift = (5.0 / 3) / 3;
+    const double logit = exact ? 0 : u * (4 * product * depth * sqrt(wander * wander + drift * drift) + bias);
     b->absolute = 0x1p-125; /* probabilities below the normal range lose bits */
     b->relative = 2 * logit + (exact ? 0 : u * spread) + u * (12 + 2 * sqrt((double)call->dim[LINEAR_CLASSES]));
 }
