@@ -1,16 +1,19 @@
 # Finds target folders and writes the registry from their names. In each folder:
 #   target.c   the descriptor, compiled once, as is any other .c file
 #   cpu*.c     kernels, compiled once for each instruction set
+#   cuda*.cu   kernels for NVIDIA GPUs, compiled where nvcc is found
 #
 # ridge_find_targets(<prefix> <registry.c> FOLDERS <parent…> [KNOWN <parent…>]) looks into every parent folder and sets
 #   <prefix>_SOURCES      what is compiled once
 #   <prefix>_CPU_SOURCES  what is compiled for each instruction set
+#   <prefix>_CUDA_SOURCES what nvcc compiles
 # The registry lists the targets of FOLDERS and KNOWN; sources are those of FOLDERS alone.
 function(ridge_find_targets prefix registry)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "FOLDERS;KNOWN")
   set(names "")
   set(once "")
   set(each_isa "")
+  set(cuda "")
   foreach(parent IN LISTS arg_FOLDERS arg_KNOWN)
     file(GLOB descriptors CONFIGURE_DEPENDS ${parent}/*/target.c)
     foreach(descriptor IN LISTS descriptors)
@@ -30,6 +33,8 @@ function(ridge_find_targets prefix registry)
     endif()
     list(APPEND once ${sources})
     list(APPEND each_isa ${cpu})
+    file(GLOB of_parent CONFIGURE_DEPENDS ${parent}/*/cuda*.cu)
+    list(APPEND cuda ${of_parent})
   endforeach()
   list(SORT names)
   set(declarations "")
@@ -51,4 +56,5 @@ const int ridge_target_count = @count@;
   set_source_files_properties(${once} PROPERTIES COMPILE_OPTIONS "-fno-math-errno;-ffp-contract=off")
   set(${prefix}_SOURCES ${once} PARENT_SCOPE)
   set(${prefix}_CPU_SOURCES ${each_isa} PARENT_SCOPE)
+  set(${prefix}_CUDA_SOURCES ${cuda} PARENT_SCOPE)
 endfunction()

@@ -41,6 +41,25 @@ typedef enum ridge_isa {
 
 const char *ridge_isa_name(ridge_isa isa);
 
+/* ---- backends: where a variant runs. The part of its name before the '/' says which. ------------------------------ */
+
+#define RIDGE_BACKEND_LIST(X) X(cpu) X(cuda)
+typedef enum ridge_backend {
+#define RIDGE_BACKEND_ENUM(name) RIDGE_BACKEND_##name,
+    RIDGE_BACKEND_LIST(RIDGE_BACKEND_ENUM)
+#undef RIDGE_BACKEND_ENUM
+        RIDGE_BACKEND_COUNT
+} ridge_backend;
+
+const char *ridge_backend_name(ridge_backend backend);
+
+/* What variants find here. */
+typedef struct ridge_abilities {
+    ridge_isa isa;      /* the instruction set CPU kernels are run with */
+    int sm;             /* compute capability of the GPU times ten: 80, 90, 100; 0: no GPU can be used */
+    const char *no_gpu; /* why sm is 0: "no NVIDIA driver is installed"; NULL when it is not */
+} ridge_abilities;
+
 /* ---- cases ---------------------------------------------------------------------------------------------------------
  */
 
@@ -49,7 +68,16 @@ typedef struct ridge_case {
     int64_t dim[RIDGE_MAX_RANK];
     ridge_dtype dtype;
     bool edge; /* checked by `ridge verify` and the tests, not timed by `ridge run` */
+    /* The backends it is for, a sum of 1 << RIDGE_BACKEND_…; 0: all. What fills a GPU is out of a CPU's reach, and not
+     * every type is of use on both. */
+    unsigned only;
 } ridge_case;
+
+#define RIDGE_ONLY_CPU (1u << RIDGE_BACKEND_cpu)
+#define RIDGE_ONLY_CUDA (1u << RIDGE_BACKEND_cuda)
+static inline bool ridge_case_is_for(const ridge_case *c, ridge_backend backend) {
+    return c->only == 0 || (c->only & (1u << backend)) != 0;
+}
 
 /* ---- tensors -------------------------------------------------------------------------------------------------------
  */
@@ -73,16 +101,20 @@ typedef struct ridge_tensor_spec {
  */
 
 /* What a variant is given. Tensors are as tensor.h says: last dimension contiguous, rows possibly strided, base
- * possibly misaligned. It must write every element of every output and nothing else, and may use scratch freely
- * (64-byte aligned, content undefined). It never allocates, prints, or keeps state. */
+ * possibly misaligned (by whole elements). It must write every element of every output and nothing else, and may use
+ * scratch freely (64-byte aligned, content undefined). It never allocates, prints, or keeps state.
+ *
+ * On a GPU, tensors and scratch lie in its memory; run() enqueues on `stream` and returns without waiting. It can be
+ * captured into a graph. A launch that CUDA refuses is RIDGE_FAILED. */
 typedef struct ridge_call {
     const int64_t *dim; /* extents in order of target->dims */
     ridge_dtype dtype;  /* the case's storage type */
     const DLTensor *in;
     const DLTensor *out;
     void *scratch;
-    ridge_team *team;
-    void *plan; /* what prepare made, else NULL */
+    ridge_team *team; /* CPU */
+    void *stream;     /* GPU: a cudaStream_t */
+    void *plan;       /* what prepare made, else NULL */
 } ridge_call;
 
 typedef ridge_status (*ridge_run_fn)(const ridge_call *call);
@@ -103,7 +135,8 @@ typedef struct ridge_variant {
     const char *name; /* "<backend>/<what>": cpu/baseline, cpu/optimized, cpu/onednn */
     ridge_role role;
     const char *idea;                  /* one line: what it does that the others do not */
-    ridge_run_fn run[RIDGE_ISA_COUNT]; /* one per instruction set, filled by RIDGE_CPU(); or by RIDGE_ANY_ISA() */
+    ridge_run_fn run[RIDGE_ISA_COUNT]; /* one per instruction set: RIDGE_CPU(), RIDGE_ANY_ISA(), RIDGE_CUDA() */
+    int needs;                         /* GPU: least compute capability times ten; 0: 80 */
     void (*traffic)(const ridge_case *c, ridge_traffic *traffic); /* NULL: the work model's bytes, ordinary stores */
     size_t (*scratch)(const ridge_case *c, int threads);          /* bytes; NULL: none */
     /* NULL, or: why this variant cannot run this case here ("libdnnl.so not found"), NULL when it can. */
@@ -114,8 +147,10 @@ typedef struct ridge_variant {
     bool own_threads; /* brings its own thread pool: the harness lets the team sleep before it is timed */
 } ridge_variant;
 
-/* NULL, or: why the variant cannot run this case here with this instruction set. */
-const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_case *c, ridge_isa isa);
+ridge_backend ridge_variant_backend(const ridge_variant *variant);
+
+/* NULL, or: why the variant cannot run this case here. */
+const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_case *c, const ridge_abilities *here);
 
 /* Declares fn_scalar, fn_avx2, … ; names them in a variant; defines one of them inside a cpu*.c (where the build sets
  * RIDGE_ISA): `ridge_status RIDGE_ISA_FN(l2norm_cpu_optimized)(const ridge_call *call)`. */
@@ -145,6 +180,16 @@ const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_cas
     { fn##_scalar }
 #define RIDGE_ANY_ISA(fn) \
     { fn }
+#endif
+
+/* The same for a GPU: `extern "C" ridge_status l2norm_cuda_optimized(const ridge_call *call)` in a cuda*.cu. A build
+ * without CUDA lists the variant as one that has no code. */
+#define RIDGE_CUDA_DECLARE(fn) ridge_status fn(const ridge_call *)
+#ifdef RIDGE_HAVE_CUDA
+#define RIDGE_CUDA(fn) RIDGE_ANY_ISA(fn)
+#else
+#define RIDGE_CUDA(fn) \
+    { 0 }
 #endif
 
 /* ---- work model
@@ -228,6 +273,8 @@ int ridge_spec_shape(const ridge_tensor_spec *spec, const ridge_case *c, int64_t
 ridge_dtype ridge_spec_dtype(const ridge_tensor_spec *spec, const ridge_case *c);
 int64_t ridge_spec_elements(const ridge_tensor_spec *spec, const ridge_case *c);
 int ridge_target_rank(const ridge_target *target); /* number of named dims */
+bool ridge_target_has(const ridge_target *target, ridge_backend backend); /* some variant is of that backend */
+bool ridge_target_takes(const ridge_target *target, ridge_backend backend, ridge_dtype dtype); /* some case is */
 
 #ifdef __cplusplus
 }

@@ -112,14 +112,16 @@ static void find_motions(ridge_reference *reference) {
 
 static ridge_job make_job(const ridge_options *o, const ridge_selected *item, const ridge_selection *selection,
                           const ridge_run *run, ridge_isa isa) {
-    static ridge_reference reference;
+    static ridge_reference reference; /* of CPU cases */
     if (!reference.read.n) find_motions(&reference);
     double limit = memory_share * (double)run->machine.memory_bytes;
     return (ridge_job){.target = item->target,
                        .c = item->c,
                        .variants = item->variants,
                        .n_variants = item->n_variants,
+                       .backend = item->backend,
                        .isa = isa,
+                       .here = ridge_machine_abilities(&run->machine, isa),
                        .threads = run->settings.threads,
                        .cpus = run->machine.cpus,
                        .hot = o->hot,
@@ -260,12 +262,13 @@ static ridge_status measure_jobs(ridge_run *run, const ridge_job *jobs, int n, r
     return status;
 }
 
-ridge_status ridge_bench(const ridge_options *o, const ridge_selection *selection, ridge_run *run, ridge_error *error) {
+ridge_status ridge_bench(const ridge_options *o, ridge_selection *selection, ridge_run *run, ridge_error *error) {
     *run = (ridge_run){0};
     uint64_t began = ridge_clock_ns();
     ridge_isa isa = RIDGE_ISA_scalar;
     ridge_interrupt_catch();
     RIDGE_TRY(begin_run(o, run, &isa, error));
+    RIDGE_TRY(ridge_selection_fit(o, &run->machine, selection, error));
     ridge_job *jobs = calloc((size_t)selection->n, sizeof *jobs);
     if (!jobs) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d cases", selection->n);
     ridge_status status = RIDGE_OK;
@@ -279,12 +282,13 @@ ridge_status ridge_bench(const ridge_options *o, const ridge_selection *selectio
     return status;
 }
 
-ridge_status ridge_bench_dry(const ridge_options *o, const ridge_selection *selection, ridge_error *error) {
+ridge_status ridge_bench_dry(const ridge_options *o, ridge_selection *selection, ridge_error *error) {
     static ridge_run run; /* large; only the machine and settings are used */
     ridge_isa isa;
     RIDGE_TRY(ridge_machine_detect(&run.machine, error));
     RIDGE_TRY(ridge_bench_isa(o, &run.machine, &isa, error));
     RIDGE_TRY(ridge_bench_threads(o, &run.machine, &run.settings.threads, error));
+    RIDGE_TRY(ridge_selection_fit(o, &run.machine, selection, error));
     bool cached =
         !o->refresh && ridge_ceilings_load(&run.machine, run.settings.threads, &run.ceilings, NULL) == RIDGE_OK;
     double seconds = cached ? 1 : 1 + ceilings_s;

@@ -33,7 +33,7 @@ static void show_roofline(const ridge_options *o, const ridge_run *run, FILE *st
 /* --json - leaves standard output to the JSON. */
 static FILE *tables_to(const ridge_options *o) { return o->json && o->json[0] == '-' && !o->json[1] ? stderr : stdout; }
 
-static int measure_and_show(const ridge_options *o, const ridge_selection *selection, show_fn show) {
+static int measure_and_show(const ridge_options *o, ridge_selection *selection, show_fn show) {
     ridge_error error = {0};
     if (ridge_bench_check_output(o, &error) != RIDGE_OK) return ridge_complain(&error);
     static ridge_run run; /* about 100 KB: too much for a stack that kernels' callers share */
@@ -86,11 +86,12 @@ int ridge_cmd_roofline(const ridge_options *o) { return with_selection(o, false,
 /* ---- ridge run --summaries: the work models against the ceilings; nothing is timed
  * ----------------------------------- */
 
-static ridge_status summarize_selection(const ridge_options *o, const ridge_selection *selection, ridge_run *run,
+static ridge_status summarize_selection(const ridge_options *o, ridge_selection *selection, ridge_run *run,
                                         ridge_error *error) {
     int threads;
     RIDGE_TRY(ridge_machine_detect(&run->machine, error));
     RIDGE_TRY(ridge_bench_threads(o, &run->machine, &threads, error));
+    RIDGE_TRY(ridge_selection_fit(o, &run->machine, selection, error));
     RIDGE_TRY(ridge_bench_ceilings(o, &run->machine, threads, &run->ceilings, error));
     run->settings.threads = threads;
     run->results = calloc((size_t)selection->n, sizeof *run->results);

@@ -18,6 +18,7 @@ typedef struct question {
     ridge_case c;
     const ridge_variant *variant;
     ridge_isa isa;
+    ridge_abilities here;
     int threads;
     const int *cpus;
     uint64_t seed;
@@ -42,7 +43,7 @@ typedef struct verification {
 } verification;
 
 static ridge_status ask(const question *q, answer *a, ridge_error *error) {
-    const char *why = ridge_variant_obstacle(q->variant, &q->c, q->isa);
+    const char *why = ridge_variant_obstacle(q->variant, &q->c, &q->here);
     if (why) {
         a->skipped = true;
         return ridge_fail(error, RIDGE_OK, "%s", why);
@@ -121,6 +122,7 @@ static void verify_item(const ridge_options *o, const ridge_selected *item, int 
             const question q = {.target = item->target,
                                 .c = item->c,
                                 .isa = (ridge_isa)isa,
+                                .here = ridge_machine_abilities(&v->machine, (ridge_isa)isa),
                                 .threads = threads,
                                 .variant = &item->target->variants[item->variants[i]],
                                 .cpus = v->machine.cpus,
@@ -154,9 +156,11 @@ static void mutate_target(const ridge_options *o, const ridge_selection *s, cons
         for (int k = 0; k < item->n_variants; k++) {
             const ridge_variant *variant = &target->variants[item->variants[k]];
             if (variant->role == RIDGE_PEER) continue;
+            const ridge_isa isa = o->isa >= 0 ? (ridge_isa)o->isa : v->machine.isa;
             const question q = {.target = target,
                                 .c = item->c,
-                                .isa = o->isa >= 0 ? (ridge_isa)o->isa : v->machine.isa,
+                                .isa = isa,
+                                .here = ridge_machine_abilities(&v->machine, isa),
                                 .variant = variant,
                                 .threads = threads,
                                 .cpus = v->machine.cpus,
@@ -234,7 +238,7 @@ static ridge_status check_memory(const ridge_selection *s, const ridge_machine *
     return RIDGE_OK;
 }
 
-static ridge_status verify_selection(const ridge_options *o, const ridge_selection *s, verification *v,
+static ridge_status verify_selection(const ridge_options *o, ridge_selection *s, verification *v,
                                      ridge_error *error) {
     static const char *const plain[] = {"target", "case", "variant", "isa", "runs", "worst", "verdict", "reason"};
     static const char *const mutants[] = {"target", "mutant", "applied", "verdict", "reason"};
@@ -243,6 +247,7 @@ static ridge_status verify_selection(const ridge_options *o, const ridge_selecti
     RIDGE_TRY(ridge_machine_detect(&v->machine, error));
     RIDGE_TRY(ridge_bench_threads(o, &v->machine, &threads, error));
     RIDGE_TRY(ridge_bench_isa(o, &v->machine, &isa, error));
+    RIDGE_TRY(ridge_selection_fit(o, &v->machine, s, error));
     RIDGE_TRY(check_memory(s, &v->machine, error));
     v->table = o->mutants ? ridge_table_new(mutants, "llrll", 5) : ridge_table_new(plain, "llllrrll", 8);
     v->json = json_array();

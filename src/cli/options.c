@@ -74,10 +74,13 @@ static ridge_status set_limit(ridge_options *o, const char *v, ridge_error *e) {
 }
 
 static ridge_status set_backend(ridge_options *o, const char *v, ridge_error *e) {
-    if (strcmp(v, "cpu") != 0)
-        return ridge_fail(e, RIDGE_INVALID, "--backend '%.40s' is not in this build: it has cpu", v);
-    o->backend = v;
-    return RIDGE_OK;
+    char names[64] = "";
+    for (int b = 0; b < RIDGE_BACKEND_COUNT; b++) {
+        const char *name = ridge_backend_name((ridge_backend)b);
+        if (strcmp(v, name) == 0) return o->backend = name, RIDGE_OK;
+        (void)snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", b ? ", " : "", name);
+    }
+    return ridge_fail(e, RIDGE_INVALID, "--backend '%.40s' is none of %s", v, names);
 }
 
 static ridge_status set_dtype(ridge_options *o, const char *v, ridge_error *e) {
@@ -123,10 +126,10 @@ static const struct option_row {
     set_fn set;
 } rows[] = {
     {"chapter", "NAME", "l", "only this chapter's targets", set_chapter},
-    {"backend", "NAME", "lrcfv", "only this backend's variants: cpu", set_backend},
+    {"backend", "NAME", "lrcfv", "only this backend's variants: cpu, cuda", set_backend},
     {"variant", "PATTERN", "lrcfv", "only variants that match, e.g. '*/optimized'", set_variant},
     {"sizes", "AxB[xC][,…]", "rcfv", "your own shapes instead of the targets' cases", set_sizes},
-    {"dtype", "TYPE", "lrcfv", "only this storage type: f32, bf16", set_dtype},
+    {"dtype", "TYPE", "lrcfv", "only this storage type: f32, bf16, f16", set_dtype},
     {"isa", "NAME", "rcfv", "force an instruction set (scalar works everywhere)", set_isa},
     {"threads", "N", "rcpfv", "threads, each on a core of its own (default: one a core)", set_threads},
     {"hot", NULL, "rcf", "operands in cache, instead of cold ones from memory", set_hot},

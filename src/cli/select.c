@@ -68,15 +68,14 @@ static bool has_dtype(const ridge_target *target, ridge_dtype dtype) {
     return false;
 }
 
-static ridge_status add(ridge_selection *s, const ridge_options *o, const ridge_target *target, const ridge_case *c,
-                        ridge_error *error) {
-    const char *why = target->reject ? target->reject(c) : NULL;
-    if (why) return ridge_fail(error, RIDGE_INVALID, "%s cannot take these sizes: %s", target->name, why);
-    ridge_selected item = {.target = target, .c = *c};
+/* A case on one backend: variants of different backends are never measured against each other. */
+static ridge_status add_on(ridge_selection *s, const ridge_options *o, const ridge_target *target, const ridge_case *c,
+                           ridge_backend backend, ridge_error *error) {
+    ridge_selected item = {.target = target, .c = *c, .backend = backend};
     for (int v = 0; v < target->n_variants && item.n_variants < RIDGE_MAX_SELECTED_VARIANTS; v++) {
-        const char *name = target->variants[v].name;
-        if (o->variant && fnmatch(o->variant, name, 0) != 0) continue;
-        if (o->backend && strncmp(name, o->backend, strlen(o->backend)) != 0) continue;
+        const ridge_variant *variant = &target->variants[v];
+        if (ridge_variant_backend(variant) != backend) continue;
+        if (o->variant && fnmatch(o->variant, variant->name, 0) != 0) continue;
         item.variants[item.n_variants++] = v;
     }
     if (item.n_variants == 0) return RIDGE_OK;
@@ -85,6 +84,26 @@ static ridge_status add(ridge_selection *s, const ridge_options *o, const ridge_
     s->items = more;
     s->items[s->n++] = item;
     return RIDGE_OK;
+}
+
+static ridge_status add(ridge_selection *s, const ridge_options *o, const ridge_target *target, const ridge_case *c,
+                        ridge_error *error) {
+    const char *why = target->reject ? target->reject(c) : NULL;
+    if (why) return ridge_fail(error, RIDGE_INVALID, "%s cannot take these sizes: %s", target->name, why);
+    for (int b = 0; b < RIDGE_BACKEND_COUNT; b++) {
+        const char *name = ridge_backend_name((ridge_backend)b);
+        if (!ridge_case_is_for(c, (ridge_backend)b) || (o->backend && strcmp(name, o->backend) != 0)) continue;
+        RIDGE_TRY(add_on(s, o, target, c, (ridge_backend)b, error));
+    }
+    return RIDGE_OK;
+}
+
+/* The backends that have cases of this type. */
+static unsigned backends_taking(const ridge_target *target, ridge_dtype dtype) {
+    unsigned only = 0;
+    for (int b = 0; b < RIDGE_BACKEND_COUNT; b++)
+        if (ridge_target_takes(target, (ridge_backend)b, dtype)) only |= 1u << b;
+    return only;
 }
 
 static void dims_text(const ridge_target *target, char *text, size_t size) {
@@ -104,7 +123,7 @@ static ridge_status add_sizes(ridge_selection *s, const ridge_options *o, const 
                               ridge_target_rank(target), dims, size->rank);
         for (int d = 1; d < RIDGE_DTYPE_COUNT; d++) {
             if (!has_dtype(target, (ridge_dtype)d) || (o->dtype && o->dtype != (ridge_dtype)d)) continue;
-            ridge_case c = {.dtype = (ridge_dtype)d};
+            ridge_case c = {.dtype = (ridge_dtype)d, .only = backends_taking(target, (ridge_dtype)d)};
             memcpy(c.dim, size->dim, sizeof c.dim);
             RIDGE_TRY(add(s, o, target, &c, error));
         }
@@ -190,6 +209,7 @@ static ridge_status read_inputs(ridge_selection *s, const ridge_options *o, cons
             return ridge_fail(error, RIDGE_INVALID, "the inputs do not say how large '%s' is: give --sizes too",
                               target->dims[d]);
     RIDGE_TRY(convert_inputs(s, target, npys, &c, error));
+    c.only = backends_taking(target, c.dtype);
     return add(s, o, target, &c, error);
 }
 
@@ -223,6 +243,17 @@ ridge_status ridge_select(const ridge_options *o, bool edges, ridge_selection *s
     if (status == RIDGE_OK && s->n == 0)
         return ridge_fail(error, RIDGE_NOT_FOUND, "no variant matches --variant, --backend and --dtype together");
     return status;
+}
+
+ridge_status ridge_selection_fit(const ridge_options *o, const ridge_machine *machine, ridge_selection *s,
+                                 ridge_error *error) {
+    if (o->backend || machine->gpu.sm) return RIDGE_OK;
+    int kept = 0;
+    for (int i = 0; i < s->n; i++)
+        if (s->items[i].backend != RIDGE_BACKEND_cuda) s->items[kept++] = s->items[i];
+    s->n = kept;
+    if (kept > 0) return RIDGE_OK;
+    return ridge_fail(error, RIDGE_UNSUPPORTED, "nothing of this can run here: %s", machine->no_gpu);
 }
 
 void ridge_selection_free(ridge_selection *s) {

@@ -3,6 +3,7 @@
 #define RIDGE_CLI_SELECT_H
 
 #include "cli/options.h"
+#include "machine/machine.h"
 #include "verify/operands.h"
 
 enum { RIDGE_MAX_SELECTED_VARIANTS = 64 };
@@ -10,6 +11,7 @@ enum { RIDGE_MAX_SELECTED_VARIANTS = 64 };
 typedef struct ridge_selected {
     const ridge_target *target;
     ridge_case c;
+    ridge_backend backend;
     int variants[RIDGE_MAX_SELECTED_VARIANTS]; /* indices into target->variants */
     int n_variants;
 } ridge_selected;
@@ -23,6 +25,10 @@ typedef struct ridge_selection {
 
 /* edges: edge cases too (verify). Nothing selected is RIDGE_NOT_FOUND with a text. Free in every case. */
 ridge_status ridge_select(const ridge_options *options, bool edges, ridge_selection *selection, ridge_error *error);
+/* Leaves out what needs a GPU where there is none, unless --backend asked for it. RIDGE_UNSUPPORTED when nothing is
+ * left. */
+ridge_status ridge_selection_fit(const ridge_options *options, const ridge_machine *machine, ridge_selection *selection,
+                                 ridge_error *error);
 void ridge_selection_free(ridge_selection *selection);
 
 /* The targets alone, for list. */

@@ -17,9 +17,52 @@ const char *ridge_role_name(ridge_role role) {
     return (unsigned)role < 3 ? names[role] : "?";
 }
 
-const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_case *c, ridge_isa isa) {
-    if (!variant->run[isa]) return "has no code for this instruction set";
+static const char *const backend_names[] = {
+#define BACKEND_NAME(name) #name,
+    RIDGE_BACKEND_LIST(BACKEND_NAME)
+#undef BACKEND_NAME
+};
+
+const char *ridge_backend_name(ridge_backend backend) {
+    return (unsigned)backend < RIDGE_BACKEND_COUNT ? backend_names[backend] : "?";
+}
+
+ridge_backend ridge_variant_backend(const ridge_variant *variant) {
+    for (int b = 0; b < RIDGE_BACKEND_COUNT; b++) {
+        size_t n = strlen(backend_names[b]);
+        if (strncmp(variant->name, backend_names[b], n) == 0 && variant->name[n] == '/') return (ridge_backend)b;
+    }
+    return RIDGE_BACKEND_cpu;
+}
+
+static const char *gpu_obstacle(const ridge_variant *variant, const ridge_abilities *here) {
+    if (!variant->run[here->isa]) return "this build has no CUDA code (nvcc was not found)";
+    if (here->sm == 0) return here->no_gpu ? here->no_gpu : "no GPU";
+    if (here->sm >= (variant->needs ? variant->needs : 80)) return NULL;
+    return variant->needs >= 100 ? "needs a GPU of compute capability 10.0 or later"
+           : variant->needs >= 90 ? "needs a GPU of compute capability 9.0 or later"
+                                  : "needs a GPU of compute capability 8.0 or later";
+}
+
+const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_case *c, const ridge_abilities *here) {
+    ridge_backend backend = ridge_variant_backend(variant);
+    if (!ridge_case_is_for(c, backend)) return "this case is for another backend";
+    const char *why = backend == RIDGE_BACKEND_cuda ? gpu_obstacle(variant, here) : NULL;
+    if (why) return why;
+    if (!variant->run[here->isa]) return "has no code for this instruction set";
     return variant->unavailable ? variant->unavailable(c) : NULL;
+}
+
+bool ridge_target_has(const ridge_target *target, ridge_backend backend) {
+    for (int v = 0; v < target->n_variants; v++)
+        if (ridge_variant_backend(&target->variants[v]) == backend) return true;
+    return false;
+}
+
+bool ridge_target_takes(const ridge_target *target, ridge_backend backend, ridge_dtype dtype) {
+    for (int i = 0; i < target->n_cases; i++)
+        if (target->cases[i].dtype == dtype && ridge_case_is_for(&target->cases[i], backend)) return true;
+    return false;
 }
 
 const ridge_target *ridge_target_find(const char *name) {

@@ -1,6 +1,6 @@
 /* ridge_machine_detect: processor, cores to pin to, memory, instruction sets. hwloc gives the topology; the process's
  * own affinity narrows it. */
-#include "machine/machine.h"
+#include "machine/gpu.h"
 
 #include <ctype.h>
 #include <hwloc.h>
@@ -130,5 +130,6 @@ ridge_status ridge_machine_detect(ridge_machine *m, ridge_error *error) {
     read_compiler(m->compiler, sizeof m->compiler);
     m->memory_bytes = ridge_system_memory(NULL);
     make_key(m, family, model);
+    ridge_gpu_detect(&m->gpu, m->no_gpu, (int)sizeof m->no_gpu);
     return RIDGE_OK;
 }

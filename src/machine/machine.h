@@ -2,6 +2,7 @@
 #ifndef RIDGE_MACHINE_MACHINE_H
 #define RIDGE_MACHINE_MACHINE_H
 
+#include "device/cuda.h"
 #include "ridge/target.h"
 
 enum { RIDGE_MAX_CPUS = 1024 };
@@ -21,9 +22,14 @@ typedef struct ridge_machine {
     int64_t cache_bytes[4];   /* reported by the system: L1d, L2, L3, L4; 0 unknown. For print only. */
     ridge_isa isa;            /* best supported instruction set of RIDGE_ISA_LIST */
     char features[256];       /* space-separated: avx2 fma avx512f avx512_vnni avx512_bf16 amx_int8 … */
+    ridge_gpu gpu;            /* gpu.sm is 0 when there is none to use */
+    char no_gpu[160];         /* why not */
 } ridge_machine;
 
 ridge_status ridge_machine_detect(ridge_machine *machine, ridge_error *error);
+
+/* What variants find here when CPU kernels are run with `isa`. Points into the machine. */
+ridge_abilities ridge_machine_abilities(const ridge_machine *machine, ridge_isa isa);
 
 bool ridge_isa_supported(ridge_isa isa);
 bool ridge_cpu_has(const char *feature); /* one word of `features` */

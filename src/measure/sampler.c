@@ -398,7 +398,7 @@ static ridge_status prepare_slots(sampler *s, ridge_error *error) {
         slot *sl = &s->slots[i];
         const ridge_variant *v = sl->variant = &job->target->variants[job->variants[i]];
         if (s->io->excluded[i]) continue;
-        const char *why = ridge_variant_obstacle(v, &job->c, job->isa);
+        const char *why = ridge_variant_obstacle(v, &job->c, &job->here);
         if (why) {
             send_text(s, RIDGE_EVENT_SKIPPED, i, why);
             continue;

@@ -56,7 +56,7 @@ json_t *ridge_json_ceilings(const ridge_ceilings *c) {
 
 typedef struct listing {
     const ridge_target *target;
-    const ridge_machine *machine;
+    ridge_abilities here;
     const ridge_tensor_spec *specs;
     const void *item;
 } listing;
@@ -92,26 +92,26 @@ static json_t *case_item(const void *context, int i) {
 /* One entry a case: null where the variant can run, else why not. */
 static json_t *reason_item(const void *context, int i) {
     const listing *list = context;
-    return ridge_json_text(ridge_variant_obstacle(list->item, &list->target->cases[i], list->machine->isa));
+    return ridge_json_text(ridge_variant_obstacle(list->item, &list->target->cases[i], &list->here));
 }
 
 static json_t *variant_item(const void *context, int i) {
     const listing *list = context;
     const ridge_variant *variant = &list->target->variants[i];
-    listing inner = {.target = list->target, .machine = list->machine, .item = variant};
-    char backend[32];
-    ridge_variant_backend(variant, backend, sizeof backend);
+    listing inner = {.target = list->target, .here = list->here, .item = variant};
+    const char *backend = ridge_backend_name(ridge_variant_backend(variant));
     bool runs = false;
     for (int c = 0; c < list->target->n_cases; c++)
-        runs = runs || !ridge_variant_obstacle(variant, &list->target->cases[c], list->machine->isa);
+        runs = runs || !ridge_variant_obstacle(variant, &list->target->cases[c], &list->here);
     return json_pack("{s:o, s:s, s:s, s:o, s:b, s:o}", "variant", ridge_json_text(variant->name), "backend", backend,
                      "role", ridge_role_name(variant->role), "idea", ridge_json_text(variant->idea), "available", runs,
                      "unavailable_by_case", ridge_json_array(list->target->n_cases, reason_item, &inner));
 }
 
 json_t *ridge_json_target(const ridge_target *target, const ridge_machine *machine) {
-    listing list = {.target = target, .machine = machine, .specs = target->in};
-    listing outputs = {.target = target, .machine = machine, .specs = target->out};
+    listing list = {
+        .target = target, .here = ridge_machine_abilities(machine, machine->isa), .specs = target->in};
+    listing outputs = {.target = target, .here = list.here, .specs = target->out};
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "target", ridge_json_text(target->name), "chapter",
                      ridge_json_text(target->chapter), "summary", ridge_json_text(target->summary), "dims",
                      ridge_json_array(ridge_target_rank(target), dim_item, target), "inputs",

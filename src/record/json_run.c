@@ -39,9 +39,9 @@ static json_t *sample_item(const void *context, int i) {
 }
 
 json_t *ridge_json_result(const ridge_result *r) {
-    char name[96], backend[32];
+    char name[96];
     ridge_case_name(r->target, &r->c, name, sizeof name);
-    ridge_variant_backend(r->variant, backend, sizeof backend);
+    const char *backend = ridge_backend_name(ridge_variant_backend(r->variant));
     const ridge_placement *p = &r->place;
     bool timed = ridge_verdict_timed(r->verdict);
     ridge_interval none = {(double)NAN, (double)NAN, (double)NAN, 0};
@@ -76,9 +76,9 @@ json_t *ridge_json_pair(const ridge_run *run, const ridge_pair *pair) {
     const ridge_result *a = &run->results[pair->a], *b = &run->results[pair->b];
     bool timed = ridge_verdict_timed(a->verdict) && ridge_verdict_timed(b->verdict);
     ridge_interval none = {(double)NAN, (double)NAN, (double)NAN, 0};
-    char name[96], backend[32];
+    char name[96];
     ridge_case_name(b->target, &b->c, name, sizeof name);
-    ridge_variant_backend(b->variant, backend, sizeof backend);
+    const char *backend = ridge_backend_name(ridge_variant_backend(b->variant));
     return json_pack("{s:o, s:o, s:s, s:s, s:o, s:s, s:o, s:o, s:s, s:{s:s, s:o, s:o, s:o}, s:{s:b, s:o, s:o, s:o}}",
                      "target", ridge_json_text(b->target->name), "chapter", ridge_json_text(b->target->chapter), "case",
                      name, "backend", backend, "reference", ridge_json_text(a->variant->name), "reference_role",

@@ -69,7 +69,6 @@ void ridge_run_free(ridge_run *run); /* frees what it owns, not the struct */
 
 /* "1024x1024x100" or "4096x4096/bf16" (storage type named when not f32). */
 void ridge_case_name(const ridge_target *target, const ridge_case *c, char *name, int size);
-void ridge_variant_backend(const ridge_variant *variant, char *backend, int size); /* "cpu" of "cpu/baseline" */
 
 const char *ridge_pair_difference(const ridge_pair *pair);           /* "faster", "slower", "none shown", "unknown" */
 double ridge_drift_pct(ridge_interval before, ridge_interval after); /* NaN when one was not measured */

@@ -23,7 +23,3 @@ void ridge_case_name(const ridge_target *target, const ridge_case *c, char *name
     if (c->dtype != RIDGE_F32 && used < size)
         (void)snprintf(name + used, (size_t)(size - used), "/%s", ridge_dtype_name(c->dtype));
 }
-
-void ridge_variant_backend(const ridge_variant *variant, char *backend, int size) {
-    (void)snprintf(backend, (size_t)size, "%.*s", (int)strcspn(variant->name, "/"), variant->name);
-}

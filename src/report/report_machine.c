@@ -136,15 +136,18 @@ static void where_it_runs(const ridge_target *target, const ridge_variant *varia
                           char *text, size_t size) {
     const char *why = NULL;
     int can = 0, timed = 0;
+    const ridge_backend backend = ridge_variant_backend(variant);
+    const ridge_abilities here = ridge_machine_abilities(machine, machine->isa);
     for (int i = 0; i < target->n_cases; i++) {
-        if (target->cases[i].edge) continue;
-        const char *obstacle = ridge_variant_obstacle(variant, &target->cases[i], machine->isa);
+        if (target->cases[i].edge || !ridge_case_is_for(&target->cases[i], backend)) continue;
+        const char *obstacle = ridge_variant_obstacle(variant, &target->cases[i], &here);
         timed++;
         can += !obstacle;
         if (obstacle) why = obstacle;
     }
     if (can == timed)
-        (void)snprintf(text, size, "yes, %s", ridge_isa_name(machine->isa));
+        (void)snprintf(text, size, "yes, %s",
+                       backend == RIDGE_BACKEND_cuda ? machine->gpu.name : ridge_isa_name(machine->isa));
     else if (can)
         (void)snprintf(text, size, "%d of %d cases (%s)", can, timed, why);
     else

@@ -1,0 +1,205 @@
+/* The GPU as a device, through the CUDA runtime. */
+#include <cuda_runtime.h>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+extern "C" {
+#include "device/cuda.h"
+}
+
+struct ridge_stream {
+    cudaStream_t stream;
+    cudaEvent_t *events;
+    int n;
+};
+
+struct ridge_graph {
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+};
+
+/* One line that names the call, as CUDA says it: "cudaMalloc: out of memory (cudaErrorMemoryAllocation)". */
+static ridge_status told(cudaError_t result, const char *call, ridge_error *error) {
+    if (result == cudaSuccess) return RIDGE_OK;
+    ridge_status status = result == cudaErrorMemoryAllocation ? RIDGE_NO_MEMORY : RIDGE_FAILED;
+    return ridge_fail(error, status, "%s: %s (%s)", call, cudaGetErrorString(result), cudaGetErrorName(result));
+}
+#define TELL(name, arguments) told(name arguments, #name, error)
+
+/* ---- opening ---------------------------------------------------------------------------------------------------- */
+
+static int attribute(cudaDeviceAttr which) {
+    int value = 0;
+    return cudaDeviceGetAttribute(&value, which, 0) == cudaSuccess ? value : 0;
+}
+
+static ridge_status describe(ridge_gpu *gpu, ridge_error *error) {
+    cudaDeviceProp p;
+    size_t free_bytes = 0, all = 0;
+    RIDGE_TRY(TELL(cudaGetDeviceProperties, (&p, 0)));
+    RIDGE_TRY(TELL(cudaMemGetInfo, (&free_bytes, &all)));
+    *gpu = ridge_gpu{};
+    (void)snprintf(gpu->name, sizeof gpu->name, "%.95s", p.name);
+    RIDGE_TRY(TELL(cudaDeviceGetPCIBusId, (gpu->bus, (int)sizeof gpu->bus, 0)));
+    gpu->sm = 10 * p.major + p.minor;
+    gpu->multiprocessors = p.multiProcessorCount;
+    gpu->memory_bytes = (int64_t)p.totalGlobalMem;
+    gpu->free_bytes = (int64_t)free_bytes;
+    gpu->l2_bytes = p.l2CacheSize;
+    gpu->shared_bytes = (int)p.sharedMemPerBlockOptin;
+    gpu->registers = p.regsPerMultiprocessor;
+    gpu->sm_clock_mhz = attribute(cudaDevAttrClockRate) / 1000;
+    gpu->memory_clock_mhz = attribute(cudaDevAttrMemoryClockRate) / 1000;
+    gpu->memory_bus_bits = p.memoryBusWidth;
+    gpu->managed = p.concurrentManagedAccess != 0;
+    (void)cudaDriverGetVersion(&gpu->driver);
+    (void)cudaRuntimeGetVersion(&gpu->runtime);
+    return RIDGE_OK;
+}
+
+extern "C" ridge_status ridge_cuda_open(ridge_gpu *gpu, ridge_error *error) {
+    int devices = 0;
+    cudaError_t found = cudaGetDeviceCount(&devices);
+    if (found == cudaErrorInsufficientDriver) {
+        int driver = 0;
+        (void)cudaDriverGetVersion(&driver);
+        if (driver == 0) return ridge_fail(error, RIDGE_UNSUPPORTED, "no NVIDIA driver is installed");
+        return ridge_fail(error, RIDGE_UNSUPPORTED, "the NVIDIA driver is older than CUDA %d.%d needs",
+                          CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    }
+    if (found == cudaErrorNoDevice || (found == cudaSuccess && devices == 0))
+        return ridge_fail(error, RIDGE_UNSUPPORTED, "there is no NVIDIA GPU");
+    if (found != cudaSuccess)
+        return ridge_fail(error, RIDGE_UNSUPPORTED, "the GPU cannot be used: %s", cudaGetErrorString(found));
+    RIDGE_TRY(TELL(cudaSetDevice, (0)));
+    (void)cudaCtxResetPersistingL2Cache(); /* lines that an earlier owner pinned; not supported everywhere */
+    (void)cudaGetLastError();
+    return describe(gpu, error);
+}
+
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
+
+extern "C" ridge_status ridge_cuda_alloc(size_t bytes, void **memory, ridge_error *error) {
+    *memory = NULL;
+    if (cudaMalloc(memory, bytes ? bytes : 1) == cudaSuccess) return RIDGE_OK;
+    (void)cudaGetLastError();
+    size_t free_bytes = 0, all = 0;
+    (void)cudaMemGetInfo(&free_bytes, &all);
+    return ridge_fail(error, RIDGE_NO_MEMORY, "no GPU memory for %.1f MB (%.1f MB are free)", (double)bytes * 1e-6,
+                      (double)free_bytes * 1e-6);
+}
+
+extern "C" void ridge_cuda_free(void *memory) { (void)cudaFree(memory); }
+
+extern "C" ridge_status ridge_cuda_copy(void *to, const void *from, size_t bytes, ridge_error *error) {
+    return TELL(cudaMemcpy, (to, from, bytes, cudaMemcpyDefault));
+}
+
+extern "C" ridge_status ridge_cuda_set(void *memory, int byte, size_t bytes, ridge_error *error) {
+    RIDGE_TRY(TELL(cudaMemset, (memory, byte, bytes)));
+    return TELL(cudaDeviceSynchronize, ());
+}
+
+extern "C" ridge_status ridge_cuda_alloc_pinned(size_t bytes, void **memory, ridge_error *error) {
+    *memory = NULL;
+    return TELL(cudaMallocHost, (memory, bytes ? bytes : 1));
+}
+
+extern "C" void ridge_cuda_free_pinned(void *memory) { (void)cudaFreeHost(memory); }
+
+/* ---- streams and events ----------------------------------------------------------------------------------------- */
+
+extern "C" ridge_status ridge_stream_create(int events, ridge_stream **stream, ridge_error *error) {
+    ridge_stream *s = (ridge_stream *)calloc(1, sizeof *s);
+    ridge_status status = RIDGE_OK;
+    *stream = s;
+    if (s) s->events = (cudaEvent_t *)calloc((size_t)events + 1, sizeof *s->events);
+    if (!s || !s->events) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a stream");
+    status = TELL(cudaStreamCreateWithFlags, (&s->stream, cudaStreamNonBlocking));
+    for (; status == RIDGE_OK && s->n < events; s->n++) status = TELL(cudaEventCreate, (&s->events[s->n]));
+    return status;
+}
+
+extern "C" void ridge_stream_destroy(ridge_stream *s) {
+    if (!s) return;
+    for (int i = 0; i < s->n; i++) (void)cudaEventDestroy(s->events[i]);
+    if (s->stream) (void)cudaStreamDestroy(s->stream);
+    free(s->events);
+    free(s);
+}
+
+extern "C" void *ridge_stream_handle(ridge_stream *s) { return s->stream; }
+
+extern "C" ridge_status ridge_stream_record(ridge_stream *s, int event, ridge_error *error) {
+    return TELL(cudaEventRecord, (s->events[event], s->stream));
+}
+
+extern "C" ridge_status ridge_stream_wait(ridge_stream *s, ridge_error *error) {
+    return TELL(cudaStreamSynchronize, (s->stream));
+}
+
+extern "C" ridge_status ridge_stream_elapsed(ridge_stream *s, int from, int to, double *us, ridge_error *error) {
+    float ms = 0;
+    RIDGE_TRY(TELL(cudaEventElapsedTime, (&ms, s->events[from], s->events[to])));
+    *us = (double)ms * 1e3;
+    return RIDGE_OK;
+}
+
+/* ---- graphs ----------------------------------------------------------------------------------------------------- */
+
+extern "C" ridge_status ridge_graph_begin(ridge_stream *s, ridge_error *error) {
+    return TELL(cudaStreamBeginCapture, (s->stream, cudaStreamCaptureModeThreadLocal));
+}
+
+extern "C" ridge_status ridge_graph_end(ridge_stream *s, ridge_graph **graph, ridge_error *error) {
+    ridge_graph *g = (ridge_graph *)calloc(1, sizeof *g);
+    *graph = g;
+    if (!g) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a graph");
+    RIDGE_TRY(TELL(cudaStreamEndCapture, (s->stream, &g->graph)));
+    RIDGE_TRY(TELL(cudaGraphInstantiate, (&g->exec, g->graph, 0)));
+    return TELL(cudaGraphUpload, (g->exec, s->stream));
+}
+
+extern "C" ridge_status ridge_graph_launch(ridge_graph *g, ridge_stream *s, ridge_error *error) {
+    return TELL(cudaGraphLaunch, (g->exec, s->stream));
+}
+
+extern "C" void ridge_graph_destroy(ridge_graph *g) {
+    if (!g) return;
+    if (g->exec) (void)cudaGraphExecDestroy(g->exec);
+    if (g->graph) (void)cudaGraphDestroy(g->graph);
+    free(g);
+}
+
+/* ---- kernels of the frame --------------------------------------------------------------------------------------- */
+
+static __global__ void empty_kernel(void) {}
+
+/* The GPU's clock ticks at a nanosecond's grain, however coarsely it is updated. */
+static __global__ void delay_kernel(unsigned long long ns) {
+    unsigned long long begin, now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+    do {
+        __nanosleep(200);
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    } while (now - begin < ns);
+}
+
+extern "C" ridge_status ridge_stream_empty(ridge_stream *s, ridge_error *error) {
+    empty_kernel<<<1, 32, 0, s->stream>>>();
+    return told(cudaGetLastError(), "empty kernel", error);
+}
+
+extern "C" ridge_status ridge_stream_delay(ridge_stream *s, double us, ridge_error *error) {
+    delay_kernel<<<1, 1, 0, s->stream>>>((unsigned long long)(us * 1e3));
+    return told(cudaGetLastError(), "delay kernel", error);
+}
+
+extern "C" ridge_status ridge_cuda_check(bool *sticky, ridge_error *error) {
+    cudaError_t last = cudaGetLastError();
+    *sticky = false;
+    if (last == cudaSuccess) return RIDGE_OK;
+    *sticky = cudaDeviceSynchronize() != cudaSuccess && cudaDeviceSynchronize() != cudaSuccess;
+    return told(last, "launch", error);
+}
