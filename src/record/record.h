@@ -28,6 +28,11 @@ typedef struct ridge_result {
     ridge_interval
         of_core;     /* time this code needs when its operands lie in the core's own caches over this time, paired */
     double frame_us; /* cost of an empty launch, measured the same way */
+    /* GPU; 0, and n = 0, where not known. */
+    ridge_interval graph_us;               /* a launch inside a captured graph, operands rotating as in time_us */
+    double event_floor_us, graph_floor_us; /* an empty kernel between two events, and as one of many in a graph */
+    double sm_mhz, power_w;                /* medians over the samples */
+    int throttled_samples;                 /* taken while the GPU held its clock down for heat or power; kept */
 } ridge_result;
 
 typedef struct ridge_pair {
@@ -54,7 +59,9 @@ typedef struct ridge_run {
     char date[32];
     ridge_settings settings;
     ridge_machine machine;
-    ridge_ceilings ceilings;             /* as used for percentages */
+    ridge_ceilings ceilings;     /* as used for percentages: the CPU's … */
+    ridge_ceilings gpu_ceilings; /* … and the GPU's, when has_gpu */
+    bool has_gpu;
     ridge_level dram_before, dram_after; /* probes around the measurements; n = 0 where not made */
     ridge_peak fp32_before, fp32_after;
     ridge_result *results;
@@ -66,6 +73,9 @@ typedef struct ridge_run {
 } ridge_run;
 
 void ridge_run_free(ridge_run *run); /* frees what it owns, not the struct */
+
+/* What variants of that backend are held to. A set without levels and peaks where it was not measured. */
+const ridge_ceilings *ridge_run_ceilings(const ridge_run *run, ridge_backend backend);
 
 /* "1024x1024x100" or "4096x4096/bf16" (storage type named when not f32). */
 void ridge_case_name(const ridge_target *target, const ridge_case *c, char *name, int size);

@@ -15,6 +15,10 @@ void ridge_run_free(ridge_run *run) {
     run->n_results = run->n_pairs = 0;
 }
 
+const ridge_ceilings *ridge_run_ceilings(const ridge_run *run, ridge_backend backend) {
+    return backend == RIDGE_BACKEND_cuda ? &run->gpu_ceilings : &run->ceilings;
+}
+
 void ridge_case_name(const ridge_target *target, const ridge_case *c, char *name, int size) {
     int rank = ridge_target_rank(target), used = 0;
     if (size > 0) name[0] = '\0';

@@ -1,0 +1,50 @@
+/* The state that a GPU is in, from NVML: clocks, power, temperature, and what holds the clock down.
+ *
+ * The driver's library is opened at run time. Where it is missing, too old for a question, or does not let this process
+ * ask, the answer is "not known"; nothing here ever fails. A handle belongs to the process that opened it: open it
+ * after a fork, not before. */
+#ifndef RIDGE_DEVICE_NVML_H
+#define RIDGE_DEVICE_NVML_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct ridge_nvml ridge_nvml;
+
+/* What changes from moment to moment; about 20 µs to read. */
+typedef struct ridge_gpu_state {
+    int sm_mhz, memory_mhz; /* 0: not known */
+    double power_w;         /* over about the last 100 ms; 0: not known */
+    int temperature_c;      /* 0: not known */
+    uint64_t throttle;      /* NVML's clocks event reasons, a sum of bits; 0: none, or not known */
+    bool known;             /* the SM clock and the reasons could be read */
+} ridge_gpu_state;
+
+/* What does not. -1: not known. */
+typedef struct ridge_gpu_setup {
+    char driver[32];                /* "580.159.04"; "" not known */
+    int persistence;                /* 0 off, 1 on */
+    int ecc;                        /* 0 off, 1 on */
+    int mig;                        /* 0 off, 1 on */
+    int processes;                  /* that compute on it, this one included when it does */
+    int max_sm_mhz;                 /* 0: not known */
+    double power_limit_w;           /* enforced; 0: not known */
+    double used_bytes, total_bytes; /* of its memory, by everybody; 0: not known */
+} ridge_gpu_setup;
+
+/* bus: as in ridge_gpu.bus; NULL or "" takes the first GPU. *handle is NULL when NVML cannot be used, and `false` is
+ * returned; the other functions take NULL. */
+bool ridge_nvml_open(const char *bus, ridge_nvml **handle);
+void ridge_nvml_close(ridge_nvml *handle);
+void ridge_nvml_read(ridge_nvml *handle, ridge_gpu_state *state);
+void ridge_nvml_setup(ridge_nvml *handle, ridge_gpu_setup *setup);
+
+/* Whether the reasons hold the clock below what the GPU would choose by itself: heat, power, or a fault. Idleness and
+ * clocks that the user has set do not count. */
+bool ridge_gpu_throttled(uint64_t reasons);
+
+/* "software power cap, thermal slowdown"; "none" for 0; bits that it has no word for as "reason 0x400". Returns text.
+ */
+const char *ridge_gpu_reasons(uint64_t reasons, char *text, int size);
+
+#endif
