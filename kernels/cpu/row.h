@@ -16,7 +16,7 @@
 
 enum {
     ROW_LINE = 64,
-    ROW_FAR = 4096, /* bytes that a prefetch runs ahead of the reading: what a memory latency takes where each line
+    ROW_FAR = 2048, /* bytes that a prefetch runs ahead of the reading: what a memory latency takes where each line
                        costs arithmetic */
 };
 
@@ -166,27 +166,31 @@ VF_INLINE void row_map(void *y, int64_t n, vf_type type, bool stream, row_map_fn
 
 /* Two rows at once: streams y[j] = f(j) for j in [begin, end) while g visits the same elements of the next row. So
  * reading from memory, arithmetic and writing to memory go on evenly, where one row after the other they would take
- * turns. `y` and `begin` lie on line boundaries. */
+ * turns. `y` and `begin` lie on line boundaries. At each place f reads before g may write: both may work in one
+ * temporary. */
 VF_INLINE void row_stream_and_visit(void *y, int64_t begin, int64_t end, vf_type type, row_map_fn f, const void *state,
                                     row_visit_fn g, void *next, const void *ahead) {
     const char *far = (const char *)ahead + ROW_FAR;
     int64_t j = begin;
     for (; j + 2 * VF2_LANES <= end; j += 2 * VF2_LANES) {
         row_prefetch(far, j, type);
-        row_prefetch(far, j + VF2_LANES, type);
+        vf2 first = f(state, j, VF2_LANES);
         g(next, 0, j, VF2_LANES);
-        vf2_stream(row_to(y, j, type), f(state, j, VF2_LANES), type);
+        vf2_stream(row_to(y, j, type), first, type);
+        row_prefetch(far, j + VF2_LANES, type);
+        vf2 second = f(state, j + VF2_LANES, VF2_LANES);
         g(next, 1, j + VF2_LANES, VF2_LANES);
-        vf2_stream(row_to(y, j + VF2_LANES, type), f(state, j + VF2_LANES, VF2_LANES), type);
+        vf2_stream(row_to(y, j + VF2_LANES, type), second, type);
     }
     for (int64_t count; j < end; j += count) {
         count = end - j < VF2_LANES ? end - j : VF2_LANES;
+        vf2 v = f(state, j, count);
         if (count == VF2_LANES) {
             g(next, 2, j, VF2_LANES);
-            vf2_stream(row_to(y, j, type), f(state, j, VF2_LANES), type);
+            vf2_stream(row_to(y, j, type), v, type);
         } else {
             g(next, 3, j, count);
-            vf2_store_n(row_to(y, j, type), count, f(state, j, count), type);
+            vf2_store_n(row_to(y, j, type), count, v, type);
         }
     }
 }

@@ -21,6 +21,17 @@ static inline double row_sum_error(int64_t n) {
 static inline int64_t row_temporary_length(int64_t n) {
     return (n + ROW_TEMPORARY_GRAIN - 1) / ROW_TEMPORARY_GRAIN * ROW_TEMPORARY_GRAIN;
 }
+/* Two temporary rows for each thread. A processor takes a load for one that depends on a recent store when their lowest
+ * twelve address bits agree, and waits. Rows of tensors often start on pages: the temporaries start a third and two
+ * thirds of a page behind, so that at one place of all three rows the bits differ. */
+enum { ROW_PAGE = 1024, ROW_THIRD = 336 }; /* elements; the third is a whole number of lines */
+
+static inline int64_t row_page_up(int64_t n) { return (n + ROW_PAGE - 1) / ROW_PAGE * ROW_PAGE; }
+static inline int64_t row_pair_length(int64_t n) { return row_page_up(2 * row_page_up(n) + 3 * ROW_THIRD); }
+static inline int64_t row_pair_place(int64_t n, int rank, int k) {
+    return rank * row_pair_length(n) + ROW_THIRD + k * (row_page_up(n) + ROW_THIRD);
+}
+
 static inline size_t row_temporary_bytes(int64_t rows, int64_t n) {
     return (size_t)rows * (size_t)row_temporary_length(n) * sizeof(float);
 }

@@ -1,11 +1,14 @@
 /* exp, sin, erf and what follows from them, over vec.h. One source for every instruction set.
  *
- *   function       error, in ulp of the result     special values
- *   vf_exp         <= 1.5 (normal results)         NaN -> NaN, +inf -> inf, -inf -> 0, overflow -> inf, underflow
- * gradual vf_sin         <= 2.5 (2 with fused operations) NaN, +-inf -> NaN; beyond |x| = 2^13 lane by lane through
- * libm vf_erf         <= 8                            NaN -> NaN, +-inf -> +-1 vf_sigmoid     <=
- * 3   for x >= -87             NaN -> NaN, +-inf -> 1, 0 vf_gelu        <= 2.5 * 2^-23 * |x|, absolute  NaN -> NaN, inf
- * -> inf, -inf -> NaN (it is -inf * 0)
+ *   function        error, in ulp of the result            special values
+ *   vf_exp          <= 1.5 (normal results)                NaN -> NaN, +inf -> inf, -inf -> 0, overflow -> inf,
+ *                                                          underflow gradual
+ *   vf_exp2         <= 3                                   the same
+ *   vf_sin          <= 2.5 (2 with fused operations)       NaN, +-inf -> NaN; beyond |x| = 2^13 through libm
+ *   vf_erf          <= 8                                   NaN -> NaN, +-inf -> +-1
+ *   vf_sigmoid      <= 3 for x >= -87                      NaN -> NaN, +-inf -> 1, 0
+ *   vf_gelu         <= 2.5 * 2^-23 |x|, absolute           NaN -> NaN, inf -> inf, -inf -> NaN (it is -inf * 0)
+ *   vf_silu         <= 1.5 * 2^-23 max(|x|, 1), absolute   the same
  *
  * tests/unit/test_vec.c measures these in every set against libm in fp64. The polynomials are minimax fits (Remez
  * exchange for polynomials, reweighted least squares for the rational one), made for these ranges and rounded to fp32.
@@ -35,27 +38,41 @@ VF_INLINE vf vf_exp_bounded(vf x) {
 
 VF_INLINE vf vf_exp(vf x) { return vf_exp_bounded(vf_min(vf_set1(89.0f), x)); }
 
-/* 2^y within 3 ulp: what remains of an exponential whose argument the
- * caller scaled by log2 e itself, e.g. in the same operation that subtracts a maximum. 2^y = 2^floor(y) p(y -
- * floor(y)); the fit leaves 7.5e-8. NaN -> NaN, -inf -> 0, above 128 inf; underflow is gradual. */
-VF_INLINE vf vf_exp2(vf y) {
+/* 2^y within 3 ulp: what remains of an exponential whose argument the caller scaled by log2 e itself, e.g. in the same
+ * operation that subtracts a maximum. NaN -> NaN, -inf -> 0, above 128 inf; underflow is gradual.
+ *
+ * Where a table fits in two registers: 2^floor(y) 2^(k/32) (1 + p(d)), with 32 y = 32 floor(y) + k + 32 d, d < 1/32.
+ * Adding 1.5 * 2^18 leaves k in the low bits, of which the permutation takes five; the fit leaves 6.6e-8. Other sets:
+ * 2^floor(y) p(y - floor(y)); that fit leaves 7.5e-8. */
 #if VF_LANES == 16
-    vf f = _mm512_reduce_ps(y, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); /* 0 for -inf */
+static const float vf_exp2_table[32] = {
+    0x1.000000p0f, 0x1.059b0ep0f, 0x1.0b5586p0f, 0x1.11301ep0f, 0x1.172b84p0f, 0x1.1d4874p0f, 0x1.2387a6p0f,
+    0x1.29e9e0p0f, 0x1.306fe0p0f, 0x1.371a74p0f, 0x1.3dea64p0f, 0x1.44e086p0f, 0x1.4bfdaep0f, 0x1.5342b6p0f,
+    0x1.5ab07ep0f, 0x1.6247ecp0f, 0x1.6a09e6p0f, 0x1.71f75ep0f, 0x1.7a1148p0f, 0x1.82589ap0f, 0x1.8ace54p0f,
+    0x1.93737cp0f, 0x1.9c4918p0f, 0x1.a5503cp0f, 0x1.ae89fap0f, 0x1.b7f770p0f, 0x1.c199bep0f, 0x1.cb720ep0f,
+    0x1.d5818ep0f, 0x1.dfc974p0f, 0x1.ea4afap0f, 0x1.f50766p0f,
+};
+
+VF_INLINE vf vf_exp2(vf y) {
+    const vf magic = vf_set1(0x1.8p18f), low = vf_load(vf_exp2_table), high = vf_load(vf_exp2_table + 16);
+    vf d = _mm512_reduce_ps(y, 5 << 4 | _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); /* 0 for -inf */
+    vi k = vf_bits(_mm512_add_round_ps(y, magic, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC));
+    vf table = _mm512_permutex2var_ps(low, k, high);
+    vf p = vf_mul(vf_fma(vf_set1(0x1.f0f3e4p-3f), d, vf_set1(0x1.62e11ep-1f)), d);
+    return vf_scale2(vf_fma(table, p, table), y); /* takes the floor itself */
+}
 #else
+VF_INLINE vf vf_exp2(vf y) {
     y = vf_max(vf_set1(-151.0f), vf_min(vf_set1(129.0f), y));
     vf n = vf_round(vf_sub(y, vf_set1(0.5f))), f = vf_sub(y, n);
-#endif
     vf p = vf_fma(vf_set1(0x1.ec321ep-10f), f, vf_set1(0x1.269008p-7f));
     p = vf_fma(p, f, vf_set1(0x1.c95448p-5f));
     p = vf_fma(p, f, vf_set1(0x1.ebd5a8p-3f));
     p = vf_fma(p, f, vf_set1(0x1.62e4f6p-1f));
     p = vf_fma(p, f, vf_set1(0x1.fffffep-1f));
-#if VF_LANES == 16
-    return vf_scale2(p, y); /* takes the floor itself */
-#else
     return vf_scale2(p, n);
-#endif
 }
+#endif
 
 /* Any lane that the fast reduction does not serve, through libm. Kept out of the way of the loops that call it. */
 static __attribute__((noinline, unused)) vf vf_sin_far(vf x) {

@@ -193,10 +193,10 @@ VF_INLINE void write_and_keep(void *y, const kept *k, kept *next, const void *x,
 }
 
 VF_INLINE void kept_rows(const ridge_call *call, int64_t begin, int64_t end, int rank, vf_type type, bool stream) {
-    const int64_t n = call->dim[1], pitch = row_temporary_length(n);
-    const bool two = stream && row_pairs_up(&call->out[0], n, type);
+    const int64_t n = call->dim[1];
+    const bool two = stream && row_pairs_up(&call->out[0], n, type), apart = n <= SOFTMAX_APART;
     kept rows[2]; /* the row being written and the one being read, by turns */
-    for (int k = 0; k < 2; k++) rows[k].t = (float *)call->scratch + (2 * rank + k) * pitch;
+    for (int k = 0; k < 2; k++) rows[k].t = (float *)call->scratch + row_pair_place(n, rank, apart ? k : 0);
     if (begin < end) keep_row(&rows[begin % 2], row_in(&call->in[0], begin, type), n, type);
     for (int64_t i = begin; i < end; i++) {
         kept *now = &rows[i % 2], *next = &rows[(i + 1) % 2];

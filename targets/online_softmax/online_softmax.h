@@ -7,6 +7,8 @@ enum {
         2048, /* elements that share one reference value; with their exponentials within a first-level cache */
     SOFTMAX_KEPT =
         1 << 16, /* rows up to this length keep their exponentials, in a second-level cache, for the last step */
+    SOFTMAX_APART = 2304, /* up to this length two rows' exponentials and the row being read fit a first-level cache
+                             together; longer rows put their exponentials where the last row's are being taken from */
 };
 
 /* By how much a block may rise above its reference: e^40 times any row length is far from overflow. */

@@ -50,7 +50,7 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
     return row_temporary_bytes(c->dim[0], c->dim[1]) + (size_t)c->dim[0] * sizeof(float);
 }
 static size_t optimized_scratch(const ridge_case *c, int threads) {
-    return c->dim[1] > SOFTMAX_KEPT ? 0 : row_temporary_bytes(2 * (int64_t)threads, c->dim[1]);
+    return c->dim[1] > SOFTMAX_KEPT ? 0 : (size_t)threads * (size_t)row_pair_length(c->dim[1]) * sizeof(float);
 }
 
 static const ridge_variant variants[] = {
