@@ -144,6 +144,7 @@ typedef struct ridge_variant {
     /* NULL, or: costly set-up outside the timed region. */
     ridge_status (*prepare)(const ridge_case *c, int threads, void **plan);
     void (*release)(void *plan);
+    bool no_graph;    /* GPU: cannot be captured into a graph */
     bool own_threads; /* brings its own thread pool: the harness lets the team sleep before it is timed */
 } ridge_variant;
 

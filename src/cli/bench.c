@@ -212,7 +212,7 @@ static ridge_status judge_jobs(ridge_run *run, const ridge_job *jobs, ridge_job_
         ridge_result *results = add_results(run, &jobs[j]);
         if (!results) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for results");
         for (int i = 0; i < done[j].n_series; i++)
-            ridge_result_judge(&results[i], &done[j].series[i], &done[j].core[i], &done[j], &run->ceilings,
+            ridge_result_judge(&results[i], &done[j].series[i], &done[j].companion[i], &done[j], &run->ceilings,
                                run->settings.hot);
         if (add_pairs(run, first, jobs[j].n_variants, &done[j]) != RIDGE_OK)
             return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for pairs");

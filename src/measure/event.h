@@ -7,8 +7,8 @@
 
 #include "measure/job.h"
 
-/* Slots 0 … n-1 are the job's variants, slot n is the reference, slots n+1 … 2n the variants in the core's own caches.
- */
+/* Slots 0 … n-1 are the job's variants, slot n is the reference, slots n+1 … 2n the variants' companions: on the CPU
+ * the same code in the core's own caches, on a GPU inside a captured graph. */
 enum { RIDGE_MAX_SLOTS = 64 };
 
 typedef enum ridge_event_kind {
@@ -20,6 +20,8 @@ typedef enum ridge_event_kind {
     RIDGE_EVENT_FAILED,    /* text: the variant returned an error */
     RIDGE_EVENT_AGREES,    /* agreement with the first optimized variant */
     RIDGE_EVENT_STOPPED,   /* stop */
+    RIDGE_EVENT_GRAPH_FRAME, /* value: microseconds of an empty launch inside a graph */
+    RIDGE_EVENT_LOST,        /* text: some launch of a batch took the GPU from this process */
     RIDGE_EVENT_BROKEN,    /* text: the worker itself cannot go on (no memory) */
 } ridge_event_kind;
 
@@ -47,6 +49,7 @@ typedef struct ridge_sampler_io {
     int fd;
     ridge_watch *watch;
     const bool *excluded; /* slots that failed in an earlier worker of this job: left out */
+    bool careful;         /* an earlier worker lost the GPU in a batch: wait after every launch, to find out where */
 } ridge_sampler_io;
 
 /* The worker's body. */

@@ -91,11 +91,13 @@ typedef struct ridge_job_result {
     ridge_series *series; /* n_variants, in the order of job->variants */
     int n_series;
     ridge_series reference; /* n = 0: the case was not given one */
-    /* Of each optimized variant of a case with a reference: the same code on so few of the rows that its operands stay
-     * in the core's own caches. Times are scaled to all rows. What the processor needs when memory costs nothing. */
-    ridge_series *core; /* n_series, most with n = 0 */
+    /* CPU, of each optimized variant of a case with a reference: the same code on so few of the rows that its operands
+     * stay in the core's own caches. Times are scaled to all rows. What the processor needs when memory costs nothing.
+     * GPU: the variant inside a captured graph, time of one launch. */
+    ridge_series *companion; /* n_series, some with n = 0 */
     ridge_stop stop;
-    double frame_us; /* an empty launch, timed the same way */
+    double frame_us;       /* an empty launch, timed the same way */
+    double graph_frame_us; /* GPU: one of many empty launches inside a graph; else 0 */
     int rounds;
 } ridge_job_result;
 

@@ -32,6 +32,7 @@ typedef struct worker {
     ridge_job_result *result;
     ridge_watch *watch;
     bool excluded[MAX_VARIANTS];
+    bool lost, careful; /* see ridge_sampler_io */
     pid_t pid;
     int fd;
     uint64_t began_ns;
@@ -44,7 +45,7 @@ typedef struct worker {
 static _Noreturn void child(const worker *w, int fd, pid_t parent) {
     const ridge_child_limits limits = {w->job->threads, w->job->cpus, w->job->memory_limit};
     ridge_child_enter(&limits, parent);
-    const ridge_sampler_io io = {.fd = fd, .watch = w->watch, .excluded = w->excluded};
+    const ridge_sampler_io io = {.fd = fd, .watch = w->watch, .excluded = w->excluded, .careful = w->careful};
     ridge_sampler_run(w->job, &io);
     _exit(0);
 }
@@ -96,7 +97,7 @@ static ridge_status add_sample(ridge_series *series, const ridge_event *event) {
 static ridge_series *series_of(ridge_job_result *result, int slot) {
     int n = result->n_series;
     if (slot < 0 || slot > 2 * n) return NULL;
-    return slot < n ? &result->series[slot] : slot == n ? &result->reference : &result->core[slot - n - 1];
+    return slot < n ? &result->series[slot] : slot == n ? &result->reference : &result->companion[slot - n - 1];
 }
 
 /* The pipe is written by a process in which untrusted kernels run: a malformed event is dropped. */
@@ -107,6 +108,8 @@ static ridge_status take(worker *w, ridge_event *event) {
     if (event->magic != RIDGE_EVENT_MAGIC) return RIDGE_OK;
     switch (event->kind) {
         case RIDGE_EVENT_FRAME: w->result->frame_us = event->value; break;
+        case RIDGE_EVENT_GRAPH_FRAME: w->result->graph_frame_us = event->value; break;
+        case RIDGE_EVENT_LOST: w->lost = true; break;
         case RIDGE_EVENT_STOPPED:
             if (event->stop >= 0 && event->stop < RIDGE_STOP_COUNT) w->result->stop = (ridge_stop)event->stop;
             break;
@@ -116,7 +119,10 @@ static ridge_status take(worker *w, ridge_event *event) {
     if (!series) return RIDGE_OK;
     switch (event->kind) {
         case RIDGE_EVENT_SKIPPED: set_outcome(series, RIDGE_OUTCOME_SKIPPED, event->text); break;
-        case RIDGE_EVENT_FAILED: set_outcome(series, RIDGE_OUTCOME_FAILED, event->text); break;
+        case RIDGE_EVENT_FAILED:
+            set_outcome(series, RIDGE_OUTCOME_FAILED, event->text);
+            if (event->slot < MAX_VARIANTS) w->excluded[event->slot] = true;
+            break;
         case RIDGE_EVENT_CHECKED: series->check = event->check; break;
         case RIDGE_EVENT_SAMPLE: return add_sample(series, event);
         case RIDGE_EVENT_WRONG:
@@ -200,14 +206,14 @@ static void blame(worker *w, int status, bool killed, int slot) {
 static void clear_samples(ridge_job_result *result) {
     for (int i = 0; i < result->n_series; i++)
         if (result->series[i].outcome == RIDGE_OUTCOME_DONE) result->series[i].n = 0;
-    for (int i = 0; i < result->n_series; i++) result->core[i].n = 0;
+    for (int i = 0; i < result->n_series; i++) result->companion[i].n = 0;
     result->reference.n = 0;
 }
 
 /* One worker from start to end. *again: a variant was excluded, and others remain. */
 static ridge_status run_worker(worker *w, const volatile sig_atomic_t *interrupted, ridge_job_progress_fn progress,
                                void *arg, bool *again) {
-    *again = false;
+    *again = w->lost = false;
     RIDGE_TRY(start(w));
     bool killed = false;
     int slow = -1, status = 0;
@@ -216,6 +222,11 @@ static ridge_status run_worker(worker *w, const volatile sig_atomic_t *interrupt
     close(w->fd);
     while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR) continue;
     if (outcome != RIDGE_OK) return outcome;
+    if (w->lost && !w->careful) {
+        w->careful = *again = true;
+        clear_samples(w->result);
+        return RIDGE_OK;
+    }
     /* The sampler ends between launches: a clean end in the middle of one is a kernel that called exit(0). */
     if (!killed && WIFEXITED(status) && WEXITSTATUS(status) == 0 && atomic_load(&w->watch->slot) < 0) return RIDGE_OK;
     blame(w, status, killed, killed ? slow : atomic_load(&w->watch->slot));
@@ -232,8 +243,8 @@ ridge_status ridge_job_run(const ridge_job *job, const volatile sig_atomic_t *in
     if (job->n_variants < 1 || job->n_variants > MAX_VARIANTS)
         return ridge_fail(error, RIDGE_INVALID, "%d variants in one case", job->n_variants);
     result->series = calloc((size_t)job->n_variants, sizeof *result->series);
-    result->core = calloc((size_t)job->n_variants, sizeof *result->core);
-    if (!result->series || !result->core)
+    result->companion = calloc((size_t)job->n_variants, sizeof *result->companion);
+    if (!result->series || !result->companion)
         return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d variants", job->n_variants);
     result->n_series = job->n_variants;
     worker w = {.job = job, .result = result, .error = error, .began_ns = ridge_clock_ns()};
@@ -247,8 +258,8 @@ ridge_status ridge_job_run(const ridge_job *job, const volatile sig_atomic_t *in
 
 void ridge_job_result_free(ridge_job_result *result) {
     for (int i = 0; result->series && i < result->n_series; i++) free(result->series[i].samples);
-    for (int i = 0; result->core && i < result->n_series; i++) free(result->core[i].samples);
-    free(result->core);
+    for (int i = 0; result->companion && i < result->n_series; i++) free(result->companion[i].samples);
+    free(result->companion);
     free(result->series);
     free(result->reference.samples);
     memset(result, 0, sizeof *result);

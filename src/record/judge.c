@@ -106,7 +106,7 @@ static ridge_interval paired_ratio(const ridge_sample *a, int n_a, const ridge_s
     return ratio;
 }
 
-void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_series *core, const ridge_job_result *job,
+void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_series *companion, const ridge_job_result *job,
                         const ridge_ceilings *ceilings, bool hot) {
     static const ridge_verdict verdicts[] = {
         [RIDGE_OUTCOME_WRONG] = RIDGE_VERDICT_WRONG,
@@ -129,7 +129,8 @@ void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_serie
     r->time_us = interval_of(r->samples, r->n_samples);
     ridge_place(&r->work, r->time_us.median, ceilings, hot, "fp32", &r->place);
     r->of_copy = paired_ratio(job->reference.samples, job->reference.n, r->samples, r->n_samples, 1);
-    r->of_core = paired_ratio(core->samples, core->n, r->samples, r->n_samples, 1);
+    if (ridge_variant_backend(r->variant) == RIDGE_BACKEND_cpu)
+        r->of_core = paired_ratio(companion->samples, companion->n, r->samples, r->n_samples, 1);
     judge_time(r, ceilings, hot);
 }
 

@@ -4,9 +4,9 @@
 
 #include "record/record.h"
 
-/* Fills time, stop, of_copy, of_core (core: its series there), work, placement, check and verdict of result from a
+/* Fills time, stop, of_copy, of_core (companion: the series beside it), work, placement, check and verdict of result from a
  * job's series; takes the series' samples over. target, c, variant and isa are set by the caller. */
-void ridge_result_judge(ridge_result *result, ridge_series *series, const ridge_series *core,
+void ridge_result_judge(ridge_result *result, ridge_series *series, const ridge_series *companion,
                         const ridge_job_result *job, const ridge_ceilings *ceilings, bool hot);
 
 /* Fills pair->speedup, traffic and agreement for pair->a against pair->b from the rounds both took part in. */

@@ -28,10 +28,7 @@ static void name_element(const ridge_view *view, int64_t element, char *text, si
 
 /* ---- nothing else touched ------------------------------------------------------------------ */
 
-static bool guards_hold(const ridge_operands *ops, ridge_team *team, ridge_check *check) {
-    int tensor = 0;
-    int64_t where = 0;
-    if (!ridge_scan_guards(ops, team, &tensor, &where)) return true;
+void ridge_check_tell_guard(const ridge_operands *ops, int tensor, int64_t where, ridge_check *check) {
     ridge_view view = ridge_operands_view(ops, tensor);
     int64_t span = view.span * (int64_t)view.size;
     const char *side = where < 0      ? "before the first element"
@@ -39,6 +36,13 @@ static bool guards_hold(const ridge_operands *ops, ridge_team *team, ridge_check
                                       : "behind the last element";
     (void)snprintf(check->text, sizeof check->text, "memory %s of %s was written to (byte %lld)", side, view.spec->name,
                    (long long)(where < span ? where : where - span));
+}
+
+static bool guards_hold(const ridge_operands *ops, ridge_team *team, ridge_check *check) {
+    int tensor = 0;
+    int64_t where = 0;
+    if (!ridge_scan_guards(ops, team, &tensor, &where)) return true;
+    ridge_check_tell_guard(ops, tensor, where, check);
     return false;
 }
 
@@ -90,13 +94,17 @@ static bool inputs_hold(const ridge_operands *ops, const int64_t *rows, int64_t 
 
 /* ---- outputs ------------------------------------------------------------------------------- */
 
+void ridge_check_tell_unwritten(const ridge_operands *ops, int output, int64_t element, ridge_check *check) {
+    ridge_view view = ridge_operands_view(ops, ops->target->n_in + output);
+    char name[96];
+    name_element(&view, element, name, sizeof name);
+    (void)snprintf(check->text, sizeof check->text, "%s was never written", name);
+}
+
 static bool outputs_written(const ridge_operands *ops, ridge_team *team, ridge_scan *scan, ridge_check *check) {
     ridge_scan_outputs(ops, team, scan);
     if (scan->poison_output < 0) return true;
-    ridge_view view = ridge_operands_view(ops, ops->target->n_in + (int)scan->poison_output);
-    char name[96];
-    name_element(&view, scan->poison_element, name, sizeof name);
-    (void)snprintf(check->text, sizeof check->text, "%s was never written", name);
+    ridge_check_tell_unwritten(ops, (int)scan->poison_output, scan->poison_element, check);
     return false;
 }
 
@@ -135,7 +143,7 @@ static int by_number(const void *a, const void *b) {
 }
 
 /* Sorts and drops repetitions. */
-static int64_t distinct(int64_t *rows, int64_t n) {
+int64_t ridge_rows_distinct(int64_t *rows, int64_t n) {
     int64_t kept = 0;
     qsort(rows, (size_t)n, sizeof *rows, by_number);
     for (int64_t i = 0; i < n; i++)
@@ -151,8 +159,9 @@ static int64_t draw_many(uint64_t seed, int64_t wanted, int64_t all, int64_t *ro
     return n;
 }
 
-/* `wanted` distinct rows of `all`, in order; the first and the last, where tiles end, each join every other draw. */
-static int64_t draw_rows(uint64_t seed, int64_t wanted, int64_t all, int64_t *rows) {
+int64_t ridge_rows_draw(uint64_t seed, int64_t wanted, int64_t all, int64_t *rows) {
+    if (wanted < 0) wanted = 0;
+    if (wanted > all) wanted = all;
     uint64_t i = 1, coins = ridge_random(seed, 0);
     if (wanted > all / 4) return draw_many(seed, wanted, all, rows);
     int64_t n = 0;
@@ -160,9 +169,16 @@ static int64_t draw_rows(uint64_t seed, int64_t wanted, int64_t all, int64_t *ro
     if (wanted > 0 && (coins & 2)) rows[n++] = all - 1;
     while (n < wanted) { /* at least three of four draws are new */
         while (n < wanted) rows[n++] = (int64_t)(ridge_random(seed, i++) % (uint64_t)all);
-        n = distinct(rows, n);
+        n = ridge_rows_distinct(rows, n);
     }
     return n;
+}
+
+ridge_status ridge_check_rows(const ridge_operands *ops, const int64_t *rows, int64_t n, ridge_team *team,
+                              ridge_check *check, ridge_error *error) {
+    *check = (ridge_check){.rows = ops->c.dim[0], .worst = (double)INFINITY};
+    if (!inputs_hold(ops, rows, n, team, check)) return RIDGE_OK;
+    return outputs_right(ops, rows, n, team, check, error);
 }
 
 ridge_status ridge_check_sample(const ridge_operands *ops, uint64_t row_seed, int64_t wanted, ridge_team *team,
@@ -176,12 +192,11 @@ ridge_status ridge_check_sample(const ridge_operands *ops, uint64_t row_seed, in
     if (!guards_hold(ops, team, check) || !outputs_written(ops, team, &scan, check)) return RIDGE_OK;
     int64_t *rows = calloc((size_t)wanted + RIDGE_ODD_ROWS, sizeof *rows);
     if (!rows) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a list of %lld rows", (long long)wanted);
-    int64_t n = draw_rows(row_seed, wanted, all, rows);
+    int64_t n = ridge_rows_draw(row_seed, wanted, all, rows);
     /* What is not finite may be right (so the data decides) or the very fault looked for: the oracle is asked. */
     for (int i = 0; i < scan.n_odd; i++) rows[n++] = scan.odd[i];
-    n = distinct(rows, n);
-    ridge_status status = RIDGE_OK;
-    if (inputs_hold(ops, rows, n, team, check)) status = outputs_right(ops, rows, n, team, check, error);
+    n = ridge_rows_distinct(rows, n);
+    ridge_status status = ridge_check_rows(ops, rows, n, team, check, error);
     free(rows);
     return status;
 }

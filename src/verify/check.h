@@ -23,6 +23,16 @@ ridge_status ridge_check_full(const ridge_operands *ops, ridge_team *team, ridge
 ridge_status ridge_check_sample(const ridge_operands *ops, uint64_t row_seed, int64_t rows, ridge_team *team,
                                 ridge_check *check, ridge_error *error);
 
+/* The parts of a sample's check, for operands that lie elsewhere (GPU memory) and are scanned there: `wanted` distinct
+ * rows of `all`, in order, the first and the last, where tiles end, in every other draw; a list made distinct; the
+ * listed rows of the host's copy, inputs unchanged and outputs within bounds; and the words for what a scan found. */
+int64_t ridge_rows_draw(uint64_t seed, int64_t wanted, int64_t all, int64_t *rows);
+int64_t ridge_rows_distinct(int64_t *rows, int64_t n);
+ridge_status ridge_check_rows(const ridge_operands *ops, const int64_t *rows, int64_t n, ridge_team *team,
+                              ridge_check *check, ridge_error *error);
+void ridge_check_tell_guard(const ridge_operands *ops, int tensor, int64_t where, ridge_check *check);
+void ridge_check_tell_unwritten(const ridge_operands *ops, int output, int64_t element, ridge_check *check);
+
 /* Two runs on identical inputs against each other: are they within the sum of their bounds. */
 typedef struct ridge_agreement {
     bool agree;

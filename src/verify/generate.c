@@ -122,6 +122,12 @@ static stream stream_of(const ridge_operands *ops, int tensor) {
     return s;
 }
 
+ridge_recipe ridge_operands_recipe(const ridge_operands *ops, int tensor) {
+    const stream s = stream_of(ops, tensor);
+    const bool uniform = s.recipe == F32_UNIFORM || s.recipe == BF16_UNIFORM || s.recipe == ANY_UNIFORM;
+    return (ridge_recipe){.seed = s.seed, .integer = !uniform, .range = (uint32_t)s.range, .low = (int32_t)s.low};
+}
+
 /* ---- special values ------------------------------------------------------------------------ */
 
 static double least_denormal(ridge_dtype dtype) {

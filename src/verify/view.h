@@ -55,6 +55,16 @@ void ridge_view_load(const ridge_view *view, int64_t first, int64_t n, double *v
 /* What fill writes at elements first … first+n-1 of input `tensor`, dense, in its dtype. */
 void ridge_operands_make(const ridge_operands *ops, int tensor, int64_t first, int64_t n, void *values);
 
+/* How an input's elements come from their hashes, for whoever makes them elsewhere (a GPU): element i of the tensor is
+ * made of ridge_random32(ridge_random32_key(seed, i / RIDGE_RANDOM_BLOCK), i % RIDGE_RANDOM_BLOCK). */
+typedef struct ridge_recipe {
+    uint64_t seed;
+    bool integer; /* low + (hash * range >> 32); else (2 (hash >> 8) - 2^24 + 1) / 2^24 */
+    uint32_t range;
+    int32_t low;
+} ridge_recipe;
+ridge_recipe ridge_operands_recipe(const ridge_operands *ops, int tensor);
+
 /* RIDGE_GUARD_PERIOD bytes repeated over all guards of a tensor, twice in a row so that any phase is contiguous. The
  * byte at address a is pattern[a % RIDGE_GUARD_PERIOD]. */
 void ridge_guard_pattern(const ridge_operands *ops, int tensor, unsigned char pattern[2 * RIDGE_GUARD_PERIOD]);

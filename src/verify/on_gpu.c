@@ -1,0 +1,82 @@
+#include "verify/on_gpu.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "verify/view.h"
+
+void ridge_gpu_operands_place(ridge_operands *ops, const ridge_target *target, const ridge_case *c,
+                              const ridge_layout *layout, void *memory) {
+    ridge_operands_place(ops, target, c, layout, memory);
+    for (int t = 0; t < target->n_in; t++) ops->in[t].device = (DLDevice){kDLCUDA, 0};
+    for (int t = 0; t < target->n_out; t++) ops->out[t].device = (DLDevice){kDLCUDA, 0};
+}
+
+/* Rows [row, row + n) of a tensor: one piece of memory, gaps between its lines included. */
+static ridge_status fetch_rows(const ridge_view *from, const ridge_view *to, int64_t row, int64_t n,
+                               ridge_error *error) {
+    if (from->elements == 0) return RIDGE_OK;
+    int64_t lines = from->rank ? from->row / from->line : 0;
+    int64_t begin = from->rank ? ridge_view_line_offset(from, row * lines) : row * from->row;
+    int64_t last = from->rank ? ridge_view_line_offset(from, (row + n) * lines - 1) + from->line : begin + n * from->row;
+    size_t offset = (size_t)begin * from->size;
+    return ridge_cuda_copy(to->base + offset, from->base + offset, (size_t)(last - begin) * from->size, error);
+}
+
+ridge_status ridge_gpu_fetch(const ridge_operands *from, ridge_operands *to, const int64_t *rows, int64_t n,
+                             ridge_error *error) {
+    to->kind = from->kind;
+    to->seed = from->seed;
+    to->user = from->user;
+    if (!rows) return ridge_cuda_copy(to->memory, from->memory, from->bytes, error);
+    for (int t = 0; t < ridge_operands_count(from); t++) {
+        ridge_view a = ridge_operands_view(from, t), b = ridge_operands_view(to, t);
+        if (t < from->target->n_in && !a.spec->by_row) {
+            RIDGE_TRY(fetch_rows(&a, &b, 0, a.shape[0], error));
+            continue;
+        }
+        for (int64_t i = 0, run; i < n; i += run) { /* rows that follow each other travel together */
+            for (run = 1; i + run < n && rows[i + run] == rows[i] + run;) run++;
+            RIDGE_TRY(fetch_rows(&a, &b, rows[i], run, error));
+        }
+    }
+    return RIDGE_OK;
+}
+
+ridge_status ridge_gpu_check_sample(const ridge_operands *ops, ridge_operands *mirror, void *space, uint64_t row_seed,
+                                    int64_t wanted, ridge_stream *stream, ridge_team *team, ridge_check *check,
+                                    ridge_error *error) {
+    ridge_gpu_finding found;
+    *check = (ridge_check){.rows = ops->c.dim[0], .worst = (double)INFINITY};
+    RIDGE_TRY(ridge_gpu_scan(ops, space, stream, &found, error));
+    if (found.guard) {
+        ridge_check_tell_guard(ops, found.guard_tensor, found.guard_where, check);
+        return RIDGE_OK;
+    }
+    if (found.scan.poison_output >= 0) {
+        ridge_check_tell_unwritten(ops, (int)found.scan.poison_output, found.scan.poison_element, check);
+        return RIDGE_OK;
+    }
+    if (wanted < 1) wanted = 1;
+    int64_t *rows = calloc((size_t)wanted + RIDGE_ODD_ROWS, sizeof *rows);
+    if (!rows) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a list of %lld rows", (long long)wanted);
+    int64_t n = ridge_rows_draw(row_seed, wanted, ops->c.dim[0], rows);
+    for (int i = 0; i < found.scan.n_odd; i++) rows[n++] = found.scan.odd[i];
+    n = ridge_rows_distinct(rows, n);
+    ridge_status status = ridge_gpu_fetch(ops, mirror, rows, n, error);
+    if (status == RIDGE_OK) status = ridge_check_rows(mirror, rows, n, team, check, error);
+    free(rows);
+    return status;
+}
+
+#ifndef RIDGE_HAVE_CUDA
+ridge_status ridge_gpu_fill(ridge_operands *ops, uint64_t seed, ridge_stream *stream, ridge_error *error) {
+    (void)ops, (void)seed, (void)stream;
+    return ridge_fail(error, RIDGE_UNSUPPORTED, "this build has no CUDA code");
+}
+ridge_status ridge_gpu_scan(const ridge_operands *ops, void *space, ridge_stream *stream, ridge_gpu_finding *finding,
+                            ridge_error *error) {
+    (void)ops, (void)space, (void)stream, (void)finding;
+    return ridge_fail(error, RIDGE_UNSUPPORTED, "this build has no CUDA code");
+}
+#endif

@@ -1,0 +1,247 @@
+/* Filling and scanning operands in GPU memory. Integer work and stores: as fast as memory takes them. */
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+extern "C" {
+#include "verify/on_gpu.h"
+#include "verify/view.h"
+}
+
+/* The host's generator, for the device: see core/random.h, with which the first check of every variant compares it. */
+enum { RANDOM_BLOCK = 4096, THREADS = 256, MOST_BLOCKS = 132 * 16, PATTERN = RIDGE_GUARD_PERIOD };
+
+__device__ static uint64_t random_key(uint64_t seed, uint64_t block) {
+    uint64_t z = ~seed + (block + 1) * 0x9e3779b97f4a7c15ull;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+__device__ static uint32_t random_hash(uint64_t key, uint32_t i) {
+    uint32_t x = i * 0x9e3779b9u + (uint32_t)key;
+    x = (x ^ (x >> 16)) * 0x7feb352du ^ (uint32_t)(key >> 32);
+    x = (x ^ (x >> 15)) * 0x846ca68bu;
+    return x ^ (x >> 16);
+}
+
+template <typename T> __device__ static T rounded(float x);
+template <> __device__ float rounded<float>(float x) { return x; }
+template <> __device__ __nv_bfloat16 rounded<__nv_bfloat16>(float x) { return __float2bfloat16_rn(x); }
+template <> __device__ __half rounded<__half>(float x) { return __float2half_rn(x); }
+template <> __device__ double rounded<double>(float x) { return (double)x; }
+
+__device__ static int32_t integer_of(const ridge_recipe &r, uint32_t hash) {
+    return (int32_t)(((uint64_t)hash * r.range) >> 32) + r.low;
+}
+
+template <typename T> __device__ static T element_of(const ridge_recipe &r, uint32_t hash) {
+    if (r.integer) return rounded<T>((float)integer_of(r, hash));
+    const int32_t k = (int32_t)(hash >> 8) - (1 << 23);
+    return rounded<T>((float)(2 * k + 1) * 0x1p-24f);
+}
+template <> __device__ int32_t element_of<int32_t>(const ridge_recipe &r, uint32_t hash) { return integer_of(r, hash); }
+
+/* One group of threads makes a block of the generator at a time. */
+template <typename T> __global__ static void fill_input(T *at, int64_t n, ridge_recipe recipe) {
+    for (int64_t block = blockIdx.x; block * RANDOM_BLOCK < n; block += gridDim.x) {
+        const uint64_t key = random_key(recipe.seed, (uint64_t)block);
+        const int64_t first = block * RANDOM_BLOCK;
+        const uint32_t count = (uint32_t)(n - first < RANDOM_BLOCK ? n - first : RANDOM_BLOCK);
+        for (uint32_t i = threadIdx.x; i < count; i += blockDim.x)
+            at[first + i] = element_of<T>(recipe, random_hash(key, i));
+    }
+}
+
+template <typename T> __global__ static void fill_poison(T *at, int64_t n, T bits) {
+    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x)
+        at[i] = bits;
+}
+
+typedef struct pattern {
+    unsigned char byte[PATTERN]; /* by address modulo its length */
+} pattern;
+
+__global__ static void fill_guard(unsigned char *begin, int64_t n, pattern p) {
+    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x)
+        begin[i] = p.byte[(uintptr_t)(begin + i) % PATTERN];
+}
+
+static unsigned blocks_for(int64_t n, int each) {
+    int64_t blocks = (n + each - 1) / each;
+    if (blocks > MOST_BLOCKS) blocks = MOST_BLOCKS;
+    return blocks < 1 ? 1u : (unsigned)blocks;
+}
+
+static ridge_status checked(const char *what, ridge_error *error) {
+    cudaError_t e = cudaGetLastError();
+    return e == cudaSuccess ? RIDGE_OK : ridge_fail(error, RIDGE_FAILED, "%s: %s", what, cudaGetErrorString(e));
+}
+
+template <typename T> static void make_input(const ridge_view &view, const ridge_recipe &recipe, cudaStream_t stream) {
+    fill_input<<<blocks_for(view.elements, RANDOM_BLOCK), THREADS, 0, stream>>>((T *)view.base, view.elements, recipe);
+}
+
+static ridge_status fill_tensor(const ridge_operands *ops, int tensor, const ridge_view &view, cudaStream_t stream,
+                                ridge_error *error) {
+    if (view.elements == 0) return RIDGE_OK;
+    if (tensor >= ops->target->n_in) {
+        const uint64_t bits = ridge_poison_bits(view.dtype);
+        const unsigned blocks = blocks_for(view.elements, 8 * THREADS);
+        if (view.size == 2)
+            fill_poison<<<blocks, THREADS, 0, stream>>>((uint16_t *)view.base, view.elements, (uint16_t)bits);
+        else if (view.size == 4)
+            fill_poison<<<blocks, THREADS, 0, stream>>>((uint32_t *)view.base, view.elements, (uint32_t)bits);
+        else
+            fill_poison<<<blocks, THREADS, 0, stream>>>((uint64_t *)view.base, view.elements, bits);
+        return RIDGE_OK;
+    }
+    if (ops->user && ops->user[tensor].data)
+        return ridge_cuda_copy(view.base, ops->user[tensor].data, (size_t)view.elements * view.size, error);
+    const ridge_recipe recipe = ridge_operands_recipe(ops, tensor);
+    switch (view.dtype) {
+        case RIDGE_F32: make_input<float>(view, recipe, stream); break;
+        case RIDGE_BF16: make_input<__nv_bfloat16>(view, recipe, stream); break;
+        case RIDGE_F16: make_input<__half>(view, recipe, stream); break;
+        case RIDGE_F64: make_input<double>(view, recipe, stream); break;
+        case RIDGE_I32: make_input<int32_t>(view, recipe, stream); break;
+        default: return ridge_fail(error, RIDGE_UNSUPPORTED, "no fill of type %s", ridge_dtype_name(view.dtype));
+    }
+    return RIDGE_OK;
+}
+
+/* The guards before and behind a dense tensor. */
+typedef struct guards {
+    char *front, *rear;
+    int64_t front_bytes, rear_bytes;
+    pattern p;
+} guards;
+
+static guards guards_of(const ridge_operands *ops, int tensor, const ridge_view &view) {
+    unsigned char twice[2 * RIDGE_GUARD_PERIOD];
+    guards g;
+    const char *begin = tensor ? ridge_operands_area_end(ops, tensor - 1) : ops->memory;
+    ridge_guard_pattern(ops, tensor, twice);
+    memcpy(g.p.byte, twice, PATTERN);
+    g.front = ops->memory + (begin - ops->memory);
+    g.front_bytes = view.base - g.front;
+    g.rear = view.base + (size_t)view.span * view.size;
+    g.rear_bytes = ridge_operands_area_end(ops, tensor) - g.rear;
+    return g;
+}
+
+extern "C" ridge_status ridge_gpu_fill(ridge_operands *ops, uint64_t seed, ridge_stream *s, ridge_error *error) {
+    cudaStream_t stream = (cudaStream_t)ridge_stream_handle(s);
+    ops->kind = RIDGE_RANDOM;
+    ops->seed = seed;
+    for (int t = 0; t < ridge_operands_count(ops); t++) {
+        const ridge_view view = ridge_operands_view(ops, t);
+        RIDGE_TRY(fill_tensor(ops, t, view, stream, error));
+        const guards g = guards_of(ops, t, view);
+        fill_guard<<<1, THREADS, 0, stream>>>((unsigned char *)g.front, g.front_bytes, g.p);
+        fill_guard<<<1, THREADS, 0, stream>>>((unsigned char *)g.rear, g.rear_bytes, g.p);
+    }
+    return checked("filling operands", error);
+}
+
+/* ---- scanning --------------------------------------------------------------------------------------------------- */
+
+typedef struct found {
+    unsigned long long poison[RIDGE_MAX_OUTPUTS]; /* least element; all ones: none */
+    unsigned long long guard[2 * (RIDGE_MAX_INPUTS + RIDGE_MAX_OUTPUTS)];
+    int n_odd;
+    long long odd[RIDGE_ODD_ROWS];
+} found;
+static_assert(sizeof(found) <= RIDGE_GPU_SCAN_BYTES, "a finding fits into its space");
+
+template <typename T>
+__global__ static void scan_output(const T *at, int64_t n, int64_t row, T poison, T exponent, int output, found *f) {
+    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x) {
+        const T bits = at[i];
+        if (bits == poison) atomicMin(&f->poison[output], (unsigned long long)i);
+        if ((T)(bits & exponent) != exponent) continue;
+        /* A row with many of them should not fill the list: its first element that is met speaks for the row, most
+         * of the time. */
+        const long long r = i / row;
+        const int have = *(volatile int *)&f->n_odd;
+        bool known = have >= RIDGE_ODD_ROWS;
+        for (int k = 0; k < have && k < RIDGE_ODD_ROWS; k++) known = known || ((volatile long long *)f->odd)[k] == r;
+        if (known) continue;
+        const int place = atomicAdd(&f->n_odd, 1);
+        if (place < RIDGE_ODD_ROWS) f->odd[place] = r;
+    }
+}
+
+__global__ static void scan_guard(const unsigned char *begin, int64_t n, pattern p, unsigned long long *where) {
+    for (int64_t i = threadIdx.x; i < n; i += blockDim.x)
+        if (begin[i] != p.byte[(uintptr_t)(begin + i) % PATTERN]) atomicMin(where, (unsigned long long)i);
+}
+
+static uint64_t exponent_bits(ridge_dtype dtype) {
+    switch (dtype) {
+        case RIDGE_F32: return 0x7f800000;
+        case RIDGE_BF16: return 0x7f80;
+        case RIDGE_F16: return 0x7c00;
+        case RIDGE_F64: return 0x7ff0000000000000ull;
+        default: return ridge_poison_bits(dtype); /* an integer is never odd, but when it is poison */
+    }
+}
+
+template <typename T> static void look_at(const ridge_view &view, int output, found *f, cudaStream_t stream) {
+    scan_output<<<blocks_for(view.elements, 8 * THREADS), THREADS, 0, stream>>>(
+        (const T *)view.base, view.elements, view.row, (T)ridge_poison_bits(view.dtype), (T)exponent_bits(view.dtype),
+        output, f);
+}
+
+static void enqueue_scan(const ridge_operands *ops, found *f, cudaStream_t stream) {
+    for (int t = 0; t < ridge_operands_count(ops); t++) {
+        const ridge_view view = ridge_operands_view(ops, t);
+        const guards g = guards_of(ops, t, view);
+        scan_guard<<<1, THREADS, 0, stream>>>((unsigned char *)g.front, g.front_bytes, g.p, &f->guard[2 * t]);
+        scan_guard<<<1, THREADS, 0, stream>>>((unsigned char *)g.rear, g.rear_bytes, g.p, &f->guard[2 * t + 1]);
+        const int output = t - ops->target->n_in;
+        if (output < 0 || view.elements == 0) continue;
+        if (view.size == 2)
+            look_at<uint16_t>(view, output, f, stream);
+        else if (view.size == 4)
+            look_at<uint32_t>(view, output, f, stream);
+        else
+            look_at<uint64_t>(view, output, f, stream);
+    }
+}
+
+/* In the host's terms. */
+static void tell(const ridge_operands *ops, const found &f, ridge_gpu_finding *finding) {
+    const unsigned long long none = ~0ull;
+    *finding = ridge_gpu_finding{};
+    finding->scan.poison_output = -1;
+    for (int o = ops->target->n_out - 1; o >= 0; o--)
+        if (f.poison[o] != none) finding->scan.poison_output = o, finding->scan.poison_element = (int64_t)f.poison[o];
+    finding->scan.n_odd = f.n_odd < RIDGE_ODD_ROWS ? f.n_odd : RIDGE_ODD_ROWS;
+    for (int i = 0; i < finding->scan.n_odd; i++) finding->scan.odd[i] = f.odd[i];
+    for (int t = 0; t < ridge_operands_count(ops) && !finding->guard; t++) {
+        const ridge_view view = ridge_operands_view(ops, t);
+        const guards g = guards_of(ops, t, view);
+        if (f.guard[2 * t] != none) finding->guard_where = (int64_t)f.guard[2 * t] - g.front_bytes;
+        else if (f.guard[2 * t + 1] != none) finding->guard_where = g.rear - view.base + (int64_t)f.guard[2 * t + 1];
+        else continue;
+        finding->guard = true;
+        finding->guard_tensor = t;
+    }
+}
+
+extern "C" ridge_status ridge_gpu_scan(const ridge_operands *ops, void *space, ridge_stream *s,
+                                       ridge_gpu_finding *finding, ridge_error *error) {
+    cudaStream_t stream = (cudaStream_t)ridge_stream_handle(s);
+    found f;
+    memset(&f, 0xff, sizeof f);
+    f.n_odd = 0;
+    RIDGE_TRY(ridge_stream_wait(s, error));
+    RIDGE_TRY(ridge_cuda_copy(space, &f, sizeof f, error));
+    enqueue_scan(ops, (found *)space, stream);
+    RIDGE_TRY(checked("scanning operands", error));
+    RIDGE_TRY(ridge_stream_wait(s, error));
+    RIDGE_TRY(ridge_cuda_copy(&f, space, sizeof f, error));
+    tell(ops, f, finding);
+    return RIDGE_OK;
+}

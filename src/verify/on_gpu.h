@@ -1,0 +1,42 @@
+/* Operands in GPU memory: placed, filled and scanned there, so that a sample of gigabytes costs no trip over the bus.
+ *
+ * A set on the GPU is laid out byte for byte as the same set in host memory. Fill makes the values that
+ * ridge_operands_fill makes (the first, full check of every variant compares them with the host's), and the scan finds
+ * what the host's scans find; then only the rows that the oracle looks at travel. Internal to verify and measure. */
+#ifndef RIDGE_VERIFY_ON_GPU_H
+#define RIDGE_VERIFY_ON_GPU_H
+
+#include "device/cuda.h"
+#include "verify/check.h"
+#include "verify/scan.h"
+
+/* As ridge_operands_place, in GPU memory (256-byte aligned). */
+void ridge_gpu_operands_place(ridge_operands *ops, const ridge_target *target, const ridge_case *c,
+                              const ridge_layout *layout, void *memory);
+
+/* As ridge_operands_fill with RIDGE_RANDOM, for dense layouts; enqueued. Users' arrays are copied. */
+ridge_status ridge_gpu_fill(ridge_operands *ops, uint64_t seed, ridge_stream *stream, ridge_error *error);
+
+typedef struct ridge_gpu_finding {
+    ridge_scan scan;
+    bool guard; /* a guard was written to: */
+    int guard_tensor;
+    int64_t guard_where; /* bytes from the tensor's first element */
+} ridge_gpu_finding;
+
+/* Outputs for poison and non-finite values, guards for damage. `space`: RIDGE_GPU_SCAN_BYTES of GPU memory. Waits. */
+enum { RIDGE_GPU_SCAN_BYTES = 1 << 16 };
+ridge_status ridge_gpu_scan(const ridge_operands *ops, void *space, ridge_stream *stream, ridge_gpu_finding *finding,
+                            ridge_error *error);
+
+/* Copies what the oracle of the listed rows needs from a set on the GPU to its mirror in host memory: these rows of
+ * every output and by_row input, the whole of the other inputs. rows NULL: everything, guards included. */
+ridge_status ridge_gpu_fetch(const ridge_operands *from, ridge_operands *to, const int64_t *rows, int64_t n,
+                             ridge_error *error);
+
+/* ridge_check_sample for a set on the GPU; `mirror` is the same set in host memory, whose content is lost. */
+ridge_status ridge_gpu_check_sample(const ridge_operands *ops, ridge_operands *mirror, void *space, uint64_t row_seed,
+                                    int64_t wanted, ridge_stream *stream, ridge_team *team, ridge_check *check,
+                                    ridge_error *error);
+
+#endif
