@@ -41,7 +41,8 @@ typedef enum ridge_isa {
 
 const char *ridge_isa_name(ridge_isa isa);
 
-/* ---- backends: where a variant runs. The part of its name before the '/' says which. ------------------------------ */
+/* ---- backends: where a variant runs. The part of its name before the '/' says which. ------------------------------
+ */
 
 #define RIDGE_BACKEND_LIST(X) X(cpu) X(cuda)
 typedef enum ridge_backend {
@@ -273,7 +274,7 @@ const ridge_target *ridge_target_find(const char *name); /* NULL when there is n
 int ridge_spec_shape(const ridge_tensor_spec *spec, const ridge_case *c, int64_t shape[RIDGE_MAX_RANK]);
 ridge_dtype ridge_spec_dtype(const ridge_tensor_spec *spec, const ridge_case *c);
 int64_t ridge_spec_elements(const ridge_tensor_spec *spec, const ridge_case *c);
-int ridge_target_rank(const ridge_target *target); /* number of named dims */
+int ridge_target_rank(const ridge_target *target);                        /* number of named dims */
 bool ridge_target_has(const ridge_target *target, ridge_backend backend); /* some variant is of that backend */
 bool ridge_target_takes(const ridge_target *target, ridge_backend backend, ridge_dtype dtype); /* some case is */
 

@@ -12,12 +12,13 @@ namespace ridge {
 
 inline cudaStream_t stream_of(const ridge_call *call) { return (cudaStream_t)call->stream; }
 
-/* Of the launches since the last look: all accepted? A refused one (too much shared memory, an empty grid) says so here;
- * what fails while it runs is found when the stream is waited for. */
+/* Of the launches since the last look: all accepted? A refused one (too much shared memory, an empty grid) says so
+ * here; what fails while it runs is found when the stream is waited for. */
 inline ridge_status launched(void) { return cudaGetLastError() == cudaSuccess ? RIDGE_OK : RIDGE_FAILED; }
 
 /* Calls f.template operator()<T>() with T the call's storage type. */
-template <typename F> ridge_status with_storage(ridge_dtype dtype, F f) {
+template <typename F>
+ridge_status with_storage(ridge_dtype dtype, F f) {
     switch (dtype) {
         case RIDGE_F32: return f.template operator()<float>();
         case RIDGE_BF16: return f.template operator()<__nv_bfloat16>();

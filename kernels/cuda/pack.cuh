@@ -16,21 +16,34 @@ __device__ inline float to_float(float x) { return x; }
 __device__ inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
 __device__ inline float to_float(__half x) { return __half2float(x); }
 
-template <typename T> __device__ inline T from_float(float x);
-template <> __device__ inline float from_float<float>(float x) { return x; }
-template <> __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) { return __float2bfloat16_rn(x); }
-template <> __device__ inline __half from_float<__half>(float x) { return __float2half_rn(x); }
+template <typename T>
+__device__ inline T from_float(float x);
+template <>
+__device__ inline float from_float<float>(float x) {
+    return x;
+}
+template <>
+__device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
+    return __float2bfloat16_rn(x);
+}
+template <>
+__device__ inline __half from_float<__half>(float x) {
+    return __float2half_rn(x);
+}
 
 /* N elements, aligned as one access of the machine (at most 16 bytes; 32 are two). */
-template <typename T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) pack {
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) pack {
     T v[N];
 };
 
 /* As many elements as 16 bytes hold. */
-template <typename T> constexpr int pack_width = 16 / (int)sizeof(T);
+template <typename T>
+constexpr int pack_width = 16 / (int)sizeof(T);
 
 /* Read once, at any time before the kernel ends by nobody else. p is 16-byte aligned. */
-template <typename T> __device__ inline pack<T, pack_width<T>> load_once(const T *p) {
+template <typename T>
+__device__ inline pack<T, pack_width<T>> load_once(const T *p) {
     union {
         uint4 bits;
         pack<T, pack_width<T>> elements;
@@ -41,7 +54,8 @@ template <typename T> __device__ inline pack<T, pack_width<T>> load_once(const T
     return u.elements;
 }
 
-template <typename T> __device__ inline void store_once(T *p, pack<T, pack_width<T>> value) {
+template <typename T>
+__device__ inline void store_once(T *p, pack<T, pack_width<T>> value) {
     union {
         pack<T, pack_width<T>> elements;
         uint4 bits;

@@ -18,8 +18,7 @@ ridge_status ridge_bench_ceilings(const ridge_options *options, const ridge_mach
                                   ridge_ceilings *ceilings, ridge_error *error);
 
 /* Measures every selected case. RIDGE_INTERRUPTED leaves what was finished in run, judged. Free run in every case. */
-ridge_status ridge_bench(const ridge_options *options, ridge_selection *selection, ridge_run *run,
-                         ridge_error *error);
+ridge_status ridge_bench(const ridge_options *options, ridge_selection *selection, ridge_run *run, ridge_error *error);
 
 /* Says what ridge_bench would do, and for how long. */
 ridge_status ridge_bench_dry(const ridge_options *options, ridge_selection *selection, ridge_error *error);

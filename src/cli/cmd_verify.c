@@ -10,7 +10,7 @@
 #include "report/report.h"
 #include "verify/verify.h"
 
-enum { FEWEST_MUTANTS = 6 };
+enum { FEWEST_MUTANTS = 6, MOST_TOGETHER = 64 };
 
 /* What one child is asked, and answers. */
 typedef struct question {
@@ -76,6 +76,42 @@ static void ask_isolated(const question *q, double limit, int64_t memory, answer
     }
 }
 
+/* Several questions to one child, for what is slow to start (a GPU's driver): `done` counts those it came through. */
+typedef struct questions {
+    const question *q;
+    int n;
+} questions;
+typedef struct answers {
+    int done;
+    answer a[MOST_TOGETHER];
+} answers;
+
+/* A kernel's fault spoils the GPU for all that come after it in the same process. */
+static bool unspoiled(const answers *to, int n) {
+    for (int i = 0; i < n; i++)
+        if (to->a[i].status != RIDGE_OK) return false;
+    return true;
+}
+
+static void ask_all_in_child(const void *arg, void *out) {
+    const questions *all = arg;
+    answers *to = out;
+    for (; to->done < all->n; to->done++) ask_in_child(&all->q[to->done], &to->a[to->done]);
+}
+
+/* What did not come through is asked again, each in a child of its own, so that the fault falls on whom it belongs to.
+ */
+static void ask_together(const question *q, int n, double limit, answers *to) {
+    const questions all = {q, n};
+    const ridge_child_limits limits = {q->threads, q->cpus, 0};
+    ridge_error error = {0};
+    *to = (answers){0};
+    if (ridge_isolate(ask_all_in_child, &all, to, sizeof *to, &limits, limit * n, &error) == RIDGE_OK &&
+        unspoiled(to, n))
+        return;
+    for (int i = 0; i < n; i++) ask_isolated(&q[i], limit, 0, &to->a[i]);
+}
+
 /* ---- plain verification
  * ------------------------------------------------------------------------------------------------ */
 
@@ -134,30 +170,94 @@ static void verify_item(const ridge_options *o, const ridge_selected *item, int 
     }
 }
 
+/* One variant on n cases of a target on the GPU. */
+static void verify_on_gpu(const ridge_options *o, const ridge_selected *items, int n, int variant, int threads,
+                          verification *v) {
+    static question q[MOST_TOGETHER];
+    static answers got;
+    const ridge_isa isa = v->machine.isa;
+    int asked = 0;
+    for (int i = 0; i < n; i++) {
+        bool has = false;
+        for (int k = 0; k < items[i].n_variants; k++) has |= items[i].variants[k] == variant;
+        if (!has) continue;
+        q[asked++] = (question){.target = items[i].target,
+                                .c = items[i].c,
+                                .isa = isa,
+                                .here = ridge_machine_abilities(&v->machine, isa),
+                                .threads = threads,
+                                .variant = &items[i].target->variants[variant],
+                                .cpus = v->machine.cpus,
+                                .seed = o->seed};
+    }
+    if (asked == 0) return;
+    ask_together(q, asked, o->limit, &got);
+    for (int i = 0; i < asked; i++) record(v, &q[i], &got.a[i]);
+}
+
+/* Items of one target and backend lie together. Returns how many were taken. */
+static int verify_group(const ridge_options *o, const ridge_selected *items, int left, int threads, verification *v) {
+    const ridge_target *target = items->target;
+    if (items->backend != RIDGE_BACKEND_cuda) {
+        verify_item(o, items, threads, v);
+        return 1;
+    }
+    int n = 1;
+    while (n < left && n < MOST_TOGETHER && items[n].target == target && items[n].backend == items->backend) n++;
+    if (v->progress.terminal) ridge_progress_step(&v->progress, target->name);
+    for (int variant = 0; variant < target->n_variants; variant++) verify_on_gpu(o, items, n, variant, threads, v);
+    return n;
+}
+
 static void verify_all(const ridge_options *o, const ridge_selection *s, int threads, verification *v) {
-    for (int i = 0; i < s->n && !*ridge_interrupt_flag(); i++) verify_item(o, &s->items[i], threads, v);
+    for (int i = 0; i < s->n && !*ridge_interrupt_flag();) i += verify_group(o, &s->items[i], s->n - i, threads, v);
 }
 
 /* ---- mutants
  * ------------------------------------------------------------------------------------------------------------- */
 
-/* One mutant against one target: its edge cases (the target's first case when it has none), until it has been applied
- * to all. */
-static void mutate_target(const ridge_options *o, const ridge_selection *s, const ridge_target *target,
-                          const ridge_mutant *mutant, int threads, verification *v, int *applied, char *missed,
-                          size_t size) {
-    bool has_edges = false;
-    for (int i = 0; i < s->n; i++) has_edges |= s->items[i].target == target && s->items[i].c.edge;
-    *applied = 0;
-    missed[0] = '\0';
+/* What became of one mutant on one target. */
+typedef struct mutation {
+    int applied;
+    char missed[200]; /* "" when every application was caught */
+} mutation;
+
+static void judge_mutant(const question *q, const answer *a, mutation *m) {
+    char name[80];
+    if (a->skipped) return;
+    m->applied += a->applied;
+    ridge_case_name(q->target, &q->c, name, sizeof name);
+    if (a->status != RIDGE_OK)
+        (void)snprintf(m->missed, sizeof m->missed, "%s %s: %.100s", name, q->variant->name, a->text);
+    else if (a->applied && !a->caught)
+        (void)snprintf(m->missed, sizeof m->missed, "passed the check on %s %s", name, q->variant->name);
+}
+
+/* The cases a target's mutants are tried on: its edge cases; its first case when it has none. */
+static bool is_for_mutants(const ridge_selection *s, const ridge_selected *item) {
+    const ridge_selected *first = NULL;
     for (int i = 0; i < s->n; i++) {
-        const ridge_selected *item = &s->items[i];
-        if (item->target != target || (has_edges && !item->c.edge)) continue;
-        for (int k = 0; k < item->n_variants; k++) {
-            const ridge_variant *variant = &target->variants[item->variants[k]];
+        if (s->items[i].target != item->target || s->items[i].backend != item->backend) continue;
+        if (!first) first = &s->items[i];
+        if (s->items[i].c.edge) return item->c.edge;
+    }
+    return item == first;
+}
+
+/* One mutant against one target, on one backend. The check is the same for all backends: one is enough. */
+static void mutate_target(const ridge_options *o, const ridge_selection *s, const ridge_selected *group,
+                          const ridge_mutant *mutant, int threads, verification *v, mutation *m) {
+    static question q[MOST_TOGETHER];
+    static answers got;
+    const ridge_isa isa = o->isa >= 0 ? (ridge_isa)o->isa : v->machine.isa;
+    int n = 0;
+    for (const ridge_selected *item = group; item < s->items + s->n; item++) {
+        if (item->target != group->target || item->backend != group->backend) break;
+        if (!is_for_mutants(s, item)) continue;
+        for (int k = 0; k < item->n_variants && n < MOST_TOGETHER; k++) {
+            const ridge_variant *variant = &item->target->variants[item->variants[k]];
             if (variant->role == RIDGE_PEER) continue;
-            const ridge_isa isa = o->isa >= 0 ? (ridge_isa)o->isa : v->machine.isa;
-            const question q = {.target = target,
+            q[n++] = (question){.target = item->target,
                                 .c = item->c,
                                 .isa = isa,
                                 .here = ridge_machine_abilities(&v->machine, isa),
@@ -166,19 +266,14 @@ static void mutate_target(const ridge_options *o, const ridge_selection *s, cons
                                 .cpus = v->machine.cpus,
                                 .seed = o->seed,
                                 .mutant = mutant};
-            answer a;
-            ask_isolated(&q, o->limit, v->machine.memory_bytes, &a);
-            if (a.skipped) continue;
-            *applied += a.applied;
-            char name[80];
-            ridge_case_name(target, &item->c, name, sizeof name);
-            if (a.status != RIDGE_OK)
-                (void)snprintf(missed, size, "%s %s: %.100s", name, variant->name, a.text);
-            else if (a.applied && !a.caught)
-                (void)snprintf(missed, size, "passed the check on %s %s", name, variant->name);
         }
-        if (!has_edges) break;
     }
+    *m = (mutation){0};
+    if (group->backend == RIDGE_BACKEND_cuda)
+        ask_together(q, n, o->limit, &got);
+    else
+        for (int i = 0; i < n; i++) ask_isolated(&q[i], o->limit, v->machine.memory_bytes, &got.a[i]);
+    for (int i = 0; i < n; i++) judge_mutant(&q[i], &got.a[i], m);
 }
 
 static void record_mutant(verification *v, const ridge_target *target, const ridge_mutant *mutant, int applied,
@@ -201,11 +296,10 @@ static void mutate_all(const ridge_options *o, const ridge_selection *s, int thr
         if (v->progress.terminal) ridge_progress_step(&v->progress, target->name);
         int kinds = 0;
         for (int m = 0; m < ridge_mutant_count; m++) {
-            int applied;
-            char missed[200];
-            mutate_target(o, s, target, &ridge_mutants[m], threads, v, &applied, missed, sizeof missed);
-            record_mutant(v, target, &ridge_mutants[m], applied, missed);
-            kinds += applied > 0;
+            mutation found;
+            mutate_target(o, s, &s->items[i], &ridge_mutants[m], threads, v, &found);
+            record_mutant(v, target, &ridge_mutants[m], found.applied, found.missed);
+            kinds += found.applied > 0;
         }
         if (kinds < FEWEST_MUTANTS) {
             char text[120];
@@ -238,8 +332,7 @@ static ridge_status check_memory(const ridge_selection *s, const ridge_machine *
     return RIDGE_OK;
 }
 
-static ridge_status verify_selection(const ridge_options *o, ridge_selection *s, verification *v,
-                                     ridge_error *error) {
+static ridge_status verify_selection(const ridge_options *o, ridge_selection *s, verification *v, ridge_error *error) {
     static const char *const plain[] = {"target", "case", "variant", "isa", "runs", "worst", "verdict", "reason"};
     static const char *const mutants[] = {"target", "mutant", "applied", "verdict", "reason"};
     int threads;

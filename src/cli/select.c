@@ -226,6 +226,20 @@ static ridge_status select_inputs(ridge_selection *s, const ridge_options *o, co
 /* ---- all together
  * ------------------------------------------------------------------------------------------------------------ */
 
+/* A target's cases come backend by backend. */
+static int by_backend(const ridge_selected *a, const ridge_selected *b) {
+    return a->target == b->target && a->backend > b->backend;
+}
+
+static void group_by_backend(ridge_selection *s) {
+    for (int i = 1; i < s->n; i++)
+        for (int k = i; k > 0 && by_backend(&s->items[k - 1], &s->items[k]); k--) {
+            const ridge_selected swap = s->items[k];
+            s->items[k] = s->items[k - 1];
+            s->items[k - 1] = swap;
+        }
+}
+
 ridge_status ridge_select(const ridge_options *o, bool edges, ridge_selection *s, ridge_error *error) {
     *s = (ridge_selection){0};
     const ridge_target **targets = calloc((size_t)ridge_target_count + 1, sizeof *targets);
@@ -240,6 +254,7 @@ ridge_status ridge_select(const ridge_options *o, bool edges, ridge_selection *s
             status = o->sizes.n > 0 ? add_sizes(s, o, targets[i], error) : add_cases(s, o, targets[i], edges, error);
     }
     free(targets);
+    group_by_backend(s);
     if (status == RIDGE_OK && s->n == 0)
         return ridge_fail(error, RIDGE_NOT_FOUND, "no variant matches --variant, --backend and --dtype together");
     return status;

@@ -39,7 +39,7 @@ static const char *gpu_obstacle(const ridge_variant *variant, const ridge_abilit
     if (!variant->run[here->isa]) return "this build has no CUDA code (nvcc was not found)";
     if (here->sm == 0) return here->no_gpu ? here->no_gpu : "no GPU";
     if (here->sm >= (variant->needs ? variant->needs : 80)) return NULL;
-    return variant->needs >= 100 ? "needs a GPU of compute capability 10.0 or later"
+    return variant->needs >= 100  ? "needs a GPU of compute capability 10.0 or later"
            : variant->needs >= 90 ? "needs a GPU of compute capability 9.0 or later"
                                   : "needs a GPU of compute capability 8.0 or later";
 }

@@ -14,16 +14,16 @@
 
 /* As the driver reports it; what ridge measures itself is in ceilings. */
 typedef struct ridge_gpu {
-    char name[96];       /* "NVIDIA H200" */
-    char bus[32];        /* PCI address, by which NVML finds it again */
-    int sm;              /* compute capability times ten */
+    char name[96]; /* "NVIDIA H200" */
+    char bus[32];  /* PCI address, by which NVML finds it again */
+    int sm;        /* compute capability times ten */
     int multiprocessors;
     int64_t memory_bytes, free_bytes, l2_bytes;
-    int shared_bytes;    /* a block may opt in to */
-    int registers;       /* of a multiprocessor */
+    int shared_bytes;                                    /* a block may opt in to */
+    int registers;                                       /* of a multiprocessor */
     int sm_clock_mhz, memory_clock_mhz, memory_bus_bits; /* the most the driver allows */
-    int driver, runtime; /* CUDA versions, e.g. 13000 */
-    bool managed;        /* managed memory migrates by page faults */
+    int driver, runtime;                                 /* CUDA versions, e.g. 13000 */
+    bool managed;                                        /* managed memory migrates by page faults */
 } ridge_gpu;
 
 typedef struct ridge_stream ridge_stream;

@@ -12,17 +12,17 @@
 enum { RIDGE_MAX_SLOTS = 64 };
 
 typedef enum ridge_event_kind {
-    RIDGE_EVENT_FRAME = 1, /* value: microseconds of an empty launch */
-    RIDGE_EVENT_SKIPPED,   /* text */
-    RIDGE_EVENT_CHECKED,   /* check: the first, widest check of a variant */
-    RIDGE_EVENT_SAMPLE,    /* sample */
-    RIDGE_EVENT_WRONG,     /* check, text */
-    RIDGE_EVENT_FAILED,    /* text: the variant returned an error */
-    RIDGE_EVENT_AGREES,    /* agreement with the first optimized variant */
-    RIDGE_EVENT_STOPPED,   /* stop */
+    RIDGE_EVENT_FRAME = 1,   /* value: microseconds of an empty launch */
+    RIDGE_EVENT_SKIPPED,     /* text */
+    RIDGE_EVENT_CHECKED,     /* check: the first, widest check of a variant */
+    RIDGE_EVENT_SAMPLE,      /* sample */
+    RIDGE_EVENT_WRONG,       /* check, text */
+    RIDGE_EVENT_FAILED,      /* text: the variant returned an error */
+    RIDGE_EVENT_AGREES,      /* agreement with the first optimized variant */
+    RIDGE_EVENT_STOPPED,     /* stop */
     RIDGE_EVENT_GRAPH_FRAME, /* value: microseconds of an empty launch inside a graph */
     RIDGE_EVENT_LOST,        /* text: some launch of a batch took the GPU from this process */
-    RIDGE_EVENT_BROKEN,    /* text: the worker itself cannot go on (no memory) */
+    RIDGE_EVENT_BROKEN,      /* text: the worker itself cannot go on (no memory) */
 } ridge_event_kind;
 
 typedef struct ridge_event {

@@ -53,7 +53,7 @@ typedef struct ridge_job {
     ridge_case c;
     const int *variants; /* indices into target->variants, in the order of a round */
     int n_variants;
-    ridge_backend backend;   /* of all its variants */
+    ridge_backend backend; /* of all its variants */
     ridge_isa isa;
     ridge_abilities here;
     int threads;

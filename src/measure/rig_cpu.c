@@ -1,5 +1,6 @@
 /* The CPU's rig: operand sets in host memory, launches timed by the clock. Before a short launch the same variant runs
- * once, untimed, on the lead set: its threads are awake and its code is in cache, while the timed operands stay cold. */
+ * once, untimed, on the lead set: its threads are awake and its code is in cache, while the timed operands stay cold.
+ */
 #include <stdlib.h>
 #include <time.h>
 

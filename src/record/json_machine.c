@@ -109,8 +109,7 @@ static json_t *variant_item(const void *context, int i) {
 }
 
 json_t *ridge_json_target(const ridge_target *target, const ridge_machine *machine) {
-    listing list = {
-        .target = target, .here = ridge_machine_abilities(machine, machine->isa), .specs = target->in};
+    listing list = {.target = target, .here = ridge_machine_abilities(machine, machine->isa), .specs = target->in};
     listing outputs = {.target = target, .here = list.here, .specs = target->out};
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "target", ridge_json_text(target->name), "chapter",
                      ridge_json_text(target->chapter), "summary", ridge_json_text(target->summary), "dims",

@@ -106,8 +106,8 @@ static ridge_interval paired_ratio(const ridge_sample *a, int n_a, const ridge_s
     return ratio;
 }
 
-void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_series *companion, const ridge_job_result *job,
-                        const ridge_ceilings *ceilings, bool hot) {
+void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_series *companion,
+                        const ridge_job_result *job, const ridge_ceilings *ceilings, bool hot) {
     static const ridge_verdict verdicts[] = {
         [RIDGE_OUTCOME_WRONG] = RIDGE_VERDICT_WRONG,
         [RIDGE_OUTCOME_FAILED] = RIDGE_VERDICT_FAILED,

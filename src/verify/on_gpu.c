@@ -18,7 +18,8 @@ static ridge_status fetch_rows(const ridge_view *from, const ridge_view *to, int
     if (from->elements == 0) return RIDGE_OK;
     int64_t lines = from->rank ? from->row / from->line : 0;
     int64_t begin = from->rank ? ridge_view_line_offset(from, row * lines) : row * from->row;
-    int64_t last = from->rank ? ridge_view_line_offset(from, (row + n) * lines - 1) + from->line : begin + n * from->row;
+    int64_t last =
+        from->rank ? ridge_view_line_offset(from, (row + n) * lines - 1) + from->line : begin + n * from->row;
     size_t offset = (size_t)begin * from->size;
     return ridge_cuda_copy(to->base + offset, from->base + offset, (size_t)(last - begin) * from->size, error);
 }

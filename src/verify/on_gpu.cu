@@ -25,25 +25,43 @@ __device__ static uint32_t random_hash(uint64_t key, uint32_t i) {
     return x ^ (x >> 16);
 }
 
-template <typename T> __device__ static T rounded(float x);
-template <> __device__ float rounded<float>(float x) { return x; }
-template <> __device__ __nv_bfloat16 rounded<__nv_bfloat16>(float x) { return __float2bfloat16_rn(x); }
-template <> __device__ __half rounded<__half>(float x) { return __float2half_rn(x); }
-template <> __device__ double rounded<double>(float x) { return (double)x; }
+template <typename T>
+__device__ static T rounded(float x);
+template <>
+__device__ float rounded<float>(float x) {
+    return x;
+}
+template <>
+__device__ __nv_bfloat16 rounded<__nv_bfloat16>(float x) {
+    return __float2bfloat16_rn(x);
+}
+template <>
+__device__ __half rounded<__half>(float x) {
+    return __float2half_rn(x);
+}
+template <>
+__device__ double rounded<double>(float x) {
+    return (double)x;
+}
 
 __device__ static int32_t integer_of(const ridge_recipe &r, uint32_t hash) {
     return (int32_t)(((uint64_t)hash * r.range) >> 32) + r.low;
 }
 
-template <typename T> __device__ static T element_of(const ridge_recipe &r, uint32_t hash) {
+template <typename T>
+__device__ static T element_of(const ridge_recipe &r, uint32_t hash) {
     if (r.integer) return rounded<T>((float)integer_of(r, hash));
     const int32_t k = (int32_t)(hash >> 8) - (1 << 23);
     return rounded<T>((float)(2 * k + 1) * 0x1p-24f);
 }
-template <> __device__ int32_t element_of<int32_t>(const ridge_recipe &r, uint32_t hash) { return integer_of(r, hash); }
+template <>
+__device__ int32_t element_of<int32_t>(const ridge_recipe &r, uint32_t hash) {
+    return integer_of(r, hash);
+}
 
 /* One group of threads makes a block of the generator at a time. */
-template <typename T> __global__ static void fill_input(T *at, int64_t n, ridge_recipe recipe) {
+template <typename T>
+__global__ static void fill_input(T *at, int64_t n, ridge_recipe recipe) {
     for (int64_t block = blockIdx.x; block * RANDOM_BLOCK < n; block += gridDim.x) {
         const uint64_t key = random_key(recipe.seed, (uint64_t)block);
         const int64_t first = block * RANDOM_BLOCK;
@@ -53,7 +71,8 @@ template <typename T> __global__ static void fill_input(T *at, int64_t n, ridge_
     }
 }
 
-template <typename T> __global__ static void fill_poison(T *at, int64_t n, T bits) {
+template <typename T>
+__global__ static void fill_poison(T *at, int64_t n, T bits) {
     for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x)
         at[i] = bits;
 }
@@ -78,7 +97,8 @@ static ridge_status checked(const char *what, ridge_error *error) {
     return e == cudaSuccess ? RIDGE_OK : ridge_fail(error, RIDGE_FAILED, "%s: %s", what, cudaGetErrorString(e));
 }
 
-template <typename T> static void make_input(const ridge_view &view, const ridge_recipe &recipe, cudaStream_t stream) {
+template <typename T>
+static void make_input(const ridge_view &view, const ridge_recipe &recipe, cudaStream_t stream) {
     fill_input<<<blocks_for(view.elements, RANDOM_BLOCK), THREADS, 0, stream>>>((T *)view.base, view.elements, recipe);
 }
 
@@ -187,7 +207,8 @@ static uint64_t exponent_bits(ridge_dtype dtype) {
     }
 }
 
-template <typename T> static void look_at(const ridge_view &view, int output, found *f, cudaStream_t stream) {
+template <typename T>
+static void look_at(const ridge_view &view, int output, found *f, cudaStream_t stream) {
     scan_output<<<blocks_for(view.elements, 8 * THREADS), THREADS, 0, stream>>>(
         (const T *)view.base, view.elements, view.row, (T)ridge_poison_bits(view.dtype), (T)exponent_bits(view.dtype),
         output, f);
@@ -222,9 +243,12 @@ static void tell(const ridge_operands *ops, const found &f, ridge_gpu_finding *f
     for (int t = 0; t < ridge_operands_count(ops) && !finding->guard; t++) {
         const ridge_view view = ridge_operands_view(ops, t);
         const guards g = guards_of(ops, t, view);
-        if (f.guard[2 * t] != none) finding->guard_where = (int64_t)f.guard[2 * t] - g.front_bytes;
-        else if (f.guard[2 * t + 1] != none) finding->guard_where = g.rear - view.base + (int64_t)f.guard[2 * t + 1];
-        else continue;
+        if (f.guard[2 * t] != none)
+            finding->guard_where = (int64_t)f.guard[2 * t] - g.front_bytes;
+        else if (f.guard[2 * t + 1] != none)
+            finding->guard_where = g.rear - view.base + (int64_t)f.guard[2 * t + 1];
+        else
+            continue;
         finding->guard = true;
         finding->guard_tensor = t;
     }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "verify/on_gpu.h"
 #include "verify/space.h"
 
 /* Behind the scratch lie bytes that must survive; the scratch itself starts as NaNs whatever type it is read as. */
@@ -30,11 +31,24 @@ static ridge_status make_scratch(ridge_trial *t, ridge_error *error) {
     return RIDGE_OK;
 }
 
+/* Once a process: the GPU, and a stream that all trials use. */
+static ridge_status gpu_stream(ridge_stream **stream, ridge_error *error) {
+    static ridge_stream *only;
+    static ridge_gpu gpu;
+    if (!only) {
+        RIDGE_TRY(ridge_cuda_open(&gpu, error));
+        RIDGE_TRY(ridge_stream_create(0, &only, error));
+    }
+    *stream = only;
+    return RIDGE_OK;
+}
+
 ridge_status ridge_trial_create(ridge_trial *t, const ridge_target *target, const ridge_case *c,
                                 const ridge_variant *variant, ridge_isa isa, ridge_team *team, ridge_error *error) {
     *t = (ridge_trial){.target = target, .c = c, .variant = variant, .team = team};
     RIDGE_TRY(allowed(t, isa, error));
     t->run = variant->run[isa];
+    if (ridge_variant_backend(variant) == RIDGE_BACKEND_cuda) RIDGE_TRY(gpu_stream(&t->stream, error));
     RIDGE_TRY(make_scratch(t, error));
     ridge_status status = RIDGE_OK;
     if (variant->prepare) status = variant->prepare(c, ridge_team_size(team), &t->plan);
@@ -49,12 +63,14 @@ ridge_status ridge_trial_create(ridge_trial *t, const ridge_target *target, cons
 
 static void drop_operands(ridge_trial *t) {
     ridge_space_free(t->memory, t->memory_bytes);
-    t->memory = NULL;
+    if (t->stream) ridge_cuda_free(t->gpu_memory);
+    t->memory = t->gpu_memory = NULL;
 }
 
 void ridge_trial_destroy(ridge_trial *t) {
     if (t->plan && t->variant->release) t->variant->release(t->plan);
     ridge_space_free(t->scratch, t->scratch_memory);
+    if (t->stream) ridge_cuda_free(t->gpu_scratch);
     drop_operands(t);
     *t = (ridge_trial){0};
 }
@@ -63,6 +79,48 @@ static bool scratch_held(const ridge_trial *t) {
     for (size_t i = 0; i < SCRATCH_GUARD; i++)
         if (t->scratch[t->scratch_bytes + i] != SCRATCH_GUARD_BYTE) return false;
     return true;
+}
+
+static ridge_status said(const ridge_trial *t, ridge_status status, ridge_error *error) {
+    if (status == RIDGE_OK) return RIDGE_OK;
+    return ridge_fail(error, status, "%s %s: %s", t->target->name, t->variant->name, ridge_status_string(status));
+}
+
+static ridge_status run_here(const ridge_trial *t, ridge_error *error) {
+    const ridge_call call = {.dim = t->c->dim,
+                             .dtype = t->c->dtype,
+                             .in = t->ops.in,
+                             .out = t->ops.out,
+                             .scratch = t->scratch,
+                             .team = t->team,
+                             .plan = t->plan};
+    if (t->variant->own_threads) ridge_team_rest(t->team);
+    return said(t, t->run(&call), error);
+}
+
+/* Operands and scratch go to the GPU as they are, guards included, and come back after the launch: all checks are then
+ * the host's. */
+static ridge_status run_on_gpu(ridge_trial *t, ridge_error *error) {
+    ridge_operands there;
+    ridge_error why = {0};
+    if (!t->gpu_memory) RIDGE_TRY(ridge_cuda_alloc(t->memory_bytes, &t->gpu_memory, error));
+    if (!t->gpu_scratch) RIDGE_TRY(ridge_cuda_alloc(t->scratch_memory, &t->gpu_scratch, error));
+    ridge_gpu_operands_place(&there, t->target, t->c, &t->ops.layout, t->gpu_memory);
+    RIDGE_TRY(ridge_cuda_copy(t->gpu_memory, t->ops.memory, t->ops.bytes, error));
+    RIDGE_TRY(ridge_cuda_copy(t->gpu_scratch, t->scratch, t->scratch_memory, error));
+    const ridge_call call = {.dim = t->c->dim,
+                             .dtype = t->c->dtype,
+                             .in = there.in,
+                             .out = there.out,
+                             .scratch = t->gpu_scratch,
+                             .stream = ridge_stream_handle(t->stream),
+                             .plan = t->plan};
+    RIDGE_TRY(said(t, t->run(&call), error));
+    ridge_status waited = ridge_stream_wait(t->stream, &why);
+    if (waited != RIDGE_OK)
+        return ridge_fail(error, waited, "%s %s: %.200s", t->target->name, t->variant->name, why.text);
+    RIDGE_TRY(ridge_cuda_copy(t->ops.memory, t->gpu_memory, t->ops.bytes, error));
+    return ridge_cuda_copy(t->scratch, t->gpu_scratch, t->scratch_memory, error);
 }
 
 ridge_status ridge_trial_run(ridge_trial *t, const ridge_layout *layout, ridge_fill_kind kind, uint64_t seed,
@@ -76,17 +134,7 @@ ridge_status ridge_trial_run(ridge_trial *t, const ridge_layout *layout, ridge_f
     ridge_operands_fill(&t->ops, kind, seed, t->team);
     memset(t->scratch, SCRATCH_BYTE, t->scratch_bytes);
     memset(t->scratch + t->scratch_bytes, SCRATCH_GUARD_BYTE, SCRATCH_GUARD);
-    ridge_call call = {.dim = t->c->dim,
-                       .dtype = t->c->dtype,
-                       .in = t->ops.in,
-                       .out = t->ops.out,
-                       .scratch = t->scratch,
-                       .team = t->team,
-                       .plan = t->plan};
-    if (t->variant->own_threads) ridge_team_rest(t->team);
-    ridge_status status = t->run(&call);
+    ridge_status status = t->stream ? run_on_gpu(t, error) : run_here(t, error);
     *clean = scratch_held(t);
-    if (status != RIDGE_OK)
-        return ridge_fail(error, status, "%s %s: %s", t->target->name, t->variant->name, ridge_status_string(status));
-    return RIDGE_OK;
+    return status;
 }

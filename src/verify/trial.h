@@ -3,6 +3,7 @@
 #ifndef RIDGE_VERIFY_TRIAL_H
 #define RIDGE_VERIFY_TRIAL_H
 
+#include "device/cuda.h"
 #include "verify/verify.h"
 
 typedef struct ridge_trial {
@@ -13,6 +14,8 @@ typedef struct ridge_trial {
     ridge_team *team;
     void *plan;
     char *scratch;
+    ridge_stream *stream; /* NULL: runs on the CPU */
+    void *gpu_memory, *gpu_scratch;
     size_t scratch_bytes, scratch_memory;
     ridge_operands ops;
     void *memory;
