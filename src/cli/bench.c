@@ -114,36 +114,48 @@ static ridge_job make_job(const ridge_options *o, const ridge_selected *item, co
                           const ridge_run *run, ridge_isa isa) {
     static ridge_reference reference; /* of CPU cases */
     if (!reference.read.n) find_motions(&reference);
+    const bool gpu = item->backend == RIDGE_BACKEND_cuda;
     double limit = memory_share * (double)run->machine.memory_bytes;
-    return (ridge_job){.target = item->target,
-                       .c = item->c,
-                       .variants = item->variants,
-                       .n_variants = item->n_variants,
-                       .backend = item->backend,
-                       .isa = isa,
-                       .here = ridge_machine_abilities(&run->machine, isa),
-                       .threads = run->settings.threads,
-                       .cpus = run->machine.cpus,
-                       .hot = o->hot,
-                       .seed = o->seed,
-                       .max_time = o->max_time,
-                       .iterations = o->iterations,
-                       .last_level = ridge_ceilings_last_level(&run->ceilings),
-                       .user = selection->has_user ? selection->user : NULL,
-                       .reference = &reference,
-                       .launch_limit = o->limit,
-                       .memory_limit = (int64_t)limit};
+    return (ridge_job){
+        .target = item->target,
+        .c = item->c,
+        .variants = item->variants,
+        .n_variants = item->n_variants,
+        .backend = item->backend,
+        .isa = isa,
+        .here = ridge_machine_abilities(&run->machine, isa),
+        .threads = run->settings.threads,
+        .cpus = run->machine.cpus,
+        .hot = o->hot,
+        .seed = o->seed,
+        .max_time = o->max_time,
+        .iterations = o->iterations,
+        .last_level = gpu ? (double)run->machine.gpu.l2_bytes : ridge_ceilings_last_level(&run->ceilings),
+        .user = selection->has_user ? selection->user : NULL,
+        .reference = gpu ? NULL : &reference,
+        .launch_limit = o->limit,
+        .memory_limit = gpu ? 0 : (int64_t)limit}; /* CUDA maps more addresses than there is memory */
 }
 
-static ridge_status check_memory(const ridge_job *job, const ridge_machine *machine, ridge_error *error) {
-    double bytes, have = memory_share * (double)machine->memory_bytes;
-    RIDGE_TRY(ridge_job_bytes(job, &bytes, error));
-    if (bytes <= have) return RIDGE_OK;
+static ridge_status too_large(const ridge_job *job, double bytes, double have, const char *who, ridge_error *error) {
     char name[80];
     ridge_case_name(job->target, &job->c, name, sizeof name);
-    return ridge_fail(error, RIDGE_INVALID,
-                      "%s %s needs %.1f GB, and this machine has %.1f GB to give: choose smaller --sizes",
-                      job->target->name, name, bytes * 1e-9, have * 1e-9);
+    return ridge_fail(error, RIDGE_INVALID, "%s %s needs %.1f GB, and %s has %.1f GB to give: choose smaller --sizes",
+                      job->target->name, name, bytes * 1e-9, who, have * 1e-9);
+}
+
+/* A case on the GPU needs its operands there, and two copies of a set here, where they are checked. */
+static ridge_status check_memory(const ridge_job *job, const ridge_machine *machine, ridge_error *error) {
+    const ridge_layout dense = {0};
+    double bytes, have = memory_share * (double)machine->memory_bytes;
+    double gpu_has = memory_share * (double)machine->gpu.free_bytes;
+    size_t set;
+    RIDGE_TRY(ridge_operands_bytes(job->target, &job->c, &dense, &set, error));
+    RIDGE_TRY(ridge_job_bytes(job, &bytes, error));
+    if (job->backend != RIDGE_BACKEND_cuda)
+        return bytes <= have ? RIDGE_OK : too_large(job, bytes, have, "this machine", error);
+    if (machine->gpu.sm && bytes > gpu_has) return too_large(job, bytes, gpu_has, "the GPU", error);
+    return 3 * (double)set <= have ? RIDGE_OK : too_large(job, 3 * (double)set, have, "this machine", error);
 }
 
 /* All results of a case, in the order of its variants. */
@@ -212,8 +224,8 @@ static ridge_status judge_jobs(ridge_run *run, const ridge_job *jobs, ridge_job_
         ridge_result *results = add_results(run, &jobs[j]);
         if (!results) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for results");
         for (int i = 0; i < done[j].n_series; i++)
-            ridge_result_judge(&results[i], &done[j].series[i], &done[j].companion[i], &done[j], &run->ceilings,
-                               run->settings.hot);
+            ridge_result_judge(&results[i], &done[j].series[i], &done[j].companion[i], &done[j],
+                               ridge_run_ceilings(run, jobs[j].backend), run->settings.hot);
         if (add_pairs(run, first, jobs[j].n_variants, &done[j]) != RIDGE_OK)
             return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for pairs");
     }

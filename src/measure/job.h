@@ -7,6 +7,7 @@
 
 #include <signal.h>
 
+#include "device/nvml.h"
 #include "verify/check.h"
 
 /* One timed launch. Each round visits every variant of the case twice, forward then backward (A B B A). */
@@ -17,6 +18,7 @@ typedef struct ridge_sample {
     uint64_t seed; /* of its inputs */
     double worst;  /* largest error / permitted error of its check */
     int64_t rows_checked;
+    ridge_gpu_state gpu; /* GPU: right after the batch it was taken in; else all zero */
 } ridge_sample;
 
 #define RIDGE_STOP_LIST(X)                                                                \

@@ -21,6 +21,7 @@ static const ridge_layout dense = {0};
 
 typedef struct cuda_rig {
     ridge_gpu gpu;
+    ridge_nvml *nvml;
     ridge_stream *stream;
     void *arena, *scratch, *scan;
     ridge_operands *sets; /* one more than rotate: the last is the lead */
@@ -31,7 +32,10 @@ typedef struct cuda_rig {
 static ridge_status cuda_open(ridge_sampler *s, ridge_error *error) {
     cuda_rig *r = s->own = calloc(1, sizeof *r);
     if (!r) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a rig");
-    return s->job->here.sm ? ridge_cuda_open(&r->gpu, error) : RIDGE_OK; /* without one, all slots are skipped */
+    if (!s->job->here.sm) return RIDGE_OK; /* all slots will be skipped */
+    RIDGE_TRY(ridge_cuda_open(&r->gpu, error));
+    (void)ridge_nvml_open(r->gpu.bus, &r->nvml);
+    return RIDGE_OK;
 }
 
 static ridge_status cuda_allocate(ridge_sampler *s, ridge_error *error) {
@@ -54,6 +58,7 @@ static void cuda_close(ridge_sampler *s) {
     cuda_rig *r = s->own;
     if (!r) return;
     ridge_team_destroy(s->team);
+    ridge_nvml_close(r->nvml);
     ridge_stream_destroy(r->stream);
     if (r->gpu.sm) {
         ridge_cuda_free(r->arena);
@@ -161,7 +166,10 @@ static ridge_status time_batch(ridge_sampler *s, ridge_launch *batch, int n, rid
     RIDGE_TRY(ridge_stream_wait(r->stream, error));
     RIDGE_TRY(ridge_stream_delay(r->stream, enqueue_us * (n + 4), error));
     for (int i = 0; i < n; i++) RIDGE_TRY(enqueue_timed(s, &batch[i], i, error));
+    ridge_gpu_state state = {0};
     survive(s, s->io->careful && n == 1 ? s->slots[batch[0].slot].of : -1);
+    ridge_nvml_read(r->nvml, &state);
+    for (int i = 0; i < n; i++) batch[i].sample.gpu = state;
     return read_times(s, batch, n, error);
 }
 

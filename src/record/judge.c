@@ -106,6 +106,25 @@ static ridge_interval paired_ratio(const ridge_sample *a, int n_a, const ridge_s
     return ratio;
 }
 
+static double median_of(const ridge_sample *samples, int n, double (*value)(const ridge_sample *)) {
+    double *values = malloc((size_t)(n > 0 ? n : 1) * sizeof *values), median = 0;
+    for (int i = 0; values && i < n; i++) values[i] = value(&samples[i]);
+    if (values && n > 0) median = ridge_median(values, n);
+    free(values);
+    return median;
+}
+static double clock_of(const ridge_sample *s) { return s->gpu.sm_mhz; }
+static double power_of(const ridge_sample *s) { return s->gpu.power_w; }
+
+static void take_gpu(ridge_result *r, const ridge_series *graph, const ridge_job_result *job) {
+    r->graph_us = interval_of(graph->samples, graph->n);
+    r->event_floor_us = job->frame_us;
+    r->graph_floor_us = job->graph_frame_us;
+    r->sm_mhz = median_of(r->samples, r->n_samples, clock_of);
+    r->power_w = median_of(r->samples, r->n_samples, power_of);
+    for (int i = 0; i < r->n_samples; i++) r->throttled_samples += ridge_gpu_throttled(r->samples[i].gpu.throttle);
+}
+
 void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_series *companion,
                         const ridge_job_result *job, const ridge_ceilings *ceilings, bool hot) {
     static const ridge_verdict verdicts[] = {
@@ -129,7 +148,9 @@ void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_serie
     r->time_us = interval_of(r->samples, r->n_samples);
     ridge_place(&r->work, r->time_us.median, ceilings, hot, "fp32", &r->place);
     r->of_copy = paired_ratio(job->reference.samples, job->reference.n, r->samples, r->n_samples, 1);
-    if (ridge_variant_backend(r->variant) == RIDGE_BACKEND_cpu)
+    if (ridge_variant_backend(r->variant) == RIDGE_BACKEND_cuda)
+        take_gpu(r, companion, job);
+    else
         r->of_core = paired_ratio(companion->samples, companion->n, r->samples, r->n_samples, 1);
     judge_time(r, ceilings, hot);
 }
