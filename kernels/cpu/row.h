@@ -164,6 +164,18 @@ VF_INLINE void row_map(void *y, int64_t n, vf_type type, bool stream, row_map_fn
     }
 }
 
+/* f writes and g visits one pair; f reads before g may write. */
+VF_INLINE void row_both(void *y, int64_t j, vf_type type, row_map_fn f, const void *state, row_visit_fn g, void *next,
+                        int chain, const void *far) {
+    row_prefetch(far, j, type);
+    vf2 v = f(state, j, VF2_LANES);
+    g(next, chain, j, VF2_LANES);
+    vf2_stream(row_to(y, j, type), v, type);
+}
+
+/* Pairs a turn: fewer than ROW_CHAINS where that leaves eight partial sums, for their registers. */
+enum { ROW_TURN = VF_LANES < 4 ? ROW_CHAINS : 2 };
+
 /* Two rows at once: streams y[j] = f(j) for j in [begin, end) while g visits the same elements of the next row. So
  * reading from memory, arithmetic and writing to memory go on evenly, where one row after the other they would take
  * turns. `y` and `begin` lie on line boundaries. At each place f reads before g may write: both may work in one
@@ -172,26 +184,18 @@ VF_INLINE void row_stream_and_visit(void *y, int64_t begin, int64_t end, vf_type
                                     row_visit_fn g, void *next, const void *ahead) {
     const char *far = (const char *)ahead + ROW_FAR;
     int64_t j = begin;
-    for (; j + 2 * VF2_LANES <= end; j += 2 * VF2_LANES) {
-        row_prefetch(far, j, type);
-        vf2 first = f(state, j, VF2_LANES);
-        g(next, 0, j, VF2_LANES);
-        vf2_stream(row_to(y, j, type), first, type);
-        row_prefetch(far, j + VF2_LANES, type);
-        vf2 second = f(state, j + VF2_LANES, VF2_LANES);
-        g(next, 1, j + VF2_LANES, VF2_LANES);
-        vf2_stream(row_to(y, j + VF2_LANES, type), second, type);
+    for (; j + ROW_TURN * VF2_LANES <= end; j += ROW_TURN * VF2_LANES) {
+        row_both(y, j, type, f, state, g, next, 0, far);
+        row_both(y, j + VF2_LANES, type, f, state, g, next, 1, far);
+        if (ROW_TURN == 2) continue;
+        row_both(y, j + 2 * VF2_LANES, type, f, state, g, next, 2, far);
+        row_both(y, j + 3 * VF2_LANES, type, f, state, g, next, 3, far);
     }
-    for (int64_t count; j < end; j += count) {
-        count = end - j < VF2_LANES ? end - j : VF2_LANES;
-        vf2 v = f(state, j, count);
-        if (count == VF2_LANES) {
-            g(next, 2, j, VF2_LANES);
-            vf2_stream(row_to(y, j, type), v, type);
-        } else {
-            g(next, 3, j, count);
-            vf2_store_n(row_to(y, j, type), count, v, type);
-        }
+    for (; j + VF2_LANES <= end; j += VF2_LANES) row_both(y, j, type, f, state, g, next, 2, far);
+    if (j < end) {
+        vf2 v = f(state, j, end - j);
+        g(next, 3, j, end - j);
+        vf2_store_n(row_to(y, j, type), end - j, v, type);
     }
 }
 
