@@ -169,13 +169,15 @@ done:
 /* ---- looking things up
  * -------------------------------------------------------------------------------------------------- */
 
+bool ridge_level_is_cache(const ridge_level *level) { return strcmp(level->name, "shared") != 0; }
+
 const ridge_level *ridge_ceilings_dram(const ridge_ceilings *c) {
     return c->n_levels > 0 ? &c->levels[c->n_levels - 1] : NULL;
 }
 
 const ridge_level *ridge_ceilings_level(const ridge_ceilings *c, double working_set) {
     for (int i = 0; i < c->n_levels - 1; i++)
-        if (working_set <= c->levels[i].capacity) return &c->levels[i];
+        if (ridge_level_is_cache(&c->levels[i]) && working_set <= c->levels[i].capacity) return &c->levels[i];
     return ridge_ceilings_dram(c);
 }
 
@@ -190,8 +192,9 @@ const ridge_peak *ridge_ceilings_peak(const ridge_ceilings *c, const char *dtype
 double ridge_ceilings_last_level(const ridge_ceilings *c) {
     double bytes = c->n_levels > 1 ? c->levels[c->n_levels - 2].capacity : 0;
     int tail = c->n_rungs < 3 ? c->n_rungs : 3, i = c->n_rungs - tail;
-    double floor = 0;
+    /* A GPU's L2 is not many times faster than its memory: there, "at memory's rates" must be taken narrowly. */
+    double floor = 0, above = c->threads == 0 ? 1.1 : 1.5;
     for (int k = i; k < c->n_rungs; k++) floor += c->rungs[k].read_gbps * c->rungs[k].copy_gbps / tail;
-    while (i > 0 && c->rungs[i - 1].read_gbps * c->rungs[i - 1].copy_gbps < 1.5 * floor) i--;
+    while (i > 0 && c->rungs[i - 1].read_gbps * c->rungs[i - 1].copy_gbps < above * floor) i--;
     return i < c->n_rungs ? fmax(bytes, c->rungs[i].bytes) : bytes;
 }

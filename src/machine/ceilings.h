@@ -13,12 +13,13 @@ enum { RIDGE_MAX_LEVELS = 5, RIDGE_MAX_PEAKS = 16, RIDGE_MAX_RUNGS = 48 };
 
 /* GB/s, 1 GB = 1e9 bytes; copies count bytes read + bytes written (and no write-allocation). */
 typedef struct ridge_level {
-    char name[8];          /* "L1", "L2", "L3", "DRAM" */
+    char name[8];          /* "L1", "L2", "L3", "DRAM"; a GPU's "shared" holds only what kernels put there */
     double capacity;       /* bytes, for all threads together: largest working set still on the plateau; 0 for DRAM */
     ridge_interval read;   /* plain loads */
     ridge_interval copy;   /* plain loads and stores */
     ridge_interval stream; /* loads and streaming (non-temporal) stores; n = 0 where the processor has none */
     ridge_interval write;  /* streaming stores alone */
+    char how[320];         /* what reached them; "" on the CPU */
 } ridge_level;
 
 typedef struct ridge_peak {
@@ -33,9 +34,9 @@ typedef struct ridge_rung {
 } ridge_rung;
 
 typedef struct ridge_ceilings {
-    char key[80];  /* ridge_machine.key */
+    char key[80];  /* ridge_machine.key, or the GPU's */
     char date[32]; /* ISO 8601, UTC */
-    int threads;
+    int threads;   /* 0: a GPU's */
     int n_levels;
     ridge_level levels[RIDGE_MAX_LEVELS]; /* fastest first, DRAM last */
     int n_peaks;
@@ -56,6 +57,7 @@ ridge_status ridge_ceilings_measure(const ridge_machine *machine, int threads, r
 ridge_status ridge_ceilings_probe(const ridge_machine *machine, int threads, ridge_level *dram, ridge_peak *fp32,
                                   ridge_error *error);
 
+bool ridge_level_is_cache(const ridge_level *level); /* not a GPU's shared memory, which holds nothing by itself */
 const ridge_level *ridge_ceilings_dram(const ridge_ceilings *c);
 const ridge_level *ridge_ceilings_level(const ridge_ceilings *c, double working_set); /* smallest level that holds it */
 const ridge_peak *ridge_ceilings_peak(const ridge_ceilings *c, const char *dtype); /* fastest of that type, or NULL */
@@ -63,10 +65,11 @@ const ridge_peak *ridge_ceilings_peak(const ridge_ceilings *c, const char *dtype
  * than the last cache's capacity above, since rates slide from one to the other. What is to be cold must be larger. */
 double ridge_ceilings_last_level(const ridge_ceilings *c);
 
-/* The cache file, $XDG_CACHE_HOME/ridge/ceilings-<key>-<threads>t.json (else ~/.cache/ridge). RIDGE_NOT_FOUND when
- * there is none or it is of another machine; RIDGE_CORRUPT, with a text that names the file, when it cannot be
- * understood. Saving writes a temporary file and renames it. */
+/* The cache file, $XDG_CACHE_HOME/ridge/ceilings-<key>-<threads>t.json (else ~/.cache/ridge; a GPU's without threads).
+ * RIDGE_NOT_FOUND when there is none or it is of another machine; RIDGE_CORRUPT, with a text that names the file, when
+ * it cannot be understood. Saving writes a temporary file and renames it. */
 ridge_status ridge_ceilings_load(const ridge_machine *machine, int threads, ridge_ceilings *c, ridge_error *error);
+ridge_status ridge_ceilings_load_key(const char *key, int threads, ridge_ceilings *c, ridge_error *error);
 ridge_status ridge_ceilings_save(const ridge_ceilings *c, ridge_error *error);
 ridge_status ridge_ceilings_path(const ridge_machine *machine, int threads, char *path, int size, ridge_error *error);
 ridge_status ridge_ceilings_parse(const char *text, int size, ridge_ceilings *c, ridge_error *error); /* also fuzzed */

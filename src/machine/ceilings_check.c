@@ -38,7 +38,7 @@ static void check_levels(ridge_ceilings *c) {
         const ridge_level *near = &c->levels[i - 1], *far = &c->levels[i];
         if (far->read.median > margin * near->read.median) fault(c, "%s read is above %s read", far->name, near->name);
         if (stores(far) > margin * stores(near)) fault(c, "%s copy is above %s copy", far->name, near->name);
-        if (i < c->n_levels - 1 && far->capacity < near->capacity)
+        if (i < c->n_levels - 1 && ridge_level_is_cache(near) && far->capacity < near->capacity)
             fault(c, "%s is smaller than %s", far->name, near->name);
     }
     if (c->n_levels < 2) fault(c, "the ladder shows no cache");

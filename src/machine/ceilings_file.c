@@ -31,9 +31,9 @@ static json_t *write_levels(const ridge_ceilings *c) {
     for (int i = 0; i < c->n_levels; i++) {
         const ridge_level *l = &c->levels[i];
         (void)json_array_append_new(
-            list, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", l->name, "capacity", number(l->capacity), "read",
-                            write_interval(l->read), "copy", write_interval(l->copy), "stream",
-                            write_interval(l->stream), "write", write_interval(l->write)));
+            list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", l->name, "how", l->how, "capacity",
+                            number(l->capacity), "read", write_interval(l->read), "copy", write_interval(l->copy),
+                            "stream", write_interval(l->stream), "write", write_interval(l->write)));
     }
     return list;
 }
@@ -105,6 +105,8 @@ static bool read_interval(const json_t *object, const char *name, ridge_interval
 
 static bool read_level(const json_t *json, void *to) {
     ridge_level *l = to;
+    l->how[0] = '\0'; /* files of before there were GPUs have none */
+    if (json_object_get(json, "how") && !read_text(json, "how", l->how, sizeof l->how)) return false;
     return read_text(json, "name", l->name, sizeof l->name) && read_number(json, "capacity", 0, &l->capacity) &&
            read_interval(json, "read", &l->read) && read_interval(json, "copy", &l->copy) &&
            read_interval(json, "stream", &l->stream) && read_interval(json, "write", &l->write) && l->read.n > 0 &&
@@ -138,8 +140,11 @@ static bool read_list(const json_t *root, const char *name, size_t least, size_t
 
 /* Caches grow from level to level; memory, the last, has no capacity. */
 static bool levels_sane(const ridge_ceilings *c) {
-    for (int i = 0; i < c->n_levels - 1; i++)
-        if (!(c->levels[i].capacity > (i ? c->levels[i - 1].capacity : 0))) return false;
+    double before = 0;
+    for (int i = 0; i < c->n_levels - 1; i++) {
+        if (!(c->levels[i].capacity > before)) return false;
+        if (ridge_level_is_cache(&c->levels[i])) before = c->levels[i].capacity;
+    }
     return true;
 }
 
@@ -149,7 +154,7 @@ static const char *read_root(const json_t *root, ridge_ceilings *c) {
     if (!read_text(root, "schema", schema, sizeof schema) || strcmp(schema, SCHEMA) != 0) return "schema";
     if (!read_text(root, "key", c->key, sizeof c->key)) return "key";
     if (!read_text(root, "date", c->date, sizeof c->date)) return "date";
-    if (!read_int(root, "threads", 1, RIDGE_MAX_CPUS, &c->threads)) return "threads";
+    if (!read_int(root, "threads", 0, RIDGE_MAX_CPUS, &c->threads)) return "threads";
     if (!read_list(root, "levels", 1, RIDGE_MAX_LEVELS, sizeof c->levels[0], read_level, c->levels, &c->n_levels) ||
         !levels_sane(c))
         return "levels";
@@ -180,11 +185,13 @@ ridge_status ridge_ceilings_parse(const char *text, int size, ridge_ceilings *c,
 /* $XDG_CACHE_HOME counts only when it is absolute, as its specification says. */
 static ridge_status make_path(const char *key, int threads, char *path, int size, ridge_error *error) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char end[16] = "";
     int n;
+    if (threads > 0) (void)snprintf(end, sizeof end, "-%dt", threads);
     if (cache && cache[0] == '/')
-        n = snprintf(path, (size_t)size, "%s/ridge/ceilings-%s-%dt.json", cache, key, threads);
+        n = snprintf(path, (size_t)size, "%s/ridge/ceilings-%s%s.json", cache, key, end);
     else if (home && home[0] == '/')
-        n = snprintf(path, (size_t)size, "%s/.cache/ridge/ceilings-%s-%dt.json", home, key, threads);
+        n = snprintf(path, (size_t)size, "%s/.cache/ridge/ceilings-%s%s.json", home, key, end);
     else
         return ridge_fail(error, RIDGE_IO, "no cache directory: set XDG_CACHE_HOME or HOME");
     if (n < 0 || n >= size) return ridge_fail(error, RIDGE_IO, "the path of the cache directory is too long");
@@ -196,10 +203,14 @@ ridge_status ridge_ceilings_path(const ridge_machine *machine, int threads, char
 }
 
 ridge_status ridge_ceilings_load(const ridge_machine *machine, int threads, ridge_ceilings *c, ridge_error *error) {
+    return ridge_ceilings_load_key(machine->key, threads, c, error);
+}
+
+ridge_status ridge_ceilings_load_key(const char *key, int threads, ridge_ceilings *c, ridge_error *error) {
     char path[PATH];
     ridge_error why = {0};
     memset(c, 0, sizeof *c);
-    RIDGE_TRY(ridge_ceilings_path(machine, threads, path, (int)sizeof path, error));
+    RIDGE_TRY(make_path(key, threads, path, (int)sizeof path, error));
     FILE *file = fopen(path, "re");
     if (!file && errno == ENOENT) return ridge_fail(error, RIDGE_NOT_FOUND, "no ceilings measured yet (%.200s)", path);
     if (!file) return ridge_fail(error, RIDGE_IO, "cannot read %.200s: %s", path, strerror(errno));
@@ -216,7 +227,7 @@ ridge_status ridge_ceilings_load(const ridge_machine *machine, int threads, ridg
         status = ridge_fail(error, RIDGE_CORRUPT, "%.200s is too large to be ridge's", path);
     else if (ridge_ceilings_parse(text, (int)size, c, &why) != RIDGE_OK)
         status = ridge_fail(error, RIDGE_CORRUPT, "%.160s: %.100s; delete it or measure again", path, why.text);
-    else if (strcmp(c->key, machine->key) != 0 || c->threads != threads)
+    else if (strcmp(c->key, key) != 0 || c->threads != threads)
         status = ridge_fail(error, RIDGE_NOT_FOUND, "%.200s is of another machine", path);
     free(text);
     if (status != RIDGE_OK) memset(c, 0, sizeof *c);
