@@ -34,7 +34,7 @@ template <policy P> __device__ inline void store(uint4 *p, uint4 v) {
                      : "memory");
 }
 
-/* What ridge_gpu_fill leaves in the four words of vector i. */
+/* What ridge_gpu_meter_fill leaves in the four words of vector i. */
 __device__ inline uint4 pattern(uint32_t i) {
     const uint32_t step = 2654435761u;
     uint32_t first = i * (4 * step);
@@ -304,10 +304,10 @@ extern "C" const ridge_gpu_mover *ridge_gpu_shared_movers(int *count) {
     return shared_movers;
 }
 
-extern "C" void ridge_gpu_fill(void *memory, size_t bytes, void *stream) {
+extern "C" void ridge_gpu_meter_fill(void *memory, size_t bytes, void *stream) {
     write_kernel<1, PLAIN><<<1024, 1024, 0, (cudaStream_t)stream>>>((uint4 *)memory, bytes / 16);
 }
 
-extern "C" void ridge_gpu_mismatches(const void *memory, size_t bytes, uint32_t *sums, void *stream) {
+extern "C" void ridge_gpu_meter_mismatches(const void *memory, size_t bytes, uint32_t *sums, void *stream) {
     mismatch_kernel<<<1024, 1024, 0, (cudaStream_t)stream>>>((const uint4 *)memory, bytes / 16, sums);
 }

@@ -148,7 +148,7 @@ static uint32_t shared_sum(const bench *b, ridge_gpu_motion motion) {
 /* Source as it should be, target as no mover leaves it. */
 static ridge_status prepare(bench *b, const place *at, ridge_gpu_motion motion) {
     if (at->bytes != shared_bytes) {
-        ridge_gpu_fill(b->work.memory, b->work.bytes, b->work.stream);
+        ridge_gpu_meter_fill(b->work.memory, b->work.bytes, b->work.stream);
         RIDGE_TRY(ridge_stream_wait(b->stream, b->error));
     }
     size_t target = is_copy(motion) ? b->work.bytes / 2 : 0;
@@ -164,7 +164,7 @@ static ridge_status is_right(bench *b, const place *at, ridge_gpu_motion motion,
     if (!at->in_memory || motion == RIDGE_GPU_READ) return RIDGE_OK;
     RIDGE_TRY(clear_sums(b));
     size_t target = is_copy(motion) ? b->work.bytes / 2 : 0;
-    ridge_gpu_mismatches(b->work.memory + target, b->work.bytes - target, b->work.sums, b->work.stream);
+    ridge_gpu_meter_mismatches(b->work.memory + target, b->work.bytes - target, b->work.sums, b->work.stream);
     RIDGE_TRY(ridge_stream_wait(b->stream, b->error));
     RIDGE_TRY(read_sums(b, &wrong));
     *right = *right && wrong == 0;

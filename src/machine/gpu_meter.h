@@ -53,9 +53,9 @@ const ridge_gpu_mover *ridge_gpu_l2_movers(int *count);
 const ridge_gpu_mover *ridge_gpu_shared_movers(int *count);
 
 /* Makes word i of memory ridge_gpu_word(i). */
-void ridge_gpu_fill(void *memory, size_t bytes, void *stream);
+void ridge_gpu_meter_fill(void *memory, size_t bytes, void *stream);
 /* Adds to sums how many words are not so. */
-void ridge_gpu_mismatches(const void *memory, size_t bytes, uint32_t *sums, void *stream);
+void ridge_gpu_meter_mismatches(const void *memory, size_t bytes, uint32_t *sums, void *stream);
 
 /* ---- arithmetic ------------------------------------------------------------------------------------------------- */
 
