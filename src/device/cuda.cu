@@ -73,10 +73,26 @@ extern "C" ridge_status ridge_cuda_open(ridge_gpu *gpu, ridge_error *error) {
     if (found != cudaSuccess)
         return ridge_fail(error, RIDGE_UNSUPPORTED, "the GPU cannot be used: %s", cudaGetErrorString(found));
     RIDGE_TRY(TELL(cudaSetDevice, (0)));
-    (void)cudaCtxResetPersistingL2Cache(); /* lines that an earlier owner pinned; not supported everywhere */
-    (void)cudaGetLastError();
     return describe(gpu, error);
 }
+
+extern "C" void ridge_cuda_reset_l2(void) {
+    (void)cudaCtxResetPersistingL2Cache(); /* not supported everywhere */
+    (void)cudaGetLastError();
+}
+
+extern "C" ridge_status ridge_cuda_enter(int device, int *previous, int *sm, ridge_error *error) {
+    int major = 0, minor = 0;
+    *sm = 0;
+    RIDGE_TRY(TELL(cudaGetDevice, (previous)));
+    if (*previous != device) RIDGE_TRY(TELL(cudaSetDevice, (device)));
+    RIDGE_TRY(TELL(cudaDeviceGetAttribute, (&major, cudaDevAttrComputeCapabilityMajor, device)));
+    RIDGE_TRY(TELL(cudaDeviceGetAttribute, (&minor, cudaDevAttrComputeCapabilityMinor, device)));
+    *sm = 10 * major + minor;
+    return RIDGE_OK;
+}
+
+extern "C" void ridge_cuda_leave(int previous) { (void)cudaSetDevice(previous); }
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 

@@ -30,8 +30,14 @@ typedef struct ridge_stream ridge_stream;
 typedef struct ridge_graph ridge_graph;
 
 /* RIDGE_UNSUPPORTED with the reason when there is no driver, no device, or no CUDA in this build. Makes the first
- * device current, and resets its persisting L2 lines. */
+ * device current. */
 ridge_status ridge_cuda_open(ridge_gpu *gpu, ridge_error *error);
+/* Gives back L2 lines that somebody pinned. */
+void ridge_cuda_reset_l2(void);
+/* For code that lives in somebody else's process: makes a device current, says which one was, and its compute
+ * capability times ten. Leaving makes the other one current again. */
+ridge_status ridge_cuda_enter(int device, int *previous, int *sm, ridge_error *error);
+void ridge_cuda_leave(int previous);
 
 ridge_status ridge_cuda_alloc(size_t bytes, void **memory, ridge_error *error); /* at least 256-byte aligned */
 void ridge_cuda_free(void *memory);

@@ -11,6 +11,13 @@ ridge_status ridge_cuda_open(ridge_gpu *gpu, ridge_error *error) {
     *gpu = (ridge_gpu){.sm = 0};
     return absent(error);
 }
+void ridge_cuda_reset_l2(void) {}
+ridge_status ridge_cuda_enter(int device, int *previous, int *sm, ridge_error *error) {
+    *previous = device;
+    *sm = 0;
+    return absent(error);
+}
+void ridge_cuda_leave(int previous) { (void)previous; }
 ridge_status ridge_cuda_alloc(size_t bytes, void **memory, ridge_error *error) {
     (void)bytes;
     *memory = NULL;

@@ -34,6 +34,7 @@ static ridge_status cuda_open(ridge_sampler *s, ridge_error *error) {
     if (!r) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a rig");
     if (!s->job->here.sm) return RIDGE_OK; /* all slots will be skipped */
     RIDGE_TRY(ridge_cuda_open(&r->gpu, error));
+    ridge_cuda_reset_l2();
     (void)ridge_nvml_open(r->gpu.bus, &r->nvml);
     return RIDGE_OK;
 }

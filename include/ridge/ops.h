@@ -1,0 +1,53 @@
+/* ridge's operations, for programs: DLPack tensors in, DLPack tensors out, on the CPU or on a GPU.
+ *
+ * Every operation is a target (see target.h, and targets/<name>/README.md for its mathematics, shapes and error bound).
+ * The tensors' device decides where it runs, their shapes what it runs on; the variant is the optimized one, unless
+ * another is asked for. On a GPU the work is enqueued on the context's stream, and the call returns without waiting.
+ *
+ * A context serves one thread at a time. */
+#ifndef RIDGE_OPS_H
+#define RIDGE_OPS_H
+
+#include "ridge/target.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ridge_context ridge_context;
+
+/* threads: of the CPU; 0 takes all that this process may use. */
+ridge_status ridge_context_create(int threads, ridge_context **context, ridge_error *error);
+void ridge_context_destroy(ridge_context *context);
+
+/* The cudaStream_t that GPU work goes to; NULL is CUDA's default stream. Work on the stream before goes on as it is:
+ * scratch memory is ordered by the stream, so wait for the old one before changing to another. */
+void ridge_context_set_stream(ridge_context *context, void *stream);
+
+/* Runs a target on tensors given in the order of its descriptor. variant NULL: the optimized one of the tensors'
+ * device. RIDGE_INVALID when shapes, types or devices do not fit together, RIDGE_UNSUPPORTED when no variant can run
+ * here, RIDGE_NOT_FOUND for an unknown target or variant; `error` (may be NULL) says what and why.
+ *
+ * Scratch memory and plans are made at the first call of a shape and kept. While the stream is being captured into a
+ * graph nothing can be made: call once before. */
+ridge_status ridge_apply(ridge_context *context, const char *target, const char *variant, const DLTensor *in, int n_in,
+                         const DLTensor *out, int n_out, ridge_error *error);
+
+/* y[i,:] = x[i,:] / max(||x[i,:]||2, 1e-12)       x, y: [rows, cols], f32, bf16 (GPU: f16 as well) */
+ridge_status ridge_l2norm(ridge_context *context, const DLTensor *x, const DLTensor *y, ridge_error *error);
+/* y[i,:] = softmax(x[i,:])                         as above */
+ridge_status ridge_softmax(ridge_context *context, const DLTensor *x, const DLTensor *y, ridge_error *error);
+/* y = gelu(layer_norm(x) gamma + beta)             gamma, beta: [cols] */
+ridge_status ridge_layer_norm_gelu(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
+                                   const DLTensor *beta, const DLTensor *y, ridge_error *error);
+/* y = silu(rms_norm(x) gamma) */
+ridge_status ridge_rms_norm_silu(ridge_context *context, const DLTensor *x, const DLTensor *gamma, const DLTensor *y,
+                                 ridge_error *error);
+/* probs = softmax(x w + b)                         x: [batch, depth], w: [depth, classes], b: [classes] */
+ridge_status ridge_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w, const DLTensor *b,
+                                  const DLTensor *probs, ridge_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

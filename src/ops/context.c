@@ -1,0 +1,91 @@
+#include "ops/context.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/cuda.h"
+#include "device/device.h"
+#include "machine/machine.h"
+
+static int processors(void) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return n < 1 ? 1 : n;
+}
+
+ridge_status ridge_context_create(int threads, ridge_context **context, ridge_error *error) {
+    *context = NULL;
+    if (threads < 0) return ridge_fail(error, RIDGE_INVALID, "%d threads", threads);
+    ridge_context *c = calloc(1, sizeof *c);
+    if (!c) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a context");
+    for (int isa = 0; isa < RIDGE_ISA_COUNT; isa++)
+        if (ridge_isa_supported((ridge_isa)isa)) c->isa = (ridge_isa)isa;
+    /* Not pinned: the program may have plans of its own for its processors. */
+    ridge_status status = ridge_team_create(threads ? threads : processors(), NULL, &c->team, error);
+    if (status != RIDGE_OK) {
+        free(c);
+        return status;
+    }
+    *context = c;
+    return RIDGE_OK;
+}
+
+static void drop_plan(ridge_plan *p) {
+    if (p->plan && p->variant->release) p->variant->release(p->plan);
+    *p = (ridge_plan){0};
+}
+
+void ridge_context_destroy(ridge_context *c) {
+    if (!c) return;
+    for (int i = 0; i < c->n_plans; i++) drop_plan(&c->plans[i]);
+    ridge_memory_free(c->host.memory, c->host.bytes);
+    if (c->gpu.memory) ridge_cuda_free(c->gpu.memory);
+    ridge_team_destroy(c->team);
+    free(c);
+}
+
+void ridge_context_set_stream(ridge_context *c, void *stream) { c->stream = stream; }
+
+ridge_status ridge_context_scratch(ridge_context *c, ridge_backend backend, int device, size_t bytes, void **memory,
+                                   ridge_error *error) {
+    const bool gpu = backend == RIDGE_BACKEND_cuda;
+    ridge_scratch *s = gpu ? &c->gpu : &c->host;
+    if (s->memory && (s->bytes < bytes || (gpu && c->gpu_device != device))) {
+        if (gpu)
+            ridge_cuda_free(s->memory); /* waits for what still uses it */
+        else
+            ridge_memory_free(s->memory, s->bytes);
+        *s = (ridge_scratch){0};
+    }
+    if (bytes > 0 && !s->memory) {
+        RIDGE_TRY(gpu ? ridge_cuda_alloc(bytes, &s->memory, error) : ridge_memory_alloc(bytes, &s->memory, error));
+        s->bytes = bytes;
+        c->gpu_device = gpu ? device : c->gpu_device;
+    }
+    *memory = s->memory;
+    return RIDGE_OK;
+}
+
+static bool same_case(const ridge_case *a, const ridge_case *b) {
+    return a->dtype == b->dtype && memcmp(a->dim, b->dim, sizeof a->dim) == 0;
+}
+
+ridge_status ridge_context_plan(ridge_context *c, const ridge_variant *variant, const ridge_case *wanted, void **plan,
+                                ridge_error *error) {
+    *plan = NULL;
+    if (!variant->prepare) return RIDGE_OK;
+    for (int i = 0; i < c->n_plans; i++)
+        if (c->plans[i].variant == variant && same_case(&c->plans[i].c, wanted))
+            return *plan = c->plans[i].plan, RIDGE_OK;
+    ridge_status status = variant->prepare(wanted, ridge_team_size(c->team), plan);
+    if (status != RIDGE_OK)
+        return ridge_fail(error, status, "%s could not be prepared: %s", variant->name, ridge_status_string(status));
+    ridge_plan *p = &c->plans[c->next_plan];
+    drop_plan(p);
+    *p = (ridge_plan){variant, *wanted, *plan};
+    c->next_plan = (c->next_plan + 1) % RIDGE_PLANS;
+    if (c->n_plans < RIDGE_PLANS) c->n_plans++;
+    return RIDGE_OK;
+}

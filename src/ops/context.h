@@ -1,0 +1,37 @@
+/* What a program keeps between calls: threads, stream, scratch memory, and the plans of shapes that it has met.
+ * Internal to ops. */
+#ifndef RIDGE_OPS_CONTEXT_H
+#define RIDGE_OPS_CONTEXT_H
+
+#include "ridge/ops.h"
+
+enum { RIDGE_PLANS = 32 }; /* the least recently made goes first */
+
+typedef struct ridge_plan {
+    const ridge_variant *variant;
+    ridge_case c;
+    void *plan;
+} ridge_plan;
+
+/* Memory of one device, grown when a call needs more. */
+typedef struct ridge_scratch {
+    void *memory;
+    size_t bytes;
+} ridge_scratch;
+
+struct ridge_context {
+    ridge_team *team;
+    ridge_isa isa;
+    void *stream;
+    ridge_scratch host, gpu;
+    int gpu_device; /* whose memory gpu is */
+    ridge_plan plans[RIDGE_PLANS];
+    int n_plans, next_plan;
+};
+
+ridge_status ridge_context_scratch(ridge_context *context, ridge_backend backend, int device, size_t bytes,
+                                   void **memory, ridge_error *error);
+ridge_status ridge_context_plan(ridge_context *context, const ridge_variant *variant, const ridge_case *c, void **plan,
+                                ridge_error *error);
+
+#endif
