@@ -192,36 +192,55 @@ static void block(const work *w, int64_t row, int64_t rows, float *xt, float *lo
 
 #if defined(RIDGE_ISA_IS_avx512)
 
+/* WIDE_ROWS rows of x; those past the n that exist repeat the first. */
+typedef struct wide_strip {
+    int64_t at;
+    int n;
+    bool first, followed; /* of a thread's strips; another whole one follows */
+    const float *row[WIDE_ROWS];
+} wide_strip;
+
+static wide_strip wide_strip_at(const work *w, int64_t at, int64_t begin, int64_t end) {
+    wide_strip s = {.at = at, .first = at == begin, .followed = at + 2 * WIDE_ROWS <= end};
+    s.n = end - at < WIDE_ROWS ? (int)(end - at) : WIDE_ROWS;
+    for (int i = 0; i < WIDE_ROWS; i++) s.row[i] = w->x + (at + (i < s.n ? i : 0)) * w->x_stride;
+    return s;
+}
+
 /* The first operands have nothing to hide behind: ask for what the first tile reads first. */
-static void wide_first(const work *w, const float *const row[WIDE_ROWS]) {
+static void wide_first(const work *w, const wide_strip *s) {
     for (int64_t d = 0; d < w->depth && d < WIDE_W_AHEAD; d++) {
         for (int64_t c = 0; c < w->classes; c += GEMM_LINE) vf_prefetch(w->w + d * w->w_stride + c);
         if (d % GEMM_LINE == 0)
-            for (int i = 0; i < WIDE_ROWS; i++) vf_prefetch(row[i] + d);
+            for (int i = 0; i < WIDE_ROWS; i++) vf_prefetch(s->row[i] + d);
     }
 }
 
-static void wide_products(const work *w, const float *const row[WIDE_ROWS], bool first, int64_t next, float *wt,
-                          float *logits) {
+static void wide_fetch_out(const work *w, const wide_strip *s, wide_fetch *fetch) {
+    const int64_t lines = (w->classes + GEMM_LINE - 1) / GEMM_LINE * s->n,
+                  slots = (w->depth + GEMM_LINE - 1) / GEMM_LINE;
+    fetch->out = w->y + s->at * w->y_stride;
+    fetch->out_stride = w->y_stride;
+    fetch->out_rows = s->n;
+    fetch->out_each = (lines + slots - 1) / slots;
+}
+
+static void wide_products(const work *w, const wide_strip *s, float *wt, float *logits) {
     const int64_t vectors = w->classes / VF_LANES, whole = vectors * VF_LANES, rest = w->classes - whole;
     const int64_t stride = whole + VF_LANES;
-    wide_fetch fetch = {.rows = next, .own_columns = first ? w->classes : 0};
-    if (first) wide_first(w, row);
+    wide_fetch fetch = {.rows = s->followed ? WIDE_ROWS * w->x_stride : 0, .own_columns = s->first ? w->classes : 0};
+    if (s->first) wide_first(w, s);
     for (int64_t v = 0; v < vectors;) {
         /* 3 3 … and 2 2 where one or two are left over */
         const int64_t n = vectors - v == 2 || vectors - v == 4 ? 2 : 3, c = v * VF_LANES;
-        (n == 3 ? wide_tile_3 : wide_tile_2)(row, w->w + c, w->w_stride, w->depth, w->b + c, logits + c, stride,
+        if (v + n == vectors) wide_fetch_out(w, s, &fetch);
+        (n == 3 ? wide_tile_3 : wide_tile_2)(s->row, w->w + c, w->w_stride, w->depth, w->b + c, logits + c, stride,
                                              &fetch);
         fetch = (wide_fetch){0};
         v += n;
     }
-    if (first) wide_rest(w->w + whole, w->w_stride, w->depth, (int)rest, wt);
-    for (int64_t r = 0; r < rest;) {
-        const int64_t n = rest - r < WIDE_DOTS ? 1 : WIDE_DOTS;
-        (n == 1 ? wide_dots_1 : wide_dots_2)(row, wt + r * w->depth, w->depth, w->b + whole + r, logits + whole + r,
-                                             stride);
-        r += n;
-    }
+    if (s->first && rest) wide_rest(w->w + whole, w->w_stride, w->depth, (int)rest, wt);
+    if (rest) wide_dots_rows(s->row, wt, w->depth, w->b + whole, rest, logits + whole, stride);
 }
 
 static void wide_rows(void *arg, int rank, int size) {
@@ -231,12 +250,9 @@ static void wide_rows(void *arg, int rank, int size) {
     int64_t begin, end;
     ridge_share(w->rows, WIDE_ROWS, rank, size, &begin, &end);
     for (int64_t at = begin; at < end; at += WIDE_ROWS) {
-        const int n = end - at < WIDE_ROWS ? (int)(end - at) : WIDE_ROWS;
-        const float *row[WIDE_ROWS];
-        for (int i = 0; i < WIDE_ROWS; i++) row[i] = w->x + (at + (i < n ? i : 0)) * w->x_stride;
-        fetch_out(w, at, n);
-        wide_products(w, row, at == begin, at + 2 * WIDE_ROWS <= end ? WIDE_ROWS * w->x_stride : 0, wt, logits);
-        for (int i = 0; i < n; i++) wide_softmax(logits + i * stride, w->classes, w->y + (at + i) * w->y_stride);
+        const wide_strip s = wide_strip_at(w, at, begin, end);
+        wide_products(w, &s, wt, logits);
+        wide_softmax(logits, stride, s.n, w->classes, w->y + at * w->y_stride, w->y_stride);
     }
 }
 
