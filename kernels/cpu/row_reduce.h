@@ -61,6 +61,96 @@ VF_INLINE float row_sum_centred_squares(const void *x, int64_t n, float scale, f
     return row_total(x, n, scale, mean, type, row_add_centred_squares);
 }
 
+/* Streams y[j] = f(j) and meanwhile sums the squares of the next row. See row_stream_and_visit. */
+VF_INLINE float row_stream_and_sum_squares(void *y, int64_t n, vf_type type, row_map_fn f, const void *state,
+                                           const void *next) {
+    double sum = 0.0;
+    for (int64_t j = 0; j < n; j += ROW_REDUCE_PIECE) {
+        row_reading r = {.x = next, .scale = vf_set1(1.0f), .type = type};
+        row_sums_set(&r.sums, 0.0f);
+        row_stream_and_visit(y, j, n - j < ROW_REDUCE_PIECE ? n : j + ROW_REDUCE_PIECE, type, f, state, row_add_squares,
+                             &r, next);
+        sum += (double)row_sums_total(&r.sums);
+    }
+    return (float)sum;
+}
+
+/* ---- mean and variance at one reading ----
+ *
+ * Sums of x - shift and of its square, the shift being the mean of the row's first elements: as long as the row's mean
+ * is near to it beside the row's spread, their difference loses nothing (row_moments_serve). */
+
+typedef struct row_moments {
+    float shift;
+    double sum, squares;
+} row_moments;
+
+typedef struct row_shifted {
+    const void *x;
+    vf shift;
+    vf_type type;
+    row_sums sums, squares;
+} row_shifted;
+
+VF_INLINE void row_add_shifted(void *state, int chain, int64_t j, int64_t count) {
+    row_shifted *r = state;
+    vf2 v = row_load(r->x, j, count, r->type), *sum = &r->sums.chain[chain], *squares = &r->squares.chain[chain];
+    vf2 d = {vf_sub(v.a, r->shift), vf_sub(v.b, r->shift)};
+    if (count != VF2_LANES) {
+        vf2 present = row_present(count, r->type);
+        d = (vf2){vf_mul(d.a, present.a), vf_mul(d.b, present.b)};
+    }
+    *sum = (vf2){vf_add(d.a, sum->a), vf_add(d.b, sum->b)};
+    *squares = (vf2){vf_fma(d.a, d.a, squares->a), vf_fma(d.b, d.b, squares->b)};
+}
+
+VF_INLINE row_moments row_moments_begin(const void *x, int64_t n, vf_type type) {
+    const int64_t first = n < 128 ? n : 128;
+    return (row_moments){.shift = row_sum(x, first, 1.0f, type) / (float)first};
+}
+VF_INLINE row_shifted row_shifted_begin(const row_moments *m, const void *x, vf_type type) {
+    row_shifted r = {.x = x, .shift = vf_set1(m->shift), .type = type};
+    row_sums_set(&r.sums, 0.0f);
+    row_sums_set(&r.squares, 0.0f);
+    return r;
+}
+VF_INLINE void row_moments_add(row_moments *m, const row_shifted *r) {
+    m->sum += (double)row_sums_total(&r->sums);
+    m->squares += (double)row_sums_total(&r->squares);
+}
+
+VF_INLINE row_moments row_moments_of(const void *x, int64_t n, vf_type type) {
+    row_moments m = row_moments_begin(x, n, type);
+    for (int64_t j = 0; j < n; j += ROW_REDUCE_PIECE) {
+        row_shifted r = row_shifted_begin(&m, row_at(x, j, type), type);
+        row_visit(n - j < ROW_REDUCE_PIECE ? n - j : ROW_REDUCE_PIECE, row_add_shifted, &r);
+        row_moments_add(&m, &r);
+    }
+    return m;
+}
+
+/* Streams y[j] = f(j) and meanwhile takes the moments of the next row. */
+VF_INLINE row_moments row_stream_and_take_moments(void *y, int64_t n, vf_type type, row_map_fn f, const void *state,
+                                                  const void *next) {
+    row_moments m = row_moments_begin(next, n, type);
+    for (int64_t j = 0; j < n; j += ROW_REDUCE_PIECE) {
+        row_shifted r = row_shifted_begin(&m, next, type);
+        row_stream_and_visit(y, j, n - j < ROW_REDUCE_PIECE ? n : j + ROW_REDUCE_PIECE, type, f, state, row_add_shifted,
+                             &r, next);
+        row_moments_add(&m, &r);
+    }
+    return m;
+}
+
+/* Whether the mean is within a quarter of the standard deviation of the shift: the variance then is at least 16/17 of
+ * the mean square it is the difference of. False for rows that overflow or are not finite. */
+VF_INLINE bool row_moments_serve(const row_moments *m, int64_t n, float *mean, float *variance) {
+    const double off = m->sum / (double)n, v = m->squares / (double)n - off * off;
+    *mean = (float)((double)m->shift + off);
+    *variance = (float)v;
+    return 16.0 * off * off <= v && v <= 3e38;
+}
+
 /* A power of two that brings any finite row to where its squares, and the sum of them, are finite. For rows whose sums
  * came out infinite at a scale of 1; then whatever a sum is compared with, such as an epsilon, is nothing beside it. */
 #define ROW_RESCUE 0x1p-100f

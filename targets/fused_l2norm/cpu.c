@@ -56,20 +56,6 @@ VF_INLINE void write_row(void *y, const void *x, int64_t n, factors by, vf_type 
 
 /* ---- optimized: the row stays in cache between its norm and its scaling ---- */
 
-/* Writes row i, and meanwhile reads the next: returns the sum of its squares. */
-VF_INLINE float write_and_sum(void *y, const void *x, const void *next, int64_t n, factors by, vf_type type) {
-    scaling s = {.x = x, .type = type, .inverse = vf_set1(by.inverse)};
-    double sum = 0.0;
-    for (int64_t j = 0; j < n; j += ROW_REDUCE_PIECE) {
-        row_reading r = {.x = next, .scale = vf_set1(1.0f), .type = type};
-        row_sums_set(&r.sums, 0.0f);
-        row_stream_and_visit(y, j, n - j < ROW_REDUCE_PIECE ? n : j + ROW_REDUCE_PIECE, type, scaled, &s,
-                             row_add_squares, &r, next);
-        sum += (double)row_sums_total(&r.sums);
-    }
-    return (float)sum;
-}
-
 VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end, vf_type type) {
     const int64_t n = call->dim[1];
     const bool stream = row_streams(2.0 * (double)call->dim[0] * (double)row_bytes(n, type));
@@ -80,7 +66,8 @@ VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end
         void *y = row_out(&call->out[0], i, type);
         factors by = factors_of(sum, x, n, type);
         if (two && next && by.scale == 1.0f) {
-            sum = write_and_sum(y, x, next, n, by, type);
+            scaling s = {.x = x, .type = type, .inverse = vf_set1(by.inverse)};
+            sum = row_stream_and_sum_squares(y, n, type, scaled, &s, next);
         } else {
             write_row(y, x, n, by, type, stream, next);
             if (next) sum = row_sum_squares(next, n, 1.0f, type);

@@ -36,6 +36,17 @@ VF_INLINE statistics statistics_of(const void *x, int64_t n, vf_type type) {
     return __builtin_expect(!(s.inverse > 0.0f), 0) ? rescued_statistics(x, n, type) : s;
 }
 
+static __attribute__((noinline)) statistics careful_statistics(const void *x, int64_t n, vf_type type) {
+    return is_bf16(type) ? statistics_of(x, n, VF_BF16) : statistics_of(x, n, VF_F32);
+}
+
+/* From one reading of the row; where that does not serve, as above. */
+VF_INLINE statistics statistics_by(const row_moments *m, const void *x, int64_t n, vf_type type) {
+    float mean, variance;
+    if (__builtin_expect(!row_moments_serve(m, n, &mean, &variance), 0)) return careful_statistics(x, n, type);
+    return (statistics){1.0f, mean, 1.0f / sqrtf(variance + NORM_EPS)};
+}
+
 typedef struct row {
     const void *x;
     const void *gamma;
@@ -89,15 +100,23 @@ VF_INLINE vf2 activated_rescued(const void *state, int64_t j, int64_t count) {
 VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end, vf_type type) {
     const int64_t n = call->dim[1];
     const bool stream = row_streams(2.0 * (double)call->dim[0] * (double)row_bytes(n, type));
+    const bool two = stream && row_pairs_up(&call->out[0], n, type);
+    row_moments m = {0};
+    if (begin < end) m = row_moments_of(row_in(&call->in[0], begin, type), n, type);
     for (int64_t i = begin; i < end; i++) {
-        statistics s = statistics_of(row_in(&call->in[0], i, type), n, type);
+        const void *next = i + 1 < end ? row_in(&call->in[0], i + 1, type) : NULL;
+        statistics s = statistics_by(&m, row_in(&call->in[0], i, type), n, type);
         row r = row_of(call, i, s, type);
         void *y = row_out(&call->out[0], i, type);
-        const void *ahead = row_in(&call->in[0], i + 1 < end ? i + 1 : i, type);
+        if (two && next && s.scale == 1.0f) {
+            m = row_stream_and_take_moments(y, n, type, activated, &r, next);
+            continue;
+        }
         if (__builtin_expect(s.scale != 1.0f, 0))
             row_map(y, n, type, false, activated_rescued, &r, NULL);
         else
-            row_map(y, n, type, stream, activated, &r, ahead);
+            row_map(y, n, type, stream, activated, &r, next);
+        if (next) m = row_moments_of(next, n, type);
     }
     vf_fence();
 }

@@ -17,18 +17,18 @@ typedef struct statistics {
     float scale, inverse;
 } statistics;
 
-VF_INLINE statistics statistics_at(const void *x, int64_t n, float scale, float eps, vf_type type) {
-    float mean_square = row_sum_squares(x, n, scale, type) / (float)n;
-    return (statistics){scale, 1.0f / sqrtf(mean_square + eps)};
+VF_INLINE statistics statistics_by(float sum, int64_t n, float scale, float eps) {
+    return (statistics){scale, 1.0f / sqrtf(sum / (float)n + eps)};
 }
 
 static __attribute__((noinline)) statistics rescued_statistics(const void *x, int64_t n, vf_type type) {
-    return is_bf16(type) ? statistics_at(x, n, ROW_RESCUE, 0.0f, VF_BF16)
-                         : statistics_at(x, n, ROW_RESCUE, 0.0f, VF_F32);
+    float sum = is_bf16(type) ? row_sum_squares(x, n, ROW_RESCUE, VF_BF16) : row_sum_squares(x, n, ROW_RESCUE, VF_F32);
+    return statistics_by(sum, n, ROW_RESCUE, 0.0f);
 }
 
-VF_INLINE statistics statistics_of(const void *x, int64_t n, vf_type type) {
-    statistics s = statistics_at(x, n, 1.0f, NORM_EPS, type);
+/* From the sum of the row's squares. */
+VF_INLINE statistics statistics_of(float sum, const void *x, int64_t n, vf_type type) {
+    statistics s = statistics_by(sum, n, 1.0f, NORM_EPS);
     /* 0: the squares, or their sum, overflowed. NaN stays as it is. */
     return __builtin_expect(s.inverse == 0.0f, 0) ? rescued_statistics(x, n, type) : s;
 }
@@ -78,15 +78,22 @@ VF_INLINE vf2 activated_rescued(const void *state, int64_t j, int64_t count) {
 VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end, vf_type type) {
     const int64_t n = call->dim[1];
     const bool stream = row_streams(2.0 * (double)call->dim[0] * (double)row_bytes(n, type));
+    const bool two = stream && row_pairs_up(&call->out[0], n, type);
+    float sum = begin < end ? row_sum_squares(row_in(&call->in[0], begin, type), n, 1.0f, type) : 0.0f;
     for (int64_t i = begin; i < end; i++) {
-        statistics s = statistics_of(row_in(&call->in[0], i, type), n, type);
+        const void *next = i + 1 < end ? row_in(&call->in[0], i + 1, type) : NULL;
+        statistics s = statistics_of(sum, row_in(&call->in[0], i, type), n, type);
         row r = row_of(call, i, s, type);
         void *y = row_out(&call->out[0], i, type);
-        const void *ahead = row_in(&call->in[0], i + 1 < end ? i + 1 : i, type);
+        if (two && next && s.scale == 1.0f) {
+            sum = row_stream_and_sum_squares(y, n, type, activated, &r, next);
+            continue;
+        }
         if (__builtin_expect(s.scale != 1.0f, 0))
             row_map(y, n, type, false, activated_rescued, &r, NULL);
         else
-            row_map(y, n, type, stream, activated, &r, ahead);
+            row_map(y, n, type, stream, activated, &r, next);
+        if (next) sum = row_sum_squares(next, n, 1.0f, type);
     }
     vf_fence();
 }
@@ -124,7 +131,8 @@ VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end,
     const int64_t n = call->dim[1], pitch = row_temporary_length(n);
     float *h = call->scratch;
     for (int64_t i = begin; i < end; i++) {
-        statistics s = statistics_of(row_in(&call->in[0], i, type), n, type);
+        const void *x = row_in(&call->in[0], i, type);
+        statistics s = statistics_of(row_sum_squares(x, n, 1.0f, type), x, n, type);
         row r = row_of(call, i, s, type);
         if (__builtin_expect(s.scale != 1.0f, 0))
             row_map_temporary(h + i * pitch, n, normalized_rescued, &r);
