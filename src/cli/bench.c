@@ -11,6 +11,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "device/device.h"
+#include "machine/gpu.h"
 #include "machine/movers.h"
 #include "record/judge.h"
 #include "report/report.h"
@@ -68,6 +69,36 @@ ridge_status ridge_bench_ceilings(const ridge_options *o, const ridge_machine *m
     if (ridge_ceilings_save(c, &unsaved) != RIDGE_OK)
         fprintf(stderr, "ridge: the ceilings are not kept: %s\n", unsaved.text);
     return RIDGE_OK;
+}
+
+ridge_status ridge_bench_gpu_ceilings(const ridge_options *o, const ridge_machine *machine, ridge_ceilings *c,
+                                      ridge_error *error) {
+    *c = (ridge_ceilings){.n_levels = 0};
+    if (machine->gpu.sm == 0) return ridge_fail(error, RIDGE_UNSUPPORTED, "no GPU: %s", machine->no_gpu);
+    if (!o->refresh) {
+        ridge_error why = {0};
+        ridge_status status = ridge_gpu_ceilings_load(&machine->gpu, c, &why);
+        if (status == RIDGE_OK) return RIDGE_OK;
+        if (status != RIDGE_NOT_FOUND) fprintf(stderr, "ridge: %s; measuring anew\n", why.text);
+    }
+    ridge_progress progress;
+    ridge_progress_begin(&progress, 1);
+    ridge_status status = ridge_gpu_ceilings_measure(&machine->gpu, show_ceiling_step, &progress, c, error);
+    ridge_progress_end(&progress);
+    RIDGE_TRY(status);
+    ridge_error unsaved = {0};
+    if (ridge_ceilings_save(c, &unsaved) != RIDGE_OK)
+        fprintf(stderr, "ridge: the GPU's ceilings are not kept: %s\n", unsaved.text);
+    return RIDGE_OK;
+}
+
+void ridge_bench_want_gpu(const ridge_options *o, const ridge_selection *selection, ridge_run *run) {
+    ridge_error why = {0};
+    bool wanted = false;
+    for (int i = 0; i < selection->n; i++) wanted |= selection->items[i].backend == RIDGE_BACKEND_cuda;
+    if (!wanted || run->machine.gpu.sm == 0) return;
+    run->has_gpu = ridge_bench_gpu_ceilings(o, &run->machine, &run->gpu_ceilings, &why) == RIDGE_OK;
+    if (!run->has_gpu) fprintf(stderr, "ridge: CUDA results have no percentages: %s\n", why.text);
 }
 
 static void raise_to(ridge_interval *ceiling, ridge_interval probe) {
@@ -281,6 +312,7 @@ ridge_status ridge_bench(const ridge_options *o, ridge_selection *selection, rid
     ridge_interrupt_catch();
     RIDGE_TRY(begin_run(o, run, &isa, error));
     RIDGE_TRY(ridge_selection_fit(o, &run->machine, selection, error));
+    ridge_bench_want_gpu(o, selection, run);
     ridge_job *jobs = calloc((size_t)selection->n, sizeof *jobs);
     if (!jobs) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d cases", selection->n);
     ridge_status status = RIDGE_OK;
@@ -355,20 +387,29 @@ ridge_status ridge_bench_check_output(const ridge_options *o, ridge_error *error
     return RIDGE_OK;
 }
 
+static ridge_status write_plot(const ridge_options *o, const ridge_run *run, ridge_backend backend,
+                               ridge_error *error) {
+    const char *name = backend == RIDGE_BACKEND_cuda ? "roofline-cuda.svg" : "roofline.svg";
+    char path[600];
+    (void)snprintf(path, sizeof path, "%s/%s", o->output, name);
+    ridge_error why = {0};
+    ridge_status status = ridge_plot_svg(run, backend, path, &why);
+    if (status == RIDGE_OK)
+        fprintf(stderr, "ridge: the roofline is in %s\n", path);
+    else if (status == RIDGE_UNSUPPORTED)
+        fprintf(stderr, "ridge: no %s: %s\n", name, why.text);
+    else
+        return ridge_fail(error, status, "%s", why.text);
+    return RIDGE_OK;
+}
+
 static ridge_status write_output(const ridge_options *o, const ridge_run *run, const json_t *json, ridge_error *error) {
     char path[600];
     (void)snprintf(path, sizeof path, "%s/run.json", o->output);
     RIDGE_TRY(ridge_write_json(path, json, error));
     fprintf(stderr, "ridge: every sample is in %s\n", path);
-    (void)snprintf(path, sizeof path, "%s/roofline.svg", o->output);
-    ridge_error why = {0};
-    ridge_status status = ridge_plot_svg(run, path, &why);
-    if (status == RIDGE_OK)
-        fprintf(stderr, "ridge: the roofline is in %s\n", path);
-    else if (status == RIDGE_UNSUPPORTED)
-        fprintf(stderr, "ridge: no roofline.svg: %s\n", why.text);
-    else
-        return ridge_fail(error, status, "%s", why.text);
+    for (int b = 0; b < RIDGE_BACKEND_COUNT; b++)
+        if (ridge_run_draws(run, (ridge_backend)b)) RIDGE_TRY(write_plot(o, run, (ridge_backend)b, error));
     return RIDGE_OK;
 }
 

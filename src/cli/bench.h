@@ -17,6 +17,12 @@ ridge_status ridge_bench_isa(const ridge_options *options, const ridge_machine *
 ridge_status ridge_bench_ceilings(const ridge_options *options, const ridge_machine *machine, int threads,
                                   ridge_ceilings *ceilings, ridge_error *error);
 
+/* The same of the GPU. RIDGE_UNSUPPORTED, with the reason, where there is none to use. */
+ridge_status ridge_bench_gpu_ceilings(const ridge_options *options, const ridge_machine *machine,
+                                      ridge_ceilings *ceilings, ridge_error *error);
+/* Into the run, when some item is for the GPU and there is one; a note where they cannot be measured. */
+void ridge_bench_want_gpu(const ridge_options *options, const ridge_selection *selection, ridge_run *run);
+
 /* Measures every selected case. RIDGE_INTERRUPTED leaves what was finished in run, judged. Free run in every case. */
 ridge_status ridge_bench(const ridge_options *options, ridge_selection *selection, ridge_run *run, ridge_error *error);
 

@@ -46,15 +46,36 @@ int ridge_cmd_list(const ridge_options *o) {
 /* ---- peak
  * --------------------------------------------------------------------------------------------------------------- */
 
+/* The CPU's object, with the GPU's as one more field of it; or the GPU's alone. */
+static json_t *peak_json(const ridge_machine *machine, const ridge_ceilings *cpu, const ridge_ceilings *gpu) {
+    json_t *json = cpu ? ridge_json_ceilings(cpu) : ridge_json_gpu_ceilings(&machine->gpu, gpu);
+    if (cpu && gpu && json &&
+        json_object_set_new(json, "gpu_ceilings", ridge_json_gpu_ceilings(&machine->gpu, gpu)) != 0) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
 static ridge_status peak(const ridge_options *o, ridge_error *error) {
     static ridge_machine machine;
-    static ridge_ceilings ceilings;
-    int threads;
+    static ridge_ceilings ceilings, gpu_ceilings;
     RIDGE_TRY(ridge_machine_detect(&machine, error));
+    bool cpu = !o->backend || strcmp(o->backend, "cpu") == 0;
+    bool gpu = o->backend ? strcmp(o->backend, "cuda") == 0 : machine.gpu.sm > 0;
+    int threads;
     RIDGE_TRY(ridge_bench_threads(o, &machine, &threads, error));
-    RIDGE_TRY(ridge_bench_ceilings(o, &machine, threads, &ceilings, error));
-    ridge_report_ceilings(&ceilings, tables_to(o));
-    return o->json ? write_and_release(o, ridge_json_ceilings(&ceilings), error) : RIDGE_OK;
+    if (cpu) {
+        RIDGE_TRY(ridge_bench_ceilings(o, &machine, threads, &ceilings, error));
+        ridge_report_ceilings(&ceilings, tables_to(o));
+    }
+    if (gpu) {
+        RIDGE_TRY(ridge_bench_gpu_ceilings(o, &machine, &gpu_ceilings, error));
+        if (cpu) fputc('\n', tables_to(o));
+        ridge_report_gpu_ceilings(&machine.gpu, &gpu_ceilings, tables_to(o));
+    }
+    if (!o->json) return RIDGE_OK;
+    return write_and_release(o, peak_json(&machine, cpu ? &ceilings : NULL, gpu ? &gpu_ceilings : NULL), error);
 }
 
 int ridge_cmd_peak(const ridge_options *o) {

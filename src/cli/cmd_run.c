@@ -10,8 +10,11 @@ enum { PLOT_WIDTH = 100 };
 
 static void show_plot(const ridge_run *run, FILE *stream) {
     ridge_error why = {0};
-    if (ridge_plot_terminal(run, PLOT_WIDTH, stream, &why) != RIDGE_OK)
-        fprintf(stderr, "ridge: no roofline: %s\n", why.text);
+    for (int b = 0; b < RIDGE_BACKEND_COUNT; b++) {
+        if (!ridge_run_draws(run, (ridge_backend)b)) continue;
+        if (ridge_plot_terminal(run, (ridge_backend)b, PLOT_WIDTH, stream, &why) != RIDGE_OK)
+            fprintf(stderr, "ridge: no roofline: %s\n", why.text);
+    }
 }
 
 static void show_run(const ridge_options *o, const ridge_run *run, FILE *stream) {
@@ -93,6 +96,7 @@ static ridge_status summarize_selection(const ridge_options *o, ridge_selection 
     RIDGE_TRY(ridge_bench_threads(o, &run->machine, &threads, error));
     RIDGE_TRY(ridge_selection_fit(o, &run->machine, selection, error));
     RIDGE_TRY(ridge_bench_ceilings(o, &run->machine, threads, &run->ceilings, error));
+    ridge_bench_want_gpu(o, selection, run);
     run->settings.threads = threads;
     run->results = calloc((size_t)selection->n, sizeof *run->results);
     if (!run->results) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d cases", selection->n);
@@ -106,7 +110,7 @@ static ridge_status summarize_selection(const ridge_options *o, ridge_selection 
                             .verdict = RIDGE_VERDICT_SKIPPED,
                             .reason = "summary only"};
         item->target->work(&item->c, &r->work);
-        ridge_place(&r->work, 0, &run->ceilings, o->hot, "fp32", &r->place);
+        ridge_place(&r->work, 0, ridge_run_ceilings(run, item->backend), o->hot, "fp32", &r->place);
     }
     ridge_report_summaries(run, tables_to(o));
     return ridge_bench_write(o, run, error);

@@ -127,6 +127,7 @@ static const struct option_row {
 } rows[] = {
     {"chapter", "NAME", "l", "only this chapter's targets", set_chapter},
     {"backend", "NAME", "lrcfv", "only this backend's variants: cpu, cuda", set_backend},
+    {"backend", "NAME", "p", "only the ceilings of this backend: cpu, cuda", set_backend},
     {"variant", "PATTERN", "lrcfv", "only variants that match, e.g. '*/optimized'", set_variant},
     {"sizes", "AxB[xC][,…]", "rcfv", "your own shapes instead of the targets' cases", set_sizes},
     {"dtype", "TYPE", "lrcfv", "only this storage type: f32, bf16, f16", set_dtype},

@@ -1,6 +1,7 @@
 /* JSON of what a run stands on: the machine, its ceilings, and the targets that `ridge list` knows. */
 #include <stdio.h>
 
+#include "machine/gpu.h"
 #include "record/json.h"
 #include "record/record.h"
 
@@ -11,25 +12,37 @@ static json_t *cache_item(const void *context, int i) {
     return json_integer(((const ridge_machine *)context)->cache_bytes[i]);
 }
 
+static json_t *gpu_json(const ridge_gpu *g) {
+    if (g->sm == 0) return json_null();
+    return json_pack("{s:o, s:o, s:i, s:i, s:I, s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:b}", "name",
+                     ridge_json_text(g->name), "bus", ridge_json_text(g->bus), "sm", g->sm, "multiprocessors",
+                     g->multiprocessors, "memory_bytes", (json_int_t)g->memory_bytes, "l2_bytes",
+                     (json_int_t)g->l2_bytes, "shared_bytes", g->shared_bytes, "registers", g->registers,
+                     "sm_clock_mhz", g->sm_clock_mhz, "memory_clock_mhz", g->memory_clock_mhz, "memory_bus_bits",
+                     g->memory_bus_bits, "driver", g->driver, "runtime", g->runtime, "managed", g->managed);
+}
+
 json_t *ridge_json_machine(const ridge_machine *m) {
     int cpus = m->threads < RIDGE_MAX_CPUS ? m->threads : RIDGE_MAX_CPUS;
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:I, s:o, s:s, s:o}", "key",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:I, s:o, s:s, s:o, s:o, s:o}", "key",
                      ridge_json_text(m->key), "cpu", ridge_json_text(m->cpu), "arch", ridge_json_text(m->arch),
                      "kernel", ridge_json_text(m->kernel), "hypervisor", ridge_json_text(m->hypervisor), "governor",
                      ridge_json_text(m->governor), "compiler", ridge_json_text(m->compiler), "cores", m->cores,
                      "threads", m->threads, "cpus", ridge_json_array(cpus, cpu_item, m), "memory_bytes",
                      (json_int_t)m->memory_bytes, "reported_cache_bytes", ridge_json_array(4, cache_item, m), "isa",
-                     ridge_isa_name(m->isa), "features", ridge_json_text(m->features));
+                     ridge_isa_name(m->isa), "features", ridge_json_text(m->features), "gpu", gpu_json(&m->gpu),
+                     "no_gpu", m->gpu.sm ? json_null() : ridge_json_text(m->no_gpu));
 }
 
 /* ---- ceilings --------------------------------------------------------------------------------------------------- */
 
 static json_t *level_item(const void *context, int i) {
     const ridge_level *level = &((const ridge_level *)context)[i];
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "name", ridge_json_text(level->name), "capacity_bytes",
-                     ridge_json_number(level->capacity), "read_gbps", ridge_json_interval(level->read), "copy_gbps",
-                     ridge_json_interval(level->copy), "stream_gbps", ridge_json_interval(level->stream), "write_gbps",
-                     ridge_json_interval(level->write));
+    json_t *how = level->how[0] ? ridge_json_text(level->how) : json_null();
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", ridge_json_text(level->name), "how", how,
+                     "capacity_bytes", ridge_json_number(level->capacity), "read_gbps",
+                     ridge_json_interval(level->read), "copy_gbps", ridge_json_interval(level->copy), "stream_gbps",
+                     ridge_json_interval(level->stream), "write_gbps", ridge_json_interval(level->write));
 }
 
 static json_t *peak_item(const void *context, int i) {
@@ -50,6 +63,26 @@ json_t *ridge_json_ceilings(const ridge_ceilings *c) {
         ridge_json_text(c->date), "threads", c->threads, "levels", ridge_json_array(c->n_levels, level_item, c->levels),
         "peaks", ridge_json_array(c->n_peaks, peak_item, c->peaks), "rung_fields", "bytes", "read_gbps", "copy_gbps",
         "rungs", ridge_json_array(c->n_rungs, rung_item, c->rungs), "faults", ridge_json_text(c->faults));
+}
+
+static json_t *stated(double giga) { return giga > 0 ? ridge_json_number(giga) : json_null(); }
+
+static json_t *datasheet_json(const ridge_datasheet *d) {
+    if (!d) return json_null();
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "source", d->source, "dram_gbps", stated(d->dram_gbps),
+                     "fp32_gflops", stated(1e3 * d->fp32), "tf32_gflops", stated(1e3 * d->tf32), "fp16_gflops",
+                     stated(1e3 * d->fp16), "bf16_gflops", stated(1e3 * d->bf16), "fp8_gflops", stated(1e3 * d->fp8),
+                     "int8_gflops", stated(1e3 * d->int8));
+}
+
+json_t *ridge_json_gpu_ceilings(const ridge_gpu *gpu, const ridge_ceilings *c) {
+    json_t *json = ridge_json_ceilings(c);
+    if (json && (json_object_set_new(json, "gpu", ridge_json_text(gpu->name)) != 0 ||
+                 json_object_set_new(json, "datasheet", datasheet_json(ridge_datasheet_find(gpu->name))) != 0)) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
 }
 
 /* ---- targets ---------------------------------------------------------------------------------------------------- */

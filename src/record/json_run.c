@@ -38,12 +38,53 @@ static json_t *sample_item(const void *context, int i) {
                      ridge_json_seed(s->seed), ridge_json_number(s->worst), (json_int_t)s->rows_checked);
 }
 
+/* What the GPU was like when the sample had been taken, behind the fields that every sample has. */
+static json_t *gpu_sample_item(const void *context, int i) {
+    const ridge_sample *s = &((const ridge_sample *)context)[i];
+    const ridge_gpu_state *g = &s->gpu;
+    json_t *json = sample_item(context, i), *state = NULL;
+    if (g->known)
+        state = json_pack("[i, i, o, i, I]", g->sm_mhz, g->memory_mhz, ridge_json_number(g->power_w), g->temperature_c,
+                          (json_int_t)g->throttle);
+    else
+        state = json_pack("[n, n, n, n, n]");
+    if (!json || !state || json_array_extend(json, state) != 0) {
+        json_decref(json);
+        json = NULL;
+    }
+    json_decref(state);
+    return json;
+}
+
+/* The words for all that held the clock down during any sample. */
+static json_t *reasons_json(const ridge_result *r) {
+    uint64_t reasons = 0;
+    char text[240];
+    for (int i = 0; i < r->n_samples; i++)
+        if (ridge_gpu_throttled(r->samples[i].gpu.throttle)) reasons |= r->samples[i].gpu.throttle;
+    return ridge_json_text(reasons ? ridge_gpu_reasons(reasons, text, (int)sizeof text) : "");
+}
+
+/* Adds to a result on a GPU what only those have. */
+static int add_gpu(json_t *json, const ridge_result *r, bool timed) {
+    ridge_interval none = {(double)NAN, (double)NAN, (double)NAN, 0};
+    json_t *gpu = json_pack("{s:o, s:{s:o, s:o}, s:{s:o, s:o, s:i, s:o}}", "graph_time_us",
+                            ridge_json_interval(timed ? r->graph_us : none), "floors", "event_us",
+                            number_if(r->event_floor_us > 0, r->event_floor_us), "graph_us",
+                            number_if(r->graph_floor_us > 0, r->graph_floor_us), "clocks", "sm_mhz",
+                            number_if(r->sm_mhz > 0, r->sm_mhz), "power_w", number_if(r->power_w > 0, r->power_w),
+                            "throttled_samples", r->throttled_samples, "throttle_reasons", reasons_json(r));
+    int failed = gpu ? json_object_update(json, gpu) : -1;
+    json_decref(gpu);
+    return failed;
+}
+
 json_t *ridge_json_result(const ridge_result *r) {
     char name[96];
     ridge_case_name(r->target, &r->c, name, sizeof name);
     const char *backend = ridge_backend_name(ridge_variant_backend(r->variant));
     const ridge_placement *p = &r->place;
-    bool timed = ridge_verdict_timed(r->verdict);
+    bool timed = ridge_verdict_timed(r->verdict), on_gpu = ridge_variant_backend(r->variant) == RIDGE_BACKEND_cuda;
     ridge_interval none = {(double)NAN, (double)NAN, (double)NAN, 0};
     json_t *json = json_pack("{s:o, s:o, s:s, s:s, s:o, s:s, s:o, s:s, s:s, s:s, s:o}", "target",
                              ridge_json_text(r->target->name), "chapter", ridge_json_text(r->target->chapter), "case",
@@ -51,18 +92,18 @@ json_t *ridge_json_result(const ridge_result *r) {
                              "backend", backend, "variant", ridge_json_text(r->variant->name), "role",
                              ridge_role_name(r->variant->role), "isa", ridge_isa_name(r->isa), "verdict",
                              ridge_verdict_name(r->verdict), "reason", ridge_json_text(r->reason));
-    json_t *figures =
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "time_us",
-                  time_json(r, timed), "work", work_json(&r->work), "intensity",
-                  ridge_json_number(r->work.flops / (r->work.bytes_read + r->work.bytes_written)), "gflops",
-                  number_if(timed, p->gflops), "gbps", number_if(timed, p->gbps), "pct_measured",
-                  number_if(timed && p->binding[0], p->pct_measured), "binding", p->binding, "attainable_gflops",
-                  number_if(p->binding[0], p->attainable_gflops), "floor_us", number_if(p->binding[0], p->floor_us),
-                  "ridge_point", number_if(p->binding[0], p->ridge_point), "memory_bound", p->memory_bound, "of_copy",
-                  ridge_json_interval(timed ? r->of_copy : none), "of_core",
-                  ridge_json_interval(timed ? r->of_core : none), "frame_us", ridge_json_number(r->frame_us), "check",
-                  check_json(&r->check), "samples", ridge_json_array(r->n_samples, sample_item, r->samples));
-    if (!json || !figures || json_object_update(json, figures) != 0) {
+    json_t *figures = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "time_us",
+        time_json(r, timed), "work", work_json(&r->work), "intensity",
+        ridge_json_number(r->work.flops / (r->work.bytes_read + r->work.bytes_written)), "gflops",
+        number_if(timed, p->gflops), "gbps", number_if(timed, p->gbps), "pct_measured",
+        number_if(timed && p->binding[0], p->pct_measured), "binding", p->binding, "attainable_gflops",
+        number_if(p->binding[0], p->attainable_gflops), "floor_us", number_if(p->binding[0], p->floor_us),
+        "ridge_point", number_if(p->binding[0], p->ridge_point), "memory_bound", p->memory_bound, "of_copy",
+        ridge_json_interval(timed ? r->of_copy : none), "of_core", ridge_json_interval(timed ? r->of_core : none),
+        "frame_us", ridge_json_number(r->frame_us), "check", check_json(&r->check), "samples",
+        ridge_json_array(r->n_samples, on_gpu ? gpu_sample_item : sample_item, r->samples));
+    if (!json || !figures || json_object_update(json, figures) != 0 || (on_gpu && add_gpu(json, r, timed) != 0)) {
         json_decref(json);
         json = NULL;
     }
@@ -149,13 +190,17 @@ static json_t *pair_item(const void *context, int i) {
 
 json_t *ridge_json_run(const ridge_run *run) {
     return json_pack(
-        "{s:s, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:[s, s, s, s, s, s], s:o, s:o, s:o, s:b}", "schema",
-        RIDGE_SCHEMA, "date", ridge_json_text(run->date), "command",
+        "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:[s, s, s, s, s, s], s:[s, s, s, s, s], s:o, s:o, "
+        "s:o, "
+        "s:b}",
+        "schema", RIDGE_SCHEMA, "date", ridge_json_text(run->date), "command",
         ridge_json_array(run->settings.argc, argument_item, run->settings.argv), "settings",
         settings_json(&run->settings), "machine", ridge_json_machine(&run->machine), "ceilings",
-        ridge_json_ceilings(&run->ceilings), "probes", "before", probe_json(&run->dram_before, &run->fp32_before),
-        "after", probe_json(&run->dram_after, &run->fp32_after), "drift_pct", drift_json(run), "sample_fields", "round",
-        "visit", "time_us", "seed", "worst", "rows_checked", "results",
+        ridge_json_ceilings(&run->ceilings), "gpu_ceilings",
+        run->has_gpu ? ridge_json_gpu_ceilings(&run->machine.gpu, &run->gpu_ceilings) : json_null(), "probes", "before",
+        probe_json(&run->dram_before, &run->fp32_before), "after", probe_json(&run->dram_after, &run->fp32_after),
+        "drift_pct", drift_json(run), "sample_fields", "round", "visit", "time_us", "seed", "worst", "rows_checked",
+        "gpu_sample_fields", "sm_mhz", "memory_mhz", "power_w", "temperature_c", "throttle", "results",
         ridge_json_array(run->n_results, result_item, run), "pairs", ridge_json_array(run->n_pairs, pair_item, run),
         "wall_s", ridge_json_number(run->wall_s), "interrupted", run->interrupted);
 }

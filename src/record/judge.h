@@ -4,8 +4,8 @@
 
 #include "record/record.h"
 
-/* Fills time, stop, of_copy, of_core (companion: the series beside it), work, placement, check and verdict of result from a
- * job's series; takes the series' samples over. target, c, variant and isa are set by the caller. */
+/* Fills time, stop, of_copy, of_core (companion: the series beside it), work, placement, check and verdict of result
+ * from a job's series; takes the series' samples over. target, c, variant and isa are set by the caller. */
 void ridge_result_judge(ridge_result *result, ridge_series *series, const ridge_series *companion,
                         const ridge_job_result *job, const ridge_ceilings *ceilings, bool hot);
 

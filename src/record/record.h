@@ -76,6 +76,9 @@ void ridge_run_free(ridge_run *run); /* frees what it owns, not the struct */
 
 /* What variants of that backend are held to. A set without levels and peaks where it was not measured. */
 const ridge_ceilings *ridge_run_ceilings(const ridge_run *run, ridge_backend backend);
+/* Whether a roofline of that backend belongs to the run: it has results of it and ceilings for them. A run without any
+ * results still has the CPU's. */
+bool ridge_run_draws(const ridge_run *run, ridge_backend backend);
 
 /* "1024x1024x100" or "4096x4096/bf16" (storage type named when not f32). */
 void ridge_case_name(const ridge_target *target, const ridge_case *c, char *name, int size);
@@ -88,6 +91,8 @@ json_t *ridge_json_run(const ridge_run *run);
 json_t *ridge_json_result(const ridge_result *result);
 json_t *ridge_json_pair(const ridge_run *run, const ridge_pair *pair);
 json_t *ridge_json_ceilings(const ridge_ceilings *c);
+json_t *ridge_json_gpu_ceilings(const ridge_gpu *gpu,
+                                const ridge_ceilings *c); /* the datasheet's figures beside them */
 json_t *ridge_json_machine(const ridge_machine *machine);
 json_t *ridge_json_interval(ridge_interval interval);                                /* {median, ci_low, ci_high, n} */
 json_t *ridge_json_target(const ridge_target *target, const ridge_machine *machine); /* for list --json */

@@ -19,6 +19,13 @@ const ridge_ceilings *ridge_run_ceilings(const ridge_run *run, ridge_backend bac
     return backend == RIDGE_BACKEND_cuda ? &run->gpu_ceilings : &run->ceilings;
 }
 
+bool ridge_run_draws(const ridge_run *run, ridge_backend backend) {
+    bool any = false;
+    for (int i = 0; i < run->n_results; i++) any |= ridge_variant_backend(run->results[i].variant) == backend;
+    if (backend == RIDGE_BACKEND_cuda) return any && run->has_gpu;
+    return any || run->n_results == 0;
+}
+
 void ridge_case_name(const ridge_target *target, const ridge_case *c, char *name, int size) {
     int rank = ridge_target_rank(target), used = 0;
     if (size > 0) name[0] = '\0';

@@ -311,9 +311,12 @@ static void draw_frame(const drawing *d) {
     const ridge_run *run = d->view->run;
     const ridge_roofline *v = d->view;
     char title[200];
-    (void)snprintf(title, sizeof title, "Roofline of %s, %d thread%s, %s, %.10s", run->machine.key,
-                   run->settings.threads, run->settings.threads == 1 ? "" : "s", run->settings.hot ? "hot" : "cold",
-                   run->date);
+    const char *mode = run->settings.hot ? "hot" : "cold";
+    if (v->backend == RIDGE_BACKEND_cuda)
+        (void)snprintf(title, sizeof title, "Roofline of %s, %s, %.10s", run->machine.gpu.name, mode, run->date);
+    else
+        (void)snprintf(title, sizeof title, "Roofline of %s, %d thread%s, %s, %.10s", run->machine.key,
+                       run->settings.threads, run->settings.threads == 1 ? "" : "s", mode, run->date);
     fprintf(
         d->script,
         "set terminal svg size %d,%d dynamic noenhanced font 'DejaVu Sans,Verdana,sans-serif,13' background rgb "
@@ -343,12 +346,12 @@ static ridge_status write_script(drawing *d, char **script, size_t *size, ridge_
     return fclose(d->script) == 0 && ok ? RIDGE_OK : ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a plot");
 }
 
-ridge_status ridge_plot_svg(const ridge_run *run, const char *path, ridge_error *error) {
+ridge_status ridge_plot_svg(const ridge_run *run, ridge_backend backend, const char *path, ridge_error *error) {
     ridge_roofline view;
     drawing d = {.view = &view};
     char *script = NULL, *svg = NULL;
     size_t size = 0, svg_size = 0;
-    ridge_status status = ridge_roofline_make(run, &view, error);
+    ridge_status status = ridge_roofline_make(run, backend, &view, error);
     if (status != RIDGE_OK) goto done;
     int needed = TOP + BOTTOM + list_rows(&view) * ROW;
     d.height = needed > LEAST_HEIGHT ? needed : LEAST_HEIGHT;

@@ -96,7 +96,9 @@ static void plot_roofs(canvas *c) {
 }
 
 static void print_roof_names(const ridge_roofline *view, FILE *stream) {
-    fputs("  x: FLOP per byte of least traffic, y: GFLOP/s\n", stream);
+    const bool gpu = view->backend == RIDGE_BACKEND_cuda;
+    fprintf(stream, "  %s%sx: FLOP per byte of least traffic, y: GFLOP/s\n", gpu ? view->run->machine.gpu.name : "",
+            gpu ? ": " : "");
     for (int main = 1; main >= 0; main--)
         for (int i = 0, printed = 0; i < view->n_levels; i++) {
             const ridge_roof *roof = &view->levels[i];
@@ -149,14 +151,15 @@ static ridge_status write_script(canvas *c, int width, char **script, size_t *si
     return fclose(c->script) == 0 && ok ? RIDGE_OK : ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a plot");
 }
 
-ridge_status ridge_plot_terminal(const ridge_run *run, int width, FILE *stream, ridge_error *error) {
+ridge_status ridge_plot_terminal(const ridge_run *run, ridge_backend backend, int width, FILE *stream,
+                                 ridge_error *error) {
     if (width < MIN_WIDTH) width = MIN_WIDTH;
     if (width > MAX_WIDTH) width = MAX_WIDTH;
     ridge_roofline view;
     canvas c = {.view = &view, .columns = width - LEFT - RIGHT, .rows = HEIGHT - TOP - BOTTOM};
     char *script = NULL, *drawn = NULL;
     size_t size = 0, drawn_size = 0;
-    ridge_status status = ridge_roofline_make(run, &view, error);
+    ridge_status status = ridge_roofline_make(run, backend, &view, error);
     if (status != RIDGE_OK) goto done;
     c.taken = calloc((size_t)c.columns * (size_t)c.rows, 1);
     if (!c.taken) status = ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a plot");

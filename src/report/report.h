@@ -20,12 +20,14 @@ void ridge_table_free(ridge_table *table);
 void ridge_report_run(const ridge_run *run, FILE *stream);
 void ridge_report_compare(const ridge_run *run, FILE *stream); /* one line a pair */
 void ridge_report_ceilings(const ridge_ceilings *c, FILE *stream);
+void ridge_report_gpu_ceilings(const ridge_gpu *gpu, const ridge_ceilings *c, FILE *stream); /* and the datasheet's */
 void ridge_report_summaries(const ridge_run *run, FILE *stream); /* one line a target: FLOP, bytes, intensity, side */
 void ridge_report_list(const ridge_target *const *targets, int n, const ridge_machine *machine, FILE *stream);
 
-/* The roofline of a run: ceilings as lines, variants as points (baseline hollow, optimized filled, peers crosses).
- * RIDGE_UNSUPPORTED, with a text, when gnuplot is not installed. width in columns. */
-ridge_status ridge_plot_terminal(const ridge_run *run, int width, FILE *stream, ridge_error *error);
-ridge_status ridge_plot_svg(const ridge_run *run, const char *path, ridge_error *error);
+/* The roofline of a run's results on one backend: ceilings as lines, variants as points (baseline hollow, optimized
+ * filled, peers crosses). RIDGE_UNSUPPORTED, with a text, when gnuplot is not installed. width in columns. */
+ridge_status ridge_plot_terminal(const ridge_run *run, ridge_backend backend, int width, FILE *stream,
+                                 ridge_error *error);
+ridge_status ridge_plot_svg(const ridge_run *run, ridge_backend backend, const char *path, ridge_error *error);
 
 #endif

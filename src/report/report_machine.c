@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "machine/gpu.h"
 #include "report/report.h"
 #include "report/text.h"
 
@@ -59,13 +60,82 @@ void ridge_report_ceilings(const ridge_ceilings *c, FILE *stream) {
     if (c->faults[0]) fprintf(stream, "\nDoes not fit together: %s\n", c->faults);
 }
 
+/* ---- peak of a GPU ---------------------------------------------------------------------------------------------- */
+
+static void print_gpu_levels(const ridge_ceilings *c, const ridge_datasheet *sheet, FILE *stream) {
+    static const char *const headers[] = {"level", "up to", "read", "copy", "streaming copy", "write", "datasheet"};
+    ridge_table *table = ridge_table_new(headers, "lrrrrrr", 7);
+    for (int i = 0; i < c->n_levels; i++) {
+        const ridge_level *level = &c->levels[i];
+        bool dram = level == ridge_ceilings_dram(c);
+        ridge_text up_to, read, copy, stream_rate, write, stated;
+        const char *cells[] = {level->name,
+                               level->capacity > 0 ? ridge_text_bytes(&up_to, level->capacity) : "",
+                               ridge_text_rate(&read, level->read),
+                               ridge_text_rate(&copy, level->copy),
+                               ridge_text_rate(&stream_rate, level->stream),
+                               ridge_text_rate(&write, level->write),
+                               dram && sheet ? ridge_text_significant(&stated, sheet->dram_gbps, 4) : ""};
+        ridge_table_row(table, cells);
+    }
+    ridge_table_print(table, stream);
+    ridge_table_free(table);
+    for (int i = 0; i < c->n_levels; i++)
+        if (c->levels[i].how[0]) fprintf(stream, "  %s by %s\n", c->levels[i].name, c->levels[i].how);
+}
+
+static void print_gpu_peaks(const ridge_ceilings *c, const ridge_datasheet *sheet, FILE *stream) {
+    static const char *const headers[] = {"arithmetic", "TFLOP/s",     "datasheet",
+                                          "of it",      "ridge point", "measured with"};
+    ridge_table *table = ridge_table_new(headers, "lrrrrl", 6);
+    const ridge_level *dram = ridge_ceilings_dram(c);
+    double bandwidth = dram ? fmax(dram->copy.median, dram->stream.n > 0 ? dram->stream.median : 0) : 0;
+    for (int i = 0; i < c->n_peaks; i++) {
+        const ridge_peak *peak = &c->peaks[i];
+        ridge_interval tera = {peak->gflops.median / 1e3, peak->gflops.low / 1e3, peak->gflops.high / 1e3,
+                               peak->gflops.n};
+        double stated = ridge_datasheet_rate(sheet, peak->dtype);
+        ridge_text rate, point, maker;
+        char share[16] = "";
+        if (stated > 0) (void)snprintf(share, sizeof share, "%.0f%%", 100 * peak->gflops.median / stated);
+        const char *cells[] = {peak->name,
+                               ridge_text_rate(&rate, tera),
+                               stated > 0 ? ridge_text_significant(&maker, stated / 1e3, 4) : "",
+                               share,
+                               bandwidth > 0 ? ridge_text_significant(&point, peak->gflops.median / bandwidth, 3) : "",
+                               peak->how};
+        ridge_table_row(table, cells);
+    }
+    ridge_table_print(table, stream);
+    ridge_table_free(table);
+}
+
+void ridge_report_gpu_ceilings(const ridge_gpu *gpu, const ridge_ceilings *c, FILE *stream) {
+    const ridge_datasheet *sheet = ridge_datasheet_find(gpu->name);
+    fprintf(stream, "Ceilings of %s (%s), measured %s\n\n", gpu->name, c->key,
+            c->date[0] ? c->date : "at an unknown date");
+    fprintf(stream,
+            "Memory in GB/s (1e9 bytes; copies count bytes read + written), median and half of its %g%% interval.\n\n",
+            100 * RIDGE_LEVEL);
+    print_gpu_levels(c, sheet, stream);
+    fputs(
+        "\nArithmetic in TFLOP/s (int8: TOP/s), dense, in bursts of a millisecond. Ridge point: FLOP per byte of DRAM "
+        "copy.\n\n",
+        stream);
+    print_gpu_peaks(c, sheet, stream);
+    if (sheet) fprintf(stream, "\nDatasheet: %s.\n", sheet->source);
+    if (c->faults[0]) fprintf(stream, "\nDoes not fit together: %s\n", c->faults);
+}
+
 /* ---- summaries -------------------------------------------------------------------------------------------------- */
 
 static bool first_of_case(const ridge_run *run, int i) {
     const ridge_result *r = &run->results[i];
     for (int j = 0; j < i; j++) {
         const ridge_result *s = &run->results[j];
-        if (s->target == r->target && s->c.dtype == r->c.dtype && memcmp(s->c.dim, r->c.dim, sizeof r->c.dim) == 0)
+        if (s->target == r->target && s->c.dtype == r->c.dtype &&
+            ridge_variant_backend(s->variant) == ridge_variant_backend(r->variant) &&
+            memcmp(s->c.dim, r->c.dim, sizeof r->c.dim) == 0)
             return false;
     }
     return true;
@@ -76,7 +146,8 @@ static void add_summary(ridge_table *table, const ridge_run *run, const ridge_re
     ridge_work work = {.flops = 0};
     ridge_placement place;
     r->target->work(&r->c, &work);
-    ridge_place(&work, 0, &run->ceilings, run->settings.hot, "fp32", &place);
+    const ridge_backend backend = ridge_variant_backend(r->variant);
+    ridge_place(&work, 0, ridge_run_ceilings(run, backend), run->settings.hot, "fp32", &place);
     double times = place.memory_bound ? place.ridge_point / place.intensity : place.intensity / place.ridge_point;
     char name[96], target[96], side[96] = "no ceilings: unknown";
     ridge_text flops, bytes, intensity, point, floor_time, factor;

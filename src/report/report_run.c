@@ -23,13 +23,30 @@ static void print_heading(const ridge_run *run, const char *what, FILE *stream) 
 }
 
 static bool same_case(const ridge_result *a, const ridge_result *b) {
-    return a->target == b->target && memcmp(a->c.dim, b->c.dim, sizeof a->c.dim) == 0 && a->c.dtype == b->c.dtype;
+    return a->target == b->target && memcmp(a->c.dim, b->c.dim, sizeof a->c.dim) == 0 && a->c.dtype == b->c.dtype &&
+           ridge_variant_backend(a->variant) == ridge_variant_backend(b->variant);
 }
 
-/* A line over the group of a target: "ch09:fused_l2norm  row-wise L2 normalization". */
-static void add_group(ridge_table *table, const ridge_target *target) {
-    char line[200];
-    (void)snprintf(line, sizeof line, "%s:%s  %s", target->chapter, target->name, target->summary);
+static bool on_gpu(const ridge_result *r) { return ridge_variant_backend(r->variant) == RIDGE_BACKEND_cuda; }
+
+static bool same_group(const ridge_result *a, const ridge_result *b) {
+    return a->target == b->target && on_gpu(a) == on_gpu(b);
+}
+
+/* The first result that was timed on the GPU, or NULL. */
+static const ridge_result *gpu_result(const ridge_run *run) {
+    for (int i = 0; i < run->n_results; i++)
+        if (on_gpu(&run->results[i]) && ridge_verdict_timed(run->results[i].verdict)) return &run->results[i];
+    return NULL;
+}
+
+/* A line over the group of a target and backend: "ch09:fused_l2norm  row-wise L2 normalization, on NVIDIA H200". */
+static void add_group(ridge_table *table, const ridge_run *run, const ridge_result *r) {
+    const ridge_target *target = r->target;
+    const bool named = on_gpu(r) && run->machine.gpu.sm;
+    char line[300];
+    (void)snprintf(line, sizeof line, "%s:%s  %s%s%s", target->chapter, target->name, target->summary,
+                   named ? ", on " : "", named ? run->machine.gpu.name : "");
     ridge_table_row(table, (const char *const[]){"", NULL});
     ridge_table_row(table, (const char *const[]){line, NULL});
 }
@@ -60,7 +77,17 @@ static void add_result(ridge_table *table, const ridge_run *run, int i) {
     if (timed && r->place.binding[0])
         (void)snprintf(percent, sizeof percent, "%3.0f%% %s", r->place.pct_measured, r->place.binding);
     speedup_text(run, i, speedup, sizeof speedup);
-    ridge_text time, width, gflops, gbps;
+    ridge_text time, width, gflops, gbps, graph, graph_width;
+    char in_graph[48] = "", clock[64] = "";
+    if (timed && r->graph_us.n > 0)
+        (void)snprintf(in_graph, sizeof in_graph, "%.20s %6.12s", ridge_text_time(&graph, r->graph_us.median),
+                       ridge_text_width(&graph_width, r->graph_us));
+    if (timed && r->sm_mhz > 0) (void)snprintf(clock, sizeof clock, "%.0f MHz", r->sm_mhz);
+    if (timed && r->throttled_samples > 0) {
+        size_t used = strlen(clock);
+        (void)snprintf(clock + used, sizeof clock - used, "%s%d of %d throttled", used ? ", " : "",
+                       r->throttled_samples, r->n_samples);
+    }
     char interval[48] = ""; /* widths hold one ± each, so padding by bytes aligns them */
     if (timed)
         (void)snprintf(interval, sizeof interval, "%.20s %6.12s", ridge_text_time(&time, r->time_us.median),
@@ -68,12 +95,14 @@ static void add_result(ridge_table *table, const ridge_run *run, int i) {
     const char *cells[] = {first ? name : "",
                            r->variant->name,
                            interval,
+                           in_graph,
                            timed && r->work.flops > 0 ? ridge_text_significant(&gflops, r->place.gflops, 3) : "",
                            timed ? ridge_text_significant(&gbps, r->place.gbps, 3) : "",
                            percent,
                            copy,
                            core,
                            speedup,
+                           clock,
                            ridge_verdict_name(r->verdict)};
     ridge_table_row(table, cells);
 }
@@ -110,6 +139,16 @@ static void print_probe(const char *name, const char *unit, ridge_interval befor
             ridge_text_significant(&a, before.median, 4), ridge_text_significant(&b, after.median, 4), unit, drift);
 }
 
+/* What a launch costs by itself: no kernel can be faster than that between two events, or in a graph. */
+static void print_floors(const ridge_result *gpu, FILE *stream) {
+    ridge_text event, graph;
+    if (!gpu || !(gpu->event_floor_us > 0)) return;
+    fprintf(stream, "An empty kernel: %s between two events", ridge_text_time(&event, gpu->event_floor_us));
+    if (gpu->graph_floor_us > 0)
+        fprintf(stream, ", %s as one of many in a graph", ridge_text_time(&graph, gpu->graph_floor_us));
+    fputs(".\n", stream);
+}
+
 static void print_closing(const ridge_run *run, FILE *stream) {
     int counts[RIDGE_VERDICT_COUNT] = {0}, printed = 0;
     for (int i = 0; i < run->n_results; i++)
@@ -120,6 +159,7 @@ static void print_closing(const ridge_run *run, FILE *stream) {
     print_probe("stream", "GB/s", before->stream, after->stream, &printed, stream);
     print_probe("fp32", "GFLOP/s", run->fp32_before.gflops, run->fp32_after.gflops, &printed, stream);
     if (printed) fputs(".\n", stream);
+    print_floors(gpu_result(run), stream);
     for (int v = printed = 0; v < RIDGE_VERDICT_COUNT; v++)
         if (counts[v])
             fprintf(stream, "%s%d %s", printed++ ? ", " : "", counts[v], ridge_verdict_name((ridge_verdict)v));
@@ -127,20 +167,30 @@ static void print_closing(const ridge_run *run, FILE *stream) {
             run->interrupted ? "; interrupted: what was not reached is missing" : "");
 }
 
+static void print_gpu_notes(const ridge_run *run, FILE *stream) {
+    if (gpu_result(run))
+        fprintf(
+            stream,
+            "GPU: %s, ceilings measured %.20s. Time: between two events; in graph: a launch inside a captured one.\n",
+            run->machine.gpu.name, run->gpu_ceilings.date[0] ? run->gpu_ceilings.date : "at an unknown date");
+    fputc('\n', stream);
+}
+
 void ridge_report_run(const ridge_run *run, FILE *stream) {
-    static const char *const headers[] = {"case",       "variant", "time", "GFLOP/s", "GB/s",
-                                          "of ceiling", "copy",    "core", "speedup", "verdict"};
+    static const char *const headers[] = {"case",       "variant", "time", "in graph", "GFLOP/s", "GB/s",
+                                          "of ceiling", "copy",    "core", "speedup",  "clock",   "verdict"};
     print_heading(run, "Results", stream);
     fprintf(stream,
             "Time: median and half of its %g%% interval. GB/s: least traffic over time. Ceilings measured %.20s.\n"
             "Speedup over the baseline with its %g%% interval (≈ no difference shown); opt: the optimized over that "
             "peer.\n"
             "Copy, core: in the same rounds, a plain copy of the least bytes, and this code with operands in L2, over "
-            "this time.\n\n",
+            "this time.\n",
             100 * RIDGE_LEVEL, run->ceilings.date[0] ? run->ceilings.date : "at an unknown date", 100 * RIDGE_LEVEL);
-    ridge_table *table = ridge_table_new(headers, "llrrrlrrll", 10);
+    print_gpu_notes(run, stream);
+    ridge_table *table = ridge_table_new(headers, "llrrrrlrrlll", 12);
     for (int i = 0; i < run->n_results; i++) {
-        if (i == 0 || run->results[i].target != run->results[i - 1].target) add_group(table, run->results[i].target);
+        if (i == 0 || !same_group(&run->results[i], &run->results[i - 1])) add_group(table, run, &run->results[i]);
         add_result(table, run, i);
     }
     if (run->n_results) ridge_table_print(table, stream);
@@ -189,7 +239,7 @@ void ridge_report_compare(const ridge_run *run, FILE *stream) {
     for (int p = 0; p < run->n_pairs; p++) {
         const ridge_pair *pair = &run->pairs[p], *before = p ? &run->pairs[p - 1] : NULL;
         const ridge_result *b = &run->results[pair->b];
-        if (!before || run->results[before->b].target != b->target) add_group(table, b->target);
+        if (!before || !same_group(&run->results[before->b], b)) add_group(table, run, b);
         char name[96];
         ridge_case_name(b->target, &b->c, name, sizeof name);
         add_pair(table, run, pair, before && same_case(&run->results[before->b], b) ? "" : name);

@@ -74,11 +74,13 @@ static void choose_ranges(ridge_roofline *view) {
     view->ymax = 2 * ymax;
 }
 
-ridge_status ridge_roofline_make(const ridge_run *run, ridge_roofline *view, ridge_error *error) {
-    *view = (ridge_roofline){.run = run};
-    add_peaks(view, &run->ceilings);
+ridge_status ridge_roofline_make(const ridge_run *run, ridge_backend backend, ridge_roofline *view,
+                                 ridge_error *error) {
+    const ridge_ceilings *ceilings = ridge_run_ceilings(run, backend);
+    *view = (ridge_roofline){.run = run, .backend = backend};
+    add_peaks(view, ceilings);
     view->peak = view->n_peaks ? view->peaks[0].rate : 0;
-    add_levels(view, &run->ceilings);
+    add_levels(view, ceilings);
     if (!(view->ridge_point > 0) || !isfinite(view->ridge_point))
         return ridge_fail(error, RIDGE_INVALID,
                           "no roofline without ceilings of DRAM and fp32: ridge peak --refresh measures them");
@@ -88,7 +90,8 @@ ridge_status ridge_roofline_make(const ridge_run *run, ridge_roofline *view, rid
         const ridge_result *r = &run->results[i];
         bool drawable =
             r->place.intensity > 0 && isfinite(r->place.intensity) && r->place.gflops > 0 && isfinite(r->place.gflops);
-        if (drawable && ridge_verdict_timed(r->verdict)) add_point(view, i);
+        if (drawable && ridge_verdict_timed(r->verdict) && ridge_variant_backend(r->variant) == backend)
+            add_point(view, i);
     }
     choose_ranges(view);
     return RIDGE_OK;

@@ -19,6 +19,7 @@ typedef struct ridge_point {
 
 typedef struct ridge_roofline {
     const ridge_run *run;
+    ridge_backend backend; /* whose results and ceilings */
     int n_levels, n_peaks;
     ridge_roof levels[RIDGE_MAX_LEVELS], peaks[RIDGE_MAX_PEAKS];
     double peak;        /* the main one, GFLOP/s */
@@ -29,7 +30,8 @@ typedef struct ridge_roofline {
 } ridge_roofline;
 
 /* RIDGE_INVALID, with a text, when there is nothing to draw: no ceilings. A run without points still has its roof. */
-ridge_status ridge_roofline_make(const ridge_run *run, ridge_roofline *roofline, ridge_error *error);
+ridge_status ridge_roofline_make(const ridge_run *run, ridge_backend backend, ridge_roofline *roofline,
+                                 ridge_error *error);
 void ridge_roofline_free(ridge_roofline *roofline);
 
 #endif

@@ -228,7 +228,7 @@ static void ranges_hold_every_point(void **state) {
         run.results[0].place.intensity =
             seed % 2 ? 0 : (double)INFINITY; /* no FLOP, no bytes: not on a logarithmic plot */
         ridge_roofline view;
-        assert_int_equal(ridge_roofline_make(&run, &view, NULL), RIDGE_OK);
+        assert_int_equal(ridge_roofline_make(&run, RIDGE_BACKEND_cpu, &view, NULL), RIDGE_OK);
         int drawable = 0;
         for (int i = 1; i < run.n_results; i++) drawable += ridge_verdict_timed(run.results[i].verdict);
         assert_int_equal(view.n_points, drawable);
@@ -250,9 +250,9 @@ static void a_roofline_needs_ceilings(void **state) {
     ridge_run run = fixture_run();
     ridge_error error;
     run.ceilings.n_peaks = 0;
-    assert_int_equal(ridge_plot_terminal(&run, 100, stdout, &error), RIDGE_INVALID);
+    assert_int_equal(ridge_plot_terminal(&run, RIDGE_BACKEND_cpu, 100, stdout, &error), RIDGE_INVALID);
     assert_non_null(strstr(error.text, "ridge peak"));
-    assert_int_equal(ridge_plot_svg(&run, "/nowhere/x.svg", &error), RIDGE_INVALID);
+    assert_int_equal(ridge_plot_svg(&run, RIDGE_BACKEND_cpu, "/nowhere/x.svg", &error), RIDGE_INVALID);
     ridge_run_free(&run);
 }
 
@@ -264,7 +264,7 @@ static void the_terminal_plot_fits_and_shows_every_target(void **state) {
         FILE *stream = fmemopen(text, sizeof text - 1, "w");
         ridge_error error = {.text = ""};
         assert_non_null(stream);
-        ridge_status status = ridge_plot_terminal(&run, width, stream, &error);
+        ridge_status status = ridge_plot_terminal(&run, RIDGE_BACKEND_cpu, width, stream, &error);
         assert_int_equal(fclose(stream), 0);
         if (status == RIDGE_UNSUPPORTED) skip(); /* gnuplot is not installed, and the text said so */
         if (status != RIDGE_OK) fail_msg("%s", error.text);
@@ -288,7 +288,7 @@ static void the_svg_is_whole_or_absent(void **state) {
     ridge_run run = fixture_run();
     (void)snprintf(run.machine.key, sizeof run.machine.key, "it's <odd> & \"quoted\" \\ `x` é");
     ridge_error error = {.text = ""};
-    ridge_status status = ridge_plot_svg(&run, path, &error);
+    ridge_status status = ridge_plot_svg(&run, RIDGE_BACKEND_cpu, path, &error);
     if (status == RIDGE_UNSUPPORTED) skip();
     if (status != RIDGE_OK) fail_msg("%s", error.text);
     FILE *file = fopen(path, "r");
@@ -301,7 +301,7 @@ static void the_svg_is_whole_or_absent(void **state) {
     assert_non_null(strstr(
         text, "it's &lt;odd> &amp; \"quoted\" \\ `x` é")); /* data stay data, through gnuplot's quoting and XML's */
     assert_non_null(strstr(text, "toy_matmul"));
-    assert_int_equal(ridge_plot_svg(&run, "/absent-folder/x.svg", &error), RIDGE_IO);
+    assert_int_equal(ridge_plot_svg(&run, RIDGE_BACKEND_cpu, "/absent-folder/x.svg", &error), RIDGE_IO);
     assert_non_null(strstr(error.text, "/absent-folder/x.svg"));
     ridge_run_free(&run);
 }
@@ -312,9 +312,9 @@ static void without_gnuplot_the_text_says_what_to_install(void **state) {
     ridge_run run = fixture_run();
     ridge_error error = {.text = ""};
     assert_true(path && setenv("PATH", "/nowhere", 1) == 0);
-    ridge_status terminal = ridge_plot_terminal(&run, 100, stdout, &error);
+    ridge_status terminal = ridge_plot_terminal(&run, RIDGE_BACKEND_cpu, 100, stdout, &error);
     struct stat st;
-    ridge_status svg = ridge_plot_svg(&run, "/tmp/ridge-never-written.svg", &error);
+    ridge_status svg = ridge_plot_svg(&run, RIDGE_BACKEND_cpu, "/tmp/ridge-never-written.svg", &error);
     assert_int_equal(setenv("PATH", path, 1), 0);
     assert_int_equal(terminal, RIDGE_UNSUPPORTED);
     assert_int_equal(svg, RIDGE_UNSUPPORTED);
