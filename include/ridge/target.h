@@ -132,6 +132,16 @@ typedef struct ridge_traffic {
 typedef enum ridge_role { RIDGE_BASELINE, RIDGE_OPTIMIZED, RIDGE_PEER } ridge_role;
 const char *ridge_role_name(ridge_role role);
 
+/* Where the harness puts a GPU variant's tensors. Scratch is device memory in any case. Variants whose tensors are not in
+ * device memory move them within run(), which is timed from before its first call to after all it enqueued; the inputs
+ * were last written, and the outputs are next read, by the processor. */
+typedef enum ridge_where {
+    RIDGE_IN_DEVICE,
+    RIDGE_IN_HOST_PAGEABLE, /* ordinary memory; a copy may make run() wait */
+    RIDGE_IN_HOST_PINNED,
+    RIDGE_IN_MANAGED, /* all sets together at most a quarter of the device's free memory: the harness sees to it */
+} ridge_where;
+
 typedef struct ridge_variant {
     const char *name; /* "<backend>/<what>": cpu/baseline, cpu/optimized, cpu/onednn */
     ridge_role role;
@@ -147,6 +157,8 @@ typedef struct ridge_variant {
     void (*release)(void *plan);
     bool no_graph;    /* GPU: cannot be captured into a graph */
     bool own_threads; /* brings its own thread pool: the harness lets the team sleep before it is timed */
+    ridge_where where; /* GPU */
+    bool no_graph;     /* GPU: run() waits or uses streams of its own, and is not captured into a graph */
 } ridge_variant;
 
 ridge_backend ridge_variant_backend(const ridge_variant *variant);
@@ -189,9 +201,11 @@ const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_cas
 #define RIDGE_CUDA_DECLARE(fn) ridge_status fn(const ridge_call *)
 #ifdef RIDGE_HAVE_CUDA
 #define RIDGE_CUDA(fn) RIDGE_ANY_ISA(fn)
+#define RIDGE_CUDA_PLAN(fn) (fn) /* prepare and release defined in a cuda*.cu */
 #else
 #define RIDGE_CUDA(fn) \
     { 0 }
+#define RIDGE_CUDA_PLAN(fn) NULL
 #endif
 
 /* ---- work model

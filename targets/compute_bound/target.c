@@ -7,9 +7,12 @@
 
 RIDGE_CPU_DECLARE(compute_bound_cpu_baseline);
 RIDGE_CPU_DECLARE(compute_bound_cpu_optimized);
+RIDGE_CUDA_DECLARE(compute_bound_cuda_baseline);
+RIDGE_CUDA_DECLARE(compute_bound_cuda_optimized);
 
 static const ridge_case cases[] = {
-    {.dim = {512, 1024, 256}, .dtype = RIDGE_F32},
+    {.dim = {512, 1024, 256}, .dtype = RIDGE_F32, .only = RIDGE_ONLY_CPU},
+    {.dim = {8192, 8192, 256}, .dtype = RIDGE_F32, .only = RIDGE_ONLY_CUDA},
     {.dim = {1, 1, 1}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {0, 64, 8}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {1, 5, 2}, .dtype = RIDGE_F32, .edge = true},
@@ -18,6 +21,7 @@ static const ridge_case cases[] = {
     {.dim = {2, 192, 64}, .dtype = RIDGE_F32, .edge = true},  /* a whole number of blocks */
     {.dim = {5, 383, 100}, .dtype = RIDGE_F32, .edge = true}, /* one element short of it */
     {.dim = {1, 50021, 31}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {3, 1021, 4099}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA}, /* beyond what is staged */
 };
 
 static const ridge_tensor_spec in[] = {{.name = "x", .rank = 2, .dim = {0, 1}, .by_row = true},
@@ -33,6 +37,15 @@ static const ridge_variant variants[] = {
      .role = RIDGE_OPTIMIZED,
      .idea = "twelve vectors in flight, their chains interleaved to cover the latency of a multiply-add",
      .run = RIDGE_CPU(compute_bound_cpu_optimized)},
+    {.name = "cuda/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "a thread an element: one chain, a coefficient from memory for every multiply-add",
+     .run = RIDGE_CUDA(compute_bound_cuda_baseline)},
+    {.name = "cuda/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea =
+         "sixteen chains a thread, coefficients broadcast from shared memory four at a time, the next tile under way",
+     .run = RIDGE_CUDA(compute_bound_cuda_optimized)},
 };
 
 static void work(const ridge_case *c, ridge_work *w) {

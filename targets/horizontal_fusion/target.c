@@ -1,13 +1,17 @@
-/* square = x^2, relu = max(x, 0), affine = 1.5 x + 0.25      all [rows, cols], f32 or bf16, rows possibly strided
- * Least traffic: size(x) + 3 size(y) bytes. 4 rows cols FLOP. Memory bound on every machine known. */
+/* square = x^2, relu = max(x, 0), affine = 1.5 x + 0.25      all [rows, cols], f32, bf16 or (GPU) f16, rows possibly
+ * strided Least traffic: size(x) + 3 size(y) bytes. 4 rows cols FLOP. Memory bound on every machine known. */
 #include "ridge/target.h"
 
 RIDGE_CPU_DECLARE(horizontal_fusion_cpu_baseline);
 RIDGE_CPU_DECLARE(horizontal_fusion_cpu_optimized);
+RIDGE_CUDA_DECLARE(horizontal_fusion_cuda_baseline);
+RIDGE_CUDA_DECLARE(horizontal_fusion_cuda_optimized);
 
 static const ridge_case cases[] = {
-    {.dim = {8192, 1024}, .dtype = RIDGE_F32},
-    {.dim = {8192, 1024}, .dtype = RIDGE_BF16},
+    {.dim = {8192, 1024}, .dtype = RIDGE_F32, .only = RIDGE_ONLY_CPU},
+    {.dim = {8192, 1024}, .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CPU},
+    {.dim = {16384, 4096}, .dtype = RIDGE_F32, .only = RIDGE_ONLY_CUDA},
+    {.dim = {32768, 4096}, .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CUDA},
     {.dim = {1, 1}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {0, 64}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {3, 15}, .dtype = RIDGE_F32, .edge = true},
@@ -17,6 +21,14 @@ static const ridge_case cases[] = {
     {.dim = {5, 31}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {7, 1031}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {2111, 2113}, .dtype = RIDGE_BF16, .edge = true},
+    {.dim = {1, 1}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {5, 31}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {7, 1031}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {3, 16411},
+     .dtype = RIDGE_F16,
+     .edge = true,
+     .only = RIDGE_ONLY_CUDA}, /* several of a warp's tiles a row */
+    {.dim = {3, 16411}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
 };
 
 static const ridge_tensor_spec in[] = {{.name = "x", .rank = 2, .dim = {0, 1}, .by_row = true}};
@@ -31,12 +43,20 @@ static double elements(const ridge_case *c) { return (double)c->dim[0] * (double
 static double tensor_bytes(const ridge_case *c) { return elements(c) * (double)ridge_dtype_size(c->dtype); }
 /* Rounding of the result to the storage type, where that is not the arithmetic's. */
 static double narrowing(ridge_dtype dtype) { return dtype == RIDGE_F32 ? 0.0 : ridge_dtype_roundoff(dtype); }
+/* Half the distance of numbers below the normal range, where that of f16 can be reached: its results may lie there. */
+static double underflow(ridge_dtype dtype) { return dtype == RIDGE_F16 ? 0x1p-25 : 0.0; }
 
 static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = 3.0 * tensor_bytes(c), .written = 3.0 * tensor_bytes(c)};
 }
 static void optimized_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = tensor_bytes(c), .streamed = 3.0 * tensor_bytes(c)};
+}
+
+/* A GPU does not read what it is about to overwrite: all stores are counted once. */
+static void cuda_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
+    baseline_traffic(c, t);
+    t->streamed = t->written, t->written = 0.0;
 }
 
 static const ridge_variant variants[] = {
@@ -49,6 +69,16 @@ static const ridge_variant variants[] = {
      .role = RIDGE_OPTIMIZED,
      .idea = "one loop: the input is read once; streaming stores once the operands exceed 16 MiB",
      .run = RIDGE_CPU(horizontal_fusion_cpu_optimized),
+     .traffic = optimized_traffic},
+    {.name = "cuda/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "a kernel for each map: the input is read three times",
+     .run = RIDGE_CUDA(horizontal_fusion_cuda_baseline),
+     .traffic = cuda_baseline_traffic},
+    {.name = "cuda/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "one kernel: the input is read once, by 16-byte loads, four in flight a thread; streaming stores",
+     .run = RIDGE_CUDA(horizontal_fusion_cuda_optimized),
      .traffic = optimized_traffic},
 };
 
@@ -75,7 +105,7 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     /* A small square falls below the normal range; 1.5 x rounds by u |1.5 x| <= u (|y| + 0.25) before the sum. */
     static const double absolute[] = {[SQUARE] = 0x1p-133, [RELU] = 0.0, [AFFINE] = 0.25 * 0x1p-24};
     b->relative = roundings[output] * u + narrowing(call->dtype);
-    b->absolute = absolute[output] * (1.0 + narrowing(call->dtype));
+    b->absolute = absolute[output] * (1.0 + narrowing(call->dtype)) + (output == RELU ? 0.0 : underflow(call->dtype));
 }
 
 const ridge_target ridge_target_horizontal_fusion = {

@@ -1,5 +1,5 @@
-/* y = clamp(a x + b, -1, 1) + z      x, z, y: [rows, cols], f32 or bf16, rows possibly strided; a = 1.5, b = 0.25
- * Least traffic: size(x) + size(z) + size(y) bytes. 5 rows cols FLOP. Memory bound on every machine known. */
+/* y = clamp(a x + b, -1, 1) + z      x, z, y: [rows, cols], f32, bf16 or (GPU) f16, rows possibly strided; a = 1.5, b =
+ * 0.25 Least traffic: size(x) + size(z) + size(y) bytes. 5 rows cols FLOP. Memory bound on every machine known. */
 #include "memory_bound.h"
 
 #include <math.h>
@@ -9,10 +9,15 @@
 
 RIDGE_CPU_DECLARE(memory_bound_cpu_baseline);
 RIDGE_CPU_DECLARE(memory_bound_cpu_optimized);
+RIDGE_CUDA_DECLARE(memory_bound_cuda_baseline);
+RIDGE_CUDA_DECLARE(memory_bound_cuda_optimized);
 
 static const ridge_case cases[] = {
-    {.dim = {8192, 2048}, .dtype = RIDGE_F32},
-    {.dim = {8192, 2048}, .dtype = RIDGE_BF16},
+    {.dim = {8192, 2048}, .dtype = RIDGE_F32, .only = RIDGE_ONLY_CPU},
+    {.dim = {8192, 2048}, .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CPU},
+    {.dim = {32768, 4096}, .dtype = RIDGE_F32, .only = RIDGE_ONLY_CUDA},
+    {.dim = {32768, 4096}, .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CUDA},
+    {.dim = {32768, 4096}, .dtype = RIDGE_F16, .only = RIDGE_ONLY_CUDA},
     {.dim = {1, 1}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {0, 64}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {3, 15}, .dtype = RIDGE_F32, .edge = true},
@@ -22,6 +27,14 @@ static const ridge_case cases[] = {
     {.dim = {5, 31}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {7, 1031}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {2111, 2113}, .dtype = RIDGE_BF16, .edge = true},
+    {.dim = {1, 1}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {5, 31}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {7, 1031}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {3, 16411},
+     .dtype = RIDGE_F16,
+     .edge = true,
+     .only = RIDGE_ONLY_CUDA}, /* several of a warp's tiles a row */
+    {.dim = {3, 16411}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
 };
 
 static const ridge_tensor_spec in[] = {
@@ -34,6 +47,8 @@ static double elements(const ridge_case *c) { return (double)c->dim[0] * (double
 static double tensor_bytes(const ridge_case *c) { return elements(c) * (double)ridge_dtype_size(c->dtype); }
 /* Rounding of the result to the storage type, where that is not the arithmetic's. */
 static double narrowing(ridge_dtype dtype) { return dtype == RIDGE_F32 ? 0.0 : ridge_dtype_roundoff(dtype); }
+/* Half the distance of numbers below the normal range, where that of f16 can be reached: its results may lie there. */
+static double underflow(ridge_dtype dtype) { return dtype == RIDGE_F16 ? 0x1p-25 : 0.0; }
 
 /* x to t; t to a second temporary; that and z to y. */
 static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
@@ -49,6 +64,17 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
     return 2 * row_temporary_bytes(c->dim[0], c->dim[1]);
 }
 
+/* A GPU does not read what it is about to overwrite: all stores are counted once. */
+static void cuda_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
+    baseline_traffic(c, t);
+    t->streamed = t->written, t->written = 0.0;
+}
+
+static size_t cuda_baseline_scratch(const ridge_case *c, int threads) {
+    (void)threads;
+    return 2 * (size_t)c->dim[0] * (size_t)c->dim[1] * sizeof(float);
+}
+
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
@@ -60,6 +86,17 @@ static const ridge_variant variants[] = {
      .role = RIDGE_OPTIMIZED,
      .idea = "one pass; streaming stores once the operands exceed 16 MiB",
      .run = RIDGE_CPU(memory_bound_cpu_optimized),
+     .traffic = optimized_traffic},
+    {.name = "cuda/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "scale, clamp, add: three kernels, two temporaries in memory",
+     .run = RIDGE_CUDA(memory_bound_cuda_baseline),
+     .traffic = cuda_baseline_traffic,
+     .scratch = cuda_baseline_scratch},
+    {.name = "cuda/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "one pass: 16-byte loads, four in flight a thread, streaming stores",
+     .run = RIDGE_CUDA(memory_bound_cuda_optimized),
      .traffic = optimized_traffic},
 };
 
@@ -85,6 +122,7 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     const double u = 0x1p-24;
     b->absolute =
         2.25 * u * (1.0 + narrowing(call->dtype)); /* |a x| <= 1.25 and |t| <= 1 where the clamp lets through */
+    b->absolute += underflow(call->dtype);
     b->relative = u + narrowing(call->dtype);
 }
 

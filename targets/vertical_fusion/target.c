@@ -1,4 +1,4 @@
-/* y = sqrt(2 + sin x)      x, y: [rows, cols], f32 or bf16, rows possibly strided
+/* y = sqrt(2 + sin x)      x, y: [rows, cols], f32, bf16 or (GPU) f16, rows possibly strided
  * Least traffic: size(x) + size(y) bytes. 3 rows cols FLOP (sine, addition, root). */
 #include <math.h>
 
@@ -7,10 +7,14 @@
 
 RIDGE_CPU_DECLARE(vertical_fusion_cpu_baseline);
 RIDGE_CPU_DECLARE(vertical_fusion_cpu_optimized);
+RIDGE_CUDA_DECLARE(vertical_fusion_cuda_baseline);
+RIDGE_CUDA_DECLARE(vertical_fusion_cuda_optimized);
 
 static const ridge_case cases[] = {
-    {.dim = {8192, 2048}, .dtype = RIDGE_F32},
-    {.dim = {8192, 2048}, .dtype = RIDGE_BF16},
+    {.dim = {8192, 2048}, .dtype = RIDGE_F32, .only = RIDGE_ONLY_CPU},
+    {.dim = {8192, 2048}, .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CPU},
+    {.dim = {65536, 4096}, .dtype = RIDGE_F32, .only = RIDGE_ONLY_CUDA}, /* 2^28 */
+    {.dim = {65536, 4096}, .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CUDA},
     {.dim = {1, 1}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {0, 64}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {3, 15}, .dtype = RIDGE_F32, .edge = true},
@@ -20,6 +24,14 @@ static const ridge_case cases[] = {
     {.dim = {5, 31}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {7, 1031}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {3001, 3001}, .dtype = RIDGE_BF16, .edge = true},
+    {.dim = {1, 1}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {5, 31}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {7, 1031}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {3, 16411},
+     .dtype = RIDGE_F16,
+     .edge = true,
+     .only = RIDGE_ONLY_CUDA}, /* several of a warp's tiles a row */
+    {.dim = {3, 16411}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
 };
 
 static const ridge_tensor_spec in[] = {{.name = "x", .rank = 2, .dim = {0, 1}, .by_row = true}};
@@ -43,6 +55,17 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
     return row_temporary_bytes(c->dim[0], c->dim[1]);
 }
 
+/* A GPU does not read what it is about to overwrite: all stores are counted once. */
+static void cuda_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
+    baseline_traffic(c, t);
+    t->streamed = t->written, t->written = 0.0;
+}
+
+static size_t cuda_baseline_scratch(const ridge_case *c, int threads) {
+    (void)threads;
+    return (size_t)c->dim[0] * (size_t)c->dim[1] * sizeof(float);
+}
+
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
@@ -54,6 +77,17 @@ static const ridge_variant variants[] = {
      .role = RIDGE_OPTIMIZED,
      .idea = "one loop, the sine stays in a register; streaming stores once the operands exceed 16 MiB",
      .run = RIDGE_CPU(vertical_fusion_cpu_optimized),
+     .traffic = optimized_traffic},
+    {.name = "cuda/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "a kernel of sines to memory, then one of roots",
+     .run = RIDGE_CUDA(vertical_fusion_cuda_baseline),
+     .traffic = cuda_baseline_traffic,
+     .scratch = cuda_baseline_scratch},
+    {.name = "cuda/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "one kernel, the sine stays in a register; 16-byte loads, four in flight a thread, streaming stores",
+     .run = RIDGE_CUDA(vertical_fusion_cuda_optimized),
      .traffic = optimized_traffic},
 };
 
