@@ -158,7 +158,6 @@ typedef struct ridge_variant {
     bool no_graph;    /* GPU: cannot be captured into a graph */
     bool own_threads; /* brings its own thread pool: the harness lets the team sleep before it is timed */
     ridge_where where; /* GPU */
-    bool no_graph;     /* GPU: run() waits or uses streams of its own, and is not captured into a graph */
 } ridge_variant;
 
 ridge_backend ridge_variant_backend(const ridge_variant *variant);
