@@ -94,7 +94,9 @@ static void mutants_are_caught(void **state) {
     for (int t = 0; t < ridge_target_count; t++) {
         const ridge_target *target = ridge_targets[t];
         for (int v = 0; v < target->n_variants; v++) {
+            /* Which mutants a GPU's variants meet is for `ridge verify --mutants` where there is one. */
             if (target->variants[v].role == RIDGE_PEER) continue;
+            if (ridge_variant_backend(&target->variants[v]) == RIDGE_BACKEND_cuda) continue;
             bool *met = calloc((size_t)ridge_mutant_count, sizeof *met);
             assert_non_null(met);
             mutate_variant(target, &target->variants[v], team, met);
