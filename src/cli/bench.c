@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/counters.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "device/device.h"
@@ -92,13 +93,26 @@ ridge_status ridge_bench_gpu_ceilings(const ridge_options *o, const ridge_machin
     return RIDGE_OK;
 }
 
+static bool selects(const ridge_selection *selection, ridge_backend backend) {
+    for (int i = 0; i < selection->n; i++)
+        if (selection->items[i].backend == backend) return true;
+    return false;
+}
+
 void ridge_bench_want_gpu(const ridge_options *o, const ridge_selection *selection, ridge_run *run) {
     ridge_error why = {0};
-    bool wanted = false;
-    for (int i = 0; i < selection->n; i++) wanted |= selection->items[i].backend == RIDGE_BACKEND_cuda;
-    if (!wanted || run->machine.gpu.sm == 0) return;
+    if (!selects(selection, RIDGE_BACKEND_cuda) || run->machine.gpu.sm == 0) return;
     run->has_gpu = ridge_bench_gpu_ceilings(o, &run->machine, &run->gpu_ceilings, &why) == RIDGE_OK;
     if (!run->has_gpu) fprintf(stderr, "ridge: CUDA results have no percentages: %s\n", why.text);
+}
+
+/* Of the backends that something is selected for. */
+static ridge_status find_ceilings(const ridge_options *o, const ridge_selection *selection, ridge_run *run,
+                                  ridge_error *error) {
+    if (selects(selection, RIDGE_BACKEND_cpu))
+        RIDGE_TRY(ridge_bench_ceilings(o, &run->machine, run->settings.threads, &run->ceilings, error));
+    ridge_bench_want_gpu(o, selection, run);
+    return RIDGE_OK;
 }
 
 static void raise_to(ridge_interval *ceiling, ridge_interval probe) {
@@ -107,6 +121,7 @@ static void raise_to(ridge_interval *ceiling, ridge_interval probe) {
 
 /* A ceiling is a rate that was reached: the best of the cached one and of the probes around this run. */
 static void raise_ceilings(ridge_run *run) {
+    if (run->ceilings.n_levels == 0) return;
     const ridge_level *probes[] = {&run->dram_before, &run->dram_after};
     const ridge_peak *peaks[] = {&run->fp32_before, &run->fp32_after};
     ridge_level *dram = &run->ceilings.levels[run->ceilings.n_levels - 1];
@@ -282,19 +297,21 @@ static ridge_status begin_run(const ridge_options *o, ridge_run *run, ridge_isa 
                                      .user_inputs = o->n_inputs > 0,
                                      .argc = o->argc,
                                      .argv = o->argv};
-    return ridge_bench_ceilings(o, &run->machine, threads, &run->ceilings, error);
+    return RIDGE_OK;
 }
 
 static ridge_status measure_jobs(ridge_run *run, const ridge_job *jobs, int n, ridge_error *error) {
     ridge_job_result *done = calloc((size_t)n, sizeof *done);
     if (!done) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d cases", n);
     int finished = 0, threads = run->settings.threads;
-    ridge_status status = ridge_ceilings_probe(&run->machine, threads, &run->dram_before, &run->fp32_before, error);
+    const bool probe = run->ceilings.n_levels > 0; /* something runs on the CPU */
+    ridge_status status = RIDGE_OK;
+    if (probe) status = ridge_ceilings_probe(&run->machine, threads, &run->dram_before, &run->fp32_before, error);
     if (status == RIDGE_OK) {
         ridge_interrupt_hold();
         status = run_jobs(jobs, done, n, &finished, error);
         run->interrupted = status == RIDGE_INTERRUPTED;
-        if (!run->interrupted)
+        if (!run->interrupted && probe)
             (void)ridge_ceilings_probe(&run->machine, threads, &run->dram_after, &run->fp32_after, NULL);
         raise_ceilings(run);
         ridge_status judged = judge_jobs(run, jobs, done, finished, error);
@@ -305,6 +322,12 @@ static ridge_status measure_jobs(ridge_run *run, const ridge_job *jobs, int n, r
     return status;
 }
 
+static void count_bytes(ridge_run *run) {
+    char why[200];
+    (void)ridge_counters_read(run, why, sizeof why);
+    if (why[0]) fprintf(stderr, "ridge: not all bytes were counted: %s\n", why);
+}
+
 ridge_status ridge_bench(const ridge_options *o, ridge_selection *selection, ridge_run *run, ridge_error *error) {
     *run = (ridge_run){0};
     uint64_t began = ridge_clock_ns();
@@ -312,8 +335,8 @@ ridge_status ridge_bench(const ridge_options *o, ridge_selection *selection, rid
     ridge_interrupt_catch();
     RIDGE_TRY(begin_run(o, run, &isa, error));
     RIDGE_TRY(ridge_selection_fit(o, &run->machine, selection, error));
-    ridge_bench_want_gpu(o, selection, run);
-    ridge_job *jobs = calloc((size_t)selection->n, sizeof *jobs);
+    RIDGE_TRY(find_ceilings(o, selection, run, error));
+    ridge_job *jobs = calloc((size_t)(selection->n > 0 ? selection->n : 1), sizeof *jobs);
     if (!jobs) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d cases", selection->n);
     ridge_status status = RIDGE_OK;
     for (int i = 0; i < selection->n && status == RIDGE_OK; i++) {
@@ -321,6 +344,7 @@ ridge_status ridge_bench(const ridge_options *o, ridge_selection *selection, rid
         status = check_memory(&jobs[i], &run->machine, error);
     }
     if (status == RIDGE_OK) status = measure_jobs(run, jobs, selection->n, error);
+    if (status == RIDGE_OK && o->counters) count_bytes(run);
     free(jobs);
     run->wall_s = (double)(ridge_clock_ns() - began) * 1e-9;
     return status;

@@ -28,6 +28,12 @@ const ridge_command ridge_commands[] = {
      "  ridge roofline ch09 --max-time 0.5\n  ridge roofline 'linear_*' --output plots\n", ridge_cmd_roofline},
     {"verify", 'v', "Check every variant, case, fill and layout against the fp64 oracle; time nothing.", "[PATTERN…]",
      selection, "  ridge verify\n  ridge verify --mutants\n  ridge verify 'online_*' --isa scalar\n", ridge_cmd_verify},
+    {"launch", 'n', "Run variants once in this process, unverified and untimed: for profilers.", "[PATTERN…]",
+     selection,
+     "  ncu --profile-from-start off --set full ridge launch fused_l2norm --variant cuda/optimized\n"
+     "  compute-sanitizer ridge launch --backend cuda --sizes 33x1001 online_softmax\n"
+     "  perf record ridge launch micro_tiling_matmul --variant cpu/optimized --iterations 100\n",
+     ridge_cmd_launch},
     {"doctor", 'd', "What would make numbers untrue here.", "",
      "Looks at governor, turbo, virtual machine, other load, limits, counters and optional programs.",
      "  ridge doctor\n  ridge doctor --json -\n", ridge_cmd_doctor},

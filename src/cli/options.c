@@ -60,6 +60,11 @@ static ridge_status set_edges(ridge_options *o, const char *v, ridge_error *e) {
     o->edges = true;
     return RIDGE_OK;
 }
+static ridge_status set_counters(ridge_options *o, const char *v, ridge_error *e) {
+    (void)e, (void)v;
+    o->counters = true;
+    return RIDGE_OK;
+}
 static ridge_status set_sizes(ridge_options *o, const char *v, ridge_error *e) {
     return ridge_parse_sizes(v, &o->sizes, e);
 }
@@ -120,33 +125,35 @@ static ridge_status set_input(ridge_options *o, const char *v, ridge_error *e) {
     return RIDGE_OK;
 }
 
-/* commands: letters of ridge_command.letter. l list, r run, c compare, p peak, f roofline, v verify, d doctor */
+/* commands: letters of ridge_command.letter. l list, r run, c compare, p peak, f roofline, v verify, n launch, d doctor
+ */
 static const struct option_row {
     const char *name, *value, *commands, *help;
     set_fn set;
 } rows[] = {
     {"chapter", "NAME", "l", "only this chapter's targets", set_chapter},
-    {"backend", "NAME", "lrcfv", "only this backend's variants: cpu, cuda", set_backend},
+    {"backend", "NAME", "lrcfvn", "only this backend's variants: cpu, cuda", set_backend},
     {"backend", "NAME", "p", "only the ceilings of this backend: cpu, cuda", set_backend},
-    {"variant", "PATTERN", "lrcfv", "only variants that match, e.g. '*/optimized'", set_variant},
-    {"sizes", "AxB[xC][,…]", "rcfv", "your own shapes instead of the targets' cases", set_sizes},
-    {"dtype", "TYPE", "lrcfv", "only this storage type: f32, bf16, f16", set_dtype},
-    {"isa", "NAME", "rcfv", "force an instruction set (scalar works everywhere)", set_isa},
-    {"threads", "N", "rcpfv", "threads, each on a core of its own (default: one a core)", set_threads},
+    {"variant", "PATTERN", "lrcfvn", "only variants that match, e.g. '*/optimized'", set_variant},
+    {"sizes", "AxB[xC][,…]", "rcfvn", "your own shapes instead of the targets' cases", set_sizes},
+    {"dtype", "TYPE", "lrcfvn", "only this storage type: f32, bf16, f16", set_dtype},
+    {"isa", "NAME", "rcfvn", "force an instruction set (scalar works everywhere)", set_isa},
+    {"threads", "N", "rcpfvn", "threads, each on a core of its own (default: one a core)", set_threads},
     {"hot", NULL, "rcf", "operands in cache, instead of cold ones from memory", set_hot},
-    {"iterations", "N", "rcf", "N rounds a case instead of the stop rule", set_iterations},
+    {"iterations", "N", "rcfn", "N rounds a case instead of the stop rule (launch: N launches)", set_iterations},
     {"max-time", "S", "rcf", "at most S seconds of rounds a case (default 2)", set_max_time},
     {"limit", "S", "rcfv", "a launch longer than S seconds is an endless loop (default 60)", set_limit},
-    {"seed", "N", "rcfv", "first seed of the input values (default 1)", set_seed},
+    {"seed", "N", "rcfvn", "first seed of the input values (default 1)", set_seed},
     {"input", "NAME=FILE.npy", "rcf", "a NumPy array as input NAME instead of random data", set_input},
     {"output", "DIR", "rcf", "write run.json and roofline.svg into DIR", set_output},
     {"dry-run", NULL, "rcf", "say what would run, and for how long", set_dry},
+    {"counters", NULL, "rc", "count each GPU variant's bytes with NVIDIA's profiler (ncu)", set_counters},
     {"summaries", NULL, "r", "one line a case: FLOP, bytes, intensity, which side of the ridge", set_summaries},
     {"refresh", NULL, "rcpf", "measure the ceilings anew, whatever the cache holds", set_refresh},
     {"edges", NULL, "v", "only the small edge cases, with every instruction set", set_edges},
     {"mutants", NULL, "v", "break every output on purpose; fail if a check does not see it", set_mutants},
     {"json", "FILE|-", "lrcpfvd", "the same as JSON, to a file or to standard output", set_json},
-    {"help", NULL, "lrcpfvd", "this text", set_help},
+    {"help", NULL, "lrcpfvnd", "this text", set_help},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

@@ -37,7 +37,7 @@ typedef struct ridge_options {
     int n_inputs;
     const char *output; /* directory, or NULL */
     const char *json;   /* file, "-", or NULL */
-    bool dry_run, summaries, refresh, mutants, edges, help;
+    bool dry_run, summaries, refresh, mutants, edges, counters, help;
     int argc;
     char **argv; /* as typed, for the record */
 } ridge_options;
@@ -66,6 +66,7 @@ int ridge_cmd_compare(const ridge_options *options);
 int ridge_cmd_peak(const ridge_options *options);
 int ridge_cmd_roofline(const ridge_options *options);
 int ridge_cmd_verify(const ridge_options *options);
+int ridge_cmd_launch(const ridge_options *options);
 int ridge_cmd_doctor(const ridge_options *options);
 
 /* Prints "ridge: TEXT" on stderr and returns the exit status for error->status. */

@@ -1,4 +1,5 @@
 /* The GPU as a device, through the CUDA runtime. */
+#include <cuda_profiler_api.h>
 #include <cuda_runtime.h>
 #include <cstdio>
 #include <cstdlib>
@@ -211,6 +212,8 @@ extern "C" ridge_status ridge_stream_delay(ridge_stream *s, double us, ridge_err
     delay_kernel<<<1, 1, 0, s->stream>>>((unsigned long long)(us * 1e3));
     return told(cudaGetLastError(), "delay kernel", error);
 }
+
+extern "C" void ridge_cuda_profile(bool on) { (void)(on ? cudaProfilerStart() : cudaProfilerStop()); }
 
 extern "C" ridge_status ridge_cuda_check(bool *sticky, ridge_error *error) {
     cudaError_t last = cudaGetLastError();

@@ -66,6 +66,9 @@ void ridge_graph_destroy(ridge_graph *graph);
 ridge_status ridge_stream_empty(ridge_stream *stream, ridge_error *error);
 ridge_status ridge_stream_delay(ridge_stream *stream, double us, ridge_error *error);
 
+/* Where a profiler that was told to wait begins and ends to look. */
+void ridge_cuda_profile(bool on);
+
 /* An error of an earlier launch, if there is one. *sticky: the process can no longer use the GPU. */
 ridge_status ridge_cuda_check(bool *sticky, ridge_error *error);
 

@@ -80,6 +80,7 @@ ridge_status ridge_stream_delay(ridge_stream *stream, double us, ridge_error *er
     (void)stream, (void)us;
     return absent(error);
 }
+void ridge_cuda_profile(bool on) { (void)on; }
 ridge_status ridge_cuda_check(bool *sticky, ridge_error *error) {
     *sticky = false;
     return absent(error);

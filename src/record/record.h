@@ -32,6 +32,7 @@ typedef struct ridge_result {
     ridge_interval graph_us;               /* a launch inside a captured graph, operands rotating as in time_us */
     double event_floor_us, graph_floor_us; /* an empty kernel between two events, and as one of many in a graph */
     double sm_mhz, power_w;                /* medians over the samples */
+    double dram_read, dram_written;        /* bytes of one launch by the GPU's counters (--counters); 0: not counted */
     int throttled_samples;                 /* taken while the GPU held its clock down for heat or power; kept */
 } ridge_result;
 

@@ -13,7 +13,7 @@
 /* ---- single elements ----------------------------------------------------------------------- */
 
 static char *element_at(const ridge_view *view, int64_t element) {
-    ridge_run run = {0};
+    ridge_view_run run = {0};
     int64_t position = element;
     (void)ridge_view_next(view, &position, element + 1, &run);
     return run.at;

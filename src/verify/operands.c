@@ -130,7 +130,7 @@ static void poison_write(ridge_dtype dtype, char *at, int64_t n) {
 }
 
 /* The gap behind a run belongs to whoever fills the run, if the run ends a line that is not the last. */
-static void fill_gap(const ridge_view *view, const unsigned char *pattern, const ridge_run *run) {
+static void fill_gap(const ridge_view *view, const unsigned char *pattern, const ridge_view_run *run) {
     int64_t next = run->first + run->n;
     if (view->rank == 0 || next % view->line != 0 || next == view->elements) return;
     char *end = view->base + (size_t)ridge_view_line_offset(view, next / view->line) * view->size;
@@ -152,7 +152,7 @@ static void fill_part(void *arg, int rank, int size) {
         }
         front = area_end;
         ridge_share(view.elements, RIDGE_RANDOM_BLOCK, rank, size, &position, &end);
-        for (ridge_run run; ridge_view_next(&view, &position, end, &run);) {
+        for (ridge_view_run run; ridge_view_next(&view, &position, end, &run);) {
             if (t < ops->target->n_in)
                 ridge_operands_make(ops, t, run.first, run.n, run.at);
             else

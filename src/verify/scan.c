@@ -115,7 +115,7 @@ static void scan_part(void *arg, int rank, int size) {
         ridge_view view = ridge_operands_view(ops, ops->target->n_in + o);
         int64_t position, end;
         ridge_share(view.elements, STEP, rank, size, &position, &end);
-        for (ridge_run run; ridge_view_next(&view, &position, end, &run);)
+        for (ridge_view_run run; ridge_view_next(&view, &position, end, &run);)
             for (int64_t i = 0; i < run.n; i += STEP) {
                 int64_t n = run.n - i < STEP ? run.n - i : STEP;
                 const char *at = run.at + (size_t)i * view.size;
@@ -206,7 +206,7 @@ int64_t ridge_scan_changed(const ridge_operands *ops, int tensor, int64_t first,
     ridge_view view = ridge_operands_view(ops, tensor);
     _Alignas(64) char made[STEP * 8];
     int64_t position = first;
-    for (ridge_run run; ridge_view_next(&view, &position, first + n, &run);)
+    for (ridge_view_run run; ridge_view_next(&view, &position, first + n, &run);)
         for (int64_t i = 0; i < run.n; i += STEP) {
             int64_t part = run.n - i < STEP ? run.n - i : STEP;
             const char *at = run.at + (size_t)i * view.size;
@@ -258,7 +258,7 @@ typedef struct max_job {
     atomic_flag lock;
 } max_job;
 
-static double run_max(const ridge_view *view, const ridge_run *run) {
+static double run_max(const ridge_view *view, const ridge_view_run *run) {
     uint64_t exponent = bits_of(view->dtype).exponent, bits;
     if (view->dtype == RIDGE_F32)
         bits = largest_4(run->at, run->n, (int32_t)exponent);
@@ -274,7 +274,7 @@ static void max_part(void *arg, int rank, int size) {
     int64_t position, end;
     double largest = 0;
     ridge_share(job->view->elements, STEP, rank, size, &position, &end);
-    for (ridge_run run; ridge_view_next(job->view, &position, end, &run);) {
+    for (ridge_view_run run; ridge_view_next(job->view, &position, end, &run);) {
         double v = run_max(job->view, &run);
         if (v > largest) largest = v;
     }

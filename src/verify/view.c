@@ -36,7 +36,7 @@ int64_t ridge_view_line_offset(const ridge_view *view, int64_t line) {
     return offset;
 }
 
-bool ridge_view_next(const ridge_view *view, int64_t *position, int64_t end, ridge_run *run) {
+bool ridge_view_next(const ridge_view *view, int64_t *position, int64_t end, ridge_view_run *run) {
     if (*position >= end) return false;
     int64_t line = view->rank ? *position / view->line : 0, column = *position - line * view->line;
     int64_t n = view->line - column;
@@ -69,7 +69,7 @@ static void load_bf16(const char *p, int64_t n, double *values) {
 
 void ridge_view_load(const ridge_view *view, int64_t first, int64_t n, double *values) {
     int64_t position = first;
-    for (ridge_run run; ridge_view_next(view, &position, first + n, &run); values += run.n) {
+    for (ridge_view_run run; ridge_view_next(view, &position, first + n, &run); values += run.n) {
         if (view->dtype == RIDGE_F32)
             load_f32(run.at, run.n, values);
         else if (view->dtype == RIDGE_BF16)

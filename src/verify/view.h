@@ -41,13 +41,13 @@ static inline ridge_team *ridge_operands_team(const ridge_operands *ops, ridge_t
 int64_t ridge_view_line_offset(const ridge_view *view, int64_t line);
 
 /* A contiguous run of elements: `n` of them from dense index `first`, at `at`. */
-typedef struct ridge_run {
+typedef struct ridge_view_run {
     int64_t first, n;
     char *at;
-} ridge_run;
+} ridge_view_run;
 
 /* The next run of [*position, end); false when there is none. */
-bool ridge_view_next(const ridge_view *view, int64_t *position, int64_t end, ridge_run *run);
+bool ridge_view_next(const ridge_view *view, int64_t *position, int64_t end, ridge_view_run *run);
 
 /* Elements first … first+n-1 as fp64, dense. */
 void ridge_view_load(const ridge_view *view, int64_t first, int64_t n, double *values);

@@ -63,7 +63,7 @@ static ridge_operands *right_run(uint64_t seed, ridge_fill_kind kind) {
 }
 
 static char *element_at(const ridge_view *view, int64_t e) {
-    ridge_run run;
+    ridge_view_run run;
     assert_true(ridge_view_next(view, &e, e + 1, &run));
     return run.at;
 }
