@@ -15,15 +15,11 @@
 #endif
 
 #include "device/device.h"
-#include "machine/machine.h"
+#include "machine/doctor.h"
 #include "machine/system.h"
 #include "measure/stats.h"
 
-#if defined(__GNUC__)
-__attribute__((format(printf, 3, 4)))
-#endif
-static void
-report(ridge_finding *f, ridge_health health, const char *found, ...) {
+void ridge_finding_set(ridge_finding *f, ridge_health health, const char *found, ...) {
     va_list args;
     va_start(args, found);
     f->health = health;
@@ -31,21 +27,23 @@ report(ridge_finding *f, ridge_health health, const char *found, ...) {
     va_end(args);
 }
 
-static void advise(ridge_finding *f, const char *advice) { (void)snprintf(f->advice, sizeof f->advice, "%s", advice); }
+void ridge_finding_advise(ridge_finding *f, const char *advice) {
+    (void)snprintf(f->advice, sizeof f->advice, "%s", advice);
+}
 
 /* ---- the processor and its clock
  * --------------------------------------------------------------------------------------------- */
 
 static void check_governor(const ridge_machine *m, ridge_finding *f) {
     if (strcmp(m->governor, "performance") == 0)
-        report(f, RIDGE_HEALTH_GOOD, "performance");
+        ridge_finding_set(f, RIDGE_HEALTH_GOOD, "performance");
     else if (m->governor[0]) {
-        report(f, RIDGE_HEALTH_BAD, "%s", m->governor);
-        advise(f, "as root: cpupower frequency-set -g performance");
+        ridge_finding_set(f, RIDGE_HEALTH_BAD, "%s", m->governor);
+        ridge_finding_advise(f, "as root: cpupower frequency-set -g performance");
     } else {
-        report(f, RIDGE_HEALTH_NOTE, "the system does not show one");
+        ridge_finding_set(f, RIDGE_HEALTH_NOTE, "the system does not show one");
         if (!m->hypervisor[0])
-            advise(f, "load the processor's cpufreq driver, or fix the clock in the firmware settings");
+            ridge_finding_advise(f, "load the processor's cpufreq driver, or fix the clock in the firmware settings");
     }
 }
 
@@ -57,44 +55,48 @@ static void check_turbo(const ridge_machine *m, ridge_finding *f) {
     else if (ridge_system_line("/sys/devices/system/cpu/cpufreq/boost", boost, sizeof boost))
         on = boost[0] == '1';
     else {
-        report(f, RIDGE_HEALTH_NOTE, "the system does not show whether the clock is boosted");
-        advise(f, m->hypervisor[0] ? "the host decides: compare ratios within one run, not times across days" : "");
+        ridge_finding_set(f, RIDGE_HEALTH_NOTE, "the system does not show whether the clock is boosted");
+        ridge_finding_advise(
+            f, m->hypervisor[0] ? "the host decides: compare ratios within one run, not times across days" : "");
         return;
     }
-    report(f, on ? RIDGE_HEALTH_NOTE : RIDGE_HEALTH_GOOD,
-           on ? "on: the clock depends on temperature and on other cores" : "off");
+    ridge_finding_set(f, on ? RIDGE_HEALTH_NOTE : RIDGE_HEALTH_GOOD,
+                      on ? "on: the clock depends on temperature and on other cores" : "off");
     if (on)
-        advise(f, "for times that repeat: echo 0 > /sys/devices/system/cpu/cpufreq/boost (intel_pstate: 1 > no_turbo)");
+        ridge_finding_advise(
+            f, "for times that repeat: echo 0 > /sys/devices/system/cpu/cpufreq/boost (intel_pstate: 1 > no_turbo)");
 }
 
 static void check_hypervisor(const ridge_machine *m, ridge_finding *f) {
     if (!m->hypervisor[0]) {
-        report(f, RIDGE_HEALTH_GOOD, "none seen");
+        ridge_finding_set(f, RIDGE_HEALTH_GOOD, "none seen");
         return;
     }
-    report(f, RIDGE_HEALTH_NOTE, "%s: caches, memory bandwidth and clock may be shared with others", m->hypervisor);
-    advise(f, "trust ratios of one run; take the machine's ceilings again before quoting percentages");
+    ridge_finding_set(f, RIDGE_HEALTH_NOTE, "%s: caches, memory bandwidth and clock may be shared with others",
+                      m->hypervisor);
+    ridge_finding_advise(f, "trust ratios of one run; take the machine's ceilings again before quoting percentages");
 }
 
 static void check_smt(const ridge_machine *m, ridge_finding *f) {
     if (m->threads == m->cores) {
-        report(f, RIDGE_HEALTH_GOOD, "%d cores, one logical processor each in use", m->cores);
+        ridge_finding_set(f, RIDGE_HEALTH_GOOD, "%d cores, one logical processor each in use", m->cores);
         if (m->hypervisor[0]) {
-            report(f, RIDGE_HEALTH_NOTE, "%d cores as the virtual machine shows them; they may be halves of real ones",
-                   m->cores);
-            advise(f, "compare one thread with two: a pair that does not double its fp32 rate shares a core");
+            ridge_finding_set(f, RIDGE_HEALTH_NOTE,
+                              "%d cores as the virtual machine shows them; they may be halves of real ones", m->cores);
+            ridge_finding_advise(
+                f, "compare one thread with two: a pair that does not double its fp32 rate shares a core");
         }
         return;
     }
-    report(f, RIDGE_HEALTH_NOTE, "%d logical processors on %d cores", m->threads, m->cores);
-    advise(f, "keep --threads at the number of cores: siblings share one core's arithmetic");
+    ridge_finding_set(f, RIDGE_HEALTH_NOTE, "%d logical processors on %d cores", m->threads, m->cores);
+    ridge_finding_advise(f, "keep --threads at the number of cores: siblings share one core's arithmetic");
 }
 
 static void check_clock(const ridge_machine *m, ridge_finding *f) {
     char source[32];
     (void)m;
     if (!ridge_system_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source)) {
-        report(f, RIDGE_HEALTH_NOTE, "the system does not name its clock source");
+        ridge_finding_set(f, RIDGE_HEALTH_NOTE, "the system does not name its clock source");
         return;
     }
     static const char *const fast[] = {"tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page"};
@@ -107,10 +109,10 @@ static void check_clock(const ridge_machine *m, ridge_finding *f) {
         best = fmin(best, (double)(ridge_clock_ns() - begin) / 101);
     }
     good = good && best < 500;
-    report(f, good ? RIDGE_HEALTH_GOOD : RIDGE_HEALTH_BAD, "%s, %.0f ns a reading", source, best);
+    ridge_finding_set(f, good ? RIDGE_HEALTH_GOOD : RIDGE_HEALTH_BAD, "%s, %.0f ns a reading", source, best);
     if (!good)
-        advise(f,
-               "boot with clocksource=tsc if the processor's counter is invariant: short launches cannot be timed so");
+        ridge_finding_advise(
+            f, "boot with clocksource=tsc if the processor's counter is invariant: short launches cannot be timed so");
 }
 
 /* ---- what else runs
@@ -119,13 +121,14 @@ static void check_clock(const ridge_machine *m, ridge_finding *f) {
 static void check_load(const ridge_machine *m, ridge_finding *f) {
     double load[1];
     if (getloadavg(load, 1) != 1) {
-        report(f, RIDGE_HEALTH_NOTE, "the system does not show its load");
+        ridge_finding_set(f, RIDGE_HEALTH_NOTE, "the system does not show its load");
         return;
     }
     double idle = m->threads - load[0];
     ridge_health health = load[0] < 0.3 ? RIDGE_HEALTH_GOOD : idle > 1 ? RIDGE_HEALTH_NOTE : RIDGE_HEALTH_BAD;
-    report(f, health, "load of the last minute %.2f on %d logical processors", load[0], m->threads);
-    if (health != RIDGE_HEALTH_GOOD) advise(f, "stop other programs, or wait a minute if it was ridge itself");
+    ridge_finding_set(f, health, "load of the last minute %.2f on %d logical processors", load[0], m->threads);
+    if (health != RIDGE_HEALTH_GOOD)
+        ridge_finding_advise(f, "stop other programs, or wait a minute if it was ridge itself");
 }
 
 /* Chunks of arithmetic that all take the same time when nothing interrupts: what they take beyond the usual was taken
@@ -149,24 +152,27 @@ static void check_jitter(const ridge_machine *m, ridge_finding *f) {
         if (ns[i] > 1.2 * usual) lost += ns[i] - usual;
     }
     double percent = 100 * lost / all;
-    report(f,
-           percent < 0.5 ? RIDGE_HEALTH_GOOD
-           : percent < 3 ? RIDGE_HEALTH_NOTE
-                         : RIDGE_HEALTH_BAD,
-           "%.2f %% of the time lost to interruptions, the longest %.0f us", percent, fmax(worst - usual, 0) / 1e3);
+    ridge_finding_set(f,
+                      percent < 0.5 ? RIDGE_HEALTH_GOOD
+                      : percent < 3 ? RIDGE_HEALTH_NOTE
+                                    : RIDGE_HEALTH_BAD,
+                      "%.2f %% of the time lost to interruptions, the longest %.0f us", percent,
+                      fmax(worst - usual, 0) / 1e3);
     if (percent >= 0.5)
-        advise(f, "something else runs on this processor, here or beside this virtual machine: measure again later");
+        ridge_finding_advise(
+            f, "something else runs on this processor, here or beside this virtual machine: measure again later");
     free(ns);
 }
 
 static void check_quota(const ridge_machine *m, ridge_finding *f) {
     double quota = ridge_system_cpu_quota();
     if (quota <= 0 || quota >= m->threads) {
-        report(f, RIDGE_HEALTH_GOOD, "no limit on processor time below %d processors", m->threads);
+        ridge_finding_set(f, RIDGE_HEALTH_GOOD, "no limit on processor time below %d processors", m->threads);
         return;
     }
-    report(f, RIDGE_HEALTH_BAD, "a control group grants %.2f processors of %d", quota, m->threads);
-    advise(f, "threads will be stopped in the middle of samples: raise cpu.max, or use --threads below the quota");
+    ridge_finding_set(f, RIDGE_HEALTH_BAD, "a control group grants %.2f processors of %d", quota, m->threads);
+    ridge_finding_advise(
+        f, "threads will be stopped in the middle of samples: raise cpu.max, or use --threads below the quota");
 }
 
 /* ---- memory
@@ -178,22 +184,22 @@ static void check_memory(const ridge_machine *m, ridge_finding *f) {
     (void)ridge_system_memory(&limited);
     double gib = (double)m->memory_bytes / (1 << 30);
     bool small = gib < 2;
-    report(f, small ? RIDGE_HEALTH_NOTE : RIDGE_HEALTH_GOOD, "%.1f GiB%s", gib,
-           limited ? ", limited by a control group" : "");
-    if (small) advise(f, "large cases will be skipped: give the process more memory");
+    ridge_finding_set(f, small ? RIDGE_HEALTH_NOTE : RIDGE_HEALTH_GOOD, "%.1f GiB%s", gib,
+                      limited ? ", limited by a control group" : "");
+    if (small) ridge_finding_advise(f, "large cases will be skipped: give the process more memory");
 }
 
 static void check_pages(const ridge_machine *m, ridge_finding *f) {
     char mode[64];
     (void)m;
     if (!ridge_system_line("/sys/kernel/mm/transparent_hugepage/enabled", mode, sizeof mode)) {
-        report(f, RIDGE_HEALTH_NOTE, "the system does not offer transparent huge pages");
-        advise(f, "expect lower memory rates: address translation misses are part of every one");
+        ridge_finding_set(f, RIDGE_HEALTH_NOTE, "the system does not offer transparent huge pages");
+        ridge_finding_advise(f, "expect lower memory rates: address translation misses are part of every one");
     } else if (strstr(mode, "[never]")) {
-        report(f, RIDGE_HEALTH_NOTE, "transparent huge pages are off");
-        advise(f, "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled");
+        ridge_finding_set(f, RIDGE_HEALTH_NOTE, "transparent huge pages are off");
+        ridge_finding_advise(f, "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled");
     } else {
-        report(f, RIDGE_HEALTH_GOOD, "huge pages on request (%s)", mode);
+        ridge_finding_set(f, RIDGE_HEALTH_GOOD, "huge pages on request (%s)", mode);
     }
 }
 
@@ -209,14 +215,15 @@ static void check_counters(const ridge_machine *m, ridge_finding *f) {
     long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
     if (fd >= 0) {
         (void)close((int)fd);
-        report(f, RIDGE_HEALTH_GOOD, "cycle counter readable");
+        ridge_finding_set(f, RIDGE_HEALTH_GOOD, "cycle counter readable");
         return;
     }
 #endif
     (void)ridge_system_line("/proc/sys/kernel/perf_event_paranoid", level, sizeof level);
-    report(f, RIDGE_HEALTH_NOTE, "no hardware counters (perf_event_paranoid %s)", level);
-    advise(f, m->hypervisor[0] ? "the host must pass the counters through; ridge needs none of them for its verdicts"
-                               : "as root: sysctl kernel.perf_event_paranoid=1");
+    ridge_finding_set(f, RIDGE_HEALTH_NOTE, "no hardware counters (perf_event_paranoid %s)", level);
+    ridge_finding_advise(f, m->hypervisor[0]
+                                ? "the host must pass the counters through; ridge needs none of them for its verdicts"
+                                : "as root: sysctl kernel.perf_event_paranoid=1");
 }
 
 static bool opens(const char *const *names, const char **found) {
@@ -237,30 +244,40 @@ static void check_peers(const ridge_machine *m, ridge_finding *f) {
     (void)m;
     bool both = opens(onednn, &dnn);
     both = opens(openblas, &blas) && both;
-    report(f, both ? RIDGE_HEALTH_GOOD : RIDGE_HEALTH_NOTE, "%s, %s", dnn, blas);
-    if (!both) advise(f, "install oneDNN and OpenBLAS to compare with them (Debian: libdnnl-dev libopenblas0-pthread)");
+    ridge_finding_set(f, both ? RIDGE_HEALTH_GOOD : RIDGE_HEALTH_NOTE, "%s, %s", dnn, blas);
+    if (!both)
+        ridge_finding_advise(
+            f, "install oneDNN and OpenBLAS to compare with them (Debian: libdnnl-dev libopenblas0-pthread)");
+}
+
+bool ridge_program_find(const char *name, char *program, int size) {
+    const char *path = getenv("PATH");
+    for (const char *p = path ? path : ""; *p; p += strspn(p, ":")) {
+        size_t length = strcspn(p, ":");
+        int n = snprintf(program, (size_t)size, "%.*s/%s", (int)length, p, name);
+        if (n > 0 && n < size && access(program, X_OK) == 0) return true;
+        p += length;
+    }
+    program[0] = '\0';
+    return false;
 }
 
 static void check_gnuplot(const ridge_machine *m, ridge_finding *f) {
-    const char *path = getenv("PATH");
     char program[1024];
     (void)m;
-    for (const char *p = path ? path : ""; *p; p += strspn(p, ":")) {
-        size_t length = strcspn(p, ":");
-        (void)snprintf(program, sizeof program, "%.*s/gnuplot", (int)(length < 900 ? length : 0), p);
-        if (access(program, X_OK) == 0) {
-            report(f, RIDGE_HEALTH_GOOD, "%.*s", (int)sizeof f->found - 1, program);
-            return;
-        }
-        p += length;
+    if (ridge_program_find("gnuplot", program, (int)sizeof program)) {
+        ridge_finding_set(f, RIDGE_HEALTH_GOOD, "%.*s", (int)sizeof f->found - 1, program);
+        return;
     }
-    report(f, RIDGE_HEALTH_NOTE, "not found: plots will be made without it or left out");
-    advise(f, "install gnuplot (Debian: gnuplot-nox)");
+    ridge_finding_set(f, RIDGE_HEALTH_NOTE, "not found: plots will be made without it or left out");
+    ridge_finding_advise(f, "install gnuplot (Debian: gnuplot-nox)");
 }
 
 static void check_isa(const ridge_machine *m, ridge_finding *f) {
-    report(f, m->isa == RIDGE_ISA_scalar ? RIDGE_HEALTH_NOTE : RIDGE_HEALTH_GOOD, "%s", ridge_isa_name(m->isa));
-    if (m->isa == RIDGE_ISA_scalar) advise(f, "ridge's vector kernels do not run here: speedups will be small");
+    ridge_finding_set(f, m->isa == RIDGE_ISA_scalar ? RIDGE_HEALTH_NOTE : RIDGE_HEALTH_GOOD, "%s",
+                      ridge_isa_name(m->isa));
+    if (m->isa == RIDGE_ISA_scalar)
+        ridge_finding_advise(f, "ridge's vector kernels do not run here: speedups will be small");
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -281,9 +298,10 @@ static void check_build(const ridge_machine *m, ridge_finding *f) {
     const bool optimized = false;
 #endif
     bool good = optimized && !SANITIZED;
-    report(f, good ? RIDGE_HEALTH_GOOD : RIDGE_HEALTH_BAD, "%s%s%s", m->compiler,
-           optimized ? ", optimized" : ", not optimized", SANITIZED ? ", with sanitizers" : "");
-    if (!good) advise(f, "build with CMAKE_BUILD_TYPE=Release and without sanitizers before timing anything");
+    ridge_finding_set(f, good ? RIDGE_HEALTH_GOOD : RIDGE_HEALTH_BAD, "%s%s%s", m->compiler,
+                      optimized ? ", optimized" : ", not optimized", SANITIZED ? ", with sanitizers" : "");
+    if (!good)
+        ridge_finding_advise(f, "build with CMAKE_BUILD_TYPE=Release and without sanitizers before timing anything");
 }
 
 typedef struct check {
@@ -295,15 +313,21 @@ static const check checks[] = {
     {"build", check_build},           {"isa", check_isa},     {"governor", check_governor}, {"turbo", check_turbo},
     {"hypervisor", check_hypervisor}, {"cores", check_smt},   {"clock", check_clock},       {"load", check_load},
     {"jitter", check_jitter},         {"quota", check_quota}, {"memory", check_memory},     {"pages", check_pages},
-    {"counters", check_counters},     {"peers", check_peers}, {"gnuplot", check_gnuplot},
+    {"counters", check_counters},     {"peers", check_peers},
 };
+static const check last = {"gnuplot", check_gnuplot};
+
+/* Adds a finding, unless there was nothing to say. Returns how many there are then. */
+static int look(const check *one, const ridge_machine *machine, ridge_finding *findings, int n) {
+    if (n == RIDGE_MAX_FINDINGS) return n;
+    findings[n] = (ridge_finding){.what = one->what};
+    one->look(machine, &findings[n]);
+    return findings[n].found[0] ? n + 1 : n;
+}
 
 int ridge_doctor(const ridge_machine *machine, ridge_finding findings[RIDGE_MAX_FINDINGS]) {
     int n = 0;
-    for (size_t i = 0; i < sizeof checks / sizeof checks[0] && n < RIDGE_MAX_FINDINGS; i++) {
-        findings[n] = (ridge_finding){.what = checks[i].what};
-        checks[i].look(machine, &findings[n]);
-        if (findings[n].found[0]) n++;
-    }
-    return n;
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) n = look(&checks[i], machine, findings, n);
+    n += ridge_doctor_gpu(machine, findings + n, RIDGE_MAX_FINDINGS - n);
+    return look(&last, machine, findings, n);
 }

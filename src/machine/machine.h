@@ -42,7 +42,7 @@ typedef struct ridge_finding {
     char found[160];  /* what is so */
     char advice[200]; /* what to do about it; "" when nothing */
 } ridge_finding;
-enum { RIDGE_MAX_FINDINGS = 24 };
+enum { RIDGE_MAX_FINDINGS = 32 };
 int ridge_doctor(const ridge_machine *machine, ridge_finding findings[RIDGE_MAX_FINDINGS]);
 
 #endif

@@ -51,7 +51,7 @@ static void test_detect_is_quick(void **state) {
         double ms = (double)(ridge_clock_ns() - begin) / 1e6;
         if (ms < best) best = ms;
     }
-    if (best > 60)
+    if (best > (m.gpu.sm ? 10000 : 60)) /* the driver is asked in a child: seconds where it is loaded for each */
         fail_msg("detection takes %.0f ms", best); /* usually under 10; more only where hundreds of cores are */
 }
 
@@ -103,8 +103,8 @@ static void test_system_line(void **state) {
 static void test_doctor(void **state) {
     (void)state;
     ridge_finding f[RIDGE_MAX_FINDINGS];
-    static const char *const wanted[] = {"governor", "turbo", "hypervisor", "load",
-                                         "counters", "pages", "peers",      "gnuplot"};
+    static const char *const wanted[] = {"governor", "turbo", "hypervisor", "load", "counters",
+                                         "pages",    "peers", "gnuplot",    "gpu"};
     int n = ridge_doctor(&m, f);
     assert_in_range(n, 8, RIDGE_MAX_FINDINGS);
     for (size_t w = 0; w < sizeof wanted / sizeof wanted[0]; w++) {

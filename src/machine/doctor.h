@@ -1,0 +1,20 @@
+/* What the files of ridge doctor share. */
+#ifndef RIDGE_MACHINE_DOCTOR_H
+#define RIDGE_MACHINE_DOCTOR_H
+
+#include "machine/machine.h"
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+void
+ridge_finding_set(ridge_finding *finding, ridge_health health, const char *found, ...);
+void ridge_finding_advise(ridge_finding *finding, const char *advice);
+
+/* The first program of that name in PATH. */
+bool ridge_program_find(const char *name, char *program, int size);
+
+/* Findings on the GPU, at most `room`; one alone where there is none. Returns how many. */
+int ridge_doctor_gpu(const ridge_machine *machine, ridge_finding *findings, int room);
+
+#endif
