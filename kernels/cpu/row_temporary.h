@@ -15,7 +15,7 @@ enum { ROW_REDUCE_PIECE = 2048 }; /* elements summed in fp32 before fp64 takes o
  * random walk of n / 8 roundings of a sum that grows evenly; this is six standard deviations, and room for data of few
  * distinct values, whose roundings all err alike. */
 static inline double row_sum_error(int64_t n) {
-    return 1.0 + sqrt((double)(n < ROW_REDUCE_PIECE ? n : ROW_REDUCE_PIECE) / 8.0);
+    return 1.0 + sqrt((double)(n < ROW_REDUCE_PIECE ? n : (int64_t)ROW_REDUCE_PIECE) / 8.0);
 }
 
 static inline int64_t row_temporary_length(int64_t n) {

@@ -1,0 +1,207 @@
+/* Rows in registers: how a row is cut up among threads, loaded, reduced and written. y[i,:] = f(x[i,:]) for any f whose
+ * dependence on the whole row goes through a few sums (or maxima): its statistics.
+ *
+ * A row is a body of 16-byte packs between a head and a tail of single elements (edges), so that all of the body is
+ * aligned wherever the row starts. Thread t of a row's `stride` threads has packs t, t + stride, … and edge t: a warp's
+ * accesses are whole consecutive lines, and all of a thread's loads are under way before the first is used.
+ *
+ *   row_part     what one thread holds of a row, or of a piece of a row
+ *   row_held     a row that the registers of its threads hold: read once
+ *   row_reread   a row of any length, read again for each reduction and for the writing
+ *
+ * An operation (see row_run.cuh) sees either of the last two through
+ *   row.sum(f)                 sum over the row of f(x)
+ *   row.reduce(of, merge)      merge over the threads of of(part), where part.each(f) calls f(x, chain) for every x
+ *   row.any(b)                 whether to take part in a rare further reduction */
+#ifndef RIDGE_KERNELS_CUDA_ROW_CUH
+#define RIDGE_KERNELS_CUDA_ROW_CUH
+
+#include "cuda/pack.cuh"
+#include "cuda/row_exchange.cuh"
+
+namespace ridge {
+
+/* One row of x and of y. Width: elements a pack, 1 where x and y are not aligned alike. */
+template <typename T, typename U, int Width> struct row_span {
+    const T *x;
+    U *y;
+    int64_t packs;
+    int head, edges; /* elements before the body; those, and the ones behind it */
+
+    /* n: 0 where there is no such row. The body starts where x is aligned, and so is y there. */
+    __device__ row_span(const T *x_row, U *y_row, int64_t n) : x(x_row), y(y_row), packs(n), head(0), edges(0) {
+        if constexpr (Width > 1) {
+            int before = (int)((0 - (uintptr_t)x_row) % 16 / sizeof(T));
+            head = n < before ? (int)n : before;
+            packs = (n - head) / Width;
+            edges = (int)(n - packs * Width);
+        }
+    }
+    __device__ int64_t body_column(int64_t pack) const { return head + pack * Width; }
+    __device__ int64_t edge_column(int edge) const { return edge < head ? edge : edge + packs * Width; }
+};
+
+template <typename T, int Width> __device__ inline pack<T, Width> row_load(const T *p) {
+    if constexpr (Width == pack_width<T>)
+        return load_once(p);
+    else
+        return pack<T, Width>{{*p}};
+}
+
+template <typename U, int Width> __device__ inline void row_store(U *p, pack<U, Width> v) {
+    if constexpr (Width == pack_width<U>) {
+        store_once(p, v);
+    } else if constexpr (Width % pack_width<U> == 0) { /* a wider type than was loaded: fp32 for bf16 */
+#pragma unroll
+        for (int k = 0; k < Width; k += pack_width<U>) {
+            pack<U, pack_width<U>> part;
+#pragma unroll
+            for (int e = 0; e < pack_width<U>; e++) part.v[e] = v.v[k + e];
+            store_once(p + k, part);
+        }
+    } else {
+        static_assert(Width == 1);
+        *p = v.v[0];
+    }
+}
+
+/* Elements: those that a thread holds in packs, at the most. */
+template <typename T, typename U, int Width, int Threads, int Elements> class row_part {
+    static constexpr int packs = Elements / Width;
+    static constexpr int edges = Width == 1 ? 0 : (2 * Width - 2 + Threads - 1) / Threads;
+    static_assert(Elements % Width == 0 && packs >= 1, "whole packs");
+
+    const row_span<T, U, Width> &row;
+    int64_t first;              /* its first pack */
+    int thread, stride, left;   /* among those of the row; packs from one to its next; packs from the first on */
+    bool with_edges;
+    pack<T, Width> body[packs];
+    T edge[edges ? edges : 1];
+
+    __device__ bool has_pack(int i) const { return i * stride < left; }
+    __device__ bool has_edge(int j) const { return with_edges && thread + j * Threads < row.edges; }
+
+  public:
+    static constexpr int64_t span = (int64_t)Threads * packs; /* packs that a row's threads, or a block's, hold */
+
+    __device__ row_part(const row_span<T, U, Width> &of, int thread_of_row, int threads_of_row)
+        : row(of), first(0), thread(thread_of_row), stride(threads_of_row), left(0), with_edges(false) {}
+
+    /* The piece of the row that begins with pack `begin`; the edges count to the first. */
+    __device__ void load(int64_t begin) {
+        first = begin + thread;
+        int64_t behind = row.packs - first;
+        left = behind < packs * (int64_t)stride ? (int)behind : packs * stride;
+        with_edges = begin == 0;
+        const T *p = row.x + row.body_column(first);
+#pragma unroll
+        for (int i = 0; i < packs; i++)
+            if (has_pack(i)) body[i] = row_load<T, Width>(p + i * stride * Width);
+#pragma unroll
+        for (int j = 0; j < edges; j++)
+            if (has_edge(j)) edge[j] = row.x[row.edge_column(thread + j * Threads)];
+    }
+
+    /* f(x, chain) for every element; chain, 0 … 3, lets sums run in chains of their own. */
+    template <typename F> __device__ void each(F f) const {
+#pragma unroll
+        for (int i = 0; i < packs; i++) {
+            if (!has_pack(i)) continue;
+#pragma unroll
+            for (int e = 0; e < Width; e++) f(to_float(body[i].v[e]), (i * Width + e) % 4);
+        }
+#pragma unroll
+        for (int j = 0; j < edges; j++)
+            if (has_edge(j)) f(to_float(edge[j]), j % 4);
+    }
+
+    template <typename F> __device__ float sum(F f) const {
+        float chain[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+        each([&](float x, int c) { chain[c] += f(x); });
+        return (chain[0] + chain[1]) + (chain[2] + chain[3]);
+    }
+
+    /* finish(v, column) turns x[column], … in v into y[column], … */
+    template <typename F> __device__ void write(F finish) const {
+#pragma unroll
+        for (int i = 0; i < packs; i++) {
+            if (!has_pack(i)) continue;
+            const int64_t column = row.body_column(first + i * stride);
+            float v[Width];
+            pack<U, Width> out;
+#pragma unroll
+            for (int e = 0; e < Width; e++) v[e] = to_float(body[i].v[e]);
+            finish(v, column);
+#pragma unroll
+            for (int e = 0; e < Width; e++) out.v[e] = from_float<U>(v[e]);
+            row_store<U, Width>(row.y + column, out);
+        }
+#pragma unroll
+        for (int j = 0; j < edges; j++) {
+            if (!has_edge(j)) continue;
+            const int64_t column = row.edge_column(thread + j * Threads);
+            float v[1] = {to_float(edge[j])};
+            finish(v, column);
+            row.y[column] = from_float<U>(v[0]);
+        }
+    }
+};
+
+struct row_plus {
+    __device__ float operator()(float a, float b) const { return a + b; }
+};
+
+template <typename T, typename U, int Width, int Threads, int Elements, bool Cluster> class row_held {
+    row_exchange<Threads, Cluster> exchange;
+    row_part<T, U, Width, Threads, Elements> part;
+
+  public:
+    __device__ row_held(const row_span<T, U, Width> &row, row_slots *slots, int thread, int threads)
+        : exchange(slots), part(row, thread, threads) {
+        exchange.begin();
+        part.load(0);
+        exchange.meet();
+    }
+    template <typename Of, typename Merge> __device__ auto reduce(Of of, Merge merge) {
+        return exchange.merged(of(part), merge);
+    }
+    template <typename F> __device__ float sum(F f) { return exchange.merged(part.sum(f), row_plus()); }
+    __device__ bool any(bool mine) const { return exchange.any(mine); }
+    template <typename F> __device__ void write(F finish) const { part.write(finish); }
+};
+
+template <typename T, typename U, int Width, int Threads, int Elements> class row_reread {
+    row_exchange<Threads, false> exchange;
+    row_part<T, U, Width, Threads, Elements> part;
+    int64_t packs;
+
+  public:
+    __device__ row_reread(const row_span<T, U, Width> &row, row_slots *slots, int thread)
+        : exchange(slots), part(row, thread, Threads), packs(row.packs) {}
+
+    template <typename Of, typename Merge> __device__ auto reduce(Of of, Merge merge) {
+        part.load(0);
+        auto all = of(part);
+        for (int64_t begin = part.span; begin < packs; begin += part.span) {
+            part.load(begin);
+            all = merge(all, of(part));
+        }
+        return exchange.merged(all, merge);
+    }
+    template <typename F> __device__ float sum(F f) {
+        return reduce([&](const auto &piece) { return piece.sum(f); }, row_plus());
+    }
+    __device__ bool any(bool mine) const { return mine; }
+    template <typename F> __device__ void write(F finish) {
+        int64_t begin = 0;
+        do {
+            part.load(begin);
+            part.write(finish);
+            begin += part.span;
+        } while (begin < packs);
+    }
+};
+
+}  // namespace ridge
+
+#endif

@@ -1,0 +1,207 @@
+/* From a call to the kernel that serves its rows: which threads have a row together is decided by its length alone.
+ *
+ *   columns up to      64  128  256  512  1024  2048  4096  8192  16384 | 32768  65536  131072  262144 | more
+ *   threads a row       8   16   32   32    32    64   128   256    512 |   512 a block, blocks a row:  |  512,
+ *   elements a thread   8    8    8   16    32    32    32    32     32 |     2      4       8      16 |  read again
+ *
+ * 32 elements a thread leave room for 1024 threads a multiprocessor: 64 KiB (16 bit) or 128 KiB (fp32) of rows are on
+ * their way at a time, where about 25 KiB cover the memory's latency. Clusters exist from compute capability 9.0 on.
+ * Where x and y do not lie alike against 16-byte boundaries, elements are loaded one by one (Width 1), still
+ * coalesced.
+ *
+ * An operation has
+ *     struct statistics;
+ *     statistics of(Row &row) const;                          see row.cuh for what it may ask of the row
+ *     void finish(float (&v)[N], statistics s, int64_t column) const;     x[column], … in v become y */
+#ifndef RIDGE_KERNELS_CUDA_ROW_RUN_CUH
+#define RIDGE_KERNELS_CUDA_ROW_RUN_CUH
+
+#include "cuda/launch.cuh"
+#include "cuda/row.cuh"
+
+namespace ridge {
+
+template <typename T, typename U> struct row_tensors {
+    const T *x;
+    U *y;
+    int64_t rows, n, x_stride, y_stride;
+
+    template <int Width> __device__ row_span<T, U, Width> at(int64_t row) const {
+        return row < rows ? row_span<T, U, Width>(x + row * x_stride, y + row * y_stride, n)
+                          : row_span<T, U, Width>(x, y, 0);
+    }
+};
+
+/* x and y of a call. */
+template <typename T> row_tensors<T, T> row_tensors_of(const ridge_call *call) {
+    return {(const T *)ridge_data(&call->in[0]), (T *)ridge_data(&call->out[0]),   call->dim[0], call->dim[1],
+            ridge_row_stride(&call->in[0]),      ridge_row_stride(&call->out[0])};
+}
+
+/* ---- kernels ---------------------------------------------------------------------------------------------------- */
+
+constexpr int row_block(int threads_a_row) { return threads_a_row > 128 ? threads_a_row : threads_a_row > 32 ? threads_a_row : 128; }
+constexpr int row_resident = 1024; /* threads of a multiprocessor that registers must suffice for */
+
+template <typename Op, typename T, typename U, int Width, int Threads, int Elements>
+__global__ void __launch_bounds__(row_block(Threads), row_resident / row_block(Threads))
+    row_kernel(row_tensors<T, U> io, Op op) {
+    constexpr int rows = row_block(Threads) / Threads; /* of this block */
+    __shared__ row_slots slots;
+    const auto span = io.template at<Width>((int64_t)blockIdx.x * rows + threadIdx.x / Threads);
+    row_held<T, U, Width, Threads, Elements, false> row(span, &slots, threadIdx.x % Threads, Threads);
+    const auto s = op.of(row);
+    row.write([&](auto &v, int64_t column) { op.finish(v, s, column); });
+}
+
+/* A cluster a row: thread t of block b is thread b Threads + t of the row. */
+template <typename Op, typename T, typename U, int Width, int Threads, int Elements>
+__global__ void __launch_bounds__(Threads, row_resident / Threads) row_kernel_cluster(row_tensors<T, U> io, Op op) {
+#if __CUDA_ARCH__ >= 900
+    __shared__ row_slots slots;
+    auto cluster = cooperative_groups::this_cluster();
+    const int blocks = (int)cluster.num_blocks(), rank = (int)cluster.block_rank();
+    const auto span = io.template at<Width>(blockIdx.x / blocks);
+    row_held<T, U, Width, Threads, Elements, true> row(span, &slots, rank * Threads + (int)threadIdx.x,
+                                                       blocks * Threads);
+    const auto s = op.of(row);
+    row.write([&](auto &v, int64_t column) { op.finish(v, s, column); });
+#endif
+}
+
+template <typename Op, typename T, typename U, int Width, int Threads, int Elements>
+__global__ void __launch_bounds__(Threads, row_resident / Threads) row_kernel_reread(row_tensors<T, U> io, Op op) {
+    __shared__ row_slots slots;
+    const auto span = io.template at<Width>(blockIdx.x);
+    row_reread<T, U, Width, Threads, Elements> row(span, &slots, threadIdx.x);
+    const auto s = op.of(row);
+    row.write([&](auto &v, int64_t column) { op.finish(v, s, column); });
+}
+
+/* ---- launches --------------------------------------------------------------------------------------------------- */
+
+inline bool row_grid_fits(int64_t blocks) { return blocks <= INT32_MAX; }
+
+template <int Width, int Threads, int Elements, typename Op, typename T, typename U>
+ridge_status row_run_held(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    constexpr int rows = row_block(Threads) / Threads;
+    const int64_t blocks = (io.rows + rows - 1) / rows;
+    if (!row_grid_fits(blocks)) return RIDGE_UNSUPPORTED;
+    row_kernel<Op, T, U, Width, Threads, Elements><<<(unsigned)blocks, row_block(Threads), 0, stream>>>(io, op);
+    return launched();
+}
+
+template <int Width, int Threads, int Elements, typename Op, typename T, typename U>
+ridge_status row_run_reread(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    if (!row_grid_fits(io.rows)) return RIDGE_UNSUPPORTED;
+    row_kernel_reread<Op, T, U, Width, Threads, Elements><<<(unsigned)io.rows, Threads, 0, stream>>>(io, op);
+    return launched();
+}
+
+/* A launch of `rows` clusters of `blocks` blocks. The attribute is the caller's to keep. */
+inline cudaLaunchConfig_t row_cluster_config(int64_t rows, int blocks, int threads, cudaStream_t stream,
+                                             cudaLaunchAttribute *attribute) {
+    *attribute = cudaLaunchAttribute{};
+    attribute->id = cudaLaunchAttributeClusterDimension;
+    attribute->val.clusterDim.x = (unsigned)blocks;
+    attribute->val.clusterDim.y = attribute->val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)(rows * blocks));
+    config.blockDim = dim3((unsigned)threads);
+    config.stream = stream;
+    config.attrs = attribute;
+    config.numAttrs = 1;
+    return config;
+}
+
+/* The largest cluster of a kernel that this device can have; 0: none. More than 8 blocks is not portable: it is asked for
+ * and may be refused. */
+inline int row_largest_cluster(const void *kernel, int threads) {
+    int device = 0, major = 0, blocks = ROW_CLUSTER;
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess || major < 9)
+        return 0;
+    if (cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess) blocks = 8;
+    for (int resident = 0; blocks > 1; blocks /= 2) {
+        cudaLaunchAttribute attribute;
+        cudaLaunchConfig_t config = row_cluster_config(1, blocks, threads, 0, &attribute);
+        if (cudaOccupancyMaxActiveClusters(&resident, kernel, &config) == cudaSuccess && resident > 0) break;
+    }
+    (void)cudaGetLastError(); /* a refusal is an answer */
+    return blocks > 1 ? blocks : 0;
+}
+
+template <int Width, int Threads, int Elements, typename Op, typename T, typename U>
+ridge_status row_run_cluster(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    const auto kernel = row_kernel_cluster<Op, T, U, Width, Threads, Elements>;
+    static const int largest = row_largest_cluster((const void *)kernel, Threads);
+    int blocks = 2;
+    while ((int64_t)blocks * Threads * Elements < io.n) blocks *= 2;
+    if (blocks > largest) return row_run_reread<Width, Threads, Elements>(io, op, stream);
+    if (!row_grid_fits(io.rows * blocks)) return RIDGE_UNSUPPORTED;
+    cudaLaunchAttribute attribute;
+    const cudaLaunchConfig_t config = row_cluster_config(io.rows, blocks, Threads, stream, &attribute);
+    (void)cudaLaunchKernelEx(&config, kernel, io, op);
+    return launched();
+}
+
+/* Whether all rows of x and y can be moved in packs: y is where x is. Of two types, where both are aligned. */
+template <typename T, typename U> bool row_packs(const row_tensors<T, U> &io) {
+    const uintptr_t x = (uintptr_t)io.x, y = (uintptr_t)io.y;
+    const uintptr_t x_step = (uintptr_t)io.x_stride * sizeof(T), y_step = (uintptr_t)io.y_stride * sizeof(U);
+    if (sizeof(T) != sizeof(U)) return (x | y | x_step | y_step) % 16 == 0;
+    return (x - y) % 16 == 0 && (x_step - y_step) % 16 == 0;
+}
+
+template <typename Op, typename T, typename U>
+ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    constexpr int W = pack_width<T>;
+    const int64_t n = io.n;
+    if (io.rows == 0) return RIDGE_OK;
+    if (!row_packs(io)) {
+        if (n <= 32 * 8) return row_run_held<1, 32, 8>(io, op, stream);
+        if (n <= 256 * 32) return row_run_held<1, 256, 32>(io, op, stream);
+        return row_run_reread<1, 512, 16>(io, op, stream);
+    }
+    if (n <= 8 * 8) return row_run_held<W, 8, 8>(io, op, stream);
+    if (n <= 16 * 8) return row_run_held<W, 16, 8>(io, op, stream);
+    if (n <= 32 * 8) return row_run_held<W, 32, 8>(io, op, stream);
+    if (n <= 32 * 16) return row_run_held<W, 32, 16>(io, op, stream);
+    if (n <= 32 * 32) return row_run_held<W, 32, 32>(io, op, stream);
+    if (n <= 64 * 32) return row_run_held<W, 64, 32>(io, op, stream);
+    if (n <= 128 * 32) return row_run_held<W, 128, 32>(io, op, stream);
+    if (n <= 256 * 32) return row_run_held<W, 256, 32>(io, op, stream);
+    if (n <= 512 * 32) return row_run_held<W, 512, 32>(io, op, stream);
+    if (n <= ROW_CLUSTER * 512 * 32) return row_run_cluster<W, 512, 32>(io, op, stream);
+    return row_run_reread<W, 512, 32>(io, op, stream);
+}
+
+/* The same by reading every row once for each reduction and once more: for rows of any length, and for baselines. */
+template <typename Op, typename T, typename U>
+ridge_status row_run_passes(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    if (io.rows == 0) return RIDGE_OK;
+    if (!row_packs(io)) return row_run_reread<1, 256, 16>(io, op, stream);
+    return row_run_reread<pack_width<T>, 256, 16>(io, op, stream);
+}
+
+/* N elements of a parameter that has one for every column. */
+template <typename T, int N> __device__ inline void row_parameter(const T *p, float (&v)[N]) {
+    if constexpr (N == pack_width<T>) {
+        if (is_aligned16(p)) {
+            union {
+                uint4 bits;
+                pack<T, N> elements;
+            } u;
+            u.bits = __ldg((const uint4 *)p);
+#pragma unroll
+            for (int e = 0; e < N; e++) v[e] = to_float(u.elements.v[e]);
+            return;
+        }
+    }
+#pragma unroll
+    for (int e = 0; e < N; e++) v[e] = to_float(p[e]);
+}
+
+}  // namespace ridge
+
+#endif
