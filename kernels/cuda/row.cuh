@@ -22,7 +22,8 @@
 namespace ridge {
 
 /* One row of x and of y. Width: elements a pack, 1 where x and y are not aligned alike. */
-template <typename T, typename U, int Width> struct row_span {
+template <typename T, typename U, int Width>
+struct row_span {
     const T *x;
     U *y;
     int64_t packs;
@@ -41,14 +42,16 @@ template <typename T, typename U, int Width> struct row_span {
     __device__ int64_t edge_column(int edge) const { return edge < head ? edge : edge + packs * Width; }
 };
 
-template <typename T, int Width> __device__ inline pack<T, Width> row_load(const T *p) {
+template <typename T, int Width>
+__device__ inline pack<T, Width> row_load(const T *p) {
     if constexpr (Width == pack_width<T>)
         return load_once(p);
     else
         return pack<T, Width>{{*p}};
 }
 
-template <typename U, int Width> __device__ inline void row_store(U *p, pack<U, Width> v) {
+template <typename U, int Width>
+__device__ inline void row_store(U *p, pack<U, Width> v) {
     if constexpr (Width == pack_width<U>) {
         store_once(p, v);
     } else if constexpr (Width % pack_width<U> == 0) { /* a wider type than was loaded: fp32 for bf16 */
@@ -66,14 +69,15 @@ template <typename U, int Width> __device__ inline void row_store(U *p, pack<U, 
 }
 
 /* Elements: those that a thread holds in packs, at the most. */
-template <typename T, typename U, int Width, int Threads, int Elements> class row_part {
+template <typename T, typename U, int Width, int Threads, int Elements>
+class row_part {
     static constexpr int packs = Elements / Width;
     static constexpr int edges = Width == 1 ? 0 : (2 * Width - 2 + Threads - 1) / Threads;
     static_assert(Elements % Width == 0 && packs >= 1, "whole packs");
 
     const row_span<T, U, Width> &row;
-    int64_t first;              /* its first pack */
-    int thread, stride, left;   /* among those of the row; packs from one to its next; packs from the first on */
+    int64_t first;            /* its first pack */
+    int thread, stride, left; /* among those of the row; packs from one to its next; packs from the first on */
     bool with_edges;
     pack<T, Width> body[packs];
     T edge[edges ? edges : 1];
@@ -81,7 +85,7 @@ template <typename T, typename U, int Width, int Threads, int Elements> class ro
     __device__ bool has_pack(int i) const { return i * stride < left; }
     __device__ bool has_edge(int j) const { return with_edges && thread + j * Threads < row.edges; }
 
-  public:
+   public:
     static constexpr int64_t span = (int64_t)Threads * packs; /* packs that a row's threads, or a block's, hold */
 
     __device__ row_part(const row_span<T, U, Width> &of, int thread_of_row, int threads_of_row)
@@ -103,7 +107,8 @@ template <typename T, typename U, int Width, int Threads, int Elements> class ro
     }
 
     /* f(x, chain) for every element; chain, 0 … 3, lets sums run in chains of their own. */
-    template <typename F> __device__ void each(F f) const {
+    template <typename F>
+    __device__ void each(F f) const {
 #pragma unroll
         for (int i = 0; i < packs; i++) {
             if (!has_pack(i)) continue;
@@ -115,14 +120,16 @@ template <typename T, typename U, int Width, int Threads, int Elements> class ro
             if (has_edge(j)) f(to_float(edge[j]), j % 4);
     }
 
-    template <typename F> __device__ float sum(F f) const {
+    template <typename F>
+    __device__ float sum(F f) const {
         float chain[4] = {0.0f, 0.0f, 0.0f, 0.0f};
         each([&](float x, int c) { chain[c] += f(x); });
         return (chain[0] + chain[1]) + (chain[2] + chain[3]);
     }
 
     /* finish(v, column) turns x[column], … in v into y[column], … */
-    template <typename F> __device__ void write(F finish) const {
+    template <typename F>
+    __device__ void write(F finish) const {
 #pragma unroll
         for (int i = 0; i < packs; i++) {
             if (!has_pack(i)) continue;
@@ -151,35 +158,45 @@ struct row_plus {
     __device__ float operator()(float a, float b) const { return a + b; }
 };
 
-template <typename T, typename U, int Width, int Threads, int Elements, bool Cluster> class row_held {
+template <typename T, typename U, int Width, int Threads, int Elements, bool Cluster>
+class row_held {
     row_exchange<Threads, Cluster> exchange;
     row_part<T, U, Width, Threads, Elements> part;
 
-  public:
+   public:
     __device__ row_held(const row_span<T, U, Width> &row, row_slots *slots, int thread, int threads)
         : exchange(slots), part(row, thread, threads) {
         exchange.begin();
         part.load(0);
         exchange.meet();
     }
-    template <typename Of, typename Merge> __device__ auto reduce(Of of, Merge merge) {
+    template <typename Of, typename Merge>
+    __device__ auto reduce(Of of, Merge merge) {
         return exchange.merged(of(part), merge);
     }
-    template <typename F> __device__ float sum(F f) { return exchange.merged(part.sum(f), row_plus()); }
+    template <typename F>
+    __device__ float sum(F f) {
+        return exchange.merged(part.sum(f), row_plus());
+    }
     __device__ bool any(bool mine) const { return exchange.any(mine); }
-    template <typename F> __device__ void write(F finish) const { part.write(finish); }
+    template <typename F>
+    __device__ void write(F finish) const {
+        part.write(finish);
+    }
 };
 
-template <typename T, typename U, int Width, int Threads, int Elements> class row_reread {
+template <typename T, typename U, int Width, int Threads, int Elements>
+class row_reread {
     row_exchange<Threads, false> exchange;
     row_part<T, U, Width, Threads, Elements> part;
     int64_t packs;
 
-  public:
+   public:
     __device__ row_reread(const row_span<T, U, Width> &row, row_slots *slots, int thread)
         : exchange(slots), part(row, thread, Threads), packs(row.packs) {}
 
-    template <typename Of, typename Merge> __device__ auto reduce(Of of, Merge merge) {
+    template <typename Of, typename Merge>
+    __device__ auto reduce(Of of, Merge merge) {
         part.load(0);
         auto all = of(part);
         for (int64_t begin = part.span; begin < packs; begin += part.span) {
@@ -188,11 +205,13 @@ template <typename T, typename U, int Width, int Threads, int Elements> class ro
         }
         return exchange.merged(all, merge);
     }
-    template <typename F> __device__ float sum(F f) {
+    template <typename F>
+    __device__ float sum(F f) {
         return reduce([&](const auto &piece) { return piece.sum(f); }, row_plus());
     }
     __device__ bool any(bool mine) const { return mine; }
-    template <typename F> __device__ void write(F finish) {
+    template <typename F>
+    __device__ void write(F finish) {
         int64_t begin = 0;
         do {
             part.load(begin);

@@ -2,8 +2,8 @@
  * distributed shared memory within a cluster. Everybody gets the same result, so that branches on it are
  * taken by a row's threads together.
  *
- * What is exchanged is a float or a float2 (a maximum and a sum, say, as one 64-bit value). merge must be commutative to
- * the last bit, and associative but for rounding. */
+ * What is exchanged is a float or a float2 (a maximum and a sum, say, as one 64-bit value). merge must be commutative
+ * to the last bit, and associative but for rounding. */
 #ifndef RIDGE_KERNELS_CUDA_ROW_EXCHANGE_CUH
 #define RIDGE_KERNELS_CUDA_ROW_EXCHANGE_CUH
 
@@ -32,21 +32,24 @@ __device__ inline void row_get(const float2 *slot, float2 *v) { *v = *slot; }
 
 /* Threads: of a row, in one block: a power of two; beyond 32 they are the whole block. Cluster: the blocks of a cluster
  * have one row together. Threads beyond the last row take part, with nothing to add. */
-template <int Threads, bool Cluster> class row_exchange {
+template <int Threads, bool Cluster>
+class row_exchange {
     static_assert((Threads & (Threads - 1)) == 0 && Threads <= 32 * ROW_WARPS, "whole warps, or equal parts of one");
     static_assert(!Cluster || Threads >= 32 * 2, "a cluster of whole blocks");
     row_slots *slots;
     int turn = 0;
 
     /* Lanes hold the values of `count` parties, over and over: a power of two. */
-    template <typename P, typename Merge> static __device__ P among(int count, P v, Merge merge) {
+    template <typename P, typename Merge>
+    static __device__ P among(int count, P v, Merge merge) {
 #pragma unroll
         for (int mask = 16; mask > 0; mask /= 2)
             if (mask < count) v = merge(v, row_shuffle(v, mask));
         return v;
     }
 
-    template <typename P, typename Merge> __device__ P across_warps(P v, Merge merge) const {
+    template <typename P, typename Merge>
+    __device__ P across_warps(P v, Merge merge) const {
         float2 *set = slots->warp[turn];
         if (threadIdx.x % 32 == 0) row_put(&set[threadIdx.x / 32], v);
         __syncthreads();
@@ -54,7 +57,8 @@ template <int Threads, bool Cluster> class row_exchange {
         return among(Threads / 32, v, merge);
     }
 
-    template <typename P, typename Merge> __device__ P across_blocks(P v, Merge merge) const {
+    template <typename P, typename Merge>
+    __device__ P across_blocks(P v, Merge merge) const {
 #if __CUDA_ARCH__ >= 900
         auto cluster = cooperative_groups::this_cluster();
         const int blocks = (int)cluster.num_blocks(), mine = (int)cluster.block_rank();
@@ -67,7 +71,7 @@ template <int Threads, bool Cluster> class row_exchange {
         return v;
     }
 
-  public:
+   public:
     __device__ explicit row_exchange(row_slots *shared) : slots(shared) {}
 
     /* Before the first exchange, by every thread, and before anything long is waited for. */
@@ -83,7 +87,8 @@ template <int Threads, bool Cluster> class row_exchange {
 #endif
     }
 
-    template <typename P, typename Merge> __device__ P merged(P v, Merge merge) {
+    template <typename P, typename Merge>
+    __device__ P merged(P v, Merge merge) {
         v = among(Threads < 32 ? Threads : 32, v, merge);
         if constexpr (Threads > 32) v = across_warps(v, merge);
         if constexpr (Cluster) v = across_blocks(v, merge);

@@ -14,12 +14,18 @@ inline float *row_temporary(const ridge_call *call) { return (float *)call->scra
 inline float *row_statistic(const ridge_call *call, int which) {
     return row_temporary(call) + call->dim[0] * (row_temporary_length(call->dim[1]) + which);
 }
-template <typename T> row_tensors<T, float> row_to_temporary(const ridge_call *call) {
-    return {(const T *)ridge_data(&call->in[0]), row_temporary(call), call->dim[0], call->dim[1],
-            ridge_row_stride(&call->in[0]),      row_temporary_length(call->dim[1])};
+template <typename T>
+row_tensors<T, float> row_to_temporary(const ridge_call *call) {
+    return {(const T *)ridge_data(&call->in[0]),
+            row_temporary(call),
+            call->dim[0],
+            call->dim[1],
+            ridge_row_stride(&call->in[0]),
+            row_temporary_length(call->dim[1])};
 }
-template <typename U> row_tensors<float, U> row_from_temporary(const ridge_call *call) {
-    return {row_temporary(call), (U *)ridge_data(&call->out[0]),        call->dim[0],
+template <typename U>
+row_tensors<float, U> row_from_temporary(const ridge_call *call) {
+    return {row_temporary(call), (U *)ridge_data(&call->out[0]),     call->dim[0],
             call->dim[1],        row_temporary_length(call->dim[1]), ridge_row_stride(&call->out[0])};
 }
 
@@ -49,7 +55,7 @@ __global__ void __launch_bounds__(ROW_PASS_THREADS) row_map_kernel(row_tensors<T
 
 template <typename T, typename U, typename F>
 ridge_status row_map(const row_tensors<T, U> &io, F f, cudaStream_t stream) {
-    constexpr int W = pack_width<T> > pack_width<U> ? pack_width<T> : pack_width<U>;
+    constexpr int W = pack_width < T >> pack_width<U> ? pack_width<T> : pack_width<U>;
     constexpr int block = ROW_PASS_THREADS * ROW_PASS_ELEMENTS;
     const int64_t tiles = (io.n + block - 1) / block;
     if (io.rows == 0) return RIDGE_OK;

@@ -19,28 +19,37 @@
 #include "cuda/launch.cuh"
 #include "cuda/row.cuh"
 
+extern "C" {
+#include "cuda/row_cases.h"
+}
+
 namespace ridge {
 
-template <typename T, typename U> struct row_tensors {
+template <typename T, typename U>
+struct row_tensors {
     const T *x;
     U *y;
     int64_t rows, n, x_stride, y_stride;
 
-    template <int Width> __device__ row_span<T, U, Width> at(int64_t row) const {
+    template <int Width>
+    __device__ row_span<T, U, Width> at(int64_t row) const {
         return row < rows ? row_span<T, U, Width>(x + row * x_stride, y + row * y_stride, n)
                           : row_span<T, U, Width>(x, y, 0);
     }
 };
 
 /* x and y of a call. */
-template <typename T> row_tensors<T, T> row_tensors_of(const ridge_call *call) {
-    return {(const T *)ridge_data(&call->in[0]), (T *)ridge_data(&call->out[0]),   call->dim[0], call->dim[1],
+template <typename T>
+row_tensors<T, T> row_tensors_of(const ridge_call *call) {
+    return {(const T *)ridge_data(&call->in[0]), (T *)ridge_data(&call->out[0]), call->dim[0], call->dim[1],
             ridge_row_stride(&call->in[0]),      ridge_row_stride(&call->out[0])};
 }
 
 /* ---- kernels ---------------------------------------------------------------------------------------------------- */
 
-constexpr int row_block(int threads_a_row) { return threads_a_row > 128 ? threads_a_row : threads_a_row > 32 ? threads_a_row : 128; }
+constexpr int row_block(int threads_a_row) {
+    return threads_a_row > 128 ? threads_a_row : threads_a_row > 32 ? threads_a_row : 128;
+}
 constexpr int row_resident = 1024; /* threads of a multiprocessor that registers must suffice for */
 
 template <typename Op, typename T, typename U, int Width, int Threads, int Elements>
@@ -114,8 +123,8 @@ inline cudaLaunchConfig_t row_cluster_config(int64_t rows, int blocks, int threa
     return config;
 }
 
-/* The largest cluster of a kernel that this device can have; 0: none. More than 8 blocks is not portable: it is asked for
- * and may be refused. */
+/* The largest cluster of a kernel that this device can have; 0: none. More than 8 blocks is not portable: it is asked
+ * for and may be refused. */
 inline int row_largest_cluster(const void *kernel, int threads) {
     int device = 0, major = 0, blocks = ROW_CLUSTER;
     if (cudaGetDevice(&device) != cudaSuccess ||
@@ -146,7 +155,8 @@ ridge_status row_run_cluster(const row_tensors<T, U> &io, const Op &op, cudaStre
 }
 
 /* Whether all rows of x and y can be moved in packs: y is where x is. Of two types, where both are aligned. */
-template <typename T, typename U> bool row_packs(const row_tensors<T, U> &io) {
+template <typename T, typename U>
+bool row_packs(const row_tensors<T, U> &io) {
     const uintptr_t x = (uintptr_t)io.x, y = (uintptr_t)io.y;
     const uintptr_t x_step = (uintptr_t)io.x_stride * sizeof(T), y_step = (uintptr_t)io.y_stride * sizeof(U);
     if (sizeof(T) != sizeof(U)) return (x | y | x_step | y_step) % 16 == 0;
@@ -172,7 +182,8 @@ ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t str
     if (n <= 128 * 32) return row_run_held<W, 128, 32>(io, op, stream);
     if (n <= 256 * 32) return row_run_held<W, 256, 32>(io, op, stream);
     if (n <= 512 * 32) return row_run_held<W, 512, 32>(io, op, stream);
-    if (n <= ROW_CLUSTER * 512 * 32) return row_run_cluster<W, 512, 32>(io, op, stream);
+    static_assert(ROW_CLUSTER * 512 * 32 == ROW_CUDA_HELD, "as the targets' traffic has it");
+    if (n <= ROW_CUDA_HELD) return row_run_cluster<W, 512, 32>(io, op, stream);
     return row_run_reread<W, 512, 32>(io, op, stream);
 }
 
@@ -185,7 +196,8 @@ ridge_status row_run_passes(const row_tensors<T, U> &io, const Op &op, cudaStrea
 }
 
 /* N elements of a parameter that has one for every column. */
-template <typename T, int N> __device__ inline void row_parameter(const T *p, float (&v)[N]) {
+template <typename T, int N>
+__device__ inline void row_parameter(const T *p, float (&v)[N]) {
     if constexpr (N == pack_width<T>) {
         if (is_aligned16(p)) {
             union {

@@ -1,7 +1,8 @@
 /* y[i,:] = x[i,:] / max(||x[i,:]||, 1e-12) on a GPU: see README.md.
  *
- * Two floors: 2 size(x) bytes over the copy bandwidth, 3 FLOP an element over the fp32 rate. Of 32768 x 4096 in fp32 on an
- * H200: 1.07 GB over 4.26 TB/s = 252 us, and 0.4 GFLOP over 60 TFLOP/s = 7 us. Memory binds; 97 % of the copy is expected. */
+ * Two floors: 2 size(x) bytes over the copy bandwidth, 3 FLOP an element over the fp32 rate. Of 32768 x 4096 in fp32 on
+ * an H200: 1.07 GB over 4.26 TB/s = 252 us, and 0.4 GFLOP over 60 TFLOP/s = 7 us. Memory binds; 97 % of the copy is
+ * expected. */
 #include <float.h>
 
 #include "cuda/row_passes.cuh"
@@ -19,7 +20,8 @@ struct l2norm {
         float scale, inverse;
     };
 
-    template <typename Row> __device__ statistics of(Row &row) const {
+    template <typename Row>
+    __device__ statistics of(Row &row) const {
         const float sum = row.sum([](float x) { return x * x; });
         const bool overflow = !(sum <= FLT_MAX);
         if (row.any(overflow)) {
@@ -30,7 +32,8 @@ struct l2norm {
         return {1.0f, 1.0f / (norm < eps ? eps : norm)};
     }
 
-    template <int N> __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
+    template <int N>
+    __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
         (void)column;
 #pragma unroll
         for (int e = 0; e < N; e++) v[e] = v[e] * s.scale * s.inverse;
@@ -73,7 +76,8 @@ struct scaled {
     __device__ float operator()(float v, int64_t row) const { return v * scales[row] * inverses[row]; }
 };
 
-template <typename T> static ridge_status baseline(const ridge_call *call) {
+template <typename T>
+static ridge_status baseline(const ridge_call *call) {
     const cudaStream_t stream = stream_of(call);
     const auto x = row_tensors_of<T>(call);
     const auto squares = row_to_temporary<T>(call);

@@ -1,19 +1,22 @@
-/* y[i,:] = x[i,:] / max(||x[i,:]||2, eps)      x, y: [rows, cols], f32 or bf16, rows possibly strided; eps = 1e-12
+/* y[i,:] = x[i,:] / max(||x[i,:]||2, eps)      x, y: [rows, cols], f32, bf16 or f16, rows possibly strided; eps = 1e-12
  * Least traffic: size(x) + size(y) bytes. 3 rows cols FLOP. Memory bound on every machine known. */
 #include "ridge/target.h"
 
 #include <math.h>
 
 #include "cpu/row_temporary.h"
+#include "cuda/row_cases.h"
 
 RIDGE_CPU_DECLARE(l2norm_cpu_baseline);
 RIDGE_CPU_DECLARE(l2norm_cpu_optimized);
+RIDGE_CUDA_DECLARE(l2norm_cuda_baseline);
+RIDGE_CUDA_DECLARE(l2norm_cuda_optimized);
 
 static const double eps = 1e-12;
 
 static const ridge_case cases[] = {
-    {.dim = {8192, 2048}, .dtype = RIDGE_F32},
-    {.dim = {8192, 2048}, .dtype = RIDGE_BF16},
+    {.dim = {8192, 2048}, .dtype = RIDGE_F32, .only = RIDGE_ONLY_CPU},
+    {.dim = {8192, 2048}, .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CPU},
     {.dim = {1, 1}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {0, 64}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {3, 15}, .dtype = RIDGE_F32, .edge = true},
@@ -24,6 +27,7 @@ static const ridge_case cases[] = {
     {.dim = {5, 31}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {7, 1031}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {3001, 3001}, .dtype = RIDGE_BF16, .edge = true},
+    ROW_CUDA_CASES,
 };
 
 static const ridge_tensor_spec in[] = {{.name = "x", .rank = 2, .dim = {0, 1}, .by_row = true}};
@@ -46,6 +50,20 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
     return row_temporary_bytes(c->dim[0], c->dim[1]) + (size_t)c->dim[0] * sizeof(float);
 }
 
+/* On a GPU: x in, its squares out and in, x in again, y out. Whole lines are written without being read. */
+static void cuda_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
+    *t = (ridge_traffic){.read = 2.0 * tensor_bytes(c) + 4.0 * elements(c),
+                         .streamed = 4.0 * elements(c) + tensor_bytes(c)};
+}
+static void cuda_optimized_traffic(const ridge_case *c, ridge_traffic *t) {
+    double x = (c->dim[1] > ROW_CUDA_HELD ? 2.0 : 1.0) * tensor_bytes(c);
+    *t = (ridge_traffic){.read = x, .streamed = tensor_bytes(c)};
+}
+static size_t cuda_baseline_scratch(const ridge_case *c, int threads) {
+    (void)threads;
+    return row_temporary_bytes(c->dim[0], c->dim[1]) + 3 * (size_t)c->dim[0] * sizeof(float);
+}
+
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
@@ -58,6 +76,17 @@ static const ridge_variant variants[] = {
      .idea = "row stays in cache between reduce and scale while the next is prefetched; streaming stores beyond 16 MiB",
      .run = RIDGE_CPU(l2norm_cpu_optimized),
      .traffic = optimized_traffic},
+    {.name = "cuda/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "square, reduce, root, scale: four kernels through memory",
+     .run = RIDGE_CUDA(l2norm_cuda_baseline),
+     .traffic = cuda_baseline_traffic,
+     .scratch = cuda_baseline_scratch},
+    {.name = "cuda/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "row in registers, of one warp to a cluster of 16 blocks by its length: one read, one write",
+     .run = RIDGE_CUDA(l2norm_cuda_optimized),
+     .traffic = cuda_optimized_traffic},
 };
 
 static void work(const ridge_case *c, ridge_work *w) {
@@ -81,7 +110,8 @@ static const char *reject(const ridge_case *c) { return c->dim[1] < 1 ? "cols mu
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     (void)kind, (void)output;
     const double u = 0x1p-24;
-    b->absolute = 0x1p-126; /* results below the normal range */
+    /* Results below the normal range: f16 has half its least value there. */
+    b->absolute = call->dtype == RIDGE_F16 ? 0x1p-25 : 0x1p-126;
     b->relative =
         (call->dtype == RIDGE_F32 ? 0.0 : ridge_dtype_roundoff(call->dtype)) + u * (3.0 + row_sum_error(call->dim[1]));
 }

@@ -1,9 +1,9 @@
 /* y = gelu((x - mean) r gamma + beta), r = 1 / sqrt(var + 1e-5), each row by itself, on a GPU: see README.md.
  *
  * Two floors: size(x) + size(y) bytes (the parameters stay in the first-level cache) over the copy bandwidth; some 20
- * instructions an element, statistics 4, normalization 5, GELU 11, over the issue rate. Of 32768 x 4096 on an H200: fp32
- * 252 us for the bytes, bf16 126 us; 134 M elements x 22 over 132 x 128 x 1.9 GHz = 92 us. Memory binds, in bf16 not by
- * far: 97 % of the copy is expected in fp32, 90 to 97 % in bf16. */
+ * instructions an element, statistics 4, normalization 5, GELU 11, over the issue rate. Of 32768 x 4096 on an H200:
+ * fp32 252 us for the bytes, bf16 126 us; 134 M elements x 22 over 132 x 128 x 1.9 GHz = 92 us. Memory binds, in bf16
+ * not by far: 97 % of the copy is expected in fp32, 90 to 97 % in bf16. */
 #include "cuda/row_math.cuh"
 #include "cuda/row_passes.cuh"
 #include "norm_activation.h"
@@ -14,7 +14,8 @@ static constexpr float rescue = 0x1p-100f; /* brings the squares of any finite r
 
 /* Layer norm; Activate: and GELU. The mean first, then the squares about it, both from registers: the difference of two
  * large sums would lose the variance of rows far from zero. */
-template <typename T, bool Activate> struct layer_norm {
+template <typename T, bool Activate>
+struct layer_norm {
     const T *gamma, *beta;
     float inverse_n;
 
@@ -24,7 +25,8 @@ template <typename T, bool Activate> struct layer_norm {
         float scale, mean, inverse;
     };
 
-    template <typename Row> __device__ statistics at(Row &row, float scale, float eps) const {
+    template <typename Row>
+    __device__ statistics at(Row &row, float scale, float eps) const {
         const float mean = row.sum([=](float x) { return x * scale; }) * inverse_n;
         const float variance = row.sum([=](float x) {
             const float d = fmaf(x, scale, -mean);
@@ -33,7 +35,8 @@ template <typename T, bool Activate> struct layer_norm {
         return {scale, mean, 1.0f / sqrtf(variance + eps)};
     }
 
-    template <typename Row> __device__ statistics of(Row &row) const {
+    template <typename Row>
+    __device__ statistics of(Row &row) const {
         const statistics s = at(row, 1.0f, NORM_EPS);
         /* 0 or NaN: a sum overflowed, or an element is not finite; then the second attempt says the same. */
         const bool failed = !(s.inverse > 0.0f);
@@ -44,7 +47,8 @@ template <typename T, bool Activate> struct layer_norm {
         return s;
     }
 
-    template <int N> __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
+    template <int N>
+    __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
         float g[N], b[N];
         row_parameter(gamma + column, g);
         row_parameter(beta + column, b);
@@ -56,8 +60,10 @@ template <typename T, bool Activate> struct layer_norm {
     }
 };
 
-template <typename T, bool Activate> static layer_norm<T, Activate> layer_norm_of(const ridge_call *call) {
-    return {(const T *)ridge_data(&call->in[1]), (const T *)ridge_data(&call->in[2]), (float)(1.0 / (double)call->dim[1])};
+template <typename T, bool Activate>
+static layer_norm<T, Activate> layer_norm_of(const ridge_call *call) {
+    return {(const T *)ridge_data(&call->in[1]), (const T *)ridge_data(&call->in[2]),
+            (float)(1.0 / (double)call->dim[1])};
 }
 
 /* ---- optimized: from the row in registers to the activation, one read and one write ---- */

@@ -14,7 +14,8 @@ using namespace ridge;
 static constexpr float rescue = 0x1p-100f; /* brings the squares of any finite row into range */
 
 /* RMS norm; Activate: and SiLU. */
-template <typename T, bool Activate> struct rms_norm {
+template <typename T, bool Activate>
+struct rms_norm {
     const T *gamma;
     float inverse_n;
 
@@ -23,7 +24,8 @@ template <typename T, bool Activate> struct rms_norm {
         float scale, inverse;
     };
 
-    template <typename Row> __device__ statistics of(Row &row) const {
+    template <typename Row>
+    __device__ statistics of(Row &row) const {
         const float sum = row.sum([](float x) { return x * x; });
         const bool overflow = !(sum <= FLT_MAX);
         if (row.any(overflow)) {
@@ -33,7 +35,8 @@ template <typename T, bool Activate> struct rms_norm {
         return {1.0f, 1.0f / sqrtf(fmaf(sum, inverse_n, NORM_EPS))};
     }
 
-    template <int N> __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
+    template <int N>
+    __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
         float g[N];
         row_parameter(gamma + column, g);
 #pragma unroll
@@ -44,7 +47,8 @@ template <typename T, bool Activate> struct rms_norm {
     }
 };
 
-template <typename T, bool Activate> static rms_norm<T, Activate> rms_norm_of(const ridge_call *call) {
+template <typename T, bool Activate>
+static rms_norm<T, Activate> rms_norm_of(const ridge_call *call) {
     return {(const T *)ridge_data(&call->in[1]), (float)(1.0 / (double)call->dim[1])};
 }
 

@@ -1,5 +1,5 @@
 /* y = silu(r x gamma), r = 1 / sqrt(mean(x^2) + eps), silu(h) = h / (1 + exp(-h))
- * x [rows, cols], gamma [cols], y [rows, cols]; f32 or bf16, rows possibly strided; eps = 1e-5
+ * x [rows, cols], gamma [cols], y [rows, cols]; f32, bf16 or f16, rows possibly strided; eps = 1e-5
  * Least traffic: size(x) + size(y) + the parameters. 7 rows cols FLOP (squares 2, products 2, exponential, sum,
  * division). */
 #include "norm_activation_rms.h"
@@ -7,14 +7,17 @@
 #include <math.h>
 
 #include "cpu/row_temporary.h"
+#include "cuda/row_cases.h"
 #include "ridge/target.h"
 
 RIDGE_CPU_DECLARE(norm_activation_rms_cpu_baseline);
 RIDGE_CPU_DECLARE(norm_activation_rms_cpu_optimized);
+RIDGE_CUDA_DECLARE(norm_activation_rms_cuda_baseline);
+RIDGE_CUDA_DECLARE(norm_activation_rms_cuda_optimized);
 
 static const ridge_case cases[] = {
-    {.dim = {8192, 2048}, .dtype = RIDGE_F32},
-    {.dim = {8192, 2048}, .dtype = RIDGE_BF16},
+    {.dim = {8192, 2048}, .dtype = RIDGE_F32, .only = RIDGE_ONLY_CPU},
+    {.dim = {8192, 2048}, .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CPU},
     {.dim = {1, 1}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {0, 64}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {3, 15}, .dtype = RIDGE_F32, .edge = true},
@@ -25,6 +28,7 @@ static const ridge_case cases[] = {
     {.dim = {5, 31}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {7, 1031}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {3001, 3001}, .dtype = RIDGE_BF16, .edge = true},
+    ROW_CUDA_CASES,
 };
 
 static const ridge_tensor_spec in[] = {
@@ -54,6 +58,16 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
     return row_temporary_bytes(c->dim[0], c->dim[1]);
 }
 
+/* On a GPU: x in, the normalized values out and in, y out. Whole lines are written without being read. */
+static void cuda_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
+    *t = (ridge_traffic){.read = tensor_bytes(c) + parameter_bytes(c) + 4.0 * elements(c),
+                         .streamed = 4.0 * elements(c) + tensor_bytes(c)};
+}
+static void cuda_optimized_traffic(const ridge_case *c, ridge_traffic *t) {
+    double x = (c->dim[1] > ROW_CUDA_HELD ? 2.0 : 1.0) * tensor_bytes(c);
+    *t = (ridge_traffic){.read = x + parameter_bytes(c), .streamed = tensor_bytes(c)};
+}
+
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
@@ -68,6 +82,18 @@ static const ridge_variant variants[] = {
          "operands exceed 16 MiB",
      .run = RIDGE_CPU(norm_activation_rms_cpu_optimized),
      .traffic = optimized_traffic},
+    {.name = "cuda/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "RMS norm, then SiLU: two kernels, the normalized values go through memory",
+     .run = RIDGE_CUDA(norm_activation_rms_cuda_baseline),
+     .traffic = cuda_baseline_traffic,
+     .scratch = baseline_scratch},
+    {.name = "cuda/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "row in registers between its statistic and its activation, of one warp to a cluster of 16 blocks: one "
+             "read, one write",
+     .run = RIDGE_CUDA(norm_activation_rms_cuda_optimized),
+     .traffic = cuda_optimized_traffic},
 };
 
 static void work(const ridge_case *c, ridge_work *w) {
@@ -120,6 +146,7 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
         if (error > worst) worst = error;
     }
     b->absolute = u * worst * (1.0 + narrowing);
+    if (call->dtype == RIDGE_F16) b->absolute += 0x1p-25; /* half its least value, for results below its normal range */
     b->relative = u + narrowing;
 }
 

@@ -1,9 +1,9 @@
 /* y[i,:] = exp(x[i,:] - max) / sum on a GPU: see README.md.
  *
- * Two floors: 2 size(x) bytes over the copy bandwidth; some 14 instructions an element, two of them exponentials (once for
- * the sum, once to be written), over the issue rate. Of 32768 x 4096 on an H200: fp32 252 us for the bytes, bf16 126 us;
- * 134 M elements x 14 over 132 x 128 x 1.9 GHz = 59 us, and 268 M exponentials over 132 x 16 x 1.9 GHz = 67 us. Memory
- * binds: 97 % of the copy is expected.
+ * Two floors: 2 size(x) bytes over the copy bandwidth; some 14 instructions an element, two of them exponentials (once
+ * for the sum, once to be written), over the issue rate. Of 32768 x 4096 on an H200: fp32 252 us for the bytes, bf16
+ * 126 us; 134 M elements x 14 over 132 x 128 x 1.9 GHz = 59 us, and 268 M exponentials over 132 x 16 x 1.9 GHz = 67 us.
+ * Memory binds: 97 % of the copy is expected.
  *
  * Maxima start at -FLT_MAX, not at -inf: then a row of nothing but -inf sums to 0 and becomes 0 / 0 = NaN, as it must,
  * and a thread with nothing but -inf does not (its exponentials are 0). */
@@ -28,12 +28,13 @@ struct softmax {
     struct merge {
         __device__ float2 operator()(float2 a, float2 b) const {
             const float max = fmaxf(a.x, b.x);
-            return make_float2(max, __fadd_rn(__fmul_rn(a.y, exponential(a.x, max)),
-                                              __fmul_rn(b.y, exponential(b.x, max))));
+            return make_float2(max,
+                               __fadd_rn(__fmul_rn(a.y, exponential(a.x, max)), __fmul_rn(b.y, exponential(b.x, max))));
         }
     };
 
-    template <typename Row> __device__ statistics of(Row &row) const {
+    template <typename Row>
+    __device__ statistics of(Row &row) const {
         const float2 all = row.reduce(
             [](const auto &part) {
                 float max = -FLT_MAX;
@@ -44,7 +45,8 @@ struct softmax {
         return {all.x, 1.0f / all.y};
     }
 
-    template <int N> __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
+    template <int N>
+    __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
         (void)column;
 #pragma unroll
         for (int e = 0; e < N; e++) v[e] = exponential(v[e], s.max) * s.inverse;

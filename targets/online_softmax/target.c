@@ -1,17 +1,20 @@
-/* y[i,:] = exp(x[i,:] - max x[i,:]) / sum      x, y: [rows, cols], f32 or bf16, rows possibly strided
+/* y[i,:] = exp(x[i,:] - max x[i,:]) / sum      x, y: [rows, cols], f32, bf16 or f16, rows possibly strided
  * Least traffic: size(x) + size(y) bytes. 5 rows cols FLOP (maximum, difference, exponential, sum, division). */
 #include <math.h>
 
 #include "cpu/row_temporary.h"
+#include "cuda/row_cases.h"
 #include "online_softmax.h"
 #include "ridge/target.h"
 
 RIDGE_CPU_DECLARE(online_softmax_cpu_baseline);
 RIDGE_CPU_DECLARE(online_softmax_cpu_optimized);
+RIDGE_CUDA_DECLARE(online_softmax_cuda_baseline);
+RIDGE_CUDA_DECLARE(online_softmax_cuda_optimized);
 
 static const ridge_case cases[] = {
-    {.dim = {8192, 2048}, .dtype = RIDGE_F32},
-    {.dim = {8192, 2048}, .dtype = RIDGE_BF16},
+    {.dim = {8192, 2048}, .dtype = RIDGE_F32, .only = RIDGE_ONLY_CPU},
+    {.dim = {8192, 2048}, .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CPU},
     {.dim = {1, 1}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {0, 64}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {3, 15}, .dtype = RIDGE_F32, .edge = true},
@@ -25,6 +28,7 @@ static const ridge_case cases[] = {
     {.dim = {7, 1031}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {3, SOFTMAX_KEPT + 3}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {3001, 3001}, .dtype = RIDGE_BF16, .edge = true},
+    ROW_CUDA_CASES,
 };
 
 static const ridge_tensor_spec in[] = {{.name = "x", .rank = 2, .dim = {0, 1}, .by_row = true}};
@@ -53,6 +57,20 @@ static size_t optimized_scratch(const ridge_case *c, int threads) {
     return c->dim[1] > SOFTMAX_KEPT ? 0 : (size_t)threads * (size_t)row_pair_length(c->dim[1]) * sizeof(float);
 }
 
+/* On a GPU: x in, twice; the exponentials out, and in, twice; y out. Whole lines are written without being read. */
+static void cuda_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
+    *t = (ridge_traffic){.read = 2.0 * tensor_bytes(c) + 8.0 * elements(c),
+                         .streamed = 4.0 * elements(c) + tensor_bytes(c)};
+}
+static void cuda_optimized_traffic(const ridge_case *c, ridge_traffic *t) {
+    *t =
+        (ridge_traffic){.read = (c->dim[1] > ROW_CUDA_HELD ? 2.0 : 1.0) * tensor_bytes(c), .streamed = tensor_bytes(c)};
+}
+static size_t cuda_baseline_scratch(const ridge_case *c, int threads) {
+    (void)threads;
+    return row_temporary_bytes(c->dim[0], c->dim[1]) + 2 * (size_t)c->dim[0] * sizeof(float);
+}
+
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
@@ -67,6 +85,18 @@ static const ridge_variant variants[] = {
      .run = RIDGE_CPU(online_softmax_cpu_optimized),
      .traffic = optimized_traffic,
      .scratch = optimized_scratch},
+    {.name = "cuda/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "maximum, exponential, sum, division: four kernels through memory",
+     .run = RIDGE_CUDA(online_softmax_cuda_baseline),
+     .traffic = cuda_baseline_traffic,
+     .scratch = cuda_baseline_scratch},
+    {.name = "cuda/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "row in registers, each thread's maximum and sum merged in one exchange, up to a cluster of 16 blocks: "
+             "one read, one write",
+     .run = RIDGE_CUDA(online_softmax_cuda_optimized),
+     .traffic = cuda_optimized_traffic},
 };
 
 static void work(const ridge_case *c, ridge_work *w) {
@@ -90,7 +120,8 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     (void)kind, (void)output;
     const double u = 0x1p-24, spread = 2.0 * call->in_max[0];
     double narrowing = call->dtype == RIDGE_F32 ? 0.0 : ridge_dtype_roundoff(call->dtype);
-    b->absolute = 0x1p-126; /* results below the normal range */
+    /* Results below the normal range: f16 has half its least value there. */
+    b->absolute = call->dtype == RIDGE_F16 ? 0x1p-25 : 0x1p-126;
     b->relative = narrowing + u * (9.0 + 2.0 * fmin(spread, 105.0) + row_sum_error(call->dim[1]));
 }
 
