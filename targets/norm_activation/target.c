@@ -53,6 +53,10 @@ static void optimized_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = tensor_bytes(c) + parameter_bytes(c), .streamed = tensor_bytes(c)};
 }
 
+static void onednn_traffic(const ridge_case *c, ridge_traffic *t) {
+    *t = (ridge_traffic){.read = 2.0 * tensor_bytes(c) + parameter_bytes(c), .written = 2.0 * tensor_bytes(c)};
+}
+
 static size_t baseline_scratch(const ridge_case *c, int threads) {
     (void)threads;
     return row_temporary_bytes(c->dim[0], c->dim[1]);
@@ -94,6 +98,15 @@ static const ridge_variant variants[] = {
              "read, one write",
      .run = RIDGE_CUDA(norm_activation_cuda_optimized),
      .traffic = cuda_optimized_traffic},
+    {.name = "cpu/onednn",
+     .role = RIDGE_PEER,
+     .idea = "oneDNN's layer normalization, then its GELU in place",
+     .run = RIDGE_ANY_ISA(norm_activation_onednn),
+     .traffic = onednn_traffic,
+     .unavailable = norm_activation_onednn_unavailable,
+     .prepare = norm_activation_prepare_onednn,
+     .release = norm_activation_release_onednn,
+     .own_threads = true},
 };
 
 static void work(const ridge_case *c, ridge_work *w) {
@@ -144,9 +157,10 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     for (int64_t i = 0; i < call->dim[0]; i++) {
         statistics s = statistics_of(call->in[0] + i * call->dim[1], call->dim[1]);
         double spread = s.largest * s.inverse * call->in_max[1], h = spread + call->in_max[2];
-        double error = spread * (5.0 + walk) + h; /* variance, difference, products, sum */
-        error += (s.largest + fabs(s.mean)) * s.inverse * call->in_max[1] * (1.0 + 0.25 * walk); /* mean */
-        error = 1.13 * error + 5.0 * h; /* slope of GELU; vf_gelu */
+        double mean = (s.largest + fabs(s.mean)) * s.inverse * call->in_max[1] * (1.0 + 0.25 * walk);
+        double shift = 0.25 * (s.largest * s.inverse + 0.25) * (1.0 + 0.25 * walk); /* of the shifted sum, squared */
+        double error = spread * (5.0 + walk + shift) + h + mean; /* variance, difference, products, sum */
+        error = 1.13 * error + 5.0 * h;                          /* slope of GELU; vf_gelu */
         if (error > worst) worst = error;
     }
     b->absolute = u * worst * (1.0 + narrowing);

@@ -2,6 +2,8 @@
 #ifndef RIDGE_TARGETS_ONLINE_SOFTMAX_H
 #define RIDGE_TARGETS_ONLINE_SOFTMAX_H
 
+#include "ridge/target.h"
+
 enum {
     SOFTMAX_BLOCK =
         2048, /* elements that share one reference value; with their exponentials within a first-level cache */
@@ -13,5 +15,9 @@ enum {
 
 /* By how much a block may rise above its reference: e^40 times any row length is far from overflow. */
 #define SOFTMAX_RISE 40.0f
+
+const char *online_softmax_onednn_unavailable(const ridge_case *c);
+ridge_status online_softmax_prepare_onednn(const ridge_case *c, int threads, void **plan);
+ridge_status online_softmax_onednn(const ridge_call *call);
 
 #endif

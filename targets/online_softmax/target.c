@@ -5,6 +5,7 @@
 #include "cpu/row_temporary.h"
 #include "cuda/row_cases.h"
 #include "online_softmax.h"
+#include "peer/onednn.h"
 #include "ridge/target.h"
 
 RIDGE_CPU_DECLARE(online_softmax_cpu_baseline);
@@ -97,6 +98,14 @@ static const ridge_variant variants[] = {
              "one read, one write",
      .run = RIDGE_CUDA(online_softmax_cuda_optimized),
      .traffic = cuda_optimized_traffic},
+    {.name = "cpu/onednn",
+     .role = RIDGE_PEER,
+     .idea = "oneDNN's softmax primitive",
+     .run = RIDGE_ANY_ISA(online_softmax_onednn),
+     .unavailable = online_softmax_onednn_unavailable,
+     .prepare = online_softmax_prepare_onednn,
+     .release = onednn_plan_destroy,
+     .own_threads = true},
 };
 
 static void work(const ridge_case *c, ridge_work *w) {
