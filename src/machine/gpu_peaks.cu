@@ -121,15 +121,15 @@ constexpr double mma_flops(int depth) { return 2.0 * 16 * 8 * depth * 2 * TILES 
 #define MMA_ROOM MMA_BLOCKS, MMA_THREADS, 4 * TILES
 
 const ridge_gpu_loop mma_loops[] = {
-    {"tf32 mma", "tf32", "mma.sync m16n8k8, operands in registers, 8 tiles a warp, 16 warps a multiprocessor",
+    {"tf32 mma", "tf32", "mma.sync m16n8k8, fp32 sums, 8 tiles a warp, 16 warps a multiprocessor",
      RIDGE_GPU_TF32, 80, 9999, MMA_ROOM, mma_flops(8), 1 << 15, mma_loop<RIDGE_GPU_TF32>},
-    {"fp16 mma", "fp16", "mma.sync m16n8k16, fp32 sums, operands in registers, 8 tiles a warp, 16 warps",
+    {"fp16 mma", "fp16", "mma.sync m16n8k16, fp32 sums, 8 tiles a warp, 16 warps a multiprocessor",
      RIDGE_GPU_F16, 80, 9999, MMA_ROOM, mma_flops(16), 1 << 15, mma_loop<RIDGE_GPU_F16>},
-    {"bf16 mma", "bf16", "mma.sync m16n8k16, fp32 sums, operands in registers, 8 tiles a warp, 16 warps",
+    {"bf16 mma", "bf16", "mma.sync m16n8k16, fp32 sums, 8 tiles a warp, 16 warps a multiprocessor",
      RIDGE_GPU_BF16, 80, 9999, MMA_ROOM, mma_flops(16), 1 << 15, mma_loop<RIDGE_GPU_BF16>},
-    {"fp8 mma", "fp8", "mma.sync m16n8k32 e4m3, fp32 sums, operands in registers, 8 tiles a warp, 16 warps",
+    {"fp8 mma", "fp8", "mma.sync m16n8k32 e4m3, fp32 sums, 8 tiles a warp, 16 warps a processor",
      RIDGE_GPU_E4M3, 89, 9999, MMA_ROOM, mma_flops(32), 1 << 12, mma_loop<RIDGE_GPU_E4M3>},
-    {"int8 mma", "int8", "mma.sync m16n8k32, int32 sums, operands in registers, 8 tiles a warp, 16 warps",
+    {"int8 mma", "int8", "mma.sync m16n8k32, int32 sums, 8 tiles a warp, 16 warps a multiprocessor",
      RIDGE_GPU_S8, 80, 9999, MMA_ROOM, mma_flops(32), 1 << 15, mma_loop<RIDGE_GPU_S8>},
 };
 
