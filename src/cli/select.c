@@ -31,7 +31,7 @@ static int edit_distance(const char *a, const char *b) {
 
 static ridge_status no_such_target(const char *pattern, ridge_error *error) {
     const char *colon = strchr(pattern, ':'), *name = colon ? colon + 1 : pattern, *nearest = NULL;
-    int best = 6;
+    int half = (int)strlen(name) / 2, best = half < 5 ? half + 1 : 6; /* one more than is still the same word */
     for (int i = 0; i < ridge_target_count; i++) {
         int distance = edit_distance(name, ridge_targets[i]->name);
         if (distance < best) best = distance, nearest = ridge_targets[i]->name;
