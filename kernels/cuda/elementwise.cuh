@@ -6,7 +6,7 @@
  *     return ridge::launch_map(call, F{});
  *
  * Who streams once through memory is bound by it when enough bytes are under way: a warp takes a tile of 32 x unroll
- * vectors of one row, each thread issues its loads, 16 bytes each and `loads` of them, before it uses the first, and
+ * vectors of one row, each thread issues its loads, 16 bytes each four of them as a rule, before it uses the first, and
  * outputs leave by streaming stores. Tensors without gaps are taken as one long row. A row whose tensors reach a vector
  * boundary at the same column has a head, vectors and a tail; any other is taken element by element.
  *
@@ -53,8 +53,24 @@ struct map_rows {
     int64_t rows, cols;
 };
 
-/* ---- vectors ------------------------------------------------------------------------------------------------------
- */
+/* A row's tensors and its parts: `head` single elements up to the first vector, `vectors`, and a tail. */
+template <typename F>
+struct map_row {
+    const typename F::in_type *in[F::inputs];
+    typename F::out_type *out[F::outputs];
+    int64_t head, vectors, tail; /* tail: the column where it begins */
+};
+
+/* What a kernel is given. The first row's parts are known from the start: of tensors without gaps it is the only row,
+ * and no thread works them out. */
+template <typename F>
+struct map_problem {
+    map_rows<F> t;
+    map_row<F> first_row;
+    int64_t tiles_a_row;
+};
+
+/* ---- vectors ---- */
 
 template <typename T, int N>
 __device__ inline pack<T, N> load_vector(const T *p) {
@@ -109,33 +125,37 @@ __device__ inline pack<T, N> narrow(const float *x) {
     return u.elements;
 }
 
-/* ---- one row ------------------------------------------------------------------------------------------------------
- */
+/* A bf16 is the upper half of an fp32: taken out of whole words, one instruction each. */
+template <typename T, int N>
+__device__ inline void widen(const pack<T, N> &value, float *x) {
+    union {
+        pack<T, N> elements;
+        uint32_t words[sizeof(T) * N / 4];
+    } u = {value};
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        if constexpr (std::is_same<T, __nv_bfloat16>::value)
+            x[i] = __uint_as_float(i % 2 == 0 ? u.words[i / 2] << 16 : u.words[i / 2] & 0xffff0000u);
+        else
+            x[i] = to_float(u.elements.v[i]);
+    }
+}
 
-/* A row's tensors and its parts: `head` single elements up to the first vector, `vectors`, and a tail. */
-template <typename F>
-struct map_row {
-    const typename F::in_type *in[F::inputs];
-    typename F::out_type *out[F::outputs];
-    int64_t head, vectors, tail; /* tail: the column where it begins */
-};
+/* ---- one row ---- */
 
 /* Elements from p to the next vector boundary. */
 template <int WIDTH, typename T>
-__device__ inline int to_boundary(const T *p) {
+__host__ __device__ inline int to_boundary(const T *p) {
     return -(int)((uintptr_t)p / sizeof(T)) & (WIDTH - 1);
 }
 
 template <typename F>
-__device__ inline map_row<F> row_of(const map_rows<F> &t, int64_t i) {
+__host__ __device__ inline map_row<F> row_of(const map_rows<F> &t, int64_t i) {
     map_row<F> row;
     bool together = true;
-#pragma unroll
     for (int k = 0; k < F::outputs; k++) row.out[k] = t.out[k] + i * t.out_stride[k];
     const int head = to_boundary<F::width>(row.out[0]);
-#pragma unroll
     for (int k = 1; k < F::outputs; k++) together = together && to_boundary<F::width>(row.out[k]) == head;
-#pragma unroll
     for (int k = 0; k < F::inputs; k++) {
         row.in[k] = t.in[k] + i * t.in_stride[k];
         together = together && to_boundary<F::width>(row.in[k]) == head;
@@ -180,7 +200,7 @@ struct map_batch {
 #pragma unroll
             for (int k = 0; k < F::inputs; k++)
 #pragma unroll
-                for (int i = 0; i < count; i++) x[k][i] = to_float(in[k][first + i / F::width].v[i % F::width]);
+                for (int u = 0; u < vectors; u++) widen(in[k][first + u], &x[k][u * F::width]);
             f.template operator()<count>(x, y);
 #pragma unroll
             for (int u = 0; u < vectors; u++)
@@ -192,8 +212,7 @@ struct map_batch {
     }
 };
 
-/* ---- tiles --------------------------------------------------------------------------------------------------------
- */
+/* ---- tiles ---- */
 
 template <typename F>
 constexpr int tile_vectors = 32 * F::unroll;
@@ -218,12 +237,14 @@ __device__ inline void map_ragged(const F &f, const map_row<F> &row, int64_t col
     const bool first = c == 0, last = c == tiles_a_row - 1;
     if (row.vectors == 0) { /* single elements all along */
         const int64_t end = last ? cols : (c + 1) * tile_columns<F>;
+#pragma unroll 1
         for (int64_t j = c * tile_columns<F> + lane; j < end; j += 32) map_one(f, row, j);
         return;
     }
     const int64_t left = row.vectors - c * tile_vectors<F>;
     const int64_t end = left < tile_vectors<F> ? left : tile_vectors<F>;
     if (!tile_is_full(row, c)) {
+#pragma unroll 1
         for (int64_t v = lane; v < end; v += 32) {
             map_batch<F, 1> batch;
             const int64_t j = row.head + (c * tile_vectors<F> + v) * F::width;
@@ -235,12 +256,22 @@ __device__ inline void map_ragged(const F &f, const map_row<F> &row, int64_t col
     if (last && row.tail + lane < cols) map_one(f, row, row.tail + lane);
 }
 
+/* The row and, in c, the tile of it that tile number `tile` is. */
 template <typename F>
-__device__ inline void map_tile(const F &f, const map_rows<F> &t, int64_t tiles_a_row, int64_t tile, int lane) {
-    const int64_t i = t.rows == 1 ? 0 : tile / tiles_a_row, c = tile - i * tiles_a_row;
-    const map_row<F> row = row_of(t, i);
+__device__ inline map_row<F> locate(const map_problem<F> &p, int64_t tile, int64_t *c) {
+    *c = tile;
+    if (p.t.rows == 1) return p.first_row;
+    const int64_t i = tile / p.tiles_a_row;
+    *c = tile - i * p.tiles_a_row;
+    return row_of(p.t, i);
+}
+
+template <typename F>
+__device__ inline void map_tile(const F &f, const map_problem<F> &p, int64_t tile, int lane) {
+    int64_t c;
+    const map_row<F> row = locate(p, tile, &c);
     const bool full = tile_is_full(row, c);
-    if (!full || c == 0 || c == tiles_a_row - 1) map_ragged(f, row, t.cols, c, tiles_a_row, lane);
+    if (!full || c == 0 || c == p.tiles_a_row - 1) map_ragged(f, row, p.t.cols, c, p.tiles_a_row, lane);
     if (!full) return;
     map_batch<F, F::unroll> batch;
     const int64_t j = tile_column(row, c, lane);
@@ -250,19 +281,17 @@ __device__ inline void map_tile(const F &f, const map_rows<F> &t, int64_t tiles_
 
 template <typename F>
 __global__ void __launch_bounds__(map_threads, F::least_blocks)
-    map_kernel(const __grid_constant__ map_rows<F> t, int64_t tiles_a_row, const __grid_constant__ F f) {
+    map_kernel(const __grid_constant__ map_problem<F> p, const __grid_constant__ F f) {
     const int lane = (int)(threadIdx.x & 31);
-    const int64_t tiles = t.rows * tiles_a_row, first = (int64_t)blockIdx.x * map_warps + threadIdx.x / 32;
+    const int64_t tiles = p.t.rows * p.tiles_a_row, first = (int64_t)blockIdx.x * map_warps + threadIdx.x / 32;
     if constexpr (map_many_blocks) {
-        if (first < tiles) map_tile(f, t, tiles_a_row, first, lane);
+        if (first < tiles) map_tile(f, p, first, lane);
     } else {
-        for (int64_t tile = first; tile < tiles; tile += (int64_t)gridDim.x * map_warps)
-            map_tile(f, t, tiles_a_row, tile, lane);
+        for (int64_t tile = first; tile < tiles; tile += (int64_t)gridDim.x * map_warps) map_tile(f, p, tile, lane);
     }
 }
 
-/* ---- launching ----------------------------------------------------------------------------------------------------
- */
+/* ---- launching ---- */
 
 inline bool is_dense(const DLTensor *t) { return t->shape[0] <= 1 || ridge_row_stride(t) == t->shape[1]; }
 
@@ -294,20 +323,21 @@ inline int multiprocessors(void) {
     return n;
 }
 
+/* Of at least one row and column. */
 template <typename F>
-int64_t tiles_of_row(const map_rows<F> &t) {
+map_problem<F> problem_of_rows(const map_rows<F> &t) {
     const int64_t tiles = (t.cols / F::width + tile_vectors<F> - 1) / tile_vectors<F>;
-    return tiles > 0 ? tiles : 1;
+    return {t, row_of(t, 0), tiles > 0 ? tiles : 1};
 }
 
 template <typename F>
 ridge_status launch_map_rows(const map_rows<F> &t, const F &f, cudaStream_t stream) {
     if (t.rows <= 0 || t.cols <= 0) return RIDGE_OK;
-    const int64_t tiles_a_row = tiles_of_row(t), tiles = t.rows * tiles_a_row;
-    const int64_t blocks = (tiles + map_warps - 1) / map_warps;
+    const map_problem<F> p = problem_of_rows(t);
+    const int64_t blocks = (t.rows * p.tiles_a_row + map_warps - 1) / map_warps;
     const int64_t most = map_many_blocks ? INT32_MAX : (int64_t)multiprocessors() * map_resident_blocks;
     if (most == 0 || (map_many_blocks && blocks > most)) return RIDGE_FAILED;
-    map_kernel<F><<<(unsigned)(blocks < most ? blocks : most), map_threads, 0, stream>>>(t, tiles_a_row, f);
+    map_kernel<F><<<(unsigned)(blocks < most ? blocks : most), map_threads, 0, stream>>>(p, f);
     return launched();
 }
 
@@ -316,8 +346,7 @@ ridge_status launch_map(const ridge_call *call, const F &f) {
     return launch_map_rows(rows_of_call<F>(call), f, stream_of(call));
 }
 
-/* ---- plain: one element a thread, as one writes it first ----------------------------------------------------------
- */
+/* ---- plain: one element a thread, as one writes it first ---- */
 
 /* A matrix of which elements are read and written one at a time. */
 template <typename T>
@@ -355,8 +384,7 @@ ridge_status launch_plain(const ridge_call *call, const F &f) {
     return launched();
 }
 
-/* ---- arithmetic that C has no word for ----------------------------------------------------------------------------
- */
+/* ---- arithmetic that C has no word for ---- */
 
 /* The larger, the smaller; NaN when either is (fmaxf and fminf would drop it). */
 __device__ inline float max_nan(float a, float b) {

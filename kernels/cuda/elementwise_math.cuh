@@ -59,6 +59,14 @@ __device__ inline float sqrt_normal(float t) {
     return fmaf(fmaf(-root, root, t), 0.5f * h, root);
 }
 
+/* The same off by at most 2^-23 relative, as the machine's one instruction leaves it: for results that are rounded to
+ * 16 bits. */
+__device__ inline float sqrt_coarse(float t) {
+    float root;
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(t));
+    return root;
+}
+
 }  // namespace ridge
 
 #endif

@@ -60,26 +60,23 @@ struct pending {
     int64_t c, column;
     bool there, full;
 
-    __device__ void begin(const map_rows<polynomial> &t, int64_t tiles_a_row, int64_t tile, int lane) {
-        there = tile < t.rows * tiles_a_row;
+    __device__ void begin(const map_problem<polynomial> &p, int64_t tile, int lane) {
+        there = tile < p.t.rows * p.tiles_a_row;
         full = false;
         if (!there) return;
-        const int64_t i = t.rows == 1 ? 0 : tile / tiles_a_row;
-        c = tile - i * tiles_a_row;
-        row = row_of(t, i);
+        row = locate(p, tile, &c);
         full = tile_is_full(row, c);
         column = tile_column(row, c, lane);
         if (full) batch.load(row, column);
     }
-    __device__ void end(const polynomial &f, int64_t cols, int64_t tiles_a_row, int lane) const {
+    __device__ void end(const polynomial &f, const map_problem<polynomial> &p, int lane) const {
         if (full) batch.map_and_store(f, row, column);
-        if (!full || c == 0 || c == tiles_a_row - 1) map_ragged(f, row, cols, c, tiles_a_row, lane);
+        if (!full || c == 0 || c == p.tiles_a_row - 1) map_ragged(f, row, p.t.cols, c, p.tiles_a_row, lane);
     }
 };
 
 __global__ void __launch_bounds__(polynomial_threads, polynomial_blocks)
-    polynomial_kernel(const __grid_constant__ map_rows<polynomial> t, int64_t tiles_a_row, const float *c,
-                      int64_t terms) {
+    polynomial_kernel(const __grid_constant__ map_problem<polynomial> p, const float *c, int64_t terms) {
     __shared__ alignas(16) float staged[staged_terms];
     polynomial f;
     f.staged = staged, f.c = c, f.terms = terms;
@@ -89,12 +86,12 @@ __global__ void __launch_bounds__(polynomial_threads, polynomial_blocks)
     const int64_t step = (int64_t)gridDim.x * polynomial_warps;
     int64_t tile = (int64_t)blockIdx.x * polynomial_warps + threadIdx.x / 32;
     pending now, next;
-    now.begin(t, tiles_a_row, tile, lane);
+    now.begin(p, tile, lane);
     __syncthreads();
     while (now.there) {
         tile += step;
-        next.begin(t, tiles_a_row, tile, lane);
-        now.end(f, t.cols, tiles_a_row, lane);
+        next.begin(p, tile, lane);
+        now.end(f, p, lane);
         now = next;
     }
 }
@@ -120,12 +117,12 @@ extern "C" ridge_status compute_bound_cuda_optimized(const ridge_call *call) {
     if (call->dtype != RIDGE_F32) return RIDGE_UNSUPPORTED;
     const map_rows<polynomial> t = rows_of_call<polynomial>(call);
     if (t.rows <= 0 || t.cols <= 0) return RIDGE_OK;
-    const int64_t tiles_a_row = tiles_of_row(t),
-                  blocks = (t.rows * tiles_a_row + polynomial_warps - 1) / polynomial_warps;
+    const map_problem<polynomial> p = problem_of_rows(t);
+    const int64_t blocks = (t.rows * p.tiles_a_row + polynomial_warps - 1) / polynomial_warps;
     const int64_t most = (int64_t)multiprocessors() * polynomial_blocks;
     if (most == 0) return RIDGE_FAILED;
     polynomial_kernel<<<(unsigned)(blocks < most ? blocks : most), polynomial_threads, 0, stream_of(call)>>>(
-        t, tiles_a_row, (const float *)ridge_data(&call->in[1]), call->dim[2]);
+        p, (const float *)ridge_data(&call->in[1]), call->dim[2]);
     return launched();
 }
 
