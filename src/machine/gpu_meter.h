@@ -16,7 +16,7 @@ enum {
     RIDGE_GPU_DEPTH = 8,       /* loads in flight in L2: passes are a multiple of it */
 };
 
-/* What a launch is given; lengths of memory are multiples of 1 MiB. */
+/* What a launch is given; lengths of memory are multiples of 64 KiB, for DRAM of 1 MiB. */
 typedef struct ridge_gpu_work {
     char *memory; /* word i holds ridge_gpu_word(i), but in the second half of a copy, the target */
     size_t bytes;
