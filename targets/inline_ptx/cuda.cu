@@ -45,10 +45,12 @@ struct mean_of_relus : map_of<__nv_bfloat16, __nv_bfloat16, 1, 1> {
             const float b = fmaf((float)k + 0.5f, spacing, -1.0f);
 #pragma unroll
             for (int i = 0; i < pairs; i++) {
-                const float2 term =
-                    __bfloat1622float2(HOW::relu_pair(x[0][2 * i] + b, x[0][N > 1 ? 2 * i + 1 : 0] + b));
-                sum[2 * i] += term.x;
-                sum[2 * i + 1] += term.y;
+                union {
+                    __nv_bfloat162 pair;
+                    uint32_t bits;
+                } term = {HOW::relu_pair(x[0][2 * i] + b, x[0][N > 1 ? 2 * i + 1 : 0] + b)};
+                sum[2 * i] += __uint_as_float(term.bits << 16);
+                sum[2 * i + 1] += __uint_as_float(term.bits & 0xffff0000u);
             }
         }
 #pragma unroll

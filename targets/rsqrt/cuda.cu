@@ -20,13 +20,13 @@ struct multiply_by_rsqrt {
 template <typename T, typename HOW>
 struct repeated : map_of<T, T, 1, 1> {
     static constexpr int group = 1; /* the code of a division is long */
-    int64_t reps;
+    int reps;
     template <int N>
     __device__ void operator()(const float (&x)[1][N], float (&y)[1][N]) const {
 #pragma unroll
         for (int i = 0; i < N; i++) y[0][i] = x[0][i];
 #pragma unroll 1
-        for (int64_t r = 0; r < reps; r++) {
+        for (int r = 0; r < reps; r++) {
 #pragma unroll
             for (int i = 0; i < N; i++) y[0][i] = HOW::step(y[0][i], fmaf(y[0][i], y[0][i], 1.0f));
         }
@@ -35,9 +35,10 @@ struct repeated : map_of<T, T, 1, 1> {
 
 template <typename HOW>
 ridge_status run(const ridge_call *call) {
+    if (call->dim[2] > 4096) return RIDGE_UNSUPPORTED;
     return with_storage(call->dtype, [&]<typename T>() {
         repeated<T, HOW> f;
-        f.reps = call->dim[2];
+        f.reps = (int)call->dim[2];
         return launch_map(call, f);
     });
 }
