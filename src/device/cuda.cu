@@ -125,6 +125,16 @@ extern "C" ridge_status ridge_cuda_alloc_pinned(size_t bytes, void **memory, rid
 
 extern "C" void ridge_cuda_free_pinned(void *memory) { (void)cudaFreeHost(memory); }
 
+extern "C" ridge_status ridge_cuda_alloc_managed(size_t bytes, void **memory, ridge_error *error) {
+    size_t free_bytes = 0, all = 0;
+    *memory = NULL;
+    RIDGE_TRY(TELL(cudaMemGetInfo, (&free_bytes, &all)));
+    if (bytes > free_bytes / 4)
+        return ridge_fail(error, RIDGE_NO_MEMORY, "%.1f MB of managed memory are more than a quarter of the %.1f MB free",
+                          (double)bytes * 1e-6, (double)free_bytes * 1e-6);
+    return TELL(cudaMallocManaged, (memory, bytes ? bytes : 1));
+}
+
 /* ---- streams and events ----------------------------------------------------------------------------------------- */
 
 extern "C" ridge_status ridge_stream_create(int events, ridge_stream **stream, ridge_error *error) {

@@ -38,6 +38,11 @@ ridge_status ridge_cuda_alloc_pinned(size_t bytes, void **memory, ridge_error *e
     return absent(error);
 }
 void ridge_cuda_free_pinned(void *memory) { (void)memory; }
+ridge_status ridge_cuda_alloc_managed(size_t bytes, void **memory, ridge_error *error) {
+    (void)bytes;
+    *memory = NULL;
+    return absent(error);
+}
 ridge_status ridge_stream_create(int events, ridge_stream **stream, ridge_error *error) {
     (void)events;
     *stream = NULL;

@@ -5,6 +5,7 @@
  * where that is one of a batch, the next worker waits after every launch and so finds out. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/random.h"
 #include "device/device.h"
@@ -27,6 +28,7 @@ typedef struct cuda_rig {
     ridge_operands *sets; /* one more than rotate: the last is the lead */
     ridge_operands mirror[2];
     void *host[2]; /* memory of the mirrors */
+    void *elsewhere[RIDGE_IN_MANAGED + 1]; /* a set of memory for variants that want their tensors there */
 } cuda_rig;
 
 static ridge_status cuda_open(ridge_sampler *s, ridge_error *error) {
@@ -61,6 +63,7 @@ static void cuda_close(ridge_sampler *s) {
     ridge_team_destroy(s->team);
     ridge_nvml_close(r->nvml);
     ridge_stream_destroy(r->stream);
+    for (int w = 0; w <= RIDGE_IN_MANAGED; w++) ridge_where_free((ridge_where)w, r->elsewhere[w], s->rotation.set_bytes);
     if (r->gpu.sm) {
         ridge_cuda_free(r->arena);
         ridge_cuda_free(r->scratch);
@@ -81,10 +84,9 @@ static ridge_status cuda_fill(ridge_sampler *s, int set, uint64_t seed, ridge_er
 
 /* ---- launching -------------------------------------------------------------------------------------------------- */
 
-static ridge_status enqueue(ridge_sampler *s, int index, int set) {
+static ridge_status enqueue_on(ridge_sampler *s, int index, const ridge_operands *ops) {
     const cuda_rig *r = s->own;
     const ridge_slot *slot = &s->slots[index];
-    const ridge_operands *ops = &r->sets[set];
     const ridge_call call = {.dim = ops->c.dim,
                              .dtype = ops->c.dtype,
                              .in = ops->in,
@@ -93,6 +95,15 @@ static ridge_status enqueue(ridge_sampler *s, int index, int set) {
                              .stream = ridge_stream_handle(r->stream),
                              .plan = slot->plan};
     return slot->variant->run[s->job->isa](&call);
+}
+
+static ridge_status enqueue(ridge_sampler *s, int index, int set) {
+    return enqueue_on(s, index, &((const cuda_rig *)s->own)->sets[set]);
+}
+
+static bool is_elsewhere(const ridge_sampler *s, int slot) {
+    const ridge_variant *v = s->slots[slot].variant;
+    return v && v->where != RIDGE_IN_DEVICE;
 }
 
 /* What a kernel left behind: an error here is of `slot`, or of one of a batch (-1). */
@@ -112,10 +123,38 @@ static void survive(const ridge_sampler *s, int slot) {
     ridge_sampler_give_up(s, slot, text);
 }
 
+/* A variant whose tensors lie outside the device's memory: the set is brought there, written by the processor; the clock
+ * runs until all that run() enqueued is done; and the whole set goes back to its place, where it is checked like any
+ * other. */
+static ridge_status launch_elsewhere(ridge_sampler *s, int slot, int set, ridge_status *status, double *time_us,
+                                     ridge_error *error) {
+    cuda_rig *r = s->own;
+    const ridge_where where = s->slots[slot].variant->where;
+    const ridge_operands *ops = &r->sets[set];
+    void **memory = &r->elsewhere[where];
+    ridge_operands there;
+    if (!*memory) RIDGE_TRY(ridge_where_alloc(where, s->rotation.set_bytes, memory, error));
+    RIDGE_TRY(ridge_stream_wait(r->stream, error));
+    RIDGE_TRY(ridge_gpu_fetch(ops, &r->mirror[1], NULL, 0, error));
+    memcpy(*memory, r->mirror[1].memory, ops->bytes);
+    ridge_where_place(&there, where, s->job->target, &s->job->c, &dense, *memory);
+    uint64_t begin = ridge_clock_ns();
+    *status = enqueue_on(s, slot, &there);
+    survive(s, s->slots[slot].of);
+    *time_us = (double)(ridge_clock_ns() - begin) * 1e-3;
+    memcpy(r->mirror[1].memory, *memory, ops->bytes);
+    return ridge_cuda_copy(ops->memory, r->mirror[1].memory, ops->bytes, error);
+}
+
 static ridge_status cuda_launch(ridge_sampler *s, int slot, int set, ridge_status *status, double *time_us,
                                 ridge_error *error) {
     cuda_rig *r = s->own;
     ridge_sampler_watch(s, slot);
+    if (is_elsewhere(s, slot)) {
+        RIDGE_TRY(launch_elsewhere(s, slot, set, status, time_us, error));
+        ridge_sampler_watch(s, -1);
+        return RIDGE_OK;
+    }
     RIDGE_TRY(ridge_stream_wait(r->stream, error)); /* the filling */
     RIDGE_TRY(ridge_stream_record(r->stream, 0, error));
     *status = enqueue(s, slot, set);
@@ -139,6 +178,7 @@ static ridge_status capture(ridge_sampler *s, ridge_launch *l, ridge_error *erro
 
 static ridge_status enqueue_timed(ridge_sampler *s, ridge_launch *l, int i, ridge_error *error) {
     cuda_rig *r = s->own;
+    if (is_elsewhere(s, l->slot)) return launch_elsewhere(s, l->slot, l->set, &l->status, &l->sample.time_us, error);
     RIDGE_TRY(ridge_stream_record(r->stream, 2 * i, error));
     if (l->graph && l->status == RIDGE_OK) RIDGE_TRY(ridge_graph_launch(l->graph, r->stream, error));
     if (!l->graph) l->status = enqueue(s, l->slot, l->set);
@@ -151,6 +191,7 @@ static ridge_status read_times(ridge_sampler *s, ridge_launch *batch, int n, rid
     cuda_rig *r = s->own;
     for (int i = 0; i < n; i++) {
         ridge_slot *slot = &s->slots[batch[i].slot];
+        if (is_elsewhere(s, batch[i].slot)) continue;
         RIDGE_TRY(ridge_stream_elapsed(r->stream, 2 * i, 2 * i + 1, &batch[i].sample.time_us, error));
         if (slot->kind == RIDGE_SLOT_GRAPH)
             batch[i].sample.time_us /= slot->sets;
@@ -239,7 +280,7 @@ static ridge_status cuda_companions(ridge_sampler *s, ridge_error *error) {
     const int n = s->job->n_variants;
     for (int i = 0; i < n; i++) {
         const ridge_slot *slot = &s->slots[i];
-        if (!slot->active || slot->variant->no_graph) continue;
+        if (!slot->active || slot->variant->no_graph || is_elsewhere(s, i)) continue;
         double want = graph_us / (slot->estimate_us > 1 ? slot->estimate_us : 1) + 1;
         int sets = want < s->rotation.sets ? (int)want : s->rotation.sets;
         s->slots[n + 1 + i] = (ridge_slot){.kind = RIDGE_SLOT_GRAPH,

@@ -3,13 +3,43 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "device/device.h"
 #include "verify/view.h"
+
+void ridge_where_place(ridge_operands *ops, ridge_where where, const ridge_target *target, const ridge_case *c,
+                       const ridge_layout *layout, void *memory) {
+    static const DLDeviceType types[] = {
+        [RIDGE_IN_DEVICE] = kDLCUDA,
+        [RIDGE_IN_HOST_PAGEABLE] = kDLCPU,
+        [RIDGE_IN_HOST_PINNED] = kDLCUDAHost,
+        [RIDGE_IN_MANAGED] = kDLCUDAManaged,
+    };
+    ridge_operands_place(ops, target, c, layout, memory);
+    for (int t = 0; t < target->n_in; t++) ops->in[t].device = (DLDevice){types[where], 0};
+    for (int t = 0; t < target->n_out; t++) ops->out[t].device = (DLDevice){types[where], 0};
+}
 
 void ridge_gpu_operands_place(ridge_operands *ops, const ridge_target *target, const ridge_case *c,
                               const ridge_layout *layout, void *memory) {
-    ridge_operands_place(ops, target, c, layout, memory);
-    for (int t = 0; t < target->n_in; t++) ops->in[t].device = (DLDevice){kDLCUDA, 0};
-    for (int t = 0; t < target->n_out; t++) ops->out[t].device = (DLDevice){kDLCUDA, 0};
+    ridge_where_place(ops, RIDGE_IN_DEVICE, target, c, layout, memory);
+}
+
+ridge_status ridge_where_alloc(ridge_where where, size_t bytes, void **memory, ridge_error *error) {
+    switch (where) {
+        case RIDGE_IN_HOST_PAGEABLE: return ridge_memory_alloc(bytes, memory, error);
+        case RIDGE_IN_HOST_PINNED: return ridge_cuda_alloc_pinned(bytes, memory, error);
+        case RIDGE_IN_MANAGED: return ridge_cuda_alloc_managed(bytes, memory, error);
+        default: return ridge_cuda_alloc(bytes, memory, error);
+    }
+}
+
+void ridge_where_free(ridge_where where, void *memory, size_t bytes) {
+    if (!memory) return;
+    switch (where) {
+        case RIDGE_IN_HOST_PAGEABLE: ridge_memory_free(memory, bytes); break;
+        case RIDGE_IN_HOST_PINNED: ridge_cuda_free_pinned(memory); break;
+        default: ridge_cuda_free(memory); break;
+    }
 }
 
 /* Rows [row, row + n) of a tensor: one piece of memory, gaps between its lines included. */

@@ -14,6 +14,12 @@
 void ridge_gpu_operands_place(ridge_operands *ops, const ridge_target *target, const ridge_case *c,
                               const ridge_layout *layout, void *memory);
 
+/* Memory for a set where a variant wants its tensors (ridge_variant.where), and a set placed in it. */
+ridge_status ridge_where_alloc(ridge_where where, size_t bytes, void **memory, ridge_error *error);
+void ridge_where_free(ridge_where where, void *memory, size_t bytes);
+void ridge_where_place(ridge_operands *ops, ridge_where where, const ridge_target *target, const ridge_case *c,
+                       const ridge_layout *layout, void *memory);
+
 /* As ridge_operands_fill with RIDGE_RANDOM, for dense layouts; enqueued. Users' arrays are copied. */
 ridge_status ridge_gpu_fill(ridge_operands *ops, uint64_t seed, ridge_stream *stream, ridge_error *error);
 

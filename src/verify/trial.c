@@ -63,7 +63,7 @@ ridge_status ridge_trial_create(ridge_trial *t, const ridge_target *target, cons
 
 static void drop_operands(ridge_trial *t) {
     ridge_space_free(t->memory, t->memory_bytes);
-    if (t->stream) ridge_cuda_free(t->gpu_memory);
+    if (t->stream) ridge_where_free(t->variant->where, t->gpu_memory, t->memory_bytes);
     t->memory = t->gpu_memory = NULL;
 }
 
@@ -98,15 +98,23 @@ static ridge_status run_here(const ridge_trial *t, ridge_error *error) {
     return said(t, t->run(&call), error);
 }
 
+/* What is not in the device's memory is for the processor to write and read. */
+static ridge_status bring(const ridge_variant *variant, void *to, const void *from, size_t bytes, ridge_error *error) {
+    if (variant->where == RIDGE_IN_DEVICE) return ridge_cuda_copy(to, from, bytes, error);
+    memcpy(to, from, bytes);
+    return RIDGE_OK;
+}
+
 /* Operands and scratch go to the GPU as they are, guards included, and come back after the launch: all checks are then
  * the host's. */
 static ridge_status run_on_gpu(ridge_trial *t, ridge_error *error) {
     ridge_operands there;
     ridge_error why = {0};
-    if (!t->gpu_memory) RIDGE_TRY(ridge_cuda_alloc(t->memory_bytes, &t->gpu_memory, error));
+    if (!t->gpu_memory)
+        RIDGE_TRY(ridge_where_alloc(t->variant->where, t->memory_bytes, &t->gpu_memory, error));
     if (!t->gpu_scratch) RIDGE_TRY(ridge_cuda_alloc(t->scratch_memory, &t->gpu_scratch, error));
-    ridge_gpu_operands_place(&there, t->target, t->c, &t->ops.layout, t->gpu_memory);
-    RIDGE_TRY(ridge_cuda_copy(t->gpu_memory, t->ops.memory, t->ops.bytes, error));
+    ridge_where_place(&there, t->variant->where, t->target, t->c, &t->ops.layout, t->gpu_memory);
+    RIDGE_TRY(bring(t->variant, t->gpu_memory, t->ops.memory, t->ops.bytes, error));
     RIDGE_TRY(ridge_cuda_copy(t->gpu_scratch, t->scratch, t->scratch_memory, error));
     const ridge_call call = {.dim = t->c->dim,
                              .dtype = t->c->dtype,
@@ -119,7 +127,7 @@ static ridge_status run_on_gpu(ridge_trial *t, ridge_error *error) {
     ridge_status waited = ridge_stream_wait(t->stream, &why);
     if (waited != RIDGE_OK)
         return ridge_fail(error, waited, "%s %s: %.200s", t->target->name, t->variant->name, why.text);
-    RIDGE_TRY(ridge_cuda_copy(t->ops.memory, t->gpu_memory, t->ops.bytes, error));
+    RIDGE_TRY(bring(t->variant, t->ops.memory, t->gpu_memory, t->ops.bytes, error));
     return ridge_cuda_copy(t->scratch, t->gpu_scratch, t->scratch_memory, error);
 }
 
