@@ -110,7 +110,9 @@ extern "C" ridge_status ridge_cuda_alloc(size_t bytes, void **memory, ridge_erro
 extern "C" void ridge_cuda_free(void *memory) { (void)cudaFree(memory); }
 
 extern "C" ridge_status ridge_cuda_copy(void *to, const void *from, size_t bytes, ridge_error *error) {
-    return TELL(cudaMemcpy, (to, from, bytes, cudaMemcpyDefault));
+    RIDGE_TRY(TELL(cudaMemcpy, (to, from, bytes, cudaMemcpyDefault)));
+    /* From pageable memory it returns before the last bytes have arrived, and streams of our own do not wait for them. */
+    return TELL(cudaStreamSynchronize, (cudaStreamLegacy));
 }
 
 extern "C" ridge_status ridge_cuda_set(void *memory, int byte, size_t bytes, ridge_error *error) {
