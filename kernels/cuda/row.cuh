@@ -21,25 +21,27 @@
 
 namespace ridge {
 
-/* One row of x and of y. Width: elements a pack, 1 where x and y are not aligned alike. */
-template <typename T, typename U, int Width>
+/* One row of x and of y. Width: elements a pack, 1 where x and y are not aligned alike. Index: int, where columns fit.
+ */
+template <typename T, typename U, int Width, typename Index>
 struct row_span {
+    using index = Index;
     const T *x;
     U *y;
-    int64_t packs;
+    Index packs;
     int head, edges; /* elements before the body; those, and the ones behind it */
 
     /* n: 0 where there is no such row. The body starts where x is aligned, and so is y there. */
-    __device__ row_span(const T *x_row, U *y_row, int64_t n) : x(x_row), y(y_row), packs(n), head(0), edges(0) {
+    __device__ row_span(const T *x_row, U *y_row, Index n) : x(x_row), y(y_row), packs(n), head(0), edges(0) {
         if constexpr (Width > 1) {
-            int before = (int)((0 - (uintptr_t)x_row) % 16 / sizeof(T));
+            int before = (int)((0u - (unsigned)(uintptr_t)x_row) % 16 / sizeof(T));
             head = n < before ? (int)n : before;
             packs = (n - head) / Width;
             edges = (int)(n - packs * Width);
         }
     }
-    __device__ int64_t body_column(int64_t pack) const { return head + pack * Width; }
-    __device__ int64_t edge_column(int edge) const { return edge < head ? edge : edge + packs * Width; }
+    __device__ Index body_column(Index pack) const { return head + pack * Width; }
+    __device__ Index edge_column(int edge) const { return edge < head ? edge : edge + packs * Width; }
 };
 
 template <typename T, int Width>
@@ -48,6 +50,31 @@ __device__ inline pack<T, Width> row_load(const T *p) {
         return load_once(p);
     else
         return pack<T, Width>{{*p}};
+}
+
+__device__ inline void row_unpack_pair(__nv_bfloat16, unsigned word, float *low, float *high) {
+    *low = __uint_as_float(word << 16);
+    *high = __uint_as_float(word & 0xffff0000u);
+}
+__device__ inline void row_unpack_pair(__half, unsigned word, float *low, float *high) {
+    const float2 v = __half22float2(__half2(__half2_raw{(unsigned short)word, (unsigned short)(word >> 16)}));
+    *low = v.x, *high = v.y;
+}
+
+/* To fp32. The elements of 16 bits by pairs: said one by one, each costs an instruction more. */
+template <typename T, int Width>
+__device__ inline void row_unpack(const pack<T, Width> &p, float (&v)[Width]) {
+    if constexpr (Width == pack_width<T> && sizeof(T) == 2) {
+        union {
+            pack<T, Width> elements;
+            unsigned word[Width / 2];
+        } u = {p};
+#pragma unroll
+        for (int k = 0; k < Width / 2; k++) row_unpack_pair(T(), u.word[k], &v[2 * k], &v[2 * k + 1]);
+    } else {
+#pragma unroll
+        for (int e = 0; e < Width; e++) v[e] = to_float(p.v[e]);
+    }
 }
 
 template <typename U, int Width>
@@ -69,14 +96,15 @@ __device__ inline void row_store(U *p, pack<U, Width> v) {
 }
 
 /* Elements: those that a thread holds in packs, at the most. */
-template <typename T, typename U, int Width, int Threads, int Elements>
+template <typename Span, typename T, typename U, int Width, int Threads, int Elements>
 class row_part {
+    using index = typename Span::index;
     static constexpr int packs = Elements / Width;
     static constexpr int edges = Width == 1 ? 0 : (2 * Width - 2 + Threads - 1) / Threads;
     static_assert(Elements % Width == 0 && packs >= 1, "whole packs");
 
-    const row_span<T, U, Width> &row;
-    int64_t first;            /* its first pack */
+    const Span &row;
+    index first;              /* its first pack */
     int thread, stride, left; /* among those of the row; packs from one to its next; packs from the first on */
     bool with_edges;
     pack<T, Width> body[packs];
@@ -86,16 +114,18 @@ class row_part {
     __device__ bool has_edge(int j) const { return with_edges && thread + j * Threads < row.edges; }
 
    public:
-    static constexpr int64_t span = (int64_t)Threads * packs; /* packs that a row's threads, or a block's, hold */
+    static constexpr int span = Threads * packs; /* packs that a row's threads, or a block's, hold */
 
-    __device__ row_part(const row_span<T, U, Width> &of, int thread_of_row, int threads_of_row)
+    __device__ row_part(const Span &of, int thread_of_row, int threads_of_row)
         : row(of), first(0), thread(thread_of_row), stride(threads_of_row), left(0), with_edges(false) {}
 
+    __device__ int row_body_column() const { return row.head; }
+
     /* The piece of the row that begins with pack `begin`; the edges count to the first. */
-    __device__ void load(int64_t begin) {
+    __device__ void load(index begin) {
         first = begin + thread;
-        int64_t behind = row.packs - first;
-        left = behind < packs * (int64_t)stride ? (int)behind : packs * stride;
+        const index behind = row.packs - first;
+        left = behind < packs * stride ? (int)behind : packs * stride;
         with_edges = begin == 0;
         const T *p = row.x + row.body_column(first);
 #pragma unroll
@@ -112,8 +142,10 @@ class row_part {
 #pragma unroll
         for (int i = 0; i < packs; i++) {
             if (!has_pack(i)) continue;
+            float v[Width];
+            row_unpack(body[i], v);
 #pragma unroll
-            for (int e = 0; e < Width; e++) f(to_float(body[i].v[e]), (i * Width + e) % 4);
+            for (int e = 0; e < Width; e++) f(v[e], (i * Width + e) % 4);
         }
 #pragma unroll
         for (int j = 0; j < edges; j++)
@@ -133,11 +165,10 @@ class row_part {
 #pragma unroll
         for (int i = 0; i < packs; i++) {
             if (!has_pack(i)) continue;
-            const int64_t column = row.body_column(first + i * stride);
+            const index column = row.body_column(first + i * stride);
             float v[Width];
             pack<U, Width> out;
-#pragma unroll
-            for (int e = 0; e < Width; e++) v[e] = to_float(body[i].v[e]);
+            row_unpack(body[i], v);
             finish(v, column);
 #pragma unroll
             for (int e = 0; e < Width; e++) out.v[e] = from_float<U>(v[e]);
@@ -146,7 +177,7 @@ class row_part {
 #pragma unroll
         for (int j = 0; j < edges; j++) {
             if (!has_edge(j)) continue;
-            const int64_t column = row.edge_column(thread + j * Threads);
+            const index column = row.edge_column(thread + j * Threads);
             float v[1] = {to_float(edge[j])};
             finish(v, column);
             row.y[column] = from_float<U>(v[0]);
@@ -160,11 +191,12 @@ struct row_plus {
 
 template <typename T, typename U, int Width, int Threads, int Elements, bool Cluster>
 class row_held {
+    using span = row_span<T, U, Width, int>;
     row_exchange<Threads, Cluster> exchange;
-    row_part<T, U, Width, Threads, Elements> part;
+    row_part<span, T, U, Width, Threads, Elements> part;
 
    public:
-    __device__ row_held(const row_span<T, U, Width> &row, row_slots *slots, int thread, int threads)
+    __device__ row_held(const span &row, row_slots *slots, int thread, int threads)
         : exchange(slots), part(row, thread, threads) {
         exchange.begin();
         part.load(0);
@@ -183,16 +215,18 @@ class row_held {
     __device__ void write(F finish) const {
         part.write(finish);
     }
+    __device__ int body_column() const { return part.row_body_column(); }
 };
 
 template <typename T, typename U, int Width, int Threads, int Elements>
 class row_reread {
+    using span = row_span<T, U, Width, int64_t>;
     row_exchange<Threads, false> exchange;
-    row_part<T, U, Width, Threads, Elements> part;
+    row_part<span, T, U, Width, Threads, Elements> part;
     int64_t packs;
 
    public:
-    __device__ row_reread(const row_span<T, U, Width> &row, row_slots *slots, int thread)
+    __device__ row_reread(const span &row, row_slots *slots, int thread)
         : exchange(slots), part(row, thread, Threads), packs(row.packs) {}
 
     template <typename Of, typename Merge>
@@ -210,6 +244,7 @@ class row_reread {
         return reduce([&](const auto &piece) { return piece.sum(f); }, row_plus());
     }
     __device__ bool any(bool mine) const { return mine; }
+    __device__ int body_column() const { return part.row_body_column(); }
     template <typename F>
     __device__ void write(F finish) {
         int64_t begin = 0;

@@ -33,7 +33,7 @@ enum { ROW_PASS_THREADS = 256, ROW_PASS_ELEMENTS = 8 };
 
 /* y[i,j] = f(x[i,j], i): a block has ROW_PASS_THREADS * ROW_PASS_ELEMENTS columns of one row. */
 template <int Width, typename T, typename U, typename F>
-__global__ void __launch_bounds__(ROW_PASS_THREADS) row_map_kernel(row_tensors<T, U> io, int64_t tiles, F f) {
+__global__ void __launch_bounds__(ROW_PASS_THREADS, 4) row_map_kernel(row_tensors<T, U> io, int64_t tiles, F f) {
     const int64_t row = blockIdx.x / tiles, tile = blockIdx.x % tiles;
     const int64_t begin = tile * (ROW_PASS_THREADS * ROW_PASS_ELEMENTS);
     const T *x = io.x + row * io.x_stride;
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(ROW_PASS_THREADS)
     constexpr int W = pack_width<T>;
     __shared__ row_slots slots;
     row_exchange<ROW_PASS_THREADS, false> exchange(&slots);
-    const row_span<T, float, W> row(x + blockIdx.x * stride, nullptr, n);
+    const row_span<T, float, W, int64_t> row(x + blockIdx.x * stride, nullptr, n);
     float all[W];
 #pragma unroll
     for (int e = 0; e < W; e++) all[e] = none;

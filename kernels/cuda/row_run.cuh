@@ -1,8 +1,8 @@
 /* From a call to the kernel that serves its rows: which threads have a row together is decided by its length alone.
  *
- *   columns up to      64  128  256  512  1024  2048  4096  8192  16384 | 32768  65536  131072  262144 | more
- *   threads a row       8   16   32   32    32    64   128   256    512 |   512 a block, blocks a row:  |  512,
- *   elements a thread   8    8    8   16    32    32    32    32     32 |     2      4       8      16 |  read again
+ *   columns up to      64  256  1024  2048  4096  8192  16384 | 32768  65536  131072  262144 | more
+ *   threads a row       8   32    32    64   128   256    512 |   512 a block, blocks a row:  |  256,
+ *   elements a thread   8    8    32    32    32    32     32 |     2      4       8      16 |  read again
  *
  * 32 elements a thread leave room for 1024 threads a multiprocessor: 64 KiB (16 bit) or 128 KiB (fp32) of rows are on
  * their way at a time, where about 25 KiB cover the memory's latency. Clusters exist from compute capability 9.0 on.
@@ -12,7 +12,8 @@
  * An operation has
  *     struct statistics;
  *     statistics of(Row &row) const;                          see row.cuh for what it may ask of the row
- *     void finish(float (&v)[N], statistics s, int64_t column) const;     x[column], … in v become y */
+ *     void finish<Aligned>(float (&v)[N], statistics s, int64_t column) const;      x[column], … in v become y
+ *     bool parameters_aligned(int64_t column) const;          whether its parameters are, at the body's first column */
 #ifndef RIDGE_KERNELS_CUDA_ROW_RUN_CUH
 #define RIDGE_KERNELS_CUDA_ROW_RUN_CUH
 
@@ -31,10 +32,10 @@ struct row_tensors {
     U *y;
     int64_t rows, n, x_stride, y_stride;
 
-    template <int Width>
-    __device__ row_span<T, U, Width> at(int64_t row) const {
-        return row < rows ? row_span<T, U, Width>(x + row * x_stride, y + row * y_stride, n)
-                          : row_span<T, U, Width>(x, y, 0);
+    template <int Width, typename Index>
+    __device__ row_span<T, U, Width, Index> at(int64_t row, bool exists) const {
+        return exists ? row_span<T, U, Width, Index>(x + row * x_stride, y + row * y_stride, (Index)n)
+                      : row_span<T, U, Width, Index>(x, y, 0);
     }
 };
 
@@ -43,6 +44,20 @@ template <typename T>
 row_tensors<T, T> row_tensors_of(const ridge_call *call) {
     return {(const T *)ridge_data(&call->in[0]), (T *)ridge_data(&call->out[0]), call->dim[0], call->dim[1],
             ridge_row_stride(&call->in[0]),      ridge_row_stride(&call->out[0])};
+}
+
+/* What an operation without parameters does is the same for every column. */
+struct row_without_parameters {
+    __device__ bool parameters_aligned(int64_t column) const { return true; }
+};
+
+/* Two copies of the writing, so that the usual one does not carry the other's instructions. */
+template <typename Row, typename Op, typename Statistics>
+__device__ inline void row_write(Row &row, const Op &op, const Statistics &s) {
+    if (op.parameters_aligned(row.body_column()))
+        row.write([&](auto &v, int64_t column) { op.template finish<true>(v, s, column); });
+    else
+        row.write([&](auto &v, int64_t column) { op.template finish<false>(v, s, column); });
 }
 
 /* ---- kernels ---------------------------------------------------------------------------------------------------- */
@@ -57,10 +72,11 @@ __global__ void __launch_bounds__(row_block(Threads), row_resident / row_block(T
     row_kernel(row_tensors<T, U> io, Op op) {
     constexpr int rows = row_block(Threads) / Threads; /* of this block */
     __shared__ row_slots slots;
-    const auto span = io.template at<Width>((int64_t)blockIdx.x * rows + threadIdx.x / Threads);
+    const int64_t i = rows == 1 ? blockIdx.x : (int64_t)blockIdx.x * rows + threadIdx.x / Threads;
+    const auto span = io.template at<Width, int>(i, rows == 1 || i < io.rows);
     row_held<T, U, Width, Threads, Elements, false> row(span, &slots, threadIdx.x % Threads, Threads);
     const auto s = op.of(row);
-    row.write([&](auto &v, int64_t column) { op.finish(v, s, column); });
+    row_write(row, op, s);
 }
 
 /* A cluster a row: thread t of block b is thread b Threads + t of the row. */
@@ -70,21 +86,21 @@ __global__ void __launch_bounds__(Threads, row_resident / Threads) row_kernel_cl
     __shared__ row_slots slots;
     auto cluster = cooperative_groups::this_cluster();
     const int blocks = (int)cluster.num_blocks(), rank = (int)cluster.block_rank();
-    const auto span = io.template at<Width>(blockIdx.x / blocks);
+    const auto span = io.template at<Width, int>(blockIdx.x / blocks, true);
     row_held<T, U, Width, Threads, Elements, true> row(span, &slots, rank * Threads + (int)threadIdx.x,
                                                        blocks * Threads);
     const auto s = op.of(row);
-    row.write([&](auto &v, int64_t column) { op.finish(v, s, column); });
+    row_write(row, op, s);
 #endif
 }
 
 template <typename Op, typename T, typename U, int Width, int Threads, int Elements>
-__global__ void __launch_bounds__(Threads, row_resident / Threads) row_kernel_reread(row_tensors<T, U> io, Op op) {
+__global__ void __launch_bounds__(Threads, 768 / Threads) row_kernel_reread(row_tensors<T, U> io, Op op) {
     __shared__ row_slots slots;
-    const auto span = io.template at<Width>(blockIdx.x);
+    const auto span = io.template at<Width, int64_t>(blockIdx.x, true);
     row_reread<T, U, Width, Threads, Elements> row(span, &slots, threadIdx.x);
     const auto s = op.of(row);
-    row.write([&](auto &v, int64_t column) { op.finish(v, s, column); });
+    row_write(row, op, s);
 }
 
 /* ---- launches --------------------------------------------------------------------------------------------------- */
@@ -146,7 +162,7 @@ ridge_status row_run_cluster(const row_tensors<T, U> &io, const Op &op, cudaStre
     static const int largest = row_largest_cluster((const void *)kernel, Threads);
     int blocks = 2;
     while ((int64_t)blocks * Threads * Elements < io.n) blocks *= 2;
-    if (blocks > largest) return row_run_reread<Width, Threads, Elements>(io, op, stream);
+    if (blocks > largest) return row_run_reread<Width, 256, 16>(io, op, stream);
     if (!row_grid_fits(io.rows * blocks)) return RIDGE_UNSUPPORTED;
     cudaLaunchAttribute attribute;
     const cudaLaunchConfig_t config = row_cluster_config(io.rows, blocks, Threads, stream, &attribute);
@@ -170,13 +186,11 @@ ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t str
     if (io.rows == 0) return RIDGE_OK;
     if (!row_packs(io)) {
         if (n <= 32 * 8) return row_run_held<1, 32, 8>(io, op, stream);
-        if (n <= 256 * 32) return row_run_held<1, 256, 32>(io, op, stream);
-        return row_run_reread<1, 512, 16>(io, op, stream);
+        if (n <= 256 * 16) return row_run_held<1, 256, 16>(io, op, stream);
+        return row_run_reread<1, 256, 16>(io, op, stream);
     }
     if (n <= 8 * 8) return row_run_held<W, 8, 8>(io, op, stream);
-    if (n <= 16 * 8) return row_run_held<W, 16, 8>(io, op, stream);
     if (n <= 32 * 8) return row_run_held<W, 32, 8>(io, op, stream);
-    if (n <= 32 * 16) return row_run_held<W, 32, 16>(io, op, stream);
     if (n <= 32 * 32) return row_run_held<W, 32, 32>(io, op, stream);
     if (n <= 64 * 32) return row_run_held<W, 64, 32>(io, op, stream);
     if (n <= 128 * 32) return row_run_held<W, 128, 32>(io, op, stream);
@@ -184,7 +198,7 @@ ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t str
     if (n <= 512 * 32) return row_run_held<W, 512, 32>(io, op, stream);
     static_assert(ROW_CLUSTER * 512 * 32 == ROW_CUDA_HELD, "as the targets' traffic has it");
     if (n <= ROW_CUDA_HELD) return row_run_cluster<W, 512, 32>(io, op, stream);
-    return row_run_reread<W, 512, 32>(io, op, stream);
+    return row_run_reread<W, 256, 16>(io, op, stream);
 }
 
 /* The same by reading every row once for each reduction and once more: for rows of any length, and for baselines. */
@@ -195,23 +209,21 @@ ridge_status row_run_passes(const row_tensors<T, U> &io, const Op &op, cudaStrea
     return row_run_reread<pack_width<T>, 256, 16>(io, op, stream);
 }
 
-/* N elements of a parameter that has one for every column. */
-template <typename T, int N>
+/* N elements of a parameter that has one for every column. Aligned: a whole pack is. */
+template <bool Aligned, typename T, int N>
 __device__ inline void row_parameter(const T *p, float (&v)[N]) {
-    if constexpr (N == pack_width<T>) {
-        if (is_aligned16(p)) {
-            union {
-                uint4 bits;
-                pack<T, N> elements;
-            } u;
-            u.bits = __ldg((const uint4 *)p);
+    pack<T, N> in;
+    if constexpr (Aligned && N == pack_width<T>) {
+        union {
+            uint4 bits;
+            pack<T, N> elements;
+        } u = {__ldg((const uint4 *)p)};
+        in = u.elements;
+    } else {
 #pragma unroll
-            for (int e = 0; e < N; e++) v[e] = to_float(u.elements.v[e]);
-            return;
-        }
+        for (int e = 0; e < N; e++) in.v[e] = p[e];
     }
-#pragma unroll
-    for (int e = 0; e < N; e++) v[e] = to_float(p[e]);
+    row_unpack(in, v);
 }
 
 }  // namespace ridge

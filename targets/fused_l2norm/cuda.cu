@@ -14,7 +14,7 @@ static constexpr float rescue = 0x1p-100f; /* brings the squares of any finite r
 
 /* ---- optimized: a row is read once, into the registers of the threads that share it ---- */
 
-struct l2norm {
+struct l2norm : row_without_parameters {
     /* What a row is multiplied by: first `scale` (1 but in rows whose squares overflow), then `inverse`. */
     struct statistics {
         float scale, inverse;
@@ -32,7 +32,7 @@ struct l2norm {
         return {1.0f, 1.0f / (norm < eps ? eps : norm)};
     }
 
-    template <int N>
+    template <bool Aligned, int N>
     __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
         (void)column;
 #pragma unroll

@@ -47,11 +47,15 @@ struct layer_norm {
         return s;
     }
 
-    template <int N>
+    __device__ bool parameters_aligned(int64_t column) const {
+        return is_aligned16(gamma + column) && is_aligned16(beta + column);
+    }
+
+    template <bool Aligned, int N>
     __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
         float g[N], b[N];
-        row_parameter(gamma + column, g);
-        row_parameter(beta + column, b);
+        row_parameter<Aligned>(gamma + column, g);
+        row_parameter<Aligned>(beta + column, b);
 #pragma unroll
         for (int e = 0; e < N; e++) {
             const float h = fmaf(fmaf(v[e], s.scale, -s.mean) * s.inverse, g[e], b[e]);

@@ -35,10 +35,12 @@ struct rms_norm {
         return {1.0f, 1.0f / sqrtf(fmaf(sum, inverse_n, NORM_EPS))};
     }
 
-    template <int N>
+    __device__ bool parameters_aligned(int64_t column) const { return is_aligned16(gamma + column); }
+
+    template <bool Aligned, int N>
     __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
         float g[N];
-        row_parameter(gamma + column, g);
+        row_parameter<Aligned>(gamma + column, g);
 #pragma unroll
         for (int e = 0; e < N; e++) {
             const float h = v[e] * s.scale * s.inverse * g[e];

@@ -19,7 +19,7 @@ __device__ static inline float exponential(float x, float max) { return exp2_flu
 
 /* ---- optimized: each thread's maximum and sum, merged in one exchange; the row stays in registers ---- */
 
-struct softmax {
+struct softmax : row_without_parameters {
     struct statistics {
         float max, inverse;
     };
@@ -45,7 +45,7 @@ struct softmax {
         return {all.x, 1.0f / all.y};
     }
 
-    template <int N>
+    template <bool Aligned, int N>
     __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
         (void)column;
 #pragma unroll
