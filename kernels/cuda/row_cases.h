@@ -25,9 +25,10 @@ enum { ROW_CUDA_HELD = 262144 }; /* elements of the longest row that a cluster h
         ROW_CUDA_EDGE(1, 262145, F32), /* 16 bit */                                                                 \
         ROW_CUDA_EDGE(259, 1, BF16), ROW_CUDA_EDGE(131, 64, BF16), ROW_CUDA_EDGE(17, 65, BF16),                     \
         ROW_CUDA_EDGE(9, 136, BF16), ROW_CUDA_EDGE(5, 264, BF16), ROW_CUDA_EDGE(5, 1024, BF16),                     \
-        ROW_CUDA_EDGE(3, 4096, BF16), ROW_CUDA_EDGE(2, 16385, BF16), ROW_CUDA_EDGE(2, 32769, BF16),                 \
-        ROW_CUDA_EDGE(3, 65536, BF16), ROW_CUDA_EDGE(2, 131073, BF16), ROW_CUDA_EDGE(2, 262144, BF16),              \
-        ROW_CUDA_EDGE(1, 262145, BF16), /* what no CPU variant takes */                                             \
+        ROW_CUDA_EDGE(3, 2056, BF16), ROW_CUDA_EDGE(3, 4104, BF16), ROW_CUDA_EDGE(2, 8200, BF16),                   \
+        ROW_CUDA_EDGE(2, 16384, BF16), ROW_CUDA_EDGE(3, 4096, BF16), ROW_CUDA_EDGE(2, 16385, BF16),                 \
+        ROW_CUDA_EDGE(2, 32769, BF16), ROW_CUDA_EDGE(3, 65536, BF16), ROW_CUDA_EDGE(2, 131073, BF16),               \
+        ROW_CUDA_EDGE(2, 262144, BF16), ROW_CUDA_EDGE(1, 262145, BF16), /* what no CPU variant takes */             \
         ROW_CUDA_EDGE(1, 1, F16), ROW_CUDA_EDGE(0, 64, F16), ROW_CUDA_EDGE(5, 31, F16), ROW_CUDA_EDGE(67, 64, F16), \
         ROW_CUDA_EDGE(7, 1031, F16), ROW_CUDA_EDGE(3, 4096, F16), ROW_CUDA_EDGE(3, 8193, F16),                      \
         ROW_CUDA_EDGE(2, 16385, F16), ROW_CUDA_EDGE(1, 262145, F16)

@@ -1,13 +1,15 @@
 /* From a call to the kernel that serves its rows: which threads have a row together is decided by its length alone.
  *
- *   columns up to      64  256  1024  2048  4096  8192  16384 | 32768  65536  131072  262144 | more
- *   threads a row       8   32    32    64   128   256    512 |   512 a block, blocks a row:  |  256,
- *   elements a thread   8    8    32    32    32    32     32 |     2      4       8      16 |  read again
+ *   columns up to, 16 bit      64  256  2048  4096  8192  16384       | 32768  65536  131072  262144 | more
+ *   columns up to, fp32        64  256  1024  2048  4096   8192 16384 | 32768  65536  131072  262144 | more
+ *   threads a row               8   32    32    64   128    256   512 | (the same) x 2, 4, 8, 16     | 256
+ *   bytes of it a thread   16, 32, 64     128   128   128   128   128 |                              | read again
  *
- * 32 elements a thread leave room for 1024 threads a multiprocessor: 64 KiB (16 bit) or 128 KiB (fp32) of rows are on
- * their way at a time, where about 25 KiB cover the memory's latency. Clusters exist from compute capability 9.0 on.
- * Where x and y do not lie alike against 16-byte boundaries, elements are loaded one by one (Width 1), still
- * coalesced.
+ * A thread that holds 128 bytes has eight loads under way, and divides what a row costs at all (its ends, its
+ * exchanges) among as many elements as registers allow: 64 of 16 bits, 32 of fp32. A multiprocessor keeps 96 or 128 KiB
+ * of rows on their way, where about 25 KiB cover the memory's latency. Clusters, of 2, 4, 8 or 16 blocks, exist from
+ * compute capability 9.0 on. Where x and y do not lie alike against 16-byte boundaries, elements are loaded one by one
+ * (Width 1), still coalesced.
  *
  * An operation has
  *     struct statistics;
@@ -65,10 +67,11 @@ __device__ inline void row_write(Row &row, const Op &op, const Statistics &s) {
 constexpr int row_block(int threads_a_row) {
     return threads_a_row > 128 ? threads_a_row : threads_a_row > 32 ? threads_a_row : 128;
 }
-constexpr int row_resident = 1024; /* threads of a multiprocessor that registers must suffice for */
+/* Threads of a multiprocessor that registers must suffice for. */
+constexpr int row_resident(int elements) { return elements > 32 ? 768 : 1024; }
 
 template <typename Op, typename T, typename U, int Width, int Threads, int Elements>
-__global__ void __launch_bounds__(row_block(Threads), row_resident / row_block(Threads))
+__global__ void __launch_bounds__(row_block(Threads), row_resident(Elements) / row_block(Threads))
     row_kernel(row_tensors<T, U> io, Op op) {
     constexpr int rows = row_block(Threads) / Threads; /* of this block */
     __shared__ row_slots slots;
@@ -81,7 +84,8 @@ __global__ void __launch_bounds__(row_block(Threads), row_resident / row_block(T
 
 /* A cluster a row: thread t of block b is thread b Threads + t of the row. */
 template <typename Op, typename T, typename U, int Width, int Threads, int Elements>
-__global__ void __launch_bounds__(Threads, row_resident / Threads) row_kernel_cluster(row_tensors<T, U> io, Op op) {
+__global__ void __launch_bounds__(Threads, row_resident(Elements) / Threads)
+    row_kernel_cluster(row_tensors<T, U> io, Op op) {
 #if __CUDA_ARCH__ >= 900
     __shared__ row_slots slots;
     auto cluster = cooperative_groups::this_cluster();
@@ -179,6 +183,9 @@ bool row_packs(const row_tensors<T, U> &io) {
     return (x - y) % 16 == 0 && (x_step - y_step) % 16 == 0;
 }
 
+/* Elements that a block holds. */
+constexpr int ROW_BLOCK = (int)ROW_CUDA_HELD / (int)ROW_CLUSTER;
+
 template <typename Op, typename T, typename U>
 ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
     constexpr int W = pack_width<T>;
@@ -191,13 +198,13 @@ ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t str
     }
     if (n <= 8 * 8) return row_run_held<W, 8, 8>(io, op, stream);
     if (n <= 32 * 8) return row_run_held<W, 32, 8>(io, op, stream);
-    if (n <= 32 * 32) return row_run_held<W, 32, 32>(io, op, stream);
-    if (n <= 64 * 32) return row_run_held<W, 64, 32>(io, op, stream);
-    if (n <= 128 * 32) return row_run_held<W, 128, 32>(io, op, stream);
-    if (n <= 256 * 32) return row_run_held<W, 256, 32>(io, op, stream);
-    if (n <= 512 * 32) return row_run_held<W, 512, 32>(io, op, stream);
-    static_assert(ROW_CLUSTER * 512 * 32 == ROW_CUDA_HELD, "as the targets' traffic has it");
-    if (n <= ROW_CUDA_HELD) return row_run_cluster<W, 512, 32>(io, op, stream);
+    constexpr int E = 8 * W, block = ROW_BLOCK / E;
+    if (n <= 32 * E) return row_run_held<W, 32, E>(io, op, stream);
+    if (n <= 64 * E) return row_run_held<W, 64, E>(io, op, stream);
+    if (n <= 128 * E) return row_run_held<W, 128, E>(io, op, stream);
+    if (block > 256 && n <= 256 * E) return row_run_held<W, 256, E>(io, op, stream);
+    if (n <= ROW_BLOCK) return row_run_held<W, block, E>(io, op, stream);
+    if (n <= ROW_CUDA_HELD) return row_run_cluster<W, block, E>(io, op, stream);
     return row_run_reread<W, 256, 16>(io, op, stream);
 }
 
