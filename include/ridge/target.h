@@ -132,9 +132,9 @@ typedef struct ridge_traffic {
 typedef enum ridge_role { RIDGE_BASELINE, RIDGE_OPTIMIZED, RIDGE_PEER } ridge_role;
 const char *ridge_role_name(ridge_role role);
 
-/* Where the harness puts a GPU variant's tensors. Scratch is device memory in any case. Variants whose tensors are not in
- * device memory move them within run(), which is timed from before its first call to after all it enqueued; the inputs
- * were last written, and the outputs are next read, by the processor. */
+/* Where the harness puts a GPU variant's tensors. Scratch is device memory in any case. Variants whose tensors are not
+ * in device memory move them within run(), which is timed from before its first call to after all it enqueued; the
+ * inputs were last written, and the outputs are next read, by the processor. */
 typedef enum ridge_where {
     RIDGE_IN_DEVICE,
     RIDGE_IN_HOST_PAGEABLE, /* ordinary memory; a copy may make run() wait */
@@ -155,8 +155,8 @@ typedef struct ridge_variant {
     /* NULL, or: costly set-up outside the timed region. */
     ridge_status (*prepare)(const ridge_case *c, int threads, void **plan);
     void (*release)(void *plan);
-    bool no_graph;    /* GPU: cannot be captured into a graph */
-    bool own_threads; /* brings its own thread pool: the harness lets the team sleep before it is timed */
+    bool no_graph;     /* GPU: cannot be captured into a graph */
+    bool own_threads;  /* brings its own thread pool: the harness lets the team sleep before it is timed */
     ridge_where where; /* GPU */
 } ridge_variant;
 

@@ -45,7 +45,8 @@ ridge_status ridge_cuda_copy(void *to, const void *from, size_t bytes, ridge_err
 ridge_status ridge_cuda_set(void *memory, int byte, size_t bytes, ridge_error *error);      /* waits */
 ridge_status ridge_cuda_alloc_pinned(size_t bytes, void **memory, ridge_error *error);      /* host memory */
 void ridge_cuda_free_pinned(void *memory);
-/* Managed memory, of which no more than a quarter of what the device has free is given at a time; freed as GPU memory. */
+/* Managed memory, of which no more than a quarter of what the device has free is given at a time; freed as GPU memory.
+ */
 ridge_status ridge_cuda_alloc_managed(size_t bytes, void **memory, ridge_error *error);
 
 /* A stream with `events` events, numbered from 0. */

@@ -27,7 +27,7 @@ typedef struct cuda_rig {
     void *arena, *scratch, *scan;
     ridge_operands *sets; /* one more than rotate: the last is the lead */
     ridge_operands mirror[2];
-    void *host[2]; /* memory of the mirrors */
+    void *host[2];                         /* memory of the mirrors */
     void *elsewhere[RIDGE_IN_MANAGED + 1]; /* a set of memory for variants that want their tensors there */
 } cuda_rig;
 
@@ -63,7 +63,8 @@ static void cuda_close(ridge_sampler *s) {
     ridge_team_destroy(s->team);
     ridge_nvml_close(r->nvml);
     ridge_stream_destroy(r->stream);
-    for (int w = 0; w <= RIDGE_IN_MANAGED; w++) ridge_where_free((ridge_where)w, r->elsewhere[w], s->rotation.set_bytes);
+    for (int w = 0; w <= RIDGE_IN_MANAGED; w++)
+        ridge_where_free((ridge_where)w, r->elsewhere[w], s->rotation.set_bytes);
     if (r->gpu.sm) {
         ridge_cuda_free(r->arena);
         ridge_cuda_free(r->scratch);
@@ -123,9 +124,9 @@ static void survive(const ridge_sampler *s, int slot) {
     ridge_sampler_give_up(s, slot, text);
 }
 
-/* A variant whose tensors lie outside the device's memory: the set is brought there, written by the processor; the clock
- * runs until all that run() enqueued is done; and the whole set goes back to its place, where it is checked like any
- * other. */
+/* A variant whose tensors lie outside the device's memory: the set is brought there, written by the processor; the
+ * clock runs until all that run() enqueued is done; and the whole set goes back to its place, where it is checked like
+ * any other. */
 static ridge_status launch_elsewhere(ridge_sampler *s, int slot, int set, ridge_status *status, double *time_us,
                                      ridge_error *error) {
     cuda_rig *r = s->own;

@@ -110,8 +110,7 @@ static ridge_status bring(const ridge_variant *variant, void *to, const void *fr
 static ridge_status run_on_gpu(ridge_trial *t, ridge_error *error) {
     ridge_operands there;
     ridge_error why = {0};
-    if (!t->gpu_memory)
-        RIDGE_TRY(ridge_where_alloc(t->variant->where, t->memory_bytes, &t->gpu_memory, error));
+    if (!t->gpu_memory) RIDGE_TRY(ridge_where_alloc(t->variant->where, t->memory_bytes, &t->gpu_memory, error));
     if (!t->gpu_scratch) RIDGE_TRY(ridge_cuda_alloc(t->scratch_memory, &t->gpu_scratch, error));
     ridge_where_place(&there, t->variant->where, t->target, t->c, &t->ops.layout, t->gpu_memory);
     RIDGE_TRY(bring(t->variant, t->gpu_memory, t->ops.memory, t->ops.bytes, error));

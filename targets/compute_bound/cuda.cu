@@ -19,6 +19,7 @@ constexpr int polynomial_blocks = 4; /* a multiprocessor: 16 warps */
 constexpr int staged_terms = 4096;   /* coefficients of higher powers are read from memory */
 
 struct polynomial : map_of<float, float, 1, 1> {
+    static constexpr int unroll = 4; /* 16 chains a thread */
     const float *staged; /* c[low-1], c[low-2], … c[0], in shared memory, 16-byte aligned */
     const float *c;
     int64_t terms;

@@ -19,7 +19,7 @@ __device__ inline float affine(float x) { return fmaf(1.5f, x, 0.25f); }
 template <typename T>
 struct three_maps : map_of<T, T, 1, MAPS> {
     static constexpr int group = 1;        /* three results of each element: few at a time */
-    static constexpr int least_blocks = 3; /* four address streams cost registers */
+    static constexpr int least_blocks = 6; /* four address streams cost registers */
     template <int N>
     __device__ void operator()(const float (&x)[1][N], float (&y)[MAPS][N]) const {
 #pragma unroll

@@ -19,6 +19,7 @@ struct multiply_by_rsqrt {
 
 template <typename T, typename HOW>
 struct repeated : map_of<T, T, 1, 1> {
+    static constexpr int unroll = 4;
     static constexpr int group = 1; /* the code of a division is long */
     int reps;
     template <int N>
