@@ -20,7 +20,8 @@ endif()
 set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -lineinfo")
 set(CMAKE_CUDA_FLAGS_DEBUG "-O1 -g -lineinfo")
 
-# ridge_add_cuda_objects(<name> <sources…>) sets <name>_OBJECTS: nothing where there is no nvcc.
+# ridge_add_cuda_objects(<name> <sources…>) sets <name>_OBJECTS: nothing where there is no nvcc. A kernel that spills
+# registers on any of the architectures does not build.
 function(ridge_add_cuda_objects name)
   set(${name}_OBJECTS "" PARENT_SCOPE)
   if(NOT RIDGE_HAVE_CUDA OR NOT ARGN)
@@ -31,7 +32,7 @@ function(ridge_add_cuda_objects name)
                              ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(${name} PRIVATE RIDGE_HAVE_CUDA=1 _GNU_SOURCE)
   target_compile_options(${name} PRIVATE
-    -std=c++20 --expt-relaxed-constexpr -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter,-Werror)
+    -std=c++20 --expt-relaxed-constexpr -Xptxas=--warn-on-spills,--warning-as-error -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter,-Werror)
   list(APPEND objects $<TARGET_OBJECTS:${name}>)
   set(${name}_OBJECTS "${objects}" PARENT_SCOPE)
 endfunction()
