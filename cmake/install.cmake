@@ -1,6 +1,16 @@
-# libridge, its headers, the command, the manual page, and ridge.pc for those who build against the library.
+# libridge and libridge_ops, their headers, the command, the manual page, and ridge.pc for those who build against the library.
+set(RIDGE_PC_CUDA "")
+if(RIDGE_HAVE_CUDA)
+  list(GET CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES 0 cuda_libraries)
+  foreach(folder IN LISTS CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES)
+    if(EXISTS ${folder}/libcudart_static.a)
+      set(cuda_libraries ${folder})
+    endif()
+  endforeach()
+  set(RIDGE_PC_CUDA "-L${cuda_libraries} -lcudart_static -lrt -lstdc++")
+endif()
 configure_file(cmake/ridge.pc.in ridge.pc @ONLY)
-install(TARGETS libridge ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS libridge ridge_ops ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS ridge RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY include/ridge DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES docs/ridge.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

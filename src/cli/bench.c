@@ -437,7 +437,16 @@ static ridge_status write_output(const ridge_options *o, const ridge_run *run, c
     return RIDGE_OK;
 }
 
+static ridge_status write_expectations(const char *path, const ridge_run *run, ridge_error *error) {
+    json_t *json = ridge_json_expectations(run);
+    if (!json) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for expectations");
+    ridge_status status = ridge_write_json(path, json, error);
+    json_decref(json);
+    return status;
+}
+
 ridge_status ridge_bench_write(const ridge_options *o, const ridge_run *run, ridge_error *error) {
+    if (o->expectations) RIDGE_TRY(write_expectations(o->expectations, run, error));
     if (!o->output && !o->json) return RIDGE_OK;
     json_t *json = ridge_json_run(run);
     if (!json) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the record");

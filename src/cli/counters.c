@@ -98,7 +98,7 @@ static bool capture(char *const argv[], char *text, size_t size) {
 /* The line that says what went wrong: ncu's own begin with ==ERROR==. */
 static void explain(const char *text, char *why, int size) {
     const char *line = strstr(text, "==ERROR==");
-    if (!line) line = *text ? text : "ncu (Nsight Compute) was not found";
+    if (!line) line = text[0] ? text : "ncu (Nsight Compute) was not found";
     (void)snprintf(why, (size_t)size, "%.*s", (int)strcspn(line, "\n"), line);
 }
 
@@ -141,7 +141,7 @@ static bool profile(ridge_result *r, const char *self, char *text, char *why, in
 int ridge_counters_read(ridge_run *run, char *why, int size) {
     char self[1024];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    char *text = malloc(MOST_TEXT);
+    char *text = calloc(1, MOST_TEXT);
     int known = 0;
     why[0] = '\0';
     if (n <= 0 || !text) {
@@ -153,6 +153,13 @@ int ridge_counters_read(ridge_run *run, char *why, int size) {
         ridge_result *r = &run->results[i];
         if (ridge_variant_backend(r->variant) != RIDGE_BACKEND_cuda || !ridge_verdict_timed(r->verdict)) continue;
         known += profile(r, self, text, why, size);
+    }
+    for (int p = 0; p < run->n_pairs; p++) {
+        const ridge_result *a = &run->results[run->pairs[p].a], *b = &run->results[run->pairs[p].b];
+        run->pairs[p].counted = a->dram_read + a->dram_written > 0 && b->dram_read + b->dram_written > 0;
+        if (!run->pairs[p].counted) continue;
+        run->pairs[p].traffic_a = a->dram_read + a->dram_written;
+        run->pairs[p].traffic_b = b->dram_read + b->dram_written;
     }
     free(text);
     return known;

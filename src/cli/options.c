@@ -25,6 +25,11 @@ static ridge_status set_json(ridge_options *o, const char *v, ridge_error *e) {
     o->json = v;
     return RIDGE_OK;
 }
+static ridge_status set_expectations(ridge_options *o, const char *v, ridge_error *e) {
+    if (!*v) return ridge_fail(e, RIDGE_INVALID, "--expectations takes a file, not an empty name");
+    o->expectations = v;
+    return RIDGE_OK;
+}
 static ridge_status set_hot(ridge_options *o, const char *v, ridge_error *e) {
     (void)e, (void)v;
     o->hot = true;
@@ -146,6 +151,7 @@ static const struct option_row {
     {"seed", "N", "rcfvn", "first seed of the input values (default 1)", set_seed},
     {"input", "NAME=FILE.npy", "rcf", "a NumPy array as input NAME instead of random data", set_input},
     {"output", "DIR", "rcf", "write run.json and roofline.svg into DIR", set_output},
+    {"expectations", "FILE", "r", "write what was reached, in short, to keep and to compare with", set_expectations},
     {"dry-run", NULL, "rcf", "say what would run, and for how long", set_dry},
     {"counters", NULL, "rc", "count each GPU variant's bytes with NVIDIA's profiler (ncu)", set_counters},
     {"summaries", NULL, "r", "one line a case: FLOP, bytes, intensity, which side of the ridge", set_summaries},

@@ -35,8 +35,9 @@ typedef struct ridge_options {
     uint64_t seed;
     const char *inputs[RIDGE_MAX_INPUT_FILES];
     int n_inputs;
-    const char *output; /* directory, or NULL */
-    const char *json;   /* file, "-", or NULL */
+    const char *output;       /* directory, or NULL */
+    const char *json;         /* file, "-", or NULL */
+    const char *expectations; /* file, or NULL */
     bool dry_run, summaries, refresh, mutants, edges, counters, help;
     int argc;
     char **argv; /* as typed, for the record */

@@ -199,7 +199,7 @@ static ridge_status measure_level(bench *b, const place *at, ridge_level *level)
     for (int motion = 0; motion < RIDGE_GPU_MOTIONS; motion++) {
         const ridge_gpu_mover *best = NULL;
         double fastest = 0;
-        for (int i = 0; i < at->n; i++) {
+        for (int i = 0; at->movers && i < at->n; i++) {
             ridge_interval rate;
             if ((int)at->movers[i].motion != motion) continue;
             RIDGE_TRY(measure_mover(b, at, &at->movers[i], SCREENING, &rate));

@@ -63,8 +63,9 @@ static void make_b(ridge_gpu_operand kind, ridge_gpu_operands *o) {
     for (int n = 0; n < RIDGE_GPU_COLUMNS; n++) {
         int e = ridge_random(3, (uint64_t)n) & 1 ? 1 : -1;
         o->column_sign[n] = (int8_t)e;
-        for (int k = 0; k < depth; k++) encode(kind, draw(kind, 1, (uint64_t)(n * depth + k)), &o->b[n][k * bytes]);
-        encode(kind, draw(kind, 1, (uint64_t)(n * depth + K_PLUS)) - e, &o->b[n][K_MINUS * bytes]);
+        for (int k = 0; k < depth; k++)
+            encode(kind, draw(kind, 1, (uint64_t)n * (uint64_t)depth + (uint64_t)k), &o->b[n][k * bytes]);
+        encode(kind, draw(kind, 1, (uint64_t)n * (uint64_t)depth + (uint64_t)K_PLUS) - e, &o->b[n][K_MINUS * bytes]);
     }
 }
 
@@ -76,7 +77,7 @@ void ridge_gpu_operands_make(ridge_gpu_operand kind, ridge_gpu_operands *o) {
         int s = ridge_random(4, (uint64_t)m) & 1 ? 1 : -1;
         o->row_sign[m] = (int8_t)s;
         for (int k = 0; k < depth; k++) {
-            int value = draw(kind, 2, (uint64_t)(m * depth + k));
+            int value = draw(kind, 2, (uint64_t)m * (uint64_t)depth + (uint64_t)k);
             encode(kind, value, &o->a[0][m][k * bytes]);
             encode(kind, -value + (k == K_PLUS ? s : k == K_MINUS ? -s : 0), &o->a[1][m][k * bytes]);
         }

@@ -44,7 +44,7 @@ static ridge_status check_strides(const ridge_target *target, const ridge_tensor
 
 static ridge_status backend_of(const DLTensor *t, ridge_backend *backend, ridge_error *error) {
     switch (t->device.device_type) {
-        case kDLCPU: return *backend = RIDGE_BACKEND_cpu, RIDGE_OK;
+        case kDLCPU:
         case kDLCUDAHost: return *backend = RIDGE_BACKEND_cpu, RIDGE_OK;
         case kDLCUDA:
         case kDLCUDAManaged: return *backend = RIDGE_BACKEND_cuda, RIDGE_OK;

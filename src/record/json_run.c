@@ -68,10 +68,12 @@ static json_t *reasons_json(const ridge_result *r) {
 /* Adds to a result on a GPU what only those have. */
 static int add_gpu(json_t *json, const ridge_result *r, bool timed) {
     ridge_interval none = {(double)NAN, (double)NAN, (double)NAN, 0};
-    json_t *gpu = json_pack("{s:o, s:{s:o, s:o}, s:{s:o, s:o, s:i, s:o}}", "graph_time_us",
+    json_t *gpu = json_pack("{s:o, s:{s:o, s:o}, s:{s:o, s:o}, s:{s:o, s:o, s:i, s:o}}", "graph_time_us",
                             ridge_json_interval(timed ? r->graph_us : none), "floors", "event_us",
                             number_if(r->event_floor_us > 0, r->event_floor_us), "graph_us",
-                            number_if(r->graph_floor_us > 0, r->graph_floor_us), "clocks", "sm_mhz",
+                            number_if(r->graph_floor_us > 0, r->graph_floor_us), "dram_bytes", "read",
+                            number_if(r->dram_read > 0, r->dram_read), "written",
+                            number_if(r->dram_written > 0, r->dram_written), "clocks", "sm_mhz",
                             number_if(r->sm_mhz > 0, r->sm_mhz), "power_w", number_if(r->power_w > 0, r->power_w),
                             "throttled_samples", r->throttled_samples, "throttle_reasons", reasons_json(r));
     int failed = gpu ? json_object_update(json, gpu) : -1;
@@ -125,11 +127,12 @@ json_t *ridge_json_pair(const ridge_run *run, const ridge_pair *pair) {
                      name, "backend", backend, "reference", ridge_json_text(a->variant->name), "reference_role",
                      ridge_role_name(a->variant->role), "optimized", ridge_json_text(b->variant->name), "speedup",
                      ridge_json_interval(timed ? pair->speedup : none), "difference",
-                     timed ? ridge_pair_difference(pair) : "unknown", "traffic", "kind", "declared", "reference_bytes",
-                     ridge_json_number(pair->traffic_a), "optimized_bytes", ridge_json_number(pair->traffic_b),
-                     "saved_bytes", ridge_json_number(pair->traffic_a - pair->traffic_b), "agreement", "compared",
-                     pair->compared, "agree", pair->compared ? json_boolean(pair->agree) : json_null(),
-                     "max_difference", number_if(pair->compared, pair->max_difference), "equal_fraction",
+                     timed ? ridge_pair_difference(pair) : "unknown", "traffic", "kind",
+                     pair->counted ? "counted" : "declared", "reference_bytes", ridge_json_number(pair->traffic_a),
+                     "optimized_bytes", ridge_json_number(pair->traffic_b), "saved_bytes",
+                     ridge_json_number(pair->traffic_a - pair->traffic_b), "agreement", "compared", pair->compared,
+                     "agree", pair->compared ? json_boolean(pair->agree) : json_null(), "max_difference",
+                     number_if(pair->compared, pair->max_difference), "equal_fraction",
                      number_if(pair->compared, pair->equal_fraction));
 }
 

@@ -164,7 +164,9 @@ double ridge_variant_traffic(const ridge_target *target, const ridge_case *c, co
         target->work(c, &work);
         traffic = (ridge_traffic){.read = work.bytes_read, .written = work.bytes_written};
     }
-    return traffic.read + 2 * traffic.written + traffic.streamed;
+    /* A processor reads the line that it is going to write; a GPU does not. */
+    const bool allocates = ridge_variant_backend(variant) == RIDGE_BACKEND_cpu;
+    return traffic.read + (allocates ? 2 : 1) * traffic.written + traffic.streamed;
 }
 
 void ridge_pair_judge(const ridge_run *run, ridge_pair *pair, const ridge_series *series_a, uint64_t seed) {

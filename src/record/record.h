@@ -39,7 +39,8 @@ typedef struct ridge_result {
 typedef struct ridge_pair {
     int a, b;                    /* indices into results: baseline (or peer), optimized */
     ridge_interval speedup;      /* time of a over time of b */
-    double traffic_a, traffic_b; /* bytes each moves by its own model (declared), write-allocation included */
+    double traffic_a, traffic_b; /* bytes each moves: counted, or by its own model, write-allocation included */
+    bool counted;                /* by the GPU's counters, both */
     bool compared, agree;        /* outputs on identical inputs, within the sum of their bounds */
     double max_difference;       /* largest |a - b| */
     double equal_fraction;       /* elements that agree bit for bit */
@@ -89,6 +90,7 @@ double ridge_drift_pct(ridge_interval before, ridge_interval after); /* NaN when
 
 /* JSON; each returns a new reference or NULL when memory is out. NaN and infinities become null. */
 json_t *ridge_json_run(const ridge_run *run);
+json_t *ridge_json_expectations(const ridge_run *run); /* the short form that is kept: expectations/<key>.json */
 json_t *ridge_json_result(const ridge_result *result);
 json_t *ridge_json_pair(const ridge_run *run, const ridge_pair *pair);
 json_t *ridge_json_ceilings(const ridge_ceilings *c);

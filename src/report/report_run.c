@@ -212,11 +212,11 @@ static void agreement_text(const ridge_pair *pair, char *text, size_t size) {
 static void add_pair(ridge_table *table, const ridge_run *run, const ridge_pair *pair, const char *name) {
     const ridge_result *a = &run->results[pair->a], *b = &run->results[pair->b];
     bool timed_a = ridge_verdict_timed(a->verdict), timed_b = ridge_verdict_timed(b->verdict);
-    char agreement[96], saved[48];
+    char agreement[96], saved[64];
     ridge_text time_a, time_b, ratio, from, to;
     agreement_text(pair, agreement, sizeof agreement);
-    (void)snprintf(saved, sizeof saved, "%.20s to %.20s", ridge_text_scaled(&from, pair->traffic_a, "B"),
-                   ridge_text_scaled(&to, pair->traffic_b, "B"));
+    (void)snprintf(saved, sizeof saved, "%.20s to %.20s%s", ridge_text_scaled(&from, pair->traffic_a, "B"),
+                   ridge_text_scaled(&to, pair->traffic_b, "B"), pair->counted ? ", counted" : "");
     const char *cells[] = {name,
                            a->variant->name,
                            timed_a ? ridge_text_time(&time_a, a->time_us.median) : ridge_verdict_name(a->verdict),
