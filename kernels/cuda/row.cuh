@@ -11,6 +11,7 @@
  *
  * An operation (see row_run.cuh) sees either of the last two through
  *   row.sum(f)                 sum over the row of f(x)
+ *   row.moments()              sums over the row of x and of x^2
  *   row.reduce(of, merge)      merge over the threads of of(part), where part.each(f) calls f(x, chain) for every x
  *   row.any(b)                 whether to take part in a rare further reduction */
 #ifndef RIDGE_KERNELS_CUDA_ROW_CUH
@@ -18,6 +19,7 @@
 
 #include "cuda/pack.cuh"
 #include "cuda/row_exchange.cuh"
+#include "cuda/row_mma.cuh"
 
 namespace ridge {
 
@@ -101,6 +103,7 @@ class row_part {
     using index = typename Span::index;
     static constexpr int packs = Elements / Width;
     static constexpr int edges = Width == 1 ? 0 : (2 * Width - 2 + Threads - 1) / Threads;
+    static constexpr bool by_mma = sizeof(T) == 2 && Width == pack_width<T>;
     static_assert(Elements % Width == 0 && packs >= 1, "whole packs");
 
     const Span &row;
@@ -112,6 +115,12 @@ class row_part {
 
     __device__ bool has_pack(int i) const { return i * stride < left; }
     __device__ bool has_edge(int j) const { return with_edges && thread + j * Threads < row.edges; }
+    template <typename F>
+    __device__ void each_edge(F f) const {
+#pragma unroll
+        for (int j = 0; j < edges; j++)
+            if (has_edge(j)) f(to_float(edge[j]), j % 4);
+    }
 
    public:
     static constexpr int span = Threads * packs; /* packs that a row's threads, or a block's, hold */
@@ -130,7 +139,10 @@ class row_part {
         const T *p = row.x + row.body_column(first);
 #pragma unroll
         for (int i = 0; i < packs; i++)
-            if (has_pack(i)) body[i] = row_load<T, Width>(p + i * stride * Width);
+            if constexpr (by_mma)
+                body[i] = load_once_if(p + i * stride * Width, has_pack(i)); /* what is absent adds nothing */
+            else if (has_pack(i))
+                body[i] = row_load<T, Width>(p + i * stride * Width);
 #pragma unroll
         for (int j = 0; j < edges; j++)
             if (has_edge(j)) edge[j] = row.x[row.edge_column(thread + j * Threads)];
@@ -147,9 +159,7 @@ class row_part {
 #pragma unroll
             for (int e = 0; e < Width; e++) f(v[e], (i * Width + e) % 4);
         }
-#pragma unroll
-        for (int j = 0; j < edges; j++)
-            if (has_edge(j)) f(to_float(edge[j]), j % 4);
+        each_edge(f);
     }
 
     template <typename F>
@@ -157,6 +167,24 @@ class row_part {
         float chain[4] = {0.0f, 0.0f, 0.0f, 0.0f};
         each([&](float x, int c) { chain[c] += f(x); });
         return (chain[0] + chain[1]) + (chain[2] + chain[3]);
+    }
+
+    /* The sums of x and of x^2. Of 16-bit packs by the tensor cores (row_mma.cuh): products exact, sums in fp32. */
+    __device__ float2 moments(void) const {
+        float x[4] = {0.0f, 0.0f, 0.0f, 0.0f}, squares[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+        const auto add = [&](float v, int c) { x[c] += v, squares[c] = fmaf(v, v, squares[c]); };
+        float2 body_sums = {0.0f, 0.0f};
+        if constexpr (by_mma) {
+            row_mma_moments<T> sums;
+#pragma unroll
+            for (int i = 0; i < packs; i++) sums.add(body[i]);
+            body_sums = sums.of_lane();
+            each_edge(add);
+        } else {
+            each(add);
+        }
+        return make_float2(body_sums.x + ((x[0] + x[1]) + (x[2] + x[3])),
+                           body_sums.y + ((squares[0] + squares[1]) + (squares[2] + squares[3])));
     }
 
     /* finish(v, column) turns x[column], … in v into y[column], … */
@@ -187,6 +215,7 @@ class row_part {
 
 struct row_plus {
     __device__ float operator()(float a, float b) const { return a + b; }
+    __device__ float2 operator()(float2 a, float2 b) const { return make_float2(a.x + b.x, a.y + b.y); }
 };
 
 template <typename T, typename U, int Width, int Threads, int Elements, bool Cluster>
@@ -210,6 +239,7 @@ class row_held {
     __device__ float sum(F f) {
         return exchange.merged(part.sum(f), row_plus());
     }
+    __device__ float2 moments(void) { return exchange.merged(part.moments(), row_plus()); }
     __device__ bool any(bool mine) const { return exchange.any(mine); }
     template <typename F>
     __device__ void write(F finish) const {
@@ -242,6 +272,9 @@ class row_reread {
     template <typename F>
     __device__ float sum(F f) {
         return reduce([&](const auto &piece) { return piece.sum(f); }, row_plus());
+    }
+    __device__ float2 moments(void) {
+        return reduce([](const auto &piece) { return piece.moments(); }, row_plus());
     }
     __device__ bool any(bool mine) const { return mine; }
     __device__ int body_column() const { return part.row_body_column(); }

@@ -39,12 +39,11 @@ class row_exchange {
     row_slots *slots;
     int turn = 0;
 
-    /* Lanes hold the values of `count` parties, over and over: a power of two. */
-    template <typename P, typename Merge>
-    static __device__ P among(int count, P v, Merge merge) {
+    /* Lanes hold the values of Count parties, over and over: a power of two, which the compiler is told. */
+    template <int Count, typename P, typename Merge>
+    static __device__ P among(P v, Merge merge) {
 #pragma unroll
-        for (int mask = 16; mask > 0; mask /= 2)
-            if (mask < count) v = merge(v, row_shuffle(v, mask));
+        for (int mask = Count / 2; mask > 0; mask /= 2) v = merge(v, row_shuffle(v, mask));
         return v;
     }
 
@@ -54,7 +53,7 @@ class row_exchange {
         if (threadIdx.x % 32 == 0) row_put(&set[threadIdx.x / 32], v);
         __syncthreads();
         row_get(&set[threadIdx.x % (Threads / 32)], &v);
-        return among(Threads / 32, v, merge);
+        return among<Threads / 32>(v, merge);
     }
 
     template <typename P, typename Merge>
@@ -66,7 +65,14 @@ class row_exchange {
         if ((int)threadIdx.x < blocks) row_put(cluster.map_shared_rank(&set[mine], (int)threadIdx.x), v);
         cluster.sync();
         row_get(&set[threadIdx.x & (blocks - 1)], &v);
-        v = among(blocks, v, merge);
+        if (blocks == 16)
+            v = among<16>(v, merge);
+        else if (blocks == 8)
+            v = among<8>(v, merge);
+        else if (blocks == 4)
+            v = among<4>(v, merge);
+        else
+            v = among<2>(v, merge);
 #endif
         return v;
     }
@@ -89,7 +95,7 @@ class row_exchange {
 
     template <typename P, typename Merge>
     __device__ P merged(P v, Merge merge) {
-        v = among(Threads < 32 ? Threads : 32, v, merge);
+        v = among < Threads < 32 ? Threads : 32 > (v, merge);
         if constexpr (Threads > 32) v = across_warps(v, merge);
         if constexpr (Cluster) v = across_blocks(v, merge);
         turn ^= 1;

@@ -1,21 +1,22 @@
 /* From a call to the kernel that serves its rows: which threads have a row together is decided by its length alone.
  *
- *   columns up to, 16 bit      64  256  2048  4096  8192  16384       | 32768  65536  131072  262144 | more
- *   columns up to, fp32        64  256  1024  2048  4096   8192 16384 | 32768  65536  131072  262144 | more
- *   threads a row               8   32    32    64   128    256   512 | (the same) x 2, 4, 8, 16     | 256
- *   bytes of it a thread   16, 32, 64     128   128   128   128   128 |                              | read again
+ *   columns up to     64  256 | 1024  2048  4096 | 8192  16384 | 32768  65536  131072  262144 | more
+ *   threads a row      8   32 |  n/E   n/E   n/E |  n/L    n/L | a cluster of 2, 4, 8, 16      | 256, and read again
  *
- * A thread that holds 128 bytes has eight loads under way, and divides what a row costs at all (its ends, its
- * exchanges) among as many elements as registers allow: 64 of 16 bits, 32 of fp32. A multiprocessor keeps 96 or 128 KiB
- * of rows on their way, where about 25 KiB cover the memory's latency. Clusters, of 2, 4, 8 or 16 blocks, exist from
- * compute capability 9.0 on. Where x and y do not lie alike against 16-byte boundaries, elements are loaded one by one
- * (Width 1), still coalesced.
+ * E, elements a thread, is the operation's choice: where it has registers to spare, few of them and more threads, so
+ * that reading, exchanging and writing of several rows overlap; where instructions bind, many, so that what a row costs
+ * at all (its ends, its exchanges) is divided among more. L: 32 of 16 bits at least, or twice E of fp32. A
+ * multiprocessor keeps 64 to 128 KiB of rows on their way, where about 25 KiB cover the memory's latency. Clusters
+ * exist from compute capability 9.0 on. Where x and y do not lie alike against 16-byte boundaries, elements are loaded
+ * one by one (Width 1), still coalesced.
  *
  * An operation has
  *     struct statistics;
  *     statistics of(Row &row) const;                          see row.cuh for what it may ask of the row
- *     void finish<Aligned>(float (&v)[N], statistics s, int64_t column) const;      x[column], … in v become y
- *     bool parameters_aligned(int64_t column) const;          whether its parameters are, at the body's first column */
+ *     void finish<Usual>(float (&v)[N], statistics s, int64_t column) const;        x[column], … in v become y
+ *     bool usual(statistics s, int64_t column) const;         whether the row needs no rescue, and the parameters are
+ *                                                             aligned at the body's first column
+ *     row_shape shape<T>                                      how its rows are cut up */
 #ifndef RIDGE_KERNELS_CUDA_ROW_RUN_CUH
 #define RIDGE_KERNELS_CUDA_ROW_RUN_CUH
 
@@ -48,15 +49,24 @@ row_tensors<T, T> row_tensors_of(const ridge_call *call) {
             ridge_row_stride(&call->in[0]),      ridge_row_stride(&call->out[0])};
 }
 
+/* How an operation's rows are cut up: elements a thread, in rows of up to 4096; the threads of a multiprocessor that
+ * registers must suffice for. */
+struct row_shape {
+    int elements, resident;
+};
+
 /* What an operation without parameters does is the same for every column. */
 struct row_without_parameters {
-    __device__ bool parameters_aligned(int64_t column) const { return true; }
+    template <typename Statistics>
+    __device__ bool usual(const Statistics &s, int64_t column) const {
+        return s.scale == 1.0f;
+    }
 };
 
 /* Two copies of the writing, so that the usual one does not carry the other's instructions. */
 template <typename Row, typename Op, typename Statistics>
 __device__ inline void row_write(Row &row, const Op &op, const Statistics &s) {
-    if (op.parameters_aligned(row.body_column()))
+    if (op.usual(s, row.body_column()))
         row.write([&](auto &v, int64_t column) { op.template finish<true>(v, s, column); });
     else
         row.write([&](auto &v, int64_t column) { op.template finish<false>(v, s, column); });
@@ -67,11 +77,14 @@ __device__ inline void row_write(Row &row, const Op &op, const Statistics &s) {
 constexpr int row_block(int threads_a_row) {
     return threads_a_row > 128 ? threads_a_row : threads_a_row > 32 ? threads_a_row : 128;
 }
-/* Threads of a multiprocessor that registers must suffice for. */
-constexpr int row_resident(int elements) { return elements > 32 ? 768 : 1024; }
+/* Blocks of a multiprocessor that registers must suffice for. */
+template <typename Op, typename T>
+constexpr int row_blocks(int threads) {
+    return Op::template shape<T>.resident < threads ? 1 : Op::template shape<T>.resident / threads;
+}
 
 template <typename Op, typename T, typename U, int Width, int Threads, int Elements>
-__global__ void __launch_bounds__(row_block(Threads), row_resident(Elements) / row_block(Threads))
+__global__ void __launch_bounds__(row_block(Threads), row_blocks<Op, T>(row_block(Threads)))
     row_kernel(row_tensors<T, U> io, Op op) {
     constexpr int rows = row_block(Threads) / Threads; /* of this block */
     __shared__ row_slots slots;
@@ -84,8 +97,7 @@ __global__ void __launch_bounds__(row_block(Threads), row_resident(Elements) / r
 
 /* A cluster a row: thread t of block b is thread b Threads + t of the row. */
 template <typename Op, typename T, typename U, int Width, int Threads, int Elements>
-__global__ void __launch_bounds__(Threads, row_resident(Elements) / Threads)
-    row_kernel_cluster(row_tensors<T, U> io, Op op) {
+__global__ void __launch_bounds__(Threads, row_blocks<Op, T>(Threads)) row_kernel_cluster(row_tensors<T, U> io, Op op) {
 #if __CUDA_ARCH__ >= 900
     __shared__ row_slots slots;
     auto cluster = cooperative_groups::this_cluster();
@@ -198,13 +210,14 @@ ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t str
     }
     if (n <= 8 * 8) return row_run_held<W, 8, 8>(io, op, stream);
     if (n <= 32 * 8) return row_run_held<W, 32, 8>(io, op, stream);
-    constexpr int E = 8 * W, block = ROW_BLOCK / E;
-    if (n <= 32 * E) return row_run_held<W, 32, E>(io, op, stream);
-    if (n <= 64 * E) return row_run_held<W, 64, E>(io, op, stream);
-    if (n <= 128 * E) return row_run_held<W, 128, E>(io, op, stream);
-    if (block > 256 && n <= 256 * E) return row_run_held<W, 256, E>(io, op, stream);
-    if (n <= ROW_BLOCK) return row_run_held<W, block, E>(io, op, stream);
-    if (n <= ROW_CUDA_HELD) return row_run_cluster<W, block, E>(io, op, stream);
+    constexpr int E = Op::template shape<T>.elements;
+    if (n <= 1024) return row_run_held<W, 1024 / E, E>(io, op, stream);
+    if (n <= 2048) return row_run_held<W, 2048 / E, E>(io, op, stream);
+    if (n <= 4096) return row_run_held<W, 4096 / E, E>(io, op, stream);
+    constexpr int L = W == 8 && E < 32 ? 32 : W == 8 ? E : 2 * E, block = ROW_BLOCK / L;
+    if (n <= ROW_BLOCK / 2) return row_run_held<W, block / 2, L>(io, op, stream);
+    if (n <= ROW_BLOCK) return row_run_held<W, block, L>(io, op, stream);
+    if (n <= ROW_CUDA_HELD) return row_run_cluster<W, block, L>(io, op, stream);
     return row_run_reread<W, 256, 16>(io, op, stream);
 }
 

@@ -15,6 +15,9 @@ static constexpr float rescue = 0x1p-100f; /* brings the squares of any finite r
 /* ---- optimized: a row is read once, into the registers of the threads that share it ---- */
 
 struct l2norm : row_without_parameters {
+    template <typename T>
+    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{16, 1536} : row_shape{8, 2048};
+
     /* What a row is multiplied by: first `scale` (1 but in rows whose squares overflow), then `inverse`. */
     struct statistics {
         float scale, inverse;
@@ -32,11 +35,11 @@ struct l2norm : row_without_parameters {
         return {1.0f, 1.0f / (norm < eps ? eps : norm)};
     }
 
-    template <bool Aligned, int N>
+    template <bool Usual, int N>
     __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
         (void)column;
 #pragma unroll
-        for (int e = 0; e < N; e++) v[e] = v[e] * s.scale * s.inverse;
+        for (int e = 0; e < N; e++) v[e] = (Usual ? v[e] : v[e] * s.scale) * s.inverse;
     }
 };
 

@@ -4,6 +4,8 @@
  * instructions an element (statistics 7, normalization and conversion 9, GELU 11) over the issue rate. Of 32768 x 4096
  * on an H200: fp32 252 us for the bytes, bf16 126 us; 134 M elements x 27 over 132 x 128 x 1.9 GHz = 113 us. Memory
  * binds, in bf16 not by far: 97 % of the copy is expected in fp32, 85 to 95 % in bf16. */
+#include <float.h>
+
 #include "cuda/row_math.cuh"
 #include "cuda/row_passes.cuh"
 #include "norm_activation.h"
@@ -12,54 +14,73 @@ using namespace ridge;
 
 static constexpr float rescue = 0x1p-100f; /* brings the squares of any finite row into range */
 
-/* Layer norm; Activate: and GELU. The mean first, then the squares about it, both from registers: the difference of two
- * large sums would lose the variance of rows far from zero. */
+/* Layer norm; Activate: and GELU. Mean and variance from the sums of x and x^2 where the row's mean is small beside its
+ * deviation; other rows have the mean first, then the squares about it, both from registers. */
 template <typename T, bool Activate>
 struct layer_norm {
+    template <typename>
+    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{64, 1024} : row_shape{16, 1024};
+
     const T *gamma, *beta;
     float inverse_n;
 
-    /* A row is multiplied by `scale` (1 but in rows whose squares overflow); its mean is taken off; then it is
-     * multiplied by `inverse`. */
+    /* (mean / deviation)^2 up to which the difference of two sums serves: README.md, "Bound". */
+    static constexpr float near_zero = sizeof(T) == 2 ? 4.0f : 0.0625f;
+
+    /* (x - mean) r = x inverse + shift. Where the sums did not serve (scale is not 0), (x scale + shift) inverse:
+     * exactly zero in a row of equal elements. */
     struct statistics {
-        float scale, mean, inverse;
+        float inverse, shift, scale;
     };
 
+    /* scale: of the row while its squares are summed. */
     template <typename Row>
-    __device__ statistics at(Row &row, float scale, float eps) const {
+    __device__ statistics centered(Row &row, float scale, float eps) const {
         const float mean = row.sum([=](float x) { return x * scale; }) * inverse_n;
         const float variance = row.sum([=](float x) {
             const float d = fmaf(x, scale, -mean);
             return d * d;
         }) * inverse_n;
-        return {scale, mean, 1.0f / sqrtf(variance + eps)};
+        const float inverse = 1.0f / sqrtf(variance + eps);
+        return {inverse, -mean, scale};
     }
 
     template <typename Row>
     __device__ statistics of(Row &row) const {
-        const statistics s = at(row, 1.0f, NORM_EPS);
-        /* 0 or NaN: a sum overflowed, or an element is not finite; then the second attempt says the same. */
-        const bool failed = !(s.inverse > 0.0f);
-        if (row.any(failed)) {
-            const statistics again = at(row, rescue, 0.0f);
-            if (failed) return again;
+        const float2 sums = row.moments();
+        const float mean = sums.x * inverse_n, square = mean * mean;
+        const float variance = fmaf(sums.y, inverse_n, -square);
+        const float inverse = 1.0f / sqrtf(variance + NORM_EPS);
+        const bool far = !(square < near_zero * variance && variance <= FLT_MAX);
+        statistics s = {inverse, -mean * inverse, 0.0f};
+        if (row.any(far)) {
+            const statistics again = centered(row, 1.0f, NORM_EPS);
+            if (far) s = again;
+            /* 0 or NaN: a sum overflowed, or an element is not finite; then the next attempt says the same. */
+            const bool failed = !(s.inverse > 0.0f);
+            if (row.any(failed)) {
+                const statistics rescued = centered(row, rescue, 0.0f);
+                if (failed) s = rescued;
+            }
         }
         return s;
     }
 
-    __device__ bool parameters_aligned(int64_t column) const {
-        return is_aligned16(gamma + column) && is_aligned16(beta + column);
+    __device__ bool usual(const statistics &s, int64_t column) const {
+        return s.scale == 0.0f && is_aligned16(gamma + column) && is_aligned16(beta + column);
     }
 
-    template <bool Aligned, int N>
+    template <bool Usual, int N>
     __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
         float g[N], b[N];
-        row_parameter<Aligned>(gamma + column, g);
-        row_parameter<Aligned>(beta + column, b);
+        row_parameter<Usual>(gamma + column, g);
+        row_parameter<Usual>(beta + column, b);
 #pragma unroll
         for (int e = 0; e < N; e++) {
-            const float h = fmaf(fmaf(v[e], s.scale, -s.mean) * s.inverse, g[e], b[e]);
-            v[e] = Activate ? gelu(h) : h;
+            const float t =
+                Usual || s.scale == 0.0f ? fmaf(v[e], s.inverse, s.shift) : fmaf(v[e], s.scale, s.shift) * s.inverse;
+            const float h = fmaf(t, g[e], b[e]);
+            v[e] = !Activate ? h : sizeof(T) == 2 ? gelu_short(h) : gelu(h);
         }
     }
 };

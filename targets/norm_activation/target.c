@@ -149,6 +149,10 @@ static void oracle(const ridge_oracle_call *call) {
 
 static const char *reject(const ridge_case *c) { return c->dim[1] < 1 ? "cols must be at least 1" : NULL; }
 
+/* What kernels for 16-bit storage may err by beside it, in units of u: 2^-16 and 2^-15.6. */
+#define SHORT_STATISTICS 256.0
+#define SHORT_GELU 338.0
+
 /* README.md derives this: the largest error of h over the rows at hand, through the activation. */
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     (void)kind, (void)output;
@@ -157,10 +161,11 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     for (int64_t i = 0; i < call->dim[0]; i++) {
         statistics s = statistics_of(call->in[0] + i * call->dim[1], call->dim[1]);
         double spread = s.largest * s.inverse * call->in_max[1], h = spread + call->in_max[2];
-        double mean = (s.largest + fabs(s.mean)) * s.inverse * call->in_max[1] * (1.0 + 0.25 * walk);
+        double mean = (s.largest + fabs(s.mean)) * s.inverse * call->in_max[1] * (2.0 + 0.25 * walk);
         double shift = 0.25 * (s.largest * s.inverse + 0.25) * (1.0 + 0.25 * walk); /* of the shifted sum, squared */
         double error = spread * (5.0 + walk + shift) + h + mean; /* variance, difference, products, sum */
         error = 1.13 * error + 5.0 * h;                          /* slope of GELU; vf_gelu */
+        if (call->dtype != RIDGE_F32) error += SHORT_STATISTICS * (spread + call->in_max[1]) + SHORT_GELU * h;
         if (error > worst) worst = error;
     }
     b->absolute = u * worst * (1.0 + narrowing);

@@ -16,6 +16,9 @@ static constexpr float rescue = 0x1p-100f; /* brings the squares of any finite r
 /* RMS norm; Activate: and SiLU. */
 template <typename T, bool Activate>
 struct rms_norm {
+    template <typename>
+    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{16, 2048} : row_shape{8, 2048};
+
     const T *gamma;
     float inverse_n;
 
@@ -35,15 +38,17 @@ struct rms_norm {
         return {1.0f, 1.0f / sqrtf(fmaf(sum, inverse_n, NORM_EPS))};
     }
 
-    __device__ bool parameters_aligned(int64_t column) const { return is_aligned16(gamma + column); }
+    __device__ bool usual(const statistics &s, int64_t column) const {
+        return s.scale == 1.0f && is_aligned16(gamma + column);
+    }
 
-    template <bool Aligned, int N>
+    template <bool Usual, int N>
     __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
         float g[N];
-        row_parameter<Aligned>(gamma + column, g);
+        row_parameter<Usual>(gamma + column, g);
 #pragma unroll
         for (int e = 0; e < N; e++) {
-            const float h = v[e] * s.scale * s.inverse * g[e];
+            const float h = (Usual ? v[e] : v[e] * s.scale) * s.inverse * g[e];
             v[e] = Activate ? silu(h) : h;
         }
     }

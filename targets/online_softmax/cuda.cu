@@ -19,10 +19,14 @@ __device__ static inline float exponential(float x, float max) { return exp2_flu
 
 /* ---- optimized: each thread's maximum and sum, merged in one exchange; the row stays in registers ---- */
 
-struct softmax : row_without_parameters {
+struct softmax {
+    template <typename T>
+    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{32, 2048} : row_shape{8, 2048};
+
     struct statistics {
         float max, inverse;
     };
+    __device__ bool usual(const statistics &, int64_t) const { return true; }
 
     /* x: a maximum, y: the sum of e^(element - maximum). Rounded step by step: fused, it would not commute. */
     struct merge {
@@ -45,7 +49,7 @@ struct softmax : row_without_parameters {
         return {all.x, 1.0f / all.y};
     }
 
-    template <bool Aligned, int N>
+    template <bool Usual, int N>
     __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
         (void)column;
 #pragma unroll
