@@ -5,10 +5,10 @@
  *
  * E, elements a thread, is the operation's choice: where it has registers to spare, few of them and more threads, so
  * that reading, exchanging and writing of several rows overlap; where instructions bind, many, so that what a row costs
- * at all (its ends, its exchanges) is divided among more. L: 32 of 16 bits at least, or twice E of fp32. A
- * multiprocessor keeps 64 to 128 KiB of rows on their way, where about 25 KiB cover the memory's latency. Clusters
- * exist from compute capability 9.0 on. Where x and y do not lie alike against 16-byte boundaries, elements are loaded
- * one by one (Width 1), still coalesced.
+ * at all (its ends, its exchanges) is divided among more. L: the same for long rows. A multiprocessor keeps 64 to 128
+ * KiB of rows on their way, where about 25 KiB cover the memory's latency. Clusters exist from compute capability 9.0
+ * on. Where x and y do not lie alike against 16-byte boundaries, elements are loaded one by one (Width 1), still
+ * coalesced.
  *
  * An operation has
  *     struct statistics;
@@ -49,10 +49,10 @@ row_tensors<T, T> row_tensors_of(const ridge_call *call) {
             ridge_row_stride(&call->in[0]),      ridge_row_stride(&call->out[0])};
 }
 
-/* How an operation's rows are cut up: elements a thread, in rows of up to 4096; the threads of a multiprocessor that
- * registers must suffice for. */
+/* How an operation's rows are cut up. Elements: of a thread, in rows of up to 4096, and in longer ones. Resident: the
+ * threads of a multiprocessor that registers must suffice for. */
 struct row_shape {
-    int elements, resident;
+    int elements, resident, long_elements, long_resident;
 };
 
 /* What an operation without parameters does is the same for every column. */
@@ -78,13 +78,15 @@ constexpr int row_block(int threads_a_row) {
     return threads_a_row > 128 ? threads_a_row : threads_a_row > 32 ? threads_a_row : 128;
 }
 /* Blocks of a multiprocessor that registers must suffice for. */
-template <typename Op, typename T>
+template <typename Op, typename T, int Width, int Elements>
 constexpr int row_blocks(int threads) {
-    return Op::template shape<T>.resident < threads ? 1 : Op::template shape<T>.resident / threads;
+    constexpr row_shape shape = Op::template shape<T>;
+    const int resident = Width == 1 ? 1024 : Elements > shape.elements ? shape.long_resident : shape.resident;
+    return resident < threads ? 1 : resident / threads;
 }
 
 template <typename Op, typename T, typename U, int Width, int Threads, int Elements>
-__global__ void __launch_bounds__(row_block(Threads), row_blocks<Op, T>(row_block(Threads)))
+__global__ void __launch_bounds__(row_block(Threads), row_blocks<Op, T, Width, Elements>(row_block(Threads)))
     row_kernel(row_tensors<T, U> io, Op op) {
     constexpr int rows = row_block(Threads) / Threads; /* of this block */
     __shared__ row_slots slots;
@@ -97,7 +99,8 @@ __global__ void __launch_bounds__(row_block(Threads), row_blocks<Op, T>(row_bloc
 
 /* A cluster a row: thread t of block b is thread b Threads + t of the row. */
 template <typename Op, typename T, typename U, int Width, int Threads, int Elements>
-__global__ void __launch_bounds__(Threads, row_blocks<Op, T>(Threads)) row_kernel_cluster(row_tensors<T, U> io, Op op) {
+__global__ void __launch_bounds__(Threads, row_blocks<Op, T, Width, Elements>(Threads))
+    row_kernel_cluster(row_tensors<T, U> io, Op op) {
 #if __CUDA_ARCH__ >= 900
     __shared__ row_slots slots;
     auto cluster = cooperative_groups::this_cluster();
@@ -214,7 +217,7 @@ ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t str
     if (n <= 1024) return row_run_held<W, 1024 / E, E>(io, op, stream);
     if (n <= 2048) return row_run_held<W, 2048 / E, E>(io, op, stream);
     if (n <= 4096) return row_run_held<W, 4096 / E, E>(io, op, stream);
-    constexpr int L = W == 8 && E < 32 ? 32 : W == 8 ? E : 2 * E, block = ROW_BLOCK / L;
+    constexpr int L = Op::template shape<T>.long_elements, block = ROW_BLOCK / L;
     if (n <= ROW_BLOCK / 2) return row_run_held<W, block / 2, L>(io, op, stream);
     if (n <= ROW_BLOCK) return row_run_held<W, block, L>(io, op, stream);
     if (n <= ROW_CUDA_HELD) return row_run_cluster<W, block, L>(io, op, stream);

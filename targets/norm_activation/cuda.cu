@@ -19,7 +19,7 @@ static constexpr float rescue = 0x1p-100f; /* brings the squares of any finite r
 template <typename T, bool Activate>
 struct layer_norm {
     template <typename>
-    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{64, 1024} : row_shape{16, 1024};
+    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{64, 1024, 64, 1024} : row_shape{16, 1024, 32, 1024};
 
     const T *gamma, *beta;
     float inverse_n;

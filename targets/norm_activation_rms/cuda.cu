@@ -17,7 +17,7 @@ static constexpr float rescue = 0x1p-100f; /* brings the squares of any finite r
 template <typename T, bool Activate>
 struct rms_norm {
     template <typename>
-    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{16, 2048} : row_shape{8, 2048};
+    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{16, 2048, 32, 1536} : row_shape{8, 2048, 32, 1024};
 
     const T *gamma;
     float inverse_n;
