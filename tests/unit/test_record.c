@@ -39,6 +39,26 @@ static void expect_text(const json_t *json, const char *path, const char *want) 
     if (!got || strcmp(got, want) != 0) fail_msg("%s: %s, want %s", path, got ? got : "nothing", want);
 }
 
+/* Short enough for a repository: one line a result, no raw samples; what was not timed has no figures. */
+static void expectations_are_the_run_in_short(void **state) {
+    (void)state;
+    ridge_run run = fixture_run();
+    json_t *json = ridge_json_expectations(&run);
+    assert_non_null(json);
+    expect_text(json, "schema", "ridge-expectations/1");
+    expect_text(json, "machine.key", "invented-1-2c");
+    assert_int_equal(json_array_size(at(json, "results")), run.n_results);
+    assert_int_equal(json_array_size(at(json, "pairs")), run.n_pairs);
+    for (int i = 0; i < run.n_results; i++) {
+        const json_t *result = json_array_get(at(json, "results"), (size_t)i);
+        expect_text(result, "verdict", ridge_verdict_name(run.results[i].verdict));
+        assert_null(json_object_get(result, "samples"));
+        assert_true(json_is_null(json_object_get(result, "time_us")) == !ridge_verdict_timed(run.results[i].verdict));
+    }
+    json_decref(json);
+    ridge_run_free(&run);
+}
+
 static void a_run_has_its_fields(void **state) {
     (void)state;
     ridge_run run = fixture_run();
@@ -390,6 +410,7 @@ static void json_files_read_back(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_has_its_fields),
+        cmocka_unit_test(expectations_are_the_run_in_short),
         cmocka_unit_test(a_result_has_its_fields),
         cmocka_unit_test(untimed_verdicts_show_no_time),
         cmocka_unit_test(a_pair_has_its_fields),
