@@ -54,6 +54,17 @@ __device__ inline pack<T, Width> row_load(const T *p) {
         return pack<T, Width>{{*p}};
 }
 
+/* 16 bytes to shared memory, asynchronously: this thread's, when row_fetched(). Zeros unless present. */
+template <typename T, int Width>
+__device__ inline void row_fetch(pack<T, Width> *shared, const T *p, bool present) {
+    static_assert(sizeof(*shared) == 16);
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(
+                     (unsigned)__cvta_generic_to_shared(shared)),
+                 "l"(p), "r"(present ? 16 : 0), "l"(policy_read())
+                 : "memory");
+}
+__device__ inline void row_fetched(void) { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
 __device__ inline void row_unpack_pair(__nv_bfloat16, unsigned word, float *low, float *high) {
     *low = __uint_as_float(word << 16);
     *high = __uint_as_float(word & 0xffff0000u);
@@ -148,6 +159,15 @@ class row_part {
             if (has_edge(j)) edge[j] = row.x[row.edge_column(thread + j * Threads)];
     }
 
+    /* A parameter's elements for `write`, on their way to shared memory; zeros where the row has ended. A block's first
+     * packs lie side by side there, then its second. Of a row without edges. */
+    __device__ void fetch(pack<T, Width> *shared, const T *parameter) const {
+#pragma unroll
+        for (int i = 0; i < packs; i++)
+            row_fetch(&shared[i * Threads + (int)threadIdx.x],
+                      parameter + (has_pack(i) ? row.body_column(first + i * stride) : 0), has_pack(i));
+    }
+
     /* f(x, chain) for every element; chain, 0 … 3, lets sums run in chains of their own. */
     template <typename F>
     __device__ void each(F f) const {
@@ -187,8 +207,9 @@ class row_part {
                            body_sums.y + ((squares[0] + squares[1]) + (squares[2] + squares[3])));
     }
 
-    /* finish(v, column) turns x[column], … in v into y[column], … */
-    template <typename F>
+    /* finish(v, column) turns x[column], … in v into y[column], …; Fetched: columns as `fetch` has them in
+     * shared memory. */
+    template <bool Fetched, typename F>
     __device__ void write(F finish) const {
 #pragma unroll
         for (int i = 0; i < packs; i++) {
@@ -197,7 +218,7 @@ class row_part {
             float v[Width];
             pack<U, Width> out;
             row_unpack(body[i], v);
-            finish(v, column);
+            finish(v, Fetched ? (i * Threads + (int)threadIdx.x) * Width : column);
 #pragma unroll
             for (int e = 0; e < Width; e++) out.v[e] = from_float<U>(v[e]);
             row_store<U, Width>(row.y + column, out);
@@ -241,9 +262,14 @@ class row_held {
     }
     __device__ float2 moments(void) { return exchange.merged(part.moments(), row_plus()); }
     __device__ bool any(bool mine) const { return exchange.any(mine); }
+    __device__ void fetch(pack<T, Width> *shared, const T *parameter) const { part.fetch(shared, parameter); }
+    template <typename F>
+    __device__ void write_fetched(F finish) const {
+        part.template write<true>(finish);
+    }
     template <typename F>
     __device__ void write(F finish) const {
-        part.write(finish);
+        part.template write<false>(finish);
     }
     __device__ int body_column() const { return part.row_body_column(); }
 };
@@ -283,7 +309,7 @@ class row_reread {
         int64_t begin = 0;
         do {
             part.load(begin);
-            part.write(finish);
+            part.template write<false>(finish);
             begin += part.span;
         } while (begin < packs);
     }

@@ -9,6 +9,7 @@
 
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
+#include <stdint.h>
 
 namespace ridge {
 
@@ -18,7 +19,39 @@ enum { ROW_WARPS = 32, ROW_CLUSTER = 16 }; /* of a block, blocks of a cluster, a
 struct row_slots {
     float2 warp[2][ROW_WARPS];
     float2 block[2][ROW_CLUSTER];
+    uint64_t arrived[2]; /* barriers that count the bytes of `block` as other blocks write them */
 };
+
+/* Between the blocks of a cluster, values travel as asynchronous stores that a barrier beside them counts: nobody waits
+ * for anything but the values, where a barrier of the whole cluster would wait for all that was stored before. */
+#if __CUDA_ARCH__ >= 900
+__device__ inline unsigned row_shared(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
+__device__ inline void row_barrier_init(uint64_t *barrier) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(row_shared(barrier)) : "memory");
+}
+__device__ inline void row_barrier_expect(uint64_t *barrier, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(row_shared(barrier)), "r"(bytes)
+                 : "memory");
+}
+__device__ inline void row_barrier_wait(uint64_t *barrier, int parity) {
+    asm volatile(
+        "{\n\t.reg .pred done;\n\tAGAIN:\n\t"
+        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n\t"
+        "@!done bra AGAIN;\n\t}" ::"r"(row_shared(barrier)),
+        "r"(parity)
+        : "memory");
+}
+__device__ inline void row_send(float2 *slot, uint64_t *barrier, int block, float2 v) {
+    unsigned there, counted;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(row_shared(slot)), "r"(block));
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(counted) : "r"(row_shared(barrier)), "r"(block));
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::"r"(there),
+                 "f"(v.x), "f"(v.y), "r"(counted)
+                 : "memory");
+}
+#endif
+__device__ inline float2 row_two(float v) { return make_float2(v, 0.0f); }
+__device__ inline float2 row_two(float2 v) { return v; }
 
 __device__ inline float row_shuffle(float v, int mask) { return __shfl_xor_sync(0xffffffffu, v, mask); }
 __device__ inline float2 row_shuffle(float2 v, int mask) {
@@ -37,7 +70,7 @@ class row_exchange {
     static_assert((Threads & (Threads - 1)) == 0 && Threads <= 32 * ROW_WARPS, "whole warps, or equal parts of one");
     static_assert(!Cluster || Threads >= 32 * 2, "a cluster of whole blocks");
     row_slots *slots;
-    int turn = 0;
+    int turn = 0, phase = 0;
 
     /* Lanes hold the values of Count parties, over and over: a power of two, which the compiler is told. */
     template <int Count, typename P, typename Merge>
@@ -62,8 +95,10 @@ class row_exchange {
         auto cluster = cooperative_groups::this_cluster();
         const int blocks = (int)cluster.num_blocks(), mine = (int)cluster.block_rank();
         float2 *set = slots->block[turn];
-        if ((int)threadIdx.x < blocks) row_put(cluster.map_shared_rank(&set[mine], (int)threadIdx.x), v);
-        cluster.sync();
+        uint64_t *arrived = &slots->arrived[turn];
+        if (threadIdx.x == 0) row_barrier_expect(arrived, blocks * (int)sizeof *set);
+        if ((int)threadIdx.x < blocks) row_send(&set[mine], arrived, (int)threadIdx.x, row_two(v));
+        row_barrier_wait(arrived, phase);
         row_get(&set[threadIdx.x & (blocks - 1)], &v);
         if (blocks == 16)
             v = among<16>(v, merge);
@@ -83,10 +118,18 @@ class row_exchange {
     /* Before the first exchange, by every thread, and before anything long is waited for. */
     __device__ void begin() const {
 #if __CUDA_ARCH__ >= 900
-        if constexpr (Cluster) asm volatile("barrier.cluster.arrive.relaxed.aligned;");
+        if constexpr (Cluster) {
+            if (threadIdx.x == 0) {
+                row_barrier_init(&slots->arrived[0]), row_barrier_init(&slots->arrived[1]);
+                asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+            }
+            __syncwarp();
+            asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+        }
 #endif
     }
-    /* The others have started, so that their shared memory can be written. */
+    /* The others have started, so that their shared memory can be written. (A block may end when it has the last value
+     * that it waits for: nothing more is on its way to it.) */
     __device__ void meet() const {
 #if __CUDA_ARCH__ >= 900
         if constexpr (Cluster) asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
@@ -98,6 +141,7 @@ class row_exchange {
         v = among < Threads < 32 ? Threads : 32 > (v, merge);
         if constexpr (Threads > 32) v = across_warps(v, merge);
         if constexpr (Cluster) v = across_blocks(v, merge);
+        phase ^= turn; /* of either set, every other time */
         turn ^= 1;
         return v;
     }

@@ -57,19 +57,24 @@ struct row_shape {
 
 /* What an operation without parameters does is the same for every column. */
 struct row_without_parameters {
+    static constexpr int parameters = 0;
     template <typename Statistics>
     __device__ bool usual(const Statistics &s, int64_t column) const {
         return s.scale == 1.0f;
     }
 };
 
+/* What finish is told: parameters as they come; aligned; aligned and in shared memory. The latter two of rows that need
+ * no rescue. */
+enum { ROW_GENERAL, ROW_USUAL, ROW_IN_SHARED };
+
 /* Two copies of the writing, so that the usual one does not carry the other's instructions. */
 template <typename Row, typename Op, typename Statistics>
 __device__ inline void row_write(Row &row, const Op &op, const Statistics &s) {
     if (op.usual(s, row.body_column()))
-        row.write([&](auto &v, int64_t column) { op.template finish<true>(v, s, column); });
+        row.write([&](auto &v, int64_t column) { op.template finish<ROW_USUAL>(v, s, column); });
     else
-        row.write([&](auto &v, int64_t column) { op.template finish<false>(v, s, column); });
+        row.write([&](auto &v, int64_t column) { op.template finish<ROW_GENERAL>(v, s, column); });
 }
 
 /* ---- kernels ---------------------------------------------------------------------------------------------------- */
@@ -81,7 +86,9 @@ constexpr int row_block(int threads_a_row) {
 template <typename Op, typename T, int Width, int Elements>
 constexpr int row_blocks(int threads) {
     constexpr row_shape shape = Op::template shape<T>;
-    const int resident = Width == 1 ? 1024 : Elements > shape.elements ? shape.long_resident : shape.resident;
+    const int resident = Width == 1 || Elements > 32 ? 1024
+                         : Elements > shape.elements ? shape.long_resident
+                                                     : shape.resident;
     return resident < threads ? 1 : resident / threads;
 }
 
@@ -97,8 +104,9 @@ __global__ void __launch_bounds__(row_block(Threads), row_blocks<Op, T, Width, E
     row_write(row, op, s);
 }
 
-/* A cluster a row: thread t of block b is thread b Threads + t of the row. */
-template <typename Op, typename T, typename U, int Width, int Threads, int Elements>
+/* A cluster a row: thread t of block b is thread b Threads + t of the row. Fetch: its parameters, from the second-level
+ * cache, where they are too long for the first, are brought to shared memory while the row is on its way. */
+template <typename Op, typename T, typename U, int Width, int Threads, int Elements, bool Fetch>
 __global__ void __launch_bounds__(Threads, row_blocks<Op, T, Width, Elements>(Threads))
     row_kernel_cluster(row_tensors<T, U> io, Op op) {
 #if __CUDA_ARCH__ >= 900
@@ -108,8 +116,21 @@ __global__ void __launch_bounds__(Threads, row_blocks<Op, T, Width, Elements>(Th
     const auto span = io.template at<Width, int>(blockIdx.x / blocks, true);
     row_held<T, U, Width, Threads, Elements, true> row(span, &slots, rank * Threads + (int)threadIdx.x,
                                                        blocks * Threads);
-    const auto s = op.of(row);
-    row_write(row, op, s);
+    if constexpr (Fetch) {
+        extern __shared__ uint4 row_memory[];
+        auto *fetched = (pack<T, Width> *)row_memory;
+        for (int k = 0; k < Op::parameters; k++) row.fetch(fetched + k * (Threads * Elements / Width), op.parameter(k));
+        const auto s = op.of(row);
+        const Op here = op.in_shared((const T *)row_memory, Threads * Elements);
+        row_fetched();
+        if (here.usual(s, 0))
+            row.write_fetched([&](auto &v, int64_t at) { here.template finish<ROW_IN_SHARED>(v, s, at); });
+        else
+            row.write([&](auto &v, int64_t column) { op.template finish<ROW_GENERAL>(v, s, column); });
+    } else {
+        const auto s = op.of(row);
+        row_write(row, op, s);
+    }
 #endif
 }
 
@@ -143,7 +164,7 @@ ridge_status row_run_reread(const row_tensors<T, U> &io, const Op &op, cudaStrea
 }
 
 /* A launch of `rows` clusters of `blocks` blocks. The attribute is the caller's to keep. */
-inline cudaLaunchConfig_t row_cluster_config(int64_t rows, int blocks, int threads, cudaStream_t stream,
+inline cudaLaunchConfig_t row_cluster_config(int64_t rows, int blocks, int threads, int bytes, cudaStream_t stream,
                                              cudaLaunchAttribute *attribute) {
     *attribute = cudaLaunchAttribute{};
     attribute->id = cudaLaunchAttributeClusterDimension;
@@ -152,6 +173,7 @@ inline cudaLaunchConfig_t row_cluster_config(int64_t rows, int blocks, int threa
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)(rows * blocks));
     config.blockDim = dim3((unsigned)threads);
+    config.dynamicSmemBytes = (size_t)bytes;
     config.stream = stream;
     config.attrs = attribute;
     config.numAttrs = 1;
@@ -160,33 +182,52 @@ inline cudaLaunchConfig_t row_cluster_config(int64_t rows, int blocks, int threa
 
 /* The largest cluster of a kernel that this device can have; 0: none. More than 8 blocks is not portable: it is asked
  * for and may be refused. */
-inline int row_largest_cluster(const void *kernel, int threads) {
+inline int row_largest_cluster(const void *kernel, int threads, int bytes) {
     int device = 0, major = 0, blocks = ROW_CLUSTER;
     if (cudaGetDevice(&device) != cudaSuccess ||
         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess || major < 9)
         return 0;
     if (cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess) blocks = 8;
+    if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) != cudaSuccess) blocks = 1;
     for (int resident = 0; blocks > 1; blocks /= 2) {
         cudaLaunchAttribute attribute;
-        cudaLaunchConfig_t config = row_cluster_config(1, blocks, threads, 0, &attribute);
+        cudaLaunchConfig_t config = row_cluster_config(1, blocks, threads, bytes, 0, &attribute);
         if (cudaOccupancyMaxActiveClusters(&resident, kernel, &config) == cudaSuccess && resident > 0) break;
     }
     (void)cudaGetLastError(); /* a refusal is an answer */
     return blocks > 1 ? blocks : 0;
 }
 
-template <int Width, int Threads, int Elements, typename Op, typename T, typename U>
-ridge_status row_run_cluster(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
-    const auto kernel = row_kernel_cluster<Op, T, U, Width, Threads, Elements>;
-    static const int largest = row_largest_cluster((const void *)kernel, Threads);
+/* Whether rows and parameters are whole packs, all of them. */
+template <typename Op, typename T, typename U>
+bool row_whole_packs(const row_tensors<T, U> &io, const Op &op) {
+    constexpr int W = pack_width<T>;
+    bool whole =
+        io.n % W == 0 && io.x_stride % W == 0 && io.y_stride % W == 0 && is_aligned16(io.x) && is_aligned16(io.y);
+    for (int k = 0; k < Op::parameters; k++) whole = whole && is_aligned16(op.parameter(k));
+    return whole;
+}
+
+template <int Width, int Threads, int Elements, bool Fetch, typename Op, typename T, typename U>
+ridge_status row_run_clusters(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    const auto kernel = row_kernel_cluster<Op, T, U, Width, Threads, Elements, Fetch>;
+    const int bytes = Fetch ? Op::parameters * Threads * Elements * (int)sizeof(T) : 0;
+    static const int largest = row_largest_cluster((const void *)kernel, Threads, bytes);
     int blocks = 2;
     while ((int64_t)blocks * Threads * Elements < io.n) blocks *= 2;
     if (blocks > largest) return row_run_reread<Width, 256, 16>(io, op, stream);
     if (!row_grid_fits(io.rows * blocks)) return RIDGE_UNSUPPORTED;
     cudaLaunchAttribute attribute;
-    const cudaLaunchConfig_t config = row_cluster_config(io.rows, blocks, Threads, stream, &attribute);
+    const cudaLaunchConfig_t config = row_cluster_config(io.rows, blocks, Threads, bytes, stream, &attribute);
     (void)cudaLaunchKernelEx(&config, kernel, io, op);
     return launched();
+}
+
+template <int Width, int Threads, int Elements, typename Op, typename T, typename U>
+ridge_status row_run_cluster(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    if constexpr (Op::parameters > 0 && sizeof(T) == 2) /* of fp32, too few blocks would have room */
+        if (row_whole_packs(io, op)) return row_run_clusters<Width, Threads, Elements, true>(io, op, stream);
+    return row_run_clusters<Width, Threads, Elements, false>(io, op, stream);
 }
 
 /* Whether all rows of x and y can be moved in packs: y is where x is. Of two types, where both are aligned. */
@@ -220,7 +261,8 @@ ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t str
     constexpr int L = Op::template shape<T>.long_elements, block = ROW_BLOCK / L;
     if (n <= ROW_BLOCK / 2) return row_run_held<W, block / 2, L>(io, op, stream);
     if (n <= ROW_BLOCK) return row_run_held<W, block, L>(io, op, stream);
-    if (n <= ROW_CUDA_HELD) return row_run_cluster<W, block, L>(io, op, stream);
+    constexpr int C = W == 8 ? 64 : 32; /* 128 bytes a thread */
+    if (n <= ROW_CUDA_HELD) return row_run_cluster<W, ROW_BLOCK / C, C>(io, op, stream);
     return row_run_reread<W, 256, 16>(io, op, stream);
 }
 
@@ -232,11 +274,13 @@ ridge_status row_run_passes(const row_tensors<T, U> &io, const Op &op, cudaStrea
     return row_run_reread<pack_width<T>, 256, 16>(io, op, stream);
 }
 
-/* N elements of a parameter that has one for every column. Aligned: a whole pack is. */
-template <bool Aligned, typename T, int N>
+/* N elements of a parameter that has one for every column. How: see ROW_USUAL. */
+template <int How, typename T, int N>
 __device__ inline void row_parameter(const T *p, float (&v)[N]) {
     pack<T, N> in;
-    if constexpr (Aligned && N == pack_width<T>) {
+    if constexpr (How == ROW_IN_SHARED && N == pack_width<T>) {
+        in = *(const pack<T, N> *)p;
+    } else if constexpr (How == ROW_USUAL && N == pack_width<T>) {
         union {
             uint4 bits;
             pack<T, N> elements;

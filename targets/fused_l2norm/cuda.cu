@@ -35,11 +35,11 @@ struct l2norm : row_without_parameters {
         return {1.0f, 1.0f / (norm < eps ? eps : norm)};
     }
 
-    template <bool Usual, int N>
+    template <int How, int N>
     __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
         (void)column;
 #pragma unroll
-        for (int e = 0; e < N; e++) v[e] = (Usual ? v[e] : v[e] * s.scale) * s.inverse;
+        for (int e = 0; e < N; e++) v[e] = (How != ROW_GENERAL ? v[e] : v[e] * s.scale) * s.inverse;
     }
 };
 

@@ -21,6 +21,7 @@ struct layer_norm {
     template <typename>
     static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{64, 1024, 64, 1024} : row_shape{16, 1024, 32, 1024};
 
+    static constexpr int parameters = 2;
     const T *gamma, *beta;
     float inverse_n;
 
@@ -70,15 +71,18 @@ struct layer_norm {
         return s.scale == 0.0f && is_aligned16(gamma + column) && is_aligned16(beta + column);
     }
 
-    template <bool Usual, int N>
+    __host__ __device__ const T *parameter(int k) const { return k == 0 ? gamma : beta; }
+    __device__ layer_norm in_shared(const T *p, int n) const { return {p, p + n, inverse_n}; }
+
+    template <int How, int N>
     __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
         float g[N], b[N];
-        row_parameter<Usual>(gamma + column, g);
-        row_parameter<Usual>(beta + column, b);
+        row_parameter<How>(gamma + column, g);
+        row_parameter<How>(beta + column, b);
 #pragma unroll
         for (int e = 0; e < N; e++) {
-            const float t =
-                Usual || s.scale == 0.0f ? fmaf(v[e], s.inverse, s.shift) : fmaf(v[e], s.scale, s.shift) * s.inverse;
+            const float t = How != ROW_GENERAL || s.scale == 0.0f ? fmaf(v[e], s.inverse, s.shift)
+                                                                  : fmaf(v[e], s.scale, s.shift) * s.inverse;
             const float h = fmaf(t, g[e], b[e]);
             v[e] = !Activate ? h : sizeof(T) == 2 ? gelu_short(h) : gelu(h);
         }

@@ -19,6 +19,7 @@ struct rms_norm {
     template <typename>
     static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{16, 2048, 32, 1536} : row_shape{8, 2048, 32, 1024};
 
+    static constexpr int parameters = 1;
     const T *gamma;
     float inverse_n;
 
@@ -42,13 +43,16 @@ struct rms_norm {
         return s.scale == 1.0f && is_aligned16(gamma + column);
     }
 
-    template <bool Usual, int N>
+    __host__ __device__ const T *parameter(int) const { return gamma; }
+    __device__ rms_norm in_shared(const T *p, int) const { return {p, inverse_n}; }
+
+    template <int How, int N>
     __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
         float g[N];
-        row_parameter<Usual>(gamma + column, g);
+        row_parameter<How>(gamma + column, g);
 #pragma unroll
         for (int e = 0; e < N; e++) {
-            const float h = (Usual ? v[e] : v[e] * s.scale) * s.inverse * g[e];
+            const float h = (How != ROW_GENERAL ? v[e] : v[e] * s.scale) * s.inverse * g[e];
             v[e] = Activate ? silu(h) : h;
         }
     }

@@ -26,6 +26,7 @@ struct softmax {
     struct statistics {
         float max, inverse;
     };
+    static constexpr int parameters = 0;
     __device__ bool usual(const statistics &, int64_t) const { return true; }
 
     /* x: a maximum, y: the sum of e^(element - maximum). Rounded step by step: fused, it would not commute. */
@@ -49,7 +50,7 @@ struct softmax {
         return {all.x, 1.0f / all.y};
     }
 
-    template <bool Usual, int N>
+    template <int How, int N>
     __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
         (void)column;
 #pragma unroll
