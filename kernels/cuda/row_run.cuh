@@ -225,7 +225,7 @@ ridge_status row_run_clusters(const row_tensors<T, U> &io, const Op &op, cudaStr
 
 template <int Width, int Threads, int Elements, typename Op, typename T, typename U>
 ridge_status row_run_cluster(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
-    if constexpr (Op::parameters > 0 && sizeof(T) == 2) /* of fp32, too few blocks would have room */
+    if constexpr (Op::parameters == 1 && sizeof(T) == 2) /* with more, too few blocks would have room */
         if (row_whole_packs(io, op)) return row_run_clusters<Width, Threads, Elements, true>(io, op, stream);
     return row_run_clusters<Width, Threads, Elements, false>(io, op, stream);
 }
