@@ -233,7 +233,8 @@ void ridge_report_compare(const ridge_run *run, FILE *stream) {
     print_heading(run, "Pairs", stream);
     fprintf(stream,
             "Speedup: median of the rounds' ratios (A B B A) with its %g%% interval; ≈ no difference shown.\n"
-            "Bytes: what each declares to move out of cache, write-allocation included; counted by hardware where it says so.\n\n",
+            "Bytes: what each declares to move out of cache, write-allocation included; counted by hardware where it "
+            "says so.\n\n",
             100 * RIDGE_LEVEL);
     ridge_table *table = ridge_table_new(headers, "llrrlll", 7);
     for (int p = 0; p < run->n_pairs; p++) {
