@@ -41,6 +41,7 @@ static ridge_isa best_isa(void) {
 }
 
 static bool looked_at(const ridge_target *target, const ridge_case *c) {
+    if (!ridge_case_is_for(c, RIDGE_BACKEND_cpu)) return false; /* what GPUs take is for tests/gpu */
     return ridge_check_full_cost(target, c) <= SMALL_COST;
 }
 
