@@ -6,9 +6,9 @@
  *     return ridge::launch_map(call, F{});
  *
  * Who streams once through memory is bound by it when enough bytes are under way: a warp takes a tile of 32 x unroll
- * vectors of one row, each thread issues its loads, 16 bytes each four of them as a rule, before it uses the first, and
- * outputs leave by streaming stores. Tensors without gaps are taken as one long row. A row whose tensors reach a vector
- * boundary at the same column has a head, vectors and a tail; any other is taken element by element.
+ * vectors of one row, each thread issues its loads, 16 bytes each, before it uses the first. Tensors without gaps are
+ * taken as one long row. A row whose tensors reach a vector boundary at the same column has a head, vectors and a tail;
+ * any other is taken element by element.
  *
  * Floor: bytes / copy ceiling, as long as an element costs fewer instructions than its bytes cost cycles. On 132
  * multiprocessors at 1.75 GHz and 4.26 TB/s that is 7 issue slots a byte of (read + written): 56 for f32 to f32, 28 for

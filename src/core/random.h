@@ -5,8 +5,14 @@
 
 #include <stdint.h>
 
+#ifdef __CUDACC__ /* GPUs fill operands with the same numbers */
+#define RIDGE_RANDOM_FN static inline __host__ __device__
+#else
+#define RIDGE_RANDOM_FN static inline
+#endif
+
 /* Finalizer of splitmix64 (Steele, Lea, Flood 2014) over the Weyl sequence: passes BigCrush. */
-static inline uint64_t ridge_random(uint64_t seed, uint64_t i) {
+RIDGE_RANDOM_FN uint64_t ridge_random(uint64_t seed, uint64_t i) {
     uint64_t z = seed + (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -14,7 +20,7 @@ static inline uint64_t ridge_random(uint64_t seed, uint64_t i) {
 }
 
 /* Uniform in [0, 1), 53 bits. */
-static inline double ridge_random_unit(uint64_t seed, uint64_t i) {
+RIDGE_RANDOM_FN double ridge_random_unit(uint64_t seed, uint64_t i) {
     return (double)(ridge_random(seed, i) >> 11) * 0x1p-53;
 }
 
@@ -24,9 +30,9 @@ static inline double ridge_random_unit(uint64_t seed, uint64_t i) {
  * overlap still differ. */
 enum { RIDGE_RANDOM_BLOCK = 4096 };
 
-static inline uint64_t ridge_random32_key(uint64_t seed, uint64_t block) { return ridge_random(~seed, block); }
+RIDGE_RANDOM_FN uint64_t ridge_random32_key(uint64_t seed, uint64_t block) { return ridge_random(~seed, block); }
 
-static inline uint32_t ridge_random32(uint64_t key, uint32_t i) {
+RIDGE_RANDOM_FN uint32_t ridge_random32(uint64_t key, uint32_t i) {
     uint32_t x = i * UINT32_C(0x9e3779b9) + (uint32_t)key;
     x = (x ^ (x >> 16)) * UINT32_C(0x7feb352d) ^ (uint32_t)(key >> 32);
     x = (x ^ (x >> 15)) * UINT32_C(0x846ca68b);

@@ -4,26 +4,12 @@
 #include <cuda_runtime.h>
 
 extern "C" {
+#include "core/random.h"
 #include "verify/on_gpu.h"
 #include "verify/view.h"
 }
 
-/* The host's generator, for the device: see core/random.h, with which the first check of every variant compares it. */
-enum { RANDOM_BLOCK = 4096, THREADS = 256, MOST_BLOCKS = 132 * 16, PATTERN = RIDGE_GUARD_PERIOD };
-
-__device__ static uint64_t random_key(uint64_t seed, uint64_t block) {
-    uint64_t z = ~seed + (block + 1) * 0x9e3779b97f4a7c15ull;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-}
-
-__device__ static uint32_t random_hash(uint64_t key, uint32_t i) {
-    uint32_t x = i * 0x9e3779b9u + (uint32_t)key;
-    x = (x ^ (x >> 16)) * 0x7feb352du ^ (uint32_t)(key >> 32);
-    x = (x ^ (x >> 15)) * 0x846ca68bu;
-    return x ^ (x >> 16);
-}
+enum { THREADS = 256, MOST_BLOCKS = 132 * 16, PATTERN = RIDGE_GUARD_PERIOD };
 
 template <typename T>
 __device__ static T rounded(float x);
@@ -62,12 +48,12 @@ __device__ int32_t element_of<int32_t>(const ridge_recipe &r, uint32_t hash) {
 /* One group of threads makes a block of the generator at a time. */
 template <typename T>
 __global__ static void fill_input(T *at, int64_t n, ridge_recipe recipe) {
-    for (int64_t block = blockIdx.x; block * RANDOM_BLOCK < n; block += gridDim.x) {
-        const uint64_t key = random_key(recipe.seed, (uint64_t)block);
-        const int64_t first = block * RANDOM_BLOCK;
-        const uint32_t count = (uint32_t)(n - first < RANDOM_BLOCK ? n - first : RANDOM_BLOCK);
+    for (int64_t block = blockIdx.x; block * RIDGE_RANDOM_BLOCK < n; block += gridDim.x) {
+        const uint64_t key = ridge_random32_key(recipe.seed, (uint64_t)block);
+        const int64_t first = block * RIDGE_RANDOM_BLOCK;
+        const uint32_t count = (uint32_t)(n - first < RIDGE_RANDOM_BLOCK ? n - first : RIDGE_RANDOM_BLOCK);
         for (uint32_t i = threadIdx.x; i < count; i += blockDim.x)
-            at[first + i] = element_of<T>(recipe, random_hash(key, i));
+            at[first + i] = element_of<T>(recipe, ridge_random32(key, i));
     }
 }
 
@@ -99,7 +85,7 @@ static ridge_status checked(const char *what, ridge_error *error) {
 
 template <typename T>
 static void make_input(const ridge_view &view, const ridge_recipe &recipe, cudaStream_t stream) {
-    fill_input<<<blocks_for(view.elements, RANDOM_BLOCK), THREADS, 0, stream>>>((T *)view.base, view.elements, recipe);
+    fill_input<<<blocks_for(view.elements, RIDGE_RANDOM_BLOCK), THREADS, 0, stream>>>((T *)view.base, view.elements, recipe);
 }
 
 static ridge_status fill_tensor(const ridge_operands *ops, int tensor, const ridge_view &view, cudaStream_t stream,
@@ -197,20 +183,10 @@ __global__ static void scan_guard(const unsigned char *begin, int64_t n, pattern
         if (begin[i] != p.byte[(uintptr_t)(begin + i) % PATTERN]) atomicMin(where, (unsigned long long)i);
 }
 
-static uint64_t exponent_bits(ridge_dtype dtype) {
-    switch (dtype) {
-        case RIDGE_F32: return 0x7f800000;
-        case RIDGE_BF16: return 0x7f80;
-        case RIDGE_F16: return 0x7c00;
-        case RIDGE_F64: return 0x7ff0000000000000ull;
-        default: return ridge_poison_bits(dtype); /* an integer is never odd, but when it is poison */
-    }
-}
-
 template <typename T>
 static void look_at(const ridge_view &view, int output, found *f, cudaStream_t stream) {
     scan_output<<<blocks_for(view.elements, 8 * THREADS), THREADS, 0, stream>>>(
-        (const T *)view.base, view.elements, view.row, (T)ridge_poison_bits(view.dtype), (T)exponent_bits(view.dtype),
+        (const T *)view.base, view.elements, view.row, (T)ridge_poison_bits(view.dtype), (T)ridge_scan_odd_bits(view.dtype),
         output, f);
 }
 

@@ -22,6 +22,10 @@ static float_bits bits_of(ridge_dtype dtype) {
     }
 }
 
+uint64_t ridge_scan_odd_bits(ridge_dtype dtype) {
+    return dtype == RIDGE_I32 ? ridge_poison_bits(dtype) : bits_of(dtype).exponent;
+}
+
 static uint64_t element_bits(const char *at, size_t size, int64_t i) {
     uint64_t bits = 0;
     memcpy(&bits, at + (size_t)i * size, size); /* little endian */

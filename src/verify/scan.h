@@ -24,6 +24,9 @@ bool ridge_scan_guards(const ridge_operands *ops, ridge_team *team, int *tensor,
 /* The first element of input `tensor` in [first, first + n) that is not what fill wrote; -1: none. */
 int64_t ridge_scan_changed(const ridge_operands *ops, int tensor, int64_t first, int64_t n);
 
+/* The bits that are all set in NaN and infinity and in nothing else; of integers, those of poison. */
+uint64_t ridge_scan_odd_bits(ridge_dtype dtype);
+
 /* Largest finite |value| of an input; 0 when it has none. */
 double ridge_scan_max(const ridge_operands *ops, int tensor, ridge_team *team);
 
