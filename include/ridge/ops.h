@@ -24,14 +24,20 @@ void ridge_context_destroy(ridge_context *context);
  * scratch memory is ordered by the stream, so wait for the old one before changing to another. */
 void ridge_context_set_stream(ridge_context *context, void *stream);
 
+/* Whether float32 tensors may be computed with on tf32 tensor cores, where the operation has cases of type tf32: each
+ * factor of a product is then rounded to 11 bits. Off at first. */
+void ridge_context_allow_tf32(ridge_context *context, bool allow);
+
 /* Runs a target on tensors given in the order of its descriptor. variant NULL: the optimized one of the tensors'
- * device. RIDGE_INVALID when shapes, types or devices do not fit together, RIDGE_UNSUPPORTED when no variant can run
- * here, RIDGE_NOT_FOUND for an unknown target or variant; `error` (may be NULL) says what and why.
+ * device. options: in order of the target's, RIDGE_MAX_OPTIONS of them; NULL: as the target says. Matrices may lie by
+ * columns (strides {1, at least the rows}) where the target's tensor says either_order. RIDGE_INVALID when shapes,
+ * types or devices do not fit together, RIDGE_UNSUPPORTED when no variant can run here, RIDGE_NOT_FOUND for an unknown
+ * target or variant; `error` (may be NULL) says what and why.
  *
  * Scratch memory and plans are made at the first call of a shape and kept. While the stream is being captured into a
  * graph nothing can be made: call once before. */
 ridge_status ridge_apply(ridge_context *context, const char *target, const char *variant, const DLTensor *in, int n_in,
-                         const DLTensor *out, int n_out, ridge_error *error);
+                         const DLTensor *out, int n_out, const double *options, ridge_error *error);
 
 /* y[i,:] = x[i,:] / max(||x[i,:]||2, 1e-12)       x, y: [rows, cols], f32, bf16 (GPU: f16 as well) */
 ridge_status ridge_l2norm(ridge_context *context, const DLTensor *x, const DLTensor *y, ridge_error *error);

@@ -4,9 +4,10 @@
  * bound, and a table of variants. targets/<name>/target.c defines `const ridge_target ridge_target_<name>`; the build
  * finds the folder, and nothing else has to be edited.
  *
- * Rows. Dimension 0 of every target counts its rows: row r of every output depends on row r of the inputs marked
- * `by_row` and on the whole of the others. So the oracle of a few rows is the oracle of a smaller problem, and any
- * sample can be checked on rows drawn after it ran. */
+ * Rows. The first dimension of a tensor counts its rows: row r of an output depends on row r of the inputs that are
+ * marked `by_row` and have the same first dimension, and on the whole of the others. So the oracle of a few rows is the
+ * oracle of a smaller problem, and any sample can be checked on rows drawn after it ran. Most targets have one such
+ * dimension, the first; a gradient of weights has another than that of the data. */
 #ifndef RIDGE_TARGET_H
 #define RIDGE_TARGET_H
 
@@ -20,7 +21,7 @@
 extern "C" {
 #endif
 
-enum { RIDGE_MAX_INPUTS = 6, RIDGE_MAX_OUTPUTS = 4 };
+enum { RIDGE_MAX_INPUTS = 6, RIDGE_MAX_OUTPUTS = 6, RIDGE_MAX_OPTIONS = 4 };
 
 /* ---- instruction sets: each cpu*.c of a target is compiled once for every one of these --------------------------- */
 
@@ -68,7 +69,11 @@ typedef struct ridge_abilities {
 typedef struct ridge_case {
     int64_t dim[RIDGE_MAX_RANK];
     ridge_dtype dtype;
-    bool edge; /* checked by `ridge verify` and the tests, not timed by `ridge run` */
+    /* Matrices that lie in memory by columns: strides {1, at least the rows}. Bit t is tensor t, counted through the
+     * inputs and then the outputs; only those whose spec says either_order. */
+    unsigned flipped;
+    double option[RIDGE_MAX_OPTIONS]; /* values of target->options; those a target does not have are 0 */
+    bool edge;                        /* checked by `ridge verify` and the tests, not timed by `ridge run` */
     /* The backends it is for, a sum of 1 << RIDGE_BACKEND_…; 0: all. What fills a GPU is out of a CPU's reach, and not
      * every type is of use on both. */
     unsigned only;
@@ -76,6 +81,7 @@ typedef struct ridge_case {
 
 #define RIDGE_ONLY_CPU (1u << RIDGE_BACKEND_cpu)
 #define RIDGE_ONLY_CUDA (1u << RIDGE_BACKEND_cuda)
+bool ridge_case_same(const ridge_case *a, const ridge_case *b); /* shape, type, order and options */
 static inline bool ridge_case_is_for(const ridge_case *c, ridge_backend backend) {
     return c->only == 0 || (c->only & (1u << backend)) != 0;
 }
@@ -86,30 +92,40 @@ static inline bool ridge_case_is_for(const ridge_case *c, ridge_backend backend)
 typedef enum ridge_fill {
     RIDGE_FILL_UNIFORM, /* random: uniform in [-1, 1]; exact: small integers in [-exact, exact] */
     RIDGE_FILL_INDEX,   /* i32, uniform in [0, extent of dims[index_dim]) in both */
+    /* As uniform, times the largest power of two that is at most 1 and 3 / sqrt(extent of dims[index_dim]): sums of so
+     * many products with values of UNIFORM are of order one. */
+    RIDGE_FILL_WEIGHT,
+    RIDGE_FILL_LOG, /* as uniform, plus the integer nearest to log(extent of dims[index_dim]) */
 } ridge_fill;
 
 typedef struct ridge_tensor_spec {
     const char *name;        /* as in --input NAME=FILE.npy */
     int rank;                /* 1 … RIDGE_MAX_RANK */
-    int dim[RIDGE_MAX_RANK]; /* indices into target->dims, outermost first; outputs have dim[0] == 0 */
+    int dim[RIDGE_MAX_RANK]; /* indices into target->dims, outermost first */
     ridge_dtype dtype;       /* RIDGE_DTYPE_NONE: the case's */
     ridge_fill fill;
-    int index_dim; /* RIDGE_FILL_INDEX only */
-    bool by_row;   /* inputs: dim[0] is dimension 0 and row r feeds output row r only */
+    int index_dim;     /* of fills that name an extent */
+    bool by_row;       /* inputs: row r feeds only row r of the outputs with the same first dimension */
+    bool either_order; /* matrices: may lie in memory by columns (ridge_case.flipped) */
+    /* Outputs: the oracle of other rows is given it as it was computed (ridge_oracle_call.given), because making it
+     * anew would cost as much as everything else. It is checked by its own rows. */
+    bool given;
 } ridge_tensor_spec;
 
 /* ---- running -------------------------------------------------------------------------------------------------------
  */
 
-/* What a variant is given. Tensors are as tensor.h says: last dimension contiguous, rows possibly strided, base
- * possibly misaligned (by whole elements). It must write every element of every output and nothing else, and may use
- * scratch freely (64-byte aligned, content undefined). It never allocates, prints, or keeps state.
+/* What a variant is given. Tensors are as tensor.h says: last dimension contiguous (matrices that may lie in either
+ * order: one of both), rows possibly strided, base possibly misaligned (by whole elements). It must write every element
+ * of every output and nothing else, and may use scratch freely (64-byte aligned, content undefined). It never
+ * allocates, prints, or keeps state.
  *
  * On a GPU, tensors and scratch lie in its memory; run() enqueues on `stream` and returns without waiting. It can be
  * captured into a graph. A launch that CUDA refuses is RIDGE_FAILED. */
 typedef struct ridge_call {
-    const int64_t *dim; /* extents in order of target->dims */
-    ridge_dtype dtype;  /* the case's storage type */
+    const int64_t *dim;   /* extents in order of target->dims */
+    ridge_dtype dtype;    /* the case's storage type */
+    const double *option; /* in order of target->options */
     const DLTensor *in;
     const DLTensor *out;
     void *scratch;
@@ -222,21 +238,32 @@ typedef struct ridge_work {
 /* ---- verification
  * ----------------------------------------------------------------------------------------------------- */
 
-/* A problem in fp64, as the oracle sees it: dense row-major copies of the inputs exactly as stored. dim[0] is the
- * number of rows asked for; by_row inputs hold just those rows. */
+/* A problem in fp64, as the oracle sees it: dense row-major copies of the inputs exactly as stored. Asked for are rows
+ * of the outputs whose first dimension is `rows`, dim[rows] of them; by_row inputs with that first dimension hold just
+ * those rows, all others are whole. */
 typedef struct ridge_oracle_call {
     const int64_t *dim;
     ridge_dtype dtype;
+    int rows; /* a place in dim */
+    const double *option;
     const double *const *in;
-    double *const *out;   /* dense, dim[0] rows each */
+    double *const *out; /* dense, dim[rows] rows each; NULL: not asked for */
+    const double *const
+        *given; /* outputs of other rows whose spec says so, whole, as the variant computed them; else NULL */
+    /* One number a row of each output asked for, 0 unless the oracle says otherwise: the magnitude of what was summed
+     * up, for bounds that scale with it; in units of the output, such that the rows' root mean square is of that order.
+     */
+    double *const *size;
     const double *in_max; /* largest finite |value| of each whole input, for bounds that scale with the data */
 } ridge_oracle_call;
 
-/* An element passes when |got - want| <= absolute + relative * |want|, or both are the same infinity, or both NaN, or
- * got is the infinity to which a `want` beyond the storage type's largest finite value overflows. */
+/* An element passes when |got - want| <= absolute + relative * |want| + sized * size of its row, or both are the same
+ * infinity, or both NaN, or got is the infinity to which a `want` beyond the storage type's largest finite value
+ * overflows. (Where two variants are compared with each other, the root mean square of a row stands for its size.) */
 typedef struct ridge_bound {
     double absolute;
     double relative;
+    double sized;
 } ridge_bound;
 
 typedef enum ridge_fill_kind {
@@ -249,6 +276,12 @@ typedef enum ridge_fill_kind {
 
 /* ---- the descriptor
  * ------------------------------------------------------------------------------------------------------ */
+
+/* What a target can be told beside its tensors. */
+typedef struct ridge_option {
+    const char *name; /* as in --option NAME=VALUE */
+    double fallback;
+} ridge_option;
 
 #define RIDGE_LIST(array) (array), (int)(sizeof(array) / sizeof((array)[0]))
 
@@ -265,7 +298,8 @@ typedef struct ridge_target {
     int n_out;
     const ridge_variant *variants;
     int n_variants;
-    int exact; /* exact fill: integers in [-exact, exact]; 0 means 4 */
+    ridge_option options[RIDGE_MAX_OPTIONS]; /* name NULL ends the list */
+    int exact;                               /* exact fill: integers in [-exact, exact]; 0 means 4 */
     /* Special fill: the largest magnitude for which this operation in fp32 stays within its bound (which may use
      * in_max); 0: nothing beyond 1 is promised, and nothing beyond 1 is tried. */
     double large;
@@ -273,6 +307,9 @@ typedef struct ridge_target {
     void (*oracle)(const ridge_oracle_call *call);
     /* The permitted error for output `output`, derived in the target's README. */
     void (*bound)(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *bound);
+    /* Its FLOP are those of matrix products, which a GPU's tensor cores may do in the case's type: that is what they
+     * are held to. Else fp32. */
+    bool products;
     /* NULL, or: why this shape is not allowed ("cols must be at least 1"). */
     const char *(*reject)(const ridge_case *c);
 } ridge_target;
@@ -285,9 +322,12 @@ const ridge_target *ridge_target_find(const char *name); /* NULL when there is n
 
 /* Fills shape[] from the case and returns the rank; elements and bytes of a dense tensor of that spec. */
 int ridge_spec_shape(const ridge_tensor_spec *spec, const ridge_case *c, int64_t shape[RIDGE_MAX_RANK]);
-ridge_dtype ridge_spec_dtype(const ridge_tensor_spec *spec, const ridge_case *c);
+ridge_dtype ridge_spec_dtype(const ridge_tensor_spec *spec, const ridge_case *c); /* as stored: f32 for tf32 */
 int64_t ridge_spec_elements(const ridge_tensor_spec *spec, const ridge_case *c);
-int ridge_target_rank(const ridge_target *target);                        /* number of named dims */
+int ridge_target_rank(const ridge_target *target);                     /* number of named dims */
+unsigned ridge_target_leads(const ridge_target *target);               /* bit d: some output's first dimension is d */
+int ridge_target_option(const ridge_target *target, const char *name); /* -1 when it has none of that name */
+void ridge_target_options(const ridge_target *target, double option[RIDGE_MAX_OPTIONS]); /* as they are unless told */
 bool ridge_target_has(const ridge_target *target, ridge_backend backend); /* some variant is of that backend */
 bool ridge_target_takes(const ridge_target *target, ridge_backend backend, ridge_dtype dtype); /* some case is */
 

@@ -1,7 +1,8 @@
 /* Tensors are DLPack's DLTensor, owned by the caller, so that NumPy, PyTorch and C arrays pass without copies.
  *
  * ridge's kernels take tensors whose last dimension is contiguous (stride 1) and whose other dimensions may have any
- * stride of at least the extent below it; strides == NULL means dense row-major. Strides count elements, not bytes. */
+ * stride of at least the extent below it; strides == NULL means dense row-major. Strides count elements, not bytes.
+ * Some matrices may lie by columns instead: strides {1, at least the rows}. */
 #ifndef RIDGE_TENSOR_H
 #define RIDGE_TENSOR_H
 
@@ -15,13 +16,16 @@ extern "C" {
 
 enum { RIDGE_MAX_RANK = 4 };
 
-/* name, size in bytes, unit roundoff of one stored value (0: exact integers) */
+/* name, size in bytes, unit roundoff of one stored value (0: exact integers). tf32 is stored as f32 is; arithmetic may
+ * round each factor of a product to 11 bits, which is what its roundoff says. It comes after f32, which DLPack's type
+ * stands for. */
 #define RIDGE_DTYPE_LIST(X)    \
     X(F32, "f32", 4, 0x1p-24)  \
     X(BF16, "bf16", 2, 0x1p-8) \
     X(F16, "f16", 2, 0x1p-11)  \
     X(F64, "f64", 8, 0x1p-53)  \
-    X(I32, "i32", 4, 0.0)
+    X(I32, "i32", 4, 0.0)      \
+    X(TF32, "tf32", 4, 0x1p-11)
 
 typedef enum ridge_dtype {
     RIDGE_DTYPE_NONE = 0,
@@ -30,6 +34,9 @@ typedef enum ridge_dtype {
 #undef RIDGE_DTYPE_ENUM
         RIDGE_DTYPE_COUNT
 } ridge_dtype;
+/* The type whose bytes it has: f32 for tf32, else itself. */
+static inline ridge_dtype ridge_dtype_stored(ridge_dtype dtype) { return dtype == RIDGE_TF32 ? RIDGE_F32 : dtype; }
+
 /* RIDGE_F32 etc. share the RIDGE_ prefix with statuses; the two lists have no name in common. */
 
 const char *ridge_dtype_name(ridge_dtype dtype); /* "f32"; "?" for an unknown value */

@@ -21,6 +21,9 @@ class Error(RuntimeError):
     """What ridge could not do, and why, in one line."""
 
 
+_MOST_OPTIONS = 4  # RIDGE_MAX_OPTIONS
+
+
 class _Error(ctypes.Structure):
     _fields_ = [("status", ctypes.c_int), ("text", ctypes.c_char * 320)]
 
@@ -64,7 +67,9 @@ def _load():
     library.ridge_context_destroy.restype = None
     library.ridge_context_set_stream.argtypes = [pointer, pointer]
     library.ridge_context_set_stream.restype = None
-    library.ridge_apply.argtypes = [pointer, text, text, tensors, number, tensors, number, error]
+    library.ridge_apply.argtypes = [pointer, text, text, tensors, number, tensors, number, ctypes.POINTER(ctypes.c_double), error]
+    library.ridge_context_allow_tf32.argtypes = [pointer, ctypes.c_bool]
+    library.ridge_context_allow_tf32.restype = None
     return library
 
 
@@ -105,16 +110,23 @@ class Context:
         if getattr(self, "_context", None) and _library:
             _library.ridge_context_destroy(self._context)
 
-    def apply(self, target, inputs, outputs, variant=None, stream=None):
-        """Runs `target` (a name that `ridge list` shows): reads `inputs`, writes `outputs`."""
+    def allow_tf32(self, allow=True):
+        """Lets float32 tensors be computed with on tf32 tensor cores."""
+        _library.ridge_context_allow_tf32(self._context, allow)
+
+    def apply(self, target, inputs, outputs, variant=None, stream=None, options=None):
+        """Runs `target` (a name that `ridge list` shows): reads `inputs`, writes `outputs`.
+
+        `options`: numbers in the order of the target's options, all of them; None: as the target says."""
         held = [_tensor_of(array) for array in [*inputs, *outputs]]
         packed_in = (_Tensor * len(inputs))(*[t for t, _ in held[: len(inputs)]])
         packed_out = (_Tensor * len(outputs))(*[t for t, _ in held[len(inputs) :]])
+        packed_options = (ctypes.c_double * _MOST_OPTIONS)(*options) if options is not None else None
         error = _Error()
         _library.ridge_context_set_stream(self._context, stream if stream is not None else _current_stream(inputs[0]))
         name = variant.encode() if variant else None
         status = _library.ridge_apply(
-            self._context, target.encode(), name, packed_in, len(inputs), packed_out, len(outputs), ctypes.byref(error)
+            self._context, target.encode(), name, packed_in, len(inputs), packed_out, len(outputs), packed_options, ctypes.byref(error)
         )
         if status != 0:
             raise Error(error.text.decode())
@@ -123,8 +135,8 @@ class Context:
 _default = None
 
 
-def apply(target, inputs, outputs, variant=None, stream=None):
+def apply(target, inputs, outputs, variant=None, stream=None, options=None):
     """Context.apply on a context that all callers share."""
     global _default
     _default = _default or Context()
-    _default.apply(target, inputs, outputs, variant, stream)
+    _default.apply(target, inputs, outputs, variant, stream, options)

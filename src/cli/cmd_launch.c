@@ -46,6 +46,7 @@ static ridge_status fill(place *p, const ridge_target *target, const ridge_case 
 static ridge_status run_there(place *p, const ridge_variant *variant, ridge_isa isa, int times, ridge_error *error) {
     const ridge_call call = {.dim = p->ops.c.dim,
                              .dtype = p->ops.c.dtype,
+                             .option = p->ops.c.option,
                              .in = p->ops.in,
                              .out = p->ops.out,
                              .scratch = p->scratch,

@@ -96,7 +96,7 @@ static ridge_status set_backend(ridge_options *o, const char *v, ridge_error *e)
 static ridge_status set_dtype(ridge_options *o, const char *v, ridge_error *e) {
     o->dtype = ridge_dtype_parse(v);
     if (o->dtype == RIDGE_DTYPE_NONE)
-        return ridge_fail(e, RIDGE_INVALID, "--dtype '%.40s' is unknown: f32, bf16, f16 or f64", v);
+        return ridge_fail(e, RIDGE_INVALID, "--dtype '%.40s' is unknown: f32, tf32, bf16, f16 or f64", v);
     return RIDGE_OK;
 }
 
@@ -130,6 +130,15 @@ static ridge_status set_input(ridge_options *o, const char *v, ridge_error *e) {
     return RIDGE_OK;
 }
 
+static ridge_status set_option(ridge_options *o, const char *v, ridge_error *e) {
+    char name[64];
+    double value;
+    if (o->n_settings == RIDGE_MAX_SETTINGS) return ridge_fail(e, RIDGE_INVALID, "--option: more than 8");
+    RIDGE_TRY(ridge_parse_setting(v, name, sizeof name, &value, e));
+    o->settings[o->n_settings++] = v;
+    return RIDGE_OK;
+}
+
 /* commands: letters of ridge_command.letter. l list, r run, c compare, p peak, f roofline, v verify, n launch, d doctor
  */
 static const struct option_row {
@@ -141,7 +150,8 @@ static const struct option_row {
     {"backend", "NAME", "p", "only the ceilings of this backend: cpu, cuda", set_backend},
     {"variant", "PATTERN", "lrcfvn", "only variants that match, e.g. '*/optimized'", set_variant},
     {"sizes", "AxB[xC][,…]", "rcfvn", "your own shapes instead of the targets' cases", set_sizes},
-    {"dtype", "TYPE", "lrcfvn", "only this storage type: f32, bf16, f16", set_dtype},
+    {"dtype", "TYPE", "lrcfvn", "only this type: f32, tf32, bf16, f16", set_dtype},
+    {"option", "NAME=VALUE", "rcfvn", "what a target can be told beside its tensors", set_option},
     {"isa", "NAME", "rcfvn", "force an instruction set (scalar works everywhere)", set_isa},
     {"threads", "N", "rcpfvn", "threads, each on a core of its own (default: one a core)", set_threads},
     {"hot", NULL, "rcf", "operands in cache, instead of cold ones from memory", set_hot},

@@ -16,7 +16,7 @@ enum {
 };
 int ridge_exit_status(ridge_status status);
 
-enum { RIDGE_MAX_INPUT_FILES = 8 };
+enum { RIDGE_MAX_INPUT_FILES = 8, RIDGE_MAX_SETTINGS = 8 };
 
 typedef struct ridge_options {
     char **patterns; /* what is left of argv */
@@ -35,6 +35,8 @@ typedef struct ridge_options {
     uint64_t seed;
     const char *inputs[RIDGE_MAX_INPUT_FILES];
     int n_inputs;
+    const char *settings[RIDGE_MAX_SETTINGS]; /* --option NAME=VALUE */
+    int n_settings;
     const char *output;       /* directory, or NULL */
     const char *json;         /* file, "-", or NULL */
     const char *expectations; /* file, or NULL */

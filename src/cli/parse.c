@@ -83,3 +83,14 @@ ridge_status ridge_parse_input(const char *text, char *name, int size, const cha
     *file = equals + 1;
     return RIDGE_OK;
 }
+
+ridge_status ridge_parse_setting(const char *text, char *name, int size, double *value, ridge_error *error) {
+    const char *equals = strchr(text, '=');
+    char *end = NULL;
+    if (equals) *value = strtod(equals + 1, &end);
+    if (!equals || equals == text || equals - text >= size || end == equals + 1 || *end ||
+        isspace((unsigned char)equals[1]) || !isfinite(*value))
+        return ridge_fail(error, RIDGE_INVALID, "--option takes NAME=VALUE, a number, not '%.80s'", text);
+    (void)snprintf(name, (size_t)size, "%.*s", (int)(equals - text), text);
+    return RIDGE_OK;
+}

@@ -86,8 +86,28 @@ static ridge_status add_on(ridge_selection *s, const ridge_options *o, const rid
     return RIDGE_OK;
 }
 
-static ridge_status add(ridge_selection *s, const ridge_options *o, const ridge_target *target, const ridge_case *c,
+/* Takes what --option says of this target into c. */
+static void take_settings(const ridge_options *o, const ridge_target *target, ridge_case *c) {
+    for (int i = 0; i < o->n_settings; i++) {
+        char name[64];
+        double value = 0;
+        (void)ridge_parse_setting(o->settings[i], name, sizeof name, &value, NULL); /* it was looked at before */
+        const int option = ridge_target_option(target, name);
+        if (option >= 0) c->option[option] = value;
+    }
+}
+
+static bool is_selected(const ridge_selection *s, const ridge_target *target, const ridge_case *c) {
+    for (int i = 0; i < s->n; i++)
+        if (s->items[i].target == target && ridge_case_same(&s->items[i].c, c)) return true;
+    return false;
+}
+
+static ridge_status add(ridge_selection *s, const ridge_options *o, const ridge_target *target, const ridge_case *like,
                         ridge_error *error) {
+    ridge_case told = *like, *c = &told;
+    take_settings(o, target, c);
+    if (o->n_settings > 0 && is_selected(s, target, c)) return RIDGE_OK; /* differed only in what is now told */
     const char *why = target->reject ? target->reject(c) : NULL;
     if (why) return ridge_fail(error, RIDGE_INVALID, "%s cannot take these sizes: %s", target->name, why);
     for (int b = 0; b < RIDGE_BACKEND_COUNT; b++) {
@@ -125,6 +145,7 @@ static ridge_status add_sizes(ridge_selection *s, const ridge_options *o, const 
             if (!has_dtype(target, (ridge_dtype)d) || (o->dtype && o->dtype != (ridge_dtype)d)) continue;
             ridge_case c = {.dtype = (ridge_dtype)d, .only = backends_taking(target, (ridge_dtype)d)};
             memcpy(c.dim, size->dim, sizeof c.dim);
+            ridge_target_options(target, c.option);
             RIDGE_TRY(add(s, o, target, &c, error));
         }
     }
@@ -191,6 +212,7 @@ static ridge_status convert_inputs(ridge_selection *s, const ridge_target *targe
 static ridge_status read_inputs(ridge_selection *s, const ridge_options *o, const ridge_target *target, ridge_npy *npys,
                                 ridge_error *error) {
     ridge_case c = {.dtype = o->dtype ? o->dtype : target->cases[0].dtype};
+    ridge_target_options(target, c.option);
     for (int d = 0; d < RIDGE_MAX_RANK; d++) c.dim[d] = -1;
     if (o->sizes.n == 1 && o->sizes.size[0].rank == ridge_target_rank(target))
         memcpy(c.dim, o->sizes.size[0].dim, sizeof c.dim);
@@ -223,6 +245,27 @@ static ridge_status select_inputs(ridge_selection *s, const ridge_options *o, co
     return status;
 }
 
+/* Each --option must mean something to one of the targets at least. */
+static ridge_status check_settings(const ridge_options *o, const ridge_target *const *targets, int n,
+                                   ridge_error *error) {
+    for (int i = 0; i < o->n_settings; i++) {
+        char name[64], known[200] = "";
+        double value = 0;
+        bool any = false;
+        RIDGE_TRY(ridge_parse_setting(o->settings[i], name, sizeof name, &value, error));
+        for (int t = 0; t < n; t++) {
+            any |= ridge_target_option(targets[t], name) >= 0;
+            for (int k = 0; k < RIDGE_MAX_OPTIONS && n == 1 && targets[t]->options[k].name; k++)
+                (void)snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", k ? ", " : ": it has ",
+                               targets[t]->options[k].name);
+        }
+        if (!any)
+            return ridge_fail(error, RIDGE_INVALID, "%s has no option '%.40s'%s",
+                              n == 1 ? targets[0]->name : "none of these targets", name, known);
+    }
+    return RIDGE_OK;
+}
+
 /* ---- all together
  * ------------------------------------------------------------------------------------------------------------ */
 
@@ -246,6 +289,7 @@ ridge_status ridge_select(const ridge_options *o, bool edges, ridge_selection *s
     if (!targets) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the list of targets");
     int n = 0;
     ridge_status status = ridge_select_targets(o, targets, &n, error);
+    if (status == RIDGE_OK) status = check_settings(o, targets, n, error);
     if (status == RIDGE_OK && o->n_inputs > 0) {
         status = n == 1 ? select_inputs(s, o, targets[0], error)
                         : ridge_fail(error, RIDGE_INVALID, "--input needs exactly one target, not %d: name it", n);

@@ -77,13 +77,37 @@ int ridge_target_rank(const ridge_target *target) {
     return rank;
 }
 
+unsigned ridge_target_leads(const ridge_target *target) {
+    unsigned leads = 0;
+    for (int o = 0; o < target->n_out; o++) leads |= 1u << target->out[o].dim[0];
+    return leads;
+}
+
+int ridge_target_option(const ridge_target *target, const char *name) {
+    for (int i = 0; i < RIDGE_MAX_OPTIONS && target->options[i].name; i++)
+        if (strcmp(target->options[i].name, name) == 0) return i;
+    return -1;
+}
+
+void ridge_target_options(const ridge_target *target, double option[RIDGE_MAX_OPTIONS]) {
+    for (int i = 0; i < RIDGE_MAX_OPTIONS; i++) option[i] = target->options[i].fallback;
+}
+
+bool ridge_case_same(const ridge_case *a, const ridge_case *b) {
+    bool same = a->dtype == b->dtype && a->flipped == b->flipped;
+    for (int d = 0; d < RIDGE_MAX_RANK; d++) same = same && a->dim[d] == b->dim[d];
+    for (int i = 0; i < RIDGE_MAX_OPTIONS; i++)
+        same = same && !(a->option[i] < b->option[i] || a->option[i] > b->option[i]);
+    return same;
+}
+
 int ridge_spec_shape(const ridge_tensor_spec *spec, const ridge_case *c, int64_t shape[RIDGE_MAX_RANK]) {
     for (int d = 0; d < spec->rank; d++) shape[d] = c->dim[spec->dim[d]];
     return spec->rank;
 }
 
 ridge_dtype ridge_spec_dtype(const ridge_tensor_spec *spec, const ridge_case *c) {
-    return spec->dtype == RIDGE_DTYPE_NONE ? c->dtype : spec->dtype;
+    return ridge_dtype_stored(spec->dtype == RIDGE_DTYPE_NONE ? c->dtype : spec->dtype);
 }
 
 int64_t ridge_spec_elements(const ridge_tensor_spec *spec, const ridge_case *c) {

@@ -99,7 +99,7 @@ static int32_t store_i32(double value) {
 
 double ridge_load(const void *data, ridge_dtype dtype, int64_t index) {
     const char *p = (const char *)data + (size_t)index * ridge_dtype_size(dtype);
-    switch (dtype) {
+    switch (ridge_dtype_stored(dtype)) {
         case RIDGE_F32: {
             float v;
             memcpy(&v, p, sizeof v);
@@ -131,7 +131,7 @@ double ridge_load(const void *data, ridge_dtype dtype, int64_t index) {
 
 void ridge_store(void *data, ridge_dtype dtype, int64_t index, double value) {
     char *p = (char *)data + (size_t)index * ridge_dtype_size(dtype);
-    switch (dtype) {
+    switch (ridge_dtype_stored(dtype)) {
         case RIDGE_F32: {
             float v = (float)value;
             memcpy(p, &v, sizeof v);

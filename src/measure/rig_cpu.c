@@ -74,6 +74,7 @@ static ridge_status run_variant(ridge_sampler *s, int index, const ridge_operand
     ridge_team *team = slot->kind == RIDGE_SLOT_CORE ? NULL : s->team;
     const ridge_call call = {.dim = ops->c.dim,
                              .dtype = ops->c.dtype,
+                             .option = ops->c.option,
                              .in = ops->in,
                              .out = ops->out,
                              .scratch = r->scratch,

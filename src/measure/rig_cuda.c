@@ -90,6 +90,7 @@ static ridge_status enqueue_on(ridge_sampler *s, int index, const ridge_operands
     const ridge_slot *slot = &s->slots[index];
     const ridge_call call = {.dim = ops->c.dim,
                              .dtype = ops->c.dtype,
+                             .option = ops->c.option,
                              .in = ops->in,
                              .out = ops->out,
                              .scratch = r->scratch,
@@ -136,7 +137,7 @@ static ridge_status launch_elsewhere(ridge_sampler *s, int slot, int set, ridge_
     ridge_operands there;
     if (!*memory) RIDGE_TRY(ridge_where_alloc(where, s->rotation.set_bytes, memory, error));
     RIDGE_TRY(ridge_stream_wait(r->stream, error));
-    RIDGE_TRY(ridge_gpu_fetch(ops, &r->mirror[1], NULL, 0, error));
+    RIDGE_TRY(ridge_gpu_fetch(ops, &r->mirror[1], NULL, error));
     memcpy(*memory, r->mirror[1].memory, ops->bytes);
     ridge_where_place(&there, where, s->job->target, &s->job->c, &dense, *memory);
     uint64_t begin = ridge_clock_ns();
@@ -232,14 +233,14 @@ static ridge_status cuda_check(ridge_sampler *s, int set, uint64_t row_seed, int
     const ridge_operands *ops = &r->sets[set];
     if (rows >= 0)
         return ridge_gpu_check_sample(ops, &r->mirror[0], r->scan, row_seed, rows, r->stream, s->team, check, error);
-    RIDGE_TRY(ridge_gpu_fetch(ops, &r->mirror[0], NULL, 0, error));
+    RIDGE_TRY(ridge_gpu_fetch(ops, &r->mirror[0], NULL, error));
     return ridge_check_full(&r->mirror[0], s->team, check, error);
 }
 
 static ridge_status cuda_agree(ridge_sampler *s, int a, int b, ridge_agreement *agreement, ridge_error *error) {
     cuda_rig *r = s->own;
-    RIDGE_TRY(ridge_gpu_fetch(&r->sets[a], &r->mirror[0], NULL, 0, error));
-    RIDGE_TRY(ridge_gpu_fetch(&r->sets[b], &r->mirror[1], NULL, 0, error));
+    RIDGE_TRY(ridge_gpu_fetch(&r->sets[a], &r->mirror[0], NULL, error));
+    RIDGE_TRY(ridge_gpu_fetch(&r->sets[b], &r->mirror[1], NULL, error));
     return ridge_check_agree(&r->mirror[0], &r->mirror[1], s->team, agreement, error);
 }
 

@@ -28,17 +28,30 @@ static ridge_status take_tensor(const ridge_target *target, const ridge_tensor_s
     return RIDGE_OK;
 }
 
-/* The last dimension contiguous, no dimension overlapping the one below: what tensor.h promises to kernels. */
-static ridge_status check_strides(const ridge_target *target, const ridge_tensor_spec *spec, const DLTensor *t,
-                                  ridge_error *error) {
+/* From the last dimension (or, of a matrix by columns, the first) on: contiguous, and none overlapping the one below.
+ */
+static bool lies_in_order(const DLTensor *t, bool by_columns) {
     int64_t below = 1;
-    for (int d = t->ndim - 1; t->strides && d >= 0; d--) {
-        const bool last = d == t->ndim - 1, one = t->shape[d] <= 1;
-        if (!one && (last ? t->strides[d] != 1 : t->strides[d] < below))
-            return ridge_fail(error, RIDGE_INVALID, "%s: %s is not row-major: its last dimension must be contiguous",
-                              target->name, spec->name);
-        below = one ? below : t->strides[d] * t->shape[d];
+    for (int i = 0; t->strides && i < t->ndim; i++) {
+        const int d = by_columns ? i : t->ndim - 1 - i;
+        if (t->shape[d] <= 1) continue;
+        if (i == 0 ? t->strides[d] != 1 : t->strides[d] < below) return false;
+        below = t->strides[d] * t->shape[d];
     }
+    return true;
+}
+
+/* What tensor.h promises to kernels; `bit` is the tensor's in ridge_case.flipped. */
+static ridge_status check_strides(const ridge_target *target, const ridge_tensor_spec *spec, const DLTensor *t,
+                                  unsigned bit, ridge_case *c, ridge_error *error) {
+    if (lies_in_order(t, false)) return RIDGE_OK;
+    if (!spec->either_order)
+        return ridge_fail(error, RIDGE_INVALID, "%s: %s is not row-major: its last dimension must be contiguous",
+                          target->name, spec->name);
+    if (!lies_in_order(t, true))
+        return ridge_fail(error, RIDGE_INVALID, "%s: %s is neither row-major nor column-major", target->name,
+                          spec->name);
+    c->flipped |= bit;
     return RIDGE_OK;
 }
 
@@ -59,7 +72,9 @@ typedef struct request {
     int device;
 } request;
 
-static ridge_status take_all(request *r, const ridge_tensor_spec *specs, const DLTensor *t, int n, ridge_error *error) {
+/* first: the number of the first of these tensors among all. */
+static ridge_status take_all(request *r, const ridge_tensor_spec *specs, const DLTensor *t, int n, int first,
+                             ridge_error *error) {
     for (int i = 0; i < n; i++) {
         ridge_backend backend = RIDGE_BACKEND_cpu;
         RIDGE_TRY(backend_of(&t[i], &backend, error));
@@ -69,23 +84,25 @@ static ridge_status take_all(request *r, const ridge_tensor_spec *specs, const D
         r->backend = backend;
         r->device = t[i].device.device_id;
         RIDGE_TRY(take_tensor(r->target, &specs[i], &t[i], &r->c, error));
-        RIDGE_TRY(check_strides(r->target, &specs[i], &t[i], error));
+        RIDGE_TRY(check_strides(r->target, &specs[i], &t[i], 1u << (first + i), &r->c, error));
     }
     return RIDGE_OK;
 }
 
 static ridge_status understand(const char *name, const DLTensor *in, int n_in, const DLTensor *out, int n_out,
-                               request *r, ridge_error *error) {
+                               const double *options, request *r, ridge_error *error) {
     *r = (request){.target = ridge_target_find(name), .device = -1};
     if (!r->target) return ridge_fail(error, RIDGE_NOT_FOUND, "there is no target '%.60s'", name);
     if (n_in != r->target->n_in || n_out != r->target->n_out)
         return ridge_fail(error, RIDGE_INVALID, "%s takes %d inputs and %d outputs, not %d and %d", name,
                           r->target->n_in, r->target->n_out, n_in, n_out);
     for (int d = 0; d < RIDGE_MAX_RANK; d++) r->c.dim[d] = -1;
-    RIDGE_TRY(take_all(r, r->target->in, in, n_in, error));
-    RIDGE_TRY(take_all(r, r->target->out, out, n_out, error));
+    RIDGE_TRY(take_all(r, r->target->in, in, n_in, 0, error));
+    RIDGE_TRY(take_all(r, r->target->out, out, n_out, n_in, error));
     for (int d = 0; d < RIDGE_MAX_RANK; d++)
         if (r->c.dim[d] < 0) r->c.dim[d] = 0; /* beyond the target's rank */
+    ridge_target_options(r->target, r->c.option);
+    if (options) memcpy(r->c.option, options, sizeof r->c.option);
     const char *why = r->target->reject ? r->target->reject(&r->c) : NULL;
     return why ? ridge_fail(error, RIDGE_INVALID, "%s: %s", name, why) : RIDGE_OK;
 }
@@ -112,8 +129,13 @@ static ridge_status choose(const request *r, const char *name, const ridge_abili
 static ridge_status run_on(ridge_context *context, const request *r, const char *name, const ridge_abilities *here,
                            const DLTensor *in, const DLTensor *out, ridge_error *error) {
     const ridge_variant *variant = NULL;
-    ridge_call call = {
-        .dim = r->c.dim, .dtype = r->c.dtype, .in = in, .out = out, .team = context->team, .stream = context->stream};
+    ridge_call call = {.dim = r->c.dim,
+                       .dtype = r->c.dtype,
+                       .option = r->c.option,
+                       .in = in,
+                       .out = out,
+                       .team = context->team,
+                       .stream = context->stream};
     RIDGE_TRY(choose(r, name, here, &variant, error));
     RIDGE_TRY(ridge_context_plan(context, variant, &r->c, &call.plan, error));
     size_t bytes = variant->scratch ? variant->scratch(&r->c, ridge_team_size(context->team)) : 0;
@@ -124,9 +146,11 @@ static ridge_status run_on(ridge_context *context, const request *r, const char 
 }
 
 ridge_status ridge_apply(ridge_context *context, const char *target, const char *variant, const DLTensor *in, int n_in,
-                         const DLTensor *out, int n_out, ridge_error *error) {
+                         const DLTensor *out, int n_out, const double *options, ridge_error *error) {
     request r;
-    RIDGE_TRY(understand(target, in, n_in, out, n_out, &r, error));
+    RIDGE_TRY(understand(target, in, n_in, out, n_out, options, &r, error));
+    if (context->tf32 && r.c.dtype == RIDGE_F32 && ridge_target_takes(r.target, r.backend, RIDGE_TF32))
+        r.c.dtype = RIDGE_TF32;
     ridge_abilities here = {.isa = context->isa};
     if (r.backend == RIDGE_BACKEND_cpu) return run_on(context, &r, variant, &here, in, out, error);
     int previous = 0;
@@ -134,32 +158,4 @@ ridge_status ridge_apply(ridge_context *context, const char *target, const char 
     ridge_status status = run_on(context, &r, variant, &here, in, out, error);
     ridge_cuda_leave(previous);
     return status;
-}
-
-/* ---- by name ---------------------------------------------------------------------------------------------------- */
-
-ridge_status ridge_l2norm(ridge_context *context, const DLTensor *x, const DLTensor *y, ridge_error *error) {
-    return ridge_apply(context, "fused_l2norm", NULL, x, 1, y, 1, error);
-}
-
-ridge_status ridge_softmax(ridge_context *context, const DLTensor *x, const DLTensor *y, ridge_error *error) {
-    return ridge_apply(context, "online_softmax", NULL, x, 1, y, 1, error);
-}
-
-ridge_status ridge_layer_norm_gelu(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
-                                   const DLTensor *beta, const DLTensor *y, ridge_error *error) {
-    const DLTensor in[] = {*x, *gamma, *beta};
-    return ridge_apply(context, "norm_activation", NULL, in, 3, y, 1, error);
-}
-
-ridge_status ridge_rms_norm_silu(ridge_context *context, const DLTensor *x, const DLTensor *gamma, const DLTensor *y,
-                                 ridge_error *error) {
-    const DLTensor in[] = {*x, *gamma};
-    return ridge_apply(context, "norm_activation_rms", NULL, in, 2, y, 1, error);
-}
-
-ridge_status ridge_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w, const DLTensor *b,
-                                  const DLTensor *probs, ridge_error *error) {
-    const DLTensor in[] = {*x, *w, *b};
-    return ridge_apply(context, "linear_softmax", NULL, in, 3, probs, 1, error);
 }

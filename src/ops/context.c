@@ -48,6 +48,8 @@ void ridge_context_destroy(ridge_context *c) {
 
 void ridge_context_set_stream(ridge_context *c, void *stream) { c->stream = stream; }
 
+void ridge_context_allow_tf32(ridge_context *c, bool allow) { c->tf32 = allow; }
+
 ridge_status ridge_context_scratch(ridge_context *c, ridge_backend backend, int device, size_t bytes, void **memory,
                                    ridge_error *error) {
     const bool gpu = backend == RIDGE_BACKEND_cuda;
@@ -68,16 +70,12 @@ ridge_status ridge_context_scratch(ridge_context *c, ridge_backend backend, int 
     return RIDGE_OK;
 }
 
-static bool same_case(const ridge_case *a, const ridge_case *b) {
-    return a->dtype == b->dtype && memcmp(a->dim, b->dim, sizeof a->dim) == 0;
-}
-
 ridge_status ridge_context_plan(ridge_context *c, const ridge_variant *variant, const ridge_case *wanted, void **plan,
                                 ridge_error *error) {
     *plan = NULL;
     if (!variant->prepare) return RIDGE_OK;
     for (int i = 0; i < c->n_plans; i++)
-        if (c->plans[i].variant == variant && same_case(&c->plans[i].c, wanted))
+        if (c->plans[i].variant == variant && ridge_case_same(&c->plans[i].c, wanted))
             return *plan = c->plans[i].plan, RIDGE_OK;
     ridge_status status = variant->prepare(wanted, ridge_team_size(c->team), plan);
     if (status != RIDGE_OK)

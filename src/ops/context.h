@@ -23,6 +23,7 @@ struct ridge_context {
     ridge_team *team;
     ridge_isa isa;
     void *stream;
+    bool tf32; /* float32 may be taken for tf32 */
     ridge_scratch host, gpu;
     int gpu_device; /* whose memory gpu is */
     ridge_plan plans[RIDGE_PLANS];

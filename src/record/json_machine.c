@@ -109,8 +109,20 @@ static json_t *spec_item(const void *context, int i) {
     const ridge_tensor_spec *spec = &list->specs[i];
     listing inner = {.target = list->target, .item = spec};
     const char *dtype = spec->dtype == RIDGE_DTYPE_NONE ? "case" : ridge_dtype_name(spec->dtype);
-    return json_pack("{s:o, s:o, s:s, s:b}", "name", ridge_json_text(spec->name), "dims",
-                     ridge_json_array(spec->rank, spec_dim_item, &inner), "dtype", dtype, "by_row", spec->by_row);
+    return json_pack("{s:o, s:o, s:s, s:b, s:b}", "name", ridge_json_text(spec->name), "dims",
+                     ridge_json_array(spec->rank, spec_dim_item, &inner), "dtype", dtype, "by_row", spec->by_row,
+                     "either_order", spec->either_order);
+}
+
+static json_t *option_item(const void *context, int i) {
+    const ridge_option *option = &((const ridge_target *)context)->options[i];
+    return json_pack("{s:o, s:f}", "option", ridge_json_text(option->name), "default", option->fallback);
+}
+
+static int option_count(const ridge_target *target) {
+    int n = 0;
+    while (n < RIDGE_MAX_OPTIONS && target->options[n].name) n++;
+    return n;
 }
 
 static json_t *case_item(const void *context, int i) {
@@ -144,11 +156,12 @@ static json_t *variant_item(const void *context, int i) {
 json_t *ridge_json_target(const ridge_target *target, const ridge_machine *machine) {
     listing list = {.target = target, .here = ridge_machine_abilities(machine, machine->isa), .specs = target->in};
     listing outputs = {.target = target, .here = list.here, .specs = target->out};
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "target", ridge_json_text(target->name), "chapter",
-                     ridge_json_text(target->chapter), "summary", ridge_json_text(target->summary), "dims",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "target", ridge_json_text(target->name),
+                     "chapter", ridge_json_text(target->chapter), "summary", ridge_json_text(target->summary), "dims",
                      ridge_json_array(ridge_target_rank(target), dim_item, target), "inputs",
                      ridge_json_array(target->n_in, spec_item, &list), "outputs",
-                     ridge_json_array(target->n_out, spec_item, &outputs), "cases",
+                     ridge_json_array(target->n_out, spec_item, &outputs), "options",
+                     ridge_json_array(option_count(target), option_item, target), "cases",
                      ridge_json_array(target->n_cases, case_item, target), "variants",
                      ridge_json_array(target->n_variants, variant_item, &list));
 }

@@ -24,12 +24,22 @@ static void say(ridge_result *r, ridge_verdict verdict, const char *reason) {
     (void)snprintf(r->reason, sizeof r->reason, "%s", reason);
 }
 
+/* The peak that a result is held to; `least`: that no f32 result can be beyond, be it by several products of tf32 for
+ * one. */
+static const char *peak_of(const ridge_result *r, const ridge_ceilings *ceilings, bool least) {
+    static const char *const names[RIDGE_DTYPE_COUNT] = {
+        [RIDGE_TF32] = "tf32", [RIDGE_BF16] = "bf16", [RIDGE_F16] = "fp16"};
+    if (!r->target->products || ridge_variant_backend(r->variant) != RIDGE_BACKEND_cuda) return "fp32";
+    const char *name = least && r->c.dtype == RIDGE_F32 ? names[RIDGE_TF32] : names[r->c.dtype];
+    return name && ridge_ceilings_peak(ceilings, name) ? name : "fp32";
+}
+
 /* Outputs that fit in the last level need not have reached memory when the clock stops: the physical floor of a cold
  * launch then counts the reads alone. */
 static double floor_us(const ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
     ridge_work work = r->work;
     if (!hot && work.bytes_written < ridge_ceilings_last_level(ceilings)) work.bytes_written = 0;
-    return ridge_floor_us(&work, ceilings, hot, "fp32");
+    return ridge_floor_us(&work, ceilings, hot, peak_of(r, ceilings, true));
 }
 
 static void judge_time(ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
@@ -146,7 +156,7 @@ void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_serie
         return;
     }
     r->time_us = interval_of(r->samples, r->n_samples);
-    ridge_place(&r->work, r->time_us.median, ceilings, hot, "fp32", &r->place);
+    ridge_place(&r->work, r->time_us.median, ceilings, hot, peak_of(r, ceilings, false), &r->place);
     r->of_copy = paired_ratio(job->reference.samples, job->reference.n, r->samples, r->n_samples, 1);
     if (ridge_variant_backend(r->variant) == RIDGE_BACKEND_cuda)
         take_gpu(r, companion, job);

@@ -32,5 +32,13 @@ void ridge_case_name(const ridge_target *target, const ridge_case *c, char *name
     for (int d = 0; d < rank && used < size; d++)
         used += snprintf(name + used, (size_t)(size - used), "%s%" PRId64, d ? "x" : "", c->dim[d]);
     if (c->dtype != RIDGE_F32 && used < size)
-        (void)snprintf(name + used, (size_t)(size - used), "/%s", ridge_dtype_name(c->dtype));
+        used += snprintf(name + used, (size_t)(size - used), "/%s", ridge_dtype_name(c->dtype));
+    for (int t = 0; t < target->n_in + target->n_out && used < size; t++)
+        if (c->flipped >> t & 1) {
+            const ridge_tensor_spec *spec = t < target->n_in ? &target->in[t] : &target->out[t - target->n_in];
+            used += snprintf(name + used, (size_t)(size - used), ",%s^T", spec->name);
+        }
+    for (int i = 0; i < RIDGE_MAX_OPTIONS && target->options[i].name && used < size; i++)
+        if (c->option[i] < target->options[i].fallback || c->option[i] > target->options[i].fallback)
+            used += snprintf(name + used, (size_t)(size - used), ",%s=%g", target->options[i].name, c->option[i]);
 }

@@ -133,9 +133,8 @@ static bool first_of_case(const ridge_run *run, int i) {
     const ridge_result *r = &run->results[i];
     for (int j = 0; j < i; j++) {
         const ridge_result *s = &run->results[j];
-        if (s->target == r->target && s->c.dtype == r->c.dtype &&
-            ridge_variant_backend(s->variant) == ridge_variant_backend(r->variant) &&
-            memcmp(s->c.dim, r->c.dim, sizeof r->c.dim) == 0)
+        if (s->target == r->target && ridge_case_same(&s->c, &r->c) &&
+            ridge_variant_backend(s->variant) == ridge_variant_backend(r->variant))
             return false;
     }
     return true;

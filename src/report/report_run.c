@@ -23,7 +23,7 @@ static void print_heading(const ridge_run *run, const char *what, FILE *stream) 
 }
 
 static bool same_case(const ridge_result *a, const ridge_result *b) {
-    return a->target == b->target && memcmp(a->c.dim, b->c.dim, sizeof a->c.dim) == 0 && a->c.dtype == b->c.dtype &&
+    return a->target == b->target && ridge_case_same(&a->c, &b->c) &&
            ridge_variant_backend(a->variant) == ridge_variant_backend(b->variant);
 }
 

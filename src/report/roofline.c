@@ -42,7 +42,7 @@ static void add_peaks(ridge_roofline *view, const ridge_ceilings *c) {
 }
 
 static bool same_case(const ridge_result *a, const ridge_result *b) {
-    return a->target == b->target && a->c.dtype == b->c.dtype && memcmp(a->c.dim, b->c.dim, sizeof a->c.dim) == 0;
+    return a->target == b->target && ridge_case_same(&a->c, &b->c);
 }
 
 /* A point takes number and target from an earlier one of the same case or target, or the next free ones. */

@@ -24,11 +24,12 @@ typedef struct tally {
 
 enum { STEP = 1024 };
 
-static void compare(const double *x, const double *y, int64_t n, const ridge_bound *bound, ridge_dtype dtype,
-                    tally *t) {
+static void compare(const double *x, const double *y, int64_t n, const ridge_bound *bound, double extra,
+                    ridge_dtype dtype, tally *t) {
+    const double absolute = bound->absolute + extra;
     for (int64_t i = 0; i < n; i++) {
         double error = fabs(x[i] - y[i]);
-        double tolerance = 2 * bound->absolute + bound->relative * (fabs(x[i]) + fabs(y[i]));
+        double tolerance = 2 * absolute + bound->relative * (fabs(x[i]) + fabs(y[i]));
         t->elements++;
         t->equal += memcmp(&x[i], &y[i], sizeof *x) == 0;
         if (error <= tolerance && error <= DBL_MAX) {
@@ -36,32 +37,48 @@ static void compare(const double *x, const double *y, int64_t n, const ridge_bou
             continue;
         }
         /* Near the end of the storage type's range one may have overflowed where the other just has not. */
-        tolerance = 2 * bound->absolute + 2 * bound->relative * (isfinite(x[i]) ? fabs(x[i]) : fabs(y[i]));
+        tolerance = 2 * absolute + 2 * bound->relative * (isfinite(x[i]) ? fabs(x[i]) : fabs(y[i]));
         if (ridge_judge_odd(x[i], y[i], tolerance, dtype) || ridge_judge_odd(y[i], x[i], tolerance, dtype)) continue;
         t->agree = false;
         t->difference = isfinite(error) ? (error > t->difference ? error : t->difference) : (double)INFINITY;
     }
 }
 
-/* The bound is asked with a's results in place of the oracle's. */
+static double mean_square_root(const double *x, int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += x[i] * x[i];
+    return n > 0 && isfinite(sum) ? sqrt(sum / (double)n) : 0;
+}
+
+/* n elements of b from `first` on against those of a. */
+static void compare_run(const ridge_view *b, int64_t first, const double *a, int64_t n, const ridge_bound *bound,
+                        tally *t) {
+    double other[STEP];
+    const double extra = bound->sized > 0 ? bound->sized * mean_square_root(a, n) : 0;
+    for (int64_t i = 0; i < n; i += STEP) {
+        int64_t part = n - i < STEP ? n - i : STEP;
+        ridge_view_load(b, first + i, part, other);
+        compare(a + i, other, part, bound, extra, b->dtype, t);
+    }
+}
+
+/* The bound is asked with a's results in place of the oracle's, and row by row where it depends on their size. */
 static void compare_chunk(const agree_job *job, const ridge_chunk *chunk, tally *t) {
     const ridge_target *target = job->a->target;
-    double other[STEP];
     int64_t all;
     int64_t row = ridge_chunk_rows(job->problem, chunk, 0, &all);
     for (int o = 0; o < target->n_out; o++) {
         ridge_view view = ridge_operands_view(job->a, target->n_in + o);
-        ridge_view_load(&view, row * view.row, all * view.row, chunk->out[o]);
+        if (chunk->out[o]) ridge_view_load(&view, row * view.row, all * view.row, chunk->out[o]);
     }
     for (int o = 0; o < target->n_out; o++) {
         ridge_view view = ridge_operands_view(job->b, target->n_in + o);
-        ridge_bound bound = {0, 0};
+        ridge_bound bound = {0, 0, 0};
+        if (!chunk->out[o]) continue;
         target->bound(&chunk->call, job->a->kind, o, &bound);
-        for (int64_t i = 0, n = all * view.row; i < n; i += STEP) {
-            int64_t part = n - i < STEP ? n - i : STEP;
-            ridge_view_load(&view, row * view.row + i, part, other);
-            compare(chunk->out[o] + i, other, part, &bound, view.dtype, t);
-        }
+        const int64_t each = bound.sized > 0 ? 1 : all;
+        for (int64_t i = 0; i < all; i += each)
+            compare_run(&view, (row + i) * view.row, chunk->out[o] + i * view.row, each * view.row, &bound, t);
     }
 }
 
@@ -84,18 +101,27 @@ static void agree_part(void *arg, int rank, int size) {
     atomic_flag_clear_explicit(&job->lock, memory_order_release);
 }
 
+static ridge_status agree_on(agree_job *job, int lead, ridge_team *team, ridge_error *error) {
+    const int64_t rows = job->a->c.dim[lead];
+    if (rows == 0) return RIDGE_OK;
+    ridge_problem problem;
+    RIDGE_TRY(ridge_problem_create(job->a, lead, NULL, rows, team, &problem, error));
+    job->problem = &problem;
+    atomic_store(&job->next, 0);
+    ridge_team_run(team, agree_part, job);
+    ridge_problem_destroy(&problem);
+    return RIDGE_OK;
+}
+
 ridge_status ridge_check_agree(const ridge_operands *a, const ridge_operands *b, ridge_team *team,
                                ridge_agreement *agreement, ridge_error *error) {
     *agreement = (ridge_agreement){.agree = true, .equal_fraction = 1};
-    if (a->target != b->target || memcmp(a->c.dim, b->c.dim, sizeof a->c.dim) != 0 || a->c.dtype != b->c.dtype ||
-        a->kind != b->kind || a->seed != b->seed || a->user != b->user)
+    if (a->target != b->target || !ridge_case_same(&a->c, &b->c) || a->kind != b->kind || a->seed != b->seed ||
+        a->user != b->user)
         return ridge_fail(error, RIDGE_INVALID, "%s: the two runs had different inputs", a->target->name);
-    if (a->c.dim[0] == 0) return RIDGE_OK;
-    ridge_problem problem;
-    RIDGE_TRY(ridge_problem_create(a, NULL, a->c.dim[0], team, &problem, error));
-    agree_job job = {.problem = &problem, .a = a, .b = b, .total = agreement, .lock = ATOMIC_FLAG_INIT};
-    ridge_team_run(team, agree_part, &job);
-    ridge_problem_destroy(&problem);
+    agree_job job = {.a = a, .b = b, .total = agreement, .lock = ATOMIC_FLAG_INIT};
+    for (int d = 0; d < RIDGE_MAX_RANK; d++)
+        if (ridge_target_leads(a->target) >> d & 1) RIDGE_TRY(agree_on(&job, d, team, error));
     if (job.elements > 0) agreement->equal_fraction = (double)job.equal / (double)job.elements;
     return RIDGE_OK;
 }

@@ -12,7 +12,7 @@
 /* Small operands may still mean much arithmetic: above this the oracle is worth a team. */
 #define SERIAL_COST 1e6
 
-/* "x[3,17]" */
+/* "x[3,17]", of an element counted by rows. */
 static void name_element(const ridge_view *view, int64_t element, char *text, size_t size) {
     int64_t index[RIDGE_MAX_RANK] = {0};
     for (int d = view->spec->rank - 1; d >= 0; d--) {
@@ -46,10 +46,10 @@ static bool guards_hold(const ridge_operands *ops, ridge_team *team, ridge_check
     return false;
 }
 
-/* The inputs: all of them, or for by_row inputs only the rows listed. */
+/* The inputs: all of them, or for those of whose rows a list is enough only these. */
 typedef struct input_job {
     const ridge_operands *ops;
-    const int64_t *rows;
+    const int64_t *rows; /* NULL: all */
     int64_t n_rows;
     int tensor;
     int64_t changed[64]; /* by rank modulo its length: enough for a message */
@@ -58,7 +58,7 @@ typedef struct input_job {
 static void input_part(void *arg, int rank, int size) {
     input_job *job = arg;
     ridge_view view = ridge_operands_view(job->ops, job->tensor);
-    bool listed = job->rows && view.spec->by_row;
+    bool listed = job->rows != NULL;
     int64_t position, end, changed = -1;
     ridge_share(listed ? job->n_rows * view.row : view.elements, 4096, rank, size, &position, &end);
     while (position < end && changed < 0) {
@@ -74,17 +74,19 @@ static void input_part(void *arg, int rank, int size) {
     if (rank < 64) job->changed[rank] = changed;
 }
 
-static bool inputs_hold(const ridge_operands *ops, const int64_t *rows, int64_t n_rows, ridge_team *team,
-                        ridge_check *check) {
+static bool inputs_hold(const ridge_operands *ops, const ridge_rows *rows, ridge_team *team, ridge_check *check) {
     for (int t = 0; t < ops->target->n_in; t++) {
-        input_job job = {.ops = ops, .rows = rows, .n_rows = n_rows, .tensor = t};
+        input_job job = {.ops = ops, .tensor = t};
+        const int lead = ops->target->in[t].dim[0];
+        if (rows && ridge_input_listed(ops->target, t) && !(ops->c.flipped >> t & 1))
+            job.rows = rows->row[lead], job.n_rows = rows->n[lead];
         for (int i = 0; i < 64; i++) job.changed[i] = -1;
         ridge_team_run(team, input_part, &job);
         for (int i = 0; i < 64; i++) {
             if (job.changed[i] < 0) continue;
             ridge_view view = ridge_operands_view(ops, t);
             char name[96];
-            name_element(&view, job.changed[i], name, sizeof name);
+            name_element(&view, ridge_view_to_rows(&view, job.changed[i]), name, sizeof name);
             (void)snprintf(check->text, sizeof check->text, "input %s was changed", name);
             return false;
         }
@@ -94,25 +96,29 @@ static bool inputs_hold(const ridge_operands *ops, const int64_t *rows, int64_t 
 
 /* ---- outputs ------------------------------------------------------------------------------- */
 
-void ridge_check_tell_unwritten(const ridge_operands *ops, int output, int64_t element, ridge_check *check) {
+void ridge_check_tell_unwritten(const ridge_operands *ops, int output, int64_t place, ridge_check *check) {
     ridge_view view = ridge_operands_view(ops, ops->target->n_in + output);
     char name[96];
-    name_element(&view, element, name, sizeof name);
+    name_element(&view, ridge_view_to_rows(&view, place), name, sizeof name);
     (void)snprintf(check->text, sizeof check->text, "%s was never written", name);
 }
 
 static bool outputs_written(const ridge_operands *ops, ridge_team *team, ridge_scan *scan, ridge_check *check) {
     ridge_scan_outputs(ops, team, scan);
     if (scan->poison_output < 0) return true;
-    ridge_check_tell_unwritten(ops, (int)scan->poison_output, scan->poison_element, check);
+    ridge_check_tell_unwritten(ops, (int)scan->poison_output, scan->poison_place, check);
     return false;
 }
 
-static ridge_status outputs_right(const ridge_operands *ops, const int64_t *rows, int64_t n_rows, ridge_team *team,
+/* rows NULL: all. */
+static ridge_status outputs_right(const ridge_operands *ops, const ridge_rows *rows, ridge_team *team,
                                   ridge_check *check, ridge_error *error) {
-    ridge_judgement j;
-    RIDGE_TRY(ridge_judge(ops, rows, n_rows, team, &j, error));
-    check->rows_checked = n_rows;
+    ridge_judgement j = {0};
+    for (int d = 0; d < RIDGE_MAX_RANK; d++)
+        if (ridge_target_leads(ops->target) >> d & 1)
+            RIDGE_TRY(
+                ridge_judge(ops, d, rows ? rows->row[d] : NULL, rows ? rows->n[d] : ops->c.dim[d], team, &j, error));
+    check->rows_checked = rows ? rows->n[0] : ops->c.dim[0];
     check->worst = j.worst;
     check->max_abs_error = j.max_abs;
     check->max_rel_error = j.max_rel;
@@ -129,10 +135,10 @@ ridge_status ridge_check_full(const ridge_operands *ops, ridge_team *team, ridge
     ridge_scan scan;
     *check = (ridge_check){.rows = ops->c.dim[0], .worst = (double)INFINITY};
     if (ridge_check_full_cost(ops->target, &ops->c) < SERIAL_COST) team = ridge_operands_team(ops, team);
-    if (!guards_hold(ops, team, check) || !inputs_hold(ops, NULL, 0, team, check) ||
+    if (!guards_hold(ops, team, check) || !inputs_hold(ops, NULL, team, check) ||
         !outputs_written(ops, team, &scan, check))
         return RIDGE_OK;
-    return outputs_right(ops, NULL, ops->c.dim[0], team, check, error);
+    return outputs_right(ops, NULL, team, check, error);
 }
 
 /* ---- a sample's check ---------------------------------------------------------------------- */
@@ -174,30 +180,55 @@ int64_t ridge_rows_draw(uint64_t seed, int64_t wanted, int64_t all, int64_t *row
     return n;
 }
 
-ridge_status ridge_check_rows(const ridge_operands *ops, const int64_t *rows, int64_t n, ridge_team *team,
-                              ridge_check *check, ridge_error *error) {
+/* The same share of the rows of dimension d; at least one. */
+static int64_t share_of(const ridge_operands *ops, int d, int64_t wanted) {
+    const int64_t first = ops->c.dim[0], all = ops->c.dim[d];
+    if (d == 0 || wanted >= first) return wanted < first ? wanted : all;
+    const int64_t share = (int64_t)((double)wanted * ((double)all / (double)first));
+    return share > 1 ? share : all > 1 ? 1 : all;
+}
+
+ridge_status ridge_rows_choose(const ridge_operands *ops, uint64_t seed, int64_t wanted, const int64_t *odd, int n_odd,
+                               ridge_rows *rows, ridge_error *error) {
+    const unsigned leads = ridge_target_leads(ops->target);
+    int64_t space = 0, share[RIDGE_MAX_RANK] = {0};
+    *rows = (ridge_rows){.memory = NULL};
+    if (wanted < 0) wanted = 0;
+    for (int d = 0; d < RIDGE_MAX_RANK; d++)
+        if (leads >> d & 1) space += (share[d] = share_of(ops, d, wanted)) + n_odd;
+    rows->memory = calloc((size_t)space + 1, sizeof *rows->memory);
+    if (!rows->memory) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a list of %lld rows", (long long)space);
+    int64_t *next = rows->memory;
+    for (int d = 0; d < RIDGE_MAX_RANK; d++) {
+        if (!(leads >> d & 1)) continue;
+        int64_t n = ridge_rows_draw(seed + (uint64_t)d, share[d], ops->c.dim[d], next);
+        /* What is not finite may be right (so the data decides) or the very fault looked for: the oracle is asked. */
+        for (int i = 0; i < n_odd; i++)
+            if (odd[i] % RIDGE_MAX_RANK == d) next[n++] = odd[i] / RIDGE_MAX_RANK;
+        rows->row[d] = next;
+        rows->n[d] = ridge_rows_distinct(next, n);
+        next += n;
+    }
+    return RIDGE_OK;
+}
+
+ridge_status ridge_check_rows(const ridge_operands *ops, const ridge_rows *rows, ridge_team *team, ridge_check *check,
+                              ridge_error *error) {
     *check = (ridge_check){.rows = ops->c.dim[0], .worst = (double)INFINITY};
-    if (!inputs_hold(ops, rows, n, team, check)) return RIDGE_OK;
-    return outputs_right(ops, rows, n, team, check, error);
+    if (!inputs_hold(ops, rows, team, check)) return RIDGE_OK;
+    return outputs_right(ops, rows, team, check, error);
 }
 
 ridge_status ridge_check_sample(const ridge_operands *ops, uint64_t row_seed, int64_t wanted, ridge_team *team,
                                 ridge_check *check, ridge_error *error) {
     ridge_scan scan;
-    int64_t all = ops->c.dim[0];
-    *check = (ridge_check){.rows = all, .worst = (double)INFINITY};
+    ridge_rows rows;
+    *check = (ridge_check){.rows = ops->c.dim[0], .worst = (double)INFINITY};
     if (ridge_check_full_cost(ops->target, &ops->c) < SERIAL_COST) team = ridge_operands_team(ops, team);
-    if (wanted < 0) wanted = 0;
-    if (wanted > all) wanted = all;
     if (!guards_hold(ops, team, check) || !outputs_written(ops, team, &scan, check)) return RIDGE_OK;
-    int64_t *rows = calloc((size_t)wanted + RIDGE_ODD_ROWS, sizeof *rows);
-    if (!rows) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a list of %lld rows", (long long)wanted);
-    int64_t n = ridge_rows_draw(row_seed, wanted, all, rows);
-    /* What is not finite may be right (so the data decides) or the very fault looked for: the oracle is asked. */
-    for (int i = 0; i < scan.n_odd; i++) rows[n++] = scan.odd[i];
-    n = ridge_rows_distinct(rows, n);
-    ridge_status status = ridge_check_rows(ops, rows, n, team, check, error);
-    free(rows);
+    RIDGE_TRY(ridge_rows_choose(ops, row_seed, wanted, scan.odd, scan.n_odd, &rows, error));
+    ridge_status status = ridge_check_rows(ops, &rows, team, check, error);
+    free(rows.memory);
     return status;
 }
 

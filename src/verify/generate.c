@@ -23,6 +23,7 @@ typedef struct stream {
     uint64_t seed;
     uint64_t range;
     int64_t low;
+    float scale, shift;
 } stream;
 
 /* Odd multiples of 2^-24 in (-1, 1): symmetric, never zero. */
@@ -48,33 +49,38 @@ static inline void put_i32(char *at, int64_t i, int32_t v) { memcpy(at + 4 * i, 
 /* Elements j … j+n-1 of one block. The loops are written out one by one so that each vectorizes. */
 __attribute__((always_inline)) static inline void block_body(const stream *s, uint64_t key, uint32_t j, int n,
                                                              char *at) {
-    uint32_t range = (uint32_t)s->range;
-    int32_t low = (int32_t)s->low;
+    const uint32_t range = (uint32_t)s->range;
+    const int32_t low = (int32_t)s->low;
+    const float scale = s->scale, shift = s->shift; /* the product is exact: it does not matter whether it is fused */
     switch (s->recipe) {
         case F32_UNIFORM:
-            for (int i = 0; i < n; i++) put_f32(at, i, unit_of(ridge_random32(key, j + (uint32_t)i)));
+            for (int i = 0; i < n; i++) put_f32(at, i, shift + scale * unit_of(ridge_random32(key, j + (uint32_t)i)));
             break;
         case BF16_UNIFORM:
-            for (int i = 0; i < n; i++) put_bf16(at, i, bf16_of(unit_of(ridge_random32(key, j + (uint32_t)i))));
+            for (int i = 0; i < n; i++)
+                put_bf16(at, i, bf16_of(shift + scale * unit_of(ridge_random32(key, j + (uint32_t)i))));
             break;
         case F32_INTEGER:
             for (int i = 0; i < n; i++)
-                put_f32(at, i, (float)integer_of(ridge_random32(key, j + (uint32_t)i), range, low));
+                put_f32(at, i, shift + scale * (float)integer_of(ridge_random32(key, j + (uint32_t)i), range, low));
             break;
         case BF16_INTEGER:
             for (int i = 0; i < n; i++)
-                put_bf16(at, i, bf16_of((float)integer_of(ridge_random32(key, j + (uint32_t)i), range, low)));
+                put_bf16(at, i,
+                         bf16_of(shift + scale * (float)integer_of(ridge_random32(key, j + (uint32_t)i), range, low)));
             break;
         case I32_INTEGER:
             for (int i = 0; i < n; i++) put_i32(at, i, integer_of(ridge_random32(key, j + (uint32_t)i), range, low));
             break;
         case ANY_UNIFORM:
             for (int i = 0; i < n; i++)
-                ridge_store(at, s->dtype, i, (double)unit_of(ridge_random32(key, j + (uint32_t)i)));
+                ridge_store(at, s->dtype, i, (double)(shift + scale * unit_of(ridge_random32(key, j + (uint32_t)i))));
             break;
         case ANY_INTEGER:
             for (int i = 0; i < n; i++)
-                ridge_store(at, s->dtype, i, integer_of(ridge_random32(key, j + (uint32_t)i), range, low));
+                ridge_store(
+                    at, s->dtype, i,
+                    (double)(shift + scale * (float)integer_of(ridge_random32(key, j + (uint32_t)i), range, low)));
             break;
     }
 }
@@ -107,12 +113,21 @@ static void stream_make(const stream *s, int64_t first, int64_t n, char *at) {
     }
 }
 
+/* The largest power of two that is at most 1 and 3 / sqrt(extent). */
+static float weight_scale(int64_t extent) {
+    float scale = 1;
+    while ((double)scale * (double)scale * (double)extent > 9) scale /= 2;
+    return scale;
+}
+
 static stream stream_of(const ridge_operands *ops, int tensor) {
     const ridge_tensor_spec *spec = &ops->target->in[tensor];
     stream s = {.dtype = ridge_spec_dtype(spec, &ops->c), .seed = ridge_random(ops->seed, (uint64_t)tensor)};
     int64_t exact = ops->target->exact > 0 ? ops->target->exact : 4;
     s.low = spec->fill == RIDGE_FILL_INDEX ? 0 : -exact;
     s.range = spec->fill == RIDGE_FILL_INDEX ? (uint64_t)ops->c.dim[spec->index_dim] : (uint64_t)(2 * exact + 1);
+    s.scale = spec->fill == RIDGE_FILL_WEIGHT ? weight_scale(ops->c.dim[spec->index_dim]) : 1;
+    s.shift = spec->fill == RIDGE_FILL_LOG ? (float)nearbyint(log(fmax(1, (double)ops->c.dim[spec->index_dim]))) : 0;
     if (s.dtype == RIDGE_I32)
         s.recipe = I32_INTEGER;
     else if (ops->kind == RIDGE_EXACT || spec->fill == RIDGE_FILL_INDEX)
@@ -125,7 +140,12 @@ static stream stream_of(const ridge_operands *ops, int tensor) {
 ridge_recipe ridge_operands_recipe(const ridge_operands *ops, int tensor) {
     const stream s = stream_of(ops, tensor);
     const bool uniform = s.recipe == F32_UNIFORM || s.recipe == BF16_UNIFORM || s.recipe == ANY_UNIFORM;
-    return (ridge_recipe){.seed = s.seed, .integer = !uniform, .range = (uint32_t)s.range, .low = (int32_t)s.low};
+    return (ridge_recipe){.seed = s.seed,
+                          .integer = !uniform,
+                          .range = (uint32_t)s.range,
+                          .low = (int32_t)s.low,
+                          .scale = s.scale,
+                          .shift = s.shift};
 }
 
 /* ---- special values ------------------------------------------------------------------------ */
@@ -142,30 +162,30 @@ static double least_denormal(ridge_dtype dtype) {
 /* A stretch in which at most one element is NaN or infinite: a row, so that most rows stay finite and are compared. */
 static int64_t stretch_of(const ridge_operands *ops, int tensor) {
     const ridge_tensor_spec *spec = &ops->target->in[tensor];
-    int64_t columns = ops->shape[tensor][spec->rank - 1];
+    int64_t columns = ops->shape[tensor][ops->c.flipped >> tensor & 1 ? 0 : spec->rank - 1];
     return spec->rank == 1 && spec->by_row ? 16 : columns;
 }
 
 /* One element in eight becomes a finite oddity. */
-static void sprinkle_finite(const ridge_operands *ops, ridge_dtype dtype, uint64_t seed, int64_t first, int64_t n,
-                            char *at) {
-    double least = least_denormal(dtype), large = ops->target->large;
-    const double odd[8] = {
-        0.0, -0.0, least, -least, 37 * least, 0x1p-20, large > 0 ? large : 1.0, large > 0 ? -large : -1.0};
+static void sprinkle_finite(const stream *s, double large, int64_t first, int64_t n, char *at) {
+    const double least = least_denormal(s->dtype), most = (double)s->shift + (large > 0 ? large : (double)s->scale);
+    const double odd[8] = {0.0, -0.0, least, -least, 37 * least, 0x1p-20, most, -most};
+    const uint64_t seed = ridge_random(s->seed, 1);
     for (int64_t i = 0; i < n; i++) {
         uint64_t hash = ridge_random(seed, (uint64_t)(first + i));
-        if ((hash & 7) == 0) ridge_store(at, dtype, i, odd[(hash >> 3) & 7]);
+        if ((hash & 7) == 0) ridge_store(at, s->dtype, i, odd[(hash >> 3) & 7]);
     }
 }
 
-/* In a quarter of the stretches one element becomes NaN or an infinity. Of an input that feeds every row only one
- * stretch does, and only for every other seed: else no row would be left finite. */
+/* In a quarter of the stretches one element becomes NaN or an infinity. Of an input that feeds every row of some output
+ * only one stretch does, and only for every other seed: else no row would be left finite. */
 static void sprinkle_hard(const ridge_operands *ops, int tensor, ridge_dtype dtype, uint64_t seed, int64_t first,
                           int64_t n, char *at) {
     static const double hard[4] = {(double)NAN, (double)INFINITY, -(double)INFINITY, -(double)INFINITY};
     int64_t stretch = stretch_of(ops, tensor);
     if (n == 0 || stretch == 0) return;
-    bool shared = !ops->target->in[tensor].by_row;
+    const unsigned leads = ridge_target_leads(ops->target);
+    bool shared = !ops->target->in[tensor].by_row || (leads & (leads - 1)) != 0;
     int64_t stretches = 1;
     for (int d = 0; d < ops->target->in[tensor].rank; d++) stretches *= ops->shape[tensor][d];
     stretches /= stretch;
@@ -188,6 +208,6 @@ void ridge_operands_make(const ridge_operands *ops, int tensor, int64_t first, i
     }
     stream_make(&s, first, n, values);
     if (ops->kind != RIDGE_SPECIAL || s.dtype == RIDGE_I32 || ops->target->in[tensor].fill == RIDGE_FILL_INDEX) return;
-    sprinkle_finite(ops, s.dtype, ridge_random(s.seed, 1), first, n, values);
+    sprinkle_finite(&s, ops->target->large, first, n, values);
     sprinkle_hard(ops, tensor, s.dtype, ridge_random(s.seed, 2), first, n, values);
 }

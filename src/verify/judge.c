@@ -41,16 +41,17 @@ static void note_bad(ridge_judgement *j, int output, int64_t element, double got
     j->got = got, j->want = want, j->tolerance = tolerance;
 }
 
-/* n elements from dense index `first` on. */
+/* n elements from `first` on; extra: what the size of their row permits. */
 static void judge_run(const ridge_view *view, int output, int64_t first, const double *want, int64_t n,
-                      const ridge_bound *bound, ridge_judgement *j) {
+                      const ridge_bound *bound, double extra, ridge_judgement *j) {
     double got[STEP];
+    const double absolute = bound->absolute + extra;
     for (int64_t begin = 0; begin < n; begin += STEP, want += STEP) {
         int64_t part = n - begin < STEP ? n - begin : STEP;
         ridge_view_load(view, first + begin, part, got);
         for (int64_t i = 0; i < part; i++) {
             double error = fabs(got[i] - want[i]), magnitude = fabs(want[i]);
-            double tolerance = bound->absolute + bound->relative * magnitude;
+            double tolerance = absolute + bound->relative * magnitude;
             if (!(error <= tolerance && error <= DBL_MAX)) {
                 if (!ridge_judge_odd(got[i], want[i], tolerance, view->dtype))
                     note_bad(j, output, first + begin + i, got[i], want[i], tolerance);
@@ -64,17 +65,27 @@ static void judge_run(const ridge_view *view, int output, int64_t first, const d
     }
 }
 
+/* Rows that lie one behind the other are one run, unless each has a size of its own. */
+static void judge_rows(const ridge_problem *p, const ridge_chunk *chunk, int output, const ridge_bound *bound,
+                       ridge_judgement *j) {
+    const ridge_view view = ridge_operands_view(p->ops, p->ops->target->n_in + output);
+    const bool sized = bound->sized > 0;
+    for (int64_t i = 0, n; i < chunk->n; i += n) {
+        int64_t row = ridge_chunk_rows(p, chunk, i, &n);
+        if (sized) n = 1;
+        judge_run(&view, output, row * view.row, chunk->out[output] + i * view.row, n * view.row, bound,
+                  sized ? bound->sized * chunk->size[output][i] : 0, j);
+    }
+}
+
 static void judge_chunk(const ridge_problem *p, const ridge_chunk *chunk, ridge_judgement *j) {
     const ridge_target *target = p->ops->target;
     target->oracle(&chunk->call);
     for (int o = 0; o < target->n_out; o++) {
-        ridge_view view = ridge_operands_view(p->ops, target->n_in + o);
-        ridge_bound bound = {0, 0};
+        ridge_bound bound = {0, 0, 0};
+        if (!chunk->out[o]) continue;
         target->bound(&chunk->call, p->ops->kind, o, &bound);
-        for (int64_t i = 0, n; i < chunk->n; i += n) {
-            int64_t row = ridge_chunk_rows(p, chunk, i, &n);
-            judge_run(&view, o, row * view.row, chunk->out[o] + i * view.row, n * view.row, &bound, j);
-        }
+        judge_rows(p, chunk, o, &bound, j);
     }
 }
 
@@ -101,18 +112,18 @@ static void judge_part(void *arg, int rank, int size) {
     atomic_flag_clear_explicit(&job->lock, memory_order_release);
 }
 
-static int64_t output_elements(const ridge_operands *ops) {
+static int64_t output_elements(const ridge_operands *ops, int lead) {
     int64_t n = 0;
-    for (int o = 0; o < ops->target->n_out; o++) n += ridge_operands_view(ops, ops->target->n_in + o).elements;
+    for (int o = 0; o < ops->target->n_out; o++)
+        if (ops->target->out[o].dim[0] == lead) n += ridge_operands_view(ops, ops->target->n_in + o).elements;
     return n;
 }
 
-ridge_status ridge_judge(const ridge_operands *ops, const int64_t *rows, int64_t n_rows, ridge_team *team,
+ridge_status ridge_judge(const ridge_operands *ops, int lead, const int64_t *rows, int64_t n_rows, ridge_team *team,
                          ridge_judgement *judgement, ridge_error *error) {
-    *judgement = (ridge_judgement){0};
-    if (n_rows == 0 || output_elements(ops) == 0) return RIDGE_OK; /* nothing to be wrong */
+    if (n_rows == 0 || output_elements(ops, lead) == 0) return RIDGE_OK; /* nothing to be wrong */
     ridge_problem problem;
-    RIDGE_TRY(ridge_problem_create(ops, rows, n_rows, team, &problem, error));
+    RIDGE_TRY(ridge_problem_create(ops, lead, rows, n_rows, team, &problem, error));
     judge_job job = {.problem = &problem, .total = judgement, .lock = ATOMIC_FLAG_INIT};
     ridge_team_run(team, judge_part, &job);
     ridge_problem_destroy(&problem);

@@ -7,13 +7,14 @@
 typedef struct ridge_judgement {
     double worst, max_abs, max_rel; /* as in ridge_check */
     bool bad;
-    int output; /* the first element out of bounds */
-    int64_t element;
+    int output;      /* the first element out of bounds */
+    int64_t element; /* counted by rows */
     double got, want, tolerance;
 } ridge_judgement;
 
-/* rows: n_rows distinct row numbers, or NULL for all n_rows rows there are. */
-ridge_status ridge_judge(const ridge_operands *ops, const int64_t *rows, int64_t n_rows, ridge_team *team,
+/* The outputs whose first dimension is `lead`. rows: n_rows distinct row numbers, or NULL for all n_rows rows there
+ * are. Adds to the judgement. */
+ridge_status ridge_judge(const ridge_operands *ops, int lead, const int64_t *rows, int64_t n_rows, ridge_team *team,
                          ridge_judgement *judgement, ridge_error *error);
 
 /* Whether got may stand for want, given that !(|got - want| <= tolerance) or the difference is not finite. */

@@ -14,8 +14,8 @@
 
 static char *element_at(const ridge_view *view, int64_t element) {
     ridge_view_run run = {0};
-    int64_t position = element;
-    (void)ridge_view_next(view, &position, element + 1, &run);
+    int64_t position = ridge_view_to_memory(view, element);
+    (void)ridge_view_next(view, &position, position + 1, &run);
     return run.at;
 }
 
@@ -27,13 +27,13 @@ static void set(const ridge_view *view, int64_t element, double value) {
     ridge_store(element_at(view, element), view->dtype, 0, value);
 }
 
-/* By more than roundings may explain, or in kind. Of 16-bit storage one rounding is nearly all that a bound permits;
- * wider types also carry the errors of the arithmetic. */
+/* By more than roundings may explain, or in kind. Of a coarse type one rounding is nearly all that a bound permits;
+ * finer ones also carry the errors of the arithmetic. */
 static bool differs(const ridge_view *view, double a, double b) {
-    double roundings = view->size == 2 ? 3 : 64;
+    double roundings = view->roundoff > 0x1p-12 ? 3 : 64;
     if (isnan(a) || isnan(b)) return isnan(a) != isnan(b);
     if (isinf(a) || isinf(b)) return a != b;
-    return fabs(a - b) > roundings * ridge_dtype_roundoff(view->dtype) * fmax(fabs(a), fabs(b));
+    return fabs(a - b) > roundings * view->roundoff * fmax(fabs(a), fabs(b));
 }
 
 /* ---- mutants of one output ----------------------------------------------------------------- */
@@ -111,14 +111,14 @@ static bool nudged(const ridge_operands *ops, const ridge_view *view, int output
     int64_t e = pick(view, seed), row = e / view->row;
     ridge_problem problem;
     ridge_chunk chunk;
-    ridge_bound bound = {0, 0};
-    if (ridge_problem_create(ops, &row, 1, NULL, &problem, NULL) != RIDGE_OK) return false;
+    ridge_bound bound = {0, 0, 0};
+    if (ridge_problem_create(ops, view->spec->dim[0], &row, 1, NULL, &problem, NULL) != RIDGE_OK) return false;
     ridge_problem_load(&problem, 0, 0, &chunk);
     ops->target->oracle(&chunk.call);
     ops->target->bound(&chunk.call, ops->kind, output, &bound);
     double want = chunk.out[output][e - row * view->row];
+    double off = 3 * (bound.absolute + bound.relative * fabs(want) + bound.sized * chunk.size[output][0]);
     ridge_problem_destroy(&problem);
-    double off = 3 * (bound.absolute + bound.relative * fabs(want));
     if (!isfinite(want) || !isfinite(off)) return false;
     set(view, e, stored_beyond(view, want + (seed & 1 ? off : -off), want));
     return true;
@@ -180,7 +180,7 @@ static bool rows_swapped(const ridge_operands *ops, const ridge_view *view, int 
 
 /* What the next narrower type holds of each element: the mark of an accumulator or a table of too low a precision. */
 static double downcast_from(const ridge_view *view, const double *old, int64_t e) {
-    int exponent, digits = view->size == 8 ? 24 : view->size == 4 ? 8 : 4;
+    int exponent, digits = view->roundoff < 0x1p-40 ? 24 : view->roundoff < 0x1p-16 ? 8 : 4;
     if (!isfinite(old[e])) return old[e];
     double fraction = frexp(old[e], &exponent);
     return ldexp(nearbyint(ldexp(fraction, digits)), exponent - digits);

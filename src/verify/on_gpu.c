@@ -54,7 +54,14 @@ static ridge_status fetch_rows(const ridge_view *from, const ridge_view *to, int
     return ridge_cuda_copy(to->base + offset, from->base + offset, (size_t)(last - begin) * from->size, error);
 }
 
-ridge_status ridge_gpu_fetch(const ridge_operands *from, ridge_operands *to, const int64_t *rows, int64_t n,
+/* A flipped matrix has its rows all over; a given output is needed by other rows than its own. */
+static bool fetched_whole(const ridge_operands *ops, int tensor) {
+    const ridge_target *target = ops->target;
+    if (ops->c.flipped >> tensor & 1) return true;
+    return tensor < target->n_in ? !ridge_input_listed(target, tensor) : target->out[tensor - target->n_in].given;
+}
+
+ridge_status ridge_gpu_fetch(const ridge_operands *from, ridge_operands *to, const ridge_rows *rows,
                              ridge_error *error) {
     to->kind = from->kind;
     to->seed = from->seed;
@@ -62,13 +69,14 @@ ridge_status ridge_gpu_fetch(const ridge_operands *from, ridge_operands *to, con
     if (!rows) return ridge_cuda_copy(to->memory, from->memory, from->bytes, error);
     for (int t = 0; t < ridge_operands_count(from); t++) {
         ridge_view a = ridge_operands_view(from, t), b = ridge_operands_view(to, t);
-        if (t < from->target->n_in && !a.spec->by_row) {
-            RIDGE_TRY(fetch_rows(&a, &b, 0, a.shape[0], error));
+        if (fetched_whole(from, t)) {
+            RIDGE_TRY(ridge_cuda_copy(b.base, a.base, (size_t)a.span * a.size, error));
             continue;
         }
+        const int64_t *row = rows->row[a.spec->dim[0]], n = rows->n[a.spec->dim[0]];
         for (int64_t i = 0, run; i < n; i += run) { /* rows that follow each other travel together */
-            for (run = 1; i + run < n && rows[i + run] == rows[i] + run;) run++;
-            RIDGE_TRY(fetch_rows(&a, &b, rows[i], run, error));
+            for (run = 1; i + run < n && row[i + run] == row[i] + run;) run++;
+            RIDGE_TRY(fetch_rows(&a, &b, row[i], run, error));
         }
     }
     return RIDGE_OK;
@@ -85,18 +93,15 @@ ridge_status ridge_gpu_check_sample(const ridge_operands *ops, ridge_operands *m
         return RIDGE_OK;
     }
     if (found.scan.poison_output >= 0) {
-        ridge_check_tell_unwritten(ops, (int)found.scan.poison_output, found.scan.poison_element, check);
+        ridge_check_tell_unwritten(ops, (int)found.scan.poison_output, found.scan.poison_place, check);
         return RIDGE_OK;
     }
-    if (wanted < 1) wanted = 1;
-    int64_t *rows = calloc((size_t)wanted + RIDGE_ODD_ROWS, sizeof *rows);
-    if (!rows) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a list of %lld rows", (long long)wanted);
-    int64_t n = ridge_rows_draw(row_seed, wanted, ops->c.dim[0], rows);
-    for (int i = 0; i < found.scan.n_odd; i++) rows[n++] = found.scan.odd[i];
-    n = ridge_rows_distinct(rows, n);
-    ridge_status status = ridge_gpu_fetch(ops, mirror, rows, n, error);
-    if (status == RIDGE_OK) status = ridge_check_rows(mirror, rows, n, team, check, error);
-    free(rows);
+    ridge_rows rows;
+    RIDGE_TRY(
+        ridge_rows_choose(ops, row_seed, wanted > 0 ? wanted : 1, found.scan.odd, found.scan.n_odd, &rows, error));
+    ridge_status status = ridge_gpu_fetch(ops, mirror, &rows, error);
+    if (status == RIDGE_OK) status = ridge_check_rows(mirror, &rows, team, check, error);
+    free(rows.memory);
     return status;
 }
 

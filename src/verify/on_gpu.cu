@@ -36,9 +36,9 @@ __device__ static int32_t integer_of(const ridge_recipe &r, uint32_t hash) {
 
 template <typename T>
 __device__ static T element_of(const ridge_recipe &r, uint32_t hash) {
-    if (r.integer) return rounded<T>((float)integer_of(r, hash));
     const int32_t k = (int32_t)(hash >> 8) - (1 << 23);
-    return rounded<T>((float)(2 * k + 1) * 0x1p-24f);
+    const float v = r.integer ? (float)integer_of(r, hash) : (float)(2 * k + 1) * 0x1p-24f;
+    return rounded<T>(fmaf(r.scale, v, r.shift)); /* the product is exact */
 }
 template <>
 __device__ int32_t element_of<int32_t>(const ridge_recipe &r, uint32_t hash) {
@@ -160,15 +160,22 @@ typedef struct found {
 } found;
 static_assert(sizeof(found) <= RIDGE_GPU_SCAN_BYTES, "a finding fits into its space");
 
+/* How a place in memory tells its row. */
+typedef struct row_of {
+    int64_t row, rows;
+    bool flipped;
+    int lead;
+} row_of;
+
 template <typename T>
-__global__ static void scan_output(const T *at, int64_t n, int64_t row, T poison, T exponent, int output, found *f) {
+__global__ static void scan_output(const T *at, int64_t n, row_of rows, T poison, T exponent, int output, found *f) {
     for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x) {
         const T bits = at[i];
         if (bits == poison) atomicMin(&f->poison[output], (unsigned long long)i);
         if ((T)(bits & exponent) != exponent) continue;
         /* A row with many of them should not fill the list: its first element that is met speaks for the row, most
          * of the time. */
-        const long long r = i / row;
+        const long long r = (rows.flipped ? i % rows.rows : i / rows.row) * RIDGE_MAX_RANK + rows.lead;
         const int have = *(volatile int *)&f->n_odd;
         bool known = have >= RIDGE_ODD_ROWS;
         for (int k = 0; k < have && k < RIDGE_ODD_ROWS; k++) known = known || ((volatile long long *)f->odd)[k] == r;
@@ -185,8 +192,9 @@ __global__ static void scan_guard(const unsigned char *begin, int64_t n, pattern
 
 template <typename T>
 static void look_at(const ridge_view &view, int output, found *f, cudaStream_t stream) {
+    const row_of rows = {view.row, view.rows, view.flipped, view.spec->dim[0]};
     scan_output<<<blocks_for(view.elements, 8 * THREADS), THREADS, 0, stream>>>(
-        (const T *)view.base, view.elements, view.row, (T)ridge_poison_bits(view.dtype), (T)ridge_scan_odd_bits(view.dtype),
+        (const T *)view.base, view.elements, rows, (T)ridge_poison_bits(view.dtype), (T)ridge_scan_odd_bits(view.dtype),
         output, f);
 }
 
@@ -213,7 +221,7 @@ static void tell(const ridge_operands *ops, const found &f, ridge_gpu_finding *f
     *finding = ridge_gpu_finding{};
     finding->scan.poison_output = -1;
     for (int o = ops->target->n_out - 1; o >= 0; o--)
-        if (f.poison[o] != none) finding->scan.poison_output = o, finding->scan.poison_element = (int64_t)f.poison[o];
+        if (f.poison[o] != none) finding->scan.poison_output = o, finding->scan.poison_place = (int64_t)f.poison[o];
     finding->scan.n_odd = f.n_odd < RIDGE_ODD_ROWS ? f.n_odd : RIDGE_ODD_ROWS;
     for (int i = 0; i < finding->scan.n_odd; i++) finding->scan.odd[i] = f.odd[i];
     for (int t = 0; t < ridge_operands_count(ops) && !finding->guard; t++) {

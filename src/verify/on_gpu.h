@@ -36,8 +36,9 @@ ridge_status ridge_gpu_scan(const ridge_operands *ops, void *space, ridge_stream
                             ridge_error *error);
 
 /* Copies what the oracle of the listed rows needs from a set on the GPU to its mirror in host memory: these rows of
- * every output and by_row input, the whole of the other inputs. rows NULL: everything, guards included. */
-ridge_status ridge_gpu_fetch(const ridge_operands *from, ridge_operands *to, const int64_t *rows, int64_t n,
+ * every output, and of inputs of which they are enough, the whole of the others. rows NULL: everything, guards
+ * included. */
+ridge_status ridge_gpu_fetch(const ridge_operands *from, ridge_operands *to, const ridge_rows *rows,
                              ridge_error *error);
 
 /* ridge_check_sample for a set on the GPU; `mirror` is the same set in host memory, whose content is lost. */

@@ -9,7 +9,7 @@
 
 /* How tensors lie in memory. All zero: dense and 64-byte aligned. */
 typedef struct ridge_layout {
-    int64_t row_pad;  /* extra elements from the end of one row to the next (tensors of rank 2 and more) */
+    int64_t row_pad;  /* extra elements from the end of one row (or column) to the next (tensors of rank 2 and more) */
     int64_t misalign; /* elements by which each base is moved off 64-byte alignment */
 } ridge_layout;
 
@@ -33,8 +33,9 @@ typedef struct ridge_operands {
     size_t bytes;
 } ridge_operands;
 
-/* Dense tensors (row_pad 0) have strides == NULL; a misaligned base is given as a byte_offset. Element i of an input,
- * counted in dense row-major order, has the same value in every layout and for every number of threads. */
+/* Dense tensors (row_pad 0) have strides == NULL unless they lie by columns; a misaligned base is given as a
+ * byte_offset. Element i of an input, counted in the order of memory without gaps, has the same value in every layout
+ * and for every number of threads. (So a matrix by columns has the values of another matrix than the same by rows.) */
 
 /* Bytes one set needs, guards and alignment included; a multiple of 64. RIDGE_INVALID when the size overflows size_t.
  */

@@ -37,17 +37,28 @@ static ridge_status copy_shared(ridge_problem *p, int tensor, ridge_team *team, 
     return RIDGE_OK;
 }
 
-/* fp64 values of one row: of every by_row input and every output. */
-static int64_t row_values(const ridge_operands *ops) {
-    int64_t values = 0;
-    for (int t = 0; t < ridge_operands_count(ops); t++)
-        if (t >= ops->target->n_in || ops->target->in[t].by_row) values += ridge_operands_view(ops, t).row;
+/* Tensors of which the oracle sees some rows: by_row inputs, and outputs, of the dimension that leads. */
+static bool comes_by_rows(const ridge_problem *p, int tensor) {
+    const ridge_tensor_spec *spec = ridge_operands_view(p->ops, tensor).spec;
+    return spec->dim[0] == p->lead && (tensor >= p->ops->target->n_in || spec->by_row);
+}
+
+static bool is_shared(const ridge_problem *p, int tensor) {
+    if (comes_by_rows(p, tensor)) return false;
+    return tensor < p->ops->target->n_in || p->ops->target->out[tensor - p->ops->target->n_in].given;
+}
+
+/* fp64 values of one row, and of its outputs' sizes. */
+static int64_t row_values(const ridge_problem *p) {
+    int64_t values = p->ops->target->n_out;
+    for (int t = 0; t < ridge_operands_count(p->ops); t++)
+        if (comes_by_rows(p, t)) values += ridge_operands_view(p->ops, t).row;
     return values;
 }
 
 static ridge_status make_spaces(ridge_problem *p, ridge_team *team, ridge_error *error) {
-    int64_t row = row_values(p->ops), size = ridge_team_size(team);
-    int64_t chunk = row > 0 ? CHUNK_VALUES / row : CHUNK_VALUES, even = p->n_rows / (4 * size) + 1, space, all;
+    int64_t row = row_values(p), size = ridge_team_size(team);
+    int64_t chunk = CHUNK_VALUES / row, even = p->n_rows / (4 * size) + 1, space, all;
     if (chunk > even) chunk = even;
     p->chunk = chunk > 0 ? chunk : 1;
     if (__builtin_mul_overflow(row, p->chunk, &space) || __builtin_mul_overflow(space, size, &all)) all = -1, space = 0;
@@ -55,20 +66,20 @@ static ridge_status make_spaces(ridge_problem *p, ridge_team *team, ridge_error 
     return alloc_doubles(all, &p->spaces, &p->spaces_bytes, error);
 }
 
-ridge_status ridge_problem_create(const ridge_operands *ops, const int64_t *rows, int64_t n_rows, ridge_team *team,
-                                  ridge_problem *p, ridge_error *error) {
-    *p = (ridge_problem){.ops = ops, .rows = rows, .n_rows = n_rows};
+ridge_status ridge_problem_create(const ridge_operands *ops, int lead, const int64_t *rows, int64_t n_rows,
+                                  ridge_team *team, ridge_problem *p, ridge_error *error) {
+    *p = (ridge_problem){.ops = ops, .lead = lead, .rows = rows, .n_rows = n_rows};
     ridge_status status = make_spaces(p, team, error);
-    for (int t = 0; status == RIDGE_OK && t < ops->target->n_in; t++) {
-        p->in_max[t] = ridge_scan_max(ops, t, team);
-        if (!ops->target->in[t].by_row) status = copy_shared(p, t, team, error);
+    for (int t = 0; status == RIDGE_OK && t < ridge_operands_count(ops); t++) {
+        if (t < ops->target->n_in) p->in_max[t] = ridge_scan_max(ops, t, team);
+        if (is_shared(p, t)) status = copy_shared(p, t, team, error);
     }
     if (status != RIDGE_OK) ridge_problem_destroy(p);
     return status;
 }
 
 void ridge_problem_destroy(ridge_problem *p) {
-    for (int t = 0; t < RIDGE_MAX_INPUTS; t++) ridge_space_free(p->shared[t], p->shared_bytes[t]);
+    for (int t = 0; t < RIDGE_MAX_INPUTS + RIDGE_MAX_OUTPUTS; t++) ridge_space_free(p->shared[t], p->shared_bytes[t]);
     ridge_space_free(p->spaces, p->spaces_bytes);
     *p = (ridge_problem){0};
 }
@@ -96,20 +107,29 @@ void ridge_problem_load(const ridge_problem *p, int64_t number, int rank, ridge_
     chunk->first = number * p->chunk;
     chunk->n = p->n_rows - chunk->first < p->chunk ? p->n_rows - chunk->first : p->chunk;
     memcpy(chunk->dim, p->ops->c.dim, sizeof chunk->dim);
-    chunk->dim[0] = chunk->n;
+    chunk->dim[p->lead] = chunk->n;
     for (int t = 0; t < ridge_operands_count(p->ops); t++) {
+        const int output = t - target->n_in;
+        const bool rows = comes_by_rows(p, t);
         ridge_view view = ridge_operands_view(p->ops, t);
-        if (t < target->n_in && !target->in[t].by_row) {
-            chunk->in[t] = p->shared[t];
-            continue;
+        if (output < 0) {
+            if (rows) load_rows(p, chunk, &view, space);
+            chunk->in[t] = rows ? space : p->shared[t];
+        } else {
+            chunk->out[output] = rows ? space : NULL;
+            chunk->given[output] = p->shared[t];
         }
-        if (t < target->n_in) {
-            load_rows(p, chunk, &view, space);
-            chunk->in[t] = space;
-        } else
-            chunk->out[t - target->n_in] = space;
-        space += view.row * chunk->n;
+        space += rows ? view.row * chunk->n : 0;
     }
-    chunk->call = (ridge_oracle_call){
-        .dim = chunk->dim, .dtype = p->ops->c.dtype, .in = chunk->in, .out = chunk->out, .in_max = p->in_max};
+    memset(space, 0, sizeof *space * (size_t)(target->n_out * chunk->n));
+    for (int o = 0; o < target->n_out; o++) chunk->size[o] = space + o * chunk->n;
+    chunk->call = (ridge_oracle_call){.dim = chunk->dim,
+                                      .dtype = p->ops->c.dtype,
+                                      .rows = p->lead,
+                                      .option = p->ops->c.option,
+                                      .in = chunk->in,
+                                      .out = chunk->out,
+                                      .given = chunk->given,
+                                      .size = chunk->size,
+                                      .in_max = p->in_max};
 }

@@ -1,5 +1,5 @@
-/* A set of operands as the oracle sees it: fp64 copies, the inputs that feed every row made once, the others a few rows
- * at a time, so that memory stays bounded. Internal to verify. */
+/* A set of operands as the oracle of rows of one dimension sees it: fp64 copies, the inputs that feed every row made
+ * once, the others a few rows at a time, so that memory stays bounded. Internal to verify. */
 #ifndef RIDGE_VERIFY_PROBLEM_H
 #define RIDGE_VERIFY_PROBLEM_H
 
@@ -7,8 +7,9 @@
 
 typedef struct ridge_problem {
     const ridge_operands *ops;
-    double *shared[RIDGE_MAX_INPUTS]; /* NULL for by_row inputs */
-    size_t shared_bytes[RIDGE_MAX_INPUTS];
+    int lead;                                             /* the dimension that counts the rows */
+    double *shared[RIDGE_MAX_INPUTS + RIDGE_MAX_OUTPUTS]; /* NULL for what is loaded by rows, and outputs not given */
+    size_t shared_bytes[RIDGE_MAX_INPUTS + RIDGE_MAX_OUTPUTS];
     double in_max[RIDGE_MAX_INPUTS];
     const int64_t *rows; /* the rows looked at; NULL: all */
     int64_t n_rows;
@@ -18,8 +19,8 @@ typedef struct ridge_problem {
     size_t spaces_bytes;
 } ridge_problem;
 
-ridge_status ridge_problem_create(const ridge_operands *ops, const int64_t *rows, int64_t n_rows, ridge_team *team,
-                                  ridge_problem *problem, ridge_error *error);
+ridge_status ridge_problem_create(const ridge_operands *ops, int lead, const int64_t *rows, int64_t n_rows,
+                                  ridge_team *team, ridge_problem *problem, ridge_error *error);
 void ridge_problem_destroy(ridge_problem *problem);
 
 int64_t ridge_problem_chunks(const ridge_problem *problem);
@@ -29,7 +30,9 @@ typedef struct ridge_chunk {
     ridge_oracle_call call;
     int64_t dim[RIDGE_MAX_RANK];
     const double *in[RIDGE_MAX_INPUTS];
-    double *out[RIDGE_MAX_OUTPUTS];
+    double *out[RIDGE_MAX_OUTPUTS]; /* NULL: has other rows */
+    const double *given[RIDGE_MAX_OUTPUTS];
+    double *size[RIDGE_MAX_OUTPUTS];
     int64_t first; /* position of the chunk's first row in `rows` */
     int64_t n;
 } ridge_chunk;

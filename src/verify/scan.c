@@ -84,14 +84,14 @@ typedef struct scan_job {
 /* Poison at the lowest (output, element) wins, whichever thread comes first. */
 static void note_poison(ridge_scan *scan, int output, int64_t element) {
     bool first = scan->poison_output < 0 || output < scan->poison_output ||
-                 (output == scan->poison_output && element < scan->poison_element);
-    if (first) scan->poison_output = output, scan->poison_element = element;
+                 (output == scan->poison_output && element < scan->poison_place);
+    if (first) scan->poison_output = output, scan->poison_place = element;
 }
 
 static void merge_scan(scan_job *job, const ridge_scan *mine) {
     while (atomic_flag_test_and_set_explicit(&job->lock, memory_order_acquire)) {
     }
-    if (mine->poison_output >= 0) note_poison(job->scan, (int)mine->poison_output, mine->poison_element);
+    if (mine->poison_output >= 0) note_poison(job->scan, (int)mine->poison_output, mine->poison_place);
     for (int i = 0; i < mine->n_odd && job->scan->n_odd < RIDGE_ODD_ROWS; i++)
         job->scan->odd[job->scan->n_odd++] = mine->odd[i];
     atomic_flag_clear_explicit(&job->lock, memory_order_release);
@@ -104,7 +104,7 @@ static void look_closer(const ridge_view *view, int output, int limit, int64_t f
         uint64_t bits = element_bits(at, view->size, i);
         if (bits == poison) note_poison(mine, output, first + i);
         if (exponent == 0 || (bits & exponent) != exponent) continue;
-        int64_t row = (first + i) / view->row;
+        int64_t row = ridge_view_to_rows(view, first + i) / view->row * RIDGE_MAX_RANK + view->spec->dim[0];
         if (mine->n_odd < limit && (mine->n_odd == 0 || mine->odd[mine->n_odd - 1] != row))
             mine->odd[mine->n_odd++] = row;
     }

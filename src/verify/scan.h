@@ -5,12 +5,13 @@
 
 #include "verify/view.h"
 
-/* Rows with an element that is not finite: the first few that each thread meets. */
+/* Rows with an element that is not finite, as row * RIDGE_MAX_RANK + their dimension: the first few that each thread
+ * meets. */
 enum { RIDGE_ODD_ROWS = 64 };
 
 typedef struct ridge_scan {
-    int64_t poison_output; /* the first element never written; -1: none */
-    int64_t poison_element;
+    int64_t poison_output; /* the first place never written; -1: none */
+    int64_t poison_place;  /* in the order of memory */
     int64_t odd[RIDGE_ODD_ROWS];
     int n_odd;
 } ridge_scan;
@@ -21,7 +22,8 @@ void ridge_scan_outputs(const ridge_operands *ops, ridge_team *team, ridge_scan 
 /* The first tensor and byte of a guard that was written to. where: bytes from the tensor's first element. */
 bool ridge_scan_guards(const ridge_operands *ops, ridge_team *team, int *tensor, int64_t *where);
 
-/* The first element of input `tensor` in [first, first + n) that is not what fill wrote; -1: none. */
+/* The first place of input `tensor` in [first, first + n), in the order of memory, that does not hold what fill wrote;
+ * -1: none. */
 int64_t ridge_scan_changed(const ridge_operands *ops, int tensor, int64_t first, int64_t n);
 
 /* The bits that are all set in NaN and infinity and in nothing else; of integers, those of poison. */

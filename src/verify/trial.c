@@ -89,6 +89,7 @@ static ridge_status said(const ridge_trial *t, ridge_status status, ridge_error 
 static ridge_status run_here(const ridge_trial *t, ridge_error *error) {
     const ridge_call call = {.dim = t->c->dim,
                              .dtype = t->c->dtype,
+                             .option = t->c->option,
                              .in = t->ops.in,
                              .out = t->ops.out,
                              .scratch = t->scratch,
@@ -117,6 +118,7 @@ static ridge_status run_on_gpu(ridge_trial *t, ridge_error *error) {
     RIDGE_TRY(ridge_cuda_copy(t->gpu_scratch, t->scratch, t->scratch_memory, error));
     const ridge_call call = {.dim = t->c->dim,
                              .dtype = t->c->dtype,
+                             .option = t->c->option,
                              .in = there.in,
                              .out = there.out,
                              .scratch = t->gpu_scratch,

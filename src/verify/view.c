@@ -1,5 +1,7 @@
-/* Tensors as lines: where each element lies, and its value as fp64. */
+/* Tensors in memory: where each element lies, and its value as fp64. */
 #include "verify/view.h"
+
+#include <math.h>
 
 ridge_view ridge_operands_view(const ridge_operands *ops, int tensor) {
     const ridge_target *target = ops->target;
@@ -12,25 +14,39 @@ ridge_view ridge_operands_view(const ridge_operands *ops, int tensor) {
                        .shape = ops->shape[tensor],
                        .strides = ops->strides[tensor]};
     view.size = ridge_dtype_size(view.dtype);
+    view.roundoff = fmax(ridge_dtype_roundoff(view.dtype), ridge_dtype_roundoff(ops->c.dtype));
+    view.flipped = ops->c.flipped >> tensor & 1;
+    view.rows = t->shape[0];
     view.elements = view.row = 1;
     for (int d = 0; d < t->ndim; d++) {
         view.elements *= t->shape[d];
         if (d > 0) view.row *= t->shape[d];
+        const int from = view.flipped ? t->ndim - 1 - d : d;
+        view.line_shape[d] = t->shape[from];
+        view.line_strides[d] = view.strides[from];
     }
     view.span = view.line = view.elements;
-    if (!t->strides || view.elements == 0) return view;
+    if (!ops->layout.row_pad || view.elements == 0) return view;
     view.rank = t->ndim - 1;
-    view.line = t->shape[t->ndim - 1];
+    view.line = view.line_shape[t->ndim - 1];
     view.span = 1;
     for (int d = 0; d < t->ndim; d++) view.span += (t->shape[d] - 1) * t->strides[d];
     return view;
 }
 
+int64_t ridge_view_to_memory(const ridge_view *view, int64_t element) {
+    return view->flipped ? element % view->row * view->rows + element / view->row : element;
+}
+
+int64_t ridge_view_to_rows(const ridge_view *view, int64_t position) {
+    return view->flipped ? position % view->rows * view->row + position / view->rows : position;
+}
+
 int64_t ridge_view_line_offset(const ridge_view *view, int64_t line) {
     int64_t offset = 0;
     for (int d = view->rank - 1; d >= 0; d--) {
-        int64_t above = d == 0 ? 0 : line / view->shape[d];
-        offset += (line - above * view->shape[d]) * view->strides[d];
+        int64_t above = d == 0 ? 0 : line / view->line_shape[d];
+        offset += (line - above * view->line_shape[d]) * view->line_strides[d];
         line = above;
     }
     return offset;
@@ -67,16 +83,50 @@ static void load_bf16(const char *p, int64_t n, double *values) {
     }
 }
 
+static void load_run(const ridge_view *view, const char *at, int64_t n, double *values) {
+    if (view->dtype == RIDGE_F32)
+        load_f32(at, n, values);
+    else if (view->dtype == RIDGE_BF16)
+        load_bf16(at, n, values);
+    else
+        for (int64_t i = 0; i < n; i++) values[i] = ridge_load(at, view->dtype, i);
+}
+
+/* Whole rows of a flipped matrix, a piece of each column at a time. */
+static void load_flipped_rows(const ridge_view *view, int64_t row, int64_t n, double *values) {
+    enum { STEP = 64 };
+    double piece[STEP];
+    for (int64_t r = 0; r < n; r += STEP) {
+        const int64_t part = n - r < STEP ? n - r : STEP;
+        for (int64_t c = 0; c < view->row; c++) {
+            load_run(view, view->base + (size_t)(c * view->strides[1] + row + r) * view->size, part, piece);
+            for (int64_t i = 0; i < part; i++) values[(r + i) * view->row + c] = piece[i];
+        }
+    }
+}
+
+static void load_flipped(const ridge_view *view, int64_t first, int64_t n, double *values) {
+    for (int64_t e = first; e < first + n;) {
+        const int64_t row = e / view->row, column = e % view->row, left = first + n - e;
+        if (column == 0 && left >= view->row) {
+            load_flipped_rows(view, row, left / view->row, values);
+            e += left / view->row * view->row;
+            values += left / view->row * view->row;
+        } else {
+            load_run(view, view->base + (size_t)(column * view->strides[1] + row) * view->size, 1, values++);
+            e++;
+        }
+    }
+}
+
 void ridge_view_load(const ridge_view *view, int64_t first, int64_t n, double *values) {
     int64_t position = first;
-    for (ridge_view_run run; ridge_view_next(view, &position, first + n, &run); values += run.n) {
-        if (view->dtype == RIDGE_F32)
-            load_f32(run.at, run.n, values);
-        else if (view->dtype == RIDGE_BF16)
-            load_bf16(run.at, run.n, values);
-        else
-            for (int64_t i = 0; i < run.n; i++) values[i] = ridge_load(run.at, view->dtype, i);
+    if (view->flipped) {
+        load_flipped(view, first, n, values);
+        return;
     }
+    for (ridge_view_run run; ridge_view_next(view, &position, first + n, &run); values += run.n)
+        load_run(view, run.at, run.n, values);
 }
 
 uint64_t ridge_poison_bits(ridge_dtype dtype) {

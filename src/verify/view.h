@@ -1,5 +1,6 @@
-/* One tensor of a set of operands as lines of contiguous elements, addressed by dense row-major element index: what
- * filling and checking share. Internal to verify. */
+/* One tensor of a set of operands, in two orders: as it lies in memory, in lines of contiguous elements, which is how
+ * it is filled and scanned; and by rows, which is how it is compared and named. For a tensor that lies by rows both are
+ * the dense row-major index; a flipped matrix lies by columns. Internal to verify. */
 #ifndef RIDGE_VERIFY_VIEW_H
 #define RIDGE_VERIFY_VIEW_H
 
@@ -20,8 +21,12 @@ typedef struct ridge_view {
     int64_t row;  /* elements of one index of dimension 0 */
     int64_t span; /* elements from the first to the end of the last, gaps included */
     int rank;     /* of the lines' coordinates: 0 when dense */
-    const int64_t *shape;
-    const int64_t *strides;
+    bool flipped;
+    int64_t rows;                                                     /* extent of dimension 0 */
+    const int64_t *shape;                                             /* as named */
+    const int64_t *strides;                                           /* likewise */
+    int64_t line_shape[RIDGE_MAX_RANK], line_strides[RIDGE_MAX_RANK]; /* in the order of memory */
+    double roundoff; /* of the coarser of its type and the case's: what its values may be expected to be good for */
     const ridge_tensor_spec *spec;
 } ridge_view;
 
@@ -40,28 +45,33 @@ static inline ridge_team *ridge_operands_team(const ridge_operands *ops, ridge_t
 /* Elements from the base to the start of a line. */
 int64_t ridge_view_line_offset(const ridge_view *view, int64_t line);
 
-/* A contiguous run of elements: `n` of them from dense index `first`, at `at`. */
+/* A contiguous run of elements: `n` of them from index `first` in the order of memory, at `at`. */
 typedef struct ridge_view_run {
     int64_t first, n;
     char *at;
 } ridge_view_run;
 
-/* The next run of [*position, end); false when there is none. */
+/* The next run of [*position, end), in the order of memory; false when there is none. */
 bool ridge_view_next(const ridge_view *view, int64_t *position, int64_t end, ridge_view_run *run);
 
-/* Elements first … first+n-1 as fp64, dense. */
+/* Elements first … first+n-1, by rows, as fp64, dense. */
 void ridge_view_load(const ridge_view *view, int64_t first, int64_t n, double *values);
 
-/* What fill writes at elements first … first+n-1 of input `tensor`, dense, in its dtype. */
+/* The place in memory's order of an element counted by rows, and the other way round. */
+int64_t ridge_view_to_memory(const ridge_view *view, int64_t element);
+int64_t ridge_view_to_rows(const ridge_view *view, int64_t position);
+
+/* What fill writes at places first … first+n-1 of input `tensor`, in the order of memory, in its dtype. */
 void ridge_operands_make(const ridge_operands *ops, int tensor, int64_t first, int64_t n, void *values);
 
 /* How an input's elements come from their hashes, for whoever makes them elsewhere (a GPU): element i of the tensor is
  * made of ridge_random32(ridge_random32_key(seed, i / RIDGE_RANDOM_BLOCK), i % RIDGE_RANDOM_BLOCK). */
 typedef struct ridge_recipe {
     uint64_t seed;
-    bool integer; /* low + (hash * range >> 32); else (2 (hash >> 8) - 2^24 + 1) / 2^24 */
+    bool integer; /* v = low + (hash * range >> 32); else v = (2 (hash >> 8) - 2^24 + 1) / 2^24 */
     uint32_t range;
     int32_t low;
+    float scale, shift; /* an element of a floating-point type is shift + scale * v, rounded; scale is a power of two */
 } ridge_recipe;
 ridge_recipe ridge_operands_recipe(const ridge_operands *ops, int tensor);
 

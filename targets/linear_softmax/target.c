@@ -25,12 +25,17 @@ static const ridge_case cases[] = {
     {.dim = {67, 769, 521}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {17, 6000, 12},
      .dtype = RIDGE_F32,
-     .edge = true}, /* logits of several hundred in the exact fill: exp overflows without the maximum */
+     .edge = true}, /* logits of several hundred in the special fill: exp overflows without the maximum */
 };
 
 static const ridge_tensor_spec in[] = {
     {.name = "x", .rank = 2, .dim = {LINEAR_BATCH, LINEAR_DEPTH}, .by_row = true},
-    {.name = "w", .rank = 2, .dim = {LINEAR_DEPTH, LINEAR_CLASSES}},
+    {.name = "w",
+     .rank = 2,
+     .dim = {LINEAR_DEPTH, LINEAR_CLASSES},
+     .fill = RIDGE_FILL_WEIGHT,
+     .index_dim = LINEAR_DEPTH,
+     .either_order = true},
     {.name = "b", .rank = 1, .dim = {LINEAR_CLASSES}},
 };
 static const ridge_tensor_spec out[] = {{.name = "p", .rank = 2, .dim = {LINEAR_BATCH, LINEAR_CLASSES}}};
@@ -77,31 +82,41 @@ static size_t optimized_scratch(const ridge_case *c, int threads) {
     return sizeof(float) * (classes * depth + slack + (size_t)threads * (size_t)linear_thread_floats((int64_t)classes));
 }
 
+static const char *by_rows_only(const ridge_case *c) { return c->flipped ? "takes w by rows only" : NULL; }
+static const char *onednn_unavailable_here(const ridge_case *c) {
+    return c->flipped ? by_rows_only(c) : onednn_unavailable(c);
+}
+static const char *openblas_unavailable_here(const ridge_case *c) {
+    return c->flipped ? by_rows_only(c) : openblas_unavailable(c);
+}
+
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
      .idea = "plain product, logits to memory, then softmax",
      .run = RIDGE_CPU(linear_softmax_cpu_baseline),
      .traffic = baseline_traffic,
-     .scratch = baseline_scratch},
+     .scratch = baseline_scratch,
+     .unavailable = by_rows_only},
     {.name = "cpu/optimized",
      .role = RIDGE_OPTIMIZED,
      .idea = "vectors along the batch, classes in registers, logits never leave the cache",
      .run = RIDGE_CPU(linear_softmax_cpu_optimized),
      .traffic = optimized_traffic,
-     .scratch = optimized_scratch},
+     .scratch = optimized_scratch,
+     .unavailable = by_rows_only},
     {.name = "cpu/onednn",
      .role = RIDGE_PEER,
      .idea = "dnnl_sgemm, then bias and softmax in place",
      .run = RIDGE_CPU(linear_softmax_cpu_onednn),
-     .unavailable = onednn_unavailable,
+     .unavailable = onednn_unavailable_here,
      .prepare = onednn_prepare,
      .own_threads = true},
     {.name = "cpu/openblas",
      .role = RIDGE_PEER,
      .idea = "cblas_sgemm, then bias and softmax in place",
      .run = RIDGE_CPU(linear_softmax_cpu_openblas),
-     .unavailable = openblas_unavailable,
+     .unavailable = openblas_unavailable_here,
      .prepare = openblas_prepare,
      .own_threads = true},
 };
@@ -156,6 +171,8 @@ const ridge_target ridge_target_linear_softmax = {
     .out = RIDGE_LIST(out),
     .variants = RIDGE_LIST(variants),
     .exact = 1,
+    .large = 8,
+    .products = true,
     .work = work,
     .oracle = oracle,
     .bound = bound,

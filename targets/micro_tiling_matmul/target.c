@@ -101,7 +101,7 @@ static void oracle(const ridge_oracle_call *call) {
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     (void)output;
     const double k = (double)call->dim[MATMUL_K], product = call->in_max[0] * call->in_max[1], u = 0x1p-24;
-    *b = (ridge_bound){0, 0};
+    *b = (ridge_bound){0};
     if (kind == RIDGE_EXACT && k * product < 0x1p24) return; /* every partial sum is an integer that fits */
     b->absolute = 7 * u * product * k / 7.3;
     b->relative = u * (1 + 7 * sqrt(k) / 3);

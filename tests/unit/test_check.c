@@ -197,7 +197,7 @@ static void bound_is_sharp(void **state) {
             assert_false(check.ok);
             assert_true(check.worst > 1 && check.worst < 1.02);
         }
-        the_bound = (ridge_bound){0, 0};
+        the_bound = (ridge_bound){0};
         y[e] = nextafter(right, 2);
         assert_false(full(ops, NULL).ok);
         y[e] = right;
@@ -254,7 +254,7 @@ static void overflow_is_infinite(void **state) {
 static void rows_are_drawn_evenly(void **state) {
     (void)state;
     enum { ROWS = 40, DRAWS = 2000 };
-    the_bound = (ridge_bound){0, 0};
+    the_bound = (ridge_bound){0};
     for (int64_t wanted = 3; wanted <= 43; wanted += 10) {
         int drawn[ROWS] = {0};
         for (int64_t row = 0; row < ROWS; row += row == 0 || row == ROWS - 2 ? 1 : 19) {

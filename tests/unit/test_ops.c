@@ -60,7 +60,8 @@ static void rows_sum_to_one_in_every_variant(void **state) {
     const char *const variants[] = {NULL, "cpu/baseline", "cpu/optimized", NULL};
     for (int v = 0; v < 4; v++) { /* the shape is met again: scratch is kept */
         for (int i = 0; i < ROWS * COLS; i++) f->y[i] = NAN;
-        assert_int_equal(ridge_apply(f->context, "online_softmax", variants[v], &f->in, 1, &f->out, 1, NULL), RIDGE_OK);
+        assert_int_equal(ridge_apply(f->context, "online_softmax", variants[v], &f->in, 1, &f->out, 1, NULL, NULL),
+                         RIDGE_OK);
         for (int i = 0; i < ROWS; i++) {
             double sum = 0;
             for (int j = 0; j < COLS; j++) sum += (double)f->y[i * COLS + j];
@@ -107,15 +108,34 @@ static void misuse_is_told(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         ridge_error error = {0};
         ridge_status status = ridge_apply(f->context, cases[i].target, cases[i].variant, cases[i].in, cases[i].n_in,
-                                          cases[i].out, 1, &error);
+                                          cases[i].out, 1, NULL, &error);
         if (status != cases[i].status || !strstr(error.text, cases[i].word))
             fail_msg("case %zu: status %d, \"%s\"", i, (int)status, error.text);
     }
     for (int i = 0; i < ROWS * COLS; i++) assert_true(isnan(f->y[i]));
 }
 
+/* w by columns is understood as such; what is neither by rows nor by columns is not. */
+static void columns_are_told_from_rows(void **state) {
+    fixture *f = *state;
+    enum { DEPTH = 6, CLASSES = 5 };
+    int64_t xs[2] = {ROWS, DEPTH}, ws[2] = {DEPTH, CLASSES}, ps[2] = {ROWS, CLASSES}, bs[1] = {CLASSES};
+    int64_t columns[2] = {1, DEPTH}, overlapping[2] = {1, DEPTH - 1};
+    float w[DEPTH * CLASSES] = {0}, b[CLASSES] = {0}, p[ROWS * CLASSES];
+    DLTensor in[3] = {matrix(f->x, xs, NULL), matrix(w, ws, columns), matrix(b, bs, NULL)}, out = matrix(p, ps, NULL);
+    ridge_error error = {0};
+    in[2].ndim = 1;
+    ridge_status status = ridge_apply(f->context, "linear_softmax", NULL, in, 3, &out, 1, NULL, &error);
+    assert_true(status == RIDGE_OK || (status == RIDGE_UNSUPPORTED && strstr(error.text, "by rows")));
+    in[1].strides = overlapping;
+    status = ridge_apply(f->context, "linear_softmax", NULL, in, 3, &out, 1, NULL, &error);
+    assert_int_equal(status, RIDGE_INVALID);
+    assert_non_null(strstr(error.text, "column-major"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(columns_are_told_from_rows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rows_have_length_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rows_sum_to_one_in_every_variant, set_up, tear_down),
         cmocka_unit_test_setup_teardown(strided_rows_leave_the_gaps_alone, set_up, tear_down),

@@ -31,6 +31,36 @@ static void sizes_are_read_back(void **state) {
     }
 }
 
+static void settings_are_a_name_and_a_number(void **state) {
+    (void)state;
+    static const char *const bad[] = {"",
+                                      "a",
+                                      "=1",
+                                      "a=",
+                                      "a=x",
+                                      "a=1x",
+                                      "a= 1",
+                                      "a=nan",
+                                      "a=inf",
+                                      "a=1e999",
+                                      "a_name_that_is_far_too_long_to_be_that_of_an_option_of_any_target=1"};
+    char name[64];
+    double value = 0;
+    ridge_error error = {0};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(ridge_parse_setting(bad[i], name, sizeof name, &value, &error), RIDGE_INVALID);
+        assert_non_null(strstr(error.text, "--option"));
+    }
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        char text[80];
+        const double want = (ridge_random_unit(seed, 0) - 0.5) * 1e6;
+        (void)snprintf(text, sizeof text, "smoothing=%.17g", want);
+        assert_int_equal(ridge_parse_setting(text, name, sizeof name, &value, NULL), RIDGE_OK);
+        assert_string_equal(name, "smoothing");
+        assert_true(!(value < want) && !(value > want));
+    }
+}
+
 static void malformed_sizes_are_named(void **state) {
     static const char *const bad[] = {"",
                                       "x",
@@ -129,6 +159,7 @@ static void inputs_are_split_at_the_first_equals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_read_back),
+        cmocka_unit_test(settings_are_a_name_and_a_number),
         cmocka_unit_test(malformed_sizes_are_named),
         cmocka_unit_test(counts_hold_their_range),
         cmocka_unit_test(seconds_are_finite_and_positive),

@@ -225,10 +225,20 @@ static void nan_becomes_null(void **state) {
 static void names_of_cases(void **state) {
     (void)state;
     char name[96], small[8];
+    char want[120];
     ridge_case_name(&fixture_matmul, &fixture_matmul_cases[1], name, sizeof name);
     assert_string_equal(name, "1024x1024x1024");
     ridge_case_name(&fixture_norm, &fixture_norm_cases[1], name, sizeof name);
     assert_string_equal(name, "16384x1024/bf16");
+    ridge_target told = fixture_norm;
+    ridge_case turned = fixture_norm_cases[1];
+    told.options[0] = (ridge_option){"ignore", -100};
+    told.options[1] = (ridge_option){"smoothing", 0};
+    turned.flipped = 1, turned.option[0] = -100, turned.option[1] = 0.1;
+    (void)snprintf(want, sizeof want, "%s,%s^T,smoothing=0.1", name, told.in[0].name);
+    ridge_case_name(&told, &turned, name, sizeof name);
+    assert_string_equal(name, want);
+    assert_false(ridge_case_same(&turned, &fixture_norm_cases[1]));
     ridge_case_name(&fixture_norm, &fixture_norm_cases[1], small, sizeof small); /* cut, but ended */
     assert_string_equal(small, "16384x1");
     assert_string_equal(ridge_backend_name(ridge_variant_backend(&fixture_norm_variants[1])), "cpu");

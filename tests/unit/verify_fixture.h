@@ -37,7 +37,7 @@ static void fixture_oracle(const ridge_oracle_call *call) {
 
 static void fixture_bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *bound) {
     double unit = ridge_dtype_roundoff(call->dtype);
-    *bound = (ridge_bound){0, 0};
+    *bound = (ridge_bound){0};
     if (output == 0 && kind != RIDGE_EXACT) *bound = (ridge_bound){.absolute = 0x1p-22, .relative = unit};
 }
 

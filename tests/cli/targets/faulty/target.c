@@ -132,7 +132,7 @@ static void oracle(const ridge_oracle_call *call) {
 
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     (void)call, (void)kind, (void)output;
-    *b = (ridge_bound){0, 0};
+    *b = (ridge_bound){0};
 }
 
 static const char *reject(const ridge_case *c) { return c->dtype == RIDGE_F32 ? NULL : "only f32"; }
