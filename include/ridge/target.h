@@ -106,6 +106,7 @@ typedef struct ridge_tensor_spec {
     ridge_fill fill;
     int index_dim;     /* of fills that name an extent */
     bool by_row;       /* inputs: row r feeds only row r of the outputs with the same first dimension */
+    bool plain;        /* inputs: filled as random where others have special values */
     bool either_order; /* matrices: may lie in memory by columns (ridge_case.flipped) */
     /* Outputs: the oracle of other rows is given it as it was computed (ridge_oracle_call.given), because making it
      * anew would cost as much as everything else. It is checked by its own rows. */
@@ -243,8 +244,10 @@ typedef struct ridge_work {
  * those rows, all others are whole. */
 typedef struct ridge_oracle_call {
     const int64_t *dim;
+    const int64_t *whole; /* extents of the whole problem */
     ridge_dtype dtype;
-    int rows; /* a place in dim */
+    int rows;           /* a place in dim */
+    const int64_t *row; /* which rows: dim[rows] numbers */
     const double *option;
     const double *const *in;
     double *const *out; /* dense, dim[rows] rows each; NULL: not asked for */

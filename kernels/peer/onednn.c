@@ -41,8 +41,14 @@ ridge_status onednn_prepare(const ridge_case *c, int threads, void **plan) {
 
 ridge_status onednn_sgemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b, int64_t ldb,
                           float *c, int64_t ldc) {
+    return onednn_product(false, false, m, n, k, a, lda, b, ldb, c, ldc);
+}
+
+ridge_status onednn_product(bool turn_a, bool turn_b, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
+                            const float *b, int64_t ldb, float *c, int64_t ldc) {
     if (m == 0 || n == 0) return RIDGE_OK;
-    return dnnl_sgemm('N', 'N', m, n, k, 1.0f, a, lda, b, ldb, 0.0f, c, ldc) == 0 ? RIDGE_OK : RIDGE_FAILED;
+    int status = dnnl_sgemm(turn_a ? 'T' : 'N', turn_b ? 'T' : 'N', m, n, k, 1.0f, a, lda, b, ldb, 0.0f, c, ldc);
+    return status == 0 ? RIDGE_OK : RIDGE_FAILED;
 }
 
 typedef struct parallel_work {

@@ -21,6 +21,10 @@ ridge_status onednn_prepare(const ridge_case *c, int threads, void **plan);
 ridge_status onednn_sgemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b, int64_t ldb,
                           float *c, int64_t ldc);
 
+/* The same for operands that lie transposed: turn_a: A is [k,m]; turn_b: B is [n,k]. */
+ridge_status onednn_product(bool turn_a, bool turn_b, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
+                            const float *b, int64_t ldb, float *c, int64_t ldc);
+
 /* Runs body on the OpenMP threads that oneDNN itself uses: for the part of a peer that oneDNN does not offer. */
 void onednn_parallel(ridge_team_fn body, void *arg);
 

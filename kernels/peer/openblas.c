@@ -7,7 +7,7 @@
 
 #include "peer/library.h"
 
-enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111 }; /* CBLAS enumerators */
+enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 }; /* CBLAS enumerators */
 
 static void (*cblas_sgemm)(int order, int transa, int transb, int m, int n, int k, float alpha, const float *a, int lda,
                            const float *b, int ldb, float beta, float *c, int ldc);
@@ -61,9 +61,14 @@ ridge_status openblas_prepare(const ridge_case *c, int threads, void **plan) {
 
 ridge_status openblas_sgemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b, int64_t ldb,
                             float *c, int64_t ldc) {
+    return openblas_product(false, false, m, n, k, a, lda, b, ldb, c, ldc);
+}
+
+ridge_status openblas_product(bool turn_a, bool turn_b, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
+                              const float *b, int64_t ldb, float *c, int64_t ldc) {
     if (m > INT32_MAX || n > INT32_MAX || k > INT32_MAX || lda > INT32_MAX || ldb > INT32_MAX || ldc > INT32_MAX)
         return RIDGE_INVALID;
-    cblas_sgemm(ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, (int)m, (int)n, (int)k, 1.0f, a, (int)lda, b, (int)ldb, 0.0f, c,
-                (int)ldc);
+    cblas_sgemm(ROW_MAJOR, turn_a ? TRANSPOSE : NO_TRANSPOSE, turn_b ? TRANSPOSE : NO_TRANSPOSE, (int)m, (int)n, (int)k,
+                1.0f, a, (int)lda, b, (int)ldb, 0.0f, c, (int)ldc);
     return RIDGE_OK;
 }

@@ -18,4 +18,8 @@ ridge_status openblas_prepare(const ridge_case *c, int threads, void **plan);
 ridge_status openblas_sgemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b, int64_t ldb,
                             float *c, int64_t ldc);
 
+/* The same for operands that lie transposed: turn_a: A is [k,m]; turn_b: B is [n,k]. */
+ridge_status openblas_product(bool turn_a, bool turn_b, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
+                              const float *b, int64_t ldb, float *c, int64_t ldc);
+
 #endif

@@ -207,7 +207,8 @@ void ridge_operands_make(const ridge_operands *ops, int tensor, int64_t first, i
         return;
     }
     stream_make(&s, first, n, values);
-    if (ops->kind != RIDGE_SPECIAL || s.dtype == RIDGE_I32 || ops->target->in[tensor].fill == RIDGE_FILL_INDEX) return;
+    const ridge_tensor_spec *spec = &ops->target->in[tensor];
+    if (ops->kind != RIDGE_SPECIAL || s.dtype == RIDGE_I32 || spec->fill == RIDGE_FILL_INDEX || spec->plain) return;
     sprinkle_finite(&s, ops->target->large, first, n, values);
     sprinkle_hard(ops, tensor, s.dtype, ridge_random(s.seed, 2), first, n, values);
 }

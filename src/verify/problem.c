@@ -48,9 +48,9 @@ static bool is_shared(const ridge_problem *p, int tensor) {
     return tensor < p->ops->target->n_in || p->ops->target->out[tensor - p->ops->target->n_in].given;
 }
 
-/* fp64 values of one row, and of its outputs' sizes. */
+/* Values of 64 bits a row: fp64 copies, its outputs' sizes, its number. */
 static int64_t row_values(const ridge_problem *p) {
-    int64_t values = p->ops->target->n_out;
+    int64_t values = p->ops->target->n_out + 1;
     for (int t = 0; t < ridge_operands_count(p->ops); t++)
         if (comes_by_rows(p, t)) values += ridge_operands_view(p->ops, t).row;
     return values;
@@ -123,9 +123,16 @@ void ridge_problem_load(const ridge_problem *p, int64_t number, int rank, ridge_
     }
     memset(space, 0, sizeof *space * (size_t)(target->n_out * chunk->n));
     for (int o = 0; o < target->n_out; o++) chunk->size[o] = space + o * chunk->n;
+    chunk->row = (int64_t *)(void *)(space + target->n_out * chunk->n);
+    for (int64_t i = 0, run, row; i < chunk->n; i += run) {
+        row = ridge_chunk_rows(p, chunk, i, &run);
+        for (int64_t k = 0; k < run; k++) chunk->row[i + k] = row + k;
+    }
     chunk->call = (ridge_oracle_call){.dim = chunk->dim,
+                                      .whole = p->ops->c.dim,
                                       .dtype = p->ops->c.dtype,
                                       .rows = p->lead,
+                                      .row = chunk->row,
                                       .option = p->ops->c.option,
                                       .in = chunk->in,
                                       .out = chunk->out,

@@ -33,6 +33,7 @@ typedef struct ridge_chunk {
     double *out[RIDGE_MAX_OUTPUTS]; /* NULL: has other rows */
     const double *given[RIDGE_MAX_OUTPUTS];
     double *size[RIDGE_MAX_OUTPUTS];
+    int64_t *row;
     int64_t first; /* position of the chunk's first row in `rows` */
     int64_t n;
 } ridge_chunk;

@@ -40,11 +40,13 @@ static void mixed_oracle(const ridge_oracle_call *call) {
     assert_true((call->out[0] != NULL) == (call->rows == ROWS));
     assert_true((call->out[1] != NULL) == (call->rows == CLASSES) && (call->out[2] != NULL) == (call->out[1] != NULL));
     for (int64_t i = 0; i < call->dim[ROWS] && call->rows == ROWS; i++) {
+        assert_true(call->row[i] < call->whole[ROWS] && (i == 0 || call->row[i] > call->row[i - 1]));
         double sum = 0;
         for (int64_t d = 0; d < depth; d++) sum += call->in[X][i * depth + d];
         call->out[0][i] = call->in[L][i] * sum;
     }
     for (int64_t c = 0; c < call->dim[CLASSES] && call->rows == CLASSES; c++) {
+        assert_true(call->row[c] < call->whole[CLASSES]);
         call->out[2][c] = 0;
         for (int64_t i = 0; i < call->dim[ROWS]; i++) call->out[2][c] += call->in[W][c * depth] * call->given[0][i];
         for (int64_t d = 0; d < depth; d++)

@@ -1,0 +1,385 @@
+/* Cross-entropy of a linear layer and its gradients, fused.
+ *
+ *   Classes are taken in blocks: all of them at once where they are few. A block of w is packed twice, into broadcast
+ * panels [depth][classes] for the logits and vector panels [classes][depth] for dx. A thread takes a block of rows.
+ * Strips of GEMM_NR of them are transposed into vector panels, so that vectors run along the batch: its logits
+ * [classes][rows] stay in cache, softmax and gradient are vertical, no lane is empty whatever the number of classes,
+ * and the gradient is at once the broadcast panel of dx = G w. For dw = G^T x the threads' gradients go, transposed, to
+ * a place that all can read; then each thread owns some columns of dw, over all those rows and all classes. No sum is
+ * split between threads: the same bits for any number of threads that cuts the rows alike, and on every run. */
+#include "cpu/linear_ce.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cpu/gemm.h"
+#include "cpu/vec_math.h"
+
+_Static_assert(GEMM_NR <= LINEAR_CE_NR && LINEAR_CE_NR % GEMM_NR == 0, "scratch is sized by the limit");
+_Static_assert(GEMM_SLACK <= LINEAR_CE_PAD, "panels may be written past their end");
+
+/* Below this many multiply-adds one thread is done before a second one has woken up. */
+static const double alone = 1e6;
+
+enum { ROW_STATE = 4 }; /* of a row between blocks of classes: maximum, sum, label's logit, sum of logits */
+
+typedef struct work {
+    const linear_ce *job;
+    bool losses, gradients; /* wanted of this pass */
+    bool at_once;           /* gradients follow from the same logits as the losses */
+    int64_t c0, classes;    /* the block of classes */
+    int64_t block;          /* classes of the largest block */
+    int64_t groups;         /* broadcast panels of a block */
+    int64_t rows_block;     /* rows of a thread at a time: the stride of its logits */
+    int64_t g0, rows;       /* the rows that all threads share: those of G */
+    float *wt, *wp;         /* packed w */
+    float *state;           /* ROW_STATE arrays of job->rows */
+    float *g;               /* [rows][block], row-major */
+    float *thread;          /* each thread's own part */
+    int64_t thread_floats;
+} work;
+
+static int64_t up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t group_begin(const work *w, int64_t g) { return gemm_cut(w->classes, w->groups, g); }
+static float *group_panel(const work *w, int64_t g) {
+    return w->wt + group_begin(w, g) * w->job->depth + g * GEMM_SLACK;
+}
+static float *depth_panel(const work *w, int64_t d) { return w->wp + d * w->classes; } /* d a multiple of GEMM_NR */
+static float *own_part(const work *w, int rank) { return w->thread + rank * w->thread_floats; }
+
+/* ---- packing w -------------------------------------------------------------------------------------------------- */
+
+/* panel[q * step + i] = src[q * down + i * along], i < n */
+static void pack(const float *src, int64_t down, int64_t along, int64_t depth, int n, int step, float *panel) {
+    if (along == 1)
+        RIDGE_ISA_FN(gemm_pack_straight)(src, down, depth, n, step, panel);
+    else
+        RIDGE_ISA_FN(gemm_pack_transposed)(src, along, depth, n, step, panel);
+}
+
+static void pack_w(void *arg, int rank, int size) {
+    const work *w = arg;
+    const linear_ce *job = w->job;
+    const float *src = job->w + w->c0 * job->w_class;
+    int64_t begin, end;
+    ridge_share(w->groups, 1, rank, size, &begin, &end);
+    for (int64_t g = begin; g < end; g++) {
+        const int64_t c = group_begin(w, g), mr = group_begin(w, g + 1) - c;
+        pack(src + c * job->w_class, job->w_depth, job->w_class, job->depth, (int)mr, (int)mr, group_panel(w, g));
+    }
+    if (!w->gradients) return;
+    ridge_share(job->depth, GEMM_NR, rank, size, &begin, &end);
+    for (int64_t d = begin; d < end; d += GEMM_NR)
+        pack(src + d * job->w_depth, job->w_class, job->w_depth, w->classes, (int)least(GEMM_NR, job->depth - d),
+             GEMM_NR, depth_panel(w, d));
+}
+
+/* ---- logits of a block ------------------------------------------------------------------------------------------ */
+
+/* z[c * rows_block + r] for n rows of x from `row` on, and w's block of classes. */
+static void make_logits(const work *w, int64_t row, int64_t n, float *xt, float *z) {
+    const linear_ce *job = w->job;
+    const int64_t strips = (n + GEMM_NR - 1) / GEMM_NR, slices = (job->depth + LINEAR_CE_KC - 1) / LINEAR_CE_KC;
+    for (int64_t q = 0; q < slices; q++) {
+        const int64_t d0 = gemm_cut(job->depth, slices, q), depth = gemm_cut(job->depth, slices, q + 1) - d0;
+        for (int64_t s = 0; s < strips; s++) RIDGE_ISA_FN(gemm_pack_transposed)
+        (job->x + (row + s * GEMM_NR) * job->x_row + d0, job->x_row, depth, (int)least(GEMM_NR, n - s * GEMM_NR),
+         GEMM_NR, xt + s * GEMM_NR * depth);
+        for (int64_t g = 0; g < w->groups; g++) {
+            const int64_t c = group_begin(w, g), mr = group_begin(w, g + 1) - c;
+            gemm_tile_args t = {.mr = (int)mr,
+                                .nr = GEMM_NR,
+                                .depth = depth,
+                                .a = group_panel(w, g) + d0 * mr,
+                                .a_step = mr,
+                                .c_stride = w->rows_block,
+                                .start = q > 0 ? GEMM_ADD : GEMM_BIAS,
+                                .bias = job->b + w->c0 + c};
+            for (int64_t s = 0; s < strips; s++) {
+                t.b = xt + s * GEMM_NR * depth;
+                t.c = z + c * w->rows_block + s * GEMM_NR;
+                if (g + 1 < w->groups) /* the tiles of a group fetch the next group's panel */
+                    t.ahead = (gemm_ahead){group_panel(w, g + 1) + d0 * mr + s * (depth / GEMM_AHEAD_STEPS) * GEMM_LINE,
+                                           0, INT64_MAX, 1};
+                RIDGE_ISA_FN(gemm_tile)(&t);
+            }
+        }
+    }
+}
+
+/* ---- losses ----------------------------------------------------------------------------------------------------- */
+
+/* A vector of rows and its state. Sums of exponentials are relative to the maximum so far, which is taken for 0 while
+ * there is none: exp(-inf - 0) is 0. With `keep` the exponentials take the place of the logits. */
+static void sum_column(const work *w, float *z, float *max, float *sum, float *z_sum, bool keep) {
+    const int64_t step = w->rows_block, n = w->classes;
+    const vf none = vf_set1(-INFINITY), zero = vf_zero();
+    const vf before = vf_load(max);
+    vf m = before, m1 = none, total = zero, total1 = zero;
+    int64_t c = 0;
+    for (; c + 2 <= n; c += 2) {
+        m = vf_max(m, vf_load(z + c * step));
+        m1 = vf_max(m1, vf_load(z + (c + 1) * step));
+    }
+    if (c < n) m = vf_max(m, vf_load(z + c * step));
+    m = vf_max(m, m1);
+    if (w->job->smoothing > 0) {
+        vf s = vf_load(z_sum);
+        for (c = 0; c < n; c++) s = vf_add(s, vf_load(z + c * step));
+        vf_store(z_sum, s);
+    }
+    const vf shift = vf_select(vf_eq(m, none), zero, m);
+    for (c = 0; c < n; c++) {
+        const vf e = vf_exp_bounded(vf_sub(vf_load(z + c * step), shift));
+        if (keep) vf_store(z + c * step, e);
+        if (c & 1)
+            total1 = vf_add(total1, e);
+        else
+            total = vf_add(total, e);
+    }
+    const vf rescaled = vf_mul(vf_load(sum), vf_exp_bounded(vf_sub(before, shift)));
+    vf_store(max, m);
+    vf_store(sum, vf_add(vf_select(vf_eq(before, none), zero, rescaled), vf_add(total, total1)));
+}
+
+/* The part of a thread's rows [row, row + n): arrays a block long. */
+typedef struct row_part {
+    float max[LINEAR_CE_ROWS], sum[LINEAR_CE_ROWS], label[LINEAR_CE_ROWS], z_sum[LINEAR_CE_ROWS], lse[LINEAR_CE_ROWS];
+} row_part;
+
+static void state_load(const work *w, int64_t row, int64_t n, row_part *p) {
+    float *const arrays[ROW_STATE] = {p->max, p->sum, p->label, p->z_sum};
+    for (int a = 0; a < ROW_STATE; a++) {
+        for (int64_t i = 0; i < LINEAR_CE_ROWS; i++) arrays[a][i] = a == 0 ? -INFINITY : 0;
+        if (w->c0 > 0) memcpy(arrays[a], w->state + a * w->job->rows + row, (size_t)n * sizeof(float));
+    }
+}
+static void state_store(const work *w, int64_t row, int64_t n, const row_part *p) {
+    const float *const arrays[ROW_STATE] = {p->max, p->sum, p->label, p->z_sum};
+    for (int a = 0; a < ROW_STATE; a++) memcpy(w->state + a * w->job->rows + row, arrays[a], (size_t)n * sizeof(float));
+}
+
+static void make_losses(const work *w, int64_t row, int64_t n, float *z, row_part *p) {
+    const linear_ce *job = w->job;
+    state_load(w, row, n, p);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t c = job->labels[row + i] - w->c0;
+        if (c >= 0 && c < w->classes) p->label[i] = z[c * w->rows_block + i];
+    }
+    for (int64_t i = 0; i < n; i += VF_LANES) sum_column(w, z + i, p->max + i, p->sum + i, p->z_sum + i, w->at_once);
+    if (w->c0 + w->classes < job->classes) {
+        state_store(w, row, n, p);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        p->lse[i] = p->sum[i] > 0 ? p->max[i] + logf(p->sum[i]) : NAN;
+        job->lse[row + i] = p->lse[i];
+        job->loss[row + i] = linear_ce_loss(job, row + i, p->lse[i], p->label[i], p->z_sum[i]);
+    }
+}
+
+/* ---- gradients -------------------------------------------------------------------------------------------------- */
+
+/* A row's factors, and what lies at its label: a logit, or an exponential relative to the maximum. */
+typedef struct slope_part {
+    float up[LINEAR_CE_ROWS], p[LINEAR_CE_ROWS], every[LINEAR_CE_ROWS], lse[LINEAR_CE_ROWS], counts[LINEAR_CE_ROWS];
+    float label[LINEAR_CE_ROWS];
+} slope_part;
+
+static float *at_label(const work *w, int64_t row, int64_t i, float *z) {
+    const int64_t c = w->job->labels[row + i] - w->c0;
+    return c >= 0 && c < w->classes ? z + c * w->rows_block + i : NULL;
+}
+
+static void slope_load(const work *w, int64_t row, int64_t n, float *z, const row_part *p, slope_part *s) {
+    const linear_ce *job = w->job;
+    const float *lse = w->at_once ? p->lse : (job->lse_in ? job->lse_in : job->lse) + row;
+    memset(s, 0, sizeof *s);
+    for (int64_t i = 0; i < n; i++) {
+        const linear_ce_factors f = linear_ce_of_row(job, row + i, lse[i]);
+        const float *label = at_label(w, row, i, z);
+        s->lse[i] = lse[i];
+        s->up[i] = f.up;
+        s->p[i] = w->at_once ? f.p / p->sum[i] : f.p;
+        s->every[i] = f.every;
+        s->counts[i] = linear_ce_counts(job, row + i) ? 1 : 0;
+        s->label[i] = !label ? 0 : w->at_once ? *label : expf(*label - lse[i]);
+    }
+}
+
+/* Logits, or exponentials relative to the maximum, become G. */
+static void make_gradient(const work *w, int64_t row, int64_t n, float *z, const row_part *p) {
+    slope_part s;
+    slope_load(w, row, n, z, p, &s);
+    for (int64_t i = 0; i < n; i += VF_LANES) {
+        const vf up_by = vf_load(s.up + i), factor = vf_load(s.p + i), off = vf_load(s.every + i),
+                 lse = vf_load(s.lse + i);
+        const vm counted = vf_lt(vf_zero(), vf_load(s.counts + i));
+        for (int64_t c = 0; c < w->classes; c++) {
+            float *at = z + c * w->rows_block + i;
+            const vf e = w->at_once ? vf_load(at) : vf_exp(vf_sub(vf_load(at), lse));
+            const vf g = vf_mul(up_by, vf_sub(vf_mul(factor, e), off));
+            vf_store(at, vf_select(counted, g, vf_zero()));
+        }
+    }
+    for (int64_t i = 0; i < n; i++) {
+        float *label = at_label(w, row, i, z);
+        if (label && s.counts[i] > 0) *label = s.up[i] * (s.p[i] * s.label[i] - s.every[i] - (1 - w->job->smoothing));
+    }
+}
+
+static void make_dx(const work *w, int64_t row, int64_t n, const float *z) {
+    const linear_ce *job = w->job;
+    const int64_t parts = (n + GEMM_MR - 1) / GEMM_MR;
+    for (int64_t d = 0; d < job->depth; d += GEMM_NR)
+        for (int64_t k = 0; k < parts; k++) {
+            const int64_t r = gemm_cut(n, parts, k);
+            const gemm_tile_args t = {.mr = (int)(gemm_cut(n, parts, k + 1) - r),
+                                      .nr = (int)least(GEMM_NR, job->depth - d),
+                                      .depth = w->classes,
+                                      .a = z + r,
+                                      .a_step = w->rows_block,
+                                      .b = depth_panel(w, d),
+                                      .c = job->dx + (row + r) * job->dx_row + d,
+                                      .c_stride = job->dx_row,
+                                      .start = w->c0 > 0 ? GEMM_ADD : GEMM_ZERO};
+            RIDGE_ISA_FN(gemm_tile)(&t);
+        }
+}
+
+/* G by rows, where all threads can read it. */
+static void give_gradient(const work *w, int64_t row, int64_t n, const float *z) {
+    float ones[GEMM_NR];
+    for (int i = 0; i < GEMM_NR; i++) ones[i] = 1;
+    for (int64_t s = 0; s < n; s += GEMM_NR) RIDGE_ISA_FN(gemm_unpack_transposed)
+    (z + s, (int)w->rows_block, w->classes, (int)least(GEMM_NR, n - s), ones, w->g + (row - w->g0 + s) * w->block,
+     w->block);
+}
+
+/* A thread's rows of w->rows. */
+static void rows_fn(void *arg, int rank, int size) {
+    const work *w = arg;
+    float *xt = own_part(w, rank), *z = xt + w->rows_block * LINEAR_CE_KC + LINEAR_CE_PAD;
+    row_part part;
+    int64_t begin, end;
+    ridge_share(w->rows, GEMM_NR, rank, size, &begin, &end);
+    for (int64_t r = begin; r < end; r += w->rows_block) {
+        const int64_t row = w->g0 + r, n = least(w->rows_block, end - r);
+        make_logits(w, row, n, xt, z);
+        if (w->losses) make_losses(w, row, n, z, &part);
+        if (!w->gradients) continue;
+        make_gradient(w, row, n, z, &part);
+        give_gradient(w, row, n, z);
+        make_dx(w, row, n, z);
+    }
+}
+
+/* dw by columns, a tile at a time through `tile`. */
+static void add_turned(const linear_ce *job, const gemm_tile_args *t, int64_t c, int64_t d, bool first) {
+    for (int j = 0; j < t->nr; j++)
+        for (int i = 0; i < t->mr; i++) {
+            float *at = job->dw + (c + i) * job->dw_class + (d + j) * job->dw_depth;
+            *at = first ? t->c[i * GEMM_NR + j] : *at + t->c[i * GEMM_NR + j];
+        }
+}
+
+static void make_dw(const work *w, int64_t d, const float *xs) {
+    const linear_ce *job = w->job;
+    const bool first = w->g0 == 0, turned = job->dw_depth != 1;
+    float tile[GEMM_MR * GEMM_NR];
+    for (int64_t g = 0; g < w->groups; g++) {
+        const int64_t c = group_begin(w, g);
+        const gemm_tile_args t = {.mr = (int)(group_begin(w, g + 1) - c),
+                                  .nr = (int)least(GEMM_NR, job->depth - d),
+                                  .depth = w->rows,
+                                  .a = w->g + c,
+                                  .a_step = w->block,
+                                  .b = xs,
+                                  .c = turned ? tile : job->dw + (w->c0 + c) * job->dw_class + d,
+                                  .c_stride = turned ? GEMM_NR : job->dw_class,
+                                  .start = first || turned ? GEMM_ZERO : GEMM_ADD};
+        RIDGE_ISA_FN(gemm_tile)(&t);
+        if (turned) add_turned(job, &t, w->c0 + c, d, first);
+    }
+}
+
+/* A thread's columns of dw, and its part of db, over the rows that G has. */
+static void classes_fn(void *arg, int rank, int size) {
+    const work *w = arg;
+    const linear_ce *job = w->job;
+    float *xs = own_part(w, rank);
+    int64_t begin, end;
+    ridge_share(job->depth, GEMM_NR, rank, size, &begin, &end);
+    for (int64_t d = begin; d < end; d += GEMM_NR) {
+        RIDGE_ISA_FN(gemm_pack_straight)
+        (job->x + w->g0 * job->x_row + d, job->x_row, w->rows, (int)least(GEMM_NR, job->depth - d), GEMM_NR, xs);
+        make_dw(w, d, xs);
+    }
+    ridge_share(w->classes, 2 * GEMM_LINE, rank, size, &begin, &end);
+    float *db = job->db + w->c0;
+    for (int64_t c = begin; c < end && w->g0 == 0; c++) db[c] = 0;
+    for (int64_t r = 0; r < w->rows; r++) {
+        const float *g = w->g + r * w->block;
+        for (int64_t c = begin; c < end; c++) db[c] += g[c];
+    }
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------------------- */
+
+/* All rows for one block of classes. */
+static void block_of_classes(work *w, ridge_team *team) {
+    const linear_ce *job = w->job;
+    const int64_t most = w->gradients ? w->rows_block * ridge_team_size(team) : job->rows;
+    const int64_t turns = most > 0 ? (job->rows + most - 1) / most : 0, strips = (job->rows + GEMM_NR - 1) / GEMM_NR;
+    ridge_team_run(team, pack_w, w);
+    for (int64_t t = 0; t < turns; t++) {
+        w->g0 = gemm_cut(strips, turns, t) * GEMM_NR;
+        w->rows = least(gemm_cut(strips, turns, t + 1) * GEMM_NR, job->rows) - w->g0;
+        ridge_team_run(team, rows_fn, w);
+        if (w->gradients) ridge_team_run(team, classes_fn, w);
+    }
+}
+
+static void pass(work *w, bool losses, bool gradients, ridge_team *team) {
+    w->losses = losses;
+    w->gradients = gradients;
+    w->at_once = losses && gradients;
+    for (w->c0 = 0; w->c0 < w->job->classes; w->c0 += w->block) {
+        w->classes = least(w->block, w->job->classes - w->c0);
+        w->groups = (w->classes + GEMM_MR - 1) / GEMM_MR;
+        block_of_classes(w, team);
+    }
+}
+
+/* What sums of no rows are. */
+static void clear_gradients(const linear_ce *job) {
+    for (int64_t c = 0; c < job->classes; c++) {
+        job->db[c] = 0;
+        for (int64_t d = 0; d < job->depth; d++) job->dw[c * job->dw_class + d * job->dw_depth] = 0;
+    }
+}
+
+ridge_status RIDGE_ISA_FN(linear_ce_fused)(const linear_ce *job) {
+    const bool losses = job->loss != NULL, gradients = job->dx != NULL;
+    ridge_team *team = (double)job->rows * (double)job->depth * (double)job->classes < alone ? NULL : job->team;
+    const int threads = ridge_team_size(job->team);
+    work w = {.job = job,
+              .block = linear_ce_block_classes(job->classes),
+              .rows_block = linear_ce_block_rows(job->classes),
+              .wt = job->scratch};
+    const int64_t wide = up(job->depth, LINEAR_CE_NR), most_rows = threads * w.rows_block;
+    w.wp = w.wt + up(w.block * job->depth + (w.block / 2 + 2) * GEMM_SLACK, LINEAR_CE_PAD);
+    w.state = w.wp + (gradients ? w.block * wide + LINEAR_CE_PAD : 0);
+    w.g = w.state + up(ROW_STATE * job->rows, LINEAR_CE_PAD);
+    w.thread = w.g + (gradients ? up(most_rows * w.block, LINEAR_CE_PAD) : 0);
+    w.thread_floats = w.rows_block * (LINEAR_CE_KC + w.block) + most_rows * LINEAR_CE_NR + 3 * LINEAR_CE_PAD;
+    if (gradients && job->rows == 0) clear_gradients(job);
+    if (losses && gradients && w.block == job->classes) {
+        pass(&w, true, true, team);
+        return RIDGE_OK;
+    }
+    if (losses) pass(&w, true, false, team);
+    if (gradients) pass(&w, false, true, team);
+    return RIDGE_OK;
+}

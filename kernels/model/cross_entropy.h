@@ -1,0 +1,54 @@
+/* What linear_cross_entropy, linear_cross_entropy_backward and linear_cross_entropy_grad have in common beside kernels:
+ * dimensions, options, work, fp64 oracle and error bound. targets/linear_cross_entropy*\/README.md derive them.
+ *
+ *     z = x w^T + b                                    x [batch, depth], w [classes, depth], b [classes]
+ *     lse_i  = log sum_j exp z_ij
+ *     loss_i = (1 - s) (lse_i - z_i,label) + s (lse_i - mean_j z_ij) + zl lse_i^2
+ *     G_ij   = dloss_i ((1 + 2 zl lse_i) exp(z_ij - lse_i) - (1 - s) [j = label_i] - s / classes)
+ *     dx = G w     dw = G^T x     db_j = sum_i G_ij
+ *
+ * Rows whose label is ignore_index or no class are ignored: their loss is 0 and so is their G; lse is what it is. Where
+ * a row's largest logit is not finite, lse is NaN. A term whose factor (s, 1 - s aside) is 0 is absent. */
+#ifndef RIDGE_MODEL_CROSS_ENTROPY_H
+#define RIDGE_MODEL_CROSS_ENTROPY_H
+
+#include "ridge/target.h"
+
+enum { CE_BATCH, CE_DEPTH, CE_CLASSES };     /* places in dim[] */
+enum { CE_IGNORE, CE_SMOOTHING, CE_Z_LOSS }; /* places in option[] */
+#define CE_IGNORE_DEFAULT (-100.0)
+#define CE_OPTIONS                                                                   \
+    {                                                                                \
+        {"ignore_index", CE_IGNORE_DEFAULT}, {"label_smoothing", 0}, { "z_loss", 0 } \
+    }
+
+/* Where a target has its tensors, in in[] and out[]; -1: it has none. x, w, b and labels are the first four inputs. */
+enum { CE_X, CE_W, CE_B, CE_LABELS };
+typedef struct ce_places {
+    int lse_in, dloss;         /* inputs */
+    int loss, lse, dx, dw, db; /* outputs */
+    int products;              /* of matrices: 1 for z alone, 3 with gradients */
+} ce_places;
+
+void ce_work(const ce_places *at, const ridge_case *c, ridge_work *work);
+void ce_oracle(const ce_places *at, const ridge_oracle_call *call);
+void ce_bound(const ce_places *at, const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *bound);
+const char *ce_reject(const ridge_case *c);
+
+/* Of the CPU's variants. */
+void ce_unfused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic);
+void ce_fused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic);
+size_t ce_unfused_scratch(const ridge_case *c, int threads);
+
+/* A library's product: oneDNN's where there is one, else OpenBLAS's. */
+const char *ce_library_unavailable(const ridge_case *c);
+const char *ce_openblas_unavailable(const ridge_case *c);
+ridge_status ce_library_prepare(const ridge_case *c, int threads, void **plan);
+struct linear_ce_library;
+const struct linear_ce_library *ce_library(void);
+const struct linear_ce_library *ce_openblas(void);
+
+/* NULL, or why the CPU's kernels, which are for fp32, cannot take the case. */
+const char *ce_cpu_unavailable(const ridge_case *c);
+
+#endif

@@ -1,0 +1,18 @@
+/* The CPU's variants: kernels/cpu/linear_ce.c fused, kernels/cpu/linear_ce_library.c around a library's products. */
+#include "cpu/linear_ce_library.h"
+#include "linear_cross_entropy.h"
+
+ridge_status RIDGE_ISA_FN(linear_cross_entropy_cpu_optimized)(const ridge_call *call) {
+    const linear_ce job = linear_ce_of(call, &linear_cross_entropy_places);
+    return RIDGE_ISA_FN(linear_ce_fused)(&job);
+}
+
+ridge_status RIDGE_ISA_FN(linear_cross_entropy_cpu_baseline)(const ridge_call *call) {
+    const linear_ce job = linear_ce_of(call, &linear_cross_entropy_places);
+    return RIDGE_ISA_FN(linear_ce_unfused)(&job, ce_library());
+}
+
+ridge_status RIDGE_ISA_FN(linear_cross_entropy_cpu_openblas)(const ridge_call *call) {
+    const linear_ce job = linear_ce_of(call, &linear_cross_entropy_places);
+    return RIDGE_ISA_FN(linear_ce_unfused)(&job, ce_openblas());
+}

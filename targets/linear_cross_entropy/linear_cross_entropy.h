@@ -1,0 +1,15 @@
+/* Private to linear_cross_entropy. */
+#ifndef RIDGE_TARGET_LINEAR_CROSS_ENTROPY_H
+#define RIDGE_TARGET_LINEAR_CROSS_ENTROPY_H
+
+#include "model/cross_entropy.h"
+
+RIDGE_CPU_DECLARE(linear_cross_entropy_cpu_baseline);
+RIDGE_CPU_DECLARE(linear_cross_entropy_cpu_optimized);
+RIDGE_CPU_DECLARE(linear_cross_entropy_cpu_openblas);
+
+/* Where its tensors are. */
+static const ce_places linear_cross_entropy_places = {
+    .lse_in = -1, .dloss = -1, .loss = 0, .lse = 1, .dx = -1, .dw = -1, .db = -1, .products = 1};
+
+#endif

@@ -1,0 +1,137 @@
+/* Loss and gradients together: linear_cross_entropy, then linear_cross_entropy_backward with its lse.
+ * x: [batch, depth], w: [classes, depth], b: [classes], labels: i32, dloss: f32 [batch] -> loss, lse, dx, dw, db.
+ * 6 batch depth classes FLOP for three products, 8 for each logit; every operand once. */
+#include "cpu/linear_ce.h"
+#include "linear_cross_entropy_grad.h"
+#include "peer/openblas.h"
+
+enum { W_BY_COLUMNS = 1 << CE_W, DW_BY_COLUMNS = 1 << (5 + 3), ALL_BY_COLUMNS = W_BY_COLUMNS | DW_BY_COLUMNS };
+
+#define TIMED(type) .dtype = RIDGE_##type, .option = {CE_IGNORE_DEFAULT}
+#define EDGE(type) .edge = true, .dtype = RIDGE_##type, .option = {CE_IGNORE_DEFAULT}
+/* label_smoothing and z_loss, too, and some rows whose label is to be ignored */
+#define EDGE_TOLD(type, ignore, smoothing, z_loss) \
+    .edge = true, .dtype = RIDGE_##type, .option = {(ignore), (smoothing), (z_loss)}
+#define ONLY_CUDA .only = RIDGE_ONLY_CUDA
+
+static const ridge_case cases[] = {
+    {.dim = {256, 512, 50}, TIMED(F32)},
+    {.dim = {1024, 1024, 100}, TIMED(F32)},
+    {.dim = {2048, 1024, 1000}, TIMED(F32)},
+    {.dim = {4096, 2048, 16384}, TIMED(BF16), ONLY_CUDA},
+    {.dim = {0, 3, 4}, EDGE(F32)},
+    {.dim = {1, 1, 1}, EDGE(F32)},
+    {.dim = {37, 5, 1}, EDGE(F32)},
+    {.dim = {3, 1, 7}, EDGE(F32), .flipped = ALL_BY_COLUMNS},
+    {.dim = {1, 131, 10}, EDGE_TOLD(F32, 3, 0.1, 0)},
+    {.dim = {33, 129, 29}, EDGE_TOLD(F32, 7, 0, 1e-4)},
+    {.dim = {131, 113, 127}, EDGE(F32), .flipped = ALL_BY_COLUMNS},
+    {.dim = {67, 521, 50}, EDGE_TOLD(F32, 4, 0.25, 0.01), .flipped = W_BY_COLUMNS},
+    {.dim = {300, 65, 101}, EDGE_TOLD(F32, 4, 1, 0)},
+    {.dim = {41, 33, 1009}, EDGE_TOLD(F32, -100, 0.1, 1e-4)},
+    {.dim = {9, 1031, 113}, EDGE(F32)},
+    {.dim = {35, 7, 4903}, EDGE_TOLD(F32, -100, 0.1, 1e-4)}, /* more classes than one block of the CPU's has */
+    {.dim = {67, 35, 257}, EDGE(TF32), ONLY_CUDA},
+    {.dim = {129, 512, 1000}, EDGE_TOLD(TF32, 5, 0.1, 1e-4), .flipped = ALL_BY_COLUMNS, ONLY_CUDA},
+    {.dim = {0, 64, 128}, EDGE(BF16), ONLY_CUDA},
+    {.dim = {1, 1, 1}, EDGE(BF16), ONLY_CUDA},
+    {.dim = {1, 64, 10}, EDGE_TOLD(BF16, 3, 0.1, 0), ONLY_CUDA},
+    {.dim = {67, 129, 131}, EDGE(BF16), ONLY_CUDA},
+    {.dim = {128, 64, 128}, EDGE(BF16), ONLY_CUDA},
+    {.dim = {256, 512, 1024}, EDGE(BF16), ONLY_CUDA},
+    {.dim = {257, 520, 1009}, EDGE_TOLD(BF16, 5, 0.1, 1e-4), ONLY_CUDA},
+    {.dim = {257, 520, 1000}, EDGE_TOLD(BF16, 5, 0, 1e-4), .flipped = ALL_BY_COLUMNS, ONLY_CUDA},
+    {.dim = {130, 72, 4999}, EDGE_TOLD(BF16, -100, 0.1, 0), ONLY_CUDA},
+    {.dim = {1, 1, 10}, EDGE(F16), ONLY_CUDA},
+    {.dim = {256, 512, 1024}, EDGE(F16), ONLY_CUDA},
+    {.dim = {131, 257, 521}, EDGE_TOLD(F16, 5, 0.1, 1e-4), ONLY_CUDA},
+    {.dim = {66, 136, 1009}, EDGE(F16), .flipped = ALL_BY_COLUMNS, ONLY_CUDA},
+};
+
+static const ridge_tensor_spec in[] = {
+    {.name = "x", .rank = 2, .dim = {CE_BATCH, CE_DEPTH}, .by_row = true},
+    {.name = "w",
+     .rank = 2,
+     .dim = {CE_CLASSES, CE_DEPTH},
+     .fill = RIDGE_FILL_WEIGHT,
+     .index_dim = CE_DEPTH,
+     .by_row = true,
+     .either_order = true},
+    {.name = "b", .rank = 1, .dim = {CE_CLASSES}, .dtype = RIDGE_F32, .by_row = true},
+    {.name = "labels",
+     .rank = 1,
+     .dim = {CE_BATCH},
+     .dtype = RIDGE_I32,
+     .fill = RIDGE_FILL_INDEX,
+     .index_dim = CE_CLASSES,
+     .by_row = true},
+    /* plain: of a denormal one whether G is 0 depends on its precision, and 0 times an infinity of w is NaN */
+    {.name = "dloss", .rank = 1, .dim = {CE_BATCH}, .dtype = RIDGE_F32, .by_row = true, .plain = true},
+};
+static const ridge_tensor_spec out[] = {
+    {.name = "loss", .rank = 1, .dim = {CE_BATCH}, .dtype = RIDGE_F32},
+    {.name = "lse", .rank = 1, .dim = {CE_BATCH}, .dtype = RIDGE_F32, .given = true},
+    {.name = "dx", .rank = 2, .dim = {CE_BATCH, CE_DEPTH}},
+    {.name = "dw", .rank = 2, .dim = {CE_CLASSES, CE_DEPTH}, .either_order = true},
+    {.name = "db", .rank = 1, .dim = {CE_CLASSES}, .dtype = RIDGE_F32},
+};
+
+static void work(const ridge_case *c, ridge_work *w) { ce_work(&linear_cross_entropy_grad_places, c, w); }
+static void oracle(const ridge_oracle_call *call) { ce_oracle(&linear_cross_entropy_grad_places, call); }
+static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
+    ce_bound(&linear_cross_entropy_grad_places, call, kind, output, b);
+}
+static void unfused_traffic(const ridge_case *c, ridge_traffic *t) {
+    ce_unfused_traffic(&linear_cross_entropy_grad_places, c, t);
+}
+static void fused_traffic(const ridge_case *c, ridge_traffic *t) {
+    ce_fused_traffic(&linear_cross_entropy_grad_places, c, t);
+}
+static size_t fused_scratch(const ridge_case *c, int threads) { return linear_ce_fused_scratch(c, true, threads); }
+
+static const ridge_variant variants[] = {
+    {.name = "cpu/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "a library's products, logits in memory, softmax row by row",
+     .run = RIDGE_CPU(linear_cross_entropy_grad_cpu_baseline),
+     .traffic = unfused_traffic,
+     .scratch = ce_unfused_scratch,
+     .unavailable = ce_library_unavailable,
+     .prepare = ce_library_prepare,
+     .own_threads = true},
+    {.name = "cpu/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "logits and their gradient of a block of rows stay in cache, vectors along the batch",
+     .run = RIDGE_CPU(linear_cross_entropy_grad_cpu_optimized),
+     .traffic = fused_traffic,
+     .scratch = fused_scratch,
+     .unavailable = ce_cpu_unavailable},
+    {.name = "cpu/openblas",
+     .role = RIDGE_PEER,
+     .idea = "as the baseline, with cblas_sgemm",
+     .run = RIDGE_CPU(linear_cross_entropy_grad_cpu_openblas),
+     .traffic = unfused_traffic,
+     .scratch = ce_unfused_scratch,
+     .unavailable = ce_openblas_unavailable,
+     .prepare = openblas_prepare,
+     .own_threads = true},
+};
+
+const ridge_target ridge_target_linear_cross_entropy_grad = {
+    .name = "linear_cross_entropy_grad",
+    .chapter = "ch09",
+    .summary = "loss and gradients of softmax regression in one call",
+    .dims = {"batch", "depth", "classes"},
+    .cases = RIDGE_LIST(cases),
+    .in = RIDGE_LIST(in),
+    .out = RIDGE_LIST(out),
+    .variants = RIDGE_LIST(variants),
+    .options = CE_OPTIONS,
+    .exact = 1,
+    .large = 8,
+    .work = work,
+    .oracle = oracle,
+    .bound = bound,
+    .products = true,
+    .reject = ce_reject,
+};
