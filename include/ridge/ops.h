@@ -53,6 +53,38 @@ ridge_status ridge_rms_norm_silu(ridge_context *context, const DLTensor *x, cons
 ridge_status ridge_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w, const DLTensor *b,
                                   const DLTensor *probs, ridge_error *error);
 
+/* Cross-entropy of softmax(x w^T + b), whose logits never lie in memory.
+ *
+ *     loss_i = (1 - s) (lse_i - z_i,label) + s (lse_i - mean of z_i) + z_loss lse_i^2       z = x w^T + b, s =
+ * label_smoothing lse_i  = log(sum of exp(z_i))
+ *
+ * x: [batch, depth], w: [classes, depth] (w, and dw, by rows or by columns), both f32, on a GPU also bf16 or f16;
+ * b: f32 [classes], labels: i32 [batch], loss and lse: f32 [batch]. A row whose label is ignore_index, or no class, has
+ * loss 0. The mean of the rows that count is the caller's to take: dloss, the gradient of what became of the losses
+ * with respect to each of them, is 1 / (rows that count) for that. No memory that grows with batch x classes is used.
+ */
+typedef struct ridge_cross_entropy_options {
+    double ignore_index, label_smoothing, z_loss;
+} ridge_cross_entropy_options;
+#define RIDGE_CROSS_ENTROPY_DEFAULTS \
+    { -100, 0, 0 } /* what NULL stands for */
+
+ridge_status ridge_linear_cross_entropy(ridge_context *context, const DLTensor *x, const DLTensor *w, const DLTensor *b,
+                                        const DLTensor *labels, const ridge_cross_entropy_options *options,
+                                        const DLTensor *loss, const DLTensor *lse, ridge_error *error);
+/* From the forward's lse: dx and dw as x and w, db: f32 [classes]. Ignored rows contribute nothing. */
+ridge_status ridge_linear_cross_entropy_backward(ridge_context *context, const DLTensor *x, const DLTensor *w,
+                                                 const DLTensor *b, const DLTensor *labels, const DLTensor *lse,
+                                                 const DLTensor *dloss, const ridge_cross_entropy_options *options,
+                                                 const DLTensor *dx, const DLTensor *dw, const DLTensor *db,
+                                                 ridge_error *error);
+/* Both in one call, for whoever knows dloss before the losses: training does. */
+ridge_status ridge_linear_cross_entropy_grad(ridge_context *context, const DLTensor *x, const DLTensor *w,
+                                             const DLTensor *b, const DLTensor *labels, const DLTensor *dloss,
+                                             const ridge_cross_entropy_options *options, const DLTensor *loss,
+                                             const DLTensor *lse, const DLTensor *dx, const DLTensor *dw,
+                                             const DLTensor *db, ridge_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -14,7 +14,15 @@ import ctypes
 import os
 import pathlib
 
-__all__ = ["apply", "Context", "Error"]
+__all__ = [
+    "apply",
+    "Context",
+    "Error",
+    "linear_cross_entropy",
+    "linear_cross_entropy_backward",
+    "linear_cross_entropy_grad",
+    "linear_softmax",
+]
 
 
 class Error(RuntimeError):
@@ -140,3 +148,48 @@ def apply(target, inputs, outputs, variant=None, stream=None, options=None):
     global _default
     _default = _default or Context()
     _default.apply(target, inputs, outputs, variant, stream, options)
+
+
+def _empty(like, shape, same_type=True):
+    """A new array of the kind, device and (unless float32 is wanted) type of `like`."""
+    if hasattr(like, "new_empty"):
+        import torch
+
+        return like.new_empty(tuple(shape), dtype=like.dtype if same_type else torch.float32)
+    import numpy
+
+    return numpy.empty(shape, dtype=like.dtype if same_type else numpy.float32)
+
+
+def linear_softmax(x, w, b, **how):
+    """softmax(x w + b): x [batch, depth], w [depth, classes], b [classes]."""
+    y = _empty(x, (x.shape[0], w.shape[1]))
+    apply("linear_softmax", [x, w, b], [y], **how)
+    return y
+
+
+def linear_cross_entropy(x, w, b, labels, ignore_index=-100, label_smoothing=0.0, z_loss=0.0, **how):
+    """Loss and log-sum-exp of each row of x w^T + b against labels (int32): x [batch, depth], w [classes, depth]."""
+    loss, lse = (_empty(x, x.shape[:1], False) for _ in range(2))
+    options = [ignore_index, label_smoothing, z_loss, 0]
+    apply("linear_cross_entropy", [x, w, b, labels], [loss, lse], options=options, **how)
+    return loss, lse
+
+
+def linear_cross_entropy_backward(
+    x, w, b, labels, lse, dloss, ignore_index=-100, label_smoothing=0.0, z_loss=0.0, **how
+):
+    """dx, dw, db from linear_cross_entropy's lse and the gradient with respect to each row's loss."""
+    out = [_empty(x, x.shape), _empty(w, w.shape), _empty(b, b.shape)]
+    options = [ignore_index, label_smoothing, z_loss, 0]
+    apply("linear_cross_entropy_backward", [x, w, b, labels, lse, dloss], out, options=options, **how)
+    return tuple(out)
+
+
+def linear_cross_entropy_grad(x, w, b, labels, dloss, ignore_index=-100, label_smoothing=0.0, z_loss=0.0, **how):
+    """loss, lse, dx, dw, db in one call."""
+    rows = [_empty(x, x.shape[:1], False) for _ in range(2)]
+    out = [*rows, _empty(x, x.shape), _empty(w, w.shape), _empty(b, b.shape)]
+    options = [ignore_index, label_smoothing, z_loss, 0]
+    apply("linear_cross_entropy_grad", [x, w, b, labels, dloss], out, options=options, **how)
+    return tuple(out)

@@ -118,10 +118,10 @@ static void misuse_is_told(void **state) {
 /* w by columns is understood as such; what is neither by rows nor by columns is not. */
 static void columns_are_told_from_rows(void **state) {
     fixture *f = *state;
-    enum { DEPTH = 6, CLASSES = 5 };
-    int64_t xs[2] = {ROWS, DEPTH}, ws[2] = {DEPTH, CLASSES}, ps[2] = {ROWS, CLASSES}, bs[1] = {CLASSES};
-    int64_t columns[2] = {1, DEPTH}, overlapping[2] = {1, DEPTH - 1};
-    float w[DEPTH * CLASSES] = {0}, b[CLASSES] = {0}, p[ROWS * CLASSES];
+    enum { K = 6, N = 5 };
+    int64_t xs[2] = {ROWS, K}, ws[2] = {K, N}, ps[2] = {ROWS, N}, bs[1] = {N};
+    int64_t columns[2] = {1, K}, overlapping[2] = {1, K - 1};
+    float w[K * N] = {0}, b[N] = {0}, p[ROWS * N];
     DLTensor in[3] = {matrix(f->x, xs, NULL), matrix(w, ws, columns), matrix(b, bs, NULL)}, out = matrix(p, ps, NULL);
     ridge_error error = {0};
     in[2].ndim = 1;
@@ -133,9 +133,124 @@ static void columns_are_told_from_rows(void **state) {
     assert_non_null(strstr(error.text, "column-major"));
 }
 
+/* ---- cross-entropy ---------------------------------------------------------------------------------------------- */
+
+enum { BATCH = 11, DEPTH = 9, CLASSES = 6 };
+
+typedef struct regression {
+    float x[BATCH * DEPTH], w[CLASSES * DEPTH], b[CLASSES], dloss[BATCH];
+    float loss[BATCH], lse[BATCH], dx[BATCH * DEPTH], dw[CLASSES * DEPTH], db[CLASSES];
+    int32_t labels[BATCH];
+} regression;
+
+/* Mean loss of the rows that count, in fp64; w[c,d] is w[c * wc + d * wd]. */
+static double mean_loss(const regression *r, int wc, int wd, const ridge_cross_entropy_options *o) {
+    double sum = 0;
+    int counted = 0;
+    for (int i = 0; i < BATCH; i++) {
+        double z[CLASSES], all = 0, mean = 0;
+        if (r->labels[i] < 0 || r->labels[i] >= CLASSES || r->labels[i] == (int)o->ignore_index) continue;
+        for (int c = 0; c < CLASSES; c++) {
+            z[c] = (double)r->b[c];
+            for (int d = 0; d < DEPTH; d++) z[c] += (double)r->x[i * DEPTH + d] * (double)r->w[c * wc + d * wd];
+            all += exp(z[c]);
+            mean += z[c] / CLASSES;
+        }
+        const double lse = log(all), s = o->label_smoothing;
+        sum += (1 - s) * (lse - z[r->labels[i]]) + s * (lse - mean) + o->z_loss * lse * lse;
+        counted++;
+    }
+    return counted ? sum / counted : 0;
+}
+
+/* The derivative of the mean loss by one value, by differences. */
+static double slope(regression *r, float *value, int wc, int wd, const ridge_cross_entropy_options *o) {
+    const float was = *value, more = was + 0x1p-12f, less = was - 0x1p-12f;
+    *value = more;
+    const double above = mean_loss(r, wc, wd, o);
+    *value = less;
+    const double below = mean_loss(r, wc, wd, o);
+    *value = was;
+    return (above - below) / ((double)more - (double)less); /* which is what rounding left of the step */
+}
+
+static void check_slopes(regression *r, const float *got, float *of, int n, int wc, int wd,
+                         const ridge_cross_entropy_options *o) {
+    for (int i = 0; i < n; i++) {
+        const double want = slope(r, &of[i], wc, wd, o);
+        if (!(fabs((double)got[i] - want) < 2e-6)) fail_msg("slope %d is %g, not %g", i, (double)got[i], want);
+    }
+}
+
+/* Gradients against differences of an fp64 loss; the one call and the two agree; either order of w. */
+static void gradients_are_slopes_of_the_loss(void **state) {
+    fixture *f = *state;
+    static const ridge_cross_entropy_options told[] = {{-100, 0, 0}, {3, 0.25, 0.125}, {2, 1, 0}, {0, 0, 0.5}};
+    for (int turn = 0; turn < 8; turn++) {
+        regression r;
+        const ridge_cross_entropy_options *o = &told[turn / 2];
+        const bool columns = turn % 2 == 1;
+        const int wc = columns ? 1 : DEPTH, wd = columns ? CLASSES : 1;
+        int64_t xs[2] = {BATCH, DEPTH}, ws[2] = {CLASSES, DEPTH}, turned[2] = {1, CLASSES}, rows[1] = {BATCH};
+        int64_t classes[1] = {CLASSES};
+        memset(&r, 0x7f, sizeof r);
+        for (int i = 0; i < BATCH * DEPTH; i++) r.x[i] = sinf((float)(i * i + turn));
+        for (int i = 0; i < CLASSES * DEPTH; i++) r.w[i] = cosf((float)(3 * i * i + turn));
+        for (int i = 0; i < CLASSES; i++) r.b[i] = 0.1f * (float)i;
+        int counted = 0;
+        for (int i = 0; i < BATCH; i++) {
+            r.labels[i] = i == 4 ? -7 : i == 5 ? CLASSES : i % CLASSES; /* two are no classes */
+            counted += r.labels[i] >= 0 && r.labels[i] < CLASSES && r.labels[i] != (int)o->ignore_index;
+        }
+        for (int i = 0; i < BATCH; i++) r.dloss[i] = 1 / (float)counted;
+        const DLTensor x = matrix(r.x, xs, NULL), w = matrix(r.w, ws, columns ? turned : NULL),
+                       dx = matrix(r.dx, xs, NULL);
+        const DLTensor dw = matrix(r.dw, ws, columns ? turned : NULL);
+        DLTensor b = matrix(r.b, classes, NULL), db = matrix(r.db, classes, NULL), loss = matrix(r.loss, rows, NULL);
+        DLTensor lse = matrix(r.lse, rows, NULL), dloss = matrix(r.dloss, rows, NULL), labels = loss;
+        labels.data = r.labels, labels.dtype = ridge_dtype_to_dlpack(RIDGE_I32);
+        b.ndim = db.ndim = loss.ndim = lse.ndim = dloss.ndim = labels.ndim = 1;
+        const ridge_cross_entropy_options *given = turn / 2 == 0 ? NULL : o;
+        ridge_error error = {0};
+        ridge_status status = ridge_linear_cross_entropy_grad(f->context, &x, &w, &b, &labels, &dloss, given, &loss,
+                                                              &lse, &dx, &dw, &db, &error);
+        if (status != RIDGE_OK) fail_msg("%s", error.text);
+        double mean = 0;
+        for (int i = 0; i < BATCH; i++) mean += (double)r.loss[i] / counted;
+        assert_true(fabs(mean - mean_loss(&r, wc, wd, o)) < 1e-6);
+        assert_true(r.loss[4] >= 0 && r.loss[4] <= 0 && r.loss[5] >= 0 && r.loss[5] <= 0);
+        check_slopes(&r, r.dx, r.x, BATCH * DEPTH, wc, wd, o);
+        check_slopes(&r, r.dw, r.w, CLASSES * DEPTH, wc, wd, o);
+        check_slopes(&r, r.db, r.b, CLASSES, wc, wd, o);
+        regression again = r;
+        memset(r.dx, 0x7f, sizeof r.dx), memset(r.dw, 0x7f, sizeof r.dw), memset(r.db, 0x7f, sizeof r.db);
+        memset(r.loss, 0x7f, sizeof r.loss), memset(r.lse, 0x7f, sizeof r.lse);
+        assert_int_equal(ridge_linear_cross_entropy(f->context, &x, &w, &b, &labels, given, &loss, &lse, NULL),
+                         RIDGE_OK);
+        assert_memory_equal(r.loss, again.loss, sizeof r.loss);
+        assert_memory_equal(r.lse, again.lse, sizeof r.lse);
+        assert_int_equal(ridge_linear_cross_entropy_backward(f->context, &x, &w, &b, &labels, &lse, &dloss, given, &dx,
+                                                             &dw, &db, NULL),
+                         RIDGE_OK);
+        check_slopes(&r, r.dx, r.x, BATCH * DEPTH, wc, wd, o);
+        check_slopes(&r, r.dw, r.w, CLASSES * DEPTH, wc, wd, o);
+        check_slopes(&r, r.db, r.b, CLASSES, wc, wd, o);
+    }
+}
+
+/* float32 stays float32 on a device without cases of tf32. */
+static void tf32_is_taken_where_there_is_some(void **state) {
+    fixture *f = *state;
+    ridge_context_allow_tf32(f->context, true);
+    assert_int_equal(ridge_l2norm(f->context, &f->in, &f->out, NULL), RIDGE_OK);
+    gradients_are_slopes_of_the_loss(state);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(columns_are_told_from_rows, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(gradients_are_slopes_of_the_loss, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(tf32_is_taken_where_there_is_some, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rows_have_length_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rows_sum_to_one_in_every_variant, set_up, tear_down),
         cmocka_unit_test_setup_teardown(strided_rows_leave_the_gaps_alone, set_up, tear_down),
