@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cpu/gemm.h"
+#include "cpu/gemm_piece.h"
 #include "cpu/vec_math.h"
 
 _Static_assert(GEMM_NR <= LINEAR_CE_NR && LINEAR_CE_NR % GEMM_NR == 0, "scratch is sized by the limit");
@@ -21,11 +21,14 @@ _Static_assert(GEMM_SLACK <= LINEAR_CE_PAD, "panels may be written past their en
 /* Below this many multiply-adds one thread is done before a second one has woken up. */
 static const double alone = 1e6;
 
+enum { FEW = 256 };
+
 enum { ROW_STATE = 4 }; /* of a row between blocks of classes: maximum, sum, label's logit, sum of logits */
 
 typedef struct work {
     const linear_ce *job;
     bool losses, gradients; /* wanted of this pass */
+    bool few;               /* classes: all of w stays in cache */
     bool at_once;           /* gradients follow from the same logits as the losses */
     int64_t c0, classes;    /* the block of classes */
     int64_t block;          /* classes of the largest block */
@@ -58,11 +61,30 @@ static void pack(const float *src, int64_t down, int64_t along, int64_t depth, i
         RIDGE_ISA_FN(gemm_pack_transposed)(src, along, depth, n, step, panel);
 }
 
+/* Lines of a matrix whose rows are `columns` long. */
+static void fetch(const float *src, int64_t rows, int64_t columns, int64_t stride) {
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c += GEMM_LINE) vf_prefetch_l2(src + r * stride + c);
+}
+
+/* The first operands have nothing to hide behind: all of them are asked for at once. A thread's first strip, too. */
+static void fetch_first(const work *w, int rank, int size) {
+    const linear_ce *job = w->job;
+    const bool turned = job->w_depth != 1;
+    int64_t begin, end;
+    ridge_share(turned ? job->depth : w->classes, 1, rank, size, &begin, &end);
+    fetch(job->w + begin * (turned ? job->w_depth : job->w_class), end - begin, turned ? w->classes : job->depth,
+          turned ? job->w_depth : job->w_class);
+    ridge_share(least(job->rows, w->rows_block * size), GEMM_NR, rank, size, &begin, &end);
+    fetch(job->x + begin * job->x_row, least(GEMM_NR, end - begin), least(job->depth, LINEAR_CE_KC), job->x_row);
+}
+
 static void pack_w(void *arg, int rank, int size) {
     const work *w = arg;
     const linear_ce *job = w->job;
     const float *src = job->w + w->c0 * job->w_class;
     int64_t begin, end;
+    if (w->few) fetch_first(w, rank, size);
     ridge_share(w->groups, 1, rank, size, &begin, &end);
     for (int64_t g = begin; g < end; g++) {
         const int64_t c = group_begin(w, g), mr = group_begin(w, g + 1) - c;
@@ -77,35 +99,75 @@ static void pack_w(void *arg, int rank, int size) {
 
 /* ---- logits of a block ------------------------------------------------------------------------------------------ */
 
-/* z[c * rows_block + r] for n rows of x from `row` on, and w's block of classes. */
-static void make_logits(const work *w, int64_t row, int64_t n, float *xt, float *z) {
+static int64_t slices_of(const work *w) { return (w->job->depth + LINEAR_CE_KC - 1) / LINEAR_CE_KC; }
+static int64_t slice_begin(const work *w, int64_t q) { return gemm_cut(w->job->depth, slices_of(w), q); }
+
+/* A tile of group g and of the strip whose panel this is, over slice q. */
+static gemm_tile_args tile_of(const work *w, int64_t g, int64_t q, const float *panel, float *z) {
+    const int64_t c = group_begin(w, g), mr = group_begin(w, g + 1) - c, d0 = slice_begin(w, q);
+    return (gemm_tile_args){.mr = (int)mr,
+                            .nr = GEMM_NR,
+                            .depth = slice_begin(w, q + 1) - d0,
+                            .a = group_panel(w, g) + d0 * mr,
+                            .a_step = mr,
+                            .b = panel,
+                            .c = z + c * w->rows_block,
+                            .c_stride = w->rows_block,
+                            .start = q > 0 ? GEMM_ADD : GEMM_BIAS,
+                            .bias = w->job->b + w->c0 + c};
+}
+
+/* Piece p of n rows: slices of a strip one after the other. */
+static gemm_piece piece_at(const work *w, int64_t row, int64_t n, int64_t p, float *xt) {
+    const int64_t s = p / slices_of(w), q = p % slices_of(w), d0 = slice_begin(w, q),
+                  depth = slice_begin(w, q + 1) - d0;
+    return gemm_piece_of(w->job->x + (row + s * GEMM_NR) * w->job->x_row + d0, w->job->x_row, depth,
+                         (int)least(GEMM_NR, n - s * GEMM_NR), w->groups * (depth / GEMM_AHEAD_STEPS),
+                         xt + (p & 1) * GEMM_NR * LINEAR_CE_KC);
+}
+
+/* Few classes: w stays in cache, and one piece of x is transposed beside the products of the one before, which hides
+ * its way from memory too. */
+static void logits_of_few(const work *w, int64_t row, int64_t n, float *xt, float *z) {
+    const int64_t slices = slices_of(w), pieces = (n + GEMM_NR - 1) / GEMM_NR * slices;
+    gemm_piece now = piece_at(w, row, n, 0, xt);
+    gemm_piece_finish(&now);
+    for (int64_t p = 0; p < pieces; p++) {
+        gemm_piece next = {0};
+        if (p + 1 < pieces) next = piece_at(w, row, n, p + 1, xt);
+        for (int64_t g = 0; g < w->groups; g++) {
+            gemm_tile_args t = tile_of(w, g, p % slices, now.panel, z + p / slices * GEMM_NR);
+            if (next.beside.units > 0) t.beside = &next.beside;
+            RIDGE_ISA_FN(gemm_tile)(&t);
+        }
+        if (p + 1 < pieces) gemm_piece_finish(&next);
+        now = next;
+    }
+}
+
+/* Many: each panel of w serves all strips before the next, which their tiles fetch. */
+static void logits_of_many(const work *w, int64_t row, int64_t n, float *xt, float *z) {
     const linear_ce *job = w->job;
-    const int64_t strips = (n + GEMM_NR - 1) / GEMM_NR, slices = (job->depth + LINEAR_CE_KC - 1) / LINEAR_CE_KC;
-    for (int64_t q = 0; q < slices; q++) {
-        const int64_t d0 = gemm_cut(job->depth, slices, q), depth = gemm_cut(job->depth, slices, q + 1) - d0;
+    const int64_t strips = (n + GEMM_NR - 1) / GEMM_NR;
+    for (int64_t q = 0; q < slices_of(w); q++) {
+        const int64_t d0 = slice_begin(w, q), depth = slice_begin(w, q + 1) - d0;
         for (int64_t s = 0; s < strips; s++) RIDGE_ISA_FN(gemm_pack_transposed)
         (job->x + (row + s * GEMM_NR) * job->x_row + d0, job->x_row, depth, (int)least(GEMM_NR, n - s * GEMM_NR),
          GEMM_NR, xt + s * GEMM_NR * depth);
-        for (int64_t g = 0; g < w->groups; g++) {
-            const int64_t c = group_begin(w, g), mr = group_begin(w, g + 1) - c;
-            gemm_tile_args t = {.mr = (int)mr,
-                                .nr = GEMM_NR,
-                                .depth = depth,
-                                .a = group_panel(w, g) + d0 * mr,
-                                .a_step = mr,
-                                .c_stride = w->rows_block,
-                                .start = q > 0 ? GEMM_ADD : GEMM_BIAS,
-                                .bias = job->b + w->c0 + c};
+        for (int64_t g = 0; g < w->groups; g++)
             for (int64_t s = 0; s < strips; s++) {
-                t.b = xt + s * GEMM_NR * depth;
-                t.c = z + c * w->rows_block + s * GEMM_NR;
-                if (g + 1 < w->groups) /* the tiles of a group fetch the next group's panel */
-                    t.ahead = (gemm_ahead){group_panel(w, g + 1) + d0 * mr + s * (depth / GEMM_AHEAD_STEPS) * GEMM_LINE,
+                gemm_tile_args t = tile_of(w, g, q, xt + s * GEMM_NR * depth, z + s * GEMM_NR);
+                if (g + 1 < w->groups)
+                    t.ahead = (gemm_ahead){tile_of(w, g + 1, q, NULL, z).a + s * (depth / GEMM_AHEAD_STEPS) * GEMM_LINE,
                                            0, INT64_MAX, 1};
                 RIDGE_ISA_FN(gemm_tile)(&t);
             }
-        }
     }
+}
+
+/* z[c * rows_block + r] for n rows of x from `row` on, and w's block of classes. */
+static void make_logits(const work *w, int64_t row, int64_t n, float *xt, float *z) {
+    (w->few ? logits_of_few : logits_of_many)(w, row, n, xt, z);
 }
 
 /* ---- losses ----------------------------------------------------------------------------------------------------- */
@@ -288,17 +350,22 @@ static void make_dw(const work *w, int64_t d, const float *xs) {
     const linear_ce *job = w->job;
     const bool first = w->g0 == 0, turned = job->dw_depth != 1;
     float tile[GEMM_MR * GEMM_NR];
+    /* The tiles fetch the columns that follow, some rows each. */
+    const int more = (int)((8 + w->groups - 1) / w->groups);
     for (int64_t g = 0; g < w->groups; g++) {
-        const int64_t c = group_begin(w, g);
-        const gemm_tile_args t = {.mr = (int)(group_begin(w, g + 1) - c),
-                                  .nr = (int)least(GEMM_NR, job->depth - d),
-                                  .depth = w->rows,
-                                  .a = w->g + c,
-                                  .a_step = w->block,
-                                  .b = xs,
-                                  .c = turned ? tile : job->dw + (w->c0 + c) * job->dw_class + d,
-                                  .c_stride = turned ? GEMM_NR : job->dw_class,
-                                  .start = first || turned ? GEMM_ZERO : GEMM_ADD};
+        const int64_t c = group_begin(w, g), from = g * more * (w->rows / 8);
+        gemm_tile_args t = {.mr = (int)(group_begin(w, g + 1) - c),
+                            .nr = (int)least(GEMM_NR, job->depth - d),
+                            .depth = w->rows,
+                            .a = w->g + c,
+                            .a_step = w->block,
+                            .b = xs,
+                            .c = turned ? tile : job->dw + (w->c0 + c) * job->dw_class + d,
+                            .c_stride = turned ? GEMM_NR : job->dw_class,
+                            .start = first || turned ? GEMM_ZERO : GEMM_ADD};
+        if (d + GEMM_NR < job->depth && from < w->rows)
+            t.ahead =
+                (gemm_ahead){job->x + (w->g0 + from) * job->x_row + d + GEMM_NR, job->x_row, GEMM_NR / GEMM_LINE, more};
         RIDGE_ISA_FN(gemm_tile)(&t);
         if (turned) add_turned(job, &t, w->c0 + c, d, first);
     }
@@ -347,7 +414,10 @@ static void pass(work *w, bool losses, bool gradients, ridge_team *team) {
     w->at_once = losses && gradients;
     for (w->c0 = 0; w->c0 < w->job->classes; w->c0 += w->block) {
         w->classes = least(w->block, w->job->classes - w->c0);
-        w->groups = (w->classes + GEMM_MR - 1) / GEMM_MR;
+        w->few = w->classes <= FEW;
+        /* One class less a tile leaves registers for a transposition beside. */
+        const int most = w->few ? GEMM_MR - 1 : GEMM_MR;
+        w->groups = (w->classes + most - 1) / most;
         block_of_classes(w, team);
     }
 }

@@ -6,7 +6,7 @@
  *   Tiles of mr classes x GEMM_NR rows accumulate from the bias into the strip's logits [classes][GEMM_NR], which stay
  * in cache; softmax turns them into probabilities there, and a transposition writes them out. A block is several
  * strips, so that a panel of w serves more than one tile when all of w is larger than the cache. */
-#include "cpu/gemm.h"
+#include "cpu/gemm_piece.h"
 #include "cpu/vec_math.h"
 #include "linear_softmax.h"
 #include "wide.h"
@@ -112,35 +112,19 @@ static void softmax_out(const work *w, int64_t row, int n, float *logits) {
 
 /* One slice of one strip of x. */
 typedef struct piece {
-    int64_t row, q, d0, depth;
-    int n; /* rows */
-    const float *src;
-    float *panel;
-    gemm_beside beside;
+    int64_t row, q, d0;
+    gemm_piece x;
 } piece;
 
 static int64_t slices_of(const work *w) { return (w->depth + LINEAR_KC - 1) / LINEAR_KC; }
 
 static piece piece_at(const work *w, int64_t row, int64_t q, int64_t end, float *panel) {
-    piece p = {.row = row, .q = q, .d0 = gemm_cut(w->depth, slices_of(w), q), .panel = panel};
-    p.n = end - row < GEMM_NR ? (int)(end - row) : GEMM_NR;
-    p.depth = gemm_cut(w->depth, slices_of(w), q + 1) - p.d0;
-    p.src = w->x + row * w->x_stride + p.d0;
-    if (!GEMM_HAS_BESIDE || p.n < GEMM_NR) return p;
-    const int64_t lines = p.depth / GEMM_LINE, units = lines * (GEMM_NR / 8);
-    const int64_t rounds = w->groups * (p.depth / GEMM_AHEAD_STEPS);
-    p.beside = (gemm_beside){.src = p.src, .stride = w->x_stride, .lines = lines, .panel = panel, .units = units};
-    p.beside.pace = p.beside.wait = units > 0 && rounds > units ? rounds / units : 1;
+    piece p = {.row = row, .q = q, .d0 = gemm_cut(w->depth, slices_of(w), q)};
+    const int64_t depth = gemm_cut(w->depth, slices_of(w), q + 1) - p.d0;
+    p.x =
+        gemm_piece_of(w->x + row * w->x_stride + p.d0, w->x_stride, depth,
+                      end - row < GEMM_NR ? (int)(end - row) : GEMM_NR, w->groups * (depth / GEMM_AHEAD_STEPS), panel);
     return p;
-}
-
-/* What was not done beside: a strip that is not full, columns past the last whole line, or everything of the first
- * piece. */
-static void piece_finish(const work *w, piece *p) {
-    const int64_t done = p->beside.lines * GEMM_LINE;
-    RIDGE_ISA_FN(gemm_beside_finish)(&p->beside);
-    if (done < p->depth) RIDGE_ISA_FN(gemm_pack_transposed)
-    (p->src + done, w->x_stride, p->depth - done, p->n, GEMM_NR, p->panel + done * GEMM_NR);
 }
 
 static void few_classes(const work *w, int64_t begin, int64_t end, float *xt, float *logits) {
@@ -148,21 +132,21 @@ static void few_classes(const work *w, int64_t begin, int64_t end, float *xt, fl
     if (begin == end) return;
     piece now = piece_at(w, begin, 0, end, panels[0]);
     /* The first strip has nothing to hide behind: ask for much of it at once. */
-    for (int i = 0; i < now.n; i++)
-        for (int64_t d = 0; d < now.depth && d < FIRST_DEPTH; d += GEMM_LINE)
-            vf_prefetch(now.src + i * w->x_stride + d);
+    for (int i = 0; i < now.x.n; i++)
+        for (int64_t d = 0; d < now.x.depth && d < FIRST_DEPTH; d += GEMM_LINE)
+            vf_prefetch(now.x.src + i * w->x_stride + d);
     if (w->groups == 1) /* w is read as it lies */
         for (int64_t d = 0; d < w->depth && d < FETCH_ROWS; d++) vf_prefetch(w->w + d * w->w_stride);
-    piece_finish(w, &now);
+    gemm_piece_finish(&now.x);
     for (int64_t turn = 1; now.row < end; turn++) {
         const bool last = now.q + 1 == slices_of(w);
-        piece next = {.row = now.row + now.n};
+        piece next = {.row = now.row + now.x.n};
         if (!last || next.row < end)
             next = piece_at(w, last ? next.row : now.row, last ? 0 : now.q + 1, end, panels[turn & 1]);
-        if (now.q == 0) fetch_out(w, now.row, now.n);
-        slice(w, now.d0, now.depth, 1, now.panel, logits, next.beside.units > 0 ? &next.beside : NULL);
-        if (last) softmax_out(w, now.row, now.n, logits);
-        if (next.row < end) piece_finish(w, &next);
+        if (now.q == 0) fetch_out(w, now.row, now.x.n);
+        slice(w, now.d0, now.x.depth, 1, now.x.panel, logits, next.x.beside.units > 0 ? &next.x.beside : NULL);
+        if (last) softmax_out(w, now.row, now.x.n, logits);
+        if (next.row < end) gemm_piece_finish(&next.x);
         now = next;
     }
 }
