@@ -23,6 +23,7 @@ typedef struct ridge_gpu {
     int registers;                                       /* of a multiprocessor */
     int sm_clock_mhz, memory_clock_mhz, memory_bus_bits; /* the most the driver allows */
     int driver, runtime;                                 /* CUDA versions, e.g. 13000 */
+    char driver_version[32];                             /* of the driver itself, "580.159.04"; "" not known */
     bool managed;                                        /* managed memory migrates by page faults */
 } ridge_gpu;
 

@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
+#include "device/nvml.h"
 #include "machine/gpu.h"
 #include "measure/isolate.h"
 
@@ -19,6 +20,13 @@ static void look(const void *arg, void *out) {
     ridge_error error = {0};
     a->status = ridge_cuda_open(&a->gpu, &error);
     (void)snprintf(a->text, sizeof a->text, "%.150s", error.text);
+    if (a->status != RIDGE_OK) return;
+    ridge_nvml *nvml = NULL; /* CUDA knows the version of its interface alone */
+    ridge_gpu_setup setup;
+    (void)ridge_nvml_open(a->gpu.bus, &nvml);
+    ridge_nvml_setup(nvml, &setup);
+    (void)snprintf(a->gpu.driver_version, sizeof a->gpu.driver_version, "%s", setup.driver);
+    ridge_nvml_close(nvml);
 }
 
 /* Without the driver's library there is nothing to ask: no child, no wait. */
