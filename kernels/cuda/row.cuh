@@ -7,15 +7,19 @@
  *
  *   row_part     what one thread holds of a row, or of a piece of a row
  *   row_held     a row that the registers of its threads hold: read once
+ *   row_filled   the same, of nothing but packs, as many as its threads hold: nothing is asked about the length
  *   row_reread   a row of any length, read again for each reduction and for the writing
  *
- * An operation (see row_run.cuh) sees either of the last two through
+ * An operation (see row_run.cuh) sees any of the last three through
  *   row.sum(f)                 sum over the row of f(x)
- *   row.moments()              sums over the row of x and of x^2
+ *   row.moments()              sums over the row of x and of x^2; of 16-bit elements by the tensor cores
+ *   row.squares()              the latter alone; by the tensor cores in a row_filled
  *   row.reduce(of, merge)      merge over the threads of of(part), where part.each(f) calls f(x, chain) for every x
  *   row.any(b)                 whether to take part in a rare further reduction */
 #ifndef RIDGE_KERNELS_CUDA_ROW_CUH
 #define RIDGE_KERNELS_CUDA_ROW_CUH
+
+#include <type_traits>
 
 #include "cuda/pack.cuh"
 #include "cuda/row_exchange.cuh"
@@ -28,6 +32,7 @@ namespace ridge {
 template <typename T, typename U, int Width, typename Index>
 struct row_span {
     using index = Index;
+    static constexpr bool whole = false;
     const T *x;
     U *y;
     Index packs;
@@ -46,10 +51,23 @@ struct row_span {
     __device__ Index edge_column(int edge) const { return edge < head ? edge : edge + packs * Width; }
 };
 
+/* A row, or a block's slice of one, of nothing but packs, as many as its threads hold. x and y are the thread's first,
+ * and columns count from there, so that all of them are constants. */
+template <typename T, typename U, int Width>
+struct row_whole_span {
+    using index = int;
+    static constexpr bool whole = true;
+    static constexpr int head = 0, edges = 0;
+    const T *x;
+    U *y;
+
+    __device__ int edge_column(int) const { return 0; }
+};
+
 template <typename T, int Width>
-__device__ inline pack<T, Width> row_load(const T *p) {
+__device__ inline auto row_load(const T *p) {
     if constexpr (Width == pack_width<T>)
-        return load_once(p);
+        return load_once_words(p);
     else
         return pack<T, Width>{{*p}};
 }
@@ -72,6 +90,32 @@ __device__ inline void row_unpack_pair(__nv_bfloat16, unsigned word, float *low,
 __device__ inline void row_unpack_pair(__half, unsigned word, float *low, float *high) {
     const float2 v = __half22float2(__half2(__half2_raw{(unsigned short)word, (unsigned short)(word >> 16)}));
     *low = v.x, *high = v.y;
+}
+
+/* A pack as registers hold it: by words where it has whole ones. Of smaller elements each would be a value of its own
+ * to the compiler, with a register of its own wherever control flow meets. */
+template <typename T, int Width>
+using row_kept = std::conditional_t<sizeof(pack<T, Width>) == 16, uint4, pack<T, Width>>;
+
+template <typename T, int Width>
+__device__ inline pack<T, Width> row_elements(const pack<T, Width> &p) {
+    return p;
+}
+template <typename T, int Width>
+__device__ inline pack<T, Width> row_elements(const uint4 &bits) {
+    union {
+        uint4 bits;
+        pack<T, Width> elements;
+    } u = {bits};
+    return u.elements;
+}
+
+/* The same words, as far as the compiler knows others: what is computed from them is computed anew, and not kept from
+ * one pass over a row to the next, for which there are not the registers. */
+template <typename Kept>
+__device__ inline Kept row_anew(Kept kept) {
+    if constexpr (sizeof kept == 16) asm volatile("" : "+r"(kept.x), "+r"(kept.y), "+r"(kept.z), "+r"(kept.w));
+    return kept;
 }
 
 /* To fp32. The elements of 16 bits by pairs: said one by one, each costs an instruction more. */
@@ -113,7 +157,7 @@ template <typename Span, typename T, typename U, int Width, int Threads, int Ele
 class row_part {
     using index = typename Span::index;
     static constexpr int packs = Elements / Width;
-    static constexpr int edges = Width == 1 ? 0 : (2 * Width - 2 + Threads - 1) / Threads;
+    static constexpr int edges = Width == 1 || Span::whole ? 0 : (2 * Width - 2 + Threads - 1) / Threads;
     static constexpr bool by_mma = sizeof(T) == 2 && Width == pack_width<T>;
     static_assert(Elements % Width == 0 && packs >= 1, "whole packs");
 
@@ -121,10 +165,16 @@ class row_part {
     index first;              /* its first pack */
     int thread, stride, left; /* among those of the row; packs from one to its next; packs from the first on */
     bool with_edges;
-    pack<T, Width> body[packs];
+    row_kept<T, Width> body[packs];
     T edge[edges ? edges : 1];
 
-    __device__ bool has_pack(int i) const { return i * stride < left; }
+    __device__ bool has_pack(int i) const { return Span::whole || i * stride < left; }
+    __device__ index column_of(int i) const {
+        if constexpr (Span::whole)
+            return i * Threads * Width;
+        else
+            return row.body_column(first + i * stride);
+    }
     __device__ bool has_edge(int j) const { return with_edges && thread + j * Threads < row.edges; }
     template <typename F>
     __device__ void each_edge(F f) const {
@@ -143,20 +193,29 @@ class row_part {
 
     /* The piece of the row that begins with pack `begin`; the edges count to the first. */
     __device__ void load(index begin) {
-        first = begin + thread;
-        const index behind = row.packs - first;
-        left = behind < packs * stride ? (int)behind : packs * stride;
-        with_edges = begin == 0;
-        const T *p = row.x + row.body_column(first);
+        if constexpr (!Span::whole) {
+            first = begin + thread;
+            const index behind = row.packs - first;
+            left = behind < packs * stride ? (int)behind : packs * stride;
+            with_edges = begin == 0;
+        }
+        const T *p = row.x + column_of(0);
 #pragma unroll
         for (int i = 0; i < packs; i++)
-            if constexpr (by_mma)
+            if constexpr (by_mma && !Span::whole)
                 body[i] = load_once_if(p + i * stride * Width, has_pack(i)); /* what is absent adds nothing */
             else if (has_pack(i))
                 body[i] = row_load<T, Width>(p + i * stride * Width);
 #pragma unroll
         for (int j = 0; j < edges; j++)
             if (has_edge(j)) edge[j] = row.x[row.edge_column(thread + j * Threads)];
+    }
+
+    /* All of its packs, which lie in shared memory. */
+    __device__ void take(const uint4 *shared) {
+        static_assert(Span::whole);
+#pragma unroll
+        for (int i = 0; i < packs; i++) body[i] = shared[i * Threads + thread];
     }
 
     /* A parameter's elements for `write`, on their way to shared memory; zeros where the row has ended. A block's first
@@ -175,7 +234,7 @@ class row_part {
         for (int i = 0; i < packs; i++) {
             if (!has_pack(i)) continue;
             float v[Width];
-            row_unpack(body[i], v);
+            row_unpack(row_elements<T, Width>(Span::whole ? row_anew(body[i]) : body[i]), v);
 #pragma unroll
             for (int e = 0; e < Width; e++) f(v[e], (i * Width + e) % 4);
         }
@@ -197,7 +256,7 @@ class row_part {
         if constexpr (by_mma) {
             row_mma_moments<T> sums;
 #pragma unroll
-            for (int i = 0; i < packs; i++) sums.add(body[i]);
+            for (int i = 0; i < packs; i++) sums.add({body[i].x, body[i].y, body[i].z, body[i].w});
             body_sums = sums.of_lane();
             each_edge(add);
         } else {
@@ -207,21 +266,30 @@ class row_part {
                            body_sums.y + ((squares[0] + squares[1]) + (squares[2] + squares[3])));
     }
 
+    __device__ float squares(void) const {
+        if constexpr (by_mma)
+            return moments().y;
+        else
+            return sum([](float x) { return x * x; });
+    }
+
     /* finish(v, column) turns x[column], … in v into y[column], …; Fetched: columns as `fetch` has them in
-     * shared memory. */
-    template <bool Fetched, typename F>
+     * shared memory. Apart: by two packs at a time, where the compiler would otherwise mix the arithmetic of all of
+     * them and run out of registers. */
+    template <bool Fetched, bool Apart = false, typename F>
     __device__ void write(F finish) const {
 #pragma unroll
         for (int i = 0; i < packs; i++) {
             if (!has_pack(i)) continue;
-            const index column = row.body_column(first + i * stride);
+            const index column = column_of(i);
             float v[Width];
             pack<U, Width> out;
-            row_unpack(body[i], v);
-            finish(v, Fetched ? (i * Threads + (int)threadIdx.x) * Width : column);
+            row_unpack(row_elements<T, Width>(body[i]), v);
+            finish(v, Fetched && !Span::whole ? (i * Threads + (int)threadIdx.x) * Width : column);
 #pragma unroll
             for (int e = 0; e < Width; e++) out.v[e] = from_float<U>(v[e]);
             row_store<U, Width>(row.y + column, out);
+            if (Apart && i % 2 == 1) __syncwarp();
         }
 #pragma unroll
         for (int j = 0; j < edges; j++) {
@@ -246,7 +314,7 @@ class row_held {
     row_part<span, T, U, Width, Threads, Elements> part;
 
    public:
-    __device__ row_held(const span &row, row_slots *slots, int thread, int threads)
+    __device__ row_held(const span &row, row_slots<Threads> *slots, int thread, int threads)
         : exchange(slots), part(row, thread, threads) {
         exchange.begin();
         part.load(0);
@@ -261,6 +329,9 @@ class row_held {
         return exchange.merged(part.sum(f), row_plus());
     }
     __device__ float2 moments(void) { return exchange.merged(part.moments(), row_plus()); }
+    __device__ float squares(void) {
+        return sum([](float x) { return x * x; });
+    }
     __device__ bool any(bool mine) const { return exchange.any(mine); }
     __device__ void fetch(pack<T, Width> *shared, const T *parameter) const { part.fetch(shared, parameter); }
     template <typename F>
@@ -274,6 +345,43 @@ class row_held {
     __device__ int body_column() const { return part.row_body_column(); }
 };
 
+/* A row that exactly fills its threads, in packs, or a block's slice of one. Groups: see row_exchange. */
+template <typename T, typename U, int Threads, int Elements, bool Cluster, int Groups>
+class row_filled {
+    using span = row_whole_span<T, U, pack_width<T>>;
+    row_exchange<Threads, Cluster, Groups> exchange;
+    row_part<span, T, U, pack_width<T>, Threads, Elements> part;
+
+   public:
+    __device__ row_filled(const span &row, row_slots<Threads> *slots, int thread)
+        : exchange(slots), part(row, thread, Threads) {}
+    __device__ void begin(void) const {
+        exchange.begin();
+        exchange.meet();
+    }
+    __device__ void load(void) { part.load(0); }
+    /* The same from shared memory, which may then be written again. */
+    __device__ void take(const uint4 *shared) {
+        part.take(shared);
+        exchange.sync();
+    }
+    template <typename Of, typename Merge>
+    __device__ auto reduce(Of of, Merge merge) {
+        return exchange.merged(of(part), merge);
+    }
+    template <typename F>
+    __device__ float sum(F f) {
+        return exchange.merged(part.sum(f), row_plus());
+    }
+    __device__ float2 moments(void) { return exchange.merged(part.moments(), row_plus()); }
+    __device__ float squares(void) { return exchange.merged(part.squares(), row_plus()); }
+    __device__ bool any(bool mine) const { return exchange.any(mine); }
+    template <typename F>
+    __device__ void write(F finish) const {
+        part.template write<false, (Groups > 1)>(finish);
+    }
+};
+
 template <typename T, typename U, int Width, int Threads, int Elements>
 class row_reread {
     using span = row_span<T, U, Width, int64_t>;
@@ -282,7 +390,7 @@ class row_reread {
     int64_t packs;
 
    public:
-    __device__ row_reread(const span &row, row_slots *slots, int thread)
+    __device__ row_reread(const span &row, row_slots<Threads> *slots, int thread)
         : exchange(slots), part(row, thread, Threads), packs(row.packs) {}
 
     template <typename Of, typename Merge>
@@ -301,6 +409,9 @@ class row_reread {
     }
     __device__ float2 moments(void) {
         return reduce([](const auto &piece) { return piece.moments(); }, row_plus());
+    }
+    __device__ float squares(void) {
+        return sum([](float x) { return x * x; });
     }
     __device__ bool any(bool mine) const { return mine; }
     __device__ int body_column() const { return part.row_body_column(); }

@@ -15,9 +15,10 @@ namespace ridge {
 
 enum { ROW_WARPS = 32, ROW_CLUSTER = 16 }; /* of a block, blocks of a cluster, at the most */
 
-/* Two sets in turn: whoever writes a set has met all others since they read it. */
+/* Two sets in turn: whoever writes a set has met all others since they read it. Threads: see row_exchange. */
+template <int Threads>
 struct row_slots {
-    float2 warp[2][ROW_WARPS];
+    float2 warp[2][Threads < 32 ? 1 : Threads / 32];
     float2 block[2][ROW_CLUSTER];
     uint64_t arrived[2]; /* barriers that count the bytes of `block` as other blocks write them */
 };
@@ -63,15 +64,20 @@ __device__ inline void row_put(float2 *slot, float2 v) { *slot = v; }
 __device__ inline void row_get(const float2 *slot, float *v) { *v = slot->x; }
 __device__ inline void row_get(const float2 *slot, float2 *v) { *v = *slot; }
 
-/* Threads: of a row, in one block: a power of two; beyond 32 they are the whole block. Cluster: the blocks of a cluster
- * have one row together. Threads beyond the last row take part, with nothing to add. */
-template <int Threads, bool Cluster>
+/* Threads: of a row, in one block: a power of two; beyond 32 they are the whole block, or one of Groups in it that have
+ * rows of their own, each with slots of its own. Cluster: the blocks of a cluster have one row together. Threads beyond
+ * the last row take part, with nothing to add. */
+template <int Threads, bool Cluster, int Groups = 1>
 class row_exchange {
     static_assert((Threads & (Threads - 1)) == 0 && Threads <= 32 * ROW_WARPS, "whole warps, or equal parts of one");
     static_assert(!Cluster || Threads >= 32 * 2, "a cluster of whole blocks");
-    row_slots *slots;
-    int turn = 0, phase = 0;
+    row_slots<Threads> *slots;
+    unsigned count = 0; /* of exchanges so far */
 
+    __device__ int turn(void) const { return (int)(count & 1); }
+    __device__ int phase(void) const { return (int)(count >> 1 & 1); } /* of either set's barrier */
+
+    static __device__ int thread(void) { return Groups == 1 ? (int)threadIdx.x : (int)threadIdx.x % Threads; }
     /* Lanes hold the values of Count parties, over and over: a power of two, which the compiler is told. */
     template <int Count, typename P, typename Merge>
     static __device__ P among(P v, Merge merge) {
@@ -82,9 +88,9 @@ class row_exchange {
 
     template <typename P, typename Merge>
     __device__ P across_warps(P v, Merge merge) const {
-        float2 *set = slots->warp[turn];
-        if (threadIdx.x % 32 == 0) row_put(&set[threadIdx.x / 32], v);
-        __syncthreads();
+        float2 *set = slots->warp[turn()];
+        if (thread() % 32 == 0) row_put(&set[thread() / 32], v);
+        sync();
         row_get(&set[threadIdx.x % (Threads / 32)], &v);
         return among<Threads / 32>(v, merge);
     }
@@ -94,11 +100,11 @@ class row_exchange {
 #if __CUDA_ARCH__ >= 900
         auto cluster = cooperative_groups::this_cluster();
         const int blocks = (int)cluster.num_blocks(), mine = (int)cluster.block_rank();
-        float2 *set = slots->block[turn];
-        uint64_t *arrived = &slots->arrived[turn];
-        if (threadIdx.x == 0) row_barrier_expect(arrived, blocks * (int)sizeof *set);
-        if ((int)threadIdx.x < blocks) row_send(&set[mine], arrived, (int)threadIdx.x, row_two(v));
-        row_barrier_wait(arrived, phase);
+        float2 *set = slots->block[turn()];
+        uint64_t *arrived = &slots->arrived[turn()];
+        if (thread() == 0) row_barrier_expect(arrived, blocks * (int)sizeof *set);
+        if (thread() < blocks) row_send(&set[mine], arrived, thread(), row_two(v));
+        row_barrier_wait(arrived, phase());
         row_get(&set[threadIdx.x & (blocks - 1)], &v);
         if (blocks == 16)
             v = among<16>(v, merge);
@@ -113,13 +119,21 @@ class row_exchange {
     }
 
    public:
-    __device__ explicit row_exchange(row_slots *shared) : slots(shared) {}
+    __device__ explicit row_exchange(row_slots<Threads> *shared) : slots(shared) {}
+
+    /* Of the row's threads in this block. */
+    static __device__ void sync(void) {
+        if constexpr (Groups == 1)
+            __syncthreads();
+        else
+            asm volatile("bar.sync %0, %1;" ::"r"(1 + (int)threadIdx.x / Threads), "n"(Threads) : "memory");
+    }
 
     /* Before the first exchange, by every thread, and before anything long is waited for. */
     __device__ void begin() const {
 #if __CUDA_ARCH__ >= 900
         if constexpr (Cluster) {
-            if (threadIdx.x == 0) {
+            if (thread() == 0) {
                 row_barrier_init(&slots->arrived[0]), row_barrier_init(&slots->arrived[1]);
                 asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
             }
@@ -141,8 +155,7 @@ class row_exchange {
         v = among < Threads < 32 ? Threads : 32 > (v, merge);
         if constexpr (Threads > 32) v = across_warps(v, merge);
         if constexpr (Cluster) v = across_blocks(v, merge);
-        phase ^= turn; /* of either set, every other time */
-        turn ^= 1;
+        count++;
         return v;
     }
 

@@ -72,7 +72,7 @@ template <typename T, typename F, typename Merge>
 __global__ void __launch_bounds__(ROW_PASS_THREADS)
     row_reduce_kernel(const T *x, int64_t stride, int64_t n, float *out, float none, F f, Merge merge) {
     constexpr int W = pack_width<T>;
-    __shared__ row_slots slots;
+    __shared__ row_slots<ROW_PASS_THREADS> slots;
     row_exchange<ROW_PASS_THREADS, false> exchange(&slots);
     const row_span<T, float, W, int64_t> row(x + blockIdx.x * stride, nullptr, n);
     float all[W];

@@ -16,7 +16,8 @@ static constexpr float rescue = 0x1p-100f; /* brings the squares of any finite r
 
 struct l2norm : row_without_parameters {
     template <typename T>
-    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{16, 1536, 32, 1536} : row_shape{8, 2048, 32, 1024};
+    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{16, 1536, 32, 1536, 0}
+                                                      : row_shape{8, 2048, 32, 1024, 2048};
 
     /* What a row is multiplied by: first `scale` (1 but in rows whose squares overflow), then `inverse`. */
     struct statistics {
@@ -39,7 +40,7 @@ struct l2norm : row_without_parameters {
     __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
         (void)column;
 #pragma unroll
-        for (int e = 0; e < N; e++) v[e] = (How != ROW_GENERAL ? v[e] : v[e] * s.scale) * s.inverse;
+        for (int e = 0; e < N; e++) v[e] = (row_is_usual(How) ? v[e] : v[e] * s.scale) * s.inverse;
     }
 };
 

@@ -19,7 +19,8 @@ static constexpr float rescue = 0x1p-100f; /* brings the squares of any finite r
 template <typename T, bool Activate>
 struct layer_norm {
     template <typename>
-    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{64, 1024, 64, 1024} : row_shape{16, 1024, 32, 1024};
+    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{64, 1024, 64, 1024, 768}
+                                                      : row_shape{16, 1024, 32, 1024, 1024};
 
     static constexpr int parameters = 2;
     const T *gamma, *beta;
@@ -34,16 +35,28 @@ struct layer_norm {
         float inverse, shift, scale;
     };
 
-    /* scale: of the row while its squares are summed. */
+    /* The mean first, then the squares about it; and both once more, scaled, where an attempt failed. One piece of code
+     * for all of these passes: they are rare, and it is long. */
     template <typename Row>
-    __device__ statistics centered(Row &row, float scale, float eps) const {
-        const float mean = row.sum([=](float x) { return x * scale; }) * inverse_n;
-        const float variance = row.sum([=](float x) {
-            const float d = fmaf(x, scale, -mean);
-            return d * d;
-        }) * inverse_n;
-        const float inverse = 1.0f / sqrtf(variance + eps);
-        return {inverse, -mean, scale};
+    __device__ statistics centered(Row &row, bool far, statistics s) const {
+        float scale = 1.0f, shift = 0.0f, eps = NORM_EPS;
+        bool squares = false;
+#pragma unroll 1
+        for (;;) {
+            const float mean = inverse_n * row.sum([=](float x) {
+                const float d = fmaf(x, scale, shift);
+                return squares ? d * d : d;
+            });
+            if (!squares) {
+                shift = -mean, squares = true;
+                continue;
+            }
+            if (far) s = {1.0f / sqrtf(mean + eps), shift, scale};
+            /* 0 or NaN: a sum overflowed, or an element is not finite; then the next attempt says the same. */
+            far = scale == 1.0f && !(s.inverse > 0.0f);
+            if (!row.any(far)) return s;
+            scale = rescue, shift = 0.0f, eps = 0.0f, squares = false;
+        }
     }
 
     template <typename Row>
@@ -53,18 +66,8 @@ struct layer_norm {
         const float variance = fmaf(sums.y, inverse_n, -square);
         const float inverse = 1.0f / sqrtf(variance + NORM_EPS);
         const bool far = !(square < near_zero * variance && variance <= FLT_MAX);
-        statistics s = {inverse, -mean * inverse, 0.0f};
-        if (row.any(far)) {
-            const statistics again = centered(row, 1.0f, NORM_EPS);
-            if (far) s = again;
-            /* 0 or NaN: a sum overflowed, or an element is not finite; then the next attempt says the same. */
-            const bool failed = !(s.inverse > 0.0f);
-            if (row.any(failed)) {
-                const statistics rescued = centered(row, rescue, 0.0f);
-                if (failed) s = rescued;
-            }
-        }
-        return s;
+        const statistics s = {inverse, -mean * inverse, 0.0f};
+        return row.any(far) ? centered(row, far, s) : s;
     }
 
     __device__ bool usual(const statistics &s, int64_t column) const {
@@ -81,8 +84,8 @@ struct layer_norm {
         row_parameter<How>(beta + column, b);
 #pragma unroll
         for (int e = 0; e < N; e++) {
-            const float t = How != ROW_GENERAL || s.scale == 0.0f ? fmaf(v[e], s.inverse, s.shift)
-                                                                  : fmaf(v[e], s.scale, s.shift) * s.inverse;
+            const float t = row_is_usual(How) || s.scale == 0.0f ? fmaf(v[e], s.inverse, s.shift)
+                                                                 : fmaf(v[e], s.scale, s.shift) * s.inverse;
             const float h = fmaf(t, g[e], b[e]);
             v[e] = !Activate ? h : sizeof(T) == 2 ? gelu_short(h) : gelu(h);
         }

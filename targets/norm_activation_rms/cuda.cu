@@ -17,7 +17,8 @@ static constexpr float rescue = 0x1p-100f; /* brings the squares of any finite r
 template <typename T, bool Activate>
 struct rms_norm {
     template <typename>
-    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{16, 2048, 32, 1536} : row_shape{8, 2048, 32, 1024};
+    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{16, 2048, 32, 1536, 0}
+                                                      : row_shape{8, 2048, 32, 1024, 0};
 
     static constexpr int parameters = 1;
     const T *gamma;
@@ -30,7 +31,7 @@ struct rms_norm {
 
     template <typename Row>
     __device__ statistics of(Row &row) const {
-        const float sum = row.sum([](float x) { return x * x; });
+        const float sum = row.squares();
         const bool overflow = !(sum <= FLT_MAX);
         if (row.any(overflow)) {
             const float scaled = row.sum([](float x) { return x * rescue * (x * rescue); });
@@ -52,7 +53,7 @@ struct rms_norm {
         row_parameter<How>(gamma + column, g);
 #pragma unroll
         for (int e = 0; e < N; e++) {
-            const float h = (How != ROW_GENERAL ? v[e] : v[e] * s.scale) * s.inverse * g[e];
+            const float h = (row_is_usual(How) ? v[e] : v[e] * s.scale) * s.inverse * g[e];
             v[e] = Activate ? silu(h) : h;
         }
     }

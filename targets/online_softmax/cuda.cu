@@ -21,7 +21,8 @@ __device__ static inline float exponential(float x, float max) { return exp2_flu
 
 struct softmax {
     template <typename T>
-    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{32, 1536, 32, 1536} : row_shape{8, 2048, 32, 1024};
+    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{32, 1536, 32, 1536, 0}
+                                                      : row_shape{8, 2048, 32, 1024, 0};
 
     struct statistics {
         float max, inverse;
