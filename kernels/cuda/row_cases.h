@@ -32,6 +32,6 @@ enum { ROW_CUDA_HELD = 262144 }; /* elements of the longest row that a cluster h
         ROW_CUDA_EDGE(1, 1, F16), ROW_CUDA_EDGE(0, 64, F16), ROW_CUDA_EDGE(5, 31, F16), ROW_CUDA_EDGE(67, 64, F16), \
         ROW_CUDA_EDGE(7, 1031, F16), ROW_CUDA_EDGE(3, 4096, F16), ROW_CUDA_EDGE(3, 8193, F16),                      \
         ROW_CUDA_EDGE(2, 16385, F16), ROW_CUDA_EDGE(1, 262145, F16), /* enough rows for clusters that stay */       \
-        ROW_CUDA_EDGE(71, 131072, F32), ROW_CUDA_EDGE(71, 262144, BF16), ROW_CUDA_EDGE(143, 131072, F16)
+        ROW_CUDA_EDGE(71, 131072, F32), ROW_CUDA_EDGE(71, 262144, BF16)
 
 #endif
