@@ -38,7 +38,11 @@ typedef struct work {
     float *wt, *wp;         /* packed w */
     float *state;           /* ROW_STATE arrays of job->rows */
     float *g;               /* [rows][block], row-major */
-    float *thread;          /* each thread's own part */
+    float *sums;            /* apart: each thread's dw and db */
+    bool apart;
+    bool own_w; /* each thread packs w for itself, w_floats after the one before */
+    int64_t w_floats;
+    float *thread; /* each thread's own part */
     int64_t thread_floats;
 } work;
 
@@ -67,16 +71,13 @@ static void fetch(const float *src, int64_t rows, int64_t columns, int64_t strid
         for (int64_t c = 0; c < columns; c += GEMM_LINE) vf_prefetch_l2(src + r * stride + c);
 }
 
-/* The first operands have nothing to hide behind: all of them are asked for at once. A thread's first strip, too. */
-static void fetch_first(const work *w, int rank, int size) {
+/* The first operands have nothing to hide behind: all of w and a thread's first strip are asked for at once. */
+static void fetch_first(const work *w, int64_t row, int64_t n) {
     const linear_ce *job = w->job;
     const bool turned = job->w_depth != 1;
-    int64_t begin, end;
-    ridge_share(turned ? job->depth : w->classes, 1, rank, size, &begin, &end);
-    fetch(job->w + begin * (turned ? job->w_depth : job->w_class), end - begin, turned ? w->classes : job->depth,
+    fetch(job->w, turned ? job->depth : w->classes, turned ? w->classes : job->depth,
           turned ? job->w_depth : job->w_class);
-    ridge_share(least(job->rows, w->rows_block * size), GEMM_NR, rank, size, &begin, &end);
-    fetch(job->x + begin * job->x_row, least(GEMM_NR, end - begin), least(job->depth, LINEAR_CE_KC), job->x_row);
+    fetch(job->x + row * job->x_row, least(GEMM_NR, n), least(job->depth, LINEAR_CE_KC), job->x_row);
 }
 
 static void pack_w(void *arg, int rank, int size) {
@@ -84,7 +85,6 @@ static void pack_w(void *arg, int rank, int size) {
     const linear_ce *job = w->job;
     const float *src = job->w + w->c0 * job->w_class;
     int64_t begin, end;
-    if (w->few) fetch_first(w, rank, size);
     ridge_share(w->groups, 1, rank, size, &begin, &end);
     for (int64_t g = begin; g < end; g++) {
         const int64_t c = group_begin(w, g), mr = group_begin(w, g + 1) - c;
@@ -310,13 +310,112 @@ static void make_dx(const work *w, int64_t row, int64_t n, const float *z) {
         }
 }
 
-/* G by rows, where all threads can read it. */
-static void give_gradient(const work *w, int64_t row, int64_t n, const float *z) {
+/* ---- dw and db -------------------------------------------------------------------------------------------------- */
+
+/* Some rows of x, their G by rows, and where the block's dw and db are added up. */
+typedef struct slab {
+    int64_t row, n;
+    float *g; /* [n][w->block] */
+    float *dw, *db;
+    int64_t dw_class, dw_depth;
+    bool first; /* nothing is there yet */
+} slab;
+
+static slab slab_of(const work *w, int64_t row, int64_t n, float *g, bool first) {
+    const linear_ce *job = w->job;
+    return (slab){row, n, g, job->dw + w->c0 * job->dw_class, job->db + w->c0, job->dw_class, job->dw_depth, first};
+}
+
+/* A thread's own dw and db of the block. */
+static int64_t sums_floats(const work *w) { return up(w->block * (w->job->depth + 1), LINEAR_CE_PAD); }
+static slab own_slab(const work *w, int rank, int64_t row, int64_t n, bool first) {
+    float *sums = w->sums + rank * sums_floats(w);
+    return (slab){
+        row, n, w->g + rank * w->rows_block * w->block, sums, sums + w->block * w->job->depth, w->job->depth, 1, first};
+}
+
+static void give_gradient(const work *w, int64_t n, const float *z, float *g) {
     float ones[GEMM_NR];
     for (int i = 0; i < GEMM_NR; i++) ones[i] = 1;
     for (int64_t s = 0; s < n; s += GEMM_NR) RIDGE_ISA_FN(gemm_unpack_transposed)
-    (z + s, (int)w->rows_block, w->classes, (int)least(GEMM_NR, n - s), ones, w->g + (row - w->g0 + s) * w->block,
-     w->block);
+    (z + s, (int)w->rows_block, w->classes, (int)least(GEMM_NR, n - s), ones, g + s * w->block, w->block);
+}
+
+/* A tile of dw by columns. */
+static void add_turned(const slab *s, const gemm_tile_args *t, int64_t c, int64_t d) {
+    for (int j = 0; j < t->nr; j++)
+        for (int i = 0; i < t->mr; i++) {
+            float *at = s->dw + (c + i) * s->dw_class + (d + j) * s->dw_depth;
+            *at = s->first ? t->c[i * GEMM_NR + j] : *at + t->c[i * GEMM_NR + j];
+        }
+}
+
+static void make_dw(const work *w, const slab *s, int64_t d, const float *xs) {
+    const linear_ce *job = w->job;
+    const bool turned = s->dw_depth != 1;
+    float tile[GEMM_MR * GEMM_NR];
+    /* The tiles fetch the columns that follow, some rows each. */
+    const int more = (int)((8 + w->groups - 1) / w->groups);
+    for (int64_t g = 0; g < w->groups; g++) {
+        const int64_t c = group_begin(w, g), from = g * more * (s->n / 8);
+        gemm_tile_args t = {.mr = (int)(group_begin(w, g + 1) - c),
+                            .nr = (int)least(GEMM_NR, job->depth - d),
+                            .depth = s->n,
+                            .a = s->g + c,
+                            .a_step = w->block,
+                            .b = xs,
+                            .c = turned ? tile : s->dw + c * s->dw_class + d,
+                            .c_stride = turned ? GEMM_NR : s->dw_class,
+                            .start = s->first || turned ? GEMM_ZERO : GEMM_ADD};
+        if (d + GEMM_NR < job->depth && from < s->n)
+            t.ahead = (gemm_ahead){job->x + (s->row + from) * job->x_row + d + GEMM_NR, job->x_row, GEMM_NR / GEMM_LINE,
+                                   more};
+        RIDGE_ISA_FN(gemm_tile)(&t);
+        if (turned) add_turned(s, &t, c, d);
+    }
+}
+
+/* Columns [begin, end) of dw. */
+static void add_columns(const work *w, const slab *s, int64_t begin, int64_t end, float *xs) {
+    const linear_ce *job = w->job;
+    for (int64_t d = begin; d < end; d += GEMM_NR) {
+        RIDGE_ISA_FN(gemm_pack_straight)
+        (job->x + s->row * job->x_row + d, job->x_row, s->n, (int)least(GEMM_NR, job->depth - d), GEMM_NR, xs);
+        make_dw(w, s, d, xs);
+    }
+}
+
+static void add_biases(const work *w, const slab *s, int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end && s->first; c++) s->db[c] = 0;
+    for (int64_t r = 0; r < s->n; r++) {
+        const float *g = s->g + r * w->block;
+        for (int64_t c = begin; c < end; c++) s->db[c] += g[c];
+    }
+}
+
+/* ---- what threads do -------------------------------------------------------------------------------------------- */
+
+/* The first thread that has rows: it adds up in the results themselves. */
+static int owner_of(const work *w, int size) {
+    for (int rank = 0; rank < size; rank++) {
+        int64_t begin, end;
+        ridge_share(w->rows, GEMM_NR, rank, size, &begin, &end);
+        if (begin < end) return rank;
+    }
+    return 0;
+}
+
+/* w as this thread reads it: what another one has packed is slow to read from its cache, so that each packs a small w
+ * for itself. */
+static work with_own_w(const work *shared, int rank, int64_t row, int64_t n) {
+    work w = *shared;
+    if (!w.own_w) return w;
+    w.wt += rank * w.w_floats;
+    w.wp += rank * w.w_floats;
+    if (w.g0 > 0 || n == 0) return w;
+    if (w.few) fetch_first(&w, row, n);
+    pack_w(&w, 0, 1);
+    return w;
 }
 
 /* A thread's rows of w->rows. */
@@ -326,69 +425,52 @@ static void rows_fn(void *arg, int rank, int size) {
     row_part part;
     int64_t begin, end;
     ridge_share(w->rows, GEMM_NR, rank, size, &begin, &end);
+    const work own_w = with_own_w(w, rank, w->g0 + begin, end - begin);
+    w = &own_w;
     for (int64_t r = begin; r < end; r += w->rows_block) {
         const int64_t row = w->g0 + r, n = least(w->rows_block, end - r);
         make_logits(w, row, n, xt, z);
         if (w->losses) make_losses(w, row, n, z, &part);
         if (!w->gradients) continue;
         make_gradient(w, row, n, z, &part);
-        give_gradient(w, row, n, z);
+        slab own = own_slab(w, rank, row, n, r == begin);
+        if (rank == owner_of(w, size)) own = slab_of(w, row, n, own.g, r == begin);
+        give_gradient(w, n, z, w->apart ? own.g : w->g + r * w->block);
+        if (w->apart) {
+            add_columns(w, &own, 0, w->job->depth, xt);
+            add_biases(w, &own, 0, w->classes);
+        }
         make_dx(w, row, n, z);
     }
 }
 
-/* dw by columns, a tile at a time through `tile`. */
-static void add_turned(const linear_ce *job, const gemm_tile_args *t, int64_t c, int64_t d, bool first) {
-    for (int j = 0; j < t->nr; j++)
-        for (int i = 0; i < t->mr; i++) {
-            float *at = job->dw + (c + i) * job->dw_class + (d + j) * job->dw_depth;
-            *at = first ? t->c[i * GEMM_NR + j] : *at + t->c[i * GEMM_NR + j];
-        }
-}
-
-static void make_dw(const work *w, int64_t d, const float *xs) {
-    const linear_ce *job = w->job;
-    const bool first = w->g0 == 0, turned = job->dw_depth != 1;
-    float tile[GEMM_MR * GEMM_NR];
-    /* The tiles fetch the columns that follow, some rows each. */
-    const int more = (int)((8 + w->groups - 1) / w->groups);
-    for (int64_t g = 0; g < w->groups; g++) {
-        const int64_t c = group_begin(w, g), from = g * more * (w->rows / 8);
-        gemm_tile_args t = {.mr = (int)(group_begin(w, g + 1) - c),
-                            .nr = (int)least(GEMM_NR, job->depth - d),
-                            .depth = w->rows,
-                            .a = w->g + c,
-                            .a_step = w->block,
-                            .b = xs,
-                            .c = turned ? tile : job->dw + (w->c0 + c) * job->dw_class + d,
-                            .c_stride = turned ? GEMM_NR : job->dw_class,
-                            .start = first || turned ? GEMM_ZERO : GEMM_ADD};
-        if (d + GEMM_NR < job->depth && from < w->rows)
-            t.ahead =
-                (gemm_ahead){job->x + (w->g0 + from) * job->x_row + d + GEMM_NR, job->x_row, GEMM_NR / GEMM_LINE, more};
-        RIDGE_ISA_FN(gemm_tile)(&t);
-        if (turned) add_turned(job, &t, w->c0 + c, d, first);
-    }
-}
-
-/* A thread's columns of dw, and its part of db, over the rows that G has. */
+/* Together: a thread's columns of dw, and its part of db, over the rows that G has. */
 static void classes_fn(void *arg, int rank, int size) {
     const work *w = arg;
-    const linear_ce *job = w->job;
-    float *xs = own_part(w, rank);
+    const slab all = slab_of(w, w->g0, w->rows, w->g, w->g0 == 0);
     int64_t begin, end;
-    ridge_share(job->depth, GEMM_NR, rank, size, &begin, &end);
-    for (int64_t d = begin; d < end; d += GEMM_NR) {
-        RIDGE_ISA_FN(gemm_pack_straight)
-        (job->x + w->g0 * job->x_row + d, job->x_row, w->rows, (int)least(GEMM_NR, job->depth - d), GEMM_NR, xs);
-        make_dw(w, d, xs);
-    }
+    ridge_share(w->job->depth, GEMM_NR, rank, size, &begin, &end);
+    add_columns(w, &all, begin, end, own_part(w, rank));
     ridge_share(w->classes, 2 * GEMM_LINE, rank, size, &begin, &end);
-    float *db = job->db + w->c0;
-    for (int64_t c = begin; c < end && w->g0 == 0; c++) db[c] = 0;
-    for (int64_t r = 0; r < w->rows; r++) {
-        const float *g = w->g + r * w->block;
-        for (int64_t c = begin; c < end; c++) db[c] += g[c];
+    add_biases(w, &all, begin, end);
+}
+
+/* Apart: the threads' sums, in order. */
+static void gather_fn(void *arg, int rank, int size) {
+    const work *w = arg;
+    const slab all = slab_of(w, 0, w->rows, NULL, false);
+    int64_t begin, end, some, none;
+    ridge_share(w->classes, 1, rank, size, &begin, &end);
+    for (int other = owner_of(w, size) + 1; other < size; other++) {
+        const slab own = own_slab(w, other, 0, 0, false);
+        ridge_share(w->rows, GEMM_NR, other, size, &some, &none);
+        for (int64_t c = begin; c < end && some < none; c++) {
+            const float *from = own.dw + c * own.dw_class;
+            float *to = all.dw + c * all.dw_class;
+            all.db[c] += own.db[c];
+            for (int64_t d = 0; d < w->job->depth && all.dw_depth == 1; d++) to[d] += from[d];
+            for (int64_t d = 0; d < w->job->depth && all.dw_depth != 1; d++) to[d * all.dw_depth] += from[d];
+        }
     }
 }
 
@@ -397,14 +479,16 @@ static void classes_fn(void *arg, int rank, int size) {
 /* All rows for one block of classes. */
 static void block_of_classes(work *w, ridge_team *team) {
     const linear_ce *job = w->job;
-    const int64_t most = w->gradients ? w->rows_block * ridge_team_size(team) : job->rows;
+    const bool at_once = !w->gradients || w->apart;
+    const int64_t most = at_once ? job->rows : w->rows_block * ridge_team_size(team);
     const int64_t turns = most > 0 ? (job->rows + most - 1) / most : 0, strips = (job->rows + GEMM_NR - 1) / GEMM_NR;
-    ridge_team_run(team, pack_w, w);
+    if (!w->own_w) ridge_team_run(team, pack_w, w);
     for (int64_t t = 0; t < turns; t++) {
         w->g0 = gemm_cut(strips, turns, t) * GEMM_NR;
         w->rows = least(gemm_cut(strips, turns, t + 1) * GEMM_NR, job->rows) - w->g0;
         ridge_team_run(team, rows_fn, w);
-        if (w->gradients) ridge_team_run(team, classes_fn, w);
+        if (!at_once) ridge_team_run(team, classes_fn, w);
+        if (w->gradients && w->apart && ridge_team_size(team) > 1) ridge_team_run(team, gather_fn, w);
     }
 }
 
@@ -439,11 +523,15 @@ ridge_status RIDGE_ISA_FN(linear_ce_fused)(const linear_ce *job) {
               .rows_block = linear_ce_block_rows(job->classes),
               .wt = job->scratch};
     const int64_t wide = up(job->depth, LINEAR_CE_NR), most_rows = threads * w.rows_block;
+    w.own_w = linear_ce_own_w(job->classes, job->depth);
     w.wp = w.wt + up(w.block * job->depth + (w.block / 2 + 2) * GEMM_SLACK, LINEAR_CE_PAD);
-    w.state = w.wp + (gradients ? w.block * wide + LINEAR_CE_PAD : 0);
+    w.w_floats = w.wp - w.wt + (gradients ? up(w.block * wide, LINEAR_CE_PAD) + LINEAR_CE_PAD : 0);
+    w.state = w.wt + (w.own_w ? threads : 1) * w.w_floats;
     w.g = w.state + up(ROW_STATE * job->rows, LINEAR_CE_PAD);
     w.thread = w.g + (gradients ? up(most_rows * w.block, LINEAR_CE_PAD) : 0);
     w.thread_floats = w.rows_block * (LINEAR_CE_KC + w.block) + most_rows * LINEAR_CE_NR + 3 * LINEAR_CE_PAD;
+    w.sums = w.thread + threads * w.thread_floats;
+    w.apart = linear_ce_apart(job->classes, job->depth, threads);
     if (gradients && job->rows == 0) clear_gradients(job);
     if (losses && gradients && w.block == job->classes) {
         pass(&w, true, true, team);

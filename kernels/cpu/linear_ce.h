@@ -71,6 +71,13 @@ size_t linear_ce_fused_scratch(const ridge_case *c, bool gradients, int threads)
 static inline int64_t linear_ce_block_classes(int64_t classes) {
     return classes <= LINEAR_CE_ALL ? classes : LINEAR_CE_CLASSES;
 }
+/* Whether each thread packs w for itself: it is small. */
+static inline bool linear_ce_own_w(int64_t classes, int64_t depth) { return classes * depth <= 1 << 18; }
+/* Whether threads add up gradients apart from each other: so many floats for all of their sums. */
+#define LINEAR_CE_APART (1 << 24)
+static inline bool linear_ce_apart(int64_t classes, int64_t depth, int threads) {
+    return linear_ce_block_classes(classes) * (depth + 1) <= LINEAR_CE_APART / threads;
+}
 static inline int64_t linear_ce_block_rows(int64_t classes) {
     const int64_t rows = LINEAR_CE_LOGITS / linear_ce_block_classes(classes) / LINEAR_CE_NR * LINEAR_CE_NR;
     return rows > LINEAR_CE_ROWS ? LINEAR_CE_ROWS : rows < LINEAR_CE_NR ? LINEAR_CE_NR : rows;

@@ -45,8 +45,11 @@ linear_ce linear_ce_of(const ridge_call *call, const ce_places *at) {
 size_t linear_ce_fused_scratch(const ridge_case *c, bool gradients, int threads) {
     const int64_t classes = c->dim[CE_CLASSES], depth = c->dim[CE_DEPTH], block = linear_ce_block_classes(classes);
     const int64_t rows = linear_ce_block_rows(classes), pad = LINEAR_CE_PAD, most = rows * threads;
-    int64_t floats = block * depth + (block / 2 + 2) * pad + 4 * c->dim[CE_BATCH] + 4 * pad;
-    if (gradients) floats += block * (depth + LINEAR_CE_NR) + most * block + 2 * pad;
+    int64_t w = block * depth + (block / 2 + 2) * pad + 2 * pad;
+    if (gradients) w += block * (depth + LINEAR_CE_NR) + 2 * pad;
+    int64_t floats = w * (linear_ce_own_w(classes, depth) ? threads : 1) + 4 * c->dim[CE_BATCH] + 2 * pad;
+    if (gradients) floats += most * block + pad;
+    if (gradients && linear_ce_apart(classes, depth, threads)) floats += threads * (block * (depth + 1) + pad);
     floats += threads * (rows * (LINEAR_CE_KC + block) + most * LINEAR_CE_NR + 3 * pad);
     return sizeof(float) * (size_t)floats;
 }

@@ -238,6 +238,48 @@ static void gradients_are_slopes_of_the_loss(void **state) {
     }
 }
 
+/* So many threads that their sums of gradients are not kept apart, more than there are strips of rows, and a w that
+ * they pack together: the same results as of one. */
+static void many_threads_agree_with_one(void **state) {
+    (void)state;
+    enum { ROWS_HERE = 70, D = 1000, C = 600, FLOATS = ROWS_HERE * (D + 2) + C * (D + 1) };
+    static const int threads[2] = {1, 40};
+    int64_t xs[2] = {ROWS_HERE, D}, ws[2] = {C, D}, turned[2] = {1, C}, rows[1] = {ROWS_HERE}, classes[1] = {C};
+    float *in = calloc(FLOATS, sizeof *in), *out[2];
+    int32_t labels[ROWS_HERE];
+    assert_non_null(in);
+    for (int i = 0; i < ROWS_HERE; i++) labels[i] = i * 37 % C;
+    for (int i = 0; i < FLOATS; i++) in[i] = sinf((float)i * 0.37f) * (i < ROWS_HERE * (D + 2) ? 1 : 0.05f);
+    for (int k = 0; k < 2; k++) {
+        ridge_context *context = NULL;
+        assert_int_equal(ridge_context_create(threads[k], &context, NULL), RIDGE_OK);
+        out[k] = calloc(FLOATS, sizeof **out);
+        assert_non_null(out[k]);
+        float *parts[2][5];
+        for (int side = 0; side < 2; side++) {
+            float *base = side ? out[k] : in;
+            const int64_t sizes[5] = {ROWS_HERE * D, ROWS_HERE, ROWS_HERE, C * D, C};
+            for (int p = 0; p < 5; p++) parts[side][p] = base, base += sizes[p];
+        }
+        const DLTensor x = matrix(parts[0][0], xs, NULL), w = matrix(parts[0][3], ws, NULL);
+        const DLTensor dx = matrix(parts[1][0], xs, NULL), dw = matrix(parts[1][3], ws, k ? turned : NULL);
+        DLTensor b = matrix(parts[0][4], classes, NULL), db = matrix(parts[1][4], classes, NULL);
+        DLTensor up = matrix(parts[0][1], rows, NULL), loss = matrix(parts[1][1], rows, NULL), lse = loss, label = loss;
+        lse.data = parts[1][2], label.data = labels, label.dtype = ridge_dtype_to_dlpack(RIDGE_I32);
+        b.ndim = db.ndim = up.ndim = loss.ndim = lse.ndim = label.ndim = 1;
+        assert_int_equal(
+            ridge_linear_cross_entropy_grad(context, &x, &w, &b, &label, &up, NULL, &loss, &lse, &dx, &dw, &db, NULL),
+            RIDGE_OK);
+        ridge_context_destroy(context);
+    }
+    for (int i = 0; i < ROWS_HERE * (D + 2); i++) assert_true(fabsf(out[0][i] - out[1][i]) < 1e-5f);
+    const float *one = out[0] + ROWS_HERE * (D + 2), *many = out[1] + ROWS_HERE * (D + 2);
+    for (int c = 0; c < C; c++)
+        for (int d = 0; d < D; d++) assert_true(fabsf(one[c * D + d] - many[d * C + c]) < 1e-5f);
+    for (int c = C * D; c < C * (D + 1); c++) assert_true(fabsf(one[c] - many[c]) < 1e-5f);
+    free(in), free(out[0]), free(out[1]);
+}
+
 /* float32 stays float32 on a device without cases of tf32. */
 static void tf32_is_taken_where_there_is_some(void **state) {
     fixture *f = *state;
@@ -250,6 +292,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(columns_are_told_from_rows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(gradients_are_slopes_of_the_loss, set_up, tear_down),
+        cmocka_unit_test(many_threads_agree_with_one),
         cmocka_unit_test_setup_teardown(tf32_is_taken_where_there_is_some, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rows_have_length_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rows_sum_to_one_in_every_variant, set_up, tear_down),
