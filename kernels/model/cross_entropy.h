@@ -14,6 +14,10 @@
 
 #include "ridge/target.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { CE_BATCH, CE_DEPTH, CE_CLASSES };     /* places in dim[] */
 enum { CE_IGNORE, CE_SMOOTHING, CE_Z_LOSS }; /* places in option[] */
 #define CE_IGNORE_DEFAULT (-100.0)
@@ -51,4 +55,7 @@ const struct linear_ce_library *ce_openblas(void);
 /* NULL, or why the CPU's kernels, which are for fp32, cannot take the case. */
 const char *ce_cpu_unavailable(const ridge_case *c);
 
+#ifdef __cplusplus
+}
+#endif
 #endif
