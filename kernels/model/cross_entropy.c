@@ -38,23 +38,32 @@ const char *ce_cpu_unavailable(const ridge_case *c) {
 typedef double v4 __attribute__((vector_size(32), aligned(8)));
 enum { SIDE = 4 }; /* rows and classes that are multiplied together: each value loaded serves as many products */
 
-/* z[r * z_row + c] = x_r . w_c for SIDE x SIDE */
-__attribute__((always_inline)) static inline void square_body(const double *x, const double *w, int64_t depth,
-                                                              double *z, int64_t z_row) {
+/* z[r * z_row + c] = x_r . w_c for n rows x SIDE classes. n is constant after inlining. */
+__attribute__((always_inline)) static inline void tile_body(const int n, const double *x, const double *w,
+                                                            int64_t depth, double *z, int64_t z_row) {
     v4 sum[SIDE][SIDE] = {0};
     double rest[SIDE][SIDE] = {{0}};
     int64_t d = 0;
     for (; d + 4 <= depth; d += 4)
-        for (int r = 0; r < SIDE; r++) {
+        for (int r = 0; r < n; r++) {
             const v4 xv = *(const v4 *)(const void *)(x + r * depth + d);
             for (int c = 0; c < SIDE; c++) sum[r][c] += xv * *(const v4 *)(const void *)(w + c * depth + d);
         }
     for (; d < depth; d++)
-        for (int r = 0; r < SIDE; r++)
+        for (int r = 0; r < n; r++)
             for (int c = 0; c < SIDE; c++) rest[r][c] += x[r * depth + d] * w[c * depth + d];
-    for (int r = 0; r < SIDE; r++)
+    for (int r = 0; r < n; r++)
         for (int c = 0; c < SIDE; c++)
             z[r * z_row + c] = rest[r][c] + ((sum[r][c][0] + sum[r][c][1]) + (sum[r][c][2] + sum[r][c][3]));
+}
+
+/* One row, or SIDE of them. */
+__attribute__((always_inline)) static inline void rows_body(bool one, const double *x, const double *w, int64_t depth,
+                                                            double *z, int64_t z_row) {
+    if (one)
+        tile_body(1, x, w, depth, z, z_row);
+    else
+        tile_body(SIDE, x, w, depth, z, z_row);
 }
 
 /* y += a x */
@@ -62,23 +71,23 @@ __attribute__((always_inline)) static inline void add_body(double a, const doubl
     for (int64_t i = 0; i < n; i++) y[i] += a * x[i];
 }
 
-static void square_plain(const double *x, const double *w, int64_t depth, double *z, int64_t z_row) {
-    square_body(x, w, depth, z, z_row);
+static void rows_plain(bool one, const double *x, const double *w, int64_t depth, double *z, int64_t z_row) {
+    rows_body(one, x, w, depth, z, z_row);
 }
 static void add_plain(double a, const double *x, int64_t n, double *y) { add_body(a, x, n, y); }
 
 #if defined(__x86_64__)
 /* The same code for wider vectors. */
-__attribute__((target("avx2"))) static void square_avx2(const double *x, const double *w, int64_t depth, double *z,
-                                                        int64_t z_row) {
-    square_body(x, w, depth, z, z_row);
+__attribute__((target("avx2"))) static void rows_avx2(bool one, const double *x, const double *w, int64_t depth,
+                                                      double *z, int64_t z_row) {
+    rows_body(one, x, w, depth, z, z_row);
 }
 __attribute__((target("avx2"))) static void add_avx2(double a, const double *x, int64_t n, double *y) {
     add_body(a, x, n, y);
 }
 static bool have_avx2(void) { return __builtin_cpu_supports("avx2") != 0; }
 #else
-#define square_avx2 square_plain
+#define rows_avx2 rows_plain
 #define add_avx2 add_plain
 static bool have_avx2(void) { return false; }
 #endif
@@ -92,18 +101,17 @@ static double dot(const double *x, const double *w, int64_t depth) {
 /* z [rows][classes] = x w^T + b */
 static void make_logits(const double *x, int64_t rows, const double *w, const double *b, int64_t classes, int64_t depth,
                         double *z) {
-    void (*square)(const double *, const double *, int64_t, double *, int64_t) =
-        have_avx2() ? square_avx2 : square_plain;
-    for (int64_t c = 0; c < classes; c += SIDE)
-        for (int64_t r = 0; r < rows; r += SIDE) {
-            if (c + SIDE <= classes && r + SIDE <= rows) {
-                square(x + r * depth, w + c * depth, depth, z + r * classes + c, classes);
-                continue;
-            }
-            for (int64_t i = r; i < r + SIDE && i < rows; i++)
-                for (int64_t j = c; j < c + SIDE && j < classes; j++)
-                    z[i * classes + j] = dot(x + i * depth, w + j * depth, depth);
+    void (*tile)(bool, const double *, const double *, int64_t, double *, int64_t) =
+        have_avx2() ? rows_avx2 : rows_plain;
+    int64_t whole = classes / SIDE * SIDE;
+    for (int64_t c = 0; c < whole; c += SIDE)
+        for (int64_t r = 0; r < rows;) {
+            const bool one = r + SIDE > rows;
+            tile(one, x + r * depth, w + c * depth, depth, z + r * classes + c, classes);
+            r += one ? 1 : SIDE;
         }
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = whole; c < classes; c++) z[r * classes + c] = dot(x + r * depth, w + c * depth, depth);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < classes; c++) z[r * classes + c] += b[c];
 }
