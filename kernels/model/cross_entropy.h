@@ -55,6 +55,11 @@ const struct linear_ce_library *ce_openblas(void);
 /* NULL, or why the CPU's kernels, which are for fp32, cannot take the case. */
 const char *ce_cpu_unavailable(const ridge_case *c);
 
+/* Of the GPU's. */
+void ce_cuda_unfused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic);
+void ce_cuda_fused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic);
+size_t ce_cuda_unfused_scratch(const ridge_case *c, int threads);
+
 #ifdef __cplusplus
 }
 #endif

@@ -76,7 +76,8 @@ static void compare_chunk(const agree_job *job, const ridge_chunk *chunk, tally 
         ridge_bound bound = {0, 0, 0};
         if (!chunk->out[o]) continue;
         target->bound(&chunk->call, job->a->kind, o, &bound);
-        const int64_t each = bound.sized > 0 ? 1 : all;
+        /* A row of one element says nothing of its size: then all of the chunk does. */
+        const int64_t each = bound.sized > 0 && view.row > 1 ? 1 : all;
         for (int64_t i = 0; i < all; i += each)
             compare_run(&view, (row + i) * view.row, chunk->out[o] + i * view.row, each * view.row, &bound, t);
     }

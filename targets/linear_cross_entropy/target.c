@@ -2,6 +2,7 @@
  * x: [batch, depth], w: [classes, depth], b: [classes], labels: i32 [batch] -> loss, lse: f32 [batch].
  * 2 batch depth classes FLOP for the logits, 5 each for bias, maximum, subtraction, exp and sum; every operand once. */
 #include "cpu/linear_ce.h"
+#include "cuda/linear_loss.h"
 #include "linear_cross_entropy.h"
 #include "peer/openblas.h"
 
@@ -84,6 +85,18 @@ static void fused_traffic(const ridge_case *c, ridge_traffic *t) {
 }
 static size_t fused_scratch(const ridge_case *c, int threads) { return linear_ce_fused_scratch(c, false, threads); }
 
+static size_t cuda_scratch(const ridge_case *c, int threads) {
+    (void)threads;
+    return linear_loss_bytes(c, false);
+}
+
+static void cuda_unfused_traffic(const ridge_case *c, ridge_traffic *t) {
+    ce_cuda_unfused_traffic(&linear_cross_entropy_places, c, t);
+}
+static void cuda_fused_traffic(const ridge_case *c, ridge_traffic *t) {
+    ce_cuda_fused_traffic(&linear_cross_entropy_places, c, t);
+}
+
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
@@ -110,6 +123,18 @@ static const ridge_variant variants[] = {
      .unavailable = ce_openblas_unavailable,
      .prepare = openblas_prepare,
      .own_threads = true},
+    {.name = "cuda/unfused",
+     .role = RIDGE_BASELINE,
+     .idea = "ridge's own products, logits in memory",
+     .run = RIDGE_CUDA(linear_cross_entropy_cuda_unfused),
+     .traffic = cuda_unfused_traffic,
+     .scratch = ce_cuda_unfused_scratch},
+    {.name = "cuda/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "logits in registers only: parts of a softmax for every tile, tensor cores fed by bulk copies",
+     .run = RIDGE_CUDA(linear_cross_entropy_cuda_optimized),
+     .traffic = cuda_fused_traffic,
+     .scratch = cuda_scratch},
 };
 
 const ridge_target ridge_target_linear_cross_entropy = {

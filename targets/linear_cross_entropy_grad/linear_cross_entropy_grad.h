@@ -7,6 +7,8 @@
 RIDGE_CPU_DECLARE(linear_cross_entropy_grad_cpu_baseline);
 RIDGE_CPU_DECLARE(linear_cross_entropy_grad_cpu_optimized);
 RIDGE_CPU_DECLARE(linear_cross_entropy_grad_cpu_openblas);
+RIDGE_CUDA_DECLARE(linear_cross_entropy_grad_cuda_unfused);
+RIDGE_CUDA_DECLARE(linear_cross_entropy_grad_cuda_optimized);
 
 /* Where its tensors are. */
 static const ce_places linear_cross_entropy_grad_places = {

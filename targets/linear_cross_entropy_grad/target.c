@@ -2,6 +2,7 @@
  * x: [batch, depth], w: [classes, depth], b: [classes], labels: i32, dloss: f32 [batch] -> loss, lse, dx, dw, db.
  * 6 batch depth classes FLOP for three products, 8 for each logit; every operand once. */
 #include "cpu/linear_ce.h"
+#include "cuda/linear_loss.h"
 #include "linear_cross_entropy_grad.h"
 #include "peer/openblas.h"
 
@@ -89,6 +90,18 @@ static void fused_traffic(const ridge_case *c, ridge_traffic *t) {
 }
 static size_t fused_scratch(const ridge_case *c, int threads) { return linear_ce_fused_scratch(c, true, threads); }
 
+static size_t cuda_scratch(const ridge_case *c, int threads) {
+    (void)threads;
+    return linear_loss_bytes(c, true);
+}
+
+static void cuda_unfused_traffic(const ridge_case *c, ridge_traffic *t) {
+    ce_cuda_unfused_traffic(&linear_cross_entropy_grad_places, c, t);
+}
+static void cuda_fused_traffic(const ridge_case *c, ridge_traffic *t) {
+    ce_cuda_fused_traffic(&linear_cross_entropy_grad_places, c, t);
+}
+
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
@@ -115,6 +128,18 @@ static const ridge_variant variants[] = {
      .unavailable = ce_openblas_unavailable,
      .prepare = openblas_prepare,
      .own_threads = true},
+    {.name = "cuda/unfused",
+     .role = RIDGE_BASELINE,
+     .idea = "ridge's own products, logits in memory",
+     .run = RIDGE_CUDA(linear_cross_entropy_grad_cuda_unfused),
+     .traffic = cuda_unfused_traffic,
+     .scratch = ce_cuda_unfused_scratch},
+    {.name = "cuda/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "logits once: their exponentials become the gradients when the rows' sums are known",
+     .run = RIDGE_CUDA(linear_cross_entropy_grad_cuda_optimized),
+     .traffic = cuda_fused_traffic,
+     .scratch = cuda_scratch},
 };
 
 const ridge_target ridge_target_linear_cross_entropy_grad = {

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""Cross-entropy of a linear layer, forward and forward + backward: ridge beside PyTorch and Liger, on one GPU in one run.
+
+    python3 bench/linear_loss_cuda.py [--json FILE] [--rounds N] [--shape BxDxC]
+
+All sides get the same data (x normal, w normal / sqrt(D), bf16), in rounds of A B C … C B A. Two times of each, medians of CUDA
+events around single calls: after a rest, when the GPU may take its highest clock, and the last of several calls back to
+back, when its power limit holds. Errors are against fp64, over the largest value: losses and dx of drawn rows, dw of drawn classes.
+Extra memory: what a call needs beside operands and results.
+
+Needs PyTorch with CUDA; Liger (liger_kernel) is left out, and said to be, when it is not installed.
+"""
+import argparse
+import json
+import pathlib
+import statistics
+import sys
+import time
+
+import torch
+from torch.nn import functional as F
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+import ridge  # noqa: E402
+
+REST, IN_A_ROW, DRAWN = 0.5, 6, 32
+
+
+class Problem:
+    def __init__(self, rows, depth, classes):
+        torch.manual_seed(1)
+        self.x = torch.randn(rows, depth, device="cuda").bfloat16()
+        self.w = (torch.randn(classes, depth, device="cuda") / depth**0.5).bfloat16()
+        self.b = torch.zeros(classes, device="cuda")
+        self.labels = torch.randint(0, classes, (rows,), device="cuda")
+        self.labels32 = self.labels.int()
+        self.dloss = torch.full((rows,), 1.0 / rows, device="cuda")
+        self.loss, self.lse = torch.empty(rows, device="cuda"), torch.empty(rows, device="cuda")
+        self.dx, self.dw, self.db = torch.empty_like(self.x), torch.empty_like(self.w), torch.empty_like(self.b)
+
+    def reference(self):
+        """In fp64: mean loss, rows of dx, rows of dw."""
+        rows, classes = self.x.shape[0], self.w.shape[0]
+        self.some_rows = torch.randint(0, rows, (DRAWN,), device="cuda")
+        self.some_classes = torch.cat([self.labels[:DRAWN], torch.randint(0, classes, (DRAWN,), device="cuda")])
+        w, lse, picked, dw = self.w.double(), [], [], 0
+        for begin in range(0, rows, 1024):
+            part = slice(begin, begin + 1024)
+            z = self.x[part].double() @ w.T
+            lse.append(torch.logsumexp(z, 1))
+            picked.append(z.gather(1, self.labels[part, None])[:, 0])
+            p = torch.exp(z[:, self.some_classes] - lse[-1][:, None])
+            g = (p - (self.labels[part, None] == self.some_classes[None]).double()) / rows
+            dw = dw + g.T @ self.x[part].double()
+        self.want_loss = torch.cat(lse) - torch.cat(picked)
+        z = self.x[self.some_rows].double() @ w.T
+        g = torch.softmax(z, 1)
+        g[torch.arange(DRAWN), self.labels[self.some_rows]] -= 1
+        self.want_dx, self.want_dw = g @ w / rows, dw
+
+    def errors(self, loss, dx=None, dw=None):
+        def relative(got, want):
+            return float((got.double() - want).abs().max() / want.abs().max())
+
+        want = self.want_loss.mean() if loss.dim() == 0 else self.want_loss
+        found = [relative(loss, want)]
+        if dx is not None:
+            found += [relative(dx[self.some_rows], self.want_dx), relative(dw[self.some_classes], self.want_dw)]
+        return found
+
+
+def forward_sides(p, context):
+    compiled = torch.compile(lambda x, w, y: F.cross_entropy(F.linear(x, w), y), dynamic=False)
+    inputs = [p.x, p.w, p.b, p.labels32]
+
+    def ours(variant):
+        def run():
+            context.apply("linear_cross_entropy", inputs, [p.loss, p.lse], variant=variant)
+            return (p.loss,)
+
+        return run
+
+    return {
+        "ridge": ours(None),
+        "ridge unfused": ours("cuda/unfused"),
+        "eager": lambda: (F.cross_entropy(F.linear(p.x, p.w), p.labels),),
+        "compile": lambda: (compiled(p.x, p.w, p.labels),),
+    }
+
+
+def gradient_sides(p, context):
+    x, w = p.x.detach().requires_grad_(), p.w.detach().requires_grad_()
+    compiled = torch.compile(lambda x, w, y: F.cross_entropy(F.linear(x, w), y), dynamic=False)
+
+    def torch_side(loss_of):
+        def run():
+            x.grad = w.grad = None
+            loss = loss_of(x, w, p.labels)
+            loss.backward()
+            return loss.detach(), x.grad, w.grad
+
+        return run
+
+    def ours():
+        out = [p.loss, p.lse, p.dx, p.dw, p.db]
+        context.apply("linear_cross_entropy_grad", [p.x, p.w, p.b, p.labels32, p.dloss], out)
+        return p.loss, p.dx, p.dw
+
+    def ours_in_two():
+        context.apply("linear_cross_entropy", [p.x, p.w, p.b, p.labels32], [p.loss, p.lse])
+        given = [p.x, p.w, p.b, p.labels32, p.lse, p.dloss]
+        context.apply("linear_cross_entropy_backward", given, [p.dx, p.dw, p.db])
+        return p.loss, p.dx, p.dw
+
+    sides = {
+        "ridge": ours,
+        "ridge in two": ours_in_two,
+        "eager": torch_side(lambda x, w, y: F.cross_entropy(F.linear(x, w), y)),
+        "compile": torch_side(compiled),
+    }
+    try:
+        from liger_kernel.transformers import LigerFusedLinearCrossEntropyLoss
+
+        liger = LigerFusedLinearCrossEntropyLoss()
+        sides["liger"] = torch_side(lambda x, w, y: liger(w, x, y))
+    except Exception as why:
+        print(f"note: no Liger: {type(why).__name__}: {why}", file=sys.stderr)
+    return sides
+
+
+def extra_memory(run, mine):
+    """MiB beside operands and results: what PyTorch's allocator or, for ridge, the device says."""
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before, free = torch.cuda.memory_allocated(), torch.cuda.mem_get_info()[0]
+    results = run()
+    torch.cuda.synchronize()
+    peak = torch.cuda.max_memory_allocated() - before
+    if mine:
+        return (free - torch.cuda.mem_get_info()[0]) / 2**20
+    kept = sum(t.numel() * t.element_size() for t in results if t is not None and t.dim() == 2)
+    return (peak - kept) / 2**20
+
+
+def one(run):
+    a, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    a.record()
+    run()
+    b.record()
+    return a, b
+
+
+def measure(sides, rounds):
+    rested, sustained = {s: [] for s in sides}, {s: [] for s in sides}
+    for r in range(rounds):
+        for name in list(sides) if r % 2 == 0 else list(sides)[::-1]:
+            torch.cuda.synchronize()
+            time.sleep(REST)
+            pairs = [one(sides[name]) for _ in range(IN_A_ROW)]
+            torch.cuda.synchronize()
+            times = [a.elapsed_time(b) for a, b in pairs]
+            rested[name].append(times[0])
+            sustained[name].append(times[-1])
+    return rested, sustained
+
+
+def run_task(task, sides, p, rounds, flops):
+    rows, usable, memory, errors = [], {}, {}, {}
+    for name, run in sides.items():
+        try:
+            memory[name] = extra_memory(run, name.startswith("ridge"))
+            errors[name] = p.errors(*run())
+            torch.cuda.empty_cache()
+            usable[name] = run
+        except Exception as why:
+            print(f"note: {task}: {name}: {why}", file=sys.stderr)
+    rested, sustained = measure(usable, rounds)
+    for name in usable:
+        first, last = statistics.median(rested[name]), statistics.median(sustained[name])
+        row = {"task": task, "side": name, "rested_ms": first, "sustained_ms": last, "rested_all_ms": rested[name],
+               "sustained_all_ms": sustained[name], "tflops": flops / first / 1e9, "extra_mib": memory[name],
+               "errors": errors[name]}  # fmt: skip
+        rows.append(row)
+        said = "  ".join(f"{e:.1e}" for e in errors[name])
+        print(f"{task:18} {name:14} {first:8.2f} {last:8.2f} {row['tflops']:7.0f} {memory[name]:9.0f}   {said}", flush=True)
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", help="write all rows to this file")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--shape", default="8192x4096x131072")
+    o = parser.parse_args()
+    shape = [int(n) for n in o.shape.split("x")]
+    properties, context = torch.cuda.get_device_properties(0), ridge.Context()
+    p = Problem(*shape)
+    p.reference()
+    torch.cuda.empty_cache()
+    print(f"{properties.name}, PyTorch {torch.__version__}, CUDA {torch.version.cuda}, {o.shape} bf16")
+    print("task               side             rested  back to  TFLOP/s extra MiB   errors: loss, dx, dw")
+    print("                                    ms      back ms  rested")
+    flops = 2.0 * shape[0] * shape[1] * shape[2]
+    rows = run_task("forward", forward_sides(p, context), p, o.rounds, flops)
+    torch._dynamo.reset()
+    rows += run_task("forward + backward", gradient_sides(p, context), p, o.rounds, 3 * flops)
+    if o.json:
+        record = {"device": properties.name, "torch": torch.__version__, "cuda": torch.version.cuda, "shape": o.shape, "rows": rows}
+        pathlib.Path(o.json).write_text(json.dumps(record, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+/* The products of a linear layer on Hopper's tensor cores, operands of 16 bits, w in either order: logits and what is
+ * made of them, and the gradients' products. */
+#ifndef RIDGE_KERNELS_CUDA_HOPPER_LINEAR_CUH
+#define RIDGE_KERNELS_CUDA_HOPPER_LINEAR_CUH
+
+#include "cuda/hopper/epilogue.cuh"
+#include "cuda/hopper/launch.cuh"
+
+namespace ridge::hopper {
+
+/* As lines of the dimension whose stride is 1. */
+inline matrix lines_of(const matrix_view &m) {
+    return m.by_rows() ? matrix{m.base, m.columns, m.rows, m.line} : matrix{m.base, m.rows, m.columns, m.step};
+}
+template <typename T>
+bool is_tileable(const matrix_view &m) {
+    return matrix_is_tileable<T>(lines_of(m));
+}
+
+template <typename T, bool KA, bool KB>
+using wide_tile = matmul_shape<T, 256, 4, 2, 1, KA, KB>;
+
+/* C = A B^T for A: [m, k], B: [n, k]. */
+template <typename T, class Epilogue>
+ridge_status product(const matrix_view &a, const matrix_view &b, const matmul_plan &plan, const Epilogue &e,
+                     cudaStream_t stream) {
+    const matrix al = lines_of(a), bl = lines_of(b);
+    if (plan.progress && cudaMemsetAsync(plan.progress, 0, sizeof *plan.progress, stream) != cudaSuccess)
+        return RIDGE_FAILED;
+    if (a.by_rows() && b.by_rows())
+        return matmul_run<wide_tile<T, true, true>>(al, bl, a.rows, b.rows, plan, e, stream);
+    if (a.by_rows()) return matmul_run<wide_tile<T, true, false>>(al, bl, a.rows, b.rows, plan, e, stream);
+    if (b.by_rows()) return matmul_run<wide_tile<T, false, true>>(al, bl, a.rows, b.rows, plan, e, stream);
+    return matmul_run<wide_tile<T, false, false>>(al, bl, a.rows, b.rows, plan, e, stream);
+}
+
+/* C (+)= A B^T, C by rows; a C that lies by columns is made as its transpose. */
+template <typename T>
+ridge_status product_to(const matrix_view &a, const matrix_view &b, const matrix_view &c, bool add, matmul_plan plan,
+                        cudaStream_t stream) {
+    if (!c.by_rows()) {
+        const bool keep = plan.keep_a;
+        plan.keep_a = plan.keep_b, plan.keep_b = keep;
+        return product_to<T>(b, a, transposed(c), add, plan, stream);
+    }
+    const matrix lines = lines_of(c);
+    if (add) {
+        store_epilogue<T, 256, true> e;
+        return make_map<T>(&e.map, lines, 64) ? product<T>(a, b, plan, e, stream) : RIDGE_FAILED;
+    }
+    store_epilogue<T, 256, false> e;
+    return make_map<T>(&e.map, lines, 64) ? product<T>(a, b, plan, e, stream) : RIDGE_FAILED;
+}
+
+}  // namespace ridge::hopper
+
+#endif

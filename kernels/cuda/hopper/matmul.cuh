@@ -1,0 +1,288 @@
+/* The pipeline that every product of large matrices here runs through: C[m, n] = A[m, k] B[k, n], tile by tile.
+ *
+ *   producer     one thread of the first warpgroup keeps `Stages` slices of K of A's and B's tile on their way (TMA)
+ *   consumers    two warpgroups, each the sums of half of the tile's rows in registers (wgmma)
+ *   epilogue     what becomes of a tile of sums: see epilogue.cuh
+ *
+ * full[s] counts the bytes of stage s as they arrive; empty[s] counts the warpgroups that have read it. The blocks of a
+ * cluster, CM x CN neighbouring tiles, share operands: each loads a part of A's tile for the CN blocks of its row and
+ * of B's for the CM blocks of its column, so a stage may be overwritten when the readers of all of these are done.
+ *
+ * The grid is as large as the GPU and every block takes tile after tile; while consumers finish one, the producer is
+ * stages ahead in the next. Tiles come in bands of rows, so that those under way share their operands in the second
+ * level cache.
+ *
+ * Kernels with `Parts` > 0 split every product in three (see split.cuh) and sum in two steps: tensor cores round
+ * towards zero each time they add, so a long sum drifts; after each `Parts` slices their sum is added to another in
+ * fp32. */
+#ifndef RIDGE_KERNELS_CUDA_HOPPER_MATMUL_CUH
+#define RIDGE_KERNELS_CUDA_HOPPER_MATMUL_CUH
+
+#include "cuda/hopper/ptx.cuh"
+#include "cuda/hopper/wgmma.cuh"
+
+namespace ridge::hopper {
+
+/* Tile: M x N sums a block, K: 128 bytes. KA, KB: whether K runs along the lines of A and B in memory. */
+template <typename Type, int BN, int StageCount, int ClusterM, int ClusterN, bool KMajorA = true, bool KMajorB = true,
+          int PromoteEvery = 0, int Lead = 1>
+struct matmul_shape {
+    using T = Type;
+    static constexpr int M = 128, N = BN, K = 128 / (int)sizeof(T), stages = StageCount;
+    static constexpr int CM = ClusterM, CN = ClusterN, cluster = CM * CN;
+    static constexpr bool KA = KMajorA, KB = KMajorB;
+    static constexpr int promote = PromoteEvery;
+    static constexpr int a_bytes = M * 128, b_bytes = N * 128, stage_bytes = a_bytes + b_bytes;
+    static constexpr int lead = PromoteEvery > 0 ? 0 : Lead;
+    static constexpr int groups = 2, threads = 128 * (groups + 1), sums = N / 2;
+    /* Boxes of the tensor maps: elements along the lines, and lines. */
+    static constexpr int a_box = KA ? M / CN : K / CN, b_box = KB ? N / CM : K / CM;
+    static constexpr int line = K; /* 128 bytes, along K or not */
+    static_assert(a_box % 8 == 0 && b_box % 8 == 0 && b_box <= 256, "whole groups of eight lines");
+};
+
+struct matmul_tile {
+    int m, n;    /* first row and column of the block's tile */
+    int index;   /* how many tiles this block had before */
+    int block_n; /* the block's column in its cluster */
+    int part;    /* tiles of one part follow each other in one block */
+    bool opens;  /* the first of its part */
+};
+
+/* The product: extents in tiles, and the order of what is multiplied. Slices of K number `slices` a part; part p of A
+ * begins at slice a_part[p]. */
+struct matmul_plan {
+    int m_tiles, n_tiles, slices, parts;
+    int a_part[3], b_part[3];
+    int band;            /* rows of clusters that go together, through all columns of */
+    int panel;           /* a panel: so many of them; 0: one panel of all */
+    int run;             /* neighbouring tiles of columns that one block has one after the other */
+    bool keep_a, keep_b; /* operands that many tiles to come will want from the second-level cache */
+    unsigned *progress;  /* NULL, or zero in memory: blocks stay within a few slices of each other, see `keep_pace` */
+};
+
+/* A block's tiles, one after the other; what is the same for all is computed anew rather than kept in registers. */
+template <class S>
+struct matmul_schedule {
+    const matmul_plan &plan;
+    int rank, unit, of_run, index;
+
+    __device__ matmul_schedule(const matmul_plan &p, int rank_in_cluster)
+        : plan(p), rank(rank_in_cluster), unit((int)blockIdx.x / S::cluster), of_run(0), index(0) {}
+    __device__ int rows(void) const { return (plan.m_tiles + S::CM - 1) / S::CM; }
+    __device__ int columns(void) const { return (plan.n_tiles + S::CN - 1) / S::CN; }
+    __device__ int units(void) const { return (columns() + plan.run - 1) / plan.run; }
+    __device__ bool more(void) const { return unit < rows() * units(); }
+    __device__ void next(void) {
+        if (++of_run == plan.run) of_run = 0, unit += (int)gridDim.x / S::cluster;
+        index++;
+    }
+    __device__ matmul_tile tile(void) const {
+        const int width = plan.panel ? min(plan.panel, units()) : units(), of_panel = rows() * width;
+        const int panel = unit / of_panel, in_panel = unit - panel * of_panel;
+        const int columns_here = min(width, units() - panel * width), of_band = plan.band * columns_here;
+        const int band = in_panel / of_band, in_band = in_panel - band * of_band;
+        const int height = min(plan.band, rows() - band * plan.band), across = in_band / height;
+        const int row = band * plan.band + (in_band - across * height), part = panel * width + across;
+        const int column = part * plan.run + of_run;
+        return {(row * S::CM + rank % S::CM) * S::M,
+                (column * S::CN + rank / S::CM) * S::N,
+                index,
+                rank / S::CM,
+                part,
+                of_run == 0};
+    }
+    /* The last unit of a row may have fewer tiles than others. */
+    __device__ bool exists(const matmul_tile &tile) const { return tile.n < (columns() * S::CN) * S::N; }
+    /* Tiles that this block has in waves in which all blocks have one. */
+    __device__ int whole_waves(void) const {
+        return columns() % plan.run ? 0 : rows() * units() / ((int)gridDim.x / S::cluster) * plan.run;
+    }
+};
+
+/* A place in the ring of stages. */
+template <int Stages>
+struct ring {
+    int stage = 0, phase = 0;
+    __device__ void next(void) {
+        if (++stage == Stages) stage = 0, phase ^= 1;
+    }
+};
+
+template <class S>
+struct matmul_memory {
+    uint32_t base, barriers;
+    __device__ uint32_t a(int stage) const { return base + stage * S::stage_bytes; }
+    __device__ uint32_t b(int stage) const { return a(stage) + S::a_bytes; }
+    __device__ uint32_t full(int stage) const { return barriers + 8 * stage; }
+    __device__ uint32_t empty(int stage) const { return barriers + 8 * (S::stages + stage); }
+};
+
+/* This block's part of an operand's tile, for `Peers` blocks; first: the tile's first row (column of B). */
+template <class S, int Extent, bool KMajor, int Peers>
+__device__ inline void load_operand(uint32_t to, const CUtensorMap *map, uint32_t barrier, int first, int k, int part,
+                                    uint16_t blocks, uint64_t policy) {
+    constexpr int lines = (KMajor ? Extent : S::K) / Peers;
+#pragma unroll
+    for (int chunk = 0; chunk < (KMajor ? 1 : Extent / S::line); chunk++) {
+        const uint32_t at = to + (uint32_t)(chunk * S::K * 128 + part * lines * 128);
+        const int c0 = KMajor ? k : first + chunk * S::line, c1 = (KMajor ? first : k) + part * lines;
+        if constexpr (Peers > 1)
+            copy_tile_to(at, map, barrier, c0, c1, blocks, policy);
+        else
+            copy_tile(at, map, barrier, c0, c1, policy);
+    }
+}
+
+/* Blocks that read the same lines must do so at about the same time, or memory has to bring them again. Left alone they
+ * drift apart, tile by tile. So each counts itself at every eighth slice, and waits there for the last one to have been
+ * at the one before. Only in waves that all blocks take part in. */
+constexpr int PACE = 8;
+__device__ inline void keep_pace(unsigned *progress, unsigned milestone) {
+    asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" ::"l"(progress) : "memory");
+    const unsigned all = (milestone - 1) * gridDim.x;
+    unsigned seen;
+    do asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(progress) : "memory");
+    while (seen < all);
+}
+
+template <class S>
+__device__ inline void produce(const CUtensorMap *a_map, const CUtensorMap *b_map, const matmul_plan &plan,
+                               const matmul_memory<S> &memory, int rank) {
+    matmul_schedule<S> schedule(plan, rank);
+    const int block_m = rank % S::CM, block_n = rank / S::CM;
+    uint16_t row = 0, column = 0; /* the blocks that share this one's rows, and its columns */
+    for (int n = 0; n < S::CN; n++) row |= (uint16_t)(1 << (block_m + n * S::CM));
+    for (int m = 0; m < S::CM; m++) column |= (uint16_t)(1 << (m + block_n * S::CM));
+    const uint64_t a_policy = copy_policy(plan.keep_a), b_policy = copy_policy(plan.keep_b);
+    ring<S::stages> at;
+    unsigned slice = 0;
+    const unsigned paced = plan.progress ? (unsigned)(schedule.whole_waves() * plan.parts * plan.slices) : 0;
+    for (; schedule.more(); schedule.next()) {
+        const matmul_tile tile = schedule.tile();
+        if (!schedule.exists(tile)) continue;
+        for (int part = 0; part < plan.parts; part++)
+            for (int k = 0; k < plan.slices; k++, at.next()) {
+                if (slice < paced && ++slice % PACE == 0) keep_pace(plan.progress, slice / PACE);
+                barrier_wait(memory.empty(at.stage), at.phase ^ 1);
+                barrier_expect(memory.full(at.stage), S::stage_bytes);
+                load_operand<S, S::M, S::KA, S::CN>(memory.a(at.stage), a_map, memory.full(at.stage), tile.m,
+                                                    (plan.a_part[part] + k) * S::K, block_n, row, a_policy);
+                load_operand<S, S::N, S::KB, S::CM>(memory.b(at.stage), b_map, memory.full(at.stage), tile.n,
+                                                    (plan.b_part[part] + k) * S::K, block_m, column, b_policy);
+            }
+    }
+}
+
+/* Tells the producers that write into this stage that a warpgroup has read it. */
+template <class S>
+__device__ inline void release(uint32_t empty, int rank) {
+    const int thread = (int)threadIdx.x % 128;
+    if constexpr (S::cluster == 1) {
+        if (thread == 0) barrier_arrive(empty, 0);
+    } else {
+        const bool shares = thread % S::CM == rank % S::CM || thread / S::CM == rank / S::CM;
+        if (thread < S::cluster && shares) barrier_arrive(empty, thread);
+    }
+}
+
+template <class S>
+__device__ inline void multiply_stage(float (&sums)[S::sums], const matmul_memory<S> &memory, int stage, int group,
+                                      int accumulate) {
+    /* The rows of a group: 64 lines, or the 64 elements of one chunk. */
+    const uint64_t a = wgmma_operand(memory.a(stage) + (uint32_t)(group * 64 * 128), S::K * 128);
+    const uint64_t b = wgmma_operand(memory.b(stage), S::K * 128);
+    wgmma_begin();
+#pragma unroll
+    for (int s = 0; s < 4; s++)
+        wgmma<typename S::T, S::N, S::KA, S::KB>(sums, a + s * wgmma_step<S::KA>, b + s * wgmma_step<S::KB>,
+                                                 s > 0 ? 1 : accumulate);
+    wgmma_commit();
+}
+
+/* All slices of one tile, summed in the tensor cores' registers. */
+template <class S>
+__device__ inline void multiply_tile(float (&sums)[S::sums], const matmul_memory<S> &memory, ring<S::stages> &at,
+                                     int slices, int group, int rank) {
+    int before = 0;
+    if (S::lead > 0 && group == 1) named_barrier<3, 256>();
+    for (int k = 0; k < slices; k++, at.next()) {
+        barrier_wait(memory.full(at.stage), at.phase);
+        multiply_stage<S>(sums, memory, at.stage, group, k > 0);
+        if (S::lead > 0 && group == 0 && k == min(S::lead, slices) - 1) named_arrive<3, 256>();
+        wgmma_wait<1>();
+        if (k > 0) release<S>(memory.empty(before), rank);
+        before = at.stage;
+    }
+    wgmma_wait<0>();
+    wgmma_settle(sums);
+    release<S>(memory.empty(before), rank);
+}
+
+/* The same in two steps: see the head of this file. */
+template <class S>
+__device__ inline void multiply_tile_promoted(float (&total)[S::sums], const matmul_memory<S> &memory,
+                                              ring<S::stages> &at, int slices, int group, int rank) {
+    float sums[S::sums];
+#pragma unroll
+    for (int i = 0; i < S::sums; i++) total[i] = 0.0f;
+    for (int begin = 0; begin < slices; begin += S::promote) {
+        multiply_tile<S>(sums, memory, at, min(S::promote, slices - begin), group, rank);
+#pragma unroll
+        for (int i = 0; i < S::sums; i++) total[i] += sums[i];
+    }
+}
+
+template <class S, class Epilogue>
+constexpr int matmul_shared_bytes = S::stages *(S::stage_bytes + 16) + S::groups *Epilogue::scratch;
+
+template <class S, class Epilogue>
+__global__ void __launch_bounds__(S::threads, 1)
+    matmul_kernel(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
+                  const __grid_constant__ matmul_plan plan, const __grid_constant__ Epilogue epilogue) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    static_assert(Epilogue::scratch % 1024 == 0 && matmul_shared_bytes<S, Epilogue> <= 227 * 1024, "shared memory");
+    extern __shared__ __align__(1024) uint8_t matmul_shared[]; /* the swizzle's pattern begins at multiples of 1024 */
+    const uint32_t scratch = shared_address(matmul_shared) + S::stages * S::stage_bytes;
+    const matmul_memory<S> memory = {shared_address(matmul_shared), scratch + S::groups * Epilogue::scratch};
+    const int rank = S::cluster > 1 ? cluster_rank() : 0, group = (int)threadIdx.x / 128 - 1;
+    if (threadIdx.x == 0) {
+        prefetch_map(&a_map), prefetch_map(&b_map);
+        for (int s = 0; s < S::stages; s++) {
+            barrier_init(memory.full(s), 1);
+            barrier_init(memory.empty(s), S::groups * (S::CM + S::CN - 1));
+        }
+        barrier_init_fence();
+    }
+    if (group >= 0) epilogue.prepare(scratch + (uint32_t)(group * Epilogue::scratch));
+    if constexpr (S::cluster > 1)
+        cluster_sync();
+    else
+        __syncthreads();
+    if (group < 0) {
+        registers_give<56>();
+        if (threadIdx.x == 0) produce<S>(&a_map, &b_map, plan, memory, rank);
+    } else {
+        registers_take<224>();
+        const int slices = plan.slices * plan.parts;
+        ring<S::stages> at;
+        for (matmul_schedule<S> schedule(plan, rank); schedule.more(); schedule.next()) {
+            const matmul_tile tile = schedule.tile();
+            if (!schedule.exists(tile)) continue;
+            float sums[S::sums];
+            const auto state = epilogue.begin(tile, group);
+            if constexpr (S::promote > 0)
+                multiply_tile_promoted<S>(sums, memory, at, slices, group, rank);
+            else
+                multiply_tile<S>(sums, memory, at, slices, group, rank);
+            epilogue.finish(tile, state, sums, scratch + (uint32_t)(group * Epilogue::scratch), group);
+        }
+        epilogue.end();
+    }
+    if constexpr (S::cluster > 1) cluster_sync(); /* nobody leaves while others may still write here */
+#endif
+}
+
+}  // namespace ridge::hopper
+
+#endif

@@ -1,0 +1,292 @@
+/* Softmax cross-entropy of a linear layer, forward and backward, on a GPU: the order of its kernels.
+ *
+ *   forward    logits tile by tile, never in memory: a few numbers for each row and part of the classes, then the
+ * losses backward   for as many rows at a time as LINEAR_GRADIENT_BYTES hold the gradients of: those from the logits
+ * made anew, then the products with w and with x both       the forward's tiles leave their exponentials where the
+ * gradients will be; when the rows' sums are known a pass makes them gradients. So the logits are computed once.
+ *
+ * 16-bit operands that the copy engine can take go through Hopper's tensor cores, all others through fp32
+ * multiply-adds. */
+#ifndef RIDGE_KERNELS_CUDA_LINEAR_OPS_CUH
+#define RIDGE_KERNELS_CUDA_LINEAR_OPS_CUH
+
+#include "cuda/hopper/linear.cuh"
+#include "cuda/linear_any.cuh"
+
+extern "C" {
+#include "model/cross_entropy.h"
+}
+
+namespace ridge {
+
+struct linear_loss_call {
+    matrix_view x, w, dx, dw; /* x: [rows, depth], w: [classes, depth]; gradients alike */
+    const float *bias;
+    const int *labels;
+    const float *dloss, *given_lse; /* backward; given_lse: NULL where it is computed */
+    float *loss, *lse, *db;         /* loss, lse: NULL where not wanted */
+    loss_options options;
+    char *scratch;
+    linear_scratch at;
+    cudaStream_t stream;
+
+    int rows(void) const { return (int)x.rows; }
+    int classes(void) const { return (int)w.rows; }
+    template <typename V>
+    V *part(size_t offset) const {
+        return (V *)(scratch + offset);
+    }
+    bool smooth(void) const { return options.smoothing != 0.0f; }
+};
+
+/* From a call of a target whose tensors are at these places. */
+inline linear_loss_call linear_loss_call_of(const ridge_call *call, const ce_places &at) {
+    const auto input = [&](int place) { return place >= 0 ? ridge_data(&call->in[place]) : NULL; };
+    const auto output = [&](int place) { return place >= 0 ? ridge_data(&call->out[place]) : NULL; };
+    linear_loss_call c = {};
+    c.x = view_of(call->in[CE_X]);
+    c.w = view_of(call->in[CE_W]);
+    if (at.dx >= 0) c.dx = view_of(call->out[at.dx]);
+    if (at.dw >= 0) c.dw = view_of(call->out[at.dw]);
+    c.bias = (const float *)input(CE_B);
+    c.labels = (const int *)input(CE_LABELS);
+    c.dloss = (const float *)input(at.dloss);
+    c.given_lse = (const float *)input(at.lse_in);
+    c.loss = (float *)output(at.loss);
+    c.lse = (float *)output(at.lse);
+    c.db = (float *)output(at.db);
+    c.options = {call->option[CE_IGNORE], (float)call->option[CE_SMOOTHING], (float)call->option[CE_Z_LOSS]};
+    c.scratch = (char *)call->scratch;
+    c.at = linear_scratch_of(c.x.rows, c.w.rows, call->dtype, at.dx >= 0);
+    c.stream = stream_of(call);
+    return c;
+}
+
+/* The gradients' matrix, of `rows` rows from the chunk's first on. */
+template <typename G>
+matrix_view gradient_of(const linear_loss_call &c, int64_t rows) {
+    return {c.part<G>(c.at.gradient), rows, c.w.rows, c.at.gradient_stride, 1};
+}
+
+/* Parts of `rows` rows from `first` on to losses and, where they are wanted, gradients' rows. */
+inline ridge_status losses_from_parts(const linear_loss_call &c, int64_t first, int64_t rows, int parts) {
+    loss_rows r = {};
+    r.parts = c.part<softmax_part>(c.at.parts);
+    r.logit_sums = c.smooth() ? c.part<float>(c.at.logit_sums) : NULL;
+    r.label_logit = c.part<float>(c.at.label_logit) + first;
+    r.labels = c.labels + first;
+    r.dloss = c.dloss ? c.dloss + first : NULL;
+    r.gradient = c.dloss ? c.part<row_gradient>(c.at.rows) + first : NULL;
+    r.loss = c.loss ? c.loss + first : NULL;
+    r.lse = c.lse ? c.lse + first : NULL;
+    r.rows = (int)rows;
+    r.classes = c.classes();
+    r.count = parts;
+    r.options = c.options;
+    finish_losses<<<(unsigned)((rows + 31) / 32), 256, 0, c.stream>>>(r);
+    return launched();
+}
+
+inline ridge_status rows_from_lse(const linear_loss_call &c) {
+    prepare_rows<<<(unsigned)((c.rows() + 255) / 256), 256, 0, c.stream>>>(
+        c.given_lse, c.dloss, c.labels, c.part<row_gradient>(c.at.rows), c.rows(), c.classes(), c.options);
+    return launched();
+}
+
+/* The chunk's matrix becomes final gradients, and their sums go to db. tile: 0, or of the exponentials that it has. */
+template <typename G>
+ridge_status gradient_sums(const linear_loss_call &c, int64_t first, int64_t rows, int tile) {
+    gradient_pass p = {};
+    p.gradient = c.part<G>(c.at.gradient);
+    p.stride = c.at.gradient_stride;
+    p.rows = (int)rows;
+    p.classes = c.classes();
+    p.tile = tile;
+    p.row = c.part<row_gradient>(c.at.rows) + first;
+    p.shifts = c.part<float>(c.at.shifts);
+    p.sums = c.part<float>(c.at.columns);
+    return finish_gradient<G>(p, tile > 0, c.db, first > 0, c.stream);
+}
+
+/* ---- by fp32 multiply-adds: any types, strides and alignment ---- */
+
+template <typename T, typename G>
+struct linear_by_fp32 {
+    template <bool Keep>
+    static ridge_status statistics(const linear_loss_call &c, int64_t first, int64_t rows) {
+        const matrix_view x = some_rows<T>(c.x, first, rows);
+        any_statistics<G, Keep> e = {};
+        e.bias = c.bias;
+        e.labels = c.labels + first;
+        e.parts = c.part<softmax_part>(c.at.parts);
+        e.logit_sums = c.smooth() ? c.part<float>(c.at.logit_sums) : NULL;
+        e.label_logit = c.part<float>(c.at.label_logit) + first;
+        e.rows = rows;
+        e.classes = c.w.rows;
+        e.exponentials = c.part<kept_type<G>>(c.at.gradient);
+        e.stride = c.at.gradient_stride;
+        e.shifts = c.part<float>(c.at.shifts);
+        const int run = parts_run(c.w.rows, ANY_TILE);
+        RIDGE_TRY(any_run(any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, run, e, c.stream));
+        return losses_from_parts(c, first, rows, parts_count(c.w.rows, ANY_TILE));
+    }
+    static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
+        const matrix_view x = some_rows<T>(c.x, first, rows);
+        any_gradient<G> e = {
+            c.bias,  c.part<row_gradient>(c.at.rows) + first, c.part<G>(c.at.gradient), c.at.gradient_stride, rows,
+            c.w.rows};
+        RIDGE_TRY(any_run(any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, 1, e, c.stream));
+        return gradient_sums<G>(c, first, rows, 0);
+    }
+    static ridge_status products(const linear_loss_call &c, int64_t first, int64_t rows) {
+        const matrix_view g = gradient_of<G>(c, rows), x = some_rows<T>(c.x, first, rows);
+        const matrix_view dx = some_rows<T>(c.dx, first, rows);
+        const any_store<T> to_dx = {(T *)dx.base, dx.line, dx.step, rows, dx.columns, false};
+        const any_store<T> to_dw = {(T *)c.dw.base, c.dw.line, c.dw.step, c.dw.rows, c.dw.columns, first > 0};
+        RIDGE_TRY(
+            any_run(any_matrix<G>(g), any_matrix<T>(transposed(c.w)), rows, dx.columns, c.w.rows, 1, to_dx, c.stream));
+        return any_run(any_matrix<G>(transposed(g)), any_matrix<T>(transposed(x)), c.dw.rows, c.dw.columns, rows, 1,
+                       to_dw, c.stream);
+    }
+    static constexpr int TILE = ANY_TILE;
+};
+
+/* ---- by Hopper's tensor cores: 16 bits ---- */
+
+template <typename T>
+struct linear_by_wgmma {
+    static constexpr int TILE = 256, SLICE = 64;
+
+    /* Bands of 8 rows of clusters balance what is read of either operand. Blocks keep pace where that pays: in products
+     * of many waves. */
+    static hopper::matmul_plan plan(const linear_loss_call &c, int64_t m, int64_t n, int64_t k, int band) {
+        hopper::matmul_plan p = hopper::matmul_whole(k, SLICE, band);
+        if ((double)m * (double)n > 2.0 * 132 * 128 * TILE && k >= 1024) p.progress = c.part<unsigned>(c.at.progress);
+        return p;
+    }
+    template <bool Keep>
+    static ridge_status statistics(const linear_loss_call &c, int64_t first, int64_t rows) {
+        const matrix_view x = some_rows<T>(c.x, first, rows);
+        hopper::statistics_epilogue<T, TILE, Keep> e = {};
+        if (Keep && !hopper::make_map<kept_type<T>>(&e.map, hopper::lines_of(gradient_of<kept_type<T>>(c, rows)), 64))
+            return RIDGE_FAILED;
+        e.bias = c.bias;
+        e.labels = c.labels + first;
+        e.parts = c.part<softmax_part>(c.at.parts);
+        e.logit_sums = c.smooth() ? c.part<float>(c.at.logit_sums) : NULL;
+        e.label_logit = c.part<float>(c.at.label_logit) + first;
+        e.shifts = c.part<float>(c.at.shifts);
+        e.rows = (int)rows;
+        e.columns = c.classes();
+        hopper::matmul_plan p = plan(c, rows, c.w.rows, x.columns, 8);
+        p.run = parts_run(c.w.rows, TILE);
+        p.keep_a = true;
+        RIDGE_TRY(hopper::product<T>(x, c.w, p, e, c.stream));
+        return losses_from_parts(c, first, rows, parts_count(c.w.rows, TILE));
+    }
+    static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
+        const matrix_view x = some_rows<T>(c.x, first, rows);
+        hopper::gradient_epilogue<T, TILE> e = {};
+        if (!hopper::make_map<T>(&e.map, hopper::lines_of(gradient_of<T>(c, rows)), 64)) return RIDGE_FAILED;
+        e.bias = c.bias;
+        e.row_of = c.part<row_gradient>(c.at.rows) + first;
+        e.rows = (int)rows;
+        e.columns = c.classes();
+        hopper::matmul_plan p = plan(c, rows, c.w.rows, x.columns, 8);
+        p.keep_a = true;
+        RIDGE_TRY(hopper::product<T>(x, c.w, p, e, c.stream));
+        return gradient_sums<T>(c, first, rows, 0);
+    }
+    static ridge_status products(const linear_loss_call &c, int64_t first, int64_t rows) {
+        const matrix_view g = gradient_of<T>(c, rows), x = some_rows<T>(c.x, first, rows);
+        const matrix_view dx = some_rows<T>(c.dx, first, rows);
+        RIDGE_TRY(
+            hopper::product_to<T>(g, transposed(c.w), dx, false, plan(c, rows, dx.columns, c.w.rows, 8), c.stream));
+        hopper::matmul_plan p = plan(c, c.dw.rows, c.dw.columns, rows, 8);
+        p.panel = 8; /* of x, half of what the second-level cache holds for either half of the GPU */
+        p.keep_b = true;
+        return hopper::product_to<T>(transposed(g), transposed(x), c.dw, first > 0, p, c.stream);
+    }
+};
+
+/* ---- the order, whoever makes the products ---- */
+
+template <class By>
+ridge_status linear_forward_by(const linear_loss_call &c) {
+    return By::template statistics<false>(c, 0, c.x.rows);
+}
+/* With the rows' sums given, or computed on the way. */
+template <class By, typename G>
+ridge_status linear_gradient_by(const linear_loss_call &c) {
+    for (int64_t first = 0; first < c.x.rows; first += c.at.chunk) {
+        const int64_t rows = c.x.rows - first < c.at.chunk ? c.x.rows - first : c.at.chunk;
+        if (c.given_lse) {
+            RIDGE_TRY(By::gradient(c, first, rows));
+        } else {
+            RIDGE_TRY(By::template statistics<true>(c, first, rows));
+            RIDGE_TRY(gradient_sums<G>(c, first, rows, By::TILE));
+        }
+        RIDGE_TRY(By::products(c, first, rows));
+    }
+    return RIDGE_OK;
+}
+
+/* Whether Hopper's path can take the operands. */
+inline bool device_is_hopper(void) {
+    int device = 0, major = 0;
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major == 9;
+}
+template <typename T>
+bool takes_tiles(const linear_loss_call &c, bool gradients) {
+    return device_is_hopper() && hopper::is_tileable<T>(c.x) && hopper::is_tileable<T>(c.w) &&
+           (!gradients || (hopper::is_tileable<T>(c.dx) && hopper::is_tileable<T>(c.dw)));
+}
+
+/* As linear_gradient_dtype has it. */
+template <typename T>
+using gradient_type = std::conditional_t<std::is_same_v<T, __nv_bfloat16>, T, float>;
+
+/* ---- the operations ---- */
+
+inline bool linear_fits(const linear_loss_call &c) { return c.x.rows <= INT32_MAX && c.w.rows <= INT32_MAX; }
+
+/* How a type is computed with. tf32 is, so far, as exact as fp32. */
+template <typename F>
+ridge_status with_products_of(ridge_dtype dtype, F f) {
+    return with_storage(ridge_dtype_stored(dtype), f);
+}
+
+template <typename T>
+ridge_status linear_loss_forward(const linear_loss_call &c) {
+    if (c.x.rows == 0) return RIDGE_OK;
+    if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
+    if constexpr (sizeof(T) == 2)
+        if (takes_tiles<T>(c, false)) return linear_forward_by<linear_by_wgmma<T>>(c);
+    return linear_forward_by<linear_by_fp32<T, gradient_type<T>>>(c);
+}
+
+/* Nothing to sum over: all zero. */
+template <typename T>
+ridge_status linear_no_rows(const linear_loss_call &c) {
+    const any_store<T> zero = {(T *)c.dw.base, c.dw.line, c.dw.step, c.dw.rows, c.dw.columns, false};
+    RIDGE_TRY(any_run(any_matrix<T>(c.w), any_matrix<T>(c.w), c.dw.rows, c.dw.columns, 0, 1, zero, c.stream));
+    return cudaMemsetAsync(c.db, 0, sizeof(float) * (size_t)c.w.rows, c.stream) == cudaSuccess ? RIDGE_OK
+                                                                                               : RIDGE_FAILED;
+}
+
+/* given_lse: backward; else forward and backward. */
+template <typename T>
+ridge_status linear_loss_gradient(const linear_loss_call &c) {
+    using G = gradient_type<T>;
+    if (c.x.rows == 0) return linear_no_rows<T>(c);
+    if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
+    if (c.given_lse) RIDGE_TRY(rows_from_lse(c));
+    if constexpr (std::is_same_v<T, __nv_bfloat16>)
+        if (takes_tiles<T>(c, true)) return linear_gradient_by<linear_by_wgmma<T>, T>(c);
+    return linear_gradient_by<linear_by_fp32<T, G>, G>(c);
+}
+
+}  // namespace ridge
+
+#endif
