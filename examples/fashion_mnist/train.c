@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "memory.h"
 
@@ -121,17 +120,15 @@ static int64_t count_right(const float *p, const images *data) {
     return right;
 }
 
-ridge_status model_accuracy(const model *m, ridge_context *context, const images *data, double *share,
-                            ridge_error *error) {
+ridge_status model_accuracy(model *m, ridge_context *context, const images *data, double *share, ridge_error *error) {
     int64_t xs[2] = {data->n, PIXELS}, ws[2] = {PIXELS, CLASSES}, classes[1] = {CLASSES}, ps[2] = {data->n, CLASSES};
-    float w[PIXELS * CLASSES], b[CLASSES];
+    int64_t by_columns[2] = {1, PIXELS}; /* m->w is [classes][pixels] */
     float *p = malloc(sizeof *p * (size_t)(data->n * CLASSES));
     if (!p) return failed(error, "no memory for probabilities");
-    for (int c = 0; c < CLASSES; c++)
-        for (int d = 0; d < PIXELS; d++) w[d * CLASSES + c] = m->w[c * PIXELS + d];
-    memcpy(b, m->b, sizeof b);
-    const DLTensor x = tensor(data->pixels, RIDGE_F32, 2, xs, false), wt = tensor(w, RIDGE_F32, 2, ws, false);
-    const DLTensor bt = tensor(b, RIDGE_F32, 1, classes, false), pt = tensor(p, RIDGE_F32, 2, ps, false);
+    const DLTensor x = tensor(data->pixels, RIDGE_F32, 2, xs, false), pt = tensor(p, RIDGE_F32, 2, ps, false);
+    const DLTensor bt = tensor(m->b, RIDGE_F32, 1, classes, false);
+    DLTensor wt = tensor(m->w, RIDGE_F32, 2, ws, false);
+    wt.strides = by_columns;
     ridge_status status = ridge_linear_softmax(context, &x, &wt, &bt, &pt, error);
     if (status == RIDGE_OK) *share = (double)count_right(p, data) / (double)data->n;
     free(p);

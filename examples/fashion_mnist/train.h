@@ -31,8 +31,7 @@ void trainer_free(trainer *t);
 ridge_status trainer_epoch(trainer *t, model *m, int epoch, float rate, double *loss, ridge_error *error);
 
 /* The share of images whose likeliest class, by ridge_linear_softmax on the processor, is their label. */
-ridge_status model_accuracy(const model *m, ridge_context *context, const images *data, double *share,
-                            ridge_error *error);
+ridge_status model_accuracy(model *m, ridge_context *context, const images *data, double *share, ridge_error *error);
 
 /* The classes' weights side by side, four pixels a weight: a PGM picture. */
 bool model_draw(const model *m, const char *path);

@@ -49,7 +49,7 @@ ridge_status ridge_layer_norm_gelu(ridge_context *context, const DLTensor *x, co
 /* y = silu(rms_norm(x) gamma) */
 ridge_status ridge_rms_norm_silu(ridge_context *context, const DLTensor *x, const DLTensor *gamma, const DLTensor *y,
                                  ridge_error *error);
-/* probs = softmax(x w + b)                         x: [batch, depth], w: [depth, classes], b: [classes] */
+/* probs = softmax(x w + b)         x: [batch, depth], w: [depth, classes] by rows or by columns, b: [classes] */
 ridge_status ridge_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w, const DLTensor *b,
                                   const DLTensor *probs, ridge_error *error);
 

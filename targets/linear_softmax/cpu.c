@@ -8,7 +8,8 @@
 static void logits_fn(void *arg, int rank, int size) {
     const ridge_call *call = arg;
     const int64_t depth = call->dim[LINEAR_DEPTH], classes = call->dim[LINEAR_CLASSES];
-    const int64_t sx = ridge_row_stride(&call->in[LINEAR_X]), sw = ridge_row_stride(&call->in[LINEAR_W]);
+    const linear_order order = linear_order_of(&call->in[LINEAR_W]);
+    const int64_t sx = ridge_row_stride(&call->in[LINEAR_X]), sw = order.stride;
     const float *x = ridge_data(&call->in[LINEAR_X]), *w = ridge_data(&call->in[LINEAR_W]);
     const float *b = ridge_data(&call->in[LINEAR_B]);
     float *logits = call->scratch;
@@ -17,7 +18,9 @@ static void logits_fn(void *arg, int rank, int size) {
     for (int64_t i = begin; i < end; i++) {
         float *restrict row = logits + i * classes;
         memcpy(row, b, (size_t)classes * sizeof *row);
-        for (int64_t d = 0; d < depth; d++) {
+        for (int64_t j = 0; j < classes && order.columns; j++)
+            for (int64_t d = 0; d < depth; d++) row[j] += x[i * sx + d] * w[j * sw + d];
+        for (int64_t d = 0; d < depth && !order.columns; d++) {
             const float s = x[i * sx + d];
             const float *restrict from = w + d * sw;
             for (int64_t j = 0; j < classes; j++) row[j] += s * from[j];

@@ -22,6 +22,7 @@ static const double alone = 1e6;
 typedef struct work {
     int64_t rows, depth, classes, groups, strips; /* groups of classes; strips a block */
     int64_t x_stride, w_stride, y_stride;
+    bool columns; /* w_stride leads from one class to the next */
     const float *x, *w, *b;
     float *y;
     float *panels; /* packed w */
@@ -38,8 +39,13 @@ static void pack_w(void *arg, int rank, int size) {
     const work *w = arg;
     int64_t begin, end;
     ridge_share(w->groups, 1, rank, size, &begin, &end);
+    for (int64_t g = begin; g < end && w->columns; g++) {
+        const int64_t c = group_begin(w, g), mr = group_begin(w, g + 1) - c;
+        RIDGE_ISA_FN(gemm_pack_transposed)
+        (w->w + c * w->w_stride, w->w_stride, w->depth, (int)mr, (int)mr, group_panel(w, g));
+    }
     /* A few rows of w for all groups, then the next few: w is read along its rows, as it lies in memory. */
-    for (int64_t d = 0; d < w->depth; d += PACK_ROWS)
+    for (int64_t d = 0; d < w->depth && !w->columns; d += PACK_ROWS)
         for (int64_t g = begin; g < end; g++) {
             const int64_t c = group_begin(w, g), mr = group_begin(w, g + 1) - c;
             RIDGE_ISA_FN(gemm_pack_straight)
@@ -89,7 +95,7 @@ static void slice(const work *w, int64_t d0, int64_t depth, int64_t strips, cons
                             .bias = w->b + c,
                             .beside = beside};
         t.a = group_panel(w, g) + d0 * mr;
-        if (w->groups == 1) t.a = w->w + d0 * w->w_stride, t.a_step = w->w_stride;
+        if (w->groups == 1 && !w->columns) t.a = w->w + d0 * w->w_stride, t.a_step = w->w_stride;
         for (int64_t s = 0; s < strips; s++) {
             t.b = xt + s * GEMM_NR * depth;
             t.c = logits + (s * w->classes + c) * GEMM_NR;
@@ -135,7 +141,7 @@ static void few_classes(const work *w, int64_t begin, int64_t end, float *xt, fl
     for (int i = 0; i < now.x.n; i++)
         for (int64_t d = 0; d < now.x.depth && d < FIRST_DEPTH; d += GEMM_LINE)
             vf_prefetch(now.x.src + i * w->x_stride + d);
-    if (w->groups == 1) /* w is read as it lies */
+    if (w->groups == 1 && !w->columns) /* w is read as it lies */
         for (int64_t d = 0; d < w->depth && d < FETCH_ROWS; d++) vf_prefetch(w->w + d * w->w_stride);
     gemm_piece_finish(&now.x);
     for (int64_t turn = 1; now.row < end; turn++) {
@@ -241,7 +247,7 @@ static void wide_rows(void *arg, int rank, int size) {
 }
 
 static bool wide_run(work *w, ridge_team *team) {
-    if (!wide_suits(w->classes, w->depth)) return false;
+    if (w->columns || !wide_suits(w->classes, w->depth)) return false;
     ridge_team_run(team, wide_rows, w);
     return true;
 }
@@ -276,7 +282,8 @@ ridge_status RIDGE_ISA_FN(linear_softmax_cpu_optimized)(const ridge_call *call) 
               .depth = call->dim[LINEAR_DEPTH],
               .classes = call->dim[LINEAR_CLASSES],
               .x_stride = ridge_row_stride(x),
-              .w_stride = ridge_row_stride(wt),
+              .w_stride = linear_order_of(wt).stride,
+              .columns = linear_order_of(wt).columns,
               .y_stride = ridge_row_stride(y),
               .x = ridge_data(x),
               .w = ridge_data(wt),
@@ -289,7 +296,7 @@ ridge_status RIDGE_ISA_FN(linear_softmax_cpu_optimized)(const ridge_call *call) 
     w.thread_floats = linear_thread_floats(w.classes);
     ridge_team *team = (double)w.rows * (double)w.depth * (double)w.classes < alone ? NULL : call->team;
     if (wide_run(&w, team)) return RIDGE_OK;
-    if (w.groups > 1) ridge_team_run(team, pack_w, &w);
+    if (w.groups > 1 || w.columns) ridge_team_run(team, pack_w, &w);
     ridge_team_run(team, rows_fn, &w);
     return RIDGE_OK;
 }

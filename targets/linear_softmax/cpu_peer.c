@@ -22,9 +22,10 @@ static bool small(const ridge_call *call) { return call->dim[LINEAR_BATCH] * cal
 
 ridge_status RIDGE_ISA_FN(linear_softmax_cpu_onednn)(const ridge_call *call) {
     const DLTensor *x = &call->in[LINEAR_X], *w = &call->in[LINEAR_W], *y = &call->out[0];
-    RIDGE_TRY(onednn_sgemm(call->dim[LINEAR_BATCH], call->dim[LINEAR_CLASSES], call->dim[LINEAR_DEPTH], ridge_data(x),
-                           ridge_row_stride(x), ridge_data(w), ridge_row_stride(w), ridge_data(y),
-                           ridge_row_stride(y)));
+    const linear_order order = linear_order_of(w);
+    RIDGE_TRY(onednn_product(false, order.columns, call->dim[LINEAR_BATCH], call->dim[LINEAR_CLASSES],
+                             call->dim[LINEAR_DEPTH], ridge_data(x), ridge_row_stride(x), ridge_data(w), order.stride,
+                             ridge_data(y), ridge_row_stride(y)));
     if (small(call))
         softmax_fn((void *)(uintptr_t)call, 0, 1);
     else
@@ -34,9 +35,10 @@ ridge_status RIDGE_ISA_FN(linear_softmax_cpu_onednn)(const ridge_call *call) {
 
 ridge_status RIDGE_ISA_FN(linear_softmax_cpu_openblas)(const ridge_call *call) {
     const DLTensor *x = &call->in[LINEAR_X], *w = &call->in[LINEAR_W], *y = &call->out[0];
-    RIDGE_TRY(openblas_sgemm(call->dim[LINEAR_BATCH], call->dim[LINEAR_CLASSES], call->dim[LINEAR_DEPTH], ridge_data(x),
-                             ridge_row_stride(x), ridge_data(w), ridge_row_stride(w), ridge_data(y),
-                             ridge_row_stride(y)));
+    const linear_order order = linear_order_of(w);
+    RIDGE_TRY(openblas_product(false, order.columns, call->dim[LINEAR_BATCH], call->dim[LINEAR_CLASSES],
+                               call->dim[LINEAR_DEPTH], ridge_data(x), ridge_row_stride(x), ridge_data(w), order.stride,
+                               ridge_data(y), ridge_row_stride(y)));
     ridge_team_run(small(call) ? NULL : call->team, softmax_fn, (void *)(uintptr_t)call);
     return RIDGE_OK;
 }

@@ -12,6 +12,17 @@ RIDGE_CPU_DECLARE(linear_softmax_cpu_openblas);
 enum { LINEAR_BATCH, LINEAR_DEPTH, LINEAR_CLASSES }; /* places in dim[] */
 enum { LINEAR_X, LINEAR_W, LINEAR_B };               /* places in in[] */
 
+/* w in memory: from one depth step to the next, or where it lies by columns from one class to the next. */
+typedef struct linear_order {
+    bool columns;
+    int64_t stride;
+} linear_order;
+static inline linear_order linear_order_of(const DLTensor *w) {
+    if (w->strides && w->strides[1] != 1) return (linear_order){true, w->strides[1]};
+    const int64_t stride = ridge_row_stride(w);
+    return (linear_order){false, stride < w->shape[1] ? w->shape[1] : stride}; /* of a single row it may say anything */
+}
+
 /* How the optimized variant cuts its work; limits over all instruction sets, which size its scratch. */
 #define LINEAR_NR 32           /* rows of a strip */
 #define LINEAR_CLASSES_MOST 13 /* classes of a group in the largest instruction set */

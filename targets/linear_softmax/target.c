@@ -21,6 +21,9 @@ static const ridge_case cases[] = {
     {.dim = {29, 61, 35}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {21, 19, 68}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {13, 130, 80}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {3, 1, 5}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CPU},
+    {.dim = {35, 131, 10}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CPU},
+    {.dim = {67, 769, 100}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CPU},
     {.dim = {9, 1031, 113}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {67, 769, 521}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {17, 6000, 12},
@@ -82,41 +85,31 @@ static size_t optimized_scratch(const ridge_case *c, int threads) {
     return sizeof(float) * (classes * depth + slack + (size_t)threads * (size_t)linear_thread_floats((int64_t)classes));
 }
 
-static const char *by_rows_only(const ridge_case *c) { return c->flipped ? "takes w by rows only" : NULL; }
-static const char *onednn_unavailable_here(const ridge_case *c) {
-    return c->flipped ? by_rows_only(c) : onednn_unavailable(c);
-}
-static const char *openblas_unavailable_here(const ridge_case *c) {
-    return c->flipped ? by_rows_only(c) : openblas_unavailable(c);
-}
-
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
      .idea = "plain product, logits to memory, then softmax",
      .run = RIDGE_CPU(linear_softmax_cpu_baseline),
      .traffic = baseline_traffic,
-     .scratch = baseline_scratch,
-     .unavailable = by_rows_only},
+     .scratch = baseline_scratch},
     {.name = "cpu/optimized",
      .role = RIDGE_OPTIMIZED,
      .idea = "vectors along the batch, classes in registers, logits never leave the cache",
      .run = RIDGE_CPU(linear_softmax_cpu_optimized),
      .traffic = optimized_traffic,
-     .scratch = optimized_scratch,
-     .unavailable = by_rows_only},
+     .scratch = optimized_scratch},
     {.name = "cpu/onednn",
      .role = RIDGE_PEER,
      .idea = "dnnl_sgemm, then bias and softmax in place",
      .run = RIDGE_CPU(linear_softmax_cpu_onednn),
-     .unavailable = onednn_unavailable_here,
+     .unavailable = onednn_unavailable,
      .prepare = onednn_prepare,
      .own_threads = true},
     {.name = "cpu/openblas",
      .role = RIDGE_PEER,
      .idea = "cblas_sgemm, then bias and softmax in place",
      .run = RIDGE_CPU(linear_softmax_cpu_openblas),
-     .unavailable = openblas_unavailable_here,
+     .unavailable = openblas_unavailable,
      .prepare = openblas_prepare,
      .own_threads = true},
 };
