@@ -52,6 +52,10 @@ ridge_status ridge_rms_norm_silu(ridge_context *context, const DLTensor *x, cons
 /* probs = softmax(x w + b)         x: [batch, depth], w: [depth, classes] by rows or by columns, b: [classes] */
 ridge_status ridge_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w, const DLTensor *b,
                                   const DLTensor *probs, ridge_error *error);
+/* probs[i,h,:] = softmax(x[i,:] w[h] + b[h])       w: [heads, depth, classes], b: [heads, classes],
+ *                                                 probs: [batch, heads, classes] */
+ridge_status ridge_multihead_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w,
+                                            const DLTensor *b, const DLTensor *probs, ridge_error *error);
 
 /* Cross-entropy of softmax(x w^T + b), whose logits never lie in memory.
  *

@@ -65,3 +65,9 @@ ridge_status ridge_linear_cross_entropy_grad(ridge_context *context, const DLTen
     const option_values told = values_of(options);
     return ridge_apply(context, "linear_cross_entropy_grad", NULL, in, 5, out, 5, told.value, error);
 }
+
+ridge_status ridge_multihead_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w,
+                                            const DLTensor *b, const DLTensor *probs, ridge_error *error) {
+    const DLTensor in[] = {*x, *w, *b};
+    return ridge_apply(context, "multihead_linear_softmax", NULL, in, 3, probs, 1, NULL, error);
+}

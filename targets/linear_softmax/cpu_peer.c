@@ -3,7 +3,7 @@
 #include "linear_softmax.h"
 #include "peer/onednn.h"
 #include "peer/openblas.h"
-#include "softmax_row.h"
+#include "cpu/softmax_row.h"
 
 /* Below this many elements a second thread costs the softmax pass more than it saves. */
 enum { ALONE = 16384 };

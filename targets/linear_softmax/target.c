@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "linear_softmax.h"
+#include "peer/cublaslt.h"
 #include "peer/onednn.h"
 #include "peer/openblas.h"
 
@@ -26,6 +27,13 @@ static const ridge_case cases[] = {
     {.dim = {67, 769, 100}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CPU},
     {.dim = {9, 1031, 113}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {67, 769, 521}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {130, 256, 100}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {130, 272, 57}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
+    {.dim = {65, 1040, 128}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {300, 528, 56}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
+    {.dim = {70, 208, 50}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {37, 144, 10}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
+    {.dim = {5, 33, 3001}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
     {.dim = {17, 6000, 12},
      .dtype = RIDGE_F32,
      .edge = true}, /* logits of several hundred in the special fill: exp overflows without the maximum */
@@ -80,9 +88,36 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
 }
 
 static size_t optimized_scratch(const ridge_case *c, int threads) {
-    const size_t classes = (size_t)c->dim[LINEAR_CLASSES], depth = (size_t)c->dim[LINEAR_DEPTH];
-    const size_t slack = (classes / LINEAR_CLASSES_LEAST + 3) * LINEAR_PAD;
-    return sizeof(float) * (classes * depth + slack + (size_t)threads * (size_t)linear_thread_floats((int64_t)classes));
+    return linear_scratch(c->dim[LINEAR_DEPTH], c->dim[LINEAR_CLASSES], threads);
+}
+
+/* Logits are written, read again, and written over. */
+static void unfused_traffic(const ridge_case *c, ridge_traffic *t) {
+    *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) + b_bytes(c) + y_bytes(c), .written = 2 * y_bytes(c)};
+}
+
+/* Logits do not leave the chip, up to LINEAR_CUDA_CLASSES of them a row. */
+static void fused_traffic(const ridge_case *c, ridge_traffic *t) {
+    unfused_traffic(c, t);
+    if (c->dim[LINEAR_CLASSES] > LINEAR_CUDA_CLASSES || c->dim[LINEAR_DEPTH] < LINEAR_CUDA_DEPTH) return;
+    t->read -= y_bytes(c);
+    t->written -= y_bytes(c);
+}
+
+static size_t library_scratch(const ridge_case *c, int threads) {
+    (void)c, (void)threads;
+    return CUBLASLT_WORKSPACE;
+}
+
+static ridge_status library_prepare(const ridge_case *c, int threads, void **plan) {
+    const cublaslt_shape shape = {.rows = c->dim[LINEAR_BATCH],
+                                  .depth = c->dim[LINEAR_DEPTH],
+                                  .classes = c->dim[LINEAR_CLASSES],
+                                  .batch = 1,
+                                  .turned = (c->flipped & 1u << LINEAR_W) != 0,
+                                  .dtype = c->dtype};
+    (void)threads;
+    return cublaslt_plan_create(&shape, (cublaslt_plan **)plan);
 }
 
 static const ridge_variant variants[] = {
@@ -112,6 +147,25 @@ static const ridge_variant variants[] = {
      .unavailable = openblas_unavailable,
      .prepare = openblas_prepare,
      .own_threads = true},
+    {.name = "cuda/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "cuBLASLt's product with bias, logits to memory, softmax in place",
+     .run = RIDGE_CUDA(linear_softmax_cuda_baseline),
+     .traffic = unfused_traffic,
+     .scratch = library_scratch,
+     .unavailable = cublaslt_unavailable,
+     .prepare = library_prepare,
+     .release = cublaslt_plan_destroy},
+    {.name = "cuda/unfused",
+     .role = RIDGE_PEER,
+     .idea = "our own product, logits to memory, softmax in place",
+     .run = RIDGE_CUDA(linear_softmax_cuda_unfused),
+     .traffic = unfused_traffic},
+    {.name = "cuda/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "one kernel: depth split over a cluster, logits meet in shared memory",
+     .run = RIDGE_CUDA(linear_softmax_cuda_optimized),
+     .traffic = fused_traffic},
 };
 
 static void softmax(double *z, int64_t n) {

@@ -1,7 +1,7 @@
 /* y = softmax(x + b) of one row, vectors along the row, the rest by mask; three passes over a row that is in cache.
  * What the unfused variants run after their matrix product. b may be NULL; y may be x. */
-#ifndef RIDGE_TARGET_SOFTMAX_ROW_H
-#define RIDGE_TARGET_SOFTMAX_ROW_H
+#ifndef RIDGE_KERNELS_SOFTMAX_ROW_H
+#define RIDGE_KERNELS_SOFTMAX_ROW_H
 
 #include "cpu/vec_math.h"
 

@@ -4,8 +4,8 @@
  *
  *   A tile is WIDE_ROWS rows x two or three vectors of classes, over the whole depth.
  *   The last classes, fewer than would be worth a vector, are dot products: vectors along the depth, on both sides. */
-#ifndef RIDGE_TARGET_LINEAR_WIDE_H
-#define RIDGE_TARGET_LINEAR_WIDE_H
+#ifndef RIDGE_KERNELS_LINEAR_SOFTMAX_WIDE_H
+#define RIDGE_KERNELS_LINEAR_SOFTMAX_WIDE_H
 
 #include <stdbool.h>
 

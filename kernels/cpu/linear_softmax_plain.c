@@ -2,8 +2,8 @@
  * memory, then a softmax pass that reads them again. */
 #include <string.h>
 
-#include "linear_softmax.h"
-#include "softmax_row.h"
+#include "cpu/linear_softmax.h"
+#include "cpu/softmax_row.h"
 
 static void logits_fn(void *arg, int rank, int size) {
     const ridge_call *call = arg;

@@ -6,10 +6,11 @@
  *   Tiles of mr classes x GEMM_NR rows accumulate from the bias into the strip's logits [classes][GEMM_NR], which stay
  * in cache; softmax turns them into probabilities there, and a transposition writes them out. A block is several
  * strips, so that a panel of w serves more than one tile when all of w is larger than the cache. */
+#include "cpu/linear_softmax.h"
+
 #include "cpu/gemm_piece.h"
+#include "cpu/linear_softmax_wide.h"
 #include "cpu/vec_math.h"
-#include "linear_softmax.h"
-#include "wide.h"
 
 enum { LINE_FLOATS = 16, PACK_ROWS = 16, FETCH_ROWS = 256, FIRST_DEPTH = 128 };
 

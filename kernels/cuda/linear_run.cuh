@@ -1,0 +1,82 @@
+/* From shapes to the kernel that serves them: p = softmax(x w + b) in fp32, for one head or several.
+ *
+ *   classes            up to 16   up to 56                    up to 128          more, or depth below 16
+ *   operands aligned   narrow     narrow, S = 8; many rows:   wgmma (9.0 only)   linear_gemm.cuh, then
+ *                                 wgmma                                          softmax in place
+ *   not aligned        narrow with single loads                                  the same */
+#ifndef RIDGE_KERNELS_CUDA_LINEAR_RUN_CUH
+#define RIDGE_KERNELS_CUDA_LINEAR_RUN_CUH
+
+#include "cuda/linear_gemm.cuh"
+#include "cuda/linear_wgmma.cuh"
+#include "cuda/row_softmax.cuh"
+
+namespace ridge {
+
+enum { LINEAR_NARROW = 128, LINEAR_SHALLOW = 16 }; /* classes at most, depth at least, that fused kernels take */
+
+/* Compute capability times ten of the current device. */
+inline int linear_sm(void) {
+    int device = 0, major = 0, minor = 0;
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) != cudaSuccess)
+        return 0;
+    return 10 * major + minor;
+}
+
+/* Softmax of all rows of all heads in place. */
+inline ridge_status linear_softmax_in_place(const linear_args &a, int heads, cudaStream_t stream) {
+    for (int h = 0; h < heads; h++) {
+        float *p = a.p + h * a.p_head;
+        RIDGE_TRY(row_run(row_tensors<float, float>{p, p, a.batch, a.classes, a.p_row, a.p_row}, row_softmax(), stream));
+    }
+    return RIDGE_OK;
+}
+
+/* Unfused: logits to p, softmax there. */
+inline ridge_status linear_softmax_unfused(const linear_args &a, int heads, cudaStream_t stream) {
+    RIDGE_TRY(linear_logits(a, heads, stream));
+    return linear_softmax_in_place(a, heads, stream);
+}
+
+template <bool Turned>
+ridge_status linear_softmax_single(const linear_args &a, int heads, cudaStream_t stream) {
+    if (a.classes <= 16)
+        return linear_launch<linear_shape<2, 16, 1, 1, 1, 4, 64, 1, false, Turned>>(a, heads, stream, false);
+    if (a.classes <= 56)
+        return linear_launch<linear_shape<7, 16, 1, 1, 4, 2, 64, 1, false, Turned>>(a, heads, stream, false);
+    return linear_launch<linear_shape<16, 16, 1, 1, 4, 2, 64, 1, false, Turned>>(a, heads, stream, false);
+}
+
+template <int Tiles, bool Turned>
+ridge_status linear_softmax_wgmma(const linear_args &a, int heads, cudaStream_t stream) {
+    using L = linear_wide<Tiles, Turned>;
+    return linear_launch_wgmma<L>(a, heads, linear_split_for<L>((a.batch + L::BM - 1) / L::BM * heads), stream, true);
+}
+
+template <bool Turned>
+ridge_status linear_softmax_bulk(const linear_args &a, int heads, int sm, cudaStream_t stream) {
+    if (a.classes <= 16)
+        return linear_launch<linear_shape<2, 16, 1, 1, 1, 4, 128, 1, true, Turned>>(a, heads, stream, true);
+    if (a.classes <= 56 && (a.batch <= 256 || sm != 90))
+        return linear_launch<linear_shape<7, 16, 8, 1, 4, 1, 64, 1, true, Turned>>(a, heads, stream, true);
+    if (sm != 90) return linear_softmax_single<Turned>(a, heads, stream);
+    if (a.classes <= 56) return linear_softmax_wgmma<7, Turned>(a, heads, stream);
+    if (a.classes <= 104) return linear_softmax_wgmma<13, Turned>(a, heads, stream);
+    if constexpr (!Turned) return linear_softmax_wgmma<16, Turned>(a, heads, stream);
+    return linear_softmax_single<Turned>(a, heads, stream); /* registers do not suffice */
+}
+
+inline ridge_status linear_softmax_fused(const linear_args &a, int heads, cudaStream_t stream) {
+    if (a.classes > LINEAR_NARROW || a.depth < LINEAR_SHALLOW) return linear_softmax_unfused(a, heads, stream);
+    const bool turned = a.w_class != 1;
+    const int sm = linear_sm();
+    if (sm < 90 || !linear_is_bulk(a))
+        return turned ? linear_softmax_single<true>(a, heads, stream) : linear_softmax_single<false>(a, heads, stream);
+    return turned ? linear_softmax_bulk<true>(a, heads, sm, stream) : linear_softmax_bulk<false>(a, heads, sm, stream);
+}
+
+}  // namespace ridge
+
+#endif

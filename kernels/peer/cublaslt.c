@@ -1,0 +1,190 @@
+/* The part of cuBLASLt's C interface that one product needs, declared here: types are opaque and constants are part of its
+ * binary interface, so that no header is wanted. The library is column-major: z = x w there is z^T = w^T x^T. */
+#include "peer/cublaslt.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "peer/library.h"
+
+enum {
+    R_32F = 0,
+    R_16F = 2,
+    R_16BF = 14,
+    COMPUTE_32F = 68,
+    COMPUTE_32F_FAST_TF32 = 77,
+    DESC_TRANSA = 3,
+    DESC_EPILOGUE = 7,
+    DESC_BIAS_POINTER = 8,
+    EPILOGUE_BIAS = 4,
+    LAYOUT_BATCH_COUNT = 5,
+    LAYOUT_STRIDE = 6,
+    PREFERENCE_WORKSPACE = 1,
+    OPERATION_T = 1,
+};
+
+typedef struct algorithm {
+    uint64_t data[8];
+} algorithm;
+typedef struct guess {
+    algorithm algo;
+    size_t workspace;
+    int state;
+    float waves;
+    int reserved[4];
+} guess;
+
+static int (*lt_create)(void **handle);
+static int (*lt_destroy)(void *handle);
+static int (*desc_create)(void **desc, int compute, int scale);
+static int (*desc_destroy)(void *desc);
+static int (*desc_set)(void *desc, int attribute, const void *value, size_t bytes);
+static int (*layout_create)(void **layout, int type, uint64_t rows, uint64_t columns, int64_t leading);
+static int (*layout_destroy)(void *layout);
+static int (*layout_set)(void *layout, int attribute, const void *value, size_t bytes);
+static int (*preference_create)(void **preference);
+static int (*preference_destroy)(void *preference);
+static int (*preference_set)(void *preference, int attribute, const void *value, size_t bytes);
+static int (*heuristic)(void *handle, void *desc, void *a, void *b, void *c, void *d, void *preference, int wanted,
+                        guess *guesses, int *found);
+static int (*matmul)(void *handle, void *desc, const void *alpha, const void *a, void *a_layout, const void *b,
+                     void *b_layout, const void *beta, const void *c, void *c_layout, void *d, void *d_layout,
+                     const algorithm *algo, void *workspace, size_t workspace_bytes, void *stream);
+static bool loaded;
+
+static void load(void) {
+    static const char *const sonames[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so", NULL};
+    static const peer_symbol symbols[] = {{"cublasLtCreate", &lt_create, false},
+                                          {"cublasLtDestroy", &lt_destroy, false},
+                                          {"cublasLtMatmulDescCreate", &desc_create, false},
+                                          {"cublasLtMatmulDescDestroy", &desc_destroy, false},
+                                          {"cublasLtMatmulDescSetAttribute", &desc_set, false},
+                                          {"cublasLtMatrixLayoutCreate", &layout_create, false},
+                                          {"cublasLtMatrixLayoutDestroy", &layout_destroy, false},
+                                          {"cublasLtMatrixLayoutSetAttribute", &layout_set, false},
+                                          {"cublasLtMatmulPreferenceCreate", &preference_create, false},
+                                          {"cublasLtMatmulPreferenceDestroy", &preference_destroy, false},
+                                          {"cublasLtMatmulPreferenceSetAttribute", &preference_set, false},
+                                          {"cublasLtMatmulAlgoGetHeuristic", &heuristic, false},
+                                          {"cublasLtMatmul", &matmul, false}};
+    loaded = peer_library_open(sonames, symbols, (int)(sizeof symbols / sizeof symbols[0]));
+}
+
+const char *cublaslt_unavailable(const ridge_case *c) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)c;
+    pthread_once(&once, load);
+    return loaded ? NULL : "libcublasLt.so not found: install CUDA's cuBLAS";
+}
+
+struct cublaslt_plan {
+    cublaslt_shape shape;
+    void *handle;
+    algorithm algo; /* for dense operands */
+};
+
+/* What describes one product: made for each run, as bias pointer and strides are part of it; no device is involved. */
+typedef struct product {
+    void *desc, *w, *x, *z;
+} product;
+
+static void product_free(product *p) {
+    if (p->desc) desc_destroy(p->desc);
+    void *const layouts[] = {p->w, p->x, p->z};
+    for (int i = 0; i < 3; i++)
+        if (layouts[i]) layout_destroy(layouts[i]);
+    *p = (product){0};
+}
+
+static int type_of(ridge_dtype dtype) { return dtype == RIDGE_BF16 ? R_16BF : dtype == RIDGE_F16 ? R_16F : R_32F; }
+
+static bool make_layout(void **layout, const cublaslt_shape *s, int64_t rows, int64_t columns, int64_t leading,
+                        int64_t next) {
+    const int32_t batch = s->batch;
+    if (layout_create(layout, type_of(s->dtype), (uint64_t)rows, (uint64_t)columns, leading) != 0) return false;
+    return batch == 1 || (layout_set(*layout, LAYOUT_BATCH_COUNT, &batch, sizeof batch) == 0 &&
+                          layout_set(*layout, LAYOUT_STRIDE, &next, sizeof next) == 0);
+}
+
+static ridge_status product_make(const cublaslt_shape *s, const cublaslt_operands *o, product *p) {
+    const int32_t transposed = OPERATION_T, bias = EPILOGUE_BIAS;
+    *p = (product){0};
+    bool ok = desc_create(&p->desc, s->dtype == RIDGE_TF32 ? COMPUTE_32F_FAST_TF32 : COMPUTE_32F, R_32F) == 0;
+    if (s->turned) ok = ok && desc_set(p->desc, DESC_TRANSA, &transposed, sizeof transposed) == 0;
+    if (o->b)
+        ok = ok && desc_set(p->desc, DESC_EPILOGUE, &bias, sizeof bias) == 0 &&
+             desc_set(p->desc, DESC_BIAS_POINTER, &o->b, sizeof o->b) == 0;
+    ok = ok && make_layout(&p->w, s, s->turned ? s->depth : s->classes, s->turned ? s->classes : s->depth, o->w_row,
+                           o->w_next);
+    ok = ok && make_layout(&p->x, s, s->depth, s->rows, o->x_row, 0);
+    ok = ok && make_layout(&p->z, s, s->classes, s->rows, o->z_row, o->z_next);
+    if (!ok) product_free(p);
+    return ok ? RIDGE_OK : RIDGE_UNSUPPORTED;
+}
+
+static ridge_status guess_algorithm(void *handle, const product *p, algorithm *algo) {
+    const size_t workspace = CUBLASLT_WORKSPACE;
+    void *preference = NULL;
+    guess best;
+    int found = 0;
+    bool ok = preference_create(&preference) == 0 &&
+              preference_set(preference, PREFERENCE_WORKSPACE, &workspace, sizeof workspace) == 0 &&
+              heuristic(handle, p->desc, p->w, p->x, p->z, p->z, preference, 1, &best, &found) == 0 && found > 0;
+    if (preference) preference_destroy(preference);
+    if (ok) *algo = best.algo;
+    return ok ? RIDGE_OK : RIDGE_UNSUPPORTED;
+}
+
+static int64_t dense_w_row(const cublaslt_shape *s) { return s->turned ? s->depth : s->classes; }
+
+static bool is_dense(const cublaslt_shape *s, const cublaslt_operands *o) {
+    const uintptr_t all = (uintptr_t)o->x | (uintptr_t)o->w | (uintptr_t)o->z | (uintptr_t)o->b;
+    return all % 16 == 0 && o->x_row == s->depth && o->w_row == dense_w_row(s) && o->z_row == s->classes * s->batch;
+}
+
+ridge_status cublaslt_plan_create(const cublaslt_shape *shape, cublaslt_plan **plan) {
+    *plan = NULL;
+    if (cublaslt_unavailable(NULL)) return RIDGE_UNSUPPORTED;
+    cublaslt_plan *made = calloc(1, sizeof *made);
+    product p = {0};
+    if (!made) return RIDGE_NO_MEMORY;
+    made->shape = *shape;
+    const cublaslt_operands dense = {.b = shape->batch == 1 ? made : NULL, /* any place aligned to 16 bytes */
+                                     .x_row = shape->depth,
+                                     .w_row = dense_w_row(shape),
+                                     .z_row = shape->classes * shape->batch,
+                                     .w_next = shape->depth * shape->classes,
+                                     .z_next = shape->classes};
+    ridge_status status = lt_create(&made->handle) == 0 ? RIDGE_OK : RIDGE_FAILED;
+    if (status == RIDGE_OK && shape->rows > 0) status = product_make(shape, &dense, &p);
+    if (status == RIDGE_OK && shape->rows > 0) status = guess_algorithm(made->handle, &p, &made->algo);
+    product_free(&p);
+    if (status == RIDGE_OK)
+        *plan = made;
+    else
+        cublaslt_plan_destroy(made);
+    return status;
+}
+
+ridge_status cublaslt_run(const cublaslt_plan *plan, const cublaslt_operands *operands, void *workspace, void *stream) {
+    const cublaslt_shape *s = &plan->shape;
+    const float one = 1, zero = 0;
+    algorithm algo = plan->algo;
+    product p = {0};
+    if (s->rows == 0) return RIDGE_OK;
+    RIDGE_TRY(product_make(s, operands, &p));
+    ridge_status status = RIDGE_OK;
+    if (!is_dense(s, operands)) status = guess_algorithm(plan->handle, &p, &algo);
+    if (status == RIDGE_OK && matmul(plan->handle, p.desc, &one, operands->w, p.w, operands->x, p.x, &zero, operands->z,
+                                     p.z, operands->z, p.z, &algo, workspace, CUBLASLT_WORKSPACE, stream) != 0)
+        status = RIDGE_FAILED;
+    product_free(&p);
+    return status;
+}
+
+void cublaslt_plan_destroy(void *plan) {
+    cublaslt_plan *p = plan;
+    if (!p) return;
+    if (p->handle) lt_destroy(p->handle);
+    free(p);
+}

@@ -1,0 +1,170 @@
+/* p[i,h,:] = softmax(x[i,:] w[h] + b[h])    x: [batch, depth], w: [heads, depth, classes], b: [heads, classes], f32
+ * 2 batch heads depth classes FLOP for the products, 6 batch heads classes for bias, maximum, difference, exp, sum, scale.
+ * Least traffic: every operand once, 4 (batch depth + heads depth classes + heads classes + batch heads classes) bytes. */
+#include <math.h>
+
+#include "cpu/linear_softmax.h"
+#include "multihead_linear_softmax.h"
+#include "peer/cublaslt.h"
+
+static const ridge_case cases[] = {
+    {.dim = {1024, 16, 1024, 100}, .dtype = RIDGE_F32},
+    {.dim = {256, 8, 512, 50}, .dtype = RIDGE_F32},
+    {.dim = {0, 2, 3, 4}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {1, 1, 1, 1}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {3, 5, 257, 15}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {33, 3, 129, 29}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {70, 3, 208, 50}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {130, 2, 272, 100}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {17, 4, 64, 10}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {9, 2, 61, 131}, .dtype = RIDGE_F32, .edge = true},
+};
+
+static const ridge_tensor_spec in[] = {
+    {.name = "x", .rank = 2, .dim = {HEADS_BATCH, HEADS_DEPTH}, .by_row = true},
+    {.name = "w",
+     .rank = 3,
+     .dim = {HEADS_HEADS, HEADS_DEPTH, HEADS_CLASSES},
+     .fill = RIDGE_FILL_WEIGHT,
+     .index_dim = HEADS_DEPTH},
+    {.name = "b", .rank = 2, .dim = {HEADS_HEADS, HEADS_CLASSES}},
+};
+static const ridge_tensor_spec out[] = {{.name = "p", .rank = 3, .dim = {HEADS_BATCH, HEADS_HEADS, HEADS_CLASSES}}};
+
+static double d(const ridge_case *c, int which) { return (double)c->dim[which]; }
+static double x_bytes(const ridge_case *c) { return 4.0 * d(c, HEADS_BATCH) * d(c, HEADS_DEPTH); }
+static double w_bytes(const ridge_case *c) { return 4.0 * d(c, HEADS_HEADS) * d(c, HEADS_DEPTH) * d(c, HEADS_CLASSES); }
+static double b_bytes(const ridge_case *c) { return 4.0 * d(c, HEADS_HEADS) * d(c, HEADS_CLASSES); }
+static double p_bytes(const ridge_case *c) { return 4.0 * d(c, HEADS_BATCH) * d(c, HEADS_HEADS) * d(c, HEADS_CLASSES); }
+
+static void work(const ridge_case *c, ridge_work *w) {
+    w->flops = p_bytes(c) / 4 * (2.0 * d(c, HEADS_DEPTH) + 6);
+    w->bytes_read = x_bytes(c) + w_bytes(c) + b_bytes(c);
+    w->bytes_written = p_bytes(c);
+}
+
+/* On a CPU, every head reads x again; with the baseline every row passes over w, and logits are written and read. */
+static void cpu_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
+    *t = (ridge_traffic){
+        .read = x_bytes(c) * d(c, HEADS_HEADS) + (w_bytes(c) + b_bytes(c)) * d(c, HEADS_BATCH) + p_bytes(c),
+        .written = 2 * p_bytes(c)};
+}
+static void cpu_optimized_traffic(const ridge_case *c, ridge_traffic *t) {
+    *t = (ridge_traffic){.read = x_bytes(c) * d(c, HEADS_HEADS) + 2 * w_bytes(c) + b_bytes(c),
+                         .written = p_bytes(c) + w_bytes(c)};
+}
+static void unfused_traffic(const ridge_case *c, ridge_traffic *t) {
+    *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) + b_bytes(c) + 2 * p_bytes(c), .written = 3 * p_bytes(c)};
+}
+
+static size_t baseline_scratch(const ridge_case *c, int threads) {
+    (void)threads;
+    return sizeof(float) * (size_t)c->dim[HEADS_BATCH] * (size_t)c->dim[HEADS_CLASSES];
+}
+static size_t optimized_scratch(const ridge_case *c, int threads) {
+    return linear_scratch(c->dim[HEADS_DEPTH], c->dim[HEADS_CLASSES], threads);
+}
+static size_t library_scratch(const ridge_case *c, int threads) {
+    (void)c, (void)threads;
+    return CUBLASLT_WORKSPACE;
+}
+static ridge_status library_prepare(const ridge_case *c, int threads, void **plan) {
+    const cublaslt_shape shape = {.rows = c->dim[HEADS_BATCH],
+                                  .depth = c->dim[HEADS_DEPTH],
+                                  .classes = c->dim[HEADS_CLASSES],
+                                  .batch = (int)c->dim[HEADS_HEADS],
+                                  .dtype = c->dtype};
+    (void)threads;
+    return cublaslt_plan_create(&shape, (cublaslt_plan **)plan);
+}
+
+static const ridge_variant variants[] = {
+    {.name = "cpu/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "plain products head by head, logits to memory, then softmax",
+     .run = RIDGE_CPU(multihead_linear_softmax_cpu_baseline),
+     .traffic = cpu_baseline_traffic,
+     .scratch = baseline_scratch},
+    {.name = "cpu/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "linear_softmax's fused kernel head by head",
+     .run = RIDGE_CPU(multihead_linear_softmax_cpu_optimized),
+     .traffic = cpu_optimized_traffic,
+     .scratch = optimized_scratch},
+    {.name = "cuda/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "cuBLASLt's products of all heads in one call, logits to memory, bias, softmax in place",
+     .run = RIDGE_CUDA(multihead_linear_softmax_cuda_baseline),
+     .traffic = unfused_traffic,
+     .scratch = library_scratch,
+     .unavailable = cublaslt_unavailable,
+     .prepare = library_prepare,
+     .release = cublaslt_plan_destroy},
+    {.name = "cuda/launches",
+     .role = RIDGE_PEER,
+     .idea = "linear_softmax's fused kernel, a launch a head",
+     .run = RIDGE_CUDA(multihead_linear_softmax_cuda_launches)},
+    {.name = "cuda/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "one launch: heads are a dimension of the grid, x is read from the second-level cache",
+     .run = RIDGE_CUDA(multihead_linear_softmax_cuda_optimized)},
+};
+
+static void softmax(double *z, int64_t n) {
+    double max = z[0], sum = 0;
+    for (int64_t j = 1; j < n; j++) max = fmax(max, z[j]);
+    for (int64_t j = 0; j < n; j++) sum += z[j] = exp(z[j] - max);
+    for (int64_t j = 0; j < n; j++) z[j] /= sum;
+}
+
+static void oracle(const ridge_oracle_call *call) {
+    const int64_t rows = call->dim[HEADS_BATCH], heads = call->dim[HEADS_HEADS], depth = call->dim[HEADS_DEPTH];
+    const int64_t n = call->dim[HEADS_CLASSES];
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t h = 0; h < heads; h++) {
+            double *restrict z = call->out[0] + (i * heads + h) * n;
+            for (int64_t j = 0; j < n; j++) z[j] = call->in[HEADS_B][h * n + j];
+            for (int64_t k = 0; k < depth; k++) {
+                const double s = call->in[HEADS_X][i * depth + k];
+                const double *restrict w = call->in[HEADS_W] + (h * depth + k) * n;
+                for (int64_t j = 0; j < n; j++) z[j] += s * w[j];
+            }
+            softmax(z, n);
+        }
+}
+
+/* That of linear_softmax, whose README derives it. */
+static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
+    (void)output;
+    const double u = 0x1p-24, depth = (double)call->dim[HEADS_DEPTH];
+    const double product = call->in_max[HEADS_X] * call->in_max[HEADS_W], bias = call->in_max[HEADS_B];
+    const double spread = 2 * (6 * product * sqrt(depth) / 3 + bias);
+    const bool exact = kind == RIDGE_EXACT && depth * product + bias < 0x1p24;
+    const double wander = 1 / 7.3, drift = (5.0 / 3) / 3;
+    const double logit = exact ? 0 : u * (4 * product * depth * sqrt(wander * wander + drift * drift) + bias);
+    b->absolute = 0x1p-125;
+    b->relative = 2 * logit + (exact ? 0 : u * spread) + u * (12 + 2 * sqrt((double)call->dim[HEADS_CLASSES]));
+}
+
+static const char *reject(const ridge_case *c) {
+    if (c->dtype != RIDGE_F32) return "multihead_linear_softmax is f32 only";
+    if (c->dim[HEADS_HEADS] < 1 || c->dim[HEADS_HEADS] > 65535) return "heads must be 1 ... 65535";
+    return c->dim[HEADS_DEPTH] < 1 || c->dim[HEADS_CLASSES] < 1 ? "depth and classes must be at least 1" : NULL;
+}
+
+const ridge_target ridge_target_multihead_linear_softmax = {
+    .name = "multihead_linear_softmax",
+    .chapter = "ch09",
+    .summary = "many softmax classifiers over one x: softmax(x w[h] + b[h])",
+    .dims = {"batch", "heads", "depth", "classes"},
+    .cases = RIDGE_LIST(cases),
+    .in = RIDGE_LIST(in),
+    .out = RIDGE_LIST(out),
+    .variants = RIDGE_LIST(variants),
+    .exact = 1,
+    .products = true,
+    .work = work,
+    .oracle = oracle,
+    .bound = bound,
+    .reject = reject,
+};
