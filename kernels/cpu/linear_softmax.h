@@ -46,7 +46,8 @@ static inline int64_t linear_thread_floats(int64_t classes) {
 /* Scratch of the optimized kernel. */
 static inline size_t linear_scratch(int64_t depth, int64_t classes, int threads) {
     const size_t slack = ((size_t)classes / LINEAR_CLASSES_LEAST + 3) * LINEAR_PAD;
-    return sizeof(float) * ((size_t)classes * (size_t)depth + slack + (size_t)threads * (size_t)linear_thread_floats(classes));
+    return sizeof(float) *
+           ((size_t)classes * (size_t)depth + slack + (size_t)threads * (size_t)linear_thread_floats(classes));
 }
 
 #endif

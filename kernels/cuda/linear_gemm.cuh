@@ -1,8 +1,8 @@
-/* z = x w (+ b) in fp32, one fused multiply-add after another: for shapes that linear_narrow.cuh does not take, and for variants
- * whose logits go to memory.
+/* z = x w (+ b) in fp32, one fused multiply-add after another: for shapes that linear_narrow.cuh does not take, and for
+ * variants whose logits go to memory.
  *
- * A block has 128 rows x 128 classes, a thread 8 x 8 of them: 64 multiply-adds for 4 loads of 16 bytes from shared memory. The next
- * 16 steps of the depth are on their way to registers while these are multiplied. */
+ * A block has 128 rows x 128 classes, a thread 8 x 8 of them: 64 multiply-adds for 4 loads of 16 bytes from shared
+ * memory. The next 16 steps of the depth are on their way to registers while these are multiplied. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_GEMM_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_GEMM_CUH
 
@@ -13,8 +13,8 @@ namespace ridge {
 
 enum { GEMM_TILE = 128, GEMM_DEPTH = 16, GEMM_THREADS = 256 };
 
-/* A panel of 16 steps x 128 rows (of x, or of w turned): element (row, step) is from[row * by_row + step * by_step]. Which of both
- * runs along the threads depends on which is contiguous. */
+/* A panel of 16 steps x 128 rows (of x, or of w turned): element (row, step) is from[row * by_row + step * by_step].
+ * Which of both runs along the threads depends on which is contiguous. */
 struct gemm_panel {
     const float *from;
     int64_t by_row, by_step, rows, steps; /* rows and steps that there are */
@@ -24,7 +24,8 @@ struct gemm_panel {
 #pragma unroll
         for (int i = 0; i < 8; i++) {
             const int e = i * GEMM_THREADS + (int)threadIdx.x;
-            const int r = step_inside ? e / GEMM_DEPTH : e % GEMM_TILE, k = step_inside ? e % GEMM_DEPTH : e / GEMM_TILE;
+            const int r = step_inside ? e / GEMM_DEPTH : e % GEMM_TILE,
+                      k = step_inside ? e % GEMM_DEPTH : e / GEMM_TILE;
             v[i] = r < rows && step + k < steps ? from[r * by_row + (step + k) * by_step] : 0.0f;
         }
     }
@@ -47,7 +48,11 @@ __global__ void __launch_bounds__(GEMM_THREADS, 1) linear_gemm_kernel(linear_arg
     const int64_t row = (int64_t)(blockIdx.x / class_tiles) * GEMM_TILE;
     const int64_t column = (int64_t)(blockIdx.x % class_tiles) * GEMM_TILE;
     const gemm_panel x = {a.x + row * a.x_row, a.x_row, 1, a.batch - row, a.depth, true};
-    const gemm_panel w = {a.w + blockIdx.z * a.w_head + column * a.w_class, a.w_class, a.w_depth, a.classes - column, a.depth,
+    const gemm_panel w = {a.w + blockIdx.z * a.w_head + column * a.w_class,
+                          a.w_class,
+                          a.w_depth,
+                          a.classes - column,
+                          a.depth,
                           a.w_class != 1};
     const int tx = (int)threadIdx.x % 16 * 4, ty = (int)threadIdx.x / 16 * 4;
     float acc[8][8] = {}, x_next[8], w_next[8];
@@ -89,8 +94,8 @@ inline ridge_status linear_logits(const linear_args &a, int heads, cudaStream_t 
     const int64_t rows = (a.batch + GEMM_TILE - 1) / GEMM_TILE, classes = (a.classes + GEMM_TILE - 1) / GEMM_TILE;
     if (rows == 0) return RIDGE_OK;
     if (rows * classes > INT32_MAX || heads > 65535) return RIDGE_UNSUPPORTED;
-    linear_gemm_kernel<true><<<dim3((unsigned)(rows * classes), 1, (unsigned)heads), GEMM_THREADS, 0, stream>>>(
-        a, (int)classes);
+    linear_gemm_kernel<true>
+        <<<dim3((unsigned)(rows * classes), 1, (unsigned)heads), GEMM_THREADS, 0, stream>>>(a, (int)classes);
     return launched();
 }
 

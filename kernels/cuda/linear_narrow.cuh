@@ -9,11 +9,11 @@
  *   one wait, no atomics, and the owner adds all parts in one order, the same at every run;
  *   the owner adds the bias, takes the softmax and writes its BM / S rows.
  *
- * fp32 from tf32. An operand is hi + lo, hi its nearest tf32 (11 bits), lo the difference (exact, of 12 bits, of which the
- * tensor core takes 11). x w = lo hi + hi lo + hi hi + O(2^-22). Tensor cores truncate as they add: so a chain of products is
- * short (two steps of 8, the small ones first), and chains are added by the ordinary adders, which round to nearest.
- * An infinity has no lo (inf - inf), and where a sum is not finite, for this or any other reason, the warp does its products
- * again, one fused multiply-add after another, as fp32 would have it. */
+ * fp32 from tf32. An operand is hi + lo, hi its nearest tf32 (11 bits), lo the difference (exact, of 12 bits, of which
+ * the tensor core takes 11). x w = lo hi + hi lo + hi hi + O(2^-22). Tensor cores truncate as they add: so a chain of
+ * products is short (two steps of 8, the small ones first), and chains are added by the ordinary adders, which round to
+ * nearest. An infinity has no lo (inf - inf), and where a sum is not finite, for this or any other reason, the warp
+ * does its products again, one fused multiply-add after another, as fp32 would have it. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_NARROW_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_NARROW_CUH
 
@@ -30,10 +30,10 @@ namespace ridge {
 #if __CUDA_ARCH__ >= 900
 /* Bytes (a multiple of 16, at multiples of 16) of global memory to shared memory; `barrier` counts them. */
 __device__ inline void linear_bulk(float *to, const float *from, int bytes, uint64_t *barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                     row_shared(to)),
-                 "l"(from), "r"(bytes), "r"(row_shared(barrier))
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(row_shared(to)),
+        "l"(from), "r"(bytes), "r"(row_shared(barrier))
+        : "memory");
 }
 __device__ inline void linear_barrier_init(uint64_t *barrier, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(row_shared(barrier)), "r"(arrivals) : "memory");
@@ -48,10 +48,10 @@ __device__ inline void linear_copy(const float *from, float *to, uint64_t *barri
     unsigned there, counted;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(row_shared(to)), "r"(block));
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(counted) : "r"(row_shared(barrier)), "r"(block));
-    asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                     there),
-                 "r"(row_shared(from)), "r"(bytes), "r"(counted)
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(there),
+        "r"(row_shared(from)), "r"(bytes), "r"(counted)
+        : "memory");
 }
 #endif
 
@@ -110,13 +110,15 @@ __device__ inline linear_split linear_split_of(float v) {
 /* d += a b: 16 x 8 by 8 x 8. Lane 4 g + t has of a rows g and g + 8, of b column g, of both the steps that the caller
  * calls t and t + 4; of d rows g and g + 8, columns 2 t and 2 t + 1. */
 __device__ inline void linear_mma(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
 /* How a kernel is cut up. */
-template <int Tiles, int Rows, int Split, int WarpsM, int WarpsN, int WarpsK, int Chunk, int Stages, bool Bulk, bool Turned>
+template <int Tiles, int Rows, int Split, int WarpsM, int WarpsN, int WarpsK, int Chunk, int Stages, bool Bulk,
+          bool Turned>
 struct linear_shape {
     static constexpr int NT = Tiles; /* tiles of 8 classes */
     static constexpr int BM = Rows;  /* rows of a cluster */
@@ -130,7 +132,8 @@ struct linear_shape {
     static constexpr int columns = 8 * NT;
     static constexpr int MT = BM / 16 / WM, N = (NT + WN - 1) / WN; /* a warp's tiles; the last may be beyond the end */
     static constexpr int owned = BM / S;
-    /* Pitches by which the lanes of a fragment fall into different banks. A bulk copy of w leaves its rows as they are. */
+    /* Pitches by which the lanes of a fragment fall into different banks. A bulk copy of w leaves its rows as they are.
+     */
     static constexpr int x_pitch = KC + 8, w_pitch = Turned ? KC + 8 : columns + 4;
     static constexpr int x_floats = BM * x_pitch, w_floats = (Turned ? 8 * N * WN : KC) * w_pitch + 16;
     static constexpr int stage_floats = x_floats + w_floats;
@@ -140,7 +143,8 @@ struct linear_shape {
     /* Of clusters no more than two blocks a multiprocessor: else those of the next launch crowd in with these. */
     static constexpr int reserved = S > 1 && bytes < 100 * 1024 ? 100 * 1024 : bytes;
     static_assert(BM % (16 * WM) == 0 && BM % S == 0 && KC % (16 * WK) == 0, "whole tiles");
-    static_assert(x_floats % 4 == 0 && w_floats % 4 == 0 && part_floats % 4 == 0, "copies begin at multiples of 16 bytes");
+    static_assert(x_floats % 4 == 0 && w_floats % 4 == 0 && part_floats % 4 == 0,
+                  "copies begin at multiples of 16 bytes");
 };
 
 /* Whether the copy engine can move x and w: 16-byte multiples of both, and w without gaps between rows. */
@@ -178,22 +182,20 @@ __device__ inline void linear_load(const linear_args &a, float *stage, uint64_t 
     if constexpr (!L::bulk) asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* A lane's sums: of hi hi, and, two thousand times smaller, of lo hi and hi lo. Three chains, because a product on the tensor
- * cores waits for the one that it is added to some 30 cycles, in which four others could be done. */
+/* A lane's sums: of hi hi, and, two thousand times smaller, of lo hi and hi lo. Three chains, because a product on the
+ * tensor cores waits for the one that it is added to some 30 cycles, in which four others could be done. */
 template <typename L>
 struct linear_sums {
     float high[L::MT][L::N][4] = {}, low[2][L::MT][L::N][4] = {};
-    __device__ float at(int m, int n, int e) const {
-        return high[m][n][e] + (low[0][m][n][e] + low[1][m][n][e]);
-    }
+    __device__ float at(int m, int n, int e) const { return high[m][n][e] + (low[0][m][n][e] + low[1][m][n][e]); }
 };
 
 /* What a lane multiplies in two steps of 8, for all tiles of its warp: x and w point to the first of its rows and
  * classes. */
 template <typename L>
 struct linear_operands {
-    float2 x[L::MT][2][2];   /* tile, step, row g or g + 8 */
-    float w[L::N][2][2];     /* tile, step, depth 2 t or 2 t + 1 */
+    float2 x[L::MT][2][2]; /* tile, step, row g or g + 8 */
+    float w[L::N][2][2];   /* tile, step, depth 2 t or 2 t + 1 */
 
     __device__ void load(const float *from_x, const float *from_w, int w_pitch, int g, int t) {
 #pragma unroll
@@ -341,7 +343,8 @@ struct linear_softmax_rows {
                 z[e] = column + e < a.classes ? exp2_flushed((z[e] - max) * 0x1.715476p0f) : 0.0f;
                 sum += z[e];
             }
-            const float scale = reciprocal_flushed(linear_sum<lanes>(sum)); /* of at least 1, of NaN, or of 0: then NaN */
+            const float scale =
+                reciprocal_flushed(linear_sum<lanes>(sum)); /* of at least 1, of NaN, or of 0: then NaN */
 #pragma unroll
             for (int e = 0; e < 4; e++) z[e] *= scale;
             if (present && row + r < a.batch && column < a.classes)
@@ -355,7 +358,7 @@ struct linear_softmax_rows {
 template <typename L>
 __global__ void __launch_bounds__(L::threads, 1) linear_kernel(linear_args a) {
     extern __shared__ __align__(16) float linear_memory[];
-    float *parts = linear_memory + L::stages * L::stage_floats; /* what is received */
+    float *parts = linear_memory + L::stages * L::stage_floats;       /* what is received */
     float *sums = parts + (L::S > 1 ? L::parts * L::part_floats : 0); /* what is sent */
     uint64_t *here = (uint64_t *)(sums + L::parts * L::part_floats), *arrived = here + L::stages;
     const int rank = L::S > 1 ? (int)blockIdx.x % L::S : 0;
@@ -377,7 +380,8 @@ __global__ void __launch_bounds__(L::threads, 1) linear_kernel(linear_args a) {
 #endif
     if constexpr (L::bulk && !L::turned)
         if (threadIdx.x < 16 * L::stages)
-            linear_memory[(threadIdx.x / 16 + 1) * L::stage_floats - L::w_floats + L::KC * (int)a.classes + threadIdx.x % 16] = 0.0f;
+            linear_memory[(threadIdx.x / 16 + 1) * L::stage_floats - L::w_floats + L::KC * (int)a.classes +
+                          threadIdx.x % 16] = 0.0f;
     linear_after_previous();
     const auto load = [&](int chunk, int s) {
         const int64_t k = k0 + (int64_t)chunk * L::KC;
@@ -402,8 +406,7 @@ __global__ void __launch_bounds__(L::threads, 1) linear_kernel(linear_args a) {
             __syncthreads();
         }
         const float *x = linear_memory + s * L::stage_floats + m0 * L::x_pitch;
-        const float *w = linear_memory + s * L::stage_floats + L::x_floats +
-                         (L::turned ? 8 * n0 * L::w_pitch : 8 * n0);
+        const float *w = linear_memory + s * L::stage_floats + L::x_floats + (L::turned ? 8 * n0 * L::w_pitch : 8 * n0);
         const int64_t left = k_end - k0 - (int64_t)c * L::KC;
         const int steps = left < L::KC ? (int)left : L::KC;
         if constexpr (L::bulk && !L::turned)
@@ -472,8 +475,8 @@ __global__ void __launch_bounds__(L::threads, 1) linear_kernel(linear_args a) {
 template <typename L>
 ridge_status linear_launch(const linear_args &a, int heads, cudaStream_t stream, bool overlap) {
     static const cudaError_t allowed = [] {
-        cudaError_t e = cudaFuncSetAttribute((const void *)linear_kernel<L>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             L::reserved);
+        cudaError_t e = cudaFuncSetAttribute((const void *)linear_kernel<L>,
+                                             cudaFuncAttributeMaxDynamicSharedMemorySize, L::reserved);
         if (e == cudaSuccess && L::S > 8)
             e = cudaFuncSetAttribute((const void *)linear_kernel<L>, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
         return e;

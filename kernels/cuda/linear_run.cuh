@@ -29,7 +29,8 @@ inline int linear_sm(void) {
 inline ridge_status linear_softmax_in_place(const linear_args &a, int heads, cudaStream_t stream) {
     for (int h = 0; h < heads; h++) {
         float *p = a.p + h * a.p_head;
-        RIDGE_TRY(row_run(row_tensors<float, float>{p, p, a.batch, a.classes, a.p_row, a.p_row}, row_softmax(), stream));
+        RIDGE_TRY(
+            row_run(row_tensors<float, float>{p, p, a.batch, a.classes, a.p_row, a.p_row}, row_softmax(), stream));
     }
     return RIDGE_OK;
 }

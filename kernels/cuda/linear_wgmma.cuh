@@ -4,8 +4,9 @@
  *   warps 0-3, 4-7   multiply chunks 0, 2, ... and 1, 3, ...: a lane splits its elements of x into hi + lo in registers
  *   warps 8-11       split w into hi + lo, and turn it: tf32 operands must have the depth innermost
  *
- * Of a chunk, twelve products go to one sum on the tensor cores, the small ones first, and this is added to the warp's sum by the
- * ordinary adders: tensor cores truncate as they add, and 1/8 of 1024 in one chain would be biased by 6e-7. */
+ * Of a chunk, twelve products go to one sum on the tensor cores, the small ones first, and this is added to the warp's
+ * sum by the ordinary adders: tensor cores truncate as they add, and 1/8 of 1024 in one chain would be biased by 6e-7.
+ */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_WGMMA_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_WGMMA_CUH
 
@@ -26,8 +27,13 @@ struct linear_wgmma<7> {
     static __device__ void add(float (&d)[28], const unsigned (&a)[4], uint64_t b, int keep) {
         asm volatile(
             "{\n\t.reg .pred keep;\n\tsetp.ne.b32 keep, %33, 0;\n\t"
-            "wgmma.mma_async.sync.aligned.m64n56k8.f32.tf32.tf32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27}, {%28, %29, %30, %31}, %32, keep, 1, 1;\n\t}"
-            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27])
+            "wgmma.mma_async.sync.aligned.m64n56k8.f32.tf32.tf32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
+            "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27}, {%28, %29, %30, %31}, "
+            "%32, keep, 1, 1;\n\t}"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+              "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+              "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+              "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27])
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep));
     }
 };
@@ -36,8 +42,17 @@ struct linear_wgmma<13> {
     static __device__ void add(float (&d)[52], const unsigned (&a)[4], uint64_t b, int keep) {
         asm volatile(
             "{\n\t.reg .pred keep;\n\tsetp.ne.b32 keep, %57, 0;\n\t"
-            "wgmma.mma_async.sync.aligned.m64n104k8.f32.tf32.tf32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51}, {%52, %53, %54, %55}, %56, keep, 1, 1;\n\t}"
-            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51])
+            "wgmma.mma_async.sync.aligned.m64n104k8.f32.tf32.tf32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
+            "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
+            "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51}, {%52, "
+            "%53, %54, %55}, %56, keep, 1, 1;\n\t}"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+              "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+              "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+              "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
+              "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
+              "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
+              "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51])
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep));
     }
 };
@@ -46,8 +61,18 @@ struct linear_wgmma<16> {
     static __device__ void add(float (&d)[64], const unsigned (&a)[4], uint64_t b, int keep) {
         asm volatile(
             "{\n\t.reg .pred keep;\n\tsetp.ne.b32 keep, %69, 0;\n\t"
-            "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, {%64, %65, %66, %67}, %68, keep, 1, 1;\n\t}"
-            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+            "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
+            "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
+            "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, "
+            "%54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, {%64, %65, %66, %67}, %68, keep, 1, 1;\n\t}"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+              "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+              "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+              "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
+              "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
+              "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
+              "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
+              "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep));
     }
 };
@@ -73,7 +98,7 @@ struct linear_wide {
     static constexpr int BM = 64, KC = 32, threads = 384, group = 128;
     static constexpr int x_pitch = KC + 8, w_pitch = KC + 4; /* of w where it is turned */
     static constexpr int split_floats = KC * columns;        /* of one of hi and lo */
-    static constexpr int most_stages = 8, splits = 4; /* of hi and lo of w: so far the splitting may be ahead */
+    static constexpr int most_stages = 8, splits = 4;        /* of hi and lo of w: so far the splitting may be ahead */
     static_assert(2 * most_stages + 2 * splits < 32, "a lane for each barrier");
 };
 enum { LINEAR_SHARED = 227 * 1024 }; /* bytes that a block may have */
@@ -92,7 +117,8 @@ linear_plan linear_plan_of(int64_t depth, int64_t classes, int split) {
     p.w_floats = (int)(L::turned ? classes * L::w_pitch : classes * L::KC);
     p.part_floats = (L::BM + split - 1) / split * L::columns;
     const int64_t chunks = ((depth + 15) / 16 + split - 1) / split * 16;
-    const int rest = 4 * (2 * L::splits * L::split_floats + split * p.part_floats) + 8 * (2 * L::most_stages + 2 * L::splits + 2);
+    const int rest =
+        4 * (2 * L::splits * L::split_floats + split * p.part_floats) + 8 * (2 * L::most_stages + 2 * L::splits + 2);
     p.stages = (int)((chunks + L::KC - 1) / L::KC);
     const int fit = (LINEAR_SHARED - rest) / (4 * (p.x_floats + p.w_floats));
     if (p.stages > fit) p.stages = fit;
@@ -122,7 +148,8 @@ __global__ void __launch_bounds__(L::threads, 1) linear_kernel_wgmma(linear_args
     const int chunks = ((int)(k_end - k0) + L::KC - 1) / L::KC;
     const int rows = a.batch - row < L::BM ? (int)(a.batch - row) : L::BM;
     const int own = rank * L::BM / plan.split, owned = (rank + 1) * L::BM / plan.split - own;
-    const int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0), role = warp / 4, lane = (int)threadIdx.x % L::group;
+    const int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0), role = warp / 4,
+              lane = (int)threadIdx.x % L::group;
     const int g = lane % 32 / 4, t = lane % 4;
     a.w += blockIdx.y * a.w_head, a.b += blockIdx.y * a.b_head, a.p += blockIdx.y * a.p_head;
 
@@ -145,18 +172,19 @@ __global__ void __launch_bounds__(L::threads, 1) linear_kernel_wgmma(linear_args
 
     const auto steps_of = [&](int c) { return k_end - k0 - c * L::KC < L::KC ? (int)(k_end - k0 - c * L::KC) : L::KC; };
     const auto load_x = [&](int c, int s) { /* by the group that multiplies it */
-        const float *from = a.x + row * a.x_row + k0 + c * L::KC;
-        const int r0 = lane / 8, column = lane % 8 * 4;
-        if (column < steps_of(c))
+                                            const float *from = a.x + row * a.x_row + k0 + c * L::KC;
+                                            const int r0 = lane / 8, column = lane % 8 * 4;
+                                            if (column < steps_of(c))
 #pragma unroll
-            for (int k = 0; k < 4; k++) {
-                const int r = r0 + 16 * k;
-                asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-                                 row_shared(x_stages + s * plan.x_floats + r * L::x_pitch + column)),
-                             "l"(from + (r < rows ? r : rows - 1) * a.x_row + column)
-                             : "memory");
-            }
-        linear_arrive_copied(&x_here[s]);
+                                                for (int k = 0; k < 4; k++) {
+                                                    const int r = r0 + 16 * k;
+                                                    asm volatile(
+                                                        "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(row_shared(
+                                                            x_stages + s * plan.x_floats + r * L::x_pitch + column)),
+                                                        "l"(from + (r < rows ? r : rows - 1) * a.x_row + column)
+                                                        : "memory");
+                                                }
+                                            linear_arrive_copied(&x_here[s]);
     };
     const auto load_w = [&](int c, int s) {
         float *to = w_stages + s * plan.w_floats;
@@ -166,10 +194,10 @@ __global__ void __launch_bounds__(L::threads, 1) linear_kernel_wgmma(linear_args
             if (column < steps_of(c))
 #pragma unroll 2
                 for (int r = lane / 8; r < classes; r += L::group / 8)
-                    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-                                     row_shared(to + r * L::w_pitch + column)),
-                                 "l"(from + r * a.w_class + column)
-                                 : "memory");
+                    asm volatile(
+                        "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(row_shared(to + r * L::w_pitch + column)),
+                        "l"(from + r * a.w_class + column)
+                        : "memory");
             linear_arrive_copied(&w_here[s]);
         } else if (lane == 0) {
             const int bytes = 4 * steps_of(c) * classes;
@@ -236,7 +264,8 @@ __global__ void __launch_bounds__(L::threads, 1) linear_kernel_wgmma(linear_args
             unsigned hi[4][4], lo[4][4];
 #pragma unroll
             for (int k = 0; k < 4; k++) {
-                const float2 upper = *(const float2 *)(x + 8 * k), lower = *(const float2 *)(x + 8 * L::x_pitch + 8 * k);
+                const float2 upper = *(const float2 *)(x + 8 * k),
+                             lower = *(const float2 *)(x + 8 * L::x_pitch + 8 * k);
                 const float v[4] = {upper.x, lower.x, upper.y, lower.y};
 #pragma unroll
                 for (int e = 0; e < 4; e++) {
@@ -247,7 +276,8 @@ __global__ void __launch_bounds__(L::threads, 1) linear_kernel_wgmma(linear_args
             const auto place = [&](int low, int k) {
                 const unsigned at = hi_at + low * (4 * L::split_floats) + k * (2 * L::columns * 16);
                 /* in a cluster, the upper bits of an address say which block */
-                return (uint64_t)((at & 0x3ffff) >> 4) | (uint64_t)(L::columns * 16 >> 4) << 16 | (uint64_t)(128 >> 4) << 32;
+                return (uint64_t)((at & 0x3ffff) >> 4) | (uint64_t)(L::columns * 16 >> 4) << 16 |
+                       (uint64_t)(128 >> 4) << 32;
             };
             float d[4 * L::NT];
             row_barrier_wait(&ready[c % L::splits], c / L::splits & 1);

@@ -31,8 +31,8 @@ struct row_softmax {
     struct merge {
         __device__ float2 operator()(float2 a, float2 b) const {
             const float max = fmaxf(a.x, b.x);
-            return make_float2(max,
-                               __fadd_rn(__fmul_rn(a.y, softmax_exponential(a.x, max)), __fmul_rn(b.y, softmax_exponential(b.x, max))));
+            return make_float2(max, __fadd_rn(__fmul_rn(a.y, softmax_exponential(a.x, max)),
+                                              __fmul_rn(b.y, softmax_exponential(b.x, max))));
         }
     };
 

@@ -1,5 +1,5 @@
-/* The part of cuBLASLt's C interface that one product needs, declared here: types are opaque and constants are part of its
- * binary interface, so that no header is wanted. The library is column-major: z = x w there is z^T = w^T x^T. */
+/* The part of cuBLASLt's C interface that one product needs, declared here: types are opaque and constants are part of
+ * its binary interface, so that no header is wanted. The library is column-major: z = x w there is z^T = w^T x^T. */
 #include "peer/cublaslt.h"
 
 #include <pthread.h>

@@ -32,7 +32,8 @@ typedef struct cublaslt_plan cublaslt_plan;
 
 /* Asks the library for its best guess of an algorithm for dense operands. */
 ridge_status cublaslt_plan_create(const cublaslt_shape *shape, cublaslt_plan **plan);
-/* Enqueues the product. Operands that are not dense get an algorithm of their own guessed in the call: right, not fast. */
+/* Enqueues the product. Operands that are not dense get an algorithm of their own guessed in the call: right, not fast.
+ */
 ridge_status cublaslt_run(const cublaslt_plan *plan, const cublaslt_operands *operands, void *workspace, void *stream);
 void cublaslt_plan_destroy(void *plan); /* NULL is allowed */
 

@@ -1,4 +1,5 @@
-/* Heads one after the other, each by the kernels of a single one: x stays in cache from one head to the next where it fits. */
+/* Heads one after the other, each by the kernels of a single one: x stays in cache from one head to the next where it
+ * fits. */
 #include "cpu/linear_softmax.h"
 #include "multihead_linear_softmax.h"
 

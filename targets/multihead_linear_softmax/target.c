@@ -1,6 +1,7 @@
 /* p[i,h,:] = softmax(x[i,:] w[h] + b[h])    x: [batch, depth], w: [heads, depth, classes], b: [heads, classes], f32
- * 2 batch heads depth classes FLOP for the products, 6 batch heads classes for bias, maximum, difference, exp, sum, scale.
- * Least traffic: every operand once, 4 (batch depth + heads depth classes + heads classes + batch heads classes) bytes. */
+ * 2 batch heads depth classes FLOP for the products, 6 batch heads classes for bias, maximum, difference, exp, sum,
+ * scale. Least traffic: every operand once, 4 (batch depth + heads depth classes + heads classes + batch heads classes)
+ * bytes. */
 #include <math.h>
 
 #include "cpu/linear_softmax.h"
