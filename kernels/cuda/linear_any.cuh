@@ -201,6 +201,27 @@ struct any_gradient {
     __device__ void end(int64_t, int) const {}
 };
 
+/* ---- logits to memory, fp32 ---- */
+
+template <typename T>
+struct any_logits_store {
+    float *z;
+    int64_t line;
+    const T *bias;
+    int64_t rows, classes;
+
+    __device__ void begin(void) {}
+    __device__ void tile(float (&v)[4][4], int64_t row, int64_t column) {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                if (row + i < rows && column + j < classes)
+                    z[(row + i) * line + column + j] = v[i][j] + to_float(bias[column + j]);
+    }
+    __device__ void end(int64_t, int) const {}
+};
+
 /* ---- C (+)= the sums ---- */
 
 template <typename T>

@@ -29,7 +29,7 @@ typedef struct row_gradient {
 #define LINEAR_GRADIENT_BYTES ((int64_t)1 << 30)
 
 /* Offsets in scratch; multiples of 1024. */
-typedef struct linear_scratch {
+typedef struct linear_loss_scratch {
     size_t parts;       /* softmax_part[LINEAR_PARTS or fewer][rows] */
     size_t logit_sums;  /* float, likewise: sums of z, for label smoothing */
     size_t label_logit; /* float[rows] */
@@ -40,7 +40,7 @@ typedef struct linear_scratch {
     size_t gradient;    /* [chunk][gradient_stride] */
     size_t bytes;
     int64_t chunk, gradient_stride; /* rows of gradients at a time; elements from one to the next */
-} linear_scratch;
+} linear_loss_scratch;
 
 /* The gradients' type: storage, but fp32 for f16, whose range is too small. */
 static inline ridge_dtype linear_gradient_dtype(ridge_dtype dtype) {
@@ -53,8 +53,9 @@ static inline size_t linear_scratch_take(size_t *bytes, double size) {
     return at;
 }
 
-static inline linear_scratch linear_scratch_of(int64_t rows, int64_t classes, ridge_dtype dtype, bool gradients) {
-    linear_scratch s;
+static inline linear_loss_scratch linear_loss_scratch_of(int64_t rows, int64_t classes, ridge_dtype dtype,
+                                                         bool gradients) {
+    linear_loss_scratch s;
     memset(&s, 0, sizeof s);
     const int64_t tiles = (classes + LINEAR_COLUMNS_LEAST - 1) / LINEAR_COLUMNS_LEAST;
     const double parts = (double)(tiles < LINEAR_PARTS ? (int64_t)tiles : (int64_t)LINEAR_PARTS) * (double)rows;
@@ -77,7 +78,7 @@ static inline linear_scratch linear_scratch_of(int64_t rows, int64_t classes, ri
 
 /* Scratch of a case of the cross-entropy targets. */
 static inline size_t linear_loss_bytes(const ridge_case *c, bool gradients) {
-    return linear_scratch_of(c->dim[0], c->dim[2], c->dtype, gradients).bytes;
+    return linear_loss_scratch_of(c->dim[0], c->dim[2], c->dtype, gradients).bytes;
 }
 
 #endif

@@ -27,7 +27,7 @@ struct linear_loss_call {
     float *loss, *lse, *db;         /* loss, lse: NULL where not wanted */
     loss_options options;
     char *scratch;
-    linear_scratch at;
+    linear_loss_scratch at;
     cudaStream_t stream;
 
     int rows(void) const { return (int)x.rows; }
@@ -57,7 +57,7 @@ inline linear_loss_call linear_loss_call_of(const ridge_call *call, const ce_pla
     c.db = (float *)output(at.db);
     c.options = {call->option[CE_IGNORE], (float)call->option[CE_SMOOTHING], (float)call->option[CE_Z_LOSS]};
     c.scratch = (char *)call->scratch;
-    c.at = linear_scratch_of(c.x.rows, c.w.rows, call->dtype, at.dx >= 0);
+    c.at = linear_loss_scratch_of(c.x.rows, c.w.rows, call->dtype, at.dx >= 0);
     c.stream = stream_of(call);
     return c;
 }
@@ -232,11 +232,6 @@ ridge_status linear_gradient_by(const linear_loss_call &c) {
 }
 
 /* Whether Hopper's path can take the operands. */
-inline bool device_is_hopper(void) {
-    int device = 0, major = 0;
-    return cudaGetDevice(&device) == cudaSuccess &&
-           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major == 9;
-}
 template <typename T>
 bool takes_tiles(const linear_loss_call &c, bool gradients) {
     return device_is_hopper() && hopper::is_tileable<T>(c.x) && hopper::is_tileable<T>(c.w) &&

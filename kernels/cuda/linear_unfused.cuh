@@ -138,7 +138,8 @@ struct own_products {
             const bool tiles = device_is_hopper() && hopper::is_tileable<T>(a) && hopper::is_tileable<T>(b);
             const hopper::matmul_plan plan = hopper::matmul_whole(a.columns, 64, 8);
             if (tiles && number == 0) {
-                const hopper::float_epilogue<256> e = {(float *)to.base, to.line, (int)to.rows, (int)to.columns};
+                const hopper::float_epilogue<T, 256> e = {(float *)to.base, to.line, NULL, (int)to.rows,
+                                                          (int)to.columns};
                 return hopper::product<T>(a, b, plan, e, stream);
             }
             if constexpr (std::is_same_v<T, G>)

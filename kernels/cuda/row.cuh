@@ -146,6 +146,8 @@ __device__ inline void row_store(U *p, pack<U, Width> v) {
             for (int e = 0; e < pack_width<U>; e++) part.v[e] = v.v[k + e];
             store_once(p + k, part);
         }
+    } else if constexpr (Width > 1 && pack_width<U> % Width == 0) { /* a narrower type than was loaded: bf16 for fp32 */
+        *(pack<U, Width> *)p = v;
     } else {
         static_assert(Width == 1);
         *p = v.v[0];

@@ -1,4 +1,5 @@
-/* softmax(x w + b) on a GPU: see README.md. linear_run.cuh picks the kernel of a shape. */
+/* softmax(x w + b) on a GPU: see README.md. cuda_tiles.cu has what is large, and 16 bits;
+ * linear_run.cuh picks among the kernels for everything else. */
 #include "cuda/linear_run.cuh"
 
 extern "C" {
@@ -23,10 +24,14 @@ static linear_args args_of(const ridge_call *call) {
 }
 
 extern "C" ridge_status linear_softmax_cuda_optimized(const ridge_call *call) {
+    const ridge_status tiles = linear_softmax_cuda_tiles(call);
+    if (tiles != RIDGE_UNSUPPORTED) return tiles;
+    if (ridge_dtype_size(call->dtype) == 2) return linear_softmax_cuda_logits(call);
     return linear_softmax_fused(args_of(call), 1, stream_of(call));
 }
 
 extern "C" ridge_status linear_softmax_cuda_unfused(const ridge_call *call) {
+    if (ridge_dtype_size(call->dtype) == 2) return linear_softmax_cuda_logits(call);
     return linear_softmax_unfused(args_of(call), 1, stream_of(call));
 }
 

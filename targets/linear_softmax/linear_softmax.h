@@ -10,7 +10,14 @@ RIDGE_CUDA_DECLARE(linear_softmax_cuda_baseline);
 RIDGE_CUDA_DECLARE(linear_softmax_cuda_unfused);
 RIDGE_CUDA_DECLARE(linear_softmax_cuda_optimized);
 
-/* GPU: what the fused kernels take; with more classes, or less depth, logits go through memory. */
+/* By tensor cores that are fed by bulk copies; RIDGE_UNSUPPORTED, and nothing done, where they do not take the call. */
+RIDGE_CUDA_DECLARE(linear_softmax_cuda_tiles);
+/* 16-bit operands: logits in fp32 through scratch. */
+RIDGE_CUDA_DECLARE(linear_softmax_cuda_logits);
+
+/* GPU: fp32 products of so many FLOP are worth splitting their operands. */
+#define LINEAR_CUDA_LARGE 4294967296.0
+/* GPU: what the fused kernels for few classes take; with more classes, or less depth, logits go through memory. */
 enum { LINEAR_CUDA_CLASSES = 128, LINEAR_CUDA_DEPTH = 16 };
 
 #endif

@@ -1,18 +1,24 @@
-/* p[i,:] = softmax(x[i,:] w + b)      x: [batch, depth], w: [depth, classes], b: [classes], f32, rows possibly strided
+/* p[i,:] = softmax(x[i,:] w + b)      x: [batch, depth], w: [depth, classes], b: [classes], rows possibly strided;
+ * f32, and on a GPU tf32, bf16 and f16, sums in fp32
  * 2 batch depth classes FLOP for the product, 5 batch classes for bias, max, exp, sum and scale.
- * Least traffic: every operand once, 4 (batch depth + depth classes + classes + batch classes) bytes. */
+ * Least traffic: every operand once, batch depth + depth classes + classes + batch classes elements. */
 #include <math.h>
 
+#include "cuda/linear_softmax_scratch.h"
 #include "linear_softmax.h"
 #include "peer/cublaslt.h"
 #include "peer/onednn.h"
 #include "peer/openblas.h"
+
+#define EDGE_CUDA(type) .dtype = RIDGE_##type, .edge = true, .only = RIDGE_ONLY_CUDA
 
 static const ridge_case cases[] = {
     {.dim = {64, 128, 10}, .dtype = RIDGE_F32},
     {.dim = {256, 512, 50}, .dtype = RIDGE_F32},
     {.dim = {1024, 1024, 100}, .dtype = RIDGE_F32},
     {.dim = {8192, 4096, 1000}, .dtype = RIDGE_F32},
+    {.dim = {8192, 4096, 1000}, .dtype = RIDGE_TF32, .only = RIDGE_ONLY_CUDA},
+    {.dim = {8192, 4096, 1000}, .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CUDA},
     {.dim = {0, 3, 4}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {1, 1, 1}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {37, 5, 1}, .dtype = RIDGE_F32, .edge = true},
@@ -34,6 +40,22 @@ static const ridge_case cases[] = {
     {.dim = {70, 208, 50}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
     {.dim = {37, 144, 10}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
     {.dim = {5, 33, 3001}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
+    {.dim = {2100, 1028, 1000}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {2100, 1028, 1001}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
+    {.dim = {67, 35, 257}, EDGE_CUDA(TF32)},
+    {.dim = {300, 204, 1000}, EDGE_CUDA(TF32)},
+    {.dim = {129, 512, 1009}, EDGE_CUDA(TF32), .flipped = 1u << LINEAR_W},
+    {.dim = {40, 64, 9000}, EDGE_CUDA(TF32)},
+    {.dim = {0, 8, 8}, EDGE_CUDA(BF16)},
+    {.dim = {1, 1, 1}, EDGE_CUDA(BF16)},
+    {.dim = {1, 8, 8}, EDGE_CUDA(BF16)},
+    {.dim = {67, 129, 131}, EDGE_CUDA(BF16)},
+    {.dim = {300, 520, 1000}, EDGE_CUDA(BF16)},
+    {.dim = {257, 200, 1009}, EDGE_CUDA(BF16), .flipped = 1u << LINEAR_W},
+    {.dim = {40, 64, 9000}, EDGE_CUDA(BF16)},
+    {.dim = {131, 257, 521}, EDGE_CUDA(F16)},
+    {.dim = {256, 512, 1024}, EDGE_CUDA(F16)},
+    {.dim = {66, 136, 1009}, EDGE_CUDA(F16), .flipped = 1u << LINEAR_W},
     {.dim = {17, 6000, 12},
      .dtype = RIDGE_F32,
      .edge = true}, /* logits of several hundred in the special fill: exp overflows without the maximum */
@@ -51,14 +73,13 @@ static const ridge_tensor_spec in[] = {
 };
 static const ridge_tensor_spec out[] = {{.name = "p", .rank = 2, .dim = {LINEAR_BATCH, LINEAR_CLASSES}}};
 
-static double x_bytes(const ridge_case *c) { return 4.0 * (double)c->dim[LINEAR_BATCH] * (double)c->dim[LINEAR_DEPTH]; }
-static double w_bytes(const ridge_case *c) {
-    return 4.0 * (double)c->dim[LINEAR_DEPTH] * (double)c->dim[LINEAR_CLASSES];
+static double bytes_of(const ridge_case *c, int64_t elements) {
+    return (double)ridge_dtype_size(c->dtype) * (double)elements;
 }
-static double y_bytes(const ridge_case *c) {
-    return 4.0 * (double)c->dim[LINEAR_BATCH] * (double)c->dim[LINEAR_CLASSES];
-}
-static double b_bytes(const ridge_case *c) { return 4.0 * (double)c->dim[LINEAR_CLASSES]; }
+static double x_bytes(const ridge_case *c) { return bytes_of(c, c->dim[LINEAR_BATCH] * c->dim[LINEAR_DEPTH]); }
+static double w_bytes(const ridge_case *c) { return bytes_of(c, c->dim[LINEAR_DEPTH] * c->dim[LINEAR_CLASSES]); }
+static double y_bytes(const ridge_case *c) { return bytes_of(c, c->dim[LINEAR_BATCH] * c->dim[LINEAR_CLASSES]); }
+static double b_bytes(const ridge_case *c) { return bytes_of(c, c->dim[LINEAR_CLASSES]); }
 
 static void work(const ridge_case *c, ridge_work *w) {
     const double logits = (double)c->dim[LINEAR_BATCH] * (double)c->dim[LINEAR_CLASSES];
@@ -91,17 +112,41 @@ static size_t optimized_scratch(const ridge_case *c, int threads) {
     return linear_scratch(c->dim[LINEAR_DEPTH], c->dim[LINEAR_CLASSES], threads);
 }
 
-/* Logits are written, read again, and written over. */
+/* Logits are written and read, in fp32; in place of 4-byte probabilities, else through scratch. */
 static void unfused_traffic(const ridge_case *c, ridge_traffic *t) {
-    *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) + b_bytes(c) + y_bytes(c), .written = 2 * y_bytes(c)};
+    const double logits = 4.0 * (double)c->dim[LINEAR_BATCH] * (double)c->dim[LINEAR_CLASSES];
+    *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) + b_bytes(c) + logits, .written = logits + y_bytes(c)};
 }
 
-/* Logits do not leave the chip, up to LINEAR_CUDA_CLASSES of them a row. */
+/* Logits do not leave the chip where tiles or few classes allow it; operands that are split or turned are written and
+ * read once more. */
 static void fused_traffic(const ridge_case *c, ridge_traffic *t) {
+    const double logits = 4.0 * (double)c->dim[LINEAR_BATCH] * (double)c->dim[LINEAR_CLASSES];
+    const double flops = 2.0 * logits / 4 * (double)c->dim[LINEAR_DEPTH];
+    const bool split = c->dtype == RIDGE_F32 && flops >= LINEAR_CUDA_LARGE, tf32 = c->dtype == RIDGE_TF32;
+    const bool few = c->dim[LINEAR_CLASSES] <= LINEAR_CUDA_CLASSES && c->dim[LINEAR_DEPTH] >= LINEAR_CUDA_DEPTH;
+    const double made = (split ? x_bytes(c) : 0) + (split || (tf32 && !c->flipped) ? w_bytes(c) : 0);
     unfused_traffic(c, t);
-    if (c->dim[LINEAR_CLASSES] > LINEAR_CUDA_CLASSES || c->dim[LINEAR_DEPTH] < LINEAR_CUDA_DEPTH) return;
-    t->read -= y_bytes(c);
-    t->written -= y_bytes(c);
+    if (!few && !split && c->dtype == RIDGE_F32) return;
+    t->read += made - logits;
+    t->written += made - logits;
+}
+
+static size_t cuda_scratch(const ridge_case *c, int threads) {
+    (void)threads;
+    return linear_softmax_scratch_of(c->dim[LINEAR_BATCH], c->dim[LINEAR_DEPTH], c->dim[LINEAR_CLASSES], c->dtype)
+        .bytes;
+}
+
+static const char *fp32_only(const ridge_case *c) { return c->dtype == RIDGE_F32 ? NULL : "is for f32 only"; }
+static const char *onednn_unavailable_for(const ridge_case *c) {
+    return fp32_only(c) ? fp32_only(c) : onednn_unavailable(c);
+}
+static const char *openblas_unavailable_for(const ridge_case *c) {
+    return fp32_only(c) ? fp32_only(c) : openblas_unavailable(c);
+}
+static const char *cublaslt_unavailable_for(const ridge_case *c) {
+    return ridge_dtype_size(c->dtype) == 2 ? "would round logits to 16 bits" : cublaslt_unavailable(c);
 }
 
 static size_t library_scratch(const ridge_case *c, int threads) {
@@ -126,25 +171,27 @@ static const ridge_variant variants[] = {
      .idea = "plain product, logits to memory, then softmax",
      .run = RIDGE_CPU(linear_softmax_cpu_baseline),
      .traffic = baseline_traffic,
-     .scratch = baseline_scratch},
+     .scratch = baseline_scratch,
+     .unavailable = fp32_only},
     {.name = "cpu/optimized",
      .role = RIDGE_OPTIMIZED,
      .idea = "vectors along the batch, classes in registers, logits never leave the cache",
      .run = RIDGE_CPU(linear_softmax_cpu_optimized),
      .traffic = optimized_traffic,
-     .scratch = optimized_scratch},
+     .scratch = optimized_scratch,
+     .unavailable = fp32_only},
     {.name = "cpu/onednn",
      .role = RIDGE_PEER,
      .idea = "dnnl_sgemm, then bias and softmax in place",
      .run = RIDGE_CPU(linear_softmax_cpu_onednn),
-     .unavailable = onednn_unavailable,
+     .unavailable = onednn_unavailable_for,
      .prepare = onednn_prepare,
      .own_threads = true},
     {.name = "cpu/openblas",
      .role = RIDGE_PEER,
      .idea = "cblas_sgemm, then bias and softmax in place",
      .run = RIDGE_CPU(linear_softmax_cpu_openblas),
-     .unavailable = openblas_unavailable,
+     .unavailable = openblas_unavailable_for,
      .prepare = openblas_prepare,
      .own_threads = true},
     {.name = "cuda/baseline",
@@ -153,19 +200,21 @@ static const ridge_variant variants[] = {
      .run = RIDGE_CUDA(linear_softmax_cuda_baseline),
      .traffic = unfused_traffic,
      .scratch = library_scratch,
-     .unavailable = cublaslt_unavailable,
+     .unavailable = cublaslt_unavailable_for,
      .prepare = library_prepare,
      .release = cublaslt_plan_destroy},
     {.name = "cuda/unfused",
      .role = RIDGE_PEER,
      .idea = "our own product, logits to memory, softmax in place",
      .run = RIDGE_CUDA(linear_softmax_cuda_unfused),
-     .traffic = unfused_traffic},
+     .traffic = unfused_traffic,
+     .scratch = cuda_scratch},
     {.name = "cuda/optimized",
      .role = RIDGE_OPTIMIZED,
-     .idea = "one kernel: depth split over a cluster, logits meet in shared memory",
+     .idea = "logits stay on the chip: depth split over a cluster, or tiles whose rows' sums meet",
      .run = RIDGE_CUDA(linear_softmax_cuda_optimized),
-     .traffic = fused_traffic},
+     .traffic = fused_traffic,
+     .scratch = cuda_scratch},
 };
 
 static void softmax(double *z, int64_t n) {
@@ -194,17 +243,21 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     (void)output;
     const double u = 0x1p-24, depth = (double)call->dim[LINEAR_DEPTH];
     const double product = call->in_max[LINEAR_X] * call->in_max[LINEAR_W], bias = call->in_max[LINEAR_B];
-    const double spread = 2 * (6 * product * sqrt(depth) / 3 + bias);          /* largest minus smallest logit */
-    const bool exact = kind == RIDGE_EXACT && depth * product + bias < 0x1p24; /* then logits are exact */
+    const double deviation = product * sqrt(depth) / 3, spread = 2 * (6 * deviation + bias); /* of logits */
+    const bool exact = kind == RIDGE_EXACT && depth * product + bias < 0x1p24;               /* then logits are exact */
+    const bool half = ridge_dtype_size(call->dtype) == 2, tf32 = call->dtype == RIDGE_TF32;
     /* Partial sums that wander, and those of the largest logits, which drift towards five standard deviations. */
     const double wander = 1 / 7.3, drift = (5.0 / 3) / 3;
-    const double logit = exact ? 0 : u * (4 * product * depth * sqrt(wander * wander + drift * drift) + bias);
-    b->absolute = 0x1p-125; /* probabilities below the normal range lose bits */
+    double logit = u * (4 * product * depth * sqrt(wander * wander + drift * drift) + bias);
+    if (half || tf32) logit += 2 * u * (depth / (tf32 ? 8 : 16) + 1) * (5 * deviation * 2 / 3 + product);
+    if (tf32) logit += 4 * 0x1p-11 * deviation;
+    if (exact) logit = 0;
+    b->absolute = call->dtype == RIDGE_F16 ? 0x1p-25 : 0x1p-125; /* probabilities below the normal range lose bits */
     b->relative = 2 * logit + (exact ? 0 : u * spread) + u * (12 + 2 * sqrt((double)call->dim[LINEAR_CLASSES]));
+    if (half) b->relative += ridge_dtype_roundoff(call->dtype);
 }
 
 static const char *reject(const ridge_case *c) {
-    if (c->dtype != RIDGE_F32) return "linear_softmax is f32 only";
     return c->dim[LINEAR_DEPTH] < 1 || c->dim[LINEAR_CLASSES] < 1 ? "depth and classes must be at least 1" : NULL;
 }
 

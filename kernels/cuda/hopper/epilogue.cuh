@@ -113,32 +113,6 @@ struct store_epilogue {
     }
 };
 
-/* The sums themselves, fp32; lines of an even number of elements. */
-template <int N>
-struct float_epilogue {
-    float *c;
-    int64_t stride;
-    int rows, columns;
-    static constexpr int scratch = 0;
-    struct state {};
-    __device__ void prepare(uint32_t) const {}
-    __device__ state begin(const matmul_tile &, int) const { return {}; }
-    __device__ void finish(const matmul_tile &tile, const state &, const float (&sums)[N / 2], uint32_t,
-                           int group) const {
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            const int row = tile.m + thread_row(group) + 8 * half, left = columns - tile.n - thread_column();
-            float *line = c + row * stride + tile.n + thread_column();
-            if (row >= rows) continue;
-#pragma unroll
-            for (int j = 0; j < N / 8; j++)
-                if (8 * j < left)
-                    *(float2 *)(line + 8 * j) = make_float2(sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]);
-        }
-    }
-    __device__ void end(void) const {}
-};
-
 /* ---- logits: sums + bias, in units of log 2, from where exp is exp2 ---- */
 
 /* Bias of `columns` classes, those beyond are given -inf, so that they weigh nothing. Scaled: and what undoes the
@@ -148,11 +122,11 @@ struct bias_ahead {
     static constexpr int bytes = 4 * N * (Scaled ? 2 : 1);
     float v[N / 128], scale[Scaled ? N / 128 : 1];
 
-    __device__ bias_ahead(const T *bias, int n, int columns, const float *undo = NULL) {
+    __device__ bias_ahead(const T *bias, int n, int columns, const float *undo = NULL, float unit = log2_e) {
 #pragma unroll
         for (int i = 0; i < N / 128; i++) {
             const int column = n + i * 128 + thread_of_group();
-            v[i] = column < columns ? (bias ? to_float(bias[column]) * log2_e : 0.0f) : -INFINITY;
+            v[i] = column < columns ? (bias ? to_float(bias[column]) * unit : 0.0f) : -INFINITY;
             if constexpr (Scaled) scale[i] = column < columns ? undo[column] : 0.0f;
         }
     }
@@ -179,6 +153,36 @@ struct bias_ahead {
             sums[4 * j + 3] = fmaf(sums[4 * j + 3], s.y * high, b.y);
         }
     }
+};
+
+/* The sums themselves, fp32, and a bias of their columns (NULL: none); lines of an even number of elements. */
+template <typename T, int N>
+struct float_epilogue {
+    float *c;
+    int64_t stride;
+    const T *bias;
+    int rows, columns;
+    static constexpr int scratch = (4 * N + 1023) / 1024 * 1024;
+    struct state {
+        bias_ahead<T, N> bias;
+    };
+    __device__ void prepare(uint32_t) const {}
+    __device__ state begin(const matmul_tile &tile, int) const { return {{bias, tile.n, columns, NULL, 1.0f}}; }
+    __device__ void finish(const matmul_tile &tile, const state &s, float (&sums)[N / 2], uint32_t at,
+                           int group) const {
+        s.bias.add(sums, at, group, 1.0f, 1.0f);
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const int row = tile.m + thread_row(group) + 8 * half, left = columns - tile.n - thread_column();
+            float *line = c + row * stride + tile.n + thread_column();
+            if (row >= rows) continue;
+#pragma unroll
+            for (int j = 0; j < N / 8; j++)
+                if (8 * j < left) /* a line is even, so there is room for both */
+                    *(float2 *)(line + 8 * j) = make_float2(sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]);
+        }
+    }
+    __device__ void end(void) const {}
 };
 
 /* One of a thread's two rows of sums: f(j's value). Half: 0 or 1. */
@@ -357,6 +361,7 @@ struct softmax_epilogue {
     softmax_part *parts;                 /* [tiles][rows] */
     unsigned *arrived;                   /* [groups of 64 rows], zero before */
     const float *row_undo, *column_undo; /* Scaled */
+    unsigned char *odd;                  /* [rows]; NULL, or: becomes 1 where a probability is not a number */
 
     static constexpr int scratch = 2048;
     struct state {
@@ -403,6 +408,7 @@ struct softmax_epilogue {
     template <int Half>
     __device__ void store(const float (&v)[N / 2], int row, int n, float factor) const {
         if (row >= rows) return;
+        if (odd && !(factor >= 0.0f)) odd[row] = 1;
         T *line = p + row * stride + n + thread_column();
         const int left = columns - n - thread_column();
 #pragma unroll

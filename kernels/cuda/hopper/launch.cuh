@@ -5,6 +5,17 @@
 #include "cuda/hopper/matmul.cuh"
 #include "cuda/launch.cuh"
 
+namespace ridge {
+
+/* Whether the current device has the instructions that these kernels are made of. */
+inline bool device_is_hopper(void) {
+    int device = 0, major = 0;
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major == 9;
+}
+
+}  // namespace ridge
+
 namespace ridge::hopper {
 
 /* A matrix in memory: lines of `along` elements of T, `stride` elements from one to the next. */

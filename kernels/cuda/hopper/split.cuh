@@ -16,7 +16,6 @@
 namespace ridge::hopper {
 
 constexpr int SPLIT_SLICE = 64;
-inline int64_t split_depth(int64_t depth) { return (depth + SPLIT_SLICE - 1) / SPLIT_SLICE * SPLIT_SLICE; }
 
 /* The power of two that brings `most` to [2^14, 2^15); 1 for zero and for what is not finite. */
 __device__ inline float split_scale(float most) {
