@@ -2,11 +2,15 @@
  * by row, for the losses and writes their gradients, of the storage type; two more products read those. What the fused
  * operations (linear_ops.cuh) are compared with.
  *
- * Multiply has   status operator()(product number, C, A, B)    C = A B^T; number 0: logits, 1: dx, 2: dw */
+ * Multiply has   status operator()(product number, C, A, B)    C = A B^T; number: CE_LOGITS, CE_TO_DX, CE_TO_DW */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_UNFUSED_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_UNFUSED_CUH
 
 #include "cuda/linear_ops.cuh"
+
+extern "C" {
+#include "peer/cublaslt.h"
+}
 
 namespace ridge {
 
@@ -102,7 +106,7 @@ ridge_status linear_loss_unfused(const linear_loss_call &c, const Multiply &mult
     if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
     const matrix_view z = {c.part<float>(at.logits), c.x.rows, c.w.rows, at.stride, 1};
     const matrix_view g = {c.part<G>(at.gradient), c.x.rows, c.w.rows, at.stride, 1};
-    RIDGE_TRY(multiply(0, z, c.x, c.w));
+    RIDGE_TRY(multiply(CE_LOGITS, z, c.x, c.w));
     const unfused_rows<G> u = {(const float *)z.base,
                                c.dloss ? (G *)g.base : NULL,
                                at.stride,
@@ -124,8 +128,8 @@ ridge_status linear_loss_unfused(const linear_loss_call &c, const Multiply &mult
     p.classes = c.classes();
     p.sums = c.part<float>(at.columns);
     RIDGE_TRY(finish_gradient<G>(p, false, c.db, false, c.stream));
-    RIDGE_TRY(multiply(1, c.dx, g, transposed(c.w)));
-    return multiply(2, c.dw, transposed(g), transposed(c.x));
+    RIDGE_TRY(multiply(CE_TO_DX, c.dx, g, transposed(c.w)));
+    return multiply(CE_TO_DW, c.dw, transposed(g), transposed(c.x));
 }
 
 /* ridge's own products. */
@@ -137,7 +141,7 @@ struct own_products {
         if constexpr (sizeof(T) == 2) {
             const bool tiles = device_is_hopper() && hopper::is_tileable<T>(a) && hopper::is_tileable<T>(b);
             const hopper::matmul_plan plan = hopper::matmul_whole(a.columns, 64, 8);
-            if (tiles && number == 0) {
+            if (tiles && number == CE_LOGITS) {
                 const hopper::float_epilogue<T, 256> e = {(float *)to.base, to.line, NULL, (int)to.rows,
                                                           (int)to.columns};
                 return hopper::product<T>(a, b, plan, e, stream);
@@ -145,7 +149,7 @@ struct own_products {
             if constexpr (std::is_same_v<T, G>)
                 if (tiles && hopper::is_tileable<T>(to)) return hopper::product_to<T>(a, b, to, false, plan, stream);
         }
-        if (number == 0) return by_fp32<float, T>(to, a, b);
+        if (number == CE_LOGITS) return by_fp32<float, T>(to, a, b);
         return by_fp32<T, G>(to, a, b);
     }
     template <typename C, typename A>
@@ -159,6 +163,35 @@ template <typename T>
 ridge_status linear_loss_own_unfused(const linear_loss_call &c) {
     using G = gradient_type<T>;
     return linear_loss_unfused<T, G>(c, own_products<T, G>{c.stream});
+}
+
+/* cuBLASLt's products. */
+struct library_products {
+    const linear_loss_call &c;
+    const ce_cuda_plans *plans;
+    ridge_dtype dtype;
+    void *workspace;
+
+    ridge_status operator()(int number, const matrix_view &to, const matrix_view &a, const matrix_view &b) const {
+        if (!to.by_rows()) return (*this)(number, transposed(to), b, a);
+        cublaslt_shape s = {};
+        s.rows = to.rows, s.depth = a.columns, s.classes = to.columns, s.batch = 1;
+        s.turned = b.by_rows(), s.x_turned = !a.by_rows();
+        s.dtype = dtype, s.to = number == CE_LOGITS ? RIDGE_F32 : dtype;
+        cublaslt_operands o = {};
+        o.x = a.base, o.x_row = a.by_rows() ? a.line : a.step;
+        o.w = b.base, o.w_row = b.by_rows() ? b.line : b.step;
+        o.z = to.base, o.z_row = to.line;
+        return cublaslt_run_as(plans->product[number], &s, &o, workspace, c.stream);
+    }
+};
+
+template <typename T>
+ridge_status linear_loss_library_unfused(const linear_loss_call &c, const ridge_call *call) {
+    using G = gradient_type<T>;
+    const size_t behind = linear_unfused_scratch_of(c, sizeof(G)).bytes;
+    const library_products multiply = {c, (const ce_cuda_plans *)call->plan, call->dtype, c.scratch + behind};
+    return linear_loss_unfused<T, G>(c, multiply);
 }
 
 }  // namespace ridge

@@ -60,6 +60,18 @@ void ce_cuda_unfused_traffic(const ce_places *at, const ridge_case *c, ridge_tra
 void ce_cuda_fused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic);
 size_t ce_cuda_unfused_scratch(const ridge_case *c, int threads);
 
+/* With cuBLASLt's products: a plan for each. Workspace lies behind what unfused variants have in scratch. */
+enum { CE_LOGITS, CE_TO_DX, CE_TO_DW, CE_PRODUCTS };
+typedef struct ce_cuda_plans {
+    struct cublaslt_plan *product[CE_PRODUCTS];
+} ce_cuda_plans;
+const char *ce_cuda_library_unavailable(const ridge_case *c); /* of logits alone */
+const char *ce_cuda_library_gradient_unavailable(const ridge_case *c);
+size_t ce_cuda_library_scratch(const ridge_case *c, int threads);
+ridge_status ce_cuda_library_prepare(const ridge_case *c, int threads, void **plan); /* of logits alone */
+ridge_status ce_cuda_library_gradient_prepare(const ridge_case *c, int threads, void **plan);
+void ce_cuda_library_release(void *plan);
+
 #ifdef __cplusplus
 }
 #endif

@@ -14,6 +14,7 @@ enum {
     COMPUTE_32F = 68,
     COMPUTE_32F_FAST_TF32 = 77,
     DESC_TRANSA = 3,
+    DESC_TRANSB = 4,
     DESC_EPILOGUE = 7,
     DESC_BIAS_POINTER = 8,
     EPILOGUE_BIAS = 4,
@@ -79,8 +80,9 @@ const char *cublaslt_unavailable(const ridge_case *c) {
 
 struct cublaslt_plan {
     cublaslt_shape shape;
+    cublaslt_operands like; /* of which the strides count */
     void *handle;
-    algorithm algo; /* for dense operands */
+    algorithm algo; /* for such operands, on addresses that are multiples of 16 */
 };
 
 /* What describes one product: made for each run, as bias pointer and strides are part of it; no device is involved. */
@@ -98,10 +100,10 @@ static void product_free(product *p) {
 
 static int type_of(ridge_dtype dtype) { return dtype == RIDGE_BF16 ? R_16BF : dtype == RIDGE_F16 ? R_16F : R_32F; }
 
-static bool make_layout(void **layout, const cublaslt_shape *s, int64_t rows, int64_t columns, int64_t leading,
-                        int64_t next) {
+static bool make_layout(void **layout, const cublaslt_shape *s, ridge_dtype dtype, int64_t rows, int64_t columns,
+                        int64_t leading, int64_t next) {
     const int32_t batch = s->batch;
-    if (layout_create(layout, type_of(s->dtype), (uint64_t)rows, (uint64_t)columns, leading) != 0) return false;
+    if (layout_create(layout, type_of(dtype), (uint64_t)rows, (uint64_t)columns, leading) != 0) return false;
     return batch == 1 || (layout_set(*layout, LAYOUT_BATCH_COUNT, &batch, sizeof batch) == 0 &&
                           layout_set(*layout, LAYOUT_STRIDE, &next, sizeof next) == 0);
 }
@@ -111,13 +113,15 @@ static ridge_status product_make(const cublaslt_shape *s, const cublaslt_operand
     *p = (product){0};
     bool ok = desc_create(&p->desc, s->dtype == RIDGE_TF32 ? COMPUTE_32F_FAST_TF32 : COMPUTE_32F, R_32F) == 0;
     if (s->turned) ok = ok && desc_set(p->desc, DESC_TRANSA, &transposed, sizeof transposed) == 0;
+    if (s->x_turned) ok = ok && desc_set(p->desc, DESC_TRANSB, &transposed, sizeof transposed) == 0;
     if (o->b)
         ok = ok && desc_set(p->desc, DESC_EPILOGUE, &bias, sizeof bias) == 0 &&
              desc_set(p->desc, DESC_BIAS_POINTER, &o->b, sizeof o->b) == 0;
-    ok = ok && make_layout(&p->w, s, s->turned ? s->depth : s->classes, s->turned ? s->classes : s->depth, o->w_row,
-                           o->w_next);
-    ok = ok && make_layout(&p->x, s, s->depth, s->rows, o->x_row, 0);
-    ok = ok && make_layout(&p->z, s, s->classes, s->rows, o->z_row, o->z_next);
+    ok = ok && make_layout(&p->w, s, s->dtype, s->turned ? s->depth : s->classes, s->turned ? s->classes : s->depth,
+                           o->w_row, o->w_next);
+    ok = ok && make_layout(&p->x, s, s->dtype, s->x_turned ? s->rows : s->depth, s->x_turned ? s->depth : s->rows,
+                           o->x_row, 0);
+    ok = ok && make_layout(&p->z, s, s->to ? s->to : s->dtype, s->classes, s->rows, o->z_row, o->z_next);
     if (!ok) product_free(p);
     return ok ? RIDGE_OK : RIDGE_UNSUPPORTED;
 }
@@ -135,29 +139,36 @@ static ridge_status guess_algorithm(void *handle, const product *p, algorithm *a
     return ok ? RIDGE_OK : RIDGE_UNSUPPORTED;
 }
 
-static int64_t dense_w_row(const cublaslt_shape *s) { return s->turned ? s->depth : s->classes; }
-
-static bool is_dense(const cublaslt_shape *s, const cublaslt_operands *o) {
+static bool is_like(const cublaslt_plan *plan, const cublaslt_shape *s, const cublaslt_operands *o) {
     const uintptr_t all = (uintptr_t)o->x | (uintptr_t)o->w | (uintptr_t)o->z | (uintptr_t)o->b;
-    return all % 16 == 0 && o->x_row == s->depth && o->w_row == dense_w_row(s) && o->z_row == s->classes * s->batch;
+    return all % 16 == 0 && s->turned == plan->shape.turned && s->x_turned == plan->shape.x_turned &&
+           o->x_row == plan->like.x_row && o->w_row == plan->like.w_row && o->z_row == plan->like.z_row;
 }
 
 ridge_status cublaslt_plan_create(const cublaslt_shape *shape, cublaslt_plan **plan) {
+    static const char place; /* of the bias: any */
+    const cublaslt_operands dense = {.b = shape->batch == 1 ? (const void *)(((uintptr_t)&place + 15) / 16 * 16) : NULL,
+                                     .x_row = shape->x_turned ? shape->rows : shape->depth,
+                                     .w_row = shape->turned ? shape->depth : shape->classes,
+                                     .z_row = shape->classes * shape->batch,
+                                     .w_next = shape->depth * shape->classes,
+                                     .z_next = shape->classes};
+    return cublaslt_plan_create_for(shape, &dense, plan);
+}
+
+ridge_status cublaslt_plan_create_for(const cublaslt_shape *shape, const cublaslt_operands *like,
+                                      cublaslt_plan **plan) {
     *plan = NULL;
     if (cublaslt_unavailable(NULL)) return RIDGE_UNSUPPORTED;
     cublaslt_plan *made = calloc(1, sizeof *made);
     product p = {0};
     if (!made) return RIDGE_NO_MEMORY;
     made->shape = *shape;
-    const cublaslt_operands dense = {.b = shape->batch == 1 ? made : NULL, /* any place aligned to 16 bytes */
-                                     .x_row = shape->depth,
-                                     .w_row = dense_w_row(shape),
-                                     .z_row = shape->classes * shape->batch,
-                                     .w_next = shape->depth * shape->classes,
-                                     .z_next = shape->classes};
+    made->like = *like;
+    const bool empty = shape->rows == 0 || shape->depth == 0;
     ridge_status status = lt_create(&made->handle) == 0 ? RIDGE_OK : RIDGE_FAILED;
-    if (status == RIDGE_OK && shape->rows > 0) status = product_make(shape, &dense, &p);
-    if (status == RIDGE_OK && shape->rows > 0) status = guess_algorithm(made->handle, &p, &made->algo);
+    if (status == RIDGE_OK && !empty) status = product_make(shape, like, &p);
+    if (status == RIDGE_OK && !empty) status = guess_algorithm(made->handle, &p, &made->algo);
     product_free(&p);
     if (status == RIDGE_OK)
         *plan = made;
@@ -167,14 +178,18 @@ ridge_status cublaslt_plan_create(const cublaslt_shape *shape, cublaslt_plan **p
 }
 
 ridge_status cublaslt_run(const cublaslt_plan *plan, const cublaslt_operands *operands, void *workspace, void *stream) {
-    const cublaslt_shape *s = &plan->shape;
+    return cublaslt_run_as(plan, &plan->shape, operands, workspace, stream);
+}
+
+ridge_status cublaslt_run_as(const cublaslt_plan *plan, const cublaslt_shape *s, const cublaslt_operands *operands,
+                             void *workspace, void *stream) {
     const float one = 1, zero = 0;
     algorithm algo = plan->algo;
     product p = {0};
-    if (s->rows == 0) return RIDGE_OK;
+    if (s->rows == 0 || s->depth == 0) return RIDGE_OK;
     RIDGE_TRY(product_make(s, operands, &p));
     ridge_status status = RIDGE_OK;
-    if (!is_dense(s, operands)) status = guess_algorithm(plan->handle, &p, &algo);
+    if (!is_like(plan, s, operands)) status = guess_algorithm(plan->handle, &p, &algo);
     if (status == RIDGE_OK && matmul(plan->handle, p.desc, &one, operands->w, p.w, operands->x, p.x, &zero, operands->z,
                                      p.z, operands->z, p.z, &algo, workspace, CUBLASLT_WORKSPACE, stream) != 0)
         status = RIDGE_FAILED;

@@ -12,13 +12,13 @@ enum { CUBLASLT_WORKSPACE = 32 << 20 };
 /* NULL when it can be used, else why not. The case is not looked at. */
 const char *cublaslt_unavailable(const ridge_case *c);
 
-/* z[rows, classes] = x[rows, depth] w + b, for each of several w and z: row-major, or w turned ([classes, depth]).
- * f32, tf32 (fp32 in memory), bf16 or f16; sums in fp32. */
+/* z[rows, classes] = x[rows, depth] w + b, for each of several w and z: row-major, or w turned ([classes, depth]), or x
+ * turned ([depth, rows]). f32, tf32 (fp32 in memory), bf16 or f16; sums in fp32. */
 typedef struct cublaslt_shape {
     int64_t rows, depth, classes;
     int batch; /* how many w, b and z; all share x */
-    bool turned;
-    ridge_dtype dtype;
+    bool turned, x_turned;
+    ridge_dtype dtype, to; /* to: of z; NONE: dtype */
 } cublaslt_shape;
 
 typedef struct cublaslt_operands {
@@ -30,11 +30,15 @@ typedef struct cublaslt_operands {
 
 typedef struct cublaslt_plan cublaslt_plan;
 
-/* Asks the library for its best guess of an algorithm for dense operands. */
+/* Asks the library for its best guess of an algorithm for dense operands, or for those whose strides are given. */
 ridge_status cublaslt_plan_create(const cublaslt_shape *shape, cublaslt_plan **plan);
-/* Enqueues the product. Operands that are not dense get an algorithm of their own guessed in the call: right, not fast.
+ridge_status cublaslt_plan_create_for(const cublaslt_shape *shape, const cublaslt_operands *like, cublaslt_plan **plan);
+/* Enqueues the product. Others than the plan is for get an algorithm of their own guessed in the call: right, not fast.
  */
 ridge_status cublaslt_run(const cublaslt_plan *plan, const cublaslt_operands *operands, void *workspace, void *stream);
+/* The same for a shape that may lie otherwise than the plan's. */
+ridge_status cublaslt_run_as(const cublaslt_plan *plan, const cublaslt_shape *shape, const cublaslt_operands *operands,
+                             void *workspace, void *stream);
 void cublaslt_plan_destroy(void *plan); /* NULL is allowed */
 
 #endif

@@ -16,9 +16,14 @@ extern "C" ridge_status linear_cross_entropy_cuda_optimized(const ridge_call *ca
     return with_products_of(call->dtype, [&]<typename T>() { return linear_loss_forward<T>(c); });
 }
 
-/* ---- the plain way, with ridge's own products ---- */
+/* ---- the plain way, with ridge's own products and with a library's ---- */
 
 extern "C" ridge_status linear_cross_entropy_cuda_unfused(const ridge_call *call) {
     const linear_loss_call c = linear_loss_call_of(call, linear_cross_entropy_places);
     return with_products_of(call->dtype, [&]<typename T>() { return linear_loss_own_unfused<T>(c); });
+}
+
+extern "C" ridge_status linear_cross_entropy_cuda_baseline(const ridge_call *call) {
+    const linear_loss_call c = linear_loss_call_of(call, linear_cross_entropy_places);
+    return with_products_of(call->dtype, [&]<typename T>() { return linear_loss_library_unfused<T>(c, call); });
 }

@@ -7,6 +7,7 @@
 RIDGE_CPU_DECLARE(linear_cross_entropy_grad_cpu_baseline);
 RIDGE_CPU_DECLARE(linear_cross_entropy_grad_cpu_optimized);
 RIDGE_CPU_DECLARE(linear_cross_entropy_grad_cpu_openblas);
+RIDGE_CUDA_DECLARE(linear_cross_entropy_grad_cuda_baseline);
 RIDGE_CUDA_DECLARE(linear_cross_entropy_grad_cuda_unfused);
 RIDGE_CUDA_DECLARE(linear_cross_entropy_grad_cuda_optimized);
 
