@@ -422,7 +422,7 @@ static work with_own_w(const work *shared, int rank, int64_t row, int64_t n) {
 static void rows_fn(void *arg, int rank, int size) {
     const work *w = arg;
     float *xt = own_part(w, rank), *z = xt + w->rows_block * LINEAR_CE_KC + LINEAR_CE_PAD;
-    row_part part;
+    row_part part = {.max = {0}};
     int64_t begin, end;
     ridge_share(w->rows, GEMM_NR, rank, size, &begin, &end);
     const work own_w = with_own_w(w, rank, w->g0 + begin, end - begin);

@@ -70,8 +70,10 @@ static inline linear_loss_scratch linear_loss_scratch_of(int64_t rows, int64_t c
     s.chunk = LINEAR_GRADIENT_BYTES / (s.gradient_stride * element) / 256 * 256;
     if (s.chunk < 256) s.chunk = 256;
     if (s.chunk > rows) s.chunk = rows;
+    const int64_t blocks_of_rows = (s.chunk + 255) / 256;
+    const double blocks = (double)blocks_of_rows;
     s.shifts = linear_scratch_take(&s.bytes, (double)tiles * (double)s.chunk * sizeof(float));
-    s.columns = linear_scratch_take(&s.bytes, (double)((s.chunk + 255) / 256) * (double)classes * sizeof(float));
+    s.columns = linear_scratch_take(&s.bytes, blocks * (double)classes * sizeof(float));
     s.gradient = linear_scratch_take(&s.bytes, (double)s.chunk * (double)s.gradient_stride * (double)element);
     return s;
 }

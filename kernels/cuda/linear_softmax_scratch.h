@@ -25,10 +25,11 @@ static inline linear_softmax_scratch linear_softmax_scratch_of(int64_t rows, int
                                                                ridge_dtype dtype) {
     linear_softmax_scratch s;
     memset(&s, 0, sizeof s);
-    const double padded = (double)linear_softmax_padded(depth), wide = (double)((classes + 31) / 32 * 32);
+    const int64_t tiles = (classes + 127) / 128, whole = (classes + 31) / 32 * 32;
+    const double padded = (double)linear_softmax_padded(depth), wide = (double)whole;
     const int words = ridge_dtype_size(dtype) == 4;
     s.logits_stride = (classes + 3) / 4 * 4;
-    s.parts = linear_scratch_take(&s.bytes, (double)rows * 8 * (double)((classes + 127) / 128));
+    s.parts = linear_scratch_take(&s.bytes, (double)rows * 8 * (double)tiles);
     s.arrived = linear_scratch_take(&s.bytes, (double)rows / 16 + 64);
     s.odd = linear_scratch_take(&s.bytes, (double)rows);
     s.x = linear_scratch_take(&s.bytes, words ? (double)rows * padded * 4 : 0);

@@ -113,7 +113,8 @@ static void make_logits(const double *x, int64_t rows, const double *w, const do
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = whole; c < classes; c++) z[r * classes + c] = dot(x + r * depth, w + c * depth, depth);
     for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < classes; c++) z[r * classes + c] += b[c];
+        for (int64_t c = 0; c < classes; c++)
+            z[r * classes + c] += b[c]; /* NOLINT(clang-analyzer-core.uninitialized.Assign): tile made it */
 }
 
 static void add(double a, const double *x, int64_t n, double *y) { (have_avx2() ? add_avx2 : add_plain)(a, x, n, y); }

@@ -41,7 +41,8 @@ void ce_cuda_fused_traffic(const ce_places *at, const ridge_case *c, ridge_traff
 
 size_t ce_cuda_unfused_scratch(const ridge_case *c, int threads) {
     (void)threads;
-    const double stride = (double)((c->dim[CE_CLASSES] + 15) / 16 * 16), rows = (double)c->dim[CE_BATCH];
+    const int64_t padded = (c->dim[CE_CLASSES] + 15) / 16 * 16;
+    const double stride = (double)padded, rows = (double)c->dim[CE_BATCH];
     const double sums = (rows / 256 + 1) * (double)c->dim[CE_CLASSES] * 4;
     return (size_t)(rows * stride * (4 + (double)ridge_dtype_size(linear_gradient_dtype(c->dtype))) + sums) + 3 * 1024;
 }

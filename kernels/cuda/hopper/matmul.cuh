@@ -18,6 +18,7 @@
 #ifndef RIDGE_KERNELS_CUDA_HOPPER_MATMUL_CUH
 #define RIDGE_KERNELS_CUDA_HOPPER_MATMUL_CUH
 
+#include "cuda/hopper/order.h"
 #include "cuda/hopper/ptx.cuh"
 #include "cuda/hopper/wgmma.cuh"
 
@@ -78,13 +79,8 @@ struct matmul_schedule {
         index++;
     }
     __device__ matmul_tile tile(void) const {
-        const int width = plan.panel ? min(plan.panel, units()) : units(), of_panel = rows() * width;
-        const int panel = unit / of_panel, in_panel = unit - panel * of_panel;
-        const int columns_here = min(width, units() - panel * width), of_band = plan.band * columns_here;
-        const int band = in_panel / of_band, in_band = in_panel - band * of_band;
-        const int height = min(plan.band, rows() - band * plan.band), across = in_band / height;
-        const int row = band * plan.band + (in_band - across * height), part = panel * width + across;
-        const int column = part * plan.run + of_run;
+        const matmul_place at = matmul_place_of(unit, rows(), units(), plan.band, plan.panel);
+        const int row = at.row, part = at.unit, column = part * plan.run + of_run;
         return {(row * S::CM + rank % S::CM) * S::M,
                 (column * S::CN + rank / S::CM) * S::N,
                 index,

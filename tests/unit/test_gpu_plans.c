@@ -1,0 +1,116 @@
+/* What GPU kernels are told before they start, as far as it can be checked without a GPU: every tile of a product comes
+ * exactly once whatever the order, and scratch has room for what is kept in it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/random.h"
+#include "cuda/hopper/order.h"
+#include "cuda/linear_loss.h"
+#include "cuda/linear_softmax_scratch.h"
+
+static int draw(uint64_t seed, uint64_t i, int low, int high) {
+    return low + (int)(ridge_random_unit(seed, i) * (high - low + 1));
+}
+
+static void every_tile_comes_once(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        const int rows = draw(seed, 0, 1, 70), units = draw(seed, 1, 1, 70);
+        const int band = draw(seed, 2, 1, 80), panel = draw(seed, 3, 0, 80);
+        unsigned char *seen = calloc((size_t)(rows * units), 1);
+        assert_non_null(seen);
+        for (int i = 0; i < rows * units; i++) {
+            const matmul_place at = matmul_place_of(i, rows, units, band, panel);
+            assert_in_range(at.row, 0, rows - 1);
+            assert_in_range(at.unit, 0, units - 1);
+            assert_int_equal(seen[at.row * units + at.unit]++, 0);
+        }
+        free(seen);
+    }
+}
+
+/* The tiles of a row follow each other when bands are one row high: softmax_epilogue counts on it. */
+static void bands_of_one_row_are_rows(void **state) {
+    (void)state;
+    for (int i = 0; i < 35 * 9; i++) {
+        const matmul_place at = matmul_place_of(i, 35, 9, 1, 0);
+        assert_int_equal(at.row, i / 9);
+        assert_int_equal(at.unit, i % 9);
+    }
+}
+
+static void bands_share_their_columns(void **state) {
+    (void)state;
+    for (int i = 0; i < 8 * 20; i++) { /* the first band of eight rows */
+        const matmul_place at = matmul_place_of(i, 32, 20, 8, 0);
+        assert_int_equal(at.unit, i / 8);
+        assert_int_equal(at.row, i % 8);
+    }
+}
+
+static void loss_scratch_has_room(void **state) {
+    (void)state;
+    static const ridge_dtype dtypes[] = {RIDGE_F32, RIDGE_TF32, RIDGE_BF16, RIDGE_F16};
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        const int64_t rows = draw(seed, 0, 1, 70000), classes = draw(seed, 1, 1, 300000);
+        const ridge_dtype dtype = dtypes[seed % 4];
+        const linear_loss_scratch s = linear_loss_scratch_of(rows, classes, dtype, true);
+        const int64_t element = (int64_t)ridge_dtype_size(linear_gradient_dtype(dtype));
+        assert_in_range(s.chunk, 1, rows);
+        assert_true(s.chunk == rows || s.chunk % 256 == 0);
+        assert_true(s.gradient_stride >= classes && s.gradient_stride % 16 == 0);
+        assert_true(s.chunk <= 256 || s.chunk * s.gradient_stride * element <= LINEAR_GRADIENT_BYTES);
+        assert_true(s.bytes - s.gradient >= (size_t)(s.chunk * s.gradient_stride * element));
+        assert_true(s.gradient - s.columns >= (size_t)((s.chunk + 255) / 256 * classes) * sizeof(float));
+        assert_true(s.columns - s.shifts >= (size_t)((classes + 63) / 64 * s.chunk) * sizeof(float));
+        const int64_t tiles = (classes + 63) / 64, parts = tiles < LINEAR_PARTS ? tiles : LINEAR_PARTS;
+        assert_true(s.logit_sums - s.parts >= (size_t)(parts * rows) * sizeof(softmax_part));
+        assert_int_equal(s.gradient % 1024, 0);
+    }
+}
+
+/* Issue: the logits are never in memory, and what is does not grow with the classes. */
+static void forward_scratch_is_by_rows_alone(void **state) {
+    (void)state;
+    const size_t at = linear_loss_scratch_of(8192, 131072, RIDGE_BF16, false).bytes;
+    assert_true(at <= (size_t)64 << 20);
+    assert_int_equal(linear_loss_scratch_of(8192, 1 << 24, RIDGE_BF16, false).bytes, at);
+    assert_true(linear_loss_scratch_of(8192, 131072, RIDGE_BF16, true).bytes <= (size_t)3 << 29);
+}
+
+static void softmax_scratch_has_room(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        const int64_t rows = draw(seed, 0, 1, 9000), depth = draw(seed, 1, 1, 9000), classes = draw(seed, 2, 1, 9000);
+        const ridge_dtype dtype = seed % 2 ? RIDGE_F32 : RIDGE_BF16;
+        const linear_softmax_scratch s = linear_softmax_scratch_of(rows, depth, classes, dtype);
+        const size_t padded = (size_t)linear_softmax_padded(depth), two = 2 * sizeof(uint16_t);
+        assert_true(padded >= (size_t)depth && padded % 64 == 0);
+        assert_true(s.arrived - s.parts >= (size_t)(rows * ((classes + 127) / 128)) * sizeof(softmax_part));
+        assert_true(s.odd - s.arrived >= ((size_t)rows / 64 + 4) * sizeof(unsigned));
+        assert_true(s.logits_stride >= classes && s.logits_stride % 4 == 0);
+        if (dtype == RIDGE_F32) {
+            assert_true(s.w - s.x >= (size_t)rows * padded * two);
+            assert_true(s.x_undo - s.w >= (size_t)((classes + 31) / 32 * 32) * padded * two);
+        } else {
+            assert_true(s.bytes - s.logits >= (size_t)(rows * s.logits_stride) * sizeof(float));
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_tile_comes_once),
+        cmocka_unit_test(bands_of_one_row_are_rows),
+        cmocka_unit_test(bands_share_their_columns),
+        cmocka_unit_test(loss_scratch_has_room),
+        cmocka_unit_test(forward_scratch_is_by_rows_alone),
+        cmocka_unit_test(softmax_scratch_has_room),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
