@@ -10,7 +10,8 @@ RIDGE_CUDA_DECLARE(linear_softmax_cuda_baseline);
 RIDGE_CUDA_DECLARE(linear_softmax_cuda_unfused);
 RIDGE_CUDA_DECLARE(linear_softmax_cuda_optimized);
 
-/* By tensor cores that are fed by bulk copies; RIDGE_UNSUPPORTED, and nothing done, where they do not take the call. */
+/* By tensor cores that are fed by bulk copies; RIDGE_UNSUPPORTED, and nothing but scratch written, where they do not
+ * take the call. */
 RIDGE_CUDA_DECLARE(linear_softmax_cuda_tiles);
 /* 16-bit operands: logits in fp32 through scratch. */
 RIDGE_CUDA_DECLARE(linear_softmax_cuda_logits);

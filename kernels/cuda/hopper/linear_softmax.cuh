@@ -22,19 +22,22 @@ struct linear_softmax_call {
     cudaStream_t stream;
 };
 
-/* Tiles of columns that may wait for each other: see softmax_epilogue. */
+/* Tiles of columns that may wait for each other, where as many clusters run together: see softmax_epilogue. */
 constexpr int SOFTMAX_TILES = 64;
 
 template <class S, typename T, bool Scaled>
 ridge_status softmax_product(const linear_softmax_call &c, const hopper::matrix &a, const hopper::matrix &b,
                              hopper::matmul_plan plan) {
-    hopper::softmax_epilogue<T, S::N, Scaled> e = {};
+    using Epilogue = hopper::softmax_epilogue<T, S::N, Scaled>;
+    static const int together = hopper::matmul_resident<S, Epilogue>() / S::cluster;
+    Epilogue e = {};
     e.bias = (const T *)c.bias;
     e.p = (T *)c.p.base;
     e.stride = c.p.line;
     e.rows = (int)c.p.rows;
     e.columns = (int)c.p.columns;
     e.tiles = (e.columns + S::N - 1) / S::N;
+    if (e.tiles > together) return RIDGE_UNSUPPORTED; /* they could not all be waited for */
     e.pairs = (uintptr_t)e.p % (2 * sizeof(T)) == 0 && e.stride % 2 == 0;
     e.parts = (softmax_part *)(c.scratch + c.at.parts);
     e.arrived = (unsigned *)(c.scratch + c.at.arrived);
