@@ -12,9 +12,9 @@
  * stages ahead in the next. Tiles come in bands of rows, so that those under way share their operands in the second
  * level cache.
  *
- * Kernels with `Parts` > 0 split every product in three (see split.cuh) and sum in two steps: tensor cores round
- * towards zero each time they add, so a long sum drifts; after each `Parts` slices their sum is added to another in
- * fp32. */
+ * Shapes with PromoteEvery > 0 sum in two steps: tensor cores round towards zero each time they add, so a long sum
+ * drifts; after so many slices their sum is added to another in fp32. Products of split operands (split.cuh) ask for
+ * it. */
 #ifndef RIDGE_KERNELS_CUDA_HOPPER_MATMUL_CUH
 #define RIDGE_KERNELS_CUDA_HOPPER_MATMUL_CUH
 
@@ -26,7 +26,7 @@ namespace ridge::hopper {
 
 /* Tile: M x N sums a block, K: 128 bytes. KA, KB: whether K runs along the lines of A and B in memory. */
 template <typename Type, int BN, int StageCount, int ClusterM, int ClusterN, bool KMajorA = true, bool KMajorB = true,
-          int PromoteEvery = 0, int Lead = 1>
+          int PromoteEvery = 0>
 struct matmul_shape {
     using T = Type;
     static constexpr int M = 128, N = BN, K = 128 / (int)sizeof(T), stages = StageCount;
@@ -34,7 +34,6 @@ struct matmul_shape {
     static constexpr bool KA = KMajorA, KB = KMajorB;
     static constexpr int promote = PromoteEvery;
     static constexpr int a_bytes = M * 128, b_bytes = N * 128, stage_bytes = a_bytes + b_bytes;
-    static constexpr int lead = PromoteEvery > 0 ? 0 : Lead;
     static constexpr int groups = 2, threads = 128 * (groups + 1), sums = N / 2;
     /* Boxes of the tensor maps: elements along the lines, and lines. */
     static constexpr int a_box = KA ? M / CN : K / CN, b_box = KB ? N / CM : K / CM;
@@ -50,8 +49,8 @@ struct matmul_tile {
     bool opens;  /* the first of its part */
 };
 
-/* The product: extents in tiles, and the order of what is multiplied. Slices of K number `slices` a part; part p of A
- * begins at slice a_part[p]. */
+/* The product: extents in tiles, and what is multiplied with what: `parts` products one after the other, of `slices`
+ * slices of K each; that of A begins at slice a_part[p], that of B at b_part[p]. */
 struct matmul_plan {
     int m_tiles, n_tiles, slices, parts;
     int a_part[3], b_part[3];
@@ -201,11 +200,9 @@ template <class S>
 __device__ inline void multiply_tile(float (&sums)[S::sums], const matmul_memory<S> &memory, ring<S::stages> &at,
                                      int slices, int group, int rank) {
     int before = 0;
-    if (S::lead > 0 && group == 1) named_barrier<3, 256>();
     for (int k = 0; k < slices; k++, at.next()) {
         barrier_wait(memory.full(at.stage), at.phase);
         multiply_stage<S>(sums, memory, at.stage, group, k > 0);
-        if (S::lead > 0 && group == 0 && k == min(S::lead, slices) - 1) named_arrive<3, 256>();
         wgmma_wait<1>();
         if (k > 0) release<S>(memory.empty(before), rank);
         before = at.stage;

@@ -139,12 +139,6 @@ __device__ inline void store_matrices(uint32_t to, uint32_t a, uint32_t b, uint3
                  : "memory");
 }
 
-/* The same in two halves: who arrives goes on, who waits stays. */
-template <int Number, int Threads>
-__device__ inline void named_arrive(void) {
-    asm volatile("bar.arrive %0, %1;" ::"n"(Number), "n"(Threads) : "memory");
-}
-
 }  // namespace ridge::hopper
 
 #endif
