@@ -34,6 +34,60 @@ typedef struct ce_places {
     int products;              /* of matrices: 1 for z alone, 3 with gradients */
 } ce_places;
 
+/* ---- what the three descriptors have in common ---- */
+
+#define CE_TIMED(type) .dtype = RIDGE_##type, .option = {CE_IGNORE_DEFAULT}
+#define CE_EDGE(type) .edge = true, .dtype = RIDGE_##type, .option = {CE_IGNORE_DEFAULT}
+/* label_smoothing and z_loss, too, and some rows whose label is to be ignored */
+#define CE_EDGE_TOLD(type, ignore, smoothing, z_loss) \
+    .edge = true, .dtype = RIDGE_##type, .option = {(ignore), (smoothing), (z_loss)}
+#define CE_ONLY_CUDA .only = RIDGE_ONLY_CUDA
+
+/* Timed on every backend. */
+#define CE_CASES                                                                         \
+    {.dim = {256, 512, 50}, CE_TIMED(F32)}, {.dim = {1024, 1024, 100}, CE_TIMED(F32)}, { \
+        .dim = {2048, 1024, 1000}, CE_TIMED(F32)                                         \
+    }
+
+/* 4903: more classes than one block of the CPU's has. The two are bit masks for ridge_case.flipped. */
+#define CE_EDGES(w_by_columns, all_by_columns)                                                                      \
+    {.dim = {0, 3, 4}, CE_EDGE(F32)}, {.dim = {1, 1, 1}, CE_EDGE(F32)}, {.dim = {37, 5, 1}, CE_EDGE(F32)},          \
+        {.dim = {3, 1, 7}, CE_EDGE(F32), .flipped = (all_by_columns)},                                              \
+        {.dim = {1, 131, 10}, CE_EDGE_TOLD(F32, 3, 0.1, 0)}, {.dim = {33, 129, 29}, CE_EDGE_TOLD(F32, 7, 0, 1e-4)}, \
+        {.dim = {131, 113, 127}, CE_EDGE(F32), .flipped = (all_by_columns)},                                        \
+        {.dim = {67, 521, 50}, CE_EDGE_TOLD(F32, 4, 0.25, 0.01), .flipped = (w_by_columns)},                        \
+        {.dim = {300, 65, 101}, CE_EDGE_TOLD(F32, 4, 1, 0)},                                                        \
+        {.dim = {41, 33, 1009}, CE_EDGE_TOLD(F32, -100, 0.1, 1e-4)}, {.dim = {9, 1031, 113}, CE_EDGE(F32)},         \
+        {.dim = {35, 7, 4903}, CE_EDGE_TOLD(F32, -100, 0.1, 1e-4)},                                                 \
+        {.dim = {67, 35, 257}, CE_EDGE(TF32), CE_ONLY_CUDA},                                                        \
+        {.dim = {129, 512, 1000}, CE_EDGE_TOLD(TF32, 5, 0.1, 1e-4), .flipped = (all_by_columns), CE_ONLY_CUDA},     \
+        {.dim = {0, 64, 128}, CE_EDGE(BF16), CE_ONLY_CUDA}, {.dim = {1, 1, 1}, CE_EDGE(BF16), CE_ONLY_CUDA},        \
+        {.dim = {1, 64, 10}, CE_EDGE_TOLD(BF16, 3, 0.1, 0), CE_ONLY_CUDA},                                          \
+        {.dim = {67, 129, 131}, CE_EDGE(BF16), CE_ONLY_CUDA}, {.dim = {128, 64, 128}, CE_EDGE(BF16), CE_ONLY_CUDA}, \
+        {.dim = {256, 512, 1024}, CE_EDGE(BF16), CE_ONLY_CUDA},                                                     \
+        {.dim = {257, 520, 1009}, CE_EDGE_TOLD(BF16, 5, 0.1, 1e-4), CE_ONLY_CUDA},                                  \
+        {.dim = {257, 520, 1000}, CE_EDGE_TOLD(BF16, 5, 0, 1e-4), .flipped = (all_by_columns), CE_ONLY_CUDA},       \
+        {.dim = {130, 72, 4999}, CE_EDGE_TOLD(BF16, -100, 0.1, 0), CE_ONLY_CUDA},                                   \
+        {.dim = {1, 1, 10}, CE_EDGE(F16), CE_ONLY_CUDA}, {.dim = {256, 512, 1024}, CE_EDGE(F16), CE_ONLY_CUDA},     \
+        {.dim = {131, 257, 521}, CE_EDGE_TOLD(F16, 5, 0.1, 1e-4), CE_ONLY_CUDA}, {                                  \
+        .dim = {66, 136, 1009}, CE_EDGE(F16), .flipped = (all_by_columns), CE_ONLY_CUDA                             \
+    }
+
+/* CE_X … CE_LABELS */
+#define CE_INPUTS                                                                                     \
+    {.name = "x", .rank = 2, .dim = {CE_BATCH, CE_DEPTH}, .by_row = true},                            \
+        {.name = "w",                                                                                 \
+         .rank = 2,                                                                                   \
+         .dim = {CE_CLASSES, CE_DEPTH},                                                               \
+         .fill = RIDGE_FILL_WEIGHT,                                                                   \
+         .index_dim = CE_DEPTH,                                                                       \
+         .by_row = true,                                                                              \
+         .either_order = true},                                                                       \
+        {.name = "b", .rank = 1, .dim = {CE_CLASSES}, .dtype = RIDGE_F32, .by_row = true}, {          \
+        .name = "labels", .rank = 1, .dim = {CE_BATCH}, .dtype = RIDGE_I32, .fill = RIDGE_FILL_INDEX, \
+        .index_dim = CE_CLASSES, .by_row = true                                                       \
+    }
+
 void ce_work(const ce_places *at, const ridge_case *c, ridge_work *work);
 void ce_oracle(const ce_places *at, const ridge_oracle_call *call);
 void ce_bound(const ce_places *at, const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *bound);

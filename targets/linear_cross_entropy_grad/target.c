@@ -8,64 +8,14 @@
 
 enum { W_BY_COLUMNS = 1 << CE_W, DW_BY_COLUMNS = 1 << (5 + 3), ALL_BY_COLUMNS = W_BY_COLUMNS | DW_BY_COLUMNS };
 
-#define TIMED(type) .dtype = RIDGE_##type, .option = {CE_IGNORE_DEFAULT}
-#define EDGE(type) .edge = true, .dtype = RIDGE_##type, .option = {CE_IGNORE_DEFAULT}
-/* label_smoothing and z_loss, too, and some rows whose label is to be ignored */
-#define EDGE_TOLD(type, ignore, smoothing, z_loss) \
-    .edge = true, .dtype = RIDGE_##type, .option = {(ignore), (smoothing), (z_loss)}
-#define ONLY_CUDA .only = RIDGE_ONLY_CUDA
-
 static const ridge_case cases[] = {
-    {.dim = {256, 512, 50}, TIMED(F32)},
-    {.dim = {1024, 1024, 100}, TIMED(F32)},
-    {.dim = {2048, 1024, 1000}, TIMED(F32)},
-    {.dim = {4096, 2048, 16384}, TIMED(BF16), ONLY_CUDA},
-    {.dim = {0, 3, 4}, EDGE(F32)},
-    {.dim = {1, 1, 1}, EDGE(F32)},
-    {.dim = {37, 5, 1}, EDGE(F32)},
-    {.dim = {3, 1, 7}, EDGE(F32), .flipped = ALL_BY_COLUMNS},
-    {.dim = {1, 131, 10}, EDGE_TOLD(F32, 3, 0.1, 0)},
-    {.dim = {33, 129, 29}, EDGE_TOLD(F32, 7, 0, 1e-4)},
-    {.dim = {131, 113, 127}, EDGE(F32), .flipped = ALL_BY_COLUMNS},
-    {.dim = {67, 521, 50}, EDGE_TOLD(F32, 4, 0.25, 0.01), .flipped = W_BY_COLUMNS},
-    {.dim = {300, 65, 101}, EDGE_TOLD(F32, 4, 1, 0)},
-    {.dim = {41, 33, 1009}, EDGE_TOLD(F32, -100, 0.1, 1e-4)},
-    {.dim = {9, 1031, 113}, EDGE(F32)},
-    {.dim = {35, 7, 4903}, EDGE_TOLD(F32, -100, 0.1, 1e-4)}, /* more classes than one block of the CPU's has */
-    {.dim = {67, 35, 257}, EDGE(TF32), ONLY_CUDA},
-    {.dim = {129, 512, 1000}, EDGE_TOLD(TF32, 5, 0.1, 1e-4), .flipped = ALL_BY_COLUMNS, ONLY_CUDA},
-    {.dim = {0, 64, 128}, EDGE(BF16), ONLY_CUDA},
-    {.dim = {1, 1, 1}, EDGE(BF16), ONLY_CUDA},
-    {.dim = {1, 64, 10}, EDGE_TOLD(BF16, 3, 0.1, 0), ONLY_CUDA},
-    {.dim = {67, 129, 131}, EDGE(BF16), ONLY_CUDA},
-    {.dim = {128, 64, 128}, EDGE(BF16), ONLY_CUDA},
-    {.dim = {256, 512, 1024}, EDGE(BF16), ONLY_CUDA},
-    {.dim = {257, 520, 1009}, EDGE_TOLD(BF16, 5, 0.1, 1e-4), ONLY_CUDA},
-    {.dim = {257, 520, 1000}, EDGE_TOLD(BF16, 5, 0, 1e-4), .flipped = ALL_BY_COLUMNS, ONLY_CUDA},
-    {.dim = {130, 72, 4999}, EDGE_TOLD(BF16, -100, 0.1, 0), ONLY_CUDA},
-    {.dim = {1, 1, 10}, EDGE(F16), ONLY_CUDA},
-    {.dim = {256, 512, 1024}, EDGE(F16), ONLY_CUDA},
-    {.dim = {131, 257, 521}, EDGE_TOLD(F16, 5, 0.1, 1e-4), ONLY_CUDA},
-    {.dim = {66, 136, 1009}, EDGE(F16), .flipped = ALL_BY_COLUMNS, ONLY_CUDA},
+    CE_CASES,
+    {.dim = {4096, 2048, 16384}, CE_TIMED(BF16), CE_ONLY_CUDA},
+    CE_EDGES(W_BY_COLUMNS, ALL_BY_COLUMNS),
 };
 
 static const ridge_tensor_spec in[] = {
-    {.name = "x", .rank = 2, .dim = {CE_BATCH, CE_DEPTH}, .by_row = true},
-    {.name = "w",
-     .rank = 2,
-     .dim = {CE_CLASSES, CE_DEPTH},
-     .fill = RIDGE_FILL_WEIGHT,
-     .index_dim = CE_DEPTH,
-     .by_row = true,
-     .either_order = true},
-    {.name = "b", .rank = 1, .dim = {CE_CLASSES}, .dtype = RIDGE_F32, .by_row = true},
-    {.name = "labels",
-     .rank = 1,
-     .dim = {CE_BATCH},
-     .dtype = RIDGE_I32,
-     .fill = RIDGE_FILL_INDEX,
-     .index_dim = CE_CLASSES,
-     .by_row = true},
+    CE_INPUTS,
     /* plain: of a denormal one whether G is 0 depends on its precision, and 0 times an infinity of w is NaN */
     {.name = "dloss", .rank = 1, .dim = {CE_BATCH}, .dtype = RIDGE_F32, .by_row = true, .plain = true},
 };

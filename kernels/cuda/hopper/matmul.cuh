@@ -42,11 +42,9 @@ struct matmul_shape {
 };
 
 struct matmul_tile {
-    int m, n;    /* first row and column of the block's tile */
-    int index;   /* how many tiles this block had before */
-    int block_n; /* the block's column in its cluster */
-    int part;    /* tiles of one part follow each other in one block */
-    bool opens;  /* the first of its part */
+    int m, n;   /* first row and column of the block's tile */
+    int part;   /* tiles of one part follow each other in one block */
+    bool opens; /* the first of its part */
 };
 
 /* The product: extents in tiles, and what is multiplied with what: `parts` products one after the other, of `slices`
@@ -65,27 +63,21 @@ struct matmul_plan {
 template <class S>
 struct matmul_schedule {
     const matmul_plan &plan;
-    int rank, unit, of_run, index;
+    int rank, unit, of_run;
 
     __device__ matmul_schedule(const matmul_plan &p, int rank_in_cluster)
-        : plan(p), rank(rank_in_cluster), unit((int)blockIdx.x / S::cluster), of_run(0), index(0) {}
+        : plan(p), rank(rank_in_cluster), unit((int)blockIdx.x / S::cluster), of_run(0) {}
     __device__ int rows(void) const { return (plan.m_tiles + S::CM - 1) / S::CM; }
     __device__ int columns(void) const { return (plan.n_tiles + S::CN - 1) / S::CN; }
     __device__ int units(void) const { return (columns() + plan.run - 1) / plan.run; }
     __device__ bool more(void) const { return unit < rows() * units(); }
     __device__ void next(void) {
         if (++of_run == plan.run) of_run = 0, unit += (int)gridDim.x / S::cluster;
-        index++;
     }
     __device__ matmul_tile tile(void) const {
         const matmul_place at = matmul_place_of(unit, rows(), units(), plan.band, plan.panel);
         const int row = at.row, part = at.unit, column = part * plan.run + of_run;
-        return {(row * S::CM + rank % S::CM) * S::M,
-                (column * S::CN + rank / S::CM) * S::N,
-                index,
-                rank / S::CM,
-                part,
-                of_run == 0};
+        return {(row * S::CM + rank % S::CM) * S::M, (column * S::CN + rank / S::CM) * S::N, part, of_run == 0};
     }
     /* The last unit of a row may have fewer tiles than others. */
     __device__ bool exists(const matmul_tile &tile) const { return tile.n < (columns() * S::CN) * S::N; }
