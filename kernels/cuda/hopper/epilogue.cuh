@@ -1,5 +1,6 @@
 /* What becomes of a tile of sums (see matmul.cuh). An epilogue has
  *     scratch                              bytes of shared memory for each warpgroup, a multiple of 1024
+ *     waits                                whether blocks wait here for other blocks
  *     prepare(scratch)                     once, by both warpgroups, before the blocks of a cluster meet
  *     state begin(tile, group)             before the tile's products: what to load ahead
  *     finish(tile, state, sums, scratch, group)
@@ -101,6 +102,7 @@ template <typename T, int N, bool Add>
 struct store_epilogue {
     CUtensorMap map;
     static constexpr int scratch = tile_store_bytes;
+    static constexpr bool waits = false;
     struct state {};
     __device__ void prepare(uint32_t) const {}
     __device__ state begin(const matmul_tile &, int) const { return {}; }
@@ -163,6 +165,7 @@ struct float_epilogue {
     const T *bias;
     int rows, columns;
     static constexpr int scratch = (4 * N + 1023) / 1024 * 1024;
+    static constexpr bool waits = false;
     struct state {
         bias_ahead<T, N> bias;
     };
@@ -261,6 +264,7 @@ struct statistics_epilogue {
     int rows, columns;
 
     static constexpr int stores = Keep ? tile_store_bytes : 0, scratch = stores + (4 * N + 1023) / 1024 * 1024;
+    static constexpr bool waits = false;
     struct state {
         bias_ahead<float, N> bias;
         int label[2];
@@ -316,6 +320,7 @@ struct gradient_epilogue {
     int rows, columns;
 
     static constexpr int scratch = tile_store_bytes + (4 * N + 1023) / 1024 * 1024;
+    static constexpr bool waits = false;
     struct state {
         bias_ahead<float, N> bias;
         row_gradient row[2];
@@ -364,6 +369,7 @@ struct softmax_epilogue {
     unsigned char *odd;                  /* [rows]; NULL, or: becomes 1 where a probability is not a number */
 
     static constexpr int scratch = 2048;
+    static constexpr bool waits = true;
     struct state {
         bias_ahead<T, N, Scaled> bias;
         float low, high;
