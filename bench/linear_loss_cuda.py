@@ -69,52 +69,71 @@ class Problem:
         return found
 
 
-def forward_sides(p, context):
+class Ours:
+    """One of ridge's variants, with scratch memory of its own."""
+
+    def __init__(self, calls, results):
+        self.calls, self.results, self.context = calls, results, ridge.Context()
+
+    def __call__(self):
+        for target, inputs, outputs, variant in self.calls:
+            self.context.apply(target, inputs, outputs, variant=variant)
+        return self.results
+
+    def renew(self):
+        self.context = None  # gives the old one's memory back first
+        self.context = ridge.Context()
+
+
+def forward_sides(p):
     compiled = torch.compile(lambda x, w, y: F.cross_entropy(F.linear(x, w), y), dynamic=False)
     inputs = [p.x, p.w, p.b, p.labels32]
 
     def ours(variant):
-        def run():
-            context.apply("linear_cross_entropy", inputs, [p.loss, p.lse], variant=variant)
-            return (p.loss,)
-
-        return run
+        return Ours([("linear_cross_entropy", inputs, [p.loss, p.lse], variant)], (p.loss,))
 
     return {
         "ridge": ours(None),
         "ridge unfused": ours("cuda/unfused"),
+        "ridge cuBLASLt": ours("cuda/baseline"),
         "eager": lambda: (F.cross_entropy(F.linear(p.x, p.w), p.labels),),
         "compile": lambda: (compiled(p.x, p.w, p.labels),),
     }
 
 
-def gradient_sides(p, context):
+def gradient_sides(p):
     x, w = p.x.detach().requires_grad_(), p.w.detach().requires_grad_()
     compiled = torch.compile(lambda x, w, y: F.cross_entropy(F.linear(x, w), y), dynamic=False)
 
     def torch_side(loss_of):
         def run():
-            x.grad = w.grad = None
             loss = loss_of(x, w, p.labels)
             loss.backward()
-            return loss.detach(), x.grad, w.grad
+            results = loss.detach(), x.grad, w.grad
+            x.grad = w.grad = None
+            return results
 
         return run
 
-    def ours():
-        out = [p.loss, p.lse, p.dx, p.dw, p.db]
-        context.apply("linear_cross_entropy_grad", [p.x, p.w, p.b, p.labels32, p.dloss], out)
-        return p.loss, p.dx, p.dw
+    given, results = [p.x, p.w, p.b, p.labels32], (p.loss, p.dx, p.dw)
+    gradients = [p.dx, p.dw, p.db]
 
-    def ours_in_two():
-        context.apply("linear_cross_entropy", [p.x, p.w, p.b, p.labels32], [p.loss, p.lse])
-        given = [p.x, p.w, p.b, p.labels32, p.lse, p.dloss]
-        context.apply("linear_cross_entropy_backward", given, [p.dx, p.dw, p.db])
-        return p.loss, p.dx, p.dw
+    def in_one(variant):
+        all_of_it = [p.loss, p.lse, *gradients]
+        return Ours([("linear_cross_entropy_grad", [*given, p.dloss], all_of_it, variant)], results)
 
+    in_two = Ours(
+        [
+            ("linear_cross_entropy", given, [p.loss, p.lse], None),
+            ("linear_cross_entropy_backward", [*given, p.lse, p.dloss], gradients, None),
+        ],
+        results,
+    )
     sides = {
-        "ridge": ours,
-        "ridge in two": ours_in_two,
+        "ridge": in_one(None),
+        "ridge in two": in_two,
+        "ridge unfused": in_one("cuda/unfused"),
+        "ridge cuBLASLt": in_one("cuda/baseline"),
         "eager": torch_side(lambda x, w, y: F.cross_entropy(F.linear(x, w), y)),
         "compile": torch_side(compiled),
     }
@@ -128,16 +147,22 @@ def gradient_sides(p, context):
     return sides
 
 
-def extra_memory(run, mine):
+def extra_memory(run):
     """MiB beside operands and results: what PyTorch's allocator or, for ridge, the device says."""
+    if isinstance(run, Ours):
+        run()  # its code goes to the device, where it stays
+        torch.cuda.synchronize()
+        run.renew()
+        free = torch.cuda.mem_get_info()[0]
+        run()
+        torch.cuda.synchronize()
+        return (free - torch.cuda.mem_get_info()[0]) / 2**20
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
-    before, free = torch.cuda.memory_allocated(), torch.cuda.mem_get_info()[0]
+    before = torch.cuda.memory_allocated()
     results = run()
     torch.cuda.synchronize()
     peak = torch.cuda.max_memory_allocated() - before
-    if mine:
-        return (free - torch.cuda.mem_get_info()[0]) / 2**20
     kept = sum(t.numel() * t.element_size() for t in results if t is not None and t.dim() == 2)
     return (peak - kept) / 2**20
 
@@ -168,7 +193,7 @@ def run_task(task, sides, p, rounds, flops):
     rows, usable, memory, errors = [], {}, {}, {}
     for name, run in sides.items():
         try:
-            memory[name] = extra_memory(run, name.startswith("ridge"))
+            memory[name] = extra_memory(run)
             errors[name] = p.errors(*run())
             torch.cuda.empty_cache()
             usable[name] = run
@@ -193,7 +218,7 @@ def main():
     parser.add_argument("--shape", default="8192x4096x131072")
     o = parser.parse_args()
     shape = [int(n) for n in o.shape.split("x")]
-    properties, context = torch.cuda.get_device_properties(0), ridge.Context()
+    properties = torch.cuda.get_device_properties(0)
     p = Problem(*shape)
     p.reference()
     torch.cuda.empty_cache()
@@ -201,9 +226,9 @@ def main():
     print("task               side             rested  back to  TFLOP/s extra MiB   errors: loss, dx, dw")
     print("                                    ms      back ms  rested")
     flops = 2.0 * shape[0] * shape[1] * shape[2]
-    rows = run_task("forward", forward_sides(p, context), p, o.rounds, flops)
+    rows = run_task("forward", forward_sides(p), p, o.rounds, flops)
     torch._dynamo.reset()
-    rows += run_task("forward + backward", gradient_sides(p, context), p, o.rounds, 3 * flops)
+    rows += run_task("forward + backward", gradient_sides(p), p, o.rounds, 3 * flops)
     if o.json:
         record = {"device": properties.name, "torch": torch.__version__, "cuda": torch.version.cuda, "shape": o.shape, "rows": rows}
         pathlib.Path(o.json).write_text(json.dumps(record, indent=1))

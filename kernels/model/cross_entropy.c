@@ -231,7 +231,7 @@ void ce_oracle(const ce_places *at, const ridge_oracle_call *call) {
 
 /* How a type's arithmetic errs: README.md of linear_cross_entropy derives what is made of these. */
 typedef struct arithmetic {
-    double factor; /* rounding of each factor of a product; 0: products are exact or rounded to fp32 */
+    double factor; /* of each factor of a product, rounded or cut; 0: products are exact or rounded to fp32 */
     double stored; /* rounding of G before its products, and of what is stored */
     double least;  /* what rounding loses where values are denormal */
     int step;      /* products that a tensor core adds up at a time, truncating; 0: it does none */
@@ -239,7 +239,7 @@ typedef struct arithmetic {
 
 static arithmetic arithmetic_of(ridge_dtype dtype) {
     switch (dtype) {
-        case RIDGE_TF32: return (arithmetic){0x1p-11, 0x1p-24, 0x1p-126, 8};
+        case RIDGE_TF32: return (arithmetic){0x1p-10, 0x1p-24, 0x1p-126, 8};
         case RIDGE_BF16: return (arithmetic){0, 0x1p-8, 0x1p-126, 16};
         case RIDGE_F16: return (arithmetic){0, 0x1p-11, 0x1p-25, 16};
         default: return (arithmetic){0, 0x1p-24, 0x1p-126, 0};
@@ -302,7 +302,7 @@ void ce_bound(const ce_places *at, const ridge_oracle_call *call, ridge_fill_kin
     const double other = output == at->dx ? call->in_max[CE_W] : output == at->dw ? call->in_max[CE_X] : 1;
     /* Forward and backward in one may keep exponentials in fp16: below 2^-39 of a row's largest they are lost. */
     if (at->lse_in < 0 && call->dtype == RIDGE_BF16) a.least = fmax(a.least, 0x1p-39 * call->in_max[at->dloss]);
-    b->relative = (output == at->db ? u : a.stored) + p;
+    b->relative = (output == at->db ? u : a.stored + a.factor) + p;
     /* Six root mean squares of roundings, 0.4 of the largest each, of a class's many terms, whose other factor is
      * uniform, or one of -1, 0 and 1, or is none; of a row's terms the label's alone can err as much. */
     const double spread = output == at->db ? 2.4 : output == at->dw && kind == RIDGE_EXACT ? 2 : 1.5;

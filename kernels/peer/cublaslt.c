@@ -21,6 +21,7 @@ enum {
     LAYOUT_BATCH_COUNT = 5,
     LAYOUT_STRIDE = 6,
     PREFERENCE_WORKSPACE = 1,
+    PREFERENCE_ALIGNMENT = 5, /* of A; those of B, C and D follow */
     OPERATION_T = 1,
 };
 
@@ -126,13 +127,29 @@ static ridge_status product_make(const cublaslt_shape *s, const cublaslt_operand
     return ok ? RIDGE_OK : RIDGE_UNSUPPORTED;
 }
 
-static ridge_status guess_algorithm(void *handle, const product *p, algorithm *algo) {
+/* The largest power of two, at most 16, that an address is a multiple of. */
+static uint32_t alignment_of(const void *p) {
+    const uintptr_t bits = (uintptr_t)p | 16;
+    return (uint32_t)(bits & (~bits + 1));
+}
+
+/* Left alone, the library takes all addresses for multiples of 256, and may choose what then refuses others. */
+static bool prefer_alignments(void *preference, const cublaslt_operands *o) {
+    const uint32_t bytes[] = {alignment_of(o->w), alignment_of(o->x), alignment_of(o->z), alignment_of(o->z)};
+    bool ok = true;
+    for (int i = 0; i < 4; i++)
+        ok = ok && preference_set(preference, PREFERENCE_ALIGNMENT + i, &bytes[i], sizeof bytes[i]) == 0;
+    return ok;
+}
+
+static ridge_status guess_algorithm(void *handle, const product *p, const cublaslt_operands *o, algorithm *algo) {
     const size_t workspace = CUBLASLT_WORKSPACE;
     void *preference = NULL;
     guess best;
     int found = 0;
     bool ok = preference_create(&preference) == 0 &&
               preference_set(preference, PREFERENCE_WORKSPACE, &workspace, sizeof workspace) == 0 &&
+              prefer_alignments(preference, o) &&
               heuristic(handle, p->desc, p->w, p->x, p->z, p->z, preference, 1, &best, &found) == 0 && found > 0;
     if (preference) preference_destroy(preference);
     if (ok) *algo = best.algo;
@@ -168,7 +185,7 @@ ridge_status cublaslt_plan_create_for(const cublaslt_shape *shape, const cublasl
     const bool empty = shape->rows == 0 || shape->depth == 0;
     ridge_status status = lt_create(&made->handle) == 0 ? RIDGE_OK : RIDGE_FAILED;
     if (status == RIDGE_OK && !empty) status = product_make(shape, like, &p);
-    if (status == RIDGE_OK && !empty) status = guess_algorithm(made->handle, &p, &made->algo);
+    if (status == RIDGE_OK && !empty) status = guess_algorithm(made->handle, &p, like, &made->algo);
     product_free(&p);
     if (status == RIDGE_OK)
         *plan = made;
@@ -189,7 +206,7 @@ ridge_status cublaslt_run_as(const cublaslt_plan *plan, const cublaslt_shape *s,
     if (s->rows == 0 || s->depth == 0) return RIDGE_OK;
     RIDGE_TRY(product_make(s, operands, &p));
     ridge_status status = RIDGE_OK;
-    if (!is_like(plan, s, operands)) status = guess_algorithm(plan->handle, &p, &algo);
+    if (!is_like(plan, s, operands)) status = guess_algorithm(plan->handle, &p, operands, &algo);
     if (status == RIDGE_OK && matmul(plan->handle, p.desc, &one, operands->w, p.w, operands->x, p.x, &zero, operands->z,
                                      p.z, operands->z, p.z, &algo, workspace, CUBLASLT_WORKSPACE, stream) != 0)
         status = RIDGE_FAILED;

@@ -150,8 +150,11 @@ ridge_recipe ridge_operands_recipe(const ridge_operands *ops, int tensor) {
 
 /* ---- special values ------------------------------------------------------------------------ */
 
+/* Of what is computed with: fp32 that becomes tf32 may lose what is smaller, and zero times an infinity is no number.
+ */
 static double least_denormal(ridge_dtype dtype) {
     switch (dtype) {
+        case RIDGE_TF32: return 0x1p-136;
         case RIDGE_BF16: return 0x1p-133;
         case RIDGE_F16: return 0x1p-24;
         case RIDGE_F64: return 0x1p-1074;
@@ -167,8 +170,8 @@ static int64_t stretch_of(const ridge_operands *ops, int tensor) {
 }
 
 /* One element in eight becomes a finite oddity. */
-static void sprinkle_finite(const stream *s, double large, int64_t first, int64_t n, char *at) {
-    const double least = least_denormal(s->dtype), most = (double)s->shift + (large > 0 ? large : (double)s->scale);
+static void sprinkle_finite(const stream *s, double least, double large, int64_t first, int64_t n, char *at) {
+    const double most = (double)s->shift + (large > 0 ? large : (double)s->scale);
     const double odd[8] = {0.0, -0.0, least, -least, 37 * least, 0x1p-20, most, -most};
     const uint64_t seed = ridge_random(s->seed, 1);
     for (int64_t i = 0; i < n; i++) {
@@ -209,6 +212,7 @@ void ridge_operands_make(const ridge_operands *ops, int tensor, int64_t first, i
     stream_make(&s, first, n, values);
     const ridge_tensor_spec *spec = &ops->target->in[tensor];
     if (ops->kind != RIDGE_SPECIAL || s.dtype == RIDGE_I32 || spec->fill == RIDGE_FILL_INDEX || spec->plain) return;
-    sprinkle_finite(&s, ops->target->large, first, n, values);
+    const ridge_dtype computed = spec->dtype == RIDGE_DTYPE_NONE ? ops->c.dtype : spec->dtype;
+    sprinkle_finite(&s, least_denormal(computed), ops->target->large, first, n, values);
     sprinkle_hard(ops, tensor, s.dtype, ridge_random(s.seed, 2), first, n, values);
 }

@@ -318,6 +318,22 @@ static void special_has_all_kinds_and_leaves_rows_finite(void **state) {
     operands_delete(ops);
 }
 
+/* What rounding to tf32 loses would turn an infinity's product into no number, and neither result would be wrong. */
+static void special_values_of_tf32_survive_its_rounding(void **state) {
+    (void)state;
+    int denormals = 0;
+    ridge_operands *ops =
+        operands_new(&fixture_target, (ridge_case){.dim = {400, 100, 3}, .dtype = RIDGE_TF32}, (ridge_layout){0, 0});
+    ridge_operands_fill(ops, RIDGE_SPECIAL, 3, NULL);
+    for (int64_t i = 0; i < 400 * 100; i++) {
+        const double v = ridge_load(ridge_data(&ops->in[0]), RIDGE_TF32, i);
+        denormals += v != 0 && fabs(v) < 0x1p-126;
+        assert_true(!isfinite(v) || v == 0 || fabs(v) >= 0x1p-136);
+    }
+    assert_true(denormals > 0);
+    operands_delete(ops);
+}
+
 static void users_inputs_are_taken(void **state) {
     (void)state;
     float mine[12];
@@ -371,6 +387,7 @@ int main(void) {
         cmocka_unit_test(generator_is_uniform_and_uncorrelated),
         cmocka_unit_test(seeds_and_tensors_differ),
         cmocka_unit_test(special_has_all_kinds_and_leaves_rows_finite),
+        cmocka_unit_test(special_values_of_tf32_survive_its_rounding),
         cmocka_unit_test(users_inputs_are_taken),
         cmocka_unit_test(sizes_that_overflow_are_refused),
     };
