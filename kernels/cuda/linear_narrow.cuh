@@ -317,20 +317,19 @@ struct linear_softmax_rows {
 #pragma unroll
         for (int e = 0; e < 4; e++) bias[e] = column + e < a.classes ? a.b[column + e] : 0.0f;
     }
-    /* Rows row ... row + owned; parts: n sums of each, part_floats apart. Owned, Parts: what is known of both, or 0. */
-    template <int Owned, int Parts>
-    __device__ void write(const linear_args &a, const float *parts, int64_t row, int owned, int n,
-                          int part_floats) const {
+    /* Rows row ... row + owned, of n parts: sum_of(part, r, column) points to one's sums. Owned, Parts: what is known
+     * of both, or 0. */
+    template <int Owned, int Parts, typename Sum>
+    __device__ void write(const linear_args &a, Sum sum_of, int64_t row, int owned, int n) const {
         if constexpr (Owned > 0) owned = Owned;
         if constexpr (Parts > 0) n = Parts;
         for (int first = 0; first < owned; first += rows) {
             const int r = first + (int)threadIdx.x / lanes;
             const bool present = r < owned && column < L::columns;
-            const float *from = parts + (present ? r * L::columns + column : 0);
             float z[4] = {bias[0], bias[1], bias[2], bias[3]};
 #pragma unroll 8
             for (int k = 0; k < n; k++) {
-                const float4 v = *(const float4 *)(from + k * part_floats);
+                const float4 v = *(const float4 *)sum_of(k, present ? r : 0, present ? column : 0);
                 z[0] += v.x, z[1] += v.y, z[2] += v.z, z[3] += v.w;
             }
             float max = -FLT_MAX, sum = 0.0f;
@@ -373,7 +372,7 @@ __global__ void __launch_bounds__(L::threads, 1) linear_kernel(linear_args a) {
         for (int s = 0; s < L::stages; s++) linear_barrier_init(&here[s], L::threads + 1);
         row_barrier_init(arrived);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-        if (L::S > 1) row_barrier_expect(arrived, L::parts * L::part_floats * 4);
+        if (L::S > 1) row_barrier_expect(arrived, (L::S - 1) * L::WK * L::part_floats * 4);
     }
     __syncthreads();
     if constexpr (L::S > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -456,7 +455,7 @@ __global__ void __launch_bounds__(L::threads, 1) linear_kernel(linear_args a) {
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         __syncthreads();
         asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); /* all have started */
-        if (threadIdx.x < L::parts)
+        if (threadIdx.x < L::parts && (int)threadIdx.x % L::S != rank)
             linear_copy(sums + threadIdx.x * L::part_floats,
                         parts + (rank + (int)threadIdx.x / L::S * L::S) * L::part_floats, arrived,
                         (int)threadIdx.x % L::S, L::part_floats * 4);
@@ -465,7 +464,12 @@ __global__ void __launch_bounds__(L::threads, 1) linear_kernel(linear_args a) {
     }
 #endif
     if constexpr (L::S == 1) __syncthreads();
-    softmax.template write<L::owned, L::parts>(a, parts, row + rank * L::owned, L::owned, L::parts, L::part_floats);
+    softmax.template write<L::owned, L::parts>(
+        a,
+        [&](int part, int r, int column) {
+            return (part % L::S == rank ? sums : parts) + part * L::part_floats + r * L::columns + column;
+        },
+        row + rank * L::owned, L::owned, L::parts);
 #if __CUDA_ARCH__ >= 900
     if constexpr (L::S > 1) asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif

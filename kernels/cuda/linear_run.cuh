@@ -52,8 +52,13 @@ ridge_status linear_softmax_single(const linear_args &a, int heads, cudaStream_t
 
 template <int Tiles, bool Turned>
 ridge_status linear_softmax_wgmma(const linear_args &a, int heads, cudaStream_t stream) {
-    using L = linear_wide<Tiles, Turned>;
-    return linear_launch_wgmma<L>(a, heads, linear_split_for<L>((a.batch + L::BM - 1) / L::BM * heads), stream, true);
+    using One = linear_wide<Tiles, Turned, false>;
+    using Several = linear_wide<Tiles, Turned, true>;
+    const int64_t clusters = (a.batch + One::BM - 1) / One::BM * heads;
+    const int split = linear_split_for<One>(clusters);
+    if (a.depth <= (int64_t)split * One::groups * One::slab)
+        return linear_launch_wgmma<One>(a, heads, split, stream, true);
+    return linear_launch_wgmma<Several>(a, heads, linear_split_for<Several>(clusters), stream, true);
 }
 
 template <bool Turned>
@@ -65,8 +70,7 @@ ridge_status linear_softmax_bulk(const linear_args &a, int heads, int sm, cudaSt
     if (sm != 90) return linear_softmax_single<Turned>(a, heads, stream);
     if (a.classes <= 56) return linear_softmax_wgmma<7, Turned>(a, heads, stream);
     if (a.classes <= 104) return linear_softmax_wgmma<13, Turned>(a, heads, stream);
-    if constexpr (!Turned) return linear_softmax_wgmma<16, Turned>(a, heads, stream);
-    return linear_softmax_single<Turned>(a, heads, stream); /* registers do not suffice */
+    return linear_softmax_wgmma<16, Turned>(a, heads, stream);
 }
 
 inline ridge_status linear_softmax_fused(const linear_args &a, int heads, cudaStream_t stream) {

@@ -1,12 +1,18 @@
-/* p = softmax(x w + b) as linear_narrow.cuh has it, with Hopper's own products, which read w from shared memory: a
- * cluster has a tile of 64 rows and all classes, a block of it a part of the depth, in chunks of 32.
+/* p = softmax(x w + b) for up to 128 classes on Hopper's tensor cores, fp32 in three products of halves (see
+ * hopper/split.cuh): a cluster has a tile of 64 rows and all classes, a block of it a part of the depth, and either of
+ * its two warpgroups half of that, in slabs of 64.
  *
- *   warps 0-3, 4-7   multiply chunks 0, 2, ... and 1, 3, ...: a lane splits its elements of x into hi + lo in registers
- *   warps 8-11       split w into hi + lo, and turn it: tf32 operands must have the depth innermost
+ *   w      a thread has a class: the slab's 64 elements come to its registers, are scaled by the largest of them, split
+ *          into high + low, and go to shared memory as the tensor cores want them
+ *   x      a thread has a quarter of two rows, straight from memory: products take it from registers
+ *   sums   with scales undone: the warpgroups add theirs in shared memory; those of other blocks' rows go on to them by
+ *          bulk copies (some 12 bytes a cycle: it is this that asks for few bytes); every block adds all parts of its
+ *          rows in one order, and takes their softmax
  *
- * Of a chunk, twelve products go to one sum on the tensor cores, the small ones first, and this is added to the warp's
- * sum by the ordinary adders: tensor cores truncate as they add, and 1/8 of 1024 in one chain would be biased by 6e-7.
- */
+ * Where a part of the depth is one slab (`Deep` is false), a multiprocessor has room for two blocks, so that the next
+ * launch's blocks are set up while this one's compute. Where it is more, slabs are added in fp32: tensor cores truncate
+ * as they add. An infinity has no low half: where a sum is not finite the block makes its sums again, one fused
+ * multiply-add after another, as fp32 would have it. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_WGMMA_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_WGMMA_CUH
 
@@ -19,340 +25,432 @@ namespace ridge {
 #endif
 
 #ifdef RIDGE_HAS_WGMMA
-/* d (64 rows x 8 Tiles classes, this lane's as in mma) = a b, or += where keep is not 0. */
+#define LINEAR_F4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define LINEAR_F12(i) LINEAR_F4(i), LINEAR_F4(i + 4), LINEAR_F4(i + 8)
+#define LINEAR_F24(i) LINEAR_F12(i), LINEAR_F12(i + 12)
+#define LINEAR_N28 \
+    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27"
+#define LINEAR_N52 \
+    LINEAR_N28 ",%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51"
+#define LINEAR_N64 LINEAR_N52 ",%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define LINEAR_SUMS(...) __VA_ARGS__
+/* d (64 rows x 8 Tiles classes, this lane's as in mma) = a b, or += where keep is not 0; a from registers. */
 template <int Tiles>
 struct linear_wgmma;
-template <>
-struct linear_wgmma<7> {
-    static __device__ void add(float (&d)[28], const unsigned (&a)[4], uint64_t b, int keep) {
-        asm volatile(
-            "{\n\t.reg .pred keep;\n\tsetp.ne.b32 keep, %33, 0;\n\t"
-            "wgmma.mma_async.sync.aligned.m64n56k8.f32.tf32.tf32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
-            "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27}, {%28, %29, %30, %31}, "
-            "%32, keep, 1, 1;\n\t}"
-            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-              "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-              "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-              "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep));
-    }
-};
-template <>
-struct linear_wgmma<13> {
-    static __device__ void add(float (&d)[52], const unsigned (&a)[4], uint64_t b, int keep) {
-        asm volatile(
-            "{\n\t.reg .pred keep;\n\tsetp.ne.b32 keep, %57, 0;\n\t"
-            "wgmma.mma_async.sync.aligned.m64n104k8.f32.tf32.tf32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
-            "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
-            "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51}, {%52, "
-            "%53, %54, %55}, %56, keep, 1, 1;\n\t}"
-            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-              "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-              "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-              "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-              "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-              "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-              "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep));
-    }
-};
-template <>
-struct linear_wgmma<16> {
-    static __device__ void add(float (&d)[64], const unsigned (&a)[4], uint64_t b, int keep) {
-        asm volatile(
-            "{\n\t.reg .pred keep;\n\tsetp.ne.b32 keep, %69, 0;\n\t"
-            "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
-            "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
-            "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, "
-            "%54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, {%64, %65, %66, %67}, %68, keep, 1, 1;\n\t}"
-            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-              "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-              "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-              "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-              "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-              "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-              "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-              "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep));
-    }
-};
-
-__device__ inline void linear_wgmma_begin(void) { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-__device__ inline void linear_wgmma_end(void) {
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-}
-__device__ inline void linear_barrier_arrive(uint64_t *barrier) {
-    asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(row_shared(barrier)) : "memory");
-}
-/* Of some of the block's warps. */
-__device__ inline void linear_meet(int which, int threads) {
-    asm volatile("bar.sync %0, %1;" ::"r"(which), "r"(threads) : "memory");
-}
+#define LINEAR_WGMMA(tiles, shape, names, a_, b_, keep_, sums)                                                       \
+    template <>                                                                                                      \
+    struct linear_wgmma<tiles> {                                                                                     \
+        static __device__ void add(float (&d)[4 * tiles], const unsigned (&a)[4], uint64_t b, int keep) {            \
+            asm volatile("{\n.reg .pred keep;\nsetp.ne.b32 keep, " keep_ ", 0;\nwgmma.mma_async.sync.aligned." shape \
+                         ".f32.f16.f16 {" names "}, {" a_ "}, " b_ ", keep, 1, 1, 0;\n}"                             \
+                         : sums                                                                                      \
+                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep));                           \
+        }                                                                                                            \
+    };
+LINEAR_WGMMA(7, "m64n56k16", LINEAR_N28, "%28, %29, %30, %31", "%32", "%33", LINEAR_SUMS(LINEAR_F24(0), LINEAR_F4(24)))
+LINEAR_WGMMA(13, "m64n104k16", LINEAR_N52, "%52, %53, %54, %55", "%56", "%57",
+             LINEAR_SUMS(LINEAR_F24(0), LINEAR_F24(24), LINEAR_F4(48)))
+LINEAR_WGMMA(16, "m64n128k16", LINEAR_N64, "%64, %65, %66, %67", "%68", "%69",
+             LINEAR_SUMS(LINEAR_F24(0), LINEAR_F24(24), LINEAR_F12(48), LINEAR_F4(60)))
+#undef LINEAR_WGMMA
+#undef LINEAR_SUMS
+#undef LINEAR_N64
+#undef LINEAR_N52
+#undef LINEAR_N28
+#undef LINEAR_F24
+#undef LINEAR_F12
+#undef LINEAR_F4
 #endif
 
-template <int Tiles, bool Turned>
+template <int Tiles, bool Turned, bool Several>
 struct linear_wide {
     static constexpr int NT = Tiles, columns = 8 * NT;
-    static constexpr bool turned = Turned;
-    static constexpr int BM = 64, KC = 32, threads = 384, group = 128;
-    static constexpr int x_pitch = KC + 8, w_pitch = KC + 4; /* of w where it is turned */
-    static constexpr int split_floats = KC * columns;        /* of one of hi and lo */
-    static constexpr int most_stages = 8, splits = 4;        /* of hi and lo of w: so far the splitting may be ahead */
-    static_assert(2 * most_stages + 2 * splits < 32, "a lane for each barrier");
+    static constexpr bool turned = Turned, deep = Several;
+    static constexpr int BM = 64, slab = 64, steps = slab / 16, groups = 2, group = 128, threads = groups * group;
+    static constexpr int half_bytes = slab * columns * 2; /* a slab of w, high or low */
+    static constexpr int sum_floats = BM * columns;
+    /* Classes in two halves, of which one is on its way while the other is added up. Of some rows' sums, those of the
+     * first half come first. */
+    template <int Half>
+    static constexpr int first_tile = Half == 0 ? 0 : (NT + 1) / 2;
+    template <int Half>
+    static constexpr int tiles = Half == 0 ? (NT + 1) / 2 : NT / 2;
+    template <int Half>
+    static constexpr int first = 8 * first_tile<Half>;
+    __device__ static int sum_at(int rows, int row, int column) {
+        return column < first<1> ? row * first<1> + column
+                                 : rows * first<1> + row * (columns - first<1>)+column - first<1>;
+    }
+    static constexpr int resident = deep || NT > 13 || (NT == 7 && turned) ? 1 : 2;
+    static constexpr bool ahead = NT <= 13; /* registers suffice for loading the next slab while this is multiplied */
 };
-enum { LINEAR_SHARED = 227 * 1024 }; /* bytes that a block may have */
 
-/* What depends on the case: S blocks a cluster, and stages that there is room for. */
-struct linear_plan {
-    int split, stages, x_floats, w_floats; /* floats of a stage */
-    int part_floats;                       /* of what one block sends to one other */
-    int bytes;
+/* `all` things in as many shares as there are, as equal as can be. (Divisions cost a kernel hundreds of cycles.) */
+struct linear_shares {
+    int each, more; /* the first `more` shares have one more */
+
+    __host__ __device__ int begin(int share) const { return share * each + min(share, more); }
 };
+inline linear_shares linear_shares_of(int64_t all, int shares) { return {(int)(all / shares), (int)(all % shares)}; }
+
+/* What depends on the case: blocks of a cluster, the rows each owns, the steps of 16 of the depth each warpgroup has;
+ * floats that a block sends to another, shared memory. */
+struct linear_plan {
+    int split;
+    linear_shares rows, depth;
+    int part_floats, bytes;
+};
+/* Memory: w's halves, sums, scales, what other blocks send, a barrier. */
 template <typename L>
-linear_plan linear_plan_of(int64_t depth, int64_t classes, int split) {
+linear_plan linear_plan_of(int split, int64_t depth) {
     linear_plan p = {};
     p.split = split;
-    p.x_floats = L::BM * L::x_pitch;
-    p.w_floats = (int)(L::turned ? classes * L::w_pitch : classes * L::KC);
+    p.rows = linear_shares_of(L::BM, split);
+    p.depth = linear_shares_of(depth / 16, L::groups * split);
     p.part_floats = (L::BM + split - 1) / split * L::columns;
-    const int64_t chunks = ((depth + 15) / 16 + split - 1) / split * 16;
-    const int rest =
-        4 * (2 * L::splits * L::split_floats + split * p.part_floats) + 8 * (2 * L::most_stages + 2 * L::splits + 2);
-    p.stages = (int)((chunks + L::KC - 1) / L::KC);
-    const int fit = (LINEAR_SHARED - rest) / (4 * (p.x_floats + p.w_floats));
-    if (p.stages > fit) p.stages = fit;
-    if (p.stages > L::most_stages) p.stages = L::most_stages;
-    if ((int64_t)p.stages * L::KC < chunks) p.stages -= p.stages % 2; /* a stage serves one of the two groups */
-    p.bytes = rest + 4 * p.stages * (p.x_floats + p.w_floats);
+
+    p.bytes = L::groups * 2 * L::half_bytes + (L::sum_floats + L::groups * L::columns + split * p.part_floats) * 4 + 16;
     return p;
 }
 
-template <typename L>
-__global__ void __launch_bounds__(L::threads, 1) linear_kernel_wgmma(linear_args a, linear_plan plan) {
-#ifdef RIDGE_HAS_WGMMA
-    extern __shared__ __align__(16) float linear_memory[];
-    float *split = linear_memory; /* of hi and lo, several */
-    float *parts = split + 2 * L::splits * L::split_floats, *x_stages = parts + plan.split * plan.part_floats;
-    float *w_stages = x_stages + plan.stages * plan.x_floats;
-    uint64_t *x_here = (uint64_t *)(w_stages + plan.stages * plan.w_floats), *w_here = x_here + L::most_stages;
-    uint64_t *ready = w_here + L::most_stages, *taken = ready + L::splits, *arrived = taken + L::splits;
-    int &odd = *(int *)(arrived + 1);
-
-    /* In 32 bits: a division of 64 by what is not a constant costs hundreds of cycles. */
-    const unsigned blocks = (unsigned)plan.split, units = (unsigned)(a.depth / 16);
-    const int rank = (int)(blockIdx.x % blocks), classes = (int)a.classes;
-    const int64_t row = (int64_t)(blockIdx.x / blocks) * L::BM;
-    const int64_t k0 = (int64_t)((unsigned)rank * units / blocks) * 16;
-    const int64_t k_end = (int64_t)(((unsigned)rank + 1) * units / blocks) * 16;
-    const int chunks = ((int)(k_end - k0) + L::KC - 1) / L::KC;
-    const int rows = a.batch - row < L::BM ? (int)(a.batch - row) : L::BM;
-    const int own = rank * L::BM / plan.split, owned = (rank + 1) * L::BM / plan.split - own;
-    const int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0), role = warp / 4,
-              lane = (int)threadIdx.x % L::group;
-    const int g = lane % 32 / 4, t = lane % 4;
-    a.w += blockIdx.y * a.w_head, a.b += blockIdx.y * a.b_head, a.p += blockIdx.y * a.p_head;
-
-    if (warp == 0) { /* a lane for each, and one fence: each costs some hundred cycles */
-        const int which = lane, last = 2 * L::most_stages + 2 * L::splits;
-        if (which < last)
-            linear_barrier_init(&x_here[which],
-                                which >= L::most_stages && which < 2 * L::most_stages && !L::turned ? 1 : L::group);
-        if (which == last) row_barrier_init(arrived);
-        __syncwarp();
-        if (which == 0) {
-            asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-            row_barrier_expect(arrived, plan.split * owned * L::columns * 4);
-            odd = 0;
-        }
+/* A power of two that brings `most`, the largest of some |v|, to [2^14, 2^15), and its inverse. Of what is not finite
+ * any power will do. */
+struct linear_scale {
+    float by, undo;
+    __device__ explicit linear_scale(float most) {
+        const int exponent = max(__float_as_int(most) >> 23, 15);
+        by = __int_as_float((268 - exponent) << 23);
+        undo = __int_as_float((exponent - 14) << 23);
     }
-    __syncthreads();
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-    linear_after_previous();
+};
+struct linear_halves {
+    unsigned high, low;
+    __device__ linear_halves(float a, float b, float scale) {
+        const __half2 h = __floats2half2_rn(a * scale, b * scale);
+        const float2 f = __half22float2(h);
+        const __half2 l = __floats2half2_rn(fmaf(a, scale, -f.x), fmaf(b, scale, -f.y));
+        high = *(const unsigned *)&h, low = *(const unsigned *)&l;
+    }
+};
 
-    const auto steps_of = [&](int c) { return k_end - k0 - c * L::KC < L::KC ? (int)(k_end - k0 - c * L::KC) : L::KC; };
-    const auto load_x = [&](int c, int s) { /* by the group that multiplies it */
-                                            const float *from = a.x + row * a.x_row + k0 + c * L::KC;
-                                            const int r0 = lane / 8, column = lane % 8 * 4;
-                                            if (column < steps_of(c))
-#pragma unroll
-                                                for (int k = 0; k < 4; k++) {
-                                                    const int r = r0 + 16 * k;
-                                                    asm volatile(
-                                                        "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(row_shared(
-                                                            x_stages + s * plan.x_floats + r * L::x_pitch + column)),
-                                                        "l"(from + (r < rows ? r : rows - 1) * a.x_row + column)
-                                                        : "memory");
-                                                }
-                                            linear_arrive_copied(&x_here[s]);
-    };
-    const auto load_w = [&](int c, int s) {
-        float *to = w_stages + s * plan.w_floats;
-        const float *from = a.w + (k0 + c * L::KC) * a.w_depth;
-        if constexpr (L::turned) {
-            const int column = lane % 8 * 4;
-            if (column < steps_of(c))
-#pragma unroll 2
-                for (int r = lane / 8; r < classes; r += L::group / 8)
-                    asm volatile(
-                        "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(row_shared(to + r * L::w_pitch + column)),
-                        "l"(from + r * a.w_class + column)
-                        : "memory");
-            linear_arrive_copied(&w_here[s]);
-        } else if (lane == 0) {
-            const int bytes = 4 * steps_of(c) * classes;
-            row_barrier_expect(&w_here[s], bytes);
-            linear_bulk(to, from, bytes, &w_here[s]);
-        }
-    };
+#ifdef RIDGE_HAS_WGMMA
+/* A slab of one class of w. Of the depth, whole steps of 16 are there, or none of it. */
+template <typename L>
+struct linear_class_slab {
+    float v[L::slab];
 
-    float high[4 * L::NT] = {};
-    if (role == 2) { /* w */
-#pragma unroll 1
-        for (int s = 0; s < plan.stages && s < chunks; s++) load_w(s, s);
-#pragma unroll 1
-        for (int c = 0, s = 0, phase = 0; c < chunks; c++) {
-            const float *w = w_stages + s * plan.w_floats;
-            float *hi = split + c % L::splits * (2 * L::split_floats), *lo = hi + L::split_floats;
-            row_barrier_wait(&w_here[s], phase);
-            if (c >= L::splits) row_barrier_wait(&taken[c % L::splits], (c / L::splits - 1) & 1);
-            const int slices = steps_of(c) / 8;
-            constexpr int rounds = (4 * L::columns + L::group - 1) / L::group, batch = L::NT > 13 ? 2 : rounds;
-#pragma unroll 1
-            for (int begin = 0; begin < rounds; begin += batch) {
-                float v[batch][8];
+    __device__ void load(const float *from, int64_t step, int count, bool present) {
 #pragma unroll
-                for (int i = 0; i < batch; i++) {
-                    const int e = lane + (begin + i) * L::group, slice = e / L::columns, n = e % L::columns;
-                    const bool present = n < classes && slice < slices;
-                    const float *from =
-                        w + (present ? L::turned ? n * L::w_pitch + 8 * slice : 8 * slice * classes + n : 0);
+        for (int s = 0; s < L::steps; s++) {
+            if (present && 16 * s < count) {
 #pragma unroll
-                    for (int k = 0; k < 8; k++) v[i][k] = present ? from[L::turned ? k : k * classes] : 0.0f;
-                }
-#pragma unroll
-                for (int i = 0; i < batch; i++) {
-                    const int e = lane + (begin + i) * L::group, slice = e / L::columns, n = e % L::columns;
-                    if (e >= 4 * L::columns) break;
-#pragma unroll
-                    for (int h = 0; h < 2; h++) { /* even places, then odd ones: lanes read x by pairs */
-                        const linear_split p[4] = {linear_split_of(v[i][h]), linear_split_of(v[i][2 + h]),
-                                                   linear_split_of(v[i][4 + h]), linear_split_of(v[i][6 + h])};
-                        const int at = (2 * slice + h) * L::columns + n;
-                        ((uint4 *)hi)[at] = make_uint4(p[0].hi, p[1].hi, p[2].hi, p[3].hi);
-                        ((uint4 *)lo)[at] = make_uint4(p[0].lo, p[1].lo, p[2].lo, p[3].lo);
+                for (int i = 16 * s; i < 16 * s + 16; i += L::turned ? 4 : 1) {
+                    if constexpr (L::turned) {
+                        const float4 four = *(const float4 *)(from + i);
+                        v[i] = four.x, v[i + 1] = four.y, v[i + 2] = four.z, v[i + 3] = four.w;
+                    } else {
+                        v[i] = *from;
+                        from += step;
                     }
                 }
-            }
-            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-            linear_barrier_arrive(&ready[c % L::splits]);
-            if (c + plan.stages < chunks) {
-                linear_meet(1, L::group);
-                load_w(c + plan.stages, s);
-            }
-            if (++s == plan.stages) s = 0, phase ^= 1;
-        }
-    } else { /* products */
-#pragma unroll 1
-        for (int c = role; c < plan.stages && c < chunks; c += 2) load_x(c, c);
-#pragma unroll 1
-        for (int c = role, s = role, phase = 0; c < chunks; c += 2) {
-            const float *x = x_stages + s * plan.x_floats + (warp % 4 * 16 + g) * L::x_pitch + 2 * t;
-            const unsigned hi_at = row_shared(split + c % L::splits * (2 * L::split_floats));
-            const int slices = steps_of(c) / 8;
-            row_barrier_wait(&x_here[s], phase);
-            unsigned hi[4][4], lo[4][4];
+            } else {
 #pragma unroll
-            for (int k = 0; k < 4; k++) {
-                const float2 upper = *(const float2 *)(x + 8 * k),
-                             lower = *(const float2 *)(x + 8 * L::x_pitch + 8 * k);
-                const float v[4] = {upper.x, lower.x, upper.y, lower.y};
-#pragma unroll
-                for (int e = 0; e < 4; e++) {
-                    const linear_split both = linear_split_of(k < slices ? v[e] : 0.0f);
-                    hi[k][e] = both.hi, lo[k][e] = both.lo;
-                }
+                for (int i = 16 * s; i < 16 * s + 16; i++) v[i] = 0.0f;
             }
-            const auto place = [&](int low, int k) {
-                const unsigned at = hi_at + low * (4 * L::split_floats) + k * (2 * L::columns * 16);
-                /* in a cluster, the upper bits of an address say which block */
-                return (uint64_t)((at & 0x3ffff) >> 4) | (uint64_t)(L::columns * 16 >> 4) << 16 |
-                       (uint64_t)(128 >> 4) << 32;
-            };
-            float d[4 * L::NT];
-            row_barrier_wait(&ready[c % L::splits], c / L::splits & 1);
-            linear_wgmma_begin();
-#pragma unroll
-            for (int k = 0; k < 4; k++) {
-                linear_wgmma<L::NT>::add(d, lo[k], place(0, k), k > 0);
-                linear_wgmma<L::NT>::add(d, hi[k], place(1, k), 1);
-            }
-#pragma unroll
-            for (int k = 0; k < 4; k++) linear_wgmma<L::NT>::add(d, hi[k], place(0, k), 1);
-            linear_wgmma_end();
-            linear_barrier_arrive(&taken[c % L::splits]);
-#pragma unroll
-            for (int e = 0; e < 4 * L::NT; e++) high[e] += d[e];
-            if (c + plan.stages < chunks) {
-                linear_meet(2 + role, L::group);
-                load_x(c + plan.stages, s);
-            }
-            s += 2;
-            if (s >= plan.stages) s = role, phase ^= 1;
         }
     }
-    const linear_softmax_rows<L> softmax(a);
+    /* To shared memory: 16 bytes of eight steps of the depth, then those of the next class. Within 16 steps the order
+     * is that of x in registers, where lane t of four has steps 4 t to 4 t + 3, and they are called 2 t, 2 t + 1,
+     * 2 t + 8 and 2 t + 9. Returns what undoes the scale. */
+    __device__ float store(unsigned char *high, unsigned char *low) const {
+        float most[4] = {};
+#pragma unroll
+        for (int i = 0; i < L::slab; i++) most[i % 4] = fmaxf(most[i % 4], fabsf(v[i]));
+        const linear_scale scale(fmaxf(fmaxf(most[0], most[1]), fmaxf(most[2], most[3])));
+#pragma unroll
+        for (int eight = 0; eight < L::slab / 8; eight++) {
+            const float *from = v + eight / 2 * 16 + eight % 2 * 2;
+            const linear_halves p0(from[0], from[1], scale.by), p1(from[4], from[5], scale.by);
+            const linear_halves p2(from[8], from[9], scale.by), p3(from[12], from[13], scale.by);
+            *(uint4 *)(high + eight * L::columns * 16) = make_uint4(p0.high, p1.high, p2.high, p3.high);
+            *(uint4 *)(low + eight * L::columns * 16) = make_uint4(p0.low, p1.low, p2.low, p3.low);
+        }
+        return scale.undo;
+    }
+};
 
-    float *sums = split; /* what is sent, in place of what was multiplied */
-    const int m = warp % 4 * 16 + g;
-    float zero = 0.0f;
-    __syncthreads();
-    if (role == 1)
+/* A lane's part of a slab of x: of two rows, four elements of each step of 16. */
+template <typename L>
+struct linear_rows_slab {
+    float4 v[L::steps][2];
+
+    __device__ void load(const float *upper, const float *lower, int count) {
 #pragma unroll
-        for (int n = 0; n < L::NT; n++) {
-            *(float2 *)(sums + m * L::columns + 8 * n + 2 * t) = make_float2(high[4 * n], high[4 * n + 1]);
-            *(float2 *)(sums + (m + 8) * L::columns + 8 * n + 2 * t) = make_float2(high[4 * n + 2], high[4 * n + 3]);
+        for (int s = 0; s < L::steps; s++) {
+            const bool present = 16 * s < count;
+            v[s][0] = present ? *(const float4 *)(upper + 16 * s) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            v[s][1] = present ? *(const float4 *)(lower + 16 * s) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         }
-    __syncthreads();
-    if (role == 0)
+    }
+    __device__ linear_scale scale(int row) const {
+        float most = 0.0f;
 #pragma unroll
-        for (int n = 0; n < L::NT; n++)
+        for (int s = 0; s < L::steps; s++) {
+            const float4 f = v[s][row];
+            most = fmaxf(fmaxf(most, fmaxf(fabsf(f.x), fabsf(f.y))), fmaxf(fabsf(f.z), fabsf(f.w)));
+        }
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
+        return linear_scale(fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2)));
+    }
+};
+
+/* The same in halves, as the tensor cores take them. */
+template <typename L>
+struct linear_rows_halves {
+    unsigned high[L::steps][4], low[L::steps][4];
+    float undo[2]; /* of either row */
+
+    __device__ void split(const linear_rows_slab<L> &x) {
 #pragma unroll
-            for (int h = 0; h < 2; h++) {
-                float2 *at = (float2 *)(sums + (m + 8 * h) * L::columns + 8 * n + 2 * t);
-                const float2 v = make_float2(at->x + high[4 * n + 2 * h], at->y + high[4 * n + 2 * h + 1]);
-                zero = fmaf(v.x, 0.0f, fmaf(v.y, 0.0f, zero));
-                *at = v;
+        for (int row = 0; row < 2; row++) {
+            const linear_scale scale = x.scale(row);
+            undo[row] = scale.undo;
+#pragma unroll
+            for (int s = 0; s < L::steps; s++) {
+                const linear_halves a(x.v[s][row].x, x.v[s][row].y, scale.by);
+                const linear_halves b(x.v[s][row].z, x.v[s][row].w, scale.by);
+                high[s][row] = a.high, high[s][2 + row] = b.high;
+                low[s][row] = a.low, low[s][2 + row] = b.low;
             }
-    if (zero != 0.0f) odd = 1;
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    __syncthreads();
-    if (odd) {
-        for (int e = (int)threadIdx.x; e < rows * classes; e += L::threads) {
-            const float *x = a.x + (row + e / classes) * a.x_row, *w = a.w + e % classes * a.w_class;
-            float sum = 0.0f;
-            for (int64_t k = k0; k < k_end; k++) sum = fmaf(x[k], w[k * a.w_depth], sum);
-            sums[e / classes * L::columns + e % classes] = sum;
         }
+    }
+};
+
+/* d = a slab's products, but for the scales: the small ones first. */
+template <typename L>
+__device__ inline void linear_multiply(float (&d)[4 * L::NT], const linear_rows_halves<L> &x, unsigned high_at,
+                                       unsigned low_at) {
+    const auto place = [](unsigned at, int s) {
+        /* in a cluster, the upper bits of an address say which block */
+        return (uint64_t)(((at + s * (2 * L::columns * 16)) & 0x3ffff) >> 4) | (uint64_t)(L::columns * 16 >> 4) << 16 |
+               (uint64_t)(128 >> 4) << 32;
+    };
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+    for (int s = 0; s < L::steps; s++) {
+        linear_wgmma<L::NT>::add(d, x.low[s], place(high_at, s), s > 0);
+        linear_wgmma<L::NT>::add(d, x.high[s], place(low_at, s), 1);
+    }
+#pragma unroll
+    for (int s = 0; s < L::steps; s++) linear_wgmma<L::NT>::add(d, x.high[s], place(high_at, s), 1);
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+template <int N>
+__device__ inline void linear_settle(float (&d)[N]) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+#pragma unroll
+    for (int i = 0; i < N; i++) asm volatile("" : "+f"(d[i])::"memory");
+}
+
+/* Of one warpgroup. */
+__device__ inline void linear_meet(int group) { asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory"); }
+
+/* In this order: if the next launch's blocks could start while this one's wait, those of the one after it would, too,
+ * and come to lie two on one multiprocessor while others have none. */
+__device__ inline void linear_wait_previous(void) { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+__device__ inline void linear_next_may_start(void) { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
+/* Where a thread is and what it has to do. */
+template <typename L>
+struct linear_place {
+    int rank, row, own, owned; /* first of the cluster's rows; those of them that the block owns */
+    int group, lane, m;        /* m, m + 8: the thread's rows in sums */
+    int k0, k_end;
+
+    __device__ explicit linear_place(const linear_plan &plan) {
+        unsigned thread, tile, block; /* read anew wherever this is made: kept, they would cost registers */
+        asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+        asm volatile("mov.u32 %0, %%clusterid.x;" : "=r"(tile));
+        asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(block));
+        rank = (int)block, row = (int)tile * L::BM;
+        own = plan.rows.begin(rank), owned = plan.rows.begin(rank + 1) - own;
+        const int warp = __shfl_sync(0xffffffffu, (int)thread / 32, 0);
+        group = warp / 4, lane = (int)thread % L::group, m = warp % 4 * 16 + lane % 32 / 4;
+        k0 = plan.depth.begin(L::groups * rank + group) * 16;
+        k_end = plan.depth.begin(L::groups * rank + group + 1) * 16;
+    }
+};
+
+/* The block's sums of a half again, by fused multiply-adds. */
+template <typename L, int Half>
+__device__ inline void linear_again(const linear_args &a, const linear_place<L> &at, const linear_plan &plan,
+                                    float *sums) {
+    const int rows = min(L::BM, (int)a.batch - at.row),
+              classes = min((int)a.classes - L::template first<Half>, 8 * L::template tiles<Half>);
+    const int k0 = plan.depth.begin(L::groups * at.rank) * 16, k_end = plan.depth.begin(L::groups * (at.rank + 1)) * 16;
+    for (int e = (int)threadIdx.x; e < rows * classes; e += L::threads) {
+        const int row = e / classes, column = L::template first<Half> + e % classes;
+        const float *x = a.x + (int64_t)(at.row + row) * a.x_row, *w = a.w + column * a.w_class;
+        float sum = 0.0f;
+#pragma unroll 1
+        for (int k = k0; k < k_end; k++) sum = fmaf(x[k], w[k * a.w_depth], sum);
+        sums[L::sum_at(L::BM, row, column)] = sum;
+    }
+}
+
+/* Sums of both warpgroups in shared memory: each leaves there what it has of the rows of one half of the tile, and adds
+ * to what it finds of the other. Whether there is one that is not finite. */
+template <typename L, int Half>
+__device__ inline bool linear_add_groups(const float (&total)[4 * L::NT], const linear_place<L> &at, float *sums) {
+    constexpr int tiles = L::template tiles<Half>, skip = 4 * L::template first_tile<Half>;
+    float *upper = sums + L::sum_at(L::BM, at.m, L::template first<Half> + 2 * (at.lane % 4)),
+          *lower = upper + 8 * 8 * tiles;
+    const bool first = at.group == 0;
+#pragma unroll
+    for (int n = 0; n < tiles; n++)
+        *(float2 *)((first ? lower : upper) + 8 * n) =
+            first ? make_float2(total[skip + 4 * n + 2], total[skip + 4 * n + 3])
+                  : make_float2(total[skip + 4 * n], total[skip + 4 * n + 1]);
+    __syncthreads();
+    float zero[2] = {};
+#pragma unroll
+    for (int n = 0; n < tiles; n++) {
+        float2 *place = (float2 *)((first ? upper : lower) + 8 * n), v = *place;
+        v.x += first ? total[skip + 4 * n] : total[skip + 4 * n + 2];
+        v.y += first ? total[skip + 4 * n + 1] : total[skip + 4 * n + 3];
+        zero[0] = fmaf(v.x, 0.0f, zero[0]), zero[1] = fmaf(v.y, 0.0f, zero[1]);
+        *place = v;
+    }
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    return __syncthreads_or(!(zero[0] + zero[1] == 0.0f));
+}
+
+/* A half's sums of other blocks' rows, to them. */
+template <typename L, int Half>
+__device__ inline void linear_send(const linear_args &a, const linear_plan &plan, const float (&total)[4 * L::NT],
+                                   float *sums, float *parts, uint64_t *arrived) {
+    const linear_place<L> at(plan);
+    if (linear_add_groups<L, Half>(total, at, sums)) {
+        linear_again<L, Half>(a, at, plan, sums);
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         __syncthreads();
     }
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); /* all have started */
-    if ((int)threadIdx.x < plan.split) {
-        const int to = (int)threadIdx.x, first = to * L::BM / plan.split, n = (to + 1) * L::BM / plan.split - first;
-        linear_copy(sums + first * L::columns, parts + rank * plan.part_floats, arrived, to, n * L::columns * 4);
+    const int to = (int)threadIdx.x / 32; /* a warp for each: copies that one warp begins wait for each other */
+    if (to < plan.split && threadIdx.x % 32 == 0) {
+        const int first = plan.rows.begin(to), n = plan.rows.begin(to + 1) - first;
+        if (to != at.rank)
+            linear_copy(sums + L::sum_at(L::BM, first, L::template first<Half>),
+                        parts + at.rank * plan.part_floats + L::sum_at(n, 0, L::template first<Half>), arrived, to,
+                        n * 8 * L::template tiles<Half> * 4);
     }
+}
+#endif
+
+template <typename L>
+__global__ void __launch_bounds__(L::threads, L::resident) linear_kernel_wgmma(linear_args a, linear_plan plan) {
+#ifdef RIDGE_HAS_WGMMA
+    extern __shared__ __align__(128) unsigned char linear_wide_memory[];
+    float *sums = (float *)(linear_wide_memory + L::groups * 2 * L::half_bytes);
+    float *undo = sums + L::sum_floats, *parts = undo + L::groups * L::columns;
+    uint64_t *arrived = (uint64_t *)(parts + plan.split * plan.part_floats);
+
+    const linear_place<L> at(plan);
+    const int group = at.group, lane = at.lane, t = lane % 4, k0 = at.k0, k_end = at.k_end;
+    a.w += blockIdx.y * a.w_head;
+
+    if (threadIdx.x == 0) {
+        row_barrier_init(arrived);
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        row_barrier_expect(arrived, (plan.split - 1) * at.owned * L::columns * 4);
+    }
+    __syncwarp();
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+    linear_wait_previous();
+    linear_next_may_start();
+
+    const int last = min(at.row + L::BM, (int)a.batch) - 1;
+    const float *upper = a.x + (int64_t)min(at.row + at.m, last) * a.x_row + 4 * t;
+    const float *lower = a.x + (int64_t)min(at.row + at.m + 8, last) * a.x_row + 4 * t;
+    unsigned char *high = linear_wide_memory + group * 2 * L::half_bytes, *low = high + L::half_bytes;
+    linear_rows_slab<L> x;
+    linear_class_slab<L> w;
+    linear_rows_halves<L> halves;
+    const auto load_x = [&](int k) { x.load(upper + k, lower + k, k_end - k); };
+    const auto load_w = [&](int k) {
+        w.load(a.w + (int64_t)k * a.w_depth + lane * a.w_class, a.w_depth, k_end - k, lane < (int)a.classes);
+    };
+    const auto multiply = [&](float(&d)[4 * L::NT]) {
+        if (!L::deep) halves.split(x);
+        if (lane < L::columns) undo[group * L::columns + lane] = w.store(high + lane * 16, low + lane * 16);
+        if (L::deep) halves.split(x); /* it was loaded last */
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        linear_meet(group);
+        linear_multiply<L>(d, halves, row_shared(high), row_shared(low));
+    };
+    /* Of the tiles from n to end, sum = d with scales undone, added to what is there where a slab was before. */
+    const auto undone = [&](float(&sum)[4 * L::NT], const float(&d)[4 * L::NT], auto n_, auto end) {
+#pragma unroll
+        for (int n = n_; n < end; n++) {
+            const float2 column = *(const float2 *)(undo + group * L::columns + 8 * n + 2 * t);
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                const float v = d[4 * n + e] * halves.undo[e / 2];
+                const float factor = e % 2 == 0 ? column.x : column.y;
+                sum[4 * n + e] = L::deep ? fmaf(v, factor, sum[4 * n + e]) : v * factor;
+            }
+        }
+    };
+    using begin = std::integral_constant<int, 0>;
+    using middle = std::integral_constant<int, L::template first_tile<1>>;
+    using end = std::integral_constant<int, L::NT>;
+    float total[4 * L::NT];
+    load_x(k0);
+    load_w(k0);
+    if constexpr (L::deep) {
+        for (float &v : total) v = 0.0f;
+#pragma unroll 1
+        for (int k = k0; k < k_end; k += L::slab) {
+            float d[4 * L::NT];
+            multiply(d);
+            if (L::ahead) load_w(k + L::slab); /* beyond the end: zeros */
+            linear_settle(d);
+            undone(total, d, begin(), end());
+            linear_meet(group);
+            if (!L::ahead) load_w(k + L::slab);
+            load_x(k + L::slab);
+        }
+    } else {
+        multiply(total);
+        linear_settle(total);
+        undone(total, total, begin(), middle());
+    }
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); /* all have started */
+    linear_send<L, 0>(a, plan, total, sums, parts, arrived);
+    if constexpr (!L::deep) undone(total, total, middle(), end());
+    linear_send<L, 1>(a, plan, total, sums, parts, arrived);
+
+    a.b += blockIdx.y * a.b_head, a.p += blockIdx.y * a.p_head;
+    const linear_place<L> now(plan);
+    const linear_softmax_rows<L> softmax(a);
     row_barrier_wait(arrived, 0);
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); /* what I was sent has been read */
-    softmax.template write<0, 0>(a, parts, row + own, owned, plan.split, plan.part_floats);
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); /* what I was sent is here */
+    const auto sum_of = [&](int part, int row, int column) {
+        return part == now.rank ? sums + L::sum_at(L::BM, now.own + row, column)
+                                : parts + part * plan.part_floats + L::sum_at(now.owned, row, column);
+    };
+    if (plan.split == 8)
+        softmax.template write<8, 8>(a, sum_of, now.row + now.own, 8, 8);
+    else
+        softmax.template write<0, 0>(a, sum_of, now.row + now.own, now.owned, plan.split);
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
 }
 
 template <typename L>
 cudaError_t linear_allow_wgmma(void) {
-    static const cudaError_t allowed = cudaFuncSetAttribute((const void *)linear_kernel_wgmma<L>,
-                                                            cudaFuncAttributeMaxDynamicSharedMemorySize, LINEAR_SHARED);
+    static const cudaError_t allowed =
+        cudaFuncSetAttribute((const void *)linear_kernel_wgmma<L>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             linear_plan_of<L>(3, 0).bytes);
     return allowed;
 }
 
@@ -361,19 +459,23 @@ struct linear_room {
     int clusters[9];
 };
 template <typename L>
+cudaLaunchConfig_t linear_config(cudaLaunchAttribute *cluster, int split) {
+    cudaLaunchConfig_t config = {};
+    cluster->id = cudaLaunchAttributeClusterDimension;
+    cluster->val.clusterDim = {(unsigned)split, 1, 1};
+    config.gridDim = dim3((unsigned)split);
+    config.blockDim = dim3(L::threads);
+    config.dynamicSmemBytes = (size_t)linear_plan_of<L>(split, 0).bytes;
+    config.attrs = cluster;
+    config.numAttrs = 1;
+    return config;
+}
+template <typename L>
 linear_room linear_room_of(void) {
     linear_room room = {};
     for (int split = 2; split <= 8 && linear_allow_wgmma<L>() == cudaSuccess; split++) {
-        cudaLaunchAttribute attribute = {};
-        cudaLaunchConfig_t config = {};
-        attribute.id = cudaLaunchAttributeClusterDimension;
-        attribute.val.clusterDim.x = (unsigned)split;
-        attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-        config.gridDim = dim3((unsigned)split);
-        config.blockDim = dim3(L::threads);
-        config.dynamicSmemBytes = LINEAR_SHARED;
-        config.attrs = &attribute;
-        config.numAttrs = 1;
+        cudaLaunchAttribute cluster = {};
+        const cudaLaunchConfig_t config = linear_config<L>(&cluster, split);
         if (cudaOccupancyMaxActiveClusters(&room.clusters[split], linear_kernel_wgmma<L>, &config) != cudaSuccess)
             room.clusters[split] = 0;
     }
@@ -394,22 +496,15 @@ ridge_status linear_launch_wgmma(const linear_args &a, int heads, int split, cud
     if (linear_allow_wgmma<L>() != cudaSuccess) return RIDGE_FAILED;
     const int64_t tiles = (a.batch + L::BM - 1) / L::BM;
     if (tiles == 0) return RIDGE_OK;
-    if (tiles * 8 > INT32_MAX) return RIDGE_UNSUPPORTED;
-    const linear_plan plan = linear_plan_of<L>(a.depth, a.classes, split);
+    if (tiles * 8 > INT32_MAX || a.depth > INT32_MAX / 2 || a.batch > INT32_MAX / 2) return RIDGE_UNSUPPORTED;
     cudaLaunchAttribute attributes[2] = {};
-    cudaLaunchConfig_t config = {};
+    cudaLaunchConfig_t config = linear_config<L>(attributes, split);
     config.gridDim = dim3((unsigned)(tiles * split), (unsigned)heads);
-    config.blockDim = dim3(L::threads);
-    config.dynamicSmemBytes = (size_t)plan.bytes;
     config.stream = stream;
-    config.attrs = attributes;
-    attributes[0].id = cudaLaunchAttributeClusterDimension;
-    attributes[0].val.clusterDim.x = (unsigned)split;
-    attributes[0].val.clusterDim.y = attributes[0].val.clusterDim.z = 1;
     attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attributes[1].val.programmaticStreamSerializationAllowed = 1;
     config.numAttrs = overlap ? 2 : 1;
-    (void)cudaLaunchKernelEx(&config, linear_kernel_wgmma<L>, a, plan);
+    (void)cudaLaunchKernelEx(&config, linear_kernel_wgmma<L>, a, linear_plan_of<L>(split, a.depth));
     return launched();
 }
 

@@ -19,8 +19,9 @@ static linear_softmax_call call_of(const ridge_call *call) {
     c.w = transposed(view_of(call->in[LINEAR_W]));
     c.p = view_of(call->out[0]);
     c.bias = ridge_data(&call->in[LINEAR_B]);
+    c.heads = 1;
     c.scratch = (char *)call->scratch;
-    c.at = linear_softmax_scratch_of(c.x.rows, c.x.columns, c.p.columns, call->dtype);
+    c.at = linear_softmax_scratch_of(c.x.rows, c.x.columns, c.p.columns, 1, call->dtype);
     c.stream = stream_of(call);
     return c;
 }

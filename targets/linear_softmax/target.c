@@ -38,6 +38,8 @@ static const ridge_case cases[] = {
     {.dim = {65, 1040, 128}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
     {.dim = {300, 528, 56}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
     {.dim = {70, 208, 50}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {333, 2064, 77}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA}, /* several slabs */
+    {.dim = {333, 2064, 120}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
     {.dim = {37, 144, 10}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
     {.dim = {5, 33, 3001}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
     {.dim = {2100, 1028, 1000}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
@@ -134,7 +136,7 @@ static void fused_traffic(const ridge_case *c, ridge_traffic *t) {
 
 static size_t cuda_scratch(const ridge_case *c, int threads) {
     (void)threads;
-    return linear_softmax_scratch_of(c->dim[LINEAR_BATCH], c->dim[LINEAR_DEPTH], c->dim[LINEAR_CLASSES], c->dtype)
+    return linear_softmax_scratch_of(c->dim[LINEAR_BATCH], c->dim[LINEAR_DEPTH], c->dim[LINEAR_CLASSES], 1, c->dtype)
         .bytes;
 }
 

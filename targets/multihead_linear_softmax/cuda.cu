@@ -1,4 +1,7 @@
-/* H classifiers over one x on a GPU: the heads are one dimension of the grid. See linear_run.cuh for the kernels. */
+/* H classifiers over one x on a GPU. Few tiles: the heads are one dimension of the grid of linear_run.cuh's kernels,
+ * each of whose blocks splits its operands for itself. As many tiles of 128 rows and a head as multiprocessors:
+ * operands are split once, and a tile of hopper/linear_softmax.cuh is 128 rows of one head. */
+#include "cuda/hopper/linear_softmax.cuh"
 #include "cuda/linear_run.cuh"
 
 extern "C" {
@@ -20,7 +23,32 @@ static linear_args args_of(const ridge_call *call) {
     return a;
 }
 
+/* Whether so many tiles pay for two more launches. */
+static bool is_large(const ridge_call *call) {
+    const int64_t tiles = (call->dim[HEADS_BATCH] + 127) / 128 * call->dim[HEADS_HEADS];
+    return tiles >= 96 && call->dim[HEADS_DEPTH] >= 256 && call->dim[HEADS_HEADS] > 1;
+}
+static linear_softmax_call tiles_of(const ridge_call *call) {
+    const linear_args a = args_of(call);
+    linear_softmax_call c = {};
+    c.x = {(void *)a.x, a.batch, a.depth, a.x_row, 1};
+    c.w = {(void *)a.w, a.classes, a.depth, a.w_class, a.w_depth};
+    c.p = {a.p, a.batch, a.classes, a.p_row, 1};
+    c.bias = a.b;
+    c.heads = (int)call->dim[HEADS_HEADS];
+    c.w_head = a.w_head, c.bias_head = a.b_head, c.p_head = a.p_head;
+    c.scratch = (char *)call->scratch;
+    c.at = linear_softmax_scratch_of(a.batch, a.depth, a.classes, c.heads, call->dtype);
+    c.stream = stream_of(call);
+    return c;
+}
+
 extern "C" ridge_status multihead_linear_softmax_cuda_optimized(const ridge_call *call) {
+    if (device_is_hopper() && is_large(call)) {
+        const linear_softmax_call c = tiles_of(call);
+        const ridge_status tiles = linear_softmax_takes<float>(c) ? linear_softmax_split(c) : RIDGE_UNSUPPORTED;
+        if (tiles != RIDGE_UNSUPPORTED) return tiles;
+    }
     return linear_softmax_fused(args_of(call), (int)call->dim[HEADS_HEADS], stream_of(call));
 }
 

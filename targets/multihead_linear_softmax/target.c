@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "cpu/linear_softmax.h"
+#include "cuda/linear_softmax_scratch.h"
 #include "multihead_linear_softmax.h"
 #include "peer/cublaslt.h"
 
@@ -19,6 +20,9 @@ static const ridge_case cases[] = {
     {.dim = {130, 2, 272, 100}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {17, 4, 64, 10}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {9, 2, 61, 131}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {3, 96, 256, 10}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {130, 48, 260, 101}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {257, 32, 300, 131}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
 };
 
 static const ridge_tensor_spec in[] = {
@@ -65,6 +69,12 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
 static size_t optimized_scratch(const ridge_case *c, int threads) {
     return linear_scratch(c->dim[HEADS_DEPTH], c->dim[HEADS_CLASSES], threads);
 }
+static size_t cuda_scratch(const ridge_case *c, int threads) {
+    (void)threads;
+    return linear_softmax_scratch_of(c->dim[HEADS_BATCH], c->dim[HEADS_DEPTH], c->dim[HEADS_CLASSES],
+                                     c->dim[HEADS_HEADS], c->dtype)
+        .bytes;
+}
 static size_t library_scratch(const ridge_case *c, int threads) {
     (void)c, (void)threads;
     return CUBLASLT_WORKSPACE;
@@ -107,8 +117,9 @@ static const ridge_variant variants[] = {
      .run = RIDGE_CUDA(multihead_linear_softmax_cuda_launches)},
     {.name = "cuda/optimized",
      .role = RIDGE_OPTIMIZED,
-     .idea = "one launch: heads are a dimension of the grid, x is read from the second-level cache",
-     .run = RIDGE_CUDA(multihead_linear_softmax_cuda_optimized)},
+     .idea = "few tiles: one launch, heads are a dimension of the grid; many: halves on tensor cores, a tile per head",
+     .run = RIDGE_CUDA(multihead_linear_softmax_cuda_optimized),
+     .scratch = cuda_scratch},
 };
 
 static void softmax(double *z, int64_t n) {

@@ -87,16 +87,17 @@ static void softmax_scratch_has_room(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 400; seed++) {
         const int64_t rows = draw(seed, 0, 1, 9000), depth = draw(seed, 1, 1, 9000), classes = draw(seed, 2, 1, 9000);
+        const int64_t heads = draw(seed, 3, 1, 20), all = heads * linear_softmax_wide(classes);
         const ridge_dtype dtype = seed % 2 ? RIDGE_F32 : RIDGE_BF16;
-        const linear_softmax_scratch s = linear_softmax_scratch_of(rows, depth, classes, dtype);
+        const linear_softmax_scratch s = linear_softmax_scratch_of(rows, depth, classes, heads, dtype);
         const size_t padded = (size_t)linear_softmax_padded(depth), two = 2 * sizeof(uint16_t);
         assert_true(padded >= (size_t)depth && padded % 64 == 0);
-        assert_true(s.arrived - s.parts >= (size_t)(rows * ((classes + 127) / 128)) * sizeof(softmax_part));
-        assert_true(s.odd - s.arrived >= ((size_t)rows / 64 + 4) * sizeof(unsigned));
+        assert_true(s.arrived - s.parts >= (size_t)(rows * (all / 128)) * sizeof(softmax_part));
+        assert_true(s.odd - s.arrived >= (size_t)heads * ((size_t)rows / 64 + 4) * sizeof(unsigned));
         assert_true(s.logits_stride >= classes && s.logits_stride % 4 == 0);
         if (dtype == RIDGE_F32) {
             assert_true(s.w - s.x >= (size_t)rows * padded * two);
-            assert_true(s.x_undo - s.w >= (size_t)((classes + 31) / 32 * 32) * padded * two);
+            assert_true(s.x_undo - s.w >= (size_t)all * padded * two);
         } else {
             assert_true(s.bytes - s.logits >= (size_t)(rows * s.logits_stride) * sizeof(float));
         }

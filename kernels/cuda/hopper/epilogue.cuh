@@ -1,6 +1,6 @@
 /* What becomes of a tile of sums (see matmul.cuh). An epilogue has
  *     scratch                              bytes of shared memory for each warpgroup, a multiple of 1024
- *     waits                                whether blocks wait here for other blocks
+ *     waits()                              whether blocks wait here for other blocks
  *     prepare(scratch)                     once, by both warpgroups, before the blocks of a cluster meet
  *     state begin(tile, group)             before the tile's products: what to load ahead
  *     finish(tile, state, sums, scratch, group)
@@ -102,7 +102,7 @@ template <typename T, int N, bool Add>
 struct store_epilogue {
     CUtensorMap map;
     static constexpr int scratch = tile_store_bytes;
-    static constexpr bool waits = false;
+    static bool waits(void) { return false; }
     struct state {};
     __device__ void prepare(uint32_t) const {}
     __device__ state begin(const matmul_tile &, int) const { return {}; }
@@ -165,7 +165,7 @@ struct float_epilogue {
     const T *bias;
     int rows, columns;
     static constexpr int scratch = (4 * N + 1023) / 1024 * 1024;
-    static constexpr bool waits = false;
+    static bool waits(void) { return false; }
     struct state {
         bias_ahead<T, N> bias;
     };
@@ -264,7 +264,7 @@ struct statistics_epilogue {
     int rows, columns;
 
     static constexpr int stores = Keep ? tile_store_bytes : 0, scratch = stores + (4 * N + 1023) / 1024 * 1024;
-    static constexpr bool waits = false;
+    static bool waits(void) { return false; }
     struct state {
         bias_ahead<float, N> bias;
         int label[2];
@@ -320,7 +320,7 @@ struct gradient_epilogue {
     int rows, columns;
 
     static constexpr int scratch = tile_store_bytes + (4 * N + 1023) / 1024 * 1024;
-    static constexpr bool waits = false;
+    static bool waits(void) { return false; }
     struct state {
         bias_ahead<float, N> bias;
         row_gradient row[2];
@@ -361,23 +361,29 @@ struct softmax_epilogue {
     const T *bias;
     T *p;
     int64_t stride;
+    int64_t p_head, bias_head;           /* from one head's to the next; columns and tiles are of one */
     int rows, columns, tiles;            /* tiles: of columns */
     bool pairs;                          /* two neighbouring elements of p can be stored at once */
-    softmax_part *parts;                 /* [tiles][rows] */
-    unsigned *arrived;                   /* [groups of 64 rows], zero before */
+    softmax_part *parts;                 /* [heads * tiles][rows] */
+    unsigned *arrived;                   /* [heads][groups of 64 rows], zero before; not used where tiles is 1 */
     const float *row_undo, *column_undo; /* Scaled */
-    unsigned char *odd;                  /* [rows]; NULL, or: becomes 1 where a probability is not a number */
+    unsigned char *odd;                  /* [heads][rows]; NULL, or: becomes 1 where a probability is not a number */
 
     static constexpr int scratch = 2048;
-    static constexpr bool waits = true;
+    bool waits(void) const { return tiles > 1; }
     struct state {
         bias_ahead<T, N, Scaled> bias;
         float low, high;
     };
     __device__ void prepare(uint32_t) const {}
+    __device__ int head(const matmul_tile &tile) const { return tile.n / N / tiles; }
+    /* Its first column within its head. */
+    __device__ int column(const matmul_tile &tile) const { return tile.n - head(tile) * tiles * N; }
     __device__ state begin(const matmul_tile &tile, int group) const {
-        const int row = tile.m + thread_row(group);
-        state s = {bias_ahead<T, N, Scaled>(bias, tile.n, columns, column_undo), log2_e, log2_e};
+        const int row = tile.m + thread_row(group), h = head(tile);
+        state s = {bias_ahead<T, N, Scaled>(bias ? bias + h * bias_head : NULL, column(tile), columns,
+                                            Scaled ? column_undo + h * tiles * N : NULL),
+                   log2_e, log2_e};
         if constexpr (Scaled) {
             s.low = row < rows ? row_undo[row] * log2_e : 0.0f;
             s.high = row + 8 < rows ? row_undo[row + 8] * log2_e : 0.0f;
@@ -393,7 +399,7 @@ struct softmax_epilogue {
         __threadfence();
         group_barrier(group);
         if (thread_of_group() == 0) {
-            unsigned *counter = &arrived[tile.m / 64 + group], seen;
+            unsigned *counter = &arrived[head(tile) * (rows / 64 + 4) + tile.m / 64 + group], seen;
             asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
             do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
             while (seen < (unsigned)tiles);
@@ -401,10 +407,11 @@ struct softmax_epilogue {
         group_barrier(group);
     }
     /* What a row's exponentials are multiplied by. The four threads of a row share its parts. */
-    __device__ float factor(int row, softmax_part mine) const {
+    __device__ float factor(int head, int row, softmax_part mine) const {
+        if (tiles == 1) return 1.0f / mine.sum;
         softmax_part all = {-INFINITY, 0.0f};
         for (int i = (int)threadIdx.x % 4; i < tiles && row < rows; i += 4) {
-            const float2 v = __ldcg((const float2 *)&parts[(int64_t)i * rows + row]);
+            const float2 v = __ldcg((const float2 *)&parts[(int64_t)(head * tiles + i) * rows + row]);
             all = all.sum == 0.0f && all.shift == -INFINITY ? softmax_part{v.x, v.y} : merge_parts(all, {v.x, v.y});
         }
         const float shift = row_max(all.shift);
@@ -412,10 +419,10 @@ struct softmax_epilogue {
         return exp2f(mine.shift - shift) / sum;
     }
     template <int Half>
-    __device__ void store(const float (&v)[N / 2], int row, int n, float factor) const {
+    __device__ void store(const float (&v)[N / 2], int head, int row, int n, float factor) const {
         if (row >= rows) return;
-        if (odd && !(factor >= 0.0f)) odd[row] = 1;
-        T *line = p + row * stride + n + thread_column();
+        if (odd && !(factor >= 0.0f)) odd[(int64_t)head * rows + row] = 1;
+        T *line = p + head * p_head + row * stride + n + thread_column();
         const int left = columns - n - thread_column();
 #pragma unroll
         for (int j = 0; j < N / 8; j++) {
@@ -434,11 +441,14 @@ struct softmax_epilogue {
         const int row = tile.m + thread_row(group);
         s.bias.add(sums, at, group, s.low, s.high);
         const softmax_part first = exponentiate_row<0, 0>(sums), second = exponentiate_row<1, 0>(sums);
-        tell(tile, row, first);
-        tell(tile, row + 8, second);
-        meet(tile, group);
-        store<0>(sums, row, tile.n, factor(row, first));
-        store<1>(sums, row + 8, tile.n, factor(row + 8, second));
+        const int h = head(tile), n = column(tile);
+        if (tiles > 1) {
+            tell(tile, row, first);
+            tell(tile, row + 8, second);
+            meet(tile, group);
+        }
+        store<0>(sums, h, row, n, factor(h, row, first));
+        store<1>(sums, h, row + 8, n, factor(h, row + 8, second));
     }
     __device__ void end(void) const {}
 };

@@ -88,7 +88,8 @@ int matmul_resident(void) {
 }
 
 /* C = A B with A: [m, k], B: [k, n]; lines run along K where the shape says so, else along M or N. Blocks that wait for
- * each other are launched together or not at all, whatever else has work on the device. */
+ * each other are launched together or not at all, whatever else has work on the device; others may be set up while the
+ * launch before them ends. */
 template <class S, class Epilogue>
 ridge_status matmul_run(const matrix &a, const matrix &b, int64_t m, int64_t n, matmul_plan plan,
                         const Epilogue &epilogue, cudaStream_t stream) {
@@ -101,18 +102,22 @@ ridge_status matmul_run(const matrix &a, const matrix &b, int64_t m, int64_t n, 
     plan.n_tiles = (int)((n + S::N - 1) / S::N);
     const int64_t clusters = (int64_t)((plan.m_tiles + S::CM - 1) / S::CM) * ((plan.n_tiles + S::CN - 1) / S::CN);
     if (clusters > INT32_MAX / 2) return RIDGE_UNSUPPORTED;
+    const bool together = plan.progress || epilogue.waits();
     cudaLaunchAttribute attributes[2] = {};
     attributes[0].id = cudaLaunchAttributeClusterDimension;
     attributes[0].val.clusterDim = {S::cluster, 1, 1};
-    attributes[1].id = cudaLaunchAttributeCooperative;
-    attributes[1].val.cooperative = 1;
+    attributes[1].id = together ? cudaLaunchAttributeCooperative : cudaLaunchAttributeProgrammaticStreamSerialization;
+    if (together)
+        attributes[1].val.cooperative = 1;
+    else
+        attributes[1].val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)(clusters * S::cluster < resident ? clusters * S::cluster : resident));
     config.blockDim = dim3(S::threads);
     config.dynamicSmemBytes = matmul_shared_bytes<S, Epilogue>;
     config.stream = stream;
     config.attrs = attributes;
-    config.numAttrs = plan.progress || Epilogue::waits ? 2 : 1;
+    config.numAttrs = 2;
     (void)cudaLaunchKernelEx(&config, matmul_kernel<S, Epilogue>, a_map, b_map, plan, epilogue);
     return launched();
 }

@@ -1,5 +1,5 @@
 /* Softmax of a linear layer by Hopper's tensor cores: fp32 split in fp16 (see hopper/split.cuh), tf32, bf16, f16. x and
- * p by rows, w: [classes, depth] in either order. */
+ * p by rows, w: [classes, depth] in either order. fp32 with classes across the lines of w: of several heads, too. */
 #ifndef RIDGE_KERNELS_CUDA_HOPPER_LINEAR_SOFTMAX_CUH
 #define RIDGE_KERNELS_CUDA_HOPPER_LINEAR_SOFTMAX_CUH
 
@@ -15,8 +15,10 @@ extern "C" {
 namespace ridge {
 
 struct linear_softmax_call {
-    matrix_view x, w, p; /* w: [classes, depth] */
+    matrix_view x, w, p; /* w: [classes, depth]; w and p are the first head's */
     const void *bias;
+    int heads;
+    int64_t w_head, bias_head, p_head; /* from one head's to the next */
     char *scratch;
     linear_softmax_scratch at;
     cudaStream_t stream;
@@ -38,16 +40,19 @@ ridge_status softmax_product(const linear_softmax_call &c, const hopper::matrix 
     e.columns = (int)c.p.columns;
     e.tiles = (e.columns + S::N - 1) / S::N;
     if (e.tiles > together) return RIDGE_UNSUPPORTED; /* they could not all be waited for */
-    e.pairs = (uintptr_t)e.p % (2 * sizeof(T)) == 0 && e.stride % 2 == 0;
+    e.p_head = c.p_head, e.bias_head = c.bias_head;
+    e.pairs = (uintptr_t)e.p % (2 * sizeof(T)) == 0 && e.stride % 2 == 0 && e.p_head % 2 == 0;
     e.parts = (softmax_part *)(c.scratch + c.at.parts);
     e.arrived = (unsigned *)(c.scratch + c.at.arrived);
     e.row_undo = (const float *)(c.scratch + c.at.x_undo);
     e.column_undo = (const float *)(c.scratch + c.at.w_undo);
     if (Scaled) e.odd = (unsigned char *)(c.scratch + c.at.odd);
     plan.band = 1; /* the tiles of a row follow each other */
-    if (cudaMemsetAsync(e.arrived, 0, ((size_t)e.rows / 64 + 4) * sizeof(unsigned), c.stream) != cudaSuccess)
+    const size_t counters = ((size_t)e.rows / 64 + 4) * (size_t)c.heads;
+    if (e.tiles > 1 && cudaMemsetAsync(e.arrived, 0, counters * sizeof(unsigned), c.stream) != cudaSuccess)
         return RIDGE_FAILED;
-    return hopper::matmul_run<S>(a, b, c.p.rows, c.p.columns, plan, e, c.stream);
+    const int64_t columns = c.heads > 1 ? (int64_t)c.heads * e.tiles * S::N : c.p.columns;
+    return hopper::matmul_run<S>(a, b, c.p.rows, columns, plan, e, c.stream);
 }
 
 /* 16 bits: operands as they lie. */
@@ -75,45 +80,75 @@ inline ridge_status linear_softmax_tf32(const linear_softmax_call &c) {
     return softmax_product<S, float, false>(c, hopper::lines_of(c.x), b, hopper::matmul_whole(depth, S::K, 1));
 }
 
-/* Rows whose operands are infinite: halves of infinities are not numbers, and what comes of them may be. A block a row,
- * by fused multiply-adds, as if nothing had been split. */
-__global__ static void __launch_bounds__(256)
-    softmax_odd_rows(const unsigned char *odd, const float *x, int64_t x_line, const float *w, int64_t w_line,
-                     int64_t w_step, const float *bias, float *p, int64_t p_line, int depth, int classes) {
-    if (!odd[blockIdx.x]) return;
-    const float *row = x + blockIdx.x * x_line;
-    float *to = p + blockIdx.x * p_line, most = -FLT_MAX, sum = 0.0f;
-    __shared__ float shared[256];
-    for (int j = (int)threadIdx.x; j < classes; j += 256) {
-        float z = bias ? bias[j] : 0.0f;
-        for (int k = 0; k < depth; k++) z = fmaf(row[k], w[j * w_line + k * w_step], z);
-        to[j] = z;
-        most = fmaxf(most, z);
+/* Rows whose operands are infinite: halves of infinities are not numbers, and what comes of them may be. By fused
+ * multiply-adds, as if nothing had been split. */
+struct odd_rows {
+    const unsigned char *odd; /* [heads][rows] */
+    const float *x, *w, *bias;
+    float *p;
+    int64_t x_line, w_line, w_step, w_head, bias_head, p_line, p_head;
+    int rows, depth, classes;
+
+    __device__ void run(int head, int i) const {
+        const float *row = x + i * x_line, *weight = w + head * w_head;
+        float *to = p + head * p_head + i * p_line, most = -FLT_MAX, sum = 0.0f;
+        __shared__ float shared[256];
+        for (int j = (int)threadIdx.x; j < classes; j += 256) {
+            float z = bias ? bias[head * bias_head + j] : 0.0f;
+            for (int k = 0; k < depth; k++) z = fmaf(row[k], weight[j * w_line + k * w_step], z);
+            to[j] = z;
+            most = fmaxf(most, z);
+        }
+        const auto over_block = [&](float v, bool largest) {
+            shared[threadIdx.x] = v;
+            __syncthreads();
+            for (int t = 0; t < 256; t++) v = t == 0 ? shared[0] : largest ? fmaxf(v, shared[t]) : v + shared[t];
+            __syncthreads();
+            return v;
+        };
+        most = over_block(most, true);
+        for (int j = (int)threadIdx.x; j < classes; j += 256) sum += expf(to[j] - most);
+        sum = over_block(sum, false);
+        for (int j = (int)threadIdx.x; j < classes; j += 256) to[j] = expf(to[j] - most) / sum;
     }
-    const auto over_block = [&](float v, bool largest) {
-        shared[threadIdx.x] = v;
-        __syncthreads();
-        for (int i = 0; i < 256; i++) v = i == 0 ? shared[0] : largest ? fmaxf(v, shared[i]) : v + shared[i];
-        __syncthreads();
-        return v;
-    };
-    most = over_block(most, true);
-    for (int j = (int)threadIdx.x; j < classes; j += 256) sum += expf(to[j] - most);
-    sum = over_block(sum, false);
-    for (int j = (int)threadIdx.x; j < classes; j += 256) to[j] = expf(to[j] - most) / sum;
+};
+/* A block looks at 256 rows of a head. */
+__global__ static void __launch_bounds__(256) softmax_odd_rows(const odd_rows r) {
+#if __CUDA_ARCH__ >= 900
+    hopper::after_previous_launch();
+#endif
+    const int first = (int)blockIdx.x * 256, head = (int)blockIdx.y, count = min(256, r.rows - first);
+    const unsigned char *odd = r.odd + (int64_t)head * r.rows + first;
+    if (!__syncthreads_or((int)threadIdx.x < count && odd[threadIdx.x])) return;
+    for (int i = 0; i < count; i++)
+        if (odd[i]) r.run(head, first + i);
+}
+inline ridge_status softmax_repair(const linear_softmax_call &c) {
+    odd_rows r = {};
+    r.odd = (const unsigned char *)(c.scratch + c.at.odd);
+    r.x = (const float *)c.x.base, r.w = (const float *)c.w.base, r.bias = (const float *)c.bias;
+    r.p = (float *)c.p.base;
+    r.x_line = c.x.line, r.w_line = c.w.line, r.w_step = c.w.step, r.w_head = c.w_head, r.bias_head = c.bias_head;
+    r.p_line = c.p.line, r.p_head = c.p_head;
+    r.rows = (int)c.p.rows, r.depth = (int)c.x.columns, r.classes = (int)c.p.columns;
+    cudaLaunchAttribute overlap = {};
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)((r.rows + 255) / 256), (unsigned)c.heads);
+    config.blockDim = dim3(256);
+    config.stream = c.stream;
+    config.attrs = &overlap;
+    config.numAttrs = 1;
+    (void)cudaLaunchKernelEx(&config, softmax_odd_rows, r);
+    return launched();
 }
 
-/* w: lines along the classes. */
-inline int64_t split_wide(int64_t classes) { return (classes + 31) / 32 * 32; }
-inline ridge_status split_across(const linear_softmax_call &c, int64_t padded, __half *to, float *undo) {
-    const int depth = (int)c.x.columns, classes = (int)c.w.rows;
-    unsigned *most = (unsigned *)(c.scratch + c.at.w_most);
-    const unsigned across = (unsigned)((classes + 255) / 256);
-    if (cudaMemsetAsync(most, 0, (size_t)classes * sizeof *most, c.stream) != cudaSuccess) return RIDGE_FAILED;
-    hopper::columns_most<<<dim3(across, (unsigned)((depth + 63) / 64)), 256, 0, c.stream>>>(
-        (const float *)c.w.base, c.w.step, depth, classes, most);
-    hopper::split_columns<<<dim3(across, (unsigned)(padded / 16)), 256, 0, c.stream>>>(
-        (const float *)c.w.base, c.w.step, depth, (int)padded, classes, most, to, split_wide(classes), undo);
+template <class W>
+ridge_status split_both(const linear_softmax_call &c, const hopper::split_lines &x, const W &w) {
+    const unsigned blocks = (unsigned)(x.blocks() + w.blocks());
+    hopper::split_operands<<<blocks, 256, 0, c.stream>>>(x, w, (unsigned char *)(c.scratch + c.at.odd),
+                                                         (int)c.x.rows * c.heads);
     return launched();
 }
 
@@ -123,38 +158,45 @@ inline ridge_status linear_softmax_split(const linear_softmax_call &c) {
     const int slices = (int)(padded / hopper::SPLIT_SLICE);
     __half *x = (__half *)(c.scratch + c.at.x), *w = (__half *)(c.scratch + c.at.w);
     float *x_undo = (float *)(c.scratch + c.at.x_undo), *w_undo = (float *)(c.scratch + c.at.w_undo);
-    hopper::split_lines<<<(unsigned)c.x.rows, 256, 0, c.stream>>>((const float *)c.x.base, c.x.line, (int)depth,
-                                                                  (int)padded, x, x_undo);
-    RIDGE_TRY(launched());
+    const auto lines = [&](const matrix_view &m, __half *to, float *undo) {
+        return hopper::split_lines{(const float *)m.base, m.line, (int)m.rows, (int)depth, (int)padded, to, undo};
+    };
     hopper::matmul_plan plan = hopper::matmul_whole(padded, hopper::SPLIT_SLICE, 1);
     plan.parts = 3; /* the small products first: high low, low high, high high */
     plan.a_part[1] = plan.b_part[0] = slices;
     const hopper::matrix a = {x, 2 * padded, c.x.rows, 2 * padded};
-    if (cudaMemsetAsync(c.scratch + c.at.odd, 0, (size_t)c.x.rows, c.stream) != cudaSuccess) return RIDGE_FAILED;
     if (c.w.by_rows()) {
-        hopper::split_lines<<<(unsigned)classes, 256, 0, c.stream>>>((const float *)c.w.base, c.w.line, (int)depth,
-                                                                     (int)padded, w, w_undo);
-        RIDGE_TRY(launched());
+        RIDGE_TRY(split_both(c, lines(c.x, x, x_undo), lines(c.w, w, w_undo)));
         using S = hopper::matmul_shape<__half, 128, 6, 2, 1, true, true, 4>;
         RIDGE_TRY((softmax_product<S, float, true>(c, a, {w, 2 * padded, classes, 2 * padded}, plan)));
     } else {
-        RIDGE_TRY(split_across(c, padded, w, w_undo));
+        const int64_t wide = linear_softmax_wide(classes), all = c.heads * wide;
+        const hopper::split_columns columns = {(const float *)c.w.base,
+                                               c.w.step,
+                                               c.w_head,
+                                               c.heads,
+                                               (int)classes,
+                                               (int)depth,
+                                               (int)padded,
+                                               (int)wide,
+                                               w,
+                                               w_undo};
+        RIDGE_TRY(split_both(c, lines(c.x, x, x_undo), columns));
         using S = hopper::matmul_shape<__half, 128, 6, 2, 1, true, false, 4>;
-        RIDGE_TRY((softmax_product<S, float, true>(c, a, {w, classes, 2 * padded, split_wide(classes)}, plan)));
+        RIDGE_TRY((softmax_product<S, float, true>(c, a, {w, all, 2 * padded, all}, plan)));
     }
-    softmax_odd_rows<<<(unsigned)c.x.rows, 256, 0, c.stream>>>(
-        (const unsigned char *)(c.scratch + c.at.odd), (const float *)c.x.base, c.x.line, (const float *)c.w.base,
-        c.w.line, c.w.step, (const float *)c.bias, (float *)c.p.base, c.p.line, (int)depth, (int)classes);
-    return launched();
+    return softmax_repair(c);
 }
 
 /* Whether these kernels can take the operands: Hopper, lines that the copy engine takes, not too many classes. */
 template <typename T>
 bool linear_softmax_takes(const linear_softmax_call &c) {
     const bool fp32 = sizeof(T) == 4;
-    return c.x.rows > 0 && c.x.rows <= INT32_MAX / 2 && hopper::is_tileable<T>(c.x) &&
-           c.x.columns % (fp32 ? 4 : 1) == 0 && c.p.columns <= (int64_t)SOFTMAX_TILES * 128 &&
-           (fp32 || hopper::is_tileable<T>(c.w)) && (!fp32 || !c.w.by_rows() || hopper::is_tileable<T>(c.w));
+    const double blocks = (double)c.heads * ((double)c.x.rows + (double)linear_softmax_wide(c.p.columns));
+    return c.x.rows > 0 && blocks <= INT32_MAX / 2 && (c.heads == 1 || (fp32 && !c.w.by_rows())) &&
+           hopper::is_tileable<T>(c.x) && c.x.columns % (fp32 ? 4 : 1) == 0 &&
+           c.p.columns <= (int64_t)SOFTMAX_TILES * 128 && (fp32 || hopper::is_tileable<T>(c.w)) &&
+           (!fp32 || !c.w.by_rows() || hopper::is_tileable<T>(c.w));
 }
 
 }  // namespace ridge

@@ -244,6 +244,7 @@ __global__ void __launch_bounds__(S::threads, 1)
         cluster_sync();
     else
         __syncthreads();
+    after_previous_launch();
     if (group < 0) {
         registers_give<56>();
         if (threadIdx.x == 0) produce<S>(&a_map, &b_map, plan, memory, rank);

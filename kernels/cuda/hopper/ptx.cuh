@@ -116,6 +116,15 @@ __device__ inline void store_wait(void) { asm volatile("cp.async.bulk.wait_group
 /* What ordinary stores wrote to shared memory is there for the copy engine and the tensor cores. */
 __device__ inline void shared_fence(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
+/* ---- launches that overlap ---- */
+
+/* The launch before this one in the stream is done and its writes are seen. The next may then be set up where there is
+ * room. */
+__device__ inline void after_previous_launch(void) {
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
 /* ---- warpgroups ---- */
 
 template <int Registers>

@@ -29,55 +29,112 @@ __device__ inline void split(float v, float scale, __half *high, __half *low) {
     *low = __float2half_rn(scaled - __half2float(*high));
 }
 
-/* A block a line. undo[line]: 1 / scale. */
-__global__ static void __launch_bounds__(256)
-    split_lines(const float *from, int64_t stride, int depth, int padded, __half *to, float *undo) {
-    const float *line = from + blockIdx.x * stride;
-    __half *high = to + (int64_t)blockIdx.x * 2 * padded, *low = high + padded;
-    float most = 0.0f;
-    for (int k = (int)threadIdx.x * 4; k < depth; k += 1024) {
-        const float4 v = *(const float4 *)(line + k);
-        most = fmaxf(fmaxf(most, fmaxf(fabsf(v.x), fabsf(v.y))), fmaxf(fabsf(v.z), fabsf(v.w)));
-    }
-    for (int mask = 16; mask > 0; mask /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, mask));
-    __shared__ float warp[8];
-    if (threadIdx.x % 32 == 0) warp[threadIdx.x / 32] = most;
-    __syncthreads();
-    for (int w = 0; w < 8; w++) most = fmaxf(most, warp[w]);
-    const float scale = split_scale(most);
-    if (threadIdx.x == 0) undo[blockIdx.x] = 1.0f / scale;
-    for (int k = (int)threadIdx.x * 4; k < padded; k += 1024) {
-        const float4 v = k < depth ? *(const float4 *)(line + k) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-        pack<__half, 4> h, l;
-        split(v.x, scale, &h.v[0], &l.v[0]), split(v.y, scale, &h.v[1], &l.v[1]);
-        split(v.z, scale, &h.v[2], &l.v[2]), split(v.w, scale, &h.v[3], &l.v[3]);
-        *(pack<__half, 4> *)(high + k) = h;
-        *(pack<__half, 4> *)(low + k) = l;
-    }
-}
+/* Both kinds of operands are read once where the depth is up to 1024: a thread keeps 32 or 64 elements. */
+constexpr int SPLIT_DEPTH = 1024;
 
-/* The largest |v| of each column, as bits, which order as the numbers do; `most` is zero before. */
-__global__ static void __launch_bounds__(256)
-    columns_most(const float *from, int64_t stride, int depth, int columns, unsigned *most) {
-    const int column = (int)(blockIdx.x * 256 + threadIdx.x), first = (int)blockIdx.y * 64;
-    if (column >= columns) return;
-    float m = 0.0f;
-    for (int k = first; k < min(first + 64, depth); k++) m = fmaxf(m, fabsf(from[k * stride + column]));
-    atomicMax(&most[column], __float_as_uint(m));
-}
-__global__ static void __launch_bounds__(256)
-    split_columns(const float *from, int64_t stride, int depth, int padded, int columns, const unsigned *most,
-                  __half *to, int64_t to_stride, float *undo) {
-    const int column = (int)(blockIdx.x * 256 + threadIdx.x), first = (int)blockIdx.y * 16;
-    if (column >= columns) return;
-    const float scale = split_scale(__uint_as_float(most[column]));
-    if (first == 0) undo[column] = 1.0f / scale;
-    for (int k = first; k < first + 16; k++) {
-        __half h, l;
-        split(k < depth ? from[k * stride + column] : 0.0f, scale, &h, &l);
-        to[k * to_stride + column] = h;
-        to[(padded + k) * to_stride + column] = l;
+/* Lines along the depth: `to` has [high | low] of each. undo[line]: 1 / scale. By a warp a line. */
+struct split_lines {
+    const float *from;
+    int64_t stride;
+    int lines, depth, padded;
+    __half *to;
+    float *undo;
+
+    __host__ __device__ int blocks(void) const { return (lines + 7) / 8; }
+    __device__ void load(float4 (&v)[8], const float *line, int k) const {
+#pragma unroll
+        for (int i = 0; i < 8; i++, k += 128)
+            v[i] = k < depth ? *(const float4 *)(line + k) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     }
+    __device__ void run(int block) const {
+        const int line = block * 8 + (int)threadIdx.x / 32, first = (int)threadIdx.x % 32 * 4;
+        if (line >= lines) return;
+        const float *values = from + line * stride;
+        __half *high = to + (int64_t)line * 2 * padded, *low = high + padded;
+        float4 v[8];
+        float most = 0.0f;
+        for (int k = first; k < depth; k += SPLIT_DEPTH) {
+            load(v, values, k);
+#pragma unroll
+            for (const float4 &f : v)
+                most = fmaxf(fmaxf(most, fmaxf(fabsf(f.x), fabsf(f.y))), fmaxf(fabsf(f.z), fabsf(f.w)));
+        }
+        for (int mask = 16; mask > 0; mask /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, mask));
+        const float scale = split_scale(most);
+        if (first == 0) undo[line] = 1.0f / scale;
+        for (int k = first; k < padded; k += SPLIT_DEPTH) {
+            if (depth > SPLIT_DEPTH) load(v, values, k);
+#pragma unroll
+            for (int i = 0; i < 8; i++) {
+                if (k + 128 * i >= padded) break;
+                pack<__half, 4> h, l;
+                split(v[i].x, scale, &h.v[0], &l.v[0]), split(v[i].y, scale, &h.v[1], &l.v[1]);
+                split(v[i].z, scale, &h.v[2], &l.v[2]), split(v[i].w, scale, &h.v[3], &l.v[3]);
+                *(pack<__half, 4> *)(high + k + 128 * i) = h;
+                *(pack<__half, 4> *)(low + k + 128 * i) = l;
+            }
+        }
+    }
+};
+
+/* Lines across the depth, of `columns` each, of one head or several: `to` has high's lines, then low's, in each of them
+ * head after head, `wide` columns of each: those beyond `columns` are zero. By a block of 16 columns. */
+struct split_columns {
+    const float *from;
+    int64_t stride, head;
+    int heads, columns, depth, padded, wide;
+    __half *to;
+    float *undo;
+
+    __host__ __device__ int blocks(void) const { return heads * (wide / 16); }
+    __device__ void load(float (&v)[64], const float *column, bool present, int k) const {
+#pragma unroll
+        for (int i = 0; i < 64; i++, k += 16) v[i] = present && k < depth ? column[k * stride] : 0.0f;
+    }
+    __device__ void run(int block) const {
+        const int h = block / (wide / 16), c = block % (wide / 16) * 16 + (int)threadIdx.x % 16;
+        const int first = (int)threadIdx.x / 16, at = h * wide + c;
+        const int64_t line = (int64_t)heads * wide;
+        const bool present = c < columns;
+        const float *values = from + h * head + (present ? c : 0);
+        __shared__ float warp[8][32];
+        float v[64], most = 0.0f;
+        for (int k = first; k < depth; k += SPLIT_DEPTH) {
+            load(v, values, present, k);
+#pragma unroll
+            for (const float f : v) most = fmaxf(most, fabsf(f));
+        }
+        warp[threadIdx.x / 32][threadIdx.x % 32] = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 16));
+        __syncthreads();
+        for (int w = 0; w < 8; w++) most = fmaxf(most, warp[w][threadIdx.x % 32]);
+        const float scale = split_scale(most);
+        if (first == 0) undo[at] = 1.0f / scale;
+        for (int k = first; k < padded; k += SPLIT_DEPTH) {
+            if (depth > SPLIT_DEPTH) load(v, values, present, k);
+#pragma unroll
+            for (int i = 0; i < 64; i++) {
+                if (k + 16 * i >= padded) break;
+                __half high, low;
+                split(v[i], scale, &high, &low);
+                to[(k + 16 * i) * line + at] = high;
+                to[(padded + k + 16 * i) * line + at] = low;
+            }
+        }
+    }
+};
+
+/* Both operands in one launch. zero: so many bytes become 0. */
+template <class W>
+__global__ void __launch_bounds__(256) split_operands(split_lines x, W w, unsigned char *zero, int zeros) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+    const int block = (int)blockIdx.x;
+    for (int i = block * 256 + (int)threadIdx.x; i < zeros; i += (int)gridDim.x * 256) zero[i] = 0;
+    if (block < x.blocks())
+        x.run(block);
+    else
+        w.run(block - x.blocks());
 }
 
 __device__ inline float round_tf32(float v) {
