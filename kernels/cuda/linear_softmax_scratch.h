@@ -9,7 +9,6 @@
 typedef struct linear_softmax_scratch {
     size_t parts;          /* softmax_part[heads * tiles of classes][rows] */
     size_t arrived;        /* unsigned[heads][groups of 64 rows] */
-    size_t odd;            /* unsigned char[heads][rows] */
     size_t x, w;           /* operands split in halves or turned */
     size_t x_undo, w_undo; /* float: what undoes their scales */
     size_t logits;         /* float[rows][logits_stride] */
@@ -30,7 +29,6 @@ static inline linear_softmax_scratch linear_softmax_scratch_of(int64_t rows, int
     s.logits_stride = (classes + 3) / 4 * 4;
     s.parts = linear_scratch_take(&s.bytes, (double)rows * 8 * all / 128);
     s.arrived = linear_scratch_take(&s.bytes, (double)heads * 4 * ((double)rows / 64 + 4));
-    s.odd = linear_scratch_take(&s.bytes, (double)heads * (double)rows);
     s.x = linear_scratch_take(&s.bytes, words ? (double)rows * padded * 4 : 0);
     s.w = linear_scratch_take(&s.bytes, words ? all * padded * 4 : 0);
     s.x_undo = linear_scratch_take(&s.bytes, (double)rows * 4);

@@ -93,7 +93,7 @@ static void softmax_scratch_has_room(void **state) {
         const size_t padded = (size_t)linear_softmax_padded(depth), two = 2 * sizeof(uint16_t);
         assert_true(padded >= (size_t)depth && padded % 64 == 0);
         assert_true(s.arrived - s.parts >= (size_t)(rows * (all / 128)) * sizeof(softmax_part));
-        assert_true(s.odd - s.arrived >= (size_t)heads * ((size_t)rows / 64 + 4) * sizeof(unsigned));
+        assert_true(s.x - s.arrived >= (size_t)heads * ((size_t)rows / 64 + 4) * sizeof(unsigned));
         assert_true(s.logits_stride >= classes && s.logits_stride % 4 == 0);
         if (dtype == RIDGE_F32) {
             assert_true(s.w - s.x >= (size_t)rows * padded * two);

@@ -11,6 +11,8 @@
 #ifndef RIDGE_KERNELS_CUDA_HOPPER_EPILOGUE_CUH
 #define RIDGE_KERNELS_CUDA_HOPPER_EPILOGUE_CUH
 
+#include <float.h>
+
 #include "cuda/hopper/matmul.cuh"
 #include "cuda/linear_loss.cuh"
 
@@ -121,14 +123,16 @@ struct store_epilogue {
  * scaling of B's columns. */
 template <typename T, int N, bool Scaled = false>
 struct bias_ahead {
-    static constexpr int bytes = 4 * N * (Scaled ? 2 : 1);
-    float v[N / 128], scale[Scaled ? N / 128 : 1];
+    static constexpr int bytes = 4 * N * (Scaled ? 2 : 1), count = (N + 127) / 128;
+    float v[count], scale[Scaled ? count : 1], unit;
 
-    __device__ bias_ahead(const T *bias, int n, int columns, const float *undo = NULL, float unit = log2_e) {
+    /* Nothing is computed from what is loaded: nobody waits for it here. */
+    __device__ bias_ahead(const T *bias, int n, int columns, const float *undo = NULL, float unit_ = log2_e)
+        : unit(unit_) {
 #pragma unroll
-        for (int i = 0; i < N / 128; i++) {
+        for (int i = 0; i < count; i++) {
             const int column = n + i * 128 + thread_of_group();
-            v[i] = column < columns ? (bias ? to_float(bias[column]) * unit : 0.0f) : -INFINITY;
+            v[i] = column < columns ? (bias ? to_float(bias[column]) : 0.0f) : -INFINITY;
             if constexpr (Scaled) scale[i] = column < columns ? undo[column] : 0.0f;
         }
     }
@@ -137,9 +141,10 @@ struct bias_ahead {
     __device__ void add(float (&sums)[N / 2], uint32_t at, int group, float low = log2_e, float high = log2_e) const {
         group_barrier(group); /* everybody has read what was there */
 #pragma unroll
-        for (int i = 0; i < N / 128; i++) {
+        for (int i = 0; i < count; i++) {
+            if (N % 128 && i * 128 + thread_of_group() >= N) break;
             const uint32_t mine = at + 4 * (uint32_t)(i * 128 + thread_of_group());
-            shared_put(mine, v[i]);
+            shared_put(mine, v[i] * unit);
             if constexpr (Scaled) shared_put(mine + 4 * N, scale[i]);
         }
         group_barrier(group);
@@ -351,8 +356,34 @@ struct gradient_epilogue {
     }
 };
 
-/* ---- softmax ----
- * The blocks that have a row's tiles run at the same time and tell each other their parts through memory, while the
+/* ---- softmax ---- */
+
+/* Rows whose operands are infinite: halves of infinities are not numbers, and what comes of them may be. By fused
+ * multiply-adds, as if nothing had been split; a row by a warp. */
+struct softmax_unsplit {
+    const float *x, *w, *bias;
+    float *p;
+    int64_t x_line, w_line, w_step, w_head, bias_head, p_line, p_head;
+    int depth, classes;
+
+    __device__ void run(int head, int row) const {
+        const float *values = x + row * x_line, *weight = w + head * w_head;
+        float *to = p + head * p_head + row * p_line, most = -FLT_MAX, sum = 0.0f;
+        const int lane = (int)threadIdx.x % 32;
+        for (int j = lane; j < classes; j += 32) {
+            float z = bias ? bias[head * bias_head + j] : 0.0f;
+            for (int k = 0; k < depth; k++) z = fmaf(values[k], weight[j * w_line + k * w_step], z);
+            to[j] = z;
+            most = fmaxf(most, z);
+        }
+        for (int mask = 16; mask > 0; mask /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, mask));
+        for (int j = lane; j < classes; j += 32) sum += expf(to[j] - most);
+        for (int mask = 16; mask > 0; mask /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, mask);
+        for (int j = lane; j < classes; j += 32) to[j] = expf(to[j] - most) / sum;
+    }
+};
+
+/* The blocks that have a row's tiles run at the same time and tell each other their parts through memory, while the
  * exponentials wait in registers: so every probability is written once. A block waits only for tiles that come at most
  * `tiles` after its own, which are no more than there are blocks. */
 
@@ -361,15 +392,21 @@ struct softmax_epilogue {
     const T *bias;
     T *p;
     int64_t stride;
-    int64_t p_head, bias_head;           /* from one head's to the next; columns and tiles are of one */
-    int rows, columns, tiles;            /* tiles: of columns */
-    bool pairs;                          /* two neighbouring elements of p can be stored at once */
-    softmax_part *parts;                 /* [heads * tiles][rows] */
-    unsigned *arrived;                   /* [heads][groups of 64 rows], zero before; not used where tiles is 1 */
+    int64_t p_head, bias_head; /* from one head's to the next; columns and tiles are of one */
+    int rows, columns, tiles;  /* tiles: of columns */
+    bool pairs;                /* two neighbouring elements of p can be stored at once */
+    softmax_part *parts;       /* [heads * tiles][rows] */
+    unsigned *arrived;         /* [heads][groups of 64 rows], zero before; not used where tiles is 1 */
+    int heads;
     const float *row_undo, *column_undo; /* Scaled */
-    unsigned char *odd;                  /* [heads][rows]; NULL, or: becomes 1 where a probability is not a number */
+    softmax_unsplit unsplit;             /* Scaled: for rows with a probability that is not a number */
 
-    static constexpr int scratch = 2048;
+    CUtensorMap map; /* of p in boxes, see make_heads_map */
+    bool boxes;      /* it is there */
+
+    static constexpr int bias_bytes = 1024, box_bytes = sizeof(T) == 4 ? 2048 : 0;
+    static constexpr int scratch = bias_bytes + 8 * box_bytes;
+    static_assert(bias_ahead<T, N, Scaled>::bytes <= bias_bytes, "room");
     bool waits(void) const { return tiles > 1; }
     struct state {
         bias_ahead<T, N, Scaled> bias;
@@ -381,12 +418,12 @@ struct softmax_epilogue {
     __device__ int column(const matmul_tile &tile) const { return tile.n - head(tile) * tiles * N; }
     __device__ state begin(const matmul_tile &tile, int group) const {
         const int row = tile.m + thread_row(group), h = head(tile);
-        state s = {bias_ahead<T, N, Scaled>(bias ? bias + h * bias_head : NULL, column(tile), columns,
+        state s = {bias_ahead<T, N, Scaled>(bias ? bias + h * bias_head : NULL, column(tile), h < heads ? columns : 0,
                                             Scaled ? column_undo + h * tiles * N : NULL),
-                   log2_e, log2_e};
+                   1.0f, 1.0f};
         if constexpr (Scaled) {
-            s.low = row < rows ? row_undo[row] * log2_e : 0.0f;
-            s.high = row + 8 < rows ? row_undo[row + 8] * log2_e : 0.0f;
+            s.low = row < rows ? row_undo[row] : 0.0f;
+            s.high = row + 8 < rows ? row_undo[row + 8] : 0.0f;
         }
         return s;
     }
@@ -418,10 +455,17 @@ struct softmax_epilogue {
         const float sum = row_sum(all.shift == -INFINITY ? 0.0f : all.sum * exp2f(all.shift - shift));
         return exp2f(mine.shift - shift) / sum;
     }
+    __device__ static bool is_odd(float factor) { return !(factor >= 0.0f); }
+    /* All tiles of a row find it odd, and its first one has it made anew. row: the warp's first. */
+    __device__ void repair(int head, int row, bool odd) const {
+        for (unsigned left = __ballot_sync(0xffffffffu, odd); left; left &= left - 1) {
+            const int lane = __ffs((int)left) - 1;
+            if (lane % 4 == 0 && row + lane / 4 < rows) unsplit.run(head, row + lane / 4);
+        }
+    }
     template <int Half>
     __device__ void store(const float (&v)[N / 2], int head, int row, int n, float factor) const {
-        if (row >= rows) return;
-        if (odd && !(factor >= 0.0f)) odd[(int64_t)head * rows + row] = 1;
+        if (row >= rows || (Scaled && is_odd(factor))) return;
         T *line = p + head * p_head + row * stride + n + thread_column();
         const int left = columns - n - thread_column();
 #pragma unroll
@@ -436,21 +480,65 @@ struct softmax_epilogue {
             }
         }
     }
+    /* The warp's 16 rows through shared memory, 32 columns at a time, two of these on their way: so memory is written
+     * in longer pieces than the 32 bytes that a row's threads have side by side, and while the next tile is made. */
+    __device__ void store_boxes(const float (&v)[N / 2], int head, int row, int n, float low, float high,
+                                uint32_t at) const {
+        const int lane = (int)threadIdx.x % 32, line = lane / 4;
+#pragma unroll
+        for (int box = 0; box < (N + 31) / 32; box++) {
+            const int column = n + box * 32;
+            if (column >= columns || row >= rows) break;
+            const uint32_t to = at + (uint32_t)(box % 2 * box_bytes);
+            if (lane == 0) {
+                if (box == 0)
+                    store_wait_read<0>();
+                else
+                    store_wait_read<1>();
+            }
+            __syncwarp();
+#pragma unroll
+            for (int j = 0; j < 4 && box * 4 + j < N / 8; j++) {
+                const float *s = &v[(box * 4 + j) * 4];
+                const uint32_t mine = to + (uint32_t)(line * 128 + ((2 * j + lane % 4 / 2) ^ line) * 16 + lane % 2 * 8);
+                shared_put2(mine, s[0] * low, s[1] * low);
+                shared_put2(mine + 1024, s[2] * high, s[3] * high);
+            }
+            shared_fence();
+            __syncwarp();
+            if (lane == 0) store_tile(&map, to, column, head, row), store_commit();
+        }
+    }
     __device__ void finish(const matmul_tile &tile, const state &s, float (&sums)[N / 2], uint32_t at,
                            int group) const {
-        const int row = tile.m + thread_row(group);
-        s.bias.add(sums, at, group, s.low, s.high);
+        const int row = tile.m + thread_row(group), h = head(tile), n = column(tile);
+        if (h >= heads) return; /* beyond the last tile of columns, where a cluster has several */
+        s.bias.add(sums, at, group, s.low * log2_e, s.high * log2_e);
         const softmax_part first = exponentiate_row<0, 0>(sums), second = exponentiate_row<1, 0>(sums);
-        const int h = head(tile), n = column(tile);
         if (tiles > 1) {
             tell(tile, row, first);
             tell(tile, row + 8, second);
             meet(tile, group);
         }
-        store<0>(sums, h, row, n, factor(h, row, first));
-        store<1>(sums, h, row + 8, n, factor(h, row + 8, second));
+        const float low = factor(h, row, first), high = factor(h, row + 8, second);
+        const int of_warp = row - (int)threadIdx.x % 32 / 4;
+        if constexpr (box_bytes > 0)
+            if (boxes && !(Scaled && __any_sync(0xffffffffu, is_odd(low) || is_odd(high)))) {
+                const uint32_t warp = (uint32_t)(thread_of_group() / 32);
+                store_boxes(sums, h, of_warp, n, low, high, at + bias_bytes + warp * 2 * box_bytes);
+                return;
+            }
+        store<0>(sums, h, row, n, low);
+        store<1>(sums, h, row + 8, n, high);
+        if constexpr (Scaled) {
+            if (n > 0) return;
+            repair(h, of_warp, is_odd(low));
+            repair(h, of_warp + 8, is_odd(high));
+        }
     }
-    __device__ void end(void) const {}
+    __device__ void end(void) const {
+        if (box_bytes > 0 && threadIdx.x % 32 == 0) store_wait();
+    }
 };
 
 }  // namespace ridge::hopper

@@ -64,6 +64,40 @@ bool make_map(CUtensorMap *map, const matrix &m, int lines) {
                             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
+/* The launch may be set up while the one before it in the stream ends; the kernel waits for that by itself. */
+inline cudaLaunchAttribute overlapping(void) {
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    return attribute;
+}
+template <typename... P, typename... A>
+ridge_status launch_overlapping(void (*kernel)(P...), dim3 grid, int threads, cudaStream_t stream, const A &...a) {
+    cudaLaunchAttribute attribute = overlapping();
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = dim3((unsigned)threads);
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    (void)cudaLaunchKernelEx(&config, kernel, P(a)...);
+    return launched();
+}
+
+/* Boxes of 32 columns of 16 rows of one head's part of c; false: the copy engine does not take it. */
+inline bool make_heads_map(CUtensorMap *map, const float *c, int64_t columns, int64_t heads, int64_t rows, int64_t head,
+                           int64_t stride) {
+    static const tensor_map_encoder encode = find_encoder();
+    if (heads == 1) head = stride;
+    if (!encode || !is_aligned16(c) || head % 4 != 0 || stride % 4 != 0) return false;
+    const cuuint64_t extent[3] = {(cuuint64_t)columns, (cuuint64_t)heads, (cuuint64_t)rows};
+    const cuuint64_t strides[2] = {(cuuint64_t)head * 4, (cuuint64_t)stride * 4};
+    const cuuint32_t box[3] = {32, 1, 16}, step[3] = {1, 1, 1};
+    return encode(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 3, (void *)c, extent, strides, box, step,
+                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
 /* Blocks that run at once, in whole clusters; 0: the device has no room for one. */
 template <class S, class Epilogue>
 int matmul_resident(void) {
@@ -88,7 +122,7 @@ int matmul_resident(void) {
 }
 
 /* C = A B with A: [m, k], B: [k, n]; lines run along K where the shape says so, else along M or N. Blocks that wait for
- * each other are launched together or not at all, whatever else has work on the device; others may be set up while the
+ * each other are launched together or not at all, whatever else has work on the device. All may be set up while the
  * launch before them ends. */
 template <class S, class Epilogue>
 ridge_status matmul_run(const matrix &a, const matrix &b, int64_t m, int64_t n, matmul_plan plan,
@@ -103,21 +137,19 @@ ridge_status matmul_run(const matrix &a, const matrix &b, int64_t m, int64_t n, 
     const int64_t clusters = (int64_t)((plan.m_tiles + S::CM - 1) / S::CM) * ((plan.n_tiles + S::CN - 1) / S::CN);
     if (clusters > INT32_MAX / 2) return RIDGE_UNSUPPORTED;
     const bool together = plan.progress || epilogue.waits();
-    cudaLaunchAttribute attributes[2] = {};
+    cudaLaunchAttribute attributes[3] = {};
     attributes[0].id = cudaLaunchAttributeClusterDimension;
     attributes[0].val.clusterDim = {S::cluster, 1, 1};
-    attributes[1].id = together ? cudaLaunchAttributeCooperative : cudaLaunchAttributeProgrammaticStreamSerialization;
-    if (together)
-        attributes[1].val.cooperative = 1;
-    else
-        attributes[1].val.programmaticStreamSerializationAllowed = 1;
+    attributes[1] = overlapping();
+    attributes[2].id = cudaLaunchAttributeCooperative;
+    attributes[2].val.cooperative = 1;
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)(clusters * S::cluster < resident ? clusters * S::cluster : resident));
     config.blockDim = dim3(S::threads);
     config.dynamicSmemBytes = matmul_shared_bytes<S, Epilogue>;
     config.stream = stream;
     config.attrs = attributes;
-    config.numAttrs = 2;
+    config.numAttrs = together ? 3 : 2;
     (void)cudaLaunchKernelEx(&config, matmul_kernel<S, Epilogue>, a_map, b_map, plan, epilogue);
     return launched();
 }
@@ -126,7 +158,6 @@ ridge_status matmul_run(const matrix &a, const matrix &b, int64_t m, int64_t n, 
 inline matmul_plan matmul_whole(int64_t k, int slice, int band, bool keep_a = false, bool keep_b = false) {
     matmul_plan plan = {};
     plan.slices = (int)((k + slice - 1) / slice);
-    plan.parts = 1;
     plan.run = 1;
     plan.band = band;
     plan.keep_a = keep_a;

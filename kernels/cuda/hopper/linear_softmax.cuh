@@ -3,8 +3,6 @@
 #ifndef RIDGE_KERNELS_CUDA_HOPPER_LINEAR_SOFTMAX_CUH
 #define RIDGE_KERNELS_CUDA_HOPPER_LINEAR_SOFTMAX_CUH
 
-#include <float.h>
-
 #include "cuda/hopper/linear.cuh"
 #include "cuda/hopper/split.cuh"
 
@@ -24,12 +22,27 @@ struct linear_softmax_call {
     cudaStream_t stream;
 };
 
+/* fp32 operands as they are. */
+inline hopper::softmax_unsplit softmax_unsplit_of(const linear_softmax_call &c) {
+    hopper::softmax_unsplit r = {};
+    r.x = (const float *)c.x.base, r.w = (const float *)c.w.base, r.bias = (const float *)c.bias;
+    r.p = (float *)c.p.base;
+    r.x_line = c.x.line, r.w_line = c.w.line, r.w_step = c.w.step, r.w_head = c.w_head, r.bias_head = c.bias_head;
+    r.p_line = c.p.line, r.p_head = c.p_head;
+    r.depth = (int)c.x.columns, r.classes = (int)c.p.columns;
+    return r;
+}
+
 /* Tiles of columns that may wait for each other, where as many clusters run together: see softmax_epilogue. */
 constexpr int SOFTMAX_TILES = 64;
 
+/* Counters of the tiles that wait for each other. */
+inline int softmax_counters(const linear_softmax_call &c) { return (int)(c.p.rows / 64 + 4) * c.heads; }
+
+/* zeroed: the counters are already. */
 template <class S, typename T, bool Scaled>
 ridge_status softmax_product(const linear_softmax_call &c, const hopper::matrix &a, const hopper::matrix &b,
-                             hopper::matmul_plan plan) {
+                             hopper::matmul_plan plan, bool zeroed) {
     using Epilogue = hopper::softmax_epilogue<T, S::N, Scaled>;
     static const int together = hopper::matmul_resident<S, Epilogue>() / S::cluster;
     Epilogue e = {};
@@ -46,10 +59,13 @@ ridge_status softmax_product(const linear_softmax_call &c, const hopper::matrix 
     e.arrived = (unsigned *)(c.scratch + c.at.arrived);
     e.row_undo = (const float *)(c.scratch + c.at.x_undo);
     e.column_undo = (const float *)(c.scratch + c.at.w_undo);
-    if (Scaled) e.odd = (unsigned char *)(c.scratch + c.at.odd);
+    e.heads = c.heads;
+    if constexpr (sizeof(T) == 4)
+        e.boxes = hopper::make_heads_map(&e.map, e.p, e.columns, c.heads, e.rows, e.p_head, e.stride);
+    if (Scaled) e.unsplit = softmax_unsplit_of(c);
     plan.band = 1; /* the tiles of a row follow each other */
-    const size_t counters = ((size_t)e.rows / 64 + 4) * (size_t)c.heads;
-    if (e.tiles > 1 && cudaMemsetAsync(e.arrived, 0, counters * sizeof(unsigned), c.stream) != cudaSuccess)
+    if (e.tiles > 1 && !zeroed &&
+        cudaMemsetAsync(e.arrived, 0, (size_t)softmax_counters(c) * sizeof(unsigned), c.stream) != cudaSuccess)
         return RIDGE_FAILED;
     const int64_t columns = c.heads > 1 ? (int64_t)c.heads * e.tiles * S::N : c.p.columns;
     return hopper::matmul_run<S>(a, b, c.p.rows, columns, plan, e, c.stream);
@@ -60,132 +76,72 @@ template <typename T>
 ridge_status linear_softmax_16(const linear_softmax_call &c) {
     const hopper::matrix a = hopper::lines_of(c.x), b = hopper::lines_of(c.w);
     const hopper::matmul_plan plan = hopper::matmul_whole(c.x.columns, 64, 1);
-    if (c.w.by_rows()) return softmax_product<hopper::wide_tile<T, true, true>, T, false>(c, a, b, plan);
-    return softmax_product<hopper::wide_tile<T, true, false>, T, false>(c, a, b, plan);
+    if (c.w.by_rows()) return softmax_product<hopper::wide_tile<T, true, true>, T, false>(c, a, b, plan, false);
+    return softmax_product<hopper::wide_tile<T, true, false>, T, false>(c, a, b, plan, false);
+}
+
+/* Whether w, [depth, classes] in fp32, is whole pieces of 16 bytes. */
+inline bool softmax_fours(const linear_softmax_call &c) {
+    return is_aligned16(c.w.base) && c.w.rows % 4 == 0 && c.w.step % 4 == 0 && (c.heads == 1 || c.w_head % 4 == 0);
 }
 
 /* tf32: w's lines must run along the depth. */
 inline ridge_status linear_softmax_tf32(const linear_softmax_call &c) {
     const int64_t depth = c.x.columns, classes = c.w.rows, padded = (depth + 3) / 4 * 4;
+    const bool turn = !c.w.by_rows();
     hopper::matrix b = hopper::lines_of(c.w);
-    if (!c.w.by_rows()) {
+    if (turn) {
         float *to = (float *)(c.scratch + c.at.w);
-        hopper::transpose_rounded<<<dim3((unsigned)((classes + 31) / 32), (unsigned)((depth + 31) / 32)), 256, 0,
-                                    c.stream>>>((const float *)c.w.base, c.w.step, (int)depth, (int)classes, to,
-                                                padded);
-        RIDGE_TRY(launched());
+        const hopper::turned_columns t = {(const float *)c.w.base, c.w.step, (int)depth, (int)classes, (int)padded,
+                                          softmax_fours(c),        to};
+        const dim3 grid((unsigned)((classes + 31) / 32), (unsigned)((depth + 255) / 256));
+        RIDGE_TRY(hopper::launch_overlapping(hopper::turn_columns, grid, 256, c.stream, t,
+                                             (unsigned *)(c.scratch + c.at.arrived), softmax_counters(c)));
         b = {to, depth, classes, padded};
     }
     using S = hopper::matmul_shape<hopper::tf32, 256, 4, 2, 1>;
-    return softmax_product<S, float, false>(c, hopper::lines_of(c.x), b, hopper::matmul_whole(depth, S::K, 1));
-}
-
-/* Rows whose operands are infinite: halves of infinities are not numbers, and what comes of them may be. By fused
- * multiply-adds, as if nothing had been split. */
-struct odd_rows {
-    const unsigned char *odd; /* [heads][rows] */
-    const float *x, *w, *bias;
-    float *p;
-    int64_t x_line, w_line, w_step, w_head, bias_head, p_line, p_head;
-    int rows, depth, classes;
-
-    __device__ void run(int head, int i) const {
-        const float *row = x + i * x_line, *weight = w + head * w_head;
-        float *to = p + head * p_head + i * p_line, most = -FLT_MAX, sum = 0.0f;
-        __shared__ float shared[256];
-        for (int j = (int)threadIdx.x; j < classes; j += 256) {
-            float z = bias ? bias[head * bias_head + j] : 0.0f;
-            for (int k = 0; k < depth; k++) z = fmaf(row[k], weight[j * w_line + k * w_step], z);
-            to[j] = z;
-            most = fmaxf(most, z);
-        }
-        const auto over_block = [&](float v, bool largest) {
-            shared[threadIdx.x] = v;
-            __syncthreads();
-            for (int t = 0; t < 256; t++) v = t == 0 ? shared[0] : largest ? fmaxf(v, shared[t]) : v + shared[t];
-            __syncthreads();
-            return v;
-        };
-        most = over_block(most, true);
-        for (int j = (int)threadIdx.x; j < classes; j += 256) sum += expf(to[j] - most);
-        sum = over_block(sum, false);
-        for (int j = (int)threadIdx.x; j < classes; j += 256) to[j] = expf(to[j] - most) / sum;
-    }
-};
-/* A block looks at 256 rows of a head. */
-__global__ static void __launch_bounds__(256) softmax_odd_rows(const odd_rows r) {
-#if __CUDA_ARCH__ >= 900
-    hopper::after_previous_launch();
-#endif
-    const int first = (int)blockIdx.x * 256, head = (int)blockIdx.y, count = min(256, r.rows - first);
-    const unsigned char *odd = r.odd + (int64_t)head * r.rows + first;
-    if (!__syncthreads_or((int)threadIdx.x < count && odd[threadIdx.x])) return;
-    for (int i = 0; i < count; i++)
-        if (odd[i]) r.run(head, first + i);
-}
-inline ridge_status softmax_repair(const linear_softmax_call &c) {
-    odd_rows r = {};
-    r.odd = (const unsigned char *)(c.scratch + c.at.odd);
-    r.x = (const float *)c.x.base, r.w = (const float *)c.w.base, r.bias = (const float *)c.bias;
-    r.p = (float *)c.p.base;
-    r.x_line = c.x.line, r.w_line = c.w.line, r.w_step = c.w.step, r.w_head = c.w_head, r.bias_head = c.bias_head;
-    r.p_line = c.p.line, r.p_head = c.p_head;
-    r.rows = (int)c.p.rows, r.depth = (int)c.x.columns, r.classes = (int)c.p.columns;
-    cudaLaunchAttribute overlap = {};
-    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    overlap.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)((r.rows + 255) / 256), (unsigned)c.heads);
-    config.blockDim = dim3(256);
-    config.stream = c.stream;
-    config.attrs = &overlap;
-    config.numAttrs = 1;
-    (void)cudaLaunchKernelEx(&config, softmax_odd_rows, r);
-    return launched();
+    return softmax_product<S, float, false>(c, hopper::lines_of(c.x), b, hopper::matmul_whole(depth, S::K, 1), turn);
 }
 
 template <class W>
 ridge_status split_both(const linear_softmax_call &c, const hopper::split_lines &x, const W &w) {
-    const unsigned blocks = (unsigned)(x.blocks() + w.blocks());
-    hopper::split_operands<<<blocks, 256, 0, c.stream>>>(x, w, (unsigned char *)(c.scratch + c.at.odd),
-                                                         (int)c.x.rows * c.heads);
-    return launched();
+    const bool deep = x.depth > hopper::SPLIT_DEPTH;
+    const auto kernel = deep ? hopper::split_operands<W, true> : hopper::split_operands<W, false>;
+    return hopper::launch_overlapping(kernel, dim3((unsigned)(x.blocks(deep) + w.blocks(deep))), 256, c.stream, x, w,
+                                      (unsigned *)(c.scratch + c.at.arrived), softmax_counters(c));
 }
+
+/* Tiles of split operands: a stage is 58 or 64 KiB. */
+using split_tile = hopper::matmul_shape<__half, 128, 3, 2, 1, true, true, 2, true>;
+using split_tile_104 = hopper::matmul_shape<__half, 104, 3, 1, 2, true, true, 2, true>;
 
 /* fp32, by three products of halves. */
 inline ridge_status linear_softmax_split(const linear_softmax_call &c) {
     const int64_t depth = c.x.columns, classes = c.w.rows, padded = linear_softmax_padded(depth);
-    const int slices = (int)(padded / hopper::SPLIT_SLICE);
+    const bool narrow = classes <= split_tile_104::N;
     __half *x = (__half *)(c.scratch + c.at.x), *w = (__half *)(c.scratch + c.at.w);
     float *x_undo = (float *)(c.scratch + c.at.x_undo), *w_undo = (float *)(c.scratch + c.at.w_undo);
     const auto lines = [&](const matrix_view &m, __half *to, float *undo) {
         return hopper::split_lines{(const float *)m.base, m.line, (int)m.rows, (int)depth, (int)padded, to, undo};
     };
-    hopper::matmul_plan plan = hopper::matmul_whole(padded, hopper::SPLIT_SLICE, 1);
-    plan.parts = 3; /* the small products first: high low, low high, high high */
-    plan.a_part[1] = plan.b_part[0] = slices;
-    const hopper::matrix a = {x, 2 * padded, c.x.rows, 2 * padded};
+    int64_t all = classes; /* lines of w */
     if (c.w.by_rows()) {
         RIDGE_TRY(split_both(c, lines(c.x, x, x_undo), lines(c.w, w, w_undo)));
-        using S = hopper::matmul_shape<__half, 128, 6, 2, 1, true, true, 4>;
-        RIDGE_TRY((softmax_product<S, float, true>(c, a, {w, 2 * padded, classes, 2 * padded}, plan)));
     } else {
-        const int64_t wide = linear_softmax_wide(classes), all = c.heads * wide;
-        const hopper::split_columns columns = {(const float *)c.w.base,
-                                               c.w.step,
-                                               c.w_head,
-                                               c.heads,
-                                               (int)classes,
-                                               (int)depth,
-                                               (int)padded,
-                                               (int)wide,
-                                               w,
-                                               w_undo};
-        RIDGE_TRY(split_both(c, lines(c.x, x, x_undo), columns));
-        using S = hopper::matmul_shape<__half, 128, 6, 2, 1, true, false, 4>;
-        RIDGE_TRY((softmax_product<S, float, true>(c, a, {w, all, 2 * padded, all}, plan)));
+        hopper::split_columns s = {};
+        s.from = (const float *)c.w.base, s.stride = c.w.step, s.head = c.w_head;
+        s.heads = c.heads, s.columns = (int)classes, s.depth = (int)depth, s.padded = (int)padded;
+        s.wide = narrow ? split_tile_104::N : (int)linear_softmax_wide(classes);
+        s.fours = softmax_fours(c);
+        s.to = w, s.undo = w_undo;
+        all = (int64_t)s.heads * s.wide;
+        RIDGE_TRY(split_both(c, lines(c.x, x, x_undo), s));
     }
-    return softmax_repair(c);
+    hopper::matmul_plan plan = hopper::matmul_whole(padded, hopper::SPLIT_SLICE, 1);
+    plan.low = plan.slices;
+    const hopper::matrix a = {x, 2 * padded, c.x.rows, 2 * padded}, b = {w, 2 * padded, all, 2 * padded};
+    if (narrow) return softmax_product<split_tile_104, float, true>(c, a, b, plan, true);
+    return softmax_product<split_tile, float, true>(c, a, b, plan, true);
 }
 
 /* Whether these kernels can take the operands: Hopper, lines that the copy engine takes, not too many classes. */

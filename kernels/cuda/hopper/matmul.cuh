@@ -14,7 +14,8 @@
  *
  * Shapes with PromoteEvery > 0 sum in two steps: tensor cores round towards zero each time they add, so a long sum
  * drifts; after so many slices their sum is added to another in fp32. Products of split operands (split.cuh) ask for
- * it. */
+ * it. Of these a stage has high and low halves of both, and what is multiplied with what is a matter of the tensor
+ * cores alone: high low, low high, high high. */
 #ifndef RIDGE_KERNELS_CUDA_HOPPER_MATMUL_CUH
 #define RIDGE_KERNELS_CUDA_HOPPER_MATMUL_CUH
 
@@ -24,21 +25,28 @@
 
 namespace ridge::hopper {
 
-/* Tile: M x N sums a block, K: 128 bytes. KA, KB: whether K runs along the lines of A and B in memory. */
+/* Lines of an operand's tile that each of so many blocks loads: whole groups of eight, so that the last block's may
+ * overlap those of the one before. */
+constexpr int lines_of_peer(int lines, int peers) { return (lines / peers + 7) / 8 * 8; }
+
+/* Tile: M x N sums a block, K: 128 bytes. KA, KB: whether K runs along the lines of A and B in memory. Split: of high
+ * and low halves. */
 template <typename Type, int BN, int StageCount, int ClusterM, int ClusterN, bool KMajorA = true, bool KMajorB = true,
-          int PromoteEvery = 0>
+          int PromoteEvery = 0, bool Split = false>
 struct matmul_shape {
     using T = Type;
     static constexpr int M = 128, N = BN, K = 128 / (int)sizeof(T), stages = StageCount;
     static constexpr int CM = ClusterM, CN = ClusterN, cluster = CM * CN;
     static constexpr bool KA = KMajorA, KB = KMajorB;
-    static constexpr int promote = PromoteEvery;
-    static constexpr int a_bytes = M * 128, b_bytes = N * 128, stage_bytes = a_bytes + b_bytes;
+    static constexpr int promote = PromoteEvery, parts = Split ? 2 : 1;
+    static constexpr int a_bytes = M * 128, b_bytes = N * 128, stage_bytes = parts * (a_bytes + b_bytes);
     static constexpr int groups = 2, threads = 128 * (groups + 1), sums = N / 2;
-    /* Boxes of the tensor maps: elements along the lines, and lines. */
-    static constexpr int a_box = KA ? M / CN : K / CN, b_box = KB ? N / CM : K / CM;
     static constexpr int line = K; /* 128 bytes, along K or not */
-    static_assert(a_box % 8 == 0 && b_box % 8 == 0 && b_box <= 256, "whole groups of eight lines");
+    /* Boxes of the tensor maps are lines of 128 bytes. */
+    static constexpr int a_box = lines_of_peer(KA ? M : K, CN), b_box = lines_of_peer(KB ? N : K, CM);
+    static constexpr int a_lines = KA ? a_box * CN : M, b_lines = KB ? b_box * CM : N;
+    static constexpr int arriving_bytes = parts * 128 * (a_lines + b_lines);
+    static_assert(b_box <= 256 && N % 8 == 0 && (KB || N % line == 0), "boxes and operands");
 };
 
 struct matmul_tile {
@@ -47,11 +55,10 @@ struct matmul_tile {
     bool opens; /* the first of its part */
 };
 
-/* The product: extents in tiles, and what is multiplied with what: `parts` products one after the other, of `slices`
- * slices of K each; that of A begins at slice a_part[p], that of B at b_part[p]. */
+/* The product: extents in tiles and slices of K. */
 struct matmul_plan {
-    int m_tiles, n_tiles, slices, parts;
-    int a_part[3], b_part[3];
+    int m_tiles, n_tiles, slices;
+    int low;             /* split operands: from a slice of high halves to that of low ones */
     int band;            /* rows of clusters that go together, through all columns of */
     int panel;           /* a panel: so many of them; 0: one panel of all */
     int run;             /* neighbouring tiles of columns that one block has one after the other */
@@ -100,7 +107,7 @@ template <class S>
 struct matmul_memory {
     uint32_t base, barriers;
     __device__ uint32_t a(int stage) const { return base + stage * S::stage_bytes; }
-    __device__ uint32_t b(int stage) const { return a(stage) + S::a_bytes; }
+    __device__ uint32_t b(int stage) const { return a(stage) + S::parts * S::a_bytes; }
     __device__ uint32_t full(int stage) const { return barriers + 8 * stage; }
     __device__ uint32_t empty(int stage) const { return barriers + 8 * (S::stages + stage); }
 };
@@ -109,11 +116,12 @@ struct matmul_memory {
 template <class S, int Extent, bool KMajor, int Peers>
 __device__ inline void load_operand(uint32_t to, const CUtensorMap *map, uint32_t barrier, int first, int k, int part,
                                     uint16_t blocks, uint64_t policy) {
-    constexpr int lines = (KMajor ? Extent : S::K) / Peers;
+    constexpr int whole = KMajor ? Extent : S::K, lines = lines_of_peer(whole, Peers);
+    const int line = whole % (8 * Peers) ? min(part * lines, whole - lines) : part * lines;
 #pragma unroll
     for (int chunk = 0; chunk < (KMajor ? 1 : Extent / S::line); chunk++) {
-        const uint32_t at = to + (uint32_t)(chunk * S::K * 128 + part * lines * 128);
-        const int c0 = KMajor ? k : first + chunk * S::line, c1 = (KMajor ? first : k) + part * lines;
+        const uint32_t at = to + (uint32_t)(chunk * S::K * 128 + line * 128);
+        const int c0 = KMajor ? k : first + chunk * S::line, c1 = (KMajor ? first : k) + line;
         if constexpr (Peers > 1)
             copy_tile_to(at, map, barrier, c0, c1, blocks, policy);
         else
@@ -144,20 +152,23 @@ __device__ inline void produce(const CUtensorMap *a_map, const CUtensorMap *b_ma
     const uint64_t a_policy = copy_policy(plan.keep_a), b_policy = copy_policy(plan.keep_b);
     ring<S::stages> at;
     unsigned slice = 0;
-    const unsigned paced = plan.progress ? (unsigned)(schedule.whole_waves() * plan.parts * plan.slices) : 0;
+    const unsigned paced = plan.progress ? (unsigned)(schedule.whole_waves() * plan.slices) : 0;
     for (; schedule.more(); schedule.next()) {
         const matmul_tile tile = schedule.tile();
         if (!schedule.exists(tile)) continue;
-        for (int part = 0; part < plan.parts; part++)
-            for (int k = 0; k < plan.slices; k++, at.next()) {
-                if (slice < paced && ++slice % PACE == 0) keep_pace(plan.progress, slice / PACE);
-                barrier_wait(memory.empty(at.stage), at.phase ^ 1);
-                barrier_expect(memory.full(at.stage), S::stage_bytes);
-                load_operand<S, S::M, S::KA, S::CN>(memory.a(at.stage), a_map, memory.full(at.stage), tile.m,
-                                                    (plan.a_part[part] + k) * S::K, block_n, row, a_policy);
-                load_operand<S, S::N, S::KB, S::CM>(memory.b(at.stage), b_map, memory.full(at.stage), tile.n,
-                                                    (plan.b_part[part] + k) * S::K, block_m, column, b_policy);
+        for (int k = 0; k < plan.slices; k++, at.next()) {
+            if (slice < paced && ++slice % PACE == 0) keep_pace(plan.progress, slice / PACE);
+            barrier_wait(memory.empty(at.stage), at.phase ^ 1);
+            barrier_expect(memory.full(at.stage), S::arriving_bytes);
+#pragma unroll
+            for (int part = 0; part < S::parts; part++) {
+                const int from = (k + part * plan.low) * S::K;
+                load_operand<S, S::M, S::KA, S::CN>(memory.a(at.stage) + (uint32_t)(part * S::a_bytes), a_map,
+                                                    memory.full(at.stage), tile.m, from, block_n, row, a_policy);
+                load_operand<S, S::N, S::KB, S::CM>(memory.b(at.stage) + (uint32_t)(part * S::b_bytes), b_map,
+                                                    memory.full(at.stage), tile.n, from, block_m, column, b_policy);
             }
+        }
     }
 }
 
@@ -179,11 +190,21 @@ __device__ inline void multiply_stage(float (&sums)[S::sums], const matmul_memor
     /* The rows of a group: 64 lines, or the 64 elements of one chunk. */
     const uint64_t a = wgmma_operand(memory.a(stage) + (uint32_t)(group * 64 * 128), S::K * 128);
     const uint64_t b = wgmma_operand(memory.b(stage), S::K * 128);
-    wgmma_begin();
+    const auto product = [&](uint64_t left, uint64_t right, int first) {
 #pragma unroll
-    for (int s = 0; s < 4; s++)
-        wgmma<typename S::T, S::N, S::KA, S::KB>(sums, a + s * wgmma_step<S::KA>, b + s * wgmma_step<S::KB>,
-                                                 s > 0 ? 1 : accumulate);
+        for (int s = 0; s < 4; s++)
+            wgmma<typename S::T, S::N, S::KA, S::KB>(sums, left + s * wgmma_step<S::KA>, right + s * wgmma_step<S::KB>,
+                                                     s > 0 ? 1 : first);
+    };
+    wgmma_begin();
+    if constexpr (S::parts == 2) {
+        const uint64_t a_low = a + (S::a_bytes >> 4), b_low = b + (S::b_bytes >> 4);
+        product(a, b_low, accumulate); /* what is small comes first */
+        product(a_low, b, 1);
+        product(a, b, 1);
+    } else {
+        product(a, b, accumulate);
+    }
     wgmma_commit();
 }
 
@@ -250,7 +271,6 @@ __global__ void __launch_bounds__(S::threads, 1)
         if (threadIdx.x == 0) produce<S>(&a_map, &b_map, plan, memory, rank);
     } else {
         registers_take<224>();
-        const int slices = plan.slices * plan.parts;
         ring<S::stages> at;
         for (matmul_schedule<S> schedule(plan, rank); schedule.more(); schedule.next()) {
             const matmul_tile tile = schedule.tile();
@@ -258,9 +278,9 @@ __global__ void __launch_bounds__(S::threads, 1)
             float sums[S::sums];
             const auto state = epilogue.begin(tile, group);
             if constexpr (S::promote > 0)
-                multiply_tile_promoted<S>(sums, memory, at, slices, group, rank);
+                multiply_tile_promoted<S>(sums, memory, at, plan.slices, group, rank);
             else
-                multiply_tile<S>(sums, memory, at, slices, group, rank);
+                multiply_tile<S>(sums, memory, at, plan.slices, group, rank);
             epilogue.finish(tile, state, sums, scratch + (uint32_t)(group * Epilogue::scratch), group);
         }
         epilogue.end();

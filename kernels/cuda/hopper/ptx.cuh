@@ -57,6 +57,9 @@ __device__ inline void cluster_sync(void) { cluster_arrive(), cluster_wait(); }
 __device__ inline void shared_put(uint32_t address, float v) {
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(v) : "memory");
 }
+__device__ inline void shared_put2(uint32_t address, float x, float y) {
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(x), "f"(y) : "memory");
+}
 __device__ inline float2 shared_get2(uint32_t address) {
     float2 v;
     asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(address) : "memory");
@@ -99,6 +102,11 @@ __device__ inline void store_tile(const CUtensorMap *map, uint32_t from, int c0,
                  "r"(from), "r"(c0), "r"(c1)
                  : "memory");
 }
+__device__ inline void store_tile(const CUtensorMap *map, uint32_t from, int c0, int c1, int c2) {
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),
+                 "r"(from), "r"(c0), "r"(c1), "r"(c2)
+                 : "memory");
+}
 /* The same, added to what is there (16-bit types round once more). */
 __device__ inline void add_tile(const CUtensorMap *map, uint32_t from, int c0, int c1) {
     asm volatile(
@@ -123,6 +131,14 @@ __device__ inline void shared_fence(void) { asm volatile("fence.proxy.async.shar
 __device__ inline void after_previous_launch(void) {
     asm volatile("griddepcontrol.wait;" ::: "memory");
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
+/* The next may be set up where there is room while this one runs. */
+__device__ inline void before_next_launch(void) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
 }
 
 /* ---- warpgroups ---- */

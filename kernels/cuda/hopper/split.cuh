@@ -6,33 +6,45 @@
  *              largest element begins to lose bits, at 2^-40 of the largest.
  *   rounded    to tf32, and transposed: tensor cores want K along the lines of both operands for this type.
  *
- * A split operand's lines along K are [high of all K | low of all K], K filled up with zeros to whole slices of 64;
- * where K is across the lines, low's lines follow high's. */
+ * A split operand's lines run along K, whichever way they ran before: [high of all K | low of all K], K filled up with
+ * zeros to whole slices of 64. */
 #ifndef RIDGE_KERNELS_CUDA_HOPPER_SPLIT_CUH
 #define RIDGE_KERNELS_CUDA_HOPPER_SPLIT_CUH
 
+#include "cuda/hopper/ptx.cuh"
 #include "cuda/linear_loss.cuh"
 
 namespace ridge::hopper {
 
 constexpr int SPLIT_SLICE = 64;
 
-/* The power of two that brings `most` to [2^14, 2^15); 1 for zero and for what is not finite. */
-__device__ inline float split_scale(float most) {
-    if (!(most > 0.0f && most <= 0x1.fffffep127f)) return 1.0f;
-    const int exponent = 14 - ilogbf(most);
-    return exponent > 126 ? 0x1p126f : ldexpf(1.0f, exponent);
+/* The power of two that brings `most` to [2^14, 2^15), 2^126 at the most; 1 for zero and for what is not finite. By its
+ * biased exponent, and what undoes it. */
+__device__ inline int split_exponent(float most) {
+    return most > 0.0f && most <= 0x1.fffffep127f ? min(268 - (__float_as_int(most) >> 23), 253) : 127;
 }
-__device__ inline void split(float v, float scale, __half *high, __half *low) {
-    const float scaled = v * scale;
-    *high = __float2half_rn(scaled);
-    *low = __float2half_rn(scaled - __half2float(*high));
+__device__ inline float split_scale(int exponent) { return __int_as_float(exponent << 23); }
+__device__ inline float split_undo(int exponent) { return __int_as_float((254 - exponent) << 23); }
+
+/* Two neighbours. */
+__device__ inline void split(float a, float b, float scale, uint32_t *high, uint32_t *low) {
+    a *= scale, b *= scale;
+    const __half2 h = __floats2half2_rn(a, b);
+    const float2 back = __half22float2(h);
+    const __half2 l = __floats2half2_rn(a - back.x, b - back.y);
+    memcpy(high, &h, 4), memcpy(low, &l, 4);
 }
 
-/* Both kinds of operands are read once where the depth is up to 1024: a thread keeps 32 or 64 elements. */
+/* 16 bytes in one store, which the compiler takes apart where that saves it moves. */
+__device__ inline void store_words(void *to, uint4 v) {
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
+}
+
+/* Columns are read once where the depth is up to 1024, lines where it is up to 4096: a thread keeps 32 elements. */
 constexpr int SPLIT_DEPTH = 1024;
 
-/* Lines along the depth: `to` has [high | low] of each. undo[line]: 1 / scale. By a warp a line. */
+/* Lines along the depth: `to` has [high | low] of each. undo[line]: 1 / scale. A line by a warp; Deep: by four. */
 struct split_lines {
     const float *from;
     int64_t stride;
@@ -40,101 +52,175 @@ struct split_lines {
     __half *to;
     float *undo;
 
-    __host__ __device__ int blocks(void) const { return (lines + 7) / 8; }
+    __host__ __device__ int blocks(bool deep) const { return (lines + (deep ? 1 : 7)) / (deep ? 2 : 8); }
+    template <int Step>
     __device__ void load(float4 (&v)[8], const float *line, int k) const {
 #pragma unroll
-        for (int i = 0; i < 8; i++, k += 128)
+        for (int i = 0; i < 8; i++, k += Step)
             v[i] = k < depth ? *(const float4 *)(line + k) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     }
+    template <bool Deep>
+    __device__ float most_of_line(float most) const {
+        for (int mask = 16; mask > 0; mask /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, mask));
+        if constexpr (Deep) {
+            __shared__ float warps[8];
+            if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = most;
+            __syncthreads();
+            for (int w = 0; w < 4; w++) most = fmaxf(most, warps[threadIdx.x / 128 * 4 + w]);
+        }
+        return most;
+    }
+    template <bool Deep>
     __device__ void run(int block) const {
-        const int line = block * 8 + (int)threadIdx.x / 32, first = (int)threadIdx.x % 32 * 4;
+        constexpr int team = Deep ? 128 : 32, step = 4 * team;
+        const int line = block * (256 / team) + (int)threadIdx.x / team, first = (int)threadIdx.x % team * 4;
         if (line >= lines) return;
         const float *values = from + line * stride;
         __half *high = to + (int64_t)line * 2 * padded, *low = high + padded;
         float4 v[8];
         float most = 0.0f;
-        for (int k = first; k < depth; k += SPLIT_DEPTH) {
-            load(v, values, k);
+#pragma unroll 1
+        for (int k = first; k < max(depth, 8 * step); k += 8 * step) {
+            load<step>(v, values, k);
 #pragma unroll
             for (const float4 &f : v)
                 most = fmaxf(fmaxf(most, fmaxf(fabsf(f.x), fabsf(f.y))), fmaxf(fabsf(f.z), fabsf(f.w)));
         }
-        for (int mask = 16; mask > 0; mask /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, mask));
-        const float scale = split_scale(most);
-        if (first == 0) undo[line] = 1.0f / scale;
-        for (int k = first; k < padded; k += SPLIT_DEPTH) {
-            if (depth > SPLIT_DEPTH) load(v, values, k);
+        const int exponent = split_exponent(most_of_line<Deep>(most));
+        const float scale = split_scale(exponent);
+        if (first == 0) undo[line] = split_undo(exponent);
+#pragma unroll 1
+        for (int k = first; k < padded; k += 8 * step) {
+            if (Deep && depth > 8 * step) load<step>(v, values, k);
 #pragma unroll
             for (int i = 0; i < 8; i++) {
-                if (k + 128 * i >= padded) break;
-                pack<__half, 4> h, l;
-                split(v[i].x, scale, &h.v[0], &l.v[0]), split(v[i].y, scale, &h.v[1], &l.v[1]);
-                split(v[i].z, scale, &h.v[2], &l.v[2]), split(v[i].w, scale, &h.v[3], &l.v[3]);
-                *(pack<__half, 4> *)(high + k + 128 * i) = h;
-                *(pack<__half, 4> *)(low + k + 128 * i) = l;
+                if (k + step * i >= padded) break;
+                uint2 h, l;
+                split(v[i].x, v[i].y, scale, &h.x, &l.x), split(v[i].z, v[i].w, scale, &h.y, &l.y);
+                *(uint2 *)(high + k + step * i) = h;
+                *(uint2 *)(low + k + step * i) = l;
             }
         }
     }
 };
 
-/* Lines across the depth, of `columns` each, of one head or several: `to` has high's lines, then low's, in each of them
- * head after head, `wide` columns of each: those beyond `columns` are zero. By a block of 16 columns. */
+__device__ inline float element(const float4 &v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
+/* Four of a line's neighbours that blocks elsewhere read: memory brings all 128 bytes of them. */
+__device__ inline float4 load_of_line(const float *p) {
+    float4 v;
+    asm volatile("ld.global.L2::128B.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "l"(p));
+    return v;
+}
+/* Four neighbours of each of eight lines of `columns` elements, `lines` of them there, zeros beyond; the last four are
+ * `Gap` lines further on. fours: there are four neighbours or none, at multiples of 16 bytes. Which is asked once, so
+ * that all loads are under way together. */
+template <int Gap>
+__device__ inline void load_turned(float4 (&v)[8], const float *line, int64_t stride, int lines, int column,
+                                   int columns, bool fours) {
+    if (fours) {
+#pragma unroll
+        for (int i = 0; i < 8; i++, line += stride) {
+            if (i == 4) line += Gap * stride;
+            v[i] = i + (i < 4 ? 0 : Gap) < lines && column < columns ? load_of_line(line + column)
+                                                                     : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        }
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++, line += stride) {
+        if (i == 4) line += Gap * stride;
+        const int left = i + (i < 4 ? 0 : Gap) < lines ? columns - column : 0;
+        v[i].x = left > 0 ? line[column] : 0.0f;
+        v[i].y = left > 1 ? line[column + 1] : 0.0f;
+        v[i].z = left > 2 ? line[column + 2] : 0.0f;
+        v[i].w = left > 3 ? line[column + 3] : 0.0f;
+    }
+}
+
+/* Lines across the depth, of `columns` each, of one head or several: `to` has [high | low] of each column, `wide`
+ * columns of each head, zero beyond `columns`. A block has eight columns, a thread four by eight of the depth: they lie
+ * turned in its registers, so that it loads and stores 16 bytes at a time. */
 struct split_columns {
     const float *from;
     int64_t stride, head;
     int heads, columns, depth, padded, wide;
+    bool fours; /* see load_turned */
     __half *to;
     float *undo;
 
-    __host__ __device__ int blocks(void) const { return heads * (wide / 16); }
-    __device__ void load(float (&v)[64], const float *column, bool present, int k) const {
-#pragma unroll
-        for (int i = 0; i < 64; i++, k += 16) v[i] = present && k < depth ? column[k * stride] : 0.0f;
+    __host__ __device__ int blocks(bool) const { return heads * (wide / 8); }
+    __device__ void load(float4 (&v)[8], const float *values, int column, int k) const {
+        load_turned<0>(v, values + k * stride, stride, depth - k, column, columns, fours);
     }
-    __device__ void run(int block) const {
-        const int h = block / (wide / 16), c = block % (wide / 16) * 16 + (int)threadIdx.x % 16;
-        const int first = (int)threadIdx.x / 16, at = h * wide + c;
-        const int64_t line = (int64_t)heads * wide;
-        const bool present = c < columns;
-        const float *values = from + h * head + (present ? c : 0);
-        __shared__ float warp[8][32];
-        float v[64], most = 0.0f;
-        for (int k = first; k < depth; k += SPLIT_DEPTH) {
-            load(v, values, present, k);
+    /* The largest of the block's columns: of the threads that have the same ones. */
+    __device__ void most_of_block(float (&most)[4]) const {
+        __shared__ float warps[8][2][4];
+        const int lane = (int)threadIdx.x % 32;
 #pragma unroll
-            for (const float f : v) most = fmaxf(most, fabsf(f));
-        }
-        warp[threadIdx.x / 32][threadIdx.x % 32] = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 16));
+        for (int e = 0; e < 4; e++)
+            for (int mask = 16; mask > 1; mask /= 2)
+                most[e] = fmaxf(most[e], __shfl_xor_sync(0xffffffffu, most[e], mask));
+        if (lane < 2)
+#pragma unroll
+            for (int e = 0; e < 4; e++) warps[threadIdx.x / 32][lane][e] = most[e];
         __syncthreads();
-        for (int w = 0; w < 8; w++) most = fmaxf(most, warp[w][threadIdx.x % 32]);
-        const float scale = split_scale(most);
-        if (first == 0) undo[at] = 1.0f / scale;
-        for (int k = first; k < padded; k += SPLIT_DEPTH) {
-            if (depth > SPLIT_DEPTH) load(v, values, present, k);
 #pragma unroll
-            for (int i = 0; i < 64; i++) {
-                if (k + 16 * i >= padded) break;
-                __half high, low;
-                split(v[i], scale, &high, &low);
-                to[(k + 16 * i) * line + at] = high;
-                to[(padded + k + 16 * i) * line + at] = low;
+        for (int e = 0; e < 4; e++)
+            for (int w = 0; w < 8; w++) most[e] = fmaxf(most[e], warps[w][lane % 2][e]);
+    }
+    template <bool Deep>
+    __device__ void run(int block) const {
+        const int h = block / (wide / 8), column = block % (wide / 8) * 8 + (int)threadIdx.x % 2 * 4;
+        const int first = (int)threadIdx.x / 2 * 8, at = h * wide + column;
+        const float *values = from + h * head;
+        float4 v[8];
+        float most[4] = {0.0f, 0.0f, 0.0f, 0.0f}, scale[4];
+#pragma unroll 1
+        for (int k = first; k < (Deep ? depth : SPLIT_DEPTH); k += SPLIT_DEPTH) {
+            load(v, values, column, k);
+#pragma unroll
+            for (const float4 &f : v)
+#pragma unroll
+                for (int e = 0; e < 4; e++) most[e] = fmaxf(most[e], fabsf(element(f, e)));
+        }
+        most_of_block(most);
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            const int exponent = split_exponent(most[e]);
+            scale[e] = split_scale(exponent);
+            if (first == 0) undo[at + e] = split_undo(exponent);
+        }
+#pragma unroll 1
+        for (int k = first; k < padded; k += SPLIT_DEPTH) {
+            if (Deep) load(v, values, column, k);
+            __half *line = to + (int64_t)at * 2 * padded + k;
+#pragma unroll
+            for (int e = 0; e < 4; e++, line += 2 * padded) {
+                uint4 high, low;
+                split(element(v[0], e), element(v[1], e), scale[e], &high.x, &low.x);
+                split(element(v[2], e), element(v[3], e), scale[e], &high.y, &low.y);
+                split(element(v[4], e), element(v[5], e), scale[e], &high.z, &low.z);
+                split(element(v[6], e), element(v[7], e), scale[e], &high.w, &low.w);
+                store_words(line, high);
+                store_words(line + padded, low);
             }
         }
     }
 };
 
-/* Both operands in one launch. zero: so many bytes become 0. */
-template <class W>
-__global__ void __launch_bounds__(256) split_operands(split_lines x, W w, unsigned char *zero, int zeros) {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-    const int block = (int)blockIdx.x;
+/* Both operands in one launch; columns first, whose blocks take longest. zero: so many counters become 0. Deep: more
+ * than SPLIT_DEPTH. */
+template <class W, bool Deep>
+__global__ void __launch_bounds__(256, Deep ? 2 : 4) split_operands(split_lines x, W w, unsigned *zero, int zeros) {
+    before_next_launch();
+    const int block = (int)blockIdx.x, first = w.blocks(Deep);
     for (int i = block * 256 + (int)threadIdx.x; i < zeros; i += (int)gridDim.x * 256) zero[i] = 0;
-    if (block < x.blocks())
-        x.run(block);
+    if (block < first)
+        w.template run<Deep>(block);
     else
-        w.run(block - x.blocks());
+        x.run<Deep>(block - first);
 }
 
 __device__ inline float round_tf32(float v) {
@@ -142,17 +228,33 @@ __device__ inline float round_tf32(float v) {
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(v));
     return __uint_as_float(bits);
 }
-/* to[j][k] = from[k][j], 32 x 32 a block. */
-__global__ static void __launch_bounds__(256)
-    transpose_rounded(const float *from, int64_t stride, int depth, int columns, float *to, int64_t to_stride) {
-    __shared__ float tile[32][33];
-    const int tx = (int)threadIdx.x % 32, ty = (int)threadIdx.x / 32;
-    const int column = (int)blockIdx.x * 32, k = (int)blockIdx.y * 32;
-    for (int i = ty; i < 32; i += 8)
-        if (k + i < depth && column + tx < columns) tile[i][tx] = round_tf32(from[(k + i) * stride + column + tx]);
-    __syncthreads();
-    for (int i = ty; i < 32; i += 8)
-        if (column + i < columns && k + tx < depth) to[(column + i) * to_stride + k + tx] = tile[tx][i];
+/* Lines across the depth, rounded and turned along it: `to` has them, `padded` elements from one to the next. A warp
+ * has 32 columns by 32 of the depth, a thread four by twice four of these; a block 32 columns by 256. */
+struct turned_columns {
+    const float *from;
+    int64_t stride;
+    int depth, columns, padded;
+    bool fours; /* see load_turned */
+    float *to;
+};
+__global__ static void __launch_bounds__(256, 4) turn_columns(turned_columns t, unsigned *zero, int zeros) {
+    before_next_launch();
+    const int block = (int)(blockIdx.y * gridDim.x + blockIdx.x), blocks = (int)(gridDim.x * gridDim.y);
+    for (int i = block * 256 + (int)threadIdx.x; i < zeros; i += blocks * 256) zero[i] = 0;
+    const int lane = (int)threadIdx.x % 32, column = (int)blockIdx.x * 32 + lane % 8 * 4;
+    const int k = (int)blockIdx.y * 256 + (int)threadIdx.x / 32 * 32 + lane / 8 * 4;
+    float4 v[8];
+    load_turned<12>(v, t.from + k * t.stride, t.stride, t.depth - k, column, t.columns, t.fours);
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+        if (column + e >= t.columns) break;
+#pragma unroll
+        for (int i = 0; i < 8; i += 4)
+            if (k + 4 * i < t.padded)
+                *(float4 *)(t.to + (int64_t)(column + e) * t.padded + k + 4 * i) =
+                    make_float4(round_tf32(element(v[i], e)), round_tf32(element(v[i + 1], e)),
+                                round_tf32(element(v[i + 2], e)), round_tf32(element(v[i + 3], e)));
+    }
 }
 
 }  // namespace ridge::hopper

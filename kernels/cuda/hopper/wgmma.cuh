@@ -46,10 +46,12 @@ __device__ inline void wgmma_settle(float (&sums)[N]) {
 #define RIDGE_F8(i)                                                                                             \
     "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
         "+f"(d[i + 7])
+#define RIDGE_F4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define RIDGE_F32(i) RIDGE_F8(i), RIDGE_F8(i + 8), RIDGE_F8(i + 16), RIDGE_F8(i + 24)
 #define RIDGE_N32                                                                                                     \
     "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%" \
     "30,%31"
+#define RIDGE_N52 RIDGE_N32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51"
 #define RIDGE_N64                                                                                                    \
     RIDGE_N32                                                                                                        \
     ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%" \
@@ -86,6 +88,12 @@ struct wgmma_type;
             RIDGE_WGMMA("m64n128k16", "f32." name "." name, RIDGE_N64, "%64", "%65", "%66", ", %67, %68",           \
                         RIDGE_F32(0) RIDGE_COMMA RIDGE_F32(32), RIDGE_COMMA "n"(TA)RIDGE_COMMA "n"(TB));            \
         }                                                                                                           \
+        template <int TA, int TB>                                                                                   \
+        static __device__ void run(float (&d)[52], uint64_t a, uint64_t b, int accumulate) {                        \
+            RIDGE_WGMMA("m64n104k16", "f32." name "." name, RIDGE_N52, "%52", "%53", "%54", ", %55, %56",           \
+                        RIDGE_F32(0) RIDGE_COMMA RIDGE_F8(32) RIDGE_COMMA RIDGE_F8(40) RIDGE_COMMA RIDGE_F4(48),    \
+                        RIDGE_COMMA "n"(TA)RIDGE_COMMA "n"(TB));                                                    \
+        }                                                                                                           \
     };
 RIDGE_WGMMA_16(__nv_bfloat16, "bf16")
 RIDGE_WGMMA_16(__half, "f16")
@@ -116,9 +124,11 @@ __device__ inline void wgmma(float (&sums)[N / 2], uint64_t a, uint64_t b, int a
 #undef RIDGE_COMMA
 #undef RIDGE_N128
 #undef RIDGE_N64
+#undef RIDGE_N52
 #undef RIDGE_N32
 #undef RIDGE_F32
 #undef RIDGE_F8
+#undef RIDGE_F4
 
 }  // namespace ridge::hopper
 
