@@ -23,7 +23,7 @@ static linear_args args_of(const ridge_call *call) {
     return a;
 }
 
-/* Whether so many tiles pay for two more launches. */
+/* Whether so many tiles pay for a launch more. */
 static bool is_large(const ridge_call *call) {
     const int64_t tiles = (call->dim[HEADS_BATCH] + 127) / 128 * call->dim[HEADS_HEADS];
     return tiles >= 96 && call->dim[HEADS_DEPTH] >= 256 && call->dim[HEADS_HEADS] > 1;
