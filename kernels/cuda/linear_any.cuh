@@ -6,10 +6,8 @@
  *   medium   64 x 64, depth in two            a few tiles for every multiprocessor
  *   small    16 x 16, depth in eight          limited by latency: few rows or few columns
  *
- * An epilogue has
- *     begin()                      before a unit: `run` neighbouring tiles of columns
- *     tile(v, place)               v[i][j]: place.row(i), place.column(j), some of them beyond the matrix
- *     end(place, unit)             behind the unit's last tile */
+ * An epilogue has tile(v, place): v[i][j] is of place.row(i) and place.column(j), some of them beyond the matrix. A
+ * block's unit is `run` neighbouring tiles of columns, one after the other. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_ANY_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_ANY_CUH
 
@@ -18,19 +16,16 @@
 
 namespace ridge {
 
-/* Of a multiprocessor. */
-template <class S, class Epilogue>
-constexpr int any_blocks = [] {
-    if constexpr (requires { Epilogue::blocks_most; }) return Epilogue::blocks_most;
-    return S::blocks;
-}();
+/* Of a multiprocessor. Elements of 16 bits that are gathered one by one take registers, and so do several tiles. */
+template <class S, typename A, typename B, class Epilogue>
+constexpr int any_blocks = S::apart && (sizeof(A) + sizeof(B) < 8 || any_several<Epilogue>) ? 1 : S::blocks;
 
 template <class S, typename A, typename B, class Epilogue>
-__global__ void __launch_bounds__(ANY_THREADS, (any_blocks<S, Epilogue>))
+__global__ void __launch_bounds__(ANY_THREADS, (any_blocks<S, A, B, Epilogue>))
     any_product(const __grid_constant__ any_matrix<A> a, const __grid_constant__ any_matrix<B> b, int64_t m, int64_t n,
-                int depth, int run, Epilogue epilogue) {
-    __shared__ __align__(16) float room[S::floats];
-    any_unit<S>(a, b, m, n, depth, (int64_t)blockIdx.x * S::side, (int)blockIdx.y, run, epilogue, room);
+                int depth, int run, const __grid_constant__ Epilogue epilogue) {
+    extern __shared__ float4 any_room[];
+    any_unit<S>(a, b, m, n, depth, (int64_t)blockIdx.x * S::side, (int)blockIdx.y, run, epilogue, (float *)any_room);
 }
 
 /* ---- which tiles ---- */
@@ -55,7 +50,7 @@ inline int any_span(any_tiles tiles) {
 /* About how many cycles a product takes: those of a tile and step of the depth, measured, times the tiles of the
  * busiest multiprocessor; no fewer than its loads' latency allows. */
 inline double any_cycles(any_tiles tiles, double m, double n, double depth) {
-    static const struct { double step, least, start; } cost[] = {{6, 4, 4000}, {42, 42, 3000}, {147, 147, 4000}};
+    static const struct { double step, least, start; } cost[] = {{9, 8.5, 3500}, {55, 66, 3000}, {184, 213, 4000}};
     int device = 0, processors = 0;
     if (cudaGetDevice(&device) != cudaSuccess ||
         cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess || processors < 1)
@@ -83,7 +78,8 @@ constexpr int any_side_most = [] {
     return any_large::side;
 }();
 
-/* run: tiles of a unit. count: of products, each `next` elements behind the one before. */
+/* run: tiles of a unit; more than one where the epilogue takes several. count: of products, each `next` elements behind
+ * the one before. */
 template <typename A, typename B, class Epilogue>
 ridge_status any_run_as(any_tiles tiles, const any_matrix<A> &a, const any_matrix<B> &b, int64_t m, int64_t n,
                         int64_t depth, int run, const Epilogue &epilogue, cudaStream_t stream, int count = 1) {
@@ -91,11 +87,19 @@ ridge_status any_run_as(any_tiles tiles, const any_matrix<A> &a, const any_matri
     const int64_t side = any_side(tiles), x = (m + side - 1) / side, y = ((n + side - 1) / side + run - 1) / run;
     if (x > INT32_MAX || y > 65535 || count > 65535 || depth > ANY_DEPTH) return RIDGE_UNSUPPORTED;
     const dim3 grid((unsigned)x, (unsigned)y, (unsigned)count);
-    with_any_shape(tiles, [&]<class S>() {
-        if constexpr (S::side <= any_side_most<Epilogue>)
-            any_product<S><<<grid, ANY_THREADS, 0, stream>>>(a, b, m, n, (int)depth, run, epilogue);
+    return with_any_shape(tiles, [&]<class S>() {
+        if constexpr (S::side > any_side_most<Epilogue>) {
+            return RIDGE_UNSUPPORTED;
+        } else {
+            constexpr int bytes = S::floats * (int)sizeof(float);
+            const auto kernel = any_product<S, A, B, Epilogue>;
+            if (bytes > 48 * 1024 &&
+                cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) != cudaSuccess)
+                return RIDGE_FAILED;
+            kernel<<<grid, ANY_THREADS, bytes, stream>>>(a, b, m, n, (int)depth, run, epilogue);
+            return launched();
+        }
     });
-    return launched();
 }
 template <typename A, typename B, class Epilogue>
 ridge_status any_run(const any_matrix<A> &a, const any_matrix<B> &b, int64_t m, int64_t n, int64_t depth,

@@ -6,8 +6,6 @@
 
 namespace ridge {
 
-constexpr int ANY_ROWS = 8; /* of a thread, at the most */
-
 /* The thread's columns of a row, from c[column(0)] on, where they are `inside` the matrix: up to four at a time. */
 template <typename T, class Place, int N>
 __device__ inline void any_put(T *c, const float (&v)[N], const Place &place, int64_t columns, bool wide) {
@@ -66,10 +64,9 @@ __device__ inline float any_sum_inside(const float (&v)[Place::columns], const P
 
 /* ---- statistics of the logits; Keep: and the exponentials, 2^(v - shift) with a shift for every row and span ---- */
 
-template <typename G, bool Keep>
+template <typename G, bool Keep, bool Several>
 struct any_statistics {
-    static constexpr int blocks_most = 1; /* it keeps much in registers */
-    static constexpr bool tiles_of_unit = true;
+    static constexpr bool several = Several;
     using kept = kept_type<G>;
     const float *bias;
     const int *labels;
@@ -79,15 +76,8 @@ struct any_statistics {
     kept *exponentials; /* lines of whole packs */
     int64_t stride;
     float *shifts; /* [spans][rows] */
-    softmax_part part[ANY_ROWS];
-    float logits[ANY_ROWS];
-
-    __device__ void begin(void) {
-#pragma unroll
-        for (int i = 0; i < ANY_ROWS; i++) part[i] = {-INFINITY, 0.0f}, logits[i] = 0.0f;
-    }
     template <class Place>
-    __device__ void tile(float (&v)[Place::rows][Place::columns], const Place &place) {
+    __device__ void tile(float (&v)[Place::rows][Place::columns], const Place &place) const {
         if (place.span_of() * Place::span >= classes) return;
         any_logits(v, bias, place, classes);
 #pragma unroll
@@ -97,26 +87,18 @@ struct any_statistics {
 #pragma unroll
             for (int j = 0; j < Place::columns; j++)
                 if (label == place.column(j) && label >= 0 && label < classes) label_logit[row] = v[i][j];
-            if (logit_sums) logits[i] += any_sum_inside<Place>(v[i], place, classes);
+            const float logits = logit_sums ? any_sum_inside<Place>(v[i], place, classes) : 0.0f;
             const float shift = any_shift<Place>(v[i]) - (Keep ? kept_scale<kept> : 0);
             float sum = 0.0f;
 #pragma unroll
             for (int j = 0; j < Place::columns; j++) sum += v[i][j] = exp2f(v[i][j] - shift);
             if (Keep && row < rows) any_put(exponentials + row * stride, v[i], place, classes, true);
-            if (Keep && row < rows && place.leads_row()) shifts[place.span_of() * rows + row] = shift;
-            const softmax_part here = {shift, Place::row_sum(sum)};
-            part[i] = part[i].shift == -INFINITY ? here : merge_parts(part[i], here);
-        }
-    }
-    template <class Place>
-    __device__ void end(const Place &place, int unit) const {
-        if (!place.leads_row()) return;
-#pragma unroll
-        for (int i = 0; i < Place::rows; i++) {
-            if (place.row(i) >= rows || part[i].shift == -INFINITY) continue; /* no columns: parts_count has it not */
-            const int64_t at = place.part_of(unit) * rows + place.row(i);
-            parts[at] = part[i];
-            if (logit_sums) logit_sums[at] = logits[i];
+            sum = Place::row_sum(sum);
+            if (row >= rows || !place.leads_row()) continue;
+            if (Keep) shifts[place.span_of() * rows + row] = shift;
+            const int64_t at = place.part_of() * rows + row;
+            parts[at] = place.is_first ? softmax_part{shift, sum} : merge_parts(parts[at], {shift, sum});
+            if (logit_sums) logit_sums[at] = place.is_first ? logits : logit_sums[at] + logits;
         }
     }
 };
@@ -140,9 +122,8 @@ struct any_gradient {
     G *gradient;                /* lines of whole packs */
     int64_t stride, rows, classes;
 
-    __device__ void begin(void) {}
     template <class Place>
-    __device__ void tile(float (&v)[Place::rows][Place::columns], const Place &place) {
+    __device__ void tile(float (&v)[Place::rows][Place::columns], const Place &place) const {
         any_logits(v, bias, place, classes);
 #pragma unroll
         for (int i = 0; i < Place::rows; i++) {
@@ -152,8 +133,6 @@ struct any_gradient {
             any_put(gradient + row * stride, v[i], place, classes, true);
         }
     }
-    template <class Place>
-    __device__ void end(const Place &, int) const {}
 };
 
 /* ---- losses and gradients at once, of rows whose classes are all in one span ---- */
@@ -166,9 +145,8 @@ struct any_losses {
     G *gradient; /* NULL: losses only */
     int64_t stride;
 
-    __device__ void begin(void) {}
     template <class Place>
-    __device__ void tile(float (&v)[Place::rows][Place::columns], const Place &place) {
+    __device__ void tile(float (&v)[Place::rows][Place::columns], const Place &place) const {
         any_logits(v, bias, place, of.classes);
 #pragma unroll
         for (int i = 0; i < Place::rows; i++) {
@@ -191,8 +169,6 @@ struct any_losses {
             any_put(gradient + row * stride, v[i], place, of.classes, true);
         }
     }
-    template <class Place>
-    __device__ void end(const Place &, int) const {}
 };
 
 /* ---- logits to memory, fp32; of several matrices side by side, z and bias are at `next` and `bias_next` more ---- */
@@ -205,9 +181,8 @@ struct any_logits_store {
     int64_t rows, classes, next, bias_next;
     bool wide;
 
-    __device__ void begin(void) {}
     template <class Place>
-    __device__ void tile(float (&v)[Place::rows][Place::columns], const Place &place) {
+    __device__ void tile(float (&v)[Place::rows][Place::columns], const Place &place) const {
         const T *const b = bias + blockIdx.z * bias_next;
         float more[Place::columns];
 #pragma unroll
@@ -221,8 +196,6 @@ struct any_logits_store {
             any_put(z + blockIdx.z * next + place.row(i) * line, v[i], place, classes, wide);
         }
     }
-    template <class Place>
-    __device__ void end(const Place &, int) const {}
 };
 
 /* ---- C (+)= the sums ---- */
@@ -241,9 +214,8 @@ struct any_store {
           columns(to.columns),
           add(adds),
           wide(to.step == 1 && any_is_wide(c, line)) {}
-    __device__ void begin(void) {}
     template <class Place>
-    __device__ void tile(float (&v)[Place::rows][Place::columns], const Place &place) {
+    __device__ void tile(float (&v)[Place::rows][Place::columns], const Place &place) const {
 #pragma unroll
         for (int i = 0; i < Place::rows; i++) {
             if (place.row(i) >= rows) continue;
@@ -260,8 +232,6 @@ struct any_store {
             }
         }
     }
-    template <class Place>
-    __device__ void end(const Place &, int) const {}
 };
 
 }  // namespace ridge

@@ -43,16 +43,14 @@ __global__ void __launch_bounds__(ANY_THREADS, 1) few_gradients_kernel(const __g
     __shared__ __align__(16) float room[floats];
     int block = (int)blockIdx.x;
     if (block < p.dw_blocks) {
-        any_store<T> dw = p.dw;
         any_unit<any_small>(p.g_turned, p.x_turned, p.dw.rows, p.dw.columns, (int)p.dx.rows,
-                            block % p.dw_down * any_small::side, block / p.dw_down, 1, dw, room);
+                            block % p.dw_down * any_small::side, block / p.dw_down, 1, p.dw, room);
         return;
     }
     block -= p.dw_blocks;
     if (block < p.dx_blocks) {
-        any_store<T> dx = p.dx;
         any_unit<any_medium>(p.g, p.w_turned, p.dx.rows, p.dx.columns, (int)p.dw.rows,
-                             block % p.dx_down * any_medium::side, block / p.dx_down, 1, dx, room);
+                             block % p.dx_down * any_medium::side, block / p.dx_down, 1, p.dx, room);
         return;
     }
     block -= p.dx_blocks;

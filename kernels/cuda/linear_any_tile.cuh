@@ -30,7 +30,7 @@ struct any_matrix {
 };
 
 /* Lanes of a warp lie LaneRows x (32 / LaneRows), and interleaved so that any two neighbours share what they read. */
-template <int Side, int Slice, int Rows, int Columns, int LaneRows, int Ahead, int Blocks>
+template <int Side, int Slice, int Rows, int Columns, int LaneRows, int Ahead, int Blocks, bool Apart>
 struct any_shape {
     static constexpr int side = Side, slice = Slice, rows = Rows, columns = Columns, lane_rows = LaneRows;
     static constexpr int ahead = Ahead;                                  /* slices on their way to registers */
@@ -41,16 +41,17 @@ struct any_shape {
     static constexpr int lane_columns = 32 / LaneRows, width = Columns < 4 ? Columns : 4;
     static constexpr int across = Side / (lane_columns * Columns); /* warps beside each other */
     static constexpr int row_leap = 4 * LaneRows, column_leap = width * lane_columns;
-    static constexpr int sums = groups > 1 ? groups *Side *Side : 0;
-    static constexpr int floats = sums > groups *buffers * 2 * panel ? sums : groups *buffers * 2 * panel;
+    static constexpr bool apart = Apart; /* sums of chains are in shared memory: registers for two blocks */
+    static constexpr int slices = groups * buffers * 2 * panel, sums = groups > 1 ? groups *Side *Side : 0;
+    static constexpr int floats = apart ? slices + Side * Side : sums > slices ? sums : slices;
 
     static_assert(Rows % 4 == 0 && (Columns == 2 || Columns % 4 == 0) && Rows * Columns * group == Side * Side);
     static_assert(across * lane_columns * Columns == Side && Slice % 8 == 0 && ANY_CHAIN % Slice == 0);
-    static_assert(floats * 4 <= 48 * 1024 && (groups == 1 || Side * Side % ANY_THREADS == 0));
+    static_assert(!apart || (groups == 1 && Columns % 4 == 0));
 };
-using any_large = any_shape<128, 16, 8, 8, 4, 1, 1>;
-using any_medium = any_shape<64, 16, 8, 4, 2, 1, 2>;
-using any_small = any_shape<16, 32, 4, 2, 4, 2, 2>;
+using any_large = any_shape<128, 8, 8, 8, 4, 1, 2, true>;
+using any_medium = any_shape<64, 16, 8, 4, 2, 1, 2, false>;
+using any_small = any_shape<16, 32, 4, 2, 4, 2, 2, false>;
 
 /* What an epilogue is told of a thread's part of a finished tile: v[rows][columns], some of them beyond the matrix. A
  * row's `span` neighbouring columns are with lanes whose numbers differ in row_lanes. */
@@ -67,11 +68,13 @@ struct any_place {
     static_assert(merged ? threads_across == 16 && rows <= 4 : S::lane_rows == 4);
 
     int64_t first_row, first_column;
+    int unit;
+    bool is_first; /* tile of the unit */
 
     __device__ int64_t row(int i) const { return first_row + i % 4 + i / 4 * row_leap; }
     __device__ int64_t column(int j) const { return first_column + j % 4 + j / 4 * column_leap; }
     __device__ int64_t span_of(void) const { return first_column / span; }
-    __device__ int64_t part_of(int unit) const { return (int64_t)unit * spans + span_of() % spans; }
+    __device__ int64_t part_of(void) const { return (int64_t)unit * spans + span_of() % spans; }
     __device__ bool leads_row(void) const { return (threadIdx.x & row_lanes) == 0; }
     __device__ static float row_max(float v) {
 #pragma unroll
@@ -93,41 +96,38 @@ template <class S, typename T>
 struct any_reader {
     const any_matrix<T> &m;
     const T *at;
-    int enough, count; /* of the depth, for all packs to be whole; neighbours along the rows, at most */
+    int edge; /* in one register: rows from the tile's first on, at most a tile's; `whole` where packs are */
+    static constexpr int whole = 1 << 16;
 
-    __device__ int row(void) const {
-        const int thread = (int)threadIdx.x % S::group;
-        return m.by_step ? thread / 2 : thread % (S::side / 4) * 4;
-    }
-    __device__ int step(void) const {
-        const int thread = (int)threadIdx.x % S::group;
-        return m.by_step ? thread % 2 * 4 : thread / (S::side / 4);
-    }
-    __device__ any_reader(const any_matrix<T> &of, int64_t first, int64_t rows) : m(of) {
-        const int64_t beyond = rows - first - row(); /* rows from this thread's on */
-        count = m.by_step || beyond > 4 ? 4 : (int)beyond;
-        at = m.base + blockIdx.z * m.next + (first + row() + (m.by_step && beyond < 1 ? beyond - 1 : 0)) * m.line +
-             ((int)threadIdx.x / S::group * S::slice + step()) * m.step;
-        enough = !m.wide || count < 4 ? INT32_MAX : step() + 8 * (S::packs - 1) + (m.by_step ? 4 : 1);
+    /* Of a thread of the group. */
+    __device__ int row(unsigned thread) const { return (int)(m.by_step ? thread / 2 : thread % (S::side / 4) * 4); }
+    __device__ int step(unsigned thread) const { return (int)(m.by_step ? thread % 2 * 4 : thread / (S::side / 4)); }
+
+    __device__ any_reader(const any_matrix<T> &of, int64_t first, int64_t rows, int group, unsigned thread) : m(of) {
+        const int limit = (int)(rows - first < S::side ? rows - first : S::side);
+        const int r = m.by_step && row(thread) >= limit ? limit - 1 : row(thread);
+        at = m.base + blockIdx.z * m.next + (first + r) * m.line + (group * S::slice + step(thread)) * m.step;
+        edge = limit + (m.wide && (m.by_step || row(thread) + 4 <= limit) ? whole : 0);
     }
     /* The group's next slice, where the depth has so much left. */
-    __device__ void fetch(pack<T, 4> (&v)[S::packs], int left) {
+    __device__ void fetch(pack<T, 4> (&v)[S::packs], int left, unsigned thread) {
         const T *p = at;
-        if (left >= enough) {
+        if (edge >= whole && left >= S::slice) {
 #pragma unroll
             for (int i = 0; i < S::packs; i++, p += m.leap) v[i] = *(const pack<T, 4> *)p;
         } else {
 #pragma unroll
             for (int i = 0; i < S::packs; i++, p += m.leap) {
-                const int behind = left - step() - 8 * i, there = m.by_step ? behind : behind > 0 ? count : 0;
+                const int behind = left - step(thread) - 8 * i;
+                const int there = m.by_step ? behind : behind > 0 ? edge % whole - row(thread) : 0;
 #pragma unroll
                 for (int j = 0; j < 4; j++) v[i].v[j] = j < there ? p[j] : (T)0.0f;
             }
         }
         at += S::groups * S::packs * m.leap;
     }
-    __device__ void put(const pack<T, 4> (&v)[S::packs], float *panel) const {
-        float *p = panel + step() * S::pitch + row();
+    __device__ void put(const pack<T, 4> (&v)[S::packs], float *panel, unsigned thread) const {
+        float *p = panel + step(thread) * S::pitch + row(thread);
 #pragma unroll
         for (int i = 0; i < S::packs; i++) {
             const float4 f = {to_float(v[i].v[0]), to_float(v[i].v[1]), to_float(v[i].v[2]), to_float(v[i].v[3])};
@@ -144,18 +144,21 @@ struct any_reader {
 /* A thread's sums over the slices of its group. */
 template <class S>
 struct any_sums {
-    __align__(16) float sum[S::rows][S::columns];
-    float chain[S::rows][S::columns];
-    int row, column; /* of (0, 0), in the tile */
+    __align__(16) float chain[S::rows][S::columns];
+    float sum[S::apart ? 1 : S::rows][S::columns]; /* of chains that have ended */
 
-    __device__ any_sums(void) {
-        const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x % S::group / 32;
-        const int down = S::lane_rows == 4 ? lane / 16 * 2 + lane % 2 : lane % 2;
-        const int along = S::lane_rows == 4 ? lane / 2 % 8 : lane / 2;
-        row = warp / S::across * S::lane_rows * S::rows + down * 4;
-        column = warp % S::across * S::lane_columns * S::columns + along * S::width;
+    /* Of (0, 0), in the tile; thread: of the group. */
+    __device__ static int row(unsigned thread) {
+        const unsigned lane = thread % 32, warp = thread / 32;
+        const unsigned down = S::lane_rows == 4 ? lane / 16 * 2 + lane % 2 : lane % 2;
+        return (int)(warp / S::across * S::lane_rows * S::rows + down * 4);
     }
-    /* Steps From … To - 1 of a slice. */
+    __device__ static int column(unsigned thread) {
+        const unsigned lane = thread % 32, warp = thread / 32;
+        const unsigned along = S::lane_rows == 4 ? lane / 2 % 8 : lane / 2;
+        return (int)(warp % S::across * S::lane_columns * S::columns + along * S::width);
+    }
+    /* Steps From … To - 1 of a slice; a, b: the thread's row and column of it. */
     template <int From, int To>
     __device__ void multiply(const float *a, const float *b) {
 #pragma unroll
@@ -163,11 +166,11 @@ struct any_sums {
             __align__(16) float x[S::rows], y[S::columns];
 #pragma unroll
             for (int i = 0; i < S::rows; i += 4)
-                *(float4 *)&x[i] = *(const float4 *)&a[s * S::pitch + row + i / 4 * S::row_leap];
+                *(float4 *)&x[i] = *(const float4 *)&a[s * S::pitch + i / 4 * S::row_leap];
 #pragma unroll
             for (int j = 0; j < S::columns; j += S::width)
                 *(pack<float, S::width> *)&y[j] =
-                    *(const pack<float, S::width> *)&b[s * S::pitch + column + j / 4 * S::column_leap];
+                    *(const pack<float, S::width> *)&b[s * S::pitch + j / 4 * S::column_leap];
 #pragma unroll
             for (int i = 0; i < S::rows; i++)
 #pragma unroll
@@ -179,13 +182,45 @@ struct any_sums {
 #pragma unroll
         for (int i = 0; i < S::rows; i++)
 #pragma unroll
-            for (int j = 0; j < S::columns; j++) sum[i][j] = chain[i][j] = 0.0f;
+            for (int j = 0; j < S::columns; j++) {
+                chain[i][j] = 0.0f;
+                if constexpr (!S::apart) sum[i][j] = 0.0f;
+            }
     }
-    __device__ void end_chain(void) {
+    __device__ static float4 *apart(float *room, unsigned thread) { return (float4 *)(room + S::slices) + thread; }
+    /* chain becomes the sum of all so far; any: chains have ended. */
+    __device__ void add_up(bool any, float *room, unsigned thread) {
+        if (!any) return;
+#pragma unroll
+        for (int i = 0; i < S::rows; i++) {
+            if constexpr (!S::apart) {
+#pragma unroll
+                for (int j = 0; j < S::columns; j++) chain[i][j] += sum[i][j];
+            } else {
+#pragma unroll
+                for (int j = 0; j < S::columns; j += 4) {
+                    const float4 before = apart(room, thread)[(i * S::columns + j) / 4 * ANY_THREADS];
+                    chain[i][j] += before.x, chain[i][j + 1] += before.y;
+                    chain[i][j + 2] += before.z, chain[i][j + 3] += before.w;
+                }
+            }
+        }
+    }
+    __device__ void end_chain(bool any, float *room, unsigned thread) {
+        add_up(any, room, thread);
 #pragma unroll
         for (int i = 0; i < S::rows; i++)
 #pragma unroll
-            for (int j = 0; j < S::columns; j++) sum[i][j] += chain[i][j], chain[i][j] = 0.0f;
+            for (int j = 0; j < S::columns; j++) {
+                if constexpr (!S::apart)
+                    sum[i][j] = chain[i][j];
+                else if (j % 4 == 0)
+                    apart(room, thread)[(i * S::columns + j) / 4 * ANY_THREADS] = *(const float4 *)&chain[i][j];
+            }
+#pragma unroll
+        for (int i = 0; i < S::rows; i++)
+#pragma unroll
+            for (int j = 0; j < S::columns; j++) chain[i][j] = 0.0f;
     }
 };
 
@@ -202,77 +237,81 @@ __device__ inline void any_wait_for_group(void) {
 /* A group of several warps: two buffers, the next slice goes into one while the other is multiplied. */
 template <class S, typename A, typename B>
 __device__ inline void any_multiply_by_turns(any_sums<S> &sums, any_reader<S, A> &a, any_reader<S, B> &b, int depth,
-                                             float *room) {
-    constexpr int both = 2 * S::panel, late = S::slice * 3 / 4;
+                                             int group, unsigned thread, float *room) {
+    constexpr int both = 2 * S::panel, late = S::slice * 3 / 4, turns = ANY_CHAIN / S::slice;
     pack<A, 4> next_a[S::packs];
     pack<B, 4> next_b[S::packs];
-    const int group = (int)threadIdx.x / S::group;
-    int left = depth - group * S::slice;
-    float *now = room + group * 2 * both;
+    int left = depth - group * S::slice, i = 1;
+    float *const slices = room + group * 2 * both;
     if (left > 0) {
-        a.fetch(next_a, left), b.fetch(next_b, left);
-        a.put(next_a, now), b.put(next_b, now + S::panel);
+        a.fetch(next_a, left, thread), b.fetch(next_b, left, thread);
+        a.put(next_a, slices, thread), b.put(next_b, slices + S::panel, thread);
         any_wait_for_group<S>();
     }
+    const float *from_a = slices + sums.row(thread), *from_b = slices + S::panel + sums.column(thread);
     sums.clear();
-    for (int i = 1; left > 0; i++) {
+    for (; left > 0; i++) {
         left -= S::groups * S::slice;
-        if (left > 0) a.fetch(next_a, left), b.fetch(next_b, left);
-        sums.template multiply<0, late>(now, now + S::panel);
-        float *const other = now + (i % 2 ? both : -both);
-        if (left > 0) a.put(next_a, other), b.put(next_b, other + S::panel);
-        sums.template multiply<late, S::slice>(now, now + S::panel);
-        if (i % (ANY_CHAIN / S::slice) == 0) sums.end_chain();
+        asm volatile("" : "+r"(thread)); /* no registers for what follows from it */
+        if (left > 0) a.fetch(next_a, left, thread), b.fetch(next_b, left, thread);
+        sums.template multiply<0, late>(from_a, from_b);
+        if (left > 0) {
+            float *const other = slices + (i % 2 ? both : 0);
+            a.put(next_a, other, thread), b.put(next_b, other + S::panel, thread);
+        }
+        sums.template multiply<late, S::slice>(from_a, from_b);
+        if (i % turns == 0) sums.end_chain(!S::apart || i > turns, room, thread);
         if (left > 0) any_wait_for_group<S>();
-        now = other;
+        from_a += i % 2 ? both : -both, from_b += i % 2 ? both : -both;
     }
-    sums.end_chain();
+    sums.add_up(!S::apart || i > turns, room, thread);
 }
 
 /* A group of one warp: latency is all, so `ahead` slices are on their way at once. */
 template <class S, typename A, typename B>
 __device__ inline void any_multiply_far_ahead(any_sums<S> &sums, any_reader<S, A> &a, any_reader<S, B> &b, int depth,
-                                              float *room) {
+                                              int group, unsigned thread, float *room) {
     constexpr int turn = S::groups * S::slice;
     pack<A, 4> next_a[S::ahead][S::packs];
     pack<B, 4> next_b[S::ahead][S::packs];
-    const int group = (int)threadIdx.x / S::group;
     int left = depth - group * S::slice;
-    float *const now = room + group * 2 * S::panel;
+    float *const slices = room + group * 2 * S::panel;
 #pragma unroll
-    for (int u = 0; u < S::ahead; u++)
-        if (left > u * turn) a.fetch(next_a[u], left - u * turn), b.fetch(next_b[u], left - u * turn);
+    for (int u = 0; u < S::ahead; u++) {
+        const int then = left - u * turn;
+        if (then > 0) a.fetch(next_a[u], then, thread), b.fetch(next_b[u], then, thread);
+    }
     sums.clear();
     for (int i = 0; left > 0; i += S::ahead) {
 #pragma unroll
         for (int u = 0; u < S::ahead && left > 0; u++, left -= turn) {
             const int then = left - S::ahead * turn;
-            a.put(next_a[u], now), b.put(next_b[u], now + S::panel);
+            a.put(next_a[u], slices, thread), b.put(next_b[u], slices + S::panel, thread);
             any_wait_for_group<S>();
-            if (then > 0) a.fetch(next_a[u], then), b.fetch(next_b[u], then);
-            sums.template multiply<0, S::slice>(now, now + S::panel);
+            if (then > 0) a.fetch(next_a[u], then, thread), b.fetch(next_b[u], then, thread);
+            sums.template multiply<0, S::slice>(slices + sums.row(thread), slices + S::panel + sums.column(thread));
             any_wait_for_group<S>();
-            if ((i + u + 1) % (ANY_CHAIN / S::slice) == 0) sums.end_chain();
+            if ((i + u + 1) % (ANY_CHAIN / S::slice) == 0) sums.end_chain(true, room, thread);
         }
     }
-    sums.end_chain();
+    sums.add_up(true, room, thread);
 }
 
 /* The groups' sums in their order; v: as any_place has it. */
 template <class S>
-__device__ inline void any_merge(const any_sums<S> &sums, float *room,
+__device__ inline void any_merge(const any_sums<S> &sums, int group, unsigned thread, float *room,
                                  float (&v)[any_place<S>::rows][any_place<S>::columns], int *row, int *column) {
     using place = any_place<S>;
     using some = pack<float, place::columns>;
     constexpr int tile = S::side * S::side;
-    float *const mine = room + (int)threadIdx.x / S::group * tile + sums.row * S::side + sums.column;
+    float *const mine = room + group * tile + sums.row(thread) * S::side + sums.column(thread);
     __syncthreads(); /* the last slices have been read */
 #pragma unroll
     for (int i = 0; i < S::rows; i++)
 #pragma unroll
         for (int j = 0; j < S::columns; j += S::width)
             *(pack<float, S::width> *)(mine + (i % 4 + i / 4 * S::row_leap) * S::side + j / 4 * S::column_leap) =
-                *(const pack<float, S::width> *)&sums.sum[i][j];
+                *(const pack<float, S::width> *)&sums.chain[i][j];
     __syncthreads();
     *row = (int)threadIdx.x / place::threads_across * place::rows;
     *column = (int)threadIdx.x % place::threads_across * place::columns;
@@ -290,39 +329,42 @@ __device__ inline void any_merge(const any_sums<S> &sums, float *room,
     __syncthreads(); /* before the next tile's slices */
 }
 
+/* Whether an epilogue takes units of several tiles: that costs registers. */
+template <class Epilogue>
+constexpr bool any_several = [] {
+    if constexpr (requires { Epilogue::several; }) return Epilogue::several;
+    return false;
+}();
+
 /* Tile by tile, `run` neighbouring ones of the unit's columns, to an epilogue. room: S::floats of shared memory. */
 template <class S, typename A, typename B, class Epilogue>
 __device__ inline void any_unit(const any_matrix<A> &a, const any_matrix<B> &b, int64_t m, int64_t n, int depth,
-                                int64_t row, int unit, int run, Epilogue &epilogue, float *room) {
-    any_place<S> place = {};
-    constexpr bool several = requires {
-        Epilogue::tiles_of_unit;
-    }; /* else: no registers for what tiles have in common */
-    const int tiles = several ? run : 1;
-    epilogue.begin();
+                                const int64_t row, const int unit, int run, const Epilogue &epilogue, float *room) {
+    const int tiles = any_several<Epilogue> ? run : 1;
     for (int r = 0; r < tiles; r++) {
         const int64_t column = ((int64_t)unit * tiles + r) * S::side;
         if (column >= n) break;
+        unsigned thread; /* again for every tile: no registers for what tiles have in common */
+        asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+        const int group = (int)thread / S::group;
+        thread %= S::group;
         any_sums<S> sums;
-        any_reader<S, A> from_a(a, row, m);
-        any_reader<S, B> from_b(b, column, n);
+        any_reader<S, A> from_a(a, row, m, group, thread);
+        any_reader<S, B> from_b(b, column, n, group, thread);
         if constexpr (S::group == 32)
-            any_multiply_far_ahead(sums, from_a, from_b, depth, room);
+            any_multiply_far_ahead(sums, from_a, from_b, depth, group, thread, room);
         else
-            any_multiply_by_turns(sums, from_a, from_b, depth, room);
+            any_multiply_by_turns(sums, from_a, from_b, depth, group, thread, room);
         if constexpr (S::groups > 1) {
             __align__(16) float v[any_place<S>::rows][any_place<S>::columns];
             int i, j;
-            any_merge(sums, room, v, &i, &j);
-            place = {row + i, column + j};
-            epilogue.tile(v, place);
+            any_merge(sums, group, thread, room, v, &i, &j);
+            epilogue.tile(v, any_place<S>{row + i, column + j, unit, r == 0});
         } else {
             __syncthreads(); /* before the next tile's slices */
-            place = {row + sums.row, column + sums.column};
-            epilogue.tile(sums.sum, place);
+            epilogue.tile(sums.chain, any_place<S>{row + sums.row(thread), column + sums.column(thread), unit, r == 0});
         }
     }
-    epilogue.end(place, unit);
 }
 
 }  // namespace ridge

@@ -140,9 +140,14 @@ struct linear_by_fp32 {
     }
     template <bool Keep>
     static ridge_status statistics(const linear_loss_call &c, int64_t first, int64_t rows, any_tiles tiles) {
-        const matrix_view x = some_rows<T>(c.x, first, rows);
         const int side = any_side(tiles), spans = side / any_span(tiles), run = parts_run(c.w.rows, side, spans);
-        any_statistics<G, Keep> e = {};
+        RIDGE_TRY((run > 1 ? parts<Keep, true> : parts<Keep, false>)(c, first, rows, tiles, run));
+        return losses_from_parts(c, first, rows, parts_count(c.w.rows, side, spans));
+    }
+    template <bool Keep, bool Several>
+    static ridge_status parts(const linear_loss_call &c, int64_t first, int64_t rows, any_tiles tiles, int run) {
+        const matrix_view x = some_rows<T>(c.x, first, rows);
+        any_statistics<G, Keep, Several> e = {};
         e.bias = c.bias;
         e.labels = c.labels + first;
         e.parts = c.part<softmax_part>(c.at.parts);
@@ -153,8 +158,7 @@ struct linear_by_fp32 {
         e.exponentials = c.part<kept_type<G>>(c.at.gradient);
         e.stride = c.at.gradient_stride;
         e.shifts = c.part<float>(c.at.shifts);
-        RIDGE_TRY(any_run_as(tiles, any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, run, e, c.stream));
-        return losses_from_parts(c, first, rows, parts_count(c.w.rows, side, spans));
+        return any_run_as(tiles, any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, run, e, c.stream);
     }
     /* Losses and, where they are wanted, final gradients of rows that are whole. */
     static ridge_status losses_of_whole(const linear_loss_call &c, int64_t first, int64_t rows, any_tiles tiles) {
