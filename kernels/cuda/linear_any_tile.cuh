@@ -14,8 +14,8 @@ namespace ridge {
 
 constexpr int ANY_CHAIN = 128, ANY_THREADS = 256, ANY_DEPTH = 1 << 30; /* the last: at the most */
 
-/* Element (row, k) is base[row * line + k * step]; line or step is 1, or there is one row. `next` elements on are those
- * of the next of several matrices. */
+/* Element (row, k) is base[row * line + k * step]; line or step is 1, or there is one row or one k. `next` elements on
+ * are those of the next of several matrices. */
 template <typename T>
 struct any_matrix {
     const T *base;
@@ -23,7 +23,12 @@ struct any_matrix {
     bool by_step, wide;             /* neighbours in memory: along the depth; four of them can be read at once */
 
     any_matrix(const matrix_view &m, int64_t next_one = 0)
-        : base((const T *)m.base), line(m.line), step(m.step), next(next_one), leap(8 * m.step), by_step(m.step == 1) {
+        : base((const T *)m.base),
+          line(m.line),
+          step(m.step),
+          next(next_one),
+          leap(8 * m.step),
+          by_step(m.step == 1 || m.columns == 1) {
         const bool unit = by_step || line == 1;
         wide = unit && (uintptr_t)m.base % sizeof(pack<T, 4>) == 0 && (by_step ? line : step) % 4 == 0 && next % 4 == 0;
     }
@@ -49,7 +54,7 @@ struct any_shape {
     static_assert(across * lane_columns * Columns == Side && Slice % 8 == 0 && ANY_CHAIN % Slice == 0);
     static_assert(!apart || (groups == 1 && Columns % 4 == 0));
 };
-using any_large = any_shape<128, 8, 8, 8, 4, 1, 2, true>;
+using any_large = any_shape<128, 16, 8, 8, 4, 1, 2, true>;
 using any_medium = any_shape<64, 16, 8, 4, 2, 1, 2, false>;
 using any_small = any_shape<16, 32, 4, 2, 4, 2, 2, false>;
 
