@@ -11,9 +11,13 @@
 #include "ridge/target.h"
 
 enum {
-    LINEAR_PARTS = 512,       /* of a row, at the most */
-    LINEAR_COLUMNS_LEAST = 64 /* classes of the smallest tile */
+    LINEAR_PARTS = 512 /* of a row, at the most */
 };
+
+/* Classes of the narrowest tile: what is kept for each stays small. */
+static inline int linear_columns_least(int64_t rows, int64_t classes) {
+    return rows <= (1 << 18) && classes <= (1 << 18) && rows * classes <= (1 << 18) ? 16 : 64;
+}
 
 typedef struct softmax_part {
     float shift, sum; /* shift: a whole number */
@@ -57,7 +61,8 @@ static inline linear_loss_scratch linear_loss_scratch_of(int64_t rows, int64_t c
                                                          bool gradients) {
     linear_loss_scratch s;
     memset(&s, 0, sizeof s);
-    const int64_t tiles = (classes + LINEAR_COLUMNS_LEAST - 1) / LINEAR_COLUMNS_LEAST;
+    const int least = linear_columns_least(rows, classes);
+    const int64_t tiles = (classes + least - 1) / least;
     const double parts = (double)(tiles < LINEAR_PARTS ? (int64_t)tiles : (int64_t)LINEAR_PARTS) * (double)rows;
     s.parts = linear_scratch_take(&s.bytes, parts * sizeof(softmax_part));
     s.logit_sums = linear_scratch_take(&s.bytes, parts * sizeof(float));

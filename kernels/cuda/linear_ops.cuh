@@ -11,7 +11,7 @@
 #define RIDGE_KERNELS_CUDA_LINEAR_OPS_CUH
 
 #include "cuda/hopper/linear.cuh"
-#include "cuda/linear_any.cuh"
+#include "cuda/linear_any_few.cuh"
 
 extern "C" {
 #include "model/cross_entropy.h"
@@ -68,8 +68,8 @@ matrix_view gradient_of(const linear_loss_call &c, int64_t rows) {
     return {c.part<G>(c.at.gradient), rows, c.w.rows, c.at.gradient_stride, 1};
 }
 
-/* Parts of `rows` rows from `first` on to losses and, where they are wanted, gradients' rows. */
-inline ridge_status losses_from_parts(const linear_loss_call &c, int64_t first, int64_t rows, int parts) {
+/* Losses of `rows` rows from `first` on. */
+inline loss_rows loss_rows_of(const linear_loss_call &c, int64_t first, int64_t rows) {
     loss_rows r = {};
     r.parts = c.part<softmax_part>(c.at.parts);
     r.logit_sums = c.smooth() ? c.part<float>(c.at.logit_sums) : NULL;
@@ -81,8 +81,14 @@ inline ridge_status losses_from_parts(const linear_loss_call &c, int64_t first, 
     r.lse = c.lse ? c.lse + first : NULL;
     r.rows = (int)rows;
     r.classes = c.classes();
-    r.count = parts;
     r.options = c.options;
+    return r;
+}
+
+/* Parts to losses and, where they are wanted, gradients' rows. */
+inline ridge_status losses_from_parts(const linear_loss_call &c, int64_t first, int64_t rows, int parts) {
+    loss_rows r = loss_rows_of(c, first, rows);
+    r.count = parts;
     finish_losses<<<(unsigned)((rows + 31) / 32), 256, 0, c.stream>>>(r);
     return launched();
 }
@@ -110,12 +116,38 @@ ridge_status gradient_sums(const linear_loss_call &c, int64_t first, int64_t row
 
 /* ---- by fp32 multiply-adds: any types, strides and alignment ---- */
 
+/* The logits' tiles. whole: all classes are in one span, so losses and gradients come in one launch. */
+struct linear_fp32_plan {
+    any_tiles tiles;
+    bool whole;
+};
+inline linear_fp32_plan linear_fp32_plan_of(const linear_loss_call &c) {
+    const int64_t m = c.x.rows, n = c.w.rows, k = c.x.columns;
+    const double launches = 8000; /* cycles of those that a whole row saves */
+    const any_tiles best = any_tiles_for(m, n, k, linear_columns_least(m, n));
+    if (n <= any_span(ANY_SMALL)) return {ANY_SMALL, true};
+    const double cycles = any_cycles(ANY_MEDIUM, (double)m, (double)n, (double)k);
+    if (n <= any_span(ANY_MEDIUM) && cycles <= any_cycles(best, (double)m, (double)n, (double)k) + launches)
+        return {ANY_MEDIUM, true};
+    return {best, false};
+}
+
 template <typename T, typename G>
 struct linear_by_fp32 {
+    /* One launch makes dx, dw and db. */
+    static bool is_few(const linear_loss_call &c) {
+        return c.x.rows <= FEW_ROWS && c.w.rows <= FEW_CLASSES && c.at.chunk == c.x.rows;
+    }
     template <bool Keep>
-    static ridge_status statistics(const linear_loss_call &c, int64_t first, int64_t rows) {
+    static ridge_status statistics(const linear_loss_call &c, int64_t first, int64_t rows, any_tiles tiles) {
+        const int side = any_side(tiles), spans = side / any_span(tiles), run = parts_run(c.w.rows, side, spans);
+        RIDGE_TRY((run > 1 ? parts<Keep, true> : parts<Keep, false>)(c, first, rows, tiles, run));
+        return losses_from_parts(c, first, rows, parts_count(c.w.rows, side, spans));
+    }
+    template <bool Keep, bool Several>
+    static ridge_status parts(const linear_loss_call &c, int64_t first, int64_t rows, any_tiles tiles, int run) {
         const matrix_view x = some_rows<T>(c.x, first, rows);
-        any_statistics<G, Keep> e = {};
+        any_statistics<G, Keep, Several> e = {};
         e.bias = c.bias;
         e.labels = c.labels + first;
         e.parts = c.part<softmax_part>(c.at.parts);
@@ -126,29 +158,50 @@ struct linear_by_fp32 {
         e.exponentials = c.part<kept_type<G>>(c.at.gradient);
         e.stride = c.at.gradient_stride;
         e.shifts = c.part<float>(c.at.shifts);
-        const int run = parts_run(c.w.rows, ANY_TILE);
-        RIDGE_TRY(any_run(any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, run, e, c.stream));
-        return losses_from_parts(c, first, rows, parts_count(c.w.rows, ANY_TILE));
+        return any_run_as(tiles, any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, run, e, c.stream);
+    }
+    /* Losses and, where they are wanted, final gradients of rows that are whole. */
+    static ridge_status losses_of_whole(const linear_loss_call &c, int64_t first, int64_t rows, any_tiles tiles) {
+        const matrix_view x = some_rows<T>(c.x, first, rows);
+        const any_losses<G> e = {c.bias, loss_rows_of(c, first, rows), c.dloss ? c.part<G>(c.at.gradient) : NULL,
+                                 c.at.gradient_stride};
+        return any_run_as(tiles, any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, 1, e, c.stream);
+    }
+    static ridge_status sums(const linear_loss_call &c, int64_t first, int64_t rows) {
+        return is_few(c) ? RIDGE_OK : gradient_sums<G>(c, first, rows, 0);
+    }
+
+    static ridge_status losses(const linear_loss_call &c) {
+        const linear_fp32_plan plan = linear_fp32_plan_of(c);
+        if (plan.whole) return losses_of_whole(c, 0, c.x.rows, plan.tiles);
+        return statistics<false>(c, 0, c.x.rows, plan.tiles);
+    }
+    static ridge_status losses_and_gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
+        const linear_fp32_plan plan = linear_fp32_plan_of(c);
+        if (plan.whole) {
+            RIDGE_TRY(losses_of_whole(c, first, rows, plan.tiles));
+            return sums(c, first, rows);
+        }
+        RIDGE_TRY(statistics<true>(c, first, rows, plan.tiles));
+        return gradient_sums<G>(c, first, rows, any_span(plan.tiles));
     }
     static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
         const matrix_view x = some_rows<T>(c.x, first, rows);
         any_gradient<G> e = {
             c.bias,  c.part<row_gradient>(c.at.rows) + first, c.part<G>(c.at.gradient), c.at.gradient_stride, rows,
             c.w.rows};
-        RIDGE_TRY(any_run(any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, 1, e, c.stream));
-        return gradient_sums<G>(c, first, rows, 0);
+        RIDGE_TRY(any_run(any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, e, c.stream));
+        return sums(c, first, rows);
     }
     static ridge_status products(const linear_loss_call &c, int64_t first, int64_t rows) {
         const matrix_view g = gradient_of<G>(c, rows), x = some_rows<T>(c.x, first, rows);
-        const matrix_view dx = some_rows<T>(c.dx, first, rows);
-        const any_store<T> to_dx = {(T *)dx.base, dx.line, dx.step, rows, dx.columns, false};
-        const any_store<T> to_dw = {(T *)c.dw.base, c.dw.line, c.dw.step, c.dw.rows, c.dw.columns, first > 0};
+        const matrix_view dx = some_rows<T>(c.dx, first, rows), w = transposed(c.w);
+        if (is_few(c)) return few_gradients_run<G, T>(g, c.w, x, dx, c.dw, c.db, c.stream);
         RIDGE_TRY(
-            any_run(any_matrix<G>(g), any_matrix<T>(transposed(c.w)), rows, dx.columns, c.w.rows, 1, to_dx, c.stream));
-        return any_run(any_matrix<G>(transposed(g)), any_matrix<T>(transposed(x)), c.dw.rows, c.dw.columns, rows, 1,
-                       to_dw, c.stream);
+            any_run(any_matrix<G>(g), any_matrix<T>(w), rows, dx.columns, c.w.rows, any_store<T>(dx, false), c.stream));
+        return any_run(any_matrix<G>(transposed(g)), any_matrix<T>(transposed(x)), c.dw.rows, c.dw.columns, rows,
+                       any_store<T>(c.dw, first > 0), c.stream);
     }
-    static constexpr int TILE = ANY_TILE;
 };
 
 /* ---- by Hopper's tensor cores: 16 bits ---- */
@@ -184,6 +237,11 @@ struct linear_by_wgmma {
         RIDGE_TRY(hopper::product<T>(x, c.w, p, e, c.stream));
         return losses_from_parts(c, first, rows, parts_count(c.w.rows, TILE));
     }
+    static ridge_status losses(const linear_loss_call &c) { return statistics<false>(c, 0, c.x.rows); }
+    static ridge_status losses_and_gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
+        RIDGE_TRY(statistics<true>(c, first, rows));
+        return gradient_sums<T>(c, first, rows, TILE);
+    }
     static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
         const matrix_view x = some_rows<T>(c.x, first, rows);
         hopper::gradient_epilogue<T, TILE> e = {};
@@ -211,21 +269,12 @@ struct linear_by_wgmma {
 
 /* ---- the order, whoever makes the products ---- */
 
-template <class By>
-ridge_status linear_forward_by(const linear_loss_call &c) {
-    return By::template statistics<false>(c, 0, c.x.rows);
-}
 /* With the rows' sums given, or computed on the way. */
-template <class By, typename G>
+template <class By>
 ridge_status linear_gradient_by(const linear_loss_call &c) {
     for (int64_t first = 0; first < c.x.rows; first += c.at.chunk) {
         const int64_t rows = c.x.rows - first < c.at.chunk ? c.x.rows - first : c.at.chunk;
-        if (c.given_lse) {
-            RIDGE_TRY(By::gradient(c, first, rows));
-        } else {
-            RIDGE_TRY(By::template statistics<true>(c, first, rows));
-            RIDGE_TRY(gradient_sums<G>(c, first, rows, By::TILE));
-        }
+        RIDGE_TRY(c.given_lse ? By::gradient(c, first, rows) : By::losses_and_gradient(c, first, rows));
         RIDGE_TRY(By::products(c, first, rows));
     }
     return RIDGE_OK;
@@ -257,15 +306,15 @@ ridge_status linear_loss_forward(const linear_loss_call &c) {
     if (c.x.rows == 0) return RIDGE_OK;
     if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
     if constexpr (sizeof(T) == 2)
-        if (takes_tiles<T>(c, false)) return linear_forward_by<linear_by_wgmma<T>>(c);
-    return linear_forward_by<linear_by_fp32<T, gradient_type<T>>>(c);
+        if (takes_tiles<T>(c, false)) return linear_by_wgmma<T>::losses(c);
+    return linear_by_fp32<T, gradient_type<T>>::losses(c);
 }
 
 /* Nothing to sum over: all zero. */
 template <typename T>
 ridge_status linear_no_rows(const linear_loss_call &c) {
-    const any_store<T> zero = {(T *)c.dw.base, c.dw.line, c.dw.step, c.dw.rows, c.dw.columns, false};
-    RIDGE_TRY(any_run(any_matrix<T>(c.w), any_matrix<T>(c.w), c.dw.rows, c.dw.columns, 0, 1, zero, c.stream));
+    RIDGE_TRY(any_run(any_matrix<T>(c.w), any_matrix<T>(c.w), c.dw.rows, c.dw.columns, 0, any_store<T>(c.dw, false),
+                      c.stream));
     return cudaMemsetAsync(c.db, 0, sizeof(float) * (size_t)c.w.rows, c.stream) == cudaSuccess ? RIDGE_OK
                                                                                                : RIDGE_FAILED;
 }
@@ -278,8 +327,8 @@ ridge_status linear_loss_gradient(const linear_loss_call &c) {
     if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
     if (c.given_lse) RIDGE_TRY(rows_from_lse(c));
     if constexpr (std::is_same_v<T, __nv_bfloat16>)
-        if (takes_tiles<T>(c, true)) return linear_gradient_by<linear_by_wgmma<T>, T>(c);
-    return linear_gradient_by<linear_by_fp32<T, G>, G>(c);
+        if (takes_tiles<T>(c, true)) return linear_gradient_by<linear_by_wgmma<T>>(c);
+    return linear_gradient_by<linear_by_fp32<T, G>>(c);
 }
 
 }  // namespace ridge

@@ -1,13 +1,13 @@
 /* From shapes to the kernel that serves them: p = softmax(x w + b) in fp32, for one head or several.
  *
  *   classes            up to 16   up to 56                    up to 128          more, or depth below 16
- *   operands aligned   narrow     narrow, S = 8; many rows:   wgmma (9.0 only)   linear_gemm.cuh, then
+ *   operands aligned   narrow     narrow, S = 8; many rows:   wgmma (9.0 only)   linear_any.cuh, then
  *                                 wgmma                                          softmax in place
  *   not aligned        narrow with single loads                                  the same */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_RUN_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_RUN_CUH
 
-#include "cuda/linear_gemm.cuh"
+#include "cuda/linear_any.cuh"
 #include "cuda/linear_wgmma.cuh"
 #include "cuda/row_softmax.cuh"
 
@@ -33,6 +33,15 @@ inline ridge_status linear_softmax_in_place(const linear_args &a, int heads, cud
             row_run(row_tensors<float, float>{p, p, a.batch, a.classes, a.p_row, a.p_row}, row_softmax(), stream));
     }
     return RIDGE_OK;
+}
+
+/* p = x w + b. */
+inline ridge_status linear_logits(const linear_args &a, int heads, cudaStream_t stream) {
+    const matrix_view x = {(void *)a.x, a.batch, a.depth, a.x_row, 1};
+    const matrix_view w = {(void *)a.w, a.classes, a.depth, a.w_class, a.w_depth};
+    const bool wide = any_is_wide(a.p, a.p_row) && a.p_head % 4 == 0;
+    const any_logits_store<float> e = {a.p, a.p_row, a.b, a.batch, a.classes, a.p_head, a.b_head, wide};
+    return any_run(any_matrix<float>(x), any_matrix<float>(w, a.w_head), a.batch, a.classes, a.depth, e, stream, heads);
 }
 
 /* Unfused: logits to p, softmax there. */

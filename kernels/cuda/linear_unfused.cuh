@@ -154,8 +154,8 @@ struct own_products {
     }
     template <typename C, typename A>
     ridge_status by_fp32(const matrix_view &to, const matrix_view &a, const matrix_view &b) const {
-        const any_store<C> store = {(C *)to.base, to.line, to.step, to.rows, to.columns, false};
-        return any_run(any_matrix<A>(a), any_matrix<T>(b), to.rows, to.columns, a.columns, 1, store, stream);
+        return any_run(any_matrix<A>(a), any_matrix<T>(b), to.rows, to.columns, a.columns, any_store<C>(to, false),
+                       stream);
     }
 };
 

@@ -54,8 +54,8 @@ static ridge_status through_logits(const linear_softmax_call &c) {
         const hopper::float_epilogue<T, 256> e = {z, c.at.logits_stride, (const T *)c.bias, (int)rows, (int)classes};
         RIDGE_TRY(hopper::product<T>(c.x, c.w, hopper::matmul_whole(c.x.columns, 64, 8), e, c.stream));
     } else {
-        const any_logits_store<T> e = {z, c.at.logits_stride, (const T *)c.bias, rows, classes};
-        RIDGE_TRY(any_run(any_matrix<T>(c.x), any_matrix<T>(c.w), rows, classes, c.x.columns, 1, e, c.stream));
+        const any_logits_store<T> e = {z, c.at.logits_stride, (const T *)c.bias, rows, classes, 0, 0, true};
+        RIDGE_TRY(any_run(any_matrix<T>(c.x), any_matrix<T>(c.w), rows, classes, c.x.columns, e, c.stream));
     }
     const row_tensors<float, T> io = {z, (T *)c.p.base, rows, classes, c.at.logits_stride, c.p.line};
     return row_run(io, row_softmax(), c.stream);
