@@ -59,8 +59,8 @@ ridge_status ridge_multihead_linear_softmax(ridge_context *context, const DLTens
 
 /* Cross-entropy of softmax(x w^T + b), whose logits never lie in memory.
  *
- *     loss_i = (1 - s) (lse_i - z_i,label) + s (lse_i - mean of z_i) + z_loss lse_i^2       z = x w^T + b, s =
- * label_smoothing lse_i  = log(sum of exp(z_i))
+ *     loss_i = (1 - s) (lse_i - z_i,label) + s (lse_i - mean of z_i) + z_loss lse_i^2
+ *     lse_i  = log(sum of exp(z_i)), z = x w^T + b, s = label_smoothing
  *
  * x: [batch, depth], w: [classes, depth] (w, and dw, by rows or by columns), both f32, on a GPU also bf16 or f16;
  * b: f32 [classes], labels: i32 [batch], loss and lse: f32 [batch]. A row whose label is ignore_index, or no class, has

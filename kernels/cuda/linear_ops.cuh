@@ -1,9 +1,12 @@
 /* Softmax cross-entropy of a linear layer, forward and backward, on a GPU: the order of its kernels.
  *
- *   forward    logits tile by tile, never in memory: a few numbers for each row and part of the classes, then the
- * losses backward   for as many rows at a time as LINEAR_GRADIENT_BYTES hold the gradients of: those from the logits
- * made anew, then the products with w and with x both       the forward's tiles leave their exponentials where the
- * gradients will be; when the rows' sums are known a pass makes them gradients. So the logits are computed once.
+ * Forward: logits tile by tile, never in memory: a few numbers for each row and part of the classes, then the losses.
+ *
+ * Backward: for as many rows at a time as LINEAR_GRADIENT_BYTES hold the gradients of: those from the logits made anew,
+ * then the products with w and with x.
+ *
+ * Both: the forward's tiles leave their exponentials where the gradients will be; when the rows' sums are known a pass
+ * makes them gradients. So the logits are computed once.
  *
  * 16-bit operands that the copy engine can take go through Hopper's tensor cores, all others through fp32
  * multiply-adds. */
