@@ -1,9 +1,9 @@
 /* fp32 operands for tensor cores of 11 bits.
  *
  *   split      v = scale (high + low): two fp16 numbers, 22 bits, where scale, a power of two for each line of an
- *              operand, brings its largest element to [2^14, 2^15). Three products, high high + high low + low high,
- * then miss no more than 2^-21 of |a| |b| (Ootomo and Yokota, 2022). What is 2^-24 times smaller than its line's
- *              largest element begins to lose bits, at 2^-40 of the largest.
+ *              operand, brings its largest element to [2^14, 2^15). Three products, high high, high low and low high,
+ *              miss no more than 2^-21 of |a| |b| (Ootomo and Yokota, 2022). What is 2^-24 times smaller than its
+ *              line's largest element begins to lose bits, at 2^-40 of the largest.
  *   rounded    to tf32, and transposed: tensor cores want K along the lines of both operands for this type.
  *
  * A split operand's lines run along K, whichever way they ran before: [high of all K | low of all K], K filled up with
