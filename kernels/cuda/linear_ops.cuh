@@ -15,55 +15,9 @@
 
 #include "cuda/hopper/linear.cuh"
 #include "cuda/linear_any_few.cuh"
-
-extern "C" {
-#include "model/cross_entropy.h"
-}
+#include "cuda/linear_loss_call.cuh"
 
 namespace ridge {
-
-struct linear_loss_call {
-    matrix_view x, w, dx, dw; /* x: [rows, depth], w: [classes, depth]; gradients alike */
-    const float *bias;
-    const int *labels;
-    const float *dloss, *given_lse; /* backward; given_lse: NULL where it is computed */
-    float *loss, *lse, *db;         /* loss, lse: NULL where not wanted */
-    loss_options options;
-    char *scratch;
-    linear_loss_scratch at;
-    cudaStream_t stream;
-
-    int rows(void) const { return (int)x.rows; }
-    int classes(void) const { return (int)w.rows; }
-    template <typename V>
-    V *part(size_t offset) const {
-        return (V *)(scratch + offset);
-    }
-    bool smooth(void) const { return options.smoothing != 0.0f; }
-};
-
-/* From a call of a target whose tensors are at these places. */
-inline linear_loss_call linear_loss_call_of(const ridge_call *call, const ce_places &at) {
-    const auto input = [&](int place) { return place >= 0 ? ridge_data(&call->in[place]) : NULL; };
-    const auto output = [&](int place) { return place >= 0 ? ridge_data(&call->out[place]) : NULL; };
-    linear_loss_call c = {};
-    c.x = view_of(call->in[CE_X]);
-    c.w = view_of(call->in[CE_W]);
-    if (at.dx >= 0) c.dx = view_of(call->out[at.dx]);
-    if (at.dw >= 0) c.dw = view_of(call->out[at.dw]);
-    c.bias = (const float *)input(CE_B);
-    c.labels = (const int *)input(CE_LABELS);
-    c.dloss = (const float *)input(at.dloss);
-    c.given_lse = (const float *)input(at.lse_in);
-    c.loss = (float *)output(at.loss);
-    c.lse = (float *)output(at.lse);
-    c.db = (float *)output(at.db);
-    c.options = {call->option[CE_IGNORE], (float)call->option[CE_SMOOTHING], (float)call->option[CE_Z_LOSS]};
-    c.scratch = (char *)call->scratch;
-    c.at = linear_loss_scratch_of(c.x.rows, c.w.rows, call->dtype, at.dx >= 0);
-    c.stream = stream_of(call);
-    return c;
-}
 
 /* The gradients' matrix, of `rows` rows from the chunk's first on. */
 template <typename G>
@@ -297,12 +251,6 @@ using gradient_type = std::conditional_t<std::is_same_v<T, __nv_bfloat16>, T, fl
 /* ---- the operations ---- */
 
 inline bool linear_fits(const linear_loss_call &c) { return c.x.rows <= INT32_MAX && c.w.rows <= INT32_MAX; }
-
-/* How a type is computed with. tf32 is, so far, as exact as fp32. */
-template <typename F>
-ridge_status with_products_of(ridge_dtype dtype, F f) {
-    return with_storage(ridge_dtype_stored(dtype), f);
-}
 
 template <typename T>
 ridge_status linear_loss_forward(const linear_loss_call &c) {

@@ -194,6 +194,13 @@ ridge_status linear_loss_library_unfused(const linear_loss_call &c, const ridge_
     return linear_loss_unfused<T, G>(c, multiply);
 }
 
+/* Compiles all that linear_loss_call.cuh declares of a type. */
+#define RIDGE_LINEAR_LOSS_OF(T)                                                 \
+    template ridge_status linear_loss_forward<T>(const linear_loss_call &);     \
+    template ridge_status linear_loss_gradient<T>(const linear_loss_call &);    \
+    template ridge_status linear_loss_own_unfused<T>(const linear_loss_call &); \
+    template ridge_status linear_loss_library_unfused<T>(const linear_loss_call &, const ridge_call *);
+
 }  // namespace ridge
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Floor: three products, 6 batch depth classes FLOP, over the tensor cores' rate. The gradient of the logits exists for
  * LINEAR_GRADIENT_BYTES at a time. */
-#include "cuda/linear_unfused.cuh"
+#include "cuda/linear_loss_call.cuh"
 
 extern "C" {
 #include "linear_cross_entropy_backward.h"
