@@ -38,6 +38,9 @@ __device__ inline void linear_bulk(float *to, const float *from, int bytes, uint
 __device__ inline void linear_barrier_init(uint64_t *barrier, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(row_shared(barrier)), "r"(arrivals) : "memory");
 }
+__device__ inline void linear_barrier_arrive(uint64_t *barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(row_shared(barrier)) : "memory");
+}
 /* This thread arrives when the asynchronous copies that it has begun are done. */
 __device__ inline void linear_arrive_copied(uint64_t *barrier) {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(row_shared(barrier)) : "memory");
@@ -325,7 +328,7 @@ struct linear_softmax_rows {
         if constexpr (Parts > 0) n = Parts;
         for (int first = 0; first < owned; first += rows) {
             const int r = first + (int)threadIdx.x / lanes;
-            const bool present = r < owned && column < L::columns;
+            const bool present = r < owned && column < a.classes;
             float z[4] = {bias[0], bias[1], bias[2], bias[3]};
 #pragma unroll 8
             for (int k = 0; k < n; k++) {
@@ -346,7 +349,7 @@ struct linear_softmax_rows {
                 reciprocal_flushed(linear_sum<lanes>(sum)); /* of at least 1, of NaN, or of 0: then NaN */
 #pragma unroll
             for (int e = 0; e < 4; e++) z[e] *= scale;
-            if (present && row + r < a.batch && column < a.classes)
+            if (present && row + r < a.batch)
                 linear_write(a.p + (row + r) * a.p_row + column, z, (int)a.classes - column, a.p_width);
         }
     }

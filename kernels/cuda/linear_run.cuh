@@ -1,13 +1,14 @@
 /* From shapes to the kernel that serves them: p = softmax(x w + b) in fp32, for one head or several.
  *
  *   classes            up to 16   up to 56                    up to 128          more, or depth below 16
- *   operands aligned   narrow     narrow, S = 8; many rows:   wgmma (9.0 only)   linear_any.cuh, then
- *                                 wgmma                                          softmax in place
+ *   operands aligned   narrow     narrow, S = 8; many rows:   stream, wgmma      linear_any.cuh, then
+ *                                 stream, wgmma (9.0 only)    (9.0 only)         softmax in place
  *   not aligned        narrow with single loads                                  the same */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_RUN_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_RUN_CUH
 
 #include "cuda/linear_any.cuh"
+#include "cuda/linear_stream.cuh"
 #include "cuda/linear_wgmma.cuh"
 #include "cuda/row_softmax.cuh"
 
@@ -59,21 +60,26 @@ ridge_status linear_softmax_single(const linear_args &a, int heads, cudaStream_t
     return linear_launch<linear_shape<16, 16, 1, 1, 4, 2, 64, 1, false, Turned>>(a, heads, stream, false);
 }
 
-/* Of clusters of eight, some 15 have a multiprocessor for every block. A few more than that are better off smaller than
- * two on the same multiprocessors: 1024 x 1024 x 100 on an H200, 16 clusters, takes 7.3 us rather than 8.3. */
+template <bool Turned>
+ridge_status linear_softmax_stream(const linear_args &a, cudaStream_t stream) {
+    if (!Turned && a.classes % 2 != 0) return linear_launch_stream<linear_stream<false, false>>(a, stream);
+    return linear_launch_stream<linear_stream<Turned, true>>(a, stream);
+}
+
+/* Up to 56 classes leave one of linear_stream's two warpgroups without any: it is worth while where clusters of 64 rows
+ * would come two to a multiprocessor. */
 template <int Tiles, bool Turned>
 ridge_status linear_softmax_wgmma(const linear_args &a, int heads, cudaStream_t stream) {
-    using One = linear_wide<Tiles, Turned, LINEAR_ONE>;
-    using Two = linear_wide<Tiles, Turned, LINEAR_TWO>;
-    using Many = linear_wide<Tiles, Turned, LINEAR_MANY>;
+    using One = linear_wide<Tiles, Turned, false>;
+    using Several = linear_wide<Tiles, Turned, true>;
     const int64_t clusters = (a.batch + One::BM - 1) / One::BM * heads;
-    const int alone = linear_split_for<Two>(clusters), split = linear_split_for<One>(clusters);
-    const int64_t slab = (int64_t)alone * Two::groups * Two::slab; /* of the depth, a slab in every warpgroup */
-    if ((alone == 7 || alone == 6) && a.depth > slab && a.depth <= Two::slabs * slab)
-        return linear_launch_wgmma<Two>(a, heads, alone, stream, true);
+    using Stream = linear_stream<Turned, true>;
+    if (linear_stream_takes<Stream>(a, heads) && (Tiles > 7 || clusters > linear_stream_room<Stream>()))
+        return linear_softmax_stream<Turned>(a, stream);
+    const int split = linear_split_for<One>(clusters);
     if (a.depth <= (int64_t)split * One::groups * One::slab)
         return linear_launch_wgmma<One>(a, heads, split, stream, true);
-    return linear_launch_wgmma<Many>(a, heads, linear_split_for<Many>(clusters), stream, true);
+    return linear_launch_wgmma<Several>(a, heads, linear_split_for<Several>(clusters), stream, true);
 }
 
 template <bool Turned>

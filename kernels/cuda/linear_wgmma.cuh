@@ -1,6 +1,7 @@
 /* p = softmax(x w + b) for up to 128 classes on Hopper's tensor cores, fp32 in three products of halves (see
- * hopper/split.cuh): a cluster has a tile of 64 rows and all classes, a block of it a part of the depth, and either of
- * its two warpgroups half of that, in slabs of 64.
+ * hopper/split.cuh), of any size (see linear_stream.cuh for what fits the chip at once): a cluster has a tile of 64
+ * rows and all classes, a block of it a part of the depth, and either of its two warpgroups half of that, in slabs
+ * of 64.
  *
  *   w      a thread has a class: the slab's 64 elements come to its registers, are scaled by the largest of them, split
  *          into high + low, and go to shared memory as the tensor cores want them
@@ -9,10 +10,10 @@
  *          bulk copies (some 12 bytes a cycle: it is this that asks for few bytes); every block adds all parts of its
  *          rows in one order, and takes their softmax
  *
- * Where a part of the depth is one slab, a multiprocessor has room for two blocks, so that the next launch's blocks are
- * set up while this one's compute. Where it is more, slabs are added in fp32: tensor cores truncate as they add. An
- * infinity has no low half: where a sum is not finite the block makes its sums again, one fused multiply-add after
- * another, as fp32 would have it. */
+ * Where a part of the depth is one slab (`Deep` is false), a multiprocessor has room for two blocks, so that the next
+ * launch's blocks are set up while this one's compute. Where it is more, slabs are added in fp32: tensor cores truncate
+ * as they add. An infinity has no low half: where a sum is not finite the block makes its sums again, one fused
+ * multiply-add after another, as fp32 would have it. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_WGMMA_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_WGMMA_CUH
 
@@ -62,18 +63,12 @@ LINEAR_WGMMA(16, "m64n128k16", LINEAR_N64, "%64, %65, %66, %67", "%68", "%69",
 #undef LINEAR_F4
 #endif
 
-/* Of which a warpgroup's part of the depth consists: one of 64; two of 48, loaded together; any number of 64. */
-enum linear_slabs { LINEAR_ONE, LINEAR_TWO, LINEAR_MANY };
-
-template <int Tiles, bool Turned, linear_slabs Slabs>
+template <int Tiles, bool Turned, bool Several>
 struct linear_wide {
     static constexpr int NT = Tiles, columns = 8 * NT;
-    static constexpr bool turned = Turned, deep = Slabs == LINEAR_MANY, two = Slabs == LINEAR_TWO;
-    static constexpr int BM = 64, groups = 2, group = 128, threads = groups * group;
-    static constexpr int slabs = two ? 2 : 1; /* at once in shared memory */
-    static constexpr int slab = two ? 48 : 64, steps = slab / 16;
+    static constexpr bool turned = Turned, deep = Several;
+    static constexpr int BM = 64, slab = 64, steps = slab / 16, groups = 2, group = 128, threads = groups * group;
     static constexpr int half_bytes = slab * columns * 2; /* a slab of w, high or low */
-    static constexpr int group_bytes = slabs * 2 * half_bytes;
     static constexpr int sum_floats = BM * columns;
     /* Classes in two halves, of which one is on its way while the other is added up. Of some rows' sums, those of the
      * first half come first. */
@@ -87,7 +82,7 @@ struct linear_wide {
         return column < first<1> ? row * first<1> + column
                                  : rows * first<1> + row * (columns - first<1>)+column - first<1>;
     }
-    static constexpr int resident = deep || two || NT > 13 || (NT == 7 && turned) ? 1 : 2;
+    static constexpr int resident = deep || NT > 13 || (NT == 7 && turned) ? 1 : 2;
     static constexpr bool ahead = NT <= 13; /* registers suffice for loading the next slab while this is multiplied */
 };
 
@@ -115,8 +110,7 @@ linear_plan linear_plan_of(int split, int64_t depth) {
     p.depth = linear_shares_of(depth / 16, L::groups * split);
     p.part_floats = (L::BM + split - 1) / split * L::columns;
 
-    p.bytes = L::groups * L::group_bytes +
-              (L::sum_floats + L::groups * L::slabs * L::columns + split * p.part_floats) * 4 + 16;
+    p.bytes = L::groups * 2 * L::half_bytes + (L::sum_floats + L::groups * L::columns + split * p.part_floats) * 4 + 16;
     return p;
 }
 
@@ -252,10 +246,9 @@ __device__ inline void linear_multiply(float (&d)[4 * L::NT], const linear_rows_
     for (int s = 0; s < L::steps; s++) linear_wgmma<L::NT>::add(d, x.high[s], place(high_at, s), 1);
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-/* All products but those of the last `Open` commits are done. */
-template <int Open, int N>
+template <int N>
 __device__ inline void linear_settle(float (&d)[N]) {
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Open) : "memory");
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 #pragma unroll
     for (int i = 0; i < N; i++) asm volatile("" : "+f"(d[i])::"memory");
 }
@@ -358,8 +351,8 @@ template <typename L>
 __global__ void __launch_bounds__(L::threads, L::resident) linear_kernel_wgmma(linear_args a, linear_plan plan) {
 #ifdef RIDGE_HAS_WGMMA
     extern __shared__ __align__(128) unsigned char linear_wide_memory[];
-    float *sums = (float *)(linear_wide_memory + L::groups * L::group_bytes);
-    float *undo = sums + L::sum_floats, *parts = undo + L::groups * L::slabs * L::columns;
+    float *sums = (float *)(linear_wide_memory + L::groups * 2 * L::half_bytes);
+    float *undo = sums + L::sum_floats, *parts = undo + L::groups * L::columns;
     uint64_t *arrived = (uint64_t *)(parts + plan.split * plan.part_floats);
 
     const linear_place<L> at(plan);
@@ -379,32 +372,32 @@ __global__ void __launch_bounds__(L::threads, L::resident) linear_kernel_wgmma(l
     const int last = min(at.row + L::BM, (int)a.batch) - 1;
     const float *upper = a.x + (int64_t)min(at.row + at.m, last) * a.x_row + 4 * t;
     const float *lower = a.x + (int64_t)min(at.row + at.m + 8, last) * a.x_row + 4 * t;
-    unsigned char *halves_of_w = linear_wide_memory + group * L::group_bytes;
-    undo += group * L::slabs * L::columns;
-    const auto load_x = [&](auto &x, int k) { x.load(upper + k, lower + k, k_end - k); };
-    const auto load_w = [&](auto &w, int k) {
+    unsigned char *high = linear_wide_memory + group * 2 * L::half_bytes, *low = high + L::half_bytes;
+    linear_rows_slab<L> x;
+    linear_class_slab<L> w;
+    linear_rows_halves<L> halves;
+    const auto load_x = [&](int k) { x.load(upper + k, lower + k, k_end - k); };
+    const auto load_w = [&](int k) {
         w.load(a.w + (int64_t)k * a.w_depth + lane * a.w_class, a.w_depth, k_end - k, lane < (int)a.classes);
     };
-    const auto multiply = [&](float(&d)[4 * L::NT], auto &halves, const auto &x, const auto &w, int slab) {
-        unsigned char *high = halves_of_w + slab * 2 * L::half_bytes, *low = high + L::half_bytes;
+    const auto multiply = [&](float(&d)[4 * L::NT]) {
         if (!L::deep) halves.split(x);
-        if (lane < L::columns) undo[slab * L::columns + lane] = w.store(high + lane * 16, low + lane * 16);
+        if (lane < L::columns) undo[group * L::columns + lane] = w.store(high + lane * 16, low + lane * 16);
         if (L::deep) halves.split(x); /* it was loaded last */
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         linear_meet(group);
         linear_multiply<L>(d, halves, row_shared(high), row_shared(low));
     };
     /* Of the tiles from n to end, sum = d with scales undone, added to what is there where a slab was before. */
-    const auto undone = [&](float(&sum)[4 * L::NT], const float(&d)[4 * L::NT], const auto &halves, int slab, auto add,
-                            auto n_, auto end) {
+    const auto undone = [&](float(&sum)[4 * L::NT], const float(&d)[4 * L::NT], auto n_, auto end) {
 #pragma unroll
         for (int n = n_; n < end; n++) {
-            const float2 column = *(const float2 *)(undo + slab * L::columns + 8 * n + 2 * t);
+            const float2 column = *(const float2 *)(undo + group * L::columns + 8 * n + 2 * t);
 #pragma unroll
             for (int e = 0; e < 4; e++) {
                 const float v = d[4 * n + e] * halves.undo[e / 2];
                 const float factor = e % 2 == 0 ? column.x : column.y;
-                sum[4 * n + e] = add ? fmaf(v, factor, sum[4 * n + e]) : v * factor;
+                sum[4 * n + e] = L::deep ? fmaf(v, factor, sum[4 * n + e]) : v * factor;
             }
         }
     };
@@ -412,45 +405,29 @@ __global__ void __launch_bounds__(L::threads, L::resident) linear_kernel_wgmma(l
     using middle = std::integral_constant<int, L::template first_tile<1>>;
     using end = std::integral_constant<int, L::NT>;
     float total[4 * L::NT];
-    linear_rows_slab<L> x;
-    linear_class_slab<L> w;
-    linear_rows_halves<L> halves;
-    load_x(x, k0);
-    load_w(w, k0);
+    load_x(k0);
+    load_w(k0);
     if constexpr (L::deep) {
         for (float &v : total) v = 0.0f;
 #pragma unroll 1
         for (int k = k0; k < k_end; k += L::slab) {
             float d[4 * L::NT];
-            multiply(d, halves, x, w, 0);
-            if (L::ahead) load_w(w, k + L::slab); /* beyond the end: zeros */
-            linear_settle<0>(d);
-            undone(total, d, halves, 0, std::true_type(), begin(), end());
+            multiply(d);
+            if (L::ahead) load_w(k + L::slab); /* beyond the end: zeros */
+            linear_settle(d);
+            undone(total, d, begin(), end());
             linear_meet(group);
-            if (!L::ahead) load_w(w, k + L::slab);
-            load_x(x, k + L::slab);
+            if (!L::ahead) load_w(k + L::slab);
+            load_x(k + L::slab);
         }
-    } else if constexpr (L::two) {
-        linear_rows_slab<L> x_next;
-        linear_class_slab<L> w_next;
-        linear_rows_halves<L> halves_next;
-        float d[4 * L::NT];
-        load_x(x_next, k0 + L::slab);
-        load_w(w_next, k0 + L::slab);
-        multiply(total, halves, x, w, 0);
-        multiply(d, halves_next, x_next, w_next, 1);
-        linear_settle<1>(total);
-        undone(total, total, halves, 0, std::false_type(), begin(), end());
-        linear_settle<0>(d);
-        undone(total, d, halves_next, 1, std::true_type(), begin(), end());
     } else {
-        multiply(total, halves, x, w, 0);
-        linear_settle<0>(total);
-        undone(total, total, halves, 0, std::false_type(), begin(), middle());
+        multiply(total);
+        linear_settle(total);
+        undone(total, total, begin(), middle());
     }
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); /* all have started */
     linear_send<L, 0>(a, plan, total, sums, parts, arrived);
-    if constexpr (!L::deep && !L::two) undone(total, total, halves, 0, std::false_type(), middle(), end());
+    if constexpr (!L::deep) undone(total, total, middle(), end());
     linear_send<L, 1>(a, plan, total, sums, parts, arrived);
 
     a.b += blockIdx.y * a.b_head, a.p += blockIdx.y * a.p_head;
@@ -464,8 +441,6 @@ __global__ void __launch_bounds__(L::threads, L::resident) linear_kernel_wgmma(l
     };
     if (plan.split == 8)
         softmax.template write<8, 8>(a, sum_of, now.row + now.own, 8, 8);
-    else if (L::two && plan.split == 6)
-        softmax.template write<0, 6>(a, sum_of, now.row + now.own, now.owned, 6);
     else
         softmax.template write<0, 0>(a, sum_of, now.row + now.own, now.owned, plan.split);
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");

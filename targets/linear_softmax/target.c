@@ -40,7 +40,9 @@ static const ridge_case cases[] = {
     {.dim = {70, 208, 50}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
     {.dim = {333, 2064, 77}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA}, /* several slabs */
     {.dim = {333, 2064, 120}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
-    {.dim = {970, 624, 99}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA}, /* 16 clusters, 17: two slabs */
+    {.dim = {73, 16, 58}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA}, /* linear_stream.cuh */
+    {.dim = {970, 624, 99}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {1025, 1024, 120}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
     {.dim = {1000, 848, 33}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
     {.dim = {1025, 1152, 120}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
     {.dim = {37, 144, 10}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},

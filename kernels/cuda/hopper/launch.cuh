@@ -54,14 +54,14 @@ constexpr CUtensorMapDataType map_type = sizeof(T) == 4              ? CU_TENSOR
 
 /* Boxes of 128 bytes by `lines` lines; what lies beyond the matrix reads as zero. */
 template <typename T>
-bool make_map(CUtensorMap *map, const matrix &m, int lines) {
+bool make_map(CUtensorMap *map, const matrix &m, int lines, CUtensorMapDataType type = map_type<T>) {
     static const tensor_map_encoder encode = find_encoder();
     const cuuint64_t extent[2] = {(cuuint64_t)m.along, (cuuint64_t)m.lines};
     const cuuint64_t stride[1] = {(cuuint64_t)m.stride * sizeof(T)};
     const cuuint32_t box[2] = {128 / sizeof(T), (cuuint32_t)lines}, step[2] = {1, 1};
-    return encode && encode(map, map_type<T>, 2, (void *)m.base, extent, stride, box, step,
-                            CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                            CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+    return encode && encode(map, type, 2, (void *)m.base, extent, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                            CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                            CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
 /* The launch may be set up while the one before it in the stream ends; the kernel waits for that by itself. */

@@ -1,0 +1,440 @@
+/* p = softmax(x w + b) for up to 128 classes on Hopper, fp32 in three products of halves, where a cluster of eight can
+ * have all of the depth at once: 72 rows and all classes in a cluster, an eighth of the depth, at most 128, in a block.
+ * Of clusters of eight an H200 runs 15 side by side: 1080 rows.
+ *
+ *   copies     both operands come to shared memory as they are, by the copy engine: everything is asked for at the
+ *              start, in chunks of 32 steps of the depth
+ *   x          a warpgroup splits a chunk's rows into halves, high + low, side by side as one operand of 144 columns
+ *   w          two warpgroups have 64 classes each: a thread takes its classes from the chunk and splits them in
+ *              registers, from where the tensor cores take them
+ *   products   transposed, classes x rows: 64 classes are a tensor core's rows, 72 rows its columns, so that no tile is
+ *              larger than what 15 clusters ask for. w high times (x high | x low), then w low times x high
+ *   sums       a block sends the sums of other blocks' rows on by bulk copies (some 12 bytes a cycle), adds all parts
+ * of its nine rows in one order, and takes their softmax
+ *
+ * Halves need no scale of their own: high is the nearest half, low the difference times 2^17. For |v| < 2^10 what is
+ * lost is 2^-23 |v| or, below 2^-19, 2^-42: in a sum of 128 products of such factors 2^-26, less than softmax's own
+ * rounding. Beyond, low overflows and a sum is not finite, as with infinities: then the block makes its sums again from
+ * what lies in shared memory, one fused multiply-add after another, as fp32 would have it. */
+#ifndef RIDGE_KERNELS_CUDA_LINEAR_STREAM_CUH
+#define RIDGE_KERNELS_CUDA_LINEAR_STREAM_CUH
+
+#include "cuda/hopper/launch.cuh"
+#include "cuda/linear_wgmma.cuh"
+
+namespace ridge {
+
+/* Even: a number of classes that two at a time divide. */
+template <bool Turned, bool Even>
+struct linear_stream {
+    static constexpr bool turned = Turned, even = Even;
+    static constexpr int NT = 16, classes = 8 * NT, rows = 72, split = 8, owned = rows / split;
+    static constexpr int in_registers = even ? 2 : 1; /* chunks of w: single loads leave less room */
+    static constexpr int chunk = 32, chunks = 4, depth = split * chunks * chunk;
+    static constexpr int multipliers = 2 * 128, splitters = 128, threads = multipliers + splitters;
+    static constexpr int warps = splitters / 32;
+    static constexpr int box_bytes = rows * 128;       /* a chunk of x as it comes */
+    static constexpr int halves_bytes = 2 * box_bytes; /* two chunks of x in halves: high, then low */
+    static constexpr int x_bytes = chunks * box_bytes, x_halves_bytes = chunks / 2 * halves_bytes;
+    static_assert(rows % split == 0 && rows % 8 == 0 && box_bytes % 1024 == 0, "whole tiles, swizzled by 1024 bytes");
+};
+
+/* What depends on the case. Shared memory: x, its halves, w, the block's sums, what other blocks send, barriers. */
+struct linear_stream_plan {
+    linear_shares depth; /* in chunks */
+    int w_bytes;         /* of a chunk */
+    int pitch;           /* of a row's sums: an odd multiple of four floats, for the banks */
+    int bytes;
+};
+template <typename L>
+linear_stream_plan linear_stream_plan_of(int64_t classes, int64_t depth) {
+    linear_stream_plan p = {};
+    p.depth = linear_shares_of((depth + L::chunk - 1) / L::chunk, L::split);
+    p.w_bytes = (int)(L::turned ? (classes + 7) / 8 * 8 : classes) * L::chunk * 4;
+    p.pitch = (int)(classes + 3) / 8 * 8 + 4;
+    p.bytes = L::x_bytes + L::x_halves_bytes + L::chunks * p.w_bytes + (L::rows + L::split * L::owned) * p.pitch * 4 +
+              8 * (2 * L::chunks + 1);
+    return p;
+}
+
+#ifdef RIDGE_HAS_WGMMA
+#define LINEAR_F4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define LINEAR_F12(d, i) LINEAR_F4(d, i), LINEAR_F4(d, i + 4), LINEAR_F4(d, i + 8)
+#define LINEAR_F36(d) LINEAR_F12(d, 0), LINEAR_F12(d, 12), LINEAR_F12(d, 24)
+#define LINEAR_N36                                                                                               \
+    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28," \
+    "%29,%30,%31,%32,%33,%34,%35"
+#define LINEAR_N72                                                                                                     \
+    LINEAR_N36                                                                                                         \
+    ",%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63" \
+    ",%64,%65,%66,%67,%68,%69,%70,%71"
+/* d = a b, or d += where keep is not 0, 64 classes by 72 rows, d as in mma, a from registers, b from shared memory; or
+ * by twice 72. */
+__device__ inline void linear_stream_add(float (&d)[36], const unsigned (&a)[4], uint64_t b, int keep) {
+    asm volatile(
+        "{\n.reg .pred keep;\nsetp.ne.b32 keep, %41, 0;\nwgmma.mma_async.sync.aligned.m64n72k16.f32.f16.f16 "
+        "{" LINEAR_N36 "}, {%36, %37, %38, %39}, %40, keep, 1, 1, 0;\n}"
+        : LINEAR_F36(d)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep));
+}
+__device__ inline void linear_stream_add(float (&d)[36], float (&e)[36], const unsigned (&a)[4], uint64_t b, int keep) {
+    asm volatile(
+        "{\n.reg .pred keep;\nsetp.ne.b32 keep, %77, 0;\nwgmma.mma_async.sync.aligned.m64n144k16.f32.f16.f16 "
+        "{" LINEAR_N72 "}, {%72, %73, %74, %75}, %76, keep, 1, 1, 0;\n}"
+        : LINEAR_F36(d), LINEAR_F36(e)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep));
+}
+#undef LINEAR_N72
+#undef LINEAR_N36
+#undef LINEAR_F36
+#undef LINEAR_F12
+#undef LINEAR_F4
+
+/* Two elements in halves: see above. */
+struct linear_stream_halves {
+    static constexpr float low_by = 0x1p17f;
+    unsigned high, low;
+    __device__ linear_stream_halves(float a, float b) {
+        const __half2 h = __floats2half2_rn(a, b);
+        const float2 f = __half22float2(h);
+        const __half2 l = __floats2half2_rn((a - f.x) * low_by, (b - f.y) * low_by);
+        high = *(const unsigned *)&h, low = *(const unsigned *)&l;
+    }
+};
+
+/* Where a block is, and what of the depth it has. */
+template <typename L>
+struct linear_stream_place {
+    int rank, row, k0, chunks;
+    __device__ explicit linear_stream_place(const linear_stream_plan &plan) {
+        rank = hopper::cluster_rank(), row = (int)blockIdx.x / L::split * L::rows;
+        k0 = plan.depth.begin(rank) * L::chunk, chunks = plan.depth.begin(rank + 1) - plan.depth.begin(rank);
+    }
+};
+
+/* Byte of element k of a line of 128 bytes that the copy engine has swizzled. */
+__device__ inline int linear_swizzled(int line, int k) { return line * 128 + ((k / 4 ^ line % 8) * 16 + k % 4 * 4); }
+
+/* The block's parts of its operands in shared memory. */
+template <typename L>
+struct linear_stream_memory {
+    unsigned char *x, *halves, *w;
+    float *sums, *parts;
+    uint64_t *full, *ready, *arrived;
+
+    __device__ linear_stream_memory(unsigned char *memory, const linear_stream_plan &plan) {
+        x = memory, halves = x + L::x_bytes, w = halves + L::x_halves_bytes;
+        sums = (float *)(w + L::chunks * plan.w_bytes), parts = sums + L::rows * plan.pitch;
+        full = (uint64_t *)(parts + L::split * L::owned * plan.pitch);
+        ready = full + L::chunks, arrived = ready + L::chunks;
+    }
+    /* Four steps of the depth of a row of x, of a class of w. */
+    __device__ float4 x_at(int row, int k) const {
+        return *(const float4 *)(x + k / 32 * L::box_bytes + linear_swizzled(row, k % 32));
+    }
+    __device__ float4 w_at(const linear_stream_plan &plan, int class_, int k, int classes) const {
+        const unsigned char *chunk = w + k / 32 * plan.w_bytes;
+        if constexpr (L::turned) return *(const float4 *)(chunk + linear_swizzled(class_, k % 32));
+        const float *from = (const float *)chunk + k % 32 * classes + class_;
+        return make_float4(from[0], from[classes], from[2 * classes], from[3 * classes]);
+    }
+};
+
+/* All of both operands, by one thread. What of x lies beyond its end reads as zero, and so does w if it is turned. */
+template <typename L>
+__device__ inline void linear_stream_fetch(const linear_args &a, const linear_stream_plan &plan,
+                                           const linear_stream_place<L> &at, const linear_stream_memory<L> &memory,
+                                           const CUtensorMap *x, const CUtensorMap *w) {
+    const uint64_t policy = hopper::copy_policy(false);
+    for (int c = 0; c < at.chunks; c++) {
+        const int k = at.k0 + c * L::chunk;
+        const int w_bytes = L::turned ? plan.w_bytes : min((int)a.depth - k, L::chunk) * (int)a.classes * 4;
+        const unsigned full = row_shared(memory.full + c);
+        row_barrier_expect(memory.full + c, L::box_bytes + w_bytes);
+        hopper::copy_tile(row_shared(memory.x + c * L::box_bytes), x, full, k, at.row, policy);
+        if constexpr (L::turned)
+            hopper::copy_tile(row_shared(memory.w + c * plan.w_bytes), w, full, k, 0, policy);
+        else
+            linear_bulk((float *)(memory.w + c * plan.w_bytes), a.w + (int64_t)k * a.w_depth, w_bytes, memory.full + c);
+    }
+}
+
+/* Zeros for what no copy brings, by the splitters. */
+template <typename L>
+__device__ inline void linear_stream_clear(const linear_args &a, const linear_stream_plan &plan,
+                                           const linear_stream_place<L> &at, const linear_stream_memory<L> &memory) {
+    const auto clear = [](unsigned char *from, const unsigned char *end) {
+        for (from += ((int)threadIdx.x - L::multipliers) * 16; from < end; from += L::splitters * 16)
+            *(float4 *)from = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    };
+    const int present = min((int)a.depth - at.k0, at.chunks * L::chunk);
+    clear(memory.x + at.chunks * L::box_bytes, memory.x + L::x_bytes);
+    clear(memory.w + (L::turned ? at.chunks * plan.w_bytes : max(present, 0) * (int)a.classes * 4),
+          memory.w + L::chunks * plan.w_bytes);
+}
+
+/* x in halves. A warp takes eight rows of a chunk at a time, a lane eight steps of one; which row, is such that neither
+ * reading nor writing meets in a bank. */
+template <typename L>
+__device__ inline void linear_stream_split(const linear_stream_memory<L> &memory, int chunks) {
+    constexpr int tiles = L::rows / 8, most = (tiles + L::warps - 1) / L::warps;
+    const int warp = ((int)threadIdx.x - L::multipliers) / 32, lane = (int)threadIdx.x % 32;
+    const int eight = lane % 4, i = lane / 4, line = i / 2 ^ i % 2 * 5;
+#pragma unroll 1
+    for (int c = 0; c < L::chunks; c++) {
+        if (c < chunks) hopper::barrier_wait(row_shared(memory.full + c), 0);
+        const int first = (warp + c) % L::warps;
+        const unsigned char *from = memory.x + c * L::box_bytes + line * 128 + first * 1024;
+        unsigned char *to =
+            memory.halves + c / 2 * L::halves_bytes + line * 128 + first * 1024 + ((c % 2 * 4 + eight) ^ line) * 16;
+        float4 v[most][2];
+#pragma unroll
+        for (int j = 0; j < most; j++)
+#pragma unroll
+            for (int h = 0; h < 2; h++)
+                if (first + j * L::warps < tiles)
+                    v[j][h] = *(const float4 *)(from + j * L::warps * 1024 + ((2 * eight + h) ^ line) * 16);
+#pragma unroll
+        for (int j = 0; j < most; j++)
+            if (first + j * L::warps < tiles) {
+                const linear_stream_halves p0(v[j][0].x, v[j][0].y), p1(v[j][0].z, v[j][0].w);
+                const linear_stream_halves p2(v[j][1].x, v[j][1].y), p3(v[j][1].z, v[j][1].w);
+                unsigned char *place = to + j * L::warps * 1024;
+                *(uint4 *)place = make_uint4(p0.high, p1.high, p2.high, p3.high);
+                *(uint4 *)(place + L::box_bytes) = make_uint4(p0.low, p1.low, p2.low, p3.low);
+            }
+        hopper::shared_fence();
+        __syncwarp();
+        if (lane == 0) linear_barrier_arrive(memory.ready + c);
+    }
+}
+
+/* Two of a warp's classes, the first of which is `class_`, in sixteen steps of a chunk, in halves. They are called rows
+ * g and g + 8 of the tensor core's tile. */
+template <typename L>
+struct linear_stream_classes {
+    unsigned high[4], low[4];
+    __device__ void load(const unsigned char *w, int classes, int class_, int step, int t) {
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const int k = 16 * step + 8 * half + 2 * t;
+            float2 here, next; /* of step k: both classes; of step k + 1 */
+            if constexpr (L::turned) {
+                const float2 u = *(const float2 *)(w + linear_swizzled(min(class_, classes - 1), k));
+                const float2 v = *(const float2 *)(w + linear_swizzled(min(class_ + 1, classes - 1), k));
+                here = make_float2(u.x, v.x), next = make_float2(u.y, v.y);
+            } else {
+                const float *from = (const float *)w + k * classes;
+                if constexpr (L::even) {
+                    here = *(const float2 *)(from + min(class_, classes - 2));
+                    next = *(const float2 *)(from + min(class_, classes - 2) + classes);
+                } else {
+                    const int one = min(class_, classes - 1), two = min(class_ + 1, classes - 1);
+                    here = make_float2(from[one], from[two]);
+                    next = make_float2(from[classes + one], from[classes + two]);
+                }
+            }
+            const linear_stream_halves one(here.x, next.x), two(here.y, next.y);
+            high[2 * half] = one.high, high[2 * half + 1] = two.high;
+            low[2 * half] = one.low, low[2 * half + 1] = two.low;
+        }
+    }
+};
+
+/* The first of a thread's two classes. */
+__device__ inline int linear_stream_class(void) { return (int)threadIdx.x / 32 * 16 + (int)threadIdx.x % 32 / 4 * 2; }
+
+/* A warpgroup's 64 classes by 72 rows of sums. */
+template <typename L>
+__device__ inline void linear_stream_multiply(const linear_args &a, const linear_stream_plan &plan,
+                                              const linear_stream_memory<L> &memory, int chunks, float (&sum)[36]) {
+    const int class_ = linear_stream_class(), t = (int)threadIdx.x % 4;
+    float high_low[36], low_high[36];
+    linear_stream_classes<L> w[L::in_registers][2];
+#pragma unroll
+    for (int c = 0; c < L::chunks; c++) {
+        if (c < chunks) hopper::barrier_wait(row_shared(memory.full + c), 0);
+        const unsigned char *from = memory.w + c * plan.w_bytes;
+        asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(L::in_registers - 1) : "memory"); /* w is free */
+#pragma unroll
+        for (int s = 0; s < 2; s++) w[c % L::in_registers][s].load(from, (int)a.classes, class_, s, t);
+        hopper::barrier_wait(row_shared(memory.ready + c), 0);
+        const unsigned halves = row_shared(memory.halves + c / 2 * L::halves_bytes) + c % 2 * 64;
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+        for (int s = 0; s < 2; s++) {
+            const uint64_t x = hopper::wgmma_operand(halves + s * 32, 16);
+            linear_stream_add(sum, high_low, w[c % L::in_registers][s].high, x, c + s > 0);
+            linear_stream_add(low_high, w[c % L::in_registers][s].low, x, c + s > 0);
+        }
+        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    }
+    linear_settle(sum), linear_settle(high_low), linear_settle(low_high);
+#pragma unroll
+    for (int i = 0; i < 36; i++) sum[i] = fmaf(high_low[i] + low_high[i], 1.0f / linear_stream_halves::low_by, sum[i]);
+}
+
+/* To shared memory, rows of classes. Whether one is not finite. */
+template <typename L>
+__device__ inline bool linear_stream_store(const float (&sum)[36], int pitch, int classes, float *sums) {
+    const int class_ = linear_stream_class(), t = (int)threadIdx.x % 4;
+    if (class_ >= classes) return false;
+    float zero[2] = {};
+#pragma unroll
+    for (int j = 0; j < L::rows / 8; j++)
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+            const float2 v = make_float2(sum[4 * j + e], sum[4 * j + 2 + e]);
+            *(float2 *)(sums + (8 * j + 2 * t + e) * pitch + class_) = v;
+            zero[0] = fmaf(v.x, 0.0f, zero[0]), zero[1] = fmaf(v.y, 0.0f, zero[1]);
+        }
+    return !(zero[0] + zero[1] == 0.0f);
+}
+
+/* The block's sums again, by fused multiply-adds: a warp has six rows, a lane every 32nd class. */
+template <typename L>
+__device__ inline void linear_stream_again(const linear_args &a, const linear_stream_plan &plan,
+                                           const linear_stream_memory<L> &memory, int chunks) {
+    constexpr int rows = L::rows / (L::threads / 32), all = L::classes / 32;
+    const int row = (int)threadIdx.x / 32 * rows, lane = (int)threadIdx.x % 32, classes = (int)a.classes;
+    float sum[rows][all] = {};
+#pragma unroll 1
+    for (int k = 0; k < chunks * L::chunk; k += 4) {
+        float4 w[all];
+#pragma unroll
+        for (int c = 0; c < all; c++) w[c] = memory.w_at(plan, min(lane + 32 * c, classes - 1), k, classes);
+#pragma unroll
+        for (int r = 0; r < rows; r++) {
+            const float4 x = memory.x_at(row + r, k);
+#pragma unroll
+            for (int c = 0; c < all; c++)
+                sum[r][c] = fmaf(x.w, w[c].w, fmaf(x.z, w[c].z, fmaf(x.y, w[c].y, fmaf(x.x, w[c].x, sum[r][c]))));
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < rows; r++)
+#pragma unroll
+        for (int c = 0; c < all; c++)
+            if (lane + 32 * c < classes) memory.sums[(row + r) * plan.pitch + lane + 32 * c] = sum[r][c];
+}
+#endif
+
+template <typename L>
+__global__ void __launch_bounds__(L::threads, 1)
+    linear_kernel_stream(linear_args a, linear_stream_plan plan, const __grid_constant__ CUtensorMap x_map,
+                         const __grid_constant__ CUtensorMap w_map) {
+#ifdef RIDGE_HAS_WGMMA
+    extern __shared__ __align__(1024) unsigned char linear_stream_shared[];
+    const linear_stream_memory<L> memory(linear_stream_shared, plan);
+    const linear_stream_place<L> at(plan);
+    const bool multiplies = __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0) < L::multipliers / 32;
+
+    if (threadIdx.x == L::multipliers) {
+        for (int c = 0; c < L::chunks; c++) {
+            row_barrier_init(memory.full + c);
+            linear_barrier_init(memory.ready + c, L::warps);
+        }
+        row_barrier_init(memory.arrived);
+        hopper::barrier_init_fence();
+        row_barrier_expect(memory.arrived, (L::split - 1) * L::owned * plan.pitch * 4);
+        hopper::prefetch_map(&x_map);
+        if (L::turned) hopper::prefetch_map(&w_map);
+        linear_wait_previous();
+        linear_stream_fetch(a, plan, at, memory, &x_map, &w_map);
+    }
+    if (!multiplies) linear_stream_clear(a, plan, at, memory);
+    __syncthreads();
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+    linear_wait_previous();
+    linear_next_may_start();
+
+    bool again = false;
+    if (multiplies) {
+        float sum[36];
+        linear_stream_multiply(a, plan, memory, at.chunks, sum);
+        again = linear_stream_store<L>(sum, plan.pitch, (int)a.classes, memory.sums);
+        hopper::shared_fence();
+    } else {
+        linear_stream_split(memory, at.chunks);
+    }
+    if (__syncthreads_or(again)) {
+        linear_stream_again(a, plan, memory, at.chunks);
+        hopper::shared_fence();
+        __syncthreads();
+    }
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); /* all have started */
+    const int warp = (int)threadIdx.x / 32, to = (at.rank + warp) % L::split, part = L::owned * plan.pitch;
+    if (0 < warp && warp < L::split && threadIdx.x % 32 == 0)
+        linear_copy(memory.sums + to * part, memory.parts + at.rank * part, memory.arrived, to, part * 4);
+
+    const linear_softmax_rows<L> softmax(a);
+    row_barrier_wait(memory.arrived, 0);
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); /* what I was sent is here */
+    const auto sum_of = [&](int from, int row, int column) {
+        return (from == at.rank ? memory.sums : memory.parts) + (from * L::owned + row) * plan.pitch + column;
+    };
+    softmax.template write<L::owned, L::split>(a, sum_of, at.row + at.rank * L::owned, L::owned, L::split);
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+
+template <typename L>
+bool linear_stream_config(cudaLaunchConfig_t *config, cudaLaunchAttribute *attributes, const linear_stream_plan &plan) {
+    static const cudaError_t allowed =
+        cudaFuncSetAttribute(linear_kernel_stream<L>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             linear_stream_plan_of<L>(L::classes, L::depth).bytes);
+    attributes[0].id = cudaLaunchAttributeClusterDimension;
+    attributes[0].val.clusterDim = {L::split, 1, 1};
+    attributes[1] = hopper::overlapping();
+    *config = {};
+    config->gridDim = dim3(L::split);
+    config->blockDim = dim3(L::threads);
+    config->dynamicSmemBytes = (size_t)plan.bytes;
+    config->attrs = attributes;
+    config->numAttrs = 2;
+    return allowed == cudaSuccess;
+}
+
+/* Clusters that a device has room for at once. */
+template <typename L>
+int linear_stream_room(void) {
+    static const int room = [] {
+        cudaLaunchConfig_t config;
+        cudaLaunchAttribute attributes[2] = {};
+        int clusters = 0;
+        if (!linear_stream_config<L>(&config, attributes, linear_stream_plan_of<L>(L::classes, L::depth)) ||
+            cudaOccupancyMaxActiveClusters(&clusters, linear_kernel_stream<L>, &config) != cudaSuccess)
+            clusters = 0;
+        (void)cudaGetLastError(); /* a refusal is an answer */
+        return clusters;
+    }();
+    return room;
+}
+template <typename L>
+bool linear_stream_takes(const linear_args &a, int heads) {
+    return heads == 1 && a.depth <= L::depth && a.classes <= L::classes &&
+           (a.batch + L::rows - 1) / L::rows <= linear_stream_room<L>();
+}
+
+template <typename L>
+ridge_status linear_launch_stream(const linear_args &a, cudaStream_t stream) {
+    if (a.batch == 0) return RIDGE_OK;
+    const linear_stream_plan plan = linear_stream_plan_of<L>(a.classes, a.depth);
+    CUtensorMap x = {}, w = {};
+    if (!hopper::make_map<float>(&x, {a.x, a.depth, a.batch, a.x_row}, L::rows, CU_TENSOR_MAP_DATA_TYPE_FLOAT32))
+        return RIDGE_FAILED;
+    if (L::turned && !hopper::make_map<float>(&w, {a.w, a.depth, a.classes, a.w_class}, plan.w_bytes / 128,
+                                              CU_TENSOR_MAP_DATA_TYPE_FLOAT32))
+        return RIDGE_FAILED;
+    cudaLaunchConfig_t config;
+    cudaLaunchAttribute attributes[2] = {};
+    if (!linear_stream_config<L>(&config, attributes, plan)) return RIDGE_FAILED;
+    config.gridDim = dim3((unsigned)((a.batch + L::rows - 1) / L::rows * L::split));
+    config.stream = stream;
+    (void)cudaLaunchKernelEx(&config, linear_kernel_stream<L>, a, plan, x, w);
+    return launched();
+}
+
+}  // namespace ridge
+
+#endif
