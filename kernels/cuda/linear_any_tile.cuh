@@ -239,34 +239,36 @@ __device__ inline void any_wait_for_group(void) {
         asm volatile("bar.sync %0, %1;" ::"r"((int)threadIdx.x / S::group + 1), "n"(S::group) : "memory");
 }
 
-/* A group of several warps: two buffers, the next slice goes into one while the other is multiplied. */
+/* A group of several warps: two buffers, the next slice goes into one while the other is multiplied. All groups take as
+ * many slices as the first, of zeros where the depth has no more: so they meet equally often, which racecheck needs to
+ * tell their barriers from the block's. */
 template <class S, typename A, typename B>
 __device__ inline void any_multiply_by_turns(any_sums<S> &sums, any_reader<S, A> &a, any_reader<S, B> &b, int depth,
                                              int group, unsigned thread, float *room) {
     constexpr int both = 2 * S::panel, late = S::slice * 3 / 4, turns = ANY_CHAIN / S::slice;
     pack<A, 4> next_a[S::packs];
     pack<B, 4> next_b[S::packs];
-    int left = depth - group * S::slice, i = 1;
+    int left = depth - group * S::slice, all = depth, i = 1;
     float *const slices = room + group * 2 * both;
-    if (left > 0) {
+    if (all > 0) {
         a.fetch(next_a, left, thread), b.fetch(next_b, left, thread);
         a.put(next_a, slices, thread), b.put(next_b, slices + S::panel, thread);
         any_wait_for_group<S>();
     }
     const float *from_a = slices + sums.row(thread), *from_b = slices + S::panel + sums.column(thread);
     sums.clear();
-    for (; left > 0; i++) {
-        left -= S::groups * S::slice;
+    for (; all > 0; i++) {
+        left -= S::groups * S::slice, all -= S::groups * S::slice;
         asm volatile("" : "+r"(thread)); /* no registers for what follows from it */
-        if (left > 0) a.fetch(next_a, left, thread), b.fetch(next_b, left, thread);
+        if (all > 0) a.fetch(next_a, left, thread), b.fetch(next_b, left, thread);
         sums.template multiply<0, late>(from_a, from_b);
-        if (left > 0) {
+        if (all > 0) {
             float *const other = slices + (i % 2 ? both : 0);
             a.put(next_a, other, thread), b.put(next_b, other + S::panel, thread);
         }
         sums.template multiply<late, S::slice>(from_a, from_b);
         if (i % turns == 0) sums.end_chain(!S::apart || i > turns, room, thread);
-        if (left > 0) any_wait_for_group<S>();
+        if (all > 0) any_wait_for_group<S>();
         from_a += i % 2 ? both : -both, from_b += i % 2 ? both : -both;
     }
     sums.add_up(!S::apart || i > turns, room, thread);
