@@ -38,9 +38,6 @@ __device__ inline void linear_bulk(float *to, const float *from, int bytes, uint
 __device__ inline void linear_barrier_init(uint64_t *barrier, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(row_shared(barrier)), "r"(arrivals) : "memory");
 }
-__device__ inline void linear_barrier_arrive(uint64_t *barrier) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(row_shared(barrier)) : "memory");
-}
 /* This thread arrives when the asynchronous copies that it has begun are done. */
 __device__ inline void linear_arrive_copied(uint64_t *barrier) {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(row_shared(barrier)) : "memory");

@@ -9,8 +9,8 @@
  *              registers, from where the tensor cores take them
  *   products   transposed, classes x rows: 64 classes are a tensor core's rows, 72 rows its columns, so that no tile is
  *              larger than what 15 clusters ask for. w high times (x high | x low), then w low times x high
- *   sums       a block sends the sums of other blocks' rows on by bulk copies (some 12 bytes a cycle), adds all parts
- * of its nine rows in one order, and takes their softmax
+ *   sums       a block sends the sums of other blocks' rows on by bulk copies (some 15 bytes a cycle), adds all parts
+ *              of its nine rows in one order, and takes their softmax
  *
  * Halves need no scale of their own: high is the nearest half, low the difference times 2^17. For |v| < 2^10 what is
  * lost is 2^-23 |v| or, below 2^-19, 2^-42: in a sum of 128 products of such factors 2^-26, less than softmax's own
@@ -58,38 +58,6 @@ linear_stream_plan linear_stream_plan_of(int64_t classes, int64_t depth) {
 }
 
 #ifdef RIDGE_HAS_WGMMA
-#define LINEAR_F4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
-#define LINEAR_F12(d, i) LINEAR_F4(d, i), LINEAR_F4(d, i + 4), LINEAR_F4(d, i + 8)
-#define LINEAR_F36(d) LINEAR_F12(d, 0), LINEAR_F12(d, 12), LINEAR_F12(d, 24)
-#define LINEAR_N36                                                                                               \
-    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28," \
-    "%29,%30,%31,%32,%33,%34,%35"
-#define LINEAR_N72                                                                                                     \
-    LINEAR_N36                                                                                                         \
-    ",%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63" \
-    ",%64,%65,%66,%67,%68,%69,%70,%71"
-/* d = a b, or d += where keep is not 0, 64 classes by 72 rows, d as in mma, a from registers, b from shared memory; or
- * by twice 72. */
-__device__ inline void linear_stream_add(float (&d)[36], const unsigned (&a)[4], uint64_t b, int keep) {
-    asm volatile(
-        "{\n.reg .pred keep;\nsetp.ne.b32 keep, %41, 0;\nwgmma.mma_async.sync.aligned.m64n72k16.f32.f16.f16 "
-        "{" LINEAR_N36 "}, {%36, %37, %38, %39}, %40, keep, 1, 1, 0;\n}"
-        : LINEAR_F36(d)
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep));
-}
-__device__ inline void linear_stream_add(float (&d)[36], float (&e)[36], const unsigned (&a)[4], uint64_t b, int keep) {
-    asm volatile(
-        "{\n.reg .pred keep;\nsetp.ne.b32 keep, %77, 0;\nwgmma.mma_async.sync.aligned.m64n144k16.f32.f16.f16 "
-        "{" LINEAR_N72 "}, {%72, %73, %74, %75}, %76, keep, 1, 1, 0;\n}"
-        : LINEAR_F36(d), LINEAR_F36(e)
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep));
-}
-#undef LINEAR_N72
-#undef LINEAR_N36
-#undef LINEAR_F36
-#undef LINEAR_F12
-#undef LINEAR_F4
-
 /* Two elements in halves: see above. */
 struct linear_stream_halves {
     static constexpr float low_by = 0x1p17f;
@@ -205,7 +173,7 @@ __device__ inline void linear_stream_split(const linear_stream_memory<L> &memory
             }
         hopper::shared_fence();
         __syncwarp();
-        if (lane == 0) linear_barrier_arrive(memory.ready + c);
+        if (lane == 0) hopper::barrier_arrive(row_shared(memory.ready + c));
     }
 }
 
@@ -255,19 +223,19 @@ __device__ inline void linear_stream_multiply(const linear_args &a, const linear
     for (int c = 0; c < L::chunks; c++) {
         if (c < chunks) hopper::barrier_wait(row_shared(memory.full + c), 0);
         const unsigned char *from = memory.w + c * plan.w_bytes;
-        asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(L::in_registers - 1) : "memory"); /* w is free */
+        hopper::wgmma_wait<L::in_registers - 1>(); /* w is free */
 #pragma unroll
         for (int s = 0; s < 2; s++) w[c % L::in_registers][s].load(from, (int)a.classes, class_, s, t);
         hopper::barrier_wait(row_shared(memory.ready + c), 0);
         const unsigned halves = row_shared(memory.halves + c / 2 * L::halves_bytes) + c % 2 * 64;
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        hopper::wgmma_begin();
 #pragma unroll
         for (int s = 0; s < 2; s++) {
             const uint64_t x = hopper::wgmma_operand(halves + s * 32, 16);
-            linear_stream_add(sum, high_low, w[c % L::in_registers][s].high, x, c + s > 0);
-            linear_stream_add(low_high, w[c % L::in_registers][s].low, x, c + s > 0);
+            hopper::wgmma_from(sum, high_low, w[c % L::in_registers][s].high, x, c + s > 0);
+            hopper::wgmma_from(low_high, w[c % L::in_registers][s].low, x, c + s > 0);
         }
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+        hopper::wgmma_commit();
     }
     linear_settle(sum), linear_settle(high_low), linear_settle(low_high);
 #pragma unroll
@@ -339,14 +307,13 @@ __global__ void __launch_bounds__(L::threads, 1)
         row_barrier_expect(memory.arrived, (L::split - 1) * L::owned * plan.pitch * 4);
         hopper::prefetch_map(&x_map);
         if (L::turned) hopper::prefetch_map(&w_map);
-        linear_wait_previous();
+        hopper::wait_for_previous_launch();
         linear_stream_fetch(a, plan, at, memory, &x_map, &w_map);
     }
     if (!multiplies) linear_stream_clear(a, plan, at, memory);
     __syncthreads();
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-    linear_wait_previous();
-    linear_next_may_start();
+    hopper::cluster_arrive_relaxed();
+    hopper::after_previous_launch();
 
     bool again = false;
     if (multiplies) {
@@ -362,19 +329,19 @@ __global__ void __launch_bounds__(L::threads, 1)
         hopper::shared_fence();
         __syncthreads();
     }
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); /* all have started */
+    hopper::cluster_wait(); /* all have started */
     const int warp = (int)threadIdx.x / 32, to = (at.rank + warp) % L::split, part = L::owned * plan.pitch;
     if (0 < warp && warp < L::split && threadIdx.x % 32 == 0)
         linear_copy(memory.sums + to * part, memory.parts + at.rank * part, memory.arrived, to, part * 4);
 
     const linear_softmax_rows<L> softmax(a);
     row_barrier_wait(memory.arrived, 0);
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); /* what I was sent is here */
+    hopper::cluster_arrive_relaxed(); /* what I was sent is here */
     const auto sum_of = [&](int from, int row, int column) {
         return (from == at.rank ? memory.sums : memory.parts) + (from * L::owned + row) * plan.pitch + column;
     };
     softmax.template write<L::owned, L::split>(a, sum_of, at.row + at.rank * L::owned, L::owned, L::split);
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+    hopper::cluster_wait();
 #endif
 }
 

@@ -17,50 +17,14 @@
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_WGMMA_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_WGMMA_CUH
 
+#include "cuda/hopper/ptx.cuh"
+#include "cuda/hopper/wgmma.cuh"
 #include "cuda/linear_narrow.cuh"
 
 namespace ridge {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define RIDGE_HAS_WGMMA 1
-#endif
-
-#ifdef RIDGE_HAS_WGMMA
-#define LINEAR_F4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
-#define LINEAR_F12(i) LINEAR_F4(i), LINEAR_F4(i + 4), LINEAR_F4(i + 8)
-#define LINEAR_F24(i) LINEAR_F12(i), LINEAR_F12(i + 12)
-#define LINEAR_N28 \
-    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27"
-#define LINEAR_N52 \
-    LINEAR_N28 ",%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51"
-#define LINEAR_N64 LINEAR_N52 ",%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-#define LINEAR_SUMS(...) __VA_ARGS__
-/* d (64 rows x 8 Tiles classes, this lane's as in mma) = a b, or += where keep is not 0; a from registers. */
-template <int Tiles>
-struct linear_wgmma;
-#define LINEAR_WGMMA(tiles, shape, names, a_, b_, keep_, sums)                                                       \
-    template <>                                                                                                      \
-    struct linear_wgmma<tiles> {                                                                                     \
-        static __device__ void add(float (&d)[4 * tiles], const unsigned (&a)[4], uint64_t b, int keep) {            \
-            asm volatile("{\n.reg .pred keep;\nsetp.ne.b32 keep, " keep_ ", 0;\nwgmma.mma_async.sync.aligned." shape \
-                         ".f32.f16.f16 {" names "}, {" a_ "}, " b_ ", keep, 1, 1, 0;\n}"                             \
-                         : sums                                                                                      \
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep));                           \
-        }                                                                                                            \
-    };
-LINEAR_WGMMA(7, "m64n56k16", LINEAR_N28, "%28, %29, %30, %31", "%32", "%33", LINEAR_SUMS(LINEAR_F24(0), LINEAR_F4(24)))
-LINEAR_WGMMA(13, "m64n104k16", LINEAR_N52, "%52, %53, %54, %55", "%56", "%57",
-             LINEAR_SUMS(LINEAR_F24(0), LINEAR_F24(24), LINEAR_F4(48)))
-LINEAR_WGMMA(16, "m64n128k16", LINEAR_N64, "%64, %65, %66, %67", "%68", "%69",
-             LINEAR_SUMS(LINEAR_F24(0), LINEAR_F24(24), LINEAR_F12(48), LINEAR_F4(60)))
-#undef LINEAR_WGMMA
-#undef LINEAR_SUMS
-#undef LINEAR_N64
-#undef LINEAR_N52
-#undef LINEAR_N28
-#undef LINEAR_F24
-#undef LINEAR_F12
-#undef LINEAR_F4
 #endif
 
 template <int Tiles, bool Turned, bool Several>
@@ -236,30 +200,24 @@ __device__ inline void linear_multiply(float (&d)[4 * L::NT], const linear_rows_
         return (uint64_t)(((at + s * (2 * L::columns * 16)) & 0x3ffff) >> 4) | (uint64_t)(L::columns * 16 >> 4) << 16 |
                (uint64_t)(128 >> 4) << 32;
     };
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    hopper::wgmma_begin();
 #pragma unroll
     for (int s = 0; s < L::steps; s++) {
-        linear_wgmma<L::NT>::add(d, x.low[s], place(high_at, s), s > 0);
-        linear_wgmma<L::NT>::add(d, x.high[s], place(low_at, s), 1);
+        hopper::wgmma_from(d, x.low[s], place(high_at, s), s > 0);
+        hopper::wgmma_from(d, x.high[s], place(low_at, s), 1);
     }
 #pragma unroll
-    for (int s = 0; s < L::steps; s++) linear_wgmma<L::NT>::add(d, x.high[s], place(high_at, s), 1);
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    for (int s = 0; s < L::steps; s++) hopper::wgmma_from(d, x.high[s], place(high_at, s), 1);
+    hopper::wgmma_commit();
 }
 template <int N>
 __device__ inline void linear_settle(float (&d)[N]) {
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-#pragma unroll
-    for (int i = 0; i < N; i++) asm volatile("" : "+f"(d[i])::"memory");
+    hopper::wgmma_wait<0>();
+    hopper::wgmma_settle(d);
 }
 
 /* Of one warpgroup. */
 __device__ inline void linear_meet(int group) { asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory"); }
-
-/* In this order: if the next launch's blocks could start while this one's wait, those of the one after it would, too,
- * and come to lie two on one multiprocessor while others have none. */
-__device__ inline void linear_wait_previous(void) { asm volatile("griddepcontrol.wait;" ::: "memory"); }
-__device__ inline void linear_next_may_start(void) { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 
 /* Where a thread is and what it has to do. */
 template <typename L>
@@ -322,7 +280,7 @@ __device__ inline bool linear_add_groups(const float (&total)[4 * L::NT], const 
         zero[0] = fmaf(v.x, 0.0f, zero[0]), zero[1] = fmaf(v.y, 0.0f, zero[1]);
         *place = v;
     }
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    hopper::shared_fence();
     return __syncthreads_or(!(zero[0] + zero[1] == 0.0f));
 }
 
@@ -333,7 +291,7 @@ __device__ inline void linear_send(const linear_args &a, const linear_plan &plan
     const linear_place<L> at(plan);
     if (linear_add_groups<L, Half>(total, at, sums)) {
         linear_again<L, Half>(a, at, plan, sums);
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        hopper::shared_fence();
         __syncthreads();
     }
     const int to = (int)threadIdx.x / 32; /* a warp for each: copies that one warp begins wait for each other */
@@ -361,13 +319,12 @@ __global__ void __launch_bounds__(L::threads, L::resident) linear_kernel_wgmma(l
 
     if (threadIdx.x == 0) {
         row_barrier_init(arrived);
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        hopper::barrier_init_fence();
         row_barrier_expect(arrived, (plan.split - 1) * at.owned * L::columns * 4);
     }
     __syncwarp();
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-    linear_wait_previous();
-    linear_next_may_start();
+    hopper::cluster_arrive_relaxed();
+    hopper::after_previous_launch();
 
     const int last = min(at.row + L::BM, (int)a.batch) - 1;
     const float *upper = a.x + (int64_t)min(at.row + at.m, last) * a.x_row + 4 * t;
@@ -384,7 +341,7 @@ __global__ void __launch_bounds__(L::threads, L::resident) linear_kernel_wgmma(l
         if (!L::deep) halves.split(x);
         if (lane < L::columns) undo[group * L::columns + lane] = w.store(high + lane * 16, low + lane * 16);
         if (L::deep) halves.split(x); /* it was loaded last */
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        hopper::shared_fence();
         linear_meet(group);
         linear_multiply<L>(d, halves, row_shared(high), row_shared(low));
     };
@@ -425,7 +382,7 @@ __global__ void __launch_bounds__(L::threads, L::resident) linear_kernel_wgmma(l
         linear_settle(total);
         undone(total, total, begin(), middle());
     }
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); /* all have started */
+    hopper::cluster_wait(); /* all have started */
     linear_send<L, 0>(a, plan, total, sums, parts, arrived);
     if constexpr (!L::deep) undone(total, total, middle(), end());
     linear_send<L, 1>(a, plan, total, sums, parts, arrived);
@@ -434,7 +391,7 @@ __global__ void __launch_bounds__(L::threads, L::resident) linear_kernel_wgmma(l
     const linear_place<L> now(plan);
     const linear_softmax_rows<L> softmax(a);
     row_barrier_wait(arrived, 0);
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); /* what I was sent is here */
+    hopper::cluster_arrive_relaxed(); /* what I was sent is here */
     const auto sum_of = [&](int part, int row, int column) {
         return part == now.rank ? sums + L::sum_at(L::BM, now.own + row, column)
                                 : parts + part * plan.part_floats + L::sum_at(now.owned, row, column);
@@ -443,7 +400,7 @@ __global__ void __launch_bounds__(L::threads, L::resident) linear_kernel_wgmma(l
         softmax.template write<8, 8>(a, sum_of, now.row + now.own, 8, 8);
     else
         softmax.template write<0, 0>(a, sum_of, now.row + now.own, now.owned, plan.split);
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+    hopper::cluster_wait();
 #endif
 }
 

@@ -33,6 +33,10 @@ __device__ inline void barrier_arrive(uint32_t barrier, int block) {
         "r"(block)
         : "memory");
 }
+/* One arrival at this block's own. */
+__device__ inline void barrier_arrive(uint32_t barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
 /* Until the phase of this parity is over. Copies have then arrived for all readers. */
 __device__ inline void barrier_wait(uint32_t barrier, int parity) {
     asm volatile(
@@ -51,6 +55,10 @@ __device__ inline int cluster_rank(void) {
     return rank;
 }
 __device__ inline void cluster_arrive(void) { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+/* Where nothing but fenced barriers has to be seen. */
+__device__ inline void cluster_arrive_relaxed(void) {
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
 __device__ inline void cluster_wait(void) { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 __device__ inline void cluster_sync(void) { cluster_arrive(), cluster_wait(); }
 
@@ -126,10 +134,13 @@ __device__ inline void shared_fence(void) { asm volatile("fence.proxy.async.shar
 
 /* ---- launches that overlap ---- */
 
-/* The launch before this one in the stream is done and its writes are seen. The next may then be set up where there is
- * room. */
+/* The launch before this one in the stream is done and its writes are seen. */
+__device__ inline void wait_for_previous_launch(void) { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+/* And the next may then be set up where there is room. In this order: if the next launch's blocks could start while
+ * this one's wait, those of the one after it would, too, and come to lie two on one multiprocessor while others have
+ * none. */
 __device__ inline void after_previous_launch(void) {
-    asm volatile("griddepcontrol.wait;" ::: "memory");
+    wait_for_previous_launch();
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
