@@ -19,7 +19,9 @@
 
 #include <float.h>
 
+#include "cuda/hopper/ptx.cuh"
 #include "cuda/linear_args.cuh"
+#include "cuda/overlap.cuh"
 #include "cuda/row_exchange.cuh"
 #include "cuda/row_math.cuh"
 
@@ -34,9 +36,6 @@ __device__ inline void linear_bulk(float *to, const float *from, int bytes, uint
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(row_shared(to)),
         "l"(from), "r"(bytes), "r"(row_shared(barrier))
         : "memory");
-}
-__device__ inline void linear_barrier_init(uint64_t *barrier, int arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(row_shared(barrier)), "r"(arrivals) : "memory");
 }
 /* This thread arrives when the asynchronous copies that it has begun are done. */
 __device__ inline void linear_arrive_copied(uint64_t *barrier) {
@@ -87,14 +86,6 @@ __device__ inline void linear_fetch(float *to, int pitch, const float *from, int
                      "l"(present ? from + r * stride + c : from), "r"(present ? 4 : 0)
                      : "memory");
     }
-}
-
-/* The launch before this one in the stream is done and its writes are seen; the next may begin to start. */
-__device__ inline void linear_after_previous(void) {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
 }
 
 /* ---- products ---- */
@@ -369,7 +360,7 @@ __global__ void __launch_bounds__(L::threads, 1) linear_kernel(linear_args a) {
 
 #if __CUDA_ARCH__ >= 900
     if (threadIdx.x == 0) {
-        for (int s = 0; s < L::stages; s++) linear_barrier_init(&here[s], L::threads + 1);
+        for (int s = 0; s < L::stages; s++) hopper::barrier_init(row_shared(&here[s]), L::threads + 1);
         row_barrier_init(arrived);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         if (L::S > 1) row_barrier_expect(arrived, (L::S - 1) * L::WK * L::part_floats * 4);
@@ -381,7 +372,7 @@ __global__ void __launch_bounds__(L::threads, 1) linear_kernel(linear_args a) {
         if (threadIdx.x < 16 * L::stages)
             linear_memory[(threadIdx.x / 16 + 1) * L::stage_floats - L::w_floats + L::KC * (int)a.classes +
                           threadIdx.x % 16] = 0.0f;
-    linear_after_previous();
+    before_next_launch();
     const auto load = [&](int chunk, int s) {
         const int64_t k = k0 + (int64_t)chunk * L::KC;
         linear_load<L>(a, linear_memory + s * L::stage_floats, &here[s], row, k,
@@ -502,11 +493,7 @@ ridge_status linear_launch(const linear_args &a, int heads, cudaStream_t stream,
         attributes[config.numAttrs].val.clusterDim.y = attributes[config.numAttrs].val.clusterDim.z = 1;
         config.numAttrs++;
     }
-    if (overlap) {
-        attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-        attributes[config.numAttrs].val.programmaticStreamSerializationAllowed = 1;
-        config.numAttrs++;
-    }
+    if (overlap) attributes[config.numAttrs++] = overlapping();
     (void)cudaLaunchKernelEx(&config, linear_kernel<L>, a);
     return launched();
 }

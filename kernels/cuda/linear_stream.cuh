@@ -300,20 +300,20 @@ __global__ void __launch_bounds__(L::threads, 1)
     if (threadIdx.x == L::multipliers) {
         for (int c = 0; c < L::chunks; c++) {
             row_barrier_init(memory.full + c);
-            linear_barrier_init(memory.ready + c, L::warps);
+            hopper::barrier_init(row_shared(memory.ready + c), L::warps);
         }
         row_barrier_init(memory.arrived);
         hopper::barrier_init_fence();
         row_barrier_expect(memory.arrived, (L::split - 1) * L::owned * plan.pitch * 4);
         hopper::prefetch_map(&x_map);
         if (L::turned) hopper::prefetch_map(&w_map);
-        hopper::wait_for_previous_launch();
+        wait_for_previous_launch();
         linear_stream_fetch(a, plan, at, memory, &x_map, &w_map);
     }
     if (!multiplies) linear_stream_clear(a, plan, at, memory);
     __syncthreads();
     hopper::cluster_arrive_relaxed();
-    hopper::after_previous_launch();
+    after_previous_launch();
 
     bool again = false;
     if (multiplies) {
@@ -352,7 +352,7 @@ bool linear_stream_config(cudaLaunchConfig_t *config, cudaLaunchAttribute *attri
                              linear_stream_plan_of<L>(L::classes, L::depth).bytes);
     attributes[0].id = cudaLaunchAttributeClusterDimension;
     attributes[0].val.clusterDim = {L::split, 1, 1};
-    attributes[1] = hopper::overlapping();
+    attributes[1] = overlapping();
     *config = {};
     config->gridDim = dim3(L::split);
     config->blockDim = dim3(L::threads);

@@ -324,7 +324,7 @@ __global__ void __launch_bounds__(L::threads, L::resident) linear_kernel_wgmma(l
     }
     __syncwarp();
     hopper::cluster_arrive_relaxed();
-    hopper::after_previous_launch();
+    after_previous_launch();
 
     const int last = min(at.row + L::BM, (int)a.batch) - 1;
     const float *upper = a.x + (int64_t)min(at.row + at.m, last) * a.x_row + 4 * t;
@@ -462,8 +462,7 @@ ridge_status linear_launch_wgmma(const linear_args &a, int heads, int split, cud
     cudaLaunchConfig_t config = linear_config<L>(attributes, split);
     config.gridDim = dim3((unsigned)(tiles * split), (unsigned)heads);
     config.stream = stream;
-    attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attributes[1].val.programmaticStreamSerializationAllowed = 1;
+    attributes[1] = overlapping();
     config.numAttrs = overlap ? 2 : 1;
     (void)cudaLaunchKernelEx(&config, linear_kernel_wgmma<L>, a, linear_plan_of<L>(split, a.depth));
     return launched();

@@ -21,6 +21,7 @@
 #ifndef RIDGE_KERNELS_CUDA_ROW_RUN_CUH
 #define RIDGE_KERNELS_CUDA_ROW_RUN_CUH
 
+#include "cuda/overlap.cuh"
 #include "cuda/row_stay.cuh"
 #include "cuda/row_tensors.cuh"
 
@@ -54,15 +55,6 @@ __device__ inline void row_write(Row &row, const Op &op, const Statistics &s) {
         row.write([&](auto &v, int64_t column) { op.template finish<ROW_USUAL>(v, s, column); });
     else
         row.write([&](auto &v, int64_t column) { op.template finish<ROW_GENERAL>(v, s, column); });
-}
-
-/* At the start of a kernel that was launched to overlap (row_launch): until here nothing was read; from here on the
- * next kernel may be made ready. */
-__device__ inline void row_await_stream(void) {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
 }
 
 /* ---- kernels ---------------------------------------------------------------------------------------------------- */
@@ -127,7 +119,7 @@ __global__ void __launch_bounds__(Threads, row_blocks<Op, T, Width, Elements>(Th
 template <typename Op, typename T, typename U, int Threads, int Elements, int Blocks, bool Few>
 __global__ void __launch_bounds__(Threads, Blocks) row_kernel_filled(row_tensors<T, U> io, Op op) {
     __shared__ row_slots<Threads> slots;
-    if constexpr (Few) row_await_stream();
+    if constexpr (Few) after_previous_launch();
     const int first = (int)threadIdx.x * pack_width<T>;
     const row_whole_span<T, U, pack_width<T>> span{io.x + blockIdx.x * io.x_stride + first,
                                                    io.y + blockIdx.x * io.y_stride + first};
@@ -165,23 +157,14 @@ inline int row_capability(void) {
     return major;
 }
 
-/* Launches a kernel that begins with row_await_stream: where the device can, it is made ready while the one before it
- * in the stream still runs. Of 128 rows of 4096 fp32 in a graph that saves 0.3 of 3 us; of many rows it costs 1 %. */
+/* Launches a kernel that begins with after_previous_launch: where the device can, it is made ready while the one before
+ * it in the stream still runs. Of 128 rows of 4096 fp32 in a graph that saves 0.3 of 3 us; of many rows it costs 1 %.
+ */
 template <typename T, typename U, typename Op>
 ridge_status row_launch_early(void (*kernel)(row_tensors<T, U>, Op), int64_t blocks, int threads, cudaStream_t stream,
                               const row_tensors<T, U> &io, const Op &op) {
     static const bool able = row_capability() >= 9;
-    cudaLaunchAttribute attribute = {};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)blocks);
-    config.blockDim = dim3((unsigned)threads);
-    config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = able;
-    (void)cudaLaunchKernelEx(&config, kernel, io, op);
-    return launched();
+    return launch_overlapping(kernel, dim3((unsigned)blocks), threads, stream, able, io, op);
 }
 
 /* Whether rows and parameters are whole packs, all of them. */

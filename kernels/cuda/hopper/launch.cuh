@@ -3,7 +3,7 @@
 #define RIDGE_KERNELS_CUDA_HOPPER_LAUNCH_CUH
 
 #include "cuda/hopper/matmul.cuh"
-#include "cuda/launch.cuh"
+#include "cuda/overlap.cuh"
 
 namespace ridge {
 
@@ -62,26 +62,6 @@ bool make_map(CUtensorMap *map, const matrix &m, int lines, CUtensorMapDataType 
     return encode && encode(map, type, 2, (void *)m.base, extent, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
                             CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
-}
-
-/* The launch may be set up while the one before it in the stream ends; the kernel waits for that by itself. */
-inline cudaLaunchAttribute overlapping(void) {
-    cudaLaunchAttribute attribute = {};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    return attribute;
-}
-template <typename... P, typename... A>
-ridge_status launch_overlapping(void (*kernel)(P...), dim3 grid, int threads, cudaStream_t stream, const A &...a) {
-    cudaLaunchAttribute attribute = overlapping();
-    cudaLaunchConfig_t config = {};
-    config.gridDim = grid;
-    config.blockDim = dim3((unsigned)threads);
-    config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = 1;
-    (void)cudaLaunchKernelEx(&config, kernel, P(a)...);
-    return launched();
 }
 
 /* Boxes of 32 columns of 16 rows of one head's part of c; false: the copy engine does not take it. */

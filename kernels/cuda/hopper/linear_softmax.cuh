@@ -95,8 +95,8 @@ inline ridge_status linear_softmax_tf32(const linear_softmax_call &c) {
         const hopper::turned_columns t = {(const float *)c.w.base, c.w.step, (int)depth, (int)classes, (int)padded,
                                           softmax_fours(c),        to};
         const dim3 grid((unsigned)((classes + 31) / 32), (unsigned)((depth + 255) / 256));
-        RIDGE_TRY(hopper::launch_overlapping(hopper::turn_columns, grid, 256, c.stream, t,
-                                             (unsigned *)(c.scratch + c.at.arrived), softmax_counters(c)));
+        RIDGE_TRY(launch_overlapping(hopper::turn_columns, grid, 256, c.stream, true, t,
+                                     (unsigned *)(c.scratch + c.at.arrived), softmax_counters(c)));
         b = {to, depth, classes, padded};
     }
     using S = hopper::matmul_shape<hopper::tf32, 256, 4, 2, 1>;
@@ -107,8 +107,8 @@ template <class W>
 ridge_status split_both(const linear_softmax_call &c, const hopper::split_lines &x, const W &w) {
     const bool deep = x.depth > hopper::SPLIT_DEPTH;
     const auto kernel = deep ? hopper::split_operands<W, true> : hopper::split_operands<W, false>;
-    return hopper::launch_overlapping(kernel, dim3((unsigned)(x.blocks(deep) + w.blocks(deep))), 256, c.stream, x, w,
-                                      (unsigned *)(c.scratch + c.at.arrived), softmax_counters(c));
+    return launch_overlapping(kernel, dim3((unsigned)(x.blocks(deep) + w.blocks(deep))), 256, c.stream, true, x, w,
+                              (unsigned *)(c.scratch + c.at.arrived), softmax_counters(c));
 }
 
 /* Tiles of split operands: a stage is 58 or 64 KiB. */

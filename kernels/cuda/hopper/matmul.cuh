@@ -22,6 +22,7 @@
 #include "cuda/hopper/order.h"
 #include "cuda/hopper/ptx.cuh"
 #include "cuda/hopper/wgmma.cuh"
+#include "cuda/overlap.cuh"
 
 namespace ridge::hopper {
 

@@ -132,26 +132,6 @@ __device__ inline void store_wait(void) { asm volatile("cp.async.bulk.wait_group
 /* What ordinary stores wrote to shared memory is there for the copy engine and the tensor cores. */
 __device__ inline void shared_fence(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-/* ---- launches that overlap ---- */
-
-/* The launch before this one in the stream is done and its writes are seen. */
-__device__ inline void wait_for_previous_launch(void) { asm volatile("griddepcontrol.wait;" ::: "memory"); }
-/* And the next may then be set up where there is room. In this order: if the next launch's blocks could start while
- * this one's wait, those of the one after it would, too, and come to lie two on one multiprocessor while others have
- * none. */
-__device__ inline void after_previous_launch(void) {
-    wait_for_previous_launch();
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-}
-
-/* The next may be set up where there is room while this one runs. */
-__device__ inline void before_next_launch(void) {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
 /* ---- warpgroups ---- */
 
 template <int Registers>

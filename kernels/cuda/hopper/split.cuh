@@ -13,6 +13,7 @@
 
 #include "cuda/hopper/ptx.cuh"
 #include "cuda/linear_loss.cuh"
+#include "cuda/overlap.cuh"
 
 namespace ridge::hopper {
 
