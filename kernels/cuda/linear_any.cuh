@@ -27,8 +27,9 @@ constexpr int any_blocks = S::apart && (sizeof(A) + sizeof(B) < 8 || any_several
 template <class S, typename A, typename B, class Epilogue>
 __global__ void __launch_bounds__(ANY_THREADS, (any_blocks<S, A, B, Epilogue>))
     any_product(const __grid_constant__ any_matrix<A> a, const __grid_constant__ any_matrix<B> b, int64_t m, int64_t n,
-                int depth, int run, const __grid_constant__ Epilogue epilogue) {
+                int depth, int run, const unsigned *only_if, const __grid_constant__ Epilogue epilogue) {
     extern __shared__ float4 any_room[];
+    if (only_if && *only_if == 0) return;
     any_unit<S>(a, b, m, n, depth, (int64_t)blockIdx.x * S::side, (int)blockIdx.y, run, epilogue, (float *)any_room);
 }
 
@@ -83,10 +84,11 @@ constexpr int any_side_most = [] {
 }();
 
 /* run: tiles of a unit; more than one where the epilogue takes several. count: of products, each `next` elements behind
- * the one before. */
+ * the one before. only_if: NULL, or what says in the device's memory whether there is anything to do. */
 template <typename A, typename B, class Epilogue>
 ridge_status any_run_as(any_tiles tiles, const any_matrix<A> &a, const any_matrix<B> &b, int64_t m, int64_t n,
-                        int64_t depth, int run, const Epilogue &epilogue, cudaStream_t stream, int count = 1) {
+                        int64_t depth, int run, const Epilogue &epilogue, cudaStream_t stream, int count = 1,
+                        const unsigned *only_if = NULL) {
     if (m == 0 || n == 0 || count == 0) return RIDGE_OK;
     const int64_t side = any_side(tiles), x = (m + side - 1) / side, y = ((n + side - 1) / side + run - 1) / run;
     if (x > INT32_MAX || y > 65535 || count > 65535 || depth > ANY_DEPTH) return RIDGE_UNSUPPORTED;
@@ -100,15 +102,15 @@ ridge_status any_run_as(any_tiles tiles, const any_matrix<A> &a, const any_matri
             if (bytes > 48 * 1024 &&
                 cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) != cudaSuccess)
                 return RIDGE_FAILED;
-            kernel<<<grid, ANY_THREADS, bytes, stream>>>(a, b, m, n, (int)depth, run, epilogue);
+            kernel<<<grid, ANY_THREADS, bytes, stream>>>(a, b, m, n, (int)depth, run, only_if, epilogue);
             return launched();
         }
     });
 }
 template <typename A, typename B, class Epilogue>
 ridge_status any_run(const any_matrix<A> &a, const any_matrix<B> &b, int64_t m, int64_t n, int64_t depth,
-                     const Epilogue &epilogue, cudaStream_t stream, int count = 1) {
-    return any_run_as(any_tiles_for(m, n, depth), a, b, m, n, depth, 1, epilogue, stream, count);
+                     const Epilogue &epilogue, cudaStream_t stream, int count = 1, const unsigned *only_if = NULL) {
+    return any_run_as(any_tiles_for(m, n, depth), a, b, m, n, depth, 1, epilogue, stream, count, only_if);
 }
 
 /* ---- parts of a softmax: of a row, those of a unit's spans ---- */

@@ -57,6 +57,8 @@ struct loss_rows {
     row_gradient *gradient; /* what comes of it */
     float *loss, *lse;      /* either may be NULL */
     int rows, classes, count;
+    const unsigned *infinite; /* NULL, or where it says so the count is: */
+    int exact_count;
     loss_options options;
 };
 
@@ -90,8 +92,9 @@ __global__ static void __launch_bounds__(256) finish_losses(const loss_rows r) {
     __shared__ float sums[8][32];
     softmax_part all = {-INFINITY, 0.0f};
     float logits = 0.0f;
+    const int count = r.infinite && *r.infinite ? r.exact_count : r.count;
     if (row < r.rows) {
-        for (int i = slice; i < r.count; i += 8) {
+        for (int i = slice; i < count; i += 8) {
             const softmax_part p = r.parts[(int64_t)i * r.rows + row];
             all = i == slice ? p : merge_parts(all, p);
             if (r.logit_sums) logits += r.logit_sums[(int64_t)i * r.rows + row];
@@ -101,7 +104,7 @@ __global__ static void __launch_bounds__(256) finish_losses(const loss_rows r) {
     sums[slice][threadIdx.x % 32] = logits;
     __syncthreads();
     if (slice > 0 || row >= r.rows) return;
-    for (int i = 1; i < 8 && i < r.count; i++) {
+    for (int i = 1; i < 8 && i < count; i++) {
         all = merge_parts(all, part[i][threadIdx.x]);
         logits += sums[i][threadIdx.x];
     }
@@ -134,6 +137,8 @@ struct gradient_pass {
     void *gradient;
     int64_t stride;
     int rows, classes, tile;
+    const unsigned *infinite; /* NULL, or where it says so tiles are: */
+    int exact_tile;
     const row_gradient *row; /* of the chunk */
     const float *shifts;     /* [tiles][rows] */
     float *sums;             /* [blocks of 256 rows][classes] */
@@ -144,6 +149,7 @@ __global__ static void __launch_bounds__(256) pass_over_gradient(const gradient_
     constexpr int W = pack_width<G>;
     const int first_column = ((int)blockIdx.x * 32 + (int)threadIdx.x % 32) * W, lane = (int)threadIdx.x / 32;
     const int begin = (int)blockIdx.y * 256, end = min(begin + 256, p.rows);
+    const int tile = p.infinite && *p.infinite ? p.exact_tile : p.tile;
     __shared__ float shared[8][32 * W];
     float sum[W] = {};
     if (first_column < p.classes) {
@@ -157,8 +163,7 @@ __global__ static void __launch_bounds__(256) pass_over_gradient(const gradient_
             u.bits = *at;
             if (Finish) {
                 const row_gradient r = p.row[i];
-                const float factor =
-                    r.coef * exp2f(p.shifts[(int64_t)(first_column / p.tile) * p.rows + i] - r.log_sum);
+                const float factor = r.coef * exp2f(p.shifts[(int64_t)(first_column / tile) * p.rows + i] - r.log_sum);
 #pragma unroll
                 for (int e = 0; e < W; e++) {
                     float g = r.label < 0 ? 0.0f : fmaf(to_float(u.kept.v[e]), factor, -r.off);

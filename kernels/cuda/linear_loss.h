@@ -31,6 +31,9 @@ typedef struct row_gradient {
 
 /* Gradients of the logits are made for so many rows at a time that they take at most this. */
 #define LINEAR_GRADIENT_BYTES ((int64_t)1 << 30)
+/* fp32 operands are split for the tensor cores where the halves take at most this, and products are large enough. */
+#define LINEAR_SPLIT_BYTES ((int64_t)1 << 30)
+#define LINEAR_SPLIT_FLOP 1.5e8
 
 /* Offsets in scratch; multiples of 1024. */
 typedef struct linear_loss_scratch {
@@ -42,8 +45,12 @@ typedef struct linear_loss_scratch {
     size_t shifts;      /* float[tiles of classes][chunk]: of the exponentials that stand where gradients will */
     size_t columns;     /* float[blocks of 256 rows of a chunk][classes]: sums of gradients */
     size_t gradient;    /* [chunk][gradient_stride] */
+    size_t left, right; /* halves of a product's operands, see linear_split.cuh */
+    size_t left_undo, right_undo; /* float[lines]: of their scales */
+    size_t infinite;              /* unsigned: whether one of them has an infinity */
     size_t bytes;
     int64_t chunk, gradient_stride; /* rows of gradients at a time; elements from one to the next */
+    bool split;                     /* there is room for halves */
 } linear_loss_scratch;
 
 /* The gradients' type: storage, but fp32 for f16, whose range is too small. */
@@ -57,8 +64,36 @@ static inline size_t linear_scratch_take(size_t *bytes, double size) {
     return at;
 }
 
-static inline linear_loss_scratch linear_loss_scratch_of(int64_t rows, int64_t classes, ridge_dtype dtype,
-                                                         bool gradients) {
+/* Bytes of `lines` split ones along `depth`: filled up to whole tiles and slices. */
+static inline double linear_split_bytes(int64_t lines, int64_t depth) {
+    return 4.0 * (double)((lines + 127) / 128 * 128) * (double)((depth + 63) / 64 * 64);
+}
+static inline double linear_most(double a, double b) { return a > b ? a : b; }
+
+/* Room for the halves of every product's operands: logits [rows, classes]; dx; dw, in either order. */
+static inline void linear_take_split(linear_loss_scratch *s, int64_t rows, int64_t depth, int64_t classes,
+                                     ridge_dtype dtype, bool gradients) {
+    const int64_t lines = (classes > rows ? classes : rows) > depth ? (classes > rows ? classes : rows) : depth;
+    double left = linear_split_bytes(rows, depth), right = linear_split_bytes(classes, depth);
+    if (gradients) {
+        const double g = linear_most(linear_split_bytes(rows, classes), linear_split_bytes(classes, rows));
+        const double x = linear_split_bytes(depth, rows), most = linear_most(g, x);
+        left = linear_most(left, most);
+        right = linear_most(linear_most(right, most), linear_split_bytes(depth, classes));
+    }
+    s->split = ridge_dtype_size(dtype) == 4 && classes > 64 && (!gradients || s->chunk == rows) &&
+               left + right <= (double)LINEAR_SPLIT_BYTES &&
+               2.0 * (double)rows * (double)depth * (double)classes >= LINEAR_SPLIT_FLOP;
+    if (!s->split) return;
+    s->left = linear_scratch_take(&s->bytes, left);
+    s->right = linear_scratch_take(&s->bytes, right);
+    s->left_undo = linear_scratch_take(&s->bytes, (double)lines * sizeof(float) + 1024);
+    s->right_undo = linear_scratch_take(&s->bytes, (double)lines * sizeof(float) + 1024);
+    s->infinite = linear_scratch_take(&s->bytes, sizeof(unsigned));
+}
+
+static inline linear_loss_scratch linear_loss_scratch_of(int64_t rows, int64_t depth, int64_t classes,
+                                                         ridge_dtype dtype, bool gradients) {
     linear_loss_scratch s;
     memset(&s, 0, sizeof s);
     const int least = linear_columns_least(rows, classes);
@@ -69,7 +104,10 @@ static inline linear_loss_scratch linear_loss_scratch_of(int64_t rows, int64_t c
     s.label_logit = linear_scratch_take(&s.bytes, (double)rows * sizeof(float));
     s.rows = linear_scratch_take(&s.bytes, (double)rows * sizeof(row_gradient));
     s.progress = linear_scratch_take(&s.bytes, 4);
-    if (!gradients) return s;
+    if (!gradients) {
+        linear_take_split(&s, rows, depth, classes, dtype, false);
+        return s;
+    }
     const int64_t element = (int64_t)ridge_dtype_size(linear_gradient_dtype(dtype));
     s.gradient_stride = (classes + 15) / 16 * 16;
     s.chunk = LINEAR_GRADIENT_BYTES / (s.gradient_stride * element) / 256 * 256;
@@ -80,12 +118,13 @@ static inline linear_loss_scratch linear_loss_scratch_of(int64_t rows, int64_t c
     s.shifts = linear_scratch_take(&s.bytes, (double)tiles * (double)s.chunk * sizeof(float));
     s.columns = linear_scratch_take(&s.bytes, blocks * (double)classes * sizeof(float));
     s.gradient = linear_scratch_take(&s.bytes, (double)s.chunk * (double)s.gradient_stride * (double)element);
+    linear_take_split(&s, rows, depth, classes, dtype, true);
     return s;
 }
 
 /* Scratch of a case of the cross-entropy targets. */
 static inline size_t linear_loss_bytes(const ridge_case *c, bool gradients) {
-    return linear_loss_scratch_of(c->dim[0], c->dim[2], c->dtype, gradients).bytes;
+    return linear_loss_scratch_of(c->dim[0], c->dim[1], c->dim[2], c->dtype, gradients).bytes;
 }
 
 #endif

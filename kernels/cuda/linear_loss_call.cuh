@@ -49,7 +49,7 @@ inline linear_loss_call linear_loss_call_of(const ridge_call *call, const ce_pla
     c.db = (float *)output(at.db);
     c.options = {call->option[CE_IGNORE], (float)call->option[CE_SMOOTHING], (float)call->option[CE_Z_LOSS]};
     c.scratch = (char *)call->scratch;
-    c.at = linear_loss_scratch_of(c.x.rows, c.w.rows, call->dtype, at.dx >= 0);
+    c.at = linear_loss_scratch_of(c.x.rows, c.x.columns, c.w.rows, call->dtype, at.dx >= 0);
     c.stream = stream_of(call);
     return c;
 }

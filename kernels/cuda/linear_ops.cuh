@@ -8,14 +8,15 @@
  * Both: the forward's tiles leave their exponentials where the gradients will be; when the rows' sums are known a pass
  * makes them gradients. So the logits are computed once.
  *
- * 16-bit operands that the copy engine can take go through Hopper's tensor cores, all others through fp32
- * multiply-adds. */
+ * 16-bit operands that the copy engine can take go through Hopper's tensor cores; so do fp32 ones of some size, split
+ * in halves; all others through fp32 multiply-adds. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_OPS_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_OPS_CUH
 
 #include "cuda/hopper/linear.cuh"
 #include "cuda/linear_any_few.cuh"
 #include "cuda/linear_loss_call.cuh"
+#include "cuda/linear_split.cuh"
 
 namespace ridge {
 
@@ -42,10 +43,16 @@ inline loss_rows loss_rows_of(const linear_loss_call &c, int64_t first, int64_t 
     return r;
 }
 
+/* What a tile of the logits covers, and where operands have infinities: see linear_split.cuh. */
+struct parts_layout {
+    int count; /* of a row */
+    const unsigned *infinite;
+    int exact_count;
+};
 /* Parts to losses and, where they are wanted, gradients' rows. */
-inline ridge_status losses_from_parts(const linear_loss_call &c, int64_t first, int64_t rows, int parts) {
+inline ridge_status losses_from_parts(const linear_loss_call &c, int64_t first, int64_t rows, parts_layout parts) {
     loss_rows r = loss_rows_of(c, first, rows);
-    r.count = parts;
+    r.count = parts.count, r.infinite = parts.infinite, r.exact_count = parts.exact_count;
     finish_losses<<<(unsigned)((rows + 31) / 32), 256, 0, c.stream>>>(r);
     return launched();
 }
@@ -56,15 +63,17 @@ inline ridge_status rows_from_lse(const linear_loss_call &c) {
     return launched();
 }
 
-/* The chunk's matrix becomes final gradients, and their sums go to db. tile: 0, or of the exponentials that it has. */
+/* The chunk's matrix becomes final gradients, and their sums go to db. tile: 0, or of the exponentials that it has;
+ * exact_tile: where operands have infinities. */
 template <typename G>
-ridge_status gradient_sums(const linear_loss_call &c, int64_t first, int64_t rows, int tile) {
+ridge_status gradient_sums(const linear_loss_call &c, int64_t first, int64_t rows, int tile,
+                           const unsigned *infinite = NULL, int exact_tile = 0) {
     gradient_pass p = {};
     p.gradient = c.part<G>(c.at.gradient);
     p.stride = c.at.gradient_stride;
     p.rows = (int)rows;
     p.classes = c.classes();
-    p.tile = tile;
+    p.tile = tile, p.infinite = infinite, p.exact_tile = exact_tile;
     p.row = c.part<row_gradient>(c.at.rows) + first;
     p.shifts = c.part<float>(c.at.shifts);
     p.sums = c.part<float>(c.at.columns);
@@ -97,12 +106,22 @@ struct linear_by_fp32 {
     }
     template <bool Keep>
     static ridge_status statistics(const linear_loss_call &c, int64_t first, int64_t rows, any_tiles tiles) {
-        const int side = any_side(tiles), spans = side / any_span(tiles), run = parts_run(c.w.rows, side, spans);
-        RIDGE_TRY((run > 1 ? parts<Keep, true> : parts<Keep, false>)(c, first, rows, tiles, run));
-        return losses_from_parts(c, first, rows, parts_count(c.w.rows, side, spans));
+        RIDGE_TRY(parts<Keep>(c, first, rows, tiles, NULL));
+        return losses_from_parts(c, first, rows, {count(c, tiles), NULL, 0});
+    }
+    static int count(const linear_loss_call &c, any_tiles tiles) {
+        const int side = any_side(tiles);
+        return parts_count(c.w.rows, side, side / any_span(tiles));
+    }
+    template <bool Keep>
+    static ridge_status parts(const linear_loss_call &c, int64_t first, int64_t rows, any_tiles tiles,
+                              const unsigned *only_if) {
+        const int side = any_side(tiles), run = parts_run(c.w.rows, side, side / any_span(tiles));
+        return (run > 1 ? parts_of<Keep, true> : parts_of<Keep, false>)(c, first, rows, tiles, run, only_if);
     }
     template <bool Keep, bool Several>
-    static ridge_status parts(const linear_loss_call &c, int64_t first, int64_t rows, any_tiles tiles, int run) {
+    static ridge_status parts_of(const linear_loss_call &c, int64_t first, int64_t rows, any_tiles tiles, int run,
+                                 const unsigned *only_if) {
         const matrix_view x = some_rows<T>(c.x, first, rows);
         any_statistics<G, Keep, Several> e = {};
         e.bias = c.bias;
@@ -115,7 +134,8 @@ struct linear_by_fp32 {
         e.exponentials = c.part<kept_type<G>>(c.at.gradient);
         e.stride = c.at.gradient_stride;
         e.shifts = c.part<float>(c.at.shifts);
-        return any_run_as(tiles, any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, run, e, c.stream);
+        return any_run_as(tiles, any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, run, e, c.stream, 1,
+                          only_if);
     }
     /* Losses and, where they are wanted, final gradients of rows that are whole. */
     static ridge_status losses_of_whole(const linear_loss_call &c, int64_t first, int64_t rows, any_tiles tiles) {
@@ -143,12 +163,15 @@ struct linear_by_fp32 {
         return gradient_sums<G>(c, first, rows, any_span(plan.tiles));
     }
     static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
+        RIDGE_TRY(gradient_only(c, first, rows, NULL));
+        return sums(c, first, rows);
+    }
+    static ridge_status gradient_only(const linear_loss_call &c, int64_t first, int64_t rows, const unsigned *only_if) {
         const matrix_view x = some_rows<T>(c.x, first, rows);
         any_gradient<G> e = {
             c.bias,  c.part<row_gradient>(c.at.rows) + first, c.part<G>(c.at.gradient), c.at.gradient_stride, rows,
             c.w.rows};
-        RIDGE_TRY(any_run(any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, e, c.stream));
-        return sums(c, first, rows);
+        return any_run(any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, e, c.stream, 1, only_if);
     }
     static ridge_status products(const linear_loss_call &c, int64_t first, int64_t rows) {
         const matrix_view g = gradient_of<G>(c, rows), x = some_rows<T>(c.x, first, rows);
@@ -178,7 +201,8 @@ struct linear_by_wgmma {
     static ridge_status statistics(const linear_loss_call &c, int64_t first, int64_t rows) {
         const matrix_view x = some_rows<T>(c.x, first, rows);
         hopper::statistics_epilogue<T, TILE, Keep> e = {};
-        if (Keep && !hopper::make_map<kept_type<T>>(&e.map, hopper::lines_of(gradient_of<kept_type<T>>(c, rows)), 64))
+        if (Keep &&
+            !hopper::make_map<kept_type<T>>(&e.out.map, hopper::lines_of(gradient_of<kept_type<T>>(c, rows)), 64))
             return RIDGE_FAILED;
         e.bias = c.bias;
         e.labels = c.labels + first;
@@ -192,7 +216,7 @@ struct linear_by_wgmma {
         p.run = parts_run(c.w.rows, TILE);
         p.keep_a = true;
         RIDGE_TRY(hopper::product<T>(x, c.w, p, e, c.stream));
-        return losses_from_parts(c, first, rows, parts_count(c.w.rows, TILE));
+        return losses_from_parts(c, first, rows, {parts_count(c.w.rows, TILE), NULL, 0});
     }
     static ridge_status losses(const linear_loss_call &c) { return statistics<false>(c, 0, c.x.rows); }
     static ridge_status losses_and_gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
@@ -202,7 +226,7 @@ struct linear_by_wgmma {
     static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
         const matrix_view x = some_rows<T>(c.x, first, rows);
         hopper::gradient_epilogue<T, TILE> e = {};
-        if (!hopper::make_map<T>(&e.map, hopper::lines_of(gradient_of<T>(c, rows)), 64)) return RIDGE_FAILED;
+        if (!hopper::make_map<T>(&e.out.map, hopper::lines_of(gradient_of<T>(c, rows)), 64)) return RIDGE_FAILED;
         e.bias = c.bias;
         e.row_of = c.part<row_gradient>(c.at.rows) + first;
         e.rows = (int)rows;
@@ -221,6 +245,69 @@ struct linear_by_wgmma {
         p.panel = 8; /* of x, half of what the second-level cache holds for either half of the GPU */
         p.keep_b = true;
         return hopper::product_to<T>(transposed(g), transposed(x), c.dw, first > 0, p, c.stream);
+    }
+};
+
+/* ---- by the same, fp32 split in halves: all rows at once ---- */
+
+template <typename T>
+struct linear_by_split {
+    using exact = linear_by_fp32<T, T>;
+    static constexpr int TILE = split_products<T>::TILE;
+
+    /* Whole pieces of 16 bytes along what is summed over. */
+    static bool takes_matrix(const matrix_view &m) {
+        return hopper::is_tileable<T>(m) && (!m.by_rows() || m.columns % 4 == 0);
+    }
+    static bool takes(const linear_loss_call &c, bool gradients) {
+        return c.at.split && device_is_hopper() && c.x.by_rows() && takes_matrix(c.x) && takes_matrix(c.w) &&
+               (!gradients || (c.w.rows % 4 == 0 && c.dx.by_rows() && takes_matrix(c.dx) && takes_matrix(c.dw)));
+    }
+    static any_tiles exact_tiles(const linear_loss_call &c) {
+        return any_tiles_for(c.x.rows, c.w.rows, c.x.columns, linear_columns_least(c.x.rows, c.w.rows));
+    }
+    template <bool Keep>
+    static ridge_status statistics(const linear_loss_call &c, int64_t rows) {
+        const split_products<T> products = {c};
+        hopper::statistics_epilogue<T, TILE, Keep> e = {};
+        e.out.c = c.part<T>(c.at.gradient), e.out.stride = c.at.gradient_stride;
+        e.bias = c.bias;
+        e.labels = c.labels;
+        e.parts = c.part<softmax_part>(c.at.parts);
+        e.logit_sums = c.smooth() ? c.part<float>(c.at.logit_sums) : NULL;
+        e.label_logit = c.part<float>(c.at.label_logit);
+        e.shifts = c.part<float>(c.at.shifts);
+        e.rows = (int)rows;
+        e.columns = c.classes();
+        RIDGE_TRY(products.begin());
+        RIDGE_TRY(products.run(c.x, c.w, e, e.out, parts_run(c.w.rows, TILE)));
+        RIDGE_TRY(exact::template parts<Keep>(c, 0, rows, exact_tiles(c), products.infinite()));
+        return losses_from_parts(c, 0, rows,
+                                 {parts_count(c.w.rows, TILE), products.infinite(), exact::count(c, exact_tiles(c))});
+    }
+    static ridge_status losses(const linear_loss_call &c) { return statistics<false>(c, c.x.rows); }
+    static ridge_status losses_and_gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
+        RIDGE_TRY(statistics<true>(c, rows));
+        return gradient_sums<T>(c, first, rows, TILE, split_products<T>{c}.infinite(), any_span(exact_tiles(c)));
+    }
+    static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
+        const split_products<T> products = {c};
+        hopper::gradient_epilogue<T, TILE> e = {};
+        e.out.c = c.part<T>(c.at.gradient), e.out.stride = c.at.gradient_stride;
+        e.bias = c.bias;
+        e.row_of = c.part<row_gradient>(c.at.rows);
+        e.rows = (int)rows;
+        e.columns = c.classes();
+        RIDGE_TRY(products.begin());
+        RIDGE_TRY(products.run(c.x, c.w, e, e.out));
+        RIDGE_TRY(exact::gradient_only(c, first, rows, products.infinite()));
+        return gradient_sums<T>(c, first, rows, 0);
+    }
+    static ridge_status products(const linear_loss_call &c, int64_t, int64_t rows) {
+        const matrix_view g = gradient_of<T>(c, rows);
+        const split_products<T> products = {c};
+        RIDGE_TRY(products.run_to(g, transposed(c.w), c.dx));
+        return products.run_to(transposed(g), transposed(c.x), c.dw);
     }
 };
 
@@ -258,6 +345,8 @@ ridge_status linear_loss_forward(const linear_loss_call &c) {
     if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
     if constexpr (sizeof(T) == 2)
         if (takes_tiles<T>(c, false)) return linear_by_wgmma<T>::losses(c);
+    if constexpr (sizeof(T) == 4)
+        if (linear_by_split<T>::takes(c, false)) return linear_by_split<T>::losses(c);
     return linear_by_fp32<T, gradient_type<T>>::losses(c);
 }
 
@@ -279,6 +368,8 @@ ridge_status linear_loss_gradient(const linear_loss_call &c) {
     if (c.given_lse) RIDGE_TRY(rows_from_lse(c));
     if constexpr (std::is_same_v<T, __nv_bfloat16>)
         if (takes_tiles<T>(c, true)) return linear_gradient_by<linear_by_wgmma<T>>(c);
+    if constexpr (sizeof(T) == 4)
+        if (linear_by_split<T>::takes(c, true)) return linear_gradient_by<linear_by_split<T>>(c);
     return linear_gradient_by<linear_by_fp32<T, G>>(c);
 }
 

@@ -59,6 +59,8 @@ typedef struct ce_places {
         {.dim = {300, 65, 101}, CE_EDGE_TOLD(F32, 4, 1, 0)},                                                        \
         {.dim = {41, 33, 1009}, CE_EDGE_TOLD(F32, -100, 0.1, 1e-4)}, {.dim = {9, 1031, 113}, CE_EDGE(F32)},         \
         {.dim = {35, 7, 4903}, CE_EDGE_TOLD(F32, -100, 0.1, 1e-4)},                                                 \
+        {.dim = {261, 1036, 284}, CE_EDGE_TOLD(F32, 5, 0.1, 1e-4), CE_ONLY_CUDA}, /* linear_split.cuh */            \
+        {.dim = {130, 516, 1140}, CE_EDGE(F32), .flipped = (w_by_columns), CE_ONLY_CUDA},                           \
         {.dim = {67, 35, 257}, CE_EDGE(TF32), CE_ONLY_CUDA},                                                        \
         {.dim = {129, 512, 1000}, CE_EDGE_TOLD(TF32, 5, 0.1, 1e-4), .flipped = (all_by_columns), CE_ONLY_CUDA},     \
         {.dim = {0, 64, 128}, CE_EDGE(BF16), CE_ONLY_CUDA}, {.dim = {1, 1, 1}, CE_EDGE(BF16), CE_ONLY_CUDA},        \

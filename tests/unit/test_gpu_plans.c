@@ -58,8 +58,9 @@ static void loss_scratch_has_room(void **state) {
     static const ridge_dtype dtypes[] = {RIDGE_F32, RIDGE_TF32, RIDGE_BF16, RIDGE_F16};
     for (uint64_t seed = 0; seed < 400; seed++) {
         const int64_t rows = draw(seed, 0, 1, 70000), classes = draw(seed, 1, 1, 300000);
+        const int64_t depth = draw(seed, 2, 1, 9000);
         const ridge_dtype dtype = dtypes[seed % 4];
-        const linear_loss_scratch s = linear_loss_scratch_of(rows, classes, dtype, true);
+        const linear_loss_scratch s = linear_loss_scratch_of(rows, depth, classes, dtype, true);
         const int64_t element = (int64_t)ridge_dtype_size(linear_gradient_dtype(dtype));
         assert_in_range(s.chunk, 1, rows);
         assert_true(s.chunk == rows || s.chunk % 256 == 0);
@@ -77,10 +78,39 @@ static void loss_scratch_has_room(void **state) {
 /* Issue: the logits are never in memory, and what is does not grow with the classes. */
 static void forward_scratch_is_by_rows_alone(void **state) {
     (void)state;
-    const size_t at = linear_loss_scratch_of(8192, 131072, RIDGE_BF16, false).bytes;
+    const size_t at = linear_loss_scratch_of(8192, 4096, 131072, RIDGE_BF16, false).bytes;
     assert_true(at <= (size_t)64 << 20);
-    assert_int_equal(linear_loss_scratch_of(8192, 1 << 24, RIDGE_BF16, false).bytes, at);
-    assert_true(linear_loss_scratch_of(8192, 131072, RIDGE_BF16, true).bytes <= (size_t)3 << 29);
+    assert_int_equal(linear_loss_scratch_of(8192, 4096, 1 << 24, RIDGE_BF16, false).bytes, at);
+    assert_true(linear_loss_scratch_of(8192, 4096, 131072, RIDGE_BF16, true).bytes <= (size_t)3 << 29);
+}
+
+/* Halves of every product's operands, high and low of fp16, whole slices of 64. */
+static void split_scratch_has_room(void **state) {
+    (void)state;
+    int taken = 0;
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        const int64_t rows = draw(seed, 0, 1, 9000), depth = draw(seed, 1, 1, 9000), classes = draw(seed, 2, 1, 9000);
+        const bool gradients = seed % 2;
+        const linear_loss_scratch s = linear_loss_scratch_of(rows, depth, classes, RIDGE_F32, gradients);
+        assert_false(linear_loss_scratch_of(rows, depth, classes, RIDGE_BF16, gradients).split);
+        if (!s.split) continue;
+        taken++;
+        const int64_t product[][3] = {{rows, classes, depth}, {rows, depth, classes}, {classes, depth, rows}};
+        for (int p = 0; p < (gradients ? 3 : 1); p++) {
+            const size_t slices = (size_t)(product[p][2] + 63) / 64 * 64 * 2 * sizeof(uint16_t);
+            for (int order = 0; order < (p == 2 ? 2 : 1); order++) { /* dw may be made turned */
+                const size_t left = (size_t)(product[p][order] + 7) / 8 * 8,
+                             right = (size_t)(product[p][!order] + 7) / 8 * 8;
+                assert_true(s.right - s.left >= left * slices);
+                assert_true(s.left_undo - s.right >= right * slices);
+                assert_true(s.right_undo - s.left_undo >= left * sizeof(float));
+                assert_true(s.infinite - s.right_undo >= right * sizeof(float));
+            }
+        }
+        assert_true(s.bytes >= s.infinite + sizeof(unsigned));
+        assert_true((double)(s.left_undo - s.left) <= (double)LINEAR_SPLIT_BYTES + 2048);
+    }
+    assert_true(taken > 50);
 }
 
 static void softmax_scratch_has_room(void **state) {
@@ -111,6 +141,7 @@ int main(void) {
         cmocka_unit_test(bands_share_their_columns),
         cmocka_unit_test(loss_scratch_has_room),
         cmocka_unit_test(forward_scratch_is_by_rows_alone),
+        cmocka_unit_test(split_scratch_has_room),
         cmocka_unit_test(softmax_scratch_has_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -162,6 +162,53 @@ struct bias_ahead {
     }
 };
 
+/* A tile of sums to fp32, in pairs: c's lines have room for an even number of elements. */
+template <int N>
+__device__ inline void store_pairs(float *c, int64_t stride, int rows, int columns, const matmul_tile &tile,
+                                   const float (&v)[N / 2], int group) {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int row = tile.m + thread_row(group) + 8 * half, left = columns - tile.n - thread_column();
+        float *line = c + row * stride + tile.n + thread_column();
+        if (row >= rows) continue;
+#pragma unroll
+        for (int j = 0; j < N / 8; j++)
+            if (8 * j < left) *(float2 *)(line + 8 * j) = make_float2(v[4 * j + 2 * half], v[4 * j + 2 * half + 1]);
+    }
+}
+
+/* What undoes the scaling of split operands' rows: of the thread's two. */
+struct undo_ahead {
+    float low, high;
+    __device__ undo_ahead(const float *undo, int row, int rows)
+        : low(row < rows ? undo[row] : 0.0f), high(row + 8 < rows ? undo[row + 8] : 0.0f) {}
+};
+
+/* C = the sums of split operands. */
+template <int N>
+struct scaled_epilogue {
+    float *c;
+    int64_t stride;
+    const float *row_undo, *column_undo;
+    int rows, columns;
+    static constexpr int scratch = (bias_ahead<float, N, true>::bytes + 1023) / 1024 * 1024;
+    static bool waits(void) { return false; }
+    struct state {
+        bias_ahead<float, N, true> bias;
+        undo_ahead undo;
+    };
+    __device__ void prepare(uint32_t) const {}
+    __device__ state begin(const matmul_tile &tile, int group) const {
+        return {{NULL, tile.n, columns, column_undo, 1.0f}, {row_undo, tile.m + thread_row(group), rows}};
+    }
+    __device__ void finish(const matmul_tile &tile, const state &s, float (&sums)[N / 2], uint32_t at,
+                           int group) const {
+        s.bias.add(sums, at, group, s.undo.low, s.undo.high);
+        store_pairs<N>(c, stride, rows, columns, tile, sums, group);
+    }
+    __device__ void end(void) const {}
+};
+
 /* The sums themselves, fp32, and a bias of their columns (NULL: none); lines of an even number of elements. */
 template <typename T, int N>
 struct float_epilogue {
@@ -179,16 +226,7 @@ struct float_epilogue {
     __device__ void finish(const matmul_tile &tile, const state &s, float (&sums)[N / 2], uint32_t at,
                            int group) const {
         s.bias.add(sums, at, group, 1.0f, 1.0f);
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            const int row = tile.m + thread_row(group) + 8 * half, left = columns - tile.n - thread_column();
-            float *line = c + row * stride + tile.n + thread_column();
-            if (row >= rows) continue;
-#pragma unroll
-            for (int j = 0; j < N / 8; j++)
-                if (8 * j < left) /* a line is even, so there is room for both */
-                    *(float2 *)(line + 8 * j) = make_float2(sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]);
-        }
+        store_pairs<N>(c, stride, rows, columns, tile, sums, group);
     }
     __device__ void end(void) const {}
 };
@@ -254,12 +292,55 @@ __device__ inline void at_column(float (&v)[Count], int column, F hit) {
     });
 }
 
+/* What becomes of a tile of operands as they are, or split (fp32): 16 bits go to memory by the map, fp32 in pairs. */
+template <typename T, int N, bool Stores>
+struct tile_output {
+    static constexpr bool scaled = sizeof(T) == 4, by_map = Stores && !scaled;
+    static constexpr int stores = by_map ? tile_store_bytes : 0;
+    static constexpr int scratch = stores + (bias_ahead<float, N, scaled>::bytes + 1023) / 1024 * 1024;
+    CUtensorMap map;
+    float *c;
+    int64_t stride;
+    const float *row_undo, *column_undo;
+
+    struct undo_none {
+        static constexpr float low = 1.0f, high = 1.0f;
+    };
+    using undo = std::conditional_t<scaled, undo_ahead, undo_none>;
+    struct state {
+        bias_ahead<float, N, scaled> bias;
+        undo rows;
+    };
+    __device__ state begin(const float *bias, const matmul_tile &tile, int group, int rows, int columns) const {
+        if constexpr (scaled)
+            return {{bias, tile.n, columns, column_undo}, {row_undo, tile.m + thread_row(group), rows}};
+        else
+            return {{bias, tile.n, columns}, {}};
+    }
+    /* Sums become logits. */
+    __device__ void logits(const state &s, float (&sums)[N / 2], uint32_t at, int group) const {
+        s.bias.add(sums, at + stores, group, s.rows.low * log2_e, s.rows.high * log2_e);
+    }
+    template <typename V>
+    __device__ void put(const matmul_tile &tile, const float (&v)[N / 2], uint32_t at, int group, int rows,
+                        int columns) const {
+        if constexpr (by_map)
+            tile_store<V, N, false>(&map, tile.m, tile.n, v, at, group);
+        else
+            store_pairs<N>(c, stride, rows, columns, tile, v, group);
+    }
+    __device__ void end(void) const {
+        if (by_map && thread_of_group() == 0) store_wait();
+    }
+};
+
 /* ---- statistics of the logits; Keep: and the exponentials, 2^(v - shift) with a shift for every row and tile ---- */
 
 template <typename T, int N, bool Keep>
 struct statistics_epilogue {
     using kept = kept_type<T>;
-    CUtensorMap map; /* Keep: of the exponentials */
+    using output = tile_output<T, N, Keep>;
+    output out; /* Keep: of the exponentials */
     const float *bias;
     const int *labels;
     softmax_part *parts; /* [parts][rows] */
@@ -268,16 +349,16 @@ struct statistics_epilogue {
     float *shifts; /* Keep: [tiles of columns][rows] */
     int rows, columns;
 
-    static constexpr int stores = Keep ? tile_store_bytes : 0, scratch = stores + (4 * N + 1023) / 1024 * 1024;
+    static constexpr int scratch = output::scratch;
     static bool waits(void) { return false; }
     struct state {
-        bias_ahead<float, N> bias;
+        typename output::state out;
         int label[2];
     };
     __device__ void prepare(uint32_t) const {}
     __device__ state begin(const matmul_tile &tile, int group) const {
         const int row = tile.m + thread_row(group);
-        state s = {bias_ahead<float, N>(bias, tile.n, columns), {-1, -1}};
+        state s = {out.begin(bias, tile, group, rows, columns), {-1, -1}};
         if (row < rows) s.label[0] = labels[row];
         if (row + 8 < rows) s.label[1] = labels[row + 8];
         return s;
@@ -304,37 +385,36 @@ struct statistics_epilogue {
     }
     __device__ void finish(const matmul_tile &tile, const state &s, float (&sums)[N / 2], uint32_t at,
                            int group) const {
-        s.bias.add(sums, at + stores, group);
+        out.logits(s.out, sums, at, group);
         const int first = tile.m + thread_row(group);
         row<0>(tile, s, sums, first);
         row<1>(tile, s, sums, first + 8);
-        if constexpr (Keep) tile_store<kept, N, false>(&map, tile.m, tile.n, sums, at, group);
+        if constexpr (Keep) out.template put<kept>(tile, sums, at, group, rows, columns);
     }
-    __device__ void end(void) const {
-        if (Keep && thread_of_group() == 0) store_wait();
-    }
+    __device__ void end(void) const { out.end(); }
 };
 
 /* ---- gradients of the logits, where the rows' sums are known ---- */
 
 template <typename T, int N>
 struct gradient_epilogue {
-    CUtensorMap map;
+    using output = tile_output<T, N, true>;
+    output out;
     const float *bias;
     const row_gradient *row_of;
     int rows, columns;
 
-    static constexpr int scratch = tile_store_bytes + (4 * N + 1023) / 1024 * 1024;
+    static constexpr int scratch = output::scratch;
     static bool waits(void) { return false; }
     struct state {
-        bias_ahead<float, N> bias;
+        typename output::state out;
         row_gradient row[2];
     };
     __device__ void prepare(uint32_t) const {}
     __device__ state begin(const matmul_tile &tile, int group) const {
         const int row = tile.m + thread_row(group);
         const row_gradient none = {0.0f, 0.0f, 0.0f, 0.0f, -1};
-        return {bias_ahead<float, N>(bias, tile.n, columns),
+        return {out.begin(bias, tile, group, rows, columns),
                 {row < rows ? row_of[row] : none, row + 8 < rows ? row_of[row + 8] : none}};
     }
     template <int Half>
@@ -346,14 +426,12 @@ struct gradient_epilogue {
     }
     __device__ void finish(const matmul_tile &tile, const state &s, float (&sums)[N / 2], uint32_t at,
                            int group) const {
-        s.bias.add(sums, at + tile_store_bytes, group);
+        out.logits(s.out, sums, at, group);
         row<0>(tile, s.row[0], sums);
         row<1>(tile, s.row[1], sums);
-        tile_store<T, N, false>(&map, tile.m, tile.n, sums, at, group);
+        out.template put<T>(tile, sums, at, group, rows, columns);
     }
-    __device__ void end(void) const {
-        if (thread_of_group() == 0) store_wait();
-    }
+    __device__ void end(void) const { out.end(); }
 };
 
 /* ---- softmax ---- */

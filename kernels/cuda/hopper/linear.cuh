@@ -19,6 +19,8 @@ bool is_tileable(const matrix_view &m) {
 
 template <typename T, bool KA, bool KB>
 using wide_tile = matmul_shape<T, 256, 4, 2, 1, KA, KB>;
+/* Of operands that split.cuh has split: a stage is 64 KiB. */
+using split_tile = matmul_shape<__half, 128, 3, 2, 1, true, true, 2, true>;
 
 /* C = A B^T for A: [m, k], B: [n, k]. */
 template <typename T, class Epilogue>

@@ -5,6 +5,7 @@
 
 #include "cuda/hopper/linear.cuh"
 #include "cuda/hopper/split.cuh"
+#include "cuda/hopper/turn.cuh"
 
 extern "C" {
 #include "cuda/linear_softmax_scratch.h"
@@ -96,23 +97,14 @@ inline ridge_status linear_softmax_tf32(const linear_softmax_call &c) {
                                           softmax_fours(c),        to};
         const dim3 grid((unsigned)((classes + 31) / 32), (unsigned)((depth + 255) / 256));
         RIDGE_TRY(launch_overlapping(hopper::turn_columns, grid, 256, c.stream, true, t,
-                                     (unsigned *)(c.scratch + c.at.arrived), softmax_counters(c)));
+                                             (unsigned *)(c.scratch + c.at.arrived), softmax_counters(c)));
         b = {to, depth, classes, padded};
     }
     using S = hopper::matmul_shape<hopper::tf32, 256, 4, 2, 1>;
     return softmax_product<S, float, false>(c, hopper::lines_of(c.x), b, hopper::matmul_whole(depth, S::K, 1), turn);
 }
 
-template <class W>
-ridge_status split_both(const linear_softmax_call &c, const hopper::split_lines &x, const W &w) {
-    const bool deep = x.depth > hopper::SPLIT_DEPTH;
-    const auto kernel = deep ? hopper::split_operands<W, true> : hopper::split_operands<W, false>;
-    return launch_overlapping(kernel, dim3((unsigned)(x.blocks(deep) + w.blocks(deep))), 256, c.stream, true, x, w,
-                              (unsigned *)(c.scratch + c.at.arrived), softmax_counters(c));
-}
-
-/* Tiles of split operands: a stage is 58 or 64 KiB. */
-using split_tile = hopper::matmul_shape<__half, 128, 3, 2, 1, true, true, 2, true>;
+/* Where all classes fit one tile. */
 using split_tile_104 = hopper::matmul_shape<__half, 104, 3, 1, 2, true, true, 2, true>;
 
 /* fp32, by three products of halves. */
@@ -122,11 +114,13 @@ inline ridge_status linear_softmax_split(const linear_softmax_call &c) {
     __half *x = (__half *)(c.scratch + c.at.x), *w = (__half *)(c.scratch + c.at.w);
     float *x_undo = (float *)(c.scratch + c.at.x_undo), *w_undo = (float *)(c.scratch + c.at.w_undo);
     const auto lines = [&](const matrix_view &m, __half *to, float *undo) {
-        return hopper::split_lines{(const float *)m.base, m.line, (int)m.rows, (int)depth, (int)padded, to, undo};
+        return hopper::split_lines{(const float *)m.base, m.line, (int)m.rows, (int)depth, (int)padded, to, undo, NULL};
     };
+    unsigned *const arrived = (unsigned *)(c.scratch + c.at.arrived);
     int64_t all = classes; /* lines of w */
     if (c.w.by_rows()) {
-        RIDGE_TRY(split_both(c, lines(c.x, x, x_undo), lines(c.w, w, w_undo)));
+        RIDGE_TRY(
+            hopper::split_both(lines(c.x, x, x_undo), lines(c.w, w, w_undo), c.stream, arrived, softmax_counters(c)));
     } else {
         hopper::split_columns s = {};
         s.from = (const float *)c.w.base, s.stride = c.w.step, s.head = c.w_head;
@@ -135,13 +129,13 @@ inline ridge_status linear_softmax_split(const linear_softmax_call &c) {
         s.fours = softmax_fours(c);
         s.to = w, s.undo = w_undo;
         all = (int64_t)s.heads * s.wide;
-        RIDGE_TRY(split_both(c, lines(c.x, x, x_undo), s));
+        RIDGE_TRY(hopper::split_both(lines(c.x, x, x_undo), s, c.stream, arrived, softmax_counters(c)));
     }
     hopper::matmul_plan plan = hopper::matmul_whole(padded, hopper::SPLIT_SLICE, 1);
     plan.low = plan.slices;
     const hopper::matrix a = {x, 2 * padded, c.x.rows, 2 * padded}, b = {w, 2 * padded, all, 2 * padded};
     if (narrow) return softmax_product<split_tile_104, float, true>(c, a, b, plan, true);
-    return softmax_product<split_tile, float, true>(c, a, b, plan, true);
+    return softmax_product<hopper::split_tile, float, true>(c, a, b, plan, true);
 }
 
 /* Whether these kernels can take the operands: Hopper, lines that the copy engine takes, not too many classes. */

@@ -1,16 +1,14 @@
-/* fp32 operands for tensor cores of 11 bits.
- *
- *   split      v = scale (high + low): two fp16 numbers, 22 bits, where scale, a power of two for each line of an
- *              operand, brings its largest element to [2^14, 2^15). Three products, high high, high low and low high,
- *              miss no more than 2^-21 of |a| |b| (Ootomo and Yokota, 2022). What is 2^-24 times smaller than its
- *              line's largest element begins to lose bits, at 2^-40 of the largest.
- *   rounded    to tf32, and transposed: tensor cores want K along the lines of both operands for this type.
+/* fp32 operands for tensor cores of 11 bits: v = scale (high + low), two fp16 numbers, 22 bits, where scale, a power of
+ * two for each line of an operand, brings its largest element to [2^14, 2^15). Three products, high high, high low and
+ * low high, miss no more than 2^-21 of |a| |b| (Ootomo and Yokota, 2022). What is 2^-24 times smaller than its line's
+ * largest element begins to lose bits, at 2^-40 of the largest.
  *
  * A split operand's lines run along K, whichever way they ran before: [high of all K | low of all K], K filled up with
  * zeros to whole slices of 64. */
 #ifndef RIDGE_KERNELS_CUDA_HOPPER_SPLIT_CUH
 #define RIDGE_KERNELS_CUDA_HOPPER_SPLIT_CUH
 
+#include "cuda/hopper/launch.cuh"
 #include "cuda/hopper/ptx.cuh"
 #include "cuda/linear_loss.cuh"
 #include "cuda/overlap.cuh"
@@ -52,6 +50,7 @@ struct split_lines {
     int lines, depth, padded;
     __half *to;
     float *undo;
+    unsigned *infinite; /* NULL, or set where an element is */
 
     __host__ __device__ int blocks(bool deep) const { return (lines + (deep ? 1 : 7)) / (deep ? 2 : 8); }
     template <int Step>
@@ -87,9 +86,13 @@ struct split_lines {
             for (const float4 &f : v)
                 most = fmaxf(fmaxf(most, fmaxf(fabsf(f.x), fabsf(f.y))), fmaxf(fabsf(f.z), fabsf(f.w)));
         }
-        const int exponent = split_exponent(most_of_line<Deep>(most));
+        most = most_of_line<Deep>(most);
+        const int exponent = split_exponent(most);
         const float scale = split_scale(exponent);
-        if (first == 0) undo[line] = split_undo(exponent);
+        if (first == 0) {
+            undo[line] = split_undo(exponent);
+            if (infinite && most == INFINITY) *infinite = 1;
+        }
 #pragma unroll 1
         for (int k = first; k < padded; k += 8 * step) {
             if (Deep && depth > 8 * step) load<step>(v, values, k);
@@ -150,6 +153,7 @@ struct split_columns {
     bool fours; /* see load_turned */
     __half *to;
     float *undo;
+    unsigned *infinite; /* NULL, or set where an element is */
 
     __host__ __device__ int blocks(bool) const { return heads * (wide / 8); }
     __device__ void load(float4 (&v)[8], const float *values, int column, int k) const {
@@ -191,7 +195,10 @@ struct split_columns {
         for (int e = 0; e < 4; e++) {
             const int exponent = split_exponent(most[e]);
             scale[e] = split_scale(exponent);
-            if (first == 0) undo[at + e] = split_undo(exponent);
+            if (first == 0) {
+                undo[at + e] = split_undo(exponent);
+                if (infinite && most[e] == INFINITY) *infinite = 1;
+            }
         }
 #pragma unroll 1
         for (int k = first; k < padded; k += SPLIT_DEPTH) {
@@ -213,49 +220,22 @@ struct split_columns {
 
 /* Both operands in one launch; columns first, whose blocks take longest. zero: so many counters become 0. Deep: more
  * than SPLIT_DEPTH. */
-template <class W, bool Deep>
-__global__ void __launch_bounds__(256, Deep ? 2 : 4) split_operands(split_lines x, W w, unsigned *zero, int zeros) {
+template <class X, class W, bool Deep>
+__global__ void __launch_bounds__(256, Deep ? 2 : 4) split_operands(X x, W w, unsigned *zero, int zeros) {
     before_next_launch();
     const int block = (int)blockIdx.x, first = w.blocks(Deep);
     for (int i = block * 256 + (int)threadIdx.x; i < zeros; i += (int)gridDim.x * 256) zero[i] = 0;
     if (block < first)
         w.template run<Deep>(block);
     else
-        x.run<Deep>(block - first);
+        x.template run<Deep>(block - first);
 }
-
-__device__ inline float round_tf32(float v) {
-    uint32_t bits;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(v));
-    return __uint_as_float(bits);
-}
-/* Lines across the depth, rounded and turned along it: `to` has them, `padded` elements from one to the next. A warp
- * has 32 columns by 32 of the depth, a thread four by twice four of these; a block 32 columns by 256. */
-struct turned_columns {
-    const float *from;
-    int64_t stride;
-    int depth, columns, padded;
-    bool fours; /* see load_turned */
-    float *to;
-};
-__global__ static void __launch_bounds__(256, 4) turn_columns(turned_columns t, unsigned *zero, int zeros) {
-    before_next_launch();
-    const int block = (int)(blockIdx.y * gridDim.x + blockIdx.x), blocks = (int)(gridDim.x * gridDim.y);
-    for (int i = block * 256 + (int)threadIdx.x; i < zeros; i += blocks * 256) zero[i] = 0;
-    const int lane = (int)threadIdx.x % 32, column = (int)blockIdx.x * 32 + lane % 8 * 4;
-    const int k = (int)blockIdx.y * 256 + (int)threadIdx.x / 32 * 32 + lane / 8 * 4;
-    float4 v[8];
-    load_turned<12>(v, t.from + k * t.stride, t.stride, t.depth - k, column, t.columns, t.fours);
-#pragma unroll
-    for (int e = 0; e < 4; e++) {
-        if (column + e >= t.columns) break;
-#pragma unroll
-        for (int i = 0; i < 8; i += 4)
-            if (k + 4 * i < t.padded)
-                *(float4 *)(t.to + (int64_t)(column + e) * t.padded + k + 4 * i) =
-                    make_float4(round_tf32(element(v[i], e)), round_tf32(element(v[i + 1], e)),
-                                round_tf32(element(v[i + 2], e)), round_tf32(element(v[i + 3], e)));
-    }
+template <class X, class W>
+ridge_status split_both(const X &x, const W &w, cudaStream_t stream, unsigned *zero = NULL, int zeros = 0) {
+    const bool deep = x.depth > SPLIT_DEPTH;
+    const auto kernel = deep ? split_operands<X, W, true> : split_operands<X, W, false>;
+    return launch_overlapping(kernel, dim3((unsigned)(x.blocks(deep) + w.blocks(deep))), 256, stream, true, x, w, zero,
+                              zeros);
 }
 
 }  // namespace ridge::hopper

@@ -1,0 +1,87 @@
+/* Softmax cross-entropy of a linear layer in fp32 on Hopper's tensor cores: three products of halves (hopper/split.cuh)
+ * in place of each, at some eight times the rate of fp32's own units and to 2^-21 of |a| |b|.
+ *
+ * Every product's operands are split first, lines along what is summed over, whichever way they lie: x and w for the
+ * logits; their gradients G and w for dx; G and x, both turned, for dw. Then as with 16 bits: logits stay on the chip,
+ * exponentials and gradients go where G is.
+ *
+ * An infinity has no low half. Where an operand has one, every product is made again by fused multiply-adds: these
+ * launches stand behind the others and find that there is nothing to do. */
+#ifndef RIDGE_KERNELS_CUDA_LINEAR_SPLIT_CUH
+#define RIDGE_KERNELS_CUDA_LINEAR_SPLIT_CUH
+
+#include "cuda/hopper/linear.cuh"
+#include "cuda/hopper/split.cuh"
+#include "cuda/linear_any.cuh"
+#include "cuda/linear_loss_call.cuh"
+
+namespace ridge {
+
+/* One operand's halves; lines run along `depth`. */
+struct split_side {
+    __half *to;
+    float *undo;
+    unsigned *infinite;
+
+    hopper::split_lines lines(const matrix_view &m, int padded) const {
+        return {(const float *)m.base, m.line, (int)m.rows, (int)m.columns, padded, to, undo, infinite};
+    }
+    hopper::split_columns columns(const matrix_view &m, int padded) const {
+        hopper::split_columns s = {};
+        s.from = (const float *)m.base, s.stride = m.step;
+        s.heads = 1, s.columns = (int)m.rows, s.depth = (int)m.columns, s.padded = padded;
+        s.wide = (int)((m.rows + 7) / 8 * 8);
+        s.fours = is_aligned16(m.base) && m.rows % 4 == 0 && m.step % 4 == 0;
+        s.to = to, s.undo = undo, s.infinite = infinite;
+        return s;
+    }
+    hopper::matrix halves(const matrix_view &m, int padded) const {
+        return {to, 2 * (int64_t)padded, m.rows, 2 * (int64_t)padded};
+    }
+};
+
+/* The products of a call whose scratch has room for halves. T: float, so that nobody else has their kernels. */
+template <typename T>
+struct split_products {
+    static constexpr int TILE = hopper::split_tile::N;
+    const linear_loss_call &c;
+
+    unsigned *infinite(void) const { return c.part<unsigned>(c.at.infinite); }
+    split_side left(void) const { return {c.part<__half>(c.at.left), c.part<float>(c.at.left_undo), infinite()}; }
+    split_side right(void) const { return {c.part<__half>(c.at.right), c.part<float>(c.at.right_undo), infinite()}; }
+
+    ridge_status begin(void) const {
+        return cudaMemsetAsync(infinite(), 0, sizeof(unsigned), c.stream) == cudaSuccess ? RIDGE_OK : RIDGE_FAILED;
+    }
+    ridge_status split(const matrix_view &a, const matrix_view &b, int padded) const {
+        const split_side l = left(), r = right();
+        if (a.by_rows() && b.by_rows()) return hopper::split_both(l.lines(a, padded), r.lines(b, padded), c.stream);
+        if (a.by_rows()) return hopper::split_both(l.lines(a, padded), r.columns(b, padded), c.stream);
+        if (b.by_rows()) return hopper::split_both(r.lines(b, padded), l.columns(a, padded), c.stream);
+        return hopper::split_both(l.columns(a, padded), r.columns(b, padded), c.stream);
+    }
+    /* A B^T for A: [m, k], B: [n, k]. out: where the epilogue has what undoes scales. run: see matmul_plan. */
+    template <class Epilogue, class Out>
+    ridge_status run(const matrix_view &a, const matrix_view &b, Epilogue &e, Out &out, int run = 1) const {
+        const int padded = (int)((a.columns + hopper::SPLIT_SLICE - 1) / hopper::SPLIT_SLICE * hopper::SPLIT_SLICE);
+        RIDGE_TRY(split(a, b, padded));
+        out.row_undo = left().undo, out.column_undo = right().undo;
+        hopper::matmul_plan plan = hopper::matmul_whole(padded, hopper::SPLIT_SLICE, 8);
+        plan.low = plan.slices, plan.run = run;
+        return hopper::matmul_run<hopper::split_tile>(left().halves(a, padded), right().halves(b, padded), a.rows,
+                                                      b.rows, plan, e, c.stream);
+    }
+    /* to = A B^T. */
+    ridge_status run_to(const matrix_view &a, const matrix_view &b, const matrix_view &to) const {
+        if (!to.by_rows()) return run_to(b, a, transposed(to));
+        hopper::scaled_epilogue<TILE> e = {};
+        e.c = (T *)to.base, e.stride = to.line, e.rows = (int)to.rows, e.columns = (int)to.columns;
+        RIDGE_TRY(run(a, b, e, e));
+        return any_run(any_matrix<T>(a), any_matrix<T>(b), to.rows, to.columns, a.columns, any_store<T>(to, false),
+                       c.stream, 1, infinite());
+    }
+};
+
+}  // namespace ridge
+
+#endif
