@@ -16,6 +16,16 @@ inline cudaStream_t stream_of(const ridge_call *call) { return (cudaStream_t)cal
  * here; what fails while it runs is found when the stream is waited for. */
 inline ridge_status launched(void) { return cudaGetLastError() == cudaSuccess ? RIDGE_OK : RIDGE_FAILED; }
 
+/* Of the current device; 0 where it cannot be asked. */
+inline int device_limit(cudaDeviceAttr of) {
+    int device = 0, limit = 0;
+    return cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&limit, of, device) == cudaSuccess ? limit : 0;
+}
+/* Times ten: 90 is Hopper. */
+inline int device_capability(void) {
+    return 10 * device_limit(cudaDevAttrComputeCapabilityMajor) + device_limit(cudaDevAttrComputeCapabilityMinor);
+}
+
 /* Calls f.template operator()<T>() with T the call's storage type. */
 template <typename F>
 ridge_status with_storage(ridge_dtype dtype, F f) {

@@ -5,6 +5,7 @@
  *   large    128 x 128, a thread 8 x 8        four loads of 16 bytes for 64 multiply-adds
  *   medium   64 x 64, a thread 8 x 4          a few tiles for every multiprocessor, the depth in two
  *   small    16 x 16, a thread 4 x 2          few rows or columns: latency counts, the depth in eight
+ *   either   by clusters of 2, 4 or 8         fewer tiles than multiprocessors: the depth again in so many (from 9.0 on)
  *
  * On an H200 8448 x 8192 x 4096 runs at 43 TFLOP/s with large tiles and 35 with medium ones, of 67. Shared memory
  * returns 128 bytes a cycle to registers, a load of 16 bytes by a warp takes four: as long as 16 of its multiply-adds,
@@ -17,6 +18,7 @@
 
 #include "cuda/linear_any_epilogue.cuh"
 #include "cuda/linear_any_tile.cuh"
+#include "cuda/overlap.cuh"
 
 namespace ridge {
 
@@ -27,15 +29,25 @@ constexpr int any_blocks = S::apart && (sizeof(A) + sizeof(B) < 8 || any_several
 template <class S, typename A, typename B, class Epilogue>
 __global__ void __launch_bounds__(ANY_THREADS, (any_blocks<S, A, B, Epilogue>))
     any_product(const __grid_constant__ any_matrix<A> a, const __grid_constant__ any_matrix<B> b, int64_t m, int64_t n,
-                int depth, int run, const unsigned *only_if, const __grid_constant__ Epilogue epilogue) {
+                any_depth depth, int run, const unsigned *only_if, const __grid_constant__ Epilogue epilogue) {
     extern __shared__ float4 any_room[];
+    after_previous_launch();
     if (only_if && *only_if == 0) return;
-    any_unit<S>(a, b, m, n, depth, (int64_t)blockIdx.x * S::side, (int)blockIdx.y, run, epilogue, (float *)any_room);
+#if __CUDA_ARCH__ >= 900
+    const int tile = hopper::cluster_number();
+#else
+    const int tile = (int)blockIdx.x;
+#endif
+    any_unit<S>(a, b, m, n, depth, (int64_t)tile * S::side, (int)blockIdx.y, run, epilogue, (float *)any_room);
 }
 
 /* ---- which tiles ---- */
 
 enum any_tiles { ANY_SMALL, ANY_MEDIUM, ANY_LARGE };
+struct any_plan {
+    any_tiles tiles;
+    int cluster; /* blocks that have a tile together */
+};
 
 template <typename F>
 auto with_any_shape(any_tiles tiles, F f) {
@@ -51,30 +63,60 @@ inline int any_side(any_tiles tiles) {
 inline int any_span(any_tiles tiles) {
     return with_any_shape(tiles, [&]<class S>() { return any_place<S>::span; });
 }
-
-/* About how many cycles a product takes: those of a tile and step of the depth, measured, times the tiles of the
- * busiest multiprocessor; no fewer than its loads' latency allows. */
-inline double any_cycles(any_tiles tiles, double m, double n, double depth) {
-    static const struct { double step, least, start; } cost[] = {{9, 8.5, 3500}, {55, 66, 3000}, {170, 213, 4000}};
-    int device = 0, processors = 0;
-    if (cudaGetDevice(&device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess || processors < 1)
-        processors = 1;
-    const double side = any_side(tiles), all = ceil(m / side) * ceil(n / side);
-    return fmax(cost[tiles].step * ceil(all / processors), cost[tiles].least) * depth + cost[tiles].start;
+/* Steps of the depth that each block of a cluster has: turns of all groups. */
+inline int64_t any_share(any_plan plan, int64_t depth) {
+    if (plan.cluster == 1) return depth;
+    const int turn = with_any_shape(plan.tiles, [&]<class S>() { return S::groups * S::slice; });
+    return ((depth + plan.cluster - 1) / plan.cluster + turn - 1) / turn * turn;
 }
 
+struct any_limits {
+    int processors;
+    bool clusters; /* can be had */
+};
+inline any_limits any_device(void) {
+    const int processors = device_limit(cudaDevAttrMultiProcessorCount);
+    return {processors > 0 ? processors : 1, device_capability() >= 90};
+}
+
+/* About how many cycles a product takes: those of a tile and step of the depth, measured, times the tiles of the
+ * busiest multiprocessor; no fewer than its loads' latency allows. Clusters of eight leave some multiprocessors free;
+ * blocks of a cluster meet. */
+inline double any_cycles(const any_limits &device, any_plan plan, double m, double n, int64_t depth) {
+    static const struct { double step, least, start; } cost[] = {{9, 8.5, 3500}, {55, 66, 3000}, {170, 213, 4000}};
+    const double processors = device.processors * (plan.cluster == 8 ? 10.0 / 11.0 : 1.0);
+    const double side = any_side(plan.tiles), all = ceil(m / side) * ceil(n / side) * plan.cluster;
+    const double step = fmax(cost[plan.tiles].step * ceil(all / processors), cost[plan.tiles].least);
+    return step * (double)any_share(plan, depth) + cost[plan.tiles].start + (plan.cluster > 1 ? 3000 : 0);
+}
+
+/* The quickest way with these tiles. */
+inline any_plan any_plan_with(const any_limits &device, any_tiles tiles, int64_t m, int64_t n, int64_t depth) {
+    any_plan best = {tiles, 1};
+    for (int cluster = 2; device.clusters && tiles != ANY_LARGE && cluster <= 8; cluster *= 2) {
+        const any_plan plan = {tiles, cluster};
+        if (any_cycles(device, plan, (double)m, (double)n, depth) < any_cycles(device, best, (double)m, (double)n, depth))
+            best = plan;
+    }
+    return best;
+}
 /* The quickest; of those whose rows have spans of at least `least` columns. */
-inline any_tiles any_tiles_for(int64_t m, int64_t n, int64_t depth, int least = 1) {
-    any_tiles best = ANY_LARGE;
-    for (const any_tiles tiles : {ANY_MEDIUM, ANY_SMALL})
-        if (any_span(tiles) >= least && any_cycles(tiles, (double)m, (double)n, (double)depth) <
-                                            any_cycles(best, (double)m, (double)n, (double)depth))
-            best = tiles;
+inline any_plan any_plan_for(const any_limits &device, int64_t m, int64_t n, int64_t depth, int least = 1) {
+    any_plan best = {ANY_LARGE, 1};
+    for (const any_tiles tiles : {ANY_MEDIUM, ANY_SMALL}) {
+        const any_plan plan = any_plan_with(device, tiles, m, n, depth);
+        if (any_span(tiles) >= least && any_cycles(device, plan, (double)m, (double)n, depth) <
+                                            any_cycles(device, best, (double)m, (double)n, depth))
+            best = plan;
+    }
     return best;
 }
 
 /* ---- launches ---- */
+
+/* Bytes of shared memory that keep two blocks off one multiprocessor: those of a cluster would crowd together while
+ * others are free. */
+constexpr int ANY_ALONE = 120 * 1024;
 
 /* Of the tiles that an epilogue is made for. */
 template <class Epilogue>
@@ -86,31 +128,36 @@ constexpr int any_side_most = [] {
 /* run: tiles of a unit; more than one where the epilogue takes several. count: of products, each `next` elements behind
  * the one before. only_if: NULL, or what says in the device's memory whether there is anything to do. */
 template <typename A, typename B, class Epilogue>
-ridge_status any_run_as(any_tiles tiles, const any_matrix<A> &a, const any_matrix<B> &b, int64_t m, int64_t n,
+ridge_status any_run_as(any_plan plan, const any_matrix<A> &a, const any_matrix<B> &b, int64_t m, int64_t n,
                         int64_t depth, int run, const Epilogue &epilogue, cudaStream_t stream, int count = 1,
                         const unsigned *only_if = NULL) {
     if (m == 0 || n == 0 || count == 0) return RIDGE_OK;
-    const int64_t side = any_side(tiles), x = (m + side - 1) / side, y = ((n + side - 1) / side + run - 1) / run;
+    if (any_several<Epilogue> || any_share(plan, depth) >= depth) plan.cluster = 1;
+    const int64_t side = any_side(plan.tiles), x = (m + side - 1) / side * plan.cluster;
+    const int64_t y = ((n + side - 1) / side + run - 1) / run;
     if (x > INT32_MAX || y > 65535 || count > 65535 || depth > ANY_DEPTH) return RIDGE_UNSUPPORTED;
     const dim3 grid((unsigned)x, (unsigned)y, (unsigned)count);
-    return with_any_shape(tiles, [&]<class S>() {
+    const any_limits device = any_device();
+    const any_depth steps = {(int)depth, (int)any_share(plan, depth)};
+    return with_any_shape(plan.tiles, [&]<class S>() {
         if constexpr (S::side > any_side_most<Epilogue>) {
             return RIDGE_UNSUPPORTED;
         } else {
-            constexpr int bytes = S::floats * (int)sizeof(float);
+            const bool alone = plan.cluster > 1 && x * y * count <= device.processors;
+            const int bytes = alone ? ANY_ALONE : S::floats * (int)sizeof(float);
             const auto kernel = any_product<S, A, B, Epilogue>;
             if (bytes > 48 * 1024 &&
                 cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) != cudaSuccess)
                 return RIDGE_FAILED;
-            kernel<<<grid, ANY_THREADS, bytes, stream>>>(a, b, m, n, (int)depth, run, only_if, epilogue);
-            return launched();
+            return launch_overlapping(kernel, {grid, ANY_THREADS, bytes, plan.cluster}, stream, device.clusters,
+                                      a, b, m, n, steps, run, only_if, epilogue);
         }
     });
 }
 template <typename A, typename B, class Epilogue>
 ridge_status any_run(const any_matrix<A> &a, const any_matrix<B> &b, int64_t m, int64_t n, int64_t depth,
                      const Epilogue &epilogue, cudaStream_t stream, int count = 1, const unsigned *only_if = NULL) {
-    return any_run_as(any_tiles_for(m, n, depth), a, b, m, n, depth, 1, epilogue, stream, count, only_if);
+    return any_run_as(any_plan_for(any_device(), m, n, depth), a, b, m, n, depth, 1, epilogue, stream, count, only_if);
 }
 
 /* ---- parts of a softmax: of a row, those of a unit's spans ---- */

@@ -42,14 +42,15 @@ __global__ void __launch_bounds__(ANY_THREADS, 1) few_gradients_kernel(const __g
     constexpr int floats = any_small::floats > any_medium::floats ? any_small::floats : any_medium::floats;
     __shared__ __align__(16) float room[floats];
     int block = (int)blockIdx.x;
+    after_previous_launch();
     if (block < p.dw_blocks) {
-        any_unit<any_small>(p.g_turned, p.x_turned, p.dw.rows, p.dw.columns, (int)p.dx.rows,
+        any_unit<any_small>(p.g_turned, p.x_turned, p.dw.rows, p.dw.columns, any_depth{(int)p.dx.rows, (int)p.dx.rows},
                             block % p.dw_down * any_small::side, block / p.dw_down, 1, p.dw, room);
         return;
     }
     block -= p.dw_blocks;
     if (block < p.dx_blocks) {
-        any_unit<any_medium>(p.g, p.w_turned, p.dx.rows, p.dx.columns, (int)p.dw.rows,
+        any_unit<any_medium>(p.g, p.w_turned, p.dx.rows, p.dx.columns, any_depth{(int)p.dw.rows, (int)p.dw.rows},
                              block % p.dx_down * any_medium::side, block / p.dx_down, 1, p.dx, room);
         return;
     }
@@ -77,8 +78,8 @@ ridge_status few_gradients_run(const matrix_view &g, const matrix_view &w, const
                                    (int)(dx_down * dx_across),
                                    (int)dw_down,
                                    (int)(dw_down * dw_across)};
-    few_gradients_kernel<<<(unsigned)blocks, ANY_THREADS, 0, stream>>>(p);
-    return launched();
+    return launch_overlapping(few_gradients_kernel<G, T>, {dim3((unsigned)blocks), ANY_THREADS}, stream,
+                              device_overlaps(), p);
 }
 
 }  // namespace ridge

@@ -4,10 +4,14 @@
  * A tile is `side` x `side`. Its groups of 2 side threads take turns along the depth, a slice at a time; a group's
  * slices go from memory to registers while the one before is multiplied, from there to shared memory, and every thread
  * multiplies its `rows` x `columns` of the tile. Where there are several groups their sums are added in the groups'
- * order. No sum is a chain of more than ANY_CHAIN products: chains are added to the sum of those before. */
+ * order. No sum is a chain of more than ANY_CHAIN products: chains are added to the sum of those before.
+ *
+ * Where a product has too few tiles, a cluster has one of them together, a share of the depth in every block. Then each
+ * block adds all blocks' sums of some of the rows, in the blocks' order, and finishes those. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_ANY_TILE_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_ANY_TILE_CUH
 
+#include "cuda/hopper/ptx.cuh"
 #include "cuda/linear_loss.cuh"
 
 namespace ridge {
@@ -59,13 +63,13 @@ using any_medium = any_shape<64, 16, 8, 4, 2, 1, 2, false>;
 using any_small = any_shape<16, 32, 4, 2, 4, 2, 2, false>;
 
 /* What an epilogue is told of a thread's part of a finished tile: v[rows][columns], some of them beyond the matrix. A
- * row's `span` neighbouring columns are with lanes whose numbers differ in row_lanes. */
-template <class S>
+ * row's `span` neighbouring columns are with lanes whose numbers differ in row_lanes. Shared: by a cluster. */
+template <class S, bool Shared = false>
 struct any_place {
     static constexpr bool merged = S::groups > 1;
     static constexpr int each = S::side * S::side / ANY_THREADS; /* merged: elements, of up to 4 x 4 */
     static constexpr int columns = !merged ? S::columns : each < 4 ? each : 4;
-    static constexpr int rows = !merged ? S::rows : each / columns;
+    static constexpr int rows = !merged ? S::rows : Shared ? 1 : each / columns;
     static constexpr int row_leap = S::row_leap, column_leap = S::column_leap;
     static constexpr int threads_across = S::side / columns;                 /* merged */
     static constexpr unsigned row_lanes = merged ? threads_across - 1 : 0xe; /* as any_sums has them */
@@ -104,14 +108,17 @@ struct any_reader {
     int edge; /* in one register: rows from the tile's first on, at most a tile's; `whole` where packs are */
     static constexpr int whole = 1 << 16;
 
-    /* Of a thread of the group. */
+    /* Of a thread of the group. first_step: of the block's. */
     __device__ int row(unsigned thread) const { return (int)(m.by_step ? thread / 2 : thread % (S::side / 4) * 4); }
     __device__ int step(unsigned thread) const { return (int)(m.by_step ? thread % 2 * 4 : thread / (S::side / 4)); }
 
-    __device__ any_reader(const any_matrix<T> &of, int64_t first, int64_t rows, int group, unsigned thread) : m(of) {
+    __device__ any_reader(const any_matrix<T> &of, int64_t first, int64_t rows, int first_step, int group,
+                          unsigned thread)
+        : m(of) {
         const int limit = (int)(rows - first < S::side ? rows - first : S::side);
         const int r = m.by_step && row(thread) >= limit ? limit - 1 : row(thread);
-        at = m.base + blockIdx.z * m.next + (first + r) * m.line + (group * S::slice + step(thread)) * m.step;
+        at = m.base + blockIdx.z * m.next + (first + r) * m.line +
+             (int64_t)(first_step + group * S::slice + step(thread)) * m.step;
         edge = limit + (m.wide && (m.by_step || row(thread) + 4 <= limit) ? whole : 0);
     }
     /* The group's next slice, where the depth has so much left. */
@@ -304,8 +311,8 @@ __device__ inline void any_multiply_far_ahead(any_sums<S> &sums, any_reader<S, A
     sums.add_up(true, room, thread);
 }
 
-/* The groups' sums in their order; v: as any_place has it. */
-template <class S>
+/* The groups' sums in their order; v: as any_place has it. Keep: in shared memory, too, as lines of a tile. */
+template <class S, bool Keep>
 __device__ inline void any_merge(const any_sums<S> &sums, int group, unsigned thread, float *room,
                                  float (&v)[any_place<S>::rows][any_place<S>::columns], int *row, int *column) {
     using place = any_place<S>;
@@ -324,7 +331,7 @@ __device__ inline void any_merge(const any_sums<S> &sums, int group, unsigned th
     *column = (int)threadIdx.x % place::threads_across * place::columns;
 #pragma unroll
     for (int i = 0; i < place::rows; i++) {
-        const float *p = room + (*row + i) * S::side + *column;
+        float *const p = room + (*row + i) * S::side + *column;
         *(some *)v[i] = *(const some *)p;
 #pragma unroll
         for (int g = 1; g < S::groups; g++) {
@@ -332,8 +339,9 @@ __device__ inline void any_merge(const any_sums<S> &sums, int group, unsigned th
 #pragma unroll
             for (int j = 0; j < place::columns; j++) v[i][j] += more.v[j];
         }
+        if (Keep) *(some *)p = *(const some *)v[i];
     }
-    __syncthreads(); /* before the next tile's slices */
+    if (!Keep) __syncthreads(); /* before the next tile's slices */
 }
 
 /* Whether an epilogue takes units of several tiles: that costs registers. */
@@ -343,29 +351,95 @@ constexpr bool any_several = [] {
     return false;
 }();
 
+/* Whether a cluster may have a tile together. Several tiles are many anyhow, and have no registers left. */
+template <class S, class Epilogue>
+constexpr bool any_shareable = S::groups > 1 && !any_several<Epilogue>;
+
+/* Steps of the depth: of all blocks of a cluster, and of one (the last may have fewer, or none). */
+struct any_depth {
+    int all, each;
+};
+
+/* N floats of the block of that number in the cluster, which lie where `at` does here. */
+template <int N>
+__device__ inline pack<float, N> any_of_block(const float *at, int block) {
+    pack<float, N> v;
+#if __CUDA_ARCH__ >= 900
+    const uint32_t here = hopper::shared_address(at);
+    if constexpr (N == 4)
+        asm volatile(
+            "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %4, %5;\n"
+            "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [there];\n}"
+            : "=f"(v.v[0]), "=f"(v.v[1]), "=f"(v.v[2]), "=f"(v.v[3])
+            : "r"(here), "r"(block)
+            : "memory");
+    else
+        asm volatile(
+            "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %1, %2;\n"
+            "ld.shared::cluster.f32 %0, [there];\n}"
+            : "=f"(v.v[0])
+            : "r"(here), "r"(block)
+            : "memory");
+#endif
+    return v;
+}
+
+/* Of a tile that lies in every block's `room`, in parts, this block's rows, a thread a row's neighbouring columns. */
+template <class S, class Epilogue>
+__device__ inline void any_finish_shared(int64_t row, int64_t column, int unit, const Epilogue &epilogue,
+                                         const float *room) {
+#if __CUDA_ARCH__ >= 900
+    using place = any_place<S, true>;
+    const int blocks = hopper::cluster_blocks(), rows = S::side / blocks, first = hopper::cluster_rank() * rows;
+    const int j = (int)threadIdx.x % place::threads_across * place::columns;
+    hopper::cluster_sync();
+    for (int i = (int)threadIdx.x / place::threads_across; i < rows; i += ANY_THREADS / place::threads_across) {
+        __align__(16) float v[1][place::columns] = {};
+        for (int block = 0; block < blocks; block++) {
+            const auto part = any_of_block<place::columns>(room + (first + i) * S::side + j, block);
+#pragma unroll
+            for (int e = 0; e < place::columns; e++) v[0][e] += part.v[e];
+        }
+        epilogue.tile(v, place{row + first + i, column + j, unit, true});
+    }
+    hopper::cluster_sync(); /* before a block ends that others read */
+#endif
+}
+
 /* Tile by tile, `run` neighbouring ones of the unit's columns, to an epilogue. room: S::floats of shared memory. */
 template <class S, typename A, typename B, class Epilogue>
-__device__ inline void any_unit(const any_matrix<A> &a, const any_matrix<B> &b, int64_t m, int64_t n, int depth,
-                                const int64_t row, const int unit, int run, const Epilogue &epilogue, float *room) {
+__device__ inline void any_unit(const any_matrix<A> &a, const any_matrix<B> &b, int64_t m, int64_t n,
+                                const any_depth depth, const int64_t row, const int unit, int run,
+                                const Epilogue &epilogue, float *room) {
     const int tiles = any_several<Epilogue> ? run : 1;
+    int first = 0;
+#if __CUDA_ARCH__ >= 900
+    if constexpr (any_shareable<S, Epilogue>) first = hopper::cluster_rank() * depth.each;
+#endif
     for (int r = 0; r < tiles; r++) {
         const int64_t column = ((int64_t)unit * tiles + r) * S::side;
         if (column >= n) break;
         unsigned thread; /* again for every tile: no registers for what tiles have in common */
         asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-        const int group = (int)thread / S::group;
+        const int group = (int)thread / S::group, steps = min(depth.each, depth.all - first);
         thread %= S::group;
         any_sums<S> sums;
-        any_reader<S, A> from_a(a, row, m, group, thread);
-        any_reader<S, B> from_b(b, column, n, group, thread);
+        any_reader<S, A> from_a(a, row, m, first, group, thread);
+        any_reader<S, B> from_b(b, column, n, first, group, thread);
         if constexpr (S::group == 32)
-            any_multiply_far_ahead(sums, from_a, from_b, depth, group, thread, room);
+            any_multiply_far_ahead(sums, from_a, from_b, steps, group, thread, room);
         else
-            any_multiply_by_turns(sums, from_a, from_b, depth, group, thread, room);
+            any_multiply_by_turns(sums, from_a, from_b, steps, group, thread, room);
         if constexpr (S::groups > 1) {
             __align__(16) float v[any_place<S>::rows][any_place<S>::columns];
             int i, j;
-            any_merge(sums, group, thread, room, v, &i, &j);
+            if constexpr (any_shareable<S, Epilogue>)
+                if (depth.each < depth.all) {
+                    any_merge<S, true>(sums, group, thread, room, v, &i, &j);
+                    any_finish_shared<S>(row, column, unit, epilogue, room);
+                    return; /* there is one tile */
+                }
+            any_merge<S, false>(sums, group, thread, room, v, &i, &j);
             epilogue.tile(v, any_place<S>{row + i, column + j, unit, r == 0});
         } else {
             __syncthreads(); /* before the next tile's slices */

@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include "cuda/launch.cuh"
+#include "cuda/overlap.cuh"
 
 extern "C" {
 #include "cuda/linear_loss.h"
@@ -87,6 +87,7 @@ __device__ inline void finish_loss(const loss_rows &r, int row, float log_sum, f
 }
 
 __global__ static void __launch_bounds__(256) finish_losses(const loss_rows r) {
+    after_previous_launch();
     const int row = (int)blockIdx.x * 32 + (int)threadIdx.x % 32, slice = (int)threadIdx.x / 32;
     __shared__ softmax_part part[8][32];
     __shared__ float sums[8][32];
@@ -118,11 +119,12 @@ __global__ static void __launch_bounds__(256) finish_losses(const loss_rows r) {
 __global__ static void __launch_bounds__(256)
     prepare_rows(const float *lse, const float *dloss, const int *labels, row_gradient *gradient, int rows, int classes,
                  loss_options options) {
+    after_previous_launch();
     const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (row < rows) gradient[row] = gradient_of_row(lse[row] * log2_e, dloss[row], labels[row], classes, options);
 }
 
-/* ---- a pass over a chunk of gradients: sums of columns, 256 rows a block ---- */
+/* ---- a pass over a chunk of gradients: sums of columns, linear_sum_rows a block ---- */
 
 /* Exponentials that become gradients of type G are kept in as many bytes: fp16 in 16 bits, the largest of a tile near
  * the end of its range. So its 11 bits are lost in the rounding of what becomes of them, and it has them down to 2^-29
@@ -136,19 +138,20 @@ constexpr int kept_scale = sizeof(K) == 2 ? 15 : 0;
 struct gradient_pass {
     void *gradient;
     int64_t stride;
-    int rows, classes, tile;
-    const unsigned *infinite; /* NULL, or where it says so tiles are: */
+    int rows, classes, rows_each, tile; /* rows_each: of a block */
+    const unsigned *infinite;           /* NULL, or where it says so tiles are: */
     int exact_tile;
     const row_gradient *row; /* of the chunk */
     const float *shifts;     /* [tiles][rows] */
-    float *sums;             /* [blocks of 256 rows][classes] */
+    float *sums;             /* [blocks][classes] */
 };
 
 template <typename G, bool Finish>
 __global__ static void __launch_bounds__(256) pass_over_gradient(const gradient_pass p) {
     constexpr int W = pack_width<G>;
+    after_previous_launch();
     const int first_column = ((int)blockIdx.x * 32 + (int)threadIdx.x % 32) * W, lane = (int)threadIdx.x / 32;
-    const int begin = (int)blockIdx.y * 256, end = min(begin + 256, p.rows);
+    const int begin = (int)blockIdx.y * p.rows_each, end = min(begin + p.rows_each, p.rows);
     const int tile = p.infinite && *p.infinite ? p.exact_tile : p.tile;
     __shared__ float shared[8][32 * W];
     float sum[W] = {};
@@ -191,24 +194,25 @@ __global__ static void __launch_bounds__(256) pass_over_gradient(const gradient_
 
 __global__ static void __launch_bounds__(256)
     add_columns(const float *sums, int blocks, int classes, float *db, bool add) {
+    after_previous_launch();
     const int c = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (c >= classes) return;
     float all = add ? db[c] : 0.0f;
+#pragma unroll 8
     for (int i = 0; i < blocks; i++) all += sums[(int64_t)i * classes + c];
     db[c] = all;
 }
 
 /* Gradients of the chunk whose rows `p` names are final afterwards, and db has their sums. */
 template <typename G>
-ridge_status finish_gradient(const gradient_pass &p, bool exponentials, float *db, bool add, cudaStream_t stream) {
+ridge_status finish_gradient(gradient_pass p, bool exponentials, float *db, bool add, cudaStream_t stream) {
+    p.rows_each = (int)linear_sum_rows(p.rows);
     const dim3 grid((unsigned)((p.classes + 32 * pack_width<G> - 1) / (32 * pack_width<G>)),
-                    (unsigned)((p.rows + 255) / 256));
-    if (exponentials)
-        pass_over_gradient<G, true><<<grid, 256, 0, stream>>>(p);
-    else
-        pass_over_gradient<G, false><<<grid, 256, 0, stream>>>(p);
-    add_columns<<<(unsigned)((p.classes + 255) / 256), 256, 0, stream>>>(p.sums, (int)grid.y, p.classes, db, add);
-    return launched();
+                    (unsigned)linear_sum_blocks(p.rows));
+    const auto pass = exponentials ? pass_over_gradient<G, true> : pass_over_gradient<G, false>;
+    RIDGE_TRY(launch_overlapping(pass, {grid, 256}, stream, device_overlaps(), p));
+    return launch_overlapping(add_columns, {dim3((unsigned)((p.classes + 255) / 256)), 256}, stream, device_overlaps(),
+                              p.sums, (int)grid.y, p.classes, db, add);
 }
 
 }  // namespace ridge

@@ -33,7 +33,16 @@ typedef struct row_gradient {
 #define LINEAR_GRADIENT_BYTES ((int64_t)1 << 30)
 /* fp32 operands are split for the tensor cores where the halves take at most this, and products are large enough. */
 #define LINEAR_SPLIT_BYTES ((int64_t)1 << 30)
-#define LINEAR_SPLIT_FLOP 1.5e8
+#define LINEAR_SPLIT_FLOP 7e8
+
+/* Rows of gradients whose sums one block makes: up to 8192 rows make 32 blocks at the most. */
+static inline int64_t linear_sum_rows(int64_t rows) {
+    const int64_t each = (rows + 255) / 256 * 8;
+    return each < 32 ? 32 : each > 256 ? 256 : each;
+}
+static inline int64_t linear_sum_blocks(int64_t rows) {
+    return (rows + linear_sum_rows(rows) - 1) / linear_sum_rows(rows);
+}
 
 /* Offsets in scratch; multiples of 1024. */
 typedef struct linear_loss_scratch {
@@ -43,7 +52,7 @@ typedef struct linear_loss_scratch {
     size_t rows;        /* row_gradient[rows] */
     size_t progress;    /* unsigned, see keep_pace */
     size_t shifts;      /* float[tiles of classes][chunk]: of the exponentials that stand where gradients will */
-    size_t columns;     /* float[blocks of 256 rows of a chunk][classes]: sums of gradients */
+    size_t columns;     /* float[blocks of rows of a chunk][classes]: sums of gradients */
     size_t gradient;    /* [chunk][gradient_stride] */
     size_t left, right; /* halves of a product's operands, see linear_split.cuh */
     size_t left_undo, right_undo; /* float[lines]: of their scales */
@@ -113,13 +122,41 @@ static inline linear_loss_scratch linear_loss_scratch_of(int64_t rows, int64_t d
     s.chunk = LINEAR_GRADIENT_BYTES / (s.gradient_stride * element) / 256 * 256;
     if (s.chunk < 256) s.chunk = 256;
     if (s.chunk > rows) s.chunk = rows;
-    const int64_t blocks_of_rows = (s.chunk + 255) / 256;
+    const int64_t blocks_of_rows = linear_sum_blocks(s.chunk); /* no part of a chunk has more */
     const double blocks = (double)blocks_of_rows;
     s.shifts = linear_scratch_take(&s.bytes, (double)tiles * (double)s.chunk * sizeof(float));
     s.columns = linear_scratch_take(&s.bytes, blocks * (double)classes * sizeof(float));
     s.gradient = linear_scratch_take(&s.bytes, (double)s.chunk * (double)s.gradient_stride * (double)element);
     linear_take_split(&s, rows, depth, classes, dtype, true);
     return s;
+}
+
+/* Scratch of the plain way (linear_unfused.cuh): logits, gradients of `element` bytes, in lines of `stride`. */
+typedef struct linear_unfused_scratch {
+    size_t logits, gradient, columns, bytes;
+    int64_t stride;
+} linear_unfused_scratch;
+
+static inline linear_unfused_scratch linear_unfused_scratch_of(int64_t rows, int64_t classes, size_t element) {
+    linear_unfused_scratch s;
+    memset(&s, 0, sizeof s);
+    s.stride = (classes + 15) / 16 * 16;
+    const int64_t sums = linear_sum_blocks(rows);
+    const double elements = (double)rows * (double)s.stride;
+    s.logits = linear_scratch_take(&s.bytes, elements * sizeof(float));
+    s.gradient = linear_scratch_take(&s.bytes, elements * (double)element);
+    s.columns = linear_scratch_take(&s.bytes, (double)sums * (double)classes * sizeof(float));
+    return s;
+}
+
+/* Bytes that split operands take: written once, and read by their products. */
+static inline double linear_split_traffic(const ridge_case *c, bool gradients) {
+    const int64_t rows = c->dim[0], depth = c->dim[1], classes = c->dim[2];
+    if (!linear_loss_scratch_of(rows, depth, classes, c->dtype, gradients).split) return 0;
+    const double logits = linear_split_bytes(rows, depth) + linear_split_bytes(classes, depth);
+    if (!gradients) return logits;
+    const double dx = linear_split_bytes(rows, classes) + linear_split_bytes(depth, classes);
+    return logits + dx + linear_split_bytes(classes, rows) + linear_split_bytes(depth, rows);
 }
 
 /* Scratch of a case of the cross-entropy targets. */

@@ -53,14 +53,13 @@ struct parts_layout {
 inline ridge_status losses_from_parts(const linear_loss_call &c, int64_t first, int64_t rows, parts_layout parts) {
     loss_rows r = loss_rows_of(c, first, rows);
     r.count = parts.count, r.infinite = parts.infinite, r.exact_count = parts.exact_count;
-    finish_losses<<<(unsigned)((rows + 31) / 32), 256, 0, c.stream>>>(r);
-    return launched();
+    return launch_overlapping(finish_losses, {dim3((unsigned)((rows + 31) / 32)), 256}, c.stream, device_overlaps(), r);
 }
 
 inline ridge_status rows_from_lse(const linear_loss_call &c) {
-    prepare_rows<<<(unsigned)((c.rows() + 255) / 256), 256, 0, c.stream>>>(
-        c.given_lse, c.dloss, c.labels, c.part<row_gradient>(c.at.rows), c.rows(), c.classes(), c.options);
-    return launched();
+    return launch_overlapping(prepare_rows, {dim3((unsigned)((c.rows() + 255) / 256)), 256}, c.stream, device_overlaps(),
+                              c.given_lse, c.dloss, c.labels, c.part<row_gradient>(c.at.rows), c.rows(), c.classes(),
+                              c.options);
 }
 
 /* The chunk's matrix becomes final gradients, and their sums go to db. tile: 0, or of the exponentials that it has;
@@ -84,17 +83,18 @@ ridge_status gradient_sums(const linear_loss_call &c, int64_t first, int64_t row
 
 /* The logits' tiles. whole: all classes are in one span, so losses and gradients come in one launch. */
 struct linear_fp32_plan {
-    any_tiles tiles;
+    any_plan product;
     bool whole;
 };
 inline linear_fp32_plan linear_fp32_plan_of(const linear_loss_call &c) {
     const int64_t m = c.x.rows, n = c.w.rows, k = c.x.columns;
     const double launches = 8000; /* cycles of those that a whole row saves */
-    const any_tiles best = any_tiles_for(m, n, k, linear_columns_least(m, n));
-    if (n <= any_span(ANY_SMALL)) return {ANY_SMALL, true};
-    const double cycles = any_cycles(ANY_MEDIUM, (double)m, (double)n, (double)k);
-    if (n <= any_span(ANY_MEDIUM) && cycles <= any_cycles(best, (double)m, (double)n, (double)k) + launches)
-        return {ANY_MEDIUM, true};
+    const any_limits device = any_device();
+    const auto cycles = [&](any_plan plan) { return any_cycles(device, plan, (double)m, (double)n, k); };
+    if (n <= any_span(ANY_SMALL)) return {any_plan_with(device, ANY_SMALL, m, n, k), true};
+    const any_plan best = any_plan_for(device, m, n, k, linear_columns_least(m, n));
+    const any_plan medium = any_plan_with(device, ANY_MEDIUM, m, n, k);
+    if (n <= any_span(ANY_MEDIUM) && cycles(medium) <= cycles(best) + launches) return {medium, true};
     return {best, false};
 }
 
@@ -105,22 +105,22 @@ struct linear_by_fp32 {
         return c.x.rows <= FEW_ROWS && c.w.rows <= FEW_CLASSES && c.at.chunk == c.x.rows;
     }
     template <bool Keep>
-    static ridge_status statistics(const linear_loss_call &c, int64_t first, int64_t rows, any_tiles tiles) {
-        RIDGE_TRY(parts<Keep>(c, first, rows, tiles, NULL));
-        return losses_from_parts(c, first, rows, {count(c, tiles), NULL, 0});
+    static ridge_status statistics(const linear_loss_call &c, int64_t first, int64_t rows, any_plan plan) {
+        RIDGE_TRY(parts<Keep>(c, first, rows, plan, NULL));
+        return losses_from_parts(c, first, rows, {count(c, plan.tiles), NULL, 0});
     }
     static int count(const linear_loss_call &c, any_tiles tiles) {
         const int side = any_side(tiles);
         return parts_count(c.w.rows, side, side / any_span(tiles));
     }
     template <bool Keep>
-    static ridge_status parts(const linear_loss_call &c, int64_t first, int64_t rows, any_tiles tiles,
+    static ridge_status parts(const linear_loss_call &c, int64_t first, int64_t rows, any_plan plan,
                               const unsigned *only_if) {
-        const int side = any_side(tiles), run = parts_run(c.w.rows, side, side / any_span(tiles));
-        return (run > 1 ? parts_of<Keep, true> : parts_of<Keep, false>)(c, first, rows, tiles, run, only_if);
+        const int side = any_side(plan.tiles), run = parts_run(c.w.rows, side, side / any_span(plan.tiles));
+        return (run > 1 ? parts_of<Keep, true> : parts_of<Keep, false>)(c, first, rows, plan, run, only_if);
     }
     template <bool Keep, bool Several>
-    static ridge_status parts_of(const linear_loss_call &c, int64_t first, int64_t rows, any_tiles tiles, int run,
+    static ridge_status parts_of(const linear_loss_call &c, int64_t first, int64_t rows, any_plan plan, int run,
                                  const unsigned *only_if) {
         const matrix_view x = some_rows<T>(c.x, first, rows);
         any_statistics<G, Keep, Several> e = {};
@@ -134,15 +134,15 @@ struct linear_by_fp32 {
         e.exponentials = c.part<kept_type<G>>(c.at.gradient);
         e.stride = c.at.gradient_stride;
         e.shifts = c.part<float>(c.at.shifts);
-        return any_run_as(tiles, any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, run, e, c.stream, 1,
+        return any_run_as(plan, any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, run, e, c.stream, 1,
                           only_if);
     }
     /* Losses and, where they are wanted, final gradients of rows that are whole. */
-    static ridge_status losses_of_whole(const linear_loss_call &c, int64_t first, int64_t rows, any_tiles tiles) {
+    static ridge_status losses_of_whole(const linear_loss_call &c, int64_t first, int64_t rows, any_plan plan) {
         const matrix_view x = some_rows<T>(c.x, first, rows);
         const any_losses<G> e = {c.bias, loss_rows_of(c, first, rows), c.dloss ? c.part<G>(c.at.gradient) : NULL,
                                  c.at.gradient_stride};
-        return any_run_as(tiles, any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, 1, e, c.stream);
+        return any_run_as(plan, any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, 1, e, c.stream);
     }
     static ridge_status sums(const linear_loss_call &c, int64_t first, int64_t rows) {
         return is_few(c) ? RIDGE_OK : gradient_sums<G>(c, first, rows, 0);
@@ -150,17 +150,17 @@ struct linear_by_fp32 {
 
     static ridge_status losses(const linear_loss_call &c) {
         const linear_fp32_plan plan = linear_fp32_plan_of(c);
-        if (plan.whole) return losses_of_whole(c, 0, c.x.rows, plan.tiles);
-        return statistics<false>(c, 0, c.x.rows, plan.tiles);
+        if (plan.whole) return losses_of_whole(c, 0, c.x.rows, plan.product);
+        return statistics<false>(c, 0, c.x.rows, plan.product);
     }
     static ridge_status losses_and_gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
         const linear_fp32_plan plan = linear_fp32_plan_of(c);
         if (plan.whole) {
-            RIDGE_TRY(losses_of_whole(c, first, rows, plan.tiles));
+            RIDGE_TRY(losses_of_whole(c, first, rows, plan.product));
             return sums(c, first, rows);
         }
-        RIDGE_TRY(statistics<true>(c, first, rows, plan.tiles));
-        return gradient_sums<G>(c, first, rows, any_span(plan.tiles));
+        RIDGE_TRY(statistics<true>(c, first, rows, plan.product));
+        return gradient_sums<G>(c, first, rows, any_span(plan.product.tiles));
     }
     static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
         RIDGE_TRY(gradient_only(c, first, rows, NULL));
@@ -263,8 +263,8 @@ struct linear_by_split {
         return c.at.split && device_is_hopper() && c.x.by_rows() && takes_matrix(c.x) && takes_matrix(c.w) &&
                (!gradients || (c.w.rows % 4 == 0 && c.dx.by_rows() && takes_matrix(c.dx) && takes_matrix(c.dw)));
     }
-    static any_tiles exact_tiles(const linear_loss_call &c) {
-        return any_tiles_for(c.x.rows, c.w.rows, c.x.columns, linear_columns_least(c.x.rows, c.w.rows));
+    static any_plan exact_plan(const linear_loss_call &c) {
+        return any_plan_for(any_device(), c.x.rows, c.w.rows, c.x.columns, linear_columns_least(c.x.rows, c.w.rows));
     }
     template <bool Keep>
     static ridge_status statistics(const linear_loss_call &c, int64_t rows) {
@@ -281,14 +281,14 @@ struct linear_by_split {
         e.columns = c.classes();
         RIDGE_TRY(products.begin());
         RIDGE_TRY(products.run(c.x, c.w, e, e.out, parts_run(c.w.rows, TILE)));
-        RIDGE_TRY(exact::template parts<Keep>(c, 0, rows, exact_tiles(c), products.infinite()));
+        RIDGE_TRY(exact::template parts<Keep>(c, 0, rows, exact_plan(c), products.infinite()));
         return losses_from_parts(c, 0, rows,
-                                 {parts_count(c.w.rows, TILE), products.infinite(), exact::count(c, exact_tiles(c))});
+                                 {parts_count(c.w.rows, TILE), products.infinite(), exact::count(c, exact_plan(c).tiles)});
     }
     static ridge_status losses(const linear_loss_call &c) { return statistics<false>(c, c.x.rows); }
     static ridge_status losses_and_gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
         RIDGE_TRY(statistics<true>(c, rows));
-        return gradient_sums<T>(c, first, rows, TILE, split_products<T>{c}.infinite(), any_span(exact_tiles(c)));
+        return gradient_sums<T>(c, first, rows, TILE, split_products<T>{c}.infinite(), any_span(exact_plan(c).tiles));
     }
     static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
         const split_products<T> products = {c};

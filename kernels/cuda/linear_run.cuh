@@ -16,16 +16,6 @@ namespace ridge {
 
 enum { LINEAR_NARROW = 128, LINEAR_SHALLOW = 16 }; /* classes at most, depth at least, that fused kernels take */
 
-/* Compute capability times ten of the current device. */
-inline int linear_sm(void) {
-    int device = 0, major = 0, minor = 0;
-    if (cudaGetDevice(&device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) != cudaSuccess)
-        return 0;
-    return 10 * major + minor;
-}
-
 /* Softmax of all rows of all heads in place. */
 inline ridge_status linear_softmax_in_place(const linear_args &a, int heads, cudaStream_t stream) {
     for (int h = 0; h < heads; h++) {
@@ -97,7 +87,7 @@ ridge_status linear_softmax_bulk(const linear_args &a, int heads, int sm, cudaSt
 inline ridge_status linear_softmax_fused(const linear_args &a, int heads, cudaStream_t stream) {
     if (a.classes > LINEAR_NARROW || a.depth < LINEAR_SHALLOW) return linear_softmax_unfused(a, heads, stream);
     const bool turned = a.w_class != 1;
-    const int sm = linear_sm();
+    const int sm = device_capability();
     if (sm < 90 || !linear_is_bulk(a))
         return turned ? linear_softmax_single<true>(a, heads, stream) : linear_softmax_single<false>(a, heads, stream);
     return turned ? linear_softmax_bulk<true>(a, heads, sm, stream) : linear_softmax_bulk<false>(a, heads, sm, stream);

@@ -14,21 +14,6 @@ extern "C" {
 
 namespace ridge {
 
-/* Offsets in scratch: logits and gradients have lines of `stride` elements. */
-struct linear_unfused_scratch {
-    size_t logits, gradient, columns, bytes;
-    int64_t stride;
-};
-inline linear_unfused_scratch linear_unfused_scratch_of(const linear_loss_call &c, size_t element) {
-    linear_unfused_scratch s = {};
-    const double rows = (double)c.x.rows, classes = (double)c.w.rows;
-    s.stride = (c.w.rows + 15) / 16 * 16;
-    s.logits = linear_scratch_take(&s.bytes, rows * (double)s.stride * sizeof(float));
-    s.gradient = linear_scratch_take(&s.bytes, rows * (double)s.stride * (double)element);
-    s.columns = linear_scratch_take(&s.bytes, (rows / 256 + 1) * classes * sizeof(float));
-    return s;
-}
-
 template <typename G>
 struct unfused_rows {
     const float *logits;
@@ -60,6 +45,7 @@ __device__ inline softmax_part block_part(softmax_part mine, float *sum) {
 /* A block a row: its sum, its loss, its gradient. */
 template <typename G>
 __global__ void __launch_bounds__(512) losses_of_logits(const unfused_rows<G> u) {
+    after_previous_launch();
     const float *z = u.logits + blockIdx.x * u.stride;
     const int row = (int)blockIdx.x, label = u.labels[row];
     float log_sum;
@@ -101,7 +87,7 @@ __global__ void __launch_bounds__(512) losses_of_logits(const unfused_rows<G> u)
 /* G: of the gradients. */
 template <typename T, typename G, class Multiply>
 ridge_status linear_loss_unfused(const linear_loss_call &c, const Multiply &multiply) {
-    const linear_unfused_scratch at = linear_unfused_scratch_of(c, sizeof(G));
+    const linear_unfused_scratch at = linear_unfused_scratch_of(c.x.rows, c.w.rows, sizeof(G));
     if (c.x.rows == 0) return c.dloss ? linear_no_rows<T>(c) : RIDGE_OK;
     if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
     const matrix_view z = {c.part<float>(at.logits), c.x.rows, c.w.rows, at.stride, 1};
@@ -118,8 +104,7 @@ ridge_status linear_loss_unfused(const linear_loss_call &c, const Multiply &mult
                                c.lse,
                                c.classes(),
                                c.options};
-    losses_of_logits<G><<<(unsigned)c.x.rows, 512, 0, c.stream>>>(u);
-    RIDGE_TRY(launched());
+    RIDGE_TRY(launch_overlapping(losses_of_logits<G>, {dim3((unsigned)c.x.rows), 512}, c.stream, device_overlaps(), u));
     if (!c.dloss) return RIDGE_OK;
     gradient_pass p = {};
     p.gradient = g.base;
@@ -189,7 +174,7 @@ struct library_products {
 template <typename T>
 ridge_status linear_loss_library_unfused(const linear_loss_call &c, const ridge_call *call) {
     using G = gradient_type<T>;
-    const size_t behind = linear_unfused_scratch_of(c, sizeof(G)).bytes;
+    const size_t behind = linear_unfused_scratch_of(c.x.rows, c.w.rows, sizeof(G)).bytes;
     const library_products multiply = {c, (const ce_cuda_plans *)call->plan, call->dtype, c.scratch + behind};
     return linear_loss_unfused<T, G>(c, multiply);
 }

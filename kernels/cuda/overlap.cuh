@@ -30,6 +30,8 @@ __device__ inline void before_next_launch(void) {
     wait_for_previous_launch();
 }
 
+inline bool device_overlaps(void) { return device_capability() >= 90; }
+
 /* Of a launch that may be made ready early: its kernel begins with one of these. */
 inline cudaLaunchAttribute overlapping(void) {
     cudaLaunchAttribute attribute = {};
@@ -37,17 +39,27 @@ inline cudaLaunchAttribute overlapping(void) {
     attribute.val.programmaticStreamSerializationAllowed = 1;
     return attribute;
 }
+/* Blocks, threads of each, bytes of shared memory beside what the kernel declares, blocks of a cluster along x. */
+struct launch_shape {
+    dim3 grid;
+    int threads, bytes = 0, cluster = 1;
+};
 /* allowed: else as any other launch. */
 template <typename... P, typename... A>
-ridge_status launch_overlapping(void (*kernel)(P...), dim3 grid, int threads, cudaStream_t stream, bool allowed,
+ridge_status launch_overlapping(void (*kernel)(P...), const launch_shape &shape, cudaStream_t stream, bool allowed,
                                 const A &...a) {
-    cudaLaunchAttribute attribute = overlapping();
+    cudaLaunchAttribute attributes[2] = {};
     cudaLaunchConfig_t config = {};
-    config.gridDim = grid;
-    config.blockDim = dim3((unsigned)threads);
+    config.gridDim = shape.grid;
+    config.blockDim = dim3((unsigned)shape.threads);
+    config.dynamicSmemBytes = (size_t)shape.bytes;
     config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = allowed;
+    config.attrs = attributes;
+    if (allowed) attributes[config.numAttrs++] = overlapping();
+    if (shape.cluster > 1) {
+        attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
+        attributes[config.numAttrs++].val.clusterDim = {(unsigned)shape.cluster, 1, 1};
+    }
     (void)cudaLaunchKernelEx(&config, kernel, P(a)...);
     return launched();
 }

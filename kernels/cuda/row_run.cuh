@@ -148,23 +148,14 @@ constexpr int64_t ROW_FEW = 256;
 
 inline bool row_grid_fits(int64_t blocks) { return blocks <= INT32_MAX; }
 
-/* 0 where it cannot be asked. */
-inline int row_capability(void) {
-    int device = 0, major = 0;
-    if (cudaGetDevice(&device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess)
-        major = 0;
-    return major;
-}
-
 /* Launches a kernel that begins with after_previous_launch: where the device can, it is made ready while the one before
  * it in the stream still runs. Of 128 rows of 4096 fp32 in a graph that saves 0.3 of 3 us; of many rows it costs 1 %.
  */
 template <typename T, typename U, typename Op>
 ridge_status row_launch_early(void (*kernel)(row_tensors<T, U>, Op), int64_t blocks, int threads, cudaStream_t stream,
                               const row_tensors<T, U> &io, const Op &op) {
-    static const bool able = row_capability() >= 9;
-    return launch_overlapping(kernel, dim3((unsigned)blocks), threads, stream, able, io, op);
+    static const bool able = device_overlaps();
+    return launch_overlapping(kernel, {dim3((unsigned)blocks), threads}, stream, able, io, op);
 }
 
 /* Whether rows and parameters are whole packs, all of them. */
@@ -235,7 +226,7 @@ inline cudaLaunchConfig_t row_cluster_config(int64_t rows, int blocks, int threa
  * for and may be refused. */
 inline int row_largest_cluster(const void *kernel, int threads, int bytes) {
     int blocks = ROW_CLUSTER;
-    if (row_capability() < 9) return 0;
+    if (device_capability() < 90) return 0;
     if (cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess) blocks = 8;
     if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) != cudaSuccess) blocks = 1;
     for (int resident = 0; blocks > 1; blocks /= 2) {
@@ -252,7 +243,7 @@ inline int row_resident_clusters(const void *kernel, int blocks, int threads, in
     int resident = 0;
     cudaLaunchAttribute attribute;
     cudaLaunchConfig_t config = row_cluster_config(1, blocks, threads, bytes, 0, &attribute);
-    if (row_capability() < 9 ||
+    if (device_capability() < 90 ||
         cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess ||
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) != cudaSuccess ||
         cudaOccupancyMaxActiveClusters(&resident, kernel, &config) != cudaSuccess)

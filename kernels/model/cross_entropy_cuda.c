@@ -26,13 +26,14 @@ void ce_cuda_unfused_traffic(const ce_places *at, const ridge_case *c, ridge_tra
 }
 
 /* Forward: parts instead of logits. Gradients: written and read for their sums and by two products; with the forward,
- * they are exponentials first, which are read and written once more. */
+ * they are exponentials first, which are read and written once more. Split operands are written and read besides. */
 void ce_cuda_fused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic) {
     ridge_work work;
     ce_work(at, c, &work);
     const double parts = 8 * logits(c) / 256;
     const double g = (double)ridge_dtype_size(linear_gradient_dtype(c->dtype)) * logits(c);
-    *traffic = (ridge_traffic){.read = work.bytes_read, .streamed = work.bytes_written};
+    const double halves = linear_split_traffic(c, at->dx >= 0);
+    *traffic = (ridge_traffic){.read = work.bytes_read + halves, .streamed = work.bytes_written + halves};
     if (at->lse_in < 0) traffic->read += parts, traffic->streamed += parts;
     if (at->dx < 0) return;
     traffic->read += again(c) + 3 * g;
@@ -41,10 +42,8 @@ void ce_cuda_fused_traffic(const ce_places *at, const ridge_case *c, ridge_traff
 
 size_t ce_cuda_unfused_scratch(const ridge_case *c, int threads) {
     (void)threads;
-    const int64_t padded = (c->dim[CE_CLASSES] + 15) / 16 * 16;
-    const double stride = (double)padded, rows = (double)c->dim[CE_BATCH];
-    const double sums = (rows / 256 + 1) * (double)c->dim[CE_CLASSES] * 4;
-    return (size_t)(rows * stride * (4 + (double)ridge_dtype_size(linear_gradient_dtype(c->dtype))) + sums) + 3 * 1024;
+    const size_t element = ridge_dtype_size(linear_gradient_dtype(c->dtype));
+    return linear_unfused_scratch_of(c->dim[CE_BATCH], c->dim[CE_CLASSES], element).bytes;
 }
 
 /* ---- cuBLASLt ---------------------------------------------------------------------------------------------------- */
@@ -57,7 +56,7 @@ const char *ce_cuda_library_gradient_unavailable(const ridge_case *c) {
 }
 
 size_t ce_cuda_library_scratch(const ridge_case *c, int threads) {
-    return ce_cuda_unfused_scratch(c, threads) / 1024 * 1024 + 1024 + CUBLASLT_WORKSPACE;
+    return ce_cuda_unfused_scratch(c, threads) + CUBLASLT_WORKSPACE;
 }
 
 /* As the harness has operands: dense but for the lines of logits and their gradients. Bit t of case.flipped is tensor

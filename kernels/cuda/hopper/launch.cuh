@@ -8,11 +8,7 @@
 namespace ridge {
 
 /* Whether the current device has the instructions that these kernels are made of. */
-inline bool device_is_hopper(void) {
-    int device = 0, major = 0;
-    return cudaGetDevice(&device) == cudaSuccess &&
-           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major == 9;
-}
+inline bool device_is_hopper(void) { return device_capability() / 10 == 9; }
 
 }  // namespace ridge
 

@@ -96,7 +96,7 @@ inline ridge_status linear_softmax_tf32(const linear_softmax_call &c) {
         const hopper::turned_columns t = {(const float *)c.w.base, c.w.step, (int)depth, (int)classes, (int)padded,
                                           softmax_fours(c),        to};
         const dim3 grid((unsigned)((classes + 31) / 32), (unsigned)((depth + 255) / 256));
-        RIDGE_TRY(launch_overlapping(hopper::turn_columns, grid, 256, c.stream, true, t,
+        RIDGE_TRY(launch_overlapping(hopper::turn_columns, {grid, 256}, c.stream, true, t,
                                              (unsigned *)(c.scratch + c.at.arrived), softmax_counters(c)));
         b = {to, depth, classes, padded};
     }

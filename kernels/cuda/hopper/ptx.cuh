@@ -54,6 +54,17 @@ __device__ inline int cluster_rank(void) {
     asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
+__device__ inline int cluster_blocks(void) {
+    int blocks;
+    asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
+    return blocks;
+}
+/* The cluster's number along x. */
+__device__ inline int cluster_number(void) {
+    int number;
+    asm("mov.u32 %0, %%clusterid.x;" : "=r"(number));
+    return number;
+}
 __device__ inline void cluster_arrive(void) { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 /* Where nothing but fenced barriers has to be seen. */
 __device__ inline void cluster_arrive_relaxed(void) {

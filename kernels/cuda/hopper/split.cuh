@@ -234,8 +234,8 @@ template <class X, class W>
 ridge_status split_both(const X &x, const W &w, cudaStream_t stream, unsigned *zero = NULL, int zeros = 0) {
     const bool deep = x.depth > SPLIT_DEPTH;
     const auto kernel = deep ? split_operands<X, W, true> : split_operands<X, W, false>;
-    return launch_overlapping(kernel, dim3((unsigned)(x.blocks(deep) + w.blocks(deep))), 256, stream, true, x, w, zero,
-                              zeros);
+    return launch_overlapping(kernel, {dim3((unsigned)(x.blocks(deep) + w.blocks(deep))), 256}, stream, true, x, w,
+                              zero, zeros);
 }
 
 }  // namespace ridge::hopper
