@@ -19,7 +19,8 @@ inline ridge_status launched(void) { return cudaGetLastError() == cudaSuccess ? 
 /* Of the current device; 0 where it cannot be asked. */
 inline int device_limit(cudaDeviceAttr of) {
     int device = 0, limit = 0;
-    return cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&limit, of, device) == cudaSuccess ? limit : 0;
+    return cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&limit, of, device) == cudaSuccess ? limit
+                                                                                                              : 0;
 }
 /* Times ten: 90 is Hopper. */
 inline int device_capability(void) {

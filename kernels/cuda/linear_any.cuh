@@ -5,7 +5,8 @@
  *   large    128 x 128, a thread 8 x 8        four loads of 16 bytes for 64 multiply-adds
  *   medium   64 x 64, a thread 8 x 4          a few tiles for every multiprocessor, the depth in two
  *   small    16 x 16, a thread 4 x 2          few rows or columns: latency counts, the depth in eight
- *   either   by clusters of 2, 4 or 8         fewer tiles than multiprocessors: the depth again in so many (from 9.0 on)
+ *   either   by clusters of 2, 4 or 8         fewer tiles than multiprocessors: the depth again in so many (from 9.0
+ * on)
  *
  * On an H200 8448 x 8192 x 4096 runs at 43 TFLOP/s with large tiles and 35 with medium ones, of 67. Shared memory
  * returns 128 bytes a cycle to registers, a load of 16 bytes by a warp takes four: as long as 16 of its multiply-adds,
@@ -33,12 +34,8 @@ __global__ void __launch_bounds__(ANY_THREADS, (any_blocks<S, A, B, Epilogue>))
     extern __shared__ float4 any_room[];
     after_previous_launch();
     if (only_if && *only_if == 0) return;
-#if __CUDA_ARCH__ >= 900
-    const int tile = hopper::cluster_number();
-#else
-    const int tile = (int)blockIdx.x;
-#endif
-    any_unit<S>(a, b, m, n, depth, (int64_t)tile * S::side, (int)blockIdx.y, run, epilogue, (float *)any_room);
+    const int64_t row = (int64_t)any_cluster_number() * S::side;
+    any_unit<S>(a, b, m, n, depth, row, (int)blockIdx.y, run, epilogue, (float *)any_room);
 }
 
 /* ---- which tiles ---- */
@@ -80,14 +77,33 @@ inline any_limits any_device(void) {
 }
 
 /* About how many cycles a product takes: those of a tile and step of the depth, measured, times the tiles of the
- * busiest multiprocessor; no fewer than its loads' latency allows. Clusters of eight leave some multiprocessors free;
- * blocks of a cluster meet. */
+ * busiest multiprocessor; no fewer than its loads' latency allows. */
+struct any_cost {
+    double step, least, start;
+};
+inline any_cost any_cost_of(any_tiles tiles) {
+    static const any_cost cost[] = {{9, 8.5, 3500}, {55, 66, 3000}, {170, 213, 4000}};
+    return cost[tiles];
+}
+/* Multiprocessors on which clusters lie: these come in groups that are no multiples of clusters. Of 132, an H200 has
+ * room for 31 clusters of 4 and for 15 of 8. */
+inline double any_clustered(const any_limits &device, int cluster) {
+    return floor(device.processors * (cluster == 8 ? 0.91 : cluster == 4 ? 0.94 : 1.0));
+}
+/* Clusters, whose blocks meet once: two blocks a multiprocessor run together, then the next. */
+inline double any_cluster_cycles(const any_limits &device, any_plan plan, double tiles, int64_t depth) {
+    const any_cost cost = any_cost_of(plan.tiles);
+    const double room = any_clustered(device, plan.cluster);
+    const double all = tiles * plan.cluster, full = floor(all / (2 * room)), rest = all - full * 2 * room;
+    const double share = (double)any_share(plan, depth), meeting = cost.start + 3000;
+    const double of_rest = rest > room ? 2 * cost.step : cost.least;
+    return full * (2 * cost.step * share + meeting) + (rest > 0 ? of_rest * share + meeting : 0);
+}
 inline double any_cycles(const any_limits &device, any_plan plan, double m, double n, int64_t depth) {
-    static const struct { double step, least, start; } cost[] = {{9, 8.5, 3500}, {55, 66, 3000}, {170, 213, 4000}};
-    const double processors = device.processors * (plan.cluster == 8 ? 10.0 / 11.0 : 1.0);
-    const double side = any_side(plan.tiles), all = ceil(m / side) * ceil(n / side) * plan.cluster;
-    const double step = fmax(cost[plan.tiles].step * ceil(all / processors), cost[plan.tiles].least);
-    return step * (double)any_share(plan, depth) + cost[plan.tiles].start + (plan.cluster > 1 ? 3000 : 0);
+    const any_cost cost = any_cost_of(plan.tiles);
+    const double side = any_side(plan.tiles), tiles = ceil(m / side) * ceil(n / side);
+    if (plan.cluster > 1) return any_cluster_cycles(device, plan, tiles, depth);
+    return fmax(cost.step * ceil(tiles / device.processors), cost.least) * (double)depth + cost.start;
 }
 
 /* The quickest way with these tiles. */
@@ -95,7 +111,8 @@ inline any_plan any_plan_with(const any_limits &device, any_tiles tiles, int64_t
     any_plan best = {tiles, 1};
     for (int cluster = 2; device.clusters && tiles != ANY_LARGE && cluster <= 8; cluster *= 2) {
         const any_plan plan = {tiles, cluster};
-        if (any_cycles(device, plan, (double)m, (double)n, depth) < any_cycles(device, best, (double)m, (double)n, depth))
+        if (any_cycles(device, plan, (double)m, (double)n, depth) <
+            any_cycles(device, best, (double)m, (double)n, depth))
             best = plan;
     }
     return best;
@@ -143,14 +160,14 @@ ridge_status any_run_as(any_plan plan, const any_matrix<A> &a, const any_matrix<
         if constexpr (S::side > any_side_most<Epilogue>) {
             return RIDGE_UNSUPPORTED;
         } else {
-            const bool alone = plan.cluster > 1 && x * y * count <= device.processors;
+            const bool alone = plan.cluster > 1 && (double)(x * y * count) <= any_clustered(device, plan.cluster);
             const int bytes = alone ? ANY_ALONE : S::floats * (int)sizeof(float);
             const auto kernel = any_product<S, A, B, Epilogue>;
             if (bytes > 48 * 1024 &&
                 cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) != cudaSuccess)
                 return RIDGE_FAILED;
-            return launch_overlapping(kernel, {grid, ANY_THREADS, bytes, plan.cluster}, stream, device.clusters,
-                                      a, b, m, n, steps, run, only_if, epilogue);
+            return launch_overlapping(kernel, {grid, ANY_THREADS, bytes, plan.cluster}, stream, device.clusters, a, b,
+                                      m, n, steps, run, only_if, epilogue);
         }
     });
 }

@@ -163,7 +163,7 @@ struct any_losses {
             at_label = Place::row_sum(at_label);
             const float log_sum = log_of_part({shift, Place::row_sum(sum)});
             if (row >= of.rows) continue;
-            if (place.leads_row()) finish_loss(of, (int)row, log_sum, logits, at_label);
+            if (place.leads_row()) finish_loss(of, (int)row, label, log_sum, logits, at_label);
             if (!gradient) continue;
             any_gradient_of<Place>(v[i], gradient_of_row(log_sum, of.dloss[row], label, of.classes, of.options), place);
             any_put(gradient + row * stride, v[i], place, of.classes, true);

@@ -360,6 +360,22 @@ struct any_depth {
     int all, each;
 };
 
+/* The cluster's number along x, and its blocks; devices without clusters have one block in each. */
+__device__ inline int any_cluster_number(void) {
+#if __CUDA_ARCH__ >= 900
+    return hopper::cluster_number();
+#else
+    return (int)blockIdx.x;
+#endif
+}
+__device__ inline int any_cluster_blocks(void) {
+#if __CUDA_ARCH__ >= 900
+    return hopper::cluster_blocks();
+#else
+    return 1;
+#endif
+}
+
 /* N floats of the block of that number in the cluster, which lie where `at` does here. */
 template <int N>
 __device__ inline pack<float, N> any_of_block(const float *at, int block) {
@@ -414,7 +430,8 @@ __device__ inline void any_unit(const any_matrix<A> &a, const any_matrix<B> &b, 
     const int tiles = any_several<Epilogue> ? run : 1;
     int first = 0;
 #if __CUDA_ARCH__ >= 900
-    if constexpr (any_shareable<S, Epilogue>) first = hopper::cluster_rank() * depth.each;
+    if constexpr (any_shareable<S, Epilogue>)
+        if (depth.each < depth.all) first = hopper::cluster_rank() * depth.each;
 #endif
     for (int r = 0; r < tiles; r++) {
         const int64_t column = ((int64_t)unit * tiles + r) * S::side;

@@ -73,12 +73,13 @@ __device__ inline row_gradient gradient_of_row(float log_sum, float dloss, int l
 __device__ inline float log_of_part(softmax_part p) { return p.sum > 0.0f ? p.shift + log2f(p.sum) : NAN; }
 
 /* lse and loss of a row whose logits' sum and whose label's logit are these, in units of log 2. */
-__device__ inline void finish_loss(const loss_rows &r, int row, float log_sum, float logits, float label_logit) {
+__device__ inline void finish_loss(const loss_rows &r, int row, int label, float log_sum, float logits,
+                                   float label_logit) {
     const float lse = log_sum * ln_2, s = r.options.smoothing;
     if (r.lse) r.lse[row] = lse;
     if (!r.loss) return;
     float loss = 0.0f;
-    if (loss_counts(r.labels[row], r.classes, r.options.ignore_index)) {
+    if (loss_counts(label, r.classes, r.options.ignore_index)) {
         loss = (1.0f - s) * (lse - label_logit * ln_2);
         if (s != 0.0f) loss += s * (lse - logits * ln_2 / (float)r.classes);
         if (r.options.z_loss != 0.0f) loss += r.options.z_loss * lse * lse;
@@ -110,9 +111,10 @@ __global__ static void __launch_bounds__(256) finish_losses(const loss_rows r) {
         logits += sums[i][threadIdx.x];
     }
     const float log_sum = log_of_part(all);
-    const float label_logit = loss_counts(r.labels[row], r.classes, r.options.ignore_index) ? r.label_logit[row] : 0.0f;
-    finish_loss(r, row, log_sum, logits, label_logit);
-    if (r.gradient) r.gradient[row] = gradient_of_row(log_sum, r.dloss[row], r.labels[row], r.classes, r.options);
+    const int label = r.labels[row];
+    const float label_logit = loss_counts(label, r.classes, r.options.ignore_index) ? r.label_logit[row] : 0.0f;
+    finish_loss(r, row, label, log_sum, logits, label_logit);
+    if (r.gradient) r.gradient[row] = gradient_of_row(log_sum, r.dloss[row], label, r.classes, r.options);
 }
 
 /* The same where lse is known. */

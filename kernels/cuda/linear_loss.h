@@ -34,6 +34,7 @@ typedef struct row_gradient {
 /* fp32 operands are split for the tensor cores where the halves take at most this, and products are large enough. */
 #define LINEAR_SPLIT_BYTES ((int64_t)1 << 30)
 #define LINEAR_SPLIT_FLOP 7e8
+#define LINEAR_SPLIT_CLASS_BYTES ((int64_t)32 << 20) /* see linear_split_classes */
 
 /* Rows of gradients whose sums one block makes: up to 8192 rows make 32 blocks at the most. */
 static inline int64_t linear_sum_rows(int64_t rows) {
@@ -77,27 +78,37 @@ static inline size_t linear_scratch_take(size_t *bytes, double size) {
 static inline double linear_split_bytes(int64_t lines, int64_t depth) {
     return 4.0 * (double)((lines + 127) / 128 * 128) * (double)((depth + 63) / 64 * 64);
 }
+/* Classes whose halves are made at a time where only losses are wanted: whole units of tiles of 128 that have a part
+ * together, so that memory grows with the rows alone. */
+static inline int64_t linear_split_classes(int64_t classes, int64_t depth) {
+    const int64_t tiles = (classes + 127) / 128, unit = (tiles + LINEAR_PARTS - 1) / LINEAR_PARTS * 128;
+    const int64_t units = LINEAR_SPLIT_CLASS_BYTES / (int64_t)linear_split_bytes(128, depth) * 128 / unit;
+    const int64_t some = units < 1 ? unit : units * unit;
+    return some < classes ? some : classes;
+}
 static inline double linear_most(double a, double b) { return a > b ? a : b; }
 
-/* Room for the halves of every product's operands: logits [rows, classes]; dx; dw, in either order. */
+/* Room for the halves of every product's operands: logits [rows, classes], some classes at a time if they are all that
+ * is wanted; dx; dw, in either order. */
 static inline void linear_take_split(linear_loss_scratch *s, int64_t rows, int64_t depth, int64_t classes,
                                      ridge_dtype dtype, bool gradients) {
-    const int64_t lines = (classes > rows ? classes : rows) > depth ? (classes > rows ? classes : rows) : depth;
-    double left = linear_split_bytes(rows, depth), right = linear_split_bytes(classes, depth);
+    const int64_t some = gradients ? classes : linear_split_classes(classes, depth);
+    double left = linear_split_bytes(rows, depth), right = linear_split_bytes(some, depth);
     if (gradients) {
         const double g = linear_most(linear_split_bytes(rows, classes), linear_split_bytes(classes, rows));
         const double x = linear_split_bytes(depth, rows), most = linear_most(g, x);
         left = linear_most(left, most);
         right = linear_most(linear_most(right, most), linear_split_bytes(depth, classes));
     }
-    s->split = ridge_dtype_size(dtype) == 4 && classes > 64 && (!gradients || s->chunk == rows) &&
+    s->split = ridge_dtype_size(dtype) == 4 && classes > 128 && (!gradients || s->chunk == rows) &&
                left + right <= (double)LINEAR_SPLIT_BYTES &&
                2.0 * (double)rows * (double)depth * (double)classes >= LINEAR_SPLIT_FLOP;
     if (!s->split) return;
     s->left = linear_scratch_take(&s->bytes, left);
     s->right = linear_scratch_take(&s->bytes, right);
-    s->left_undo = linear_scratch_take(&s->bytes, (double)lines * sizeof(float) + 1024);
-    s->right_undo = linear_scratch_take(&s->bytes, (double)lines * sizeof(float) + 1024);
+    const double lines = linear_most(linear_most((double)rows, (double)classes), (double)depth);
+    s->left_undo = linear_scratch_take(&s->bytes, (gradients ? lines : (double)rows) * sizeof(float) + 1024);
+    s->right_undo = linear_scratch_take(&s->bytes, (gradients ? lines : (double)some) * sizeof(float) + 1024);
     s->infinite = linear_scratch_take(&s->bytes, sizeof(unsigned));
 }
 

@@ -54,6 +54,30 @@ inline linear_loss_call linear_loss_call_of(const ridge_call *call, const ce_pla
     return c;
 }
 
+/* Losses of `rows` rows from `first` on. */
+inline loss_rows loss_rows_of(const linear_loss_call &c, int64_t first, int64_t rows) {
+    loss_rows r = {};
+    r.parts = c.part<softmax_part>(c.at.parts);
+    r.logit_sums = c.smooth() ? c.part<float>(c.at.logit_sums) : NULL;
+    r.label_logit = c.part<float>(c.at.label_logit) + first;
+    r.labels = c.labels + first;
+    r.dloss = c.dloss ? c.dloss + first : NULL;
+    r.gradient = c.dloss ? c.part<row_gradient>(c.at.rows) + first : NULL;
+    r.loss = c.loss ? c.loss + first : NULL;
+    r.lse = c.lse ? c.lse + first : NULL;
+    r.rows = (int)rows;
+    r.classes = c.classes();
+    r.options = c.options;
+    return r;
+}
+
+/* ---- fp32 of few classes on Hopper: linear_loss_rows.cu ---- */
+
+bool linear_rows_take(const linear_loss_call &c);
+/* Of `rows` rows from `first` on: losses, and where `gradient` is not NULL the gradients of their logits there, in
+ * lines of c.at.gradient_stride. c.given_lse: gradients alone. */
+ridge_status linear_rows_losses(const linear_loss_call &c, int64_t first, int64_t rows, float *gradient);
+
 /* ---- the operations: of storage type T ---- */
 
 /* Losses; linear_ops.cuh. */

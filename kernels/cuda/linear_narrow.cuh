@@ -262,7 +262,7 @@ __device__ inline void linear_again(const linear_args &a, float *sums, int64_t r
     }
 }
 
-/* ---- softmax of the rows that a block owns ---- */
+/* ---- the rows that a block owns ---- */
 
 /* Of a whole warp, by the order of floats as integers; a NaN may or may not win. */
 template <int Lanes>
@@ -296,22 +296,54 @@ __device__ inline void linear_write(float *p, const float (&v)[4], int n, int wi
     }
 }
 
-/* A group of lanes has a row, a lane four classes of it. Maxima start at -FLT_MAX: see online_softmax. */
-template <typename L>
-struct linear_softmax_rows {
+/* Softmax of a row, of which a group of lanes has four classes each. Maxima start at -FLT_MAX: see online_softmax. */
+struct linear_probabilities {
+    struct known {};
+    __device__ known ahead(const linear_args &, int64_t) const { return {}; }
+    template <int Lanes>
+    __device__ void finish(const linear_args &a, float (&z)[4], known, int64_t row, int column, bool present) const {
+        float max = -FLT_MAX, sum = 0.0f;
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            if (column + e < a.classes) max = fmaxf(max, z[e]);
+        max = linear_max<Lanes>(max);
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            z[e] = column + e < a.classes ? exp2_flushed((z[e] - max) * 0x1.715476p0f) : 0.0f;
+            sum += z[e];
+        }
+        const float scale = reciprocal_flushed(linear_sum<Lanes>(sum)); /* of at least 1, of NaN, or of 0: then NaN */
+#pragma unroll
+        for (int e = 0; e < 4; e++) z[e] *= scale;
+        if (present) linear_write(a.p + row * a.p_row + column, z, (int)a.classes - column, a.p_width);
+    }
+};
+
+/* Sums become logits, and those of a row what `Op` makes of them, as linear_probabilities does: ahead(row) is what it
+ * wants to know of a row while sums are still under way. A group of lanes has a row, a lane four classes of it. */
+template <typename L, typename Op>
+struct linear_rows {
     static constexpr int lanes = L::NT <= 2 ? 4 : L::NT <= 4 ? 8 : L::NT <= 8 ? 16 : 32;
     static constexpr int rows = L::threads / lanes; /* at a time */
+    const Op &op;
+    int64_t row;
     float bias[4];
     int column;
+    typename Op::known known; /* of the first */
 
-    __device__ explicit linear_softmax_rows(const linear_args &a) : column((int)threadIdx.x % lanes * 4) {
+    /* first: of the block's rows. */
+    __device__ linear_rows(const linear_args &a, const Op &what, int64_t first)
+        : op(what),
+          row(first),
+          column((int)threadIdx.x % lanes * 4),
+          known(what.ahead(a, first + (int)threadIdx.x / lanes)) {
 #pragma unroll
         for (int e = 0; e < 4; e++) bias[e] = column + e < a.classes ? a.b[column + e] : 0.0f;
     }
-    /* Rows row ... row + owned, of n parts: sum_of(part, r, column) points to one's sums. Owned, Parts: what is known
-     * of both, or 0. */
+    /* `owned` rows, of n parts: sum_of(part, r, column) points to one's sums. Owned, Parts: what is known of both, or
+     * 0. */
     template <int Owned, int Parts, typename Sum>
-    __device__ void write(const linear_args &a, Sum sum_of, int64_t row, int owned, int n) const {
+    __device__ void write(const linear_args &a, Sum sum_of, int owned, int n) const {
         if constexpr (Owned > 0) owned = Owned;
         if constexpr (Parts > 0) n = Parts;
         for (int first = 0; first < owned; first += rows) {
@@ -323,30 +355,16 @@ struct linear_softmax_rows {
                 const float4 v = *(const float4 *)sum_of(k, present ? r : 0, present ? column : 0);
                 z[0] += v.x, z[1] += v.y, z[2] += v.z, z[3] += v.w;
             }
-            float max = -FLT_MAX, sum = 0.0f;
-#pragma unroll
-            for (int e = 0; e < 4; e++)
-                if (column + e < a.classes) max = fmaxf(max, z[e]);
-            max = linear_max<lanes>(max);
-#pragma unroll
-            for (int e = 0; e < 4; e++) {
-                z[e] = column + e < a.classes ? exp2_flushed((z[e] - max) * 0x1.715476p0f) : 0.0f;
-                sum += z[e];
-            }
-            const float scale =
-                reciprocal_flushed(linear_sum<lanes>(sum)); /* of at least 1, of NaN, or of 0: then NaN */
-#pragma unroll
-            for (int e = 0; e < 4; e++) z[e] *= scale;
-            if (present && row + r < a.batch)
-                linear_write(a.p + (row + r) * a.p_row + column, z, (int)a.classes - column, a.p_width);
+            op.template finish<lanes>(a, z, first == 0 ? known : op.ahead(a, row + r), row + r, column,
+                                      present && row + r < a.batch);
         }
     }
 };
 
 /* ---- the kernel: block (tile of rows, part of the depth) of head blockIdx.y ---- */
 
-template <typename L>
-__global__ void __launch_bounds__(L::threads, 1) linear_kernel(linear_args a) {
+template <typename L, typename Op>
+__global__ void __launch_bounds__(L::threads, 1) linear_kernel(linear_args a, const __grid_constant__ Op op) {
     extern __shared__ __align__(16) float linear_memory[];
     float *parts = linear_memory + L::stages * L::stage_floats;       /* what is received */
     float *sums = parts + (L::S > 1 ? L::parts * L::part_floats : 0); /* what is sent */
@@ -380,7 +398,7 @@ __global__ void __launch_bounds__(L::threads, 1) linear_kernel(linear_args a) {
     };
 #pragma unroll 1
     for (int s = 0; s < L::stages && s < chunks; s++) load(s, s);
-    const linear_softmax_rows<L> softmax(a);
+    const linear_rows<L, Op> rows(a, op, row + rank * L::owned);
 
     const int warp = (int)threadIdx.x / 32, g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
     const int m0 = warp % L::WM * 16 * L::MT, n0 = warp / L::WM % L::WN * L::N, wk = warp / (L::WM * L::WN);
@@ -455,25 +473,26 @@ __global__ void __launch_bounds__(L::threads, 1) linear_kernel(linear_args a) {
     }
 #endif
     if constexpr (L::S == 1) __syncthreads();
-    softmax.template write<L::owned, L::parts>(
+    rows.template write<L::owned, L::parts>(
         a,
         [&](int part, int r, int column) {
             return (part % L::S == rank ? sums : parts) + part * L::part_floats + r * L::columns + column;
         },
-        row + rank * L::owned, L::owned, L::parts);
+        L::owned, L::parts);
 #if __CUDA_ARCH__ >= 900
     if constexpr (L::S > 1) asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
 }
 
 /* heads: those of grid.y. */
-template <typename L>
-ridge_status linear_launch(const linear_args &a, int heads, cudaStream_t stream, bool overlap) {
+template <typename L, typename Op>
+ridge_status linear_launch(const linear_args &a, const Op &op, int heads, cudaStream_t stream, bool overlap) {
     static const cudaError_t allowed = [] {
-        cudaError_t e = cudaFuncSetAttribute((const void *)linear_kernel<L>,
+        cudaError_t e = cudaFuncSetAttribute((const void *)linear_kernel<L, Op>,
                                              cudaFuncAttributeMaxDynamicSharedMemorySize, L::reserved);
         if (e == cudaSuccess && L::S > 8)
-            e = cudaFuncSetAttribute((const void *)linear_kernel<L>, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+            e = cudaFuncSetAttribute((const void *)linear_kernel<L, Op>, cudaFuncAttributeNonPortableClusterSizeAllowed,
+                                     1);
         return e;
     }();
     if (allowed != cudaSuccess) return RIDGE_FAILED;
@@ -494,7 +513,7 @@ ridge_status linear_launch(const linear_args &a, int heads, cudaStream_t stream,
         config.numAttrs++;
     }
     if (overlap) attributes[config.numAttrs++] = overlapping();
-    (void)cudaLaunchKernelEx(&config, linear_kernel<L>, a);
+    (void)cudaLaunchKernelEx(&config, linear_kernel<L, Op>, a, op);
     return launched();
 }
 

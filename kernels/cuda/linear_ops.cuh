@@ -8,8 +8,8 @@
  * Both: the forward's tiles leave their exponentials where the gradients will be; when the rows' sums are known a pass
  * makes them gradients. So the logits are computed once.
  *
- * 16-bit operands that the copy engine can take go through Hopper's tensor cores; so do fp32 ones of some size, split
- * in halves; all others through fp32 multiply-adds. */
+ * 16-bit operands that the copy engine can take go through Hopper's tensor cores; so do fp32 ones, in halves, with up
+ * to 128 classes or of some size; all others through fp32 multiply-adds. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_OPS_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_OPS_CUH
 
@@ -26,23 +26,6 @@ matrix_view gradient_of(const linear_loss_call &c, int64_t rows) {
     return {c.part<G>(c.at.gradient), rows, c.w.rows, c.at.gradient_stride, 1};
 }
 
-/* Losses of `rows` rows from `first` on. */
-inline loss_rows loss_rows_of(const linear_loss_call &c, int64_t first, int64_t rows) {
-    loss_rows r = {};
-    r.parts = c.part<softmax_part>(c.at.parts);
-    r.logit_sums = c.smooth() ? c.part<float>(c.at.logit_sums) : NULL;
-    r.label_logit = c.part<float>(c.at.label_logit) + first;
-    r.labels = c.labels + first;
-    r.dloss = c.dloss ? c.dloss + first : NULL;
-    r.gradient = c.dloss ? c.part<row_gradient>(c.at.rows) + first : NULL;
-    r.loss = c.loss ? c.loss + first : NULL;
-    r.lse = c.lse ? c.lse + first : NULL;
-    r.rows = (int)rows;
-    r.classes = c.classes();
-    r.options = c.options;
-    return r;
-}
-
 /* What a tile of the logits covers, and where operands have infinities: see linear_split.cuh. */
 struct parts_layout {
     int count; /* of a row */
@@ -57,9 +40,9 @@ inline ridge_status losses_from_parts(const linear_loss_call &c, int64_t first, 
 }
 
 inline ridge_status rows_from_lse(const linear_loss_call &c) {
-    return launch_overlapping(prepare_rows, {dim3((unsigned)((c.rows() + 255) / 256)), 256}, c.stream, device_overlaps(),
-                              c.given_lse, c.dloss, c.labels, c.part<row_gradient>(c.at.rows), c.rows(), c.classes(),
-                              c.options);
+    return launch_overlapping(prepare_rows, {dim3((unsigned)((c.rows() + 255) / 256)), 256}, c.stream,
+                              device_overlaps(), c.given_lse, c.dloss, c.labels, c.part<row_gradient>(c.at.rows),
+                              c.rows(), c.classes(), c.options);
 }
 
 /* The chunk's matrix becomes final gradients, and their sums go to db. tile: 0, or of the exponentials that it has;
@@ -101,8 +84,8 @@ inline linear_fp32_plan linear_fp32_plan_of(const linear_loss_call &c) {
 template <typename T, typename G>
 struct linear_by_fp32 {
     /* One launch makes dx, dw and db. */
-    static bool is_few(const linear_loss_call &c) {
-        return c.x.rows <= FEW_ROWS && c.w.rows <= FEW_CLASSES && c.at.chunk == c.x.rows;
+    static bool few(const linear_loss_call &c) {
+        return is_few(c.x.rows, c.x.columns, c.w.rows) && c.at.chunk == c.x.rows;
     }
     template <bool Keep>
     static ridge_status statistics(const linear_loss_call &c, int64_t first, int64_t rows, any_plan plan) {
@@ -145,7 +128,7 @@ struct linear_by_fp32 {
         return any_run_as(plan, any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, 1, e, c.stream);
     }
     static ridge_status sums(const linear_loss_call &c, int64_t first, int64_t rows) {
-        return is_few(c) ? RIDGE_OK : gradient_sums<G>(c, first, rows, 0);
+        return few(c) ? RIDGE_OK : gradient_sums<G>(c, first, rows, 0);
     }
 
     static ridge_status losses(const linear_loss_call &c) {
@@ -176,11 +159,30 @@ struct linear_by_fp32 {
     static ridge_status products(const linear_loss_call &c, int64_t first, int64_t rows) {
         const matrix_view g = gradient_of<G>(c, rows), x = some_rows<T>(c.x, first, rows);
         const matrix_view dx = some_rows<T>(c.dx, first, rows), w = transposed(c.w);
-        if (is_few(c)) return few_gradients_run<G, T>(g, c.w, x, dx, c.dw, c.db, c.stream);
+        if (few(c)) return few_gradients_run<G, T>(g, c.w, x, dx, c.dw, c.db, c.stream);
         RIDGE_TRY(
             any_run(any_matrix<G>(g), any_matrix<T>(w), rows, dx.columns, c.w.rows, any_store<T>(dx, false), c.stream));
         return any_run(any_matrix<G>(transposed(g)), any_matrix<T>(transposed(x)), c.dw.rows, c.dw.columns, rows,
                        any_store<T>(c.dw, first > 0), c.stream);
+    }
+};
+
+/* ---- by kernels that end with whole rows of logits: linear_loss_rows.cu ---- */
+
+template <typename T>
+struct linear_by_rows {
+    using exact = linear_by_fp32<T, T>;
+
+    static ridge_status losses(const linear_loss_call &c) { return linear_rows_losses(c, 0, c.x.rows, NULL); }
+    static ridge_status losses_and_gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
+        return gradient(c, first, rows);
+    }
+    static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
+        RIDGE_TRY(linear_rows_losses(c, first, rows, c.part<float>(c.at.gradient)));
+        return exact::sums(c, first, rows);
+    }
+    static ridge_status products(const linear_loss_call &c, int64_t first, int64_t rows) {
+        return exact::products(c, first, rows);
     }
 };
 
@@ -266,28 +268,41 @@ struct linear_by_split {
     static any_plan exact_plan(const linear_loss_call &c) {
         return any_plan_for(any_device(), c.x.rows, c.w.rows, c.x.columns, linear_columns_least(c.x.rows, c.w.rows));
     }
+    /* The parts of all classes, `some` at a time: whole units, or all. */
     template <bool Keep>
-    static ridge_status statistics(const linear_loss_call &c, int64_t rows) {
+    static ridge_status parts(const linear_loss_call &c, int64_t some) {
         const split_products<T> products = {c};
+        const int run = parts_run(c.w.rows, TILE);
         hopper::statistics_epilogue<T, TILE, Keep> e = {};
         e.out.c = c.part<T>(c.at.gradient), e.out.stride = c.at.gradient_stride;
-        e.bias = c.bias;
         e.labels = c.labels;
-        e.parts = c.part<softmax_part>(c.at.parts);
-        e.logit_sums = c.smooth() ? c.part<float>(c.at.logit_sums) : NULL;
         e.label_logit = c.part<float>(c.at.label_logit);
         e.shifts = c.part<float>(c.at.shifts);
-        e.rows = (int)rows;
-        e.columns = c.classes();
-        RIDGE_TRY(products.begin());
-        RIDGE_TRY(products.run(c.x, c.w, e, e.out, parts_run(c.w.rows, TILE)));
-        RIDGE_TRY(exact::template parts<Keep>(c, 0, rows, exact_plan(c), products.infinite()));
-        return losses_from_parts(c, 0, rows,
-                                 {parts_count(c.w.rows, TILE), products.infinite(), exact::count(c, exact_plan(c).tiles)});
+        e.rows = c.rows();
+        for (int64_t first = 0; first < c.w.rows; first += some) {
+            const int64_t part = first / (TILE * run) * c.x.rows;
+            const matrix_view w = some_rows<T>(c.w, first, c.w.rows - first < some ? c.w.rows - first : some);
+            e.bias = c.bias + first;
+            e.parts = c.part<softmax_part>(c.at.parts) + part;
+            e.logit_sums = c.smooth() ? c.part<float>(c.at.logit_sums) + part : NULL;
+            e.columns = (int)w.rows, e.first = (int)first;
+            RIDGE_TRY(first == 0 ? products.split(c.x, w) : products.split_right(w));
+            RIDGE_TRY(products.multiply(c.x, w, e, e.out, run));
+        }
+        return RIDGE_OK;
     }
-    static ridge_status losses(const linear_loss_call &c) { return statistics<false>(c, c.x.rows); }
+    template <bool Keep>
+    static ridge_status statistics(const linear_loss_call &c) {
+        const split_products<T> products = {c};
+        RIDGE_TRY(products.begin());
+        RIDGE_TRY(parts<Keep>(c, Keep ? c.w.rows : linear_split_classes(c.w.rows, c.w.columns)));
+        RIDGE_TRY(exact::template parts<Keep>(c, 0, c.x.rows, exact_plan(c), products.infinite()));
+        return losses_from_parts(
+            c, 0, c.x.rows, {parts_count(c.w.rows, TILE), products.infinite(), exact::count(c, exact_plan(c).tiles)});
+    }
+    static ridge_status losses(const linear_loss_call &c) { return statistics<false>(c); }
     static ridge_status losses_and_gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
-        RIDGE_TRY(statistics<true>(c, rows));
+        RIDGE_TRY(statistics<true>(c));
         return gradient_sums<T>(c, first, rows, TILE, split_products<T>{c}.infinite(), any_span(exact_plan(c).tiles));
     }
     static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
@@ -299,7 +314,8 @@ struct linear_by_split {
         e.rows = (int)rows;
         e.columns = c.classes();
         RIDGE_TRY(products.begin());
-        RIDGE_TRY(products.run(c.x, c.w, e, e.out));
+        RIDGE_TRY(products.split(c.x, c.w));
+        RIDGE_TRY(products.multiply(c.x, c.w, e, e.out));
         RIDGE_TRY(exact::gradient_only(c, first, rows, products.infinite()));
         return gradient_sums<T>(c, first, rows, 0);
     }
@@ -345,8 +361,10 @@ ridge_status linear_loss_forward(const linear_loss_call &c) {
     if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
     if constexpr (sizeof(T) == 2)
         if (takes_tiles<T>(c, false)) return linear_by_wgmma<T>::losses(c);
-    if constexpr (sizeof(T) == 4)
+    if constexpr (sizeof(T) == 4) {
+        if (linear_rows_take(c)) return linear_by_rows<T>::losses(c);
         if (linear_by_split<T>::takes(c, false)) return linear_by_split<T>::losses(c);
+    }
     return linear_by_fp32<T, gradient_type<T>>::losses(c);
 }
 
@@ -365,6 +383,8 @@ ridge_status linear_loss_gradient(const linear_loss_call &c) {
     using G = gradient_type<T>;
     if (c.x.rows == 0) return linear_no_rows<T>(c);
     if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
+    if constexpr (sizeof(T) == 4)
+        if (linear_rows_take(c)) return linear_gradient_by<linear_by_rows<T>>(c);
     if (c.given_lse) RIDGE_TRY(rows_from_lse(c));
     if constexpr (std::is_same_v<T, __nv_bfloat16>)
         if (takes_tiles<T>(c, true)) return linear_gradient_by<linear_by_wgmma<T>>(c);

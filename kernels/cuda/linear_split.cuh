@@ -44,6 +44,7 @@ struct split_side {
 template <typename T>
 struct split_products {
     static constexpr int TILE = hopper::split_tile::N;
+    static_assert(TILE == 128, "as linear_split_classes has it");
     const linear_loss_call &c;
 
     unsigned *infinite(void) const { return c.part<unsigned>(c.at.infinite); }
@@ -53,22 +54,31 @@ struct split_products {
     ridge_status begin(void) const {
         return cudaMemsetAsync(infinite(), 0, sizeof(unsigned), c.stream) == cudaSuccess ? RIDGE_OK : RIDGE_FAILED;
     }
-    ridge_status split(const matrix_view &a, const matrix_view &b, int padded) const {
-        const split_side l = left(), r = right();
-        if (a.by_rows() && b.by_rows()) return hopper::split_both(l.lines(a, padded), r.lines(b, padded), c.stream);
-        if (a.by_rows()) return hopper::split_both(l.lines(a, padded), r.columns(b, padded), c.stream);
-        if (b.by_rows()) return hopper::split_both(r.lines(b, padded), l.columns(a, padded), c.stream);
-        return hopper::split_both(l.columns(a, padded), r.columns(b, padded), c.stream);
+    static int padded(const matrix_view &m) {
+        return (int)((m.columns + hopper::SPLIT_SLICE - 1) / hopper::SPLIT_SLICE * hopper::SPLIT_SLICE);
     }
-    /* A B^T for A: [m, k], B: [n, k]. out: where the epilogue has what undoes scales. run: see matmul_plan. */
+    ridge_status split(const matrix_view &a, const matrix_view &b) const {
+        const split_side l = left(), r = right();
+        const int depth = padded(a);
+        if (a.by_rows() && b.by_rows()) return hopper::split_both(l.lines(a, depth), r.lines(b, depth), c.stream);
+        if (a.by_rows()) return hopper::split_both(l.lines(a, depth), r.columns(b, depth), c.stream);
+        if (b.by_rows()) return hopper::split_both(r.lines(b, depth), l.columns(a, depth), c.stream);
+        return hopper::split_both(l.columns(a, depth), r.columns(b, depth), c.stream);
+    }
+    /* The right one alone: beside no lines of the left. */
+    ridge_status split_right(const matrix_view &b) const {
+        matrix_view none = b;
+        none.rows = 0, none.line = b.columns, none.step = 1;
+        return split(none, b);
+    }
+    /* A B^T for A: [m, k], B: [n, k], which have been split. out: where the epilogue has what undoes scales. run: see
+     * matmul_plan. */
     template <class Epilogue, class Out>
-    ridge_status run(const matrix_view &a, const matrix_view &b, Epilogue &e, Out &out, int run = 1) const {
-        const int padded = (int)((a.columns + hopper::SPLIT_SLICE - 1) / hopper::SPLIT_SLICE * hopper::SPLIT_SLICE);
-        RIDGE_TRY(split(a, b, padded));
+    ridge_status multiply(const matrix_view &a, const matrix_view &b, Epilogue &e, Out &out, int run = 1) const {
         out.row_undo = left().undo, out.column_undo = right().undo;
-        hopper::matmul_plan plan = hopper::matmul_whole(padded, hopper::SPLIT_SLICE, 8);
+        hopper::matmul_plan plan = hopper::matmul_whole(padded(a), hopper::SPLIT_SLICE, 8);
         plan.low = plan.slices, plan.run = run;
-        return hopper::matmul_run<hopper::split_tile>(left().halves(a, padded), right().halves(b, padded), a.rows,
+        return hopper::matmul_run<hopper::split_tile>(left().halves(a, padded(a)), right().halves(b, padded(a)), a.rows,
                                                       b.rows, plan, e, c.stream);
     }
     /* to = A B^T. */
@@ -76,7 +86,8 @@ struct split_products {
         if (!to.by_rows()) return run_to(b, a, transposed(to));
         hopper::scaled_epilogue<TILE> e = {};
         e.c = (T *)to.base, e.stride = to.line, e.rows = (int)to.rows, e.columns = (int)to.columns;
-        RIDGE_TRY(run(a, b, e, e));
+        RIDGE_TRY(split(a, b));
+        RIDGE_TRY(multiply(a, b, e, e));
         return any_run(any_matrix<T>(a), any_matrix<T>(b), to.rows, to.columns, a.columns, any_store<T>(to, false),
                        c.stream, 1, infinite());
     }

@@ -287,10 +287,10 @@ __device__ inline void linear_stream_again(const linear_args &a, const linear_st
 }
 #endif
 
-template <typename L>
+template <typename L, typename Op>
 __global__ void __launch_bounds__(L::threads, 1)
-    linear_kernel_stream(linear_args a, linear_stream_plan plan, const __grid_constant__ CUtensorMap x_map,
-                         const __grid_constant__ CUtensorMap w_map) {
+    linear_kernel_stream(linear_args a, const __grid_constant__ Op op, linear_stream_plan plan,
+                         const __grid_constant__ CUtensorMap x_map, const __grid_constant__ CUtensorMap w_map) {
 #ifdef RIDGE_HAS_WGMMA
     extern __shared__ __align__(1024) unsigned char linear_stream_shared[];
     const linear_stream_memory<L> memory(linear_stream_shared, plan);
@@ -334,21 +334,21 @@ __global__ void __launch_bounds__(L::threads, 1)
     if (0 < warp && warp < L::split && threadIdx.x % 32 == 0)
         linear_copy(memory.sums + to * part, memory.parts + at.rank * part, memory.arrived, to, part * 4);
 
-    const linear_softmax_rows<L> softmax(a);
+    const linear_rows<L, Op> rows(a, op, at.row + at.rank * L::owned);
     row_barrier_wait(memory.arrived, 0);
     hopper::cluster_arrive_relaxed(); /* what I was sent is here */
     const auto sum_of = [&](int from, int row, int column) {
         return (from == at.rank ? memory.sums : memory.parts) + (from * L::owned + row) * plan.pitch + column;
     };
-    softmax.template write<L::owned, L::split>(a, sum_of, at.row + at.rank * L::owned, L::owned, L::split);
+    rows.template write<L::owned, L::split>(a, sum_of, L::owned, L::split);
     hopper::cluster_wait();
 #endif
 }
 
-template <typename L>
+template <typename L, typename Op>
 bool linear_stream_config(cudaLaunchConfig_t *config, cudaLaunchAttribute *attributes, const linear_stream_plan &plan) {
     static const cudaError_t allowed =
-        cudaFuncSetAttribute(linear_kernel_stream<L>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+        cudaFuncSetAttribute(linear_kernel_stream<L, Op>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              linear_stream_plan_of<L>(L::classes, L::depth).bytes);
     attributes[0].id = cudaLaunchAttributeClusterDimension;
     attributes[0].val.clusterDim = {L::split, 1, 1};
@@ -363,28 +363,28 @@ bool linear_stream_config(cudaLaunchConfig_t *config, cudaLaunchAttribute *attri
 }
 
 /* Clusters that a device has room for at once. */
-template <typename L>
+template <typename L, typename Op>
 int linear_stream_room(void) {
     static const int room = [] {
         cudaLaunchConfig_t config;
         cudaLaunchAttribute attributes[2] = {};
         int clusters = 0;
-        if (!linear_stream_config<L>(&config, attributes, linear_stream_plan_of<L>(L::classes, L::depth)) ||
-            cudaOccupancyMaxActiveClusters(&clusters, linear_kernel_stream<L>, &config) != cudaSuccess)
+        if (!linear_stream_config<L, Op>(&config, attributes, linear_stream_plan_of<L>(L::classes, L::depth)) ||
+            cudaOccupancyMaxActiveClusters(&clusters, linear_kernel_stream<L, Op>, &config) != cudaSuccess)
             clusters = 0;
         (void)cudaGetLastError(); /* a refusal is an answer */
         return clusters;
     }();
     return room;
 }
-template <typename L>
+template <typename L, typename Op>
 bool linear_stream_takes(const linear_args &a, int heads) {
     return heads == 1 && a.depth <= L::depth && a.classes <= L::classes &&
-           (a.batch + L::rows - 1) / L::rows <= linear_stream_room<L>();
+           (a.batch + L::rows - 1) / L::rows <= linear_stream_room<L, Op>();
 }
 
-template <typename L>
-ridge_status linear_launch_stream(const linear_args &a, cudaStream_t stream) {
+template <typename L, typename Op>
+ridge_status linear_launch_stream(const linear_args &a, const Op &op, cudaStream_t stream) {
     if (a.batch == 0) return RIDGE_OK;
     const linear_stream_plan plan = linear_stream_plan_of<L>(a.classes, a.depth);
     CUtensorMap x = {}, w = {};
@@ -395,10 +395,10 @@ ridge_status linear_launch_stream(const linear_args &a, cudaStream_t stream) {
         return RIDGE_FAILED;
     cudaLaunchConfig_t config;
     cudaLaunchAttribute attributes[2] = {};
-    if (!linear_stream_config<L>(&config, attributes, plan)) return RIDGE_FAILED;
+    if (!linear_stream_config<L, Op>(&config, attributes, plan)) return RIDGE_FAILED;
     config.gridDim = dim3((unsigned)((a.batch + L::rows - 1) / L::rows * L::split));
     config.stream = stream;
-    (void)cudaLaunchKernelEx(&config, linear_kernel_stream<L>, a, plan, x, w);
+    (void)cudaLaunchKernelEx(&config, linear_kernel_stream<L, Op>, a, op, plan, x, w);
     return launched();
 }
 

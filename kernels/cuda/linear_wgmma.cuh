@@ -305,8 +305,9 @@ __device__ inline void linear_send(const linear_args &a, const linear_plan &plan
 }
 #endif
 
-template <typename L>
-__global__ void __launch_bounds__(L::threads, L::resident) linear_kernel_wgmma(linear_args a, linear_plan plan) {
+template <typename L, typename Op>
+__global__ void __launch_bounds__(L::threads, L::resident)
+    linear_kernel_wgmma(linear_args a, const __grid_constant__ Op op, linear_plan plan) {
 #ifdef RIDGE_HAS_WGMMA
     extern __shared__ __align__(128) unsigned char linear_wide_memory[];
     float *sums = (float *)(linear_wide_memory + L::groups * 2 * L::half_bytes);
@@ -389,7 +390,7 @@ __global__ void __launch_bounds__(L::threads, L::resident) linear_kernel_wgmma(l
 
     a.b += blockIdx.y * a.b_head, a.p += blockIdx.y * a.p_head;
     const linear_place<L> now(plan);
-    const linear_softmax_rows<L> softmax(a);
+    const linear_rows<L, Op> rows(a, op, now.row + now.own);
     row_barrier_wait(arrived, 0);
     hopper::cluster_arrive_relaxed(); /* what I was sent is here */
     const auto sum_of = [&](int part, int row, int column) {
@@ -397,20 +398,20 @@ __global__ void __launch_bounds__(L::threads, L::resident) linear_kernel_wgmma(l
                                 : parts + part * plan.part_floats + L::sum_at(now.owned, row, column);
     };
     if (plan.split == 8)
-        softmax.template write<8, 8>(a, sum_of, now.row + now.own, 8, 8);
+        rows.template write<8, 8>(a, sum_of, 8, 8);
     else
-        softmax.template write<0, 0>(a, sum_of, now.row + now.own, now.owned, plan.split);
+        rows.template write<0, 0>(a, sum_of, now.owned, plan.split);
     hopper::cluster_wait();
 #endif
 }
 
-template <typename L>
+template <typename L, typename Op>
 cudaError_t linear_allow_wgmma(void) {
     static const cudaError_t allowed = [] {
         int bytes = 0;
         for (int split = 1; split <= 8; split++) bytes = max(bytes, linear_plan_of<L>(split, 0).bytes);
-        return cudaFuncSetAttribute((const void *)linear_kernel_wgmma<L>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    bytes);
+        return cudaFuncSetAttribute((const void *)linear_kernel_wgmma<L, Op>,
+                                    cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     }();
     return allowed;
 }
@@ -431,30 +432,31 @@ cudaLaunchConfig_t linear_config(cudaLaunchAttribute *cluster, int split) {
     config.numAttrs = 1;
     return config;
 }
-template <typename L>
+template <typename L, typename Op>
 linear_room linear_room_of(void) {
     linear_room room = {};
-    for (int split = 2; split <= 8 && linear_allow_wgmma<L>() == cudaSuccess; split++) {
+    for (int split = 2; split <= 8 && linear_allow_wgmma<L, Op>() == cudaSuccess; split++) {
         cudaLaunchAttribute cluster = {};
         const cudaLaunchConfig_t config = linear_config<L>(&cluster, split);
-        if (cudaOccupancyMaxActiveClusters(&room.clusters[split], linear_kernel_wgmma<L>, &config) != cudaSuccess)
+        if (cudaOccupancyMaxActiveClusters(&room.clusters[split], linear_kernel_wgmma<L, Op>, &config) != cudaSuccess)
             room.clusters[split] = 0;
     }
     (void)cudaGetLastError(); /* a refusal is an answer */
     return room;
 }
 /* The largest cluster of which so many fit at once. */
-template <typename L>
+template <typename L, typename Op>
 int linear_split_for(int64_t clusters) {
-    static const linear_room room = linear_room_of<L>();
+    static const linear_room room = linear_room_of<L, Op>();
     for (int split = 8; split > 1; split--)
         if (room.clusters[split] >= clusters) return split;
     return 1;
 }
 
-template <typename L>
-ridge_status linear_launch_wgmma(const linear_args &a, int heads, int split, cudaStream_t stream, bool overlap) {
-    if (linear_allow_wgmma<L>() != cudaSuccess) return RIDGE_FAILED;
+template <typename L, typename Op>
+ridge_status linear_launch_wgmma(const linear_args &a, const Op &op, int heads, int split, cudaStream_t stream,
+                                 bool overlap) {
+    if (linear_allow_wgmma<L, Op>() != cudaSuccess) return RIDGE_FAILED;
     const int64_t tiles = (a.batch + L::BM - 1) / L::BM;
     if (tiles == 0) return RIDGE_OK;
     if (tiles * 8 > INT32_MAX || a.depth > INT32_MAX / 2 || a.batch > INT32_MAX / 2) return RIDGE_UNSUPPORTED;
@@ -464,7 +466,7 @@ ridge_status linear_launch_wgmma(const linear_args &a, int heads, int split, cud
     config.stream = stream;
     attributes[1] = overlapping();
     config.numAttrs = overlap ? 2 : 1;
-    (void)cudaLaunchKernelEx(&config, linear_kernel_wgmma<L>, a, linear_plan_of<L>(split, a.depth));
+    (void)cudaLaunchKernelEx(&config, linear_kernel_wgmma<L, Op>, a, op, linear_plan_of<L>(split, a.depth));
     return launched();
 }
 

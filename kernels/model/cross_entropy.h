@@ -59,8 +59,16 @@ typedef struct ce_places {
         {.dim = {300, 65, 101}, CE_EDGE_TOLD(F32, 4, 1, 0)},                                                        \
         {.dim = {41, 33, 1009}, CE_EDGE_TOLD(F32, -100, 0.1, 1e-4)}, {.dim = {9, 1031, 113}, CE_EDGE(F32)},         \
         {.dim = {35, 7, 4903}, CE_EDGE_TOLD(F32, -100, 0.1, 1e-4)},                                                 \
-        {.dim = {261, 1036, 284}, CE_EDGE_TOLD(F32, 5, 0.1, 1e-4), CE_ONLY_CUDA}, /* linear_split.cuh */            \
-        {.dim = {130, 516, 1140}, CE_EDGE(F32), .flipped = (w_by_columns), CE_ONLY_CUDA},                           \
+        {.dim = {73, 16, 58}, CE_EDGE(F32), CE_ONLY_CUDA}, /* linear_loss_rows.cu: its five kernels */              \
+        {.dim = {257, 64, 10}, CE_EDGE_TOLD(F32, 3, 0.1, 1e-4), CE_ONLY_CUDA},                                      \
+        {.dim = {35, 784, 10}, CE_EDGE(F32), .flipped = (w_by_columns), CE_ONLY_CUDA},                              \
+        {.dim = {200, 528, 50}, CE_EDGE(F32), .flipped = (w_by_columns), CE_ONLY_CUDA},                             \
+        {.dim = {970, 624, 99}, CE_EDGE_TOLD(F32, 5, 0.1, 1e-4), CE_ONLY_CUDA},                                     \
+        {.dim = {1300, 1152, 120}, CE_EDGE_TOLD(F32, 5, 0, 0), .flipped = (w_by_columns), CE_ONLY_CUDA},            \
+        {.dim = {261, 1036, 1300}, CE_EDGE_TOLD(F32, 5, 0.1, 1e-4), CE_ONLY_CUDA}, /* linear_split.cuh */           \
+        {.dim = {520, 516, 1340}, CE_EDGE(F32), .flipped = (w_by_columns), CE_ONLY_CUDA},                           \
+        {.dim = {48, 1028, 7800}, CE_EDGE_TOLD(F32, -100, 0.1, 1e-4), CE_ONLY_CUDA},                                \
+        {.dim = {48, 1028, 7800}, CE_EDGE(F32), .flipped = (w_by_columns), CE_ONLY_CUDA},                           \
         {.dim = {67, 35, 257}, CE_EDGE(TF32), CE_ONLY_CUDA},                                                        \
         {.dim = {129, 512, 1000}, CE_EDGE_TOLD(TF32, 5, 0.1, 1e-4), .flipped = (all_by_columns), CE_ONLY_CUDA},     \
         {.dim = {0, 64, 128}, CE_EDGE(BF16), CE_ONLY_CUDA}, {.dim = {1, 1, 1}, CE_EDGE(BF16), CE_ONLY_CUDA},        \

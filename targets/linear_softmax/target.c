@@ -45,6 +45,7 @@ static const ridge_case cases[] = {
     {.dim = {1025, 1024, 120}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
     {.dim = {1000, 848, 33}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
     {.dim = {1025, 1152, 120}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
+    {.dim = {130, 784, 10}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA}, /* clusters of four */
     {.dim = {37, 144, 10}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
     {.dim = {5, 33, 3001}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
     {.dim = {2100, 1028, 1000}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},

@@ -82,6 +82,19 @@ static void forward_scratch_is_by_rows_alone(void **state) {
     assert_true(at <= (size_t)64 << 20);
     assert_int_equal(linear_loss_scratch_of(8192, 4096, 1 << 24, RIDGE_BF16, false).bytes, at);
     assert_true(linear_loss_scratch_of(8192, 4096, 131072, RIDGE_BF16, true).bytes <= (size_t)3 << 29);
+    const size_t split = linear_loss_scratch_of(8192, 4096, 131072, RIDGE_F32, false).bytes; /* and x in halves */
+    const size_t halves = (size_t)linear_split_bytes(8192, 4096) + (size_t)LINEAR_SPLIT_CLASS_BYTES;
+    assert_true(split <= at + halves + (1 << 20));
+    assert_int_equal(linear_loss_scratch_of(8192, 4096, 1 << 20, RIDGE_F32, false).bytes, split);
+}
+
+/* Of a chunk of gradients, and of what is left at the end. */
+static void sums_have_room(void **state) {
+    (void)state;
+    for (int64_t rows = 1; rows <= 20000; rows += 1 + rows / 100)
+        for (int64_t chunk = rows < 256 ? rows : (rows + 255) / 256 * 256; chunk <= 20224; chunk += 256)
+            assert_true(linear_sum_blocks(rows) <= linear_sum_blocks(chunk));
+    for (int64_t rows = 1; rows <= 8192; rows++) assert_in_range(linear_sum_blocks(rows), 1, 32);
 }
 
 /* Halves of every product's operands, high and low of fp16, whole slices of 64. */
@@ -98,9 +111,10 @@ static void split_scratch_has_room(void **state) {
         const int64_t product[][3] = {{rows, classes, depth}, {rows, depth, classes}, {classes, depth, rows}};
         for (int p = 0; p < (gradients ? 3 : 1); p++) {
             const size_t slices = (size_t)(product[p][2] + 63) / 64 * 64 * 2 * sizeof(uint16_t);
+            const int64_t n = gradients ? product[p][1] : linear_split_classes(classes, depth);
             for (int order = 0; order < (p == 2 ? 2 : 1); order++) { /* dw may be made turned */
-                const size_t left = (size_t)(product[p][order] + 7) / 8 * 8,
-                             right = (size_t)(product[p][!order] + 7) / 8 * 8;
+                const size_t left = (size_t)((order ? n : product[p][0]) + 7) / 8 * 8,
+                             right = (size_t)((order ? product[p][0] : n) + 7) / 8 * 8;
                 assert_true(s.right - s.left >= left * slices);
                 assert_true(s.left_undo - s.right >= right * slices);
                 assert_true(s.right_undo - s.left_undo >= left * sizeof(float));
@@ -141,6 +155,7 @@ int main(void) {
         cmocka_unit_test(bands_share_their_columns),
         cmocka_unit_test(loss_scratch_has_room),
         cmocka_unit_test(forward_scratch_is_by_rows_alone),
+        cmocka_unit_test(sums_have_room),
         cmocka_unit_test(split_scratch_has_room),
         cmocka_unit_test(softmax_scratch_has_room),
     };

@@ -346,8 +346,8 @@ struct statistics_epilogue {
     softmax_part *parts; /* [parts][rows] */
     float *logit_sums;   /* the same; NULL: not wanted */
     float *label_logit;
-    float *shifts; /* Keep: [tiles of columns][rows] */
-    int rows, columns;
+    float *shifts;            /* Keep: [tiles of columns][rows] */
+    int rows, columns, first; /* first: label of column 0 */
 
     static constexpr int scratch = output::scratch;
     static bool waits(void) { return false; }
@@ -359,8 +359,8 @@ struct statistics_epilogue {
     __device__ state begin(const matmul_tile &tile, int group) const {
         const int row = tile.m + thread_row(group);
         state s = {out.begin(bias, tile, group, rows, columns), {-1, -1}};
-        if (row < rows) s.label[0] = labels[row];
-        if (row + 8 < rows) s.label[1] = labels[row + 8];
+        if (row < rows) s.label[0] = labels[row] - first;
+        if (row + 8 < rows) s.label[1] = labels[row + 8] - first;
         return s;
     }
     template <int Half>

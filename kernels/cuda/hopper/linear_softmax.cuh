@@ -97,7 +97,7 @@ inline ridge_status linear_softmax_tf32(const linear_softmax_call &c) {
                                           softmax_fours(c),        to};
         const dim3 grid((unsigned)((classes + 31) / 32), (unsigned)((depth + 255) / 256));
         RIDGE_TRY(launch_overlapping(hopper::turn_columns, {grid, 256}, c.stream, true, t,
-                                             (unsigned *)(c.scratch + c.at.arrived), softmax_counters(c)));
+                                     (unsigned *)(c.scratch + c.at.arrived), softmax_counters(c)));
         b = {to, depth, classes, padded};
     }
     using S = hopper::matmul_shape<hopper::tf32, 256, 4, 2, 1>;
