@@ -367,8 +367,11 @@ __global__ void __launch_bounds__(L::threads, L::resident)
     load_w(k0);
     if constexpr (L::deep) {
         for (float &v : total) v = 0.0f;
+        /* As many slabs for all, of zeros at the end: so groups meet equally often, which racecheck needs to tell their
+         * barriers from the block's. */
+        int slabs = ((plan.depth.each + (plan.depth.more > 0)) * 16 + L::slab - 1) / L::slab;
 #pragma unroll 1
-        for (int k = k0; k < k_end; k += L::slab) {
+        for (int k = k0; slabs > 0; slabs--, k += L::slab) {
             float d[4 * L::NT];
             multiply(d);
             if (L::ahead) load_w(k + L::slab); /* beyond the end: zeros */
