@@ -1,5 +1,6 @@
 /* y = 2 x, and seven ways to get it wrong. */
 #include <math.h>
+#include <unistd.h>
 
 #include "cuda/launch.cuh"
 
@@ -43,6 +44,13 @@ static ridge_status run_and_write(const ridge_call *call, float *at, float value
 static float *const nobodys = (float *)(uintptr_t)0x7000000000000;
 
 extern "C" ridge_status faulty_gpu_right(const ridge_call *call) { return run(call, matrices_of(call)); }
+
+/* As code that has to be loaded does. */
+extern "C" ridge_status faulty_gpu_loaded(const ridge_call *call) {
+    static int launches;
+    if (launches++ == 0) usleep(20000);
+    return run(call, matrices_of(call));
+}
 
 extern "C" ridge_status faulty_gpu_wild(const ridge_call *call) { return run_and_write(call, nobodys, 1.0f); }
 

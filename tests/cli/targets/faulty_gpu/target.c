@@ -1,11 +1,12 @@
-/* y = 2 x on a GPU, done right by a baseline and an optimized variant, and done wrong in every other: what a kernel in
- * development does to the GPU that it runs on. Linked into the tests' own ridge-faulty only; tests/gpu/run says what
+/* y = 2 x on a GPU, done right by a baseline and two optimized variants, and done wrong in every other: what a kernel
+ * in development does to the GPU that it runs on. Linked into the tests' own ridge-faulty only; tests/gpu/run says what
  * must become of each.
  *
  * x, y: [rows, cols], f32. Least traffic: size(x) + size(y). One FLOP an element. Multiplying by two is exact. */
 #include "ridge/target.h"
 
 RIDGE_CUDA_DECLARE(faulty_gpu_right);
+RIDGE_CUDA_DECLARE(faulty_gpu_loaded);
 RIDGE_CUDA_DECLARE(faulty_gpu_wild);
 RIDGE_CUDA_DECLARE(faulty_gpu_late);
 RIDGE_CUDA_DECLARE(faulty_gpu_spin);
@@ -23,6 +24,7 @@ static const ridge_tensor_spec out[] = {{.name = "y", .rank = 2, .dim = {0, 1}}}
 static const ridge_variant variants[] = {
     VARIANT("baseline", RIDGE_BASELINE, faulty_gpu_right),
     VARIANT("optimized", RIDGE_OPTIMIZED, faulty_gpu_right),
+    VARIANT("loaded", RIDGE_OPTIMIZED, faulty_gpu_loaded),       /* right; its first launch takes long */
     VARIANT("wild", RIDGE_OPTIMIZED, faulty_gpu_wild),           /* an address that is nobody's */
     VARIANT("late", RIDGE_OPTIMIZED, faulty_gpu_late),           /* the same, but not in its first launches */
     VARIANT("spin", RIDGE_OPTIMIZED, faulty_gpu_spin),           /* never ends */
