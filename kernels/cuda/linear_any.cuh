@@ -5,8 +5,7 @@
  *   large    128 x 128, a thread 8 x 8        four loads of 16 bytes for 64 multiply-adds
  *   medium   64 x 64, a thread 8 x 4          a few tiles for every multiprocessor, the depth in two
  *   small    16 x 16, a thread 4 x 2          few rows or columns: latency counts, the depth in eight
- *   either   by clusters of 2, 4 or 8         fewer tiles than multiprocessors: the depth again in so many (from 9.0
- * on)
+ *   either   by clusters of 2, 4 or 8         too few tiles: the depth again in so many (compute capability 9.0 on)
  *
  * On an H200 8448 x 8192 x 4096 runs at 43 TFLOP/s with large tiles and 35 with medium ones, of 67. Shared memory
  * returns 128 bytes a cycle to registers, a load of 16 bytes by a warp takes four: as long as 16 of its multiply-adds,
@@ -70,10 +69,12 @@ inline int64_t any_share(any_plan plan, int64_t depth) {
 struct any_limits {
     int processors;
     bool clusters; /* can be had */
+    int shared;    /* bytes that a block can have */
 };
 inline any_limits any_device(void) {
     const int processors = device_limit(cudaDevAttrMultiProcessorCount);
-    return {processors > 0 ? processors : 1, device_capability() >= 90};
+    return {processors > 0 ? processors : 1, device_capability() >= 90,
+            device_limit(cudaDevAttrMaxSharedMemoryPerBlockOptin)};
 }
 
 /* About how many cycles a product takes: those of a tile and step of the depth, measured, times the tiles of the
@@ -132,8 +133,11 @@ inline any_plan any_plan_for(const any_limits &device, int64_t m, int64_t n, int
 /* ---- launches ---- */
 
 /* Bytes of shared memory that keep two blocks off one multiprocessor: those of a cluster would crowd together while
- * others are free. */
+ * others are free. Devices that have not so much let them. */
 constexpr int ANY_ALONE = 120 * 1024;
+inline bool any_alone(const any_limits &device, any_plan plan, int64_t blocks) {
+    return plan.cluster > 1 && device.shared >= ANY_ALONE && (double)blocks <= any_clustered(device, plan.cluster);
+}
 
 /* Of the tiles that an epilogue is made for. */
 template <class Epilogue>
@@ -160,8 +164,7 @@ ridge_status any_run_as(any_plan plan, const any_matrix<A> &a, const any_matrix<
         if constexpr (S::side > any_side_most<Epilogue>) {
             return RIDGE_UNSUPPORTED;
         } else {
-            const bool alone = plan.cluster > 1 && (double)(x * y * count) <= any_clustered(device, plan.cluster);
-            const int bytes = alone ? ANY_ALONE : S::floats * (int)sizeof(float);
+            const int bytes = any_alone(device, plan, x * y * count) ? ANY_ALONE : S::floats * (int)sizeof(float);
             const auto kernel = any_product<S, A, B, Epilogue>;
             if (bytes > 48 * 1024 &&
                 cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) != cudaSuccess)

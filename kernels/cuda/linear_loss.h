@@ -82,7 +82,8 @@ static inline double linear_split_bytes(int64_t lines, int64_t depth) {
  * together, so that memory grows with the rows alone. */
 static inline int64_t linear_split_classes(int64_t classes, int64_t depth) {
     const int64_t tiles = (classes + 127) / 128, unit = (tiles + LINEAR_PARTS - 1) / LINEAR_PARTS * 128;
-    const int64_t units = LINEAR_SPLIT_CLASS_BYTES / (int64_t)linear_split_bytes(128, depth) * 128 / unit;
+    const int64_t units =
+        LINEAR_SPLIT_CLASS_BYTES / (int64_t)linear_split_bytes(128, depth < 1 ? 1 : depth) * 128 / unit;
     const int64_t some = units < 1 ? unit : units * unit;
     return some < classes ? some : classes;
 }
