@@ -76,7 +76,8 @@ static inline size_t linear_scratch_take(size_t *bytes, double size) {
 
 /* Bytes of `lines` split ones along `depth`: filled up to whole tiles and slices. */
 static inline double linear_split_bytes(int64_t lines, int64_t depth) {
-    return 4.0 * (double)((lines + 127) / 128 * 128) * (double)((depth + 63) / 64 * 64);
+    const int64_t whole_lines = (lines + 127) / 128 * 128, whole_depth = (depth + 63) / 64 * 64;
+    return 4.0 * (double)whole_lines * (double)whole_depth;
 }
 /* Classes whose halves are made at a time where only losses are wanted: whole units of tiles of 128 that have a part
  * together, so that memory grows with the rows alone. */
