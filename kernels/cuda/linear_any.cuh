@@ -86,8 +86,8 @@ inline any_cost any_cost_of(any_tiles tiles) {
     static const any_cost cost[] = {{9, 8.5, 3500}, {55, 66, 3000}, {170, 213, 4000}};
     return cost[tiles];
 }
-/* Multiprocessors on which clusters lie: these come in groups that are no multiples of clusters. Of 132, an H200 has
- * room for 31 clusters of 4 and for 15 of 8. */
+/* Multiprocessors on which clusters lie: these come in groups that are no multiples of clusters. An H200's 132 have room
+ * for 15 clusters of 8, and of 4, one block a multiprocessor, 32 take as long as two waves. */
 inline double any_clustered(const any_limits &device, int cluster) {
     return floor(device.processors * (cluster == 8 ? 0.91 : cluster == 4 ? 0.94 : 1.0));
 }

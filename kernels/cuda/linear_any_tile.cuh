@@ -108,10 +108,11 @@ struct any_reader {
     int edge; /* in one register: rows from the tile's first on, at most a tile's; `whole` where packs are */
     static constexpr int whole = 1 << 16;
 
-    /* Of a thread of the group. first_step: of the block's. */
+    /* Of a thread of the group. */
     __device__ int row(unsigned thread) const { return (int)(m.by_step ? thread / 2 : thread % (S::side / 4) * 4); }
     __device__ int step(unsigned thread) const { return (int)(m.by_step ? thread % 2 * 4 : thread / (S::side / 4)); }
 
+    /* first_step: of the depth that the block has. */
     __device__ any_reader(const any_matrix<T> &of, int64_t first, int64_t rows, int first_step, int group,
                           unsigned thread)
         : m(of) {

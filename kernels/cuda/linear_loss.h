@@ -31,7 +31,8 @@ typedef struct row_gradient {
 
 /* Gradients of the logits are made for so many rows at a time that they take at most this. */
 #define LINEAR_GRADIENT_BYTES ((int64_t)1 << 30)
-/* fp32 operands are split for the tensor cores where the halves take at most this, and products are large enough. */
+/* fp32 operands are split for the tensor cores where the halves take at most this, products are large enough, and
+ * linear_loss_rows.cu does not take all classes. */
 #define LINEAR_SPLIT_BYTES ((int64_t)1 << 30)
 #define LINEAR_SPLIT_FLOP 7e8
 #define LINEAR_SPLIT_CLASS_BYTES ((int64_t)32 << 20) /* see linear_split_classes */
@@ -80,7 +81,8 @@ static inline double linear_split_bytes(int64_t lines, int64_t depth) {
     return 4.0 * (double)whole_lines * (double)whole_depth;
 }
 /* Classes whose halves are made at a time where only losses are wanted: whole units of tiles of 128 that have a part
- * together, so that memory grows with the rows alone. */
+ * together. So memory does not grow with the classes until a unit alone is LINEAR_SPLIT_CLASS_BYTES: at a depth of
+ * 4096, with a million. */
 static inline int64_t linear_split_classes(int64_t classes, int64_t depth) {
     const int64_t tiles = (classes + 127) / 128, unit = (tiles + LINEAR_PARTS - 1) / LINEAR_PARTS * 128;
     const int64_t units =

@@ -380,11 +380,11 @@ __global__ void __launch_bounds__(L::threads, 1) linear_kernel(linear_args a, co
     if (threadIdx.x == 0) {
         for (int s = 0; s < L::stages; s++) hopper::barrier_init(row_shared(&here[s]), L::threads + 1);
         row_barrier_init(arrived);
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        hopper::barrier_init_fence();
         if (L::S > 1) row_barrier_expect(arrived, (L::S - 1) * L::WK * L::part_floats * 4);
     }
     __syncthreads();
-    if constexpr (L::S > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+    if constexpr (L::S > 1) hopper::cluster_arrive_relaxed();
 #endif
     if constexpr (L::bulk && !L::turned)
         if (threadIdx.x < 16 * L::stages)
@@ -461,15 +461,15 @@ __global__ void __launch_bounds__(L::threads, 1) linear_kernel(linear_args a, co
     }
 #if __CUDA_ARCH__ >= 900
     if constexpr (L::S > 1) {
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        hopper::shared_fence();
         __syncthreads();
-        asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); /* all have started */
+        hopper::cluster_wait(); /* all have started */
         if (threadIdx.x < L::parts && (int)threadIdx.x % L::S != rank)
             linear_copy(sums + threadIdx.x * L::part_floats,
                         parts + (rank + (int)threadIdx.x / L::S * L::S) * L::part_floats, arrived,
                         (int)threadIdx.x % L::S, L::part_floats * 4);
         row_barrier_wait(arrived, 0);
-        asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); /* what I was sent has been read */
+        hopper::cluster_arrive_relaxed(); /* what I was sent has been read */
     }
 #endif
     if constexpr (L::S == 1) __syncthreads();
@@ -480,7 +480,7 @@ __global__ void __launch_bounds__(L::threads, 1) linear_kernel(linear_args a, co
         },
         L::owned, L::parts);
 #if __CUDA_ARCH__ >= 900
-    if constexpr (L::S > 1) asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+    if constexpr (L::S > 1) hopper::cluster_wait();
 #endif
 }
 

@@ -26,10 +26,10 @@ matrix_view gradient_of(const linear_loss_call &c, int64_t rows) {
     return {c.part<G>(c.at.gradient), rows, c.w.rows, c.at.gradient_stride, 1};
 }
 
-/* What a tile of the logits covers, and where operands have infinities: see linear_split.cuh. */
+/* A row's parts; another number of them where operands have infinities: see linear_split.cuh. */
 struct parts_layout {
-    int count; /* of a row */
-    const unsigned *infinite;
+    int count;
+    const unsigned *infinite; /* NULL: never */
     int exact_count;
 };
 /* Parts to losses and, where they are wanted, gradients' rows. */

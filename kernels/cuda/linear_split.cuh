@@ -1,5 +1,5 @@
 /* Softmax cross-entropy of a linear layer in fp32 on Hopper's tensor cores: three products of halves (hopper/split.cuh)
- * in place of each, at some eight times the rate of fp32's own units and to 2^-21 of |a| |b|.
+ * in place of each, to 2^-21 of |a| |b|.
  *
  * Every product's operands are split first, lines along what is summed over, whichever way they lie: x and w for the
  * logits; their gradients G and w for dx; G and x, both turned, for dw. Then as with 16 bits: logits stay on the chip,
