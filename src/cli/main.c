@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/options.h"
+#include "cli/say.h"
 
 static const char selection[] =
     "PATTERN names a chapter (ch09), a target (fused_l2norm) or both (ch09:fused_l2norm);\n"
@@ -54,11 +55,11 @@ int ridge_exit_status(ridge_status status) {
 }
 
 int ridge_complain(const ridge_error *error) {
-    fprintf(stderr, "ridge: %s\n", error->text[0] ? error->text : ridge_status_string(error->status));
+    ridge_say("%s", error->text[0] ? error->text : ridge_status_string(error->status));
     return ridge_exit_status(error->status);
 }
 
-static void usage(FILE *stream) {
+static void write_usage(FILE *stream) {
     fprintf(stream,
             "usage: ridge COMMAND [OPTION…] [PATTERN…]\n\n"
             "Runs kernels as pairs, baseline and optimized, checks each against an fp64 oracle and places it\n"
@@ -67,6 +68,8 @@ static void usage(FILE *stream) {
         fprintf(stream, "  %-10s %s\n", ridge_commands[i].name, ridge_commands[i].summary);
     fprintf(stream, "\n'ridge COMMAND --help' has the options and examples; 'ridge --version' the version.\n");
 }
+
+static void usage(FILE *stream) { ridge_say_text(stream, write_usage); }
 
 /* What was printed has to have arrived: a full disk behind a redirection shows only here. */
 static int flushed(int code) {
@@ -77,6 +80,7 @@ static int flushed(int code) {
 }
 
 int main(int argc, char **argv) {
+    ridge_say_by_lines();
     if (argc < 2) return usage(stderr), RIDGE_EXIT_USAGE;
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
         return usage(stdout), flushed(RIDGE_EXIT_OK);

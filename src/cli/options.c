@@ -1,7 +1,10 @@
 #include "cli/options.h"
 
 #include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "cli/say.h"
 
 typedef ridge_status (*set_fn)(ridge_options *o, const char *value, ridge_error *error);
 
@@ -70,6 +73,38 @@ static ridge_status set_counters(ridge_options *o, const char *v, ridge_error *e
     o->counters = true;
     return RIDGE_OK;
 }
+static ridge_status set_wide(ridge_options *o, const char *v, ridge_error *e) {
+    (void)e, (void)v;
+    o->wide = true;
+    return RIDGE_OK;
+}
+
+static ridge_status set_word(const char *v, const char *what, const char *const *words, int n, int *value,
+                             ridge_error *e) {
+    char names[80] = "";
+    for (int i = 0; i < n; i++) {
+        if (strcmp(v, words[i]) == 0) return *value = i, RIDGE_OK;
+        (void)snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", words[i]);
+    }
+    return ridge_fail(e, RIDGE_INVALID, "%s '%.40s' is none of %s", what, v, names);
+}
+
+static ridge_status set_format(ridge_options *o, const char *v, ridge_error *e) {
+    static const char *const words[] = {"table", "csv", "markdown"};
+    int value = 0;
+    RIDGE_TRY(set_word(v, "--format", words, 3, &value, e));
+    o->format = (ridge_format)value;
+    return RIDGE_OK;
+}
+
+static ridge_status set_color(ridge_options *o, const char *v, ridge_error *e) {
+    static const char *const words[] = {"auto", "always", "never"};
+    int value = 0;
+    RIDGE_TRY(set_word(v, "--color", words, 3, &value, e));
+    o->color = (ridge_when)value;
+    return RIDGE_OK;
+}
+
 static ridge_status set_sizes(ridge_options *o, const char *v, ridge_error *e) {
     return ridge_parse_sizes(v, &o->sizes, e);
 }
@@ -168,6 +203,9 @@ static const struct option_row {
     {"refresh", NULL, "rcpf", "measure the ceilings anew, whatever the cache holds", set_refresh},
     {"edges", NULL, "v", "only the small edge cases, with every instruction set", set_edges},
     {"mutants", NULL, "v", "break every output on purpose; fail if a check does not see it", set_mutants},
+    {"format", "FORMAT", "lrcpvd", "of tables: table, csv or markdown (default table)", set_format},
+    {"wide", NULL, "lrcpvd", "every column at its full width, whatever the terminal's", set_wide},
+    {"color", "WHEN", "lrcpvd", "auto (on terminals; heeds NO_COLOR), always or never", set_color},
     {"json", "FILE|-", "lrcpfvd", "the same as JSON, to a file or to standard output", set_json},
     {"help", NULL, "lrcpfvnd", "this text", set_help},
 };
@@ -216,7 +254,7 @@ ridge_status ridge_options_parse(const ridge_command *command, int argc, char **
     return RIDGE_OK;
 }
 
-void ridge_options_help(const ridge_command *command, FILE *stream) {
+static void write_help(const ridge_command *command, FILE *stream) {
     fprintf(stream, "usage: ridge %s [OPTION…]%s%s\n\n%s\n\n%s\n\noptions:\n", command->name,
             *command->arguments ? " " : "", command->arguments, command->summary, command->text);
     for (int i = 0; i < ROWS; i++) {
@@ -229,4 +267,14 @@ void ridge_options_help(const ridge_command *command, FILE *stream) {
         fprintf(stream, "  %-*s %s\n", width, left, rows[i].help);
     }
     fprintf(stream, "\nexamples:\n%s", command->examples);
+}
+
+void ridge_options_help(const ridge_command *command, FILE *stream) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *help = open_memstream(&text, &size);
+    if (!help) return;
+    write_help(command, help);
+    if (fclose(help) == 0) ridge_print_wrapped(stream, ridge_say_width(stream), text);
+    free(text);
 }

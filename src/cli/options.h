@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "cli/parse.h"
+#include "report/page.h"
 
 /* Exit statuses; docs/METRICS.md and ridge(1) document them. */
 enum {
@@ -41,6 +42,9 @@ typedef struct ridge_options {
     const char *json;         /* file, "-", or NULL */
     const char *expectations; /* file, or NULL */
     bool dry_run, summaries, refresh, mutants, edges, counters, help;
+    ridge_format format; /* of tables */
+    bool wide;           /* tables with all their columns */
+    ridge_when color;
     int argc;
     char **argv; /* as typed, for the record */
 } ridge_options;
