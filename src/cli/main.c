@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/options.h"
+#include "cli/say.h"
 
 int ridge_exit_status(ridge_status status) {
     switch (status) {
@@ -20,7 +21,7 @@ int ridge_exit_status(ridge_status status) {
 }
 
 int ridge_complain(const ridge_error *error) {
-    fprintf(stderr, "ridge: %s\n", error->text[0] ? error->text : ridge_status_string(error->status));
+    ridge_say("%s", error->text[0] ? error->text : ridge_status_string(error->status));
     return ridge_exit_status(error->status);
 }
 
@@ -40,6 +41,7 @@ static bool is_one_of(const char *text, const char *const *names) {
 
 int main(int argc, char **argv) {
     static const char *const help[] = {"--help", "-h", NULL}, *const version[] = {"--version", "version", NULL};
+    ridge_say_by_lines();
     if (argc < 2) return ridge_usage(stderr), RIDGE_EXIT_USAGE;
     if (is_one_of(argv[1], version)) return printf("ridge %s\n", RIDGE_VERSION), flushed(RIDGE_EXIT_OK);
     const ridge_command *command;

@@ -86,6 +86,39 @@ static ridge_status set_counters(ridge_options *o, const char *v, ridge_error *e
     o->counters = true;
     return RIDGE_OK;
 }
+static ridge_status set_wide(ridge_options *o, const char *v, ridge_error *e) {
+    (void)e, (void)v;
+    o->wide = true;
+    return RIDGE_OK;
+}
+
+static void format_words(ridge_words *words) {
+    static const char *const names[] = {
+        [RIDGE_FORMAT_TABLE] = "table", [RIDGE_FORMAT_CSV] = "csv", [RIDGE_FORMAT_MARKDOWN] = "markdown"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) ridge_words_add(words, names[i]);
+}
+
+static ridge_status set_format(ridge_options *o, const char *v, ridge_error *e) {
+    ridge_words words = {0};
+    const int found = find_value("--format", v, format_words, &words, e);
+    if (found < 0) return RIDGE_INVALID;
+    o->format = (ridge_format)found;
+    return RIDGE_OK;
+}
+
+static void color_words(ridge_words *words) {
+    static const char *const names[] = {[RIDGE_AUTO] = "auto", [RIDGE_ALWAYS] = "always", [RIDGE_NEVER] = "never"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) ridge_words_add(words, names[i]);
+}
+
+static ridge_status set_color(ridge_options *o, const char *v, ridge_error *e) {
+    ridge_words words = {0};
+    const int found = find_value("--color", v, color_words, &words, e);
+    if (found < 0) return RIDGE_INVALID;
+    o->color = (ridge_when)found;
+    return RIDGE_OK;
+}
+
 static ridge_status set_sizes(ridge_options *o, const char *v, ridge_error *e) {
     return ridge_parse_sizes(v, &o->sizes, e);
 }
@@ -192,6 +225,10 @@ const ridge_option_row ridge_option_rows[] = {
      RIDGE_VALUE_OTHER},
     {"edges", NULL, "v", "only the small edge cases, with every instruction set", set_edges, NULL, RIDGE_VALUE_OTHER},
     {"mutants", NULL, "v", "break every output on purpose; fail if a check misses it", set_mutants, NULL,
+     RIDGE_VALUE_OTHER},
+    {"format", "FORMAT", "lrcpvd", "format of tables:", set_format, format_words, RIDGE_VALUE_OTHER},
+    {"wide", NULL, "lrcpvd", "all columns of tables, even wider than the terminal", set_wide, NULL, RIDGE_VALUE_OTHER},
+    {"color", "WHEN", "lrcpvd", "colors; auto is on terminals, unless NO_COLOR is set:", set_color, color_words,
      RIDGE_VALUE_OTHER},
     {"json", "FILE|-", "lrcpfvd", "write the same as JSON to FILE, or to standard output (-)", set_json, NULL,
      RIDGE_VALUE_FILE},

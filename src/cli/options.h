@@ -6,6 +6,7 @@
 
 #include "cli/parse.h"
 #include "cli/words.h"
+#include "report/page.h"
 
 /* Exit statuses; docs/METRICS.md and ridge(1) document them. */
 enum {
@@ -42,6 +43,9 @@ typedef struct ridge_options {
     const char *json;         /* file, "-", or NULL */
     const char *expectations; /* file, or NULL */
     bool dry_run, summaries, refresh, mutants, edges, counters, help;
+    ridge_format format; /* of tables */
+    bool wide;           /* tables with all their columns */
+    ridge_when color;
     int argc;
     char **argv; /* as typed, for the record */
 } ridge_options;
