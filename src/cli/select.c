@@ -39,6 +39,10 @@ static bool is_wanted(const ridge_options *o, const ridge_variant *variant) {
            fnmatch(o->variant, ridge_variant_short_name(variant), 0) == 0;
 }
 
+static bool is_wanted_on(const ridge_options *o, ridge_backend backend) {
+    return !o->backend || strcmp(ridge_backend_name(backend), o->backend) == 0;
+}
+
 /* A case on one backend: variants of different backends are never measured against each other. */
 static ridge_status add_on(ridge_selection *s, const ridge_options *o, const ridge_target *target, const ridge_case *c,
                            ridge_backend backend, ridge_error *error) {
@@ -82,8 +86,7 @@ static ridge_status add(ridge_selection *s, const ridge_options *o, const ridge_
     const char *why = target->reject ? target->reject(c) : NULL;
     if (why) return ridge_fail(error, RIDGE_INVALID, "%s cannot take these sizes: %s", target->name, why);
     for (int b = 0; b < RIDGE_BACKEND_COUNT; b++) {
-        const char *name = ridge_backend_name((ridge_backend)b);
-        if (!ridge_case_is_for(c, (ridge_backend)b) || (o->backend && strcmp(name, o->backend) != 0)) continue;
+        if (!ridge_case_is_for(c, (ridge_backend)b) || !is_wanted_on(o, (ridge_backend)b)) continue;
         RIDGE_TRY(add_on(s, o, target, c, (ridge_backend)b, error));
     }
     return RIDGE_OK;
@@ -335,4 +338,55 @@ void ridge_selection_free(ridge_selection *s) {
     for (int i = 0; i < RIDGE_MAX_INPUTS; i++) free((void *)(uintptr_t)s->user[i].data);
     free(s->items);
     *s = (ridge_selection){0};
+}
+
+/* ---- for list
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static bool is_listed(const ridge_options *o, const ridge_case *c) {
+    if (o->dtype && c->dtype != o->dtype) return false;
+    for (int b = 0; b < RIDGE_BACKEND_COUNT; b++)
+        if (ridge_case_is_for(c, (ridge_backend)b) && is_wanted_on(o, (ridge_backend)b)) return true;
+    return false;
+}
+
+/* copy: a target like any other, whose cases and variants are its own. */
+static ridge_status narrow_one(const ridge_options *o, const ridge_target *target, ridge_target *copy,
+                               ridge_error *error) {
+    ridge_case *cases = calloc((size_t)target->n_cases + 1, sizeof *cases);
+    ridge_variant *variants = calloc((size_t)target->n_variants + 1, sizeof *variants);
+    *copy = *target;
+    copy->cases = cases;
+    copy->variants = variants;
+    copy->n_cases = copy->n_variants = 0;
+    if (!cases || !variants) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the list of targets");
+    for (int i = 0; i < target->n_cases; i++)
+        if (is_listed(o, &target->cases[i])) cases[copy->n_cases++] = target->cases[i];
+    for (int v = 0; v < target->n_variants; v++)
+        if (is_wanted(o, &target->variants[v]) && is_wanted_on(o, ridge_variant_backend(&target->variants[v])))
+            variants[copy->n_variants++] = target->variants[v];
+    return RIDGE_OK;
+}
+
+ridge_status ridge_narrow(const ridge_options *o, const ridge_target **targets, int *n, ridge_target **copies,
+                          ridge_error *error) {
+    int kept = 0;
+    *copies = calloc((size_t)*n + 1, sizeof **copies); /* the last one stays without a name */
+    if (!*copies) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the list of targets");
+    for (int i = 0; i < *n; i++) RIDGE_TRY(narrow_one(o, targets[i], &(*copies)[i], error));
+    for (int i = 0; i < *n; i++) kept += (*copies)[i].n_cases > 0 && (*copies)[i].n_variants > 0;
+    if (kept == 0) return nothing_selected(o, targets, *n, error);
+    const int all = *n;
+    *n = 0;
+    for (int i = 0; i < all; i++)
+        if ((*copies)[i].n_cases > 0 && (*copies)[i].n_variants > 0) targets[(*n)++] = &(*copies)[i];
+    return RIDGE_OK;
+}
+
+void ridge_narrowed_free(ridge_target *copies) {
+    for (ridge_target *copy = copies; copy && copy->name; copy++) {
+        free((void *)(uintptr_t)copy->cases);
+        free((void *)(uintptr_t)copy->variants);
+    }
+    free(copies);
 }
