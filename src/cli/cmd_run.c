@@ -36,26 +36,40 @@ static int measure_and_show(const ridge_options *o, ridge_selection *selection, 
     return code;
 }
 
-/* compare leaves peers out. */
-static void keep_pairs(ridge_selection *selection) {
+static bool has_role(const ridge_selected *item, ridge_role role) {
+    for (int v = 0; v < item->n_variants; v++)
+        if (item->target->variants[item->variants[v]].role == role) return true;
+    return false;
+}
+
+/* compare leaves out peers, and cases that have no pair. */
+static ridge_status keep_pairs(ridge_selection *selection, ridge_error *error) {
+    int pairs = 0;
     for (int i = 0; i < selection->n; i++) {
         ridge_selected *item = &selection->items[i];
+        if (!has_role(item, RIDGE_BASELINE) || !has_role(item, RIDGE_OPTIMIZED)) continue;
         int kept = 0;
         for (int v = 0; v < item->n_variants; v++)
             if (item->target->variants[item->variants[v]].role != RIDGE_PEER)
                 item->variants[kept++] = item->variants[v];
         item->n_variants = kept;
+        selection->items[pairs++] = *item;
     }
+    selection->n = pairs;
+    if (pairs > 0) return RIDGE_OK;
+    return ridge_fail(error, RIDGE_NOT_FOUND,
+                      "compare: --variant leaves no pair of baseline and optimized: leave it out, or use ridge run");
 }
 
 static int with_selection(const ridge_options *o, bool pairs_only, show_fn show) {
     ridge_selection selection;
     ridge_error error = {0};
     int code;
-    if (ridge_select(o, false, &selection, &error) != RIDGE_OK) {
+    ridge_status status = ridge_select(o, false, &selection, &error);
+    if (status == RIDGE_OK && pairs_only) status = keep_pairs(&selection, &error);
+    if (status != RIDGE_OK) {
         code = ridge_complain(&error);
     } else {
-        if (pairs_only) keep_pairs(&selection);
         if (!o->dry_run)
             code = measure_and_show(o, &selection, show);
         else
