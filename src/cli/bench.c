@@ -11,6 +11,7 @@
 #include "cli/counters.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/say.h"
 #include "device/device.h"
 #include "machine/gpu.h"
 #include "machine/movers.h"
@@ -50,7 +51,7 @@ static void show_ceiling_step(void *arg, int done, int total, const char *what) 
     (void)snprintf(text, sizeof text, "measuring the ceilings: %s", what);
     p->total = total > 0 ? total : 1;
     p->done = done;
-    if (p->terminal || done == 0) ridge_progress_step(p, text);
+    ridge_progress_step(p, text);
 }
 
 ridge_status ridge_bench_ceilings(const ridge_options *o, const ridge_machine *machine, int threads, ridge_ceilings *c,
@@ -59,7 +60,7 @@ ridge_status ridge_bench_ceilings(const ridge_options *o, const ridge_machine *m
         ridge_error why = {0};
         ridge_status status = ridge_ceilings_load(machine, threads, c, &why);
         if (status == RIDGE_OK) return RIDGE_OK;
-        if (status != RIDGE_NOT_FOUND) fprintf(stderr, "ridge: %s; measuring anew\n", why.text);
+        if (status != RIDGE_NOT_FOUND) ridge_say("%s; measuring anew", why.text);
     }
     ridge_progress progress;
     ridge_progress_begin(&progress, 1);
@@ -67,8 +68,7 @@ ridge_status ridge_bench_ceilings(const ridge_options *o, const ridge_machine *m
     ridge_progress_end(&progress);
     RIDGE_TRY(status);
     ridge_error unsaved = {0};
-    if (ridge_ceilings_save(c, &unsaved) != RIDGE_OK)
-        fprintf(stderr, "ridge: the ceilings are not kept: %s\n", unsaved.text);
+    if (ridge_ceilings_save(c, &unsaved) != RIDGE_OK) ridge_say("the ceilings are not kept: %s", unsaved.text);
     return RIDGE_OK;
 }
 
@@ -80,7 +80,7 @@ ridge_status ridge_bench_gpu_ceilings(const ridge_options *o, const ridge_machin
         ridge_error why = {0};
         ridge_status status = ridge_gpu_ceilings_load(&machine->gpu, c, &why);
         if (status == RIDGE_OK) return RIDGE_OK;
-        if (status != RIDGE_NOT_FOUND) fprintf(stderr, "ridge: %s; measuring anew\n", why.text);
+        if (status != RIDGE_NOT_FOUND) ridge_say("%s; measuring anew", why.text);
     }
     ridge_progress progress;
     ridge_progress_begin(&progress, 1);
@@ -88,8 +88,7 @@ ridge_status ridge_bench_gpu_ceilings(const ridge_options *o, const ridge_machin
     ridge_progress_end(&progress);
     RIDGE_TRY(status);
     ridge_error unsaved = {0};
-    if (ridge_ceilings_save(c, &unsaved) != RIDGE_OK)
-        fprintf(stderr, "ridge: the GPU's ceilings are not kept: %s\n", unsaved.text);
+    if (ridge_ceilings_save(c, &unsaved) != RIDGE_OK) ridge_say("the GPU's ceilings are not kept: %s", unsaved.text);
     return RIDGE_OK;
 }
 
@@ -103,7 +102,7 @@ void ridge_bench_want_gpu(const ridge_options *o, const ridge_selection *selecti
     ridge_error why = {0};
     if (!selects(selection, RIDGE_BACKEND_cuda) || run->machine.gpu.sm == 0) return;
     run->has_gpu = ridge_bench_gpu_ceilings(o, &run->machine, &run->gpu_ceilings, &why) == RIDGE_OK;
-    if (!run->has_gpu) fprintf(stderr, "ridge: CUDA results have no percentages: %s\n", why.text);
+    if (!run->has_gpu) ridge_say("CUDA results have no percentages: %s", why.text);
 }
 
 /* Of the backends that something is selected for. */
@@ -316,6 +315,7 @@ static ridge_status measure_jobs(ridge_run *run, const ridge_job *jobs, int n, r
         raise_ceilings(run);
         ridge_status judged = judge_jobs(run, jobs, done, finished, error);
         if (judged != RIDGE_OK) status = judged;
+        ridge_run_look_after(run);
     }
     for (int i = 0; i < n; i++) ridge_job_result_free(&done[i]);
     free(done);
@@ -325,7 +325,11 @@ static ridge_status measure_jobs(ridge_run *run, const ridge_job *jobs, int n, r
 static void count_bytes(ridge_run *run) {
     char why[200];
     (void)ridge_counters_read(run, why, sizeof why);
-    if (why[0]) fprintf(stderr, "ridge: not all bytes were counted: %s\n", why);
+    if (!why[0]) return;
+    ridge_finding found = {.what = "counters", .health = RIDGE_HEALTH_BAD};
+    (void)snprintf(found.found, sizeof found.found, "not all bytes were counted: %.120s", why);
+    (void)snprintf(found.advice, sizeof found.advice, "bytes are the declared ones; ridge doctor says what is missing");
+    ridge_run_add_finding(run, &found);
 }
 
 ridge_status ridge_bench(const ridge_options *o, ridge_selection *selection, ridge_run *run, ridge_error *error) {
@@ -336,6 +340,7 @@ ridge_status ridge_bench(const ridge_options *o, ridge_selection *selection, rid
     RIDGE_TRY(begin_run(o, run, &isa, error));
     RIDGE_TRY(ridge_selection_fit(o, &run->machine, selection, error));
     RIDGE_TRY(find_ceilings(o, selection, run, error));
+    ridge_run_look_before(run, selects(selection, RIDGE_BACKEND_cpu), selects(selection, RIDGE_BACKEND_cuda));
     ridge_job *jobs = calloc((size_t)(selection->n > 0 ? selection->n : 1), sizeof *jobs);
     if (!jobs) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d cases", selection->n);
     ridge_status status = RIDGE_OK;
@@ -350,6 +355,39 @@ ridge_status ridge_bench(const ridge_options *o, ridge_selection *selection, rid
     return status;
 }
 
+enum { DRY_TARGET, DRY_CASE, DRY_VARIANTS, DRY_COLUMNS };
+static const ridge_column dry_columns[DRY_COLUMNS] = {
+    [DRY_TARGET] = {.header = "target", .field = "target", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 20},
+    [DRY_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 16},
+    [DRY_VARIANTS] = {.header = "variants", .field = "variants", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 16},
+};
+
+static void add_dry(ridge_table *table, const ridge_selected *item, const ridge_selected *before) {
+    char name[96], target[160], *variants = NULL;
+    size_t size = 0;
+    FILE *list = open_memstream(&variants, &size);
+    for (int v = 0; list && v < item->n_variants; v++)
+        fprintf(list, "%s%s", v ? " " : "", item->target->variants[item->variants[v]].name);
+    if (list) (void)fclose(list);
+    ridge_case_name(item->target, &item->c, name, sizeof name);
+    (void)snprintf(target, sizeof target, "%s:%s", item->target->chapter, item->target->name);
+    ridge_table_row(table);
+    ridge_table_text(table, DRY_TARGET, target);
+    if (before && before->target == item->target) ridge_table_ditto(table, DRY_TARGET);
+    ridge_table_text(table, DRY_CASE, name);
+    ridge_table_text(table, DRY_VARIANTS, variants);
+    free(variants);
+}
+
+static ridge_status check_all(const ridge_options *o, const ridge_selection *selection, const ridge_run *run,
+                              ridge_isa isa, ridge_error *error) {
+    for (int i = 0; i < selection->n; i++) {
+        ridge_job job = make_job(o, &selection->items[i], selection, run, isa);
+        RIDGE_TRY(check_memory(&job, &run->machine, error));
+    }
+    return RIDGE_OK;
+}
+
 ridge_status ridge_bench_dry(const ridge_options *o, ridge_selection *selection, ridge_error *error) {
     static ridge_run run; /* large; only the machine and settings are used */
     ridge_isa isa;
@@ -359,20 +397,16 @@ ridge_status ridge_bench_dry(const ridge_options *o, ridge_selection *selection,
     RIDGE_TRY(ridge_selection_fit(o, &run.machine, selection, error));
     bool cached =
         !o->refresh && ridge_ceilings_load(&run.machine, run.settings.threads, &run.ceilings, NULL) == RIDGE_OK;
-    double seconds = cached ? 1 : 1 + ceilings_s;
-    for (int i = 0; i < selection->n; i++) {
-        const ridge_selected *item = &selection->items[i];
-        ridge_job job = make_job(o, item, selection, &run, isa);
-        RIDGE_TRY(check_memory(&job, &run.machine, error));
-        char name[80];
-        ridge_case_name(item->target, &item->c, name, sizeof name);
-        printf("%s:%s %s", item->target->chapter, item->target->name, name);
-        for (int v = 0; v < item->n_variants; v++) printf(" %s", item->target->variants[item->variants[v]].name);
-        printf("\n");
-        seconds += o->max_time + case_overhead_s;
-    }
-    printf("%d cases, %d threads, %s; about %d:%02d%s\n", selection->n, run.settings.threads, ridge_isa_name(isa),
-           (int)seconds / 60, (int)seconds % 60, cached ? "" : ", the ceilings' measurement included");
+    RIDGE_TRY(check_all(o, selection, &run, isa, error));
+    const ridge_page page = ridge_say_page(o);
+    ridge_table *table = ridge_table_new(dry_columns, DRY_COLUMNS);
+    for (int i = 0; i < selection->n; i++) add_dry(table, &selection->items[i], i ? &selection->items[i - 1] : NULL);
+    ridge_table_print(table, &page);
+    ridge_table_free(table);
+    double seconds = (cached ? 1 : 1 + ceilings_s) + selection->n * (o->max_time + case_overhead_s);
+    ridge_page_say(&page, "%d case%s, %d thread%s, %s; about %d:%02d%s\n", selection->n, selection->n == 1 ? "" : "s",
+                   run.settings.threads, run.settings.threads == 1 ? "" : "s", ridge_isa_name(isa), (int)seconds / 60,
+                   (int)seconds % 60, cached ? "" : ", the ceilings' measurement included");
     return RIDGE_OK;
 }
 
@@ -419,9 +453,9 @@ static ridge_status write_plot(const ridge_options *o, const ridge_run *run, rid
     ridge_error why = {0};
     ridge_status status = ridge_plot_svg(run, backend, path, &why);
     if (status == RIDGE_OK)
-        fprintf(stderr, "ridge: the roofline is in %s\n", path);
+        ridge_say("the roofline is in %s", path);
     else if (status == RIDGE_UNSUPPORTED)
-        fprintf(stderr, "ridge: no %s: %s\n", name, why.text);
+        ridge_say("no %s: %s", name, why.text);
     else
         return ridge_fail(error, status, "%s", why.text);
     return RIDGE_OK;
@@ -431,7 +465,7 @@ static ridge_status write_output(const ridge_options *o, const ridge_run *run, c
     char path[600];
     (void)snprintf(path, sizeof path, "%s/run.json", o->output);
     RIDGE_TRY(ridge_write_json(path, json, error));
-    fprintf(stderr, "ridge: every sample is in %s\n", path);
+    ridge_say("every sample is in %s", path);
     for (int b = 0; b < RIDGE_BACKEND_COUNT; b++)
         if (ridge_run_draws(run, (ridge_backend)b)) RIDGE_TRY(write_plot(o, run, (ridge_backend)b, error));
     return RIDGE_OK;

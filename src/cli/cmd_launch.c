@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/bench.h"
+#include "cli/say.h"
 #include "device/device.h"
 #include "verify/on_gpu.h"
 
@@ -77,10 +78,11 @@ static ridge_status launch_in(place *p, const ridge_selected *item, const ridge_
 static ridge_status launch_one(const ridge_selected *item, const ridge_variant *variant, const ridge_abilities *here,
                                place *p, const ridge_options *o, ridge_error *error) {
     char name[96];
+    const ridge_page said = ridge_say_page(o), *page = &said;
     ridge_case_name(item->target, &item->c, name, sizeof name);
     const char *why = ridge_variant_obstacle(variant, &item->c, here);
     if (why) {
-        printf("%s %s %s: skipped: %s\n", item->target->name, name, variant->name, why);
+        ridge_page_say(page, "%s %s %s: skipped: %s\n", item->target->name, name, variant->name, why);
         return RIDGE_OK;
     }
     ridge_status status = launch_in(p, item, variant, here->isa, o, error);
@@ -88,7 +90,8 @@ static ridge_status launch_one(const ridge_selected *item, const ridge_variant *
     give(p, p->memory, p->bytes);
     give(p, p->scratch, p->scratch_bytes);
     p->memory = p->scratch = p->plan = NULL;
-    if (status == RIDGE_OK) printf("%s %s %s: launched, not verified\n", item->target->name, name, variant->name);
+    if (status == RIDGE_OK)
+        ridge_page_say(page, "%s %s %s: launched, not verified\n", item->target->name, name, variant->name);
     return status;
 }
 

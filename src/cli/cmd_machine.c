@@ -3,9 +3,8 @@
 #include <string.h>
 
 #include "cli/bench.h"
+#include "cli/say.h"
 #include "report/report.h"
-
-static FILE *tables_to(const ridge_options *o) { return o->json && strcmp(o->json, "-") == 0 ? stderr : stdout; }
 
 static ridge_status write_and_release(const ridge_options *o, json_t *json, ridge_error *error) {
     if (!json) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for JSON");
@@ -23,22 +22,26 @@ static json_t *list_json(const ridge_target *const *targets, int n, const ridge_
     return json_pack("{s:s, s:o}", "schema", "ridge-list/1", "targets", list);
 }
 
-static ridge_status list(const ridge_options *o, const ridge_target **targets, ridge_error *error) {
+static ridge_status list(const ridge_options *o, const ridge_target **targets, ridge_target **copies,
+                         ridge_error *error) {
     static ridge_machine machine;
     int n = 0;
     RIDGE_TRY(ridge_machine_detect(&machine, error));
     RIDGE_TRY(ridge_select_targets(o, targets, &n, error));
-    if (!o->json)
-        ridge_report_list(targets, n, &machine, stdout);
-    else
-        return write_and_release(o, list_json(targets, n, &machine), error);
+    RIDGE_TRY(ridge_narrow(o, targets, &n, copies, error));
+    if (o->json) return write_and_release(o, list_json(targets, n, &machine), error);
+    const ridge_page page = ridge_say_page(o);
+    ridge_report_list(targets, n, &machine, &page);
     return RIDGE_OK;
 }
 
 int ridge_cmd_list(const ridge_options *o) {
     ridge_error error = {0};
     const ridge_target **targets = calloc((size_t)ridge_target_count + 1, sizeof *targets);
-    ridge_status status = targets ? list(o, targets, &error) : ridge_fail(&error, RIDGE_NO_MEMORY, "no memory");
+    ridge_target *copies = NULL;
+    ridge_status status =
+        targets ? list(o, targets, &copies, &error) : ridge_fail(&error, RIDGE_NO_MEMORY, "no memory");
+    ridge_narrowed_free(copies);
     free(targets);
     return status == RIDGE_OK ? RIDGE_EXIT_OK : ridge_complain(&error);
 }
@@ -65,15 +68,10 @@ static ridge_status peak(const ridge_options *o, ridge_error *error) {
     bool gpu = o->backend ? strcmp(o->backend, "cuda") == 0 : machine.gpu.sm > 0;
     int threads;
     RIDGE_TRY(ridge_bench_threads(o, &machine, &threads, error));
-    if (cpu) {
-        RIDGE_TRY(ridge_bench_ceilings(o, &machine, threads, &ceilings, error));
-        ridge_report_ceilings(&ceilings, tables_to(o));
-    }
-    if (gpu) {
-        RIDGE_TRY(ridge_bench_gpu_ceilings(o, &machine, &gpu_ceilings, error));
-        if (cpu) fputc('\n', tables_to(o));
-        ridge_report_gpu_ceilings(&machine.gpu, &gpu_ceilings, tables_to(o));
-    }
+    if (cpu) RIDGE_TRY(ridge_bench_ceilings(o, &machine, threads, &ceilings, error));
+    if (gpu) RIDGE_TRY(ridge_bench_gpu_ceilings(o, &machine, &gpu_ceilings, error));
+    const ridge_page page = ridge_say_page(o);
+    ridge_report_peak(cpu ? &ceilings : NULL, &machine.gpu, gpu ? &gpu_ceilings : NULL, &page);
     if (!o->json) return RIDGE_OK;
     return write_and_release(o, peak_json(&machine, cpu ? &ceilings : NULL, gpu ? &gpu_ceilings : NULL), error);
 }
@@ -86,29 +84,9 @@ int ridge_cmd_peak(const ridge_options *o) {
 /* ---- doctor
  * --------------------------------------------------------------------------------------------------------------- */
 
-static const char *const health_names[] = {
-    [RIDGE_HEALTH_GOOD] = "good", [RIDGE_HEALTH_NOTE] = "note", [RIDGE_HEALTH_BAD] = "bad"};
-
-static void print_findings(const ridge_finding *findings, int n, FILE *stream) {
-    static const char *const headers[] = {"what", "", "found", "advice"};
-    ridge_table *table = ridge_table_new(headers, "llll", 4);
-    for (int i = 0; table && i < n; i++) {
-        const char *cells[] = {findings[i].what, health_names[findings[i].health], findings[i].found,
-                               findings[i].advice};
-        ridge_table_row(table, cells);
-    }
-    if (table) ridge_table_print(table, stream);
-    ridge_table_free(table);
-}
-
 static json_t *doctor_json(const ridge_machine *machine, const ridge_finding *findings, int n) {
-    json_t *list = json_array();
-    for (int i = 0; list && i < n; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "what", findings[i].what, "health",
-                                              health_names[findings[i].health], "found", findings[i].found, "advice",
-                                              findings[i].advice));
     return json_pack("{s:s, s:o, s:o}", "schema", "ridge-doctor/1", "machine", ridge_json_machine(machine), "findings",
-                     list);
+                     ridge_json_findings(findings, n));
 }
 
 int ridge_cmd_doctor(const ridge_options *o) {
@@ -117,7 +95,8 @@ int ridge_cmd_doctor(const ridge_options *o) {
     ridge_error error = {0};
     if (ridge_machine_detect(&machine, &error) != RIDGE_OK) return ridge_complain(&error);
     int n = ridge_doctor(&machine, findings);
-    print_findings(findings, n, tables_to(o));
+    const ridge_page page = ridge_say_page(o);
+    ridge_report_findings(findings, n, &page);
     if (o->json && write_and_release(o, doctor_json(&machine, findings, n), &error) != RIDGE_OK)
         return ridge_complain(&error);
     return RIDGE_EXIT_OK;

@@ -1,40 +1,24 @@
 /* ridge run, compare and roofline: one measurement, three ways to show it. */
-#include <unistd.h>
-
 #include "cli/bench.h"
+#include "cli/say.h"
 #include "report/report.h"
 
-typedef void (*show_fn)(const ridge_options *o, const ridge_run *run, FILE *stream);
+typedef void (*show_fn)(const ridge_run *run, const ridge_page *page);
 
-enum { PLOT_WIDTH = 100 };
-
-static void show_plot(const ridge_run *run, FILE *stream) {
+/* The roofline is prose: CSV and Markdown hold tables alone. */
+static void show_plot(const ridge_run *run, const ridge_page *page) {
     ridge_error why = {0};
+    if (page->format != RIDGE_FORMAT_TABLE) return;
     for (int b = 0; b < RIDGE_BACKEND_COUNT; b++) {
         if (!ridge_run_draws(run, (ridge_backend)b)) continue;
-        if (ridge_plot_terminal(run, (ridge_backend)b, PLOT_WIDTH, stream, &why) != RIDGE_OK)
-            fprintf(stderr, "ridge: no roofline: %s\n", why.text);
+        if (ridge_plot_terminal(run, (ridge_backend)b, page, &why) != RIDGE_OK) ridge_say("no roofline: %s", why.text);
     }
 }
 
-static void show_run(const ridge_options *o, const ridge_run *run, FILE *stream) {
-    (void)o;
-    ridge_report_run(run, stream);
-    show_plot(run, stream);
+static void show_run(const ridge_run *run, const ridge_page *page) {
+    ridge_report_run(run, page);
+    show_plot(run, page);
 }
-
-static void show_compare(const ridge_options *o, const ridge_run *run, FILE *stream) {
-    (void)o;
-    ridge_report_compare(run, stream);
-}
-
-static void show_roofline(const ridge_options *o, const ridge_run *run, FILE *stream) {
-    (void)o;
-    show_plot(run, stream);
-}
-
-/* --json - leaves standard output to the JSON. */
-static FILE *tables_to(const ridge_options *o) { return o->json && o->json[0] == '-' && !o->json[1] ? stderr : stdout; }
 
 static int measure_and_show(const ridge_options *o, ridge_selection *selection, show_fn show) {
     ridge_error error = {0};
@@ -43,7 +27,8 @@ static int measure_and_show(const ridge_options *o, ridge_selection *selection, 
     ridge_status status = ridge_bench(o, selection, &run, &error);
     int code = status == RIDGE_OK ? ridge_bench_exit(&run) : ridge_complain(&error);
     if (run.n_results > 0) {
-        show(o, &run, tables_to(o));
+        const ridge_page page = ridge_say_page(o);
+        show(&run, &page);
         ridge_error unwritten = {0};
         if (ridge_bench_write(o, &run, &unwritten) != RIDGE_OK) code = ridge_complain(&unwritten);
     }
@@ -51,26 +36,40 @@ static int measure_and_show(const ridge_options *o, ridge_selection *selection, 
     return code;
 }
 
-/* compare leaves peers out. */
-static void keep_pairs(ridge_selection *selection) {
+static bool has_role(const ridge_selected *item, ridge_role role) {
+    for (int v = 0; v < item->n_variants; v++)
+        if (item->target->variants[item->variants[v]].role == role) return true;
+    return false;
+}
+
+/* compare leaves out peers, and cases that have no pair. */
+static ridge_status keep_pairs(ridge_selection *selection, ridge_error *error) {
+    int pairs = 0;
     for (int i = 0; i < selection->n; i++) {
         ridge_selected *item = &selection->items[i];
+        if (!has_role(item, RIDGE_BASELINE) || !has_role(item, RIDGE_OPTIMIZED)) continue;
         int kept = 0;
         for (int v = 0; v < item->n_variants; v++)
             if (item->target->variants[item->variants[v]].role != RIDGE_PEER)
                 item->variants[kept++] = item->variants[v];
         item->n_variants = kept;
+        selection->items[pairs++] = *item;
     }
+    selection->n = pairs;
+    if (pairs > 0) return RIDGE_OK;
+    return ridge_fail(error, RIDGE_NOT_FOUND,
+                      "compare: --variant leaves no pair of baseline and optimized: leave it out, or use ridge run");
 }
 
 static int with_selection(const ridge_options *o, bool pairs_only, show_fn show) {
     ridge_selection selection;
     ridge_error error = {0};
     int code;
-    if (ridge_select(o, false, &selection, &error) != RIDGE_OK) {
+    ridge_status status = ridge_select(o, false, &selection, &error);
+    if (status == RIDGE_OK && pairs_only) status = keep_pairs(&selection, &error);
+    if (status != RIDGE_OK) {
         code = ridge_complain(&error);
     } else {
-        if (pairs_only) keep_pairs(&selection);
         if (!o->dry_run)
             code = measure_and_show(o, &selection, show);
         else
@@ -83,8 +82,8 @@ static int with_selection(const ridge_options *o, bool pairs_only, show_fn show)
 static int summarize(const ridge_options *o);
 
 int ridge_cmd_run(const ridge_options *o) { return o->summaries ? summarize(o) : with_selection(o, false, show_run); }
-int ridge_cmd_compare(const ridge_options *o) { return with_selection(o, true, show_compare); }
-int ridge_cmd_roofline(const ridge_options *o) { return with_selection(o, false, show_roofline); }
+int ridge_cmd_compare(const ridge_options *o) { return with_selection(o, true, ridge_report_compare); }
+int ridge_cmd_roofline(const ridge_options *o) { return with_selection(o, false, show_plot); }
 
 /* ---- ridge run --summaries: the work models against the ceilings; nothing is timed
  * ----------------------------------- */
@@ -112,7 +111,8 @@ static ridge_status summarize_selection(const ridge_options *o, ridge_selection 
         item->target->work(&item->c, &r->work);
         ridge_place(&r->work, 0, ridge_run_ceilings(run, item->backend), o->hot, "fp32", &r->place);
     }
-    ridge_report_summaries(run, tables_to(o));
+    const ridge_page page = ridge_say_page(o);
+    ridge_report_summaries(run, &page);
     return ridge_bench_write(o, run, error);
 }
 

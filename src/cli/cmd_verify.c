@@ -1,16 +1,39 @@
 /* ridge verify: every variant against the oracle, each in a child process; and the mutants, which every check must see.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/bench.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/say.h"
 #include "measure/isolate.h"
 #include "report/report.h"
 #include "verify/verify.h"
 
 enum { FEWEST_MUTANTS = 6, MOST_TOGETHER = 64 };
+
+enum { V_TARGET, V_CASE, V_VARIANT, V_ISA, V_RUNS, V_WORST, V_VERDICT, V_REASON, V_COLUMNS };
+static const ridge_column plain_columns[V_COLUMNS] = {
+    [V_TARGET] = {.header = "target", .field = "target", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 14},
+    [V_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 12},
+    [V_VARIANT] = {.header = "variant", .field = "variant", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 12},
+    [V_ISA] = {.header = "isa", .field = "isa", .align = 'l', .drop = 50},
+    [V_RUNS] = {.field = "runs", .align = 'r'},
+    [V_WORST] = {.field = "worst", .align = 'r'},
+    [V_VERDICT] = {.header = "verdict", .field = "verdict", .align = 'l'},
+    [V_REASON] = {.header = "reason", .field = "reason", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 16},
+};
+
+enum { M_TARGET, M_MUTANT, M_APPLIED, M_VERDICT, M_REASON, M_COLUMNS };
+static const ridge_column mutant_columns[M_COLUMNS] = {
+    [M_TARGET] = {.header = "target", .field = "target", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 14},
+    [M_MUTANT] = {.header = "mutant", .field = "mutant", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 16},
+    [M_APPLIED] = {.header = "applied", .field = "applied", .align = 'r', .drop = 50},
+    [M_VERDICT] = {.header = "verdict", .field = "verdict", .align = 'l'},
+    [M_REASON] = {.header = "reason", .field = "reason", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 16},
+};
 
 /* What one child is asked, and answers. */
 typedef struct question {
@@ -37,6 +60,7 @@ typedef struct answer {
 typedef struct verification {
     ridge_machine machine;
     ridge_progress progress;
+    ridge_page page;
     ridge_table *table;
     json_t *json;
     int passed, failed, skipped;
@@ -121,19 +145,30 @@ static const char *verdict_of(const answer *a) {
     return a->check.ok ? "ok" : "wrong";
 }
 
+/* CSV has a row for all, a table for what is not ok. */
+static void add_row(verification *v, const question *q, const answer *a, const char *name, const char *verdict,
+                    const char *why) {
+    ridge_table_row(v->table);
+    ridge_table_text(v->table, V_TARGET, q->target->name);
+    ridge_table_text(v->table, V_CASE, name);
+    ridge_table_text(v->table, V_VARIANT, q->variant->name);
+    ridge_table_text(v->table, V_ISA, ridge_isa_name(q->isa));
+    ridge_table_number(v->table, V_RUNS, a->runs);
+    ridge_table_number(v->table, V_WORST, a->skipped || a->status != RIDGE_OK ? (double)NAN : a->check.worst);
+    ridge_table_text(v->table, V_VERDICT, verdict);
+    ridge_table_color(v->table, V_VERDICT, a->skipped ? RIDGE_DIM : *why ? RIDGE_RED : RIDGE_GREEN);
+    ridge_table_text(v->table, V_REASON, why);
+}
+
 static void record(verification *v, const question *q, const answer *a) {
     const char *verdict = verdict_of(a), *why = a->skipped || a->status != RIDGE_OK ? a->text : a->check.text;
-    char name[80], runs[16], worst[32];
+    char name[80];
     ridge_case_name(q->target, &q->c, name, sizeof name);
-    (void)snprintf(runs, sizeof runs, "%d", a->runs);
-    (void)snprintf(worst, sizeof worst, "%.3f", a->check.worst);
     bool ok = strcmp(verdict, "ok") == 0;
     v->passed += ok;
     v->skipped += a->skipped;
     v->failed += !ok && !a->skipped;
-    const char *cells[] = {q->target->name, name,    q->variant->name, ridge_isa_name(q->isa), ok ? runs : "",
-                           ok ? worst : "", verdict, ok ? "" : why};
-    if (!ok) ridge_table_row(v->table, cells);
+    if (!ok || v->page.format == RIDGE_FORMAT_CSV) add_row(v, q, a, name, verdict, ok ? "" : why);
     json_array_append_new(
         v->json, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:f}", "target", q->target->name, "case", name,
                            "variant", q->variant->name, "isa", ridge_isa_name(q->isa), "verdict", verdict, "reason",
@@ -151,7 +186,7 @@ static void verify_item(const ridge_options *o, const ridge_selected *item, int 
     char name[80], what[160];
     ridge_case_name(item->target, &item->c, name, sizeof name);
     (void)snprintf(what, sizeof what, "%s %s", item->target->name, name);
-    if (v->progress.terminal) ridge_progress_step(&v->progress, what);
+    ridge_progress_step(&v->progress, what);
     for (int i = 0; i < item->n_variants; i++) {
         for (int isa = 0; isa < RIDGE_ISA_COUNT; isa++) {
             if (!wanted(o, v, &item->c, (ridge_isa)isa)) continue;
@@ -204,7 +239,7 @@ static int verify_group(const ridge_options *o, const ridge_selected *items, int
     }
     int n = 1;
     while (n < left && n < MOST_TOGETHER && items[n].target == target && items[n].backend == items->backend) n++;
-    if (v->progress.terminal) ridge_progress_step(&v->progress, target->name);
+    ridge_progress_step(&v->progress, target->name);
     for (int variant = 0; variant < target->n_variants; variant++) verify_on_gpu(o, items, n, variant, threads, v);
     return n;
 }
@@ -276,6 +311,17 @@ static void mutate_target(const ridge_options *o, const ridge_selection *s, cons
     for (int i = 0; i < n; i++) judge_mutant(&q[i], &got.a[i], m);
 }
 
+static void add_mutant(verification *v, const char *target, const char *mutant, const char *applied,
+                       const char *verdict, const char *reason) {
+    ridge_table_row(v->table);
+    ridge_table_text(v->table, M_TARGET, target);
+    ridge_table_text(v->table, M_MUTANT, mutant);
+    ridge_table_text(v->table, M_APPLIED, applied);
+    ridge_table_text(v->table, M_VERDICT, verdict);
+    ridge_table_color(v->table, M_VERDICT, *reason ? RIDGE_RED : RIDGE_GREEN);
+    ridge_table_text(v->table, M_REASON, reason);
+}
+
 static void record_mutant(verification *v, const ridge_target *target, const ridge_mutant *mutant, int applied,
                           const char *missed) {
     char times[16];
@@ -283,8 +329,7 @@ static void record_mutant(verification *v, const ridge_target *target, const rid
     const char *verdict = missed[0] ? "passed" : applied ? "caught" : "not applicable";
     v->passed += applied && !missed[0];
     v->failed += missed[0] != '\0';
-    const char *cells[] = {target->name, mutant->name, times, verdict, missed};
-    ridge_table_row(v->table, cells);
+    add_mutant(v, target->name, mutant->name, times, verdict, missed);
     json_array_append_new(v->json, json_pack("{s:s, s:s, s:i, s:s, s:s}", "target", target->name, "mutant",
                                              mutant->name, "applied", applied, "verdict", verdict, "reason", missed));
 }
@@ -293,7 +338,7 @@ static void mutate_all(const ridge_options *o, const ridge_selection *s, int thr
     for (int i = 0; i < s->n && !*ridge_interrupt_flag(); i++) {
         const ridge_target *target = s->items[i].target;
         if (i > 0 && s->items[i - 1].target == target) continue; /* items come grouped by target */
-        if (v->progress.terminal) ridge_progress_step(&v->progress, target->name);
+        ridge_progress_step(&v->progress, target->name);
         int kinds = 0;
         for (int m = 0; m < ridge_mutant_count; m++) {
             mutation found;
@@ -305,8 +350,7 @@ static void mutate_all(const ridge_options *o, const ridge_selection *s, int thr
             char text[120];
             (void)snprintf(text, sizeof text, "only %d kinds of mutant apply: add edge cases until %d do", kinds,
                            FEWEST_MUTANTS);
-            const char *cells[] = {target->name, "(all)", "", "too few", text};
-            ridge_table_row(v->table, cells);
+            add_mutant(v, target->name, "(all)", "", "too few", text);
             v->failed++;
         }
     }
@@ -333,8 +377,6 @@ static ridge_status check_memory(const ridge_selection *s, const ridge_machine *
 }
 
 static ridge_status verify_selection(const ridge_options *o, ridge_selection *s, verification *v, ridge_error *error) {
-    static const char *const plain[] = {"target", "case", "variant", "isa", "runs", "worst", "verdict", "reason"};
-    static const char *const mutants[] = {"target", "mutant", "applied", "verdict", "reason"};
     int threads;
     ridge_isa isa;
     RIDGE_TRY(ridge_machine_detect(&v->machine, error));
@@ -342,7 +384,8 @@ static ridge_status verify_selection(const ridge_options *o, ridge_selection *s,
     RIDGE_TRY(ridge_bench_isa(o, &v->machine, &isa, error));
     RIDGE_TRY(ridge_selection_fit(o, &v->machine, s, error));
     RIDGE_TRY(check_memory(s, &v->machine, error));
-    v->table = o->mutants ? ridge_table_new(mutants, "llrll", 5) : ridge_table_new(plain, "llllrrll", 8);
+    v->page = ridge_say_page(o);
+    v->table = o->mutants ? ridge_table_new(mutant_columns, M_COLUMNS) : ridge_table_new(plain_columns, V_COLUMNS);
     v->json = json_array();
     if (!v->table || !v->json) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a table");
     ridge_interrupt_catch();
@@ -353,10 +396,10 @@ static ridge_status verify_selection(const ridge_options *o, ridge_selection *s,
     else
         verify_all(o, s, threads, v);
     ridge_progress_end(&v->progress);
-    FILE *out = o->json && strcmp(o->json, "-") == 0 ? stderr : stdout;
-    if (o->mutants || v->passed < v->passed + v->failed + v->skipped) ridge_table_print(v->table, out);
-    fprintf(out, "%d %s, %d %s, %d skipped\n", v->passed, o->mutants ? "caught" : "ok", v->failed,
-            o->mutants ? "missed" : "wrong or failed", v->skipped);
+    const bool empty = !o->mutants && v->failed + v->skipped == 0 && v->page.format != RIDGE_FORMAT_CSV;
+    if (!empty) ridge_table_print(v->table, &v->page);
+    ridge_page_say(&v->page, "%d %s, %d %s, %d skipped\n", v->passed, o->mutants ? "caught" : "ok", v->failed,
+                   o->mutants ? "missed" : "wrong or failed", v->skipped);
     if (o->json) RIDGE_TRY(ridge_write_json(o->json, v->json, error));
     if (*ridge_interrupt_flag())
         return ridge_fail(error, RIDGE_INTERRUPTED, "interrupted: not everything was verified");

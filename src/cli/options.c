@@ -1,13 +1,29 @@
 #include "cli/options.h"
 
+#include <ctype.h>
 #include <getopt.h>
 #include <string.h>
 
-typedef ridge_status (*set_fn)(ridge_options *o, const char *value, ridge_error *error);
+#include "cli/values.h"
+
+/* Finds value among the words that option takes; -1, with the nearest and all of them in the error, when it is none. */
+static int find_value(const char *option, const char *value, ridge_words_fn list, ridge_words *words,
+                      ridge_error *error) {
+    char hint[80], all[160];
+    list(words);
+    const int found = ridge_words_find(words, value);
+    if (found >= 0) return found;
+    ridge_words_join(words, all, sizeof all);
+    (void)ridge_fail(error, RIDGE_INVALID, "%s '%.40s' is unknown%s (known: %s)", option, value,
+                     ridge_words_hint(words, value, hint, sizeof hint), all);
+    return -1;
+}
 
 static ridge_status set_chapter(ridge_options *o, const char *v, ridge_error *e) {
-    (void)e;
-    o->chapter = v;
+    ridge_words words = {0};
+    const int found = find_value("--chapter", v, ridge_chapter_words, &words, e);
+    if (found < 0) return RIDGE_INVALID;
+    o->chapter = words.word[found];
     return RIDGE_OK;
 }
 static ridge_status set_variant(ridge_options *o, const char *v, ridge_error *e) {
@@ -70,6 +86,39 @@ static ridge_status set_counters(ridge_options *o, const char *v, ridge_error *e
     o->counters = true;
     return RIDGE_OK;
 }
+static ridge_status set_wide(ridge_options *o, const char *v, ridge_error *e) {
+    (void)e, (void)v;
+    o->wide = true;
+    return RIDGE_OK;
+}
+
+static void format_words(ridge_words *words) {
+    static const char *const names[] = {
+        [RIDGE_FORMAT_TABLE] = "table", [RIDGE_FORMAT_CSV] = "csv", [RIDGE_FORMAT_MARKDOWN] = "markdown"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) ridge_words_add(words, names[i]);
+}
+
+static ridge_status set_format(ridge_options *o, const char *v, ridge_error *e) {
+    ridge_words words = {0};
+    const int found = find_value("--format", v, format_words, &words, e);
+    if (found < 0) return RIDGE_INVALID;
+    o->format = (ridge_format)found;
+    return RIDGE_OK;
+}
+
+static void color_words(ridge_words *words) {
+    static const char *const names[] = {[RIDGE_AUTO] = "auto", [RIDGE_ALWAYS] = "always", [RIDGE_NEVER] = "never"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) ridge_words_add(words, names[i]);
+}
+
+static ridge_status set_color(ridge_options *o, const char *v, ridge_error *e) {
+    ridge_words words = {0};
+    const int found = find_value("--color", v, color_words, &words, e);
+    if (found < 0) return RIDGE_INVALID;
+    o->color = (ridge_when)found;
+    return RIDGE_OK;
+}
+
 static ridge_status set_sizes(ridge_options *o, const char *v, ridge_error *e) {
     return ridge_parse_sizes(v, &o->sizes, e);
 }
@@ -84,30 +133,25 @@ static ridge_status set_limit(ridge_options *o, const char *v, ridge_error *e) {
 }
 
 static ridge_status set_backend(ridge_options *o, const char *v, ridge_error *e) {
-    char names[64] = "";
-    for (int b = 0; b < RIDGE_BACKEND_COUNT; b++) {
-        const char *name = ridge_backend_name((ridge_backend)b);
-        if (strcmp(v, name) == 0) return o->backend = name, RIDGE_OK;
-        (void)snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", b ? ", " : "", name);
-    }
-    return ridge_fail(e, RIDGE_INVALID, "--backend '%.40s' is none of %s", v, names);
-}
-
-static ridge_status set_dtype(ridge_options *o, const char *v, ridge_error *e) {
-    o->dtype = ridge_dtype_parse(v);
-    if (o->dtype == RIDGE_DTYPE_NONE)
-        return ridge_fail(e, RIDGE_INVALID, "--dtype '%.40s' is unknown: f32, tf32, bf16, f16 or f64", v);
+    ridge_words words = {0};
+    const int found = find_value("--backend", v, ridge_backend_words, &words, e);
+    if (found < 0) return RIDGE_INVALID;
+    o->backend = words.word[found];
     return RIDGE_OK;
 }
 
+static ridge_status set_dtype(ridge_options *o, const char *v, ridge_error *e) {
+    ridge_words words = {0};
+    o->dtype = ridge_dtype_by_any_name(v);
+    if (o->dtype != RIDGE_DTYPE_NONE) return RIDGE_OK;
+    (void)find_value("--dtype", v, ridge_dtype_words, &words, e);
+    return RIDGE_INVALID;
+}
+
 static ridge_status set_isa(ridge_options *o, const char *v, ridge_error *e) {
-    char names[120] = "";
-    for (int i = 0; i < RIDGE_ISA_COUNT; i++) {
-        const char *name = ridge_isa_name((ridge_isa)i);
-        if (strcmp(v, name) == 0) return o->isa = i, RIDGE_OK;
-        (void)snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", name);
-    }
-    return ridge_fail(e, RIDGE_INVALID, "--isa '%.40s' is unknown: %s", v, names);
+    ridge_words words = {0};
+    o->isa = find_value("--isa", v, ridge_isa_words, &words, e); /* words are in the order of ridge_isa */
+    return o->isa < 0 ? RIDGE_INVALID : RIDGE_OK;
 }
 
 static ridge_status set_int(const char *v, const char *what, int64_t high, int *value, ridge_error *e) {
@@ -139,55 +183,126 @@ static ridge_status set_option(ridge_options *o, const char *v, ridge_error *e) 
     return RIDGE_OK;
 }
 
-/* commands: letters of ridge_command.letter. l list, r run, c compare, p peak, f roofline, v verify, n launch, d doctor
- */
-static const struct option_row {
-    const char *name, *value, *commands, *help;
-    set_fn set;
-} rows[] = {
-    {"chapter", "NAME", "l", "only this chapter's targets", set_chapter},
-    {"backend", "NAME", "lrcfvn", "only this backend's variants: cpu, cuda", set_backend},
-    {"backend", "NAME", "p", "only the ceilings of this backend: cpu, cuda", set_backend},
-    {"variant", "PATTERN", "lrcfvn", "only variants that match, e.g. '*/optimized'", set_variant},
-    {"sizes", "AxB[xC][,…]", "rcfvn", "your own shapes instead of the targets' cases", set_sizes},
-    {"dtype", "TYPE", "lrcfvn", "only this type: f32, tf32, bf16, f16", set_dtype},
-    {"option", "NAME=VALUE", "rcfvn", "what a target can be told beside its tensors", set_option},
-    {"isa", "NAME", "rcfvn", "force an instruction set (scalar works everywhere)", set_isa},
-    {"threads", "N", "rcpfvn", "threads, each on a core of its own (default: one a core)", set_threads},
-    {"hot", NULL, "rcf", "operands in cache, instead of cold ones from memory", set_hot},
-    {"iterations", "N", "rcfn", "N rounds a case instead of the stop rule (launch: N launches)", set_iterations},
-    {"max-time", "S", "rcf", "at most S seconds of rounds a case (default 2)", set_max_time},
-    {"limit", "S", "rcfv", "a launch longer than S seconds is an endless loop (default 60)", set_limit},
-    {"seed", "N", "rcfvn", "first seed of the input values (default 1)", set_seed},
-    {"input", "NAME=FILE.npy", "rcf", "a NumPy array as input NAME instead of random data", set_input},
-    {"output", "DIR", "rcf", "write run.json and roofline.svg into DIR", set_output},
-    {"expectations", "FILE", "r", "write what was reached, in short, to keep and to compare with", set_expectations},
-    {"dry-run", NULL, "rcf", "say what would run, and for how long", set_dry},
-    {"counters", NULL, "rc", "count each GPU variant's bytes with NVIDIA's profiler (ncu)", set_counters},
-    {"summaries", NULL, "r", "one line a case: FLOP, bytes, intensity, which side of the ridge", set_summaries},
-    {"refresh", NULL, "rcpf", "measure the ceilings anew, whatever the cache holds", set_refresh},
-    {"edges", NULL, "v", "only the small edge cases, with every instruction set", set_edges},
-    {"mutants", NULL, "v", "break every output on purpose; fail if a check does not see it", set_mutants},
-    {"json", "FILE|-", "lrcpfvd", "the same as JSON, to a file or to standard output", set_json},
-    {"help", NULL, "lrcpfvnd", "this text", set_help},
+/* Letters of the commands: l list, r run, c compare, p peak, f roofline, v verify, n launch, d doctor, s completion,
+ * h help. */
+const ridge_option_row ridge_option_rows[] = {
+    {"chapter", "NAME", "l", "only targets of this chapter", set_chapter, ridge_chapter_words, RIDGE_VALUE_OTHER},
+    {"backend", "NAME", "lrcfvn", "only variants of this backend:", set_backend, ridge_backend_words,
+     RIDGE_VALUE_OTHER},
+    {"backend", "NAME", "p", "only ceilings of this backend:", set_backend, ridge_backend_words, RIDGE_VALUE_OTHER},
+    {"variant", "PATTERN", "lrcfvn",
+     "only variants whose name matches, or its part after the slash: 'cpu/*', optimized", set_variant,
+     ridge_variant_words, RIDGE_VALUE_OTHER},
+    {"sizes", "AxB[xC][,…]", "rcfvn",
+     "shapes instead of the targets' cases, such as 128x4096,1Kx1M; A..B doubles from A to B (2^10..2^16x4096), "
+     "A..B:S adds S",
+     set_sizes, NULL, RIDGE_VALUE_OTHER},
+    {"dtype", "TYPE", "lrcfvn", "only cases of this type:", set_dtype, ridge_dtype_words, RIDGE_VALUE_OTHER},
+    {"option", "NAME=VALUE", "rcfvn", "value of a target's option, such as label_smoothing=0.1; may be repeated",
+     set_option, NULL, RIDGE_VALUE_OTHER},
+    {"isa", "NAME", "rcfvn", "this instruction set instead of the best one:", set_isa, ridge_isa_words,
+     RIDGE_VALUE_OTHER},
+    {"threads", "N", "rcpfvn", "N threads, each pinned to its own core (default: one per core)", set_threads, NULL,
+     RIDGE_VALUE_OTHER},
+    {"hot", NULL, "rcf", "operands in cache (default: cold, from memory)", set_hot, NULL, RIDGE_VALUE_OTHER},
+    {"iterations", "N", "rcf", "N rounds per case instead of the stop rule", set_iterations, NULL, RIDGE_VALUE_OTHER},
+    {"iterations", "N", "n", "N launches of each variant (default 1)", set_iterations, NULL, RIDGE_VALUE_OTHER},
+    {"max-time", "S", "rcf", "at most S seconds of rounds per case (default 2)", set_max_time, NULL, RIDGE_VALUE_OTHER},
+    {"limit", "S", "rcfv", "a launch that takes longer than S seconds fails (default 60)", set_limit, NULL,
+     RIDGE_VALUE_OTHER},
+    {"seed", "N", "rcfvn", "first seed of the input values (default 1)", set_seed, NULL, RIDGE_VALUE_OTHER},
+    {"input", "NAME=FILE.npy", "rcf", "a NumPy array as input NAME instead of random data; may be repeated", set_input,
+     NULL, RIDGE_VALUE_FILE},
+    {"output", "DIR", "rcf", "write run.json and roofline.svg into DIR", set_output, NULL, RIDGE_VALUE_DIRECTORY},
+    {"expectations", "FILE", "r", "write times, fractions of the ceilings and speedups, for later comparison",
+     set_expectations, NULL, RIDGE_VALUE_FILE},
+    {"dry-run", NULL, "rcf", "print what would run and how long it would take", set_dry, NULL, RIDGE_VALUE_OTHER},
+    {"counters", NULL, "rc", "count the bytes of each GPU variant with NVIDIA's profiler (ncu)", set_counters, NULL,
+     RIDGE_VALUE_OTHER},
+    {"summaries", NULL, "r", "one line per case: FLOP, bytes, intensity, bandwidth- or compute-bound", set_summaries,
+     NULL, RIDGE_VALUE_OTHER},
+    {"refresh", NULL, "rcpf", "measure the ceilings again, even if they are cached", set_refresh, NULL,
+     RIDGE_VALUE_OTHER},
+    {"edges", NULL, "v", "only the small edge cases, with every instruction set", set_edges, NULL, RIDGE_VALUE_OTHER},
+    {"mutants", NULL, "v", "break every output on purpose; fail if a check misses it", set_mutants, NULL,
+     RIDGE_VALUE_OTHER},
+    {"format", "FORMAT", "lrcpvd", "format of tables:", set_format, format_words, RIDGE_VALUE_OTHER},
+    {"wide", NULL, "lrcpvd", "all columns of tables, even wider than the terminal", set_wide, NULL, RIDGE_VALUE_OTHER},
+    {"color", "WHEN", "lrcpvd", "colors; auto is on terminals, unless NO_COLOR is set:", set_color, color_words,
+     RIDGE_VALUE_OTHER},
+    {"json", "FILE|-", "lrcpfvd", "write the same as JSON to FILE, or to standard output (-)", set_json, NULL,
+     RIDGE_VALUE_FILE},
+    {"help", NULL, "lrcpfvndsh", "print this text", set_help, NULL, RIDGE_VALUE_OTHER},
 };
-enum { ROWS = sizeof rows / sizeof rows[0] };
+enum { LONG_OPTION = 256, /* no character */ ROWS = sizeof ridge_option_rows / sizeof ridge_option_rows[0] };
+const int ridge_option_count = ROWS;
 
-static bool takes(const ridge_command *command, const struct option_row *row) {
+bool ridge_command_takes(const ridge_command *command, const ridge_option_row *row) {
     return strchr(row->commands, command->letter) != NULL;
 }
 
-static const struct option_row *find_row(const ridge_command *command, const char *name) {
+static const ridge_option_row *find_row(const ridge_command *command, const char *name) {
     for (int i = 0; i < ROWS; i++)
-        if (strcmp(rows[i].name, name) == 0 && takes(command, &rows[i])) return &rows[i];
+        if (strcmp(ridge_option_rows[i].name, name) == 0 && ridge_command_takes(command, &ridge_option_rows[i]))
+            return &ridge_option_rows[i];
     return NULL;
 }
 
-static ridge_status not_an_option(const ridge_command *command, const char *typed, bool misses_value,
-                                  ridge_error *error) {
-    const char *what = misses_value ? "needs a value" : "is not an option, or not a whole one, here";
-    return ridge_fail(error, RIDGE_INVALID, "%s: '%.60s' %s (ridge %s --help lists them)", command->name, typed, what,
-                      command->name);
+/* Options of a command that begin with prefix. */
+static void option_words(const ridge_command *command, const char *prefix, ridge_words *words) {
+    words->n = 0;
+    for (int i = 0; i < ROWS; i++)
+        if (ridge_command_takes(command, &ridge_option_rows[i]) &&
+            strncmp(ridge_option_rows[i].name, prefix, strlen(prefix)) == 0)
+            ridge_words_add(words, ridge_option_rows[i].name);
+}
+
+/* The commands other than this one that take the option `name`. */
+static void commands_taking(const char *name, ridge_words *words) {
+    words->n = 0;
+    for (int i = 0; i < ridge_command_count; i++)
+        if (find_row(&ridge_commands[i], name)) ridge_words_add(words, ridge_commands[i].name);
+}
+
+/* name: what was typed, without dashes and value. */
+static ridge_status unknown_long_option(const ridge_command *command, const char *name, ridge_error *error) {
+    ridge_words words = {0};
+    char list[120];
+    option_words(command, name, &words);
+    if (*name && words.n > 1) {
+        ridge_words_join(&words, list, sizeof list);
+        return ridge_fail(error, RIDGE_INVALID, "%s: '--%.60s' is ambiguous: it begins %s", command->name, name, list);
+    }
+    commands_taking(name, &words);
+    if (words.n > 0) {
+        ridge_words_join(&words, list, sizeof list);
+        return ridge_fail(error, RIDGE_INVALID, "%s does not take '--%.60s': it is an option of %s", command->name,
+                          name, list);
+    }
+    option_words(command, "", &words);
+    const char *nearest = ridge_words_nearest(&words, name);
+    return ridge_fail(error, RIDGE_INVALID, "%s: '--%.60s' is not an option%s%s%s (ridge help %s lists them)",
+                      command->name, name, nearest ? ": did you mean '--" : "", nearest ? nearest : "",
+                      nearest ? "'?" : "", command->name);
+}
+
+/* After getopt_long returned `found`, ':' or '?'. For a short option optopt is its character, for a long one that
+ * is known LONG_OPTION, else 0. */
+static ridge_status not_an_option(const ridge_command *command, const char *typed, int found, ridge_error *error) {
+    if (optopt != 0 && optopt != LONG_OPTION)
+        return ridge_fail(error, RIDGE_INVALID, "%s: '-%c' is not an option (ridge help %s lists them)", command->name,
+                          isprint(optopt) ? optopt : '?', command->name);
+    char name[64];
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(typed + 2, "="), typed + 2);
+    if (optopt == 0) return unknown_long_option(command, name, error);
+    return ridge_fail(error, RIDGE_INVALID, "%s: '--%.60s' %s (ridge help %s)", command->name, name,
+                      found == ':' ? "needs a value" : "takes no value", command->name);
+}
+
+/* `ridge run help` asks for help, unless a target has that name. */
+static bool asks_for_help(const ridge_command *command, const ridge_options *o) {
+    return o->n_patterns == 1 && strcmp(o->patterns[0], "help") == 0 && command->run != ridge_cmd_help &&
+           !ridge_target_find("help");
 }
 
 ridge_status ridge_options_parse(const ridge_command *command, int argc, char **argv, ridge_options *o,
@@ -196,37 +311,25 @@ ridge_status ridge_options_parse(const ridge_command *command, int argc, char **
     struct option longs[ROWS + 1] = {0};
     int n = 0;
     for (int i = 0; i < ROWS; i++)
-        if (takes(command, &rows[i]))
-            longs[n++] = (struct option){rows[i].name, rows[i].value ? required_argument : no_argument, NULL, 1};
+        if (ridge_command_takes(command, &ridge_option_rows[i]))
+            longs[n++] =
+                (struct option){ridge_option_rows[i].name, ridge_option_rows[i].value ? required_argument : no_argument,
+                                NULL, LONG_OPTION};
     optind = 2;
     opterr = 0;
     for (int found, index = 0; (found = getopt_long(argc, argv, ":h", longs, &index)) != -1;) {
         if (found == 'h')
             o->help = true;
-        else if (found == 1)
+        else if (found == LONG_OPTION)
             RIDGE_TRY(find_row(command, longs[index].name)->set(o, optarg, error));
         else
-            return not_an_option(command, argv[optind - 1], found == ':', error);
+            return not_an_option(command, argv[optind - 1], found, error);
     }
     o->patterns = argv + optind;
     o->n_patterns = argc - optind;
+    if (asks_for_help(command, o)) o->help = true, o->n_patterns = 0;
     if (o->n_patterns > 0 && !*command->arguments)
-        return ridge_fail(error, RIDGE_INVALID, "%s takes no arguments, but got '%.60s' (ridge %s --help)",
-                          command->name, o->patterns[0], command->name);
+        return ridge_fail(error, RIDGE_INVALID, "%s takes no arguments, but got '%.60s' (ridge help %s)", command->name,
+                          o->patterns[0], command->name);
     return RIDGE_OK;
-}
-
-void ridge_options_help(const ridge_command *command, FILE *stream) {
-    fprintf(stream, "usage: ridge %s [OPTION…]%s%s\n\n%s\n\n%s\n\noptions:\n", command->name,
-            *command->arguments ? " " : "", command->arguments, command->summary, command->text);
-    for (int i = 0; i < ROWS; i++) {
-        if (!takes(command, &rows[i])) continue;
-        char left[48];
-        (void)snprintf(left, sizeof left, "--%s%s%s", rows[i].name, rows[i].value ? " " : "",
-                       rows[i].value ? rows[i].value : "");
-        /* "…" is one column and three bytes. */
-        int width = 24 + (strstr(left, "…") ? 2 : 0);
-        fprintf(stream, "  %-*s %s\n", width, left, rows[i].help);
-    }
-    fprintf(stream, "\nexamples:\n%s", command->examples);
 }

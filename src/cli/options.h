@@ -5,6 +5,8 @@
 #include <stdio.h>
 
 #include "cli/parse.h"
+#include "cli/words.h"
+#include "report/page.h"
 
 /* Exit statuses; docs/METRICS.md and ridge(1) document them. */
 enum {
@@ -41,9 +43,27 @@ typedef struct ridge_options {
     const char *json;         /* file, "-", or NULL */
     const char *expectations; /* file, or NULL */
     bool dry_run, summaries, refresh, mutants, edges, counters, help;
+    ridge_format format; /* of tables */
+    bool wide;           /* tables with all their columns */
+    ridge_when color;
     int argc;
     char **argv; /* as typed, for the record */
 } ridge_options;
+
+/* What a value is completed with, when it is no word of a list. */
+typedef enum ridge_value_kind { RIDGE_VALUE_OTHER, RIDGE_VALUE_FILE, RIDGE_VALUE_DIRECTORY } ridge_value_kind;
+
+typedef ridge_status (*ridge_set_fn)(ridge_options *options, const char *value, ridge_error *error);
+
+typedef struct ridge_option_row {
+    const char *name;
+    const char *value;    /* placeholder of its value; NULL: takes none */
+    const char *commands; /* letters of the commands that take it */
+    const char *help;     /* one sentence; after a colon at its end the words are listed */
+    ridge_set_fn set;
+    ridge_words_fn words; /* the values it takes, when they are a list */
+    ridge_value_kind kind;
+} ridge_option_row;
 
 typedef struct ridge_command {
     const char *name;
@@ -53,16 +73,26 @@ typedef struct ridge_command {
     const char *text;      /* a paragraph of help */
     const char *examples;
     int (*run)(const ridge_options *options);
+    ridge_words_fn words; /* arguments for completion; NULL: none */
 } ridge_command;
+
+extern const ridge_option_row ridge_option_rows[];
+extern const int ridge_option_count;
+bool ridge_command_takes(const ridge_command *command, const ridge_option_row *row);
 
 extern const ridge_command ridge_commands[];
 extern const int ridge_command_count;
+void ridge_command_words(ridge_words *words);
+void ridge_shell_words(ridge_words *words);
+/* RIDGE_INVALID, with a hint, when there is no such command. */
+ridge_status ridge_command_find(const char *typed, const ridge_command **command, ridge_error *error);
 
 ridge_status ridge_options_parse(const ridge_command *command, int argc, char **argv, ridge_options *options,
                                  ridge_error *error);
 void ridge_options_help(const ridge_command *command, FILE *stream);
+void ridge_usage(FILE *stream);
 
-/* Each of these is in cmd_<name>.c and returns an exit status. */
+/* Each returns an exit status. */
 int ridge_cmd_list(const ridge_options *options);
 int ridge_cmd_run(const ridge_options *options);
 int ridge_cmd_compare(const ridge_options *options);
@@ -71,6 +101,8 @@ int ridge_cmd_roofline(const ridge_options *options);
 int ridge_cmd_verify(const ridge_options *options);
 int ridge_cmd_launch(const ridge_options *options);
 int ridge_cmd_doctor(const ridge_options *options);
+int ridge_cmd_completion(const ridge_options *options);
+int ridge_cmd_help(const ridge_options *options);
 
 /* Prints "ridge: TEXT" on stderr and returns the exit status for error->status. */
 int ridge_complain(const ridge_error *error);

@@ -8,35 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int64_t largest_extent = INT64_C(1) << 40;
-
-static ridge_status bad_sizes(const char *text, ridge_error *error, const char *why) {
-    return ridge_fail(error, RIDGE_INVALID, "--sizes '%.80s': %s (write ROWSxCOLS[,…], e.g. 1024x1024x100,64x128x10)",
-                      text, why);
-}
-
-ridge_status ridge_parse_sizes(const char *text, ridge_sizes *sizes, ridge_error *error) {
-    sizes->n = 0;
-    for (const char *p = text;; p++) {
-        if (sizes->n == RIDGE_MAX_SIZES) return bad_sizes(text, error, "more than 64 shapes");
-        ridge_size *size = &sizes->size[sizes->n++];
-        *size = (ridge_size){0};
-        for (;; p++) {
-            if (!isdigit((unsigned char)*p)) return bad_sizes(text, error, "a number is missing");
-            if (size->rank == RIDGE_MAX_RANK) return bad_sizes(text, error, "more than 4 dimensions");
-            int64_t value = 0;
-            for (; isdigit((unsigned char)*p); p++) {
-                value = value * 10 + (*p - '0');
-                if (value > largest_extent) return bad_sizes(text, error, "an extent above 2^40");
-            }
-            size->dim[size->rank++] = value;
-            if (*p != 'x') break;
-        }
-        if (*p == '\0') return RIDGE_OK;
-        if (*p != ',') return bad_sizes(text, error, "extents are separated by 'x', shapes by ','");
-    }
-}
-
 ridge_status ridge_parse_count(const char *text, const char *what, int64_t low, int64_t high, int64_t *value,
                                ridge_error *error) {
     char *end;

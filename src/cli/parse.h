@@ -4,7 +4,7 @@
 
 #include "ridge/target.h"
 
-enum { RIDGE_MAX_SIZES = 64 };
+enum { RIDGE_MAX_SIZES = 4096 };
 
 typedef struct ridge_size {
     int rank;
@@ -16,7 +16,7 @@ typedef struct ridge_sizes {
     ridge_size size[RIDGE_MAX_SIZES];
 } ridge_sizes;
 
-/* "1024x1024x100,64x128x10"; extents 0 … 2^40. */
+/* "1024x1024x100,64x128x10", "2^10..2^16x4096"; extents 0 … 2^40. sizes.c has the grammar. */
 ridge_status ridge_parse_sizes(const char *text, ridge_sizes *sizes, ridge_error *error);
 /* A whole number in [low, high]; `what` names it in the error. */
 ridge_status ridge_parse_count(const char *text, const char *what, int64_t low, int64_t high, int64_t *value,

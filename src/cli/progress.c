@@ -4,9 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/say.h"
 #include "device/device.h"
 
-static const uint64_t redraw_ns = 200000000;
+static const uint64_t redraw_ns = 200000000, line_ns = 10000000000;
 
 static void eta_text(const ridge_progress *p, char *text, size_t size) {
     double part = (p->done - 1 + p->share) / p->total;
@@ -19,14 +20,18 @@ static void eta_text(const ridge_progress *p, char *text, size_t size) {
     (void)snprintf(text, size, "ETA %d:%02d", left / 60, left % 60);
 }
 
+/* In one line of the terminal, whose last column stays free: a cursor beyond it would wrap. */
 static void draw(ridge_progress *p) {
     enum { WIDTH = 24 };
-    char bar[WIDTH + 1], eta[24];
+    char bar[WIDTH + 1], eta[24], line[240];
     int filled = (int)(WIDTH * (p->done - 1 + p->share) / p->total);
     for (int i = 0; i < WIDTH; i++) bar[i] = i < filled ? '#' : '.';
     bar[WIDTH] = '\0';
     eta_text(p, eta, sizeof eta);
-    fprintf(stderr, "\r\033[K[%s] %d/%d %s  %.70s", bar, p->done, p->total, eta, p->what);
+    (void)snprintf(line, sizeof line, "[%s] %d/%d %s  %s", bar, p->done, p->total, eta, p->what);
+    const char *rest;
+    (void)fflush(stdout);
+    fprintf(stderr, "\r\033[K%.*s", (int)ridge_text_line(line, ridge_say_width(stderr) - 1, &rest), line);
     (void)fflush(stderr);
     p->drawn_ns = ridge_clock_ns();
 }
@@ -44,8 +49,12 @@ void ridge_progress_step(ridge_progress *p, const char *what) {
         draw(p);
         return;
     }
+    uint64_t now = ridge_clock_ns();
+    if (p->drawn_ns && now - p->drawn_ns < line_ns) return;
+    p->drawn_ns = now;
     char eta[24];
     eta_text(p, eta, sizeof eta);
+    (void)fflush(stdout);
     fprintf(stderr, "[%d/%d] %s  %s\n", p->done, p->total, eta, p->what);
 }
 

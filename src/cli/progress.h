@@ -1,4 +1,5 @@
-/* Progress on stderr: a bar with an ETA on a terminal, a line a step elsewhere. */
+/* Progress on stderr: a bar with an ETA on a terminal; elsewhere whole lines, for the first step and then for one every
+ * ten seconds at the most. */
 #ifndef RIDGE_CLI_PROGRESS_H
 #define RIDGE_CLI_PROGRESS_H
 

@@ -4,60 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/values.h"
 #include "verify/npy.h"
-
-/* ---- targets
- * --------------------------------------------------------------------------------------------------------- */
-
-/* Edits (insert, delete, replace) from a to b: finds what a mistyped name meant. */
-static int edit_distance(const char *a, const char *b) {
-    enum { LONGEST = 63 };
-    int row[LONGEST + 1], n = (int)strlen(b);
-    if (n > LONGEST || strlen(a) > LONGEST) return LONGEST;
-    for (int j = 0; j <= n; j++) row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            int best = diagonal + (a[i - 1] != b[j - 1]);
-            if (row[j] + 1 < best) best = row[j] + 1;
-            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-            diagonal = row[j];
-            row[j] = best;
-        }
-    }
-    return row[n];
-}
-
-static ridge_status no_such_target(const char *pattern, ridge_error *error) {
-    const char *colon = strchr(pattern, ':'), *name = colon ? colon + 1 : pattern, *nearest = NULL;
-    int half = (int)strlen(name) / 2, best = half < 5 ? half + 1 : 6; /* one more than is still the same word */
-    for (int i = 0; i < ridge_target_count; i++) {
-        int distance = edit_distance(name, ridge_targets[i]->name);
-        if (distance < best) best = distance, nearest = ridge_targets[i]->name;
-    }
-    return ridge_fail(error, RIDGE_NOT_FOUND, "no target matches '%.60s'%s%s%s (ridge list shows all)", pattern,
-                      nearest ? ": did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
-}
-
-ridge_status ridge_select_targets(const ridge_options *o, const ridge_target **targets, int *n, ridge_error *error) {
-    for (int p = 0; p < o->n_patterns; p++) {
-        bool any = false;
-        for (int i = 0; i < ridge_target_count; i++) any |= ridge_pattern_matches(o->patterns[p], ridge_targets[i]);
-        if (!any) return no_such_target(o->patterns[p], error);
-    }
-    *n = 0;
-    for (int i = 0; i < ridge_target_count; i++) {
-        const ridge_target *t = ridge_targets[i];
-        bool wanted = o->n_patterns == 0;
-        for (int p = 0; p < o->n_patterns; p++) wanted |= ridge_pattern_matches(o->patterns[p], t);
-        if (wanted && (!o->chapter || strcmp(o->chapter, t->chapter) == 0)) targets[(*n)++] = t;
-    }
-    if (*n == 0)
-        return ridge_fail(error, RIDGE_NOT_FOUND, "no target of chapter '%.40s' is selected (ridge list shows all)",
-                          o->chapter ? o->chapter : "");
-    return RIDGE_OK;
-}
 
 /* ---- cases
  * ------------------------------------------------------------------------------------------------------------- */
@@ -68,6 +16,33 @@ static bool has_dtype(const ridge_target *target, ridge_dtype dtype) {
     return false;
 }
 
+/* "fused_l2norm has no" or "none of the selected targets has": what comes next is what they lack. */
+static const char *lacks(const ridge_target *const *targets, int n, char *text, size_t size) {
+    (void)snprintf(text, size, "%.60s has%s", n == 1 ? targets[0]->name : "none of the selected targets",
+                   n == 1 ? " no" : "");
+    return text;
+}
+
+static ridge_status no_such_dtype(ridge_dtype dtype, const ridge_target *const *targets, int n, ridge_error *error) {
+    ridge_words words = {0};
+    char none[80], all[100];
+    for (int t = 0; t < n; t++)
+        for (int c = 0; c < targets[t]->n_cases; c++)
+            ridge_words_add(&words, ridge_dtype_name(targets[t]->cases[c].dtype));
+    ridge_words_join(&words, all, sizeof all);
+    return ridge_fail(error, RIDGE_NOT_FOUND, "--dtype: %s cases of type %s (known: %s)",
+                      lacks(targets, n, none, sizeof none), ridge_dtype_name(dtype), all);
+}
+
+static bool is_wanted(const ridge_options *o, const ridge_variant *variant) {
+    return !o->variant || fnmatch(o->variant, variant->name, 0) == 0 ||
+           fnmatch(o->variant, ridge_variant_short_name(variant), 0) == 0;
+}
+
+static bool is_wanted_on(const ridge_options *o, ridge_backend backend) {
+    return !o->backend || strcmp(ridge_backend_name(backend), o->backend) == 0;
+}
+
 /* A case on one backend: variants of different backends are never measured against each other. */
 static ridge_status add_on(ridge_selection *s, const ridge_options *o, const ridge_target *target, const ridge_case *c,
                            ridge_backend backend, ridge_error *error) {
@@ -75,7 +50,7 @@ static ridge_status add_on(ridge_selection *s, const ridge_options *o, const rid
     for (int v = 0; v < target->n_variants && item.n_variants < RIDGE_MAX_SELECTED_VARIANTS; v++) {
         const ridge_variant *variant = &target->variants[v];
         if (ridge_variant_backend(variant) != backend) continue;
-        if (o->variant && fnmatch(o->variant, variant->name, 0) != 0) continue;
+        if (!is_wanted(o, variant)) continue;
         item.variants[item.n_variants++] = v;
     }
     if (item.n_variants == 0) return RIDGE_OK;
@@ -111,8 +86,7 @@ static ridge_status add(ridge_selection *s, const ridge_options *o, const ridge_
     const char *why = target->reject ? target->reject(c) : NULL;
     if (why) return ridge_fail(error, RIDGE_INVALID, "%s cannot take these sizes: %s", target->name, why);
     for (int b = 0; b < RIDGE_BACKEND_COUNT; b++) {
-        const char *name = ridge_backend_name((ridge_backend)b);
-        if (!ridge_case_is_for(c, (ridge_backend)b) || (o->backend && strcmp(name, o->backend) != 0)) continue;
+        if (!ridge_case_is_for(c, (ridge_backend)b) || !is_wanted_on(o, (ridge_backend)b)) continue;
         RIDGE_TRY(add_on(s, o, target, c, (ridge_backend)b, error));
     }
     return RIDGE_OK;
@@ -172,10 +146,12 @@ static int find_input(const ridge_target *target, const char *name) {
 }
 
 static ridge_status no_such_input(const ridge_target *target, const char *name, ridge_error *error) {
-    char names[160] = "";
-    for (int i = 0; i < target->n_in; i++)
-        (void)snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", target->in[i].name);
-    return ridge_fail(error, RIDGE_INVALID, "%s has no input '%.40s': it has %s", target->name, name, names);
+    ridge_words words = {0};
+    char all[160], hint[120];
+    for (int i = 0; i < target->n_in; i++) ridge_words_add(&words, target->in[i].name);
+    ridge_words_join(&words, all, sizeof all);
+    return ridge_fail(error, RIDGE_INVALID, "%s has no input '%.40s'%s (known: %s)", target->name, name,
+                      ridge_words_hint(&words, name, hint, sizeof hint), all);
 }
 
 /* Takes the extents an array fixes into c; -1 stands for one not yet known. */
@@ -237,50 +213,103 @@ static ridge_status read_inputs(ridge_selection *s, const ridge_options *o, cons
 
 static ridge_status select_inputs(ridge_selection *s, const ridge_options *o, const ridge_target *target,
                                   ridge_error *error) {
-    if (o->dtype && !has_dtype(target, o->dtype))
-        return ridge_fail(error, RIDGE_INVALID, "%s has no %s", target->name, ridge_dtype_name(o->dtype));
+    if (o->dtype && !has_dtype(target, o->dtype)) return no_such_dtype(o->dtype, &target, 1, error);
     ridge_npy npys[RIDGE_MAX_INPUTS] = {0};
     ridge_status status = read_inputs(s, o, target, npys, error);
     for (int i = 0; i < RIDGE_MAX_INPUTS; i++) ridge_npy_free(&npys[i]);
     return status;
 }
 
+static ridge_status no_such_option(const ridge_target *const *targets, int n, const char *name, ridge_error *error) {
+    ridge_words words = {0};
+    char none[80], all[100] = "none", hint[80];
+    for (int t = 0; t < n; t++)
+        for (int k = 0; k < RIDGE_MAX_OPTIONS && targets[t]->options[k].name; k++)
+            ridge_words_add(&words, targets[t]->options[k].name);
+    if (words.n > 0) ridge_words_join(&words, all, sizeof all);
+    return ridge_fail(error, RIDGE_INVALID, "--option: %s option '%.40s'%s (known: %s)",
+                      lacks(targets, n, none, sizeof none), name, ridge_words_hint(&words, name, hint, sizeof hint),
+                      all);
+}
+
 /* Each --option must mean something to one of the targets at least. */
 static ridge_status check_settings(const ridge_options *o, const ridge_target *const *targets, int n,
                                    ridge_error *error) {
     for (int i = 0; i < o->n_settings; i++) {
-        char name[64], known[200] = "";
+        char name[64];
         double value = 0;
         bool any = false;
         RIDGE_TRY(ridge_parse_setting(o->settings[i], name, sizeof name, &value, error));
-        for (int t = 0; t < n; t++) {
-            any |= ridge_target_option(targets[t], name) >= 0;
-            for (int k = 0; k < RIDGE_MAX_OPTIONS && n == 1 && targets[t]->options[k].name; k++)
-                (void)snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", k ? ", " : ": it has ",
-                               targets[t]->options[k].name);
-        }
-        if (!any)
-            return ridge_fail(error, RIDGE_INVALID, "%s has no option '%.40s'%s",
-                              n == 1 ? targets[0]->name : "none of these targets", name, known);
+        for (int t = 0; t < n; t++) any |= ridge_target_option(targets[t], name) >= 0;
+        if (!any) return no_such_option(targets, n, name, error);
     }
     return RIDGE_OK;
+}
+
+/* ---- nothing selected: which option excluded everything?
+ * ----------------------------------------------------------- */
+
+static bool any_variant_wanted(const ridge_options *o, const ridge_target *const *targets, int n) {
+    for (int t = 0; t < n; t++)
+        for (int v = 0; v < targets[t]->n_variants; v++)
+            if (is_wanted(o, &targets[t]->variants[v])) return true;
+    return false;
+}
+
+static bool any_has_dtype(ridge_dtype dtype, const ridge_target *const *targets, int n) {
+    for (int t = 0; t < n; t++)
+        if (has_dtype(targets[t], dtype)) return true;
+    return false;
+}
+
+static ridge_status no_such_variant(const char *typed, const ridge_target *const *targets, int n, ridge_error *error) {
+    ridge_words words = {0};
+    char none[80], all[100], hint[80];
+    for (int t = 0; t < n; t++) ridge_variants_of(targets[t], &words);
+    ridge_words_join(&words, all, sizeof all);
+    return ridge_fail(error, RIDGE_NOT_FOUND, "--variant: %s variant '%.40s'%s (known: %s)",
+                      lacks(targets, n, none, sizeof none), typed, ridge_words_hint(&words, typed, hint, sizeof hint),
+                      all);
+}
+
+static ridge_status nothing_selected(const ridge_options *o, const ridge_target *const *targets, int n,
+                                     ridge_error *error) {
+    if (o->variant && !any_variant_wanted(o, targets, n)) return no_such_variant(o->variant, targets, n, error);
+    if (o->dtype && !any_has_dtype(o->dtype, targets, n)) return no_such_dtype(o->dtype, targets, n, error);
+    return ridge_fail(error, RIDGE_NOT_FOUND,
+                      "no variant and case match --variant, --backend and --dtype together: leave one out");
 }
 
 /* ---- all together
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* A target's cases come backend by backend. */
-static int by_backend(const ridge_selected *a, const ridge_selected *b) {
-    return a->target == b->target && a->backend > b->backend;
+/* A target's cases come backend by backend, each in the order of the cases. */
+static ridge_status group_by_backend(ridge_selection *s, ridge_error *error) {
+    if (s->n == 0) return RIDGE_OK;
+    ridge_selected *grouped = malloc((size_t)s->n * sizeof *grouped);
+    if (!grouped) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d cases", s->n);
+    int n = 0;
+    for (int first = 0, end; first < s->n; first = end) {
+        for (end = first + 1; end < s->n && s->items[end].target == s->items[first].target;) end++;
+        for (int b = 0; b < RIDGE_BACKEND_COUNT; b++)
+            for (int i = first; i < end; i++)
+                if (s->items[i].backend == (ridge_backend)b) grouped[n++] = s->items[i];
+    }
+    free(s->items);
+    s->items = grouped;
+    return RIDGE_OK;
 }
 
-static void group_by_backend(ridge_selection *s) {
-    for (int i = 1; i < s->n; i++)
-        for (int k = i; k > 0 && by_backend(&s->items[k - 1], &s->items[k]); k--) {
-            const ridge_selected swap = s->items[k];
-            s->items[k] = s->items[k - 1];
-            s->items[k - 1] = swap;
-        }
+static ridge_status add_all(ridge_selection *s, const ridge_options *o, bool edges, const ridge_target *const *targets,
+                            int n, ridge_error *error) {
+    RIDGE_TRY(check_settings(o, targets, n, error));
+    if (o->n_inputs > 0) {
+        if (n != 1) return ridge_fail(error, RIDGE_INVALID, "--input needs exactly one target, not %d: name it", n);
+        RIDGE_TRY(select_inputs(s, o, targets[0], error));
+    }
+    for (int i = 0; i < n && o->n_inputs == 0; i++)
+        RIDGE_TRY(o->sizes.n > 0 ? add_sizes(s, o, targets[i], error) : add_cases(s, o, targets[i], edges, error));
+    return s->n == 0 ? nothing_selected(o, targets, n, error) : group_by_backend(s, error);
 }
 
 ridge_status ridge_select(const ridge_options *o, bool edges, ridge_selection *s, ridge_error *error) {
@@ -289,18 +318,8 @@ ridge_status ridge_select(const ridge_options *o, bool edges, ridge_selection *s
     if (!targets) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the list of targets");
     int n = 0;
     ridge_status status = ridge_select_targets(o, targets, &n, error);
-    if (status == RIDGE_OK) status = check_settings(o, targets, n, error);
-    if (status == RIDGE_OK && o->n_inputs > 0) {
-        status = n == 1 ? select_inputs(s, o, targets[0], error)
-                        : ridge_fail(error, RIDGE_INVALID, "--input needs exactly one target, not %d: name it", n);
-    } else {
-        for (int i = 0; i < n && status == RIDGE_OK; i++)
-            status = o->sizes.n > 0 ? add_sizes(s, o, targets[i], error) : add_cases(s, o, targets[i], edges, error);
-    }
+    if (status == RIDGE_OK) status = add_all(s, o, edges, targets, n, error);
     free(targets);
-    group_by_backend(s);
-    if (status == RIDGE_OK && s->n == 0)
-        return ridge_fail(error, RIDGE_NOT_FOUND, "no variant matches --variant, --backend and --dtype together");
     return status;
 }
 
@@ -319,4 +338,55 @@ void ridge_selection_free(ridge_selection *s) {
     for (int i = 0; i < RIDGE_MAX_INPUTS; i++) free((void *)(uintptr_t)s->user[i].data);
     free(s->items);
     *s = (ridge_selection){0};
+}
+
+/* ---- for list
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static bool is_listed(const ridge_options *o, const ridge_case *c) {
+    if (o->dtype && c->dtype != o->dtype) return false;
+    for (int b = 0; b < RIDGE_BACKEND_COUNT; b++)
+        if (ridge_case_is_for(c, (ridge_backend)b) && is_wanted_on(o, (ridge_backend)b)) return true;
+    return false;
+}
+
+/* copy: a target like any other, whose cases and variants are its own. */
+static ridge_status narrow_one(const ridge_options *o, const ridge_target *target, ridge_target *copy,
+                               ridge_error *error) {
+    ridge_case *cases = calloc((size_t)target->n_cases + 1, sizeof *cases);
+    ridge_variant *variants = calloc((size_t)target->n_variants + 1, sizeof *variants);
+    *copy = *target;
+    copy->cases = cases;
+    copy->variants = variants;
+    copy->n_cases = copy->n_variants = 0;
+    if (!cases || !variants) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the list of targets");
+    for (int i = 0; i < target->n_cases; i++)
+        if (is_listed(o, &target->cases[i])) cases[copy->n_cases++] = target->cases[i];
+    for (int v = 0; v < target->n_variants; v++)
+        if (is_wanted(o, &target->variants[v]) && is_wanted_on(o, ridge_variant_backend(&target->variants[v])))
+            variants[copy->n_variants++] = target->variants[v];
+    return RIDGE_OK;
+}
+
+ridge_status ridge_narrow(const ridge_options *o, const ridge_target **targets, int *n, ridge_target **copies,
+                          ridge_error *error) {
+    int kept = 0;
+    *copies = calloc((size_t)*n + 1, sizeof **copies); /* the last one stays without a name */
+    if (!*copies) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the list of targets");
+    for (int i = 0; i < *n; i++) RIDGE_TRY(narrow_one(o, targets[i], &(*copies)[i], error));
+    for (int i = 0; i < *n; i++) kept += (*copies)[i].n_cases > 0 && (*copies)[i].n_variants > 0;
+    if (kept == 0) return nothing_selected(o, targets, *n, error);
+    const int all = *n;
+    *n = 0;
+    for (int i = 0; i < all; i++)
+        if ((*copies)[i].n_cases > 0 && (*copies)[i].n_variants > 0) targets[(*n)++] = &(*copies)[i];
+    return RIDGE_OK;
+}
+
+void ridge_narrowed_free(ridge_target *copies) {
+    for (ridge_target *copy = copies; copy && copy->name; copy++) {
+        free((void *)(uintptr_t)copy->cases);
+        free((void *)(uintptr_t)copy->variants);
+    }
+    free(copies);
 }

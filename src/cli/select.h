@@ -31,8 +31,15 @@ ridge_status ridge_selection_fit(const ridge_options *options, const ridge_machi
                                  ridge_error *error);
 void ridge_selection_free(ridge_selection *selection);
 
-/* The targets alone, for list. */
+/* The targets alone. */
 ridge_status ridge_select_targets(const ridge_options *options, const ridge_target **targets, int *n,
                                   ridge_error *error);
+
+/* For list: replaces targets by copies that have only the variants and cases that --variant, --backend and --dtype
+ * leave, and drops those that have none. RIDGE_NOT_FOUND when none is left. The copies are in *copies, n of them; free
+ * them with ridge_narrowed_free in every case. */
+ridge_status ridge_narrow(const ridge_options *options, const ridge_target **targets, int *n, ridge_target **copies,
+                          ridge_error *error);
+void ridge_narrowed_free(ridge_target *copies);
 
 #endif

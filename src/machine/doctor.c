@@ -306,15 +306,26 @@ static void check_build(const ridge_machine *m, ridge_finding *f) {
 typedef struct check {
     const char *what;
     void (*look)(const ridge_machine *machine, ridge_finding *finding);
+    bool timing; /* when it is bad, times measured now are not what they would be */
 } check;
 
 static const check checks[] = {
-    {"build", check_build},           {"isa", check_isa},     {"governor", check_governor}, {"turbo", check_turbo},
-    {"hypervisor", check_hypervisor}, {"cores", check_smt},   {"clock", check_clock},       {"load", check_load},
-    {"jitter", check_jitter},         {"quota", check_quota}, {"memory", check_memory},     {"pages", check_pages},
-    {"counters", check_counters},     {"peers", check_peers},
+    {"build", check_build, true},
+    {"isa", check_isa, false},
+    {"governor", check_governor, true},
+    {"turbo", check_turbo, false},
+    {"hypervisor", check_hypervisor, false},
+    {"cores", check_smt, false},
+    {"clock", check_clock, true},
+    {"load", check_load, true},
+    {"jitter", check_jitter, true},
+    {"quota", check_quota, true},
+    {"memory", check_memory, false},
+    {"pages", check_pages, false},
+    {"counters", check_counters, false},
+    {"peers", check_peers, false},
 };
-static const check last = {"gnuplot", check_gnuplot};
+static const check last = {"gnuplot", check_gnuplot, false};
 
 /* Keeps a finding unless it is empty. Returns the new number of findings. */
 static int look(const check *one, const ridge_machine *machine, ridge_finding *findings, int n) {
@@ -322,6 +333,29 @@ static int look(const check *one, const ridge_machine *machine, ridge_finding *f
     findings[n] = (ridge_finding){.what = one->what};
     one->look(machine, &findings[n]);
     return findings[n].found[0] ? n + 1 : n;
+}
+
+const char *ridge_health_name(ridge_health health) {
+    static const char *const names[] = {
+        [RIDGE_HEALTH_GOOD] = "good", [RIDGE_HEALTH_NOTE] = "note", [RIDGE_HEALTH_BAD] = "bad"};
+    return (unsigned)health < sizeof names / sizeof names[0] ? names[health] : "?";
+}
+
+int ridge_doctor_timing(const ridge_machine *machine, bool cpu, bool gpu, ridge_finding *findings, int room) {
+    static const char *const of_gpu[] = {"gpu clocks", "gpu mig", "gpu others"};
+    ridge_finding seen[RIDGE_MAX_FINDINGS];
+    int n = 0, kept = 0;
+    for (size_t i = 0; cpu && i < sizeof checks / sizeof checks[0]; i++)
+        if (checks[i].timing) n = look(&checks[i], machine, seen, n);
+    const int first = n;
+    if (gpu) n += ridge_doctor_gpu(machine, seen + n, RIDGE_MAX_FINDINGS - n);
+    for (int i = 0; i < n && kept < room; i++) {
+        bool timing = i < first;
+        for (size_t k = 0; k < sizeof of_gpu / sizeof of_gpu[0]; k++)
+            timing = timing || strcmp(seen[i].what, of_gpu[k]) == 0;
+        if (timing && seen[i].health == RIDGE_HEALTH_BAD) findings[kept++] = seen[i];
+    }
+    return kept;
 }
 
 int ridge_doctor(const ridge_machine *machine, ridge_finding findings[RIDGE_MAX_FINDINGS]) {

@@ -43,6 +43,9 @@ typedef struct ridge_finding {
     char advice[200]; /* what to do about it; "" when nothing */
 } ridge_finding;
 enum { RIDGE_MAX_FINDINGS = 32 };
+const char *ridge_health_name(ridge_health health); /* "good", "note", "bad" */
 int ridge_doctor(const ridge_machine *machine, ridge_finding findings[RIDGE_MAX_FINDINGS]);
+/* Only what is bad and changes measured times, on the backends that are measured. Returns how many, at most `room`. */
+int ridge_doctor_timing(const ridge_machine *machine, bool cpu, bool gpu, ridge_finding *findings, int room);
 
 #endif

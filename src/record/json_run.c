@@ -195,7 +195,7 @@ json_t *ridge_json_run(const ridge_run *run) {
     return json_pack(
         "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:[s, s, s, s, s, s], s:[s, s, s, s, s], s:o, s:o, "
         "s:o, "
-        "s:b}",
+        "s:b, s:o}",
         "schema", RIDGE_SCHEMA, "date", ridge_json_text(run->date), "command",
         ridge_json_array(run->settings.argc, argument_item, run->settings.argv), "settings",
         settings_json(&run->settings), "machine", ridge_json_machine(&run->machine), "ceilings",
@@ -205,5 +205,6 @@ json_t *ridge_json_run(const ridge_run *run) {
         "drift_pct", drift_json(run), "sample_fields", "round", "visit", "time_us", "seed", "worst", "rows_checked",
         "gpu_sample_fields", "sm_mhz", "memory_mhz", "power_w", "temperature_c", "throttle", "results",
         ridge_json_array(run->n_results, result_item, run), "pairs", ridge_json_array(run->n_pairs, pair_item, run),
-        "wall_s", ridge_json_number(run->wall_s), "interrupted", run->interrupted);
+        "wall_s", ridge_json_number(run->wall_s), "interrupted", run->interrupted, "findings",
+        ridge_json_findings(run->findings, run->n_findings));
 }

@@ -8,6 +8,9 @@
 static const double impossible_above = 1.03;
 /* A launch shorter than this many empty ones is mostly frame. */
 static const double frames_needed = 20;
+/* Inside a graph a launch is what every kernel pays there: a time is the kernel's own when that is less than half of
+ * it. */
+static const double graph_frames_needed = 2;
 static const double widest_interval = 0.05;
 
 static ridge_interval interval_of(const ridge_sample *samples, int n) {
@@ -42,32 +45,42 @@ static double floor_us(const ridge_result *r, const ridge_ceilings *ceilings, bo
     return ridge_floor_us(&work, ceilings, hot, peak_of(r, ceilings, true));
 }
 
+/* Whether there is a time inside a graph that may be judged: one with an interval. */
+static bool has_graph(const ridge_result *r) {
+    return r->graph_us.n > 0 && r->graph_us.median > 0 && isfinite(r->graph_us.low) && isfinite(r->graph_us.high);
+}
+
+ridge_interval ridge_result_judged(const ridge_result *r) { return has_graph(r) ? r->graph_us : r->time_us; }
+
+double ridge_result_frame_us(const ridge_result *r) { return has_graph(r) ? r->graph_floor_us : r->frame_us; }
+
 static void judge_time(ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
-    double time = r->time_us.median, floor = floor_us(r, ceilings, hot);
+    const ridge_interval judged = ridge_result_judged(r);
+    const double time = judged.median, floor = floor_us(r, ceilings, hot), frame = ridge_result_frame_us(r);
+    const double needed = has_graph(r) ? graph_frames_needed : frames_needed;
     char text[240] = "";
     if (!(time > 0)) {
         say(r, RIDGE_VERDICT_INCONCLUSIVE, "no samples");
-    } else if (time < floor / impossible_above) {
+    } else if (fmin(time, r->time_us.median) < floor / impossible_above) {
         (void)snprintf(text, sizeof text,
                        "%.4g us is below the physical floor of %.4g us: the ceiling or the work model is at fault "
                        "(ridge peak --refresh remeasures)",
-                       time, floor);
+                       fmin(time, r->time_us.median), floor);
         say(r, RIDGE_VERDICT_IMPOSSIBLE, text);
-    } else if (time < frames_needed * r->frame_us) {
-        (void)snprintf(text, sizeof text, "%.4g us against %.4g us for an empty launch: larger --sizes tell more", time,
-                       r->frame_us);
+    } else if (time < needed * frame) {
+        (void)snprintf(text, sizeof text, "%.4g us against %.4g us for an empty launch%s: larger --sizes tell more",
+                       time, frame, has_graph(r) ? " in a graph" : "");
         say(r, RIDGE_VERDICT_FRAME, text);
-    } else if (!(ridge_interval_width(r->time_us) <= widest_interval)) {
-        double width = 100 * ridge_interval_width(r->time_us);
+    } else if (!(ridge_interval_width(judged) <= widest_interval)) {
+        double width = 100 * ridge_interval_width(judged);
         if (isfinite(width))
             (void)snprintf(text, sizeof text,
-                           "%d samples leave the median open by %.1f %%: give it a longer --max-time", r->n_samples,
-                           width);
+                           "%d samples leave the median open by %.1f %%: give it a longer --max-time", judged.n, width);
         else
             (void)snprintf(text, sizeof text,
                            "%d samples are too few for an interval: give it more --iterations or "
                            "--max-time",
-                           r->n_samples);
+                           judged.n);
         say(r, RIDGE_VERDICT_INCONCLUSIVE, text);
     } else {
         say(r, RIDGE_VERDICT_OK, "");

@@ -15,4 +15,9 @@ void ridge_pair_judge(const ridge_run *run, ridge_pair *pair, const ridge_series
 /* What a variant moves, in bytes, by its own model. Write-allocation reads each ordinarily stored line once more. */
 double ridge_variant_traffic(const ridge_target *target, const ridge_case *c, const ridge_variant *variant);
 
+/* The time that the verdict judges: inside a captured graph where that was measured, since there starting a kernel
+ * costs least; else that of a launch. And what an empty launch costs there. */
+ridge_interval ridge_result_judged(const ridge_result *result);
+double ridge_result_frame_us(const ridge_result *result);
+
 #endif

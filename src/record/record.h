@@ -70,11 +70,21 @@ typedef struct ridge_run {
     int n_results;
     ridge_pair *pairs;
     int n_pairs;
+    /* What of the machine touches these numbers: found before the measurements, and from them. */
+    ridge_finding findings[RIDGE_MAX_FINDINGS];
+    int n_findings;
     double wall_s;
     bool interrupted;
 } ridge_run;
 
 void ridge_run_free(ridge_run *run); /* frees what it owns, not the struct */
+
+/* Adds to run->findings: what ridge doctor finds bad before the measurements; what changed while they were made (memory
+ * and arithmetic rates between the probes, a GPU's clock); any other finding. What cannot touch a result that was timed
+ * is left out. */
+void ridge_run_look_before(ridge_run *run, bool cpu, bool gpu);
+void ridge_run_look_after(ridge_run *run);
+void ridge_run_add_finding(ridge_run *run, const ridge_finding *finding);
 
 /* What variants of that backend are held to. A set without levels and peaks where it was not measured. */
 const ridge_ceilings *ridge_run_ceilings(const ridge_run *run, ridge_backend backend);
@@ -96,6 +106,7 @@ json_t *ridge_json_pair(const ridge_run *run, const ridge_pair *pair);
 json_t *ridge_json_ceilings(const ridge_ceilings *c);
 json_t *ridge_json_gpu_ceilings(const ridge_gpu *gpu,
                                 const ridge_ceilings *c); /* the datasheet's figures beside them */
+json_t *ridge_json_findings(const ridge_finding *findings, int n);
 json_t *ridge_json_machine(const ridge_machine *machine);
 json_t *ridge_json_interval(ridge_interval interval);                                /* {median, ci_low, ci_high, n} */
 json_t *ridge_json_target(const ridge_target *target, const ridge_machine *machine); /* for list --json */

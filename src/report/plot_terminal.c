@@ -7,7 +7,9 @@
 #include "report/report.h"
 #include "report/roofline.h"
 
-enum { HEIGHT = 28, LEFT = 7, RIGHT = 2, TOP = 1, BOTTOM = 2, MIN_WIDTH = 60, MAX_WIDTH = 240 };
+/* Beside the plot, its legend takes five lines, and a prompt one. */
+enum { LEFT = 7, RIGHT = 2, TOP = 1, BOTTOM = 2, MIN_WIDTH = 30, MAX_WIDTH = 160 };
+enum { LEGEND_LINES = 6, MIN_HEIGHT = 14, MAX_HEIGHT = 28 };
 
 typedef struct canvas {
     const ridge_roofline *view;
@@ -68,7 +70,7 @@ static void put_points(canvas *c) {
         }
 }
 
-static void set_frame(canvas *c, int width) {
+static void set_frame(canvas *c, int width, int height) {
     const ridge_roofline *v = c->view;
     fprintf(
         c->script,
@@ -76,7 +78,7 @@ static void set_frame(canvas *c, int width) {
         "set yrange [%.9g:%.9g]\nset format '%%g'\nunset key\nset border 3\nset tics nomirror scale 0.5\nunset mxtics\n"
         "unset mytics\nset lmargin %d\nset rmargin %d\nset bmargin %d\n"
         "set tmargin %d\n",
-        width, HEIGHT, v->xmin, v->xmax, v->ymin, v->ymax, LEFT, RIGHT, BOTTOM, TOP);
+        width, height, v->xmin, v->xmax, v->ymin, v->ymax, LEFT, RIGHT, BOTTOM, TOP);
 }
 
 /* Levels as points of 't', the two that bind as '*'; each named where it leaves the left or lower edge. */
@@ -95,39 +97,48 @@ static void plot_roofs(canvas *c) {
     fputc('\n', c->script);
 }
 
-static void print_roof_names(const ridge_roofline *view, FILE *stream) {
+static void print_roof_names(const ridge_roofline *view, const ridge_page *page) {
     const bool gpu = view->backend == RIDGE_BACKEND_cuda;
-    fprintf(stream, "  %s%sx: FLOP per byte of least traffic, y: GFLOP/s\n", gpu ? view->run->machine.gpu.name : "",
-            gpu ? ": " : "");
-    for (int main = 1; main >= 0; main--)
-        for (int i = 0, printed = 0; i < view->n_levels; i++) {
-            const ridge_roof *roof = &view->levels[i];
-            if (roof->main != main) continue;
-            fprintf(stream, "%s%s %.4g GB/s",
-                    printed++ ? ", "
-                    : main    ? "  ***  "
-                              : "  ...  from the left ",
-                    roof->name, roof->rate);
-            if (main) fprintf(stream, ", then %s %.4g GFLOP/s", view->peaks[0].name, view->peak);
-            if (main || i + 1 == view->n_levels || view->levels[i + 1].main) fputc('\n', stream);
-        }
+    char caches[300] = "";
+    ridge_page_say(page, "  %s%sx: FLOP per byte of least traffic, y: GFLOP/s\n",
+                   gpu ? view->run->machine.gpu.name : "", gpu ? ": " : "");
+    for (int i = 0; i < view->n_levels; i++) {
+        const ridge_roof *roof = &view->levels[i];
+        size_t used = strlen(caches);
+        if (roof->main)
+            ridge_page_say(page, "  ***  %s %.4g GB/s, then %s %.4g GFLOP/s\n", roof->name, roof->rate,
+                           view->peaks[0].name, view->peak);
+        else
+            (void)snprintf(caches + used, sizeof caches - used, "%s%s %.4g GB/s", used ? ", " : "", roof->name,
+                           roof->rate);
+    }
+    if (caches[0]) ridge_page_say(page, "  ...  from the left %s\n", caches);
 }
 
-static void print_legend(const ridge_roofline *view, int width, FILE *stream) {
-    enum { ENTRY = 28 };
-    print_roof_names(view, stream);
-    fputs("  capital: optimized, small: baseline, +: peer\n", stream);
-    int in_line = 0, seen = 0, pad = 0;
+/* The name of the first point's target that the legend has not named yet; NULL when all are. */
+static const char *next_target(const ridge_roofline *view, int *seen) {
     for (int i = 0; i < view->n_points; i++) {
-        if (view->points[i].target < seen) continue;
-        const char *name = view->run->results[view->points[i].result].target->name;
-        if ((in_line + 1) * ENTRY > width) in_line = pad = 0, fputc('\n', stream);
-        int printed = fprintf(stream, "%*s  %c %s", pad, "", seen < 26 ? 'A' + seen : '#', name) - pad;
-        pad = printed < ENTRY ? ENTRY - printed : 1;
-        in_line++;
-        seen = view->points[i].target + 1;
+        if (view->points[i].target < *seen) continue;
+        *seen = view->points[i].target + 1;
+        return view->run->results[view->points[i].result].target->name;
     }
-    if (view->n_points) fputc('\n', stream);
+    return NULL;
+}
+
+static void print_legend(const ridge_roofline *view, const ridge_page *page) {
+    const char *name;
+    int longest = 0, in_line = 0;
+    print_roof_names(view, page);
+    ridge_page_say(page, "  capital: optimized, small: baseline, +: peer\n");
+    for (int seen = 0; (name = next_target(view, &seen));)
+        if ((int)strlen(name) > longest) longest = (int)strlen(name);
+    const int entry = longest + 4, fit = page->width / entry > 1 ? page->width / entry : 1;
+    for (int seen = 0; (name = next_target(view, &seen));) {
+        const char mark = seen <= 26 ? (char)('A' + seen - 1) : '#';
+        const bool last = seen == view->n_targets || ++in_line == fit;
+        fprintf(page->prose, "  %c %-*s%s", mark, last ? 0 : longest, name, last ? "\n" : "");
+        if (last) in_line = 0;
+    }
 }
 
 /* Without the form feed that gnuplot starts with, and without trailing blanks. */
@@ -141,33 +152,35 @@ static void print_trimmed(char *text, FILE *stream) {
     }
 }
 
-static ridge_status write_script(canvas *c, int width, char **script, size_t *size, ridge_error *error) {
+static ridge_status write_script(canvas *c, int width, int height, char **script, size_t *size, ridge_error *error) {
     c->script = open_memstream(script, size);
     if (!c->script) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a plot");
-    set_frame(c, width);
+    set_frame(c, width, height);
     put_points(c);
     plot_roofs(c);
     bool ok = !ferror(c->script);
     return fclose(c->script) == 0 && ok ? RIDGE_OK : ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a plot");
 }
 
-ridge_status ridge_plot_terminal(const ridge_run *run, ridge_backend backend, int width, FILE *stream,
+static int between(int low, int value, int high) { return value < low ? low : value > high ? high : value; }
+
+ridge_status ridge_plot_terminal(const ridge_run *run, ridge_backend backend, const ridge_page *page,
                                  ridge_error *error) {
-    if (width < MIN_WIDTH) width = MIN_WIDTH;
-    if (width > MAX_WIDTH) width = MAX_WIDTH;
+    const int width = between(MIN_WIDTH, page->width, MAX_WIDTH);
+    const int height = between(MIN_HEIGHT, page->height - LEGEND_LINES, MAX_HEIGHT);
     ridge_roofline view;
-    canvas c = {.view = &view, .columns = width - LEFT - RIGHT, .rows = HEIGHT - TOP - BOTTOM};
+    canvas c = {.view = &view, .columns = width - LEFT - RIGHT, .rows = height - TOP - BOTTOM};
     char *script = NULL, *drawn = NULL;
     size_t size = 0, drawn_size = 0;
     ridge_status status = ridge_roofline_make(run, backend, &view, error);
     if (status != RIDGE_OK) goto done;
     c.taken = calloc((size_t)c.columns * (size_t)c.rows, 1);
     if (!c.taken) status = ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a plot");
-    if (status == RIDGE_OK) status = write_script(&c, width, &script, &size, error);
+    if (status == RIDGE_OK) status = write_script(&c, width, height, &script, &size, error);
     if (status == RIDGE_OK) status = ridge_gnuplot_run(script, size, &drawn, &drawn_size, error);
     if (status != RIDGE_OK) goto done;
-    print_trimmed(drawn, stream);
-    print_legend(&view, width, stream);
+    print_trimmed(drawn, page->prose);
+    print_legend(&view, page);
 done:
     free(drawn);
     free(script);

@@ -1,4 +1,4 @@
-/* What `ridge run` and `ridge compare` end with: a table grouped by target, then why some verdicts are not ok. */
+/* What `ridge run` and `ridge compare` end with: a table grouped by target, then what to know about its numbers. */
 #include <math.h>
 #include <string.h>
 
@@ -17,9 +17,9 @@ static const char *isa_text(const ridge_run *run) {
     return run->n_results ? ridge_isa_name(run->results[0].isa) : ridge_isa_name(run->machine.isa);
 }
 
-static void print_heading(const ridge_run *run, const char *what, FILE *stream) {
-    fprintf(stream, "%s on %s, %d thread%s, %s, %s\n", what, run->machine.key, run->settings.threads,
-            run->settings.threads == 1 ? "" : "s", isa_text(run), mode_text(run));
+static void print_heading(const ridge_run *run, const char *what, const ridge_page *page) {
+    ridge_page_explain(page, "%s on %s, %d thread%s, %s, %s\n", what, run->machine.key, run->settings.threads,
+                       run->settings.threads == 1 ? "" : "s", isa_text(run), mode_text(run));
 }
 
 static bool same_case(const ridge_result *a, const ridge_result *b) {
@@ -47,206 +47,437 @@ static void add_group(ridge_table *table, const ridge_run *run, const ridge_resu
     char line[300];
     (void)snprintf(line, sizeof line, "%s:%s  %s%s%s", target->chapter, target->name, target->summary,
                    named ? ", on " : "", named ? run->machine.gpu.name : "");
-    ridge_table_row(table, (const char *const[]){"", NULL});
-    ridge_table_row(table, (const char *const[]){line, NULL});
+    ridge_table_heading(table, line);
 }
 
-/* The speedup that belongs on the line of result i: over the baseline on an optimized variant's own line; on a peer's
- * line, what the optimized variant gains over it. */
-static void speedup_text(const ridge_run *run, int i, char *text, size_t size) {
-    text[0] = '\0';
-    for (int p = 0; p < run->n_pairs; p++) {
-        const ridge_pair *pair = &run->pairs[p];
-        const ridge_result *a = &run->results[pair->a], *b = &run->results[pair->b];
-        bool over_peer = a->variant->role == RIDGE_PEER;
-        if ((over_peer ? pair->a : pair->b) != i) continue;
-        if (!ridge_verdict_timed(a->verdict) || !ridge_verdict_timed(b->verdict)) continue;
-        ridge_text ratio;
-        (void)snprintf(text, size, "%s%s", over_peer ? "opt " : "", ridge_text_ratio(&ratio, pair->speedup));
-        return;
+/* "cpu/optimized", and without the backend, which the heading or the hardware says, as its short form. */
+static void put_variant(ridge_table *table, int column, const ridge_variant *variant) {
+    const char *slash = strchr(variant->name, '/');
+    ridge_table_text(table, column, variant->name);
+    if (slash) ridge_table_brief(table, column, slash + 1);
+}
+
+static void put_target(ridge_table *table, int column, const ridge_target *target) {
+    char name[160];
+    (void)snprintf(name, sizeof name, "%s:%s", target->chapter, target->name);
+    ridge_table_text(table, column, name);
+}
+
+/* ---- run -------------------------------------------------------------------------------------------------------- */
+
+enum {
+    RUN_TARGET,
+    RUN_CASE,
+    RUN_VARIANT,
+    RUN_ROLE,
+    RUN_TIME,
+    RUN_TIME_LOW,
+    RUN_TIME_HIGH,
+    RUN_GRAPH,
+    RUN_GRAPH_LOW,
+    RUN_GRAPH_HIGH,
+    RUN_GFLOPS,
+    RUN_GBPS,
+    RUN_CEILING,
+    RUN_BINDING,
+    RUN_COPY,
+    RUN_CORE,
+    RUN_SPEEDUP,
+    RUN_SPEEDUP_LOW,
+    RUN_SPEEDUP_HIGH,
+    RUN_SPEEDUP_OVER,
+    RUN_CLOCK,
+    RUN_THROTTLED,
+    RUN_VERDICT,
+    RUN_REASON,
+    RUN_COLUMNS
+};
+
+static const ridge_column run_columns[RUN_COLUMNS] = {
+    [RUN_TARGET] = {.header = "target", .field = "target", .align = 'l', .heading = true},
+    [RUN_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 18},
+    [RUN_VARIANT] =
+        {.header = "variant", .field = "variant", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 13, .shorten = 50},
+    [RUN_ROLE] = {.field = "role", .align = 'l'},
+    [RUN_TIME] = {.header = "time", .field = "time_us", .align = 'r', .shorten = 40},
+    [RUN_TIME_LOW] = {.field = "time_ci_low_us", .align = 'r'},
+    [RUN_TIME_HIGH] = {.field = "time_ci_high_us", .align = 'r'},
+    [RUN_GRAPH] = {.header = "in graph", .field = "graph_time_us", .align = 'r', .shorten = 55, .drop = 30},
+    [RUN_GRAPH_LOW] = {.field = "graph_ci_low_us", .align = 'r'},
+    [RUN_GRAPH_HIGH] = {.field = "graph_ci_high_us", .align = 'r'},
+    [RUN_GFLOPS] = {.header = "GFLOP/s", .field = "gflops", .align = 'r', .drop = 90},
+    [RUN_GBPS] = {.header = "GB/s", .field = "gbps", .align = 'r', .drop = 74},
+    [RUN_CEILING] = {.header = "of ceiling",
+                     .brief = "ceiling",
+                     .field = "pct_of_ceiling",
+                     .align = 'l',
+                     .shorten = 65,
+                     .drop = 20},
+    [RUN_BINDING] = {.field = "ceiling", .align = 'l'},
+    [RUN_COPY] = {.header = "copy", .field = "of_copy", .align = 'r', .drop = 60},
+    [RUN_CORE] = {.header = "core", .field = "of_core", .align = 'r', .drop = 85},
+    [RUN_SPEEDUP] = {.header = "speedup", .field = "speedup", .align = 'l', .shorten = 80, .drop = 15},
+    [RUN_SPEEDUP_LOW] = {.field = "speedup_ci_low", .align = 'r'},
+    [RUN_SPEEDUP_HIGH] = {.field = "speedup_ci_high", .align = 'r'},
+    [RUN_SPEEDUP_OVER] = {.field = "speedup_of", .align = 'l'},
+    [RUN_CLOCK] = {.header = "clock", .field = "sm_clock_mhz", .align = 'l', .drop = 95},
+    [RUN_THROTTLED] = {.field = "throttled_samples", .align = 'r'},
+    [RUN_VERDICT] = {.header = "verdict", .field = "verdict", .align = 'l', .shorten = 58},
+    [RUN_REASON] = {.field = "reason", .align = 'l'},
+};
+
+static ridge_color color_of(ridge_verdict verdict) {
+    switch (verdict) {
+        case RIDGE_VERDICT_OK: return RIDGE_GREEN;
+        case RIDGE_VERDICT_FRAME:
+        case RIDGE_VERDICT_INCONCLUSIVE: return RIDGE_YELLOW;
+        case RIDGE_VERDICT_SKIPPED: return RIDGE_DIM;
+        default: return RIDGE_RED;
     }
 }
 
-static void add_result(ridge_table *table, const ridge_run *run, int i) {
-    const ridge_result *r = &run->results[i];
-    bool timed = ridge_verdict_timed(r->verdict), first = i == 0 || !same_case(r, &run->results[i - 1]);
-    char name[96], percent[64] = "", copy[16] = "", core[16] = "", speedup[96];
-    ridge_case_name(r->target, &r->c, name, sizeof name);
-    if (timed && r->of_copy.n > 0) (void)snprintf(copy, sizeof copy, "%.0f%%", 100 * r->of_copy.median);
-    if (timed && r->of_core.n > 0) (void)snprintf(core, sizeof core, "%.0f%%", 100 * r->of_core.median);
-    if (timed && r->place.binding[0])
-        (void)snprintf(percent, sizeof percent, "%3.0f%% %s", r->place.pct_measured, r->place.binding);
-    speedup_text(run, i, speedup, sizeof speedup);
-    ridge_text time, width, gflops, gbps, graph, graph_width;
-    char in_graph[48] = "", clock[64] = "";
-    if (timed && r->graph_us.n > 0)
-        (void)snprintf(in_graph, sizeof in_graph, "%.20s %6.12s", ridge_text_time(&graph, r->graph_us.median),
-                       ridge_text_width(&graph_width, r->graph_us));
-    if (timed && r->sm_mhz > 0) (void)snprintf(clock, sizeof clock, "%.0f MHz", r->sm_mhz);
-    if (timed && r->throttled_samples > 0) {
+static void put_verdict(ridge_table *table, int column, ridge_verdict verdict) {
+    static const char *const brief[RIDGE_VERDICT_COUNT] = {
+        [RIDGE_VERDICT_FRAME] = "frame", [RIDGE_VERDICT_INCONCLUSIVE] = "inconcl."};
+    ridge_table_text(table, column, ridge_verdict_name(verdict));
+    if ((unsigned)verdict < RIDGE_VERDICT_COUNT && brief[verdict]) ridge_table_brief(table, column, brief[verdict]);
+    ridge_table_color(table, column, color_of(verdict));
+}
+
+/* A time with half of its interval; its short form is the median alone. */
+static void put_time(ridge_table *table, int column, ridge_interval interval) {
+    ridge_text time, width;
+    char text[48]; /* widths hold one ± each, so padding by bytes aligns them */
+    (void)snprintf(text, sizeof text, "%.20s %6.12s", ridge_text_time(&time, interval.median),
+                   ridge_text_width(&width, interval));
+    ridge_table_text(table, column, text);
+    ridge_table_brief(table, column, time.s);
+    ridge_table_number(table, column, interval.median);
+    ridge_table_number(table, column + 1, interval.low);
+    ridge_table_number(table, column + 2, interval.high);
+}
+
+/* The pair whose speedup belongs on the line of result i: over the baseline on an optimized variant's own line; on a
+ * peer's line, what the optimized variant gains over it. NULL: none was measured. */
+static const ridge_pair *pair_of(const ridge_run *run, int i, bool *over_peer) {
+    for (int p = 0; p < run->n_pairs; p++) {
+        const ridge_pair *pair = &run->pairs[p];
+        const ridge_result *a = &run->results[pair->a], *b = &run->results[pair->b];
+        *over_peer = a->variant->role == RIDGE_PEER;
+        if ((*over_peer ? pair->a : pair->b) != i) continue;
+        if (ridge_verdict_timed(a->verdict) && ridge_verdict_timed(b->verdict)) return pair;
+    }
+    return NULL;
+}
+
+static void put_ratio(ridge_table *table, int column, const char *before, ridge_interval ratio) {
+    ridge_text text;
+    char line[96];
+    (void)snprintf(line, sizeof line, "%s%s", before, ridge_text_ratio(&text, ratio));
+    ridge_table_text(table, column, line);
+    line[strcspn(line, "(")] = '\0'; /* without the interval */
+    if (line[0] && line[strlen(line) - 1] == ' ') line[strlen(line) - 1] = '\0';
+    ridge_table_brief(table, column, line);
+    ridge_table_number(table, column, ratio.median);
+    ridge_table_number(table, column + 1, ratio.low);
+    ridge_table_number(table, column + 2, ratio.high);
+}
+
+static void put_speedup(ridge_table *table, const ridge_run *run, int i) {
+    bool over_peer = false;
+    const ridge_pair *pair = pair_of(run, i, &over_peer);
+    if (!pair) return;
+    char over[160];
+    put_ratio(table, RUN_SPEEDUP, over_peer ? "opt " : "", pair->speedup);
+    (void)snprintf(over, sizeof over, "%s over %s", run->results[pair->b].variant->name,
+                   run->results[pair->a].variant->name);
+    ridge_table_data(table, RUN_SPEEDUP_OVER, over);
+}
+
+static void put_percent(ridge_table *table, int column, ridge_interval ratio) {
+    char text[24];
+    if (ratio.n <= 0) return;
+    (void)snprintf(text, sizeof text, "%.0f%%", 100 * ratio.median);
+    ridge_table_text(table, column, text);
+    ridge_table_number(table, column, ratio.median);
+}
+
+static void put_place(ridge_table *table, const ridge_result *r) {
+    ridge_text text;
+    char percent[64];
+    if (r->work.flops > 0) {
+        ridge_table_text(table, RUN_GFLOPS, ridge_text_significant(&text, r->place.gflops, 3));
+        ridge_table_number(table, RUN_GFLOPS, r->place.gflops);
+    }
+    ridge_table_text(table, RUN_GBPS, ridge_text_significant(&text, r->place.gbps, 3));
+    ridge_table_number(table, RUN_GBPS, r->place.gbps);
+    if (!r->place.binding[0]) return;
+    (void)snprintf(percent, sizeof percent, "%3.0f%% %s", r->place.pct_measured, r->place.binding);
+    ridge_table_text(table, RUN_CEILING, percent);
+    (void)snprintf(percent, sizeof percent, "%3.0f%%", r->place.pct_measured);
+    ridge_table_brief(table, RUN_CEILING, percent);
+    ridge_table_number(table, RUN_CEILING, r->place.pct_measured);
+    ridge_table_data(table, RUN_BINDING, r->place.binding);
+}
+
+static void put_clock(ridge_table *table, const ridge_result *r) {
+    char clock[64] = "";
+    if (r->sm_mhz > 0) {
+        (void)snprintf(clock, sizeof clock, "%.0f MHz", r->sm_mhz);
+        ridge_table_number(table, RUN_CLOCK, r->sm_mhz);
+        ridge_table_number(table, RUN_THROTTLED, r->throttled_samples);
+    }
+    if (r->throttled_samples > 0) {
         size_t used = strlen(clock);
         (void)snprintf(clock + used, sizeof clock - used, "%s%d of %d throttled", used ? ", " : "",
                        r->throttled_samples, r->n_samples);
     }
-    char interval[48] = ""; /* widths hold one ± each, so padding by bytes aligns them */
-    if (timed)
-        (void)snprintf(interval, sizeof interval, "%.20s %6.12s", ridge_text_time(&time, r->time_us.median),
-                       ridge_text_width(&width, r->time_us));
-    const char *cells[] = {first ? name : "",
-                           r->variant->name,
-                           interval,
-                           in_graph,
-                           timed && r->work.flops > 0 ? ridge_text_significant(&gflops, r->place.gflops, 3) : "",
-                           timed ? ridge_text_significant(&gbps, r->place.gbps, 3) : "",
-                           percent,
-                           copy,
-                           core,
-                           speedup,
-                           clock,
-                           ridge_verdict_name(r->verdict)};
-    ridge_table_row(table, cells);
+    ridge_table_text(table, RUN_CLOCK, clock);
 }
 
-static void print_reasons(const ridge_run *run, FILE *stream) {
-    int count = 0;
-    for (int i = 0; i < run->n_results; i++) {
-        const ridge_result *r = &run->results[i];
-        if (r->verdict == RIDGE_VERDICT_OK) continue;
-        if (count++ == 0) fputs("\nNot ok:\n", stream);
-        char name[96];
-        ridge_case_name(r->target, &r->c, name, sizeof name);
-        fprintf(stream, "  %s %s %s: %s%s%s\n", r->target->name, name, r->variant->name, ridge_verdict_name(r->verdict),
-                r->reason[0] ? ": " : "", r->reason);
-    }
-    for (int p = 0; p < run->n_pairs; p++) {
-        const ridge_pair *pair = &run->pairs[p];
-        if (!pair->compared || pair->agree) continue;
-        const ridge_result *a = &run->results[pair->a], *b = &run->results[pair->b];
-        char name[96];
-        ridge_case_name(b->target, &b->c, name, sizeof name);
-        fprintf(stream, "%s  %s %s: %s and %s disagree by up to %.3g\n", count++ == 0 ? "\nNot ok:\n" : "",
-                b->target->name, name, a->variant->name, b->variant->name, pair->max_difference);
-    }
+static void add_result(ridge_table *table, const ridge_run *run, int i) {
+    const ridge_result *r = &run->results[i];
+    char name[96];
+    ridge_case_name(r->target, &r->c, name, sizeof name);
+    ridge_table_row(table);
+    put_target(table, RUN_TARGET, r->target);
+    ridge_table_text(table, RUN_CASE, name);
+    if (i > 0 && same_case(r, &run->results[i - 1])) ridge_table_ditto(table, RUN_CASE);
+    put_variant(table, RUN_VARIANT, r->variant);
+    ridge_table_data(table, RUN_ROLE, ridge_role_name(r->variant->role));
+    put_verdict(table, RUN_VERDICT, r->verdict);
+    ridge_table_data(table, RUN_REASON, r->reason);
+    if (!ridge_verdict_timed(r->verdict)) return;
+    put_time(table, RUN_TIME, r->time_us);
+    if (r->graph_us.n > 0) put_time(table, RUN_GRAPH, r->graph_us);
+    put_place(table, r);
+    put_percent(table, RUN_COPY, r->of_copy);
+    put_percent(table, RUN_CORE, r->of_core);
+    put_speedup(table, run, i);
+    put_clock(table, r);
 }
 
-/* "DRAM stream 24.1/24.0 GB/s (-0.4%)" for what was probed before and after. */
-static void print_probe(const char *name, const char *unit, ridge_interval before, ridge_interval after, int *printed,
-                        FILE *stream) {
+/* ---- what is said below a table --------------------------------------------------------------------------------- */
+
+/* "DRAM stream 24.1/24.0 GB/s (-0.4%)" for what was probed before and after, behind what is in text. */
+static void add_probe(char *text, size_t size, const char *name, const char *unit, ridge_interval before,
+                      ridge_interval after) {
     double drift = ridge_drift_pct(before, after);
+    size_t used = strlen(text);
     if (!isfinite(drift)) return;
     ridge_text a, b;
-    fprintf(stream, "%s%s %s/%s %s (%+.1f%%)", (*printed)++ ? ", " : "Before/after: ", name,
-            ridge_text_significant(&a, before.median, 4), ridge_text_significant(&b, after.median, 4), unit, drift);
+    (void)snprintf(text + used, size - used, "%s%s %s/%s %s (%+.1f%%)", used ? ", " : "Before/after: ", name,
+                   ridge_text_significant(&a, before.median, 4), ridge_text_significant(&b, after.median, 4), unit,
+                   drift);
+}
+
+static void print_probes(const ridge_run *run, const ridge_page *page) {
+    const ridge_level *before = &run->dram_before, *after = &run->dram_after;
+    char text[300] = "";
+    add_probe(text, sizeof text, "DRAM read", "GB/s", before->read, after->read);
+    add_probe(text, sizeof text, "stream", "GB/s", before->stream, after->stream);
+    add_probe(text, sizeof text, "fp32", "GFLOP/s", run->fp32_before.gflops, run->fp32_after.gflops);
+    if (text[0]) ridge_page_say(page, "%s.\n", text);
 }
 
 /* What a launch costs by itself: no kernel can be faster than that between two events, or in a graph. */
-static void print_floors(const ridge_result *gpu, FILE *stream) {
+static void print_floors(const ridge_result *gpu, const ridge_page *page) {
     ridge_text event, graph;
     if (!gpu || !(gpu->event_floor_us > 0)) return;
-    fprintf(stream, "An empty kernel: %s between two events", ridge_text_time(&event, gpu->event_floor_us));
+    (void)ridge_text_time(&event, gpu->event_floor_us);
     if (gpu->graph_floor_us > 0)
-        fprintf(stream, ", %s as one of many in a graph", ridge_text_time(&graph, gpu->graph_floor_us));
-    fputs(".\n", stream);
+        ridge_page_say(page, "An empty kernel: %s between two events, %s as one of many in a graph.\n", event.s,
+                       ridge_text_time(&graph, gpu->graph_floor_us));
+    else
+        ridge_page_say(page, "An empty kernel: %s between two events.\n", event.s);
 }
 
-static void print_closing(const ridge_run *run, FILE *stream) {
-    int counts[RIDGE_VERDICT_COUNT] = {0}, printed = 0;
+static void print_counts(const ridge_run *run, const ridge_page *page) {
+    int counts[RIDGE_VERDICT_COUNT] = {0};
+    char text[200] = "";
     for (int i = 0; i < run->n_results; i++)
         if ((unsigned)run->results[i].verdict < RIDGE_VERDICT_COUNT) counts[run->results[i].verdict]++;
-    const ridge_level *before = &run->dram_before, *after = &run->dram_after;
-    fputc('\n', stream);
-    print_probe("DRAM read", "GB/s", before->read, after->read, &printed, stream);
-    print_probe("stream", "GB/s", before->stream, after->stream, &printed, stream);
-    print_probe("fp32", "GFLOP/s", run->fp32_before.gflops, run->fp32_after.gflops, &printed, stream);
-    if (printed) fputs(".\n", stream);
-    print_floors(gpu_result(run), stream);
-    for (int v = printed = 0; v < RIDGE_VERDICT_COUNT; v++)
+    for (int v = 0; v < RIDGE_VERDICT_COUNT; v++) {
+        size_t used = strlen(text);
         if (counts[v])
-            fprintf(stream, "%s%d %s", printed++ ? ", " : "", counts[v], ridge_verdict_name((ridge_verdict)v));
-    fprintf(stream, "%s in %.1f s%s\n", printed ? "" : "nothing was run", run->wall_s,
-            run->interrupted ? "; interrupted: what was not reached is missing" : "");
+            (void)snprintf(text + used, sizeof text - used, "%s%d %s", used ? ", " : "", counts[v],
+                           ridge_verdict_name((ridge_verdict)v));
+    }
+    ridge_page_say(page, "%s in %.1f s%s\n", text[0] ? text : "nothing was run", run->wall_s,
+                   run->interrupted ? "; interrupted: what was not reached is missing" : "");
 }
 
-static void print_gpu_notes(const ridge_run *run, FILE *stream) {
+/* What of this machine, while it ran, touches the numbers above. */
+static void print_findings(const ridge_run *run, const ridge_page *page) {
+    if (run->n_findings) ridge_page_say(page, "\nOn this machine:\n");
+    for (int i = 0; i < run->n_findings; i++) {
+        const ridge_finding *f = &run->findings[i];
+        ridge_page_say(page, "  %s%s%s: %s%s%s\n", ridge_page_start(page, RIDGE_YELLOW), f->what,
+                       ridge_page_end(page, RIDGE_YELLOW), f->found, f->advice[0] ? ": " : "", f->advice);
+    }
+}
+
+static void print_closing(const ridge_run *run, const ridge_page *page) {
+    ridge_report_not_ok(run, page);
+    print_findings(run, page);
+    ridge_page_say(page, "\n");
+    print_probes(run, page);
+    print_floors(gpu_result(run), page);
+    print_counts(run, page);
+}
+
+static const char *date_of(const ridge_ceilings *c) { return c->date[0] ? c->date : "at an unknown date"; }
+
+static void explain_run(const ridge_run *run, const ridge_page *page) {
+    ridge_page_explain(page,
+                       "Time: median and half of its %g%% interval. GB/s: least traffic over time. Ceilings measured "
+                       "%.20s.\n",
+                       100 * RIDGE_LEVEL, date_of(&run->ceilings));
+    ridge_page_explain(page,
+                       "Speedup over the baseline with its %g%% interval (≈ no difference shown); opt: the optimized "
+                       "over that peer.\n",
+                       100 * RIDGE_LEVEL);
+    ridge_page_explain(page,
+                       "Copy, core: in the same rounds, a plain copy of the least bytes, and this code with operands "
+                       "in L2, over this time.\n");
     if (gpu_result(run))
-        fprintf(
-            stream,
-            "GPU: %s, ceilings measured %.20s. Time: between two events; in graph: a launch inside a captured one.\n",
-            run->machine.gpu.name, run->gpu_ceilings.date[0] ? run->gpu_ceilings.date : "at an unknown date");
-    fputc('\n', stream);
+        ridge_page_explain(page,
+                           "GPU: %s, ceilings measured %.20s. Time: between two events; in graph: a launch inside a "
+                           "captured one, which is what the verdict judges.\n",
+                           run->machine.gpu.name, date_of(&run->gpu_ceilings));
+    ridge_page_explain(page, "\n");
 }
 
-void ridge_report_run(const ridge_run *run, FILE *stream) {
-    static const char *const headers[] = {"case",       "variant", "time", "in graph", "GFLOP/s", "GB/s",
-                                          "of ceiling", "copy",    "core", "speedup",  "clock",   "verdict"};
-    print_heading(run, "Results", stream);
-    fprintf(stream,
-            "Time: median and half of its %g%% interval. GB/s: least traffic over time. Ceilings measured %.20s.\n"
-            "Speedup over the baseline with its %g%% interval (≈ no difference shown); opt: the optimized over that "
-            "peer.\n"
-            "Copy, core: in the same rounds, a plain copy of the least bytes, and this code with operands in L2, over "
-            "this time.\n",
-            100 * RIDGE_LEVEL, run->ceilings.date[0] ? run->ceilings.date : "at an unknown date", 100 * RIDGE_LEVEL);
-    print_gpu_notes(run, stream);
-    ridge_table *table = ridge_table_new(headers, "llrrrrlrrlll", 12);
+void ridge_report_run(const ridge_run *run, const ridge_page *page) {
+    print_heading(run, "Results", page);
+    explain_run(run, page);
+    ridge_table *table = ridge_table_new(run_columns, RUN_COLUMNS);
     for (int i = 0; i < run->n_results; i++) {
         if (i == 0 || !same_group(&run->results[i], &run->results[i - 1])) add_group(table, run, &run->results[i]);
         add_result(table, run, i);
     }
-    if (run->n_results) ridge_table_print(table, stream);
+    if (run->n_results) ridge_table_print(table, page);
     ridge_table_free(table);
-    print_reasons(run, stream);
-    print_closing(run, stream);
+    print_closing(run, page);
 }
 
 /* ---- compare ---------------------------------------------------------------------------------------------------- */
 
-static void agreement_text(const ridge_pair *pair, char *text, size_t size) {
-    if (!pair->compared)
-        (void)snprintf(text, size, "not compared");
-    else
-        (void)snprintf(text, size, "%s, %.0f%% exact, max %.2g", pair->agree ? "agree" : "DIFFER",
-                       floor(100 * pair->equal_fraction), pair->max_difference);
+enum {
+    PAIR_TARGET,
+    PAIR_CASE,
+    PAIR_AGAINST,
+    PAIR_ITS_TIME,
+    PAIR_NAME,
+    PAIR_TIME,
+    PAIR_SPEEDUP,
+    PAIR_SPEEDUP_LOW,
+    PAIR_SPEEDUP_HIGH,
+    PAIR_BYTES,
+    PAIR_BYTES_FROM,
+    PAIR_BYTES_TO,
+    PAIR_BYTES_KIND,
+    PAIR_OUTPUTS,
+    PAIR_EQUAL,
+    PAIR_DIFFERENCE,
+    PAIR_COLUMNS
+};
+
+static const ridge_column pair_columns[PAIR_COLUMNS] = {
+    [PAIR_TARGET] = {.header = "target", .field = "target", .align = 'l', .heading = true},
+    [PAIR_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 18},
+    [PAIR_AGAINST] =
+        {.header = "against", .field = "reference", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 12, .shorten = 60},
+    [PAIR_ITS_TIME] = {.header = "its time", .field = "reference_time_us", .align = 'r', .drop = 20},
+    [PAIR_NAME] = {.field = "optimized", .align = 'l'},
+    [PAIR_TIME] = {.header = "optimized", .field = "optimized_time_us", .align = 'r', .drop = 15},
+    [PAIR_SPEEDUP] = {.header = "speedup", .field = "speedup", .align = 'l', .shorten = 50},
+    [PAIR_SPEEDUP_LOW] = {.field = "speedup_ci_low", .align = 'r'},
+    [PAIR_SPEEDUP_HIGH] = {.field = "speedup_ci_high", .align = 'r'},
+    [PAIR_BYTES] = {.header = "bytes (declared)", .brief = "bytes", .align = 'l', .shorten = 80, .drop = 70},
+    [PAIR_BYTES_FROM] = {.field = "reference_bytes", .align = 'r'},
+    [PAIR_BYTES_TO] = {.field = "optimized_bytes", .align = 'r'},
+    [PAIR_BYTES_KIND] = {.field = "bytes_are", .align = 'l'},
+    [PAIR_OUTPUTS] = {.header = "outputs", .field = "outputs", .align = 'l', .shorten = 90},
+    [PAIR_EQUAL] = {.field = "equal_fraction", .align = 'r'},
+    [PAIR_DIFFERENCE] = {.field = "max_difference", .align = 'r'},
+};
+
+static void put_agreement(ridge_table *table, const ridge_pair *pair) {
+    const char *outcome = !pair->compared ? "not compared" : pair->agree ? "agree" : "DIFFER";
+    char text[96];
+    ridge_table_text(table, PAIR_OUTPUTS, outcome);
+    ridge_table_data(table, PAIR_OUTPUTS, outcome);
+    if (!pair->compared) return;
+    (void)snprintf(text, sizeof text, "%s, %.0f%% exact, max %.2g", outcome, floor(100 * pair->equal_fraction),
+                   pair->max_difference);
+    ridge_table_text(table, PAIR_OUTPUTS, text);
+    ridge_table_brief(table, PAIR_OUTPUTS, outcome);
+    ridge_table_number(table, PAIR_EQUAL, pair->equal_fraction);
+    ridge_table_number(table, PAIR_DIFFERENCE, pair->max_difference);
+    if (!pair->agree) ridge_table_color(table, PAIR_OUTPUTS, RIDGE_RED);
 }
 
-static void add_pair(ridge_table *table, const ridge_run *run, const ridge_pair *pair, const char *name) {
-    const ridge_result *a = &run->results[pair->a], *b = &run->results[pair->b];
-    bool timed_a = ridge_verdict_timed(a->verdict), timed_b = ridge_verdict_timed(b->verdict);
-    char agreement[96], saved[64];
-    ridge_text time_a, time_b, ratio, from, to;
-    agreement_text(pair, agreement, sizeof agreement);
-    (void)snprintf(saved, sizeof saved, "%.20s to %.20s%s", ridge_text_scaled(&from, pair->traffic_a, "B"),
+static void put_bytes(ridge_table *table, const ridge_pair *pair) {
+    ridge_text from, to;
+    char text[64];
+    (void)snprintf(text, sizeof text, "%.20s to %.20s%s", ridge_text_scaled(&from, pair->traffic_a, "B"),
                    ridge_text_scaled(&to, pair->traffic_b, "B"), pair->counted ? ", counted" : "");
-    const char *cells[] = {name,
-                           a->variant->name,
-                           timed_a ? ridge_text_time(&time_a, a->time_us.median) : ridge_verdict_name(a->verdict),
-                           timed_b ? ridge_text_time(&time_b, b->time_us.median) : ridge_verdict_name(b->verdict),
-                           timed_a && timed_b ? ridge_text_ratio(&ratio, pair->speedup) : "",
-                           saved,
-                           agreement};
-    ridge_table_row(table, cells);
+    ridge_table_text(table, PAIR_BYTES, text);
+    (void)snprintf(text, sizeof text, "%+.0f%%", 100 * (pair->traffic_b / pair->traffic_a - 1));
+    if (pair->traffic_a > 0) ridge_table_brief(table, PAIR_BYTES, text);
+    ridge_table_number(table, PAIR_BYTES_FROM, pair->traffic_a);
+    ridge_table_number(table, PAIR_BYTES_TO, pair->traffic_b);
+    ridge_table_data(table, PAIR_BYTES_KIND, pair->counted ? "counted" : "declared");
 }
 
-void ridge_report_compare(const ridge_run *run, FILE *stream) {
-    static const char *const headers[] = {"case",    "against",          "its time", "optimized",
-                                          "speedup", "bytes (declared)", "outputs"};
-    print_heading(run, "Pairs", stream);
-    fprintf(stream,
-            "Speedup: median of the rounds' ratios (A B B A) with its %g%% interval; ≈ no difference shown.\n"
-            "Bytes: what each declares to move out of cache, write-allocation included; counted by hardware where it "
-            "says so.\n\n",
-            100 * RIDGE_LEVEL);
-    ridge_table *table = ridge_table_new(headers, "llrrlll", 7);
+/* The median, or why there is none. */
+static void put_side(ridge_table *table, int column, const ridge_result *r) {
+    ridge_text time;
+    if (ridge_verdict_timed(r->verdict)) {
+        ridge_table_text(table, column, ridge_text_time(&time, r->time_us.median));
+        ridge_table_number(table, column, r->time_us.median);
+    } else {
+        put_verdict(table, column, r->verdict);
+        ridge_table_number(table, column, (double)NAN);
+    }
+}
+
+static void add_pair(ridge_table *table, const ridge_run *run, const ridge_pair *pair, bool ditto) {
+    const ridge_result *a = &run->results[pair->a], *b = &run->results[pair->b];
+    char name[96];
+    ridge_case_name(b->target, &b->c, name, sizeof name);
+    ridge_table_row(table);
+    put_target(table, PAIR_TARGET, b->target);
+    ridge_table_text(table, PAIR_CASE, name);
+    if (ditto) ridge_table_ditto(table, PAIR_CASE);
+    put_variant(table, PAIR_AGAINST, a->variant);
+    ridge_table_data(table, PAIR_NAME, b->variant->name);
+    put_side(table, PAIR_ITS_TIME, a);
+    put_side(table, PAIR_TIME, b);
+    if (ridge_verdict_timed(a->verdict) && ridge_verdict_timed(b->verdict))
+        put_ratio(table, PAIR_SPEEDUP, "", pair->speedup);
+    put_bytes(table, pair);
+    put_agreement(table, pair);
+}
+
+void ridge_report_compare(const ridge_run *run, const ridge_page *page) {
+    print_heading(run, "Pairs", page);
+    ridge_page_explain(page,
+                       "Speedup: median of the rounds' ratios (A B B A) with its %g%% interval; ≈ no difference "
+                       "shown.\n",
+                       100 * RIDGE_LEVEL);
+    ridge_page_explain(page,
+                       "Bytes: what each declares to move out of cache, write-allocation included; counted by "
+                       "hardware where it says so.\n\n");
+    ridge_table *table = ridge_table_new(pair_columns, PAIR_COLUMNS);
     for (int p = 0; p < run->n_pairs; p++) {
         const ridge_pair *pair = &run->pairs[p], *before = p ? &run->pairs[p - 1] : NULL;
         const ridge_result *b = &run->results[pair->b];
         if (!before || !same_group(&run->results[before->b], b)) add_group(table, run, b);
-        char name[96];
-        ridge_case_name(b->target, &b->c, name, sizeof name);
-        add_pair(table, run, pair, before && same_case(&run->results[before->b], b) ? "" : name);
+        add_pair(table, run, pair, before && same_case(&run->results[before->b], b));
     }
-    if (run->n_pairs) ridge_table_print(table, stream);
+    if (run->n_pairs) ridge_table_print(table, page);
     ridge_table_free(table);
-    print_reasons(run, stream);
-    print_closing(run, stream);
+    print_closing(run, page);
 }

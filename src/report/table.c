@@ -1,114 +1,266 @@
-/* Tables whose columns are as wide as what is in them. Widths count code points: all that ridge prints has a width of
- * one. */
-#include <stdbool.h>
+/* Cells of a table, and their printing on a page. */
+#include "report/table.h"
+
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/report.h"
+#include "report/table_cells.h"
 
-enum { MAX_COLUMNS = 16, GAP = 2 };
+/* ---- cells ------------------------------------------------------------------------------------------------------ */
 
-typedef struct table_row {
-    char *cells[MAX_COLUMNS];
-    bool spanning; /* cells[0] runs over all columns */
-} table_row;
-
-struct ridge_table {
-    int columns, n_rows, capacity;
-    char align[MAX_COLUMNS];
-    bool broken;     /* memory ran out: print nothing rather than half a table */
-    table_row *rows; /* the first one holds the headers */
-};
-
-static int width_of(const char *text) {
-    int width = 0;
-    for (; *text; text++) width += ((unsigned char)*text & 0xc0) != 0x80; /* not a continuation byte */
-    return width;
-}
-
-/* A copy without control characters, which would break the line or the terminal. */
+/* A copy without control characters, which would break the line or the terminal. A newline stays. */
 static char *clean_copy(const char *text) {
     char *copy = strdup(text ? text : "");
     for (char *p = copy; p && *p; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = ' ';
+        if (((unsigned char)*p < 0x20 && *p != '\n') || *p == 0x7f) *p = ' ';
     return copy;
 }
 
-ridge_table *ridge_table_new(const char *const *headers, const char *align, int columns) {
+ridge_table *ridge_table_new(const ridge_column *columns, int n) {
     ridge_table *table = calloc(1, sizeof *table);
     if (!table) return NULL;
-    table->columns = columns < MAX_COLUMNS ? columns : MAX_COLUMNS;
-    memcpy(table->align, align, (size_t)table->columns);
-    ridge_table_row(table, headers);
+    table->columns = columns;
+    table->n_columns = n < RIDGE_MAX_COLUMNS ? n : RIDGE_MAX_COLUMNS;
     return table;
 }
 
-void ridge_table_row(ridge_table *table, const char *const *cells) {
-    if (!table || table->broken) return;
+static ridge_row *add_row(ridge_table *table) {
+    if (!table || table->broken) return NULL;
     if (table->n_rows == table->capacity) {
         int capacity = table->capacity ? 2 * table->capacity : 16;
-        table_row *rows = realloc(table->rows, (size_t)capacity * sizeof *rows);
+        ridge_row *rows = realloc(table->rows, (size_t)capacity * sizeof *rows);
         table->broken = !rows;
-        if (!rows) return;
+        if (!rows) return NULL;
         table->rows = rows;
         table->capacity = capacity;
     }
-    table_row *row = &table->rows[table->n_rows++];
-    *row = (table_row){.spanning = table->columns > 1 && !cells[1]};
-    for (int c = 0; c < (row->spanning ? 1 : table->columns); c++) {
-        row->cells[c] = clean_copy(cells[c]);
-        table->broken = table->broken || !row->cells[c];
-    }
+    ridge_row *row = &table->rows[table->n_rows++];
+    *row = (ridge_row){.cells = NULL};
+    return row;
 }
 
-static void print_cell(const char *text, int width, bool right, bool last, FILE *stream) {
-    int pad = width - width_of(text);
-    if (right) fprintf(stream, "%*s", pad, "");
-    fputs(text, stream);
-    if (!last) fprintf(stream, "%*s", GAP + (right ? 0 : pad), "");
+void ridge_table_row(ridge_table *table) {
+    ridge_row *row = add_row(table);
+    if (!row) return;
+    row->cells = calloc((size_t)table->n_columns, sizeof *row->cells);
+    table->broken = !row->cells;
 }
 
-/* Where the row's text ends: what follows would be blanks, which no line should end with. */
-static int last_filled(const table_row *row, int columns, const int *width) {
-    int last = 0;
-    for (int c = 0; c < columns; c++)
-        if (width[c] >= 0 && row->cells[c][0]) last = c;
-    return last;
+void ridge_table_heading(ridge_table *table, const char *text) {
+    ridge_row *row = add_row(table);
+    if (!row) return;
+    row->heading = clean_copy(text);
+    table->broken = !row->heading;
 }
 
-/* Width of each column; -1 for one that no row under the headers has anything in: it is left out. */
-static void measure_columns(const ridge_table *table, int width[MAX_COLUMNS]) {
-    for (int c = 0; c < table->columns; c++) {
-        width[c] = table->n_rows == 1 ? 0 : -1;
-        for (int r = 1; r < table->n_rows; r++) {
-            const table_row *row = &table->rows[r];
-            int w = row->spanning ? 0 : width_of(row->cells[c]);
-            if (w > 0 && w > width[c]) width[c] = w;
-        }
-        int header = width_of(table->rows[0].cells[c]);
-        if (width[c] >= 0 && header > width[c]) width[c] = header;
-    }
+/* A cell of the last row; NULL where there is none. */
+static ridge_cell *cell_at(ridge_table *table, int column) {
+    if (!table || table->broken || table->n_rows == 0 || column < 0 || column >= table->n_columns) return NULL;
+    ridge_cell *cells = table->rows[table->n_rows - 1].cells;
+    return cells ? &cells[column] : NULL;
 }
 
-void ridge_table_print(const ridge_table *table, FILE *stream) {
-    if (!table || table->broken) return;
-    int width[MAX_COLUMNS] = {0};
-    measure_columns(table, width);
-    for (int r = 0; r < table->n_rows; r++) {
-        const table_row *row = &table->rows[r];
-        int last = row->spanning ? 0 : last_filled(row, table->columns, width);
-        for (int c = 0; c <= last; c++)
-            if (row->spanning || width[c] >= 0)
-                print_cell(row->cells[c], row->spanning ? 0 : width[c], !row->spanning && table->align[c] == 'r',
-                           c == last, stream);
-        fputc('\n', stream);
-    }
+static void set(ridge_table *table, char **place, const char *text) {
+    free(*place);
+    *place = clean_copy(text);
+    table->broken = !*place;
+}
+
+void ridge_table_text(ridge_table *table, int column, const char *text) {
+    ridge_cell *cell = cell_at(table, column);
+    if (cell) set(table, &cell->text, text);
+}
+
+void ridge_table_brief(ridge_table *table, int column, const char *text) {
+    ridge_cell *cell = cell_at(table, column);
+    if (cell) set(table, &cell->brief, text);
+}
+
+void ridge_table_data(ridge_table *table, int column, const char *text) {
+    ridge_cell *cell = cell_at(table, column);
+    if (cell) set(table, &cell->data, text);
+}
+
+void ridge_table_number(ridge_table *table, int column, double value) {
+    ridge_cell *cell = cell_at(table, column);
+    if (cell) cell->number = value, cell->has_number = true;
+}
+
+void ridge_table_ditto(ridge_table *table, int column) {
+    ridge_cell *cell = cell_at(table, column);
+    if (cell) cell->ditto = true;
+}
+
+void ridge_table_color(ridge_table *table, int column, ridge_color color) {
+    ridge_cell *cell = cell_at(table, column);
+    if (cell) cell->color = color;
 }
 
 void ridge_table_free(ridge_table *table) {
     if (!table) return;
-    for (int r = 0; r < table->n_rows; r++)
-        for (int c = 0; c < table->columns; c++) free(table->rows[r].cells[c]);
+    for (int r = 0; r < table->n_rows; r++) {
+        ridge_row *row = &table->rows[r];
+        for (int c = 0; row->cells && c < table->n_columns; c++) {
+            free(row->cells[c].text);
+            free(row->cells[c].brief);
+            free(row->cells[c].data);
+        }
+        free(row->cells);
+        free(row->heading);
+    }
     free(table->rows);
     free(table);
+}
+
+const char *ridge_cell_text(const ridge_cell *cell, bool brief) {
+    if (brief && cell->brief) return cell->brief;
+    return cell->text ? cell->text : "";
+}
+
+const char *ridge_column_header(const ridge_column *column, bool brief) {
+    if (brief && column->brief) return column->brief;
+    return column->header ? column->header : "";
+}
+
+bool ridge_table_fills(const ridge_table *table, int column) {
+    for (int r = 0; r < table->n_rows; r++)
+        if (table->rows[r].cells && ridge_cell_text(&table->rows[r].cells[column], false)[0]) return true;
+    return false;
+}
+
+/* ---- printing --------------------------------------------------------------------------------------------------- */
+
+/* One line of a cell. */
+typedef struct piece {
+    const char *start;
+    int length, columns;
+} piece;
+
+static int columns_of(const char *text, size_t length) {
+    int columns = 0;
+    for (size_t i = 0; i < length; i++) columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return columns;
+}
+
+/* The next line of a cell that is broken; *rest becomes NULL behind the last one. */
+static piece next_piece(const char **rest, int width) {
+    const char *start = *rest;
+    if (!start) return (piece){"", 0, 0};
+    size_t length = ridge_text_line(start, width, rest);
+    while (length > 0 && start[length - 1] == ' ') length--;
+    return (piece){start, (int)length, columns_of(start, length)};
+}
+
+/* Bytes of the first n code points. */
+static size_t bytes_of(const char *text, int n) {
+    size_t i = 0;
+    for (; text[i]; i++)
+        if (((unsigned char)text[i] & 0xc0) != 0x80 && n-- == 0) break;
+    return i;
+}
+
+/* text with "…" in its middle, in `width` columns. */
+static void cut(const char *text, int width, char *out, size_t size) {
+    int all = ridge_text_columns(text), head = width / 2, tail = width - head - 1;
+    if (all <= width || tail < 0)
+        (void)snprintf(out, size, "%.*s", (int)bytes_of(text, width), text);
+    else
+        (void)snprintf(out, size, "%.*s…%s", (int)bytes_of(text, head), text, text + bytes_of(text, all - tail));
+}
+
+static void print_piece(const piece *p, int width, bool right, bool last, ridge_color color, const ridge_page *page) {
+    int pad = width - p->columns;
+    if (right) fprintf(page->tables, "%*s", pad, "");
+    fprintf(page->tables, "%s%.*s%s", ridge_page_start(page, color), p->length, p->start, ridge_page_end(page, color));
+    if (!last) fprintf(page->tables, "%*s", RIDGE_TABLE_GAP + (right ? 0 : pad), "");
+}
+
+/* What is printed of a row, line by line. */
+typedef struct printing {
+    const ridge_table *table;
+    const ridge_layout *layout;
+    const ridge_page *page;
+    const char *rest[RIDGE_MAX_COLUMNS]; /* NULL: nothing more */
+    char cut[RIDGE_MAX_COLUMNS][256];
+} printing;
+
+/* One line; false when nothing was left to print. */
+static bool print_line(printing *p, const ridge_row *row, ridge_color all) {
+    piece pieces[RIDGE_MAX_COLUMNS] = {{"", 0, 0}};
+    int last = -1;
+    bool any = false;
+    for (int c = 0; c < p->table->n_columns; c++) {
+        if (!p->layout->shown[c]) continue;
+        any = any || p->rest[c];
+        pieces[c] = next_piece(&p->rest[c], p->layout->width[c]);
+        if (pieces[c].length) last = c;
+    }
+    if (!any) return false;
+    for (int c = 0; c <= last; c++)
+        if (p->layout->shown[c])
+            print_piece(&pieces[c], p->layout->width[c], p->table->columns[c].align == 'r', c == last,
+                        row ? row->cells[c].color : all, p->page);
+    fputc('\n', p->page->tables);
+    return true;
+}
+
+/* row NULL: the headers. */
+static void print_row(printing *p, const ridge_row *row) {
+    for (int c = 0; c < p->table->n_columns; c++) {
+        const ridge_column *column = &p->table->columns[c];
+        const ridge_layout *l = p->layout;
+        const char *text = "";
+        if (!row)
+            text = ridge_column_header(column, l->brief[c]);
+        else if (!row->cells[c].ditto)
+            text = ridge_cell_text(&row->cells[c], l->brief[c]);
+        p->rest[c] = text;
+        if (column->fit == RIDGE_FIT_WRAP || ridge_text_columns(text) <= l->width[c]) continue;
+        cut(text, l->width[c], p->cut[c], sizeof p->cut[c]);
+        p->rest[c] = p->cut[c];
+    }
+    while (print_line(p, row, RIDGE_DIM)) continue;
+}
+
+static void print_heading(const char *text, const ridge_page *page, int width) {
+    fputc('\n', page->tables);
+    fputs(ridge_page_start(page, RIDGE_BOLD), page->tables);
+    ridge_print_wrapped(page->tables, width, text);
+    fputs(ridge_page_end(page, RIDGE_BOLD), page->tables);
+}
+
+static void print_table(const ridge_table *table, const ridge_page *page) {
+    const int width = page->wide ? INT_MAX / 2 : page->width;
+    ridge_layout layout;
+    ridge_table_lay_out(table, width, &layout);
+    printing *p = calloc(1, sizeof *p);
+    if (!p) return;
+    *p = (printing){.table = table, .layout = &layout, .page = page};
+    print_row(p, NULL);
+    for (int r = 0; r < table->n_rows; r++) {
+        if (table->rows[r].heading)
+            print_heading(table->rows[r].heading, page, width);
+        else
+            print_row(p, &table->rows[r]);
+    }
+    free(p);
+}
+
+void ridge_table_print(const ridge_table *table, const ridge_page *page) { ridge_tables_print(&table, 1, page); }
+
+void ridge_tables_print(const ridge_table *const *tables, int n, const ridge_page *page) {
+    for (int i = 0; i < n; i++)
+        if (!tables[i] || tables[i]->broken) return;
+    if (page->format == RIDGE_FORMAT_CSV) {
+        ridge_table_print_csv(tables, n, page->tables);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        if (i) fputc('\n', page->tables);
+        if (page->format == RIDGE_FORMAT_TABLE)
+            print_table(tables[i], page);
+        else
+            ridge_table_print_markdown(tables[i], page->tables);
+    }
 }

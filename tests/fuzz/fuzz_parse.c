@@ -1,8 +1,10 @@
-/* What users type: sizes, counts, seconds, seeds, inputs, patterns. */
+/* What users type: sizes, counts, seconds, seeds, inputs, patterns, mistyped words. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli/parse.h"
+#include "cli/values.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -17,7 +19,7 @@ static bool accepted(ridge_status status, const ridge_error *error) {
 }
 
 static void sizes(const char *text) {
-    ridge_sizes found = {0};
+    static ridge_sizes found;
     ridge_error error = {0};
     if (!accepted(ridge_parse_sizes(text, &found, &error), &error)) return;
     require(found.n >= 1 && found.n <= RIDGE_MAX_SIZES);
@@ -49,6 +51,22 @@ static void names(const char *text) {
     for (int i = 0; i < ridge_target_count; i++) (void)ridge_pattern_matches(text, ridge_targets[i]);
 }
 
+static void words(const char *text) {
+    ridge_words list = {0};
+    char exact[40];
+    ridge_pattern_words(&list);
+    const char *nearest = ridge_words_nearest(&list, text);
+    const int n = (int)strlen(text);
+    require(!nearest || ridge_edit_distance(text, nearest) <= (n > 3 ? n / 3 : 1) ||
+            strncasecmp(text, nearest, strlen(text)) == 0);
+    require(ridge_edit_distance(text, text) == (n > 63 ? 64 : 0));
+    for (int i = 0; i < list.n; i++)
+        require(ridge_edit_distance(text, list.word[i]) == ridge_edit_distance(list.word[i], text));
+    (void)ridge_words_hint(&list, text, exact, sizeof exact);
+    require(strlen(exact) < sizeof exact);
+    (void)ridge_dtype_by_any_name(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char text[512];
     if (size >= sizeof text) return 0;
@@ -58,5 +76,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sizes(text);
     numbers(text);
     names(text);
+    words(text);
     return 0;
 }

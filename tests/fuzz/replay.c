@@ -38,6 +38,8 @@ static const struct seed {
                     "\"rungs\":[{\"bytes\":4096.0,\"read\":200.0,\"copy\":180.0}],\"faults\":\"\"}"),
     SEED("1024x1024x100,64x128x10"),
     SEED("1x1"),
+    SEED("2^10..2^16x4096,1..9:4x64K"),
+    SEED("fused_l2nrom"),
     SEED("x=file.npy"),
     SEED("0.5"),
     SEED("18446744073709551615"),
@@ -53,7 +55,7 @@ typedef struct stream {
 static uint32_t draw(stream *s, size_t n) { return (uint32_t)(ridge_random(s->seed, s->i++) % (n ? n : 1)); }
 
 static uint8_t any_byte(stream *s) {
-    static const char telling[] = "0123456789,x=():'\"{}[]<>-+.eE \n\\*?";
+    static const char telling[] = "0123456789,x^K=():'\"{}[]<>-+.eE \n\\*?";
     return draw(s, 2) ? (uint8_t)telling[draw(s, sizeof telling)] : (uint8_t)draw(s, 256);
 }
 

@@ -305,18 +305,19 @@ static void test_run_of_both(void **state) {
     ridge_run_free(&run);
 }
 
-static char *printed(const ridge_run *run, void (*print)(const ridge_run *run, FILE *stream)) {
+static char *printed(const ridge_run *run, void (*print)(const ridge_run *run, const ridge_page *page)) {
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
     assert_non_null(stream);
-    print(run, stream);
+    const ridge_page page = {.tables = stream, .prose = stream, .width = 400, .height = 34};
+    print(run, &page);
     assert_int_equal(fclose(stream), 0);
     return text;
 }
 
-static void print_gpu_peak(const ridge_run *run, FILE *stream) {
-    ridge_report_gpu_ceilings(&run->machine.gpu, &run->gpu_ceilings, stream);
+static void print_gpu_peak(const ridge_run *run, const ridge_page *page) {
+    ridge_report_peak(NULL, &run->machine.gpu, &run->gpu_ceilings, page);
 }
 
 static void expect(const char *text, const char *words) {

@@ -1,4 +1,4 @@
-/* What users type: good, bad and hostile. src/cli/parse.c is compiled in, as the command is no library. */
+/* Option values that users type: good, bad and hostile. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,28 +8,6 @@
 
 #include "cli/parse.c"
 #include "core/random.h"
-
-static void sizes_are_read_back(void **state) {
-    (void)state;
-    for (uint64_t seed = 0; seed < 500; seed++) {
-        char text[1024] = "";
-        ridge_sizes want = {.n = 1 + (int)(ridge_random(seed, 0) % 5)}, got;
-        for (int i = 0; i < want.n; i++) {
-            want.size[i].rank = 1 + (int)(ridge_random(seed, 10 + (uint64_t)i) % RIDGE_MAX_RANK);
-            for (int d = 0; d < want.size[i].rank; d++) {
-                want.size[i].dim[d] = (int64_t)(ridge_random(seed, 100 + 8 * (uint64_t)i + (uint64_t)d) >> 24);
-                (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s%lld",
-                               d   ? "x"
-                               : i ? ","
-                                   : "",
-                               (long long)want.size[i].dim[d]);
-            }
-        }
-        assert_int_equal(ridge_parse_sizes(text, &got, NULL), RIDGE_OK);
-        assert_int_equal(got.n, want.n);
-        assert_memory_equal(got.size, want.size, (size_t)want.n * sizeof want.size[0]);
-    }
-}
 
 static void settings_are_a_name_and_a_number(void **state) {
     (void)state;
@@ -59,40 +37,6 @@ static void settings_are_a_name_and_a_number(void **state) {
         assert_string_equal(name, "smoothing");
         assert_true(!(value < want) && !(value > want));
     }
-}
-
-static void malformed_sizes_are_named(void **state) {
-    static const char *const bad[] = {"",
-                                      "x",
-                                      "1x",
-                                      "x1",
-                                      "1xx2",
-                                      "1,",
-                                      ",1",
-                                      "1x2x3x4x5",
-                                      "-1",
-                                      "1.5",
-                                      "0x10z",
-                                      " 1",
-                                      "1 ",
-                                      "1099511627777",
-                                      "99999999999999999999999",
-                                      "1x-2",
-                                      "1;2",
-                                      "1X2",
-                                      "１"};
-    (void)state;
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        ridge_sizes sizes;
-        ridge_error error = {0};
-        if (ridge_parse_sizes(bad[i], &sizes, &error) != RIDGE_INVALID) fail_msg("'%s' was taken", bad[i]);
-        assert_non_null(strstr(error.text, "--sizes"));
-        assert_null(strchr(error.text, '\n'));
-    }
-    char many[4096] = "1";
-    for (int i = 0; i < RIDGE_MAX_SIZES; i++) strcat(many, ",1");
-    ridge_sizes sizes;
-    assert_int_equal(ridge_parse_sizes(many, &sizes, NULL), RIDGE_INVALID);
 }
 
 static void counts_hold_their_range(void **state) {
@@ -158,14 +102,9 @@ static void inputs_are_split_at_the_first_equals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_are_read_back),
-        cmocka_unit_test(settings_are_a_name_and_a_number),
-        cmocka_unit_test(malformed_sizes_are_named),
-        cmocka_unit_test(counts_hold_their_range),
-        cmocka_unit_test(seconds_are_finite_and_positive),
-        cmocka_unit_test(seeds_take_all_64_bits),
-        cmocka_unit_test(patterns_name_chapters_and_targets),
-        cmocka_unit_test(inputs_are_split_at_the_first_equals),
+        cmocka_unit_test(settings_are_a_name_and_a_number),   cmocka_unit_test(counts_hold_their_range),
+        cmocka_unit_test(seconds_are_finite_and_positive),    cmocka_unit_test(seeds_take_all_64_bits),
+        cmocka_unit_test(patterns_name_chapters_and_targets), cmocka_unit_test(inputs_are_split_at_the_first_equals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,16 +19,29 @@
 
 static char text[1 << 16];
 
-typedef void (*report_fn)(const ridge_run *run, FILE *stream);
+typedef void (*report_fn)(const ridge_run *run, const ridge_page *page);
 
-static const char *print(report_fn report, const ridge_run *run) {
+/* A page over `text`; close_page() ends it. */
+static ridge_page open_page(int width) {
     memset(text, 0, sizeof text);
     FILE *stream = fmemopen(text, sizeof text - 1, "w");
     assert_non_null(stream);
-    report(run, stream);
-    assert_int_equal(fclose(stream), 0);
+    return (ridge_page){.tables = stream, .prose = stream, .width = width, .height = 34};
+}
+
+static const char *close_page(const ridge_page *page) {
+    assert_int_equal(fclose(page->tables), 0);
     return text;
 }
+
+static const char *print_at(report_fn report, const ridge_run *run, int width) {
+    ridge_page page = open_page(width);
+    report(run, &page);
+    return close_page(&page);
+}
+
+/* Nothing shortened, nothing broken. */
+static const char *print(report_fn report, const ridge_run *run) { return print_at(report, run, 400); }
 
 static int columns_of(const char *line, size_t length) {
     int columns = 0;
@@ -60,29 +73,6 @@ static void expect_line(const char *all, const char *a, const char *b, const cha
 /* ---- tables and numbers
  * ---------------------------------------------------------------------------------------------- */
 
-static void columns_align_whatever_the_bytes(void **state) {
-    (void)state;
-    static const char *const headers[] = {"µ", "right", "last"};
-    ridge_table *table = ridge_table_new(headers, "lrl", 3);
-    ridge_table_row(table, (const char *const[]){"≈1×", "1", "a"});
-    ridge_table_row(table, (const char *const[]){"a line over all", NULL});
-    ridge_table_row(table, (const char *const[]){"plain", "12345678", ""});
-    ridge_table_row(table, (const char *const[]){"tab\tin", "2", "line\nin"});
-    memset(text, 0, sizeof text);
-    FILE *stream = fmemopen(text, sizeof text - 1, "w");
-    assert_non_null(stream);
-    ridge_table_print(table, stream);
-    assert_int_equal(fclose(stream), 0);
-    ridge_table_free(table);
-    ridge_table_free(NULL);
-    assert_string_equal(text,
-                        "µ          right  last\n"
-                        "≈1×            1  a\n"
-                        "a line over all\n"
-                        "plain   12345678\n"
-                        "tab in         2  line in\n");
-}
-
 static void numbers_have_the_digits_that_count(void **state) {
     (void)state;
     ridge_text t;
@@ -113,15 +103,12 @@ static void the_run_table_tells_all_and_no_more(void **state) {
     (void)state;
     ridge_run run = fixture_run();
     const char *all = print(ridge_report_run, &run);
-    expect_lines_fit(all, 133); /* with "frame-dominated"; a line that ends in "ok" has 13 less */
     expect_line(all, "invented-1-2c", "2 threads", "cold");
     expect_line(all, ridge_isa_name(run.machine.isa), "Results on", "");
     expect_line(all, "99% interval", "Ceilings measured 2026-11-21", "");
     expect_line(all, "ch00:toy_norm", "row-wise norm", "");
     expect_line(all, "cpu/optimized", "96% DRAM stream   97%   41%", "3.21× (3.18–3.24)");
     expect_line(all, "cpu/peer", "opt ≈1.00×", "inconclusive");
-    expect_line(all, "toy_norm 16384x1024/bf16 cpu/optimized: wrong: out y[3,17]", "", "");
-    expect_line(all, "skipped: libpeer.so not found", "1024x1024x1024", "");
     expect_line(all, "stream 50.00/49.00 GB/s (-2.0%)", "", "");
     expect_line(all, "4 ok, 1 wrong, 1 impossible", "12.5 s", "");
     assert_null(strstr(all, "interrupted"));
@@ -154,7 +141,6 @@ static void comparisons_say_what_is_declared_and_what_agrees(void **state) {
     ridge_run run = fixture_run();
     run.pairs[0].agree = false;
     const char *all = print(ridge_report_compare, &run);
-    expect_lines_fit(all, 120);
     expect_line(all, "bytes (declared)", "outputs", "");
     expect_line(all, "3.21× (3.18–3.24)", "403 MB to 134 MB", "DIFFER");
     expect_line(all, "cpu/baseline and cpu/optimized disagree by up to 1e-07", "", "");
@@ -162,16 +148,108 @@ static void comparisons_say_what_is_declared_and_what_agrees(void **state) {
     ridge_run_free(&run);
 }
 
+/* Each page is as wide as it says, whatever the table; CSV has every column on any page. */
+static void every_report_fits_its_page(void **state) {
+    (void)state;
+    static const report_fn reports[] = {ridge_report_run, ridge_report_compare, ridge_report_summaries,
+                                        ridge_report_not_ok};
+    ridge_run run = fixture_run();
+    const ridge_target *targets[] = {&fixture_norm, &fixture_matmul};
+    ridge_run_add_finding(&run, &(ridge_finding){.what = "load",
+                                                 .found = "load of the last minute 4.50 on 2 logical processors",
+                                                 .advice = "stop other programs, or wait a minute"});
+    for (int width = 40; width <= 200; width += 20) {
+        for (size_t i = 0; i < sizeof reports / sizeof reports[0]; i++)
+            expect_lines_fit(print_at(reports[i], &run, width), width);
+        ridge_page page = open_page(width);
+        ridge_report_list(targets, 2, &run.machine, &page);
+        ridge_report_peak(&run.ceilings, NULL, NULL, &page);
+        ridge_report_findings(run.findings, run.n_findings, &page);
+        expect_lines_fit(close_page(&page), width);
+    }
+    const char *all = print_at(ridge_report_run, &run, 80);
+    expect_line(all, "cpu/optimized  2.8", "96%", "3.21×");
+    ridge_run_free(&run);
+}
+
+static void the_closing_list_groups_and_folds(void **state) {
+    (void)state;
+    ridge_run run = fixture_run();
+    const char *all = print(ridge_report_not_ok, &run);
+    expect_line(all, "  1 wrong: out y[3,17] = 0.25, want 0.5 ± 1e-7", "ridge verify", "");
+    expect_line(all, "    toy_norm 16384x1024/bf16 cpu/optimized", "", "");
+    expect_line(all, "  1 skipped: libpeer.so not found", "", "");
+    expect_line(all, "  1 impossible: faster by 1012 % than", "ridge peak --refresh", "");
+    run.results = realloc(run.results, 40 * sizeof *run.results);
+    assert_non_null(run.results);
+    for (int i = 0; i < 20; i++) {
+        ridge_result *r = fixture_add(&run, &fixture_matmul, i % 2, i / 10, 900, RIDGE_VERDICT_INCONCLUSIVE);
+        r->time_us = (ridge_interval){900, 900 * (1 - 0.01 * (6 + i)), 900 * (1 + 0.01 * (6 + i)), 24};
+    }
+    run.results[6].time_us = run.results[12].time_us;
+    all = print(ridge_report_not_ok, &run);
+    expect_line(all, "  21 inconclusive: the median is open by 6.0–25 %: give a longer --max-time", "", "");
+    expect_line(all, "    toy_matmul 256x256x256 cpu/peer, cpu/baseline; 1024x1024x1024 cpu/baseline; 256",
+                "; … and 13 more: --wide lists all", "");
+    ridge_page page = open_page(80);
+    page.wide = true;
+    ridge_report_not_ok(&run, &page);
+    assert_null(strstr(close_page(&page), "more: --wide"));
+    ridge_run_free(&run);
+}
+
+static void findings_are_said_beside_the_numbers(void **state) {
+    (void)state;
+    ridge_run run = fixture_run();
+    assert_null(strstr(print(ridge_report_run, &run), "On this machine"));
+    run.dram_after = fixture_level("DRAM", 0, 45, 51.2, 50);
+    ridge_run_look_after(&run);
+    const char *all = print(ridge_report_run, &run);
+    expect_line(all, "  memory speed: copying changed by +28 % during the run", "trust the speedups", "");
+    assert_null(strstr(all, "clock: "));
+    run.fp32_after.gflops = fixture_interval(200);
+    run.results[1].sm_mhz = 1800, run.results[1].throttled_samples = 3;
+    run.n_findings = 0;
+    ridge_run_look_after(&run);
+    all = print(ridge_report_run, &run);
+    expect_line(all, "  clock: the fp32 rate changed by -17 % during the run", "", "");
+    expect_line(all, "  gpu clocks: 3 of 24 samples were throttled", "", "");
+    run.n_findings = 0;
+    for (int i = 0; i < run.n_results; i++) run.results[i].place.memory_bound = false, run.results[i].sm_mhz = 0;
+    ridge_run_look_after(&run); /* memory's speed is nothing to arithmetic */
+    assert_int_equal(run.n_findings, 1);
+    ridge_run_free(&run);
+}
+
+static void csv_has_every_column_and_raw_numbers(void **state) {
+    (void)state;
+    ridge_run run = fixture_run();
+    (void)snprintf(run.results[3].reason, sizeof run.results[3].reason, "y is \"0.25\", not 0.5");
+    ridge_page page = open_page(80);
+    page.format = RIDGE_FORMAT_CSV;
+    page.prose = fopen("/dev/null", "w");
+    assert_non_null(page.prose);
+    ridge_report_run(&run, &page);
+    (void)fclose(page.prose);
+    const char *all = close_page(&page);
+    assert_int_equal(strncmp(all, "target,case,variant,role,time_us,time_ci_low_us,", 48), 0);
+    expect_line(all, "ch00:toy_norm,16384x1024,cpu/optimized,optimized,28",
+                ",DRAM stream,0.97,0.41,3.21,3.1779,3.2421,", ",ok,");
+    expect_line(all, "ch00:toy_norm,16384x1024/bf16,cpu/optimized,optimized,,,,",
+                ",wrong,\"y is \"\"0.25\"\", not 0.5\"", "");
+    int lines = 0;
+    for (const char *p = all; *p; p++) lines += *p == '\n';
+    assert_int_equal(lines, 1 + run.n_results);
+    ridge_run_free(&run);
+}
+
 static void ceilings_and_summaries(void **state) {
     (void)state;
     ridge_run run = fixture_run();
     (void)snprintf(run.ceilings.faults, sizeof run.ceilings.faults, "L2 read is above L1 read");
-    memset(text, 0, sizeof text);
-    FILE *stream = fmemopen(text, sizeof text - 1, "w");
-    assert_non_null(stream);
-    ridge_report_ceilings(&run.ceilings, stream);
-    assert_int_equal(fclose(stream), 0);
-    expect_lines_fit(text, 120);
+    ridge_page page = open_page(400);
+    ridge_report_peak(&run.ceilings, NULL, NULL, &page);
+    close_page(&page);
     expect_line(text, "invented-1-2c", "2 threads", "2026-11-21");
     expect_line(text, "L2", "2.00 MiB", "250.0 ±0.");
     expect_line(text, "L1", "–", "");
@@ -179,11 +257,10 @@ static void ceilings_and_summaries(void **state) {
     expect_line(text, "L2 read is above L1 read", "", "");
 
     const char *all = print(ridge_report_summaries, &run);
-    expect_lines_fit(all, 120);
-    expect_line(all, "ch00:toy_norm", "50.3 MFLOP", "memory bound, 13× left");
+    expect_line(all, "16384x1024", "50.3 MFLOP", "memory bound, 13× left");
     expect_line(all, "1024x1024x1024", "2.15 GFLOP", "compute bound");
     int lines = 0;
-    for (const char *p = all; (p = strstr(p, "ch00:")); p++) lines++;
+    for (const char *p = all; (p = strstr(p, " bound")); p++) lines++;
     assert_int_equal(lines, 4); /* one a case, however many variants */
     ridge_run_free(&run);
 }
@@ -200,18 +277,16 @@ static void the_list_says_why_not(void **state) {
         "for the line below it";
     wordy.variants = variants;
     targets[1] = &wordy;
-    memset(text, 0, sizeof text);
-    FILE *stream = fmemopen(text, sizeof text - 1, "w");
-    assert_non_null(stream);
-    ridge_report_list(targets, 2, &machine, stream);
-    assert_int_equal(fclose(stream), 0);
+    ridge_page page = open_page(120);
+    ridge_report_list(targets, 2, &machine, &page);
+    close_page(&page);
     expect_lines_fit(text, 120);
     expect_line(text, "ch00:toy_matmul", "matrix product", "m x k x n");
     expect_line(text, "cases", "16384x1024/bf16", "");
     expect_line(text, "edges", "1x1", "");
     expect_line(text, "cpu/baseline", "an idea that takes so many words that it would", "");
-    expect_line(text, "        over the edge of any line", "the line", "");
-    expect_line(text, "cpu/peer", "1 of 2 cases", "libpeer.so not found");
+    expect_line(text, "          ", "below it", "");
+    expect_line(text, "cpu/peer", "1 of 2 cases", "a library");
 }
 
 /* ---- plots
@@ -250,7 +325,8 @@ static void a_roofline_needs_ceilings(void **state) {
     ridge_run run = fixture_run();
     ridge_error error;
     run.ceilings.n_peaks = 0;
-    assert_int_equal(ridge_plot_terminal(&run, RIDGE_BACKEND_cpu, 100, stdout, &error), RIDGE_INVALID);
+    const ridge_page page = {.tables = stdout, .prose = stdout, .width = 100, .height = 34};
+    assert_int_equal(ridge_plot_terminal(&run, RIDGE_BACKEND_cpu, &page, &error), RIDGE_INVALID);
     assert_non_null(strstr(error.text, "ridge peak"));
     assert_int_equal(ridge_plot_svg(&run, RIDGE_BACKEND_cpu, "/nowhere/x.svg", &error), RIDGE_INVALID);
     ridge_run_free(&run);
@@ -259,16 +335,18 @@ static void a_roofline_needs_ceilings(void **state) {
 static void the_terminal_plot_fits_and_shows_every_target(void **state) {
     (void)state;
     ridge_run run = fixture_run();
-    for (int width = 60; width <= 140; width += 40) {
-        memset(text, 0, sizeof text);
-        FILE *stream = fmemopen(text, sizeof text - 1, "w");
+    for (int width = 60; width <= 140; width += 20) {
+        ridge_page page = open_page(width);
+        page.height = width == 80 ? 24 : 34;
         ridge_error error = {.text = ""};
-        assert_non_null(stream);
-        ridge_status status = ridge_plot_terminal(&run, RIDGE_BACKEND_cpu, width, stream, &error);
-        assert_int_equal(fclose(stream), 0);
+        ridge_status status = ridge_plot_terminal(&run, RIDGE_BACKEND_cpu, &page, &error);
+        close_page(&page);
         if (status == RIDGE_UNSUPPORTED) skip(); /* gnuplot is not installed, and the text said so */
         if (status != RIDGE_OK) fail_msg("%s", error.text);
-        expect_lines_fit(text, width < 80 ? 80 : width);
+        expect_lines_fit(text, width);
+        int lines = 0;
+        for (const char *p = text; *p; p++) lines += *p == '\n';
+        assert_true(lines < page.height);
         expect_line(text, "DRAM stream 50 GB/s", "fp32 avx512 240 GFLOP/s", "");
         expect_line(text, "A toy_norm", "B toy_matmul", "");
         char *legend = strstr(text, "x: FLOP");
@@ -312,7 +390,8 @@ static void without_gnuplot_the_text_says_what_to_install(void **state) {
     ridge_run run = fixture_run();
     ridge_error error = {.text = ""};
     assert_true(path && setenv("PATH", "/nowhere", 1) == 0);
-    ridge_status terminal = ridge_plot_terminal(&run, RIDGE_BACKEND_cpu, 100, stdout, &error);
+    const ridge_page page = {.tables = stdout, .prose = stdout, .width = 100, .height = 34};
+    ridge_status terminal = ridge_plot_terminal(&run, RIDGE_BACKEND_cpu, &page, &error);
     struct stat st;
     ridge_status svg = ridge_plot_svg(&run, RIDGE_BACKEND_cpu, "/tmp/ridge-never-written.svg", &error);
     assert_int_equal(setenv("PATH", path, 1), 0);
@@ -339,11 +418,14 @@ static void a_bad_script_is_reported_in_gnuplots_words(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_align_whatever_the_bytes),
         cmocka_unit_test(numbers_have_the_digits_that_count),
         cmocka_unit_test(the_run_table_tells_all_and_no_more),
         cmocka_unit_test(an_untimed_line_shows_no_figure),
         cmocka_unit_test(comparisons_say_what_is_declared_and_what_agrees),
+        cmocka_unit_test(every_report_fits_its_page),
+        cmocka_unit_test(the_closing_list_groups_and_folds),
+        cmocka_unit_test(findings_are_said_beside_the_numbers),
+        cmocka_unit_test(csv_has_every_column_and_raw_numbers),
         cmocka_unit_test(ceilings_and_summaries),
         cmocka_unit_test(the_list_says_why_not),
         cmocka_unit_test(ranges_hold_every_point),

@@ -1,0 +1,77 @@
+/* The table of subcommands. */
+#include <string.h>
+
+#include "cli/options.h"
+#include "cli/values.h"
+
+static const char selection[] =
+    "PATTERN names a chapter (ch09), a target (fused_l2norm) or both (ch09:fused_l2norm). Shell wildcards work "
+    "('*softmax*'), and so does a part of one target's name (l2norm). Without a PATTERN every target is selected.";
+
+const ridge_command ridge_commands[] = {
+    {"list", 'l', "Targets, cases and variants, and whether each can run here.", "[PATTERN…]", selection,
+     "  ridge list\n  ridge list l2norm\n  ridge list --chapter ch09 --json -\n", ridge_cmd_list, ridge_pattern_words},
+    {"run", 'r', "Verify and measure every variant, and place it on the roofline.", "[PATTERN…]", selection,
+     "  ridge run ch09 --output runs/today\n"
+     "  ridge run '*softmax*' --threads 1 --hot\n"
+     "  ridge run fused_l2norm --sizes 2^10..2^16x4096 --dtype bf16\n"
+     "  ridge run linear_softmax --input x=x.npy --input w=w.npy --input b=b.npy\n",
+     ridge_cmd_run, ridge_pattern_words},
+    {"compare", 'c', "Baseline against optimized: speedup, bytes saved, agreement.", "[PATTERN…]", selection,
+     "  ridge compare ch09:fused_l2norm\n  ridge compare linear_softmax --sizes 1024x1024x100 --threads 1\n",
+     ridge_cmd_compare, ridge_pattern_words},
+    {"peak", 'p', "The ceilings measured on this machine.", "",
+     "The ceilings are measured when first needed and kept in the cache directory with their date. --refresh measures "
+     "them again.",
+     "  ridge peak\n  ridge peak --refresh --threads 1 --json peaks.json\n", ridge_cmd_peak, NULL},
+    {"roofline", 'f', "Measure, and draw only the roofline.", "[PATTERN…]", selection,
+     "  ridge roofline ch09 --max-time 0.5\n  ridge roofline 'linear_*' --output plots\n", ridge_cmd_roofline,
+     ridge_pattern_words},
+    {"verify", 'v', "Check every variant and case against the fp64 oracle, untimed.", "[PATTERN…]", selection,
+     "  ridge verify\n  ridge verify --mutants\n  ridge verify 'online_*' --isa scalar\n", ridge_cmd_verify,
+     ridge_pattern_words},
+    {"launch", 'n', "Run variants once, unverified and untimed, for profilers.", "[PATTERN…]", selection,
+     "  ncu --profile-from-start off --set full \\\n"
+     "      ridge launch fused_l2norm --variant cuda/optimized\n"
+     "  compute-sanitizer ridge launch --backend cuda --sizes 33x1001 online_softmax\n"
+     "  perf record \\\n"
+     "      ridge launch micro_tiling_matmul --variant cpu/optimized --iterations 100\n",
+     ridge_cmd_launch, ridge_pattern_words},
+    {"doctor", 'd', "What makes measurements on this machine unreliable, and what to do.", "",
+     "Checks the governor, turbo, virtual machine, other load, limits, counters and optional programs.",
+     "  ridge doctor\n  ridge doctor --json -\n", ridge_cmd_doctor, NULL},
+    {"completion", 's', "The completion script for bash, zsh or fish.", "SHELL",
+     "Prints a script that completes commands, options, their values and targets. An installed ridge brings the "
+     "scripts "
+     "along.",
+     "  source <(ridge completion bash)\n"
+     "  ridge completion zsh >~/.zsh/completions/_ridge\n"
+     "  ridge completion fish >~/.config/fish/completions/ridge.fish\n",
+     ridge_cmd_completion, ridge_shell_words},
+    {"help", 'h', "The options and examples of a command.", "[COMMAND]",
+     "'ridge help COMMAND' and 'ridge COMMAND --help' print the same.", "  ridge help\n  ridge help run\n",
+     ridge_cmd_help, ridge_command_words},
+};
+const int ridge_command_count = sizeof ridge_commands / sizeof ridge_commands[0];
+
+void ridge_command_words(ridge_words *words) {
+    for (int i = 0; i < ridge_command_count; i++) ridge_words_add(words, ridge_commands[i].name);
+}
+
+ridge_status ridge_command_find(const char *typed, const ridge_command **command, ridge_error *error) {
+    for (int i = 0; i < ridge_command_count; i++)
+        if (strcmp(typed, ridge_commands[i].name) == 0) return *command = &ridge_commands[i], RIDGE_OK;
+    ridge_words words = {0};
+    char hint[80];
+    ridge_pattern_words(&words);
+    if (ridge_words_find(&words, typed) >= 0)
+        return ridge_fail(error, RIDGE_INVALID, "'%.60s' is no command but selects targets: write ridge run %.60s",
+                          typed, typed);
+    if (typed[0] == '-')
+        return ridge_fail(error, RIDGE_INVALID, "'%.60s' stands before the command: write ridge COMMAND %.60s", typed,
+                          typed);
+    words.n = 0;
+    ridge_command_words(&words);
+    return ridge_fail(error, RIDGE_INVALID, "'%.60s' is not a command%s (ridge --help lists them)", typed,
+                      ridge_words_hint(&words, typed, hint, sizeof hint));
+}

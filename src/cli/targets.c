@@ -1,0 +1,67 @@
+/* From the patterns that a user typed to targets. */
+#include <string.h>
+
+#include "cli/select.h"
+#include "cli/values.h"
+
+static bool has_wildcard(const char *pattern) { return strpbrk(pattern, "*?[") != NULL; }
+
+static const char *name_part(const char *typed) {
+    const char *colon = strchr(typed, ':');
+    return colon ? colon + 1 : typed;
+}
+
+/* "ch09:l2norm" and "l2norm": the target's name contains the part after the colon, and the chapter is the one named. */
+static bool is_part_of(const char *typed, const ridge_target *target) {
+    const char *colon = strchr(typed, ':'), *name = name_part(typed);
+    if (colon && (strlen(target->chapter) != (size_t)(colon - typed) ||
+                  strncmp(typed, target->chapter, (size_t)(colon - typed)) != 0))
+        return false;
+    return *name && strcasestr(target->name, name);
+}
+
+static ridge_status no_such_target(const char *typed, ridge_error *error) {
+    ridge_words words = {0};
+    char hint[160];
+    ridge_pattern_words(&words);
+    return ridge_fail(error, RIDGE_NOT_FOUND, "no target matches '%.60s'%s (ridge list shows all)", typed,
+                      ridge_words_hint(&words, name_part(typed), hint, sizeof hint));
+}
+
+/* The exact pattern for what was typed: itself when it matches, or the name of the only target that it is a part of. */
+static ridge_status resolve(const char *typed, const char **pattern, ridge_error *error) {
+    ridge_words parts = {0};
+    char list[200];
+    *pattern = typed;
+    for (int i = 0; i < ridge_target_count; i++) {
+        if (ridge_pattern_matches(typed, ridge_targets[i])) return RIDGE_OK;
+        if (!has_wildcard(typed) && is_part_of(typed, ridge_targets[i]))
+            ridge_words_add(&parts, ridge_targets[i]->name);
+    }
+    if (parts.n == 0) return no_such_target(typed, error);
+    if (parts.n == 1) return *pattern = parts.word[0], RIDGE_OK;
+    ridge_words_join(&parts, list, sizeof list);
+    return ridge_fail(error, RIDGE_NOT_FOUND, "'%.60s' is ambiguous: %s (write one, or '*%.60s*' for all)", typed, list,
+                      name_part(typed));
+}
+
+/* Sets the places in `selected`, one for each of ridge_targets, that a pattern selects. */
+static ridge_status select_matches(const char *typed, const ridge_target **selected, ridge_error *error) {
+    const char *pattern;
+    RIDGE_TRY(resolve(typed, &pattern, error));
+    if (pattern != typed) fprintf(stderr, "ridge: '%s' selects %s\n", typed, pattern);
+    for (int i = 0; i < ridge_target_count; i++)
+        if (ridge_pattern_matches(pattern, ridge_targets[i])) selected[i] = ridge_targets[i];
+    return RIDGE_OK;
+}
+
+ridge_status ridge_select_targets(const ridge_options *o, const ridge_target **targets, int *n, ridge_error *error) {
+    for (int i = 0; i < ridge_target_count; i++) targets[i] = o->n_patterns == 0 ? ridge_targets[i] : NULL;
+    for (int p = 0; p < o->n_patterns; p++) RIDGE_TRY(select_matches(o->patterns[p], targets, error));
+    *n = 0;
+    for (int i = 0; i < ridge_target_count; i++)
+        if (targets[i] && (!o->chapter || strcmp(o->chapter, targets[i]->chapter) == 0)) targets[(*n)++] = targets[i];
+    if (*n > 0) return RIDGE_OK;
+    return ridge_fail(error, RIDGE_NOT_FOUND, "none of the selected targets is of chapter %.40s (ridge list shows all)",
+                      o->chapter ? o->chapter : "");
+}
