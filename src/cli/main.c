@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/options.h"
+#include "ridge/version.h"
 
 static const char selection[] =
     "PATTERN names a chapter (ch09), a target (fused_l2norm) or both (ch09:fused_l2norm);\n"
