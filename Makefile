@@ -1,12 +1,5 @@
-# A thin front: CMake does the work. `make run` and `make test` set everything up by themselves.
-#
-#   make run        build, measure this machine and all pairs of ch09, show the table and the roofline
-#   make test       build and run all tests; the closing line counts them
-#   make check      format, static analysis, dependency rule, one-folder-a-target rule, manual page
-#   make sanitize   unit tests and a short verification under ASan + UBSan and under TSan
-#   make fuzz       fuzz the readers of foreign files (FUZZ_SECONDS=30)
-#   make format     rewrite the sources in the project's format
-#   make install    DESTDIR and PREFIX as usual
+# A thin front: CMake does the work. `make help` lists the targets: they are the lines here with two comment signs.
+# `run` and `test` set a fresh machine up by themselves; nothing else but `setup` installs packages.
 BUILD ?= build
 PREFIX ?= /usr/local
 RUN ?= ch09
@@ -15,42 +8,57 @@ FUZZ_SECONDS ?= 30
 CMAKE_FLAGS ?=
 export BUILD
 
-.PHONY: all setup build run test check format sanitize asan tsan fuzz install clean
-all: build
+.PHONY: help run test build release install setup setup-checks check sanitize asan tsan fuzz format clean
+.DEFAULT_GOAL := help
 
-setup:
-	@tools/setup
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo "Variables and defaults: BUILD=$(BUILD) PREFIX=$(PREFIX) RUN=$(RUN) FUZZ_SECONDS=$(FUZZ_SECONDS)"
+	@echo "  OUTPUT=runs/DATE-TIME DESTDIR= CMAKE_FLAGS="
 
-build: setup
-	@tools/build $(BUILD) $(CMAKE_FLAGS)
-
-run: build
+run: setup ## install what is missing, build, measure ch09, show it
+	@tools/build --only ridge $(BUILD) $(CMAKE_FLAGS)
 	@$(BUILD)/ridge run $(RUN) --output $(OUTPUT)
 
-test: build
+test: setup ## install what is missing, build, run and count all tests
+	@tools/build $(BUILD) $(CMAKE_FLAGS)
 	@tests/run --build $(BUILD)
 
-check:
+build: ## build everything, CUDA code for this machine's GPUs
+	@tools/setup --missing
+	@tools/build $(BUILD) $(CMAKE_FLAGS)
+
+release: ## build libraries and command, CUDA code for every GPU
+	@tools/setup --missing
+	@tools/build --only "ridge ridge_ops libridge" $(BUILD) --preset release $(CMAKE_FLAGS)
+
+install: ## build as BUILD is configured, install below PREFIX
+	@tools/setup --missing
+	@tools/build --only "ridge ridge_ops libridge" $(BUILD) $(CMAKE_FLAGS)
+	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX) --strip
+
+setup: ## install the packages of run and test; say which and why
+	@tools/setup
+
+setup-checks: ## install those of check, sanitize and fuzz as well
 	@tools/setup --checks
+
+check: ## format, static analysis, rules, manual page, install
+	@tools/setup --checks --missing
 	@tools/check $(BUILD)
 
-format:
-	@tools/check-format --write
+sanitize: asan tsan ## tests and a short verify under ASan + UBSan and TSan
 
-sanitize: asan tsan
+asan tsan:
+	@tools/setup --missing
+	@tools/check-sanitizer $@
 
-asan: setup
-	@tools/check-sanitizer asan
-
-tsan: setup
-	@tools/check-sanitizer tsan
-
-fuzz:
-	@tools/setup --checks
+fuzz: ## fuzz readers of foreign files for FUZZ_SECONDS
+	@tools/setup --checks --missing
 	@tools/fuzz $(FUZZ_SECONDS)
 
-install: build
-	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
+format: ## rewrite the sources in the project's format
+	@tools/check-format --write
 
-clean:
+clean: ## remove all build folders
 	@rm -rf build build-*

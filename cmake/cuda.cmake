@@ -1,27 +1,71 @@
-# The CUDA backend, when nvcc is found. RIDGE_CUDA=OFF leaves it out; the command then says why its variants cannot run.
+# The CUDA backend: built for the GPUs of this machine, for all that ridge supports, or not at all. A build without it
+# says why, and so does the command.
 #
-# Machine code for compute capability 8.0 (A100 and its kin), 9.0a (Hopper, with its own instructions) and 10.0a
-# (Blackwell), and PTX of 9.0, which the driver compiles for whatever comes later. The runtime is linked statically and
-# finds the driver at run time, so one binary serves machines with and without a GPU.
+# RIDGE_CUDA_ARCHITECTURES: native (the GPUs present; none: no CUDA backend), all, or a list as CMAKE_CUDA_ARCHITECTURES
+# takes. All is machine code for compute capability 8.0 (A100 and its kin), 9.0a (Hopper with its own instructions) and
+# 10.0a (Blackwell), and PTX of 9.0, which the driver compiles for later GPUs. The runtime is linked statically and finds
+# the driver at run time: one binary serves machines with and without a GPU.
 option(RIDGE_CUDA "build the CUDA backend when nvcc is found" ON)
-set(RIDGE_CUDA_ARCHITECTURES 80-real 90a-real 100a-real 90-virtual CACHE STRING "as CMAKE_CUDA_ARCHITECTURES")
+set(RIDGE_CUDA_ARCHITECTURES native CACHE STRING "native, all, or as CMAKE_CUDA_ARCHITECTURES")
+set(RIDGE_CUDA_ALL 80-real 90a-real 100a-real 90-virtual)
 
-set(RIDGE_HAVE_CUDA FALSE)
-if(RIDGE_CUDA)
-  include(CheckLanguage)
-  check_language(CUDA)
-  if(CMAKE_CUDA_COMPILER)
-    set(CMAKE_CUDA_ARCHITECTURES ${RIDGE_CUDA_ARCHITECTURES})
-    set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
-    enable_language(CUDA)
-    set(RIDGE_HAVE_CUDA TRUE)
+# What is here; tools/build compares the file with what it finds later.
+execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tools/cuda-here OUTPUT_VARIABLE cuda_here COMMAND_ERROR_IS_FATAL ANY)
+file(WRITE ${PROJECT_BINARY_DIR}/cuda-here "${cuda_here}")
+string(REGEX REPLACE ".*nvcc ([^\n]*)\n.*" "\\1" RIDGE_NVCC "${cuda_here}")
+string(REGEX REPLACE ".*gpus ([^\n]*)\n.*" "\\1" RIDGE_GPUS "${cuda_here}")
+
+# ridge_choose_cuda(<variable>) sets it to a list of architectures, empty for no CUDA backend, and says which and why.
+function(ridge_choose_cuda variable)
+  set(every "-DRIDGE_CUDA_ARCHITECTURES=all (make release) builds it for every GPU that ridge supports")
+  set(chosen "")
+  if(NOT RIDGE_CUDA)
+    set(said "no CUDA backend: RIDGE_CUDA is off")
+  elseif(RIDGE_NVCC STREQUAL "none")
+    set(said "no CUDA backend: nvcc was not found on PATH")
+  elseif(RIDGE_CUDA_ARCHITECTURES STREQUAL "all")
+    set(chosen ${RIDGE_CUDA_ALL})
+    set(said "CUDA backend for every supported GPU")
+  elseif(NOT RIDGE_CUDA_ARCHITECTURES STREQUAL "native")
+    set(chosen ${RIDGE_CUDA_ARCHITECTURES})
+    set(said "CUDA backend for ${RIDGE_CUDA_ARCHITECTURES}")
+  elseif(RIDGE_GPUS STREQUAL "none")
+    set(said "no CUDA backend: this machine has no GPU of compute capability 8.0 or later; ${every}")
+  elseif(RIDGE_GPUS STREQUAL "unknown")
+    set(chosen ${RIDGE_CUDA_ALL})
+    set(said "CUDA backend for every supported GPU, because nvidia-smi does not tell which this machine has")
+  else()
+    string(REPLACE " " ";" chosen "${RIDGE_GPUS}")
+    set(said "CUDA backend for this machine's GPUs (${RIDGE_GPUS}); ${every}")
   endif()
+  message(STATUS "ridge: ${said}")
+  set(${variable} "${chosen}" PARENT_SCOPE)
+endfunction()
+
+ridge_choose_cuda(cuda_architectures)
+set(RIDGE_HAVE_CUDA FALSE)
+if(cuda_architectures)
+  if(NOT CMAKE_CUDA_COMPILER) # none, or a failure that an earlier configuration kept
+    unset(CMAKE_CUDA_COMPILER CACHE)
+    set(CMAKE_CUDA_COMPILER ${RIDGE_NVCC})
+  endif()
+  set(CMAKE_CUDA_ARCHITECTURES ${cuda_architectures})
+  set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+  enable_language(CUDA)
+  set(RIDGE_HAVE_CUDA TRUE)
 endif()
 set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -lineinfo")
 set(CMAKE_CUDA_FLAGS_DEBUG "-O1 -g -lineinfo")
 
-# ridge_add_cuda_objects(<name> <sources…>) sets <name>_OBJECTS: nothing where there is no nvcc. A kernel that spills
-# registers on any of the architectures does not build.
+# Machine code is compressed as well as nvcc can: a fifth of the size. The driver unpacks a file's kernels at the first
+# launch of one of them.
+set(RIDGE_CUDA_COMPRESS "")
+if(RIDGE_HAVE_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
+  set(RIDGE_CUDA_COMPRESS --compress-mode=size)
+endif()
+
+# ridge_add_cuda_objects(<name> <sources…>) sets <name>_OBJECTS: nothing where there is no CUDA backend. A kernel that
+# spills registers on any of the architectures does not build.
 function(ridge_add_cuda_objects name)
   set(${name}_OBJECTS "" PARENT_SCOPE)
   if(NOT RIDGE_HAVE_CUDA OR NOT ARGN)
@@ -31,7 +75,7 @@ function(ridge_add_cuda_objects name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/kernels
                              ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(${name} PRIVATE RIDGE_HAVE_CUDA=1 _GNU_SOURCE)
-  target_compile_options(${name} PRIVATE
+  target_compile_options(${name} PRIVATE ${RIDGE_CUDA_COMPRESS}
     -std=c++20 --expt-relaxed-constexpr -Xptxas=--warn-on-spills,--warning-as-error -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter,-Werror)
   list(APPEND objects $<TARGET_OBJECTS:${name}>)
   set(${name}_OBJECTS "${objects}" PARENT_SCOPE)

@@ -4,6 +4,22 @@ set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS ON) # clock_gettime, pthread affinity, vector intrinsics
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+# Only what is marked RIDGE_API leaves a shared library.
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CUDA_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+
+# Compilers run through ccache where it is installed, unless the caller names a launcher.
+option(RIDGE_CCACHE "compile through ccache where it is installed" ON)
+find_program(RIDGE_CCACHE_PROGRAM ccache)
+if(RIDGE_CCACHE AND RIDGE_CCACHE_PROGRAM)
+  foreach(language C CUDA)
+    if(NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
+      set(CMAKE_${language}_COMPILER_LAUNCHER ${RIDGE_CCACHE_PROGRAM})
+    endif()
+  endforeach()
+endif()
+
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
 endif()

@@ -1,18 +1,58 @@
-# libridge and libridge_ops, their headers, the command, the manual page, and ridge.pc for those who build against the library.
-set(RIDGE_PC_CUDA "")
-if(RIDGE_HAVE_CUDA)
-  list(GET CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES 0 cuda_libraries)
-  foreach(folder IN LISTS CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES)
-    if(EXISTS ${folder}/libcudart_static.a)
-      set(cuda_libraries ${folder})
-    endif()
-  endforeach()
-  set(RIDGE_PC_CUDA "-L${cuda_libraries} -lcudart_static -lrt -lstdc++")
+# Installs both libraries, their headers, the command and the manual page; and what finds them: a CMake package with
+# ridge::ops and ridge::ridge, ridge.pc and ridge_ops.pc. What is installed may be moved as a whole, unless the folder of
+# the libraries was given outside the prefix.
+include(CMakePackageConfigHelpers)
+
+# ridge_pc_folder(<variable> <folder>): the folder as a .pc file says it, from ${prefix} where it lies within.
+function(ridge_pc_folder variable folder)
+  file(RELATIVE_PATH within ${CMAKE_INSTALL_PREFIX} ${folder})
+  if(within MATCHES "^\\.\\./")
+    set(${variable} ${folder} PARENT_SCOPE)
+  else()
+    set(${variable} "\${prefix}/${within}" PARENT_SCOPE)
+  endif()
+endfunction()
+
+ridge_pc_folder(RIDGE_PC_LIBDIR ${CMAKE_INSTALL_FULL_LIBDIR})
+ridge_pc_folder(RIDGE_PC_INCLUDEDIR ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+if(RIDGE_PC_LIBDIR MATCHES "^[$]")
+  file(RELATIVE_PATH up ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+  string(REGEX REPLACE "/$" "" up "${up}")
+  set(RIDGE_PC_PREFIX "\${pcfiledir}/${up}")
+else()
+  set(RIDGE_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
 endif()
-configure_file(cmake/ridge.pc.in ridge.pc @ONLY)
-install(TARGETS libridge ridge_ops ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+
+set(RIDGE_PC_CUDA_CFLAGS "")
+set(RIDGE_PC_CUDA_LIBS "")
+if(RIDGE_HAVE_CUDA)
+  find_library(RIDGE_CUDART_STATIC libcudart_static.a PATHS ${CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES} REQUIRED)
+  get_filename_component(cuda_libraries ${RIDGE_CUDART_STATIC} DIRECTORY)
+  set(RIDGE_PC_CUDA_CFLAGS "-DRIDGE_HAVE_CUDA=1")
+  set(RIDGE_PC_CUDA_LIBS "-L${cuda_libraries} -lcudart_static -lrt -lstdc++")
+endif()
+
+set(cmake_folder ${CMAKE_INSTALL_LIBDIR}/cmake/ridge)
+foreach(name ridge ridge_ops)
+  configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
+configure_package_config_file(cmake/ridge-config.cmake.in ridge-config.cmake INSTALL_DESTINATION ${cmake_folder}
+                              NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(ridge-config-version.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/ridge-config.cmake ${PROJECT_BINARY_DIR}/ridge-config-version.cmake
+        DESTINATION ${cmake_folder})
+
+install(TARGETS ridge_ops EXPORT ridge-ops LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS libridge EXPORT ridge-lab ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+foreach(part ops lab)
+  install(EXPORT ridge-${part} FILE ridge-${part}-targets.cmake NAMESPACE ridge:: DESTINATION ${cmake_folder})
+endforeach()
 install(TARGETS ridge RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY include/ridge DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(FILES ${RIDGE_DLPACK_DIR}/dlpack/dlpack.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ridge)
 install(FILES docs/ridge.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 # Completion scripts, written by the command that was built: not where another machine's was.
 if(NOT CMAKE_CROSSCOMPILING)
@@ -28,4 +68,3 @@ if(NOT CMAKE_CROSSCOMPILING)
   install(FILES ${completion_zsh} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
   install(FILES ${completion_fish} DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
-install(FILES ${PROJECT_BINARY_DIR}/ridge.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -9,6 +9,7 @@
 #define RIDGE_OPS_H
 
 #include "ridge/target.h"
+#include "ridge/version.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,16 +18,16 @@ extern "C" {
 typedef struct ridge_context ridge_context;
 
 /* threads: of the CPU; 0 takes all that this process may use. */
-ridge_status ridge_context_create(int threads, ridge_context **context, ridge_error *error);
-void ridge_context_destroy(ridge_context *context);
+RIDGE_API ridge_status ridge_context_create(int threads, ridge_context **context, ridge_error *error);
+RIDGE_API void ridge_context_destroy(ridge_context *context);
 
 /* The cudaStream_t that GPU work goes to; NULL is CUDA's default stream. Work on the stream before goes on as it is:
  * scratch memory is ordered by the stream, so wait for the old one before changing to another. */
-void ridge_context_set_stream(ridge_context *context, void *stream);
+RIDGE_API void ridge_context_set_stream(ridge_context *context, void *stream);
 
 /* Whether float32 tensors may be computed with on tf32 tensor cores, where the operation has cases of type tf32: each
  * factor of a product is then rounded to 11 bits. Off at first. */
-void ridge_context_allow_tf32(ridge_context *context, bool allow);
+RIDGE_API void ridge_context_allow_tf32(ridge_context *context, bool allow);
 
 /* Runs a target on tensors given in the order of its descriptor. variant NULL: the optimized one of the tensors'
  * device. options: in order of the target's, RIDGE_MAX_OPTIONS of them; NULL: as the target says. Matrices may lie by
@@ -36,26 +37,26 @@ void ridge_context_allow_tf32(ridge_context *context, bool allow);
  *
  * Scratch memory and plans are made at the first call of a shape and kept. While the stream is being captured into a
  * graph nothing can be made: call once before. */
-ridge_status ridge_apply(ridge_context *context, const char *target, const char *variant, const DLTensor *in, int n_in,
-                         const DLTensor *out, int n_out, const double *options, ridge_error *error);
+RIDGE_API ridge_status ridge_apply(ridge_context *context, const char *target, const char *variant, const DLTensor *in,
+                                   int n_in, const DLTensor *out, int n_out, const double *options, ridge_error *error);
 
 /* y[i,:] = x[i,:] / max(||x[i,:]||2, 1e-12)       x, y: [rows, cols], f32, bf16 (GPU: f16 as well) */
-ridge_status ridge_l2norm(ridge_context *context, const DLTensor *x, const DLTensor *y, ridge_error *error);
+RIDGE_API ridge_status ridge_l2norm(ridge_context *context, const DLTensor *x, const DLTensor *y, ridge_error *error);
 /* y[i,:] = softmax(x[i,:])                         as above */
-ridge_status ridge_softmax(ridge_context *context, const DLTensor *x, const DLTensor *y, ridge_error *error);
+RIDGE_API ridge_status ridge_softmax(ridge_context *context, const DLTensor *x, const DLTensor *y, ridge_error *error);
 /* y = gelu(layer_norm(x) gamma + beta)             gamma, beta: [cols] */
-ridge_status ridge_layer_norm_gelu(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
-                                   const DLTensor *beta, const DLTensor *y, ridge_error *error);
+RIDGE_API ridge_status ridge_layer_norm_gelu(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
+                                             const DLTensor *beta, const DLTensor *y, ridge_error *error);
 /* y = silu(rms_norm(x) gamma) */
-ridge_status ridge_rms_norm_silu(ridge_context *context, const DLTensor *x, const DLTensor *gamma, const DLTensor *y,
-                                 ridge_error *error);
+RIDGE_API ridge_status ridge_rms_norm_silu(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
+                                           const DLTensor *y, ridge_error *error);
 /* probs = softmax(x w + b)         x: [batch, depth], w: [depth, classes] by rows or by columns, b: [classes] */
-ridge_status ridge_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w, const DLTensor *b,
-                                  const DLTensor *probs, ridge_error *error);
+RIDGE_API ridge_status ridge_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w,
+                                            const DLTensor *b, const DLTensor *probs, ridge_error *error);
 /* probs[i,h,:] = softmax(x[i,:] w[h] + b[h])       w: [heads, depth, classes], b: [heads, classes],
  *                                                 probs: [batch, heads, classes] */
-ridge_status ridge_multihead_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w,
-                                            const DLTensor *b, const DLTensor *probs, ridge_error *error);
+RIDGE_API ridge_status ridge_multihead_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w,
+                                                      const DLTensor *b, const DLTensor *probs, ridge_error *error);
 
 /* Cross-entropy of softmax(x w^T + b), whose logits never lie in memory.
  *
@@ -73,21 +74,23 @@ typedef struct ridge_cross_entropy_options {
 #define RIDGE_CROSS_ENTROPY_DEFAULTS \
     { -100, 0, 0 } /* what NULL stands for */
 
-ridge_status ridge_linear_cross_entropy(ridge_context *context, const DLTensor *x, const DLTensor *w, const DLTensor *b,
-                                        const DLTensor *labels, const ridge_cross_entropy_options *options,
-                                        const DLTensor *loss, const DLTensor *lse, ridge_error *error);
+RIDGE_API ridge_status ridge_linear_cross_entropy(ridge_context *context, const DLTensor *x, const DLTensor *w,
+                                                  const DLTensor *b, const DLTensor *labels,
+                                                  const ridge_cross_entropy_options *options, const DLTensor *loss,
+                                                  const DLTensor *lse, ridge_error *error);
 /* From the forward's lse: dx and dw as x and w, db: f32 [classes]. Ignored rows contribute nothing. */
-ridge_status ridge_linear_cross_entropy_backward(ridge_context *context, const DLTensor *x, const DLTensor *w,
-                                                 const DLTensor *b, const DLTensor *labels, const DLTensor *lse,
-                                                 const DLTensor *dloss, const ridge_cross_entropy_options *options,
-                                                 const DLTensor *dx, const DLTensor *dw, const DLTensor *db,
-                                                 ridge_error *error);
+RIDGE_API ridge_status ridge_linear_cross_entropy_backward(ridge_context *context, const DLTensor *x, const DLTensor *w,
+                                                           const DLTensor *b, const DLTensor *labels,
+                                                           const DLTensor *lse, const DLTensor *dloss,
+                                                           const ridge_cross_entropy_options *options,
+                                                           const DLTensor *dx, const DLTensor *dw, const DLTensor *db,
+                                                           ridge_error *error);
 /* Both in one call, for whoever knows dloss before the losses: training does. */
-ridge_status ridge_linear_cross_entropy_grad(ridge_context *context, const DLTensor *x, const DLTensor *w,
-                                             const DLTensor *b, const DLTensor *labels, const DLTensor *dloss,
-                                             const ridge_cross_entropy_options *options, const DLTensor *loss,
-                                             const DLTensor *lse, const DLTensor *dx, const DLTensor *dw,
-                                             const DLTensor *db, ridge_error *error);
+RIDGE_API ridge_status ridge_linear_cross_entropy_grad(ridge_context *context, const DLTensor *x, const DLTensor *w,
+                                                       const DLTensor *b, const DLTensor *labels, const DLTensor *dloss,
+                                                       const ridge_cross_entropy_options *options, const DLTensor *loss,
+                                                       const DLTensor *lse, const DLTensor *dx, const DLTensor *dw,
+                                                       const DLTensor *db, ridge_error *error);
 
 #ifdef __cplusplus
 }

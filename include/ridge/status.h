@@ -5,6 +5,8 @@
 #ifndef RIDGE_STATUS_H
 #define RIDGE_STATUS_H
 
+#include "ridge/export.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -29,7 +31,7 @@ typedef enum ridge_status {
 } ridge_status;
 
 /* "invalid argument" for RIDGE_INVALID; never NULL, whatever the value. */
-const char *ridge_status_string(ridge_status status);
+RIDGE_API const char *ridge_status_string(ridge_status status);
 
 typedef struct ridge_error {
     ridge_status status;
@@ -40,7 +42,7 @@ typedef struct ridge_error {
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
-ridge_status
+RIDGE_API ridge_status
 ridge_fail(ridge_error *error, ridge_status status, const char *format, ...);
 
 /* Static analysis sees no further than this file: tell it what comes back. */

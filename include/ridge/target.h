@@ -40,7 +40,7 @@ typedef enum ridge_isa {
         RIDGE_ISA_COUNT
 } ridge_isa;
 
-const char *ridge_isa_name(ridge_isa isa);
+RIDGE_API const char *ridge_isa_name(ridge_isa isa);
 
 /* ---- backends: where a variant runs. The part of its name before the '/' says which. ------------------------------
  */
@@ -53,7 +53,7 @@ typedef enum ridge_backend {
         RIDGE_BACKEND_COUNT
 } ridge_backend;
 
-const char *ridge_backend_name(ridge_backend backend);
+RIDGE_API const char *ridge_backend_name(ridge_backend backend);
 
 /* What variants find here. */
 typedef struct ridge_abilities {
@@ -81,7 +81,7 @@ typedef struct ridge_case {
 
 #define RIDGE_ONLY_CPU (1u << RIDGE_BACKEND_cpu)
 #define RIDGE_ONLY_CUDA (1u << RIDGE_BACKEND_cuda)
-bool ridge_case_same(const ridge_case *a, const ridge_case *b); /* shape, type, order and options */
+RIDGE_API bool ridge_case_same(const ridge_case *a, const ridge_case *b); /* shape, type, order and options */
 static inline bool ridge_case_is_for(const ridge_case *c, ridge_backend backend) {
     return c->only == 0 || (c->only & (1u << backend)) != 0;
 }
@@ -147,7 +147,7 @@ typedef struct ridge_traffic {
 } ridge_traffic;
 
 typedef enum ridge_role { RIDGE_BASELINE, RIDGE_OPTIMIZED, RIDGE_PEER } ridge_role;
-const char *ridge_role_name(ridge_role role);
+RIDGE_API const char *ridge_role_name(ridge_role role);
 
 /* Where the harness puts a GPU variant's tensors. Scratch is device memory in any case. Variants whose tensors are not
  * in device memory move them within run(), which is timed from before its first call to after all it enqueued; the
@@ -177,10 +177,11 @@ typedef struct ridge_variant {
     ridge_where where; /* GPU */
 } ridge_variant;
 
-ridge_backend ridge_variant_backend(const ridge_variant *variant);
+RIDGE_API ridge_backend ridge_variant_backend(const ridge_variant *variant);
 
 /* NULL, or: why the variant cannot run this case here. */
-const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_case *c, const ridge_abilities *here);
+RIDGE_API const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_case *c,
+                                             const ridge_abilities *here);
 
 /* Declares fn_scalar, fn_avx2, … ; names them in a variant; defines one of them inside a cpu*.c (where the build sets
  * RIDGE_ISA): `ridge_status RIDGE_ISA_FN(l2norm_cpu_optimized)(const ridge_call *call)`. */
@@ -318,21 +319,25 @@ typedef struct ridge_target {
 } ridge_target;
 
 /* Every target of this build, ordered by name. */
-extern const ridge_target *const ridge_targets[];
-extern const int ridge_target_count;
+RIDGE_API extern const ridge_target *const ridge_targets[];
+RIDGE_API extern const int ridge_target_count;
 
-const ridge_target *ridge_target_find(const char *name); /* NULL when there is none */
+RIDGE_API const ridge_target *ridge_target_find(const char *name); /* NULL when there is none */
 
 /* Fills shape[] from the case and returns the rank; elements and bytes of a dense tensor of that spec. */
-int ridge_spec_shape(const ridge_tensor_spec *spec, const ridge_case *c, int64_t shape[RIDGE_MAX_RANK]);
-ridge_dtype ridge_spec_dtype(const ridge_tensor_spec *spec, const ridge_case *c); /* as stored: f32 for tf32 */
-int64_t ridge_spec_elements(const ridge_tensor_spec *spec, const ridge_case *c);
-int ridge_target_rank(const ridge_target *target);                     /* number of named dims */
-unsigned ridge_target_leads(const ridge_target *target);               /* bit d: some output's first dimension is d */
-int ridge_target_option(const ridge_target *target, const char *name); /* -1 when it has none of that name */
-void ridge_target_options(const ridge_target *target, double option[RIDGE_MAX_OPTIONS]); /* as they are unless told */
-bool ridge_target_has(const ridge_target *target, ridge_backend backend); /* some variant is of that backend */
-bool ridge_target_takes(const ridge_target *target, ridge_backend backend, ridge_dtype dtype); /* some case is */
+RIDGE_API int ridge_spec_shape(const ridge_tensor_spec *spec, const ridge_case *c, int64_t shape[RIDGE_MAX_RANK]);
+RIDGE_API ridge_dtype ridge_spec_dtype(const ridge_tensor_spec *spec,
+                                       const ridge_case *c); /* as stored: f32 for tf32 */
+RIDGE_API int64_t ridge_spec_elements(const ridge_tensor_spec *spec, const ridge_case *c);
+RIDGE_API int ridge_target_rank(const ridge_target *target);       /* number of named dims */
+RIDGE_API unsigned ridge_target_leads(const ridge_target *target); /* bit d: some output's first dimension is d */
+RIDGE_API int ridge_target_option(const ridge_target *target, const char *name); /* -1 when it has none of that name */
+RIDGE_API void ridge_target_options(const ridge_target *target,
+                                    double option[RIDGE_MAX_OPTIONS]); /* as they are unless told */
+RIDGE_API bool ridge_target_has(const ridge_target *target,
+                                ridge_backend backend); /* some variant is of that backend */
+RIDGE_API bool ridge_target_takes(const ridge_target *target, ridge_backend backend,
+                                  ridge_dtype dtype); /* some case is */
 
 #ifdef __cplusplus
 }

@@ -14,18 +14,18 @@ extern "C" {
 typedef struct ridge_team ridge_team;
 
 /* threads: 1 or more. cpus: one logical processor a thread, or NULL for no pinning. cpus[0] pins the caller. */
-ridge_status ridge_team_create(int threads, const int *cpus, ridge_team **team, ridge_error *error);
-void ridge_team_destroy(ridge_team *team);
+RIDGE_API ridge_status ridge_team_create(int threads, const int *cpus, ridge_team **team, ridge_error *error);
+RIDGE_API void ridge_team_destroy(ridge_team *team);
 
-int ridge_team_size(const ridge_team *team); /* 1 for NULL */
+RIDGE_API int ridge_team_size(const ridge_team *team); /* 1 for NULL */
 
 /* Calls body(arg, rank, size) on every member, rank 0 being the caller; returns when all have returned. NULL is a team
  * of one. */
 typedef void (*ridge_team_fn)(void *arg, int rank, int size);
-void ridge_team_run(ridge_team *team, ridge_team_fn body, void *arg);
+RIDGE_API void ridge_team_run(ridge_team *team, ridge_team_fn body, void *arg);
 
 /* Waits until the helpers sleep, so that they take no cycles from a peer library's own threads. */
-void ridge_team_rest(ridge_team *team);
+RIDGE_API void ridge_team_rest(ridge_team *team);
 
 /* The part [*begin, *end) of n items that belongs to rank: contiguous, sizes differ by at most one grain. Use it inside
  * a body: rows are split the same way everywhere, so a thread finds its own rows in its own cache. */

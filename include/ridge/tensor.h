@@ -6,9 +6,23 @@
 #ifndef RIDGE_TENSOR_H
 #define RIDGE_TENSOR_H
 
-#include <dlpack/dlpack.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "ridge/export.h"
+
+/* Where the compiler finds no DLPack, ridge's installed copy of its header serves. */
+#if defined(__has_include)
+#if !__has_include(<dlpack/dlpack.h>)
+#define RIDGE_OWN_DLPACK
+#endif
+#endif
+#ifdef RIDGE_OWN_DLPACK
+#include "ridge/dlpack.h"
+#undef RIDGE_OWN_DLPACK
+#else
+#include <dlpack/dlpack.h>
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,12 +53,12 @@ static inline ridge_dtype ridge_dtype_stored(ridge_dtype dtype) { return dtype =
 
 /* RIDGE_F32 etc. share the RIDGE_ prefix with statuses; the two lists have no name in common. */
 
-const char *ridge_dtype_name(ridge_dtype dtype); /* "f32"; "?" for an unknown value */
-ridge_dtype ridge_dtype_parse(const char *name); /* RIDGE_DTYPE_NONE when unknown */
-size_t ridge_dtype_size(ridge_dtype dtype);      /* bytes of one element; 0 for an unknown value */
-double ridge_dtype_roundoff(ridge_dtype dtype);  /* half an ulp at 1.0 */
-DLDataType ridge_dtype_to_dlpack(ridge_dtype dtype);
-ridge_dtype ridge_dtype_of(const DLTensor *tensor); /* RIDGE_DTYPE_NONE when ridge does not know it */
+RIDGE_API const char *ridge_dtype_name(ridge_dtype dtype); /* "f32"; "?" for an unknown value */
+RIDGE_API ridge_dtype ridge_dtype_parse(const char *name); /* RIDGE_DTYPE_NONE when unknown */
+RIDGE_API size_t ridge_dtype_size(ridge_dtype dtype);      /* bytes of one element; 0 for an unknown value */
+RIDGE_API double ridge_dtype_roundoff(ridge_dtype dtype);  /* half an ulp at 1.0 */
+RIDGE_API DLDataType ridge_dtype_to_dlpack(ridge_dtype dtype);
+RIDGE_API ridge_dtype ridge_dtype_of(const DLTensor *tensor); /* RIDGE_DTYPE_NONE when ridge does not know it */
 
 /* Address of the first element. */
 static inline void *ridge_data(const DLTensor *t) { return (char *)t->data + t->byte_offset; }
@@ -58,8 +72,8 @@ static inline int64_t ridge_row_stride(const DLTensor *t) {
 }
 
 /* One element as fp64, and one fp64 rounded to nearest even into an element; index counts elements from data. */
-double ridge_load(const void *data, ridge_dtype dtype, int64_t index);
-void ridge_store(void *data, ridge_dtype dtype, int64_t index, double value);
+RIDGE_API double ridge_load(const void *data, ridge_dtype dtype, int64_t index);
+RIDGE_API void ridge_store(void *data, ridge_dtype dtype, int64_t index, double value);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 
 #include "cli/options.h"
 #include "cli/say.h"
+#include "ridge/version.h"
 
 int ridge_exit_status(ridge_status status) {
     switch (status) {

@@ -1,120 +1,19 @@
-/* y = gelu((x - mean) r gamma + beta), r = 1 / sqrt(var + 1e-5), each row by itself, on a GPU: see README.md.
- *
- * Two floors: size(x) + size(y) bytes (the parameters stay in the first-level cache) over the copy bandwidth; some 16
- * instructions an element in 16 bit over the issue rate. Of 32768 x 4096 on an H200: fp32 252 us for the bytes, bf16
- * 126 us; 134 M elements x 16 over 132 x 128 x 1.98 GHz = 64 us. Memory binds: 97 % of the copy is expected in fp32, 90
- * % and more in bf16. */
-#include <float.h>
+/* norm_activation on a GPU: hands a call to the kernels of its storage type, each compiled in a file of its own. */
+#include "cuda/launch.cuh"
 
-#include "cuda/row_math.cuh"
-#include "cuda/row_passes.cuh"
-#include "norm_activation.h"
+namespace ridge {
 
-using namespace ridge;
+template <typename T>
+ridge_status norm_activation_optimized(const ridge_call *call);
+template <typename T>
+ridge_status norm_activation_baseline(const ridge_call *call);
 
-static constexpr float rescue = 0x1p-100f; /* brings the squares of any finite row into range */
-
-/* Layer norm; Activate: and GELU. Mean and variance from the sums of x and x^2 where the row's mean is small beside its
- * deviation; other rows have the mean first, then the squares about it, both from registers. */
-template <typename T, bool Activate>
-struct layer_norm {
-    template <typename>
-    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{64, 1024, 64, 1024, 768}
-                                                      : row_shape{16, 1024, 32, 1024, 1024};
-
-    static constexpr int parameters = 2;
-    const T *gamma, *beta;
-    float inverse_n;
-
-    /* (mean / deviation)^2 up to which the difference of two sums serves: README.md, "Bound". */
-    static constexpr float near_zero = sizeof(T) == 2 ? 4.0f : 0.0625f;
-
-    /* (x - mean) r = x inverse + shift. Where the sums did not serve (scale is not 0), (x scale + shift) inverse:
-     * exactly zero in a row of equal elements. */
-    struct statistics {
-        float inverse, shift, scale;
-    };
-
-    /* The mean first, then the squares about it; and both once more, scaled, where an attempt failed. One piece of code
-     * for all of these passes: they are rare, and it is long. */
-    template <typename Row>
-    __device__ statistics centered(Row &row, bool far, statistics s) const {
-        float scale = 1.0f, shift = 0.0f, eps = NORM_EPS;
-        bool squares = false;
-#pragma unroll 1
-        for (;;) {
-            const float mean = inverse_n * row.sum([=](float x) {
-                const float d = fmaf(x, scale, shift);
-                return squares ? d * d : d;
-            });
-            if (!squares) {
-                shift = -mean, squares = true;
-                continue;
-            }
-            if (far) s = {1.0f / sqrtf(mean + eps), shift, scale};
-            /* 0 or NaN: a sum overflowed, or an element is not finite; then the next attempt says the same. */
-            far = scale == 1.0f && !(s.inverse > 0.0f);
-            if (!row.any(far)) return s;
-            scale = rescue, shift = 0.0f, eps = 0.0f, squares = false;
-        }
-    }
-
-    template <typename Row>
-    __device__ statistics of(Row &row) const {
-        const float2 sums = row.moments();
-        const float mean = sums.x * inverse_n, square = mean * mean;
-        const float variance = fmaf(sums.y, inverse_n, -square);
-        const float inverse = 1.0f / sqrtf(variance + NORM_EPS);
-        const bool far = !(square < near_zero * variance && variance <= FLT_MAX);
-        const statistics s = {inverse, -mean * inverse, 0.0f};
-        return row.any(far) ? centered(row, far, s) : s;
-    }
-
-    __device__ bool usual(const statistics &s, int64_t column) const {
-        return s.scale == 0.0f && is_aligned16(gamma + column) && is_aligned16(beta + column);
-    }
-
-    __host__ __device__ const T *parameter(int k) const { return k == 0 ? gamma : beta; }
-    __device__ layer_norm in_shared(const T *p, int n) const { return {p, p + n, inverse_n}; }
-
-    template <int How, int N>
-    __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
-        float g[N], b[N];
-        row_parameter<How>(gamma + column, g);
-        row_parameter<How>(beta + column, b);
-#pragma unroll
-        for (int e = 0; e < N; e++) {
-            const float t = row_is_usual(How) || s.scale == 0.0f ? fmaf(v[e], s.inverse, s.shift)
-                                                                 : fmaf(v[e], s.scale, s.shift) * s.inverse;
-            const float h = fmaf(t, g[e], b[e]);
-            v[e] = !Activate ? h : sizeof(T) == 2 ? gelu_short(h) : gelu(h);
-        }
-    }
-};
-
-template <typename T, bool Activate>
-static layer_norm<T, Activate> layer_norm_of(const ridge_call *call) {
-    return {(const T *)ridge_data(&call->in[1]), (const T *)ridge_data(&call->in[2]),
-            (float)(1.0 / (double)call->dim[1])};
-}
-
-/* ---- optimized: from the row in registers to the activation, one read and one write ---- */
+}  // namespace ridge
 
 extern "C" ridge_status norm_activation_cuda_optimized(const ridge_call *call) {
-    return with_storage(call->dtype, [&]<typename T>() {
-        return row_run(row_tensors_of<T>(call), layer_norm_of<T, true>(call), stream_of(call));
-    });
+    return ridge::with_storage(call->dtype, [&]<typename T>() { return ridge::norm_activation_optimized<T>(call); });
 }
 
-/* ---- baseline: the normalized values go through memory to the activation ---- */
-
-struct activation {
-    __device__ float operator()(float h, int64_t) const { return 0.5f * h * (1.0f + erff(h * 0x1.6a09e6p-1f)); }
-};
-
 extern "C" ridge_status norm_activation_cuda_baseline(const ridge_call *call) {
-    return with_storage(call->dtype, [&]<typename T>() -> ridge_status {
-        RIDGE_TRY(row_run_passes(row_to_temporary<T>(call), layer_norm_of<T, false>(call), stream_of(call)));
-        return row_map(row_from_temporary<T>(call), activation(), stream_of(call));
-    });
+    return ridge::with_storage(call->dtype, [&]<typename T>() { return ridge::norm_activation_baseline<T>(call); });
 }

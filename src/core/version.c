@@ -1,0 +1,3 @@
+#include "ridge/version.h"
+
+const char *ridge_version(void) { return RIDGE_VERSION; }
