@@ -332,7 +332,6 @@ ridge_status ridge_bench(const ridge_options *o, ridge_selection *selection, rid
     *run = (ridge_run){0};
     uint64_t began = ridge_clock_ns();
     ridge_isa isa = RIDGE_ISA_scalar;
-    ridge_interrupt_catch();
     RIDGE_TRY(begin_run(o, run, &isa, error));
     RIDGE_TRY(ridge_selection_fit(o, &run->machine, selection, error));
     RIDGE_TRY(find_ceilings(o, selection, run, error));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/bench.h"
+#include "record/json.h"
 #include "report/report.h"
 
 static FILE *tables_to(const ridge_options *o) { return o->json && strcmp(o->json, "-") == 0 ? stderr : stdout; }
@@ -17,10 +18,19 @@ static ridge_status write_and_release(const ridge_options *o, json_t *json, ridg
 /* ---- list
  * ------------------------------------------------------------------------------------------------------------- */
 
+typedef struct listing {
+    const ridge_target *const *targets;
+    const ridge_machine *machine;
+} listing;
+
+static json_t *target_item(const void *context, int i) {
+    const listing *l = context;
+    return ridge_json_target(l->targets[i], l->machine);
+}
+
 static json_t *list_json(const ridge_target *const *targets, int n, const ridge_machine *machine) {
-    json_t *list = json_array();
-    for (int i = 0; list && i < n; i++) json_array_append_new(list, ridge_json_target(targets[i], machine));
-    return json_pack("{s:s, s:o}", "schema", "ridge-list/1", "targets", list);
+    const listing l = {targets, machine};
+    return json_pack("{s:s, s:o}", "schema", "ridge-list/1", "targets", ridge_json_array(n, target_item, &l));
 }
 
 static ridge_status list(const ridge_options *o, const ridge_target **targets, ridge_error *error) {
@@ -101,14 +111,15 @@ static void print_findings(const ridge_finding *findings, int n, FILE *stream) {
     ridge_table_free(table);
 }
 
+static json_t *finding_item(const void *context, int i) {
+    const ridge_finding *f = &((const ridge_finding *)context)[i];
+    return json_pack("{s:o, s:s, s:o, s:o}", "what", ridge_json_text(f->what), "health", health_names[f->health],
+                     "found", ridge_json_text(f->found), "advice", ridge_json_text(f->advice));
+}
+
 static json_t *doctor_json(const ridge_machine *machine, const ridge_finding *findings, int n) {
-    json_t *list = json_array();
-    for (int i = 0; list && i < n; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "what", findings[i].what, "health",
-                                              health_names[findings[i].health], "found", findings[i].found, "advice",
-                                              findings[i].advice));
     return json_pack("{s:s, s:o, s:o}", "schema", "ridge-doctor/1", "machine", ridge_json_machine(machine), "findings",
-                     list);
+                     ridge_json_array(n, finding_item, findings));
 }
 
 int ridge_cmd_doctor(const ridge_options *o) {

@@ -42,10 +42,10 @@ static int measure_and_show(const ridge_options *o, ridge_selection *selection, 
     static ridge_run run; /* about 100 KB: too much for a stack that kernels' callers share */
     ridge_status status = ridge_bench(o, selection, &run, &error);
     int code = status == RIDGE_OK ? ridge_bench_exit(&run) : ridge_complain(&error);
-    if (run.n_results > 0) {
-        show(o, &run, tables_to(o));
+    if (run.n_results > 0) { /* files first: what happens to the terminal cannot lose them */
         ridge_error unwritten = {0};
         if (ridge_bench_write(o, &run, &unwritten) != RIDGE_OK) code = ridge_complain(&unwritten);
+        show(o, &run, tables_to(o));
     }
     ridge_run_free(&run);
     return code;
@@ -112,8 +112,9 @@ static ridge_status summarize_selection(const ridge_options *o, ridge_selection 
         item->target->work(&item->c, &r->work);
         ridge_place(&r->work, 0, ridge_run_ceilings(run, item->backend), o->hot, "fp32", &r->place);
     }
+    ridge_status written = ridge_bench_write(o, run, error);
     ridge_report_summaries(run, tables_to(o));
-    return ridge_bench_write(o, run, error);
+    return written;
 }
 
 static int summarize(const ridge_options *o) {

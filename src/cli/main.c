@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/options.h"
+#include "cli/process.h"
 
 static const char selection[] =
     "PATTERN names a chapter (ch09), a target (fused_l2norm) or both (ch09:fused_l2norm);\n"
@@ -68,15 +69,18 @@ static void usage(FILE *stream) {
     fprintf(stream, "\n'ridge COMMAND --help' has the options and examples; 'ridge --version' the version.\n");
 }
 
-/* What was printed has to have arrived: a full disk behind a redirection shows only here. */
+/* What was printed has to have arrived: a full disk behind a redirection shows only here. A reader that has closed the
+ * pipe (`ridge list | head -1`) wanted no more: nothing is said. */
 static int flushed(int code) {
     if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+    if (ridge_process_unread()) return code ? code : RIDGE_EXIT_UNREAD;
     ridge_error error;
     (void)ridge_fail(&error, RIDGE_IO, "cannot write standard output: %s", strerror(errno));
     return code ? code : ridge_complain(&error);
 }
 
 int main(int argc, char **argv) {
+    if (!ridge_process_begin()) return RIDGE_EXIT_ENVIRONMENT;
     if (argc < 2) return usage(stderr), RIDGE_EXIT_USAGE;
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
         return usage(stdout), flushed(RIDGE_EXIT_OK);

@@ -5,6 +5,7 @@
  * rig's. */
 #include "measure/sampler.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,14 +26,10 @@ typedef ridge_sampler sampler;
 
 void ridge_sampler_send(const sampler *s, ridge_event *event) {
     event->magic = RIDGE_EVENT_MAGIC;
-    const char *p = (const char *)event;
-    size_t left = sizeof *event;
-    while (left > 0) {
-        ssize_t n = write(s->io->fd, p, left);
-        if (n <= 0) _exit(1); /* the parent is gone */
-        p += n;
-        left -= (size_t)n;
-    }
+    ssize_t n;
+    do n = write(s->io->fd, event, sizeof *event); /* one packet: whole or not at all */
+    while (n < 0 && errno == EINTR);
+    if (n != (ssize_t)sizeof *event) _exit(1); /* the parent is gone */
 }
 
 static void send_text(const sampler *s, ridge_event_kind kind, int slot, const char *text) {
@@ -241,6 +238,7 @@ static bool must_stop(sampler *s, ridge_stop *stop) {
     if (s->n_running == 0) return *stop = RIDGE_STOP_ENDED, true;
     int rounds = rounds_done(s);
     if (s->job->iterations > 0) return *stop = RIDGE_STOP_ITERATIONS, rounds >= s->job->iterations;
+    if (rounds < 1) return false; /* whatever the limit: a variant without a sample says nothing */
     double spent = seconds_since(s->began_ns);
     if (spent > s->job->max_time * (rounds < MIN_ROUNDS ? patience : 1)) return *stop = RIDGE_STOP_TIME, true;
     if (rounds < MIN_ROUNDS) return false;

@@ -29,7 +29,7 @@ typedef struct ridge_slot {
     int sets;          /* operand sets one sample takes: 1 but for graphs */
 } ridge_slot;
 
-enum { RIDGE_MAX_SAMPLES = 4000, RIDGE_LINE = 64 };
+enum { RIDGE_LINE = 64 };
 
 /* One sample of a batch: what to run, and what came of it. */
 typedef struct ridge_launch {

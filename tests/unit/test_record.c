@@ -387,6 +387,7 @@ static void standard_output_is_checked(void **state) {
     (void)dup2(full, STDOUT_FILENO);
     ridge_status bad = ridge_write_file("-", "lost", 4, &error);
     (void)dup2(saved, STDOUT_FILENO);
+    clearerr(stdout);
     (void)(close(saved) + close(out) + close(full));
     assert_int_equal(good, RIDGE_OK);
     assert_int_equal(bad, RIDGE_IO);
