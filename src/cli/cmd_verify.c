@@ -336,6 +336,9 @@ static void mutate_all(const ridge_options *o, const ridge_selection *s, int thr
             const char *cells[] = {target->name, "(all)", "", "too few", text};
             ridge_table_row(v->table, cells);
             v->failed++;
+            const ridge_mutation entry = {
+                .target = target, .mutant = cells[1], .applied = kinds, .verdict = cells[3], .reason = text};
+            add_entry(v, ridge_json_mutation(&entry));
         }
     }
 }

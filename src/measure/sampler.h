@@ -1,7 +1,8 @@
 /* The sampler's state, and the rig: what a backend offers the sampler. Internal to measure.
  *
  * The sampler owns the schedule, the stop rule and the words to the parent; a rig owns operands, launches and clocks.
- * Sets 0 … sets-1 rotate; set `sets` is the lead, for what is not timed. */
+ * Sets 0 … sets-1 rotate; set `sets` is the lead, for what is not timed. With --hot there is one set, and while rounds
+ * run the lead is not touched. */
 #ifndef RIDGE_MEASURE_SAMPLER_H
 #define RIDGE_MEASURE_SAMPLER_H
 

@@ -91,7 +91,7 @@ typedef struct ridge_mutation {
     const ridge_target *target;
     const char *mutant;
     int applied;         /* outputs it broke */
-    const char *verdict; /* "caught", "passed" or "not applicable" */
+    const char *verdict; /* "caught", "passed", "not applicable"; "too few" of all mutants together */
     const char *reason;  /* where it passed; else "" */
 } ridge_mutation;
 
