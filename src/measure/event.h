@@ -49,7 +49,9 @@ typedef struct ridge_sampler_io {
     int fd;
     ridge_watch *watch;
     const bool *excluded; /* slots that failed in an earlier worker of this job: left out */
-    bool careful;         /* an earlier worker lost the GPU in a batch: wait after every launch, to find out where */
+    /* An earlier worker lost the GPU, or its stream of events broke, and nobody knows in which launch: one launch a
+     * batch, waited for. */
+    bool careful;
 } ridge_sampler_io;
 
 /* The worker's body. */

@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A batch that is under way when the last round is reached, and rounds begun anew when a variant is dropped. */
-enum { SPARE_SAMPLES = 2 * RIDGE_MAX_SETS, OTHER_EVENTS = 1024, GROWTH = 256 };
+enum { OTHER_EVENTS = 1024, GROWTH = 256 };
 
-void ridge_inbox_open(ridge_inbox *inbox, const ridge_job *job, ridge_job_result *result) {
-    int64_t rounds = job->iterations > RIDGE_MAX_SAMPLES ? job->iterations : RIDGE_MAX_SAMPLES;
-    int64_t samples = 2 * rounds + SPARE_SAMPLES;
+/* Beyond the samples of a job: a batch that is under way when the last round is reached, and rounds that are begun anew
+ * when a variant is dropped. */
+void ridge_inbox_open(ridge_inbox *inbox, const ridge_job *job, int sets, ridge_job_result *result) {
+    int64_t asked = job->iterations > 0 ? 2 * (int64_t)job->iterations : RIDGE_MAX_SAMPLES;
+    int64_t samples = asked + sets + 2 * (int64_t)result->n_series;
     inbox->result = result;
     inbox->most_samples = samples < INT_MAX ? (int)samples : INT_MAX;
     inbox->left = (2 * (int64_t)result->n_series + 1) * inbox->most_samples + OTHER_EVENTS;

@@ -18,12 +18,12 @@ typedef struct ridge_inbox {
     int guilty;                          /* the variant at fault; -1: not known */
 } ridge_inbox;
 
-/* For a new worker of the same job. Keeps `failed`. */
-void ridge_inbox_open(ridge_inbox *inbox, const ridge_job *job, ridge_job_result *result);
+/* For a new worker of the same job, which rotates through `sets` sets. Keeps `failed`. */
+void ridge_inbox_open(ridge_inbox *inbox, const ridge_job *job, int sets, ridge_job_result *result);
 
-/* Takes one packet of any content. A packet that is no event sets `fault`; the variant that the next event names sent
- * it, since a variant's events follow its launches, and closes the inbox. So do more samples of a variant than a job
- * has, and more packets. RIDGE_NO_MEMORY is this process's, or what the worker said of its own. */
+/* Takes one packet of any content. A packet that is no event sets `fault`; the next event of a variant names who sent
+ * it (surely so where each launch is a batch of its own) and closes the inbox. So do more samples of a variant than a
+ * job has, and more packets. RIDGE_NO_MEMORY is this process's, or what the worker said of its own. */
 ridge_status ridge_inbox_take(ridge_inbox *inbox, const void *packet, size_t size, ridge_error *error);
 
 #endif

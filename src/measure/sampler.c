@@ -29,7 +29,11 @@ void ridge_sampler_send(const sampler *s, ridge_event *event) {
     ssize_t n;
     do n = write(s->io->fd, event, sizeof *event); /* one packet: whole or not at all */
     while (n < 0 && errno == EINTR);
-    if (n != (ssize_t)sizeof *event) _exit(1); /* the parent is gone */
+    if (n == (ssize_t)sizeof *event) return;
+    /* The parent is gone, or the variant whose event this is has closed the socket. */
+    const int slot = event->slot;
+    ridge_sampler_watch(s, slot < 0 || !s->slots ? -1 : s->slots[slot].of);
+    _exit(1);
 }
 
 static void send_text(const sampler *s, ridge_event_kind kind, int slot, const char *text) {
@@ -297,6 +301,7 @@ static ridge_status run_rounds(sampler *s, ridge_stop *stop, ridge_error *error)
     while (!must_stop(s, stop)) {
         int64_t launches = s->rotation.sets, all = (int64_t)s->job->iterations * 2 * s->n_active;
         if (all > 0 && all - s->scheduled < launches) launches = all - s->scheduled;
+        if (s->io->careful) launches = 1; /* its events follow each launch at once */
         RIDGE_TRY(run_batch(s, launches, error));
     }
     return RIDGE_OK;

@@ -197,15 +197,17 @@ static bool any_left(const worker *w) {
 /* One worker from start to end. *again: a variant was excluded, and others remain. */
 static ridge_status run_worker(worker *w, const volatile sig_atomic_t *interrupted, ridge_job_progress_fn progress,
                                void *arg, bool *again) {
+    ridge_rotation rotation;
     *again = false;
-    ridge_inbox_open(&w->inbox, w->job, w->result);
+    RIDGE_TRY(ridge_rotation_plan(w->job, &rotation, w->error));
+    ridge_inbox_open(&w->inbox, w->job, rotation.sets, w->result);
     RIDGE_TRY(start(w));
     ending end = {.slot = -1};
     ridge_status outcome = gather(w, interrupted, progress, arg, &end);
     kill_worker(w, &end.status);
     close(w->fd);
     if (outcome != RIDGE_OK) return outcome;
-    if (w->inbox.lost && !w->careful) {
+    if ((w->inbox.lost || w->inbox.fault[0]) && !w->careful) {
         w->careful = *again = true;
         clear_samples(w->result);
         return RIDGE_OK;

@@ -69,9 +69,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const ridge_job job = {.n_variants = VARIANTS, .iterations = 2};
     ridge_inbox inbox = {0};
     ridge_status status = RIDGE_OK;
-    ridge_inbox_open(&inbox, &job, &result);
-    inbox.most_samples = 20; /* reached by short inputs, too */
-    inbox.left = 100;
+    ridge_inbox_open(&inbox, &job, 2, &result);
+    inbox.left = 100; /* reached by short inputs, too */
     while (size > 0 && status == RIDGE_OK) {
         size_t used = take_packet(&inbox, data, size, &status);
         check(&inbox);
