@@ -42,16 +42,15 @@ typedef struct ridge_event {
 /* Shared: which launch is under way. */
 typedef struct ridge_watch {
     atomic_int slot;           /* -1: none, the worker is filling or checking */
-    _Atomic uint64_t since_ns; /* when that began */
+    atomic_int last;           /* the slot that was launched last; -1: none yet */
+    _Atomic uint64_t since_ns; /* when what is under way began */
 } ridge_watch;
 
 typedef struct ridge_sampler_io {
     int fd;
     ridge_watch *watch;
     const bool *excluded; /* slots that failed in an earlier worker of this job: left out */
-    /* An earlier worker lost the GPU, or its stream of events broke, and nobody knows in which launch: one launch a
-     * batch, waited for. */
-    bool careful;
+    bool careful;         /* an earlier worker lost the GPU in a batch: wait after every launch, to find out where */
 } ridge_sampler_io;
 
 /* The worker's body. */

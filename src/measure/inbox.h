@@ -15,7 +15,7 @@ typedef struct ridge_inbox {
     bool lost;                           /* the worker lost the GPU and does not know to whom */
     char fault[120];                     /* what is wrong with the stream; "": nothing */
     bool closed;                         /* no more packets are to be read: fault and guilty are final */
-    int guilty;                          /* the variant at fault; -1: not known */
+    int guilty;                          /* the variant that may be at fault; -1: not known */
 } ridge_inbox;
 
 /* For a new worker of the same job, which rotates through `sets` sets. Keeps `failed`. */

@@ -50,6 +50,7 @@ _Noreturn void ridge_sampler_give_up(const sampler *s, int slot, const char *why
 void ridge_sampler_watch(const sampler *s, int slot) {
     atomic_store(&s->io->watch->since_ns, ridge_clock_ns());
     atomic_store(&s->io->watch->slot, slot);
+    if (slot >= 0) atomic_store(&s->io->watch->last, slot);
 }
 
 uint64_t ridge_sampler_next_seed(sampler *s) { return ridge_random(s->job->seed, s->fillings++); }
@@ -301,7 +302,6 @@ static ridge_status run_rounds(sampler *s, ridge_stop *stop, ridge_error *error)
     while (!must_stop(s, stop)) {
         int64_t launches = s->rotation.sets, all = (int64_t)s->job->iterations * 2 * s->n_active;
         if (all > 0 && all - s->scheduled < launches) launches = all - s->scheduled;
-        if (s->io->careful) launches = 1; /* its events follow each launch at once */
         RIDGE_TRY(run_batch(s, launches, error));
     }
     return RIDGE_OK;

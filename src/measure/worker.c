@@ -15,7 +15,7 @@
 #include "measure/inbox.h"
 #include "measure/isolate.h"
 
-enum { POLL_MS = 100, END_POLL_MS = 2 };
+enum { POLL_MS = 100, END_POLL_MS = 2, STANDARD_STREAMS = 3 };
 /* The harness's own work between launches (filling, a full check) may take this many times a launch's limit. */
 static const double harness_patience = 10;
 
@@ -57,7 +57,7 @@ static ridge_status connect_worker(worker *w, int ends[2]) {
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return ridge_fail(w->error, RIDGE_FAILED, "no socket to a worker process: %s", strerror(errno));
     /* A worker puts /dev/null on its standard output, which must not be the socket. */
-    int above = fcntl(ends[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1), code = errno;
+    int above = fcntl(ends[1], F_DUPFD_CLOEXEC, STANDARD_STREAMS), code = errno;
     close(ends[1]);
     ends[1] = above;
     if (above >= 0) return RIDGE_OK;
@@ -69,6 +69,7 @@ static ridge_status start(worker *w) {
     int ends[2];
     RIDGE_TRY(connect_worker(w, ends));
     atomic_store(&w->watch->slot, -1);
+    atomic_store(&w->watch->last, -1);
     atomic_store(&w->watch->since_ns, ridge_clock_ns());
     pid_t parent = getpid();
     w->pid = fork();
@@ -89,11 +90,13 @@ static ridge_status start(worker *w) {
 /* ---- watching
  * ---------------------------------------------------------------------------------------------------------- */
 
-/* What runs now, or -1. The page is shared with untrusted code: a slot that is no variant counts as none. */
-static int running(const worker *w) {
-    int slot = atomic_load(&w->watch->slot);
-    return slot >= 0 && slot < w->result->n_series ? slot : -1;
+/* The page is shared with untrusted code: a slot that is no variant counts as none. */
+static int variant_in(const worker *w, atomic_int *slot) {
+    int value = atomic_load(slot);
+    return value >= 0 && value < w->result->n_series ? value : -1;
 }
+
+static int running(const worker *w) { return variant_in(w, &w->watch->slot); }
 
 /* True when what runs now has run for too long. */
 static bool overdue(const worker *w) {
@@ -170,10 +173,6 @@ static void fail_variants(worker *w, int slot, const char *reason) {
 /* What ended the worker, in words, and the variant to blame for it. */
 static void blame(worker *w, const ending *end) {
     char reason[240], how[160];
-    if (w->inbox.fault[0]) {
-        fail_variants(w, w->inbox.guilty >= 0 ? w->inbox.guilty : end->slot, w->inbox.fault);
-        return;
-    }
     const char *where = end->slot >= 0 ? "" : "in the harness, before or after it ran: ";
     ridge_child_describe(end->status, end->killed, w->job->launch_limit, how, sizeof how);
     (void)snprintf(reason, sizeof reason, "%s%s", where, how);
@@ -194,20 +193,72 @@ static bool any_left(const worker *w) {
     return false;
 }
 
-/* One worker from start to end. *again: a variant was excluded, and others remain. */
-static ridge_status run_worker(worker *w, const volatile sig_atomic_t *interrupted, ridge_job_progress_fn progress,
-                               void *arg, bool *again) {
+/* Who watches a job from outside. */
+typedef struct watcher {
+    const volatile sig_atomic_t *interrupted;
+    ridge_job_progress_fn progress;
+    void *arg;
+} watcher;
+
+/* One worker from start to end. */
+static ridge_status run_worker(worker *w, const watcher *by, ending *end) {
     ridge_rotation rotation;
-    *again = false;
+    *end = (ending){.slot = -1};
     RIDGE_TRY(ridge_rotation_plan(w->job, &rotation, w->error));
     ridge_inbox_open(&w->inbox, w->job, rotation.sets, w->result);
     RIDGE_TRY(start(w));
-    ending end = {.slot = -1};
-    ridge_status outcome = gather(w, interrupted, progress, arg, &end);
-    kill_worker(w, &end.status);
+    ridge_status outcome = gather(w, by->interrupted, by->progress, by->arg, end);
+    kill_worker(w, &end->status);
     close(w->fd);
-    if (outcome != RIDGE_OK) return outcome;
-    if ((w->inbox.lost || w->inbox.fault[0]) && !w->careful) {
+    return outcome;
+}
+
+/* Two rounds of each variant in a worker of its own: one whose stream is then faulty is at fault. */
+static ridge_status try_alone(worker *w, const watcher *by, bool *found) {
+    const ridge_job *job = w->job;
+    ridge_job two_rounds = *job;
+    bool failed[RIDGE_MAX_JOB_VARIANTS];
+    ridge_status status = RIDGE_OK;
+    *found = false;
+    two_rounds.iterations = 2;
+    w->job = &two_rounds;
+    memcpy(failed, w->inbox.failed, sizeof failed);
+    for (int i = 0; i < job->n_variants && status == RIDGE_OK; i++) {
+        ending end;
+        if (w->result->series[i].outcome != RIDGE_OUTCOME_DONE) continue;
+        for (int k = 0; k < job->n_variants; k++) w->inbox.failed[k] = k != i;
+        status = run_worker(w, by, &end);
+        if (status == RIDGE_OK && w->inbox.fault[0]) {
+            fail_variants(w, i, w->inbox.fault);
+            *found = true;
+        }
+        failed[i] = w->inbox.failed[i];
+    }
+    memcpy(w->inbox.failed, failed, sizeof failed);
+    w->job = job;
+    return status;
+}
+
+/* A faulty stream: whose, is tried; where nobody repeats it, the guess is the variant that the stream names, that was
+ * running, or that was launched last, since who floods the socket keeps the worker from sending that launch's events.
+ */
+static ridge_status settle_fault(worker *w, const watcher *by, const ending *end) {
+    char fault[sizeof w->inbox.fault];
+    int guess = w->inbox.guilty >= 0 ? w->inbox.guilty : end->slot;
+    bool found;
+    if (guess < 0) guess = variant_in(w, &w->watch->last);
+    memcpy(fault, w->inbox.fault, sizeof fault);
+    RIDGE_TRY(try_alone(w, by, &found));
+    if (!found) fail_variants(w, guess, fault);
+    return RIDGE_OK;
+}
+
+/* A worker, and what follows from its end. *again: a variant was excluded, and others remain. */
+static ridge_status run_once(worker *w, const watcher *by, bool *again) {
+    ending end;
+    *again = false;
+    RIDGE_TRY(run_worker(w, by, &end));
+    if (w->inbox.lost && !w->careful) {
         w->careful = *again = true;
         clear_samples(w->result);
         return RIDGE_OK;
@@ -215,7 +266,10 @@ static ridge_status run_worker(worker *w, const volatile sig_atomic_t *interrupt
     /* The sampler ends between launches: a clean end in the middle of one is a kernel that called exit(0). */
     if (!end.killed && !w->inbox.fault[0] && WIFEXITED(end.status) && WEXITSTATUS(end.status) == 0 && end.slot < 0)
         return RIDGE_OK;
-    blame(w, &end);
+    if (w->inbox.fault[0])
+        RIDGE_TRY(settle_fault(w, by, &end));
+    else
+        blame(w, &end);
     clear_samples(w->result);
     *again = any_left(w);
     return RIDGE_OK;
@@ -245,8 +299,9 @@ ridge_status ridge_job_run(const ridge_job *job, const volatile sig_atomic_t *in
     worker w = {.job = job, .result = result, .error = error, .began_ns = ridge_clock_ns()};
     w.watch = mmap(NULL, sizeof *w.watch, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (w.watch == MAP_FAILED) return ridge_fail(error, RIDGE_NO_MEMORY, "no shared memory for a worker");
+    const watcher by = {interrupted, progress, arg};
     ridge_status status = RIDGE_OK;
-    for (bool again = true; again && status == RIDGE_OK;) status = run_worker(&w, interrupted, progress, arg, &again);
+    for (bool again = true; again && status == RIDGE_OK;) status = run_once(&w, &by, &again);
     munmap(w.watch, sizeof *w.watch);
     if (status == RIDGE_OK) fail_unsampled(result);
     return status;
