@@ -312,6 +312,10 @@ static ridge_status measure_jobs(ridge_run *run, const ridge_job *jobs, int n, r
         run->interrupted = status == RIDGE_INTERRUPTED;
         if (!run->interrupted && probe)
             (void)ridge_ceilings_probe(&run->machine, threads, &run->dram_after, &run->fp32_after, NULL);
+        if (*ridge_interrupt_flag() && !run->interrupted) {
+            run->interrupted = true;
+            status = ridge_fail(error, RIDGE_INTERRUPTED, "interrupted after the last of %d cases", n);
+        }
         raise_ceilings(run);
         ridge_status judged = judge_jobs(run, jobs, done, finished, error);
         if (judged != RIDGE_OK) status = judged;
@@ -322,21 +326,25 @@ static ridge_status measure_jobs(ridge_run *run, const ridge_job *jobs, int n, r
     return status;
 }
 
-static void count_bytes(ridge_run *run) {
-    char why[200];
+static ridge_status count_bytes(ridge_run *run, ridge_error *error) {
+    char why[400];
     (void)ridge_counters_read(run, why, sizeof why);
-    if (!why[0]) return;
-    ridge_finding found = {.what = "counters", .health = RIDGE_HEALTH_BAD};
-    (void)snprintf(found.found, sizeof found.found, "not all bytes were counted: %.120s", why);
-    (void)snprintf(found.advice, sizeof found.advice, "bytes are the declared ones; ridge doctor says what is missing");
-    ridge_run_add_finding(run, &found);
+    if (why[0]) {
+        ridge_finding found = {.what = "counters", .health = RIDGE_HEALTH_BAD};
+        (void)snprintf(found.found, sizeof found.found, "not all bytes were counted: %.120s", why);
+        (void)snprintf(found.advice, sizeof found.advice,
+                       "bytes are the declared ones; ridge doctor says what is missing");
+        ridge_run_add_finding(run, &found);
+    }
+    if (!*ridge_interrupt_flag()) return RIDGE_OK;
+    run->interrupted = true;
+    return ridge_fail(error, RIDGE_INTERRUPTED, "interrupted while bytes were counted: the times are kept");
 }
 
 ridge_status ridge_bench(const ridge_options *o, ridge_selection *selection, ridge_run *run, ridge_error *error) {
     *run = (ridge_run){0};
     uint64_t began = ridge_clock_ns();
     ridge_isa isa = RIDGE_ISA_scalar;
-    ridge_interrupt_catch();
     RIDGE_TRY(begin_run(o, run, &isa, error));
     RIDGE_TRY(ridge_selection_fit(o, &run->machine, selection, error));
     RIDGE_TRY(find_ceilings(o, selection, run, error));
@@ -349,7 +357,7 @@ ridge_status ridge_bench(const ridge_options *o, ridge_selection *selection, rid
         status = check_memory(&jobs[i], &run->machine, error);
     }
     if (status == RIDGE_OK) status = measure_jobs(run, jobs, selection->n, error);
-    if (status == RIDGE_OK && o->counters) count_bytes(run);
+    if (status == RIDGE_OK && o->counters) status = count_bytes(run, error);
     free(jobs);
     run->wall_s = (double)(ridge_clock_ns() - began) * 1e-9;
     return status;

@@ -4,6 +4,7 @@
 
 #include "cli/bench.h"
 #include "cli/say.h"
+#include "record/json.h"
 #include "report/report.h"
 
 static ridge_status write_and_release(const ridge_options *o, json_t *json, ridge_error *error) {
@@ -16,10 +17,19 @@ static ridge_status write_and_release(const ridge_options *o, json_t *json, ridg
 /* ---- list
  * ------------------------------------------------------------------------------------------------------------- */
 
+typedef struct listing {
+    const ridge_target *const *targets;
+    const ridge_machine *machine;
+} listing;
+
+static json_t *target_item(const void *context, int i) {
+    const listing *l = context;
+    return ridge_json_target(l->targets[i], l->machine);
+}
+
 static json_t *list_json(const ridge_target *const *targets, int n, const ridge_machine *machine) {
-    json_t *list = json_array();
-    for (int i = 0; list && i < n; i++) json_array_append_new(list, ridge_json_target(targets[i], machine));
-    return json_pack("{s:s, s:o}", "schema", "ridge-list/1", "targets", list);
+    const listing l = {targets, machine};
+    return json_pack("{s:s, s:o}", "schema", "ridge-list/1", "targets", ridge_json_array(n, target_item, &l));
 }
 
 static ridge_status list(const ridge_options *o, const ridge_target **targets, ridge_target **copies,

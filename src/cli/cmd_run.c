@@ -26,11 +26,11 @@ static int measure_and_show(const ridge_options *o, ridge_selection *selection, 
     static ridge_run run; /* about 100 KB: too much for a stack that kernels' callers share */
     ridge_status status = ridge_bench(o, selection, &run, &error);
     int code = status == RIDGE_OK ? ridge_bench_exit(&run) : ridge_complain(&error);
-    if (run.n_results > 0) {
-        const ridge_page page = ridge_say_page(o);
-        show(&run, &page);
+    if (run.n_results > 0) { /* files first: what happens to the terminal cannot lose them */
         ridge_error unwritten = {0};
         if (ridge_bench_write(o, &run, &unwritten) != RIDGE_OK) code = ridge_complain(&unwritten);
+        const ridge_page page = ridge_say_page(o);
+        show(&run, &page);
     }
     ridge_run_free(&run);
     return code;
@@ -111,9 +111,10 @@ static ridge_status summarize_selection(const ridge_options *o, ridge_selection 
         item->target->work(&item->c, &r->work);
         ridge_place(&r->work, 0, ridge_run_ceilings(run, item->backend), o->hot, "fp32", &r->place);
     }
+    const ridge_status written = ridge_bench_write(o, run, error);
     const ridge_page page = ridge_say_page(o);
     ridge_report_summaries(run, &page);
-    return ridge_bench_write(o, run, error);
+    return written;
 }
 
 static int summarize(const ridge_options *o) {

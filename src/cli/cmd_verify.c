@@ -63,8 +63,15 @@ typedef struct verification {
     ridge_page page;
     ridge_table *table;
     json_t *json;
+    bool incomplete; /* an entry of json could not be made: no memory */
     int passed, failed, skipped;
 } verification;
+
+static bool interrupted(void) { return *ridge_interrupt_flag() != 0; }
+
+static void add_entry(verification *v, json_t *entry) {
+    if (json_array_append_new(v->json, entry) != 0) v->incomplete = true;
+}
 
 static ridge_status ask(const question *q, answer *a, ridge_error *error) {
     const char *why = ridge_variant_obstacle(q->variant, &q->c, &q->here);
@@ -89,15 +96,27 @@ static void ask_in_child(const void *arg, void *out) {
     (void)snprintf(a->text, sizeof a->text, "%.230s", error.text);
 }
 
+static ridge_child_limits limits_of(const question *q, int64_t memory) {
+    return (ridge_child_limits){
+        .threads = q->threads, .cpus = q->cpus, .memory_limit = memory, .interrupted = ridge_interrupt_flag()};
+}
+
+/* An answer comes from a process in which untrusted code ran. */
+static void end_texts(answer *a) {
+    a->text[sizeof a->text - 1] = '\0';
+    a->check.text[sizeof a->check.text - 1] = '\0';
+}
+
 /* RIDGE_FAILED with the reason in a->text when the child crashed, looped or ran out of memory. */
 static void ask_isolated(const question *q, double limit, int64_t memory, answer *a) {
     *a = (answer){0};
     ridge_error error = {0};
-    const ridge_child_limits limits = {q->threads, q->cpus, memory};
+    const ridge_child_limits limits = limits_of(q, memory);
     if (ridge_isolate(ask_in_child, q, a, sizeof *a, &limits, limit, &error) != RIDGE_OK) {
         a->status = error.status;
         (void)snprintf(a->text, sizeof a->text, "%.230s", error.text);
     }
+    end_texts(a);
 }
 
 /* Several questions to one child, for what is slow to start (a GPU's driver): `done` counts those it came through. */
@@ -127,13 +146,13 @@ static void ask_all_in_child(const void *arg, void *out) {
  */
 static void ask_together(const question *q, int n, double limit, answers *to) {
     const questions all = {q, n};
-    const ridge_child_limits limits = {q->threads, q->cpus, 0};
+    const ridge_child_limits limits = limits_of(q, 0);
     ridge_error error = {0};
     *to = (answers){0};
-    if (ridge_isolate(ask_all_in_child, &all, to, sizeof *to, &limits, limit * n, &error) == RIDGE_OK &&
-        unspoiled(to, n))
-        return;
-    for (int i = 0; i < n; i++) ask_isolated(&q[i], limit, 0, &to->a[i]);
+    bool answered = ridge_isolate(ask_all_in_child, &all, to, sizeof *to, &limits, limit * n, &error) == RIDGE_OK;
+    for (int i = 0; i < n; i++) end_texts(&to->a[i]);
+    if (answered && unspoiled(to, n)) return;
+    for (int i = 0; i < n && !interrupted(); i++) ask_isolated(&q[i], limit, 0, &to->a[i]);
 }
 
 /* ---- plain verification
@@ -169,10 +188,15 @@ static void record(verification *v, const question *q, const answer *a) {
     v->skipped += a->skipped;
     v->failed += !ok && !a->skipped;
     if (!ok || v->page.format == RIDGE_FORMAT_CSV) add_row(v, q, a, name, verdict, ok ? "" : why);
-    json_array_append_new(
-        v->json, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:f}", "target", q->target->name, "case", name,
-                           "variant", q->variant->name, "isa", ridge_isa_name(q->isa), "verdict", verdict, "reason",
-                           ok ? "" : why, "runs", a->runs, "worst", a->check.worst));
+    const ridge_verified entry = {.target = q->target,
+                                  .c = q->c,
+                                  .variant = q->variant,
+                                  .isa = q->isa,
+                                  .verdict = verdict,
+                                  .reason = ok ? "" : why,
+                                  .runs = a->runs,
+                                  .worst = a->check.worst};
+    add_entry(v, ridge_json_verified(&entry));
 }
 
 /* Timed cases are large: the best instruction set alone. Edge cases are small: all of them. */
@@ -200,6 +224,7 @@ static void verify_item(const ridge_options *o, const ridge_selected *item, int 
                                 .seed = o->seed};
             answer a;
             ask_isolated(&q, o->limit, v->machine.memory_bytes, &a);
+            if (interrupted()) return;
             record(v, &q, &a);
         }
     }
@@ -227,7 +252,7 @@ static void verify_on_gpu(const ridge_options *o, const ridge_selected *items, i
     }
     if (asked == 0) return;
     ask_together(q, asked, o->limit, &got);
-    for (int i = 0; i < asked; i++) record(v, &q[i], &got.a[i]);
+    for (int i = 0; i < asked && !interrupted(); i++) record(v, &q[i], &got.a[i]);
 }
 
 /* Items of one target and backend lie together. Returns how many were taken. */
@@ -240,12 +265,13 @@ static int verify_group(const ridge_options *o, const ridge_selected *items, int
     int n = 1;
     while (n < left && n < MOST_TOGETHER && items[n].target == target && items[n].backend == items->backend) n++;
     ridge_progress_step(&v->progress, target->name);
-    for (int variant = 0; variant < target->n_variants; variant++) verify_on_gpu(o, items, n, variant, threads, v);
+    for (int variant = 0; variant < target->n_variants && !interrupted(); variant++)
+        verify_on_gpu(o, items, n, variant, threads, v);
     return n;
 }
 
 static void verify_all(const ridge_options *o, const ridge_selection *s, int threads, verification *v) {
-    for (int i = 0; i < s->n && !*ridge_interrupt_flag();) i += verify_group(o, &s->items[i], s->n - i, threads, v);
+    for (int i = 0; i < s->n && !interrupted();) i += verify_group(o, &s->items[i], s->n - i, threads, v);
 }
 
 /* ---- mutants
@@ -307,8 +333,8 @@ static void mutate_target(const ridge_options *o, const ridge_selection *s, cons
     if (group->backend == RIDGE_BACKEND_cuda)
         ask_together(q, n, o->limit, &got);
     else
-        for (int i = 0; i < n; i++) ask_isolated(&q[i], o->limit, v->machine.memory_bytes, &got.a[i]);
-    for (int i = 0; i < n; i++) judge_mutant(&q[i], &got.a[i], m);
+        for (int i = 0; i < n && !interrupted(); i++) ask_isolated(&q[i], o->limit, v->machine.memory_bytes, &got.a[i]);
+    for (int i = 0; i < n && !interrupted(); i++) judge_mutant(&q[i], &got.a[i], m);
 }
 
 static void add_mutant(verification *v, const char *target, const char *mutant, const char *applied,
@@ -330,12 +356,13 @@ static void record_mutant(verification *v, const ridge_target *target, const rid
     v->passed += applied && !missed[0];
     v->failed += missed[0] != '\0';
     add_mutant(v, target->name, mutant->name, times, verdict, missed);
-    json_array_append_new(v->json, json_pack("{s:s, s:s, s:i, s:s, s:s}", "target", target->name, "mutant",
-                                             mutant->name, "applied", applied, "verdict", verdict, "reason", missed));
+    const ridge_mutation entry = {
+        .target = target, .mutant = mutant->name, .applied = applied, .verdict = verdict, .reason = missed};
+    add_entry(v, ridge_json_mutation(&entry));
 }
 
 static void mutate_all(const ridge_options *o, const ridge_selection *s, int threads, verification *v) {
-    for (int i = 0; i < s->n && !*ridge_interrupt_flag(); i++) {
+    for (int i = 0; i < s->n && !interrupted(); i++) {
         const ridge_target *target = s->items[i].target;
         if (i > 0 && s->items[i - 1].target == target) continue; /* items come grouped by target */
         ridge_progress_step(&v->progress, target->name);
@@ -343,6 +370,7 @@ static void mutate_all(const ridge_options *o, const ridge_selection *s, int thr
         for (int m = 0; m < ridge_mutant_count; m++) {
             mutation found;
             mutate_target(o, s, &s->items[i], &ridge_mutants[m], threads, v, &found);
+            if (interrupted()) return;
             record_mutant(v, target, &ridge_mutants[m], found.applied, found.missed);
             kinds += found.applied > 0;
         }
@@ -352,6 +380,9 @@ static void mutate_all(const ridge_options *o, const ridge_selection *s, int thr
                            FEWEST_MUTANTS);
             add_mutant(v, target->name, "(all)", "", "too few", text);
             v->failed++;
+            const ridge_mutation entry = {
+                .target = target, .mutant = "(all)", .applied = kinds, .verdict = "too few", .reason = text};
+            add_entry(v, ridge_json_mutation(&entry));
         }
     }
 }
@@ -388,7 +419,6 @@ static ridge_status verify_selection(const ridge_options *o, ridge_selection *s,
     v->table = o->mutants ? ridge_table_new(mutant_columns, M_COLUMNS) : ridge_table_new(plain_columns, V_COLUMNS);
     v->json = json_array();
     if (!v->table || !v->json) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a table");
-    ridge_interrupt_catch();
     ridge_interrupt_hold();
     ridge_progress_begin(&v->progress, s->n);
     if (o->mutants)
@@ -396,13 +426,14 @@ static ridge_status verify_selection(const ridge_options *o, ridge_selection *s,
     else
         verify_all(o, s, threads, v);
     ridge_progress_end(&v->progress);
+    if (v->incomplete) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the results");
+    const ridge_status written = o->json ? ridge_write_json(o->json, v->json, error) : RIDGE_OK;
     const bool empty = !o->mutants && v->failed + v->skipped == 0 && v->page.format != RIDGE_FORMAT_CSV;
     if (!empty) ridge_table_print(v->table, &v->page);
     ridge_page_say(&v->page, "%d %s, %d %s, %d skipped\n", v->passed, o->mutants ? "caught" : "ok", v->failed,
                    o->mutants ? "missed" : "wrong or failed", v->skipped);
-    if (o->json) RIDGE_TRY(ridge_write_json(o->json, v->json, error));
-    if (*ridge_interrupt_flag())
-        return ridge_fail(error, RIDGE_INTERRUPTED, "interrupted: not everything was verified");
+    RIDGE_TRY(written);
+    if (interrupted()) return ridge_fail(error, RIDGE_INTERRUPTED, "interrupted: not everything was verified");
     return RIDGE_OK;
 }
 

@@ -1,98 +1,192 @@
 #include "cli/counters.h"
 
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char read_metric[] = "dram__bytes_read.sum", write_metric[] = "dram__bytes_write.sum";
-enum { MOST_TEXT = 1 << 20, MOST_COLUMNS = 64 };
+#include "cli/interrupt.h"
+#include "cli/parse.h"
+
+static const char *const metrics[] = {"dram__bytes_read.sum", "dram__bytes_write.sum"};
+enum { METRICS = 2, MOST_TEXT = 1 << 20, MOST_COLUMNS = 64, POLL_MS = 100 };
+static const double most_bytes = 1e18; /* of one kernel, and beyond any that ran */
 
 /* ---- ncu's table: a header, a line of units, then a line a kernel; every field in quotes --------------------------
  */
 
-/* The next field of a line, without its quotes and its thousands' commas; NULL at the line's end. */
-static const char *next_field(const char *p, char *field, size_t size) {
+typedef struct field {
+    char text[80];
+    bool cut; /* it was longer */
+} field;
+
+typedef struct row {
+    field fields[MOST_COLUMNS];
+    int n;
+} row;
+
+/* The field at p, without its quotes; returns where it ends, NULL when its quotes do not. */
+static const char *read_field(const char *p, const char *end, field *f) {
     size_t n = 0;
-    if (*p == '\0' || *p == '\n' || *p == '\r') return NULL;
-    const bool quoted = *p == '"';
-    for (p += quoted; *p && *p != '\n'; p++) {
+    const bool quoted = p < end && *p == '"';
+    f->cut = false;
+    for (p += quoted; p < end; p++) {
         if (quoted && *p == '"') {
-            if (p[1] != '"') break;
+            if (p + 1 == end || p[1] != '"') break;
             p++;
         } else if (!quoted && *p == ',') {
             break;
         }
-        if (*p != ',' && n + 1 < size) field[n++] = *p;
+        if (n + 1 < sizeof f->text)
+            f->text[n++] = *p;
+        else
+            f->cut = true;
     }
-    field[n] = '\0';
-    if (quoted && *p == '"') p++;
-    return *p == ',' ? p + 1 : p;
+    f->text[n] = '\0';
+    if (!quoted) return p;
+    return p < end ? p + 1 : NULL;
 }
 
-static int column_of(const char *line, const char *name) {
-    char field[256];
-    for (int i = 0; i < 4096 && (line = next_field(line, field, sizeof field)); i++)
-        if (strcmp(field, name) == 0) return i;
+/* False for what is no whole row: quotes that do not end, text behind them, too many columns. */
+static bool read_row(const char *p, const char *end, row *r) {
+    for (r->n = 0; r->n < MOST_COLUMNS;) {
+        p = read_field(p, end, &r->fields[r->n++]);
+        if (!p || (p < end && *p != ',')) return false;
+        if (p == end) return true;
+        p++;
+    }
+    return false;
+}
+
+/* The next line that begins with a quote, as rows of the table do and ncu's own words and the program's do not. */
+static const char *next_row(const char *p, const char **end) {
+    while (*p && *p != '"') {
+        p += strcspn(p, "\n");
+        p += *p == '\n';
+    }
+    *end = p + strcspn(p, "\n");
+    if (*end > p && (*end)[-1] == '\r') --*end;
+    return *p ? p : NULL;
+}
+
+static int column_of(const row *r, const char *name) {
+    for (int i = 0; i < r->n; i++)
+        if (!r->fields[i].cut && strcmp(r->fields[i].text, name) == 0) return i;
     return -1;
 }
 
-static bool value_at(const char *line, int column, double *value) {
-    char field[256] = "", *end;
-    for (int i = 0; i <= column; i++)
-        if (!(line = next_field(line, field, sizeof field))) return false;
-    *value = strtod(field, &end);
-    return end != field && *end == '\0';
+/* Thousands may be set apart by commas, every three digits from the point. Copies the number without them. */
+static bool drop_commas(const char *text, char *plain) {
+    size_t whole = strcspn(text, "."), group = strcspn(text, ","), first = group;
+    if (group >= whole) {
+        strcpy(plain, text);
+        return true;
+    }
+    if (first < 1 || first > 3) return false;
+    for (size_t i = 0; text[i]; i++) {
+        bool comma = i < whole && i >= first && (i - first) % 4 == 0;
+        if ((text[i] == ',') != comma) return false;
+        if (!comma) *plain++ = text[i];
+    }
+    *plain = '\0';
+    return (whole - first) % 4 == 0;
 }
 
-static const char *next_line(const char *p) {
-    p = strchr(p, '\n');
-    return p ? p + 1 : NULL;
+static ridge_status read_bytes(const field *f, const char *metric, double *bytes, ridge_error *error) {
+    char plain[sizeof f->text];
+    if (!f->cut && drop_commas(f->text, plain) && isdigit((unsigned char)plain[0]) &&
+        ridge_parse_decimal(plain, bytes) && *bytes <= most_bytes)
+        return RIDGE_OK;
+    return ridge_fail(error, RIDGE_CORRUPT, "ncu's table: '%.40s' is no number of bytes, in %s", f->text, metric);
 }
 
-bool ridge_counters_parse(const char *csv, double *read, double *written) {
-    int at_read = -1, at_write = -1, kernels = 0;
+static ridge_status read_units(const row *r, const int at[METRICS], ridge_error *error) {
+    for (int m = 0; m < METRICS; m++)
+        if (strcmp(r->fields[at[m]].text, "byte") != 0)
+            return ridge_fail(error, RIDGE_CORRUPT, "ncu's table: %s is in '%.40s' and not in byte", metrics[m],
+                              r->fields[at[m]].text);
+    return RIDGE_OK;
+}
+
+static ridge_status read_header(const row *r, int at[METRICS], ridge_error *error) {
+    for (int m = 0; m < METRICS; m++) {
+        at[m] = column_of(r, metrics[m]);
+        if (at[m] < 0) return ridge_fail(error, RIDGE_CORRUPT, "ncu's table has no column %s", metrics[m]);
+    }
+    return RIDGE_OK;
+}
+
+ridge_status ridge_counters_parse(const char *csv, double *read, double *written, ridge_error *error) {
+    int at[METRICS], columns = 0, rows = 0;
+    double sums[METRICS] = {0}, bytes;
+    row r;
     *read = *written = 0;
-    for (const char *line = csv; line && *line; line = next_line(line)) {
-        double r, w;
-        if (at_read < 0) {
-            at_read = column_of(line, read_metric);
-            at_write = column_of(line, write_metric);
-            if (at_read < 0 || at_write < 0) at_read = -1;
-        } else if (value_at(line, at_read, &r) && value_at(line, at_write, &w)) {
-            *read += r;
-            *written += w;
-            kernels++;
+    for (const char *end, *p = csv; (p = next_row(p, &end)); p = end, rows++) {
+        if (!read_row(p, end, &r) || (rows > 0 && r.n != columns))
+            return ridge_fail(error, RIDGE_CORRUPT, "ncu's table: line %d of it is not whole", rows + 1);
+        columns = r.n;
+        if (rows == 0) RIDGE_TRY(read_header(&r, at, error));
+        if (rows == 1) RIDGE_TRY(read_units(&r, at, error));
+        for (int m = 0; m < METRICS && rows > 1; m++) {
+            RIDGE_TRY(read_bytes(&r.fields[at[m]], metrics[m], &bytes, error));
+            sums[m] += bytes;
         }
     }
-    return kernels > 0;
+    if (rows <= 2) return ridge_fail(error, RIDGE_NOT_FOUND, "ncu printed no table with a kernel in it");
+    *read = sums[0];
+    *written = sums[1];
+    return RIDGE_OK;
 }
 
 /* ---- running it ------------------------------------------------------------------------------------------------- */
 
-/* Runs argv and keeps what it prints; false when it cannot be run or fails. */
+static _Noreturn void become(char *const argv[], int output) {
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)dup2(output, STDOUT_FILENO);
+    (void)dup2(output, STDERR_FILENO);
+    (void)setenv("LC_ALL", "C", 1); /* decimal points are points */
+    (void)execvp(argv[0], argv);
+    _exit(127);
+}
+
+/* Reads until the end of the pipe, or until there is no room, or an interrupt. */
+static void read_all(int fd, char *text, size_t size) {
+    size_t n = 0;
+    while (n + 1 < size && !*ridge_interrupt_flag()) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        if (poll(&p, 1, POLL_MS) <= 0) continue;
+        ssize_t got = read(fd, text + n, size - 1 - n);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) break;
+        n += (size_t)got;
+    }
+    text[n] = '\0';
+}
+
+/* Runs argv and keeps what it prints; false when it cannot be run, fails or is interrupted. */
 static bool capture(char *const argv[], char *text, size_t size) {
-    int ends[2];
-    if (pipe(ends) != 0) return false;
+    int ends[2], status = 1;
+    text[0] = '\0';
+    if (pipe2(ends, O_CLOEXEC) != 0) return false;
     (void)fflush(NULL);
     pid_t pid = fork();
-    if (pid == 0) {
-        (void)dup2(ends[1], STDOUT_FILENO);
-        (void)dup2(ends[1], STDERR_FILENO);
-        close(ends[0]);
-        close(ends[1]);
-        (void)execvp(argv[0], argv);
-        _exit(127);
-    }
+    if (pid == 0) become(argv, ends[1]);
     close(ends[1]);
-    size_t n = 0;
-    for (ssize_t got; pid > 0 && n + 1 < size && (got = read(ends[0], text + n, size - 1 - n)) > 0;) n += (size_t)got;
-    text[n] = '\0';
+    if (pid > 0) read_all(ends[0], text, size);
     close(ends[0]);
-    int status = 1;
-    if (pid < 0 || waitpid(pid, &status, 0) != pid) return false;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (pid < 0) return false;
+    if (*ridge_interrupt_flag()) (void)kill(pid, SIGKILL);
+    pid_t ended;
+    do ended = waitpid(pid, &status, 0);
+    while (ended < 0 && errno == EINTR);
+    return ended == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 /* The line that says what went wrong: ncu's own begin with ==ERROR==. */
@@ -106,35 +200,39 @@ static bool profile(ridge_result *r, const char *self, char *text, char *why, in
     char shape[96] = "";
     for (int d = 0, n = 0; d < ridge_target_rank(r->target); d++)
         n += snprintf(shape + n, sizeof shape - (size_t)n, "%s%lld", d ? "x" : "", (long long)r->c.dim[d]);
-    char metrics[96], *const argv[] = {"ncu",
-                                       "--clock-control",
-                                       "none",
-                                       "--profile-from-start",
-                                       "off",
-                                       "--csv",
-                                       "--page",
-                                       "raw",
-                                       "--print-units",
-                                       "base",
-                                       "--metrics",
-                                       metrics,
-                                       (char *)(uintptr_t)self,
-                                       "launch",
-                                       (char *)(uintptr_t)r->target->name,
-                                       "--backend",
-                                       "cuda",
-                                       "--sizes",
-                                       shape,
-                                       "--dtype",
-                                       (char *)(uintptr_t)ridge_dtype_name(r->c.dtype),
-                                       "--variant",
-                                       (char *)(uintptr_t)r->variant->name,
-                                       NULL};
-    (void)snprintf(metrics, sizeof metrics, "%s,%s", read_metric, write_metric);
-    bool ran = capture(argv, text, MOST_TEXT);
-    if (ran && ridge_counters_parse(text, &r->dram_read, &r->dram_written)) return true;
+    char names[96], *const argv[] = {"ncu",
+                                     "--clock-control",
+                                     "none",
+                                     "--profile-from-start",
+                                     "off",
+                                     "--csv",
+                                     "--page",
+                                     "raw",
+                                     "--print-units",
+                                     "base",
+                                     "--metrics",
+                                     names,
+                                     (char *)(uintptr_t)self,
+                                     "launch",
+                                     (char *)(uintptr_t)r->target->name,
+                                     "--backend",
+                                     "cuda",
+                                     "--sizes",
+                                     shape,
+                                     "--dtype",
+                                     (char *)(uintptr_t)ridge_dtype_name(r->c.dtype),
+                                     "--variant",
+                                     (char *)(uintptr_t)r->variant->name,
+                                     NULL};
+    (void)snprintf(names, sizeof names, "%s,%s", metrics[0], metrics[1]);
+    ridge_error error = {0};
     r->dram_read = r->dram_written = 0;
-    explain(text, why, size);
+    if (!capture(argv, text, MOST_TEXT))
+        explain(text, why, size);
+    else if (ridge_counters_parse(text, &r->dram_read, &r->dram_written, &error) != RIDGE_OK)
+        (void)snprintf(why, (size_t)size, "%s", error.text);
+    else
+        return true;
     return false;
 }
 
@@ -152,6 +250,7 @@ int ridge_counters_read(ridge_run *run, char *why, int size) {
     for (int i = 0; i < run->n_results; i++) {
         ridge_result *r = &run->results[i];
         if (ridge_variant_backend(r->variant) != RIDGE_BACKEND_cuda || !ridge_verdict_timed(r->verdict)) continue;
+        if (*ridge_interrupt_flag()) break;
         known += profile(r, self, text, why, size);
     }
     for (int p = 0; p < run->n_pairs; p++) {

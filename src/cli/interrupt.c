@@ -1,5 +1,6 @@
 #include "cli/interrupt.h"
 
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,12 +23,26 @@ static void on_signal(int number) {
     _exit(RIDGE_EXIT_INTERRUPTED);
 }
 
+/* nohup ignores SIGHUP on purpose. */
+static bool is_ignored(int number) {
+    struct sigaction before;
+    return sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_IGN;
+}
+
 void ridge_interrupt_catch(void) {
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_signal;
-    (void)sigaction(SIGINT, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    sigset_t mask;
+    (void)sigemptyset(&mask);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        struct sigaction action;
+        memset(&action, 0, sizeof action);
+        action.sa_handler = on_signal;
+        action.sa_flags = SA_RESTART; /* output that is under way is not cut */
+        if (numbers[i] == SIGHUP && is_ignored(SIGHUP)) continue;
+        (void)sigaction(numbers[i], &action, NULL);
+        (void)sigaddset(&mask, numbers[i]);
+    }
+    (void)sigprocmask(SIG_UNBLOCK, &mask, NULL);
 }
 
 void ridge_interrupt_hold(void) { holding = 1; }

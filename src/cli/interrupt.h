@@ -1,12 +1,12 @@
-/* Ctrl-C. Until there are results to lose it ends the program with one line; from then on it sets a flag, and the run
- * ends by itself with what it has. */
+/* Ctrl-C, SIGTERM and SIGHUP. Until there are results to lose they end the program with one line and status 130; from
+ * then on they set a flag, and the command ends by itself with what it has. A second signal ends it at once. */
 #ifndef RIDGE_CLI_INTERRUPT_H
 #define RIDGE_CLI_INTERRUPT_H
 
 #include <signal.h>
 
-void ridge_interrupt_catch(void); /* SIGINT and SIGTERM end the program with status 130 */
-void ridge_interrupt_hold(void);  /* … set the flag, from here on */
+void ridge_interrupt_catch(void);
+void ridge_interrupt_hold(void); /* results exist from here on: set the flag */
 const volatile sig_atomic_t *ridge_interrupt_flag(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/options.h"
+#include "cli/process.h"
 #include "cli/say.h"
 #include "ridge/version.h"
 
@@ -26,9 +27,11 @@ int ridge_complain(const ridge_error *error) {
     return ridge_exit_status(error->status);
 }
 
-/* What was printed has to have arrived: a full disk behind a redirection shows only here. */
+/* What was printed has to have arrived: a full disk behind a redirection shows only here. A reader that has closed the
+ * pipe (`ridge list | head -1`) wanted no more: nothing is said. */
 static int flushed(int code) {
     if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+    if (ridge_process_unread()) return code ? code : RIDGE_EXIT_UNREAD;
     ridge_error error;
     (void)ridge_fail(&error, RIDGE_IO, "cannot write standard output: %s", strerror(errno));
     return code ? code : ridge_complain(&error);
@@ -42,6 +45,7 @@ static bool is_one_of(const char *text, const char *const *names) {
 
 int main(int argc, char **argv) {
     static const char *const help[] = {"--help", "-h", NULL}, *const version[] = {"--version", "version", NULL};
+    if (!ridge_process_begin()) return RIDGE_EXIT_ENVIRONMENT;
     ridge_say_by_lines();
     if (argc < 2) return ridge_usage(stderr), RIDGE_EXIT_USAGE;
     if (is_one_of(argv[1], version)) return printf("ridge %s\n", RIDGE_VERSION), flushed(RIDGE_EXIT_OK);

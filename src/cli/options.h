@@ -15,6 +15,7 @@ enum {
     RIDGE_EXIT_USAGE = 2,       /* the command line, or a file it names, is bad */
     RIDGE_EXIT_ENVIRONMENT = 3, /* cannot write, no memory, no worker */
     RIDGE_EXIT_INTERRUPTED = 130,
+    RIDGE_EXIT_UNREAD = 141, /* the reader of standard output closed it; what a shell reports of SIGPIPE */
 };
 int ridge_exit_status(ridge_status status);
 

@@ -1,39 +1,69 @@
 #include "cli/parse.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Decimal digits and nothing else, of a value up to `high`. */
+static bool whole_number(const char *text, uint64_t high, uint64_t *value) {
+    *value = 0;
+    if (!*text) return false;
+    for (; *text; text++) {
+        uint64_t digit = (uint64_t)(*text - '0');
+        if (!isdigit((unsigned char)*text) || *value > (high - digit) / 10 || high < digit) return false;
+        *value = *value * 10 + digit;
+    }
+    return true;
+}
+
+static const char *skip_digits(const char *p) {
+    while (isdigit((unsigned char)*p)) p++;
+    return p;
+}
+
+bool ridge_parse_decimal(const char *text, double *value) {
+    const char *digits = text + (*text == '-'), *p = skip_digits(digits);
+    if (p == digits) return false;
+    if (*p == '.') {
+        digits = p + 1;
+        p = skip_digits(digits);
+        if (p == digits) return false;
+    }
+    if (*p == 'e' || *p == 'E') {
+        p++;
+        digits = p + (*p == '-' || *p == '+');
+        p = skip_digits(digits);
+        if (p == digits) return false;
+    }
+    if (*p) return false;
+    *value = strtod(text, NULL);
+    return isfinite(*value);
+}
+
 ridge_status ridge_parse_count(const char *text, const char *what, int64_t low, int64_t high, int64_t *value,
                                ridge_error *error) {
-    char *end;
-    errno = 0;
-    long long v = strtoll(text, &end, 10);
-    if (end == text || *end || errno || isspace((unsigned char)*text) || v < low || v > high)
+    uint64_t v;
+    if (!whole_number(text, (uint64_t)high, &v) || (int64_t)v < low)
         return ridge_fail(error, RIDGE_INVALID, "%s takes a whole number from %lld to %lld, not '%.40s'", what,
                           (long long)low, (long long)high, text);
-    *value = v;
+    *value = (int64_t)v;
     return RIDGE_OK;
 }
 
 ridge_status ridge_parse_seed(const char *text, uint64_t *seed, ridge_error *error) {
-    char *end;
-    errno = 0;
-    unsigned long long v = strtoull(text, &end, 0);
-    if (end == text || *end || errno || !isdigit((unsigned char)*text))
+    uint64_t v;
+    if (!whole_number(text, UINT64_MAX, &v))
         return ridge_fail(error, RIDGE_INVALID, "--seed takes a whole number from 0 to 2^64-1, not '%.40s'", text);
     *seed = v;
     return RIDGE_OK;
 }
 
 ridge_status ridge_parse_seconds(const char *text, const char *what, double *seconds, ridge_error *error) {
-    char *end;
-    double v = strtod(text, &end);
-    if (end == text || *end || isspace((unsigned char)*text) || !(v > 0 && v <= 86400))
+    double v;
+    if (!ridge_parse_decimal(text, &v) || !(v > 0 && v <= 86400))
         return ridge_fail(error, RIDGE_INVALID, "%s takes seconds above 0 and up to 86400, not '%.40s'", what, text);
     *seconds = v;
     return RIDGE_OK;
@@ -57,10 +87,7 @@ ridge_status ridge_parse_input(const char *text, char *name, int size, const cha
 
 ridge_status ridge_parse_setting(const char *text, char *name, int size, double *value, ridge_error *error) {
     const char *equals = strchr(text, '=');
-    char *end = NULL;
-    if (equals) *value = strtod(equals + 1, &end);
-    if (!equals || equals == text || equals - text >= size || end == equals + 1 || *end ||
-        isspace((unsigned char)equals[1]) || !isfinite(*value))
+    if (!equals || equals == text || equals - text >= size || !ridge_parse_decimal(equals + 1, value))
         return ridge_fail(error, RIDGE_INVALID, "--option takes NAME=VALUE, a number, not '%.80s'", text);
     (void)snprintf(name, (size_t)size, "%.*s", (int)(equals - text), text);
     return RIDGE_OK;

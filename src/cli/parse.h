@@ -18,7 +18,9 @@ typedef struct ridge_sizes {
 
 /* "1024x1024x100,64x128x10", "2^10..2^16x4096"; extents 0 … 2^40. sizes.c has the grammar. */
 ridge_status ridge_parse_sizes(const char *text, ridge_sizes *sizes, ridge_error *error);
-/* A whole number in [low, high]; `what` names it in the error. */
+/* A finite number, written -12.5 or 1e-3: no hexadecimals, no spaces, no plus sign, no words. */
+bool ridge_parse_decimal(const char *text, double *value);
+/* A whole number in [low, high], 0 <= low; `what` names it in the error. */
 ridge_status ridge_parse_count(const char *text, const char *what, int64_t low, int64_t high, int64_t *value,
                                ridge_error *error);
 ridge_status ridge_parse_seed(const char *text, uint64_t *seed, ridge_error *error);

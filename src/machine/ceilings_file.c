@@ -1,7 +1,6 @@
 /* The cache file of a set of ceilings. It is read with suspicion: it may be of another version, cut off, edited by
  * hand, or no JSON at all. */
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "device/file.h"
 #include "machine/ceilings.h"
 
 #define SCHEMA "ridge-ceilings/1"
@@ -26,41 +26,41 @@ static json_t *write_interval(ridge_interval x) {
                      number(x.high), "n", x.n);
 }
 
-static json_t *write_levels(const ridge_ceilings *c) {
-    json_t *list = json_array();
-    for (int i = 0; i < c->n_levels; i++) {
-        const ridge_level *l = &c->levels[i];
-        (void)json_array_append_new(
-            list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", l->name, "how", l->how, "capacity",
-                            number(l->capacity), "read", write_interval(l->read), "copy", write_interval(l->copy),
-                            "stream", write_interval(l->stream), "write", write_interval(l->write)));
-    }
-    return list;
+static json_t *write_level(const ridge_ceilings *c, int i) {
+    const ridge_level *l = &c->levels[i];
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", l->name, "how", l->how, "capacity",
+                     number(l->capacity), "read", write_interval(l->read), "copy", write_interval(l->copy), "stream",
+                     write_interval(l->stream), "write", write_interval(l->write));
 }
 
-static json_t *write_peaks(const ridge_ceilings *c) {
-    json_t *list = json_array();
-    for (int i = 0; i < c->n_peaks; i++) {
-        const ridge_peak *p = &c->peaks[i];
-        (void)json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o}", "name", p->name, "dtype", p->dtype, "how",
-                                                    p->how, "gflops", write_interval(p->gflops)));
-    }
-    return list;
+static json_t *write_peak(const ridge_ceilings *c, int i) {
+    const ridge_peak *p = &c->peaks[i];
+    return json_pack("{s:s, s:s, s:s, s:o}", "name", p->name, "dtype", p->dtype, "how", p->how, "gflops",
+                     write_interval(p->gflops));
 }
 
-static json_t *write_rungs(const ridge_ceilings *c) {
+static json_t *write_rung(const ridge_ceilings *c, int i) {
+    const ridge_rung *r = &c->rungs[i];
+    return json_pack("{s:o, s:o, s:o}", "bytes", number(r->bytes), "read", number(r->read_gbps), "copy",
+                     number(r->copy_gbps));
+}
+
+/* NULL when one of the n entries cannot be made: a list never lacks one. */
+static json_t *write_list(const ridge_ceilings *c, int n, json_t *(*entry)(const ridge_ceilings *, int)) {
     json_t *list = json_array();
-    for (int i = 0; i < c->n_rungs; i++)
-        (void)json_array_append_new(list,
-                                    json_pack("{s:o, s:o, s:o}", "bytes", number(c->rungs[i].bytes), "read",
-                                              number(c->rungs[i].read_gbps), "copy", number(c->rungs[i].copy_gbps)));
+    for (int i = 0; list && i < n; i++)
+        if (json_array_append_new(list, entry(c, i)) != 0) {
+            json_decref(list);
+            return NULL;
+        }
     return list;
 }
 
 static char *write_text(const ridge_ceilings *c) {
     json_t *root = json_pack("{s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:s}", "schema", SCHEMA, "key", c->key, "date",
-                             c->date, "threads", c->threads, "levels", write_levels(c), "peaks", write_peaks(c),
-                             "rungs", write_rungs(c), "faults", c->faults);
+                             c->date, "threads", c->threads, "levels", write_list(c, c->n_levels, write_level), "peaks",
+                             write_list(c, c->n_peaks, write_peak), "rungs", write_list(c, c->n_rungs, write_rung),
+                             "faults", c->faults);
     char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(root);
     return text;
@@ -211,20 +211,13 @@ ridge_status ridge_ceilings_load_key(const char *key, int threads, ridge_ceiling
     ridge_error why = {0};
     memset(c, 0, sizeof *c);
     RIDGE_TRY(make_path(key, threads, path, (int)sizeof path, error));
-    FILE *file = fopen(path, "re");
-    if (!file && errno == ENOENT) return ridge_fail(error, RIDGE_NOT_FOUND, "no ceilings measured yet (%.200s)", path);
-    if (!file) return ridge_fail(error, RIDGE_IO, "cannot read %.200s: %s", path, strerror(errno));
-    char *text = malloc(MAX_FILE);
-    size_t size = text ? fread(text, 1, MAX_FILE, file) : 0;
-    bool failed = ferror(file) != 0;
-    (void)fclose(file);
-    ridge_status status = RIDGE_OK;
-    if (!text)
-        status = ridge_fail(error, RIDGE_NO_MEMORY, "no memory to read %.200s", path);
-    else if (failed)
-        status = ridge_fail(error, RIDGE_IO, "cannot read %.200s", path);
-    else if (size == MAX_FILE)
-        status = ridge_fail(error, RIDGE_CORRUPT, "%.200s is too large to be ridge's", path);
+    char *text = NULL;
+    size_t size = 0;
+    ridge_status status = ridge_file_read(path, MAX_FILE, &text, &size, &why);
+    if (status == RIDGE_NOT_FOUND)
+        status = ridge_fail(error, RIDGE_NOT_FOUND, "no ceilings measured yet (%.200s)", path);
+    else if (status != RIDGE_OK)
+        status = ridge_fail(error, status, "cannot read %.220s; delete it or measure again", why.text);
     else if (ridge_ceilings_parse(text, (int)size, c, &why) != RIDGE_OK)
         status = ridge_fail(error, RIDGE_CORRUPT, "%.160s: %.100s; delete it or measure again", path, why.text);
     else if (strcmp(c->key, key) != 0 || c->threads != threads)
@@ -245,34 +238,13 @@ static ridge_status make_folders(const char *path, ridge_error *error) {
     return RIDGE_OK;
 }
 
-static bool write_all(int fd, const char *text, size_t size) {
-    while (size > 0) {
-        ssize_t n = write(fd, text, size);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        text += n, size -= (size_t)n;
-    }
-    return true;
-}
-
 ridge_status ridge_ceilings_save(const ridge_ceilings *c, ridge_error *error) {
-    char path[PATH], temporary[PATH + 16];
+    char path[PATH];
     RIDGE_TRY(make_path(c->key, c->threads, path, (int)sizeof path, error));
     RIDGE_TRY(make_folders(path, error));
-    (void)snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
     char *text = write_text(c);
     if (!text) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory to write %.200s", path);
-    int fd = mkstemp(temporary);
-    ridge_status status =
-        fd < 0 ? ridge_fail(error, RIDGE_IO, "cannot write %.200s: %s", temporary, strerror(errno)) : RIDGE_OK;
-    if (fd >= 0) {
-        bool written = write_all(fd, text, strlen(text)) && fsync(fd) == 0;
-        written = close(fd) == 0 && written;
-        if (!written || rename(temporary, path) != 0) {
-            status = ridge_fail(error, RIDGE_IO, "cannot write %.200s: %s", path, strerror(errno));
-            (void)unlink(temporary);
-        }
-    }
+    ridge_status status = ridge_file_write(path, text, strlen(text), error);
     free(text);
     return status;
 }

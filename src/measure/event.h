@@ -1,5 +1,5 @@
-/* What a worker tells the process that started it: fixed-size events down a pipe, each written in one piece, and a page
- * of shared memory that says what runs right now, for when nothing more can be said. */
+/* What a worker tells the process that started it: events of a fixed size, each one packet of a socket that keeps
+ * packets apart, and a page of shared memory that says what runs right now, for when nothing more can be said. */
 #ifndef RIDGE_MEASURE_EVENT_H
 #define RIDGE_MEASURE_EVENT_H
 
@@ -9,7 +9,7 @@
 
 /* Slots 0 … n-1 are the job's variants, slot n is the reference, slots n+1 … 2n the variants' companions: on the CPU
  * the same code in the core's own caches, on a GPU inside a captured graph. */
-enum { RIDGE_MAX_SLOTS = 64 };
+enum { RIDGE_MAX_SLOTS = 64, RIDGE_MAX_SAMPLES = 4000, RIDGE_MAX_SETS = 4096 };
 
 typedef enum ridge_event_kind {
     RIDGE_EVENT_FRAME = 1,   /* value: microseconds of an empty launch */
@@ -42,7 +42,8 @@ typedef struct ridge_event {
 /* Shared: which launch is under way. */
 typedef struct ridge_watch {
     atomic_int slot;           /* -1: none, the worker is filling or checking */
-    _Atomic uint64_t since_ns; /* when that began */
+    atomic_int last;           /* the slot that was launched last; -1: none yet */
+    _Atomic uint64_t since_ns; /* when what is under way began */
 } ridge_watch;
 
 typedef struct ridge_sampler_io {

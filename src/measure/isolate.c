@@ -55,9 +55,12 @@ static void limit_memory(const ridge_child_limits *limits) {
 void ridge_child_enter(const ridge_child_limits *limits, pid_t parent) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
-    (void)signal(SIGINT, SIG_IGN); /* it reaches the whole group: the parent decides */
+    /* These reach the whole process group: the parent decides, and kills. */
+    static const int left_to_parent[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof left_to_parent / sizeof left_to_parent[0]; i++)
+        (void)signal(left_to_parent[i], SIG_IGN);
     /* Whatever handlers the parent has, a crash here ends this process and is told by its signal. */
-    static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTERM};
+    static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGXFSZ};
     for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) (void)signal(fatal[i], SIG_DFL);
     (void)signal(SIGPIPE, SIG_IGN);
     int null = open("/dev/null", O_WRONLY);
@@ -78,21 +81,31 @@ void ridge_child_describe(int wait_status, bool killed, double limit_s, char *te
         (void)snprintf(text, size, "ended its process with status %d", WEXITSTATUS(wait_status));
 }
 
-/* Waits for the child, at most limit_s seconds; then kills it. */
-static int wait_for(pid_t pid, double limit_s, bool *killed) {
+typedef enum ending { ENDED, OVERDUE, INTERRUPTED } ending;
+
+static int kill_and_wait(pid_t pid) {
     int status = 0;
-    uint64_t began = ridge_clock_ns();
-    for (long pause_ns = 50000;; pause_ns = pause_ns < 5000000 ? 2 * pause_ns : pause_ns) {
-        pid_t ended = waitpid(pid, &status, WNOHANG);
-        if (ended == pid) return status;
-        if ((double)(ridge_clock_ns() - began) * 1e-9 > limit_s) break;
-        const struct timespec pause = {.tv_nsec = pause_ns};
-        nanosleep(&pause, NULL);
-    }
-    *killed = true;
     (void)kill(pid, SIGKILL);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
     return status;
+}
+
+/* Waits for the child, at most limit_s seconds; then kills it. An interrupt comes before what the same signal may have
+ * done to the child. */
+static ending wait_for(pid_t pid, double limit_s, const volatile sig_atomic_t *interrupted, int *status) {
+    uint64_t began = ridge_clock_ns();
+    for (long pause_ns = 50000;; pause_ns = pause_ns < 5000000 ? 2 * pause_ns : pause_ns) {
+        pid_t ended = waitpid(pid, status, WNOHANG);
+        bool stop = interrupted && *interrupted;
+        /* Where SIGCHLD is ignored nobody keeps the child's status: whether it came to its end is in shared memory. */
+        if (ended == pid || (ended < 0 && errno == ECHILD)) return stop ? INTERRUPTED : ENDED;
+        if (stop || (double)(ridge_clock_ns() - began) * 1e-9 > limit_s) {
+            *status = kill_and_wait(pid);
+            return stop ? INTERRUPTED : OVERDUE;
+        }
+        const struct timespec pause = {.tv_nsec = pause_ns};
+        nanosleep(&pause, NULL);
+    }
 }
 
 ridge_status ridge_isolate(ridge_isolated_fn body, const void *arg, void *answer, size_t size,
@@ -112,11 +125,13 @@ ridge_status ridge_isolate(ridge_isolated_fn body, const void *arg, void *answer
     if (pid < 0) {
         status = ridge_fail(error, RIDGE_FAILED, "could not start a worker process: %s", strerror(errno));
     } else {
-        bool killed = false;
-        int ended = wait_for(pid, limit_s, &killed);
+        int code = 0;
+        ending end = wait_for(pid, limit_s, limits->interrupted, &code);
         char how[160];
-        ridge_child_describe(ended, killed, limit_s, how, sizeof how);
-        if (killed || !WIFEXITED(ended) || WEXITSTATUS(ended) != 0 || !shared[size])
+        ridge_child_describe(code, end == OVERDUE, limit_s, how, sizeof how);
+        if (end == INTERRUPTED)
+            status = ridge_fail(error, RIDGE_INTERRUPTED, "interrupted");
+        else if (end == OVERDUE || !WIFEXITED(code) || WEXITSTATUS(code) != 0 || !shared[size])
             status = ridge_fail(error, RIDGE_FAILED, "%s", how);
         else
             memcpy(answer, shared, size);

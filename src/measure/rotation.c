@@ -1,7 +1,7 @@
 /* How many operand sets a job rotates through, and how much memory that takes. */
 #include "measure/event.h"
 
-enum { MAX_SETS = 4096, LINE = 64 };
+enum { LINE = 64 };
 
 static size_t at_most(size_t a, size_t b) { return a < b ? a : b; }
 
@@ -13,8 +13,8 @@ ridge_status ridge_rotation_plan(const ridge_job *job, ridge_rotation *r, ridge_
     r->stride = r->set_bytes + slack;
     /* Between filling a set and timing it, all the others are filled or timed: together three times the last level. */
     double apart = 3 * job->last_level / (double)r->stride;
-    r->sets = job->hot ? 1 : 2 + (int)(apart < MAX_SETS ? apart : MAX_SETS);
-    if (r->sets > MAX_SETS) r->sets = MAX_SETS;
+    r->sets = job->hot ? 1 : 2 + (int)(apart < RIDGE_MAX_SETS ? apart : RIDGE_MAX_SETS);
+    if (r->sets > RIDGE_MAX_SETS) r->sets = RIDGE_MAX_SETS;
     return RIDGE_OK;
 }
 

@@ -5,6 +5,7 @@
  * rig's. */
 #include "measure/sampler.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,14 +26,14 @@ typedef ridge_sampler sampler;
 
 void ridge_sampler_send(const sampler *s, ridge_event *event) {
     event->magic = RIDGE_EVENT_MAGIC;
-    const char *p = (const char *)event;
-    size_t left = sizeof *event;
-    while (left > 0) {
-        ssize_t n = write(s->io->fd, p, left);
-        if (n <= 0) _exit(1); /* the parent is gone */
-        p += n;
-        left -= (size_t)n;
-    }
+    ssize_t n;
+    do n = write(s->io->fd, event, sizeof *event); /* one packet: whole or not at all */
+    while (n < 0 && errno == EINTR);
+    if (n == (ssize_t)sizeof *event) return;
+    /* The parent is gone, or the variant whose event this is has closed the socket. */
+    const int slot = event->slot;
+    ridge_sampler_watch(s, slot < 0 || !s->slots ? -1 : s->slots[slot].of);
+    _exit(1);
 }
 
 static void send_text(const sampler *s, ridge_event_kind kind, int slot, const char *text) {
@@ -49,6 +50,7 @@ _Noreturn void ridge_sampler_give_up(const sampler *s, int slot, const char *why
 void ridge_sampler_watch(const sampler *s, int slot) {
     atomic_store(&s->io->watch->since_ns, ridge_clock_ns());
     atomic_store(&s->io->watch->slot, slot);
+    if (slot >= 0) atomic_store(&s->io->watch->last, slot);
 }
 
 uint64_t ridge_sampler_next_seed(sampler *s) { return ridge_random(s->job->seed, s->fillings++); }
@@ -92,6 +94,14 @@ static void fail_slot(sampler *s, int index, ridge_status status) {
     drop_slot(s, index);
 }
 
+/* A failed check costs a variant the case. */
+static void wrong_slot(sampler *s, int index, const ridge_check *check, const char *text) {
+    ridge_event event = {.kind = RIDGE_EVENT_WRONG, .slot = index, .check = *check};
+    (void)snprintf(event.text, sizeof event.text, "%.239s", text);
+    ridge_sampler_send(s, &event);
+    drop_slot(s, index);
+}
+
 /* The quickest of a variant's launches so far: its first may have had code to load. */
 static void estimate(ridge_slot *slot, double time_us) {
     if (slot->estimate_us == 0 || time_us < slot->estimate_us) slot->estimate_us = time_us;
@@ -115,8 +125,7 @@ static ridge_status first_check(sampler *s, int index, bool must_be_full, ridge_
     estimate(&s->slots[index], time_us);
     ridge_sampler_send(s, &event);
     if (event.check.ok) return RIDGE_OK;
-    send_text(s, RIDGE_EVENT_WRONG, index, event.check.text);
-    drop_slot(s, index);
+    wrong_slot(s, index, &event.check, event.check.text);
     return RIDGE_OK;
 }
 
@@ -126,26 +135,65 @@ static int first_optimized(const sampler *s) {
     return -1;
 }
 
-/* Every other variant's output against the optimized one's, on identical inputs. */
-static ridge_status compare_outputs(sampler *s, ridge_error *error) {
-    const int optimized = first_optimized(s), lead = s->rotation.sets;
-    if (optimized < 0) return RIDGE_OK;
-    const uint64_t seed = ridge_sampler_next_seed(s);
+/* Which of two outputs that differ is at fault: both are checked in full. Where the oracle passes both, the variant
+ * that was compared with the optimized one carries the verdict. */
+static ridge_status settle_difference(sampler *s, int index, int optimized, const ridge_agreement *agreement,
+                                      ridge_error *error) {
+    const struct { int slot, set; } sides[] = {{index, s->rotation.sets}, {optimized, 0}};
+    ridge_check check;
+    bool settled = false;
+    char text[240];
+    for (int i = 0; i < 2; i++) {
+        RIDGE_TRY(s->rig->check(s, sides[i].set, 0, -1, &check, error));
+        if (check.ok) continue;
+        (void)snprintf(text, sizeof text, "not in every launch: %.180s", check.text);
+        wrong_slot(s, sides[i].slot, &check, text);
+        settled = true;
+    }
+    if (settled) return RIDGE_OK;
+    check.ok = false;
+    (void)snprintf(text, sizeof text,
+                   "differs from %.60s by up to %.3g on identical inputs, more than both bounds permit, though each "
+                   "passes the oracle: look at the oracle and the bounds too",
+                   s->slots[optimized].variant->name, agreement->max_difference);
+    wrong_slot(s, index, &check, text);
+    return RIDGE_OK;
+}
+
+/* A variant's output against the optimized one's, which lies in set 0, on identical inputs. */
+static ridge_status compare_output(sampler *s, int index, int optimized, uint64_t seed, ridge_error *error) {
+    const int lead = s->rotation.sets;
     ridge_status status;
     double time_us;
-    RIDGE_TRY(s->rig->fill(s, 0, seed, error));
-    RIDGE_TRY(s->rig->launch(s, optimized, 0, &status, &time_us, error));
-    if (status != RIDGE_OK) return RIDGE_OK;
-    estimate(&s->slots[optimized], time_us);
-    for (int i = 0; i < s->job->n_variants; i++) {
-        if (!s->slots[i].active || i == optimized) continue;
-        RIDGE_TRY(s->rig->fill(s, lead, seed, error));
-        RIDGE_TRY(s->rig->launch(s, i, lead, &status, &time_us, error));
-        if (status != RIDGE_OK) continue;
-        estimate(&s->slots[i], time_us);
-        ridge_event event = {.kind = RIDGE_EVENT_AGREES, .slot = i};
-        RIDGE_TRY(s->rig->agree(s, lead, 0, &event.agreement, error));
-        ridge_sampler_send(s, &event);
+    RIDGE_TRY(s->rig->fill(s, lead, seed, error));
+    RIDGE_TRY(s->rig->launch(s, index, lead, &status, &time_us, error));
+    if (status != RIDGE_OK) {
+        fail_slot(s, index, status);
+        return RIDGE_OK;
+    }
+    estimate(&s->slots[index], time_us);
+    ridge_event event = {.kind = RIDGE_EVENT_AGREES, .slot = index};
+    RIDGE_TRY(s->rig->agree(s, lead, 0, &event.agreement, error));
+    ridge_sampler_send(s, &event);
+    return event.agreement.agree ? RIDGE_OK : settle_difference(s, index, optimized, &event.agreement, error);
+}
+
+/* Every other variant against the first optimized one; where that proves wrong, the next one takes its place. */
+static ridge_status compare_outputs(sampler *s, ridge_error *error) {
+    for (int optimized; (optimized = first_optimized(s)) >= 0;) {
+        const uint64_t seed = ridge_sampler_next_seed(s);
+        ridge_status status;
+        double time_us;
+        RIDGE_TRY(s->rig->fill(s, 0, seed, error));
+        RIDGE_TRY(s->rig->launch(s, optimized, 0, &status, &time_us, error));
+        if (status != RIDGE_OK) {
+            fail_slot(s, optimized, status);
+            continue;
+        }
+        estimate(&s->slots[optimized], time_us);
+        for (int i = 0; i < s->job->n_variants && s->slots[optimized].active; i++)
+            if (s->slots[i].active && i != optimized) RIDGE_TRY(compare_output(s, i, optimized, seed, error));
+        if (s->slots[optimized].active) return RIDGE_OK;
     }
     return RIDGE_OK;
 }
@@ -191,11 +239,9 @@ static ridge_status judge_launch(sampler *s, ridge_launch *l, ridge_error *error
     event.sample.worst = event.check.worst;
     event.sample.rows_checked = event.check.rows_checked;
     if (!event.check.ok) {
-        event.kind = RIDGE_EVENT_WRONG;
-        event.slot = slot->of;
-        (void)snprintf(event.text, sizeof event.text, "round %d: %.200s", l->sample.round, event.check.text);
-        ridge_sampler_send(s, &event);
-        drop_slot(s, slot->of);
+        char text[240];
+        (void)snprintf(text, sizeof text, "round %d: %.200s", l->sample.round, event.check.text);
+        wrong_slot(s, slot->of, &event.check, text);
         return RIDGE_OK;
     }
     if (slot->times && slot->n < RIDGE_MAX_SAMPLES) slot->times[slot->n++] = l->sample.time_us;
@@ -208,7 +254,8 @@ static int rounds_done(const sampler *s) { return (int)(s->scheduled / (2 * s->n
 /* Fills the whole rotation, then times and checks that many launches on it. Sets that no launch uses (the last of a
  * given number of iterations) are filled all the same, or the others would not be cold. */
 static ridge_status run_batch(sampler *s, int64_t most, ridge_error *error) {
-    RIDGE_TRY(s->rig->fill(s, s->rotation.sets, ridge_sampler_next_seed(s), error));
+    /* Hot, a second set would compete with the timed one for the cache. */
+    if (!s->job->hot) RIDGE_TRY(s->rig->fill(s, s->rotation.sets, ridge_sampler_next_seed(s), error));
     int n = 0, set = 0;
     for (; n < most; n++) {
         ridge_launch l = next_launch(s);
@@ -241,6 +288,7 @@ static bool must_stop(sampler *s, ridge_stop *stop) {
     if (s->n_running == 0) return *stop = RIDGE_STOP_ENDED, true;
     int rounds = rounds_done(s);
     if (s->job->iterations > 0) return *stop = RIDGE_STOP_ITERATIONS, rounds >= s->job->iterations;
+    if (rounds < 1) return false; /* whatever the limit: a variant without a sample says nothing */
     double spent = seconds_since(s->began_ns);
     if (spent > s->job->max_time * (rounds < MIN_ROUNDS ? patience : 1)) return *stop = RIDGE_STOP_TIME, true;
     if (rounds < MIN_ROUNDS) return false;

@@ -1,7 +1,8 @@
 /* The sampler's state, and the rig: what a backend offers the sampler. Internal to measure.
  *
  * The sampler owns the schedule, the stop rule and the words to the parent; a rig owns operands, launches and clocks.
- * Sets 0 … sets-1 rotate; set `sets` is the lead, for what is not timed. */
+ * Sets 0 … sets-1 rotate; set `sets` is the lead, for what is not timed. With --hot there is one set, and while rounds
+ * run the lead is not touched. */
 #ifndef RIDGE_MEASURE_SAMPLER_H
 #define RIDGE_MEASURE_SAMPLER_H
 
@@ -29,7 +30,7 @@ typedef struct ridge_slot {
     int sets;          /* operand sets one sample takes: 1 but for graphs */
 } ridge_slot;
 
-enum { RIDGE_MAX_SAMPLES = 4000, RIDGE_LINE = 64 };
+enum { RIDGE_LINE = 64 };
 
 /* One sample of a batch: what to run, and what came of it. */
 typedef struct ridge_launch {

@@ -7,14 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "device/device.h"
-#include "measure/event.h"
+#include "measure/inbox.h"
 #include "measure/isolate.h"
 
-enum { POLL_MS = 200, MAX_VARIANTS = (RIDGE_MAX_SLOTS - 1) / 2 };
+enum { POLL_MS = 100, END_POLL_MS = 2, STANDARD_STREAMS = 3 };
 /* The harness's own work between launches (filling, a full check) may take this many times a launch's limit. */
 static const double harness_patience = 10;
 
@@ -31,8 +32,8 @@ typedef struct worker {
     const ridge_job *job;
     ridge_job_result *result;
     ridge_watch *watch;
-    bool excluded[MAX_VARIANTS];
-    bool lost, careful; /* see ridge_sampler_io */
+    ridge_inbox inbox;
+    bool careful; /* see ridge_sampler_io */
     pid_t pid;
     int fd;
     uint64_t began_ns;
@@ -43,18 +44,32 @@ typedef struct worker {
  * ------------------------------------------------------------------------------------------------------- */
 
 static _Noreturn void child(const worker *w, int fd, pid_t parent) {
-    const ridge_child_limits limits = {w->job->threads, w->job->cpus, w->job->memory_limit};
+    const ridge_child_limits limits = {
+        .threads = w->job->threads, .cpus = w->job->cpus, .memory_limit = w->job->memory_limit};
     ridge_child_enter(&limits, parent);
-    const ridge_sampler_io io = {.fd = fd, .watch = w->watch, .excluded = w->excluded, .careful = w->careful};
+    const ridge_sampler_io io = {.fd = fd, .watch = w->watch, .excluded = w->inbox.failed, .careful = w->careful};
     ridge_sampler_run(w->job, &io);
     _exit(0);
 }
 
+/* SOCK_SEQPACKET keeps packets apart: half an event is a short packet, and the next one is whole again. */
+static ridge_status connect_worker(worker *w, int ends[2]) {
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return ridge_fail(w->error, RIDGE_FAILED, "no socket to a worker process: %s", strerror(errno));
+    /* A worker puts /dev/null on its standard output, which must not be the socket. */
+    int above = fcntl(ends[1], F_DUPFD_CLOEXEC, STANDARD_STREAMS), code = errno;
+    close(ends[1]);
+    ends[1] = above;
+    if (above >= 0) return RIDGE_OK;
+    close(ends[0]);
+    return ridge_fail(w->error, RIDGE_FAILED, "no socket to a worker process: %s", strerror(code));
+}
+
 static ridge_status start(worker *w) {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return ridge_fail(w->error, RIDGE_FAILED, "no pipe to a worker process: %s", strerror(errno));
+    RIDGE_TRY(connect_worker(w, ends));
     atomic_store(&w->watch->slot, -1);
+    atomic_store(&w->watch->last, -1);
     atomic_store(&w->watch->since_ns, ridge_clock_ns());
     pid_t parent = getpid();
     w->pid = fork();
@@ -62,103 +77,30 @@ static ridge_status start(worker *w) {
         close(ends[0]);
         child(w, ends[1], parent);
     }
+    int code = errno;
     close(ends[1]);
     if (w->pid < 0) {
         close(ends[0]);
-        return ridge_fail(w->error, RIDGE_FAILED, "could not start a worker process: %s", strerror(errno));
+        return ridge_fail(w->error, RIDGE_FAILED, "could not start a worker process: %s", strerror(code));
     }
     w->fd = ends[0];
     return RIDGE_OK;
 }
 
-/* ---- events
- * ----------------------------------------------------------------------------------------------------------- */
-
-static void set_outcome(ridge_series *series, ridge_outcome outcome, const char *reason) {
-    series->outcome = outcome;
-    (void)snprintf(series->reason, sizeof series->reason, "%s", reason);
-}
-
-static ridge_status add_sample(ridge_series *series, const ridge_event *event) {
-    if (series->n % 256 == 0) {
-        ridge_sample *more = realloc(series->samples, (size_t)(series->n + 256) * sizeof *more);
-        if (!more) return RIDGE_NO_MEMORY;
-        series->samples = more;
-    }
-    series->samples[series->n++] = event->sample;
-    if (event->check.worst > series->check.worst) series->check.worst = event->check.worst;
-    if (event->check.max_abs_error > series->check.max_abs_error)
-        series->check.max_abs_error = event->check.max_abs_error;
-    if (event->check.max_rel_error > series->check.max_rel_error)
-        series->check.max_rel_error = event->check.max_rel_error;
-    return RIDGE_OK;
-}
-
-static ridge_series *series_of(ridge_job_result *result, int slot) {
-    int n = result->n_series;
-    if (slot < 0 || slot > 2 * n) return NULL;
-    return slot < n ? &result->series[slot] : slot == n ? &result->reference : &result->companion[slot - n - 1];
-}
-
-/* The pipe is written by a process in which untrusted kernels run: a malformed event is dropped. */
-static ridge_status take(worker *w, ridge_event *event) {
-    event->text[sizeof event->text - 1] = '\0';
-    event->check.text[sizeof event->check.text - 1] = '\0';
-    ridge_series *series = series_of(w->result, event->slot);
-    if (event->magic != RIDGE_EVENT_MAGIC) return RIDGE_OK;
-    switch (event->kind) {
-        case RIDGE_EVENT_FRAME: w->result->frame_us = event->value; break;
-        case RIDGE_EVENT_GRAPH_FRAME: w->result->graph_frame_us = event->value; break;
-        case RIDGE_EVENT_LOST: w->lost = true; break;
-        case RIDGE_EVENT_STOPPED:
-            if (event->stop >= 0 && event->stop < RIDGE_STOP_COUNT) w->result->stop = (ridge_stop)event->stop;
-            break;
-        case RIDGE_EVENT_BROKEN: return ridge_fail(w->error, RIDGE_NO_MEMORY, "%s", event->text);
-        default: break;
-    }
-    if (!series) return RIDGE_OK;
-    switch (event->kind) {
-        case RIDGE_EVENT_SKIPPED: set_outcome(series, RIDGE_OUTCOME_SKIPPED, event->text); break;
-        case RIDGE_EVENT_FAILED:
-            set_outcome(series, RIDGE_OUTCOME_FAILED, event->text);
-            if (event->slot < MAX_VARIANTS) w->excluded[event->slot] = true;
-            break;
-        case RIDGE_EVENT_CHECKED: series->check = event->check; break;
-        case RIDGE_EVENT_SAMPLE: return add_sample(series, event);
-        case RIDGE_EVENT_WRONG:
-            set_outcome(series, RIDGE_OUTCOME_WRONG, event->text);
-            series->check = event->check;
-            break;
-        case RIDGE_EVENT_AGREES:
-            series->agreement = event->agreement;
-            series->compared = true;
-            break;
-        default: break;
-    }
-    return RIDGE_OK;
-}
-
-/* Reads one whole event; false at the end of the pipe. */
-static bool read_event(int fd, ridge_event *event) {
-    char *p = (char *)event;
-    size_t left = sizeof *event;
-    while (left > 0) {
-        ssize_t n = read(fd, p, left);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        p += n;
-        left -= (size_t)n;
-    }
-    return true;
-}
-
 /* ---- watching
  * ---------------------------------------------------------------------------------------------------------- */
 
+/* The page is shared with untrusted code: a slot that is no variant counts as none. */
+static int variant_in(const worker *w, atomic_int *slot) {
+    int value = atomic_load(slot);
+    return value >= 0 && value < w->result->n_series ? value : -1;
+}
+
+static int running(const worker *w) { return variant_in(w, &w->watch->slot); }
+
 /* True when what runs now has run for too long. */
-static bool overdue(const worker *w, int *slot) {
-    *slot = atomic_load(&w->watch->slot);
-    double limit = w->job->launch_limit * (*slot < 0 ? harness_patience : 1);
+static bool overdue(const worker *w) {
+    double limit = w->job->launch_limit * (running(w) < 0 ? harness_patience : 1);
     return (double)(ridge_clock_ns() - atomic_load(&w->watch->since_ns)) * 1e-9 > limit;
 }
 
@@ -167,39 +109,74 @@ static double share_of_time(const worker *w) {
     return share < 1 ? share : 1;
 }
 
-/* Gathers events until the worker ends, is killed as overdue (*slow then names the slot), or the run is interrupted. */
+/* How a worker came to its end, or was brought to it. */
+typedef struct ending {
+    bool killed; /* it was overdue, or its stream was faulty */
+    int slot;    /* that was running */
+    int status;  /* as waitpid has it */
+} ending;
+
+/* Takes what has arrived, at most one packet; *end when no more can come. */
+static ridge_status receive(worker *w, short events, bool *end) {
+    char packet[sizeof(ridge_event) + 1]; /* one byte more: what is longer is no event either */
+    ssize_t n = recv(w->fd, packet, sizeof packet, MSG_DONTWAIT);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) return RIDGE_OK;
+    if (n < 0 || (n == 0 && (events & POLLHUP))) {
+        *end = true;
+        return RIDGE_OK;
+    }
+    return ridge_inbox_take(&w->inbox, packet, (size_t)n, w->error);
+}
+
+/* Gathers events until the worker has ended, is overdue, has sent what no worker sends, or the run is interrupted.
+ * Every turn of the loop looks at all of these: a worker may send without end, or close its socket and live on. */
 static ridge_status gather(worker *w, const volatile sig_atomic_t *interrupted, ridge_job_progress_fn progress,
-                           void *arg, bool *killed, int *slow) {
-    ridge_event event;
-    for (;;) {
-        struct pollfd p = {.fd = w->fd, .events = POLLIN};
-        int ready = poll(&p, 1, POLL_MS);
+                           void *arg, ending *end) {
+    for (bool silent = false, ended = false; !ended;) {
+        struct pollfd p = {.fd = silent ? -1 : w->fd, .events = POLLIN};
+        int ready = poll(&p, 1, silent ? END_POLL_MS : POLL_MS);
         if (interrupted && *interrupted) return ridge_fail(w->error, RIDGE_INTERRUPTED, "interrupted");
         if (progress) progress(arg, share_of_time(w));
-        if (ready > 0) {
-            if (!read_event(w->fd, &event)) return RIDGE_OK;
-            RIDGE_TRY(take(w, &event));
-        } else if (overdue(w, slow)) {
-            *killed = true;
-            return RIDGE_OK;
+        if (ready > 0) RIDGE_TRY(receive(w, p.revents, &silent));
+        end->slot = running(w);
+        end->killed = w->inbox.closed || overdue(w);
+        if (end->killed) return RIDGE_OK;
+        if (ready <= 0 || silent) {
+            pid_t pid = waitpid(w->pid, &end->status, WNOHANG);
+            ended = pid == w->pid || (pid < 0 && errno == ECHILD);
+            if (ended) w->pid = 0;
         }
+    }
+    return RIDGE_OK;
+}
+
+static void kill_worker(worker *w, int *status) {
+    if (w->pid == 0) return;
+    (void)kill(w->pid, SIGKILL);
+    while (waitpid(w->pid, status, 0) < 0 && errno == EINTR) continue;
+    w->pid = 0;
+}
+
+/* The variant at fault has failed for that reason; all that are left, where it is not known. At least one fails, so the
+ * workers of a job come to an end. */
+static void fail_variants(worker *w, int slot, const char *reason) {
+    if (slot >= 0 && w->result->series[slot].outcome != RIDGE_OUTCOME_DONE) slot = -1;
+    for (int i = 0; i < w->result->n_series; i++) {
+        ridge_series *series = &w->result->series[i];
+        if ((slot >= 0 && i != slot) || series->outcome != RIDGE_OUTCOME_DONE) continue;
+        series->outcome = RIDGE_OUTCOME_FAILED;
+        (void)snprintf(series->reason, sizeof series->reason, "%s", reason);
+        w->inbox.failed[i] = true;
     }
 }
 
 /* What ended the worker, in words, and the variant to blame for it. */
-static void blame(worker *w, int status, bool killed, int slot) {
-    char reason[240];
-    const char *where = slot >= 0 ? "" : "in the harness, before or after it ran: ";
-    char how[160];
-    ridge_child_describe(status, killed, w->job->launch_limit, how, sizeof how);
+static void blame(worker *w, const ending *end) {
+    char reason[240], how[160];
+    const char *where = end->slot >= 0 ? "" : "in the harness, before or after it ran: ";
+    ridge_child_describe(end->status, end->killed, w->job->launch_limit, how, sizeof how);
     (void)snprintf(reason, sizeof reason, "%s%s", where, how);
-    for (int i = 0; i < w->result->n_series; i++) {
-        ridge_series *series = &w->result->series[i];
-        if (slot >= 0 && i != slot) continue;
-        if (series->outcome != RIDGE_OUTCOME_DONE) continue;
-        set_outcome(series, RIDGE_OUTCOME_FAILED, reason);
-        w->excluded[i] = true;
-    }
+    fail_variants(w, end->slot, reason);
 }
 
 /* The next worker starts the case anew: what the others had so far goes, so that all samples are of one process. */
@@ -210,37 +187,109 @@ static void clear_samples(ridge_job_result *result) {
     result->reference.n = 0;
 }
 
-/* One worker from start to end. *again: a variant was excluded, and others remain. */
-static ridge_status run_worker(worker *w, const volatile sig_atomic_t *interrupted, ridge_job_progress_fn progress,
-                               void *arg, bool *again) {
-    *again = w->lost = false;
+static bool any_left(const worker *w) {
+    for (int i = 0; i < w->result->n_series; i++)
+        if (w->result->series[i].outcome == RIDGE_OUTCOME_DONE) return true;
+    return false;
+}
+
+/* Who watches a job from outside. */
+typedef struct watcher {
+    const volatile sig_atomic_t *interrupted;
+    ridge_job_progress_fn progress;
+    void *arg;
+} watcher;
+
+/* One worker from start to end. */
+static ridge_status run_worker(worker *w, const watcher *by, ending *end) {
+    ridge_rotation rotation;
+    *end = (ending){.slot = -1};
+    RIDGE_TRY(ridge_rotation_plan(w->job, &rotation, w->error));
+    ridge_inbox_open(&w->inbox, w->job, rotation.sets, w->result);
     RIDGE_TRY(start(w));
-    bool killed = false;
-    int slow = -1, status = 0;
-    ridge_status outcome = gather(w, interrupted, progress, arg, &killed, &slow);
-    if (outcome != RIDGE_OK || killed) (void)kill(w->pid, SIGKILL);
+    ridge_status outcome = gather(w, by->interrupted, by->progress, by->arg, end);
+    kill_worker(w, &end->status);
     close(w->fd);
-    while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR) continue;
-    if (outcome != RIDGE_OK) return outcome;
-    if (w->lost && !w->careful) {
+    return outcome;
+}
+
+/* Two rounds of each variant in a worker of its own: one whose stream is then faulty is at fault. */
+static ridge_status try_alone(worker *w, const watcher *by, bool *found) {
+    const ridge_job *job = w->job;
+    ridge_job two_rounds = *job;
+    bool failed[RIDGE_MAX_JOB_VARIANTS];
+    ridge_status status = RIDGE_OK;
+    *found = false;
+    two_rounds.iterations = 2;
+    w->job = &two_rounds;
+    memcpy(failed, w->inbox.failed, sizeof failed);
+    for (int i = 0; i < job->n_variants && status == RIDGE_OK; i++) {
+        ending end;
+        if (w->result->series[i].outcome != RIDGE_OUTCOME_DONE) continue;
+        for (int k = 0; k < job->n_variants; k++) w->inbox.failed[k] = k != i;
+        status = run_worker(w, by, &end);
+        if (status == RIDGE_OK && w->inbox.fault[0]) {
+            fail_variants(w, i, w->inbox.fault);
+            *found = true;
+        }
+        failed[i] = w->inbox.failed[i];
+    }
+    memcpy(w->inbox.failed, failed, sizeof failed);
+    w->job = job;
+    return status;
+}
+
+/* A faulty stream: whose, is tried; where nobody repeats it, the guess is the variant that the stream names, that was
+ * running, or that was launched last, since who floods the socket keeps the worker from sending that launch's events.
+ */
+static ridge_status settle_fault(worker *w, const watcher *by, const ending *end) {
+    char fault[sizeof w->inbox.fault];
+    int guess = w->inbox.guilty >= 0 ? w->inbox.guilty : end->slot;
+    bool found;
+    if (guess < 0) guess = variant_in(w, &w->watch->last);
+    memcpy(fault, w->inbox.fault, sizeof fault);
+    RIDGE_TRY(try_alone(w, by, &found));
+    if (!found) fail_variants(w, guess, fault);
+    return RIDGE_OK;
+}
+
+/* A worker, and what follows from its end. *again: a variant was excluded, and others remain. */
+static ridge_status run_once(worker *w, const watcher *by, bool *again) {
+    ending end;
+    *again = false;
+    RIDGE_TRY(run_worker(w, by, &end));
+    if (w->inbox.lost && !w->careful) {
         w->careful = *again = true;
         clear_samples(w->result);
         return RIDGE_OK;
     }
     /* The sampler ends between launches: a clean end in the middle of one is a kernel that called exit(0). */
-    if (!killed && WIFEXITED(status) && WEXITSTATUS(status) == 0 && atomic_load(&w->watch->slot) < 0) return RIDGE_OK;
-    blame(w, status, killed, killed ? slow : atomic_load(&w->watch->slot));
+    if (!end.killed && !w->inbox.fault[0] && WIFEXITED(end.status) && WEXITSTATUS(end.status) == 0 && end.slot < 0)
+        return RIDGE_OK;
+    if (w->inbox.fault[0])
+        RIDGE_TRY(settle_fault(w, by, &end));
+    else
+        blame(w, &end);
     clear_samples(w->result);
-    for (int i = 0; i < w->result->n_series; i++)
-        if (w->result->series[i].outcome == RIDGE_OUTCOME_DONE) *again = true;
+    *again = any_left(w);
     return RIDGE_OK;
+}
+
+/* A variant that is not known to have failed, and has no sample: something between it and this process is broken. */
+static void fail_unsampled(ridge_job_result *result) {
+    for (int i = 0; i < result->n_series; i++) {
+        ridge_series *series = &result->series[i];
+        if (series->outcome != RIDGE_OUTCOME_DONE || series->n > 0) continue;
+        series->outcome = RIDGE_OUTCOME_FAILED;
+        (void)snprintf(series->reason, sizeof series->reason, "its worker ended without a sample");
+    }
 }
 
 ridge_status ridge_job_run(const ridge_job *job, const volatile sig_atomic_t *interrupted,
                            ridge_job_progress_fn progress, void *arg, ridge_job_result *result, ridge_error *error) {
     memset(result, 0, sizeof *result);
     result->stop = RIDGE_STOP_ENDED;
-    if (job->n_variants < 1 || job->n_variants > MAX_VARIANTS)
+    if (job->n_variants < 1 || job->n_variants > RIDGE_MAX_JOB_VARIANTS)
         return ridge_fail(error, RIDGE_INVALID, "%d variants in one case", job->n_variants);
     result->series = calloc((size_t)job->n_variants, sizeof *result->series);
     result->companion = calloc((size_t)job->n_variants, sizeof *result->companion);
@@ -250,9 +299,11 @@ ridge_status ridge_job_run(const ridge_job *job, const volatile sig_atomic_t *in
     worker w = {.job = job, .result = result, .error = error, .began_ns = ridge_clock_ns()};
     w.watch = mmap(NULL, sizeof *w.watch, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (w.watch == MAP_FAILED) return ridge_fail(error, RIDGE_NO_MEMORY, "no shared memory for a worker");
+    const watcher by = {interrupted, progress, arg};
     ridge_status status = RIDGE_OK;
-    for (bool again = true; again && status == RIDGE_OK;) status = run_worker(&w, interrupted, progress, arg, &again);
+    for (bool again = true; again && status == RIDGE_OK;) status = run_once(&w, &by, &again);
     munmap(w.watch, sizeof *w.watch);
+    if (status == RIDGE_OK) fail_unsampled(result);
     return status;
 }
 

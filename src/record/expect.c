@@ -21,13 +21,13 @@ static json_t *result_item(const void *context, int i) {
     char name[96];
     bool timed = ridge_verdict_timed(r->verdict);
     ridge_case_name(r->target, &r->c, name, sizeof name);
-    return json_pack("{s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "target",
-                     ridge_json_text(r->target->name), "case", name, "variant", ridge_json_text(r->variant->name),
-                     "verdict", ridge_verdict_name(r->verdict), "time_us", rounded(timed ? r->time_us.median : 0),
-                     "graph_us", rounded(timed ? r->graph_us.median : 0), "gbps", rounded(timed ? r->place.gbps : 0),
-                     "pct_measured", rounded(timed ? r->place.pct_measured : 0), "binding", r->place.binding,
-                     "dram_bytes", rounded(r->dram_read + r->dram_written), "worst_error_of_bound",
-                     rounded(r->check.worst));
+    return json_pack(
+        "{s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "target", ridge_json_text(r->target->name), "case",
+        ridge_json_text(name), "variant", ridge_json_text(r->variant->name), "verdict", ridge_verdict_name(r->verdict),
+        "time_us", rounded(timed ? r->time_us.median : 0), "graph_us", rounded(timed ? r->graph_us.median : 0), "gbps",
+        rounded(timed ? r->place.gbps : 0), "pct_measured", rounded(timed ? r->place.pct_measured : 0), "binding",
+        ridge_json_text(r->place.binding), "dram_bytes", rounded(r->dram_read + r->dram_written),
+        "worst_error_of_bound", rounded(r->check.worst));
 }
 
 static json_t *pair_item(const void *context, int i) {
@@ -36,10 +36,10 @@ static json_t *pair_item(const void *context, int i) {
     const ridge_result *a = &run->results[p->a], *b = &run->results[p->b];
     char name[96];
     ridge_case_name(b->target, &b->c, name, sizeof name);
-    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "target", ridge_json_text(b->target->name), "case", name,
-                     "reference", ridge_json_text(a->variant->name), "optimized", ridge_json_text(b->variant->name),
-                     "speedup", rounded(p->speedup.median), "ci_low", rounded(p->speedup.low), "ci_high",
-                     rounded(p->speedup.high));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "target", ridge_json_text(b->target->name), "case",
+                     ridge_json_text(name), "reference", ridge_json_text(a->variant->name), "optimized",
+                     ridge_json_text(b->variant->name), "speedup", rounded(p->speedup.median), "ci_low",
+                     rounded(p->speedup.low), "ci_high", rounded(p->speedup.high));
 }
 
 static json_t *level_item(const void *context, int i) {

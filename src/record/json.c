@@ -11,14 +11,24 @@
 
 json_t *ridge_json_number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
-/* Length of the well-formed UTF-8 sequence at s: jansson itself is asked, so that both agree. 0: none starts here. */
+static bool follows(char byte, int low, int high) {
+    int value = (unsigned char)byte;
+    return value >= low && value <= high;
+}
+
+/* Length of the well-formed UTF-8 sequence at s, as RFC 3629 has it; 0: none starts here. Without memory of its own: a
+ * text must not change when memory is out. */
 static size_t utf8_length(const char *s) {
-    for (size_t n = 1; n <= 4 && (n == 1 || s[n - 1]); n++) {
-        json_t *one = json_stringn(s, n);
-        json_decref(one);
-        if (one) return n;
-    }
-    return 0;
+    const int first = (unsigned char)s[0];
+    if (first < 0x80) return 1;
+    if (first < 0xc2 || first > 0xf4) return 0;
+    size_t n = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    int low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;  /* no longer forms than needed */
+    int high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf; /* no surrogates, nothing beyond U+10FFFF */
+    if (!follows(s[1], low, high)) return 0;
+    for (size_t i = 2; i < n; i++)
+        if (!follows(s[i], 0x80, 0xbf)) return 0;
+    return n;
 }
 
 json_t *ridge_json_text(const char *text) {

@@ -117,7 +117,8 @@ static json_t *spec_item(const void *context, int i) {
 
 static json_t *option_item(const void *context, int i) {
     const ridge_option *option = &((const ridge_target *)context)->options[i];
-    return json_pack("{s:o, s:f}", "option", ridge_json_text(option->name), "default", option->fallback);
+    return json_pack("{s:o, s:o}", "option", ridge_json_text(option->name), "default",
+                     ridge_json_number(option->fallback));
 }
 
 static int option_count(const ridge_target *target) {
@@ -131,8 +132,8 @@ static json_t *case_item(const void *context, int i) {
     const ridge_case *c = &target->cases[i];
     char name[96];
     ridge_case_name(target, c, name, sizeof name);
-    return json_pack("{s:s, s:s, s:o, s:b}", "case", name, "dtype", ridge_dtype_name(c->dtype), "shape",
-                     ridge_json_shape(target, c), "edge", c->edge);
+    return json_pack("{s:o, s:s, s:o, s:b}", "case", ridge_json_text(name), "dtype", ridge_dtype_name(c->dtype),
+                     "shape", ridge_json_shape(target, c), "edge", c->edge);
 }
 
 /* One entry a case: null where the variant can run, else why not. */

@@ -15,8 +15,9 @@ static json_t *number_if(bool known, double value) { return known ? ridge_json_n
 static json_t *time_json(const ridge_result *r, bool timed) {
     ridge_interval none = {(double)NAN, (double)NAN, (double)NAN, 0};
     json_t *json = ridge_json_interval(timed ? r->time_us : none);
-    if (json) (void)json_object_set_new(json, "stop", ridge_json_text(ridge_stop_name(r->stop)));
-    return json;
+    if (!json || json_object_set_new(json, "stop", ridge_json_text(ridge_stop_name(r->stop))) == 0) return json;
+    json_decref(json);
+    return NULL;
 }
 
 static json_t *work_json(const ridge_work *w) {
@@ -88,18 +89,18 @@ json_t *ridge_json_result(const ridge_result *r) {
     const ridge_placement *p = &r->place;
     bool timed = ridge_verdict_timed(r->verdict), on_gpu = ridge_variant_backend(r->variant) == RIDGE_BACKEND_cuda;
     ridge_interval none = {(double)NAN, (double)NAN, (double)NAN, 0};
-    json_t *json = json_pack("{s:o, s:o, s:s, s:s, s:o, s:s, s:o, s:s, s:s, s:s, s:o}", "target",
-                             ridge_json_text(r->target->name), "chapter", ridge_json_text(r->target->chapter), "case",
-                             name, "dtype", ridge_dtype_name(r->c.dtype), "shape", ridge_json_shape(r->target, &r->c),
-                             "backend", backend, "variant", ridge_json_text(r->variant->name), "role",
-                             ridge_role_name(r->variant->role), "isa", ridge_isa_name(r->isa), "verdict",
-                             ridge_verdict_name(r->verdict), "reason", ridge_json_text(r->reason));
+    json_t *json = json_pack(
+        "{s:o, s:o, s:o, s:s, s:o, s:s, s:o, s:s, s:s, s:s, s:o}", "target", ridge_json_text(r->target->name),
+        "chapter", ridge_json_text(r->target->chapter), "case", ridge_json_text(name), "dtype",
+        ridge_dtype_name(r->c.dtype), "shape", ridge_json_shape(r->target, &r->c), "backend", backend, "variant",
+        ridge_json_text(r->variant->name), "role", ridge_role_name(r->variant->role), "isa", ridge_isa_name(r->isa),
+        "verdict", ridge_verdict_name(r->verdict), "reason", ridge_json_text(r->reason));
     json_t *figures = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "time_us",
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "time_us",
         time_json(r, timed), "work", work_json(&r->work), "intensity",
         ridge_json_number(r->work.flops / (r->work.bytes_read + r->work.bytes_written)), "gflops",
         number_if(timed, p->gflops), "gbps", number_if(timed, p->gbps), "pct_measured",
-        number_if(timed && p->binding[0], p->pct_measured), "binding", p->binding, "attainable_gflops",
+        number_if(timed && p->binding[0], p->pct_measured), "binding", ridge_json_text(p->binding), "attainable_gflops",
         number_if(p->binding[0], p->attainable_gflops), "floor_us", number_if(p->binding[0], p->floor_us),
         "ridge_point", number_if(p->binding[0], p->ridge_point), "memory_bound", p->memory_bound, "of_copy",
         ridge_json_interval(timed ? r->of_copy : none), "of_core", ridge_json_interval(timed ? r->of_core : none),
@@ -122,12 +123,12 @@ json_t *ridge_json_pair(const ridge_run *run, const ridge_pair *pair) {
     char name[96];
     ridge_case_name(b->target, &b->c, name, sizeof name);
     const char *backend = ridge_backend_name(ridge_variant_backend(b->variant));
-    return json_pack("{s:o, s:o, s:s, s:s, s:o, s:s, s:o, s:o, s:s, s:{s:s, s:o, s:o, s:o}, s:{s:b, s:o, s:o, s:o}}",
+    return json_pack("{s:o, s:o, s:o, s:s, s:o, s:s, s:o, s:o, s:s, s:{s:s, s:o, s:o, s:o}, s:{s:b, s:o, s:o, s:o}}",
                      "target", ridge_json_text(b->target->name), "chapter", ridge_json_text(b->target->chapter), "case",
-                     name, "backend", backend, "reference", ridge_json_text(a->variant->name), "reference_role",
-                     ridge_role_name(a->variant->role), "optimized", ridge_json_text(b->variant->name), "speedup",
-                     ridge_json_interval(timed ? pair->speedup : none), "difference",
-                     timed ? ridge_pair_difference(pair) : "unknown", "traffic", "kind",
+                     ridge_json_text(name), "backend", backend, "reference", ridge_json_text(a->variant->name),
+                     "reference_role", ridge_role_name(a->variant->role), "optimized",
+                     ridge_json_text(b->variant->name), "speedup", ridge_json_interval(timed ? pair->speedup : none),
+                     "difference", timed ? ridge_pair_difference(pair) : "unknown", "traffic", "kind",
                      pair->counted ? "counted" : "declared", "reference_bytes", ridge_json_number(pair->traffic_a),
                      "optimized_bytes", ridge_json_number(pair->traffic_b), "saved_bytes",
                      ridge_json_number(pair->traffic_a - pair->traffic_b), "agreement", "compared", pair->compared,

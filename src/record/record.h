@@ -77,6 +77,27 @@ typedef struct ridge_run {
     bool interrupted;
 } ridge_run;
 
+/* What `ridge verify` found of one variant on one case. */
+typedef struct ridge_verified {
+    const ridge_target *target;
+    ridge_case c;
+    const ridge_variant *variant;
+    ridge_isa isa;
+    const char *verdict; /* "ok", "wrong", "failed" or "skipped" */
+    const char *reason;  /* "" when ok */
+    int runs;            /* 0: it never came to a check */
+    double worst;        /* as in ridge_check; infinite where an element is NaN, poisoned, or permitted no error */
+} ridge_verified;
+
+/* … and of one mutant on one target. */
+typedef struct ridge_mutation {
+    const ridge_target *target;
+    const char *mutant;
+    int applied;         /* outputs it broke */
+    const char *verdict; /* "caught", "passed", "not applicable"; "too few" of all mutants together */
+    const char *reason;  /* where it passed; else "" */
+} ridge_mutation;
+
 void ridge_run_free(ridge_run *run); /* frees what it owns, not the struct */
 
 /* Adds to run->findings: what ridge doctor finds bad before the measurements; what changed while they were made (memory
@@ -109,10 +130,12 @@ json_t *ridge_json_gpu_ceilings(const ridge_gpu *gpu,
 json_t *ridge_json_findings(const ridge_finding *findings, int n);
 json_t *ridge_json_machine(const ridge_machine *machine);
 json_t *ridge_json_interval(ridge_interval interval);                                /* {median, ci_low, ci_high, n} */
+json_t *ridge_json_verified(const ridge_verified *v);                                /* for verify --json */
+json_t *ridge_json_mutation(const ridge_mutation *m);                                /* for verify --mutants --json */
 json_t *ridge_json_target(const ridge_target *target, const ridge_machine *machine); /* for list --json */
 
-/* Writes text to path: "-" is stdout; otherwise a temporary file beside it, synced, renamed, and removed on failure, so
- * that no partial file is ever seen under the final name. */
+/* Writes text to path, whole or not at all (device/file.h). "-" is standard output, where a reader that has gone is no
+ * error. */
 ridge_status ridge_write_file(const char *path, const char *text, size_t size, ridge_error *error);
 ridge_status ridge_write_json(const char *path, const json_t *json,
                               ridge_error *error); /* does not take the reference */

@@ -11,6 +11,7 @@ typedef struct agree_job {
     const ridge_problem *problem;
     const ridge_operands *a, *b;
     ridge_agreement *total;
+    bool exact; /* a row's size is the oracle's, and not estimated from the values */
     int64_t equal, elements;
     atomic_llong next;
     atomic_flag lock;
@@ -50,11 +51,10 @@ static double mean_square_root(const double *x, int64_t n) {
     return n > 0 && isfinite(sum) ? sqrt(sum / (double)n) : 0;
 }
 
-/* n elements of b from `first` on against those of a. */
+/* n elements of b from `first` on against those of a; extra: what the size of their row permits. */
 static void compare_run(const ridge_view *b, int64_t first, const double *a, int64_t n, const ridge_bound *bound,
-                        tally *t) {
+                        double extra, tally *t) {
     double other[STEP];
-    const double extra = bound->sized > 0 ? bound->sized * mean_square_root(a, n) : 0;
     for (int64_t i = 0; i < n; i += STEP) {
         int64_t part = n - i < STEP ? n - i : STEP;
         ridge_view_load(b, first + i, part, other);
@@ -62,24 +62,36 @@ static void compare_run(const ridge_view *b, int64_t first, const double *a, int
     }
 }
 
-/* The bound is asked with a's results in place of the oracle's, and row by row where it depends on their size. */
+/* Row by row where the bound depends on a row's size. */
+static void compare_rows(const agree_job *job, const ridge_chunk *chunk, int output, int64_t row, int64_t all,
+                         const ridge_bound *bound, tally *t) {
+    ridge_view view = ridge_operands_view(job->b, job->a->target->n_in + output);
+    /* A row of one element says nothing of its size: then all of the chunk does. */
+    const bool sized = bound->sized > 0;
+    const int64_t each = sized && (job->exact || view.row > 1) ? 1 : all;
+    for (int64_t i = 0; i < all; i += each) {
+        const double *a = chunk->out[output] + i * view.row;
+        double size = 0;
+        if (sized) size = job->exact ? chunk->size[output][i] : mean_square_root(a, each * view.row);
+        compare_run(&view, (row + i) * view.row, a, each * view.row, bound, sized ? bound->sized * size : 0, t);
+    }
+}
+
+/* The bound is asked with a's results in place of the oracle's. */
 static void compare_chunk(const agree_job *job, const ridge_chunk *chunk, tally *t) {
     const ridge_target *target = job->a->target;
     int64_t all;
     int64_t row = ridge_chunk_rows(job->problem, chunk, 0, &all);
+    if (job->exact) target->oracle(&chunk->call); /* for the sizes; its results make way for a's */
     for (int o = 0; o < target->n_out; o++) {
         ridge_view view = ridge_operands_view(job->a, target->n_in + o);
         if (chunk->out[o]) ridge_view_load(&view, row * view.row, all * view.row, chunk->out[o]);
     }
     for (int o = 0; o < target->n_out; o++) {
-        ridge_view view = ridge_operands_view(job->b, target->n_in + o);
         ridge_bound bound = {0, 0, 0};
         if (!chunk->out[o]) continue;
         target->bound(&chunk->call, job->a->kind, o, &bound);
-        /* A row of one element says nothing of its size: then all of the chunk does. */
-        const int64_t each = bound.sized > 0 && view.row > 1 ? 1 : all;
-        for (int64_t i = 0; i < all; i += each)
-            compare_run(&view, (row + i) * view.row, chunk->out[o] + i * view.row, each * view.row, &bound, t);
+        compare_rows(job, chunk, o, row, all, &bound, t);
     }
 }
 
@@ -114,6 +126,15 @@ static ridge_status agree_on(agree_job *job, int lead, ridge_team *team, ridge_e
     return RIDGE_OK;
 }
 
+static ridge_status agree_all(agree_job *job, ridge_team *team, ridge_error *error) {
+    for (int d = 0; d < RIDGE_MAX_RANK; d++)
+        if (ridge_target_leads(job->a->target) >> d & 1) RIDGE_TRY(agree_on(job, d, team, error));
+    job->total->equal_fraction = job->elements > 0 ? (double)job->equal / (double)job->elements : 1;
+    return RIDGE_OK;
+}
+
+/* Sizes of rows are estimated first, which asks no oracle; who disagrees by the estimate is compared by the oracle's.
+ */
 ridge_status ridge_check_agree(const ridge_operands *a, const ridge_operands *b, ridge_team *team,
                                ridge_agreement *agreement, ridge_error *error) {
     *agreement = (ridge_agreement){.agree = true, .equal_fraction = 1};
@@ -121,8 +142,10 @@ ridge_status ridge_check_agree(const ridge_operands *a, const ridge_operands *b,
         a->user != b->user)
         return ridge_fail(error, RIDGE_INVALID, "%s: the two runs had different inputs", a->target->name);
     agree_job job = {.a = a, .b = b, .total = agreement, .lock = ATOMIC_FLAG_INIT};
-    for (int d = 0; d < RIDGE_MAX_RANK; d++)
-        if (ridge_target_leads(a->target) >> d & 1) RIDGE_TRY(agree_on(&job, d, team, error));
-    if (job.elements > 0) agreement->equal_fraction = (double)job.equal / (double)job.elements;
-    return RIDGE_OK;
+    RIDGE_TRY(agree_all(&job, team, error));
+    if (agreement->agree) return RIDGE_OK;
+    *agreement = (ridge_agreement){.agree = true, .equal_fraction = 1};
+    job.exact = true;
+    job.equal = job.elements = 0;
+    return agree_all(&job, team, error);
 }

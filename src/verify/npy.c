@@ -3,12 +3,12 @@
 #include "verify/npy.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "device/file.h"
 
 /* NumPy writes a few hundred bytes at most; what claims more is damaged. */
 enum { HEADER_LIMIT = 65536, MAGIC = 6, PREFIX_LIMIT = 12 };
@@ -208,12 +208,8 @@ static ridge_status read_all(int fd, const char *path, void *to, size_t bytes, s
     return RIDGE_OK;
 }
 
-static ridge_status read_file(int fd, const char *path, ridge_npy *npy, ridge_error *error) {
-    struct stat info;
-    if (fstat(fd, &info) != 0) return ridge_fail(error, RIDGE_IO, "%s: %s", path, strerror(errno));
-    if (!S_ISREG(info.st_mode)) return ridge_fail(error, RIDGE_INVALID, "%s: not a regular file", path);
-    size_t size = (size_t)info.st_size, head = size < HEADER_LIMIT + PREFIX_LIMIT ? size : HEADER_LIMIT + PREFIX_LIMIT;
-    size_t begin = 0;
+static ridge_status read_file(int fd, size_t size, const char *path, ridge_npy *npy, ridge_error *error) {
+    size_t head = size < HEADER_LIMIT + PREFIX_LIMIT ? size : HEADER_LIMIT + PREFIX_LIMIT, begin = 0;
     unsigned char *header = malloc(head + 1);
     if (!header) return ridge_fail(error, RIDGE_NO_MEMORY, "%s: no memory for its header", path);
     ridge_status status = read_all(fd, path, header, head, 0, error);
@@ -225,10 +221,11 @@ static ridge_status read_file(int fd, const char *path, ridge_npy *npy, ridge_er
 }
 
 ridge_status ridge_npy_read(const char *path, ridge_npy *npy, ridge_error *error) {
+    int fd;
+    size_t size;
     *npy = (ridge_npy){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not block before it is refused */
-    if (fd < 0) return ridge_fail(error, errno == ENOENT ? RIDGE_NOT_FOUND : RIDGE_IO, "%s: %s", path, strerror(errno));
-    ridge_status status = read_file(fd, path, npy, error);
+    RIDGE_TRY(ridge_file_open(path, &fd, &size, error));
+    ridge_status status = read_file(fd, size, path, npy, error);
     (void)close(fd);
     if (status != RIDGE_OK) ridge_npy_free(npy);
     return status;

@@ -136,6 +136,20 @@ static void poison_write(ridge_dtype dtype, char *at, int64_t n) {
     memcpy(at + i, &word, bytes - i);
 }
 
+static void poison_part(void *arg, int rank, int size) {
+    const ridge_operands *ops = arg;
+    for (int t = ops->target->n_in; t < ridge_operands_count(ops); t++) {
+        ridge_view view = ridge_operands_view(ops, t);
+        int64_t position, end;
+        ridge_share(view.elements, RIDGE_RANDOM_BLOCK, rank, size, &position, &end);
+        for (ridge_view_run run; ridge_view_next(&view, &position, end, &run);) poison_write(view.dtype, run.at, run.n);
+    }
+}
+
+void ridge_operands_poison(ridge_operands *ops, ridge_team *team) {
+    ridge_team_run(ridge_operands_team(ops, team), poison_part, ops);
+}
+
 /* The gap behind a run belongs to whoever fills the run, if the run ends a line that is not the last. */
 static void fill_gap(const ridge_view *view, const unsigned char *pattern, const ridge_view_run *run) {
     int64_t next = run->first + run->n;

@@ -52,4 +52,7 @@ void ridge_operands_place(ridge_operands *ops, const ridge_target *target, const
  * out too. */
 void ridge_operands_fill(ridge_operands *ops, ridge_fill_kind kind, uint64_t seed, ridge_team *team);
 
+/* Poisons the outputs alone. Inputs and guards stay as they are, damage included. */
+void ridge_operands_poison(ridge_operands *ops, ridge_team *team);
+
 #endif

@@ -1,4 +1,5 @@
 /* What users type: sizes, counts, seconds, seeds, inputs, patterns, mistyped words. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -33,8 +34,9 @@ static void sizes(const char *text) {
 static void numbers(const char *text) {
     int64_t count;
     uint64_t seed;
-    double seconds;
+    double seconds, value;
     ridge_error error = {0};
+    if (ridge_parse_decimal(text, &value)) require(isfinite(value) && strspn(text, "0123456789.eE+-") == strlen(text));
     if (accepted(ridge_parse_count(text, "--threads", 1, 1024, &count, &error), &error))
         require(count >= 1 && count <= 1024);
     (void)accepted(ridge_parse_seed(text, &seed, &error), &error);

@@ -36,6 +36,11 @@ static const struct seed {
                     "\"peaks\":[{\"name\":\"fp32 avx2\",\"dtype\":\"fp32\",\"how\":\"12 accumulators\",\"gflops\":" RATE
                     "}],"
                     "\"rungs\":[{\"bytes\":4096.0,\"read\":200.0,\"copy\":180.0}],\"faults\":\"\"}"),
+    SEED("==PROF== Connected\n\"ID\",\"dram__bytes_read.sum\",\"dram__bytes_write.sum\"\n\"\",\"byte\",\"byte\"\n"
+         "\"0\",\"1,024\",\"2.5\"\n\"1\",\"7\",\"0\"\n"),
+    /* Events: a frame, two checks, four samples, an agreement, a wrong one, a stop. */
+    SEED("\x01\xff\0\0\0\x03\0\0\0\0\x03\x01\0\0\0\x04\0\0\0\0\x04\x01\0\0\0\x04\x03\0\0\0\x04\x05\0\0\0"
+         "\x07\x01\0\0\0\x05\x02\0\0\0\x08\xff\x02\0\0"),
     SEED("1024x1024x100,64x128x10"),
     SEED("1x1"),
     SEED("2^10..2^16x4096,1..9:4x64K"),

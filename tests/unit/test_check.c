@@ -348,6 +348,50 @@ static void agreement_is_within_both_bounds(void **state) {
     }
 }
 
+/* y = x - x, of numbers of size 1 in every row, within a tenth of that size: results far smaller than what was summed.
+ */
+static void cancelling_oracle(const ridge_oracle_call *call) {
+    for (int64_t i = 0; i < call->dim[0] * call->dim[1]; i++) call->out[0][i] = 0;
+    for (int64_t i = 0; i < call->dim[0]; i++) call->size[0][i] = 1;
+}
+static void cancelling_bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *bound) {
+    (void)call, (void)kind, (void)output;
+    *bound = (ridge_bound){.sized = 0.1};
+}
+
+/* Who passes the check agrees: the size of a row is what the oracle says, where the values alone say less. */
+static void rows_that_cancel_agree_by_their_size(void **state) {
+    static const struct {
+        float a, b;
+        bool agree;
+    } rows[] = {{0.05F, -0.05F, true}, {0.09F, -0.09F, true}, {0.05F, 0.05F, true}, {0.15F, -0.15F, false}};
+    ridge_target target = fixture_target;
+    ridge_team *team = *state;
+    target.out = fixture_out;
+    target.n_out = 1;
+    target.oracle = cancelling_oracle;
+    target.bound = cancelling_bound;
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++)
+        for (int64_t cols = 1; cols <= 70; cols += 69) {
+            ridge_operands *two[2];
+            ridge_agreement agreement;
+            ridge_error error;
+            for (int i = 0; i < 2; i++) {
+                two[i] = operands_new(&target, case_of(9, cols, 3, RIDGE_F32), layouts[i]);
+                ridge_operands_fill(two[i], RIDGE_RANDOM, 5, NULL);
+                for (int64_t e = 0; e < 9 * cols; e++)
+                    ridge_store(ridge_data(&two[i]->out[0]), RIDGE_F32,
+                                e / cols * ridge_row_stride(&two[i]->out[0]) + e % cols,
+                                (double)(i ? rows[r].b : rows[r].a));
+                assert_int_equal(full(two[i], team).ok, rows[r].agree);
+            }
+            assert_int_equal(ridge_check_agree(two[0], two[1], team, &agreement, &error), RIDGE_OK);
+            assert_int_equal(agreement.agree, rows[r].agree);
+            operands_delete(two[0]);
+            operands_delete(two[1]);
+        }
+}
+
 int main(void) {
     ridge_team *team = NULL;
     ridge_error error;
@@ -366,6 +410,7 @@ int main(void) {
         cmocka_unit_test_prestate(teams_agree_on_the_verdict, team),
         cmocka_unit_test_prestate(empty_is_right, team),
         cmocka_unit_test_prestate(agreement_is_within_both_bounds, team),
+        cmocka_unit_test_prestate(rows_that_cancel_agree_by_their_size, team),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     ridge_team_destroy(team);

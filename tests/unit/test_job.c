@@ -2,11 +2,20 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
 #include <cmocka.h>
 
-#include "measure/job.h"
+#include "device/device.h"
+#include "measure/event.h"
+#include "measure/isolate.h"
 
 /* A target of this test alone: y = 2 x, with one variant for each way to go wrong. */
 static void doubled(const ridge_call *call, int64_t rows) {
@@ -37,12 +46,128 @@ static ridge_status late_stale(const ridge_call *call) {
 }
 static ridge_status refuses(const ridge_call *call) { return (void)call, RIDGE_UNSUPPORTED; }
 static ridge_status quits(const ridge_call *call) { return (void)call, exit(7), RIDGE_OK; }
+/* ---- variants that reach for the worker's socket ---- */
+
+static int worker_socket(void) {
+    for (int fd = 3; fd < 256; fd++) {
+        int type = 0;
+        socklen_t size = sizeof type;
+        if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET) return fd;
+    }
+    return -1;
+}
+
+static ridge_event forged(void) {
+    ridge_event event;
+    memset(&event, 0, sizeof event);
+    event.magic = RIDGE_EVENT_MAGIC;
+    return event;
+}
+
+static ridge_status half_event(const ridge_call *call) {
+    const ridge_event event = forged();
+    if (++launches == 3 && write(worker_socket(), &event, sizeof event / 2) < 0) return RIDGE_FAILED;
+    return good(call);
+}
+static ridge_status empty_event(const ridge_call *call) {
+    if (++launches == 1 && send(worker_socket(), "", 0, 0) != 0) return RIDGE_FAILED;
+    return good(call);
+}
+static void *send_for_ever(void *arg) {
+    const ridge_event *event = arg;
+    while (write(worker_socket(), event, sizeof *event) > 0) continue;
+    return NULL;
+}
+static ridge_status flood_of(const ridge_call *call, uint32_t kind) {
+    static ridge_event event;
+    pthread_t thread;
+    if (++launches == 1) {
+        event = forged();
+        event.kind = kind;
+        if (pthread_create(&thread, NULL, send_for_ever, &event) != 0) return RIDGE_FAILED;
+    }
+    usleep(20000); /* time for the flood */
+    return good(call);
+}
+static ridge_status floods_frames(const ridge_call *call) { return flood_of(call, RIDGE_EVENT_FRAME); }
+static ridge_status floods_samples(const ridge_call *call) { return flood_of(call, RIDGE_EVENT_SAMPLE); }
+static ridge_status floods_and_stays(const ridge_call *call) {
+    ridge_event event = forged();
+    event.kind = RIDGE_EVENT_FRAME;
+    (void)send_for_ever(&event);
+    return good(call);
+}
+static ridge_status closes(const ridge_call *call) { return close(worker_socket()), good(call); }
+static ridge_status closes_and_stays(const ridge_call *call) { return close(worker_socket()), loop(call); }
+static ridge_status diverts(const ridge_call *call) {
+    if (++launches == 1) (void)dup2(open("/dev/null", O_WRONLY), worker_socket());
+    return good(call);
+}
+static ridge_status leaves_a_child(const ridge_call *call) {
+    if (++launches == 1 && fork() == 0) sleep(8), _exit(0); /* it holds the socket open */
+    return good(call);
+}
+
+/* ---- variants that are right at the first look ---- */
+
+static ridge_status second_wrong(const ridge_call *call) {
+    const bool wrong = ++launches == 2;
+    float *y = ridge_data(&call->out[0]);
+    (void)good(call);
+    for (int64_t i = 0; wrong && i < call->dim[0] * call->dim[1]; i++) y[i] += 1;
+    return RIDGE_OK;
+}
+
+/* ---- a variant that keeps a diary, in memory that outlives the worker ---- */
+
+enum { MOST_NOTES = 4096 };
+typedef struct diary {
+    atomic_int n;
+    struct {
+        const void *x, *y;
+        uint32_t before; /* the first element of y, as the launch found it */
+    } note[MOST_NOTES];
+} diary;
+static diary *notes;
+
+static ridge_status writes_diary(const ridge_call *call) {
+    int n = atomic_fetch_add(&notes->n, 1);
+    if (n >= MOST_NOTES) return RIDGE_FAILED;
+    notes->note[n].x = ridge_data(&call->in[0]);
+    notes->note[n].y = ridge_data(&call->out[0]);
+    memcpy(&notes->note[n].before, notes->note[n].y, sizeof notes->note[n].before);
+    return good(call);
+}
+
 static const char *never(const ridge_case *c) { return (void)c, "not today"; }
 
 static const ridge_case cases[] = {{.dim = {16, 33}, .dtype = RIDGE_F32}};
 static const ridge_tensor_spec in[] = {{.name = "x", .rank = 2, .dim = {0, 1}, .by_row = true}};
 static const ridge_tensor_spec out[] = {{.name = "y", .rank = 2, .dim = {0, 1}}};
-enum { BASELINE, OPTIMIZED, CRASH, LOOP, LATE_NAN, LATE_STALE, REFUSES, QUITS, SKIPPED };
+enum {
+    BASELINE,
+    OPTIMIZED,
+    CRASH,
+    LOOP,
+    LATE_NAN,
+    LATE_STALE,
+    REFUSES,
+    QUITS,
+    SKIPPED,
+    HALF_EVENT,
+    EMPTY_EVENT,
+    FLOODS_FRAMES,
+    FLOODS_SAMPLES,
+    FLOODS_AND_STAYS,
+    CLOSES,
+    CLOSES_AND_STAYS,
+    DIVERTS,
+    LEAVES_A_CHILD,
+    SECOND_WRONG,
+    SECOND_WRONG_OPTIMIZED,
+    DIARY,
+    DIARY_OPTIMIZED,
+};
 static const ridge_variant variants[] = {
     [BASELINE] = {.name = "cpu/baseline", .role = RIDGE_BASELINE, .run = RIDGE_ANY_ISA(good)},
     [OPTIMIZED] = {.name = "cpu/optimized", .role = RIDGE_OPTIMIZED, .run = RIDGE_ANY_ISA(good)},
@@ -53,6 +178,21 @@ static const ridge_variant variants[] = {
     [REFUSES] = {.name = "cpu/refuses", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(refuses)},
     [QUITS] = {.name = "cpu/quits", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(quits)},
     [SKIPPED] = {.name = "cpu/skipped", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(good), .unavailable = never},
+    [HALF_EVENT] = {.name = "cpu/half_event", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(half_event)},
+    [EMPTY_EVENT] = {.name = "cpu/empty_event", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(empty_event)},
+    [FLOODS_FRAMES] = {.name = "cpu/floods_frames", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(floods_frames)},
+    [FLOODS_SAMPLES] = {.name = "cpu/floods_samples", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(floods_samples)},
+    [FLOODS_AND_STAYS] = {.name = "cpu/floods_and_stays", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(floods_and_stays)},
+    [CLOSES] = {.name = "cpu/closes", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(closes)},
+    [CLOSES_AND_STAYS] = {.name = "cpu/closes_and_stays", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(closes_and_stays)},
+    [DIVERTS] = {.name = "cpu/diverts", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(diverts)},
+    [LEAVES_A_CHILD] = {.name = "cpu/leaves_a_child", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(leaves_a_child)},
+    [SECOND_WRONG] = {.name = "cpu/second_wrong", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(second_wrong)},
+    [SECOND_WRONG_OPTIMIZED] = {.name = "cpu/second_wrong_optimized",
+                                .role = RIDGE_OPTIMIZED,
+                                .run = RIDGE_ANY_ISA(second_wrong)},
+    [DIARY] = {.name = "cpu/diary", .role = RIDGE_BASELINE, .run = RIDGE_ANY_ISA(writes_diary)},
+    [DIARY_OPTIMIZED] = {.name = "cpu/diary_optimized", .role = RIDGE_OPTIMIZED, .run = RIDGE_ANY_ISA(writes_diary)},
 };
 static void work(const ridge_case *c, ridge_work *w) {
     double n = (double)c->dim[0] * (double)c->dim[1];
@@ -133,10 +273,20 @@ static void one_bad_variant_costs_itself_only(void **state) {
         ridge_outcome outcome;
         const char *reason;
     } bad[] = {
-        {CRASH, RIDGE_OUTCOME_FAILED, "SIGSEGV"},         {LOOP, RIDGE_OUTCOME_FAILED, "limit of 1 s"},
-        {LATE_NAN, RIDGE_OUTCOME_WRONG, "round"},         {LATE_STALE, RIDGE_OUTCOME_WRONG, "never written"},
-        {REFUSES, RIDGE_OUTCOME_FAILED, "not supported"}, {QUITS, RIDGE_OUTCOME_FAILED, "status 7"},
+        {CRASH, RIDGE_OUTCOME_FAILED, "SIGSEGV"},
+        {LOOP, RIDGE_OUTCOME_FAILED, "limit of 1 s"},
+        {LATE_NAN, RIDGE_OUTCOME_WRONG, "round"},
+        {LATE_STALE, RIDGE_OUTCOME_WRONG, "never written"},
+        {REFUSES, RIDGE_OUTCOME_FAILED, "not supported"},
+        {QUITS, RIDGE_OUTCOME_FAILED, "status 7"},
         {SKIPPED, RIDGE_OUTCOME_SKIPPED, "not today"},
+        {HALF_EVENT, RIDGE_OUTCOME_FAILED, "no event"},
+        {EMPTY_EVENT, RIDGE_OUTCOME_FAILED, "no event"},
+        {CLOSES, RIDGE_OUTCOME_FAILED, "status 1"},
+        {CLOSES_AND_STAYS, RIDGE_OUTCOME_FAILED, "limit of 1 s"},
+        {LEAVES_A_CHILD, RIDGE_OUTCOME_DONE, ""},
+        {SECOND_WRONG, RIDGE_OUTCOME_WRONG, "not in every launch"},
+        {SECOND_WRONG_OPTIMIZED, RIDGE_OUTCOME_WRONG, "not in every launch"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -165,6 +315,209 @@ static void several_bad_variants_cost_themselves_only(void **state) {
     ridge_job_result_free(&r);
 }
 
+/* Forged events without end: from a thread, so that no launch is overdue. Whom they are blamed on is a guess. */
+static void a_flood_of_events_ends(void **state) {
+    static const struct {
+        int variant;
+        const char *reason;
+    } floods[] = {{FLOODS_FRAMES, "without end"}, {FLOODS_SAMPLES, "more samples"}, {FLOODS_AND_STAYS, "i"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof floods / sizeof floods[0]; i++) {
+        const int list[] = {floods[i].variant, OPTIMIZED};
+        ridge_job_result r;
+        bool told = false;
+        run(list, 2, &r);
+        for (int v = 0; v < 2; v++) told = told || strstr(r.series[v].reason, floods[i].reason);
+        if (!told) fail_msg("reasons were: %s; %s", r.series[0].reason, r.series[1].reason);
+        for (int v = 0; v < 2; v++) assert_true(r.series[v].n < 1000);
+        ridge_job_result_free(&r);
+    }
+}
+
+/* As when a standard stream was closed and the worker's /dev/null took the place of its connection. */
+static void no_samples_is_a_failure(void **state) {
+    const int list[] = {BASELINE, DIVERTS, OPTIMIZED};
+    ridge_job_result r;
+    (void)state;
+    run(list, 3, &r);
+    for (int v = 0; v < 3; v++) {
+        assert_int_equal(r.series[v].n, 0);
+        assert_int_equal(r.series[v].outcome, RIDGE_OUTCOME_FAILED);
+        assert_non_null(strstr(r.series[v].reason, "without a sample"));
+    }
+    ridge_job_result_free(&r);
+}
+
+/* The limit may be so short that no round fits: one is made all the same. */
+static void every_job_has_a_round(void **state) {
+    const int list[] = {BASELINE, OPTIMIZED};
+    ridge_job job = job_of(list, 2);
+    ridge_job_result r;
+    ridge_error error = {0};
+    (void)state;
+    job.iterations = 0;
+    job.max_time = 1e-12;
+    assert_int_equal(ridge_job_run(&job, NULL, NULL, NULL, &r, &error), RIDGE_OK);
+    assert_int_equal(r.stop, RIDGE_STOP_TIME);
+    for (int v = 0; v < 2; v++) assert_true(r.series[v].outcome == RIDGE_OUTCOME_DONE && r.series[v].n >= 2);
+    ridge_job_result_free(&r);
+}
+
+/* ---- two right answers that differ ---- */
+
+/* y = x * s, where s may be any number up to 10: each variant's y is right for its own s. */
+static ridge_status scaled(const ridge_call *call, float s) {
+    const float *x = ridge_data(&call->in[0]);
+    float *y = ridge_data(&call->out[0]), *scale = ridge_data(&call->out[1]);
+    for (int64_t j = 0; j < call->dim[1]; j++) scale[j] = s;
+    for (int64_t i = 0; i < call->dim[0] * call->dim[1]; i++) y[i] = s * x[i];
+    return RIDGE_OK;
+}
+static ridge_status by_two(const ridge_call *call) { return scaled(call, 2); }
+static ridge_status by_four(const ridge_call *call) { return scaled(call, 4); }
+static void blind_oracle(const ridge_oracle_call *call) {
+    for (int64_t i = 0; call->out[0] && i < call->dim[0] * call->dim[1]; i++)
+        call->out[0][i] = call->in[0][i] * call->given[1][i % call->dim[1]];
+    for (int64_t j = 0; call->out[1] && j < call->dim[1]; j++) call->out[1][j] = 0;
+}
+static void blind_bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
+    (void)call, (void)kind;
+    *b = (ridge_bound){.absolute = output == 1 ? 10 : 0};
+}
+static const ridge_tensor_spec blind_out[] = {{.name = "y", .rank = 2, .dim = {0, 1}},
+                                              {.name = "s", .rank = 1, .dim = {1}, .given = true}};
+static const ridge_variant blind_variants[] = {
+    {.name = "cpu/two", .role = RIDGE_BASELINE, .run = RIDGE_ANY_ISA(by_two)},
+    {.name = "cpu/four", .role = RIDGE_OPTIMIZED, .run = RIDGE_ANY_ISA(by_four)},
+    {.name = "cpu/four_too", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(by_four)},
+};
+static const ridge_target blind = {.name = "blind",
+                                   .chapter = "test",
+                                   .summary = "y = x * s, any s",
+                                   .dims = {"rows", "cols"},
+                                   .cases = RIDGE_LIST(cases),
+                                   .in = RIDGE_LIST(in),
+                                   .out = RIDGE_LIST(blind_out),
+                                   .variants = RIDGE_LIST(blind_variants),
+                                   .work = work,
+                                   .oracle = blind_oracle,
+                                   .bound = blind_bound};
+
+static void a_difference_beyond_both_bounds_is_wrong(void **state) {
+    const int list[] = {0, 1, 2};
+    ridge_job job = job_of(list, 3);
+    ridge_job_result r;
+    ridge_error error = {0};
+    (void)state;
+    job.target = &blind;
+    assert_int_equal(ridge_job_run(&job, NULL, NULL, NULL, &r, &error), RIDGE_OK);
+    assert_true(r.series[0].compared && !r.series[0].agreement.agree);
+    assert_int_equal(r.series[0].outcome, RIDGE_OUTCOME_WRONG);
+    if (!strstr(r.series[0].reason, "differs from cpu/four") || !strstr(r.series[0].reason, "more than both bounds"))
+        fail_msg("reason was: %s", r.series[0].reason);
+    for (int v = 1; v < 3; v++) all_samples_there(&r.series[v]);
+    ridge_job_result_free(&r);
+}
+
+/* ---- which operands a launch finds ---- */
+
+static void open_diary(void) {
+    notes = mmap(NULL, sizeof *notes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(notes != MAP_FAILED);
+}
+
+/* Launches of the rounds, with the untimed one before each. Returns how many timed ones found the operands of their
+ * untimed one. */
+static int same_operands(bool hot, int *of) {
+    const int list[] = {DIARY, DIARY_OPTIMIZED};
+    ridge_job job = job_of(list, 2);
+    ridge_job_result r;
+    ridge_error error = {0};
+    open_diary();
+    job.hot = hot;
+    assert_int_equal(ridge_job_run(&job, NULL, NULL, NULL, &r, &error), RIDGE_OK);
+    for (int v = 0; v < 2; v++) all_samples_there(&r.series[v]);
+    int same = 0, n = atomic_load(&notes->n);
+    *of = 2 * 24;
+    assert_true(n >= 2 * *of && n < MOST_NOTES);
+    for (int i = n - 2 * *of; i < n; i += 2) {
+        float untouched;
+        same += notes->note[i].x == notes->note[i + 1].x && notes->note[i].y == notes->note[i + 1].y;
+        memcpy(&untouched, &notes->note[i + 1].before, sizeof untouched);
+        assert_true(untouched != untouched); /* poison is a NaN */
+    }
+    ridge_job_result_free(&r);
+    assert_int_equal(munmap(notes, sizeof *notes), 0);
+    return same;
+}
+
+static void hot_is_one_set_of_operands(void **state) {
+    int all;
+    (void)state;
+    int same = same_operands(true, &all);
+    assert_int_equal(same, all);
+    same = same_operands(false, &all);
+    assert_int_equal(same, 0); /* cold: the untimed launch must not bring the timed operands into cache */
+}
+
+/* ---- interrupts and children ---- */
+
+static volatile sig_atomic_t rung;
+static void on_alarm(int number) { (void)number, rung = 1; }
+
+static void sleeps(const void *arg, void *answer) {
+    (void)answer;
+    sleep(*(const unsigned *)arg);
+}
+
+static double seconds_of_isolated(unsigned wanted, const volatile sig_atomic_t *interrupted, ridge_status *status) {
+    const ridge_child_limits limits = {.threads = 1, .interrupted = interrupted};
+    const uint64_t began = ridge_clock_ns();
+    ridge_error error = {0};
+    char answer = 0;
+    *status = ridge_isolate(sleeps, &wanted, &answer, sizeof answer, &limits, 30, &error);
+    return (double)(ridge_clock_ns() - began) * 1e-9;
+}
+
+static void an_interrupt_does_not_wait_for_the_limit(void **state) {
+    const struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+    const struct itimerval soon = {.it_value = {.tv_usec = 200000}};
+    const int list[] = {LOOP, OPTIMIZED};
+    ridge_job job = job_of(list, 2);
+    ridge_job_result r;
+    ridge_status status;
+    ridge_error error = {0};
+    (void)state;
+    assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+    rung = 0;
+    assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+    assert_true(seconds_of_isolated(20, &rung, &status) < 5);
+    assert_int_equal(status, RIDGE_INTERRUPTED);
+    rung = 0;
+    job.launch_limit = 30;
+    const uint64_t began = ridge_clock_ns();
+    assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+    assert_int_equal(ridge_job_run(&job, &rung, NULL, NULL, &r, &error), RIDGE_INTERRUPTED);
+    assert_true((double)(ridge_clock_ns() - began) * 1e-9 < 5);
+    ridge_job_result_free(&r);
+}
+
+/* A parent may have left SIGCHLD ignored, and waitpid then has no child to report. */
+static void an_ignored_sigchld_costs_nothing(void **state) {
+    const int list[] = {BASELINE, OPTIMIZED};
+    ridge_job_result r;
+    ridge_status status;
+    (void)state;
+    void (*before)(int) = signal(SIGCHLD, SIG_IGN);
+    run(list, 2, &r);
+    double took = seconds_of_isolated(0, NULL, &status);
+    (void)signal(SIGCHLD, before);
+    all_samples_there(&r.series[0]);
+    assert_int_equal(status, RIDGE_OK);
+    assert_true(took < 5);
+    ridge_job_result_free(&r);
+}
+
 static void an_interrupt_ends_the_worker(void **state) {
     (void)state;
     const int list[] = {BASELINE, OPTIMIZED};
@@ -181,7 +534,14 @@ int main(void) {
         cmocka_unit_test(good_variants_visit_every_round_twice),
         cmocka_unit_test(one_bad_variant_costs_itself_only),
         cmocka_unit_test(several_bad_variants_cost_themselves_only),
+        cmocka_unit_test(a_flood_of_events_ends),
+        cmocka_unit_test(no_samples_is_a_failure),
+        cmocka_unit_test(every_job_has_a_round),
+        cmocka_unit_test(a_difference_beyond_both_bounds_is_wrong),
+        cmocka_unit_test(hot_is_one_set_of_operands),
         cmocka_unit_test(an_interrupt_ends_the_worker),
+        cmocka_unit_test(an_interrupt_does_not_wait_for_the_limit),
+        cmocka_unit_test(an_ignored_sigchld_costs_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

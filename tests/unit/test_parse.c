@@ -39,6 +39,36 @@ static void settings_are_a_name_and_a_number(void **state) {
     }
 }
 
+/* What strtod and strtol take besides plain decimals, each as every kind of number an option can be. */
+static void numbers_are_plain_decimals(void **state) {
+    static const char *const bad[] = {"0x10",   "0X1p3", "0x1p3", "1e400", "-1e400", "inf",   "-inf", "infinity", "nan",
+                                      "nan(1)", " 5",    "5 ",    "\t5",   "+5",     "5.",    ".5",   "1e",       "1e+",
+                                      "1e-",    "-",     "--1",   "1_0",   "1,5",    "1.2.3", "5\n",  "١",        "1f"};
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char setting[40], name[8];
+        double value = 0;
+        int64_t count = 0;
+        uint64_t seed = 0;
+        (void)snprintf(setting, sizeof setting, "a=%s", bad[i]);
+        if (ridge_parse_decimal(bad[i], &value) ||
+            ridge_parse_seconds(bad[i], "--max-time", &value, NULL) != RIDGE_INVALID ||
+            ridge_parse_count(bad[i], "--threads", 0, 100000, &count, NULL) != RIDGE_INVALID ||
+            ridge_parse_seed(bad[i], &seed, NULL) != RIDGE_INVALID ||
+            ridge_parse_setting(setting, name, sizeof name, &value, NULL) != RIDGE_INVALID)
+            fail_msg("'%s' was taken", bad[i]);
+    }
+    static const char *const good[] = {"0", "12", "007", "0.25", "1e3", "1.5E-3", "2e+1", "-3.5", "1e-400"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        double value = 1;
+        assert_true(ridge_parse_decimal(good[i], &value));
+        assert_true(!(value < strtod(good[i], NULL)) && !(value > strtod(good[i], NULL)));
+    }
+    uint64_t seed = 0;
+    assert_int_equal(ridge_parse_seed("010", &seed, NULL), RIDGE_OK);
+    assert_int_equal(seed, 10); /* not octal */
+}
+
 static void counts_hold_their_range(void **state) {
     static const struct {
         const char *text;
@@ -102,9 +132,10 @@ static void inputs_are_split_at_the_first_equals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(settings_are_a_name_and_a_number),   cmocka_unit_test(counts_hold_their_range),
-        cmocka_unit_test(seconds_are_finite_and_positive),    cmocka_unit_test(seeds_take_all_64_bits),
-        cmocka_unit_test(patterns_name_chapters_and_targets), cmocka_unit_test(inputs_are_split_at_the_first_equals),
+        cmocka_unit_test(settings_are_a_name_and_a_number),   cmocka_unit_test(numbers_are_plain_decimals),
+        cmocka_unit_test(counts_hold_their_range),            cmocka_unit_test(seconds_are_finite_and_positive),
+        cmocka_unit_test(seeds_take_all_64_bits),             cmocka_unit_test(patterns_name_chapters_and_targets),
+        cmocka_unit_test(inputs_are_split_at_the_first_equals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

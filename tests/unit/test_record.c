@@ -12,7 +12,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "device/file.h"
 #include "fixture_run.h"
+#include "record/json.h"
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------- */
 
@@ -222,6 +224,111 @@ static void nan_becomes_null(void **state) {
     ridge_run_free(&run);
 }
 
+/* Well-formed UTF-8 stays as it is; of anything else each byte is marked. jansson refuses what is not well formed. */
+static void texts_are_utf8(void **state) {
+    static const char *const good[] = {"",
+                                       "a",
+                                       "\x7f",
+                                       "\xc2\x80",
+                                       "\xdf\xbf",
+                                       "\xe0\xa0\x80",
+                                       "\xed\x9f\xbf",
+                                       "\xee\x80\x80",
+                                       "\xef\xbf\xbf",
+                                       "\xf0\x90\x80\x80",
+                                       "\xf4\x8f\xbf\xbf"};
+    static const char *const bad[] = {"\x80",
+                                      "\xc1\x81",
+                                      "\xc2",
+                                      "\xe0\x9f\xbf",
+                                      "\xed\xa0\x80",
+                                      "\xf0\x8f\xbf\xbf",
+                                      "\xf4\x90\x80\x80",
+                                      "\xf5\x80\x80\x80",
+                                      "\xe2\x82",
+                                      "\xf0\x9f\x98"};
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        char text[16];
+        (void)snprintf(text, sizeof text, "%s\xff", good[i]); /* so that it is looked at */
+        json_t *json = ridge_json_text(text);
+        (void)snprintf(text, sizeof text, "%s\xef\xbf\xbd", good[i]);
+        assert_string_equal(json_string_value(json), text);
+        json_decref(json);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        json_t *json = ridge_json_text(bad[i]);
+        assert_int_equal(json_string_length(json), 3 * strlen(bad[i]));
+        json_decref(json);
+    }
+}
+
+/* ---- memory that runs out: a document is whole or there is none ---- */
+
+static int allocations_left; /* before the one that fails */
+
+static void *scarce(size_t size) { return allocations_left-- == 0 ? NULL : malloc(size); }
+
+static json_t *make_run(const ridge_run *run) { return ridge_json_run(run); }
+static json_t *make_expectations(const ridge_run *run) { return ridge_json_expectations(run); }
+static json_t *make_target(const ridge_run *run) { return ridge_json_target(run->results[0].target, &run->machine); }
+static json_t *make_ceilings(const ridge_run *run) {
+    return ridge_json_gpu_ceilings(&run->machine.gpu, &run->ceilings);
+}
+static json_t *make_verified(const ridge_run *run) {
+    const ridge_result *r = &run->results[0];
+    const ridge_verified v = {r->target, r->c, r->variant, r->isa, "wrong", "cut in \xc2", 3, (double)INFINITY};
+    return ridge_json_verified(&v);
+}
+static json_t *make_mutation(const ridge_run *run) {
+    const ridge_mutation m = {run->results[0].target, "zeros", 2, "passed", "\xff"};
+    return ridge_json_mutation(&m);
+}
+
+static void a_document_is_whole_or_none(void **state) {
+    static json_t *(*const make[])(const ridge_run *) = {make_run,      make_expectations, make_target,
+                                                         make_ceilings, make_verified,     make_mutation};
+    (void)state;
+    ridge_run run = fixture_run();
+    run.n_results = 2; /* every allocation fails once: few are enough */
+    run.n_pairs = 1;
+    for (int i = 0; i < run.n_results; i++) run.results[i].n_samples = 3;
+    for (size_t d = 0; d < sizeof make / sizeof make[0]; d++) {
+        json_t *whole = make[d](&run);
+        assert_non_null(whole);
+        int failures = 0;
+        bool done = false;
+        for (int n = 0; !done; n++) {
+            allocations_left = n;
+            json_set_alloc_funcs(scarce, free);
+            json_t *json = make[d](&run);
+            done = allocations_left >= 0; /* none failed */
+            json_set_alloc_funcs(malloc, free);
+            failures += json == NULL;
+            if (json && !json_equal(json, whole)) fail_msg("document %zu lacks something at allocation %d", d, n);
+            json_decref(json);
+        }
+        assert_true(failures > 3);
+        json_decref(whole);
+    }
+    ridge_run_free(&run);
+}
+
+/* What verify found: an infinite error is null, a reason that was cut in the middle of a character is marked. */
+static void verify_has_an_entry_for_all(void **state) {
+    (void)state;
+    ridge_run run = fixture_run();
+    json_t *wrong = make_verified(&run), *mutant = make_mutation(&run);
+    assert_true(json_is_null(at(wrong, "worst")));
+    expect_text(wrong, "verdict", "wrong");
+    expect_text(wrong, "reason", "cut in \xef\xbf\xbd");
+    expect_text(mutant, "reason", "\xef\xbf\xbd");
+    expect_number(mutant, "applied", 2);
+    json_decref(wrong);
+    json_decref(mutant);
+    ridge_run_free(&run);
+}
+
 static void names_of_cases(void **state) {
     (void)state;
     char name[96], small[8];
@@ -355,6 +462,31 @@ static void *read_fifo(void *arg) {
     return n == 4 ? arg : NULL;
 }
 
+/* What is read by name is a regular file, or an error at once. */
+static void only_regular_files_are_read(void **state) {
+    static const char *const odd[] = {"fifo", ".", "/dev/zero", "/dev/null"};
+    char *text;
+    size_t size;
+    (void)state;
+    assert_int_equal(mkfifo("fifo", 0600), 0);
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        ridge_error error = {.status = RIDGE_OK};
+        assert_int_equal(ridge_file_read(odd[i], 100, &text, &size, &error), RIDGE_INVALID);
+        assert_non_null(strstr(error.text, "not a regular file"));
+        assert_null(text);
+    }
+    expect_failure("fifo", "no process reads it");
+    assert_int_equal(unlink("fifo"), 0);
+    assert_int_equal(ridge_file_read("fifo", 100, &text, &size, NULL), RIDGE_NOT_FOUND);
+    assert_int_equal(ridge_write_file("short", "12345", 5, NULL), RIDGE_OK);
+    assert_int_equal(ridge_file_read("short", 5, &text, &size, NULL), RIDGE_CORRUPT);
+    assert_int_equal(ridge_file_read("short", 6, &text, &size, NULL), RIDGE_OK);
+    assert_int_equal(size, 5);
+    assert_string_equal(text, "12345");
+    free(text);
+    assert_int_equal(unlink("short"), 0);
+}
+
 static void devices_and_pipes_are_written_not_replaced(void **state) {
     (void)state;
     struct stat st;
@@ -387,6 +519,7 @@ static void standard_output_is_checked(void **state) {
     (void)dup2(full, STDOUT_FILENO);
     ridge_status bad = ridge_write_file("-", "lost", 4, &error);
     (void)dup2(saved, STDOUT_FILENO);
+    clearerr(stdout);
     (void)(close(saved) + close(out) + close(full));
     assert_int_equal(good, RIDGE_OK);
     assert_int_equal(bad, RIDGE_IO);
@@ -426,10 +559,14 @@ int main(void) {
         cmocka_unit_test(a_pair_has_its_fields),
         cmocka_unit_test(a_target_lists_what_can_run),
         cmocka_unit_test(nan_becomes_null),
+        cmocka_unit_test(texts_are_utf8),
+        cmocka_unit_test(a_document_is_whole_or_none),
+        cmocka_unit_test(verify_has_an_entry_for_all),
         cmocka_unit_test(names_of_cases),
         cmocka_unit_test(a_file_is_written_and_replaced),
         cmocka_unit_test(failures_name_the_path_and_a_way_out),
         cmocka_unit_test(a_write_that_fails_half_way_leaves_the_old_file),
+        cmocka_unit_test(only_regular_files_are_read),
         cmocka_unit_test(devices_and_pipes_are_written_not_replaced),
         cmocka_unit_test(standard_output_is_checked),
         cmocka_unit_test(json_files_read_back),
