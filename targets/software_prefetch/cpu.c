@@ -67,6 +67,9 @@ VF_INLINE void gather_rows(const ridge_call *call, int64_t begin, int64_t end, v
     }
 }
 
+/* Bytes of the table's rows that are looked up: what these kernels pass through. */
+static double looked_up(const ridge_call *call) { return row_call_bytes(call, 1) * (double)call->dim[2]; }
+
 static void baseline_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {
     (void)rank;
     gather_rows(call, begin, end, VF_F32, false);
@@ -76,7 +79,7 @@ static void baseline_bf16(const ridge_call *call, int64_t begin, int64_t end, in
     gather_rows(call, begin, end, VF_BF16, false);
 }
 ridge_status RIDGE_ISA_FN(software_prefetch_cpu_baseline)(const ridge_call *call) {
-    return row_run(call, baseline_f32, baseline_bf16, baseline_bf16);
+    return row_run_sized(call, looked_up(call), baseline_f32, baseline_bf16, baseline_bf16);
 }
 
 static void optimized_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {
@@ -88,5 +91,5 @@ static void optimized_bf16(const ridge_call *call, int64_t begin, int64_t end, i
     gather_rows(call, begin, end, VF_BF16, true);
 }
 ridge_status RIDGE_ISA_FN(software_prefetch_cpu_optimized)(const ridge_call *call) {
-    return row_run(call, optimized_f32, optimized_bf16, optimized_bf16);
+    return row_run_sized(call, looked_up(call), optimized_f32, optimized_bf16, optimized_bf16);
 }
