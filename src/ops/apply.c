@@ -137,12 +137,15 @@ static ridge_status run_on(ridge_context *context, const request *r, const char 
                        .team = context->team,
                        .stream = context->stream};
     RIDGE_TRY(choose(r, name, here, &variant, error));
-    RIDGE_TRY(ridge_context_plan(context, variant, &r->c, &call.plan, error));
+    const ridge_place place = {r->backend, r->device};
+    RIDGE_TRY(ridge_context_plan(context, place, variant, &r->c, &call.plan, error));
     size_t bytes = variant->scratch ? variant->scratch(&r->c, ridge_team_size(context->team)) : 0;
-    RIDGE_TRY(ridge_context_scratch(context, r->backend, r->device, bytes, &call.scratch, error));
+    RIDGE_TRY(ridge_context_scratch(context, place, bytes, &call.scratch, error));
+    (void)ridge_why(); /* a call before this one may have left words */
     ridge_status status = variant->run[here->isa](&call);
     if (status == RIDGE_OK) return RIDGE_OK;
-    return ridge_fail(error, status, "%s %s: %s", r->target->name, variant->name, ridge_status_string(status));
+    return ridge_fail(error, status, "%s %s: %s%s", r->target->name, variant->name, ridge_status_string(status),
+                      ridge_why());
 }
 
 ridge_status ridge_apply(ridge_context *context, const char *target, const char *variant, const DLTensor *in, int n_in,
