@@ -34,7 +34,7 @@ ridge_dtype ridge_dtype_parse(const char *name) {
 DLDataType ridge_dtype_to_dlpack(ridge_dtype dtype) {
     DLDataType type = info(dtype)->dlpack;
     if (dtype == RIDGE_BF16) type.code = kDLBfloat;
-    if (dtype == RIDGE_I32) type.code = kDLInt;
+    if (ridge_dtype_is_integer(dtype)) type.code = kDLInt;
     return type;
 }
 
@@ -91,10 +91,15 @@ static uint16_t store_f16(double value) {
     return (uint16_t)(sign | (exponent + 14) << 10 | ((int)ldexp(fraction, 11) - 1024));
 }
 
-/* Nearest even, NaN as the least, what lies outside as the nearest end. */
+/* Integers: round to nearest even; NaN becomes the minimum; values out of range saturate. */
 static int32_t store_i32(double value) {
     if (!(value > INT32_MIN)) return INT32_MIN;
     return value >= INT32_MAX ? INT32_MAX : (int32_t)nearbyint(value);
+}
+
+static int64_t store_i64(double value) {
+    if (!(value > -0x1p63)) return INT64_MIN;
+    return value >= 0x1p63 ? INT64_MAX : (int64_t)nearbyint(value);
 }
 
 double ridge_load(const void *data, ridge_dtype dtype, int64_t index) {
@@ -114,6 +119,11 @@ double ridge_load(const void *data, ridge_dtype dtype, int64_t index) {
             int32_t v;
             memcpy(&v, p, sizeof v);
             return v;
+        }
+        case RIDGE_I64: {
+            int64_t v;
+            memcpy(&v, p, sizeof v);
+            return (double)v;
         }
         case RIDGE_BF16: {
             uint16_t v;
@@ -140,6 +150,11 @@ void ridge_store(void *data, ridge_dtype dtype, int64_t index, double value) {
         case RIDGE_F64: memcpy(p, &value, sizeof value); break;
         case RIDGE_I32: {
             int32_t v = store_i32(value);
+            memcpy(p, &v, sizeof v);
+            break;
+        }
+        case RIDGE_I64: {
+            int64_t v = store_i64(value);
             memcpy(p, &v, sizeof v);
             break;
         }
