@@ -14,7 +14,8 @@
 extern "C" {
 #endif
 
-enum { RIDGE_MAX_RANK = 4 };
+enum { RIDGE_MAX_RANK = 4 };        /* of a tensor as a target's descriptor has it */
+enum { RIDGE_MAX_TENSOR_RANK = 8 }; /* of a tensor as a caller may pass it: leading dimensions fold into rows */
 
 /* name, size in bytes, unit roundoff of one stored value (0: exact integers). tf32 is stored as f32 is; arithmetic may
  * round each factor of a product to 11 bits, which is what its roundoff says. It comes after f32, which DLPack's type

@@ -11,8 +11,11 @@ typedef struct dtype_info {
     DLDataType dlpack;
 } dtype_info;
 
+#define CODE(dtype) \
+    ((dtype) == RIDGE_BF16 ? kDLBfloat : (dtype) == RIDGE_I32 || (dtype) == RIDGE_I64 ? kDLInt : kDLFloat)
+
 static const dtype_info dtypes[RIDGE_DTYPE_COUNT] = {[RIDGE_DTYPE_NONE] = {"?", 0, 0.0, {kDLOpaqueHandle, 0, 0}},
-#define DTYPE_INFO(dtype, text, size, unit) [RIDGE_##dtype] = {text, size, unit, {kDLFloat, (size)*8, 1}},
+#define DTYPE_INFO(dtype, text, size, unit) [RIDGE_##dtype] = {text, size, unit, {CODE(RIDGE_##dtype), (size)*8, 1}},
                                                      RIDGE_DTYPE_LIST(DTYPE_INFO)
 #undef DTYPE_INFO
 };
@@ -31,17 +34,12 @@ ridge_dtype ridge_dtype_parse(const char *name) {
     return RIDGE_DTYPE_NONE;
 }
 
-DLDataType ridge_dtype_to_dlpack(ridge_dtype dtype) {
-    DLDataType type = info(dtype)->dlpack;
-    if (dtype == RIDGE_BF16) type.code = kDLBfloat;
-    if (ridge_dtype_is_integer(dtype)) type.code = kDLInt;
-    return type;
-}
+DLDataType ridge_dtype_to_dlpack(ridge_dtype dtype) { return info(dtype)->dlpack; }
 
 ridge_dtype ridge_dtype_of(const DLTensor *tensor) {
     for (int d = 1; d < RIDGE_DTYPE_COUNT; d++) {
-        DLDataType type = ridge_dtype_to_dlpack((ridge_dtype)d);
-        if (type.code == tensor->dtype.code && type.bits == tensor->dtype.bits && tensor->dtype.lanes == 1)
+        const DLDataType *type = &dtypes[d].dlpack;
+        if (type->code == tensor->dtype.code && type->bits == tensor->dtype.bits && tensor->dtype.lanes == 1)
             return (ridge_dtype)d;
     }
     return RIDGE_DTYPE_NONE;

@@ -5,7 +5,8 @@
 
 #include "ridge/ops.h"
 
-enum { RIDGE_PLANS = 32 }; /* the least recently made goes first */
+enum { RIDGE_PLANS = 32 };          /* the least recently made goes first */
+enum { RIDGE_MOST_THREADS = 4096 }; /* of a context: more than machines have, fewer than exhaust one */
 
 typedef struct ridge_plan {
     const ridge_variant *variant;
