@@ -16,8 +16,11 @@ static int processors(void) {
 }
 
 ridge_status ridge_context_create(int threads, ridge_context **context, ridge_error *error) {
+    if (!context) return ridge_fail(error, RIDGE_INVALID, "the place for the context is NULL");
     *context = NULL;
-    if (threads < 0) return ridge_fail(error, RIDGE_INVALID, "%d threads", threads);
+    if (threads < 0 || threads > RIDGE_MOST_THREADS)
+        return ridge_fail(error, RIDGE_INVALID, "%d threads: a context has 1 to %d, or 0 for all", threads,
+                          RIDGE_MOST_THREADS);
     ridge_context *c = calloc(1, sizeof *c);
     if (!c) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a context");
     for (int isa = 0; isa < RIDGE_ISA_COUNT; isa++)
@@ -56,9 +59,13 @@ void ridge_context_destroy(ridge_context *c) {
     free(c);
 }
 
-void ridge_context_set_stream(ridge_context *c, void *stream) { c->stream = stream; }
+void ridge_context_set_stream(ridge_context *c, void *stream) {
+    if (c) c->stream = stream;
+}
 
-void ridge_context_allow_tf32(ridge_context *c, bool allow) { c->tf32 = allow; }
+void ridge_context_allow_tf32(ridge_context *c, bool allow) {
+    if (c) c->tf32 = allow;
+}
 
 ridge_status ridge_context_scratch(ridge_context *c, ridge_place place, size_t bytes, void **memory,
                                    ridge_error *error) {

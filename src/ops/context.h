@@ -6,8 +6,9 @@
 #include "ridge/ops.h"
 
 enum {
-    RIDGE_PLANS = 32, /* the least recently made goes first */
-    RIDGE_GPUS = 64   /* devices 0 … 63 are served */
+    RIDGE_PLANS = 32,         /* the least recently made goes first */
+    RIDGE_GPUS = 64,          /* devices 0 … 63 are served */
+    RIDGE_MOST_THREADS = 4096 /* of a context: more than machines have, fewer than exhaust one */
 };
 
 /* Where a call runs. */
