@@ -63,9 +63,10 @@ ridge_status ridge_multihead_linear_softmax(ridge_context *context, const DLTens
  *     lse_i  = log(sum of exp(z_i)), z = x w^T + b, s = label_smoothing
  *
  * x: [batch, depth], w: [classes, depth] (w, and dw, by rows or by columns), both f32, on a GPU also bf16 or f16;
- * b: f32 [classes], labels: i32 [batch], loss and lse: f32 [batch]. A row whose label is ignore_index, or no class, has
- * loss 0. The mean of the rows that count is the caller's to take: dloss, the gradient of what became of the losses
- * with respect to each of them, is 1 / (rows that count) for that. No memory that grows with batch x classes is used.
+ * b: f32 [classes], labels: i32 or i64 [batch], loss and lse: f32 [batch]. A row whose label is ignore_index, or no
+ * class, has loss 0. The mean of the rows that count is the caller's to take: dloss, the gradient of what became of the
+ * losses with respect to each of them, is 1 / (rows that count) for that. No memory that grows with batch x classes is
+ * used.
  */
 typedef struct ridge_cross_entropy_options {
     double ignore_index, label_smoothing, z_loss;

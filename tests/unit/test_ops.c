@@ -251,11 +251,33 @@ static void tf32_is_taken_where_there_is_some(void **state) {
     gradients_are_slopes_of_the_loss(state);
 }
 
+static void indices_of_64_bits_are_taken(void **state) {
+    fixture *f = *state;
+    enum { TABLE = 9, WIDTH = 5, BAGS = 4, BAG = 3 };
+    float table[TABLE * WIDTH], sums[2][BAGS * WIDTH];
+    int32_t narrow[BAGS * BAG];
+    int64_t wide[BAGS * BAG], extents[3][2] = {{TABLE, WIDTH}, {BAGS, BAG}, {BAGS, WIDTH}};
+    for (int i = 0; i < TABLE * WIDTH; i++) table[i] = (float)(i % 7) / 8;
+    for (int i = 0; i < BAGS * BAG; i++) wide[i] = narrow[i] = 7 * i % TABLE;
+    for (int k = 0; k < 2; k++) {
+        const DLTensor like = {.device = {kDLCPU, 0}, .ndim = 2, .dtype = ridge_dtype_to_dlpack(RIDGE_F32)};
+        DLTensor in[2] = {like, like}, out = like;
+        in[0].data = table, in[0].shape = extents[0];
+        in[1].data = k ? (void *)wide : (void *)narrow, in[1].shape = extents[1];
+        in[1].dtype = ridge_dtype_to_dlpack(k ? RIDGE_I64 : RIDGE_I32);
+        out.data = sums[k], out.shape = extents[2];
+        assert_int_equal(ridge_apply(f->context, "software_prefetch", NULL, in, 2, &out, 1, NULL, NULL), RIDGE_OK);
+    }
+    assert_memory_equal(sums[0], sums[1], sizeof sums[0]);
+    assert_true(sums[0][0] > 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(columns_are_told_from_rows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(gradients_are_slopes_of_the_loss, set_up, tear_down),
         cmocka_unit_test(many_threads_agree_with_one),
+        cmocka_unit_test_setup_teardown(indices_of_64_bits_are_taken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(tf32_is_taken_where_there_is_some, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rows_have_length_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rows_sum_to_one_in_every_variant, set_up, tear_down),
