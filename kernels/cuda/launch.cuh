@@ -16,10 +16,10 @@ inline cudaStream_t stream_of(const ridge_call *call) { return (cudaStream_t)cal
 /* Errors that no call brings about at once: a kernel that ran before left them. */
 inline bool is_of_earlier_launch(cudaError_t e) {
     constexpr cudaError_t of_kernels[] = {
-        cudaErrorIllegalAddress,     cudaErrorIllegalInstruction,  cudaErrorMisalignedAddress,
-        cudaErrorInvalidPc,          cudaErrorInvalidAddressSpace, cudaErrorHardwareStackError,
-        cudaErrorLaunchFailure,      cudaErrorLaunchTimeout,       cudaErrorAssert,
-        cudaErrorECCUncorrectable,   cudaErrorNvlinkUncorrectable, cudaErrorContextIsDestroyed,
+        cudaErrorIllegalAddress,   cudaErrorIllegalInstruction,  cudaErrorMisalignedAddress,
+        cudaErrorInvalidPc,        cudaErrorInvalidAddressSpace, cudaErrorHardwareStackError,
+        cudaErrorLaunchFailure,    cudaErrorLaunchTimeout,       cudaErrorAssert,
+        cudaErrorECCUncorrectable, cudaErrorNvlinkUncorrectable, cudaErrorContextIsDestroyed,
     };
     for (const cudaError_t known : of_kernels)
         if (e == known) return true;

@@ -451,7 +451,7 @@ linear_room linear_room_of(void) {
 template <typename L, typename Op>
 int linear_split_for(int64_t clusters) {
     static per_device<linear_room> known;
-    const linear_room room = known.get(linear_room_of<L, Op>);
+    const linear_room room = known.get(linear_room_of<L, Op>, [](const linear_room &r) { return r.clusters[2] > 0; });
     for (int split = 8; split > 1; split--)
         if (room.clusters[split] >= clusters) return split;
     return 1;

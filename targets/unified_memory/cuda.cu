@@ -85,8 +85,8 @@ ridge_status copy_part(const ridge_call *call, const DLTensor *t, char *dense, c
     void *to = to_device ? scratch : host;
     const void *from = to_device ? host : scratch;
     if (p.rows == 1) return TOLD(cudaMemcpyAsync, (to, from, width, way, stream));
-    return TOLD(cudaMemcpy2DAsync, (to, to_device ? width : pitch, from, to_device ? pitch : width, width, (size_t)p.rows,
-                                  way, stream));
+    return TOLD(cudaMemcpy2DAsync,
+                (to, to_device ? width : pitch, from, to_device ? pitch : width, width, (size_t)p.rows, way, stream));
 }
 
 template <typename T>

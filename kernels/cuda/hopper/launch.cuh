@@ -55,11 +55,10 @@ bool make_map(CUtensorMap *map, const matrix &m, int lines, CUtensorMapDataType 
     const cuuint64_t extent[2] = {(cuuint64_t)m.along, (cuuint64_t)m.lines};
     const cuuint64_t stride[1] = {(cuuint64_t)m.stride * sizeof(T)};
     const cuuint32_t box[2] = {128 / sizeof(T), (cuuint32_t)lines}, step[2] = {1, 1};
-    const CUresult answer =
-        !encode ? CUDA_ERROR_NOT_FOUND
-                : encode(map, type, 2, (void *)m.base, extent, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                         CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    const CUresult answer = !encode ? CUDA_ERROR_NOT_FOUND
+                                    : encode(map, type, 2, (void *)m.base, extent, stride, box, step,
+                                             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (answer == CUDA_SUCCESS) return true;
     ridge_note_why("cuTensorMapEncodeTiled: %s %d", encode ? "error" : "not in this driver, error", (int)answer);
     return false;
