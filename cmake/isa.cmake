@@ -22,8 +22,8 @@ function(ridge_add_isa_objects name)
     add_library(${lib} OBJECT ${ARGN})
     target_compile_definitions(${lib} PRIVATE RIDGE_ISA=${isa} RIDGE_ISA_IS_${isa}=1)
     target_compile_options(${lib} PRIVATE ${RIDGE_KERNEL_FLAGS} ${RIDGE_ISA_FLAGS_${isa}})
-    if(RIDGE_FUZZ) # no fuzzer runs a kernel, and instrumenting a large register tile takes a compiler minutes
-      target_compile_options(${lib} PRIVATE -fno-sanitize=all)
+    if(RIDGE_FUZZ) # addresses alone: with all checks and edge counters a large register tile takes the compiler minutes
+      target_compile_options(${lib} PRIVATE -fno-sanitize=all -fsanitize=address)
     endif()
     target_include_directories(${lib} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/kernels)
     target_link_libraries(${lib} PRIVATE ridge_warnings)

@@ -4,7 +4,8 @@
  * The tensors' device decides where it runs, their shapes what it runs on; the variant is the optimized one, unless
  * another is asked for. On a GPU the work is enqueued on the context's stream, and the call returns without waiting.
  *
- * A context serves one thread at a time. */
+ * A context serves one thread at a time. A forked child may go on with the CPU operations of its parent's contexts,
+ * those that no thread was using at the fork; of GPUs CUDA forbids it, and a call there is RIDGE_UNSUPPORTED. */
 #ifndef RIDGE_OPS_H
 #define RIDGE_OPS_H
 
@@ -21,8 +22,10 @@ typedef struct ridge_context ridge_context;
 RIDGE_API ridge_status ridge_context_create(int threads, ridge_context **context, ridge_error *error);
 RIDGE_API void ridge_context_destroy(ridge_context *context);
 
-/* The cudaStream_t that GPU work goes to; NULL is CUDA's default stream. Work on the stream before goes on as it is:
- * scratch memory is ordered by the stream, so wait for the old one before changing to another. */
+/* The cudaStream_t that GPU work goes to, of the tensors' device; NULL is CUDA's default stream. One context serves
+ * several devices: each has its own scratch memory and plans, and the caller's current device stays current. Work on
+ * the stream before goes on as it is: scratch memory is ordered by the stream, so wait for the old one before changing
+ * to another. */
 RIDGE_API void ridge_context_set_stream(ridge_context *context, void *stream);
 
 /* Whether float32 tensors may be computed with on tf32 tensor cores, where the operation has cases of type tf32: each
@@ -64,9 +67,10 @@ RIDGE_API ridge_status ridge_multihead_linear_softmax(ridge_context *context, co
  *     lse_i  = log(sum of exp(z_i)), z = x w^T + b, s = label_smoothing
  *
  * x: [batch, depth], w: [classes, depth] (w, and dw, by rows or by columns), both f32, on a GPU also bf16 or f16;
- * b: f32 [classes], labels: i32 [batch], loss and lse: f32 [batch]. A row whose label is ignore_index, or no class, has
- * loss 0. The mean of the rows that count is the caller's to take: dloss, the gradient of what became of the losses
- * with respect to each of them, is 1 / (rows that count) for that. No memory that grows with batch x classes is used.
+ * b: f32 [classes], labels: i32 or i64 [batch], loss and lse: f32 [batch]. A row whose label is ignore_index, or no
+ * class, has loss 0. The mean of the rows that count is the caller's to take: dloss, the gradient of what became of the
+ * losses with respect to each of them, is 1 / (rows that count) for that. No memory that grows with batch x classes is
+ * used.
  */
 typedef struct ridge_cross_entropy_options {
     double ignore_index, label_smoothing, z_loss;

@@ -57,6 +57,16 @@ ridge_fail(ridge_error *error, ridge_status status, const char *format, ...);
         if (ridge_try_status != RIDGE_OK) return ridge_try_status; \
     } while (0)
 
+/* Beside a status that comes without a ridge_error, as a variant's: its words, kept for each thread until the next are
+ * noted. ridge_why gives them in the form ": cudaMemsetAsync: invalid argument", to follow a status's own, and forgets
+ * them; "" when there are none. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+void
+ridge_note_why(const char *format, ...);
+const char *ridge_why(void);
+
 #ifdef __cplusplus
 }
 #endif

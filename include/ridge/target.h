@@ -111,7 +111,13 @@ typedef struct ridge_tensor_spec {
     /* Outputs: the oracle of other rows is given it as it was computed (ridge_oracle_call.given), because making it
      * anew would cost as much as everything else. It is checked by its own rows. */
     bool given;
+    bool in_range;     /* inputs of RIDGE_FILL_INDEX: a value outside the range would be used as an address */
+    unsigned in_place; /* outputs: a sum of RIDGE_IN_PLACE_OF; 0: none of the inputs */
 } ridge_tensor_spec;
+
+/* The output may be input i itself (same address, shape, strides and type): every variant of every backend reads an
+ * element before it overwrites it, and the results are bit-identical to those out of place. */
+#define RIDGE_IN_PLACE_OF(i) (1u << (i))
 
 /* ---- running -------------------------------------------------------------------------------------------------------
  */

@@ -28,7 +28,8 @@
 extern "C" {
 #endif
 
-enum { RIDGE_MAX_RANK = 4 };
+enum { RIDGE_MAX_RANK = 4 };        /* of a tensor as a target's descriptor has it */
+enum { RIDGE_MAX_TENSOR_RANK = 8 }; /* of a tensor as a caller may pass it: leading dimensions fold into rows */
 
 /* name, size in bytes, unit roundoff of one stored value (0: exact integers). tf32 is stored as f32 is; arithmetic may
  * round each factor of a product to 11 bits, which is what its roundoff says. It comes after f32, which DLPack's type
@@ -39,6 +40,7 @@ enum { RIDGE_MAX_RANK = 4 };
     X(F16, "f16", 2, 0x1p-11)  \
     X(F64, "f64", 8, 0x1p-53)  \
     X(I32, "i32", 4, 0.0)      \
+    X(I64, "i64", 8, 0.0)      \
     X(TF32, "tf32", 4, 0x1p-11)
 
 typedef enum ridge_dtype {
@@ -50,6 +52,8 @@ typedef enum ridge_dtype {
 } ridge_dtype;
 /* The type whose bytes it has: f32 for tf32, else itself. */
 static inline ridge_dtype ridge_dtype_stored(ridge_dtype dtype) { return dtype == RIDGE_TF32 ? RIDGE_F32 : dtype; }
+
+static inline int ridge_dtype_is_integer(ridge_dtype dtype) { return dtype == RIDGE_I32 || dtype == RIDGE_I64; }
 
 /* RIDGE_F32 etc. share the RIDGE_ prefix with statuses; the two lists have no name in common. */
 

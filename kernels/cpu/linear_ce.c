@@ -226,7 +226,7 @@ static void make_losses(const work *w, int64_t row, int64_t n, float *z, row_par
     const linear_ce *job = w->job;
     state_load(w, row, n, p);
     for (int64_t i = 0; i < n; i++) {
-        const int64_t c = job->labels[row + i] - w->c0;
+        const int64_t c = linear_ce_label(job->labels, row + i) - w->c0;
         if (c >= 0 && c < w->classes) p->label[i] = z[c * w->rows_block + i];
     }
     for (int64_t i = 0; i < n; i += VF_LANES) sum_column(w, z + i, p->max + i, p->sum + i, p->z_sum + i, w->at_once);
@@ -250,7 +250,7 @@ typedef struct slope_part {
 } slope_part;
 
 static float *at_label(const work *w, int64_t row, int64_t i, float *z) {
-    const int64_t c = w->job->labels[row + i] - w->c0;
+    const int64_t c = linear_ce_label(w->job->labels, row + i) - w->c0;
     return c >= 0 && c < w->classes ? z + c * w->rows_block + i : NULL;
 }
 

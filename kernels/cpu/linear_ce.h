@@ -9,12 +9,24 @@
 
 #include "ridge/target.h"
 
+/* The rows' labels, of 32 or of 64 bits. */
+typedef struct linear_ce_labels {
+    const void *base;
+    bool wide;
+} linear_ce_labels;
+/* -1, no class, for what 32 bits cannot hold: classes count to less. */
+static inline int32_t linear_ce_label(linear_ce_labels labels, int64_t row) {
+    if (!labels.wide) return ((const int32_t *)labels.base)[row];
+    const int64_t label = ((const int64_t *)labels.base)[row];
+    return label >= INT32_MIN && label <= INT32_MAX ? (int32_t)label : -1;
+}
+
 typedef struct linear_ce {
     int64_t rows, depth, classes;
     const float *x, *w, *b;
     int64_t x_row;
     int64_t w_class, w_depth; /* strides of w: one of them is 1 */
-    const int32_t *labels;
+    linear_ce_labels labels;
     const float *lse_in; /* NULL: not known */
     const float *dloss;  /* NULL: no gradients */
     float *loss, *lse;   /* NULL: not wanted, both */
@@ -32,7 +44,7 @@ linear_ce linear_ce_of(const ridge_call *call, const struct ce_places *at);
 
 /* Whether a row counts. */
 static inline bool linear_ce_counts(const linear_ce *job, int64_t row) {
-    const int32_t label = job->labels[row];
+    const int32_t label = linear_ce_label(job->labels, row);
     return label >= 0 && label < job->classes && !((double)label >= job->ignore && (double)label <= job->ignore);
 }
 

@@ -75,7 +75,8 @@ static void row_fn(const work *w, int64_t i) {
     const linear_ce *job = w->job;
     float *z = w->z + i * job->classes, z_sum;
     const bool counts = linear_ce_counts(job, i);
-    const float max = add_bias(job, z, &z_sum), label = counts ? z[job->labels[i]] : 0;
+    const int32_t own = linear_ce_label(job->labels, i);
+    const float max = add_bias(job, z, &z_sum), label = counts ? z[own] : 0;
     const float by = job->lse_in ? job->lse_in[i] : max, sum = exponentials(z, job->classes, by, job->dx != NULL);
     const float lse = job->lse_in ? job->lse_in[i] : sum > 0 ? max + logf(sum) : NAN;
     if (job->loss) {
@@ -89,9 +90,9 @@ static void row_fn(const work *w, int64_t i) {
     }
     const linear_ce_factors f = linear_ce_of_row(job, i, lse);
     const float p = job->lse_in ? f.p : f.p / sum;
-    const float at_label = f.up * (p * z[job->labels[i]] - f.every - (1 - job->smoothing));
+    const float at_label = f.up * (p * z[own] - f.every - (1 - job->smoothing));
     scale(z, job->classes, f.up, p, f.every);
-    z[job->labels[i]] = at_label;
+    z[own] = at_label;
 }
 
 static void rows_fn(void *arg, int rank, int size) {

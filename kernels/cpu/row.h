@@ -237,15 +237,27 @@ static inline void row_job_part(void *arg, int rank, int size) {
     job->part(job->call, begin, end, rank);
 }
 
-/* Shares the rows out over the call's team, to the function of the call's storage type. */
-static inline ridge_status row_run(const ridge_call *call, row_part_fn f32, row_part_fn bf16, row_part_fn bf16_native) {
+/* Bytes that an operation on rows passes through: its matrices, of one storage type. */
+static inline double row_call_bytes(const ridge_call *call, int matrices) {
+    return (double)matrices * (double)call->dim[0] * (double)call->dim[1] * (double)ridge_dtype_size(call->dtype);
+}
+
+/* Shares rows worth `bytes` out over the call's team, to the function of the call's storage type. A single row has
+ * nothing to share. */
+static inline ridge_status row_run_sized(const ridge_call *call, double bytes, row_part_fn f32, row_part_fn bf16,
+                                         row_part_fn bf16_native) {
     row_job job = {call, f32};
     if (call->dtype == RIDGE_BF16)
         job.part = vf_has_bf16() ? bf16_native : bf16;
     else if (call->dtype != RIDGE_F32)
         return RIDGE_UNSUPPORTED;
-    ridge_team_run(call->team, row_job_part, &job);
+    ridge_team_run_sized(call->dim[0] < 2 ? NULL : call->team, bytes, row_job_part, &job);
     return RIDGE_OK;
+}
+
+/* Of operations that read and write one matrix at about the rate of a copy. */
+static inline ridge_status row_run(const ridge_call *call, row_part_fn f32, row_part_fn bf16, row_part_fn bf16_native) {
+    return row_run_sized(call, row_call_bytes(call, 2), f32, bf16, bf16_native);
 }
 
 #endif

@@ -308,13 +308,7 @@ map_rows<F> rows_of_call(const ridge_call *call) {
     return t;
 }
 
-inline int multiprocessors(void) {
-    int device = 0, n = 0;
-    if (cudaGetDevice(&device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
-        return 0;
-    return n;
-}
+inline int multiprocessors(void) { return device_limit(cudaDevAttrMultiProcessorCount); }
 
 /* Of at least one row and column. */
 template <typename F>
@@ -329,8 +323,7 @@ ridge_status launch_map_rows(const map_rows<F> &t, const F &f, cudaStream_t stre
     const map_problem<F> p = problem_of_rows(t);
     const int64_t blocks = (t.rows * p.tiles_a_row + map_warps - 1) / map_warps;
     if (blocks > INT32_MAX) return RIDGE_UNSUPPORTED;
-    map_kernel<F><<<(unsigned)blocks, map_threads, 0, stream>>>(p, f);
-    return launched();
+    return launch(map_kernel<F>, {dim3((unsigned)blocks), map_threads}, stream, p, f);
 }
 
 template <typename F>
@@ -372,8 +365,7 @@ ridge_status launch_plain(const ridge_call *call, const F &f) {
     const int64_t rows = call->dim[0], cols = call->dim[1];
     if (rows <= 0 || cols <= 0) return RIDGE_OK;
     const dim3 grid((unsigned)((cols + plain_threads - 1) / plain_threads), (unsigned)(rows < 65535 ? rows : 65535));
-    plain_kernel<F><<<grid, plain_threads, 0, stream_of(call)>>>(rows, cols, f);
-    return launched();
+    return launch(plain_kernel<F>, {grid, plain_threads}, stream_of(call), rows, cols, f);
 }
 
 /* ---- arithmetic that C has no word for ---- */

@@ -164,11 +164,15 @@ ridge_status any_run_as(any_plan plan, const any_matrix<A> &a, const any_matrix<
         if constexpr (S::side > any_side_most<Epilogue>) {
             return RIDGE_UNSUPPORTED;
         } else {
-            const int bytes = any_alone(device, plan, x * y * count) ? ANY_ALONE : S::floats * (int)sizeof(float);
+            constexpr int own = S::floats * (int)sizeof(float);
+            const int bytes = any_alone(device, plan, x * y * count) ? ANY_ALONE : own;
             const auto kernel = any_product<S, A, B, Epilogue>;
-            if (bytes > 48 * 1024 &&
-                cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) != cudaSuccess)
-                return RIDGE_FAILED;
+            const int most = device.shared >= ANY_ALONE && own < ANY_ALONE ? ANY_ALONE : own;
+            static allowed_per_device allowed; /* the most that any plan takes: another thread's must not shrink it */
+            const auto allow = [&] {
+                return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
+            };
+            if (bytes > 48 * 1024) RIDGE_TRY(cuda_status(allowed.get(allow), "cudaFuncSetAttribute"));
             return launch_overlapping(kernel, {grid, ANY_THREADS, bytes, plan.cluster}, stream, device.clusters, a, b,
                                       m, n, steps, run, only_if, epilogue);
         }

@@ -69,7 +69,7 @@ struct any_statistics {
     static constexpr bool several = Several;
     using kept = kept_type<G>;
     const float *bias;
-    const int *labels;
+    label_view labels;
     softmax_part *parts;
     float *logit_sums, *label_logit; /* logit_sums: NULL without smoothing */
     int64_t rows, classes;

@@ -33,6 +33,20 @@ inline matrix_view view_of(const DLTensor &t) {
     return {ridge_data(&t), rows, columns, step == 1 && line < columns ? columns : line, step};
 }
 
+/* The rows' labels, of 32 or of 64 bits; read as 32. */
+struct label_view {
+    const void *base;
+    bool wide;
+
+    label_view operator+(int64_t rows) const { return {(const char *)base + rows * (wide ? 8 : 4), wide}; }
+    /* -1, no class, for what 32 bits cannot hold: classes count to less. */
+    __device__ int operator[](int64_t row) const {
+        if (!wide) return ((const int *)base)[row];
+        const long long label = ((const long long *)base)[row];
+        return label == (int)label ? (int)label : -1;
+    }
+};
+
 struct loss_options {
     double ignore_index;
     float smoothing, z_loss;
@@ -52,7 +66,7 @@ struct loss_rows {
     const softmax_part *parts; /* [count][rows] */
     const float *logit_sums;   /* the same; NULL without smoothing */
     const float *label_logit;
-    const int *labels;
+    label_view labels;
     const float *dloss;     /* NULL, or: */
     row_gradient *gradient; /* what comes of it */
     float *loss, *lse;      /* either may be NULL */
@@ -119,7 +133,7 @@ __global__ static void __launch_bounds__(256) finish_losses(const loss_rows r) {
 
 /* The same where lse is known. */
 __global__ static void __launch_bounds__(256)
-    prepare_rows(const float *lse, const float *dloss, const int *labels, row_gradient *gradient, int rows, int classes,
+    prepare_rows(const float *lse, const float *dloss, label_view labels, row_gradient *gradient, int rows, int classes,
                  loss_options options) {
     after_previous_launch();
     const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);

@@ -14,7 +14,7 @@ namespace ridge {
 struct linear_loss_call {
     matrix_view x, w, dx, dw; /* x: [rows, depth], w: [classes, depth]; gradients alike */
     const float *bias;
-    const int *labels;
+    label_view labels;
     const float *dloss, *given_lse; /* backward; given_lse: NULL where it is computed */
     float *loss, *lse, *db;         /* loss, lse: NULL where not wanted */
     loss_options options;
@@ -41,7 +41,7 @@ inline linear_loss_call linear_loss_call_of(const ridge_call *call, const ce_pla
     if (at.dx >= 0) c.dx = view_of(call->out[at.dx]);
     if (at.dw >= 0) c.dw = view_of(call->out[at.dw]);
     c.bias = (const float *)input(CE_B);
-    c.labels = (const int *)input(CE_LABELS);
+    c.labels = {input(CE_LABELS), call->in[CE_LABELS].dtype.bits == 64};
     c.dloss = (const float *)input(at.dloss);
     c.given_lse = (const float *)input(at.lse_in);
     c.loss = (float *)output(at.loss);

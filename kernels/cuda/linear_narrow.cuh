@@ -487,15 +487,16 @@ __global__ void __launch_bounds__(L::threads, 1) linear_kernel(linear_args a, co
 /* heads: those of grid.y. */
 template <typename L, typename Op>
 ridge_status linear_launch(const linear_args &a, const Op &op, int heads, cudaStream_t stream, bool overlap) {
-    static const cudaError_t allowed = [] {
+    static allowed_per_device allowed;
+    const auto allow = [] {
         cudaError_t e = cudaFuncSetAttribute((const void *)linear_kernel<L, Op>,
                                              cudaFuncAttributeMaxDynamicSharedMemorySize, L::reserved);
         if (e == cudaSuccess && L::S > 8)
             e = cudaFuncSetAttribute((const void *)linear_kernel<L, Op>, cudaFuncAttributeNonPortableClusterSizeAllowed,
                                      1);
         return e;
-    }();
-    if (allowed != cudaSuccess) return RIDGE_FAILED;
+    };
+    RIDGE_TRY(cuda_status(allowed.get(allow), "cudaFuncSetAttribute"));
     const int64_t tiles = (a.batch + L::BM - 1) / L::BM;
     if (tiles == 0) return RIDGE_OK;
     if (tiles * L::S > INT32_MAX) return RIDGE_UNSUPPORTED;
@@ -513,8 +514,7 @@ ridge_status linear_launch(const linear_args &a, const Op &op, int heads, cudaSt
         config.numAttrs++;
     }
     if (overlap) attributes[config.numAttrs++] = overlapping();
-    (void)cudaLaunchKernelEx(&config, linear_kernel<L, Op>, a, op);
-    return launched();
+    return launch_with(config, linear_kernel<L, Op>, a, op);
 }
 
 }  // namespace ridge

@@ -373,8 +373,7 @@ template <typename T>
 ridge_status linear_no_rows(const linear_loss_call &c) {
     RIDGE_TRY(any_run(any_matrix<T>(c.w), any_matrix<T>(c.w), c.dw.rows, c.dw.columns, 0, any_store<T>(c.dw, false),
                       c.stream));
-    return cudaMemsetAsync(c.db, 0, sizeof(float) * (size_t)c.w.rows, c.stream) == cudaSuccess ? RIDGE_OK
-                                                                                               : RIDGE_FAILED;
+    return clear_memory(c.db, sizeof(float) * (size_t)c.w.rows, c.stream);
 }
 
 /* given_lse: backward; else forward and backward. */

@@ -51,9 +51,7 @@ struct split_products {
     split_side left(void) const { return {c.part<__half>(c.at.left), c.part<float>(c.at.left_undo), infinite()}; }
     split_side right(void) const { return {c.part<__half>(c.at.right), c.part<float>(c.at.right_undo), infinite()}; }
 
-    ridge_status begin(void) const {
-        return cudaMemsetAsync(infinite(), 0, sizeof(unsigned), c.stream) == cudaSuccess ? RIDGE_OK : RIDGE_FAILED;
-    }
+    ridge_status begin(void) const { return clear_memory(infinite(), sizeof(unsigned), c.stream); }
     static int padded(const matrix_view &m) {
         return (int)((m.columns + hopper::SPLIT_SLICE - 1) / hopper::SPLIT_SLICE * hopper::SPLIT_SLICE);
     }

@@ -346,10 +346,15 @@ __global__ void __launch_bounds__(L::threads, 1)
 }
 
 template <typename L, typename Op>
-bool linear_stream_config(cudaLaunchConfig_t *config, cudaLaunchAttribute *attributes, const linear_stream_plan &plan) {
-    static const cudaError_t allowed =
-        cudaFuncSetAttribute(linear_kernel_stream<L, Op>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             linear_stream_plan_of<L>(L::classes, L::depth).bytes);
+cudaError_t linear_allow_stream(void) {
+    static allowed_per_device allowed;
+    return allowed.get([] {
+        return cudaFuncSetAttribute(linear_kernel_stream<L, Op>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    linear_stream_plan_of<L>(L::classes, L::depth).bytes);
+    });
+}
+template <typename L>
+void linear_stream_config(cudaLaunchConfig_t *config, cudaLaunchAttribute *attributes, const linear_stream_plan &plan) {
     attributes[0].id = cudaLaunchAttributeClusterDimension;
     attributes[0].val.clusterDim = {L::split, 1, 1};
     attributes[1] = overlapping();
@@ -359,23 +364,23 @@ bool linear_stream_config(cudaLaunchConfig_t *config, cudaLaunchAttribute *attri
     config->dynamicSmemBytes = (size_t)plan.bytes;
     config->attrs = attributes;
     config->numAttrs = 2;
-    return allowed == cudaSuccess;
 }
 
 /* Clusters that a device has room for at once. */
 template <typename L, typename Op>
 int linear_stream_room(void) {
-    static const int room = [] {
+    static per_device<int> room;
+    return room.get([] {
         cudaLaunchConfig_t config;
         cudaLaunchAttribute attributes[2] = {};
         int clusters = 0;
-        if (!linear_stream_config<L, Op>(&config, attributes, linear_stream_plan_of<L>(L::classes, L::depth)) ||
+        linear_stream_config<L>(&config, attributes, linear_stream_plan_of<L>(L::classes, L::depth));
+        if (linear_allow_stream<L, Op>() != cudaSuccess ||
             cudaOccupancyMaxActiveClusters(&clusters, linear_kernel_stream<L, Op>, &config) != cudaSuccess)
             clusters = 0;
         (void)cudaGetLastError(); /* a refusal is an answer */
         return clusters;
-    }();
-    return room;
+    });
 }
 template <typename L, typename Op>
 bool linear_stream_takes(const linear_args &a, int heads) {
@@ -395,11 +400,11 @@ ridge_status linear_launch_stream(const linear_args &a, const Op &op, cudaStream
         return RIDGE_FAILED;
     cudaLaunchConfig_t config;
     cudaLaunchAttribute attributes[2] = {};
-    if (!linear_stream_config<L, Op>(&config, attributes, plan)) return RIDGE_FAILED;
+    RIDGE_TRY(cuda_status(linear_allow_stream<L, Op>(), "cudaFuncSetAttribute"));
+    linear_stream_config<L>(&config, attributes, plan);
     config.gridDim = dim3((unsigned)((a.batch + L::rows - 1) / L::rows * L::split));
     config.stream = stream;
-    (void)cudaLaunchKernelEx(&config, linear_kernel_stream<L, Op>, a, op, plan, x, w);
-    return launched();
+    return launch_with(config, linear_kernel_stream<L, Op>, a, op, plan, x, w);
 }
 
 }  // namespace ridge

@@ -20,7 +20,7 @@ struct unfused_rows {
     G *gradient; /* NULL: losses only */
     int64_t stride;
     const float *bias, *dloss, *given_lse;
-    const int *labels;
+    label_view labels;
     float *loss, *lse;
     int classes;
     loss_options options;

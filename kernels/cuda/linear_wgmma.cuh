@@ -410,13 +410,13 @@ __global__ void __launch_bounds__(L::threads, L::resident)
 
 template <typename L, typename Op>
 cudaError_t linear_allow_wgmma(void) {
-    static const cudaError_t allowed = [] {
+    static allowed_per_device allowed;
+    return allowed.get([] {
         int bytes = 0;
         for (int split = 1; split <= 8; split++) bytes = max(bytes, linear_plan_of<L>(split, 0).bytes);
         return cudaFuncSetAttribute((const void *)linear_kernel_wgmma<L, Op>,
                                     cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    }();
-    return allowed;
+    });
 }
 
 /* How many clusters of 1 … 8 blocks a device has room for at once: one that does not fit waits for all of another. */
@@ -450,7 +450,8 @@ linear_room linear_room_of(void) {
 /* The largest cluster of which so many fit at once. */
 template <typename L, typename Op>
 int linear_split_for(int64_t clusters) {
-    static const linear_room room = linear_room_of<L, Op>();
+    static per_device<linear_room> known;
+    const linear_room room = known.get(linear_room_of<L, Op>, [](const linear_room &r) { return r.clusters[2] > 0; });
     for (int split = 8; split > 1; split--)
         if (room.clusters[split] >= clusters) return split;
     return 1;
@@ -459,7 +460,7 @@ int linear_split_for(int64_t clusters) {
 template <typename L, typename Op>
 ridge_status linear_launch_wgmma(const linear_args &a, const Op &op, int heads, int split, cudaStream_t stream,
                                  bool overlap) {
-    if (linear_allow_wgmma<L, Op>() != cudaSuccess) return RIDGE_FAILED;
+    RIDGE_TRY(cuda_status(linear_allow_wgmma<L, Op>(), "cudaFuncSetAttribute"));
     const int64_t tiles = (a.batch + L::BM - 1) / L::BM;
     if (tiles == 0) return RIDGE_OK;
     if (tiles * 8 > INT32_MAX || a.depth > INT32_MAX / 2 || a.batch > INT32_MAX / 2) return RIDGE_UNSUPPORTED;
@@ -469,8 +470,7 @@ ridge_status linear_launch_wgmma(const linear_args &a, const Op &op, int heads, 
     config.stream = stream;
     attributes[1] = overlapping();
     config.numAttrs = overlap ? 2 : 1;
-    (void)cudaLaunchKernelEx(&config, linear_kernel_wgmma<L, Op>, a, op, linear_plan_of<L>(split, a.depth));
-    return launched();
+    return launch_with(config, linear_kernel_wgmma<L, Op>, a, op, linear_plan_of<L>(split, a.depth));
 }
 
 }  // namespace ridge

@@ -39,29 +39,19 @@ inline cudaLaunchAttribute overlapping(void) {
     attribute.val.programmaticStreamSerializationAllowed = 1;
     return attribute;
 }
-/* Blocks, threads of each, bytes of shared memory beside what the kernel declares, blocks of a cluster along x. */
-struct launch_shape {
-    dim3 grid;
-    int threads, bytes = 0, cluster = 1;
-};
 /* allowed: else as any other launch. */
 template <typename... P, typename... A>
 ridge_status launch_overlapping(void (*kernel)(P...), const launch_shape &shape, cudaStream_t stream, bool allowed,
                                 const A &...a) {
     cudaLaunchAttribute attributes[2] = {};
-    cudaLaunchConfig_t config = {};
-    config.gridDim = shape.grid;
-    config.blockDim = dim3((unsigned)shape.threads);
-    config.dynamicSmemBytes = (size_t)shape.bytes;
-    config.stream = stream;
+    cudaLaunchConfig_t config = config_of(shape, stream);
     config.attrs = attributes;
     if (allowed) attributes[config.numAttrs++] = overlapping();
     if (shape.cluster > 1) {
         attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
         attributes[config.numAttrs++].val.clusterDim = {(unsigned)shape.cluster, 1, 1};
     }
-    (void)cudaLaunchKernelEx(&config, kernel, P(a)...);
-    return launched();
+    return launch_with(config, kernel, a...);
 }
 
 }  // namespace ridge

@@ -63,8 +63,7 @@ ridge_status row_map(const row_tensors<T, U> &io, F f, cudaStream_t stream) {
     const uintptr_t x_step = (uintptr_t)io.x_stride * sizeof(T), y_step = (uintptr_t)io.y_stride * sizeof(U);
     const bool aligned = ((uintptr_t)io.x | (uintptr_t)io.y | x_step | y_step) % 16 == 0;
     const auto kernel = aligned ? row_map_kernel<W, T, U, F> : row_map_kernel<1, T, U, F>;
-    kernel<<<(unsigned)(io.rows * tiles), ROW_PASS_THREADS, 0, stream>>>(io, tiles, f);
-    return launched();
+    return launch(kernel, {dim3((unsigned)(io.rows * tiles)), ROW_PASS_THREADS}, stream, io, tiles, f);
 }
 
 /* A block a row. */
@@ -97,8 +96,8 @@ ridge_status row_reduce(const T *x, int64_t stride, int64_t rows, int64_t n, flo
                         cudaStream_t stream) {
     if (rows == 0) return RIDGE_OK;
     if (!row_grid_fits(rows)) return RIDGE_UNSUPPORTED;
-    row_reduce_kernel<<<(unsigned)rows, ROW_PASS_THREADS, 0, stream>>>(x, stride, n, out, none, f, merge);
-    return launched();
+    return launch(row_reduce_kernel<T, F, Merge>, {dim3((unsigned)rows), ROW_PASS_THREADS}, stream, x, stride, n, out,
+                  none, f, merge);
 }
 
 }  // namespace ridge

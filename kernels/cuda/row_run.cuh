@@ -154,8 +154,8 @@ inline bool row_grid_fits(int64_t blocks) { return blocks <= INT32_MAX; }
 template <typename T, typename U, typename Op>
 ridge_status row_launch_early(void (*kernel)(row_tensors<T, U>, Op), int64_t blocks, int threads, cudaStream_t stream,
                               const row_tensors<T, U> &io, const Op &op) {
-    static const bool able = device_overlaps();
-    return launch_overlapping(kernel, {dim3((unsigned)blocks), threads}, stream, able, io, op);
+    static per_device<bool> overlaps;
+    return launch_overlapping(kernel, {dim3((unsigned)blocks), threads}, stream, overlaps.get(device_overlaps), io, op);
 }
 
 /* Whether rows and parameters are whole packs, all of them. */
@@ -174,8 +174,8 @@ ridge_status row_run_held(const row_tensors<T, U> &io, const Op &op, cudaStream_
     constexpr int rows = row_block(Threads) / Threads;
     const int64_t blocks = (io.rows + rows - 1) / rows;
     if (!row_grid_fits(blocks)) return RIDGE_UNSUPPORTED;
-    row_kernel<Op, T, U, Width, Threads, Elements><<<(unsigned)blocks, row_block(Threads), 0, stream>>>(io, op);
-    return launched();
+    return launch(row_kernel<Op, T, U, Width, Threads, Elements>, {dim3((unsigned)blocks), row_block(Threads)}, stream,
+                  io, op);
 }
 
 /* Of rows in packs, of more than one warp. */
@@ -190,9 +190,8 @@ ridge_status row_run_block(const row_tensors<T, U> &io, const Op &op, cudaStream
             if (io.rows <= ROW_FEW)
                 return row_launch_early(row_kernel_filled<Op, T, U, Threads, Elements, blocks, true>, io.rows, Threads,
                                         stream, io, op);
-            row_kernel_filled<Op, T, U, Threads, Elements, blocks, false>
-                <<<(unsigned)io.rows, Threads, 0, stream>>>(io, op);
-            return launched();
+            return launch(row_kernel_filled<Op, T, U, Threads, Elements, blocks, false>,
+                          {dim3((unsigned)io.rows), Threads}, stream, io, op);
         }
     }
     return row_run_held<pack_width<T>, Threads, Elements>(io, op, stream);
@@ -201,8 +200,8 @@ ridge_status row_run_block(const row_tensors<T, U> &io, const Op &op, cudaStream
 template <int Width, int Threads, int Elements, typename Op, typename T, typename U>
 ridge_status row_run_reread(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
     if (!row_grid_fits(io.rows)) return RIDGE_UNSUPPORTED;
-    row_kernel_reread<Op, T, U, Width, Threads, Elements><<<(unsigned)io.rows, Threads, 0, stream>>>(io, op);
-    return launched();
+    return launch(row_kernel_reread<Op, T, U, Width, Threads, Elements>, {dim3((unsigned)io.rows), Threads}, stream, io,
+                  op);
 }
 
 /* A launch of `rows` clusters of `blocks` blocks. The attribute is the caller's to keep. */
@@ -259,11 +258,15 @@ int row_staying_clusters(const row_tensors<T, U> &io, const Op &op) {
     const auto room = [](int blocks) {
         return row_resident_clusters((const void *)row_kernel_stay<Op, T, U>, blocks, threads, row_stay_bytes<Op, T>);
     };
-    static const int resident[] = {room(2), room(4), room(8), room(16)};
+    struct rooms {
+        int of[4];
+    };
+    static per_device<rooms> resident;
+    const rooms here = resident.get([&] { return rooms{{room(2), room(4), room(8), room(16)}}; });
     for (int k = 0; k < 4; k++)
-        if (io.n == (int64_t)slice * (2 << k) && io.rows >= 2 * ROW_STAY_GROUPS * resident[k] &&
+        if (io.n == (int64_t)slice * (2 << k) && io.rows >= 2 * ROW_STAY_GROUPS * here.of[k] &&
             io.rows <= INT32_MAX / 2 && row_whole_packs(io, op))
-            return resident[k];
+            return here.of[k];
     return 0;
 }
 
@@ -273,23 +276,22 @@ ridge_status row_run_staying(const row_tensors<T, U> &io, const Op &op, int clus
     cudaLaunchAttribute attribute;
     const cudaLaunchConfig_t config = row_cluster_config(clusters, blocks, ROW_STAY_THREADS * ROW_STAY_GROUPS,
                                                          row_stay_bytes<Op, T>, stream, &attribute);
-    (void)cudaLaunchKernelEx(&config, row_kernel_stay<Op, T, U>, io, op);
-    return launched();
+    return launch_with(config, row_kernel_stay<Op, T, U>, io, op);
 }
 
 template <int Width, int Threads, int Elements, bool Fetch, typename Op, typename T, typename U>
 ridge_status row_run_clusters(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
     const auto kernel = row_kernel_cluster<Op, T, U, Width, Threads, Elements, Fetch>;
     const int bytes = Fetch ? Op::parameters * Threads * Elements * (int)sizeof(T) : 0;
-    static const int largest = row_largest_cluster((const void *)kernel, Threads, bytes);
+    static per_device<int> known;
+    const int largest = known.get([&] { return row_largest_cluster((const void *)kernel, Threads, bytes); });
     int blocks = 2;
     while ((int64_t)blocks * Threads * Elements < io.n) blocks *= 2;
     if (blocks > largest) return row_run_reread<Width, 256, 16>(io, op, stream);
     if (!row_grid_fits(io.rows * blocks)) return RIDGE_UNSUPPORTED;
     cudaLaunchAttribute attribute;
     const cudaLaunchConfig_t config = row_cluster_config(io.rows, blocks, Threads, bytes, stream, &attribute);
-    (void)cudaLaunchKernelEx(&config, kernel, io, op);
-    return launched();
+    return launch_with(config, kernel, io, op);
 }
 
 template <int Width, int Threads, int Elements, typename Op, typename T, typename U>

@@ -83,7 +83,7 @@ typedef struct ce_places {
         .dim = {66, 136, 1009}, CE_EDGE(F16), .flipped = (all_by_columns), CE_ONLY_CUDA                             \
     }
 
-/* CE_X … CE_LABELS */
+/* CE_X … CE_LABELS. Callers may pass labels of 64 bits: kernels look at the tensor's own type. */
 #define CE_INPUTS                                                                                     \
     {.name = "x", .rank = 2, .dim = {CE_BATCH, CE_DEPTH}, .by_row = true},                            \
         {.name = "w",                                                                                 \

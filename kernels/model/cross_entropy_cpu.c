@@ -23,7 +23,7 @@ linear_ce linear_ce_of(const ridge_call *call, const ce_places *at) {
                      .w = ridge_data(&call->in[CE_W]),
                      .b = ridge_data(&call->in[CE_B]),
                      .x_row = ridge_row_stride(&call->in[CE_X]),
-                     .labels = ridge_data(&call->in[CE_LABELS]),
+                     .labels = {ridge_data(&call->in[CE_LABELS]), call->in[CE_LABELS].dtype.bits == 64},
                      .lse_in = at_place(call->in, at->lse_in),
                      .dloss = at_place(call->in, at->dloss),
                      .loss = at_place(call->out, at->loss),

@@ -1,6 +1,7 @@
 #include "ridge/status.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 const char *ridge_status_string(ridge_status status) {
@@ -13,6 +14,12 @@ const char *ridge_status_string(ridge_status status) {
     return strings[status];
 }
 
+/* File names and foreign text may hold anything: the promise is one line, and a terminal is not to be steered. */
+static void make_plain(char *text) {
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
+}
+
 /* In parentheses: static analysis has a macro of that name. */
 ridge_status(ridge_fail)(ridge_error *error, ridge_status status, const char *format, ...) {
     if (error) {
@@ -21,10 +28,29 @@ ridge_status(ridge_fail)(ridge_error *error, ridge_status status, const char *fo
         error->status = status;
         (void)vsnprintf(error->text, sizeof error->text, format, args);
         va_end(args);
-        /* File names and foreign text may hold anything: the promise is one line, and a terminal is not to be steered.
-         */
-        for (char *c = error->text; *c; c++)
-            if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
+        make_plain(error->text);
     }
     return status;
+}
+
+/* ---- words beside a status -------------------------------------------------------------------------------------- */
+
+static _Thread_local struct {
+    bool noted;
+    char text[200];
+} why = {.text = ": "};
+
+void ridge_note_why(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(why.text + 2, sizeof why.text - 2, format, args);
+    va_end(args);
+    make_plain(why.text);
+    why.noted = true;
+}
+
+const char *ridge_why(void) {
+    const bool noted = why.noted;
+    why.noted = false;
+    return noted ? why.text : "";
 }

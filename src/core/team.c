@@ -1,6 +1,9 @@
 /* The team: helpers wait for a new generation number, first spinning, then asleep on a futex-backed condition. One
  * atomic store starts a piece of work and one counter ends it, so that a piece costs well under a microsecond while the
- * helpers are awake. */
+ * helpers are awake.
+ *
+ * fork() copies a team without its helpers. A handler counts the forks that led to this process; a team that was
+ * staffed in an ancestor, seen by its older count, gets new helpers at its first use. One relaxed load finds out. */
 #include "ridge/team.h"
 
 #include <pthread.h>
@@ -31,6 +34,7 @@ typedef struct member {
 
 struct ridge_team {
     int size;
+    unsigned forks;  /* of the process that started the helpers */
     member *members; /* size - 1 helpers, ranks 1 … size-1 */
     bool pinned;
     cpu_set_t caller_before;
@@ -86,31 +90,79 @@ static void start_generation(ridge_team *team) {
     pthread_mutex_unlock(&team->mutex);
 }
 
-ridge_status ridge_team_create(int threads, const int *cpus, ridge_team **out, ridge_error *error) {
-    *out = NULL;
-    if (threads < 1) return ridge_fail(error, RIDGE_INVALID, "a team needs at least one thread, not %d", threads);
-    ridge_team *team = aligned_alloc(LINE, (sizeof *team + LINE - 1) / LINE * LINE);
-    if (!team) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a team of %d threads", threads);
-    memset(team, 0, sizeof *team);
+/* ---- helpers, and a fork ----------------------------------------------------------------------------------------- */
+
+static atomic_uint forks; /* between the first process that made a team and this one */
+static int watch_error;   /* why forks are not counted; 0: they are */
+
+static void count_fork(void) { atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed); }
+static void watch_forks(void) { watch_error = pthread_atfork(NULL, NULL, count_fork); }
+
+static bool is_inherited(const ridge_team *team) {
+    return team->forks != atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
+/* A team of the caller alone, of this process. Nothing of an inherited mutex or condition is kept: a thread that does
+ * not exist here may hold the one and wait for the other. */
+static void reset(ridge_team *team) {
     team->size = 1;
-    team->members = calloc((size_t)threads, sizeof *team->members);
+    team->forks = atomic_load_explicit(&forks, memory_order_relaxed);
+    team->stop = false;
+    atomic_store(&team->generation, 0);
+    atomic_store(&team->working, 0);
+    atomic_store(&team->asleep, 0);
     pthread_mutex_init(&team->mutex, NULL);
     pthread_cond_init(&team->wake, NULL);
-    if (!team->members) {
-        ridge_team_destroy(team);
-        return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a team of %d threads", threads);
-    }
-    if (cpus && pthread_getaffinity_np(pthread_self(), sizeof team->caller_before, &team->caller_before) == 0)
-        team->pinned = pin(cpus[0]);
+}
+
+/* Starts helpers until there are `threads` members or a thread is refused. */
+static void start_helpers(ridge_team *team, int threads) {
     for (int rank = 1; rank < threads; rank++) {
         member *m = &team->members[rank - 1];
-        *m = (member){.team = team, .rank = rank, .cpu = cpus ? cpus[rank] : -1};
-        if (pthread_create(&m->thread, NULL, helper, m) != 0) {
-            ridge_team_destroy(team);
-            return ridge_fail(error, RIDGE_FAILED, "could not start thread %d of %d: lower --threads", rank + 1,
-                              threads);
-        }
+        if (pthread_create(&m->thread, NULL, helper, m) != 0) return;
         team->size = rank + 1;
+    }
+}
+
+/* Fewer helpers than in the parent, where this process may not have as many, beat an error in the midst of a call. */
+static void staff(ridge_team *team) {
+    const int threads = team->size;
+    reset(team);
+    start_helpers(team, threads);
+}
+
+static void dismiss_helpers(ridge_team *team) {
+    team->stop = true;
+    start_generation(team);
+    for (int rank = 1; rank < team->size; rank++) pthread_join(team->members[rank - 1].thread, NULL);
+    pthread_cond_destroy(&team->wake);
+    pthread_mutex_destroy(&team->mutex);
+}
+
+ridge_status ridge_team_create(int threads, const int *cpus, ridge_team **out, ridge_error *error) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    *out = NULL;
+    if (threads < 1) return ridge_fail(error, RIDGE_INVALID, "a team needs at least one thread, not %d", threads);
+    pthread_once(&once, watch_forks);
+    ridge_team *team = aligned_alloc(LINE, (sizeof *team + LINE - 1) / LINE * LINE);
+    member *members = calloc((size_t)threads, sizeof *members);
+    if (!team || !members || watch_error) {
+        free(members);
+        free(team);
+        return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a team of %d threads", threads);
+    }
+    memset(team, 0, sizeof *team);
+    team->members = members;
+    reset(team);
+    for (int rank = 1; rank < threads; rank++)
+        members[rank - 1] = (member){.team = team, .rank = rank, .cpu = cpus ? cpus[rank] : -1};
+    if (cpus && pthread_getaffinity_np(pthread_self(), sizeof team->caller_before, &team->caller_before) == 0)
+        team->pinned = pin(cpus[0]);
+    start_helpers(team, threads);
+    if (team->size < threads) {
+        const int refused = team->size + 1;
+        ridge_team_destroy(team);
+        return ridge_fail(error, RIDGE_FAILED, "could not start thread %d of %d: lower --threads", refused, threads);
     }
     *out = team;
     return RIDGE_OK;
@@ -118,20 +170,22 @@ ridge_status ridge_team_create(int threads, const int *cpus, ridge_team **out, r
 
 void ridge_team_destroy(ridge_team *team) {
     if (!team) return;
-    team->stop = true;
-    start_generation(team);
-    for (int rank = 1; rank < team->size; rank++) pthread_join(team->members[rank - 1].thread, NULL);
+    if (!is_inherited(team)) dismiss_helpers(team);
     if (team->pinned) (void)pthread_setaffinity_np(pthread_self(), sizeof team->caller_before, &team->caller_before);
-    pthread_cond_destroy(&team->wake);
-    pthread_mutex_destroy(&team->mutex);
     free(team->members);
     free(team);
 }
 
-int ridge_team_size(const ridge_team *team) { return team ? team->size : 1; }
+/* ---- work -------------------------------------------------------------------------------------------------------- */
+
+int ridge_team_size(ridge_team *team) {
+    if (!team) return 1;
+    if (is_inherited(team)) staff(team);
+    return team->size;
+}
 
 void ridge_team_run(ridge_team *team, ridge_team_fn body, void *arg) {
-    if (!team || team->size == 1) {
+    if (ridge_team_size(team) == 1) {
         body(arg, 0, 1);
         return;
     }
@@ -149,8 +203,12 @@ void ridge_team_run(ridge_team *team, ridge_team_fn body, void *arg) {
     }
 }
 
+void ridge_team_run_sized(ridge_team *team, double bytes, ridge_team_fn body, void *arg) {
+    ridge_team_run(bytes < RIDGE_TEAM_ALONE_BYTES ? NULL : team, body, arg);
+}
+
 void ridge_team_rest(ridge_team *team) {
-    if (!team) return;
+    if (!team || is_inherited(team)) return;
     const struct timespec pause = {.tv_nsec = 20000};
     for (int i = 0; i < 1000 && atomic_load(&team->asleep) < team->size - 1; i++) nanosleep(&pause, NULL);
 }

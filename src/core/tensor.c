@@ -11,8 +11,11 @@ typedef struct dtype_info {
     DLDataType dlpack;
 } dtype_info;
 
+#define CODE(dtype) \
+    ((dtype) == RIDGE_BF16 ? kDLBfloat : (dtype) == RIDGE_I32 || (dtype) == RIDGE_I64 ? kDLInt : kDLFloat)
+
 static const dtype_info dtypes[RIDGE_DTYPE_COUNT] = {[RIDGE_DTYPE_NONE] = {"?", 0, 0.0, {kDLOpaqueHandle, 0, 0}},
-#define DTYPE_INFO(dtype, text, size, unit) [RIDGE_##dtype] = {text, size, unit, {kDLFloat, (size)*8, 1}},
+#define DTYPE_INFO(dtype, text, size, unit) [RIDGE_##dtype] = {text, size, unit, {CODE(RIDGE_##dtype), (size)*8, 1}},
                                                      RIDGE_DTYPE_LIST(DTYPE_INFO)
 #undef DTYPE_INFO
 };
@@ -31,17 +34,12 @@ ridge_dtype ridge_dtype_parse(const char *name) {
     return RIDGE_DTYPE_NONE;
 }
 
-DLDataType ridge_dtype_to_dlpack(ridge_dtype dtype) {
-    DLDataType type = info(dtype)->dlpack;
-    if (dtype == RIDGE_BF16) type.code = kDLBfloat;
-    if (dtype == RIDGE_I32) type.code = kDLInt;
-    return type;
-}
+DLDataType ridge_dtype_to_dlpack(ridge_dtype dtype) { return info(dtype)->dlpack; }
 
 ridge_dtype ridge_dtype_of(const DLTensor *tensor) {
     for (int d = 1; d < RIDGE_DTYPE_COUNT; d++) {
-        DLDataType type = ridge_dtype_to_dlpack((ridge_dtype)d);
-        if (type.code == tensor->dtype.code && type.bits == tensor->dtype.bits && tensor->dtype.lanes == 1)
+        const DLDataType *type = &dtypes[d].dlpack;
+        if (type->code == tensor->dtype.code && type->bits == tensor->dtype.bits && tensor->dtype.lanes == 1)
             return (ridge_dtype)d;
     }
     return RIDGE_DTYPE_NONE;
@@ -91,10 +89,15 @@ static uint16_t store_f16(double value) {
     return (uint16_t)(sign | (exponent + 14) << 10 | ((int)ldexp(fraction, 11) - 1024));
 }
 
-/* Nearest even, NaN as the least, what lies outside as the nearest end. */
+/* Integers: round to nearest even; NaN becomes the minimum; values out of range saturate. */
 static int32_t store_i32(double value) {
     if (!(value > INT32_MIN)) return INT32_MIN;
     return value >= INT32_MAX ? INT32_MAX : (int32_t)nearbyint(value);
+}
+
+static int64_t store_i64(double value) {
+    if (!(value > -0x1p63)) return INT64_MIN;
+    return value >= 0x1p63 ? INT64_MAX : (int64_t)nearbyint(value);
 }
 
 double ridge_load(const void *data, ridge_dtype dtype, int64_t index) {
@@ -114,6 +117,11 @@ double ridge_load(const void *data, ridge_dtype dtype, int64_t index) {
             int32_t v;
             memcpy(&v, p, sizeof v);
             return v;
+        }
+        case RIDGE_I64: {
+            int64_t v;
+            memcpy(&v, p, sizeof v);
+            return (double)v;
         }
         case RIDGE_BF16: {
             uint16_t v;
@@ -140,6 +148,11 @@ void ridge_store(void *data, ridge_dtype dtype, int64_t index, double value) {
         case RIDGE_F64: memcpy(p, &value, sizeof value); break;
         case RIDGE_I32: {
             int32_t v = store_i32(value);
+            memcpy(p, &v, sizeof v);
+            break;
+        }
+        case RIDGE_I64: {
+            int64_t v = store_i64(value);
             memcpy(p, &v, sizeof v);
             break;
         }

@@ -1,6 +1,8 @@
 /* The GPU as a device, through the CUDA runtime. */
 #include <cuda_profiler_api.h>
 #include <cuda_runtime.h>
+#include <pthread.h>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,6 +25,7 @@ struct ridge_graph {
 /* One line that names the call, as CUDA says it: "cudaMalloc: out of memory (cudaErrorMemoryAllocation)". */
 static ridge_status told(cudaError_t result, const char *call, ridge_error *error) {
     if (result == cudaSuccess) return RIDGE_OK;
+    (void)cudaGetLastError(); /* said here; a launch after this one is not to blame */
     ridge_status status = result == cudaErrorMemoryAllocation ? RIDGE_NO_MEMORY : RIDGE_FAILED;
     return ridge_fail(error, status, "%s: %s (%s)", call, cudaGetErrorString(result), cudaGetErrorName(result));
 }
@@ -82,18 +85,64 @@ extern "C" void ridge_cuda_reset_l2(void) {
     (void)cudaGetLastError();
 }
 
-extern "C" ridge_status ridge_cuda_enter(int device, int *previous, int *sm, ridge_error *error) {
+/* ---- in somebody else's process ---------------------------------------------------------------------------------- */
+
+/* Whether this process entered a device, and whether an ancestor did that it was forked from. The runtime's state comes
+ * along into a child, where most of what it says crashes or hangs. */
+static std::atomic<bool> entered, inherited;
+
+static void lose_devices(void) {
+    if (entered) inherited = true;
+}
+static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, lose_devices); }
+
+extern "C" bool ridge_cuda_lost(void) { return inherited; }
+
+/* As told, of the first calls in a process: a child whose ancestor used the GPU without ridge is found out by them. */
+static ridge_status begun(cudaError_t result, const char *call, ridge_error *error) {
+    if (result != cudaErrorInitializationError) return told(result, call, error);
+    return ridge_fail(error, RIDGE_UNSUPPORTED,
+                      "%s: %s: the driver is broken, or this process was forked from one that used the GPU: start it "
+                      "anew (in Python, multiprocessing's \"spawn\")",
+                      call, cudaGetErrorString(result));
+}
+#define BEGUN(name, arguments) begun(name arguments, #name, error)
+
+static ridge_status capability(int device, int *sm, ridge_error *error) {
     int major = 0, minor = 0;
-    *sm = 0;
-    RIDGE_TRY(TELL(cudaGetDevice, (previous)));
-    if (*previous != device) RIDGE_TRY(TELL(cudaSetDevice, (device)));
-    RIDGE_TRY(TELL(cudaDeviceGetAttribute, (&major, cudaDevAttrComputeCapabilityMajor, device)));
-    RIDGE_TRY(TELL(cudaDeviceGetAttribute, (&minor, cudaDevAttrComputeCapabilityMinor, device)));
+    RIDGE_TRY(BEGUN(cudaDeviceGetAttribute, (&major, cudaDevAttrComputeCapabilityMajor, device)));
+    RIDGE_TRY(BEGUN(cudaDeviceGetAttribute, (&minor, cudaDevAttrComputeCapabilityMinor, device)));
     *sm = 10 * major + minor;
     return RIDGE_OK;
 }
 
-extern "C" void ridge_cuda_leave(int previous) { (void)cudaSetDevice(previous); }
+static ridge_status make_current(int device, int previous, ridge_error *error) {
+    const ridge_status status = device == previous ? RIDGE_OK : BEGUN(cudaSetDevice, (device));
+    if (status != RIDGE_OK) (void)cudaSetDevice(previous);
+    return status;
+}
+
+extern "C" ridge_status ridge_cuda_enter(int device, int *previous, int *sm, ridge_error *error) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    *previous = -1;
+    *sm = 0;
+    if (inherited)
+        return ridge_fail(error, RIDGE_UNSUPPORTED,
+                          "the GPU cannot be used in a forked child of a process that used it: start the child anew (in "
+                          "Python, multiprocessing's \"spawn\")");
+    RIDGE_TRY(BEGUN(cudaGetDevice, (previous)));
+    if (!entered) {
+        (void)pthread_once(&once, watch_forks);
+        entered = true;
+    }
+    RIDGE_TRY(capability(device, sm, error)); /* of no such device: here, with nothing changed */
+    return make_current(device, *previous, error);
+}
+
+extern "C" void ridge_cuda_leave(int previous) {
+    int device = -1;
+    if (previous >= 0 && cudaGetDevice(&device) == cudaSuccess && device != previous) (void)cudaSetDevice(previous);
+}
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
@@ -107,7 +156,9 @@ extern "C" ridge_status ridge_cuda_alloc(size_t bytes, void **memory, ridge_erro
                       (double)free_bytes * 1e-6);
 }
 
-extern "C" void ridge_cuda_free(void *memory) { (void)cudaFree(memory); }
+extern "C" void ridge_cuda_free(void *memory) {
+    if (!inherited) (void)cudaFree(memory);
+}
 
 extern "C" ridge_status ridge_cuda_copy(void *to, const void *from, size_t bytes, ridge_error *error) {
     RIDGE_TRY(TELL(cudaMemcpy, (to, from, bytes, cudaMemcpyDefault)));

@@ -1,8 +1,8 @@
 /* The GPU as a device: memory, streams, events, graphs, properties. Every call that CUDA refuses becomes a ridge_error
  * that names it. A build without CUDA has the same functions; they say RIDGE_UNSUPPORTED.
  *
- * CUDA does not survive fork(): only worker processes call these, after the fork, and what the parent wants to know it
- * asks an isolated child. */
+ * CUDA does not survive fork(): in the lab only worker processes call these, after the fork, and what the parent wants
+ * to know it asks an isolated child. */
 #ifndef RIDGE_DEVICE_CUDA_H
 #define RIDGE_DEVICE_CUDA_H
 
@@ -35,10 +35,13 @@ typedef struct ridge_graph ridge_graph;
 ridge_status ridge_cuda_open(ridge_gpu *gpu, ridge_error *error);
 /* Gives back L2 lines that somebody pinned. */
 void ridge_cuda_reset_l2(void);
-/* For code that lives in somebody else's process: makes a device current, says which one was, and its compute
- * capability times ten. Leaving makes the other one current again. */
+/* For code that lives in somebody else's process: makes a device current, says which one was, and the device's compute
+ * capability times ten. Leaving makes the other one current again; after a refusal there is nothing to leave. In a
+ * forked child of a process that used the GPU: RIDGE_UNSUPPORTED. */
 ridge_status ridge_cuda_enter(int device, int *previous, int *sm, ridge_error *error);
 void ridge_cuda_leave(int previous);
+/* Whether this is such a child: what the parent had on the GPU can neither be used nor given back here. */
+bool ridge_cuda_lost(void);
 
 ridge_status ridge_cuda_alloc(size_t bytes, void **memory, ridge_error *error); /* at least 256-byte aligned */
 void ridge_cuda_free(void *memory);

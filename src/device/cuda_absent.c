@@ -18,6 +18,7 @@ ridge_status ridge_cuda_enter(int device, int *previous, int *sm, ridge_error *e
     return absent(error);
 }
 void ridge_cuda_leave(int previous) { (void)previous; }
+bool ridge_cuda_lost(void) { return false; }
 ridge_status ridge_cuda_alloc(size_t bytes, void **memory, ridge_error *error) {
     (void)bytes;
     *memory = NULL;

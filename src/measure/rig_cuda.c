@@ -96,6 +96,7 @@ static ridge_status enqueue_on(ridge_sampler *s, int index, const ridge_operands
                              .scratch = r->scratch,
                              .stream = ridge_stream_handle(r->stream),
                              .plan = slot->plan};
+    (void)ridge_why(); /* of launches before */
     return slot->variant->run[s->job->isa](&call);
 }
 

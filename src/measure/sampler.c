@@ -88,8 +88,8 @@ static void drop_slot(sampler *s, int index) {
 }
 
 static void fail_slot(sampler *s, int index, ridge_status status) {
-    char text[160];
-    (void)snprintf(text, sizeof text, "the variant returned: %s", ridge_status_string(status));
+    char text[240];
+    (void)snprintf(text, sizeof text, "the variant returned: %s%s", ridge_status_string(status), ridge_why());
     send_text(s, RIDGE_EVENT_FAILED, index, text);
     drop_slot(s, index);
 }
@@ -321,11 +321,12 @@ static ridge_status prepare_slot(sampler *s, int i, ridge_error *error) {
         return RIDGE_OK;
     }
     ridge_sampler_watch(s, i);
+    (void)ridge_why(); /* of the slot before */
     ridge_status status = v->prepare ? v->prepare(&job->c, job->threads, &slot->plan) : RIDGE_OK;
     ridge_sampler_watch(s, -1);
     if (status != RIDGE_OK) {
-        char text[160];
-        (void)snprintf(text, sizeof text, "could not be prepared: %s", ridge_status_string(status));
+        char text[240];
+        (void)snprintf(text, sizeof text, "could not be prepared: %s%s", ridge_status_string(status), ridge_why());
         send_text(s, RIDGE_EVENT_FAILED, i, text);
         return RIDGE_OK;
     }

@@ -16,8 +16,11 @@ static int processors(void) {
 }
 
 ridge_status ridge_context_create(int threads, ridge_context **context, ridge_error *error) {
+    if (!context) return ridge_fail(error, RIDGE_INVALID, "the place for the context is NULL");
     *context = NULL;
-    if (threads < 0) return ridge_fail(error, RIDGE_INVALID, "%d threads", threads);
+    if (threads < 0 || threads > RIDGE_MOST_THREADS)
+        return ridge_fail(error, RIDGE_INVALID, "%d threads: a context has 1 to %d, or 0 for all", threads,
+                          RIDGE_MOST_THREADS);
     ridge_context *c = calloc(1, sizeof *c);
     if (!c) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a context");
     for (int isa = 0; isa < RIDGE_ISA_COUNT; isa++)
@@ -32,8 +35,17 @@ ridge_status ridge_context_create(int threads, ridge_context **context, ridge_er
     return RIDGE_OK;
 }
 
+/* With the plan's own device current, and the caller's after that. In a forked child there is no GPU to give back to.
+ */
 static void drop_plan(ridge_plan *p) {
-    if (p->plan && p->variant->release) p->variant->release(p->plan);
+    const bool gpu = p->device >= 0;
+    ridge_error ignored;
+    int previous = -1, sm = 0;
+    if (p->plan && p->variant->release && !(gpu && ridge_cuda_lost())) {
+        if (gpu) (void)ridge_cuda_enter(p->device, &previous, &sm, &ignored);
+        p->variant->release(p->plan);
+        if (gpu) ridge_cuda_leave(previous);
+    }
     *p = (ridge_plan){0};
 }
 
@@ -41,20 +53,28 @@ void ridge_context_destroy(ridge_context *c) {
     if (!c) return;
     for (int i = 0; i < c->n_plans; i++) drop_plan(&c->plans[i]);
     ridge_memory_free(c->host.memory, c->host.bytes);
-    if (c->gpu.memory) ridge_cuda_free(c->gpu.memory);
+    for (int i = 0; i < RIDGE_GPUS; i++)
+        if (c->gpu[i].memory) ridge_cuda_free(c->gpu[i].memory);
     ridge_team_destroy(c->team);
     free(c);
 }
 
-void ridge_context_set_stream(ridge_context *c, void *stream) { c->stream = stream; }
+void ridge_context_set_stream(ridge_context *c, void *stream) {
+    if (c) c->stream = stream;
+}
 
-void ridge_context_allow_tf32(ridge_context *c, bool allow) { c->tf32 = allow; }
+void ridge_context_allow_tf32(ridge_context *c, bool allow) {
+    if (c) c->tf32 = allow;
+}
 
-ridge_status ridge_context_scratch(ridge_context *c, ridge_backend backend, int device, size_t bytes, void **memory,
+ridge_status ridge_context_scratch(ridge_context *c, ridge_place place, size_t bytes, void **memory,
                                    ridge_error *error) {
-    const bool gpu = backend == RIDGE_BACKEND_cuda;
-    ridge_scratch *s = gpu ? &c->gpu : &c->host;
-    if (s->memory && (s->bytes < bytes || (gpu && c->gpu_device != device))) {
+    const bool gpu = place.backend == RIDGE_BACKEND_cuda;
+    if (gpu && (place.device < 0 || place.device >= RIDGE_GPUS))
+        return ridge_fail(error, RIDGE_UNSUPPORTED, "GPU %d: only GPUs 0 to %d are served", place.device,
+                          RIDGE_GPUS - 1);
+    ridge_scratch *s = gpu ? &c->gpu[place.device] : &c->host;
+    if (s->memory && s->bytes < bytes) {
         if (gpu)
             ridge_cuda_free(s->memory); /* waits for what still uses it */
         else
@@ -64,25 +84,27 @@ ridge_status ridge_context_scratch(ridge_context *c, ridge_backend backend, int 
     if (bytes > 0 && !s->memory) {
         RIDGE_TRY(gpu ? ridge_cuda_alloc(bytes, &s->memory, error) : ridge_memory_alloc(bytes, &s->memory, error));
         s->bytes = bytes;
-        c->gpu_device = gpu ? device : c->gpu_device;
     }
     *memory = s->memory;
     return RIDGE_OK;
 }
 
-ridge_status ridge_context_plan(ridge_context *c, const ridge_variant *variant, const ridge_case *wanted, void **plan,
-                                ridge_error *error) {
+ridge_status ridge_context_plan(ridge_context *c, ridge_place place, const ridge_variant *variant,
+                                const ridge_case *wanted, void **plan, ridge_error *error) {
+    const int device = place.backend == RIDGE_BACKEND_cuda ? place.device : -1;
     *plan = NULL;
     if (!variant->prepare) return RIDGE_OK;
     for (int i = 0; i < c->n_plans; i++)
-        if (c->plans[i].variant == variant && ridge_case_same(&c->plans[i].c, wanted))
+        if (c->plans[i].variant == variant && c->plans[i].device == device && ridge_case_same(&c->plans[i].c, wanted))
             return *plan = c->plans[i].plan, RIDGE_OK;
+    (void)ridge_why(); /* a call before this one may have left words */
     ridge_status status = variant->prepare(wanted, ridge_team_size(c->team), plan);
     if (status != RIDGE_OK)
-        return ridge_fail(error, status, "%s could not be prepared: %s", variant->name, ridge_status_string(status));
+        return ridge_fail(error, status, "%s could not be prepared: %s%s", variant->name, ridge_status_string(status),
+                          ridge_why());
     ridge_plan *p = &c->plans[c->next_plan];
     drop_plan(p);
-    *p = (ridge_plan){variant, *wanted, *plan};
+    *p = (ridge_plan){variant, *wanted, device, *plan};
     c->next_plan = (c->next_plan + 1) % RIDGE_PLANS;
     if (c->n_plans < RIDGE_PLANS) c->n_plans++;
     return RIDGE_OK;

@@ -1,15 +1,26 @@
-/* What a program keeps between calls: threads, stream, scratch memory, and the plans of shapes that it has met.
- * Internal to ops. */
+/* What a program keeps between calls: threads, stream, scratch memory, and the plans of shapes that it has met; scratch
+ * memory and plans of each device by itself. Internal to ops. */
 #ifndef RIDGE_OPS_CONTEXT_H
 #define RIDGE_OPS_CONTEXT_H
 
 #include "ridge/ops.h"
 
-enum { RIDGE_PLANS = 32 }; /* the least recently made goes first */
+enum {
+    RIDGE_PLANS = 32,         /* the least recently made goes first */
+    RIDGE_GPUS = 64,          /* devices 0 … 63 are served */
+    RIDGE_MOST_THREADS = 4096 /* of a context: more than machines have, fewer than exhaust one */
+};
+
+/* Where a call runs. */
+typedef struct ridge_place {
+    ridge_backend backend;
+    int device; /* of a GPU; it is current */
+} ridge_place;
 
 typedef struct ridge_plan {
     const ridge_variant *variant;
     ridge_case c;
+    int device; /* -1: the CPU */
     void *plan;
 } ridge_plan;
 
@@ -24,15 +35,14 @@ struct ridge_context {
     ridge_isa isa;
     void *stream;
     bool tf32; /* float32 may be taken for tf32 */
-    ridge_scratch host, gpu;
-    int gpu_device; /* whose memory gpu is */
+    ridge_scratch host, gpu[RIDGE_GPUS];
     ridge_plan plans[RIDGE_PLANS];
     int n_plans, next_plan;
 };
 
-ridge_status ridge_context_scratch(ridge_context *context, ridge_backend backend, int device, size_t bytes,
-                                   void **memory, ridge_error *error);
-ridge_status ridge_context_plan(ridge_context *context, const ridge_variant *variant, const ridge_case *c, void **plan,
-                                ridge_error *error);
+ridge_status ridge_context_scratch(ridge_context *context, ridge_place place, size_t bytes, void **memory,
+                                   ridge_error *error);
+ridge_status ridge_context_plan(ridge_context *context, ridge_place place, const ridge_variant *variant,
+                                const ridge_case *c, void **plan, ridge_error *error);
 
 #endif

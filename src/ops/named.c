@@ -1,30 +1,48 @@
 /* The operations by name: each puts its tensors in the order of its target. */
 #include "ridge/ops.h"
 
+static const char *name_of(const char *name, int i, int n_in) {
+    const ridge_target *target = ridge_target_find(name);
+    if (!target) return "a tensor";
+    return i < n_in ? target->in[i].name : target->out[i - n_in].name;
+}
+
+/* ridge_apply on tensors by address. A NULL among them is an error. */
+static ridge_status apply(ridge_context *context, const char *name, const DLTensor *const *in, int n_in,
+                          const DLTensor *const *out, int n_out, const double *options, ridge_error *error) {
+    DLTensor ins[RIDGE_MAX_INPUTS], outs[RIDGE_MAX_OUTPUTS];
+    for (int i = 0; i < n_in + n_out; i++) {
+        const DLTensor *t = i < n_in ? in[i] : out[i - n_in];
+        if (!t) return ridge_fail(error, RIDGE_INVALID, "%s: %s is NULL", name, name_of(name, i, n_in));
+        *(i < n_in ? &ins[i] : &outs[i - n_in]) = *t;
+    }
+    return ridge_apply(context, name, NULL, ins, n_in, outs, n_out, options, error);
+}
+
 ridge_status ridge_l2norm(ridge_context *context, const DLTensor *x, const DLTensor *y, ridge_error *error) {
-    return ridge_apply(context, "fused_l2norm", NULL, x, 1, y, 1, NULL, error);
+    return apply(context, "fused_l2norm", &x, 1, &y, 1, NULL, error);
 }
 
 ridge_status ridge_softmax(ridge_context *context, const DLTensor *x, const DLTensor *y, ridge_error *error) {
-    return ridge_apply(context, "online_softmax", NULL, x, 1, y, 1, NULL, error);
+    return apply(context, "online_softmax", &x, 1, &y, 1, NULL, error);
 }
 
 ridge_status ridge_layer_norm_gelu(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
                                    const DLTensor *beta, const DLTensor *y, ridge_error *error) {
-    const DLTensor in[] = {*x, *gamma, *beta};
-    return ridge_apply(context, "norm_activation", NULL, in, 3, y, 1, NULL, error);
+    const DLTensor *const in[] = {x, gamma, beta};
+    return apply(context, "norm_activation", in, 3, &y, 1, NULL, error);
 }
 
 ridge_status ridge_rms_norm_silu(ridge_context *context, const DLTensor *x, const DLTensor *gamma, const DLTensor *y,
                                  ridge_error *error) {
-    const DLTensor in[] = {*x, *gamma};
-    return ridge_apply(context, "norm_activation_rms", NULL, in, 2, y, 1, NULL, error);
+    const DLTensor *const in[] = {x, gamma};
+    return apply(context, "norm_activation_rms", in, 2, &y, 1, NULL, error);
 }
 
 ridge_status ridge_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w, const DLTensor *b,
                                   const DLTensor *probs, ridge_error *error) {
-    const DLTensor in[] = {*x, *w, *b};
-    return ridge_apply(context, "linear_softmax", NULL, in, 3, probs, 1, NULL, error);
+    const DLTensor *const in[] = {x, w, b};
+    return apply(context, "linear_softmax", in, 3, &probs, 1, NULL, error);
 }
 
 /* In the order of the targets' options. */
@@ -41,9 +59,9 @@ static option_values values_of(const ridge_cross_entropy_options *options) {
 ridge_status ridge_linear_cross_entropy(ridge_context *context, const DLTensor *x, const DLTensor *w, const DLTensor *b,
                                         const DLTensor *labels, const ridge_cross_entropy_options *options,
                                         const DLTensor *loss, const DLTensor *lse, ridge_error *error) {
-    const DLTensor in[] = {*x, *w, *b, *labels}, out[] = {*loss, *lse};
+    const DLTensor *const in[] = {x, w, b, labels}, *const out[] = {loss, lse};
     const option_values told = values_of(options);
-    return ridge_apply(context, "linear_cross_entropy", NULL, in, 4, out, 2, told.value, error);
+    return apply(context, "linear_cross_entropy", in, 4, out, 2, told.value, error);
 }
 
 ridge_status ridge_linear_cross_entropy_backward(ridge_context *context, const DLTensor *x, const DLTensor *w,
@@ -51,9 +69,9 @@ ridge_status ridge_linear_cross_entropy_backward(ridge_context *context, const D
                                                  const DLTensor *dloss, const ridge_cross_entropy_options *options,
                                                  const DLTensor *dx, const DLTensor *dw, const DLTensor *db,
                                                  ridge_error *error) {
-    const DLTensor in[] = {*x, *w, *b, *labels, *lse, *dloss}, out[] = {*dx, *dw, *db};
+    const DLTensor *const in[] = {x, w, b, labels, lse, dloss}, *const out[] = {dx, dw, db};
     const option_values told = values_of(options);
-    return ridge_apply(context, "linear_cross_entropy_backward", NULL, in, 6, out, 3, told.value, error);
+    return apply(context, "linear_cross_entropy_backward", in, 6, out, 3, told.value, error);
 }
 
 ridge_status ridge_linear_cross_entropy_grad(ridge_context *context, const DLTensor *x, const DLTensor *w,
@@ -61,13 +79,13 @@ ridge_status ridge_linear_cross_entropy_grad(ridge_context *context, const DLTen
                                              const ridge_cross_entropy_options *options, const DLTensor *loss,
                                              const DLTensor *lse, const DLTensor *dx, const DLTensor *dw,
                                              const DLTensor *db, ridge_error *error) {
-    const DLTensor in[] = {*x, *w, *b, *labels, *dloss}, out[] = {*loss, *lse, *dx, *dw, *db};
+    const DLTensor *const in[] = {x, w, b, labels, dloss}, *const out[] = {loss, lse, dx, dw, db};
     const option_values told = values_of(options);
-    return ridge_apply(context, "linear_cross_entropy_grad", NULL, in, 5, out, 5, told.value, error);
+    return apply(context, "linear_cross_entropy_grad", in, 5, out, 5, told.value, error);
 }
 
 ridge_status ridge_multihead_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w,
                                             const DLTensor *b, const DLTensor *probs, ridge_error *error) {
-    const DLTensor in[] = {*x, *w, *b};
-    return ridge_apply(context, "multihead_linear_softmax", NULL, in, 3, probs, 1, NULL, error);
+    const DLTensor *const in[] = {x, w, b};
+    return apply(context, "multihead_linear_softmax", in, 3, &probs, 1, NULL, error);
 }

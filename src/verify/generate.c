@@ -13,6 +13,7 @@ typedef enum recipe {
     F32_INTEGER,
     BF16_INTEGER,
     I32_INTEGER,
+    I64_INTEGER,
     ANY_UNIFORM,
     ANY_INTEGER
 } recipe;
@@ -45,6 +46,7 @@ static inline uint16_t bf16_of(float finite) {
 static inline void put_f32(char *at, int64_t i, float v) { memcpy(at + 4 * i, &v, sizeof v); }
 static inline void put_bf16(char *at, int64_t i, uint16_t v) { memcpy(at + 2 * i, &v, sizeof v); }
 static inline void put_i32(char *at, int64_t i, int32_t v) { memcpy(at + 4 * i, &v, sizeof v); }
+static inline void put_i64(char *at, int64_t i, int64_t v) { memcpy(at + 8 * i, &v, sizeof v); }
 
 /* Elements j … j+n-1 of one block. The loops are written out one by one so that each vectorizes. */
 __attribute__((always_inline)) static inline void block_body(const stream *s, uint64_t key, uint32_t j, int n,
@@ -71,6 +73,9 @@ __attribute__((always_inline)) static inline void block_body(const stream *s, ui
             break;
         case I32_INTEGER:
             for (int i = 0; i < n; i++) put_i32(at, i, integer_of(ridge_random32(key, j + (uint32_t)i), range, low));
+            break;
+        case I64_INTEGER:
+            for (int i = 0; i < n; i++) put_i64(at, i, integer_of(ridge_random32(key, j + (uint32_t)i), range, low));
             break;
         case ANY_UNIFORM:
             for (int i = 0; i < n; i++)
@@ -130,6 +135,8 @@ static stream stream_of(const ridge_operands *ops, int tensor) {
     s.shift = spec->fill == RIDGE_FILL_LOG ? (float)nearbyint(log(fmax(1, (double)ops->c.dim[spec->index_dim]))) : 0;
     if (s.dtype == RIDGE_I32)
         s.recipe = I32_INTEGER;
+    else if (s.dtype == RIDGE_I64)
+        s.recipe = I64_INTEGER;
     else if (ops->kind == RIDGE_EXACT || spec->fill == RIDGE_FILL_INDEX)
         s.recipe = s.dtype == RIDGE_F32 ? F32_INTEGER : s.dtype == RIDGE_BF16 ? BF16_INTEGER : ANY_INTEGER;
     else
@@ -211,7 +218,8 @@ void ridge_operands_make(const ridge_operands *ops, int tensor, int64_t first, i
     }
     stream_make(&s, first, n, values);
     const ridge_tensor_spec *spec = &ops->target->in[tensor];
-    if (ops->kind != RIDGE_SPECIAL || s.dtype == RIDGE_I32 || spec->fill == RIDGE_FILL_INDEX || spec->plain) return;
+    if (ops->kind != RIDGE_SPECIAL || ridge_dtype_is_integer(s.dtype) || spec->fill == RIDGE_FILL_INDEX || spec->plain)
+        return;
     const ridge_dtype computed = spec->dtype == RIDGE_DTYPE_NONE ? ops->c.dtype : spec->dtype;
     sprinkle_finite(&s, least_denormal(computed), ops->target->large, first, n, values);
     sprinkle_hard(ops, tensor, s.dtype, ridge_random(s.seed, 2), first, n, values);

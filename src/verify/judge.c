@@ -20,6 +20,7 @@ static double largest_finite(ridge_dtype dtype) {
         case RIDGE_BF16: return 0x1.fep127;
         case RIDGE_F16: return 65504;
         case RIDGE_I32: return INT32_MAX;
+        case RIDGE_I64: return 0x1p63;
         default: return DBL_MAX;
     }
 }

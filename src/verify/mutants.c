@@ -97,7 +97,7 @@ static bool one_element(const ridge_operands *ops, const ridge_view *view, int o
 static double stored_beyond(const ridge_view *view, double value, double want) {
     char bytes[8];
     double step = fmax(fabs(value), 0x1p-14) * ridge_dtype_roundoff(view->dtype), away = value >= want ? 1 : -1;
-    if (view->dtype == RIDGE_I32) step = 0.5;
+    if (ridge_dtype_is_integer(view->dtype)) step = 0.5;
     for (int i = 0; i < 64; i++, step *= 2) {
         ridge_store(bytes, view->dtype, 0, value + away * step);
         double stored = ridge_load(bytes, view->dtype, 0);
@@ -127,7 +127,7 @@ static bool nudged(const ridge_operands *ops, const ridge_view *view, int output
 static bool not_a_number(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
     (void)ops, (void)output;
     int64_t e = pick(view, seed);
-    if (view->dtype == RIDGE_I32 || isnan(get(view, e))) return false;
+    if (ridge_dtype_is_integer(view->dtype) || isnan(get(view, e))) return false;
     set(view, e, (double)NAN);
     return true;
 }
@@ -136,7 +136,7 @@ static bool infinite(const ridge_operands *ops, const ridge_view *view, int outp
     (void)ops, (void)output;
     int64_t e = pick(view, seed);
     double value = seed & 1 ? (double)INFINITY : -(double)INFINITY;
-    if (view->dtype == RIDGE_I32 || get(view, e) == value) return false;
+    if (ridge_dtype_is_integer(view->dtype) || get(view, e) == value) return false;
     set(view, e, value);
     return true;
 }
@@ -189,7 +189,7 @@ static double downcast_from(const ridge_view *view, const double *old, int64_t e
 static bool downcast(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
     (void)ops, (void)output, (void)seed;
     /* Of a few elements all may happen to be near a value of fewer bits. */
-    return view->dtype != RIDGE_I32 && view->elements >= 64 && replace_all(view, downcast_from);
+    return !ridge_dtype_is_integer(view->dtype) && view->elements >= 64 && replace_all(view, downcast_from);
 }
 
 static double shifted_from(const ridge_view *view, const double *old, int64_t e) {
@@ -207,7 +207,7 @@ static double scaled_from(const ridge_view *view, const double *old, int64_t e) 
 }
 static bool scaled(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
     (void)ops, (void)output, (void)seed;
-    return view->dtype != RIDGE_I32 && replace_all(view, scaled_from);
+    return !ridge_dtype_is_integer(view->dtype) && replace_all(view, scaled_from);
 }
 
 static bool last_row_stale(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {

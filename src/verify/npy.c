@@ -238,33 +238,25 @@ void ridge_npy_free(ridge_npy *npy) {
 
 /* ---- conversion ---------------------------------------------------------------------------- */
 
-/* The dtype that reads descr's elements; i8 has none of its own. */
+/* The dtype that reads descr's elements. */
 static ridge_dtype dtype_of(const char *descr) {
     static const struct {
         const char *descr;
         ridge_dtype dtype;
-    } table[] = {{"<f4", RIDGE_F32}, {"<f8", RIDGE_F64}, {"<f2", RIDGE_F16}, {"<i4", RIDGE_I32}, {"<u2", RIDGE_BF16}};
+    } table[] = {{"<f4", RIDGE_F32}, {"<f8", RIDGE_F64}, {"<f2", RIDGE_F16},
+                 {"<i4", RIDGE_I32}, {"<i8", RIDGE_I64}, {"<u2", RIDGE_BF16}};
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (strcmp(descr, table[i].descr) == 0) return table[i].dtype;
     return RIDGE_DTYPE_NONE;
 }
 
-static double value_at(const ridge_npy *npy, ridge_dtype from, int64_t i) {
-    if (from != RIDGE_DTYPE_NONE) return ridge_load(npy->data, from, i);
-    int64_t v; /* beyond 2^53 the neighbouring fp64: such a value is refused by i32 and rounded by floats anyway */
-    memcpy(&v, (const char *)npy->data + 8 * i, sizeof v);
-    return (double)v;
-}
-
-static ridge_status convert_integer(double v, int64_t limit, int64_t i, const char *name, int32_t *to,
-                                    ridge_error *error) {
+static ridge_status check_integer(double v, int64_t limit, int64_t i, const char *name, ridge_error *error) {
     double low = limit > 0 ? 0 : INT32_MIN, high = limit > 0 && limit <= INT32_MAX ? (double)(limit - 1) : INT32_MAX;
     if (!(v >= low && v <= high))
         return ridge_fail(error, RIDGE_INVALID, "%s: element %lld is %.9g, outside [%.0f, %.0f]", name, (long long)i, v,
                           low, high);
     if (v != floor(v))
         return ridge_fail(error, RIDGE_INVALID, "%s: element %lld is %.9g, not an integer", name, (long long)i, v);
-    *to = (int32_t)v;
     return RIDGE_OK;
 }
 
@@ -272,12 +264,10 @@ static ridge_status convert_all(const ridge_npy *npy, ridge_dtype dtype, int64_t
                                 void *data, ridge_error *error) {
     ridge_dtype from = dtype_of(npy->descr);
     for (int64_t i = 0; i < n; i++) {
-        double v = value_at(npy, from, i);
+        double v = ridge_load(npy->data, from, i);
+        if (ridge_dtype_is_integer(dtype)) RIDGE_TRY(check_integer(v, limit, i, name, error));
         /* One NaN for all: a signalling one could pass for poison. */
-        if (dtype != RIDGE_I32)
-            ridge_store(data, dtype, i, isnan(v) ? (double)NAN : v);
-        else
-            RIDGE_TRY(convert_integer(v, limit, i, name, (int32_t *)data + i, error));
+        ridge_store(data, dtype, i, isnan(v) ? (double)NAN : v);
     }
     return RIDGE_OK;
 }

@@ -44,6 +44,10 @@ template <>
 __device__ int32_t element_of<int32_t>(const ridge_recipe &r, uint32_t hash) {
     return integer_of(r, hash);
 }
+template <>
+__device__ int64_t element_of<int64_t>(const ridge_recipe &r, uint32_t hash) {
+    return integer_of(r, hash);
+}
 
 /* One group of threads makes a block of the generator at a time. */
 template <typename T>
@@ -111,6 +115,7 @@ static ridge_status fill_tensor(const ridge_operands *ops, int tensor, const rid
         case RIDGE_F16: make_input<__half>(view, recipe, stream); break;
         case RIDGE_F64: make_input<double>(view, recipe, stream); break;
         case RIDGE_I32: make_input<int32_t>(view, recipe, stream); break;
+        case RIDGE_I64: make_input<int64_t>(view, recipe, stream); break;
         default: return ridge_fail(error, RIDGE_UNSUPPORTED, "no fill of type %s", ridge_dtype_name(view.dtype));
     }
     return RIDGE_OK;

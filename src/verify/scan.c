@@ -23,7 +23,7 @@ static float_bits bits_of(ridge_dtype dtype) {
 }
 
 uint64_t ridge_scan_odd_bits(ridge_dtype dtype) {
-    return dtype == RIDGE_I32 ? ridge_poison_bits(dtype) : bits_of(dtype).exponent;
+    return ridge_dtype_is_integer(dtype) ? ridge_poison_bits(dtype) : bits_of(dtype).exponent;
 }
 
 static uint64_t element_bits(const char *at, size_t size, int64_t i) {
@@ -65,7 +65,7 @@ static bool odd_in_8(const char *at, int64_t n, uint64_t mask, uint64_t odd) {
 /* Is there an element that is not finite (of integers: one that is poison)? Poison is not finite either. */
 static bool any_odd(ridge_dtype dtype, const char *at, int64_t n) {
     uint64_t mask = bits_of(dtype).exponent, odd = mask;
-    if (dtype == RIDGE_I32) mask = UINT32_MAX, odd = ridge_poison_bits(dtype);
+    if (ridge_dtype_is_integer(dtype)) mask = UINT64_MAX, odd = ridge_poison_bits(dtype);
     switch (ridge_dtype_size(dtype)) {
         case 2: return odd_in_2(at, n, (uint16_t)mask, (uint16_t)odd);
         case 4: return odd_in_4(at, n, (uint32_t)mask, (uint32_t)odd);

@@ -51,12 +51,13 @@ ridge_status ridge_trial_create(ridge_trial *t, const ridge_target *target, cons
     if (ridge_variant_backend(variant) == RIDGE_BACKEND_cuda) RIDGE_TRY(gpu_stream(&t->stream, error));
     RIDGE_TRY(make_scratch(t, error));
     ridge_status status = RIDGE_OK;
+    (void)ridge_why(); /* of the trial before */
     if (variant->prepare) status = variant->prepare(c, ridge_team_size(team), &t->plan);
     if (status != RIDGE_OK) {
         t->plan = NULL; /* a failed prepare has nothing to release */
         ridge_trial_destroy(t);
-        return ridge_fail(error, status, "%s %s: prepare: %s", target->name, variant->name,
-                          ridge_status_string(status));
+        return ridge_fail(error, status, "%s %s: prepare: %s%s", target->name, variant->name,
+                          ridge_status_string(status), ridge_why());
     }
     return RIDGE_OK;
 }
@@ -83,7 +84,8 @@ static bool scratch_held(const ridge_trial *t) {
 
 static ridge_status said(const ridge_trial *t, ridge_status status, ridge_error *error) {
     if (status == RIDGE_OK) return RIDGE_OK;
-    return ridge_fail(error, status, "%s %s: %s", t->target->name, t->variant->name, ridge_status_string(status));
+    return ridge_fail(error, status, "%s %s: %s%s", t->target->name, t->variant->name, ridge_status_string(status),
+                      ridge_why());
 }
 
 static ridge_status run_here(const ridge_trial *t, ridge_error *error) {
@@ -124,6 +126,7 @@ static ridge_status run_on_gpu(ridge_trial *t, ridge_error *error) {
                              .scratch = t->gpu_scratch,
                              .stream = ridge_stream_handle(t->stream),
                              .plan = t->plan};
+    (void)ridge_why(); /* of launches before */
     RIDGE_TRY(said(t, t->run(&call), error));
     ridge_status waited = ridge_stream_wait(t->stream, &why);
     if (waited != RIDGE_OK)

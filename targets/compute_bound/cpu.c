@@ -11,6 +11,14 @@ RIDGE_CPU_DECLARE(compute_bound_cpu_optimized);
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
+/* Terms that a vector takes in the time in which its operands pass through a core's caches: work grows with the terms
+ * where bytes do not. */
+enum { TERMS_A_PASS = 16 };
+
+static double work_in_bytes(const ridge_call *call) {
+    return row_call_bytes(call, 2) * (1.0 + (double)call->dim[2] / TERMS_A_PASS);
+}
+
 static const float *row_of(const DLTensor *t, int64_t i) { return row_in(t, i, VF_F32); }
 
 /* ---- optimized ----
@@ -68,7 +76,7 @@ static void optimized_part(const ridge_call *call, int64_t begin, int64_t end, i
 }
 ridge_status RIDGE_ISA_FN(compute_bound_cpu_optimized)(const ridge_call *call) {
     if (call->dtype != RIDGE_F32) return RIDGE_UNSUPPORTED;
-    return row_run(call, optimized_part, NULL, NULL);
+    return row_run_sized(call, work_in_bytes(call), optimized_part, NULL, NULL);
 }
 
 /* ---- baseline: one vector after the other ----
@@ -92,5 +100,5 @@ static void baseline_part(const ridge_call *call, int64_t begin, int64_t end, in
 }
 ridge_status RIDGE_ISA_FN(compute_bound_cpu_baseline)(const ridge_call *call) {
     if (call->dtype != RIDGE_F32) return RIDGE_UNSUPPORTED;
-    return row_run(call, baseline_part, NULL, NULL);
+    return row_run_sized(call, work_in_bytes(call), baseline_part, NULL, NULL);
 }

@@ -122,9 +122,8 @@ extern "C" ridge_status compute_bound_cuda_optimized(const ridge_call *call) {
     const int64_t blocks = (t.rows * p.tiles_a_row + polynomial_warps - 1) / polynomial_warps;
     const int64_t most = (int64_t)multiprocessors() * polynomial_blocks;
     if (most == 0) return RIDGE_FAILED;
-    polynomial_kernel<<<(unsigned)(blocks < most ? blocks : most), polynomial_threads, 0, stream_of(call)>>>(
-        p, (const float *)ridge_data(&call->in[1]), call->dim[2]);
-    return launched();
+    return launch(polynomial_kernel, {dim3((unsigned)(blocks < most ? blocks : most)), polynomial_threads},
+                  stream_of(call), p, (const float *)ridge_data(&call->in[1]), call->dim[2]);
 }
 
 extern "C" ridge_status compute_bound_cuda_baseline(const ridge_call *call) {

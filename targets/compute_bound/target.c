@@ -26,7 +26,7 @@ static const ridge_case cases[] = {
 
 static const ridge_tensor_spec in[] = {{.name = "x", .rank = 2, .dim = {0, 1}, .by_row = true},
                                        {.name = "c", .rank = 1, .dim = {2}}};
-static const ridge_tensor_spec out[] = {{.name = "y", .rank = 2, .dim = {0, 1}}};
+static const ridge_tensor_spec out[] = {{.name = "y", .rank = 2, .dim = {0, 1}, .in_place = RIDGE_IN_PLACE_OF(0)}};
 
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",

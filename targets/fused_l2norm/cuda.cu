@@ -90,8 +90,8 @@ static ridge_status baseline(const ridge_call *call) {
     RIDGE_TRY(row_map(squares, squared(), stream));
     RIDGE_TRY(row_reduce(squares.y, squares.y_stride, x.rows, x.n, sums, 0.0f, itself(), row_plus(), stream));
     if (!row_grid_fits((x.rows + 7) / 8)) return RIDGE_UNSUPPORTED;
-    l2norm_roots<<<(unsigned)((x.rows + 7) / 8), 256, 0, stream>>>(squares, sums, scales, inverses);
-    RIDGE_TRY(launched());
+    RIDGE_TRY(launch(l2norm_roots<std::remove_const_t<T>>, {dim3((unsigned)((x.rows + 7) / 8)), 256}, stream, squares,
+                     sums, scales, inverses));
     return row_map(x, scaled{scales, inverses}, stream);
 }
 

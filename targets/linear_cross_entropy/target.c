@@ -1,5 +1,5 @@
 /* loss_i = (1-s)(lse_i - z_i,label) + s (lse_i - mean z_i) + zl lse_i^2, z = x w^T + b, lse_i = log sum exp z_i
- * x: [batch, depth], w: [classes, depth], b: [classes], labels: i32 [batch] -> loss, lse: f32 [batch].
+ * x: [batch, depth], w: [classes, depth], b: [classes], labels: i32 or i64 [batch] -> loss, lse: f32 [batch].
  * 2 batch depth classes FLOP for the logits, 5 each for bias, maximum, subtraction, exp and sum; every operand once. */
 #include "cpu/linear_ce.h"
 #include "cuda/linear_loss.h"

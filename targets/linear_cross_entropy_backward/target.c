@@ -1,6 +1,6 @@
 /* dx = G w, dw = G^T x, db = sum_i G_i, G = dloss ((1 + 2 zl lse) exp(z - lse) - (1-s) [label] - s/classes), z = x w^T
- * + b x: [batch, depth], w: [classes, depth], b: [classes], labels: i32, lse, dloss: f32 [batch] -> dx, dw as x and w,
- * db. 6 batch depth classes FLOP for three products, 8 for each logit; every operand once. */
+ * + b x: [batch, depth], w: [classes, depth], b: [classes], labels: i32 or i64, lse, dloss: f32 [batch] -> dx, dw as x
+ * and w, db. 6 batch depth classes FLOP for three products, 8 for each logit; every operand once. */
 #include "cpu/linear_ce.h"
 #include "cuda/linear_loss.h"
 #include "linear_cross_entropy_backward.h"

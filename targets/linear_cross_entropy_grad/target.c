@@ -1,6 +1,6 @@
 /* Loss and gradients together: linear_cross_entropy, then linear_cross_entropy_backward with its lse.
- * x: [batch, depth], w: [classes, depth], b: [classes], labels: i32, dloss: f32 [batch] -> loss, lse, dx, dw, db.
- * 6 batch depth classes FLOP for three products, 8 for each logit; every operand once. */
+ * x: [batch, depth], w: [classes, depth], b: [classes], labels: i32 or i64, dloss: f32 [batch] -> loss, lse, dx, dw,
+ * db. 6 batch depth classes FLOP for three products, 8 for each logit; every operand once. */
 #include "cpu/linear_ce.h"
 #include "cuda/linear_loss.h"
 #include "linear_cross_entropy_grad.h"

@@ -42,7 +42,7 @@ static void optimized_bf16(const ridge_call *call, int64_t begin, int64_t end, i
     optimized_rows(call, begin, end, VF_BF16);
 }
 ridge_status RIDGE_ISA_FN(memory_bound_cpu_optimized)(const ridge_call *call) {
-    return row_run(call, optimized_f32, optimized_bf16, optimized_bf16);
+    return row_run_sized(call, row_call_bytes(call, 3), optimized_f32, optimized_bf16, optimized_bf16);
 }
 
 /* ---- baseline: a pass for each operation ---- */
@@ -90,5 +90,5 @@ static void baseline_bf16(const ridge_call *call, int64_t begin, int64_t end, in
     baseline_rows(call, begin, end, VF_BF16);
 }
 ridge_status RIDGE_ISA_FN(memory_bound_cpu_baseline)(const ridge_call *call) {
-    return row_run(call, baseline_f32, baseline_bf16, baseline_bf16);
+    return row_run_sized(call, row_call_bytes(call, 3), baseline_f32, baseline_bf16, baseline_bf16);
 }

@@ -80,9 +80,6 @@ extern "C" ridge_status multihead_linear_softmax_cuda_baseline(const ridge_call 
     o.x = a.x, o.w = a.w, o.z = a.p, o.b = heads == 1 ? a.b : NULL;
     o.x_row = a.x_row, o.w_row = a.w_depth, o.z_row = a.p_row, o.w_next = a.w_head, o.z_next = a.p_head;
     RIDGE_TRY(cublaslt_run((const cublaslt_plan *)call->plan, &o, call->scratch, call->stream));
-    if (heads > 1) {
-        add_bias<<<1024, 256, 0, stream_of(call)>>>(a, heads);
-        RIDGE_TRY(launched());
-    }
+    if (heads > 1) RIDGE_TRY(launch(add_bias, {dim3(1024), 256}, stream_of(call), a, heads));
     return linear_softmax_in_place(a, heads, stream_of(call));
 }

@@ -14,11 +14,13 @@ typedef struct gather {
     const DLTensor *table, *index;
     int64_t bag, end; /* rows of this thread end here */
     int64_t ahead;    /* lookups */
+    bool wide;        /* indices of 64 bits */
     vf_type type;
 } gather;
 
 VF_INLINE int64_t index_at(const gather *g, int64_t i, int64_t k) {
-    return ((const int32_t *)ridge_data(g->index))[i * ridge_row_stride(g->index) + k];
+    const int64_t at = i * ridge_row_stride(g->index) + k;
+    return g->wide ? ((const int64_t *)ridge_data(g->index))[at] : ((const int32_t *)ridge_data(g->index))[at];
 }
 
 /* Every line under `bytes` bytes from p. */
@@ -54,6 +56,7 @@ VF_INLINE void sum_block(const gather *g, int64_t i, int64_t j, int64_t first, i
 VF_INLINE void gather_rows(const ridge_call *call, int64_t begin, int64_t end, vf_type type, bool prefetch) {
     const int64_t cols = call->dim[2];
     gather g = {.table = &call->in[0], .index = &call->in[1], .bag = call->dim[1], .end = end, .type = type};
+    g.wide = call->in[1].dtype.bits == 64;
     int64_t lookups = AHEAD_BYTES / (int64_t)row_bytes(cols, type);
     g.ahead = lookups < 1 ? 1 : lookups > AHEAD_MOST ? AHEAD_MOST : lookups;
     for (int64_t i = begin; i < end; i++) {
@@ -67,6 +70,9 @@ VF_INLINE void gather_rows(const ridge_call *call, int64_t begin, int64_t end, v
     }
 }
 
+/* Bytes of the table's rows that are looked up: what these kernels pass through. */
+static double looked_up(const ridge_call *call) { return row_call_bytes(call, 1) * (double)call->dim[2]; }
+
 static void baseline_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {
     (void)rank;
     gather_rows(call, begin, end, VF_F32, false);
@@ -76,7 +82,7 @@ static void baseline_bf16(const ridge_call *call, int64_t begin, int64_t end, in
     gather_rows(call, begin, end, VF_BF16, false);
 }
 ridge_status RIDGE_ISA_FN(software_prefetch_cpu_baseline)(const ridge_call *call) {
-    return row_run(call, baseline_f32, baseline_bf16, baseline_bf16);
+    return row_run_sized(call, looked_up(call), baseline_f32, baseline_bf16, baseline_bf16);
 }
 
 static void optimized_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {
@@ -88,5 +94,5 @@ static void optimized_bf16(const ridge_call *call, int64_t begin, int64_t end, i
     gather_rows(call, begin, end, VF_BF16, true);
 }
 ridge_status RIDGE_ISA_FN(software_prefetch_cpu_optimized)(const ridge_call *call) {
-    return row_run(call, optimized_f32, optimized_bf16, optimized_bf16);
+    return row_run_sized(call, looked_up(call), optimized_f32, optimized_bf16, optimized_bf16);
 }

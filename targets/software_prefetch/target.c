@@ -33,6 +33,7 @@ static const ridge_tensor_spec in[] = {
      .dtype = RIDGE_I32,
      .fill = RIDGE_FILL_INDEX,
      .index_dim = TABLE,
+     .in_range = true,
      .by_row = true},
 };
 static const ridge_tensor_spec out[] = {{.name = "y", .rank = 2, .dim = {ROWS, COLS}}};

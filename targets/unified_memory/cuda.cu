@@ -24,11 +24,8 @@ struct affine : map_of<T, T, 1, 1> {
     }
 };
 
-inline ridge_status told(cudaError_t result) {
-    if (result == cudaSuccess) return RIDGE_OK;
-    (void)cudaGetLastError();
-    return RIDGE_FAILED;
-}
+/* TOLD(cudaStreamSynchronize, (stream)) */
+#define TOLD(call, arguments) cuda_status(call arguments, #call)
 
 /* ---- managed memory: the kernel is given the host's own addresses ---- */
 
@@ -52,14 +49,14 @@ void touch(const DLTensor *t, size_t bytes) {
 ridge_status prefetch(const DLTensor *t, size_t bytes, bool to_device, cudaStream_t stream) {
     if (bytes == 0) return RIDGE_OK;
     int device = 0;
-    RIDGE_TRY(told(cudaGetDevice(&device)));
+    RIDGE_TRY(TOLD(cudaGetDevice, (&device)));
 #if CUDART_VERSION >= 13000
     cudaMemLocation place = {};
     place.type = to_device ? cudaMemLocationTypeDevice : cudaMemLocationTypeHost;
     place.id = to_device ? device : 0;
-    return told(cudaMemPrefetchAsync(ridge_data(t), bytes, place, 0, stream));
+    return TOLD(cudaMemPrefetchAsync, (ridge_data(t), bytes, place, 0, stream));
 #else
-    return told(cudaMemPrefetchAsync(ridge_data(t), bytes, to_device ? device : cudaCpuDeviceId, stream));
+    return TOLD(cudaMemPrefetchAsync, (ridge_data(t), bytes, to_device ? device : cudaCpuDeviceId, stream));
 #endif
 }
 
@@ -87,9 +84,9 @@ ridge_status copy_part(const ridge_call *call, const DLTensor *t, char *dense, c
     const cudaMemcpyKind way = to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
     void *to = to_device ? scratch : host;
     const void *from = to_device ? host : scratch;
-    if (p.rows == 1) return told(cudaMemcpyAsync(to, from, width, way, stream));
-    return told(cudaMemcpy2DAsync(to, to_device ? width : pitch, from, to_device ? pitch : width, width, (size_t)p.rows,
-                                  way, stream));
+    if (p.rows == 1) return TOLD(cudaMemcpyAsync, (to, from, width, way, stream));
+    return TOLD(cudaMemcpy2DAsync,
+                (to, to_device ? width : pitch, from, to_device ? pitch : width, width, (size_t)p.rows, way, stream));
 }
 
 template <typename T>
@@ -159,7 +156,7 @@ bool is_empty(const ridge_call *call) { return call->dim[0] == 0 || call->dim[1]
 extern "C" ridge_status unified_memory_cuda_managed(const ridge_call *call) {
     if (is_empty(call)) return RIDGE_OK;
     RIDGE_TRY(map_in_place_of_call(call));
-    RIDGE_TRY(told(cudaStreamSynchronize(stream_of(call))));
+    RIDGE_TRY(TOLD(cudaStreamSynchronize, (stream_of(call))));
     touch(&call->out[0], span_bytes(&call->out[0], call->dtype));
     return RIDGE_OK;
 }
@@ -184,11 +181,11 @@ extern "C" ridge_status unified_memory_cuda_copy(const ridge_call *call) {
 extern "C" ridge_status unified_memory_cuda_overlap(const ridge_call *call) {
     const overlap_plan *plan = (const overlap_plan *)call->plan;
     if (is_empty(call)) return RIDGE_OK;
-    RIDGE_TRY(told(cudaEventRecord(plan->fork, stream_of(call))));
-    RIDGE_TRY(told(cudaStreamWaitEvent(plan->side, plan->fork, 0)));
+    RIDGE_TRY(TOLD(cudaEventRecord, (plan->fork, stream_of(call))));
+    RIDGE_TRY(TOLD(cudaStreamWaitEvent, (plan->side, plan->fork, 0)));
     const ridge_status status = run_chunks(call, plan);
-    RIDGE_TRY(told(cudaEventRecord(plan->join, plan->side)));
-    RIDGE_TRY(told(cudaStreamWaitEvent(stream_of(call), plan->join, 0)));
+    RIDGE_TRY(TOLD(cudaEventRecord, (plan->join, plan->side)));
+    RIDGE_TRY(TOLD(cudaStreamWaitEvent, (stream_of(call), plan->join, 0)));
     return status;
 }
 
@@ -199,10 +196,10 @@ extern "C" ridge_status unified_memory_managed_prepare(const ridge_case *c, int 
     size_t free_bytes = 0, all = 0;
     int device = 0, migrates = 0;
     *plan = NULL;
-    RIDGE_TRY(told(cudaGetDevice(&device)));
-    RIDGE_TRY(told(cudaDeviceGetAttribute(&migrates, cudaDevAttrConcurrentManagedAccess, device)));
+    RIDGE_TRY(TOLD(cudaGetDevice, (&device)));
+    RIDGE_TRY(TOLD(cudaDeviceGetAttribute, (&migrates, cudaDevAttrConcurrentManagedAccess, device)));
     if (!migrates) return RIDGE_UNSUPPORTED;
-    RIDGE_TRY(told(cudaMemGetInfo(&free_bytes, &all)));
+    RIDGE_TRY(TOLD(cudaMemGetInfo, (&free_bytes, &all)));
     return 2 * unified_memory_area(c->dim, c->dtype) <= free_bytes / 4 ? RIDGE_OK : RIDGE_NO_MEMORY;
 }
 
@@ -217,7 +214,7 @@ extern "C" ridge_status unified_memory_overlap_prepare(const ridge_case *c, int 
     if (result == cudaSuccess) return RIDGE_OK;
     unified_memory_overlap_release(p);
     *plan = NULL;
-    return told(result);
+    return cuda_status(result, "a stream and its events");
 }
 
 extern "C" void unified_memory_overlap_release(void *plan) {

@@ -3,6 +3,8 @@
  * rounds: what is right must pass in every type, and each fault must not. */
 #include <math.h>
 
+#include "core/random.h"
+#include "ridge/ops.h"
 #include "verify/check.h"
 #include "verify_fixture.h"
 
@@ -197,7 +199,143 @@ static void every_fault_is_seen_in_every_type(void **state) {
     for (int f = 0; f < FAULTS; f++) assert_true(shown[f] >= 8);
 }
 
+/* ---- labels of 64 bits ---- */
+
+/* Operands of all three targets: a row's loss and gradients may hang on any of its labels. */
+enum { WIDE_ROWS = 40, WIDE_DEPTH = 9, WIDE_TENSORS = 6 };
+typedef struct layer {
+    int64_t classes;
+    float *x, *w, *b, *dloss, *lse;
+} layer;
+
+static float *noise(int64_t n, uint64_t seed) {
+    float *v = malloc(sizeof *v * (size_t)n);
+    assert_non_null(v);
+    for (int64_t i = 0; i < n; i++) v[i] = (float)(ridge_random(seed, (uint64_t)i) % 2001) / 1000 - 1;
+    return v;
+}
+static layer layer_of(int64_t classes) {
+    return (layer){classes,
+                   noise(WIDE_ROWS * WIDE_DEPTH, 1),
+                   noise(classes * WIDE_DEPTH, 2),
+                   noise(classes, 3),
+                   noise(WIDE_ROWS, 4),
+                   noise(WIDE_ROWS, 5)};
+}
+static void layer_free(layer *l) {
+    float *const all[] = {l->x, l->w, l->b, l->dloss, l->lse};
+    for (int i = 0; i < 5; i++) free(all[i]);
+}
+
+static float *data_named(const layer *l, const char *name) {
+    const char *const names[] = {"x", "w", "b", "dloss", "lse"};
+    float *const data[] = {l->x, l->w, l->b, l->dloss, l->lse};
+    for (int i = 0; i < 5; i++)
+        if (strcmp(names[i], name) == 0) return data[i];
+    return NULL; /* labels */
+}
+
+/* dims[] must outlive the tensor. */
+static DLTensor tensor_of(const ridge_tensor_spec *spec, void *data, ridge_dtype dtype, const int64_t *extents,
+                          int64_t *dims) {
+    for (int d = 0; d < spec->rank; d++) dims[d] = extents[spec->dim[d]];
+    return (DLTensor){
+        .data = data, .device = {kDLCPU, 0}, .ndim = spec->rank, .dtype = ridge_dtype_to_dlpack(dtype), .shape = dims};
+}
+
+/* All outputs of a call, one behind the other, poisoned before; false: the variant cannot run here. */
+static bool outputs_of(ridge_context *context, const ridge_target *target, const char *variant, const layer *l,
+                       ridge_dtype dtype, void *labels, float *to) {
+    const int64_t extents[] = {WIDE_ROWS, WIDE_DEPTH, l->classes};
+    const double options[RIDGE_MAX_OPTIONS] = {7, 0.1, 1e-3}; /* ignore_index, smoothing, z-loss */
+    int64_t dims[2 * WIDE_TENSORS][2];
+    DLTensor in[WIDE_TENSORS], out[WIDE_TENSORS];
+    ridge_error error;
+    for (int i = 0; i < target->n_in; i++) {
+        const ridge_tensor_spec *spec = &target->in[i];
+        float *data = data_named(l, spec->name);
+        in[i] = tensor_of(spec, data ? data : labels, data ? RIDGE_F32 : dtype, extents, dims[i]);
+    }
+    for (int i = 0; i < target->n_out; i++) {
+        const ridge_tensor_spec *spec = &target->out[i];
+        int64_t n = 1;
+        out[i] = tensor_of(spec, to, RIDGE_F32, extents, dims[WIDE_TENSORS + i]);
+        for (int d = 0; d < spec->rank; d++) n *= out[i].shape[d];
+        for (int64_t e = 0; e < n; e++) *to++ = NAN;
+    }
+    const ridge_status status =
+        ridge_apply(context, target->name, variant, in, target->n_in, out, target->n_out, options, &error);
+    assert_true(status == RIDGE_OK || status == RIDGE_UNSUPPORTED);
+    return status == RIDGE_OK;
+}
+
+/* Labels of 64 bits, and of 32 bits that mean the same: a class, the ignored one, or none. */
+static void fill_labels(int64_t classes, int64_t wide[WIDE_ROWS], int32_t narrow[WIDE_ROWS]) {
+    const int64_t odd[] = {7,
+                           -1,
+                           -100,
+                           classes,
+                           INT32_MAX,
+                           INT32_MIN,
+                           ((int64_t)1 << 32) + 3,
+                           (int64_t)1 << 32,
+                           -((int64_t)1 << 40),
+                           -((int64_t)1 << 32) + 5,
+                           INT64_MAX,
+                           INT64_MIN,
+                           0x100000007};
+    const int n = (int)(sizeof odd / sizeof *odd);
+    for (int i = 0; i < WIDE_ROWS; i++) {
+        wide[i] = i < n        ? odd[i]
+                  : i == n     ? 0
+                  : i == n + 1 ? classes - 1
+                               : (int64_t)(ridge_random(6, (uint64_t)i) % (uint64_t)classes);
+        narrow[i] = wide[i] >= 0 && wide[i] < classes ? (int32_t)wide[i] : -1;
+    }
+}
+
+static int wide_labels_on(ridge_context *context, const ridge_target *target, const layer *l) {
+    const size_t room = (size_t)(3 * WIDE_ROWS + WIDE_ROWS * WIDE_DEPTH + l->classes * (WIDE_DEPTH + 1));
+    float *want = calloc(room, sizeof *want), *got = calloc(room, sizeof *got);
+    int64_t wide[WIDE_ROWS];
+    int32_t narrow[WIDE_ROWS];
+    int compared = 0;
+    assert_true(want && got);
+    fill_labels(l->classes, wide, narrow);
+    for (int v = 0; v < target->n_variants; v++) {
+        const char *name = target->variants[v].name;
+        if (ridge_variant_backend(&target->variants[v]) != RIDGE_BACKEND_cpu) continue;
+        if (!outputs_of(context, target, name, l, RIDGE_I32, narrow, want)) continue;
+        assert_true(outputs_of(context, target, name, l, RIDGE_I64, wide, got));
+        assert_memory_equal(got, want, room * sizeof *want);
+        if (target->out[0].rank == 1) /* losses: of a row without a class 0, of others not */
+            for (int i = 0; i < WIDE_ROWS; i++) assert_int_equal(got[i] != 0, narrow[i] >= 0 && narrow[i] != 7);
+        compared++;
+    }
+    free(want);
+    free(got);
+    return compared;
+}
+
+static void labels_of_64_bits_give_the_same_bits(void **state) {
+    const char *const names[] = {"linear_cross_entropy", "linear_cross_entropy_backward", "linear_cross_entropy_grad"};
+    const int64_t classes[] = {53, 5000}; /* all at once, and in blocks */
+    (void)state;
+    for (int threads = 1; threads <= 2; threads++) {
+        ridge_context *context = NULL;
+        ridge_error error;
+        assert_int_equal(ridge_context_create(threads, &context, &error), RIDGE_OK);
+        for (int k = 0; k < 2; k++) {
+            layer l = layer_of(classes[k]);
+            for (int t = 0; t < 3; t++) assert_true(wide_labels_on(context, ridge_target_find(names[t]), &l) >= 1);
+            layer_free(&l);
+        }
+        ridge_context_destroy(context);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_fault_is_seen_in_every_type)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_fault_is_seen_in_every_type),
+                                       cmocka_unit_test(labels_of_64_bits_give_the_same_bits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The public operations: tensors in, tensors out, and a clear word where they do not fit together. */
+/* The public operations: tensors in, tensors out. What they refuse: test_ops_odd.c. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,43 +76,6 @@ static void strided_rows_leave_the_gaps_alone(void **state) {
     DLTensor in = matrix(f->x, shape, strides), out = matrix(f->y, shape, strides);
     assert_int_equal(ridge_softmax(f->context, &in, &out, NULL), RIDGE_OK);
     for (int i = 0; i < ROWS * COLS; i++) assert_true((i % COLS < COLS - 5) != (isnan(f->y[i]) != 0));
-}
-
-/* Each misuse: its status, and a word that its text must have. */
-static void misuse_is_told(void **state) {
-    fixture *f = *state;
-    int64_t fewer[2] = {ROWS - 1, COLS}, columns[2] = {1, ROWS}, one[1] = {ROWS};
-    DLTensor small = matrix(f->y, fewer, NULL), turned = matrix(f->x, f->shape, columns), flat = f->in;
-    DLTensor integers = f->in, elsewhere = f->out, unknown = f->in;
-    flat.ndim = 1, flat.shape = one;
-    integers.dtype = (DLDataType){kDLInt, 8, 1};
-    elsewhere.device = (DLDevice){kDLCUDA, 0};
-    unknown.device = (DLDevice){kDLMetal, 0};
-    const struct {
-        const char *target, *variant;
-        const DLTensor *in, *out;
-        int n_in;
-        ridge_status status;
-        const char *word;
-    } cases[] = {
-        {"fused_l2norm", NULL, &f->in, &small, 1, RIDGE_INVALID, "rows"},
-        {"fused_l2norm", NULL, &turned, &f->out, 1, RIDGE_INVALID, "row-major"},
-        {"fused_l2norm", NULL, &flat, &f->out, 1, RIDGE_INVALID, "dimensions"},
-        {"fused_l2norm", NULL, &integers, &f->out, 1, RIDGE_INVALID, "type"},
-        {"fused_l2norm", NULL, &f->in, &elsewhere, 1, RIDGE_INVALID, "device"},
-        {"fused_l2norm", NULL, &unknown, &f->out, 1, RIDGE_UNSUPPORTED, "device"},
-        {"fused_l2norm", NULL, &f->in, &f->out, 0, RIDGE_INVALID, "inputs"},
-        {"fused_l2norm", "cpu/none", &f->in, &f->out, 1, RIDGE_NOT_FOUND, "variant"},
-        {"no_such_target", NULL, &f->in, &f->out, 1, RIDGE_NOT_FOUND, "target"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        ridge_error error = {0};
-        ridge_status status = ridge_apply(f->context, cases[i].target, cases[i].variant, cases[i].in, cases[i].n_in,
-                                          cases[i].out, 1, NULL, &error);
-        if (status != cases[i].status || !strstr(error.text, cases[i].word))
-            fail_msg("case %zu: status %d, \"%s\"", i, (int)status, error.text);
-    }
-    for (int i = 0; i < ROWS * COLS; i++) assert_true(isnan(f->y[i]));
 }
 
 /* w by columns is understood as such; what is neither by rows nor by columns is not. */
@@ -288,16 +251,37 @@ static void tf32_is_taken_where_there_is_some(void **state) {
     gradients_are_slopes_of_the_loss(state);
 }
 
+static void indices_of_64_bits_are_taken(void **state) {
+    fixture *f = *state;
+    enum { TABLE = 9, WIDTH = 5, BAGS = 4, BAG = 3 };
+    float table[TABLE * WIDTH], sums[2][BAGS * WIDTH];
+    int32_t narrow[BAGS * BAG];
+    int64_t wide[BAGS * BAG], extents[3][2] = {{TABLE, WIDTH}, {BAGS, BAG}, {BAGS, WIDTH}};
+    for (int i = 0; i < TABLE * WIDTH; i++) table[i] = (float)(i % 7) / 8;
+    for (int i = 0; i < BAGS * BAG; i++) wide[i] = narrow[i] = 7 * i % TABLE;
+    for (int k = 0; k < 2; k++) {
+        const DLTensor like = {.device = {kDLCPU, 0}, .ndim = 2, .dtype = ridge_dtype_to_dlpack(RIDGE_F32)};
+        DLTensor in[2] = {like, like}, out = like;
+        in[0].data = table, in[0].shape = extents[0];
+        in[1].data = k ? (void *)wide : (void *)narrow, in[1].shape = extents[1];
+        in[1].dtype = ridge_dtype_to_dlpack(k ? RIDGE_I64 : RIDGE_I32);
+        out.data = sums[k], out.shape = extents[2];
+        assert_int_equal(ridge_apply(f->context, "software_prefetch", NULL, in, 2, &out, 1, NULL, NULL), RIDGE_OK);
+    }
+    assert_memory_equal(sums[0], sums[1], sizeof sums[0]);
+    assert_true(sums[0][0] > 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(columns_are_told_from_rows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(gradients_are_slopes_of_the_loss, set_up, tear_down),
         cmocka_unit_test(many_threads_agree_with_one),
+        cmocka_unit_test_setup_teardown(indices_of_64_bits_are_taken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(tf32_is_taken_where_there_is_some, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rows_have_length_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rows_sum_to_one_in_every_variant, set_up, tear_down),
         cmocka_unit_test_setup_teardown(strided_rows_leave_the_gaps_alone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(misuse_is_told, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

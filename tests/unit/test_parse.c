@@ -132,9 +132,12 @@ static void inputs_are_split_at_the_first_equals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(settings_are_a_name_and_a_number),   cmocka_unit_test(numbers_are_plain_decimals),
-        cmocka_unit_test(counts_hold_their_range),            cmocka_unit_test(seconds_are_finite_and_positive),
-        cmocka_unit_test(seeds_take_all_64_bits),             cmocka_unit_test(patterns_name_chapters_and_targets),
+        cmocka_unit_test(settings_are_a_name_and_a_number),
+        cmocka_unit_test(numbers_are_plain_decimals),
+        cmocka_unit_test(counts_hold_their_range),
+        cmocka_unit_test(seconds_are_finite_and_positive),
+        cmocka_unit_test(seeds_take_all_64_bits),
+        cmocka_unit_test(patterns_name_chapters_and_targets),
         cmocka_unit_test(inputs_are_split_at_the_first_equals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,12 +11,13 @@
 #include "core/random.h"
 #include "ridge/tensor.h"
 
-static const ridge_dtype all[] = {RIDGE_F32, RIDGE_BF16, RIDGE_F16, RIDGE_F64, RIDGE_I32};
+static const ridge_dtype all[] = {RIDGE_F32, RIDGE_BF16, RIDGE_F16, RIDGE_F64, RIDGE_I32, RIDGE_I64};
+enum { ALL = sizeof all / sizeof all[0] };
 
 static void names_go_both_ways(void **state) {
     (void)state;
-    static const size_t sizes[] = {4, 2, 2, 8, 4};
-    for (int i = 0; i < 5; i++) {
+    static const size_t sizes[] = {4, 2, 2, 8, 4, 8};
+    for (int i = 0; i < ALL; i++) {
         assert_int_equal(ridge_dtype_parse(ridge_dtype_name(all[i])), all[i]);
         assert_int_equal(ridge_dtype_size(all[i]), sizes[i]);
         DLTensor tensor = {.dtype = ridge_dtype_to_dlpack(all[i])};
@@ -142,12 +143,28 @@ static void integers_round_and_saturate(void **state) {
         ridge_store(&got, RIDGE_I32, 0, cases[i].value);
         assert_int_equal(got, cases[i].want);
     }
+    const struct {
+        double value;
+        int64_t want;
+    } wide[] = {{2.5, 2},
+                {-1.5, -2},
+                {4503599627370497.0, 4503599627370497},
+                {1e19, INT64_MAX},
+                {0x1p63, INT64_MAX},
+                {-0x1p63, INT64_MIN},
+                {-1e300, INT64_MIN},
+                {(double)NAN, INT64_MIN}};
+    for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++) {
+        int64_t got;
+        ridge_store(&got, RIDGE_I64, 0, wide[i].value);
+        assert_true(got == wide[i].want);
+    }
 }
 
 /* Only the element named is written, and it is the one read. */
 static void index_counts_elements(void **state) {
     (void)state;
-    for (int d = 0; d < 5; d++) {
+    for (int d = 0; d < ALL; d++) {
         char bytes[10 * 8];
         size_t size = ridge_dtype_size(all[d]);
         for (int64_t i = 0; i < 10; i++) {

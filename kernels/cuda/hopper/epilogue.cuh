@@ -342,7 +342,7 @@ struct statistics_epilogue {
     using output = tile_output<T, N, Keep>;
     output out; /* Keep: of the exponentials */
     const float *bias;
-    const int *labels;
+    label_view labels;
     softmax_part *parts; /* [parts][rows] */
     float *logit_sums;   /* the same; NULL: not wanted */
     float *label_logit;

@@ -55,9 +55,13 @@ bool make_map(CUtensorMap *map, const matrix &m, int lines, CUtensorMapDataType 
     const cuuint64_t extent[2] = {(cuuint64_t)m.along, (cuuint64_t)m.lines};
     const cuuint64_t stride[1] = {(cuuint64_t)m.stride * sizeof(T)};
     const cuuint32_t box[2] = {128 / sizeof(T), (cuuint32_t)lines}, step[2] = {1, 1};
-    return encode && encode(map, type, 2, (void *)m.base, extent, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                            CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                            CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+    const CUresult answer = !encode ? CUDA_ERROR_NOT_FOUND
+                                    : encode(map, type, 2, (void *)m.base, extent, stride, box, step,
+                                             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (answer == CUDA_SUCCESS) return true;
+    ridge_note_why("cuTensorMapEncodeTiled: %s %d", encode ? "error" : "not in this driver, error", (int)answer);
+    return false;
 }
 
 /* Boxes of 32 columns of 16 rows of one head's part of c; false: the copy engine does not take it. */
@@ -74,15 +78,11 @@ inline bool make_heads_map(CUtensorMap *map, const float *c, int64_t columns, in
                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
-/* Blocks that run at once, in whole clusters; 0: the device has no room for one. */
+/* As matmul_resident, of the current device, asked anew. */
 template <class S, class Epilogue>
-int matmul_resident(void) {
+int matmul_room(void) {
     const auto kernel = matmul_kernel<S, Epilogue>;
     constexpr int bytes = matmul_shared_bytes<S, Epilogue>;
-    if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) != cudaSuccess) return 0;
-    if (S::cluster > 8 &&
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess)
-        return 0;
     cudaLaunchAttribute attribute = {};
     attribute.id = cudaLaunchAttributeClusterDimension;
     attribute.val.clusterDim = {S::cluster, 1, 1};
@@ -93,8 +93,18 @@ int matmul_resident(void) {
     config.attrs = &attribute;
     config.numAttrs = 1;
     int clusters = 0;
-    if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) != cudaSuccess) return 0;
-    return clusters * S::cluster;
+    cudaError_t answer = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    if (answer == cudaSuccess && S::cluster > 8)
+        answer = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    if (answer == cudaSuccess) answer = cudaOccupancyMaxActiveClusters(&clusters, kernel, &config);
+    return cuda_status(answer, "a cluster of a product") == RIDGE_OK ? clusters * S::cluster : 0;
+}
+
+/* Blocks that run at once, in whole clusters; 0: the device has no room for one. */
+template <class S, class Epilogue>
+int matmul_resident(void) {
+    static per_device<int> resident;
+    return resident.get(matmul_room<S, Epilogue>, [](int blocks) { return blocks > 0; });
 }
 
 /* C = A B with A: [m, k], B: [k, n]; lines run along K where the shape says so, else along M or N. Blocks that wait for
@@ -103,8 +113,8 @@ int matmul_resident(void) {
 template <class S, class Epilogue>
 ridge_status matmul_run(const matrix &a, const matrix &b, int64_t m, int64_t n, matmul_plan plan,
                         const Epilogue &epilogue, cudaStream_t stream) {
-    static const int resident = matmul_resident<S, Epilogue>();
-    if (resident == 0) return (void)cudaGetLastError(), RIDGE_UNSUPPORTED;
+    const int resident = matmul_resident<S, Epilogue>();
+    if (resident == 0) return RIDGE_UNSUPPORTED;
     CUtensorMap a_map, b_map;
     if (!make_map<typename S::T>(&a_map, a, S::a_box) || !make_map<typename S::T>(&b_map, b, S::b_box))
         return RIDGE_FAILED;
@@ -126,8 +136,7 @@ ridge_status matmul_run(const matrix &a, const matrix &b, int64_t m, int64_t n, 
     config.stream = stream;
     config.attrs = attributes;
     config.numAttrs = together ? 3 : 2;
-    (void)cudaLaunchKernelEx(&config, matmul_kernel<S, Epilogue>, a_map, b_map, plan, epilogue);
-    return launched();
+    return launch_with(config, matmul_kernel<S, Epilogue>, a_map, b_map, plan, epilogue);
 }
 
 /* One product over the whole of K. */

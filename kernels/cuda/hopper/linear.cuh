@@ -27,8 +27,7 @@ template <typename T, class Epilogue>
 ridge_status product(const matrix_view &a, const matrix_view &b, const matmul_plan &plan, const Epilogue &e,
                      cudaStream_t stream) {
     const matrix al = lines_of(a), bl = lines_of(b);
-    if (plan.progress && cudaMemsetAsync(plan.progress, 0, sizeof *plan.progress, stream) != cudaSuccess)
-        return RIDGE_FAILED;
+    if (plan.progress) RIDGE_TRY(clear_memory(plan.progress, sizeof *plan.progress, stream));
     if (a.by_rows() && b.by_rows())
         return matmul_run<wide_tile<T, true, true>>(al, bl, a.rows, b.rows, plan, e, stream);
     if (a.by_rows()) return matmul_run<wide_tile<T, true, false>>(al, bl, a.rows, b.rows, plan, e, stream);

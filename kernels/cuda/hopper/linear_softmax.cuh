@@ -45,7 +45,7 @@ template <class S, typename T, bool Scaled>
 ridge_status softmax_product(const linear_softmax_call &c, const hopper::matrix &a, const hopper::matrix &b,
                              hopper::matmul_plan plan, bool zeroed) {
     using Epilogue = hopper::softmax_epilogue<T, S::N, Scaled>;
-    static const int together = hopper::matmul_resident<S, Epilogue>() / S::cluster;
+    const int together = hopper::matmul_resident<S, Epilogue>() / S::cluster;
     Epilogue e = {};
     e.bias = (const T *)c.bias;
     e.p = (T *)c.p.base;
@@ -65,9 +65,8 @@ ridge_status softmax_product(const linear_softmax_call &c, const hopper::matrix 
         e.boxes = hopper::make_heads_map(&e.map, e.p, e.columns, c.heads, e.rows, e.p_head, e.stride);
     if (Scaled) e.unsplit = softmax_unsplit_of(c);
     plan.band = 1; /* the tiles of a row follow each other */
-    if (e.tiles > 1 && !zeroed &&
-        cudaMemsetAsync(e.arrived, 0, (size_t)softmax_counters(c) * sizeof(unsigned), c.stream) != cudaSuccess)
-        return RIDGE_FAILED;
+    if (e.tiles > 1 && !zeroed)
+        RIDGE_TRY(clear_memory(e.arrived, (size_t)softmax_counters(c) * sizeof(unsigned), c.stream));
     const int64_t columns = c.heads > 1 ? (int64_t)c.heads * e.tiles * S::N : c.p.columns;
     return hopper::matmul_run<S>(a, b, c.p.rows, columns, plan, e, c.stream);
 }

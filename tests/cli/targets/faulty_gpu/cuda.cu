@@ -31,14 +31,12 @@ static matrices matrices_of(const ridge_call *call) {
 }
 
 static ridge_status run(const ridge_call *call, const matrices &m) {
-    twice<<<(unsigned)((m.n + 255) / 256), 256, 0, stream_of(call)>>>(m);
-    return launched();
+    return launch(twice, {dim3((unsigned)((m.n + 255) / 256)), 256}, stream_of(call), m);
 }
 
 static ridge_status run_and_write(const ridge_call *call, float *at, float value) {
-    const ridge_status status = run(call, matrices_of(call));
-    write_one<<<1, 1, 0, stream_of(call)>>>(at, value);
-    return status == RIDGE_OK ? launched() : status;
+    RIDGE_TRY(run(call, matrices_of(call)));
+    return launch(write_one, {dim3(1), 1}, stream_of(call), at, value);
 }
 
 static float *const nobodys = (float *)(uintptr_t)0x7000000000000;
@@ -60,13 +58,11 @@ extern "C" ridge_status faulty_gpu_late(const ridge_call *call) {
 }
 
 extern "C" ridge_status faulty_gpu_spin(const ridge_call *call) {
-    spin_forever<<<1, 1, 0, stream_of(call)>>>((volatile float *)ridge_data(&call->out[0]));
-    return launched();
+    return launch(spin_forever, {dim3(1), 1}, stream_of(call), (volatile float *)ridge_data(&call->out[0]));
 }
 
 extern "C" ridge_status faulty_gpu_refused(const ridge_call *call) {
-    twice<<<1, 4096, 0, stream_of(call)>>>(matrices_of(call));
-    return launched();
+    return launch(twice, {dim3(1), 4096}, stream_of(call), matrices_of(call));
 }
 
 extern "C" ridge_status faulty_gpu_unwritten(const ridge_call *call) {

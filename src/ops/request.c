@@ -1,0 +1,52 @@
+/* From tensors to a request: which target, which shape, with which options. */
+#include "ops/request.h"
+
+#include <math.h>
+
+static ridge_status take(ridge_request *r, int k, const DLTensor *t, ridge_error *error) {
+    RIDGE_TRY(ridge_request_take_device(r, k, t, error));
+    RIDGE_TRY(ridge_request_take_type(r, k, t, error));
+    RIDGE_TRY(ridge_request_take_layout(r, k, t, error));
+    return ridge_request_take_data(r, k, t, error);
+}
+
+static ridge_status take_all(ridge_request *r, const DLTensor *in, const DLTensor *out, ridge_error *error) {
+    const int n_in = r->target->n_in, n_out = r->target->n_out;
+    if ((n_in > 0 && !in) || (n_out > 0 && !out))
+        return ridge_fail(error, RIDGE_INVALID, "%s: the list of %s is NULL", r->target->name,
+                          n_in > 0 && !in ? "inputs" : "outputs");
+    for (int i = 0; i < n_in; i++) RIDGE_TRY(take(r, i, &in[i], error));
+    for (int o = 0; o < n_out; o++) RIDGE_TRY(take(r, n_in + o, &out[o], error));
+    return RIDGE_OK;
+}
+
+static ridge_status take_options(ridge_request *r, const double *options, ridge_error *error) {
+    ridge_target_options(r->target, r->c.option);
+    for (int i = 0; options && i < RIDGE_MAX_OPTIONS && r->target->options[i].name; i++) {
+        if (!isfinite(options[i]))
+            return ridge_fail(error, RIDGE_INVALID, "%s: %s is %g; it must be a finite number", r->target->name,
+                              r->target->options[i].name, options[i]);
+        r->c.option[i] = options[i];
+    }
+    return RIDGE_OK;
+}
+
+ridge_status ridge_request_make(ridge_request *r, const char *target, const DLTensor *in, int n_in, const DLTensor *out,
+                                int n_out, const double *options, ridge_error *error) {
+    if (!target) return ridge_fail(error, RIDGE_INVALID, "the name of the target is NULL");
+    r->target = ridge_target_find(target);
+    if (!r->target) return ridge_fail(error, RIDGE_NOT_FOUND, "there is no target '%.60s'", target);
+    if (n_in != r->target->n_in || n_out != r->target->n_out)
+        return ridge_fail(error, RIDGE_INVALID, "%s takes %d inputs and %d outputs, not %d and %d", target,
+                          r->target->n_in, r->target->n_out, n_in, n_out);
+    r->c = (ridge_case){.dtype = RIDGE_DTYPE_NONE};
+    r->rows = NULL;
+    for (int d = 0; d < RIDGE_MAX_RANK; d++) r->c.dim[d] = -1;
+    RIDGE_TRY(take_all(r, in, out, error));
+    for (int d = 0; d < RIDGE_MAX_RANK; d++)
+        if (r->c.dim[d] < 0) r->c.dim[d] = 0; /* beyond the target's rank */
+    RIDGE_TRY(take_options(r, options, error));
+    const char *why = r->target->reject ? r->target->reject(&r->c) : NULL;
+    if (why) return ridge_fail(error, RIDGE_INVALID, "%s: %s", target, why);
+    return ridge_request_check_overlap(r, error);
+}
