@@ -86,7 +86,7 @@ static int column_of(const row *r, const char *name) {
 static bool drop_commas(const char *text, char *plain) {
     size_t whole = strcspn(text, "."), group = strcspn(text, ","), first = group;
     if (group >= whole) {
-        strcpy(plain, text);
+        memcpy(plain, text, strlen(text) + 1);
         return true;
     }
     if (first < 1 || first > 3) return false;
