@@ -67,7 +67,9 @@ static void the_time_inside_a_graph_is_judged(void **state) {
         {{5.6, 0.5, 2.9, 0.01, 2.2, 0.9}, RIDGE_VERDICT_OK, ""}, /* starting varies, the kernel does not */
         {{99, 0.01, 98, 0.5, 2.2, 0.9}, RIDGE_VERDICT_INCONCLUSIVE, "leave the median open"},
         {{5.6, 0.01, 0.2, 0.01, 2.2, 0.05}, RIDGE_VERDICT_IMPOSSIBLE, "0.1998 us is below"},
-        {{0.2, 0.01, 2.9, 0.01, 0.01, 0.01}, RIDGE_VERDICT_IMPOSSIBLE, "0.1998 us is below"}, /* whichever of both is faster */
+        {{0.2, 0.01, 2.9, 0.01, 0.01, 0.01},
+         RIDGE_VERDICT_IMPOSSIBLE,
+         "0.1998 us is below"}, /* whichever of both is faster */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         ridge_result r = judge(1, &cases[i].t);
