@@ -165,6 +165,13 @@ typedef enum ridge_where {
     RIDGE_IN_MANAGED, /* all sets together at most a quarter of the device's free memory: the harness sees to it */
 } ridge_where;
 
+/* How a GPU variant makes one product of the case's values: as the sum of so many products of another type on tensor
+ * cores. RIDGE_DTYPE_NONE: not so. */
+typedef struct ridge_arithmetic {
+    ridge_dtype type;
+    int products;
+} ridge_arithmetic;
+
 typedef struct ridge_variant {
     const char *name; /* "<backend>/<what>": cpu/baseline, cpu/optimized, cpu/onednn */
     ridge_role role;
@@ -178,6 +185,9 @@ typedef struct ridge_variant {
     /* NULL, or: costly set-up outside the timed region. */
     ridge_status (*prepare)(const ridge_case *c, int threads, void **plan);
     void (*release)(void *plan);
+    /* NULL, or: the arithmetic of this case's products on a GPU of compute capability sm / 10. They are held to the
+     * peak of that type over the number of products, not to that of the case's type. */
+    ridge_arithmetic (*arithmetic)(const ridge_case *c, int sm);
     bool no_graph;     /* GPU: cannot be captured into a graph */
     bool own_threads;  /* brings its own thread pool: the harness lets the team sleep before it is timed */
     ridge_where where; /* GPU */

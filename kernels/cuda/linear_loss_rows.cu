@@ -68,7 +68,7 @@ linear_args args_of(const linear_loss_call &c, int64_t first, int64_t rows) {
 }  // namespace
 
 bool linear_rows_take(const linear_loss_call &c) {
-    return device_is_hopper() && c.w.rows <= LINEAR_NARROW && c.x.columns >= LINEAR_SHALLOW && c.x.by_rows() &&
+    return device_is_hopper() && linear_rows_fit(c.x.columns, c.w.rows) && c.x.by_rows() &&
            linear_is_bulk(args_of(c, 0, c.x.rows));
 }
 

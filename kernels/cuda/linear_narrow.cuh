@@ -21,6 +21,7 @@
 
 #include "cuda/hopper/ptx.cuh"
 #include "cuda/linear_args.cuh"
+#include "cuda/linear_arithmetic.h"
 #include "cuda/overlap.cuh"
 #include "cuda/row_exchange.cuh"
 #include "cuda/row_math.cuh"
@@ -141,7 +142,7 @@ struct linear_shape {
 /* Whether the copy engine can move x and w: 16-byte multiples of both, and w without gaps between rows. */
 inline bool linear_is_bulk(const linear_args &a) {
     const bool turned = a.w_depth == 1 && a.w_class != 1;
-    return is_aligned16(a.x) && is_aligned16(a.w) && a.depth % 16 == 0 && a.x_row % 4 == 0 && a.w_head % 4 == 0 &&
+    return is_aligned16(a.x) && is_aligned16(a.w) && linear_depth_is_bulk(a.depth) && a.x_row % 4 == 0 && a.w_head % 4 == 0 &&
            (turned ? a.w_class % 4 == 0 : a.w_depth == a.classes);
 }
 

@@ -8,12 +8,11 @@
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_ROWS_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_ROWS_CUH
 
+#include "cuda/linear_arithmetic.h"
 #include "cuda/linear_stream.cuh"
 #include "cuda/linear_wgmma.cuh"
 
 namespace ridge {
-
-enum { LINEAR_NARROW = 128, LINEAR_SHALLOW = 16 }; /* classes at most, depth at least, that fused kernels take */
 
 template <bool Turned, typename Op>
 ridge_status linear_rows_single(const linear_args &a, const Op &op, int heads, cudaStream_t stream) {
@@ -58,7 +57,7 @@ ridge_status linear_rows_narrow(const linear_args &a, const Op &op, int heads, c
 template <bool Turned, typename Op>
 ridge_status linear_rows_hopper(const linear_args &a, const Op &op, int heads, cudaStream_t stream) {
     if (a.classes <= 16) return linear_rows_narrow<Turned>(a, op, heads, stream);
-    if (a.classes <= 56 && a.batch <= 256)
+    if (!linear_rows_are_fp16(a.batch, a.classes))
         return linear_launch<linear_shape<7, 16, 8, 1, 4, 1, 64, 1, true, Turned>>(a, op, heads, stream, true);
     if (a.classes <= 56) return linear_rows_wgmma<7, Turned>(a, op, heads, stream);
     if (a.classes <= 104) return linear_rows_wgmma<13, Turned>(a, op, heads, stream);

@@ -35,7 +35,7 @@ inline ridge_status linear_softmax_unfused(const linear_args &a, int heads, cuda
 }
 
 inline ridge_status linear_softmax_fused(const linear_args &a, int heads, cudaStream_t stream) {
-    if (a.classes > LINEAR_NARROW || a.depth < LINEAR_SHALLOW) return linear_softmax_unfused(a, heads, stream);
+    if (!linear_rows_fit(a.depth, a.classes)) return linear_softmax_unfused(a, heads, stream);
     using Op = linear_probabilities;
     return (a.w_class != 1 ? linear_rows_any<true, Op> : linear_rows_any<false, Op>)(a, Op(), heads, stream);
 }

@@ -210,8 +210,11 @@ static ridge_result *add_results(ridge_run *run, const ridge_job *job) {
     run->results = more;
     ridge_result *first = more + run->n_results;
     for (int i = 0; i < job->n_variants; i++)
-        first[i] = (ridge_result){
-            .target = job->target, .c = job->c, .isa = job->isa, .variant = &job->target->variants[job->variants[i]]};
+        first[i] = (ridge_result){.target = job->target,
+                                  .c = job->c,
+                                  .isa = job->isa,
+                                  .sm = job->here.sm,
+                                  .variant = &job->target->variants[job->variants[i]]};
     run->n_results += job->n_variants;
     return first;
 }

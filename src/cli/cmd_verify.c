@@ -210,7 +210,7 @@ static void verify_item(const ridge_options *o, const ridge_selected *item, int 
     char name[80], what[160];
     ridge_case_name(item->target, &item->c, name, sizeof name);
     (void)snprintf(what, sizeof what, "%s %s", item->target->name, name);
-    ridge_progress_step(&v->progress, what);
+    if (v->progress.terminal) ridge_progress_step(&v->progress, what);
     for (int i = 0; i < item->n_variants; i++) {
         for (int isa = 0; isa < RIDGE_ISA_COUNT; isa++) {
             if (!wanted(o, v, &item->c, (ridge_isa)isa)) continue;
@@ -264,7 +264,7 @@ static int verify_group(const ridge_options *o, const ridge_selected *items, int
     }
     int n = 1;
     while (n < left && n < MOST_TOGETHER && items[n].target == target && items[n].backend == items->backend) n++;
-    ridge_progress_step(&v->progress, target->name);
+    if (v->progress.terminal) ridge_progress_step(&v->progress, target->name);
     for (int variant = 0; variant < target->n_variants && !interrupted(); variant++)
         verify_on_gpu(o, items, n, variant, threads, v);
     return n;
@@ -365,7 +365,7 @@ static void mutate_all(const ridge_options *o, const ridge_selection *s, int thr
     for (int i = 0; i < s->n && !interrupted(); i++) {
         const ridge_target *target = s->items[i].target;
         if (i > 0 && s->items[i - 1].target == target) continue; /* items come grouped by target */
-        ridge_progress_step(&v->progress, target->name);
+        if (v->progress.terminal) ridge_progress_step(&v->progress, target->name);
         int kinds = 0;
         for (int m = 0; m < ridge_mutant_count; m++) {
             mutation found;

@@ -27,14 +27,26 @@ static void say(ridge_result *r, ridge_verdict verdict, const char *reason) {
     (void)snprintf(r->reason, sizeof r->reason, "%s", reason);
 }
 
+static const char *const tensor_peaks[RIDGE_DTYPE_COUNT] = {
+    [RIDGE_TF32] = "tf32", [RIDGE_BF16] = "bf16", [RIDGE_F16] = "fp16"};
+
 /* The peak that a result is held to; `least`: that no f32 result can be beyond, be it by several products of tf32 for
  * one. */
 static const char *peak_of(const ridge_result *r, const ridge_ceilings *ceilings, bool least) {
-    static const char *const names[RIDGE_DTYPE_COUNT] = {
-        [RIDGE_TF32] = "tf32", [RIDGE_BF16] = "bf16", [RIDGE_F16] = "fp16"};
     if (!r->target->products || ridge_variant_backend(r->variant) != RIDGE_BACKEND_cuda) return "fp32";
-    const char *name = least && r->c.dtype == RIDGE_F32 ? names[RIDGE_TF32] : names[r->c.dtype];
+    const char *name = tensor_peaks[least && r->c.dtype == RIDGE_F32 ? RIDGE_TF32 : r->c.dtype];
     return name && ridge_ceilings_peak(ceilings, name) ? name : "fp32";
+}
+
+/* By the arithmetic that the variant says it has, where that peak was measured. */
+static void place(ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
+    const ridge_arithmetic own =
+        r->variant->arithmetic ? r->variant->arithmetic(&r->c, r->sm) : (ridge_arithmetic){.type = RIDGE_DTYPE_NONE};
+    const char *name = own.products > 0 ? tensor_peaks[own.type] : NULL;
+    if (name && ridge_ceilings_peak(ceilings, name))
+        ridge_place_products(&r->work, r->time_us.median, ceilings, hot, name, own.products, &r->place);
+    else
+        ridge_place(&r->work, r->time_us.median, ceilings, hot, peak_of(r, ceilings, false), &r->place);
 }
 
 /* Outputs that fit in the last level need not have reached memory when the clock stops: the physical floor of a cold
@@ -169,7 +181,7 @@ void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_serie
         return;
     }
     r->time_us = interval_of(r->samples, r->n_samples);
-    ridge_place(&r->work, r->time_us.median, ceilings, hot, peak_of(r, ceilings, false), &r->place);
+    place(r, ceilings, hot);
     r->of_copy = paired_ratio(job->reference.samples, job->reference.n, r->samples, r->n_samples, 1);
     if (ridge_variant_backend(r->variant) == RIDGE_BACKEND_cuda)
         take_gpu(r, companion, job);

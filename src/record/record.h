@@ -15,6 +15,7 @@ typedef struct ridge_result {
     ridge_case c;
     const ridge_variant *variant;
     ridge_isa isa;
+    int sm; /* compute capability of the GPU times ten; 0: none */
     ridge_verdict verdict;
     char reason[240]; /* one line; "" when ok */
     ridge_stop stop;

@@ -65,9 +65,21 @@ static memory_bound_time memory_time(const ridge_work *work, const ridge_level *
 
 void ridge_place(const ridge_work *work, double time_us, const ridge_ceilings *ceilings, bool hot, const char *dtype,
                  ridge_placement *placement) {
+    ridge_place_products(work, time_us, ceilings, hot, dtype, 1, placement);
+}
+
+static void name_peak(const ridge_peak *peak, int products, char *binding, size_t size) {
+    if (products > 1)
+        (void)snprintf(binding, size, "%.18s x%d", peak->name, products);
+    else
+        (void)snprintf(binding, size, "%s", peak->name);
+}
+
+void ridge_place_products(const ridge_work *work, double time_us, const ridge_ceilings *ceilings, bool hot,
+                          const char *dtype, int products, ridge_placement *placement) {
     memory_bound_time memory = memory_time(work, level_of(work, ceilings, hot));
     const ridge_peak *peak = ridge_ceilings_peak(ceilings, dtype);
-    double peak_gflops = peak ? rate(peak->gflops) : 0, compute_us = time_at(work->flops, peak_gflops);
+    double peak_gflops = peak ? rate(peak->gflops) / products : 0, compute_us = time_at(work->flops, peak_gflops);
     double bytes = work->bytes_read + work->bytes_written;
     double bandwidth = memory.us > 0 ? bytes / (memory.us * 1e3) : 0; /* GB/s, of this mix of reads and writes */
 
@@ -76,8 +88,10 @@ void ridge_place(const ridge_work *work, double time_us, const ridge_ceilings *c
     placement->ridge_point = bandwidth > 0 ? peak_gflops / bandwidth : 0;
     if (placement->floor_us > 0) {
         placement->attainable_gflops = work->flops / (placement->floor_us * 1e3);
-        (void)snprintf(placement->binding, sizeof placement->binding, "%s",
-                       placement->memory_bound ? memory.name : peak->name);
+        if (placement->memory_bound)
+            (void)snprintf(placement->binding, sizeof placement->binding, "%s", memory.name);
+        else
+            name_peak(peak, products, placement->binding, sizeof placement->binding);
     }
     if (!(time_us > 0) || !isfinite(time_us)) return;
     placement->gflops = work->flops / (time_us * 1e3);

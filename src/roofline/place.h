@@ -45,6 +45,11 @@ typedef struct ridge_placement {
 void ridge_place(const ridge_work *work, double time_us, const ridge_ceilings *ceilings, bool hot, const char *dtype,
                  ridge_placement *placement);
 
+/* The same for work whose every multiplication takes `products` of that type: at the peak's rate over `products`, which
+ * `binding` says: "fp16 wgmma x3". */
+void ridge_place_products(const ridge_work *work, double time_us, const ridge_ceilings *ceilings, bool hot,
+                          const char *dtype, int products, ridge_placement *placement);
+
 /* Least time that any rate measured at that level allows (best of read, copy, stream and write), for `impossible`. */
 double ridge_floor_us(const ridge_work *work, const ridge_ceilings *ceilings, bool hot, const char *dtype);
 

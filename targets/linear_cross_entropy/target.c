@@ -2,6 +2,7 @@
  * x: [batch, depth], w: [classes, depth], b: [classes], labels: i32 or i64 [batch] -> loss, lse: f32 [batch].
  * 2 batch depth classes FLOP for the logits, 5 each for bias, maximum, subtraction, exp and sum; every operand once. */
 #include "cpu/linear_ce.h"
+#include "cuda/linear_arithmetic.h"
 #include "cuda/linear_loss.h"
 #include "linear_cross_entropy.h"
 #include "peer/openblas.h"
@@ -35,6 +36,7 @@ static void fused_traffic(const ridge_case *c, ridge_traffic *t) {
 }
 static size_t fused_scratch(const ridge_case *c, int threads) { return linear_ce_fused_scratch(c, false, threads); }
 
+static ridge_arithmetic cuda_arithmetic(const ridge_case *c, int sm) { return linear_loss_arithmetic(c, sm, false); }
 static size_t cuda_scratch(const ridge_case *c, int threads) {
     (void)threads;
     return linear_loss_bytes(c, false);
@@ -93,7 +95,8 @@ static const ridge_variant variants[] = {
      .idea = "logits in registers only: parts of a softmax for every tile, tensor cores fed by bulk copies",
      .run = RIDGE_CUDA(linear_cross_entropy_cuda_optimized),
      .traffic = cuda_fused_traffic,
-     .scratch = cuda_scratch},
+     .scratch = cuda_scratch,
+     .arithmetic = cuda_arithmetic},
 };
 
 const ridge_target ridge_target_linear_cross_entropy = {

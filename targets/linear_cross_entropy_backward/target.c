@@ -2,6 +2,7 @@
  * + b x: [batch, depth], w: [classes, depth], b: [classes], labels: i32 or i64, lse, dloss: f32 [batch] -> dx, dw as x
  * and w, db. 6 batch depth classes FLOP for three products, 8 for each logit; every operand once. */
 #include "cpu/linear_ce.h"
+#include "cuda/linear_arithmetic.h"
 #include "cuda/linear_loss.h"
 #include "linear_cross_entropy_backward.h"
 #include "peer/openblas.h"
@@ -45,6 +46,7 @@ static void fused_traffic(const ridge_case *c, ridge_traffic *t) {
 }
 static size_t fused_scratch(const ridge_case *c, int threads) { return linear_ce_fused_scratch(c, true, threads); }
 
+static ridge_arithmetic cuda_arithmetic(const ridge_case *c, int sm) { return linear_loss_arithmetic(c, sm, true); }
 static size_t cuda_scratch(const ridge_case *c, int threads) {
     (void)threads;
     return linear_loss_bytes(c, true);
@@ -103,7 +105,8 @@ static const ridge_variant variants[] = {
      .idea = "gradients of logits for a chunk of rows at a time, three products by tensor cores",
      .run = RIDGE_CUDA(linear_cross_entropy_backward_cuda_optimized),
      .traffic = cuda_fused_traffic,
-     .scratch = cuda_scratch},
+     .scratch = cuda_scratch,
+     .arithmetic = cuda_arithmetic},
 };
 
 const ridge_target ridge_target_linear_cross_entropy_backward = {

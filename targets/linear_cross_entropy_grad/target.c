@@ -2,6 +2,7 @@
  * x: [batch, depth], w: [classes, depth], b: [classes], labels: i32 or i64, dloss: f32 [batch] -> loss, lse, dx, dw,
  * db. 6 batch depth classes FLOP for three products, 8 for each logit; every operand once. */
 #include "cpu/linear_ce.h"
+#include "cuda/linear_arithmetic.h"
 #include "cuda/linear_loss.h"
 #include "linear_cross_entropy_grad.h"
 #include "peer/openblas.h"
@@ -40,6 +41,7 @@ static void fused_traffic(const ridge_case *c, ridge_traffic *t) {
 }
 static size_t fused_scratch(const ridge_case *c, int threads) { return linear_ce_fused_scratch(c, true, threads); }
 
+static ridge_arithmetic cuda_arithmetic(const ridge_case *c, int sm) { return linear_loss_arithmetic(c, sm, true); }
 static size_t cuda_scratch(const ridge_case *c, int threads) {
     (void)threads;
     return linear_loss_bytes(c, true);
@@ -98,7 +100,8 @@ static const ridge_variant variants[] = {
      .idea = "logits once: their exponentials become the gradients when the rows' sums are known",
      .run = RIDGE_CUDA(linear_cross_entropy_grad_cuda_optimized),
      .traffic = cuda_fused_traffic,
-     .scratch = cuda_scratch},
+     .scratch = cuda_scratch,
+     .arithmetic = cuda_arithmetic},
 };
 
 const ridge_target ridge_target_linear_cross_entropy_grad = {

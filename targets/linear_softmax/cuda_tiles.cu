@@ -27,7 +27,7 @@ static linear_softmax_call call_of(const ridge_call *call) {
 }
 
 static bool is_large(const linear_softmax_call &c) {
-    return 2.0 * (double)c.x.rows * (double)c.x.columns * (double)c.p.columns >= LINEAR_CUDA_LARGE;
+    return linear_softmax_is_large(c.x.rows, c.x.columns, c.p.columns);
 }
 
 extern "C" ridge_status linear_softmax_cuda_tiles(const ridge_call *call) {

@@ -18,6 +18,9 @@ RIDGE_CUDA_DECLARE(linear_softmax_cuda_logits);
 
 /* GPU: fp32 products of so many FLOP are worth splitting their operands. */
 #define LINEAR_CUDA_LARGE 4294967296.0
+static inline int linear_softmax_is_large(int64_t batch, int64_t depth, int64_t classes) {
+    return 2.0 * (double)batch * (double)depth * (double)classes >= LINEAR_CUDA_LARGE;
+}
 /* GPU: what the fused kernels for few classes take; with more classes, or less depth, logits go through memory. */
 enum { LINEAR_CUDA_CLASSES = 128, LINEAR_CUDA_DEPTH = 16 };
 

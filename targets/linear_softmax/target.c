@@ -4,6 +4,7 @@
  * Least traffic: every operand once, batch depth + depth classes + classes + batch classes elements. */
 #include <math.h>
 
+#include "cuda/linear_arithmetic.h"
 #include "cuda/linear_softmax_scratch.h"
 #include "linear_softmax.h"
 #include "peer/cublaslt.h"
@@ -109,6 +110,15 @@ static void optimized_traffic(const ridge_case *c, ridge_traffic *t) {
         ceil((double)c->dim[LINEAR_BATCH] / (double)(linear_strips(c->dim[LINEAR_CLASSES]) * LINEAR_NR));
     *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) * (blocks + packed) + b_bytes(c),
                          .written = y_bytes(c) + (packed ? w_bytes(c) : 0)};
+}
+
+static ridge_arithmetic fused_arithmetic(const ridge_case *c, int sm) {
+    const int64_t batch = c->dim[LINEAR_BATCH], depth = c->dim[LINEAR_DEPTH], classes = c->dim[LINEAR_CLASSES];
+    if (c->dtype != RIDGE_F32) return linear_three_of(RIDGE_DTYPE_NONE);
+    if (linear_is_hopper(sm) && linear_softmax_is_large(batch, depth, classes) &&
+        linear_tiles_fit(batch, depth, classes))
+        return linear_three_of(RIDGE_F16);
+    return linear_rows_arithmetic(batch, depth, classes, sm);
 }
 
 static size_t baseline_scratch(const ridge_case *c, int threads) {
@@ -222,7 +232,8 @@ static const ridge_variant variants[] = {
      .idea = "logits stay on the chip: depth split over a cluster, or tiles whose rows' sums meet",
      .run = RIDGE_CUDA(linear_softmax_cuda_optimized),
      .traffic = fused_traffic,
-     .scratch = cuda_scratch},
+     .scratch = cuda_scratch,
+     .arithmetic = fused_arithmetic},
 };
 
 static void softmax(double *z, int64_t n) {

@@ -23,11 +23,6 @@ static linear_args args_of(const ridge_call *call) {
     return a;
 }
 
-/* Whether so many tiles pay for a launch more. */
-static bool is_large(const ridge_call *call) {
-    const int64_t tiles = (call->dim[HEADS_BATCH] + 127) / 128 * call->dim[HEADS_HEADS];
-    return tiles >= 96 && call->dim[HEADS_DEPTH] >= 256 && call->dim[HEADS_HEADS] > 1;
-}
 static linear_softmax_call tiles_of(const ridge_call *call) {
     const linear_args a = args_of(call);
     linear_softmax_call c = {};
@@ -44,7 +39,7 @@ static linear_softmax_call tiles_of(const ridge_call *call) {
 }
 
 extern "C" ridge_status multihead_linear_softmax_cuda_optimized(const ridge_call *call) {
-    if (device_is_hopper() && is_large(call)) {
+    if (device_is_hopper() && heads_are_large(call->dim)) {
         const linear_softmax_call c = tiles_of(call);
         const ridge_status tiles = linear_softmax_takes<float>(c) ? linear_softmax_split(c) : RIDGE_UNSUPPORTED;
         if (tiles != RIDGE_UNSUPPORTED) return tiles;

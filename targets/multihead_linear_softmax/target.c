@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "cpu/linear_softmax.h"
+#include "cuda/linear_arithmetic.h"
 #include "cuda/linear_softmax_scratch.h"
 #include "multihead_linear_softmax.h"
 #include "peer/cublaslt.h"
@@ -62,6 +63,15 @@ static void unfused_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) + b_bytes(c) + 2 * p_bytes(c), .written = 3 * p_bytes(c)};
 }
 
+static ridge_arithmetic launches_arithmetic(const ridge_case *c, int sm) {
+    return linear_rows_arithmetic(c->dim[HEADS_BATCH], c->dim[HEADS_DEPTH], c->dim[HEADS_CLASSES], sm);
+}
+static ridge_arithmetic fused_arithmetic(const ridge_case *c, int sm) {
+    const bool tiles = linear_tiles_fit(c->dim[HEADS_BATCH], c->dim[HEADS_DEPTH], c->dim[HEADS_CLASSES]);
+    return linear_is_hopper(sm) && heads_are_large(c->dim) && tiles ? linear_three_of(RIDGE_F16)
+                                                                    : launches_arithmetic(c, sm);
+}
+
 static size_t baseline_scratch(const ridge_case *c, int threads) {
     (void)threads;
     return sizeof(float) * (size_t)c->dim[HEADS_BATCH] * (size_t)c->dim[HEADS_CLASSES];
@@ -114,12 +124,14 @@ static const ridge_variant variants[] = {
     {.name = "cuda/launches",
      .role = RIDGE_PEER,
      .idea = "linear_softmax's fused kernel, a launch a head",
-     .run = RIDGE_CUDA(multihead_linear_softmax_cuda_launches)},
+     .run = RIDGE_CUDA(multihead_linear_softmax_cuda_launches),
+     .arithmetic = launches_arithmetic},
     {.name = "cuda/optimized",
      .role = RIDGE_OPTIMIZED,
      .idea = "few tiles: one launch, heads are a dimension of the grid; many: halves on tensor cores, a tile per head",
      .run = RIDGE_CUDA(multihead_linear_softmax_cuda_optimized),
-     .scratch = cuda_scratch},
+     .scratch = cuda_scratch,
+     .arithmetic = fused_arithmetic},
 };
 
 static void softmax(double *z, int64_t n) {

@@ -64,9 +64,16 @@ static void expectations_are_the_run_in_short(void **state) {
 static void a_run_has_its_fields(void **state) {
     (void)state;
     ridge_run run = fixture_run();
+    ridge_run_add_finding(
+        &run, &(ridge_finding){.what = "load", .health = RIDGE_HEALTH_BAD, .found = "4.50", .advice = "wait"});
     json_t *json = ridge_json_run(&run);
     assert_non_null(json);
     expect_text(json, "schema", "ridge-run/1");
+    assert_int_equal(json_array_size(at(json, "findings")), 1);
+    expect_text(json, "findings.0.what", "load");
+    expect_text(json, "findings.0.health", "bad");
+    expect_text(json, "findings.0.found", "4.50");
+    expect_text(json, "findings.0.advice", "wait");
     expect_text(json, "settings.seed", "18446744073709551615");
     expect_text(json, "settings.mode", "cold");
     expect_text(json, "command.0", "ridge");

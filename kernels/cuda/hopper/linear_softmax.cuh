@@ -8,6 +8,7 @@
 #include "cuda/hopper/turn.cuh"
 
 extern "C" {
+#include "cuda/linear_arithmetic.h"
 #include "cuda/linear_softmax_scratch.h"
 }
 
@@ -35,7 +36,7 @@ inline hopper::softmax_unsplit softmax_unsplit_of(const linear_softmax_call &c) 
 }
 
 /* Tiles of columns that may wait for each other, where as many clusters run together: see softmax_epilogue. */
-constexpr int SOFTMAX_TILES = 64;
+constexpr int SOFTMAX_TILES = LINEAR_TILES_CLASSES / 128;
 
 /* Counters of the tiles that wait for each other. */
 inline int softmax_counters(const linear_softmax_call &c) { return (int)(c.p.rows / 64 + 4) * c.heads; }
@@ -142,9 +143,9 @@ template <typename T>
 bool linear_softmax_takes(const linear_softmax_call &c) {
     const bool fp32 = sizeof(T) == 4;
     const double blocks = (double)c.heads * ((double)c.x.rows + (double)linear_softmax_wide(c.p.columns));
-    return c.x.rows > 0 && blocks <= INT32_MAX / 2 && (c.heads == 1 || (fp32 && !c.w.by_rows())) &&
-           hopper::is_tileable<T>(c.x) && c.x.columns % (fp32 ? 4 : 1) == 0 &&
-           c.p.columns <= (int64_t)SOFTMAX_TILES * 128 && (fp32 || hopper::is_tileable<T>(c.w)) &&
+    return c.x.rows > 0 && (!fp32 || linear_tiles_fit(c.x.rows, c.x.columns, c.p.columns)) &&
+           blocks <= INT32_MAX / 2 && (c.heads == 1 || (fp32 && !c.w.by_rows())) &&
+           hopper::is_tileable<T>(c.x) && c.p.columns <= (int64_t)SOFTMAX_TILES * 128 && (fp32 || hopper::is_tileable<T>(c.w)) &&
            (!fp32 || !c.w.by_rows() || hopper::is_tileable<T>(c.w));
 }
 

@@ -1,0 +1,206 @@
+/* Verdicts from fabricated samples: which time is judged, what an empty launch costs there, and what peak a variant is
+ * held to. No GPU is needed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "fixture_run.h"
+#include "record/judge.h"
+
+static const ridge_variant variants[] = {
+    {.name = "cpu/optimized", .role = RIDGE_OPTIMIZED, .run = RIDGE_ANY_ISA(fixture_nothing)},
+    {.name = "cuda/optimized", .role = RIDGE_OPTIMIZED, .run = RIDGE_ANY_ISA(fixture_nothing)},
+};
+static const ridge_case small = {.dim = {128, 4096}, .dtype = RIDGE_F32};
+static const ridge_target norm = {
+    .name = "toy",
+    .chapter = "ch00",
+    .dims = {"rows", "cols"},
+    .cases = &small,
+    .n_cases = 1,
+    .variants = RIDGE_LIST(variants),
+    .work = fixture_norm_work,
+};
+
+/* n samples within `spread` (a share) of us. */
+static ridge_series series_of(double us, double spread, int n) {
+    ridge_series s = {.outcome = RIDGE_OUTCOME_DONE, .n = n, .check = {.ok = true}};
+    s.samples = calloc((size_t)(n > 0 ? n : 1), sizeof *s.samples);
+    for (int i = 0; i < n; i++)
+        s.samples[i] = (ridge_sample){
+            .round = i / 2, .visit = i % 2, .time_us = us * (1 + spread * (2 * ridge_random_unit(7, (uint64_t)i) - 1))};
+    return s;
+}
+
+typedef struct times {
+    double event, event_spread, graph, graph_spread, frame, graph_frame; /* graph 0: not measured */
+} times;
+
+static ridge_result judge(int variant, const times *t) {
+    ridge_ceilings c = fixture_ceilings();
+    c.levels[3] = fixture_level("DRAM", 0, 4500, 4000, 4200);
+    fixture_add_peak(&c, "fp32 ffma", "fp32", 60000);
+    ridge_result r = {.target = &norm, .c = small, .variant = &variants[variant]};
+    ridge_series event = series_of(t->event, t->event_spread, 40);
+    ridge_series graph = series_of(t->graph, t->graph_spread, t->graph > 0 ? 40 : 0);
+    const ridge_job_result job = {.frame_us = t->frame, .graph_frame_us = t->graph_frame};
+    ridge_result_judge(&r, &event, &graph, &job, &c, false);
+    free(r.samples);
+    r.samples = NULL;
+    free(graph.samples);
+    return r;
+}
+
+/* Floor of 128 x 4096 in fp32 at these ceilings: about 0.5 µs (its outputs fit in the last level). */
+static void the_time_inside_a_graph_is_judged(void **state) {
+    (void)state;
+    static const struct {
+        times t;
+        ridge_verdict verdict;
+        const char *reason;
+    } cases[] = {
+        {{5.6, 0.01, 2.9, 0.01, 2.2, 0.9}, RIDGE_VERDICT_OK, ""},
+        {{5.6, 0.01, 0, 0, 2.2, 0}, RIDGE_VERDICT_FRAME, "2.2 us for an empty launch:"},
+        {{5.6, 0.01, 1.5, 0.01, 2.2, 0.9}, RIDGE_VERDICT_FRAME, "0.9 us for an empty launch in a graph"},
+        {{5.6, 0.5, 2.9, 0.01, 2.2, 0.9}, RIDGE_VERDICT_OK, ""}, /* starting varies, the kernel does not */
+        {{99, 0.01, 98, 0.5, 2.2, 0.9}, RIDGE_VERDICT_INCONCLUSIVE, "leave the median open"},
+        {{5.6, 0.01, 0.2, 0.01, 2.2, 0.05}, RIDGE_VERDICT_IMPOSSIBLE, "0.1998 us is below"},
+        {{0.2, 0.01, 2.9, 0.01, 0.01, 0.01},
+         RIDGE_VERDICT_IMPOSSIBLE,
+         "0.1998 us is below"}, /* whichever of both is faster */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ridge_result r = judge(1, &cases[i].t);
+        if (r.verdict != cases[i].verdict || !strstr(r.reason, cases[i].reason))
+            fail_msg("case %zu is %s: %s", i, ridge_verdict_name(r.verdict), r.reason);
+        const bool graph = cases[i].t.graph > 0;
+        assert_true(ridge_result_judged(&r).median == (graph ? r.graph_us.median : r.time_us.median));
+        assert_true(ridge_result_frame_us(&r) == (graph ? cases[i].t.graph_frame : cases[i].t.frame));
+        assert_true(r.place.gbps * r.time_us.median * 1e3 > 0.99 * 2 * 128 * 4096 * 4); /* placed by the launch */
+    }
+}
+
+static void a_graph_without_an_interval_is_not_judged(void **state) {
+    (void)state;
+    ridge_ceilings c = fixture_ceilings();
+    ridge_result r = {.target = &norm, .c = small, .variant = &variants[1]};
+    ridge_series event = series_of(900, 0.01, 40), graph = series_of(800, 0.01, 5);
+    const ridge_job_result job = {.frame_us = 2.2, .graph_frame_us = 0.9};
+    ridge_result_judge(&r, &event, &graph, &job, &c, false);
+    assert_int_equal(r.verdict, RIDGE_VERDICT_OK);
+    assert_true(ridge_result_judged(&r).median == r.time_us.median);
+    free(r.samples);
+    free(graph.samples);
+}
+
+static void a_processors_companion_is_no_graph(void **state) {
+    (void)state;
+    const times t = {5.6, 0.01, 2.9, 0.01, 2.2, 0};
+    ridge_result r = judge(0, &t); /* the companion is the same code in the core's own caches */
+    assert_int_equal(r.verdict, RIDGE_VERDICT_FRAME);
+    assert_true(ridge_result_judged(&r).median == r.time_us.median);
+}
+
+/* ---- what a variant is held to ---------------------------------------------------------------------------------- */
+
+static ridge_arithmetic by_halves(const ridge_case *c, int sm) {
+    return sm == 90 && c->dim[0] > 256 ? (ridge_arithmetic){RIDGE_F16, 3} : (ridge_arithmetic){.products = 0};
+}
+
+static const ridge_variant products_variants[] = {
+    {.name = "cuda/optimized", .role = RIDGE_OPTIMIZED, .run = RIDGE_ANY_ISA(fixture_nothing), .arithmetic = by_halves},
+};
+static const ridge_target products = {
+    .name = "toy_products",
+    .chapter = "ch00",
+    .dims = {"m", "k", "n"},
+    .cases = RIDGE_LIST(fixture_matmul_cases),
+    .variants = RIDGE_LIST(products_variants),
+    .work = fixture_matmul_work,
+    .products = true,
+};
+
+static ridge_placement place_products(int c, int sm, bool fp16) {
+    ridge_ceilings ceilings = {.n_levels = 1};
+    ceilings.levels[0] = fixture_level("DRAM", 0, 4500, 4000, 4200);
+    fixture_add_peak(&ceilings, "fp32 ffma", "fp32", 60000);
+    fixture_add_peak(&ceilings, "tf32 wgmma", "tf32", 480000);
+    if (fp16) fixture_add_peak(&ceilings, "fp16 wgmma", "fp16", 900000);
+    ridge_result r = {.target = &products, .c = products.cases[c], .variant = &products_variants[0], .sm = sm};
+    ridge_series event = series_of(20, 0.001, 40), none = {.n = 0};
+    const ridge_job_result job = {.frame_us = 0.1};
+    ridge_result_judge(&r, &event, &none, &job, &ceilings, false);
+    free(r.samples);
+    return r.place;
+}
+
+/* 1024^3: 2.15 GFLOP in 20 µs are 107 TFLOP/s: 179 % of multiply-adds, 36 % of fp16 in threes. */
+static void a_variant_is_held_to_its_own_arithmetic(void **state) {
+    (void)state;
+    ridge_placement p = place_products(1, 90, true);
+    assert_string_equal(p.binding, "fp16 wgmma x3");
+    assert_true(fabs(p.pct_measured - 35.8) < 0.5 && p.pct_measured < 100);
+    assert_true(fabs(p.attainable_gflops / 300000 - 1) < 1e-6);
+    assert_string_equal(place_products(1, 90, false).binding, "fp32 ffma"); /* that peak was not measured */
+    p = place_products(1, 80, true);                                        /* another GPU, another kernel */
+    assert_string_equal(p.binding, "fp32 ffma");
+    assert_true(p.pct_measured > 170);
+    assert_string_equal(place_products(0, 90, true).binding, "fp32 ffma"); /* another case, another kernel */
+}
+
+/* What the targets say of their cases: the kernels' own choice, from the header that makes it. */
+static void targets_say_which_arithmetic_they_have(void **state) {
+    (void)state;
+    static const struct {
+        const char *target;
+        int64_t dim[4];
+        ridge_dtype dtype;
+        int sm;
+        ridge_dtype type;
+    } cases[] = {
+        {"linear_softmax", {8192, 4096, 1000}, RIDGE_F32, 90, RIDGE_F16},
+        {"linear_softmax", {8192, 4096, 1000}, RIDGE_F32, 80, RIDGE_DTYPE_NONE},
+        {"linear_softmax", {8192, 4096, 1000}, RIDGE_BF16, 90, RIDGE_DTYPE_NONE},
+        {"linear_softmax", {1024, 1024, 100}, RIDGE_F32, 90, RIDGE_F16},
+        {"linear_softmax", {1024, 1024, 100}, RIDGE_F32, 80, RIDGE_TF32},
+        {"linear_softmax", {256, 512, 50}, RIDGE_F32, 90, RIDGE_TF32},
+        {"linear_softmax", {257, 512, 50}, RIDGE_F32, 90, RIDGE_F16},
+        {"linear_softmax", {64, 128, 10}, RIDGE_F32, 90, RIDGE_TF32},
+        {"linear_softmax", {1024, 1025, 100}, RIDGE_F32, 90, RIDGE_TF32}, /* not by bulk copies */
+        {"linear_softmax", {1024, 1024, 200}, RIDGE_F32, 90, RIDGE_DTYPE_NONE},
+        {"multihead_linear_softmax", {1024, 16, 1024, 100}, RIDGE_F32, 90, RIDGE_F16},
+        {"multihead_linear_softmax", {256, 8, 512, 50}, RIDGE_F32, 90, RIDGE_TF32},
+        {"linear_cross_entropy", {2048, 1024, 1000}, RIDGE_F32, 90, RIDGE_F16},
+        {"linear_cross_entropy", {2048, 1024, 1000}, RIDGE_F32, 80, RIDGE_DTYPE_NONE},
+        {"linear_cross_entropy", {1024, 1024, 100}, RIDGE_F32, 90, RIDGE_F16},
+        {"linear_cross_entropy", {256, 512, 50}, RIDGE_F32, 90, RIDGE_TF32},
+        {"linear_cross_entropy_grad", {2048, 1024, 1000}, RIDGE_F32, 90, RIDGE_F16},
+        {"linear_cross_entropy_grad", {1024, 1024, 100}, RIDGE_F32, 90, RIDGE_DTYPE_NONE}, /* a mixture */
+        {"linear_cross_entropy_backward", {2048, 1024, 1000}, RIDGE_F32, 90, RIDGE_F16},
+        {"linear_cross_entropy_backward", {2048, 1024, 1001}, RIDGE_F32, 90, RIDGE_DTYPE_NONE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const ridge_target *target = ridge_target_find(cases[i].target);
+        assert_non_null(target);
+        const ridge_variant *last = &target->variants[target->n_variants - 1];
+        assert_string_equal(last->name, "cuda/optimized");
+        ridge_case c = {.dtype = cases[i].dtype};
+        memcpy(c.dim, cases[i].dim, sizeof cases[i].dim);
+        ridge_arithmetic a = last->arithmetic(&c, cases[i].sm);
+        if (a.type != cases[i].type || a.products != (a.type ? 3 : 0))
+            fail_msg("case %zu: %d products of %s", i, a.products, ridge_dtype_name(a.type));
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_time_inside_a_graph_is_judged),
+        cmocka_unit_test(a_graph_without_an_interval_is_not_judged),
+        cmocka_unit_test(a_processors_companion_is_no_graph),
+        cmocka_unit_test(a_variant_is_held_to_its_own_arithmetic),
+        cmocka_unit_test(targets_say_which_arithmetic_they_have),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
