@@ -4,7 +4,7 @@
 #   make test       build and run all tests; the closing line counts them
 #   make check      format, static analysis, dependency rule, one-folder-a-target rule, manual page
 #   make sanitize   unit tests and a short verification under ASan + UBSan and under TSan
-#   make fuzz       fuzz the readers of foreign files (FUZZ_SECONDS=30)
+#   make fuzz       fuzz ridge_apply and the readers of foreign files (FUZZ_SECONDS=30)
 #   make format     rewrite the sources in the project's format
 #   make install    DESTDIR and PREFIX as usual
 BUILD ?= build
