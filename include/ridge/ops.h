@@ -18,7 +18,7 @@ extern "C" {
 
 typedef struct ridge_context ridge_context;
 
-/* threads: of the CPU; 0 takes all that this process may use. */
+/* threads: of the CPU, up to 4096; 0 takes all that this process may use. Destroying NULL does nothing. */
 RIDGE_API ridge_status ridge_context_create(int threads, ridge_context **context, ridge_error *error);
 RIDGE_API void ridge_context_destroy(ridge_context *context);
 
@@ -33,10 +33,29 @@ RIDGE_API void ridge_context_set_stream(ridge_context *context, void *stream);
 RIDGE_API void ridge_context_allow_tf32(ridge_context *context, bool allow);
 
 /* Runs a target on tensors given in the order of its descriptor. variant NULL: the optimized one of the tensors'
- * device. options: in order of the target's, RIDGE_MAX_OPTIONS of them; NULL: as the target says. Matrices may lie by
- * columns (strides {1, at least the rows}) where the target's tensor says either_order. RIDGE_INVALID when shapes,
- * types or devices do not fit together, RIDGE_UNSUPPORTED when no variant can run here, RIDGE_NOT_FOUND for an unknown
- * target or variant; `error` (may be NULL) says what and why.
+ * device. options: in the order of the target's, RIDGE_MAX_OPTIONS finite numbers; NULL: the defaults.
+ *
+ * Every call is checked before anything is read or written, whatever the target and the device: pointers, shapes,
+ * strides, types, devices, alignment to the element, overlap, options. RIDGE_INVALID: they are wrong in themselves or
+ * do not fit together. RIDGE_UNSUPPORTED: no variant can run here, or takes the type here. RIDGE_NOT_FOUND: unknown
+ * target or variant. `error` (may be NULL) says what is wrong and with which tensor. What ridge cannot check is that
+ * the memory is there: `data` must hold the elements that shape and strides name.
+ *
+ * Shapes. Rows: where the first dimension of a row-wise input or of an output is the target's first dimension, any
+ * number of leading dimensions may stand for it, the same ones in each such tensor: x [2, 3, cols] is six rows, x
+ * [cols] is one. Tensors have at most RIDGE_MAX_TENSOR_RANK dimensions. Extents of 0 in the rows are allowed; a tensor
+ * without elements may have NULL data and any strides. Strides. Row-major: the last dimension contiguous, each other
+ * stride at least the span of the dimensions below it; leading dimensions must fold into rows of one stride. Strides of
+ * dimensions of extent 1 are ignored. Matrices may be column-major (strides {1, at least the rows}) where the target's
+ * tensor says either_order. Types. Those of the target's cases on that device. Labels and indices may be i32 or i64.
+ *
+ * Aliasing. Inputs may overlap each other. An output may share no element with another output or with an input, with
+ * one exception: it may be one input itself (same address, shape, strides and type) where the target works in place;
+ * results are then bit-identical to those of an output that lies elsewhere with the same alignment. These do:
+ *     ridge_l2norm, ridge_softmax, ridge_layer_norm_gelu, ridge_rms_norm_silu   y may be x
+ *     targets vertical_fusion, compute_bound: y may be x; memory_bound: y may be x or z
+ * Views that interleave without sharing an element, such as columns 0 to 3 and 4 to 7 of one matrix, are accepted where
+ * their row strides are equal; with unequal row strides, address ranges must not meet.
  *
  * Scratch memory and plans are made at the first call of a shape and kept. While the stream is being captured into a
  * graph nothing can be made: call once before. */

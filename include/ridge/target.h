@@ -91,7 +91,7 @@ static inline bool ridge_case_is_for(const ridge_case *c, ridge_backend backend)
 
 typedef enum ridge_fill {
     RIDGE_FILL_UNIFORM, /* random: uniform in [-1, 1]; exact: small integers in [-exact, exact] */
-    RIDGE_FILL_INDEX,   /* i32, uniform in [0, extent of dims[index_dim]) in both */
+    RIDGE_FILL_INDEX,   /* i32 (callers may pass i64), uniform in [0, extent of dims[index_dim]) in both */
     /* As uniform, times the largest power of two that is at most 1 and 3 / sqrt(extent of dims[index_dim]): sums of so
      * many products with values of UNIFORM are of order one. */
     RIDGE_FILL_WEIGHT,
@@ -122,8 +122,9 @@ typedef struct ridge_tensor_spec {
 /* ---- running -------------------------------------------------------------------------------------------------------
  */
 
-/* What a variant is given. Tensors are as tensor.h says: last dimension contiguous (matrices that may lie in either
- * order: one of both), rows possibly strided, base possibly misaligned (by whole elements). It must write every element
+/* What a variant is given. Tensors have the rank of their spec and are as tensor.h says: last dimension contiguous
+ * (matrices that may lie in either order: one of both), rows possibly strided, base possibly misaligned (by whole
+ * elements). A tensor of RIDGE_FILL_INDEX may be i64 where its spec says i32. It must write every element
  * of every output and nothing else, and may use scratch freely (64-byte aligned, content undefined). It never
  * allocates, prints, or keeps state.
  *

@@ -2,7 +2,7 @@
  *
  * ridge's kernels take tensors whose last dimension is contiguous (stride 1) and whose other dimensions may have any
  * stride of at least the extent below it; strides == NULL means dense row-major. Strides count elements, not bytes.
- * Some matrices may lie by columns instead: strides {1, at least the rows}. */
+ * Some matrices may be column-major instead: strides {1, at least the rows}. */
 #ifndef RIDGE_TENSOR_H
 #define RIDGE_TENSOR_H
 

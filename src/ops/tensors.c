@@ -105,6 +105,9 @@ static ridge_status check_range(const ridge_request *r, const ridge_tensor_spec 
     return RIDGE_OK;
 }
 
+/* Where a tensor without elements and without data lies: kernels add offsets of 0 to it, which C forbids for NULL. */
+static _Alignas(64) char nothing[64];
+
 /* Of a tensor whose layout is known. */
 ridge_status ridge_request_take_data(ridge_request *r, int k, const DLTensor *t, ridge_error *error) {
     const ridge_tensor_spec *spec = ridge_request_spec(r, k);
@@ -116,7 +119,10 @@ ridge_status ridge_request_take_data(ridge_request *r, int k, const DLTensor *t,
         __builtin_add_overflow(begin, r->bytes[k], &end))
         return ridge_fail(error, RIDGE_INVALID, "%s: %s reaches beyond the address space: check its shape and strides",
                           r->target->name, spec->name);
-    if (r->bytes[k] == 0) return RIDGE_OK;
+    if (r->bytes[k] == 0) {
+        if (!t->data && r->backend == RIDGE_BACKEND_cpu) taken->data = nothing;
+        return RIDGE_OK;
+    }
     if (!t->data) return ridge_fail(error, RIDGE_INVALID, "%s: the data of %s is NULL", r->target->name, spec->name);
     if (begin % size)
         return ridge_fail(error, RIDGE_INVALID,

@@ -12,7 +12,7 @@
 
 #include "ridge/ops.h"
 
-enum { TENSORS = 8, PLACE = 64, RANK = 10 }; /* PLACE: floats from one tensor to the next */
+enum { TENSORS = 10, PLACE = 64, RANK = 10 }; /* PLACE: floats from one tensor to the next */
 
 /* ---- right calls ------------------------------------------------------------------------------------------------ */
 
@@ -42,6 +42,19 @@ static const base loss = {
     4,
     2,
     {{2, {3, 4}, false}, {2, {5, 4}, false}, {1, {5}, false}, {1, {3}, true}, {1, {3}, false}, {1, {3}, false}}};
+static const base empty_gradients = {"linear_cross_entropy_grad",
+                                     5,
+                                     5,
+                                     {{2, {0, 4}, false},
+                                      {2, {5, 4}, false},
+                                      {1, {5}, false},
+                                      {1, {0}, true},
+                                      {1, {0}, false},
+                                      {1, {0}, false},
+                                      {1, {0}, false},
+                                      {2, {0, 4}, false},
+                                      {2, {5, 4}, false},
+                                      {1, {5}, false}}};
 static const base gather = {"software_prefetch", 2, 1, {{2, {6, 4}, false}, {2, {3, 2}, true}, {2, {3, 4}, false}}};
 
 /* ---- edits ------------------------------------------------------------------------------------------------------ */
@@ -136,6 +149,11 @@ static const odd odds[] = {
     {"no rows, data NULL", &rows, {SHAPES(0, 4), {DATA, 0, 0}, {DATA, 1, 0}}, RIDGE_OK, ""},
     {"no rows, strides 0", &rows, {{EXTENT, 0, 0}, {EXTENT, 1, 0}, STRIDES(0, 0, 0), STRIDES(1, 0, 0)}, RIDGE_OK, ""},
     {"no rows of 2^62 columns", &rows, {SHAPES(0, 0x1p62)}, RIDGE_OK, ""},
+    {"gradients of no rows, data NULL",
+     &empty_gradients,
+     {{DATA, 0, 0}, {DATA, 3, 0}, {DATA, 4, 0}, {DATA, 5, 0}, {DATA, 6, 0}, {DATA, 7, 0}},
+     RIDGE_OK,
+     ""},
     {"one row, of rank 1", &rows, {{NDIM, 0, 1}, {NDIM, 1, 1}}, RIDGE_OK, ""},
     {"rank 3", &cube, {{END, 0, 0}}, RIDGE_OK, ""},
     /* strides and alignment */
