@@ -1,7 +1,9 @@
 """Context: prepares calls of the library, keeps those of PyTorch tensors, and runs them."""
 import ctypes
 import functools
+import os
 import threading
+import weakref
 
 from . import _tensors
 from ._library import MOST_OPTIONS, DLTensor, Error, ErrorText, library
@@ -89,6 +91,8 @@ class Context:
         self._calls = {}  # by signature
         self._stream = None  # the one last set
         self._library = library()
+        with _forking:
+            _contexts.add(self)
         error = ErrorText()
         if self._library.ridge_context_create(threads, ctypes.byref(self._context), ctypes.byref(error)) != 0:
             raise Error(error.text.decode())
@@ -144,6 +148,28 @@ class Context:
         self._calls[signature] = call.keep()
         if len(self._calls) > MOST_CALLS:
             del self._calls[next(iter(self._calls))]  # the oldest
+
+
+# ---- fork: the child gets contexts between two calls, and locks that it can take ---------------------------------------
+_contexts = weakref.WeakSet()
+_forking = threading.Lock()  # held while the locks of all contexts are; without it no context comes to be
+_taken = []
+
+
+def _before_fork():
+    _forking.acquire()
+    _taken.extend(_contexts)
+    for context in _taken:
+        context._lock.acquire()
+
+
+def _after_fork():
+    while _taken:
+        _taken.pop()._lock.release()
+    _forking.release()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
 _default = None

@@ -84,7 +84,7 @@ class Calls:
         for said, inputs, outputs, how in [
             ("depth is 8 in w and 9 elsewhere", [x, empty((8, 4)), b], [y], {}),
             ("classes is 5 in p and 4 elsewhere", [x, w, b], [empty((6, 5))], {}),
-            ("x is not row-major", [empty((6, 9), (1, 6)), w, b], [y], {}),
+            ("the last dimension of x has stride 6, not 1|x is not row-major", [empty((6, 9), (1, 6)), w, b], [y], {}),
             ("w has 1 dimensions, not 2", [x, b, b], [y], {}),
             ("takes 3 inputs and 1 outputs", [x, w], [y], {}),
             ("has no variant 'cpu/none'", [x, w, b], [y], {"variant": "cpu/none"}),
