@@ -1,5 +1,6 @@
 """Answers, and what a context keeps of its calls: on PyTorch's tensors and a stand-in for them."""
 import contextlib
+import itertools
 import math
 import random
 import sys
@@ -15,7 +16,7 @@ from tensors import StandIn, Torch, torch
 
 
 def indices(shape):
-    return [(i,) for i in range(shape[0])] if len(shape) == 1 else [(i, j) for i in range(shape[0]) for j in range(shape[1])]
+    return list(itertools.product(*map(range, shape)))
 
 
 class Calls:
@@ -76,6 +77,53 @@ class Calls:
             self.context.apply("linear_cross_entropy", [x, w, b, labels], [loss, lse], options=[-100, s, 0, 0])
             self.assertAlmostEqual(self.kind.read(loss, (0,)), top - (1 - s) * z[2] - s * sum(z) / 4, delta=1e-5)
         self.assertEqual(len(self.context._calls), 3)
+
+    def values(self, tensor):
+        return [self.kind.read(tensor, index) for index in indices(tensor.shape)]
+
+    def test_labels_may_be_of_either_integer_type(self):
+        rows, classes = 40, 7
+        (x, _), (w, _), (b, _), (share, _) = (self.filled(s) for s in [(rows, 9), (classes, 9), (classes,), (rows,)])
+        numbers = {(i,): [-100, -(2**31), 2**31 - 1, classes][i] if i < 4 else i % classes for i in range(rows)}
+        answers = []
+        for dtype in ("int32", "int64"):
+            labels = self.kind.empty((rows,), dtype=dtype)
+            self.kind.fill(labels, numbers)
+            loss, lse = ridge.linear_cross_entropy(x, w, b, labels)
+            outputs = loss, lse, *ridge.linear_cross_entropy_backward(x, w, b, labels, lse, share)
+            outputs += ridge.linear_cross_entropy_grad(x, w, b, labels, share)
+            answers.append([self.values(output) for output in outputs])
+        self.assertEqual(*answers)
+        self.assertEqual(answers[0][0][:4], [0] * 4)
+        self.assertTrue(all(loss > 0 for loss in answers[0][0][4:]))
+
+    def test_labels_beyond_32_bits_are_no_class(self):
+        (x, _), (w, _), (b, _) = (self.filled(s) for s in [(3, 9), (7, 9), (7,)])
+        labels = self.kind.empty((3,), dtype="int64")
+        self.kind.fill(labels, {(0,): 2**32 + 1, (1,): -(2**40), (2,): 1})
+        losses = self.values(ridge.linear_cross_entropy(x, w, b, labels)[0])
+        self.assertEqual(losses[:2], [0, 0])
+        self.assertGreater(losses[2], 0)
+
+    def test_row_wise_operations_take_any_rank(self):
+        n = 37
+        gamma, beta = self.filled((n,))[0], self.filled((n,))[0]
+        folded = [((n,), None), ((2, 3, n), None), ((2, 1, 3, n), None), ((2, 3, n), (3 * (n + 5), n + 5, 1))]
+        for target, more in [("online_softmax", []), ("fused_l2norm", []), ("norm_activation", [gamma, beta]),
+                             ("norm_activation_rms", [gamma])]:  # fmt: skip
+            for shape, strides in folded:
+                x, values = self.filled(shape, strides)
+                flat, y, wanted = (self.kind.empty(s) for s in [(len(values) // n, n), shape, (len(values) // n, n)])
+                self.kind.fill(flat, dict(zip(indices(flat.shape), values.values())))
+                for _ in range(2):
+                    self.context.apply(target, [x, *more], [y])
+                    self.context.apply(target, [flat, *more], [wanted])
+                    self.assertEqual(self.values(y), self.values(wanted))
+
+    def test_rows_that_do_not_fold_are_refused(self):
+        x, y = self.kind.empty((2, 3, 4), (100, 5, 1)), self.kind.empty((2, 3, 4))
+        with self.assertRaisesRegex(ridge.Error, "x"):
+            self.context.apply("online_softmax", [x], [y])
 
     def test_refusals_say_why_and_are_not_kept(self):
         self.softmax(6, 9, 4)

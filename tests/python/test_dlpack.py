@@ -179,6 +179,16 @@ class NumpyCalls(unittest.TestCase):
                 self.context.apply("online_softmax", [y], [array])
         self.assertTrue((x == before).all())
 
+    def test_labels_of_either_integer_type(self):
+        x, w, b, labels = self.rows(30, 9), self.rows(7, 9), self.rows(7), self.random.integers(-1, 7, 30)
+        self.assertEqual(labels.dtype, "int64")
+        for a, b in zip(*(ridge.linear_cross_entropy(x, w, b, labels.astype(dtype)) for dtype in ("int32", "int64"))):
+            self.assertTrue((a == b).all() and a.any())
+
+    def test_any_rank(self):
+        for shape in [(5,), (2, 3, 5), (2, 1, 0, 5)]:
+            self.softmax(self.rows(*shape), numpy.zeros(shape, "f"))
+
     def test_types_that_cannot_pass(self):
         y = numpy.zeros((3, 4), "f")
         for x in [y.astype(">f4"), y.astype(object), y.astype("f2,f2"), y.astype("datetime64[s]"), y.astype("d")]:
