@@ -3,10 +3,10 @@
 
     python3 bench/linear_loss_cuda.py [--json FILE] [--rounds N] [--shape BxDxC]
 
-All sides get the same data (x normal, w normal / sqrt(D), bf16), in rounds of A B C … C B A. Two times of each, medians of CUDA
-events around single calls: after a rest, when the GPU may take its highest clock, and the last of several calls back to
-back, when its power limit holds. Errors are against fp64, over the largest value: losses and dx of drawn rows, dw of drawn classes.
-Extra memory: what a call needs beside operands and results.
+All sides get the same data (x normal, w normal / sqrt(D), bf16), in rounds of A B C … C B A. Each side has two times, medians of
+CUDA events around single calls: after a rest, when the GPU may take its highest clock, and the last of several calls back to
+back, when the power limit lowers the clock. Errors are differences from fp64 over the largest value, of losses and dx at random
+rows and of dw at random classes. Extra memory is what a call needs beside operands and results.
 
 Needs PyTorch with CUDA; Liger (liger_kernel) is left out, and said to be, when it is not installed.
 """
@@ -70,7 +70,7 @@ class Problem:
 
 
 class Ours:
-    """One of ridge's variants, with scratch memory of its own."""
+    """A variant of ridge, in a context of its own: scratch memory is not shared between sides."""
 
     def __init__(self, calls, results):
         self.calls, self.results, self.context = calls, results, ridge.Context()
@@ -148,7 +148,7 @@ def gradient_sides(p):
 
 
 def extra_memory(run):
-    """MiB beside operands and results: what PyTorch's allocator or, for ridge, the device says."""
+    """MiB beside operands and results, as PyTorch's allocator counts them or, for ridge, the device."""
     if isinstance(run, Ours):
         run()  # its code goes to the device, where it stays
         torch.cuda.synchronize()

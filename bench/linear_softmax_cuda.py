@@ -3,10 +3,10 @@
 
     python3 bench/linear_softmax_cuda.py [--json FILE] [--rounds N] [--only B,D,C] [--heads H]
 
-x is normal, w normal / sqrt(depth), b normal. All sides get the same data, in rounds of A B C … C B A; operands rotate
-through sets that together exceed the L2 cache threefold. Times are medians of launches inside a CUDA graph, of CUDA events
-around single launches, and of the processor's clock over a row of eager calls (what a program that calls once at a time pays).
-Every side's output is compared with fp64: largest difference over the largest probability.
+x is normal, w normal / sqrt(depth), b normal. All sides get the same data, in rounds of A B C … C B A. Operands rotate through
+sets that together exceed the L2 three times. Each side has three times, all medians: a launch inside a CUDA graph, a single
+launch between CUDA events, and an eager call in a sequence of calls by the host's clock. Every side's output is compared with
+fp64: the error is the largest difference over the largest probability.
 
 Sides: ridge (its optimized, unfused and library variants), ridge tf32 where the library has it, PyTorch eager in fp32 and tf32,
 torch.compile in both, Triton with a product and a softmax kernel, Triton in one kernel (both in fp32 and tf32).

@@ -3,10 +3,9 @@
 
     python3 bench/rowwise_cuda.py [--json FILE] [--rounds N] [--quick]
 
-All sides get the same random data, in rounds of A B C … C B A; operands rotate through sets that together exceed the L2
-cache threefold. Times are medians of CUDA events around single launches (large cases) and of launches inside a CUDA
-graph (all cases). Every side's output is compared with fp64. A plain copy of as many bytes (the best of torch's copy_
-and ridge's own memory-bound copy in the same rounds) is the ceiling that percentages refer to.
+All sides get the same random data, in rounds of A B C … C B A. Operands rotate through sets that together exceed the L2 three
+times. Times are medians: of single launches between CUDA events (large cases), and of launches inside a CUDA graph (all cases).
+Every side's output is compared with fp64. Percentages refer to PyTorch's copy_ of as many bytes in the same rounds.
 
 Needs PyTorch with CUDA; Liger (liger_kernel) is left out, and said to be, when it is not installed.
 """

@@ -1,5 +1,5 @@
-/* A counter-based generator: value i of stream `seed` is a pure function of (seed, i), so fills run in parallel, any
- * element can be made again, and a sample's data can be named by one number. */
+/* A counter-based generator: value i of stream `seed` is a pure function of (seed, i). So fills run in parallel, any
+ * element can be computed again, and one number identifies a sample's data. */
 #ifndef RIDGE_CORE_RANDOM_H
 #define RIDGE_CORE_RANDOM_H
 

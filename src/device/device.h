@@ -1,4 +1,4 @@
-/* A device: memory and clocks. The CPU is the first; a GPU will offer the same few operations. */
+/* Memory and clock of the CPU. device/cuda.h has the GPU's. */
 #ifndef RIDGE_DEVICE_DEVICE_H
 #define RIDGE_DEVICE_DEVICE_H
 
@@ -7,7 +7,7 @@
 
 #include "ridge/status.h"
 
-/* Zeroed, page aligned, on huge pages where the system grants them. Freed with the same size. */
+/* Allocates zeroed, page-aligned memory, on huge pages where the system grants them. Free it with the same size. */
 ridge_status ridge_memory_alloc(size_t bytes, void **memory, ridge_error *error);
 void ridge_memory_free(void *memory, size_t bytes);
 

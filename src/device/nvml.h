@@ -1,8 +1,7 @@
-/* The state that a GPU is in, from NVML: clocks, power, temperature, and what holds the clock down.
+/* State of a GPU, from NVML: clocks, power, temperature, and throttle reasons.
  *
- * The driver's library is opened at run time. Where it is missing, too old for a question, or does not let this process
- * ask, the answer is "not known"; nothing here ever fails. A handle belongs to the process that opened it: open it
- * after a fork, not before. */
+ * The driver's library is opened at run time. Where it is missing, too old for a query, or denies it, the answer is
+ * "not known"; nothing here fails. A handle belongs to the process that opened it: open it after a fork, not before. */
 #ifndef RIDGE_DEVICE_NVML_H
 #define RIDGE_DEVICE_NVML_H
 
@@ -11,7 +10,7 @@
 
 typedef struct ridge_nvml ridge_nvml;
 
-/* What changes from moment to moment; about 20 µs to read. */
+/* State that changes from moment to moment; reading it takes about 20 µs. */
 typedef struct ridge_gpu_state {
     int sm_mhz, memory_mhz; /* 0: not known */
     double power_w;         /* over about the last 100 ms; 0: not known */
@@ -20,7 +19,7 @@ typedef struct ridge_gpu_state {
     bool known;             /* the SM clock and the reasons could be read */
 } ridge_gpu_state;
 
-/* What does not. -1: not known. */
+/* State that does not. -1: not known. */
 typedef struct ridge_gpu_setup {
     char driver[32];                /* "580.159.04"; "" not known */
     int persistence;                /* 0 off, 1 on */
@@ -39,12 +38,11 @@ void ridge_nvml_close(ridge_nvml *handle);
 void ridge_nvml_read(ridge_nvml *handle, ridge_gpu_state *state);
 void ridge_nvml_setup(ridge_nvml *handle, ridge_gpu_setup *setup);
 
-/* Whether the reasons hold the clock below what the GPU would choose by itself: heat, power, or a fault. Idleness and
- * clocks that the user has set do not count. */
+/* True if a reason lowers the clock against the GPU's own choice: heat, power, or a fault. Idleness and clocks set by
+ * the user do not count. */
 bool ridge_gpu_throttled(uint64_t reasons);
 
-/* "software power cap, thermal slowdown"; "none" for 0; bits that it has no word for as "reason 0x400". Returns text.
- */
+/* Writes "software power cap, thermal slowdown"; "none" for 0; unknown bits as "reason 0x400". Returns text. */
 const char *ridge_gpu_reasons(uint64_t reasons, char *text, int size);
 
 #endif

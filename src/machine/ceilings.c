@@ -1,4 +1,4 @@
-/* Measures a set of ceilings: the ladder, the levels it shows, the compute peaks, and whether they fit together. */
+/* Measures a set of ceilings: the ladder, its levels, the compute peaks; then checks their consistency. */
 #include "machine/ceilings.h"
 
 #include <math.h>
@@ -15,23 +15,23 @@ enum {
     PEAK_SAMPLES = 15,
     PROBE_SAMPLES = 7,
     FINALISTS = 3,
-    STEPS_LEVEL = 6, /* a level costs as much time as so many rungs, the peaks as PEAK_STEPS */
+    STEPS_LEVEL = 6, /* a level takes as much time as this many rungs, the peaks as PEAK_STEPS */
     STEPS_PEAKS = 16,
 };
 static const double ladder_least = 256e6 * 1.048576, ladder_most = 8.0 * (1u << 30);
 
-/* 4 KiB, 6 KiB, 8 KiB, 12 KiB, …: bytes a thread works in on rung k. */
+/* Working set of a thread on rung k: 4 KiB, 6 KiB, 8 KiB, 12 KiB, … */
 static size_t rung_slice(int k) { return (size_t)(k % 2 ? 6144 : 4096) << (k / 2); }
 
-/* Rungs needed so that the last one is at least `bytes` for all threads together. */
+/* Number of rungs whose last is at least `bytes` for all threads together. */
 static int rungs_for(double bytes, int threads) {
     int n = 1;
     while (n < RIDGE_MAX_RUNGS && (double)rung_slice(n - 1) * threads < bytes) n++;
     return n;
 }
 
-/* Where the ladder should end at first. The sizes that the system reports serve only to go further than needed: a
- * thread may have a last level to itself. */
+/* First end of the ladder. The sizes that the system reports only extend it: a thread may have a last-level cache to
+ * itself. */
 static double first_top(const ridge_machine *m, int threads) {
     double reported = 0;
     for (int i = 0; i < 4; i++) reported = fmax(reported, (double)m->cache_bytes[i]);
@@ -54,7 +54,7 @@ static void step(steps *s, int cost, const char *what) {
     if (s->done > s->total) s->total = s->done;
 }
 
-/* Largest rung of the plateau that is still within 10 % of it in read and copy together. */
+/* Largest rung within 10 % of the plateau in read and copy together. */
 static int plateau_end(const ridge_ceilings *c, const ridge_plateau *p) {
     for (int i = p->last; i > p->first; i--)
         if (c->rungs[i].read_gbps * c->rungs[i].copy_gbps >= 0.81 * p->read * p->copy) return i;
@@ -71,7 +71,7 @@ static ridge_status climb(ridge_meter *meter, int from, int to, ridge_ceilings *
     return RIDGE_OK;
 }
 
-/* Climbs until the ladder ends at four times the last cache it shows, or the memory allows no more. */
+/* Extends the ladder to four times the last cache it shows, or as far as memory allows. */
 static ridge_status find_levels(const ridge_machine *machine, ridge_meter *meter, ridge_ceilings *c,
                                 ridge_plateau *plateaus, steps *s, ridge_error *error) {
     double top = first_top(machine, meter->threads), limit = memory_limit(machine);
@@ -90,7 +90,7 @@ static ridge_status find_levels(const ridge_machine *machine, ridge_meter *meter
         from = n, n += 2;
     }
     if (cut_short)
-        (void)snprintf(c->faults, sizeof c->faults, "too little memory to leave the last cache for certain; ");
+        (void)snprintf(c->faults, sizeof c->faults, "too little memory to be certain to exceed the last cache; ");
     return RIDGE_OK;
 }
 
@@ -99,7 +99,7 @@ static void measure_levels(ridge_meter *meter, const ridge_plateau *plateaus, ri
         ridge_level *level = &c->levels[i];
         bool memory = i == c->n_levels - 1;
         int end = plateau_end(c, &plateaus[i]);
-        /* Half of what the level holds: clear of its edge, and mostly clear of the level before. */
+        /* Half of the level's capacity: away from its edge, and mostly beyond the level before. */
         int rung = memory ? c->n_rungs - 1 : end - 2 > plateaus[i].first ? end - 2 : plateaus[i].first;
         level->capacity = memory ? 0 : c->rungs[end].bytes;
         if (memory)
@@ -192,7 +192,7 @@ const ridge_peak *ridge_ceilings_peak(const ridge_ceilings *c, const char *dtype
 double ridge_ceilings_last_level(const ridge_ceilings *c) {
     double bytes = c->n_levels > 1 ? c->levels[c->n_levels - 2].capacity : 0;
     int tail = c->n_rungs < 3 ? c->n_rungs : 3, i = c->n_rungs - tail;
-    /* A GPU's L2 is not many times faster than its memory: there, "at memory's rates" must be taken narrowly. */
+    /* A GPU's L2 is only a few times faster than its memory, so "at memory's rates" needs a narrow margin there. */
     double floor = 0, above = c->threads == 0 ? 1.1 : 1.5;
     for (int k = i; k < c->n_rungs; k++) floor += c->rungs[k].read_gbps * c->rungs[k].copy_gbps / tail;
     while (i > 0 && c->rungs[i - 1].read_gbps * c->rungs[i - 1].copy_gbps < above * floor) i--;

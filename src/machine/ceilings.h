@@ -1,8 +1,8 @@
-/* Ceilings: the rates this machine was measured to reach, for one number of threads, pinned as kernels are pinned.
+/* Ceilings: the measured rates of this machine, for one number of threads, pinned as kernels are pinned.
  *
- * Memory: a ladder of working sets (4 KiB to several times the last level) is read and copied; the plateaus of the
- * ladder are the cache levels, found from the measurement and not from what the system reports. Compute: loops of
- * independent multiply-adds in registers, whose results are checked so that no compiler can fold them. */
+ * Memory: a ladder of working sets (4 KiB to several times the last level) is read and copied. The plateaus of the
+ * ladder are the cache levels; they come from the measurement, not from what the system reports. Compute: loops of
+ * independent multiply-adds in registers. Their results are checked, so that no compiler can fold them. */
 #ifndef RIDGE_MACHINE_CEILINGS_H
 #define RIDGE_MACHINE_CEILINGS_H
 
@@ -19,7 +19,7 @@ typedef struct ridge_level {
     ridge_interval copy;   /* plain loads and stores */
     ridge_interval stream; /* loads and streaming (non-temporal) stores; n = 0 where the processor has none */
     ridge_interval write;  /* streaming stores alone */
-    char how[320];         /* what reached them; "" on the CPU */
+    char how[320];         /* the loops that reached them; "" on the CPU */
 } ridge_level;
 
 typedef struct ridge_peak {
@@ -43,17 +43,17 @@ typedef struct ridge_ceilings {
     ridge_peak peaks[RIDGE_MAX_PEAKS];
     int n_rungs;
     ridge_rung rungs[RIDGE_MAX_RUNGS]; /* the ladder as measured */
-    char faults[320]; /* what does not fit together ("L2 read is above L1 read"); "" when all is well */
+    char faults[320];                  /* contradictions ("L2 read is above L1 read"); "" if there are none */
 } ridge_ceilings;
 
-/* done and total count steps; what names the one that starts. May be NULL. */
+/* Progress callback, may be NULL. done and total count steps; `what` names the next one. */
 typedef void (*ridge_progress_fn)(void *arg, int done, int total, const char *what);
 
 /* About 8 s for a set. */
 ridge_status ridge_ceilings_measure(const ridge_machine *machine, int threads, ridge_progress_fn progress, void *arg,
                                     ridge_ceilings *ceilings, ridge_error *error);
 
-/* DRAM rates and the best fp32 peak alone, under one second: probes that a run makes before and after, to see drift. */
+/* Measures DRAM rates and the best fp32 peak only, in under one second. A run probes before and after, to see drift. */
 ridge_status ridge_ceilings_probe(const ridge_machine *machine, int threads, ridge_level *dram, ridge_peak *fp32,
                                   ridge_error *error);
 
@@ -61,13 +61,13 @@ bool ridge_level_is_cache(const ridge_level *level); /* not a GPU's shared memor
 const ridge_level *ridge_ceilings_dram(const ridge_ceilings *c);
 const ridge_level *ridge_ceilings_level(const ridge_ceilings *c, double working_set); /* smallest level that holds it */
 const ridge_peak *ridge_ceilings_peak(const ridge_ceilings *c, const char *dtype); /* fastest of that type, or NULL */
-/* Bytes beyond which nothing comes from a cache any more: the smallest working set at memory's rates, which is more
- * than the last cache's capacity above, since rates slide from one to the other. What is to be cold must be larger. */
+/* Smallest working set at memory's rates, in bytes. It exceeds the last cache's capacity above, because rates fall off
+ * gradually. Cold operands must be larger. */
 double ridge_ceilings_last_level(const ridge_ceilings *c);
 
 /* The cache file, $XDG_CACHE_HOME/ridge/ceilings-<key>-<threads>t.json (else ~/.cache/ridge; a GPU's without threads).
- * RIDGE_NOT_FOUND when there is none or it is of another machine; RIDGE_CORRUPT, with a text that names the file, when
- * it cannot be understood. Saving writes a temporary file and renames it. */
+ * RIDGE_NOT_FOUND: there is none, or it is of another machine. RIDGE_CORRUPT: it cannot be parsed; the text names the
+ * file. Saving writes a temporary file and renames it. */
 ridge_status ridge_ceilings_load(const ridge_machine *machine, int threads, ridge_ceilings *c, ridge_error *error);
 ridge_status ridge_ceilings_load_key(const char *key, int threads, ridge_ceilings *c, ridge_error *error);
 ridge_status ridge_ceilings_save(const ridge_ceilings *c, ridge_error *error);

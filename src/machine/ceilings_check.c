@@ -1,5 +1,4 @@
-/* What in a set of ceilings does not fit together. A ceiling that contradicts another is worth more as a warning than
- * as a denominator. */
+/* Finds contradictions in a set of ceilings. A ceiling that contradicts another is a warning, not a denominator. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

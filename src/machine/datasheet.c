@@ -1,5 +1,5 @@
-/* What NVIDIA states for its GPUs. Datasheets state tensor rates with 2:4 sparsity from Hopper on: these are their
- * halves. A device whose name is not exactly here (a slice of one, a mobile part) has no datasheet figure. */
+/* NVIDIA's datasheet figures. From Hopper on, datasheets state tensor rates with 2:4 sparsity; this table has half of
+ * those. A device whose exact name is not here (a MIG slice, a mobile part) has no datasheet figure. */
 #include <string.h>
 
 #include "machine/gpu.h"

@@ -1,6 +1,5 @@
-/* ridge doctor: what would make numbers untrue here. Each check looks at one thing and says what it found and, when
- * that is not as it should be, one thing to do about it. What cannot be seen is said to be so; nothing is assumed to be
- * well. */
+/* ridge doctor: what would make numbers untrue here. Each check examines one thing, reports what it found and, if that
+ * is a problem, one remedy. What cannot be observed is reported as unknown, never assumed to be fine. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdarg.h>
@@ -131,8 +130,8 @@ static void check_load(const ridge_machine *m, ridge_finding *f) {
         ridge_finding_advise(f, "stop other programs, or wait a minute if it was ridge itself");
 }
 
-/* Chunks of arithmetic that all take the same time when nothing interrupts: what they take beyond the usual was taken
- * by others, whether this system or a hypervisor's other guests. */
+/* Runs chunks of arithmetic that take equal time when nothing interrupts. Extra time went to others: this system, or
+ * other guests of the hypervisor. */
 static void check_jitter(const ridge_machine *m, ridge_finding *f) {
     enum { CHUNKS = 1500, WORK = 12000 };
     double *ns = malloc(CHUNKS * sizeof *ns), lost = 0, worst = 0, all = 0;
@@ -317,7 +316,7 @@ static const check checks[] = {
 };
 static const check last = {"gnuplot", check_gnuplot};
 
-/* Adds a finding, unless there was nothing to say. Returns how many there are then. */
+/* Keeps a finding unless it is empty. Returns the new number of findings. */
 static int look(const check *one, const ridge_machine *machine, ridge_finding *findings, int n) {
     if (n == RIDGE_MAX_FINDINGS) return n;
     findings[n] = (ridge_finding){.what = one->what};

@@ -1,4 +1,4 @@
-/* What the files of ridge doctor share. */
+/* Shared by the files of ridge doctor. */
 #ifndef RIDGE_MACHINE_DOCTOR_H
 #define RIDGE_MACHINE_DOCTOR_H
 
@@ -11,10 +11,10 @@ void
 ridge_finding_set(ridge_finding *finding, ridge_health health, const char *found, ...);
 void ridge_finding_advise(ridge_finding *finding, const char *advice);
 
-/* The first program of that name in PATH. */
+/* Finds the first program of that name in PATH. */
 bool ridge_program_find(const char *name, char *program, int size);
 
-/* Findings on the GPU, at most `room`; one alone where there is none. Returns how many. */
+/* Writes the findings on the GPU, at most `room`, and returns their number. Without a GPU there is one finding. */
 int ridge_doctor_gpu(const ridge_machine *machine, ridge_finding *findings, int room);
 
 #endif

@@ -1,5 +1,5 @@
-/* ridge doctor on the GPU: what of it, and of who else uses it, would make numbers untrue. NVML is asked in this
- * process: unlike CUDA it survives the forks to come, as long as children open it anew. */
+/* ridge doctor on the GPU: what about it, and about its other users, would make numbers untrue. NVML runs in this
+ * process: unlike CUDA it survives a fork, as long as children open it again. */
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,14 +22,14 @@ static void check_driver(const patient *p, ridge_finding *f) {
                       g->runtime / 1000, g->runtime % 1000 / 10);
     if (g->driver < g->runtime) { /* minor versions of one major may mix */
         f->health = RIDGE_HEALTH_NOTE;
-        ridge_finding_advise(f, "a newer driver would know this runtime whole");
+        ridge_finding_advise(f, "install a driver at least as new as this runtime");
     }
 }
 
 static void check_persistence(const patient *p, ridge_finding *f) {
     if (p->setup.persistence < 0) return;
     ridge_finding_set(f, p->setup.persistence ? RIDGE_HEALTH_GOOD : RIDGE_HEALTH_NOTE, "%s",
-                      p->setup.persistence ? "on" : "off: the driver is loaded anew for every worker process");
+                      p->setup.persistence ? "on" : "off: the driver is loaded again for every worker process");
     if (!p->setup.persistence) ridge_finding_advise(f, "as root: nvidia-smi -pm 1");
 }
 
@@ -37,7 +37,7 @@ static void check_clocks(const patient *p, ridge_finding *f) {
     const ridge_gpu_state *s = &p->state;
     char reasons[100], most[24] = "", limit[32] = "";
     if (!s->known) {
-        ridge_finding_set(f, RIDGE_HEALTH_NOTE, "NVML does not tell them: throttled samples cannot be told apart");
+        ridge_finding_set(f, RIDGE_HEALTH_NOTE, "not reported by NVML: throttled samples cannot be detected");
         return;
     }
     bool throttled = ridge_gpu_throttled(s->throttle);
@@ -72,7 +72,7 @@ static void check_others(const patient *p, ridge_finding *f) {
     if (busy) ridge_finding_advise(f, "stop them (nvidia-smi names them): they take bandwidth, clock and L2");
 }
 
-/* The driver's parameter: 1 lets only root read hardware counters. -1: it does not say. */
+/* The driver's parameter: 1 if only root may read hardware counters, -1 if unknown. */
 static int counters_for_root_only(void) {
     FILE *file = fopen("/proc/driver/nvidia/params", "re");
     char line[256];
@@ -87,7 +87,7 @@ static void check_counters(const patient *p, ridge_finding *f) {
     int only_root = counters_for_root_only();
     (void)p;
     if (only_root < 0) {
-        ridge_finding_set(f, RIDGE_HEALTH_NOTE, "the driver does not say who may read them");
+        ridge_finding_set(f, RIDGE_HEALTH_NOTE, "unknown who may read them: the driver does not report it");
     } else if (only_root && geteuid() != 0) {
         ridge_finding_set(f, RIDGE_HEALTH_NOTE, "for root only: DRAM bytes stay declared, not counted");
         ridge_finding_advise(f, "driver option NVreg_RestrictProfilingToAdminUsers=0 lets everybody read them");
@@ -134,8 +134,8 @@ int ridge_doctor_gpu(const ridge_machine *m, ridge_finding *findings, int room) 
         ridge_finding_set(&findings[n], RIDGE_HEALTH_NOTE, "none to use: %.140s", m->no_gpu);
         return 1;
     }
-    ridge_finding_set(&findings[n++], RIDGE_HEALTH_GOOD, "%s, sm_%d, %d multiprocessors, %.1f GB", m->gpu.name,
-                      m->gpu.sm, m->gpu.multiprocessors, (double)m->gpu.memory_bytes * 1e-9);
+    ridge_finding_set(&findings[n++], RIDGE_HEALTH_GOOD, "%s, sm_%d, %d SMs, %.1f GB", m->gpu.name, m->gpu.sm,
+                      m->gpu.multiprocessors, (double)m->gpu.memory_bytes * 1e-9);
     ridge_nvml *nvml = NULL;
     (void)ridge_nvml_open(m->gpu.bus, &nvml);
     ridge_nvml_setup(nvml, &p.setup);

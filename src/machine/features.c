@@ -1,5 +1,5 @@
-/* What the processor can do and the operating system lets it do: CPUID with XGETBV on x86, the auxiliary vector on
- * AArch64. A feature counts only when the system also saves the registers it needs. */
+/* CPU features that the operating system supports: CPUID with XGETBV on x86, the auxiliary vector on AArch64. A feature
+ * counts only if the system also saves the registers it needs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -94,7 +94,7 @@ static bool has_all(const char *const *names) {
     return true;
 }
 
-/* What the build's flags for each instruction set let the compiler use (cmake/isa.cmake). */
+/* The features that the build's flags for each instruction set let the compiler use (cmake/isa.cmake). */
 bool ridge_isa_supported(ridge_isa isa) {
 #if defined(__x86_64__)
     static const char *const avx2[] = {"avx2", "fma", "f16c", "bmi2", NULL};

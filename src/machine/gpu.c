@@ -1,4 +1,4 @@
-/* The GPU of this machine, asked in a child process: CUDA does not survive the forks to come. */
+/* Queries the GPU in a child process, because CUDA does not survive a fork. */
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -21,7 +21,7 @@ static void look(const void *arg, void *out) {
     a->status = ridge_cuda_open(&a->gpu, &error);
     (void)snprintf(a->text, sizeof a->text, "%.150s", error.text);
     if (a->status != RIDGE_OK) return;
-    ridge_nvml *nvml = NULL; /* CUDA knows the version of its interface alone */
+    ridge_nvml *nvml = NULL; /* CUDA reports the version of its interface, not of the driver */
     ridge_gpu_setup setup;
     (void)ridge_nvml_open(a->gpu.bus, &nvml);
     ridge_nvml_setup(nvml, &setup);
@@ -29,7 +29,7 @@ static void look(const void *arg, void *out) {
     ridge_nvml_close(nvml);
 }
 
-/* Without the driver's library there is nothing to ask: no child, no wait. */
+/* Without the driver's library no child process is needed. */
 static bool driver_is_there(void) {
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (driver) (void)dlclose(driver);

@@ -1,4 +1,5 @@
-/* Ceilings of the GPU: measured in a child, since CUDA does not survive the forks to come; kept like the CPU's. */
+/* Ceilings of the GPU. A child process measures them, because CUDA does not survive a fork. They are kept like the
+ * CPU's. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 
 static const double limit_s = 120; /* the driver may have to compile the kernels first */
 
-/* Words of letters and digits, in lower case: "NVIDIA H200" becomes "nvidia-h200". */
+/* Lower-case words of letters and digits: "NVIDIA H200" becomes "nvidia-h200". */
 void ridge_gpu_key(const ridge_gpu *gpu, char *key, int size) {
     char name[48];
     size_t at = 0;
@@ -28,8 +29,8 @@ void ridge_gpu_key(const ridge_gpu *gpu, char *key, int size) {
 
 static double product(const ridge_rung *rung) { return rung->read_gbps * rung->copy_gbps; }
 
-/* The last rung that is nearer to the best than to memory, which the last three stand for, and within 10 % in both
- * rates of the best where memory is far. */
+/* The last rung of the plateau: nearer to the best rung than to memory (mean of the last three rungs), and, where
+ * memory is far slower, within 10 % of the best in both rates. */
 double ridge_gpu_plateau(const ridge_rung *rungs, int n) {
     int best = 0;
     double memory = 0;

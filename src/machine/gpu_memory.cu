@@ -1,6 +1,6 @@
-/* Movers of GPU memory: kernels that do nothing but read, copy or write, in several shapes, of which the fastest counts.
- * All accesses are 16 bytes a thread and consecutive over a warp; shapes differ in how many are in flight, in the size of a
- * block, and in whether the grid covers the memory once or strides over it. */
+/* Movers of GPU memory: kernels that only read, copy or write, in several shapes. The fastest shape is the ceiling. All
+ * accesses are 16 bytes a thread and coalesced. Shapes differ in the number of loads in flight, in the block size, and in
+ * whether the grid covers the memory once or strides over it. */
 #include <cuda_runtime.h>
 
 extern "C" {
@@ -48,7 +48,7 @@ __device__ inline void add_up(uint32_t sum, uint32_t *sums) {
     if (threadIdx.x % 32 == 0) atomicAdd(&sums[blockIdx.x % RIDGE_GPU_SUMS], sum);
 }
 
-/* ---- DRAM: `each` vectors a thread, all in flight; a block's are one contiguous piece ---------------------------- */
+/* ---- DRAM: `each` vectors a thread, all in flight; a block covers one contiguous piece --------------------------- */
 
 template <int EACH, policy P> __global__ void read_kernel(const uint4 *from, size_t n, uint32_t *sums) {
     uint32_t sum = 0;
@@ -84,7 +84,7 @@ template <int EACH, policy P> __global__ void write_kernel(uint4 *to, size_t n) 
         }
 }
 
-/* Blocks that cover n vectors once, or, with WAVES > 0, so many waves of full multiprocessors that stride over them. */
+/* Number of blocks: one pass over n vectors, or, with WAVES > 0, that many full waves, which stride over them. */
 template <int EACH, int THREADS, int WAVES> unsigned grid(const ridge_gpu_work *w, size_t n) {
     size_t all = n / ((size_t)THREADS * EACH);
     size_t waves = (size_t)WAVES * (2048 / THREADS) * (size_t)w->multiprocessors;
@@ -140,7 +140,7 @@ const ridge_gpu_mover dram_movers[] = {
     {RIDGE_GPU_WRITE, "strided, blocks of 1024, 4 x 16 B", write_dram<4, 1024, 1, PLAIN>},
 };
 
-/* ---- L2: the whole grid walks around a set that fits, `passes` accesses a thread; nothing stays in L1 ------------- */
+/* ---- L2: the whole grid walks around a set that fits in L2, `passes` accesses a thread, bypassing L1 -------------- */
 
 struct walk {
     uint32_t at, n, step;
@@ -208,12 +208,12 @@ void l2_write(const ridge_gpu_work *w) {
 }
 
 const ridge_gpu_mover l2_movers[] = {
-    {RIDGE_GPU_READ, "all multiprocessors around one set, ld.cg, 8 x 16 B in flight", l2_read},
-    {RIDGE_GPU_COPY, "all multiprocessors around one set, ld.cg and st, 4 x 16 B in flight", l2_copy},
-    {RIDGE_GPU_WRITE, "all multiprocessors around one set, st", l2_write},
+    {RIDGE_GPU_READ, "all SMs around one set, ld.cg, 8 x 16 B in flight", l2_read},
+    {RIDGE_GPU_COPY, "all SMs around one set, ld.cg and st, 4 x 16 B in flight", l2_copy},
+    {RIDGE_GPU_WRITE, "all SMs around one set, st", l2_write},
 };
 
-/* ---- shared memory: rows of 16 bytes a thread, so a quarter warp covers all banks once ----------------------------- */
+/* ---- shared memory: rows of 16 bytes a thread; a quarter warp covers all banks once ------------------------------- */
 
 __device__ inline uint4 load_shared(uint32_t address) {
     uint4 v;
@@ -228,8 +228,8 @@ __device__ inline void store_shared(uint32_t address, uint4 v) {
 
 __device__ inline bool same(uint4 a, uint4 b) { return a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w; }
 
-/* Each thread works in its own 16 bytes of each row, so that no barrier is needed. Adds its sums of what it read, or how
- * many vectors are right in the end. */
+/* Each thread works in its own 16 bytes of each row, so no barrier is needed. Adds the sum of the words it read, or the
+ * number of vectors that are correct at the end. */
 template <ridge_gpu_motion M>
 __global__ void __launch_bounds__(RIDGE_GPU_THREADS) shared_kernel(int64_t passes, uint32_t *sums) {
     extern __shared__ uint4 rows[];
@@ -275,7 +275,7 @@ template <ridge_gpu_motion M> void shared(const ridge_gpu_work *w) {
 }
 
 const ridge_gpu_mover shared_movers[] = {
-    {RIDGE_GPU_READ, "ld.shared.v4 without bank conflicts, 32 warps a multiprocessor", shared<RIDGE_GPU_READ>},
+    {RIDGE_GPU_READ, "ld.shared.v4 without bank conflicts, 32 warps an SM", shared<RIDGE_GPU_READ>},
     {RIDGE_GPU_COPY, "ld.shared.v4 and st.shared.v4 without bank conflicts", shared<RIDGE_GPU_COPY>},
     {RIDGE_GPU_WRITE, "st.shared.v4 without bank conflicts", shared<RIDGE_GPU_WRITE>},
 };

@@ -1,7 +1,6 @@
-/* Times the GPU's movers and peak loops. A sample is a burst of launches of at least a millisecond between two events;
- * the bursts of a rate are enqueued one behind the other, so that the GPU neither idles nor drops its clock between
- * them. Candidates for the same rate are screened with a few samples each, and the fastest whose results are right is
- * measured. */
+/* Times the GPU's movers and peak loops. A sample is a burst of launches of at least a millisecond between two events.
+ * The bursts of a rate are enqueued back to back, so that the GPU neither idles nor lowers its clock between them. A
+ * few samples screen each candidate for a rate; the fastest with correct results is measured. */
 #include "machine/gpu.h"
 #include "machine/gpu_meter.h"
 
@@ -14,7 +13,7 @@
 #include <string.h>
 
 enum { SAMPLES = 31, SCREENING = 5, RUNG_SAMPLES = 5, L2_GRAIN = 1 << 16 };
-static const double burst_us = 1250; /* a little more than what every sample must last */
+static const double burst_us = 1250; /* target length of a sample; 1000 is the minimum */
 static const int64_t most_bytes = INT64_C(4) << 30, mebibyte = 1 << 20;
 
 typedef struct bench {
@@ -42,7 +41,7 @@ fault(ridge_ceilings *c, const char *format, ...) {
 
 /* ---- bursts ----------------------------------------------------------------------------------------------------- */
 
-/* Microseconds a launch of each of n samples of `repeat` launches. */
+/* Takes n samples of `repeat` launches each; us[s] is microseconds a launch. */
 static ridge_status sample(bench *b, ridge_gpu_launch_fn launch, int repeat, int n, double *us) {
     bool sticky;
     for (int s = 0; s <= n; s++) {
@@ -58,7 +57,7 @@ static ridge_status sample(bench *b, ridge_gpu_launch_fn launch, int repeat, int
     return RIDGE_OK;
 }
 
-/* How many launches make a burst. The first launch of a kernel may still have to load it. */
+/* Finds the number of launches of a burst. The first launch of a kernel may include loading it. */
 static ridge_status find_repeat(bench *b, ridge_gpu_launch_fn launch, int *repeat) {
     double us;
     RIDGE_TRY(sample(b, launch, 1, 1, &us));
@@ -67,7 +66,7 @@ static ridge_status find_repeat(bench *b, ridge_gpu_launch_fn launch, int *repea
     return RIDGE_OK;
 }
 
-/* How many passes make a burst, from `start` of them; a multiple of `grain`. */
+/* Finds the number of passes of a burst, a multiple of `grain`, starting from `start`. */
 static ridge_status find_passes(bench *b, ridge_gpu_launch_fn launch, int64_t start, int64_t grain, int64_t most) {
     double us;
     b->work.passes = start;
@@ -85,7 +84,7 @@ static ridge_interval rates(const double *us, int n, double amount) {
     return ridge_median_interval(rate, n);
 }
 
-/* ---- what a launch leaves behind -------------------------------------------------------------------------------- */
+/* ---- results of a launch, and their check ------------------------------------------------------------------------ */
 
 static ridge_status clear_sums(bench *b) {
     return ridge_cuda_set(b->work.sums, 0, RIDGE_GPU_SUMS * sizeof *b->work.sums, b->error);
@@ -105,13 +104,13 @@ static uint32_t sum_of_words(uint64_t n) {
     return ridge_gpu_word((uint32_t)pairs);
 }
 
-typedef struct place { /* one level's movers and what is known of their launches */
+typedef struct place { /* one level's movers, and the bytes and sums of their launches */
     const ridge_gpu_mover *movers;
     int n;
-    double (*bytes)(const bench *b, ridge_gpu_motion motion); /* that a launch moves */
-    uint32_t (*sum)(const bench *b, ridge_gpu_motion motion); /* that a launch adds */
-    bool in_memory; /* copies and writes are checked by looking at the memory, not by their sums */
-    bool passes;    /* a burst is one launch of enough passes, not enough launches */
+    double (*bytes)(const bench *b, ridge_gpu_motion motion); /* bytes a launch moves */
+    uint32_t (*sum)(const bench *b, ridge_gpu_motion motion); /* sum a launch adds */
+    bool in_memory; /* copies and writes are checked in memory, not by their sums */
+    bool passes;    /* a burst is one launch of many passes, not many launches */
 } place;
 
 static bool is_copy(ridge_gpu_motion motion) { return motion == RIDGE_GPU_COPY || motion == RIDGE_GPU_STREAM; }
@@ -129,7 +128,7 @@ static uint32_t dram_sum(const bench *b, ridge_gpu_motion motion) {
 static double l2_bytes(const bench *b, ridge_gpu_motion motion) {
     return (double)l2_accesses(b) * (is_copy(motion) ? 32 : 16);
 }
-/* The walk goes around the set so many times and then a part of it. */
+/* A launch walks `around` times over the whole set and once over `rest` vectors of it. */
 static uint32_t l2_sum(const bench *b, ridge_gpu_motion motion) {
     if (motion != RIDGE_GPU_READ) return 0;
     uint64_t vectors = b->work.bytes / 16, around = l2_accesses(b) / vectors, rest = l2_accesses(b) % vectors;
@@ -145,7 +144,7 @@ static uint32_t shared_sum(const bench *b, ridge_gpu_motion motion) {
     return (uint32_t)b->work.passes * blocks * sum_of_words(4 * (uint64_t)vectors);
 }
 
-/* Source as it should be, target as no mover leaves it. */
+/* Fills the source with its pattern and the target with bytes that no mover writes. */
 static ridge_status prepare(bench *b, const place *at, ridge_gpu_motion motion) {
     if (at->bytes != shared_bytes) {
         ridge_gpu_meter_fill(b->work.memory, b->work.bytes, b->work.stream);
@@ -164,7 +163,7 @@ static ridge_status is_right(bench *b, const place *at, ridge_gpu_motion motion,
     if (!at->in_memory || motion == RIDGE_GPU_READ) return RIDGE_OK;
     RIDGE_TRY(clear_sums(b));
     size_t target = is_copy(motion) ? b->work.bytes / 2 : 0, reached = b->work.bytes - target;
-    if (at->passes && 16 * l2_accesses(b) < reached) reached = 16 * l2_accesses(b); /* not once around */
+    if (at->passes && 16 * l2_accesses(b) < reached) reached = 16 * l2_accesses(b); /* less than one walk */
     ridge_gpu_meter_mismatches(b->work.memory + target, reached, b->work.sums, b->work.stream);
     RIDGE_TRY(ridge_stream_wait(b->stream, b->error));
     RIDGE_TRY(read_sums(b, &wrong));
@@ -172,7 +171,7 @@ static ridge_status is_right(bench *b, const place *at, ridge_gpu_motion motion,
     return RIDGE_OK;
 }
 
-/* n samples of one mover; n = 0 in the rate when its results are wrong. */
+/* Takes n samples of one mover. rate->n is 0 when its results are wrong. */
 static ridge_status measure_mover(bench *b, const place *at, const ridge_gpu_mover *m, int n, ridge_interval *rate) {
     int repeat = 1;
     double us[SAMPLES];
@@ -188,11 +187,11 @@ static ridge_status measure_mover(bench *b, const place *at, const ridge_gpu_mov
     if (right)
         *rate = rates(us, n, at->bytes(b, m->motion));
     else
-        fault(b->c, "a mover leaves wrong data (%.60s)", m->how);
+        fault(b->c, "a mover wrote wrong data (%.60s)", m->how);
     return RIDGE_OK;
 }
 
-/* The best mover of each motion, with its interval; what it was goes into the level's `how`. */
+/* Measures the best mover of each motion, with its interval, and names it in the level's `how`. */
 static ridge_status measure_level(bench *b, const place *at, ridge_level *level) {
     static const char *const words[] = {"read", "copy", "stream", "write"};
     ridge_interval *const to[] = {&level->read, &level->copy, &level->stream, &level->write};
@@ -222,8 +221,8 @@ static const ridge_gpu_mover *mover_of(const place *at, ridge_gpu_motion motion)
     return NULL;
 }
 
-/* Rates of one pattern from a sixteenth of what the driver calls L2 to eight times it: where they end is its capacity.
- */
+/* Rates of one pattern from a sixteenth to eight times the L2 size that the driver reports. The end of the plateau is
+ * the capacity. */
 static ridge_status climb(bench *b, const place *at) {
     double top = fmin(8.0 * (double)b->gpu->l2_bytes, (double)b->all);
     for (double bytes = (double)b->gpu->l2_bytes / 16; bytes <= top && b->c->n_rungs < RIDGE_MAX_RUNGS;
@@ -289,7 +288,8 @@ static ridge_status measure_peak(bench *b, const ridge_gpu_loop *loop) {
     uint32_t right;
     RIDGE_TRY(load_operands(b, loop));
     RIDGE_TRY(find_passes(b, loop->launch, 256, 1, loop->most_steps));
-    /* fp8 is added with about 14 bits on some GPUs: a sum may be a little off, but not by a part of the steps. */
+    /* Some GPUs accumulate fp8 with about 14 bits: a sum may be slightly off, but no fraction of the steps is missing.
+     */
     b->work.slack = loop->operand == RIDGE_GPU_E4M3 ? 0.05f * (float)b->work.passes * b->work.unit : 0;
     RIDGE_TRY(clear_sums(b));
     RIDGE_TRY(sample(b, loop->launch, 1, SAMPLES, us));
@@ -302,14 +302,14 @@ static ridge_status measure_peak(bench *b, const ridge_gpu_loop *loop) {
     ridge_peak *peak = &b->c->peaks[b->c->n_peaks++];
     (void)snprintf(peak->name, sizeof peak->name, "%s", loop->name);
     (void)snprintf(peak->dtype, sizeof peak->dtype, "%s", loop->dtype);
-    /* Blackwell's own tensor instruction has no loop here yet: its peaks are those of the older one. */
+    /* tcgen05 has no loop here yet: Blackwell's peaks are those of mma.sync. */
     bool older = b->gpu->sm >= 100 && b->gpu->sm < 120 && loop->operand != RIDGE_GPU_OPERANDS;
     (void)snprintf(peak->how, sizeof peak->how, "%s%s", loop->how, older ? "; tcgen05 not used" : "");
     peak->gflops = rates(us, SAMPLES, loop->flops * (double)b->work.passes * blocks);
     return RIDGE_OK;
 }
 
-/* Whether the GPU still works after a launch that failed; says why it did. */
+/* Records why a launch failed. True if the GPU still works. */
 static bool survives(bench *b, const char *what) {
     fault(b->c, "%s: %.100s", what, b->error ? b->error->text : "failed");
     return ridge_stream_wait(b->stream, NULL) == RIDGE_OK;
@@ -324,11 +324,11 @@ static void measure_peaks(bench *b) {
         for (int i = 0; i < n && b->c->n_peaks < RIDGE_MAX_PEAKS; i++)
             if (b->gpu->sm >= loops[i].least_sm && b->gpu->sm <= loops[i].most_sm &&
                 measure_peak(b, &loops[i]) != RIDGE_OK && !survives(b, loops[i].name))
-                return; /* what was measured before holds */
+                return; /* the peaks measured so far remain */
     }
 }
 
-/* A level without both rates is no level. */
+/* Drops a level without a read and a copy rate. */
 static ridge_status try_level(bench *b, ridge_status (*measure)(bench *b), const char *what) {
     int before = b->c->n_levels;
     ridge_status status = measure(b);
@@ -358,7 +358,7 @@ ridge_status ridge_gpu_meter(const ridge_gpu *gpu, ridge_ceilings *c, ridge_erro
     if (status == RIDGE_OK) status = try_level(&b, measure_shared, "shared memory");
     if (status == RIDGE_OK) status = try_level(&b, measure_l2, "L2");
     if (status == RIDGE_OK) status = try_level(&b, measure_dram, "DRAM");
-    if (status == RIDGE_OK) measure_peaks(&b); /* last: they heat */
+    if (status == RIDGE_OK) measure_peaks(&b); /* last, because they heat the chip */
     if (status == RIDGE_OK && (c->n_levels == 0 || c->n_peaks == 0))
         status = ridge_fail(error, RIDGE_FAILED, "the GPU's ceilings cannot be measured: %.200s", c->faults);
     ridge_cuda_free(sums);

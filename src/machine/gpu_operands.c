@@ -6,8 +6,8 @@
 #include "core/random.h"
 #include "ridge/tensor.h"
 
-/* An element is an integer i with 2^q <= |i| <= 2^(q+1), times 2^-q: q + 1 significant bits, all of them random.
- * Products of a slice then stay below 2^24 units, which fp32 adds exactly; fp16 and tf32 give up two bits for that. */
+/* An element is an integer i with 2^q <= |i| <= 2^(q+1), times 2^-q: q + 1 random significant bits. Products of a slice
+ * stay below 2^24 units, which fp32 adds exactly; fp16 and tf32 give up two bits for that. */
 static const struct {
     int bytes, q;
 } kinds[] = {[RIDGE_GPU_F16] = {2, 8},
@@ -21,7 +21,7 @@ enum { K_PLUS = 3, K_MINUS = 5 }; /* where P has its two entries */
 int ridge_gpu_operand_bytes(ridge_gpu_operand kind) { return kinds[kind].bytes; }
 double ridge_gpu_operand_unit(ridge_gpu_operand kind) { return ldexp(1, -2 * kinds[kind].q); }
 
-/* Strictly inside the range, so that one more or less is still in it. */
+/* Strictly inside the range, so that adding or subtracting one stays in it. */
 static int draw(ridge_gpu_operand kind, uint64_t seed, uint64_t index) {
     uint64_t bits = ridge_random(seed, index);
     int least = kind == RIDGE_GPU_S8 ? 2 : (1 << kinds[kind].q) + 1;

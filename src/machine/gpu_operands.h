@@ -1,9 +1,9 @@
-/* Operands for tensor-core loops: random signs and random significands, so that the multipliers toggle as real data
- * make them, and yet a result that is known.
+/* Operands for tensor-core loops: random signs and significands, so that multipliers toggle as with real data, and a
+ * predictable result.
  *
- * Two matrices A and A' with A' = -A + P, where each row of P has one +s and one -s (in units of the last place), and a
- * B whose two rows under them differ by e = ±1. A step adds A·B and then A'·B, so it adds s·e to every accumulator: n
- * steps leave n·s·e, exactly, though the partial sums in between are as large and as random as a matrix product's. */
+ * There are two matrices A and A' = -A + P. Each row of P has one +s and one -s (in units of the last place); the two
+ * rows of B at these places differ by e = ±1. A step adds A·B and then A'·B, which adds s·e to every accumulator. n
+ * steps leave exactly n·s·e, while the partial sums in between are as large and as random as a matrix product's. */
 #ifndef RIDGE_MACHINE_GPU_OPERANDS_H
 #define RIDGE_MACHINE_GPU_OPERANDS_H
 
@@ -18,8 +18,8 @@ typedef enum ridge_gpu_operand {
     RIDGE_GPU_OPERANDS
 } ridge_gpu_operand;
 
-/* Both matrices K-major: a row holds 128 bytes along K, four slices of 32. An instruction takes one slice; P is in the
- * first alone. */
+/* Both matrices are K-major. A row holds 128 bytes along K, four slices of 32. An instruction takes one slice. P is
+ * nonzero in the first slice only. */
 enum { RIDGE_GPU_ROWS = 128, RIDGE_GPU_COLUMNS = 256, RIDGE_GPU_K_BYTES = 128, RIDGE_GPU_SLICE = 32 };
 
 typedef struct ridge_gpu_operands {
@@ -32,7 +32,7 @@ typedef struct ridge_gpu_operands {
 void ridge_gpu_operands_make(ridge_gpu_operand kind, ridge_gpu_operands *operands);
 
 int ridge_gpu_operand_bytes(ridge_gpu_operand kind);   /* of one element */
-double ridge_gpu_operand_unit(ridge_gpu_operand kind); /* the value of s·e: a step adds it or takes it away */
+double ridge_gpu_operand_unit(ridge_gpu_operand kind); /* |s·e|: a step adds or subtracts it */
 /* Value of the element at `bytes`, for tests. */
 double ridge_gpu_operand_value(ridge_gpu_operand kind, const uint8_t *bytes);
 

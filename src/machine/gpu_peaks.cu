@@ -44,7 +44,7 @@ void ffma(const ridge_gpu_work *w) {
 }
 
 const ridge_gpu_loop scalar_loops[] = {
-    {"fp32 ffma", "fp32", "16 independent chains of fma.rn.f32 a thread, 32 warps a multiprocessor", RIDGE_GPU_OPERANDS,
+    {"fp32 ffma", "fp32", "16 independent chains of fma.rn.f32 a thread, 32 warps an SM", RIDGE_GPU_OPERANDS,
      80, 9999, FFMA_BLOCKS, FFMA_THREADS, CHAINS, 2.0 * 2 * CHAINS * FFMA_THREADS, FFMA_STEPS, ffma},
 };
 
@@ -121,15 +121,15 @@ constexpr double mma_flops(int depth) { return 2.0 * 16 * 8 * depth * 2 * TILES 
 #define MMA_ROOM MMA_BLOCKS, MMA_THREADS, 4 * TILES
 
 const ridge_gpu_loop mma_loops[] = {
-    {"tf32 mma", "tf32", "mma.sync m16n8k8, fp32 sums, 8 tiles a warp, 16 warps a multiprocessor",
+    {"tf32 mma", "tf32", "mma.sync m16n8k8, fp32 sums, 8 tiles a warp, 16 warps an SM",
      RIDGE_GPU_TF32, 80, 9999, MMA_ROOM, mma_flops(8), 1 << 15, mma_loop<RIDGE_GPU_TF32>},
-    {"fp16 mma", "fp16", "mma.sync m16n8k16, fp32 sums, 8 tiles a warp, 16 warps a multiprocessor",
+    {"fp16 mma", "fp16", "mma.sync m16n8k16, fp32 sums, 8 tiles a warp, 16 warps an SM",
      RIDGE_GPU_F16, 80, 9999, MMA_ROOM, mma_flops(16), 1 << 15, mma_loop<RIDGE_GPU_F16>},
-    {"bf16 mma", "bf16", "mma.sync m16n8k16, fp32 sums, 8 tiles a warp, 16 warps a multiprocessor",
+    {"bf16 mma", "bf16", "mma.sync m16n8k16, fp32 sums, 8 tiles a warp, 16 warps an SM",
      RIDGE_GPU_BF16, 80, 9999, MMA_ROOM, mma_flops(16), 1 << 15, mma_loop<RIDGE_GPU_BF16>},
-    {"fp8 mma", "fp8", "mma.sync m16n8k32 e4m3, fp32 sums, 8 tiles a warp, 16 warps a processor",
+    {"fp8 mma", "fp8", "mma.sync m16n8k32 e4m3, fp32 sums, 8 tiles a warp, 16 warps an SM",
      RIDGE_GPU_E4M3, 89, 9999, MMA_ROOM, mma_flops(32), 1 << 12, mma_loop<RIDGE_GPU_E4M3>},
-    {"int8 mma", "int8", "mma.sync m16n8k32, int32 sums, 8 tiles a warp, 16 warps a multiprocessor",
+    {"int8 mma", "int8", "mma.sync m16n8k32, int32 sums, 8 tiles a warp, 16 warps an SM",
      RIDGE_GPU_S8, 80, 9999, MMA_ROOM, mma_flops(32), 1 << 15, mma_loop<RIDGE_GPU_S8>},
 };
 

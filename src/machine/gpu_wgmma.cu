@@ -1,4 +1,4 @@
-/* Peak loops of Hopper's warpgroup instructions: two warpgroups a multiprocessor, each with a 64 x 256 tile of sums in
+/* Peak loops of wgmma: two warpgroups an SM, each with a 64 x 256 tile of sums in
  * registers, both operands in shared memory as 128-byte rows under the 128-byte swizzle.
  *
  * Layouts as PTX describes them: a matrix is K-major, groups of 8 rows lie 1024 bytes apart, the 16-byte chunk c of row
@@ -23,7 +23,7 @@ template <> struct sum_of<RIDGE_GPU_S8> {
     using type = int;
 };
 
-/* Compiled for the instruction set that has them and for no other: elsewhere the loops are not in the table of what runs. */
+/* Compiled for sm_90a alone. On other GPUs the table's range of compute capabilities excludes these loops. */
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 #define LIST_8(f, i) f(i), f(i + 1), f(i + 2), f(i + 3), f(i + 4), f(i + 5), f(i + 6), f(i + 7)
@@ -38,7 +38,7 @@ template <> struct sum_of<RIDGE_GPU_S8> {
     "%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,"    \
     "%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,"   \
     "%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127}"
-/* d += a·b; the flags behind the descriptors: accumulate, signs of a and b, and, for 16 bits, no transposition. */
+/* d += a·b. Flags after the descriptors: accumulate, signs of a and b, and, for 16-bit types, no transposition. */
 #define WGMMA(shape, types, flags, SUM)                                                                          \
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n"                                                      \
                  "wgmma.mma_async.sync.aligned." shape "." types " " NAMES ", %128, %129, p" flags ";\n}"        \
@@ -54,7 +54,7 @@ __device__ inline void wgmma(typename sum_of<K>::type (&d)[SUMS], uint64_t a, ui
     if constexpr (K == RIDGE_GPU_S8) WGMMA("m64n256k32", "s32.s8.s8", "", SUM_I);
 }
 
-/* Behind a wait: no earlier use of the sum may move past it, no later one before it. */
+/* Used after a wait: keeps the compiler from moving uses of the sum across it. */
 __device__ inline void settle(float &sum) { asm volatile("" : "+f"(sum)::"memory"); }
 __device__ inline void settle(int &sum) { asm volatile("" : "+r"(sum)::"memory"); }
 
@@ -134,7 +134,7 @@ constexpr double flops(int depth) { return 2.0 * 64 * 256 * depth * 2 * SLICES *
 #define ROOM 90, 90, 1, THREADS, SUMS
 
 const ridge_gpu_loop loops[] = {
-    {"tf32 wgmma", "tf32", "wgmma m64n256k8, operands in shared memory, 2 warpgroups a multiprocessor", RIDGE_GPU_TF32,
+    {"tf32 wgmma", "tf32", "wgmma m64n256k8, operands in shared memory, 2 warpgroups an SM", RIDGE_GPU_TF32,
      ROOM, flops(8), 1 << 15, wgmma_loop<RIDGE_GPU_TF32>},
     {"fp16 wgmma", "fp16", "wgmma m64n256k16, fp32 sums, operands in shared memory, 2 warpgroups", RIDGE_GPU_F16, ROOM,
      flops(16), 1 << 15, wgmma_loop<RIDGE_GPU_F16>},

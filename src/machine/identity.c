@@ -1,4 +1,4 @@
-/* Who made the processor, and whether a virtual machine monitor stands between it and us. */
+/* The CPU's vendor and model, and whether a hypervisor is present. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ void ridge_system_cpu(char *name, int size, int *family, int *model) {
     *model = (int)((a >> 4 & 15) | (base == 6 || base == 15 ? (a >> 16 & 15) << 4 : 0));
 }
 
-/* The monitor's own signature; "" without one. */
+/* The hypervisor's signature; "" without one. */
 static const char *monitor(void) {
     static const struct {
         const char *signature, *name;
@@ -75,7 +75,7 @@ static const char *monitor(void) {
 }
 #endif
 
-/* Product names that virtual machines give themselves in their firmware tables. */
+/* Product names of virtual machines in their firmware tables. */
 static bool virtual_product(const char *product) {
     static const char *const words[] = {"KVM", "QEMU", "Virtual",        "VMware",  "VirtualBox",
                                         "Xen", "HVM",  "Google Compute", "Droplet", "Firecracker"};

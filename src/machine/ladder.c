@@ -1,10 +1,10 @@
-/* Cache levels are the plateaus of the ladder. A rate is flat while the working set fits a level and slides to the next
- * one over a few rungs; single rungs may be far too slow because something else ran.
+/* Cache levels are the plateaus of the ladder. A rate is flat while the working set fits a level, and falls to the next
+ * one over a few rungs. Single rungs may be far too slow because another program ran.
  *
- * So the ladder is cut, by dynamic programming, into plateaus with gaps between them at the least total cost: a plateau
- * costs PLATEAU and each of its rungs its squared distance from the plateau's median in units of SPREAD, but never more
- * than OUTLIER; a rung in a gap costs GAP. A slide of up to four rungs is thus cheaper as a gap than as a plateau. Each
- * plateau must be slower than the one before by DROP, mean of read and copy. All in binary logarithms of GB/s. */
+ * Dynamic programming cuts the ladder into plateaus with gaps between them, at the least total cost. A plateau costs
+ * PLATEAU. Each of its rungs costs its squared distance from the plateau's median in units of SPREAD, at most OUTLIER.
+ * A rung in a gap costs GAP. So a fall of up to four rungs is cheaper as a gap than as a plateau. Each plateau must be
+ * slower than the one before by DROP, mean of read and copy. All values are binary logarithms of GB/s. */
 #include "machine/ladder.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ typedef struct cut { /* the best way to cover rungs 0 … last with this plateau
     int before_last;
 } cut;
 
-/* Median of three neighbours: removes a lone outlier and leaves steps where they are. */
+/* Median of three neighbours: removes a single outlier and keeps steps in place. */
 static void smooth(const double *in, int n, double *out) {
     for (int i = 0; i < n; i++) {
         double a = in[i > 0 ? i - 1 : i], b = in[i], c = in[i < n - 1 ? i + 1 : i];

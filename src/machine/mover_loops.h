@@ -1,14 +1,14 @@
-/* The loops of the movers, written once and compiled for one vector width at each inclusion. The including file defines
+/* The loops of the movers. Each inclusion compiles them for one vector width. The including file defines
  *
  *   MOVER(name)       the name of a function for this width
  *   MOVER_TARGET      the attribute that lets the compiler use this width, or nothing
  *   MOVER_BYTES       bytes of a vector
  *   MOVER_CLASS       inline-assembly class of a vector register, "v"
  *   MOVER_STREAM(p, v, w)  non-temporal stores of two vectors, v first (not defined: no streaming loops)
- *   MOVER_FENCE()     what orders such stores
+ *   MOVER_FENCE()     the fence that orders such stores
  *
- * The empty assembly statements take the loaded vectors as operands: the loads must happen, and a copy cannot become a
- * call of memcpy. Four vectors a step are in flight at the least; the processor's window adds many more. */
+ * The empty assembly statements take the loaded vectors as operands, so that the loads happen and a copy does not
+ * become a call of memcpy. A step has at least four vectors in flight; out-of-order execution adds many more. */
 
 typedef float MOVER(vector) __attribute__((vector_size(MOVER_BYTES), may_alias));
 
@@ -48,7 +48,7 @@ MOVER_INLINE MOVER(copy_chunk)(char *t, const char *s, size_t ahead, int streami
     }
 }
 
-/* `streams` rows of `row` bytes side by side, then the next ones; what is left over goes straight. */
+/* Moves `streams` rows of `row` bytes side by side, then the next ones. The remainder is moved in one stream. */
 MOVER_INLINE MOVER(read_rows)(const char *s, size_t n, size_t row, size_t streams, size_t ahead) {
     size_t at = 0;
     for (; at + row * streams <= n; at += row * streams)
@@ -67,7 +67,7 @@ MOVER_INLINE MOVER(copy_rows)(char *t, const char *s, size_t n, size_t row, size
     for (; at < n; at += 256) MOVER(copy_chunk)(t + at, s + at, ahead, streaming);
 }
 
-/* Fetches a row into L1 first, then copies it from there: memory sees long runs of reads and of writes. */
+/* Prefetches a row into L1, then copies it from there, so that memory sees long runs of reads and of writes. */
 MOVER_INLINE MOVER(copy_staged)(char *t, const char *s, size_t n, size_t row, int streaming) {
     for (size_t at = 0; at < n; at += row) {
         size_t part = n - at < row ? n - at : row;

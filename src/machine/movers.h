@@ -1,6 +1,6 @@
-/* Movers: loops that read, copy or write memory as fast as we know how, by every vector width the processor has and in
- * several patterns. The ladder and the bandwidth ceilings try them all and keep the fastest, since a ceiling that a
- * better loop could beat would flatter every kernel measured against it. */
+/* Movers: the fastest known loops that read, copy or write memory, for every vector width of the processor and in
+ * several patterns. The ladder and the bandwidth ceilings try all and keep the fastest: a ceiling that a better loop
+ * beats would flatter every kernel measured against it. */
 #ifndef RIDGE_MACHINE_MOVERS_H
 #define RIDGE_MACHINE_MOVERS_H
 
@@ -25,7 +25,7 @@ typedef struct ridge_mover {
     ridge_mover_fn run;
 } ridge_mover;
 
-/* Movers of this architecture; those whose feature is missing must not be run. */
+/* Movers of this architecture. A mover whose feature is missing must not run. */
 const ridge_mover *ridge_movers(int *count);
 
 #endif

@@ -6,7 +6,7 @@
  *   PEAK_CHAINS(STEP)   STEP(0) STEP(1) …: one for each accumulator
  *   PEAK_STEP(i)        an assembly statement that multiplies and adds into a##i from x and y
  *
- * Assembly, because a compiler that understands a loop may simplify it. */
+ * The loop is in assembly, because a compiler may simplify what it understands. */
 
 PEAK_TARGET static void PEAK(run)(void *accumulators, const void *xs, const void *ys, int64_t steps) {
     PEAK_VECTOR *a = accumulators;

@@ -1,13 +1,13 @@
-/* Peak loops: independent multiply-adds in registers, by every instruction the processor has for them. Each is told its
- * operands and how many steps to make, and leaves accumulators that the host predicts exactly, so that a loop which was
- * shortened, folded or mistranslated shows as a wrong sum and not as a high rate. */
+/* Peak loops: independent multiply-adds in registers, for every such instruction of the processor. A loop takes its
+ * operands and a number of steps, and leaves accumulators that the host predicts exactly. A loop that the compiler
+ * shortened, folded or miscompiled gives a wrong sum instead of a high rate. */
 #ifndef RIDGE_MACHINE_PEAKS_H
 #define RIDGE_MACHINE_PEAKS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a step does to an accumulator element; all operand elements of x are equal, and so are all of y. */
+/* Effect of a step on an accumulator element. All elements of x are equal, and all of y. */
 typedef enum ridge_peak_kind {
     RIDGE_PEAK_F32,       /* fp32 += depth products of fp32 */
     RIDGE_PEAK_F64,       /* fp64 += depth products of fp64 */
@@ -40,7 +40,7 @@ enum { RIDGE_PEAK_MAX_BYTES = 8 * 1024 };
 const ridge_peak_loop *ridge_peaks_scalar(int *count); /* portable C */
 const ridge_peak_loop *ridge_peaks_native(int *count); /* this architecture's own instructions */
 
-/* Permission to use the tile registers, which Linux gives on request. true when they may be used. */
+/* Asks Linux for permission to use the tile registers. True if granted. */
 bool ridge_tiles_allowed(void);
 
 #endif

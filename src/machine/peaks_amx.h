@@ -1,5 +1,5 @@
 /* Peak loops of the tile registers (AMX): 16 rows of 64 bytes; C[16][16] += A[16][depth] * B[depth][16]. Included by
- * peaks_x86.c alone. Six tiles accumulate, two hold the operands. Linux lends the registers on request, to all threads
+ * peaks_x86.c alone. Six tiles accumulate, two hold the operands. Linux grants the registers on request, to all threads
  * of a process at once. */
 #if (defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11) || (defined(__clang__) && __clang_major__ >= 12)
 #define RIDGE_HAVE_AMX 1

@@ -1,6 +1,6 @@
-/* Peak loops in portable C, one element at a time: additions and multiplications in chains of their own, since not
- * every processor multiplies and adds in one instruction. An empty assembly statement a step keeps the compiler from
- * knowing the values. */
+/* Peak loops in portable C, one element at a time. Additions and multiplications have separate chains, because not
+ * every processor has a fused multiply-add. An empty assembly statement in each step hides the values from the
+ * compiler. */
 #include "machine/peaks.h"
 
 #if defined(__x86_64__)
@@ -11,7 +11,7 @@
 #define FLOAT_CLASS "m"
 #endif
 
-/* Six chains added to and six multiplied: twice the latency of four cycles covers one of each a cycle and more. */
+/* Six chains of additions and six of multiplications cover a latency of four cycles at one of each a cycle. */
 #define SPLIT_LOOP(fn, type, class)                                                                           \
     static void fn(void *accumulators, const void *xs, const void *ys, int64_t steps) {                       \
         type *a = accumulators, x = *(const type *)xs, y = *(const type *)ys;                                 \
@@ -31,7 +31,7 @@
 SPLIT_LOOP(split_float, float, FLOAT_CLASS)
 SPLIT_LOOP(split_double, double, FLOAT_CLASS)
 
-/* Unsigned, because they wrap. Fewer chains: the general registers are few. */
+/* Unsigned, because the sums wrap. Fewer chains, because general registers are few. */
 static void split_int(void *accumulators, const void *xs, const void *ys, int64_t steps) {
     uint32_t *a = accumulators, x = *(const uint32_t *)xs, y = *(const uint32_t *)ys;
     uint32_t s0 = a[0], s1 = a[1], s2 = a[2], s3 = a[3], p0 = a[4], p1 = a[5], p2 = a[6], p3 = a[7];

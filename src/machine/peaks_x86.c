@@ -50,8 +50,7 @@ typedef float zmm __attribute__((vector_size(64), may_alias));
 #define PEAK_STEP(i) DOT_STEP(i, "vfmadd231pd", "x")
 #include "machine/peak_loop.h"
 
-/* Products of bytes in pairs, summed in 16 bits: a bound for kernels that widen to 32 bits later. y is the signed one.
- */
+/* Products of bytes in pairs, summed in 16 bits: a bound for kernels that widen to 32 bits later. y is signed. */
 #define PEAK(name) avx2_b_##name
 #define PEAK_TARGET __attribute__((target("avx2")))
 #define PEAK_VECTOR ymm

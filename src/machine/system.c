@@ -20,9 +20,9 @@ bool ridge_system_line(const char *path, char *text, int size) {
 }
 
 /* ---- control groups ------------------------------------------------------------------------------------------------
- * /proc/self/cgroup has a line "id:controllers:path" for each hierarchy; v2's has id 0 and no controllers. Limits apply
- * from every group on the way up to the root, so each is looked at. Inside a container the path may name a place that
- * only the host sees: then only the root is there to be read. */
+ * /proc/self/cgroup has a line "id:controllers:path" for each hierarchy; v2's has id 0 and no controllers. Every group
+ * on the way to the root may set a limit, so each is read. Inside a container the path may exist only on the host; then
+ * only the root can be read. */
 
 typedef struct group_file {
     const char *controller; /* "" for v2 */
@@ -38,7 +38,7 @@ static bool has_controller(const char *list, const char *name) {
     return false;
 }
 
-/* Path of this process's group in that hierarchy; false when it is in none. */
+/* Path of this process's group in that hierarchy; false if it has none. */
 static bool group_path(const char *controller, char *path, size_t size) {
     FILE *file = fopen("/proc/self/cgroup", "re");
     char line[1024];

@@ -1,4 +1,4 @@
-/* What several files of this folder ask the running system. Linux's files under /proc and /sys; elsewhere, and where a
+/* Queries of the running system, shared by this folder: files under /proc and /sys on Linux. Elsewhere, and where a
  * file is missing, the answer is "not known", never a failure. */
 #ifndef RIDGE_MACHINE_SYSTEM_H
 #define RIDGE_MACHINE_SYSTEM_H
@@ -13,10 +13,10 @@ bool ridge_system_line(const char *path, char *text, int size);
  */
 int64_t ridge_system_memory(bool *limited);
 
-/* Processors' worth of time the control groups grant (v1 and v2), e.g. 1.5; 0 when there is no quota. */
+/* CPU quota of the control groups (v1 and v2) in processors, e.g. 1.5; 0 without a quota. */
 double ridge_system_cpu_quota(void);
 
-/* Name of the virtual machine monitor, "" on bare metal. */
+/* Name of the hypervisor, "" on bare metal. */
 void ridge_system_hypervisor(char *name, int size);
 
 /* All words of the features table that this processor and its system support, space-separated. */
