@@ -17,7 +17,7 @@ The library is looked for in $RIDGE_LIBRARY, or else beside this package, in a b
 looks.
 """
 from ._context import Context, apply
-from ._library import Error
+from ._library import Error, version
 from ._operations import (
     linear_cross_entropy,
     linear_cross_entropy_backward,
@@ -34,3 +34,9 @@ __all__ = [
     "linear_cross_entropy_grad",
     "linear_softmax",
 ]
+
+
+def __getattr__(name):
+    if name == "__version__":  # not a plain name: it loads the library
+        return version()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -80,3 +80,10 @@ def library():
     loaded.ridge_context_allow_tf32.restype = None
     # ridge_apply has no argtypes: they would convert its arguments at every call, and a prepared call has them converted.
     return loaded
+
+
+def version():
+    """The library's, such as "0.1.0"."""
+    ridge_version = library().ridge_version
+    ridge_version.restype = ctypes.c_char_p
+    return ridge_version().decode()

@@ -1,6 +1,7 @@
 """Where the library is looked for, and what is said when it is not there: each in an interpreter of its own."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -44,6 +45,19 @@ class Lookup(unittest.TestCase):
             self.copy_package(pathlib.Path(folder))
             (pathlib.Path(folder) / "ridge" / _library.NAME).symlink_to(_library.library()._name)
             self.assertEqual(self.in_a_child(self.SAY, package=folder), "found\n")
+
+    def test_the_version_is_the_library_s(self):
+        self.assertRegex(ridge.__version__, r"^\d+\.\d+\.\d+$")
+        header = PACKAGE.parents[1] / "include" / "ridge" / "version.h"
+        if header.exists():
+            numbers = re.findall(r"#define RIDGE_VERSION_[A-Z]+ (\d+)", header.read_text())
+            self.assertEqual(ridge.__version__, ".".join(numbers))
+
+    def test_nothing_is_loaded_before_its_use(self):
+        code = "import ridge\nfrom ridge import _library\nprint(_library.library.cache_info().currsize, ridge.__doc__[:5])"
+        self.assertEqual(self.in_a_child(code, RIDGE_LIBRARY="/nowhere"), "0 ridge\n")
+        with self.assertRaisesRegex(AttributeError, "no attribute 'nothing'"):
+            ridge.nothing
 
     @staticmethod
     def copy_package(folder):
