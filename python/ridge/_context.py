@@ -73,10 +73,10 @@ def _check_call(target, variant, inputs, outputs, options):
     """Refuses what is no call at all, before any array is looked at."""
     for word, name in (("target", target), ("variant", variant)):
         if not isinstance(name, str) and (word == "target" or name is not None):
-            raise Error(f"{word} is a {type(name).__name__}, not a name")
+            raise Error(f"{word} is of type {type(name).__name__}, not a name")
     for word, arrays in (("inputs", inputs), ("outputs", outputs)):
         if hasattr(arrays, "__dlpack__"):
-            raise Error(f"{target}: {word} is a single {type(arrays).__name__}, not a list of arrays: write [{word}]")
+            raise Error(f"{target}: {word} is one {type(arrays).__name__}, not a list of arrays: write [{word}]")
     if options is not None and len(options) > MOST_OPTIONS:
         raise Error(f"{target}: options has {len(options)} numbers; no target has more than {MOST_OPTIONS}")
 

@@ -9,7 +9,7 @@ def _dims(array, name, axes):
     """The extents of `array`, an argument called `name` whose axes are called `axes`."""
     shape = getattr(array, "shape", None)
     if shape is None:
-        raise Error(f"{name} is a {type(array).__name__}, not an array")
+        raise Error(f"{name} is of type {type(array).__name__}, not an array")
     if len(shape) != len(axes):
         raise Error(f"{name} has {len(shape)} dimensions, not {len(axes)}: [{', '.join(axes)}]")
     return tuple(shape)
@@ -23,7 +23,7 @@ def _empty(like, shape, dtype=None):
     for module in (sys.modules.get("numpy"), sys.modules.get("cupy")):
         if isinstance(like, getattr(module, "ndarray", ())):
             return module.empty(shape, dtype=dtype)
-    raise Error(f"outputs for a {type(like).__name__} cannot be made here: pass your own to ridge.apply")
+    raise Error(f"outputs of type {type(like).__name__} cannot be made here: pass your own to ridge.apply")
 
 
 def _empty_rows(x):

@@ -11,7 +11,7 @@ from ._library import Device, DLTensor, Error, Type
 
 _CPU, _CUDA, _CUDA_MANAGED = 1, 2, 13  # DLDeviceType
 _LEGACY_DEFAULT_STREAM = 1  # what DLPack calls CUDA's stream 0
-_NOT_WRITABLE = ["", "is read-only", "its library exports as a copy", "is read-only"]  # by flags of DLManagedTensorVersioned
+_NOT_WRITABLE = ["", "is read-only", "is exported as a copy", "is read-only"]  # by flags of DLManagedTensorVersioned
 
 _DEVICES = {"cpu": _CPU, "cuda": _CUDA}
 _TYPES = {  # DLDataTypeCode and bits, by the names of PyTorch and NumPy
@@ -78,7 +78,7 @@ def describe(array, stream=None):
     if is_torch(array):
         return _from_torch(array)
     if not hasattr(array, "__dlpack__"):
-        raise Error(f"is a {type(array).__name__}, not an array: ridge takes PyTorch tensors and arrays with __dlpack__")
+        raise Error(f"is of type {type(array).__name__}, not an array: ridge takes PyTorch tensors and arrays with __dlpack__")
     try:
         capsule = _export(array, stream)
     except Exception as error:  # each library raises types of its own
@@ -93,14 +93,14 @@ def describe_output(array, stream=None):
     described = describe(array, stream)
     why = described.not_writable or _immutable(array)
     if why:
-        raise Error(f"is a {type(array).__name__} that {why}: pass an output that can be written")
+        raise Error(f"({type(array).__name__}) {why}: pass an output that can be written")
     return described
 
 
 def _immutable(array):
     """What libraries that export no flags say of an array that must not be written."""
     if isinstance(array, getattr(sys.modules.get("jax"), "Array", ())):
-        return "JAX holds to be immutable"
+        return "is immutable, as all JAX arrays are"
     return "" if getattr(getattr(array, "flags", None), "writeable", True) else "is read-only"
 
 
@@ -112,9 +112,9 @@ def _from_torch(tensor):
     try:
         address, shape, strides = tensor.data_ptr(), tensor.shape, tensor.stride()
     except RuntimeError as error:  # of torch.func's wrappers
-        raise Error(f"is a tensor without memory of its own: {error}") from error
+        raise Error(f"({type(tensor).__name__}) has no memory of its own: {error}") from error
     if address == 0 and 0 not in shape:
-        raise Error(f"is a {type(tensor).__name__} without memory of its own")
+        raise Error(f"({type(tensor).__name__}) has no memory of its own")
     return _own(address, (_DEVICES[tensor.device.type], tensor.device.index or 0), _type_name(tensor), shape, strides)
 
 
@@ -136,7 +136,7 @@ def _obstacle(tensor):
     if tensor.device.type not in _DEVICES:
         return f"is on device '{tensor.device.type}': ridge computes on cpu and cuda"
     if _type_name(tensor) not in _TYPES:
-        return f"is of type {tensor.dtype}, which ridge does not take"
+        return f"has dtype {tensor.dtype}, which ridge does not take"
     return None
 
 

@@ -269,7 +269,7 @@ class TorchCalls(Calls):
             ("dequantize", torch.quantize_per_tensor(torch.zeros(6, 9), 0.1, 0, torch.qint8)),
             ("nested", torch.nested.nested_tensor([self.x, self.x])),
             ("device 'meta'", torch.empty(6, 9, device="meta")),
-            ("of type torch.float8_e4m3fn", self.x.to(torch.float8_e4m3fn)),
+            ("dtype torch.float8_e4m3fn", self.x.to(torch.float8_e4m3fn)),
             ("", self.x.expand(2, 6, 9)[0].bool()),
         ]:
             self.refused(said, x)
@@ -279,7 +279,7 @@ class TorchCalls(Calls):
 
         with FakeTensorMode(allow_non_fake_inputs=True):
             x = torch.empty(6, 9, device=self.kind.device)
-            self.refused("inputs.0. is a FakeTensor without memory of its own", x)
+            self.refused("inputs.0. .FakeTensor. has no memory of its own", x)
 
     def test_inference_mode(self):
         with torch.inference_mode():

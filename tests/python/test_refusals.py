@@ -17,8 +17,8 @@ class Refusals(unittest.TestCase):
     def test_what_is_no_array(self):
         for other in ([1.0], (2, 3), "x", None, 3, 2.5, object()):
             kind = type(other).__name__
-            self.refused(rf"online_softmax: inputs\[0\] is a {kind}, not an array", "online_softmax", [other], [self.y])
-            self.refused(rf"online_softmax: outputs\[0\] is a {kind}, not an array", "online_softmax", [self.x], [other])
+            self.refused(rf"online_softmax: inputs\[0\] is of type {kind}, not an array", "online_softmax", [other], [self.y])
+            self.refused(rf"online_softmax: outputs\[0\] is of type {kind}, not an array", "online_softmax", [self.x], [other])
 
     def test_an_array_in_place_of_a_list(self):
         class Rows(Exporter):
@@ -29,12 +29,12 @@ class Refusals(unittest.TestCase):
                 return 2
 
         rows = Rows((2, 3))
-        self.refused(r"inputs is a single Rows, not a list of arrays: write \[inputs\]", "online_softmax", rows, [self.y])
-        self.refused("outputs is a single Rows", "online_softmax", [self.x], rows)
+        self.refused(r"inputs is one Rows, not a list of arrays: write \[inputs\]", "online_softmax", rows, [self.y])
+        self.refused("outputs is one Rows", "online_softmax", [self.x], rows)
 
     def test_what_is_no_name(self):
-        self.refused("target is a NoneType, not a name", None, [self.x], [self.y])
-        self.refused("variant is a int, not a name", "online_softmax", [self.x], [self.y], variant=3)
+        self.refused("target is of type NoneType, not a name", None, [self.x], [self.y])
+        self.refused("variant is of type int, not a name", "online_softmax", [self.x], [self.y], variant=3)
 
     def test_options(self):
         self.refused("options has 5 numbers; no target has more than 4", "online_softmax", [self.x], [self.y], options=[0] * 5)
@@ -55,7 +55,7 @@ class Refusals(unittest.TestCase):
             ("layout", "torch.sparse_coo", r"inputs\[0\] has layout torch.sparse_coo: to_dense"),
             ("is_quantized", True, r"inputs\[0\] is quantized: dequantize"),
             ("is_nested", True, r"inputs\[0\] is a nested tensor"),
-            ("dtype", "torch.float8_e4m3fn", r"inputs\[0\] is of type torch.float8_e4m3fn"),
+            ("dtype", "torch.float8_e4m3fn", r"inputs\[0\] has dtype torch.float8_e4m3fn"),
         ]:
             x = StandIn.empty((2, 4))
             setattr(x, name, value)
@@ -64,7 +64,7 @@ class Refusals(unittest.TestCase):
     def test_tensors_without_memory(self):
         x, empty = StandIn.empty((2, 4)), StandIn.empty((0, 4))
         x.data_ptr = empty.data_ptr = lambda: 0
-        self.refused(r"inputs\[0\] is a Tensor without memory of its own", "online_softmax", [x], [StandIn.empty((2, 4))])
+        self.refused(r"inputs\[0\] \(Tensor\) has no memory of its own", "online_softmax", [x], [StandIn.empty((2, 4))])
         self.context.apply("online_softmax", [empty], [StandIn.empty((0, 4))])
 
     def test_named_operations(self):
@@ -73,7 +73,7 @@ class Refusals(unittest.TestCase):
                 ridge.linear_softmax(*arguments)
 
         w, b = StandIn.empty((3, 4)), StandIn.empty((4,))
-        refused("x is a list, not an array", [], w, b)
+        refused("x is of type list, not an array", [], w, b)
         refused(r"w has 1 dimensions, not 2: \[depth, classes\]", self.x, b, b)
         refused("depth is 3 in w and 4 elsewhere", StandIn.empty((2, 4)), w, b)
-        refused("outputs for a Exporter cannot be made here", Exporter((2, 3)), w, b)
+        refused("outputs of type Exporter cannot be made here", Exporter((2, 3)), w, b)
