@@ -16,7 +16,7 @@ class _Call:
 
     def __init__(self, context, target, variant, options, described, n_in, stream):
         self._tensors = tensors = (DLTensor * len(described))(*[d.tensor for d in described])
-        self._held = described
+        self._described = described  # what the structures point to
         self._error = ErrorText()
         self._apply = library().ridge_apply
         self._arguments = (

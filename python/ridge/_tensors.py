@@ -54,7 +54,7 @@ class ManagedVersioned(ctypes.Structure):
 
 class Described(NamedTuple):
     tensor: DLTensor
-    held: object  # a capsule, or the extents that the tensor points to: must outlive its use
+    capsule: object = None  # owns what the tensor points to; without one the tensor does
     not_writable: str = ""  # why, where it is so
 
 
@@ -145,11 +145,10 @@ def _type_name(tensor):
 
 
 def _own(address, device, type_name, shape, strides):
-    """A DLTensor with extents of its own; strides count elements, None: dense."""
+    """A DLTensor with extents of its own, which ctypes keeps as long as it; strides count elements."""
     extents = ctypes.c_int64 * len(shape)
-    held = extents(*shape), None if strides is None or 0 in shape else extents(*strides)
-    tensor = DLTensor(address, Device(*device), len(shape), Type(*_TYPES[type_name], 1), *held, 0)
-    return Described(tensor, held)
+    layout = extents(*shape), extents(*strides)
+    return Described(DLTensor(address, Device(*device), len(shape), Type(*_TYPES[type_name], 1), *layout, 0))
 
 
 # ---- DLPack ---------------------------------------------------------------------------------------------------------
@@ -171,7 +170,7 @@ def _from_capsule(capsule):
         return Described(_tensor_before_versions(capsule), capsule)
     if managed.major != 1:
         raise Error(f"is exported by DLPack {managed.major}.{managed.minor}; ridge reads 1.x")
-    return Described(_without_strides_of_nothing(managed.tensor), capsule, _NOT_WRITABLE[managed.flags & 3])
+    return Described(managed.tensor, capsule, _NOT_WRITABLE[managed.flags & 3])
 
 
 def _tensor_before_versions(capsule):
@@ -179,15 +178,7 @@ def _tensor_before_versions(capsule):
         managed = Managed.from_address(_capsule_pointer(capsule, b"dltensor"))
     except ValueError as error:
         raise Error(f"is exported as a capsule that is not DLPack's, or that was used before: {error}") from error
-    return _without_strides_of_nothing(managed.tensor)
-
-
-def _without_strides_of_nothing(tensor):
-    """Strides of an array without elements mean nothing: NumPy's are 0."""
-    if 0 in tensor.shape[: tensor.ndim]:
-        tensor = DLTensor.from_buffer_copy(tensor)
-        tensor.strides = None
-    return tensor
+    return managed.tensor
 
 
 # ---- NumPy before 2.1, which exports no read-only arrays --------------------------------------------------------------
