@@ -1,0 +1,72 @@
+"""Operations by name: each makes its outputs and returns them."""
+import sys
+
+from ._context import apply
+from ._library import Error
+
+
+def _dims(array, name, axes):
+    """The extents of `array`, an argument called `name` whose axes are called `axes`."""
+    shape = getattr(array, "shape", None)
+    if shape is None:
+        raise Error(f"{name} is of type {type(array).__name__}, not an array")
+    if len(shape) != len(axes):
+        raise Error(f"{name} has {len(shape)} dimensions, not {len(axes)}: [{', '.join(axes)}]")
+    return tuple(shape)
+
+
+def _empty(like, shape, dtype=None):
+    """A new array of the library and device of `like`, and of its type unless `dtype` is given."""
+    dtype = dtype or like.dtype
+    if hasattr(like, "new_empty"):
+        return like.new_empty(shape, dtype=dtype)
+    for module in (sys.modules.get("numpy"), sys.modules.get("cupy")):
+        if isinstance(like, getattr(module, "ndarray", ())):
+            return module.empty(shape, dtype=dtype)
+    raise Error(f"outputs of type {type(like).__name__} cannot be made here: pass your own to ridge.apply")
+
+
+def _empty_rows(x):
+    """A new float32 array with an element for each row of `x`."""
+    rows = _dims(x, "x", ("batch", "depth"))[:1]
+    torch = sys.modules.get("torch")
+    return _empty(x, rows, torch.float32 if isinstance(x, getattr(torch, "Tensor", ())) else "float32")
+
+
+def _gradients(x, w, b):
+    """New arrays for dx, dw and db."""
+    axes = {"x": ("batch", "depth"), "w": ("classes", "depth"), "b": ("classes",)}
+    return [_empty(array, _dims(array, name, axes[name])) for name, array in (("x", x), ("w", w), ("b", b))]
+
+
+def linear_softmax(x, w, b, **how):
+    """softmax(x w + b): x [batch, depth], w [depth, classes], b [classes]."""
+    y = _empty(x, (_dims(x, "x", ("batch", "depth"))[0], _dims(w, "w", ("depth", "classes"))[1]))
+    apply("linear_softmax", [x, w, b], [y], **how)
+    return y
+
+
+def linear_cross_entropy(x, w, b, labels, ignore_index=-100, label_smoothing=0.0, z_loss=0.0, **how):
+    """Loss and log-sum-exp of each row of x w^T + b against labels (int32 or int64): x [batch, depth], w [classes, depth]."""
+    loss, lse = _empty_rows(x), _empty_rows(x)
+    options = [ignore_index, label_smoothing, z_loss, 0]
+    apply("linear_cross_entropy", [x, w, b, labels], [loss, lse], options=options, **how)
+    return loss, lse
+
+
+def linear_cross_entropy_backward(
+    x, w, b, labels, lse, dloss, ignore_index=-100, label_smoothing=0.0, z_loss=0.0, **how
+):
+    """dx, dw, db from linear_cross_entropy's lse and the gradient with respect to each row's loss."""
+    out = _gradients(x, w, b)
+    options = [ignore_index, label_smoothing, z_loss, 0]
+    apply("linear_cross_entropy_backward", [x, w, b, labels, lse, dloss], out, options=options, **how)
+    return tuple(out)
+
+
+def linear_cross_entropy_grad(x, w, b, labels, dloss, ignore_index=-100, label_smoothing=0.0, z_loss=0.0, **how):
+    """loss, lse, dx, dw, db in one call."""
+    out = [_empty_rows(x), _empty_rows(x), *_gradients(x, w, b)]
+    options = [ignore_index, label_smoothing, z_loss, 0]
+    apply("linear_cross_entropy_grad", [x, w, b, labels, dloss], out, options=options, **how)
+    return tuple(out)
