@@ -170,6 +170,12 @@ static void fail_variants(worker *w, int slot, const char *reason) {
     }
 }
 
+static int count_failed(const worker *w) {
+    int n = 0;
+    for (int i = 0; i < w->result->n_series; i++) n += w->inbox.failed[i];
+    return n;
+}
+
 /* What ended the worker, in words, and the variant to blame for it. */
 static void blame(worker *w, const ending *end) {
     char reason[240], how[160];
@@ -256,6 +262,7 @@ static ridge_status settle_fault(worker *w, const watcher *by, const ending *end
 /* A worker, and what follows from its end. *again: a variant was excluded, and others remain. */
 static ridge_status run_once(worker *w, const watcher *by, bool *again) {
     ending end;
+    const int failed = count_failed(w);
     *again = false;
     RIDGE_TRY(run_worker(w, by, &end));
     if (w->inbox.lost && !w->careful) {
@@ -266,9 +273,11 @@ static ridge_status run_once(worker *w, const watcher *by, bool *again) {
     /* The sampler ends between launches: a clean end in the middle of one is a kernel that called exit(0). */
     if (!end.killed && !w->inbox.fault[0] && WIFEXITED(end.status) && WEXITSTATUS(end.status) == 0 && end.slot < 0)
         return RIDGE_OK;
+    /* A worker that cannot go on says whose launch broke it, and ends: nobody else is to blame. */
+    const bool told = end.slot >= 0 && w->inbox.failed[end.slot] && count_failed(w) > failed;
     if (w->inbox.fault[0])
         RIDGE_TRY(settle_fault(w, by, &end));
-    else
+    else if (!told)
         blame(w, &end);
     clear_samples(w->result);
     *again = any_left(w);

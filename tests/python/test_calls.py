@@ -118,7 +118,11 @@ class Calls:
                 for _ in range(2):
                     self.context.apply(target, [x, *more], [y])
                     self.context.apply(target, [flat, *more], [wanted])
-                    self.assertEqual(self.values(y), self.values(wanted))
+                    # Bits depend on the alignment of rows, which strides change.
+                    if strides is None:
+                        self.assertEqual(self.values(y), self.values(wanted))
+                    for got, want in zip(self.values(y), self.values(wanted)):
+                        self.assertLess(abs(got - want), 2e-6)
 
     def test_rows_that_do_not_fold_are_refused(self):
         x, y = self.kind.empty((2, 3, 4), (100, 5, 1)), self.kind.empty((2, 3, 4))
@@ -325,7 +329,8 @@ class OnGpu(TorchCalls):
         self.context.apply("linear_softmax", [self.x, self.w, self.b], [self.y])  # scratch memory cannot be made in a graph
         torch.cuda.synchronize(self.kind.device)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.device(self.kind.device), torch.cuda.graph(graph):  # work on any other stream would end the capture
+        stream = torch.cuda.Stream(self.kind.device)  # PyTorch's own stream for captures is of one device
+        with torch.cuda.device(self.kind.device), torch.cuda.graph(graph, stream=stream):
             self.context.apply("linear_softmax", [self.x, self.w, self.b], [self.y])
         self.w.uniform_(-1, 1)
         self.y.zero_()

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -71,6 +72,15 @@ static ridge_status half_event(const ridge_call *call) {
 }
 static ridge_status empty_event(const ridge_call *call) {
     if (++launches == 1 && send(worker_socket(), "", 0, 0) != 0) return RIDGE_FAILED;
+    return good(call);
+}
+/* As a worker whose GPU a kernel has broken: it says whose launch that was, and ends. */
+static ridge_status tells_and_ends(const ridge_call *call) {
+    ridge_event event = forged();
+    event.kind = RIDGE_EVENT_FAILED;
+    event.slot = 1; /* its place in the list of the job */
+    (void)snprintf(event.text, sizeof event.text, "an illegal memory access");
+    if (++launches == 2 && write(worker_socket(), &event, sizeof event) > 0) _exit(0);
     return good(call);
 }
 static void *send_for_ever(void *arg) {
@@ -156,6 +166,7 @@ enum {
     SKIPPED,
     HALF_EVENT,
     EMPTY_EVENT,
+    TELLS_AND_ENDS,
     FLOODS_FRAMES,
     FLOODS_SAMPLES,
     FLOODS_AND_STAYS,
@@ -180,6 +191,7 @@ static const ridge_variant variants[] = {
     [SKIPPED] = {.name = "cpu/skipped", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(good), .unavailable = never},
     [HALF_EVENT] = {.name = "cpu/half_event", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(half_event)},
     [EMPTY_EVENT] = {.name = "cpu/empty_event", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(empty_event)},
+    [TELLS_AND_ENDS] = {.name = "cpu/tells_and_ends", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(tells_and_ends)},
     [FLOODS_FRAMES] = {.name = "cpu/floods_frames", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(floods_frames)},
     [FLOODS_SAMPLES] = {.name = "cpu/floods_samples", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(floods_samples)},
     [FLOODS_AND_STAYS] = {.name = "cpu/floods_and_stays", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(floods_and_stays)},
@@ -282,6 +294,7 @@ static void one_bad_variant_costs_itself_only(void **state) {
         {SKIPPED, RIDGE_OUTCOME_SKIPPED, "not today"},
         {HALF_EVENT, RIDGE_OUTCOME_FAILED, "no event"},
         {EMPTY_EVENT, RIDGE_OUTCOME_FAILED, "no event"},
+        {TELLS_AND_ENDS, RIDGE_OUTCOME_FAILED, "illegal memory access"},
         {CLOSES, RIDGE_OUTCOME_FAILED, "status 1"},
         {CLOSES_AND_STAYS, RIDGE_OUTCOME_FAILED, "limit of 1 s"},
         {LEAVES_A_CHILD, RIDGE_OUTCOME_DONE, ""},
