@@ -47,7 +47,8 @@ RIDGE_API void ridge_context_allow_tf32(ridge_context *context, bool allow);
  * without elements may have NULL data and any strides. Strides. Row-major: the last dimension contiguous, each other
  * stride at least the span of the dimensions below it; leading dimensions must fold into rows of one stride. Strides of
  * dimensions of extent 1 are ignored. Matrices may be column-major (strides {1, at least the rows}) where the target's
- * tensor says either_order. Types. Those of the target's cases on that device. Labels and indices may be i32 or i64.
+ * tensor says takes_column_major. Types. Those of the target's cases on that device. Labels and indices may be i32 or
+ * i64.
  *
  * Aliasing. Inputs may overlap each other. An output may share no element with another output or with an input, with
  * one exception: it may be one input itself (same address, shape, strides and type) where the target works in place;

@@ -70,8 +70,8 @@ typedef struct ridge_case {
     int64_t dim[RIDGE_MAX_RANK];
     ridge_dtype dtype;
     /* Matrices that lie in memory by columns: strides {1, at least the rows}. Bit t is tensor t, counted through the
-     * inputs and then the outputs; only those whose spec says either_order. */
-    unsigned flipped;
+     * inputs and then the outputs; only those whose spec says takes_column_major. */
+    unsigned column_major;
     double option[RIDGE_MAX_OPTIONS]; /* values of target->options; those a target does not have are 0 */
     bool edge;                        /* checked by `ridge verify` and the tests, not timed by `ridge run` */
     /* The backends it is for, a sum of 1 << RIDGE_BACKEND_…; 0: all. What fills a GPU is out of a CPU's reach, and not
@@ -104,10 +104,10 @@ typedef struct ridge_tensor_spec {
     int dim[RIDGE_MAX_RANK]; /* indices into target->dims, outermost first */
     ridge_dtype dtype;       /* RIDGE_DTYPE_NONE: the case's */
     ridge_fill fill;
-    int index_dim;     /* of fills that name an extent */
-    bool by_row;       /* inputs: row r feeds only row r of the outputs with the same first dimension */
-    bool plain;        /* inputs: filled as random where others have special values */
-    bool either_order; /* matrices: may lie in memory by columns (ridge_case.flipped) */
+    int index_dim;           /* of fills that name an extent */
+    bool by_row;             /* inputs: row r feeds only row r of the outputs with the same first dimension */
+    bool plain;              /* inputs: filled as random where others have special values */
+    bool takes_column_major; /* matrices: may lie in memory by columns (ridge_case.column_major) */
     /* Outputs: the oracle of other rows is given it as it was computed (ridge_oracle_call.given), because making it
      * anew would cost as much as everything else. It is checked by its own rows. */
     bool given;

@@ -49,38 +49,38 @@ typedef struct ce_places {
         .dim = {2048, 1024, 1000}, CE_TIMED(F32)                                         \
     }
 
-/* 4903: more classes than one block of the CPU's has. The two are bit masks for ridge_case.flipped. */
-#define CE_EDGES(w_by_columns, all_by_columns)                                                                      \
-    {.dim = {0, 3, 4}, CE_EDGE(F32)}, {.dim = {1, 1, 1}, CE_EDGE(F32)}, {.dim = {37, 5, 1}, CE_EDGE(F32)},          \
-        {.dim = {3, 1, 7}, CE_EDGE(F32), .flipped = (all_by_columns)},                                              \
-        {.dim = {1, 131, 10}, CE_EDGE_TOLD(F32, 3, 0.1, 0)}, {.dim = {33, 129, 29}, CE_EDGE_TOLD(F32, 7, 0, 1e-4)}, \
-        {.dim = {131, 113, 127}, CE_EDGE(F32), .flipped = (all_by_columns)},                                        \
-        {.dim = {67, 521, 50}, CE_EDGE_TOLD(F32, 4, 0.25, 0.01), .flipped = (w_by_columns)},                        \
-        {.dim = {300, 65, 101}, CE_EDGE_TOLD(F32, 4, 1, 0)},                                                        \
-        {.dim = {41, 33, 1009}, CE_EDGE_TOLD(F32, -100, 0.1, 1e-4)}, {.dim = {9, 1031, 113}, CE_EDGE(F32)},         \
-        {.dim = {35, 7, 4903}, CE_EDGE_TOLD(F32, -100, 0.1, 1e-4)},                                                 \
-        {.dim = {73, 16, 58}, CE_EDGE(F32), CE_ONLY_CUDA}, /* linear_loss_rows.cu: its five kernels */              \
-        {.dim = {257, 64, 10}, CE_EDGE_TOLD(F32, 3, 0.1, 1e-4), CE_ONLY_CUDA},                                      \
-        {.dim = {35, 784, 10}, CE_EDGE(F32), .flipped = (w_by_columns), CE_ONLY_CUDA},                              \
-        {.dim = {200, 528, 50}, CE_EDGE(F32), .flipped = (w_by_columns), CE_ONLY_CUDA},                             \
-        {.dim = {970, 624, 99}, CE_EDGE_TOLD(F32, 5, 0.1, 1e-4), CE_ONLY_CUDA},                                     \
-        {.dim = {1300, 1152, 120}, CE_EDGE_TOLD(F32, 5, 0, 0), .flipped = (w_by_columns), CE_ONLY_CUDA},            \
-        {.dim = {261, 1036, 1300}, CE_EDGE_TOLD(F32, 5, 0.1, 1e-4), CE_ONLY_CUDA}, /* linear_split.cuh */           \
-        {.dim = {520, 516, 1340}, CE_EDGE(F32), .flipped = (w_by_columns), CE_ONLY_CUDA},                           \
-        {.dim = {48, 1028, 7800}, CE_EDGE_TOLD(F32, -100, 0.1, 1e-4), CE_ONLY_CUDA},                                \
-        {.dim = {48, 1028, 7800}, CE_EDGE(F32), .flipped = (w_by_columns), CE_ONLY_CUDA},                           \
-        {.dim = {67, 35, 257}, CE_EDGE(TF32), CE_ONLY_CUDA},                                                        \
-        {.dim = {129, 512, 1000}, CE_EDGE_TOLD(TF32, 5, 0.1, 1e-4), .flipped = (all_by_columns), CE_ONLY_CUDA},     \
-        {.dim = {0, 64, 128}, CE_EDGE(BF16), CE_ONLY_CUDA}, {.dim = {1, 1, 1}, CE_EDGE(BF16), CE_ONLY_CUDA},        \
-        {.dim = {1, 64, 10}, CE_EDGE_TOLD(BF16, 3, 0.1, 0), CE_ONLY_CUDA},                                          \
-        {.dim = {67, 129, 131}, CE_EDGE(BF16), CE_ONLY_CUDA}, {.dim = {128, 64, 128}, CE_EDGE(BF16), CE_ONLY_CUDA}, \
-        {.dim = {256, 512, 1024}, CE_EDGE(BF16), CE_ONLY_CUDA},                                                     \
-        {.dim = {257, 520, 1009}, CE_EDGE_TOLD(BF16, 5, 0.1, 1e-4), CE_ONLY_CUDA},                                  \
-        {.dim = {257, 520, 1000}, CE_EDGE_TOLD(BF16, 5, 0, 1e-4), .flipped = (all_by_columns), CE_ONLY_CUDA},       \
-        {.dim = {130, 72, 4999}, CE_EDGE_TOLD(BF16, -100, 0.1, 0), CE_ONLY_CUDA},                                   \
-        {.dim = {1, 1, 10}, CE_EDGE(F16), CE_ONLY_CUDA}, {.dim = {256, 512, 1024}, CE_EDGE(F16), CE_ONLY_CUDA},     \
-        {.dim = {131, 257, 521}, CE_EDGE_TOLD(F16, 5, 0.1, 1e-4), CE_ONLY_CUDA}, {                                  \
-        .dim = {66, 136, 1009}, CE_EDGE(F16), .flipped = (all_by_columns), CE_ONLY_CUDA                             \
+/* 4903: more classes than one block of the CPU's has. The two are bit masks for ridge_case.column_major. */
+#define CE_EDGES(w_by_columns, all_by_columns)                                                                       \
+    {.dim = {0, 3, 4}, CE_EDGE(F32)}, {.dim = {1, 1, 1}, CE_EDGE(F32)}, {.dim = {37, 5, 1}, CE_EDGE(F32)},           \
+        {.dim = {3, 1, 7}, CE_EDGE(F32), .column_major = (all_by_columns)},                                          \
+        {.dim = {1, 131, 10}, CE_EDGE_TOLD(F32, 3, 0.1, 0)}, {.dim = {33, 129, 29}, CE_EDGE_TOLD(F32, 7, 0, 1e-4)},  \
+        {.dim = {131, 113, 127}, CE_EDGE(F32), .column_major = (all_by_columns)},                                    \
+        {.dim = {67, 521, 50}, CE_EDGE_TOLD(F32, 4, 0.25, 0.01), .column_major = (w_by_columns)},                    \
+        {.dim = {300, 65, 101}, CE_EDGE_TOLD(F32, 4, 1, 0)},                                                         \
+        {.dim = {41, 33, 1009}, CE_EDGE_TOLD(F32, -100, 0.1, 1e-4)}, {.dim = {9, 1031, 113}, CE_EDGE(F32)},          \
+        {.dim = {35, 7, 4903}, CE_EDGE_TOLD(F32, -100, 0.1, 1e-4)},                                                  \
+        {.dim = {73, 16, 58}, CE_EDGE(F32), CE_ONLY_CUDA}, /* linear_loss_rows.cu: its five kernels */               \
+        {.dim = {257, 64, 10}, CE_EDGE_TOLD(F32, 3, 0.1, 1e-4), CE_ONLY_CUDA},                                       \
+        {.dim = {35, 784, 10}, CE_EDGE(F32), .column_major = (w_by_columns), CE_ONLY_CUDA},                          \
+        {.dim = {200, 528, 50}, CE_EDGE(F32), .column_major = (w_by_columns), CE_ONLY_CUDA},                         \
+        {.dim = {970, 624, 99}, CE_EDGE_TOLD(F32, 5, 0.1, 1e-4), CE_ONLY_CUDA},                                      \
+        {.dim = {1300, 1152, 120}, CE_EDGE_TOLD(F32, 5, 0, 0), .column_major = (w_by_columns), CE_ONLY_CUDA},        \
+        {.dim = {261, 1036, 1300}, CE_EDGE_TOLD(F32, 5, 0.1, 1e-4), CE_ONLY_CUDA}, /* linear_split.cuh */            \
+        {.dim = {520, 516, 1340}, CE_EDGE(F32), .column_major = (w_by_columns), CE_ONLY_CUDA},                       \
+        {.dim = {48, 1028, 7800}, CE_EDGE_TOLD(F32, -100, 0.1, 1e-4), CE_ONLY_CUDA},                                 \
+        {.dim = {48, 1028, 7800}, CE_EDGE(F32), .column_major = (w_by_columns), CE_ONLY_CUDA},                       \
+        {.dim = {67, 35, 257}, CE_EDGE(TF32), CE_ONLY_CUDA},                                                         \
+        {.dim = {129, 512, 1000}, CE_EDGE_TOLD(TF32, 5, 0.1, 1e-4), .column_major = (all_by_columns), CE_ONLY_CUDA}, \
+        {.dim = {0, 64, 128}, CE_EDGE(BF16), CE_ONLY_CUDA}, {.dim = {1, 1, 1}, CE_EDGE(BF16), CE_ONLY_CUDA},         \
+        {.dim = {1, 64, 10}, CE_EDGE_TOLD(BF16, 3, 0.1, 0), CE_ONLY_CUDA},                                           \
+        {.dim = {67, 129, 131}, CE_EDGE(BF16), CE_ONLY_CUDA}, {.dim = {128, 64, 128}, CE_EDGE(BF16), CE_ONLY_CUDA},  \
+        {.dim = {256, 512, 1024}, CE_EDGE(BF16), CE_ONLY_CUDA},                                                      \
+        {.dim = {257, 520, 1009}, CE_EDGE_TOLD(BF16, 5, 0.1, 1e-4), CE_ONLY_CUDA},                                   \
+        {.dim = {257, 520, 1000}, CE_EDGE_TOLD(BF16, 5, 0, 1e-4), .column_major = (all_by_columns), CE_ONLY_CUDA},   \
+        {.dim = {130, 72, 4999}, CE_EDGE_TOLD(BF16, -100, 0.1, 0), CE_ONLY_CUDA},                                    \
+        {.dim = {1, 1, 10}, CE_EDGE(F16), CE_ONLY_CUDA}, {.dim = {256, 512, 1024}, CE_EDGE(F16), CE_ONLY_CUDA},      \
+        {.dim = {131, 257, 521}, CE_EDGE_TOLD(F16, 5, 0.1, 1e-4), CE_ONLY_CUDA}, {                                   \
+        .dim = {66, 136, 1009}, CE_EDGE(F16), .column_major = (all_by_columns), CE_ONLY_CUDA                         \
     }
 
 /* CE_X … CE_LABELS. Callers may pass labels of 64 bits: kernels look at the tensor's own type. */
@@ -92,7 +92,7 @@ typedef struct ce_places {
          .fill = RIDGE_FILL_WEIGHT,                                                                   \
          .index_dim = CE_DEPTH,                                                                       \
          .by_row = true,                                                                              \
-         .either_order = true},                                                                       \
+         .takes_column_major = true},                                                                 \
         {.name = "b", .rank = 1, .dim = {CE_CLASSES}, .dtype = RIDGE_F32, .by_row = true}, {          \
         .name = "labels", .rank = 1, .dim = {CE_BATCH}, .dtype = RIDGE_I32, .fill = RIDGE_FILL_INDEX, \
         .index_dim = CE_CLASSES, .by_row = true                                                       \

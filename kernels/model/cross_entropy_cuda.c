@@ -59,21 +59,21 @@ size_t ce_cuda_library_scratch(const ridge_case *c, int threads) {
     return ce_cuda_unfused_scratch(c, threads) + CUBLASLT_WORKSPACE;
 }
 
-/* As the harness has operands: dense but for the lines of logits and their gradients. Bit t of case.flipped is tensor
- * t, dw the fourth output behind five or six inputs: it lies as w does in all that is timed, and others are guessed
- * anew. */
+/* As the harness has operands: dense but for the lines of logits and their gradients. Bit t of case.column_major is
+ * tensor t, dw the fourth output behind five or six inputs: it lies as w does in all that is timed, and others are
+ * guessed anew. */
 static ridge_status make_plan(const ridge_case *c, int product, cublaslt_plan **plan) {
     const int64_t rows = c->dim[CE_BATCH], depth = c->dim[CE_DEPTH], classes = c->dim[CE_CLASSES];
     const int64_t stride = (classes + 15) / 16 * 16;
-    const bool flipped = (c->flipped & 1u << CE_W) != 0;
+    const bool column_major = (c->column_major & 1u << CE_W) != 0;
     const cublaslt_shape shapes[] = {
-        [CE_LOGITS] = {rows, depth, classes, 1, !flipped, false, c->dtype, RIDGE_F32},
-        [CE_TO_DX] = {rows, classes, depth, 1, flipped, false, c->dtype, c->dtype},
+        [CE_LOGITS] = {rows, depth, classes, 1, !column_major, false, c->dtype, RIDGE_F32},
+        [CE_TO_DX] = {rows, classes, depth, 1, column_major, false, c->dtype, c->dtype},
         [CE_TO_DW] = {classes, rows, depth, 1, false, true, c->dtype, c->dtype},
     };
     const cublaslt_operands like[] = {
-        [CE_LOGITS] = {.x_row = depth, .w_row = flipped ? classes : depth, .z_row = stride},
-        [CE_TO_DX] = {.x_row = stride, .w_row = flipped ? classes : depth, .z_row = depth},
+        [CE_LOGITS] = {.x_row = depth, .w_row = column_major ? classes : depth, .z_row = stride},
+        [CE_TO_DX] = {.x_row = stride, .w_row = column_major ? classes : depth, .z_row = depth},
         [CE_TO_DW] = {.x_row = stride, .w_row = depth, .z_row = depth},
     };
     return cublaslt_plan_create_for(&shapes[product], &like[product], plan);

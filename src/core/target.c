@@ -94,7 +94,7 @@ void ridge_target_options(const ridge_target *target, double option[RIDGE_MAX_OP
 }
 
 bool ridge_case_same(const ridge_case *a, const ridge_case *b) {
-    bool same = a->dtype == b->dtype && a->flipped == b->flipped;
+    bool same = a->dtype == b->dtype && a->column_major == b->column_major;
     for (int d = 0; d < RIDGE_MAX_RANK; d++) same = same && a->dim[d] == b->dim[d];
     for (int i = 0; i < RIDGE_MAX_OPTIONS; i++)
         same = same && !(a->option[i] < b->option[i] || a->option[i] > b->option[i]);

@@ -134,7 +134,7 @@ static int order(const layout *l, const int64_t *strides, bool column_major) {
 }
 
 static ridge_status refuse_order(const layout *l, const int64_t *strides, int d) {
-    if (l->spec->either_order) return REFUSE(l, "%s: %s is neither row-major nor column-major", NAMES(l));
+    if (l->spec->takes_column_major) return REFUSE(l, "%s: %s is neither row-major nor column-major", NAMES(l));
     if (d == l->spec->rank - 1)
         return REFUSE(l, "%s: the last dimension of %s has stride %lld, not 1: make it contiguous", NAMES(l),
                       (long long)strides[d]);
@@ -152,8 +152,8 @@ static ridge_status take_strides(ridge_request *r, const layout *l, unsigned bit
     for (int d = 1; d < l->spec->rank; d++) strides[d] = l->t->strides[l->leading + d - 1];
     const int wrong = order(l, strides, false);
     if (wrong < 0) return RIDGE_OK;
-    if (!l->spec->either_order || order(l, strides, true) >= 0) return refuse_order(l, strides, wrong);
-    r->c.flipped |= bit;
+    if (!l->spec->takes_column_major || order(l, strides, true) >= 0) return refuse_order(l, strides, wrong);
+    r->c.column_major |= bit;
     return RIDGE_OK;
 }
 

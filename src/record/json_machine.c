@@ -112,7 +112,7 @@ static json_t *spec_item(const void *context, int i) {
     const char *dtype = spec->dtype == RIDGE_DTYPE_NONE ? "case" : ridge_dtype_name(spec->dtype);
     return json_pack("{s:o, s:o, s:s, s:b, s:b}", "name", ridge_json_text(spec->name), "dims",
                      ridge_json_array(spec->rank, spec_dim_item, &inner), "dtype", dtype, "by_row", spec->by_row,
-                     "either_order", spec->either_order);
+                     "takes_column_major", spec->takes_column_major);
 }
 
 static json_t *option_item(const void *context, int i) {

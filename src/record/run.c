@@ -34,7 +34,7 @@ void ridge_case_name(const ridge_target *target, const ridge_case *c, char *name
     if (c->dtype != RIDGE_F32 && used < size)
         used += snprintf(name + used, (size_t)(size - used), "/%s", ridge_dtype_name(c->dtype));
     for (int t = 0; t < target->n_in + target->n_out && used < size; t++)
-        if (c->flipped >> t & 1) {
+        if (c->column_major >> t & 1) {
             const ridge_tensor_spec *spec = t < target->n_in ? &target->in[t] : &target->out[t - target->n_in];
             used += snprintf(name + used, (size_t)(size - used), ",%s^T", spec->name);
         }

@@ -78,7 +78,7 @@ static bool inputs_hold(const ridge_operands *ops, const ridge_rows *rows, ridge
     for (int t = 0; t < ops->target->n_in; t++) {
         input_job job = {.ops = ops, .tensor = t};
         const int lead = ops->target->in[t].dim[0];
-        if (rows && ridge_input_listed(ops->target, t) && !(ops->c.flipped >> t & 1))
+        if (rows && ridge_input_listed(ops->target, t) && !(ops->c.column_major >> t & 1))
             job.rows = rows->row[lead], job.n_rows = rows->n[lead];
         for (int i = 0; i < 64; i++) job.changed[i] = -1;
         ridge_team_run(team, input_part, &job);

@@ -172,7 +172,7 @@ static double least_denormal(ridge_dtype dtype) {
 /* A stretch in which at most one element is NaN or infinite: a row, so that most rows stay finite and are compared. */
 static int64_t stretch_of(const ridge_operands *ops, int tensor) {
     const ridge_tensor_spec *spec = &ops->target->in[tensor];
-    int64_t columns = ops->shape[tensor][ops->c.flipped >> tensor & 1 ? 0 : spec->rank - 1];
+    int64_t columns = ops->shape[tensor][ops->c.column_major >> tensor & 1 ? 0 : spec->rank - 1];
     return spec->rank == 1 && spec->by_row ? 16 : columns;
 }
 

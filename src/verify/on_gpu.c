@@ -54,10 +54,10 @@ static ridge_status fetch_rows(const ridge_view *from, const ridge_view *to, int
     return ridge_cuda_copy(to->base + offset, from->base + offset, (size_t)(last - begin) * from->size, error);
 }
 
-/* A flipped matrix has its rows all over; a given output is needed by other rows than its own. */
+/* A column-major matrix has its rows all over; a given output is needed by other rows than its own. */
 static bool fetched_whole(const ridge_operands *ops, int tensor) {
     const ridge_target *target = ops->target;
-    if (ops->c.flipped >> tensor & 1) return true;
+    if (ops->c.column_major >> tensor & 1) return true;
     return tensor < target->n_in ? !ridge_input_listed(target, tensor) : target->out[tensor - target->n_in].given;
 }
 

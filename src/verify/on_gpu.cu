@@ -168,7 +168,7 @@ static_assert(sizeof(found) <= RIDGE_GPU_SCAN_BYTES, "a finding fits into its sp
 /* How a place in memory tells its row. */
 typedef struct row_of {
     int64_t row, rows;
-    bool flipped;
+    bool column_major;
     int lead;
 } row_of;
 
@@ -180,7 +180,7 @@ __global__ static void scan_output(const T *at, int64_t n, row_of rows, T poison
         if ((T)(bits & exponent) != exponent) continue;
         /* A row with many of them should not fill the list: its first element that is met speaks for the row, most
          * of the time. */
-        const long long r = (rows.flipped ? i % rows.rows : i / rows.row) * RIDGE_MAX_RANK + rows.lead;
+        const long long r = (rows.column_major ? i % rows.rows : i / rows.row) * RIDGE_MAX_RANK + rows.lead;
         const int have = *(volatile int *)&f->n_odd;
         bool known = have >= RIDGE_ODD_ROWS;
         for (int k = 0; k < have && k < RIDGE_ODD_ROWS; k++) known = known || ((volatile long long *)f->odd)[k] == r;
@@ -197,7 +197,7 @@ __global__ static void scan_guard(const unsigned char *begin, int64_t n, pattern
 
 template <typename T>
 static void look_at(const ridge_view &view, int output, found *f, cudaStream_t stream) {
-    const row_of rows = {view.row, view.rows, view.flipped, view.spec->dim[0]};
+    const row_of rows = {view.row, view.rows, view.column_major, view.spec->dim[0]};
     scan_output<<<blocks_for(view.elements, 8 * THREADS), THREADS, 0, stream>>>(
         (const T *)view.base, view.elements, rows, (T)ridge_poison_bits(view.dtype), (T)ridge_scan_odd_bits(view.dtype),
         output, f);

@@ -10,18 +10,18 @@ static const ridge_tensor_spec *spec_of(const ridge_target *target, int tensor) 
     return tensor < target->n_in ? &target->in[tensor] : &target->out[tensor - target->n_in];
 }
 
-static bool is_flipped(const ridge_case *c, int tensor) { return c->flipped >> tensor & 1; }
+static bool is_column_major(const ridge_case *c, int tensor) { return c->column_major >> tensor & 1; }
 
 static ridge_status too_large(const ridge_tensor_spec *spec, ridge_error *error) {
     return ridge_fail(error, RIDGE_INVALID, "tensor %s: its size overflows; use smaller sizes", spec->name);
 }
 
 /* Strides in elements, every dimension but the contiguous one padded; span as in ridge_view. */
-static ridge_status stride_tensor(const ridge_tensor_spec *spec, const ridge_case *c, bool flipped, int64_t row_pad,
-                                  int64_t strides[RIDGE_MAX_RANK], int64_t *span, ridge_error *error) {
+static ridge_status stride_tensor(const ridge_tensor_spec *spec, const ridge_case *c, bool column_major,
+                                  int64_t row_pad, int64_t strides[RIDGE_MAX_RANK], int64_t *span, ridge_error *error) {
     int64_t below = 1, elements = 1;
     for (int i = spec->rank - 1; i >= 0; i--) {
-        const int d = flipped ? spec->rank - 1 - i : i;
+        const int d = column_major ? spec->rank - 1 - i : i;
         int64_t extent = c->dim[spec->dim[d]];
         if (extent < 0)
             return ridge_fail(error, RIDGE_INVALID, "tensor %s: extent %lld is negative", spec->name,
@@ -40,7 +40,7 @@ static ridge_status area_bytes(const ridge_target *target, int tensor, const rid
                                size_t *bytes, ridge_error *error) {
     const ridge_tensor_spec *spec = spec_of(target, tensor);
     int64_t strides[RIDGE_MAX_RANK], span = 0, padded;
-    RIDGE_TRY(stride_tensor(spec, c, is_flipped(c, tensor), layout->row_pad, strides, &span, error));
+    RIDGE_TRY(stride_tensor(spec, c, is_column_major(c, tensor), layout->row_pad, strides, &span, error));
     int64_t size = (int64_t)ridge_dtype_size(ridge_spec_dtype(spec, c));
     const int64_t guards = RIDGE_GUARD_FRONT + RIDGE_GUARD_REAR + 63;
     if (__builtin_add_overflow(span, layout->misalign, &padded) || __builtin_mul_overflow(padded, size, &padded) ||
@@ -57,7 +57,7 @@ ridge_status ridge_operands_bytes(const ridge_target *target, const ridge_case *
         return ridge_fail(error, RIDGE_INVALID, "a layout's padding and misalignment cannot be negative");
     for (int t = 0; t < target->n_in + target->n_out; t++) {
         size_t area;
-        if (is_flipped(c, t) && !spec_of(target, t)->either_order)
+        if (is_column_major(c, t) && !spec_of(target, t)->takes_column_major)
             return ridge_fail(error, RIDGE_INVALID, "tensor %s cannot lie by columns", spec_of(target, t)->name);
         RIDGE_TRY(area_bytes(target, t, c, layout, &area, error));
         if (__builtin_add_overflow(*bytes, area, bytes)) return too_large(spec_of(target, t), error);
@@ -71,16 +71,16 @@ static size_t place_tensor(ridge_operands *ops, int tensor, char *area) {
     ridge_dtype dtype = ridge_spec_dtype(spec, &ops->c);
     int64_t span = 0;
     size_t bytes = 0;
-    const bool flipped = is_flipped(&ops->c, tensor);
+    const bool column_major = is_column_major(&ops->c, tensor);
     (void)area_bytes(target, tensor, &ops->c, &ops->layout, &bytes, NULL);
-    (void)stride_tensor(spec, &ops->c, flipped, ops->layout.row_pad, ops->strides[tensor], &span, NULL);
+    (void)stride_tensor(spec, &ops->c, column_major, ops->layout.row_pad, ops->strides[tensor], &span, NULL);
     DLTensor *t = tensor < target->n_in ? &ops->in[tensor] : &ops->out[tensor - target->n_in];
     *t = (DLTensor){.data = area + RIDGE_GUARD_FRONT,
                     .device = {kDLCPU, 0},
                     .ndim = ridge_spec_shape(spec, &ops->c, ops->shape[tensor]),
                     .dtype = ridge_dtype_to_dlpack(dtype),
                     .shape = ops->shape[tensor],
-                    .strides = ops->layout.row_pad || flipped ? ops->strides[tensor] : NULL,
+                    .strides = ops->layout.row_pad || column_major ? ops->strides[tensor] : NULL,
                     .byte_offset = (uint64_t)ops->layout.misalign * ridge_dtype_size(dtype)};
     return bytes;
 }

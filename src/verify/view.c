@@ -15,13 +15,13 @@ ridge_view ridge_operands_view(const ridge_operands *ops, int tensor) {
                        .strides = ops->strides[tensor]};
     view.size = ridge_dtype_size(view.dtype);
     view.roundoff = fmax(ridge_dtype_roundoff(view.dtype), ridge_dtype_roundoff(ops->c.dtype));
-    view.flipped = ops->c.flipped >> tensor & 1;
+    view.column_major = ops->c.column_major >> tensor & 1;
     view.rows = t->shape[0];
     view.elements = view.row = 1;
     for (int d = 0; d < t->ndim; d++) {
         view.elements *= t->shape[d];
         if (d > 0) view.row *= t->shape[d];
-        const int from = view.flipped ? t->ndim - 1 - d : d;
+        const int from = view.column_major ? t->ndim - 1 - d : d;
         view.line_shape[d] = t->shape[from];
         view.line_strides[d] = view.strides[from];
     }
@@ -35,11 +35,11 @@ ridge_view ridge_operands_view(const ridge_operands *ops, int tensor) {
 }
 
 int64_t ridge_view_to_memory(const ridge_view *view, int64_t element) {
-    return view->flipped ? element % view->row * view->rows + element / view->row : element;
+    return view->column_major ? element % view->row * view->rows + element / view->row : element;
 }
 
 int64_t ridge_view_to_rows(const ridge_view *view, int64_t position) {
-    return view->flipped ? position % view->rows * view->row + position / view->rows : position;
+    return view->column_major ? position % view->rows * view->row + position / view->rows : position;
 }
 
 int64_t ridge_view_line_offset(const ridge_view *view, int64_t line) {
@@ -92,7 +92,7 @@ static void load_run(const ridge_view *view, const char *at, int64_t n, double *
         for (int64_t i = 0; i < n; i++) values[i] = ridge_load(at, view->dtype, i);
 }
 
-/* Whole rows of a flipped matrix, a piece of each column at a time. */
+/* Whole rows of a column-major matrix, a piece of each column at a time. */
 static void load_flipped_rows(const ridge_view *view, int64_t row, int64_t n, double *values) {
     enum { STEP = 64 };
     double piece[STEP];
@@ -121,7 +121,7 @@ static void load_flipped(const ridge_view *view, int64_t first, int64_t n, doubl
 
 void ridge_view_load(const ridge_view *view, int64_t first, int64_t n, double *values) {
     int64_t position = first;
-    if (view->flipped) {
+    if (view->column_major) {
         load_flipped(view, first, n, values);
         return;
     }

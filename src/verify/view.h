@@ -1,6 +1,6 @@
 /* One tensor of a set of operands, in two orders: as it lies in memory, in lines of contiguous elements, which is how
  * it is filled and scanned; and by rows, which is how it is compared and named. For a tensor that lies by rows both are
- * the dense row-major index; a flipped matrix lies by columns. Internal to verify. */
+ * the dense row-major index; a column-major matrix lies by columns. Internal to verify. */
 #ifndef RIDGE_VERIFY_VIEW_H
 #define RIDGE_VERIFY_VIEW_H
 
@@ -21,7 +21,7 @@ typedef struct ridge_view {
     int64_t row;  /* elements of one index of dimension 0 */
     int64_t span; /* elements from the first to the end of the last, gaps included */
     int rank;     /* of the lines' coordinates: 0 when dense */
-    bool flipped;
+    bool column_major;
     int64_t rows;                                                     /* extent of dimension 0 */
     const int64_t *shape;                                             /* as named */
     const int64_t *strides;                                           /* likewise */

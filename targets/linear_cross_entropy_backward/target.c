@@ -29,7 +29,7 @@ static const ridge_tensor_spec in[] = {
 };
 static const ridge_tensor_spec out[] = {
     {.name = "dx", .rank = 2, .dim = {CE_BATCH, CE_DEPTH}},
-    {.name = "dw", .rank = 2, .dim = {CE_CLASSES, CE_DEPTH}, .either_order = true},
+    {.name = "dw", .rank = 2, .dim = {CE_CLASSES, CE_DEPTH}, .takes_column_major = true},
     {.name = "db", .rank = 1, .dim = {CE_CLASSES}, .dtype = RIDGE_F32},
 };
 

@@ -29,42 +29,58 @@ static const ridge_case cases[] = {
     {.dim = {29, 61, 35}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {21, 19, 68}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {13, 130, 80}, .dtype = RIDGE_F32, .edge = true},
-    {.dim = {3, 1, 5}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CPU},
-    {.dim = {35, 131, 10}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CPU},
-    {.dim = {67, 769, 100}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CPU},
+    {.dim = {3, 1, 5}, .dtype = RIDGE_F32, .edge = true, .column_major = 1u << LINEAR_W, .only = RIDGE_ONLY_CPU},
+    {.dim = {35, 131, 10}, .dtype = RIDGE_F32, .edge = true, .column_major = 1u << LINEAR_W, .only = RIDGE_ONLY_CPU},
+    {.dim = {67, 769, 100}, .dtype = RIDGE_F32, .edge = true, .column_major = 1u << LINEAR_W, .only = RIDGE_ONLY_CPU},
     {.dim = {9, 1031, 113}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {67, 769, 521}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {130, 256, 100}, .dtype = RIDGE_F32, .edge = true},
-    {.dim = {130, 272, 57}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
+    {.dim = {130, 272, 57}, .dtype = RIDGE_F32, .edge = true, .column_major = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
     {.dim = {65, 1040, 128}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
-    {.dim = {300, 528, 56}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
+    {.dim = {300, 528, 56}, .dtype = RIDGE_F32, .edge = true, .column_major = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
     {.dim = {70, 208, 50}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
     {.dim = {333, 2064, 77}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA}, /* several slabs */
-    {.dim = {333, 2064, 120}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
+    {.dim = {333, 2064, 120},
+     .dtype = RIDGE_F32,
+     .edge = true,
+     .column_major = 1u << LINEAR_W,
+     .only = RIDGE_ONLY_CUDA},
     {.dim = {73, 16, 58}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA}, /* linear_stream.cuh */
     {.dim = {970, 624, 99}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
-    {.dim = {1025, 1024, 120}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
+    {.dim = {1025, 1024, 120},
+     .dtype = RIDGE_F32,
+     .edge = true,
+     .column_major = 1u << LINEAR_W,
+     .only = RIDGE_ONLY_CUDA},
     {.dim = {1000, 848, 33}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
-    {.dim = {1025, 1152, 120}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
+    {.dim = {1025, 1152, 120},
+     .dtype = RIDGE_F32,
+     .edge = true,
+     .column_major = 1u << LINEAR_W,
+     .only = RIDGE_ONLY_CUDA},
     {.dim = {130, 784, 10}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA}, /* clusters of four */
-    {.dim = {37, 144, 10}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
-    {.dim = {5, 33, 3001}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
+    {.dim = {37, 144, 10}, .dtype = RIDGE_F32, .edge = true, .column_major = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
+    {.dim = {5, 33, 3001}, .dtype = RIDGE_F32, .edge = true, .column_major = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
     {.dim = {2100, 1028, 1000}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
-    {.dim = {2100, 1028, 1001}, .dtype = RIDGE_F32, .edge = true, .flipped = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
+    {.dim = {2100, 1028, 1001},
+     .dtype = RIDGE_F32,
+     .edge = true,
+     .column_major = 1u << LINEAR_W,
+     .only = RIDGE_ONLY_CUDA},
     {.dim = {67, 35, 257}, EDGE_CUDA(TF32)},
     {.dim = {300, 204, 1000}, EDGE_CUDA(TF32)},
-    {.dim = {129, 512, 1009}, EDGE_CUDA(TF32), .flipped = 1u << LINEAR_W},
+    {.dim = {129, 512, 1009}, EDGE_CUDA(TF32), .column_major = 1u << LINEAR_W},
     {.dim = {40, 64, 9000}, EDGE_CUDA(TF32)},
     {.dim = {0, 8, 8}, EDGE_CUDA(BF16)},
     {.dim = {1, 1, 1}, EDGE_CUDA(BF16)},
     {.dim = {1, 8, 8}, EDGE_CUDA(BF16)},
     {.dim = {67, 129, 131}, EDGE_CUDA(BF16)},
     {.dim = {300, 520, 1000}, EDGE_CUDA(BF16)},
-    {.dim = {257, 200, 1009}, EDGE_CUDA(BF16), .flipped = 1u << LINEAR_W},
+    {.dim = {257, 200, 1009}, EDGE_CUDA(BF16), .column_major = 1u << LINEAR_W},
     {.dim = {40, 64, 9000}, EDGE_CUDA(BF16)},
     {.dim = {131, 257, 521}, EDGE_CUDA(F16)},
     {.dim = {256, 512, 1024}, EDGE_CUDA(F16)},
-    {.dim = {66, 136, 1009}, EDGE_CUDA(F16), .flipped = 1u << LINEAR_W},
+    {.dim = {66, 136, 1009}, EDGE_CUDA(F16), .column_major = 1u << LINEAR_W},
     {.dim = {17, 6000, 12},
      .dtype = RIDGE_F32,
      .edge = true}, /* logits of several hundred in the special fill: exp overflows without the maximum */
@@ -77,7 +93,7 @@ static const ridge_tensor_spec in[] = {
      .dim = {LINEAR_DEPTH, LINEAR_CLASSES},
      .fill = RIDGE_FILL_WEIGHT,
      .index_dim = LINEAR_DEPTH,
-     .either_order = true},
+     .takes_column_major = true},
     {.name = "b", .rank = 1, .dim = {LINEAR_CLASSES}},
 };
 static const ridge_tensor_spec out[] = {{.name = "p", .rank = 2, .dim = {LINEAR_BATCH, LINEAR_CLASSES}}};
@@ -143,7 +159,7 @@ static void fused_traffic(const ridge_case *c, ridge_traffic *t) {
     const double flops = 2.0 * logits / 4 * (double)c->dim[LINEAR_DEPTH];
     const bool split = c->dtype == RIDGE_F32 && flops >= LINEAR_CUDA_LARGE, tf32 = c->dtype == RIDGE_TF32;
     const bool few = c->dim[LINEAR_CLASSES] <= LINEAR_CUDA_CLASSES && c->dim[LINEAR_DEPTH] >= LINEAR_CUDA_DEPTH;
-    const double made = (split ? x_bytes(c) : 0) + (split || (tf32 && !c->flipped) ? w_bytes(c) : 0);
+    const double made = (split ? x_bytes(c) : 0) + (split || (tf32 && !c->column_major) ? w_bytes(c) : 0);
     unfused_traffic(c, t);
     if (!few && !split && c->dtype == RIDGE_F32) return;
     t->read += made - logits;
@@ -177,7 +193,7 @@ static ridge_status library_prepare(const ridge_case *c, int threads, void **pla
                                   .depth = c->dim[LINEAR_DEPTH],
                                   .classes = c->dim[LINEAR_CLASSES],
                                   .batch = 1,
-                                  .turned = (c->flipped & 1u << LINEAR_W) != 0,
+                                  .turned = (c->column_major & 1u << LINEAR_W) != 0,
                                   .dtype = c->dtype};
     (void)threads;
     return cublaslt_plan_create(&shape, (cublaslt_plan **)plan);

@@ -191,7 +191,7 @@ static void every_fault_is_seen_in_every_type(void **state) {
         for (int d = 0; d < 4; d++)
             for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
                 for (int kind = RIDGE_EXACT; kind <= RIDGE_RANDOM; kind++) {
-                    ridge_case c = {.dtype = dtypes[d], .flipped = i % 2 ? 1u << CE_W : 0};
+                    ridge_case c = {.dtype = dtypes[d], .column_major = i % 2 ? 1u << CE_W : 0};
                     memcpy(c.dim, cases[i].dim, sizeof cases[i].dim);
                     memcpy(c.option, cases[i].option, sizeof cases[i].option);
                     faults_are_seen(ridge_target_find(names[t]), c, (ridge_fill_kind)kind);

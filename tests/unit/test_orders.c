@@ -13,19 +13,19 @@ enum { X, W, L };
 
 /* s[i] = l[i] sum_d x[i,d];  g[c,d] = w[c,d] sum_i x[i,d];  t[c] = w[c,0] sum_i s[i], from s as it was computed. */
 static const ridge_tensor_spec mixed_in[] = {
-    {.name = "x", .rank = 2, .dim = {ROWS, DEPTH}, .by_row = true, .either_order = true},
+    {.name = "x", .rank = 2, .dim = {ROWS, DEPTH}, .by_row = true, .takes_column_major = true},
     {.name = "w",
      .rank = 2,
      .dim = {CLASSES, DEPTH},
      .fill = RIDGE_FILL_WEIGHT,
      .index_dim = DEPTH,
      .by_row = true,
-     .either_order = true},
+     .takes_column_major = true},
     {.name = "l", .rank = 1, .dim = {ROWS}, .fill = RIDGE_FILL_LOG, .index_dim = CLASSES, .by_row = true},
 };
 static const ridge_tensor_spec mixed_out[] = {
     {.name = "s", .rank = 1, .dim = {ROWS}, .given = true},
-    {.name = "g", .rank = 2, .dim = {CLASSES, DEPTH}, .either_order = true},
+    {.name = "g", .rank = 2, .dim = {CLASSES, DEPTH}, .takes_column_major = true},
     {.name = "t", .rank = 1, .dim = {CLASSES}, .dtype = RIDGE_F64},
 };
 
@@ -116,7 +116,7 @@ static ridge_operands *mixed_operands(uint64_t seed) {
     static const ridge_dtype dtypes[] = {RIDGE_F32, RIDGE_BF16, RIDGE_F16, RIDGE_F64, RIDGE_TF32};
     const ridge_case c = {.dim = {1 + draw(seed, 1, 90), 1 + draw(seed, 2, 70), 1 + draw(seed, 3, 90)},
                           .dtype = dtypes[draw(seed, 4, 5)],
-                          .flipped = (unsigned)draw(seed, 5, 16) & 0x13};
+                          .column_major = (unsigned)draw(seed, 5, 16) & 0x13};
     const ridge_layout layout = {draw(seed, 6, 2) * draw(seed, 7, 9), draw(seed, 8, 9)};
     ridge_operands *ops = operands_new(&mixed_target, c, layout);
     ridge_operands_fill(ops, seed & 1 ? RIDGE_RANDOM : RIDGE_EXACT, seed, NULL);
@@ -183,10 +183,10 @@ static void views_follow_the_strides(void **state) {
         for (int t = 0; t < ridge_operands_count(ops); t++) {
             const DLTensor *tensor = t < 3 ? &ops->in[t] : &ops->out[t - 3];
             const ridge_view view = ridge_operands_view(ops, t);
-            const bool flipped = ops->c.flipped >> t & 1;
+            const bool column_major = ops->c.column_major >> t & 1;
             double *values = calloc((size_t)view.elements, sizeof *values);
             assert_non_null(values);
-            if (flipped)
+            if (column_major)
                 assert_true(tensor->strides && tensor->strides[0] == 1 && tensor->strides[1] >= tensor->shape[0]);
             ridge_view_load(&view, 0, view.elements, values);
             for (int64_t e = 0; e < view.elements; e++) {
@@ -261,7 +261,7 @@ static void only_some_tensors_lie_by_columns(void **state) {
     size_t bytes;
     ridge_error error;
     const ridge_layout dense = {0};
-    const ridge_case no = {.dim = {4, 3, 2}, .dtype = RIDGE_F32, .flipped = 1u << L};
+    const ridge_case no = {.dim = {4, 3, 2}, .dtype = RIDGE_F32, .column_major = 1u << L};
     assert_int_equal(ridge_operands_bytes(&mixed_target, &no, &dense, &bytes, &error), RIDGE_INVALID);
     assert_non_null(strstr(error.text, "columns"));
 }

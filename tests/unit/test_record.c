@@ -348,7 +348,7 @@ static void names_of_cases(void **state) {
     ridge_case turned = fixture_norm_cases[1];
     told.options[0] = (ridge_option){"ignore", -100};
     told.options[1] = (ridge_option){"smoothing", 0};
-    turned.flipped = 1, turned.option[0] = -100, turned.option[1] = 0.1;
+    turned.column_major = 1, turned.option[0] = -100, turned.option[1] = 0.1;
     (void)snprintf(want, sizeof want, "%s,%s^T,smoothing=0.1", name, told.in[0].name);
     ridge_case_name(&told, &turned, name, sizeof name);
     assert_string_equal(name, want);
