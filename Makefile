@@ -30,11 +30,11 @@ build: ## build everything, CUDA code for this machine's GPUs
 
 release: ## build libraries and command, CUDA code for every GPU
 	@tools/setup --missing
-	@tools/build --only "ridge ridge_ops libridge" $(BUILD) --preset release $(CMAKE_FLAGS)
+	@tools/build --only "ridge ridge_ops libridge completions" $(BUILD) --preset release $(CMAKE_FLAGS)
 
 install: ## build as BUILD is configured, install below PREFIX
 	@tools/setup --missing
-	@tools/build --only "ridge ridge_ops libridge" $(BUILD) $(CMAKE_FLAGS)
+	@tools/build --only "ridge ridge_ops libridge completions" $(BUILD) $(CMAKE_FLAGS)
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX) --strip
 
 setup: ## install the packages of run and test; say which and why
@@ -53,7 +53,7 @@ asan tsan:
 	@tools/setup --missing
 	@tools/check-sanitizer $@
 
-fuzz: ## fuzz readers of foreign files for FUZZ_SECONDS
+fuzz: ## fuzz ridge_apply and the parsers for FUZZ_SECONDS
 	@tools/setup --checks --missing
 	@tools/fuzz $(FUZZ_SECONDS)
 
