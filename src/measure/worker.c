@@ -40,8 +40,7 @@ typedef struct worker {
     ridge_error *error;
 } worker;
 
-/* ---- the child
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- the child --------------------------------------------------------------------------------------------------- */
 
 static _Noreturn void child(const worker *w, int fd, pid_t parent) {
     const ridge_child_limits limits = {
@@ -87,8 +86,7 @@ static ridge_status start(worker *w) {
     return RIDGE_OK;
 }
 
-/* ---- watching
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- watching ---------------------------------------------------------------------------------------------------- */
 
 /* The page is shared with untrusted code: a slot that is no variant counts as none. */
 static int variant_in(const worker *w, atomic_int *slot) {
