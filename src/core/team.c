@@ -91,7 +91,7 @@ static void start_generation(ridge_team *team) {
     pthread_mutex_unlock(&team->mutex);
 }
 
-/* ---- helpers, and a fork ----------------------------------------------------------------------------------------- */
+/* ---- helpers and fork() ------------------------------------------------------------------------------------------ */
 
 static atomic_uint forks; /* since the first process that created a team */
 static int watch_error;   /* errno of pthread_atfork; 0: forks are counted */

@@ -104,7 +104,8 @@ static bool own_threads(const ridge_sampler *s, int index) {
     return v && v->own_threads;
 }
 
-/* Library threads and team helpers spin after their work. Waits until those of the previous slot sleep. */
+/* Library threads and team helpers spin after their work and would take CPU time from each other. The helpers sleep
+ * before a library runs; after it, a pause of 1.5 ms lets its threads stop. */
 static void settle(ridge_sampler *s, int next, int previous) {
     const struct timespec pause = {.tv_nsec = 1500000};
     if (own_threads(s, next)) ridge_team_rest(s->team);
@@ -194,7 +195,7 @@ static ridge_status cpu_frame(ridge_sampler *s, ridge_error *error) {
     return RIDGE_OK;
 }
 
-/* Number of rows whose operands take at most core_bytes; 0 if not even one does. */
+/* Number of rows whose operands take at most core_bytes; 0 if not even one row does, or if all rows do. */
 static int64_t rows_in_core(const ridge_sampler *s) {
     ridge_work work;
     s->job->target->work(&s->job->c, &work);

@@ -43,10 +43,10 @@ static inline bool ridge_input_listed(const ridge_target *target, int input) {
 
 /* The parts of a sample's check, also used for operands in GPU memory, which are scanned there.
  *
- * ridge_rows_draw draws `wanted` distinct rows of `all`, ascending. Every other draw includes the first and the last
- * row, where tiles end. ridge_rows_distinct sorts a list and removes duplicates. ridge_check_rows checks the listed
- * rows of the host's copy: inputs unchanged, outputs within bounds. The ridge_check_tell functions write the text for a
- * scan's finding. */
+ * ridge_rows_draw draws `wanted` distinct rows of `all`, ascending. If wanted <= all / 4, the first and the last row,
+ * where tiles end, are included with probability 1/2 each. ridge_rows_distinct sorts a list and removes duplicates.
+ * ridge_check_rows checks the listed rows of the host's copy: inputs unchanged, outputs within bounds. The
+ * ridge_check_tell functions write the text for a scan's finding. */
 int64_t ridge_rows_draw(uint64_t seed, int64_t wanted, int64_t all, int64_t *rows);
 int64_t ridge_rows_distinct(int64_t *rows, int64_t n);
 ridge_status ridge_check_rows(const ridge_operands *ops, const ridge_rows *rows, ridge_team *team, ridge_check *check,
