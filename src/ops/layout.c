@@ -49,7 +49,7 @@ static bool product(const int64_t *extents, int n, int64_t *result) {
 static ridge_status take_extents(const layout *l) {
     int64_t elements;
     if (!product(l->t->shape, l->t->ndim, &elements) || !product(l->t->shape, l->leading, &l->shape[0]))
-        return REFUSE(l, "%s: %s has more elements than an address space", NAMES(l));
+        return REFUSE(l, "%s: %s has more elements than the address space holds", NAMES(l));
     for (int d = 1; d < l->spec->rank; d++) l->shape[d] = l->t->shape[l->leading + d - 1];
     return RIDGE_OK;
 }
