@@ -1,5 +1,5 @@
-/* RIDGE_API marks what leaves libridge_ops.so: every function and table that a public header declares. The rest of the
- * library is compiled with hidden visibility; tools/check-exports compares both lists. */
+/* RIDGE_API marks the exported symbols of libridge_ops.so: every function and table that a public header declares. All
+ * other symbols have hidden visibility. tools/check-exports compares the exports with the headers. */
 #ifndef RIDGE_EXPORT_H
 #define RIDGE_EXPORT_H
 

@@ -1,11 +1,12 @@
-/* ridge's operations, for programs: DLPack tensors in, DLPack tensors out, on the CPU or on a GPU.
+/* The C API of ridge's operations: DLPack tensors in, DLPack tensors out, on the CPU or on a GPU.
  *
- * Every operation is a target (see target.h, and targets/<name>/README.md for its mathematics, shapes and error bound).
- * The tensors' device decides where it runs, their shapes what it runs on; the variant is the optimized one, unless
- * another is asked for. On a GPU the work is enqueued on the context's stream, and the call returns without waiting.
+ * Every operation is a target (see target.h). targets/<name>/README.md gives its mathematics, shapes and error bound.
+ * The device of the tensors selects the backend. The optimized variant runs unless the caller names another. On a GPU
+ * the call enqueues work on the context's stream and returns without waiting.
  *
- * A context serves one thread at a time. A forked child may go on with the CPU operations of its parent's contexts,
- * those that no thread was using at the fork; of GPUs CUDA forbids it, and a call there is RIDGE_UNSUPPORTED. */
+ * One thread at a time may use a context. After fork(), the child may run CPU operations on a context of the parent
+ * that no thread was using at the fork. GPU operations in the child return RIDGE_UNSUPPORTED, because CUDA does not
+ * survive fork(). */
 #ifndef RIDGE_OPS_H
 #define RIDGE_OPS_H
 
@@ -18,48 +19,52 @@ extern "C" {
 
 typedef struct ridge_context ridge_context;
 
-/* threads: of the CPU, up to 4096; 0 takes all that this process may use. Destroying NULL does nothing. */
+/* threads: CPU threads, 1 to 4096; 0 means all processors that this process may use. RIDGE_INVALID: the count is out of
+ * range. Destroying NULL does nothing. */
 RIDGE_API ridge_status ridge_context_create(int threads, ridge_context **context, ridge_error *error);
 RIDGE_API void ridge_context_destroy(ridge_context *context);
 
-/* The cudaStream_t that GPU work goes to, of the tensors' device; NULL is CUDA's default stream. One context serves
- * several devices: each has its own scratch memory and plans, and the caller's current device stays current. Work on
- * the stream before goes on as it is: scratch memory is ordered by the stream, so wait for the old one before changing
- * to another. */
+/* Sets the cudaStream_t that GPU work is enqueued on; NULL is CUDA's default stream. The stream must belong to the
+ * device of the tensors. One context serves several devices: each has its own scratch memory and plans. Calls leave the
+ * current device unchanged. Scratch memory is reused in stream order, so synchronize the old stream before you set
+ * another. */
 RIDGE_API void ridge_context_set_stream(ridge_context *context, void *stream);
 
-/* Whether float32 tensors may be computed with on tf32 tensor cores, where the operation has cases of type tf32: each
- * factor of a product is then rounded to 11 bits. Off at first. */
+/* Allows tf32 tensor cores for float32 tensors, for operations that have tf32 cases. Each factor of a product is then
+ * rounded to 11 significant bits. Default: off. */
 RIDGE_API void ridge_context_allow_tf32(ridge_context *context, bool allow);
 
-/* Runs a target on tensors given in the order of its descriptor. variant NULL: the optimized one of the tensors'
- * device. options: in the order of the target's, RIDGE_MAX_OPTIONS finite numbers; NULL: the defaults.
+/* Runs a target. Tensors come in the order of the target's descriptor. variant NULL: the optimized variant for the
+ * tensors' device. options: RIDGE_MAX_OPTIONS finite numbers in the order of target->options; NULL: the defaults.
  *
- * Every call is checked before anything is read or written, whatever the target and the device: pointers, shapes,
- * strides, types, devices, alignment to the element, overlap, options. RIDGE_INVALID: they are wrong in themselves or
- * do not fit together. RIDGE_UNSUPPORTED: no variant can run here, or takes the type here. RIDGE_NOT_FOUND: unknown
- * target or variant. `error` (may be NULL) says what is wrong and with which tensor. What ridge cannot check is that
- * the memory is there: `data` must hold the elements that shape and strides name.
+ * Errors. Every call validates its arguments before it reads or writes tensor data: pointers, shapes, strides, types,
+ * devices, element alignment, overlap, options. RIDGE_INVALID: an argument is malformed, or two arguments do not match.
+ * RIDGE_UNSUPPORTED: no variant runs on this device or accepts this type. RIDGE_NOT_FOUND: unknown target or variant.
+ * RIDGE_NO_MEMORY: no memory for scratch or plan. RIDGE_FAILED: CUDA rejected an operation. `error` (may be NULL) names
+ * the tensor and the fault. ridge cannot check that the memory exists: `data` must hold all elements that shape and
+ * strides describe.
  *
- * Shapes. Rows: where the first dimension of a row-wise input or of an output is the target's first dimension, any
- * number of leading dimensions may stand for it, the same ones in each such tensor: x [2, 3, cols] is six rows, x
- * [cols] is one. Tensors have at most RIDGE_MAX_TENSOR_RANK dimensions. Extents of 0 in the rows are allowed; a tensor
- * without elements may have NULL data and any strides. Strides. Row-major: the last dimension contiguous, each other
- * stride at least the span of the dimensions below it; leading dimensions must fold into rows of one stride. Strides of
- * dimensions of extent 1 are ignored. Matrices may be column-major (strides {1, at least the rows}) where the target's
- * tensor says takes_column_major. Types. Those of the target's cases on that device. Labels and indices may be i32 or
- * i64.
+ * Shapes. Row-wise inputs and outputs begin with the target's first dimension, the rows. Any number of leading
+ * dimensions may take its place; they must be the same in each such tensor. x [2, 3, cols] has six rows, x [cols] has
+ * one. A tensor has at most RIDGE_MAX_TENSOR_RANK dimensions. The number of rows may be 0. An empty tensor may have
+ * NULL data and any strides.
  *
- * Aliasing. Inputs may overlap each other. An output may share no element with another output or with an input, with
- * one exception: it may be one input itself (same address, shape, strides and type) where the target works in place;
- * results are then bit-identical to those of an output that lies elsewhere with the same alignment. These do:
+ * Strides. Row-major: the last dimension is contiguous, and each other stride is at least the span of the dimensions
+ * below it. Leading dimensions must fold into rows with one stride. Strides of dimensions with extent 1 are ignored. A
+ * matrix may be column-major (strides {1, >= rows}) if its tensor spec sets takes_column_major.
+ *
+ * Types. The types of the target's cases on that device. Labels and indices may be i32 or i64.
+ *
+ * Aliasing. Inputs may overlap each other. An output must not share an element with another output or with an input.
+ * Exception: where the target works in place, an output may be an input itself (same address, shape, strides and type).
+ * The results are then bit-identical to those of an out-of-place call with the same alignment. In-place operations:
  *     ridge_l2norm, ridge_softmax, ridge_layer_norm_gelu, ridge_rms_norm_silu   y may be x
  *     targets vertical_fusion, compute_bound: y may be x; memory_bound: y may be x or z
- * Views that interleave without sharing an element, such as columns 0 to 3 and 4 to 7 of one matrix, are accepted where
- * their row strides are equal; with unequal row strides, address ranges must not meet.
+ * Interleaved views that share no element, such as columns 0 to 3 and 4 to 7 of one matrix, are accepted if their row
+ * strides are equal. If the row strides differ, the address ranges must not overlap.
  *
- * Scratch memory and plans are made at the first call of a shape and kept. While the stream is being captured into a
- * graph nothing can be made: call once before. */
+ * Graph capture. The first call with a shape allocates scratch memory and creates the plan; the context keeps both.
+ * Neither is possible during stream capture, so call once with the same shape before capture begins. */
 RIDGE_API ridge_status ridge_apply(ridge_context *context, const char *target, const char *variant, const DLTensor *in,
                                    int n_in, const DLTensor *out, int n_out, const double *options, ridge_error *error);
 
@@ -73,7 +78,7 @@ RIDGE_API ridge_status ridge_layer_norm_gelu(ridge_context *context, const DLTen
 /* y = silu(rms_norm(x) gamma) */
 RIDGE_API ridge_status ridge_rms_norm_silu(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
                                            const DLTensor *y, ridge_error *error);
-/* probs = softmax(x w + b)         x: [batch, depth], w: [depth, classes] by rows or by columns, b: [classes] */
+/* probs = softmax(x w + b)         x: [batch, depth], w: [depth, classes] row- or column-major, b: [classes] */
 RIDGE_API ridge_status ridge_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w,
                                             const DLTensor *b, const DLTensor *probs, ridge_error *error);
 /* probs[i,h,:] = softmax(x[i,:] w[h] + b[h])       w: [heads, depth, classes], b: [heads, classes],
@@ -81,35 +86,36 @@ RIDGE_API ridge_status ridge_linear_softmax(ridge_context *context, const DLTens
 RIDGE_API ridge_status ridge_multihead_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w,
                                                       const DLTensor *b, const DLTensor *probs, ridge_error *error);
 
-/* Cross-entropy of softmax(x w^T + b), whose logits never lie in memory.
+/* Cross-entropy of softmax(x w^T + b). The logits are never stored in memory.
  *
  *     loss_i = (1 - s) (lse_i - z_i,label) + s (lse_i - mean of z_i) + z_loss lse_i^2
  *     lse_i  = log(sum of exp(z_i)), z = x w^T + b, s = label_smoothing
  *
- * x: [batch, depth], w: [classes, depth] (w, and dw, by rows or by columns), both f32, on a GPU also bf16 or f16;
- * b: f32 [classes], labels: i32 or i64 [batch], loss and lse: f32 [batch]. A row whose label is ignore_index, or no
- * class, has loss 0. The mean of the rows that count is the caller's to take: dloss, the gradient of what became of the
- * losses with respect to each of them, is 1 / (rows that count) for that. No memory that grows with batch x classes is
- * used.
- */
+ * Shapes and types: x [batch, depth] and w [classes, depth] are f32, on a GPU also bf16 or f16. w and dw are row-major
+ * or column-major. b is f32 [classes], labels i32 or i64 [batch], loss and lse f32 [batch].
+ *
+ * A row whose label is ignore_index or outside [0, classes) is ignored: its loss is 0. The caller reduces the losses.
+ * dloss (f32 [batch]) is the gradient of the reduced loss with respect to each row's loss; for a mean it is 1 / (rows
+ * not ignored). Scratch memory does not grow with batch x classes. */
 typedef struct ridge_cross_entropy_options {
     double ignore_index, label_smoothing, z_loss;
 } ridge_cross_entropy_options;
 #define RIDGE_CROSS_ENTROPY_DEFAULTS \
-    { -100, 0, 0 } /* what NULL stands for */
+    { -100, 0, 0 } /* used when options is NULL */
 
 RIDGE_API ridge_status ridge_linear_cross_entropy(ridge_context *context, const DLTensor *x, const DLTensor *w,
                                                   const DLTensor *b, const DLTensor *labels,
                                                   const ridge_cross_entropy_options *options, const DLTensor *loss,
                                                   const DLTensor *lse, ridge_error *error);
-/* From the forward's lse: dx and dw as x and w, db: f32 [classes]. Ignored rows contribute nothing. */
+/* Gradients from the lse of the forward call. dx and dw have the shape and type of x and w; db is f32 [classes].
+ * Ignored rows contribute nothing. */
 RIDGE_API ridge_status ridge_linear_cross_entropy_backward(ridge_context *context, const DLTensor *x, const DLTensor *w,
                                                            const DLTensor *b, const DLTensor *labels,
                                                            const DLTensor *lse, const DLTensor *dloss,
                                                            const ridge_cross_entropy_options *options,
                                                            const DLTensor *dx, const DLTensor *dw, const DLTensor *db,
                                                            ridge_error *error);
-/* Both in one call, for whoever knows dloss before the losses: training does. */
+/* Forward and backward in one call, for callers that know dloss before the losses, as in training. */
 RIDGE_API ridge_status ridge_linear_cross_entropy_grad(ridge_context *context, const DLTensor *x, const DLTensor *w,
                                                        const DLTensor *b, const DLTensor *labels, const DLTensor *dloss,
                                                        const ridge_cross_entropy_options *options, const DLTensor *loss,

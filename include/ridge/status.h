@@ -1,7 +1,7 @@
 /* Status codes and one-line error texts.
  *
- * Every function that can fail returns a ridge_status. Where the reason needs words (a file name, a size, what to do
- * about it), it also takes a ridge_error and writes them there: one line, no newline. The library never prints. */
+ * Every function that can fail returns a ridge_status. Functions that can explain the failure also take a ridge_error:
+ * one line, no newline, that says what is wrong and what to do. The library never prints. */
 #ifndef RIDGE_STATUS_H
 #define RIDGE_STATUS_H
 
@@ -30,7 +30,7 @@ typedef enum ridge_status {
         RIDGE_STATUS_COUNT
 } ridge_status;
 
-/* "invalid argument" for RIDGE_INVALID; never NULL, whatever the value. */
+/* "invalid argument" for RIDGE_INVALID. Never NULL, also for unknown values. */
 RIDGE_API const char *ridge_status_string(ridge_status status);
 
 typedef struct ridge_error {
@@ -45,21 +45,21 @@ __attribute__((format(printf, 3, 4)))
 RIDGE_API ridge_status
 ridge_fail(ridge_error *error, ridge_status status, const char *format, ...);
 
-/* Static analysis sees no further than this file: tell it what comes back. */
+/* The static analyzer does not see the definition: this macro gives it the returned value. */
 #ifdef __clang_analyzer__
 #define ridge_fail(error, status, ...) (ridge_fail((error), (status), __VA_ARGS__), (status))
 #endif
 
-/* For functions that own nothing at the point of failure. Where something is owned: one `done:` label. */
+/* For functions that own no resource at the point of failure. Functions that do use one `done:` label. */
 #define RIDGE_TRY(expression)                                      \
     do {                                                           \
         ridge_status ridge_try_status = (expression);              \
         if (ridge_try_status != RIDGE_OK) return ridge_try_status; \
     } while (0)
 
-/* Beside a status that comes without a ridge_error, as a variant's: its words, kept for each thread until the next are
- * noted. ridge_why gives them in the form ": cudaMemsetAsync: invalid argument", to follow a status's own, and forgets
- * them; "" when there are none. */
+/* The reason for a status returned without a ridge_error, as by a variant. ridge_note_why stores it per thread and
+ * replaces the last one. ridge_why returns it as a suffix to the status string (": cudaMemsetAsync: invalid argument")
+ * and clears it; "" if there is none. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 1, 2)))
 #endif

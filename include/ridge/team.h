@@ -1,5 +1,5 @@
-/* A team: the calling thread and size-1 helpers, each pinned to a core of its own, that run one function together.
- * The helpers spin for a short while after work so that the next piece starts within a microsecond, then sleep. */
+/* A team is a thread pool: the calling thread and size-1 helpers run one function together, each on its own core. After
+ * work the helpers spin for about 200 us, so that the next call starts within 1 us; then they sleep. */
 #ifndef RIDGE_TEAM_H
 #define RIDGE_TEAM_H
 
@@ -13,20 +13,21 @@ extern "C" {
 
 typedef struct ridge_team ridge_team;
 
-/* threads: 1 or more. cpus: one logical processor a thread, or NULL for no pinning. cpus[0] pins the caller. */
+/* threads: at least 1. cpus: one logical processor per thread, or NULL for no pinning. cpus[0] pins the caller. Errors:
+ * RIDGE_INVALID, RIDGE_NO_MEMORY, RIDGE_FAILED (a thread did not start). */
 RIDGE_API ridge_status ridge_team_create(int threads, const int *cpus, ridge_team **team, ridge_error *error);
 RIDGE_API void ridge_team_destroy(ridge_team *team);
 
 RIDGE_API int ridge_team_size(ridge_team *team); /* 1 for NULL */
 
-/* Calls body(arg, rank, size) on every member, rank 0 being the caller; returns when all have returned. NULL is a team
- * of one. */
+/* Calls body(arg, rank, size) on every member and returns when all have returned. The caller has rank 0. A NULL team
+ * runs on the caller alone. */
 typedef void (*ridge_team_fn)(void *arg, int rank, int size);
 RIDGE_API void ridge_team_run(ridge_team *team, ridge_team_fn body, void *arg);
 
-/* As ridge_team_run, but work on fewer bytes is the caller's alone: body(arg, 0, 1), and nobody is woken. Operations
- * that pass through their bytes about as fast as a copy break even there while the helpers spin. Where helpers sleep,
- * waking them takes 25 us, and a second thread pays from 512 KiB on; but later calls then find them awake.
+/* As ridge_team_run, but work on fewer than RIDGE_TEAM_ALONE_BYTES bytes runs on the caller alone: body(arg, 0, 1), no
+ * helper is woken. Operations at copy speed break even at this size while the helpers spin. Waking sleeping helpers
+ * takes 25 us, so a second thread then pays off from 512 KiB; later calls find the helpers awake.
  *
  *   us on 1 and on 2 threads (Zen 4, 2 cores of a VM; columns: 64; 10th percentile of 900 calls, of 100 with sleepers)
  *   KiB                      2            8           32           64          128          512
@@ -39,17 +40,17 @@ RIDGE_API void ridge_team_run(ridge_team *team, ridge_team_fn body, void *arg);
 #define RIDGE_TEAM_ALONE_BYTES 65536.0
 RIDGE_API void ridge_team_run_sized(ridge_team *team, double bytes, ridge_team_fn body, void *arg);
 
-/* fork(): the child may use, and destroy, every team of the parent. The first ridge_team_size or ridge_team_run there
- * starts new helpers; where it can start only some, the team is smaller from then on. This holds whatever the helpers
- * did at the fork, also while another thread was inside ridge_team_run: that run is lost in the child, the team is not.
- * Two limits: POSIX lets the child of a process with several threads call only async-signal-safe functions, so that
- * threads in the child are a promise of the C library (glibc and musl keep it); and a body must not fork. */
+/* fork(): the child may use and destroy every team of the parent. The first ridge_team_size or ridge_team_run in the
+ * child starts new helpers. If some cannot start, the team stays smaller. The helpers may be in any state at the fork.
+ * If another thread is inside ridge_team_run, that run is lost in the child, but the team remains usable. Two limits:
+ * POSIX lets the child of a multithreaded process call only async-signal-safe functions, so threads in the child depend
+ * on the C library (glibc and musl support them); and a body must not fork. */
 
-/* Waits until the helpers sleep, so that they take no cycles from a peer library's own threads. */
+/* Waits until the helpers sleep, so that they take no CPU time from the threads of a peer library. */
 RIDGE_API void ridge_team_rest(ridge_team *team);
 
-/* The part [*begin, *end) of n items that belongs to rank: contiguous, sizes differ by at most one grain. Use it inside
- * a body: rows are split the same way everywhere, so a thread finds its own rows in its own cache. */
+/* The contiguous part [*begin, *end) of n items for `rank`. Sizes differ by at most one grain. Every body divides rows
+ * this way, so a thread finds its rows in its own cache. */
 static inline void ridge_share(int64_t n, int64_t grain, int rank, int size, int64_t *begin, int64_t *end) {
     int64_t grains = n / grain + (n % grain != 0);
     int64_t b = grains * rank / size * grain, e = grains * (rank + 1) / size * grain;

@@ -1,8 +1,8 @@
-/* Tensors are DLPack's DLTensor, owned by the caller, so that NumPy, PyTorch and C arrays pass without copies.
+/* Tensors are DLPack's DLTensor, owned by the caller. NumPy, PyTorch and C arrays pass without copies.
  *
- * ridge's kernels take tensors whose last dimension is contiguous (stride 1) and whose other dimensions may have any
- * stride of at least the extent below it; strides == NULL means dense row-major. Strides count elements, not bytes.
- * Some matrices may be column-major instead: strides {1, at least the rows}. */
+ * The last dimension is contiguous (stride 1). Every other stride is at least the span of the dimensions below it.
+ * strides == NULL means dense row-major. Strides count elements, not bytes. Some matrices may be column-major instead:
+ * strides {1, >= rows}. */
 #ifndef RIDGE_TENSOR_H
 #define RIDGE_TENSOR_H
 
@@ -11,7 +11,7 @@
 
 #include "ridge/export.h"
 
-/* Where the compiler finds no DLPack, ridge's installed copy of its header serves. */
+/* If the compiler finds no DLPack header, ridge's installed copy is used. */
 #if defined(__has_include)
 #if !__has_include(<dlpack/dlpack.h>)
 #define RIDGE_OWN_DLPACK
@@ -28,12 +28,12 @@
 extern "C" {
 #endif
 
-enum { RIDGE_MAX_RANK = 4 };        /* of a tensor as a target's descriptor has it */
-enum { RIDGE_MAX_TENSOR_RANK = 8 }; /* of a tensor as a caller may pass it: leading dimensions fold into rows */
+enum { RIDGE_MAX_RANK = 4 };        /* of a tensor in a target's descriptor */
+enum { RIDGE_MAX_TENSOR_RANK = 8 }; /* of a caller's tensor: leading dimensions fold into rows */
 
-/* name, size in bytes, unit roundoff of one stored value (0: exact integers). tf32 is stored as f32 is; arithmetic may
- * round each factor of a product to 11 bits, which is what its roundoff says. It comes after f32, which DLPack's type
- * stands for. */
+/* Name, size in bytes, unit roundoff (0: integers). tf32 is stored as f32; arithmetic may round each factor of a
+ * product to 11 significant bits, and its roundoff is that of the factors. tf32 follows f32, so that DLPack's float32
+ * maps to f32. */
 #define RIDGE_DTYPE_LIST(X)    \
     X(F32, "f32", 4, 0x1p-24)  \
     X(BF16, "bf16", 2, 0x1p-8) \
@@ -50,21 +50,21 @@ typedef enum ridge_dtype {
 #undef RIDGE_DTYPE_ENUM
         RIDGE_DTYPE_COUNT
 } ridge_dtype;
-/* The type whose bytes it has: f32 for tf32, else itself. */
+/* The storage type: f32 for tf32, else the type itself. */
 static inline ridge_dtype ridge_dtype_stored(ridge_dtype dtype) { return dtype == RIDGE_TF32 ? RIDGE_F32 : dtype; }
 
 static inline int ridge_dtype_is_integer(ridge_dtype dtype) { return dtype == RIDGE_I32 || dtype == RIDGE_I64; }
 
-/* RIDGE_F32 etc. share the RIDGE_ prefix with statuses; the two lists have no name in common. */
+/* Types and statuses share the prefix RIDGE_; no name is in both lists. */
 
 RIDGE_API const char *ridge_dtype_name(ridge_dtype dtype); /* "f32"; "?" for an unknown value */
-RIDGE_API ridge_dtype ridge_dtype_parse(const char *name); /* RIDGE_DTYPE_NONE when unknown */
+RIDGE_API ridge_dtype ridge_dtype_parse(const char *name); /* RIDGE_DTYPE_NONE if unknown */
 RIDGE_API size_t ridge_dtype_size(ridge_dtype dtype);      /* bytes of one element; 0 for an unknown value */
 RIDGE_API double ridge_dtype_roundoff(ridge_dtype dtype);  /* half an ulp at 1.0 */
 RIDGE_API DLDataType ridge_dtype_to_dlpack(ridge_dtype dtype);
-RIDGE_API ridge_dtype ridge_dtype_of(const DLTensor *tensor); /* RIDGE_DTYPE_NONE when ridge does not know it */
+RIDGE_API ridge_dtype ridge_dtype_of(const DLTensor *tensor); /* RIDGE_DTYPE_NONE if not supported */
 
-/* Address of the first element. */
+/* Address of the first element: data + byte_offset. */
 static inline void *ridge_data(const DLTensor *t) { return (char *)t->data + t->byte_offset; }
 
 /* Elements from one row (index of dimension 0) to the next. */
@@ -75,7 +75,8 @@ static inline int64_t ridge_row_stride(const DLTensor *t) {
     return stride;
 }
 
-/* One element as fp64, and one fp64 rounded to nearest even into an element; index counts elements from data. */
+/* ridge_load converts one element to fp64. ridge_store rounds an fp64 value to the type, to nearest even. index counts
+ * elements from data. */
 RIDGE_API double ridge_load(const void *data, ridge_dtype dtype, int64_t index);
 RIDGE_API void ridge_store(void *data, ridge_dtype dtype, int64_t index, double value);
 

@@ -1,5 +1,5 @@
-/* The version, of the headers at compile time and of the library at run time. CMake reads the three numbers here; the
- * SONAME of libridge_ops.so is the major number. */
+/* The version of the headers (macros) and of the library (ridge_version). CMake reads the three numbers from this file.
+ * The SONAME of libridge_ops.so has the major number. */
 #ifndef RIDGE_VERSION_H
 #define RIDGE_VERSION_H
 
@@ -18,7 +18,7 @@ extern "C" {
     RIDGE_VERSION_TEXT_OF(major) "." RIDGE_VERSION_TEXT_OF(minor) "." RIDGE_VERSION_TEXT_OF(patch)
 #define RIDGE_VERSION RIDGE_VERSION_TEXT(RIDGE_VERSION_MAJOR, RIDGE_VERSION_MINOR, RIDGE_VERSION_PATCH) /* "0.1.0" */
 
-/* RIDGE_VERSION of the library that the program runs with. */
+/* The RIDGE_VERSION that the loaded library was built with. */
 RIDGE_API const char *ridge_version(void);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/* A counter-based generator: value i of stream `seed` is a pure function of (seed, i). So fills run in parallel, any
- * element can be computed again, and one number identifies a sample's data. */
+/* A counter-based generator: value i of stream `seed` is a pure function of (seed, i). Fills run in parallel, any
+ * element can be recomputed, and one number identifies a sample's data. */
 #ifndef RIDGE_CORE_RANDOM_H
 #define RIDGE_CORE_RANDOM_H
 
@@ -26,8 +26,8 @@ RIDGE_RANDOM_FN double ridge_random_unit(uint64_t seed, uint64_t i) {
 
 /* A 32-bit generator whose inner loop vectorizes, for fills of gigabytes: value i of a stream is
  * ridge_random32(ridge_random32_key(seed, i / RIDGE_RANDOM_BLOCK), i % RIDGE_RANDOM_BLOCK). The 64-bit key of a block
- * enters a 32-bit finalizer (constants of C. Wellons' lowbias32) twice, so that two blocks whose counters happen to
- * overlap still differ. */
+ * enters a 32-bit finalizer (constants of C. Wellons' lowbias32) twice, so that two blocks with overlapping counters
+ * still differ. */
 enum { RIDGE_RANDOM_BLOCK = 4096 };
 
 RIDGE_RANDOM_FN uint64_t ridge_random32_key(uint64_t seed, uint64_t block) { return ridge_random(~seed, block); }

@@ -14,13 +14,13 @@ const char *ridge_status_string(ridge_status status) {
     return strings[status];
 }
 
-/* File names and foreign text may hold anything: the promise is one line, and a terminal is not to be steered. */
+/* File names and foreign text may hold control characters. An error text is one line without terminal escapes. */
 static void make_plain(char *text) {
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
 }
 
-/* In parentheses: static analysis has a macro of that name. */
+/* The parentheses prevent macro expansion: the static analyzer's build defines a macro of that name. */
 ridge_status(ridge_fail)(ridge_error *error, ridge_status status, const char *format, ...) {
     if (error) {
         va_list args;
@@ -33,7 +33,7 @@ ridge_status(ridge_fail)(ridge_error *error, ridge_status status, const char *fo
     return status;
 }
 
-/* ---- words beside a status -------------------------------------------------------------------------------------- */
+/* ---- the reason for a status ------------------------------------------------------------------------------------- */
 
 static _Thread_local struct {
     bool noted;

@@ -1,4 +1,4 @@
-/* What can be said of a target from its descriptor alone. */
+/* Queries on a target's descriptor. */
 #include "ridge/target.h"
 
 #include <string.h>

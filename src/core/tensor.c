@@ -1,4 +1,4 @@
-/* Data types: their sizes and names, and single elements to and from fp64. */
+/* Data types: sizes, names, and conversion of single elements to and from fp64. */
 #include "ridge/tensor.h"
 
 #include <math.h>
@@ -60,8 +60,8 @@ static double load_f16(uint16_t h) {
     return h >> 15 ? -magnitude : magnitude;
 }
 
-/* Rounds to `digits` significant bits, nearest even, with the smallest normal exponent emin; then overflows above max.
- */
+/* Rounds to `digits` significant bits, to nearest even, with the smallest normal exponent emin. Magnitudes above max
+ * become infinity. */
 static double round_to(double value, int digits, int emin, double max) {
     if (!isfinite(value) || value == 0.0) return value;
     int exponent;

@@ -13,8 +13,8 @@ ridge_status ridge_memory_alloc(size_t bytes, void **memory, ridge_error *error)
     *memory = NULL;
     if (bytes == 0) bytes = 1;
     if (bytes > SIZE_MAX - 2 * huge_page)
-        return ridge_fail(error, RIDGE_NO_MEMORY, "%zu bytes are more than any memory", bytes);
-    /* Map one huge page more, and give back what lies outside the aligned part. */
+        return ridge_fail(error, RIDGE_NO_MEMORY, "%zu bytes exceed the address space", bytes);
+    /* Maps one extra huge page and unmaps what is outside the aligned part. */
     size_t want = rounded(bytes), all = want + huge_page;
     char *base = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %zu bytes", bytes);

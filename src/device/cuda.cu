@@ -22,10 +22,10 @@ struct ridge_graph {
     cudaGraphExec_t exec;
 };
 
-/* One line that names the call, as CUDA says it: "cudaMalloc: out of memory (cudaErrorMemoryAllocation)". */
+/* Writes one line that names the call: "cudaMalloc: out of memory (cudaErrorMemoryAllocation)". */
 static ridge_status told(cudaError_t result, const char *call, ridge_error *error) {
     if (result == cudaSuccess) return RIDGE_OK;
-    (void)cudaGetLastError(); /* said here; a launch after this one is not to blame */
+    (void)cudaGetLastError(); /* clears the error, so that a later launch does not report it */
     ridge_status status = result == cudaErrorMemoryAllocation ? RIDGE_NO_MEMORY : RIDGE_FAILED;
     return ridge_fail(error, status, "%s: %s (%s)", call, cudaGetErrorString(result), cudaGetErrorName(result));
 }
@@ -81,14 +81,14 @@ extern "C" ridge_status ridge_cuda_open(ridge_gpu *gpu, ridge_error *error) {
 }
 
 extern "C" void ridge_cuda_reset_l2(void) {
-    (void)cudaCtxResetPersistingL2Cache(); /* not supported everywhere */
+    (void)cudaCtxResetPersistingL2Cache(); /* not supported on all devices */
     (void)cudaGetLastError();
 }
 
-/* ---- in somebody else's process ---------------------------------------------------------------------------------- */
+/* ---- in a caller's process --------------------------------------------------------------------------------------- */
 
-/* Whether this process entered a device, and whether an ancestor did that it was forked from. The runtime's state comes
- * along into a child, where most of what it says crashes or hangs. */
+/* entered: this process entered a device. inherited: an ancestor did before fork(). The child inherits the runtime's
+ * state, with which most CUDA calls crash or hang. */
 static std::atomic<bool> entered, inherited;
 
 static void lose_devices(void) {
@@ -98,7 +98,7 @@ static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, lose_devices); 
 
 extern "C" bool ridge_cuda_lost(void) { return inherited; }
 
-/* As told, of the first calls in a process: a child whose ancestor used the GPU without ridge is found out by them. */
+/* As told(), for the first CUDA calls of a process. They fail in a child whose ancestor used the GPU without ridge. */
 static ridge_status begun(cudaError_t result, const char *call, ridge_error *error) {
     if (result != cudaErrorInitializationError) return told(result, call, error);
     return ridge_fail(error, RIDGE_UNSUPPORTED,
@@ -135,7 +135,7 @@ extern "C" ridge_status ridge_cuda_enter(int device, int *previous, int *sm, rid
         (void)pthread_once(&once, watch_forks);
         entered = true;
     }
-    RIDGE_TRY(capability(device, sm, error)); /* of no such device: here, with nothing changed */
+    RIDGE_TRY(capability(device, sm, error)); /* fails for an unknown device before anything has changed */
     return make_current(device, *previous, error);
 }
 
@@ -162,7 +162,8 @@ extern "C" void ridge_cuda_free(void *memory) {
 
 extern "C" ridge_status ridge_cuda_copy(void *to, const void *from, size_t bytes, ridge_error *error) {
     RIDGE_TRY(TELL(cudaMemcpy, (to, from, bytes, cudaMemcpyDefault)));
-    /* From pageable memory it returns before the last bytes have arrived, and streams of our own do not wait for them. */
+    /* A copy from pageable memory returns before the transfer is complete, and non-blocking streams do not wait for
+     * it. */
     return TELL(cudaStreamSynchronize, (cudaStreamLegacy));
 }
 
@@ -252,11 +253,11 @@ extern "C" void ridge_graph_destroy(ridge_graph *g) {
     free(g);
 }
 
-/* ---- kernels of the frame --------------------------------------------------------------------------------------- */
+/* ---- empty kernel and delay kernel ------------------------------------------------------------------------------- */
 
 static __global__ void empty_kernel(void) {}
 
-/* The GPU's clock ticks at a nanosecond's grain, however coarsely it is updated. */
+/* globaltimer counts nanoseconds; its update interval may be longer. */
 static __global__ void delay_kernel(unsigned long long ns) {
     unsigned long long begin, now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));

@@ -1,4 +1,4 @@
-/* The GPU's functions in a build without CUDA: opening says why there is none, and so nothing else is ever called. */
+/* The GPU functions in a build without CUDA. ridge_cuda_open fails with the reason, so the others are never called. */
 #include "device/cuda.h"
 
 #ifndef RIDGE_HAVE_CUDA

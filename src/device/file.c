@@ -93,7 +93,7 @@ static int write_all(int fd, const char *text, size_t size) {
     return 0;
 }
 
-/* A FIFO without a reader would block the opening for ever; a reader that is about to come is waited for. */
+/* Opening a FIFO without a reader would block, so it is opened non-blocking and retried for 1 s. */
 static int write_direct(const char *path, const char *text, size_t size) {
     const struct timespec pause = {.tv_nsec = 10000000};
     int fd = -1;
@@ -146,9 +146,9 @@ ridge_status ridge_file_write(const char *path, const char *text, size_t size, r
     } else if (!S_ISREG(st.st_mode)) {
         code = write_direct(path, text, size);
     } else if (access(path, W_OK) != 0) {
-        code = errno; /* rename() would replace a read-only file; its owner did not want that */
+        code = errno; /* rename() would replace a read-only file against its permissions */
     } else {
-        char *real = realpath(path, NULL); /* through a symbolic link: the link stays, its file is replaced */
+        char *real = realpath(path, NULL); /* a symbolic link stays; the file it points to is replaced */
         code = real ? write_replacing(real, st.st_mode & 0777, text, size) : errno;
         free(real);
     }

@@ -1,4 +1,4 @@
-/* Files by name: only regular files are read, and a file is written whole or not at all. */
+/* Files by name. Only regular files are read. Writes are atomic. */
 #ifndef RIDGE_DEVICE_FILE_H
 #define RIDGE_DEVICE_FILE_H
 
@@ -10,12 +10,12 @@
  * not exist is RIDGE_NOT_FOUND. The caller closes *fd. */
 ridge_status ridge_file_open(const char *path, int *fd, size_t *size, ridge_error *error);
 
-/* The text of a regular file of fewer than `most` bytes, with a zero byte behind it. RIDGE_CORRUPT when it is longer.
- * The caller frees *text. */
+/* Reads a regular file of fewer than `most` bytes and appends a zero byte. RIDGE_CORRUPT: the file is longer. The
+ * caller frees *text. */
 ridge_status ridge_file_read(const char *path, size_t most, char **text, size_t *size, ridge_error *error);
 
-/* Writes a temporary file beside path, syncs it and renames it; removes it on failure. A device or a FIFO has no name
- * to protect and is written directly; a FIFO that no process reads within a second is RIDGE_IO. */
+/* Writes a temporary file in the same directory, syncs it and renames it to path; removes it on failure. A device or a
+ * FIFO is written directly. RIDGE_IO: the write failed, or no process opens the FIFO for reading within 1 s. */
 ridge_status ridge_file_write(const char *path, const char *text, size_t size, ridge_error *error);
 
 #endif

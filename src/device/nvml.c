@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The few prototypes that are used, as NVML documents them: its header is not on every machine that builds ridge. */
+/* The NVML prototypes in use, as documented. nvml.h is not on every machine that builds ridge. */
 enum { NVML_SUCCESS = 0, NVML_INSUFFICIENT_SIZE = 7, NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_SENSOR_GPU = 0 };
 typedef struct nvml_memory {
     unsigned long long total, free, used;
@@ -30,8 +30,9 @@ struct ridge_nvml {
     int (*driver)(char *version, unsigned size);
 };
 
-/* A function of the library under the first of two names that it has; NULL in `function` where it has neither. ISO C
- * has no conversion from a data to a function pointer, POSIX demands that their bytes be the same. */
+/* Looks up a function under `name`, then under `older`; sets *function to NULL if the library has neither. memcpy is
+ * used because ISO C does not convert a data pointer to a function pointer; POSIX guarantees the same
+ * representation. */
 static bool find(void *library, const char *name, const char *older, void *function, size_t size) {
     void *symbol = dlsym(library, name);
     if (!symbol && older) symbol = dlsym(library, older);
@@ -47,7 +48,7 @@ static void find_all(ridge_nvml *n) {
     (void)FIND(power, "nvmlDeviceGetPowerUsage", NULL);
     (void)FIND(power_limit, "nvmlDeviceGetEnforcedPowerLimit", NULL);
     (void)FIND(temperature, "nvmlDeviceGetTemperature", NULL);
-    /* Renamed in 2023; the old name stays, but is not promised for ever. */
+    /* Renamed in 2023; the old name still exists but may be removed. */
     (void)FIND(reasons, "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons");
     (void)FIND(persistence, "nvmlDeviceGetPersistenceMode", NULL);
     (void)FIND(ecc, "nvmlDeviceGetEccMode", NULL);
@@ -125,13 +126,13 @@ void ridge_nvml_setup(ridge_nvml *n, ridge_gpu_setup *s) {
     if (n->memory && n->memory(n->device, &memory) == NVML_SUCCESS)
         s->used_bytes = (double)memory.used, s->total_bytes = (double)memory.total;
     if (n->processes) {
-        unsigned count = 0; /* room for none: it says how many there are */
+        unsigned count = 0; /* a buffer of size 0: the call returns the count */
         int result = n->processes(n->device, &count, NULL);
         if (result == NVML_SUCCESS || result == NVML_INSUFFICIENT_SIZE) s->processes = (int)count;
     }
 }
 
-/* ---- words ------------------------------------------------------------------------------------------------------ */
+/* ---- throttle reasons -------------------------------------------------------------------------------------------- */
 
 static const struct {
     uint64_t bit;
@@ -155,7 +156,7 @@ bool ridge_gpu_throttled(uint64_t reasons) {
         if ((reasons & reason_table[i].bit) && reason_table[i].throttles) return true;
         reasons &= ~reason_table[i].bit;
     }
-    return reasons != 0; /* what it has no word for may be anything */
+    return reasons != 0; /* an unknown reason counts as throttling */
 }
 
 static void append(char *text, int size, const char *words) {

@@ -1,7 +1,7 @@
 /* State of a GPU, from NVML: clocks, power, temperature, and throttle reasons.
  *
- * The driver's library is opened at run time. Where it is missing, too old for a query, or denies it, the answer is
- * "not known"; nothing here fails. A handle belongs to the process that opened it: open it after a fork, not before. */
+ * libnvidia-ml is opened at run time. If it is missing, too old for a query, or denies the query, the value is "not
+ * known"; no function fails. A handle is valid only in the process that opened it: open it after fork(). */
 #ifndef RIDGE_DEVICE_NVML_H
 #define RIDGE_DEVICE_NVML_H
 
@@ -13,33 +13,32 @@ typedef struct ridge_nvml ridge_nvml;
 /* State that changes from moment to moment; reading it takes about 20 µs. */
 typedef struct ridge_gpu_state {
     int sm_mhz, memory_mhz; /* 0: not known */
-    double power_w;         /* over about the last 100 ms; 0: not known */
+    double power_w;         /* W, average of about 100 ms; 0: not known */
     int temperature_c;      /* 0: not known */
-    uint64_t throttle;      /* NVML's clocks event reasons, a sum of bits; 0: none, or not known */
+    uint64_t throttle;      /* NVML clocks event reasons, a bit mask; 0: none, or not known */
     bool known;             /* the SM clock and the reasons could be read */
 } ridge_gpu_state;
 
-/* State that does not. -1: not known. */
+/* State that rarely changes. -1: not known. */
 typedef struct ridge_gpu_setup {
     char driver[32];                /* "580.159.04"; "" not known */
     int persistence;                /* 0 off, 1 on */
     int ecc;                        /* 0 off, 1 on */
     int mig;                        /* 0 off, 1 on */
-    int processes;                  /* that compute on it, this one included when it does */
+    int processes;                  /* compute processes, this one included */
     int max_sm_mhz;                 /* 0: not known */
     double power_limit_w;           /* enforced; 0: not known */
-    double used_bytes, total_bytes; /* of its memory, by everybody; 0: not known */
+    double used_bytes, total_bytes; /* device memory of all processes; 0: not known */
 } ridge_gpu_setup;
 
-/* bus: as in ridge_gpu.bus; NULL or "" takes the first GPU. *handle is NULL when NVML cannot be used, and `false` is
- * returned; the other functions take NULL. */
+/* bus: ridge_gpu.bus; NULL or "" selects the first GPU. Returns false and sets *handle to NULL if NVML cannot be used.
+ * The other functions accept NULL. */
 bool ridge_nvml_open(const char *bus, ridge_nvml **handle);
 void ridge_nvml_close(ridge_nvml *handle);
 void ridge_nvml_read(ridge_nvml *handle, ridge_gpu_state *state);
 void ridge_nvml_setup(ridge_nvml *handle, ridge_gpu_setup *setup);
 
-/* True if a reason lowers the clock against the GPU's own choice: heat, power, or a fault. Idleness and clocks set by
- * the user do not count. */
+/* True if a reason is throttling: heat, power, or a fault. Idle clocks and clocks set by the user do not count. */
 bool ridge_gpu_throttled(uint64_t reasons);
 
 /* Writes "software power cap, thermal slowdown"; "none" for 0; unknown bits as "reason 0x400". Returns text. */

@@ -8,8 +8,8 @@
 
 enum { OTHER_EVENTS = 1024, GROWTH = 256 };
 
-/* Beyond the samples of a job: a batch that is under way when the last round is reached, and rounds that are begun anew
- * when a variant is dropped. */
+/* The limit exceeds a job's samples: the last batch may continue past the last round, and a round restarts when a
+ * variant is dropped. */
 void ridge_inbox_open(ridge_inbox *inbox, const ridge_job *job, int sets, ridge_job_result *result) {
     int64_t asked = job->iterations > 0 ? 2 * (int64_t)job->iterations : RIDGE_MAX_SAMPLES;
     int64_t samples = asked + sets + 2 * (int64_t)result->n_series;
@@ -21,9 +21,9 @@ void ridge_inbox_open(ridge_inbox *inbox, const ridge_job *job, int sets, ridge_
     inbox->guilty = -1;
 }
 
-/* ---- is it an event --------------------------------------------------------------------------------------------- */
+/* ---- validation -------------------------------------------------------------------------------------------------- */
 
-/* A bool that is neither 0 nor 1 must not be read as one. */
+/* Reading a bool that is neither 0 nor 1 is undefined behaviour. */
 static bool is_truth(const bool *value) {
     unsigned char byte;
     memcpy(&byte, value, sizeof byte);
@@ -57,7 +57,7 @@ static bool is_event(const ridge_inbox *inbox, const ridge_event *e, size_t size
     }
 }
 
-/* ---- what it says ----------------------------------------------------------------------------------------------- */
+/* ---- application to the result ----------------------------------------------------------------------------------- */
 
 static void set_outcome(ridge_series *series, ridge_outcome outcome, const char *reason) {
     series->outcome = outcome;
@@ -69,7 +69,7 @@ static ridge_series *series_of(ridge_job_result *result, int slot) {
     return slot < n ? &result->series[slot] : slot == n ? &result->reference : &result->companion[slot - n - 1];
 }
 
-/* The variant that a slot's launches belong to; -1: none. */
+/* The variant of a slot; -1: none. */
 static int variant_of(const ridge_inbox *inbox, int slot) {
     int n = inbox->result->n_series;
     return slot < n ? slot : slot == n ? -1 : slot - n - 1;

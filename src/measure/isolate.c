@@ -28,7 +28,7 @@ static void set_thread_environment(const ridge_child_limits *limits) {
         (void)setenv("OMP_PLACES", places, 1);
         (void)setenv("OMP_PROC_BIND", "true", 1);
     }
-    /* As long as the team's own helpers spin; the sampler waits longer than that before it changes hands. */
+    /* OpenMP threads spin as long as the team's helpers. The sampler waits longer before another thread pool runs. */
     (void)setenv("GOMP_SPINCOUNT", "100000", 1);
     (void)setenv("OPENBLAS_THREAD_TIMEOUT", "18", 1); /* 2^18 cycles */
 }
@@ -44,7 +44,7 @@ static void limit_memory(const ridge_child_limits *limits) {
 #endif
     const struct rlimit none = {0, 0};
     (void)setrlimit(RLIMIT_CORE, &none);
-    /* Should memory run out all the same, the worker goes first and the run goes on. */
+    /* The OOM killer kills the worker first, so that the run continues. */
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd >= 0) {
         if (write(fd, "1000", 4) != 4) (void)0;
@@ -55,11 +55,11 @@ static void limit_memory(const ridge_child_limits *limits) {
 void ridge_child_enter(const ridge_child_limits *limits, pid_t parent) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
-    /* These reach the whole process group: the parent decides, and kills. */
+    /* These signals reach the whole process group. The parent handles them and kills the child. */
     static const int left_to_parent[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < sizeof left_to_parent / sizeof left_to_parent[0]; i++)
         (void)signal(left_to_parent[i], SIG_IGN);
-    /* Whatever handlers the parent has, a crash here ends this process and is told by its signal. */
+    /* Default handlers: a crash ends this process, and the wait status holds the signal. */
     static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGXFSZ};
     for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) (void)signal(fatal[i], SIG_DFL);
     (void)signal(SIGPIPE, SIG_IGN);
@@ -90,14 +90,14 @@ static int kill_and_wait(pid_t pid) {
     return status;
 }
 
-/* Waits for the child, at most limit_s seconds; then kills it. An interrupt comes before what the same signal may have
- * done to the child. */
+/* Waits at most limit_s seconds for the child, then kills it. An interrupt takes precedence over the child's own end,
+ * which the same signal may have caused. */
 static ending wait_for(pid_t pid, double limit_s, const volatile sig_atomic_t *interrupted, int *status) {
     uint64_t began = ridge_clock_ns();
     for (long pause_ns = 50000;; pause_ns = pause_ns < 5000000 ? 2 * pause_ns : pause_ns) {
         pid_t ended = waitpid(pid, status, WNOHANG);
         bool stop = interrupted && *interrupted;
-        /* Where SIGCHLD is ignored nobody keeps the child's status: whether it came to its end is in shared memory. */
+        /* If SIGCHLD is ignored, the child's status is lost (ECHILD). Shared memory says whether the body returned. */
         if (ended == pid || (ended < 0 && errno == ECHILD)) return stop ? INTERRUPTED : ENDED;
         if (stop || (double)(ridge_clock_ns() - began) * 1e-9 > limit_s) {
             *status = kill_and_wait(pid);
@@ -110,7 +110,7 @@ static ending wait_for(pid_t pid, double limit_s, const volatile sig_atomic_t *i
 
 ridge_status ridge_isolate(ridge_isolated_fn body, const void *arg, void *answer, size_t size,
                            const ridge_child_limits *limits, double limit_s, ridge_error *error) {
-    /* One byte behind the answer says that the body came to its end: a kernel may call exit(0) in the middle of it. */
+    /* The byte after the answer is set when the body returns, because a kernel may call exit(0) within the body. */
     unsigned char *shared = mmap(NULL, size + 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) return ridge_fail(error, RIDGE_NO_MEMORY, "no shared memory for a worker");
     memcpy(shared, answer, size);

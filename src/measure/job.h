@@ -1,7 +1,7 @@
-/* One case of one target, measured: every variant verified and timed, interleaved, in a worker process of its own.
+/* A job measures one case of one target: it verifies every variant and times them interleaved, in a worker process.
  *
- * The worker runs the kernels and returns samples; the caller judges and writes. A crash, an endless loop or an
- * exhausted memory costs the variant at fault its outcome, and the case goes on without it. */
+ * The worker runs the kernels and returns samples; the caller derives verdicts and writes reports. A variant that
+ * crashes, hangs or exhausts memory fails, and the case continues without it. */
 #ifndef RIDGE_MEASURE_JOB_H
 #define RIDGE_MEASURE_JOB_H
 
@@ -15,10 +15,10 @@ typedef struct ridge_sample {
     int32_t round;
     int32_t visit; /* 0 forward, 1 backward */
     double time_us;
-    uint64_t seed; /* of its inputs */
-    double worst;  /* largest error / permitted error of its check */
+    uint64_t seed; /* seed of its inputs */
+    double worst;  /* largest error / permitted error in its check */
     int64_t rows_checked;
-    ridge_gpu_state gpu; /* GPU: right after the batch it was taken in; else all zero */
+    ridge_gpu_state gpu; /* GPU: state right after its batch; CPU: all zero */
 } ridge_sample;
 
 #define RIDGE_STOP_LIST(X)                                                                \
@@ -34,8 +34,8 @@ typedef enum ridge_stop {
 } ridge_stop;
 const char *ridge_stop_name(ridge_stop stop);
 
-/* Plain loops over memory, `bytes` bytes (a multiple of 1024) from source to target: the candidates of one motion, of
- * which the fastest is kept. */
+/* Plain loops that move `bytes` bytes (a multiple of 1024) from source to target. All candidates for one kind of
+ * traffic; the fastest is used. */
 enum { RIDGE_MAX_MOTIONS = 16 };
 typedef void (*ridge_motion_fn)(char *target, const char *source, size_t bytes);
 typedef struct ridge_motions {
@@ -43,9 +43,9 @@ typedef struct ridge_motions {
     int n;
 } ridge_motions;
 
-/* The reference: what memory gave while the kernels ran. A memory-bound case of cold operands has its least bytes
- * moved by plain loops (copied, the rest read or written) in the same rounds, on operand sets of the same kind. A
- * kernel's time against it is a paired ratio, which a drifting machine does not touch. */
+/* The reference: the bandwidth available in the same rounds. For a bandwidth-bound case with cold operands, plain loops
+ * move the case's minimum bytes (paired bytes copied, the rest read or written) in every round, on operand sets of the
+ * same kind. Kernel time / reference time is a paired ratio, which is insensitive to machine drift. */
 typedef struct ridge_reference {
     ridge_motions read, stream, write;
 } ridge_reference;
@@ -55,19 +55,19 @@ typedef struct ridge_job {
     ridge_case c;
     const int *variants; /* indices into target->variants, in the order of a round */
     int n_variants;
-    ridge_backend backend; /* of all its variants */
+    ridge_backend backend; /* backend of all its variants */
     ridge_isa isa;
     ridge_abilities here;
     int threads;
-    const int *cpus; /* one a thread, or NULL: not pinned */
-    bool hot;        /* operands in cache, instead of rotating through three times the last level */
+    const int *cpus; /* one per thread, or NULL: not pinned */
+    bool hot;        /* operands in cache; false: sets rotate through three times the last-level cache */
     uint64_t seed;
-    double max_time;                  /* seconds for the case, checks included */
-    int iterations;                   /* rounds; 0: by the stop rule */
+    double max_time;                  /* seconds per case, checks included */
+    int iterations;                   /* rounds; 0: the stop rule decides */
     double last_level;                /* bytes of the largest cache */
     const ridge_user_input *user;     /* n_in entries, or NULL */
     const ridge_reference *reference; /* NULL: none */
-    double launch_limit;              /* seconds after which a launch is taken for an endless loop */
+    double launch_limit;              /* seconds after which a launch counts as an endless loop */
     int64_t memory_limit;             /* bytes the worker may map; 0: no limit */
 } ridge_job;
 
@@ -78,13 +78,13 @@ typedef enum ridge_outcome {
     RIDGE_OUTCOME_SKIPPED,
 } ridge_outcome;
 
-/* What became of one variant. */
+/* The result of one variant. */
 typedef struct ridge_series {
     ridge_outcome outcome;
-    char reason[240]; /* one line; "" when done */
+    char reason[240]; /* one line; "" if done */
     ridge_sample *samples;
     int n;
-    ridge_check check;         /* the first, widest check; `worst` is the worst of all samples' */
+    ridge_check check;         /* the first and widest check; `worst` is the maximum over all samples */
     ridge_agreement agreement; /* with the first optimized variant of the job, on identical inputs */
     bool compared;
 } ridge_series;
@@ -92,25 +92,25 @@ typedef struct ridge_series {
 typedef struct ridge_job_result {
     ridge_series *series; /* n_variants, in the order of job->variants */
     int n_series;
-    ridge_series reference; /* n = 0: the case was not given one */
-    /* CPU, of each optimized variant of a case with a reference: the same code on so few of the rows that its operands
-     * stay in the core's own caches. Times are scaled to all rows. What the processor needs when memory costs nothing.
-     * GPU: the variant inside a captured graph, time of one launch. */
+    ridge_series reference; /* n = 0: the job has no reference */
+    /* CPU, each optimized variant of a case with a reference: time with operands in cache. The same code runs on so few
+     * rows that the operands stay in the core's private caches; times are scaled to all rows. GPU: time per launch in a
+     * captured graph. */
     ridge_series *companion; /* n_series, some with n = 0 */
     ridge_stop stop;
-    double frame_us;       /* an empty launch, timed the same way */
-    double graph_frame_us; /* GPU: one of many empty launches inside a graph; else 0 */
+    double frame_us;       /* time of an empty launch, measured the same way */
+    double graph_frame_us; /* GPU: time per empty launch in a graph; CPU: 0 */
     int rounds;
 } ridge_job_result;
 
-/* Called between events with the share of the case's time that is used, 0 … 1. */
+/* Called between events with the used fraction of the case's time, 0 … 1. */
 typedef void (*ridge_job_progress_fn)(void *arg, double share);
 
-/* Bytes a job takes at the most, so that a case too large can be refused before it starts. */
+/* Upper bound of a job's memory in bytes, to reject a case that is too large before it starts. */
 ridge_status ridge_job_bytes(const ridge_job *job, double *bytes, ridge_error *error);
 
-/* RIDGE_INTERRUPTED when *interrupted (may be NULL) became non-zero: the worker is killed, what it had sent stays in
- * result. Free result in every case. */
+/* Runs a job. RIDGE_INTERRUPTED: *interrupted (may be NULL) became non-zero; the worker is killed, and `result` keeps
+ * the samples received so far. Free `result` in every case. */
 ridge_status ridge_job_run(const ridge_job *job, const volatile sig_atomic_t *interrupted,
                            ridge_job_progress_fn progress, void *arg, ridge_job_result *result, ridge_error *error);
 void ridge_job_result_free(ridge_job_result *result);

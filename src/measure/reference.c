@@ -3,9 +3,9 @@
 #include "device/device.h"
 
 enum { UNIT = 1024, TRIALS = 3 };
-/* FLOP per byte of memory traffic beyond which no processor is bound by memory. */
+/* FLOP per byte of memory traffic above which every processor is compute-bound. */
 static const double compute_bound_from = 64;
-/* Bytes below which the start of a team weighs in a copy. */
+/* Bytes below which the start of the team distorts the time of a copy. */
 static const double least_bytes = 8.0 * 1024 * 1024;
 
 static size_t units(double bytes) { return (size_t)bytes / UNIT * UNIT; }

@@ -1,7 +1,6 @@
-/* The CPU's rig: operand sets in host memory, launches timed by the clock. Before a short launch the same variant runs
- * once, untimed, on the lead set: its threads are awake and its code is in cache, while the timed operands stay cold.
- * With --hot the untimed launch runs on the timed set itself, the only one there is, whose outputs are then poisoned
- * again. */
+/* The CPU rig: operand sets in host memory, launches timed by the clock. Before a short launch, the same variant runs
+ * once untimed on the lead set. This wakes its threads and brings its code into cache, while the timed operands stay
+ * cold. With --hot the untimed launch runs on the timed set, the only one, whose outputs are then poisoned again. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -10,9 +9,9 @@
 #include "measure/sampler.h"
 #include "measure/stats.h"
 
-/* Launches longer than this need no lead-in: waking threads costs tens of microseconds. */
+/* Launches longer than this need no lead-in, because waking threads takes tens of microseconds. */
 static const double lead_in_below_us = 3000;
-/* Operands of a core slot: well inside the second-level cache of every processor of the last ten years. */
+/* Operand bytes of a core slot: well below the L2 capacity of every processor of the last ten years. */
 static const double core_bytes = 160 * 1024;
 enum { FRAME_LAUNCHES = 1001 };
 static const ridge_layout dense = {0};
@@ -21,7 +20,7 @@ typedef struct cpu_rig {
     char *arena;
     size_t arena_bytes;
     void *scratch;
-    ridge_operands *sets; /* one more than rotate: the last is the lead */
+    ridge_operands *sets; /* rotating sets, then the lead set */
     ridge_mover_choice reference;
     char *core_memory;
     size_t core_bytes;
@@ -32,7 +31,8 @@ static ridge_status cpu_open(ridge_sampler *s, ridge_error *error) {
     return s->own ? RIDGE_OK : ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a rig");
 }
 
-/* Libraries were opened before the team pins this thread: they take its affinity for the processors they may use. */
+/* Libraries are opened before the team pins this thread, because they read its affinity as the set of usable
+ * processors. */
 static ridge_status cpu_allocate(ridge_sampler *s, ridge_error *error) {
     cpu_rig *r = s->own;
     const size_t sets = (size_t)s->rotation.sets;
@@ -71,7 +71,7 @@ static ridge_status cpu_fill(ridge_sampler *s, int set, uint64_t seed, ridge_err
 static ridge_status run_variant(ridge_sampler *s, int index, const ridge_operands *ops, double *time_us) {
     const cpu_rig *r = s->own;
     const ridge_slot *slot = &s->slots[index];
-    /* On few rows the start of a team would weigh as much as the work: one thread does them. */
+    /* Few rows run on one thread: starting the team would take as long as the work. */
     ridge_team *team = slot->kind == RIDGE_SLOT_CORE ? NULL : s->team;
     const ridge_call call = {.dim = ops->c.dim,
                              .dtype = ops->c.dtype,
@@ -104,16 +104,16 @@ static bool own_threads(const ridge_sampler *s, int index) {
     return v && v->own_threads;
 }
 
-/* A library's own threads spin for a while after their work; the team's do too. Neither may take cycles from the other.
- */
+/* Library threads and team helpers spin after their work and would take CPU time from each other. The helpers sleep
+ * before a library runs; after it, a pause of 1.5 ms lets its threads stop. */
 static void settle(ridge_sampler *s, int next, int previous) {
     const struct timespec pause = {.tv_nsec = 1500000};
     if (own_threads(s, next)) ridge_team_rest(s->team);
     if (previous >= 0 && previous != next && own_threads(s, previous)) nanosleep(&pause, NULL);
 }
 
-/* The same code on few rows: filled and run, then filled again, so that all of it lies in the core's own caches, and
- * timed. */
+/* Times the variant on few rows: fill, untimed run, fill again, so that operands and code are in the core's private
+ * caches, then the timed run. */
 static void time_core(ridge_sampler *s, ridge_launch *l) {
     const cpu_rig *r = s->own;
     const ridge_slot *slot = &s->slots[l->slot];
@@ -179,7 +179,7 @@ static ridge_status cpu_agree(ridge_sampler *s, int a, int b, ridge_agreement *a
 
 static ridge_status empty_launch(const ridge_call *call) { return call->plan ? RIDGE_INVALID : RIDGE_OK; }
 
-/* Reported, not subtracted: a time is what a caller would see. */
+/* The empty launch is reported and not subtracted: a time is what a caller would measure. */
 static ridge_status cpu_frame(ridge_sampler *s, ridge_error *error) {
     (void)error;
     double times[FRAME_LAUNCHES];
@@ -195,7 +195,7 @@ static ridge_status cpu_frame(ridge_sampler *s, ridge_error *error) {
     return RIDGE_OK;
 }
 
-/* Rows whose operands fit well into one core's own caches; 0 when there are none so few. */
+/* Number of rows whose operands take at most core_bytes; 0 if not even one row does, or if all rows do. */
 static int64_t rows_in_core(const ridge_sampler *s) {
     ridge_work work;
     s->job->target->work(&s->job->c, &work);
@@ -204,8 +204,8 @@ static int64_t rows_in_core(const ridge_sampler *s) {
     return few >= 1 && few < s->job->c.dim[0] ? few : 0;
 }
 
-/* The reference, and the core slots of the optimized variants; variants with a plan are tied to the case they planned
- * for. */
+/* The reference, and the core slots of the optimized variants. Variants with a plan have none, because the plan is for
+ * the full case. */
 static ridge_status cpu_companions(ridge_sampler *s, ridge_error *error) {
     cpu_rig *r = s->own;
     const int n = s->job->n_variants;

@@ -1,8 +1,8 @@
-/* The GPU's rig: operand sets in its memory, launches timed by events on one stream, and inside captured graphs.
+/* The GPU rig: operand sets in device memory, launches timed by events on one stream and in captured graphs.
  *
- * A batch is enqueued behind a kernel that only waits, so that the GPU never waits for the host between two launches.
- * An error that a kernel leaves behind ends the process's use of the GPU: the worker says whom it suspects and ends;
- * where that is one of a batch, the next worker waits after every launch and so finds out. */
+ * A delay kernel precedes each batch, so that the GPU never waits for the host between two launches. A sticky CUDA
+ * error makes the GPU unusable for the process: the worker names the suspected slot and ends. If the batch has several
+ * slots, the next worker synchronizes after every launch to find the slot. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 #include "measure/stats.h"
 #include "verify/on_gpu.h"
 
-/* What enqueueing a launch and its events costs the host at most, on the machines seen. */
+/* Upper bound of the host time to enqueue a launch and its events, on the measured machines. */
 static const double enqueue_us = 25;
-/* Time in a graph below which its own start weighs. */
+/* Graph time below which the start of the graph distorts the result. */
 static const double graph_us = 400;
 enum { FRAME_LAUNCHES = 101, FRAME_GRAPH = 200 };
 static const ridge_layout dense = {0};
@@ -25,16 +25,16 @@ typedef struct cuda_rig {
     ridge_nvml *nvml;
     ridge_stream *stream;
     void *arena, *scratch, *scan;
-    ridge_operands *sets; /* one more than rotate: the last is the lead */
+    ridge_operands *sets; /* rotating sets, then the lead set */
     ridge_operands mirror[2];
-    void *host[2];                         /* memory of the mirrors */
-    void *elsewhere[RIDGE_IN_MANAGED + 1]; /* a set of memory for variants that want their tensors there */
+    void *host[2];                         /* memory of the host mirrors */
+    void *elsewhere[RIDGE_IN_MANAGED + 1]; /* one set per kind of memory (ridge_where) outside the device */
 } cuda_rig;
 
 static ridge_status cuda_open(ridge_sampler *s, ridge_error *error) {
     cuda_rig *r = s->own = calloc(1, sizeof *r);
     if (!r) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a rig");
-    if (!s->job->here.sm) return RIDGE_OK; /* all slots will be skipped */
+    if (!s->job->here.sm) return RIDGE_OK; /* no GPU: all slots are skipped */
     RIDGE_TRY(ridge_cuda_open(&r->gpu, error));
     ridge_cuda_reset_l2();
     (void)ridge_nvml_open(r->gpu.bus, &r->nvml);
@@ -96,7 +96,7 @@ static ridge_status enqueue_on(ridge_sampler *s, int index, const ridge_operands
                              .scratch = r->scratch,
                              .stream = ridge_stream_handle(r->stream),
                              .plan = slot->plan};
-    (void)ridge_why(); /* of launches before */
+    (void)ridge_why(); /* clears the reason of earlier launches */
     return slot->variant->run[s->job->isa](&call);
 }
 
@@ -109,7 +109,7 @@ static bool is_elsewhere(const ridge_sampler *s, int slot) {
     return v && v->where != RIDGE_IN_DEVICE;
 }
 
-/* What a kernel left behind: an error here is of `slot`, or of one of a batch (-1). */
+/* Ends the worker if a kernel left a sticky error. The error belongs to `slot`, or to some slot of the batch (-1). */
 static void survive(const ridge_sampler *s, int slot) {
     const cuda_rig *r = s->own;
     bool sticky = false;
@@ -126,9 +126,9 @@ static void survive(const ridge_sampler *s, int slot) {
     ridge_sampler_give_up(s, slot, text);
 }
 
-/* A variant whose tensors lie outside the device's memory: the set is brought there, written by the processor; the
- * clock runs until all that run() enqueued is done; and the whole set goes back to its place, where it is checked like
- * any other. */
+/* A variant whose tensors are outside device memory. The CPU writes the set to its memory before the launch. The clock
+ * runs until all work that run() enqueued is done. The whole set is then copied back to device memory, where it is
+ * checked like any other. */
 static ridge_status launch_elsewhere(ridge_sampler *s, int slot, int set, ridge_status *status, double *time_us,
                                      ridge_error *error) {
     cuda_rig *r = s->own;
@@ -163,7 +163,7 @@ static ridge_status cuda_launch(ridge_sampler *s, int slot, int set, ridge_statu
         ridge_sampler_watch(s, -1);
         return RIDGE_OK;
     }
-    RIDGE_TRY(ridge_stream_wait(r->stream, error)); /* the filling */
+    RIDGE_TRY(ridge_stream_wait(r->stream, error)); /* the fill */
     RIDGE_TRY(ridge_stream_record(r->stream, 0, error));
     *status = enqueue(s, slot, set);
     RIDGE_TRY(ridge_stream_record(r->stream, 1, error));
@@ -180,7 +180,7 @@ static ridge_status capture(ridge_sampler *s, ridge_launch *l, ridge_error *erro
         l->status = enqueue(s, l->slot, l->set + i);
     ridge_status ended = ridge_graph_end(r->stream, &graph, error);
     l->graph = graph;
-    if (l->status != RIDGE_OK) return RIDGE_OK; /* the variant's fault, and told as such */
+    if (l->status != RIDGE_OK) return RIDGE_OK; /* an error of the variant, reported as such */
     return ended;
 }
 
@@ -209,8 +209,8 @@ static ridge_status read_times(ridge_sampler *s, ridge_launch *batch, int n, rid
     return RIDGE_OK;
 }
 
-/* Hot: an untimed launch on the timed set, which then gets new values and poisoned outputs where it lies. L2 serves all
- * SMs, so what was just written is as close as what was just read. */
+/* --hot: an untimed launch on the timed set, which is then refilled in place. The fill leaves the operands in L2, which
+ * serves all SMs. */
 static ridge_status warm_up(ridge_sampler *s, ridge_launch *l, ridge_error *error) {
     cuda_rig *r = s->own;
     if (is_elsewhere(s, l->slot) || l->status != RIDGE_OK) return RIDGE_OK;
@@ -265,7 +265,7 @@ static ridge_status cuda_agree(ridge_sampler *s, int a, int b, ridge_agreement *
     return ridge_check_agree(&r->mirror[0], &r->mirror[1], s->team, agreement, error);
 }
 
-/* An empty kernel between two events, and one of many in a graph. */
+/* Times an empty kernel between two events, and per empty kernel in a graph of many. */
 static ridge_status time_empty(cuda_rig *r, double *event_us, double *graph, ridge_error *error) {
     ridge_graph *g = NULL;
     RIDGE_TRY(ridge_stream_wait(r->stream, error));
@@ -297,7 +297,7 @@ static ridge_status cuda_frame(ridge_sampler *s, ridge_error *error) {
     return RIDGE_OK;
 }
 
-/* A graph slot beside every variant. Short launches are repeated in it, on sets of their own. */
+/* One graph slot per variant. Its graph repeats short launches, each on its own set. */
 static ridge_status cuda_companions(ridge_sampler *s, ridge_error *error) {
     (void)error;
     const int n = s->job->n_variants;

@@ -1,4 +1,4 @@
-/* How many operand sets a job rotates through, and how much memory that takes. */
+/* Number and size of the operand sets that a job rotates through. */
 #include "measure/event.h"
 
 enum { LINE = 64 };
@@ -8,10 +8,11 @@ static size_t at_most(size_t a, size_t b) { return a < b ? a : b; }
 ridge_status ridge_rotation_plan(const ridge_job *job, ridge_rotation *r, ridge_error *error) {
     const ridge_layout dense = {0};
     RIDGE_TRY(ridge_operands_bytes(job->target, &job->c, &dense, &r->set_bytes, error));
-    /* Every filling moves each set by up to `slack`, so that no sample meets the addresses of the one before. */
+    /* Every fill shifts each set by up to `slack` bytes, so that consecutive samples use different addresses. */
     size_t slack = at_most(r->set_bytes / 16 + 4096, 65536) / LINE * LINE;
     r->stride = r->set_bytes + slack;
-    /* Between filling a set and timing it, all the others are filled or timed: together three times the last level. */
+    /* Between the fill and the launch of a set, all other sets are filled or timed. Together they have three times the
+     * size of the last-level cache. */
     double apart = 3 * job->last_level / (double)r->stride;
     r->sets = job->hot ? 1 : 2 + (int)(apart < RIDGE_MAX_SETS ? apart : RIDGE_MAX_SETS);
     if (r->sets > RIDGE_MAX_SETS) r->sets = RIDGE_MAX_SETS;

@@ -1,8 +1,7 @@
-/* The worker's body: verifies each variant once in full, then times rounds of launches until the stop rule holds.
+/* The worker: verifies each variant once in full, then times rounds of launches until the stop rule holds.
  *
- * A batch fills as many operand sets as the rotation has, times launches on them, and checks each after the clock has
- * stopped. Launches follow one endless schedule: rounds of A B … B A. How operands are kept and launches timed is the
- * rig's. */
+ * A batch fills all operand sets of the rotation, times launches on them, and checks each after the clock has stopped.
+ * Launches follow one endless schedule: rounds of A B … B A. The rig stores operands and times launches. */
 #include "measure/sampler.h"
 
 #include <errno.h>
@@ -15,11 +14,11 @@
 #include "device/device.h"
 #include "measure/stats.h"
 
-/* Oracle work spent on one sample's rows, and on a first check before it is cut to rows instead of everything. */
+/* Oracle FLOP per sample's check. A first check above full_check_flops looks at drawn rows instead of all. */
 static const double sample_check_flops = 4e6, full_check_flops = 3e10;
 static const double converged_width = 0.005;
 enum { MIN_ROUNDS = 8 };
-/* How many times max_time a case may take to reach MIN_ROUNDS, the fewest that give an interval. */
+/* A case may take this many times max_time to reach MIN_ROUNDS, the minimum for an interval. */
 static const double patience = 30;
 
 typedef ridge_sampler sampler;
@@ -27,10 +26,10 @@ typedef ridge_sampler sampler;
 void ridge_sampler_send(const sampler *s, ridge_event *event) {
     event->magic = RIDGE_EVENT_MAGIC;
     ssize_t n;
-    do n = write(s->io->fd, event, sizeof *event); /* one packet: whole or not at all */
+    do n = write(s->io->fd, event, sizeof *event); /* one packet: sent whole or not at all */
     while (n < 0 && errno == EINTR);
     if (n == (ssize_t)sizeof *event) return;
-    /* The parent is gone, or the variant whose event this is has closed the socket. */
+    /* The parent has ended, or the variant of this event has closed the socket. */
     const int slot = event->slot;
     ridge_sampler_watch(s, slot < 0 || !s->slots ? -1 : s->slots[slot].of);
     _exit(1);
@@ -64,8 +63,7 @@ static double seconds_since(uint64_t ns) { return (double)(ridge_clock_ns() - ns
 
 /* ---- before the first round ------------------------------------------------------------------------------------- */
 
-/* The slots of a round: every variant that is left; beside them, while there are any, the reference and the variants'
- * companions. */
+/* Lists the slots of a round: the active variants and, while there are any, the reference and the companions. */
 static void line_up(sampler *s) {
     const int n = s->job->n_variants;
     s->n_active = 0;
@@ -79,7 +77,7 @@ static void line_up(sampler *s) {
     }
 }
 
-/* A round is begun anew with those that remain. */
+/* Restarts the round with the remaining slots. */
 static void drop_slot(sampler *s, int index) {
     int64_t round = s->n_active ? s->scheduled / (2 * s->n_active) + 1 : 0;
     s->slots[index].active = false;
@@ -94,7 +92,7 @@ static void fail_slot(sampler *s, int index, ridge_status status) {
     drop_slot(s, index);
 }
 
-/* A failed check costs a variant the case. */
+/* A failed check drops the variant from the case. */
 static void wrong_slot(sampler *s, int index, const ridge_check *check, const char *text) {
     ridge_event event = {.kind = RIDGE_EVENT_WRONG, .slot = index, .check = *check};
     (void)snprintf(event.text, sizeof event.text, "%.239s", text);
@@ -102,13 +100,13 @@ static void wrong_slot(sampler *s, int index, const ridge_check *check, const ch
     drop_slot(s, index);
 }
 
-/* The quickest of a variant's launches so far: its first may have had code to load. */
+/* The fastest launch so far, because the first may include loading code. */
 static void estimate(ridge_slot *slot, double time_us) {
     if (slot->estimate_us == 0 || time_us < slot->estimate_us) slot->estimate_us = time_us;
 }
 
-/* The first launch of a variant: not timed, checked as widely as the oracle's cost allows. The first optimized variant
- * is always checked in full, so that every case is. */
+/* The first launch of a variant is untimed. It is checked in full if the oracle's cost allows. The first optimized
+ * variant is always checked in full, so that every case has a full check. */
 static ridge_status first_check(sampler *s, int index, bool must_be_full, ridge_error *error) {
     const uint64_t seed = ridge_sampler_next_seed(s);
     ridge_status status;
@@ -135,8 +133,8 @@ static int first_optimized(const sampler *s) {
     return -1;
 }
 
-/* Which of two outputs that differ is at fault: both are checked in full. Where the oracle passes both, the variant
- * that was compared with the optimized one carries the verdict. */
+/* Two outputs differ: checks both in full to find the wrong one. If the oracle passes both, the variant that was
+ * compared with the optimized one is wrong. */
 static ridge_status settle_difference(sampler *s, int index, int optimized, const ridge_agreement *agreement,
                                       ridge_error *error) {
     const struct { int slot, set; } sides[] = {{index, s->rotation.sets}, {optimized, 0}};
@@ -160,7 +158,7 @@ static ridge_status settle_difference(sampler *s, int index, int optimized, cons
     return RIDGE_OK;
 }
 
-/* A variant's output against the optimized one's, which lies in set 0, on identical inputs. */
+/* Compares a variant's output with the optimized variant's, which is in set 0, on identical inputs. */
 static ridge_status compare_output(sampler *s, int index, int optimized, uint64_t seed, ridge_error *error) {
     const int lead = s->rotation.sets;
     ridge_status status;
@@ -178,7 +176,7 @@ static ridge_status compare_output(sampler *s, int index, int optimized, uint64_
     return event.agreement.agree ? RIDGE_OK : settle_difference(s, index, optimized, &event.agreement, error);
 }
 
-/* Every other variant against the first optimized one; where that proves wrong, the next one takes its place. */
+/* Compares every other variant with the first optimized one. If that one is wrong, the next takes its place. */
 static ridge_status compare_outputs(sampler *s, ridge_error *error) {
     for (int optimized; (optimized = first_optimized(s)) >= 0;) {
         const uint64_t seed = ridge_sampler_next_seed(s);
@@ -205,7 +203,7 @@ static ridge_launch next_launch(const sampler *s) {
     int64_t round = s->scheduled / per_round;
     int visit = place >= s->n_active;
     int64_t order = visit ? per_round - 1 - place : place;
-    /* A B B A, then B A A B: a disturbance with the period of a round does not always meet the same variant. */
+    /* A B B A, then B A A B: a disturbance with the period of a round does not always hit the same variant. */
     if (round % 2) order = s->n_active - 1 - order;
     ridge_launch l = {.slot = s->active[order]};
     l.sample.round = (int32_t)round;
@@ -213,7 +211,7 @@ static ridge_launch next_launch(const sampler *s) {
     return l;
 }
 
-/* Checks a launch after the fact; a wrong one costs its variant the case. */
+/* Checks a finished launch; a wrong one drops its variant from the case. */
 static ridge_status judge_launch(sampler *s, ridge_launch *l, ridge_error *error) {
     ridge_slot *slot = &s->slots[l->slot];
     if (slot->kind == RIDGE_SLOT_REFERENCE) {
@@ -227,7 +225,7 @@ static ridge_status judge_launch(sampler *s, ridge_launch *l, ridge_error *error
         return RIDGE_OK;
     }
     ridge_event event = {.kind = RIDGE_EVENT_SAMPLE, .slot = l->slot, .check = l->check};
-    /* The rows are drawn now, from a seed that did not exist when the launch ran. */
+    /* The rows are drawn now, with a seed that did not exist when the launch ran. */
     const uint64_t row_seed = ridge_random(ridge_clock_ns(), l->sample.seed);
     for (int i = 0; i < slot->sets && slot->kind != RIDGE_SLOT_CORE; i++) {
         ridge_check check;
@@ -251,10 +249,10 @@ static ridge_status judge_launch(sampler *s, ridge_launch *l, ridge_error *error
 
 static int rounds_done(const sampler *s) { return (int)(s->scheduled / (2 * s->n_active)); }
 
-/* Fills the whole rotation, then times and checks that many launches on it. Sets that no launch uses (the last of a
- * given number of iterations) are filled all the same, or the others would not be cold. */
+/* Fills all sets of the rotation, then times and checks one launch per set. In the last batch some sets may have no
+ * launch; they are filled all the same, or the others would not be cold. */
 static ridge_status run_batch(sampler *s, int64_t most, ridge_error *error) {
-    /* Hot, a second set would compete with the timed one for the cache. */
+    /* With --hot, a second set would compete with the timed one for the cache. */
     if (!s->job->hot) RIDGE_TRY(s->rig->fill(s, s->rotation.sets, ridge_sampler_next_seed(s), error));
     int n = 0, set = 0;
     for (; n < most; n++) {
@@ -288,7 +286,7 @@ static bool must_stop(sampler *s, ridge_stop *stop) {
     if (s->n_running == 0) return *stop = RIDGE_STOP_ENDED, true;
     int rounds = rounds_done(s);
     if (s->job->iterations > 0) return *stop = RIDGE_STOP_ITERATIONS, rounds >= s->job->iterations;
-    if (rounds < 1) return false; /* whatever the limit: a variant without a sample says nothing */
+    if (rounds < 1) return false; /* at least one round, whatever the limit */
     double spent = seconds_since(s->began_ns);
     if (spent > s->job->max_time * (rounds < MIN_ROUNDS ? patience : 1)) return *stop = RIDGE_STOP_TIME, true;
     if (rounds < MIN_ROUNDS) return false;
@@ -321,7 +319,7 @@ static ridge_status prepare_slot(sampler *s, int i, ridge_error *error) {
         return RIDGE_OK;
     }
     ridge_sampler_watch(s, i);
-    (void)ridge_why(); /* of the slot before */
+    (void)ridge_why(); /* clears the reason of the previous slot */
     ridge_status status = v->prepare ? v->prepare(&job->c, job->threads, &slot->plan) : RIDGE_OK;
     ridge_sampler_watch(s, -1);
     if (status != RIDGE_OK) {
@@ -372,7 +370,7 @@ static ridge_status sample_case(sampler *s, ridge_error *error) {
     RIDGE_TRY(compare_outputs(s, error));
     if (s->n_running > 0) RIDGE_TRY(s->rig->companions(s, error));
     line_up(s);
-    s->began_ns = ridge_clock_ns(); /* max_time is for timing and its checks */
+    s->began_ns = ridge_clock_ns(); /* max_time covers timing and its checks */
     s->scheduled = 0;
     ridge_event stopped = {.kind = RIDGE_EVENT_STOPPED, .slot = -1};
     ridge_stop stop = RIDGE_STOP_ENDED;

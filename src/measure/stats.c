@@ -1,15 +1,14 @@
-/* Statistics of timings. Timings have a hard floor, a long upper tail and outliers, so everything here is a median with
- * an interval that assumes no distribution.
+/* Statistics of timings. Timings have a hard floor, a long upper tail and outliers, so all results are medians with
+ * distribution-free intervals.
  *
  * One sample: order statistics. The number of values below the true median is binomial(n, 1/2), so the interval from
- * the (k+1)-th smallest to the (k+1)-th largest value holds it with probability 1 - 2 P(B <= k), whatever the
+ * the (k+1)-th smallest to the (k+1)-th largest value contains it with probability 1 - 2 P(B <= k) for any
  * distribution.
  *
  * Paired ratio: a circular block bootstrap of the median over rounds. Blocks of neighbouring rounds are drawn together,
- * because rounds that follow each other are alike (a clock that drifts, a neighbour that wakes up) and are worth less
- * than independent ones. Percentile intervals of a median are too narrow when n is small, so the order-statistic
- * interval of the ratios is the least that is ever returned. Neither exists below 8 values: at 99 % even the full range
- * of 7 would miss the median too often. */
+ * because consecutive rounds are correlated (clock drift, other processes). Percentile intervals of a median are too
+ * narrow for small n, so the result always contains the order-statistic interval of the ratios. Neither exists below 8
+ * values: even the full range of 7 values has less than 99 % confidence. */
 #include "measure/stats.h"
 
 #include <math.h>
@@ -18,8 +17,7 @@
 
 #include "core/random.h"
 
-/* (resamples + 1) * (1 - RIDGE_LEVEL) / 2 is a whole number for both, so the percentiles are resampled values
- * themselves. */
+/* (resamples + 1) * (1 - RIDGE_LEVEL) / 2 is an integer for both, so the percentiles are resampled values. */
 enum { RESAMPLES = 1999, RESAMPLES_LARGE = 399, LARGE = 10000 };
 
 typedef struct ranked {
@@ -42,7 +40,7 @@ static bool all_finite(const double *x, int n) {
     return true;
 }
 
-/* NULL for an empty sample, for one with a NaN or infinity in it, and when memory is out: callers then know nothing. */
+/* NULL: the sample is empty or has a NaN or infinity, or there is no memory. Callers then return no interval. */
 static double *sorted_copy(const double *x, int n) {
     if (n <= 0 || !all_finite(x, n)) return NULL;
     double *copy = malloc((size_t)n * sizeof *copy);
@@ -70,11 +68,11 @@ static double binomial_half_cdf(int n, int k) {
     return sum;
 }
 
-/* The largest k for which the interval from the (k+1)-th smallest to the (k+1)-th largest has the wanted level; -1:
- * none. */
+/* The largest k for which the interval from the (k+1)-th smallest to the (k+1)-th largest value reaches RIDGE_LEVEL;
+ * -1: none. */
 static int order_rank(int n) {
     const double tail = (1 - RIDGE_LEVEL) / 2;
-    int k = (int)(0.5 * n - 1.3 * sqrt(n)); /* where the normal limit has it */
+    int k = (int)(0.5 * n - 1.3 * sqrt(n)); /* start at the normal approximation */
     if (k < -1) k = -1;
     while (k >= 0 && binomial_half_cdf(n, k) > tail) k--;
     while (k + 1 < n / 2 && binomial_half_cdf(n, k + 1) <= tail) k++;
@@ -106,8 +104,8 @@ ridge_interval ridge_median_interval(const double *x, int n) {
     return interval;
 }
 
-/* The median of one resample. Values are known by their rank, so a resample is a count a rank and its median one walk
- * over them: linear in n, no selection or sort. */
+/* The median of one resample. A resample is stored as a count per rank, so its median takes one pass over the ranks:
+ * linear in n, without a sort. */
 static double resampled_median(const double *sorted, const int *rank, int *count, int n, int block, uint64_t seed) {
     memset(count, 0, (size_t)n * sizeof *count);
     for (int drawn = 0; drawn < n; drawn += block) {
@@ -122,10 +120,10 @@ static double resampled_median(const double *sorted, const int *rank, int *count
     return 0.5 * (median + sorted[i]);
 }
 
-/* Widens the interval to the percentiles of resampled medians. false when memory is out. */
+/* Widens the interval to the percentiles of resampled medians. False: no memory. */
 static bool widen_by_bootstrap(const double *sorted, const int *rank, int n, uint64_t seed, ridge_interval *interval) {
-    int resamples = n > LARGE ? RESAMPLES_LARGE : RESAMPLES; /* a percentile's own noise shrinks as 1/sqrt(n) does */
-    int block = (int)lround(cbrt(n)); /* the usual order for blocks: long against the correlation, short against n */
+    int resamples = n > LARGE ? RESAMPLES_LARGE : RESAMPLES; /* the noise of a percentile decreases as 1/sqrt(n) */
+    int block = (int)lround(cbrt(n)); /* usual block length: longer than the correlation, much shorter than n */
     int *count = malloc((size_t)n * sizeof *count);
     double *medians = malloc((size_t)resamples * sizeof *medians);
     bool ok = count && medians;
@@ -151,7 +149,7 @@ ridge_interval ridge_ratio_interval(const double *a, const double *b, int n, uin
     if (!order || !sorted || !rank) goto done;
     for (int i = 0; i < n; i++) order[i] = (ranked){.value = a[i] / b[i], .index = i};
     for (int i = 0; i < n; i++)
-        if (!(order[i].value > 0) || !isfinite(order[i].value)) goto done; /* not times: say nothing */
+        if (!(order[i].value > 0) || !isfinite(order[i].value)) goto done; /* not a time: no interval */
     qsort(order, (size_t)n, sizeof *order, by_rank);
     for (int i = 0; i < n; i++) {
         sorted[i] = order[i].value;

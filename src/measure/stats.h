@@ -10,23 +10,23 @@
 
 typedef struct ridge_interval {
     double median;
-    double low, high; /* NaN when n is too small to say */
+    double low, high; /* NaN if n is too small */
     int n;
 } ridge_interval;
 
-double ridge_median(const double *x, int n); /* NaN for n == 0; x is not changed */
+double ridge_median(const double *x, int n); /* NaN for n == 0 */
 
 /* Median with its distribution-free (binomial order statistic) interval. */
 ridge_interval ridge_median_interval(const double *x, int n);
 
-/* Paired ratio a/b. a and b hold one value a round (each the mean of the round's two visits, so that a linear drift
- * cancels): median of a[i]/b[i] and its percentile-bootstrap interval over rounds. */
+/* Paired ratio a/b. a and b hold one value per round, the mean of the round's two visits, so that a linear drift
+ * cancels. Returns the median of a[i]/b[i] and its percentile-bootstrap interval over rounds. */
 ridge_interval ridge_ratio_interval(const double *a, const double *b, int n, uint64_t seed);
 
-/* Half width of the interval over the median; +inf when it is not known. */
+/* Half width of the interval / median; +inf if not known. */
 double ridge_interval_width(ridge_interval interval);
 
-/* An interval that excludes 1 shows a difference. */
+/* A ratio interval that excludes 1 shows a difference. */
 bool ridge_interval_excludes(ridge_interval interval, double value);
 
 #endif

@@ -1,5 +1,5 @@
-/* The parent's side of a job: forks workers, gathers their events, notices crashes and endless loops, and starts
- * another worker without the variant at fault. */
+/* The parent's side of a job: forks workers, receives their events, detects crashes and endless loops, and starts
+ * another worker without the faulty variant. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #include "measure/isolate.h"
 
 enum { POLL_MS = 100, END_POLL_MS = 2, STANDARD_STREAMS = 3 };
-/* The harness's own work between launches (filling, a full check) may take this many times a launch's limit. */
+/* The harness's work between launches (fill, full check) may take this many times the limit of a launch. */
 static const double harness_patience = 10;
 
 const char *ridge_stop_name(ridge_stop stop) {
@@ -40,8 +40,7 @@ typedef struct worker {
     ridge_error *error;
 } worker;
 
-/* ---- the child
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- the child --------------------------------------------------------------------------------------------------- */
 
 static _Noreturn void child(const worker *w, int fd, pid_t parent) {
     const ridge_child_limits limits = {
@@ -52,11 +51,12 @@ static _Noreturn void child(const worker *w, int fd, pid_t parent) {
     _exit(0);
 }
 
-/* SOCK_SEQPACKET keeps packets apart: half an event is a short packet, and the next one is whole again. */
+/* SOCK_SEQPACKET preserves packet boundaries: half an event is a short packet, and the next packet is whole. */
 static ridge_status connect_worker(worker *w, int ends[2]) {
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return ridge_fail(w->error, RIDGE_FAILED, "no socket to a worker process: %s", strerror(errno));
-    /* A worker puts /dev/null on its standard output, which must not be the socket. */
+    /* A worker redirects its standard output to /dev/null, so the socket needs a descriptor above the standard
+     * streams. */
     int above = fcntl(ends[1], F_DUPFD_CLOEXEC, STANDARD_STREAMS), code = errno;
     close(ends[1]);
     ends[1] = above;
@@ -87,10 +87,9 @@ static ridge_status start(worker *w) {
     return RIDGE_OK;
 }
 
-/* ---- watching
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- watching ---------------------------------------------------------------------------------------------------- */
 
-/* The page is shared with untrusted code: a slot that is no variant counts as none. */
+/* The page is shared with untrusted code: an invalid slot counts as none. */
 static int variant_in(const worker *w, atomic_int *slot) {
     int value = atomic_load(slot);
     return value >= 0 && value < w->result->n_series ? value : -1;
@@ -98,7 +97,7 @@ static int variant_in(const worker *w, atomic_int *slot) {
 
 static int running(const worker *w) { return variant_in(w, &w->watch->slot); }
 
-/* True when what runs now has run for too long. */
+/* True if the running launch or harness work exceeds its limit. */
 static bool overdue(const worker *w) {
     double limit = w->job->launch_limit * (running(w) < 0 ? harness_patience : 1);
     return (double)(ridge_clock_ns() - atomic_load(&w->watch->since_ns)) * 1e-9 > limit;
@@ -109,16 +108,16 @@ static double share_of_time(const worker *w) {
     return share < 1 ? share : 1;
 }
 
-/* How a worker came to its end, or was brought to it. */
+/* How a worker ended. */
 typedef struct ending {
-    bool killed; /* it was overdue, or its stream was faulty */
-    int slot;    /* that was running */
-    int status;  /* as waitpid has it */
+    bool killed; /* by the parent: overdue, or its packet stream was malformed */
+    int slot;    /* the running slot */
+    int status;  /* status of waitpid */
 } ending;
 
-/* Takes what has arrived, at most one packet; *end when no more can come. */
+/* Receives at most one packet. *end: the socket is closed. */
 static ridge_status receive(worker *w, short events, bool *end) {
-    char packet[sizeof(ridge_event) + 1]; /* one byte more: what is longer is no event either */
+    char packet[sizeof(ridge_event) + 1]; /* one extra byte detects packets that are too long */
     ssize_t n = recv(w->fd, packet, sizeof packet, MSG_DONTWAIT);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) return RIDGE_OK;
     if (n < 0 || (n == 0 && (events & POLLHUP))) {
@@ -128,8 +127,8 @@ static ridge_status receive(worker *w, short events, bool *end) {
     return ridge_inbox_take(&w->inbox, packet, (size_t)n, w->error);
 }
 
-/* Gathers events until the worker has ended, is overdue, has sent what no worker sends, or the run is interrupted.
- * Every turn of the loop looks at all of these: a worker may send without end, or close its socket and live on. */
+/* Receives events until the worker has ended, is overdue, has sent a malformed stream, or the run is interrupted. Every
+ * iteration tests all of these, because a worker may send endlessly, or close its socket and continue. */
 static ridge_status gather(worker *w, const volatile sig_atomic_t *interrupted, ridge_job_progress_fn progress,
                            void *arg, ending *end) {
     for (bool silent = false, ended = false; !ended;) {
@@ -157,8 +156,8 @@ static void kill_worker(worker *w, int *status) {
     w->pid = 0;
 }
 
-/* The variant at fault has failed for that reason; all that are left, where it is not known. At least one fails, so the
- * workers of a job come to an end. */
+/* Marks the faulty variant as failed with that reason, or all remaining variants if it is not known. At least one
+ * fails, so the number of workers is bounded. */
 static void fail_variants(worker *w, int slot, const char *reason) {
     if (slot >= 0 && w->result->series[slot].outcome != RIDGE_OUTCOME_DONE) slot = -1;
     for (int i = 0; i < w->result->n_series; i++) {
@@ -176,7 +175,7 @@ static int count_failed(const worker *w) {
     return n;
 }
 
-/* What ended the worker, in words, and the variant to blame for it. */
+/* Describes the worker's end and blames a variant. */
 static void blame(worker *w, const ending *end) {
     char reason[240], how[160];
     const char *where = end->slot >= 0 ? "" : "in the harness, before or after it ran: ";
@@ -185,7 +184,7 @@ static void blame(worker *w, const ending *end) {
     fail_variants(w, end->slot, reason);
 }
 
-/* The next worker starts the case anew: what the others had so far goes, so that all samples are of one process. */
+/* The next worker restarts the case. Earlier samples are discarded, so that all samples come from one process. */
 static void clear_samples(ridge_job_result *result) {
     for (int i = 0; i < result->n_series; i++)
         if (result->series[i].outcome == RIDGE_OUTCOME_DONE) result->series[i].n = 0;
@@ -199,14 +198,14 @@ static bool any_left(const worker *w) {
     return false;
 }
 
-/* Who watches a job from outside. */
+/* The caller's interrupt flag and progress callback. */
 typedef struct watcher {
     const volatile sig_atomic_t *interrupted;
     ridge_job_progress_fn progress;
     void *arg;
 } watcher;
 
-/* One worker from start to end. */
+/* Runs one worker from start to end. */
 static ridge_status run_worker(worker *w, const watcher *by, ending *end) {
     ridge_rotation rotation;
     *end = (ending){.slot = -1};
@@ -219,7 +218,7 @@ static ridge_status run_worker(worker *w, const watcher *by, ending *end) {
     return outcome;
 }
 
-/* Two rounds of each variant in a worker of its own: one whose stream is then faulty is at fault. */
+/* Runs two rounds of each variant alone in a worker. A variant whose stream is then malformed is faulty. */
 static ridge_status try_alone(worker *w, const watcher *by, bool *found) {
     const ridge_job *job = w->job;
     ridge_job two_rounds = *job;
@@ -245,9 +244,9 @@ static ridge_status try_alone(worker *w, const watcher *by, bool *found) {
     return status;
 }
 
-/* A faulty stream: whose, is tried; where nobody repeats it, the guess is the variant that the stream names, that was
- * running, or that was launched last, since who floods the socket keeps the worker from sending that launch's events.
- */
+/* Finds the variant that caused a malformed stream by trying each alone. If none repeats it, the guess is the variant
+ * that the stream names, else the running one, else the last launched one: a variant that floods the socket prevents
+ * the worker from sending that launch's events. */
 static ridge_status settle_fault(worker *w, const watcher *by, const ending *end) {
     char fault[sizeof w->inbox.fault];
     int guess = w->inbox.guilty >= 0 ? w->inbox.guilty : end->slot;
@@ -259,7 +258,7 @@ static ridge_status settle_fault(worker *w, const watcher *by, const ending *end
     return RIDGE_OK;
 }
 
-/* A worker, and what follows from its end. *again: a variant was excluded, and others remain. */
+/* Runs a worker and handles its end. *again: a variant was excluded, and others remain. */
 static ridge_status run_once(worker *w, const watcher *by, bool *again) {
     ending end;
     const int failed = count_failed(w);
@@ -270,10 +269,10 @@ static ridge_status run_once(worker *w, const watcher *by, bool *again) {
         clear_samples(w->result);
         return RIDGE_OK;
     }
-    /* The sampler ends between launches: a clean end in the middle of one is a kernel that called exit(0). */
+    /* The sampler ends between launches. A clean exit during a launch means that a kernel called exit(0). */
     if (!end.killed && !w->inbox.fault[0] && WIFEXITED(end.status) && WEXITSTATUS(end.status) == 0 && end.slot < 0)
         return RIDGE_OK;
-    /* A worker that cannot go on says whose launch broke it, and ends: nobody else is to blame. */
+    /* A worker that lost the GPU names the slot and ends; no other variant is blamed. */
     const bool told = end.slot >= 0 && w->inbox.failed[end.slot] && count_failed(w) > failed;
     if (w->inbox.fault[0])
         RIDGE_TRY(settle_fault(w, by, &end));
@@ -284,7 +283,7 @@ static ridge_status run_once(worker *w, const watcher *by, bool *again) {
     return RIDGE_OK;
 }
 
-/* A variant that is not known to have failed, and has no sample: something between it and this process is broken. */
+/* Fails variants that have neither failed nor a sample: their events were lost. */
 static void fail_unsampled(ridge_job_result *result) {
     for (int i = 0; i < result->n_series; i++) {
         ridge_series *series = &result->series[i];

@@ -1,4 +1,4 @@
-/* From tensors to a call: which target, which shape, which variant. */
+/* ridge_apply: validates the tensors, selects the variant, and runs it. */
 #include <string.h>
 
 #include "device/cuda.h"
@@ -25,7 +25,7 @@ static ridge_status choose(const ridge_request *r, const char *name, const ridge
     return ridge_fail(error, RIDGE_UNSUPPORTED, "%s: %s", r->target->name, why);
 }
 
-/* An operation whose outputs are all empty has nothing to do. */
+/* False if all outputs are empty. */
 static bool has_work(const ridge_request *r) {
     for (int o = 0; o < r->target->n_out; o++)
         if (r->bytes[r->target->n_in + o] > 0) return true;
@@ -48,7 +48,7 @@ static ridge_status run_on(ridge_context *context, const ridge_request *r, const
     RIDGE_TRY(ridge_context_plan(context, place, variant, &r->c, &call.plan, error));
     size_t bytes = variant->scratch ? variant->scratch(&r->c, ridge_team_size(context->team)) : 0;
     RIDGE_TRY(ridge_context_scratch(context, place, bytes, &call.scratch, error));
-    (void)ridge_why(); /* a call before this one may have left words */
+    (void)ridge_why(); /* clears the reason of an earlier call */
     ridge_status status = variant->run[here->isa](&call);
     if (status == RIDGE_OK) return RIDGE_OK;
     return ridge_fail(error, status, "%s %s: %s%s", r->target->name, variant->name, ridge_status_string(status),

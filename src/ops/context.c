@@ -25,7 +25,7 @@ ridge_status ridge_context_create(int threads, ridge_context **context, ridge_er
     if (!c) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a context");
     for (int isa = 0; isa < RIDGE_ISA_COUNT; isa++)
         if (ridge_isa_supported((ridge_isa)isa)) c->isa = (ridge_isa)isa;
-    /* Not pinned: the program may have plans of its own for its processors. */
+    /* Not pinned: the program controls the affinity of its threads. */
     ridge_status status = ridge_team_create(threads ? threads : processors(), NULL, &c->team, error);
     if (status != RIDGE_OK) {
         free(c);
@@ -35,8 +35,7 @@ ridge_status ridge_context_create(int threads, ridge_context **context, ridge_er
     return RIDGE_OK;
 }
 
-/* With the plan's own device current, and the caller's after that. In a forked child there is no GPU to give back to.
- */
+/* Releases a plan with its device current, then restores the caller's device. A forked child cannot free GPU memory. */
 static void drop_plan(ridge_plan *p) {
     const bool gpu = p->device >= 0;
     ridge_error ignored;
@@ -76,7 +75,7 @@ ridge_status ridge_context_scratch(ridge_context *c, ridge_place place, size_t b
     ridge_scratch *s = gpu ? &c->gpu[place.device] : &c->host;
     if (s->memory && s->bytes < bytes) {
         if (gpu)
-            ridge_cuda_free(s->memory); /* waits for what still uses it */
+            ridge_cuda_free(s->memory); /* waits for pending work that uses it */
         else
             ridge_memory_free(s->memory, s->bytes);
         *s = (ridge_scratch){0};
@@ -97,7 +96,7 @@ ridge_status ridge_context_plan(ridge_context *c, ridge_place place, const ridge
     for (int i = 0; i < c->n_plans; i++)
         if (c->plans[i].variant == variant && c->plans[i].device == device && ridge_case_same(&c->plans[i].c, wanted))
             return *plan = c->plans[i].plan, RIDGE_OK;
-    (void)ridge_why(); /* a call before this one may have left words */
+    (void)ridge_why(); /* clears the reason of an earlier call */
     ridge_status status = variant->prepare(wanted, ridge_team_size(c->team), plan);
     if (status != RIDGE_OK)
         return ridge_fail(error, status, "%s could not be prepared: %s%s", variant->name, ridge_status_string(status),

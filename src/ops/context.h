@@ -1,20 +1,20 @@
-/* What a program keeps between calls: threads, stream, scratch memory, and the plans of shapes that it has met; scratch
- * memory and plans of each device by itself. Internal to ops. */
+/* The state of a program between calls: threads, stream, and per device the scratch memory and the plans of earlier
+ * shapes. Internal to ops. */
 #ifndef RIDGE_OPS_CONTEXT_H
 #define RIDGE_OPS_CONTEXT_H
 
 #include "ridge/ops.h"
 
 enum {
-    RIDGE_PLANS = 32,         /* the least recently made goes first */
+    RIDGE_PLANS = 32,         /* cached plans; a new plan replaces the oldest */
     RIDGE_GPUS = 64,          /* devices 0 … 63 are served */
-    RIDGE_MOST_THREADS = 4096 /* of a context: more than machines have, fewer than exhaust one */
+    RIDGE_MOST_THREADS = 4096 /* per context: more than machines have, too few to exhaust one */
 };
 
 /* Where a call runs. */
 typedef struct ridge_place {
     ridge_backend backend;
-    int device; /* of a GPU; it is current */
+    int device; /* GPU: the current device */
 } ridge_place;
 
 typedef struct ridge_plan {
@@ -24,7 +24,7 @@ typedef struct ridge_plan {
     void *plan;
 } ridge_plan;
 
-/* Memory of one device, grown when a call needs more. */
+/* Scratch memory of one device. It grows when a call needs more. */
 typedef struct ridge_scratch {
     void *memory;
     size_t bytes;
@@ -34,7 +34,7 @@ struct ridge_context {
     ridge_team *team;
     ridge_isa isa;
     void *stream;
-    bool tf32; /* float32 may be taken for tf32 */
+    bool tf32; /* float32 tensors may use tf32 cases */
     ridge_scratch host, gpu[RIDGE_GPUS];
     ridge_plan plans[RIDGE_PLANS];
     int n_plans, next_plan;

@@ -1,17 +1,16 @@
-/* Shape and strides of a tensor, brought to the rank of its spec.
+/* Converts a tensor's shape and strides to the rank of its spec.
  *
- * The target's first dimension counts rows. Tensors that begin with it (row-wise inputs and outputs) may have any
- * number of leading dimensions in its place, none included: they fold into one where the strides let a single stride
- * walk through all of them. */
+ * The target's first dimension counts rows. Row-wise inputs and outputs begin with it and may have zero or more leading
+ * dimensions in its place. These fold into one dimension if a single stride covers all rows. */
 #include "ops/request.h"
 
 typedef struct layout {
     const ridge_request *r;
     const ridge_tensor_spec *spec;
-    const DLTensor *t; /* as it came */
+    const DLTensor *t; /* as passed */
     ridge_error *error;
     int leading;    /* dimensions that fold into the first */
-    int64_t *shape; /* of the spec's rank: what comes of it */
+    int64_t *shape; /* result, of the spec's rank */
     int64_t *strides;
 } layout;
 
@@ -37,7 +36,7 @@ static ridge_status check_rank(layout *l, bool folds) {
     return RIDGE_OK;
 }
 
-/* False: it overflows. */
+/* False on overflow. */
 static bool product(const int64_t *extents, int n, int64_t *result) {
     *result = 1;
     for (int d = 0; d < n; d++)
@@ -50,12 +49,12 @@ static bool product(const int64_t *extents, int n, int64_t *result) {
 static ridge_status take_extents(const layout *l) {
     int64_t elements;
     if (!product(l->t->shape, l->t->ndim, &elements) || !product(l->t->shape, l->leading, &l->shape[0]))
-        return REFUSE(l, "%s: %s has more elements than an address space", NAMES(l));
+        return REFUSE(l, "%s: %s has more elements than the address space holds", NAMES(l));
     for (int d = 1; d < l->spec->rank; d++) l->shape[d] = l->t->shape[l->leading + d - 1];
     return RIDGE_OK;
 }
 
-/* Rows fold alike in every tensor that has them. */
+/* The leading dimensions must be the same in every row-wise tensor. */
 static ridge_status check_leading(ridge_request *r, layout *l) {
     if (!r->rows) {
         r->rows = l->t, r->rows_name = l->spec->name, r->n_rows = l->leading;
@@ -63,7 +62,8 @@ static ridge_status check_leading(ridge_request *r, layout *l) {
     }
     bool same = l->leading == r->n_rows;
     for (int d = 0; same && d < l->leading; d++) same = l->t->shape[d] == r->rows->shape[d];
-    if (same || (l->leading == 1 && r->n_rows == 1)) return RIDGE_OK; /* the latter is told as a named extent */
+    if (same || (l->leading == 1 && r->n_rows == 1))
+        return RIDGE_OK; /* an unequal single extent gets the text of a named extent */
     return REFUSE(l, "%s: the leading dimensions are %s in %s and %s in %s: they must be the same", r->target->name,
                   ridge_words_shape(l->leading, l->t->shape).text, l->spec->name,
                   ridge_words_shape(r->n_rows, r->rows->shape).text, r->rows_name);
@@ -86,7 +86,7 @@ static void dense_strides(const layout *l) {
     int64_t below = 1;
     for (int d = l->spec->rank - 1; d >= 0; d--) {
         l->strides[d] = below;
-        if (__builtin_mul_overflow(below, l->shape[d], &below)) below = 0; /* of a tensor without elements */
+        if (__builtin_mul_overflow(below, l->shape[d], &below)) below = 0; /* an empty tensor */
     }
 }
 
@@ -98,9 +98,9 @@ static ridge_status check_positive(const layout *l) {
     return RIDGE_OK;
 }
 
-/* One stride for all leading dimensions; 0 where they have one row together. */
+/* Computes one stride for all leading dimensions; 0 if together they have one row. */
 static ridge_status fold(const layout *l, int64_t *stride) {
-    int64_t span = 0; /* rows below times their stride */
+    int64_t span = 0; /* rows in the dimensions below, times their stride */
     *stride = 0;
     for (int d = l->leading - 1; d >= 0; d--) {
         const int64_t extent = l->t->shape[d], step = l->t->strides[d];
@@ -117,8 +117,9 @@ static ridge_status fold(const layout *l, int64_t *stride) {
     return RIDGE_OK;
 }
 
-/* From the last dimension (of a column-major matrix: the first) on: contiguous, and none overlapping the one below.
- * Dimensions of one element get the stride of a dense tensor. Returns the offending dimension, or -1. */
+/* Checks the strides from the innermost dimension outwards (row-major: the last; column-major: the first). The
+ * innermost is contiguous, and each other stride is at least the span below it. Dimensions with extent 1 get the stride
+ * of a dense tensor. Returns the offending dimension, or -1. */
 static int order(const layout *l, const int64_t *strides, bool column_major) {
     int64_t below = 1;
     const int rank = l->spec->rank;

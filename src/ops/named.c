@@ -1,4 +1,4 @@
-/* The operations by name: each puts its tensors in the order of its target. */
+/* The named operations: each passes its tensors to ridge_apply in the order of its target. */
 #include "ridge/ops.h"
 
 static const char *name_of(const char *name, int i, int n_in) {
@@ -7,7 +7,7 @@ static const char *name_of(const char *name, int i, int n_in) {
     return i < n_in ? target->in[i].name : target->out[i - n_in].name;
 }
 
-/* ridge_apply on tensors by address. A NULL among them is an error. */
+/* ridge_apply on tensors given by address. A NULL address is RIDGE_INVALID. */
 static ridge_status apply(ridge_context *context, const char *name, const DLTensor *const *in, int n_in,
                           const DLTensor *const *out, int n_out, const double *options, ridge_error *error) {
     DLTensor ins[RIDGE_MAX_INPUTS], outs[RIDGE_MAX_OUTPUTS];

@@ -1,8 +1,8 @@
-/* Whether tensors share memory. Views that interleave (columns of one wide matrix) do not: for rows of one stride, and
- * for a single row beside any, the answer is exact. For other layouts it is whether their address ranges meet. */
+/* Tests whether tensors share memory. Interleaved views (columns of one wide matrix) do not. The test is exact if both
+ * tensors have the same row stride, or if one has a single row. For other layouts it compares address ranges. */
 #include "ops/request.h"
 
-/* A tensor as `rows` runs of `width` bytes, `stride` bytes apart. Deep: it is not of that form. */
+/* A tensor as `rows` runs of `width` bytes, `stride` bytes apart. deep: the tensor does not have that form. */
 typedef struct runs {
     uintptr_t at;
     int64_t rows, stride, width;
@@ -33,8 +33,8 @@ static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
 static bool ranges_meet(int64_t a, int64_t a_n, int64_t b, int64_t b_n) { return a < b + b_n && b < a + a_n; }
 
-/* b's rows against a's, of one stride of at least both widths. A row of b that begins in column m of row i of a meets
- * that row where m is within a's width, and row i + 1 where it goes on beyond the stride. */
+/* Both have the same stride, at least both widths. A row of b that begins at byte m of row i of a overlaps that row if
+ * m is within a's width. It overlaps row i + 1 if it extends past the stride. */
 static bool rows_meet(const runs *a, const runs *b) {
     const int64_t distance = (int64_t)(b->at - a->at), first = floor_div(distance, a->stride);
     const int64_t column = distance - first * a->stride;
@@ -42,7 +42,7 @@ static bool rows_meet(const runs *a, const runs *b) {
     return column + b->width > a->stride && ranges_meet(0, a->rows, first + 1, b->rows);
 }
 
-/* b is a single run. The first row of a that ends beyond b's begin is the one to look at. */
+/* b is a single run. Only the first row of a that ends after b's begin matters. */
 static bool run_meets(const runs *a, const runs *b) {
     const int64_t begin = (int64_t)(b->at - a->at);
     if (a->rows == 1) return ranges_meet(0, a->width, begin, b->width);
@@ -51,7 +51,7 @@ static bool run_meets(const runs *a, const runs *b) {
     return row < a->rows && row * a->stride < begin + b->width;
 }
 
-/* exact: whether "yes" is certain. */
+/* *exact: a result of true is certain. */
 static bool overlap(const DLTensor *t, const DLTensor *u, bool *exact) {
     const runs a = runs_of(t), b = runs_of(u);
     *exact = !a.deep && !b.deep;
@@ -70,7 +70,7 @@ static bool identical(const DLTensor *a, const DLTensor *b) {
     return true;
 }
 
-/* Output `out` against tensor `other`, whose address ranges meet. */
+/* Compares output `out` with tensor `other`, whose address ranges overlap. */
 static ridge_status check_pair(const ridge_request *r, int out, int other, ridge_error *error) {
     const ridge_tensor_spec *spec = ridge_request_spec(r, out), *beside = ridge_request_spec(r, other);
     const bool input = other < r->target->n_in, same = identical(&r->tensor[out], &r->tensor[other]);

@@ -1,4 +1,4 @@
-/* From tensors to a request: which target, which shape, with which options. */
+/* Makes a request from tensors: target, shape, options. */
 #include "ops/request.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ ridge_status ridge_request_make(ridge_request *r, const char *target, const DLTe
     for (int d = 0; d < RIDGE_MAX_RANK; d++) r->c.dim[d] = -1;
     RIDGE_TRY(take_all(r, in, out, error));
     for (int d = 0; d < RIDGE_MAX_RANK; d++)
-        if (r->c.dim[d] < 0) r->c.dim[d] = 0; /* beyond the target's rank */
+        if (r->c.dim[d] < 0) r->c.dim[d] = 0; /* dimensions past the target's rank */
     RIDGE_TRY(take_options(r, options, error));
     const char *why = r->target->reject ? r->target->reject(&r->c) : NULL;
     if (why) return ridge_fail(error, RIDGE_INVALID, "%s: %s", target, why);

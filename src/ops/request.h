@@ -1,5 +1,5 @@
-/* What a call asks for: the tensors as kernels take them, and the case they make. Nothing of the tensors' data is read
- * or written here, except index values that kernels would use as addresses. Internal to ops. */
+/* A request is a validated call: the tensors in the layout that kernels take, and the case they form. This code reads
+ * no tensor data except index values that kernels use as addresses. It writes none. Internal to ops. */
 #ifndef RIDGE_OPS_REQUEST_H
 #define RIDGE_OPS_REQUEST_H
 
@@ -11,31 +11,32 @@ typedef struct ridge_request {
     const ridge_target *target;
     ridge_case c;
     ridge_backend backend;
-    int device;            /* CUDA: of all tensors */
-    const DLTensor *rows;  /* the first tensor with the target's first dimension, as it came; NULL: none so far */
+    int device;            /* CUDA: the device of all tensors */
+    const DLTensor *rows;  /* first tensor with the target's first dimension, as passed; NULL: none so far */
     const char *rows_name; /* its name */
-    int n_rows;            /* leading dimensions of it that are the target's first */
-    DLTensor tensor[RIDGE_MAX_TENSORS]; /* inputs, then outputs: of their spec's rank, byte_offset 0, with strides */
+    int n_rows;            /* number of its leading dimensions that fold into the target's first */
+    DLTensor tensor[RIDGE_MAX_TENSORS]; /* inputs, then outputs; rank of the spec, byte_offset 0, strides set */
     int64_t shape[RIDGE_MAX_TENSORS][RIDGE_MAX_RANK], strides[RIDGE_MAX_TENSORS][RIDGE_MAX_RANK];
-    size_t bytes[RIDGE_MAX_TENSORS]; /* from the first to the end of the last element; 0: it has none */
+    size_t bytes[RIDGE_MAX_TENSORS]; /* from the first to the end of the last element; 0: empty */
 } ridge_request;
 
-/* Checks everything that can be checked without running. */
+/* Validates a call and fills *r. Errors as ridge_apply. */
 ridge_status ridge_request_make(ridge_request *r, const char *target, const DLTensor *in, int n_in, const DLTensor *out,
                                 int n_out, const double *options, ridge_error *error);
 
-/* The steps for tensor k, in this order. tensors.c: device, type, data. */
+/* The steps for tensor k, in this order: device, type, data (tensors.c). */
 const ridge_tensor_spec *ridge_request_spec(const ridge_request *r, int k);
 ridge_status ridge_request_take_device(ridge_request *r, int k, const DLTensor *t, ridge_error *error);
 ridge_status ridge_request_take_type(ridge_request *r, int k, const DLTensor *t, ridge_error *error);
 ridge_status ridge_request_take_data(ridge_request *r, int k, const DLTensor *t, ridge_error *error);
-/* layout.c: shape and strides. Leading dimensions fold into rows. */
+/* Shape and strides (layout.c). Leading dimensions fold into rows. */
 ridge_status ridge_request_take_layout(ridge_request *r, int k, const DLTensor *t, ridge_error *error);
 
-/* overlap.c: no output shares an element with another tensor, unless it is an input that its spec names. */
+/* RIDGE_INVALID if an output shares an element with another tensor (overlap.c). Exception: the inputs that in_place of
+ * its spec names. */
 ridge_status ridge_request_check_overlap(const ridge_request *r, ridge_error *error);
 
-/* words.c: "the CPU" or "a GPU"; what a device type and a data type are called. */
+/* Names for error texts (words.c). ridge_words_backend returns "the CPU" or "a GPU". */
 const char *ridge_words_backend(ridge_backend backend);
 typedef struct ridge_words {
     char text[120];

@@ -1,4 +1,4 @@
-/* What one tensor says beside its shape: where it lies, what type it has, whether its data can be used. */
+/* Checks of one tensor beside its shape: device, type, data. */
 #include "ops/request.h"
 
 const ridge_tensor_spec *ridge_request_spec(const ridge_request *r, int k) {
@@ -16,7 +16,7 @@ ridge_status ridge_request_take_device(ridge_request *r, int k, const DLTensor *
                           "%s: %s is on %s; ridge takes tensors on the CPU or on a CUDA device", r->target->name, name,
                           ridge_words_device(t->device).text);
     const ridge_backend backend = cpu ? RIDGE_BACKEND_cpu : RIDGE_BACKEND_cuda;
-    const int device = cpu ? 0 : t->device.device_id; /* ids of memory that the CPU reads do not matter */
+    const int device = cpu ? 0 : t->device.device_id; /* the device id of CPU-readable memory is ignored */
     if (device < 0)
         return ridge_fail(error, RIDGE_INVALID, "%s: %s is on CUDA device %d, which does not exist", r->target->name,
                           name, device);
@@ -52,7 +52,7 @@ static ridge_status refuse_type(const ridge_request *r, const ridge_tensor_spec 
                       ridge_words_taken(r->target, r->backend).text);
 }
 
-/* A type that no case of the backend has is refused: kernels would take its bytes for those of another. */
+/* Rejects a type that no case of the backend has: kernels would misinterpret its bytes. */
 ridge_status ridge_request_take_type(ridge_request *r, int k, const DLTensor *t, ridge_error *error) {
     const ridge_tensor_spec *spec = ridge_request_spec(r, k);
     if (t->dtype.lanes != 1)
@@ -74,7 +74,7 @@ ridge_status ridge_request_take_type(ridge_request *r, int k, const DLTensor *t,
 
 /* ---- data ------------------------------------------------------------------------------------------------------- */
 
-/* Bytes from the first to the end of the last element; false: more than an address space has. */
+/* Bytes from the first to the end of the last element; false on overflow of the address space. */
 static bool bytes_of(const DLTensor *t, size_t *bytes) {
     int64_t last = 0, part;
     *bytes = 0;
@@ -105,10 +105,10 @@ static ridge_status check_range(const ridge_request *r, const ridge_tensor_spec 
     return RIDGE_OK;
 }
 
-/* Where a tensor without elements and without data lies: kernels add offsets of 0 to it, which C forbids for NULL. */
+/* Address of empty tensors with NULL data. Kernels add offsets of 0 to the address, which C forbids for NULL. */
 static _Alignas(64) char nothing[64];
 
-/* Of a tensor whose layout is known. */
+/* Requires the tensor's layout. */
 ridge_status ridge_request_take_data(ridge_request *r, int k, const DLTensor *t, ridge_error *error) {
     const ridge_tensor_spec *spec = ridge_request_spec(r, k);
     DLTensor *taken = &r->tensor[k];

@@ -46,7 +46,7 @@ ridge_words ridge_words_type(DLDataType type) {
     return w;
 }
 
-/* Of a list of n words, the separator before word i. */
+/* The separator before word i of a list of n words. */
 static const char *separator(int i, int n) { return i == 0 ? "" : i < n - 1 ? ", " : " or "; }
 
 ridge_words ridge_words_taken(const ridge_target *target, ridge_backend backend) {

@@ -4,9 +4,9 @@
  *   floor       = max(memory time, FLOP / peak)
  *   % reached   = floor / time
  *
- * A copy moves as much out as in, so the copy ceiling speaks of the part of the traffic that is paired; what is read or
- * written beyond that moves at the rate of reading or writing alone. A reduction is thereby held to the read ceiling
- * and a row-wise map to the copy ceiling, with all mixtures between them. */
+ * A copy reads as many bytes as it writes, so the copy ceiling applies to the paired part of the traffic. The excess
+ * moves at the read or the write ceiling. A reduction is thus compared with the read ceiling, a row-wise map with the
+ * copy ceiling; mixtures lie between. */
 #include "roofline/place.h"
 
 #include <math.h>
@@ -26,11 +26,11 @@ bool ridge_verdict_timed(ridge_verdict verdict) {
     return verdict == RIDGE_VERDICT_OK || verdict == RIDGE_VERDICT_FRAME || verdict == RIDGE_VERDICT_INCONCLUSIVE;
 }
 
-/* GB/s or GFLOP/s as measured; 0 where there is none. */
+/* The measured GB/s or GFLOP/s; 0 if there is none. */
 static double rate(ridge_interval interval) { return interval.n > 0 && interval.median > 0 ? interval.median : 0; }
 
-/* 1 GB/s is 1000 bytes a µs. No work takes no time at any rate; work at a rate that was not measured is not bounded by
- * it. */
+/* Time in µs; 1 GB/s is 1000 bytes per µs. 0 for no work, and for a rate that was not measured, which bounds
+ * nothing. */
 static double time_at(double amount, double giga) { return amount > 0 && giga > 0 ? amount / (giga * 1e3) : 0; }
 
 static const ridge_level *level_of(const ridge_work *work, const ridge_ceilings *ceilings, bool hot) {
@@ -55,7 +55,7 @@ static memory_bound_time memory_time(const ridge_work *work, const ridge_level *
     double excess_us = time_at(fabs(work->bytes_read - work->bytes_written), alone);
     bound.us = paired_us + excess_us;
     const char *pairs = stream > copy ? "stream" : "copy", *rest = reads_more ? "read" : "write";
-    /* A share below 2 % of the time does not deserve a word. */
+    /* The name omits a part below 2 % of the time. */
     bool both = fmin(paired_us, excess_us) > 0.02 * bound.us;
     (void)snprintf(bound.name, sizeof bound.name, "%.7s %s%s%s", level->name,
                    both || paired_us > excess_us ? pairs : "", both ? "+" : "",
@@ -84,7 +84,7 @@ void ridge_place_products(const ridge_work *work, double time_us, const ridge_ce
     double bandwidth = memory.us > 0 ? bytes / (memory.us * 1e3) : 0; /* GB/s, of this mix of reads and writes */
 
     *placement = (ridge_placement){.floor_us = fmax(memory.us, compute_us), .memory_bound = memory.us >= compute_us};
-    placement->intensity = work->flops > 0 ? work->flops / bytes : 0; /* no bytes at all: infinite */
+    placement->intensity = work->flops > 0 ? work->flops / bytes : 0; /* infinite without bytes */
     placement->ridge_point = bandwidth > 0 ? peak_gflops / bandwidth : 0;
     if (placement->floor_us > 0) {
         placement->attainable_gflops = work->flops / (placement->floor_us * 1e3);

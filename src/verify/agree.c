@@ -1,4 +1,4 @@
-/* Two variants' outputs for the same inputs against each other. */
+/* Compares the outputs of two variants for the same inputs. */
 #include "verify/check.h"
 
 #include <float.h>
@@ -11,7 +11,7 @@ typedef struct agree_job {
     const ridge_problem *problem;
     const ridge_operands *a, *b;
     ridge_agreement *total;
-    bool exact; /* a row's size is the oracle's, and not estimated from the values */
+    bool exact; /* row sizes come from the oracle; false: estimated from the values */
     int64_t equal, elements;
     atomic_llong next;
     atomic_flag lock;
@@ -37,7 +37,7 @@ static void compare(const double *x, const double *y, int64_t n, const ridge_bou
             if (error > t->difference) t->difference = error;
             continue;
         }
-        /* Near the end of the storage type's range one may have overflowed where the other just has not. */
+        /* Near the largest finite value of the storage type, one output may overflow and the other not. */
         tolerance = 2 * absolute + 2 * bound->relative * (isfinite(x[i]) ? fabs(x[i]) : fabs(y[i]));
         if (ridge_judge_odd(x[i], y[i], tolerance, dtype) || ridge_judge_odd(y[i], x[i], tolerance, dtype)) continue;
         t->agree = false;
@@ -51,7 +51,7 @@ static double mean_square_root(const double *x, int64_t n) {
     return n > 0 && isfinite(sum) ? sqrt(sum / (double)n) : 0;
 }
 
-/* n elements of b from `first` on against those of a; extra: what the size of their row permits. */
+/* Compares n elements of b, from `first` on, with those of a. extra: the part of the bound from the row's size. */
 static void compare_run(const ridge_view *b, int64_t first, const double *a, int64_t n, const ridge_bound *bound,
                         double extra, tally *t) {
     double other[STEP];
@@ -62,11 +62,11 @@ static void compare_run(const ridge_view *b, int64_t first, const double *a, int
     }
 }
 
-/* Row by row where the bound depends on a row's size. */
+/* Compares row by row if the bound depends on the row's size. */
 static void compare_rows(const agree_job *job, const ridge_chunk *chunk, int output, int64_t row, int64_t all,
                          const ridge_bound *bound, tally *t) {
     ridge_view view = ridge_operands_view(job->b, job->a->target->n_in + output);
-    /* A row of one element says nothing of its size: then all of the chunk does. */
+    /* A row of one element gives no estimate of its size: then the whole chunk does. */
     const bool sized = bound->sized > 0;
     const int64_t each = sized && (job->exact || view.row > 1) ? 1 : all;
     for (int64_t i = 0; i < all; i += each) {
@@ -77,12 +77,12 @@ static void compare_rows(const agree_job *job, const ridge_chunk *chunk, int out
     }
 }
 
-/* The bound is asked with a's results in place of the oracle's. */
+/* Evaluates the bound with a's results in place of the oracle's. */
 static void compare_chunk(const agree_job *job, const ridge_chunk *chunk, tally *t) {
     const ridge_target *target = job->a->target;
     int64_t all;
     int64_t row = ridge_chunk_rows(job->problem, chunk, 0, &all);
-    if (job->exact) target->oracle(&chunk->call); /* for the sizes; its results make way for a's */
+    if (job->exact) target->oracle(&chunk->call); /* for the sizes; a's results replace its results */
     for (int o = 0; o < target->n_out; o++) {
         ridge_view view = ridge_operands_view(job->a, target->n_in + o);
         if (chunk->out[o]) ridge_view_load(&view, row * view.row, all * view.row, chunk->out[o]);
@@ -133,8 +133,8 @@ static ridge_status agree_all(agree_job *job, ridge_team *team, ridge_error *err
     return RIDGE_OK;
 }
 
-/* Sizes of rows are estimated first, which asks no oracle; who disagrees by the estimate is compared by the oracle's.
- */
+/* Estimates row sizes first, without the oracle. If the outputs then disagree, compares again with the oracle's
+ * sizes. */
 ridge_status ridge_check_agree(const ridge_operands *a, const ridge_operands *b, ridge_team *team,
                                ridge_agreement *agreement, ridge_error *error) {
     *agreement = (ridge_agreement){.agree = true, .equal_fraction = 1};

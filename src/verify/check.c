@@ -1,4 +1,4 @@
-/* The verdict on one run: what was never written, what was written that should not be, and what is out of bounds. */
+/* Checks one run: unwritten outputs, writes outside the outputs, and elements outside their bounds. */
 #include "verify/check.h"
 
 #include <math.h>
@@ -9,10 +9,10 @@
 #include "verify/judge.h"
 #include "verify/scan.h"
 
-/* Small operands may still mean much arithmetic: above this the oracle is worth a team. */
+/* Small operands may still need much arithmetic: above this oracle cost, the team is used. */
 #define SERIAL_COST 1e6
 
-/* "x[3,17]", of an element counted by rows. */
+/* Writes "x[3,17]" for a row-major index. */
 static void name_element(const ridge_view *view, int64_t element, char *text, size_t size) {
     int64_t index[RIDGE_MAX_RANK] = {0};
     for (int d = view->spec->rank - 1; d >= 0; d--) {
@@ -46,13 +46,13 @@ static bool guards_hold(const ridge_operands *ops, ridge_team *team, ridge_check
     return false;
 }
 
-/* The inputs: all of them, or for those of whose rows a list is enough only these. */
+/* Checks inputs for changes: all rows, or the listed rows of inputs for which these suffice. */
 typedef struct input_job {
     const ridge_operands *ops;
     const int64_t *rows; /* NULL: all */
     int64_t n_rows;
     int tensor;
-    int64_t changed[64]; /* by rank modulo its length: enough for a message */
+    int64_t changed[64]; /* indexed by rank modulo 64; one entry is enough for the message */
 } input_job;
 
 static void input_part(void *arg, int rank, int size) {
@@ -148,7 +148,7 @@ static int by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Sorts and drops repetitions. */
+/* Sorts and removes duplicates. */
 int64_t ridge_rows_distinct(int64_t *rows, int64_t n) {
     int64_t kept = 0;
     qsort(rows, (size_t)n, sizeof *rows, by_number);
@@ -157,7 +157,7 @@ int64_t ridge_rows_distinct(int64_t *rows, int64_t n) {
     return kept;
 }
 
-/* Many of all: each row in turn with the probability that leaves every choice equally likely. */
+/* Selection sampling: takes each row with the probability that makes all subsets equally likely. */
 static int64_t draw_many(uint64_t seed, int64_t wanted, int64_t all, int64_t *rows) {
     int64_t n = 0;
     for (int64_t r = 0; r < all && n < wanted; r++)
@@ -173,14 +173,14 @@ int64_t ridge_rows_draw(uint64_t seed, int64_t wanted, int64_t all, int64_t *row
     int64_t n = 0;
     if (wanted > 1 && (coins & 1)) rows[n++] = 0;
     if (wanted > 0 && (coins & 2)) rows[n++] = all - 1;
-    while (n < wanted) { /* at least three of four draws are new */
+    while (n < wanted) { /* at least 3/4 of the draws are new */
         while (n < wanted) rows[n++] = (int64_t)(ridge_random(seed, i++) % (uint64_t)all);
         n = ridge_rows_distinct(rows, n);
     }
     return n;
 }
 
-/* The same share of the rows of dimension d; at least one. */
+/* The same fraction of the rows of dimension d; at least one. */
 static int64_t share_of(const ridge_operands *ops, int d, int64_t wanted) {
     const int64_t first = ops->c.dim[0], all = ops->c.dim[d];
     if (d == 0 || wanted >= first) return wanted < first ? wanted : all;
@@ -202,7 +202,7 @@ ridge_status ridge_rows_choose(const ridge_operands *ops, uint64_t seed, int64_t
     for (int d = 0; d < RIDGE_MAX_RANK; d++) {
         if (!(leads >> d & 1)) continue;
         int64_t n = ridge_rows_draw(seed + (uint64_t)d, share[d], ops->c.dim[d], next);
-        /* What is not finite may be right (so the data decides) or the very fault looked for: the oracle is asked. */
+        /* A non-finite element may be correct or wrong: the oracle decides. */
         for (int i = 0; i < n_odd; i++)
             if (odd[i] % RIDGE_MAX_RANK == d) next[n++] = odd[i] / RIDGE_MAX_RANK;
         rows->row[d] = next;
@@ -236,7 +236,7 @@ double ridge_check_full_cost(const ridge_target *target, const ridge_case *c) {
     ridge_work work = {0, 0, 0};
     target->work(c, &work);
     double cost = work.flops;
-    /* Making, converting and comparing an element each cost a few operations of their own. */
+    /* Generation, conversion and comparison take a few operations per element. */
     for (int t = 0; t < target->n_in; t++) cost += 4 * (double)ridge_spec_elements(&target->in[t], c);
     for (int t = 0; t < target->n_out; t++) cost += 8 * (double)ridge_spec_elements(&target->out[t], c);
     return cost;

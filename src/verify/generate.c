@@ -1,12 +1,12 @@
-/* Input values: a pure function of (seed, tensor, element), made in blocks fast enough to renew every operand of every
- * timed sample. */
+/* Input values: a pure function of (seed, tensor, element). Blocks vectorize, so that every operand can be refilled for
+ * every timed sample. */
 #include "verify/view.h"
 
 #include <math.h>
 
 #include "core/random.h"
 
-/* How one hash becomes one stored element. `range` is the number of integers, `low` the least of them. */
+/* How a hash becomes a stored element. `range`: number of integers; `low`: the smallest. */
 typedef enum recipe {
     F32_UNIFORM,
     BF16_UNIFORM,
@@ -48,12 +48,12 @@ static inline void put_bf16(char *at, int64_t i, uint16_t v) { memcpy(at + 2 * i
 static inline void put_i32(char *at, int64_t i, int32_t v) { memcpy(at + 4 * i, &v, sizeof v); }
 static inline void put_i64(char *at, int64_t i, int64_t v) { memcpy(at + 8 * i, &v, sizeof v); }
 
-/* Elements j … j+n-1 of one block. The loops are written out one by one so that each vectorizes. */
+/* Elements j … j+n-1 of one block. One loop per recipe, so that each vectorizes. */
 __attribute__((always_inline)) static inline void block_body(const stream *s, uint64_t key, uint32_t j, int n,
                                                              char *at) {
     const uint32_t range = (uint32_t)s->range;
     const int32_t low = (int32_t)s->low;
-    const float scale = s->scale, shift = s->shift; /* the product is exact: it does not matter whether it is fused */
+    const float scale = s->scale, shift = s->shift; /* the product is exact, so FMA gives the same result */
     switch (s->recipe) {
         case F32_UNIFORM:
             for (int i = 0; i < n; i++) put_f32(at, i, shift + scale * unit_of(ridge_random32(key, j + (uint32_t)i)));
@@ -93,7 +93,7 @@ __attribute__((always_inline)) static inline void block_body(const stream *s, ui
 static void block_plain(const stream *s, uint64_t key, uint32_t j, int n, char *at) { block_body(s, key, j, n, at); }
 
 #if defined(__x86_64__)
-/* The same code for wider vectors: 32-bit multiplication is not in the x86-64 baseline. */
+/* The same code for AVX2: baseline x86-64 has no 32-bit vector multiplication. */
 __attribute__((target("avx2"))) static void block_avx2(const stream *s, uint64_t key, uint32_t j, int n, char *at) {
     block_body(s, key, j, n, at);
 }
@@ -118,7 +118,7 @@ static void stream_make(const stream *s, int64_t first, int64_t n, char *at) {
     }
 }
 
-/* The largest power of two that is at most 1 and 3 / sqrt(extent). */
+/* The largest power of two <= min(1, 3 / sqrt(extent)). */
 static float weight_scale(int64_t extent) {
     float scale = 1;
     while ((double)scale * (double)scale * (double)extent > 9) scale /= 2;
@@ -157,8 +157,8 @@ ridge_recipe ridge_operands_recipe(const ridge_operands *ops, int tensor) {
 
 /* ---- special values ------------------------------------------------------------------------ */
 
-/* Of what is computed with: fp32 that becomes tf32 may lose what is smaller, and zero times an infinity is no number.
- */
+/* The smallest denormal of the arithmetic's type. Rounding fp32 to tf32 may flush smaller values to zero, and zero
+ * times infinity is NaN. */
 static double least_denormal(ridge_dtype dtype) {
     switch (dtype) {
         case RIDGE_TF32: return 0x1p-136;
@@ -169,14 +169,14 @@ static double least_denormal(ridge_dtype dtype) {
     }
 }
 
-/* A stretch in which at most one element is NaN or infinite: a row, so that most rows stay finite and are compared. */
+/* Length of a stretch with at most one NaN or infinity: a row, so that most rows stay finite and are compared. */
 static int64_t stretch_of(const ridge_operands *ops, int tensor) {
     const ridge_tensor_spec *spec = &ops->target->in[tensor];
     int64_t columns = ops->shape[tensor][ops->c.column_major >> tensor & 1 ? 0 : spec->rank - 1];
     return spec->rank == 1 && spec->by_row ? 16 : columns;
 }
 
-/* One element in eight becomes a finite oddity. */
+/* One element in eight becomes a finite special value. */
 static void sprinkle_finite(const stream *s, double least, double large, int64_t first, int64_t n, char *at) {
     const double most = (double)s->shift + (large > 0 ? large : (double)s->scale);
     const double odd[8] = {0.0, -0.0, least, -least, 37 * least, 0x1p-20, most, -most};
@@ -187,8 +187,8 @@ static void sprinkle_finite(const stream *s, double least, double large, int64_t
     }
 }
 
-/* In a quarter of the stretches one element becomes NaN or an infinity. Of an input that feeds every row of some output
- * only one stretch does, and only for every other seed: else no row would be left finite. */
+/* In a quarter of the stretches, one element becomes NaN or infinity. An input that feeds every row of some output gets
+ * at most one such stretch, and only for every second seed; otherwise no row would stay finite. */
 static void sprinkle_hard(const ridge_operands *ops, int tensor, ridge_dtype dtype, uint64_t seed, int64_t first,
                           int64_t n, char *at) {
     static const double hard[4] = {(double)NAN, (double)INFINITY, -(double)INFINITY, -(double)INFINITY};

@@ -1,4 +1,4 @@
-/* Outputs against the oracle: chunks of rows, taken by the team's members as they become free. */
+/* Compares outputs with the oracle in chunks of rows, scheduled dynamically over the team. */
 #include "verify/judge.h"
 
 #include <float.h>
@@ -42,7 +42,7 @@ static void note_bad(ridge_judgement *j, int output, int64_t element, double got
     j->got = got, j->want = want, j->tolerance = tolerance;
 }
 
-/* n elements from `first` on; extra: what the size of their row permits. */
+/* Judges n elements from `first` on. extra: the part of the bound from the row's size. */
 static void judge_run(const ridge_view *view, int output, int64_t first, const double *want, int64_t n,
                       const ridge_bound *bound, double extra, ridge_judgement *j) {
     double got[STEP];
@@ -66,7 +66,7 @@ static void judge_run(const ridge_view *view, int output, int64_t first, const d
     }
 }
 
-/* Rows that lie one behind the other are one run, unless each has a size of its own. */
+/* Consecutive rows are one run, unless the bound depends on the row's size. */
 static void judge_rows(const ridge_problem *p, const ridge_chunk *chunk, int output, const ridge_bound *bound,
                        ridge_judgement *j) {
     const ridge_view view = ridge_operands_view(p->ops, p->ops->target->n_in + output);
@@ -122,7 +122,7 @@ static int64_t output_elements(const ridge_operands *ops, int lead) {
 
 ridge_status ridge_judge(const ridge_operands *ops, int lead, const int64_t *rows, int64_t n_rows, ridge_team *team,
                          ridge_judgement *judgement, ridge_error *error) {
-    if (n_rows == 0 || output_elements(ops, lead) == 0) return RIDGE_OK; /* nothing to be wrong */
+    if (n_rows == 0 || output_elements(ops, lead) == 0) return RIDGE_OK; /* no element to judge */
     ridge_problem problem;
     RIDGE_TRY(ridge_problem_create(ops, lead, rows, n_rows, team, &problem, error));
     judge_job job = {.problem = &problem, .total = judgement, .lock = ATOMIC_FLAG_INIT};

@@ -1,4 +1,4 @@
-/* Outputs against the oracle, element by element. Internal to verify. */
+/* Compares outputs with the oracle element by element. Internal to verify. */
 #ifndef RIDGE_VERIFY_JUDGE_H
 #define RIDGE_VERIFY_JUDGE_H
 
@@ -8,16 +8,16 @@ typedef struct ridge_judgement {
     double worst, max_abs, max_rel; /* as in ridge_check */
     bool bad;
     int output;      /* the first element out of bounds */
-    int64_t element; /* counted by rows */
+    int64_t element; /* row-major index */
     double got, want, tolerance;
 } ridge_judgement;
 
-/* The outputs whose first dimension is `lead`. rows: n_rows distinct row numbers, or NULL for all n_rows rows there
- * are. Adds to the judgement. */
+/* Judges the outputs whose first dimension is `lead` and updates *judgement. rows: n_rows distinct row numbers, or NULL
+ * for all n_rows rows. */
 ridge_status ridge_judge(const ridge_operands *ops, int lead, const int64_t *rows, int64_t n_rows, ridge_team *team,
                          ridge_judgement *judgement, ridge_error *error);
 
-/* Whether got may stand for want, given that !(|got - want| <= tolerance) or the difference is not finite. */
+/* True if `got` is accepted for `want` although !(|got - want| <= tolerance) or the difference is not finite. */
 bool ridge_judge_odd(double got, double want, double tolerance, ridge_dtype dtype);
 
 #endif

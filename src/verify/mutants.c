@@ -1,8 +1,8 @@
-/* Ways to break a right output on purpose. Each stands for a bug that kernels have; the check must see every one.
+/* Ways to corrupt a correct output. Each models a kernel bug, and the check must detect every one.
  *
- * A mutant works on one output, picked by the seed (the next one if that cannot be broken), and says false when it
- * cannot break any: nothing to swap, or a change that is no change. A change by a few roundings is none: two rows that
- * differ only so may stand for each other. */
+ * A mutant corrupts one output, selected by the seed; if it does not apply to that one, the next. It returns false if
+ * it applies to none: nothing to swap, or no effective change. A change by a few roundings does not count, because rows
+ * that differ only by roundings may be swapped. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -27,8 +27,8 @@ static void set(const ridge_view *view, int64_t element, double value) {
     ridge_store(element_at(view, element), view->dtype, 0, value);
 }
 
-/* By more than roundings may explain, or in kind. Of a coarse type one rounding is nearly all that a bound permits;
- * finer ones also carry the errors of the arithmetic. */
+/* True if a and b differ by more than roundings, or in NaN or infinity. In a coarse type, one rounding is nearly the
+ * whole bound; finer types also carry arithmetic errors. */
 static bool differs(const ridge_view *view, double a, double b) {
     double roundings = view->roundoff > 0x1p-12 ? 3 : 64;
     if (isnan(a) || isnan(b)) return isnan(a) != isnan(b);
@@ -54,14 +54,14 @@ static int64_t pick(const ridge_view *view, uint64_t seed) {
     return (int64_t)(ridge_random(seed, 11) % (uint64_t)view->elements);
 }
 
-/* The output as fp64; NULL when there is no memory. The caller frees. */
+/* A copy of the output as fp64; NULL: no memory. The caller frees it. */
 static double *copy_of(const ridge_view *view) {
     double *values = calloc((size_t)view->elements, sizeof *values);
     if (values) ridge_view_load(view, 0, view->elements, values);
     return values;
 }
 
-/* Element e becomes what `from` says, for all e; true when that changed something. */
+/* Replaces every element e by from(…, e). True if an element changed. */
 static bool replace_all(const ridge_view *view, double (*from)(const ridge_view *, const double *, int64_t)) {
     double *old = copy_of(view);
     bool changed = false;
@@ -106,7 +106,7 @@ static double stored_beyond(const ridge_view *view, double value, double want) {
     return (double)INFINITY;
 }
 
-/* One element three tolerances off: proves that the bound bites, and not only on gross errors. */
+/* One element is off by three tolerances: tests that the bound detects small errors. */
 static bool nudged(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
     int64_t e = pick(view, seed), row = e / view->row;
     ridge_problem problem;
@@ -141,7 +141,7 @@ static bool infinite(const ridge_operands *ops, const ridge_view *view, int outp
     return true;
 }
 
-/* The last columns of the last row: where a loop without its remainder stops. */
+/* Number of tail columns, which a loop without remainder handling leaves out. */
 static int64_t tail_of(const ridge_view *view) {
     int64_t columns = view->shape[view->spec->rank - 1], tail = columns % 16;
     return tail ? tail : columns < 16 ? columns : 16;
@@ -178,7 +178,7 @@ static bool rows_swapped(const ridge_operands *ops, const ridge_view *view, int 
     return changed;
 }
 
-/* What the next narrower type holds of each element: the mark of an accumulator or a table of too low a precision. */
+/* Each element rounded to the next narrower type, as from an accumulator or a table with too low precision. */
 static double downcast_from(const ridge_view *view, const double *old, int64_t e) {
     int exponent, digits = view->roundoff < 0x1p-40 ? 24 : view->roundoff < 0x1p-16 ? 8 : 4;
     if (!isfinite(old[e])) return old[e];
@@ -188,7 +188,7 @@ static double downcast_from(const ridge_view *view, const double *old, int64_t e
 
 static bool downcast(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
     (void)ops, (void)output, (void)seed;
-    /* Of a few elements all may happen to be near a value of fewer bits. */
+    /* A few elements may all happen to be representable in the narrower type. */
     return !ridge_dtype_is_integer(view->dtype) && view->elements >= 64 && replace_all(view, downcast_from);
 }
 
@@ -224,7 +224,7 @@ static bool last_row_stale(const ridge_operands *ops, const ridge_view *view, in
 
 static bool past_the_end(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
     (void)ops, (void)output;
-    /* Behind the last element, before the first, or (where rows are padded) behind a row. */
+    /* After the last element, before the first, or (padded rows) after a row. */
     int64_t lines = view->rank ? view->elements / view->line : 1;
     int64_t line = (int64_t)(ridge_random(seed, 12) % (uint64_t)lines);
     char *at = view->base + (size_t)(ridge_view_line_offset(view, line) + view->line) * view->size;
@@ -267,8 +267,8 @@ const ridge_mutant ridge_mutants[] = {
     {"infinity", "one element is infinite", mutate_infinite},
     {"tail-unwritten", "the last columns of the last row were never written", mutate_tail_unwritten},
     {"tail-stale", "the last columns of each row are those of the row above", mutate_tail_stale},
-    {"rows-swapped", "two rows have changed places", mutate_rows_swapped},
-    {"last-row-stale", "the last row is that above it", mutate_last_row_stale},
+    {"rows-swapped", "two rows are swapped", mutate_rows_swapped},
+    {"last-row-stale", "the last row repeats the row above it", mutate_last_row_stale},
     {"downcast", "elements are rounded to the next narrower type", mutate_downcast},
     {"shifted", "each row is moved by one column", mutate_shifted},
     {"scaled", "all elements are 1/64 too large", mutate_scaled},

@@ -1,5 +1,5 @@
-/* Reading NumPy's .npy. The header is the text of a Python dictionary literal; a small parser takes the one form that
- * NumPy writes (keys in any order, any spacing) and refuses the rest with the reason. */
+/* Reads NumPy's .npy. The header is a Python dictionary literal. A small parser accepts the form that NumPy writes
+ * (keys in any order, any spacing) and rejects all else with the reason. */
 #include "verify/npy.h"
 
 #include <errno.h>
@@ -10,12 +10,12 @@
 
 #include "device/file.h"
 
-/* NumPy writes a few hundred bytes at most; what claims more is damaged. */
+/* NumPy writes at most a few hundred bytes; a header above the limit is damaged. */
 enum { HEADER_LIMIT = 65536, MAGIC = 6, PREFIX_LIMIT = 12 };
 
 typedef struct text {
     const char *at, *end;
-    const char *name; /* of the file */
+    const char *name; /* file name */
     ridge_error *error;
 } text;
 
@@ -147,7 +147,7 @@ static ridge_status data_bytes(const char *name, ridge_npy *npy, ridge_error *er
     return RIDGE_OK;
 }
 
-/* From the first `size` bytes of a file of file_bytes: all of npy but its data, and where that begins. */
+/* Parses the first `size` bytes of a file of file_bytes: fills npy except its data, and sets the offset of the data. */
 static ridge_status parse_header(const unsigned char *bytes, size_t size, size_t file_bytes, const char *name,
                                  ridge_npy *npy, size_t *data_begin, ridge_error *error) {
     *npy = (ridge_npy){0};
@@ -196,7 +196,7 @@ ridge_status ridge_npy_parse(const void *bytes, size_t size, const char *name, r
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-/* Exactly `bytes` bytes from `offset`. */
+/* Reads exactly `bytes` bytes at `offset`. */
 static ridge_status read_all(int fd, const char *path, void *to, size_t bytes, size_t offset, ridge_error *error) {
     for (size_t done = 0; done < bytes;) {
         ssize_t n = pread(fd, (char *)to + done, bytes - done, (off_t)(offset + done));
@@ -238,7 +238,7 @@ void ridge_npy_free(ridge_npy *npy) {
 
 /* ---- conversion ---------------------------------------------------------------------------- */
 
-/* The dtype that reads descr's elements. */
+/* The dtype of descr. */
 static ridge_dtype dtype_of(const char *descr) {
     static const struct {
         const char *descr;
@@ -266,7 +266,7 @@ static ridge_status convert_all(const ridge_npy *npy, ridge_dtype dtype, int64_t
     for (int64_t i = 0; i < n; i++) {
         double v = ridge_load(npy->data, from, i);
         if (ridge_dtype_is_integer(dtype)) RIDGE_TRY(check_integer(v, limit, i, name, error));
-        /* One NaN for all: a signalling one could pass for poison. */
+        /* All NaNs become the default quiet NaN, because a signalling one could equal poison. */
         ridge_store(data, dtype, i, isnan(v) ? (double)NAN : v);
     }
     return RIDGE_OK;

@@ -1,5 +1,5 @@
 /* NumPy .npy files, versions 1 to 3, C order, little endian, dtypes f4 f8 f2 i4 i8 (and u2 viewed as bf16 where the
- * tensor is bf16). Anything else, truncated, or oversized is a clear error; nothing is trusted. */
+ * tensor is bf16). Any other, truncated or oversized file is an error that says why. Every field is validated. */
 #ifndef RIDGE_VERIFY_NPY_H
 #define RIDGE_VERIFY_NPY_H
 
@@ -14,12 +14,12 @@ typedef struct ridge_npy {
 } ridge_npy;
 
 ridge_status ridge_npy_read(const char *path, ridge_npy *npy, ridge_error *error);
-/* From memory: what the file reader and the fuzzer share. */
+/* Parses a file in memory; the file reader and the fuzzer use it. */
 ridge_status ridge_npy_parse(const void *bytes, size_t size, const char *name, ridge_npy *npy, ridge_error *error);
 void ridge_npy_free(ridge_npy *npy);
 
-/* A dense copy in dtype (rounded to nearest even; integer targets reject values that are not integers or lie outside
- * [0, limit) when limit > 0). malloc'ed: the caller frees. */
+/* Makes a dense copy in dtype, rounded to nearest even. Integer dtypes reject values that are not integers, and values
+ * outside [0, limit) if limit > 0. The caller frees *data. */
 ridge_status ridge_npy_convert(const ridge_npy *npy, ridge_dtype dtype, int64_t limit, const char *name, void **data,
                                ridge_error *error);
 

@@ -42,7 +42,7 @@ void ridge_where_free(ridge_where where, void *memory, size_t bytes) {
     }
 }
 
-/* Rows [row, row + n) of a tensor: one piece of memory, gaps between its lines included. */
+/* Copies rows [row, row + n) of a tensor as one block of memory, gaps included. */
 static ridge_status fetch_rows(const ridge_view *from, const ridge_view *to, int64_t row, int64_t n,
                                ridge_error *error) {
     if (from->elements == 0) return RIDGE_OK;
@@ -54,7 +54,7 @@ static ridge_status fetch_rows(const ridge_view *from, const ridge_view *to, int
     return ridge_cuda_copy(to->base + offset, from->base + offset, (size_t)(last - begin) * from->size, error);
 }
 
-/* A column-major matrix has its rows all over; a given output is needed by other rows than its own. */
+/* The rows of a column-major matrix are not contiguous. The oracle of other rows needs all of a given output. */
 static bool fetched_whole(const ridge_operands *ops, int tensor) {
     const ridge_target *target = ops->target;
     if (ops->c.column_major >> tensor & 1) return true;
@@ -74,7 +74,7 @@ ridge_status ridge_gpu_fetch(const ridge_operands *from, ridge_operands *to, con
             continue;
         }
         const int64_t *row = rows->row[a.spec->dim[0]], n = rows->n[a.spec->dim[0]];
-        for (int64_t i = 0, run; i < n; i += run) { /* rows that follow each other travel together */
+        for (int64_t i = 0, run; i < n; i += run) { /* one copy per run of consecutive rows */
             for (run = 1; i + run < n && row[i + run] == row[i] + run;) run++;
             RIDGE_TRY(fetch_rows(&a, &b, row[i], run, error));
         }

@@ -1,4 +1,4 @@
-/* Filling and scanning operands in GPU memory. Integer work and stores: as fast as memory takes them. */
+/* Fills and scans operands in GPU memory. The kernels are bandwidth-bound. */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -49,7 +49,7 @@ __device__ int64_t element_of<int64_t>(const ridge_recipe &r, uint32_t hash) {
     return integer_of(r, hash);
 }
 
-/* One group of threads makes a block of the generator at a time. */
+/* One thread block writes one block of the generator at a time. */
 template <typename T>
 __global__ static void fill_input(T *at, int64_t n, ridge_recipe recipe) {
     for (int64_t block = blockIdx.x; block * RIDGE_RANDOM_BLOCK < n; block += gridDim.x) {
@@ -68,7 +68,7 @@ __global__ static void fill_poison(T *at, int64_t n, T bits) {
 }
 
 typedef struct pattern {
-    unsigned char byte[PATTERN]; /* by address modulo its length */
+    unsigned char byte[PATTERN]; /* indexed by address modulo its length */
 } pattern;
 
 __global__ static void fill_guard(unsigned char *begin, int64_t n, pattern p) {
@@ -121,7 +121,7 @@ static ridge_status fill_tensor(const ridge_operands *ops, int tensor, const rid
     return RIDGE_OK;
 }
 
-/* The guards before and behind a dense tensor. */
+/* The guards before and after a dense tensor. */
 typedef struct guards {
     char *front, *rear;
     int64_t front_bytes, rear_bytes;
@@ -158,14 +158,14 @@ extern "C" ridge_status ridge_gpu_fill(ridge_operands *ops, uint64_t seed, ridge
 /* ---- scanning --------------------------------------------------------------------------------------------------- */
 
 typedef struct found {
-    unsigned long long poison[RIDGE_MAX_OUTPUTS]; /* least element; all ones: none */
+    unsigned long long poison[RIDGE_MAX_OUTPUTS]; /* first unwritten element; all ones: none */
     unsigned long long guard[2 * (RIDGE_MAX_INPUTS + RIDGE_MAX_OUTPUTS)];
     int n_odd;
     long long odd[RIDGE_ODD_ROWS];
 } found;
 static_assert(sizeof(found) <= RIDGE_GPU_SCAN_BYTES, "a finding fits into its space");
 
-/* How a place in memory tells its row. */
+/* Maps a memory-order index to its row. */
 typedef struct row_of {
     int64_t row, rows;
     bool column_major;
@@ -178,8 +178,7 @@ __global__ static void scan_output(const T *at, int64_t n, row_of rows, T poison
         const T bits = at[i];
         if (bits == poison) atomicMin(&f->poison[output], (unsigned long long)i);
         if ((T)(bits & exponent) != exponent) continue;
-        /* A row with many of them should not fill the list: its first element that is met speaks for the row, most
-         * of the time. */
+        /* A row with many non-finite elements should not fill the list: usually only the first one found is listed. */
         const long long r = (rows.column_major ? i % rows.rows : i / rows.row) * RIDGE_MAX_RANK + rows.lead;
         const int have = *(volatile int *)&f->n_odd;
         bool known = have >= RIDGE_ODD_ROWS;
@@ -220,7 +219,7 @@ static void enqueue_scan(const ridge_operands *ops, found *f, cudaStream_t strea
     }
 }
 
-/* In the host's terms. */
+/* Converts a finding to the host's form. */
 static void tell(const ridge_operands *ops, const found &f, ridge_gpu_finding *finding) {
     const unsigned long long none = ~0ull;
     *finding = ridge_gpu_finding{};

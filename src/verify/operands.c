@@ -1,4 +1,4 @@
-/* Placing a case's tensors in memory with guards around them, and filling all of it. */
+/* Places a case's tensors in memory with guards around them, and fills them. */
 #include "verify/operands.h"
 
 #include "core/random.h"
@@ -58,7 +58,7 @@ ridge_status ridge_operands_bytes(const ridge_target *target, const ridge_case *
     for (int t = 0; t < target->n_in + target->n_out; t++) {
         size_t area;
         if (is_column_major(c, t) && !spec_of(target, t)->takes_column_major)
-            return ridge_fail(error, RIDGE_INVALID, "tensor %s cannot lie by columns", spec_of(target, t)->name);
+            return ridge_fail(error, RIDGE_INVALID, "tensor %s cannot be column-major", spec_of(target, t)->name);
         RIDGE_TRY(area_bytes(target, t, c, layout, &area, error));
         if (__builtin_add_overflow(*bytes, area, bytes)) return too_large(spec_of(target, t), error);
     }
@@ -110,7 +110,7 @@ void ridge_guard_pattern(const ridge_operands *ops, int tensor, unsigned char pa
                                          : 0x40000000;
     uint64_t seed = ridge_random(ops->seed ^ 0x6775617264, (uint64_t)tensor);
     for (size_t i = 0; i < RIDGE_GUARD_PERIOD / size; i++) {
-        /* Set payload bits only below the quiet bit; never all zero, so that a plain NaN written there differs. */
+        /* The payload is below the quiet bit and never zero, so that a default NaN written there differs. */
         uint64_t bits = nan | (ridge_random(seed, i) & ((nan & (~nan + 1)) - 1)) | 1;
         memcpy(pattern + i * size, &bits, size); /* little endian */
     }
@@ -150,7 +150,7 @@ void ridge_operands_poison(ridge_operands *ops, ridge_team *team) {
     ridge_team_run(ridge_operands_team(ops, team), poison_part, ops);
 }
 
-/* The gap behind a run belongs to whoever fills the run, if the run ends a line that is not the last. */
+/* Fills the gap after a run if the run ends a line other than the last. */
 static void fill_gap(const ridge_view *view, const unsigned char *pattern, const ridge_view_run *run) {
     int64_t next = run->first + run->n;
     if (view->rank == 0 || next % view->line != 0 || next == view->elements) return;

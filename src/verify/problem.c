@@ -1,10 +1,10 @@
-/* Building the oracle's view of a set of operands. */
+/* Builds the oracle's fp64 copy of an operand set. */
 #include "verify/problem.h"
 
 #include "verify/space.h"
 #include "verify/scan.h"
 
-/* About this many fp64 values are in work on each thread: they stay in its cache, and a call's overhead is spread. */
+/* fp64 values per thread and oracle call: few enough for the thread's cache, enough to amortize the call. */
 enum { CHUNK_VALUES = 32768 };
 
 static ridge_status alloc_doubles(int64_t n, double **values, size_t *bytes, ridge_error *error) {
@@ -37,7 +37,7 @@ static ridge_status copy_shared(ridge_problem *p, int tensor, ridge_team *team, 
     return RIDGE_OK;
 }
 
-/* Tensors of which the oracle sees some rows: by_row inputs, and outputs, of the dimension that leads. */
+/* True for tensors of which the oracle takes the chunk's rows: by_row inputs and outputs with the row dimension. */
 static bool comes_by_rows(const ridge_problem *p, int tensor) {
     const ridge_tensor_spec *spec = ridge_operands_view(p->ops, tensor).spec;
     return spec->dim[0] == p->lead && (tensor >= p->ops->target->n_in || spec->by_row);
@@ -48,7 +48,7 @@ static bool is_shared(const ridge_problem *p, int tensor) {
     return tensor < p->ops->target->n_in || p->ops->target->out[tensor - p->ops->target->n_in].given;
 }
 
-/* Values of 64 bits a row: fp64 copies, its outputs' sizes, its number. */
+/* 64-bit values per row: fp64 copies, sizes of its outputs, its number. */
 static int64_t row_values(const ridge_problem *p) {
     int64_t values = p->ops->target->n_out + 1;
     for (int t = 0; t < ridge_operands_count(p->ops); t++)

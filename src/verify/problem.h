@@ -1,5 +1,5 @@
-/* A set of operands as the oracle of rows of one dimension sees it: fp64 copies, the inputs that feed every row made
- * once, the others a few rows at a time, so that memory stays bounded. Internal to verify. */
+/* An operand set in the form that the oracle takes, for one row dimension: fp64 copies. Inputs that feed every row are
+ * converted once, the others chunk by chunk, so that memory stays bounded. Internal to verify. */
 #ifndef RIDGE_VERIFY_PROBLEM_H
 #define RIDGE_VERIFY_PROBLEM_H
 
@@ -7,15 +7,16 @@
 
 typedef struct ridge_problem {
     const ridge_operands *ops;
-    int lead;                                             /* the dimension that counts the rows */
-    double *shared[RIDGE_MAX_INPUTS + RIDGE_MAX_OUTPUTS]; /* NULL for what is loaded by rows, and outputs not given */
+    int lead; /* the row dimension */
+    double *shared[RIDGE_MAX_INPUTS +
+                   RIDGE_MAX_OUTPUTS]; /* fp64 copies; NULL for tensors loaded per chunk and outputs not given */
     size_t shared_bytes[RIDGE_MAX_INPUTS + RIDGE_MAX_OUTPUTS];
     double in_max[RIDGE_MAX_INPUTS];
-    const int64_t *rows; /* the rows looked at; NULL: all */
+    const int64_t *rows; /* the rows to check; NULL: all */
     int64_t n_rows;
-    int64_t chunk;  /* rows of one oracle call */
-    size_t space;   /* doubles a thread needs for a chunk */
-    double *spaces; /* one space a thread */
+    int64_t chunk;  /* rows per oracle call */
+    size_t space;   /* doubles per thread for a chunk */
+    double *spaces; /* one space per thread */
     size_t spaces_bytes;
 } ridge_problem;
 
@@ -25,12 +26,12 @@ void ridge_problem_destroy(ridge_problem *problem);
 
 int64_t ridge_problem_chunks(const ridge_problem *problem);
 
-/* The oracle's call for one chunk, ready to be made: inputs loaded, outputs uninitialized. */
+/* The oracle call for one chunk: inputs loaded, outputs uninitialized. */
 typedef struct ridge_chunk {
     ridge_oracle_call call;
     int64_t dim[RIDGE_MAX_RANK];
     const double *in[RIDGE_MAX_INPUTS];
-    double *out[RIDGE_MAX_OUTPUTS]; /* NULL: has other rows */
+    double *out[RIDGE_MAX_OUTPUTS]; /* NULL: another row dimension */
     const double *given[RIDGE_MAX_OUTPUTS];
     double *size[RIDGE_MAX_OUTPUTS];
     int64_t *row;
@@ -39,8 +40,7 @@ typedef struct ridge_chunk {
 } ridge_chunk;
 void ridge_problem_load(const ridge_problem *problem, int64_t chunk, int rank, ridge_chunk *loaded);
 
-/* Dense index of the first element of the chunk's row `i` in a tensor whose rows hold `row` elements; contiguous: how
- * many rows from i on lie one behind the other. */
+/* The row number of the chunk's row i. *contiguous: how many rows from i on are consecutive. */
 int64_t ridge_chunk_rows(const ridge_problem *problem, const ridge_chunk *chunk, int64_t i, int64_t *contiguous);
 
 #endif

@@ -1,10 +1,10 @@
-/* Scans over whole tensors, on bit patterns and in loops that vectorize: every timed sample goes through them. */
+/* Scans of whole tensors on bit patterns, in loops that vectorize, because every timed sample is scanned. */
 #include "verify/scan.h"
 
 #include <math.h>
 #include <stdatomic.h>
 
-enum { STEP = 2048 }; /* elements looked at before deciding whether to look closer */
+enum { STEP = 2048 }; /* elements per fast test; a hit is then searched element by element */
 
 /* ---- bit tests ----------------------------------------------------------------------------- */
 
@@ -62,7 +62,7 @@ static bool odd_in_8(const char *at, int64_t n, uint64_t mask, uint64_t odd) {
     return any != 0;
 }
 
-/* Is there an element that is not finite (of integers: one that is poison)? Poison is not finite either. */
+/* True if an element is not finite, which includes poison (integers: if an element is poison). */
 static bool any_odd(ridge_dtype dtype, const char *at, int64_t n) {
     uint64_t mask = bits_of(dtype).exponent, odd = mask;
     if (ridge_dtype_is_integer(dtype)) mask = UINT64_MAX, odd = ridge_poison_bits(dtype);
@@ -81,7 +81,7 @@ typedef struct scan_job {
     atomic_flag lock;
 } scan_job;
 
-/* Poison at the lowest (output, element) wins, whichever thread comes first. */
+/* Keeps the poison at the lowest (output, element), independent of thread order. */
 static void note_poison(ridge_scan *scan, int output, int64_t element) {
     bool first = scan->poison_output < 0 || output < scan->poison_output ||
                  (output == scan->poison_output && element < scan->poison_place);
@@ -222,7 +222,7 @@ int64_t ridge_scan_changed(const ridge_operands *ops, int tensor, int64_t first,
     return -1;
 }
 
-/* Bit patterns of non-negative floats are ordered as the floats are. */
+/* Bit patterns of non-negative floats have the order of the floats. */
 static uint64_t largest_2(const char *at, int64_t n, int16_t exponent) {
     int16_t largest = 0;
     for (int64_t i = 0; i < n; i++) {

@@ -1,4 +1,4 @@
-/* Memory for one check or run: small pieces from the heap (where a sanitizer sees their ends), large ones on huge
+/* Memory for one check or run: small blocks from the heap, where a sanitizer detects overruns, large blocks on huge
  * pages. 64-byte aligned, uninitialized. Internal to verify. */
 #ifndef RIDGE_VERIFY_SPACE_H
 #define RIDGE_VERIFY_SPACE_H
@@ -15,7 +15,7 @@ static inline ridge_status ridge_space_alloc(size_t bytes, void **space, ridge_e
     return *space ? RIDGE_OK : ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %zu bytes", bytes);
 }
 
-/* bytes as in alloc; NULL is nothing. */
+/* bytes: as in ridge_space_alloc. space may be NULL. */
 static inline void ridge_space_free(void *space, size_t bytes) {
     if (bytes >= RIDGE_SPACE_LARGE)
         ridge_memory_free(space, bytes);

@@ -1,4 +1,4 @@
-/* Running a variant once, as verification needs it. */
+/* Runs a variant once for verification. */
 #include "verify/trial.h"
 
 #include <string.h>
@@ -6,7 +6,8 @@
 #include "verify/on_gpu.h"
 #include "verify/space.h"
 
-/* Behind the scratch lie bytes that must survive; the scratch itself starts as NaNs whatever type it is read as. */
+/* Guard bytes after the scratch must keep their value. The scratch is initialized with bytes that are NaN in every
+ * floating-point type. */
 enum { SCRATCH_GUARD = 4096, SCRATCH_GUARD_BYTE = 0x5a, SCRATCH_BYTE = 0xff };
 
 static ridge_status allowed(const ridge_trial *t, ridge_isa isa, ridge_error *error) {
@@ -31,7 +32,7 @@ static ridge_status make_scratch(ridge_trial *t, ridge_error *error) {
     return RIDGE_OK;
 }
 
-/* Once a process: the GPU, and a stream that all trials use. */
+/* Opens the GPU and a stream once per process; all trials use it. */
 static ridge_status gpu_stream(ridge_stream **stream, ridge_error *error) {
     static ridge_stream *only;
     static ridge_gpu gpu;
@@ -51,7 +52,7 @@ ridge_status ridge_trial_create(ridge_trial *t, const ridge_target *target, cons
     if (ridge_variant_backend(variant) == RIDGE_BACKEND_cuda) RIDGE_TRY(gpu_stream(&t->stream, error));
     RIDGE_TRY(make_scratch(t, error));
     ridge_status status = RIDGE_OK;
-    (void)ridge_why(); /* of the trial before */
+    (void)ridge_why(); /* clears the reason of the previous trial */
     if (variant->prepare) status = variant->prepare(c, ridge_team_size(team), &t->plan);
     if (status != RIDGE_OK) {
         t->plan = NULL; /* a failed prepare has nothing to release */
@@ -101,15 +102,14 @@ static ridge_status run_here(const ridge_trial *t, ridge_error *error) {
     return said(t, t->run(&call), error);
 }
 
-/* What is not in the device's memory is for the processor to write and read. */
+/* Copies to or from the tensors' memory; the CPU copies if it is not device memory. */
 static ridge_status bring(const ridge_variant *variant, void *to, const void *from, size_t bytes, ridge_error *error) {
     if (variant->where == RIDGE_IN_DEVICE) return ridge_cuda_copy(to, from, bytes, error);
     memcpy(to, from, bytes);
     return RIDGE_OK;
 }
 
-/* Operands and scratch go to the GPU as they are, guards included, and come back after the launch: all checks are then
- * the host's. */
+/* Copies operands and scratch to the GPU, guards included, and back after the launch. The host does all checks. */
 static ridge_status run_on_gpu(ridge_trial *t, ridge_error *error) {
     ridge_operands there;
     ridge_error why = {0};
@@ -126,7 +126,7 @@ static ridge_status run_on_gpu(ridge_trial *t, ridge_error *error) {
                              .scratch = t->gpu_scratch,
                              .stream = ridge_stream_handle(t->stream),
                              .plan = t->plan};
-    (void)ridge_why(); /* of launches before */
+    (void)ridge_why(); /* clears the reason of earlier launches */
     RIDGE_TRY(said(t, t->run(&call), error));
     ridge_status waited = ridge_stream_wait(t->stream, &why);
     if (waited != RIDGE_OK)

@@ -1,5 +1,4 @@
-/* One run of a variant outside of any timing: operands, scratch and plan made, used and given back. Internal to verify.
- */
+/* One untimed run of a variant: creates operands, scratch and plan, runs, and frees them. Internal to verify. */
 #ifndef RIDGE_VERIFY_TRIAL_H
 #define RIDGE_VERIFY_TRIAL_H
 
@@ -22,12 +21,13 @@ typedef struct ridge_trial {
     size_t memory_bytes;
 } ridge_trial;
 
-/* Scratch and plan, once for any number of runs. */
+/* Creates scratch and plan for any number of runs. */
 ridge_status ridge_trial_create(ridge_trial *trial, const ridge_target *target, const ridge_case *c,
                                 const ridge_variant *variant, ridge_isa isa, ridge_team *team, ridge_error *error);
 void ridge_trial_destroy(ridge_trial *trial);
 
-/* Places and fills the operands, spoils the scratch, runs. *clean false: bytes behind the scratch were written to. */
+/* Places and fills the operands, fills the scratch with NaN, runs. *clean false: bytes past the end of the scratch were
+ * written to. */
 ridge_status ridge_trial_run(ridge_trial *trial, const ridge_layout *layout, ridge_fill_kind kind, uint64_t seed,
                              bool *clean, ridge_error *error);
 

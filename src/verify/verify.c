@@ -1,4 +1,4 @@
-/* Verifying a variant on one case: the combinations of fill and layout that apply, each run once and checked. */
+/* Verifies a variant on one case: runs and checks each combination of fill and layout that applies. */
 #include "verify/verify.h"
 
 #include <math.h>
@@ -6,10 +6,10 @@
 
 #include "verify/trial.h"
 
-/* Checks above this cost (about two seconds of oracle on one core) look at drawn rows instead of all. */
+/* Oracle FLOP (about 2 s on one core) above which a check looks at drawn rows instead of all. */
 #define FULL_COST 4e9
-/* Below this cost every combination is run; above it, a few that between them have every fill and every oddity of
- * layout. */
+/* Oracle FLOP below which every combination runs. Above it, a subset runs that covers every fill and every layout
+ * property. */
 #define CHEAP_COST 2e7
 
 typedef enum when { ALWAYS, EDGE, CHEAP } when;
@@ -18,10 +18,10 @@ typedef struct combination {
     const char *name;
     ridge_fill_kind kind;
     ridge_layout layout;
-    when when; /* for all cases; for edge cases, and others that are cheap; where it is cheap only */
+    when when; /* ALWAYS: all cases. EDGE: edge cases and cheap cases. CHEAP: cheap cases only. */
 } combination;
 
-/* Odd paddings move each row to another alignment. */
+/* Odd paddings give each row another alignment. */
 static const combination combinations[] = {
     {"exact fill, dense", RIDGE_EXACT, {0, 0}, ALWAYS},
     {"random fill, dense", RIDGE_RANDOM, {0, 0}, ALWAYS},
@@ -54,7 +54,7 @@ static void tell(ridge_check *check, const combination *m, const char *text) {
     (void)snprintf(check->text, sizeof check->text, "%s: %.150s", m->name, text);
 }
 
-/* The worst of all runs so far: what is reported of a variant that is right. */
+/* Accumulates the worst errors of all runs, the report for a correct variant. */
 static void gather(ridge_check *all, const ridge_check *one) {
     all->worst = fmax(all->worst, one->worst);
     all->max_abs_error = fmax(all->max_abs_error, one->max_abs_error);
@@ -62,7 +62,7 @@ static void gather(ridge_check *all, const ridge_check *one) {
     all->rows_checked = one->rows_checked < all->rows_checked ? one->rows_checked : all->rows_checked;
 }
 
-/* A peer library may refuse a layout it cannot take: that is not a wrong result. */
+/* A peer library may reject a layout; that is not a wrong result. */
 static bool refused(const ridge_trial *trial, const combination *m, ridge_status status) {
     bool odd_layout = m->layout.row_pad != 0 || m->layout.misalign != 0;
     return status == RIDGE_UNSUPPORTED && trial->variant->role == RIDGE_PEER && odd_layout;

@@ -1,4 +1,4 @@
-/* Tensors in memory: where each element lies, and its value as fp64. */
+/* Views of tensors in memory: the address of each element, and its value as fp64. */
 #include "verify/view.h"
 
 #include <math.h>
@@ -92,7 +92,7 @@ static void load_run(const ridge_view *view, const char *at, int64_t n, double *
         for (int64_t i = 0; i < n; i++) values[i] = ridge_load(at, view->dtype, i);
 }
 
-/* Whole rows of a column-major matrix, a piece of each column at a time. */
+/* Loads whole rows of a column-major matrix, a piece of each column at a time. */
 static void load_flipped_rows(const ridge_view *view, int64_t row, int64_t n, double *values) {
     enum { STEP = 64 };
     double piece[STEP];
