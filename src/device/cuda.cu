@@ -47,7 +47,7 @@ static ridge_status describe(ridge_gpu *gpu, ridge_error *error) {
     (void)snprintf(gpu->name, sizeof gpu->name, "%.95s", p.name);
     RIDGE_TRY(TELL(cudaDeviceGetPCIBusId, (gpu->bus, (int)sizeof gpu->bus, 0)));
     gpu->sm = 10 * p.major + p.minor;
-    gpu->multiprocessors = p.multiProcessorCount;
+    gpu->sm_count = p.multiProcessorCount;
     gpu->memory_bytes = (int64_t)p.totalGlobalMem;
     gpu->free_bytes = (int64_t)free_bytes;
     gpu->l2_bytes = p.l2CacheSize;

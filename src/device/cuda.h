@@ -17,7 +17,7 @@ typedef struct ridge_gpu {
     char name[96]; /* "NVIDIA H200" */
     char bus[32];  /* PCI address, used to find the device in NVML */
     int sm;        /* compute capability times ten */
-    int multiprocessors;
+    int sm_count;
     int64_t memory_bytes, free_bytes, l2_bytes;
     int shared_bytes;                                    /* bytes per block, with opt-in */
     int registers;                                       /* per SM */

@@ -135,7 +135,7 @@ int ridge_doctor_gpu(const ridge_machine *m, ridge_finding *findings, int room) 
         return 1;
     }
     ridge_finding_set(&findings[n++], RIDGE_HEALTH_GOOD, "%s, sm_%d, %d SMs, %.1f GB", m->gpu.name, m->gpu.sm,
-                      m->gpu.multiprocessors, (double)m->gpu.memory_bytes * 1e-9);
+                      m->gpu.sm_count, (double)m->gpu.memory_bytes * 1e-9);
     ridge_nvml *nvml = NULL;
     (void)ridge_nvml_open(m->gpu.bus, &nvml);
     ridge_nvml_setup(nvml, &p.setup);

@@ -24,7 +24,7 @@ void ridge_gpu_key(const ridge_gpu *gpu, char *key, int size) {
             name[at++] = '-';
     while (at && name[at - 1] == '-') at--;
     name[at] = '\0';
-    (void)snprintf(key, (size_t)size, "%s%ssm%d-%dsm", name, at ? "-" : "", gpu->sm, gpu->multiprocessors);
+    (void)snprintf(key, (size_t)size, "%s%ssm%d-%dsm", name, at ? "-" : "", gpu->sm, gpu->sm_count);
 }
 
 static double product(const ridge_rung *rung) { return rung->read_gbps * rung->copy_gbps; }

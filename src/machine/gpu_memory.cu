@@ -87,7 +87,7 @@ template <int EACH, policy P> __global__ void write_kernel(uint4 *to, size_t n) 
 /* Number of blocks: one pass over n vectors, or, with WAVES > 0, that many full waves, which stride over them. */
 template <int EACH, int THREADS, int WAVES> unsigned grid(const ridge_gpu_work *w, size_t n) {
     size_t all = n / ((size_t)THREADS * EACH);
-    size_t waves = (size_t)WAVES * (2048 / THREADS) * (size_t)w->multiprocessors;
+    size_t waves = (size_t)WAVES * (2048 / THREADS) * (size_t)w->sm_count;
     return (unsigned)(WAVES > 0 && waves < all ? waves : all);
 }
 
@@ -193,17 +193,17 @@ __global__ void __launch_bounds__(RIDGE_GPU_THREADS) l2_write_kernel(uint4 *to, 
 }
 
 void l2_read(const ridge_gpu_work *w) {
-    l2_read_kernel<<<RIDGE_GPU_BLOCKS * w->multiprocessors, RIDGE_GPU_THREADS, 0, (cudaStream_t)w->stream>>>(
+    l2_read_kernel<<<RIDGE_GPU_BLOCKS * w->sm_count, RIDGE_GPU_THREADS, 0, (cudaStream_t)w->stream>>>(
         (const uint4 *)w->memory, (uint32_t)(w->bytes / 16), w->passes, w->sums);
 }
 void l2_copy(const ridge_gpu_work *w) {
     uint32_t n = (uint32_t)(w->bytes / 32);
     const uint4 *from = (const uint4 *)w->memory;
-    l2_copy_kernel<<<RIDGE_GPU_BLOCKS * w->multiprocessors, RIDGE_GPU_THREADS, 0, (cudaStream_t)w->stream>>>(
+    l2_copy_kernel<<<RIDGE_GPU_BLOCKS * w->sm_count, RIDGE_GPU_THREADS, 0, (cudaStream_t)w->stream>>>(
         (uint4 *)w->memory + n, from, n, w->passes);
 }
 void l2_write(const ridge_gpu_work *w) {
-    l2_write_kernel<<<RIDGE_GPU_BLOCKS * w->multiprocessors, RIDGE_GPU_THREADS, 0, (cudaStream_t)w->stream>>>(
+    l2_write_kernel<<<RIDGE_GPU_BLOCKS * w->sm_count, RIDGE_GPU_THREADS, 0, (cudaStream_t)w->stream>>>(
         (uint4 *)w->memory, (uint32_t)(w->bytes / 16), w->passes);
 }
 
@@ -271,7 +271,7 @@ __global__ void __launch_bounds__(RIDGE_GPU_THREADS) shared_kernel(int64_t passe
 template <ridge_gpu_motion M> void shared(const ridge_gpu_work *w) {
     const int bytes = RIDGE_GPU_SHARED_ROWS * RIDGE_GPU_THREADS * 16;
     (void)cudaFuncSetAttribute(shared_kernel<M>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    shared_kernel<M><<<w->multiprocessors, RIDGE_GPU_THREADS, bytes, (cudaStream_t)w->stream>>>(w->passes, w->sums);
+    shared_kernel<M><<<w->sm_count, RIDGE_GPU_THREADS, bytes, (cudaStream_t)w->stream>>>(w->passes, w->sums);
 }
 
 const ridge_gpu_mover shared_movers[] = {

@@ -116,7 +116,7 @@ typedef struct place { /* one level's movers, and the bytes and sums of their la
 static bool is_copy(ridge_gpu_motion motion) { return motion == RIDGE_GPU_COPY || motion == RIDGE_GPU_STREAM; }
 
 static uint64_t l2_accesses(const bench *b) {
-    return (uint64_t)b->work.passes * (uint64_t)b->work.multiprocessors * RIDGE_GPU_BLOCKS * RIDGE_GPU_THREADS;
+    return (uint64_t)b->work.passes * (uint64_t)b->work.sm_count * RIDGE_GPU_BLOCKS * RIDGE_GPU_THREADS;
 }
 static double dram_bytes(const bench *b, ridge_gpu_motion motion) {
     (void)motion; /* a copy reads one half and writes the other */
@@ -135,11 +135,11 @@ static uint32_t l2_sum(const bench *b, ridge_gpu_motion motion) {
     return (uint32_t)around * sum_of_words(4 * vectors) + sum_of_words(4 * rest);
 }
 static double shared_bytes(const bench *b, ridge_gpu_motion motion) {
-    return (double)b->work.passes * b->work.multiprocessors * RIDGE_GPU_SHARED_ROWS * RIDGE_GPU_THREADS *
+    return (double)b->work.passes * b->work.sm_count * RIDGE_GPU_SHARED_ROWS * RIDGE_GPU_THREADS *
            (is_copy(motion) ? 32 : 16);
 }
 static uint32_t shared_sum(const bench *b, ridge_gpu_motion motion) {
-    uint32_t vectors = RIDGE_GPU_SHARED_ROWS * RIDGE_GPU_THREADS, blocks = (uint32_t)b->work.multiprocessors;
+    uint32_t vectors = RIDGE_GPU_SHARED_ROWS * RIDGE_GPU_THREADS, blocks = (uint32_t)b->work.sm_count;
     if (motion != RIDGE_GPU_READ) return vectors * blocks;
     return (uint32_t)b->work.passes * blocks * sum_of_words(4 * (uint64_t)vectors);
 }
@@ -268,7 +268,7 @@ static ridge_status measure_shared(bench *b) {
     at.movers = ridge_gpu_shared_movers(&at.n);
     ridge_level *level = &b->c->levels[b->c->n_levels++];
     *level = (ridge_level){.name = "shared"};
-    level->capacity = (double)b->gpu->shared_bytes * b->gpu->multiprocessors;
+    level->capacity = (double)b->gpu->shared_bytes * b->gpu->sm_count;
     return measure_level(b, &at, level);
 }
 
@@ -294,7 +294,7 @@ static ridge_status measure_peak(bench *b, const ridge_gpu_loop *loop) {
     RIDGE_TRY(clear_sums(b));
     RIDGE_TRY(sample(b, loop->launch, 1, SAMPLES, us));
     RIDGE_TRY(read_sums(b, &right));
-    int blocks = loop->blocks * b->work.multiprocessors;
+    int blocks = loop->blocks * b->work.sm_count;
     if (right != (uint32_t)SAMPLES * (uint32_t)blocks * (uint32_t)(loop->threads * loop->sums)) {
         fault(b->c, "%s gives a wrong sum", loop->name);
         return RIDGE_OK;
@@ -345,7 +345,7 @@ ridge_status ridge_gpu_meter(const ridge_gpu *gpu, ridge_ceilings *c, ridge_erro
     void *memory = NULL, *sums = NULL;
     int64_t bytes = gpu->free_bytes / 4 < most_bytes ? gpu->free_bytes / 4 : most_bytes;
     b.all = (size_t)(bytes / mebibyte * mebibyte);
-    b.work.multiprocessors = gpu->multiprocessors;
+    b.work.sm_count = gpu->sm_count;
     if (b.all < 64 * (size_t)mebibyte)
         return ridge_fail(error, RIDGE_NO_MEMORY, "too little free GPU memory (%.0f MB)",
                           (double)gpu->free_bytes * 1e-6);

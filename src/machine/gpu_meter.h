@@ -25,7 +25,7 @@ typedef struct ridge_gpu_work {
     uint32_t *sums;                     /* RIDGE_GPU_SUMS, added to */
     const ridge_gpu_operands *operands; /* in GPU memory */
     float unit, slack;                  /* peaks: what a step adds to a sum; permitted error of the final sum */
-    int multiprocessors;
+    int sm_count;
     void *stream;
 } ridge_gpu_work;
 

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(FFMA_THREADS) ffma_kernel(int steps, uint32_t 
 }
 
 void ffma(const ridge_gpu_work *w) {
-    ffma_kernel<<<FFMA_BLOCKS * w->multiprocessors, FFMA_THREADS, 0, (cudaStream_t)w->stream>>>((int)w->passes, w->sums);
+    ffma_kernel<<<FFMA_BLOCKS * w->sm_count, FFMA_THREADS, 0, (cudaStream_t)w->stream>>>((int)w->passes, w->sums);
 }
 
 const ridge_gpu_loop scalar_loops[] = {
@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(MMA_THREADS) mma_kernel(const ridge_gpu_operan
 }
 
 template <ridge_gpu_operand K> void mma_loop(const ridge_gpu_work *w) {
-    mma_kernel<K><<<MMA_BLOCKS * w->multiprocessors, MMA_THREADS, 0, (cudaStream_t)w->stream>>>(
+    mma_kernel<K><<<MMA_BLOCKS * w->sm_count, MMA_THREADS, 0, (cudaStream_t)w->stream>>>(
         w->operands, (int)w->passes, w->unit, w->slack, w->sums);
 }
 

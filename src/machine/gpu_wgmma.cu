@@ -126,7 +126,7 @@ __global__ void wgmma_kernel(const ridge_gpu_operands *, int, float, float, uint
 
 template <ridge_gpu_operand K> void wgmma_loop(const ridge_gpu_work *w) {
     (void)cudaFuncSetAttribute(wgmma_kernel<K>, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
-    wgmma_kernel<K><<<w->multiprocessors, THREADS, SHARED_BYTES, (cudaStream_t)w->stream>>>(
+    wgmma_kernel<K><<<w->sm_count, THREADS, SHARED_BYTES, (cudaStream_t)w->stream>>>(
         w->operands, (int)w->passes, w->unit, w->slack, w->sums);
 }
 

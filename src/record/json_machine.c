@@ -14,13 +14,13 @@ static json_t *cache_item(const void *context, int i) {
 
 static json_t *gpu_json(const ridge_gpu *g) {
     if (g->sm == 0) return json_null();
-    return json_pack(
-        "{s:o, s:o, s:i, s:i, s:I, s:I, s:i, s:i, s:i, s:i, s:i, s:o, s:i, s:i, s:b}", "name", ridge_json_text(g->name),
-        "bus", ridge_json_text(g->bus), "sm", g->sm, "multiprocessors", g->multiprocessors, "memory_bytes",
-        (json_int_t)g->memory_bytes, "l2_bytes", (json_int_t)g->l2_bytes, "shared_bytes", g->shared_bytes, "registers",
-        g->registers, "sm_clock_mhz", g->sm_clock_mhz, "memory_clock_mhz", g->memory_clock_mhz, "memory_bus_bits",
-        g->memory_bus_bits, "driver_version", g->driver_version[0] ? ridge_json_text(g->driver_version) : json_null(),
-        "driver", g->driver, "runtime", g->runtime, "managed", g->managed);
+    return json_pack("{s:o, s:o, s:i, s:i, s:I, s:I, s:i, s:i, s:i, s:i, s:i, s:o, s:i, s:i, s:b}", "name",
+                     ridge_json_text(g->name), "bus", ridge_json_text(g->bus), "sm", g->sm, "multiprocessors",
+                     g->sm_count, "memory_bytes", (json_int_t)g->memory_bytes, "l2_bytes", (json_int_t)g->l2_bytes,
+                     "shared_bytes", g->shared_bytes, "registers", g->registers, "sm_clock_mhz", g->sm_clock_mhz,
+                     "memory_clock_mhz", g->memory_clock_mhz, "memory_bus_bits", g->memory_bus_bits, "driver_version",
+                     g->driver_version[0] ? ridge_json_text(g->driver_version) : json_null(), "driver", g->driver,
+                     "runtime", g->runtime, "managed", g->managed);
 }
 
 json_t *ridge_json_machine(const ridge_machine *m) {

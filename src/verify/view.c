@@ -93,7 +93,7 @@ static void load_run(const ridge_view *view, const char *at, int64_t n, double *
 }
 
 /* Loads whole rows of a column-major matrix, a piece of each column at a time. */
-static void load_flipped_rows(const ridge_view *view, int64_t row, int64_t n, double *values) {
+static void load_column_major_rows(const ridge_view *view, int64_t row, int64_t n, double *values) {
     enum { STEP = 64 };
     double piece[STEP];
     for (int64_t r = 0; r < n; r += STEP) {
@@ -109,7 +109,7 @@ static void load_flipped(const ridge_view *view, int64_t first, int64_t n, doubl
     for (int64_t e = first; e < first + n;) {
         const int64_t row = e / view->row, column = e % view->row, left = first + n - e;
         if (column == 0 && left >= view->row) {
-            load_flipped_rows(view, row, left / view->row, values);
+            load_column_major_rows(view, row, left / view->row, values);
             e += left / view->row * view->row;
             values += left / view->row * view->row;
         } else {

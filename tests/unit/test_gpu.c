@@ -105,7 +105,7 @@ static void test_plateau(void **state) {
 static const ridge_gpu h200 = {.name = "NVIDIA H200",
                                .bus = "00000000:3B:00.0",
                                .sm = 90,
-                               .multiprocessors = 132,
+                               .sm_count = 132,
                                .memory_bytes = INT64_C(150000000000),
                                .l2_bytes = 60 << 20};
 
@@ -128,10 +128,10 @@ static void test_key(void **state) {
     char key[80];
     ridge_gpu_key(&h200, key, (int)sizeof key);
     assert_string_equal(key, "nvidia-h200-sm90-132sm");
-    ridge_gpu slice = {.name = "NVIDIA A100-SXM4-40GB MIG 1g.5gb", .sm = 80, .multiprocessors = 14};
+    ridge_gpu slice = {.name = "NVIDIA A100-SXM4-40GB MIG 1g.5gb", .sm = 80, .sm_count = 14};
     ridge_gpu_key(&slice, key, (int)sizeof key);
     assert_string_equal(key, "nvidia-a100-sxm4-40gb-mig-1g-5gb-sm80-14sm");
-    ridge_gpu odd = {.sm = 90, .multiprocessors = 1};
+    ridge_gpu odd = {.sm = 90, .sm_count = 1};
     memset(odd.name, '/', sizeof odd.name - 1);
     ridge_gpu_key(&odd, key, (int)sizeof key);
     assert_string_equal(key, "sm90-1sm");
@@ -159,7 +159,7 @@ static void test_file(void **state) {
     assert_true(back.levels[2].stream.median == 4260 && back.levels[1].stream.n == 0);
     assert_string_equal(ridge_ceilings_peak(&back, "bf16")->name, "bf16 wgmma");
     ridge_gpu other = h200;
-    other.multiprocessors = 114;
+    other.sm_count = 114;
     assert_int_equal(ridge_gpu_ceilings_load(&other, &back, &error), RIDGE_NOT_FOUND);
     (void)unlink(path);
     (void)snprintf(path, sizeof path, "%s/ridge", folder);

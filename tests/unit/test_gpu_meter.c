@@ -141,7 +141,7 @@ static const ridge_gpu_mover dram_table[] = {
 
 /* Accesses of the walk: `passes` of every thread, around the set. */
 static size_t accesses(const ridge_gpu_work *w) {
-    return (size_t)w->passes * (size_t)w->multiprocessors * RIDGE_GPU_BLOCKS * RIDGE_GPU_THREADS;
+    return (size_t)w->passes * (size_t)w->sm_count * RIDGE_GPU_BLOCKS * RIDGE_GPU_THREADS;
 }
 static double l2_rate(const ridge_gpu_work *w) { return (double)w->bytes <= l2_size ? l2_gbps : memory_gbps; }
 
@@ -166,8 +166,8 @@ static const ridge_gpu_mover l2_table[] = {
     {RIDGE_GPU_READ, "walk", l2_read}, {RIDGE_GPU_COPY, "walk", l2_copy}, {RIDGE_GPU_WRITE, "walk", l2_write}};
 
 static void add_shared(const ridge_gpu_work *w, double bytes, uint32_t sum) {
-    w->sums[0] += sum * (uint32_t)w->multiprocessors;
-    spend((double)w->passes * w->multiprocessors * RIDGE_GPU_SHARED_ROWS * RIDGE_GPU_THREADS * bytes, 300);
+    w->sums[0] += sum * (uint32_t)w->sm_count;
+    spend((double)w->passes * w->sm_count * RIDGE_GPU_SHARED_ROWS * RIDGE_GPU_THREADS * bytes, 300);
 }
 static void shared_read(const ridge_gpu_work *w) {
     uint32_t sum = 0;
@@ -188,7 +188,7 @@ enum { LOOP_BLOCKS = 2, LOOP_THREADS = 128, LOOP_SUMS = 8 };
 static int64_t most_seen;
 
 static void add_right(const ridge_gpu_work *w, uint32_t missing, double gflops) {
-    uint32_t blocks = LOOP_BLOCKS * (uint32_t)w->multiprocessors;
+    uint32_t blocks = LOOP_BLOCKS * (uint32_t)w->sm_count;
     w->sums[9] += blocks * LOOP_THREADS * LOOP_SUMS - missing;
     if (w->passes > most_seen) most_seen = w->passes;
     spend(1e6 * (double)w->passes * blocks, gflops);
@@ -220,7 +220,7 @@ const ridge_gpu_loop *ridge_gpu_wgmma_loops(int *n) { return *n = 2, wgmma_table
 
 static const ridge_gpu invented = {.name = "Invented",
                                    .sm = 90,
-                                   .multiprocessors = 3,
+                                   .sm_count = 3,
                                    .free_bytes = INT64_C(64) << 22,
                                    .l2_bytes = 8 << 20,
                                    .shared_bytes = 100000};
