@@ -54,7 +54,10 @@ if(cuda_architectures)
   enable_language(CUDA)
   set(RIDGE_HAVE_CUDA TRUE)
 endif()
-set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -lineinfo")
+set(CMAKE_CUDA_FLAGS_RELEASE "-O3")
+if(RIDGE_LINE_TABLES)
+  string(APPEND CMAKE_CUDA_FLAGS_RELEASE " -lineinfo")
+endif()
 set(CMAKE_CUDA_FLAGS_DEBUG "-O1 -g -lineinfo")
 
 # Machine code is compressed as well as nvcc can: a fifth of the size. The driver unpacks a file's kernels at the first

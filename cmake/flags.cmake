@@ -23,7 +23,12 @@ endif()
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
 endif()
-set(CMAKE_C_FLAGS_RELEASE "-O3 -g1")
+# Line tables, for debuggers, sanitizers and ncu's source view: the release preset, which is for installing, leaves them out.
+option(RIDGE_LINE_TABLES "compile Release code with line tables" ON)
+set(CMAKE_C_FLAGS_RELEASE "-O3")
+if(RIDGE_LINE_TABLES)
+  string(APPEND CMAKE_C_FLAGS_RELEASE " -g1")
+endif()
 set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
 
 set(RIDGE_SANITIZE "" CACHE STRING "sanitizers, e.g. address,undefined or thread")
