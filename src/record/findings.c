@@ -30,7 +30,7 @@ static int count_timed(const ridge_run *run, ridge_backend backend, int *bound_b
     return timed;
 }
 
-/* Largest change of a memory rate, with its sign. */
+/* Reports the memory rate that changed most. */
 static void look_at_memory(ridge_run *run) {
     const ridge_level *a = &run->dram_before, *b = &run->dram_after;
     const struct {

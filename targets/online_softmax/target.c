@@ -83,7 +83,7 @@ static const ridge_variant variants[] = {
      .scratch = baseline_scratch},
     {.name = "cpu/optimized",
      .role = RIDGE_OPTIMIZED,
-     .idea = "running maximum and normalizer by blocks in the first-level cache, one exponential an element; streaming "
+     .idea = "running maximum and normalizer by blocks in L1, one exponential an element; streaming "
              "stores once the operands exceed 16 MiB",
      .run = RIDGE_CPU(online_softmax_cpu_optimized),
      .traffic = optimized_traffic,
