@@ -1,4 +1,4 @@
-/* The register tile, one function for each mr x (one or two vectors), from one inlined body. */
+/* The register tile: one function per mr and number of vectors (one or two), from one inlined body. */
 #include "cpu/gemm.h"
 #include "cpu/gemm_transpose.h"
 
@@ -38,7 +38,7 @@ static inline __attribute__((always_inline)) void tile(const int mr, const int n
             beside_unit(beside);
             wait = beside->pace;
         }
-        /* c is fetched in the last rounds: hidden by the arithmetic, and not pushed out again by the panels. */
+        /* c is prefetched in the last rounds: the arithmetic hides the latency, and the panels do not evict it. */
         const int64_t left = d / GEMM_AHEAD_STEPS;
         if (left <= mr) {
             __builtin_prefetch(c + (left - 1) * stride, 1);

@@ -1,4 +1,4 @@
-/* Packing into panels: straight copies, and transposition by blocks of one vector square. */
+/* Packing into panels: copies, and transposition in square blocks of one vector length. */
 #include <string.h>
 
 #include "cpu/gemm.h"
@@ -6,7 +6,8 @@
 
 #if defined(RIDGE_ISA_IS_avx512)
 
-/* 8 <= n <= 16 floats a step, as two halves that overlap in the middle: no masks, and nothing past the end. */
+/* 8 <= n <= 16 floats per step, as two overlapping vectors of eight: no mask is needed and nothing past the end is
+ * accessed. */
 static void pack_halves(const float *src, int64_t stride, int64_t depth, int n, float *panel) {
     for (int64_t d = 0; d < depth; d++, src += stride, panel += n) {
         const __m256 low = _mm256_loadu_ps(src), high = _mm256_loadu_ps(src + n - 8);
@@ -22,14 +23,14 @@ void RIDGE_ISA_FN(gemm_pack_straight)(const float *src, int64_t stride, int64_t 
         pack_halves(src, stride, depth, n, panel);
         return;
     }
-    /* Ascending: what a store writes past its own step, the next one overwrites. */
+    /* Ascending order: the next store overwrites what this one writes past its step. */
     for (int64_t d = 0; d < depth; d++, src += stride, panel += step) {
         _mm512_storeu_ps(panel, _mm512_maskz_loadu_ps(m0, src));
         if (step > 16) _mm512_storeu_ps(panel + 16, _mm512_maskz_loadu_ps(m1, src + 16));
     }
 }
 
-/* 16 x 16 floats: rows become columns. */
+/* Transposes 16 x 16 floats. */
 static inline void transpose(__m512 r[16]) {
     __m512 t[16];
     for (int i = 0; i < 16; i += 2) { /* pairs of rows, element by element */
@@ -73,7 +74,7 @@ static void unpack_rows(const float *panel, int step, int64_t depth, int n, cons
     }
 }
 
-/* panel rows are whole vectors: what lies past n in them is read and dropped. */
+/* Panel rows are whole vectors; elements past n are read and discarded. */
 void RIDGE_ISA_FN(gemm_unpack_transposed)(const float *panel, int step, int64_t depth, int n, const float *scale,
                                           float *dst, int64_t stride) {
     unpack_rows(panel, step, depth, n < 16 ? n : 16, scale, dst, stride);
@@ -99,22 +100,22 @@ void RIDGE_ISA_FN(gemm_pack_straight)(const float *src, int64_t stride, int64_t 
 
 #if defined(RIDGE_ISA_IS_avx512) || defined(RIDGE_ISA_IS_avx2)
 
-/* Eight rows, `depth` a multiple of four. Eight and not sixteen: rows a multiple of 4 KiB apart share one set of a
- * cache of eight ways. */
+/* Eight rows; `depth` is a multiple of four. Sixteen rows would be too many: rows a multiple of 4 KiB apart map to one
+ * set of an 8-way cache. */
 static void pack_eight(const float *const row[8], int64_t depth, int step, float *panel) {
     for (int64_t d = 0; d < depth; d += 4) transpose_8x4(row, d, step, panel + d * step);
 }
 
-/* Depth steps done for all rows before the next: what they write stays in the first-level cache until lines are full.
+/* Depth steps packed for all rows before the next ones: their output stays in L1 until its lines are full.
  */
 enum { CHUNK = 64 };
 
-/* Rows that do not exist are read from row 0. */
+/* Missing rows are read from row 0. */
 void RIDGE_ISA_FN(gemm_pack_transposed)(const float *src, int64_t stride, int64_t depth, int n, int step,
                                         float *panel) {
     for (int64_t d0 = 0; d0 < depth; d0 += CHUNK, src += CHUNK, panel += CHUNK * step) {
         const int64_t chunk = depth - d0 < CHUNK ? depth - d0 : CHUNK, whole = chunk / 4 * 4;
-        /* The last eight first: what they write past their own step belongs to the first eight of the next. */
+        /* The last eight first: the first eight of the next step overwrite what these write past their step. */
         for (int i = (n - 1) / 8 * 8; i >= 0; i -= 8) {
             const float *row[8];
             for (int r = 0; r < 8; r++) row[r] = src + (i + r < n ? i + r : 0) * stride;

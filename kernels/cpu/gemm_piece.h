@@ -1,4 +1,5 @@
-/* One slice of one strip of a matrix on its way into a vector panel, beside the products of the piece before. */
+/* A piece is one slice of one strip of a matrix. It is packed into a vector panel while the previous piece is
+ * multiplied. */
 #ifndef RIDGE_CPU_GEMM_PIECE_H
 #define RIDGE_CPU_GEMM_PIECE_H
 
@@ -12,7 +13,7 @@ typedef struct gemm_piece {
     gemm_beside beside;
 } gemm_piece;
 
-/* rounds: of GEMM_AHEAD_STEPS depth steps that there are products to hide behind. */
+/* rounds: number of rounds of GEMM_AHEAD_STEPS depth steps in the products that the packing overlaps with. */
 static inline gemm_piece gemm_piece_of(const float *src, int64_t stride, int64_t depth, int n, int64_t rounds,
                                        float *panel) {
     gemm_piece p = {.src = src, .stride = stride, .depth = depth, .n = n, .panel = panel};
@@ -23,8 +24,7 @@ static inline gemm_piece gemm_piece_of(const float *src, int64_t stride, int64_t
     return p;
 }
 
-/* What was not done beside: a strip that is not full, columns past the last whole line, or everything of the first
- * piece. */
+/* Packs what did not overlap: a partial strip, the columns past the last whole line, or all of the first piece. */
 static inline void gemm_piece_finish(gemm_piece *p) {
     const int64_t done = p->beside.lines * GEMM_LINE;
     RIDGE_ISA_FN(gemm_beside_finish)(&p->beside);

@@ -1,5 +1,4 @@
-/* Transposition of eight rows, four depth steps at a time, for x86 vectors of 256 bits: what packing and the tile
- * share. */
+/* Transposes eight rows, four depth steps at a time, with 256-bit x86 vectors. Shared by packing and the tile. */
 #ifndef RIDGE_CPU_GEMM_TRANSPOSE_H
 #define RIDGE_CPU_GEMM_TRANSPOSE_H
 
@@ -7,13 +6,13 @@
 
 #if defined(RIDGE_ISA_IS_avx512) || defined(RIDGE_ISA_IS_avx2)
 
-/* Four elements each at p and q, as the two halves of a vector. */
+/* Loads four elements at p into the lower 128 bits and four at q into the upper. */
 VF_INLINE __m256 halves(const float *p, const float *q) {
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(q), 1);
 }
 
-/* panel[d * step + i] = row[i][d] for i < 8, d < 4. Halves come from rows i and i + 4 by loads alone, which leaves two
- * shuffles a vector. */
+/* panel[d * step + i] = row[i][d] for i < 8, d < 4. Loads alone combine rows i and i + 4, which leaves two shuffles per
+ * vector. */
 VF_INLINE void transpose_8x4(const float *const row[8], int64_t d, int64_t step, float *panel) {
     const __m256 r0 = halves(row[0] + d, row[4] + d), r1 = halves(row[1] + d, row[5] + d);
     const __m256 r2 = halves(row[2] + d, row[6] + d), r3 = halves(row[3] + d, row[7] + d);
@@ -27,14 +26,15 @@ VF_INLINE void transpose_8x4(const float *const row[8], int64_t d, int64_t step,
 
 enum { BESIDE_ROWS = 8, BESIDE_GROUPS = GEMM_NR / BESIDE_ROWS, LINES_AHEAD = 4 };
 
-/* The next unit: all groups of eight rows of one line before the next line, so that the panel is written line by line.
+/* Runs the next unit. All groups of eight rows of one line come before the next line, so that the panel is written in
+ * order.
  */
 VF_INLINE void beside_unit(gemm_beside *s) {
     const int64_t line = s->unit / BESIDE_GROUPS, group = s->unit % BESIDE_GROUPS;
     if (s->unit >= s->units) return;
     s->unit++;
     const float *src = s->src + group * BESIDE_ROWS * s->stride + line * GEMM_LINE, *row[BESIDE_ROWS];
-    /* Past the end of the rows, the first lines of the rows that follow these. */
+    /* Past the end of the rows: the first lines of the next rows. */
     const int64_t ahead = line + LINES_AHEAD < s->lines ? LINES_AHEAD * GEMM_LINE
                                                         : GEMM_NR * s->stride + (LINES_AHEAD - s->lines) * GEMM_LINE;
     for (int i = 0; i < BESIDE_ROWS; i++) {

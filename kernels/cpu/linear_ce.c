@@ -1,12 +1,13 @@
 /* Cross-entropy of a linear layer and its gradients, fused.
  *
- *   Classes are taken in blocks: all of them at once where they are few. A block of w is packed twice, into broadcast
+ *   Classes are processed in blocks; few classes form one block. A block of w is packed twice: into broadcast
  * panels [depth][classes] for the logits and vector panels [classes][depth] for dx. A thread takes a block of rows.
- * Strips of GEMM_NR of them are transposed into vector panels, so that vectors run along the batch: its logits
- * [classes][rows] stay in cache, softmax and gradient are vertical, no lane is empty whatever the number of classes,
- * and the gradient is at once the broadcast panel of dx = G w. For dw = G^T x the threads' gradients go, transposed, to
- * a place that all can read; then each thread owns some columns of dw, over all those rows and all classes. No sum is
- * split between threads: the same bits for any number of threads that cuts the rows alike, and on every run. */
+ * Strips of GEMM_NR rows are transposed into vector panels, so that vectors run along the batch. Logits [classes][rows]
+ * stay in cache, softmax and gradient need no reduction across lanes, and no lane is empty for any number of classes.
+ * The gradient is already the broadcast panel of dx = G w. For dw = G^T x the threads write their gradients,
+ * transposed, to a shared buffer; then each thread computes some columns of dw over all rows and classes. No sum is
+ * split between threads: results are bit-identical on every run and for any number of threads that partitions the rows
+ * alike. */
 #include "cpu/linear_ce.h"
 
 #include <math.h>
@@ -18,29 +19,29 @@
 _Static_assert(GEMM_NR <= LINEAR_CE_NR && LINEAR_CE_NR % GEMM_NR == 0, "scratch is sized by the limit");
 _Static_assert(GEMM_SLACK <= LINEAR_CE_PAD, "panels may be written past their end");
 
-/* Below this many multiply-adds one thread is done before a second one has woken up. */
+/* Below this many multiply-adds one thread finishes before a second one wakes up. */
 static const double alone = 1e6;
 
 enum { FEW = 256 };
 
-enum { ROW_STATE = 4 }; /* of a row between blocks of classes: maximum, sum, label's logit, sum of logits */
+enum { ROW_STATE = 4 }; /* state of a row between blocks of classes: maximum, sum, label's logit, sum of logits */
 
 typedef struct work {
     const linear_ce *job;
-    bool losses, gradients; /* wanted of this pass */
-    bool few;               /* classes: all of w stays in cache */
-    bool at_once;           /* gradients follow from the same logits as the losses */
+    bool losses, gradients; /* outputs of this pass */
+    bool few;               /* few classes: all of w stays in cache */
+    bool at_once;           /* losses and gradients share one computation of the logits */
     int64_t c0, classes;    /* the block of classes */
     int64_t block;          /* classes of the largest block */
     int64_t groups;         /* broadcast panels of a block */
-    int64_t rows_block;     /* rows of a thread at a time: the stride of its logits */
-    int64_t g0, rows;       /* the rows that all threads share: those of G */
+    int64_t rows_block;     /* rows per thread and block: the stride of its logits */
+    int64_t g0, rows;       /* the rows of the shared G */
     float *wt, *wp;         /* packed w */
     float *state;           /* ROW_STATE arrays of job->rows */
     float *g;               /* [rows][block], row-major */
-    float *sums;            /* apart: each thread's dw and db */
+    float *sums;            /* separate sums: each thread's dw and db */
     bool apart;
-    bool own_w; /* each thread packs w for itself, w_floats after the one before */
+    bool own_w; /* each thread packs its own copy of w, w_floats apart */
     int64_t w_floats;
     float *thread; /* each thread's own part */
     int64_t thread_floats;
@@ -65,13 +66,13 @@ static void pack(const float *src, int64_t down, int64_t along, int64_t depth, i
         RIDGE_ISA_FN(gemm_pack_transposed)(src, along, depth, n, step, panel);
 }
 
-/* Lines of a matrix whose rows are `columns` long. */
+/* Prefetches lines of a matrix with rows of `columns` floats. */
 static void fetch(const float *src, int64_t rows, int64_t columns, int64_t stride) {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c += GEMM_LINE) vf_prefetch_l2(src + r * stride + c);
 }
 
-/* The first operands have nothing to hide behind: all of w and a thread's first strip are asked for at once. */
+/* No products overlap with the first operands: all of w and the thread's first strip are prefetched at once. */
 static void fetch_first(const work *w, int64_t row, int64_t n) {
     const linear_ce *job = w->job;
     const bool turned = job->w_depth != 1;
@@ -102,7 +103,7 @@ static void pack_w(void *arg, int rank, int size) {
 static int64_t slices_of(const work *w) { return (w->job->depth + LINEAR_CE_KC - 1) / LINEAR_CE_KC; }
 static int64_t slice_begin(const work *w, int64_t q) { return gemm_cut(w->job->depth, slices_of(w), q); }
 
-/* A tile of group g and of the strip whose panel this is, over slice q. */
+/* The tile of group g and of the strip with this panel, over slice q. */
 static gemm_tile_args tile_of(const work *w, int64_t g, int64_t q, const float *panel, float *z) {
     const int64_t c = group_begin(w, g), mr = group_begin(w, g + 1) - c, d0 = slice_begin(w, q);
     return (gemm_tile_args){.mr = (int)mr,
@@ -117,7 +118,7 @@ static gemm_tile_args tile_of(const work *w, int64_t g, int64_t q, const float *
                             .bias = w->job->b + w->c0 + c};
 }
 
-/* Piece p of n rows: slices of a strip one after the other. */
+/* Piece p of n rows; the slices of a strip are consecutive pieces. */
 static gemm_piece piece_at(const work *w, int64_t row, int64_t n, int64_t p, float *xt) {
     const int64_t s = p / slices_of(w), q = p % slices_of(w), d0 = slice_begin(w, q),
                   depth = slice_begin(w, q + 1) - d0;
@@ -126,8 +127,8 @@ static gemm_piece piece_at(const work *w, int64_t row, int64_t n, int64_t p, flo
                          xt + (p & 1) * GEMM_NR * LINEAR_CE_KC);
 }
 
-/* Few classes: w stays in cache, and one piece of x is transposed beside the products of the one before, which hides
- * its way from memory too. */
+/* Few classes: w stays in cache. Each piece of x is transposed during the products of the previous piece, which also
+ * hides its memory latency. */
 static void logits_of_few(const work *w, int64_t row, int64_t n, float *xt, float *z) {
     const int64_t slices = slices_of(w), pieces = (n + GEMM_NR - 1) / GEMM_NR * slices;
     gemm_piece now = piece_at(w, row, n, 0, xt);
@@ -145,7 +146,7 @@ static void logits_of_few(const work *w, int64_t row, int64_t n, float *xt, floa
     }
 }
 
-/* Many: each panel of w serves all strips before the next, which their tiles fetch. */
+/* Many classes: each panel of w serves all strips; their tiles prefetch the next panel. */
 static void logits_of_many(const work *w, int64_t row, int64_t n, float *xt, float *z) {
     const linear_ce *job = w->job;
     const int64_t strips = (n + GEMM_NR - 1) / GEMM_NR;
@@ -172,8 +173,8 @@ static void make_logits(const work *w, int64_t row, int64_t n, float *xt, float 
 
 /* ---- losses ----------------------------------------------------------------------------------------------------- */
 
-/* A vector of rows and its state. Sums of exponentials are relative to the maximum so far, which is taken for 0 while
- * there is none: exp(-inf - 0) is 0. With `keep` the exponentials take the place of the logits. */
+/* Updates the state of a vector of rows. Sums of exponentials are relative to the running maximum; while that is -inf,
+ * 0 replaces it, since exp(-inf - 0) is 0. With `keep` the exponentials replace the logits. */
 static void sum_column(const work *w, float *z, float *max, float *sum, float *z_sum, bool keep) {
     const int64_t step = w->rows_block, n = w->classes;
     const vf none = vf_set1(-INFINITY), zero = vf_zero();
@@ -243,7 +244,7 @@ static void make_losses(const work *w, int64_t row, int64_t n, float *z, row_par
 
 /* ---- gradients -------------------------------------------------------------------------------------------------- */
 
-/* A row's factors, and what lies at its label: a logit, or an exponential relative to the maximum. */
+/* A row's factors and the value at its label: a logit, or an exponential relative to the maximum. */
 typedef struct slope_part {
     float up[LINEAR_CE_ROWS], p[LINEAR_CE_ROWS], every[LINEAR_CE_ROWS], lse[LINEAR_CE_ROWS], counts[LINEAR_CE_ROWS];
     float label[LINEAR_CE_ROWS];
@@ -270,7 +271,7 @@ static void slope_load(const work *w, int64_t row, int64_t n, float *z, const ro
     }
 }
 
-/* Logits, or exponentials relative to the maximum, become G. */
+/* Replaces logits, or exponentials relative to the maximum, by G. */
 static void make_gradient(const work *w, int64_t row, int64_t n, float *z, const row_part *p) {
     slope_part s;
     slope_load(w, row, n, z, p, &s);
@@ -312,13 +313,13 @@ static void make_dx(const work *w, int64_t row, int64_t n, const float *z) {
 
 /* ---- dw and db -------------------------------------------------------------------------------------------------- */
 
-/* Some rows of x, their G by rows, and where the block's dw and db are added up. */
+/* Some rows of x, their G (row-major), and the accumulators of the block's dw and db. */
 typedef struct slab {
     int64_t row, n;
     float *g; /* [n][w->block] */
     float *dw, *db;
     int64_t dw_class, dw_depth;
-    bool first; /* nothing is there yet */
+    bool first; /* store instead of add */
 } slab;
 
 static slab slab_of(const work *w, int64_t row, int64_t n, float *g, bool first) {
@@ -341,7 +342,7 @@ static void give_gradient(const work *w, int64_t n, const float *z, float *g) {
     (z + s, (int)w->rows_block, w->classes, (int)least(GEMM_NR, n - s), ones, g + s * w->block, w->block);
 }
 
-/* A tile of dw by columns. */
+/* A tile of a column-major dw. */
 static void add_turned(const slab *s, const gemm_tile_args *t, int64_t c, int64_t d) {
     for (int j = 0; j < t->nr; j++)
         for (int i = 0; i < t->mr; i++) {
@@ -354,7 +355,7 @@ static void make_dw(const work *w, const slab *s, int64_t d, const float *xs) {
     const linear_ce *job = w->job;
     const bool turned = s->dw_depth != 1;
     float tile[GEMM_MR * GEMM_NR];
-    /* The tiles fetch the columns that follow, some rows each. */
+    /* The tiles prefetch the next columns, some rows each. */
     const int more = (int)((8 + w->groups - 1) / w->groups);
     for (int64_t g = 0; g < w->groups; g++) {
         const int64_t c = group_begin(w, g), from = g * more * (s->n / 8);
@@ -395,7 +396,7 @@ static void add_biases(const work *w, const slab *s, int64_t begin, int64_t end)
 
 /* ---- what threads do -------------------------------------------------------------------------------------------- */
 
-/* The first thread that has rows: it adds up in the results themselves. */
+/* The first thread that has rows; it accumulates in the outputs themselves. */
 static int owner_of(const work *w, int size) {
     for (int rank = 0; rank < size; rank++) {
         int64_t begin, end;
@@ -405,8 +406,8 @@ static int owner_of(const work *w, int size) {
     return 0;
 }
 
-/* w as this thread reads it: what another one has packed is slow to read from its cache, so that each packs a small w
- * for itself. */
+/* w as this thread reads it. Reading what another core packed is slow, so each thread packs its own copy of a small w.
+ */
 static work with_own_w(const work *shared, int rank, int64_t row, int64_t n) {
     work w = *shared;
     if (!w.own_w) return w;
@@ -444,7 +445,7 @@ static void rows_fn(void *arg, int rank, int size) {
     }
 }
 
-/* Together: a thread's columns of dw, and its part of db, over the rows that G has. */
+/* Shared G: the thread's columns of dw and its part of db, over all rows of G. */
 static void classes_fn(void *arg, int rank, int size) {
     const work *w = arg;
     const slab all = slab_of(w, w->g0, w->rows, w->g, w->g0 == 0);
@@ -455,7 +456,7 @@ static void classes_fn(void *arg, int rank, int size) {
     add_biases(w, &all, begin, end);
 }
 
-/* Apart: the threads' sums, in order. */
+/* Separate sums: adds the threads' sums in order. */
 static void gather_fn(void *arg, int rank, int size) {
     const work *w = arg;
     const slab all = slab_of(w, 0, w->rows, NULL, false);
@@ -499,14 +500,14 @@ static void pass(work *w, bool losses, bool gradients, ridge_team *team) {
     for (w->c0 = 0; w->c0 < w->job->classes; w->c0 += w->block) {
         w->classes = least(w->block, w->job->classes - w->c0);
         w->few = w->classes <= FEW;
-        /* One class less a tile leaves registers for a transposition beside. */
+        /* One class less per tile leaves registers for an interleaved transposition. */
         const int most = w->few ? GEMM_MR - 1 : GEMM_MR;
         w->groups = (w->classes + most - 1) / most;
         block_of_classes(w, team);
     }
 }
 
-/* What sums of no rows are. */
+/* Gradients of an empty batch: zero. */
 static void clear_gradients(const linear_ce *job) {
     for (int64_t c = 0; c < job->classes; c++) {
         job->db[c] = 0;

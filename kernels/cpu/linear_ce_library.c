@@ -1,4 +1,5 @@
-/* Softmax, loss and gradient of logits that a library's product left in memory: vectors along a row, one visit a row.
+/* Softmax, loss and gradient of logits in memory, the output of a library's product. Vectors run along a row; each row
+ * is visited once.
  */
 #include "cpu/linear_ce_library.h"
 
@@ -7,7 +8,7 @@
 
 #include "cpu/vec_math.h"
 
-/* Below this many logits a second thread costs more than it saves. */
+/* Below this many logits one thread is faster than two. */
 enum { ALONE = 16384 };
 
 typedef struct work {
@@ -15,7 +16,7 @@ typedef struct work {
     float *z; /* [rows][classes] */
 } work;
 
-/* z += b; its maximum and, where wanted, its sum. */
+/* z += b. Returns the maximum and, if requested, the sum. */
 static float add_bias(const linear_ce *job, float *z, float *z_sum) {
     const int64_t n = job->classes, whole = n / VF_LANES * VF_LANES;
     vf m = vf_set1(-INFINITY), s = vf_zero();
@@ -36,10 +37,10 @@ static float add_bias(const linear_ce *job, float *z, float *z_sum) {
     return max;
 }
 
-/* Sums are made of sums of so many: their rounding errors would add up where single terms are alike. */
+/* Terms per partial sum. Partial sums limit the growth of rounding errors when many terms are alike. */
 enum { TOGETHER = 64 };
 
-/* z becomes exp(z - by); their sum. */
+/* z = exp(z - by). Returns the sum. */
 static float exponentials(float *z, int64_t n, float by, bool keep) {
     const int64_t whole = n / VF_LANES * VF_LANES;
     const vf shift = vf_set1(by);
@@ -123,7 +124,7 @@ static void on_all(const work *w, const linear_ce_library *library, ridge_team_f
         ridge_team_run(w->job->team, body, arg);
 }
 
-/* dx = G w and dw = G^T x, w and dw in either order. */
+/* dx = G w and dw = G^T x, w and dw row-major or column-major. */
 static ridge_status products(const linear_ce *job, const linear_ce_library *l, const float *g) {
     const bool w_turned = job->w_depth != 1, dw_turned = job->dw_depth != 1;
     RIDGE_TRY(l->product(false, w_turned, job->rows, job->depth, job->classes, g, job->classes, job->w,

@@ -1,16 +1,16 @@
-/* The unfused way of linear_ce.h: a library's matrix products, logits and their gradient in memory between them. */
+/* Unfused variant of linear_ce.h: a library's matrix products, with logits and their gradient in memory in between. */
 #ifndef RIDGE_CPU_LINEAR_CE_LIBRARY_H
 #define RIDGE_CPU_LINEAR_CE_LIBRARY_H
 
 #include "cpu/linear_ce.h"
 
-/* C[m,n] = op(A) op(B), row-major; turn: the operand lies transposed. Runs a body on the library's own threads, or on
- * the team. */
+/* C[m,n] = op(A) op(B), row-major; turn: the operand is stored transposed. `parallel` runs a body on the library's own
+ * threads. */
 typedef ridge_status (*linear_ce_product)(bool turn_a, bool turn_b, int64_t m, int64_t n, int64_t k, const float *a,
                                           int64_t lda, const float *b, int64_t ldb, float *c, int64_t ldc);
 typedef struct linear_ce_library {
     linear_ce_product product;
-    void (*parallel)(ridge_team_fn body, void *arg); /* NULL: the team's */
+    void (*parallel)(ridge_team_fn body, void *arg); /* NULL: use the team */
 } linear_ce_library;
 
 #define LINEAR_CE_DECLARE(isa) \

@@ -1,11 +1,11 @@
-/* softmax(x w + b), fused. Vectors run along the batch, not along the classes: 10 or 50 classes then waste no lane, and
- * the softmax is vertical, class after class, with no reduction across lanes.
+/* softmax(x w + b), fused. Vectors run along the batch, not along the classes: 10 or 50 classes waste no lane, and the
+ * softmax needs no reduction across lanes.
  *
- *   w is packed once into broadcast panels [depth][mr] of at most GEMM_MR classes each, equal in size to one.
- *   A strip is GEMM_NR rows of x, transposed slice by slice into a vector panel [depth][GEMM_NR].
- *   Tiles of mr classes x GEMM_NR rows accumulate from the bias into the strip's logits [classes][GEMM_NR], which stay
- * in cache; softmax turns them into probabilities there, and a transposition writes them out. A block is several
- * strips, so that a panel of w serves more than one tile when all of w is larger than the cache. */
+ *   w is packed once into broadcast panels [depth][mr] of at most GEMM_MR classes each; their sizes differ by at most
+ * one. A strip is GEMM_NR rows of x, transposed slice by slice into a vector panel [depth][GEMM_NR]. Tiles of mr
+ * classes x GEMM_NR rows accumulate from the bias into the strip's logits [classes][GEMM_NR], which stay in cache.
+ * Softmax runs in place; a transposition writes the probabilities out. A block has several strips, so that a panel of w
+ * serves several tiles when w does not fit in cache. */
 #include "cpu/linear_softmax.h"
 
 #include "cpu/gemm_piece.h"
@@ -14,16 +14,16 @@
 
 enum { LINE_FLOATS = 16, PACK_ROWS = 16, FETCH_ROWS = 256, FIRST_DEPTH = 128 };
 
-/* Classes of a group: one less than the registers hold, because a transposition runs beside. */
+/* Classes of a group: one less than fit in registers, because a transposition is interleaved. */
 enum { CLASSES = GEMM_MR - 1 };
 
-/* Below this many multiply-adds one thread is done before a second one has woken up. */
+/* Below this many multiply-adds one thread finishes before a second one wakes up. */
 static const double alone = 1e6;
 
 typedef struct work {
     int64_t rows, depth, classes, groups, strips; /* groups of classes; strips a block */
     int64_t x_stride, w_stride, y_stride;
-    bool columns; /* w_stride leads from one class to the next */
+    bool columns; /* column-major: w_stride is between classes */
     const float *x, *w, *b;
     float *y;
     float *panels; /* packed w */
@@ -45,7 +45,7 @@ static void pack_w(void *arg, int rank, int size) {
         RIDGE_ISA_FN(gemm_pack_transposed)
         (w->w + c * w->w_stride, w->w_stride, w->depth, (int)mr, (int)mr, group_panel(w, g));
     }
-    /* A few rows of w for all groups, then the next few: w is read along its rows, as it lies in memory. */
+    /* A few rows of w for all groups, then the next few: w is read in memory order. */
     for (int64_t d = 0; d < w->depth && !w->columns; d += PACK_ROWS)
         for (int64_t g = begin; g < end; g++) {
             const int64_t c = group_begin(w, g), mr = group_begin(w, g + 1) - c;
@@ -55,7 +55,7 @@ static void pack_w(void *arg, int rank, int size) {
         }
 }
 
-/* logits [classes][GEMM_NR] become exp(logit - max of its column); scale[i] is one over the sum of column i. */
+/* Replaces logits [classes][GEMM_NR] by exp(logit - column maximum); scale[i] = 1 / sum of column i. */
 static void softmax_strip(float *logits, int64_t classes, float *scale) {
     vf m0 = vf_load(logits), m1 = vf_load(logits + VF_LANES), s0 = vf_zero(), s1 = s0;
     for (int64_t c = 1; c < classes; c++) {
@@ -74,7 +74,7 @@ static void softmax_strip(float *logits, int64_t classes, float *scale) {
     vf_store(scale + VF_LANES, vf_div(vf_set1(1.0f), s1));
 }
 
-/* Rows of y that softmax will write: a store that misses waits for its line, and few can wait at once. */
+/* Prefetches the rows of y that softmax writes: a store that misses waits for its line, and few can be outstanding. */
 static void fetch_out(const work *w, int64_t row, int n) {
     for (int i = 0; i < n; i++) {
         const float *y = w->y + (row + i) * w->y_stride;
@@ -82,7 +82,7 @@ static void fetch_out(const work *w, int64_t row, int n) {
     }
 }
 
-/* The products of slice [d0, d0 + depth) for `strips` strips of x; beside: a transposition to go on with. */
+/* The products of slice [d0, d0 + depth) for `strips` strips of x; beside: a transposition to interleave, or NULL. */
 static void slice(const work *w, int64_t d0, int64_t depth, int64_t strips, const float *xt, float *logits,
                   gemm_beside *beside) {
     for (int64_t g = 0; g < w->groups; g++) {
@@ -100,7 +100,7 @@ static void slice(const work *w, int64_t d0, int64_t depth, int64_t strips, cons
         for (int64_t s = 0; s < strips; s++) {
             t.b = xt + s * GEMM_NR * depth;
             t.c = logits + (s * w->classes + c) * GEMM_NR;
-            if (strips > 1 && g + 1 < w->groups) /* the tiles of a group fetch the next group's panel */
+            if (strips > 1 && g + 1 < w->groups) /* the tiles of a group prefetch the next group's panel */
                 t.ahead = (gemm_ahead){group_panel(w, g + 1) + d0 * mr + s * (depth / GEMM_AHEAD_STEPS) * GEMM_LINE, 0,
                                        INT64_MAX, 1};
             RIDGE_ISA_FN(gemm_tile)(&t);
@@ -138,11 +138,11 @@ static void few_classes(const work *w, int64_t begin, int64_t end, float *xt, fl
     float *panels[2] = {xt, xt + GEMM_NR * LINEAR_KC};
     if (begin == end) return;
     piece now = piece_at(w, begin, 0, end, panels[0]);
-    /* The first strip has nothing to hide behind: ask for much of it at once. */
+    /* No products overlap with the first strip: prefetch much of it at once. */
     for (int i = 0; i < now.x.n; i++)
         for (int64_t d = 0; d < now.x.depth && d < FIRST_DEPTH; d += GEMM_LINE)
             vf_prefetch(now.x.src + i * w->x_stride + d);
-    if (w->groups == 1 && !w->columns) /* w is read as it lies */
+    if (w->groups == 1 && !w->columns) /* w is read unpacked */
         for (int64_t d = 0; d < w->depth && d < FETCH_ROWS; d++) vf_prefetch(w->w + d * w->w_stride);
     gemm_piece_finish(&now.x);
     for (int64_t turn = 1; now.row < end; turn++) {
@@ -183,11 +183,11 @@ static void block(const work *w, int64_t row, int64_t rows, float *xt, float *lo
 
 #if defined(RIDGE_ISA_IS_avx512)
 
-/* WIDE_ROWS rows of x; those past the n that exist repeat the first. */
+/* WIDE_ROWS rows of x; rows past n repeat the first. */
 typedef struct wide_strip {
     int64_t at;
     int n;
-    bool first, followed; /* of a thread's strips; another whole one follows */
+    bool first, followed; /* first strip of the thread; another full strip follows */
     const float *row[WIDE_ROWS];
 } wide_strip;
 
@@ -198,7 +198,7 @@ static wide_strip wide_strip_at(const work *w, int64_t at, int64_t begin, int64_
     return s;
 }
 
-/* The first operands have nothing to hide behind: ask for what the first tile reads first. */
+/* No products overlap with the first operands: prefetch what the first tile reads first. */
 static void wide_first(const work *w, const wide_strip *s) {
     for (int64_t d = 0; d < w->depth && d < WIDE_W_AHEAD; d++) {
         for (int64_t c = 0; c < w->classes; c += GEMM_LINE) vf_prefetch(w->w + d * w->w_stride + c);

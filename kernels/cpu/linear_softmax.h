@@ -11,7 +11,7 @@ enum { LINEAR_X, LINEAR_W, LINEAR_B };               /* places in in[] */
 RIDGE_CPU_DECLARE(linear_softmax_cpu_baseline);
 RIDGE_CPU_DECLARE(linear_softmax_cpu_optimized);
 
-/* w in memory: from one depth step to the next, or where it lies by columns from one class to the next. */
+/* Layout of w: the stride is between depth steps (row-major) or between classes (column-major). */
 typedef struct linear_order {
     bool columns;
     int64_t stride;
@@ -19,17 +19,18 @@ typedef struct linear_order {
 static inline linear_order linear_order_of(const DLTensor *w) {
     if (w->strides && w->strides[1] != 1) return (linear_order){true, w->strides[1]};
     const int64_t stride = ridge_row_stride(w);
-    return (linear_order){false, stride < w->shape[1] ? w->shape[1] : stride}; /* of a single row it may say anything */
+    return (linear_order){false,
+                          stride < w->shape[1] ? w->shape[1] : stride}; /* the stride of a single row is arbitrary */
 }
 
-/* How the optimized variant cuts its work; limits over all instruction sets, which size its scratch. */
-#define LINEAR_NR 32           /* rows of a strip */
-#define LINEAR_CLASSES_MOST 13 /* classes of a group in the largest instruction set */
-#define LINEAR_CLASSES_LEAST 3 /* and in the smallest */
-#define LINEAR_KC 512          /* depth of a slice */
-#define LINEAR_FEW 256         /* up to so many classes one strip at a time is best */
-#define LINEAR_STRIPS 8        /* strips of a block, at most */
-#define LINEAR_LOGITS 131072   /* logits of a block, in floats: half of a second-level cache */
+/* Block sizes of the optimized variant: limits over all instruction sets, which determine its scratch. */
+#define LINEAR_NR 32           /* rows per strip */
+#define LINEAR_CLASSES_MOST 13 /* classes per group in the widest instruction set */
+#define LINEAR_CLASSES_LEAST 3 /* and in the narrowest */
+#define LINEAR_KC 512          /* depth per slice */
+#define LINEAR_FEW 256         /* most classes for which one strip at a time is fastest */
+#define LINEAR_STRIPS 8        /* most strips per block */
+#define LINEAR_LOGITS 131072   /* logits per block, in floats: half of a 1 MiB L2 */
 #define LINEAR_PAD 64
 
 static inline int64_t linear_strips(int64_t classes) {

@@ -1,5 +1,5 @@
-/* softmax(x w + b), the baseline: the textbook product in the order that the compiler vectorizes, its logits written to
- * memory, then a softmax pass that reads them again. */
+/* softmax(x w + b), the baseline: a triple loop in the order that the compiler vectorizes, logits in memory, then a
+ * softmax pass over them. */
 #include <string.h>
 
 #include "cpu/linear_softmax.h"

@@ -1,9 +1,8 @@
-/* The other way round, for classes that fill whole vectors but for a few: vectors run along the classes, scalars of x
- * are spread. Neither x nor w is transposed or packed, so that the first product starts with the first line that
- * arrives.
+/* Variant for numbers of classes that nearly fill whole vectors: vectors run along the classes and scalars of x are
+ * broadcast. Neither x nor w is transposed or packed, so that products start with the first line that arrives.
  *
  *   A tile is WIDE_ROWS rows x two or three vectors of classes, over the whole depth.
- *   The last classes, fewer than would be worth a vector, are dot products: vectors along the depth, on both sides. */
+ *   The last classes, too few for a vector, are dot products with both operands in vectors along the depth. */
 #ifndef RIDGE_KERNELS_LINEAR_SOFTMAX_WIDE_H
 #define RIDGE_KERNELS_LINEAR_SOFTMAX_WIDE_H
 
@@ -16,19 +15,19 @@
 
 enum {
     WIDE_ROWS = 8,
-    WIDE_VECTORS = 3, /* of a tile, at most */
-    WIDE_REST = 4,    /* classes by dot products, at most */
-    WIDE_W = 160000   /* floats of w that stay in the second-level cache beside everything else */
+    WIDE_VECTORS = 3, /* most vectors per tile */
+    WIDE_REST = 4,    /* most classes computed by dot products */
+    WIDE_W = 160000   /* most floats of w that stay in L2 beside the other operands */
 };
 
-/* What a tile fetches beside its products: the rows that follow, in a first tile its own operands, and the lines that
- * the strip will write. Those all at once would take every miss that the core can wait for, before the first product.
+/* What a tile prefetches between its products: the next rows, the output lines of the strip and, in a first tile, its
+ * own operands. Requested all at once, they would occupy every outstanding miss of the core before the first product.
  */
 typedef struct wide_fetch {
-    int64_t rows;        /* floats from a row of x to the one that takes its place; 0: nothing */
-    int64_t own_columns; /* columns of w to fetch ahead, with x; 0: both are in cache */
+    int64_t rows;        /* distance in floats from a row of x to the row to prefetch; 0: none */
+    int64_t own_columns; /* columns of w to prefetch with x; 0: both are in cache */
     const float *out;
-    int64_t out_stride, out_each; /* lines of out for every line along the depth; 0: nothing */
+    int64_t out_stride, out_each; /* lines of out to prefetch per line along the depth; 0: none */
     int out_rows;
 } wide_fetch;
 
@@ -98,7 +97,7 @@ static void wide_rest(const float *w, int64_t w_stride, int64_t depth, int rest,
         for (int r = 0; r < WIDE_REST; r++) wt[r * depth + d] = r < rest ? w[d * w_stride + r] : 0;
 }
 
-/* Lane q of the result is the sum of a[q]: halves, quarters and elements of two vectors at a time. */
+/* Lane q of the result is the sum of a[q]. */
 static inline vf wide_sums(vf a[16]) {
 #pragma GCC unroll 8
     for (int q = 0; q < 8; q++)
@@ -155,8 +154,8 @@ static void wide_dots_rows(const float *const row[WIDE_ROWS], const float *wt, i
     }
 }
 
-/* n rows, one step for all of them before the next: the latency of one row's reductions hides behind the others. What
- * the last vector has past the classes becomes -inf, which adds nothing to the sum. */
+/* Softmax of n rows in lockstep, which hides the latency of each row's reductions. Lanes past the classes become -inf,
+ * which adds nothing to the sum. */
 static void wide_softmax(float *z, int64_t stride, int n, int64_t classes, float *y, int64_t y_stride) {
     const int64_t whole = classes / VF_LANES * VF_LANES;
     const int rest = (int)(classes - whole);

@@ -1,12 +1,11 @@
 /* Walks over one row of f32 or bf16 elements, for kernels whose rows are independent.
  *
- * A walk calls a function on pairs of vectors (vf2, see vec.h); being always inlined with a constant function and a
- * constant `type`, it leaves a plain loop. `count` is how many elements of the pair exist: the constant VF2_LANES but
- * at edges.
+ * A walk calls a function on pairs of vectors (vf2, see vec.h). It is always inlined with a constant function and a
+ * constant `type`, so that a plain loop remains. `count` is the number of valid elements of the pair: the constant
+ * VF2_LANES, except at edges.
  *
- * Writing: whole aligned lines go out as streaming stores where `stream` is set, what comes before the first line
- * boundary and after the last as ordinary stores. Streaming is worth it when the result leaves the cache anyway
- * (row_streams). */
+ * Writing: with `stream`, whole aligned lines use streaming stores; elements before the first line boundary and after
+ * the last use ordinary stores. Streaming pays when the result does not fit in cache (row_streams). */
 #ifndef RIDGE_KERNELS_CPU_ROW_H
 #define RIDGE_KERNELS_CPU_ROW_H
 
@@ -16,12 +15,11 @@
 
 enum {
     ROW_LINE = 64,
-    ROW_FAR = 2048, /* bytes that a prefetch runs ahead of the reading: what a memory latency takes where each line
-                       costs arithmetic */
+    ROW_FAR = 2048, /* prefetch distance in bytes: covers the memory latency where each line costs arithmetic */
 };
 
-/* Operands together larger than this are taken to be read from and written to memory, not cache. Half of a common last
- * level: below, a consumer may still find the result in cache, and an ordinary store is cheaper. */
+/* Operands with a larger total size are assumed to be in memory, not in cache. Half of a common last-level cache: below
+ * it, a consumer may find the result in cache, and ordinary stores are faster. */
 static const double row_stream_bytes = 16.0 * 1024 * 1024;
 
 VF_INLINE size_t row_bytes(int64_t n, vf_type type) {
@@ -32,7 +30,7 @@ VF_INLINE const void *row_at(const void *row, int64_t j, vf_type type) {
 }
 VF_INLINE void *row_to(void *row, int64_t j, vf_type type) { return (char *)row + row_bytes(j, type); }
 
-/* Row i of a tensor of rank 2. */
+/* Row i of a rank-2 tensor. */
 VF_INLINE const void *row_in(const DLTensor *t, int64_t i, vf_type type) {
     return row_at(ridge_data(t), i * ridge_row_stride(t), type);
 }
@@ -40,7 +38,7 @@ VF_INLINE void *row_out(const DLTensor *t, int64_t i, vf_type type) {
     return row_to(ridge_data(t), i * ridge_row_stride(t), type);
 }
 
-/* Rows that follow each other without gaps in every tensor are one long row to an elementwise map. */
+/* An elementwise map treats rows that are contiguous in every tensor as one long row. */
 VF_INLINE void row_merge(const ridge_call *call, int n_in, int n_out, int64_t *rows, int64_t *n) {
     bool dense = true;
     for (int i = 0; i < n_in; i++) dense &= ridge_row_stride(&call->in[i]) == *n;
@@ -54,7 +52,7 @@ VF_INLINE vf2 row_load(const void *row, int64_t j, int64_t count, vf_type type) 
     return count == VF2_LANES ? vf2_load(row_at(row, j, type), type) : vf2_load_n(row_at(row, j, type), count, type);
 }
 
-/* As row_load, but the missing elements are -infinity: neutral to a maximum, and to a sum of exponentials. */
+/* As row_load, but missing elements are -infinity, the neutral element of a maximum and of a sum of exponentials. */
 VF_INLINE vf2 row_load_low(const void *row, int64_t j, int64_t count, vf_type type) {
     if (count == VF2_LANES) return vf2_load(row_at(row, j, type), type);
     if (is_bf16(type)) {
@@ -81,8 +79,8 @@ VF_INLINE vf2 row_present(int64_t count, vf_type type) {
     return vf2_load_f32(part);
 }
 
-/* Asks for the lines under one pair of a row that is to be read soon. Beyond the row's end it asks for nothing that
- * could fault: prefetches never do. */
+/* Prefetches the lines of one pair of a row to be read soon. Prefetches past the row's end are harmless: they never
+ * fault. */
 VF_INLINE void row_prefetch(const void *row, int64_t j, vf_type type) {
     const char *p = row_at(row, j, type);
     for (size_t offset = 0; offset < row_bytes(VF2_LANES, type); offset += ROW_LINE) vf_prefetch(p + offset);
@@ -90,11 +88,11 @@ VF_INLINE void row_prefetch(const void *row, int64_t j, vf_type type) {
 
 /* ---- reading ---- */
 
-enum { ROW_CHAINS = 4 }; /* independent accumulators a reduction keeps; f gets its number as a constant */
+enum { ROW_CHAINS = 4 }; /* independent accumulators per reduction; f gets the accumulator's number as a constant */
 
 typedef void (*row_visit_fn)(void *state, int chain, int64_t j, int64_t count);
 
-/* f over elements [0, n), ROW_CHAINS pairs a turn. */
+/* Calls f over elements [0, n), ROW_CHAINS pairs per iteration. */
 VF_INLINE void row_visit(int64_t n, row_visit_fn f, void *state) {
     int64_t j = 0;
     for (; j + ROW_CHAINS * VF2_LANES <= n; j += ROW_CHAINS * VF2_LANES) {
@@ -107,7 +105,7 @@ VF_INLINE void row_visit(int64_t n, row_visit_fn f, void *state) {
     if (j < n) f(state, 1, j, n - j);
 }
 
-/* What a reduction keeps: set before, folded into one number after. */
+/* Accumulators of a reduction: initialized before, folded into one number after. */
 typedef struct row_sums {
     vf2 chain[ROW_CHAINS];
 } row_sums;
@@ -136,7 +134,7 @@ VF_INLINE int64_t row_head(const void *p, vf_type type) {
     return bytes % size ? -1 : (int64_t)(bytes / size);
 }
 
-/* y[j] = f(j) for j in [0, n). While it writes, it prefetches the row `ahead`, line by line, unless that is NULL. */
+/* y[j] = f(j) for j in [0, n). Also prefetches the row `ahead` line by line, unless it is NULL. */
 VF_INLINE void row_map(void *y, int64_t n, vf_type type, bool stream, row_map_fn f, const void *state,
                        const void *ahead) {
     int64_t j = 0, head = stream ? row_head(y, type) : 0;
@@ -173,13 +171,12 @@ VF_INLINE void row_both(void *y, int64_t j, vf_type type, row_map_fn f, const vo
     vf2_stream(row_to(y, j, type), v, type);
 }
 
-/* Pairs a turn: fewer than ROW_CHAINS where that leaves eight partial sums, for their registers. */
+/* Pairs per iteration: fewer than ROW_CHAINS if eight partial sums remain, to save registers. */
 enum { ROW_TURN = VF_LANES < 4 ? ROW_CHAINS : 2 };
 
 /* Two rows at once: streams y[j] = f(j) for j in [begin, end) while g visits the same elements of the next row. So
- * reading from memory, arithmetic and writing to memory go on evenly, where one row after the other they would take
- * turns. `y` and `begin` lie on line boundaries. At each place f reads before g may write: both may work in one
- * temporary. */
+ * reads, arithmetic and writes overlap; one row at a time they would alternate. `y` and `begin` lie on line boundaries.
+ * At each place f reads before g writes, so that both can share one temporary. */
 VF_INLINE void row_stream_and_visit(void *y, int64_t begin, int64_t end, vf_type type, row_map_fn f, const void *state,
                                     row_visit_fn g, void *next, const void *ahead) {
     const char *far = (const char *)ahead + ROW_FAR;
@@ -199,7 +196,7 @@ VF_INLINE void row_stream_and_visit(void *y, int64_t begin, int64_t end, vf_type
     }
 }
 
-/* Whether rows of n elements can be worked on two at a time: each starts on a line, and both stay in cache. */
+/* Whether rows of n elements can be processed two at a time: each starts on a line boundary, and both fit in cache. */
 VF_INLINE bool row_pairs_up(const DLTensor *y, int64_t n, vf_type type) {
     const size_t most = 1 << 17;
     return row_bytes(n, type) <= most && (uintptr_t)ridge_data(y) % ROW_LINE == 0 &&
@@ -208,12 +205,12 @@ VF_INLINE bool row_pairs_up(const DLTensor *y, int64_t n, vf_type type) {
 
 /* ---- temporaries ----
  *
- * A row of intermediate fp32 values lies as the pairs lie, padded to whole pairs: even and odd places of bf16 stay
- * apart. */
+ * A row of intermediate fp32 values has the layout of the pairs, padded to whole pairs: even and odd places of bf16
+ * stay separate. */
 
 VF_INLINE int64_t row_whole_pairs(int64_t n) { return (n + VF2_LANES - 1) / VF2_LANES * VF2_LANES; }
 
-/* t[j] = f(j), f of the padding included. */
+/* t[j] = f(j), also for the padding. */
 VF_INLINE void row_map_temporary(float *t, int64_t n, row_map_fn f, const void *state) {
     int64_t j = 0;
     for (; j + VF2_LANES <= n; j += VF2_LANES) vf2_store_f32(t + j, f(state, j, VF2_LANES));
@@ -237,13 +234,13 @@ static inline void row_job_part(void *arg, int rank, int size) {
     job->part(job->call, begin, end, rank);
 }
 
-/* Bytes that an operation on rows passes through: its matrices, of one storage type. */
+/* Bytes of an operation's matrices, which have one storage type. */
 static inline double row_call_bytes(const ridge_call *call, int matrices) {
     return (double)matrices * (double)call->dim[0] * (double)call->dim[1] * (double)ridge_dtype_size(call->dtype);
 }
 
-/* Shares rows worth `bytes` out over the call's team, to the function of the call's storage type. A single row has
- * nothing to share. */
+/* Distributes the rows (`bytes` in total) over the call's team and calls the function for the storage type. A single
+ * row is not distributed. */
 static inline ridge_status row_run_sized(const ridge_call *call, double bytes, row_part_fn f32, row_part_fn bf16,
                                          row_part_fn bf16_native) {
     row_job job = {call, f32};
@@ -255,7 +252,7 @@ static inline ridge_status row_run_sized(const ridge_call *call, double bytes, r
     return RIDGE_OK;
 }
 
-/* Of operations that read and write one matrix at about the rate of a copy. */
+/* For operations that read and write one matrix at about the rate of a copy. */
 static inline ridge_status row_run(const ridge_call *call, row_part_fn f32, row_part_fn bf16, row_part_fn bf16_native) {
     return row_run_sized(call, row_call_bytes(call, 2), f32, bf16, bf16_native);
 }

@@ -37,7 +37,8 @@ VF_INLINE void row_add_centred_squares(void *state, int chain, int64_t j, int64_
     *sum = (vf2){vf_fma(d.a, d.a, sum->a), vf_fma(d.b, d.b, sum->b)};
 }
 
-/* Pieces of ROW_REDUCE_PIECE elements are summed in fp32 and their sums in fp64: the error does not grow with the row.
+/* Pieces of ROW_REDUCE_PIECE elements are summed in fp32, their sums in fp64: the error does not grow with the row
+ * length.
  */
 VF_INLINE float row_total(const void *x, int64_t n, float scale, float mean, vf_type type, row_visit_fn f) {
     double total = 0.0;
@@ -61,7 +62,7 @@ VF_INLINE float row_sum_centred_squares(const void *x, int64_t n, float scale, f
     return row_total(x, n, scale, mean, type, row_add_centred_squares);
 }
 
-/* Streams y[j] = f(j) and meanwhile sums the squares of the next row. See row_stream_and_visit. */
+/* Streams y[j] = f(j) and sums the squares of the next row. See row_stream_and_visit. */
 VF_INLINE float row_stream_and_sum_squares(void *y, int64_t n, vf_type type, row_map_fn f, const void *state,
                                            const void *next) {
     double sum = 0.0;
@@ -75,10 +76,10 @@ VF_INLINE float row_stream_and_sum_squares(void *y, int64_t n, vf_type type, row
     return (float)sum;
 }
 
-/* ---- mean and variance at one reading ----
+/* ---- mean and variance in one pass ----
  *
- * Sums of x - shift and of its square, the shift being the mean of the row's first elements: as long as the row's mean
- * is near to it beside the row's spread, their difference loses nothing (row_moments_serve). */
+ * Sums of x - shift and of its square; shift is the mean of the row's first elements. While |mean - shift| is small
+ * compared with the row's standard deviation, the variance loses no accuracy (row_moments_serve). */
 
 typedef struct row_moments {
     float shift;
@@ -129,7 +130,7 @@ VF_INLINE row_moments row_moments_of(const void *x, int64_t n, vf_type type) {
     return m;
 }
 
-/* Streams y[j] = f(j) and meanwhile takes the moments of the next row. */
+/* Streams y[j] = f(j) and accumulates the moments of the next row. */
 VF_INLINE row_moments row_stream_and_take_moments(void *y, int64_t n, vf_type type, row_map_fn f, const void *state,
                                                   const void *next) {
     row_moments m = row_moments_begin(next, n, type);
@@ -151,8 +152,8 @@ VF_INLINE bool row_moments_serve(const row_moments *m, int64_t n, float *mean, f
     return 16.0 * off * off <= v && v <= 3e38;
 }
 
-/* A power of two that brings any finite row to where its squares, and the sum of them, are finite. For rows whose sums
- * came out infinite at a scale of 1; then whatever a sum is compared with, such as an epsilon, is nothing beside it. */
+/* A power of two that scales any finite row so that its squares and their sum are finite. For rows whose sums are
+ * infinite at a scale of 1; an epsilon is negligible beside such a sum. */
 #define ROW_RESCUE 0x1p-100f
 
 #endif

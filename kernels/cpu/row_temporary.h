@@ -1,5 +1,5 @@
-/* How long a row of fp32 temporaries is: for targets, which size scratch whatever the instruction set, and kernels
- * alike. */
+/* Length of a row of fp32 temporaries, the same for every instruction set. Used by targets, which size scratch, and by
+ * kernels. */
 #ifndef RIDGE_KERNELS_CPU_ROW_TEMPORARY_H
 #define RIDGE_KERNELS_CPU_ROW_TEMPORARY_H
 
@@ -21,9 +21,9 @@ static inline double row_sum_error(int64_t n) {
 static inline int64_t row_temporary_length(int64_t n) {
     return (n + ROW_TEMPORARY_GRAIN - 1) / ROW_TEMPORARY_GRAIN * ROW_TEMPORARY_GRAIN;
 }
-/* Two temporary rows for each thread. A processor takes a load for one that depends on a recent store when their lowest
- * twelve address bits agree, and waits. Rows of tensors often start on pages: the temporaries start a third and two
- * thirds of a page behind, so that at one place of all three rows the bits differ. */
+/* Two temporary rows per thread. A CPU delays a load whose lowest twelve address bits equal those of a recent store (4K
+ * aliasing). Rows of tensors often start on pages. The temporaries start a third and two thirds of a page later, so
+ * that the bits differ at the same place of all three rows. */
 enum { ROW_PAGE = 1024, ROW_THIRD = 336 }; /* elements; the third is a whole number of lines */
 
 static inline int64_t row_page_up(int64_t n) { return (n + ROW_PAGE - 1) / ROW_PAGE * ROW_PAGE; }

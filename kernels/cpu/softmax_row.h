@@ -1,5 +1,5 @@
-/* y = softmax(x + b) of one row, vectors along the row, the rest by mask; three passes over a row that is in cache.
- * What the unfused variants run after their matrix product. b may be NULL; y may be x. */
+/* y = softmax(x + b) of one row, with vectors along the row and a masked tail: three passes over a row in cache. The
+ * unfused variants call it after their matrix product. b may be NULL; y may be x. */
 #ifndef RIDGE_KERNELS_SOFTMAX_ROW_H
 #define RIDGE_KERNELS_SOFTMAX_ROW_H
 

@@ -1,4 +1,4 @@
-/* A float vector of the instruction set this file is compiled for, and the few operations that kernels need.
+/* A float vector of the instruction set that the file is compiled for, and the operations that kernels need.
  *
  *   vf        VF_LANES floats          vm  one truth value a lane          vi  VF_LANES 32-bit integers
  *   vf2       two vf: the unit of kernels that take f32 and bf16 storage alike
@@ -23,8 +23,8 @@
  *
  * vf2 and order. A vf2 loaded from f32 is two neighbouring vectors. Loaded from bf16 it holds the values at even places
  * in .a and at odd places in .b: a shift and a mask then widen 2*VF_LANES values, without a shuffle. Storing undoes it.
- * So whoever works on vf2 must not care which lane is which, and must load everything that meets in one operation
- * alike.
+ * So code on vf2 must not depend on the order of lanes, and operands of one operation must be loaded from the same
+ * type.
  *
  * bf16 is the upper half of an f32: widening is exact, narrowing rounds to nearest even, infinities stay, NaN stays NaN
  * (quiet). */
@@ -47,15 +47,15 @@
 #include "cpu/vec_scalar.h"
 #endif
 
-/* How elements are stored. A constant at every call, so that one way remains. VF_BF16_NATIVE narrows with the
- * processor's own instruction where vf_has_bf16() says it exists: an eighth of the work, but values below 2^-126 become
- * 0. */
+/* Storage type of elements; a constant at every call. VF_BF16_NATIVE narrows with the
+ * processor's own instruction where vf_has_bf16() is true. It takes an eighth of the instructions, but flushes values
+ * below 2^-126 to 0. */
 typedef enum vf_type { VF_F32, VF_BF16, VF_BF16_NATIVE } vf_type;
 VF_INLINE bool is_bf16(vf_type type) { return type != VF_F32; }
 
 VF_INLINE vf vf_zero(void) { return vf_set1(0.0f); }
 
-/* Brings the line at p, which need not be mapped, into the first-level (or second-level) cache. */
+/* Prefetches the line at p, which need not be mapped, into L1 (or L2). */
 VF_INLINE void vf_prefetch(const void *p) { __builtin_prefetch(p, 0, 3); }
 VF_INLINE void vf_prefetch_l2(const void *p) { __builtin_prefetch(p, 0, 2); }
 
@@ -88,8 +88,8 @@ VF_INLINE void vf2_stream(void *p, vf2 v, vf_type type) {
     }
 }
 
-/* The first n elements, 0 <= n <= VF2_LANES; the others load as 0 and are not stored. For edges: goes through memory
- * for bf16. */
+/* The first n elements, 0 <= n <= VF2_LANES; the others load as 0 and are not stored. For edges; bf16 goes through
+ * memory. */
 VF_INLINE vf2 vf2_load_n(const void *p, int64_t n, vf_type type) {
     if (is_bf16(type)) {
         uint16_t part[VF2_LANES] = {0};

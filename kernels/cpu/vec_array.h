@@ -1,4 +1,4 @@
-/* The vector functions over arrays, one table for each instruction set: for tests, which compare every set with libm.
+/* The vector functions over arrays, one table per instruction set. Tests compare every set with libm.
  */
 #ifndef RIDGE_KERNELS_CPU_VEC_ARRAY_H
 #define RIDGE_KERNELS_CPU_VEC_ARRAY_H
@@ -7,7 +7,7 @@
 
 #include "ridge/target.h"
 
-/* y[0 … n) = f(x[0 … n)); whole vectors and a masked rest. */
+/* y[0 … n) = f(x[0 … n)); whole vectors and a masked tail. */
 typedef void (*ridge_vec_map_fn)(const float *x, float *y, int64_t n);
 
 typedef struct ridge_vec_array {
@@ -15,9 +15,9 @@ typedef struct ridge_vec_array {
     ridge_vec_map_fn exp, exp2, sin, sin_absolute, erf, sigmoid, gelu, silu, sqrt, round;
     /* x * 2^n[0], for one n */
     void (*scale2)(const float *x, float n, float *y, int64_t count);
-    /* f32 to bf16 by store (stream = 0) or streaming store (y 64-byte aligned), and back; whole vectors and a rest */
+    /* f32 to bf16 by store (stream = 0) or streaming store (y 64-byte aligned), and back; whole vectors and a tail */
     void (*narrow)(const float *x, uint16_t *y, int64_t n, int stream);
-    /* the same where the processor narrows by itself: may flush what is below 2^-126 */
+    /* the same with the CPU's own narrowing instruction: may flush values below 2^-126 */
     void (*narrow_native)(const float *x, uint16_t *y, int64_t n, int stream);
     void (*widen)(const uint16_t *x, float *y, int64_t n);
     float (*sum)(const float *x, int64_t n);

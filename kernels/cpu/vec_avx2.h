@@ -69,7 +69,8 @@ VF_INLINE vf vf_scale2(vf x, vf n) {
     return vf_mul(vf_mul(x, first), second);
 }
 
-/* Rounded to 16 bits in the upper half of each lane; the lower half is left over. NaN: made quiet, not rounded. */
+/* Rounds to bf16 in the upper 16 bits of each lane; the lower 16 bits are unspecified. NaN becomes quiet and is not
+ * rounded. */
 VF_INLINE vi vf_round_bf16(vf v) {
     vi bits = vf_bits(v), odd = vi_and(vi_shr(bits, 16), vi_set1(1));
     vi rounded = vi_add(bits, vi_add(odd, vi_set1(0x7fff)));

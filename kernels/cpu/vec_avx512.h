@@ -52,15 +52,16 @@ VF_INLINE vi vi_xor(vi a, vi b) { return _mm512_xor_si512(a, b); }
 #define vi_shl(a, n) _mm512_slli_epi32(a, n) /* the count must be a literal */
 #define vi_shr(a, n) _mm512_srli_epi32(a, n)
 
-/* Rounded to 16 bits in the upper half of each lane; the lower half is left over. NaN: made quiet, not rounded. */
+/* Rounds to bf16 in the upper 16 bits of each lane; the lower 16 bits are unspecified. NaN becomes quiet and is not
+ * rounded. */
 VF_INLINE vi vf_round_bf16(vf v) {
     vi bits = vf_bits(v), half = vi_set1(0x7fff), one = vi_set1(1), quiet = vi_set1(0x400000);
     vm odd = _mm512_test_epi32_mask(bits, vi_set1(0x10000)), number = _mm512_cmp_ps_mask(v, v, _CMP_ORD_Q);
     vi bias = _mm512_mask_add_epi32(half, odd, half, one);
     return _mm512_mask_add_epi32(vi_or(bits, quiet), number, bits, bias);
 }
-/* The instruction packs the words of one vector below those of the other; one permutation interleaves them. Written out
- * because the set as compiled does not include it: vf_has_bf16() must have been asked. */
+/* The instruction packs the words of one vector below those of the other; one permutation interleaves them. Inline
+ * assembly, because the compiled instruction set does not include it: vf_has_bf16() must be true. */
 VF_INLINE vi vf2_narrow_bf16_native(vf2 v) {
     const vi order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5,
                                       20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
@@ -81,9 +82,9 @@ VF_INLINE void vf2_stream_bf16(uint16_t *p, vf2 v, bool native) {
     _mm512_stream_si512((void *)p, vf2_narrow_bf16(v, native));
 }
 
-/* Asked of the processor itself: compilers of the day do not know its name. Leaf 7.1, eax bit 5. */
+/* Uses cpuid directly: older compilers do not know the feature's name. Leaf 7.1, eax bit 5. */
 static inline bool vf_has_bf16(void) {
-    static int known; /* 0: not asked, 1: no, 2: yes; threads that ask at once find the same */
+    static int known; /* 0: unknown, 1: no, 2: yes; concurrent threads find the same */
     int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (answer == 0) {
         unsigned a = 0, b = 0, c = 0, d = 0;

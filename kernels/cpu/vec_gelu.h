@@ -1,7 +1,7 @@
 /* GELU, x Phi(x) with the normal distribution Phi(x) = (1 + erf(x / sqrt 2)) / 2.
  *
- * Error at most 2.5 * 2^-23 * |x|, absolute; NaN -> NaN, inf -> inf, -inf -> NaN (it is -inf * 0). Sets that can look
- * up a table in registers take 32 cubics, which is half the work of the quotient the others take. */
+ * Error at most 2.5 * 2^-23 * |x|, absolute; NaN -> NaN, inf -> inf, -inf -> NaN (it is -inf * 0). Instruction sets
+ * with table lookup in registers use 32 cubics, half the work of the quotient that the others use. */
 #ifndef RIDGE_KERNELS_CPU_VEC_GELU_H
 #define RIDGE_KERNELS_CPU_VEC_GELU_H
 

@@ -38,8 +38,8 @@ VF_INLINE vf vf_exp_bounded(vf x) {
 
 VF_INLINE vf vf_exp(vf x) { return vf_exp_bounded(vf_min(vf_set1(89.0f), x)); }
 
-/* 2^y within 3 ulp: what remains of an exponential whose argument the caller scaled by log2 e itself, e.g. in the same
- * operation that subtracts a maximum. NaN -> NaN, -inf -> 0, above 128 inf; underflow is gradual.
+/* 2^y within 3 ulp: for exponentials whose argument the caller scales by log2 e, e.g. in the operation that subtracts a
+ * maximum. NaN -> NaN, -inf -> 0, above 128 inf; underflow is gradual.
  *
  * Where a table fits in two registers: 2^floor(y) 2^(k/32) (1 + p(d)), with 32 y = 32 floor(y) + k + 32 d, d < 1/32.
  * Adding 1.5 * 2^18 leaves k in the low bits, of which the permutation takes five; the fit leaves 6.6e-8. Other sets:
@@ -74,7 +74,7 @@ VF_INLINE vf vf_exp2(vf y) {
 }
 #endif
 
-/* Any lane that the fast reduction does not serve, through libm. Kept out of the way of the loops that call it. */
+/* Lanes outside the range of the fast reduction, through libm. Not inlined into the loops that call it. */
 static __attribute__((noinline, unused)) vf vf_sin_far(vf x) {
     float lane[VF_LANES];
     vf_store(lane, x);
@@ -115,7 +115,7 @@ VF_INLINE vf vf_sin(vf x) {
     return s;
 }
 
-/* sin(x) with an absolute error of at most 1.5 * 2^-23: for sums with something of the order of 1. Half turns z = x /
+/* sin(x) with an absolute error of at most 1.5 * 2^-23: for sums with a term of order 1. Half turns z = x /
  * pi - n, with 1/pi in two parts, then z p(z^2); the fit leaves 5.4e-9. */
 VF_INLINE vf vf_sin_absolute(vf x) {
 #if VF_LANES == 1

@@ -1,6 +1,6 @@
 /* vec.h for AArch64 Advanced SIMD: vectors of 4 lanes.
  *
- * vf_stream is an ordinary store: Arm cores notice runs of full-line writes by themselves and stop reading the lines.
+ * vf_stream is an ordinary store: Arm cores detect runs of full-line writes and stop reading the lines.
  */
 #ifndef RIDGE_KERNELS_CPU_VEC_NEON_H
 #define RIDGE_KERNELS_CPU_VEC_NEON_H
@@ -67,7 +67,8 @@ VF_INLINE vf vf_scale2(vf x, vf n) {
     return vmulq_f32(vmulq_f32(x, first), second);
 }
 
-/* Rounded to 16 bits in the upper half of each lane; the lower half is left over. NaN: made quiet, not rounded. */
+/* Rounds to bf16 in the upper 16 bits of each lane; the lower 16 bits are unspecified. NaN becomes quiet and is not
+ * rounded. */
 VF_INLINE vi vf_round_bf16(vf v) {
     vi bits = vf_bits(v), odd = vi_and(vi_shr(bits, 16), vi_set1(1));
     vi rounded = vi_add(bits, vi_add(odd, vi_set1(0x7fff)));

@@ -1,4 +1,4 @@
-/* vec.h in plain C: vectors of one lane. For processors that no other set covers, and to test against. */
+/* vec.h in plain C: vectors of one lane. For CPUs without another instruction set, and as a reference in tests. */
 #ifndef RIDGE_KERNELS_CPU_VEC_SCALAR_H
 #define RIDGE_KERNELS_CPU_VEC_SCALAR_H
 

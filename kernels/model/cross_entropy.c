@@ -36,7 +36,7 @@ const char *ce_cpu_unavailable(const ridge_case *c) {
 /* ---- sums of products in fp64 ----------------------------------------------------------------------------------- */
 
 typedef double v4 __attribute__((vector_size(32), aligned(8)));
-enum { SIDE = 4 }; /* rows and classes that are multiplied together: each value loaded serves as many products */
+enum { SIDE = 4 }; /* rows and classes per tile: each loaded value is used in SIDE products */
 
 /* z[r * z_row + c] = x_r . w_c for n rows x SIDE classes. n is constant after inlining. */
 __attribute__((always_inline)) static inline void tile_body(const int n, const double *x, const double *w,
@@ -57,7 +57,7 @@ __attribute__((always_inline)) static inline void tile_body(const int n, const d
             z[r * z_row + c] = rest[r][c] + ((sum[r][c][0] + sum[r][c][1]) + (sum[r][c][2] + sum[r][c][3]));
 }
 
-/* One row, or SIDE of them. */
+/* One row or SIDE rows. */
 __attribute__((always_inline)) static inline void rows_body(bool one, const double *x, const double *w, int64_t depth,
                                                             double *z, int64_t z_row) {
     if (one)
@@ -77,7 +77,7 @@ static void rows_plain(bool one, const double *x, const double *w, int64_t depth
 static void add_plain(double a, const double *x, int64_t n, double *y) { add_body(a, x, n, y); }
 
 #if defined(__x86_64__)
-/* The same code for wider vectors. */
+/* The same code compiled for wider vectors. */
 __attribute__((target("avx2"))) static void rows_avx2(bool one, const double *x, const double *w, int64_t depth,
                                                       double *z, int64_t z_row) {
     rows_body(one, x, w, depth, z, z_row);
@@ -143,7 +143,7 @@ static double loss_of(const ridge_oracle_call *call, int64_t row, const double *
     return zl > 0 ? loss + zl * lse * lse : loss;
 }
 
-/* G of one element, and how large its terms are: what its rounding errors are in proportion to. */
+/* G of one element and the size of its terms, to which its rounding errors are proportional. */
 typedef struct slope {
     double g, terms;
 } slope;
@@ -157,7 +157,7 @@ static slope slope_of(const ridge_oracle_call *call, const ce_places *at, int64_
     return (slope){up * (p - label - every), fabs(up) * (fabs(p) + label + every)};
 }
 
-/* Squares that are not finite (special values) say nothing of a size. */
+/* Squares that are not finite (special values) are omitted from sizes. */
 static double root(double squares) { return isfinite(squares) ? sqrt(squares) : 0; }
 
 static void dx_row(const ce_places *at, const ridge_oracle_call *call, int64_t row, const double *z, int64_t classes,
@@ -173,7 +173,7 @@ static void dx_row(const ce_places *at, const ridge_oracle_call *call, int64_t r
     call->size[at->dx][row] = root(squares) * call->in_max[CE_W];
 }
 
-/* Rows of the batch, SIDE at a time, through logits of a whole row each. */
+/* Rows of the batch, SIDE at a time, with the logits of whole rows. */
 static void oracle_rows(const ce_places *at, const ridge_oracle_call *call) {
     const int64_t rows = call->dim[CE_BATCH], classes = call->dim[CE_CLASSES], depth = call->dim[CE_DEPTH];
     double *z = malloc(sizeof *z * (size_t)(SIDE * classes));
@@ -229,12 +229,12 @@ void ce_oracle(const ce_places *at, const ridge_oracle_call *call) {
 
 /* ---- the bound -------------------------------------------------------------------------------------------------- */
 
-/* How a type's arithmetic errs: README.md of linear_cross_entropy derives what is made of these. */
+/* Errors of a type's arithmetic; README.md of linear_cross_entropy derives the bound from them. */
 typedef struct arithmetic {
-    double factor; /* of each factor of a product, rounded or cut; 0: products are exact or rounded to fp32 */
-    double stored; /* rounding of G before its products, and of what is stored */
-    double least;  /* what rounding loses where values are denormal */
-    int step;      /* products that a tensor core adds up at a time, truncating; 0: it does none */
+    double factor; /* rounding or truncation of each factor of a product; 0: products are exact or rounded to fp32 */
+    double stored; /* rounding of G before its products, and of stored results */
+    double least;  /* absolute error of rounding denormal values */
+    int step;      /* products that a tensor core adds with truncation in one step; 0: no tensor core */
 } arithmetic;
 
 static arithmetic arithmetic_of(ridge_dtype dtype) {

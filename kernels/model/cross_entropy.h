@@ -1,5 +1,5 @@
-/* What linear_cross_entropy, linear_cross_entropy_backward and linear_cross_entropy_grad have in common beside kernels:
- * dimensions, options, work, fp64 oracle and error bound. targets/linear_cross_entropy*\/README.md derive them.
+/* Shared by linear_cross_entropy, linear_cross_entropy_backward and linear_cross_entropy_grad: dimensions, options,
+ * work, fp64 oracle and error bound. targets/linear_cross_entropy*\/README.md derive them.
  *
  *     z = x w^T + b                                    x [batch, depth], w [classes, depth], b [classes]
  *     lse_i  = log sum_j exp z_ij
@@ -7,8 +7,8 @@
  *     G_ij   = dloss_i ((1 + 2 zl lse_i) exp(z_ij - lse_i) - (1 - s) [j = label_i] - s / classes)
  *     dx = G w     dw = G^T x     db_j = sum_i G_ij
  *
- * Rows whose label is ignore_index or no class are ignored: their loss is 0 and so is their G; lse is what it is. Where
- * a row's largest logit is not finite, lse is NaN. A term whose factor (s, 1 - s aside) is 0 is absent. */
+ * Rows whose label is ignore_index or not a class are ignored: loss and G are 0, lse is unaffected. If a row's largest
+ * logit is not finite, lse is NaN. A term whose factor (s, 1 - s aside) is 0 is absent. */
 #ifndef RIDGE_MODEL_CROSS_ENTROPY_H
 #define RIDGE_MODEL_CROSS_ENTROPY_H
 
@@ -26,19 +26,19 @@ enum { CE_IGNORE, CE_SMOOTHING, CE_Z_LOSS }; /* places in option[] */
         {"ignore_index", CE_IGNORE_DEFAULT}, {"label_smoothing", 0}, { "z_loss", 0 } \
     }
 
-/* Where a target has its tensors, in in[] and out[]; -1: it has none. x, w, b and labels are the first four inputs. */
+/* Places of a target's tensors in in[] and out[]; -1: absent. x, w, b and labels are the first four inputs. */
 enum { CE_X, CE_W, CE_B, CE_LABELS };
 typedef struct ce_places {
     int lse_in, dloss;         /* inputs */
     int loss, lse, dx, dw, db; /* outputs */
-    int products;              /* of matrices: 1 for z alone, 3 with gradients */
+    int products;              /* matrix products: 1 for z alone, 3 with gradients */
 } ce_places;
 
-/* ---- what the three descriptors have in common ---- */
+/* ---- shared by the three descriptors ---- */
 
 #define CE_TIMED(type) .dtype = RIDGE_##type, .option = {CE_IGNORE_DEFAULT}
 #define CE_EDGE(type) .edge = true, .dtype = RIDGE_##type, .option = {CE_IGNORE_DEFAULT}
-/* label_smoothing and z_loss, too, and some rows whose label is to be ignored */
+/* with label_smoothing, z_loss and some ignored rows */
 #define CE_EDGE_TOLD(type, ignore, smoothing, z_loss) \
     .edge = true, .dtype = RIDGE_##type, .option = {(ignore), (smoothing), (z_loss)}
 #define CE_ONLY_CUDA .only = RIDGE_ONLY_CUDA
@@ -83,7 +83,7 @@ typedef struct ce_places {
         .dim = {66, 136, 1009}, CE_EDGE(F16), .column_major = (all_by_columns), CE_ONLY_CUDA                         \
     }
 
-/* CE_X … CE_LABELS. Callers may pass labels of 64 bits: kernels look at the tensor's own type. */
+/* CE_X … CE_LABELS. Callers may pass labels of 64 bits: kernels read the tensor's type. */
 #define CE_INPUTS                                                                                     \
     {.name = "x", .rank = 2, .dim = {CE_BATCH, CE_DEPTH}, .by_row = true},                            \
         {.name = "w",                                                                                 \
@@ -103,7 +103,7 @@ void ce_oracle(const ce_places *at, const ridge_oracle_call *call);
 void ce_bound(const ce_places *at, const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *bound);
 const char *ce_reject(const ridge_case *c);
 
-/* Of the CPU's variants. */
+/* CPU variants. */
 void ce_unfused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic);
 void ce_fused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic);
 size_t ce_unfused_scratch(const ridge_case *c, int threads);
@@ -116,15 +116,15 @@ struct linear_ce_library;
 const struct linear_ce_library *ce_library(void);
 const struct linear_ce_library *ce_openblas(void);
 
-/* NULL, or why the CPU's kernels, which are for fp32, cannot take the case. */
+/* NULL, or why the CPU kernels, which are fp32 only, cannot run the case. */
 const char *ce_cpu_unavailable(const ridge_case *c);
 
-/* Of the GPU's. */
+/* GPU variants. */
 void ce_cuda_unfused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic);
 void ce_cuda_fused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic);
 size_t ce_cuda_unfused_scratch(const ridge_case *c, int threads);
 
-/* With cuBLASLt's products: a plan for each. Workspace lies behind what unfused variants have in scratch. */
+/* With cuBLASLt: one plan per product. Its workspace follows the scratch of the unfused variants. */
 enum { CE_LOGITS, CE_TO_DX, CE_TO_DW, CE_PRODUCTS };
 typedef struct ce_cuda_plans {
     struct cublaslt_plan *product[CE_PRODUCTS];

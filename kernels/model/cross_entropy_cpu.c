@@ -1,4 +1,5 @@
-/* The CPU variants' side of the cross-entropy family: from a call to a job, scratch, traffic, and which library. */
+/* The CPU variants' side of the cross-entropy family: jobs from calls, scratch, traffic, and the choice of a library.
+ */
 #include <stddef.h>
 
 #include "cpu/linear_ce_library.h"
@@ -8,7 +9,7 @@
 
 static void *at_place(const DLTensor *tensors, int place) { return place >= 0 ? ridge_data(&tensors[place]) : NULL; }
 
-/* A matrix of one row may say any stride between its rows. */
+/* The row stride of a matrix with one row is arbitrary. */
 static void strides_of(const DLTensor *t, int64_t *row, int64_t *column) {
     *row = t->strides ? t->strides[0] : t->shape[1];
     *column = t->strides ? t->strides[1] : 1;
@@ -59,8 +60,8 @@ size_t ce_unfused_scratch(const ridge_case *c, int threads) {
     return sizeof(float) * (size_t)(c->dim[CE_BATCH] * c->dim[CE_CLASSES] + LINEAR_CE_PAD);
 }
 
-/* Every product reads its operands once more; logits are written by the first, read and written by softmax, and read by
- * the sum of columns and two products. */
+/* Every product reads its operands. The first product writes the logits, softmax reads and writes them, the sum of
+ * columns and two products read them. */
 void ce_unfused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic) {
     ridge_work work;
     ce_work(at, c, &work);
@@ -71,7 +72,7 @@ void ce_unfused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic 
                                .written = work.bytes_written + z * (at->dx >= 0 ? 2 : 1)};
 }
 
-/* w is packed, and passes by once for each block of rows; x is read twice for gradients. */
+/* w is packed, and read once per block of rows; gradients read x twice. */
 void ce_fused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic) {
     ridge_work work;
     ce_work(at, c, &work);

@@ -13,8 +13,8 @@ static double again(const ridge_case *c) {
            (double)(c->dim[CE_BATCH] + c->dim[CE_CLASSES]);
 }
 
-/* Logits in fp32: written once, read for the losses and, with gradients, once more. Gradients in storage: written, and
- * read for their sums and by two products. */
+/* Logits in fp32 are written once, read for the losses and, with gradients, read again. Gradients in the storage type
+ * are written, and read for their sums and by two products. */
 void ce_cuda_unfused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic) {
     ridge_work work;
     ce_work(at, c, &work);
@@ -59,9 +59,9 @@ size_t ce_cuda_library_scratch(const ridge_case *c, int threads) {
     return ce_cuda_unfused_scratch(c, threads) + CUBLASLT_WORKSPACE;
 }
 
-/* As the harness has operands: dense but for the lines of logits and their gradients. Bit t of case.column_major is
- * tensor t, dw the fourth output behind five or six inputs: it lies as w does in all that is timed, and others are
- * guessed anew. */
+/* Operands as the harness allocates them: dense, except for the rows of logits and their gradients. Bit t of
+ * case.column_major is tensor t, dw the fourth output behind five or six inputs: it has the layout of w in all timed
+ * cases; for other layouts the algorithm is chosen again. */
 static ridge_status make_plan(const ridge_case *c, int product, cublaslt_plan **plan) {
     const int64_t rows = c->dim[CE_BATCH], depth = c->dim[CE_DEPTH], classes = c->dim[CE_CLASSES];
     const int64_t stride = (classes + 15) / 16 * 16;

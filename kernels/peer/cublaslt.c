@@ -1,5 +1,5 @@
 /* The part of cuBLASLt's C interface that one product needs, declared here: types are opaque and constants are part of
- * its binary interface, so that no header is wanted. The library is column-major: z = x w there is z^T = w^T x^T. */
+ * its ABI, so that no header is needed. The library is column-major: it computes z = x w as z^T = w^T x^T. */
 #include "peer/cublaslt.h"
 
 #include <pthread.h>
@@ -21,7 +21,7 @@ enum {
     LAYOUT_BATCH_COUNT = 5,
     LAYOUT_STRIDE = 6,
     PREFERENCE_WORKSPACE = 1,
-    PREFERENCE_ALIGNMENT = 5, /* of A; those of B, C and D follow */
+    PREFERENCE_ALIGNMENT = 5, /* of A; the next three are of B, C and D */
     OPERATION_T = 1,
 };
 
@@ -81,12 +81,12 @@ const char *cublaslt_unavailable(const ridge_case *c) {
 
 struct cublaslt_plan {
     cublaslt_shape shape;
-    cublaslt_operands like; /* of which the strides count */
+    cublaslt_operands like; /* only its strides are used */
     void *handle;
-    algorithm algo; /* for such operands, on addresses that are multiples of 16 */
+    algorithm algo; /* for such operands at addresses that are multiples of 16 */
 };
 
-/* What describes one product: made for each run, as bias pointer and strides are part of it; no device is involved. */
+/* Description of one product. Made for each run, since it contains bias pointer and strides; needs no device. */
 typedef struct product {
     void *desc, *w, *x, *z;
 } product;
@@ -127,13 +127,13 @@ static ridge_status product_make(const cublaslt_shape *s, const cublaslt_operand
     return ok ? RIDGE_OK : RIDGE_UNSUPPORTED;
 }
 
-/* The largest power of two, at most 16, that an address is a multiple of. */
+/* Alignment of an address: the largest power of two, at most 16, that divides it. */
 static uint32_t alignment_of(const void *p) {
     const uintptr_t bits = (uintptr_t)p | 16;
     return (uint32_t)(bits & (~bits + 1));
 }
 
-/* Left alone, the library takes all addresses for multiples of 256, and may choose what then refuses others. */
+/* By default the library assumes 256-byte alignment and may choose an algorithm that rejects other addresses. */
 static bool prefer_alignments(void *preference, const cublaslt_operands *o) {
     const uint32_t bytes[] = {alignment_of(o->w), alignment_of(o->x), alignment_of(o->z), alignment_of(o->z)};
     bool ok = true;

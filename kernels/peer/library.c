@@ -7,7 +7,7 @@
 
 static bool resolve(void *handle, const peer_symbol *symbols, int n) {
     for (int i = 0; i < n; i++) {
-        void *address = dlsym(handle, symbols[i].name); /* also searches what the library itself depends on */
+        void *address = dlsym(handle, symbols[i].name); /* also searches the library's dependencies */
         if (!address && !symbols[i].optional) return false;
         memcpy(symbols[i].slot, &address, sizeof address);
     }

@@ -1,4 +1,4 @@
-/* Libraries opened at run time: a machine without them works, and the peer variants say why they are skipped. */
+/* Libraries opened at run time: without them ridge works, and peer variants report why they are skipped. */
 #ifndef RIDGE_PEER_LIBRARY_H
 #define RIDGE_PEER_LIBRARY_H
 

@@ -1,11 +1,11 @@
-/* oneDNN as a peer, opened at run time. It brings OpenMP's threads, so a variant that uses it sets own_threads.
+/* oneDNN as a peer, opened at run time. It uses OpenMP's threads, so a variant that uses it sets own_threads.
  *
  * sgemm:       .unavailable = onednn_unavailable, .prepare = onednn_prepare, and onednn_sgemm in run.
  * primitives:  .unavailable calls onednn_primitive_unavailable; .prepare calls onednn_plan_create with the case's rows,
  *              columns and storage type; .release = onednn_plan_destroy; run is one onednn_plan_run(call->plan, …).
  *
- * dnnl_sgemm takes plain types and needs no header; primitives need the header of the same major version when ridge is
- * built (2 or 3), and say so when it was missing. */
+ * dnnl_sgemm takes plain types and needs no header; primitives need the header of the same major version (2 or 3) at
+ * build time, and report its absence. */
 #ifndef RIDGE_PEER_ONEDNN_H
 #define RIDGE_PEER_ONEDNN_H
 
@@ -21,11 +21,11 @@ ridge_status onednn_prepare(const ridge_case *c, int threads, void **plan);
 ridge_status onednn_sgemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b, int64_t ldb,
                           float *c, int64_t ldc);
 
-/* The same for operands that lie transposed: turn_a: A is [k,m]; turn_b: B is [n,k]. */
+/* The same for operands stored transposed: turn_a: A is [k,m]; turn_b: B is [n,k]. */
 ridge_status onednn_product(bool turn_a, bool turn_b, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
                             const float *b, int64_t ldb, float *c, int64_t ldc);
 
-/* Runs body on the OpenMP threads that oneDNN itself uses: for the part of a peer that oneDNN does not offer. */
+/* Runs body on the OpenMP threads that oneDNN itself uses: for parts of a peer that oneDNN lacks. */
 void onednn_parallel(ridge_team_fn body, void *arg);
 
 /* ---- primitives over the last dimension of [rows, cols]; f32 or bf16 storage
@@ -46,7 +46,7 @@ const char *onednn_primitive_unavailable(const ridge_case *c);
 ridge_status onednn_plan_create(onednn_op op, int64_t rows, int64_t cols, ridge_dtype dtype, double eps, int threads,
                                 onednn_plan **plan);
 
-/* dst = op(src). Rows that are not dense get a primitive of their own made in the call: right, not fast. scale and
+/* dst = op(src). For rows that are not dense the call makes another primitive: correct, but slow. scale and
  * shift are NULL unless the operation is affine. */
 ridge_status onednn_plan_run(const onednn_plan *plan, const DLTensor *src, const DLTensor *dst, const float *scale,
                              const float *shift);

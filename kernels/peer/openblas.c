@@ -21,9 +21,8 @@ static void load(void) {
     loaded = peer_library_open(sonames, symbols, 2);
 }
 
-/* OpenBLAS starts its threads when it is loaded or first used, and they inherit the processors of the thread that does
- * so. That thread may be pinned by then (OpenMP pins it when oneDNN is loaded first), and all of them would share one
- * core. */
+/* OpenBLAS starts its threads when it is loaded or first used. They inherit the CPU affinity of the calling thread.
+ * That thread may be pinned already (OpenMP pins it when oneDNN is loaded first); then all would share one core. */
 static void start_threads(void (*start)(void)) {
     cpu_set_t before, all;
     CPU_ZERO(&all);

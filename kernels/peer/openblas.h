@@ -1,4 +1,4 @@
-/* OpenBLAS as a peer, opened at run time. It brings its own threads, so a variant that uses it sets own_threads.
+/* OpenBLAS as a peer, opened at run time. It has its own threads, so a variant that uses it sets own_threads.
  *
  *     .unavailable = openblas_unavailable, .prepare = openblas_prepare, .own_threads = true,
  *
@@ -18,7 +18,7 @@ ridge_status openblas_prepare(const ridge_case *c, int threads, void **plan);
 ridge_status openblas_sgemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b, int64_t ldb,
                             float *c, int64_t ldc);
 
-/* The same for operands that lie transposed: turn_a: A is [k,m]; turn_b: B is [n,k]. */
+/* The same for operands stored transposed: turn_a: A is [k,m]; turn_b: B is [n,k]. */
 ridge_status openblas_product(bool turn_a, bool turn_b, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
                               const float *b, int64_t ldb, float *c, int64_t ldc);
 

@@ -18,9 +18,9 @@
 #include "record/judge.h"
 #include "report/report.h"
 
-/* Memory a job may ask for, of what the machine has. */
+/* Fraction of the machine's memory that a job may use. */
 static const double memory_share = 0.85;
-/* Seconds a case takes beyond --max-time (first checks, last batch), and a measurement of the ceilings: for estimates.
+/* For estimates: seconds per case beyond --max-time (first checks, last batch), and seconds to measure the ceilings.
  */
 static const double case_overhead_s = 0.8, ceilings_s = 10;
 
@@ -105,7 +105,7 @@ void ridge_bench_want_gpu(const ridge_options *o, const ridge_selection *selecti
     if (!run->has_gpu) ridge_say("CUDA results have no percentages: %s", why.text);
 }
 
-/* Of the backends that something is selected for. */
+/* Ceilings of the selected backends. */
 static ridge_status find_ceilings(const ridge_options *o, const ridge_selection *selection, ridge_run *run,
                                   ridge_error *error) {
     if (selects(selection, RIDGE_BACKEND_cpu))
@@ -118,7 +118,7 @@ static void raise_to(ridge_interval *ceiling, ridge_interval probe) {
     if (probe.n > 0 && probe.median > ceiling->median) *ceiling = probe;
 }
 
-/* A ceiling is a rate that was reached: the best of the cached one and of the probes around this run. */
+/* A ceiling is a rate that was reached: the best of the cached rate and the probes before and after this run. */
 static void raise_ceilings(ridge_run *run) {
     if (run->ceilings.n_levels == 0) return;
     const ridge_level *probes[] = {&run->dram_before, &run->dram_after};
@@ -138,7 +138,7 @@ static void raise_ceilings(ridge_run *run) {
 /* ---- jobs
  * -------------------------------------------------------------------------------------------------------------- */
 
-/* Plain loops of this processor, for the reference beside memory-bound cases. */
+/* Copy loops of this CPU: the reference for bandwidth-bound cases. */
 static void add_motion(ridge_motions *motions, ridge_motion_fn fn) {
     if (motions->n < RIDGE_MAX_MOTIONS) motions->fn[motions->n++] = fn;
 }
@@ -179,7 +179,7 @@ static ridge_job make_job(const ridge_options *o, const ridge_selected *item, co
         .user = selection->has_user ? selection->user : NULL,
         .reference = gpu ? NULL : &reference,
         .launch_limit = o->limit,
-        .memory_limit = gpu ? 0 : (int64_t)limit}; /* CUDA maps more addresses than there is memory */
+        .memory_limit = gpu ? 0 : (int64_t)limit}; /* CUDA reserves more addresses than there is memory */
 }
 
 static ridge_status too_large(const ridge_job *job, double bytes, double have, const char *who, ridge_error *error) {
@@ -189,7 +189,7 @@ static ridge_status too_large(const ridge_job *job, double bytes, double have, c
                       job->target->name, name, bytes * 1e-9, who, have * 1e-9);
 }
 
-/* A case on the GPU needs its operands there, and two copies of a set here, where they are checked. */
+/* A GPU case needs its operands on the device, and two copies of a set on the host, where they are checked. */
 static ridge_status check_memory(const ridge_job *job, const ridge_machine *machine, ridge_error *error) {
     const ridge_layout dense = {0};
     double bytes, have = memory_share * (double)machine->memory_bytes;
@@ -219,7 +219,7 @@ static ridge_result *add_results(ridge_run *run, const ridge_job *job) {
     return first;
 }
 
-/* Baselines and peers against each optimized variant. */
+/* Pairs of baselines and peers with each optimized variant. */
 static ridge_status add_pairs(ridge_run *run, int first, int n, const ridge_job_result *done) {
     for (int b = first; b < first + n; b++) {
         if (run->results[b].variant->role != RIDGE_OPTIMIZED) continue;
@@ -235,7 +235,7 @@ static ridge_status add_pairs(ridge_run *run, int first, int n, const ridge_job_
     return RIDGE_OK;
 }
 
-/* A worker that could not do its work (no memory, no process) costs the case, not the run. */
+/* A worker that fails (no memory, no process) fails its case, not the run. */
 static void fail_all(ridge_job_result *done, const char *reason) {
     for (int i = 0; i < done->n_series; i++) {
         done->series[i].outcome = RIDGE_OUTCOME_FAILED;

@@ -1,5 +1,5 @@
-/* ridge launch: variants run in this very process, once and untimed, for tools that watch a process from outside. GPU
- * launches stand alone between cudaProfilerStart and cudaProfilerStop: filling the operands is not profiled. */
+/* ridge launch: runs variants in this process, once and untimed, for external profilers and debuggers. Only GPU
+ * launches are between cudaProfilerStart and cudaProfilerStop: filling the operands is not profiled. */
 #include <stdlib.h>
 
 #include "cli/bench.h"
@@ -9,7 +9,7 @@
 
 static const ridge_layout dense = {0};
 
-/* What a launch needs, wherever it runs. */
+/* What a launch needs on either backend. */
 typedef struct place {
     ridge_backend backend;
     ridge_stream *stream;

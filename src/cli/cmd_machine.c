@@ -1,4 +1,5 @@
-/* ridge list, peak and doctor: what there is, what this machine reaches, and what would make numbers untrue. */
+/* ridge list, peak and doctor: targets and variants, ceilings of the machine, and conditions that distort measurements.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,7 +60,7 @@ int ridge_cmd_list(const ridge_options *o) {
 /* ---- peak
  * --------------------------------------------------------------------------------------------------------------- */
 
-/* The CPU's object, with the GPU's as one more field of it; or the GPU's alone. */
+/* The CPU's object with the GPU's as a field; or the GPU's alone. */
 static json_t *peak_json(const ridge_machine *machine, const ridge_ceilings *cpu, const ridge_ceilings *gpu) {
     json_t *json = cpu ? ridge_json_ceilings(cpu) : ridge_json_gpu_ceilings(&machine->gpu, gpu);
     if (cpu && gpu && json &&

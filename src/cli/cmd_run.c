@@ -1,11 +1,11 @@
-/* ridge run, compare and roofline: one measurement, three ways to show it. */
+/* ridge run, compare and roofline: one measurement, three presentations. */
 #include "cli/bench.h"
 #include "cli/say.h"
 #include "report/report.h"
 
 typedef void (*show_fn)(const ridge_run *run, const ridge_page *page);
 
-/* The roofline is prose: CSV and Markdown hold tables alone. */
+/* The roofline counts as prose: CSV and Markdown contain only tables. */
 static void show_plot(const ridge_run *run, const ridge_page *page) {
     ridge_error why = {0};
     if (page->format != RIDGE_FORMAT_TABLE) return;
@@ -23,10 +23,10 @@ static void show_run(const ridge_run *run, const ridge_page *page) {
 static int measure_and_show(const ridge_options *o, ridge_selection *selection, show_fn show) {
     ridge_error error = {0};
     if (ridge_bench_check_output(o, &error) != RIDGE_OK) return ridge_complain(&error);
-    static ridge_run run; /* about 100 KB: too much for a stack that kernels' callers share */
+    static ridge_run run; /* about 100 KB: too large for the stack */
     ridge_status status = ridge_bench(o, selection, &run, &error);
     int code = status == RIDGE_OK ? ridge_bench_exit(&run) : ridge_complain(&error);
-    if (run.n_results > 0) { /* files first: what happens to the terminal cannot lose them */
+    if (run.n_results > 0) { /* files first, so that a terminal error cannot lose them */
         ridge_error unwritten = {0};
         if (ridge_bench_write(o, &run, &unwritten) != RIDGE_OK) code = ridge_complain(&unwritten);
         const ridge_page page = ridge_say_page(o);
@@ -42,7 +42,7 @@ static bool has_role(const ridge_selected *item, ridge_role role) {
     return false;
 }
 
-/* compare leaves out peers, and cases that have no pair. */
+/* compare omits peers and cases without a pair. */
 static ridge_status keep_pairs(ridge_selection *selection, ridge_error *error) {
     int pairs = 0;
     for (int i = 0; i < selection->n; i++) {
@@ -85,7 +85,7 @@ int ridge_cmd_run(const ridge_options *o) { return o->summaries ? summarize(o) :
 int ridge_cmd_compare(const ridge_options *o) { return with_selection(o, true, ridge_report_compare); }
 int ridge_cmd_roofline(const ridge_options *o) { return with_selection(o, false, show_plot); }
 
-/* ---- ridge run --summaries: the work models against the ceilings; nothing is timed
+/* ---- ridge run --summaries: work models and ceilings; nothing is timed
  * ----------------------------------- */
 
 static ridge_status summarize_selection(const ridge_options *o, ridge_selection *selection, ridge_run *run,

@@ -1,4 +1,5 @@
-/* ridge verify: every variant against the oracle, each in a child process; and the mutants, which every check must see.
+/* ridge verify: checks every variant against the oracle, each in a child process, and checks that every mutant is
+ * caught.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +36,7 @@ static const ridge_column mutant_columns[M_COLUMNS] = {
     [M_REASON] = {.header = "reason", .field = "reason", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 16},
 };
 
-/* What one child is asked, and answers. */
+/* Question to a child process, and its answer. */
 typedef struct question {
     const ridge_target *target;
     ridge_case c;
@@ -49,7 +50,7 @@ typedef struct question {
 } question;
 
 typedef struct answer {
-    ridge_status status; /* of the harness */
+    ridge_status status; /* status of the harness */
     char text[240];      /* when status is not ok, or why a variant is skipped */
     bool skipped;
     ridge_check check;
@@ -63,7 +64,7 @@ typedef struct verification {
     ridge_page page;
     ridge_table *table;
     json_t *json;
-    bool incomplete; /* an entry of json could not be made: no memory */
+    bool incomplete; /* an entry of json is missing: memory was out */
     int passed, failed, skipped;
 } verification;
 
@@ -101,7 +102,7 @@ static ridge_child_limits limits_of(const question *q, int64_t memory) {
         .threads = q->threads, .cpus = q->cpus, .memory_limit = memory, .interrupted = ridge_interrupt_flag()};
 }
 
-/* An answer comes from a process in which untrusted code ran. */
+/* Validates an answer: it comes from a process that ran untrusted code. */
 static void end_texts(answer *a) {
     a->text[sizeof a->text - 1] = '\0';
     a->check.text[sizeof a->check.text - 1] = '\0';
@@ -119,7 +120,7 @@ static void ask_isolated(const question *q, double limit, int64_t memory, answer
     end_texts(a);
 }
 
-/* Several questions to one child, for what is slow to start (a GPU's driver): `done` counts those it came through. */
+/* Asks one child several questions, because a GPU driver is slow to start. `done` counts the answered questions. */
 typedef struct questions {
     const question *q;
     int n;
@@ -129,7 +130,7 @@ typedef struct answers {
     answer a[MOST_TOGETHER];
 } answers;
 
-/* A kernel's fault spoils the GPU for all that come after it in the same process. */
+/* A kernel fault makes the GPU unusable for the rest of the process. */
 static bool unspoiled(const answers *to, int n) {
     for (int i = 0; i < n; i++)
         if (to->a[i].status != RIDGE_OK) return false;
@@ -142,7 +143,7 @@ static void ask_all_in_child(const void *arg, void *out) {
     for (; to->done < all->n; to->done++) ask_in_child(&all->q[to->done], &to->a[to->done]);
 }
 
-/* What did not come through is asked again, each in a child of its own, so that the fault falls on whom it belongs to.
+/* Unanswered questions are asked again, each in its own child, so that a fault is attributed to the right variant.
  */
 static void ask_together(const question *q, int n, double limit, answers *to) {
     const questions all = {q, n};
@@ -164,7 +165,7 @@ static const char *verdict_of(const answer *a) {
     return a->check.ok ? "ok" : "wrong";
 }
 
-/* CSV has a row for all, a table for what is not ok. */
+/* CSV has a row for every variant; a table has only those that are not ok. */
 static void add_row(verification *v, const question *q, const answer *a, const char *name, const char *verdict,
                     const char *why) {
     ridge_table_row(v->table);
@@ -199,7 +200,7 @@ static void record(verification *v, const question *q, const answer *a) {
     add_entry(v, ridge_json_verified(&entry));
 }
 
-/* Timed cases are large: the best instruction set alone. Edge cases are small: all of them. */
+/* Timed cases are large and use only the best instruction set. Edge cases are small and use all. */
 static bool wanted(const ridge_options *o, const verification *v, const ridge_case *c, ridge_isa isa) {
     if (!ridge_isa_supported(isa)) return false;
     if (o->isa >= 0) return (int)isa == o->isa;
@@ -255,7 +256,7 @@ static void verify_on_gpu(const ridge_options *o, const ridge_selected *items, i
     for (int i = 0; i < asked && !interrupted(); i++) record(v, &q[i], &got.a[i]);
 }
 
-/* Items of one target and backend lie together. Returns how many were taken. */
+/* Items of one target and backend are contiguous. Returns the number of items processed. */
 static int verify_group(const ridge_options *o, const ridge_selected *items, int left, int threads, verification *v) {
     const ridge_target *target = items->target;
     if (items->backend != RIDGE_BACKEND_cuda) {
@@ -277,7 +278,7 @@ static void verify_all(const ridge_options *o, const ridge_selection *s, int thr
 /* ---- mutants
  * ------------------------------------------------------------------------------------------------------------- */
 
-/* What became of one mutant on one target. */
+/* Result of one mutant on one target. */
 typedef struct mutation {
     int applied;
     char missed[200]; /* "" when every application was caught */
@@ -294,7 +295,7 @@ static void judge_mutant(const question *q, const answer *a, mutation *m) {
         (void)snprintf(m->missed, sizeof m->missed, "passed the check on %s %s", name, q->variant->name);
 }
 
-/* The cases a target's mutants are tried on: its edge cases; its first case when it has none. */
+/* Cases for a target's mutants: its edge cases, or its first case without any. */
 static bool is_for_mutants(const ridge_selection *s, const ridge_selected *item) {
     const ridge_selected *first = NULL;
     for (int i = 0; i < s->n; i++) {
@@ -390,7 +391,7 @@ static void mutate_all(const ridge_options *o, const ridge_selection *s, int thr
 /* ---- the command
  * ----------------------------------------------------------------------------------------------------------- */
 
-/* Shapes that cannot fit are the command line's fault, not the variants'. */
+/* Shapes that do not fit in memory are a usage error, not a fault of the variants. */
 static ridge_status check_memory(const ridge_selection *s, const ridge_machine *machine, ridge_error *error) {
     const ridge_layout dense = {0};
     for (int i = 0; i < s->n; i++) {

@@ -1,5 +1,5 @@
-/* ridge completion: scripts that complete the command line, from the tables of commands and options. Words such as
- * target names are those of this build; the scripts run nothing. */
+/* ridge completion: scripts that complete the command line, from the tables of commands and options. Target names and
+ * other words are those of this build; the scripts run no command. */
 #include <string.h>
 
 #include "cli/options.h"
@@ -22,14 +22,14 @@ static void print_words(FILE *out, ridge_words_fn list) {
     for (int i = 0; i < words.n; i++) fprintf(out, "%s%s", i ? " " : "", words.word[i]);
 }
 
-/* An option of several commands can have several rows; its values are those of the first. */
+/* An option of several commands can have several rows; the first row has its values. */
 static bool is_first(const ridge_option_row *row) {
     for (const ridge_option_row *r = ridge_option_rows; r < row; r++)
         if (strcmp(r->name, row->name) == 0) return false;
     return true;
 }
 
-/* Its help without the colon that stands before a list of words. */
+/* Help of an option without the colon before its list of words. */
 static void print_help(FILE *out, const ridge_option_row *row, const char *special, const char *quote) {
     char text[400];
     (void)snprintf(text, sizeof text, "%s", row->help);

@@ -17,14 +17,14 @@
 
 static const char *const metrics[] = {"dram__bytes_read.sum", "dram__bytes_write.sum"};
 enum { METRICS = 2, MOST_TEXT = 1 << 20, MOST_COLUMNS = 64, POLL_MS = 100 };
-static const double most_bytes = 1e18; /* of one kernel, and beyond any that ran */
+static const double most_bytes = 1e18; /* upper limit for one kernel */
 
 /* ---- ncu's table: a header, a line of units, then a line a kernel; every field in quotes --------------------------
  */
 
 typedef struct field {
     char text[80];
-    bool cut; /* it was longer */
+    bool cut; /* the output was longer */
 } field;
 
 typedef struct row {
@@ -32,7 +32,7 @@ typedef struct row {
     int n;
 } row;
 
-/* The field at p, without its quotes; returns where it ends, NULL when its quotes do not. */
+/* Reads the field at p without its quotes. Returns its end, or NULL if the quotes are unbalanced. */
 static const char *read_field(const char *p, const char *end, field *f) {
     size_t n = 0;
     const bool quoted = p < end && *p == '"';
@@ -54,7 +54,7 @@ static const char *read_field(const char *p, const char *end, field *f) {
     return p < end ? p + 1 : NULL;
 }
 
-/* False for what is no whole row: quotes that do not end, text behind them, too many columns. */
+/* False for a malformed row: unbalanced quotes, text after a closing quote, too many columns. */
 static bool read_row(const char *p, const char *end, row *r) {
     for (r->n = 0; r->n < MOST_COLUMNS;) {
         p = read_field(p, end, &r->fields[r->n++]);
@@ -65,7 +65,7 @@ static bool read_row(const char *p, const char *end, row *r) {
     return false;
 }
 
-/* The next line that begins with a quote, as rows of the table do and ncu's own words and the program's do not. */
+/* The next line that begins with a quote: a row of the table, not a message of ncu or of the program. */
 static const char *next_row(const char *p, const char **end) {
     while (*p && *p != '"') {
         p += strcspn(p, "\n");
@@ -82,7 +82,7 @@ static int column_of(const row *r, const char *name) {
     return -1;
 }
 
-/* Thousands may be set apart by commas, every three digits from the point. Copies the number without them. */
+/* Copies the number without thousands separators (a comma every three digits before the point). */
 static bool drop_commas(const char *text, char *plain) {
     size_t whole = strcspn(text, "."), group = strcspn(text, ","), first = group;
     if (group >= whole) {
@@ -151,12 +151,12 @@ static _Noreturn void become(char *const argv[], int output) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)dup2(output, STDOUT_FILENO);
     (void)dup2(output, STDERR_FILENO);
-    (void)setenv("LC_ALL", "C", 1); /* decimal points are points */
+    (void)setenv("LC_ALL", "C", 1); /* decimal separator is a point */
     (void)execvp(argv[0], argv);
     _exit(127);
 }
 
-/* Reads until the end of the pipe, or until there is no room, or an interrupt. */
+/* Reads until the end of the pipe, a full buffer, or an interrupt. */
 static void read_all(int fd, char *text, size_t size) {
     size_t n = 0;
     while (n + 1 < size && !*ridge_interrupt_flag()) {
@@ -170,7 +170,7 @@ static void read_all(int fd, char *text, size_t size) {
     text[n] = '\0';
 }
 
-/* Runs argv and keeps what it prints; false when it cannot be run, fails or is interrupted. */
+/* Runs argv and captures its output; false if it cannot be run, fails or is interrupted. */
 static bool capture(char *const argv[], char *text, size_t size) {
     int ends[2], status = 1;
     text[0] = '\0';
@@ -189,7 +189,7 @@ static bool capture(char *const argv[], char *text, size_t size) {
     return ended == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The line that says what went wrong: ncu's own begin with ==ERROR==. */
+/* The line with the error message: ncu's begin with ==ERROR==. */
 static void explain(const char *text, char *why, int size) {
     const char *line = strstr(text, "==ERROR==");
     if (!line) line = text[0] ? text : "ncu (Nsight Compute) was not found";

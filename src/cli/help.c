@@ -24,7 +24,7 @@ static void write_usage(FILE *stream) {
     fputs("\n'ridge help COMMAND' prints options and examples, 'ridge --version' the version.\n", stream);
 }
 
-/* An option's text; the words it takes follow a colon at its end. */
+/* An option's help; its list of words follows a colon at the end. */
 static void write_option(const ridge_option_row *row, FILE *stream) {
     char left[48], text[400], list[160] = "";
     const bool lists = row->words && row->help[strlen(row->help) - 1] == ':';
@@ -46,7 +46,7 @@ static void write_help(const ridge_command *command, FILE *stream) {
     fprintf(stream, "\nexamples:\n%s", command->examples);
 }
 
-/* The help of a command, or of all (NULL), in the stream's width, but no wider than prose is read easily. */
+/* The help of a command, or of all (NULL), in the stream's width, limited to a readable line length. */
 static void print_help(const ridge_command *command, FILE *stream) {
     char *text = NULL;
     size_t size = 0;

@@ -37,7 +37,7 @@ void ridge_interrupt_catch(void) {
         struct sigaction action;
         memset(&action, 0, sizeof action);
         action.sa_handler = on_signal;
-        action.sa_flags = SA_RESTART; /* output that is under way is not cut */
+        action.sa_flags = SA_RESTART; /* pending output is not truncated */
         if (numbers[i] == SIGHUP && is_ignored(SIGHUP)) continue;
         (void)sigaction(numbers[i], &action, NULL);
         (void)sigaddset(&mask, numbers[i]);

@@ -1,5 +1,6 @@
-/* Ctrl-C, SIGTERM and SIGHUP. Until there are results to lose they end the program with one line and status 130; from
- * then on they set a flag, and the command ends by itself with what it has. A second signal ends it at once. */
+/* Ctrl-C, SIGTERM and SIGHUP. Before results exist they end the program with one line and status 130. After
+ * ridge_interrupt_hold they set a flag, and the command ends with the results so far. A second signal ends it at once.
+ */
 #ifndef RIDGE_CLI_INTERRUPT_H
 #define RIDGE_CLI_INTERRUPT_H
 

@@ -1,4 +1,4 @@
-/* The command's front door: finds the subcommand, parses, and hands over. */
+/* Entry point of the command: finds the subcommand, parses options, and runs it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +27,8 @@ int ridge_complain(const ridge_error *error) {
     return ridge_exit_status(error->status);
 }
 
-/* What was printed has to have arrived: a full disk behind a redirection shows only here. A reader that has closed the
- * pipe (`ridge list | head -1`) wanted no more: nothing is said. */
+/* Checks that output was written: a full disk behind a redirection shows only here. A reader that closed the pipe
+ * (`ridge list | head -1`) is no error. */
 static int flushed(int code) {
     if (fflush(stdout) == 0 && !ferror(stdout)) return code;
     if (ridge_process_unread()) return code ? code : RIDGE_EXIT_UNREAD;
@@ -57,7 +57,7 @@ int main(int argc, char **argv) {
     char **typed = calloc((size_t)argc + 1, sizeof *typed);
     if (!typed) return RIDGE_EXIT_ENVIRONMENT;
     memcpy(typed, argv, (size_t)argc * sizeof *typed);
-    static ridge_options options; /* its list of sizes is too large for a stack */
+    static ridge_options options; /* its list of sizes is too large for the stack */
     int status;
     if (ridge_options_parse(command, argc, argv, &options, &error) != RIDGE_OK) {
         status = ridge_complain(&error);

@@ -6,7 +6,8 @@
 
 #include "cli/values.h"
 
-/* Finds value among the words that option takes; -1, with the nearest and all of them in the error, when it is none. */
+/* Index of value among the words of an option; -1, with the nearest word and all words in the error, if it is none of
+ * them. */
 static int find_value(const char *option, const char *value, ridge_words_fn list, ridge_words *words,
                       ridge_error *error) {
     char hint[80], all[160];
@@ -257,7 +258,7 @@ static void option_words(const ridge_command *command, const char *prefix, ridge
             ridge_words_add(words, ridge_option_rows[i].name);
 }
 
-/* The commands other than this one that take the option `name`. */
+/* Other commands that take the option `name`. */
 static void commands_taking(const char *name, ridge_words *words) {
     words->n = 0;
     for (int i = 0; i < ridge_command_count; i++)

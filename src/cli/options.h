@@ -1,4 +1,4 @@
-/* The options of all subcommands: one table gives their parsing, their help, and which command takes which. */
+/* The options of all subcommands: one table defines their parsing, their help, and the commands that take them. */
 #ifndef RIDGE_CLI_OPTIONS_H
 #define RIDGE_CLI_OPTIONS_H
 
@@ -15,14 +15,14 @@ enum {
     RIDGE_EXIT_USAGE = 2,       /* the command line, or a file it names, is bad */
     RIDGE_EXIT_ENVIRONMENT = 3, /* cannot write, no memory, no worker */
     RIDGE_EXIT_INTERRUPTED = 130,
-    RIDGE_EXIT_UNREAD = 141, /* the reader of standard output closed it; what a shell reports of SIGPIPE */
+    RIDGE_EXIT_UNREAD = 141, /* the reader of standard output closed it; a shell's status for SIGPIPE */
 };
 int ridge_exit_status(ridge_status status);
 
 enum { RIDGE_MAX_INPUT_FILES = 8, RIDGE_MAX_SETTINGS = 8 };
 
 typedef struct ridge_options {
-    char **patterns; /* what is left of argv */
+    char **patterns; /* the remaining arguments */
     int n_patterns;
     const char *chapter;
     const char *backend;
@@ -30,9 +30,9 @@ typedef struct ridge_options {
     ridge_sizes sizes;
     ridge_dtype dtype; /* RIDGE_DTYPE_NONE: all */
     int iterations;    /* 0: by the stop rule */
-    double max_time;   /* seconds a case */
-    double limit;      /* seconds a launch */
-    int threads;       /* 0: one a core */
+    double max_time;   /* seconds per case */
+    double limit;      /* seconds per launch */
+    int threads;       /* 0: one per core */
     int isa;           /* -1: the best */
     bool hot;
     uint64_t seed;
@@ -51,7 +51,7 @@ typedef struct ridge_options {
     char **argv; /* as typed, for the record */
 } ridge_options;
 
-/* What a value is completed with, when it is no word of a list. */
+/* Completion of a value that is not from a list of words. */
 typedef enum ridge_value_kind { RIDGE_VALUE_OTHER, RIDGE_VALUE_FILE, RIDGE_VALUE_DIRECTORY } ridge_value_kind;
 
 typedef ridge_status (*ridge_set_fn)(ridge_options *options, const char *value, ridge_error *error);
@@ -60,7 +60,7 @@ typedef struct ridge_option_row {
     const char *name;
     const char *value;    /* placeholder of its value; NULL: takes none */
     const char *commands; /* letters of the commands that take it */
-    const char *help;     /* one sentence; after a colon at its end the words are listed */
+    const char *help;     /* one sentence; if it ends in a colon, the words are appended */
     ridge_set_fn set;
     ridge_words_fn words; /* the values it takes, when they are a list */
     ridge_value_kind kind;
@@ -68,7 +68,7 @@ typedef struct ridge_option_row {
 
 typedef struct ridge_command {
     const char *name;
-    char letter; /* how the option table names this command */
+    char letter; /* the command's letter in the option table */
     const char *summary;
     const char *arguments; /* "[PATTERN…]" or "" */
     const char *text;      /* a paragraph of help */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Decimal digits and nothing else, of a value up to `high`. */
+/* Parses a string of decimal digits with a value up to `high`. */
 static bool whole_number(const char *text, uint64_t high, uint64_t *value) {
     *value = 0;
     if (!*text) return false;

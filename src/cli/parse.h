@@ -1,4 +1,4 @@
-/* What users type, parsed: sizes, counts, seconds, patterns. Pure functions that trust nothing; fuzzed. */
+/* Parses user input: sizes, counts, seconds, patterns. Pure functions on untrusted input; fuzzed. */
 #ifndef RIDGE_CLI_PARSE_H
 #define RIDGE_CLI_PARSE_H
 

@@ -8,12 +8,12 @@
 
 #include "cli/interrupt.h"
 
-/* A handler, and not SIG_IGN: exec gives the signal its default back, which gnuplot and ncu expect. */
+/* A handler instead of SIG_IGN: exec resets it to the default, which gnuplot and ncu expect. */
 static void on_failing_write(int number) { (void)number; }
 
 static bool open_streams(void) {
     for (;;) {
-        int fd = open("/dev/null", O_RDWR); /* takes the lowest number that is free */
+        int fd = open("/dev/null", O_RDWR); /* returns the lowest free descriptor */
         if (fd < 0) return false;
         if (fd > STDERR_FILENO) return close(fd) == 0;
     }

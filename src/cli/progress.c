@@ -20,7 +20,7 @@ static void eta_text(const ridge_progress *p, char *text, size_t size) {
     (void)snprintf(text, size, "ETA %d:%02d", left / 60, left % 60);
 }
 
-/* In one line of the terminal, whose last column stays free: a cursor beyond it would wrap. */
+/* Draws one line of the terminal; the last column stays free, since a cursor beyond it would wrap. */
 static void draw(ridge_progress *p) {
     enum { WIDTH = 24 };
     char bar[WIDTH + 1], eta[24], line[240];

@@ -1,5 +1,5 @@
-/* Progress on stderr: a bar with an ETA on a terminal; elsewhere whole lines, for the first step and then for one every
- * ten seconds at the most. */
+/* Progress on stderr: a bar with an ETA on a terminal; elsewhere whole lines, for the first step and then at most one
+ * every ten seconds. */
 #ifndef RIDGE_CLI_PROGRESS_H
 #define RIDGE_CLI_PROGRESS_H
 
@@ -9,7 +9,7 @@
 typedef struct ridge_progress {
     bool terminal;
     int done, total; /* steps */
-    double share;    /* of the step under way, 0 … 1 */
+    double share;    /* of the current step, 0 … 1 */
     char what[120];
     uint64_t began_ns, drawn_ns;
 } ridge_progress;

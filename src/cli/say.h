@@ -1,20 +1,20 @@
-/* What the command says: where its tables go, and notes on standard error. */
+/* Output of the command: the page of its tables, and notes on standard error. */
 #ifndef RIDGE_CLI_SAY_H
 #define RIDGE_CLI_SAY_H
 
 #include "cli/options.h"
 #include "report/page.h"
 
-/* Standard output and standard error hand over whole lines from here on, so that neither breaks into the other's. */
+/* Makes standard output and standard error line-buffered, so that their lines do not mix. */
 void ridge_say_by_lines(void);
 
-/* The page for the tables of a command: standard output, but standard error when --json - takes that. */
+/* The page for a command's tables: standard output, or standard error with --json -. */
 ridge_page ridge_say_page(const ridge_options *options);
 
-/* Columns of the terminal behind the stream, or 80. */
+/* Width of the stream's terminal in columns, or 80. */
 int ridge_say_width(FILE *stream);
 
-/* "ridge: " and a text on standard error: wrapped on a terminal; elsewhere one line, for logs and scripts. */
+/* Prints "ridge: " and a text on standard error: wrapped on a terminal, else one line for logs and scripts. */
 RIDGE_PRINTF(1, 2) void ridge_say(const char *format, ...);
 
 #endif

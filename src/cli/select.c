@@ -43,7 +43,7 @@ static bool is_wanted_on(const ridge_options *o, ridge_backend backend) {
     return !o->backend || strcmp(ridge_backend_name(backend), o->backend) == 0;
 }
 
-/* A case on one backend: variants of different backends are never measured against each other. */
+/* A case on one backend: variants of different backends are never compared. */
 static ridge_status add_on(ridge_selection *s, const ridge_options *o, const ridge_target *target, const ridge_case *c,
                            ridge_backend backend, ridge_error *error) {
     ridge_selected item = {.target = target, .c = *c, .backend = backend};
@@ -61,12 +61,12 @@ static ridge_status add_on(ridge_selection *s, const ridge_options *o, const rid
     return RIDGE_OK;
 }
 
-/* Takes what --option says of this target into c. */
+/* Sets c's options of this target from --option. */
 static void take_settings(const ridge_options *o, const ridge_target *target, ridge_case *c) {
     for (int i = 0; i < o->n_settings; i++) {
         char name[64];
         double value = 0;
-        (void)ridge_parse_setting(o->settings[i], name, sizeof name, &value, NULL); /* it was looked at before */
+        (void)ridge_parse_setting(o->settings[i], name, sizeof name, &value, NULL); /* validated before */
         const int option = ridge_target_option(target, name);
         if (option >= 0) c->option[option] = value;
     }
@@ -82,7 +82,7 @@ static ridge_status add(ridge_selection *s, const ridge_options *o, const ridge_
                         ridge_error *error) {
     ridge_case told = *like, *c = &told;
     take_settings(o, target, c);
-    if (o->n_settings > 0 && is_selected(s, target, c)) return RIDGE_OK; /* differed only in what is now told */
+    if (o->n_settings > 0 && is_selected(s, target, c)) return RIDGE_OK; /* differed only in the options now set */
     const char *why = target->reject ? target->reject(c) : NULL;
     if (why) return ridge_fail(error, RIDGE_INVALID, "%s cannot take these sizes: %s", target->name, why);
     for (int b = 0; b < RIDGE_BACKEND_COUNT; b++) {
@@ -92,7 +92,7 @@ static ridge_status add(ridge_selection *s, const ridge_options *o, const ridge_
     return RIDGE_OK;
 }
 
-/* The backends that have cases of this type. */
+/* Backends that have cases of this type. */
 static unsigned backends_taking(const ridge_target *target, ridge_dtype dtype) {
     unsigned only = 0;
     for (int b = 0; b < RIDGE_BACKEND_COUNT; b++)
@@ -154,7 +154,7 @@ static ridge_status no_such_input(const ridge_target *target, const char *name, 
                       ridge_words_hint(&words, name, hint, sizeof hint), all);
 }
 
-/* Takes the extents an array fixes into c; -1 stands for one not yet known. */
+/* Sets the extents in c that an array determines; -1: unknown so far. */
 static ridge_status take_shape(const ridge_target *target, int input, const ridge_npy *npy, const char *file,
                                ridge_case *c, ridge_error *error) {
     const ridge_tensor_spec *spec = &target->in[input];
@@ -232,7 +232,7 @@ static ridge_status no_such_option(const ridge_target *const *targets, int n, co
                       all);
 }
 
-/* Each --option must mean something to one of the targets at least. */
+/* Each --option must exist in at least one of the targets. */
 static ridge_status check_settings(const ridge_options *o, const ridge_target *const *targets, int n,
                                    ridge_error *error) {
     for (int i = 0; i < o->n_settings; i++) {
@@ -283,7 +283,7 @@ static ridge_status nothing_selected(const ridge_options *o, const ridge_target 
 /* ---- all together
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* A target's cases come backend by backend, each in the order of the cases. */
+/* A target's cases are sorted by backend, then by case order. */
 static ridge_status group_by_backend(ridge_selection *s, ridge_error *error) {
     if (s->n == 0) return RIDGE_OK;
     ridge_selected *grouped = malloc((size_t)s->n * sizeof *grouped);
@@ -350,7 +350,7 @@ static bool is_listed(const ridge_options *o, const ridge_case *c) {
     return false;
 }
 
-/* copy: a target like any other, whose cases and variants are its own. */
+/* copy: an ordinary target that owns its cases and variants. */
 static ridge_status narrow_one(const ridge_options *o, const ridge_target *target, ridge_target *copy,
                                ridge_error *error) {
     ridge_case *cases = calloc((size_t)target->n_cases + 1, sizeof *cases);
@@ -371,7 +371,7 @@ static ridge_status narrow_one(const ridge_options *o, const ridge_target *targe
 ridge_status ridge_narrow(const ridge_options *o, const ridge_target **targets, int *n, ridge_target **copies,
                           ridge_error *error) {
     int kept = 0;
-    *copies = calloc((size_t)*n + 1, sizeof **copies); /* the last one stays without a name */
+    *copies = calloc((size_t)*n + 1, sizeof **copies); /* the last one has no name */
     if (!*copies) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the list of targets");
     for (int i = 0; i < *n; i++) RIDGE_TRY(narrow_one(o, targets[i], &(*copies)[i], error));
     for (int i = 0; i < *n; i++) kept += (*copies)[i].n_cases > 0 && (*copies)[i].n_variants > 0;

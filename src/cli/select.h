@@ -1,4 +1,4 @@
-/* From patterns, sizes, types and input files to the cases that are meant. */
+/* Selects cases by patterns, sizes, types and input files. */
 #ifndef RIDGE_CLI_SELECT_H
 #define RIDGE_CLI_SELECT_H
 
@@ -23,15 +23,15 @@ typedef struct ridge_selection {
     bool has_user;
 } ridge_selection;
 
-/* edges: edge cases too (verify). Nothing selected is RIDGE_NOT_FOUND with a text. Free in every case. */
+/* edges: also edge cases (verify). RIDGE_NOT_FOUND, with a message, if nothing is selected. The caller frees in every
+ * case. */
 ridge_status ridge_select(const ridge_options *options, bool edges, ridge_selection *selection, ridge_error *error);
-/* Leaves out what needs a GPU where there is none, unless --backend asked for it. RIDGE_UNSUPPORTED when nothing is
- * left. */
+/* Without a GPU, drops the GPU items unless --backend requests them. RIDGE_UNSUPPORTED if nothing is left. */
 ridge_status ridge_selection_fit(const ridge_options *options, const ridge_machine *machine, ridge_selection *selection,
                                  ridge_error *error);
 void ridge_selection_free(ridge_selection *selection);
 
-/* The targets alone. */
+/* Only the targets. */
 ridge_status ridge_select_targets(const ridge_options *options, const ridge_target **targets, int *n,
                                   ridge_error *error);
 

@@ -15,10 +15,10 @@
 static const int64_t largest_extent = INT64_C(1) << 40;
 enum { LARGEST_EXPONENT = 40 };
 
-/* A place in the text, and what is wrong there. */
+/* A position in the text and the error there. */
 typedef struct reader {
     const char *at;
-    const char *why; /* NULL: nothing so far */
+    const char *why; /* NULL: no error so far */
 } reader;
 
 /* first, first * 2, … or first, first + step, …; at most last. */

@@ -1,4 +1,4 @@
-/* From the patterns that a user typed to targets. */
+/* Matches a user's patterns with targets. */
 #include <string.h>
 
 #include "cli/select.h"
@@ -28,7 +28,7 @@ static ridge_status no_such_target(const char *typed, ridge_error *error) {
                       ridge_words_hint(&words, name_part(typed), hint, sizeof hint));
 }
 
-/* The exact pattern for what was typed: itself when it matches, or the name of the only target that it is a part of. */
+/* The exact pattern for typed text: the text if it matches, else the name of the only target that contains it. */
 static ridge_status resolve(const char *typed, const char **pattern, ridge_error *error) {
     ridge_words parts = {0};
     char list[200];
@@ -45,7 +45,7 @@ static ridge_status resolve(const char *typed, const char **pattern, ridge_error
                       name_part(typed));
 }
 
-/* Sets the places in `selected`, one for each of ridge_targets, that a pattern selects. */
+/* Sets selected[i] for each of ridge_targets that a pattern matches. */
 static ridge_status select_matches(const char *typed, const ridge_target **selected, ridge_error *error) {
     const char *pattern;
     RIDGE_TRY(resolve(typed, &pattern, error));

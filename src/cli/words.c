@@ -60,7 +60,7 @@ const char *ridge_words_nearest(const ridge_words *words, const char *typed) {
     int best = (third > 1 ? third : 1) + 1;
     for (int i = 0; i < words->n; i++) {
         const int distance = ridge_edit_distance(typed, words->word[i]);
-        /* One error makes any two words of two letters the same: at least one letter has to be right. */
+        /* One error turns any one-letter word into any other: at least one letter must match. */
         if (distance < best && distance < (int)strlen(typed)) best = distance, nearest = words->word[i];
     }
     return nearest ? nearest : only_completion(words, typed);

@@ -1,4 +1,4 @@
-/* Lists of words that a user may type: looked up, completed, and suggested when one is mistyped. Pure functions;
+/* Lists of words that a user may type: lookup, completion, and suggestions for typing errors. Pure functions;
  * fuzzed. */
 #ifndef RIDGE_CLI_WORDS_H
 #define RIDGE_CLI_WORDS_H
@@ -16,18 +16,18 @@ typedef struct ridge_words {
 /* Appends the words of one kind; the strings are static. */
 typedef void (*ridge_words_fn)(ridge_words *words);
 
-/* Ignores a word that is there already, and everything beyond RIDGE_MAX_WORDS. */
+/* Ignores duplicates and words beyond RIDGE_MAX_WORDS. */
 void ridge_words_add(ridge_words *words, const char *word);
 
-/* Index of a word, ignoring case; -1 when it is not there. */
+/* Index of a word, ignoring case; -1 if absent. */
 int ridge_words_find(const ridge_words *words, const char *typed);
 
 /* Keystroke errors between a and b, ignoring case: insertions, deletions, replacements and swaps of neighbours count
  * one each. Words longer than 63 bytes are at distance 64 from everything. */
 int ridge_edit_distance(const char *a, const char *b);
 
-/* The word that `typed` most probably stands for: the nearest one with at most one error for each three typed letters
- * (one in shorter words); else the only word that begins with it. NULL when there is none. */
+/* The word that the user probably meant by `typed`: the nearest with at most one error per three typed letters (one in
+ * shorter words); else the only word that begins with it. NULL if none. */
 const char *ridge_words_nearest(const ridge_words *words, const char *typed);
 
 /* Writes "a, b, c"; a list that does not fit ends in "…". */

@@ -1,5 +1,5 @@
-/* Expectations: what a kind of machine was seen to reach, short enough to be kept in the repository and read in a diff.
- * Written from a run; which machine, driver and clocks it was stands at the top. */
+/* Expectations: results of one kind of machine, short enough for the repository and for reading a diff. They are
+ * written from a run. Machine, driver and clocks are at the top. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 
 #define SCHEMA "ridge-expectations/1"
 
-/* To a tenth of a percent of the value: more digits would differ from run to run. */
+/* Rounds to 0.1 % of the value: more digits would differ from run to run. */
 static json_t *rounded(double value) {
     char text[32];
     if (!(value > 0)) return json_null();
@@ -59,7 +59,7 @@ static json_t *ceilings_json(const ridge_ceilings *c) {
                      ridge_json_array(c->n_levels, level_item, c), "peaks", ridge_json_array(c->n_peaks, peak_item, c));
 }
 
-/* The clocks that the samples were taken at: least and greatest of the results' medians. */
+/* Clocks during the samples: least and greatest of the results' medians. */
 static json_t *clocks_json(const ridge_run *run) {
     double low = 0, high = 0, power = 0;
     int throttled = 0;

@@ -1,11 +1,11 @@
-/* What of the machine touches the numbers of a run, said beside them and kept in the record. */
+/* Findings: conditions of the machine that affect the numbers of a run. They are reported and recorded. */
 #include <math.h>
 #include <stdio.h>
 
 #include "record/json.h"
 #include "record/record.h"
 
-/* A change of the rates between the probes that is more than their own noise. */
+/* Least change of a rate between the probes that exceeds their noise. */
 static const double memory_drift_pct = 5, fp32_drift_pct = 3, gpu_clock_pct = 5;
 
 void ridge_run_add_finding(ridge_run *run, const ridge_finding *finding) {
@@ -17,7 +17,7 @@ void ridge_run_look_before(ridge_run *run, bool cpu, bool gpu) {
                                            RIDGE_MAX_FINDINGS - run->n_findings);
 }
 
-/* Results with a time on one backend; bound_by_memory counts those that memory binds. */
+/* Results with a time on one backend; bound_by_memory counts those that are bandwidth-bound. */
 static int count_timed(const ridge_run *run, ridge_backend backend, int *bound_by_memory) {
     int timed = 0;
     *bound_by_memory = 0;
@@ -30,7 +30,7 @@ static int count_timed(const ridge_run *run, ridge_backend backend, int *bound_b
     return timed;
 }
 
-/* The direction in which memory changed most. */
+/* Reports the memory rate that changed most. */
 static void look_at_memory(ridge_run *run) {
     const ridge_level *a = &run->dram_before, *b = &run->dram_after;
     const struct {

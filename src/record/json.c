@@ -16,14 +16,14 @@ static bool follows(char byte, int low, int high) {
     return value >= low && value <= high;
 }
 
-/* Length of the well-formed UTF-8 sequence at s, as RFC 3629 has it; 0: none starts here. Without memory of its own: a
- * text must not change when memory is out. */
+/* Length of the well-formed UTF-8 sequence (RFC 3629) at s; 0: none. Allocates nothing, so that the result does not
+ * depend on free memory. */
 static size_t utf8_length(const char *s) {
     const int first = (unsigned char)s[0];
     if (first < 0x80) return 1;
     if (first < 0xc2 || first > 0xf4) return 0;
     size_t n = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    int low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;  /* no longer forms than needed */
+    int low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;  /* no overlong forms */
     int high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf; /* no surrogates, nothing beyond U+10FFFF */
     if (!follows(s[1], low, high)) return 0;
     for (size_t i = 2; i < n; i++)
@@ -97,9 +97,9 @@ static bool all_plain(const json_t *json) {
     return true;
 }
 
-/* What reads well on one line: a value, a list of values, a few named values. */
+/* Whether the value fits on one line: a plain value, a list of plain values, a few named values. */
 static bool fits_line(const json_t *json) {
-    return all_plain(json) && json_object_size(json) <= 6; /* 0 for what is no object */
+    return all_plain(json) && json_object_size(json) <= 6; /* 0 for anything but an object */
 }
 
 static bool print_inline(const json_t *json, FILE *out) {

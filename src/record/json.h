@@ -1,4 +1,4 @@
-/* Pieces that the JSON files of this folder share. */
+/* JSON helpers shared by the files of this folder. */
 #ifndef RIDGE_RECORD_JSON_H
 #define RIDGE_RECORD_JSON_H
 
@@ -11,11 +11,11 @@ json_t *ridge_json_text(const char *text); /* bytes that are not UTF-8 become U+
 json_t *ridge_json_seed(uint64_t seed);    /* a string: a double holds 53 bits only */
 json_t *ridge_json_shape(const ridge_target *target, const ridge_case *c); /* {"rows": 16384, "cols": 1024} */
 
-/* An array of n items, item(context, i) each; NULL, and nothing leaked, when one of them is NULL. */
+/* An array of the n items item(context, i). NULL, without a leak, when one of them is NULL. */
 json_t *ridge_json_array(int n, json_t *(*item)(const void *context, int i), const void *context);
 
-/* The text that is written to files: nested values over several lines, lists of plain values and short objects on one.
- * malloc'ed; NULL when memory is out. */
+/* Formats a value for a file: nested values on several lines, lists of plain values and short objects on one. The
+ * caller frees the text; NULL when memory is out. */
 char *ridge_json_format(const json_t *json, size_t *size);
 
 #endif

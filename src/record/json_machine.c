@@ -1,4 +1,4 @@
-/* JSON of what a run stands on: the machine, its ceilings, and the targets that `ridge list` knows. */
+/* JSON of the machine, its ceilings, and the targets of `ridge list`. */
 #include <stdio.h>
 
 #include "machine/gpu.h"
@@ -136,7 +136,7 @@ static json_t *case_item(const void *context, int i) {
                      "shape", ridge_json_shape(target, c), "edge", c->edge);
 }
 
-/* One entry a case: null where the variant can run, else why not. */
+/* One entry per case: null if the variant can run, else the reason why not. */
 static json_t *reason_item(const void *context, int i) {
     const listing *list = context;
     return ridge_json_text(ridge_variant_obstacle(list->item, &list->target->cases[i], &list->here));

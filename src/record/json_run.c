@@ -1,7 +1,7 @@
-/* JSON of a run: results with every raw sample, pairs, probes. docs/METRICS.md says what each field means.
+/* JSON of a run: results with every raw sample, pairs, probes. docs/METRICS.md documents each field.
  *
- * A verdict that is not timed (wrong, impossible, failed, skipped) leaves every figure null: what was measured is in
- * the samples for those who want to look, but it is no result. */
+ * A verdict without a time (wrong, impossible, failed, skipped) leaves every figure null. The samples remain for
+ * inspection, but they are no result. */
 #include <math.h>
 #include <stdio.h>
 
@@ -39,7 +39,7 @@ static json_t *sample_item(const void *context, int i) {
                      ridge_json_seed(s->seed), ridge_json_number(s->worst), (json_int_t)s->rows_checked);
 }
 
-/* What the GPU was like when the sample had been taken, behind the fields that every sample has. */
+/* State of the GPU after the sample; appended to the fields of every sample. */
 static json_t *gpu_sample_item(const void *context, int i) {
     const ridge_sample *s = &((const ridge_sample *)context)[i];
     const ridge_gpu_state *g = &s->gpu;
@@ -57,7 +57,7 @@ static json_t *gpu_sample_item(const void *context, int i) {
     return json;
 }
 
-/* The words for all that held the clock down during any sample. */
+/* Names of all reasons for which the clock was throttled during any sample. */
 static json_t *reasons_json(const ridge_result *r) {
     uint64_t reasons = 0;
     char text[240];
@@ -66,7 +66,7 @@ static json_t *reasons_json(const ridge_result *r) {
     return ridge_json_text(reasons ? ridge_gpu_reasons(reasons, text, (int)sizeof text) : "");
 }
 
-/* Adds to a result on a GPU what only those have. */
+/* Adds the GPU-only fields of a result. */
 static int add_gpu(json_t *json, const ridge_result *r, bool timed) {
     ridge_interval none = {(double)NAN, (double)NAN, (double)NAN, 0};
     json_t *gpu = json_pack("{s:o, s:{s:o, s:o}, s:{s:o, s:o}, s:{s:o, s:o, s:i, s:o}}", "graph_time_us",
@@ -175,7 +175,7 @@ static json_t *drift_json(const ridge_run *run) {
                      ridge_json_number(ridge_drift_pct(run->fp32_before.gflops, run->fp32_after.gflops)));
 }
 
-/* threads and mode are the run's, but a result that is cut out of the file should still say them. */
+/* threads and mode are those of the run, repeated so that each result is self-contained. */
 static json_t *result_item(const void *context, int i) {
     const ridge_run *run = context;
     json_t *json = ridge_json_result(&run->results[i]);

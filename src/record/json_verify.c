@@ -1,4 +1,4 @@
-/* JSON of `ridge verify`: an entry a variant, or an entry a mutant. */
+/* JSON of `ridge verify`: one entry per variant or per mutant. */
 #include <math.h>
 
 #include "record/json.h"

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A kernel may beat its ceiling by the noise of both, and by no more. */
+/* A kernel may exceed its ceiling by the noise of both, not more. */
 static const double impossible_above = 1.03;
-/* A launch shorter than this many empty ones is mostly frame. */
+/* A launch shorter than this many empty launches is mostly overhead. */
 static const double frames_needed = 20;
-/* Inside a graph a launch is what every kernel pays there: a time is the kernel's own when that is less than half of
- * it. */
+/* Inside a graph every kernel pays the launch overhead: a time counts as the kernel's own if the overhead is less than
+ * half of it. */
 static const double graph_frames_needed = 2;
 static const double widest_interval = 0.05;
 
@@ -30,15 +30,15 @@ static void say(ridge_result *r, ridge_verdict verdict, const char *reason) {
 static const char *const tensor_peaks[RIDGE_DTYPE_COUNT] = {
     [RIDGE_TF32] = "tf32", [RIDGE_BF16] = "bf16", [RIDGE_F16] = "fp16"};
 
-/* The peak that a result is held to; `least`: that no f32 result can be beyond, be it by several products of tf32 for
- * one. */
+/* The peak that a result is compared with. `least`: the peak that no f32 result can exceed, even with several tf32
+ * products for one. */
 static const char *peak_of(const ridge_result *r, const ridge_ceilings *ceilings, bool least) {
     if (!r->target->products || ridge_variant_backend(r->variant) != RIDGE_BACKEND_cuda) return "fp32";
     const char *name = tensor_peaks[least && r->c.dtype == RIDGE_F32 ? RIDGE_TF32 : r->c.dtype];
     return name && ridge_ceilings_peak(ceilings, name) ? name : "fp32";
 }
 
-/* By the arithmetic that the variant says it has, where that peak was measured. */
+/* The peak of the arithmetic that the variant declares, if it was measured. */
 static void place(ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
     const ridge_arithmetic own =
         r->variant->arithmetic ? r->variant->arithmetic(&r->c, r->sm) : (ridge_arithmetic){.type = RIDGE_DTYPE_NONE};
@@ -49,15 +49,15 @@ static void place(ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
         ridge_place(&r->work, r->time_us.median, ceilings, hot, peak_of(r, ceilings, false), &r->place);
 }
 
-/* Outputs that fit in the last level need not have reached memory when the clock stops: the physical floor of a cold
- * launch then counts the reads alone. */
+/* Outputs that fit in the last-level cache may not have reached memory when the timer stops: the physical floor of a
+ * cold launch then counts reads only. */
 static double floor_us(const ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
     ridge_work work = r->work;
     if (!hot && work.bytes_written < ridge_ceilings_last_level(ceilings)) work.bytes_written = 0;
     return ridge_floor_us(&work, ceilings, hot, peak_of(r, ceilings, true));
 }
 
-/* Whether there is a time inside a graph that may be judged: one with an interval. */
+/* Whether a time inside a graph can be judged: it needs an interval. */
 static bool has_graph(const ridge_result *r) {
     return r->graph_us.n > 0 && r->graph_us.median > 0 && isfinite(r->graph_us.low) && isfinite(r->graph_us.high);
 }
@@ -99,7 +99,7 @@ static void judge_time(ridge_result *r, const ridge_ceilings *ceilings, bool hot
     }
 }
 
-/* Sum of a round's two visits, or NaN where one is missing. Samples come in order of rounds. */
+/* Sum of a round's two visits; NaN if one is missing. Samples are sorted by round. */
 static double *sums_by_round(const ridge_sample *samples, int n, int rounds) {
     double *sums = malloc((size_t)rounds * sizeof *sums);
     char *visits = calloc((size_t)rounds, 1);
@@ -123,7 +123,7 @@ static int last_round(const ridge_sample *samples, int n) {
     return last;
 }
 
-/* Ratio of a's times over b's, from the rounds both took part in. */
+/* Ratio of a's times to b's, from the rounds that have both. */
 static ridge_interval paired_ratio(const ridge_sample *a, int n_a, const ridge_sample *b, int n_b, uint64_t seed) {
     ridge_interval ratio = {NAN, NAN, NAN, 0};
     int last_a = last_round(a, n_a), last_b = last_round(b, n_b), n = 0;
@@ -175,7 +175,7 @@ void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_serie
     r->frame_us = job->frame_us;
     r->target->work(&r->c, &r->work);
     if (series->outcome != RIDGE_OUTCOME_DONE) {
-        /* A time is a tagged outcome: what failed its check has none. */
+        /* A variant that failed its check has no time. */
         r->time_us = (ridge_interval){NAN, NAN, NAN, 0};
         say(r, verdicts[series->outcome], series->reason);
         return;
@@ -199,7 +199,7 @@ double ridge_variant_traffic(const ridge_target *target, const ridge_case *c, co
         target->work(c, &work);
         traffic = (ridge_traffic){.read = work.bytes_read, .written = work.bytes_written};
     }
-    /* A processor reads the line that it is going to write; a GPU does not. */
+    /* A CPU reads a line before it writes it (write-allocation); a GPU does not. */
     const bool allocates = ridge_variant_backend(variant) == RIDGE_BACKEND_cpu;
     return traffic.read + (allocates ? 2 : 1) * traffic.written + traffic.streamed;
 }

@@ -1,5 +1,5 @@
-/* A run: one invocation's record. Machine, ceilings, results with every raw sample and its seed, pairs. Enough to
- * rebuild every table; docs/METRICS.md documents the JSON, whose field names are an interface. */
+/* A run is the record of one invocation: machine, ceilings, results with every raw sample and its seed, pairs. Every
+ * table can be rebuilt from it. docs/METRICS.md documents the JSON; its field names are an interface. */
 #ifndef RIDGE_RECORD_RECORD_H
 #define RIDGE_RECORD_RECORD_H
 
@@ -15,7 +15,7 @@ typedef struct ridge_result {
     ridge_case c;
     const ridge_variant *variant;
     ridge_isa isa;
-    int sm; /* compute capability of the GPU times ten; 0: none */
+    int sm; /* compute capability of the GPU times ten; 0: CPU */
     ridge_verdict verdict;
     char reason[240]; /* one line; "" when ok */
     ridge_stop stop;
@@ -24,25 +24,24 @@ typedef struct ridge_result {
     ridge_interval time_us;
     ridge_work work;
     ridge_placement place;
-    ridge_check check;      /* the full check, and the worst of all samples' */
-    ridge_interval of_copy; /* time of a plain copy of the least bytes over this time, paired; n = 0: not measured */
-    ridge_interval
-        of_core;     /* time this code needs when its operands lie in the core's own caches over this time, paired */
-    double frame_us; /* cost of an empty launch, measured the same way */
-    /* GPU; 0, and n = 0, where not known. */
-    ridge_interval graph_us;               /* a launch inside a captured graph, operands rotating as in time_us */
-    double event_floor_us, graph_floor_us; /* an empty kernel between two events, and as one of many in a graph */
+    ridge_check check;      /* the full check and the worst of all samples' checks */
+    ridge_interval of_copy; /* time of a copy of the least bytes / this time, paired; n = 0: not measured */
+    ridge_interval of_core; /* time with operands in cache / this time, paired */
+    double frame_us;        /* cost of an empty launch, measured the same way */
+    /* GPU only; 0, or n = 0, where unknown. */
+    ridge_interval graph_us;               /* time of a launch inside a captured graph; operands rotate as in time_us */
+    double event_floor_us, graph_floor_us; /* an empty kernel between two events, and inside a graph */
     double sm_mhz, power_w;                /* medians over the samples */
     double dram_read, dram_written;        /* bytes of one launch by the GPU's counters (--counters); 0: not counted */
-    int throttled_samples;                 /* taken while the GPU held its clock down for heat or power; kept */
+    int throttled_samples;                 /* taken while the GPU throttled its clock for heat or power; kept */
 } ridge_result;
 
 typedef struct ridge_pair {
     int a, b;                    /* indices into results: baseline (or peer), optimized */
-    ridge_interval speedup;      /* time of a over time of b */
-    double traffic_a, traffic_b; /* bytes each moves: counted, or by its own model, write-allocation included */
-    bool counted;                /* by the GPU's counters, both */
-    bool compared, agree;        /* outputs on identical inputs, within the sum of their bounds */
+    ridge_interval speedup;      /* time of a / time of b */
+    double traffic_a, traffic_b; /* bytes moved: counted, or by the variant's model with write-allocation */
+    bool counted;                /* both traffics are from the GPU's counters */
+    bool compared, agree;        /* outputs compared on identical inputs; they agree within the sum of their bounds */
     double max_difference;       /* largest |a - b| */
     double equal_fraction;       /* elements that agree bit for bit */
 } ridge_pair;
@@ -51,8 +50,8 @@ typedef struct ridge_settings {
     int threads;
     bool hot;
     uint64_t seed;
-    double max_time;  /* seconds a case */
-    int iterations;   /* 0: by the stop rule */
+    double max_time;  /* seconds per case */
+    int iterations;   /* 0: decided by the stop rule */
     bool user_inputs; /* some inputs came from files */
     int argc;
     char **argv;
@@ -62,7 +61,7 @@ typedef struct ridge_run {
     char date[32];
     ridge_settings settings;
     ridge_machine machine;
-    ridge_ceilings ceilings;     /* as used for percentages: the CPU's … */
+    ridge_ceilings ceilings;     /* the reference of percentages: the CPU's … */
     ridge_ceilings gpu_ceilings; /* … and the GPU's, when has_gpu */
     bool has_gpu;
     ridge_level dram_before, dram_after; /* probes around the measurements; n = 0 where not made */
@@ -71,14 +70,14 @@ typedef struct ridge_run {
     int n_results;
     ridge_pair *pairs;
     int n_pairs;
-    /* What of the machine touches these numbers: found before the measurements, and from them. */
+    /* Conditions of the machine that affect these numbers, found before and after the measurements. */
     ridge_finding findings[RIDGE_MAX_FINDINGS];
     int n_findings;
     double wall_s;
     bool interrupted;
 } ridge_run;
 
-/* What `ridge verify` found of one variant on one case. */
+/* Result of `ridge verify` for one variant and one case. */
 typedef struct ridge_verified {
     const ridge_target *target;
     ridge_case c;
@@ -86,32 +85,31 @@ typedef struct ridge_verified {
     ridge_isa isa;
     const char *verdict; /* "ok", "wrong", "failed" or "skipped" */
     const char *reason;  /* "" when ok */
-    int runs;            /* 0: it never came to a check */
-    double worst;        /* as in ridge_check; infinite where an element is NaN, poisoned, or permitted no error */
+    int runs;            /* 0: nothing was checked */
+    double worst; /* as in ridge_check; infinite for a NaN, a poisoned element, or any error where none is permitted */
 } ridge_verified;
 
-/* … and of one mutant on one target. */
+/* Result of `ridge verify --mutants` for one mutant and one target. */
 typedef struct ridge_mutation {
     const ridge_target *target;
     const char *mutant;
-    int applied;         /* outputs it broke */
-    const char *verdict; /* "caught", "passed", "not applicable"; "too few" of all mutants together */
-    const char *reason;  /* where it passed; else "" */
+    int applied;         /* number of outputs that it broke */
+    const char *verdict; /* "caught", "passed", "not applicable"; "too few" for all mutants together */
+    const char *reason;  /* why it passed; else "" */
 } ridge_mutation;
 
 void ridge_run_free(ridge_run *run); /* frees what it owns, not the struct */
 
-/* Adds to run->findings: what ridge doctor finds bad before the measurements; what changed while they were made (memory
- * and arithmetic rates between the probes, a GPU's clock); any other finding. What cannot touch a result that was timed
- * is left out. */
+/* Add to run->findings. look_before: what ridge doctor reports as bad. look_after: what changed during the measurements
+ * (memory and arithmetic rates between the probes, a GPU's clock). Findings that cannot affect a timed result are
+ * omitted. */
 void ridge_run_look_before(ridge_run *run, bool cpu, bool gpu);
 void ridge_run_look_after(ridge_run *run);
 void ridge_run_add_finding(ridge_run *run, const ridge_finding *finding);
 
-/* What variants of that backend are held to. A set without levels and peaks where it was not measured. */
+/* Ceilings for variants of the backend. Has no levels and peaks if they were not measured. */
 const ridge_ceilings *ridge_run_ceilings(const ridge_run *run, ridge_backend backend);
-/* Whether a roofline of that backend belongs to the run: it has results of it and ceilings for them. A run without any
- * results still has the CPU's. */
+/* Whether the run has a roofline of the backend: results and ceilings. A run without results has the CPU's. */
 bool ridge_run_draws(const ridge_run *run, ridge_backend backend);
 
 /* "1024x1024x100" or "4096x4096/bf16" (storage type named when not f32). */
@@ -122,12 +120,11 @@ double ridge_drift_pct(ridge_interval before, ridge_interval after); /* NaN when
 
 /* JSON; each returns a new reference or NULL when memory is out. NaN and infinities become null. */
 json_t *ridge_json_run(const ridge_run *run);
-json_t *ridge_json_expectations(const ridge_run *run); /* the short form that is kept: expectations/<key>.json */
+json_t *ridge_json_expectations(const ridge_run *run); /* the short form for expectations/<key>.json */
 json_t *ridge_json_result(const ridge_result *result);
 json_t *ridge_json_pair(const ridge_run *run, const ridge_pair *pair);
 json_t *ridge_json_ceilings(const ridge_ceilings *c);
-json_t *ridge_json_gpu_ceilings(const ridge_gpu *gpu,
-                                const ridge_ceilings *c); /* the datasheet's figures beside them */
+json_t *ridge_json_gpu_ceilings(const ridge_gpu *gpu, const ridge_ceilings *c); /* includes the datasheet's figures */
 json_t *ridge_json_findings(const ridge_finding *findings, int n);
 json_t *ridge_json_machine(const ridge_machine *machine);
 json_t *ridge_json_interval(ridge_interval interval);                                /* {median, ci_low, ci_high, n} */
@@ -135,8 +132,7 @@ json_t *ridge_json_verified(const ridge_verified *v);                           
 json_t *ridge_json_mutation(const ridge_mutation *m);                                /* for verify --mutants --json */
 json_t *ridge_json_target(const ridge_target *target, const ridge_machine *machine); /* for list --json */
 
-/* Writes text to path, whole or not at all (device/file.h). "-" is standard output, where a reader that has gone is no
- * error. */
+/* Writes text to path, whole or not at all (device/file.h). "-" is standard output; a closed pipe there is no error. */
 ridge_status ridge_write_file(const char *path, const char *text, size_t size, ridge_error *error);
 ridge_status ridge_write_json(const char *path, const json_t *json,
                               ridge_error *error); /* does not take the reference */

@@ -1,4 +1,4 @@
-/* A run's memory, and the names by which its cases and variants are told apart. */
+/* Memory of a run, and the names of its cases and variants. */
 #include "record/record.h"
 
 #include <inttypes.h>

@@ -7,8 +7,8 @@
 #include "device/file.h"
 #include "record/record.h"
 
-/* Through the stream, behind what was printed before. A reader that has gone is no error here: the stream keeps its
- * error flag, and the program's end says what that means. */
+/* Writes through the stream, after earlier output. A closed pipe is no error here: the stream keeps its error flag,
+ * which is evaluated at exit. */
 static ridge_status write_stdout(const char *text, size_t size, ridge_error *error) {
     if (fwrite(text, 1, size, stdout) == size && fflush(stdout) == 0) return RIDGE_OK;
     int code = errno;

@@ -1,5 +1,5 @@
-/* gnuplot reads its script from a file in memory and writes into another, so there is no pipe to fill up or to break,
- * no shell, and no temporary file to leave behind. */
+/* gnuplot reads its script from one memory file and writes to another. So no pipe can fill up or break, and no shell
+ * and no temporary file are needed. */
 #include "report/gnuplot.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static bool write_all(int fd, const char *text, size_t size) {
     return lseek(fd, 0, SEEK_SET) == 0;
 }
 
-/* The whole of a file in memory, with a zero byte after it. NULL when memory is out. */
+/* Contents of a memory file, with a zero byte appended. NULL when memory is out. */
 static char *read_all(int fd, size_t *size) {
     struct stat st;
     if (fstat(fd, &st) != 0) return NULL;
@@ -51,7 +51,7 @@ static char *read_all(int fd, size_t *size) {
     return text;
 }
 
-/* Returns 0 or an errno; *code is the exit status, or -1 where it was killed. */
+/* Returns 0 or an errno; *code is the exit status, or -1 if a signal killed it. */
 static int spawn_and_wait(const int fds[STREAMS], int *code) {
     char program[] = "gnuplot", no_init_file[] = "-d", from_input[] = "-";
     char *argv[] = {program, no_init_file, from_input, NULL};
@@ -71,7 +71,7 @@ static int spawn_and_wait(const int fds[STREAMS], int *code) {
     return 0;
 }
 
-/* gnuplot's complaint, without the caret lines and quotations around it. */
+/* gnuplot's error message, without caret lines and quoted script. */
 static ridge_status complain(int fd, ridge_error *error) {
     size_t size = 0;
     char *text = read_all(fd, &size);

@@ -7,10 +7,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* What is not a terminal has no height that anything must fit. */
+/* Only a terminal has a height. */
 enum { DEFAULT_WIDTH = 80, DEFAULT_HEIGHT = 34, LEAST_WIDTH = 20, MOST_WIDTH = 10000 };
 
-/* A number of an environment variable, 0 when it is unset or not a number in range. */
+/* Value of a numeric environment variable; 0 if unset, not a number, or out of range. */
 static int number_of(const char *name) {
     const char *text = getenv(name);
     char *end;
@@ -69,7 +69,7 @@ size_t ridge_text_line(const char *text, int width, const char **next) {
         end = rest = blank;
         while (text[rest] == ' ') rest++;
     } else if (text[i] && i == 0) {
-        end = rest = 1; /* no room at all: one character a line */
+        end = rest = 1; /* no room: one character per line */
         while (!starts_code_point(text[rest])) end = ++rest;
     }
     *next = text[rest] || text[i] == '\n' ? text + rest : NULL;

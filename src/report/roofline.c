@@ -1,4 +1,4 @@
-/* Gathers a roofline's lines and points, and chooses ranges that hold them all. */
+/* Collects the lines and points of a roofline and chooses axis ranges that contain them. */
 #include "report/roofline.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static void add_levels(ridge_roofline *view, const ridge_ceilings *c) {
     }
 }
 
-/* The peaks of fp32, fastest first; one within a tenth of a faster one would only blur it. */
+/* The peaks of fp32, fastest first; a peak within 10 % of a faster one is omitted. */
 static void add_peaks(ridge_roofline *view, const ridge_ceilings *c) {
     double below = (double)INFINITY;
     for (;;) {

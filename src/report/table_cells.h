@@ -1,4 +1,4 @@
-/* What the files of the tables share: cells, and the layout of columns on a page. */
+/* Shared by the table files: cells, and the layout of columns on a page. */
 #ifndef RIDGE_REPORT_TABLE_CELLS_H
 #define RIDGE_REPORT_TABLE_CELLS_H
 
@@ -15,13 +15,13 @@ typedef struct ridge_cell {
 
 typedef struct ridge_row {
     char *heading;     /* NULL: a row of cells */
-    ridge_cell *cells; /* one a column */
+    ridge_cell *cells; /* one per column */
 } ridge_row;
 
 struct ridge_table {
     const ridge_column *columns;
     int n_columns, n_rows, capacity;
-    bool broken; /* memory ran out: nothing is printed rather than half a table */
+    bool broken; /* memory ran out: nothing is printed */
     ridge_row *rows;
 };
 
@@ -30,11 +30,11 @@ typedef struct ridge_layout {
     int width[RIDGE_MAX_COLUMNS];
 } ridge_layout;
 
-/* What a table shows of a cell, and of a column's header. Never NULL. */
+/* Text of a cell and of a column's header in a table. Never NULL. */
 const char *ridge_cell_text(const ridge_cell *cell, bool brief);
 const char *ridge_column_header(const ridge_column *column, bool brief);
 
-/* Whether some row has anything in the column. */
+/* Whether any row has a value in the column. */
 bool ridge_table_fills(const ridge_table *table, int column);
 
 /* Chooses columns, forms and widths for a page of `width` columns. */

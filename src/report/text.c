@@ -1,4 +1,4 @@
-/* Numbers as people read them: enough digits to tell results apart, no more. */
+/* Formats numbers for people, with no more digits than needed to tell results apart. */
 #include "report/text.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Numbers as people read them. Each writes into text and returns it. */
+/* Formats numbers for people. Each function writes into text and returns it. */
 #ifndef RIDGE_REPORT_TEXT_H
 #define RIDGE_REPORT_TEXT_H
 

@@ -1,5 +1,5 @@
 /* A polynomial at every element, by Horner's rule: p = c[terms-1], then p = p x + c[k] for k = terms-2 … 0. Each step
- * waits for the one before; only different elements are independent. See README.md. */
+ * depends on the previous one; only different elements are independent. See README.md. */
 #include "cpu/row.h"
 
 RIDGE_CPU_DECLARE(compute_bound_cpu_baseline);
@@ -11,8 +11,8 @@ RIDGE_CPU_DECLARE(compute_bound_cpu_optimized);
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/* Terms that a vector takes in the time in which its operands pass through a core's caches: work grows with the terms
- * where bytes do not. */
+/* Terms whose arithmetic takes as long as a vector's operands take through a core's caches. Work per byte is
+ * proportional to the number of terms. */
 enum { TERMS_A_PASS = 16 };
 
 static double work_in_bytes(const ridge_call *call) {
@@ -22,9 +22,8 @@ static double work_in_bytes(const ridge_call *call) {
 static const float *row_of(const DLTensor *t, int64_t i) { return row_in(t, i, VF_F32); }
 
 /* ---- optimized ----
- * CHAINS vectors in flight: latency of a multiply-add (4 cycles, 5 on some) times those begun in a cycle (2), and a few
- * more, because the blocks' ends leave gaps. With sixteen registers the arguments x are read from L1 by the
- * multiply-add itself. */
+ * CHAINS vectors in flight: latency of a multiply-add (4 or 5 cycles) times its throughput (2 per cycle), and a few
+ * more to fill the gaps at block boundaries. With sixteen registers the multiply-add reads x from L1. */
 
 enum { CHAINS = 12 };
 
@@ -49,8 +48,8 @@ VF_INLINE void horner_tail(const float *x, float *y, const float *c, int64_t ter
     vf_store_n(y, n, p);
 }
 
-/* The next block is fetched while this one is computed: thousands of cycles ahead, and far beyond what the processor
- * sees. */
+/* Prefetches the next block while this one is computed. That is thousands of cycles ahead, beyond the reach of the
+ * hardware prefetcher. */
 static void optimized_row(const float *x, float *y, const float *c, int64_t terms, int64_t n) {
     enum { BLOCK = CHAINS * VF_LANES };
     int64_t j = 0;
@@ -79,8 +78,8 @@ ridge_status RIDGE_ISA_FN(compute_bound_cpu_optimized)(const ridge_call *call) {
     return row_run_sized(call, work_in_bytes(call), optimized_part, NULL, NULL);
 }
 
-/* ---- baseline: one vector after the other ----
- * Written with vectors, since whether a compiler vectorizes the outer of two loops is a matter of its version. */
+/* ---- baseline: one vector at a time ----
+ * Uses explicit vectors, since only some compiler versions vectorize the outer of two loops. */
 
 static void baseline_row(const float *x, float *y, const float *c, int64_t terms, int64_t n) {
     int64_t j = 0;

@@ -1,5 +1,5 @@
 /* y[i,j] = c[0] + c[1] x + c[2] x^2 + … + c[terms-1] x^(terms-1),  x = x[i,j]      x, y: [rows, cols] f32; c: [terms]
- * f32 2 (terms-1) rows cols FLOP over 8 rows cols + 4 terms bytes: terms/4 FLOP/byte, compute bound from some 50 terms
+ * f32 2 (terms-1) rows cols FLOP over 8 rows cols + 4 terms bytes: terms/4 FLOP/byte, compute-bound from about 50 terms
  * on. */
 #include "ridge/target.h"
 
@@ -21,7 +21,10 @@ static const ridge_case cases[] = {
     {.dim = {2, 192, 64}, .dtype = RIDGE_F32, .edge = true},  /* a whole number of blocks */
     {.dim = {5, 383, 100}, .dtype = RIDGE_F32, .edge = true}, /* one element short of it */
     {.dim = {1, 50021, 31}, .dtype = RIDGE_F32, .edge = true},
-    {.dim = {3, 1021, 4099}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA}, /* beyond what is staged */
+    {.dim = {3, 1021, 4099},
+     .dtype = RIDGE_F32,
+     .edge = true,
+     .only = RIDGE_ONLY_CUDA}, /* more terms than are staged in shared memory */
 };
 
 static const ridge_tensor_spec in[] = {{.name = "x", .rank = 2, .dim = {0, 1}, .by_row = true},
@@ -63,7 +66,7 @@ static void oracle(const ridge_oracle_call *call) {
     }
 }
 
-/* The README derives it: rounding errors of a random polynomial's partial sums near |x| = 1. */
+/* Derived in README.md: rounding errors of the partial sums of a random polynomial near |x| = 1. */
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     (void)output;
     double n = (double)call->dim[2], x = fmax(call->in_max[0], 1), unit = 0x1p-24;
@@ -88,7 +91,7 @@ const ridge_target ridge_target_compute_bound = {
     .in = RIDGE_LIST(in),
     .out = RIDGE_LIST(out),
     .variants = RIDGE_LIST(variants),
-    .exact = 1, /* powers of -1, 0 and 1 stay integers, and no sum of up to 2^24 of them rounds */
+    .exact = 1, /* powers of -1, 0 and 1 are integers; sums of up to 2^24 of them are exact */
     .work = work,
     .oracle = oracle,
     .bound = bound,

@@ -1,6 +1,6 @@
 /* y[i,:] = x[i,:] / max(||x[i,:]||2, eps): see README.md.
  *
- * Both variants share the arithmetic; they differ in what travels through memory between its steps. */
+ * Both variants share the arithmetic; they differ in which intermediate values go through memory. */
 #include <float.h>
 #include <math.h>
 
@@ -14,7 +14,7 @@ static const float eps = 1e-12f;
 
 /* ---- one row ---- */
 
-/* What a row is multiplied by: first `scale` (1 but in rows whose squares overflow), then `inverse`. */
+/* Factors of a row: first `scale` (1, except in rows whose squares overflow), then `inverse`. */
 typedef struct factors {
     float scale, inverse;
 } factors;

@@ -1,5 +1,5 @@
 /* y[i,:] = x[i,:] / max(||x[i,:]||2, eps)      x, y: [rows, cols], f32, bf16 or f16, rows possibly strided; eps = 1e-12
- * Least traffic: size(x) + size(y) bytes. 3 rows cols FLOP. Memory bound on every machine known. */
+ * Least traffic: size(x) + size(y) bytes. 3 rows cols FLOP. Bandwidth-bound on every known machine. */
 #include "ridge/target.h"
 
 #include <math.h>
@@ -21,8 +21,10 @@ static const ridge_case cases[] = {
     {.dim = {0, 64}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {3, 15}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {7, 1031}, .dtype = RIDGE_F32, .edge = true},
-    {.dim = {3, 1000003}, .dtype = RIDGE_F32, .edge = true}, /* longer than a second-level cache */
-    {.dim = {2111, 2111}, .dtype = RIDGE_F32, .edge = true}, /* large enough to stream, on lines that rows share */
+    {.dim = {3, 1000003}, .dtype = RIDGE_F32, .edge = true}, /* larger than L2 */
+    {.dim = {2111, 2111},
+     .dtype = RIDGE_F32,
+     .edge = true}, /* large enough for streaming stores; rows share cache lines */
     {.dim = {1, 1}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {5, 31}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {7, 1031}, .dtype = RIDGE_BF16, .edge = true},
@@ -50,7 +52,7 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
     return row_temporary_bytes(c->dim[0], c->dim[1]) + (size_t)c->dim[0] * sizeof(float);
 }
 
-/* On a GPU: x in, its squares out and in, x in again, y out. Whole lines are written without being read. */
+/* GPU: reads x, writes and reads its squares, reads x again, writes y. No write-allocation. */
 static void cuda_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = 2.0 * tensor_bytes(c) + 4.0 * elements(c),
                          .streamed = 4.0 * elements(c) + tensor_bytes(c)};
@@ -110,7 +112,7 @@ static const char *reject(const ridge_case *c) { return c->dim[1] < 1 ? "cols mu
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     (void)kind, (void)output;
     const double u = 0x1p-24;
-    /* Results below the normal range: f16 has half its least value there. */
+    /* Denormal results: the error is half of the least f16 value. */
     b->absolute = call->dtype == RIDGE_F16 ? 0x1p-25 : 0x1p-126;
     b->relative =
         (call->dtype == RIDGE_F32 ? 0.0 : ridge_dtype_roundoff(call->dtype)) + u * (3.0 + row_sum_error(call->dim[1]));

@@ -38,7 +38,7 @@ VF_INLINE void put_all(void *const y[MAPS], const void *x, int64_t j, int64_t co
     put(y[2], j, count, affine_pair(v), type, stream);
 }
 
-/* Three outputs have one common line boundary or none: without it, ordinary stores. */
+/* Streaming stores need a line boundary common to all three outputs; without one, ordinary stores. */
 VF_INLINE void three_maps(void *const y[MAPS], const void *x, int64_t n, vf_type type, bool stream) {
     int64_t j = 0, head = row_head(y[0], type);
     stream = stream && head >= 0 && row_head(y[1], type) == head && row_head(y[2], type) == head;

@@ -1,5 +1,5 @@
 /* square = x^2, relu = max(x, 0), affine = 1.5 x + 0.25      all [rows, cols], f32, bf16 or (GPU) f16, rows possibly
- * strided Least traffic: size(x) + 3 size(y) bytes. 4 rows cols FLOP. Memory bound on every machine known. */
+ * strided Least traffic: size(x) + 3 size(y) bytes. 4 rows cols FLOP. Bandwidth-bound on every known machine. */
 #include "ridge/target.h"
 
 RIDGE_CPU_DECLARE(horizontal_fusion_cpu_baseline);
@@ -16,7 +16,9 @@ static const ridge_case cases[] = {
     {.dim = {0, 64}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {3, 15}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {7, 1031}, .dtype = RIDGE_F32, .edge = true},
-    {.dim = {1223, 1229}, .dtype = RIDGE_F32, .edge = true}, /* large enough to stream, lines shared by rows */
+    {.dim = {1223, 1229},
+     .dtype = RIDGE_F32,
+     .edge = true}, /* large enough for streaming stores; rows share cache lines */
     {.dim = {1, 1}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {5, 31}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {7, 1031}, .dtype = RIDGE_BF16, .edge = true},
@@ -24,10 +26,7 @@ static const ridge_case cases[] = {
     {.dim = {1, 1}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
     {.dim = {5, 31}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
     {.dim = {7, 1031}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
-    {.dim = {3, 16411},
-     .dtype = RIDGE_F16,
-     .edge = true,
-     .only = RIDGE_ONLY_CUDA}, /* several of a warp's tiles a row */
+    {.dim = {3, 16411}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA}, /* several warp tiles per row */
     {.dim = {3, 16411}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
 };
 
@@ -41,9 +40,9 @@ enum { SQUARE, RELU, AFFINE };
 
 static double elements(const ridge_case *c) { return (double)c->dim[0] * (double)c->dim[1]; }
 static double tensor_bytes(const ridge_case *c) { return elements(c) * (double)ridge_dtype_size(c->dtype); }
-/* Rounding of the result to the storage type, where that is not the arithmetic's. */
+/* Unit roundoff of the storage type, where it is not fp32. */
 static double narrowing(ridge_dtype dtype) { return dtype == RIDGE_F32 ? 0.0 : ridge_dtype_roundoff(dtype); }
-/* Half the distance of numbers below the normal range, where that of f16 can be reached: its results may lie there. */
+/* Half the spacing of f16 denormals, which results of f16 storage can reach. */
 static double underflow(ridge_dtype dtype) { return dtype == RIDGE_F16 ? 0x1p-25 : 0.0; }
 
 static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
@@ -53,7 +52,7 @@ static void optimized_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = tensor_bytes(c), .streamed = 3.0 * tensor_bytes(c)};
 }
 
-/* A GPU does not read what it is about to overwrite: all stores are counted once. */
+/* No write-allocation on a GPU: every store counts once. */
 static void cuda_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
     baseline_traffic(c, t);
     t->streamed = t->written, t->written = 0.0;
@@ -102,7 +101,7 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     (void)kind;
     const double u = 0x1p-24;
     static const double roundings[] = {[SQUARE] = 1.0, [RELU] = 0.0, [AFFINE] = 2.0};
-    /* A small square falls below the normal range; 1.5 x rounds by u |1.5 x| <= u (|y| + 0.25) before the sum. */
+    /* A small square is denormal; 1.5 x rounds by u |1.5 x| <= u (|y| + 0.25) before the sum. */
     static const double absolute[] = {[SQUARE] = 0x1p-133, [RELU] = 0.0, [AFFINE] = 0.25 * 0x1p-24};
     b->relative = roundings[output] * u + narrowing(call->dtype);
     b->absolute = absolute[output] * (1.0 + narrowing(call->dtype)) + (output == RELU ? 0.0 : underflow(call->dtype));

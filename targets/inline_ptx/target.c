@@ -1,6 +1,6 @@
 /* y = mean over k < reps of bf16(relu(x + b[k])), b[k] = (2k+1)/reps - 1      x, y: [rows, cols], bf16, rows possibly
- * strided. With one repetition y = relu(x). reps (addition, select, addition) + 1 FLOP an element over 4 bytes: memory
- * bound with one repetition, bound by arithmetic with many. GPU only. */
+ * strided. With one repetition y = relu(x). reps (addition, select, addition) + 1 FLOP an element over 4 bytes:
+ * bandwidth-bound with one repetition, compute-bound with many. GPU only. */
 #include "ridge/target.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static const ridge_case cases[] = {
     {.dim = {5, 31, 3}, .edge = true, GPU},
     {.dim = {7, 1031, 1}, .edge = true, GPU},
     {.dim = {7, 1031, 16}, .edge = true, GPU},
-    {.dim = {3, 16411, 5}, .edge = true, GPU}, /* several of a warp's tiles a row */
+    {.dim = {3, 16411, 5}, .edge = true, GPU}, /* several warp tiles per row */
     {.dim = {257, 263, 256}, .edge = true, GPU},
 };
 
@@ -51,7 +51,7 @@ static void work(const ridge_case *c, ridge_work *w) {
                       .bytes_written = tensor_bytes(c)};
 }
 
-/* Rounded to bf16 as stored, negative ones zero. */
+/* relu, rounded to bf16. */
 static double rounded_relu(double v) {
     uint16_t bits = 0;
     if (isnan(v)) return v;
@@ -59,7 +59,7 @@ static double rounded_relu(double v) {
     return ridge_load(&bits, RIDGE_BF16, 0);
 }
 
-/* b[k] are fp32 numbers, computed as the kernels do. */
+/* b[k] is computed in fp32, as in the kernels. */
 static void oracle(const ridge_oracle_call *call) {
     const int64_t n = call->dim[0] * call->dim[1], reps = call->dim[2];
     const float spacing = 2.0f / (float)reps;
@@ -71,7 +71,7 @@ static void oracle(const ridge_oracle_call *call) {
     }
 }
 
-/* The README derives it: the sum's roundings, of terms that are not negative, and the result's. */
+/* Derived in README.md: rounding of the sum, whose terms are non-negative, and of the result. */
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     (void)kind, (void)output;
     b->relative = ((double)call->dim[2] + 2.0) * 0x1p-24 + ridge_dtype_roundoff(RIDGE_BF16);

@@ -11,7 +11,7 @@ RIDGE_CUDA_DECLARE(linear_cross_entropy_cuda_baseline);
 RIDGE_CUDA_DECLARE(linear_cross_entropy_cuda_unfused);
 RIDGE_CUDA_DECLARE(linear_cross_entropy_cuda_optimized);
 
-/* Where its tensors are. */
+/* Places of its tensors. */
 static const ce_places linear_cross_entropy_places = {
     .lse_in = -1, .dloss = -1, .loss = 0, .lse = 1, .dx = -1, .dw = -1, .db = -1, .products = 1};
 

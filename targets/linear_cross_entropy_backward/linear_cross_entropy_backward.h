@@ -11,7 +11,7 @@ RIDGE_CUDA_DECLARE(linear_cross_entropy_backward_cuda_baseline);
 RIDGE_CUDA_DECLARE(linear_cross_entropy_backward_cuda_unfused);
 RIDGE_CUDA_DECLARE(linear_cross_entropy_backward_cuda_optimized);
 
-/* Where its tensors are. */
+/* Places of its tensors. */
 static const ce_places linear_cross_entropy_backward_places = {
     .lse_in = 4, .dloss = 5, .loss = -1, .lse = -1, .dx = 0, .dw = 1, .db = 2, .products = 3};
 

@@ -11,7 +11,7 @@ RIDGE_CUDA_DECLARE(linear_cross_entropy_grad_cuda_baseline);
 RIDGE_CUDA_DECLARE(linear_cross_entropy_grad_cuda_unfused);
 RIDGE_CUDA_DECLARE(linear_cross_entropy_grad_cuda_optimized);
 
-/* Where its tensors are. */
+/* Places of its tensors. */
 static const ce_places linear_cross_entropy_grad_places = {
     .lse_in = -1, .dloss = 4, .loss = 0, .lse = 1, .dx = 2, .dw = 3, .db = 4, .products = 3};
 

@@ -17,7 +17,7 @@ static const ridge_case cases[] = {
 
 static const ridge_tensor_spec in[] = {
     CE_INPUTS,
-    /* plain: of a denormal one whether G is 0 depends on its precision, and 0 times an infinity of w is NaN */
+    /* plain inputs: for denormal ones the precision decides whether G is 0, and 0 times an infinity of w is NaN */
     {.name = "dloss", .rank = 1, .dim = {CE_BATCH}, .dtype = RIDGE_F32, .by_row = true, .plain = true},
 };
 static const ridge_tensor_spec out[] = {

@@ -1,11 +1,11 @@
-/* softmax(x w + b) from a library's sgemm, which writes its logits to the output, and a vectorized softmax pass in
- * place, which adds the bias. oneDNN's product has no softmax behind it, so this is the best that two calls can do. */
+/* softmax(x w + b) from a library's sgemm, which writes logits to the output, and a vectorized in-place softmax pass,
+ * which adds the bias. oneDNN cannot fuse a softmax into a matrix product, so two calls are needed. */
 #include "linear_softmax.h"
 #include "peer/onednn.h"
 #include "peer/openblas.h"
 #include "cpu/softmax_row.h"
 
-/* Below this many elements a second thread costs the softmax pass more than it saves. */
+/* Below this many elements the softmax pass is faster on one thread than on two. */
 enum { ALONE = 16384 };
 
 static void softmax_fn(void *arg, int rank, int size) {

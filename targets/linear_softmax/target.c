@@ -83,7 +83,7 @@ static const ridge_case cases[] = {
     {.dim = {66, 136, 1009}, EDGE_CUDA(F16), .column_major = 1u << LINEAR_W},
     {.dim = {17, 6000, 12},
      .dtype = RIDGE_F32,
-     .edge = true}, /* logits of several hundred in the special fill: exp overflows without the maximum */
+     .edge = true}, /* logits of several hundred in the special fill: exp overflows unless the maximum is subtracted */
 };
 
 static const ridge_tensor_spec in[] = {
@@ -113,13 +113,13 @@ static void work(const ridge_case *c, ridge_work *w) {
     w->bytes_written = y_bytes(c);
 }
 
-/* Every row passes over the whole of w; logits are written, and read again. */
+/* Every row reads all of w; logits are written and read back. */
 static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = x_bytes(c) + (w_bytes(c) + b_bytes(c)) * (double)c->dim[LINEAR_BATCH] + y_bytes(c),
                          .written = 2 * y_bytes(c)};
 }
 
-/* w is packed when it has more than one group of classes, and passes by once for each block of rows. */
+/* w is packed when it has more than one group of classes, and read once per block of rows. */
 static void optimized_traffic(const ridge_case *c, ridge_traffic *t) {
     const bool packed = c->dim[LINEAR_CLASSES] > LINEAR_CLASSES_MOST;
     const double blocks =
@@ -146,13 +146,13 @@ static size_t optimized_scratch(const ridge_case *c, int threads) {
     return linear_scratch(c->dim[LINEAR_DEPTH], c->dim[LINEAR_CLASSES], threads);
 }
 
-/* Logits are written and read, in fp32; in place of 4-byte probabilities, else through scratch. */
+/* Logits are written and read in fp32: in the output for 4-byte probabilities, else in scratch. */
 static void unfused_traffic(const ridge_case *c, ridge_traffic *t) {
     const double logits = 4.0 * (double)c->dim[LINEAR_BATCH] * (double)c->dim[LINEAR_CLASSES];
     *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) + b_bytes(c) + logits, .written = logits + y_bytes(c)};
 }
 
-/* Logits do not leave the chip where tiles or few classes allow it; operands that are split or turned are written and
+/* Logits stay on chip in the tile kernels and for few classes. Operands that are split or transposed are written and
  * read once more. */
 static void fused_traffic(const ridge_case *c, ridge_traffic *t) {
     const double logits = 4.0 * (double)c->dim[LINEAR_BATCH] * (double)c->dim[LINEAR_CLASSES];
@@ -239,7 +239,7 @@ static const ridge_variant variants[] = {
      .release = cublaslt_plan_destroy},
     {.name = "cuda/unfused",
      .role = RIDGE_PEER,
-     .idea = "our own product, logits to memory, softmax in place",
+     .idea = "ridge's own product, logits to memory, softmax in place",
      .run = RIDGE_CUDA(linear_softmax_cuda_unfused),
      .traffic = unfused_traffic,
      .scratch = cuda_scratch},
@@ -281,13 +281,13 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     const double deviation = product * sqrt(depth) / 3, spread = 2 * (6 * deviation + bias); /* of logits */
     const bool exact = kind == RIDGE_EXACT && depth * product + bias < 0x1p24;               /* then logits are exact */
     const bool half = ridge_dtype_size(call->dtype) == 2, tf32 = call->dtype == RIDGE_TF32;
-    /* Partial sums that wander, and those of the largest logits, which drift towards five standard deviations. */
+    /* Partial sums as a random walk, and those of the largest logits, which drift towards five standard deviations. */
     const double wander = 1 / 7.3, drift = (5.0 / 3) / 3;
     double logit = u * (4 * product * depth * sqrt(wander * wander + drift * drift) + bias);
     if (half || tf32) logit += 2 * u * (depth / (tf32 ? 8 : 16) + 1) * (5 * deviation * 2 / 3 + product);
     if (tf32) logit += 4 * 0x1p-11 * deviation;
     if (exact) logit = 0;
-    b->absolute = call->dtype == RIDGE_F16 ? 0x1p-25 : 0x1p-125; /* probabilities below the normal range lose bits */
+    b->absolute = call->dtype == RIDGE_F16 ? 0x1p-25 : 0x1p-125; /* denormal probabilities lose bits */
     b->relative = 2 * logit + (exact ? 0 : u * spread) + u * (12 + 2 * sqrt((double)call->dim[LINEAR_CLASSES]));
     if (half) b->relative += ridge_dtype_roundoff(call->dtype);
 }

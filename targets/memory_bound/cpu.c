@@ -7,7 +7,7 @@ RIDGE_CPU_DECLARE(memory_bound_cpu_optimized);
 
 typedef struct operands {
     const void *x, *z;
-    const float *t; /* temporary of the pass before */
+    const float *t; /* temporary written by the previous pass */
     vf_type type;
 } operands;
 

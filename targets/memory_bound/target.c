@@ -1,5 +1,5 @@
 /* y = clamp(a x + b, -1, 1) + z      x, z, y: [rows, cols], f32, bf16 or (GPU) f16, rows possibly strided; a = 1.5, b =
- * 0.25 Least traffic: size(x) + size(z) + size(y) bytes. 5 rows cols FLOP. Memory bound on every machine known. */
+ * 0.25 Least traffic: size(x) + size(z) + size(y) bytes. 5 rows cols FLOP. Bandwidth-bound on every known machine. */
 #include "memory_bound.h"
 
 #include <math.h>
@@ -22,7 +22,9 @@ static const ridge_case cases[] = {
     {.dim = {0, 64}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {3, 15}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {7, 1031}, .dtype = RIDGE_F32, .edge = true},
-    {.dim = {1423, 1427}, .dtype = RIDGE_F32, .edge = true}, /* large enough to stream, lines shared by rows */
+    {.dim = {1423, 1427},
+     .dtype = RIDGE_F32,
+     .edge = true}, /* large enough for streaming stores; rows share cache lines */
     {.dim = {1, 1}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {5, 31}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {7, 1031}, .dtype = RIDGE_BF16, .edge = true},
@@ -30,10 +32,7 @@ static const ridge_case cases[] = {
     {.dim = {1, 1}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
     {.dim = {5, 31}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
     {.dim = {7, 1031}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
-    {.dim = {3, 16411},
-     .dtype = RIDGE_F16,
-     .edge = true,
-     .only = RIDGE_ONLY_CUDA}, /* several of a warp's tiles a row */
+    {.dim = {3, 16411}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA}, /* several warp tiles per row */
     {.dim = {3, 16411}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
 };
 
@@ -46,12 +45,12 @@ static const ridge_tensor_spec out[] = {
 
 static double elements(const ridge_case *c) { return (double)c->dim[0] * (double)c->dim[1]; }
 static double tensor_bytes(const ridge_case *c) { return elements(c) * (double)ridge_dtype_size(c->dtype); }
-/* Rounding of the result to the storage type, where that is not the arithmetic's. */
+/* Unit roundoff of the storage type, where it is not fp32. */
 static double narrowing(ridge_dtype dtype) { return dtype == RIDGE_F32 ? 0.0 : ridge_dtype_roundoff(dtype); }
-/* Half the distance of numbers below the normal range, where that of f16 can be reached: its results may lie there. */
+/* Half the spacing of f16 denormals, which results of f16 storage can reach. */
 static double underflow(ridge_dtype dtype) { return dtype == RIDGE_F16 ? 0x1p-25 : 0.0; }
 
-/* x to t; t to a second temporary; that and z to y. */
+/* Reads x, writes t; reads t, writes a second temporary; reads that and z, writes y. */
 static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
     double temporary = 4.0 * elements(c), x = tensor_bytes(c);
     *t = (ridge_traffic){.read = 2.0 * x + 2.0 * temporary, .written = 2.0 * temporary + x};
@@ -65,7 +64,7 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
     return 2 * row_temporary_bytes(c->dim[0], c->dim[1]);
 }
 
-/* A GPU does not read what it is about to overwrite: all stores are counted once. */
+/* No write-allocation on a GPU: every store counts once. */
 static void cuda_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
     baseline_traffic(c, t);
     t->streamed = t->written, t->written = 0.0;
@@ -121,8 +120,7 @@ static const char *reject(const ridge_case *c) { return c->dim[1] < 1 ? "cols mu
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     (void)kind, (void)output;
     const double u = 0x1p-24;
-    b->absolute =
-        2.25 * u * (1.0 + narrowing(call->dtype)); /* |a x| <= 1.25 and |t| <= 1 where the clamp lets through */
+    b->absolute = 2.25 * u * (1.0 + narrowing(call->dtype)); /* |a x| <= 1.25 and |t| <= 1 where the clamp passes t */
     b->absolute += underflow(call->dtype);
     b->relative = u + narrowing(call->dtype);
 }

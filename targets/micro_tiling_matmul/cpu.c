@@ -1,5 +1,5 @@
-/* C[m,n] = A[m,k] B[k,n], the baseline: the textbook loops in the order that reads B and C along their rows, so that
- * the compiler turns the inner one into vector code. Rows of C are shared out over the team. */
+/* C[m,n] = A[m,k] B[k,n], the baseline: a triple loop in the order that reads B and C along their rows, so that the
+ * compiler vectorizes the inner loop. The team shares the rows of C. */
 #include <string.h>
 
 #include "matmul.h"

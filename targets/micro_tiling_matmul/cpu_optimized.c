@@ -1,11 +1,11 @@
 /* C[m,n] = A[m,k] B[k,n] with packed panels and register tiles.
  *
  *   B is packed into vector panels [k][GEMM_NR], cut along k every GEMM_KC. Each thread packs its share of the panels,
- * one just before it first needs it and while the one after it is being fetched, and takes the others' when they are
- * ready: no thread waits for all of B, and memory is read beside the arithmetic instead of before it. A thread takes
- * its rows in blocks of MC; a block of A, GEMM_KC deep, is packed into broadcast panels and stays in the second-level
- * cache while every panel of B passes by; a panel of B serves all tiles of the block before the next. Rows are cut into
- * panels of equal height (to one), so that no tile is a thin remainder. */
+ * each just before its first use, while it prefetches the next. It uses the others' panels when their flags are set. So
+ * no thread waits for all of B, and memory accesses overlap with arithmetic. A thread processes its rows in blocks of
+ * MC. A block of A, GEMM_KC deep, is packed into broadcast panels and stays in L2 while every panel of B is read; a
+ * panel of B serves all tiles of the block. Heights of row panels differ by at most one, so that no tile is a thin
+ * remainder. */
 #include <sched.h>
 #include <stdatomic.h>
 
@@ -17,7 +17,7 @@ _Static_assert(GEMM_NR <= MATMUL_NR && MC <= MATMUL_MC && GEMM_KC <= MATMUL_KC, 
 _Static_assert(GEMM_NR >= MATMUL_NR_LEAST && GEMM_KC >= MATMUL_KC_LEAST, "so is the room for flags");
 _Static_assert(GEMM_SLACK + LINE_FLOATS <= MATMUL_PAD, "scratch leaves room for slack and alignment");
 
-/* Below this many multiply-adds one thread is done before a second one has woken up. */
+/* Below this many multiply-adds one thread finishes before a second one wakes up. */
 static const double alone = 1e6;
 
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
@@ -25,9 +25,9 @@ static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; 
 typedef struct work {
     int64_t m, n, k, a_stride, b_stride, c_stride;
     const float *a, *b;
-    float *c, *panels, *blocks; /* packed B; one block of packed A a thread */
+    float *c, *panels, *blocks; /* packed B; one block of packed A per thread */
     int64_t n_panels, slices;
-    atomic_int *ready; /* [n_panels][slices]: that part of B is packed */
+    atomic_int *ready; /* [n_panels][slices]: 1 when that part of B is packed */
 } work;
 
 static int64_t a_block_floats(int64_t k) {
@@ -73,10 +73,10 @@ static void await_panel(const work *w, int64_t panel, slice s) {
         if (i > SPINS) sched_yield();
 }
 
-/* What the tiles of a panel fetch meanwhile. */
+/* What the tiles of a panel prefetch. */
 typedef struct upcoming {
-    const float *b; /* the next panel to be packed, as it lies in B; or NULL */
-    const float *a; /* what is packed after this block, or NULL */
+    const float *b; /* the next panel to pack, in B; or NULL */
+    const float *a; /* the next block of A to pack, or NULL */
     int64_t a_rows;
 } upcoming;
 
@@ -84,7 +84,7 @@ typedef struct upcoming {
 static gemm_ahead fetch(const work *w, const upcoming *next, int64_t depth, int64_t tile, int64_t p, const float *b) {
     const int64_t rounds = depth / GEMM_AHEAD_STEPS, lines = (depth + GEMM_LINE - 1) / GEMM_LINE, each = rounds / lines;
     enum { B_LINES = (GEMM_NR + GEMM_LINE - 1) / GEMM_LINE, B_ROWS = 2 };
-    const int64_t b_rows = rounds / B_LINES * B_ROWS; /* rows of B that one tile can fetch */
+    const int64_t b_rows = rounds / B_LINES * B_ROWS; /* rows of B that one tile can prefetch */
     if (next->b && p * b_rows < depth)
         return (gemm_ahead){next->b + p * b_rows * w->b_stride, w->b_stride, B_LINES, B_ROWS};
     if (next->a && tile * each < next->a_rows)
@@ -122,8 +122,8 @@ static void pack_block(const work *w, int64_t i0, int64_t rows, slice s, float *
     }
 }
 
-/* A thread's first block goes through its own panels of B first, packing each; by the time it needs the others',
- * whoever owns them has packed them. Later blocks find everything packed. */
+/* A thread's first block starts with its own panels of B and packs each. By the time it needs the others' panels, their
+ * owners have packed them. For later blocks all panels are packed. */
 static void block(const work *w, int64_t i0, int64_t rows, slice s, upcoming next, int64_t own, int64_t own_end,
                   bool first, float *packed) {
     pack_block(w, i0, rows, s, packed);
@@ -147,7 +147,7 @@ static void multiply(void *arg, int rank, int size) {
     ridge_share(w->m, 1, rank, size, &begin, &end);
     ridge_share(w->n_panels, 1, rank, size, &own, &own_end);
     int64_t blocks = (end - begin + MC - 1) / MC;
-    if (blocks == 0) blocks = 1; /* no rows, but panels that the others wait for */
+    if (blocks == 0) blocks = 1; /* no rows, but other threads wait for its panels */
     for (int64_t b = 0; b < blocks; b++) {
         const int64_t i0 = begin + gemm_cut(end - begin, blocks, b), i1 = begin + gemm_cut(end - begin, blocks, b + 1);
         for (int64_t d = 0; d < w->slices; d++) {

@@ -11,12 +11,12 @@ ridge_status matmul_onednn(const ridge_call *call);
 
 enum { MATMUL_M, MATMUL_N, MATMUL_K }; /* places in dim[] */
 
-/* Limits over all instruction sets, for the size of scratch; cpu_optimized.c asserts them. */
+/* Upper limits over all instruction sets, which determine the size of scratch. cpu_optimized.c asserts them. */
 #define MATMUL_NR 32
 #define MATMUL_MC (12 * 14)
 #define MATMUL_KC 1024
 #define MATMUL_PAD 64
-/* Lower limits, for the number of flags. */
+/* Lower limits, which determine the number of flags. */
 #define MATMUL_NR_LEAST 2
 #define MATMUL_KC_LEAST 384
 

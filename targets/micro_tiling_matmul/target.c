@@ -1,5 +1,5 @@
 /* C[m,n] = A[m,k] B[k,n]      f32, rows possibly strided
- * 2 m n k FLOP; least traffic 4 (m k + k n + m n) bytes. Compute bound from about 100 cubed on. */
+ * 2 m n k FLOP; least traffic 4 (m k + k n + m n) bytes. Compute-bound from about m = n = k = 100 on. */
 #include <math.h>
 
 #include "matmul.h"
@@ -17,7 +17,7 @@ static const ridge_case cases[] = {
     {.dim = {100, 1, 50}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {15, 33, 2}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {61, 97, 113}, .dtype = RIDGE_F32, .edge = true},
-    {.dim = {191, 49, 769}, .dtype = RIDGE_F32, .edge = true}, /* blocks and slices with remainders, team at work */
+    {.dim = {191, 49, 769}, .dtype = RIDGE_F32, .edge = true}, /* partial blocks and slices, several threads */
 };
 
 static const ridge_tensor_spec in[] = {
@@ -36,12 +36,12 @@ static void work(const ridge_case *c, ridge_work *w) {
     w->bytes_written = c_bytes(c);
 }
 
-/* Every row of C passes over the whole of B. */
+/* Every row of C reads all of B. */
 static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = a_bytes(c) + b_bytes(c) * (double)c->dim[MATMUL_M], .written = c_bytes(c)};
 }
 
-/* B is read, packed, and passes by once for each block of rows; a slice of the depth after the first reads C again. */
+/* B is read, packed, and read once per block of rows. Each slice of the depth after the first reads C again. */
 static void optimized_traffic(const ridge_case *c, ridge_traffic *t) {
     double blocks = ceil((double)c->dim[MATMUL_M] / MATMUL_MC), slices = ceil((double)c->dim[MATMUL_K] / MATMUL_KC);
     *t = (ridge_traffic){.read = a_bytes(c) + b_bytes(c) * (1 + blocks) + c_bytes(c) * (slices - 1),
@@ -97,7 +97,8 @@ static void oracle(const ridge_oracle_call *call) {
     }
 }
 
-/* README.md derives both terms: partial sums that wander, and partial sums that drift towards the result. */
+/* Both terms are derived in README.md: partial sums as a random walk, and partial sums that drift towards the result.
+ */
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     (void)output;
     const double k = (double)call->dim[MATMUL_K], product = call->in_max[0] * call->in_max[1], u = 0x1p-24;

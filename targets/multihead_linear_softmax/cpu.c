@@ -1,5 +1,4 @@
-/* Heads one after the other, each by the kernels of a single one: x stays in cache from one head to the next where it
- * fits. */
+/* Runs the single-head kernels for one head after the other; x stays in cache between heads if it fits. */
 #include "cpu/linear_softmax.h"
 #include "multihead_linear_softmax.h"
 

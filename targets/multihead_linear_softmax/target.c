@@ -49,7 +49,7 @@ static void work(const ridge_case *c, ridge_work *w) {
     w->bytes_written = p_bytes(c);
 }
 
-/* On a CPU, every head reads x again; with the baseline every row passes over w, and logits are written and read. */
+/* CPU: every head reads x again. In the baseline every row reads w, and logits are written and read. */
 static void cpu_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){
         .read = x_bytes(c) * d(c, HEADS_HEADS) + (w_bytes(c) + b_bytes(c)) * d(c, HEADS_BATCH) + p_bytes(c),
@@ -157,7 +157,7 @@ static void oracle(const ridge_oracle_call *call) {
         }
 }
 
-/* That of linear_softmax, whose README derives it. */
+/* The bound of linear_softmax, derived in its README. */
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     (void)output;
     const double u = 0x1p-24, depth = (double)call->dim[HEADS_DEPTH];

@@ -1,5 +1,5 @@
 /* y = gelu((x - mean) r gamma + beta), r = 1 / sqrt(var + eps), gelu(h) = h (1 + erf(h / sqrt 2)) / 2,
- * each row by itself: see README.md. */
+ * independently for each row: see README.md. */
 #include <float.h>
 #include <math.h>
 
@@ -12,13 +12,13 @@ RIDGE_CPU_DECLARE(norm_activation_cpu_optimized);
 
 /* ---- statistics of one row ---- */
 
-/* A row is multiplied by `scale` (1, but in rows whose squares overflow); then its mean is taken off; then it is
- * multiplied by `inverse`. */
+/* A row is multiplied by `scale` (1, except in rows whose squares overflow), its mean is subtracted, and the difference
+ * is multiplied by `inverse`. */
 typedef struct statistics {
     float scale, mean, inverse;
 } statistics;
 
-/* Twice over the row, the second time in cache: the difference of two large sums would lose the variance. */
+/* Two passes over the row, the second in cache: the difference of two large sums would lose the variance. */
 VF_INLINE statistics statistics_at(const void *x, int64_t n, float scale, float eps, vf_type type) {
     float mean = row_sum(x, n, scale, type) / (float)n;
     float variance = row_sum_centred_squares(x, n, scale, mean, type) / (float)n;
@@ -32,7 +32,7 @@ static __attribute__((noinline)) statistics rescued_statistics(const void *x, in
 
 VF_INLINE statistics statistics_of(const void *x, int64_t n, vf_type type) {
     statistics s = statistics_at(x, n, 1.0f, NORM_EPS, type);
-    /* 0 or NaN: a sum overflowed, or an element is not finite; then the second attempt says the same. */
+    /* 0 or NaN: a sum overflowed, or an element is not finite; in the latter case the second attempt gives the same. */
     return __builtin_expect(!(s.inverse > 0.0f), 0) ? rescued_statistics(x, n, type) : s;
 }
 
@@ -40,7 +40,7 @@ static __attribute__((noinline)) statistics careful_statistics(const void *x, in
     return is_bf16(type) ? statistics_of(x, n, VF_BF16) : statistics_of(x, n, VF_F32);
 }
 
-/* From one reading of the row; where that does not serve, as above. */
+/* One pass over the row; two passes, as above, where one is not accurate enough. */
 VF_INLINE statistics statistics_by(const row_moments *m, const void *x, int64_t n, vf_type type) {
     float mean, variance;
     if (__builtin_expect(!row_moments_serve(m, n, &mean, &variance), 0)) return careful_statistics(x, n, type);

@@ -1,4 +1,4 @@
-/* What the descriptor and the kernels of norm_activation agree on. */
+/* Constants shared by the descriptor and the kernels of norm_activation. */
 #ifndef RIDGE_TARGETS_NORM_ACTIVATION_H
 #define RIDGE_TARGETS_NORM_ACTIVATION_H
 

@@ -1,4 +1,4 @@
-/* Layer normalization, then GELU in place, by oneDNN: two primitives, which it cannot join. */
+/* oneDNN's layer normalization, then its GELU in place: two primitives, which oneDNN cannot fuse. */
 #include <stdlib.h>
 
 #include "norm_activation.h"
@@ -8,7 +8,7 @@ typedef struct plans {
     onednn_plan *norm, *gelu;
 } plans;
 
-/* Its scale and shift are fp32 whatever the rows are. */
+/* oneDNN's scale and shift are always fp32. */
 const char *norm_activation_onednn_unavailable(const ridge_case *c) {
     if (c && c->dtype != RIDGE_F32) return "oneDNN's layer normalization takes fp32 parameters";
     return onednn_primitive_unavailable(c);
@@ -40,7 +40,7 @@ ridge_status norm_activation_prepare_onednn(const ridge_case *c, int threads, vo
 ridge_status norm_activation_onednn(const ridge_call *call) {
     const plans *p = call->plan;
     const DLTensor *y = &call->out[0];
-    /* Its GELU takes padded rows for one long row, and works on what lies between them. */
+    /* oneDNN's GELU treats padded rows as one long row and also processes the padding. */
     if (ridge_row_stride(y) != call->dim[1]) return RIDGE_UNSUPPORTED;
     RIDGE_TRY(onednn_plan_run(p->norm, &call->in[0], y, ridge_data(&call->in[1]), ridge_data(&call->in[2])));
     return onednn_plan_run(p->gelu, y, y, NULL, NULL);

@@ -1,5 +1,5 @@
 /* y = silu(r x gamma), r = 1 / sqrt(mean(x^2) + eps), silu(h) = h / (1 + exp(-h)),
- * each row by itself: see README.md. */
+ * independently for each row: see README.md. */
 #include <float.h>
 #include <math.h>
 
@@ -12,7 +12,7 @@ RIDGE_CPU_DECLARE(norm_activation_rms_cpu_optimized);
 
 /* ---- statistics of one row ---- */
 
-/* A row is multiplied by `scale` (1, but in rows whose squares overflow), then by `inverse`. */
+/* A row is multiplied by `scale` (1, except in rows whose squares overflow), then by `inverse`. */
 typedef struct statistics {
     float scale, inverse;
 } statistics;
@@ -26,7 +26,7 @@ static __attribute__((noinline)) statistics rescued_statistics(const void *x, in
     return statistics_by(sum, n, ROW_RESCUE, 0.0f);
 }
 
-/* From the sum of the row's squares. */
+/* Computes the factors from the sum of the row's squares. */
 VF_INLINE statistics statistics_of(float sum, const void *x, int64_t n, vf_type type) {
     statistics s = statistics_by(sum, n, 1.0f, NORM_EPS);
     /* 0: the squares, or their sum, overflowed. NaN stays as it is. */

@@ -1,4 +1,4 @@
-/* What the descriptor and the kernels of norm_activation_rms agree on. */
+/* Constants shared by the descriptor and the kernels of norm_activation_rms. */
 #ifndef RIDGE_TARGETS_NORM_ACTIVATION_RMS_H
 #define RIDGE_TARGETS_NORM_ACTIVATION_RMS_H
 

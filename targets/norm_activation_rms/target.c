@@ -22,8 +22,10 @@ static const ridge_case cases[] = {
     {.dim = {0, 64}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {3, 15}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {7, 1031}, .dtype = RIDGE_F32, .edge = true},
-    {.dim = {3, 1000003}, .dtype = RIDGE_F32, .edge = true}, /* longer than a second-level cache */
-    {.dim = {2111, 2113}, .dtype = RIDGE_F32, .edge = true}, /* large enough to stream, on lines that rows share */
+    {.dim = {3, 1000003}, .dtype = RIDGE_F32, .edge = true}, /* larger than L2 */
+    {.dim = {2111, 2113},
+     .dtype = RIDGE_F32,
+     .edge = true}, /* large enough for streaming stores; rows share cache lines */
     {.dim = {1, 1}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {5, 31}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {7, 1031}, .dtype = RIDGE_BF16, .edge = true},
@@ -58,7 +60,7 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
     return row_temporary_bytes(c->dim[0], c->dim[1]);
 }
 
-/* On a GPU: x in, the normalized values out and in, y out. Whole lines are written without being read. */
+/* GPU: reads x, writes and reads the normalized values, writes y. No write-allocation. */
 static void cuda_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = tensor_bytes(c) + parameter_bytes(c) + 4.0 * elements(c),
                          .streamed = 4.0 * elements(c) + tensor_bytes(c)};
@@ -133,10 +135,10 @@ static void oracle(const ridge_oracle_call *call) {
 
 static const char *reject(const ridge_case *c) { return c->dim[1] < 1 ? "cols must be at least 1" : NULL; }
 
-/* What tensor cores may err by beside it in 16 bit, in units of u, relative to h. */
+/* Additional error of tensor cores with 16-bit operands, in units of u, relative to h. */
 #define SHORT_ROOT 16.0
 
-/* README.md derives this: the largest error of h over the rows at hand, through the activation. */
+/* Derived in README.md: the largest error of h over the given rows, propagated through the activation. */
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     (void)kind, (void)output;
     const double u = 0x1p-24, walk = row_sum_error(call->dim[1]);
@@ -150,7 +152,7 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
         if (error > worst) worst = error;
     }
     b->absolute = u * worst * (1.0 + narrowing);
-    if (call->dtype == RIDGE_F16) b->absolute += 0x1p-25; /* half its least value, for results below its normal range */
+    if (call->dtype == RIDGE_F16) b->absolute += 0x1p-25; /* half of the least f16 value, for denormal results */
     b->relative = u + narrowing;
 }
 

@@ -1,7 +1,7 @@
 /* y[i,:] = exp(x[i,:] - max) / sum: see README.md.
  *
- * Running maxima start at -FLT_MAX, not at -inf: then a row of nothing but -inf sums to 0 and becomes 0 / 0 = NaN, as
- * it must, and a leading block of -inf does not (its exponentials are 0). */
+ * Running maxima start at -FLT_MAX, not at -inf. So a row of -inf sums to 0 and becomes 0 / 0 = NaN, as required, and a
+ * leading block of -inf does not (its exponentials are 0). */
 #include <float.h>
 #include <math.h>
 
@@ -45,7 +45,7 @@ VF_INLINE vf2 exponential(const void *x, int64_t j, int64_t count, vf max, vf_ty
 
 typedef struct summing {
     const void *x;
-    float *t;     /* where the exponentials are kept; NULL: nowhere */
+    float *t;     /* destination of the exponentials; NULL: not kept */
     vf reference; /* subtracted before (natural units) or within (times log2 e) the scaling */
     vf_type type;
     row_sums max, sums;
@@ -62,7 +62,7 @@ VF_INLINE void sum_exponentials(void *state, int chain, int64_t j, int64_t count
     keep_and_sum(s, chain, j, exponential(s->x, j, count, s->reference, s->type));
 }
 
-/* Maximum and exponentials at one reading; one fused operation takes log2 e times x and the reference off. */
+/* Maximum and exponentials in one pass; one fused operation multiplies by log2 e and subtracts the reference. */
 VF_INLINE void max_and_sum_exponentials(void *state, int chain, int64_t j, int64_t count) {
     const vf log2e = vf_set1(LOG2_E);
     summing *s = state;
@@ -88,14 +88,14 @@ VF_INLINE vf2 scaled(const void *state, int64_t j, int64_t count) {
 
 /* ---- optimized ---- */
 
-/* A block's exponentials are 2^(x log2e - reference), their sum is `sum`, its largest element is `max`. In fp64, so
- * that references of blocks can be compared without loss. */
+/* A block's exponentials are 2^(x log2e - reference), their sum is `sum`, its largest element is `max`. Reference and
+ * sum are fp64, so that blocks combine without loss. */
 typedef struct block_sum {
     double reference, sum;
     float max;
 } block_sum;
 
-/* The maximum first, then the exponentials: right for every block. */
+/* Two passes, the maximum, then the exponentials: valid for every block. */
 static __attribute__((noinline)) block_sum careful_block(const void *x, int64_t n, float *t, bool bf16) {
     float max = bf16 ? max_of(x, n, VF_BF16) : max_of(x, n, VF_F32);
     summing s = {.x = x, .t = t, .reference = vf_set1(max)};
@@ -105,8 +105,8 @@ static __attribute__((noinline)) block_sum careful_block(const void *x, int64_t 
     return (block_sum){(double)max * (double)LOG2_E, (double)row_sums_total(&s.sums), max};
 }
 
-/* Both at once, against a maximum of what came before. That serves unless the block rises above it by more than
- * SOFTMAX_RISE, where the exponentials would come near overflow, or the reference itself would. */
+/* One pass, relative to the previous maximum. Valid unless the block's maximum exceeds it by more than SOFTMAX_RISE, or
+ * the reference is too large: then exponentials could overflow. */
 VF_INLINE summing begin_block(const void *x, float *t, float before, vf_type type) {
     summing s = {.x = x, .t = t, .reference = vf_set1(-(before * LOG2_E)), .type = type};
     row_sums_set(&s.sums, 0.0f);
@@ -139,7 +139,7 @@ VF_INLINE void advance(block_sum *row, block_sum block) {
 
 VF_INLINE int64_t block_length(int64_t n, int64_t j) { return n - j < SOFTMAX_BLOCK ? n - j : SOFTMAX_BLOCK; }
 
-/* A row whose exponentials are in t, each block's to its own reference. */
+/* A row whose exponentials are in t, each block relative to its own reference. */
 typedef struct kept {
     float *t;
     block_sum row;
@@ -162,14 +162,15 @@ VF_INLINE void keep_row(kept *k, const void *x, int64_t n, vf_type type) {
     }
 }
 
-/* What brings block b to the row's sum. */
+/* Factor from block b's reference to the normalized row. */
 VF_INLINE vf factor_of(const kept *k, int64_t b) {
     double same = k->reference[b] == k->row.reference ? 1.0 : exp2(k->reference[b] - k->row.reference);
     return vf_set1((float)(same / k->row.sum));
 }
 
 VF_INLINE void write_kept(void *y, const kept *k, int64_t n, vf_type type, bool stream, const void *ahead) {
-    /* Kept values lie in pairs from the row's start, even and odd places of bf16 apart: no other start will do. */
+    /* Kept values are stored in pairs from the row's start, even and odd places of bf16 apart; no other start is
+     * possible. */
     if (is_bf16(type) && row_head(y, type) != 0) stream = false;
     for (int64_t j = 0, b = 0; j < n; j += SOFTMAX_BLOCK, b++) {
         scaling s = {.t = k->t + j, .factor = factor_of(k, b)};
@@ -178,7 +179,7 @@ VF_INLINE void write_kept(void *y, const kept *k, int64_t n, vf_type type, bool 
     }
 }
 
-/* Writes one row and meanwhile reads the next, block by block. */
+/* Writes one row while it reads the next, block by block. */
 VF_INLINE void write_and_keep(void *y, const kept *k, kept *next, const void *x, int64_t n, vf_type type) {
     float before = first_maximum(x, n, type);
     for (int64_t j = 0, b = 0; j < n; j += SOFTMAX_BLOCK, b++) {
@@ -195,7 +196,7 @@ VF_INLINE void write_and_keep(void *y, const kept *k, kept *next, const void *x,
 VF_INLINE void kept_rows(const ridge_call *call, int64_t begin, int64_t end, int rank, vf_type type, bool stream) {
     const int64_t n = call->dim[1];
     const bool two = stream && row_pairs_up(&call->out[0], n, type), apart = n <= SOFTMAX_APART;
-    kept rows[2]; /* the row being written and the one being read, by turns */
+    kept rows[2]; /* the row being written and the row being read, alternating */
     for (int k = 0; k < 2; k++) rows[k].t = (float *)call->scratch + row_pair_place(n, rank, apart ? k : 0);
     if (begin < end) keep_row(&rows[begin % 2], row_in(&call->in[0], begin, type), n, type);
     for (int64_t i = begin; i < end; i++) {
@@ -223,7 +224,7 @@ VF_INLINE vf2 exponential_again(const void *state, int64_t j, int64_t count) {
     return (vf2){vf_mul(v.a, s->inverse), vf_mul(v.b, s->inverse)};
 }
 
-/* A row too long to keep: one reading for maximum and normalizer together, one for the result. */
+/* A row too long to keep: one pass for maximum and normalizer, one for the result. */
 VF_INLINE void long_row(void *y, const void *x, int64_t n, vf_type type, bool stream) {
     block_sum row = block_of(x, block_length(n, 0), NULL, first_maximum(x, n, type), type);
     for (int64_t j = SOFTMAX_BLOCK; j < n; j += SOFTMAX_BLOCK)

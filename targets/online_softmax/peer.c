@@ -2,7 +2,7 @@
 #include "online_softmax.h"
 #include "peer/onednn.h"
 
-/* What version 2.6 computes is not within this target's bound everywhere. */
+/* oneDNN 2.6 exceeds this target's error bound in some cases. */
 const char *online_softmax_onednn_unavailable(const ridge_case *c) {
     if (c && c->dtype != RIDGE_F32) return "oneDNN's softmax rounds more than once to bf16: beyond the error bound";
     if (c && c->edge) return "oneDNN's softmax makes a row of -inf 0, not NaN";

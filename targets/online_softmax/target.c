@@ -23,7 +23,9 @@ static const ridge_case cases[] = {
     {.dim = {5, SOFTMAX_BLOCK + 1}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {2, SOFTMAX_KEPT}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {3, SOFTMAX_KEPT + 3}, .dtype = RIDGE_F32, .edge = true},
-    {.dim = {2111, 2113}, .dtype = RIDGE_F32, .edge = true}, /* large enough to stream, on lines that rows share */
+    {.dim = {2111, 2113},
+     .dtype = RIDGE_F32,
+     .edge = true}, /* large enough for streaming stores; rows share cache lines */
     {.dim = {1, 1}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {5, 31}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {7, 1031}, .dtype = RIDGE_BF16, .edge = true},
@@ -38,12 +40,12 @@ static const ridge_tensor_spec out[] = {{.name = "y", .rank = 2, .dim = {0, 1}, 
 static double elements(const ridge_case *c) { return (double)c->dim[0] * (double)c->dim[1]; }
 static double tensor_bytes(const ridge_case *c) { return elements(c) * (double)ridge_dtype_size(c->dtype); }
 
-/* Maxima read x; x becomes exponentials; sums read them; the division reads them and writes y. */
+/* The maximum reads x; the exponential reads x and writes; the sum reads; the division reads and writes y. */
 static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
     double temporary = 4.0 * elements(c), x = tensor_bytes(c);
     *t = (ridge_traffic){.read = 2.0 * x + 2.0 * temporary, .written = temporary + x};
 }
-/* Kept rows of bf16 whose ends are not those of lines are written by ordinary stores. */
+/* Kept bf16 rows that do not end on line boundaries are written by ordinary stores. */
 static void optimized_traffic(const ridge_case *c, ridge_traffic *t) {
     bool kept = c->dim[1] <= SOFTMAX_KEPT, streamed = !kept || c->dtype == RIDGE_F32 || c->dim[1] % 32 == 0;
     *t = (ridge_traffic){.read = (kept ? 1.0 : 2.0) * tensor_bytes(c)};
@@ -58,7 +60,7 @@ static size_t optimized_scratch(const ridge_case *c, int threads) {
     return c->dim[1] > SOFTMAX_KEPT ? 0 : (size_t)threads * (size_t)row_pair_length(c->dim[1]) * sizeof(float);
 }
 
-/* On a GPU: x in, twice; the exponentials out, and in, twice; y out. Whole lines are written without being read. */
+/* GPU: reads x twice, writes the exponentials once and reads them twice, writes y. No write-allocation. */
 static void cuda_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = 2.0 * tensor_bytes(c) + 8.0 * elements(c),
                          .streamed = 4.0 * elements(c) + tensor_bytes(c)};
@@ -81,7 +83,7 @@ static const ridge_variant variants[] = {
      .scratch = baseline_scratch},
     {.name = "cpu/optimized",
      .role = RIDGE_OPTIMIZED,
-     .idea = "running maximum and normalizer by blocks in the first-level cache, one exponential an element; streaming "
+     .idea = "running maximum and normalizer by blocks in L1, one exponential an element; streaming "
              "stores once the operands exceed 16 MiB",
      .run = RIDGE_CPU(online_softmax_cpu_optimized),
      .traffic = optimized_traffic,
@@ -129,7 +131,7 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     (void)kind, (void)output;
     const double u = 0x1p-24, spread = 2.0 * call->in_max[0];
     double narrowing = call->dtype == RIDGE_F32 ? 0.0 : ridge_dtype_roundoff(call->dtype);
-    /* Results below the normal range: f16 has half its least value there. */
+    /* Denormal results: the error is half of the least f16 value. */
     b->absolute = call->dtype == RIDGE_F16 ? 0x1p-25 : 0x1p-126;
     b->relative = narrowing + u * (9.0 + 2.0 * fmin(spread, 105.0) + row_sum_error(call->dim[1]));
 }

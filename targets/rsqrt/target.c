@@ -1,6 +1,6 @@
 /* reps times: x becomes x / sqrt(1 + x^2)      x, y: [rows, cols], f32, bf16 or f16, rows possibly strided
  * In exact arithmetic y = x / sqrt(1 + reps x^2). 4 reps rows cols FLOP (fused multiply-add, root, quotient) over
- * size(x) + size(y) bytes: memory bound with one repetition, bound by arithmetic with many. GPU only. */
+ * size(x) + size(y) bytes: bandwidth-bound with one repetition, compute-bound with many. GPU only. */
 #include "ridge/target.h"
 
 #include <math.h>
@@ -16,14 +16,14 @@ static const ridge_case cases[] = {
     {.dim = {8192, 4096, 64}, .dtype = RIDGE_F16, GPU},
     {.dim = {1, 1, 1}, .dtype = RIDGE_F32, .edge = true, GPU},
     {.dim = {0, 64, 3}, .dtype = RIDGE_F32, .edge = true, GPU},
-    {.dim = {3, 15, 0}, .dtype = RIDGE_F32, .edge = true, GPU}, /* nothing is done: a copy */
+    {.dim = {3, 15, 0}, .dtype = RIDGE_F32, .edge = true, GPU}, /* no repetition: a copy */
     {.dim = {7, 1031, 1}, .dtype = RIDGE_F32, .edge = true, GPU},
     {.dim = {5, 2053, 17}, .dtype = RIDGE_F32, .edge = true, GPU},
     {.dim = {5, 31, 2}, .dtype = RIDGE_BF16, .edge = true, GPU},
     {.dim = {7, 1031, 3}, .dtype = RIDGE_BF16, .edge = true, GPU},
     {.dim = {1, 1, 5}, .dtype = RIDGE_F16, .edge = true, GPU},
     {.dim = {7, 1031, 1}, .dtype = RIDGE_F16, .edge = true, GPU},
-    {.dim = {3, 16411, 2}, .dtype = RIDGE_F16, .edge = true, GPU}, /* several of a warp's tiles a row */
+    {.dim = {3, 16411, 2}, .dtype = RIDGE_F16, .edge = true, GPU}, /* several warp tiles per row */
 };
 
 static const ridge_tensor_spec in[] = {{.name = "x", .rank = 2, .dim = {0, 1}, .by_row = true}};
@@ -68,7 +68,7 @@ static void oracle(const ridge_oracle_call *call) {
     }
 }
 
-/* The README derives both variants' errors: 5.5 roundings a repetition at the most. */
+/* Derived in README.md for both variants: at most 5.5 roundings per repetition. */
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     (void)kind, (void)output;
     double reps = (double)call->dim[2];
@@ -90,7 +90,7 @@ const ridge_target ridge_target_rsqrt = {
     .in = RIDGE_LIST(in),
     .out = RIDGE_LIST(out),
     .variants = RIDGE_LIST(variants),
-    .large = 0x1p10, /* all storage types have it, and its square is far from overflow */
+    .large = 0x1p10, /* representable in all storage types; its square is far from overflow */
     .work = work,
     .oracle = oracle,
     .bound = bound,

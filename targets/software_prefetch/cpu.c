@@ -1,20 +1,20 @@
 /* y[i,:] = sum over k of exp(table[index[i,k],:]): see README.md. Both variants are one loop; the optimized one also
- * asks for the row that will be needed some lookups later. */
+ * prefetches the row of a later lookup. */
 #include "cpu/row.h"
 #include "cpu/vec_math.h"
 
 RIDGE_CPU_DECLARE(software_prefetch_cpu_baseline);
 RIDGE_CPU_DECLARE(software_prefetch_cpu_optimized);
 
-/* Columns summed in registers at once, and how far ahead: 4 KiB of table, 64 lines, is more than a core can have under
- * way and less than a tenth of L1, wherever lines lie. Tuned as the README tells. */
+/* Columns summed in registers at once, and the prefetch distance. 4 KiB of table (64 lines) is more than a core's
+ * outstanding misses and less than a tenth of L1. README.md describes the tuning. */
 enum { BLOCK = 2 * VF2_LANES, AHEAD_BYTES = 4096, AHEAD_MOST = 64 };
 
 typedef struct gather {
     const DLTensor *table, *index;
-    int64_t bag, end; /* rows of this thread end here */
+    int64_t bag, end; /* end of this thread's rows */
     int64_t ahead;    /* lookups */
-    bool wide;        /* indices of 64 bits */
+    bool wide;        /* 64-bit indices */
     vf_type type;
 } gather;
 
@@ -23,14 +23,14 @@ VF_INLINE int64_t index_at(const gather *g, int64_t i, int64_t k) {
     return g->wide ? ((const int64_t *)ridge_data(g->index))[at] : ((const int32_t *)ridge_data(g->index))[at];
 }
 
-/* Every line under `bytes` bytes from p. */
+/* Prefetches every line of `bytes` bytes from p. */
 VF_INLINE void fetch(const char *p, size_t bytes) {
     for (size_t at = 0; at < bytes; at += ROW_LINE) vf_prefetch(p + at);
     vf_prefetch(p + bytes - 1);
 }
 
-/* Sums columns [j, j + first + second) of row i: a full pair of vectors each but at the table's right edge. The place
- * `ahead` lookups on moves along with the loop, into the next rows where the bag ends. */
+/* Sums columns [j, j + first + second) of row i: full pairs of vectors, except at the table's right edge. The prefetch
+ * runs `ahead` lookups in front, into the next rows where the bag ends. */
 VF_INLINE void sum_block(const gather *g, int64_t i, int64_t j, int64_t first, int64_t second, void *y, bool prefetch) {
     vf2 a = {vf_zero(), vf_zero()}, b = a;
     int64_t later_row = i + g->ahead / g->bag, later = g->ahead % g->bag;
@@ -70,7 +70,7 @@ VF_INLINE void gather_rows(const ridge_call *call, int64_t begin, int64_t end, v
     }
 }
 
-/* Bytes of the table's rows that are looked up: what these kernels pass through. */
+/* Bytes of the table rows that are looked up. */
 static double looked_up(const ridge_call *call) { return row_call_bytes(call, 1) * (double)call->dim[2]; }
 
 static void baseline_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {

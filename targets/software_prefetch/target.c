@@ -1,7 +1,7 @@
 /* y[i,:] = sum over k < bag of exp(table[index[i,k],:])
  * table: [table, cols] f32 or bf16, larger than the last cache; index: [rows, bag] i32, random; y: [rows, cols]
- * Least traffic: each row of the table that is named once, the indices, y. 2 rows bag cols FLOP. Bound by the latency
- * of memory until enough rows are asked for ahead, then by the rate of random lines. */
+ * Least traffic: each table row that is looked up, once; the indices; y. 2 rows bag cols FLOP. Latency-bound until
+ * enough rows are prefetched, then bound by the rate of random line accesses. */
 #include "ridge/target.h"
 
 #include <math.h>
@@ -18,8 +18,8 @@ static const ridge_case cases[] = {
     {.dim = {0, 4, 16, 8}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {3, 1, 17, 5}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {31, 7, 131, 97}, .dtype = RIDGE_F32, .edge = true},
-    {.dim = {2, 300, 64, 1000}, .dtype = RIDGE_F32, .edge = true}, /* a bag longer than the distance */
-    {.dim = {700, 3, 1, 10}, .dtype = RIDGE_F32, .edge = true},    /* a distance of many rows */
+    {.dim = {2, 300, 64, 1000}, .dtype = RIDGE_F32, .edge = true}, /* a bag longer than the prefetch distance */
+    {.dim = {700, 3, 1, 10}, .dtype = RIDGE_F32, .edge = true},    /* a prefetch distance of many rows */
     {.dim = {1, 1, 1, 1}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {31, 7, 131, 97}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {13, 5, 2049, 11}, .dtype = RIDGE_BF16, .edge = true},
@@ -42,7 +42,7 @@ static double lookups(const ridge_case *c) { return (double)c->dim[ROWS] * (doub
 static double row_of_table(const ridge_case *c) { return (double)c->dim[COLS] * (double)ridge_dtype_size(c->dtype); }
 static double bytes_of_y(const ridge_case *c) { return (double)c->dim[ROWS] * row_of_table(c); }
 
-/* Both variants: every lookup comes from memory, though a few find a row that another has just brought. */
+/* Both variants: every lookup counts as a memory access, though a few hit a cached row. */
 static void traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = lookups(c) * (row_of_table(c) + 4), .written = bytes_of_y(c)};
 }
@@ -60,7 +60,7 @@ static const ridge_variant variants[] = {
      .traffic = traffic},
 };
 
-/* Rows of the table that are named at all: with L uniform lookups in T rows, T (1 - exp(-L/T)) on average. */
+/* Distinct table rows that are looked up: with L uniform lookups in T rows, T (1 - exp(-L/T)) on average. */
 static void work(const ridge_case *c, ridge_work *w) {
     double table = (double)c->dim[TABLE], named = -table * expm1(-lookups(c) / table);
     *w = (ridge_work){.flops = 2 * lookups(c) * (double)c->dim[COLS],
@@ -80,8 +80,8 @@ static void oracle(const ridge_oracle_call *call) {
     }
 }
 
-/* All terms are positive, so errors are relative: 3 units for an exponential, and sums of `bag` terms add a walk of as
- * many roundings, of which the README bounds the length. */
+/* All terms are positive, so errors are relative: 3 units per exponential and a random walk of `bag` roundings.
+ * README.md bounds its length. */
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     (void)kind, (void)output;
     double storage = call->dtype == RIDGE_F32 ? 0.0 : ridge_dtype_roundoff(call->dtype);

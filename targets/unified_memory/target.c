@@ -1,6 +1,6 @@
-/* y = a x + b, x in host memory and y wanted there; a = 1.5, b = 0.25      x, y: [rows, cols], f32, bf16 or f16, rows
- * possibly strided. 2 rows cols FLOP, size(x) + size(y) bytes of device memory; what decides is the link between host
- * and device, which both tensors cross. GPU only. */
+/* y = a x + b, x and y in host memory; a = 1.5, b = 0.25      x, y: [rows, cols], f32, bf16 or f16, rows
+ * possibly strided. 2 rows cols FLOP, size(x) + size(y) bytes of device memory; the limit is the link between host and
+ * device, which both tensors cross. GPU only. */
 #include "unified_memory.h"
 
 RIDGE_CUDA_DECLARE(unified_memory_cuda_managed);
@@ -29,7 +29,7 @@ static const ridge_tensor_spec out[] = {{.name = "y", .rank = 2, .dim = {0, 1}}}
 static double elements(const ridge_case *c) { return (double)c->dim[0] * (double)c->dim[1]; }
 static double tensor_bytes(const ridge_case *c) { return elements(c) * (double)ridge_dtype_size(c->dtype); }
 
-/* In device memory: x arrives, is read, y is written and leaves. */
+/* Device memory: x arrives and is read; y is written and copied back. */
 static void traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = 2.0 * tensor_bytes(c), .streamed = 2.0 * tensor_bytes(c)};
 }
@@ -92,7 +92,7 @@ static void oracle(const ridge_oracle_call *call) {
         call->out[0][k] = (double)UNIFIED_MEMORY_A * call->in[0][k] + (double)UNIFIED_MEMORY_B;
 }
 
-/* One fused operation rounds once; 16-bit storage again, where f16 may fall below its normal range. */
+/* One fused operation rounds once; 16-bit storage rounds again, with denormal results in f16. */
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     (void)kind, (void)output;
     b->relative = 0x1p-24 * 1.01 + (call->dtype == RIDGE_F32 ? 0.0 : ridge_dtype_roundoff(call->dtype));

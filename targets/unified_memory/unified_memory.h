@@ -1,4 +1,4 @@
-/* What the descriptor and the GPU code of unified_memory share. */
+/* Constants and functions shared by the descriptor and the GPU code of unified_memory. */
 #ifndef RIDGE_TARGETS_UNIFIED_MEMORY_H
 #define RIDGE_TARGETS_UNIFIED_MEMORY_H
 
@@ -17,10 +17,10 @@ static inline size_t unified_memory_area(const int64_t *dim, ridge_dtype dtype) 
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Refuses (RIDGE_UNSUPPORTED) what the device cannot do and (RIDGE_NO_MEMORY) more than a quarter of its free memory.
+/* Returns RIDGE_UNSUPPORTED for what the device cannot do, RIDGE_NO_MEMORY for more than a quarter of its free memory.
  */
 ridge_status unified_memory_managed_prepare(const ridge_case *c, int threads, void **plan);
-/* A second stream and the events that tie it to the call's. */
+/* A second stream and the events that synchronize it with the call's stream. */
 ridge_status unified_memory_overlap_prepare(const ridge_case *c, int threads, void **plan);
 void unified_memory_overlap_release(void *plan);
 #ifdef __cplusplus

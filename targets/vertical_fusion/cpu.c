@@ -13,7 +13,7 @@ typedef struct operands {
 
 VF_INLINE vf root(vf s) { return vf_sqrt(vf_add(vf_set1(2.0f), s)); }
 
-/* ---- optimized: the sine goes into the root in a register ---- */
+/* ---- optimized: the sine stays in a register ---- */
 
 VF_INLINE vf2 sine_and_root(const void *state, int64_t j, int64_t count) {
     const operands *o = state;

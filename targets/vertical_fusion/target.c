@@ -19,7 +19,9 @@ static const ridge_case cases[] = {
     {.dim = {0, 64}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {3, 15}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {7, 1031}, .dtype = RIDGE_F32, .edge = true},
-    {.dim = {2111, 2113}, .dtype = RIDGE_F32, .edge = true}, /* large enough to stream, lines shared by rows */
+    {.dim = {2111, 2113},
+     .dtype = RIDGE_F32,
+     .edge = true}, /* large enough for streaming stores; rows share cache lines */
     {.dim = {1, 1}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {5, 31}, .dtype = RIDGE_BF16, .edge = true},
     {.dim = {7, 1031}, .dtype = RIDGE_BF16, .edge = true},
@@ -27,10 +29,7 @@ static const ridge_case cases[] = {
     {.dim = {1, 1}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
     {.dim = {5, 31}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
     {.dim = {7, 1031}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
-    {.dim = {3, 16411},
-     .dtype = RIDGE_F16,
-     .edge = true,
-     .only = RIDGE_ONLY_CUDA}, /* several of a warp's tiles a row */
+    {.dim = {3, 16411}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA}, /* several warp tiles per row */
     {.dim = {3, 16411}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
 };
 
@@ -39,7 +38,7 @@ static const ridge_tensor_spec out[] = {{.name = "y", .rank = 2, .dim = {0, 1}, 
 
 static double elements(const ridge_case *c) { return (double)c->dim[0] * (double)c->dim[1]; }
 static double tensor_bytes(const ridge_case *c) { return elements(c) * (double)ridge_dtype_size(c->dtype); }
-/* Rounding of the result to the storage type, where that is not the arithmetic's. */
+/* Unit roundoff of the storage type, where it is not fp32. */
 static double narrowing(ridge_dtype dtype) { return dtype == RIDGE_F32 ? 0.0 : ridge_dtype_roundoff(dtype); }
 
 static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
@@ -55,7 +54,7 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
     return row_temporary_bytes(c->dim[0], c->dim[1]);
 }
 
-/* A GPU does not read what it is about to overwrite: all stores are counted once. */
+/* No write-allocation on a GPU: every store counts once. */
 static void cuda_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
     baseline_traffic(c, t);
     t->streamed = t->written, t->written = 0.0;
