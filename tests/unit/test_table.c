@@ -157,21 +157,23 @@ static void draw_words(char *words, size_t size, uint64_t seed, uint64_t *i, int
                        some[ridge_random(seed, (*i)++) % 7]);
 }
 
+static ridge_column draw_column(uint64_t seed, uint64_t *i) {
+    ridge_column column = {.header = "header", .brief = "h", .field = "f"};
+    column.align = ridge_random(seed, (*i)++) % 2 ? 'l' : 'r';
+    column.fit = (ridge_fit)(ridge_random(seed, (*i)++) % 3);
+    column.least = 1 + (int)(ridge_random(seed, (*i)++) % 12);
+    column.shorten = (int)(ridge_random(seed, (*i)++) % 5);
+    column.drop = (int)(ridge_random(seed, (*i)++) % 5);
+    return column;
+}
+
 static void any_table_fits_any_page(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 3000; seed++) {
         uint64_t i = 0;
         ridge_column any[8] = {{.header = NULL}};
         int n = 1 + (int)(ridge_random(seed, i++) % 8), width = 20 + (int)(ridge_random(seed, i++) % 160);
-        for (int c = 0; c < n; c++)
-            any[c] = (ridge_column){.header = "header",
-                                    .brief = "h",
-                                    .field = "f",
-                                    .align = ridge_random(seed, i++) % 2 ? 'l' : 'r',
-                                    .fit = (ridge_fit)(ridge_random(seed, i++) % 3),
-                                    .least = 1 + (int)(ridge_random(seed, i++) % 12),
-                                    .shorten = (int)(ridge_random(seed, i++) % 5),
-                                    .drop = (int)(ridge_random(seed, i++) % 5)};
+        for (int c = 0; c < n; c++) any[c] = draw_column(seed, &i);
         ridge_table *table = ridge_table_new(any, n);
         for (int r = 0; r < 4; r++) {
             ridge_table_row(table);
