@@ -63,9 +63,9 @@ ridge_fail(ridge_error *error, ridge_status status, const char *format, ...);
 #if defined(__GNUC__)
 __attribute__((format(printf, 1, 2)))
 #endif
-void
+RIDGE_API void
 ridge_note_why(const char *format, ...);
-const char *ridge_why(void);
+RIDGE_API const char *ridge_why(void);
 
 #ifdef __cplusplus
 }

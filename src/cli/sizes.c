@@ -39,8 +39,8 @@ static bool scaled(reader *r, int64_t *value, int64_t factor) {
 }
 
 static bool read_digits(reader *r, int64_t *value) {
-    if (!isdigit((unsigned char)*r->at)) return wrong(r, "a number is missing");
     *value = 0;
+    if (!isdigit((unsigned char)*r->at)) return wrong(r, "a number is missing");
     for (; isdigit((unsigned char)*r->at); r->at++) {
         *value = *value * 10 + (*r->at - '0');
         if (*value > largest_extent) return wrong(r, "an extent above 2^40");

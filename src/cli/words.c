@@ -46,9 +46,10 @@ int ridge_edit_distance(const char *a, const char *b) {
 static const char *only_completion(const ridge_words *words, const char *typed) {
     const char *found = NULL;
     for (int i = 0; i < words->n; i++) {
-        if (strncasecmp(words->word[i], typed, strlen(typed)) != 0) continue;
+        const char *word = words->word[i];
+        if (!word || strncasecmp(word, typed, strlen(typed)) != 0) continue;
         if (found) return NULL;
-        found = words->word[i];
+        found = word;
     }
     return found;
 }

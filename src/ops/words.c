@@ -68,6 +68,7 @@ ridge_words ridge_words_shape(int n, const int64_t *extents) {
         const size_t used = strlen(w.text);
         (void)snprintf(w.text + used, sizeof w.text - used, "%s%lld", i ? ", " : "", (long long)extents[i]);
     }
-    if (strlen(w.text) + 2 <= sizeof w.text) strcat(w.text, "]");
+    const size_t used = strlen(w.text);
+    (void)snprintf(w.text + used, sizeof w.text - used, "]");
     return w;
 }
