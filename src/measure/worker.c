@@ -55,6 +55,13 @@ static _Noreturn void child(const worker *w, int fd, pid_t parent) {
 static ridge_status connect_worker(worker *w, int ends[2]) {
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return ridge_fail(w->error, RIDGE_FAILED, "no socket to a worker process: %s", strerror(errno));
+    const int yes = 1;
+    if (setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) != 0) {
+        int why = errno;
+        close(ends[0]);
+        close(ends[1]);
+        return ridge_fail(w->error, RIDGE_FAILED, "no socket to a worker process: %s", strerror(why));
+    }
     /* A worker redirects its standard output to /dev/null, so the socket needs a descriptor above the standard
      * streams. */
     int above = fcntl(ends[1], F_DUPFD_CLOEXEC, STANDARD_STREAMS), code = errno;
@@ -116,11 +123,17 @@ typedef struct ending {
 } ending;
 
 /* Receives at most one packet. *end: the socket is closed. */
-static ridge_status receive(worker *w, short events, bool *end) {
+static ridge_status receive(worker *w, bool *end) {
     char packet[sizeof(ridge_event) + 1]; /* one extra byte detects packets that are too long */
-    ssize_t n = recv(w->fd, packet, sizeof packet, MSG_DONTWAIT);
+    union {
+        struct cmsghdr align;
+        char room[CMSG_SPACE(sizeof(struct ucred))];
+    } control;
+    struct iovec data = {packet, sizeof packet};
+    struct msghdr m = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    ssize_t n = recvmsg(w->fd, &m, MSG_DONTWAIT);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) return RIDGE_OK;
-    if (n < 0 || (n == 0 && (events & POLLHUP))) {
+    if (n < 0 || (n == 0 && m.msg_controllen == 0)) { /* an empty packet has credentials, the end of the stream none */
         *end = true;
         return RIDGE_OK;
     }
@@ -136,7 +149,7 @@ static ridge_status gather(worker *w, const volatile sig_atomic_t *interrupted, 
         int ready = poll(&p, 1, silent ? END_POLL_MS : POLL_MS);
         if (interrupted && *interrupted) return ridge_fail(w->error, RIDGE_INTERRUPTED, "interrupted");
         if (progress) progress(arg, share_of_time(w));
-        if (ready > 0) RIDGE_TRY(receive(w, p.revents, &silent));
+        if (ready > 0) RIDGE_TRY(receive(w, &silent));
         end->slot = running(w);
         end->killed = w->inbox.closed || overdue(w);
         if (end->killed) return RIDGE_OK;

@@ -294,6 +294,12 @@ static void fill_labels(int64_t classes, int64_t wide[WIDE_ROWS], int32_t narrow
     }
 }
 
+/* ThreadSanitizer does not see how a library's own threads synchronize, and reports races where there are none. */
+static bool under_tsan(void) {
+    const char *sanitizer = getenv("RIDGE_SANITIZER");
+    return sanitizer && strcmp(sanitizer, "tsan") == 0;
+}
+
 static int wide_labels_on(ridge_context *context, const ridge_target *target, const layer *l) {
     const size_t room = (size_t)(3 * WIDE_ROWS + WIDE_ROWS * WIDE_DEPTH + l->classes * (WIDE_DEPTH + 1));
     float *want = calloc(room, sizeof *want), *got = calloc(room, sizeof *got);
@@ -305,6 +311,7 @@ static int wide_labels_on(ridge_context *context, const ridge_target *target, co
     for (int v = 0; v < target->n_variants; v++) {
         const char *name = target->variants[v].name;
         if (ridge_variant_backend(&target->variants[v]) != RIDGE_BACKEND_cpu) continue;
+        if (under_tsan() && target->variants[v].role != RIDGE_OPTIMIZED) continue;
         if (!outputs_of(context, target, name, l, RIDGE_I32, narrow, want)) continue;
         assert_true(outputs_of(context, target, name, l, RIDGE_I64, wide, got));
         assert_memory_equal(got, want, room * sizeof *want);

@@ -307,9 +307,12 @@ static void one_bad_variant_costs_itself_only(void **state) {
         ridge_job_result r;
         run(list, 3, &r);
         assert_int_equal(r.series[1].outcome, bad[i].outcome);
-        if (!strstr(r.series[1].reason, bad[i].reason)) fail_msg("reason was: %s", r.series[1].reason);
-        assert_int_equal(r.series[0].outcome, RIDGE_OUTCOME_DONE);
-        assert_int_equal(r.series[2].outcome, RIDGE_OUTCOME_DONE);
+        if (!strstr(r.series[1].reason, bad[i].reason))
+            fail_msg("%s: reason was: %s", variants[bad[i].variant].name, r.series[1].reason);
+        assert_int_equal(r.series[1].outcome, bad[i].outcome);
+        for (int v = 0; v < 3; v += 2)
+            if (r.series[v].outcome != RIDGE_OUTCOME_DONE)
+                fail_msg("%s: variant %d: %s", variants[bad[i].variant].name, v, r.series[v].reason);
         assert_true(r.series[0].n >= 20 && r.series[2].n >= 20);
         ridge_job_result_free(&r);
     }

@@ -263,7 +263,7 @@ static void only_some_tensors_lie_by_columns(void **state) {
     const ridge_layout dense = {0};
     const ridge_case no = {.dim = {4, 3, 2}, .dtype = RIDGE_F32, .column_major = 1u << L};
     assert_int_equal(ridge_operands_bytes(&mixed_target, &no, &dense, &bytes, &error), RIDGE_INVALID);
-    assert_non_null(strstr(error.text, "columns"));
+    assert_non_null(strstr(error.text, "column-major"));
 }
 
 static void tf32_is_stored_as_f32(void **state) {
