@@ -1,0 +1,40 @@
+/* What runs beside the warps: operations in flight, mbarriers, groups.
+ *
+ * An operation is queued when it is issued and done in steps by an engine, which the scheduler lets run at times of its own
+ * choosing. Operations of one queue number run in order; those of different queues in any order. */
+#ifndef EMULATOR_ASYNC_ASYNC_H
+#define EMULATOR_ASYNC_ASYNC_H
+
+#include "check/check.h"
+#include "core/machine.h"
+#include "memory/memory.h"
+
+typedef struct emu_operation emu_operation;
+struct emu_operation {
+    emu_operation *next;
+    emu_actor actor;
+    emu_block *block;  /* that issued it */
+    uint64_t queue;    /* 0: ordered with nothing */
+    /* Does a part, chosen by the engine's dice: true when all is done. Completion (mbarrier, group) is told within. */
+    bool (*step)(emu_operation *, emu_random *);
+    void (*destroy)(emu_operation *); /* frees it */
+    void (*describe)(const emu_operation *, char *text, size_t bytes);
+};
+void emu_engine_add(emu_operation *);
+/* One step of one operation of the cluster's, chosen by dice. False: nothing is in flight. */
+bool emu_engine_step(emu_cluster *, emu_random *);
+void emu_engine_finish(emu_operation *); /* runs this one, and those before it in its queue, to its end */
+bool emu_engine_busy(const emu_block *); /* operations that read or write this block's shared memory, or that it issued */
+void emu_block_async_begin(emu_block *);
+void emu_block_async_end(emu_block *); /* reports what was never waited for where that matters */
+void emu_warp_async_end(emu_warp *);   /* at exit of a warp */
+
+/* mbarriers are objects of the emulator's, found by address; memory holds an opaque image of the state. */
+/* The transaction's bytes have arrived at the barrier at this shared address, by the actor's work. */
+void emu_mbarrier_complete(const emu_actor *, emu_cluster *, uint32_t shared_address, uint32_t bytes);
+
+/* Tensor maps: cuTensorMapEncodeTiled's 128 bytes, in the emulator's own layout. Returns a CUresult; *why says what is wrong. */
+int emu_tensor_map_encode(void *map, int type, uint32_t rank, void *address, const uint64_t *sizes, const uint64_t *strides,
+                          const uint32_t *box, const uint32_t *element_strides, int interleave, int swizzle, int promotion, int fill,
+                          const char **why);
+#endif

@@ -1,0 +1,55 @@
+/* State spaces, allocations, and the one way by which anything reads or writes memory. */
+#ifndef EMULATOR_MEMORY_MEMORY_H
+#define EMULATOR_MEMORY_MEMORY_H
+
+#include "core/machine.h"
+
+/* ---- allocations of global memory: at host addresses, found by address ------------------------------------------------ */
+typedef enum emu_memory_kind { EMU_DEVICE, EMU_PINNED, EMU_MANAGED, EMU_VARIABLE } emu_memory_kind;
+typedef struct emu_allocation {
+    uint8_t *memory;
+    uint64_t bytes;
+    emu_memory_kind kind;
+    const char *name;           /* of a variable */
+    struct emu_shadow *shadow;  /* initialized bytes, accesses */
+    bool freed;                 /* kept for a while to tell uses after free apart */
+} emu_allocation;
+/* Aligned to 512 bytes; between allocations lies at least as much that is not accessible. NULL: out of memory. */
+void *emu_memory_allocate(uint64_t bytes, emu_memory_kind kind);
+emu_allocation *emu_memory_register(void *memory, uint64_t bytes, emu_memory_kind kind, const char *name); /* variables */
+bool emu_memory_free(void *memory); /* false: not an allocation */
+emu_allocation *emu_memory_find(const void *address); /* the allocation that contains it, NULL: none */
+uint64_t emu_memory_in_use(void);
+void emu_memory_host_wrote(void *address, uint64_t bytes); /* cudaMemcpy, cudaMemset: now initialized, ordered before later launches */
+
+/* ---- access ---------------------------------------------------------------------------------------------------------- */
+typedef enum emu_access_kind { EMU_READ = 1, EMU_WRITE = 2, EMU_UPDATE = 3 /* atomic read and write */ } emu_access_kind;
+typedef enum emu_semantics { EMU_WEAK, EMU_VOLATILE, EMU_RELAXED, EMU_ACQUIRE, EMU_RELEASE, EMU_ACQUIRE_RELEASE } emu_semantics;
+typedef enum emu_scope { EMU_SCOPE_CTA, EMU_SCOPE_CLUSTER, EMU_SCOPE_GPU, EMU_SCOPE_SYS } emu_scope;
+typedef struct emu_access {
+    emu_access_kind kind;
+    emu_semantics semantics;
+    emu_scope scope;
+    ptx_space space;    /* PTX_GENERIC: told from the address. PTX_SHARED: 32-bit shared address */
+    bool cluster;       /* .shared::cluster: other blocks' shared memory may be meant; without it that is a finding */
+    uint32_t bytes;     /* a lane; also the alignment that is demanded, unless align says otherwise */
+    uint32_t align;
+} emu_access;
+
+/* Resolves the lanes' addresses to host pointers, after bounds, alignment, lifetime, initialization and races were
+ * checked, and orders (acquire, release) applied. False: a finding that ends the launch (the caller returns EMU_ABORT).
+ * Pointers of other lanes are not written. */
+bool emu_memory_lanes(emu_warp *, const emu_op *, emu_mask, const emu_access *, const uint64_t address[EMU_LANES],
+                      uint8_t *pointer[EMU_LANES]);
+
+/* The same for an engine (bulk copies, tensor copies, wgmma's operands): one contiguous range, by a given actor. `who` is
+ * what the check records as the accessor (check/check.h). block: whose window shared::cta addresses mean. NULL: a finding. */
+struct emu_actor;
+uint8_t *emu_memory_range(const struct emu_actor *who, emu_block *block, const emu_access *, uint64_t address, uint64_t bytes);
+
+/* Which space a generic address means, and a shared address's host pointer without any check (NULL: none there). */
+ptx_space emu_memory_space(uint64_t generic);
+uint8_t *emu_shared_pointer(emu_cluster *, uint32_t shared_address, uint32_t bytes, emu_block **block);
+void emu_block_memory_begin(emu_block *); /* shared memory and its shadow: filled with a pattern, not initialized */
+void emu_block_memory_end(emu_block *);
+#endif

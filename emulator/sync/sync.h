@@ -1,0 +1,10 @@
+/* Barriers of blocks and clusters, fences, and programmatic dependent launch. */
+#ifndef EMULATOR_SYNC_SYNC_H
+#define EMULATOR_SYNC_SYNC_H
+
+#include "core/machine.h"
+
+/* Lanes have exited: barriers that wait for all threads of the block or cluster count without them. */
+void emu_sync_exited(emu_warp *, emu_mask lanes);
+void emu_block_sync_end(emu_block *); /* reports barriers at which somebody arrived and nobody waits */
+#endif
