@@ -56,7 +56,7 @@ void *emu_decode_alloc(emu_decoding *, size_t bytes); /* zeroed, lives as long a
 const emu_code *emu_code_of(ptx_function *, ptx_error *error);
 
 /* Runs a warp for up to `budget` instructions, until it has exited or no fragment is runnable. */
-typedef enum emu_progress { EMU_RAN, EMU_BLOCKED, EMU_EXITED, EMU_ABORTED } emu_progress;
+typedef enum emu_progress { EMU_WARP_RAN, EMU_WARP_BLOCKED, EMU_WARP_EXITED, EMU_WARP_ABORTED } emu_progress;
 emu_progress emu_warp_run(emu_warp *, uint32_t budget);
 void emu_warp_begin(emu_warp *); /* registers allocated and zeroed, one fragment at the entry */
 void emu_warp_end(emu_warp *);
