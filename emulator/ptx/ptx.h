@@ -113,7 +113,7 @@ typedef struct ptx_variable {
     int n_relocations;
     int32_t parameter; /* offset in the parameter block, for parameters of functions, else -1 */
     int32_t reg;       /* of a parameter in PTX_REG: the function's register, once the body is parsed; else -1 */
-    void *user;        /* of who lays it out in memory */
+    void *user;        /* .global and .const variables of a module: host address, set when the module is loaded */
 } ptx_variable;
 
 typedef struct ptx_function {
