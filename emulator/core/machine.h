@@ -6,6 +6,15 @@
 #include "ptx/ptx.h"
 
 enum { EMU_LANES = 32, EMU_BARRIERS = 16 };
+
+/* For handlers whose loops over lanes gcc vectorizes: one clone an instruction set, chosen when the process begins. Sanitizers
+ * instrument the resolvers, which run before the sanitizer does: no clones there. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__) && !defined(EMU_NO_CLONES)
+#define EMU_LANEWISE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define EMU_LANEWISE
+#endif
 typedef uint32_t emu_mask; /* a bit a lane */
 typedef struct emu_dim { uint32_t x, y, z; } emu_dim;
 typedef struct emu_warp emu_warp;
