@@ -5,14 +5,11 @@
 #include "memory/memory.h"
 #include "runtime/runtime.h"
 
-static uint64_t capacity(void) { return emu_options_get()->memory << 20; }
-
 static cudaError_t allocate(void **out, size_t bytes, emu_memory_kind kind) {
     EMU_LOCKED;
     if (!out) return emu_told(cudaErrorInvalidValue);
     *out = NULL;
     if (bytes == 0) return cudaSuccess;
-    if (bytes > capacity() || emu_memory_in_use() + bytes > capacity()) return emu_told(cudaErrorMemoryAllocation);
     *out = emu_memory_allocate(bytes, kind);
     return emu_told(*out ? cudaSuccess : cudaErrorMemoryAllocation);
 }
@@ -117,7 +114,7 @@ cudaError_t cudaHostGetFlags(unsigned *flags, void *host) {
 cudaError_t cudaMemGetInfo(size_t *unused, size_t *total) {
     EMU_LOCKED;
     uint64_t in_use = emu_memory_in_use();
-    *total = capacity();
+    *total = emu_memory_capacity();
     *unused = in_use < *total ? *total - in_use : 0;
     return cudaSuccess;
 }

@@ -129,20 +129,20 @@ cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t st
 
 cudaError_t cudaGetSymbolAddress(void **memory, const void *symbol) {
     EMU_LOCKED;
-    size_t bytes;
+    size_t bytes = 0;
     return emu_told(emu_symbol_find(symbol, memory, &bytes));
 }
 
 cudaError_t cudaGetSymbolSize(size_t *bytes, const void *symbol) {
     EMU_LOCKED;
-    void *memory;
+    void *memory = NULL;
     return emu_told(emu_symbol_find(symbol, &memory, bytes));
 }
 
 static cudaError_t find_in_symbol(const void *symbol, size_t offset, size_t count, uint8_t **out) {
     EMU_LOCKED;
-    void *memory;
-    size_t bytes;
+    void *memory = NULL;
+    size_t bytes = 0;
     cudaError_t error = emu_symbol_find(symbol, &memory, &bytes);
     if (error != cudaSuccess) return emu_told(error);
     if (offset > bytes || count > bytes - offset) return emu_told(cudaErrorInvalidValue);
@@ -152,14 +152,14 @@ static cudaError_t find_in_symbol(const void *symbol, size_t offset, size_t coun
 
 static cudaError_t to_symbol(const void *symbol, const void *from, size_t bytes, size_t offset, enum cudaMemcpyKind kind,
                              cudaStream_t stream, bool wait) {
-    uint8_t *memory;
+    uint8_t *memory = NULL;
     cudaError_t error = find_in_symbol(symbol, offset, bytes, &memory);
     return error == cudaSuccess ? copy(line(memory, from, bytes), kind, stream, wait) : error;
 }
 
 static cudaError_t from_symbol(void *to, const void *symbol, size_t bytes, size_t offset, enum cudaMemcpyKind kind,
                                cudaStream_t stream, bool wait) {
-    uint8_t *memory;
+    uint8_t *memory = NULL;
     cudaError_t error = find_in_symbol(symbol, offset, bytes, &memory);
     return error == cudaSuccess ? copy(line(to, memory, bytes), kind, stream, wait) : error;
 }

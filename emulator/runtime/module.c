@@ -154,7 +154,8 @@ static void place_variable(emu_fatbin *fatbin, ptx_variable *v) {
         if (!memory) memory = emu_alloc(bytes); /* ends the process with a line */
         memset(memory, 0, bytes);
         memory += AROUND;
-        (void)emu_memory_register(memory, v->bytes, EMU_VARIABLE, v->name);
+        emu_allocation *a = emu_memory_register(memory, v->bytes, EMU_VARIABLE, v->name);
+        if (a) a->constant = v->space == PTX_CONST;
     }
     if (v->initial) memcpy(memory, v->initial, v->bytes);
     emu_memory_host_wrote(memory, v->bytes);
@@ -167,8 +168,8 @@ static void relocate(const ptx_module *module, const ptx_variable *v) {
         const struct ptx_relocation *r = &v->relocation[i];
         const ptx_variable *to = ptx_variable_find(module, r->symbol);
         const void *address = to ? to->user : (const void *)ptx_function_find(module, r->symbol);
-        uint64_t value = (uintptr_t)address + (uint64_t)r->addend;
-        memcpy((uint8_t *)v->user + r->at, &value, sizeof value);
+        uint64_t value = ((uintptr_t)address + (uint64_t)r->addend) >> r->shift;
+        memcpy((uint8_t *)v->user + r->at, &value, r->bytes);
     }
 }
 
