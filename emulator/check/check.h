@@ -58,6 +58,8 @@ void emu_actor_of_mbarrier(emu_warp *, const emu_op *, int lane, emu_block *owne
                            emu_actor *out);
 void emu_actor_end(emu_actor *);
 void emu_acquire_group(emu_warp *, emu_stream_kind, uint64_t group); /* this group and all before are known to the warp */
+/* The same into a clock: cp.async.mbarrier.arrive makes the warp's copies up to this group known by an mbarrier's phase. */
+void emu_clock_group(emu_clock **into, emu_warp *, emu_stream_kind, uint64_t group);
 /* What the phase's completion makes known: the phase's work of engines, beside the clock that arrivals released into. */
 void emu_clock_phase(emu_clock **into, emu_block *owner, uint32_t slot, uint64_t phase);
 

@@ -100,7 +100,7 @@ typedef struct ptx_variable {
     struct ptx_relocation { uint64_t at; const char *symbol; int64_t addend; bool generic; } *relocation;
     int n_relocations;
     int32_t parameter; /* offset in the parameter block, for parameters of functions, else -1 */
-    void *user;        /* of who lays it out in memory */
+    void *user;        /* .global and .const variables of a module: host address, set when the module is loaded */
 } ptx_variable;
 
 typedef struct ptx_function {
