@@ -19,24 +19,31 @@ static const uint8_t *lane_of(const emu_warp *warp, emu_operand operand, int lan
     return (const uint8_t *)emu_at(warp, operand.at) + (size_t)lane * operand.bytes;
 }
 
-static void update_lane(emu_warp *warp, const atomic *a, int lane, uint8_t *memory, bool flush) {
-    uint8_t old[MOST][MOST_BYTES] = {{0}};
+/* old: what was there before. Written to registers when all lanes are done: a destination may share its place with a
+ * source. */
+static void update_lane(const emu_warp *warp, const atomic *a, int lane, uint8_t *memory, bool flush, uint8_t *old) {
+    const uint8_t *c = a->c.bytes > 0 ? lane_of(warp, a->c, lane) : NULL;
+    memcpy(old, memory, a->access.bytes);
+    for (int k = 0; k < a->n; k++) a->update(memory + (uint32_t)k * a->bytes, lane_of(warp, a->b[k], lane), c, flush);
+}
+
+static void return_old(const emu_warp *warp, const atomic *a, emu_mask mask, uint8_t old[EMU_LANES][MOST_BYTES]) {
     for (int k = 0; k < a->n; k++) {
-        uint8_t *element = memory + (uint32_t)k * a->bytes;
-        memcpy(old[k], element, a->bytes);
-        a->update(element, lane_of(warp, a->b[k], lane), a->c.bytes > 0 ? lane_of(warp, a->c, lane) : NULL, flush);
+        if (a->d[k].bytes == 0) continue; /* _ */
+        uint8_t *d = emu_at(warp, a->d[k].at);
+        for (emu_mask left = mask; left != 0; left &= left - 1) {
+            int lane = __builtin_ctz(left);
+            uint8_t value[MOST_BYTES] = {0}; /* wider registers get zeros above */
+            memcpy(value, old[lane] + (uint32_t)k * a->bytes, a->bytes);
+            memcpy(d + (size_t)lane * a->d[k].bytes, value, a->d[k].bytes);
+        }
     }
-    if (!a->returns) return;
-    /* After all sources are read: a destination may be one of them. Wider registers get zeros above. */
-    for (int k = 0; k < a->n; k++)
-        if (a->d[k].bytes > 0)
-            memcpy((uint8_t *)emu_at(warp, a->d[k].at) + (size_t)lane * a->d[k].bytes, old[k], a->d[k].bytes);
 }
 
 static emu_result run_atomic(emu_warp *warp, const emu_op *op, emu_mask mask) {
     const atomic *a = op->detail;
     uint64_t address[EMU_LANES];
-    uint8_t *pointer[EMU_LANES];
+    uint8_t *pointer[EMU_LANES], old[EMU_LANES][MOST_BYTES];
     emu_addresses(warp, &a->address, address);
     if (!emu_memory_lanes(warp, op, mask, &a->access, address, pointer)) return EMU_ABORT;
     uint32_t first = 0, step = 1;
@@ -49,8 +56,9 @@ static emu_result run_atomic(emu_warp *warp, const emu_op *op, emu_mask mask) {
         int lane = (int)((first + i * step) & 31);
         if (!(mask >> lane & 1)) continue;
         ptx_space space = a->access.space == PTX_GENERIC ? emu_memory_space(address[lane]) : a->access.space;
-        update_lane(warp, a, lane, pointer[lane], space == PTX_GLOBAL);
+        update_lane(warp, a, lane, pointer[lane], space == PTX_GLOBAL, old[lane]);
     }
+    if (a->returns) return_old(warp, a, mask, old);
     return EMU_NEXT;
 }
 

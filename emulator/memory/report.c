@@ -37,13 +37,13 @@ static void say_allocation(line *to, const emu_allocation *a) {
 static void say_place(line *to, uint64_t at, uint64_t bytes, uint64_t region_bytes) {
     int64_t signed_at = (int64_t)at;
     if (signed_at < 0)
-        say(to, "%llu bytes before", (ull)-at);
+        say(to, "at %llu bytes before", (ull)-at);
     else if (at >= region_bytes)
-        say(to, "%llu bytes past the end of", (ull)(at - region_bytes));
+        say(to, "at %llu bytes past the end of", (ull)(at - region_bytes));
     else if (bytes > region_bytes - at)
         say(to, "of which the last %llu lie past the end of", (ull)(bytes - (region_bytes - at)));
     else
-        say(to, "offset %llu of", (ull)at);
+        say(to, "at offset %llu of", (ull)at);
 }
 
 static uint64_t distance(const emu_allocation *a, uint64_t address) {
@@ -64,7 +64,6 @@ static void say_global(line *to, uint64_t address, uint64_t bytes) {
     } else {
         bool near = distance(nearest, address) <= UINT64_C(1) << 40;
         if (near) {
-            say(to, "at ");
             say_place(to, address - (uint64_t)(uintptr_t)nearest->memory, bytes, nearest->bytes);
             say(to, " ");
             say_allocation(to, nearest);
@@ -108,7 +107,6 @@ static emu_finding_kind say_shared(line *to, const emu_viewer *viewer, const emu
         return EMU_EXITED;
     }
     uint64_t at = plain - (rank << EMU_SHARED_RANK_SHIFT) - EMU_SHARED_FIRST;
-    say(to, "at ");
     say_place(to, at, bytes, owner->shared_bytes);
     say(to, " ");
     say_shared_owner(to, viewer, owner);
@@ -118,13 +116,11 @@ static emu_finding_kind say_shared(line *to, const emu_viewer *viewer, const emu
 static void say_other(line *to, const emu_viewer *viewer, ptx_space space, uint64_t address, uint64_t bytes) {
     uint64_t at = address & ~EMU_WINDOW_MASK;
     if (space == PTX_PARAM) {
-        say(to, "at ");
         say_place(to, at, bytes, viewer->block->cluster->grid->parameter_bytes);
         say(to, " the kernel's parameters (%u bytes)", viewer->block->cluster->grid->parameter_bytes);
     } else if (viewer->warp == NULL) {
         say(to, "at 0x%llx in .local memory, which asynchronous operations cannot access", (ull)at);
     } else {
-        say(to, "at ");
         say_place(to, at, bytes, viewer->warp->code->local_bytes);
         say(to, " the thread's .local memory of %u bytes", viewer->warp->code->local_bytes);
     }
