@@ -15,8 +15,7 @@ typedef struct run {
     bool check, record; /* lanes of one instruction are checked before any is recorded, if they are several runs */
 } run;
 
-/* ---- verdicts
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- verdicts ------------------------------------------------------------------------------------------------ */
 static bool remembered(const emu_accessor *who, uint32_t id) {
     return who->order && who->order->memo[id % EMU_MEMO] == id;
 }
@@ -42,8 +41,7 @@ static bool check_set(run *r, uint32_t id, uint32_t past_lane, uint32_t lane, ui
     return good;
 }
 
-/* The readers of a cell with this one: those that it knows of, and that it is as weak as, need no longer be remembered.
- */
+/* The readers of a cell with this one: those that it knows of, and that it is as weak as, are no longer needed. */
 static uint32_t with_reader(run *r, uint32_t id) {
     const emu_accessor *who = r->who;
     uint32_t kept[EMU_MOST_MEMBERS + 1], n = 0;
@@ -68,8 +66,7 @@ static void enter_readers(run *r, uint32_t id) {
     r->own = who->order && newest->family == who->family && newest->slot == who->slot && newest->epoch > who->whole;
 }
 
-/* ---- runs: cell i is accessed by lane first + (i >> step)
- * ------------------------------------------------------------------------- */
+/* ---- runs: cell i is accessed by lane first + (i >> step) ---------------------------------------------------- */
 static void read_run(run *r, emu_cell *cell, uint32_t start, uint32_t n, uint32_t lane_first, uint32_t step) {
     for (uint32_t i = 0; i < n; i++) {
         emu_cell now = cell[start + i];
@@ -124,8 +121,7 @@ static void contiguous(run *r, uint64_t at, uint64_t bytes, uint32_t lane, uint3
     }
 }
 
-/* ---- initialized bytes
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- initialized bytes --------------------------------------------------------------------------------------- */
 static void mark(emu_shadow *shadow, uint64_t at, uint64_t bytes) {
     for (uint64_t end = at + bytes; at < end;) {
         uint32_t within = (uint32_t)(at & (EMU_PAGE - 1));
@@ -148,8 +144,7 @@ static bool marked(emu_shadow *shadow, uint64_t at, uint64_t bytes, bool any) {
     return !any;
 }
 
-/* ---- warps: lanes that lie one after the other are a run
- * ------------------------------------------------------------------------------ */
+/* ---- warps: lanes that lie one after the other are a run ----------------------------------------------------- */
 typedef struct piece {
     uint64_t at, bytes;
     uint32_t lane, lane_bytes;
@@ -274,9 +269,7 @@ void emu_shadow_lanes(emu_shadow *shadow, emu_warp *warp, const emu_op *op, emu_
     }
 }
 
-/* ---- engines
- * ---------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- engines ------------------------------------------------------------------------------------------------- */
 /* The node of an operation, as long as no other comes between that falls on its place. */
 static uint32_t node_of_operation(const emu_accessor *who, uint64_t operation) {
     static struct {

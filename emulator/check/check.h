@@ -18,8 +18,7 @@
 
 typedef struct emu_clock emu_clock; /* NULL is a clock that knows nothing */
 
-/* ---- life: called by runtime/ when clusters begin and end
- * ------------------------------------------------------------- */
+/* ---- life: called by runtime/ when clusters begin and end ---------------------------------------------------- */
 void emu_check_cluster_begin(emu_cluster *); /* after blocks and warps exist: family, order of each warp */
 void emu_check_cluster_end(emu_cluster *);
 void emu_check_grid_begin(emu_grid *); /* begin_clock is set by the caller from the stream */
@@ -30,19 +29,17 @@ emu_clock *emu_clock_copy(const emu_clock *);
 void emu_clock_host(emu_clock **into);         /* all that the host did and waited for */
 void emu_check_host_waited(const emu_clock *); /* the host synchronized with this */
 
-/* ---- warps
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- warps --------------------------------------------------------------------------------------------------- */
 /* Barriers: each warp releases into the clock of the phase, and acquires it when the phase is complete. A clock of a
  * phase must not have what was released in the next phase already. */
-void emu_release(emu_warp *,
-                 emu_clock **into); /* the warp's knowledge into the object's; later accesses are a new epoch */
+/* The warp's knowledge into the object's; its later accesses are a new epoch. */
+void emu_release(emu_warp *, emu_clock **into);
 void emu_acquire(emu_warp *, const emu_clock *from);
 void emu_warp_synchronized(emu_warp *, emu_mask); /* bar.warp.sync: these lanes' accesses before are ordered */
 void emu_fence(emu_warp *, emu_scope);  /* membar, fence.acq_rel/sc: orders relaxed and volatile accesses around it */
 void emu_fence_proxy_async(emu_warp *); /* fence.proxy.async, any form */
 
-/* ---- asynchronous work
- * ------------------------------------------------------------------------------------------------- */
+/* ---- asynchronous work --------------------------------------------------------------------------------------- */
 typedef enum emu_proxy { EMU_PROXY_GENERIC, EMU_PROXY_ASYNC } emu_proxy;
 /* An accessor. Made at issue by a warp; what it knows is what the warp knew then. */
 typedef struct emu_actor {
@@ -70,8 +67,8 @@ typedef enum emu_stream_kind {
 } emu_stream_kind;
 void emu_actor_of_group(emu_warp *, const emu_op *, int lane, emu_stream_kind, uint64_t group, emu_proxy,
                         emu_actor *out);
-/* Completes on an mbarrier. `slots` is opaque, kept by the mbarrier (zero at first); phase: the phase it completes in.
- */
+/* Completes on an mbarrier, in this phase. `slot` is opaque, kept by the mbarrier, zero at first and whenever the
+ * numbers of its phases begin anew. */
 void emu_actor_of_mbarrier(emu_warp *, const emu_op *, int lane, emu_block *owner, uint32_t *slot, uint64_t phase,
                            emu_proxy, emu_actor *out);
 void emu_actor_end(emu_actor *);
@@ -79,18 +76,15 @@ void emu_actor_end(emu_actor *);
 void emu_acquire_group(emu_warp *, emu_stream_kind, uint64_t group);
 /* The same into an object's clock: for work of a group whose completion is an arrival (cp.async.mbarrier.arrive). */
 void emu_clock_group(emu_clock **into, emu_warp *, emu_stream_kind, uint64_t group);
-/* What the phase's completion makes known: the phase's work of engines, beside the clock that arrivals released into.
- */
+/* What the phase's completion makes known: its work of engines, beside the clock that arrivals released into. */
 void emu_clock_phase(emu_clock **into, emu_block *owner, uint32_t slot, uint64_t phase);
 
-/* ---- shadow: called by memory/ alone, after bounds and alignment
- * ------------------------------------------------------- */
+/* ---- shadow: called by memory/ alone, after bounds and alignment --------------------------------------------- */
 typedef struct emu_shadow emu_shadow;
 emu_shadow *emu_shadow_create(const void *memory, uint64_t bytes, bool shared);
 void emu_shadow_destroy(emu_shadow *);
 void emu_shadow_fresh(emu_shadow *, uint64_t at, uint64_t bytes, bool initialized); /* nobody accessed it */
-/* Records and checks; reports races, missing proxy fences and uninitialized reads by itself. at: offset in the memory.
- */
+/* Records and checks; reports races, missing proxy fences and uninitialized reads by itself. at: offset in memory. */
 void emu_shadow_lanes(emu_shadow *, emu_warp *, const emu_op *, emu_mask, const emu_access *,
                       const uint64_t at[EMU_LANES]);
 void emu_shadow_range(emu_shadow *, const emu_actor *, const emu_access *, uint64_t at, uint64_t bytes);

@@ -14,8 +14,7 @@ static uint32_t running_launches;
 bool emu_check_races(void) { return emu_options_get()->check_races; }
 bool emu_check_initialized(void) { return emu_options_get()->check_initialized; }
 
-/* ---- families: by number; those before the first that is left are gone
- * ---------------------------------------------------- */
+/* ---- families: by number; those before the first that is left are gone --------------------------------------- */
 static emu_family **families;
 static uint32_t n_families, capacity, first_number = 1; /* numbers are never used again */
 
@@ -71,8 +70,7 @@ void emu_families_sweep(void) {
     first_number += gone;
 }
 
-/* ---- clusters
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- clusters ------------------------------------------------------------------------------------------------ */
 static void order_begin(emu_warp *warp, emu_family *family, const emu_clock *begin, uint32_t n_warps) {
     emu_order *order = emu_alloc(sizeof *order);
     order->family = family;
@@ -130,9 +128,7 @@ void emu_check_cluster_end(emu_cluster *cluster) {
     cluster->family = NULL;
 }
 
-/* ---- launches
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- launches ------------------------------------------------------------------------------------------------ */
 void emu_check_grid_begin(emu_grid *grid) {
     if (!emu_check_races()) return;
     running_launches++;
@@ -157,9 +153,7 @@ void emu_check_grid_end(emu_grid *grid) {
     for (int side = 0; side < EMU_SIDES; side++) emu_foreign_prune(&clock->foreign[side], covered, clock);
 }
 
-/* ---- the host
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- the host ------------------------------------------------------------------------------------------------ */
 void emu_clock_host(emu_clock **into) { emu_clock_join(into, host); }
 
 /* When the host knows all that ever ran, so will all that is launched from now on: no record can conflict any more. */

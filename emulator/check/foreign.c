@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- launches
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- launches ------------------------------------------------------------------------------------------------ */
 void emu_launches_free(emu_launches *launches) {
     if (launches && --launches->refs == 0) free(launches);
 }
@@ -95,8 +94,7 @@ void emu_launches_join(emu_launches **into, emu_launches *from) {
     emu_launches_free(old);
 }
 
-/* ---- parts and chunks
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- parts and chunks ---------------------------------------------------------------------------------------- */
 static void part_free(emu_part *part) {
     if (part && --part->refs == 0) free(part);
 }
@@ -156,9 +154,7 @@ static emu_chunk *chunk_join(emu_chunk *a, emu_chunk *b) {
     return chunk;
 }
 
-/* ---- trees
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- trees --------------------------------------------------------------------------------------------------- */
 void emu_foreign_free(emu_foreign *foreign) {
     if (!foreign || --foreign->refs > 0) return;
     for (uint32_t i = 0; i < foreign->n; i++) chunk_free(foreign->chunk[i]);

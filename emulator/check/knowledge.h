@@ -9,8 +9,7 @@
 
 #include "check/check.h"
 
-/* ---- launches that have ended
- * ------------------------------------------------------------------------------------------- */
+/* ---- launches that have ended -------------------------------------------------------------------------------- */
 typedef struct emu_launches {
     uint32_t refs, words;
     uint64_t floor; /* all below are known; bit i tells of floor + i */
@@ -21,8 +20,7 @@ void emu_launches_add(emu_launches **, uint64_t number);
 void emu_launches_join(emu_launches **into, emu_launches *from);
 void emu_launches_free(emu_launches *);
 
-/* ---- other families
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- other families ------------------------------------------------------------------------------------------ */
 enum { EMU_CHUNK_BITS = 5, EMU_CHUNK = 1 << EMU_CHUNK_BITS };
 typedef struct emu_part { /* epochs of one family by slot */
     uint32_t refs, n;
@@ -52,8 +50,7 @@ static inline emu_foreign *emu_foreign_share(emu_foreign *foreign) {
 /* Without the families for which drop() is true. */
 void emu_foreign_prune(emu_foreign **, bool (*drop)(uint32_t family, const void *context), const void *context);
 
-/* ---- clocks
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- clocks -------------------------------------------------------------------------------------------------- */
 /* Two sides: what is known, and what was known at the last proxy fence on the way here. */
 typedef enum emu_side { EMU_KNOWN, EMU_PROXIED, EMU_SIDES } emu_side;
 struct emu_clock {
@@ -77,8 +74,7 @@ bool emu_clock_knows_foreign(const emu_clock *, emu_side, uint32_t family, uint6
                              uint32_t epoch);
 /* Families of the clock's grids that ended, and are known to have, are left out of trees. */
 
-/* ---- families
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- families ------------------------------------------------------------------------------------------------ */
 typedef enum emu_slot_kind { EMU_SLOT_WARP, EMU_SLOT_STREAM, EMU_SLOT_MBARRIER } emu_slot_kind;
 typedef struct emu_slot {
     uint8_t kind, stream;
@@ -98,9 +94,7 @@ uint32_t emu_family_slot(emu_family *, emu_slot_kind, int stream, uint32_t rank,
 /* Frees those that ended and are not marked; takes off the marks. */
 void emu_families_sweep(void);
 
-/* ---- warps
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- warps --------------------------------------------------------------------------------------------------- */
 enum { EMU_LEVELS = 3 /* CTA, cluster, GPU and beyond */, EMU_COLLECTIVES = 8, EMU_RECORDS = 64, EMU_MEMO = 256 };
 static inline int emu_level(emu_scope scope) { return scope >= EMU_SCOPE_GPU ? 2 : (int)scope; }
 typedef struct emu_order {

@@ -3,8 +3,7 @@
 
 #include "check/knowledge.h"
 
-/* ---- releases and acquires
- * ------------------------------------------------------------------------------------------------ */
+/* ---- releases and acquires ----------------------------------------------------------------------------------- */
 void emu_order_seal(emu_order *order) {
     if (order->touched) order->epoch++;
     order->touched = false;
@@ -26,8 +25,7 @@ void emu_acquire(emu_warp *warp, const emu_clock *from) {
     if (back > order->whole) order->whole = back;
 }
 
-/* ---- lanes of one warp
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- lanes of one warp --------------------------------------------------------------------------------------- */
 static void lanes_synchronized(emu_order *order, emu_mask mask, uint32_t newest) {
     if (!order->lanes) order->lanes = emu_alloc((size_t)EMU_LANES * EMU_LANES * sizeof order->lanes[0]);
     uint32_t together[EMU_LANES] = {0};
@@ -54,9 +52,7 @@ void emu_warp_synchronized(emu_warp *warp, emu_mask mask) {
         order->whole = newest;
 }
 
-/* ---- fences
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- fences -------------------------------------------------------------------------------------------------- */
 void emu_fence(emu_warp *warp, emu_scope scope) {
     emu_order *order = warp->order;
     if (!order) return;
@@ -82,8 +78,7 @@ void emu_fence_proxy_async(emu_warp *warp) {
     clock->foreign[EMU_PROXIED] = emu_foreign_share(clock->foreign[EMU_KNOWN]);
 }
 
-/* ---- asynchronous work
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- asynchronous work --------------------------------------------------------------------------------------- */
 static uint64_t operations;
 
 static void issue(emu_warp *warp, const emu_op *op, int lane, emu_proxy proxy, emu_actor *out) {

@@ -41,8 +41,7 @@ void emu_records_clear(void); /* no cell names a node any more */
 void emu_records_breathe(void);
 extern uint64_t emu_sweeps;
 
-/* ---- cells and pages
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- cells and pages ----------------------------------------------------------------------------------------- */
 typedef struct emu_cell {
     uint32_t written, read;
 } emu_cell; /* node or set << EMU_LANE_BITS | lane; 0: nobody */
@@ -78,9 +77,7 @@ void emu_page_mark(emu_shadow *, emu_page *, uint32_t at, uint32_t bytes);     /
 bool emu_page_marked(const emu_page *, uint32_t at, uint32_t bytes, bool any); /* all of the bytes, or any */
 void emu_location_put(emu_location *);
 
-/* ---- who accesses
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- who accesses -------------------------------------------------------------------------------------------- */
 typedef struct emu_accessor {
     emu_shadow *shadow;
     const emu_access *access;
@@ -106,15 +103,12 @@ typedef enum emu_verdict {
 } emu_verdict;
 emu_verdict emu_judge(const emu_accessor *, uint32_t past, uint32_t past_lane, uint32_t lane);
 
-/* ---- reports
- * ----------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- reports ------------------------------------------------------------------------------------------------- */
 void emu_report_begin(void);
 void emu_report_conflict(const emu_accessor *, emu_verdict, uint32_t past, uint32_t past_lane, uint32_t lane,
                          uint64_t at);
 void emu_report_uninitialized(emu_shadow *, emu_warp *, const emu_op *, int lane, uint64_t at, uint64_t bytes);
 
-/* ---- relaxed and stronger accesses (check/strong.c): a run of lanes of lane_bytes each, or one (lane_bytes 0)
- * ------------------------- */
+/* ---- relaxed and stronger accesses (check/strong.c): a run of lanes of lane_bytes each, or one (lane_bytes 0) ---- */
 void emu_strong_run(emu_accessor *, uint64_t at, uint64_t bytes, uint32_t lane, uint32_t lane_bytes);
 #endif

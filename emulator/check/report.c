@@ -24,8 +24,7 @@ static bool tell_again(const emu_op *op, const emu_op *past, uint64_t key) {
     return again;
 }
 
-/* ---- places
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- places -------------------------------------------------------------------------------------------------- */
 static const ptx_function *function_of(const emu_family *family, const emu_op *op) {
     const emu_code *code = family ? family->code : NULL;
     if (!code) return NULL;
@@ -68,9 +67,7 @@ static void address_text(const emu_shadow *shadow, emu_warp *warp, uint64_t at, 
             (void)snprintf(text, bytes, "shared+%" PRIu64 " of block rank %u", at, i);
 }
 
-/* ---- actors
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- actors -------------------------------------------------------------------------------------------------- */
 static void block_text(const emu_accessor *who, const emu_node *past, const emu_family *family, char *text,
                        size_t bytes) {
     if (past->family == who->family && past->rank == who->rank) {

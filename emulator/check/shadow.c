@@ -6,8 +6,7 @@
 
 emu_shadow *emu_shadows;
 
-/* ---- life
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- life ---------------------------------------------------------------------------------------------------- */
 emu_shadow *emu_shadow_create(const void *memory, uint64_t bytes, bool shared) {
     emu_shadow *shadow = emu_alloc(sizeof *shadow);
     shadow->memory = memory;
@@ -53,8 +52,7 @@ void emu_shadow_destroy(emu_shadow *shadow) {
     free(shadow);
 }
 
-/* ---- initialized bytes
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- initialized bytes --------------------------------------------------------------------------------------- */
 static uint32_t page_bytes(const emu_shadow *shadow, const emu_page *page) {
     uint64_t start = (uint64_t)(page - shadow->page) << EMU_PAGE_BITS;
     return shadow->bytes - start < EMU_PAGE ? (uint32_t)(shadow->bytes - start) : EMU_PAGE;
@@ -125,9 +123,7 @@ static void unmark(emu_shadow *shadow, emu_page *page, uint32_t at, uint32_t byt
     }
 }
 
-/* ---- cells
- * ----------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- cells --------------------------------------------------------------------------------------------------- */
 static void refine(emu_page *page, uint32_t shift) {
     uint32_t n = (uint32_t)EMU_PAGE >> page->shift, each = 1u << (page->shift - shift);
     emu_cell *fine = malloc(((size_t)EMU_PAGE >> shift) * sizeof *fine);

@@ -9,8 +9,7 @@
 
 #include "check/record.h"
 
-/* ---- locations
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- locations ----------------------------------------------------------------------------------------------- */
 /* Has the location at this level clocks that this order is reached by? */
 static bool reached(const emu_location *location, const emu_order *order, int level) {
     if (level == 2) return true;
@@ -107,9 +106,7 @@ static void locate(emu_accessor *who, uint64_t at, bool before) {
     }
 }
 
-/* ---- cells
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- cells --------------------------------------------------------------------------------------------------- */
 /* The members that a later access may still conflict with, though not ordered after this one; reports those that
  * conflict now. */
 static uint32_t remaining(emu_accessor *who, uint32_t set, uint32_t past_lane, uint32_t lane, uint64_t at,

@@ -6,6 +6,15 @@
 #include "ptx/ptx.h"
 
 enum { EMU_LANES = 32, EMU_BARRIERS = 16 };
+
+/* For handlers whose loops over lanes gcc vectorizes: one clone an instruction set, chosen when the process begins. Sanitizers
+ * instrument the resolvers, which run before the sanitizer does: no clones there. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__) && !defined(EMU_NO_CLONES)
+#define EMU_LANEWISE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define EMU_LANEWISE
+#endif
 typedef uint32_t emu_mask; /* a bit a lane */
 typedef struct emu_dim { uint32_t x, y, z; } emu_dim;
 typedef struct emu_warp emu_warp;
@@ -106,6 +115,7 @@ struct emu_warp {
     struct emu_groups *groups;    /* async/: bulk groups and cp.async groups of its lanes */
     struct emu_products *products;/* mma/: wgmma in flight */
     uint64_t instructions;
+    uint32_t slot; /* runtime/: place in the scheduler's list */
 };
 
 typedef struct emu_barrier {
@@ -126,6 +136,7 @@ struct emu_block {
     uint8_t *shared; /* shared_bytes, at shared address rank << 24 | EMU_SHARED_FIRST */
     uint32_t shared_bytes; /* static and dynamic */
     bool exited;
+    bool triggered; /* called launch_dependents, or ended */
     emu_barrier barrier[EMU_BARRIERS];
     struct emu_mbarriers *mbarriers;   /* async/: those of this block's shared memory */
     struct emu_engine *engine;         /* async/: operations in flight */
@@ -161,11 +172,22 @@ struct emu_grid {
     bool dependents_may_start;
     uint64_t triggered_blocks; /* blocks that called launch_dependents or ended */
     emu_grid *after;        /* the launch that griddepcontrol.wait waits for, NULL: done */
+    bool cooperative;       /* all blocks must be resident at once */
     bool done, failed;
-    int error;              /* cudaError of a launch that failed */
+    bool ending;            /* a failed launch is taken down: nothing more is told of it */
+    int error;              /* cudaError that its first finding means, 0: no finding */
+    int told;               /* findings printed */
     struct emu_clock *begin_clock, *end_clock; /* check/: stream order */
     uint64_t instructions;
 };
+
+/* griddepcontrol.launch_dependents by any thread of the block, or its end. */
+static inline void emu_block_trigger(emu_block *block) {
+    emu_grid *grid = block->cluster->grid;
+    if (block->triggered) return;
+    block->triggered = true;
+    if (++grid->triggered_blocks == grid->n_clusters * block->cluster->n_blocks) grid->dependents_may_start = true;
+}
 
 /* ---- access to lanes ------------------------------------------------------------------------------------------------ */
 static inline void *emu_at(const emu_warp *warp, uint32_t at) {
