@@ -19,8 +19,11 @@ typedef struct emu_options {
     const char *break_at;   /* EMULATOR_BREAK: "file.cu:line" or PTX line, stops there under a debugger */
     const char *report;     /* EMULATOR_REPORT: a file that takes findings and counts as JSON lines */
     int max_findings;       /* EMULATOR_MAX_FINDINGS: printed per launch, default 20 */
+    const char *findings;   /* EMULATOR_FINDINGS: "error" (default): the next synchronizing call fails; "report": it does not */
+    uint64_t memory;        /* EMULATOR_MEMORY: MiB of global memory, default half of the host's */
 } emu_options;
 const emu_options *emu_options_get(void);
+void emu_options_seed(uint64_t seed); /* instead of EMULATOR_SEED, for the launches to come */
 
 /* xoshiro128** with a seed of its own for each launch. */
 typedef struct emu_random { uint32_t state[4]; } emu_random;

@@ -120,6 +120,7 @@ struct emu_warp {
     struct emu_products *products;/* mma/: wgmma in flight */
     struct emu_calls *calls;      /* exec/: frames of device functions, NULL: the code has no calls */
     uint64_t instructions;
+    uint32_t slot; /* runtime/: place in the scheduler's list */
 };
 
 typedef struct emu_barrier {
@@ -140,6 +141,7 @@ struct emu_block {
     uint8_t *shared; /* shared_bytes, at shared address rank << 24 | EMU_SHARED_FIRST */
     uint32_t shared_bytes; /* static and dynamic */
     bool exited;
+    bool triggered; /* called launch_dependents, or ended */
     emu_barrier barrier[EMU_BARRIERS];
     struct emu_mbarriers *mbarriers;   /* async/: those of this block's shared memory */
     struct emu_engine *engine;         /* async/: operations in flight */
@@ -175,11 +177,22 @@ struct emu_grid {
     bool dependents_may_start;
     uint64_t triggered_blocks; /* blocks that called launch_dependents or ended */
     emu_grid *after;        /* the launch that griddepcontrol.wait waits for, NULL: done */
+    bool cooperative;       /* all blocks must be resident at once */
     bool done, failed;
-    int error;              /* cudaError of a launch that failed */
+    bool ending;            /* a failed launch is taken down: nothing more is told of it */
+    int error;              /* cudaError that its first finding means, 0: no finding */
+    int told;               /* findings printed */
     struct emu_clock *begin_clock, *end_clock; /* check/: stream order */
     uint64_t instructions;
 };
+
+/* griddepcontrol.launch_dependents by any thread of the block, or its end. */
+static inline void emu_block_trigger(emu_block *block) {
+    emu_grid *grid = block->cluster->grid;
+    if (block->triggered) return;
+    block->triggered = true;
+    if (++grid->triggered_blocks == grid->n_clusters * block->cluster->n_blocks) grid->dependents_may_start = true;
+}
 
 /* ---- access to lanes ------------------------------------------------------------------------------------------------ */
 static inline void *emu_at(const emu_warp *warp, uint32_t at) {

@@ -10,16 +10,22 @@ typedef struct emu_allocation {
     uint8_t *memory;
     uint64_t bytes;
     emu_memory_kind kind;
-    const char *name;           /* of a variable */
+    const char *name;           /* of a variable, not copied */
     struct emu_shadow *shadow;  /* initialized bytes, accesses */
+    uint64_t number;            /* counts allocations from 1 */
+    uint64_t reach;             /* bytes from memory on that no other allocation may use; 0: memory is the caller's */
+    bool constant;              /* .const: a write is a finding. Set by who registers it */
     bool freed;                 /* kept for a while to tell uses after free apart */
 } emu_allocation;
-/* Aligned to 512 bytes; between allocations lies at least as much that is not accessible. NULL: out of memory. */
+/* Aligned to 512 bytes; between allocations lies at least as much that is not accessible. NULL: out of memory. Contents:
+ * zeros that count as not initialized (EMU_DEVICE) or as written by the host (pinned, managed: the host may, unseen). */
 void *emu_memory_allocate(uint64_t bytes, emu_memory_kind kind);
-emu_allocation *emu_memory_register(void *memory, uint64_t bytes, emu_memory_kind kind, const char *name); /* variables */
-bool emu_memory_free(void *memory); /* false: not an allocation */
-emu_allocation *emu_memory_find(const void *address); /* the allocation that contains it, NULL: none */
-uint64_t emu_memory_in_use(void);
+/* Memory of the caller's, initialized: variables, cudaHostRegister. NULL: it overlaps an allocation. */
+emu_allocation *emu_memory_register(void *memory, uint64_t bytes, emu_memory_kind kind, const char *name);
+bool emu_memory_free(void *memory); /* false: not the first byte of an allocation (or of registered memory) */
+emu_allocation *emu_memory_find(const void *address); /* the allocation that contains it, NULL: none (or freed) */
+uint64_t emu_memory_in_use(void);   /* bytes of device and managed memory */
+uint64_t emu_memory_capacity(void); /* bytes that the device is said to have */
 void emu_memory_host_wrote(void *address, uint64_t bytes); /* cudaMemcpy, cudaMemset: now initialized, ordered before later launches */
 
 /* ---- access ---------------------------------------------------------------------------------------------------------- */
@@ -46,6 +52,9 @@ bool emu_memory_lanes(emu_warp *, const emu_op *, emu_mask, const emu_access *, 
  * what the check records as the accessor (check/check.h). block: whose window shared::cta addresses mean. NULL: a finding. */
 struct emu_actor;
 uint8_t *emu_memory_range(const struct emu_actor *who, emu_block *block, const emu_access *, uint64_t address, uint64_t bytes);
+
+/* Frees what emu_memory_lanes() allocated for the warp's .local memory. */
+void emu_warp_memory_end(emu_warp *);
 
 /* Which space a generic address means, and a shared address's host pointer without any check (NULL: none there). */
 ptx_space emu_memory_space(uint64_t generic);

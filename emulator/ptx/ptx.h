@@ -46,6 +46,7 @@ typedef enum ptx_operand_kind {
     PTX_TENSOR,    /* [map, {c0, c1, …}] and longer: parts as written between the brackets */
     PTX_LABEL,     /* index of an instruction: target (n_instructions: the end) */
     PTX_SINK,      /* _ */
+    PTX_LIST,      /* (a, b, …) of a call: parts, maybe none */
 } ptx_operand_kind;
 
 typedef struct ptx_operand {
@@ -59,14 +60,19 @@ typedef struct ptx_operand {
     int64_t offset;
     const char *text; /* special register without %, symbol's name */
     const struct ptx_variable *variable; /* of a symbol, NULL when it is a function's name */
+    struct ptx_function *function;       /* of a symbol, NULL when it is a variable's name */
     const struct ptx_operand *parts;
     int n_parts;
 } ptx_operand;
 
 enum { PTX_MAX_WORDS = 16, PTX_MAX_OPERANDS = 12 };
 
+/* Two instructions have operands other than as written:
+ *   call      always results, callee, arguments as PTX_LIST, symbol or register, PTX_LIST; then the .callprototype's or
+ *             .calltargets' name (a symbol; its function is the prototype) when there is one;
+ *   brx.idx   index, then a PTX_VECTOR of the labels that its .branchtargets list. */
 typedef struct ptx_instruction {
-    const char *word[PTX_MAX_WORDS]; /* word[0] is the mnemonic; no dots; "shared::cta" is one word */
+    const char *const *word; /* word[0] is the mnemonic; no dots; "shared::cta" is one word */
     int n_words;
     const ptx_operand *operand;
     int n_operands;
@@ -95,12 +101,19 @@ typedef struct ptx_variable {
     ptx_type type;
     uint32_t align;   /* bytes */
     uint64_t bytes;   /* 0: an array of unknown size, such as dynamic shared memory */
-    bool external, weak, visible;
+    bool external, weak, visible, common, managed;
     const uint8_t *initial; /* bytes of it, NULL: zeros. Addresses of symbols within are in relocations */
-    struct ptx_relocation { uint64_t at; const char *symbol; int64_t addend; bool generic; } *relocation;
+    struct ptx_relocation {
+        uint64_t at;
+        const char *symbol;
+        int64_t addend;
+        bool generic;
+        uint8_t bytes, shift; /* so many bytes of the address >> shift; 8, 0 but for masks such as 0xff00(name) */
+    } *relocation;
     int n_relocations;
     int32_t parameter; /* offset in the parameter block, for parameters of functions, else -1 */
-    void *user;        /* of who lays it out in memory */
+    int32_t reg;       /* of a parameter in PTX_REG: the function's register, once the body is parsed; else -1 */
+    void *user;        /* .global and .const variables of a module: host address, set when the module is loaded */
 } ptx_variable;
 
 typedef struct ptx_function {
@@ -108,13 +121,15 @@ typedef struct ptx_function {
     struct ptx_module *module;
     bool entry;
     bool parsed; /* the body was */
+    bool external, weak, visible, noreturn;
+    bool prototype; /* of a .callprototype */
     ptx_variable *parameter;
     int n_parameters;
     uint32_t parameter_bytes;
     ptx_variable *result; /* of a device function, NULL: none */
     ptx_register *reg;
     int n_registers;
-    ptx_variable **variable; /* local and shared variables declared in the body */
+    ptx_variable **variable; /* local, shared and .param variables (of calls) declared in the body, nested scopes, too */
     int n_variables;
     ptx_instruction *instruction;
     int n_instructions;
@@ -125,7 +140,7 @@ typedef struct ptx_function {
     uint32_t cluster[3];          /* .reqnctapercluster, 0: not given */
     bool explicit_cluster;        /* .explicitcluster */
     uint32_t min_blocks, max_blocks_per_cluster, max_registers;
-    const char *body; /* text between the braces, for parsing later */
+    const char *body; /* text between the braces, for parsing later; NULL: declared only */
     uint32_t body_line;
     size_t body_bytes;
     void *user; /* of who decodes it */
@@ -141,7 +156,7 @@ typedef struct ptx_module {
     int n_variables;
     const char **file; /* of .file, by their number */
     int n_files;
-    void *arena;
+    struct ptx_private *internals;
 } ptx_module;
 
 typedef struct ptx_error {
@@ -177,8 +192,10 @@ int ptx_take_of(ptx_words *, const char *const *list, int otherwise);
 ptx_type ptx_take_type(ptx_words *); /* PTX_NONE when the next word is no type */
 bool ptx_words_end(const ptx_words *);
 
-/* PTX texts within a fat binary, as nvcc embeds it (__fatBinC_Wrapper_t's data, or a .nv_fatbin section): calls found()
- * for each. Compressed texts are refused in words. */
+/* PTX texts within a fat binary, as nvcc embeds it: calls found() for each, with the number of its architecture (90 for
+ * sm_90a). bytes: of a .nv_fatbin section, which may hold several; 0: one fat binary, as long as it says itself
+ * (__fatBinC_Wrapper_t's data). Entries of machine code are passed over. False and *error when no text can be read: there
+ * is none, or they are compressed; the error names nvcc's option. */
 bool ptx_fatbin_each(const void *fatbin, size_t bytes, void (*found)(void *context, const char *text, size_t bytes, int sm),
                      void *context, ptx_error *error);
 #endif

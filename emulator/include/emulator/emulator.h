@@ -19,6 +19,8 @@ void emulator_get_counts(emulator_counts *);
 const char *emulator_take_finding(void);
 /* Seed of the launches to come. */
 void emulator_set_seed(uint64_t seed);
+/* The variables of the environment that the emulator reads, as lines of text. */
+const char *emulator_help(void);
 
 #ifdef __cplusplus
 }

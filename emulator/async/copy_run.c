@@ -1,0 +1,137 @@
+/* A bulk or tensor instruction, lane by lane, and block by block of a multicast. */
+#include "async/copy.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { COORDINATES = 2 };
+static const uint32_t within_mask = (1u << EMU_SHARED_RANK_SHIFT) - 1;
+
+/* ---- tensor maps
+ * ------------------------------------------------------------------------------------------------------------ */
+/* In parameters (__grid_constant__), global or constant memory. */
+static const uint8_t *map_memory(emu_warp *warp, const emu_op *op, int lane, uint64_t address) {
+    const emu_grid *grid = warp->block->cluster->grid;
+    if ((address & EMU_WINDOW_MASK) == EMU_WINDOW_PARAM) {
+        uint64_t at = address & ~EMU_WINDOW_MASK;
+        return at + EMU_TENSOR_MAP_BYTES <= grid->parameter_bytes ? grid->parameters + at : NULL;
+    }
+    const emu_access access = {.kind = EMU_READ, .space = PTX_GENERIC, .bytes = 1, .align = 64};
+    emu_actor actor;
+    emu_actor_of_group(warp, op, lane, EMU_STREAM_BULK_READ, emu_groups_of(warp)->bulk.serial, EMU_PROXY_GENERIC,
+                       &actor);
+    const uint8_t *memory = emu_memory_range(&actor, warp->block, &access, address, EMU_TENSOR_MAP_BYTES);
+    emu_actor_end(&actor);
+    return memory;
+}
+
+bool emu_tensor_map_read(emu_warp *warp, const emu_op *op, int lane, uint64_t address, emu_tensor_map *map) {
+    const char *wrong = address % 64 ? "a tensor map is aligned to 64 bytes" : NULL;
+    if (!wrong) {
+        const uint8_t *memory = map_memory(warp, op, lane, address);
+        if (!memory) wrong = "there is no tensor map in accessible memory";
+        if (memory) {
+            memcpy(map, memory, sizeof *map);
+            wrong = emu_tensor_map_wrong(map);
+        }
+    }
+    if (wrong) emu_find(warp, op, lane, EMU_DESCRIPTOR, address, "tensor map at 0x%" PRIx64 ": %s", address, wrong);
+    return !wrong;
+}
+
+/* Element types that the tensor unit adds, by the types of reductions. */
+static const ptx_type reduced_type[EMU_N_TENSOR_TYPES] = {
+    [EMU_TENSOR_U8] = PTX_U8,        [EMU_TENSOR_U16] = PTX_U16,     [EMU_TENSOR_U32] = PTX_U32,
+    [EMU_TENSOR_S32] = PTX_S32,      [EMU_TENSOR_U64] = PTX_U64,     [EMU_TENSOR_S64] = PTX_S64,
+    [EMU_TENSOR_F16] = PTX_F16,      [EMU_TENSOR_F32] = PTX_F32,     [EMU_TENSOR_F64] = PTX_F64,
+    [EMU_TENSOR_BF16] = PTX_BF16,    [EMU_TENSOR_F32_FTZ] = PTX_F32, [EMU_TENSOR_TF32] = PTX_F32,
+    [EMU_TENSOR_TF32_FTZ] = PTX_F32,
+};
+
+/* The reduction's type is the map's; bitwise ones take the bits. */
+static bool reduction_of_map(emu_warp *warp, const emu_op *op, int lane, emu_copy_order *order) {
+    if (order->reduce == EMU_REDUCE_NONE) return true;
+    ptx_type type = reduced_type[order->map->type];
+    if (order->reduce >= EMU_REDUCE_AND)
+        type = ptx_type_bytes[type] == 8 ? PTX_B64 : ptx_type_bytes[type] == 4 ? PTX_B32 : PTX_NONE;
+    if (order->reduce == EMU_REDUCE_ADD && type == PTX_S64) type = PTX_U64;
+    order->type = type;
+    if (emu_reduce_valid(order->reduce, type, false)) return true;
+    emu_find(warp, op, lane, EMU_DESCRIPTOR, order->map->type,
+             "a reduction .%s is not possible with the tensor's data type %u", emu_reduce_words[order->reduce - 1],
+             order->map->type);
+    return false;
+}
+
+static bool order_tensor(emu_warp *warp, const emu_op *op, int lane, uint64_t address, emu_tensor_map *map,
+                         emu_copy_order *order) {
+    const emu_copy_detail *detail = op->detail;
+    if (!emu_tensor_map_read(warp, op, lane, address, map)) return false;
+    if (map->rank != detail->rank) {
+        emu_find(warp, op, lane, EMU_DESCRIPTOR, address, "a copy of %d dimensions with a tensor map of %u",
+                 detail->rank, map->rank);
+        return false;
+    }
+    order->map = map;
+    order->bytes = emu_tensor_row_bytes(map) * emu_tensor_rows(map);
+    for (int i = 0; i < detail->rank; i++)
+        order->coordinate[i] = (int32_t)emu_u32(warp, op->operand[COORDINATES + i])[lane];
+    return reduction_of_map(warp, op, lane, order);
+}
+
+/* ---- blocks
+ * -------------------------------------------------------------------------------------------------------------------
+ */
+static bool issue_multicast(emu_warp *warp, const emu_op *op, int lane, emu_copy_order *order, uint32_t blocks) {
+    const emu_cluster *cluster = warp->block->cluster;
+    if (blocks >> cluster->n_blocks) {
+        emu_find(warp, op, lane, EMU_EXITED, blocks, "multicast to blocks 0x%x of a cluster of %u", blocks,
+                 cluster->n_blocks);
+        return false;
+    }
+    const uint32_t shared = order->shared & within_mask, mbarrier = order->mbarrier & within_mask;
+    for (; blocks; blocks &= blocks - 1) {
+        uint32_t rank = (uint32_t)__builtin_ctz(blocks) << EMU_SHARED_RANK_SHIFT;
+        order->shared = rank | shared;
+        order->mbarrier = rank | mbarrier;
+        if (!emu_copy_issue(warp, op, lane, order)) return false;
+    }
+    return true;
+}
+
+static bool own_shared(emu_warp *warp, const emu_op *op, int lane, uint32_t address) {
+    if (address >> EMU_SHARED_RANK_SHIFT == warp->block->rank) return true;
+    emu_find(warp, op, lane, EMU_OUT_OF_BOUNDS, address,
+             "source 0x%x is not in the block's own shared memory (.shared::cta)", address);
+    return false;
+}
+
+emu_result emu_copy_run(emu_warp *warp, const emu_op *op, emu_mask mask) {
+    const emu_copy_detail *detail = op->detail;
+    uint64_t shared[EMU_LANES], other[EMU_LANES], mbarrier[EMU_LANES] = {0}, bytes[EMU_LANES] = {0},
+                                                  blocks[EMU_LANES] = {0};
+    emu_addresses(warp, &detail->shared, shared);
+    emu_addresses(warp, &detail->other, other);
+    if (detail->kind != EMU_COPY_STORE) emu_addresses(warp, &detail->mbarrier, mbarrier);
+    if (!detail->tensor) emu_lanes_read(warp, op->operand[0], bytes);
+    if (detail->multicast) emu_lanes_read(warp, op->operand[1], blocks);
+    for (emu_mask rest = mask; rest; rest &= rest - 1) {
+        const int lane = __builtin_ctz(rest);
+        emu_tensor_map map;
+        emu_copy_order order = {.kind = detail->kind,
+                                .reduce = detail->reduce,
+                                .type = detail->type,
+                                .bytes = (uint32_t)bytes[lane],
+                                .shared = (uint32_t)shared[lane],
+                                .mbarrier = (uint32_t)mbarrier[lane]};
+        if (detail->kind == EMU_COPY_PEER) order.from = (uint32_t)other[lane];
+        if (detail->kind == EMU_COPY_LOAD || detail->kind == EMU_COPY_STORE) order.global = other[lane];
+        uint32_t source = detail->kind == EMU_COPY_PEER ? order.from : order.shared;
+        if (detail->kind != EMU_COPY_LOAD && !own_shared(warp, op, lane, source)) return EMU_ABORT;
+        if (detail->tensor && !order_tensor(warp, op, lane, other[lane], &map, &order)) return EMU_ABORT;
+        if (!(detail->multicast ? issue_multicast(warp, op, lane, &order, (uint32_t)blocks[lane])
+                                : emu_copy_issue(warp, op, lane, &order)))
+            return EMU_ABORT;
+    }
+    return EMU_NEXT;
+}

@@ -1,0 +1,205 @@
+/* cuTensorMapEncodeTiled: the checks that cuda.h documents, and the geometry of a box. */
+#include "async/tensor_map.h"
+
+#include "async/async.h"
+
+#include <string.h>
+
+enum { CU_SUCCESS = 0, CU_ERROR_INVALID_VALUE = 1, CU_ERROR_NOT_SUPPORTED = 801 };
+enum { MAGIC = 0x50414d54 }; /* "TMAP" */
+enum { MOST_BOX = 256, MOST_STEP = 8 };
+static const uint64_t most_size = UINT64_C(1) << 32, end_of_strides = UINT64_C(1) << 40;
+
+typedef struct type_fact {
+    uint8_t bytes;
+    bool floating, packed;
+} type_fact;
+static const type_fact type_facts[EMU_N_TENSOR_TYPES] = {
+    [EMU_TENSOR_U8] = {1, false, false},        [EMU_TENSOR_U16] = {2, false, false},
+    [EMU_TENSOR_U32] = {4, false, false},       [EMU_TENSOR_S32] = {4, false, false},
+    [EMU_TENSOR_U64] = {8, false, false},       [EMU_TENSOR_S64] = {8, false, false},
+    [EMU_TENSOR_F16] = {2, true, false},        [EMU_TENSOR_F32] = {4, true, false},
+    [EMU_TENSOR_F64] = {8, true, false},        [EMU_TENSOR_BF16] = {2, true, false},
+    [EMU_TENSOR_F32_FTZ] = {4, true, false},    [EMU_TENSOR_TF32] = {4, true, false},
+    [EMU_TENSOR_TF32_FTZ] = {4, true, false},   [EMU_TENSOR_U4_ALIGN8] = {0, false, true},
+    [EMU_TENSOR_U4_ALIGN16] = {0, false, true}, [EMU_TENSOR_U6_ALIGN16] = {0, false, true},
+};
+static const uint32_t swizzle_span[] = {0, 32, 64, 128};
+
+uint32_t emu_tensor_type_bytes(emu_tensor_type type) { return type_facts[type].bytes; }
+
+/* ---- checks
+ * ---------------------------------------------------------------------------------------------------------------- */
+static const char *wrong_kinds(int type, uint32_t rank, int interleave, int swizzle, int promotion, int fill) {
+    if (type < 0 || type >= EMU_N_TENSOR_TYPES) return "the data type is none of CUtensorMapDataType";
+    if (rank == 0 || rank > EMU_TENSOR_RANKS) return "the rank must be 1 to 5";
+    if (interleave < 0 || interleave > EMU_INTERLEAVE_32B) return "the interleave is none of CUtensorMapInterleave";
+    if (interleave != EMU_INTERLEAVE_NONE && rank < 3) return "an interleaved tensor has at least 3 dimensions";
+    if (swizzle < 0 || swizzle > 6) return "the swizzle is none of CUtensorMapSwizzle";
+    if (interleave == EMU_INTERLEAVE_32B && swizzle != EMU_SWIZZLE_32B)
+        return "CU_TENSOR_MAP_INTERLEAVE_32B needs CU_TENSOR_MAP_SWIZZLE_32B";
+    if (promotion < 0 || promotion > 3) return "the L2 promotion is none of CUtensorMapL2promotion";
+    if (fill < 0 || fill > EMU_FILL_NAN) return "the fill is none of CUtensorMapFloatOOBfill";
+    if (fill == EMU_FILL_NAN && !type_facts[type].floating) return "only floating-point tensors are filled with NaN";
+    return NULL;
+}
+
+static const char *wrong_tensor(const emu_tensor_map *map, const uint64_t *sizes, const uint64_t *strides) {
+    uint64_t unit = map->interleave == EMU_INTERLEAVE_32B ? 32 : 16;
+    if (map->address % unit)
+        return unit == 32 ? "the global address must be 32-byte aligned" : "the global address must be 16-byte aligned";
+    for (int i = 0; i < map->rank; i++)
+        if (sizes[i] == 0 || sizes[i] > most_size) return "each size of the tensor must be 1 to 2^32";
+    for (int i = 0; i + 1 < map->rank; i++) {
+        if (strides[i] % unit)
+            return unit == 32 ? "each stride must be a multiple of 32 bytes"
+                              : "each stride must be a multiple of 16 bytes";
+        if (strides[i] >= end_of_strides) return "each stride must be less than 2^40 bytes";
+    }
+    return NULL;
+}
+
+static const char *wrong_box(const emu_tensor_map *map, const uint32_t *box, const uint32_t *steps) {
+    for (int i = 0; i < map->rank; i++) {
+        if (box[i] == 0 || box[i] > MOST_BOX) return "each size of the box must be 1 to 256";
+        bool ignored = i == 0 && map->interleave == EMU_INTERLEAVE_NONE;
+        if (!ignored && (steps[i] == 0 || steps[i] > MOST_STEP)) return "each element stride must be 1 to 8";
+    }
+    uint64_t inner = (uint64_t)box[0] * type_facts[map->type].bytes;
+    if (map->interleave != EMU_INTERLEAVE_NONE) return NULL;
+    if (inner % 16) return "the inner row of the box must be a multiple of 16 bytes";
+    if (map->swizzle != EMU_SWIZZLE_NONE && inner > swizzle_span[map->swizzle])
+        return "the inner row of the box is longer than the swizzle's span";
+    return NULL;
+}
+
+int emu_tensor_map_encode(void *out, int type, uint32_t rank, void *address, const uint64_t *sizes,
+                          const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,
+                          int swizzle, int promotion, int fill, const char **why) {
+    const char *reason = NULL;
+    *why = NULL;
+    if (!out || !address || !sizes || !box || !steps || (rank > 1 && !strides)) reason = "a pointer is NULL";
+    if (!reason && (uintptr_t)out % 64) reason = "the tensor map must be 64-byte aligned";
+    if (!reason) reason = wrong_kinds(type, rank, interleave, swizzle, promotion, fill);
+    if (reason) {
+        *why = reason;
+        return CU_ERROR_INVALID_VALUE;
+    }
+    if (type_facts[type].packed) *why = "packed 4- and 6-bit types need sm_100";
+    if (swizzle > EMU_SWIZZLE_128B) *why = "swizzles of 32- and 64-byte atoms need sm_100";
+    if (interleave != EMU_INTERLEAVE_NONE) *why = "interleaved tensors are not emulated";
+    if (*why) return CU_ERROR_NOT_SUPPORTED;
+
+    emu_tensor_map map = {.magic = MAGIC,
+                          .type = (uint8_t)type,
+                          .rank = (uint8_t)rank,
+                          .interleave = (uint8_t)interleave,
+                          .swizzle = (uint8_t)swizzle,
+                          .fill = (uint8_t)fill,
+                          .promotion = (uint8_t)promotion,
+                          .address = (uintptr_t)address};
+    if (!(reason = wrong_tensor(&map, sizes, strides))) reason = wrong_box(&map, box, steps);
+    if (reason) {
+        *why = reason;
+        return CU_ERROR_INVALID_VALUE;
+    }
+    for (uint32_t i = 0; i < rank; i++) {
+        map.last[i] = (uint32_t)(sizes[i] - 1);
+        map.box[i] = (uint16_t)box[i];
+        map.step[i] = i == 0 ? 1 : (uint8_t)steps[i];
+        if (i + 1 < rank) map.stride[i] = strides[i];
+    }
+    emu_tensor_map_seal(&map);
+    memcpy(out, &map, sizeof map);
+    return CU_SUCCESS;
+}
+
+/* ---- the 128 bytes
+ * ------------------------------------------------------------------------------------------------------------ */
+static uint32_t checksum_of(const emu_tensor_map *map) {
+    emu_tensor_map copy = *map;
+    copy.checksum = 0;
+    uint32_t sum = 2166136261u; /* FNV-1a */
+    const uint8_t *byte = (const uint8_t *)&copy;
+    for (size_t i = 0; i < sizeof copy; i++) sum = (sum ^ byte[i]) * 16777619u;
+    return sum;
+}
+
+void emu_tensor_map_seal(emu_tensor_map *map) { map->checksum = checksum_of(map); }
+
+const char *emu_tensor_map_wrong(const emu_tensor_map *map) {
+    if (map->magic != MAGIC) return "these 128 bytes are no tensor map";
+    if (map->checksum != checksum_of(map)) return "the tensor map was changed after it was encoded";
+    return NULL;
+}
+
+/* ---- geometry
+ * ------------------------------------------------------------------------------------------------------------------ */
+static uint32_t count_along(const emu_tensor_map *map, int dimension) {
+    return ((uint32_t)map->box[dimension] + map->step[dimension] - 1) / map->step[dimension];
+}
+
+uint32_t emu_tensor_row_bytes(const emu_tensor_map *map) { return (uint32_t)map->box[0] * type_facts[map->type].bytes; }
+
+uint32_t emu_tensor_rows(const emu_tensor_map *map) {
+    uint32_t rows = 1;
+    for (int i = 1; i < map->rank; i++) rows *= count_along(map, i);
+    return rows;
+}
+
+void emu_tensor_row(const emu_tensor_map *map, const int32_t *coordinate, uint32_t row, uint32_t *from, uint32_t *to,
+                    uint64_t *address) {
+    const int64_t bytes = type_facts[map->type].bytes;
+    *address = map->address;
+    *from = *to = 0;
+    for (int i = 1; i < map->rank; i++) {
+        uint32_t count = count_along(map, i);
+        int64_t at = (int64_t)coordinate[i] + (int64_t)(row % count) * map->step[i];
+        row /= count;
+        if (at < 0 || at > map->last[i]) return;
+        *address += (uint64_t)at * map->stride[i - 1];
+    }
+    int64_t first = coordinate[0] < 0 ? -(int64_t)coordinate[0] : 0;
+    int64_t end = (int64_t)map->last[0] + 1 - coordinate[0];
+    if (end > map->box[0]) end = map->box[0];
+    if (first >= end) return;
+    *from = (uint32_t)(first * bytes);
+    *to = (uint32_t)(end * bytes);
+    *address += (uint64_t)((coordinate[0] + first) * bytes);
+}
+
+/* ---- contents
+ * --------------------------------------------------------------------------------------------------------------------
+ */
+/* Quiet NaN with all bits of the fraction set. */
+static const uint64_t nan_bits[EMU_N_TENSOR_TYPES] = {
+    [EMU_TENSOR_F16] = 0x7fff,
+    [EMU_TENSOR_BF16] = 0x7fff,
+    [EMU_TENSOR_F32] = 0x7fffffff,
+    [EMU_TENSOR_F32_FTZ] = 0x7fffffff,
+    [EMU_TENSOR_TF32] = 0x7fffffff,
+    [EMU_TENSOR_TF32_FTZ] = 0x7fffffff,
+    [EMU_TENSOR_F64] = UINT64_C(0x7fffffffffffffff),
+};
+
+void emu_tensor_fill(const emu_tensor_map *map, uint8_t *bytes, uint32_t n) {
+    memset(bytes, 0, n);
+    if (map->fill != EMU_FILL_NAN) return;
+    uint32_t size = type_facts[map->type].bytes;
+    for (uint32_t at = 0; at + size <= n; at += size) memcpy(bytes + at, &nan_bits[map->type], size);
+}
+
+void emu_tensor_convert(const emu_tensor_map *map, uint8_t *bytes, uint32_t n) {
+    if (map->type != EMU_TENSOR_F32_FTZ && map->type != EMU_TENSOR_TF32_FTZ) return;
+    for (uint32_t at = 0; at < n; at += 4) {
+        uint32_t word;
+        memcpy(&word, bytes + at, 4);
+        if ((word & 0x7f800000) == 0) word &= 0x80000000;
+        memcpy(bytes + at, &word, 4);
+    }
+}
+
+uint32_t emu_swizzle(int swizzle, uint32_t shared_address) {
+    static const uint32_t mask[] = {0, 1, 3, 7};
+    return shared_address ^ (shared_address >> 7 & mask[swizzle]) << 4;
+}

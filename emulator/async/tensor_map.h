@@ -1,0 +1,63 @@
+/* Tensor maps: what cuTensorMapEncodeTiled was told, in 128 bytes. */
+#ifndef EMULATOR_ASYNC_TENSOR_MAP_H
+#define EMULATOR_ASYNC_TENSOR_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { EMU_TENSOR_RANKS = 5, EMU_TENSOR_MAP_BYTES = 128 };
+/* Numbers of cuda.h. */
+typedef enum emu_tensor_type {
+    EMU_TENSOR_U8,
+    EMU_TENSOR_U16,
+    EMU_TENSOR_U32,
+    EMU_TENSOR_S32,
+    EMU_TENSOR_U64,
+    EMU_TENSOR_S64,
+    EMU_TENSOR_F16,
+    EMU_TENSOR_F32,
+    EMU_TENSOR_F64,
+    EMU_TENSOR_BF16,
+    EMU_TENSOR_F32_FTZ,
+    EMU_TENSOR_TF32,
+    EMU_TENSOR_TF32_FTZ,
+    EMU_TENSOR_U4_ALIGN8,
+    EMU_TENSOR_U4_ALIGN16,
+    EMU_TENSOR_U6_ALIGN16,
+    EMU_N_TENSOR_TYPES,
+} emu_tensor_type;
+enum { EMU_INTERLEAVE_NONE, EMU_INTERLEAVE_16B, EMU_INTERLEAVE_32B };
+enum { EMU_SWIZZLE_NONE, EMU_SWIZZLE_32B, EMU_SWIZZLE_64B, EMU_SWIZZLE_128B };
+enum { EMU_FILL_ZERO, EMU_FILL_NAN };
+
+typedef struct emu_tensor_map {
+    uint32_t magic, checksum;
+    uint8_t type, rank, interleave, swizzle, fill, promotion;
+    uint8_t step[EMU_TENSOR_RANKS]; /* element strides */
+    uint16_t box[EMU_TENSOR_RANKS];
+    uint64_t address;
+    uint32_t last[EMU_TENSOR_RANKS];       /* sizes less one: a size may be 2^32 */
+    uint64_t stride[EMU_TENSOR_RANKS - 1]; /* bytes, of dimensions 1 and up */
+    uint8_t rest[EMU_TENSOR_MAP_BYTES - 4 * 2 - 6 - 5 - 2 * 5 - 3 - 8 - 4 * 5 - 4 - 8 * 4];
+} emu_tensor_map;
+_Static_assert(sizeof(emu_tensor_map) == EMU_TENSOR_MAP_BYTES, "cuda.h says 128 bytes");
+
+/* Why these 128 bytes are no tensor map; NULL: they are one. */
+const char *emu_tensor_map_wrong(const emu_tensor_map *);
+void emu_tensor_map_seal(emu_tensor_map *); /* sets the checksum */
+uint32_t emu_tensor_type_bytes(emu_tensor_type);
+
+/* Bytes of a box in shared memory; of an inner row. */
+uint32_t emu_tensor_row_bytes(const emu_tensor_map *);
+uint32_t emu_tensor_rows(const emu_tensor_map *);
+/* Where the row lies: the bytes [*from, *to) of it are in the tensor, and begin at *address in global memory. An empty
+ * range: none are. row counts from 0 through the box, the second dimension fastest. */
+void emu_tensor_row(const emu_tensor_map *, const int32_t *coordinate, uint32_t row, uint32_t *from, uint32_t *to,
+                    uint64_t *address);
+/* Fills a row of the box that lies outside, and turns the elements of one that was read into what the type demands. */
+void emu_tensor_fill(const emu_tensor_map *, uint8_t *bytes, uint32_t n);
+void emu_tensor_convert(const emu_tensor_map *, uint8_t *bytes, uint32_t n);
+/* Where the hardware puts the 16 bytes that belong at this shared address. */
+uint32_t emu_swizzle(int swizzle, uint32_t shared_address);
+#endif

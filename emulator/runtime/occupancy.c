@@ -1,0 +1,75 @@
+/* How much of the device a block takes. */
+#include <stdlib.h>
+
+#include "runtime/limits.h"
+#include "runtime/schedule.h"
+
+/* The most registers that live at once, in 32-bit units, where a register lives from its first to its last mention in the
+ * text. PTX registers are nearly in SSA form, so this is close; loops keep some alive for longer. */
+static int live_registers(const ptx_function *f) {
+    if (!f->parsed || f->n_instructions == 0 || f->n_registers == 0) return 32;
+    size_t registers = (size_t)f->n_registers, instructions = (size_t)f->n_instructions;
+    int *first = emu_alloc(registers * sizeof *first), *last = emu_alloc(registers * sizeof *last);
+    int *change = emu_alloc((instructions + 1) * sizeof *change);
+    for (int i = 0; i < f->n_instructions; i++) {
+        const ptx_instruction *instruction = &f->instruction[i];
+        for (int k = 0; k < instruction->n_operands; k++) {
+            const ptx_operand *o = &instruction->operand[k];
+            for (int part = o->parts ? 0 : -1; part < o->n_parts; part++) {
+                const ptx_operand *x = part < 0 ? o : &o->parts[part];
+                if (x->kind == PTX_REGISTER && x->reg >= 0 && x->reg < f->n_registers) {
+                    if (!first[x->reg]) first[x->reg] = i + 1;
+                    last[x->reg] = i + 1;
+                }
+                if (part < 0) break;
+            }
+        }
+    }
+    for (size_t r = 0; r < registers; r++) {
+        int units = (ptx_type_bytes[f->reg[r].type] + 3) / 4;
+        if (!first[r]) continue;
+        change[first[r] - 1] += units;
+        change[last[r] - 1] -= units;
+    }
+    int live = 0, most = 0;
+    for (size_t i = 0; i < instructions; i++) {
+        live += change[i];
+        if (live > most) most = live;
+    }
+    free(first);
+    free(last);
+    free(change);
+    return most;
+}
+
+static uint32_t bounded_threads(const ptx_function *f) {
+    const uint32_t *t = f->required_threads[0] ? f->required_threads : f->max_threads;
+    return t[0] ? t[0] * (t[1] ? t[1] : 1) * (t[2] ? t[2] : 1) : 0;
+}
+
+int emu_registers_of(const ptx_function *f) {
+    uint32_t threads = bounded_threads(f), most = 255;
+    if (f->max_registers && f->max_registers < most) most = f->max_registers;
+    if (threads) {
+        uint32_t warps = (threads + 31) / 32, blocks = f->min_blocks ? f->min_blocks : 1;
+        uint32_t share = EMU_SM_REGISTERS / (warps * 32 * blocks) / 8 * 8;
+        if (share < most) most = share;
+    }
+    uint32_t estimate = ((uint32_t)live_registers(f) + 8 + 7) / 8 * 8;
+    if (estimate < 16) estimate = 16;
+    return (int)(estimate < most ? estimate : most);
+}
+
+int emu_occupancy(const emu_code *code, uint32_t threads, uint32_t dynamic_shared) {
+    uint32_t warps = (threads + 31) / 32;
+    if (threads == 0 || threads > EMU_MAX_THREADS) return 0;
+    uint32_t registers = ((uint32_t)emu_registers_of(code->function) + 7) / 8 * 8;
+    uint32_t shared = (code->shared_bytes + dynamic_shared + EMU_RESERVED_SHARED + 127) / 128 * 128;
+    uint32_t blocks = EMU_SM_BLOCKS;
+    uint32_t by_threads = EMU_SM_THREADS / (warps * 32), by_shared = EMU_SM_SHARED / shared;
+    uint32_t by_registers = EMU_SM_REGISTERS / (registers * 32 * warps);
+    if (by_threads < blocks) blocks = by_threads;
+    if (by_shared < blocks) blocks = by_shared;
+    if (by_registers < blocks) blocks = by_registers;
+    return (int)blocks;
+}
