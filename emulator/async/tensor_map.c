@@ -141,6 +141,10 @@ static uint32_t count_along(const emu_tensor_map *map, int dimension) {
 
 uint32_t emu_tensor_row_bytes(const emu_tensor_map *map) { return (uint32_t)map->box[0] * type_facts[map->type].bytes; }
 
+uint32_t emu_tensor_pitch(const emu_tensor_map *map) {
+    return map->swizzle == EMU_SWIZZLE_NONE ? emu_tensor_row_bytes(map) : swizzle_span[map->swizzle];
+}
+
 uint32_t emu_tensor_rows(const emu_tensor_map *map) {
     uint32_t rows = 1;
     for (int i = 1; i < map->rank; i++) rows *= count_along(map, i);
@@ -171,30 +175,23 @@ void emu_tensor_row(const emu_tensor_map *map, const int32_t *coordinate, uint32
 /* ---- contents
  * --------------------------------------------------------------------------------------------------------------------
  */
-/* Quiet NaN with all bits of the fraction set. */
-static const uint64_t nan_bits[EMU_N_TENSOR_TYPES] = {
-    [EMU_TENSOR_F16] = 0x7fff,
-    [EMU_TENSOR_BF16] = 0x7fff,
-    [EMU_TENSOR_F32] = 0x7fffffff,
-    [EMU_TENSOR_F32_FTZ] = 0x7fffffff,
-    [EMU_TENSOR_TF32] = 0x7fffffff,
-    [EMU_TENSOR_TF32_FTZ] = 0x7fffffff,
-    [EMU_TENSOR_F64] = UINT64_C(0x7fffffffffffffff),
-};
+/* A NaN in every type, and what an H200 fills with. */
+enum { FILL_NAN = 0x7ff7 };
 
 void emu_tensor_fill(const emu_tensor_map *map, uint8_t *bytes, uint32_t n) {
-    memset(bytes, 0, n);
-    if (map->fill != EMU_FILL_NAN) return;
-    uint32_t size = type_facts[map->type].bytes;
-    for (uint32_t at = 0; at + size <= n; at += size) memcpy(bytes + at, &nan_bits[map->type], size);
+    const uint16_t fill = map->fill == EMU_FILL_NAN ? FILL_NAN : 0;
+    for (uint32_t at = 0; at < n; at += 2) memcpy(bytes + at, &fill, 2);
 }
 
+/* TF32 keeps 10 bits of the fraction: to nearest, ties away from zero. */
+static uint32_t round_tf32(uint32_t word) { return (word + 0x1000) & 0xffffe000; }
+
 void emu_tensor_convert(const emu_tensor_map *map, uint8_t *bytes, uint32_t n) {
-    if (map->type != EMU_TENSOR_F32_FTZ && map->type != EMU_TENSOR_TF32_FTZ) return;
+    if (map->type != EMU_TENSOR_TF32 && map->type != EMU_TENSOR_TF32_FTZ) return;
     for (uint32_t at = 0; at < n; at += 4) {
         uint32_t word;
         memcpy(&word, bytes + at, 4);
-        if ((word & 0x7f800000) == 0) word &= 0x80000000;
+        word = round_tf32(word);
         memcpy(bytes + at, &word, 4);
     }
 }
