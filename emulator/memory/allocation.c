@@ -205,15 +205,7 @@ bool emu_memory_free(void *memory) {
 
 uint64_t emu_memory_in_use(void) { return map.in_use; }
 
-uint64_t emu_memory_capacity(void) {
-    static uint64_t capacity;
-    if (capacity == 0) {
-        uint64_t physical = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-        uint64_t most = UINT64_C(80) << 30; /* an H100's */
-        capacity = physical < most ? physical : most;
-    }
-    return capacity;
-}
+uint64_t emu_memory_capacity(void) { return emu_options_get()->memory << 20; }
 
 void emu_memory_host_wrote(void *address, uint64_t bytes) {
     emu_allocation *a = emu_memory_find(address);

@@ -1,0 +1,114 @@
+/* What the shadow remembers: accesses as nodes, sets of them, and cells that name nodes.
+ *
+ * A node is an access: an instruction by an actor in an epoch. Sets of nodes are lists with shared tails, made once for
+ * each (tail, node) as long as a cache remembers it, so that a tile that four warps read costs one look-up a cell and
+ * no memory. Nodes that no cell names are swept when their number has doubled. */
+#ifndef EMULATOR_CHECK_RECORD_H
+#define EMULATOR_CHECK_RECORD_H
+
+#include "check/knowledge.h"
+
+/* Of a warp's access: a lane, many, or the warp as a whole (collective instructions; never in conflict with its own
+ * lanes). */
+enum { EMU_LANE_MANY = 32, EMU_LANE_WARP = 33, EMU_LANE_BITS = 6, EMU_LANE_MASK = (1 << EMU_LANE_BITS) - 1 };
+enum { EMU_MOST_MEMBERS = 16 /* of a set; then the oldest but one is forgotten */ };
+enum { EMU_STRENGTH_WEAK, EMU_STRENGTH_CTA, EMU_STRENGTH_CLUSTER, EMU_STRENGTH_GPU };
+
+typedef struct emu_node {
+    const emu_op *op;             /* NULL: a set, or free */
+    uint32_t family, slot, epoch; /* of a set: first is its newest member, slot; rest is another set or node, epoch */
+    uint32_t operation;
+    uint8_t rank;     /* of the block in its cluster */
+    uint8_t strength; /* of relaxed and stronger accesses: the scope's */
+    uint8_t members;  /* 1, or those of the set */
+    bool engine, async, write, set, marked;
+} emu_node;
+extern emu_node *emu_nodes;
+static inline uint32_t emu_set_first(const emu_node *node) { return node->slot; }
+static inline uint32_t emu_set_rest(const emu_node *node) { return node->epoch; }
+uint32_t emu_node_new(void);
+/* The set with this node; tail 0: the node itself. */
+uint32_t emu_set_add(uint32_t tail, uint32_t node);
+/* Walks the members: id of the next, *set becomes the rest (0 at the end). */
+static inline uint32_t emu_set_next(uint32_t *set) {
+    const emu_node *node = &emu_nodes[*set];
+    uint32_t member = node->set ? emu_set_first(node) : *set;
+    *set = node->set ? emu_set_rest(node) : 0;
+    return member;
+}
+void emu_records_clear(void); /* no cell names a node any more */
+/* May sweep: at the start of an access only, ids held elsewhere are void when emu_sweeps changes. */
+void emu_records_breathe(void);
+extern uint64_t emu_sweeps;
+
+/* ---- cells and pages ----------------------------------------------------------------------------------------- */
+typedef struct emu_cell {
+    uint32_t written, read;
+} emu_cell; /* node or set << EMU_LANE_BITS | lane; 0: nobody */
+static inline uint32_t emu_cell_of(uint32_t node, uint32_t lane) { return node << EMU_LANE_BITS | lane; }
+
+/* What relaxed and volatile accesses and atomics hand on at a word, by level of scope. Shared by words, not changed. */
+typedef struct emu_location {
+    uint32_t refs, family, rank; /* whose the clocks below GPU level are */
+    emu_clock *clock[EMU_LEVELS];
+} emu_location;
+
+enum { EMU_PAGE_BITS = 12, EMU_PAGE = 1 << EMU_PAGE_BITS, EMU_COARSE = 4 /* bits of the largest granule: 16 bytes */ };
+typedef struct emu_page {
+    emu_cell *cell;          /* EMU_PAGE >> shift; NULL: none yet */
+    uint64_t *initialized;   /* a bit a byte; NULL: all or none */
+    emu_location **location; /* a word each; NULL: none */
+    uint64_t generation;
+    uint16_t missing; /* bytes not initialized, when `initialized` is there */
+    uint8_t shift;    /* bytes of a granule, as a power of two */
+    bool complete;    /* all bytes are initialized */
+} emu_page;
+struct emu_shadow {
+    const uint8_t *memory;
+    uint64_t bytes, n_pages;
+    emu_page *page;
+    bool shared;
+    emu_shadow *next, *previous;
+};
+extern emu_shadow *emu_shadows;
+/* The page's cells of this generation, fine enough for accesses of this alignment (bits of address or length). */
+emu_page *emu_page_for(emu_shadow *, uint64_t index, uint64_t alignment);
+void emu_page_mark(emu_shadow *, emu_page *, uint32_t at, uint32_t bytes);     /* initialized; all within the page */
+bool emu_page_marked(const emu_page *, uint32_t at, uint32_t bytes, bool any); /* all of the bytes, or any */
+void emu_location_put(emu_location *);
+
+/* ---- who accesses -------------------------------------------------------------------------------------------- */
+typedef struct emu_accessor {
+    emu_shadow *shadow;
+    const emu_access *access;
+    const emu_clock *clock;
+    emu_order *order; /* of a warp; NULL: an engine */
+    uint32_t family, slot, epoch, operation;
+    uint32_t issuer, whole; /* the warp's slot; its epoch up to which lanes do not matter */
+    uint32_t rank;
+    uint32_t node;
+    uint8_t strength;
+    bool async;
+    emu_warp *warp;
+    const emu_op *op;
+} emu_accessor;
+
+typedef enum emu_verdict {
+    EMU_ORDERED,  /* by clocks: for good, for whatever this accessor does later */
+    EMU_HARMLESS, /* this time: same lane, or both are atomic */
+    EMU_STRONG,   /* nothing orders them, and nothing has to: both are atomic */
+    EMU_UNORDERED,
+    EMU_NARROW, /* both are atomic, and a scope does not reach the other */
+    EMU_UNPROXIED,
+} emu_verdict;
+emu_verdict emu_judge(const emu_accessor *, uint32_t past, uint32_t past_lane, uint32_t lane);
+
+/* ---- reports ------------------------------------------------------------------------------------------------- */
+void emu_report_begin(void);
+void emu_report_conflict(const emu_accessor *, emu_verdict, uint32_t past, uint32_t past_lane, uint32_t lane,
+                         uint64_t at);
+void emu_report_uninitialized(emu_shadow *, emu_warp *, const emu_op *, int lane, uint64_t at, uint64_t bytes);
+
+/* ---- relaxed and stronger accesses (check/strong.c): a run of lanes of lane_bytes each, or one (lane_bytes 0) ---- */
+void emu_strong_run(emu_accessor *, uint64_t at, uint64_t bytes, uint32_t lane, uint32_t lane_bytes);
+#endif

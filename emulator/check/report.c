@@ -1,0 +1,142 @@
+/* Findings of the shadow in words. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check/record.h"
+
+enum { TEXT = 700, TOLD = 256 };
+
+/* Conflicts that were told in this launch: their text is not made again. */
+static struct {
+    const emu_op *op, *past;
+    uint64_t key;
+} told[TOLD];
+
+void emu_report_begin(void) { memset(told, 0, sizeof told); }
+
+static bool tell_again(const emu_op *op, const emu_op *past, uint64_t key) {
+    size_t at = ((uintptr_t)op / sizeof *op * 31 + (uintptr_t)past / sizeof *past * 7 + key) % TOLD;
+    bool again = told[at].op == op && told[at].past == past && told[at].key == key;
+    told[at].op = op;
+    told[at].past = past;
+    told[at].key = key;
+    return again;
+}
+
+/* ---- places -------------------------------------------------------------------------------------------------- */
+static const ptx_function *function_of(const emu_family *family, const emu_op *op) {
+    const emu_code *code = family ? family->code : NULL;
+    if (!code) return NULL;
+    if (op >= code->op && op <= code->op + code->n_ops) return code->function;
+    const ptx_module *module = code->function ? code->function->module : NULL;
+    for (int i = 0; module && i < module->n_functions; i++) {
+        const emu_code *other = module->function[i]->user;
+        if (other && op >= other->op && op <= other->op + other->n_ops) return module->function[i];
+    }
+    return NULL;
+}
+
+static void source_text(const emu_family *family, const emu_op *op, char *text, size_t bytes) {
+    const ptx_function *function = op && op->source ? function_of(family, op) : NULL;
+    if (function)
+        ptx_location_text(function, op->source, text, bytes);
+    else
+        (void)snprintf(text, bytes, "an unknown place");
+}
+
+static void mnemonic_text(const emu_op *op, char *text, size_t bytes) {
+    text[0] = 0;
+    for (int i = 0; op && op->source && i < op->source->n_words && i < 4; i++) {
+        size_t used = strlen(text);
+        (void)snprintf(text + used, bytes - used, "%s%s", i ? "." : "", op->source->word[i]);
+    }
+    if (!text[0]) (void)snprintf(text, bytes, "an instruction");
+}
+
+static void address_text(const emu_shadow *shadow, emu_warp *warp, uint64_t at, char *text, size_t bytes) {
+    if (!shadow->shared) {
+        (void)snprintf(text, bytes, "global %p (byte %" PRIu64 " of its allocation)",
+                       (const void *)(shadow->memory + at), at);
+        return;
+    }
+    const emu_cluster *cluster = warp->block->cluster;
+    (void)snprintf(text, bytes, "shared+%" PRIu64, at);
+    for (uint32_t i = 0; i < cluster->n_blocks; i++)
+        if (cluster->block[i].shared_shadow == shadow && &cluster->block[i] != warp->block)
+            (void)snprintf(text, bytes, "shared+%" PRIu64 " of block rank %u", at, i);
+}
+
+/* ---- actors -------------------------------------------------------------------------------------------------- */
+static void block_text(const emu_accessor *who, const emu_node *past, const emu_family *family, char *text,
+                       size_t bytes) {
+    if (past->family == who->family && past->rank == who->rank) {
+        (void)snprintf(text, bytes, "the same block");
+        return;
+    }
+    emu_dim block = family && past->rank < family->n_blocks ? family->block[past->rank] : (emu_dim){0};
+    int used = snprintf(text, bytes, "block (%u,%u,%u)", block.x, block.y, block.z);
+    if (family && who->warp && family->launch != who->warp->block->cluster->grid->number && used > 0 &&
+        (size_t)used < bytes)
+        (void)snprintf(text + used, bytes - (size_t)used, " of launch %" PRIu64 " (%s)", family->launch,
+                       family->kernel ? family->kernel : "?");
+}
+
+static void actor_text(const emu_accessor *who, const emu_node *past, uint32_t lane, char *text, size_t bytes) {
+    const emu_family *family = emu_family_of(past->family);
+    const emu_slot *slot = family && past->slot < family->n_slots ? &family->slot[past->slot] : NULL;
+    char block[200], mnemonic[80], of_lane[24] = "";
+    block_text(who, past, family, block, sizeof block);
+    mnemonic_text(past->op, mnemonic, sizeof mnemonic);
+    if (lane < EMU_LANES) (void)snprintf(of_lane, sizeof of_lane, " lane %u", lane);
+    if (slot && slot->kind == EMU_SLOT_WARP)
+        (void)snprintf(text, bytes, "warp %u%s of %s", slot->warp, of_lane, block);
+    else if (slot && slot->kind == EMU_SLOT_STREAM && slot->stream == EMU_STREAM_WGMMA)
+        (void)snprintf(text, bytes, "%s of warps %u to %u of %s", mnemonic, slot->warp, slot->warp + 3u, block);
+    else if (slot && slot->kind == EMU_SLOT_STREAM)
+        (void)snprintf(text, bytes, "%s of warp %u of %s", mnemonic, slot->warp, block);
+    else
+        (void)snprintf(text, bytes, "%s of %s", mnemonic, block);
+}
+
+static const char *deed(bool write, bool strong, bool past) {
+    if (strong) return write ? (past ? "atomically wrote" : "atomically writes") : (past ? "read" : "reads");
+    return write ? (past ? "wrote" : "writes") : (past ? "read" : "reads");
+}
+
+static const char *reason(emu_verdict verdict, bool same_warp) {
+    if (verdict == EMU_UNPROXIED)
+        return "ordered, but without fence.proxy.async between the write and the async proxy's access";
+    if (verdict == EMU_NARROW) return "both are atomic, but the scope of one does not reach the other";
+    return same_warp ? "no bar.warp.sync between them" : "nothing orders them";
+}
+
+static uint32_t line_of(const emu_op *op) { return op && op->source ? op->source->line : 0; }
+
+void emu_report_conflict(const emu_accessor *who, emu_verdict verdict, uint32_t id, uint32_t past_lane, uint32_t lane,
+                         uint64_t at) {
+    const emu_node *past = &emu_nodes[id];
+    bool engine = !who->order || past->engine,
+         same_warp = past->family == who->family && past->slot == who->issuer && who->order;
+    emu_finding_kind kind = verdict == EMU_UNPROXIED ? EMU_PROXY : engine ? EMU_OVERWRITTEN : EMU_RACE;
+    uint64_t key = (uint64_t)line_of(past->op) << 8 | (uint64_t)past->write << 4 | (uint64_t)verdict;
+    int by = lane < EMU_LANES ? (int)lane : -1;
+    if (tell_again(who->op, past->op, key ^ (uint64_t)kind << 56)) {
+        emu_find(who->warp, who->op, by, kind, key, "as before");
+        return;
+    }
+    char address[120], actor[300], source[TEXT];
+    address_text(who->shadow, who->warp, at, address, sizeof address);
+    actor_text(who, past, past_lane, actor, sizeof actor);
+    source_text(emu_family_of(past->family), past->op, source, sizeof source);
+    emu_find(who->warp, who->op, by, kind, key, "%s %s (%u bytes), which %s %s at %s: %s",
+             deed(who->access->kind & EMU_WRITE, who->strength, false), address, who->access->bytes, actor,
+             deed(past->write, past->strength, true), source, reason(verdict, same_warp));
+}
+
+void emu_report_uninitialized(emu_shadow *shadow, emu_warp *warp, const emu_op *op, int lane, uint64_t at,
+                              uint64_t bytes) {
+    char address[120];
+    address_text(shadow, warp, at, address, sizeof address);
+    emu_find(warp, op, lane, EMU_UNINITIALIZED, 0, "reads %s (%" PRIu64 " bytes), which nobody wrote", address, bytes);
+}

@@ -1,0 +1,151 @@
+/* The rules of dot products by architecture, unit and type, and one product by integers: the reference for tile.c.
+ *
+ * Sources: M. Fasi et al., Numerical behavior of NVIDIA tensor cores (2021); P. Xie et al., MMA-Sim (arXiv 2511.10909);
+ * F. Khattak and M. Mikaitis, Accurate models of NVIDIA tensor cores (arXiv 2512.07004); and products of an H200
+ * (tests/products.h). */
+#include "mma/numbers.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FUSED(unit, a_, b_, acc, k, bits, out) \
+    {90, unit, PTX_##a_, PTX_##b_, PTX_##acc, EMU_DOT_FUSED, k, bits, out, -126}
+#define FUSED_8(unit, acc, k, bits, out)                                                        \
+    FUSED(unit, E4M3, E4M3, acc, k, bits, out), FUSED(unit, E4M3, E5M2, acc, k, bits, out),     \
+        FUSED(unit, E5M2, E4M3, acc, k, bits, out), FUSED(unit, E5M2, E5M2, acc, k, bits, out)
+#define INTEGER(unit, a_, b_) {90, unit, PTX_##a_, PTX_##b_, PTX_S32, EMU_DOT_INTEGER, 32, 0, 0, 0}
+static const emu_dot dots[] = {
+    FUSED(false, F16, F16, F32, 16, 25, 23),
+    FUSED(false, F16, F16, F16, 16, 25, 10),
+    FUSED(false, BF16, BF16, F32, 16, 25, 23),
+    FUSED(false, TF32, TF32, F32, 8, 25, 23),
+    FUSED_8(false, F32, 16, 25, 23),
+    FUSED_8(false, F16, 16, 25, 10),
+    FUSED(true, F16, F16, F32, 16, 25, 23),
+    FUSED(true, F16, F16, F16, 16, 25, 10),
+    FUSED(true, BF16, BF16, F32, 16, 25, 23),
+    FUSED(true, TF32, TF32, F32, 8, 25, 23),
+    FUSED_8(true, F32, 32, 13, 13),
+    FUSED_8(true, F16, 32, 13, 10),
+    INTEGER(false, S8, S8),
+    INTEGER(false, S8, U8),
+    INTEGER(false, U8, S8),
+    INTEGER(false, U8, U8),
+    INTEGER(true, S8, S8),
+    INTEGER(true, S8, U8),
+    INTEGER(true, U8, S8),
+    INTEGER(true, U8, U8),
+    {90, false, PTX_F64, PTX_F64, PTX_F64, EMU_DOT_DOUBLE, 1, 0, 52, 0},
+};
+
+const emu_dot *emu_dot_find(int sm, bool wgmma, ptx_type a, ptx_type b, ptx_type accumulator) {
+    for (size_t i = 0; i < sizeof dots / sizeof dots[0]; i++) {
+        const emu_dot *dot = &dots[i];
+        if (dot->wgmma == wgmma && dot->a == a && dot->b == b && dot->accumulator == accumulator && dot->sm <= sm) return dot;
+    }
+    return NULL;
+}
+
+const emu_format *emu_format_of(ptx_type type) {
+    static const emu_format formats[PTX_N_TYPES] = {
+        [PTX_F16] = {2, 5, 10, 0, true}, [PTX_BF16] = {2, 8, 7, 0, true}, [PTX_TF32] = {4, 8, 10, 13, true},
+        [PTX_F32] = {4, 8, 23, 0, true}, [PTX_E4M3] = {1, 4, 3, 0, false}, [PTX_E5M2] = {1, 5, 2, 0, true},
+    };
+    return formats[type].bytes ? &formats[type] : NULL;
+}
+
+emu_factor emu_factor_of(const emu_format *format, uint32_t bits) {
+    bits >>= format->dropped;
+    uint32_t most = (1u << format->exponent_bits) - 1, exponent = bits >> format->mantissa_bits & most;
+    uint32_t mantissa = bits & ((1u << format->mantissa_bits) - 1);
+    bool negative = bits >> (format->mantissa_bits + format->exponent_bits) & 1;
+    if (exponent == most) {
+        bool number = !format->infinities && mantissa != (1u << format->mantissa_bits) - 1;
+        bool infinity = format->infinities && mantissa == 0;
+        if (!number) return (emu_factor){0, EMU_ZERO_EXPONENT, infinity ? (negative ? -INFINITY : INFINITY) : NAN};
+    }
+    if (exponent) mantissa |= 1u << format->mantissa_bits;
+    int32_t significand = negative ? -(int32_t)mantissa : (int32_t)mantissa;
+    int32_t bias = (1 << (format->exponent_bits - 1)) - 1;
+    return (emu_factor){significand, mantissa == 0 ? EMU_ZERO_EXPONENT : (int32_t)(exponent ? exponent : 1) - bias, 0};
+}
+
+/* ---- rounding sum × 2^exponent --------------------------------------------------------------------------------------------- */
+static uint32_t shifted_down(uint64_t magnitude, int shift) {
+    return shift >= 64 ? 0 : (uint32_t)(shift >= 0 ? magnitude >> shift : magnitude << -shift);
+}
+
+static uint32_t truncated_f32(int64_t sum, int exponent, int mantissa_bits) {
+    if (sum == 0) return 0;
+    uint32_t sign = sum < 0 ? 0x80000000u : 0;
+    uint64_t magnitude = sum < 0 ? (uint64_t)-sum : (uint64_t)sum;
+    int top = 63 - __builtin_clzll(magnitude) + exponent; /* 2^top ≤ value */
+    if (top > 127) return sign | 0x7f800000u;
+    int last = top < -126 ? -149 : top - 23;
+    uint32_t bits = shifted_down(magnitude, last - exponent);
+    if (top >= -126) bits = (bits & 0x7fffffu) | (uint32_t)(top + 127) << 23;
+    return sign | (bits & ~((1u << (23 - mantissa_bits)) - 1));
+}
+
+static uint32_t nearest_f16(int64_t sum, int exponent) {
+    if (sum == 0) return 0;
+    uint32_t sign = sum < 0 ? 0x8000u : 0;
+    uint64_t magnitude = sum < 0 ? (uint64_t)-sum : (uint64_t)sum;
+    int top = 63 - __builtin_clzll(magnitude) + exponent;
+    if (top > 15) return sign | 0x7c00u;
+    int last = top < -14 ? -24 : top - 10, shift = last - exponent;
+    uint32_t bits = shifted_down(magnitude, shift);
+    if (shift > 0 && shift < 64) {
+        uint64_t rest = magnitude & ((UINT64_C(1) << shift) - 1), half = UINT64_C(1) << (shift - 1);
+        bits += rest > half || (rest == half && bits & 1);
+    }
+    /* A carry out of the mantissa goes to the exponent, from the largest to infinity, by itself. */
+    return sign | (top < -14 ? bits : bits + ((uint32_t)(top + 14) << 10));
+}
+
+/* ---- one product --------------------------------------------------------------------------------------------------------- */
+static int64_t aligned(int64_t value, int shift) { /* value × 2^shift, what is below 1 cut off */
+    if (shift >= 0) return value * (INT64_C(1) << shift);
+    if (shift <= -63) return 0;
+    return value < 0 ? -(-value >> -shift) : value >> -shift;
+}
+
+static uint32_t fused_chunk(const emu_dot *dot, const uint32_t *a, const uint32_t *b, int k, uint32_t c) {
+    const emu_format *format_a = emu_format_of(dot->a), *format_b = emu_format_of(dot->b);
+    const emu_format *format_c = emu_format_of(dot->accumulator);
+    emu_factor x[EMU_MAX_K], y[EMU_MAX_K], z = emu_factor_of(format_c, c);
+    int largest = z.significand ? z.exponent : dot->zero_exponent;
+    float special = z.special;
+    for (int i = 0; i < k; i++) {
+        x[i] = emu_factor_of(format_a, a[i]);
+        y[i] = emu_factor_of(format_b, b[i]);
+        if (x[i].special != 0 || y[i].special != 0) {
+            float first = x[i].special != 0 ? x[i].special : (float)x[i].significand;
+            float second = y[i].special != 0 ? y[i].special : (float)y[i].significand;
+            special += first * second;
+        }
+        int exponent = x[i].exponent + y[i].exponent;
+        if (exponent > largest) largest = exponent;
+    }
+    bool half = dot->accumulator == PTX_F16;
+    if (isnan(special)) return half ? 0x7fff : 0x7fffffff;
+    if (special != 0) return (half ? 0x7c00u : 0x7f800000u) | (special < 0 ? (half ? 0x8000u : 0x80000000u) : 0);
+    int grid = largest - dot->fraction;
+    int64_t sum = aligned(z.significand, z.exponent - format_c->mantissa_bits - grid);
+    for (int i = 0; i < k; i++) {
+        int fraction = format_a->mantissa_bits + format_b->mantissa_bits;
+        sum += aligned((int64_t)x[i].significand * y[i].significand, x[i].exponent + y[i].exponent - fraction - grid);
+    }
+    return half ? nearest_f16(sum, grid) : truncated_f32(sum, grid, dot->mantissa);
+}
+
+static int32_t integer_of(ptx_type type, uint32_t bits) { return type == PTX_S8 ? (int8_t)bits : (uint8_t)bits; }
+
+uint32_t emu_dot_product(const emu_dot *dot, const uint32_t *a, const uint32_t *b, int k, uint32_t c) {
+    if (dot->kind == EMU_DOT_INTEGER) {
+        for (int i = 0; i < k; i++) c += (uint32_t)(integer_of(dot->a, a[i]) * integer_of(dot->b, b[i]));
+        return c;
+    }
+    for (int i = 0; i < k; i += dot->chunk) c = fused_chunk(dot, a + i, b + i, k - i < dot->chunk ? k - i : dot->chunk, c);
+    return c;
+}

@@ -1,0 +1,53 @@
+/* What mma/ alone knows of numbers: the rules of a dot product, and operands as significands and exponents. */
+#ifndef EMULATOR_MMA_NUMBERS_H
+#define EMULATOR_MMA_NUMBERS_H
+
+#include "mma/mma.h"
+
+/* The rules. A chunk of k is summed at once with the accumulator; its result is the next chunk's accumulator. */
+typedef enum emu_dot_kind { EMU_DOT_FUSED, EMU_DOT_INTEGER, EMU_DOT_DOUBLE } emu_dot_kind;
+struct emu_dot {
+    uint8_t sm; /* the first architecture with these rules */
+    bool wgmma;
+    ptx_type a, b, accumulator;
+    emu_dot_kind kind;
+    uint8_t chunk;         /* elements of k */
+    uint8_t fraction;      /* bits kept below the largest exponent; what is lower is cut off each addend */
+    uint8_t mantissa;      /* bits of the result: f32's are cut off, f16's rounded to nearest even */
+    int16_t zero_exponent; /* that an accumulator of zero takes part with in the choice of the largest */
+};
+
+typedef struct emu_format {
+    uint8_t bytes, exponent_bits, mantissa_bits;
+    uint8_t dropped;   /* low bits that do not count (tf32) */
+    bool infinities;   /* an exponent of all ones is no number; otherwise (e4m3) only all ones is not */
+} emu_format;
+const emu_format *emu_format_of(ptx_type); /* NULL: not a floating type of a multiplicand or accumulator */
+
+/* significand × 2^exponent; the significand has format->mantissa_bits of fraction. */
+typedef struct emu_factor {
+    int32_t significand;
+    int32_t exponent;
+    float special; /* 0: finite; otherwise an infinity or NaN */
+} emu_factor;
+enum { EMU_ZERO_EXPONENT = -2000 }; /* of factors that are zero: no product with one has the largest exponent */
+emu_factor emu_factor_of(const emu_format *, uint32_t bits);
+
+/* One operand of a tile, for vectors over n: of a [m][k], of b [k][n]. */
+enum { EMU_MAX_M = 64, EMU_MAX_N = 256, EMU_MAX_K = 32, EMU_MAX_TILE = EMU_MAX_N * EMU_MAX_K };
+typedef struct emu_factors {
+    float significand[EMU_MAX_TILE]; /* 1 ≤ |s| < 2, less for subnormals */
+    int32_t exponent[EMU_MAX_TILE];
+    uint8_t special[EMU_MAX_N]; /* by row of a, column of b: has infinities or NaNs */
+    bool any_special;
+    const uint8_t *bits; /* rows of a, columns of b, line bytes each, k running along */
+    uint32_t line;
+} emu_factors;
+
+/* d[m][n] += a[m][k] b[k][n], as raw bits of the accumulator's type; doubles in uint64_t are emu_tile_double()'s. Rows of a and
+ * columns of b are lines of 32 bytes of packed elements. */
+enum { EMU_LINE = 32 };
+void emu_tile(const emu_dot *, int m, int n, int k, const uint8_t (*a)[EMU_LINE], const uint8_t (*b)[EMU_LINE], uint32_t *d,
+              bool saturate);
+void emu_tile_double(int m, int n, int k, const double *a, const double *b, double *d);
+#endif

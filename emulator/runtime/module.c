@@ -1,0 +1,292 @@
+/* What nvcc's host code registers: fat binaries, their kernels and variables. A fat binary's PTX is opened when something
+ * of it is first used, a kernel's text is parsed when it is first launched. */
+#include "runtime/registration.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/decode.h"
+#include "memory/memory.h"
+#include "runtime/limits.h"
+#include "runtime/runtime.h"
+#include "runtime/table.h"
+
+typedef struct variable {
+    emu_fatbin *fatbin;
+    const char *name;
+    size_t bytes;
+    uint8_t *memory;     /* NULL: not loaded */
+    void **managed;      /* host pointer to set, NULL: not managed */
+} variable;
+
+struct emu_fatbin {
+    const void *data;
+    ptx_module *module;
+    bool opened;
+    char *why; /* it cannot be opened */
+    cudaError_t error;
+    variable **variable;
+    size_t n_variables;
+};
+
+static emu_table kernels, variables; /* by address in host code */
+static emu_table known;              /* kernels by themselves: handles */
+static emu_fatbin **fatbins;
+static size_t n_fatbins;
+
+/* ---- registration --------------------------------------------------------------------------------------------------- */
+
+typedef struct wrapper { /* __fatBinC_Wrapper_t */
+    int magic, version;
+    const void *data;
+    void *rest;
+} wrapper;
+enum { WRAPPER = 0x466243b1 };
+
+typedef struct header { /* of the fat binary itself */
+    uint32_t magic;
+    uint16_t version, header_bytes;
+    uint64_t bytes; /* after the header */
+} header;
+#define FATBIN UINT32_C(0xba55ed50)
+
+void **__cudaRegisterFatBinary(void *given) {
+    EMU_LOCKED;
+    emu_fatbin *fatbin = emu_alloc(sizeof *fatbin);
+    const wrapper *w = given;
+    fatbin->data = w->magic == WRAPPER ? w->data : given;
+    fatbins = emu_grow(fatbins, n_fatbins + 1, sizeof *fatbins);
+    fatbins[n_fatbins++] = fatbin;
+    return (void **)fatbin;
+}
+
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int thread_limit, void *tid,
+                            void *bid, void *block, void *grid, int *warp_size) {
+    EMU_LOCKED;
+    (void)device, (void)thread_limit, (void)tid, (void)bid, (void)block, (void)grid, (void)warp_size;
+    emu_kernel *kernel = emu_alloc(sizeof *kernel);
+    *kernel = (emu_kernel){.fatbin = (emu_fatbin *)handle, .name = name, .host = host, .max_dynamic_shared = -1, .carveout = -1};
+    emu_table_set(&kernels, host, kernel);
+    emu_table_set(&known, kernel, kernel);
+}
+
+static variable *register_variable(void **handle, const void *host, const char *name, size_t bytes) {
+    emu_fatbin *fatbin = (emu_fatbin *)handle;
+    variable *v = emu_alloc(sizeof *v);
+    *v = (variable){.fatbin = fatbin, .name = name, .bytes = bytes};
+    fatbin->variable = emu_grow(fatbin->variable, fatbin->n_variables + 1, sizeof(variable *));
+    fatbin->variable[fatbin->n_variables++] = v;
+    emu_table_set(&variables, host, v);
+    return v;
+}
+
+void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t bytes, int constant,
+                       int global) {
+    EMU_LOCKED;
+    (void)device, (void)external, (void)constant, (void)global;
+    (void)register_variable(handle, host, name, bytes);
+}
+
+/* Host code reads the variable's address from *host, after __cudaInitModule(). */
+void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int external, size_t bytes,
+                              int constant, int global) {
+    EMU_LOCKED;
+    (void)device, (void)external, (void)constant, (void)global;
+    variable *v = register_variable(handle, host, name, bytes);
+    v->managed = host;
+    v->memory = emu_memory_allocate(bytes, EMU_MANAGED);
+    *host = v->memory;
+    if (v->memory) emu_table_set(&variables, v->memory, v);
+}
+
+void __cudaRegisterHostVar(void **handle, const char *name, char *host, size_t bytes) {
+    (void)handle, (void)name, (void)host, (void)bytes;
+}
+
+void __cudaRegisterFatBinaryEnd(void **handle) { (void)handle; }
+
+void __cudaUnregisterFatBinary(void **handle) {
+    EMU_LOCKED;
+    (void)handle;
+    static bool ended;
+    if (!ended) emu_work_wait(NULL); /* the process ends: what nobody waited for runs now */
+    if (!ended) emu_report_end();
+    ended = true;
+}
+
+/* ---- opening a fat binary ------------------------------------------------------------------------------------------- */
+
+typedef struct choice {
+    const char *text;
+    size_t bytes;
+    int sm;
+} choice;
+
+static void choose(void *context, const char *text, size_t bytes, int sm) {
+    choice *best = context;
+    if (sm <= EMU_SM && sm >= best->sm) *best = (choice){text, bytes, sm};
+}
+
+static cudaError_t fail_fatbin(emu_fatbin *fatbin, cudaError_t error, const char *why) {
+    fatbin->why = strdup(why);
+    return fatbin->error = error;
+}
+
+static variable *variable_named(const emu_fatbin *fatbin, const char *name) {
+    for (size_t i = 0; i < fatbin->n_variables; i++)
+        if (strcmp(fatbin->variable[i]->name, name) == 0) return fatbin->variable[i];
+    return NULL;
+}
+
+static bool in_memory(const ptx_variable *v) {
+    return (v->space == PTX_GLOBAL || v->space == PTX_CONST) && !v->external && v->bytes;
+}
+
+/* Around a variable lies memory that is none's, as between allocations. */
+static void place_variable(emu_fatbin *fatbin, ptx_variable *v) {
+    enum { AROUND = 512 };
+    variable *registered = variable_named(fatbin, v->name);
+    uint8_t *memory = registered ? registered->memory : NULL;
+    if (!memory) {
+        uint64_t bytes = (v->bytes + AROUND - 1) / AROUND * AROUND + 2 * AROUND;
+        memory = aligned_alloc(AROUND, bytes);
+        if (!memory) memory = emu_alloc(bytes); /* ends the process with a line */
+        memset(memory, 0, bytes);
+        memory += AROUND;
+        emu_allocation *a = emu_memory_register(memory, v->bytes, EMU_VARIABLE, v->name);
+        if (a) a->constant = v->space == PTX_CONST;
+    }
+    if (v->initial) memcpy(memory, v->initial, v->bytes);
+    emu_memory_host_wrote(memory, v->bytes);
+    v->user = memory;
+    if (registered) registered->memory = memory;
+}
+
+static void relocate(const ptx_module *module, const ptx_variable *v) {
+    for (int i = 0; i < v->n_relocations; i++) {
+        const struct ptx_relocation *r = &v->relocation[i];
+        const ptx_variable *to = ptx_variable_find(module, r->symbol);
+        const void *address = to ? to->user : (const void *)ptx_function_find(module, r->symbol);
+        uint64_t value = ((uintptr_t)address + (uint64_t)r->addend) >> r->shift;
+        memcpy((uint8_t *)v->user + r->at, &value, r->bytes);
+    }
+}
+
+static cudaError_t open_fatbin(emu_fatbin *fatbin) {
+    if (fatbin->opened) return fatbin->error;
+    fatbin->opened = true;
+    const header *h = fatbin->data;
+    ptx_error error = {0};
+    choice best = {0};
+    if (h->magic != FATBIN) return fail_fatbin(fatbin, cudaErrorInvalidKernelImage, "not a fat binary");
+    if (!ptx_fatbin_each(h, h->header_bytes + h->bytes, choose, &best, &error))
+        return fail_fatbin(fatbin, cudaErrorInvalidPtx, error.text);
+    if (!best.text)
+        return fail_fatbin(fatbin, cudaErrorNoKernelImageForDevice,
+                           "the program has no PTX for sm_90 or less: compile with -gencode arch=compute_90a,code=compute_90a "
+                           "--compress-mode=none");
+    fatbin->module = ptx_module_open(best.text, best.bytes, &error);
+    if (!fatbin->module) return fail_fatbin(fatbin, cudaErrorInvalidPtx, error.text);
+    ptx_module *module = fatbin->module;
+    for (int i = 0; i < module->n_variables; i++)
+        if (in_memory(module->variable[i])) place_variable(fatbin, module->variable[i]);
+    for (int i = 0; i < module->n_variables; i++)
+        if (in_memory(module->variable[i])) relocate(module, module->variable[i]);
+    return cudaSuccess;
+}
+
+char __cudaInitModule(void **handle) {
+    EMU_LOCKED;
+    emu_fatbin *fatbin = (emu_fatbin *)handle;
+    bool said = fatbin->opened;
+    if (open_fatbin(fatbin) != cudaSuccess && !said) emu_say("%s", fatbin->why);
+    return 1;
+}
+
+/* ---- kernels and variables ------------------------------------------------------------------------------------------ */
+
+extern char *__cxa_demangle(const char *name, char *buffer, size_t *bytes, int *status) __attribute__((weak));
+
+/* "void kernel<float>(float*)" as "kernel<float>": without its result and its parameters. */
+static char *demangled(const char *name) {
+    int status = -1;
+    char *text = __cxa_demangle ? __cxa_demangle(name, NULL, NULL, &status) : NULL;
+    if (!text || status != 0) return strdup(name);
+    int depth = 0;
+    char *begin = text, *end = NULL;
+    for (char *c = text; *c; c++) {
+        if (*c == '<') depth++;
+        if (*c == '>') depth--;
+        if (*c == '(' && depth == 0 && strncmp(c, "(anonymous namespace)", 21) != 0) {
+            end = c;
+            break;
+        }
+        if (*c == '(' && depth == 0) c += 20;
+        if (*c == ' ' && depth == 0) begin = c + 1;
+    }
+    if (end) *end = 0;
+    char *shown = strdup(begin);
+    free(text);
+    return shown;
+}
+
+static cudaError_t fail_kernel(emu_kernel *kernel, cudaError_t error, const char *why) {
+    kernel->why = strdup(why);
+    kernel->error = error;
+    emu_say("kernel %s: %s", kernel->shown, why);
+    return error;
+}
+
+cudaError_t emu_kernel_load(emu_kernel *kernel) {
+    if (kernel->code) return cudaSuccess;
+    if (kernel->why) return emu_describe(kernel->error, kernel->why);
+    ptx_error error = {0};
+    if (!kernel->shown) kernel->shown = demangled(kernel->name);
+    if (open_fatbin(kernel->fatbin) != cudaSuccess)
+        return emu_describe(fail_kernel(kernel, kernel->fatbin->error, kernel->fatbin->why), kernel->why);
+    ptx_function *function = ptx_function_find(kernel->fatbin->module, kernel->name);
+    if (!function)
+        return emu_describe(fail_kernel(kernel, cudaErrorInvalidDeviceFunction, "its PTX does not have it"), kernel->why);
+    if (!ptx_function_parse(function, &error) || !(kernel->code = emu_code_of(function, &error)))
+        return emu_describe(fail_kernel(kernel, cudaErrorInvalidPtx, error.text), kernel->why);
+    kernel->function = function;
+    return cudaSuccess;
+}
+
+emu_kernel *emu_kernel_of(const void *host) {
+    emu_kernel *kernel = emu_table_find(&kernels, host);
+    return kernel ? kernel : emu_table_find(&known, host);
+}
+
+cudaError_t emu_symbol_find(const void *host, void **memory, size_t *bytes) {
+    variable *v = emu_table_find(&variables, host);
+    if (!v) return cudaErrorInvalidSymbol;
+    cudaError_t error = open_fatbin(v->fatbin);
+    if (error != cudaSuccess) return emu_describe(error, v->fatbin->why);
+    if (!v->memory) return cudaErrorInvalidSymbol;
+    *memory = v->memory;
+    *bytes = v->bytes;
+    return cudaSuccess;
+}
+
+cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *host) {
+    EMU_LOCKED;
+    *kernel = emu_kernel_of(host);
+    return emu_told(*kernel ? cudaSuccess : cudaErrorInvalidDeviceFunction);
+}
+
+cudaError_t cudaGetKernel(cudaKernel_t *kernel, const void *host) { return __cudaGetKernel(kernel, host); }
+
+cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *host) {
+    EMU_LOCKED;
+    *function = (cudaFunction_t)emu_kernel_of(host);
+    return emu_told(*function ? cudaSuccess : cudaErrorInvalidDeviceFunction);
+}
+
+cudaError_t cudaFuncGetName(const char **name, const void *host) {
+    EMU_LOCKED;
+    const emu_kernel *kernel = emu_kernel_of(host);
+    if (name && kernel) *name = kernel->name;
+    return emu_told(kernel ? cudaSuccess : cudaErrorInvalidDeviceFunction);
+}
