@@ -96,8 +96,10 @@ static bool global_write(const copy *c, uint32_t first, uint32_t end, const uint
     return true;
 }
 
-/* ---- shared memory: contiguous bytes, or swizzled chunks of 16 by their address --------------------------------------- */
-static uint8_t *shared_range(const copy *c, const emu_actor *who, emu_access_kind kind, uint32_t address, uint32_t bytes) {
+/* ---- shared memory: contiguous bytes, or swizzled chunks of 16 by their address
+ * --------------------------------------- */
+static uint8_t *shared_range(const copy *c, const emu_actor *who, emu_access_kind kind, uint32_t address,
+                             uint32_t bytes) {
     const emu_access access = {.kind = kind,
                                .semantics = kind == EMU_UPDATE ? EMU_RELAXED : EMU_WEAK,
                                .scope = EMU_SCOPE_CLUSTER,
@@ -109,7 +111,8 @@ static uint8_t *shared_range(const copy *c, const emu_actor *who, emu_access_kin
 }
 
 /* Bytes [first, first + bytes) of the copy, which are whole rows, from or to shared memory. */
-static bool shared_rows(const copy *c, const emu_actor *who, bool store, uint32_t first, uint32_t bytes, uint8_t *linear) {
+static bool shared_rows(const copy *c, const emu_actor *who, bool store, uint32_t first, uint32_t bytes,
+                        uint8_t *linear) {
     const uint32_t row_bytes = emu_tensor_row_bytes(&c->map), pitch = emu_tensor_pitch(&c->map);
     const uint32_t base = c->order.shared + first / row_bytes * pitch, step = row_bytes == pitch ? bytes : 16;
     for (uint32_t done = 0; done < bytes; done += step) {
@@ -118,14 +121,16 @@ static bool shared_rows(const copy *c, const emu_actor *who, bool store, uint32_
         uint8_t *memory = shared_range(c, who, store ? EMU_READ : EMU_WRITE, address, step);
         if (!memory) return false;
         for (uint32_t at = 0; at < step; at += 16) {
-            uint8_t *there = step == 16 ? memory : memory + (int32_t)(emu_swizzle(c->map.swizzle, address + at) - address);
+            uint8_t *there =
+                step == 16 ? memory : memory + (int32_t)(emu_swizzle(c->map.swizzle, address + at) - address);
             memcpy(store ? linear + done + at : there, store ? there : linear + done + at, 16);
         }
     }
     return true;
 }
 
-static bool shared_move(const copy *c, const emu_actor *who, bool store, uint32_t first, uint32_t bytes, uint8_t *linear) {
+static bool shared_move(const copy *c, const emu_actor *who, bool store, uint32_t first, uint32_t bytes,
+                        uint8_t *linear) {
     if (c->order.map && c->map.swizzle != EMU_SWIZZLE_NONE) return shared_rows(c, who, store, first, bytes, linear);
     uint8_t *memory = shared_range(c, who, store ? EMU_READ : EMU_WRITE, c->order.shared + first, bytes);
     if (memory) memcpy(store ? linear : memory, store ? memory : linear, bytes);
@@ -262,9 +267,7 @@ static emu_mbarrier *find_mbarrier(emu_warp *warp, const emu_op *op, int lane, c
 }
 
 /* Parts hold whole rows and, where rows fill the swizzle's span, whole spans. */
-static uint32_t part_unit(const emu_copy_order *order) {
-    return order->map ? emu_tensor_row_bytes(order->map) : 16;
-}
+static uint32_t part_unit(const emu_copy_order *order) { return order->map ? emu_tensor_row_bytes(order->map) : 16; }
 
 static void split(copy *c, emu_random *random) {
     uint32_t unit = part_unit(&c->order), units = (c->order.bytes + unit - 1) / unit;

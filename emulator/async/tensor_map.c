@@ -7,7 +7,7 @@
 
 enum { CU_SUCCESS = 0, CU_ERROR_INVALID_VALUE = 1, CU_ERROR_NOT_SUPPORTED = 801 };
 enum { MAGIC = 0x50414d54 }; /* "TMAP" */
-enum { MOST_BOX = 256, MOST_STEP = 8 };
+enum { MOST_BOX = 256, MOST_STEP = 8, MOST_BYTES = 228 * 1024 };
 static const uint64_t most_size = UINT64_C(1) << 32, end_of_strides = UINT64_C(1) << 40;
 
 typedef struct type_fact {
@@ -59,18 +59,19 @@ static const char *wrong_tensor(const emu_tensor_map *map, const uint64_t *sizes
     return NULL;
 }
 
+/* The driver refuses boxes that no SM's shared memory could hold, and counts rows rounded down (seen with driver 580).
+ */
 static const char *wrong_box(const emu_tensor_map *map, const uint32_t *box, const uint32_t *steps) {
+    uint64_t inner = (uint64_t)box[0] * type_facts[map->type].bytes, bytes = inner;
     for (int i = 0; i < map->rank; i++) {
         if (box[i] == 0 || box[i] > MOST_BOX) return "each size of the box must be 1 to 256";
-        bool ignored = i == 0 && map->interleave == EMU_INTERLEAVE_NONE;
-        if (!ignored && (steps[i] == 0 || steps[i] > MOST_STEP)) return "each element stride must be 1 to 8";
+        if (steps[i] == 0 || steps[i] > MOST_STEP) return "each element stride must be 1 to 8";
+        if (i > 0) bytes *= box[i] < steps[i] ? 1 : box[i] / steps[i];
     }
-    uint64_t inner = (uint64_t)box[0] * type_facts[map->type].bytes;
-    if (map->interleave != EMU_INTERLEAVE_NONE) return NULL;
     if (inner % 16) return "the inner row of the box must be a multiple of 16 bytes";
     if (map->swizzle != EMU_SWIZZLE_NONE && inner > swizzle_span[map->swizzle])
         return "the inner row of the box is longer than the swizzle's span";
-    return NULL;
+    return bytes > MOST_BYTES ? "the box is larger than shared memory (233472 bytes)" : NULL;
 }
 
 int emu_tensor_map_encode(void *out, int type, uint32_t rank, void *address, const uint64_t *sizes,
@@ -183,8 +184,8 @@ void emu_tensor_fill(const emu_tensor_map *map, uint8_t *bytes, uint32_t n) {
     for (uint32_t at = 0; at < n; at += 2) memcpy(bytes + at, &fill, 2);
 }
 
-/* TF32 keeps 10 bits of the fraction: to nearest, ties away from zero. */
-static uint32_t round_tf32(uint32_t word) { return (word + 0x1000) & 0xffffe000; }
+/* TF32 keeps 10 bits of the fraction: to nearest even. */
+static uint32_t round_tf32(uint32_t word) { return (word + 0xfff + (word >> 13 & 1)) & 0xffffe000; }
 
 void emu_tensor_convert(const emu_tensor_map *map, uint8_t *bytes, uint32_t n) {
     if (map->type != EMU_TENSOR_TF32 && map->type != EMU_TENSOR_TF32_FTZ) return;
