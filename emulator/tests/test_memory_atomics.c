@@ -21,25 +21,31 @@ static int set_up(void **state) {
 /* Every thread does the instruction once on counter tid % SLOTS, with operand values[gid], and stores what it got.
  * space: "global", generic ("") — or "shared", where each block has counters of its own, copied in at first and out at
  * the end of the block's turn: run with one block then. */
-static void run(const char *what, const char *type, int bytes, const char *space, bool red, const char *more,
+static void run(const char *what, const char *type, int bytes, const char *space, bool red, const char *compare,
                 uint32_t blocks, uint64_t seed) {
     bool shared = strncmp(space, "shared", 6) == 0 || strcmp(space, "generic shared") == 0;
     bool generic = space[0] == 0 || strcmp(space, "generic shared") == 0;
     char text[4000], dot[20] = "";
     if (!generic) snprintf(dot, sizeof(dot), ".%s", space);
     int bits = bytes < 2 ? 16 : 8 * bytes;
-    size_t used =
-        (size_t)snprintf(text, sizeof(text),
-                         ".visible .entry k(.param .u64 counters, .param .u64 values, .param .u64 returned)\n{\n"
-                         ".reg .b64 %%rd<20>; .reg .b32 %%r<20>; .reg .b%d %%a, %%b, %%c; .reg .pred %%p<4>; .shared "
-                         ".align 16 .b8 sh[%d];\n"
-                         "ld.param.u64 %%rd1, [counters]; ld.param.u64 %%rd2, [values]; ld.param.u64 %%rd3, "
-                         "[returned]; mov.u32 %%r1, %%tid.x; mov.u32 %%r2, %%ctaid.x;\n"
-                         "mad.lo.u32 %%r3, %%r2, %d, %%r1; mul.wide.u32 %%rd4, %%r3, 16; add.s64 %%rd2, %%rd2, %%rd4; "
-                         "add.s64 %%rd3, %%rd3, %%rd4;\n"
-                         "rem.u32 %%r4, %%r1, %d; mul.lo.u32 %%r5, %%r4, %d; cvt.u64.u32 %%rd5, %%r5; add.s64 %%rd1, "
-                         "%%rd1, %%rd5; ld.global.b%d %%b, [%%rd2];\n",
-                         bits, SLOTS * SLOT_BYTES, THREADS, SLOTS, SLOT_BYTES, bits);
+    size_t used = (size_t)snprintf(
+        text, sizeof(text),
+        ".visible .entry k(.param .u64 counters, .param .u64 values, .param .u64 returned)\n{\n"
+        ".reg .b64 %%rd<20>; .reg .b32 %%r<20>; .reg .b%d %%a, %%b, %%c, %%zero; mov.b64 %%rd10, 0; %s\n"
+        ".reg .pred %%p<4>; .shared "
+        ".align 16 .b8 sh[%d];\n"
+        "ld.param.u64 %%rd1, [counters]; ld.param.u64 %%rd2, [values]; ld.param.u64 %%rd3, "
+        "[returned]; mov.u32 %%r1, %%tid.x; mov.u32 %%r2, %%ctaid.x;\n"
+        "mad.lo.u32 %%r3, %%r2, %d, %%r1; mul.wide.u32 %%rd4, %%r3, 16; add.s64 %%rd2, %%rd2, %%rd4; "
+        "add.s64 %%rd3, %%rd3, %%rd4;\n"
+        "rem.u32 %%r4, %%r1, %d; mul.lo.u32 %%r5, %%r4, %d; cvt.u64.u32 %%rd5, %%r5; add.s64 %%rd1, "
+        "%%rd1, %%rd5; ld.global.b%d %%b, [%%rd2];\n",
+        bits,
+        bits == 128  ? "mov.b128 %zero, {%rd10, %rd10};"
+        : bits == 64 ? "mov.b64 %zero, 0;"
+        : bits == 32 ? "mov.b32 %zero, 0;"
+                     : "mov.b16 %zero, 0;",
+        SLOTS * SLOT_BYTES, THREADS, SLOTS, SLOT_BYTES, bits);
     if (shared)
         used += (size_t)snprintf(text + used, sizeof(text) - used,
                                  "setp.lt.u32 %%p1, %%r1, %d; mov.u32 %%r6, sh; add.u32 %%r6, %%r6, %%r5; cvt.u64.u32 "
@@ -48,12 +54,12 @@ static void run(const char *what, const char *type, int bytes, const char *space
                                  SLOTS, bits, bits);
     const char *at = shared && generic ? "%rd7" : shared ? "%r6" : "%rd1";
     if (red)
-        used +=
-            (size_t)snprintf(text + used, sizeof(text) - used, "red%s.%s.%s [%s], %%b%s;\n", dot, what, type, at, more);
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "red%s.%s.%s [%s], %s%%b;\n", dot, what, type, at,
+                                 compare);
     else
         used += (size_t)snprintf(text + used, sizeof(text) - used,
-                                 "atom%s.%s.%s %%a, [%s], %%b%s; st.global.b%d [%%rd3], %%a;\n", dot, what, type, at,
-                                 more, bits);
+                                 "atom%s.%s.%s %%a, [%s], %s%%b; st.global.b%d [%%rd3], %%a;\n", dot, what, type, at,
+                                 compare, bits);
     if (shared)
         used += (size_t)snprintf(text + used, sizeof(text) - used,
                                  "bar.sync 0; @%%p1 ld.shared.b%d %%c, [%%r6]; @%%p1 st.global.b%d [%%rd1], %%c;\n",
@@ -208,21 +214,30 @@ static void exchanging(void **state) {
         }
 }
 
-/* cas: of all threads with the right expectation one succeeds, and its successor is the new value. */
+/* cas: of all threads that expect zero one finds it, and all others find what that one has stored. */
 static void comparing(void **state) {
     (void)state;
     for (int bytes = 2; bytes <= 16; bytes *= 2)
-        for (uint64_t seed = 0; seed < 3; seed++) {
+        for (int space = 0; space < N_SPACES; space++) {
             char type[8];
+            int n = in_shared(space) ? THREADS : N, part = bytes < 8 ? bytes : 8;
             snprintf(type, sizeof(type), "b%d", 8 * bytes);
             memset(counters, 0, SLOTS * SLOT_BYTES);
-            /* expectations: 0 for all; the new value is the operand again (0), or, by `more`, what %b holds: set where
-             * it expects 0 */
-            for (int i = 0; i < N; i++) memset(values + 16 * i, i % 3 == 0 ? 0 : 1 + i % 100, 16);
-            run("cas", type, bytes, "global", false, ", %b", BLOCKS, seed);
-            for (int s = 0; s < SLOTS; s++)
-                assert_int_equal(read_slot(counters + s * SLOT_BYTES, bytes < 8 ? bytes : 8), 0);
-            for (int i = 0; i < N; i++) assert_int_equal(read_slot(returned + 16 * i, bytes < 8 ? bytes : 8), 0);
+            for (int i = 0; i < N; i++) memcpy(values + 16 * i, (uint64_t[]){(uint64_t)i + 1, 5}, 16);
+            run("cas", type, bytes, spaces[space], false, "%zero, ", (uint32_t)(n / THREADS), (uint64_t)space);
+            for (int s = 0; s < SLOTS; s++) {
+                uint64_t stored = read_slot(counters + s * SLOT_BYTES, part);
+                int winners = 0;
+                for (int i = 0; i < n; i++) {
+                    if (i % THREADS % SLOTS != s) continue;
+                    uint64_t old = read_slot(returned + 16 * i, part);
+                    winners += old == 0;
+                    assert_int_equal(old, old == 0 ? 0 : stored);
+                    if (old == 0) assert_int_equal(stored, i + 1);
+                    if (bytes == 16) assert_int_equal(read_slot(returned + 16 * i + 8, 8), old == 0 ? 0 : 5);
+                }
+                assert_int_equal(winners, 1);
+            }
         }
 }
 
