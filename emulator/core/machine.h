@@ -93,7 +93,7 @@ typedef struct emu_wait {
     uint64_t value;
 } emu_wait;
 
-/* What a round of a loop that only polls (reads memory others write, or waits, and writes nothing) adds to a fragment's spins. */
+/* What a round of a loop that only polls (reads memory that others write, and writes none) adds to a fragment's spins. */
 enum { EMU_POLL = 1024 };
 
 /* Lanes of a warp that are at the same instruction. A warp that has not diverged is one fragment. */
@@ -101,7 +101,8 @@ typedef struct emu_fragment {
     uint32_t pc;
     emu_mask mask;
     emu_wait wait; /* ready NULL: runnable */
-    uint32_t spins; /* rounds of loops since the fragment last merged or waited; one that only polls counts EMU_POLL */
+    uint32_t spins;  /* EMU_POLL for each round of a loop that only polls, since it last merged, waited, or did more */
+    uint32_t rounds; /* of other loops since it last merged or waited */
 } emu_fragment;
 
 /* sync/: a warp at one of its block's barriers. */

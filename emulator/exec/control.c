@@ -8,10 +8,15 @@ static emu_result run_next(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return EMU_NEXT;
 }
 
-/* value: what a round of the loop adds to the fragment's spins, 0: the branch goes forward. */
+/* kind: a loop's round, one that only polls, or no loop. Any round that does more is progress. */
 emu_result emu_run_branch(emu_warp *warp, const emu_op *op, emu_mask mask) {
     emu_fragment *fragment = warp->current;
-    if (fragment->spins < 1u << 30) fragment->spins += (uint32_t)op->value;
+    if (op->kind == EMU_POLLS) {
+        if (fragment->spins < 1u << 30) fragment->spins += EMU_POLL;
+    } else if (op->kind == EMU_ACTS) {
+        fragment->spins = 0;
+        fragment->rounds++;
+    }
     return emu_jump(warp, mask, op->target);
 }
 

@@ -48,6 +48,6 @@ static bool only_polls(const emu_code *code, uint32_t first, uint32_t last) {
 void emu_mark_loops(emu_program *program, uint32_t n_ops) {
     for (uint32_t pc = 0; pc < n_ops; pc++) {
         emu_op *op = program->code.op + pc;
-        if (op->run == emu_run_branch && op->target <= pc) op->value = only_polls(&program->code, op->target, pc) ? EMU_POLL : 1;
+        if (op->run == emu_run_branch && op->target <= pc) op->kind = only_polls(&program->code, op->target, pc) ? EMU_POLLS : EMU_ACTS;
     }
 }

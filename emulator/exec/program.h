@@ -107,7 +107,8 @@ void emu_allocate_registers(emu_builder *, emu_part *);
 
 uint32_t emu_decode_area(emu_decoding *, const ptx_variable *); /* a lane's offset in the part's area of .param variables */
 
-/* After decoding: the weights of loops (EMU_POLL) into the value of branches that go back; stops of EMULATOR_BREAK. */
+/* After decoding: the kinds of loops into the kind of branches that go back; stops of EMULATOR_BREAK. */
+enum { EMU_FORWARD, EMU_ACTS, EMU_POLLS };
 void emu_mark_loops(emu_program *, uint32_t n_ops);
 void emu_break_mark(emu_program *, uint32_t n_ops);
 
@@ -120,12 +121,22 @@ emu_result emu_jump(emu_warp *, emu_mask, uint32_t pc);
 /* Lanes end. */
 emu_result emu_leave(emu_warp *, emu_mask);
 void emu_fragment_remove(emu_warp *, emu_fragment *);
-/* An instruction for all these lanes together (those that have not exited): true when the fragment has them all, or they can
- * no longer come, which was reported. False: the fragment's wait is set, return EMU_AGAIN. */
-bool emu_gather(emu_warp *, emu_mask active, emu_mask members);
+/* ---- lanes that an instruction needs together (parking.c) ------------------------------------------------------------------ */
+/* .aligned: true when the fragment has all lanes that have not exited, or they can no longer come, which was reported. False:
+ * the fragment is parked, return EMU_AGAIN. */
+bool emu_gather(emu_warp *, emu_mask here);
+/* These lanes of the current fragment wait at the op for those that their member masks name; the others go on after it. */
+void emu_park(emu_warp *, emu_mask waiting, const emu_op *);
 bool emu_is_parked(const emu_fragment *);
-/* No fragment can run: true when something was done about it, as all were parked. */
+bool emu_is_forced(const emu_fragment *); /* to go on with the lanes that are here */
+/* No fragment can run: true when something was done about it: all were parked, or bar.warp.sync is met at several places. */
 bool emu_unpark(emu_warp *);
+emu_mask emu_guarded(const emu_warp *, const emu_op *, emu_mask);
+/* collective.c: does any group of the lanes here have all its members? Who is missing? */
+bool emu_members_ready(const emu_warp *, const emu_op *, emu_mask here);
+emu_mask emu_members_missing(const emu_warp *, const emu_op *, emu_mask here);
+emu_run emu_run_warp_barrier;
+enum { EMU_MEMBERS = 7 }; /* the operand that has the member masks */
 
 void emu_calls_begin(emu_warp *);
 void emu_calls_end(emu_warp *);

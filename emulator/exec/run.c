@@ -2,8 +2,18 @@
 #include "exec/program.h"
 #include "mma/mma.h"
 
-/* A fragment that has spun so long lets others run; 64 rounds of a loop that polls. */
-enum { SPINS = 64 * EMU_POLL, SPINS_AGAIN = SPINS - 8 * EMU_POLL, SLICE = 256 };
+/* A fragment that has spun so long lets others run: 64 rounds of a loop that polls, and many more of any other. */
+enum { SPINS = 64 * EMU_POLL, SPINS_AGAIN = SPINS - 8 * EMU_POLL, ROUNDS = 1 << 16, SLICE = 256 };
+
+static bool spins(const emu_fragment *fragment) { return fragment->spins >= SPINS || fragment->rounds >= ROUNDS; }
+
+static void give_again(emu_warp *warp) {
+    for (int i = 0; i < warp->n_fragments; i++) {
+        emu_fragment *fragment = warp->fragment + i;
+        if (fragment->spins >= SPINS) fragment->spins = SPINS_AGAIN;
+        if (fragment->rounds >= ROUNDS) fragment->rounds = ROUNDS / 2;
+    }
+}
 
 static bool may_merge(const emu_fragment *fragment) { return !fragment->wait.ready || emu_is_parked(fragment); }
 
@@ -14,7 +24,9 @@ static void merge(emu_warp *warp) {
         for (int j = warp->n_fragments - 1; j > i; j--) {
             emu_fragment *from = warp->fragment + j;
             if (from->pc != into->pc || !may_merge(from)) continue;
-            *into = (emu_fragment){.pc = into->pc, .mask = into->mask | from->mask};
+            /* Two that were parked stay so until their lanes together are enough. */
+            bool parked = emu_is_parked(into) && emu_is_parked(from);
+            *into = (emu_fragment){.pc = into->pc, .mask = into->mask | from->mask, .wait = parked ? into->wait : (emu_wait){0}};
             emu_fragment_remove(warp, from);
         }
     }
@@ -28,15 +40,14 @@ static emu_fragment *choose(emu_warp *warp, bool *spinning) {
         for (int i = 0; i < warp->n_fragments; i++) {
             emu_fragment *fragment = warp->fragment + i;
             if (fragment->wait.ready && !fragment->wait.ready(warp, &fragment->wait)) continue;
-            if (fragment->spins >= SPINS)
+            if (spins(fragment))
                 *spinning = true;
             else if (!best || fragment->pc < best->pc)
                 best = fragment;
         }
         if (best) return best;
         if (*spinning) {
-            for (int i = 0; i < warp->n_fragments; i++)
-                if (warp->fragment[i].spins >= SPINS) warp->fragment[i].spins = SPINS_AGAIN;
+            give_again(warp);
         } else if (!emu_unpark(warp)) {
             return NULL;
         }
@@ -61,14 +72,9 @@ static void leave_behind(emu_warp *warp, emu_fragment *fragment, emu_mask waitin
     fragment->mask = waiting;
 }
 
-static emu_mask guarded(const emu_warp *warp, const emu_op *op, emu_mask mask) {
-    uint32_t bits = *(const uint32_t *)(const void *)(warp->registers + op->guard);
-    return mask & (op->guard_negated ? ~bits : bits);
-}
-
 /* .aligned: the whole warp, and no guard that tells lanes apart. */
 static bool aligned(emu_warp *warp, const emu_op *op, emu_mask mask, emu_mask active) {
-    if (!emu_gather(warp, mask, UINT32_MAX)) return false;
+    if (!emu_gather(warp, mask)) return false;
     if (active && active != mask)
         emu_find(warp, op, __builtin_ctz(mask & ~active), EMU_DIVERGENT, mask & ~active,
                  "its guard is false for lanes 0x%08x and true for lanes 0x%08x", mask & ~active, active);
@@ -101,7 +107,7 @@ static emu_result run_fragment(emu_warp *warp, emu_fragment *fragment, emu_stint
     emu_result result = EMU_NEXT;
     for (; stint->ran < stint->budget && pc < stint->meeting; stint->ran++) {
         const emu_op *op = ops + pc;
-        emu_mask active = op->guard == EMU_NOWHERE ? mask : guarded(warp, op, mask);
+        emu_mask active = op->guard == EMU_NOWHERE ? mask : emu_guarded(warp, op, mask);
         if (!active && !op->always && !op->aligned) {
             pc++;
             continue;
@@ -109,7 +115,7 @@ static emu_result run_fragment(emu_warp *warp, emu_fragment *fragment, emu_stint
         fragment->pc = pc;
         result = op->aligned || stint->slow ? run_op(warp, op, mask, active, stint) : op->run(warp, op, active);
         if (result == EMU_NEXT) {
-            if (fragment->wait.ready) fragment->wait = (emu_wait){0}, fragment->spins = 0;
+            if (fragment->wait.ready) fragment->wait = (emu_wait){0}, fragment->spins = fragment->rounds = 0;
             pc++;
         } else if (result == EMU_JUMP) {
             if (warp->n_fragments != n_fragments || n_fragments > 1 || fragment->mask != mask) {
@@ -129,8 +135,6 @@ static emu_result run_fragment(emu_warp *warp, emu_fragment *fragment, emu_stint
 
 static void count(emu_warp *warp, uint32_t instructions, emu_mask mask) {
     warp->instructions += instructions;
-    warp->block->cluster->grid->instructions += instructions;
-    emu_total.warp_instructions += instructions;
     emu_total.lane_instructions += (uint64_t)instructions * (uint64_t)__builtin_popcount(mask);
 }
 
@@ -150,9 +154,7 @@ emu_progress emu_warp_run(emu_warp *warp, uint32_t budget) {
         count(warp, stint.ran, mask);
         if (result == EMU_ABORT) return EMU_WARP_ABORTED;
         ran += stint.ran ? stint.ran : 1;
-        if (spinning)
-            for (int i = 0; i < warp->n_fragments; i++)
-                if (warp->fragment[i].spins >= SPINS) warp->fragment[i].spins = SPINS_AGAIN;
+        if (spinning) give_again(warp);
     }
     return warp->n_fragments ? EMU_WARP_RAN : EMU_WARP_EXITED;
 }

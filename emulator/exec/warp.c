@@ -68,51 +68,6 @@ bool emu_warp_runnable(const emu_warp *warp) {
     return false;
 }
 
-/* ---- parking: lanes that an instruction needs together -------------------------------------------------------------------- */
-static const int forced; /* its address: go on without the others */
-
-static const emu_fragment *fragment_of(const emu_wait *wait) {
-    return (const emu_fragment *)(const void *)((const char *)wait - offsetof(emu_fragment, wait));
-}
-
-static bool parked_ready(const emu_warp *warp, const emu_wait *wait) {
-    emu_mask missing = (emu_mask)wait->value & warp->lanes & ~warp->exited & ~fragment_of(wait)->mask;
-    return wait->object == &forced || !missing;
-}
-
-static void parked_describe(const emu_warp *warp, const emu_wait *wait, char *text, size_t bytes) {
-    emu_mask missing = (emu_mask)wait->value & warp->lanes & ~warp->exited & ~fragment_of(wait)->mask;
-    snprintf(text, bytes, "waits for lanes 0x%08x of its warp to come to the same instruction", missing);
-}
-
-bool emu_is_parked(const emu_fragment *fragment) { return fragment->wait.ready == parked_ready; }
-
-bool emu_gather(emu_warp *warp, emu_mask active, emu_mask members) {
-    emu_fragment *fragment = warp->current;
-    bool go_on = emu_is_parked(fragment) && fragment->wait.object == &forced;
-    if (go_on || !(members & warp->lanes & ~warp->exited & ~active)) return true;
-    fragment->wait = (emu_wait){.ready = parked_ready, .describe = parked_describe, .value = members};
-    return false;
-}
-
-bool emu_unpark(emu_warp *warp) {
-    emu_fragment *first = NULL;
-    for (int i = 0; i < warp->n_fragments; i++) {
-        emu_fragment *fragment = warp->fragment + i;
-        if (!emu_is_parked(fragment)) return false;
-        if (!first || fragment->pc < first->pc) first = fragment;
-    }
-    if (!first) return false;
-    const emu_op *op = warp->code->op + first->pc;
-    emu_mask missing = (emu_mask)first->wait.value & warp->lanes & ~warp->exited & ~first->mask;
-    int lane = __builtin_ctz(first->mask);
-    warp->current = first;
-    emu_find(warp, op, lane, EMU_DIVERGENT, missing, "lanes 0x%08x are here without lanes 0x%08x, which cannot come", first->mask,
-             missing);
-    first->wait.object = &forced;
-    return true;
-}
-
 /* ---- for reports ------------------------------------------------------------------------------------------------------------ */
 void emu_warp_describe(const emu_warp *warp, void (*line)(void *context, const char *text), void *context) {
     for (int i = 0; i < warp->n_fragments; i++) {
