@@ -1,6 +1,7 @@
 /* atom and red as PTX programs over several blocks and seeds: what commutes must come to the sequential result, and
  * what was returned must be explained by some order. */
 #include <setjmp.h>
+#include <stddef.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <cmocka.h>

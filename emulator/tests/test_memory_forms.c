@@ -1,6 +1,7 @@
 /* Forms of ld, ldu and st as small PTX programs: bytes go from memory through registers, shared and local memory to
  * memory again. */
 #include <setjmp.h>
+#include <stddef.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <cmocka.h>
