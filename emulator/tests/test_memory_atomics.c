@@ -142,7 +142,7 @@ static int by_value(const void *a, const void *b) {
 static void counting(void **state) {
     (void)state;
     static const char *const semantics[] = {"add", "relaxed.gpu.add", "acquire.sys.add", "release.cta.add",
-                                            "acq_rel.cluster.add"};
+                                            "acq_rel.gpu.add"};
     int in_order = 0, orders = 0;
     for (int k = 0; k < 5; k++)
         for (uint64_t seed = 0; seed < 4; seed++) {

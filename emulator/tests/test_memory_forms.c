@@ -178,7 +178,7 @@ static void extension(void **state) {
                 uint64_t value = 0, got = 0;
                 memcpy(&value, in + i * bytes, (size_t)bytes);
                 assert_memory_equal(out + 16 * i + 8, &value, (size_t)bytes);
-                assert_int_equal(out[16 * i + 8 + bytes], 0xcd);
+                if (bytes < 8) assert_int_equal(out[16 * i + 8 + bytes], 0xcd);
                 if (types[t].name[0] == 's')
                     value = (uint64_t)((int64_t)(value << (64 - 8 * bytes)) >> (64 - 8 * bytes));
                 memcpy(&got, out + 16 * i, (size_t)wide / 8);
