@@ -81,7 +81,8 @@ static inline uint32_t truncate_f32(double x, uint32_t keep) {
     float nearest = (float)x;
     uint32_t bits = bits_of(nearest);
     bool away = fabs((double)nearest) > fabs(x) && fabs(x) < 0x1p128;
-    return (bits - away) & keep;
+    bits = (bits - away) & keep;
+    return bits << 1 ? bits : 0; /* zero is positive */
 }
 
 static inline uint32_t round_f16(double x) {
@@ -96,23 +97,23 @@ static inline uint32_t round_f16(double x) {
     uint32_t bits = bits_of((float)rounded);
     uint32_t half = rounded < 0x1p-14 ? (uint32_t)(int32_t)(rounded * 0x1p24) : (bits >> 13) - (112u << 10);
     uint32_t sign = bits_of((float)copysign(1.0, x)) >> 31;
-    return sign << 15 | half;
+    return half ? sign << 15 | half : 0; /* zero is positive */
 }
 
 /* An accumulator as significand × 2^exponent. */
-static inline void split_f32(uint32_t bits, int zero, float *significand, int *exponent) {
+static inline void split_f32(uint32_t bits, float *significand, int *exponent) {
     int e = (int)(bits >> 23 & 0xff);
     uint32_t normal = (bits & 0x807fffffu) | 0x3f800000u;
     float subnormal = float_of(0x4b000000u | (bits & 0x7fffffu)) - 0x1p23f; /* the mantissa as an integer */
     subnormal = float_of(bits_of(subnormal * 0x1p-23f) | (bits & 0x80000000u));
     *significand = e ? float_of(normal) : subnormal;
-    *exponent = e ? e - 127 : bits << 1 ? -126 : zero;
+    *exponent = e ? e - 127 : bits << 1 ? -126 : EMU_ZERO_EXPONENT;
 }
-static inline void split_f16(uint32_t bits, int zero, float *significand, int *exponent) {
+static inline void split_f16(uint32_t bits, float *significand, int *exponent) {
     int e = (int)(bits >> 10 & 0x1f);
     float mantissa = (float)(int32_t)((bits & 0x3ff) | (e ? 0x400 : 0)) * 0x1p-10f;
     *significand = bits & 0x8000 ? -mantissa : mantissa;
-    *exponent = e ? e - 15 : bits & 0x7fff ? -14 : zero;
+    *exponent = e ? e - 15 : bits & 0x7fff ? -14 : EMU_ZERO_EXPONENT;
 }
 
 /* ---- eight outputs ----------------------------------------------------------------------------------------------------------- */
@@ -123,10 +124,10 @@ static inline __attribute__((always_inline)) void chunk(const emu_dot *dot, bool
     int32_t ec[WIDTH], largest[WIDTH], sum[WIDTH] = {0};
     for (int j = 0; j < WIDTH; j++) {
         if (half)
-            split_f16(d[j], dot->zero_exponent, &sc[j], &ec[j]);
+            split_f16(d[j], &sc[j], &ec[j]);
         else
-            split_f32(d[j], dot->zero_exponent, &sc[j], &ec[j]);
-        largest[j] = ec[j];
+            split_f32(d[j], &sc[j], &ec[j]);
+        largest[j] = ec[j] > dot->least ? ec[j] : dot->least;
     }
     for (int i = 0; i < k; i++)
         for (int j = 0; j < WIDTH; j++) {
@@ -193,6 +194,19 @@ static void fused(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EM
         }
 }
 
+static void converted(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EMU_LINE], const uint8_t (*b)[EMU_LINE],
+                      uint32_t *d) {
+    const emu_dot *f16 = emu_dot_find(dot->sm, dot->wgmma, PTX_F16, PTX_F16, dot->accumulator);
+    uint16_t x[EMU_MAX_M][EMU_LINE / 2], y[EMU_MAX_N][EMU_LINE / 2];
+    uint32_t sum[EMU_MAX_M * 8] = {0};
+    for (int part = 0; part < 2; part++) {
+        for (int i = 0; i < m; i++) emu_dot_converted(dot->a, a[i], k, part, x[i]);
+        for (int i = 0; i < n; i++) emu_dot_converted(dot->b, b[i], k, part, y[i]);
+        fused(f16, m, n, k / 2, (const uint8_t(*)[EMU_LINE])x, (const uint8_t(*)[EMU_LINE])y, sum);
+    }
+    for (int i = 0; i < m * n; i++) d[i] = emu_dot_sum(dot->accumulator == PTX_F16, sum[i], d[i]);
+}
+
 static void integer(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EMU_LINE], const uint8_t (*b)[EMU_LINE], uint32_t *d,
                     bool saturate) {
     for (int row = 0; row < m; row++)
@@ -211,6 +225,8 @@ void emu_tile(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EMU_LI
               bool saturate) {
     if (dot->kind == EMU_DOT_INTEGER)
         integer(dot, m, n, k, a, b, d, saturate);
+    else if (dot->kind == EMU_DOT_CONVERTED)
+        converted(dot, m, n, k, a, b, d);
     else
         fused(dot, m, n, k, a, b, d);
 }
@@ -218,5 +234,8 @@ void emu_tile(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EMU_LI
 void emu_tile_double(int m, int n, int k, const double *a, const double *b, double *d) {
     for (int row = 0; row < m; row++)
         for (int column = 0; column < n; column++)
-            for (int i = 0; i < k; i++) d[row * n + column] = fma(a[row * k + i], b[column * k + i], d[row * n + column]);
+            for (int i = 0; i < k; i++) {
+                double *at = &d[row * n + column];
+                *at = emu_dot_fma(a[row * k + i], b[column * k + i], *at);
+            }
 }

@@ -76,7 +76,9 @@ static const product_row product_rows[] = {
 enum {
     PRODUCT_N_ROWS = sizeof product_rows / sizeof product_rows[0],
     PRODUCT_OUTPUTS = 1 << 20, /* of each row */
-    PRODUCT_BLOCK = 1024,      /* outputs a hash is of */
+    PRODUCT_BLOCK = 1024,      /* outputs a hash is of … */
+    PRODUCT_BLOCKS = 16,       /* … and such hashes that one hash in the file is of: a line has 64 */
+    PRODUCT_HASHES = PRODUCT_OUTPUTS / PRODUCT_BLOCK / PRODUCT_BLOCKS,
     PRODUCT_SAMPLE = 1 << 16,  /* outputs kept in full, the first ones */
     PRODUCT_MAX_A = 64 * 32, PRODUCT_MAX_B = 8 * 32, PRODUCT_MAX_C = 64 * 8
 };

@@ -1,9 +1,10 @@
 /* Runs the products of emulator/tests/products.h on a GPU (sm_90a), and reads operands by the descriptors of descriptors.h:
  * what the emulator's tensor cores are calibrated against.
  *
- *   nvcc -arch=sm_90a -O2 -I emulator/tests -o products tests/gpu/products/products.cu && ./products DIR
+ *   nvcc -gencode arch=compute_90a,code=sm_90a -O2 -I emulator/tests -o products tests/gpu/products/products.cu && ./products DIR
  *
- * DIR/hashes.txt       a line per row: its name and a 64-bit hash of each block of 1024 outputs
+ * DIR/hashes.txt       a line per row: its name and 64 hashes of 64 bits, of 16 blocks of 1024 outputs each;
+ *                      emulator/tests/products_h200.txt is such a file
  * DIR/sample_mma.bin   the first 65536 outputs of each row of mma, in the order of the rows, raw bits of the accumulator's type
  * DIR/sample_wgmma.bin the same of wgmma
  * DIR/descriptors.bin  for each case, a uint16_t for each (row, k): the index of the element that was read */
@@ -200,6 +201,16 @@ static product_kernel *const kernels[] = {
 #undef KERNEL
 };
 
+static uint64_t hash_block(const uint8_t *outputs, int size) {
+    uint64_t hash = 0;
+    for (int i = 0; i < PRODUCT_BLOCK; i++) {
+        uint64_t value = 0;
+        memcpy(&value, outputs + (size_t)i * size, (size_t)size);
+        hash = product_hash(hash, value);
+    }
+    return hash;
+}
+
 static void products(int row, FILE *hashes, FILE *sample) {
     const product_row *r = &product_rows[row];
     int outputs = r->m * r->n, tiles = PRODUCT_OUTPUTS / outputs;
@@ -224,13 +235,10 @@ static void products(int row, FILE *hashes, FILE *sample) {
     CHECK(cudaMemcpy(c, result, bytes_c * tiles, cudaMemcpyDeviceToHost));
     int size = product_formats[r->c].bytes;
     fprintf(hashes, "%s", r->name);
-    for (int block = 0; block < PRODUCT_OUTPUTS / PRODUCT_BLOCK; block++) {
+    for (int i = 0; i < PRODUCT_HASHES; i++) {
         uint64_t hash = 0;
-        for (int i = 0; i < PRODUCT_BLOCK; i++) {
-            uint64_t value = 0;
-            memcpy(&value, c + (size_t)(block * PRODUCT_BLOCK + i) * size, (size_t)size);
-            hash = product_hash(hash, value);
-        }
+        for (int block = i * PRODUCT_BLOCKS; block < (i + 1) * PRODUCT_BLOCKS; block++)
+            hash = product_hash(hash, hash_block(c + (size_t)block * PRODUCT_BLOCK * size, size));
         fprintf(hashes, " %016llx", (unsigned long long)hash);
     }
     fprintf(hashes, "\n");
