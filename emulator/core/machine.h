@@ -36,9 +36,10 @@ enum { EMU_SHARED_FIRST = 1024, EMU_SHARED_RANK_SHIFT = 24 };
 /* ---- registers ----------------------------------------------------------------------------------------------------
  * A register is an array over lanes: predicates one uint32_t with a bit a lane; up to 16 bits uint16_t[32]; 32 bits
  * uint32_t[32]; 64 bits uint64_t[32]; 128 bits uint64_t[32][2]. An operand names its place in the warp's registers or in
- * the function's constants (immediates, spread over all lanes). Arrays are aligned to 64 bytes. */
+ * the function's constants (immediates, spread over all lanes). Arrays are aligned to 64 bytes, predicates to 4. The sink `_`
+ * as a destination is a place like any other that nobody reads. */
 typedef struct emu_operand {
-    uint32_t at;   /* offset in bytes; EMU_CONSTANT set: in the constants; EMU_NOWHERE: a sink */
+    uint32_t at;   /* offset in bytes; EMU_CONSTANT set: in the constants; EMU_NOWHERE: there is none */
     uint8_t bytes; /* 0: predicate; 2, 4, 8, 16 */
     bool negated;  /* of predicates */
 } emu_operand;
@@ -92,12 +93,16 @@ typedef struct emu_wait {
     uint64_t value;
 } emu_wait;
 
+/* What a round of a loop that only polls (reads memory that others write, and writes none) adds to a fragment's spins. */
+enum { EMU_POLL = 1024 };
+
 /* Lanes of a warp that are at the same instruction. A warp that has not diverged is one fragment. */
 typedef struct emu_fragment {
     uint32_t pc;
     emu_mask mask;
     emu_wait wait; /* ready NULL: runnable */
-    uint32_t spins; /* backward branches since the fragment last merged or waited */
+    uint32_t spins;  /* EMU_POLL for each round of a loop that only polls, since it last merged, waited, or did more */
+    uint32_t rounds; /* of other loops since it last merged or waited */
 } emu_fragment;
 
 /* sync/: a warp at one of its block's barriers. */
@@ -125,6 +130,7 @@ struct emu_warp {
     emu_mask cluster_arrived, cluster_due; /* sync/: lanes that arrived in phase cluster_phase; that are to wait next */
     uint32_t cluster_phase;
     struct emu_clock *fenced; /* sync/: what was known at the last fence for others of the cluster */
+    struct emu_calls *calls;      /* exec/: frames of device functions, NULL: the code has no calls */
     uint64_t instructions;
     uint32_t slot; /* runtime/: place in the scheduler's list */
 };
