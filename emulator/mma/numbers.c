@@ -9,12 +9,14 @@
 #include <string.h>
 
 #define FUSED(unit, a_, b_, acc, k, bits, out) \
-    {90, unit, PTX_##a_, PTX_##b_, PTX_##acc, EMU_DOT_FUSED, k, bits, out, -133}
-#define FUSED_8(unit, acc, k, bits, out)                                                        \
-    FUSED(unit, E4M3, E4M3, acc, k, bits, out), FUSED(unit, E4M3, E5M2, acc, k, bits, out),     \
+    { 90, unit, PTX_##a_, PTX_##b_, PTX_##acc, EMU_DOT_FUSED, k, bits, out, -133 }
+#define FUSED_8(unit, acc, k, bits, out)                                                    \
+    FUSED(unit, E4M3, E4M3, acc, k, bits, out), FUSED(unit, E4M3, E5M2, acc, k, bits, out), \
         FUSED(unit, E5M2, E4M3, acc, k, bits, out), FUSED(unit, E5M2, E5M2, acc, k, bits, out)
-#define CONVERTED(a_, b_, acc) {90, false, PTX_##a_, PTX_##b_, PTX_##acc, EMU_DOT_CONVERTED, 32, 0, 0, 0}
-#define INTEGER(unit, a_, b_) {90, unit, PTX_##a_, PTX_##b_, PTX_S32, EMU_DOT_INTEGER, 32, 0, 0, 0}
+#define CONVERTED(a_, b_, acc) \
+    { 90, false, PTX_##a_, PTX_##b_, PTX_##acc, EMU_DOT_CONVERTED, 32, 0, 0, 0 }
+#define INTEGER(unit, a_, b_) \
+    { 90, unit, PTX_##a_, PTX_##b_, PTX_S32, EMU_DOT_INTEGER, 32, 0, 0, 0 }
 static const emu_dot dots[] = {
     FUSED(false, F16, F16, F32, 16, 25, 23),
     FUSED(false, F16, F16, F16, 16, 25, 10),
@@ -48,14 +50,15 @@ static const emu_dot dots[] = {
 const emu_dot *emu_dot_find(int sm, bool wgmma, ptx_type a, ptx_type b, ptx_type accumulator) {
     for (size_t i = 0; i < sizeof dots / sizeof dots[0]; i++) {
         const emu_dot *dot = &dots[i];
-        if (dot->wgmma == wgmma && dot->a == a && dot->b == b && dot->accumulator == accumulator && dot->sm <= sm) return dot;
+        if (dot->wgmma == wgmma && dot->a == a && dot->b == b && dot->accumulator == accumulator && dot->sm <= sm)
+            return dot;
     }
     return NULL;
 }
 
 const emu_format *emu_format_of(ptx_type type) {
     static const emu_format formats[PTX_N_TYPES] = {
-        [PTX_F16] = {2, 5, 10, 0, true}, [PTX_BF16] = {2, 8, 7, 0, true}, [PTX_TF32] = {4, 8, 10, 13, true},
+        [PTX_F16] = {2, 5, 10, 0, true}, [PTX_BF16] = {2, 8, 7, 0, true},  [PTX_TF32] = {4, 8, 10, 13, true},
         [PTX_F32] = {4, 8, 23, 0, true}, [PTX_E4M3] = {1, 4, 3, 0, false}, [PTX_E5M2] = {1, 5, 2, 0, true},
     };
     return formats[type].bytes ? &formats[type] : NULL;
@@ -77,7 +80,8 @@ emu_factor emu_factor_of(const emu_format *format, uint32_t bits) {
     return (emu_factor){significand, mantissa == 0 ? EMU_ZERO_EXPONENT : (int32_t)(exponent ? exponent : 1) - bias, 0};
 }
 
-/* ---- rounding sum × 2^exponent --------------------------------------------------------------------------------------------- */
+/* ---- rounding sum × 2^exponent
+ * --------------------------------------------------------------------------------------------- */
 static uint32_t shifted_down(uint64_t magnitude, int shift) {
     return shift >= 64 ? 0 : (uint32_t)(shift >= 0 ? magnitude >> shift : magnitude << -shift);
 }
@@ -112,7 +116,8 @@ static uint32_t nearest_f16(int64_t sum, int exponent) {
     return bits ? sign | bits : 0;
 }
 
-/* ---- one product --------------------------------------------------------------------------------------------------------- */
+/* ---- one product
+ * --------------------------------------------------------------------------------------------------------- */
 static int64_t aligned(int64_t value, int shift) { /* value × 2^shift, what is below 1 cut off */
     if (shift >= 0) return value * (INT64_C(1) << shift);
     if (shift <= -63) return 0;
@@ -148,7 +153,8 @@ static uint32_t fused_chunk(const emu_dot *dot, const uint32_t *a, const uint32_
     return half ? nearest_f16(sum, grid) : truncated_f32(sum, grid, dot->mantissa);
 }
 
-/* ---- mma.sync of 8-bit floats: ptxas makes of it conversions to f16, two HMMA of half the elements, and an addition --------- */
+/* ---- mma.sync of 8-bit floats: ptxas makes of it conversions to f16, two HMMA of half the elements, and an addition
+ * --------- */
 static uint16_t f16_of(const emu_format *format, uint8_t bits) {
     emu_factor x = emu_factor_of(format, bits);
     uint16_t sign = (uint16_t)((bits & 0x80u) << 8);
@@ -212,7 +218,8 @@ uint32_t emu_dot_product(const emu_dot *dot, const uint32_t *a, const uint32_t *
         return c;
     }
     if (dot->kind == EMU_DOT_CONVERTED) return converted(dot, a, b, k, c);
-    for (int i = 0; i < k; i += dot->chunk) c = fused_chunk(dot, a + i, b + i, k - i < dot->chunk ? k - i : dot->chunk, c);
+    for (int i = 0; i < k; i += dot->chunk)
+        c = fused_chunk(dot, a + i, b + i, k - i < dot->chunk ? k - i : dot->chunk, c);
     return c;
 }
 

@@ -8,7 +8,8 @@
 #include "exec/decode.h"
 #include "mma/decode.h"
 
-/* ---- records ----------------------------------------------------------------------------------------------------------------- */
+/* ---- records
+ * ----------------------------------------------------------------------------------------------------------------- */
 void emu_warp_mma_begin(emu_warp *warp) { warp->products = NULL; }
 
 struct emu_products *emu_products_of(emu_warp *warp) {
@@ -24,7 +25,8 @@ emu_warpgroup *emu_warpgroup_of(emu_warp *warp) {
     const uint32_t first = warp->index / EMU_WARPGROUP * EMU_WARPGROUP;
     if (products->group) return products->group;
     if (first + EMU_WARPGROUP > warp->block->n_warps) {
-        emu_find(warp, NULL, -1, EMU_PROTOCOL, 0, "wgmma by a warp that is not of four: the block has %u warps", warp->block->n_warps);
+        emu_find(warp, NULL, -1, EMU_PROTOCOL, 0, "wgmma by a warp that is not of four: the block has %u warps",
+                 warp->block->n_warps);
         return NULL;
     }
     for (uint32_t i = 0; i < EMU_WARPGROUP && !products->group; i++) {
@@ -74,7 +76,8 @@ void emu_warp_mma_end(emu_warp *warp) {
     warp->products = NULL;
 }
 
-/* ---- operations -------------------------------------------------------------------------------------------------------------- */
+/* ---- operations
+ * -------------------------------------------------------------------------------------------------------------- */
 /* Reads what chunks of 16 bytes name: each byte is looked at once, in ranges as long as they come. */
 static bool read_ranges(const emu_product *product, const uint32_t *chunk, int n) {
     uint64_t present[(1 << 18) / 16 / 64] = {0};
@@ -92,7 +95,8 @@ static bool read_ranges(const emu_product *product, const uint32_t *chunk, int n
         while (unit < most && present[(unit + 1) / 64] >> (unit + 1) % 64 & 1) unit++;
         const emu_access access = {.kind = EMU_READ, .space = PTX_SHARED, .align = 16};
         uint64_t address = (uint64_t)block->rank << EMU_SHARED_RANK_SHIFT | first * 16;
-        if (!emu_memory_range(&product->operation.actor, product->operation.block, &access, address, (unit + 1 - first) * 16))
+        if (!emu_memory_range(&product->operation.actor, product->operation.block, &access, address,
+                              (unit + 1 - first) * 16))
             return false;
     }
     return true;
@@ -141,7 +145,8 @@ static bool step(emu_operation *operation, emu_random *random) {
     memset(d, 0, (size_t)(64 * n) * sizeof d[0]);
     for (int w = 0; w < EMU_WARPGROUP && product->add; w++)
         emu_fragment_accumulators(product->group->warp[w], what->d, 16, n, half, d + w * 16 * n);
-    emu_tile(what->dot, 64, n, what->k, (const uint8_t(*)[EMU_LINE])a, (const uint8_t(*)[EMU_LINE])b, d, what->saturate);
+    emu_tile(what->dot, 64, n, what->k, (const uint8_t(*)[EMU_LINE])a, (const uint8_t(*)[EMU_LINE])b, d,
+             what->saturate);
     for (int w = 0; w < EMU_WARPGROUP; w++)
         emu_fragment_results(product->group->warp[w], what->d, 16, n, half, d + w * 16 * n, UINT32_MAX);
     product->group->done = product->number;

@@ -1,7 +1,7 @@
 /* wgmma while it runs: what a warp has issued, what its warpgroup is at, and the products in flight.
  *
- * The four warps of a warpgroup come to an instruction one after the other; the n-th wgmma of each is the same one. When all
- * have come it is an operation in flight, which runs at a time of the engine's choosing. */
+ * The four warps of a warpgroup come to an instruction one after the other; the n-th wgmma of each is the same one.
+ * When all have come it is an operation in flight, which runs at a time of the engine's choosing. */
 #ifndef EMULATOR_MMA_PRODUCTS_H
 #define EMULATOR_MMA_PRODUCTS_H
 
@@ -23,15 +23,16 @@ typedef struct emu_warpgroup emu_warpgroup;
 
 /* A wgmma that some of the four warps, or all, have issued. */
 typedef struct emu_product {
-    emu_operation operation; /* first; its actor is one of the four warps, by dice: what that warp knew is what is checked */
+    emu_operation
+        operation; /* first; its actor is one of the four warps, by dice: what that warp knew is what is checked */
     emu_warpgroup *group;
     struct emu_product *next; /* the warpgroup's, by number */
     const emu_op *op;
     const emu_wgmma *what;
-    uint64_t number; /* of the warpgroup, from 1 */
-    uint64_t a, b;   /* descriptors */
-    bool add;        /* scale-d */
-    uint32_t arrived, chosen; /* bit a warp; which arrival's knowledge */
+    uint64_t number;            /* of the warpgroup, from 1 */
+    uint64_t a, b;              /* descriptors */
+    bool add;                   /* scale-d */
+    uint32_t arrived, chosen;   /* bit a warp; which arrival's knowledge */
     uint8_t line[64][EMU_LINE]; /* of a, from registers */
 } emu_product;
 
@@ -50,8 +51,8 @@ typedef struct emu_use {
 
 struct emu_products {
     emu_warpgroup *group;
-    uint64_t issued, known; /* products: issued, and waited for */
-    uint64_t fences, groups; /* groups that were committed */
+    uint64_t issued, known;       /* products: issued, and waited for */
+    uint64_t fences, groups;      /* groups that were committed */
     uint64_t end[EMU_GROUP_ENDS]; /* the last product of group g: end[g % EMU_GROUP_ENDS] */
     emu_use *use;
 };

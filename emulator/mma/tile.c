@@ -9,7 +9,8 @@
 
 enum { WIDTH = 8 };
 
-/* ---- operands -------------------------------------------------------------------------------------------------------------- */
+/* ---- operands
+ * -------------------------------------------------------------------------------------------------------------- */
 static uint32_t element(const uint8_t *line, int i, int bytes) {
     uint32_t bits = 0;
     memcpy(&bits, line + i * bytes, (size_t)bytes);
@@ -25,7 +26,8 @@ typedef struct entry {
 
 static entry entry_of(const emu_format *format, uint32_t bits) {
     emu_factor factor = emu_factor_of(format, bits);
-    return (entry){ldexpf((float)factor.significand, -format->mantissa_bits), (int16_t)factor.exponent, factor.special != 0};
+    return (entry){ldexpf((float)factor.significand, -format->mantissa_bits), (int16_t)factor.exponent,
+                   factor.special != 0};
 }
 
 static const entry *table_of(ptx_type type, const emu_format *format) {
@@ -40,7 +42,8 @@ static const entry *table_of(ptx_type type, const emu_format *format) {
 }
 
 /* Element (row, i) goes to row * along + i * across. */
-static void factors(ptx_type type, const uint8_t (*lines)[EMU_LINE], int rows, int k, int along, int across, emu_factors *out) {
+static void factors(ptx_type type, const uint8_t (*lines)[EMU_LINE], int rows, int k, int along, int across,
+                    emu_factors *out) {
     const emu_format *format = emu_format_of(type);
     const entry *table = format->bytes < 4 ? table_of(type, format) : NULL;
     out->any_special = false;
@@ -58,7 +61,8 @@ static void factors(ptx_type type, const uint8_t (*lines)[EMU_LINE], int rows, i
     }
 }
 
-/* ---- accumulators ------------------------------------------------------------------------------------------------------------ */
+/* ---- accumulators
+ * ------------------------------------------------------------------------------------------------------------ */
 static inline float float_of(uint32_t bits) {
     float value;
     memcpy(&value, &bits, 4);
@@ -116,10 +120,12 @@ static inline void split_f16(uint32_t bits, float *significand, int *exponent) {
     *exponent = e ? e - 15 : bits & 0x7fff ? -14 : EMU_ZERO_EXPONENT;
 }
 
-/* ---- eight outputs ----------------------------------------------------------------------------------------------------------- */
+/* ---- eight outputs
+ * ----------------------------------------------------------------------------------------------------------- */
 /* A chunk of at most 16 elements of k fits 32-bit sums with 25 bits of fraction; longer ones have 13. */
-static inline __attribute__((always_inline)) void chunk(const emu_dot *dot, bool half, int k, const float *sa, const int32_t *ea,
-                                                        const float *sb, const int32_t *eb, int stride, uint32_t *d) {
+static inline __attribute__((always_inline)) void chunk(const emu_dot *dot, bool half, int k, const float *sa,
+                                                        const int32_t *ea, const float *sb, const int32_t *eb,
+                                                        int stride, uint32_t *d) {
     float sc[WIDTH];
     int32_t ec[WIDTH], largest[WIDTH], sum[WIDTH] = {0};
     for (int j = 0; j < WIDTH; j++) {
@@ -161,7 +167,8 @@ EMU_LANEWISE static void block_f16(const emu_dot *dot, int k, const float *sa, c
     chunk(dot, true, k, sa, ea, sb, eb, stride, d);
 }
 
-/* ---- tiles ------------------------------------------------------------------------------------------------------------------ */
+/* ---- tiles
+ * ------------------------------------------------------------------------------------------------------------------ */
 static uint32_t one(const emu_dot *dot, const uint8_t *a, const uint8_t *b, int k, uint32_t c) {
     uint32_t x[EMU_MAX_K], y[EMU_MAX_K];
     for (int i = 0; i < k; i++) {
@@ -171,7 +178,8 @@ static uint32_t one(const emu_dot *dot, const uint8_t *a, const uint8_t *b, int 
     return emu_dot_product(dot, x, y, k, c);
 }
 
-static void fused(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EMU_LINE], const uint8_t (*b)[EMU_LINE], uint32_t *d) {
+static void fused(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EMU_LINE], const uint8_t (*b)[EMU_LINE],
+                  uint32_t *d) {
     static emu_factors x, y; /* one thread runs everything */
     factors(dot->a, a, m, k, k, 1, &x);
     factors(dot->b, b, n, k, 1, n, &y);
@@ -182,11 +190,12 @@ static void fused(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EM
             uint32_t *at = d + row * n + column, before[WIDTH];
             bool special[WIDTH];
             memcpy(before, at, sizeof before);
-            for (int j = 0; j < WIDTH; j++) special[j] = x.special[row] || y.special[column + j] || (at[j] & top) == top;
+            for (int j = 0; j < WIDTH; j++)
+                special[j] = x.special[row] || y.special[column + j] || (at[j] & top) == top;
             for (int i = 0; i < k; i += dot->chunk) {
                 int length = k - i < dot->chunk ? k - i : dot->chunk, first = row * k + i, second = i * n + column;
-                (half ? block_f16 : block_f32)(dot, length, x.significand + first, x.exponent + first, y.significand + second,
-                                               y.exponent + second, n, at);
+                (half ? block_f16 : block_f32)(dot, length, x.significand + first, x.exponent + first,
+                                               y.significand + second, y.exponent + second, n, at);
                 for (int j = 0; j < WIDTH; j++) special[j] |= (at[j] & top) == top;
             }
             for (int j = 0; j < WIDTH; j++)
@@ -194,8 +203,8 @@ static void fused(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EM
         }
 }
 
-static void converted(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EMU_LINE], const uint8_t (*b)[EMU_LINE],
-                      uint32_t *d) {
+static void converted(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EMU_LINE],
+                      const uint8_t (*b)[EMU_LINE], uint32_t *d) {
     const emu_dot *f16 = emu_dot_find(dot->sm, dot->wgmma, PTX_F16, PTX_F16, dot->accumulator);
     uint16_t x[EMU_MAX_M][EMU_LINE / 2], y[EMU_MAX_N][EMU_LINE / 2];
     uint32_t sum[EMU_MAX_M * 8] = {0};
@@ -207,8 +216,8 @@ static void converted(const emu_dot *dot, int m, int n, int k, const uint8_t (*a
     for (int i = 0; i < m * n; i++) d[i] = emu_dot_sum(dot->accumulator == PTX_F16, sum[i], d[i]);
 }
 
-static void integer(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EMU_LINE], const uint8_t (*b)[EMU_LINE], uint32_t *d,
-                    bool saturate) {
+static void integer(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EMU_LINE], const uint8_t (*b)[EMU_LINE],
+                    uint32_t *d, bool saturate) {
     for (int row = 0; row < m; row++)
         for (int column = 0; column < n; column++) {
             int64_t sum = (int32_t)d[row * n + column];
@@ -221,8 +230,8 @@ static void integer(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[
         }
 }
 
-void emu_tile(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EMU_LINE], const uint8_t (*b)[EMU_LINE], uint32_t *d,
-              bool saturate) {
+void emu_tile(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EMU_LINE], const uint8_t (*b)[EMU_LINE],
+              uint32_t *d, bool saturate) {
     if (dot->kind == EMU_DOT_INTEGER)
         integer(dot, m, n, k, a, b, d, saturate);
     else if (dot->kind == EMU_DOT_CONVERTED)

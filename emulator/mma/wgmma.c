@@ -4,8 +4,11 @@
 #include "mma/decode.h"
 #include "mma/products.h"
 
-/* ---- registers in flight --------------------------------------------------------------------------------------------------- */
-static emu_use *use_of(const struct emu_products *products, emu_operand operand) { return &products->use[operand.at / 64]; }
+/* ---- registers in flight
+ * --------------------------------------------------------------------------------------------------- */
+static emu_use *use_of(const struct emu_products *products, emu_operand operand) {
+    return &products->use[operand.at / 64];
+}
 
 bool emu_products_pending(const emu_warp *warp) { return warp->products->fences > 0; }
 
@@ -19,7 +22,8 @@ void emu_products_check(emu_warp *warp, const emu_op *op, emu_mask mask) {
         emu_use *use = use_of(products, touch[i].operand);
         if (use->written > products->known)
             emu_find(warp, op, __builtin_ctz(mask | 1u << 31), EMU_PENDING_REGISTER, touch[i].operand.at,
-                     "%s a register that a wgmma writes which was not waited for", touch[i].written ? "writes" : "reads");
+                     "%s a register that a wgmma writes which was not waited for",
+                     touch[i].written ? "writes" : "reads");
         else if (touch[i].written && use->read > products->known)
             emu_find(warp, op, __builtin_ctz(mask | 1u << 31), EMU_PENDING_REGISTER, touch[i].operand.at,
                      "writes a register that a wgmma reads which was not waited for");
@@ -37,24 +41,28 @@ static void mark_registers(emu_warp *warp, const emu_op *op, const emu_product *
     struct emu_products *products = warp->products;
     const emu_wgmma *what = product->what;
     const uint32_t number = (uint32_t)product->number;
-    if (products->fences == 0) emu_find(warp, op, -1, EMU_PROTOCOL, 0, "no wgmma.fence before the first wgmma.mma_async");
+    if (products->fences == 0)
+        emu_find(warp, op, -1, EMU_PROTOCOL, 0, "no wgmma.fence before the first wgmma.mma_async");
     for (int i = 0; i < 4 && what->a_in_registers; i++) {
         emu_use *use = use_of(products, what->a[i]);
         check_fenced(warp, op, use, "registers of a");
         if (use->written > products->known)
-            emu_find(warp, op, -1, EMU_PENDING_REGISTER, what->a[i].at, "a is in registers that a wgmma writes which was not waited for");
+            emu_find(warp, op, -1, EMU_PENDING_REGISTER, what->a[i].at,
+                     "a is in registers that a wgmma writes which was not waited for");
         use->read = number;
     }
     for (int i = 0; i < what->sums; i++) {
         emu_use *use = use_of(products, what->d[i]);
         if (product->add) check_fenced(warp, op, use, "accumulators");
         if (use->read > products->known && use->read != number)
-            emu_find(warp, op, -1, EMU_PENDING_REGISTER, what->d[i].at, "accumulates in registers of a wgmma's a which was not waited for");
+            emu_find(warp, op, -1, EMU_PENDING_REGISTER, what->d[i].at,
+                     "accumulates in registers of a wgmma's a which was not waited for");
         use->written = number;
     }
 }
 
-/* ---- mma_async ------------------------------------------------------------------------------------------------------------- */
+/* ---- mma_async
+ * ------------------------------------------------------------------------------------------------------------- */
 /* The value of all lanes, which must be the same. */
 static uint64_t uniform(emu_warp *warp, const emu_op *op, emu_operand operand, emu_mask mask, const char *what) {
     const uint64_t *lanes = emu_u64(warp, operand);
@@ -62,15 +70,17 @@ static uint64_t uniform(emu_warp *warp, const emu_op *op, emu_operand operand, e
     emu_mask differ = 0;
     for (int lane = 0; lane < EMU_LANES; lane++) differ |= (emu_mask)(lanes[lane] != lanes[first]) << lane;
     if (differ & mask)
-        emu_find(warp, op, __builtin_ctz(differ & mask), EMU_DESCRIPTOR, operand.at, "%s differs between lanes %d and %d", what, first,
-                 __builtin_ctz(differ & mask));
+        emu_find(warp, op, __builtin_ctz(differ & mask), EMU_DESCRIPTOR, operand.at,
+                 "%s differs between lanes %d and %d", what, first, __builtin_ctz(differ & mask));
     return lanes[first];
 }
 
 static void check_descriptor(emu_warp *warp, const emu_op *op, uint64_t bits, const char *what) {
     emu_descriptor descriptor;
     const char *why = emu_descriptor_read(bits, &descriptor);
-    if (why) emu_find(warp, op, -1, EMU_DESCRIPTOR, bits, "the descriptor of %s, 0x%016llx: %s", what, (unsigned long long)bits, why);
+    if (why)
+        emu_find(warp, op, -1, EMU_DESCRIPTOR, bits, "the descriptor of %s, 0x%016llx: %s", what,
+                 (unsigned long long)bits, why);
 }
 
 /* Operands as this warp has them, into a product that is new, or against those of the warps that came before. */
@@ -89,7 +99,8 @@ static void join_operands(emu_warp *warp, const emu_op *op, emu_mask mask, emu_p
     } else if (product->a != a || product->b != b || product->add != (set != 0)) {
         emu_find(warp, op, -1, EMU_DESCRIPTOR, 2, "descriptors or scale-d differ between the warps of the warpgroup");
     }
-    if (what->a_in_registers) emu_fragment_lines(warp, what->a, 16, 32, product->line + warp->index % EMU_WARPGROUP * 16);
+    if (what->a_in_registers)
+        emu_fragment_lines(warp, what->a, 16, 32, product->line + warp->index % EMU_WARPGROUP * 16);
 }
 
 static emu_result run_product(emu_warp *warp, const emu_op *op, emu_mask mask) {
@@ -99,7 +110,8 @@ static emu_result run_product(emu_warp *warp, const emu_op *op, emu_mask mask) {
     if (product->op != op) {
         char other[200];
         ptx_location_text(emu_op_function(warp->code, product->op), product->op->source, other, sizeof other);
-        emu_find(warp, op, -1, EMU_PROTOCOL, 2, "another warp of the warpgroup executes another wgmma as its number %llu, at %s",
+        emu_find(warp, op, -1, EMU_PROTOCOL, 2,
+                 "another warp of the warpgroup executes another wgmma as its number %llu, at %s",
                  (unsigned long long)product->number, other);
         return EMU_ABORT;
     }
@@ -118,7 +130,8 @@ static emu_result run_product(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return EMU_NEXT;
 }
 
-/* ---- fence, commit_group, wait_group ------------------------------------------------------------------------------------------ */
+/* ---- fence, commit_group, wait_group
+ * ------------------------------------------------------------------------------------------ */
 static emu_result run_fence(emu_warp *warp, const emu_op *op, emu_mask mask) {
     (void)op, (void)mask;
     emu_products_of(warp)->fences++;
@@ -138,7 +151,8 @@ static void describe_wait(const emu_warp *warp, const emu_wait *wait, char *text
     const emu_product *product = warp->products->group->first;
     unsigned missing = product ? ~product->arrived & 15 : 0;
     if (missing)
-        snprintf(text, bytes, "waits for wgmma number %llu of its warpgroup, to which warp %u has not come", (unsigned long long)wait->value,
+        snprintf(text, bytes, "waits for wgmma number %llu of its warpgroup, to which warp %u has not come",
+                 (unsigned long long)wait->value,
                  warp->index / EMU_WARPGROUP * EMU_WARPGROUP + (unsigned)__builtin_ctz(missing));
     else
         snprintf(text, bytes, "waits for wgmma number %llu of its warpgroup", (unsigned long long)wait->value);
@@ -151,7 +165,8 @@ static emu_result run_wait(emu_warp *warp, const emu_op *op, emu_mask mask) {
     if (products->groups <= left || left >= EMU_GROUP_ENDS) return EMU_NEXT;
     const uint64_t group = products->groups - left - 1, end = products->end[group % EMU_GROUP_ENDS];
     if (end > products->known && products->group->done < end) {
-        warp->current->wait = (emu_wait){.ready = done, .describe = describe_wait, .object = products->group, .value = end};
+        warp->current->wait =
+            (emu_wait){.ready = done, .describe = describe_wait, .object = products->group, .value = end};
         return EMU_AGAIN;
     }
     if (end > products->known) products->known = end;
@@ -159,7 +174,8 @@ static emu_result run_wait(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return EMU_NEXT;
 }
 
-/* ---- decoders ---------------------------------------------------------------------------------------------------------------- */
+/* ---- decoders
+ * ---------------------------------------------------------------------------------------------------------------- */
 static bool immediate(emu_decoding *d, int k, int64_t *value) {
     if (k >= d->instruction->n_operands || d->instruction->operand[k].kind != PTX_INTEGER)
         return emu_decode_fail(d, "operand %d must be an integer constant", k + 1);
@@ -182,7 +198,8 @@ static bool product_types(emu_decoding *d, emu_wgmma *what, const emu_shape *sha
     what->dot = a == PTX_NONE || b == PTX_NONE ? NULL : emu_dot_find(90, true, a, b, sum);
     if (what->dot == NULL) return emu_decode_fail(d, "these types are not supported together");
     const bool integer = what->dot->kind == EMU_DOT_INTEGER;
-    const bool n_known = shape->n % 8 == 0 && shape->n > 0 && shape->n <= 256 && (!integer || shape->n % 16 == 0 || shape->n <= 24);
+    const bool n_known =
+        shape->n % 8 == 0 && shape->n > 0 && shape->n <= 256 && (!integer || shape->n % 16 == 0 || shape->n <= 24);
     if (shape->m != 64 || !n_known || shape->k * ptx_type_bytes[a] != 32)
         return emu_decode_fail(d, "m%dn%dk%d is no shape of these types", shape->m, shape->n, shape->k);
     if (what->saturate && !integer) return emu_decode_fail(d, ".satfinite is of integers");
@@ -198,11 +215,13 @@ static bool product_operands(emu_decoding *d, emu_wgmma *what) {
     what->a_in_registers = d->instruction->n_operands > 1 && d->instruction->operand[1].kind == PTX_VECTOR;
     const int due = integer ? 4 : !wide ? 6 : what->a_in_registers ? 7 : 8;
     if (d->instruction->n_operands != due) return emu_decode_fail(d, "%d operands are due", due);
-    bool found = what->a_in_registers ? emu_mma_sources(d, 1, PTX_B32, 4, what->a) : emu_mma_sources(d, 1, PTX_B64, 1, what->a);
+    bool found =
+        what->a_in_registers ? emu_mma_sources(d, 1, PTX_B32, 4, what->a) : emu_mma_sources(d, 1, PTX_B64, 1, what->a);
     found = found && emu_mma_sources(d, 2, PTX_B64, 1, &what->b) &&
             emu_decode_predicate(d, &d->instruction->operand[3], &what->scale_d);
     emu_operand unused[128]; /* d is read, too */
-    found = found && emu_mma_sources(d, 0, sum, what->sums, unused) && emu_mma_destinations(d, 0, sum, what->sums, what->d);
+    found =
+        found && emu_mma_sources(d, 0, sum, what->sums, unused) && emu_mma_destinations(d, 0, sum, what->sums, what->d);
     if (!found || integer) return found;
     if (!choice(d, 4, 1, -1, &what->negate_a) || !choice(d, 5, 1, -1, &what->negate_b)) return false;
     if (!wide) return true;

@@ -1,5 +1,5 @@
-/* More than 10^6 products of each type and unit, bit by bit as an H200 computes them: hashes of its answers (products_h200.txt,
- * written by tests/gpu/products/products.cu) against the emulator's. */
+/* More than 10^6 products of each type and unit, bit by bit as an H200 computes them: hashes of its answers
+ * (products_h200.txt, written by tests/gpu/products/products.cu) against the emulator's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,10 +13,10 @@
 #include "mma/numbers.h"
 #include "products.h"
 
-static const ptx_type types[] = {[PRODUCT_F16] = PTX_F16,   [PRODUCT_BF16] = PTX_BF16, [PRODUCT_TF32] = PTX_TF32,
-                                 [PRODUCT_E4M3] = PTX_E4M3, [PRODUCT_E5M2] = PTX_E5M2, [PRODUCT_S8] = PTX_S8,
-                                 [PRODUCT_U8] = PTX_U8,     [PRODUCT_F32] = PTX_F32,   [PRODUCT_S32] = PTX_S32,
-                                 [PRODUCT_F64] = PTX_F64};
+static const ptx_type types[] = {
+    [PRODUCT_F16] = PTX_F16,   [PRODUCT_BF16] = PTX_BF16, [PRODUCT_TF32] = PTX_TF32, [PRODUCT_E4M3] = PTX_E4M3,
+    [PRODUCT_E5M2] = PTX_E5M2, [PRODUCT_S8] = PTX_S8,     [PRODUCT_U8] = PTX_U8,     [PRODUCT_F32] = PTX_F32,
+    [PRODUCT_S32] = PTX_S32,   [PRODUCT_F64] = PTX_F64};
 
 static bool is_wgmma(const product_row *r) { return r->unit == product_wgmma || r->unit == product_wgmma_zero; }
 static const emu_dot *dot_of(const product_row *r) {
@@ -94,7 +94,9 @@ static void same_bits_as_the_gpu(void **state) {
             assert_int_equal(fscanf(file, "%llx", &expected), 1);
             different += hash[i] != expected;
         }
-        if (different) fail_msg("%s: %d of %d blocks of %d products differ", name, different, PRODUCT_HASHES, PRODUCT_BLOCK * PRODUCT_BLOCKS);
+        if (different)
+            fail_msg("%s: %d of %d blocks of %d products differ", name, different, PRODUCT_HASHES,
+                     PRODUCT_BLOCK * PRODUCT_BLOCKS);
     }
     fclose(file);
 }
