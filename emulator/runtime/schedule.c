@@ -255,6 +255,7 @@ static bool look_again(void) {
 
 /* Those that spin may wait for clusters out of the focus, or for some that have not begun. */
 static void mind_patience(void) {
+    if (s.n_focus == 0) return;
     uint64_t warps = 0;
     for (uint32_t i = 0; i < s.n_focus; i++) warps += s.resident[i]->n_live + 1;
     bool spun = s.spun > PATIENCE * warps * s.n_resident / s.n_focus;
