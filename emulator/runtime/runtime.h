@@ -58,7 +58,7 @@ typedef struct emu_launch {
     emu_dim blocks, threads, cluster;
     uint32_t dynamic_shared;
     uint8_t *parameters; /* owned */
-    bool programmatic, cooperative;
+    bool programmatic, cooperative, explicit_cluster;
 } emu_launch;
 
 /* A box of width bytes × height × depth. */

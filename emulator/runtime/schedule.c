@@ -175,6 +175,7 @@ static bool spins(const emu_warp *warp) {
 static void count(emu_resident *r, uint64_t instructions, bool spun) {
     r->cluster->grid->instructions += instructions;
     emu_total.warp_instructions += instructions;
+    emu_time += instructions;
     s.focused += instructions;
     s.unchanged += instructions;
     s.spun = spun ? s.spun + instructions : 0;
