@@ -7,8 +7,7 @@
 enum { COORDINATES = 2 };
 static const uint32_t within_mask = (1u << EMU_SHARED_RANK_SHIFT) - 1;
 
-/* ---- tensor maps
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- tensor maps ------------------------------------------------------------------------------------------------- */
 /* In parameters (__grid_constant__), global or constant memory. */
 static const uint8_t *map_memory(emu_warp *warp, const emu_op *op, int lane, uint64_t address) {
     const emu_access access = {.kind = EMU_READ, .space = PTX_GENERIC, .bytes = 1, .align = 64};
@@ -104,9 +103,7 @@ static bool order_tensor(emu_warp *warp, const emu_op *op, int lane, uint64_t ad
     return coordinates_valid(warp, op, lane, order) && reduction_of_map(warp, op, lane, order);
 }
 
-/* ---- blocks
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
 static bool issue_multicast(emu_warp *warp, const emu_op *op, int lane, emu_copy_order *order, uint32_t blocks) {
     const emu_cluster *cluster = warp->block->cluster;
     if (blocks >> cluster->n_blocks) {
