@@ -80,6 +80,8 @@ VALUE(timer, nanoseconds(CLOCK_MONOTONIC))
 VALUE(timer_low, nanoseconds(CLOCK_MONOTONIC) & UINT32_MAX)
 VALUE(timer_high, nanoseconds(CLOCK_MONOTONIC) >> 32)
 
+uint64_t emu_value_zero(const emu_warp *warp, int lane, uint64_t argument) { return zero(warp, lane, argument); }
+
 uint64_t emu_value_shared(const emu_warp *warp, int lane, uint64_t offset) {
     (void)lane;
     return ((uint64_t)warp->block->rank << EMU_SHARED_RANK_SHIFT) + EMU_SHARED_FIRST + offset;
