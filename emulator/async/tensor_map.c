@@ -7,7 +7,7 @@
 
 enum { CU_SUCCESS = 0, CU_ERROR_INVALID_VALUE = 1, CU_ERROR_NOT_SUPPORTED = 801 };
 enum { MAGIC = 0x50414d54 }; /* "TMAP" */
-enum { MOST_BOX = 256, MOST_STEP = 8 };
+enum { MOST_BOX = 256, MOST_STEP = 8, MOST_BYTES = 228 * 1024 };
 static const uint64_t most_size = UINT64_C(1) << 32, end_of_strides = UINT64_C(1) << 40;
 
 typedef struct type_fact {
@@ -59,18 +59,19 @@ static const char *wrong_tensor(const emu_tensor_map *map, const uint64_t *sizes
     return NULL;
 }
 
+/* The driver refuses boxes that no SM's shared memory could hold, and counts rows rounded down (seen with driver 580).
+ */
 static const char *wrong_box(const emu_tensor_map *map, const uint32_t *box, const uint32_t *steps) {
+    uint64_t inner = (uint64_t)box[0] * type_facts[map->type].bytes, bytes = inner;
     for (int i = 0; i < map->rank; i++) {
         if (box[i] == 0 || box[i] > MOST_BOX) return "each size of the box must be 1 to 256";
-        bool ignored = i == 0 && map->interleave == EMU_INTERLEAVE_NONE;
-        if (!ignored && (steps[i] == 0 || steps[i] > MOST_STEP)) return "each element stride must be 1 to 8";
+        if (steps[i] == 0 || steps[i] > MOST_STEP) return "each element stride must be 1 to 8";
+        if (i > 0) bytes *= box[i] < steps[i] ? 1 : box[i] / steps[i];
     }
-    uint64_t inner = (uint64_t)box[0] * type_facts[map->type].bytes;
-    if (map->interleave != EMU_INTERLEAVE_NONE) return NULL;
     if (inner % 16) return "the inner row of the box must be a multiple of 16 bytes";
     if (map->swizzle != EMU_SWIZZLE_NONE && inner > swizzle_span[map->swizzle])
         return "the inner row of the box is longer than the swizzle's span";
-    return NULL;
+    return bytes > MOST_BYTES ? "the box is larger than shared memory (233472 bytes)" : NULL;
 }
 
 int emu_tensor_map_encode(void *out, int type, uint32_t rank, void *address, const uint64_t *sizes,
@@ -141,6 +142,10 @@ static uint32_t count_along(const emu_tensor_map *map, int dimension) {
 
 uint32_t emu_tensor_row_bytes(const emu_tensor_map *map) { return (uint32_t)map->box[0] * type_facts[map->type].bytes; }
 
+uint32_t emu_tensor_pitch(const emu_tensor_map *map) {
+    return map->swizzle == EMU_SWIZZLE_NONE ? emu_tensor_row_bytes(map) : swizzle_span[map->swizzle];
+}
+
 uint32_t emu_tensor_rows(const emu_tensor_map *map) {
     uint32_t rows = 1;
     for (int i = 1; i < map->rank; i++) rows *= count_along(map, i);
@@ -171,30 +176,23 @@ void emu_tensor_row(const emu_tensor_map *map, const int32_t *coordinate, uint32
 /* ---- contents
  * --------------------------------------------------------------------------------------------------------------------
  */
-/* Quiet NaN with all bits of the fraction set. */
-static const uint64_t nan_bits[EMU_N_TENSOR_TYPES] = {
-    [EMU_TENSOR_F16] = 0x7fff,
-    [EMU_TENSOR_BF16] = 0x7fff,
-    [EMU_TENSOR_F32] = 0x7fffffff,
-    [EMU_TENSOR_F32_FTZ] = 0x7fffffff,
-    [EMU_TENSOR_TF32] = 0x7fffffff,
-    [EMU_TENSOR_TF32_FTZ] = 0x7fffffff,
-    [EMU_TENSOR_F64] = UINT64_C(0x7fffffffffffffff),
-};
+/* A NaN in every type, and what an H200 fills with. */
+enum { FILL_NAN = 0x7ff7 };
 
 void emu_tensor_fill(const emu_tensor_map *map, uint8_t *bytes, uint32_t n) {
-    memset(bytes, 0, n);
-    if (map->fill != EMU_FILL_NAN) return;
-    uint32_t size = type_facts[map->type].bytes;
-    for (uint32_t at = 0; at + size <= n; at += size) memcpy(bytes + at, &nan_bits[map->type], size);
+    const uint16_t fill = map->fill == EMU_FILL_NAN ? FILL_NAN : 0;
+    for (uint32_t at = 0; at < n; at += 2) memcpy(bytes + at, &fill, 2);
 }
 
+/* TF32 keeps 10 bits of the fraction: to nearest even. */
+static uint32_t round_tf32(uint32_t word) { return (word + 0xfff + (word >> 13 & 1)) & 0xffffe000; }
+
 void emu_tensor_convert(const emu_tensor_map *map, uint8_t *bytes, uint32_t n) {
-    if (map->type != EMU_TENSOR_F32_FTZ && map->type != EMU_TENSOR_TF32_FTZ) return;
+    if (map->type != EMU_TENSOR_TF32 && map->type != EMU_TENSOR_TF32_FTZ) return;
     for (uint32_t at = 0; at < n; at += 4) {
         uint32_t word;
         memcpy(&word, bytes + at, 4);
-        if ((word & 0x7f800000) == 0) word &= 0x80000000;
+        word = round_tf32(word);
         memcpy(bytes + at, &word, 4);
     }
 }

@@ -194,6 +194,8 @@ struct emu_grid {
     uint64_t triggered_blocks; /* blocks that called launch_dependents or ended */
     emu_grid *after;        /* the launch that griddepcontrol.wait waits for, NULL: done */
     bool cooperative;       /* all blocks must be resident at once */
+    uint64_t workspace;     /* global memory for the barrier of a cooperative launch, 0: none */
+    bool explicit_cluster;  /* launched with the size of its clusters */
     bool done, failed;
     bool ending;            /* a failed launch is taken down: nothing more is told of it */
     int error;              /* cudaError that its first finding means, 0: no finding */

@@ -113,7 +113,11 @@ static bool decode_setmaxnreg(emu_decoding *d) {
 
 /* A fragment that sleeps lets others of its warp run first. */
 static emu_result run_sleep(emu_warp *warp, const emu_op *op, emu_mask mask) {
-    (void)op, (void)mask;
+    const uint32_t *ns = emu_u32(warp, op->operand[0]);
+    uint32_t longest = 0;
+    for (int lane = 0; lane < EMU_LANES; lane++)
+        if (mask >> lane & 1 && ns[lane] > longest) longest = ns[lane];
+    emu_time += longest;
     warp->current->spins += 32 * EMU_POLL;
     return EMU_NEXT;
 }

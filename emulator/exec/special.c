@@ -1,7 +1,6 @@
 /* Special registers: what a lane reads from %tid.x and its kin. Those that do not change while a warp lives are filled in when
  * it begins; the clocks are read at each use. */
 #include <string.h>
-#include <time.h>
 
 #include "exec/program.h"
 
@@ -15,11 +14,6 @@ static emu_dim blocks_in_clusters(const emu_warp *warp) {
 static emu_dim cluster_shape(const emu_warp *warp) {
     emu_dim shape = grid_of(warp)->cluster;
     return (emu_dim){shape.x ? shape.x : 1, shape.y ? shape.y : 1, shape.z ? shape.z : 1};
-}
-static uint64_t nanoseconds(clockid_t clock) {
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 /* Time that a program measures by %clock: four cycles a warp instruction, so that a run is the same each time it is seeded
  * the same, and it advances. */
@@ -56,7 +50,7 @@ VALUE(cluster_nctaid_y, cluster_shape(warp).y)
 VALUE(cluster_nctaid_z, cluster_shape(warp).z)
 VALUE(cluster_ctarank, warp->block->rank)
 VALUE(cluster_nctarank, warp->block->cluster->n_blocks)
-VALUE(is_explicit_cluster, grid_of(warp)->cluster.x != 0)
+VALUE(is_explicit_cluster, grid_of(warp)->explicit_cluster)
 VALUE(zero, 0)
 VALUE(laneid, (uint64_t)lane)
 VALUE(warpid, warp->index)
@@ -73,12 +67,14 @@ VALUE(dynamic_smem_size, grid_of(warp)->dynamic_shared)
 VALUE(total_smem_size, warp->block->shared_bytes)
 VALUE(aggr_smem_size, warp->block->shared_bytes)
 VALUE(reserved_smem, EMU_SHARED_FIRST)
+VALUE(workspace_high, grid_of(warp)->workspace >> 32)
+VALUE(workspace_low, grid_of(warp)->workspace & UINT32_MAX)
 VALUE(clock_low, cycles(warp) & UINT32_MAX)
 VALUE(clock_high, cycles(warp) >> 32)
 VALUE(clock_all, cycles(warp))
-VALUE(timer, nanoseconds(CLOCK_MONOTONIC))
-VALUE(timer_low, nanoseconds(CLOCK_MONOTONIC) & UINT32_MAX)
-VALUE(timer_high, nanoseconds(CLOCK_MONOTONIC) >> 32)
+VALUE(timer, emu_time)
+VALUE(timer_low, emu_time & UINT32_MAX)
+VALUE(timer_high, emu_time >> 32)
 
 uint64_t emu_value_zero(const emu_warp *warp, int lane, uint64_t argument) { return zero(warp, lane, argument); }
 
@@ -117,6 +113,8 @@ static const emu_special specials[] = {
     {"globaltimer", 8, timer, true},
     {"globaltimer_lo", 4, timer_low, true},
     {"globaltimer_hi", 4, timer_high, true},
+    {"envreg1", 4, workspace_high, false}, /* as cooperative_groups reads them */
+    {"envreg2", 4, workspace_low, false},
     {"current_graph_exec", 8, zero, false},
 };
 
@@ -124,7 +122,7 @@ const emu_special *emu_special_find(const char *name) {
     static const emu_special counter = {"", 4, zero, false};
     for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
         if (!strcmp(specials[i].name, name)) return specials + i;
-    /* %envreg<32> and %pm0…7 read as zero: no driver and no counters here. */
+    /* The other %envreg<32> and %pm0…7 read as zero: no driver and no counters here. */
     if (!strncmp(name, "envreg", 6) || (!strncmp(name, "pm", 2) && name[2] >= '0' && name[2] <= '7')) return &counter;
     return NULL;
 }

@@ -141,7 +141,7 @@ emu_allocation *emu_memory_register(void *memory, uint64_t bytes, emu_memory_kin
 
 /* The same addresses in every run where the system allows it: what a program does by them is repeatable. */
 static bool reserve(void) {
-    for (int shift = 43; map.first == NULL && shift >= 36; shift--) {
+    for (int shift = 40; map.first == NULL && shift >= 36; shift--) {
         void *hint = (void *)(uintptr_t)UINT64_C(0x200000000000);
         void *got = mmap(hint, (size_t)1 << shift, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (got == MAP_FAILED) continue;

@@ -4,8 +4,9 @@
 
 #include "core/machine.h"
 
-/* d[i] = c + sum over k of a[k] b[k], as one architecture's unit does it: products exact, aligned to the largest exponent,
- * truncated to so many fraction bits, summed, then rounded or truncated to the accumulator's type; longer k in chunks. */
+/* d[i] = c + sum over k of a[k] b[k], as one architecture's unit does it: products exact, aligned to the largest
+ * exponent, truncated to so many fraction bits, summed, then rounded or truncated to the accumulator's type; longer k
+ * in chunks. */
 typedef struct emu_dot emu_dot; /* one per (architecture, unit: mma | wgmma, type of a and b, accumulator) */
 const emu_dot *emu_dot_find(int sm, bool wgmma, ptx_type a, ptx_type b, ptx_type accumulator);
 /* a and b as raw bits of k elements, each in a uint32_t; c and result raw bits of the accumulator's type. */

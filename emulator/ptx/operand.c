@@ -15,7 +15,8 @@ static ptx_symbol *local_find(const ptx_parser *p, const ptx_name *name, uint32_
         if (range && digits < 10 && (digits == 1 || name->text[length] != '0')) {
             uint32_t number = 0;
             for (uint32_t k = length; k < name->length; k++) number = 10 * number + (uint32_t)(name->text[k] - '0');
-            if (number < range->count && (!best || range->depth > best->depth)) {
+            while (range && number >= range->count) range = ptx_table_hidden(range); /* an outer one may be longer */
+            if (range && (!best || range->depth > best->depth)) {
                 best = range;
                 *index = range->index + number;
             }

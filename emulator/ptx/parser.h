@@ -66,7 +66,8 @@ typedef struct ptx_table {
 uint32_t ptx_hash(const char *text, size_t length);
 ptx_symbol *ptx_table_add(ptx_table *, ptx_arena *, ptx_symbol_kind, const char *text, uint32_t length, uint32_t hash);
 ptx_symbol *ptx_table_find(const ptx_table *, int kinds, const char *text, uint32_t length, uint32_t hash);
-void ptx_table_leave(ptx_table *, int depth); /* forgets the names of scopes of this depth and deeper */
+ptx_symbol *ptx_table_hidden(const ptx_symbol *); /* the next one of the same name and kind */
+void ptx_table_leave(ptx_table *, int depth);     /* forgets the names of scopes of this depth and deeper */
 
 /* ---- module and parser ---------------------------------------------------------------------------------------------
  */

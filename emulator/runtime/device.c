@@ -249,3 +249,7 @@ cudaError_t cudaDeviceReset(void) {
     EMU_LOCKED;
     return emu_told(emu_device_wait());
 }
+
+struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, enum cudaChannelFormatKind kind) {
+    return (struct cudaChannelFormatDesc){x, y, z, w, kind};
+}

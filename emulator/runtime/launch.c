@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory/memory.h"
 #include "runtime/limits.h"
 #include "runtime/runtime.h"
 #include "runtime/schedule.h"
@@ -47,6 +48,7 @@ static cudaError_t check_cluster(emu_launch *l, bool asked) {
     } else if (l->kernel->function->explicit_cluster && !asked) {
         return cudaErrorInvalidClusterSize;
     }
+    l->explicit_cluster = asked || fixed[0];
     const emu_dim c = l->cluster, b = l->blocks;
     if (!c.x || !c.y || !c.z) return cudaErrorInvalidClusterSize;
     uint64_t most = l->kernel->non_portable_cluster ? EMU_MAX_CLUSTER : EMU_PORTABLE_CLUSTER;
@@ -118,6 +120,17 @@ cudaError_t emu_launch_of(const cudaLaunchConfig_t *config, emu_kernel *kernel, 
 
 /* ---- the grid ------------------------------------------------------------------------------------------------------- */
 
+/* What cooperative_groups' grid barrier counts in: two 32-bit words, the size and the count. */
+static void make_workspace(emu_grid *grid) {
+    enum { BYTES = 8 };
+    uint32_t *memory = emu_memory_allocate(BYTES, EMU_DEVICE);
+    if (!memory) return;
+    memory[0] = BYTES;
+    memory[1] = 0;
+    emu_memory_host_wrote(memory, BYTES);
+    grid->workspace = (uintptr_t)memory;
+}
+
 emu_grid *emu_grid_begin(emu_work *work) {
     static uint64_t number;
     const emu_launch *l = &work->action.launch;
@@ -132,11 +145,13 @@ emu_grid *emu_grid_begin(emu_work *work) {
                        .number = ++number,
                        .n_clusters = volume(l->blocks) / volume(l->cluster),
                        .programmatic = l->programmatic,
-                       .cooperative = l->cooperative};
+                       .cooperative = l->cooperative,
+                       .explicit_cluster = l->explicit_cluster};
     grid->parameters = emu_alloc(grid->parameter_bytes);
     memcpy(grid->parameters, l->parameters, grid->parameter_bytes);
     emu_random_seed(&grid->random, emu_options_get()->seed * UINT64_C(0x2545f4914f6cdd1d) + number);
     grid->begin_clock = emu_clock_copy(work->clock);
+    if (grid->cooperative) make_workspace(grid);
     if (work->after && work->after->grid) {
         grid->after = work->after->grid;
         emu_clock_join(&grid->begin_clock, grid->after->begin_clock);
@@ -154,6 +169,7 @@ void emu_grid_end(emu_work *work) {
     const char *text = emu_findings_take();
     bool report_only = strcmp(emu_options_get()->findings, "report") == 0;
     if (grid->error && (grid->failed || !report_only)) emu_fail_later((cudaError_t)grid->error, text);
+    if (grid->workspace) (void)emu_memory_free((void *)(uintptr_t)grid->workspace);
     grid->after = NULL;
 }
 

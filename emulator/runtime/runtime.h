@@ -58,7 +58,7 @@ typedef struct emu_launch {
     emu_dim blocks, threads, cluster;
     uint32_t dynamic_shared;
     uint8_t *parameters; /* owned */
-    bool programmatic, cooperative;
+    bool programmatic, cooperative, explicit_cluster;
 } emu_launch;
 
 /* A box of width bytes × height × depth. */
@@ -161,6 +161,7 @@ struct CUgraphNode_st {
     emu_edge *edge; /* what it comes after */
     int n_edges;
     bool disabled;
+    void **pointer; /* to the parameters, for who asks for them */
     emu_work *first, *work; /* while its graph is launched: its begin and its end, for a child graph not the same */
 };
 struct CUgraph_st {

@@ -175,6 +175,7 @@ static bool spins(const emu_warp *warp) {
 static void count(emu_resident *r, uint64_t instructions, bool spun) {
     r->cluster->grid->instructions += instructions;
     emu_total.warp_instructions += instructions;
+    emu_time += instructions;
     s.focused += instructions;
     s.unchanged += instructions;
     s.spun = spun ? s.spun + instructions : 0;
@@ -255,6 +256,7 @@ static bool look_again(void) {
 
 /* Those that spin may wait for clusters out of the focus, or for some that have not begun. */
 static void mind_patience(void) {
+    if (s.n_focus == 0) return;
     uint64_t warps = 0;
     for (uint32_t i = 0; i < s.n_focus; i++) warps += s.resident[i]->n_live + 1;
     bool spun = s.spun > PATIENCE * warps * s.n_resident / s.n_focus;

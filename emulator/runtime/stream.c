@@ -20,7 +20,7 @@ static cudaStream_t new_stream(unsigned flags, int priority) {
 }
 
 cudaStream_t emu_stream_of(cudaStream_t stream) {
-    if (stream == NULL || stream == cudaStreamLegacy) return &legacy;
+    if (stream == NULL || stream == cudaStreamLegacy || stream == &legacy) return &legacy;
     if (stream == cudaStreamPerThread) {
         if (!of_thread) of_thread = new_stream(cudaStreamDefault, 0);
         return of_thread;
