@@ -26,8 +26,7 @@ static ptx_function *parsed(ptx_module *module, const char *name) {
     return f;
 }
 
-/* ---- what a module holds
- * ------------------------------------------------------------------------------------------------ */
+/* ---- what a module holds --------------------------------------------------------------------- */
 
 static uint32_t word_at(const ptx_variable *v, uint64_t at) {
     uint32_t word;
@@ -107,8 +106,7 @@ static void test_functions(void **state) {
     ptx_module_close(module);
 }
 
-/* ---- what a body holds
- * -------------------------------------------------------------------------------------------------- */
+/* ---- what a body holds ----------------------------------------------------------------------- */
 
 static char *text_of(const ptx_function *f, int i) {
     static char text[4096];
@@ -284,8 +282,7 @@ static void test_words(void **state) {
     ptx_module_close(module);
 }
 
-/* ---- what is wrong
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- what is wrong --------------------------------------------------------------------------- */
 
 static void test_errors(void **state) {
     (void)state;
@@ -359,8 +356,7 @@ static void test_error_within_one_function(void **state) {
     ptx_module_close(module);
 }
 
-/* ---- printed and parsed again
- * ----------------------------------------------------------------------------------------------- */
+/* ---- printed and parsed again ---------------------------------------------------------------- */
 
 typedef struct output {
     char *text;
