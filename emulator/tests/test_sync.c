@@ -81,8 +81,7 @@ static void assert_found(const char *text, uint32_t blocks, uint32_t threads, ui
     if (always ? times < SEEDS : !times) fail_msg("'%s' in %d of %d seeds; else %s", says, times, SEEDS, other);
 }
 
-/* ---- barriers of the block
- * ------------------------------------------------------------------------------------------------ */
+/* ---- barriers of the block ------------------------------------------------------------------- */
 
 /* Each thread writes its number, reads that of the thread at the other end, four times over. 100 threads: the last warp
  * is partial. */
@@ -204,8 +203,7 @@ static void test_misused(void **state) {
     }
 }
 
-/* ---- a deadlock names who is missing
- * ---------------------------------------------------------------------------------------- */
+/* ---- a deadlock names who is missing --------------------------------------------------------- */
 
 static void assert_reported(const char *text, uint32_t blocks, uint32_t threads, uint32_t cluster, const char *says) {
     static char lines[1 << 20];
@@ -238,8 +236,7 @@ static void test_deadlocks(void **state) {
         2, 64, 2, "waits at barrier.cluster for 128 threads, 96 have arrived or exited; not warp 1 of block rank 1");
 }
 
-/* ---- clusters
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- clusters -------------------------------------------------------------------------------- */
 
 /* Each thread writes to the next block's shared memory and reads there, after the barrier, what the one before wrote.
  */
@@ -281,8 +278,7 @@ static void test_cluster(void **state) {
 #undef LAST
 }
 
-/* ---- dependent launches
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- dependent launches ---------------------------------------------------------------------- */
 
 /* The second launch begins while the first may still run, and reads what it wrote. */
 static const char *run_dependent(const char *first, const char *second, uint64_t seed) {
