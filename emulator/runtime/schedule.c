@@ -124,8 +124,10 @@ static void take_down(emu_grid *grid) {
     grid->ending = true;
     for (uint32_t i = s.n_resident; i-- > 0;) {
         if (s.resident[i]->cluster->grid != grid) continue;
-        emu_resident_end(s.resident[i]);
+        emu_resident *r = s.resident[i];
         remove_resident(i);
+        emu_resident_end(r);
+        i = s.n_resident; /* removing one mixes the others */
     }
 }
 
@@ -218,8 +220,8 @@ static void end_cluster(uint32_t at) {
     emu_resident *r = s.resident[at];
     emu_grid *grid = r->cluster->grid;
     s.window[index_of(grid)].resident--;
-    emu_resident_end(r);
     remove_resident(at);
+    emu_resident_end(r);
     grid->finished_clusters++;
 }
 
