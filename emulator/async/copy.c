@@ -21,8 +21,7 @@ typedef struct copy {
     uint8_t staged[];           /* all bytes of a store, a part's of others */
 } copy;
 
-/* ---- global memory: rows of a box, or contiguous bytes
- * --------------------------------------------------------------------- */
+/* ---- global memory: rows of a box, or contiguous bytes ----------------------------------------------------------- */
 static uint8_t *global_range(const copy *c, emu_access_kind kind, uint64_t address, uint32_t bytes) {
     const emu_access access = {.kind = kind,
                                .semantics = kind == EMU_UPDATE ? EMU_RELAXED : EMU_WEAK,
@@ -96,8 +95,7 @@ static bool global_write(const copy *c, uint32_t first, uint32_t end, const uint
     return true;
 }
 
-/* ---- shared memory: contiguous bytes, or swizzled chunks of 16 by their address
- * --------------------------------------- */
+/* ---- shared memory: contiguous bytes, or swizzled chunks of 16 by their address ---------------------------------- */
 static uint8_t *shared_range(const copy *c, const emu_actor *who, emu_access_kind kind, uint32_t address,
                              uint32_t bytes) {
     const emu_access access = {.kind = kind,
@@ -137,9 +135,7 @@ static bool shared_move(const copy *c, const emu_actor *who, bool store, uint32_
     return memory != NULL;
 }
 
-/* ---- steps
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 static uint32_t choose_part(uint32_t parts, emu_random *random) {
     for (uint32_t skip = emu_random_below(random, (uint32_t)__builtin_popcount(parts)); skip > 0; skip--)
         parts &= parts - 1;
@@ -226,9 +222,7 @@ static void copy_describe(const emu_operation *operation, char *text, size_t byt
              c->order.shared >> EMU_SHARED_RANK_SHIFT);
 }
 
-/* ---- issue
- * --------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- issue ------------------------------------------------------------------------------------------------------- */
 static bool aligned(emu_warp *warp, const emu_op *op, int lane, const char *what, uint64_t value, uint32_t unit) {
     if (value % unit == 0) return true;
     emu_find(warp, op, lane, EMU_MISALIGNED, value, "%s 0x%" PRIx64 " is not a multiple of %u bytes", what, value,

@@ -28,8 +28,7 @@ static const uint32_t swizzle_span[] = {0, 32, 64, 128};
 
 uint32_t emu_tensor_type_bytes(emu_tensor_type type) { return type_facts[type].bytes; }
 
-/* ---- checks
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
 static const char *wrong_kinds(int type, uint32_t rank, int interleave, int swizzle, int promotion, int fill) {
     if (type < 0 || type >= EMU_N_TENSOR_TYPES) return "the data type is none of CUtensorMapDataType";
     if (rank == 0 || rank > EMU_TENSOR_RANKS) return "the rank must be 1 to 5";
@@ -115,8 +114,7 @@ int emu_tensor_map_encode(void *out, int type, uint32_t rank, void *address, con
     return CU_SUCCESS;
 }
 
-/* ---- the 128 bytes
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- the 128 bytes ----------------------------------------------------------------------------------------------- */
 static uint32_t checksum_of(const emu_tensor_map *map) {
     emu_tensor_map copy = *map;
     copy.checksum = 0;
@@ -134,8 +132,7 @@ const char *emu_tensor_map_wrong(const emu_tensor_map *map) {
     return NULL;
 }
 
-/* ---- geometry
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- geometry ---------------------------------------------------------------------------------------------------- */
 static uint32_t count_along(const emu_tensor_map *map, int dimension) {
     return ((uint32_t)map->box[dimension] + map->step[dimension] - 1) / map->step[dimension];
 }
@@ -173,9 +170,7 @@ void emu_tensor_row(const emu_tensor_map *map, const int32_t *coordinate, uint32
     *address += (uint64_t)((coordinate[0] + first) * bytes);
 }
 
-/* ---- contents
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- contents ---------------------------------------------------------------------------------------------------- */
 /* A NaN in every type, and what an H200 fills with. */
 enum { FILL_NAN = 0x7ff7 };
 
