@@ -122,12 +122,12 @@ static int index_of(const emu_grid *grid) {
 /* Takes down what is resident of a grid that failed. */
 static void take_down(emu_grid *grid) {
     grid->ending = true;
-    for (uint32_t i = s.n_resident; i-- > 0;) {
-        if (s.resident[i]->cluster->grid != grid) continue;
-        emu_resident *r = s.resident[i];
-        remove_resident(i);
+    for (uint32_t i = 0; i < s.n_resident;) {
+        emu_resident *r = s.resident[i++];
+        if (r->cluster->grid != grid) continue;
+        remove_resident(i - 1);
         emu_resident_end(r);
-        i = s.n_resident; /* removing one mixes the others */
+        i = 0; /* the others have changed places */
     }
 }
 
