@@ -1,8 +1,6 @@
 /* cvt between integers, f16, bf16, f32, f64. Narrow floats (e4m3, e5m2, tf32) and pairs: convert_narrow.c. */
 #include "exec/convert.h"
 
-#include <math.h>
-
 #include "exec/lanes.h"
 #include "exec/numbers.h"
 
@@ -36,127 +34,28 @@ static const struct fast {
 };
 
 /* ---- any pair --------------------------------------------------------------------------------------------------------------------------- */
-/* A float of any format as its class, sign, and magnitude m·2^e. Exact for all of them. */
-typedef struct exact {
-    bool nan, infinite, negative;
-    uint64_t m; /* 0: zero */
-    int e;
-} exact;
-
-typedef struct format {
-    int exponent, fraction; /* bits */
-} format;
-static format format_of(ptx_type type) {
-    switch (type) {
-        case PTX_F16: return (format){5, 10};
-        case PTX_BF16: return (format){8, 7};
-        case PTX_F64: return (format){11, 52};
-        default: return (format){8, 23};
-    }
-}
-
-static exact exact_of_float(uint64_t bits, ptx_type type) {
-    format f = format_of(type);
-    int bias = (1 << (f.exponent - 1)) - 1, top = (1 << f.exponent) - 1;
-    int e = (int)(bits >> f.fraction) & top;
-    uint64_t fraction = bits & ((UINT64_C(1) << f.fraction) - 1);
-    exact value = {.negative = bits >> (f.exponent + f.fraction) & 1};
-    if (e == top) {
-        value.nan = fraction != 0, value.infinite = !value.nan;
-        return value;
-    }
-    value.m = e ? fraction | UINT64_C(1) << f.fraction : fraction;
-    value.e = (e ? e : 1) - bias - f.fraction;
-    return value;
-}
-
-static exact exact_of_integer(uint64_t bits, ptx_type type) {
-    int shift = 64 - 8 * ptx_type_bytes[type];
-    int64_t value = (int64_t)(bits << shift) >> shift;
-    bool negative = emu_is_signed(type) && value < 0;
-    return (exact){.negative = negative, .m = negative ? 0 - (uint64_t)value : emu_is_signed(type) ? (uint64_t)value : bits << shift >> shift};
-}
-
-/* m·2^e / 2^unit as an integer, rounded: what is cut off decides. *exactly: nothing was. */
-static uint64_t rounded(const exact *value, int unit, int rounding, bool *exactly) {
-    int shift = unit - value->e;
-    *exactly = true;
-    if (shift <= 0) return shift < -63 ? UINT64_MAX : value->m << -shift;
-    uint64_t kept = shift > 63 ? 0 : value->m >> shift;
-    uint64_t rest = shift > 64 ? 0 : value->m << (64 - shift); /* as a fraction of 2^64 */
-    bool more = shift > 64 ? value->m != 0 : false;            /* less than a half, more than nothing */
-    if (!rest && !more) return kept;
-    *exactly = false;
-    const uint64_t half = UINT64_C(1) << 63;
-    switch (rounding) {
-        case ROUND_NEAREST: return kept + (rest > half || (rest == half && kept & 1));
-        case ROUND_NEAREST_AWAY: return kept + (rest >= half);
-        case ROUND_DOWN: return kept + value->negative;
-        case ROUND_UP: return kept + !value->negative;
-        default: return kept;
-    }
-}
-
-static uint64_t float_of_exact(const exact *value, ptx_type type, int rounding) {
-    format f = format_of(type);
-    int bias = (1 << (f.exponent - 1)) - 1, top = (1 << f.exponent) - 1;
-    uint64_t sign = (uint64_t)value->negative << (f.exponent + f.fraction), one = UINT64_C(1) << f.fraction;
-    uint64_t infinite = (uint64_t)top << f.fraction;
-    if (value->nan) return type == PTX_F64 ? infinite | one >> 1 | (one - 1) * (uint64_t)(type != PTX_F64) : infinite | (one - 1);
-    if (value->infinite) return sign | infinite;
-    if (!value->m) return sign;
-    int exponent = 63 - __builtin_clzll(value->m) + value->e; /* of the leading bit */
-    if (exponent < 1 - bias) exponent = 1 - bias;
-    bool exactly;
-    uint64_t m = rounded(value, exponent - f.fraction, rounding, &exactly);
-    if (m >> (f.fraction + 1)) m >>= 1, exponent++;
-    if (exponent > bias) {
-        bool to_infinity = rounding == ROUND_NEAREST || rounding == ROUND_NEAREST_AWAY ||
-                           (rounding == ROUND_UP && !value->negative) || (rounding == ROUND_DOWN && value->negative);
-        return sign | (to_infinity ? infinite : infinite - 1);
-    }
-    return sign | (m < one ? m : (uint64_t)(exponent + bias) << f.fraction | (m & (one - 1)));
-}
-
-/* Clamped to the type's range; a NaN is 0 (of 64 bits: the sign bit alone), as the hardware has it. */
-static uint64_t integer_of_exact(const exact *value, ptx_type type, int rounding) {
-    int bits = 8 * ptx_type_bytes[type];
-    bool is_signed = emu_is_signed(type);
-    uint64_t most = is_signed ? (UINT64_C(1) << (bits - 1)) - 1 : bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
-    uint64_t least = is_signed ? most + 1 : 0; /* as a magnitude below zero */
-    if (value->nan) return bits == 64 ? UINT64_C(1) << 63 : 0;
-    bool exactly;
-    bool huge = value->infinite || (value->m && 63 - __builtin_clzll(value->m) + value->e >= 64);
-    uint64_t m = huge ? UINT64_MAX : rounded(value, 0, rounding, &exactly);
-    if (value->negative) return 0 - (m > least ? least : m);
-    return m > most ? most : m;
-}
-
-static bool is_float(ptx_type type) { return emu_is_float(type); }
-
 /* type, type2: to, from; kind: rounding; flags. */
 static uint64_t converted(const emu_op *op, uint64_t bits) {
     ptx_type to = (ptx_type)op->type, from = (ptx_type)op->type2;
     int flags = op->flags;
     if (flags & CONVERT_FTZ && from == PTX_F32) bits = f32_bits(f32_flushed(f32_of((uint32_t)bits)));
-    exact value = is_float(from) ? exact_of_float(bits, from) : exact_of_integer(bits, from);
-    if (!is_float(to)) {
-        if (is_float(from) || flags & CONVERT_SAT) return integer_of_exact(&value, to, op->kind);
+    emu_exact value = emu_is_float(from) ? emu_exact_of_float(bits, from) : emu_exact_of_integer(bits, from);
+    if (!emu_is_float(to)) {
+        if (emu_is_float(from) || flags & CONVERT_SAT) return emu_integer_of_exact(&value, to, op->kind);
         return value.negative ? 0 - value.m : value.m; /* cut, or extended by its own sign */
     }
     if (flags & CONVERT_RELU && (value.nan ? false : value.negative)) return 0;
     if (flags & CONVERT_TO_INTEGER && !value.nan && !value.infinite && value.m && value.e < 0) {
-        bool exactly;
-        value.m = rounded(&value, 0, op->kind, &exactly);
+        value.m = emu_exact_rounded(&value, 0, op->kind);
         value.e = 0;
     }
     if (flags & CONVERT_SAT) {
         bool one = value.infinite || (value.m && 63 - __builtin_clzll(value.m) + value.e >= 0);
-        if (value.nan || value.negative) value = (exact){0};
-        else if (one) value = (exact){.m = 1};
+        if (value.nan || value.negative) value = (emu_exact){0};
+        else if (one) value = (emu_exact){.m = 1};
     }
     int rounding = flags & CONVERT_TO_INTEGER || op->kind == ROUND_NONE ? ROUND_NEAREST : op->kind;
-    uint64_t result = float_of_exact(&value, to, rounding);
+    uint64_t result = emu_float_of_exact(&value, to, rounding, flags & CONVERT_FINITE);
     if (flags & CONVERT_FTZ && to == PTX_F32) result = f32_bits(f32_flushed(f32_of((uint32_t)result)));
     return result;
 }
@@ -190,11 +89,11 @@ static bool is_scalar(ptx_type type) {
 /* A rounding must be given where bits may be lost, and only there (.rn of f16 → bf16 counts). */
 static bool check_rounding(emu_decoding *d, ptx_type to, ptx_type from, int word) {
     bool integral = word >= 0 && word < 4, floating = word >= 4;
-    bool widens = is_float(to) && is_float(from) && ptx_type_bytes[to] > ptx_type_bytes[from];
-    if (!is_float(to) && is_float(from)) return integral ? true : emu_decode_fail(d, "a rounding to an integer is due: .rzi");
-    if (!is_float(from)) {
-        if (is_float(to) ? floating : word < 0) return true;
-        return emu_decode_fail(d, is_float(to) ? "a rounding is due: .rn" : "integers are not rounded");
+    bool widens = emu_is_float(to) && emu_is_float(from) && ptx_type_bytes[to] > ptx_type_bytes[from];
+    if (!emu_is_float(to) && emu_is_float(from)) return integral ? true : emu_decode_fail(d, "a rounding to an integer is due: .rzi");
+    if (!emu_is_float(from)) {
+        if (emu_is_float(to) ? floating : word < 0) return true;
+        return emu_decode_fail(d, emu_is_float(to) ? "a rounding is due: .rn" : "integers are not rounded");
     }
     if (to == from || widens) return !floating || to == from ? true : emu_decode_fail(d, "nothing is rounded here");
     return floating ? true : emu_decode_fail(d, "a rounding is due: .rn");
@@ -203,13 +102,15 @@ static bool check_rounding(emu_decoding *d, ptx_type to, ptx_type from, int word
 static bool decode_cvt(emu_decoding *d) {
     int word = ptx_take_of(&d->words, roundings, -1), flags = 0;
     flags |= ptx_take(&d->words, "relu") ? CONVERT_RELU : 0;
+    flags |= ptx_take(&d->words, "satfinite") ? CONVERT_FINITE : 0;
     flags |= ptx_take(&d->words, "ftz") ? CONVERT_FTZ : 0;
     flags |= ptx_take(&d->words, "sat") ? CONVERT_SAT : 0;
     ptx_type to = ptx_take_type(&d->words), from = ptx_take_type(&d->words);
     if (!is_scalar(to) || !is_scalar(from)) return emu_decline(d);
     if (!check_rounding(d, to, from, word)) return false;
-    if (is_float(to) && word >= 0 && word < 4) flags |= CONVERT_TO_INTEGER;
-    if (flags & CONVERT_RELU && to != PTX_F16 && to != PTX_BF16) return emu_decode_fail(d, ".relu is for f16 and bf16");
+    if (emu_is_float(to) && word >= 0 && word < 4) flags |= CONVERT_TO_INTEGER;
+    if (flags & (CONVERT_RELU | CONVERT_FINITE) && ((to != PTX_F16 && to != PTX_BF16) || from != PTX_F32))
+        return emu_decode_fail(d, ".relu and .satfinite are for f16 and bf16 from f32");
     d->op->type = (uint8_t)to, d->op->type2 = (uint8_t)from;
     d->op->kind = word < 0 ? ROUND_NONE : rounding_of[word];
     d->op->flags = (uint8_t)flags;

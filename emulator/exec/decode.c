@@ -118,17 +118,14 @@ static bool decode_instruction(emu_builder *builder, const ptx_instruction *inst
 }
 
 /* A part's number stays, its address does not. */
-uint32_t emu_decode_part(emu_decoding *d, ptx_function *function) {
-    emu_builder *builder = emu_builder_of(d);
+uint32_t emu_part_of_function(emu_builder *builder, ptx_function *function) {
     emu_program *program = builder->program;
     bool fresh;
     uint32_t *index = emu_map_at(&builder->part_of, (uint64_t)(uintptr_t)function, 0, &fresh);
     if (!fresh) return *index;
     *index = (uint32_t)program->n_parts;
-    ptrdiff_t at_hand = builder->part ? builder->part - program->part : 0;
     program->part = emu_grow(program->part, (size_t)program->n_parts + 1, sizeof *program->part);
     program->part[program->n_parts++] = (emu_part){.function = function};
-    builder->part = program->part + at_hand;
     return *index;
 }
 
@@ -136,7 +133,6 @@ uint32_t emu_decode_part(emu_decoding *d, ptx_function *function) {
 static bool decode_part(emu_builder *builder, int index) {
     emu_part *part = builder->part = builder->program->part + index;
     ptx_function *function = part->function;
-    if (!ptx_function_parse(function, builder->error)) return false;
     if (builder->survey) {
         part->op_of = emu_arena_take(&builder->program->arena, ((size_t)function->n_instructions + 1) * sizeof *part->op_of);
         part->register_at = emu_arena_take(&builder->program->arena, ((size_t)function->n_registers + 1) * sizeof(uint32_t));
@@ -146,7 +142,6 @@ static bool decode_part(emu_builder *builder, int index) {
     for (int i = 0; i < function->n_instructions; i++) {
         uint32_t first = builder->n_ops;
         if (!decode_instruction(builder, function->instruction + i)) return false;
-        part = builder->part;
         part->op_of[i] = first;
     }
     emu_op *end = append(builder);
@@ -180,7 +175,11 @@ static void lay_out(emu_builder *builder) {
         for (int r = 0; r < part->function->n_registers; r++) part->register_at[r] += part->frame;
         builder->register_bytes = round_up(part->frame + part->frame_bytes, 64);
     }
-    program->code.local_bytes = round_up(builder->local_bytes, 16);
+    for (int i = 0; i < program->n_parts; i++) {
+        program->part[i].local_bytes = round_up(program->part[i].local_bytes, 16);
+        program->recursive |= program->part[i].recursive;
+    }
+    program->code.local_bytes = round_up(builder->local_bytes, 16) + (program->recursive ? emu_call_stack_bytes() : 0);
 }
 
 /* What is kept of the builder: exact copies in the program's arena. */
@@ -235,10 +234,8 @@ const emu_code *emu_code_of(ptx_function *function, ptx_error *error) {
     *error = (ptx_error){0};
     emu_program *program = emu_alloc(sizeof *program);
     emu_builder builder = {.program = program, .error = error, .register_bytes = EMU_FIRST_PLACE};
-    emu_work work = {.builder = &builder};
     program->code.function = function;
-    emu_decode_part(&work.decoding, function);
-    bool done = decode_parts(&builder, true);
+    bool done = emu_find_parts(&builder, function) && decode_parts(&builder, true);
     if (done) {
         lay_out(&builder);
         done = decode_parts(&builder, false);

@@ -83,4 +83,38 @@ static inline uint16_t bf16_of_f32(float a) {
     uint32_t bits = f32_bits(a);
     return (uint16_t)(a != a ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
+
+/* ---- rounding once, from more than twice the bits -------------------------------------------------------------------------------- */
+/* To odd: what is cut off leaves a trace in the last bit, so that rounding again to fewer bits is right. */
+static inline float f32_to_odd(double a) {
+    float nearest = (float)a;
+    uint32_t bits = f32_bits(nearest);
+    bool inexact = (double)nearest != a && !(bits & 1), away = (a > (double)nearest) == (a > 0);
+    return f32_of(inexact ? (bits & 0x7fffffff ? bits + (away ? 1u : UINT32_MAX) : (a < 0 ? 0x80000001u : 1u)) : bits);
+}
+/* a + b, to odd in 53 bits. */
+static inline double f64_sum_to_odd(double a, double b) {
+    double sum = a + b, of_b = sum - a, error = (a - (sum - of_b)) + (b - of_b);
+    uint64_t bits = f64_bits(sum);
+    bool inexact = error != 0 && error == error && !(bits & 1) && sum - sum == 0;
+    bool away = (error > 0) == (sum > 0);
+    return f64_of(inexact ? bits + (away ? 1 : UINT64_MAX) : bits);
+}
+
+/* ---- 2^x to about 2^-36 of its value, for all of a loop's lanes at once: a NaN stays one ------------------------------------------- */
+static inline float f32_exp2(float x) {
+    double in = (double)(x < -160.0f ? -160.0f : x > 130.0f ? 130.0f : x);
+    double shifted = in + 0x1.8p52, whole = shifted - 0x1.8p52, t = (in - whole) * 0x1.62e42fefa39efp-1;
+    double p = 1.0 / 362880 + t * (1.0 / 3628800);
+    p = 1.0 / 40320 + t * p;
+    p = 1.0 / 5040 + t * p;
+    p = 1.0 / 720 + t * p;
+    p = 1.0 / 120 + t * p;
+    p = 1.0 / 24 + t * p;
+    p = 1.0 / 6 + t * p;
+    p = 0.5 + t * p;
+    p = 1.0 + t * (1.0 + t * p);
+    double scale = f64_of((f64_bits(shifted) + 1023) << 52); /* the low bits of `shifted` are the whole number */
+    return x == x ? (float)(p * scale) : x;
+}
 #endif

@@ -67,28 +67,30 @@ emu_operand emu_decode_fill(emu_decoding *d, emu_value *value, uint64_t argument
 
 /* ---- variables ------------------------------------------------------------------------------------------------------------ */
 /* Where a variable lies that the program itself lays out: shared and local memory, .param of device functions. */
-static uint32_t variable_place(emu_builder *builder, const ptx_variable *variable) {
+static uint32_t variable_place(emu_builder *builder, emu_part *part, const ptx_variable *variable) {
     bool fresh;
     uint32_t *at = emu_map_at(&builder->variable_at, (uint64_t)(uintptr_t)variable, 0, &fresh);
     if (!fresh) return *at;
     uint32_t *end = variable->space == PTX_SHARED  ? &builder->shared_bytes
-                    : variable->space == PTX_LOCAL ? &builder->local_bytes
-                                                   : &builder->part->area_bytes;
+                    : variable->space != PTX_LOCAL ? &part->area_bytes
+                    : part->recursive              ? &part->local_bytes
+                                                   : &builder->local_bytes;
     uint32_t align = variable->align ? variable->align : 1;
     *at = round_up(*end, variable->space == PTX_PARAM ? 16 : align);
     *end = *at + (uint32_t)variable->bytes;
     return *at;
 }
 
-uint32_t emu_decode_area(emu_decoding *d, const ptx_variable *variable) {
-    return variable_place(emu_builder_of(d), variable);
+uint32_t emu_decode_area(emu_decoding *d, uint32_t part, const ptx_variable *variable) {
+    emu_builder *builder = emu_builder_of(d);
+    return variable_place(builder, builder->program->part + part, variable);
 }
 
 /* Dynamic shared memory begins where the static ends; that is known in the second pass. */
 static uint32_t shared_place(emu_builder *builder, const ptx_variable *variable) {
     bool dynamic = variable->bytes == 0;
     if (variable->align > builder->shared_align) builder->shared_align = variable->align;
-    return dynamic ? builder->program->code.shared_bytes : variable_place(builder, variable);
+    return dynamic ? builder->program->code.shared_bytes : variable_place(builder, builder->part, variable);
 }
 
 /* The address of a symbol in its space; *shared: the rank of the block is to be added. */
@@ -97,9 +99,8 @@ static bool symbol_address(emu_decoding *d, const ptx_operand *operand, uint64_t
     const ptx_variable *variable = operand->variable;
     *shared = false;
     if (!variable) {
-        ptx_function *function = ptx_function_find(d->function->module, operand->text);
-        if (!function) return emu_decode_fail(d, "%s is not known", operand->text);
-        *address = (uint64_t)(uintptr_t)function;
+        if (!operand->function) return emu_decode_fail(d, "%s is not known", operand->text);
+        *address = (uint64_t)(uintptr_t)operand->function;
         return true;
     }
     switch (variable->space) {
@@ -107,11 +108,8 @@ static bool symbol_address(emu_decoding *d, const ptx_operand *operand, uint64_t
             *shared = true;
             *address = EMU_SHARED_FIRST + shared_place(builder, variable);
             return true;
-        case PTX_LOCAL: *address = variable_place(builder, variable); return true;
-        case PTX_PARAM:
-            if (!d->function->entry) return emu_decode_fail(d, "the address of %s, a device function's parameter", operand->text);
-            *address = (uint64_t)variable->parameter;
-            return true;
+        case PTX_LOCAL: *address = variable_place(builder, builder->part, variable); return true;
+        case PTX_PARAM: *address = (uint64_t)variable->parameter; return true;
         default:
             if (!variable->user) return emu_decode_fail(d, "%s has no address", operand->text);
             *address = (uint64_t)(uintptr_t)variable->user;
@@ -119,9 +117,37 @@ static bool symbol_address(emu_decoding *d, const ptx_operand *operand, uint64_t
     }
 }
 
+/* Local variables of a recursive function, and .param variables of any device function, lie where the activation has them. */
+static bool depends_on_activation(emu_decoding *d, const ptx_operand *operand) {
+    const ptx_variable *variable = operand->variable;
+    if (!variable) return false;
+    if (variable->space == PTX_LOCAL) return emu_builder_of(d)->part->recursive;
+    const ptx_function *function = d->function;
+    bool of_kernel =
+        function->entry && variable >= function->parameter && variable < function->parameter + function->n_parameters;
+    return variable->space == PTX_PARAM && !of_kernel;
+}
+
+/* A place that an operation before this one fills with the address. */
+static emu_operand activation_address(emu_decoding *d, const ptx_operand *operand, uint8_t bytes) {
+    emu_builder *builder = emu_builder_of(d);
+    bool local = operand->variable->space == PTX_LOCAL;
+    uint32_t offset = variable_place(builder, builder->part, operand->variable) + (uint32_t)operand->offset;
+    emu_operand place = emu_decode_fill(d, emu_value_zero, builder->n_ops + 1, bytes);
+    emu_op *op = emu_decode_before(d, local ? emu_run_local_base : emu_run_area_base);
+    op->operand[0] = place;
+    op->value = local ? (int64_t)builder->part->local_bytes - offset : (int64_t)offset;
+    op->target = (uint32_t)(builder->part - builder->program->part);
+    return place;
+}
+
 static bool symbol_source(emu_decoding *d, const ptx_operand *operand, uint8_t bytes, emu_operand *out) {
     uint64_t address;
     bool shared;
+    if (depends_on_activation(d, operand)) {
+        *out = activation_address(d, operand, bytes);
+        return true;
+    }
     if (!symbol_address(d, operand, &address, &shared)) return false;
     address += (uint64_t)operand->offset;
     if (bytes != 4 && bytes != 8) return emu_decode_fail(d, "the address of %s in %d bytes", operand->text, bytes);
@@ -244,6 +270,10 @@ bool emu_decode_address(emu_decoding *d, const ptx_operand *operand, ptx_space s
         }
         case PTX_INTEGER: out->offset += (int64_t)base->bits; return true;
         case PTX_SYMBOL:
+            if (depends_on_activation(d, base)) {
+                out->base = activation_address(d, base, 8);
+                return true;
+            }
             if (!symbol_address(d, base, &address, &out->shared_symbol)) return false;
             if (space == PTX_GENERIC && base->variable && base->variable->space == PTX_SHARED) address += EMU_WINDOW_SHARED;
             if (space == PTX_GENERIC && base->variable && base->variable->space == PTX_LOCAL) address += EMU_WINDOW_LOCAL;

@@ -35,6 +35,7 @@ typedef struct emu_special {
 } emu_special;
 const emu_special *emu_special_find(const char *name);
 emu_result emu_run_special(emu_warp *, const emu_op *, emu_mask); /* of a dynamic one: operand[0], detail: emu_special */
+uint64_t emu_value_zero(const emu_warp *, int lane, uint64_t);
 uint64_t emu_value_shared(const emu_warp *, int lane, uint64_t offset);
 
 /* ---- program ------------------------------------------------------------------------------------------------------------ */
@@ -46,6 +47,7 @@ typedef struct emu_part { /* a function's share of the program */
     uint32_t frame, frame_bytes; /* its registers' share of the register file */
     uint32_t area, area_bytes;   /* its .param variables: a lane's bytes follow each other, area_bytes / EMU_LANES each */
     bool recursive;
+    uint32_t local_bytes; /* of an activation, when it is recursive */
 } emu_part;
 
 enum { EMU_AT_CARRY = 0, EMU_AT_SINK = 64, EMU_FIRST_PLACE = 64 + 16 * EMU_LANES };
@@ -58,7 +60,7 @@ typedef struct emu_program {
     int n_fills;
     emu_touch *touch;
     uint32_t *touch_first; /* by op, n_ops + 1 */
-    bool calls, indirect;
+    bool calls, indirect, recursive; /* of any part */
     emu_map broken; /* operations that EMULATOR_BREAK names → index of their run */
     emu_arena arena;
 } emu_program;
@@ -95,7 +97,9 @@ emu_builder *emu_builder_of(emu_decoding *);
 /* An operation that comes before, or after, the one at hand. */
 emu_op *emu_decode_before(emu_decoding *, emu_run *run);
 /* Number of the part that is this function's; added when it is new. */
-uint32_t emu_decode_part(emu_decoding *, ptx_function *);
+uint32_t emu_part_of_function(emu_builder *, ptx_function *);
+/* graph.c: parts of the entry and of all it may call; program->calls, indirect, and who is recursive. */
+bool emu_find_parts(emu_builder *, ptx_function *entry);
 /* A place filled when a warp begins. */
 emu_operand emu_decode_fill(emu_decoding *, emu_value *value, uint64_t argument, uint8_t bytes);
 emu_operand emu_decode_constant(emu_decoding *, const void *lane_value, uint8_t bytes);
@@ -105,7 +109,7 @@ void emu_builder_touch(emu_builder *, emu_operand, int32_t reg, bool written);
 /* Places for registers of the part, after the first pass; first: where its frame begins. Fills register_at, frame_bytes. */
 void emu_allocate_registers(emu_builder *, emu_part *);
 
-uint32_t emu_decode_area(emu_decoding *, const ptx_variable *); /* a lane's offset in the part's area of .param variables */
+uint32_t emu_decode_area(emu_decoding *, uint32_t part, const ptx_variable *); /* a lane's offset in the area of .param variables */
 
 /* After decoding: the kinds of loops into the kind of branches that go back; stops of EMULATOR_BREAK. */
 enum { EMU_FORWARD, EMU_ACTS, EMU_POLLS };
@@ -140,6 +144,9 @@ enum { EMU_MEMBERS = 7 }; /* the operand that has the member masks */
 
 void emu_calls_begin(emu_warp *);
 void emu_calls_end(emu_warp *);
+uint32_t emu_call_stack_bytes(void); /* of .local memory a lane, for recursive functions */
+emu_run emu_run_local_base;          /* operand[0]: where the .local variable at offset value of the activation lies */
+emu_run emu_run_area_base;           /* operand[0]: host address of the .param variable at offset value of part target */
 
 bool emu_trace_wants(const emu_warp *);
 void emu_trace(emu_warp *, const emu_op *, emu_mask, emu_result);

@@ -90,7 +90,7 @@ static emu_result run_op(emu_warp *warp, const emu_op *op, emu_mask mask, emu_ma
     if (op->aligned && !aligned(warp, op, mask, active)) return EMU_AGAIN;
     if (!active && !op->always) return EMU_NEXT;
     if (!stint->slow && !op->aligned) return op->run(warp, op, active);
-    if (warp->products && emu_products_pending(warp)) emu_products_check(warp, op, active);
+    if (warp->products && emu_products_pending(warp) && !emu_products_check(warp, op, active)) return EMU_AGAIN;
     emu_result result = op->run(warp, op, active);
     bool traced = emu_trace_wants(warp);
     if (traced) emu_trace(warp, op, active, result);

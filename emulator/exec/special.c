@@ -76,6 +76,8 @@ VALUE(timer, emu_time)
 VALUE(timer_low, emu_time & UINT32_MAX)
 VALUE(timer_high, emu_time >> 32)
 
+uint64_t emu_value_zero(const emu_warp *warp, int lane, uint64_t argument) { return zero(warp, lane, argument); }
+
 uint64_t emu_value_shared(const emu_warp *warp, int lane, uint64_t offset) {
     (void)lane;
     return ((uint64_t)warp->block->rank << EMU_SHARED_RANK_SHIFT) + EMU_SHARED_FIRST + offset;

@@ -29,6 +29,8 @@ typedef struct emu_viewer {
  * False: there is none; emu_memory_report() says why. */
 bool emu_region_find(const emu_viewer *, const emu_access *, uint64_t address, emu_region *out);
 emu_allocation *emu_memory_find_for(const emu_op *, uint64_t address);
+/* Sets so many bytes of addresses aside for allocations: done at the first one, with terabytes, unless it was done before. */
+bool emu_memory_reserve(uint64_t bytes);
 /* Neighbours of an address that no allocation contains; NULL: none. */
 void emu_memory_neighbours(uint64_t address, emu_allocation **before, emu_allocation **after);
 

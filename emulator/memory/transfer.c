@@ -112,6 +112,7 @@ typedef struct transfer {
     int n;
     uint32_t bytes; /* an element's, in memory */
     bool plain;     /* one element, as wide as its register: lanes that follow each other are one copy */
+    bool words;     /* two or four elements of 32 bits in such registers */
 } transfer;
 
 EMU_LANEWISE static bool in_a_row(uint8_t *const pointer[EMU_LANES], uint32_t bytes) {
@@ -119,6 +120,45 @@ EMU_LANEWISE static bool in_a_row(uint8_t *const pointer[EMU_LANES], uint32_t by
     for (int lane = 0; lane < EMU_LANES; lane++)
         off |= (uint64_t)(uintptr_t)pointer[lane] - first - (uint64_t)lane * bytes;
     return off == 0;
+}
+
+/* ---- vectors of two and four words by all lanes: four lanes at a time are a small matrix that is transposed
+ * ----------------- */
+typedef uint32_t words4 __attribute__((vector_size(16)));
+#define LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+
+static void transpose(words4 m[4]) {
+    words4 a = LOW(m[0], m[2]), b = HIGH(m[0], m[2]), c = LOW(m[1], m[3]), d = HIGH(m[1], m[3]);
+    m[0] = LOW(a, c), m[1] = HIGH(a, c), m[2] = LOW(b, d), m[3] = HIGH(b, d);
+}
+
+static void load_words(uint32_t *const d[4], int n, uint8_t *const pointer[EMU_LANES]) {
+    for (int lane = 0; lane < EMU_LANES; lane += 4) {
+        words4 m[4] = {{0}};
+        for (int i = 0; i < 4; i++) memcpy(&m[i], pointer[lane + i], n == 4 ? 16 : 8);
+        transpose(m);
+        for (int k = 0; k < n; k++) memcpy(d[k] + lane, &m[k], sizeof(m[k]));
+    }
+}
+
+static void store_words(uint32_t *const s[4], int n, uint8_t *const pointer[EMU_LANES]) {
+    for (int lane = 0; lane < EMU_LANES; lane += 4) {
+        words4 m[4] = {{0}};
+        for (int k = 0; k < n; k++) memcpy(&m[k], s[k] + lane, sizeof(m[k]));
+        transpose(m);
+        for (int i = 0; i < 4; i++) memcpy(pointer[lane + i], &m[i], n == 4 ? 16 : 8);
+    }
+}
+
+typedef void move_words(uint32_t *const reg[4], int n, uint8_t *const pointer[EMU_LANES]);
+static void move_all(const emu_warp *warp, const transfer *t, uint8_t *const pointer[EMU_LANES], move_words *move) {
+    uint32_t *reg[4] = {NULL};
+    for (int k = 0; k < t->n; k++) reg[k] = emu_u32(warp, t->value[k]);
+    if (t->n == 4)
+        move(reg, 4, pointer);
+    else
+        move(reg, 2, pointer);
 }
 
 static emu_result run_load(emu_warp *warp, const emu_op *op, emu_mask mask) {
@@ -129,6 +169,10 @@ static emu_result run_load(emu_warp *warp, const emu_op *op, emu_mask mask) {
     if (!emu_memory_lanes(warp, op, mask, &t->access, address, pointer)) return EMU_ABORT;
     if (t->plain && mask == EMU_ALL_LANES && in_a_row(pointer, t->bytes)) {
         memcpy(emu_at(warp, t->value[0].at), pointer[0], (size_t)EMU_LANES * t->bytes);
+        return EMU_NEXT;
+    }
+    if (t->words && mask == EMU_ALL_LANES) {
+        move_all(warp, t, pointer, load_words);
         return EMU_NEXT;
     }
     for (int k = 0; k < t->n; k++)
@@ -169,8 +213,12 @@ static emu_result run_store(emu_warp *warp, const emu_op *op, emu_mask mask) {
         memcpy(pointer[0], emu_at(warp, t->value[0].at), (size_t)EMU_LANES * t->bytes);
         return EMU_NEXT;
     }
-    for (int k = 0; k < t->n; k++)
-        if (t->move[k] != NULL) t->move[k](emu_at(warp, t->value[k].at), mask, pointer, (uint32_t)k * t->bytes);
+    if (t->words && mask == EMU_ALL_LANES) {
+        move_all(warp, t, pointer, store_words);
+    } else {
+        for (int k = 0; k < t->n; k++)
+            if (t->move[k] != NULL) t->move[k](emu_at(warp, t->value[k].at), mask, pointer, (uint32_t)k * t->bytes);
+    }
     bool checked = t->access.semantics == EMU_WEAK && (mask & (mask - 1)) != 0;
     if (checked && !(mask == EMU_ALL_LANES && all_apart(pointer))) check_stored(warp, op, mask, t, pointer);
     return EMU_NEXT;
@@ -197,6 +245,8 @@ static bool decode_value(emu_decoding *d, transfer *t, const ptx_operand *value,
         if (t->move[k] == NULL)
             return emu_decode_fail(d, "a register of %d bytes for a value of %u", t->value[k].bytes, t->bytes);
     }
+    t->words = (t->n == 2 || t->n == 4) && t->bytes == 4;
+    for (int k = 0; k < t->n; k++) t->words = t->words && t->move[k] != NULL && t->value[k].bytes == 4;
     t->plain = t->n == 1 && t->move[0] != NULL && t->value[0].bytes == t->bytes;
     return true;
 }

@@ -1,8 +1,11 @@
 /* wgmma: mma_async, fence, commit_group, wait_group as a warp executes them, and their decoders. */
 #include <stdio.h>
+#include <string.h>
 
 #include "mma/decode.h"
 #include "mma/products.h"
+
+static emu_run run_product;
 
 /* ---- registers in flight
  * --------------------------------------------------------------------------------------------------- */
@@ -12,23 +15,81 @@ static emu_use *use_of(const struct emu_products *products, emu_operand operand)
 
 bool emu_products_pending(const emu_warp *warp) { return warp->products->fences > 0; }
 
-void emu_products_check(emu_warp *warp, const emu_op *op, emu_mask mask) {
+static bool product_done(const emu_warp *warp, const emu_wait *wait) {
+    return warp->products->group->done >= wait->value;
+}
+
+static void describe_wait(const emu_warp *warp, const emu_wait *wait, char *text, size_t bytes) {
+    const emu_product *product = warp->products->group->first;
+    unsigned missing = product ? ~product->arrived & 15 : 0;
+    char who[60] = "";
+    if (missing)
+        snprintf(who, sizeof who, ", to which warp %u has not come",
+                 warp->index / EMU_WARPGROUP * EMU_WARPGROUP + (unsigned)__builtin_ctz(missing));
+    snprintf(text, bytes, "waits for wgmma number %llu of its warpgroup%s", (unsigned long long)wait->value, who);
+}
+
+/* False: the warp must try again when this product is done. */
+static bool wait_for(emu_warp *warp, uint64_t number) {
+    if (warp->products->group->done >= number) return true;
+    warp->current->wait =
+        (emu_wait){.ready = product_done, .describe = describe_wait, .object = warp->products->group, .value = number};
+    return false;
+}
+
+static bool is_register(const emu_touch *touch) {
+    return !(touch->operand.at & EMU_CONSTANT) && touch->operand.bytes != 0;
+}
+
+static void pending(emu_warp *warp, const emu_op *op, emu_mask mask, const emu_touch *touch, const char *does) {
+    emu_find(warp, op, mask ? __builtin_ctz(mask) : -1, EMU_PENDING_REGISTER, touch->operand.at,
+             "%s which nobody waited for", does);
+}
+
+static void check_written(emu_warp *warp, const emu_op *op, emu_mask mask, const emu_touch *touch) {
+    const emu_use *use = use_of(warp->products, touch->operand);
+    if (use->written > warp->products->known)
+        pending(warp, op, mask, touch, "writes a register that a wgmma writes");
+    else if (use->read > warp->products->known)
+        pending(warp, op, mask, touch, "writes a register that a wgmma reads");
+}
+
+/* A copy takes over what is known of its source. */
+static bool check_copy(emu_warp *warp, const emu_op *op, emu_mask mask, const emu_touch *touch, int n) {
     struct emu_products *products = warp->products;
+    emu_use source = {0};
+    for (int i = 0; i < n; i++) {
+        if (touch[i].written || !is_register(&touch[i])) continue;
+        const emu_use *use = use_of(products, touch[i].operand);
+        if (use->written > source.written) source.written = use->written;
+        if (use->fence > source.fence) source.fence = use->fence;
+    }
+    if (source.written > products->known && !wait_for(warp, source.written)) return false;
+    for (int i = 0; i < n; i++)
+        if (touch[i].written && is_register(&touch[i])) {
+            check_written(warp, op, mask, &touch[i]);
+            use_of(products, touch[i].operand)->written = source.written;
+            use_of(products, touch[i].operand)->fence = source.fence;
+        }
+    return true;
+}
+
+bool emu_products_check(emu_warp *warp, const emu_op *op, emu_mask mask) {
+    if (op->source == NULL || op->run == run_product) return true;
     int n;
     const emu_touch *touch = emu_op_touches(warp->code, op, &n);
-    if (op->source && op->source->word[0][0] == 'w' && op->kind == 'w') return; /* wgmma looks at its own */
+    if (strcmp(op->source->word[0], "mov") == 0) return check_copy(warp, op, mask, touch, n);
     for (int i = 0; i < n; i++) {
-        if (touch[i].operand.at & EMU_CONSTANT || touch[i].operand.bytes == 0) continue;
-        emu_use *use = use_of(products, touch[i].operand);
-        if (use->written > products->known)
-            emu_find(warp, op, __builtin_ctz(mask | 1u << 31), EMU_PENDING_REGISTER, touch[i].operand.at,
-                     "%s a register that a wgmma writes which was not waited for",
-                     touch[i].written ? "writes" : "reads");
-        else if (touch[i].written && use->read > products->known)
-            emu_find(warp, op, __builtin_ctz(mask | 1u << 31), EMU_PENDING_REGISTER, touch[i].operand.at,
-                     "writes a register that a wgmma reads which was not waited for");
-        if (touch[i].written) use->fence = (uint32_t)products->fences + 1;
+        if (!is_register(&touch[i])) continue;
+        emu_use *use = use_of(warp->products, touch[i].operand);
+        if (touch[i].written) {
+            check_written(warp, op, mask, &touch[i]);
+            use->fence = (uint32_t)warp->products->fences + 1;
+        } else if (use->written > warp->products->known) {
+            pending(warp, op, mask, &touch[i], "reads a register that a wgmma writes");
+        }
     }
+    return true;
 }
 
 static void check_fenced(emu_warp *warp, const emu_op *op, const emu_use *use, const char *what) {
@@ -145,30 +206,13 @@ static emu_result run_commit(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return EMU_NEXT;
 }
 
-static bool done(const emu_warp *warp, const emu_wait *wait) { return warp->products->group->done >= wait->value; }
-
-static void describe_wait(const emu_warp *warp, const emu_wait *wait, char *text, size_t bytes) {
-    const emu_product *product = warp->products->group->first;
-    unsigned missing = product ? ~product->arrived & 15 : 0;
-    if (missing)
-        snprintf(text, bytes, "waits for wgmma number %llu of its warpgroup, to which warp %u has not come",
-                 (unsigned long long)wait->value,
-                 warp->index / EMU_WARPGROUP * EMU_WARPGROUP + (unsigned)__builtin_ctz(missing));
-    else
-        snprintf(text, bytes, "waits for wgmma number %llu of its warpgroup", (unsigned long long)wait->value);
-}
-
 static emu_result run_wait(emu_warp *warp, const emu_op *op, emu_mask mask) {
     (void)mask;
     struct emu_products *products = emu_products_of(warp);
     const uint64_t left = (uint64_t)op->value;
     if (products->groups <= left || left >= EMU_GROUP_ENDS) return EMU_NEXT;
     const uint64_t group = products->groups - left - 1, end = products->end[group % EMU_GROUP_ENDS];
-    if (end > products->known && products->group->done < end) {
-        warp->current->wait =
-            (emu_wait){.ready = done, .describe = describe_wait, .object = products->group, .value = end};
-        return EMU_AGAIN;
-    }
+    if (end > products->known && !wait_for(warp, end)) return EMU_AGAIN;
     if (end > products->known) products->known = end;
     emu_acquire_group(warp, EMU_STREAM_WGMMA, group);
     return EMU_NEXT;
@@ -248,7 +292,6 @@ static bool decode_plain(emu_decoding *d, emu_run *run) {
 bool emu_decode_wgmma(emu_decoding *d) {
     static const char *const names[] = {"mma_async", "fence", "commit_group", "wait_group", NULL};
     d->op->aligned = true;
-    d->op->kind = 'w';
     switch (ptx_take_of(&d->words, names, -1)) {
         case 0: return decode_product(d);
         case 1: return decode_plain(d, run_fence);

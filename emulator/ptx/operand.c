@@ -299,8 +299,7 @@ static bool operand_read(ptx_parser *p, ptx_operand *o, bool label) {
     return ok && !p->failed;
 }
 
-/* ---- whole instructions
- * ------------------------------------------------------------------------------------------------ */
+/* ---- whole instructions ---------------------------------------------------------------------- */
 
 /* (results), callee, (arguments), prototype: lists that are not there become empty ones. */
 static bool call_read(ptx_parser *p) {
@@ -397,8 +396,7 @@ bool ptx_instruction_read(ptx_parser *p) {
     return true;
 }
 
-/* ---- labels
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- labels ---------------------------------------------------------------------------------- */
 
 /* L, M, N; of .branchtargets and .calltargets. */
 bool ptx_targets_read(ptx_parser *p, const ptx_name *name, bool label) {

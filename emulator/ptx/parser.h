@@ -7,7 +7,7 @@
 
 #include "ptx/ptx.h"
 
-/* ---- memory ------------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 typedef struct ptx_chunk ptx_chunk;
 typedef struct ptx_arena {
     ptx_chunk *chunk;
@@ -25,7 +25,7 @@ void *ptx_list_add(ptx_list *, size_t size); /* zeroed */
 void ptx_list_free(ptx_list *);
 void *ptx_list_copy(const ptx_list *, ptx_arena *, size_t size);
 
-/* ---- names ------------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 typedef enum ptx_symbol_kind {
     PTX_IS_REGISTER = 1, /* index is the register */
     PTX_IS_RANGE = 2,    /* %r<100>: the name is the prefix, index the first register, count how many */

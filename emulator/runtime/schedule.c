@@ -123,10 +123,12 @@ static int index_of(const emu_grid *grid) {
 /* Takes down what is resident of a grid that failed. */
 static void take_down(emu_grid *grid) {
     grid->ending = true;
-    for (uint32_t i = s.n_resident; i-- > 0;) {
-        if (s.resident[i]->cluster->grid != grid) continue;
-        emu_resident_end(s.resident[i]);
-        remove_resident(i);
+    for (uint32_t i = 0; i < s.n_resident;) {
+        emu_resident *r = s.resident[i++];
+        if (r->cluster->grid != grid) continue;
+        remove_resident(i - 1);
+        emu_resident_end(r);
+        i = 0; /* the others have changed places */
     }
 }
 
@@ -223,8 +225,8 @@ static void end_cluster(uint32_t at) {
     emu_resident *r = s.resident[at];
     emu_grid *grid = r->cluster->grid;
     s.window[index_of(grid)].resident--;
-    emu_resident_end(r);
     remove_resident(at);
+    emu_resident_end(r);
     grid->finished_clusters++;
 }
 

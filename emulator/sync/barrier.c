@@ -67,8 +67,7 @@ void emu_barrier_exited(emu_warp *warp, emu_mask exited) {
     }
 }
 
-/* ---- waiting
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 /* value: lanes, and the barrier's number above them. */
 static uint32_t number_of(const emu_wait *wait) { return (uint32_t)(wait->value >> 32); }
@@ -122,8 +121,7 @@ static emu_result wait_for(emu_warp *warp, uint32_t number, emu_mask mask, bool 
     return EMU_AGAIN;
 }
 
-/* ---- arriving
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- arriving -------------------------------------------------------------------------------- */
 
 /* The operand's value, which all lanes must agree on. */
 static uint32_t uniform(emu_warp *warp, const emu_op *op, int k, emu_mask mask, const char *what) {

@@ -15,8 +15,7 @@ static bool operands_are(emu_decoding *d, int least, int most) {
            emu_decode_fail(d, "%d operands; it takes %d%s", n, least, least < most ? " or one more" : "");
 }
 
-/* ---- barriers of the block: {result,} number {, threads} {, predicate}
- * --------------------------------------------------- */
+/* ---- barriers of the block: {result,} number {, threads} {, predicate} ----------------------- */
 
 static bool decode_cta_operands(emu_decoding *d, emu_way way) {
     const ptx_operand *o = d->instruction->operand;
@@ -76,8 +75,7 @@ static bool decode_barrier(emu_decoding *d) {
     return ptx_take(&d->words, "cluster") ? decode_cluster(d) : decode_cta(d, false);
 }
 
-/* ---- fences
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- fences ---------------------------------------------------------------------------------- */
 
 static const char *const scopes[] = {"cta", "cluster", "gpu", "sys", NULL}; /* in the order of emu_scope */
 
@@ -150,8 +148,7 @@ static bool decode_membar(emu_decoding *d) {
     return words_done(d) && operands_are(d, 0, 0);
 }
 
-/* ---- programmatic dependent launch
- * ---------------------------------------------------------------------------------------- */
+/* ---- programmatic dependent launch ----------------------------------------------------------- */
 
 static bool decode_griddepcontrol(emu_decoding *d) {
     if (ptx_take(&d->words, "launch_dependents"))

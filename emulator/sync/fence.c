@@ -69,8 +69,7 @@ emu_result emu_run_dependency_wait(emu_warp *warp, const emu_op *op, emu_mask ma
     return EMU_NEXT;
 }
 
-/* ---- ends
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- ends ------------------------------------------------------------------------------------ */
 
 void emu_sync_exited(emu_warp *warp, emu_mask lanes) {
     emu_barrier_exited(warp, warp->exited | lanes);

@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 }
 
 #ifndef EMULATOR_FUZZ
-enum { ROUNDS = 20000, LIMIT = 1 << 15 };
+enum { ROUNDS = 8000, LIMIT = 1 << 15 };
 
 static uint64_t state = 1;
 static size_t draw(size_t n) { /* xorshift64* */

@@ -1,15 +1,10 @@
-/* For tests: runs a kernel from PTX text. */
+/* Kernels from the text of one entry: opened once and run several times, or refused with the reason. */
 #ifndef EMULATOR_TESTS_PTX_LAUNCH_H
 #define EMULATOR_TESTS_PTX_LAUNCH_H
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "check/check.h"
-#include "exec/decode.h"
-#include "memory/memory.h"
-#include "runtime/schedule.h"
+#include "tests/run_ptx.h"
 
 typedef struct ptx_kernel {
     ptx_module *module;
@@ -42,29 +37,14 @@ static inline void ptx_kernel_close(ptx_kernel *kernel) {
 /* Runs it over so many blocks, in clusters of so many, with pointers as parameters. Returns findings that were told. */
 static inline uint64_t ptx_kernel_run(const ptx_kernel *kernel, uint32_t blocks, uint32_t cluster, uint32_t threads,
                                       uint64_t seed, const void *const *parameters, int n) {
-    static uint64_t number;
-    emu_grid *grid = emu_alloc(sizeof(*grid));
-    *grid = (emu_grid){.code = kernel->code,
-                       .name = kernel->function->name,
-                       .blocks = {blocks, 1, 1},
-                       .threads = {threads, 1, 1},
-                       .cluster = {cluster, 1, 1},
-                       .number = ++number,
-                       .n_clusters = blocks / cluster,
-                       .parameter_bytes = kernel->function->parameter_bytes};
-    grid->parameters = emu_alloc(grid->parameter_bytes + 8 * (size_t)n);
-    memcpy(grid->parameters, parameters, 8 * (size_t)n);
-    emu_random_seed(&grid->random, seed);
+    uint64_t numbers[16] = {0};
+    for (int i = 0; i < n; i++) numbers[i] = (uint64_t)(uintptr_t)parameters[i];
+    const run_shape shape = {.blocks = blocks, .threads = threads, .cluster = cluster, .seed = seed};
+    emu_grid *grid = run_grid(kernel->code, &shape, numbers);
     uint64_t before = emu_findings_count();
-    emu_clock_host(&grid->begin_clock);
-    emu_check_grid_begin(grid);
     emu_schedule(&grid, 1);
     emu_check_grid_end(grid);
-    emu_check_host_waited(grid->end_clock);
-    emu_clock_free(grid->begin_clock);
-    emu_clock_free(grid->end_clock);
-    free(grid->parameters);
-    free(grid);
+    run_grid_free(grid);
     return emu_findings_count() - before;
 }
 #endif

@@ -25,6 +25,7 @@ static int set_up(void **state) {
 static uint64_t run(const char *text, uint32_t blocks, uint32_t cluster, uint32_t threads) {
     ptx_kernel kernel = ptx_kernel_open(text);
     if (kernel.code == NULL) fail_msg("%s\n%s", kernel.error.text, text);
+    (void)emu_findings_take();
     memset(out, 0xcd, BYTES);
     emu_memory_host_wrote(out, BYTES);
     uint64_t findings = ptx_kernel_run(&kernel, blocks, cluster, threads, 7, (const void *const[]){in, out}, 2);
@@ -38,6 +39,15 @@ static const char head[] =
     "ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out];\n"
     "cvta.to.global.u64 %rd1, %rd1; cvta.to.global.u64 %rd2, %rd2; mov.u32 %r1, %tid.x;\n";
 
+/* The key of the first finding since the last call. */
+static const char *first_key(void) {
+    static char key[100];
+    const char *text = emu_findings_take();
+    snprintf(key, sizeof(key), "%s", text != NULL ? text : "");
+    key[strcspn(key, ":")] = 0;
+    return key;
+}
+
 /* "%v0" or "{%v0, %v1, …}". */
 static const char *registers(int n) {
     static const char *const lists[] = {[1] = "%v0",
@@ -49,7 +59,7 @@ static const char *registers(int n) {
 
 static void copy_through(const char *type, int bytes, int n, const char *load, const char *store,
                          const char *in_between) {
-    char text[4000], vector[8] = "";
+    char text[4000], vector[16] = "";
     if (n > 1) snprintf(vector, sizeof(vector), ".v%d", n);
     snprintf(text, sizeof(text),
              "%s.reg .b%d %%v<8>; .shared .align 32 .b8 buffer[%d]; .local .align 32 .b8 own[64];\n"
@@ -352,12 +362,28 @@ static void collisions(void **state) {
         }
 }
 
+/* What was discarded means nothing until it is written again. */
+static void discarded(void **state) {
+    (void)state;
+    char text[1000];
+    for (int rewrite = 0; rewrite < 2; rewrite++) {
+        snprintf(text, sizeof(text),
+                 "%sdiscard.global.L2 [%%rd2 + 128], 128; %s ld.global.u32 %%r2, [%%rd2 + 160]; ret; }\n", head,
+                 rewrite ? "st.global.u32 [%rd2 + 160], 5;" : "");
+        assert_int_equal(run(text, 1, 1, 1), !rewrite);
+        if (!rewrite) assert_string_equal(first_key(), "uninitialized");
+    }
+    snprintf(text, sizeof(text), "%sdiscard.global.L2 [%%rd2 + 64], 128; ret; }\n", head);
+    assert_int_equal(run(text, 1, 1, 1), 1);
+    assert_string_equal(first_key(), "misaligned");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(types_and_vectors), cmocka_unit_test(qualifiers),  cmocka_unit_test(cache_policies),
         cmocka_unit_test(extension),         cmocka_unit_test(guards),      cmocka_unit_test(parameters),
         cmocka_unit_test(windows),           cmocka_unit_test(distributed), cmocka_unit_test(refusals),
-        cmocka_unit_test(collisions),
+        cmocka_unit_test(collisions),        cmocka_unit_test(discarded),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

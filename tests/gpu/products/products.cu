@@ -359,7 +359,10 @@ static void descriptors(FILE *file) {
         run[2 * c.b + c.trans]<<<1, 128, DESCRIPTOR_REGION + 1024>>>(descriptor_bits(&c), device);
         CHECK(cudaGetLastError());
         CHECK(cudaMemcpy(host, device, sizeof host, cudaMemcpyDeviceToHost));
-        fwrite(host, 2, (size_t)(c.b ? DESCRIPTOR_ROWS_B : DESCRIPTOR_ROWS_A) * DESCRIPTOR_K, file);
+        const int n = (c.b ? DESCRIPTOR_ROWS_B : DESCRIPTOR_ROWS_A) * DESCRIPTOR_K;
+        uint64_t hash = 0;
+        for (int k = 0; k < n; k++) hash = product_hash(hash, host[k]);
+        fprintf(file, "%016llx\n", (unsigned long long)hash);
     }
     CHECK(cudaFree(device));
 }
@@ -381,7 +384,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     FILE *hashes = output(argv[1], "hashes.txt"), *mma = output(argv[1], "sample_mma.bin");
-    FILE *wgmma = output(argv[1], "sample_wgmma.bin"), *read = output(argv[1], "descriptors.bin");
+    FILE *wgmma = output(argv[1], "sample_wgmma.bin"), *read = output(argv[1], "descriptors.txt");
     cudaDeviceProp device;
     CHECK(cudaGetDeviceProperties(&device, 0));
     printf("%s, sm_%d%d\n", device.name, device.major, device.minor);
