@@ -21,8 +21,7 @@ typedef struct copy {
     uint8_t staged[];           /* all bytes of a store, a part's of others */
 } copy;
 
-/* ---- global memory: rows of a box, or contiguous bytes
- * --------------------------------------------------------------------- */
+/* ---- global memory: rows of a box, or contiguous bytes ----------------------------------------------------------- */
 static uint8_t *global_range(const copy *c, emu_access_kind kind, uint64_t address, uint32_t bytes) {
     const emu_access access = {.kind = kind,
                                .semantics = kind == EMU_UPDATE ? EMU_RELAXED : EMU_WEAK,
@@ -37,6 +36,7 @@ static uint8_t *global_range(const copy *c, emu_access_kind kind, uint64_t addre
  * `end`. */
 static uint32_t whole_rows(const copy *c, uint32_t row, uint32_t end, uint32_t row_bytes, uint64_t address) {
     uint32_t n = 1;
+    if (c->map.rank > 1 && c->map.stride[0] != row_bytes) return n;
     for (; row + n < end; n++) {
         uint32_t from, to;
         uint64_t next;
@@ -88,6 +88,7 @@ static bool global_write(const copy *c, uint32_t first, uint32_t end, const uint
         uint32_t from, to;
         uint64_t address;
         emu_tensor_row(&c->map, c->order.coordinate, row, &from, &to, &address);
+        to = emu_tensor_stored(to);
         n = from == 0 && to == row_bytes ? whole_rows(c, row, last_row, row_bytes, address) : 1;
         uint32_t bytes = (n - 1) * row_bytes + to - from;
         if (bytes && !global_put(c, address, in + from, bytes)) return false;
@@ -95,8 +96,7 @@ static bool global_write(const copy *c, uint32_t first, uint32_t end, const uint
     return true;
 }
 
-/* ---- shared memory: swizzled by address
- * ---------------------------------------------------------------------------------------- */
+/* ---- shared memory: contiguous bytes, or swizzled chunks of 16 by their address ---------------------------------- */
 static uint8_t *shared_range(const copy *c, const emu_actor *who, emu_access_kind kind, uint32_t address,
                              uint32_t bytes) {
     const emu_access access = {.kind = kind,
@@ -109,22 +109,46 @@ static uint8_t *shared_range(const copy *c, const emu_actor *who, emu_access_kin
     return emu_memory_range(who, c->base.block, &access, address, bytes);
 }
 
-/* Calls memcpy for each 16 bytes, or once. A range keeps whole spans of the swizzle, see part_unit(). */
-static void shuffle(const copy *c, uint8_t *memory, uint8_t *linear, uint32_t first, uint32_t bytes, bool store) {
-    if (!c->order.map || c->map.swizzle == EMU_SWIZZLE_NONE) {
-        memcpy(store ? linear : memory, store ? memory : linear, bytes);
-        return;
-    }
-    const uint32_t base = c->order.shared + first;
-    for (uint32_t at = 0; at < bytes; at += 16) {
-        uint8_t *there = memory + (int32_t)(emu_swizzle(c->map.swizzle, base + at) - base);
-        memcpy(store ? linear + at : there, store ? there : linear + at, 16);
-    }
+static void move_chunk(uint8_t *shared, uint8_t *linear, bool store) {
+    memcpy(store ? linear : shared, store ? shared : linear, 16);
 }
 
-/* ---- steps
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* Bytes [first, first + bytes) of the copy, which are whole rows, from or to shared memory. Chunks move within their
+ * span. */
+static bool shared_spans(const copy *c, const emu_actor *who, bool store, uint32_t first, uint32_t bytes,
+                         uint8_t *linear) {
+    const uint32_t base = c->order.shared + first;
+    uint8_t *memory = shared_range(c, who, store ? EMU_READ : EMU_WRITE, base, bytes);
+    for (uint32_t at = 0; memory && at < bytes; at += 16)
+        move_chunk(memory + (int32_t)(emu_swizzle(c->map.swizzle, base + at) - base), linear + at, store);
+    return memory != NULL;
+}
+
+/* The same of rows that are shorter than the span, the rest of which is not touched. */
+static bool shared_rows(const copy *c, const emu_actor *who, bool store, uint32_t first, uint32_t bytes,
+                        uint8_t *linear) {
+    const uint32_t row_bytes = emu_tensor_row_bytes(&c->map), pitch = emu_tensor_pitch(&c->map);
+    const uint32_t base = c->order.shared + first / row_bytes * pitch;
+    for (uint32_t at = 0; at < bytes; at += 16) {
+        const uint32_t address = emu_swizzle(c->map.swizzle, base + at / row_bytes * pitch + at % row_bytes);
+        uint8_t *memory = shared_range(c, who, store ? EMU_READ : EMU_WRITE, address, 16);
+        if (!memory) return false;
+        move_chunk(memory, linear + at, store);
+    }
+    return true;
+}
+
+static bool shared_move(const copy *c, const emu_actor *who, bool store, uint32_t first, uint32_t bytes,
+                        uint8_t *linear) {
+    if (c->order.map && c->map.swizzle != EMU_SWIZZLE_NONE)
+        return (emu_tensor_row_bytes(&c->map) == emu_tensor_pitch(&c->map) ? shared_spans : shared_rows)(
+            c, who, store, first, bytes, linear);
+    uint8_t *memory = shared_range(c, who, store ? EMU_READ : EMU_WRITE, c->order.shared + first, bytes);
+    if (memory) memcpy(store ? linear : memory, store ? memory : linear, bytes);
+    return memory != NULL;
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 static uint32_t choose_part(uint32_t parts, emu_random *random) {
     for (uint32_t skip = emu_random_below(random, (uint32_t)__builtin_popcount(parts)); skip > 0; skip--)
         parts &= parts - 1;
@@ -145,13 +169,12 @@ static bool load_part(copy *c, uint32_t part) {
     } else if (!global_read(c, first, first + bytes, c->staged)) {
         return false;
     }
-    bool reduces = c->order.reduce != EMU_REDUCE_NONE;
-    uint8_t *memory = shared_range(c, &c->base.actor, reduces ? EMU_UPDATE : EMU_WRITE, c->order.shared + first, bytes);
-    if (!memory) return false;
-    if (reduces) {
+    if (c->order.reduce != EMU_REDUCE_NONE) {
+        uint8_t *memory = shared_range(c, &c->base.actor, EMU_UPDATE, c->order.shared + first, bytes);
+        if (!memory) return false;
         emu_reduce(c->order.reduce, c->order.type, false, memory, c->staged, bytes);
-    } else {
-        shuffle(c, memory, c->staged, first, bytes, false);
+    } else if (!shared_move(c, &c->base.actor, false, first, bytes, c->staged)) {
+        return false;
     }
     emu_mbarrier_complete(&c->base.actor, c->base.block->cluster, c->order.mbarrier, c->phase, bytes);
     return true;
@@ -171,9 +194,7 @@ static bool load_step(emu_operation *operation, emu_random *random) {
 
 static bool store_read(copy *c, uint32_t part) {
     const uint32_t first = part * c->part_bytes, bytes = part_end(c, part) - first;
-    uint8_t *memory = shared_range(c, &c->reader, EMU_READ, c->order.shared + first, bytes);
-    if (!memory) return false;
-    shuffle(c, memory, c->staged + first, first, bytes, true);
+    if (!shared_move(c, &c->reader, true, first, bytes, c->staged + first)) return false;
     c->unread &= ~(1u << part);
     return true;
 }
@@ -214,9 +235,7 @@ static void copy_describe(const emu_operation *operation, char *text, size_t byt
              c->order.shared >> EMU_SHARED_RANK_SHIFT);
 }
 
-/* ---- issue
- * --------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- issue ------------------------------------------------------------------------------------------------------- */
 static bool aligned(emu_warp *warp, const emu_op *op, int lane, const char *what, uint64_t value, uint32_t unit) {
     if (value % unit == 0) return true;
     emu_find(warp, op, lane, EMU_MISALIGNED, value, "%s 0x%" PRIx64 " is not a multiple of %u bytes", what, value,
@@ -254,13 +273,8 @@ static emu_mbarrier *find_mbarrier(emu_warp *warp, const emu_op *op, int lane, c
     return NULL;
 }
 
-/* Parts hold whole rows and whole lines of 128 bytes, within which swizzles stay. */
-static uint32_t part_unit(const emu_copy_order *order) {
-    if (!order->map) return 16;
-    uint32_t row = emu_tensor_row_bytes(order->map), unit = row;
-    while (unit % 128) unit += row;
-    return unit;
-}
+/* Parts hold whole rows and, where rows fill the swizzle's span, whole spans. */
+static uint32_t part_unit(const emu_copy_order *order) { return order->map ? emu_tensor_row_bytes(order->map) : 16; }
 
 static void split(copy *c, emu_random *random) {
     uint32_t unit = part_unit(&c->order), units = (c->order.bytes + unit - 1) / unit;

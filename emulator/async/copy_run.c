@@ -7,15 +7,9 @@
 enum { COORDINATES = 2 };
 static const uint32_t within_mask = (1u << EMU_SHARED_RANK_SHIFT) - 1;
 
-/* ---- tensor maps
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- tensor maps ------------------------------------------------------------------------------------------------- */
 /* In parameters (__grid_constant__), global or constant memory. */
 static const uint8_t *map_memory(emu_warp *warp, const emu_op *op, int lane, uint64_t address) {
-    const emu_grid *grid = warp->block->cluster->grid;
-    if ((address & EMU_WINDOW_MASK) == EMU_WINDOW_PARAM) {
-        uint64_t at = address & ~EMU_WINDOW_MASK;
-        return at + EMU_TENSOR_MAP_BYTES <= grid->parameter_bytes ? grid->parameters + at : NULL;
-    }
     const emu_access access = {.kind = EMU_READ, .space = PTX_GENERIC, .bytes = 1, .align = 64};
     emu_actor actor;
     emu_actor_of_group(warp, op, lane, EMU_STREAM_BULK_READ, emu_groups_of(warp)->bulk.serial, EMU_PROXY_GENERIC,
@@ -39,28 +33,58 @@ bool emu_tensor_map_read(emu_warp *warp, const emu_op *op, int lane, uint64_t ad
     return !wrong;
 }
 
-/* Element types that the tensor unit adds, by the types of reductions. */
-static const ptx_type reduced_type[EMU_N_TENSOR_TYPES] = {
-    [EMU_TENSOR_U8] = PTX_U8,        [EMU_TENSOR_U16] = PTX_U16,     [EMU_TENSOR_U32] = PTX_U32,
-    [EMU_TENSOR_S32] = PTX_S32,      [EMU_TENSOR_U64] = PTX_U64,     [EMU_TENSOR_S64] = PTX_S64,
-    [EMU_TENSOR_F16] = PTX_F16,      [EMU_TENSOR_F32] = PTX_F32,     [EMU_TENSOR_F64] = PTX_F64,
-    [EMU_TENSOR_BF16] = PTX_BF16,    [EMU_TENSOR_F32_FTZ] = PTX_F32, [EMU_TENSOR_TF32] = PTX_F32,
-    [EMU_TENSOR_TF32_FTZ] = PTX_F32,
+#define KIND(name) (1u << EMU_REDUCE_##name)
+enum {
+    ADDS = KIND(ADD),
+    COMPARES = KIND(MIN) | KIND(MAX),
+    BITWISE = KIND(AND) | KIND(OR) | KIND(XOR),
+    COUNTS = KIND(INC) | KIND(DEC)
 };
 
-/* The reduction's type is the map's; bitwise ones take the bits. */
+/* What the tensor unit reduces, by the tensor's type; anything else is an illegal instruction (tried on an H200). */
+static const struct {
+    uint8_t type, bits;
+    uint32_t kinds;
+} reductions[EMU_N_TENSOR_TYPES] = {
+    [EMU_TENSOR_U32] = {PTX_U32, PTX_B32, ADDS | COMPARES | BITWISE | COUNTS},
+    [EMU_TENSOR_S32] = {PTX_S32, PTX_B32, ADDS | COMPARES | BITWISE},
+    [EMU_TENSOR_U64] = {PTX_U64, PTX_B64, ADDS | COMPARES | BITWISE},
+    [EMU_TENSOR_S64] = {PTX_S64, 0, COMPARES},
+    [EMU_TENSOR_F16] = {PTX_F16, 0, ADDS | COMPARES},
+    [EMU_TENSOR_BF16] = {PTX_BF16, 0, ADDS | COMPARES},
+    [EMU_TENSOR_F32] = {PTX_F32, 0, ADDS},
+    [EMU_TENSOR_F32_FTZ] = {PTX_F32, 0, ADDS},
+    [EMU_TENSOR_TF32] = {PTX_F32, 0, ADDS},
+    [EMU_TENSOR_TF32_FTZ] = {PTX_F32, 0, ADDS},
+    [EMU_TENSOR_F64] = {PTX_F64, 0, ADDS},
+};
+
 static bool reduction_of_map(emu_warp *warp, const emu_op *op, int lane, emu_copy_order *order) {
     if (order->reduce == EMU_REDUCE_NONE) return true;
-    ptx_type type = reduced_type[order->map->type];
-    if (order->reduce >= EMU_REDUCE_AND)
-        type = ptx_type_bytes[type] == 8 ? PTX_B64 : ptx_type_bytes[type] == 4 ? PTX_B32 : PTX_NONE;
-    if (order->reduce == EMU_REDUCE_ADD && type == PTX_S64) type = PTX_U64;
-    order->type = type;
-    if (emu_reduce_valid(order->reduce, type, false)) return true;
-    emu_find(warp, op, lane, EMU_DESCRIPTOR, order->map->type,
-             "a reduction .%s is not possible with the tensor's data type %u", emu_reduce_words[order->reduce - 1],
-             order->map->type);
+    const uint8_t type = order->map->type;
+    order->type = (ptx_type)(order->reduce >= EMU_REDUCE_AND ? reductions[type].bits : reductions[type].type);
+    if (reductions[type].kinds >> order->reduce & 1) return true;
+    emu_find(warp, op, lane, EMU_DESCRIPTOR, type, "a reduction .%s is not possible with the tensor's data type %u",
+             emu_reduce_words[order->reduce - 1], type);
     return false;
+}
+
+/* Both are illegal instructions. */
+static bool coordinates_valid(emu_warp *warp, const emu_op *op, int lane, const emu_copy_order *order) {
+    const int64_t inner = (int64_t)order->coordinate[0] * emu_tensor_type_bytes(order->map->type);
+    if (inner % 16 != 0) {
+        emu_find(warp, op, lane, EMU_DESCRIPTOR, 0,
+                 "the box begins at element %d of the inner dimension, %" PRId64 " bytes: not a multiple of 16",
+                 order->coordinate[0], inner);
+        return false;
+    }
+    for (int i = 0; order->kind == EMU_COPY_STORE && i < order->map->rank; i++) {
+        if (order->coordinate[i] >= 0) continue;
+        emu_find(warp, op, lane, EMU_DESCRIPTOR, 1, "a store to a negative coordinate: %d in dimension %d",
+                 order->coordinate[i], i);
+        return false;
+    }
+    return true;
 }
 
 static bool order_tensor(emu_warp *warp, const emu_op *op, int lane, uint64_t address, emu_tensor_map *map,
@@ -76,12 +100,10 @@ static bool order_tensor(emu_warp *warp, const emu_op *op, int lane, uint64_t ad
     order->bytes = emu_tensor_row_bytes(map) * emu_tensor_rows(map);
     for (int i = 0; i < detail->rank; i++)
         order->coordinate[i] = (int32_t)emu_u32(warp, op->operand[COORDINATES + i])[lane];
-    return reduction_of_map(warp, op, lane, order);
+    return coordinates_valid(warp, op, lane, order) && reduction_of_map(warp, op, lane, order);
 }
 
-/* ---- blocks
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
 static bool issue_multicast(emu_warp *warp, const emu_op *op, int lane, emu_copy_order *order, uint32_t blocks) {
     const emu_cluster *cluster = warp->block->cluster;
     if (blocks >> cluster->n_blocks) {
@@ -106,6 +128,23 @@ static bool own_shared(emu_warp *warp, const emu_op *op, int lane, uint32_t addr
     return false;
 }
 
+/* Lanes before this one that store the same bytes to the same place: a warp that issues a store as a whole, as CUTLASS's
+ * epilogue does. Hardware does it once a lane (seen on an H200 with reductions), which nobody can tell from once. */
+static bool stored_already(const emu_copy_detail *detail, const emu_warp *warp, const emu_op *op, emu_mask before, int lane,
+                           const uint64_t *shared, const uint64_t *other, const uint64_t *bytes) {
+    if (detail->kind != EMU_COPY_STORE || detail->reduce != EMU_REDUCE_NONE) return false;
+    for (; before; before &= before - 1) {
+        const int past = __builtin_ctz(before);
+        bool same = shared[past] == shared[lane] && other[past] == other[lane] && bytes[past] == bytes[lane];
+        for (int i = 0; same && detail->tensor && i < detail->rank; i++) {
+            const uint32_t *coordinate = emu_u32(warp, op->operand[COORDINATES + i]);
+            same = coordinate[past] == coordinate[lane];
+        }
+        if (same) return true;
+    }
+    return false;
+}
+
 emu_result emu_copy_run(emu_warp *warp, const emu_op *op, emu_mask mask) {
     const emu_copy_detail *detail = op->detail;
     uint64_t shared[EMU_LANES], other[EMU_LANES], mbarrier[EMU_LANES] = {0}, bytes[EMU_LANES] = {0},
@@ -117,6 +156,7 @@ emu_result emu_copy_run(emu_warp *warp, const emu_op *op, emu_mask mask) {
     if (detail->multicast) emu_lanes_read(warp, op->operand[1], blocks);
     for (emu_mask rest = mask; rest; rest &= rest - 1) {
         const int lane = __builtin_ctz(rest);
+        if (stored_already(detail, warp, op, mask & ((1u << lane) - 1), lane, shared, other, bytes)) continue;
         emu_tensor_map map;
         emu_copy_order order = {.kind = detail->kind,
                                 .reduce = detail->reduce,

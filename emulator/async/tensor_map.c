@@ -7,7 +7,7 @@
 
 enum { CU_SUCCESS = 0, CU_ERROR_INVALID_VALUE = 1, CU_ERROR_NOT_SUPPORTED = 801 };
 enum { MAGIC = 0x50414d54 }; /* "TMAP" */
-enum { MOST_BOX = 256, MOST_STEP = 8 };
+enum { MOST_BOX = 256, MOST_STEP = 8, MOST_BYTES = 228 * 1024 };
 static const uint64_t most_size = UINT64_C(1) << 32, end_of_strides = UINT64_C(1) << 40;
 
 typedef struct type_fact {
@@ -28,16 +28,13 @@ static const uint32_t swizzle_span[] = {0, 32, 64, 128};
 
 uint32_t emu_tensor_type_bytes(emu_tensor_type type) { return type_facts[type].bytes; }
 
-/* ---- checks
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
 static const char *wrong_kinds(int type, uint32_t rank, int interleave, int swizzle, int promotion, int fill) {
     if (type < 0 || type >= EMU_N_TENSOR_TYPES) return "the data type is none of CUtensorMapDataType";
     if (rank == 0 || rank > EMU_TENSOR_RANKS) return "the rank must be 1 to 5";
     if (interleave < 0 || interleave > EMU_INTERLEAVE_32B) return "the interleave is none of CUtensorMapInterleave";
     if (interleave != EMU_INTERLEAVE_NONE && rank < 3) return "an interleaved tensor has at least 3 dimensions";
     if (swizzle < 0 || swizzle > 6) return "the swizzle is none of CUtensorMapSwizzle";
-    if (interleave == EMU_INTERLEAVE_32B && swizzle != EMU_SWIZZLE_32B)
-        return "CU_TENSOR_MAP_INTERLEAVE_32B needs CU_TENSOR_MAP_SWIZZLE_32B";
     if (promotion < 0 || promotion > 3) return "the L2 promotion is none of CUtensorMapL2promotion";
     if (fill < 0 || fill > EMU_FILL_NAN) return "the fill is none of CUtensorMapFloatOOBfill";
     if (fill == EMU_FILL_NAN && !type_facts[type].floating) return "only floating-point tensors are filled with NaN";
@@ -59,18 +56,19 @@ static const char *wrong_tensor(const emu_tensor_map *map, const uint64_t *sizes
     return NULL;
 }
 
+/* The driver refuses boxes that no SM's shared memory could hold, and counts rows rounded down (seen with driver 580).
+ */
 static const char *wrong_box(const emu_tensor_map *map, const uint32_t *box, const uint32_t *steps) {
+    uint64_t inner = (uint64_t)box[0] * type_facts[map->type].bytes, bytes = type_facts[map->type].bytes;
     for (int i = 0; i < map->rank; i++) {
         if (box[i] == 0 || box[i] > MOST_BOX) return "each size of the box must be 1 to 256";
-        bool ignored = i == 0 && map->interleave == EMU_INTERLEAVE_NONE;
-        if (!ignored && (steps[i] == 0 || steps[i] > MOST_STEP)) return "each element stride must be 1 to 8";
+        if (steps[i] == 0 || steps[i] > MOST_STEP) return "each element stride must be 1 to 8";
+        bytes *= box[i] / steps[i];
     }
-    uint64_t inner = (uint64_t)box[0] * type_facts[map->type].bytes;
-    if (map->interleave != EMU_INTERLEAVE_NONE) return NULL;
     if (inner % 16) return "the inner row of the box must be a multiple of 16 bytes";
     if (map->swizzle != EMU_SWIZZLE_NONE && inner > swizzle_span[map->swizzle])
         return "the inner row of the box is longer than the swizzle's span";
-    return NULL;
+    return bytes > MOST_BYTES ? "the box is larger than shared memory (233472 bytes)" : NULL;
 }
 
 int emu_tensor_map_encode(void *out, int type, uint32_t rank, void *address, const uint64_t *sizes,
@@ -114,8 +112,7 @@ int emu_tensor_map_encode(void *out, int type, uint32_t rank, void *address, con
     return CU_SUCCESS;
 }
 
-/* ---- the 128 bytes
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- the 128 bytes ----------------------------------------------------------------------------------------------- */
 static uint32_t checksum_of(const emu_tensor_map *map) {
     emu_tensor_map copy = *map;
     copy.checksum = 0;
@@ -133,13 +130,16 @@ const char *emu_tensor_map_wrong(const emu_tensor_map *map) {
     return NULL;
 }
 
-/* ---- geometry
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- geometry ---------------------------------------------------------------------------------------------------- */
 static uint32_t count_along(const emu_tensor_map *map, int dimension) {
     return ((uint32_t)map->box[dimension] + map->step[dimension] - 1) / map->step[dimension];
 }
 
 uint32_t emu_tensor_row_bytes(const emu_tensor_map *map) { return (uint32_t)map->box[0] * type_facts[map->type].bytes; }
+
+uint32_t emu_tensor_pitch(const emu_tensor_map *map) {
+    return map->swizzle == EMU_SWIZZLE_NONE ? emu_tensor_row_bytes(map) : swizzle_span[map->swizzle];
+}
 
 uint32_t emu_tensor_rows(const emu_tensor_map *map) {
     uint32_t rows = 1;
@@ -168,38 +168,27 @@ void emu_tensor_row(const emu_tensor_map *map, const int32_t *coordinate, uint32
     *address += (uint64_t)((coordinate[0] + first) * bytes);
 }
 
-/* ---- contents
- * --------------------------------------------------------------------------------------------------------------------
- */
-/* Quiet NaN with all bits of the fraction set. */
-static const uint64_t nan_bits[EMU_N_TENSOR_TYPES] = {
-    [EMU_TENSOR_F16] = 0x7fff,
-    [EMU_TENSOR_BF16] = 0x7fff,
-    [EMU_TENSOR_F32] = 0x7fffffff,
-    [EMU_TENSOR_F32_FTZ] = 0x7fffffff,
-    [EMU_TENSOR_TF32] = 0x7fffffff,
-    [EMU_TENSOR_TF32_FTZ] = 0x7fffffff,
-    [EMU_TENSOR_F64] = UINT64_C(0x7fffffffffffffff),
-};
+/* ---- contents ---------------------------------------------------------------------------------------------------- */
+/* A NaN in every type, and what an H200 fills with. */
+enum { FILL_NAN = 0x7ff7 };
 
 void emu_tensor_fill(const emu_tensor_map *map, uint8_t *bytes, uint32_t n) {
-    memset(bytes, 0, n);
-    if (map->fill != EMU_FILL_NAN) return;
-    uint32_t size = type_facts[map->type].bytes;
-    for (uint32_t at = 0; at + size <= n; at += size) memcpy(bytes + at, &nan_bits[map->type], size);
+    const uint16_t fill = map->fill == EMU_FILL_NAN ? FILL_NAN : 0;
+    for (uint32_t at = 0; at < n; at += 2) memcpy(bytes + at, &fill, 2);
+}
+
+/* TF32 keeps 10 bits of the fraction: to nearest even, one NaN. */
+static uint32_t round_tf32(uint32_t word) {
+    if ((word & 0x7fffffff) > 0x7f800000) return 0x7fffe000;
+    return (word + 0xfff + (word >> 13 & 1)) & 0xffffe000;
 }
 
 void emu_tensor_convert(const emu_tensor_map *map, uint8_t *bytes, uint32_t n) {
-    if (map->type != EMU_TENSOR_F32_FTZ && map->type != EMU_TENSOR_TF32_FTZ) return;
+    if (map->type != EMU_TENSOR_TF32 && map->type != EMU_TENSOR_TF32_FTZ) return;
     for (uint32_t at = 0; at < n; at += 4) {
         uint32_t word;
         memcpy(&word, bytes + at, 4);
-        if ((word & 0x7f800000) == 0) word &= 0x80000000;
+        word = round_tf32(word);
         memcpy(bytes + at, &word, 4);
     }
-}
-
-uint32_t emu_swizzle(int swizzle, uint32_t shared_address) {
-    static const uint32_t mask[] = {0, 1, 3, 7};
-    return shared_address ^ (shared_address >> 7 & mask[swizzle]) << 4;
 }

@@ -83,6 +83,8 @@ typedef struct emu_counts {
     double seconds;
 } emu_counts;
 extern emu_counts emu_total;
+/* %globaltimer: nanoseconds, one for each warp instruction that the process has run, and those that were slept. */
+extern uint64_t emu_time;
 
 /* Never returns NULL: a process without memory ends with a line. */
 void *emu_alloc(size_t bytes); /* zeroed */

@@ -3,6 +3,7 @@
 #include "emulator/emulator.h"
 
 emu_counts emu_total;
+uint64_t emu_time = 1000000000;
 
 void emulator_get_counts(emulator_counts *out) {
     *out = (emulator_counts){

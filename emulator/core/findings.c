@@ -7,6 +7,7 @@
 
 #include "core/machine.h"
 #include "core/report.h"
+#include "exec/decode.h"
 
 /* Numbers of cudaError: what the next synchronizing call returns. */
 enum { ILLEGAL_ADDRESS = 700, TIMEOUT = 702, ILLEGAL_INSTRUCTION = 715, MISALIGNED_ADDRESS = 716, LAUNCH_FAILURE = 719 };
@@ -140,11 +141,18 @@ static uint64_t hash_text(uint64_t hash, const char *text) {
     return hash;
 }
 
+/* The one whose locations the source refers to: the entry, or a device function that it calls. */
+static const ptx_function *function_of(const emu_code *code, const emu_op *op) {
+    const ptx_function *f = code->function;
+    bool of_entry = op->source >= f->instruction && op->source < f->instruction + f->n_instructions;
+    return of_entry ? f : emu_op_function(code, op);
+}
+
 void emu_find(emu_warp *warp, const emu_op *op, int lane, emu_finding_kind kind, uint64_t key, const char *format, ...) {
     emu_grid *grid = warp->block->cluster->grid;
     place p = {.grid = grid, .block = warp->block, .warp = warp, .lane = lane};
     if (!op && warp->current && warp->code) op = &warp->code->op[warp->current->pc];
-    if (op && op->source) ptx_location_text(warp->code->function, op->source, p.source, sizeof p.source);
+    if (op && op->source) ptx_location_text(function_of(warp->code, op), op->source, p.source, sizeof p.source);
     uint64_t hash = hash_text(mix(mix(mix(1, kind), (uintptr_t)(op ? op->source : NULL)), key), grid->name);
     va_list arguments;
     va_start(arguments, format);

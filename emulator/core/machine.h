@@ -36,9 +36,10 @@ enum { EMU_SHARED_FIRST = 1024, EMU_SHARED_RANK_SHIFT = 24 };
 /* ---- registers ----------------------------------------------------------------------------------------------------
  * A register is an array over lanes: predicates one uint32_t with a bit a lane; up to 16 bits uint16_t[32]; 32 bits
  * uint32_t[32]; 64 bits uint64_t[32]; 128 bits uint64_t[32][2]. An operand names its place in the warp's registers or in
- * the function's constants (immediates, spread over all lanes). Arrays are aligned to 64 bytes. */
+ * the function's constants (immediates, spread over all lanes). Arrays are aligned to 64 bytes, predicates to 4. The sink `_`
+ * as a destination is a place like any other that nobody reads. */
 typedef struct emu_operand {
-    uint32_t at;   /* offset in bytes; EMU_CONSTANT set: in the constants; EMU_NOWHERE: a sink */
+    uint32_t at;   /* offset in bytes; EMU_CONSTANT set: in the constants; EMU_NOWHERE: there is none */
     uint8_t bytes; /* 0: predicate; 2, 4, 8, 16 */
     bool negated;  /* of predicates */
 } emu_operand;
@@ -92,13 +93,24 @@ typedef struct emu_wait {
     uint64_t value;
 } emu_wait;
 
+/* What a round of a loop that only polls (reads memory that others write, and writes none) adds to a fragment's spins. */
+enum { EMU_POLL = 1024 };
+
 /* Lanes of a warp that are at the same instruction. A warp that has not diverged is one fragment. */
 typedef struct emu_fragment {
     uint32_t pc;
     emu_mask mask;
     emu_wait wait; /* ready NULL: runnable */
-    uint32_t spins; /* backward branches since the fragment last merged or waited */
+    uint32_t spins;  /* EMU_POLL for each round of a loop that only polls, since it last merged, waited, or did more */
+    uint32_t rounds; /* of other loops since it last merged or waited */
 } emu_fragment;
+
+/* sync/: a warp at one of its block's barriers. */
+typedef struct emu_gate {
+    emu_mask here;    /* lanes that came; when all have, the warp has arrived and nobody is here any more */
+    emu_mask waiting; /* lanes that wait for the barrier's phase to complete */
+    uint32_t result;  /* of barrier.red, for those that waited */
+} emu_gate;
 
 struct emu_warp {
     uint8_t *registers;
@@ -114,16 +126,23 @@ struct emu_warp {
     struct emu_order *order;      /* check/: what this warp knows of others' accesses */
     struct emu_groups *groups;    /* async/: bulk groups and cp.async groups of its lanes */
     struct emu_products *products;/* mma/: wgmma in flight */
+    emu_gate gate[EMU_BARRIERS];
+    emu_mask cluster_arrived, cluster_due; /* sync/: lanes that arrived in phase cluster_phase; that are to wait next */
+    uint32_t cluster_phase;
+    struct emu_clock *fenced; /* sync/: what was known at the last fence for others of the cluster */
+    struct emu_calls *calls;      /* exec/: frames of device functions, NULL: the code has no calls */
     uint64_t instructions;
     uint32_t slot; /* runtime/: place in the scheduler's list */
 };
 
 typedef struct emu_barrier {
-    uint32_t expected;   /* threads, 0: no one is here */
-    uint32_t arrived;    /* threads */
+    uint32_t expected;   /* threads, in whole warps; 0: no one is here */
+    uint32_t arrived;    /* threads, in whole warps */
     uint32_t generation; /* completed phases */
-    uint32_t reduction[2];
-    uint64_t waiting;    /* bit a warp */
+    bool all;            /* expected is all of the block: warps that exit are not waited for */
+    uint8_t way;         /* of the instruction that came first */
+    uint32_t votes[2];   /* of barrier.red: lanes whose predicate is false, true */
+    uint64_t came, waiting; /* bit a warp */
     struct emu_clock *clock; /* check/ */
 } emu_barrier;
 
@@ -133,6 +152,7 @@ struct emu_block {
     emu_dim index; /* blockIdx */
     emu_warp *warp;
     uint32_t n_warps, live_warps;
+    uint32_t exited_warps; /* sync/: at barriers of all warps they count as arrived */
     uint8_t *shared; /* shared_bytes, at shared address rank << 24 | EMU_SHARED_FIRST */
     uint32_t shared_bytes; /* static and dynamic */
     bool exited;
@@ -149,9 +169,10 @@ struct emu_cluster {
     emu_dim index; /* clusterid */
     emu_block *block;
     uint32_t n_blocks, live_blocks;
-    uint32_t arrived; /* threads at barrier.cluster of this phase */
+    uint32_t arrived; /* threads at barrier.cluster of this phase, and those that exited */
+    uint32_t exited;  /* threads */
     uint32_t generation;
-    struct emu_clock *barrier_clock;
+    struct emu_clock *barrier_clock[2]; /* of even and odd phases */
     struct emu_family *family; /* check/: numbering of the actors of this cluster */
     emu_cluster *next;         /* among the resident */
 };
@@ -173,6 +194,8 @@ struct emu_grid {
     uint64_t triggered_blocks; /* blocks that called launch_dependents or ended */
     emu_grid *after;        /* the launch that griddepcontrol.wait waits for, NULL: done */
     bool cooperative;       /* all blocks must be resident at once */
+    uint64_t workspace;     /* global memory for the barrier of a cooperative launch, 0: none */
+    bool explicit_cluster;  /* launched with the size of its clusters */
     bool done, failed;
     bool ending;            /* a failed launch is taken down: nothing more is told of it */
     int error;              /* cudaError that its first finding means, 0: no finding */

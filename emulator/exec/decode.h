@@ -22,8 +22,7 @@ typedef struct emu_mnemonic {
 } emu_mnemonic;
 
 /* One table a part, ended by a NULL name. */
-extern const emu_mnemonic emu_mnemonics_arithmetic[]; /* exec/: integers, floats, conversions, moves, predicates */
-extern const emu_mnemonic emu_mnemonics_control[];    /* exec/: bra, call, ret, exit, shfl, vote, redux, match, elect, bar.warp… */
+extern const emu_mnemonic emu_mnemonics_control[];    /* exec/: bra, brx, exit, trap …; its other tables: exec/tables.c */
 extern const emu_mnemonic emu_mnemonics_memory[];     /* memory/: ld, st, atom, red, cvta, mapa, isspacep, prefetch, createpolicy… */
 extern const emu_mnemonic emu_mnemonics_sync[];       /* sync/: bar, barrier, barrier.cluster, membar, fence, griddepcontrol */
 extern const emu_mnemonic emu_mnemonics_async[];      /* async/: mbarrier, cp, st.async, red.async */
@@ -52,8 +51,23 @@ bool emu_decode_address(emu_decoding *, const ptx_operand *, ptx_space, emu_addr
 void emu_addresses(const emu_warp *, const emu_address *, uint64_t address[EMU_LANES]);
 void *emu_decode_alloc(emu_decoding *, size_t bytes); /* zeroed, lives as long as the code */
 
-/* Decodes a parsed function. NULL and *error on failure. Cached in function->user. */
+/* For the branch-like: the operation that an instruction of the same function becomes. */
+uint32_t emu_decode_label(emu_decoding *, const ptx_operand *);
+
+/* Decodes an entry and all device functions that it may call, as one array of operations. NULL and *error on failure. Cached
+ * in function->user. Two passes: the first tells which registers are read and written where, so that registers that are
+ * never live together share a place (allocate.c); only what the second decodes is kept. A decoder hence has no effects but on
+ * its op and on memory of emu_decode_alloc(). */
 const emu_code *emu_code_of(ptx_function *, ptx_error *error);
+void emu_code_free(const emu_code *);
+/* The function whose text the op comes from: the entry, or a device function. Locations of op->source are that function's. */
+const ptx_function *emu_op_function(const emu_code *, const emu_op *);
+/* All register operands that the op's decoder resolved, those in its detail, too; the guard is not among them. */
+typedef struct emu_touch {
+    emu_operand operand;
+    bool written;
+} emu_touch;
+const emu_touch *emu_op_touches(const emu_code *, const emu_op *, int *n);
 
 /* Runs a warp for up to `budget` instructions, until it has exited or no fragment is runnable. */
 typedef enum emu_progress { EMU_WARP_RAN, EMU_WARP_BLOCKED, EMU_WARP_EXITED, EMU_WARP_ABORTED } emu_progress;

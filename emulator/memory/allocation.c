@@ -140,14 +140,18 @@ emu_allocation *emu_memory_register(void *memory, uint64_t bytes, emu_memory_kin
 }
 
 /* The same addresses in every run where the system allows it: what a program does by them is repeatable. */
+bool emu_memory_reserve(uint64_t bytes) {
+    if (map.first != NULL) return false;
+    void *hint = (void *)(uintptr_t)UINT64_C(0x200000000000);
+    void *got = mmap(hint, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (got == MAP_FAILED) return false;
+    map.first = map.cursor = got;
+    map.end = map.first + bytes;
+    return true;
+}
+
 static bool reserve(void) {
-    for (int shift = 43; map.first == NULL && shift >= 36; shift--) {
-        void *hint = (void *)(uintptr_t)UINT64_C(0x200000000000);
-        void *got = mmap(hint, (size_t)1 << shift, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (got == MAP_FAILED) continue;
-        map.first = map.cursor = got;
-        map.end = map.first + ((size_t)1 << shift);
-    }
+    for (int shift = 42; map.first == NULL && shift >= 36; shift--) (void)emu_memory_reserve(UINT64_C(1) << shift);
     return map.first != NULL;
 }
 

@@ -61,4 +61,13 @@ ptx_space emu_memory_space(uint64_t generic);
 uint8_t *emu_shared_pointer(emu_cluster *, uint32_t shared_address, uint32_t bytes, emu_block **block);
 void emu_block_memory_begin(emu_block *); /* shared memory and its shadow: filled with a pattern, not initialized */
 void emu_block_memory_end(emu_block *);
+
+/* ---- atomic updates, pure arithmetic -------------------------------------------------------------------------------- */
+typedef enum emu_update_kind {
+    EMU_UPDATE_ADD, EMU_UPDATE_MIN, EMU_UPDATE_MAX, EMU_UPDATE_INC, EMU_UPDATE_DEC, EMU_UPDATE_AND, EMU_UPDATE_OR,
+    EMU_UPDATE_XOR, EMU_UPDATE_EXCH, EMU_UPDATE_CAS, EMU_N_UPDATES
+} emu_update_kind;
+/* *memory = operation(*memory, b, c). flush: subnormals of f32 are zeros, as in global memory. */
+typedef void emu_update(uint8_t *memory, const uint8_t *b, const uint8_t *c, bool flush);
+emu_update *emu_update_find(emu_update_kind, ptx_type); /* NULL: PTX has none */
 #endif

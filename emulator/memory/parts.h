@@ -29,6 +29,8 @@ typedef struct emu_viewer {
  * False: there is none; emu_memory_report() says why. */
 bool emu_region_find(const emu_viewer *, const emu_access *, uint64_t address, emu_region *out);
 emu_allocation *emu_memory_find_for(const emu_op *, uint64_t address);
+/* Sets so many bytes of addresses aside for allocations: done at the first one, with terabytes, unless it was done before. */
+bool emu_memory_reserve(uint64_t bytes);
 /* Neighbours of an address that no allocation contains; NULL: none. */
 void emu_memory_neighbours(uint64_t address, emu_allocation **before, emu_allocation **after);
 
@@ -52,22 +54,12 @@ typedef enum emu_named_space {
     EMU_NAMED_PARAM, EMU_NAMED_PARAM_ENTRY, EMU_NAMED_PARAM_FUNC, EMU_N_NAMED_SPACES
 } emu_named_space;
 extern const ptx_space emu_named_space_of[EMU_N_NAMED_SPACES];
-/* Values of EMU_WORD_UPDATE. */
-typedef enum emu_update_kind {
-    EMU_UPDATE_ADD, EMU_UPDATE_MIN, EMU_UPDATE_MAX, EMU_UPDATE_INC, EMU_UPDATE_DEC, EMU_UPDATE_AND, EMU_UPDATE_OR,
-    EMU_UPDATE_XOR, EMU_UPDATE_EXCH, EMU_UPDATE_CAS, EMU_N_UPDATES
-} emu_update_kind;
 /* Takes all words. False, and said why: a word is unknown, not among the allowed classes, or there are two of a class. */
 bool emu_memory_words_take(emu_decoding *, uint32_t allowed, emu_memory_words *);
 /* Semantics, scope and space of the words; bytes a lane. */
 emu_access emu_memory_words_access(const emu_memory_words *, emu_access_kind, uint32_t bytes);
 /* The operand "[a]" of a memory instruction; cache policy after `n` operands. */
 bool emu_memory_operands(emu_decoding *, const emu_memory_words *, int n);
-
-/* ---- atomic updates, pure arithmetic -------------------------------------------------------------------------------- */
-/* *memory = operation(*memory, b, c). flush: subnormals of f32 are zeros, as in global memory. */
-typedef void emu_update(uint8_t *memory, const uint8_t *b, const uint8_t *c, bool flush);
-emu_update *emu_update_find(emu_update_kind, ptx_type); /* NULL: PTX has none */
 
 emu_decode emu_decode_load, emu_decode_store, emu_decode_ldu, emu_decode_atom, emu_decode_red, emu_decode_cvta,
     emu_decode_isspacep, emu_decode_mapa, emu_decode_getctarank, emu_decode_prefetch, emu_decode_prefetchu, emu_decode_discard,

@@ -7,6 +7,8 @@ enum { MOST = 8 };
 
 /* One element of each lane's: pointers are of elements[0]. */
 typedef void move_lanes(void *reg, emu_mask, uint8_t *const pointer[EMU_LANES], uint32_t at);
+/* Is what a store left in memory what each of its lanes has stored? */
+typedef bool same_lanes(const void *reg, emu_mask, uint8_t *const pointer[EMU_LANES], uint32_t at);
 
 #define GATHER(name, from, to)                                                                   \
     static void name(void *reg, emu_mask mask, uint8_t *const pointer[EMU_LANES], uint32_t at) { \
@@ -23,15 +25,24 @@ typedef void move_lanes(void *reg, emu_mask, uint8_t *const pointer[EMU_LANES], 
         }                                                                                        \
     }
 /* The low bytes of the register: hosts are little-endian, as the device is. */
-#define SCATTER(name, from, bytes)                                                               \
-    static void name(void *reg, emu_mask mask, uint8_t *const pointer[EMU_LANES], uint32_t at) { \
-        const from *s = reg;                                                                     \
-        for (int lane = 0; mask == EMU_ALL_LANES && lane < EMU_LANES; lane++)                    \
-            memcpy(pointer[lane] + at, &s[lane], bytes);                                         \
-        for (emu_mask left = mask + 1 ? mask : 0; left != 0; left &= left - 1) {                 \
-            int lane = __builtin_ctz(left);                                                      \
-            memcpy(pointer[lane] + at, &s[lane], bytes);                                         \
-        }                                                                                        \
+#define SCATTER(name, from, bytes)                                                                            \
+    static void name(void *reg, emu_mask mask, uint8_t *const pointer[EMU_LANES], uint32_t at) {              \
+        const from *s = reg;                                                                                  \
+        for (int lane = 0; mask == EMU_ALL_LANES && lane < EMU_LANES; lane++)                                 \
+            memcpy(pointer[lane] + at, &s[lane], bytes);                                                      \
+        for (emu_mask left = mask + 1 ? mask : 0; left != 0; left &= left - 1) {                              \
+            int lane = __builtin_ctz(left);                                                                   \
+            memcpy(pointer[lane] + at, &s[lane], bytes);                                                      \
+        }                                                                                                     \
+    }                                                                                                         \
+    static bool name##_same(const void *reg, emu_mask mask, uint8_t *const pointer[EMU_LANES], uint32_t at) { \
+        const from *s = reg;                                                                                  \
+        int different = 0;                                                                                    \
+        for (; mask != 0; mask &= mask - 1) {                                                                 \
+            int lane = __builtin_ctz(mask);                                                                   \
+            different |= memcmp(pointer[lane] + at, &s[lane], bytes);                                         \
+        }                                                                                                     \
+        return different == 0;                                                                                \
     }
 typedef struct pair {
     uint64_t word[2];
@@ -78,10 +89,18 @@ static move_lanes *const signed_loads[5][5] = {
     {NULL, NULL, NULL, load_8_8, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
-static move_lanes *const stores[5][5] = {
-    {NULL, store_2_1, store_4_1, store_8_1, NULL}, {NULL, store_2_2, store_4_2, store_8_2, NULL},
-    {NULL, NULL, store_4_4, store_8_4, NULL},      {NULL, NULL, NULL, store_8_8, NULL},
-    {NULL, NULL, NULL, NULL, store_16_16},
+typedef struct store_form {
+    move_lanes *move;
+    same_lanes *same;
+} store_form;
+#define STORE(name) \
+    { name, name##_same }
+static const store_form stores[5][5] = {
+    {{0}, STORE(store_2_1), STORE(store_4_1), STORE(store_8_1), {0}},
+    {{0}, STORE(store_2_2), STORE(store_4_2), STORE(store_8_2), {0}},
+    {{0}, {0}, STORE(store_4_4), STORE(store_8_4), {0}},
+    {{0}, {0}, {0}, STORE(store_8_8), {0}},
+    {{0}, {0}, {0}, {0}, STORE(store_16_16)},
 };
 
 typedef struct transfer {
@@ -89,9 +108,11 @@ typedef struct transfer {
     emu_address address;
     emu_operand value[MOST];
     move_lanes *move[MOST]; /* NULL: not asked for */
+    same_lanes *same[MOST]; /* of stores */
     int n;
     uint32_t bytes; /* an element's, in memory */
     bool plain;     /* one element, as wide as its register: lanes that follow each other are one copy */
+    bool words;     /* two or four elements of 32 bits in such registers */
 } transfer;
 
 EMU_LANEWISE static bool in_a_row(uint8_t *const pointer[EMU_LANES], uint32_t bytes) {
@@ -99,6 +120,45 @@ EMU_LANEWISE static bool in_a_row(uint8_t *const pointer[EMU_LANES], uint32_t by
     for (int lane = 0; lane < EMU_LANES; lane++)
         off |= (uint64_t)(uintptr_t)pointer[lane] - first - (uint64_t)lane * bytes;
     return off == 0;
+}
+
+/* ---- vectors of two and four words by all lanes: four lanes at a time are a small matrix that is transposed
+ * ----------------- */
+typedef uint32_t words4 __attribute__((vector_size(16)));
+#define LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+
+static void transpose(words4 m[4]) {
+    words4 a = LOW(m[0], m[2]), b = HIGH(m[0], m[2]), c = LOW(m[1], m[3]), d = HIGH(m[1], m[3]);
+    m[0] = LOW(a, c), m[1] = HIGH(a, c), m[2] = LOW(b, d), m[3] = HIGH(b, d);
+}
+
+static void load_words(uint32_t *const d[4], int n, uint8_t *const pointer[EMU_LANES]) {
+    for (int lane = 0; lane < EMU_LANES; lane += 4) {
+        words4 m[4] = {{0}};
+        for (int i = 0; i < 4; i++) memcpy(&m[i], pointer[lane + i], n == 4 ? 16 : 8);
+        transpose(m);
+        for (int k = 0; k < n; k++) memcpy(d[k] + lane, &m[k], sizeof(m[k]));
+    }
+}
+
+static void store_words(uint32_t *const s[4], int n, uint8_t *const pointer[EMU_LANES]) {
+    for (int lane = 0; lane < EMU_LANES; lane += 4) {
+        words4 m[4] = {{0}};
+        for (int k = 0; k < n; k++) memcpy(&m[k], s[k] + lane, sizeof(m[k]));
+        transpose(m);
+        for (int i = 0; i < 4; i++) memcpy(pointer[lane + i], &m[i], n == 4 ? 16 : 8);
+    }
+}
+
+typedef void move_words(uint32_t *const reg[4], int n, uint8_t *const pointer[EMU_LANES]);
+static void move_all(const emu_warp *warp, const transfer *t, uint8_t *const pointer[EMU_LANES], move_words *move) {
+    uint32_t *reg[4] = {NULL};
+    for (int k = 0; k < t->n; k++) reg[k] = emu_u32(warp, t->value[k]);
+    if (t->n == 4)
+        move(reg, 4, pointer);
+    else
+        move(reg, 2, pointer);
 }
 
 static emu_result run_load(emu_warp *warp, const emu_op *op, emu_mask mask) {
@@ -111,9 +171,36 @@ static emu_result run_load(emu_warp *warp, const emu_op *op, emu_mask mask) {
         memcpy(emu_at(warp, t->value[0].at), pointer[0], (size_t)EMU_LANES * t->bytes);
         return EMU_NEXT;
     }
+    if (t->words && mask == EMU_ALL_LANES) {
+        move_all(warp, t, pointer, load_words);
+        return EMU_NEXT;
+    }
     for (int k = 0; k < t->n; k++)
         if (t->move[k] != NULL) t->move[k](emu_at(warp, t->value[k].at), mask, pointer, (uint32_t)k * t->bytes);
     return EMU_NEXT;
+}
+
+/* No two lanes at one place, told from addresses that only grow. */
+EMU_LANEWISE static bool all_apart(uint8_t *const pointer[EMU_LANES]) {
+    uint64_t back = 0;
+    for (int lane = 0; lane + 1 < EMU_LANES; lane++)
+        back |= (uint64_t)(uintptr_t)pointer[lane + 1] - (uint64_t)(uintptr_t)pointer[lane] - 1;
+    return (int64_t)back >= 0;
+}
+
+/* Of lanes that store to one place the last wins; PTX does not say which. Another value of another lane is then a race.
+ */
+static void check_stored(emu_warp *warp, const emu_op *op, emu_mask mask, const transfer *t,
+                         uint8_t *const pointer[EMU_LANES]) {
+    for (int k = 0; k < t->n; k++) {
+        if (t->move[k] == NULL || t->same[k](emu_at(warp, t->value[k].at), mask, pointer, (uint32_t)k * t->bytes))
+            continue;
+        uint8_t *element[EMU_LANES];
+        for (emu_mask left = mask; left != 0; left &= left - 1)
+            element[__builtin_ctz(left)] = pointer[__builtin_ctz(left)] + (uint32_t)k * t->bytes;
+        emu_check_stored(warp, op, mask, t->bytes, element, emu_at(warp, t->value[k].at), t->value[k].bytes);
+        return;
+    }
 }
 
 static emu_result run_store(emu_warp *warp, const emu_op *op, emu_mask mask) {
@@ -126,8 +213,14 @@ static emu_result run_store(emu_warp *warp, const emu_op *op, emu_mask mask) {
         memcpy(pointer[0], emu_at(warp, t->value[0].at), (size_t)EMU_LANES * t->bytes);
         return EMU_NEXT;
     }
-    for (int k = 0; k < t->n; k++)
-        if (t->move[k] != NULL) t->move[k](emu_at(warp, t->value[k].at), mask, pointer, (uint32_t)k * t->bytes);
+    if (t->words && mask == EMU_ALL_LANES) {
+        move_all(warp, t, pointer, store_words);
+    } else {
+        for (int k = 0; k < t->n; k++)
+            if (t->move[k] != NULL) t->move[k](emu_at(warp, t->value[k].at), mask, pointer, (uint32_t)k * t->bytes);
+    }
+    bool checked = t->access.semantics == EMU_WEAK && (mask & (mask - 1)) != 0;
+    if (checked && !(mask == EMU_ALL_LANES && all_apart(pointer))) check_stored(warp, op, mask, t, pointer);
     return EMU_NEXT;
 }
 
@@ -146,10 +239,14 @@ static bool decode_value(emu_decoding *d, transfer *t, const ptx_operand *value,
         if (!ok) return false;
         int memory_log = __builtin_ctz(t->bytes),
             reg_log = t->value[k].bytes > 0 ? __builtin_ctz(t->value[k].bytes) : 0;
-        t->move[k] = (!load ? stores : is_signed(type) ? signed_loads : loads)[memory_log][reg_log];
+        t->move[k] =
+            load ? (is_signed(type) ? signed_loads : loads)[memory_log][reg_log] : stores[memory_log][reg_log].move;
+        t->same[k] = load ? NULL : stores[memory_log][reg_log].same;
         if (t->move[k] == NULL)
             return emu_decode_fail(d, "a register of %d bytes for a value of %u", t->value[k].bytes, t->bytes);
     }
+    t->words = (t->n == 2 || t->n == 4) && t->bytes == 4;
+    for (int k = 0; k < t->n; k++) t->words = t->words && t->move[k] != NULL && t->value[k].bytes == 4;
     t->plain = t->n == 1 && t->move[0] != NULL && t->value[0].bytes == t->bytes;
     return true;
 }

@@ -4,13 +4,16 @@
 
 #include "exec/decode.h"
 
-emu_decode emu_decode_mma, emu_decode_wgmma, emu_decode_ldmatrix, emu_decode_stmatrix, emu_decode_movmatrix, emu_decode_wmma;
+emu_decode emu_decode_mma, emu_decode_wgmma, emu_decode_ldmatrix, emu_decode_stmatrix, emu_decode_movmatrix,
+    emu_decode_wmma;
 
 /* The next word must be this one. */
 bool emu_mma_expect(emu_decoding *, const char *word);
 bool emu_mma_end(emu_decoding *);
 /* "m16n8k16" */
-typedef struct emu_shape { int m, n, k; } emu_shape;
+typedef struct emu_shape {
+    int m, n, k;
+} emu_shape;
 bool emu_mma_shape(emu_decoding *, emu_shape *);
 /* Operand k, a vector of n registers (one may come without braces), to out[n]. */
 bool emu_mma_sources(emu_decoding *, int k, ptx_type, int n, emu_operand *out);

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-void emu_fragment_lines(const emu_warp *warp, const emu_operand *registers, int rows, int bytes, uint8_t (*line)[EMU_LINE]) {
+void emu_fragment_lines(const emu_warp *warp, const emu_operand *registers, int rows, int bytes,
+                        uint8_t (*line)[EMU_LINE]) {
     for (int half = 0; half < bytes / 16; half++)
         for (int block = 0; block < rows / 8; block++) {
             const uint8_t *words = emu_at(warp, registers[half * (rows / 8) + block].at);
@@ -11,7 +12,8 @@ void emu_fragment_lines(const emu_warp *warp, const emu_operand *registers, int 
         }
 }
 
-void emu_fragment_accumulators(const emu_warp *warp, const emu_operand *registers, int rows, int columns, bool half, uint32_t *d) {
+void emu_fragment_accumulators(const emu_warp *warp, const emu_operand *registers, int rows, int columns, bool half,
+                               uint32_t *d) {
     for (int column = 0; column < columns; column += 8)
         for (int block = 0; block < rows / 8; block++) {
             if (half) {
@@ -37,8 +39,8 @@ static void store(uint32_t *lanes, emu_mask mask, int lane, uint32_t value) {
     if (mask >> lane & 1) lanes[lane] = value;
 }
 
-void emu_fragment_results(emu_warp *warp, const emu_operand *registers, int rows, int columns, bool half, const uint32_t *d,
-                          emu_mask mask) {
+void emu_fragment_results(emu_warp *warp, const emu_operand *registers, int rows, int columns, bool half,
+                          const uint32_t *d, emu_mask mask) {
     for (int column = 0; column < columns; column += 8)
         for (int block = 0; block < rows / 8; block++) {
             uint32_t *first = emu_u32(warp, registers[0]), *second = half ? NULL : emu_u32(warp, registers[1]);
@@ -55,7 +57,8 @@ void emu_fragment_doubles(const emu_warp *warp, const emu_operand *registers, in
     for (int first = 0; first < k; first += 4)
         for (int block = 0; block < rows / 8; block++) {
             const double *lanes = emu_f64(warp, *registers++);
-            for (int lane = 0; lane < EMU_LANES; lane++) line[(block * 8 + lane / 4) * k + first + lane % 4] = lanes[lane];
+            for (int lane = 0; lane < EMU_LANES; lane++)
+                line[(block * 8 + lane / 4) * k + first + lane % 4] = lanes[lane];
         }
 }
 
@@ -63,11 +66,13 @@ void emu_fragment_double_accumulators(const emu_warp *warp, const emu_operand *r
     for (int block = 0; block < rows / 8; block++)
         for (int odd = 0; odd < 2; odd++) {
             const double *lanes = emu_f64(warp, *registers++);
-            for (int lane = 0; lane < EMU_LANES; lane++) d[(block * 8 + lane / 4) * 8 + lane % 4 * 2 + odd] = lanes[lane];
+            for (int lane = 0; lane < EMU_LANES; lane++)
+                d[(block * 8 + lane / 4) * 8 + lane % 4 * 2 + odd] = lanes[lane];
         }
 }
 
-void emu_fragment_double_results(emu_warp *warp, const emu_operand *registers, int rows, const double *d, emu_mask mask) {
+void emu_fragment_double_results(emu_warp *warp, const emu_operand *registers, int rows, const double *d,
+                                 emu_mask mask) {
     for (int block = 0; block < rows / 8; block++)
         for (int odd = 0; odd < 2; odd++) {
             double *lanes = emu_f64(warp, *registers++);

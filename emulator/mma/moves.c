@@ -1,5 +1,6 @@
-/* ldmatrix, stmatrix, movmatrix: matrices of 8 × 8 elements of 16 bits between shared memory and registers. Register i of lane
- * 4g + t has elements 2t and 2t + 1 of row g of matrix i; with .trans, of column g. Lane 8i + r gives the address of row r. */
+/* ldmatrix, stmatrix, movmatrix: matrices of 8 × 8 elements of 16 bits between shared memory and registers. Register i
+ * of lane 4g + t has elements 2t and 2t + 1 of row g of matrix i; with .trans, of column g. Lane 8i + r gives the
+ * address of row r. */
 #include <string.h>
 
 #include "mma/decode.h"
@@ -111,10 +112,11 @@ bool emu_decode_stmatrix(emu_decoding *d) {
 }
 
 bool emu_decode_movmatrix(emu_decoding *d) {
-    if (!emu_mma_expect(d, "sync") || !emu_mma_expect(d, "aligned") || !emu_mma_expect(d, "m8n8") || !emu_mma_expect(d, "trans") ||
-        !emu_mma_expect(d, "b16") || !emu_mma_end(d))
+    if (!emu_mma_expect(d, "sync") || !emu_mma_expect(d, "aligned") || !emu_mma_expect(d, "m8n8") ||
+        !emu_mma_expect(d, "trans") || !emu_mma_expect(d, "b16") || !emu_mma_end(d))
         return false;
     d->op->run = run_transpose;
     d->op->aligned = true;
-    return emu_mma_sources(d, 1, PTX_B32, 1, &d->op->operand[1]) && emu_mma_destinations(d, 0, PTX_B32, 1, &d->op->operand[0]);
+    return emu_mma_sources(d, 1, PTX_B32, 1, &d->op->operand[1]) &&
+           emu_mma_destinations(d, 0, PTX_B32, 1, &d->op->operand[0]);
 }

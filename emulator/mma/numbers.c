@@ -9,18 +9,27 @@
 #include <string.h>
 
 #define FUSED(unit, a_, b_, acc, k, bits, out) \
-    {90, unit, PTX_##a_, PTX_##b_, PTX_##acc, EMU_DOT_FUSED, k, bits, out, -126}
-#define FUSED_8(unit, acc, k, bits, out)                                                        \
-    FUSED(unit, E4M3, E4M3, acc, k, bits, out), FUSED(unit, E4M3, E5M2, acc, k, bits, out),     \
+    { 90, unit, PTX_##a_, PTX_##b_, PTX_##acc, EMU_DOT_FUSED, k, bits, out, -133 }
+#define FUSED_8(unit, acc, k, bits, out)                                                    \
+    FUSED(unit, E4M3, E4M3, acc, k, bits, out), FUSED(unit, E4M3, E5M2, acc, k, bits, out), \
         FUSED(unit, E5M2, E4M3, acc, k, bits, out), FUSED(unit, E5M2, E5M2, acc, k, bits, out)
-#define INTEGER(unit, a_, b_) {90, unit, PTX_##a_, PTX_##b_, PTX_S32, EMU_DOT_INTEGER, 32, 0, 0, 0}
+#define CONVERTED(a_, b_, acc) \
+    { 90, false, PTX_##a_, PTX_##b_, PTX_##acc, EMU_DOT_CONVERTED, 32, 0, 0, 0 }
+#define INTEGER(unit, a_, b_) \
+    { 90, unit, PTX_##a_, PTX_##b_, PTX_S32, EMU_DOT_INTEGER, 32, 0, 0, 0 }
 static const emu_dot dots[] = {
     FUSED(false, F16, F16, F32, 16, 25, 23),
     FUSED(false, F16, F16, F16, 16, 25, 10),
     FUSED(false, BF16, BF16, F32, 16, 25, 23),
     FUSED(false, TF32, TF32, F32, 8, 25, 23),
-    FUSED_8(false, F32, 16, 25, 23),
-    FUSED_8(false, F16, 16, 25, 10),
+    CONVERTED(E4M3, E4M3, F32),
+    CONVERTED(E4M3, E5M2, F32),
+    CONVERTED(E5M2, E4M3, F32),
+    CONVERTED(E5M2, E5M2, F32),
+    CONVERTED(E4M3, E4M3, F16),
+    CONVERTED(E4M3, E5M2, F16),
+    CONVERTED(E5M2, E4M3, F16),
+    CONVERTED(E5M2, E5M2, F16),
     FUSED(true, F16, F16, F32, 16, 25, 23),
     FUSED(true, F16, F16, F16, 16, 25, 10),
     FUSED(true, BF16, BF16, F32, 16, 25, 23),
@@ -41,14 +50,15 @@ static const emu_dot dots[] = {
 const emu_dot *emu_dot_find(int sm, bool wgmma, ptx_type a, ptx_type b, ptx_type accumulator) {
     for (size_t i = 0; i < sizeof dots / sizeof dots[0]; i++) {
         const emu_dot *dot = &dots[i];
-        if (dot->wgmma == wgmma && dot->a == a && dot->b == b && dot->accumulator == accumulator && dot->sm <= sm) return dot;
+        if (dot->wgmma == wgmma && dot->a == a && dot->b == b && dot->accumulator == accumulator && dot->sm <= sm)
+            return dot;
     }
     return NULL;
 }
 
 const emu_format *emu_format_of(ptx_type type) {
     static const emu_format formats[PTX_N_TYPES] = {
-        [PTX_F16] = {2, 5, 10, 0, true}, [PTX_BF16] = {2, 8, 7, 0, true}, [PTX_TF32] = {4, 8, 10, 13, true},
+        [PTX_F16] = {2, 5, 10, 0, true}, [PTX_BF16] = {2, 8, 7, 0, true},  [PTX_TF32] = {4, 8, 10, 13, true},
         [PTX_F32] = {4, 8, 23, 0, true}, [PTX_E4M3] = {1, 4, 3, 0, false}, [PTX_E5M2] = {1, 5, 2, 0, true},
     };
     return formats[type].bytes ? &formats[type] : NULL;
@@ -70,7 +80,8 @@ emu_factor emu_factor_of(const emu_format *format, uint32_t bits) {
     return (emu_factor){significand, mantissa == 0 ? EMU_ZERO_EXPONENT : (int32_t)(exponent ? exponent : 1) - bias, 0};
 }
 
-/* ---- rounding sum × 2^exponent --------------------------------------------------------------------------------------------- */
+/* ---- rounding sum × 2^exponent
+ * --------------------------------------------------------------------------------------------- */
 static uint32_t shifted_down(uint64_t magnitude, int shift) {
     return shift >= 64 ? 0 : (uint32_t)(shift >= 0 ? magnitude >> shift : magnitude << -shift);
 }
@@ -84,7 +95,8 @@ static uint32_t truncated_f32(int64_t sum, int exponent, int mantissa_bits) {
     int last = top < -126 ? -149 : top - 23;
     uint32_t bits = shifted_down(magnitude, last - exponent);
     if (top >= -126) bits = (bits & 0x7fffffu) | (uint32_t)(top + 127) << 23;
-    return sign | (bits & ~((1u << (23 - mantissa_bits)) - 1));
+    bits &= ~((1u << (23 - mantissa_bits)) - 1);
+    return bits ? sign | bits : 0; /* zero is positive */
 }
 
 static uint32_t nearest_f16(int64_t sum, int exponent) {
@@ -100,10 +112,12 @@ static uint32_t nearest_f16(int64_t sum, int exponent) {
         bits += rest > half || (rest == half && bits & 1);
     }
     /* A carry out of the mantissa goes to the exponent, from the largest to infinity, by itself. */
-    return sign | (top < -14 ? bits : bits + ((uint32_t)(top + 14) << 10));
+    if (top >= -14) bits += (uint32_t)(top + 14) << 10;
+    return bits ? sign | bits : 0;
 }
 
-/* ---- one product --------------------------------------------------------------------------------------------------------- */
+/* ---- one product
+ * --------------------------------------------------------------------------------------------------------- */
 static int64_t aligned(int64_t value, int shift) { /* value × 2^shift, what is below 1 cut off */
     if (shift >= 0) return value * (INT64_C(1) << shift);
     if (shift <= -63) return 0;
@@ -114,7 +128,7 @@ static uint32_t fused_chunk(const emu_dot *dot, const uint32_t *a, const uint32_
     const emu_format *format_a = emu_format_of(dot->a), *format_b = emu_format_of(dot->b);
     const emu_format *format_c = emu_format_of(dot->accumulator);
     emu_factor x[EMU_MAX_K], y[EMU_MAX_K], z = emu_factor_of(format_c, c);
-    int largest = z.significand ? z.exponent : dot->zero_exponent;
+    int largest = z.exponent > dot->least ? z.exponent : dot->least;
     float special = z.special;
     for (int i = 0; i < k; i++) {
         x[i] = emu_factor_of(format_a, a[i]);
@@ -139,6 +153,63 @@ static uint32_t fused_chunk(const emu_dot *dot, const uint32_t *a, const uint32_
     return half ? nearest_f16(sum, grid) : truncated_f32(sum, grid, dot->mantissa);
 }
 
+/* ---- mma.sync of 8-bit floats: ptxas makes of it conversions to f16, two HMMA of half the elements, and an addition
+ * --------- */
+static uint16_t f16_of(const emu_format *format, uint8_t bits) {
+    emu_factor x = emu_factor_of(format, bits);
+    uint16_t sign = (uint16_t)((bits & 0x80u) << 8);
+    if (x.special != 0) return (uint16_t)(isnan(x.special) ? 0x7fff : sign | 0x7c00);
+    int64_t significand = x.significand;
+    return (uint16_t)(sign | (nearest_f16(significand, x.exponent - format->mantissa_bits) & 0x7fff));
+}
+
+void emu_dot_converted(ptx_type type, const uint8_t *line, int k, int part, uint16_t *out) {
+    static uint16_t tables[2][256];
+    static bool made[2];
+    int table = type == PTX_E5M2;
+    for (int i = 0; !made[table] && i < 256; i++) tables[table][i] = f16_of(emu_format_of(type), (uint8_t)i);
+    made[table] = true;
+    for (int i = 0; i < k / 2; i++) out[i] = tables[table][line[i / 2 * 4 + 2 * part + i % 2]];
+}
+
+static double value_of(const emu_format *format, uint32_t bits) {
+    emu_factor x = emu_factor_of(format, bits);
+    return x.special != 0 ? (double)x.special : ldexp(x.significand, x.exponent - format->mantissa_bits);
+}
+
+uint32_t emu_dot_sum(bool half, uint32_t x, uint32_t y) {
+    if (!half) {
+        float a, b;
+        memcpy(&a, &x, 4);
+        memcpy(&b, &y, 4);
+        a += b;
+        memcpy(&x, &a, 4);
+        return isnan(a) ? 0x7fffffff : x;
+    }
+    const emu_format *format = emu_format_of(PTX_F16);
+    double sum = value_of(format, x) + value_of(format, y); /* exact */
+    if (isnan(sum)) return 0x7fff;
+    if (isinf(sum)) return sum < 0 ? 0xfc00 : 0x7c00;
+    if (sum == 0) return x & y & 0x8000;
+    return nearest_f16((int64_t)ldexp(sum, 24), -24);
+}
+
+static uint32_t converted(const emu_dot *dot, const uint32_t *a, const uint32_t *b, int k, uint32_t c) {
+    const emu_dot *f16 = emu_dot_find(dot->sm, dot->wgmma, PTX_F16, PTX_F16, dot->accumulator);
+    uint32_t sum = 0;
+    for (int part = 0; part < 2; part++) {
+        uint8_t bytes[2][EMU_MAX_K];
+        uint16_t halves[2][EMU_MAX_K / 2];
+        uint32_t x[EMU_MAX_K / 2], y[EMU_MAX_K / 2];
+        for (int i = 0; i < k; i++) bytes[0][i] = (uint8_t)a[i], bytes[1][i] = (uint8_t)b[i];
+        emu_dot_converted(dot->a, bytes[0], k, part, halves[0]);
+        emu_dot_converted(dot->b, bytes[1], k, part, halves[1]);
+        for (int i = 0; i < k / 2; i++) x[i] = halves[0][i], y[i] = halves[1][i];
+        sum = fused_chunk(f16, x, y, k / 2, sum);
+    }
+    return emu_dot_sum(dot->accumulator == PTX_F16, sum, c);
+}
+
 static int32_t integer_of(ptx_type type, uint32_t bits) { return type == PTX_S8 ? (int8_t)bits : (uint8_t)bits; }
 
 uint32_t emu_dot_product(const emu_dot *dot, const uint32_t *a, const uint32_t *b, int k, uint32_t c) {
@@ -146,6 +217,20 @@ uint32_t emu_dot_product(const emu_dot *dot, const uint32_t *a, const uint32_t *
         for (int i = 0; i < k; i++) c += (uint32_t)(integer_of(dot->a, a[i]) * integer_of(dot->b, b[i]));
         return c;
     }
-    for (int i = 0; i < k; i += dot->chunk) c = fused_chunk(dot, a + i, b + i, k - i < dot->chunk ? k - i : dot->chunk, c);
+    if (dot->kind == EMU_DOT_CONVERTED) return converted(dot, a, b, k, c);
+    for (int i = 0; i < k; i += dot->chunk)
+        c = fused_chunk(dot, a + i, b + i, k - i < dot->chunk ? k - i : dot->chunk, c);
     return c;
+}
+
+double emu_dot_fma(double a, double b, double c) {
+    double result = isnan(b) ? b : isnan(c) ? c : isnan(a) ? a : fma(a, b, c);
+    if (!isnan(result)) return result;
+    uint64_t bits = UINT64_C(0xfff8000000000000); /* an invalid operation's */
+    if (isnan(a) || isnan(b) || isnan(c)) {
+        memcpy(&bits, &result, 8);
+        bits |= UINT64_C(1) << 51;
+    }
+    memcpy(&result, &bits, 8);
+    return result;
 }

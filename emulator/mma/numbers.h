@@ -5,22 +5,28 @@
 #include "mma/mma.h"
 
 /* The rules. A chunk of k is summed at once with the accumulator; its result is the next chunk's accumulator. */
-typedef enum emu_dot_kind { EMU_DOT_FUSED, EMU_DOT_INTEGER, EMU_DOT_DOUBLE } emu_dot_kind;
+typedef enum emu_dot_kind {
+    EMU_DOT_FUSED,
+    EMU_DOT_CONVERTED, /* Hopper's mma.sync of 8 bits: two products of f16 from zero, the accumulator is added at last
+                        */
+    EMU_DOT_INTEGER,
+    EMU_DOT_DOUBLE, /* fma by fma */
+} emu_dot_kind;
 struct emu_dot {
     uint8_t sm; /* the first architecture with these rules */
     bool wgmma;
     ptx_type a, b, accumulator;
     emu_dot_kind kind;
-    uint8_t chunk;         /* elements of k */
-    uint8_t fraction;      /* bits kept below the largest exponent; what is lower is cut off each addend */
-    uint8_t mantissa;      /* bits of the result: f32's are cut off, f16's rounded to nearest even */
-    int16_t zero_exponent; /* that an accumulator of zero takes part with in the choice of the largest */
+    uint8_t chunk;    /* elements of k */
+    uint8_t fraction; /* bits kept below the largest exponent; what is lower is cut off each addend */
+    uint8_t mantissa; /* bits of the result: f32's are cut off, f16's rounded to nearest even */
+    int16_t least;    /* the largest exponent is taken to be at least this: matters to sums below f32's normals */
 };
 
 typedef struct emu_format {
     uint8_t bytes, exponent_bits, mantissa_bits;
-    uint8_t dropped;   /* low bits that do not count (tf32) */
-    bool infinities;   /* an exponent of all ones is no number; otherwise (e4m3) only all ones is not */
+    uint8_t dropped; /* low bits that do not count (tf32) */
+    bool infinities; /* an exponent of all ones is no number; otherwise (e4m3) only all ones is not */
 } emu_format;
 const emu_format *emu_format_of(ptx_type); /* NULL: not a floating type of a multiplicand or accumulator */
 
@@ -44,10 +50,15 @@ typedef struct emu_factors {
     uint32_t line;
 } emu_factors;
 
-/* d[m][n] += a[m][k] b[k][n], as raw bits of the accumulator's type; doubles in uint64_t are emu_tile_double()'s. Rows of a and
- * columns of b are lines of 32 bytes of packed elements. */
+/* d[m][n] += a[m][k] b[k][n], as raw bits of the accumulator's type. Rows of a and columns of b are lines of packed
+ * elements; n is a multiple of 8. */
 enum { EMU_LINE = 32 };
-void emu_tile(const emu_dot *, int m, int n, int k, const uint8_t (*a)[EMU_LINE], const uint8_t (*b)[EMU_LINE], uint32_t *d,
-              bool saturate);
+void emu_tile(const emu_dot *, int m, int n, int k, const uint8_t (*a)[EMU_LINE], const uint8_t (*b)[EMU_LINE],
+              uint32_t *d, bool saturate);
+/* EMU_DOT_CONVERTED: the elements of a line whose index has bit 1 clear (part 0), or set (part 1), as f16. */
+void emu_dot_converted(ptx_type, const uint8_t *line, int k, int part, uint16_t *out);
+uint32_t emu_dot_sum(bool half, uint32_t x, uint32_t y); /* as add.rn does */
+/* PTX's fma.rn.f64, as the tensor cores propagate NaNs: b's before the addend's before a's. */
+double emu_dot_fma(double a, double b, double c);
 void emu_tile_double(int m, int n, int k, const double *a, const double *b, double *d);
 #endif

@@ -61,8 +61,8 @@ bool emu_decode_mma(emu_decoding *d) {
     if (ptx_take(&d->words, "sp") || ptx_take(&d->words, "sp::ordered_metadata"))
         return emu_decode_fail(d, "sparse products (mma.sp) are not supported");
     product *p = emu_decode_alloc(d, sizeof *p);
-    if (!emu_mma_expect(d, "sync") || !emu_mma_expect(d, "aligned") || !emu_mma_shape(d, &p->shape) || !emu_mma_expect(d, "row") ||
-        !emu_mma_expect(d, "col"))
+    if (!emu_mma_expect(d, "sync") || !emu_mma_expect(d, "aligned") || !emu_mma_shape(d, &p->shape) ||
+        !emu_mma_expect(d, "row") || !emu_mma_expect(d, "col"))
         return false;
     p->saturate = ptx_take(&d->words, "satfinite");
     int at = d->words.next;

@@ -19,8 +19,7 @@ bool ptx_symbol_declare(ptx_parser *p, ptx_symbol_kind kind, const ptx_name *nam
     return true;
 }
 
-/* ---- registers
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- registers ------------------------------------------------------------------------------- */
 
 bool ptx_register_add(ptx_parser *p, const char *name, ptx_type type, uint32_t *index) {
     if (p->own->registers.count >= PTX_MAX_REGISTERS) return ptx_fail(p, "more than %d registers", PTX_MAX_REGISTERS);
@@ -95,8 +94,7 @@ bool ptx_registers_declare(ptx_parser *p) {
     return ptx_need(p, ';');
 }
 
-/* ---- variables
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- variables ------------------------------------------------------------------------------- */
 
 enum { MAX_DIMENSIONS = 8 };
 #define MAX_INITIAL (UINT64_C(1) << 28) /* bytes of an initial value */
@@ -355,8 +353,7 @@ bool ptx_variables_read(ptx_parser *p, ptx_space space, ptx_linkage linkage) {
     return ptx_need(p, ';');
 }
 
-/* ---- parameters
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 bool ptx_parameters_read(ptx_parser *p, ptx_variable **out, int *count, uint32_t *bytes) {
     ptx_list list = {0};

@@ -4,7 +4,7 @@
 
 #include "ptx/parser.h"
 
-enum { MAX_FILES = 1 << 16 };
+enum { MAX_FILES = 1 << 16, MAX_LEVELS = 100 };
 
 /* .file 1 "name.cu", timestamp, size */
 bool ptx_file_read(ptx_parser *p) {
@@ -149,12 +149,18 @@ void ptx_location_text(const ptx_function *f, const ptx_instruction *instruction
         return;
     }
     size_t used = (size_t)snprintf(text, bytes, "%s:%u:%u", l->file, l->line, l->column);
-    bool open = false;
-    for (int depth = 0; l->inlined_at && depth < 20 && used < bytes; depth++) {
+    if (!l->inlined_at) return;
+    const char *between = " (inlined at";
+    int depth = 0, levels = 0;
+    for (const ptx_location *call = l; call->inlined_at && levels < MAX_LEVELS; call = &f->location[call->inlined_at])
+        levels++;
+    for (; depth < levels && used < bytes; depth++) { /* the nearest two and the outermost */
         l = &f->location[l->inlined_at];
-        used += (size_t)snprintf(text + used, bytes - used, "%s %s:%u:%u", open ? "," : " (inlined at",
-                                 l->file ? base_name(l->file) : "?", l->line, l->column);
-        open = true;
+        if (depth > 1 && depth < levels - 1) continue;
+        if (depth == levels - 1 && levels > 3) between = ", ...,";
+        used += (size_t)snprintf(text + used, bytes - used, "%s %s:%u:%u", between, l->file ? base_name(l->file) : "?",
+                                 l->line, l->column);
+        between = ",";
     }
-    if (open && used < bytes) snprintf(text + used, bytes - used, ")");
+    if (used < bytes) snprintf(text + used, bytes - used, ")");
 }

@@ -85,6 +85,14 @@ ptx_symbol *ptx_table_find(const ptx_table *table, int kinds, const char *text, 
     return NULL;
 }
 
+ptx_symbol *ptx_table_hidden(const ptx_symbol *by) {
+    for (ptx_symbol *s = by->next; s; s = s->next)
+        if (s->hash == by->hash && s->length == by->length && s->kind == by->kind &&
+            memcmp(s->text, by->text, s->length) == 0)
+            return s;
+    return NULL;
+}
+
 void ptx_table_leave(ptx_table *table, int depth) {
     for (ptx_symbol *s = table->newest; s && s->depth >= depth; s = s->older) {
         table->bucket[bucket_of(s->hash)] = s->next;

@@ -6,8 +6,7 @@
 #include "core/core.h"
 #include "ptx/parser.h"
 
-/* ---- functions
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 /* Directives between the parameters and the body; X(directive, first of so many values). */
 typedef struct limit {
@@ -122,8 +121,7 @@ bool ptx_prototype_read(ptx_parser *p, const ptx_name *label) {
     return true;
 }
 
-/* ---- what else a module holds
- * ------------------------------------------------------------------------------------------ */
+/* ---- what else a module holds ---------------------------------------------------------------- */
 
 static bool version_read(ptx_parser *p) { /* 9.0 */
     ptx_skip(p);
@@ -220,8 +218,7 @@ next:
     return ptx_fail(p, "'.%.*s' is no directive of a module", (int)word.length, word.text);
 }
 
-/* ---- life
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 ptx_module *ptx_module_open(const char *text, size_t bytes, ptx_error *error) {
     ptx_error ignored;

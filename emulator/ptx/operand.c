@@ -15,7 +15,8 @@ static ptx_symbol *local_find(const ptx_parser *p, const ptx_name *name, uint32_
         if (range && digits < 10 && (digits == 1 || name->text[length] != '0')) {
             uint32_t number = 0;
             for (uint32_t k = length; k < name->length; k++) number = 10 * number + (uint32_t)(name->text[k] - '0');
-            if (number < range->count && (!best || range->depth > best->depth)) {
+            while (range && number >= range->count) range = ptx_table_hidden(range); /* an outer one may be longer */
+            if (range && (!best || range->depth > best->depth)) {
                 best = range;
                 *index = range->index + number;
             }
@@ -298,8 +299,7 @@ static bool operand_read(ptx_parser *p, ptx_operand *o, bool label) {
     return ok && !p->failed;
 }
 
-/* ---- whole instructions
- * ------------------------------------------------------------------------------------------------ */
+/* ---- whole instructions ---------------------------------------------------------------------- */
 
 /* (results), callee, (arguments), prototype: lists that are not there become empty ones. */
 static bool call_read(ptx_parser *p) {
@@ -396,8 +396,7 @@ bool ptx_instruction_read(ptx_parser *p) {
     return true;
 }
 
-/* ---- labels
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- labels ---------------------------------------------------------------------------------- */
 
 /* L, M, N; of .branchtargets and .calltargets. */
 bool ptx_targets_read(ptx_parser *p, const ptx_name *name, bool label) {

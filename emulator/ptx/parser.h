@@ -7,7 +7,7 @@
 
 #include "ptx/ptx.h"
 
-/* ---- memory ------------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 typedef struct ptx_chunk ptx_chunk;
 typedef struct ptx_arena {
     ptx_chunk *chunk;
@@ -25,7 +25,7 @@ void *ptx_list_add(ptx_list *, size_t size); /* zeroed */
 void ptx_list_free(ptx_list *);
 void *ptx_list_copy(const ptx_list *, ptx_arena *, size_t size);
 
-/* ---- names ------------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 typedef enum ptx_symbol_kind {
     PTX_IS_REGISTER = 1, /* index is the register */
     PTX_IS_RANGE = 2,    /* %r<100>: the name is the prefix, index the first register, count how many */
@@ -66,7 +66,8 @@ typedef struct ptx_table {
 uint32_t ptx_hash(const char *text, size_t length);
 ptx_symbol *ptx_table_add(ptx_table *, ptx_arena *, ptx_symbol_kind, const char *text, uint32_t length, uint32_t hash);
 ptx_symbol *ptx_table_find(const ptx_table *, int kinds, const char *text, uint32_t length, uint32_t hash);
-void ptx_table_leave(ptx_table *, int depth); /* forgets the names of scopes of this depth and deeper */
+ptx_symbol *ptx_table_hidden(const ptx_symbol *); /* the next one of the same name and kind */
+void ptx_table_leave(ptx_table *, int depth);     /* forgets the names of scopes of this depth and deeper */
 
 /* ---- module and parser ---------------------------------------------------------------------------------------------
  */

@@ -68,8 +68,8 @@ typedef struct ptx_operand {
 enum { PTX_MAX_WORDS = 16, PTX_MAX_OPERANDS = 12 };
 
 /* Two instructions have operands other than as written:
- *   call      always results, callee, arguments as PTX_LIST, symbol or register, PTX_LIST; then the .callprototype's or
- *             .calltargets' name (a symbol; its function is the prototype) when there is one;
+ *   call      always results, callee, arguments as PTX_LIST, symbol or register, PTX_LIST; then, when there is one, the
+ *             .callprototype (a symbol whose function is the prototype) or a PTX_VECTOR of the functions of .calltargets;
  *   brx.idx   index, then a PTX_VECTOR of the labels that its .branchtargets list. */
 typedef struct ptx_instruction {
     const char *const *word; /* word[0] is the mnemonic; no dots; "shared::cta" is one word */

@@ -29,6 +29,7 @@ void emu_graph_node_free(cudaGraphNode_t node) {
     emu_action_clear(&node->action);
     if (node->child) emu_graph_free(node->child);
     free(node->edge);
+    free(node->pointer);
     free(node);
 }
 
@@ -107,9 +108,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
     if (!exec || !stream) return emu_told(cudaErrorInvalidResourceHandle);
     if (stream->capture) return emu_told(cudaErrorStreamCaptureUnsupported);
     emu_work *begin = join(), *end = join();
-    emu_work *tail = begin;
-    tail->references++;
-    emu_stream_put(stream, tail);
+    begin->references++;
+    emu_stream_put(stream, begin);
     make_work(exec->graph, begin, end);
     emu_stream_put(stream, end);
     emu_work_release(begin);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory/memory.h"
 #include "runtime/limits.h"
 #include "runtime/runtime.h"
 #include "runtime/schedule.h"
@@ -12,11 +13,12 @@
 
 static uint64_t volume(emu_dim d) { return (uint64_t)d.x * d.y * d.z; }
 
+/* The errors are those that an H200's driver returns under CUDA 13. */
 static cudaError_t check_size(const emu_launch *l) {
     const emu_dim b = l->blocks, t = l->threads;
     bool blocks = b.x && b.y && b.z && b.x <= INT32_MAX && b.y <= 65535 && b.z <= 65535;
     bool threads = t.x && t.y && t.z && t.x <= 1024 && t.y <= 1024 && t.z <= 64 && volume(t) <= EMU_MAX_THREADS;
-    return blocks && threads ? cudaSuccess : cudaErrorInvalidConfiguration;
+    return blocks && threads ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 static cudaError_t check_bounds(const emu_launch *l) {
@@ -33,8 +35,7 @@ static cudaError_t check_bounds(const emu_launch *l) {
 static cudaError_t check_shared(const emu_launch *l) {
     int set = l->kernel->max_dynamic_shared;
     uint64_t fixed = l->kernel->code->shared_bytes;
-    uint64_t most = fixed < EMU_BLOCK_SHARED ? EMU_BLOCK_SHARED - fixed : 0;
-    if (set >= 0 && (uint64_t)set > most) most = (uint64_t)set;
+    uint64_t most = set >= 0 ? (uint64_t)set : fixed < EMU_BLOCK_SHARED ? EMU_BLOCK_SHARED - fixed : 0;
     return l->dynamic_shared <= most && fixed + l->dynamic_shared <= EMU_OPTIN_SHARED ? cudaSuccess : cudaErrorInvalidValue;
 }
 
@@ -47,6 +48,7 @@ static cudaError_t check_cluster(emu_launch *l, bool asked) {
     } else if (l->kernel->function->explicit_cluster && !asked) {
         return cudaErrorInvalidClusterSize;
     }
+    l->explicit_cluster = asked || fixed[0];
     const emu_dim c = l->cluster, b = l->blocks;
     if (!c.x || !c.y || !c.z) return cudaErrorInvalidClusterSize;
     uint64_t most = l->kernel->non_portable_cluster ? EMU_MAX_CLUSTER : EMU_PORTABLE_CLUSTER;
@@ -55,8 +57,7 @@ static cudaError_t check_cluster(emu_launch *l, bool asked) {
 }
 
 uint64_t emu_launch_capacity(const emu_launch *l) {
-    int blocks = emu_occupancy(l->kernel->code, (uint32_t)volume(l->threads), l->dynamic_shared);
-    return (uint64_t)(blocks > 0 ? blocks : 0) * (uint64_t)emu_options_get()->sm_count / volume(l->cluster);
+    return emu_capacity(l->kernel->code, (uint32_t)volume(l->threads), l->dynamic_shared, volume(l->cluster));
 }
 
 static cudaError_t check(emu_launch *l, bool cluster_asked) {
@@ -97,7 +98,7 @@ static uint8_t *pack(const ptx_function *f, void **arguments) {
 }
 
 cudaError_t emu_launch_shape(const cudaLaunchConfig_t *config, emu_kernel *kernel, emu_launch *out) {
-    if (!kernel) return cudaErrorInvalidDeviceFunction;
+    if (!kernel) return cudaErrorInvalidResourceHandle;
     *out = (emu_launch){.kernel = kernel, .cluster = {1, 1, 1}};
     out->blocks = dim_of(config->gridDim);
     out->threads = dim_of(config->blockDim);
@@ -118,6 +119,17 @@ cudaError_t emu_launch_of(const cudaLaunchConfig_t *config, emu_kernel *kernel, 
 
 /* ---- the grid ------------------------------------------------------------------------------------------------------- */
 
+/* What cooperative_groups' grid barrier counts in: two 32-bit words, the size and the count. */
+static void make_workspace(emu_grid *grid) {
+    enum { BYTES = 8 };
+    uint32_t *memory = emu_memory_allocate(BYTES, EMU_DEVICE);
+    if (!memory) return;
+    memory[0] = BYTES;
+    memory[1] = 0;
+    emu_memory_host_wrote(memory, BYTES);
+    grid->workspace = (uintptr_t)memory;
+}
+
 emu_grid *emu_grid_begin(emu_work *work) {
     static uint64_t number;
     const emu_launch *l = &work->action.launch;
@@ -132,11 +144,13 @@ emu_grid *emu_grid_begin(emu_work *work) {
                        .number = ++number,
                        .n_clusters = volume(l->blocks) / volume(l->cluster),
                        .programmatic = l->programmatic,
-                       .cooperative = l->cooperative};
+                       .cooperative = l->cooperative,
+                       .explicit_cluster = l->explicit_cluster};
     grid->parameters = emu_alloc(grid->parameter_bytes);
     memcpy(grid->parameters, l->parameters, grid->parameter_bytes);
     emu_random_seed(&grid->random, emu_options_get()->seed * UINT64_C(0x2545f4914f6cdd1d) + number);
     grid->begin_clock = emu_clock_copy(work->clock);
+    if (grid->cooperative) make_workspace(grid);
     if (work->after && work->after->grid) {
         grid->after = work->after->grid;
         emu_clock_join(&grid->begin_clock, grid->after->begin_clock);
@@ -154,6 +168,7 @@ void emu_grid_end(emu_work *work) {
     const char *text = emu_findings_take();
     bool report_only = strcmp(emu_options_get()->findings, "report") == 0;
     if (grid->error && (grid->failed || !report_only)) emu_fail_later((cudaError_t)grid->error, text);
+    if (grid->workspace) (void)emu_memory_free((void *)(uintptr_t)grid->workspace);
     grid->after = NULL;
 }
 

@@ -114,6 +114,8 @@ static void finish(emu_work *work) {
         stop_waiting(work->successor[i]);
     }
     clear_lists(work);
+    emu_work_release(work->after);
+    work->after = NULL;
     w.pending--;
     emu_work_release(work);
 }

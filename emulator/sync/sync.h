@@ -4,7 +4,10 @@
 
 #include "core/machine.h"
 
-/* Lanes have exited: barriers that wait for all threads of the block or cluster count without them. */
+/* Lanes have exited (warp->exited has them, or will): barriers that wait for all threads of the block or cluster count
+ * without them. */
 void emu_sync_exited(emu_warp *, emu_mask lanes);
-void emu_block_sync_end(emu_block *); /* reports barriers at which somebody arrived and nobody waits */
+/* Frees what barriers hold. Arrivals that nobody waits for are no finding: pipelines end with some in honest programs,
+ * too. */
+void emu_block_sync_end(emu_block *);
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "memory/memory.h"
+#include "memory/parts.h"
 
 enum { SLOTS = 300, ROUNDS = 20000, ALIGN = 512 };
 
@@ -117,10 +117,13 @@ static void too_much(void **state) {
     (void)state;
     assert_null(emu_memory_allocate(emu_memory_capacity() + 1, EMU_DEVICE));
     assert_null(emu_memory_allocate(UINT64_MAX - 100, EMU_DEVICE));
-    uint8_t *half = emu_memory_allocate(emu_memory_capacity() / 2 + 1, EMU_DEVICE);
-    assert_non_null(half);
-    assert_null(emu_memory_allocate(emu_memory_capacity() / 2 + 1, EMU_DEVICE));
-    assert_true(emu_memory_free(half));
+    void *all[100]; /* addresses end before memory does, or the other way round */
+    int n = 0;
+    while (n < 100 && (all[n] = emu_memory_allocate(UINT64_C(1) << 28, EMU_DEVICE)) != NULL) n++;
+    assert_in_range(n, 8, 15);
+    assert_int_equal(emu_memory_in_use(), (uint64_t)n << 28);
+    for (int i = 0; i < n; i++) assert_true(emu_memory_free(all[i]));
+    assert_int_equal(emu_memory_in_use(), 0);
 }
 
 /* Freed addresses are not given out again at once. */
@@ -138,22 +141,27 @@ static void freed_stay_away(void **state) {
 /* At the end of the reserved addresses it begins anew, around what is still live. */
 static void around(void **state) {
     (void)state;
-    uint64_t large = emu_memory_capacity() / 2;
-    uint8_t *stays = emu_memory_allocate(10000, EMU_DEVICE), *last = stays;
-    memset(stays, 7, 10000);
+    enum { STAYS = 10000, LARGE = 40 << 20 };
+    uint8_t *stays = emu_memory_allocate(STAYS, EMU_DEVICE), *last = stays;
+    memset(stays, 7, STAYS);
     int wraps = 0;
-    for (int i = 0; i < 20000 && wraps < 2; i++) {
-        uint8_t *next = emu_memory_allocate(large, EMU_DEVICE);
+    for (int i = 0; i < 10000 && wraps < 5; i++) {
+        uint8_t *next = emu_memory_allocate(LARGE, EMU_DEVICE);
         assert_non_null(next);
-        assert_true(next + large + ALIGN <= stays || stays + 10000 + ALIGN <= next);
+        assert_true(next + LARGE + ALIGN <= stays || stays + STAYS + ALIGN <= next);
         if (next < last) wraps++;
         last = next;
-        next[0] = next[large - 1] = 1;
+        next[0] = next[LARGE - 1] = 1;
         assert_true(emu_memory_free(next));
     }
-    assert_int_equal(wraps, 2);
-    for (int i = 0; i < 10000; i++) assert_int_equal(stays[i], 7);
+    assert_int_equal(wraps, 5);
+    for (int i = 0; i < STAYS; i++) assert_int_equal(stays[i], 7);
     assert_true(emu_memory_free(stays));
+}
+
+static int set_up(void **state) {
+    (void)state;
+    return emu_memory_reserve(UINT64_C(4) << 30) ? 0 : 1; /* little, so that tests come to its end */
 }
 
 int main(void) {
@@ -161,5 +169,5 @@ int main(void) {
         cmocka_unit_test(random_allocations), cmocka_unit_test(contents),        cmocka_unit_test(registered),
         cmocka_unit_test(too_much),           cmocka_unit_test(freed_stay_away), cmocka_unit_test(around),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -1,29 +1,32 @@
-/* Runs the products of emulator/tests/products.h on a GPU (sm_90a), and reads operands by the descriptors of descriptors.h:
- * what the emulator's tensor cores are calibrated against.
+/* Runs the products of emulator/tests/products.h on a GPU (sm_90a), and reads operands by the descriptors of
+ * descriptors.h: what the emulator's tensor cores are calibrated against.
  *
- *   nvcc -arch=sm_90a -O2 -I emulator/tests -o products tests/gpu/products/products.cu && ./products DIR
+ *   nvcc -gencode arch=compute_90a,code=sm_90a -O2 -I emulator/tests -o products tests/gpu/products/products.cu &&
+ * ./products DIR
  *
- * DIR/hashes.txt       a line per row: its name and a 64-bit hash of each block of 1024 outputs
- * DIR/sample_mma.bin   the first 65536 outputs of each row of mma, in the order of the rows, raw bits of the accumulator's type
- * DIR/sample_wgmma.bin the same of wgmma
- * DIR/descriptors.bin  for each case, a uint16_t for each (row, k): the index of the element that was read */
+ * DIR/hashes.txt       a line per row: its name and 64 hashes of 64 bits, of 16 blocks of 1024 outputs each;
+ *                      emulator/tests/products_h200.txt is such a file
+ * DIR/sample_mma.bin   the first 65536 outputs of each row of mma, in the order of the rows, raw bits of the
+ * accumulator's type DIR/sample_wgmma.bin the same of wgmma DIR/descriptors.bin  for each case, a uint16_t for each
+ * (row, k): the index of the element that was read */
 #include "descriptors.h"
 
 #include <cuda_runtime.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHECK(call)                                                                                   \
-    do {                                                                                              \
-        cudaError_t error_ = (call);                                                                  \
-        if (error_ != cudaSuccess) {                                                                  \
-            fprintf(stderr, "products: line %d: %s\n", __LINE__, cudaGetErrorString(error_));         \
-            exit(1);                                                                                  \
-        }                                                                                             \
+#define CHECK(call)                                                                           \
+    do {                                                                                      \
+        cudaError_t error_ = (call);                                                          \
+        if (error_ != cudaSuccess) {                                                          \
+            fprintf(stderr, "products: line %d: %s\n", __LINE__, cudaGetErrorString(error_)); \
+            exit(1);                                                                          \
+        }                                                                                     \
     } while (0)
 
-/* ---- mma.sync: a warp a tile ------------------------------------------------------------------------------------------------
- * A row of a (a column of b) is `words` words long: 8, or 4 where the instruction's k is 16 bytes. */
+/* ---- mma.sync: a warp a tile
+ * ------------------------------------------------------------------------------------------------ A row of a (a column
+ * of b) is `words` words long: 8, or 4 where the instruction's k is 16 bytes. */
 struct fragment {
     unsigned a[4], b[2], c[4];
 };
@@ -49,35 +52,35 @@ __device__ void fragment_store(const fragment &f, unsigned *d) {
 }
 #define A4(f) "r"(f.a[0]), "r"(f.a[1]), "r"(f.a[2]), "r"(f.a[3]), "r"(f.b[0]), "r"(f.b[1])
 #define A2(f) "r"(f.a[0]), "r"(f.a[1]), "r"(f.b[0])
-#define MMA_F32_8(text)                                                                                         \
-    asm volatile(text " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                                  \
-                 : "+f"(x[0]), "+f"(x[1]), "+f"(x[2]), "+f"(x[3])                                               \
+#define MMA_F32_8(text)                                                        \
+    asm volatile(text " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \
+                 : "+f"(x[0]), "+f"(x[1]), "+f"(x[2]), "+f"(x[3])              \
                  : A4(f))
-#define MMA_F32_4(text)                                                                                         \
-    asm volatile(text " {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"                                           \
-                 : "+f"(x[0]), "+f"(x[1]), "+f"(x[2]), "+f"(x[3])                                               \
+#define MMA_F32_4(text)                                               \
+    asm volatile(text " {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};" \
+                 : "+f"(x[0]), "+f"(x[1]), "+f"(x[2]), "+f"(x[3])     \
                  : A2(f))
-#define MMA_S32_8(text)                                                                                         \
-    asm volatile(text " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                                  \
-                 : "+r"(f.c[0]), "+r"(f.c[1]), "+r"(f.c[2]), "+r"(f.c[3])                                       \
+#define MMA_S32_8(text)                                                        \
+    asm volatile(text " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \
+                 : "+r"(f.c[0]), "+r"(f.c[1]), "+r"(f.c[2]), "+r"(f.c[3])      \
                  : A4(f))
 #define MMA_F16_8(text) \
     asm volatile(text " {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%0,%1};" : "+r"(f.c[0]), "+r"(f.c[1]) : A4(f))
 #define MMA_F16_4(text) asm volatile(text " {%0,%1}, {%2,%3}, {%4}, {%0,%1};" : "+r"(f.c[0]), "+r"(f.c[1]) : A2(f))
 
 /* kind: F32 | S32 | F16; words 8 | 4 */
-#define MMA_KERNEL(name, kind, words, text)                                                                          \
-    __global__ void name##_run(const unsigned *a, const unsigned *b, const unsigned *c, unsigned *d) {               \
-        constexpr bool half = sizeof #kind == 4 && #kind[1] == '1';                                                  \
-        constexpr int out = half ? 64 : 128;                                                                         \
-        fragment f;                                                                                                  \
+#define MMA_KERNEL(name, kind, words, text)                                                                           \
+    __global__ void name##_run(const unsigned *a, const unsigned *b, const unsigned *c, unsigned *d) {                \
+        constexpr bool half = sizeof #kind == 4 && #kind[1] == '1';                                                   \
+        constexpr int out = half ? 64 : 128;                                                                          \
+        fragment f;                                                                                                   \
         fragment_load<words, half>(f, a + blockIdx.x * 16 * words, b + blockIdx.x * 8 * words, c + blockIdx.x * out); \
-        float x[4];                                                                                                  \
-        for (int i = 0; i < 4 && !half; i++) x[i] = __uint_as_float(f.c[i]);                                         \
-        MMA_##kind##_##words("mma.sync.aligned." text);                                                              \
-        if (#kind[0] == 'F' && !half)                                                                                \
-            for (int i = 0; i < 4; i++) f.c[i] = __float_as_uint(x[i]);                                              \
-        fragment_store<half>(f, d + blockIdx.x * out);                                                               \
+        float x[4];                                                                                                   \
+        for (int i = 0; i < 4 && !half; i++) x[i] = __uint_as_float(f.c[i]);                                          \
+        MMA_##kind##_##words("mma.sync.aligned." text);                                                               \
+        if (#kind[0] == 'F' && !half)                                                                                 \
+            for (int i = 0; i < 4; i++) f.c[i] = __float_as_uint(x[i]);                                               \
+        fragment_store<half>(f, d + blockIdx.x * out);                                                                \
     }
 MMA_KERNEL(mma_f16_k16, F32, 8, "m16n8k16.row.col.f32.f16.f16.f32")
 MMA_KERNEL(mma_f16_k8, F32, 4, "m16n8k8.row.col.f32.f16.f16.f32")
@@ -119,17 +122,20 @@ __global__ void mma_f64_k16_run(const unsigned *a_, const unsigned *b_, const un
     for (int i = 0; i < 8; i++) p[i] = a[(g + i % 2 * 8) * 16 + t + i / 2 * 4];
     for (int i = 0; i < 4; i++) q[i] = b[g * 16 + t + i * 4];
     for (int i = 0; i < 4; i++) x[i] = c[(g + i / 2 * 8) * 8 + 2 * t + i % 2];
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, "
-                 "{%12,%13,%14,%15}, {%0,%1,%2,%3};"
-                 : "+d"(x[0]), "+d"(x[1]), "+d"(x[2]), "+d"(x[3])
-                 : "d"(p[0]), "d"(p[1]), "d"(p[2]), "d"(p[3]), "d"(p[4]), "d"(p[5]), "d"(p[6]), "d"(p[7]), "d"(q[0]),
-                   "d"(q[1]), "d"(q[2]), "d"(q[3]));
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, "
+        "{%12,%13,%14,%15}, {%0,%1,%2,%3};"
+        : "+d"(x[0]), "+d"(x[1]), "+d"(x[2]), "+d"(x[3])
+        : "d"(p[0]), "d"(p[1]), "d"(p[2]), "d"(p[3]), "d"(p[4]), "d"(p[5]), "d"(p[6]), "d"(p[7]), "d"(q[0]), "d"(q[1]),
+          "d"(q[2]), "d"(q[3]));
     for (int i = 0; i < 4; i++) d[(g + i / 2 * 8) * 8 + 2 * t + i % 2] = x[i];
 }
 
-/* ---- wgmma: a warpgroup a tile of 64 × 8, operands K-major without swizzle --------------------------------------------------- */
+/* ---- wgmma: a warpgroup a tile of 64 × 8, operands K-major without swizzle
+ * --------------------------------------------------- */
 __device__ uint64_t core_matrices(const void *shared) { /* the next of k 128 bytes on, the next eight rows 256 */
-    return (uint64_t)(__cvta_generic_to_shared(shared) & 0x3ffff) >> 4 | (uint64_t)(128 >> 4) << 16 | (uint64_t)(256 >> 4) << 32;
+    return (uint64_t)(__cvta_generic_to_shared(shared) & 0x3ffff) >> 4 | (uint64_t)(128 >> 4) << 16 |
+           (uint64_t)(256 >> 4) << 32;
 }
 __device__ void core_matrices_load(unsigned *shared, const unsigned *rows, int n) {
     for (int i = threadIdx.x; i < n * 8; i += 128) {
@@ -137,46 +143,46 @@ __device__ void core_matrices_load(unsigned *shared, const unsigned *rows, int n
         shared[row / 8 * 64 + word / 4 * 32 + row % 8 * 4 + word % 4] = rows[i];
     }
 }
-#define WGMMA_F32(shape_types, more)                                                                               \
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %6, 0;\nwgmma.mma_async.sync.aligned." shape_types              \
-                 " {%0,%1,%2,%3}, %4, %5, p" more ";\n}"                                                           \
-                 : "+f"(x[0]), "+f"(x[1]), "+f"(x[2]), "+f"(x[3])                                                  \
-                 : "l"(core_matrices(shared_a)), "l"(core_matrices(shared_b)), "r"(accumulate)                     \
+#define WGMMA_F32(shape_types, more)                                                                  \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %6, 0;\nwgmma.mma_async.sync.aligned." shape_types \
+                 " {%0,%1,%2,%3}, %4, %5, p" more ";\n}"                                              \
+                 : "+f"(x[0]), "+f"(x[1]), "+f"(x[2]), "+f"(x[3])                                     \
+                 : "l"(core_matrices(shared_a)), "l"(core_matrices(shared_b)), "r"(accumulate)        \
                  : "memory")
-#define WGMMA_S32(shape_types, more)                                                                               \
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %6, 0;\nwgmma.mma_async.sync.aligned." shape_types              \
-                 " {%0,%1,%2,%3}, %4, %5, p" more ";\n}"                                                           \
-                 : "+r"(y[0]), "+r"(y[1]), "+r"(y[2]), "+r"(y[3])                                                  \
-                 : "l"(core_matrices(shared_a)), "l"(core_matrices(shared_b)), "r"(accumulate)                     \
+#define WGMMA_S32(shape_types, more)                                                                  \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %6, 0;\nwgmma.mma_async.sync.aligned." shape_types \
+                 " {%0,%1,%2,%3}, %4, %5, p" more ";\n}"                                              \
+                 : "+r"(y[0]), "+r"(y[1]), "+r"(y[2]), "+r"(y[3])                                     \
+                 : "l"(core_matrices(shared_a)), "l"(core_matrices(shared_b)), "r"(accumulate)        \
                  : "memory")
-#define WGMMA_F16(shape_types, more)                                                                               \
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %4, 0;\nwgmma.mma_async.sync.aligned." shape_types              \
-                 " {%0,%1}, %2, %3, p" more ";\n}"                                                                 \
-                 : "+r"(y[0]), "+r"(y[1])                                                                          \
-                 : "l"(core_matrices(shared_a)), "l"(core_matrices(shared_b)), "r"(accumulate)                     \
+#define WGMMA_F16(shape_types, more)                                                                  \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %4, 0;\nwgmma.mma_async.sync.aligned." shape_types \
+                 " {%0,%1}, %2, %3, p" more ";\n}"                                                    \
+                 : "+r"(y[0]), "+r"(y[1])                                                             \
+                 : "l"(core_matrices(shared_a)), "l"(core_matrices(shared_b)), "r"(accumulate)        \
                  : "memory")
-#define WGMMA_KERNEL(name, kind, scale_d, shape_types, more)                                                       \
-    __global__ void name##_run(const unsigned *a, const unsigned *b, const unsigned *c, unsigned *d) {             \
-        constexpr bool half = #kind[1] == '1';                                                                     \
-        constexpr int columns = half ? 4 : 8, out = 64 * columns;                                                  \
-        __shared__ __align__(1024) unsigned shared_a[512], shared_b[64];                                           \
-        core_matrices_load(shared_a, a + blockIdx.x * 512, 64);                                                    \
-        core_matrices_load(shared_b, b + blockIdx.x * 64, 8);                                                      \
-        int row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4, t = threadIdx.x % 4, accumulate = scale_d;         \
-        unsigned y[4];                                                                                             \
-        float x[4];                                                                                                \
-        for (int i = 0; i < (half ? 2 : 4); i++)                                                                   \
-            y[i] = c[blockIdx.x * out + (half ? (row + i * 8) * 4 + t : (row + i / 2 * 8) * 8 + 2 * t + i % 2)];   \
-        for (int i = 0; i < 4 && !half; i++) x[i] = __uint_as_float(y[i]);                                         \
-        asm volatile("fence.proxy.async;" ::: "memory");                                                           \
-        __syncthreads();                                                                                           \
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");                                                    \
-        WGMMA_##kind(shape_types, more);                                                                           \
-        asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");           \
-        if (#kind[0] == 'F' && !half)                                                                              \
-            for (int i = 0; i < 4; i++) y[i] = __float_as_uint(x[i]);                                              \
-        for (int i = 0; i < (half ? 2 : 4); i++)                                                                   \
-            d[blockIdx.x * out + (half ? (row + i * 8) * 4 + t : (row + i / 2 * 8) * 8 + 2 * t + i % 2)] = y[i];   \
+#define WGMMA_KERNEL(name, kind, scale_d, shape_types, more)                                                     \
+    __global__ void name##_run(const unsigned *a, const unsigned *b, const unsigned *c, unsigned *d) {           \
+        constexpr bool half = #kind[1] == '1';                                                                   \
+        constexpr int columns = half ? 4 : 8, out = 64 * columns;                                                \
+        __shared__ __align__(1024) unsigned shared_a[512], shared_b[64];                                         \
+        core_matrices_load(shared_a, a + blockIdx.x * 512, 64);                                                  \
+        core_matrices_load(shared_b, b + blockIdx.x * 64, 8);                                                    \
+        int row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4, t = threadIdx.x % 4, accumulate = scale_d;       \
+        unsigned y[4];                                                                                           \
+        float x[4];                                                                                              \
+        for (int i = 0; i < (half ? 2 : 4); i++)                                                                 \
+            y[i] = c[blockIdx.x * out + (half ? (row + i * 8) * 4 + t : (row + i / 2 * 8) * 8 + 2 * t + i % 2)]; \
+        for (int i = 0; i < 4 && !half; i++) x[i] = __uint_as_float(y[i]);                                       \
+        asm volatile("fence.proxy.async;" ::: "memory");                                                         \
+        __syncthreads();                                                                                         \
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");                                                  \
+        WGMMA_##kind(shape_types, more);                                                                         \
+        asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");         \
+        if (#kind[0] == 'F' && !half)                                                                            \
+            for (int i = 0; i < 4; i++) y[i] = __float_as_uint(x[i]);                                            \
+        for (int i = 0; i < (half ? 2 : 4); i++)                                                                 \
+            d[blockIdx.x * out + (half ? (row + i * 8) * 4 + t : (row + i / 2 * 8) * 8 + 2 * t + i % 2)] = y[i]; \
     }
 WGMMA_KERNEL(wgmma_f16, F32, 1, "m64n8k16.f32.f16.f16", ", 1, 1, 0, 0")
 WGMMA_KERNEL(wgmma_f16_zero, F32, 0, "m64n8k16.f32.f16.f16", ", 1, 1, 0, 0")
@@ -200,10 +206,21 @@ static product_kernel *const kernels[] = {
 #undef KERNEL
 };
 
+static uint64_t hash_block(const uint8_t *outputs, int size) {
+    uint64_t hash = 0;
+    for (int i = 0; i < PRODUCT_BLOCK; i++) {
+        uint64_t value = 0;
+        memcpy(&value, outputs + (size_t)i * size, (size_t)size);
+        hash = product_hash(hash, value);
+    }
+    return hash;
+}
+
 static void products(int row, FILE *hashes, FILE *sample) {
     const product_row *r = &product_rows[row];
     int outputs = r->m * r->n, tiles = PRODUCT_OUTPUTS / outputs;
-    size_t bytes_a = (size_t)(r->m * r->k * product_formats[r->a].bytes), bytes_c = (size_t)(outputs * product_formats[r->c].bytes);
+    size_t bytes_a = (size_t)(r->m * r->k * product_formats[r->a].bytes),
+           bytes_c = (size_t)(outputs * product_formats[r->c].bytes);
     size_t bytes_b = (size_t)(r->n * r->k * product_formats[r->b].bytes);
     uint8_t *host = (uint8_t *)malloc((bytes_a + bytes_b + bytes_c) * tiles), *device, *result;
     uint8_t *a = host, *b = a + bytes_a * tiles, *c = b + bytes_b * tiles;
@@ -224,13 +241,10 @@ static void products(int row, FILE *hashes, FILE *sample) {
     CHECK(cudaMemcpy(c, result, bytes_c * tiles, cudaMemcpyDeviceToHost));
     int size = product_formats[r->c].bytes;
     fprintf(hashes, "%s", r->name);
-    for (int block = 0; block < PRODUCT_OUTPUTS / PRODUCT_BLOCK; block++) {
+    for (int i = 0; i < PRODUCT_HASHES; i++) {
         uint64_t hash = 0;
-        for (int i = 0; i < PRODUCT_BLOCK; i++) {
-            uint64_t value = 0;
-            memcpy(&value, c + (size_t)(block * PRODUCT_BLOCK + i) * size, (size_t)size);
-            hash = product_hash(hash, value);
-        }
+        for (int block = i * PRODUCT_BLOCKS; block < (i + 1) * PRODUCT_BLOCKS; block++)
+            hash = product_hash(hash, hash_block(c + (size_t)block * PRODUCT_BLOCK * size, size));
         fprintf(hashes, " %016llx", (unsigned long long)hash);
     }
     fprintf(hashes, "\n");
@@ -240,9 +254,10 @@ static void products(int row, FILE *hashes, FILE *sample) {
     free(host);
 }
 
-/* ---- descriptors ------------------------------------------------------------------------------------------------------------
- * One operand is the identity; the other is read by the descriptor from a region whose elements are their own indices, the low
- * eleven bits at the first pass, the others at the second. */
+/* ---- descriptors
+ * ------------------------------------------------------------------------------------------------------------ One
+ * operand is the identity; the other is read by the descriptor from a region whose elements are their own indices, the
+ * low eleven bits at the first pass, the others at the second. */
 __device__ unsigned short half_of(int i) { /* 0 … 2047, exact */
     if (i == 0) return 0;
     int log = 31 - __clz(i);
@@ -276,10 +291,11 @@ __global__ void descriptor_a(uint64_t bits, unsigned short *out) {
         }
         operands_ready();
         float x[8] = {};
-        asm volatile("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%0,%1,%2,%3,%4,%5,%6,%7}, %8, %9, 1, 1, 1, %10, 0;"
-                     : "+f"(x[0]), "+f"(x[1]), "+f"(x[2]), "+f"(x[3]), "+f"(x[4]), "+f"(x[5]), "+f"(x[6]), "+f"(x[7])
-                     : "l"(bits + (__cvta_generic_to_shared(region) >> 4)), "l"(core_matrices(identity)), "n"(Trans)
-                     : "memory");
+        asm volatile(
+            "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%0,%1,%2,%3,%4,%5,%6,%7}, %8, %9, 1, 1, 1, %10, 0;"
+            : "+f"(x[0]), "+f"(x[1]), "+f"(x[2]), "+f"(x[3]), "+f"(x[4]), "+f"(x[5]), "+f"(x[6]), "+f"(x[7])
+            : "l"(bits + (__cvta_generic_to_shared(region) >> 4)), "l"(core_matrices(identity)), "n"(Trans)
+            : "memory");
         FINISH;
         for (int i = 0; i < 8; i++) found[i] |= (unsigned)x[i] << (pass ? 11 : 0);
     }
@@ -306,10 +322,14 @@ __global__ void descriptor_b(uint64_t bits, unsigned short *out) {
         float x[128] = {};
         asm volatile(
             "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 "
-            "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,"
-            "%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,"
-            "%56,%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,"
-            "%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,"
+            "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%"
+            "28,"
+            "%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%"
+            "55,"
+            "%56,%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%"
+            "82,"
+            "%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%"
+            "107,"
             "%108,%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127}, "
             "{%128,%129,%130,%131}, %132, 1, 1, 1, %133;"
             : R16(0), R16(16), R16(32), R16(48), R16(64), R16(80), R16(96), R16(112)
@@ -328,7 +348,7 @@ __global__ void descriptor_b(uint64_t bits, unsigned short *out) {
 
 static void descriptors(FILE *file) {
     static void (*const run[])(uint64_t, unsigned short *) = {descriptor_a<0>, descriptor_a<1>, descriptor_b<0>,
-                                                                     descriptor_b<1>};
+                                                              descriptor_b<1>};
     unsigned short *device, host[DESCRIPTOR_ROWS_B * DESCRIPTOR_K];
     CHECK(cudaMalloc(&device, sizeof host));
     for (int i = 0; i < 4; i++)
@@ -339,7 +359,10 @@ static void descriptors(FILE *file) {
         run[2 * c.b + c.trans]<<<1, 128, DESCRIPTOR_REGION + 1024>>>(descriptor_bits(&c), device);
         CHECK(cudaGetLastError());
         CHECK(cudaMemcpy(host, device, sizeof host, cudaMemcpyDeviceToHost));
-        fwrite(host, 2, (size_t)(c.b ? DESCRIPTOR_ROWS_B : DESCRIPTOR_ROWS_A) * DESCRIPTOR_K, file);
+        const int n = (c.b ? DESCRIPTOR_ROWS_B : DESCRIPTOR_ROWS_A) * DESCRIPTOR_K;
+        uint64_t hash = 0;
+        for (int k = 0; k < n; k++) hash = product_hash(hash, host[k]);
+        fprintf(file, "%016llx\n", (unsigned long long)hash);
     }
     CHECK(cudaFree(device));
 }
@@ -361,7 +384,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     FILE *hashes = output(argv[1], "hashes.txt"), *mma = output(argv[1], "sample_mma.bin");
-    FILE *wgmma = output(argv[1], "sample_wgmma.bin"), *read = output(argv[1], "descriptors.bin");
+    FILE *wgmma = output(argv[1], "sample_wgmma.bin"), *read = output(argv[1], "descriptors.txt");
     cudaDeviceProp device;
     CHECK(cudaGetDeviceProperties(&device, 0));
     printf("%s, sm_%d%d\n", device.name, device.major, device.minor);

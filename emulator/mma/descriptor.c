@@ -1,0 +1,44 @@
+/* Matrix descriptors (PTX ISA, wgmma, "Matrix descriptor" and "Strides"), as an H200 reads them:
+ * tests/test_descriptors.c.
+ *
+ *                     K-major                                      not K-major (T = 8 elements of 16 bits)
+ * no swizzle          rows by eight: stride; 16 bytes of k: leading rows by eight: stride; k by eight: leading
+ * lines of 32 … 128   rows by eight: stride; k within a line       a line's elements are rows: the next line's leading
+ * further; k by eight: stride Within an atom the eight rows (K-major), or the eight k, follow each other at a line's
+ * distance. Then bits 4 … of the address are xored with bits 7 …, less the base offset: 1 bit for lines of 32 bytes, 2
+ * for 64, 3 for 128. */
+#include "mma/descriptor.h"
+
+#include <stddef.h>
+
+const char *emu_descriptor_read(uint64_t bits, emu_descriptor *d) {
+    static const uint32_t lines[] = {16, 128, 64, 32};
+    *d = (emu_descriptor){.start = (uint32_t)(bits & 0x3fff) << 4,
+                          .leading = (uint32_t)(bits >> 16 & 0x3fff) << 4,
+                          .stride = (uint32_t)(bits >> 32 & 0x3fff) << 4,
+                          .base = (uint32_t)(bits >> 49 & 7),
+                          .line = lines[bits >> 62]};
+    const uint64_t reserved = UINT64_C(3) << 14 | UINT64_C(3) << 30 | UINT64_C(7) << 46 | UINT64_C(0x3ff) << 52;
+    return bits & reserved ? "bits 14-15, 30-31, 46-48 and 52-61 must be zero" : NULL;
+}
+
+static uint32_t swizzled(const emu_descriptor *d, uint32_t address) {
+    return d->line == 16 ? address : address ^ (((address >> 7) - d->base) & (d->line / 16 - 1)) << 4;
+}
+
+void emu_descriptor_chunks(const emu_descriptor *d, bool trans, int rows, uint32_t *chunk) {
+    const bool plain = d->line == 16;
+    for (uint32_t group = 0; group < (uint32_t)rows / 8; group++) {
+        if (!trans) {
+            const uint32_t half = plain ? d->leading : 16;
+            for (uint32_t row = 0; row < 8; row++)
+                for (uint32_t h = 0; h < 2; h++)
+                    *chunk++ = swizzled(d, d->start + group * d->stride + row * d->line + h * half);
+            continue;
+        }
+        const uint32_t atoms = d->line / 16; /* groups of eight rows in a line */
+        uint32_t first = plain ? group * d->stride : group / atoms * d->leading + group % atoms * 16;
+        for (uint32_t k = 0; k < 16; k++)
+            *chunk++ = swizzled(d, d->start + first + k % 8 * d->line + k / 8 * (plain ? d->leading : d->stride));
+    }
+}
