@@ -36,6 +36,8 @@ typedef struct ridge_options {
     int isa;           /* -1: the best */
     bool hot;
     uint64_t seed;
+    int layouts;      /* 0: all */
+    double most_work; /* FLOP; 0: no limit */
     const char *inputs[RIDGE_MAX_INPUT_FILES];
     int n_inputs;
     const char *settings[RIDGE_MAX_SETTINGS]; /* --option NAME=VALUE */

@@ -87,6 +87,7 @@ typedef struct ridge_verified {
     const char *reason;  /* "" when ok */
     int runs;            /* 0: nothing was checked */
     double worst; /* as in ridge_check; infinite for a NaN, a poisoned element, or any error where none is permitted */
+    uint64_t digest; /* of all outputs of all runs */
 } ridge_verified;
 
 /* Result of `ridge verify --mutants` for one mutant and one target. */
