@@ -362,7 +362,7 @@ ridge_status ridge_bench(const ridge_options *o, ridge_selection *selection, rid
     if (status == RIDGE_OK) status = measure_jobs(run, jobs, selection->n, error);
     if (status == RIDGE_OK && o->counters) status = count_bytes(run, error);
     free(jobs);
-    run->wall_s = (double)(ridge_clock_ns() - began) * 1e-9;
+    run->wall_s = ridge_seconds_since(began);
     return status;
 }
 

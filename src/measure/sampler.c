@@ -59,8 +59,6 @@ size_t ridge_sampler_shift(const sampler *s, uint64_t seed) {
     return room ? (size_t)(ridge_random(seed, 7) % room) * RIDGE_LINE : 0;
 }
 
-static double seconds_since(uint64_t ns) { return (double)(ridge_clock_ns() - ns) * 1e-9; }
-
 /* ---- before the first round ------------------------------------------------------------------------------------- */
 
 /* Lists the slots of a round: the active variants and, while there are any, the reference and the companions. */
@@ -287,7 +285,7 @@ static bool must_stop(sampler *s, ridge_stop *stop) {
     int rounds = rounds_done(s);
     if (s->job->iterations > 0) return *stop = RIDGE_STOP_ITERATIONS, rounds >= s->job->iterations;
     if (rounds < 1) return false; /* at least one round, whatever the limit */
-    double spent = seconds_since(s->began_ns);
+    double spent = ridge_seconds_since(s->began_ns);
     if (spent > s->job->max_time * (rounds < MIN_ROUNDS ? patience : 1)) return *stop = RIDGE_STOP_TIME, true;
     if (rounds < MIN_ROUNDS) return false;
     if (2 * rounds >= RIDGE_MAX_SAMPLES) return *stop = RIDGE_STOP_TIME, true;

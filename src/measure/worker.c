@@ -104,14 +104,15 @@ static int variant_in(const worker *w, atomic_int *slot) {
 
 static int running(const worker *w) { return variant_in(w, &w->watch->slot); }
 
-/* True if the running launch or harness work exceeds its limit. */
+/* True if the running launch or harness work exceeds its limit. The worker may set since_ns at any moment, to a time
+ * later than one read before: the time is read after since_ns. */
 static bool overdue(const worker *w) {
     double limit = w->job->launch_limit * (running(w) < 0 ? harness_patience : 1);
-    return (double)(ridge_clock_ns() - atomic_load(&w->watch->since_ns)) * 1e-9 > limit;
+    return ridge_seconds_since(atomic_load(&w->watch->since_ns)) > limit;
 }
 
 static double share_of_time(const worker *w) {
-    double share = (double)(ridge_clock_ns() - w->began_ns) * 1e-9 / w->job->max_time;
+    double share = ridge_seconds_since(w->began_ns) / w->job->max_time;
     return share < 1 ? share : 1;
 }
 

@@ -107,6 +107,29 @@ static ridge_status floods_and_stays(const ridge_call *call) {
     (void)send_for_ever(&event);
     return good(call);
 }
+/* The page that worker and judge share; the only shared mapping of a page, unless a diary is open. */
+static ridge_watch *worker_watch(void) {
+    char line[400], mode[8];
+    void *begin, *end;
+    ridge_watch *found = NULL;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && !found && fgets(line, sizeof line, maps))
+        if (sscanf(line, "%p-%p %7s", &begin, &end, mode) == 3 && strcmp(mode, "rw-s") == 0 &&
+            (char *)end - (char *)begin == sysconf(_SC_PAGESIZE))
+            found = begin;
+    if (maps) (void)fclose(maps);
+    return found;
+}
+/* As a worker that begins a launch between the judge's two looks, at the clock and at the page. */
+static ridge_status begins_ahead(const ridge_call *call) {
+    ridge_watch *watch = worker_watch();
+    if (!watch) return RIDGE_FAILED;
+    if (++launches == 1) {
+        atomic_store(&watch->since_ns, ridge_clock_ns() + 1000000000);
+        usleep(300000); /* time for the judge to look */
+    }
+    return good(call);
+}
 static ridge_status closes(const ridge_call *call) { return close(worker_socket()), good(call); }
 static ridge_status closes_and_stays(const ridge_call *call) { return close(worker_socket()), loop(call); }
 static ridge_status diverts(const ridge_call *call) {
@@ -170,6 +193,7 @@ enum {
     FLOODS_FRAMES,
     FLOODS_SAMPLES,
     FLOODS_AND_STAYS,
+    BEGINS_AHEAD,
     CLOSES,
     CLOSES_AND_STAYS,
     DIVERTS,
@@ -195,6 +219,7 @@ static const ridge_variant variants[] = {
     [FLOODS_FRAMES] = {.name = "cpu/floods_frames", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(floods_frames)},
     [FLOODS_SAMPLES] = {.name = "cpu/floods_samples", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(floods_samples)},
     [FLOODS_AND_STAYS] = {.name = "cpu/floods_and_stays", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(floods_and_stays)},
+    [BEGINS_AHEAD] = {.name = "cpu/begins_ahead", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(begins_ahead)},
     [CLOSES] = {.name = "cpu/closes", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(closes)},
     [CLOSES_AND_STAYS] = {.name = "cpu/closes_and_stays", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(closes_and_stays)},
     [DIVERTS] = {.name = "cpu/diverts", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(diverts)},
@@ -251,7 +276,7 @@ static void run(const int *list, int n, ridge_job_result *result) {
 }
 
 static void all_samples_there(const ridge_series *series) {
-    assert_int_equal(series->outcome, RIDGE_OUTCOME_DONE);
+    if (series->outcome != RIDGE_OUTCOME_DONE) fail_msg("outcome %d: %s", (int)series->outcome, series->reason);
     assert_true(series->check.ok);
     assert_int_equal(series->n, 24);
     for (int i = 0; i < series->n; i++) {
@@ -298,6 +323,7 @@ static void one_bad_variant_costs_itself_only(void **state) {
         {CLOSES, RIDGE_OUTCOME_FAILED, "status 1"},
         {CLOSES_AND_STAYS, RIDGE_OUTCOME_FAILED, "limit of 1 s"},
         {LEAVES_A_CHILD, RIDGE_OUTCOME_DONE, ""},
+        {BEGINS_AHEAD, RIDGE_OUTCOME_DONE, ""},
         {SECOND_WRONG, RIDGE_OUTCOME_WRONG, "not in every launch"},
         {SECOND_WRONG_OPTIMIZED, RIDGE_OUTCOME_WRONG, "not in every launch"},
     };
@@ -492,7 +518,7 @@ static double seconds_of_isolated(unsigned wanted, const volatile sig_atomic_t *
     ridge_error error = {0};
     char answer = 0;
     *status = ridge_isolate(sleeps, &wanted, &answer, sizeof answer, &limits, 30, &error);
-    return (double)(ridge_clock_ns() - began) * 1e-9;
+    return ridge_seconds_since(began);
 }
 
 static void an_interrupt_does_not_wait_for_the_limit(void **state) {
@@ -514,7 +540,7 @@ static void an_interrupt_does_not_wait_for_the_limit(void **state) {
     const uint64_t began = ridge_clock_ns();
     assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
     assert_int_equal(ridge_job_run(&job, &rung, NULL, NULL, &r, &error), RIDGE_INTERRUPTED);
-    assert_true((double)(ridge_clock_ns() - began) * 1e-9 < 5);
+    assert_true(ridge_seconds_since(began) < 5);
     ridge_job_result_free(&r);
 }
 
