@@ -98,9 +98,8 @@ static void wrong_slot(sampler *s, int index, const ridge_check *check, const ch
     drop_slot(s, index);
 }
 
-/* The fastest launch so far, because the first may include loading code. */
-static void estimate(ridge_slot *slot, double time_us) {
-    if (slot->estimate_us == 0 || time_us < slot->estimate_us) slot->estimate_us = time_us;
+void ridge_sampler_estimate(ridge_slot *slot, double time_us) {
+    if (slot->estimate_us <= 0 || time_us < slot->estimate_us) slot->estimate_us = time_us;
 }
 
 /* The first launch of a variant is untimed. It is checked in full if the oracle's cost allows. The first optimized
@@ -118,7 +117,7 @@ static ridge_status first_check(sampler *s, int index, bool must_be_full, ridge_
     ridge_event event = {.kind = RIDGE_EVENT_CHECKED, .slot = index};
     bool full = must_be_full || ridge_check_full_cost(s->job->target, &s->job->c) <= full_check_flops;
     RIDGE_TRY(s->rig->check(s, 0, seed, full ? -1 : 16 * s->sample_rows, &event.check, error));
-    estimate(&s->slots[index], time_us);
+    ridge_sampler_estimate(&s->slots[index], time_us);
     ridge_sampler_send(s, &event);
     if (event.check.ok) return RIDGE_OK;
     wrong_slot(s, index, &event.check, event.check.text);
@@ -167,7 +166,7 @@ static ridge_status compare_output(sampler *s, int index, int optimized, uint64_
         fail_slot(s, index, status);
         return RIDGE_OK;
     }
-    estimate(&s->slots[index], time_us);
+    ridge_sampler_estimate(&s->slots[index], time_us);
     ridge_event event = {.kind = RIDGE_EVENT_AGREES, .slot = index};
     RIDGE_TRY(s->rig->agree(s, lead, 0, &event.agreement, error));
     ridge_sampler_send(s, &event);
@@ -186,7 +185,7 @@ static ridge_status compare_outputs(sampler *s, ridge_error *error) {
             fail_slot(s, optimized, status);
             continue;
         }
-        estimate(&s->slots[optimized], time_us);
+        ridge_sampler_estimate(&s->slots[optimized], time_us);
         for (int i = 0; i < s->job->n_variants && s->slots[optimized].active; i++)
             if (s->slots[i].active && i != optimized) RIDGE_TRY(compare_output(s, i, optimized, seed, error));
         if (s->slots[optimized].active) return RIDGE_OK;
