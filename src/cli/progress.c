@@ -17,6 +17,9 @@ static void eta_text(const ridge_progress *p, char *text, size_t size) {
         return;
     }
     int left = (int)(spent * (1 - part) / part + 0.5);
+    const uint64_t now = ridge_clock_ns();
+    const int most = p->ends_ns > now ? (int)((double)(p->ends_ns - now) * 1e-9) : 0;
+    if (p->ends_ns && left > most) left = most;
     (void)snprintf(text, size, "ETA %d:%02d", left / 60, left % 60);
 }
 

@@ -17,9 +17,6 @@
 /* Oracle FLOP per sample's check. A first check above full_check_flops looks at drawn rows instead of all. */
 static const double sample_check_flops = 4e6, full_check_flops = 3e10;
 static const double converged_width = 0.005;
-enum { MIN_ROUNDS = 8 };
-/* A case may take this many times max_time to reach MIN_ROUNDS, the minimum for an interval. */
-static const double patience = 30;
 
 typedef ridge_sampler sampler;
 
@@ -102,6 +99,15 @@ void ridge_sampler_estimate(ridge_slot *slot, double time_us) {
     if (slot->estimate_us <= 0 || time_us < slot->estimate_us) slot->estimate_us = time_us;
 }
 
+static bool affords_full_check(const ridge_job *job) {
+    return ridge_check_full_cost(job->target, &job->c) <= full_check_flops;
+}
+
+double ridge_job_check_flops(const ridge_job *job) {
+    int full = affords_full_check(job) ? job->n_variants : 1;
+    return full * ridge_check_full_cost(job->target, &job->c);
+}
+
 /* The first launch of a variant is untimed. It is checked in full if the oracle's cost allows. The first optimized
  * variant is always checked in full, so that every case has a full check. */
 static ridge_status first_check(sampler *s, int index, bool must_be_full, ridge_error *error) {
@@ -115,7 +121,7 @@ static ridge_status first_check(sampler *s, int index, bool must_be_full, ridge_
         return RIDGE_OK;
     }
     ridge_event event = {.kind = RIDGE_EVENT_CHECKED, .slot = index};
-    bool full = must_be_full || ridge_check_full_cost(s->job->target, &s->job->c) <= full_check_flops;
+    bool full = must_be_full || affords_full_check(s->job);
     RIDGE_TRY(s->rig->check(s, 0, seed, full ? -1 : 16 * s->sample_rows, &event.check, error));
     ridge_sampler_estimate(&s->slots[index], time_us);
     ridge_sampler_send(s, &event);
@@ -285,8 +291,9 @@ static bool must_stop(sampler *s, ridge_stop *stop) {
     if (s->job->iterations > 0) return *stop = RIDGE_STOP_ITERATIONS, rounds >= s->job->iterations;
     if (rounds < 1) return false; /* at least one round, whatever the limit */
     double spent = ridge_seconds_since(s->began_ns);
-    if (spent > s->job->max_time * (rounds < MIN_ROUNDS ? patience : 1)) return *stop = RIDGE_STOP_TIME, true;
-    if (rounds < MIN_ROUNDS) return false;
+    bool few = rounds < RIDGE_LEAST_ROUNDS;
+    if (spent > (few ? s->job->patience : s->job->max_time)) return *stop = RIDGE_STOP_TIME, true;
+    if (few) return false;
     if (2 * rounds >= RIDGE_MAX_SAMPLES) return *stop = RIDGE_STOP_TIME, true;
     if (rounds < s->next_look) return false;
     s->next_look = rounds + 1 + rounds / 8;
@@ -373,6 +380,8 @@ static ridge_status sample_case(sampler *s, ridge_error *error) {
     ridge_stop stop = RIDGE_STOP_ENDED;
     RIDGE_TRY(run_rounds(s, &stop, error));
     stopped.stop = (int32_t)stop;
+    stopped.value = ridge_seconds_since(s->began_ns);
+    stopped.sample.round = s->n_active ? rounds_done(s) : 0;
     ridge_sampler_send(s, &stopped);
     return RIDGE_OK;
 }
