@@ -8,7 +8,7 @@
 
 /* ---- forecasts --------------------------------------------------------------------------------------------------- */
 
-/* Measured on two AVX2 cores of a shared virtual machine: medians over the cases of chapter 9. */
+/* Measured on two AVX2 cores of a shared virtual machine over the cases of chapter 9; those of CUDA are assumed. */
 static const struct {
     double launch[RIDGE_PEER + 1];        /* time of a launch / time at the ceilings */
     double oracle;                        /* FLOP/s of the fp64 oracle / fp32 peak */
