@@ -138,6 +138,9 @@ static ridge_status set_layouts(ridge_options *o, const char *v, ridge_error *e)
 static ridge_status set_work(ridge_options *o, const char *v, ridge_error *e) {
     return ridge_parse_work(v, "--work", &o->most_work, e);
 }
+static ridge_status set_within(ridge_options *o, const char *v, ridge_error *e) {
+    return ridge_parse_seconds(v, "--within", &o->within, e);
+}
 static ridge_status set_limit(ridge_options *o, const char *v, ridge_error *e) {
     return ridge_parse_seconds(v, "--limit", &o->limit, e);
 }
@@ -218,6 +221,9 @@ const ridge_option_row ridge_option_rows[] = {
     {"iterations", "N", "rcf", "N rounds per case instead of the stop rule", set_iterations, NULL, RIDGE_VALUE_OTHER},
     {"iterations", "N", "n", "N launches of each variant (default 1)", set_iterations, NULL, RIDGE_VALUE_OTHER},
     {"max-time", "S", "rcf", "at most S seconds of rounds per case (default 2)", set_max_time, NULL, RIDGE_VALUE_OTHER},
+    {"within", "S", "rcf",
+     "at most S seconds for the whole run: shorter rounds, and a case that does not fit is skipped", set_within, NULL,
+     RIDGE_VALUE_OTHER},
     {"limit", "S", "rcfv", "a launch that takes longer than S seconds fails (default 60)", set_limit, NULL,
      RIDGE_VALUE_OTHER},
     {"seed", "N", "rcfvn", "first seed of the input values (default 1)", set_seed, NULL, RIDGE_VALUE_OTHER},

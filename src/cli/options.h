@@ -31,6 +31,7 @@ typedef struct ridge_options {
     ridge_dtype dtype; /* RIDGE_DTYPE_NONE: all */
     int iterations;    /* 0: by the stop rule */
     double max_time;   /* seconds per case */
+    double within;     /* seconds of the whole run; 0: no limit */
     double limit;      /* seconds per launch */
     int threads;       /* 0: one per core */
     int isa;           /* -1: the best */
