@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- groups
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
 enum { READ_ONLY = 1 };
 
 static emu_result run_commit(emu_warp *warp, const emu_op *op, emu_mask mask) {
@@ -59,8 +58,7 @@ static emu_result run_nothing(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return EMU_NEXT;
 }
 
-/* ---- decoding: helpers
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- decoding: helpers ------------------------------------------------------------------------------------------- */
 static bool take_shared(emu_decoding *d) { return ptx_take(&d->words, "shared::cta") || ptx_take(&d->words, "shared"); }
 
 /* The operand after those that were decoded; fails when there is none. */
@@ -108,8 +106,7 @@ static bool take_reduction(emu_decoding *d, emu_copy_detail *detail) {
     return detail->reduce != EMU_REDUCE_NONE || emu_decode_fail(d, "a reduction that is not known");
 }
 
-/* ---- cp.async.bulk and cp.reduce.async.bulk
- * -------------------------------------------------------------------------------------- */
+/* ---- cp.async.bulk and cp.reduce.async.bulk ---------------------------------------------------------------------- */
 static emu_copy_detail *new_detail(emu_decoding *d) {
     emu_copy_detail *detail = emu_decode_alloc(d, sizeof *detail);
     d->op->detail = detail;
@@ -158,9 +155,7 @@ static bool decode_bulk(emu_decoding *d, bool reduces) {
            (!detail->multicast || next_source(d, &next, PTX_U16, &d->op->operand[1])) && finish(d, next, hint);
 }
 
-/* ---- tensors
- * -------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- tensors ----------------------------------------------------------------------------------------------------- */
 static bool take_rank(emu_decoding *d, int *rank) {
     static const char *const ranks[] = {"1d", "2d", "3d", "4d", "5d", NULL};
     *rank = ptx_take_of(&d->words, ranks, -1) + 1;
@@ -198,8 +193,7 @@ static bool decode_tensor(emu_decoding *d, bool reduces) {
 
 bool emu_decode_cp_tensor(emu_decoding *d) { return decode_tensor(d, false); }
 
-/* ---- prefetches: nothing that a program could see
- * -------------------------------------------------------------------------------------- */
+/* ---- prefetches: nothing that a program could see ---------------------------------------------------------------- */
 static bool decode_prefetch(emu_decoding *d) {
     emu_copy_detail *detail = new_detail(d);
     d->op->run = run_nothing;
@@ -215,9 +209,7 @@ static bool decode_prefetch(emu_decoding *d) {
            finish(d, next, hint);
 }
 
-/* ---- entries
- * ------------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- entries ----------------------------------------------------------------------------------------------------- */
 static bool decode_wait(emu_decoding *d) {
     d->op->run = run_wait;
     if (ptx_take(&d->words, "read")) d->op->flags = READ_ONLY;

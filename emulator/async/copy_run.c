@@ -7,8 +7,7 @@
 enum { COORDINATES = 2 };
 static const uint32_t within_mask = (1u << EMU_SHARED_RANK_SHIFT) - 1;
 
-/* ---- tensor maps
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- tensor maps ------------------------------------------------------------------------------------------------- */
 /* In parameters (__grid_constant__), global or constant memory. */
 static const uint8_t *map_memory(emu_warp *warp, const emu_op *op, int lane, uint64_t address) {
     const emu_access access = {.kind = EMU_READ, .space = PTX_GENERIC, .bytes = 1, .align = 64};
@@ -104,9 +103,7 @@ static bool order_tensor(emu_warp *warp, const emu_op *op, int lane, uint64_t ad
     return coordinates_valid(warp, op, lane, order) && reduction_of_map(warp, op, lane, order);
 }
 
-/* ---- blocks
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
 static bool issue_multicast(emu_warp *warp, const emu_op *op, int lane, emu_copy_order *order, uint32_t blocks) {
     const emu_cluster *cluster = warp->block->cluster;
     if (blocks >> cluster->n_blocks) {
@@ -131,6 +128,23 @@ static bool own_shared(emu_warp *warp, const emu_op *op, int lane, uint32_t addr
     return false;
 }
 
+/* Lanes before this one that store the same bytes to the same place: a warp that issues a store as a whole, as CUTLASS's
+ * epilogue does. Hardware does it once a lane (seen on an H200 with reductions), which nobody can tell from once. */
+static bool stored_already(const emu_copy_detail *detail, const emu_warp *warp, const emu_op *op, emu_mask before, int lane,
+                           const uint64_t *shared, const uint64_t *other, const uint64_t *bytes) {
+    if (detail->kind != EMU_COPY_STORE || detail->reduce != EMU_REDUCE_NONE) return false;
+    for (; before; before &= before - 1) {
+        const int past = __builtin_ctz(before);
+        bool same = shared[past] == shared[lane] && other[past] == other[lane] && bytes[past] == bytes[lane];
+        for (int i = 0; same && detail->tensor && i < detail->rank; i++) {
+            const uint32_t *coordinate = emu_u32(warp, op->operand[COORDINATES + i]);
+            same = coordinate[past] == coordinate[lane];
+        }
+        if (same) return true;
+    }
+    return false;
+}
+
 emu_result emu_copy_run(emu_warp *warp, const emu_op *op, emu_mask mask) {
     const emu_copy_detail *detail = op->detail;
     uint64_t shared[EMU_LANES], other[EMU_LANES], mbarrier[EMU_LANES] = {0}, bytes[EMU_LANES] = {0},
@@ -142,6 +156,7 @@ emu_result emu_copy_run(emu_warp *warp, const emu_op *op, emu_mask mask) {
     if (detail->multicast) emu_lanes_read(warp, op->operand[1], blocks);
     for (emu_mask rest = mask; rest; rest &= rest - 1) {
         const int lane = __builtin_ctz(rest);
+        if (stored_already(detail, warp, op, mask & ((1u << lane) - 1), lane, shared, other, bytes)) continue;
         emu_tensor_map map;
         emu_copy_order order = {.kind = detail->kind,
                                 .reduce = detail->reduce,

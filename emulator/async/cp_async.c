@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the copy
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- the copy ---------------------------------------------------------------------------------------------------- */
 typedef struct cp_copy {
     emu_operation base;
     emu_pending pending;
@@ -95,8 +94,7 @@ static void copy_describe(const emu_operation *operation, char *text, size_t byt
     snprintf(text, bytes, "a cp.async of %d lanes", __builtin_popcount(copy->pending.lanes));
 }
 
-/* ---- issue
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- issue ------------------------------------------------------------------------------------------------------- */
 enum { CP_HAS_SIZE = 1, CP_HAS_IGNORE = 2 };
 
 /* Operand 0: src-size or ignore-src. */
@@ -162,8 +160,7 @@ static emu_result run_copy(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return EMU_NEXT;
 }
 
-/* ---- groups
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
 /* All lanes of mask have all but their `left` newest groups complete. Landing now is the latest that may be. */
 static void wait_groups(emu_warp *warp, emu_mask mask, uint32_t left) {
     emu_stream *stream = &emu_groups_of(warp)->cp_async;
@@ -196,8 +193,7 @@ static emu_result run_wait_all(emu_warp *warp, const emu_op *op, emu_mask mask) 
     return after_wait(warp);
 }
 
-/* ---- decoding
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- decoding ---------------------------------------------------------------------------------------------------- */
 static bool decode_copy(emu_decoding *d) {
     static const char *const prefetch[] = {"L2::64B", "L2::128B", "L2::256B", NULL};
     const ptx_instruction *instruction = d->instruction;

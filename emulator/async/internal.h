@@ -5,8 +5,7 @@
 #include "async/async.h"
 #include "exec/decode.h"
 
-/* ---- mbarriers
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- mbarriers --------------------------------------------------------------------------------------------------- */
 enum { EMU_MBARRIER_MOST = (1 << 20) - 1 }; /* of arrivals and of bytes, either sign */
 
 /* Counts of an mbarrier, apart from the machine. A phase completes when no arrival and no byte is pending. */
@@ -66,8 +65,7 @@ static inline bool emu_shared_address(ptx_space space, uint64_t address, uint32_
     return space == PTX_SHARED || (address & EMU_WINDOW_MASK) == EMU_WINDOW_SHARED;
 }
 
-/* ---- groups of a warp
- * ------------------------------------------------------------------------------------------------- */
+/* ---- groups of a warp -------------------------------------------------------------------------------------------- */
 /* Threads commit and wait for groups by themselves; a warp keeps them together. Work of a stream has a serial number
  * that goes on at every commit; a commit remembers which lanes made it and the serial number that it closed. */
 enum { EMU_COMMITS = 64 };
@@ -101,8 +99,7 @@ uint64_t emu_stream_serial(const emu_stream *, int lane, uint32_t left);
 /* Is an operation pending that belongs to an older group of one of the lanes than its `left` newest ones? */
 emu_pending *emu_stream_pending(const emu_stream *, emu_mask, uint32_t left, bool read);
 
-/* ---- decoders, each for the words after the mnemonic's first ones; table.c joins them
- * ----------------------------------- */
+/* ---- decoders, each for the words after the mnemonic's first ones; table.c joins them ---------------------------- */
 bool emu_decode_mbarrier(emu_decoding *);
 bool emu_decode_cp_async(emu_decoding *);  /* cp.async…, words after "async" */
 bool emu_decode_cp_arrive(emu_decoding *); /* cp.async.mbarrier.arrive, words after "mbarrier" */

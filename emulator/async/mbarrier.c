@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the table of a block: open addressing by offset
- * -------------------------------------------------------------------- */
+/* ---- the table of a block: open addressing by offset ------------------------------------------------------------- */
 struct emu_mbarriers {
     emu_mbarrier **slot;
     uint32_t size, count; /* a power of two */
@@ -65,8 +64,7 @@ void emu_mbarriers_free(emu_block *block) {
     block->mbarriers = NULL;
 }
 
-/* ---- texts
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
 void emu_mbarrier_text(const emu_mbarrier *barrier, char *text, size_t bytes) {
     snprintf(text, bytes, "the mbarrier at shared+%u of block rank %u", barrier->offset, barrier->block->rank);
 }
@@ -92,8 +90,7 @@ void emu_mbarriers_end(emu_block *block) {
     }
 }
 
-/* ---- the image in memory
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- the image in memory ----------------------------------------------------------------------------------------- */
 static uint64_t image_of(const emu_mbarrier *barrier) {
     const emu_phase *phase = &barrier->phase;
     uint64_t bits = phase->number * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)phase->tx * UINT64_C(0xbf58476d1ce4e5b9);
@@ -127,8 +124,7 @@ bool emu_mbarrier_usable(emu_mbarrier *barrier, emu_warp *warp, const emu_op *op
     return false;
 }
 
-/* ---- events
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 /* The phase before the current one has completed: its arrivals and the engines' work in it are known to who waits. */
 static void publish(emu_mbarrier *barrier) {
     emu_clock_join(&barrier->finished, barrier->arriving);
@@ -190,8 +186,7 @@ void emu_mbarrier_complete(const emu_actor *actor, emu_cluster *cluster, uint32_
     emu_mbarrier_transfer(barrier, actor->warp, actor->op, actor->lane, -(int64_t)bytes);
 }
 
-/* ---- tokens: 8 bits that mark one, 36 of the phase, 20 of the pending arrivals
- * ------------------------------------------------- */
+/* ---- tokens: 8 bits that mark one, 36 of the phase, 20 of the pending arrivals ----------------------------------- */
 static const uint64_t token_mark = UINT64_C(0xb5) << 56;
 static const uint64_t token_phases = (UINT64_C(1) << 36) - 1;
 

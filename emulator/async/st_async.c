@@ -83,8 +83,7 @@ static void store_describe(const emu_operation *operation, char *text, size_t by
              __builtin_popcount(store->lanes));
 }
 
-/* ---- issue
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- issue ------------------------------------------------------------------------------------------------------- */
 static void gather(const emu_warp *warp, const emu_op *op, late_store *store) {
     const store_detail *detail = op->detail;
     const uint32_t size = ptx_type_bytes[detail->type];
@@ -158,8 +157,7 @@ static emu_result run_store(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return EMU_NEXT;
 }
 
-/* ---- decoding
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- decoding ---------------------------------------------------------------------------------------------------- */
 static bool take_space(emu_decoding *d, store_detail *detail) {
     detail->space = ptx_take(&d->words, "shared::cluster") ? PTX_SHARED : PTX_GENERIC;
     return ptx_take(&d->words, "mbarrier::complete_tx::bytes") ||

@@ -49,8 +49,8 @@ const char *emu_tensor_map_wrong(const emu_tensor_map *);
 void emu_tensor_map_seal(emu_tensor_map *); /* sets the checksum */
 uint32_t emu_tensor_type_bytes(emu_tensor_type);
 
-/* Bytes of a row of the box, and from one row to the next in shared memory: rows shorter than the swizzle's span leave the
- * rest of the span as it is (seen on an H200). */
+/* Bytes of a row of the box, and from one row to the next in shared memory: rows shorter than the swizzle's span leave
+ * the rest of the span as it is (seen on an H200). */
 uint32_t emu_tensor_row_bytes(const emu_tensor_map *);
 uint32_t emu_tensor_pitch(const emu_tensor_map *);
 uint32_t emu_tensor_rows(const emu_tensor_map *);
@@ -58,12 +58,15 @@ uint32_t emu_tensor_rows(const emu_tensor_map *);
  * range: none are. row counts from 0 through the box, the second dimension fastest. */
 void emu_tensor_row(const emu_tensor_map *, const int32_t *coordinate, uint32_t row, uint32_t *from, uint32_t *to,
                     uint64_t *address);
-/* A store writes chunks of 16 bytes whose first byte is in the tensor, whole: up to 15 bytes behind the tensor's row (seen on an
- * H200; strides leave room for them). */
+/* A store writes chunks of 16 bytes whose first byte is in the tensor, whole: up to 15 bytes behind the tensor's row
+ * (seen on an H200; strides leave room for them). */
 static inline uint32_t emu_tensor_stored(uint32_t to) { return (to + 15) / 16 * 16; }
 /* Fills a row of the box that lies outside, and turns the elements of one that was read into what the type demands. */
 void emu_tensor_fill(const emu_tensor_map *, uint8_t *bytes, uint32_t n);
 void emu_tensor_convert(const emu_tensor_map *, uint8_t *bytes, uint32_t n);
 /* Where the hardware puts the 16 bytes that belong at this shared address. */
-uint32_t emu_swizzle(int swizzle, uint32_t shared_address);
+static inline uint32_t emu_swizzle(int swizzle, uint32_t shared_address) {
+    static const uint32_t mask[] = {0, 1, 3, 7};
+    return shared_address ^ (shared_address >> 7 & mask[swizzle]) << 4;
+}
 #endif

@@ -7,13 +7,13 @@ EMU_LANEWISE static bool all_within(const emu_region *region, uint64_t bytes, ui
                                     const uint64_t address[EMU_LANES], uint64_t at[EMU_LANES],
                                     uint8_t *pointer[EMU_LANES]) {
     uint64_t base = region->base, last = region->bytes - bytes, stride = region->stride, out = 0, odd = 0;
-    uint8_t *host = region->host;
+    uint64_t host = (uint64_t)(uintptr_t)region->host; /* a number: what is added may be far off */
     for (int lane = 0; lane < EMU_LANES; lane++) {
         uint64_t offset = address[lane] - base;
         out |= offset | (last - offset);
         odd |= address[lane];
         at[lane] = offset;
-        pointer[lane] = host + offset + (uint64_t)lane * stride;
+        pointer[lane] = (uint8_t *)(uintptr_t)(host + offset + (uint64_t)lane * stride);
     }
     return (int64_t)(out | last) >= 0 && (odd & (align - 1)) == 0;
 }

@@ -59,8 +59,7 @@ static int set_up(void **state) {
     return 0;
 }
 
-/* ---- the reference
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- the reference ----------------------------------------------------------------------------------------------- */
 typedef struct tensor {
     int type, swizzle, fill;
     uint32_t rank, bytes, box[5], step[5];
@@ -130,8 +129,7 @@ static void count_element(const tensor *t, uint32_t shared, int64_t in_global, v
     *(uint64_t *)context += t->bytes;
 }
 
-/* ---- random cases
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- random cases ------------------------------------------------------------------------------------------------ */
 static uint32_t below(uint32_t n) { return emu_random_below(&grid.random, n); }
 
 static tensor draw(bool store) {
@@ -315,9 +313,7 @@ static void reductions(void **state) {
     }
 }
 
-/* ---- refusals
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
 static void refused(const tensor *t, const char *reason) {
     _Alignas(64) emu_tensor_map map;
     const char *why = NULL;

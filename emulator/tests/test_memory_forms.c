@@ -59,7 +59,7 @@ static const char *registers(int n) {
 
 static void copy_through(const char *type, int bytes, int n, const char *load, const char *store,
                          const char *in_between) {
-    char text[4000], vector[8] = "";
+    char text[4000], vector[16] = "";
     if (n > 1) snprintf(vector, sizeof(vector), ".v%d", n);
     snprintf(text, sizeof(text),
              "%s.reg .b%d %%v<8>; .shared .align 32 .b8 buffer[%d]; .local .align 32 .b8 own[64];\n"

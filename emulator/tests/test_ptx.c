@@ -356,6 +356,110 @@ static void test_error_within_one_function(void **state) {
     ptx_module_close(module);
 }
 
+/* ---- fat binaries ---------------------------------------------------------------------------- */
+
+typedef struct fat {
+    uint8_t bytes[4096];
+    size_t used;
+} fat;
+
+static void fat_number(fat *f, uint64_t value, size_t bytes) {
+    memcpy(f->bytes + f->used, &value, bytes); /* little-endian, as the format is */
+    f->used += bytes;
+}
+
+/* As nvcc 13 writes it: kind, version, header's size, padded size, compressed size, options, PTX version, architecture,
+ * … */
+static void fat_entry(fat *f, int kind, int sm, uint64_t flags, uint32_t compressed, const char *text) {
+    size_t size = (strlen(text) + 8) / 8 * 8;
+    const struct {
+        uint64_t value;
+        size_t bytes;
+    } fields[] = {{(uint64_t)kind, 2}, {0x101, 2}, {72, 4}, {size, 8},  {compressed, 4}, {64, 4}, {0, 2}, {9, 2},
+                  {(uint64_t)sm, 4},   {0, 4},     {0, 4},  {flags, 8}, {0, 8},          {0, 8},  {0, 8}};
+    for (size_t k = 0; k < sizeof fields / sizeof *fields; k++) fat_number(f, fields[k].value, fields[k].bytes);
+    memcpy(f->bytes + f->used, text, strlen(text));
+    f->used += size;
+}
+
+static size_t fat_begin(fat *f) {
+    fat_number(f, 0xBA55ED50, 4);
+    fat_number(f, 1, 2);
+    fat_number(f, 16, 2);
+    fat_number(f, 0, 8);
+    return f->used;
+}
+
+static void fat_end(fat *f, size_t begin) {
+    uint64_t size = f->used - begin;
+    memcpy(f->bytes + begin - 8, &size, sizeof size);
+}
+
+static char texts_found[1000];
+static void collect(void *context, const char *text, size_t bytes, int sm) {
+    size_t used = strlen(texts_found);
+    assert_ptr_equal(context, texts_found);
+    snprintf(texts_found + used, sizeof texts_found - used, "%d:%.*s ", sm, (int)bytes, text);
+}
+
+static void test_fatbin(void **state) {
+    (void)state;
+    fat f = {.used = 0};
+    ptx_error error = {0};
+    size_t begin = fat_begin(&f);
+    fat_entry(&f, 1, 90, 0x100011, 0, "first");
+    fat_entry(&f, 2, 80, 0x11, 0,
+              "\x7f"
+              "ELF");
+    fat_entry(&f, 1, 80, 0x8011, 30, "compressed");
+    fat_entry(&f, 1, 75, 0x11, 0, "second");
+    fat_end(&f, begin);
+    size_t first = f.used;
+    f.used += 16; /* padding */
+    begin = fat_begin(&f);
+    fat_entry(&f, 1, 90, 0x11, 0, "third");
+    fat_end(&f, begin);
+    assert_true(ptx_fatbin_each(f.bytes, f.used, collect, texts_found, &error));
+    assert_string_equal(texts_found, "90:first 75:second 90:third ");
+    *texts_found = 0;
+    assert_true(ptx_fatbin_each(f.bytes, 0, collect, texts_found, &error)); /* the one that begins here */
+    assert_string_equal(texts_found, "90:first 75:second ");
+    for (size_t size = 1; size < first; size++) { /* cut off anywhere: no crash, and an error */
+        uint8_t *exact = malloc(size);
+        assert_non_null(exact);
+        memcpy(exact, f.bytes, size);
+        error.text[0] = 0;
+        *texts_found = 0;
+        assert_false(ptx_fatbin_each(exact, size, collect, texts_found, &error));
+        assert_memory_equal(error.text, "fat binary: ", 12);
+        free(exact);
+    }
+}
+
+static void test_fatbin_refused(void **state) {
+    (void)state;
+    static const struct {
+        int kind;
+        uint64_t flags;
+        const char *says;
+    } cases[] = {{1, 0x8011, "compile with nvcc --compress-mode=none"},
+                 {1, 0x2011, "compile with nvcc --compress-mode=none"},
+                 {2, 0x11, "nvcc -gencode arch=compute_90a,code=compute_90a"}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        fat f = {.used = 0};
+        ptx_error error = {0};
+        size_t begin = fat_begin(&f);
+        fat_entry(&f, cases[k].kind, 90, cases[k].flags, 0, "text");
+        fat_end(&f, begin);
+        *texts_found = 0;
+        assert_false(ptx_fatbin_each(f.bytes, f.used, collect, texts_found, &error));
+        assert_true(strstr(error.text, cases[k].says) && !*texts_found);
+    }
+    ptx_error error;
+    assert_false(ptx_fatbin_each("no fat binary at all", 20, collect, texts_found, &error));
+    assert_non_null(strstr(error.text, "0xBA55ED50"));
+}
+
 /* ---- printed and parsed again ---------------------------------------------------------------- */
 
 typedef struct output {
@@ -523,6 +627,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_error_within_one_function),
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_fatbin),
+        cmocka_unit_test(test_fatbin_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

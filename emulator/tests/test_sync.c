@@ -278,6 +278,60 @@ static void test_cluster(void **state) {
 #undef LAST
 }
 
+/* ---- forms ---------------------------------------------------------------------------------- */
+
+static void test_forms(void **state) {
+    (void)state;
+    assert_clean(
+        KERNEL(
+            "",
+            "membar.cta; membar.gl; membar.sys; membar.proxy.alias; fence.acq_rel.cta; fence.sc.gpu; fence.cluster;\n"
+            "fence.acquire.sys; fence.release.cta; fence.acquire.sync_restrict::shared::cluster.cluster;\n"
+            "fence.release.sync_restrict::shared::cta.cluster; fence.mbarrier_init.release.cluster; "
+            "fence.proxy.alias;\n"
+            "fence.proxy.async; fence.proxy.async.global; fence.proxy.async.shared::cta; "
+            "fence.proxy.async.shared::cluster;\n"
+            "fence.proxy.tensormap::generic.release.gpu; fence.proxy.tensormap::generic.acquire.sys [at], 128;\n"
+            "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;\n"
+            "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;\n"
+            "griddepcontrol.wait; griddepcontrol.launch_dependents;\n"
+            "bar.cta.sync 0; barrier.sync.aligned 0, 64; barrier.cta.red.popc.aligned.u32 x, 3, 64, a;\n"
+            "bar.arrive 1, 64; barrier.cta.arrive.aligned 2, 64;\n"
+            "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"),
+        2, 64, 2, NULL, 0);
+    static const struct {
+        const char *instruction, *says;
+    } wrong[] = {
+        {"bar.sync;", "operands"},
+        {"bar.sync 0, 64, 64;", "operands"},
+        {"bar.arrive 0;", "operands"},
+        {"bar.arrive.aligned 0, 32, a;", "operands"},
+        {"bar.red.popc.pred a, 0, b;", ".u32, is missing"},
+        {"bar.red.xor.pred a, 0, b;", "red.popc, red.and or red.or expected"},
+        {"bar.wait 0;", "sync, arrive or red expected"},
+        {"bar.sync.relaxed 0;", "'.relaxed' is not known here"},
+        {"barrier.cluster.sync;", "arrive or wait expected"},
+        {"barrier.cluster.wait.release;", "'.release' is not known here"},
+        {"membar.gpu;", "cta, gl or sys"},
+        {"fence.acq_rel;", "a scope expected"},
+        {"fence.proxy.texture;", "a proxy expected"},
+        {"fence.proxy.tensormap::generic.acquire.gpu [at], 64;", "128"},
+        {"fence.mbarrier_init.acquire.cluster;", "release expected"},
+        {"griddepcontrol.stop;", "launch_dependents or wait expected"},
+    };
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        static const char *const kernel[] = {KERNEL_BEGIN(""), KERNEL_END};
+        char text[2000];
+        snprintf(text, sizeof text, "%s%s%s", kernel[0], wrong[k].instruction, kernel[1]);
+        ptx_error error = {0};
+        ptx_module *module = ptx_module_open(text, strlen(text), &error);
+        assert_non_null(module);
+        assert_null(emu_code_of(ptx_function_find(module, "k"), &error));
+        if (!strstr(error.text, wrong[k].says)) fail_msg("%s: %s", wrong[k].instruction, error.text);
+        ptx_module_close(module);
+    }
+}
+
 /* ---- dependent launches ---------------------------------------------------------------------- */
 
 /* The second launch begins while the first may still run, and reads what it wrote. */
@@ -338,6 +392,7 @@ int main(void) {
         cmocka_unit_test(test_misused),
         cmocka_unit_test(test_deadlocks),
         cmocka_unit_test(test_cluster),
+        cmocka_unit_test(test_forms),
         cmocka_unit_test(test_dependent_launch),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
