@@ -36,6 +36,7 @@ static uint8_t *global_range(const copy *c, emu_access_kind kind, uint64_t addre
  * `end`. */
 static uint32_t whole_rows(const copy *c, uint32_t row, uint32_t end, uint32_t row_bytes, uint64_t address) {
     uint32_t n = 1;
+    if (c->map.rank > 1 && c->map.stride[0] != row_bytes) return n;
     for (; row + n < end; n++) {
         uint32_t from, to;
         uint64_t next;
@@ -108,28 +109,40 @@ static uint8_t *shared_range(const copy *c, const emu_actor *who, emu_access_kin
     return emu_memory_range(who, c->base.block, &access, address, bytes);
 }
 
-/* Bytes [first, first + bytes) of the copy, which are whole rows, from or to shared memory. */
+static void move_chunk(uint8_t *shared, uint8_t *linear, bool store) {
+    memcpy(store ? linear : shared, store ? shared : linear, 16);
+}
+
+/* Bytes [first, first + bytes) of the copy, which are whole rows, from or to shared memory. Chunks move within their
+ * span. */
+static bool shared_spans(const copy *c, const emu_actor *who, bool store, uint32_t first, uint32_t bytes,
+                         uint8_t *linear) {
+    const uint32_t base = c->order.shared + first;
+    uint8_t *memory = shared_range(c, who, store ? EMU_READ : EMU_WRITE, base, bytes);
+    for (uint32_t at = 0; memory && at < bytes; at += 16)
+        move_chunk(memory + (int32_t)(emu_swizzle(c->map.swizzle, base + at) - base), linear + at, store);
+    return memory != NULL;
+}
+
+/* The same of rows that are shorter than the span, the rest of which is not touched. */
 static bool shared_rows(const copy *c, const emu_actor *who, bool store, uint32_t first, uint32_t bytes,
                         uint8_t *linear) {
     const uint32_t row_bytes = emu_tensor_row_bytes(&c->map), pitch = emu_tensor_pitch(&c->map);
-    const uint32_t base = c->order.shared + first / row_bytes * pitch, step = row_bytes == pitch ? bytes : 16;
-    for (uint32_t done = 0; done < bytes; done += step) {
-        uint32_t address = base + done / row_bytes * pitch + done % row_bytes;
-        if (step == 16) address = emu_swizzle(c->map.swizzle, address); /* the rest of the span is not touched */
-        uint8_t *memory = shared_range(c, who, store ? EMU_READ : EMU_WRITE, address, step);
+    const uint32_t base = c->order.shared + first / row_bytes * pitch;
+    for (uint32_t at = 0; at < bytes; at += 16) {
+        const uint32_t address = emu_swizzle(c->map.swizzle, base + at / row_bytes * pitch + at % row_bytes);
+        uint8_t *memory = shared_range(c, who, store ? EMU_READ : EMU_WRITE, address, 16);
         if (!memory) return false;
-        for (uint32_t at = 0; at < step; at += 16) {
-            uint8_t *there =
-                step == 16 ? memory : memory + (int32_t)(emu_swizzle(c->map.swizzle, address + at) - address);
-            memcpy(store ? linear + done + at : there, store ? there : linear + done + at, 16);
-        }
+        move_chunk(memory, linear + at, store);
     }
     return true;
 }
 
 static bool shared_move(const copy *c, const emu_actor *who, bool store, uint32_t first, uint32_t bytes,
                         uint8_t *linear) {
-    if (c->order.map && c->map.swizzle != EMU_SWIZZLE_NONE) return shared_rows(c, who, store, first, bytes, linear);
+    if (c->order.map && c->map.swizzle != EMU_SWIZZLE_NONE)
+        return (emu_tensor_row_bytes(&c->map) == emu_tensor_pitch(&c->map) ? shared_spans : shared_rows)(
+            c, who, store, first, bytes, linear);
     uint8_t *memory = shared_range(c, who, store ? EMU_READ : EMU_WRITE, c->order.shared + first, bytes);
     if (memory) memcpy(store ? linear : memory, store ? memory : linear, bytes);
     return memory != NULL;

@@ -35,8 +35,6 @@ static const char *wrong_kinds(int type, uint32_t rank, int interleave, int swiz
     if (interleave < 0 || interleave > EMU_INTERLEAVE_32B) return "the interleave is none of CUtensorMapInterleave";
     if (interleave != EMU_INTERLEAVE_NONE && rank < 3) return "an interleaved tensor has at least 3 dimensions";
     if (swizzle < 0 || swizzle > 6) return "the swizzle is none of CUtensorMapSwizzle";
-    if (interleave == EMU_INTERLEAVE_32B && swizzle != EMU_SWIZZLE_32B)
-        return "CU_TENSOR_MAP_INTERLEAVE_32B needs CU_TENSOR_MAP_SWIZZLE_32B";
     if (promotion < 0 || promotion > 3) return "the L2 promotion is none of CUtensorMapL2promotion";
     if (fill < 0 || fill > EMU_FILL_NAN) return "the fill is none of CUtensorMapFloatOOBfill";
     if (fill == EMU_FILL_NAN && !type_facts[type].floating) return "only floating-point tensors are filled with NaN";
@@ -61,11 +59,11 @@ static const char *wrong_tensor(const emu_tensor_map *map, const uint64_t *sizes
 /* The driver refuses boxes that no SM's shared memory could hold, and counts rows rounded down (seen with driver 580).
  */
 static const char *wrong_box(const emu_tensor_map *map, const uint32_t *box, const uint32_t *steps) {
-    uint64_t inner = (uint64_t)box[0] * type_facts[map->type].bytes, bytes = inner;
+    uint64_t inner = (uint64_t)box[0] * type_facts[map->type].bytes, bytes = type_facts[map->type].bytes;
     for (int i = 0; i < map->rank; i++) {
         if (box[i] == 0 || box[i] > MOST_BOX) return "each size of the box must be 1 to 256";
         if (steps[i] == 0 || steps[i] > MOST_STEP) return "each element stride must be 1 to 8";
-        if (i > 0) bytes *= box[i] < steps[i] ? 1 : box[i] / steps[i];
+        bytes *= box[i] / steps[i];
     }
     if (inner % 16) return "the inner row of the box must be a multiple of 16 bytes";
     if (map->swizzle != EMU_SWIZZLE_NONE && inner > swizzle_span[map->swizzle])
@@ -179,8 +177,11 @@ void emu_tensor_fill(const emu_tensor_map *map, uint8_t *bytes, uint32_t n) {
     for (uint32_t at = 0; at < n; at += 2) memcpy(bytes + at, &fill, 2);
 }
 
-/* TF32 keeps 10 bits of the fraction: to nearest even. */
-static uint32_t round_tf32(uint32_t word) { return (word + 0xfff + (word >> 13 & 1)) & 0xffffe000; }
+/* TF32 keeps 10 bits of the fraction: to nearest even, one NaN. */
+static uint32_t round_tf32(uint32_t word) {
+    if ((word & 0x7fffffff) > 0x7f800000) return 0x7fffe000;
+    return (word + 0xfff + (word >> 13 & 1)) & 0xffffe000;
+}
 
 void emu_tensor_convert(const emu_tensor_map *map, uint8_t *bytes, uint32_t n) {
     if (map->type != EMU_TENSOR_TF32 && map->type != EMU_TENSOR_TF32_FTZ) return;
@@ -190,9 +191,4 @@ void emu_tensor_convert(const emu_tensor_map *map, uint8_t *bytes, uint32_t n) {
         word = round_tf32(word);
         memcpy(bytes + at, &word, 4);
     }
-}
-
-uint32_t emu_swizzle(int swizzle, uint32_t shared_address) {
-    static const uint32_t mask[] = {0, 1, 3, 7};
-    return shared_address ^ (shared_address >> 7 & mask[swizzle]) << 4;
 }

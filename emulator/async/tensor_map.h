@@ -65,5 +65,8 @@ static inline uint32_t emu_tensor_stored(uint32_t to) { return (to + 15) / 16 * 
 void emu_tensor_fill(const emu_tensor_map *, uint8_t *bytes, uint32_t n);
 void emu_tensor_convert(const emu_tensor_map *, uint8_t *bytes, uint32_t n);
 /* Where the hardware puts the 16 bytes that belong at this shared address. */
-uint32_t emu_swizzle(int swizzle, uint32_t shared_address);
+static inline uint32_t emu_swizzle(int swizzle, uint32_t shared_address) {
+    static const uint32_t mask[] = {0, 1, 3, 7};
+    return shared_address ^ (shared_address >> 7 & mask[swizzle]) << 4;
+}
 #endif

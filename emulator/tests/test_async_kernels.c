@@ -41,9 +41,10 @@ static const char head[] =
 #define SYNC "bar.sync 0;\n"
 #define CLUSTER_SYNC "barrier.cluster.arrive.release.aligned;\n barrier.cluster.wait.acquire.aligned;\n"
 #define EXPECT(n, bytes) "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3+" #n "], " #bytes ";\n"
-#define LOAD(n, bytes)                                                                                                \
-    "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd2], " #bytes ", [%r3+" #n "];" \
-                                                                                                                 "\n"
+#define LOAD(n, bytes)                                                                                           \
+    "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd2], " #bytes ", [%r3+" #n \
+    "];"                                                                                                         \
+    "\n"
 #define WAIT(label, n, parity)                                                              \
     "WAIT_" #label ": mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r3+" #n "], " #parity \
     ";\n"                                                                                   \
@@ -114,7 +115,8 @@ static uint32_t pair_sum(uint32_t i) { return i % 64 == 0 ? 256 : 0; }
 /* A ring of two stages: thread 0 loads 8 tiles of 512 bytes, everybody adds them up, with full and empty barriers. */
 #define RING                                                                                                           \
     INIT(0, 1)                                                                                                         \
-    INIT(8, 1) INIT(16, 4) INIT(24, 4) FENCE SYNC                                                                      \
+    INIT(8, 1)                                                                                                         \
+    INIT(16, 4) INIT(24, 4) FENCE SYNC                                                                                 \
         "mov.u32 %r20, 0; mov.u32 %r21, 0; mov.u32 %r30, 0;\n" /* tile, sum; produced */                               \
         "and.b32 %r31, %r1, 31; setp.eq.u32 %p5, %r31, 0;\n"                                                           \
         "PRODUCE: setp.ge.u32 %p3, %r30, 8; @%p3 bra CONSUME; add.u32 %r33, %r20, 2; setp.ge.u32 %p3, %r30, %r33; "    \
@@ -182,7 +184,8 @@ static uint32_t ring_sum(uint32_t i) {
 /* Thread arrivals with states, counts and test_wait. */
 #define STATES                                                                                                         \
     INIT(0, 128)                                                                                                       \
-    INIT(8, 256) SYNC FILL                                                                                             \
+    INIT(8, 256)                                                                                                       \
+    SYNC FILL                                                                                                          \
         "mbarrier.arrive.shared::cta.b64 %rd8, [%r3];\n"                                                               \
         "TEST: mbarrier.test_wait.shared::cta.b64 %p2, [%r3], %rd8; @!%p2 bra TEST;\n"                                 \
         "mbarrier.arrive.noComplete.shared.b64 %rd9, [%r3+8], 1; mbarrier.arrive.shared.b64 %rd9, [%r3+8];\n"          \
@@ -200,6 +203,25 @@ static uint32_t ring_sum(uint32_t i) {
     SYNC CP_ASYNC                                                                                              \
         "cp.async.mbarrier.arrive.shared::cta.b64 [%r3]; mbarrier.arrive.shared::cta.b64 %rd8, [%r3];\n" WAIT( \
             A, 0, 0) "xor.b32 %r1, %r1, 127;\n" USE END
+
+/* A map with another address, made in shared memory and used from global memory. */
+#define REPLACE                                                                                                   \
+    INIT(0, 1)                                                                                                    \
+    FENCE                                                                                                         \
+        "mov.u32 %r20, 0; @!%p1 bra COPIED;\n"                                                                    \
+        "COPY: cvt.u64.u32 %rd6, %r20; add.u64 %rd7, %rd3, %rd6; ld.b64 %rd8, [%rd7]; add.u32 %r21, %r4, %r20;\n" \
+        "st.shared.b64 [%r21], %rd8; add.u32 %r20, %r20, 8; setp.lt.u32 %p3, %r20, 128; @%p3 bra COPY;\n"         \
+        "add.u64 %rd9, %rd2, 512; tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r4], %rd9;\n"     \
+        "tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r4], 1, 3;\n"                                  \
+        "tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%r4], 3;\n"                                       \
+        "COPIED: add.u64 %rd10, %rd1, 32768;\n" SYNC                                                              \
+        "setp.ge.u32 %p4, %r1, 32; @%p4 bra MADE;\n"                                                              \
+        "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd10], [%r4], " \
+        "128;\n"                                                                                                  \
+        "fence.proxy.tensormap::generic.acquire.gpu [%rd10], 128;\n"                                              \
+        "MADE: mov.u64 %rd3, %rd10;\n" EXPECT(0, 512) TENSOR_LOAD                                                 \
+        WAIT(A, 0, 0) USE END
+static uint32_t replaced(uint32_t i) { return i < 96 ? (i + 128) * (i + 128) + 4 : 1; } /* the last row is outside */
 
 static const right rights[] = {
     {"bulk load", INIT(0, 1) FENCE SYNC EXPECT(0, 512) LOAD(0, 512) WAIT(A, 0, 0) USE END, 3, 1, in_plus_one, 384},
@@ -226,6 +248,7 @@ static const right rights[] = {
     {"st.async", ST_ASYNC, 4, 2, of_neighbour, 512},
     {"copy to a peer", PEER_COPY, 4, 2, of_neighbour, 512},
     {"red.async", RED_ASYNC, 2, 2, pair_sum, 256},
+    {"replaced tensor map", REPLACE, 1, 1, replaced, 128},
     {"states", STATES, 1, 1, of_neighbour, 128},
 };
 
@@ -273,8 +296,7 @@ static const fault faults[] = {
      1, 1, 1},
     {"waits for a phase that cannot come", INIT(0, 2) FENCE SYNC EXPECT(0, 512) LOAD(0, 512) WAIT(A, 0, 0) USE END,
      "deadlock", 1, 1, 1},
-    {"no initialization", SYNC EXPECT(0, 512) LOAD(0, 512) WAIT(A, 0, 0) USE END, "barrier-misuse", 1, 1,
-     1},
+    {"no initialization", SYNC EXPECT(0, 512) LOAD(0, 512) WAIT(A, 0, 0) USE END, "barrier-misuse", 1, 1, 1},
     {"initialization not seen", INIT(0, 1) FENCE EXPECT(0, 512) LOAD(0, 512) WAIT(A, 0, 0) USE END,
      "race|barrier-misuse|overwritten-in-flight", 1, 1, 1},
     {"invalidated",
@@ -300,15 +322,14 @@ static const fault faults[] = {
          USE END,
      "race|overwritten-in-flight", 1, 1, 1},
     {"reads a store's result too early",
-     FILL ASYNC_FENCE SYNC STORE COMMIT WAIT_READ "@%p1 ld.global.u32 %r40, [%rd1];\n" WAIT_WRITTEN END, "race|overwritten-in-flight", 1, 1,
-     1},
+     FILL ASYNC_FENCE SYNC STORE COMMIT WAIT_READ "@%p1 ld.global.u32 %r40, [%rd1];\n" WAIT_WRITTEN END,
+     "race|overwritten-in-flight", 1, 1, 1},
     {"cp.async not waited for", CP_ASYNC "cp.async.commit_group;\n" SYNC USE END, "race|uninitialized", 1, 1, 1},
     {"cp.async waits for too little", CP_ASYNC "cp.async.commit_group;\n cp.async.wait_group 1;\n" SYNC USE END,
      "race|uninitialized", 1, 1, 1},
     {"cp.async of others not synchronized", CP_ASYNC "cp.async.wait_all; xor.b32 %r1, %r1, 127;\n" USE END,
      "race|uninitialized", 1, 1, 1},
-    {"no tensor map there",
-     INIT(0, 1) FENCE SYNC EXPECT(0, 512) "mov.u64 %rd3, %rd2;\n" TENSOR_LOAD WAIT(A, 0, 0) END,
+    {"no tensor map there", INIT(0, 1) FENCE SYNC EXPECT(0, 512) "mov.u64 %rd3, %rd2;\n" TENSOR_LOAD WAIT(A, 0, 0) END,
      "bad-descriptor", 1, 1, 1},
     {"unaligned inner coordinate",
      INIT(0, 1) FENCE SYNC EXPECT(
