@@ -84,15 +84,14 @@ static void judge_time(ridge_result *r, const ridge_ceilings *ceilings, bool hot
                        time, frame, has_graph(r) ? " in a graph" : "");
         say(r, RIDGE_VERDICT_FRAME, text);
     } else if (!(ridge_interval_width(judged) <= widest_interval)) {
-        double width = 100 * ridge_interval_width(judged);
+        const double width = 100 * ridge_interval_width(judged);
+        const char *option = r->cut ? "--within" : "--max-time";
         if (isfinite(width))
-            (void)snprintf(text, sizeof text,
-                           "%d samples leave the median open by %.1f %%: give it a longer --max-time", judged.n, width);
+            (void)snprintf(text, sizeof text, "%d samples leave the median open by %.1f %%: give it a longer %s",
+                           judged.n, width, option);
         else
-            (void)snprintf(text, sizeof text,
-                           "%d samples are too few for an interval: give it more --iterations or "
-                           "--max-time",
-                           judged.n);
+            (void)snprintf(text, sizeof text, "%d samples are too few for an interval: give it more --iterations or %s",
+                           judged.n, option);
         say(r, RIDGE_VERDICT_INCONCLUSIVE, text);
     } else {
         say(r, RIDGE_VERDICT_OK, "");

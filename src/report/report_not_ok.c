@@ -18,7 +18,7 @@ static bool same_reason(const ridge_result *a, const ridge_result *b) {
     switch (a->verdict) {
         case RIDGE_VERDICT_SKIPPED:
         case RIDGE_VERDICT_FAILED: return strcmp(a->reason, b->reason) == 0;
-        case RIDGE_VERDICT_INCONCLUSIVE: return !isfinite(open_by(a)) == !isfinite(open_by(b));
+        case RIDGE_VERDICT_INCONCLUSIVE: return a->cut == b->cut && !isfinite(open_by(a)) == !isfinite(open_by(b));
         default: return true;
     }
 }
@@ -65,6 +65,7 @@ static const char *range_text(range r, char *text, size_t size) {
 /* Why, and what to do about it, for the group that result `first` begins. */
 static void explain(const ridge_run *run, int first, int n, char *text, size_t size) {
     const ridge_result *r = &run->results[first];
+    const char *longer = r->cut ? "--within" : "--max-time";
     char numbers[64];
     switch (r->verdict) {
         case RIDGE_VERDICT_WRONG:
@@ -83,10 +84,10 @@ static void explain(const ridge_run *run, int first, int n, char *text, size_t s
             break;
         case RIDGE_VERDICT_INCONCLUSIVE:
             if (isfinite(open_by(r)))
-                (void)snprintf(text, size, "the median is open by %s %%: give a longer --max-time",
-                               range_text(range_of(run, first, open_by), numbers, sizeof numbers));
+                (void)snprintf(text, size, "the median is open by %s %%: give a longer %s",
+                               range_text(range_of(run, first, open_by), numbers, sizeof numbers), longer);
             else
-                (void)snprintf(text, size, "too few samples for an interval: give more --iterations or --max-time");
+                (void)snprintf(text, size, "too few samples for an interval: give more --iterations or %s", longer);
             break;
         default: (void)snprintf(text, size, "%s", r->reason[0] ? r->reason : "no reason was given");
     }
