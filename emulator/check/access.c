@@ -63,7 +63,7 @@ static void enter_readers(run *r, uint32_t id) {
     r->out = id == who->node ? id : with_reader(r, id);
     uint32_t rest = id;
     const emu_node *newest = &emu_nodes[emu_set_next(&rest)];
-    r->own = who->order && newest->family == who->family && newest->slot == who->slot && newest->epoch > who->whole;
+    r->own = emu_lanes_join(who, newest);
 }
 
 /* ---- runs: cell i is accessed by lane first + (i >> step) ---------------------------------------------------- */
@@ -78,8 +78,7 @@ static void read_run(run *r, emu_cell *cell, uint32_t start, uint32_t n, uint32_
         }
         if (set != r->in) enter_readers(r, set);
         uint32_t before = now.read & EMU_LANE_MASK;
-        if (r->own && before != lane)
-            lane = before == EMU_LANE_WARP ? lane : lane == EMU_LANE_WARP ? before : EMU_LANE_MANY;
+        if (r->own) lane = emu_lane_join(before, lane);
         uint32_t then = emu_cell_of(r->out, lane);
         if (then != now.read) cell[start + i].read = then;
     }

@@ -47,10 +47,15 @@ typedef struct emu_cell {
 } emu_cell; /* node or set << EMU_LANE_BITS | lane; 0: nobody */
 static inline uint32_t emu_cell_of(uint32_t node, uint32_t lane) { return node << EMU_LANE_BITS | lane; }
 
-/* What relaxed and volatile accesses and atomics hand on at a word, by level of scope. Shared by words, not changed. */
+/* What relaxed and volatile accesses and atomics hand on at a word. Shared by words, not changed. */
+enum { EMU_MOST_OWNERS = 8 /* blocks that were the last to write there */ };
 typedef struct emu_location {
-    uint32_t refs, family, rank; /* whose the clocks below GPU level are */
-    emu_clock *clock[EMU_LEVELS];
+    uint32_t refs, n;
+    emu_clock *all; /* offered to the whole GPU */
+    struct emu_owner {
+        uint32_t family, rank;
+        emu_clock *near[EMU_LEVELS - 1]; /* offered to the CTA, to the cluster (or beyond) */
+    } owner[EMU_MOST_OWNERS];            /* the newest first */
 } emu_location;
 
 enum { EMU_PAGE_BITS = 12, EMU_PAGE = 1 << EMU_PAGE_BITS, EMU_COARSE = 4 /* bits of the largest granule: 16 bytes */ };
@@ -92,6 +97,16 @@ typedef struct emu_accessor {
     emu_warp *warp;
     const emu_op *op;
 } emu_accessor;
+
+/* The lane of a cell's readers is that of the newest; of lanes of one warp that nothing orders, they are many. */
+static inline bool emu_lanes_join(const emu_accessor *who, const emu_node *newest) {
+    return who->order && newest->family == who->family && newest->slot == who->slot && newest->epoch > who->whole &&
+           newest->strength == who->strength;
+}
+static inline uint32_t emu_lane_join(uint32_t before, uint32_t lane) {
+    if (before == lane || before == EMU_LANE_WARP) return lane;
+    return lane == EMU_LANE_WARP ? before : EMU_LANE_MANY;
+}
 
 typedef enum emu_verdict {
     EMU_ORDERED,  /* by clocks: for good, for whatever this accessor does later */

@@ -22,7 +22,9 @@ emu_shadow *emu_shadow_create(const void *memory, uint64_t bytes, bool shared) {
 
 void emu_location_put(emu_location *location) {
     if (!location || --location->refs > 0) return;
-    for (int level = 0; level < EMU_LEVELS; level++) emu_clock_free(location->clock[level]);
+    emu_clock_free(location->all);
+    for (uint32_t i = 0; i < location->n; i++)
+        for (int level = 0; level < EMU_LEVELS - 1; level++) emu_clock_free(location->owner[i].near[level]);
     free(location);
 }
 

@@ -149,6 +149,7 @@ static bool target_read(ptx_parser *p) { /* sm_90a, debug */
 static bool section_read(ptx_parser *p) {
     ptx_name name = {.text = ""};
     if (!ptx_directive_read(p, &name) && !ptx_name_need(p, &name, "a section's name")) return false;
+    for (ptx_name rest; ptx_directive_read(p, &rest);) name = rest; /* .nv.info */
     if (!ptx_need(p, '{')) return false;
     const char *text = p->at;
     if (!ptx_block_skip(p, '{', '}')) return false;

@@ -25,13 +25,6 @@ static const emu_dot *dot_of(const product_row *r) {
     return dot;
 }
 
-static FILE *beside_this(const char *name) {
-    char path[1024];
-    const char *slash = strrchr(__FILE__, '/');
-    snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash - __FILE__ + 1) : 0, __FILE__, name);
-    return fopen(path, "r");
-}
-
 static uint64_t a[PRODUCT_MAX_A], b[PRODUCT_MAX_B], c[PRODUCT_MAX_C];
 
 static void double_tile(const product_row *r, uint64_t *d) {
@@ -80,7 +73,7 @@ static void emulated_hashes(int row, uint64_t hash[PRODUCT_HASHES]) {
 
 static void same_bits_as_the_gpu(void **state) {
     (void)state;
-    FILE *file = beside_this("products_h200.txt");
+    FILE *file = fopen(EMULATOR_TESTS "/products_h200.txt", "r");
     assert_non_null(file);
     for (int row = 0; row < PRODUCT_N_ROWS; row++) {
         char name[64];
