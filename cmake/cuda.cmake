@@ -5,7 +5,15 @@
 # takes. All is machine code for compute capability 8.0 (A100 and its kin), 9.0a (Hopper with its own instructions) and
 # 10.0a (Blackwell), and PTX of 9.0, which the driver compiles for later GPUs. The runtime is linked statically and finds
 # the driver at run time: one binary serves machines with and without a GPU.
-option(RIDGE_CUDA "build the CUDA backend when nvcc is found" ON)
+#
+# RIDGE_CUDA=emulated: the CUDA backend as PTX for Hopper, run on the CPU by emulator/. It answers, checks and counts, and
+# has no times.
+set(RIDGE_CUDA ON CACHE STRING "the CUDA backend: ON (when nvcc is found), OFF, or emulated (on the CPU)")
+set_property(CACHE RIDGE_CUDA PROPERTY STRINGS ON OFF emulated)
+set(RIDGE_CUDA_EMULATED FALSE)
+if(RIDGE_CUDA STREQUAL "emulated")
+  set(RIDGE_CUDA_EMULATED TRUE)
+endif()
 set(RIDGE_CUDA_ARCHITECTURES native CACHE STRING "native, all, or as CMAKE_CUDA_ARCHITECTURES")
 set(RIDGE_CUDA_ALL 80-real 90a-real 100a-real 90-virtual)
 
@@ -23,6 +31,9 @@ function(ridge_choose_cuda variable)
     set(said "no CUDA backend: RIDGE_CUDA is off")
   elseif(RIDGE_NVCC STREQUAL "none")
     set(said "no CUDA backend: nvcc was not found on PATH")
+  elseif(RIDGE_CUDA_EMULATED)
+    set(chosen 90a-virtual)
+    set(said "CUDA backend emulated on the CPU")
   elseif(RIDGE_CUDA_ARCHITECTURES STREQUAL "all")
     set(chosen ${RIDGE_CUDA_ALL})
     set(said "CUDA backend for every supported GPU")
@@ -53,6 +64,13 @@ if(cuda_architectures)
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   enable_language(CUDA)
   set(RIDGE_HAVE_CUDA TRUE)
+  set(RIDGE_CUDART cudart_static)
+  if(RIDGE_CUDA_EMULATED)
+    set(CMAKE_CUDA_RUNTIME_LIBRARY None)
+    set(EMULATOR_NVCC ${CMAKE_CUDA_COMPILER} CACHE FILEPATH "nvcc, for its headers")
+    add_subdirectory(${PROJECT_SOURCE_DIR}/emulator)
+    set(RIDGE_CUDART emulator)
+  endif()
 endif()
 set(CMAKE_CUDA_FLAGS_RELEASE "-O3")
 if(RIDGE_LINE_TABLES)
@@ -63,7 +81,11 @@ set(CMAKE_CUDA_FLAGS_DEBUG "-O1 -g -lineinfo")
 # Machine code is compressed as well as nvcc can: a fifth of the size. The driver unpacks a file's kernels at the first
 # launch of one of them.
 set(RIDGE_CUDA_COMPRESS "")
-if(RIDGE_HAVE_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
+set(RIDGE_CUDA_PTXAS -Xptxas=--warn-on-spills,--warning-as-error)
+if(RIDGE_CUDA_EMULATED)
+  set(RIDGE_CUDA_COMPRESS --compress-mode=none -lineinfo)
+  set(RIDGE_CUDA_PTXAS "")
+elseif(RIDGE_HAVE_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
   set(RIDGE_CUDA_COMPRESS --compress-mode=size)
 endif()
 
@@ -77,9 +99,9 @@ function(ridge_add_cuda_objects name)
   add_library(${name} OBJECT ${ARGN})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/kernels
                              ${PROJECT_SOURCE_DIR}/src)
-  target_compile_definitions(${name} PRIVATE RIDGE_HAVE_CUDA=1 _GNU_SOURCE)
+  target_compile_definitions(${name} PRIVATE RIDGE_HAVE_CUDA=1 _GNU_SOURCE $<$<BOOL:${RIDGE_CUDA_EMULATED}>:RIDGE_CUDA_EMULATED=1>)
   target_compile_options(${name} PRIVATE ${RIDGE_CUDA_COMPRESS}
-    -std=c++20 --expt-relaxed-constexpr -Xptxas=--warn-on-spills,--warning-as-error -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter,-Werror)
+    -std=c++20 --expt-relaxed-constexpr ${RIDGE_CUDA_PTXAS} -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter,-Werror)
   list(APPEND objects $<TARGET_OBJECTS:${name}>)
   set(${name}_OBJECTS "${objects}" PARENT_SCOPE)
 endfunction()

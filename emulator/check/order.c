@@ -16,13 +16,22 @@ void emu_release(emu_warp *warp, emu_clock **into) {
     emu_clock_join(into, warp->order->clock);
 }
 
-void emu_acquire(emu_warp *warp, const emu_clock *from) {
-    emu_order *order = warp->order;
-    if (!order || !from) return;
+static void acquire(emu_order *order, const emu_clock *from) {
+    if (!from) return;
     emu_clock_join(&order->clock, from);
-    /* What the warp's lanes released comes back to all of them. */
-    uint32_t back = from->family == order->family->number ? emu_clock_epoch(from, EMU_KNOWN, order->slot) : 0;
+    /* What some of the warp's lanes released comes back to all of them. */
+    uint32_t back = 0, family = order->family->number;
+    if (from->family == family) {
+        back = emu_clock_epoch(from, EMU_KNOWN, order->slot);
+    } else {
+        const emu_part *part = emu_foreign_part(from->foreign[EMU_KNOWN], family);
+        if (part && order->slot < part->n) back = part->epoch[order->slot];
+    }
     if (back > order->whole) order->whole = back;
+}
+
+void emu_acquire(emu_warp *warp, const emu_clock *from) {
+    if (warp->order) acquire(warp->order, from);
 }
 
 /* ---- lanes of one warp --------------------------------------------------------------------------------------- */
@@ -57,7 +66,7 @@ void emu_fence(emu_warp *warp, emu_scope scope) {
     emu_order *order = warp->order;
     if (!order) return;
     for (int level = 0; level <= emu_level(scope); level++) {
-        emu_clock_join(&order->clock, order->pending[level]);
+        acquire(order, order->pending[level]);
         emu_clock_free(order->pending[level]);
         order->pending[level] = NULL;
     }
@@ -114,11 +123,7 @@ void emu_actor_of_group(emu_warp *warp, const emu_op *op, int lane, emu_stream_k
     if (stream != EMU_STREAM_WGMMA) return;
     /* The four warps issue together: what one did before is done when the group is. */
     struct emu_collective *together = &stream_owner(warp, stream)->collective[group % EMU_COLLECTIVES];
-    if (together->group != group) {
-        emu_clock_free(together->clock);
-        together->clock = NULL;
-    }
-    together->group = group;
+    together->group = group; /* what stood there belongs to groups before this one: it is done before, too */
     emu_clock_join(&together->clock, out->known);
 }
 
@@ -155,7 +160,7 @@ void emu_acquire_group(emu_warp *warp, emu_stream_kind stream, uint64_t group) {
     const emu_order *owner = stream_owner(warp, stream);
     for (int i = 0; i < EMU_COLLECTIVES; i++)
         if (owner->collective[i].clock && owner->collective[i].group <= group)
-            emu_clock_join(&order->clock, owner->collective[i].clock);
+            acquire(order, owner->collective[i].clock);
 }
 
 void emu_clock_phase(emu_clock **into, emu_block *owner, uint32_t slot, uint64_t phase) {

@@ -125,7 +125,7 @@ void emu_report_conflict(const emu_accessor *who, emu_verdict verdict, uint32_t 
         emu_find(who->warp, who->op, by, kind, key, "as before");
         return;
     }
-    char address[120], actor[300], source[TEXT];
+    char address[120], actor[400], source[TEXT];
     address_text(who->shadow, who->warp, at, address, sizeof address);
     actor_text(who, past, past_lane, actor, sizeof actor);
     source_text(emu_family_of(past->family), past->op, source, sizeof source);

@@ -10,21 +10,23 @@
 #include "check/record.h"
 
 /* ---- locations ----------------------------------------------------------------------------------------------- */
-/* Has the location at this level clocks that this order is reached by? */
-static bool reached(const emu_location *location, const emu_order *order, int level) {
-    if (level == 2) return true;
-    return location->family == order->family->number && (level == 1 || location->rank == order->rank);
+static void take(emu_accessor *who, int level, const emu_clock *clock) {
+    bool at_once = who->access->semantics == EMU_ACQUIRE || who->access->semantics == EMU_ACQUIRE_RELEASE;
+    if (at_once)
+        emu_acquire(who->warp, clock);
+    else
+        emu_clock_join(&who->order->pending[level], clock);
 }
 
 static void collect(emu_accessor *who, const emu_location *location) {
     emu_order *order = who->order;
-    bool at_once = who->access->semantics == EMU_ACQUIRE || who->access->semantics == EMU_ACQUIRE_RELEASE;
-    for (int level = who->strength - EMU_STRENGTH_CTA; level >= 0; level--) {
-        if (!reached(location, order, level)) continue;
-        if (at_once)
-            emu_acquire(who->warp, location->clock[level]);
-        else
-            emu_clock_join(&order->pending[level], location->clock[level]);
+    int reach = who->strength - EMU_STRENGTH_CTA;
+    if (reach == EMU_LEVELS - 1) take(who, reach, location->all);
+    for (uint32_t i = 0; i < location->n; i++) {
+        const struct emu_owner *owner = &location->owner[i];
+        if (owner->family != order->family->number) continue;
+        if (reach >= 1) take(who, 1, owner->near[1]);
+        if (owner->rank == order->rank) take(who, 0, owner->near[0]);
     }
     who->clock = order->clock;
     who->whole = order->whole;
@@ -44,27 +46,37 @@ static bool offered(emu_accessor *who, emu_clock *offer[EMU_LEVELS]) {
     return any;
 }
 
+static emu_clock *joined(const emu_clock *before, const emu_clock *offer) {
+    emu_clock *clock = emu_clock_copy(before);
+    emu_clock_join(&clock, offer);
+    return clock;
+}
+
 static emu_location *location_new(const emu_location *old, const emu_order *order, emu_clock *const offer[EMU_LEVELS]) {
     emu_location *made = emu_alloc(sizeof *made);
+    struct emu_owner *mine = &made->owner[made->n++], before = {0};
     made->refs = 1;
-    made->family = order->family->number;
-    made->rank = order->rank;
-    for (int level = EMU_LEVELS - 1; level >= 0; level--) {
-        const emu_clock *before = old && reached(old, order, level) ? old->clock[level] : NULL;
-        const emu_clock *above = old && level < 2 ? old->clock[level + 1] : NULL;
-        if (level < 2 && offer[level] == offer[level + 1] && before == above) {
-            made->clock[level] = emu_clock_copy(made->clock[level + 1]);
-            continue;
+    made->all = joined(old ? old->all : NULL, offer[EMU_LEVELS - 1]);
+    mine->family = order->family->number;
+    mine->rank = order->rank;
+    for (uint32_t i = 0; old && i < old->n; i++) {
+        const struct emu_owner *owner = &old->owner[i];
+        if (owner->family == mine->family && owner->rank == mine->rank) {
+            before = *owner;
+        } else if (made->n < EMU_MOST_OWNERS) {
+            struct emu_owner *kept = &made->owner[made->n++];
+            *kept = *owner;
+            for (int level = 0; level < EMU_LEVELS - 1; level++) kept->near[level] = emu_clock_copy(owner->near[level]);
         }
-        made->clock[level] = emu_clock_copy(before);
-        emu_clock_join(&made->clock[level], offer[level]);
     }
+    for (int level = 0; level < EMU_LEVELS - 1; level++) mine->near[level] = joined(before.near[level], offer[level]);
     return made;
 }
 
 static bool same_offer(const emu_location *location, const emu_order *order, emu_clock *const offer[EMU_LEVELS]) {
-    return location->family == order->family->number && location->rank == order->rank &&
-           !memcmp(location->clock, offer, sizeof location->clock);
+    const struct emu_owner *owner = &location->owner[0];
+    return location->n == 1 && owner->family == order->family->number && owner->rank == order->rank &&
+           owner->near[0] == offer[0] && owner->near[1] == offer[1] && location->all == offer[2];
 }
 
 static void hand_on(emu_accessor *who, emu_location **place, emu_clock *const offer[EMU_LEVELS]) {
@@ -147,6 +159,9 @@ static void access_cell(emu_accessor *who, emu_cell *cell, uint32_t lane, uint64
             if (!ordered || emu_nodes[member].strength < who->strength) kept[n++] = member;
         }
         while (n > 0) set = emu_set_add(set, kept[--n]);
+        uint32_t rest = now.read >> EMU_LANE_BITS;
+        if (rest && emu_lanes_join(who, &emu_nodes[emu_set_next(&rest)]))
+            lane = emu_lane_join(now.read & EMU_LANE_MASK, lane);
         cell->read = emu_cell_of(emu_set_add(set, who->node), lane);
     }
 }

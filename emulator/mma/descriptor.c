@@ -1,12 +1,15 @@
-/* Matrix descriptors (PTX ISA, wgmma, "Matrix descriptor" and "Strides"), as an H200 reads them:
- * tests/test_descriptors.c.
+/* Matrix descriptors (PTX ISA: wgmma, "Matrix descriptor", "Strides"), as an H200 reads them (tests/descriptors.h).
  *
- *                     K-major                                      not K-major (T = 8 elements of 16 bits)
- * no swizzle          rows by eight: stride; 16 bytes of k: leading rows by eight: stride; k by eight: leading
- * lines of 32 … 128   rows by eight: stride; k within a line       a line's elements are rows: the next line's leading
- * further; k by eight: stride Within an atom the eight rows (K-major), or the eight k, follow each other at a line's
- * distance. Then bits 4 … of the address are xored with bits 7 …, less the base offset: 1 bit for lines of 32 bytes, 2
- * for 64, 3 for 128. */
+ * Rows are those of a, or columns of b; eight of them are a group. T = 8 elements of 16 bits.
+ *
+ *              K-major                                     not K-major
+ *   no swizzle group: stride; the next 16 bytes of k:      group: stride; the next eight k: leading
+ *              leading
+ *   swizzle    group: stride; k runs along a line of the   rows run along a line; the next line's rows: leading;
+ *              atom                                        the next eight k: stride
+ *
+ * Within an atom the eight rows (not K-major: the eight k) are a line apart. Bits 4 … of the address are then xored with
+ * bits 7 …, less the base offset: one bit for lines of 32 bytes, two for 64, three for 128. */
 #include "mma/descriptor.h"
 
 #include <stddef.h>

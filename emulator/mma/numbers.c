@@ -80,8 +80,7 @@ emu_factor emu_factor_of(const emu_format *format, uint32_t bits) {
     return (emu_factor){significand, mantissa == 0 ? EMU_ZERO_EXPONENT : (int32_t)(exponent ? exponent : 1) - bias, 0};
 }
 
-/* ---- rounding sum × 2^exponent
- * --------------------------------------------------------------------------------------------- */
+/* ---- rounding sum × 2^exponent --------------------------------------------------------------------------- */
 static uint32_t shifted_down(uint64_t magnitude, int shift) {
     return shift >= 64 ? 0 : (uint32_t)(shift >= 0 ? magnitude >> shift : magnitude << -shift);
 }
@@ -116,8 +115,7 @@ static uint32_t nearest_f16(int64_t sum, int exponent) {
     return bits ? sign | bits : 0;
 }
 
-/* ---- one product
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- one product ----------------------------------------------------------------------------------------- */
 static int64_t aligned(int64_t value, int shift) { /* value × 2^shift, what is below 1 cut off */
     if (shift >= 0) return value * (INT64_C(1) << shift);
     if (shift <= -63) return 0;
@@ -153,8 +151,7 @@ static uint32_t fused_chunk(const emu_dot *dot, const uint32_t *a, const uint32_
     return half ? nearest_f16(sum, grid) : truncated_f32(sum, grid, dot->mantissa);
 }
 
-/* ---- mma.sync of 8-bit floats: ptxas makes of it conversions to f16, two HMMA of half the elements, and an addition
- * --------- */
+/* ---- mma.sync of 8-bit floats: ptxas makes of it conversions to f16, two HMMA of half the elements, and an addition ---- */
 static uint16_t f16_of(const emu_format *format, uint8_t bits) {
     emu_factor x = emu_factor_of(format, bits);
     uint16_t sign = (uint16_t)((bits & 0x80u) << 8);

@@ -42,12 +42,10 @@ emu_factor emu_factor_of(const emu_format *, uint32_t bits);
 /* One operand of a tile, for vectors over n: of a [m][k], of b [k][n]. */
 enum { EMU_MAX_M = 64, EMU_MAX_N = 256, EMU_MAX_K = 32, EMU_MAX_TILE = EMU_MAX_N * EMU_MAX_K };
 typedef struct emu_factors {
-    float significand[EMU_MAX_TILE]; /* 1 ≤ |s| < 2, less for subnormals */
+    float factor[EMU_MAX_TILE]; /* the value, or the significand: 1 ≤ |s| < 2, less for subnormals (block.h) */
     int32_t exponent[EMU_MAX_TILE];
     uint8_t special[EMU_MAX_N]; /* by row of a, column of b: has infinities or NaNs */
-    bool any_special;
-    const uint8_t *bits; /* rows of a, columns of b, line bytes each, k running along */
-    uint32_t line;
+    bool any_special;           /* of b */
 } emu_factors;
 
 /* d[m][n] += a[m][k] b[k][n], as raw bits of the accumulator's type. Rows of a and columns of b are lines of packed

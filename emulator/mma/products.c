@@ -8,8 +8,7 @@
 #include "exec/decode.h"
 #include "mma/decode.h"
 
-/* ---- records
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------------------- */
 void emu_warp_mma_begin(emu_warp *warp) { warp->products = NULL; }
 
 struct emu_products *emu_products_of(emu_warp *warp) {
@@ -76,8 +75,7 @@ void emu_warp_mma_end(emu_warp *warp) {
     warp->products = NULL;
 }
 
-/* ---- operations
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------------------ */
 /* Reads what chunks of 16 bytes name: each byte is looked at once, in ranges as long as they come. */
 static bool read_ranges(const emu_product *product, const uint32_t *chunk, int n) {
     uint64_t present[(1 << 18) / 16 / 64] = {0};

@@ -1,68 +1,9 @@
-/* Dot products of whole tiles, eight columns at a time: the same bits as emu_dot_product()'s, by floats.
- *
- * Significands are floats; their product is exact (at most 22 bits). Scaled by a power of two such that the grid of the
- * sum is 1, its conversion to an integer cuts off what the hardware does. Sums of integers are exact. */
-#include "mma/numbers.h"
+/* Dot products of whole tiles: operands to factors, and eight columns at a time (block.c). */
+#include "mma/block.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { WIDTH = 8 };
-
-/* ---- operands
- * -------------------------------------------------------------------------------------------------------------- */
-static uint32_t element(const uint8_t *line, int i, int bytes) {
-    uint32_t bits = 0;
-    memcpy(&bits, line + i * bytes, (size_t)bytes);
-    return bits;
-}
-
-/* Tables for types of 8 and 16 bits: an entry is the factor, as float significand and exponent. */
-typedef struct entry {
-    float significand;
-    int16_t exponent;
-    bool special;
-} entry;
-
-static entry entry_of(const emu_format *format, uint32_t bits) {
-    emu_factor factor = emu_factor_of(format, bits);
-    return (entry){ldexpf((float)factor.significand, -format->mantissa_bits), (int16_t)factor.exponent,
-                   factor.special != 0};
-}
-
-static const entry *table_of(ptx_type type, const emu_format *format) {
-    static entry *tables[PTX_N_TYPES];
-    if (tables[type] == NULL) {
-        uint32_t n = 1u << (8 * format->bytes);
-        entry *table = emu_alloc(n * sizeof *table);
-        for (uint32_t i = 0; i < n; i++) table[i] = entry_of(format, i);
-        tables[type] = table;
-    }
-    return tables[type];
-}
-
-/* Element (row, i) goes to row * along + i * across. */
-static void factors(ptx_type type, const uint8_t (*lines)[EMU_LINE], int rows, int k, int along, int across,
-                    emu_factors *out) {
-    const emu_format *format = emu_format_of(type);
-    const entry *table = format->bytes < 4 ? table_of(type, format) : NULL;
-    out->any_special = false;
-    for (int row = 0; row < rows; row++) {
-        bool special = false;
-        for (int i = 0; i < k; i++) {
-            uint32_t bits = element(lines[row], i, format->bytes);
-            entry e = table ? table[bits] : entry_of(format, bits);
-            out->significand[row * along + i * across] = e.significand;
-            out->exponent[row * along + i * across] = e.exponent;
-            special |= e.special;
-        }
-        out->special[row] = special;
-        out->any_special |= special;
-    }
-}
-
-/* ---- accumulators
- * ------------------------------------------------------------------------------------------------------------ */
 static inline float float_of(uint32_t bits) {
     float value;
     memcpy(&value, &bits, 4);
@@ -73,102 +14,62 @@ static inline uint32_t bits_of(float value) {
     memcpy(&bits, &value, 4);
     return bits;
 }
-static inline double power(int exponent) { /* of two, within the normal doubles */
-    uint64_t bits = (uint64_t)(exponent + 1023) << 52;
-    double value;
-    memcpy(&value, &bits, 8);
-    return value;
+
+/* ---- operands -------------------------------------------------------------------------------------------- */
+static inline uint32_t element(const uint8_t *line, int i, int bytes) {
+    uint16_t half;
+    uint32_t word;
+    if (bytes == 1) return line[i];
+    if (bytes == 2) return memcpy(&half, line + 2 * i, 2), half;
+    return memcpy(&word, line + 4 * i, 4), word;
 }
 
-/* Towards zero, to the float's lattice and then to so many bits. */
-static inline uint32_t truncate_f32(double x, uint32_t keep) {
-    float nearest = (float)x;
-    uint32_t bits = bits_of(nearest);
-    bool away = fabs((double)nearest) > fabs(x) && fabs(x) < 0x1p128;
-    bits = (bits - away) & keep;
-    return bits << 1 ? bits : 0; /* zero is positive */
-}
-
-static inline uint32_t round_f16(double x) {
-    uint64_t wide;
-    double magnitude = fabs(x);
-    memcpy(&wide, &magnitude, 8);
-    int exponent = (int)(wide >> 52) - 1023;
-    exponent = exponent < -14 ? -14 : exponent > 16 ? 16 : exponent;
-    double magic = power(exponent + 42) * 1.5; /* its last place is the f16's */
-    double rounded = magnitude + magic - magic;
-    rounded = rounded > 65536.0 ? 65536.0 : rounded;
-    uint32_t bits = bits_of((float)rounded);
-    uint32_t half = rounded < 0x1p-14 ? (uint32_t)(int32_t)(rounded * 0x1p24) : (bits >> 13) - (112u << 10);
-    uint32_t sign = bits_of((float)copysign(1.0, x)) >> 31;
-    return half ? sign << 15 | half : 0; /* zero is positive */
-}
-
-/* An accumulator as significand × 2^exponent. */
-static inline void split_f32(uint32_t bits, float *significand, int *exponent) {
-    int e = (int)(bits >> 23 & 0xff);
-    uint32_t normal = (bits & 0x807fffffu) | 0x3f800000u;
-    float subnormal = float_of(0x4b000000u | (bits & 0x7fffffu)) - 0x1p23f; /* the mantissa as an integer */
-    subnormal = float_of(bits_of(subnormal * 0x1p-23f) | (bits & 0x80000000u));
-    *significand = e ? float_of(normal) : subnormal;
-    *exponent = e ? e - 127 : bits << 1 ? -126 : EMU_ZERO_EXPONENT;
-}
-static inline void split_f16(uint32_t bits, float *significand, int *exponent) {
-    int e = (int)(bits >> 10 & 0x1f);
-    float mantissa = (float)(int32_t)((bits & 0x3ff) | (e ? 0x400 : 0)) * 0x1p-10f;
-    *significand = bits & 0x8000 ? -mantissa : mantissa;
-    *exponent = e ? e - 15 : bits & 0x7fff ? -14 : EMU_ZERO_EXPONENT;
-}
-
-/* ---- eight outputs
- * ----------------------------------------------------------------------------------------------------------- */
-/* A chunk of at most 16 elements of k fits 32-bit sums with 25 bits of fraction; longer ones have 13. */
-static inline __attribute__((always_inline)) void chunk(const emu_dot *dot, bool half, int k, const float *sa,
-                                                        const int32_t *ea, const float *sb, const int32_t *eb,
-                                                        int stride, uint32_t *d) {
-    float sc[WIDTH];
-    int32_t ec[WIDTH], largest[WIDTH], sum[WIDTH] = {0};
-    for (int j = 0; j < WIDTH; j++) {
-        if (half)
-            split_f16(d[j], &sc[j], &ec[j]);
-        else
-            split_f32(d[j], &sc[j], &ec[j]);
-        largest[j] = ec[j] > dot->least ? ec[j] : dot->least;
-    }
-    for (int i = 0; i < k; i++)
-        for (int j = 0; j < WIDTH; j++) {
-            int32_t exponent = ea[i] + eb[i * stride + j];
-            largest[j] = exponent > largest[j] ? exponent : largest[j];
-        }
-    int32_t bias[WIDTH]; /* of the scale 2^(exponent - largest + fraction) */
-    for (int j = 0; j < WIDTH; j++) bias[j] = 127 + dot->fraction - largest[j];
-    for (int i = 0; i < k; i++)
-        for (int j = 0; j < WIDTH; j++) {
-            int32_t scale = ea[i] + eb[i * stride + j] + bias[j];
-            scale = scale < 0 ? 0 : scale;
-            sum[j] += (int32_t)(sa[i] * sb[i * stride + j] * float_of((uint32_t)scale << 23));
-        }
-    uint32_t keep = ~((1u << (23 - dot->mantissa)) - 1);
-    for (int j = 0; j < WIDTH; j++) {
-        int32_t scale = ec[j] + bias[j];
-        scale = scale < 0 ? 0 : scale;
-        double total = (double)sum[j] + (double)(int32_t)(sc[j] * float_of((uint32_t)scale << 23));
-        double x = total * power(largest[j] - dot->fraction);
-        d[j] = half ? round_f16(x) : truncate_f32(x, keep);
+/* n elements as factors (whole: values, otherwise significands) and exponents; flags of those that are infinities or
+ * NaNs are or-ed in. */
+EMU_LANEWISE static void split(const emu_format *format, bool whole, const uint32_t *bits, int n, float *factor,
+                               int32_t *exponent, uint8_t *special) {
+    const int width = format->mantissa_bits, bias = (1 << (format->exponent_bits - 1)) - 1, dropped = format->dropped;
+    const uint32_t most = (1u << format->exponent_bits) - 1, mask = (1u << width) - 1;
+    const uint32_t not_finite =
+        format->infinities ? 0 : mask; /* least mantissa that is none, under the largest exponent */
+    const float scale = float_of((uint32_t)(127 - width) << 23);
+    const int sign_at = width + format->exponent_bits;
+    for (int i = 0; i < n; i++) {
+        uint32_t x = bits[i] >> dropped, mantissa = x & mask, e = x >> width & most, sign = (x >> sign_at & 1) << 31;
+        float normal = float_of(0x3f800000u | mantissa << (23 - width)), subnormal = (float)(int32_t)mantissa * scale;
+        int32_t power = e ? (int32_t)e - bias : 1 - bias;
+        factor[i] =
+            float_of(bits_of(e ? normal : subnormal) | sign) * (whole ? float_of((uint32_t)(power + 127) << 23) : 1);
+        exponent[i] = e || mantissa ? power : EMU_ZERO_EXPONENT;
+        special[i] |= e == most && mantissa >= not_finite;
     }
 }
 
-EMU_LANEWISE static void block_f32(const emu_dot *dot, int k, const float *sa, const int32_t *ea, const float *sb,
-                                   const int32_t *eb, int stride, uint32_t *d) {
-    chunk(dot, false, k, sa, ea, sb, eb, stride, d);
-}
-EMU_LANEWISE static void block_f16(const emu_dot *dot, int k, const float *sa, const int32_t *ea, const float *sb,
-                                   const int32_t *eb, int stride, uint32_t *d) {
-    chunk(dot, true, k, sa, ea, sb, eb, stride, d);
+/* Rows of a: [m][k]. */
+static void factors_of_a(ptx_type type, const uint8_t (*lines)[EMU_LINE], int m, int k, emu_factors *out) {
+    const emu_format *format = emu_format_of(type);
+    for (int row = 0; row < m; row++) {
+        uint32_t bits[EMU_MAX_K];
+        uint8_t special[EMU_MAX_K] = {0};
+        for (int i = 0; i < k; i++) bits[i] = element(lines[row], i, format->bytes);
+        split(format, emu_block_narrow(type), bits, k, out->factor + row * k, out->exponent + row * k, special);
+        out->special[row] = memchr(special, 1, (size_t)k) != NULL;
+    }
 }
 
-/* ---- tiles
- * ------------------------------------------------------------------------------------------------------------------ */
+/* Columns of b: [k][n]. */
+static void factors_of_b(ptx_type type, const uint8_t (*lines)[EMU_LINE], int n, int k, emu_factors *out) {
+    const emu_format *format = emu_format_of(type);
+    memset(out->special, 0, (size_t)n);
+    for (int i = 0; i < k; i++) {
+        uint32_t bits[EMU_MAX_N];
+        for (int column = 0; column < n; column++) bits[column] = element(lines[column], i, format->bytes);
+        split(format, emu_block_narrow(type), bits, n, out->factor + i * n, out->exponent + i * n, out->special);
+    }
+    out->any_special = memchr(out->special, 1, (size_t)n) != NULL;
+}
+
+/* ---- tiles ----------------------------------------------------------------------------------------------- */
 static uint32_t one(const emu_dot *dot, const uint8_t *a, const uint8_t *b, int k, uint32_t c) {
     uint32_t x[EMU_MAX_K], y[EMU_MAX_K];
     for (int i = 0; i < k; i++) {
@@ -178,28 +79,30 @@ static uint32_t one(const emu_dot *dot, const uint8_t *a, const uint8_t *b, int 
     return emu_dot_product(dot, x, y, k, c);
 }
 
+/* Those of eight outputs that have to do with infinities and NaNs, once more by emu_dot_product(). */
+static void repair(const emu_dot *dot, int k, const uint8_t *a, const uint8_t (*b)[EMU_LINE], const uint32_t *before,
+                   uint32_t *d) {
+    for (int j = 0; j < EMU_BLOCK; j++) d[j] = one(dot, a, b[j], k, before[j]);
+}
+
 static void fused(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EMU_LINE], const uint8_t (*b)[EMU_LINE],
                   uint32_t *d) {
     static emu_factors x, y; /* one thread runs everything */
-    factors(dot->a, a, m, k, k, 1, &x);
-    factors(dot->b, b, n, k, 1, n, &y);
-    const bool half = dot->accumulator == PTX_F16;
-    const uint32_t top = half ? 0x7c00 : 0x7f800000;
+    factors_of_a(dot->a, a, m, k, &x);
+    factors_of_b(dot->b, b, n, k, &y);
+    emu_block_run *run = emu_block_of(dot);
     for (int row = 0; row < m; row++)
-        for (int column = 0; column < n; column += WIDTH) {
-            uint32_t *at = d + row * n + column, before[WIDTH];
-            bool special[WIDTH];
+        for (int column = 0; column < n; column += EMU_BLOCK) {
+            uint32_t *at = d + row * n + column, before[EMU_BLOCK];
             memcpy(before, at, sizeof before);
-            for (int j = 0; j < WIDTH; j++)
-                special[j] = x.special[row] || y.special[column + j] || (at[j] & top) == top;
+            bool special = x.special[row];
+            for (int j = 0; y.any_special && j < EMU_BLOCK; j++) special |= y.special[column + j];
             for (int i = 0; i < k; i += dot->chunk) {
                 int length = k - i < dot->chunk ? k - i : dot->chunk, first = row * k + i, second = i * n + column;
-                (half ? block_f16 : block_f32)(dot, length, x.significand + first, x.exponent + first,
-                                               y.significand + second, y.exponent + second, n, at);
-                for (int j = 0; j < WIDTH; j++) special[j] |= (at[j] & top) == top;
+                special |= run(dot, length, x.factor + first, x.exponent + first, y.factor + second,
+                               y.exponent + second, n, at);
             }
-            for (int j = 0; j < WIDTH; j++)
-                if (special[j]) at[j] = one(dot, a[row], b[column + j], k, before[j]);
+            if (special) repair(dot, k, a[row], b + column, before, at);
         }
 }
 

@@ -7,8 +7,7 @@
 
 static emu_run run_product;
 
-/* ---- registers in flight
- * --------------------------------------------------------------------------------------------------- */
+/* ---- registers in flight --------------------------------------------------------------------------------- */
 static emu_use *use_of(const struct emu_products *products, emu_operand operand) {
     return &products->use[operand.at / 64];
 }
@@ -122,8 +121,7 @@ static void mark_registers(emu_warp *warp, const emu_op *op, const emu_product *
     }
 }
 
-/* ---- mma_async
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- mma_async ------------------------------------------------------------------------------------------- */
 /* The value of all lanes, which must be the same. */
 static uint64_t uniform(emu_warp *warp, const emu_op *op, emu_operand operand, emu_mask mask, const char *what) {
     const uint64_t *lanes = emu_u64(warp, operand);
@@ -191,8 +189,7 @@ static emu_result run_product(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return EMU_NEXT;
 }
 
-/* ---- fence, commit_group, wait_group
- * ------------------------------------------------------------------------------------------ */
+/* ---- fence, commit_group, wait_group --------------------------------------------------------------------- */
 static emu_result run_fence(emu_warp *warp, const emu_op *op, emu_mask mask) {
     (void)op, (void)mask;
     emu_products_of(warp)->fences++;
@@ -218,8 +215,7 @@ static emu_result run_wait(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return EMU_NEXT;
 }
 
-/* ---- decoders
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- decoders -------------------------------------------------------------------------------------------- */
 static bool immediate(emu_decoding *d, int k, int64_t *value) {
     if (k >= d->instruction->n_operands || d->instruction->operand[k].kind != PTX_INTEGER)
         return emu_decode_fail(d, "operand %d must be an integer constant", k + 1);

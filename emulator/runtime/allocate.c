@@ -9,6 +9,7 @@ static cudaError_t allocate(void **out, size_t bytes, emu_memory_kind kind) {
     EMU_LOCKED;
     if (!out) return emu_told(cudaErrorInvalidValue);
     *out = NULL;
+    if (emu_unsafe_in_capture()) return emu_told(cudaErrorStreamCaptureUnsupported);
     if (bytes == 0) return cudaSuccess;
     *out = emu_memory_allocate(bytes, kind);
     return emu_told(*out ? cudaSuccess : cudaErrorMemoryAllocation);
@@ -24,7 +25,6 @@ cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags) {
 
 cudaError_t cudaMallocManaged(void **memory, size_t bytes, unsigned flags) {
     if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost) return emu_told(cudaErrorInvalidValue);
-    if (bytes == 0) return emu_told(cudaErrorInvalidValue);
     return allocate(memory, bytes, EMU_MANAGED);
 }
 
@@ -47,8 +47,8 @@ static cudaError_t release(void *memory, bool host) {
     const emu_allocation *a = emu_memory_find(memory);
     if (!a || a->memory != memory || (a->kind == EMU_PINNED) != host || a->kind == EMU_VARIABLE)
         return emu_told(cudaErrorInvalidValue);
+    if (emu_unsafe_in_capture()) return emu_told(cudaErrorStreamCaptureUnsupported);
     cudaError_t error = emu_device_wait();
-    if (error == cudaErrorStreamCaptureUnsupported) return emu_told(error);
     (void)emu_memory_free(memory);
     return emu_told(error);
 }
@@ -59,9 +59,13 @@ cudaError_t cudaFreeHost(void *memory) { return release(memory, true); }
 /* ---- in stream order ------------------------------------------------------------------------------------------------ */
 
 /* The address is known at once; who uses the memory before the stream gets there is not found. */
-cudaError_t cudaMallocAsync(void **memory, size_t bytes, cudaStream_t stream) {
-    if (!emu_stream_of(stream)) return emu_told(cudaErrorInvalidResourceHandle);
-    return allocate(memory, bytes, EMU_DEVICE);
+cudaError_t cudaMallocAsync(void **memory, size_t bytes, cudaStream_t handle) {
+    EMU_LOCKED;
+    cudaStream_t stream = emu_stream_of(handle);
+    if (!stream) return emu_told(cudaErrorInvalidResourceHandle);
+    if (stream->capture) return emu_told(cudaErrorStreamCaptureUnsupported);
+    *memory = bytes ? emu_memory_allocate(bytes, EMU_DEVICE) : NULL;
+    return emu_told(*memory || !bytes ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 
 cudaError_t cudaMallocFromPoolAsync(void **memory, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {

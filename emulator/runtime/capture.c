@@ -4,7 +4,7 @@
 cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t handle, cudaGraph_t graph, const cudaGraphNode_t *after,
                                           const cudaGraphEdgeData *edges, size_t n, enum cudaStreamCaptureMode mode) {
     EMU_LOCKED;
-    (void)edges, (void)mode;
+    (void)edges;
     cudaStream_t stream = emu_stream_of(handle);
     if (!stream || !graph) return emu_told(cudaErrorInvalidResourceHandle);
     if (stream == emu_stream_of(cudaStreamLegacy)) return emu_told(cudaErrorStreamCaptureUnsupported);
@@ -12,6 +12,8 @@ cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t handle, cudaGraph_t graph
     stream->capture = graph;
     graph->capturing = true;
     stream->captures_first = true;
+    stream->mode = mode;
+    stream->captured_by = emu_this_thread();
     stream->last_captured = NULL;
     stream->captured.n = 0;
     for (size_t i = 0; i < n; i++) emu_list_add(&stream->captured, after[i]);
@@ -48,7 +50,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *out) {
     if (!stream || !stream->capture) return emu_told(cudaErrorIllegalState);
     if (!stream->captures_first) return emu_told(cudaErrorStreamCaptureUnmatched);
     cudaGraph_t graph = stream->capture;
-    bool all = joined(stream);
+    cudaError_t error = graph->invalid ? cudaErrorStreamCaptureInvalidated : joined(stream) ? cudaSuccess : cudaErrorStreamCaptureUnjoined;
     for (cudaStream_t s = emu_streams(); s; s = s->next) {
         if (s->capture != graph) continue;
         s->capture = NULL;
@@ -57,19 +59,23 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *out) {
         s->captured.n = 0;
     }
     graph->capturing = false;
-    if (!all) {
+    if (error != cudaSuccess)
         emu_graph_free(graph);
-        return emu_told(cudaErrorStreamCaptureUnjoined);
-    }
-    *out = graph;
-    return cudaSuccess;
+    else
+        *out = graph;
+    return emu_told(error);
+}
+
+static enum cudaStreamCaptureStatus status_of(cudaStream_t stream) {
+    if (!stream->capture) return cudaStreamCaptureStatusNone;
+    return stream->capture->invalid ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t handle, enum cudaStreamCaptureStatus *status) {
     EMU_LOCKED;
     cudaStream_t stream = emu_stream_of(handle);
     if (!stream) return emu_told(cudaErrorInvalidResourceHandle);
-    *status = stream->capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    *status = status_of(stream);
     return cudaSuccess;
 }
 
@@ -79,7 +85,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, enum cudaStreamCapture
     EMU_LOCKED;
     cudaStream_t stream = emu_stream_of(handle);
     if (!stream) return emu_told(cudaErrorInvalidResourceHandle);
-    *status = stream->capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    *status = status_of(stream);
     if (!stream->capture) return cudaSuccess;
     if (id) *id = stream->capture->id;
     if (graph) *graph = stream->capture;
@@ -101,10 +107,14 @@ cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t handle, cudaGraphNo
     return cudaSuccess;
 }
 
+static _Thread_local enum cudaStreamCaptureMode mode_of_thread = cudaStreamCaptureModeGlobal;
+
+enum cudaStreamCaptureMode emu_capture_mode(void) { return mode_of_thread; }
+const void *emu_this_thread(void) { return &mode_of_thread; }
+
 cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
-    static _Thread_local enum cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
-    enum cudaStreamCaptureMode previous = current;
-    current = *mode;
+    enum cudaStreamCaptureMode previous = mode_of_thread;
+    mode_of_thread = *mode;
     *mode = previous;
     return cudaSuccess;
 }

@@ -12,21 +12,21 @@ static size_t span(size_t width, size_t height, size_t depth, size_t pitch, size
     return (depth - 1) * slice + (height - 1) * pitch + width;
 }
 
-typedef enum side { ANY, HOST, DEVICE } side;
+typedef enum side { ANY, DEVICE } side;
 
-/* Does the range lie within one allocation, or is it host memory that the emulator does not know? */
+/* Does the range lie within one allocation, or is it host memory that the emulator does not know? As with the driver, device
+ * memory may stand where host memory is asked for, not the other way round. */
 static bool is_within(const void *pointer, size_t bytes, side wanted) {
     const emu_allocation *a = emu_memory_find(pointer);
     if (!a) return pointer && wanted != DEVICE;
-    if (wanted == HOST && (a->kind == EMU_DEVICE || a->kind == EMU_VARIABLE)) return false;
     return (size_t)((const uint8_t *)pointer - a->memory) + bytes <= a->bytes;
 }
 
 static const struct {
     side to, from;
-} sides[] = {[cudaMemcpyHostToHost] = {HOST, HOST},
-             [cudaMemcpyHostToDevice] = {DEVICE, HOST},
-             [cudaMemcpyDeviceToHost] = {HOST, DEVICE},
+} sides[] = {[cudaMemcpyHostToHost] = {ANY, ANY},
+             [cudaMemcpyHostToDevice] = {DEVICE, ANY},
+             [cudaMemcpyDeviceToHost] = {ANY, DEVICE},
              [cudaMemcpyDeviceToDevice] = {DEVICE, DEVICE},
              [cudaMemcpyDefault] = {ANY, ANY}};
 

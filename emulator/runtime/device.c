@@ -6,71 +6,27 @@
 #include "runtime/limits.h"
 #include "runtime/runtime.h"
 
-enum { SM_KHZ = 1980000, MEMORY_KHZ = 3201000, MEMORY_BITS = 6144, REGISTERS = EMU_SM_REGISTERS, PERSISTING = 39321600 };
+enum { MEMORY_BITS = 6016, REGISTERS = EMU_SM_REGISTERS, PERSISTING = 39321600 };
 #define BUS "0000:00:00.0"
 
-/* Attributes that are not 0. */
-static const struct {
-    enum cudaDeviceAttr attribute;
-    int value;
-} attributes[] = {
-    {cudaDevAttrMaxThreadsPerBlock, EMU_MAX_THREADS},
-    {cudaDevAttrMaxBlockDimX, 1024},
-    {cudaDevAttrMaxBlockDimY, 1024},
-    {cudaDevAttrMaxBlockDimZ, 64},
-    {cudaDevAttrMaxGridDimX, INT32_MAX},
-    {cudaDevAttrMaxGridDimY, 65535},
-    {cudaDevAttrMaxGridDimZ, 65535},
-    {cudaDevAttrMaxSharedMemoryPerBlock, EMU_BLOCK_SHARED},
-    {cudaDevAttrTotalConstantMemory, 65536},
-    {cudaDevAttrWarpSize, 32},
-    {cudaDevAttrMaxPitch, INT32_MAX},
-    {cudaDevAttrMaxRegistersPerBlock, REGISTERS},
-    {cudaDevAttrClockRate, SM_KHZ},
-    {cudaDevAttrTextureAlignment, 512},
-    {cudaDevAttrGpuOverlap, 1},
-    {cudaDevAttrCanMapHostMemory, 1},
-    {cudaDevAttrSurfaceAlignment, 512},
-    {cudaDevAttrConcurrentKernels, 1},
-    {cudaDevAttrEccEnabled, 1},
-    {cudaDevAttrMemoryClockRate, MEMORY_KHZ},
-    {cudaDevAttrGlobalMemoryBusWidth, MEMORY_BITS},
-    {cudaDevAttrL2CacheSize, EMU_L2_BYTES},
-    {cudaDevAttrMaxThreadsPerMultiProcessor, EMU_SM_THREADS},
-    {cudaDevAttrAsyncEngineCount, 3},
-    {cudaDevAttrUnifiedAddressing, 1},
-    {cudaDevAttrTexturePitchAlignment, 32},
-    {cudaDevAttrComputeCapabilityMajor, EMU_SM / 10},
-    {cudaDevAttrComputeCapabilityMinor, EMU_SM % 10},
-    {cudaDevAttrStreamPrioritiesSupported, 1},
-    {cudaDevAttrGlobalL1CacheSupported, 1},
-    {cudaDevAttrLocalL1CacheSupported, 1},
-    {cudaDevAttrMaxSharedMemoryPerMultiprocessor, EMU_SM_SHARED},
-    {cudaDevAttrMaxRegistersPerMultiprocessor, EMU_SM_REGISTERS},
-    {cudaDevAttrManagedMemory, 1},
-    {cudaDevAttrSingleToDoublePrecisionPerfRatio, 2},
-    {cudaDevAttrConcurrentManagedAccess, 1},
-    {cudaDevAttrComputePreemptionSupported, 1},
-    {cudaDevAttrCanUseHostPointerForRegisteredMem, 1},
-    {cudaDevAttrReserved94, 1},
-    {cudaDevAttrCooperativeLaunch, 1},
-    {cudaDevAttrMaxSharedMemoryPerBlockOptin, EMU_OPTIN_SHARED},
-    {cudaDevAttrCanFlushRemoteWrites, 1},
-    {cudaDevAttrHostRegisterSupported, 1},
-    {cudaDevAttrMaxBlocksPerMultiprocessor, EMU_SM_BLOCKS},
-    {cudaDevAttrMaxPersistingL2CacheSize, PERSISTING},
-    {cudaDevAttrMaxAccessPolicyWindowSize, 134217728},
-    {cudaDevAttrReservedSharedMemoryPerBlock, EMU_RESERVED_SHARED},
-    {cudaDevAttrMemoryPoolsSupported, 1},
-    {cudaDevAttrClusterLaunch, 1},
-    {cudaDevAttrMemSyncDomainCount, 4},
-    {cudaDevAttrHostNumaId, -1},
+/* Numbers of cudaDeviceAttr and what an H200 answers; the others are 0, as are those of what the emulator does not have. */
+static const int attributes[][2] = {
+    {1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {7, 65535}, {8, 49152}, {9, 65536}, {10, 32},
+    {11, 2147483647}, {12, 65536}, {13, 1980000}, {14, 512}, {15, 1}, {19, 1}, {21, 131072}, {22, 131072}, {23, 65536},
+    {24, 16384}, {25, 16384}, {26, 16384}, {27, 32768}, {28, 32768}, {29, 2048}, {30, 512}, {31, 1}, {32, 1}, {36, 3201000},
+    {37, 6016}, {38, 62914560}, {39, 2048}, {40, 3}, {41, 1}, {42, 32768}, {43, 2048}, {44, 1}, {45, 32768}, {46, 32768},
+    {47, 8192}, {48, 8192}, {49, 32768}, {51, 32}, {52, 32768}, {53, 32768}, {54, 2046}, {55, 32768}, {56, 131072},
+    {57, 65536}, {58, 16384}, {59, 16384}, {60, 16384}, {61, 32768}, {62, 2048}, {63, 32768}, {64, 32768}, {65, 2048},
+    {66, 32768}, {67, 32768}, {68, 2046}, {69, 268435456}, {70, 131072}, {71, 65000}, {72, 2097120}, {73, 32768}, {74, 32768},
+    {75, 9}, {77, 32768}, {78, 1}, {79, 1}, {80, 1}, {81, 233472}, {82, 65536}, {83, 1}, {87, 2}, {89, 1}, {90, 1}, {91, 1},
+    {95, 1}, {96, 1}, {97, 232448}, {99, 1}, {106, 32}, {108, 39321600}, {109, 134217728}, {111, 1024}, {115, 1}, {120, 1},
+    {126, 4}, {131, -1},
 };
 
 static int attribute(enum cudaDeviceAttr which) {
     if (which == cudaDevAttrMultiProcessorCount) return emu_options_get()->sm_count;
     for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
-        if (attributes[i].attribute == which) return attributes[i].value;
+        if (attributes[i][0] == (int)which) return attributes[i][1];
     return 0;
 }
 
@@ -193,11 +149,11 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
 static unsigned device_flags;
 static size_t limits[cudaLimitPersistingL2CacheSize + 1] = {
     [cudaLimitStackSize] = 1024,
-    [cudaLimitPrintfFifoSize] = 7 << 20,
+    [cudaLimitPrintfFifoSize] = 8650752,
     [cudaLimitMallocHeapSize] = 8 << 20,
-    [cudaLimitDevRuntimeSyncDepth] = 2,
     [cudaLimitDevRuntimePendingLaunchCount] = 2048,
     [cudaLimitMaxL2FetchGranularity] = 64,
+    [cudaLimitPersistingL2CacheSize] = 11796480,
 };
 
 cudaError_t cudaSetDeviceFlags(unsigned flags) {
@@ -212,12 +168,14 @@ cudaError_t cudaGetDeviceFlags(unsigned *flags) {
 
 cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
     if ((unsigned)limit > cudaLimitPersistingL2CacheSize) return emu_told(cudaErrorInvalidValue);
+    if (limit == cudaLimitDevRuntimeSyncDepth) return emu_told(cudaErrorUnsupportedLimit);
     limits[limit] = value;
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
     if ((unsigned)limit > cudaLimitPersistingL2CacheSize) return emu_told(cudaErrorInvalidValue);
+    if (limit == cudaLimitDevRuntimeSyncDepth) return emu_told(cudaErrorUnsupportedLimit);
     *value = limits[limit];
     return cudaSuccess;
 }

@@ -55,6 +55,11 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) { return cud
 static cudaError_t join_capture(cudaStream_t stream, cudaEvent_t event) {
     if (stream->capture && stream->capture != event->graph) return cudaErrorStreamCaptureMerge;
     stream->capture = event->graph;
+    for (cudaStream_t s = emu_streams(); s; s = s->next) {
+        if (s->capture != event->graph || !s->captures_first) continue;
+        stream->mode = s->mode;
+        stream->captured_by = s->captured_by;
+    }
     for (int i = 0; i < event->nodes.n; i++) {
         int k = 0;
         while (k < stream->captured.n && stream->captured.item[k] != event->nodes.item[i]) k++;

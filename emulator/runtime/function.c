@@ -5,8 +5,8 @@
 
 static int dynamic_limit(const emu_kernel *kernel) {
     int fixed = (int)kernel->code->shared_bytes;
-    int most = fixed < EMU_BLOCK_SHARED ? EMU_BLOCK_SHARED - fixed : 0;
-    return kernel->max_dynamic_shared > most ? kernel->max_dynamic_shared : most;
+    if (kernel->max_dynamic_shared >= 0) return kernel->max_dynamic_shared;
+    return fixed < EMU_BLOCK_SHARED ? EMU_BLOCK_SHARED - fixed : 0;
 }
 
 static int most_threads(const emu_kernel *kernel) {

@@ -13,11 +13,12 @@
 
 static uint64_t volume(emu_dim d) { return (uint64_t)d.x * d.y * d.z; }
 
+/* The errors are those that an H200's driver returns under CUDA 13. */
 static cudaError_t check_size(const emu_launch *l) {
     const emu_dim b = l->blocks, t = l->threads;
     bool blocks = b.x && b.y && b.z && b.x <= INT32_MAX && b.y <= 65535 && b.z <= 65535;
     bool threads = t.x && t.y && t.z && t.x <= 1024 && t.y <= 1024 && t.z <= 64 && volume(t) <= EMU_MAX_THREADS;
-    return blocks && threads ? cudaSuccess : cudaErrorInvalidConfiguration;
+    return blocks && threads ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 static cudaError_t check_bounds(const emu_launch *l) {
@@ -34,8 +35,7 @@ static cudaError_t check_bounds(const emu_launch *l) {
 static cudaError_t check_shared(const emu_launch *l) {
     int set = l->kernel->max_dynamic_shared;
     uint64_t fixed = l->kernel->code->shared_bytes;
-    uint64_t most = fixed < EMU_BLOCK_SHARED ? EMU_BLOCK_SHARED - fixed : 0;
-    if (set >= 0 && (uint64_t)set > most) most = (uint64_t)set;
+    uint64_t most = set >= 0 ? (uint64_t)set : fixed < EMU_BLOCK_SHARED ? EMU_BLOCK_SHARED - fixed : 0;
     return l->dynamic_shared <= most && fixed + l->dynamic_shared <= EMU_OPTIN_SHARED ? cudaSuccess : cudaErrorInvalidValue;
 }
 
@@ -57,8 +57,7 @@ static cudaError_t check_cluster(emu_launch *l, bool asked) {
 }
 
 uint64_t emu_launch_capacity(const emu_launch *l) {
-    int blocks = emu_occupancy(l->kernel->code, (uint32_t)volume(l->threads), l->dynamic_shared);
-    return (uint64_t)(blocks > 0 ? blocks : 0) * (uint64_t)emu_options_get()->sm_count / volume(l->cluster);
+    return emu_capacity(l->kernel->code, (uint32_t)volume(l->threads), l->dynamic_shared, volume(l->cluster));
 }
 
 static cudaError_t check(emu_launch *l, bool cluster_asked) {
@@ -99,7 +98,7 @@ static uint8_t *pack(const ptx_function *f, void **arguments) {
 }
 
 cudaError_t emu_launch_shape(const cudaLaunchConfig_t *config, emu_kernel *kernel, emu_launch *out) {
-    if (!kernel) return cudaErrorInvalidDeviceFunction;
+    if (!kernel) return cudaErrorInvalidResourceHandle;
     *out = (emu_launch){.kernel = kernel, .cluster = {1, 1, 1}};
     out->blocks = dim_of(config->gridDim);
     out->threads = dim_of(config->blockDim);

@@ -73,3 +73,19 @@ int emu_occupancy(const emu_code *code, uint32_t threads, uint32_t dynamic_share
     if (by_registers < blocks) blocks = by_registers;
     return (int)blocks;
 }
+
+/* A cluster lies within a GPC. These sizes give the counts of clusters that an H200's driver tells for one block an SM. */
+static uint64_t clusters_beside(uint64_t size) {
+    static const unsigned sms_of_gpc[] = {18, 18, 18, 18, 18, 16, 16, 10};
+    uint64_t clusters = 0, sms = 0;
+    for (size_t i = 0; i < sizeof sms_of_gpc / sizeof *sms_of_gpc; i++) {
+        clusters += sms_of_gpc[i] / size;
+        sms += sms_of_gpc[i];
+    }
+    uint64_t scaled = clusters * (uint64_t)emu_options_get()->sm_count / sms;
+    return scaled ? scaled : 1;
+}
+
+uint64_t emu_capacity(const emu_code *code, uint32_t threads, uint32_t dynamic_shared, uint64_t cluster) {
+    return (uint64_t)emu_occupancy(code, threads, dynamic_shared) * clusters_beside(cluster);
+}

@@ -14,12 +14,10 @@
 static uint32_t volume(emu_dim d) { return d.x * d.y * d.z; }
 
 emu_window emu_window_of(const emu_grid *grid) {
-    const emu_options *options = emu_options_get();
-    int per_sm = emu_occupancy(grid->code, volume(grid->threads), grid->dynamic_shared);
-    uint64_t blocks = (uint64_t)(per_sm > 0 ? per_sm : 1) * (uint64_t)options->sm_count;
-    uint64_t capacity = blocks / volume(grid->cluster);
+    uint64_t capacity = emu_capacity(grid->code, volume(grid->threads), grid->dynamic_shared, volume(grid->cluster));
+    uint64_t width = (uint64_t)emu_options_get()->resident;
     if (capacity == 0) capacity = 1;
-    uint64_t width = (uint64_t)options->resident < capacity ? (uint64_t)options->resident : capacity;
+    if (width > capacity) width = capacity;
     return (emu_window){.width = grid->cooperative ? grid->n_clusters : width, .capacity = capacity};
 }
 

@@ -19,6 +19,7 @@ typedef struct emu_resident {
     uint32_t n_runnable, n_live, n_warps;
     uint32_t look;                 /* the waiting warp to look at next */
     bool idle;                     /* of the scheduler: nothing here could run */
+    uint64_t spun;                 /* of the scheduler: instructions that only spun, since others ran */
 } emu_resident;
 emu_resident *emu_resident_begin(emu_grid *, emu_window *); /* the grid's next cluster */
 void emu_resident_end(emu_resident *);                      /* frees it; warps that still live are ended */

@@ -131,6 +131,8 @@ struct CUstream_st {
     cudaGraph_t capture;   /* NULL: not capturing */
     emu_list captured;     /* cudaGraphNode_t: the tail of what is captured */
     bool captures_first;   /* the capture began here */
+    enum cudaStreamCaptureMode mode;
+    const void *captured_by; /* the thread */
     cudaGraphNode_t last_captured; /* a launch, as above */
 };
 struct CUevent_st {
@@ -145,7 +147,8 @@ cudaError_t emu_enqueue(cudaStream_t, const emu_action *);
 cudaError_t emu_stream_wait(cudaStream_t);
 cudaStream_t emu_streams(void); /* the first of a list; the legacy stream is not in it */
 cudaError_t emu_device_wait(void);
-bool emu_capturing(void); /* any stream is */
+bool emu_capturing(void); /* any stream is, in a way that forbids to this thread what is not enqueued */
+bool emu_unsafe_in_capture(void); /* the same, and such captures become invalid */
 
 /* ---- graphs (graph.c) ------------------------------------------------------------------------------------------------- */
 typedef struct emu_edge {

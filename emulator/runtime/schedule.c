@@ -13,6 +13,7 @@ enum {
     PATIENCE = 2048,         /* warp instructions a live warp, all spinning, before more clusters begin */
     LONG_PATIENCE = 200000,  /* the same, though not all spin */
     FOCUS_LENGTH = 40000,    /* warp instructions before the focus moves */
+    CLUSTER_SPINS = 256,     /* warp instructions of a cluster, all spinning, after which another takes its place in the focus */
     GRIDS = 128,             /* of a device, beside each other */
 };
 
@@ -158,20 +159,22 @@ static emu_grid *find_event(void) {
 
 /* ---- slices --------------------------------------------------------------------------------------------------------- */
 
-/* 1 to 512, most of them long enough to be fast, some so short that they split sequences of few instructions. */
-static uint32_t slice_length(void) {
+static bool spins(const emu_warp *warp) {
+    for (int i = 0; i < warp->n_fragments; i++)
+        if (!warp->fragment[i].wait.ready && warp->fragment[i].spins < SPINS) return false;
+    return true;
+}
+
+/* 1 to 512, most of them long enough to be fast, some so short that they split sequences of few instructions. Who spins
+ * gets little. */
+static uint32_t slice_length(const emu_warp *warp) {
     uint32_t dice = emu_random_next(&s.random);
+    if (spins(warp)) return 8 + (dice >> 3) % 32;
     switch (dice & 7) {
         case 0: return 1 + (dice >> 3) % 16;
         case 1: return 512;
         default: return 64 + (dice >> 3) % 256;
     }
-}
-
-static bool spins(const emu_warp *warp) {
-    for (int i = 0; i < warp->n_fragments; i++)
-        if (!warp->fragment[i].wait.ready && warp->fragment[i].spins < SPINS) return false;
-    return true;
 }
 
 static void count(emu_resident *r, uint64_t instructions, bool spun) {
@@ -188,9 +191,11 @@ static uint64_t run_slice(emu_resident *r) {
     uint32_t at = emu_random_below(&s.random, r->n_runnable);
     emu_warp *warp = r->warp[at];
     uint64_t before = warp->instructions;
-    emu_progress progress = emu_warp_run(warp, slice_length());
+    emu_progress progress = emu_warp_run(warp, slice_length(warp));
     uint64_t ran = warp->instructions - before;
-    count(r, ran, progress == EMU_WARP_RAN && spins(warp));
+    bool spun = progress == EMU_WARP_RAN && spins(warp);
+    count(r, ran, spun);
+    r->spun = spun ? r->spun + ran : 0;
     switch (progress) {
         case EMU_WARP_RAN: break;
         case EMU_WARP_BLOCKED: emu_resident_block(r, at); break;
@@ -240,6 +245,10 @@ static uint64_t step(uint32_t at) {
         return 0;
     }
     uint64_t ran = run_slice(r);
+    if (r->spun > CLUSTER_SPINS && s.n_resident > s.n_focus) {
+        r->spun = 0;
+        swap_residents(at, s.n_focus + emu_random_below(&s.random, s.n_resident - s.n_focus));
+    }
     (void)emu_resident_wake(r, 2);
     for (uint32_t steps = emu_random_next(random) & 3; steps && emu_engine_step(r->cluster, random);) steps--;
     return ran;

@@ -24,6 +24,8 @@ void emu_schedule(emu_grid *const *grids, int n);
 
 /* Blocks of this code that fit on an SM (threads, shared memory, registers, 32 blocks). */
 int emu_occupancy(const emu_code *, uint32_t threads, uint32_t dynamic_shared);
+/* Clusters of so many blocks that fit on the device. */
+uint64_t emu_capacity(const emu_code *, uint32_t threads, uint32_t dynamic_shared, uint64_t cluster);
 /* Registers that ptxas might give a thread: .maxnreg, launch bounds, or an estimate from the lives of PTX's registers. */
 int emu_registers_of(const ptx_function *);
 #endif

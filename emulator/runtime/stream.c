@@ -30,9 +30,25 @@ cudaStream_t emu_stream_of(cudaStream_t stream) {
     return NULL;
 }
 
+static bool forbids(cudaStream_t s) {
+    if (!s->capture || s->mode == cudaStreamCaptureModeRelaxed || emu_capture_mode() == cudaStreamCaptureModeRelaxed) return false;
+    return s->captured_by == emu_this_thread() ||
+           (s->mode == cudaStreamCaptureModeGlobal && emu_capture_mode() == cudaStreamCaptureModeGlobal);
+}
+
 bool emu_capturing(void) {
     bool any = false;
-    for (cudaStream_t s = streams; s; s = s->next) any |= s->capture != NULL;
+    for (cudaStream_t s = streams; s; s = s->next) any |= forbids(s);
+    return any;
+}
+
+bool emu_unsafe_in_capture(void) {
+    bool any = false;
+    for (cudaStream_t s = streams; s; s = s->next) {
+        if (!forbids(s)) continue;
+        any = true;
+        s->capture->invalid = true;
+    }
     return any;
 }
 
@@ -92,12 +108,26 @@ static void capture(cudaStream_t stream, const emu_action *action) {
     stream->last_captured = launch ? node : NULL;
 }
 
+/* The legacy stream would have to wait for a stream that is captured. */
+static bool captures_blocking(void) {
+    bool any = false;
+    for (cudaStream_t s = streams; s; s = s->next) {
+        if (!s->capture || !is_blocking(s)) continue;
+        any = true;
+        s->capture->invalid = true;
+    }
+    return any;
+}
+
 cudaError_t emu_enqueue(cudaStream_t handle, const emu_action *action) {
     cudaStream_t stream = emu_stream_of(handle);
-    if (!stream || (stream == &legacy && emu_capturing())) {
+    cudaError_t error = cudaSuccess;
+    if (!stream) error = cudaErrorInvalidResourceHandle;
+    if (stream == &legacy && captures_blocking()) error = cudaErrorStreamCaptureImplicit;
+    if (error != cudaSuccess) {
         emu_action unused = *action;
         emu_action_clear(&unused);
-        return stream ? cudaErrorStreamCaptureImplicit : cudaErrorInvalidResourceHandle;
+        return error;
     }
     if (stream->capture) {
         capture(stream, action);
@@ -121,7 +151,10 @@ static void wait_for_tail(cudaStream_t stream) {
 cudaError_t emu_stream_wait(cudaStream_t handle) {
     cudaStream_t stream = emu_stream_of(handle);
     if (!stream) return cudaErrorInvalidResourceHandle;
-    if (stream->capture) return cudaErrorStreamCaptureUnsupported;
+    if (stream->capture) {
+        stream->capture->invalid = true;
+        return cudaErrorStreamCaptureUnsupported;
+    }
     wait_for_tail(stream);
     for (cudaStream_t s = streams; s && stream == &legacy; s = s->next)
         if (is_blocking(s)) wait_for_tail(s);
@@ -129,7 +162,7 @@ cudaError_t emu_stream_wait(cudaStream_t handle) {
 }
 
 cudaError_t emu_device_wait(void) {
-    if (emu_capturing()) return cudaErrorStreamCaptureUnsupported;
+    if (emu_unsafe_in_capture()) return cudaErrorStreamCaptureUnsupported;
     wait_for_tail(&legacy);
     for (cudaStream_t s = streams; s; s = s->next) wait_for_tail(s);
     emu_work_wait(NULL);

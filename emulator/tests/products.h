@@ -95,8 +95,7 @@ enum {
     PRODUCT_MAX_C = 64 * 8
 };
 
-/* ---- hashes and numbers
- * -------------------------------------------------------------------------------------------------- */
+/* ---- hashes and numbers ---------------------------------------------------------------------------------- */
 static inline uint64_t product_mix(uint64_t x) { /* the finalizer of splitmix64 */
     x ^= x >> 30;
     x *= UINT64_C(0xbf58476d1ce4e5b9);
@@ -169,8 +168,7 @@ static inline uint64_t product_from(product_type type, double x) {
     return product_encode(f, signbit(x) != 0, e - 1, (uint64_t)ldexp(fraction, f->mantissa_bits + 1));
 }
 
-/* ---- vectors: rows of a, columns of b
- * ------------------------------------------------------------------------------------ */
+/* ---- vectors: rows of a, columns of b -------------------------------------------------------------------- */
 typedef enum product_scheme {
     PRODUCT_SPREAD,    /* normals, exponents within a window */
     PRODUCT_POWERS,    /* powers of two */
@@ -262,8 +260,7 @@ static inline void product_vector(product_type type, int k, int pair, bool negat
         }
 }
 
-/* ---- addends
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- addends --------------------------------------------------------------------------------------------- */
 static inline uint64_t product_addend(product_type type, double dot, bool special, product_random *random) {
     const product_format *f = &product_formats[type];
     uint64_t sign = UINT64_C(1) << (8 * f->bytes - 1);

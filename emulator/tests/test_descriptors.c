@@ -12,13 +12,6 @@
 #include "descriptors.h"
 #include "mma/descriptor.h"
 
-static FILE *beside_this(const char *name) {
-    char path[1024];
-    const char *slash = strrchr(__FILE__, '/');
-    snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash - __FILE__ + 1) : 0, __FILE__, name);
-    return fopen(path, "r");
-}
-
 /* Index of the 16-bit element (row, k) in the region. */
 static uint32_t element(const uint32_t *chunk, bool trans, int row, int k) {
     if (!trans) return chunk[2 * row + k / 8] / 2 + (uint32_t)k % 8;
@@ -27,7 +20,7 @@ static uint32_t element(const uint32_t *chunk, bool trans, int row, int k) {
 
 static void same_elements_as_the_gpu(void **state) {
     (void)state;
-    FILE *file = beside_this("descriptors_h200.txt");
+    FILE *file = fopen(EMULATOR_TESTS "/descriptors_h200.txt", "r");
     assert_non_null(file);
     for (int i = 0; i < DESCRIPTOR_CASES; i++) {
         descriptor_case c = descriptor_case_of(i);

@@ -31,8 +31,7 @@ static void run(const char *text) {
     if (findings) fail_msg("%s\n%s", emu_findings_take(), text);
 }
 
-/* ---- elements as small integers
- * ------------------------------------------------------------------------------------------- */
+/* ---- elements as small integers -------------------------------------------------------------------------- */
 typedef struct type {
     const char *name;
     int bits;
@@ -66,9 +65,8 @@ static int small(int most) {
     return (int)(dice >> 16) % (2 * most + 1) - most;
 }
 
-/* ---- mma
- * ---------------------------------------------------------------------------------------------------------------------
- * Element i of a lane's fragment, low to high over its registers; g: groupID, t: threadID_in_group, as the ISA calls
+/* ---- mma ------------------------------------------------------------------------------------------------- */
+/* Element i of a lane's fragment, low to high over its registers; g: groupID, t: threadID_in_group, as the ISA calls
  * them. */
 typedef struct place {
     int row, column;
@@ -205,8 +203,7 @@ static void products_by_the_isa(void **state) {
         for (int turn = 0; turn < 4; turn++) product(&cases[i]);
 }
 
-/* ---- ldmatrix, stmatrix, movmatrix
- * ------------------------------------------------------------------------------------------- */
+/* ---- ldmatrix, stmatrix, movmatrix ----------------------------------------------------------------------- */
 /* Rows of 16 bytes in shared memory; lane l's address is of row 5 l + 3 modulo 32: any order will do. */
 static void matrices(int n, bool trans, bool store) {
     char text[3000], names[64];
@@ -263,8 +260,7 @@ static void movmatrix_transposes(void **state) {
         for (int j = 0; j < 8; j++) assert_int_equal(after[i][j], before[j][i]);
 }
 
-/* ---- what is not known says so
- * -------------------------------------------------------------------------------------------- */
+/* ---- what is not known says so --------------------------------------------------------------------------- */
 static void unknown_forms_fail(void **state) {
     (void)state;
     const char *const forms[] = {

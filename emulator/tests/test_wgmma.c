@@ -33,8 +33,7 @@ static uint64_t run_text(const char *text, uint32_t threads, uint64_t seed) {
     return findings;
 }
 
-/* ---- a program
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- a program ------------------------------------------------------------------------------------------- */
 typedef struct program {
     const char *form; /* after "wgmma.mma_async.sync.aligned.m64n" and n */
     int n, registers; /* of d, of 32 bits */
@@ -95,8 +94,7 @@ static uint64_t run(const program *p, uint64_t seed) {
     return run_text(text, THREADS, seed);
 }
 
-/* ---- results
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------------------- */
 static int a[64][32], b[256][32];
 static uint32_t dice = 1;
 static int small(void) {
@@ -178,8 +176,7 @@ static void products(void **state) {
     }
 }
 
-/* ---- what breaks the rules
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- what breaks the rules ------------------------------------------------------------------------------- */
 static const program plain = {
     .form = "k16.f32.f16.f16", .n = 64, .registers = 32, .a_in_registers = true, .after = "1, 1, 1, 0"};
 

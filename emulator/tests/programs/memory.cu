@@ -121,7 +121,7 @@ static void errors() {
     EXPECT(cudaMemcpy(memory + 3, &host, 8, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
     EXPECT(cudaFree((char *)memory + 4) == cudaErrorInvalidValue);
     increment<<<1, 2048>>>(memory, 4);
-    EXPECT(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
     increment<<<1, 32, 50000>>>(memory, 4);
     EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
     CHECK(cudaFree(memory));

@@ -111,7 +111,7 @@ __device__ void all_atomics(results *r, int i) {
     atomicAdd(&r->halves, __floats2half2_rn(1, 2));
     atomicAdd(&r->brains, __floats2bfloat162_rn(2, 1));
     atomicAdd(&r->half, __float2half(0.5f));
-    unsigned short old = r->small, seen;
+    unsigned short old = *(volatile unsigned short *)&r->small, seen;
     do {
         seen = old;
         old = atomicCAS(&r->small, seen, (unsigned short)(seen + 1));
@@ -181,9 +181,11 @@ __global__ void chain(int *value, unsigned *flag) {
 __global__ void last_block(const int *in, int *sums, unsigned *done, int *total) {
     __shared__ bool last;
     atomicAdd(&sums[blockIdx.x], in[blockIdx.x * blockDim.x + threadIdx.x]);
-    __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0) last = atomicAdd(done, 1) == gridDim.x - 1;
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicAdd(done, 1) == gridDim.x - 1;
+    }
     __syncthreads();
     if (last && threadIdx.x == 0) {
         __threadfence();

@@ -1,14 +1,15 @@
 /* Runs the products of emulator/tests/products.h on a GPU (sm_90a), and reads operands by the descriptors of
  * descriptors.h: what the emulator's tensor cores are calibrated against.
  *
- *   nvcc -gencode arch=compute_90a,code=sm_90a -O2 -I emulator/tests -o products tests/gpu/products/products.cu &&
- * ./products DIR
+ *   nvcc -gencode arch=compute_90a,code=sm_90a -O2 -I emulator/tests -o products tests/gpu/products/products.cu
+ *   ./products DIR
  *
- * DIR/hashes.txt       a line per row: its name and 64 hashes of 64 bits, of 16 blocks of 1024 outputs each;
- *                      emulator/tests/products_h200.txt is such a file
- * DIR/sample_mma.bin   the first 65536 outputs of each row of mma, in the order of the rows, raw bits of the
- * accumulator's type DIR/sample_wgmma.bin the same of wgmma DIR/descriptors.bin  for each case, a uint16_t for each
- * (row, k): the index of the element that was read */
+ * DIR/hashes.txt        a line per row: its name and 64 hashes, of 16 blocks of 1024 outputs each; such a file is
+ *                       emulator/tests/products_h200.txt
+ * DIR/sample_mma.bin    the first 65536 outputs of each row of mma, raw bits of the accumulator's type
+ * DIR/sample_wgmma.bin  the same of wgmma
+ * DIR/descriptors.txt   a line per case: a hash of the indices of the elements that were read, for each (row, k); such a
+ *                       file is emulator/tests/descriptors_h200.txt */
 #include "descriptors.h"
 
 #include <cuda_runtime.h>
@@ -24,9 +25,8 @@
         }                                                                                     \
     } while (0)
 
-/* ---- mma.sync: a warp a tile
- * ------------------------------------------------------------------------------------------------ A row of a (a column
- * of b) is `words` words long: 8, or 4 where the instruction's k is 16 bytes. */
+/* ---- mma.sync: a warp a tile ----------------------------------------------------------------------------- */
+/* A row of a (a column of b) is `words` words long: 8, or 4 where the instruction's k is 16 bytes. */
 struct fragment {
     unsigned a[4], b[2], c[4];
 };
@@ -131,8 +131,7 @@ __global__ void mma_f64_k16_run(const unsigned *a_, const unsigned *b_, const un
     for (int i = 0; i < 4; i++) d[(g + i / 2 * 8) * 8 + 2 * t + i % 2] = x[i];
 }
 
-/* ---- wgmma: a warpgroup a tile of 64 × 8, operands K-major without swizzle
- * --------------------------------------------------- */
+/* ---- wgmma: a warpgroup a tile of 64 × 8, operands K-major without swizzle ------------------------------- */
 __device__ uint64_t core_matrices(const void *shared) { /* the next of k 128 bytes on, the next eight rows 256 */
     return (uint64_t)(__cvta_generic_to_shared(shared) & 0x3ffff) >> 4 | (uint64_t)(128 >> 4) << 16 |
            (uint64_t)(256 >> 4) << 32;
@@ -254,10 +253,9 @@ static void products(int row, FILE *hashes, FILE *sample) {
     free(host);
 }
 
-/* ---- descriptors
- * ------------------------------------------------------------------------------------------------------------ One
- * operand is the identity; the other is read by the descriptor from a region whose elements are their own indices, the
- * low eleven bits at the first pass, the others at the second. */
+/* ---- descriptors ----------------------------------------------------------------------------------------- */
+/* One operand is the identity; the other is read by the descriptor from a region whose elements are their own indices,
+ * the low eleven bits at the first pass, the others at the second. */
 __device__ unsigned short half_of(int i) { /* 0 … 2047, exact */
     if (i == 0) return 0;
     int log = 31 - __clz(i);
