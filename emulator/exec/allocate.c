@@ -224,7 +224,7 @@ void emu_allocate_registers(emu_builder *builder, emu_part *part) {
     memcpy(ending, list, used * sizeof *list);
     qsort(list, used, sizeof *list, by_first);
     qsort(ending, used, sizeof *ending, by_last);
-    memset(part->register_at, 0, n * sizeof *part->register_at);
+    for (uint32_t r = 0; r < n; r++) part->register_at[r] = EMU_NOWHERE;
     part->frame_bytes = give_places(list, ending, used, part->register_at);
     free(list);
     free(ending);
