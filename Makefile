@@ -3,6 +3,7 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 RUN ?= ch09
+WITHIN ?= 100
 OUTPUT ?= runs/$(shell date +%Y%m%d-%H%M%S)
 FUZZ_SECONDS ?= 30
 CMAKE_FLAGS ?=
@@ -13,12 +14,12 @@ export BUILD
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-	@echo "Variables and defaults: BUILD=$(BUILD) PREFIX=$(PREFIX) RUN=$(RUN) FUZZ_SECONDS=$(FUZZ_SECONDS)"
-	@echo "  OUTPUT=runs/DATE-TIME DESTDIR= CMAKE_FLAGS="
+	@echo "Variables and defaults: BUILD=$(BUILD) PREFIX=$(PREFIX) RUN=$(RUN) WITHIN=$(WITHIN)"
+	@echo "  FUZZ_SECONDS=$(FUZZ_SECONDS) OUTPUT=runs/DATE-TIME DESTDIR= CMAKE_FLAGS="
 
-run: setup ## install what is missing, build, measure ch09, show it
+run: setup ## install what is missing, build, measure ch09 within WITHIN s
 	@tools/build --only ridge $(BUILD) $(CMAKE_FLAGS)
-	@$(BUILD)/ridge run $(RUN) --output $(OUTPUT)
+	@$(BUILD)/ridge run $(RUN) --within $(WITHIN) --output $(OUTPUT)
 
 test: setup ## install what is missing, build, run and count all tests
 	@tools/build $(BUILD) $(CMAKE_FLAGS)

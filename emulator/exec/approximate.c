@@ -41,10 +41,17 @@ EMU_BINARY(div_f32, float, float, float, f32_canonical(a / b))
 EMU_BINARY(div_ftz, float, float, float, f32_flushed(f32_canonical(f32_flushed(a) / f32_flushed(b))))
 EMU_BINARY(div_approx, float, float, float, f32_canonical(quotient_approximate(a, b)))
 EMU_BINARY(div_approx_ftz, float, float, float, f32_flushed(f32_canonical(quotient_approximate(f32_flushed(a), f32_flushed(b)))))
-EMU_UNARY(rcp_f64, double, double, 1.0 / a)
-EMU_UNARY(sqrt_f64, double, double, __builtin_sqrt(a))
-EMU_UNARY(rsqrt_f64, double, double, 1.0 / __builtin_sqrt(a))
-EMU_BINARY(div_f64, double, double, double, a / b)
+EMU_UNARY(rcp_f64, double, double, f64_of_two(1.0 / a, a, a))
+EMU_UNARY(sqrt_f64, double, double, f64_of_two(__builtin_sqrt(a), a, a))
+/* 1 / sqrt(a) rounded once: what the rounded quotient lacks is added. */
+static inline double f64_reciprocal_root(double a) {
+    double y = 1.0 / __builtin_sqrt(a), s = y * y, rest = __builtin_fma(-a, s, 1.0) - a * __builtin_fma(y, y, -s);
+    double better = __builtin_fma(y * 0.5, rest, y);
+    return better == better ? better : y;
+}
+EMU_UNARY(rsqrt_f64, double, double, f64_of_two(f64_reciprocal_root(a), a, a))
+/* Of two NaNs the first comes through. */
+EMU_BINARY(div_f64, double, double, double, f64_of_two(a / b, b, a))
 
 /* The high word alone is computed, from the high word alone; subnormals are zero. */
 static inline double f64_flushed(double a) {
@@ -112,12 +119,12 @@ static emu_result rounded_f32(emu_warp *warp, const emu_op *op, emu_mask mask) {
 
 static emu_result rounded_f64(emu_warp *warp, const emu_op *op, emu_mask mask) {
     double out[EMU_LANES], *d = emu_f64(warp, op->operand[0]);
-    const double *a = emu_f64(warp, op->operand[1]);
+    const double *a = emu_f64(warp, op->operand[1]), *b = op->kind == DIV ? emu_f64(warp, op->operand[2]) : a;
     fesetround(modes[op->type2]);
-    in_double(op->kind, a, op->kind == DIV ? emu_f64(warp, op->operand[2]) : a, out);
+    in_double(op->kind, a, b, out);
     fesetround(FE_TONEAREST);
     for (int lane = 0; lane < EMU_LANES; lane++)
-        if (mask >> lane & 1) d[lane] = out[lane];
+        if (mask >> lane & 1) d[lane] = f64_of_two(out[lane], b[lane], a[lane]);
     return EMU_NEXT;
 }
 

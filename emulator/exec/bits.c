@@ -210,19 +210,21 @@ static bool decode_fns(emu_decoding *d) {
 }
 
 /* ---- fields --------------------------------------------------------------------------------------------------------------------- */
-/* Position and length are the low 8 bits of theirs. */
+/* Position and length: of 32-bit fields their low 8 bits count, of 64-bit fields all, as on the hardware. */
 static inline uint64_t low_ones(uint32_t n) { return n > 63 ? UINT64_MAX : (UINT64_C(1) << n) - 1; }
 static inline uint64_t field(uint64_t a, uint32_t at, uint32_t length, uint32_t bits, bool is_signed) {
-    at &= 255, length &= 255;
+    if (bits == 32) at &= 255, length &= 255;
+    if (at > bits) at = bits;
+    if (length > bits) length = bits;
     uint32_t top = at + length > bits ? bits - 1 : at + length - 1; /* of the field; above it is the sign's copy */
     uint64_t value = at > 63 ? 0 : (a >> at) & low_ones(length);
     if (length == 0) return 0;
-    bool negative = is_signed && (a >> (top > bits - 1 ? bits - 1 : top) & 1);
+    bool negative = is_signed && (a >> top & 1);
     uint32_t within = at > bits ? 0 : bits - at < length ? bits - at : length;
     return negative ? value | ~low_ones(within) : value & low_ones(within);
 }
-static inline uint64_t inserted(uint64_t a, uint64_t b, uint32_t at, uint32_t length) {
-    at &= 255, length &= 255;
+static inline uint64_t inserted(uint64_t a, uint64_t b, uint32_t at, uint32_t length, uint32_t bits) {
+    if (bits == 32) at &= 255, length &= 255;
     uint64_t where = at > 63 ? 0 : low_ones(length) << at;
     return (b & ~where) | (at > 63 ? 0 : a << at & where);
 }
@@ -243,7 +245,7 @@ static bool decode_bfe(emu_decoding *d) {
         type *d = emu_at(warp, op->operand[0].at);                                                                               \
         const type *pa = emu_at(warp, op->operand[1].at), *pb = emu_at(warp, op->operand[2].at);                                 \
         const uint32_t *at = emu_u32(warp, op->operand[3]), *length = emu_u32(warp, op->operand[4]);                             \
-        EMU_FOR_LANES(type, d, mask, type a = pa[lane]; type b = pb[lane], inserted(a, b, at[lane], length[lane]))               \
+        EMU_FOR_LANES(type, d, mask, type a = pa[lane]; type b = pb[lane], inserted(a, b, at[lane], length[lane], 8 * sizeof(type)))               \
         return EMU_NEXT;                                                                                                         \
     }
 INSERT(bfi_32, uint32_t)

@@ -254,7 +254,7 @@ static bool decode_set(emu_decoding *d) {
 static emu_result run_testp(emu_warp *warp, const emu_op *op, emu_mask mask) {
     static const uint8_t wanted[6][5] = {/* zero, subnormal, normal, Inf, NaN */
                                          {1, 1, 1, 0, 0}, {0, 0, 0, 1, 0}, {1, 1, 1, 1, 0},
-                                         {0, 0, 0, 0, 1}, {0, 0, 1, 0, 0}, {0, 1, 0, 0, 0}};
+                                         {0, 0, 0, 0, 1}, {1, 0, 1, 0, 0}, {0, 1, 0, 0, 0}};
     uint64_t value[EMU_LANES];
     emu_mask bits = 0;
     emu_lanes_read(warp, op->operand[1], value);

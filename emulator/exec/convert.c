@@ -14,7 +14,7 @@ EMU_UNARY(s32_s16, int32_t, int16_t, a)
 EMU_UNARY(f32_s32, float, int32_t, (float)a)
 EMU_UNARY(f32_s16, float, int16_t, (float)a)
 EMU_UNARY(f32_f16, float, uint16_t, f32_canonical(f16_to_f32(a)))
-EMU_UNARY(f32_bf16, float, uint16_t, f32_canonical(bf16_to_f32(a)))
+EMU_UNARY(f32_bf16, uint32_t, uint16_t, (uint32_t)a << 16)
 EMU_UNARY(f16_f32, uint16_t, float, f16_of_f32(a))
 EMU_UNARY(bf16_f32, uint16_t, float, bf16_of_f32(a))
 
@@ -34,11 +34,25 @@ static const struct fast {
 };
 
 /* ---- any pair --------------------------------------------------------------------------------------------------------------------------- */
+/* A NaN to or from f64 keeps its sign and the top of its fraction, and is quiet; other floats become the one NaN. Integers
+ * become 0, 64 bits of them and all that come from f64 the sign bit alone. bf16 to f32 only moves bits. */
+static uint64_t nan_converted(uint64_t bits, ptx_type to, ptx_type from) {
+    int size = 8 * ptx_type_bytes[to], fraction = emu_fraction_bits(to), of = emu_fraction_bits(from);
+    if (!emu_is_float(to)) return size == 64 || from == PTX_F64 ? UINT64_C(1) << (size - 1) : 0;
+    if (to == PTX_F32 && from == PTX_BF16) return bits << 16;
+    uint64_t top = (UINT64_C(1) << (size - 1)) - (UINT64_C(1) << fraction); /* the exponent's ones */
+    if (to != PTX_F64 && from != PTX_F64) return top | ((UINT64_C(1) << fraction) - 1);
+    uint64_t sign = bits >> (8 * ptx_type_bytes[from] - 1) & 1, kept = bits << (64 - of) >> (64 - fraction);
+    return sign << (size - 1) | top | kept | UINT64_C(1) << (fraction - 1);
+}
+
 /* type, type2: to, from; kind: rounding; flags. */
 static uint64_t converted(const emu_op *op, uint64_t bits) {
     ptx_type to = (ptx_type)op->type, from = (ptx_type)op->type2;
     int flags = op->flags;
-    if (flags & CONVERT_FTZ && from == PTX_F32) bits = f32_bits(f32_flushed(f32_of((uint32_t)bits)));
+    if (flags & CONVERT_FTZ && from == PTX_F32) bits = f32_bits(f32_canonical(f32_flushed(f32_of((uint32_t)bits))));
+    bool nan = emu_is_float(from) && emu_exact_of_float(bits, from).nan;
+    if (nan && !(flags & CONVERT_SAT)) return nan_converted(bits, to, from);
     emu_exact value = emu_is_float(from) ? emu_exact_of_float(bits, from) : emu_exact_of_integer(bits, from);
     if (!emu_is_float(to)) {
         if (emu_is_float(from) || flags & CONVERT_SAT) return emu_integer_of_exact(&value, to, op->kind);

@@ -15,6 +15,7 @@ typedef struct emu_exact {
 } emu_exact;
 emu_exact emu_exact_of_float(uint64_t bits, ptx_type type);
 emu_exact emu_exact_of_integer(uint64_t bits, ptx_type type);
+int emu_fraction_bits(ptx_type);
 /* m·2^e / 2^unit as an integer. */
 uint64_t emu_exact_rounded(const emu_exact *value, int unit, int rounding);
 /* finite: beyond the largest number comes that number, not Inf. */

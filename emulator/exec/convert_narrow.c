@@ -9,13 +9,15 @@ EMU_BINARY(bf16x2_f32, uint32_t, float, float, (uint32_t)bf16_of_f32(a) << 16 | 
 static inline float no_negative(float a) { return f32_of(f32_bits(a) >> 31 && a == a ? 0 : f32_bits(a)); }
 EMU_BINARY(f16x2_f32_relu, uint32_t, float, float, (uint32_t)f16_of_f32(no_negative(a)) << 16 | f16_of_f32(no_negative(b)))
 EMU_BINARY(bf16x2_f32_relu, uint32_t, float, float, (uint32_t)bf16_of_f32(no_negative(a)) << 16 | bf16_of_f32(no_negative(b)))
-/* To nearest, ties away: half of the last bit is added. */
-EMU_UNARY(tf32_f32, uint32_t, uint32_t, (a & 0x7fffffffu) > 0x7f800000u ? 0x7fffffffu : (a + 0x1000) & 0xffffe000u)
+/* To nearest, ties away: half of the last bit is added. Of a NaN the low bits are cut off, even if that makes it Inf. */
+EMU_UNARY(tf32_f32, uint32_t, uint32_t, (a + ((a & 0x7fffffffu) > 0x7f800000u ? 0 : 0x1000)) & 0xffffe000u)
 
 /* ---- any ------------------------------------------------------------------------------------------------------------------------------- */
 /* type, type2: of one number; kind: rounding. */
 static uint64_t narrowed(const emu_op *op, uint64_t bits) {
     emu_exact value = emu_exact_of_float(bits, (ptx_type)op->type2);
+    if (op->type == PTX_TF32 && op->kind == ROUND_NEAREST_AWAY && (value.nan || value.infinite))
+        return (bits & 0xffffe000u) - (op->flags & CONVERT_FINITE ? 0x2000 : 0); /* of a NaN, too, as the hardware does */
     if (op->flags & CONVERT_RELU && value.negative && !value.nan) return 0;
     return emu_float_of_exact(&value, (ptx_type)op->type, op->kind, op->flags & CONVERT_FINITE);
 }

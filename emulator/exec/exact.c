@@ -20,6 +20,8 @@ static format format_of(ptx_type type) {
     }
 }
 
+int emu_fraction_bits(ptx_type type) { return format_of(type).fraction; }
+
 emu_exact emu_exact_of_float(uint64_t bits, ptx_type type) {
     format f = format_of(type);
     bits >>= f.below;
@@ -74,7 +76,6 @@ uint64_t emu_float_of_exact(const emu_exact *value, ptx_type type, int rounding,
     format f = format_of(type);
     int bias = (1 << (f.exponent - 1)) - 1, top = (1 << f.exponent) - 1;
     uint64_t sign = (uint64_t)value->negative << (f.exponent + f.fraction), one = UINT64_C(1) << f.fraction;
-    if (type == PTX_TF32 && value->nan) return 0x7fffffff;
     if (value->nan) return (uint64_t)top << f.fraction | (one - 1);
     if (value->infinite) return (sign | overflowed(value, &f, rounding, finite)) << f.below;
     if (!value->m) return sign << f.below;
@@ -88,13 +89,13 @@ uint64_t emu_float_of_exact(const emu_exact *value, ptx_type type, int rounding,
     return (sign | (over ? overflowed(value, &f, rounding, finite) : bits)) << f.below;
 }
 
-/* A NaN is 0; of 64 bits the sign bit alone, as the hardware has it. */
+/* Of a saturated NaN 0. */
 uint64_t emu_integer_of_exact(const emu_exact *value, ptx_type type, int rounding) {
     int bits = 8 * ptx_type_bytes[type];
     bool is_signed = emu_is_signed(type);
     uint64_t most = is_signed ? (UINT64_C(1) << (bits - 1)) - 1 : bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
     uint64_t least = is_signed ? most + 1 : 0; /* as a magnitude below zero */
-    if (value->nan) return bits == 64 ? UINT64_C(1) << 63 : 0;
+    if (value->nan) return 0;
     bool huge = value->infinite || (value->m && 63 - __builtin_clzll(value->m) + value->e >= 64);
     uint64_t m = huge ? UINT64_MAX : emu_exact_rounded(value, 0, rounding);
     if (value->negative) return 0 - (m > least ? least : m);

@@ -22,14 +22,14 @@ static const int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD}
 NEAREST(add, a + b)
 NEAREST(sub, a - b)
 NEAREST(mul, a *b)
-EMU_BINARY(add_f64, double, double, double, a + b)
-EMU_BINARY(sub_f64, double, double, double, a - b)
-EMU_BINARY(mul_f64, double, double, double, a *b)
+EMU_BINARY(add_f64, double, double, double, f64_of_two(a + b, a, b))
+EMU_BINARY(sub_f64, double, double, double, f64_of_two(a - b, a, b))
+EMU_BINARY(mul_f64, double, double, double, f64_of_two(a *b, a, b))
 
 EMU_TERNARY(fma_f32, float, float, float, float, f32_canonical(__builtin_fmaf(a, b, c)))
 EMU_TERNARY(fma_ftz, float, float, float, float,
             f32_flushed(f32_canonical(__builtin_fmaf(f32_flushed(a), f32_flushed(b), f32_flushed(c)))))
-EMU_TERNARY(fma_f64, double, double, double, double, __builtin_fma(a, b, c))
+EMU_TERNARY(fma_f64, double, double, double, double, f64_of_three(__builtin_fma(a, b, c), a, b, c))
 
 /* ---- in any rounding: the processor's, set around the loop, which must not be inlined between ---------------------------------------- */
 typedef void arithmetic(int what, const void *a, const void *b, const void *c, void *d);
@@ -74,12 +74,13 @@ static emu_result any_f32(emu_warp *warp, const emu_op *op, emu_mask mask) {
 
 static emu_result any_f64(emu_warp *warp, const emu_op *op, emu_mask mask) {
     double out[EMU_LANES], *d = emu_f64(warp, op->operand[0]);
-    const double *c = op->kind == FMA ? emu_f64(warp, op->operand[3]) : NULL;
+    const double *a = emu_f64(warp, op->operand[1]), *b = emu_f64(warp, op->operand[2]);
+    const double *c = op->kind == FMA ? emu_f64(warp, op->operand[3]) : b;
     fesetround(modes[op->type2]);
-    in_double(op->kind, emu_f64(warp, op->operand[1]), emu_f64(warp, op->operand[2]), c, out);
+    in_double(op->kind, a, b, c, out);
     fesetround(FE_TONEAREST);
     for (int lane = 0; lane < EMU_LANES; lane++)
-        if (mask >> lane & 1) d[lane] = out[lane];
+        if (mask >> lane & 1) d[lane] = f64_of_three(out[lane], a[lane], b[lane], c[lane]);
     return EMU_NEXT;
 }
 
@@ -108,13 +109,13 @@ static bool decode_sub(emu_decoding *d) { return decode_arithmetic(d, SUB, false
 static bool decode_mul(emu_decoding *d) { return decode_arithmetic(d, MUL, false); }
 static bool decode_fma(emu_decoding *d) { return decode_arithmetic(d, FMA, true); } /* mad of floats is fma */
 
-/* ---- signs: of a NaN, too ------------------------------------------------------------------------------------------------------------- */
-EMU_UNARY(neg_f32, uint32_t, uint32_t, a ^ 0x80000000u)
-EMU_UNARY(abs_f32, uint32_t, uint32_t, a & 0x7fffffffu)
-EMU_UNARY(neg_ftz, uint32_t, float, f32_bits(f32_flushed(a)) ^ 0x80000000u)
-EMU_UNARY(abs_ftz, uint32_t, float, f32_bits(f32_flushed(a)) & 0x7fffffffu)
-EMU_UNARY(neg_f64, uint64_t, uint64_t, a ^ UINT64_C(1) << 63)
-EMU_UNARY(abs_f64, uint64_t, uint64_t, a & ~(UINT64_C(1) << 63))
+/* ---- signs: of an f32 that is a NaN the one NaN comes, an f64 that is one keeps its sign ------------------------------------------------------------------------------------------------------------- */
+EMU_UNARY(neg_f32, float, float, f32_canonical(f32_of(f32_bits(a) ^ 0x80000000u)))
+EMU_UNARY(abs_f32, float, float, f32_canonical(f32_of(f32_bits(a) & 0x7fffffffu)))
+EMU_UNARY(neg_ftz, float, float, f32_canonical(f32_of(f32_bits(f32_flushed(a)) ^ 0x80000000u)))
+EMU_UNARY(abs_ftz, float, float, f32_canonical(f32_of(f32_bits(f32_flushed(a)) & 0x7fffffffu)))
+EMU_UNARY(neg_f64, double, double, a == a ? f64_of(f64_bits(a) ^ UINT64_C(1) << 63) : f64_quieted(a))
+EMU_UNARY(abs_f64, double, double, a == a ? f64_of(f64_bits(a) & ~(UINT64_C(1) << 63)) : f64_quieted(a))
 
 static bool decode_sign(emu_decoding *d) {
     static emu_run *const runs[2][3] = {{neg_f32, neg_ftz, neg_f64}, {abs_f32, abs_ftz, abs_f64}};

@@ -4,8 +4,13 @@
 
 enum { FTZ = 1, SAT = 2, RELU = 4, OOB = 8, MAX = 16, NAN_WINS = 32, XORSIGN = 64 };
 
+/* An operand that is this, of either sign: the result of fma.oob is zero. */
+enum { OOB_NAN = 0x7ff7 };
+
 /* ---- one number ----------------------------------------------------------------------------------------------------------------------- */
 static inline uint16_t f16_flushed(uint16_t a) { return a & 0x7c00 ? a : a & 0x8000; }
+static inline uint16_t f16_checked(int a) { return (a & 0x7fff) > 0x7c00 ? 0x7fff : (uint16_t)a; }
+static inline uint16_t bf16_checked(int a) { return (a & 0x7fff) > 0x7f80 ? 0x7fff : (uint16_t)a; }
 static inline uint16_t bf16_flushed(uint16_t a) { return a & 0x7f80 ? a : a & 0x8000; }
 
 /* What is done to the result; the same bits mean 1 or NaN in either format but for `one`. */
@@ -17,7 +22,7 @@ static inline uint16_t finished(uint16_t r, uint32_t flags, uint16_t infinity, u
 }
 
 static inline uint16_t f16_fma(uint16_t a, uint16_t b, uint16_t c, uint32_t flags) {
-    bool out_of_bounds = flags & OOB && (a == 0xffff || b == 0xffff);
+    bool out_of_bounds = flags & OOB && ((a & 0x7fff) == OOB_NAN || (b & 0x7fff) == OOB_NAN);
     if (flags & FTZ) a = f16_flushed(a), b = f16_flushed(b), c = f16_flushed(c);
     double product = (double)f16_to_f32(a) * (double)f16_to_f32(b);
     uint16_t r = f16_of_f32(f32_to_odd(f64_sum_to_odd(product, (double)f16_to_f32(c))));
@@ -25,7 +30,7 @@ static inline uint16_t f16_fma(uint16_t a, uint16_t b, uint16_t c, uint32_t flag
     return out_of_bounds ? 0 : finished(r, flags, 0x7c00, 0x3c00);
 }
 static inline uint16_t bf16_fma(uint16_t a, uint16_t b, uint16_t c, uint32_t flags) {
-    bool out_of_bounds = flags & OOB && (a == 0xffff || b == 0xffff);
+    bool out_of_bounds = flags & OOB && ((a & 0x7fff) == OOB_NAN || (b & 0x7fff) == OOB_NAN);
     double product = (double)bf16_to_f32(a) * (double)bf16_to_f32(b);
     uint16_t r = bf16_of_f32(f32_to_odd(f64_sum_to_odd(product, (double)bf16_to_f32(c))));
     return out_of_bounds ? 0 : finished(r, flags, 0x7f80, 0x3f80);
@@ -69,8 +74,8 @@ static inline uint16_t bf16_extreme(uint16_t a, uint16_t b, uint32_t flags) {
     BOTH(mul_##format, 2, 2, format##_fma(a, b, 0x8000, flags))                     \
     BOTH(fma_##format, 2, 3, format##_fma(a, b, c, flags))                          \
     BOTH(extreme_##format, 2, 2, format##_extreme(a, b, flags))                     \
-    BOTH(neg_##format, 1, 1, (flags & FTZ ? format##_flushed(a) : a) ^ 0x8000)      \
-    BOTH(abs_##format, 1, 1, (flags & FTZ ? format##_flushed(a) : a) & 0x7fff)
+    BOTH(neg_##format, 1, 1, format##_checked((flags & FTZ ? format##_flushed(a) : a) ^ 0x8000))      \
+    BOTH(abs_##format, 1, 1, format##_checked((flags & FTZ ? format##_flushed(a) : a) & 0x7fff))
 FORMATS(f16, 0x3c00, 0xbc00)
 FORMATS(bf16, 0x3f80, 0xbf80)
 

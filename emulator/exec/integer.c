@@ -241,20 +241,21 @@ static uint64_t product_part(const emu_op *op, uint64_t a, uint64_t b) {
     return s ? (uint32_t)high_s32((int32_t)(uint32_t)a, (int32_t)(uint32_t)b) : high_u32((uint32_t)a, (uint32_t)b);
 }
 
-/* d = a + b + CF, a - b - CF, or the product's part + c + CF. */
+/* d = a + b + CF, a - b - borrow, or the product's part + c + CF. */
 static emu_result run_carry(emu_warp *warp, const emu_op *op, emu_mask mask) {
     uint64_t a[EMU_LANES], b[EMU_LANES], c[EMU_LANES], d[EMU_LANES];
     const emu_operand carry = {.at = EMU_AT_CARRY};
     bool product = op->kind != NO_PRODUCT;
     int bits = 8 * ptx_type_bytes[op->type];
     uint64_t all = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
-    uint32_t in = op->flags & READS ? emu_pred(warp, carry) : 0, out = 0;
+    uint32_t first = op->flags & SUBTRACTS ? UINT32_MAX : 0; /* a - b is a + ~b + 1: the carry says that nothing was borrowed */
+    uint32_t in = op->flags & READS ? emu_pred(warp, carry) : first, out = 0;
     emu_lanes_read(warp, op->operand[1], a);
     emu_lanes_read(warp, op->operand[2], b);
     emu_lanes_read(warp, op->operand[product ? 3 : 2], c);
     for (int lane = 0; lane < EMU_LANES; lane++) {
-        wide_unsigned x = product_part(op, a[lane], b[lane]) & all, y = c[lane], z = in >> lane & 1;
-        wide_unsigned sum = op->flags & SUBTRACTS ? x - y - z : x + y + z;
+        wide_unsigned x = product_part(op, a[lane], b[lane]) & all, y = op->flags & SUBTRACTS ? ~c[lane] & all : c[lane];
+        wide_unsigned sum = x + y + (in >> lane & 1);
         d[lane] = (uint64_t)sum & all;
         out |= (uint32_t)(sum >> bits & 1) << lane;
     }

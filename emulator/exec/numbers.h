@@ -51,15 +51,23 @@ static inline float f32_max(float a, float b) {
     more = a != a ? y : b != b ? x : more;
     return f32_canonical(f32_of(more));
 }
+/* Of f64 one operand that is a NaN comes through, quieted: b before c before a. What has no value otherwise is this. */
+static inline double f64_quieted(double a) { return f64_of(f64_bits(a) | UINT64_C(1) << 51); }
+static inline double f64_of_two(double r, double a, double b) {
+    return r == r ? r : b != b ? f64_quieted(b) : a != a ? f64_quieted(a) : f64_of(UINT64_C(0xfff8) << 48);
+}
+static inline double f64_of_three(double r, double a, double b, double c) {
+    return r == r || b != b || c == c ? f64_of_two(r, a, b) : f64_quieted(c);
+}
 static inline double f64_min(double a, double b) {
     uint64_t x = f64_bits(a), y = f64_bits(b);
     uint64_t less = a < b ? x : a > b ? y : x | y;
-    return f64_of(a != a ? y : b != b ? x : less);
+    return b == b ? f64_of(a != a ? y : less) : a == a ? a : f64_quieted(b);
 }
 static inline double f64_max(double a, double b) {
     uint64_t x = f64_bits(a), y = f64_bits(b);
     uint64_t more = a > b ? x : a < b ? y : x & y;
-    return f64_of(a != a ? y : b != b ? x : more);
+    return b == b ? f64_of(a != a ? y : more) : a == a ? a : f64_quieted(b);
 }
 
 /* ---- fp16: 1, 5, 10 bits; bf16: the top half of fp32 ------------------------------------------------------------------------- */

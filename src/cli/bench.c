@@ -20,9 +20,11 @@
 
 /* Fraction of the machine's memory that a job may use. */
 static const double memory_share = 0.85;
-/* For estimates: seconds per case beyond --max-time (first checks, last batch), and seconds to measure the ceilings.
+/* For estimates: seconds to measure the ceilings, to probe them after the last case and to write what is left behind.
  */
-static const double case_overhead_s = 0.8, ceilings_s = 10;
+static const double ceilings_s = 10, probe_s = 1, closing_s = 2;
+/* Without --within, a case may take this many times --max-time for the rounds that an interval needs. */
+static const double patience = 30;
 
 ridge_status ridge_bench_threads(const ridge_options *o, const ridge_machine *machine, int *threads,
                                  ridge_error *error) {
@@ -76,6 +78,7 @@ ridge_status ridge_bench_gpu_ceilings(const ridge_options *o, const ridge_machin
                                       ridge_error *error) {
     *c = (ridge_ceilings){.n_levels = 0};
     if (machine->gpu.sm == 0) return ridge_fail(error, RIDGE_UNSUPPORTED, "no GPU: %s", machine->no_gpu);
+    if (machine->gpu.emulated) return ridge_fail(error, RIDGE_UNSUPPORTED, "the GPU is emulated: it has no ceilings");
     if (!o->refresh) {
         ridge_error why = {0};
         ridge_status status = ridge_gpu_ceilings_load(&machine->gpu, c, &why);
@@ -100,7 +103,7 @@ static bool selects(const ridge_selection *selection, ridge_backend backend) {
 
 void ridge_bench_want_gpu(const ridge_options *o, const ridge_selection *selection, ridge_run *run) {
     ridge_error why = {0};
-    if (!selects(selection, RIDGE_BACKEND_cuda) || run->machine.gpu.sm == 0) return;
+    if (!selects(selection, RIDGE_BACKEND_cuda) || run->machine.gpu.sm == 0 || run->machine.gpu.emulated) return;
     run->has_gpu = ridge_bench_gpu_ceilings(o, &run->machine, &run->gpu_ceilings, &why) == RIDGE_OK;
     if (!run->has_gpu) ridge_say("CUDA results have no percentages: %s", why.text);
 }
@@ -171,9 +174,11 @@ static ridge_job make_job(const ridge_options *o, const ridge_selected *item, co
         .here = ridge_machine_abilities(&run->machine, isa),
         .threads = run->settings.threads,
         .cpus = run->machine.cpus,
-        .hot = o->hot,
+        .hot = o->hot || (gpu && run->machine.gpu.emulated), /* one set of operands is enough for a check */
+        .emulated = gpu && run->machine.gpu.emulated,
         .seed = o->seed,
         .max_time = o->max_time,
+        .patience = patience * o->max_time,
         .iterations = o->iterations,
         .last_level = gpu ? (double)run->machine.gpu.l2_bytes : ridge_ceilings_last_level(&run->ceilings),
         .user = selection->has_user ? selection->user : NULL,
@@ -214,6 +219,7 @@ static ridge_result *add_results(ridge_run *run, const ridge_job *job) {
                                   .c = job->c,
                                   .isa = job->isa,
                                   .sm = job->here.sm,
+                                  .cut = job->max_time < run->settings.max_time,
                                   .variant = &job->target->variants[job->variants[i]]};
     run->n_results += job->n_variants;
     return first;
@@ -243,25 +249,102 @@ static void fail_all(ridge_job_result *done, const char *reason) {
     }
 }
 
-static ridge_status run_jobs(const ridge_job *jobs, ridge_job_result *done, int n, int *finished, ridge_error *error) {
+/* The jobs of a run. */
+typedef struct work {
+    ridge_run *run; /* its budget has a case for each job */
+    ridge_job *jobs;
+    ridge_job_result *done;
+    int n;
+    uint64_t began_ns;
+} work;
+
+static bool plan_jobs(ridge_run *run, const ridge_job *jobs, int n) {
+    run->budget = (ridge_budget){.within_s = run->settings.within, .n = n};
+    run->budget.cases = calloc((size_t)(n > 0 ? n : 1), sizeof *run->budget.cases);
+    for (int i = 0; run->budget.cases && i < n; i++)
+        run->budget.cases[i] = (ridge_planned){
+            .target = jobs[i].target,
+            .c = jobs[i].c,
+            .backend = jobs[i].backend,
+            .forecast = ridge_forecast_job(&jobs[i], ridge_run_ceilings(run, jobs[i].backend), &run->ceilings),
+            .least_rounds = jobs[i].iterations > 0 ? jobs[i].iterations : RIDGE_LEAST_ROUNDS,
+            .max_time = jobs[i].max_time,
+            .patience = jobs[i].patience};
+    return run->budget.cases != NULL;
+}
+
+/* The job to run now, with its share of the time; -1: none is left, or none fits. */
+static int next_job(const work *w) {
+    ridge_budget *budget = &w->run->budget;
+    const double left = budget->within_s - ridge_seconds_since(w->began_ns) - closing_s;
+    const int i = ridge_budget_next(budget, budget->within_s > 0 ? left : HUGE_VAL);
+    if (i < 0) return i;
+    w->jobs[i].max_time = budget->cases[i].max_time;
+    w->jobs[i].patience = budget->cases[i].patience;
+    return i;
+}
+
+static bool is_regular(const ridge_job_result *done) {
+    for (int i = 0; i < done->n_series; i++)
+        if (done->series[i].outcome == RIDGE_OUTCOME_FAILED) return false;
+    return true;
+}
+
+static ridge_status run_job(const work *w, int i, ridge_progress *progress) {
+    const ridge_job *job = &w->jobs[i];
+    ridge_job_result *done = &w->done[i];
+    char name[80], what[160];
+    ridge_error why = {0};
+    ridge_case_name(job->target, &job->c, name, sizeof name);
+    (void)snprintf(what, sizeof what, "%s:%s %s", job->target->chapter, job->target->name, name);
+    ridge_progress_step(progress, what);
+    const uint64_t began = ridge_clock_ns();
+    ridge_status status = ridge_job_run(job, ridge_interrupt_flag(), ridge_progress_share, progress, done, &why);
+    if (status == RIDGE_INTERRUPTED) return status;
+    if (status != RIDGE_OK) fail_all(done, why.text);
+    ridge_planned *planned = &w->run->budget.cases[i];
+    planned->taken_s = ridge_seconds_since(began);
+    planned->rounds_s = done->rounds_s;
+    planned->rounds = done->rounds;
+    if (is_regular(done)) ridge_budget_learn(&w->run->budget, planned);
+    return RIDGE_OK;
+}
+
+/* Lists the jobs that were passed over among the first `n` as skipped, with an S that would have been enough. */
+static ridge_status skip_jobs(const work *w, int n, ridge_error *error) {
+    const ridge_budget *budget = &w->run->budget;
+    double enough = ridge_seconds_since(w->began_ns) + closing_s;
+    char reason[200];
+    for (int i = 0; i < n; i++)
+        if (budget->cases[i].taken_s <= 0) enough += ridge_budget_least_s(budget, &budget->cases[i]);
+    (void)snprintf(reason, sizeof reason, "no time was left of --within %g: give --within %.0f, or run the case alone",
+                   budget->within_s, 10 * ceil(enough / 10));
+    for (int i = 0; i < n; i++)
+        if (budget->cases[i].taken_s <= 0) RIDGE_TRY(ridge_job_skip(&w->jobs[i], reason, &w->done[i], error));
+    return RIDGE_OK;
+}
+
+/* *finished: that many jobs, from the first on, have a result. */
+static ridge_status run_jobs(const work *w, int *finished, ridge_error *error) {
     ridge_progress progress;
-    ridge_progress_begin(&progress, n);
+    ridge_progress_begin(&progress, w->n);
+    if (w->run->budget.within_s > 0) progress.ends_ns = w->began_ns + (uint64_t)(w->run->budget.within_s * 1e9);
     ridge_status status = RIDGE_OK;
-    for (*finished = 0; *finished < n && status == RIDGE_OK; ++*finished) {
-        const ridge_job *job = &jobs[*finished];
-        char name[80], what[160];
-        ridge_case_name(job->target, &job->c, name, sizeof name);
-        (void)snprintf(what, sizeof what, "%s:%s %s", job->target->chapter, job->target->name, name);
-        ridge_progress_step(&progress, what);
-        ridge_error why = {0};
-        status = ridge_job_run(job, ridge_interrupt_flag(), ridge_progress_share, &progress, &done[*finished], &why);
-        if (status == RIDGE_INTERRUPTED) break;
-        if (status != RIDGE_OK) fail_all(&done[*finished], why.text);
-        status = RIDGE_OK;
+    int furthest = -1, done = 0;
+    *finished = w->n;
+    for (int i; status == RIDGE_OK && (i = next_job(w)) >= 0;) {
+        status = run_job(w, i, &progress);
+        done += status == RIDGE_OK;
+        if (status == RIDGE_INTERRUPTED) {
+            ridge_job_result_free(&w->done[i]);
+            if (i > furthest) *finished = i; /* not a second chance: the cases after it were not decided on */
+        }
+        if (i > furthest) furthest = i;
     }
     ridge_progress_end(&progress);
+    RIDGE_TRY(skip_jobs(w, *finished, error));
     if (status == RIDGE_INTERRUPTED)
-        return ridge_fail(error, status, "interrupted after %d of %d cases: what was finished is kept", *finished, n);
+        return ridge_fail(error, status, "interrupted after %d of %d cases: what was finished is kept", done, w->n);
     return RIDGE_OK;
 }
 
@@ -295,6 +378,7 @@ static ridge_status begin_run(const ridge_options *o, ridge_run *run, ridge_isa 
                                      .hot = o->hot,
                                      .seed = o->seed,
                                      .max_time = o->max_time,
+                                     .within = o->within,
                                      .iterations = o->iterations,
                                      .user_inputs = o->n_inputs > 0,
                                      .argc = o->argc,
@@ -302,31 +386,35 @@ static ridge_status begin_run(const ridge_options *o, ridge_run *run, ridge_isa 
     return RIDGE_OK;
 }
 
-static ridge_status measure_jobs(ridge_run *run, const ridge_job *jobs, int n, ridge_error *error) {
-    ridge_job_result *done = calloc((size_t)n, sizeof *done);
-    if (!done) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d cases", n);
+static ridge_status measure_jobs(const work *w, ridge_error *error) {
+    ridge_run *run = w->run;
     int finished = 0, threads = run->settings.threads;
     const bool probe = run->ceilings.n_levels > 0; /* something runs on the CPU */
-    ridge_status status = RIDGE_OK;
-    if (probe) status = ridge_ceilings_probe(&run->machine, threads, &run->dram_before, &run->fp32_before, error);
-    if (status == RIDGE_OK) {
-        ridge_interrupt_hold();
-        status = run_jobs(jobs, done, n, &finished, error);
-        run->interrupted = status == RIDGE_INTERRUPTED;
-        if (!run->interrupted && probe)
-            (void)ridge_ceilings_probe(&run->machine, threads, &run->dram_after, &run->fp32_after, NULL);
-        if (*ridge_interrupt_flag() && !run->interrupted) {
-            run->interrupted = true;
-            status = ridge_fail(error, RIDGE_INTERRUPTED, "interrupted after the last of %d cases", n);
-        }
-        raise_ceilings(run);
-        ridge_status judged = judge_jobs(run, jobs, done, finished, error);
-        if (judged != RIDGE_OK) status = judged;
-        ridge_run_look_after(run);
+    if (probe) RIDGE_TRY(ridge_ceilings_probe(&run->machine, threads, &run->dram_before, &run->fp32_before, error));
+    ridge_interrupt_hold();
+    ridge_status status = run_jobs(w, &finished, error);
+    run->interrupted = status == RIDGE_INTERRUPTED;
+    if (!run->interrupted && probe)
+        (void)ridge_ceilings_probe(&run->machine, threads, &run->dram_after, &run->fp32_after, NULL);
+    if (*ridge_interrupt_flag() && !run->interrupted) {
+        run->interrupted = true;
+        status = ridge_fail(error, RIDGE_INTERRUPTED, "interrupted after the last of %d cases", w->n);
     }
-    for (int i = 0; i < n; i++) ridge_job_result_free(&done[i]);
-    free(done);
-    return status;
+    raise_ceilings(run);
+    ridge_status judged = judge_jobs(run, w->jobs, w->done, finished, error);
+    ridge_run_look_after(run);
+    return judged != RIDGE_OK ? judged : status;
+}
+
+/* Measures the selected cases, whose jobs and results the caller frees. */
+static ridge_status measure(const ridge_options *o, const ridge_selection *selection, ridge_isa isa, const work *w,
+                            ridge_error *error) {
+    for (int i = 0; i < w->n; i++) {
+        w->jobs[i] = make_job(o, &selection->items[i], selection, w->run, isa);
+        RIDGE_TRY(check_memory(&w->jobs[i], &w->run->machine, error));
+    }
+    if (!plan_jobs(w->run, w->jobs, w->n)) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d cases", w->n);
+    return measure_jobs(w, error);
 }
 
 static ridge_status count_bytes(ridge_run *run, ridge_error *error) {
@@ -352,17 +440,15 @@ ridge_status ridge_bench(const ridge_options *o, ridge_selection *selection, rid
     RIDGE_TRY(ridge_selection_fit(o, &run->machine, selection, error));
     RIDGE_TRY(find_ceilings(o, selection, run, error));
     ridge_run_look_before(run, selects(selection, RIDGE_BACKEND_cpu), selects(selection, RIDGE_BACKEND_cuda));
-    ridge_job *jobs = calloc((size_t)(selection->n > 0 ? selection->n : 1), sizeof *jobs);
-    if (!jobs) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d cases", selection->n);
-    ridge_status status = RIDGE_OK;
-    for (int i = 0; i < selection->n && status == RIDGE_OK; i++) {
-        jobs[i] = make_job(o, &selection->items[i], selection, run, isa);
-        status = check_memory(&jobs[i], &run->machine, error);
-    }
-    if (status == RIDGE_OK) status = measure_jobs(run, jobs, selection->n, error);
+    const size_t n = (size_t)(selection->n > 0 ? selection->n : 1);
+    const work w = {run, calloc(n, sizeof *w.jobs), calloc(n, sizeof *w.done), selection->n, began};
+    ridge_status status = w.jobs && w.done ? measure(o, selection, isa, &w, error)
+                                           : ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d cases", selection->n);
+    for (int i = 0; w.done && i < w.n; i++) ridge_job_result_free(&w.done[i]);
+    free(w.jobs);
+    free(w.done);
     if (status == RIDGE_OK && o->counters) status = count_bytes(run, error);
-    free(jobs);
-    run->wall_s = (double)(ridge_clock_ns() - began) * 1e-9;
+    run->wall_s = ridge_seconds_since(began);
     return status;
 }
 
@@ -390,34 +476,72 @@ static void add_dry(ridge_table *table, const ridge_selected *item, const ridge_
     free(variants);
 }
 
-static ridge_status check_all(const ridge_options *o, const ridge_selection *selection, const ridge_run *run,
-                              ridge_isa isa, ridge_error *error) {
-    for (int i = 0; i < selection->n; i++) {
-        ridge_job job = make_job(o, &selection->items[i], selection, run, isa);
-        RIDGE_TRY(check_memory(&job, &run->machine, error));
+/* Lists what would be skipped, for --within. */
+static void say_passed_over(const ridge_budget *budget, const ridge_page *page) {
+    char *text = NULL, name[96];
+    size_t size = 0;
+    FILE *list = open_memstream(&text, &size);
+    const char *comma = "";
+    for (int i = 0; list && i < budget->n; i++) {
+        const ridge_planned *p = &budget->cases[i];
+        if (p->state == RIDGE_PLAN_STARTED) continue;
+        ridge_case_name(p->target, &p->c, name, sizeof name);
+        fprintf(list, "%s%s %s", comma, p->target->name, name);
+        comma = ", ";
     }
-    return RIDGE_OK;
+    if (list) (void)fclose(list);
+    if (text && *comma) ridge_page_say(page, "does not fit --within %g: %s\n", budget->within_s, text);
+    free(text);
+}
+
+/* Seconds of the whole run, by the forecasts: a case takes all of its time. */
+static double forecast_run(ridge_budget *budget, double seconds) {
+    const bool limited = budget->within_s > 0;
+    for (int i; (i = ridge_budget_next(budget, limited ? budget->within_s - seconds - closing_s : HUGE_VAL)) >= 0;) {
+        const ridge_planned *p = &budget->cases[i];
+        const double least = p->least_rounds * p->forecast.round_s;
+        const bool counted = p->least_rounds != RIDGE_LEAST_ROUNDS; /* --iterations: no time limit */
+        seconds += p->forecast.checks_s + (counted ? least : fmax(least, p->max_time));
+    }
+    return seconds;
+}
+
+static ridge_status plan_all(const ridge_options *o, const ridge_selection *selection, ridge_run *run, ridge_isa isa,
+                             ridge_error *error) {
+    ridge_job *jobs = calloc((size_t)(selection->n > 0 ? selection->n : 1), sizeof *jobs);
+    ridge_status status = jobs ? RIDGE_OK : RIDGE_NO_MEMORY;
+    for (int i = 0; i < selection->n && status == RIDGE_OK; i++) {
+        jobs[i] = make_job(o, &selection->items[i], selection, run, isa);
+        status = check_memory(&jobs[i], &run->machine, error);
+    }
+    if (status == RIDGE_OK && !plan_jobs(run, jobs, selection->n)) status = RIDGE_NO_MEMORY;
+    free(jobs);
+    if (status == RIDGE_NO_MEMORY) return ridge_fail(error, status, "no memory for %d cases", selection->n);
+    return status;
 }
 
 ridge_status ridge_bench_dry(const ridge_options *o, ridge_selection *selection, ridge_error *error) {
-    static ridge_run run; /* large; only the machine and settings are used */
+    static ridge_run run; /* large; only the machine, settings and budget are used */
     ridge_isa isa;
     RIDGE_TRY(ridge_machine_detect(&run.machine, error));
     RIDGE_TRY(ridge_bench_isa(o, &run.machine, &isa, error));
     RIDGE_TRY(ridge_bench_threads(o, &run.machine, &run.settings.threads, error));
     RIDGE_TRY(ridge_selection_fit(o, &run.machine, selection, error));
+    run.settings.within = o->within;
     bool cached =
         !o->refresh && ridge_ceilings_load(&run.machine, run.settings.threads, &run.ceilings, NULL) == RIDGE_OK;
-    RIDGE_TRY(check_all(o, selection, &run, isa, error));
+    RIDGE_TRY(plan_all(o, selection, &run, isa, error));
     const ridge_page page = ridge_say_page(o);
     ridge_table *table = ridge_table_new(dry_columns, DRY_COLUMNS);
     for (int i = 0; i < selection->n; i++) add_dry(table, &selection->items[i], i ? &selection->items[i - 1] : NULL);
     ridge_table_print(table, &page);
     ridge_table_free(table);
-    double seconds = (cached ? 1 : 1 + ceilings_s) + selection->n * (o->max_time + case_overhead_s);
+    const int seconds = (int)(forecast_run(&run.budget, cached ? probe_s : probe_s + ceilings_s) + closing_s);
     ridge_page_say(&page, "%d case%s, %d thread%s, %s; about %d:%02d%s\n", selection->n, selection->n == 1 ? "" : "s",
-                   run.settings.threads, run.settings.threads == 1 ? "" : "s", ridge_isa_name(isa), (int)seconds / 60,
-                   (int)seconds % 60, cached ? "" : ", the ceilings' measurement included");
+                   run.settings.threads, run.settings.threads == 1 ? "" : "s", ridge_isa_name(isa), seconds / 60,
+                   seconds % 60, cached ? "" : ", the ceilings' measurement included");
+    say_passed_over(&run.budget, &page);
+    ridge_run_free(&run);
     return RIDGE_OK;
 }
 

@@ -46,6 +46,7 @@ typedef struct question {
     int threads;
     const int *cpus;
     uint64_t seed;
+    int layouts;                /* at most so many fills and layouts; 0: all */
     const ridge_mutant *mutant; /* NULL: plain verification */
 } question;
 
@@ -53,8 +54,7 @@ typedef struct answer {
     ridge_status status; /* status of the harness */
     char text[240];      /* when status is not ok, or why a variant is skipped */
     bool skipped;
-    ridge_check check;
-    int runs;
+    ridge_verified_runs got;
     bool applied, caught; /* mutants */
 } answer;
 
@@ -85,7 +85,7 @@ static ridge_status ask(const question *q, answer *a, ridge_error *error) {
     ridge_status status = q->mutant ? ridge_verify_mutant(q->target, &q->c, q->variant, q->isa, q->mutant, team,
                                                           q->seed, &a->applied, &a->caught, error)
                                     : ridge_verify_variant(q->target, &q->c, q->variant, q->isa, team, q->seed,
-                                                           &a->check, &a->runs, error);
+                                                           q->layouts, &a->got, error);
     ridge_team_destroy(team);
     return status;
 }
@@ -105,7 +105,7 @@ static ridge_child_limits limits_of(const question *q, int64_t memory) {
 /* Validates an answer: it comes from a process that ran untrusted code. */
 static void end_texts(answer *a) {
     a->text[sizeof a->text - 1] = '\0';
-    a->check.text[sizeof a->check.text - 1] = '\0';
+    a->got.check.text[sizeof a->got.check.text - 1] = '\0';
 }
 
 /* RIDGE_FAILED with the reason in a->text when the child crashed, looped or ran out of memory. */
@@ -162,7 +162,7 @@ static void ask_together(const question *q, int n, double limit, answers *to) {
 static const char *verdict_of(const answer *a) {
     if (a->skipped) return "skipped";
     if (a->status != RIDGE_OK) return "failed";
-    return a->check.ok ? "ok" : "wrong";
+    return a->got.check.ok ? "ok" : "wrong";
 }
 
 /* CSV has a row for every variant; a table has only those that are not ok. */
@@ -173,15 +173,15 @@ static void add_row(verification *v, const question *q, const answer *a, const c
     ridge_table_text(v->table, V_CASE, name);
     ridge_table_text(v->table, V_VARIANT, q->variant->name);
     ridge_table_text(v->table, V_ISA, ridge_isa_name(q->isa));
-    ridge_table_number(v->table, V_RUNS, a->runs);
-    ridge_table_number(v->table, V_WORST, a->skipped || a->status != RIDGE_OK ? (double)NAN : a->check.worst);
+    ridge_table_number(v->table, V_RUNS, a->got.runs);
+    ridge_table_number(v->table, V_WORST, a->skipped || a->status != RIDGE_OK ? (double)NAN : a->got.check.worst);
     ridge_table_text(v->table, V_VERDICT, verdict);
     ridge_table_color(v->table, V_VERDICT, a->skipped ? RIDGE_DIM : *why ? RIDGE_RED : RIDGE_GREEN);
     ridge_table_text(v->table, V_REASON, why);
 }
 
 static void record(verification *v, const question *q, const answer *a) {
-    const char *verdict = verdict_of(a), *why = a->skipped || a->status != RIDGE_OK ? a->text : a->check.text;
+    const char *verdict = verdict_of(a), *why = a->skipped || a->status != RIDGE_OK ? a->text : a->got.check.text;
     char name[80];
     ridge_case_name(q->target, &q->c, name, sizeof name);
     bool ok = strcmp(verdict, "ok") == 0;
@@ -195,8 +195,9 @@ static void record(verification *v, const question *q, const answer *a) {
                                   .isa = q->isa,
                                   .verdict = verdict,
                                   .reason = ok ? "" : why,
-                                  .runs = a->runs,
-                                  .worst = a->check.worst};
+                                  .runs = a->got.runs,
+                                  .worst = a->got.check.worst,
+                                  .digest = a->got.digest};
     add_entry(v, ridge_json_verified(&entry));
 }
 
@@ -222,6 +223,7 @@ static void verify_item(const ridge_options *o, const ridge_selected *item, int 
                                 .threads = threads,
                                 .variant = &item->target->variants[item->variants[i]],
                                 .cpus = v->machine.cpus,
+                                .layouts = o->layouts,
                                 .seed = o->seed};
             answer a;
             ask_isolated(&q, o->limit, v->machine.memory_bytes, &a);
@@ -249,6 +251,7 @@ static void verify_on_gpu(const ridge_options *o, const ridge_selected *items, i
                                 .threads = threads,
                                 .variant = &items[i].target->variants[variant],
                                 .cpus = v->machine.cpus,
+                                .layouts = o->layouts,
                                 .seed = o->seed};
     }
     if (asked == 0) return;
@@ -415,6 +418,8 @@ static ridge_status verify_selection(const ridge_options *o, ridge_selection *s,
     RIDGE_TRY(ridge_bench_threads(o, &v->machine, &threads, error));
     RIDGE_TRY(ridge_bench_isa(o, &v->machine, &isa, error));
     RIDGE_TRY(ridge_selection_fit(o, &v->machine, s, error));
+    if (o->most_work > 0)
+        for (int i = 0; i < s->n; i++) ridge_case_cut(s->items[i].target, o->most_work, &s->items[i].c);
     RIDGE_TRY(check_memory(s, &v->machine, error));
     v->page = ridge_say_page(o);
     v->table = o->mutants ? ridge_table_new(mutant_columns, M_COLUMNS) : ridge_table_new(plain_columns, V_COLUMNS);

@@ -129,6 +129,18 @@ static ridge_status set_seed(ridge_options *o, const char *v, ridge_error *e) {
 static ridge_status set_max_time(ridge_options *o, const char *v, ridge_error *e) {
     return ridge_parse_seconds(v, "--max-time", &o->max_time, e);
 }
+static ridge_status set_layouts(ridge_options *o, const char *v, ridge_error *e) {
+    int64_t layouts = 0;
+    RIDGE_TRY(ridge_parse_count(v, "--layouts", 1, 1000, &layouts, e));
+    o->layouts = (int)layouts;
+    return RIDGE_OK;
+}
+static ridge_status set_work(ridge_options *o, const char *v, ridge_error *e) {
+    return ridge_parse_work(v, "--work", &o->most_work, e);
+}
+static ridge_status set_within(ridge_options *o, const char *v, ridge_error *e) {
+    return ridge_parse_seconds(v, "--within", &o->within, e);
+}
 static ridge_status set_limit(ridge_options *o, const char *v, ridge_error *e) {
     return ridge_parse_seconds(v, "--limit", &o->limit, e);
 }
@@ -209,6 +221,9 @@ const ridge_option_row ridge_option_rows[] = {
     {"iterations", "N", "rcf", "N rounds per case instead of the stop rule", set_iterations, NULL, RIDGE_VALUE_OTHER},
     {"iterations", "N", "n", "N launches of each variant (default 1)", set_iterations, NULL, RIDGE_VALUE_OTHER},
     {"max-time", "S", "rcf", "at most S seconds of rounds per case (default 2)", set_max_time, NULL, RIDGE_VALUE_OTHER},
+    {"within", "S", "rcf",
+     "at most S seconds for the whole run: shorter rounds, and a case that does not fit is skipped", set_within, NULL,
+     RIDGE_VALUE_OTHER},
     {"limit", "S", "rcfv", "a launch that takes longer than S seconds fails (default 60)", set_limit, NULL,
      RIDGE_VALUE_OTHER},
     {"seed", "N", "rcfvn", "first seed of the input values (default 1)", set_seed, NULL, RIDGE_VALUE_OTHER},
@@ -225,6 +240,10 @@ const ridge_option_row ridge_option_rows[] = {
     {"refresh", NULL, "rcpf", "measure the ceilings again, even if they are cached", set_refresh, NULL,
      RIDGE_VALUE_OTHER},
     {"edges", NULL, "v", "only the small edge cases, with every instruction set", set_edges, NULL, RIDGE_VALUE_OTHER},
+    {"layouts", "N", "v", "at most N fills and layouts of each case, drawn by the seed (default: all)", set_layouts, NULL,
+     RIDGE_VALUE_OTHER},
+    {"work", "FLOP", "v", "cut the first extent of cases whose oracle takes more FLOP, such as 2e8, until it does not",
+     set_work, NULL, RIDGE_VALUE_OTHER},
     {"mutants", NULL, "v", "break every output on purpose; fail if a check misses it", set_mutants, NULL,
      RIDGE_VALUE_OTHER},
     {"format", "FORMAT", "lrcpvd", "format of tables:", set_format, format_words, RIDGE_VALUE_OTHER},

@@ -31,11 +31,14 @@ typedef struct ridge_options {
     ridge_dtype dtype; /* RIDGE_DTYPE_NONE: all */
     int iterations;    /* 0: by the stop rule */
     double max_time;   /* seconds per case */
+    double within;     /* seconds of the whole run; 0: no limit */
     double limit;      /* seconds per launch */
     int threads;       /* 0: one per core */
     int isa;           /* -1: the best */
     bool hot;
     uint64_t seed;
+    int layouts;      /* 0: all */
+    double most_work; /* FLOP; 0: no limit */
     const char *inputs[RIDGE_MAX_INPUT_FILES];
     int n_inputs;
     const char *settings[RIDGE_MAX_SETTINGS]; /* --option NAME=VALUE */

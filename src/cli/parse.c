@@ -69,6 +69,14 @@ ridge_status ridge_parse_seconds(const char *text, const char *what, double *sec
     return RIDGE_OK;
 }
 
+ridge_status ridge_parse_work(const char *text, const char *what, double *flop, ridge_error *error) {
+    double v;
+    if (!ridge_parse_decimal(text, &v) || !(v > 0))
+        return ridge_fail(error, RIDGE_INVALID, "%s takes FLOP above 0, such as 2e8, not '%.40s'", what, text);
+    *flop = v;
+    return RIDGE_OK;
+}
+
 bool ridge_pattern_matches(const char *pattern, const ridge_target *target) {
     char full[256];
     (void)snprintf(full, sizeof full, "%s:%s", target->chapter, target->name);

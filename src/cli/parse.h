@@ -26,6 +26,8 @@ ridge_status ridge_parse_count(const char *text, const char *what, int64_t low, 
 ridge_status ridge_parse_seed(const char *text, uint64_t *seed, ridge_error *error);
 /* Seconds in (0, 86400]. */
 ridge_status ridge_parse_seconds(const char *text, const char *what, double *seconds, ridge_error *error);
+/* FLOP, a finite number above 0. */
+ridge_status ridge_parse_work(const char *text, const char *what, double *flop, ridge_error *error);
 /* A pattern (shell wildcards) names a chapter, a target, or both as chapter:target. */
 bool ridge_pattern_matches(const char *pattern, const ridge_target *target);
 /* NAME=VALUE, VALUE a finite number. */

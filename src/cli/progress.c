@@ -11,12 +11,15 @@ static const uint64_t redraw_ns = 200000000, line_ns = 10000000000;
 
 static void eta_text(const ridge_progress *p, char *text, size_t size) {
     double part = (p->done - 1 + p->share) / p->total;
-    double spent = (double)(ridge_clock_ns() - p->began_ns) * 1e-9;
+    double spent = ridge_seconds_since(p->began_ns);
     if (part < 0.02 || spent < 1) {
         (void)snprintf(text, size, "ETA --:--");
         return;
     }
     int left = (int)(spent * (1 - part) / part + 0.5);
+    const uint64_t now = ridge_clock_ns();
+    const int most = p->ends_ns > now ? (int)((double)(p->ends_ns - now) * 1e-9) : 0;
+    if (p->ends_ns && left > most) left = most;
     (void)snprintf(text, size, "ETA %d:%02d", left / 60, left % 60);
 }
 

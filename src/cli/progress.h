@@ -12,6 +12,7 @@ typedef struct ridge_progress {
     double share;    /* of the current step, 0 … 1 */
     char what[120];
     uint64_t began_ns, drawn_ns;
+    uint64_t ends_ns; /* no ETA is later; 0: no limit */
 } ridge_progress;
 
 void ridge_progress_begin(ridge_progress *p, int total);

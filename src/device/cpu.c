@@ -35,3 +35,8 @@ uint64_t ridge_clock_ns(void) {
     clock_gettime(CLOCK_MONOTONIC_RAW, &t);
     return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
+
+double ridge_seconds_since(uint64_t ns) {
+    const uint64_t now = ridge_clock_ns();
+    return now > ns ? (double)(now - ns) * 1e-9 : 0;
+}

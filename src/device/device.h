@@ -13,5 +13,7 @@ void ridge_memory_free(void *memory, size_t bytes);
 
 /* Nanoseconds of a clock that neither steps nor slews. */
 uint64_t ridge_clock_ns(void);
+/* Seconds from `ns` to now; 0 if `ns` is in the future, as when another thread or process has just set it. */
+double ridge_seconds_since(uint64_t ns);
 
 #endif

@@ -19,7 +19,7 @@ typedef enum ridge_event_kind {
     RIDGE_EVENT_WRONG,       /* check, text */
     RIDGE_EVENT_FAILED,      /* text: the variant returned an error */
     RIDGE_EVENT_AGREES,      /* agreement with the first optimized variant */
-    RIDGE_EVENT_STOPPED,     /* stop */
+    RIDGE_EVENT_STOPPED,     /* stop; value: seconds of rounds; sample.round: their number */
     RIDGE_EVENT_GRAPH_FRAME, /* value: microseconds of an empty launch inside a graph */
     RIDGE_EVENT_LOST,        /* text: a launch of a batch made the GPU unusable for this process */
     RIDGE_EVENT_BROKEN,      /* text: the worker itself failed (no memory) */

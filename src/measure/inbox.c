@@ -30,7 +30,7 @@ static bool is_truth(const bool *value) {
     return byte <= 1;
 }
 
-static bool is_time(double us) { return isfinite(us) && us >= 0; }
+static bool is_time(double time) { return isfinite(time) && time >= 0; }
 
 static bool is_sample(const ridge_inbox *inbox, const ridge_sample *s) {
     return is_time(s->time_us) && s->round >= 0 && s->round <= inbox->most_samples && s->visit >= 0 && s->visit <= 1 &&
@@ -44,7 +44,9 @@ static bool is_event(const ridge_inbox *inbox, const ridge_event *e, size_t size
     switch (e->kind) {
         case RIDGE_EVENT_FRAME:
         case RIDGE_EVENT_GRAPH_FRAME: return is_time(e->value);
-        case RIDGE_EVENT_STOPPED: return e->stop >= 0 && e->stop < RIDGE_STOP_COUNT;
+        case RIDGE_EVENT_STOPPED:
+            return e->stop >= 0 && e->stop < RIDGE_STOP_COUNT && is_time(e->value) && e->sample.round >= 0 &&
+                   e->sample.round <= inbox->most_samples;
         case RIDGE_EVENT_LOST:
         case RIDGE_EVENT_BROKEN: return true;
         case RIDGE_EVENT_SAMPLE: return e->slot >= 0 && e->slot <= 2 * n && is_sample(inbox, &e->sample);
@@ -128,7 +130,11 @@ static ridge_status take_event(ridge_inbox *inbox, const ridge_event *event, rid
         case RIDGE_EVENT_FRAME: inbox->result->frame_us = event->value; return RIDGE_OK;
         case RIDGE_EVENT_GRAPH_FRAME: inbox->result->graph_frame_us = event->value; return RIDGE_OK;
         case RIDGE_EVENT_LOST: inbox->lost = true; return RIDGE_OK;
-        case RIDGE_EVENT_STOPPED: inbox->result->stop = (ridge_stop)event->stop; return RIDGE_OK;
+        case RIDGE_EVENT_STOPPED:
+            inbox->result->stop = (ridge_stop)event->stop;
+            inbox->result->rounds = event->sample.round;
+            inbox->result->rounds_s = event->value;
+            return RIDGE_OK;
         case RIDGE_EVENT_BROKEN: return ridge_fail(error, RIDGE_NO_MEMORY, "%.239s", event->text);
         default: break;
     }

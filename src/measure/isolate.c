@@ -99,7 +99,7 @@ static ending wait_for(pid_t pid, double limit_s, const volatile sig_atomic_t *i
         bool stop = interrupted && *interrupted;
         /* If SIGCHLD is ignored, the child's status is lost (ECHILD). Shared memory says whether the body returned. */
         if (ended == pid || (ended < 0 && errno == ECHILD)) return stop ? INTERRUPTED : ENDED;
-        if (stop || (double)(ridge_clock_ns() - began) * 1e-9 > limit_s) {
+        if (stop || ridge_seconds_since(began) > limit_s) {
             *status = kill_and_wait(pid);
             return stop ? INTERRUPTED : OVERDUE;
         }

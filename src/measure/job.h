@@ -50,6 +50,9 @@ typedef struct ridge_reference {
     ridge_motions read, stream, write;
 } ridge_reference;
 
+/* Rounds below which a median has no interval. */
+enum { RIDGE_LEAST_ROUNDS = 8 };
+
 typedef struct ridge_job {
     const ridge_target *target;
     ridge_case c;
@@ -62,11 +65,13 @@ typedef struct ridge_job {
     const int *cpus; /* one per thread, or NULL: not pinned */
     bool hot;        /* operands in cache; false: sets rotate through three times the last-level cache */
     uint64_t seed;
-    double max_time;                  /* seconds per case, checks included */
+    double max_time;                  /* seconds of rounds, the checks of their samples included */
+    double patience;                  /* seconds that the first RIDGE_LEAST_ROUNDS rounds may take; at least max_time */
     int iterations;                   /* rounds; 0: the stop rule decides */
     double last_level;                /* bytes of the largest cache */
     const ridge_user_input *user;     /* n_in entries, or NULL */
     const ridge_reference *reference; /* NULL: none */
+    bool emulated;                    /* checks only: an emulated device has no times */
     double launch_limit;              /* seconds after which a launch counts as an endless loop */
     int64_t memory_limit;             /* bytes the worker may map; 0: no limit */
 } ridge_job;
@@ -98,9 +103,11 @@ typedef struct ridge_job_result {
      * captured graph. */
     ridge_series *companion; /* n_series, some with n = 0 */
     ridge_stop stop;
+    bool emulated;         /* as the job's */
     double frame_us;       /* time of an empty launch, measured the same way */
     double graph_frame_us; /* GPU: time per empty launch in a graph; CPU: 0 */
-    int rounds;
+    int rounds;            /* of the last worker */
+    double rounds_s;       /* seconds that they took */
 } ridge_job_result;
 
 /* Called between events with the used fraction of the case's time, 0 … 1. */
@@ -109,10 +116,15 @@ typedef void (*ridge_job_progress_fn)(void *arg, double share);
 /* Upper bound of a job's memory in bytes, to reject a case that is too large before it starts. */
 ridge_status ridge_job_bytes(const ridge_job *job, double *bytes, ridge_error *error);
 
+/* Oracle FLOP of the checks before a job's first round. */
+double ridge_job_check_flops(const ridge_job *job);
+
 /* Runs a job. RIDGE_INTERRUPTED: *interrupted (may be NULL) became non-zero; the worker is killed, and `result` keeps
  * the samples received so far. Free `result` in every case. */
 ridge_status ridge_job_run(const ridge_job *job, const volatile sig_atomic_t *interrupted,
                            ridge_job_progress_fn progress, void *arg, ridge_job_result *result, ridge_error *error);
+/* The result of a job that is not run: every variant is skipped, for that reason. */
+ridge_status ridge_job_skip(const ridge_job *job, const char *reason, ridge_job_result *result, ridge_error *error);
 void ridge_job_result_free(ridge_job_result *result);
 
 #endif

@@ -154,7 +154,7 @@ static void time_one(ridge_sampler *s, ridge_launch *l, int previous) {
         (void)run_variant(s, l->slot, &r->sets[s->rotation.sets], &ignored);
     }
     l->status = run_variant(s, l->slot, &r->sets[l->set], &l->sample.time_us);
-    slot->estimate_us = l->sample.time_us;
+    ridge_sampler_estimate(slot, l->sample.time_us);
 }
 
 static ridge_status cpu_time(ridge_sampler *s, ridge_launch *batch, int n, ridge_error *error) {

@@ -204,7 +204,7 @@ static ridge_status read_times(ridge_sampler *s, ridge_launch *batch, int n, rid
         if (slot->kind == RIDGE_SLOT_GRAPH)
             batch[i].sample.time_us /= slot->sets;
         else
-            slot->estimate_us = batch[i].sample.time_us;
+            ridge_sampler_estimate(slot, batch[i].sample.time_us);
     }
     return RIDGE_OK;
 }

@@ -17,9 +17,6 @@
 /* Oracle FLOP per sample's check. A first check above full_check_flops looks at drawn rows instead of all. */
 static const double sample_check_flops = 4e6, full_check_flops = 3e10;
 static const double converged_width = 0.005;
-enum { MIN_ROUNDS = 8 };
-/* A case may take this many times max_time to reach MIN_ROUNDS, the minimum for an interval. */
-static const double patience = 30;
 
 typedef ridge_sampler sampler;
 
@@ -58,8 +55,6 @@ size_t ridge_sampler_shift(const sampler *s, uint64_t seed) {
     size_t room = (s->rotation.stride - s->rotation.set_bytes) / RIDGE_LINE;
     return room ? (size_t)(ridge_random(seed, 7) % room) * RIDGE_LINE : 0;
 }
-
-static double seconds_since(uint64_t ns) { return (double)(ridge_clock_ns() - ns) * 1e-9; }
 
 /* ---- before the first round ------------------------------------------------------------------------------------- */
 
@@ -100,9 +95,17 @@ static void wrong_slot(sampler *s, int index, const ridge_check *check, const ch
     drop_slot(s, index);
 }
 
-/* The fastest launch so far, because the first may include loading code. */
-static void estimate(ridge_slot *slot, double time_us) {
-    if (slot->estimate_us == 0 || time_us < slot->estimate_us) slot->estimate_us = time_us;
+void ridge_sampler_estimate(ridge_slot *slot, double time_us) {
+    if (slot->estimate_us <= 0 || time_us < slot->estimate_us) slot->estimate_us = time_us;
+}
+
+static bool affords_full_check(const ridge_job *job) {
+    return ridge_check_full_cost(job->target, &job->c) <= full_check_flops;
+}
+
+double ridge_job_check_flops(const ridge_job *job) {
+    int full = affords_full_check(job) ? job->n_variants : 1;
+    return full * ridge_check_full_cost(job->target, &job->c);
 }
 
 /* The first launch of a variant is untimed. It is checked in full if the oracle's cost allows. The first optimized
@@ -118,9 +121,9 @@ static ridge_status first_check(sampler *s, int index, bool must_be_full, ridge_
         return RIDGE_OK;
     }
     ridge_event event = {.kind = RIDGE_EVENT_CHECKED, .slot = index};
-    bool full = must_be_full || ridge_check_full_cost(s->job->target, &s->job->c) <= full_check_flops;
+    bool full = must_be_full || affords_full_check(s->job);
     RIDGE_TRY(s->rig->check(s, 0, seed, full ? -1 : 16 * s->sample_rows, &event.check, error));
-    estimate(&s->slots[index], time_us);
+    ridge_sampler_estimate(&s->slots[index], time_us);
     ridge_sampler_send(s, &event);
     if (event.check.ok) return RIDGE_OK;
     wrong_slot(s, index, &event.check, event.check.text);
@@ -169,7 +172,7 @@ static ridge_status compare_output(sampler *s, int index, int optimized, uint64_
         fail_slot(s, index, status);
         return RIDGE_OK;
     }
-    estimate(&s->slots[index], time_us);
+    ridge_sampler_estimate(&s->slots[index], time_us);
     ridge_event event = {.kind = RIDGE_EVENT_AGREES, .slot = index};
     RIDGE_TRY(s->rig->agree(s, lead, 0, &event.agreement, error));
     ridge_sampler_send(s, &event);
@@ -188,7 +191,7 @@ static ridge_status compare_outputs(sampler *s, ridge_error *error) {
             fail_slot(s, optimized, status);
             continue;
         }
-        estimate(&s->slots[optimized], time_us);
+        ridge_sampler_estimate(&s->slots[optimized], time_us);
         for (int i = 0; i < s->job->n_variants && s->slots[optimized].active; i++)
             if (s->slots[i].active && i != optimized) RIDGE_TRY(compare_output(s, i, optimized, seed, error));
         if (s->slots[optimized].active) return RIDGE_OK;
@@ -287,9 +290,10 @@ static bool must_stop(sampler *s, ridge_stop *stop) {
     int rounds = rounds_done(s);
     if (s->job->iterations > 0) return *stop = RIDGE_STOP_ITERATIONS, rounds >= s->job->iterations;
     if (rounds < 1) return false; /* at least one round, whatever the limit */
-    double spent = seconds_since(s->began_ns);
-    if (spent > s->job->max_time * (rounds < MIN_ROUNDS ? patience : 1)) return *stop = RIDGE_STOP_TIME, true;
-    if (rounds < MIN_ROUNDS) return false;
+    double spent = ridge_seconds_since(s->began_ns);
+    bool few = rounds < RIDGE_LEAST_ROUNDS;
+    if (spent > (few ? s->job->patience : s->job->max_time)) return *stop = RIDGE_STOP_TIME, true;
+    if (few) return false;
     if (2 * rounds >= RIDGE_MAX_SAMPLES) return *stop = RIDGE_STOP_TIME, true;
     if (rounds < s->next_look) return false;
     s->next_look = rounds + 1 + rounds / 8;
@@ -363,11 +367,12 @@ static ridge_status sample_case(sampler *s, ridge_error *error) {
     RIDGE_TRY(prepare_slots(s, error));
     if (s->n_active == 0) return RIDGE_OK;
     RIDGE_TRY(allocate(s, error));
-    RIDGE_TRY(s->rig->frame(s, error));
+    if (!s->job->emulated) RIDGE_TRY(s->rig->frame(s, error));
     int optimized = first_optimized(s);
     for (int i = 0; i < s->job->n_variants; i++)
         if (s->slots[i].active) RIDGE_TRY(first_check(s, i, i == optimized, error));
     RIDGE_TRY(compare_outputs(s, error));
+    if (s->job->emulated) return RIDGE_OK;
     if (s->n_running > 0) RIDGE_TRY(s->rig->companions(s, error));
     line_up(s);
     s->began_ns = ridge_clock_ns(); /* max_time covers timing and its checks */
@@ -376,6 +381,8 @@ static ridge_status sample_case(sampler *s, ridge_error *error) {
     ridge_stop stop = RIDGE_STOP_ENDED;
     RIDGE_TRY(run_rounds(s, &stop, error));
     stopped.stop = (int32_t)stop;
+    stopped.value = ridge_seconds_since(s->began_ns);
+    stopped.sample.round = s->n_active ? rounds_done(s) : 0;
     ridge_sampler_send(s, &stopped);
     return RIDGE_OK;
 }

@@ -24,7 +24,7 @@ typedef struct ridge_slot {
     void *plan;
     double *times; /* microseconds, RIDGE_MAX_SAMPLES; NULL: not part of the stop rule */
     int n;
-    double estimate_us;
+    double estimate_us; /* see ridge_sampler_estimate; 0: not launched */
     bool active;
     int64_t core_rows; /* RIDGE_SLOT_CORE */
     int sets;          /* operand sets per sample: 1, more for graphs */
@@ -88,6 +88,9 @@ struct ridge_sampler {
 };
 
 uint64_t ridge_sampler_next_seed(ridge_sampler *s);
+/* A slot's estimate is its fastest launch so far: the first may load code, and one that was interrupted must not change
+ * how the next one is timed. */
+void ridge_sampler_estimate(ridge_slot *slot, double time_us);
 /* Publishes the running slot to the parent, which blames it after a crash. slot -1: the harness itself. */
 void ridge_sampler_watch(const ridge_sampler *s, int slot);
 void ridge_sampler_send(const ridge_sampler *s, ridge_event *event);

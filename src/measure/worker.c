@@ -104,14 +104,15 @@ static int variant_in(const worker *w, atomic_int *slot) {
 
 static int running(const worker *w) { return variant_in(w, &w->watch->slot); }
 
-/* True if the running launch or harness work exceeds its limit. */
+/* True if the running launch or harness work exceeds its limit. The worker may set since_ns at any moment, to a time
+ * later than one read before: the time is read after since_ns. */
 static bool overdue(const worker *w) {
     double limit = w->job->launch_limit * (running(w) < 0 ? harness_patience : 1);
-    return (double)(ridge_clock_ns() - atomic_load(&w->watch->since_ns)) * 1e-9 > limit;
+    return ridge_seconds_since(atomic_load(&w->watch->since_ns)) > limit;
 }
 
 static double share_of_time(const worker *w) {
-    double share = (double)(ridge_clock_ns() - w->began_ns) * 1e-9 / w->job->max_time;
+    double share = ridge_seconds_since(w->began_ns) / w->job->max_time;
     return share < 1 ? share : 1;
 }
 
@@ -300,16 +301,16 @@ static ridge_status run_once(worker *w, const watcher *by, bool *again) {
 static void fail_unsampled(ridge_job_result *result) {
     for (int i = 0; i < result->n_series; i++) {
         ridge_series *series = &result->series[i];
-        if (series->outcome != RIDGE_OUTCOME_DONE || series->n > 0) continue;
+        if (series->outcome != RIDGE_OUTCOME_DONE || series->n > 0 || result->emulated) continue;
         series->outcome = RIDGE_OUTCOME_FAILED;
         (void)snprintf(series->reason, sizeof series->reason, "its worker ended without a sample");
     }
 }
 
-ridge_status ridge_job_run(const ridge_job *job, const volatile sig_atomic_t *interrupted,
-                           ridge_job_progress_fn progress, void *arg, ridge_job_result *result, ridge_error *error) {
+static ridge_status open_result(const ridge_job *job, ridge_job_result *result, ridge_error *error) {
     memset(result, 0, sizeof *result);
     result->stop = RIDGE_STOP_ENDED;
+    result->emulated = job->emulated;
     if (job->n_variants < 1 || job->n_variants > RIDGE_MAX_JOB_VARIANTS)
         return ridge_fail(error, RIDGE_INVALID, "%d variants in one case", job->n_variants);
     result->series = calloc((size_t)job->n_variants, sizeof *result->series);
@@ -317,6 +318,21 @@ ridge_status ridge_job_run(const ridge_job *job, const volatile sig_atomic_t *in
     if (!result->series || !result->companion)
         return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d variants", job->n_variants);
     result->n_series = job->n_variants;
+    return RIDGE_OK;
+}
+
+ridge_status ridge_job_skip(const ridge_job *job, const char *reason, ridge_job_result *result, ridge_error *error) {
+    RIDGE_TRY(open_result(job, result, error));
+    for (int i = 0; i < result->n_series; i++) {
+        result->series[i].outcome = RIDGE_OUTCOME_SKIPPED;
+        (void)snprintf(result->series[i].reason, sizeof result->series[i].reason, "%s", reason);
+    }
+    return RIDGE_OK;
+}
+
+ridge_status ridge_job_run(const ridge_job *job, const volatile sig_atomic_t *interrupted,
+                           ridge_job_progress_fn progress, void *arg, ridge_job_result *result, ridge_error *error) {
+    RIDGE_TRY(open_result(job, result, error));
     worker w = {.job = job, .result = result, .error = error, .began_ns = ridge_clock_ns()};
     w.watch = mmap(NULL, sizeof *w.watch, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (w.watch == MAP_FAILED) return ridge_fail(error, RIDGE_NO_MEMORY, "no shared memory for a worker");

@@ -146,8 +146,9 @@ const char *ridge_pair_difference(const ridge_pair *pair) {
 /* ---- the run ---------------------------------------------------------------------------------------------------- */
 
 static json_t *settings_json(const ridge_settings *s) {
-    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:b, s:f}", "threads", s->threads, "mode", s->hot ? "hot" : "cold",
-                     "seed", ridge_json_seed(s->seed), "max_time_s", ridge_json_number(s->max_time), "iterations",
+    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:f}", "threads", s->threads, "mode", s->hot ? "hot" : "cold",
+                     "seed", ridge_json_seed(s->seed), "max_time_s", ridge_json_number(s->max_time), "within_s",
+                     number_if(s->within > 0, s->within), "iterations",
                      s->iterations ? json_integer(s->iterations) : json_null(), "user_inputs", s->user_inputs, "level",
                      RIDGE_LEVEL);
 }
@@ -192,11 +193,24 @@ static json_t *pair_item(const void *context, int i) {
     return ridge_json_pair(run, &run->pairs[i]);
 }
 
+static json_t *planned_item(const void *context, int i) {
+    const ridge_planned *p = &((const ridge_planned *)context)[i];
+    const bool started = p->state == RIDGE_PLAN_STARTED;
+    char name[96];
+    ridge_case_name(p->target, &p->c, name, sizeof name);
+    return json_pack("{s:o, s:o, s:s, s:{s:o, s:o}, s:o, s:o, s:o}", "target", ridge_json_text(p->target->name), "case",
+                     ridge_json_text(name), "backend", ridge_backend_name(p->backend), "forecast", "checks_s",
+                     ridge_json_number(p->forecast.checks_s), "least_rounds_s",
+                     ridge_json_number(p->least_rounds * p->forecast.round_s), "max_time_s",
+                     number_if(started, p->max_time), "taken_s", number_if(p->taken_s > 0, p->taken_s), "rounds_s",
+                     number_if(p->taken_s > 0, p->rounds_s));
+}
+
 json_t *ridge_json_run(const ridge_run *run) {
     return json_pack(
         "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:[s, s, s, s, s, s], s:[s, s, s, s, s], s:o, s:o, "
         "s:o, "
-        "s:b, s:o}",
+        "s:b, s:o, s:o}",
         "schema", RIDGE_SCHEMA, "date", ridge_json_text(run->date), "command",
         ridge_json_array(run->settings.argc, argument_item, run->settings.argv), "settings",
         settings_json(&run->settings), "machine", ridge_json_machine(&run->machine), "ceilings",
@@ -207,5 +221,6 @@ json_t *ridge_json_run(const ridge_run *run) {
         "gpu_sample_fields", "sm_mhz", "memory_mhz", "power_w", "temperature_c", "throttle", "results",
         ridge_json_array(run->n_results, result_item, run), "pairs", ridge_json_array(run->n_pairs, pair_item, run),
         "wall_s", ridge_json_number(run->wall_s), "interrupted", run->interrupted, "findings",
-        ridge_json_findings(run->findings, run->n_findings));
+        ridge_json_findings(run->findings, run->n_findings), "plan",
+        ridge_json_array(run->budget.n, planned_item, run->budget.cases));
 }

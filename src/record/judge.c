@@ -84,15 +84,14 @@ static void judge_time(ridge_result *r, const ridge_ceilings *ceilings, bool hot
                        time, frame, has_graph(r) ? " in a graph" : "");
         say(r, RIDGE_VERDICT_FRAME, text);
     } else if (!(ridge_interval_width(judged) <= widest_interval)) {
-        double width = 100 * ridge_interval_width(judged);
+        const double width = 100 * ridge_interval_width(judged);
+        const char *option = r->cut ? "--within" : "--max-time";
         if (isfinite(width))
-            (void)snprintf(text, sizeof text,
-                           "%d samples leave the median open by %.1f %%: give it a longer --max-time", judged.n, width);
+            (void)snprintf(text, sizeof text, "%d samples leave the median open by %.1f %%: give it a longer %s",
+                           judged.n, width, option);
         else
-            (void)snprintf(text, sizeof text,
-                           "%d samples are too few for an interval: give it more --iterations or "
-                           "--max-time",
-                           judged.n);
+            (void)snprintf(text, sizeof text, "%d samples are too few for an interval: give it more --iterations or %s",
+                           judged.n, option);
         say(r, RIDGE_VERDICT_INCONCLUSIVE, text);
     } else {
         say(r, RIDGE_VERDICT_OK, "");
@@ -178,6 +177,11 @@ void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_serie
         /* A variant that failed its check has no time. */
         r->time_us = (ridge_interval){NAN, NAN, NAN, 0};
         say(r, verdicts[series->outcome], series->reason);
+        return;
+    }
+    if (job->emulated) {
+        r->time_us = (ridge_interval){NAN, NAN, NAN, 0};
+        say(r, RIDGE_VERDICT_EMULATED, "verified on an emulated device, whose times mean nothing");
         return;
     }
     r->time_us = interval_of(r->samples, r->n_samples);

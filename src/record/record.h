@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "measure/job.h"
+#include "roofline/budget.h"
 #include "roofline/place.h"
 
 #define RIDGE_SCHEMA "ridge-run/1"
@@ -34,6 +35,7 @@ typedef struct ridge_result {
     double sm_mhz, power_w;                /* medians over the samples */
     double dram_read, dram_written;        /* bytes of one launch by the GPU's counters (--counters); 0: not counted */
     int throttled_samples;                 /* taken while the GPU throttled its clock for heat or power; kept */
+    bool cut;                              /* settings.within gave it less time than settings.max_time */
 } ridge_result;
 
 typedef struct ridge_pair {
@@ -51,6 +53,7 @@ typedef struct ridge_settings {
     bool hot;
     uint64_t seed;
     double max_time;  /* seconds per case */
+    double within;    /* seconds of the whole run; 0: no limit */
     int iterations;   /* 0: decided by the stop rule */
     bool user_inputs; /* some inputs came from files */
     int argc;
@@ -73,6 +76,7 @@ typedef struct ridge_run {
     /* Conditions of the machine that affect these numbers, found before and after the measurements. */
     ridge_finding findings[RIDGE_MAX_FINDINGS];
     int n_findings;
+    ridge_budget budget; /* of its cases, in their order */
     double wall_s;
     bool interrupted;
 } ridge_run;
@@ -87,6 +91,7 @@ typedef struct ridge_verified {
     const char *reason;  /* "" when ok */
     int runs;            /* 0: nothing was checked */
     double worst; /* as in ridge_check; infinite for a NaN, a poisoned element, or any error where none is permitted */
+    uint64_t digest; /* of all outputs of all runs */
 } ridge_verified;
 
 /* Result of `ridge verify --mutants` for one mutant and one target. */

@@ -10,6 +10,8 @@ void ridge_run_free(ridge_run *run) {
     for (int i = 0; i < run->n_results; i++) free(run->results[i].samples);
     free(run->results);
     free(run->pairs);
+    free(run->budget.cases);
+    run->budget = (ridge_budget){0};
     run->results = NULL;
     run->pairs = NULL;
     run->n_results = run->n_pairs = 0;

@@ -16,9 +16,10 @@ static double open_by(const ridge_result *r) { return 100 * ridge_interval_width
 static bool same_reason(const ridge_result *a, const ridge_result *b) {
     if (a->verdict != b->verdict) return false;
     switch (a->verdict) {
+        case RIDGE_VERDICT_EMULATED:
         case RIDGE_VERDICT_SKIPPED:
         case RIDGE_VERDICT_FAILED: return strcmp(a->reason, b->reason) == 0;
-        case RIDGE_VERDICT_INCONCLUSIVE: return !isfinite(open_by(a)) == !isfinite(open_by(b));
+        case RIDGE_VERDICT_INCONCLUSIVE: return a->cut == b->cut && !isfinite(open_by(a)) == !isfinite(open_by(b));
         default: return true;
     }
 }
@@ -65,6 +66,7 @@ static const char *range_text(range r, char *text, size_t size) {
 /* Why, and what to do about it, for the group that result `first` begins. */
 static void explain(const ridge_run *run, int first, int n, char *text, size_t size) {
     const ridge_result *r = &run->results[first];
+    const char *longer = r->cut ? "--within" : "--max-time";
     char numbers[64];
     switch (r->verdict) {
         case RIDGE_VERDICT_WRONG:
@@ -83,10 +85,10 @@ static void explain(const ridge_run *run, int first, int n, char *text, size_t s
             break;
         case RIDGE_VERDICT_INCONCLUSIVE:
             if (isfinite(open_by(r)))
-                (void)snprintf(text, size, "the median is open by %s %%: give a longer --max-time",
-                               range_text(range_of(run, first, open_by), numbers, sizeof numbers));
+                (void)snprintf(text, size, "the median is open by %s %%: give a longer %s",
+                               range_text(range_of(run, first, open_by), numbers, sizeof numbers), longer);
             else
-                (void)snprintf(text, size, "too few samples for an interval: give more --iterations or --max-time");
+                (void)snprintf(text, size, "too few samples for an interval: give more --iterations or %s", longer);
             break;
         default: (void)snprintf(text, size, "%s", r->reason[0] ? r->reason : "no reason was given");
     }
@@ -151,7 +153,8 @@ static void print_disagreement(const ridge_run *run, const ridge_pair *pair, con
 /* Graver verdicts come first. */
 void ridge_report_not_ok(const ridge_run *run, const ridge_page *page) {
     static const ridge_verdict order[] = {RIDGE_VERDICT_WRONG, RIDGE_VERDICT_FAILED,       RIDGE_VERDICT_IMPOSSIBLE,
-                                          RIDGE_VERDICT_FRAME, RIDGE_VERDICT_INCONCLUSIVE, RIDGE_VERDICT_SKIPPED};
+                                          RIDGE_VERDICT_FRAME, RIDGE_VERDICT_INCONCLUSIVE, RIDGE_VERDICT_EMULATED,
+                                          RIDGE_VERDICT_SKIPPED};
     int printed = 0;
     for (size_t o = 0; o < sizeof order / sizeof order[0]; o++)
         for (int i = 0; i < run->n_results; i++) {

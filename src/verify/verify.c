@@ -3,8 +3,10 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "verify/trial.h"
+#include "verify/view.h"
 
 /* Oracle FLOP (about 2 s on one core) above which a check looks at drawn rows instead of all. */
 #define FULL_COST 4e9
@@ -54,6 +56,31 @@ static void tell(ridge_check *check, const combination *m, const char *text) {
     (void)snprintf(check->text, sizeof check->text, "%s: %.150s", m->name, text);
 }
 
+/* FNV-1a over 64-bit words. Every type's values are doubles without loss, but for i64 beyond 2^53. */
+static uint64_t digest_values(uint64_t digest, const double *value, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t bits = UINT64_C(0x7ff8000000000000);
+        if (!isnan(value[i])) memcpy(&bits, &value[i], sizeof bits);
+        digest = (digest ^ bits) * UINT64_C(0x100000001b3);
+        digest ^= digest >> 32; /* else the low bits would depend on low bits alone */
+    }
+    return digest;
+}
+
+static uint64_t digest_outputs(const ridge_operands *ops, uint64_t digest) {
+    enum { STEP = 1024 };
+    double value[STEP];
+    for (int t = ops->target->n_in; t < ridge_operands_count(ops); t++) {
+        const ridge_view view = ridge_operands_view(ops, t);
+        for (int64_t first = 0, n; first < view.elements; first += n) {
+            n = view.elements - first < STEP ? view.elements - first : STEP;
+            ridge_view_load(&view, first, n, value);
+            digest = digest_values(digest, value, n);
+        }
+    }
+    return digest;
+}
+
 /* Accumulates the worst errors of all runs, the report for a correct variant. */
 static void gather(ridge_check *all, const ridge_check *one) {
     all->worst = fmax(all->worst, one->worst);
@@ -69,36 +96,60 @@ static bool refused(const ridge_trial *trial, const combination *m, ridge_status
 }
 
 static ridge_status verify_combination(ridge_trial *trial, const combination *m, double cost, uint64_t seed,
-                                       ridge_check *all, int *runs, ridge_error *error) {
+                                       ridge_verified_runs *got, ridge_error *error) {
     bool clean = true;
     ridge_check one;
     ridge_status status = ridge_trial_run(trial, &m->layout, m->kind, seed, &clean, error);
     if (refused(trial, m, status)) return RIDGE_OK;
     RIDGE_TRY(status);
-    (*runs)++;
+    got->runs++;
     RIDGE_TRY(check_run(trial, cost, seed, &one, error));
-    gather(all, &one);
+    got->digest = digest_outputs(&trial->ops, got->digest);
+    gather(&got->check, &one);
     if (!one.ok)
-        tell(all, m, one.text);
+        tell(&got->check, m, one.text);
     else if (!clean)
-        tell(all, m, "memory behind the scratch was written to");
+        tell(&got->check, m, "memory behind the scratch was written to");
     return RIDGE_OK;
 }
 
+/* Marks the combinations to run: all that apply, or `layouts` of them in a row that begins at random. */
+static void choose(const ridge_case *c, double cost, uint64_t seed, int layouts, bool chosen[COMBINATIONS]) {
+    int fit[COMBINATIONS], n = 0;
+    uint64_t start = seed * (uint64_t)layouts;
+    for (int d = 0; d < RIDGE_MAX_RANK; d++) start = start + 31 * (uint64_t)c->dim[d] + (uint64_t)c->dtype;
+    for (int i = 0; i < COMBINATIONS; i++) {
+        chosen[i] = false;
+        if (applies(&combinations[i], c, cost)) fit[n++] = i;
+    }
+    const int wanted = layouts > 0 && layouts < n ? layouts : n;
+    for (int i = 0; i < wanted; i++) chosen[fit[(start + (uint64_t)i) % (uint64_t)n]] = true;
+}
+
+void ridge_case_cut(const ridge_target *target, double most, ridge_case *c) {
+    int64_t low = 1, high = c->dim[0];
+    if (high <= 1 || ridge_check_full_cost(target, c) <= most) return;
+    while (high - low > 1) {
+        c->dim[0] = low + (high - low) / 2;
+        *(ridge_check_full_cost(target, c) <= most ? &low : &high) = c->dim[0];
+    }
+    c->dim[0] = low;
+}
+
 ridge_status ridge_verify_variant(const ridge_target *target, const ridge_case *c, const ridge_variant *variant,
-                                  ridge_isa isa, ridge_team *team, uint64_t seed, ridge_check *check, int *runs,
+                                  ridge_isa isa, ridge_team *team, uint64_t seed, int layouts, ridge_verified_runs *got,
                                   ridge_error *error) {
     ridge_trial trial;
-    *runs = 0;
-    *check = (ridge_check){.ok = true, .rows = c->dim[0], .rows_checked = c->dim[0]};
+    bool chosen[COMBINATIONS];
+    *got = (ridge_verified_runs){.check = {.ok = true, .rows = c->dim[0], .rows_checked = c->dim[0]}};
     double cost = ridge_check_full_cost(target, c);
+    choose(c, cost, seed, layouts, chosen);
     RIDGE_TRY(ridge_trial_create(&trial, target, c, variant, isa, team, error));
     ridge_status status = RIDGE_OK;
-    for (int i = 0; i < COMBINATIONS && status == RIDGE_OK && check->ok; i++)
-        if (applies(&combinations[i], c, cost))
-            status = verify_combination(&trial, &combinations[i], cost, seed + (uint64_t)i, check, runs, error);
+    for (int i = 0; i < COMBINATIONS && status == RIDGE_OK && got->check.ok; i++)
+        if (chosen[i]) status = verify_combination(&trial, &combinations[i], cost, seed + (uint64_t)i, got, error);
     ridge_trial_destroy(&trial);
-    if (status != RIDGE_OK) check->ok = false;
+    if (status != RIDGE_OK) got->check.ok = false;
     return status;
 }
 

@@ -6,11 +6,22 @@
 
 #include "verify/check.h"
 
+typedef struct ridge_verified_runs {
+    ridge_check check; /* worst of all runs */
+    int runs;
+    uint64_t digest; /* of the outputs of all runs: equal for bit-identical outputs, whatever the NaNs' payloads */
+} ridge_verified_runs;
+
 /* Runs the variant once per (fill, layout) that applies to this case and checks each run in full. Stops at the first
- * wrong run; check->text names its fill and layout. *runs: number of runs. */
+ * wrong run; check.text names its fill and layout. layouts > 0: at most so many of them, which ones depends on the seed
+ * and on the case. */
 ridge_status ridge_verify_variant(const ridge_target *target, const ridge_case *c, const ridge_variant *variant,
-                                  ridge_isa isa, ridge_team *team, uint64_t seed, ridge_check *check, int *runs,
+                                  ridge_isa isa, ridge_team *team, uint64_t seed, int layouts, ridge_verified_runs *got,
                                   ridge_error *error);
+
+/* A case whose oracle costs more than `most` FLOP gets a smaller first extent: the largest with which it costs no more,
+ * but at least 1. The kernel that a launcher chooses by the first extent may be another one then. */
+void ridge_case_cut(const ridge_target *target, double most, ridge_case *c);
 
 /* One way to corrupt a correct output. */
 typedef struct ridge_mutant {

@@ -57,16 +57,15 @@ static void variants_are_right(void **state) {
             for (int i = 0; i < target->n_cases && isa_runs(isa); i++) {
                 const ridge_case *c = &target->cases[i];
                 if (!looked_at(target, c) || (variant->role == RIDGE_PEER && isa != 0) || !is_tested(variant)) continue;
-                ridge_check check;
+                ridge_verified_runs got;
                 ridge_error error;
-                int runs;
                 ridge_status status =
-                    ridge_verify_variant(target, c, variant, isa, team, (uint64_t)i, &check, &runs, &error);
+                    ridge_verify_variant(target, c, variant, isa, team, (uint64_t)i, 0, &got, &error);
                 if (status == RIDGE_UNSUPPORTED) continue;
-                if (status != RIDGE_OK || !check.ok)
+                if (status != RIDGE_OK || !got.check.ok)
                     fail_msg("%s %s %s, case %d (%s): %s", target->name, variant->name, ridge_isa_name(isa), i,
-                             ridge_dtype_name(c->dtype), status == RIDGE_OK ? check.text : error.text);
-                assert_true(runs >= 2);
+                             ridge_dtype_name(c->dtype), status == RIDGE_OK ? got.check.text : error.text);
+                assert_true(got.runs >= 2);
             }
         }
     }
@@ -124,19 +123,61 @@ static void any_team_is_right(void **state) {
                 const ridge_variant *variant = &target->variants[v];
                 for (int i = 0; i < target->n_cases; i++) {
                     const ridge_case *c = &target->cases[i];
-                    ridge_check check;
-                    int runs;
+                    ridge_verified_runs got;
                     if (!looked_at(target, c) || variant->role == RIDGE_PEER || !is_tested(variant)) continue;
                     ridge_status status =
-                        ridge_verify_variant(target, c, variant, best_isa(), team, 77, &check, &runs, &error);
+                        ridge_verify_variant(target, c, variant, best_isa(), team, 77, 0, &got, &error);
                     if (status == RIDGE_UNSUPPORTED) continue;
-                    if (status != RIDGE_OK || !check.ok)
+                    if (status != RIDGE_OK || !got.check.ok)
                         fail_msg("%s %s, %d threads, case %d: %s", target->name, variant->name, size, i,
-                                 status == RIDGE_OK ? check.text : error.text);
+                                 status == RIDGE_OK ? got.check.text : error.text);
                 }
             }
         }
         ridge_team_destroy(team);
+    }
+}
+
+/* The largest first extent that costs no more, for any limit; extents beside it and cheap cases stay as they are. */
+static void a_cut_case_is_the_largest_that_fits(void **state) {
+    (void)state;
+    for (int t = 0; t < ridge_target_count; t++) {
+        const ridge_target *target = ridge_targets[t];
+        for (int i = 0; i < target->n_cases; i++) {
+            const ridge_case whole = target->cases[i];
+            for (double most = 1e3; most < 1e13; most *= 30) {
+                ridge_case c = whole, next = whole;
+                ridge_case_cut(target, most, &c);
+                const double cost = ridge_check_full_cost(target, &c);
+                assert_true(c.dim[0] == whole.dim[0] || c.dim[0] >= 1);
+                assert_true(cost <= most || c.dim[0] <= 1);
+                next.dim[0] = c.dim[0] + 1;
+                assert_true(c.dim[0] == whole.dim[0] || ridge_check_full_cost(target, &next) > most);
+                c.dim[0] = whole.dim[0];
+                assert_true(ridge_case_same(&c, &whole));
+            }
+        }
+    }
+}
+
+/* Drawn layouts are a part of all; digests tell outputs apart that differ, and only those. */
+static void digests_and_drawn_layouts(void **state) {
+    ridge_team *team = *state;
+    ridge_error error;
+    for (int t = 0; t < ridge_target_count; t++) {
+        const ridge_target *target = ridge_targets[t];
+        const ridge_variant *variant = &target->variants[0];
+        const ridge_case *c = NULL;
+        for (int i = 0; i < target->n_cases; i++)
+            if (looked_at(target, &target->cases[i]) && target->cases[i].dim[0] > 1) c = &target->cases[i];
+        if (!c || ridge_variant_backend(variant) != RIDGE_BACKEND_cpu) continue;
+        ridge_verified_runs all, two, again, other;
+        assert_int_equal(ridge_verify_variant(target, c, variant, 0, team, 5, 0, &all, &error), RIDGE_OK);
+        assert_int_equal(ridge_verify_variant(target, c, variant, 0, team, 5, 2, &two, &error), RIDGE_OK);
+        assert_int_equal(ridge_verify_variant(target, c, variant, 0, team, 5, 2, &again, &error), RIDGE_OK);
+        assert_int_equal(ridge_verify_variant(target, c, variant, 0, team, 6, 2, &other, &error), RIDGE_OK);
+        assert_true(all.runs > 2 && two.runs == 2 && other.runs == 2);
+        assert_true(two.digest == again.digest && two.digest != other.digest && two.digest != all.digest);
     }
 }
 
@@ -148,6 +189,8 @@ int main(void) {
         cmocka_unit_test_prestate(variants_are_right, team),
         cmocka_unit_test_prestate(mutants_are_caught, team),
         cmocka_unit_test(any_team_is_right),
+        cmocka_unit_test(a_cut_case_is_the_largest_that_fits),
+        cmocka_unit_test_prestate(digests_and_drawn_layouts, team),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     ridge_team_destroy(team);

@@ -99,6 +99,16 @@ static void seconds_are_finite_and_positive(void **state) {
             fail_msg("'%s' was taken", bad[i]);
 }
 
+static void work_is_finite_and_positive(void **state) {
+    static const char *const bad[] = {"", "0", "-1", "nan", "inf", "1e999", "2G", " 1", "0x1"};
+    (void)state;
+    double flop = 0;
+    assert_int_equal(ridge_parse_work("2e8", "--work", &flop, NULL), RIDGE_OK);
+    assert_true(flop > 1.999e8 && flop < 2.001e8);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        if (ridge_parse_work(bad[i], "--work", &flop, NULL) != RIDGE_INVALID) fail_msg("'%s' was taken", bad[i]);
+}
+
 static void seeds_take_all_64_bits(void **state) {
     (void)state;
     uint64_t seed = 0;
@@ -136,6 +146,7 @@ int main(void) {
         cmocka_unit_test(numbers_are_plain_decimals),
         cmocka_unit_test(counts_hold_their_range),
         cmocka_unit_test(seconds_are_finite_and_positive),
+        cmocka_unit_test(work_is_finite_and_positive),
         cmocka_unit_test(seeds_take_all_64_bits),
         cmocka_unit_test(patterns_name_chapters_and_targets),
         cmocka_unit_test(inputs_are_split_at_the_first_equals),

@@ -87,9 +87,44 @@ static void a_run_has_its_fields(void **state) {
     assert_true(json_is_false(at(json, "interrupted")));
     assert_int_equal(json_array_size(at(json, "results")), run.n_results);
     assert_int_equal(json_array_size(at(json, "pairs")), run.n_pairs);
+    assert_true(json_is_null(at(json, "settings.within_s")));
+    assert_int_equal(json_array_size(at(json, "plan")), 0);
     json_decref(json);
     ridge_run_free(&run);
     assert_true(!run.results && !run.pairs && run.n_results == 0);
+}
+
+static void a_run_has_its_plan(void **state) {
+    (void)state;
+    ridge_run run = fixture_run();
+    run.settings.within = 100;
+    run.budget = (ridge_budget){.within_s = 100, .n = 2, .cases = calloc(2, sizeof *run.budget.cases)};
+    assert_non_null(run.budget.cases);
+    run.budget.cases[0] = (ridge_planned){.target = &fixture_norm,
+                                          .c = fixture_norm.cases[1],
+                                          .forecast = {.checks_s = 0.5, .round_s = 0.125},
+                                          .least_rounds = 8,
+                                          .max_time = 1.5,
+                                          .state = RIDGE_PLAN_STARTED,
+                                          .taken_s = 2.25,
+                                          .rounds_s = 1.75};
+    run.budget.cases[1] = run.budget.cases[0];
+    run.budget.cases[1].state = RIDGE_PLAN_PASSED_OVER;
+    run.budget.cases[1].taken_s = 0;
+    json_t *json = ridge_json_run(&run);
+    expect_number(json, "settings.within_s", 100);
+    expect_text(json, "plan.0.target", "toy_norm");
+    expect_text(json, "plan.0.case", "16384x1024/bf16");
+    expect_text(json, "plan.0.backend", "cpu");
+    expect_number(json, "plan.0.forecast.checks_s", 0.5);
+    expect_number(json, "plan.0.forecast.least_rounds_s", 1);
+    expect_number(json, "plan.0.max_time_s", 1.5);
+    expect_number(json, "plan.0.taken_s", 2.25);
+    expect_number(json, "plan.0.rounds_s", 1.75);
+    static const char *const unknown[] = {"plan.1.max_time_s", "plan.1.taken_s", "plan.1.rounds_s"};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) assert_true(json_is_null(at(json, unknown[i])));
+    json_decref(json);
+    ridge_run_free(&run);
 }
 
 static void a_result_has_its_fields(void **state) {
@@ -562,6 +597,7 @@ static void json_files_read_back(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_has_its_fields),
+        cmocka_unit_test(a_run_has_its_plan),
         cmocka_unit_test(expectations_are_the_run_in_short),
         cmocka_unit_test(a_result_has_its_fields),
         cmocka_unit_test(untimed_verdicts_show_no_time),

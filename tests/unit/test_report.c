@@ -191,6 +191,10 @@ static void the_closing_list_groups_and_folds(void **state) {
     expect_line(all, "  21 inconclusive: the median is open by 6.0–25 %: give a longer --max-time", "", "");
     expect_line(all, "    toy_matmul 256x256x256 cpu/peer, cpu/baseline; 1024x1024x1024 cpu/baseline; 256",
                 "; … and 13 more: --wide lists all", "");
+    for (int i = 16; i < 20; i++) run.results[i].cut = true;
+    all = print(ridge_report_not_ok, &run);
+    expect_line(all, "  17 inconclusive: ", "give a longer --max-time", "");
+    expect_line(all, "  4 inconclusive: ", "give a longer --within", "");
     ridge_page page = open_page(80);
     page.wide = true;
     ridge_report_not_ok(&run, &page);
