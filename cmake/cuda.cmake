@@ -99,7 +99,7 @@ function(ridge_add_cuda_objects name)
   add_library(${name} OBJECT ${ARGN})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/kernels
                              ${PROJECT_SOURCE_DIR}/src)
-  target_compile_definitions(${name} PRIVATE RIDGE_HAVE_CUDA=1 _GNU_SOURCE)
+  target_compile_definitions(${name} PRIVATE RIDGE_HAVE_CUDA=1 _GNU_SOURCE $<$<BOOL:${RIDGE_CUDA_EMULATED}>:RIDGE_CUDA_EMULATED=1>)
   target_compile_options(${name} PRIVATE ${RIDGE_CUDA_COMPRESS}
     -std=c++20 --expt-relaxed-constexpr ${RIDGE_CUDA_PTXAS} -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter,-Werror)
   list(APPEND objects $<TARGET_OBJECTS:${name}>)

@@ -2,7 +2,7 @@
 # nvcc compiles; no GPU and no driver are needed. EMULATOR_ARCHITECTURE names the PTX's target.
 set(EMULATOR_ARCHITECTURE 90a CACHE STRING "compute capability of the programs' PTX")
 set(EMULATOR_PTX_FLAGS -gencode arch=compute_${EMULATOR_ARCHITECTURE},code=compute_${EMULATOR_ARCHITECTURE}
-    --compress-mode=none --cudart none -lineinfo)
+    --compress-mode=none -lineinfo)
 
 function(emulator_add_program name)
   set(objects "")
@@ -11,7 +11,7 @@ function(emulator_add_program name)
     get_filename_component(stem ${source} NAME_WE)
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.${stem}.o)
     add_custom_command(OUTPUT ${object} DEPFILE ${object}.d DEPENDS ${path}
-      COMMAND ${EMULATOR_NVCC} ${EMULATOR_PTX_FLAGS} -std=c++17 -O2 -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter
+      COMMAND ${EMULATOR_NVCC} ${EMULATOR_PTX_FLAGS} --cudart none -std=c++17 -O2 -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter
               -MD -MF ${object}.d -c ${path} -o ${object}
       COMMENT "nvcc ${stem}.cu to PTX" VERBATIM)
     list(APPEND objects ${object})

@@ -28,6 +28,8 @@ static bool pragma_read(ptx_parser *p) {
 static bool section_skip(ptx_parser *p) {
     ptx_name name;
     if (!ptx_directive_read(p, &name) && !ptx_name_need(p, &name, "a section's name")) return false;
+    while (ptx_directive_read(p, &name)) {
+    }
     return ptx_need(p, '{') && ptx_block_skip(p, '{', '}');
 }
 

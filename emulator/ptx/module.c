@@ -149,6 +149,7 @@ static bool target_read(ptx_parser *p) { /* sm_90a, debug */
 static bool section_read(ptx_parser *p) {
     ptx_name name = {.text = ""};
     if (!ptx_directive_read(p, &name) && !ptx_name_need(p, &name, "a section's name")) return false;
+    for (ptx_name rest; ptx_directive_read(p, &rest);) name = rest; /* .nv.info */
     if (!ptx_need(p, '{')) return false;
     const char *text = p->at;
     if (!ptx_block_skip(p, '{', '}')) return false;
@@ -266,7 +267,7 @@ void ptx_module_close(ptx_module *module) {
     free(module);
 }
 
-static void *global_find(const ptx_module *module, ptx_symbol_kind kind, const char *name) {
+static void *global_find(const ptx_module *module, int kind, const char *name) {
     uint32_t length = (uint32_t)strlen(name);
     ptx_symbol *symbol = ptx_table_find(&module->internals->globals, kind, name, length, ptx_hash(name, length));
     return symbol ? symbol->object : NULL;

@@ -182,6 +182,8 @@ int ptx_type_find(const char *text, size_t length);
  */
 bool ptx_instruction_read(ptx_parser *);
 bool ptx_prototype_read(ptx_parser *, const ptx_name *label); /* after .callprototype */
+bool ptx_special_read(ptx_parser *, ptx_operand *,
+                      const ptx_name *); /* a name that begins with % and is not declared */
 bool ptx_targets_read(ptx_parser *, const ptx_name *, bool label);
 void ptx_labels_resolve(ptx_parser *, size_t first); /* references since `first` to labels of the scope that ends */
 bool ptx_labels_settle(ptx_parser *);                /* at the end of the function */

@@ -31,6 +31,7 @@ static const char ptx_text_module[] =
     ".alias also_callee, callee;\n"
     "\t.file\t1 \"/a/b/kernel.cu\"\n\t.file\t2 \"/a/header.cuh\", 1700000000, 12\n"
     "\t.section\t.debug_str\n\t{\n$L__info_string0:\n.b8 102,111,111,0\n$L__info_string1:\n.b8 98\n.b8 97,114,0\n\t}\n"
+    "\t.section\t.nv.info {.b8 1}\n"
     "\t.section\t.debug_abbrev\n\t{\n.b8 1 // }\n.b8 17\n\t}\n";
 
 /* Operands and instructions of all forms, scopes, calls, tables. */

@@ -78,6 +78,7 @@ ridge_status ridge_bench_gpu_ceilings(const ridge_options *o, const ridge_machin
                                       ridge_error *error) {
     *c = (ridge_ceilings){.n_levels = 0};
     if (machine->gpu.sm == 0) return ridge_fail(error, RIDGE_UNSUPPORTED, "no GPU: %s", machine->no_gpu);
+    if (machine->gpu.emulated) return ridge_fail(error, RIDGE_UNSUPPORTED, "the GPU is emulated: it has no ceilings");
     if (!o->refresh) {
         ridge_error why = {0};
         ridge_status status = ridge_gpu_ceilings_load(&machine->gpu, c, &why);
@@ -102,7 +103,7 @@ static bool selects(const ridge_selection *selection, ridge_backend backend) {
 
 void ridge_bench_want_gpu(const ridge_options *o, const ridge_selection *selection, ridge_run *run) {
     ridge_error why = {0};
-    if (!selects(selection, RIDGE_BACKEND_cuda) || run->machine.gpu.sm == 0) return;
+    if (!selects(selection, RIDGE_BACKEND_cuda) || run->machine.gpu.sm == 0 || run->machine.gpu.emulated) return;
     run->has_gpu = ridge_bench_gpu_ceilings(o, &run->machine, &run->gpu_ceilings, &why) == RIDGE_OK;
     if (!run->has_gpu) ridge_say("CUDA results have no percentages: %s", why.text);
 }
@@ -173,7 +174,8 @@ static ridge_job make_job(const ridge_options *o, const ridge_selected *item, co
         .here = ridge_machine_abilities(&run->machine, isa),
         .threads = run->settings.threads,
         .cpus = run->machine.cpus,
-        .hot = o->hot,
+        .hot = o->hot || (gpu && run->machine.gpu.emulated), /* one set of operands is enough for a check */
+        .emulated = gpu && run->machine.gpu.emulated,
         .seed = o->seed,
         .max_time = o->max_time,
         .patience = patience * o->max_time,

@@ -57,6 +57,9 @@ static ridge_status describe(ridge_gpu *gpu, ridge_error *error) {
     gpu->memory_clock_mhz = attribute(cudaDevAttrMemoryClockRate) / 1000;
     gpu->memory_bus_bits = p.memoryBusWidth;
     gpu->managed = p.concurrentManagedAccess != 0;
+#ifdef RIDGE_CUDA_EMULATED
+    gpu->emulated = true;
+#endif
     (void)cudaDriverGetVersion(&gpu->driver);
     (void)cudaRuntimeGetVersion(&gpu->runtime);
     return RIDGE_OK;

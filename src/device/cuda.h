@@ -25,6 +25,7 @@ typedef struct ridge_gpu {
     int driver, runtime;                                 /* CUDA versions, e.g. 13000 */
     char driver_version[32];                             /* "580.159.04"; "": not known */
     bool managed;                                        /* managed memory migrates by page faults */
+    bool emulated;                                       /* on the CPU: answers and counts, no times */
 } ridge_gpu;
 
 typedef struct ridge_stream ridge_stream;

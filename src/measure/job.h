@@ -71,6 +71,7 @@ typedef struct ridge_job {
     double last_level;                /* bytes of the largest cache */
     const ridge_user_input *user;     /* n_in entries, or NULL */
     const ridge_reference *reference; /* NULL: none */
+    bool emulated;                    /* checks only: an emulated device has no times */
     double launch_limit;              /* seconds after which a launch counts as an endless loop */
     int64_t memory_limit;             /* bytes the worker may map; 0: no limit */
 } ridge_job;
@@ -102,6 +103,7 @@ typedef struct ridge_job_result {
      * captured graph. */
     ridge_series *companion; /* n_series, some with n = 0 */
     ridge_stop stop;
+    bool emulated;         /* as the job's */
     double frame_us;       /* time of an empty launch, measured the same way */
     double graph_frame_us; /* GPU: time per empty launch in a graph; CPU: 0 */
     int rounds;            /* of the last worker */

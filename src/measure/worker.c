@@ -301,7 +301,7 @@ static ridge_status run_once(worker *w, const watcher *by, bool *again) {
 static void fail_unsampled(ridge_job_result *result) {
     for (int i = 0; i < result->n_series; i++) {
         ridge_series *series = &result->series[i];
-        if (series->outcome != RIDGE_OUTCOME_DONE || series->n > 0) continue;
+        if (series->outcome != RIDGE_OUTCOME_DONE || series->n > 0 || result->emulated) continue;
         series->outcome = RIDGE_OUTCOME_FAILED;
         (void)snprintf(series->reason, sizeof series->reason, "its worker ended without a sample");
     }
@@ -310,6 +310,7 @@ static void fail_unsampled(ridge_job_result *result) {
 static ridge_status open_result(const ridge_job *job, ridge_job_result *result, ridge_error *error) {
     memset(result, 0, sizeof *result);
     result->stop = RIDGE_STOP_ENDED;
+    result->emulated = job->emulated;
     if (job->n_variants < 1 || job->n_variants > RIDGE_MAX_JOB_VARIANTS)
         return ridge_fail(error, RIDGE_INVALID, "%d variants in one case", job->n_variants);
     result->series = calloc((size_t)job->n_variants, sizeof *result->series);

@@ -179,6 +179,11 @@ void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_serie
         say(r, verdicts[series->outcome], series->reason);
         return;
     }
+    if (job->emulated) {
+        r->time_us = (ridge_interval){NAN, NAN, NAN, 0};
+        say(r, RIDGE_VERDICT_EMULATED, "verified on an emulated device, whose times mean nothing");
+        return;
+    }
     r->time_us = interval_of(r->samples, r->n_samples);
     place(r, ceilings, hot);
     r->of_copy = paired_ratio(job->reference.samples, job->reference.n, r->samples, r->n_samples, 1);

@@ -16,6 +16,7 @@ static double open_by(const ridge_result *r) { return 100 * ridge_interval_width
 static bool same_reason(const ridge_result *a, const ridge_result *b) {
     if (a->verdict != b->verdict) return false;
     switch (a->verdict) {
+        case RIDGE_VERDICT_EMULATED:
         case RIDGE_VERDICT_SKIPPED:
         case RIDGE_VERDICT_FAILED: return strcmp(a->reason, b->reason) == 0;
         case RIDGE_VERDICT_INCONCLUSIVE: return a->cut == b->cut && !isfinite(open_by(a)) == !isfinite(open_by(b));
@@ -152,7 +153,8 @@ static void print_disagreement(const ridge_run *run, const ridge_pair *pair, con
 /* Graver verdicts come first. */
 void ridge_report_not_ok(const ridge_run *run, const ridge_page *page) {
     static const ridge_verdict order[] = {RIDGE_VERDICT_WRONG, RIDGE_VERDICT_FAILED,       RIDGE_VERDICT_IMPOSSIBLE,
-                                          RIDGE_VERDICT_FRAME, RIDGE_VERDICT_INCONCLUSIVE, RIDGE_VERDICT_SKIPPED};
+                                          RIDGE_VERDICT_FRAME, RIDGE_VERDICT_INCONCLUSIVE, RIDGE_VERDICT_EMULATED,
+                                          RIDGE_VERDICT_SKIPPED};
     int printed = 0;
     for (size_t o = 0; o < sizeof order / sizeof order[0]; o++)
         for (int i = 0; i < run->n_results; i++) {

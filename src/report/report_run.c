@@ -131,6 +131,7 @@ static ridge_color color_of(ridge_verdict verdict) {
         case RIDGE_VERDICT_OK: return RIDGE_GREEN;
         case RIDGE_VERDICT_FRAME:
         case RIDGE_VERDICT_INCONCLUSIVE: return RIDGE_YELLOW;
+        case RIDGE_VERDICT_EMULATED:
         case RIDGE_VERDICT_SKIPPED: return RIDGE_DIM;
         default: return RIDGE_RED;
     }
