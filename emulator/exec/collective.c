@@ -121,9 +121,9 @@ static emu_result run_shfl(emu_warp *warp, const emu_op *op, emu_mask mask) {
 /* d or d|p. */
 static bool decode_pair(emu_decoding *d, ptx_type type) {
     const ptx_operand *operand = d->instruction->operand;
-    if (operand->kind != PTX_PAIR) return emu_decode_destination(d, operand, type, d->op->operand);
-    return emu_decode_destination(d, operand->parts, type, d->op->operand) &&
-           emu_decode_destination(d, operand->parts + 1, PTX_PRED, d->op->operand + 1);
+    if (operand->kind != PTX_PAIR) return emu_exact_destination(d, operand, type, d->op->operand);
+    return emu_exact_destination(d, operand->parts, type, d->op->operand) &&
+           emu_exact_destination(d, operand->parts + 1, PTX_PRED, d->op->operand + 1);
 }
 
 /* The sources follow at operand 2, the members' mask is the last. */
@@ -133,8 +133,8 @@ static bool decode_sources(emu_decoding *d, emu_run *run, ptx_type type, int n) 
     if (d->instruction->n_operands != n + 2) return emu_decode_fail(d, "%d operands are due", n + 2);
     d->op->run = run;
     for (int k = 0; k < n; k++)
-        if (!emu_decode_source(d, operand + 1 + k, k ? PTX_B32 : type, d->op->operand + 2 + k)) return false;
-    return emu_decode_source(d, operand + 1 + n, PTX_B32, d->op->operand + EMU_MEMBERS);
+        if (!emu_exact_source(d, operand + 1 + k, k ? PTX_B32 : type, d->op->operand + 2 + k)) return false;
+    return emu_exact_source(d, operand + 1 + n, PTX_B32, d->op->operand + EMU_MEMBERS);
 }
 
 static bool decode_shfl(emu_decoding *d) {
@@ -288,7 +288,7 @@ static bool decode_warp_barrier(emu_decoding *d) {
     if (!ptx_take(&d->words, "sync") || !ptx_words_end(&d->words) || d->instruction->n_operands != 1)
         return emu_decode_fail(d, "bar.warp.sync members");
     d->op->run = emu_run_warp_barrier;
-    return emu_decode_source(d, d->instruction->operand, PTX_B32, d->op->operand + EMU_MEMBERS);
+    return emu_exact_source(d, d->instruction->operand, PTX_B32, d->op->operand + EMU_MEMBERS);
 }
 
 static emu_result run_activemask(emu_warp *warp, const emu_op *op, emu_mask mask) {
