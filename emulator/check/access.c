@@ -27,11 +27,6 @@ static bool marked(emu_shadow *shadow, uint64_t at, uint64_t bytes, bool any) {
 }
 
 /* ---- warps: lanes that lie one after the other are a run ----------------------------------------------------- */
-typedef struct piece {
-    uint64_t at, bytes;
-    uint32_t lane, lane_bytes;
-} piece;
-
 /* Are the lanes' addresses a row of so many bytes each? */
 EMU_LANEWISE static bool is_row(const uint64_t at[EMU_LANES], uint64_t bytes) {
     uint64_t wrong = 0, first = at[0];
@@ -40,10 +35,10 @@ EMU_LANEWISE static bool is_row(const uint64_t at[EMU_LANES], uint64_t bytes) {
 }
 
 /* The run that begins at this lane; takes its lanes off the mask. */
-static piece take_piece(emu_mask *mask, const uint64_t at[EMU_LANES], uint32_t bytes) {
+static emu_piece take_piece(emu_mask *mask, const uint64_t at[EMU_LANES], uint32_t bytes) {
     uint32_t first = (uint32_t)__builtin_ctz(*mask), lane = first;
     emu_mask left = *mask & (*mask - 1);
-    piece p = {.at = at[first], .bytes = bytes, .lane = first, .lane_bytes = bytes};
+    emu_piece p = {.at = at[first], .bytes = bytes, .lane = first, .lane_bytes = bytes};
     for (; (left >> lane >> 1 & 1) && at[lane + 1] == at[lane] + bytes; left &= left - 1, lane++) p.bytes += bytes;
     for (; lane == first || p.lane == EMU_LANE_MANY; left &= left - 1, lane++) {
         if (!(left >> lane >> 1 & 1) || at[lane + 1] != at[first]) break;
@@ -54,9 +49,9 @@ static piece take_piece(emu_mask *mask, const uint64_t at[EMU_LANES], uint32_t b
     return p;
 }
 
-static int pieces_of(emu_mask mask, const uint64_t at[EMU_LANES], uint32_t bytes, piece p[EMU_LANES]) {
+static int pieces_of(emu_mask mask, const uint64_t at[EMU_LANES], uint32_t bytes, emu_piece p[EMU_LANES]) {
     if (mask == UINT32_MAX && is_row(at, bytes)) {
-        p[0] = (piece){.at = at[0], .bytes = (uint64_t)bytes * EMU_LANES, .lane_bytes = bytes};
+        p[0] = (emu_piece){.at = at[0], .bytes = (uint64_t)bytes * EMU_LANES, .lane_bytes = bytes};
         return 1;
     }
     int n = 0;
@@ -65,7 +60,7 @@ static int pieces_of(emu_mask mask, const uint64_t at[EMU_LANES], uint32_t bytes
 }
 
 static void check_initialized(emu_shadow *shadow, emu_warp *warp, const emu_op *op, const emu_access *access,
-                              const piece *p, int n) {
+                              const emu_piece *p, int n) {
     bool read = access->kind & EMU_READ;
     bool collective = op && op->aligned, any = false;
     for (int i = 0; read && i < n; i++) {
@@ -125,7 +120,7 @@ static uint32_t node_of_warp(const emu_accessor *who) {
 
 void emu_shadow_lanes(emu_shadow *shadow, emu_warp *warp, const emu_op *op, emu_mask mask, const emu_access *access,
                       const uint64_t at[EMU_LANES]) {
-    piece p[EMU_LANES];
+    emu_piece p[EMU_LANES];
     int n = pieces_of(mask, at, access->bytes, p);
     if (emu_checks.initialized) check_initialized(shadow, warp, op, access, p, n);
     emu_order *order = warp->order;
@@ -146,19 +141,21 @@ void emu_shadow_lanes(emu_shadow *shadow, emu_warp *warp, const emu_op *op, emu_
                         .op = op};
     who.node = node_of_warp(&who);
     if (who.strength) {
-        for (int i = 0; i < n; i++) emu_strong_run(&who, p[i].at, p[i].bytes, p[i].lane, p[i].lane_bytes);
+        emu_strong_pieces(&who, p, n);
         return;
     }
     emu_runs r;
     emu_run_begin(&r, &who);
-    bool collective = op && op->aligned, apart = n > 1 && (access->kind & EMU_WRITE);
+    bool apart = n > 1 && (access->kind & EMU_WRITE);
+    for (int i = 0; op && op->aligned && i < n; i++) {
+        p[i].lane = EMU_LANE_WARP;
+        p[i].lane_bytes = 0;
+    }
     for (int pass = 0; pass <= apart; pass++) {
         r.check = pass == 0;
         r.record = pass == apart;
         if (pass) memset(r.effect, 0, sizeof r.effect);
-        for (int i = 0; i < n; i++)
-            emu_run_range(&r, p[i].at, p[i].bytes, collective ? EMU_LANE_WARP : p[i].lane,
-                          collective ? 0 : p[i].lane_bytes);
+        emu_run_pieces(&r, p, n);
     }
 }
 
@@ -216,7 +213,7 @@ void emu_shadow_range(emu_shadow *shadow, const emu_actor *actor, const emu_acce
     engine *e = engine_of(shadow, actor, access);
     uint32_t lane = actor->lane >= 0 ? (uint32_t)actor->lane : EMU_LANE_WARP;
     if (e->who.strength)
-        emu_strong_run(&e->who, at, bytes, lane, 0);
+        emu_strong_pieces(&e->who, &(emu_piece){.at = at, .bytes = bytes, .lane = lane}, 1);
     else
         emu_run_range(&e->run, at, bytes, lane, 0);
 }

@@ -151,9 +151,16 @@ typedef struct emu_runs {
     bool check, record; /* lanes of one instruction are checked before any is recorded, if they are several runs */
 } emu_runs;
 void emu_run_begin(emu_runs *, emu_accessor *);
+typedef struct emu_piece { /* a range, in turns of lane_bytes each by lanes from `lane` on; 0: all by this lane */
+    uint64_t at, bytes;
+    uint32_t lane, lane_bytes;
+} emu_piece;
 /* A contiguous range. lane_bytes: a power of two, bytes of each lane from `lane` on; 0: all by this lane. */
 void emu_run_range(emu_runs *, uint64_t at, uint64_t bytes, uint32_t lane, uint32_t lane_bytes);
+void emu_run_pieces(emu_runs *, const emu_piece *, int n);
 
-/* ---- relaxed and stronger accesses (check/strong.c): a run of lanes of lane_bytes each, or one (lane_bytes 0) ---- */
-void emu_strong_run(emu_accessor *, uint64_t at, uint64_t bytes, uint32_t lane, uint32_t lane_bytes);
+/* ---- relaxed and stronger accesses ------------------------------------------------------------------------------ */
+void emu_strong_pieces(emu_accessor *, const emu_piece *, int n);    /* check/strong.c */
+void emu_locations_before(emu_accessor *, const emu_piece *, int n); /* check/location.c: what reads collect */
+void emu_locations_after(emu_accessor *, const emu_piece *, int n);  /* what writes hand on */
 #endif

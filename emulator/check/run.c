@@ -171,3 +171,27 @@ void emu_run_range(emu_runs *r, uint64_t at, uint64_t bytes, uint32_t lane, uint
         at += n;
     }
 }
+
+/* One cell that is as one before it was, or false. */
+static inline bool same_as_before(emu_runs *r, const emu_piece *p) {
+    const emu_page *page = &r->who->shadow->page[p->at >> EMU_PAGE_BITS];
+    bool ready = page->cell && page->generation == emu_check_generation && p->bytes >> page->shift == 1;
+    if (!ready || (p->at & (p->bytes - 1))) return false;
+    emu_cell *place = &page->cell[(p->at & (EMU_PAGE - 1)) >> page->shift];
+    uint64_t cell = both(place->written, place->read), key = cell & ~LANES, lane = p->lane;
+    const emu_effect *effect = effect_of(r, key);
+    if (effect->key != key || !effect->simple || (cell ^ (lane << 32 | lane)) & effect->lanes) return false;
+    if (!r->record) return true;
+    if (r->who->access->kind & EMU_WRITE) {
+        *place = (emu_cell){.written = emu_cell_of(r->who->node, p->lane)};
+    } else {
+        uint32_t before = place->read & EMU_LANE_MASK;
+        place->read = emu_cell_of(effect->out, effect->join ? emu_lane_join(before, p->lane) : p->lane);
+    }
+    return true;
+}
+
+void emu_run_pieces(emu_runs *r, const emu_piece *p, int n) {
+    for (int i = 0; i < n; i++)
+        if (!same_as_before(r, &p[i])) emu_run_range(r, p[i].at, p[i].bytes, p[i].lane, p[i].lane_bytes);
+}

@@ -205,7 +205,8 @@ static void synchronization(void **state) {
     print_message("%-58s %7.0f ns\n", "fence after a read", (seconds() - start) / TURNS * 1e9);
 }
 
-int main(void) {
+int main(int n_arguments, char **argument) {
+    if (n_arguments > 1) cmocka_set_test_filter(argument[1]);
     setenv("EMULATOR_MAX_FINDINGS", "3", 1);
     global_memory = aligned_alloc(4096, GLOBAL);
     shared = emu_shadow_create(shared_memory, SHARED, true);
