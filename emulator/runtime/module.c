@@ -111,7 +111,7 @@ void __cudaUnregisterFatBinary(void **handle) {
     (void)handle;
     static bool ended;
     if (!ended) emu_work_wait(NULL); /* the process ends: what nobody waited for runs now */
-    if (!ended) emu_report_end();
+    if (!ended) emu_report_counts();
     ended = true;
 }
 

@@ -173,7 +173,7 @@ static void run_launches(void) {
     double from = now();
     emu_grid *grid = emu_schedule_run(length);
     emu_total.seconds += now() - from;
-    if (grid) end_launch(grid);
+    if (grid) end_launch(grid), emu_report_counts();
     if (emu_schedule_stalled() && !begin_some(true)) emu_schedule_deadlock();
 }
 
