@@ -1,124 +1,7 @@
-/* Accesses against the shadow: runs of cells that warps and engines read or write. */
+/* Accesses of warps and engines: initialized bytes, who accesses, and the runs that lanes make together. */
 #include "check/record.h"
 
 #include <string.h>
-
-/* What a run remembers from cell to cell. Ids that are 0 match no cell that anyone accessed. */
-typedef struct run {
-    emu_accessor *who;
-    uint32_t written; /* node known to be ordered before this access, whatever the lanes */
-    uint32_t read;    /* set of such nodes */
-    uint32_t in, out; /* a set of readers, and that set with this access */
-    bool own;         /* the newest of `in` is of this warp and lanes matter */
-    uint64_t at;      /* of the page in the memory */
-    uint8_t shift;
-    bool check, record; /* lanes of one instruction are checked before any is recorded, if they are several runs */
-} run;
-
-/* ---- verdicts ------------------------------------------------------------------------------------------------ */
-static bool remembered(const emu_accessor *who, uint32_t id) {
-    return who->order && who->order->memo[id % EMU_MEMO] == id;
-}
-static void remember(emu_accessor *who, uint32_t id) {
-    if (who->order) who->order->memo[id % EMU_MEMO] = id;
-}
-
-/* Checks against all nodes of a set; true: all are ordered before this access for good. */
-static bool check_set(run *r, uint32_t id, uint32_t past_lane, uint32_t lane, uint32_t cell) {
-    emu_accessor *who = r->who;
-    if (remembered(who, id)) return true;
-    bool good = true;
-    bool first = true;
-    for (uint32_t rest = id; rest; first = false) {
-        uint32_t member = emu_set_next(&rest);
-        emu_verdict verdict = emu_judge(who, member, first ? past_lane : EMU_LANE_WARP, lane);
-        if (verdict >= EMU_UNORDERED)
-            emu_report_conflict(who, verdict, member, first ? past_lane : EMU_LANE_MANY, lane,
-                                r->at + ((uint64_t)cell << r->shift));
-        good = good && verdict == EMU_ORDERED;
-    }
-    if (good) remember(who, id);
-    return good;
-}
-
-/* The readers of a cell with this one: those that it knows of, and that it is as weak as, are no longer needed. */
-static uint32_t with_reader(run *r, uint32_t id) {
-    const emu_accessor *who = r->who;
-    uint32_t kept[EMU_MOST_MEMBERS + 1], n = 0;
-    for (uint32_t rest = id; rest;) {
-        uint32_t member = emu_set_next(&rest);
-        bool weaker = emu_nodes[member].strength < who->strength;
-        emu_verdict verdict = emu_judge(who, member, EMU_LANE_WARP, EMU_LANE_WARP);
-        bool ordered = verdict == EMU_ORDERED || verdict == EMU_HARMLESS || verdict == EMU_UNPROXIED;
-        if (!ordered || weaker) kept[n++] = member;
-    }
-    uint32_t set = 0;
-    while (n > 0) set = emu_set_add(set, kept[--n]);
-    return emu_set_add(set, who->node);
-}
-
-static void enter_readers(run *r, uint32_t id) {
-    const emu_accessor *who = r->who;
-    r->in = id;
-    r->out = id == who->node ? id : with_reader(r, id);
-    uint32_t rest = id;
-    const emu_node *newest = &emu_nodes[emu_set_next(&rest)];
-    r->own = emu_lanes_join(who, newest);
-}
-
-/* ---- runs: cell i is accessed by lane first + (i >> step) ---------------------------------------------------- */
-static void read_run(run *r, emu_cell *cell, uint32_t start, uint32_t n, uint32_t lane_first, uint32_t step) {
-    for (uint32_t i = 0; i < n; i++) {
-        emu_cell now = cell[start + i];
-        uint32_t lane = lane_first + (i >> step), by = now.written >> EMU_LANE_BITS, set = now.read >> EMU_LANE_BITS;
-        if (by != r->written && check_set(r, by, now.written & EMU_LANE_MASK, lane, start + i)) r->written = by;
-        if (set == 0) {
-            cell[start + i].read = emu_cell_of(r->who->node, lane);
-            continue;
-        }
-        if (set != r->in) enter_readers(r, set);
-        uint32_t before = now.read & EMU_LANE_MASK;
-        if (r->own) lane = emu_lane_join(before, lane);
-        uint32_t then = emu_cell_of(r->out, lane);
-        if (then != now.read) cell[start + i].read = then;
-    }
-}
-
-static void check_writes(run *r, const emu_cell *cell, uint32_t start, uint32_t n, uint32_t lane_first, uint32_t step) {
-    for (uint32_t i = 0; i < n; i++) {
-        emu_cell now = cell[start + i];
-        uint32_t lane = lane_first + (i >> step), by = now.written >> EMU_LANE_BITS, set = now.read >> EMU_LANE_BITS;
-        if (by != r->written && check_set(r, by, now.written & EMU_LANE_MASK, lane, start + i)) r->written = by;
-        if (set && set != r->read && check_set(r, set, now.read & EMU_LANE_MASK, lane, start + i)) r->read = set;
-    }
-}
-
-static void record_writes(run *r, emu_cell *cell, uint32_t start, uint32_t n, uint32_t lane_first, uint32_t step) {
-    for (uint32_t i = 0; i < n; i++)
-        cell[start + i] = (emu_cell){.written = emu_cell_of(r->who->node, lane_first + (i >> step))};
-}
-
-/* One contiguous range within the memory, in pieces by page. lane_bytes: a power of two, bytes of each lane; 0: one
- * lane. */
-static void contiguous(run *r, uint64_t at, uint64_t bytes, uint32_t lane, uint32_t lane_bytes) {
-    const emu_accessor *who = r->who;
-    for (uint64_t start = at, end = at + bytes; at < end;) {
-        uint32_t within = (uint32_t)(at & (EMU_PAGE - 1));
-        uint64_t n = EMU_PAGE - within < end - at ? EMU_PAGE - within : end - at;
-        emu_page *page = emu_page_for(who->shadow, at >> EMU_PAGE_BITS, within | n | lane_bytes);
-        r->at = at - within;
-        r->shift = page->shift;
-        uint32_t step = lane_bytes ? (uint32_t)__builtin_ctz(lane_bytes) - page->shift : 31;
-        uint32_t first = lane_bytes ? lane + (uint32_t)((at - start) / lane_bytes) : lane;
-        uint32_t cells = (uint32_t)(n >> page->shift), cell = within >> page->shift;
-        if (!(who->access->kind & EMU_WRITE))
-            read_run(r, page->cell, cell, cells, first, step);
-        else if (r->check)
-            check_writes(r, page->cell, cell, cells, first, step);
-        if ((who->access->kind & EMU_WRITE) && r->record) record_writes(r, page->cell, cell, cells, first, step);
-        at += n;
-    }
-}
 
 /* ---- initialized bytes --------------------------------------------------------------------------------------- */
 static void mark(emu_shadow *shadow, uint64_t at, uint64_t bytes) {
@@ -144,35 +27,40 @@ static bool marked(emu_shadow *shadow, uint64_t at, uint64_t bytes, bool any) {
 }
 
 /* ---- warps: lanes that lie one after the other are a run ----------------------------------------------------- */
-typedef struct piece {
-    uint64_t at, bytes;
-    uint32_t lane, lane_bytes;
-} piece;
+/* Are the lanes' addresses a row of so many bytes each? */
+EMU_LANEWISE static bool is_row(const uint64_t at[EMU_LANES], uint64_t bytes) {
+    uint64_t wrong = 0, first = at[0];
+    for (uint64_t lane = 0; lane < EMU_LANES; lane++) wrong |= at[lane] ^ (first + lane * bytes);
+    return !wrong;
+}
 
 /* The run that begins at this lane; takes its lanes off the mask. */
-static piece take_piece(emu_mask *mask, const uint64_t at[EMU_LANES], uint32_t bytes) {
+static emu_piece take_piece(emu_mask *mask, const uint64_t at[EMU_LANES], uint32_t bytes) {
     uint32_t first = (uint32_t)__builtin_ctz(*mask), lane = first;
     emu_mask left = *mask & (*mask - 1);
-    piece p = {.at = at[first], .bytes = bytes, .lane = first, .lane_bytes = bytes};
-    while (lane + 1 < EMU_LANES && (left >> (lane + 1) & 1) && at[lane + 1] == at[lane] + bytes) {
-        lane++;
-        left &= left - 1;
-        p.bytes += bytes;
-    }
-    if (lane == first) {
-        while (lane + 1 < EMU_LANES && (left >> (lane + 1) & 1) && at[lane + 1] == at[first]) {
-            lane++;
-            left &= left - 1;
-            p.lane = EMU_LANE_MANY;
-            p.lane_bytes = 0;
-        }
+    emu_piece p = {.at = at[first], .bytes = bytes, .lane = first, .lane_bytes = bytes};
+    for (; (left >> lane >> 1 & 1) && at[lane + 1] == at[lane] + bytes; left &= left - 1, lane++) p.bytes += bytes;
+    for (; lane == first || p.lane == EMU_LANE_MANY; left &= left - 1, lane++) {
+        if (!(left >> lane >> 1 & 1) || at[lane + 1] != at[first]) break;
+        p.lane = EMU_LANE_MANY;
+        p.lane_bytes = 0;
     }
     *mask = left;
     return p;
 }
 
+static int pieces_of(emu_mask mask, const uint64_t at[EMU_LANES], uint32_t bytes, emu_piece p[EMU_LANES]) {
+    if (mask == UINT32_MAX && is_row(at, bytes)) {
+        p[0] = (emu_piece){.at = at[0], .bytes = (uint64_t)bytes * EMU_LANES, .lane_bytes = bytes};
+        return 1;
+    }
+    int n = 0;
+    while (mask) p[n++] = take_piece(&mask, at, bytes);
+    return n;
+}
+
 static void check_initialized(emu_shadow *shadow, emu_warp *warp, const emu_op *op, const emu_access *access,
-                              const piece *p, int n) {
+                              const emu_piece *p, int n) {
     bool read = access->kind & EMU_READ;
     bool collective = op && op->aligned, any = false;
     for (int i = 0; read && i < n; i++) {
@@ -232,10 +120,9 @@ static uint32_t node_of_warp(const emu_accessor *who) {
 
 void emu_shadow_lanes(emu_shadow *shadow, emu_warp *warp, const emu_op *op, emu_mask mask, const emu_access *access,
                       const uint64_t at[EMU_LANES]) {
-    piece p[EMU_LANES];
-    int n = 0;
-    while (mask) p[n++] = take_piece(&mask, at, access->bytes);
-    if (emu_check_initialized()) check_initialized(shadow, warp, op, access, p, n);
+    emu_piece p[EMU_LANES];
+    int n = pieces_of(mask, at, access->bytes, p);
+    if (emu_checks.initialized) check_initialized(shadow, warp, op, access, p, n);
     emu_order *order = warp->order;
     if (!order) return;
     emu_records_breathe();
@@ -254,66 +141,81 @@ void emu_shadow_lanes(emu_shadow *shadow, emu_warp *warp, const emu_op *op, emu_
                         .op = op};
     who.node = node_of_warp(&who);
     if (who.strength) {
-        for (int i = 0; i < n; i++) emu_strong_run(&who, p[i].at, p[i].bytes, p[i].lane, p[i].lane_bytes);
+        emu_strong_pieces(&who, p, n);
         return;
     }
-    run r = {.who = &who, .in = UINT32_MAX};
-    bool collective = op && op->aligned, apart = n > 1 && (access->kind & EMU_WRITE);
+    emu_runs r;
+    emu_run_begin(&r, &who);
+    bool apart = n > 1 && (access->kind & EMU_WRITE);
+    for (int i = 0; op && op->aligned && i < n; i++) {
+        p[i].lane = EMU_LANE_WARP;
+        p[i].lane_bytes = 0;
+    }
     for (int pass = 0; pass <= apart; pass++) {
         r.check = pass == 0;
         r.record = pass == apart;
-        for (int i = 0; i < n; i++)
-            contiguous(&r, p[i].at, p[i].bytes, collective ? EMU_LANE_WARP : p[i].lane,
-                       collective ? 0 : p[i].lane_bytes);
+        if (pass) memset(r.effect, 0, sizeof r.effect);
+        emu_run_pieces(&r, p, n);
     }
 }
 
 /* ---- engines ------------------------------------------------------------------------------------------------- */
-/* The node of an operation, as long as no other comes between that falls on its place. */
-static uint32_t node_of_operation(const emu_accessor *who, uint64_t operation) {
-    static struct {
-        uint64_t operation, sweeps;
-        uint32_t node;
-    } recent[256];
-    unsigned kind = who->access->kind & EMU_WRITE ? 1 : 0, at = (unsigned)((2 * operation + kind) % 256);
-    if (recent[at].operation != operation || recent[at].sweeps != emu_sweeps) {
-        recent[at].node = node_of(who);
-        recent[at].operation = operation;
-        recent[at].sweeps = emu_sweeps;
+/* An operation's accesses come one after the other, in small ranges: what the last one found out holds for the next. */
+typedef struct engine {
+    const emu_clock *known;
+    uint64_t operation, sweeps;
+    emu_accessor who;
+    emu_runs run;
+} engine;
+
+static engine *engine_of(emu_shadow *shadow, const emu_actor *actor, const emu_access *access) {
+    static engine engines[4];
+    engine *e = &engines[2 * shadow->shared + ((access->kind & EMU_WRITE) != 0)];
+    uint8_t strength = strength_of(access);
+    if (e->operation == actor->operation && e->sweeps == emu_sweeps && e->known == actor->known &&
+        e->who.strength == strength && e->who.shadow == shadow) {
+        e->who.access = access;
+        return e;
     }
-    return recent[at].node;
+    bool same_node = e->operation == actor->operation && e->sweeps == emu_sweeps && e->who.strength == strength;
+    uint32_t node = e->who.node;
+    e->known = actor->known;
+    e->operation = actor->operation;
+    e->sweeps = emu_sweeps;
+    e->who = (emu_accessor){.shadow = shadow,
+                            .access = access,
+                            .clock = actor->known,
+                            .family = actor->known->family,
+                            .slot = actor->slot,
+                            .epoch = (uint32_t)actor->epoch + 1,
+                            .operation = (uint32_t)actor->operation,
+                            .issuer = actor->issuer,
+                            .whole = actor->whole,
+                            .rank = actor->block->rank,
+                            .strength = strength,
+                            .async = actor->proxy == EMU_PROXY_ASYNC,
+                            .warp = actor->warp,
+                            .op = actor->op};
+    e->who.node = same_node ? node : node_of(&e->who);
+    emu_run_begin(&e->run, &e->who);
+    return e;
 }
 
 void emu_shadow_range(emu_shadow *shadow, const emu_actor *actor, const emu_access *access, uint64_t at,
                       uint64_t bytes) {
-    if (emu_check_initialized()) {
+    if (emu_checks.initialized) {
         if ((access->kind & EMU_READ) && bytes > 16 && !marked(shadow, at, bytes, true))
             emu_report_uninitialized(shadow, actor->warp, actor->op, actor->lane, at, bytes);
         if (access->kind & EMU_WRITE) mark(shadow, at, bytes);
     }
     if (!actor->known) return;
     emu_records_breathe();
-    emu_accessor who = {.shadow = shadow,
-                        .access = access,
-                        .clock = actor->known,
-                        .family = actor->known->family,
-                        .slot = actor->slot,
-                        .epoch = (uint32_t)actor->epoch + 1,
-                        .operation = (uint32_t)actor->operation,
-                        .issuer = actor->issuer,
-                        .whole = actor->whole,
-                        .rank = actor->block->rank,
-                        .strength = strength_of(access),
-                        .async = actor->proxy == EMU_PROXY_ASYNC,
-                        .warp = actor->warp,
-                        .op = actor->op};
-    who.node = node_of_operation(&who, actor->operation);
+    engine *e = engine_of(shadow, actor, access);
     uint32_t lane = actor->lane >= 0 ? (uint32_t)actor->lane : EMU_LANE_WARP;
-    run r = {.who = &who, .in = UINT32_MAX, .check = true, .record = true};
-    if (who.strength)
-        emu_strong_run(&who, at, bytes, lane, 0);
+    if (e->who.strength)
+        emu_strong_pieces(&e->who, &(emu_piece){.at = at, .bytes = bytes, .lane = lane}, 1);
     else
-        contiguous(&r, at, bytes, lane, 0);
+        emu_run_range(&e->run, at, bytes, lane, 0);
 }
 
 void emu_check_stored(emu_warp *warp, const emu_op *op, emu_mask mask, uint32_t bytes,

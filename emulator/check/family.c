@@ -11,8 +11,13 @@ static emu_clock *host;
 static uint64_t newest_launch;
 static uint32_t running_launches;
 
-bool emu_check_races(void) { return emu_options_get()->check_races; }
-bool emu_check_initialized(void) { return emu_options_get()->check_initialized; }
+struct emu_checks emu_checks;
+
+void emu_checks_begin(void) {
+    const emu_options *options = emu_options_get();
+    emu_checks =
+        (struct emu_checks){.known = true, .races = options->check_races, .initialized = options->check_initialized};
+}
 
 /* ---- families: by number; those before the first that is left are gone --------------------------------------- */
 static emu_family **families;
@@ -83,7 +88,7 @@ static void order_begin(emu_warp *warp, emu_family *family, const emu_clock *beg
 }
 
 void emu_check_cluster_begin(emu_cluster *cluster) {
-    if (!emu_check_races()) return;
+    if (!emu_checks.races) return;
     cluster->family = family_new(cluster);
     uint32_t n_warps = 0;
     for (uint32_t b = 0; b < cluster->n_blocks; b++) n_warps += cluster->block[b].n_warps;
@@ -130,7 +135,8 @@ void emu_check_cluster_end(emu_cluster *cluster) {
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 void emu_check_grid_begin(emu_grid *grid) {
-    if (!emu_check_races()) return;
+    emu_checks_begin();
+    if (!emu_checks.races) return;
     running_launches++;
     if (grid->number > newest_launch) newest_launch = grid->number;
     emu_report_begin();
@@ -144,7 +150,7 @@ static bool covered(uint32_t number, const void *context) {
 }
 
 void emu_check_grid_end(emu_grid *grid) {
-    if (!emu_check_races()) return;
+    if (!emu_checks.races) return;
     running_launches--;
     if (!grid->end_clock) grid->end_clock = emu_clock_new(0, 0);
     emu_clock_join(&grid->end_clock, grid->begin_clock);
@@ -170,7 +176,7 @@ static void drop_records(void) {
 }
 
 void emu_check_host_waited(const emu_clock *clock) {
-    if (!emu_check_races() || !clock) return;
+    if (!emu_checks.races || !clock) return;
     if (!host) host = emu_clock_new(0, 0);
     emu_clock_join(&host, clock);
     drop_records();

@@ -4,9 +4,9 @@
 /* Two accesses of one warp, in one epoch or without a barrier that all lanes passed between them. */
 static emu_verdict judge_lanes(const emu_accessor *who, const emu_node *past, uint32_t past_lane, uint32_t lane) {
     if (past->epoch <= who->whole) return EMU_ORDERED;
+    if (past->strength && who->strength) return EMU_STRONG;
     if (past_lane == lane && lane != EMU_LANE_MANY) return EMU_HARMLESS;
     if (past_lane == EMU_LANE_WARP || lane == EMU_LANE_WARP) return EMU_HARMLESS;
-    if (past->strength && who->strength) return EMU_STRONG;
     const uint32_t *lanes = who->order ? who->order->lanes : NULL;
     if (lanes) {
         if (past_lane == EMU_LANE_MANY || lane == EMU_LANE_MANY) return EMU_HARMLESS; /* which lanes is not known */

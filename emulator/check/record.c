@@ -7,14 +7,15 @@
 
 emu_node *emu_nodes;
 uint64_t emu_sweeps = 1;
-static uint32_t n_nodes = 1, size, free_list, n_live, sweep_at;
+static uint32_t n_nodes = 1, size, free_list;
 enum { FIRST_SWEEP = 1 << 20, MOST_NODES = (1 << 26) - (1 << 16), RESERVE = 4096 };
+uint32_t emu_nodes_live, emu_nodes_limit = FIRST_SWEEP;
 
 static struct { uint32_t tail, node, set; } made[1 << 14]; /* sets that were made lately */
 
 uint32_t emu_node_new(void) {
     uint32_t id = free_list;
-    n_live++;
+    emu_nodes_live++;
     if (id) {
         free_list = emu_nodes[id].epoch;
     } else {
@@ -55,8 +56,8 @@ uint32_t emu_set_add(uint32_t tail, uint32_t node) {
 
 void emu_records_clear(void) {
     n_nodes = 1;
-    free_list = n_live = 0;
-    sweep_at = FIRST_SWEEP;
+    free_list = emu_nodes_live = 0;
+    emu_nodes_limit = FIRST_SWEEP;
     memset(made, 0, sizeof made);
     emu_sweeps++;
 }
@@ -86,11 +87,11 @@ static void sweep(void) {
                 mark(page->cell[i].read >> EMU_LANE_BITS);
             }
         }
-    free_list = n_live = 0;
+    free_list = emu_nodes_live = 0;
     for (uint32_t id = n_nodes - 1; id > 0; id--) {
         emu_node *node = &emu_nodes[id];
         if (node->marked) {
-            n_live++;
+            emu_nodes_live++;
         } else {
             node->op = NULL;
             node->set = false;
@@ -104,13 +105,11 @@ static void sweep(void) {
     emu_sweeps++;
 }
 
-void emu_records_breathe(void) {
-    if (!sweep_at) sweep_at = FIRST_SWEEP;
-    if (n_live < sweep_at) return;
+void emu_records_sweep(void) {
     sweep();
-    sweep_at = 2 * n_live > FIRST_SWEEP ? 2 * n_live : FIRST_SWEEP;
-    if (sweep_at > MOST_NODES) sweep_at = MOST_NODES;
-    if (n_live + RESERVE < MOST_NODES) return;
+    uint32_t twice = 2 * emu_nodes_live;
+    emu_nodes_limit = twice < FIRST_SWEEP ? FIRST_SWEEP : twice > MOST_NODES ? MOST_NODES : twice;
+    if (emu_nodes_live + RESERVE < MOST_NODES) return;
     /* Never seen: more accesses at once in memory than ids. All are forgotten. */
     (void)fprintf(stderr, "emulator: too many accesses to remember; races with those up to now are not found\n");
     emu_check_generation++;

@@ -38,7 +38,11 @@ static inline uint32_t emu_set_next(uint32_t *set) {
 }
 void emu_records_clear(void); /* no cell names a node any more */
 /* May sweep: at the start of an access only, ids held elsewhere are void when emu_sweeps changes. */
-void emu_records_breathe(void);
+void emu_records_sweep(void);
+extern uint32_t emu_nodes_live, emu_nodes_limit;
+static inline void emu_records_breathe(void) {
+    if (emu_nodes_live >= emu_nodes_limit) emu_records_sweep();
+}
 extern uint64_t emu_sweeps;
 
 /* ---- cells and pages ----------------------------------------------------------------------------------------- */
@@ -77,7 +81,13 @@ struct emu_shadow {
 };
 extern emu_shadow *emu_shadows;
 /* The page's cells of this generation, fine enough for accesses of this alignment (bits of address or length). */
-emu_page *emu_page_for(emu_shadow *, uint64_t index, uint64_t alignment);
+emu_page *emu_page_prepare(emu_shadow *, uint64_t index, uint64_t alignment);
+static inline emu_page *emu_page_for(emu_shadow *shadow, uint64_t index, uint64_t alignment) {
+    emu_page *page = &shadow->page[index];
+    bool fine = !(alignment & ((UINT64_C(1) << page->shift) - 1));
+    return fine && page->cell && page->generation == emu_check_generation ? page
+                                                                          : emu_page_prepare(shadow, index, alignment);
+}
 void emu_page_mark(emu_shadow *, emu_page *, uint32_t at, uint32_t bytes);     /* initialized; all within the page */
 bool emu_page_marked(const emu_page *, uint32_t at, uint32_t bytes, bool any); /* all of the bytes, or any */
 void emu_location_put(emu_location *);
@@ -124,6 +134,33 @@ void emu_report_conflict(const emu_accessor *, emu_verdict, uint32_t past, uint3
                          uint64_t at);
 void emu_report_uninitialized(emu_shadow *, emu_warp *, const emu_op *, int lane, uint64_t at, uint64_t bytes);
 
-/* ---- relaxed and stronger accesses (check/strong.c): a run of lanes of lane_bytes each, or one (lane_bytes 0) ---- */
-void emu_strong_run(emu_accessor *, uint64_t at, uint64_t bytes, uint32_t lane, uint32_t lane_bytes);
+/* ---- runs of cells (check/run.c) ----------------------------------------------------------------------------- */
+/* What an access means for cells that name the same nodes; by the two ids, lanes left out. */
+typedef struct emu_effect {
+    uint64_t key;
+    uint64_t lanes; /* bits of the cell where the lane must be the accessing one, or the cell is looked at by itself */
+    uint32_t out;   /* of reads: the set with this one */
+    bool simple;    /* no conflict, if the lanes are as demanded */
+    bool join;      /* of reads: with lanes of this warp that nothing orders */
+} emu_effect;
+enum { EMU_EFFECTS = 4 };
+typedef struct emu_runs {
+    emu_accessor *who;
+    emu_effect effect[EMU_EFFECTS];
+    uint64_t at;        /* of the page in the memory */
+    bool check, record; /* lanes of one instruction are checked before any is recorded, if they are several runs */
+} emu_runs;
+void emu_run_begin(emu_runs *, emu_accessor *);
+typedef struct emu_piece { /* a range, in turns of lane_bytes each by lanes from `lane` on; 0: all by this lane */
+    uint64_t at, bytes;
+    uint32_t lane, lane_bytes;
+} emu_piece;
+/* A contiguous range. lane_bytes: a power of two, bytes of each lane from `lane` on; 0: all by this lane. */
+void emu_run_range(emu_runs *, uint64_t at, uint64_t bytes, uint32_t lane, uint32_t lane_bytes);
+void emu_run_pieces(emu_runs *, const emu_piece *, int n);
+
+/* ---- relaxed and stronger accesses ------------------------------------------------------------------------------ */
+void emu_strong_pieces(emu_accessor *, const emu_piece *, int n);    /* check/strong.c */
+void emu_locations_before(emu_accessor *, const emu_piece *, int n); /* check/location.c: what reads collect */
+void emu_locations_after(emu_accessor *, const emu_piece *, int n);  /* what writes hand on */
 #endif

@@ -9,6 +9,7 @@ emu_shadow *emu_shadows;
 /* ---- life ---------------------------------------------------------------------------------------------------- */
 emu_shadow *emu_shadow_create(const void *memory, uint64_t bytes, bool shared) {
     emu_shadow *shadow = emu_alloc(sizeof *shadow);
+    if (!emu_checks.known) emu_checks_begin();
     shadow->memory = memory;
     shadow->bytes = bytes;
     shadow->shared = shared;
@@ -137,7 +138,7 @@ static void refine(emu_page *page, uint32_t shift) {
     page->shift = (uint8_t)shift;
 }
 
-emu_page *emu_page_for(emu_shadow *shadow, uint64_t index, uint64_t alignment) {
+emu_page *emu_page_prepare(emu_shadow *shadow, uint64_t index, uint64_t alignment) {
     emu_page *page = &shadow->page[index];
     uint32_t shift = alignment & ((1 << EMU_COARSE) - 1) ? (uint32_t)__builtin_ctzll(alignment) : EMU_COARSE;
     if (page->generation != emu_check_generation) {
@@ -155,7 +156,7 @@ emu_page *emu_page_for(emu_shadow *shadow, uint64_t index, uint64_t alignment) {
 }
 
 static void fresh_part(emu_shadow *shadow, emu_page *page, uint32_t at, uint32_t bytes, bool initialized) {
-    if (emu_check_initialized()) {
+    if (emu_checks.initialized) {
         if (initialized)
             emu_page_mark(shadow, page, at, bytes);
         else

@@ -79,7 +79,7 @@ typedef struct emu_code {
     uint32_t n_ops;          /* op[n_ops] is a return */
     uint8_t *constants;      /* lane arrays of immediates */
     uint32_t register_bytes; /* of a warp */
-    uint32_t *register_at;   /* by index of ptx_function's registers */
+    uint32_t *register_at;   /* by index of ptx_function's registers; EMU_NOWHERE: nobody touches it */
     uint32_t shared_bytes;   /* static */
     uint32_t local_bytes;    /* a lane */
     void *arena;

@@ -94,12 +94,12 @@ static bool decode_lop3(emu_decoding *d) {
     d->op->value = (int64_t)operand[4].bits;
     d->op->run = way < 0 ? lop3 : lop3_pred;
     for (int k = 1; k < 4; k++)
-        if (!emu_decode_source(d, operand + k, PTX_B32, d->op->operand + k)) return false;
-    if (way < 0) return emu_decode_destination(d, operand, PTX_B32, d->op->operand);
+        if (!emu_exact_source(d, operand + k, PTX_B32, d->op->operand + k)) return false;
+    if (way < 0) return emu_exact_destination(d, operand, PTX_B32, d->op->operand);
     d->op->kind = (uint8_t)way;
     if (operand->kind != PTX_PAIR) return emu_decode_fail(d, "the destinations are d|p");
-    return emu_decode_destination(d, operand->parts, PTX_B32, d->op->operand) &&
-           emu_decode_destination(d, operand->parts + 1, PTX_PRED, d->op->operand + 4) &&
+    return emu_exact_destination(d, operand->parts, PTX_B32, d->op->operand) &&
+           emu_exact_destination(d, operand->parts + 1, PTX_PRED, d->op->operand + 4) &&
            emu_decode_predicate(d, operand + 5, d->op->operand + 5);
 }
 

@@ -79,6 +79,7 @@ static void restore_lane(emu_warp *warp, const emu_part *part, const emu_saved *
            part->area_bytes);
     for (int r = 0; r < part->function->n_registers; r++) {
         uint32_t bytes = ptx_type_bytes[part->function->reg[r].type], at = part->register_at[r];
+        if (at == EMU_NOWHERE) continue; /* nobody touches it */
         const uint8_t *from = saved->bytes + (at - part->area);
         if (bytes == 1) bytes = 2;
         if (bytes) {

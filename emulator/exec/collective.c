@@ -3,6 +3,9 @@
 #include "check/check.h"
 #include "exec/lanes.h"
 
+/* flags: the mask is an immediate with all lanes. */
+enum { EVERYBODY = 1 };
+
 /* ---- groups ------------------------------------------------------------------------------------------------------------------------ */
 typedef struct group {
     emu_mask named;   /* as the mask says */
@@ -53,18 +56,14 @@ static void check_named(emu_warp *warp, const emu_op *op, const group *g) {
 
 /* Groups that can go on, at the front of the list; *n of them. EMU_AGAIN: the others stay behind, parked. */
 static emu_result gather(emu_warp *warp, const emu_op *op, emu_mask mask, group list[EMU_LANES], int *n) {
-    const uint32_t *members = emu_u32(warp, op->operand[EMU_MEMBERS]);
+    if (mask == UINT32_MAX && op->flags & EVERYBODY) { /* the usual case */
+        list[0] = (group){.named = UINT32_MAX, .lanes = UINT32_MAX};
+        return *n = 1, EMU_NEXT;
+    }
     bool anyway = emu_is_forced(warp->current);
     emu_mask waiting = 0;
-    int all = 1;
+    int all = groups_of(warp, op, mask, list);
     *n = 0;
-    if (mask == UINT32_MAX && members[0] == UINT32_MAX && members[31] == UINT32_MAX) {
-        emu_mask same = UINT32_MAX; /* the usual case, without sorting */
-        for (int lane = 1; lane < EMU_LANES; lane++) same &= members[lane];
-        list[0] = (group){.named = UINT32_MAX, .lanes = UINT32_MAX};
-        if (same == UINT32_MAX) return *n = 1, EMU_NEXT;
-    }
-    all = groups_of(warp, op, mask, list);
     for (int i = 0; i < all; i++) {
         if (!anyway && !complete(warp, list + i)) {
             waiting |= list[i].lanes;
@@ -100,6 +99,26 @@ static inline uint32_t source_lane(uint32_t way, uint32_t lane, uint32_t b, uint
     return *in_range ? from & 31 : lane;
 }
 
+/* b and c are immediates: what each lane reads is known. */
+typedef struct fixed_shuffle {
+    uint32_t from[EMU_LANES];
+    emu_mask inside;
+} fixed_shuffle;
+
+EMU_LANEWISE static emu_result run_fixed_shfl(emu_warp *warp, const emu_op *op, emu_mask mask) {
+    group list[EMU_LANES];
+    int n;
+    emu_result result = gather(warp, op, mask, list, &n);
+    mask = n == 1 ? list[0].lanes : lanes_of(list, n);
+    const fixed_shuffle *fixed = op->detail;
+    uint32_t out[EMU_LANES], *d = emu_u32(warp, op->operand[0]);
+    const uint32_t *a = emu_u32(warp, op->operand[2]);
+    for (int lane = 0; lane < EMU_LANES; lane++) out[lane] = a[fixed->from[lane]];
+    EMU_FOR_LANES(uint32_t, d, mask, (void)0, out[lane])
+    if (op->operand[1].at != EMU_NOWHERE) emu_set_pred(warp, op->operand[1], mask, fixed->inside);
+    return result;
+}
+
 static emu_result run_shfl(emu_warp *warp, const emu_op *op, emu_mask mask) {
     group list[EMU_LANES];
     int n;
@@ -121,9 +140,9 @@ static emu_result run_shfl(emu_warp *warp, const emu_op *op, emu_mask mask) {
 /* d or d|p. */
 static bool decode_pair(emu_decoding *d, ptx_type type) {
     const ptx_operand *operand = d->instruction->operand;
-    if (operand->kind != PTX_PAIR) return emu_decode_destination(d, operand, type, d->op->operand);
-    return emu_decode_destination(d, operand->parts, type, d->op->operand) &&
-           emu_decode_destination(d, operand->parts + 1, PTX_PRED, d->op->operand + 1);
+    if (operand->kind != PTX_PAIR) return emu_exact_destination(d, operand, type, d->op->operand);
+    return emu_exact_destination(d, operand->parts, type, d->op->operand) &&
+           emu_exact_destination(d, operand->parts + 1, PTX_PRED, d->op->operand + 1);
 }
 
 /* The sources follow at operand 2, the members' mask is the last. */
@@ -133,8 +152,10 @@ static bool decode_sources(emu_decoding *d, emu_run *run, ptx_type type, int n) 
     if (d->instruction->n_operands != n + 2) return emu_decode_fail(d, "%d operands are due", n + 2);
     d->op->run = run;
     for (int k = 0; k < n; k++)
-        if (!emu_decode_source(d, operand + 1 + k, k ? PTX_B32 : type, d->op->operand + 2 + k)) return false;
-    return emu_decode_source(d, operand + 1 + n, PTX_B32, d->op->operand + EMU_MEMBERS);
+        if (!emu_exact_source(d, operand + 1 + k, k ? PTX_B32 : type, d->op->operand + 2 + k)) return false;
+    const ptx_operand *members = operand + 1 + n;
+    d->op->flags = members->kind == PTX_INTEGER && (uint32_t)members->bits == UINT32_MAX ? EVERYBODY : 0;
+    return emu_exact_source(d, members, PTX_B32, d->op->operand + EMU_MEMBERS);
 }
 
 static bool decode_shfl(emu_decoding *d) {
@@ -143,7 +164,18 @@ static bool decode_shfl(emu_decoding *d) {
     int way = ptx_take_of(&d->words, ways, -1);
     if (!sync || way < 0 || !ptx_take(&d->words, "b32")) return emu_decode_fail(d, "shfl.sync.{up,down,bfly,idx}.b32");
     d->op->kind = (uint8_t)way;
-    return decode_sources(d, run_shfl, PTX_B32, 3) && decode_pair(d, PTX_B32);
+    if (!decode_sources(d, run_shfl, PTX_B32, 3) || !decode_pair(d, PTX_B32)) return false;
+    const ptx_operand *b = d->instruction->operand + 2, *c = b + 1;
+    if (b->kind != PTX_INTEGER || c->kind != PTX_INTEGER) return true;
+    fixed_shuffle *fixed = emu_decode_alloc(d, sizeof *fixed);
+    for (uint32_t lane = 0; lane < EMU_LANES; lane++) {
+        bool in_range;
+        fixed->from[lane] = source_lane(d->op->kind, lane, (uint32_t)b->bits, (uint32_t)c->bits, &in_range);
+        fixed->inside |= (emu_mask)in_range << lane;
+    }
+    d->op->run = run_fixed_shfl;
+    d->op->detail = fixed;
+    return true;
 }
 
 /* ---- vote ---------------------------------------------------------------------------------------------------------------------------- */
@@ -288,7 +320,7 @@ static bool decode_warp_barrier(emu_decoding *d) {
     if (!ptx_take(&d->words, "sync") || !ptx_words_end(&d->words) || d->instruction->n_operands != 1)
         return emu_decode_fail(d, "bar.warp.sync members");
     d->op->run = emu_run_warp_barrier;
-    return emu_decode_source(d, d->instruction->operand, PTX_B32, d->op->operand + EMU_MEMBERS);
+    return emu_exact_source(d, d->instruction->operand, PTX_B32, d->op->operand + EMU_MEMBERS);
 }
 
 static emu_result run_activemask(emu_warp *warp, const emu_op *op, emu_mask mask) {

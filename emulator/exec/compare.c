@@ -141,8 +141,8 @@ static bool decode_inputs(emu_decoding *d, ptx_type type) {
     const ptx_operand *operand = d->instruction->operand;
     int n = 3 + (d->op->flags & 3 ? 1 : 0);
     if (!ptx_words_end(&d->words) || d->instruction->n_operands != n) return emu_decode_fail(d, "%d operands are due", n);
-    return emu_decode_source(d, operand + 1, type, d->op->operand + 1) &&
-           emu_decode_source(d, operand + 2, type, d->op->operand + 2) &&
+    return emu_exact_source(d, operand + 1, type, d->op->operand + 1) &&
+           emu_exact_source(d, operand + 2, type, d->op->operand + 2) &&
            (n == 3 || emu_decode_predicate(d, operand + 3, d->op->operand + 4));
 }
 
@@ -166,10 +166,10 @@ static bool decode_setp(emu_decoding *d) {
         d->op->type = (uint8_t)single, d->op->type2 = (uint8_t)comparison;
         if (operand->kind != PTX_PAIR) return emu_decode_fail(d, "the destinations are p|q");
     }
-    if (operand->kind != PTX_PAIR) return emu_decode_destination(d, operand, PTX_PRED, d->op->operand);
+    if (operand->kind != PTX_PAIR) return emu_exact_destination(d, operand, PTX_PRED, d->op->operand);
     d->op->flags |= SECOND;
-    return emu_decode_destination(d, operand->parts, PTX_PRED, d->op->operand) &&
-           emu_decode_destination(d, operand->parts + 1, PTX_PRED, d->op->operand + 3);
+    return emu_exact_destination(d, operand->parts, PTX_PRED, d->op->operand) &&
+           emu_exact_destination(d, operand->parts + 1, PTX_PRED, d->op->operand + 3);
 }
 
 static bool holds(int comparison, float a, float b) {
@@ -247,7 +247,7 @@ static bool decode_set(emu_decoding *d) {
     } else if (to != PTX_U32 && to != PTX_S32 && to != PTX_F32 && to != PTX_F16 && to != PTX_BF16 && to != PTX_U16 && to != PTX_S16) {
         return emu_decode_fail(d, "set to .%s", ptx_type_text[to]);
     }
-    return emu_decode_destination(d, d->instruction->operand, to, d->op->operand);
+    return emu_exact_destination(d, d->instruction->operand, to, d->op->operand);
 }
 
 /* ---- testp, copysign --------------------------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* Control flow within a function: branches, exit, and what stops or delays a warp. */
 #include <string.h>
 
-#include "exec/program.h"
+#include "exec/lanes.h"
 
 static emu_result run_next(emu_warp *warp, const emu_op *op, emu_mask mask) {
     (void)warp, (void)op, (void)mask;
@@ -68,7 +68,7 @@ static bool decode_indexed(emu_decoding *d) {
     }
     d->op->run = run_indexed;
     d->op->detail = labels_of;
-    return emu_decode_source(d, d->instruction->operand, PTX_U32, d->op->operand);
+    return emu_exact_source(d, d->instruction->operand, PTX_U32, d->op->operand);
 }
 
 emu_result emu_run_exit(emu_warp *warp, const emu_op *op, emu_mask mask) {
@@ -125,7 +125,7 @@ static emu_result run_sleep(emu_warp *warp, const emu_op *op, emu_mask mask) {
 static bool decode_sleep(emu_decoding *d) {
     if (!ptx_take(&d->words, "u32") || !ptx_words_end(&d->words)) return emu_decode_fail(d, "nanosleep.u32");
     d->op->run = run_sleep;
-    return emu_decode_source(d, d->instruction->operand, PTX_U32, d->op->operand);
+    return emu_exact_source(d, d->instruction->operand, PTX_U32, d->op->operand);
 }
 
 const emu_mnemonic emu_mnemonics_control[] = {

@@ -128,7 +128,7 @@ static bool decode_cvt(emu_decoding *d) {
     d->op->type = (uint8_t)to, d->op->type2 = (uint8_t)from;
     d->op->kind = word < 0 ? ROUND_NONE : rounding_of[word];
     d->op->flags = (uint8_t)flags;
-    if (!emu_decode_all(d, any_to_any, 2, (ptx_type[]){to, from})) return false;
+    if (!emu_decode_wider(d, any_to_any, 2, (ptx_type[]){to, from})) return false;
     bool as_wide = d->op->operand[0].bytes == ptx_type_bytes[to] && d->op->operand[1].bytes == ptx_type_bytes[from];
     for (size_t i = 0; as_wide && !flags && i < sizeof fast / sizeof *fast; i++)
         if (fast[i].to == to && fast[i].from == from && fast[i].rounding == d->op->kind) d->op->run = fast[i].run;

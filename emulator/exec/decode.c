@@ -171,8 +171,9 @@ static void lay_out(emu_builder *builder) {
         emu_part *part = program->part + i;
         part->area = builder->register_bytes;
         part->area_bytes = round_up(part->area_bytes, 16);
-        part->frame = part->area + part->area_bytes * EMU_LANES;
-        for (int r = 0; r < part->function->n_registers; r++) part->register_at[r] += part->frame;
+        part->frame = round_up(part->area + part->area_bytes * EMU_LANES, 64);
+        for (int r = 0; r < part->function->n_registers; r++)
+            if (part->register_at[r] != EMU_NOWHERE) part->register_at[r] += part->frame;
         builder->register_bytes = round_up(part->frame + part->frame_bytes, 64);
     }
     for (int i = 0; i < program->n_parts; i++) {

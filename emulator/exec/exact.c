@@ -76,7 +76,7 @@ uint64_t emu_float_of_exact(const emu_exact *value, ptx_type type, int rounding,
     format f = format_of(type);
     int bias = (1 << (f.exponent - 1)) - 1, top = (1 << f.exponent) - 1;
     uint64_t sign = (uint64_t)value->negative << (f.exponent + f.fraction), one = UINT64_C(1) << f.fraction;
-    if (value->nan) return (uint64_t)top << f.fraction | (one - 1);
+    if (value->nan) return ((uint64_t)top << f.fraction | (one - 1)) << f.below;
     if (value->infinite) return (sign | overflowed(value, &f, rounding, finite)) << f.below;
     if (!value->m) return sign << f.below;
     int exponent = 63 - __builtin_clzll(value->m) + value->e; /* of the leading bit */

@@ -72,10 +72,15 @@ static inline bool emu_is_signed(ptx_type type) {
     return type == PTX_S8 || type == PTX_S16 || type == PTX_S32 || type == PTX_S64 || type == PTX_S16X2;
 }
 
+/* Registers exactly as wide as the type: its lanes are read as an array of that width. */
+bool emu_exact_source(emu_decoding *, const ptx_operand *, ptx_type type, emu_operand *out);
+bool emu_exact_destination(emu_decoding *, const ptx_operand *, ptx_type type, emu_operand *out);
 /* The rest of words must be empty. Decodes d, a, b, … of these types into operand[0…]; there must be n of them. */
 bool emu_decode_all(emu_decoding *, emu_run *, int n, const ptx_type *types);
 /* The same with all of one type. */
 bool emu_decode_same(emu_decoding *, emu_run *, int n, ptx_type type);
+/* The same with registers that may be wider than their types. */
+bool emu_decode_wider(emu_decoding *, emu_run *, int n, const ptx_type *types);
 /* Takes the type word and finds its handler; NULL after a failure. */
 emu_run *emu_decode_typed(emu_decoding *, emu_run *const *by_type, ptx_type *type);
 #endif

@@ -85,7 +85,7 @@ static bool decode_parts(emu_decoding *d, ptx_type type, const ptx_operand *vect
         return emu_decode_fail(d, "%d parts of a .%s", n, ptx_type_text[type]);
     for (int k = 0; k < n; k++) {
         emu_operand *out = d->op->operand + k + (into ? 1 : 0);
-        if (!(into ? emu_decode_source(d, vector->parts + k, part, out) : emu_decode_destination(d, vector->parts + k, part, out)))
+        if (!(into ? emu_exact_source(d, vector->parts + k, part, out) : emu_exact_destination(d, vector->parts + k, part, out)))
             return false;
     }
     bool halves = n == 2 && part != PTX_B8 && part != PTX_B64, words = part == PTX_B32;
@@ -94,10 +94,10 @@ static bool decode_parts(emu_decoding *d, ptx_type type, const ptx_operand *vect
     d->op->type = ptx_type_bytes[part];
     if (into) {
         d->op->run = !halves ? pack : words ? pack_32_32 : pack_16_16;
-        return emu_decode_destination(d, operand, type, d->op->operand);
+        return emu_exact_destination(d, operand, type, d->op->operand);
     }
     d->op->run = !halves ? unpack : words ? unpack_32_32 : unpack_16_16;
-    return emu_decode_source(d, operand + 1, type, d->op->operand + 1 + n);
+    return emu_exact_source(d, operand + 1, type, d->op->operand + 1 + n);
 }
 
 static bool decode_mov(emu_decoding *d) {

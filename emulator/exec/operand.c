@@ -284,7 +284,7 @@ bool emu_decode_address(emu_decoding *d, const ptx_operand *operand, ptx_space s
     }
 }
 
-void emu_addresses(const emu_warp *warp, const emu_address *of, uint64_t address[EMU_LANES]) {
+EMU_LANEWISE void emu_addresses(const emu_warp *warp, const emu_address *of, uint64_t address[EMU_LANES]) {
     uint64_t offset = (uint64_t)of->offset;
     if (of->shared_symbol) offset += (uint64_t)warp->block->rank << EMU_SHARED_RANK_SHIFT;
     if (of->base.at == EMU_NOWHERE) {

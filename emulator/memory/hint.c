@@ -41,8 +41,7 @@ bool emu_decode_prefetchu(emu_decoding *d) {
     return finish_words(d) && take_address(d, PTX_GENERIC, 1, &ignored);
 }
 
-/* ---- discard, applypriority: of 128 bytes that are a multiple of 128
- * ----------------------------------------------------- */
+/* ---- discard, applypriority: of 128 bytes that are a multiple of 128 ---- */
 enum { LINE = 128 };
 typedef struct line_form {
     emu_access access;
@@ -82,8 +81,7 @@ static bool decode_line(emu_decoding *d, const char *level, emu_run *run) {
 bool emu_decode_discard(emu_decoding *d) { return decode_line(d, "L2", run_discard); }
 bool emu_decode_applypriority(emu_decoding *d) { return decode_line(d, "L2::evict_normal", run_nothing); }
 
-/* ---- createpolicy: an opaque value, the same for the same priority
- * ------------------------------------------------------ */
+/* ---- createpolicy: an opaque value, the same for the same priority ---- */
 typedef struct policy_form {
     emu_operand d;
     uint64_t value;

@@ -10,18 +10,18 @@ typedef void move_lanes(void *reg, emu_mask, uint8_t *const pointer[EMU_LANES], 
 /* Is what a store left in memory what each of its lanes has stored? */
 typedef bool same_lanes(const void *reg, emu_mask, uint8_t *const pointer[EMU_LANES], uint32_t at);
 
-#define GATHER(name, from, to)                                                                   \
+#define GATHER(name, from, to, extended)                                                         \
     static void name(void *reg, emu_mask mask, uint8_t *const pointer[EMU_LANES], uint32_t at) { \
         to *d = reg;                                                                             \
         from value;                                                                              \
         for (int lane = 0; mask == EMU_ALL_LANES && lane < EMU_LANES; lane++) {                  \
             memcpy(&value, pointer[lane] + at, sizeof(value));                                   \
-            d[lane] = value;                                                                     \
+            d[lane] = extended;                                                                  \
         }                                                                                        \
         for (emu_mask left = mask + 1 ? mask : 0; left != 0; left &= left - 1) {                 \
             int lane = __builtin_ctz(left);                                                      \
             memcpy(&value, pointer[lane] + at, sizeof(value));                                   \
-            d[lane] = value;                                                                     \
+            d[lane] = extended;                                                                  \
         }                                                                                        \
     }
 /* The low bytes of the register: hosts are little-endian, as the device is. */
@@ -37,34 +37,34 @@ typedef bool same_lanes(const void *reg, emu_mask, uint8_t *const pointer[EMU_LA
     }                                                                                                         \
     static bool name##_same(const void *reg, emu_mask mask, uint8_t *const pointer[EMU_LANES], uint32_t at) { \
         const from *s = reg;                                                                                  \
-        int different = 0;                                                                                    \
+        bool different = false;                                                                               \
         for (; mask != 0; mask &= mask - 1) {                                                                 \
             int lane = __builtin_ctz(mask);                                                                   \
-            different |= memcmp(pointer[lane] + at, &s[lane], bytes);                                         \
+            different = different || memcmp(pointer[lane] + at, &s[lane], bytes) != 0;                        \
         }                                                                                                     \
-        return different == 0;                                                                                \
+        return !different;                                                                                    \
     }
 typedef struct pair {
     uint64_t word[2];
 } pair;
 
 /* Memory of 1, 2, 4, 8, 16 bytes by registers of 2, 4, 8, 16. */
-GATHER(load_1_2, uint8_t, uint16_t)
-GATHER(load_1_4, uint8_t, uint32_t)
-GATHER(load_1_8, uint8_t, uint64_t)
-GATHER(load_2_2, uint16_t, uint16_t)
-GATHER(load_2_4, uint16_t, uint32_t)
-GATHER(load_2_8, uint16_t, uint64_t)
-GATHER(load_4_4, uint32_t, uint32_t)
-GATHER(load_4_8, uint32_t, uint64_t)
-GATHER(load_8_8, uint64_t, uint64_t)
-GATHER(load_16_16, pair, pair)
-GATHER(load_s1_2, int8_t, int16_t)
-GATHER(load_s1_4, int8_t, int32_t)
-GATHER(load_s1_8, int8_t, int64_t)
-GATHER(load_s2_4, int16_t, int32_t)
-GATHER(load_s2_8, int16_t, int64_t)
-GATHER(load_s4_8, int32_t, int64_t)
+GATHER(load_1_2, uint8_t, uint16_t, value)
+GATHER(load_1_4, uint8_t, uint32_t, value)
+GATHER(load_1_8, uint8_t, uint64_t, value)
+GATHER(load_2_2, uint16_t, uint16_t, value)
+GATHER(load_2_4, uint16_t, uint32_t, value)
+GATHER(load_2_8, uint16_t, uint64_t, value)
+GATHER(load_4_4, uint32_t, uint32_t, value)
+GATHER(load_4_8, uint32_t, uint64_t, value)
+GATHER(load_8_8, uint64_t, uint64_t, value)
+GATHER(load_16_16, pair, pair, value)
+GATHER(load_s1_2, uint8_t, int16_t, (int16_t)((int32_t)(value ^ 0x80u) - 0x80))
+GATHER(load_s1_4, uint8_t, int32_t, (int32_t)((int32_t)(value ^ 0x80u) - 0x80))
+GATHER(load_s1_8, uint8_t, int64_t, (int64_t)((int32_t)(value ^ 0x80u) - 0x80))
+GATHER(load_s2_4, int16_t, int32_t, value)
+GATHER(load_s2_8, int16_t, int64_t, value)
+GATHER(load_s4_8, int32_t, int64_t, value)
 SCATTER(store_2_1, uint16_t, 1)
 SCATTER(store_4_1, uint32_t, 1)
 SCATTER(store_8_1, uint64_t, 1)
@@ -122,8 +122,7 @@ EMU_LANEWISE static bool in_a_row(uint8_t *const pointer[EMU_LANES], uint32_t by
     return off == 0;
 }
 
-/* ---- vectors of two and four words by all lanes: four lanes at a time are a small matrix that is transposed
- * ----------------- */
+/* ---- vectors of two and four words by all lanes: four lanes at a time are a small matrix that is transposed ---- */
 typedef uint32_t words4 __attribute__((vector_size(16)));
 #define LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
 #define HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
@@ -153,8 +152,8 @@ static void store_words(uint32_t *const s[4], int n, uint8_t *const pointer[EMU_
 
 typedef void move_words(uint32_t *const reg[4], int n, uint8_t *const pointer[EMU_LANES]);
 static void move_all(const emu_warp *warp, const transfer *t, uint8_t *const pointer[EMU_LANES], move_words *move) {
-    uint32_t *reg[4] = {NULL};
-    for (int k = 0; k < t->n; k++) reg[k] = emu_u32(warp, t->value[k]);
+    uint32_t *reg[4];
+    for (int k = 0; k < 4; k++) reg[k] = emu_u32(warp, t->value[k < t->n ? k : 0]);
     if (t->n == 4)
         move(reg, 4, pointer);
     else

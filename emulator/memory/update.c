@@ -53,8 +53,7 @@ static void cas_16(uint8_t *memory, const uint8_t *b, const uint8_t *c, bool flu
     if (memcmp(memory, b, 2) == 0) memcpy(memory, c, 2);
 }
 
-/* ---- floating point
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- floating point ---- */
 static float flushed(float x) { return fpclassify(x) == FP_SUBNORMAL ? copysignf(0.0f, x) : x; }
 
 static void add_f32(uint8_t *memory, const uint8_t *operand_b, const uint8_t *c, bool flush) {

@@ -82,11 +82,14 @@ static emu_result run_transpose(emu_warp *warp, const emu_op *op, emu_mask mask)
 
 static bool move_words(emu_decoding *d, move *m) {
     static const char *const numbers[] = {"x1", "x2", "x4", NULL};
-    if (!emu_mma_expect(d, "sync") || !emu_mma_expect(d, "aligned") || !emu_mma_expect(d, "m8n8")) return false;
+    if (!emu_mma_expect(d, "sync") || !emu_mma_expect(d, "aligned")) return false;
+    /* The manual has .m8n8 first, CUTLASS behind the number and .trans: ptxas takes both. */
+    bool shape = ptx_take(&d->words, "m8n8");
     int number = ptx_take_of(&d->words, numbers, -1);
     if (number < 0) return emu_decode_fail(d, ".x1, .x2 or .x4 is due");
     m->matrices = 1 << number;
     m->trans = ptx_take(&d->words, "trans");
+    if (!shape && !emu_mma_expect(d, "m8n8")) return false;
     bool shared = ptx_take(&d->words, "shared") || ptx_take(&d->words, "shared::cta");
     m->space = shared ? PTX_SHARED : PTX_GENERIC;
     d->op->aligned = true;

@@ -267,7 +267,7 @@ void ptx_module_close(ptx_module *module) {
     free(module);
 }
 
-static void *global_find(const ptx_module *module, ptx_symbol_kind kind, const char *name) {
+static void *global_find(const ptx_module *module, int kind, const char *name) {
     uint32_t length = (uint32_t)strlen(name);
     ptx_symbol *symbol = ptx_table_find(&module->internals->globals, kind, name, length, ptx_hash(name, length));
     return symbol ? symbol->object : NULL;

@@ -210,11 +210,18 @@ char __cudaInitModule(void **handle) {
 
 extern char *__cxa_demangle(const char *name, char *buffer, size_t *bytes, int *status) __attribute__((weak));
 
+/* Templates' names may fill pages. */
+static char *shortened(char *name) {
+    enum { MOST = 160 };
+    if (strlen(name) > MOST) memcpy(name + MOST - 3, "...", 4);
+    return name;
+}
+
 /* "void kernel<float>(float*)" as "kernel<float>": without its result and its parameters. */
 static char *demangled(const char *name) {
     int status = -1;
     char *text = __cxa_demangle ? __cxa_demangle(name, NULL, NULL, &status) : NULL;
-    if (!text || status != 0) return strdup(name);
+    if (!text || status != 0) return shortened(strdup(name));
     int depth = 0;
     char *begin = text, *end = NULL;
     for (char *c = text; *c; c++) {
@@ -228,7 +235,7 @@ static char *demangled(const char *name) {
         if (*c == ' ' && depth == 0) begin = c + 1;
     }
     if (end) *end = 0;
-    char *shown = strdup(begin);
+    char *shown = shortened(strdup(begin));
     free(text);
     return shown;
 }

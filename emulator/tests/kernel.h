@@ -27,6 +27,11 @@ static inline kernel kernel_open(const char *text, const char *name) {
     return k;
 }
 
+static inline void kernel_close(kernel *k) {
+    emu_code_free(k->code);
+    ptx_module_close(k->module);
+}
+
 typedef struct launch {
     uint32_t blocks, threads, cluster, dynamic_shared;
     const void *parameters;

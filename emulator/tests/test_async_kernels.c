@@ -271,7 +271,7 @@ static void right_kernels(void **state) {
                     fail_msg("%s, seed %u: out[%u] is %u, not %u", rights[r].name, (unsigned)seed, i, out[i],
                              rights[r].expected(i));
         }
-        ptx_module_close(k.module);
+        kernel_close(&k);
     }
 }
 
@@ -388,7 +388,7 @@ static void planted_faults(void **state) {
                 print_message("%s: %s\n", faults[f].name, finding ? finding : "none");
         }
         if (found == 0 && missed++ < 10) print_error("%s: never found\n", faults[f].name);
-        ptx_module_close(k.module);
+        kernel_close(&k);
     }
     assert_int_equal(missed, 0);
 }

@@ -180,8 +180,7 @@ static void random_accesses(void **state) {
     assert_true(passes > 10000 && failures > 10000); /* both were tried */
 }
 
-/* ---- sentences
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- sentences ---- */
 static char sentence[4096];
 static const char *said(emu_access access, uint64_t address) {
     uint64_t addresses[EMU_LANES] = {[5] = address};

@@ -51,24 +51,30 @@ static void emulated_tile(const product_row *r, uint64_t *d) {
     for (int i = 0; i < r->m * r->n; i++) d[i] = sums[i];
 }
 
-/* The hashes of a row, as the GPU's program computes them. */
-static void emulated_hashes(int row, uint64_t hash[PRODUCT_HASHES]) {
+/* All 64 hashes of a row; where a sanitizer makes the program slow, each 16th. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { STEP = 16 };
+#else
+enum { STEP = 1 };
+#endif
+
+/* Hash number `index` of a row, as the GPU's program computes it. */
+static uint64_t emulated_hash(int row, int index) {
     const product_row *r = &product_rows[row];
-    int outputs = r->m * r->n;
-    uint64_t d[PRODUCT_MAX_C], block = 0;
+    const int outputs = r->m * r->n, tiles = PRODUCT_BLOCK * PRODUCT_BLOCKS / outputs;
+    uint64_t d[PRODUCT_MAX_C], hash = 0, block = 0;
     uint32_t done = 0;
-    memset(hash, 0, PRODUCT_HASHES * sizeof *hash);
-    for (uint32_t tile = 0; tile < (uint32_t)(PRODUCT_OUTPUTS / outputs); tile++) {
-        product_tile(row, tile, a, b, c);
+    for (int tile = 0; tile < tiles; tile++) {
+        product_tile(row, (uint32_t)(index * tiles + tile), a, b, c);
         emulated_tile(r, d);
         for (int i = 0; i < outputs; i++) {
             block = product_hash(block, d[i]);
             if (++done % PRODUCT_BLOCK) continue;
-            uint64_t *into = &hash[(done - 1) / (PRODUCT_BLOCK * PRODUCT_BLOCKS)];
-            *into = product_hash(*into, block);
+            hash = product_hash(hash, block);
             block = 0;
         }
     }
+    return hash;
 }
 
 static void same_bits_as_the_gpu(void **state) {
@@ -77,18 +83,16 @@ static void same_bits_as_the_gpu(void **state) {
     assert_non_null(file);
     for (int row = 0; row < PRODUCT_N_ROWS; row++) {
         char name[64];
-        uint64_t hash[PRODUCT_HASHES];
         int different = 0;
         assert_int_equal(fscanf(file, "%63s", name), 1);
         assert_string_equal(name, product_rows[row].name);
-        emulated_hashes(row, hash);
         for (int i = 0; i < PRODUCT_HASHES; i++) {
             unsigned long long expected;
             assert_int_equal(fscanf(file, "%llx", &expected), 1);
-            different += hash[i] != expected;
+            different += i % STEP == 0 && emulated_hash(row, i) != expected;
         }
         if (different)
-            fail_msg("%s: %d of %d blocks of %d products differ", name, different, PRODUCT_HASHES,
+            fail_msg("%s: %d of %d blocks of %d products differ", name, different, PRODUCT_HASHES / STEP,
                      PRODUCT_BLOCK * PRODUCT_BLOCKS);
     }
     fclose(file);
