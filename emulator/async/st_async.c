@@ -54,6 +54,15 @@ static bool store_lane(late_store *store, int lane) {
     return true;
 }
 
+/* Completion is a release at the scope of the cluster: who waits for the phase knows what the issuer knew. Rows of
+ * several blocks rely on it, whose values alone tell that those of the exchange before have been read. */
+static void complete(late_store *store, uint32_t bytes) {
+    emu_cluster *cluster = store->base.block->cluster;
+    emu_mbarrier *barrier = emu_mbarrier_at(cluster, store->mbarrier, NULL);
+    if (barrier) emu_clock_join(&barrier->arriving, store->base.actor.known);
+    emu_mbarrier_complete(&store->base.actor, cluster, store->mbarrier, store->phase, bytes);
+}
+
 static bool store_step(emu_operation *operation, emu_random *random) {
     late_store *store = (late_store *)operation;
     emu_mask lanes = store->lanes;
@@ -65,8 +74,7 @@ static bool store_step(emu_operation *operation, emu_random *random) {
     }
     store->lanes &= ~lanes;
     uint32_t bytes = (uint32_t)__builtin_popcount(lanes) * store->bytes;
-    if (bytes)
-        emu_mbarrier_complete(&operation->actor, operation->block->cluster, store->mbarrier, store->phase, bytes);
+    if (bytes) complete(store, bytes);
     return store->lanes == 0;
 }
 

@@ -126,6 +126,6 @@ void emu_order_seal(emu_order *);
 /* The host, and the number of times that all records were dropped because the host knows them all. */
 extern uint64_t emu_check_generation;
 /* Options, as of the first shadow or cluster. */
-extern struct emu_checks { bool known, races, initialized; } emu_checks;
+extern struct emu_checks { bool known, races, initialized, shared_initialized; } emu_checks;
 void emu_checks_begin(void);
 #endif

@@ -67,5 +67,3 @@ bool emu_mma_destinations(emu_decoding *d, int k, ptx_type type, int n, emu_oper
         if (!emu_decode_destination(d, &part[i], type, &out[i]) || !exact_width(d, &out[i], type)) return false;
     return part != NULL;
 }
-
-bool emu_decode_wmma(emu_decoding *d) { return emu_decode_fail(d, "wmma is not supported; mma.sync and wgmma are"); }

@@ -260,6 +260,103 @@ static void movmatrix_transposes(void **state) {
         for (int j = 0; j < 8; j++) assert_int_equal(after[i][j], before[j][i]);
 }
 
+/* ---- wmma ------------------------------------------------------------------------------------------------ */
+typedef struct wmma_case {
+    const char *shape;
+    int m, n, k;
+    type a, b, c;
+    const char *types; /* of wmma.mma */
+    int registers[3];  /* of a, b, c and d, as the ISA's tables have them */
+} wmma_case;
+
+static size_t place_in(bool row_major, int row, int column, int rows, int columns) {
+    return (size_t)(row_major ? row * columns + column : column * rows + row);
+}
+
+/* a, b and c one after the other, loaded, multiplied, stored; each layout by a bit of `layouts`. */
+static void wmma_product(const wmma_case *p, int layouts) {
+    static int a[32][32], b[32][32], c[32][32];
+    static uint8_t bytes[3][4096];
+    const char *const layout[2] = {"row", "col"}, *file = p->c.bits == 64       ? "f64"
+                                                          : p->c.name[0] == 's' ? "b32"
+                                                          : p->c.bits == 16     ? "b32"
+                                                                                : "f32";
+    char vector[3][200], text[4000];
+    const int sizes[3] = {p->m * p->k * p->a.bits / 8, p->k * p->n * p->b.bits / 8, p->m * p->n * p->c.bits / 8};
+    const int most = p->c.bits == 16 || p->a.bits == 8 ? 3 : 8;
+    for (int i = 0; i < p->m; i++)
+        for (int k = 0; k < p->k; k++) {
+            a[i][k] = p->a.name[0] == 'u' ? small(most) + most : small(most);
+            const uint64_t bits = encode(p->a, a[i][k]);
+            memcpy(bytes[0] + place_in(!(layouts & 1), i, k, p->m, p->k) * (size_t)p->a.bits / 8, &bits,
+                   (size_t)p->a.bits / 8);
+        }
+    for (int k = 0; k < p->k; k++)
+        for (int j = 0; j < p->n; j++) {
+            b[k][j] = p->b.name[0] == 'u' ? small(most) + most : small(most);
+            const uint64_t bits = encode(p->b, b[k][j]);
+            memcpy(bytes[1] + place_in(!(layouts & 2), k, j, p->k, p->n) * (size_t)p->b.bits / 8, &bits,
+                   (size_t)p->b.bits / 8);
+        }
+    for (int i = 0; i < p->m; i++)
+        for (int j = 0; j < p->n; j++) {
+            c[i][j] = small(8);
+            const uint64_t bits = encode(p->c, c[i][j]);
+            memcpy(bytes[2] + place_in(!(layouts & 4), i, j, p->m, p->n) * (size_t)p->c.bits / 8, &bits,
+                   (size_t)p->c.bits / 8);
+        }
+    for (int i = 0, at = 0; i < 3; at += sizes[i++]) memcpy((uint8_t *)in + at, bytes[i], (size_t)sizes[i]);
+    for (int i = 0; i < 3; i++) {
+        int length = sprintf(vector[i], "{");
+        for (int r = 0; r < p->registers[i]; r++)
+            length += sprintf(vector[i] + length, "%s%%%c%d", r ? "," : "", "abc"[i], r);
+        sprintf(vector[i] + length, "}");
+    }
+    const char *const factor = p->a.bits == 64 ? "f64" : "b32";
+    sprintf(
+        text,
+        ".visible .entry k(.param .u64 in, .param .u64 out)\n{\n.reg .%s %%a<8>; .reg .%s %%b<8>; .reg .%s %%c<8>;\n"
+        ".reg .b64 %%rd<8>; .reg .b32 %%r<4>;\nld.param.u64 %%rd1, [in]; ld.param.u64 %%rd2, [out]; mov.u32 %%r1, %d;\n"
+        "add.s64 %%rd3, %%rd1, %d; add.s64 %%rd4, %%rd1, %d;\n"
+        "wmma.load.a.sync.aligned.%s.%s.global.%s %s, [%%rd1];\nwmma.load.b.sync.aligned.%s.%s.%s %s, [%%rd3];\n"
+        "wmma.load.c.sync.aligned.%s.%s.global.%s %s, [%%rd4], %%r1;\nwmma.mma.sync.aligned.%s.%s.%s.%s %s, %s, %s, "
+        "%s;\n"
+        "wmma.store.d.sync.aligned.%s.%s.global.%s [%%rd2], %s, %%r1;\nret;\n}\n",
+        factor, factor, file, layouts & 4 ? p->m : p->n, sizes[0], sizes[0] + sizes[1], layout[layouts & 1], p->shape,
+        p->a.name, vector[0], layout[layouts >> 1 & 1], p->shape, p->b.name, vector[1], layout[layouts >> 2 & 1],
+        p->shape, p->c.name, vector[2], layout[layouts & 1], layout[layouts >> 1 & 1], p->shape, p->types, vector[2],
+        vector[0], vector[1], vector[2], layout[layouts >> 2 & 1], p->shape, p->c.name, vector[2]);
+    run(text);
+    for (int i = 0; i < p->m; i++)
+        for (int j = 0; j < p->n; j++) {
+            int sum = c[i][j];
+            for (int k = 0; k < p->k; k++) sum += a[i][k] * b[k][j];
+            const uint64_t expected = p->c.bits == 16 ? encode(F16, sum) : encode(p->c, sum);
+            if (memcmp((uint8_t *)out + place_in(!(layouts & 4), i, j, p->m, p->n) * (size_t)p->c.bits / 8, &expected,
+                       (size_t)p->c.bits / 8) != 0)
+                fail_msg("(%d, %d) is not %d\n%s", i, j, sum, text);
+        }
+}
+
+static void wmma_products(void **state) {
+    (void)state;
+    const wmma_case cases[] = {
+        {"m16n16k16", 16, 16, 16, F16, F16, F32, "f32.f32", {8, 8, 8}},
+        {"m32n8k16", 32, 8, 16, F16, F16, F32, "f32.f32", {8, 8, 8}},
+        {"m8n32k16", 8, 32, 16, F16, F16, F16, "f16.f16", {8, 8, 4}},
+        {"m16n16k16", 16, 16, 16, BF16, BF16, F32, "f32.bf16.bf16.f32", {4, 4, 8}},
+        {"m32n8k16", 32, 8, 16, BF16, BF16, F32, "f32.bf16.bf16.f32", {8, 2, 8}},
+        {"m8n32k16", 8, 32, 16, BF16, BF16, F32, "f32.bf16.bf16.f32", {2, 8, 8}},
+        {"m16n16k8", 16, 16, 8, TF32, TF32, F32, "f32.tf32.tf32.f32", {4, 4, 8}},
+        {"m16n16k16", 16, 16, 16, S8, S8, S32, "s32.s8.s8.s32", {2, 2, 8}},
+        {"m32n8k16", 32, 8, 16, U8, U8, S32, "s32.u8.u8.s32.satfinite", {4, 1, 8}},
+        {"m8n32k16", 8, 32, 16, S8, S8, S32, "s32.s8.s8.s32", {1, 4, 8}},
+        {"m8n8k4", 8, 8, 4, F64, F64, F64, "rn.f64.f64.f64.f64", {1, 1, 2}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (int layouts = 0; layouts < 8; layouts++) wmma_product(&cases[i], layouts);
+}
+
 /* ---- what is not known says so --------------------------------------------------------------------------- */
 static void unknown_forms_fail(void **state) {
     (void)state;
@@ -282,7 +379,11 @@ static void unknown_forms_fail(void **state) {
         "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%v0,%v1,%v2,%v3}, [%v2];",
         "stmatrix.sync.aligned.m8n8.x3.shared.b16 [%v2], {%v0,%v1,%v2};",
         "movmatrix.sync.aligned.m8n8.b16 %v0, %v1;",
-        "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%v0,%v1,%v2,%v3,%v4,%v5,%v6,%v7}, [%v8];",
+        "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%v0,%v1,%v2,%v3}, [%v8];",
+        "wmma.load.a.sync.aligned.row.m16n16k8.shared.f16 {%v0,%v1,%v2,%v3}, [%v8];",
+        "wmma.load.c.sync.aligned.row.m16n16k16.shared.bf16 {%v0,%v1,%v2,%v3}, [%v8];",
+        "wmma.load.a.sync.aligned.m16n16k16.shared.s8 {%v0,%v1}, [%v8];",
+        "wmma.load.a.sync.aligned.row.m8n8k128.shared.b1 {%v0}, [%v8];",
         "wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16 {%v0,%v1,%v2,%v3,%v4,%v5}, %rd1, %rd2, 1, 1, 1, 0, 0;",
         "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%v0,%v1,%v2,%v3}, %rd1, %rd2, 1, 1, 2, 0, 0;",
         "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%v0,%v1,%v2,%v3}, %rd1, %rd2, 1, 1, 1, 0, 0;",
@@ -301,9 +402,8 @@ static void unknown_forms_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_by_the_isa),
-        cmocka_unit_test(matrices_by_the_isa),
-        cmocka_unit_test(movmatrix_transposes),
+        cmocka_unit_test(products_by_the_isa),  cmocka_unit_test(matrices_by_the_isa),
+        cmocka_unit_test(movmatrix_transposes), cmocka_unit_test(wmma_products),
         cmocka_unit_test(unknown_forms_fail),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);

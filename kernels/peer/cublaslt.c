@@ -75,6 +75,9 @@ static void load(void) {
 const char *cublaslt_unavailable(const ridge_case *c) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)c;
+#ifdef RIDGE_CUDA_EMULATED
+    return "cuBLASLt needs a GPU, and this build emulates one";
+#endif
     pthread_once(&once, load);
     return loaded ? NULL : "libcublasLt.so not found: install CUDA's cuBLAS";
 }
