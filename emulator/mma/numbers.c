@@ -1,27 +1,38 @@
 /* The rules of dot products by architecture, unit and type, and one product by integers: the reference for tile.c.
  *
+ * A chunk of k is one sum: products are exact, with the exponent that their factors' exponents add up to (1.5 × 1.5
+ * is 2.25 × 2^0, a subnormal factor has its type's least exponent); the largest exponent among them and the
+ * accumulator, and -133 at least, is the sum's; each addend is cut off so many bits of fraction below it; the sum is
+ * exact; it is cut off to the result's bits, or rounded to nearest even in f16. A zero has no exponent. A result of
+ * zero is positive, NaN is 0x7fffffff or 0x7fff. sm_90's mma.sync of 8-bit floats is made by ptxas of conversions to
+ * f16, two HMMA that begin with zero, of elements 0, 1 and 2, 3 of each four, and an addition of the accumulator.
+ *
  * Sources: M. Fasi et al., Numerical behavior of NVIDIA tensor cores (2021); P. Xie et al., MMA-Sim (arXiv 2511.10909);
- * F. Khattak and M. Mikaitis, Accurate models of NVIDIA tensor cores (arXiv 2512.07004); and products of an H200
- * (tests/products.h). */
+ * F. Khattak and M. Mikaitis, Accurate models of NVIDIA tensor cores (arXiv 2512.07004). The -133, the signs of zeros,
+ * f64's NaNs and the 8-bit mma.sync are from products of an H200 (tests/products.h), which all rows agree with on all
+ * bits. */
 #include "mma/numbers.h"
 
 #include <math.h>
 #include <string.h>
 
+/* The newest architecture's rows first: the first that fits is taken. */
+enum { MMA = false, WGMMA = true };
 #define FUSED(unit, a_, b_, acc, k, bits, out) \
     { 90, unit, PTX_##a_, PTX_##b_, PTX_##acc, EMU_DOT_FUSED, k, bits, out, -133 }
 #define FUSED_8(unit, acc, k, bits, out)                                                    \
     FUSED(unit, E4M3, E4M3, acc, k, bits, out), FUSED(unit, E4M3, E5M2, acc, k, bits, out), \
         FUSED(unit, E5M2, E4M3, acc, k, bits, out), FUSED(unit, E5M2, E5M2, acc, k, bits, out)
 #define CONVERTED(a_, b_, acc) \
-    { 90, false, PTX_##a_, PTX_##b_, PTX_##acc, EMU_DOT_CONVERTED, 32, 0, 0, 0 }
+    { 90, MMA, PTX_##a_, PTX_##b_, PTX_##acc, EMU_DOT_CONVERTED, 32, 0, 0, 0 }
 #define INTEGER(unit, a_, b_) \
     { 90, unit, PTX_##a_, PTX_##b_, PTX_S32, EMU_DOT_INTEGER, 32, 0, 0, 0 }
 static const emu_dot dots[] = {
-    FUSED(false, F16, F16, F32, 16, 25, 23),
-    FUSED(false, F16, F16, F16, 16, 25, 10),
-    FUSED(false, BF16, BF16, F32, 16, 25, 23),
-    FUSED(false, TF32, TF32, F32, 8, 25, 23),
+    /* types of a, b, accumulator; elements of a chunk; bits of fraction; bits of the result's mantissa */
+    FUSED(MMA, F16, F16, F32, 16, 25, 23),
+    FUSED(MMA, F16, F16, F16, 16, 25, 10),
+    FUSED(MMA, BF16, BF16, F32, 16, 25, 23),
+    FUSED(MMA, TF32, TF32, F32, 8, 25, 23),
     CONVERTED(E4M3, E4M3, F32),
     CONVERTED(E4M3, E5M2, F32),
     CONVERTED(E5M2, E4M3, F32),
@@ -30,21 +41,21 @@ static const emu_dot dots[] = {
     CONVERTED(E4M3, E5M2, F16),
     CONVERTED(E5M2, E4M3, F16),
     CONVERTED(E5M2, E5M2, F16),
-    FUSED(true, F16, F16, F32, 16, 25, 23),
-    FUSED(true, F16, F16, F16, 16, 25, 10),
-    FUSED(true, BF16, BF16, F32, 16, 25, 23),
-    FUSED(true, TF32, TF32, F32, 8, 25, 23),
-    FUSED_8(true, F32, 32, 13, 13),
-    FUSED_8(true, F16, 32, 13, 10),
-    INTEGER(false, S8, S8),
-    INTEGER(false, S8, U8),
-    INTEGER(false, U8, S8),
-    INTEGER(false, U8, U8),
-    INTEGER(true, S8, S8),
-    INTEGER(true, S8, U8),
-    INTEGER(true, U8, S8),
-    INTEGER(true, U8, U8),
-    {90, false, PTX_F64, PTX_F64, PTX_F64, EMU_DOT_DOUBLE, 1, 0, 52, 0},
+    FUSED(WGMMA, F16, F16, F32, 16, 25, 23),
+    FUSED(WGMMA, F16, F16, F16, 16, 25, 10),
+    FUSED(WGMMA, BF16, BF16, F32, 16, 25, 23),
+    FUSED(WGMMA, TF32, TF32, F32, 8, 25, 23),
+    FUSED_8(WGMMA, F32, 32, 13, 13),
+    FUSED_8(WGMMA, F16, 32, 13, 10),
+    INTEGER(MMA, S8, S8),
+    INTEGER(MMA, S8, U8),
+    INTEGER(MMA, U8, S8),
+    INTEGER(MMA, U8, U8),
+    INTEGER(WGMMA, S8, S8),
+    INTEGER(WGMMA, S8, U8),
+    INTEGER(WGMMA, U8, S8),
+    INTEGER(WGMMA, U8, U8),
+    {90, MMA, PTX_F64, PTX_F64, PTX_F64, EMU_DOT_DOUBLE, 1, 0, 52, 0},
 };
 
 const emu_dot *emu_dot_find(int sm, bool wgmma, ptx_type a, ptx_type b, ptx_type accumulator) {
@@ -151,7 +162,7 @@ static uint32_t fused_chunk(const emu_dot *dot, const uint32_t *a, const uint32_
     return half ? nearest_f16(sum, grid) : truncated_f32(sum, grid, dot->mantissa);
 }
 
-/* ---- mma.sync of 8-bit floats: ptxas makes of it conversions to f16, two HMMA of half the elements, and an addition ---- */
+/* ---- mma.sync of 8-bit floats ---------------------------------------------------------------------------- */
 static uint16_t f16_of(const emu_format *format, uint8_t bits) {
     emu_factor x = emu_factor_of(format, bits);
     uint16_t sign = (uint16_t)((bits & 0x80u) << 8);

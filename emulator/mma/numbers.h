@@ -7,8 +7,7 @@
 /* The rules. A chunk of k is summed at once with the accumulator; its result is the next chunk's accumulator. */
 typedef enum emu_dot_kind {
     EMU_DOT_FUSED,
-    EMU_DOT_CONVERTED, /* Hopper's mma.sync of 8 bits: two products of f16 from zero, the accumulator is added at last
-                        */
+    EMU_DOT_CONVERTED, /* two products of f16 that begin with zero; the accumulator is added at last */
     EMU_DOT_INTEGER,
     EMU_DOT_DOUBLE, /* fma by fma */
 } emu_dot_kind;

@@ -46,6 +46,7 @@ struct emu_warpgroup {
 /* What a warp does with a register that a product uses; by its place in the register file in units of 64 bytes. */
 typedef struct emu_use {
     uint32_t written, read; /* by the product of this number */
+    uint32_t copied;        /* holds a copy of what that product writes */
     uint32_t fence;         /* written by an ordinary instruction after so many fences, plus one */
 } emu_use;
 

@@ -53,6 +53,8 @@ static void check_written(emu_warp *warp, const emu_op *op, emu_mask mask, const
         pending(warp, op, mask, touch, "writes a register that a wgmma reads");
 }
 
+static uint32_t later(uint32_t x, uint32_t y) { return x > y ? x : y; }
+
 /* A copy takes over what is known of its source. */
 static bool check_copy(emu_warp *warp, const emu_op *op, emu_mask mask, const emu_touch *touch, int n) {
     struct emu_products *products = warp->products;
@@ -60,14 +62,14 @@ static bool check_copy(emu_warp *warp, const emu_op *op, emu_mask mask, const em
     for (int i = 0; i < n; i++) {
         if (touch[i].written || !is_register(&touch[i])) continue;
         const emu_use *use = use_of(products, touch[i].operand);
-        if (use->written > source.written) source.written = use->written;
-        if (use->fence > source.fence) source.fence = use->fence;
+        source.copied = later(source.copied, later(use->written, use->copied));
+        source.fence = later(source.fence, use->fence);
     }
-    if (source.written > products->known && !wait_for(warp, source.written)) return false;
+    if (source.copied > products->known && !wait_for(warp, source.copied)) return false;
     for (int i = 0; i < n; i++)
         if (touch[i].written && is_register(&touch[i])) {
             check_written(warp, op, mask, &touch[i]);
-            use_of(products, touch[i].operand)->written = source.written;
+            use_of(products, touch[i].operand)->copied = source.copied;
             use_of(products, touch[i].operand)->fence = source.fence;
         }
     return true;
@@ -83,8 +85,9 @@ bool emu_products_check(emu_warp *warp, const emu_op *op, emu_mask mask) {
         emu_use *use = use_of(warp->products, touch[i].operand);
         if (touch[i].written) {
             check_written(warp, op, mask, &touch[i]);
+            use->copied = 0;
             use->fence = (uint32_t)warp->products->fences + 1;
-        } else if (use->written > warp->products->known) {
+        } else if (later(use->written, use->copied) > warp->products->known) {
             pending(warp, op, mask, &touch[i], "reads a register that a wgmma writes");
         }
     }
