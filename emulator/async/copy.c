@@ -69,12 +69,18 @@ static bool global_read(const copy *c, uint32_t first, uint32_t end, uint8_t *ou
     return true;
 }
 
+/* Bulk additions of f32 flush subnormals, as red does; those of tensors where the map's type says so (seen on an H200).
+ */
+static bool flushes(const copy *c) {
+    return !c->order.map || c->map.type == EMU_TENSOR_F32_FTZ || c->map.type == EMU_TENSOR_TF32_FTZ;
+}
+
 static bool global_put(const copy *c, uint64_t address, const uint8_t *in, uint32_t bytes) {
     bool reduces = c->order.reduce != EMU_REDUCE_NONE;
     uint8_t *memory = global_range(c, reduces ? EMU_UPDATE : EMU_WRITE, address, bytes);
     if (!memory) return false;
     if (reduces) {
-        emu_reduce(c->order.reduce, c->order.type, true, memory, in, bytes);
+        emu_reduce(c->order.reduce, c->order.type, flushes(c), memory, in, bytes);
     } else {
         memcpy(memory, in, bytes);
     }

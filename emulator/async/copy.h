@@ -26,8 +26,9 @@ typedef enum emu_reduce_kind {
 } emu_reduce_kind;
 extern const char *const emu_reduce_words[]; /* "add" …, ended by NULL: the word's index plus 1 is the kind */
 bool emu_reduce_valid(emu_reduce_kind, ptx_type, bool shared); /* does the hardware have it? */
-/* memory[i] = memory[i] op operand[i], over elements of the type. global: f32 addition flushes subnormal numbers. */
-void emu_reduce(emu_reduce_kind, ptx_type, bool global, uint8_t *memory, const uint8_t *operand, uint32_t bytes);
+/* memory[i] = memory[i] op operand[i], over elements of the type. flush: f32 addition takes and gives zeros for
+ * subnormals. */
+void emu_reduce(emu_reduce_kind, ptx_type, bool flush, uint8_t *memory, const uint8_t *operand, uint32_t bytes);
 
 /* A bulk or tensor instruction. Operand 0: bytes; 1: mask of a multicast; 2 and up: coordinates. */
 typedef struct emu_copy_detail {

@@ -35,8 +35,8 @@ bool emu_reduce_valid(emu_reduce_kind kind, ptx_type type, bool shared) {
 
 static_assert((int)EMU_REDUCE_XOR == (int)EMU_UPDATE_XOR + 1, "kinds of reductions are those of updates, after NONE");
 
-void emu_reduce(emu_reduce_kind kind, ptx_type type, bool global, uint8_t *memory, const uint8_t *operand,
+void emu_reduce(emu_reduce_kind kind, ptx_type type, bool flush, uint8_t *memory, const uint8_t *operand,
                 uint32_t bytes) {
     emu_update *update = emu_update_find((emu_update_kind)(kind - 1), type);
-    for (uint32_t at = 0; at < bytes; at += ptx_type_bytes[type]) update(memory + at, operand + at, NULL, global);
+    for (uint32_t at = 0; at < bytes; at += ptx_type_bytes[type]) update(memory + at, operand + at, NULL, flush);
 }

@@ -1,5 +1,5 @@
-/* Findings: each is told once in a line on stderr and, where EMULATOR_REPORT names a file, as a line of JSON. Those that
- * repeat are counted. */
+/* Findings: each is told once in a line on stderr and, where EMULATOR_REPORT names a file, as a line of JSON. Those
+ * that repeat are counted. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,13 @@
 #include "exec/decode.h"
 
 /* Numbers of cudaError: what the next synchronizing call returns. */
-enum { ILLEGAL_ADDRESS = 700, TIMEOUT = 702, ILLEGAL_INSTRUCTION = 715, MISALIGNED_ADDRESS = 716, LAUNCH_FAILURE = 719 };
+enum {
+    ILLEGAL_ADDRESS = 700,
+    TIMEOUT = 702,
+    ILLEGAL_INSTRUCTION = 715,
+    MISALIGNED_ADDRESS = 716,
+    LAUNCH_FAILURE = 719
+};
 
 static const char *const kind_key[EMU_N_FINDINGS] = {
 #define KEY(name, key) [EMU_##name] = key,
@@ -60,7 +66,7 @@ static entry *find_entry(uint64_t hash) {
     return slot(told, told_size, hash | 1);
 }
 
-/* ---- place ---------------------------------------------------------------------------------------------------------- */
+/* ---- place ----------------------------------------------------------------------------------------------------- */
 
 typedef struct place {
     const emu_grid *grid;
@@ -105,9 +111,10 @@ static void report_json(const place *p, emu_finding_kind kind, const char *text)
     emu_json_end(&json);
 }
 
-/* ---- telling -------------------------------------------------------------------------------------------------------- */
+/* ---- telling --------------------------------------------------------------------------------------------------- */
 
-static void tell(emu_grid *grid, const place *p, emu_finding_kind kind, uint64_t hash, const char *format, va_list arguments) {
+static void tell(emu_grid *grid, const place *p, emu_finding_kind kind, uint64_t hash, const char *format,
+                 va_list arguments) {
     if (grid->ending) return;
     total++;
     if (!grid->error) grid->error = error_of(kind);
@@ -132,7 +139,8 @@ static void tell(emu_grid *grid, const place *p, emu_finding_kind kind, uint64_t
         (void)fprintf(stderr, "emulator: %s\n", line);
         more_is_shown = true;
     } else if (grid->told == emu_options_get()->max_findings + 1) {
-        (void)fprintf(stderr, "emulator: more findings of this launch are counted, not printed (EMULATOR_MAX_FINDINGS)\n");
+        (void)fprintf(stderr,
+                      "emulator: more findings of this launch are counted, not printed (EMULATOR_MAX_FINDINGS)\n");
     }
 }
 
@@ -148,7 +156,8 @@ static const ptx_function *function_of(const emu_code *code, const emu_op *op) {
     return of_entry ? f : emu_op_function(code, op);
 }
 
-void emu_find(emu_warp *warp, const emu_op *op, int lane, emu_finding_kind kind, uint64_t key, const char *format, ...) {
+void emu_find(emu_warp *warp, const emu_op *op, int lane, emu_finding_kind kind, uint64_t key, const char *format,
+              ...) {
     emu_grid *grid = warp->block->cluster->grid;
     place p = {.grid = grid, .block = warp->block, .warp = warp, .lane = lane};
     if (!op && warp->current && warp->code) op = &warp->code->op[warp->current->pc];

@@ -212,7 +212,7 @@ static inline void emu_block_trigger(emu_block *block) {
     if (++grid->triggered_blocks == grid->n_clusters * block->cluster->n_blocks) grid->dependents_may_start = true;
 }
 
-/* ---- access to lanes ------------------------------------------------------------------------------------------------ */
+/* ---- access to lanes ------------------------------------------------------------------------------------------- */
 static inline void *emu_at(const emu_warp *warp, uint32_t at) {
     uint8_t *base = at & EMU_CONSTANT ? warp->code->constants : warp->registers;
     return base + (at & ~EMU_CONSTANT);

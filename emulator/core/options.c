@@ -32,7 +32,8 @@ static const option table[] = {
     {"EMULATOR_SM_COUNT", INTEGER, AT(sm_count), 132, NULL, "number of SMs"},
     {"EMULATOR_RESIDENT", INTEGER, AT(resident), 4, NULL, "clusters that run beside each other"},
     {"EMULATOR_MEMORY", NUMBER, AT(memory), 0, NULL, "MiB of global memory, 0: half of the host's memory"},
-    {"EMULATOR_TRACE", TEXT, AT(trace), 0, NULL, "kernel:block:warp, prints each instruction of that warp and its results"},
+    {"EMULATOR_TRACE", TEXT, AT(trace), 0, NULL,
+     "kernel:block:warp, prints each instruction of that warp and its results"},
     {"EMULATOR_BREAK", TEXT, AT(break_at), 0, NULL, "file.cu:line or line of the PTX, stops there under a debugger"},
 };
 enum { N_OPTIONS = sizeof table / sizeof *table };
@@ -45,7 +46,8 @@ static uint64_t parse_number(const option *o, const char *text) {
     errno = 0;
     unsigned long long value = strtoull(text, &end, 0);
     if (*text && *text != '-' && !*end && errno == 0 && (o->kind == NUMBER || value <= INT32_MAX)) return value;
-    (void)fprintf(stderr, "emulator: %s=%s is not a number: %llu is used\n", o->name, text, (unsigned long long)o->number);
+    (void)fprintf(stderr, "emulator: %s=%s is not a number: %llu is used\n", o->name, text,
+                  (unsigned long long)o->number);
     return o->number;
 }
 
@@ -90,7 +92,8 @@ const char *emulator_help(void) {
         char value[32];
         (void)snprintf(value, sizeof value, "%llu", (unsigned long long)o->number);
         const char *standard = o->kind != TEXT ? value : o->text ? o->text : "unset";
-        used += (size_t)snprintf(text + used, sizeof text - used, "%-22s %s (default: %s)\n", o->name, o->help, standard);
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "%-22s %s (default: %s)\n", o->name, o->help, standard);
     }
     return text;
 }

@@ -1,5 +1,5 @@
-/* EMULATOR_REPORT: lines of JSON, each an object whose "event" says what it is. Each is one write(): processes may share
- * the file. */
+/* EMULATOR_REPORT: lines of JSON, each an object whose "event" says what it is. Each is one write(): processes may
+ * share the file. */
 #ifndef EMULATOR_CORE_REPORT_H
 #define EMULATOR_CORE_REPORT_H
 

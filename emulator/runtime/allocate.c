@@ -56,7 +56,7 @@ static cudaError_t release(void *memory, bool host) {
 cudaError_t cudaFree(void *memory) { return release(memory, false); }
 cudaError_t cudaFreeHost(void *memory) { return release(memory, true); }
 
-/* ---- in stream order ------------------------------------------------------------------------------------------------ */
+/* ---- in stream order ------------------------------------------------------------------------------------------- */
 
 /* The address is known at once; who uses the memory before the stream gets there is not found. */
 cudaError_t cudaMallocAsync(void **memory, size_t bytes, cudaStream_t handle) {
@@ -81,7 +81,8 @@ cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream) {
     return emu_told(emu_enqueue(stream, &(emu_action){.kind = EMU_FREE, .memory = memory}));
 }
 
-/* ---- host memory of the program's own -------------------------------------------------------------------------------- */
+/* ---- host memory of the program's own
+ * -------------------------------------------------------------------------------- */
 
 cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags) {
     EMU_LOCKED;
@@ -113,7 +114,7 @@ cudaError_t cudaHostGetFlags(unsigned *flags, void *host) {
     return emu_told(a && a->kind == EMU_PINNED ? cudaSuccess : cudaErrorInvalidValue);
 }
 
-/* ---- questions ------------------------------------------------------------------------------------------------------ */
+/* ---- questions ------------------------------------------------------------------------------------------------- */
 
 cudaError_t cudaMemGetInfo(size_t *unused, size_t *total) {
     EMU_LOCKED;
@@ -138,7 +139,8 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out, const vo
     return cudaSuccess;
 }
 
-cudaError_t cudaMemAdvise(const void *memory, size_t bytes, enum cudaMemoryAdvise advice, struct cudaMemLocation where) {
+cudaError_t cudaMemAdvise(const void *memory, size_t bytes, enum cudaMemoryAdvise advice,
+                          struct cudaMemLocation where) {
     EMU_LOCKED;
     (void)bytes, (void)advice, (void)where;
     return emu_told(emu_memory_find(memory) ? cudaSuccess : cudaErrorInvalidValue);

@@ -50,7 +50,9 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *out) {
     if (!stream || !stream->capture) return emu_told(cudaErrorIllegalState);
     if (!stream->captures_first) return emu_told(cudaErrorStreamCaptureUnmatched);
     cudaGraph_t graph = stream->capture;
-    cudaError_t error = graph->invalid ? cudaErrorStreamCaptureInvalidated : joined(stream) ? cudaSuccess : cudaErrorStreamCaptureUnjoined;
+    cudaError_t error = graph->invalid   ? cudaErrorStreamCaptureInvalidated
+                        : joined(stream) ? cudaSuccess
+                                         : cudaErrorStreamCaptureUnjoined;
     for (cudaStream_t s = emu_streams(); s; s = s->next) {
         if (s->capture != graph) continue;
         s->capture = NULL;
@@ -95,8 +97,8 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, enum cudaStreamCapture
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t handle, cudaGraphNode_t *nodes, const cudaGraphEdgeData *edges,
-                                                size_t n, unsigned flags) {
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t handle, cudaGraphNode_t *nodes,
+                                                const cudaGraphEdgeData *edges, size_t n, unsigned flags) {
     EMU_LOCKED;
     (void)edges;
     cudaStream_t stream = emu_stream_of(handle);

@@ -5,7 +5,7 @@
 #include "memory/memory.h"
 #include "runtime/runtime.h"
 
-/* ---- checks --------------------------------------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------------------------- */
 
 /* Bytes from the first to the last of a box. */
 static size_t span(size_t width, size_t height, size_t depth, size_t pitch, size_t slice) {
@@ -14,8 +14,8 @@ static size_t span(size_t width, size_t height, size_t depth, size_t pitch, size
 
 typedef enum side { ANY, DEVICE } side;
 
-/* Does the range lie within one allocation, or is it host memory that the emulator does not know? As with the driver, device
- * memory may stand where host memory is asked for, not the other way round. */
+/* Does the range lie within one allocation, or is it host memory that the emulator does not know? As with the driver,
+ * device memory may stand where host memory is asked for, not the other way round. */
 static bool is_within(const void *pointer, size_t bytes, side wanted) {
     const emu_allocation *a = emu_memory_find(pointer);
     if (!a) return pointer && wanted != DEVICE;
@@ -38,13 +38,14 @@ static cudaError_t check_copy(const emu_copy_box *c, enum cudaMemcpyKind kind) {
     return to && from ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-/* ---- copies --------------------------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------------------------- */
 
 static void stage(emu_copy_box *c) {
     c->staged = emu_alloc(c->width * c->height * c->depth);
     for (size_t z = 0; z < c->depth; z++)
         for (size_t y = 0; y < c->height; y++)
-            memcpy(c->staged + (z * c->height + y) * c->width, c->from + z * c->from_slice + y * c->from_pitch, c->width);
+            memcpy(c->staged + (z * c->height + y) * c->width, c->from + z * c->from_slice + y * c->from_pitch,
+                   c->width);
     c->from = c->staged;
     c->from_pitch = c->width;
     c->from_slice = c->width * c->height;
@@ -54,7 +55,8 @@ static cudaError_t copy(emu_copy_box box, enum cudaMemcpyKind kind, cudaStream_t
     EMU_LOCKED;
     cudaStream_t stream = emu_stream_of(handle);
     if (!stream) return emu_told(cudaErrorInvalidResourceHandle);
-    if (box.width == 0 || box.height == 0 || box.depth == 0) return emu_told(wait ? emu_stream_wait(stream) : cudaSuccess);
+    if (box.width == 0 || box.height == 0 || box.depth == 0)
+        return emu_told(wait ? emu_stream_wait(stream) : cudaSuccess);
     cudaError_t error = check_copy(&box, kind);
     if (error != cudaSuccess) return emu_told(error);
     if (!stream->capture) {
@@ -82,12 +84,14 @@ cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_d
     return copy(line(to, from, bytes), cudaMemcpyDeviceToDevice, NULL, true);
 }
 
-cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes, cudaStream_t stream) {
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+                                cudaStream_t stream) {
     if (to_device || from_device) return emu_told(cudaErrorInvalidDevice);
     return copy(line(to, from, bytes), cudaMemcpyDeviceToDevice, stream, false);
 }
 
-static emu_copy_box rectangle(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height) {
+static emu_copy_box rectangle(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                              size_t height) {
     return (emu_copy_box){.to = to,
                           .from = from,
                           .width = width,
@@ -102,8 +106,8 @@ cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t fro
     return copy(rectangle(to, to_pitch, from, from_pitch, width, height), kind, NULL, true);
 }
 
-cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
-                              enum cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                              size_t height, enum cudaMemcpyKind kind, cudaStream_t stream) {
     return copy(rectangle(to, to_pitch, from, from_pitch, width, height), kind, stream, false);
 }
 
@@ -123,9 +127,11 @@ static cudaError_t copy_box(const struct cudaMemcpy3DParms *p, cudaStream_t stre
 }
 
 cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *p) { return copy_box(p, NULL, true); }
-cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream) { return copy_box(p, stream, false); }
+cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream) {
+    return copy_box(p, stream, false);
+}
 
-/* ---- symbols -------------------------------------------------------------------------------------------------------- */
+/* ---- symbols --------------------------------------------------------------------------------------------------- */
 
 cudaError_t cudaGetSymbolAddress(void **memory, const void *symbol) {
     EMU_LOCKED;
@@ -150,8 +156,8 @@ static cudaError_t find_in_symbol(const void *symbol, size_t offset, size_t coun
     return cudaSuccess;
 }
 
-static cudaError_t to_symbol(const void *symbol, const void *from, size_t bytes, size_t offset, enum cudaMemcpyKind kind,
-                             cudaStream_t stream, bool wait) {
+static cudaError_t to_symbol(const void *symbol, const void *from, size_t bytes, size_t offset,
+                             enum cudaMemcpyKind kind, cudaStream_t stream, bool wait) {
     uint8_t *memory = NULL;
     cudaError_t error = find_in_symbol(symbol, offset, bytes, &memory);
     return error == cudaSuccess ? copy(line(memory, from, bytes), kind, stream, wait) : error;
@@ -164,12 +170,13 @@ static cudaError_t from_symbol(void *to, const void *symbol, size_t bytes, size_
     return error == cudaSuccess ? copy(line(to, memory, bytes), kind, stream, wait) : error;
 }
 
-cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset, enum cudaMemcpyKind kind) {
+cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset,
+                               enum cudaMemcpyKind kind) {
     return to_symbol(symbol, from, bytes, offset, kind, NULL, true);
 }
 
-cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t offset, enum cudaMemcpyKind kind,
-                                    cudaStream_t stream) {
+cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t offset,
+                                    enum cudaMemcpyKind kind, cudaStream_t stream) {
     return to_symbol(symbol, from, bytes, offset, kind, stream, false);
 }
 
@@ -177,12 +184,12 @@ cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, siz
     return from_symbol(to, symbol, bytes, offset, kind, NULL, true);
 }
 
-cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset, enum cudaMemcpyKind kind,
-                                      cudaStream_t stream) {
+cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,
+                                      enum cudaMemcpyKind kind, cudaStream_t stream) {
     return from_symbol(to, symbol, bytes, offset, kind, stream, false);
 }
 
-/* ---- fills ---------------------------------------------------------------------------------------------------------- */
+/* ---- fills ----------------------------------------------------------------------------------------------------- */
 
 static cudaError_t fill(emu_set_box box, cudaStream_t handle, bool wait) {
     EMU_LOCKED;
@@ -196,12 +203,19 @@ static cudaError_t fill(emu_set_box box, cudaStream_t handle, bool wait) {
 }
 
 static emu_set_box bytes_of(void *to, int value, size_t width, size_t height, size_t pitch) {
-    return (emu_set_box){
-        .to = to, .value = (uint32_t)value & 0xff, .element = 1, .width = width, .height = height, .depth = 1, .pitch = pitch};
+    return (emu_set_box){.to = to,
+                         .value = (uint32_t)value & 0xff,
+                         .element = 1,
+                         .width = width,
+                         .height = height,
+                         .depth = 1,
+                         .pitch = pitch};
 }
 
 /* As on the device, a fill of device memory does not wait. */
-cudaError_t cudaMemset(void *to, int value, size_t bytes) { return fill(bytes_of(to, value, bytes, 1, 0), NULL, false); }
+cudaError_t cudaMemset(void *to, int value, size_t bytes) {
+    return fill(bytes_of(to, value, bytes, 1, 0), NULL, false);
+}
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream) {
     return fill(bytes_of(to, value, bytes, 1, 0), stream, false);

@@ -9,18 +9,22 @@
 enum { MEMORY_BITS = 6016, REGISTERS = EMU_SM_REGISTERS, PERSISTING = 39321600 };
 #define BUS "0000:00:00.0"
 
-/* Numbers of cudaDeviceAttr and what an H200 answers; the others are 0, as are those of what the emulator does not have. */
+/* Numbers of cudaDeviceAttr and what an H200 answers; the others are 0, as are those of what the emulator does not
+ * have. */
 static const int attributes[][2] = {
-    {1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {7, 65535}, {8, 49152}, {9, 65536}, {10, 32},
-    {11, 2147483647}, {12, 65536}, {13, 1980000}, {14, 512}, {15, 1}, {19, 1}, {21, 131072}, {22, 131072}, {23, 65536},
-    {24, 16384}, {25, 16384}, {26, 16384}, {27, 32768}, {28, 32768}, {29, 2048}, {30, 512}, {31, 1}, {32, 1}, {36, 3201000},
-    {37, 6016}, {38, 62914560}, {39, 2048}, {40, 3}, {41, 1}, {42, 32768}, {43, 2048}, {44, 1}, {45, 32768}, {46, 32768},
-    {47, 8192}, {48, 8192}, {49, 32768}, {51, 32}, {52, 32768}, {53, 32768}, {54, 2046}, {55, 32768}, {56, 131072},
-    {57, 65536}, {58, 16384}, {59, 16384}, {60, 16384}, {61, 32768}, {62, 2048}, {63, 32768}, {64, 32768}, {65, 2048},
-    {66, 32768}, {67, 32768}, {68, 2046}, {69, 268435456}, {70, 131072}, {71, 65000}, {72, 2097120}, {73, 32768}, {74, 32768},
-    {75, 9}, {77, 32768}, {78, 1}, {79, 1}, {80, 1}, {81, 233472}, {82, 65536}, {83, 1}, {87, 2}, {89, 1}, {90, 1}, {91, 1},
-    {95, 1}, {96, 1}, {97, 232448}, {99, 1}, {106, 32}, {108, 39321600}, {109, 134217728}, {111, 1024}, {115, 1}, {120, 1},
-    {126, 4}, {131, -1},
+    {1, 1024},        {2, 1024},    {3, 1024},      {4, 64},          {5, 2147483647}, {6, 65535},    {7, 65535},
+    {8, 49152},       {9, 65536},   {10, 32},       {11, 2147483647}, {12, 65536},     {13, 1980000}, {14, 512},
+    {15, 1},          {19, 1},      {21, 131072},   {22, 131072},     {23, 65536},     {24, 16384},   {25, 16384},
+    {26, 16384},      {27, 32768},  {28, 32768},    {29, 2048},       {30, 512},       {31, 1},       {32, 1},
+    {36, 3201000},    {37, 6016},   {38, 62914560}, {39, 2048},       {40, 3},         {41, 1},       {42, 32768},
+    {43, 2048},       {44, 1},      {45, 32768},    {46, 32768},      {47, 8192},      {48, 8192},    {49, 32768},
+    {51, 32},         {52, 32768},  {53, 32768},    {54, 2046},       {55, 32768},     {56, 131072},  {57, 65536},
+    {58, 16384},      {59, 16384},  {60, 16384},    {61, 32768},      {62, 2048},      {63, 32768},   {64, 32768},
+    {65, 2048},       {66, 32768},  {67, 32768},    {68, 2046},       {69, 268435456}, {70, 131072},  {71, 65000},
+    {72, 2097120},    {73, 32768},  {74, 32768},    {75, 9},          {77, 32768},     {78, 1},       {79, 1},
+    {80, 1},          {81, 233472}, {82, 65536},    {83, 1},          {87, 2},         {89, 1},       {90, 1},
+    {91, 1},          {95, 1},      {96, 1},        {97, 232448},     {99, 1},         {106, 32},     {108, 39321600},
+    {109, 134217728}, {111, 1024},  {115, 1},       {120, 1},         {126, 4},        {131, -1},
 };
 
 static int attribute(enum cudaDeviceAttr which) {
@@ -86,7 +90,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
     return cudaSuccess;
 }
 
-/* ---- which ---------------------------------------------------------------------------------------------------------- */
+/* ---- which ----------------------------------------------------------------------------------------------------- */
 
 static cudaError_t only_first(int device) { return emu_told(device == 0 ? cudaSuccess : cudaErrorInvalidDevice); }
 
@@ -124,7 +128,8 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char *id, int bytes, int device) {
-    if (device != 0 || bytes < (int)sizeof BUS) return emu_told(device ? cudaErrorInvalidDevice : cudaErrorInvalidValue);
+    if (device != 0 || bytes < (int)sizeof BUS)
+        return emu_told(device ? cudaErrorInvalidDevice : cudaErrorInvalidValue);
     memcpy(id, BUS, sizeof BUS);
     return cudaSuccess;
 }
@@ -144,16 +149,14 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
     return cudaSuccess;
 }
 
-/* ---- settings that change speed only, or nothing here ------------------------------------------------------------------ */
+/* ---- settings that change speed only, or nothing here
+ * ------------------------------------------------------------------ */
 
 static unsigned device_flags;
 static size_t limits[cudaLimitPersistingL2CacheSize + 1] = {
-    [cudaLimitStackSize] = 1024,
-    [cudaLimitPrintfFifoSize] = 8650752,
-    [cudaLimitMallocHeapSize] = 8 << 20,
-    [cudaLimitDevRuntimePendingLaunchCount] = 2048,
-    [cudaLimitMaxL2FetchGranularity] = 64,
-    [cudaLimitPersistingL2CacheSize] = 11796480,
+    [cudaLimitStackSize] = 1024,           [cudaLimitPrintfFifoSize] = 8650752,
+    [cudaLimitMallocHeapSize] = 8 << 20,   [cudaLimitDevRuntimePendingLaunchCount] = 2048,
+    [cudaLimitMaxL2FetchGranularity] = 64, [cudaLimitPersistingL2CacheSize] = 11796480,
 };
 
 cudaError_t cudaSetDeviceFlags(unsigned flags) {

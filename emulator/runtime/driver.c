@@ -1,4 +1,5 @@
-/* The few functions of the driver that programs reach through the runtime (cudaGetDriverEntryPoint) or by linking to it. */
+/* The few functions of the driver that programs reach through the runtime (cudaGetDriverEntryPoint) or by linking to
+ * it. */
 #include <cuda.h>
 #include <string.h>
 
@@ -7,16 +8,18 @@
 
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
                                 const cuuint64_t *sizes, const cuuint64_t *strides, const cuuint32_t *box,
-                                const cuuint32_t *element_strides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
-                                CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+                                const cuuint32_t *element_strides, CUtensorMapInterleave interleave,
+                                CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                                CUtensorMapFloatOOBfill fill) {
     EMU_LOCKED;
     const char *why = NULL;
-    if (!map || !address || !sizes || !box || !element_strides || (rank > 1 && !strides)) return CUDA_ERROR_INVALID_VALUE;
+    if (!map || !address || !sizes || !box || !element_strides || (rank > 1 && !strides))
+        return CUDA_ERROR_INVALID_VALUE;
     uint64_t size[8], stride[8] = {0};
     for (cuuint32_t i = 0; i < rank && i < 8; i++) size[i] = sizes[i];
     for (cuuint32_t i = 0; i + 1 < rank && i < 8; i++) stride[i] = strides[i];
-    int result = emu_tensor_map_encode(map, (int)type, rank, address, size, stride, box, element_strides, (int)interleave,
-                                       (int)swizzle, (int)promotion, (int)fill, &why);
+    int result = emu_tensor_map_encode(map, (int)type, rank, address, size, stride, box, element_strides,
+                                       (int)interleave, (int)swizzle, (int)promotion, (int)fill, &why);
     if (result != CUDA_SUCCESS) emu_say("cuTensorMapEncodeTiled: %s", why ? why : "refused");
     return (CUresult)result;
 }
@@ -65,17 +68,25 @@ CUresult cuGetErrorName(CUresult error, const char **name) {
     return CUDA_SUCCESS;
 }
 
-/* ---- by name -------------------------------------------------------------------------------------------------------- */
+/* ---- by name --------------------------------------------------------------------------------------------------- */
 
 typedef void entry(void);
 static const struct {
     const char *name;
     entry *function;
 } entries[] = {
-#define ENTRY(name) {#name, (entry *)name}
-    ENTRY(cuTensorMapEncodeTiled), ENTRY(cuInit),          ENTRY(cuDriverGetVersion), ENTRY(cuDeviceGetCount),
-    ENTRY(cuDeviceGet),            ENTRY(cuGetErrorString), ENTRY(cuGetErrorName),     ENTRY(cuDeviceGetAttribute),
-    ENTRY(cuCtxGetDevice),         ENTRY(cuCtxGetCurrent),
+#define ENTRY(name) \
+    { #name, (entry *)name }
+    ENTRY(cuTensorMapEncodeTiled),
+    ENTRY(cuInit),
+    ENTRY(cuDriverGetVersion),
+    ENTRY(cuDeviceGetCount),
+    ENTRY(cuDeviceGet),
+    ENTRY(cuGetErrorString),
+    ENTRY(cuGetErrorName),
+    ENTRY(cuDeviceGetAttribute),
+    ENTRY(cuCtxGetDevice),
+    ENTRY(cuCtxGetCurrent),
 #undef ENTRY
 };
 
@@ -88,8 +99,8 @@ static cudaError_t entry_point(const char *name, void **function, enum cudaDrive
     return *function || result ? cudaSuccess : emu_told(cudaErrorSymbolNotFound);
 }
 
-cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned version, unsigned long long flags,
-                                             enum cudaDriverEntryPointQueryResult *result) {
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned version,
+                                             unsigned long long flags, enum cudaDriverEntryPointQueryResult *result) {
     EMU_LOCKED;
     (void)version, (void)flags;
     return entry_point(name, function, result);

@@ -49,7 +49,9 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t handle, uns
     return cudaSuccess;
 }
 
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) { return cudaEventRecordWithFlags(event, stream, 0); }
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    return cudaEventRecordWithFlags(event, stream, 0);
+}
 
 /* A stream that waits for a captured event takes part in the capture. */
 static cudaError_t join_capture(cudaStream_t stream, cudaEvent_t event) {

@@ -43,7 +43,8 @@ static cudaError_t set_attribute(emu_kernel *kernel, enum cudaFuncAttribute attr
     switch ((int)attribute) {
         case cudaFuncAttributeMaxDynamicSharedMemorySize:
             if (value < 0 || value > EMU_OPTIN_SHARED) return cudaErrorInvalidValue;
-            if (kernel->code && value > EMU_OPTIN_SHARED - (int)kernel->code->shared_bytes) return cudaErrorInvalidValue;
+            if (kernel->code && value > EMU_OPTIN_SHARED - (int)kernel->code->shared_bytes)
+                return cudaErrorInvalidValue;
             kernel->max_dynamic_shared = value;
             return cudaSuccess;
         case cudaFuncAttributePreferredSharedMemoryCarveout:
@@ -65,7 +66,8 @@ cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute at
     return emu_told(kernel ? set_attribute(kernel, attribute, value) : cudaErrorInvalidDeviceFunction);
 }
 
-cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAttribute attribute, int value, int device) {
+cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAttribute attribute, int value,
+                                            int device) {
     return device ? emu_told(cudaErrorInvalidDevice) : cudaFuncSetAttribute(kernel, attribute, value);
 }
 
@@ -87,7 +89,7 @@ cudaError_t cudaFuncGetParamInfo(const void *function, size_t index, size_t *off
     return cudaSuccess;
 }
 
-/* ---- occupancy ------------------------------------------------------------------------------------------------------ */
+/* ---- occupancy ------------------------------------------------------------------------------------------------- */
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function, int threads,
                                                                    size_t dynamic_shared, unsigned flags) {
@@ -113,7 +115,8 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void 
     cudaError_t error = kernel ? emu_kernel_load(kernel) : cudaErrorInvalidDeviceFunction;
     if (error == cudaSuccess && (!bytes || blocks <= 0 || threads <= 0)) error = cudaErrorInvalidValue;
     if (error != cudaSuccess) return emu_told(error);
-    size_t share = (size_t)(EMU_SM_SHARED / blocks / 128 * 128), fixed = kernel->code->shared_bytes + EMU_RESERVED_SHARED;
+    size_t share = (size_t)(EMU_SM_SHARED / blocks / 128 * 128),
+           fixed = kernel->code->shared_bytes + EMU_RESERVED_SHARED;
     *bytes = share > fixed ? share - fixed : 0;
     return cudaSuccess;
 }

@@ -10,7 +10,8 @@ cudaGraph_t emu_graph_new(void) {
     return graph;
 }
 
-cudaGraphNode_t emu_graph_add(cudaGraph_t graph, enum cudaGraphNodeType type, const emu_action *action, const emu_list *after) {
+cudaGraphNode_t emu_graph_add(cudaGraph_t graph, enum cudaGraphNodeType type, const emu_action *action,
+                              const emu_list *after) {
     cudaGraphNode_t node = emu_alloc(sizeof *node);
     node->graph = graph;
     node->type = type;
@@ -58,12 +59,13 @@ cudaGraph_t emu_graph_clone(cudaGraph_t from) {
     for (int i = 0; i < from->nodes.n; i++) {
         cudaGraphNode_t node = from->nodes.item[i], copy = graph->nodes.item[i];
         for (int e = 0; e < node->n_edges; e++)
-            emu_graph_edge(copy, graph->nodes.item[index_in(&from->nodes, node->edge[e].from)], node->edge[e].programmatic);
+            emu_graph_edge(copy, graph->nodes.item[index_in(&from->nodes, node->edge[e].from)],
+                           node->edge[e].programmatic);
     }
     return graph;
 }
 
-/* ---- launch --------------------------------------------------------------------------------------------------------- */
+/* ---- launch ---------------------------------------------------------------------------------------------------- */
 
 static emu_work *join(void) {
     emu_action nothing = {.kind = EMU_JOIN};
@@ -116,7 +118,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
     return cudaSuccess;
 }
 
-/* ---- life ----------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------------------------ */
 
 cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags) {
     EMU_LOCKED;
@@ -152,7 +154,8 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsig
     return cudaGraphInstantiateWithFlags(exec, graph, flags);
 }
 
-cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGraph_t graph, cudaGraphInstantiateParams *params) {
+cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                           cudaGraphInstantiateParams *params) {
     cudaError_t error = cudaGraphInstantiateWithFlags(exec, graph, params->flags);
     params->errNode_out = NULL;
     params->result_out = error == cudaSuccess ? cudaGraphInstantiateSuccess : cudaGraphInstantiateError;
@@ -198,7 +201,8 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
     bool same = same_shape(exec->graph, graph, &differs);
     if (info)
         *info = (cudaGraphExecUpdateResultInfo){
-            .result = same ? cudaGraphExecUpdateSuccess : cudaGraphExecUpdateErrorTopologyChanged, .errorNode = differs};
+            .result = same ? cudaGraphExecUpdateSuccess : cudaGraphExecUpdateErrorTopologyChanged,
+            .errorNode = differs};
     if (!same) return emu_told(cudaErrorGraphExecUpdateFailure);
     emu_graph_free(exec->graph);
     exec->graph = emu_graph_clone(graph);

@@ -13,7 +13,7 @@ void emu_graph_edge(cudaGraphNode_t, cudaGraphNode_t from, bool programmatic);
 void emu_graph_node_free(cudaGraphNode_t);
 cudaGraph_t emu_graph_clone(cudaGraph_t);
 enum cudaStreamCaptureMode emu_capture_mode(void); /* of this thread (cudaThreadExchangeStreamCaptureMode) */
-const void *emu_this_thread(void);                /* an address of its own */
-void emu_event_set(cudaEvent_t, emu_work *); /* recorded by this work */
-void emu_stream_put(cudaStream_t, emu_work *); /* enqueues; takes the reference over */
+const void *emu_this_thread(void);                 /* an address of its own */
+void emu_event_set(cudaEvent_t, emu_work *);       /* recorded by this work */
+void emu_stream_put(cudaStream_t, emu_work *);     /* enqueues; takes the reference over */
 #endif

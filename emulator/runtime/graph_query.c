@@ -41,14 +41,16 @@ cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, siz
     return finish(&o, n);
 }
 
-cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *nodes, cudaGraphEdgeData *edges, size_t *n) {
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *nodes, cudaGraphEdgeData *edges,
+                                         size_t *n) {
     EMU_LOCKED;
     out o = {.node = nodes, .edge = edges, .room = *n};
     for (int e = 0; e < node->n_edges; e++) put(&o, node->edge[e].from, node->edge[e].programmatic);
     return finish(&o, n);
 }
 
-cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t from, cudaGraphNode_t *nodes, cudaGraphEdgeData *edges, size_t *n) {
+cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t from, cudaGraphNode_t *nodes, cudaGraphEdgeData *edges,
+                                           size_t *n) {
     EMU_LOCKED;
     out o = {.node = nodes, .edge = edges, .room = *n};
     for (int i = 0; i < from->graph->nodes.n; i++) {
@@ -59,7 +61,8 @@ cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t from, cudaGraphNode_t
     return finish(&o, n);
 }
 
-cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, cudaGraphEdgeData *edges, size_t *n) {
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, cudaGraphEdgeData *edges,
+                              size_t *n) {
     EMU_LOCKED;
     out o = {.node = from, .edge = edges, .room = *n};
     for (int i = 0; i < graph->nodes.n; i++) {
@@ -86,7 +89,7 @@ cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *g
     return cudaSuccess;
 }
 
-/* ---- edges ---------------------------------------------------------------------------------------------------------- */
+/* ---- edges ----------------------------------------------------------------------------------------------------- */
 
 cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
                                      const cudaGraphEdgeData *edges, size_t n) {

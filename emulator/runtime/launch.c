@@ -9,7 +9,7 @@
 #include "runtime/runtime.h"
 #include "runtime/schedule.h"
 
-/* ---- checks --------------------------------------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------------------------- */
 
 static uint64_t volume(emu_dim d) { return (uint64_t)d.x * d.y * d.z; }
 
@@ -26,7 +26,8 @@ static cudaError_t check_bounds(const emu_launch *l) {
     const uint32_t *r = f->required_threads, *m = f->max_threads;
     if (r[0] && (l->threads.x != r[0] || l->threads.y != (r[1] ? r[1] : 1) || l->threads.z != (r[2] ? r[2] : 1)))
         return cudaErrorInvalidValue;
-    if (m[0] && volume(l->threads) > (uint64_t)m[0] * (m[1] ? m[1] : 1) * (m[2] ? m[2] : 1)) return cudaErrorInvalidValue;
+    if (m[0] && volume(l->threads) > (uint64_t)m[0] * (m[1] ? m[1] : 1) * (m[2] ? m[2] : 1))
+        return cudaErrorInvalidValue;
     uint32_t warps = ((uint32_t)volume(l->threads) + 31) / 32;
     if ((uint32_t)emu_registers_of(f) * 32 * warps > EMU_SM_REGISTERS) return cudaErrorLaunchOutOfResources;
     return cudaSuccess;
@@ -36,14 +37,16 @@ static cudaError_t check_shared(const emu_launch *l) {
     int set = l->kernel->max_dynamic_shared;
     uint64_t fixed = l->kernel->code->shared_bytes;
     uint64_t most = set >= 0 ? (uint64_t)set : fixed < EMU_BLOCK_SHARED ? EMU_BLOCK_SHARED - fixed : 0;
-    return l->dynamic_shared <= most && fixed + l->dynamic_shared <= EMU_OPTIN_SHARED ? cudaSuccess : cudaErrorInvalidValue;
+    return l->dynamic_shared <= most && fixed + l->dynamic_shared <= EMU_OPTIN_SHARED ? cudaSuccess
+                                                                                      : cudaErrorInvalidValue;
 }
 
 static cudaError_t check_cluster(emu_launch *l, bool asked) {
     const uint32_t *fixed = l->kernel->function->cluster;
     if (fixed[0]) {
         emu_dim c = {fixed[0], fixed[1] ? fixed[1] : 1, fixed[2] ? fixed[2] : 1};
-        if (asked && (c.x != l->cluster.x || c.y != l->cluster.y || c.z != l->cluster.z)) return cudaErrorInvalidClusterSize;
+        if (asked && (c.x != l->cluster.x || c.y != l->cluster.y || c.z != l->cluster.z))
+            return cudaErrorInvalidClusterSize;
         l->cluster = c;
     } else if (l->kernel->function->explicit_cluster && !asked) {
         return cudaErrorInvalidClusterSize;
@@ -71,7 +74,8 @@ static cudaError_t check(emu_launch *l, bool cluster_asked) {
     return error;
 }
 
-/* ---- from the host's description --------------------------------------------------------------------------------------- */
+/* ---- from the host's description
+ * --------------------------------------------------------------------------------------- */
 
 static emu_dim dim_of(dim3 d) { return (emu_dim){d.x, d.y, d.z}; }
 
@@ -117,7 +121,7 @@ cudaError_t emu_launch_of(const cudaLaunchConfig_t *config, emu_kernel *kernel, 
     return cudaSuccess;
 }
 
-/* ---- the grid ------------------------------------------------------------------------------------------------------- */
+/* ---- the grid -------------------------------------------------------------------------------------------------- */
 
 /* What cooperative_groups' grid barrier counts in: two 32-bit words, the size and the count. */
 static void make_workspace(emu_grid *grid) {
@@ -172,7 +176,8 @@ void emu_grid_end(emu_work *work) {
     grid->after = NULL;
 }
 
-/* ---- functions of the runtime ------------------------------------------------------------------------------------------ */
+/* ---- functions of the runtime
+ * ------------------------------------------------------------------------------------------ */
 
 enum { CONFIGURATIONS = 64 };
 static _Thread_local struct {
@@ -214,8 +219,8 @@ cudaError_t cudaLaunchKernel(const void *function, dim3 blocks, dim3 threads, vo
     return cudaLaunchKernelExC(&config, function, arguments);
 }
 
-cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 blocks, dim3 threads, void **arguments, size_t shared,
-                                        cudaStream_t stream) {
+cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 blocks, dim3 threads, void **arguments,
+                                        size_t shared, cudaStream_t stream) {
     cudaLaunchAttribute cooperative = {.id = cudaLaunchAttributeCooperative, .val.cooperative = 1};
     cudaLaunchConfig_t config = {.gridDim = blocks,
                                  .blockDim = threads,

@@ -4,7 +4,7 @@
 
 enum {
     EMU_SM = 90,
-    EMU_MAX_THREADS = 1024,       /* a block */
+    EMU_MAX_THREADS = 1024, /* a block */
     EMU_SM_THREADS = 2048,
     EMU_SM_BLOCKS = 32,
     EMU_SM_REGISTERS = 65536,

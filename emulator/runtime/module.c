@@ -1,5 +1,5 @@
-/* What nvcc's host code registers: fat binaries, their kernels and variables. A fat binary's PTX is opened when something
- * of it is first used, a kernel's text is parsed when it is first launched. */
+/* What nvcc's host code registers: fat binaries, their kernels and variables. A fat binary's PTX is opened when
+ * something of it is first used, a kernel's text is parsed when it is first launched. */
 #include "runtime/registration.h"
 
 #include <stdio.h>
@@ -16,8 +16,8 @@ typedef struct variable {
     emu_fatbin *fatbin;
     const char *name;
     size_t bytes;
-    uint8_t *memory;     /* NULL: not loaded */
-    void **managed;      /* host pointer to set, NULL: not managed */
+    uint8_t *memory; /* NULL: not loaded */
+    void **managed;  /* host pointer to set, NULL: not managed */
 } variable;
 
 struct emu_fatbin {
@@ -35,7 +35,7 @@ static emu_table known;              /* kernels by themselves: handles */
 static emu_fatbin **fatbins;
 static size_t n_fatbins;
 
-/* ---- registration --------------------------------------------------------------------------------------------------- */
+/* ---- registration ---------------------------------------------------------------------------------------------- */
 
 typedef struct wrapper { /* __fatBinC_Wrapper_t */
     int magic, version;
@@ -61,12 +61,13 @@ void **__cudaRegisterFatBinary(void *given) {
     return (void **)fatbin;
 }
 
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int thread_limit, void *tid,
-                            void *bid, void *block, void *grid, int *warp_size) {
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int thread_limit,
+                            void *tid, void *bid, void *block, void *grid, int *warp_size) {
     EMU_LOCKED;
     (void)device, (void)thread_limit, (void)tid, (void)bid, (void)block, (void)grid, (void)warp_size;
     emu_kernel *kernel = emu_alloc(sizeof *kernel);
-    *kernel = (emu_kernel){.fatbin = (emu_fatbin *)handle, .name = name, .host = host, .max_dynamic_shared = -1, .carveout = -1};
+    *kernel = (emu_kernel){
+        .fatbin = (emu_fatbin *)handle, .name = name, .host = host, .max_dynamic_shared = -1, .carveout = -1};
     emu_table_set(&kernels, host, kernel);
     emu_table_set(&known, kernel, kernel);
 }
@@ -81,8 +82,8 @@ static variable *register_variable(void **handle, const void *host, const char *
     return v;
 }
 
-void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t bytes, int constant,
-                       int global) {
+void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t bytes,
+                       int constant, int global) {
     EMU_LOCKED;
     (void)device, (void)external, (void)constant, (void)global;
     (void)register_variable(handle, host, name, bytes);
@@ -111,11 +112,11 @@ void __cudaUnregisterFatBinary(void **handle) {
     (void)handle;
     static bool ended;
     if (!ended) emu_work_wait(NULL); /* the process ends: what nobody waited for runs now */
-    if (!ended) emu_report_end();
+    if (!ended) emu_report_counts();
     ended = true;
 }
 
-/* ---- opening a fat binary ------------------------------------------------------------------------------------------- */
+/* ---- opening a fat binary -------------------------------------------------------------------------------------- */
 
 typedef struct choice {
     const char *text;
@@ -183,9 +184,10 @@ static cudaError_t open_fatbin(emu_fatbin *fatbin) {
     if (!ptx_fatbin_each(h, h->header_bytes + h->bytes, choose, &best, &error))
         return fail_fatbin(fatbin, cudaErrorInvalidPtx, error.text);
     if (!best.text)
-        return fail_fatbin(fatbin, cudaErrorNoKernelImageForDevice,
-                           "the program has no PTX for sm_90 or less: compile with -gencode arch=compute_90a,code=compute_90a "
-                           "--compress-mode=none");
+        return fail_fatbin(
+            fatbin, cudaErrorNoKernelImageForDevice,
+            "the program has no PTX for sm_90 or less: compile with -gencode arch=compute_90a,code=compute_90a "
+            "--compress-mode=none");
     fatbin->module = ptx_module_open(best.text, best.bytes, &error);
     if (!fatbin->module) return fail_fatbin(fatbin, cudaErrorInvalidPtx, error.text);
     ptx_module *module = fatbin->module;
@@ -204,7 +206,7 @@ char __cudaInitModule(void **handle) {
     return 1;
 }
 
-/* ---- kernels and variables ------------------------------------------------------------------------------------------ */
+/* ---- kernels and variables ------------------------------------------------------------------------------------- */
 
 extern char *__cxa_demangle(const char *name, char *buffer, size_t *bytes, int *status) __attribute__((weak));
 
@@ -254,7 +256,8 @@ cudaError_t emu_kernel_load(emu_kernel *kernel) {
         return emu_describe(fail_kernel(kernel, kernel->fatbin->error, kernel->fatbin->why), kernel->why);
     ptx_function *function = ptx_function_find(kernel->fatbin->module, kernel->name);
     if (!function)
-        return emu_describe(fail_kernel(kernel, cudaErrorInvalidDeviceFunction, "its PTX does not have it"), kernel->why);
+        return emu_describe(fail_kernel(kernel, cudaErrorInvalidDeviceFunction, "its PTX does not have it"),
+                            kernel->why);
     if (!ptx_function_parse(function, &error) || !(kernel->code = emu_code_of(function, &error)))
         return emu_describe(fail_kernel(kernel, cudaErrorInvalidPtx, error.text), kernel->why);
     kernel->function = function;

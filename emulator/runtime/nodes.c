@@ -4,7 +4,7 @@
 
 #include "runtime/graph.h"
 
-/* ---- adding --------------------------------------------------------------------------------------------------------- */
+/* ---- adding ---------------------------------------------------------------------------------------------------- */
 
 static cudaError_t add(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *after, size_t n,
                        enum cudaGraphNodeType type, const emu_action *action) {
@@ -62,8 +62,8 @@ cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *out, cudaGraph_t graph, cons
     return emu_told(error == cudaSuccess ? add(out, graph, after, n, cudaGraphNodeTypeKernel, &action) : error);
 }
 
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *after, size_t n, void *to,
-                                     const void *from, size_t bytes, enum cudaMemcpyKind kind) {
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *after, size_t n,
+                                     void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     EMU_LOCKED;
     (void)kind;
     emu_action action = line_of(to, from, bytes);
@@ -113,7 +113,7 @@ cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t *out, cudaGraph_t graph,
     return emu_told(error);
 }
 
-/* ---- parameters ----------------------------------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------------------------ */
 
 /* The pointers point into the node and live as long as it. */
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernelNodeParams *out) {
@@ -194,7 +194,8 @@ cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const struct cudaHo
     return emu_told(set_action(node, &action));
 }
 
-/* ---- in what was instantiated ------------------------------------------------------------------------------------------ */
+/* ---- in what was instantiated
+ * ------------------------------------------------------------------------------------------ */
 
 static cudaGraphNode_t in_exec(cudaGraphExec_t exec, cudaGraphNode_t node) {
     for (int i = 0; i < exec->source->nodes.n && i < exec->graph->nodes.n; i++)
@@ -220,7 +221,8 @@ cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
     return cudaGraphMemsetNodeSetParams(in_exec(exec, node), params);
 }
 
-cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaHostNodeParams *params) {
+cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                           const struct cudaHostNodeParams *params) {
     EMU_LOCKED;
     return cudaGraphHostNodeSetParams(in_exec(exec, node), params);
 }

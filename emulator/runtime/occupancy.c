@@ -4,8 +4,8 @@
 #include "runtime/limits.h"
 #include "runtime/schedule.h"
 
-/* The most registers that live at once, in 32-bit units, where a register lives from its first to its last mention in the
- * text. PTX registers are nearly in SSA form, so this is close; loops keep some alive for longer. */
+/* The most registers that live at once, in 32-bit units, where a register lives from its first to its last mention in
+ * the text. PTX registers are nearly in SSA form, so this is close; loops keep some alive for longer. */
 static int live_registers(const ptx_function *f) {
     if (!f->parsed || f->n_instructions == 0 || f->n_registers == 0) return 32;
     size_t registers = (size_t)f->n_registers, instructions = (size_t)f->n_instructions;
@@ -74,7 +74,8 @@ int emu_occupancy(const emu_code *code, uint32_t threads, uint32_t dynamic_share
     return (int)blocks;
 }
 
-/* A cluster lies within a GPC. These sizes give the counts of clusters that an H200's driver tells for one block an SM. */
+/* A cluster lies within a GPC. These sizes give the counts of clusters that an H200's driver tells for one block an SM.
+ */
 static uint64_t clusters_beside(uint64_t size) {
     static const unsigned sms_of_gpc[] = {18, 18, 18, 18, 18, 16, 16, 10};
     uint64_t clusters = 0, sms = 0;

@@ -25,7 +25,9 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps
     return give(pool, 0);
 }
 
-cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) { return emu_told(pool == &only ? cudaSuccess : cudaErrorInvalidValue); }
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+    return emu_told(pool == &only ? cudaSuccess : cudaErrorInvalidValue);
+}
 
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes) {
     (void)bytes;

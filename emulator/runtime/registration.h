@@ -7,10 +7,10 @@
 void **__cudaRegisterFatBinary(void *fatbin);
 void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaUnregisterFatBinary(void **handle);
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int thread_limit, void *tid,
-                            void *bid, void *block, void *grid, int *warp_size);
-void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t bytes, int constant,
-                       int global);
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int thread_limit,
+                            void *tid, void *bid, void *block, void *grid, int *warp_size);
+void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t bytes,
+                       int constant, int global);
 void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int external, size_t bytes,
                               int constant, int global);
 void __cudaRegisterHostVar(void **handle, const char *name, char *host, size_t bytes);

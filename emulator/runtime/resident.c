@@ -21,10 +21,11 @@ emu_window emu_window_of(const emu_grid *grid) {
     return (emu_window){.width = grid->cooperative ? grid->n_clusters : width, .capacity = capacity};
 }
 
-/* ---- begin ---------------------------------------------------------------------------------------------------------- */
+/* ---- begin ----------------------------------------------------------------------------------------------------- */
 
 static emu_dim unravel(uint64_t index, emu_dim size) {
-    return (emu_dim){(uint32_t)(index % size.x), (uint32_t)(index / size.x % size.y), (uint32_t)(index / size.x / size.y)};
+    return (emu_dim){(uint32_t)(index % size.x), (uint32_t)(index / size.x % size.y),
+                     (uint32_t)(index / size.x / size.y)};
 }
 
 static emu_cluster *make_cluster(emu_grid *grid) {
@@ -83,7 +84,7 @@ emu_resident *emu_resident_begin(emu_grid *grid, emu_window *window) {
     return r;
 }
 
-/* ---- end ------------------------------------------------------------------------------------------------------------ */
+/* ---- end ------------------------------------------------------------------------------------------------------- */
 
 /* Engines may still name the warp in reports: it lives as long as its cluster. */
 static void end_warp(emu_warp *warp) {
@@ -138,7 +139,7 @@ void emu_resident_end(emu_resident *r) {
     free(r);
 }
 
-/* ---- waiting -------------------------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------------------------- */
 
 static void swap_warps(emu_resident *r, uint32_t i, uint32_t j) {
     emu_warp *warp = r->warp[i];

@@ -15,11 +15,11 @@ emu_window emu_window_of(const emu_grid *);
 
 typedef struct emu_resident {
     emu_cluster *cluster;
-    emu_warp **warp;               /* first those that can run, then those that wait, then those that exited */
+    emu_warp **warp; /* first those that can run, then those that wait, then those that exited */
     uint32_t n_runnable, n_live, n_warps;
-    uint32_t look;                 /* the waiting warp to look at next */
-    bool idle;                     /* of the scheduler: nothing here could run */
-    uint64_t spun;                 /* of the scheduler: instructions that only spun, since others ran */
+    uint32_t look; /* the waiting warp to look at next */
+    bool idle;     /* of the scheduler: nothing here could run */
+    uint64_t spun; /* of the scheduler: instructions that only spun, since others ran */
 } emu_resident;
 emu_resident *emu_resident_begin(emu_grid *, emu_window *); /* the grid's next cluster */
 void emu_resident_end(emu_resident *);                      /* frees it; warps that still live are ended */

@@ -1,4 +1,5 @@
-/* Who runs next (schedule.h). A slice is a warp's run of a random number of instructions; between slices engines step. */
+/* Who runs next (schedule.h). A slice is a warp's run of a random number of instructions; between slices engines step.
+ */
 #include "runtime/schedule.h"
 
 #include <stdlib.h>
@@ -9,13 +10,18 @@
 #include "runtime/resident.h"
 
 enum {
-    SPINS = 8192,            /* of a fragment, from which on its warp is taken to spin */
-    PATIENCE = 2048,         /* warp instructions a live warp, all spinning, before more clusters begin */
-    LONG_PATIENCE = 200000,  /* the same, though not all spin */
-    FOCUS_LENGTH = 40000,    /* warp instructions before the focus moves */
-    CLUSTER_SPINS = 256,     /* warp instructions of a cluster, all spinning, after which another takes its place in the focus */
-    GRIDS = 128,             /* of a device, beside each other */
+    SPINS = 8192,    /* of a fragment, from which on its warp is taken to spin */
+    PATIENCE = 8192, /* warp instructions, all spinning, before more clusters begin; and a turn for each cluster */
+    LONG_PATIENCE = 200000, /* warp instructions for each warp in focus, before more begin though not all spin */
+    FOCUS_LENGTH = 40000,   /* warp instructions before the focus moves */
+    CLUSTER_SPINS =
+        256,     /* warp instructions of a cluster, all spinning, after which another takes its place in the focus */
+    GRIDS = 128, /* of a device, beside each other */
+    POLLED = 2000000, /* warp instructions without anything but polls, and so many for each warp, before that is a
+                         deadlock */
+    POLLED_BY_WARP = 512,
 };
+static const uint64_t LONG_SLEEP = UINT64_C(100000000000); /* nanoseconds */
 
 static struct {
     emu_grid *grid[GRIDS];
@@ -24,8 +30,10 @@ static struct {
     emu_resident **resident; /* the first n_focus are in focus */
     uint32_t n_resident, size, n_focus, n_idle;
     emu_random random;
-    uint64_t focused, spun, unchanged; /* warp instructions: of this focus, that only spun, without a block's begin or end */
-    bool begin; /* clusters may begin */
+    uint64_t focused, spun,
+        unchanged;                /* warp instructions: of this focus, that only spun, without a block's begin or end */
+    uint64_t polled, polled_from; /* warp instructions since anything but polling was done; emu_time then */
+    bool begin;                   /* clusters may begin */
     bool stalled;
 } s;
 
@@ -41,7 +49,7 @@ void emu_schedule_add(emu_grid *grid) {
     s.stalled = false;
 }
 
-/* ---- residents ------------------------------------------------------------------------------------------------------ */
+/* ---- residents ------------------------------------------------------------------------------------------------- */
 
 static void swap_residents(uint32_t i, uint32_t j) {
     emu_resident *r = s.resident[i];
@@ -49,10 +57,16 @@ static void swap_residents(uint32_t i, uint32_t j) {
     s.resident[j] = r;
 }
 
+static void acted(void) {
+    s.polled = 0;
+    s.polled_from = emu_time;
+}
+
 static void something_changed(void) {
     for (uint32_t i = 0; s.n_idle && i < s.n_resident; i++) s.resident[i]->idle = false;
     s.n_idle = 0;
     s.spun = s.unchanged = 0;
+    acted();
 }
 
 static void set_focus(void) {
@@ -112,7 +126,7 @@ static bool widen(void) {
     return begin_clusters();
 }
 
-/* ---- ends ----------------------------------------------------------------------------------------------------------- */
+/* ---- ends ------------------------------------------------------------------------------------------------------ */
 
 static int index_of(const emu_grid *grid) {
     int g = 0;
@@ -157,7 +171,7 @@ static emu_grid *find_event(void) {
     return NULL;
 }
 
-/* ---- slices --------------------------------------------------------------------------------------------------------- */
+/* ---- slices ---------------------------------------------------------------------------------------------------- */
 
 static bool spins(const emu_warp *warp) {
     for (int i = 0; i < warp->n_fragments; i++)
@@ -184,6 +198,8 @@ static void count(emu_resident *r, uint64_t instructions, bool spun) {
     s.focused += instructions;
     s.unchanged += instructions;
     s.spun = spun ? s.spun + instructions : 0;
+    s.polled += instructions;
+    if (!spun) acted();
 }
 
 /* One warp's slice. Returns the instructions it ran. */
@@ -236,6 +252,7 @@ static uint64_t step(uint32_t at) {
     emu_random *random = &r->cluster->grid->random;
     if (r->n_runnable == 0) {
         bool moved = emu_engine_step(r->cluster, random);
+        if (moved) acted();
         if (r->n_live == 0 && !moved)
             end_cluster(at);
         else if (emu_resident_wake(r, r->n_live) || moved)
@@ -250,7 +267,7 @@ static uint64_t step(uint32_t at) {
         swap_residents(at, s.n_focus + emu_random_below(&s.random, s.n_resident - s.n_focus));
     }
     (void)emu_resident_wake(r, 2);
-    for (uint32_t steps = emu_random_next(random) & 3; steps && emu_engine_step(r->cluster, random);) steps--;
+    for (uint32_t steps = emu_random_next(random) & 3; steps && emu_engine_step(r->cluster, random); acted()) steps--;
     return ran;
 }
 
@@ -270,12 +287,24 @@ static void mind_patience(void) {
     if (s.n_focus == 0) return;
     uint64_t warps = 0;
     for (uint32_t i = 0; i < s.n_focus; i++) warps += s.resident[i]->n_live + 1;
-    bool spun = s.spun > PATIENCE * warps * s.n_resident / s.n_focus;
+    bool spun = s.spun > PATIENCE + 2 * CLUSTER_SPINS * (uint64_t)s.n_resident; /* each had its turn */
     if (spun || s.unchanged > LONG_PATIENCE * warps) {
         (void)widen();
         s.spun = s.unchanged = 0;
     }
     if (s.n_resident > s.n_focus && s.focused > (s.spun ? PATIENCE / 8 * warps : FOCUS_LENGTH)) set_focus();
+}
+
+/* All that is resident polls what nobody changes, and no more can begin; or it slept for longer than anybody would
+ * wait. */
+static bool polls_for_ever(void) {
+    const uint64_t slept = emu_time - s.polled_from - s.polled;
+    if (s.polled < POLLED || (slept && slept < LONG_SLEEP)) return false;
+    uint64_t warps = 0;
+    for (uint32_t i = 0; i < s.n_resident; i++) warps += s.resident[i]->n_live;
+    if (s.polled < POLLED + POLLED_BY_WARP * warps) return false;
+    acted();
+    return true;
 }
 
 emu_grid *emu_schedule_run(uint64_t instructions) {
@@ -284,7 +313,7 @@ emu_grid *emu_schedule_run(uint64_t instructions) {
         emu_grid *grid = find_event();
         if (grid) return grid;
         if (s.begin) begin_clusters();
-        if (s.n_idle == s.n_resident && !look_again()) {
+        if ((s.n_idle == s.n_resident && !look_again()) || polls_for_ever()) {
             s.stalled = true;
             return NULL;
         }

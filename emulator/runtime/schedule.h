@@ -1,8 +1,8 @@
 /* Who runs next: grids of all streams, clusters, blocks, warps and engines, by seeded dice. One thread runs everything.
  *
- * Of each grid a few clusters are resident at first. When those only wait or spin, more begin, up to what the device could
- * hold beside each other: blocks that spin until others have set a flag get to see it. Of the resident clusters a few are
- * in focus and run; the focus moves by dice, and at once when it only waits or spins. */
+ * Of each grid a few clusters are resident at first. When those only wait or spin, more begin, up to what the device
+ * could hold beside each other: blocks that spin until others have set a flag get to see it. Of the resident clusters a
+ * few are in focus and run; the focus moves by dice, and at once when it only waits or spins. */
 #ifndef EMULATOR_RUNTIME_SCHEDULE_H
 #define EMULATOR_RUNTIME_SCHEDULE_H
 
@@ -26,6 +26,7 @@ void emu_schedule(emu_grid *const *grids, int n);
 int emu_occupancy(const emu_code *, uint32_t threads, uint32_t dynamic_shared);
 /* Clusters of so many blocks that fit on the device. */
 uint64_t emu_capacity(const emu_code *, uint32_t threads, uint32_t dynamic_shared, uint64_t cluster);
-/* Registers that ptxas might give a thread: .maxnreg, launch bounds, or an estimate from the lives of PTX's registers. */
+/* Registers that ptxas might give a thread: .maxnreg, launch bounds, or an estimate from the lives of PTX's registers.
+ */
 int emu_registers_of(const ptx_function *);
 #endif

@@ -28,21 +28,23 @@ void emu_say(const char *format, ...) {
     (void)fprintf(stderr, "emulator: %s\n", text);
 }
 
-void emu_report_end(void) {
+void emu_report_counts(void) {
+    static emu_counts told; /* what earlier lines said */
     emu_json json;
-    if (!emu_json_begin(&json, "end")) return;
-    emu_json_number(&json, "launches", emu_total.launches);
-    emu_json_number(&json, "blocks", emu_total.blocks);
-    emu_json_number(&json, "warp_instructions", emu_total.warp_instructions);
-    emu_json_number(&json, "lane_instructions", emu_total.lane_instructions);
-    emu_json_number(&json, "tiles", emu_total.tiles);
-    emu_json_number(&json, "copies", emu_total.copies);
-    emu_json_number(&json, "findings", emu_findings_count());
-    emu_json_seconds(&json, "seconds", emu_total.seconds);
+    const emu_counts now = emu_total;
+    if (!emu_json_begin(&json, "counts")) return;
+    emu_json_number(&json, "launches", now.launches - told.launches);
+    emu_json_number(&json, "blocks", now.blocks - told.blocks);
+    emu_json_number(&json, "warp_instructions", now.warp_instructions - told.warp_instructions);
+    emu_json_number(&json, "lane_instructions", now.lane_instructions - told.lane_instructions);
+    emu_json_number(&json, "tiles", now.tiles - told.tiles);
+    emu_json_number(&json, "copies", now.copies - told.copies);
+    emu_json_seconds(&json, "seconds", now.seconds - told.seconds);
     emu_json_end(&json);
+    told = now;
 }
 
-/* ---- errors --------------------------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------------------------- */
 
 static _Thread_local cudaError_t last;
 static cudaError_t failure, described;

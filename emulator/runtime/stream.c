@@ -31,7 +31,8 @@ cudaStream_t emu_stream_of(cudaStream_t stream) {
 }
 
 static bool forbids(cudaStream_t s) {
-    if (!s->capture || s->mode == cudaStreamCaptureModeRelaxed || emu_capture_mode() == cudaStreamCaptureModeRelaxed) return false;
+    if (!s->capture || s->mode == cudaStreamCaptureModeRelaxed || emu_capture_mode() == cudaStreamCaptureModeRelaxed)
+        return false;
     return s->captured_by == emu_this_thread() ||
            (s->mode == cudaStreamCaptureModeGlobal && emu_capture_mode() == cudaStreamCaptureModeGlobal);
 }
@@ -52,7 +53,7 @@ bool emu_unsafe_in_capture(void) {
     return any;
 }
 
-/* ---- enqueueing ----------------------------------------------------------------------------------------------------- */
+/* ---- enqueueing ------------------------------------------------------------------------------------------------ */
 
 static void clear_tail(cudaStream_t stream) {
     for (int i = 0; i < stream->tail.n; i++) emu_work_release(stream->tail.item[i]);
@@ -94,11 +95,13 @@ cudaStream_t emu_streams(void) { return streams; }
 
 static void capture(cudaStream_t stream, const emu_action *action) {
     static const enum cudaGraphNodeType types[] = {
-        [EMU_JOIN] = cudaGraphNodeTypeEmpty, [EMU_LAUNCH] = cudaGraphNodeTypeKernel, [EMU_COPY] = cudaGraphNodeTypeMemcpy,
-        [EMU_SET] = cudaGraphNodeTypeMemset, [EMU_CALL] = cudaGraphNodeTypeHost,     [EMU_FREE] = cudaGraphNodeTypeMemFree};
+        [EMU_JOIN] = cudaGraphNodeTypeEmpty,  [EMU_LAUNCH] = cudaGraphNodeTypeKernel,
+        [EMU_COPY] = cudaGraphNodeTypeMemcpy, [EMU_SET] = cudaGraphNodeTypeMemset,
+        [EMU_CALL] = cudaGraphNodeTypeHost,   [EMU_FREE] = cudaGraphNodeTypeMemFree};
     bool launch = action->kind == EMU_LAUNCH;
     bool programmatic = launch && action->launch.programmatic && stream->last_captured;
-    cudaGraphNode_t node = emu_graph_add(stream->capture, types[action->kind], action, programmatic ? NULL : &stream->captured);
+    cudaGraphNode_t node =
+        emu_graph_add(stream->capture, types[action->kind], action, programmatic ? NULL : &stream->captured);
     if (programmatic) {
         emu_graph_edge(node, stream->last_captured, true);
     } else {
@@ -138,7 +141,7 @@ cudaError_t emu_enqueue(cudaStream_t handle, const emu_action *action) {
     return cudaSuccess;
 }
 
-/* ---- waiting -------------------------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------------------------- */
 
 static void wait_for_tail(cudaStream_t stream) {
     for (int i = 0; i < stream->tail.n; i++) {
@@ -179,7 +182,7 @@ cudaError_t cudaDeviceSynchronize(void) {
     return emu_told(emu_device_wait());
 }
 
-/* ---- life ----------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------------------------ */
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
     EMU_LOCKED;
@@ -192,7 +195,9 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
     return cudaStreamCreateWithPriority(stream, flags, 0);
 }
 
-cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0); }
+cudaError_t cudaStreamCreate(cudaStream_t *stream) {
+    return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0);
+}
 
 /* Work that is enqueued is still done. */
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {

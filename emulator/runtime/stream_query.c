@@ -34,13 +34,15 @@ cudaError_t cudaStreamGetDevice(cudaStream_t handle, int *device) {
 }
 
 /* Attributes are of speed: they are taken and forgotten. */
-cudaError_t cudaStreamSetAttribute(cudaStream_t handle, cudaLaunchAttributeID attribute, const cudaLaunchAttributeValue *value) {
+cudaError_t cudaStreamSetAttribute(cudaStream_t handle, cudaLaunchAttributeID attribute,
+                                   const cudaLaunchAttributeValue *value) {
     EMU_LOCKED;
     (void)attribute, (void)value;
     return emu_told(emu_stream_of(handle) ? cudaSuccess : cudaErrorInvalidResourceHandle);
 }
 
-cudaError_t cudaStreamGetAttribute(cudaStream_t handle, cudaLaunchAttributeID attribute, cudaLaunchAttributeValue *value) {
+cudaError_t cudaStreamGetAttribute(cudaStream_t handle, cudaLaunchAttributeID attribute,
+                                   cudaLaunchAttributeValue *value) {
     EMU_LOCKED;
     (void)attribute;
     *value = (cudaLaunchAttributeValue){0};

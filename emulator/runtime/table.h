@@ -5,7 +5,10 @@
 #include <stddef.h>
 
 typedef struct emu_table {
-    struct emu_table_entry { const void *key; void *value; } *entry;
+    struct emu_table_entry {
+        const void *key;
+        void *value;
+    } * entry;
     size_t size, used;
 } emu_table;
 void *emu_table_find(const emu_table *, const void *key); /* NULL: none */

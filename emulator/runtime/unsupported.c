@@ -1,4 +1,5 @@
-/* Functions that are not supported, all of one kind. CUDA's headers are not included: the prototypes do not matter here. */
+/* Functions that are not supported, all of one kind. CUDA's headers are not included: the prototypes do not matter
+ * here. */
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -10,10 +11,10 @@ static int refuse(const char *name, bool *said) {
     return NOT_SUPPORTED;
 }
 
-#define UNSUPPORTED(name)           \
-    int name(void);                 \
-    int name(void) {                \
-        static bool said;           \
+#define UNSUPPORTED(name)            \
+    int name(void);                  \
+    int name(void) {                 \
+        static bool said;            \
         return refuse(#name, &said); \
     }
 #include "runtime/unsupported.h"

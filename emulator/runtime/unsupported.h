@@ -1,5 +1,5 @@
-/* Functions of the runtime that the emulator does not have: a program that may call them links, and each says so once when it is
- * called. UNSUPPORTED(name) in the alphabet's order. */
+/* Functions of the runtime that the emulator does not have: a program that may call them links, and each says so once
+ * when it is called. UNSUPPORTED(name) in the alphabet's order. */
 UNSUPPORTED(cudaArrayGetInfo)
 UNSUPPORTED(cudaArrayGetMemoryRequirements)
 UNSUPPORTED(cudaArrayGetPlane)

@@ -53,8 +53,8 @@ static void tell_groups(const groups *all) {
         const emu_block *block = g->first->block;
         char others[48] = "";
         if (g->warps > 1) (void)snprintf(others, sizeof others, " and %u more", g->warps - 1);
-        emu_find_more("block (%u,%u,%u) warp %u%s: %s", block->index.x, block->index.y, block->index.z, g->first->index, others,
-                      g->text);
+        emu_find_more("block (%u,%u,%u) warp %u%s: %s", block->index.x, block->index.y, block->index.z, g->first->index,
+                      others, g->text);
     }
     if (all->others) emu_find_more("%u more places", all->others);
 }
@@ -70,9 +70,8 @@ void emu_resident_tell_deadlock(emu_grid *grid, emu_resident *const *resident, u
     groups *all = emu_alloc(sizeof *all);
     collect(all, grid, resident, n);
     unsigned long long not_begun = grid->n_clusters - grid->next_cluster;
-    emu_find_grid(grid, EMU_DEADLOCK, 0, "%u warps wait for what cannot come%s%s", live_warps(grid, resident, n),
-                  not_begun ? "; the blocks that have not begun find no room" : "",
-                  all->n ? "" : "; none is resident");
+    emu_find_grid(grid, EMU_DEADLOCK, 0, "%u warps wait for what does not come%s%s", live_warps(grid, resident, n),
+                  not_begun ? "; the blocks that have not begun find no room" : "", all->n ? "" : "; none is resident");
     tell_groups(all);
     free(all);
 }

@@ -1,4 +1,5 @@
-/* Work in the order that streams, events and graphs give it, and no other: what can be done is done in an order by dice. */
+/* Work in the order that streams, events and graphs give it, and no other: what can be done is done in an order by
+ * dice. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -87,7 +88,7 @@ void emu_work_submit(emu_work *work) {
     stop_waiting(work);
 }
 
-/* ---- doing ---------------------------------------------------------------------------------------------------------- */
+/* ---- doing ----------------------------------------------------------------------------------------------------- */
 
 static double now(void) {
     struct timespec t;
@@ -168,12 +169,13 @@ static void end_launch(const emu_grid *grid) {
 }
 
 static void run_launches(void) {
-    /* With work that is ready beside them, launches run a while and no more, so that it comes at any of their moments. */
+    /* With work that is ready beside them, launches run a while and no more, so that it comes at any of their moments.
+     */
     uint64_t length = w.n_ready ? 1 + emu_random_below(&w.random, 20000) : UINT64_MAX;
     double from = now();
     emu_grid *grid = emu_schedule_run(length);
     emu_total.seconds += now() - from;
-    if (grid) end_launch(grid);
+    if (grid) end_launch(grid), emu_report_counts();
     if (emu_schedule_stalled() && !begin_some(true)) emu_schedule_deadlock();
 }
 
