@@ -41,13 +41,14 @@ static emu_result run_wait(emu_warp *warp, const emu_op *op, emu_mask mask) {
         warp->current->wait = (emu_wait){.ready = group_ready, .describe = group_describe, .object = op, .value = mask};
         return EMU_AGAIN;
     }
-    const emu_stream *stream = &emu_groups_of(warp)->bulk;
+    emu_stream *stream = &emu_groups_of(warp)->bulk;
     uint64_t serial = 0;
     for (emu_mask rest = mask; rest; rest &= rest - 1) {
         uint64_t of_lane = emu_stream_serial(stream, __builtin_ctz(rest), (uint32_t)op->value);
         if (of_lane > serial) serial = of_lane;
     }
     if (serial == 0) return EMU_NEXT;
+    if (serial > stream->waited) stream->waited = serial;
     emu_acquire_group(warp, EMU_STREAM_BULK_READ, serial);
     if (!(op->flags & READ_ONLY)) emu_acquire_group(warp, EMU_STREAM_BULK, serial);
     return EMU_NEXT;

@@ -311,6 +311,7 @@ bool emu_copy_issue(emu_warp *warp, const emu_op *op, int lane, const emu_copy_o
         emu_actor_of_group(warp, op, lane, EMU_STREAM_BULK_READ, stream->serial, EMU_PROXY_ASYNC, &c->reader);
         c->pending = (emu_pending){.operation = &c->base, .lanes = 1u << lane, .group = stream->group[lane]};
         emu_stream_add(stream, &c->pending);
+        stream->stored = (struct emu_unwaited){.serial = stream->serial, .op = op, .lane = lane};
     } else {
         if (order->kind == EMU_COPY_PEER) c->base.ranks |= 1u << block->rank;
         c->phase = barrier->phase.number;

@@ -49,9 +49,19 @@ emu_pending *emu_stream_pending(const emu_stream *stream, emu_mask mask, uint32_
     return NULL;
 }
 
+/* Nobody else can wait for a thread's stores: whether the engine has read shared memory when the block exits is luck. */
+static void report_unwaited(emu_warp *warp, emu_stream *bulk) {
+    const struct emu_unwaited stored = bulk->stored;
+    bulk->stored.serial = 0;
+    if (stored.serial <= bulk->waited || warp->block->cluster->grid->failed) return;
+    emu_find(warp, stored.op, stored.lane, EMU_EXITED, 1,
+             "the warp exits without cp.async.bulk.wait_group for what this copies out of shared memory");
+}
+
 /* Operations that are still in flight point into it: then it stays until the block's memory goes. */
 void emu_warp_async_end(emu_warp *warp) {
     struct emu_groups *groups = warp->groups;
+    if (groups) report_unwaited(warp, &groups->bulk);
     if (!groups || groups->cp_async.pending || groups->bulk.pending) return;
     free(groups);
     warp->groups = NULL;

@@ -72,6 +72,12 @@ enum { EMU_COMMITS = 64 };
 typedef struct emu_stream {
     uint64_t serial;           /* from 1 */
     uint32_t group[EMU_LANES]; /* the open group of each lane: how many it committed */
+    uint64_t waited;           /* of bulk stores: the newest serial number whose reads were waited for */
+    struct emu_unwaited {      /* the newest store out of shared memory; serial 0: none, or told */
+        uint64_t serial;
+        const emu_op *op;
+        int lane;
+    } stored;
     struct emu_commit {
         emu_mask lanes;
         uint64_t serial;
