@@ -1,30 +1,7 @@
-/* Accesses of warps and engines: initialized bytes, who accesses, and the runs that lanes make together. */
+/* Accesses of warps and engines: who accesses, and the runs that lanes make together. */
 #include "check/record.h"
 
 #include <string.h>
-
-/* ---- initialized bytes --------------------------------------------------------------------------------------- */
-static void mark(emu_shadow *shadow, uint64_t at, uint64_t bytes) {
-    for (uint64_t end = at + bytes; at < end;) {
-        uint32_t within = (uint32_t)(at & (EMU_PAGE - 1));
-        uint32_t n = EMU_PAGE - within < end - at ? EMU_PAGE - within : (uint32_t)(end - at);
-        emu_page *page = &shadow->page[at >> EMU_PAGE_BITS];
-        if (!page->complete) emu_page_mark(shadow, page, within, n);
-        at += n;
-    }
-}
-
-static bool marked(emu_shadow *shadow, uint64_t at, uint64_t bytes, bool any) {
-    for (uint64_t end = at + bytes; at < end;) {
-        uint32_t within = (uint32_t)(at & (EMU_PAGE - 1));
-        uint32_t n = EMU_PAGE - within < end - at ? EMU_PAGE - within : (uint32_t)(end - at);
-        const emu_page *page = &shadow->page[at >> EMU_PAGE_BITS];
-        bool good = page->complete || emu_page_marked(page, within, n, any);
-        if (good == any) return any;
-        at += n;
-    }
-    return !any;
-}
 
 /* ---- warps: lanes that lie one after the other are a run ----------------------------------------------------- */
 /* Are the lanes' addresses a row of so many bytes each? */
@@ -57,30 +34,6 @@ static int pieces_of(emu_mask mask, const uint64_t at[EMU_LANES], uint32_t bytes
     int n = 0;
     while (mask) p[n++] = take_piece(&mask, at, bytes);
     return n;
-}
-
-static void check_initialized(emu_shadow *shadow, emu_warp *warp, const emu_op *op, const emu_access *access,
-                              const emu_piece *p, int n) {
-    /* Kernels read the padding of their tiles and use none of it. */
-    bool read = (access->kind & EMU_READ) && (!shadow->shared || emu_checks.shared_initialized);
-    bool collective = op && op->aligned, any = false;
-    for (int i = 0; read && i < n; i++) {
-        if (marked(shadow, p[i].at, p[i].bytes, collective)) {
-            any = true;
-            continue;
-        }
-        if (collective) continue;
-        uint64_t at = p[i].at;
-        uint32_t lane = p[i].lane < EMU_LANES ? p[i].lane : 0;
-        while (p[i].lane_bytes && marked(shadow, at, access->bytes, false)) {
-            at += access->bytes;
-            lane++;
-        }
-        emu_report_uninitialized(shadow, warp, op, (int)lane, at, access->bytes);
-        break;
-    }
-    if (read && collective && !any && n > 0) emu_report_uninitialized(shadow, warp, op, -1, p[0].at, p[0].bytes);
-    for (int i = 0; (access->kind & EMU_WRITE) && i < n; i++) mark(shadow, p[i].at, p[i].bytes);
 }
 
 static uint8_t strength_of(const emu_access *access) {
@@ -123,7 +76,7 @@ void emu_shadow_lanes(emu_shadow *shadow, emu_warp *warp, const emu_op *op, emu_
                       const uint64_t at[EMU_LANES]) {
     emu_piece p[EMU_LANES];
     int n = pieces_of(mask, at, access->bytes, p);
-    if (emu_checks.initialized) check_initialized(shadow, warp, op, access, p, n);
+    if (emu_checks.initialized) emu_initialized_pieces(shadow, warp, op, access, p, n);
     emu_order *order = warp->order;
     if (!order) return;
     emu_records_breathe();
@@ -204,11 +157,7 @@ static engine *engine_of(emu_shadow *shadow, const emu_actor *actor, const emu_a
 
 void emu_shadow_range(emu_shadow *shadow, const emu_actor *actor, const emu_access *access, uint64_t at,
                       uint64_t bytes) {
-    if (emu_checks.initialized) {
-        if ((access->kind & EMU_READ) && bytes > 16 && !marked(shadow, at, bytes, true))
-            emu_report_uninitialized(shadow, actor->warp, actor->op, actor->lane, at, bytes);
-        if (access->kind & EMU_WRITE) mark(shadow, at, bytes);
-    }
+    if (emu_checks.initialized) emu_initialized_range(shadow, actor, access, at, bytes);
     if (!actor->known) return;
     emu_records_breathe();
     engine *e = engine_of(shadow, actor, access);

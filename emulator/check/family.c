@@ -151,6 +151,7 @@ static bool covered(uint32_t number, const void *context) {
 }
 
 void emu_check_grid_end(emu_grid *grid) {
+    emu_initialized_end(grid);
     if (!emu_checks.races) return;
     running_launches--;
     if (!grid->end_clock) grid->end_clock = emu_clock_new(0, 0);

@@ -128,6 +128,13 @@ typedef enum emu_verdict {
 } emu_verdict;
 emu_verdict emu_judge(const emu_accessor *, uint32_t past, uint32_t past_lane, uint32_t lane);
 
+/* ---- initialized bytes (check/initialized.c) ----------------------------------------------------------------- */
+struct emu_piece;
+void emu_initialized_pieces(emu_shadow *, emu_warp *, const emu_op *, const emu_access *, const struct emu_piece *,
+                            int n);
+void emu_initialized_range(emu_shadow *, const emu_actor *, const emu_access *, uint64_t at, uint64_t bytes);
+void emu_initialized_end(emu_grid *); /* tells what can only be told of the launch as a whole */
+
 /* ---- reports ------------------------------------------------------------------------------------------------- */
 void emu_report_begin(void);
 void emu_report_conflict(const emu_accessor *, emu_verdict, uint32_t past, uint32_t past_lane, uint32_t lane,

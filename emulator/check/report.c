@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "check/record.h"
+#include "exec/decode.h"
 
 enum { TEXT = 700, TOLD = 256 };
 
@@ -25,20 +26,8 @@ static bool tell_again(const emu_op *op, const emu_op *past, uint64_t key) {
 }
 
 /* ---- places -------------------------------------------------------------------------------------------------- */
-static const ptx_function *function_of(const emu_family *family, const emu_op *op) {
-    const emu_code *code = family ? family->code : NULL;
-    if (!code) return NULL;
-    if (op >= code->op && op <= code->op + code->n_ops) return code->function;
-    const ptx_module *module = code->function ? code->function->module : NULL;
-    for (int i = 0; module && i < module->n_functions; i++) {
-        const emu_code *other = module->function[i]->user;
-        if (other && op >= other->op && op <= other->op + other->n_ops) return module->function[i];
-    }
-    return NULL;
-}
-
 static void source_text(const emu_family *family, const emu_op *op, char *text, size_t bytes) {
-    const ptx_function *function = op && op->source ? function_of(family, op) : NULL;
+    const ptx_function *function = op && op->source && family ? emu_op_function(family->code, op) : NULL;
     if (function)
         ptx_location_text(function, op->source, text, bytes);
     else

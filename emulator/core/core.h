@@ -10,7 +10,7 @@
 typedef struct emu_options {
     uint64_t seed;          /* EMULATOR_SEED: order of warps, blocks, clusters and engines; default 1 */
     bool check_races;       /* EMULATOR_RACES, default on */
-    int check_initialized;  /* EMULATOR_INITIALIZED: 0 off, 1 global memory, 2 shared memory, too; default 1 */
+    int check_initialized;  /* EMULATOR_INITIALIZED: 0 off; 1 those of shared memory by source line (default); 2 each */
     bool stop;              /* EMULATOR_STOP: a finding ends its launch; default off, but for accesses that cannot go on */
     int sm_count;           /* EMULATOR_SM_COUNT, default 132 */
     int resident;           /* EMULATOR_RESIDENT: clusters that run beside each other at first, default 4 */

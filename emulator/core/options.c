@@ -22,7 +22,7 @@ static const option table[] = {
     {"EMULATOR_SEED", NUMBER, AT(seed), 1, NULL, "order of warps, blocks, clusters and asynchronous engines"},
     {"EMULATOR_RACES", FLAG, AT(check_races), 1, NULL, "0: do not look for races"},
     {"EMULATOR_INITIALIZED", INTEGER, AT(check_initialized), 1, NULL,
-     "reads of uninitialized memory that are findings: 0 none, 1 of global memory, 2 of shared memory as well"},
+     "uninitialized reads: 0 off, 1 those of shared memory by source line, 2 each of them"},
     {"EMULATOR_STOP", FLAG, AT(stop), 0, NULL, "1: any finding ends its launch"},
     {"EMULATOR_FINDINGS", TEXT, AT(findings), 0, "error",
      "error: after a finding the next synchronizing call fails; report: it succeeds"},
