@@ -5,6 +5,7 @@
 #include "measure/sampler.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -300,11 +301,21 @@ static bool must_stop(sampler *s, ridge_stop *stop) {
     return *stop = RIDGE_STOP_CONVERGED, converged(s);
 }
 
+/* Launches until the stop rule should be evaluated: the rounds asked for; the least rounds; then what fits max_time at
+ * the pace so far. A batch of small operands could hold hundreds more. */
+static int64_t launches_ahead(const sampler *s) {
+    const int64_t round = 2 * (int64_t)s->n_active,
+                  asked = s->job->iterations > 0 ? s->job->iterations : RIDGE_LEAST_ROUNDS;
+    if (s->job->iterations > 0 || s->scheduled < asked * round) return asked * round - s->scheduled;
+    const double spent = ridge_seconds_since(s->began_ns), left = s->job->max_time - spent;
+    const double rounds = left > 0 ? left * rounds_done(s) / fmax(spent, 1e-9) : 0;
+    return round * (1 + (int64_t)fmin(rounds, RIDGE_MAX_SAMPLES));
+}
+
 static ridge_status run_rounds(sampler *s, ridge_stop *stop, ridge_error *error) {
     while (!must_stop(s, stop)) {
-        int64_t launches = s->rotation.sets, all = (int64_t)s->job->iterations * 2 * s->n_active;
-        if (all > 0 && all - s->scheduled < launches) launches = all - s->scheduled;
-        RIDGE_TRY(run_batch(s, launches, error));
+        const int64_t ahead = launches_ahead(s);
+        RIDGE_TRY(run_batch(s, ahead < s->rotation.sets ? ahead : s->rotation.sets, error));
     }
     return RIDGE_OK;
 }

@@ -407,6 +407,23 @@ static void every_job_has_a_round(void **state) {
     ridge_job_result_free(&r);
 }
 
+/* A batch could hold hundreds of launches of small operands: it holds no more than the stop rule asks for. */
+static void small_operands_keep_the_time(void **state) {
+    const int list[] = {BASELINE, OPTIMIZED};
+    ridge_job job = job_of(list, 2);
+    ridge_job_result r;
+    ridge_error error = {0};
+    (void)state;
+    job.iterations = 0;
+    job.max_time = job.patience = 1e-12;
+    job.last_level = 1 << 22;
+    assert_int_equal(ridge_job_run(&job, NULL, NULL, NULL, &r, &error), RIDGE_OK);
+    assert_int_equal(r.stop, RIDGE_STOP_TIME);
+    assert_int_equal(r.rounds, RIDGE_LEAST_ROUNDS);
+    for (int v = 0; v < 2; v++) assert_int_equal(r.series[v].n, 2 * RIDGE_LEAST_ROUNDS);
+    ridge_job_result_free(&r);
+}
+
 /* ---- two right answers that differ ---- */
 
 /* y = x * s, where s may be any number up to 10: each variant's y is right for its own s. */
@@ -591,6 +608,7 @@ int main(void) {
         cmocka_unit_test(a_flood_of_events_ends),
         cmocka_unit_test(no_samples_is_a_failure),
         cmocka_unit_test(every_job_has_a_round),
+        cmocka_unit_test(small_operands_keep_the_time),
         cmocka_unit_test(a_difference_beyond_both_bounds_is_wrong),
         cmocka_unit_test(hot_is_one_set_of_operands),
         cmocka_unit_test(one_slow_launch_changes_no_other),

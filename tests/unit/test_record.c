@@ -319,7 +319,14 @@ static json_t *make_ceilings(const ridge_run *run) {
 }
 static json_t *make_verified(const ridge_run *run) {
     const ridge_result *r = &run->results[0];
-    const ridge_verified v = {r->target, r->c, r->variant, r->isa, "wrong", "cut in \xc2", 3, (double)INFINITY};
+    const ridge_verified v = {.target = r->target,
+                              .c = r->c,
+                              .variant = r->variant,
+                              .isa = r->isa,
+                              .verdict = "wrong",
+                              .reason = "cut in \xc2",
+                              .runs = 3,
+                              .worst = (double)INFINITY};
     return ridge_json_verified(&v);
 }
 static json_t *make_mutation(const ridge_run *run) {
