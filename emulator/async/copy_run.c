@@ -128,10 +128,11 @@ static bool own_shared(emu_warp *warp, const emu_op *op, int lane, uint32_t addr
     return false;
 }
 
-/* Lanes before this one that store the same bytes to the same place: a warp that issues a store as a whole, as CUTLASS's
- * epilogue does. Hardware does it once a lane (seen on an H200 with reductions), which nobody can tell from once. */
-static bool stored_already(const emu_copy_detail *detail, const emu_warp *warp, const emu_op *op, emu_mask before, int lane,
-                           const uint64_t *shared, const uint64_t *other, const uint64_t *bytes) {
+/* Lanes before this one that store the same bytes to the same place: a warp that issues a store as a whole, as
+ * CUTLASS's epilogue does. Hardware does it once a lane (seen on an H200 with reductions), which nobody can tell from
+ * once. */
+static bool stored_already(const emu_copy_detail *detail, const emu_warp *warp, const emu_op *op, emu_mask before,
+                           int lane, const uint64_t *shared, const uint64_t *other, const uint64_t *bytes) {
     if (detail->kind != EMU_COPY_STORE || detail->reduce != EMU_REDUCE_NONE) return false;
     for (; before; before &= before - 1) {
         const int past = __builtin_ctz(before);

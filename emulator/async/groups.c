@@ -49,7 +49,8 @@ emu_pending *emu_stream_pending(const emu_stream *stream, emu_mask mask, uint32_
     return NULL;
 }
 
-/* Nobody else can wait for a thread's stores: whether the engine has read shared memory when the block exits is luck. */
+/* Nobody else can wait for a thread's stores: whether the engine has read shared memory when the block exits is luck.
+ */
 static void report_unwaited(emu_warp *warp, emu_stream *bulk) {
     const struct emu_unwaited stored = bulk->stored;
     bulk->stored.serial = 0;

@@ -15,9 +15,10 @@ struct emu_checks emu_checks;
 
 void emu_checks_begin(void) {
     const emu_options *options = emu_options_get();
-    emu_checks =
-        (struct emu_checks){.known = true, .races = options->check_races, .initialized = options->check_initialized > 0,
-                             .shared_initialized = options->check_initialized > 1};
+    emu_checks = (struct emu_checks){.known = true,
+                                     .races = options->check_races,
+                                     .initialized = options->check_initialized > 0,
+                                     .shared_initialized = options->check_initialized > 1};
 }
 
 /* ---- families: by number; those before the first that is left are gone --------------------------------------- */

@@ -7,8 +7,8 @@
 
 enum { EMU_LANES = 32, EMU_BARRIERS = 16 };
 
-/* For handlers whose loops over lanes gcc vectorizes: one clone an instruction set, chosen when the process begins. Sanitizers
- * instrument the resolvers, which run before the sanitizer does: no clones there. */
+/* For handlers whose loops over lanes gcc vectorizes: one clone an instruction set, chosen when the process begins.
+ * Sanitizers instrument the resolvers, which run before the sanitizer does: no clones there. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__) && !defined(EMU_NO_CLONES)
 #define EMU_LANEWISE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
@@ -16,7 +16,9 @@ enum { EMU_LANES = 32, EMU_BARRIERS = 16 };
 #define EMU_LANEWISE
 #endif
 typedef uint32_t emu_mask; /* a bit a lane */
-typedef struct emu_dim { uint32_t x, y, z; } emu_dim;
+typedef struct emu_dim {
+    uint32_t x, y, z;
+} emu_dim;
 typedef struct emu_warp emu_warp;
 typedef struct emu_op emu_op;
 typedef struct emu_block emu_block;
@@ -35,9 +37,9 @@ enum { EMU_SHARED_FIRST = 1024, EMU_SHARED_RANK_SHIFT = 24 };
 
 /* ---- registers ----------------------------------------------------------------------------------------------------
  * A register is an array over lanes: predicates one uint32_t with a bit a lane; up to 16 bits uint16_t[32]; 32 bits
- * uint32_t[32]; 64 bits uint64_t[32]; 128 bits uint64_t[32][2]. An operand names its place in the warp's registers or in
- * the function's constants (immediates, spread over all lanes). Arrays are aligned to 64 bytes, predicates to 4. The sink `_`
- * as a destination is a place like any other that nobody reads. */
+ * uint32_t[32]; 64 bits uint64_t[32]; 128 bits uint64_t[32][2]. An operand names its place in the warp's registers or
+ * in the function's constants (immediates, spread over all lanes). Arrays are aligned to 64 bytes, predicates to 4. The
+ * sink `_` as a destination is a place like any other that nobody reads. */
 typedef struct emu_operand {
     uint32_t at;   /* offset in bytes; EMU_CONSTANT set: in the constants; EMU_NOWHERE: there is none */
     uint8_t bytes; /* 0: predicate; 2, 4, 8, 16 */
@@ -63,8 +65,9 @@ struct emu_op {
     emu_operand operand[EMU_OPERANDS]; /* by the decoder's own order: destination first */
     uint32_t guard;                    /* place of the predicate, EMU_NOWHERE: none */
     bool guard_negated;
-    bool always;    /* run with an empty mask, too */
-    bool aligned;   /* all lanes of the warp that have not exited must be here together: exec/ sees to that before run() */
+    bool always; /* run with an empty mask, too */
+    bool
+        aligned; /* all lanes of the warp that have not exited must be here together: exec/ sees to that before run() */
     uint8_t type, type2, kind, flags; /* decoder's own */
     uint32_t target;
     int64_t value;      /* decoder's own: offset, immediate, count */
@@ -93,14 +96,15 @@ typedef struct emu_wait {
     uint64_t value;
 } emu_wait;
 
-/* What a round of a loop that only polls (reads memory that others write, and writes none) adds to a fragment's spins. */
+/* What a round of a loop that only polls (reads memory that others write, and writes none) adds to a fragment's spins.
+ */
 enum { EMU_POLL = 1024 };
 
 /* Lanes of a warp that are at the same instruction. A warp that has not diverged is one fragment. */
 typedef struct emu_fragment {
     uint32_t pc;
     emu_mask mask;
-    emu_wait wait; /* ready NULL: runnable */
+    emu_wait wait;   /* ready NULL: runnable */
     uint32_t spins;  /* EMU_POLL for each round of a loop that only polls, since it last merged, waited, or did more */
     uint32_t rounds; /* of other loops since it last merged or waited */
 } emu_fragment;
@@ -122,27 +126,27 @@ struct emu_warp {
     uint32_t index;        /* in the block */
     emu_mask lanes;        /* that exist (the last warp may be partial) */
     emu_mask exited;
-    uint8_t *local;        /* EMU_LANES × local_bytes, allocated at first use */
-    struct emu_order *order;      /* check/: what this warp knows of others' accesses */
-    struct emu_groups *groups;    /* async/: bulk groups and cp.async groups of its lanes */
-    struct emu_products *products;/* mma/: wgmma in flight */
+    uint8_t *local;                /* EMU_LANES × local_bytes, allocated at first use */
+    struct emu_order *order;       /* check/: what this warp knows of others' accesses */
+    struct emu_groups *groups;     /* async/: bulk groups and cp.async groups of its lanes */
+    struct emu_products *products; /* mma/: wgmma in flight */
     emu_gate gate[EMU_BARRIERS];
     emu_mask cluster_arrived, cluster_due; /* sync/: lanes that arrived in phase cluster_phase; that are to wait next */
     uint32_t cluster_phase;
     struct emu_clock *fenced; /* sync/: what was known at the last fence for others of the cluster */
-    struct emu_calls *calls;      /* exec/: frames of device functions, NULL: the code has no calls */
+    struct emu_calls *calls;  /* exec/: frames of device functions, NULL: the code has no calls */
     uint64_t instructions;
     uint32_t slot; /* runtime/: place in the scheduler's list */
 };
 
 typedef struct emu_barrier {
-    uint32_t expected;   /* threads, in whole warps; 0: no one is here */
-    uint32_t arrived;    /* threads, in whole warps */
-    uint32_t generation; /* completed phases */
-    bool all;            /* expected is all of the block: warps that exit are not waited for */
-    uint8_t way;         /* of the instruction that came first */
-    uint32_t votes[2];   /* of barrier.red: lanes whose predicate is false, true */
-    uint64_t came, waiting; /* bit a warp */
+    uint32_t expected;       /* threads, in whole warps; 0: no one is here */
+    uint32_t arrived;        /* threads, in whole warps */
+    uint32_t generation;     /* completed phases */
+    bool all;                /* expected is all of the block: warps that exit are not waited for */
+    uint8_t way;             /* of the instruction that came first */
+    uint32_t votes[2];       /* of barrier.red: lanes whose predicate is false, true */
+    uint64_t came, waiting;  /* bit a warp */
     struct emu_clock *clock; /* check/ */
 } emu_barrier;
 
@@ -153,15 +157,15 @@ struct emu_block {
     emu_warp *warp;
     uint32_t n_warps, live_warps;
     uint32_t exited_warps; /* sync/: at barriers of all warps they count as arrived */
-    uint8_t *shared; /* shared_bytes, at shared address rank << 24 | EMU_SHARED_FIRST */
+    uint8_t *shared;       /* shared_bytes, at shared address rank << 24 | EMU_SHARED_FIRST */
     uint32_t shared_bytes; /* static and dynamic */
     bool exited;
     bool triggered; /* called launch_dependents, or ended */
     emu_barrier barrier[EMU_BARRIERS];
-    struct emu_mbarriers *mbarriers;   /* async/: those of this block's shared memory */
-    struct emu_engine *engine;         /* async/: operations in flight */
-    struct emu_shadow *shared_shadow;  /* memory/ and check/: initialized bytes, accesses */
-    uint32_t sm; /* %smid */
+    struct emu_mbarriers *mbarriers;  /* async/: those of this block's shared memory */
+    struct emu_engine *engine;        /* async/: operations in flight */
+    struct emu_shadow *shared_shadow; /* memory/ and check/: initialized bytes, accesses */
+    uint32_t sm;                      /* %smid */
 };
 
 struct emu_cluster {
@@ -173,8 +177,8 @@ struct emu_cluster {
     uint32_t exited;  /* threads */
     uint32_t generation;
     struct emu_clock *barrier_clock[2]; /* of even and odd phases */
-    struct emu_family *family; /* check/: numbering of the actors of this cluster */
-    emu_cluster *next;         /* among the resident */
+    struct emu_family *family;          /* check/: numbering of the actors of this cluster */
+    emu_cluster *next;                  /* among the resident */
 };
 
 /* A launch. */
@@ -185,21 +189,21 @@ struct emu_grid {
     uint32_t dynamic_shared;
     uint8_t *parameters;
     uint32_t parameter_bytes;
-    uint64_t number;        /* of the launch, from 1 */
+    uint64_t number; /* of the launch, from 1 */
     uint64_t next_cluster, n_clusters, finished_clusters;
     emu_cluster *resident;
     emu_random random;
-    bool programmatic;      /* may begin before the launch before it in its stream has ended */
+    bool programmatic; /* may begin before the launch before it in its stream has ended */
     bool dependents_may_start;
     uint64_t triggered_blocks; /* blocks that called launch_dependents or ended */
-    emu_grid *after;        /* the launch that griddepcontrol.wait waits for, NULL: done */
-    bool cooperative;       /* all blocks must be resident at once */
-    uint64_t workspace;     /* global memory for the barrier of a cooperative launch, 0: none */
-    bool explicit_cluster;  /* launched with the size of its clusters */
+    emu_grid *after;           /* the launch that griddepcontrol.wait waits for, NULL: done */
+    bool cooperative;          /* all blocks must be resident at once */
+    uint64_t workspace;        /* global memory for the barrier of a cooperative launch, 0: none */
+    bool explicit_cluster;     /* launched with the size of its clusters */
     bool done, failed;
-    bool ending;            /* a failed launch is taken down: nothing more is told of it */
-    int error;              /* cudaError that its first finding means, 0: no finding */
-    int told;               /* findings printed */
+    bool ending;                               /* a failed launch is taken down: nothing more is told of it */
+    int error;                                 /* cudaError that its first finding means, 0: no finding */
+    int told;                                  /* findings printed */
     struct emu_clock *begin_clock, *end_clock; /* check/: stream order */
     uint64_t instructions;
 };

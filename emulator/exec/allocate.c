@@ -1,8 +1,9 @@
-/* Places of a function's registers in the register file of a warp. PTX has a register for each value, thousands of them in a
- * large kernel; those that are never live together share a place, so that a warp's file stays in the processor's caches.
+/* Places of a function's registers in the register file of a warp. PTX has a register for each value, thousands of them
+ * in a large kernel; those that are never live together share a place, so that a warp's file stays in the processor's
+ * caches.
  *
- * Liveness is that of one lane, which goes its own way through the function: lanes never touch each other's part of a place.
- * Registers of a wgmma are read and written while other instructions run: they keep a place to themselves. */
+ * Liveness is that of one lane, which goes its own way through the function: lanes never touch each other's part of a
+ * place. Registers of a wgmma are read and written while other instructions run: they keep a place to themselves. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@ typedef struct flow {
     const emu_builder *builder;
     const emu_part *part;
     const ptx_function *function;
-    uint32_t n, words; /* instructions; of 64 bits for a set of registers */
+    uint32_t n, words;  /* instructions; of 64 bits for a set of registers */
     uint32_t *block_of; /* by instruction; [n]: the end */
     block *block;
     uint32_t n_blocks;
@@ -27,9 +28,12 @@ typedef struct flow {
 static bool has(const uint64_t *set, uint32_t r) { return set[r / 64] >> r % 64 & 1; }
 static void add(uint64_t *set, uint32_t r) { set[r / 64] |= UINT64_C(1) << r % 64; }
 
-/* ---- control flow ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- control flow
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 /* Calls found(context, target) for each label of the instruction's operands. */
-static void each_label(const ptx_instruction *instruction, void (*found)(flow *, uint32_t from, uint32_t to), flow *f, uint32_t from) {
+static void each_label(const ptx_instruction *instruction, void (*found)(flow *, uint32_t from, uint32_t to), flow *f,
+                       uint32_t from) {
     for (int i = 0; i < instruction->n_operands; i++) {
         const ptx_operand *operand = instruction->operand + i;
         if (operand->kind == PTX_LABEL) found(f, from, operand->target);
@@ -74,7 +78,8 @@ static void find_blocks(flow *f) {
     }
 }
 
-/* ---- what instructions read and write ------------------------------------------------------------------------------------------------------ */
+/* ---- what instructions read and write
+ * ------------------------------------------------------------------------------------------------------ */
 static void uses_of(const flow *f, uint32_t i, uint32_t *from, uint32_t *to) {
     *from = f->builder->touch_first[f->part->op_of[i]];
     *to = f->builder->touch_first[f->part->op_of[i + 1]];
@@ -126,7 +131,8 @@ static void find_liveness(flow *f) {
     }
 }
 
-/* ---- intervals: from the first to the last instruction where a register is live or touched ------------------------------------------------------ */
+/* ---- intervals: from the first to the last instruction where a register is live or touched
+ * ------------------------------------------------------ */
 typedef struct interval {
     uint32_t reg, first, last, bytes;
 } interval;
@@ -140,8 +146,10 @@ static void find_intervals(const flow *f, interval *list) {
     for (uint32_t b = 0; b < f->n_blocks; b++) {
         const block *k = f->block + b;
         for (uint32_t w = 0; w < f->words; w++) {
-            for (uint64_t set = k->in[w]; set; set &= set - 1) stretch(list + w * 64 + (uint32_t)__builtin_ctzll(set), k->first);
-            for (uint64_t set = k->out[w]; set; set &= set - 1) stretch(list + w * 64 + (uint32_t)__builtin_ctzll(set), k->last);
+            for (uint64_t set = k->in[w]; set; set &= set - 1)
+                stretch(list + w * 64 + (uint32_t)__builtin_ctzll(set), k->first);
+            for (uint64_t set = k->out[w]; set; set &= set - 1)
+                stretch(list + w * 64 + (uint32_t)__builtin_ctzll(set), k->last);
         }
     }
     for (uint32_t i = 0; i < f->n; i++) {
@@ -156,7 +164,8 @@ static void find_intervals(const flow *f, interval *list) {
     }
 }
 
-/* ---- places, by size: predicates 4 bytes, others a multiple of 64 ---------------------------------------------------------------------------------- */
+/* ---- places, by size: predicates 4 bytes, others a multiple of 64
+ * ---------------------------------------------------------------------------------- */
 enum { SIZES = 5 };
 static uint32_t size_index(uint32_t bytes) { return bytes == 4 ? 0 : 1 + (uint32_t)__builtin_ctz(bytes / 64); }
 

@@ -1,8 +1,8 @@
 /* div, rcp, sqrt, rsqrt, sin, cos, lg2, ex2, tanh.
- * Rounded forms are exact. Approximations are computed in double precision and rounded: nearer to the true value than the
- * hardware, whose documented errors are: rcp 1 ulp, div.approx and div.full 2 ulp, sqrt 2^-23 relative, rsqrt 2^-22.9 relative,
- * ex2 2^-22.5 relative, lg2 2^-22 absolute near 1, sin and cos 2^-20.9 absolute in [-pi, pi], tanh 2^-11 relative. Special
- * values, and which subnormals are zero, are as documented. */
+ * Rounded forms are exact. Approximations are computed in double precision and rounded: nearer to the true value than
+ * the hardware, whose documented errors are: rcp 1 ulp, div.approx and div.full 2 ulp, sqrt 2^-23 relative, rsqrt
+ * 2^-22.9 relative, ex2 2^-22.5 relative, lg2 2^-22 absolute near 1, sin and cos 2^-20.9 absolute in [-pi, pi], tanh
+ * 2^-11 relative. Special values, and which subnormals are zero, are as documented. */
 #include <fenv.h>
 
 #include "exec/lanes.h"
@@ -11,7 +11,8 @@
 enum { FTZ = 1 };
 static const int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
 
-/* ---- one number: a is flushed already when that is due ------------------------------------------------------------------------------ */
+/* ---- one number: a is flushed already when that is due
+ * ------------------------------------------------------------------------------ */
 static inline float reciprocal(float a) { return 1.0f / a; }
 static inline float root(float a) { return __builtin_sqrtf(a); }
 static inline float reciprocal_root(float a) { return (float)(1.0 / __builtin_sqrt((double)a)); }
@@ -26,8 +27,8 @@ static inline float sine(float a) { return (float)sin((double)a); }
 static inline float cosine(float a) { return (float)cos((double)a); }
 static inline float hyperbolic_tangent(float a) { return (float)tanh((double)a); }
 
-#define APPROXIMATION(name, value)                                              \
-    EMU_UNARY(name##_f32, float, float, f32_canonical(value(a)))                \
+#define APPROXIMATION(name, value)                               \
+    EMU_UNARY(name##_f32, float, float, f32_canonical(value(a))) \
     EMU_UNARY(name##_ftz, float, float, f32_flushed(f32_canonical(value(f32_flushed(a)))))
 APPROXIMATION(rcp, reciprocal)
 APPROXIMATION(sqrt, root)
@@ -40,7 +41,8 @@ EMU_UNARY(tanh_f32, float, float, f32_canonical(hyperbolic_tangent(a)))
 EMU_BINARY(div_f32, float, float, float, f32_canonical(a / b))
 EMU_BINARY(div_ftz, float, float, float, f32_flushed(f32_canonical(f32_flushed(a) / f32_flushed(b))))
 EMU_BINARY(div_approx, float, float, float, f32_canonical(quotient_approximate(a, b)))
-EMU_BINARY(div_approx_ftz, float, float, float, f32_flushed(f32_canonical(quotient_approximate(f32_flushed(a), f32_flushed(b)))))
+EMU_BINARY(div_approx_ftz, float, float, float,
+           f32_flushed(f32_canonical(quotient_approximate(f32_flushed(a), f32_flushed(b)))))
 EMU_UNARY(rcp_f64, double, double, f64_of_two(1.0 / a, a, a))
 EMU_UNARY(sqrt_f64, double, double, f64_of_two(__builtin_sqrt(a), a, a))
 /* 1 / sqrt(a) rounded once: what the rounded quotient lacks is added. */
@@ -89,7 +91,8 @@ EMU_UNARY(tanh_f16x2, uint32_t, uint32_t, PAIRED(half_tanh))
 EMU_UNARY(tanh_bf16, uint16_t, uint16_t, brain_tanh(a))
 EMU_UNARY(tanh_bf16x2, uint32_t, uint32_t, PAIRED(brain_tanh))
 
-/* ---- other roundings: the processor's, set around a loop that is not inlined ------------------------------------------------------------ */
+/* ---- other roundings: the processor's, set around a loop that is not inlined
+ * ------------------------------------------------------------ */
 enum { DIV, RCP, SQRT };
 __attribute__((noinline)) static void in_single(int what, const float *a, const float *b, float *d) {
     for (int lane = 0; lane < EMU_LANES; lane++)
@@ -105,7 +108,8 @@ static emu_result rounded_f32(emu_warp *warp, const emu_op *op, emu_mask mask) {
     float in[2][EMU_LANES] = {{0}}, out[EMU_LANES], *d = emu_f32(warp, op->operand[0]);
     for (int k = 0; k < (op->kind == DIV ? 2 : 1); k++) {
         const float *from = emu_f32(warp, op->operand[1 + k]);
-        for (int lane = 0; lane < EMU_LANES; lane++) in[k][lane] = op->flags & FTZ ? f32_flushed(from[lane]) : from[lane];
+        for (int lane = 0; lane < EMU_LANES; lane++)
+            in[k][lane] = op->flags & FTZ ? f32_flushed(from[lane]) : from[lane];
     }
     fesetround(modes[op->type2]);
     in_single(op->kind, in[0], in[1], out);
@@ -128,12 +132,15 @@ static emu_result rounded_f64(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return EMU_NEXT;
 }
 
-/* ---- decoding ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- decoding
+ * ------------------------------------------------------------------------------------------------------------------------------
+ */
 enum { APPROX = 4, FULL = 5 };
 static const char *const ways[] = {"rn", "rz", "rm", "rp", "approx", "full", NULL};
 
 static bool decode_rounded(emu_decoding *d, int what, int way, bool ftz, ptx_type type) {
-    static emu_run *const nearest[3][3] = {{div_f32, div_ftz, div_f64}, {rcp_f32, rcp_ftz, rcp_f64}, {sqrt_f32, sqrt_ftz, sqrt_f64}};
+    static emu_run *const nearest[3][3] = {
+        {div_f32, div_ftz, div_f64}, {rcp_f32, rcp_ftz, rcp_f64}, {sqrt_f32, sqrt_ftz, sqrt_f64}};
     emu_run *run = type == PTX_F64 ? rounded_f64 : rounded_f32;
     if (way == 0) run = nearest[what][type == PTX_F64 ? 2 : ftz];
     d->op->kind = (uint8_t)what;
@@ -170,9 +177,17 @@ static const struct function_form {
     {"lg2", {{[PTX_F32] = lg2_f32}, {[PTX_F32] = lg2_ftz}}},
     {"ex2",
      {{[PTX_F32] = ex2_f32, [PTX_F16] = ex2_f16, [PTX_F16X2] = ex2_f16x2},
-      {[PTX_F32] = ex2_ftz, [PTX_F16] = ex2_ftz_f16, [PTX_F16X2] = ex2_ftz_f16x2, [PTX_BF16] = ex2_bf16, [PTX_BF16X2] = ex2_bf16x2}}},
+      {[PTX_F32] = ex2_ftz,
+       [PTX_F16] = ex2_ftz_f16,
+       [PTX_F16X2] = ex2_ftz_f16x2,
+       [PTX_BF16] = ex2_bf16,
+       [PTX_BF16X2] = ex2_bf16x2}}},
     {"tanh",
-     {{[PTX_F32] = tanh_f32, [PTX_F16] = tanh_f16, [PTX_F16X2] = tanh_f16x2, [PTX_BF16] = tanh_bf16, [PTX_BF16X2] = tanh_bf16x2},
+     {{[PTX_F32] = tanh_f32,
+       [PTX_F16] = tanh_f16,
+       [PTX_F16X2] = tanh_f16x2,
+       [PTX_BF16] = tanh_bf16,
+       [PTX_BF16X2] = tanh_bf16x2},
       {[PTX_F32] = NULL}}},
 };
 
@@ -182,12 +197,17 @@ static bool decode_function(emu_decoding *d) {
     if (!ptx_take(&d->words, "approx")) return emu_decode_fail(d, "%s.approx", form->name);
     bool ftz = ptx_take(&d->words, "ftz");
     ptx_type type = ptx_take_type(&d->words);
-    ptx_type bits = type == PTX_F16 || type == PTX_BF16 ? PTX_B16 : type == PTX_F16X2 || type == PTX_BF16X2 ? PTX_B32 : type;
+    ptx_type bits = type == PTX_F16 || type == PTX_BF16       ? PTX_B16
+                    : type == PTX_F16X2 || type == PTX_BF16X2 ? PTX_B32
+                                                              : type;
     return emu_decode_same(d, form->run[ftz][type], 2, bits);
 }
 
 extern const emu_mnemonic emu_mnemonics_approximate[];
 const emu_mnemonic emu_mnemonics_approximate[] = {
-    {"div", decode_quotient},  {"rcp", decode_quotient}, {"sqrt", decode_quotient}, {"rsqrt", decode_function}, {"sin", decode_function},
-    {"cos", decode_function},  {"lg2", decode_function}, {"ex2", decode_function},  {"tanh", decode_function},  {NULL, NULL},
+    {"div", decode_quotient},  {"rcp", decode_quotient},
+    {"sqrt", decode_quotient}, {"rsqrt", decode_function},
+    {"sin", decode_function},  {"cos", decode_function},
+    {"lg2", decode_function},  {"ex2", decode_function},
+    {"tanh", decode_function}, {NULL, NULL},
 };

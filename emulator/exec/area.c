@@ -48,12 +48,14 @@ static emu_result run_store(emu_warp *warp, const emu_op *op, emu_mask mask) {
 }
 
 static bool is_kernel_parameter(const ptx_function *function, const ptx_variable *variable) {
-    return function->entry && variable >= function->parameter && variable < function->parameter + function->n_parameters;
+    return function->entry && variable >= function->parameter &&
+           variable < function->parameter + function->n_parameters;
 }
 
 static bool decode_moved(emu_decoding *d, bool load) {
     static const char *const vectors[] = {"v2", "v4", NULL};
-    const ptx_operand *operand = d->instruction->operand, *address = operand + (load ? 1 : 0), *value = operand + (load ? 0 : 1);
+    const ptx_operand *operand = d->instruction->operand, *address = operand + (load ? 1 : 0),
+                      *value = operand + (load ? 0 : 1);
     if (!ptx_take(&d->words, "param") && !ptx_take(&d->words, "param::func")) return emu_decline(d);
     if (d->instruction->n_operands != 2 || address->kind != PTX_ADDRESS) return emu_decline(d);
     const ptx_operand *base = address->parts;
@@ -66,7 +68,8 @@ static bool decode_moved(emu_decoding *d, bool load) {
     m->bytes = ptx_type_bytes[type];
     m->is_signed = load && emu_is_signed(type);
     m->by_register = !symbol;
-    if (!ptx_words_end(&d->words) || !m->bytes || m->bytes > 8) return emu_decode_fail(d, "ld.param or st.param of this type");
+    if (!ptx_words_end(&d->words) || !m->bytes || m->bytes > 8)
+        return emu_decode_fail(d, "ld.param or st.param of this type");
     if ((vector < 0) != (value->kind != PTX_VECTOR) || (vector >= 0 && value->n_parts != m->n))
         return emu_decode_fail(d, "%d registers are due", m->n);
     if (symbol) {
@@ -74,7 +77,8 @@ static bool decode_moved(emu_decoding *d, bool load) {
         uint32_t part = (uint32_t)(builder->part - builder->program->part);
         int64_t offset = address->offset + base->offset;
         if (offset < 0 || (uint64_t)offset + m->bytes * (uint32_t)m->n > base->variable->bytes)
-            return emu_decode_fail(d, "beyond the %llu bytes of %s", (unsigned long long)base->variable->bytes, base->text);
+            return emu_decode_fail(d, "beyond the %llu bytes of %s", (unsigned long long)base->variable->bytes,
+                                   base->text);
         m->at = (emu_passed){.lanes = {.at = EMU_NOWHERE}, .part = part, .bytes = m->bytes};
         m->at.offset = emu_decode_area(d, part, base->variable) + (uint32_t)offset;
     } else if (!emu_decode_address(d, address, PTX_PARAM, &m->address)) {
@@ -84,7 +88,8 @@ static bool decode_moved(emu_decoding *d, bool load) {
         const ptx_operand *part = vector < 0 ? value : value->parts + k;
         m->value[k].at = EMU_NOWHERE;
         if (part->kind == PTX_SINK) continue;
-        if (!(load ? emu_decode_destination(d, part, type, m->value + k) : emu_decode_source(d, part, type, m->value + k)))
+        if (!(load ? emu_decode_destination(d, part, type, m->value + k)
+                   : emu_decode_source(d, part, type, m->value + k)))
             return false;
     }
     d->op->run = load ? run_load : run_store;

@@ -1,14 +1,15 @@
 /* Bits: logic, shifts, fields, counts, permutations, dot products of bytes. */
 #include "exec/lanes.h"
 
-#define WIDTHS(name, value)                                     \
-    EMU_BINARY(name##_16, uint16_t, uint16_t, uint16_t, value)  \
-    EMU_BINARY(name##_32, uint32_t, uint32_t, uint32_t, value)  \
+#define WIDTHS(name, value)                                    \
+    EMU_BINARY(name##_16, uint16_t, uint16_t, uint16_t, value) \
+    EMU_BINARY(name##_32, uint32_t, uint32_t, uint32_t, value) \
     EMU_BINARY(name##_64, uint64_t, uint64_t, uint64_t, value)
 #define BITS(name) [PTX_B16] = name##_16, [PTX_B32] = name##_32, [PTX_B64] = name##_64
 
-/* ---- logic ------------------------------------------------------------------------------------------------------------------ */
-WIDTHS(and, a & b)
+/* ---- logic
+ * ------------------------------------------------------------------------------------------------------------------ */
+WIDTHS(and, a &b)
 WIDTHS(or, a | b)
 WIDTHS(xor, a ^ b)
 EMU_UNARY(not_16, uint16_t, uint16_t, ~a)
@@ -18,11 +19,11 @@ EMU_UNARY(cnot_16, uint16_t, uint16_t, a == 0)
 EMU_UNARY(cnot_32, uint32_t, uint32_t, a == 0)
 EMU_UNARY(cnot_64, uint64_t, uint64_t, a == 0)
 
-#define PREDICATES(name, value)                                                         \
-    static emu_result name(emu_warp *warp, const emu_op *op, emu_mask mask) {           \
+#define PREDICATES(name, value)                                                          \
+    static emu_result name(emu_warp *warp, const emu_op *op, emu_mask mask) {            \
         emu_mask a = emu_pred(warp, op->operand[1]), b = emu_pred(warp, op->operand[2]); \
-        emu_set_pred(warp, op->operand[0], mask, value);                                \
-        return EMU_NEXT;                                                                \
+        emu_set_pred(warp, op->operand[0], mask, value);                                 \
+        return EMU_NEXT;                                                                 \
     }
 PREDICATES(and_pred, a &b)
 PREDICATES(or_pred, a | b)
@@ -50,7 +51,7 @@ static bool decode_xor(emu_decoding *d) {
     return decode_typed(d, runs, 3);
 }
 static bool decode_not(emu_decoding *d) {
-    static emu_run *const runs[PTX_N_TYPES] = {BITS(not), [PTX_PRED] = not_pred};
+    static emu_run *const runs[PTX_N_TYPES] = {BITS(not ), [PTX_PRED] = not_pred};
     return decode_typed(d, runs, 2);
 }
 static bool decode_cnot(emu_decoding *d) {
@@ -71,7 +72,8 @@ EMU_TERNARY(lop3, uint32_t, uint32_t, uint32_t, uint32_t, lut_bits(a, b, c, (uin
 
 /* lop3.{or,and}.b32 d|p: p = (d != 0) op q. */
 static emu_result lop3_pred(emu_warp *warp, const emu_op *op, emu_mask mask) {
-    const uint32_t *a = emu_u32(warp, op->operand[1]), *b = emu_u32(warp, op->operand[2]), *c = emu_u32(warp, op->operand[3]);
+    const uint32_t *a = emu_u32(warp, op->operand[1]), *b = emu_u32(warp, op->operand[2]),
+                   *c = emu_u32(warp, op->operand[3]);
     emu_mask q = emu_pred(warp, op->operand[5]), any = 0;
     uint32_t result[EMU_LANES], *d = emu_u32(warp, op->operand[0]);
     for (int lane = 0; lane < EMU_LANES; lane++) {
@@ -103,7 +105,8 @@ static bool decode_lop3(emu_decoding *d) {
            emu_decode_predicate(d, operand + 5, d->op->operand + 5);
 }
 
-/* ---- shifts: by more than the width is by the width ---------------------------------------------------------------------------- */
+/* ---- shifts: by more than the width is by the width
+ * ---------------------------------------------------------------------------- */
 EMU_BINARY(shl_16, uint16_t, uint16_t, uint32_t, b > 15 ? 0 : (uint32_t)a << (b & 15))
 EMU_BINARY(shl_32, uint32_t, uint32_t, uint32_t, b > 31 ? 0 : a << (b & 31))
 EMU_BINARY(shl_64, uint64_t, uint64_t, uint32_t, b > 63 ? 0 : a << (b & 63))
@@ -117,8 +120,8 @@ EMU_BINARY(shr_s64, int64_t, int64_t, uint32_t, a >> (b > 63 ? 63 : b))
 static bool decode_shift(emu_decoding *d) {
     static emu_run *const runs[2][PTX_N_TYPES] = {
         {BITS(shl)},
-        {BITS(shr), [PTX_U16] = shr_16, [PTX_S16] = shr_s16, [PTX_U32] = shr_32, [PTX_S32] = shr_s32, [PTX_U64] = shr_64,
-         [PTX_S64] = shr_s64},
+        {BITS(shr), [PTX_U16] = shr_16, [PTX_S16] = shr_s16, [PTX_U32] = shr_32, [PTX_S32] = shr_s32,
+         [PTX_U64] = shr_64, [PTX_S64] = shr_s64},
     };
     ptx_type type;
     emu_run *run = emu_decode_typed(d, runs[d->instruction->word[0][2] == 'r'], &type);
@@ -140,7 +143,9 @@ static bool decode_funnel(emu_decoding *d) {
     return emu_decode_same(d, runs[way][mode], 4, PTX_B32);
 }
 
-/* ---- counts --------------------------------------------------------------------------------------------------------------------- */
+/* ---- counts
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 static inline uint32_t ones(uint64_t a) {
     a -= a >> 1 & UINT64_C(0x5555555555555555);
     a = (a & UINT64_C(0x3333333333333333)) + (a >> 2 & UINT64_C(0x3333333333333333));
@@ -175,7 +180,8 @@ static bool decode_brev(emu_decoding *d) {
     return decode_typed(d, runs, 2);
 }
 
-/* bfind: the highest bit that differs from the sign, all ones when there is none; .shiftamt: how far to shift it to the top. */
+/* bfind: the highest bit that differs from the sign, all ones when there is none; .shiftamt: how far to shift it to the
+ * top. */
 static inline uint32_t highest(uint64_t a, uint32_t bits, bool shift) {
     if (!a) return UINT32_MAX;
     uint32_t at = 63 - (uint32_t)__builtin_clzll(a);
@@ -209,7 +215,9 @@ static bool decode_fns(emu_decoding *d) {
     return emu_decode_all(d, fns, 4, (ptx_type[]){PTX_B32, PTX_B32, PTX_B32, PTX_S32});
 }
 
-/* ---- fields --------------------------------------------------------------------------------------------------------------------- */
+/* ---- fields
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 /* Position and length: of 32-bit fields their low 8 bits count, of 64-bit fields all, as on the hardware. */
 static inline uint64_t low_ones(uint32_t n) { return n > 63 ? UINT64_MAX : (UINT64_C(1) << n) - 1; }
 static inline uint64_t field(uint64_t a, uint32_t at, uint32_t length, uint32_t bits, bool is_signed) {
@@ -240,13 +248,14 @@ static bool decode_bfe(emu_decoding *d) {
     return emu_decode_all(d, runs[type], 4, (ptx_type[]){type, type, PTX_U32, PTX_U32});
 }
 
-#define INSERT(name, type)                                                                                                       \
-    EMU_LANEWISE static emu_result name(emu_warp *warp, const emu_op *op, emu_mask mask) {                                       \
-        type *d = emu_at(warp, op->operand[0].at);                                                                               \
-        const type *pa = emu_at(warp, op->operand[1].at), *pb = emu_at(warp, op->operand[2].at);                                 \
-        const uint32_t *at = emu_u32(warp, op->operand[3]), *length = emu_u32(warp, op->operand[4]);                             \
-        EMU_FOR_LANES(type, d, mask, type a = pa[lane]; type b = pb[lane], inserted(a, b, at[lane], length[lane], 8 * sizeof(type)))               \
-        return EMU_NEXT;                                                                                                         \
+#define INSERT(name, type)                                                                           \
+    EMU_LANEWISE static emu_result name(emu_warp *warp, const emu_op *op, emu_mask mask) {           \
+        type *d = emu_at(warp, op->operand[0].at);                                                   \
+        const type *pa = emu_at(warp, op->operand[1].at), *pb = emu_at(warp, op->operand[2].at);     \
+        const uint32_t *at = emu_u32(warp, op->operand[3]), *length = emu_u32(warp, op->operand[4]); \
+        EMU_FOR_LANES(type, d, mask, type a = pa[lane];                                              \
+                      type b = pb[lane], inserted(a, b, at[lane], length[lane], 8 * sizeof(type)))   \
+        return EMU_NEXT;                                                                             \
     }
 INSERT(bfi_32, uint32_t)
 INSERT(bfi_64, uint64_t)
@@ -287,7 +296,8 @@ static bool decode_szext(emu_decoding *d) {
     return emu_decode_all(d, type == PTX_S32 ? szext_s32 : szext_u32, 3, (ptx_type[]){type, type, PTX_U32});
 }
 
-/* ---- prmt: four bytes chosen out of eight ------------------------------------------------------------------------------------------ */
+/* ---- prmt: four bytes chosen out of eight
+ * ------------------------------------------------------------------------------------------ */
 enum { PRMT_INDEX, PRMT_F4E, PRMT_B4E, PRMT_RC8, PRMT_ECL, PRMT_ECR, PRMT_RC16 };
 static inline uint32_t byte_of(uint64_t both, uint32_t at) { return (uint32_t)(both >> 8 * (at & 7)) & 0xff; }
 static inline uint32_t permuted(uint32_t a, uint32_t b, uint32_t select) {
@@ -315,7 +325,8 @@ static bool decode_prmt(emu_decoding *d) {
     return emu_decode_same(d, d->op->kind ? prmt_mode : prmt, 4, PTX_B32);
 }
 
-/* ---- dp4a, dp2a: products of bytes with bytes, of halves with bytes, summed with c ------------------------------------------------- */
+/* ---- dp4a, dp2a: products of bytes with bytes, of halves with bytes, summed with c
+ * ------------------------------------------------- */
 static inline int32_t signed_or_not(uint32_t value, uint32_t bits, bool is_signed) {
     return is_signed ? (int32_t)(value << (32 - bits)) >> (32 - bits) : (int32_t)(value & (uint32_t)low_ones(bits));
 }
@@ -326,7 +337,8 @@ static inline uint32_t dot4(uint32_t a, uint32_t b, uint32_t c, uint32_t signs) 
 }
 static inline uint32_t dot2(uint32_t a, uint32_t b, uint32_t c, uint32_t signs, uint32_t high) {
     for (uint32_t k = 0; k < 2; k++)
-        c += (uint32_t)(signed_or_not(a >> 16 * k, 16, signs & 1) * signed_or_not(b >> (8 * k + 16 * high), 8, signs & 2));
+        c += (uint32_t)(signed_or_not(a >> 16 * k, 16, signs & 1) *
+                        signed_or_not(b >> (8 * k + 16 * high), 8, signs & 2));
     return c;
 }
 EMU_TERNARY(dp4a, uint32_t, uint32_t, uint32_t, uint32_t, dot4(a, b, c, op->kind))
@@ -346,9 +358,15 @@ static bool decode_dot(emu_decoding *d) {
 
 extern const emu_mnemonic emu_mnemonics_bits[];
 const emu_mnemonic emu_mnemonics_bits[] = {
-    {"and", decode_and},     {"or", decode_or},       {"xor", decode_xor},     {"not", decode_not},   {"cnot", decode_cnot},
-    {"lop3", decode_lop3},   {"shl", decode_shift},   {"shr", decode_shift},   {"shf", decode_funnel}, {"popc", decode_count},
-    {"clz", decode_count},   {"brev", decode_brev},   {"bfind", decode_bfind}, {"fns", decode_fns},   {"bfe", decode_bfe},
-    {"bfi", decode_bfi},     {"bmsk", decode_bmsk},   {"szext", decode_szext}, {"prmt", decode_prmt}, {"dp4a", decode_dot},
+    {"and", decode_and},     {"or", decode_or},
+    {"xor", decode_xor},     {"not", decode_not},
+    {"cnot", decode_cnot},   {"lop3", decode_lop3},
+    {"shl", decode_shift},   {"shr", decode_shift},
+    {"shf", decode_funnel},  {"popc", decode_count},
+    {"clz", decode_count},   {"brev", decode_brev},
+    {"bfind", decode_bfind}, {"fns", decode_fns},
+    {"bfe", decode_bfe},     {"bfi", decode_bfi},
+    {"bmsk", decode_bmsk},   {"szext", decode_szext},
+    {"prmt", decode_prmt},   {"dp4a", decode_dot},
     {"dp2a", decode_dot},    {NULL, NULL},
 };

@@ -7,7 +7,8 @@
 
 /* Bytes at a generic address, as the lane sees them; NULL: a finding. */
 static const uint8_t *bytes_at(emu_warp *warp, const emu_op *op, int lane, uint64_t address, uint32_t bytes) {
-    const emu_access access = {.kind = EMU_READ, .scope = EMU_SCOPE_GPU, .space = PTX_GENERIC, .bytes = bytes, .align = 1};
+    const emu_access access = {
+        .kind = EMU_READ, .scope = EMU_SCOPE_GPU, .space = PTX_GENERIC, .bytes = bytes, .align = 1};
     uint64_t addresses[EMU_LANES] = {0};
     uint8_t *pointer[EMU_LANES];
     addresses[lane] = address;
@@ -26,7 +27,8 @@ static bool string_at(emu_warp *warp, const emu_op *op, int lane, uint64_t addre
     return true;
 }
 
-/* ---- vprintf: the format's address, and that of a buffer of arguments, each aligned to its size ------------------------------------------ */
+/* ---- vprintf: the format's address, and that of a buffer of arguments, each aligned to its size
+ * ------------------------------------------ */
 typedef struct reader {
     emu_warp *warp;
     const emu_op *op;
@@ -50,8 +52,10 @@ static uint64_t next_argument(reader *r, uint32_t bytes) {
 /* One conversion, e.g. "%-5.2f"; *stars: a width and a precision taken from the arguments. */
 static void print_one(reader *r, const char *spec, char kind, const int *star, int stars) {
     bool wide = strchr(spec, 'l') || strchr(spec, 'j') || strchr(spec, 'z') || strchr(spec, 't');
-#define SHOW(value) \
-    (stars == 2 ? printf(spec, star[0], star[1], value) : stars == 1 ? printf(spec, star[0], value) : printf(spec, value))
+#define SHOW(value)                                       \
+    (stars == 2   ? printf(spec, star[0], star[1], value) \
+     : stars == 1 ? printf(spec, star[0], value)          \
+                  : printf(spec, value))
     if (strchr("fFeEgGaA", kind)) {
         uint64_t bits = next_argument(r, 8);
         double value;
@@ -60,8 +64,10 @@ static void print_one(reader *r, const char *spec, char kind, const int *star, i
     } else if (kind == 's') {
         char text[4096];
         uint64_t address = next_argument(r, 8);
-        if (!r->failed && string_at(r->warp, r->op, r->lane, address, text, sizeof text)) SHOW(text);
-        else r->failed = true;
+        if (!r->failed && string_at(r->warp, r->op, r->lane, address, text, sizeof text))
+            SHOW(text);
+        else
+            r->failed = true;
     } else if (kind == 'p') {
         void *value = (void *)(uintptr_t)next_argument(r, 8);
         SHOW(value);
@@ -108,7 +114,8 @@ static emu_result run_vprintf(emu_warp *warp, const emu_op *op, const emu_call *
     for (emu_mask rest = mask; rest; rest &= rest - 1) {
         int lane = __builtin_ctz(rest);
         char format[4096];
-        if (!string_at(warp, op, lane, emu_passed_read(warp, call->from, lane), format, sizeof format)) return EMU_ABORT;
+        if (!string_at(warp, op, lane, emu_passed_read(warp, call->from, lane), format, sizeof format))
+            return EMU_ABORT;
         reader r = {.warp = warp, .op = op, .lane = lane, .at = emu_passed_read(warp, call->from + 1, lane)};
         int n = print_all(&r, format);
         if (r.failed) return EMU_ABORT;
@@ -118,20 +125,24 @@ static emu_result run_vprintf(emu_warp *warp, const emu_op *op, const emu_call *
     return EMU_NEXT;
 }
 
-/* ---- __assertfail(condition, file, line, function, bytes of a character) --------------------------------------------------------------------- */
+/* ---- __assertfail(condition, file, line, function, bytes of a character)
+ * --------------------------------------------------------------------- */
 static emu_result run_assert(emu_warp *warp, const emu_op *op, const emu_call *call, emu_mask mask) {
     int lane = __builtin_ctz(mask);
     char text[3][512];
     if (call->n_arguments != 5) return EMU_ABORT;
     for (int i = 0; i < 3; i++)
-        if (!string_at(warp, op, lane, emu_passed_read(warp, call->from + (i < 2 ? i : 3), lane), text[i], sizeof text[i]))
+        if (!string_at(warp, op, lane, emu_passed_read(warp, call->from + (i < 2 ? i : 3), lane), text[i],
+                       sizeof text[i]))
             return EMU_ABORT;
     emu_find(warp, op, lane, EMU_TRAP, 0, "assertion `%s` of %s failed (%s:%u)", text[0], text[2], text[1],
              (unsigned)emu_passed_read(warp, call->from + 2, lane));
     return EMU_ABORT;
 }
 
-/* ---- the heap ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the heap
+ * -------------------------------------------------------------------------------------------------------------------------------
+ */
 static emu_result run_malloc(emu_warp *warp, const emu_op *op, const emu_call *call, emu_mask mask) {
     (void)op;
     for (emu_mask rest = mask; rest && call->result; rest &= rest - 1) {
@@ -147,7 +158,8 @@ static emu_result run_free(emu_warp *warp, const emu_op *op, const emu_call *cal
         int lane = __builtin_ctz(rest);
         uint64_t address = emu_passed_read(warp, call->from, lane);
         if (address && !emu_memory_free((void *)(uintptr_t)address)) {
-            emu_find(warp, op, lane, EMU_OUT_OF_BOUNDS, address, "free of 0x%llx, which is no allocation", (unsigned long long)address);
+            emu_find(warp, op, lane, EMU_OUT_OF_BOUNDS, address, "free of 0x%llx, which is no allocation",
+                     (unsigned long long)address);
             return EMU_ABORT;
         }
     }
@@ -155,8 +167,10 @@ static emu_result run_free(emu_warp *warp, const emu_op *op, const emu_call *cal
 }
 
 emu_builtin *emu_builtin_find(const char *name) {
-    static const struct { const char *name; emu_builtin *run; } builtins[] = {
-        {"vprintf", run_vprintf}, {"__assertfail", run_assert}, {"malloc", run_malloc}, {"free", run_free}};
+    static const struct {
+        const char *name;
+        emu_builtin *run;
+    } builtins[] = {{"vprintf", run_vprintf}, {"__assertfail", run_assert}, {"malloc", run_malloc}, {"free", run_free}};
     for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++)
         if (!strcmp(builtins[i].name, name)) return builtins[i].run;
     return NULL;

@@ -1,6 +1,6 @@
-/* Device functions: call and ret. Each function of a program has its registers and .param variables at places of its own, so
- * that lanes may be in different functions at once; a recursive one's are saved for the lanes that call it. Where to return
- * to is known lane by lane. */
+/* Device functions: call and ret. Each function of a program has its registers and .param variables at places of its
+ * own, so that lanes may be in different functions at once; a recursive one's are saved for the lanes that call it.
+ * Where to return to is known lane by lane. */
 #include "exec/call.h"
 
 #include <stdlib.h>
@@ -12,7 +12,9 @@ enum { DEEPEST = 1 << 14, STACK = 1 << 14 /* bytes of .local variables of recurs
 
 uint32_t emu_call_stack_bytes(void) { return STACK; }
 
-/* ---- what is passed --------------------------------------------------------------------------------------------------------------------- */
+/* ---- what is passed
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 uint8_t *emu_area(const emu_warp *warp, const emu_passed *passed, int lane) {
     const emu_part *part = emu_program_of(warp->code)->part + passed->part;
     return warp->registers + part->area + (size_t)lane * part->area_bytes + passed->offset;
@@ -31,20 +33,27 @@ uint64_t emu_passed_read(const emu_warp *warp, const emu_passed *passed, int lan
 void emu_passed_write(emu_warp *warp, const emu_passed *passed, int lane, uint64_t value) {
     uint64_t values[EMU_LANES];
     values[lane] = value;
-    if (passed->lanes.at != EMU_NOWHERE) emu_lanes_write(warp, passed->lanes, 1u << lane, values);
-    else memcpy(emu_area(warp, passed, lane), &value, passed->bytes < 8 ? passed->bytes : 8);
+    if (passed->lanes.at != EMU_NOWHERE)
+        emu_lanes_write(warp, passed->lanes, 1u << lane, values);
+    else
+        memcpy(emu_area(warp, passed, lane), &value, passed->bytes < 8 ? passed->bytes : 8);
 }
 
 static void pass(emu_warp *warp, const emu_passed *from, const emu_passed *to, emu_mask mask) {
     for (emu_mask rest = mask; rest; rest &= rest - 1) {
         int lane = __builtin_ctz(rest);
         bool areas = from->lanes.at == EMU_NOWHERE && to->lanes.at == EMU_NOWHERE;
-        if (areas) memmove(emu_area(warp, to, lane), emu_area(warp, from, lane), to->bytes < from->bytes ? to->bytes : from->bytes);
-        else emu_passed_write(warp, to, lane, emu_passed_read(warp, from, lane));
+        if (areas)
+            memmove(emu_area(warp, to, lane), emu_area(warp, from, lane),
+                    to->bytes < from->bytes ? to->bytes : from->bytes);
+        else
+            emu_passed_write(warp, to, lane, emu_passed_read(warp, from, lane));
     }
 }
 
-/* ---- frames ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- frames
+ * ------------------------------------------------------------------------------------------------------------------------------
+ */
 void emu_calls_begin(emu_warp *warp) {
     warp->calls = emu_alloc(sizeof *warp->calls);
     uint32_t top = warp->code->local_bytes - (emu_program_of(warp->code)->recursive ? STACK : 0);
@@ -75,8 +84,8 @@ static emu_saved *save(emu_warp *warp, const emu_part *part, emu_mask mask) {
 }
 
 static void restore_lane(emu_warp *warp, const emu_part *part, const emu_saved *saved, int lane) {
-    memcpy(warp->registers + part->area + (size_t)lane * part->area_bytes, saved->bytes + (size_t)lane * part->area_bytes,
-           part->area_bytes);
+    memcpy(warp->registers + part->area + (size_t)lane * part->area_bytes,
+           saved->bytes + (size_t)lane * part->area_bytes, part->area_bytes);
     for (int r = 0; r < part->function->n_registers; r++) {
         uint32_t bytes = ptx_type_bytes[part->function->reg[r].type], at = part->register_at[r];
         if (at == EMU_NOWHERE) continue; /* nobody touches it */
@@ -107,18 +116,23 @@ static bool push(emu_warp *warp, const emu_op *op, int lane, emu_frame frame, ui
     return true;
 }
 
-/* ---- call ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- call
+ * ----------------------------------------------------------------------------------------------------------------------------------
+ */
 static emu_result enter(emu_warp *warp, const emu_op *op, const emu_call *call, emu_mask mask) {
     if (call->builtin) return call->builtin(warp, op, call, mask);
     const emu_part *part = emu_program_of(warp->code)->part + call->part;
-    emu_frame frame = {.pc = warp->current->pc + 1, .call = call, .saved = part->recursive ? save(warp, part, mask) : NULL};
+    emu_frame frame = {
+        .pc = warp->current->pc + 1, .call = call, .saved = part->recursive ? save(warp, part, mask) : NULL};
     for (emu_mask rest = mask; rest; rest &= rest - 1)
         if (!push(warp, op, __builtin_ctz(rest), frame, part->local_bytes)) return EMU_ABORT;
     for (int i = 0; i < call->n_arguments; i++) pass(warp, call->from + i, call->to + i, mask);
     return emu_jump(warp, mask, part->first);
 }
 
-static emu_result run_call(emu_warp *warp, const emu_op *op, emu_mask mask) { return enter(warp, op, op->detail, mask); }
+static emu_result run_call(emu_warp *warp, const emu_op *op, emu_mask mask) {
+    return enter(warp, op, op->detail, mask);
+}
 
 /* The callee's address is its ptx_function's. */
 static emu_result run_indirect(emu_warp *warp, const emu_op *op, emu_mask mask) {
@@ -143,8 +157,12 @@ static emu_result run_indirect(emu_warp *warp, const emu_op *op, emu_mask mask) 
     return EMU_JUMP;
 }
 
-/* ---- ret ----------------------------------------------------------------------------------------------------------------------------------- */
-static const emu_frame *top_frame(const emu_calls *calls, int lane) { return calls->frame[lane] + calls->depth[lane] - 1; }
+/* ---- ret
+ * -----------------------------------------------------------------------------------------------------------------------------------
+ */
+static const emu_frame *top_frame(const emu_calls *calls, int lane) {
+    return calls->frame[lane] + calls->depth[lane] - 1;
+}
 
 /* Lanes that return to the same place from the same function. */
 static emu_mask alike(const emu_calls *calls, emu_mask mask) {
@@ -179,8 +197,10 @@ static emu_result leave_function(emu_warp *warp, emu_mask mask) {
         if (bytes) memcpy(result, emu_area(warp, from, lane), size);
         if (saved) restore_lane(warp, part, saved, lane);
         release(saved);
-        if (bytes) memcpy(emu_area(warp, to, lane), result, size);
-        else if (call->result) emu_passed_write(warp, to, lane, value);
+        if (bytes)
+            memcpy(emu_area(warp, to, lane), result, size);
+        else if (call->result)
+            emu_passed_write(warp, to, lane, value);
         calls->depth[lane]--;
         calls->local_top[lane] -= part->local_bytes;
     }
@@ -193,14 +213,17 @@ emu_result emu_run_return(emu_warp *warp, const emu_op *op, emu_mask mask) {
     while (mask) {
         emu_mask same = alike(warp->calls, mask);
         mask &= ~same;
-        if (warp->calls->depth[__builtin_ctz(same)]) (void)leave_function(warp, same);
-        else (void)emu_leave(warp, same);
+        if (warp->calls->depth[__builtin_ctz(same)])
+            (void)leave_function(warp, same);
+        else
+            (void)emu_leave(warp, same);
         if (mask) warp->current->pc--;
     }
     return EMU_JUMP;
 }
 
-/* ---- addresses that depend on the activation ------------------------------------------------------------------------------------------------ */
+/* ---- addresses that depend on the activation
+ * ------------------------------------------------------------------------------------------------ */
 emu_result emu_run_local_base(emu_warp *warp, const emu_op *op, emu_mask mask) {
     uint64_t at[EMU_LANES];
     for (int lane = 0; lane < EMU_LANES; lane++) at[lane] = warp->calls->local_top[lane] - (uint64_t)op->value;
@@ -216,7 +239,9 @@ emu_result emu_run_area_base(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return EMU_NEXT;
 }
 
-/* ---- decoding ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- decoding
+ * -------------------------------------------------------------------------------------------------------------------------------
+ */
 static emu_passed in_area(emu_decoding *d, uint32_t part, const ptx_variable *variable) {
     return (emu_passed){.lanes = {.at = EMU_NOWHERE},
                         .part = part,
@@ -229,7 +254,8 @@ static emu_passed formal(emu_decoding *d, uint32_t index, const ptx_variable *va
     if (variable->space != PTX_REG) return in_area(d, index, variable);
     ptx_type type = part->function->reg[variable->reg].type;
     uint8_t bytes = ptx_type_bytes[type];
-    return (emu_passed){.lanes = {.at = part->register_at[variable->reg], .bytes = bytes == 1 ? 2 : bytes}, .bytes = bytes};
+    return (emu_passed){.lanes = {.at = part->register_at[variable->reg], .bytes = bytes == 1 ? 2 : bytes},
+                        .bytes = bytes};
 }
 
 static bool actual(emu_decoding *d, const ptx_operand *operand, ptx_type type, bool written, emu_passed *out) {
@@ -239,7 +265,8 @@ static bool actual(emu_decoding *d, const ptx_operand *operand, ptx_type type, b
         return true;
     }
     *out = (emu_passed){.bytes = ptx_type_bytes[type]};
-    return written ? emu_decode_destination(d, operand, type, &out->lanes) : emu_decode_source(d, operand, type, &out->lanes);
+    return written ? emu_decode_destination(d, operand, type, &out->lanes)
+                   : emu_decode_source(d, operand, type, &out->lanes);
 }
 
 /* How the call passes things to a function that is a part, or declared only. */
@@ -250,8 +277,10 @@ static emu_call *shape(emu_decoding *d, const ptx_function *function, uint32_t p
     call->n_arguments = function->n_parameters;
     call->from = emu_decode_alloc(d, (size_t)function->n_parameters * sizeof *call->from + 1);
     call->to = emu_decode_alloc(d, (size_t)function->n_parameters * sizeof *call->to + 1);
-    if (arguments->n_parts != function->n_parameters || results->n_parts > 1 || (results->n_parts && !function->result)) {
-        emu_decode_fail(d, "%s has %d parameters and %d results", function->name, function->n_parameters, function->result != NULL);
+    if (arguments->n_parts != function->n_parameters || results->n_parts > 1 ||
+        (results->n_parts && !function->result)) {
+        emu_decode_fail(d, "%s has %d parameters and %d results", function->name, function->n_parameters,
+                        function->result != NULL);
         return NULL;
     }
     for (int i = 0; i < function->n_parameters; i++) {
@@ -268,7 +297,8 @@ static emu_call *shape(emu_decoding *d, const ptx_function *function, uint32_t p
 
 static bool decode_direct(emu_decoding *d, ptx_function *function) {
     emu_builtin *builtin = function->body ? NULL : emu_builtin_find(function->name);
-    if (!function->body && !builtin) return emu_decode_fail(d, "%s is declared, and nothing defines it", function->name);
+    if (!function->body && !builtin)
+        return emu_decode_fail(d, "%s is declared, and nothing defines it", function->name);
     emu_call *call = shape(d, function, builtin ? UINT32_MAX : emu_part_of_function(emu_builder_of(d), function));
     if (call) call->builtin = builtin;
     d->op->run = run_call;
@@ -278,7 +308,8 @@ static bool decode_direct(emu_decoding *d, ptx_function *function) {
 
 /* As many parameters and results as the call has, of the sizes that the prototype says. */
 static bool fits(const ptx_function *function, const ptx_operand *operand, const ptx_function *prototype) {
-    if (function->entry || function->n_parameters != operand[2].n_parts || (operand[0].n_parts && !function->result)) return false;
+    if (function->entry || function->n_parameters != operand[2].n_parts || (operand[0].n_parts && !function->result))
+        return false;
     for (int i = 0; prototype && i < function->n_parameters; i++)
         if (i < prototype->n_parameters && prototype->parameter[i].bytes != function->parameter[i].bytes) return false;
     return true;
@@ -302,7 +333,8 @@ static bool decode_indirect(emu_decoding *d) {
 static bool decode_call(emu_decoding *d) {
     const ptx_operand *operand = d->instruction->operand;
     ptx_take(&d->words, "uni");
-    if (!ptx_words_end(&d->words) || d->instruction->n_operands < 3 || operand[0].kind != PTX_LIST || operand[2].kind != PTX_LIST)
+    if (!ptx_words_end(&d->words) || d->instruction->n_operands < 3 || operand[0].kind != PTX_LIST ||
+        operand[2].kind != PTX_LIST)
         return emu_decode_fail(d, "call{.uni} (result), function, (parameters)");
     return operand[1].function ? decode_direct(d, operand[1].function) : decode_indirect(d);
 }

@@ -4,7 +4,8 @@
 
 #include "exec/program.h"
 
-/* A parameter or result on one side of a call: a register or constant, or bytes of a part's area of .param variables. */
+/* A parameter or result on one side of a call: a register or constant, or bytes of a part's area of .param variables.
+ */
 typedef struct emu_passed {
     emu_operand lanes; /* at EMU_NOWHERE: in the area */
     uint32_t part, offset, bytes;
@@ -13,8 +14,8 @@ typedef struct emu_passed {
 typedef struct emu_call emu_call;
 typedef emu_result emu_builtin(emu_warp *, const emu_op *, const emu_call *, emu_mask);
 struct emu_call {
-    uint32_t part;         /* that is called */
-    emu_builtin *builtin;  /* instead of a part */
+    uint32_t part;        /* that is called */
+    emu_builtin *builtin; /* instead of a part */
     int n_arguments;
     emu_passed *from, *to; /* arguments: the caller's, the callee's */
     bool result;

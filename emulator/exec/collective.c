@@ -1,15 +1,17 @@
-/* Instructions that lanes do together: shfl, vote, match, redux, elect, bar.warp.sync, activemask. Lanes name in a mask whom they
- * wait for; lanes at the same instruction may form several groups with masks of their own. */
+/* Instructions that lanes do together: shfl, vote, match, redux, elect, bar.warp.sync, activemask. Lanes name in a mask
+ * whom they wait for; lanes at the same instruction may form several groups with masks of their own. */
 #include "check/check.h"
 #include "exec/lanes.h"
 
 /* flags: the mask is an immediate with all lanes. */
 enum { EVERYBODY = 1 };
 
-/* ---- groups ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- groups
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 typedef struct group {
-    emu_mask named;   /* as the mask says */
-    emu_mask lanes;   /* of them that are here */
+    emu_mask named; /* as the mask says */
+    emu_mask lanes; /* of them that are here */
 } group;
 
 static emu_mask alive(const emu_warp *warp, emu_mask lanes) { return lanes & warp->lanes & ~warp->exited; }
@@ -42,7 +44,8 @@ bool emu_members_ready(const emu_warp *warp, const emu_op *op, emu_mask here) {
 emu_mask emu_members_missing(const emu_warp *warp, const emu_op *op, emu_mask here) {
     group list[EMU_LANES];
     emu_mask missing = 0;
-    for (int i = groups_of(warp, op, here, list) - 1; i >= 0; i--) missing |= alive(warp, list[i].named) & ~list[i].lanes;
+    for (int i = groups_of(warp, op, here, list) - 1; i >= 0; i--)
+        missing |= alive(warp, list[i].named) & ~list[i].lanes;
     return missing;
 }
 
@@ -50,8 +53,8 @@ emu_mask emu_members_missing(const emu_warp *warp, const emu_op *op, emu_mask he
 static void check_named(emu_warp *warp, const emu_op *op, const group *g) {
     emu_mask stray = g->lanes & ~g->named;
     if (stray)
-        emu_find(warp, op, __builtin_ctz(stray), EMU_PROTOCOL, g->named, "lanes 0x%08x take part with the member mask 0x%08x", stray,
-                 g->named);
+        emu_find(warp, op, __builtin_ctz(stray), EMU_PROTOCOL, g->named,
+                 "lanes 0x%08x take part with the member mask 0x%08x", stray, g->named);
 }
 
 /* Groups that can go on, at the front of the list; *n of them. EMU_AGAIN: the others stay behind, parked. */
@@ -83,7 +86,9 @@ static emu_mask lanes_of(const group *list, int n) {
     return lanes;
 }
 
-/* ---- shfl ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- shfl
+ * ----------------------------------------------------------------------------------------------------------------------------
+ */
 enum { UP, DOWN, BFLY, IDX };
 
 /* The lane to read from, or the lane itself; *in_range: it is in the segment. */
@@ -125,7 +130,8 @@ static emu_result run_shfl(emu_warp *warp, const emu_op *op, emu_mask mask) {
     emu_result result = gather(warp, op, mask, list, &n);
     mask = lanes_of(list, n);
     uint32_t out[EMU_LANES], *d = emu_u32(warp, op->operand[0]);
-    const uint32_t *a = emu_u32(warp, op->operand[2]), *b = emu_u32(warp, op->operand[3]), *c = emu_u32(warp, op->operand[4]);
+    const uint32_t *a = emu_u32(warp, op->operand[2]), *b = emu_u32(warp, op->operand[3]),
+                   *c = emu_u32(warp, op->operand[4]);
     emu_mask inside = 0;
     for (uint32_t lane = 0; lane < EMU_LANES; lane++) {
         bool in_range;
@@ -148,7 +154,8 @@ static bool decode_pair(emu_decoding *d, ptx_type type) {
 /* The sources follow at operand 2, the members' mask is the last. */
 static bool decode_sources(emu_decoding *d, emu_run *run, ptx_type type, int n) {
     const ptx_operand *operand = d->instruction->operand;
-    if (!ptx_words_end(&d->words)) return emu_decode_fail(d, "a qualifier that %s does not have", d->instruction->word[0]);
+    if (!ptx_words_end(&d->words))
+        return emu_decode_fail(d, "a qualifier that %s does not have", d->instruction->word[0]);
     if (d->instruction->n_operands != n + 2) return emu_decode_fail(d, "%d operands are due", n + 2);
     d->op->run = run;
     for (int k = 0; k < n; k++)
@@ -178,7 +185,9 @@ static bool decode_shfl(emu_decoding *d) {
     return true;
 }
 
-/* ---- vote ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- vote
+ * ----------------------------------------------------------------------------------------------------------------------------
+ */
 enum { ALL, ANY, UNI, BALLOT };
 
 static emu_result run_vote(emu_warp *warp, const emu_op *op, emu_mask mask) {
@@ -209,7 +218,9 @@ static bool decode_vote(emu_decoding *d) {
     return decode_sources(d, run_vote, PTX_PRED, 1) && decode_pair(d, way == BALLOT ? PTX_B32 : PTX_PRED);
 }
 
-/* ---- match --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- match
+ * ---------------------------------------------------------------------------------------------------------------------------
+ */
 static emu_result run_match(emu_warp *warp, const emu_op *op, emu_mask mask) {
     group list[EMU_LANES];
     int n;
@@ -238,12 +249,15 @@ static bool decode_match(emu_decoding *d) {
     int way = ptx_take_of(&d->words, ways, -1);
     bool sync = ptx_take(&d->words, "sync");
     ptx_type type = ptx_take_type(&d->words);
-    if (!sync || way < 0 || (type != PTX_B32 && type != PTX_B64)) return emu_decode_fail(d, "match.{all,any}.sync.{b32,b64}");
+    if (!sync || way < 0 || (type != PTX_B32 && type != PTX_B64))
+        return emu_decode_fail(d, "match.{all,any}.sync.{b32,b64}");
     d->op->kind = (uint8_t)way;
     return decode_sources(d, run_match, type, 1) && decode_pair(d, PTX_B32);
 }
 
-/* ---- redux ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- redux
+ * ----------------------------------------------------------------------------------------------------------------------------
+ */
 enum { REDUX_ADD, REDUX_MIN, REDUX_MAX, REDUX_AND, REDUX_OR, REDUX_XOR };
 
 static uint32_t reduced(int how, bool is_signed, uint32_t x, uint32_t y) {
@@ -280,13 +294,15 @@ static bool decode_redux(emu_decoding *d) {
     int way = ptx_take_of(&d->words, ways, -1);
     ptx_type type = ptx_take_type(&d->words);
     bool known = way >= REDUX_AND ? type == PTX_B32 : type == PTX_U32 || type == PTX_S32;
-    if (!sync || way < 0 || !known) return emu_decode_fail(d, "redux.sync.{add,min,max}.{u32,s32} or redux.sync.{and,or,xor}.b32");
+    if (!sync || way < 0 || !known)
+        return emu_decode_fail(d, "redux.sync.{add,min,max}.{u32,s32} or redux.sync.{and,or,xor}.b32");
     d->op->kind = (uint8_t)way;
     d->op->type = (uint8_t)type;
     return decode_sources(d, run_redux, type, 1) && decode_pair(d, type);
 }
 
-/* ---- elect, bar.warp.sync, activemask --------------------------------------------------------------------------------------------------- */
+/* ---- elect, bar.warp.sync, activemask
+ * --------------------------------------------------------------------------------------------------- */
 static emu_result run_elect(emu_warp *warp, const emu_op *op, emu_mask mask) {
     group list[EMU_LANES];
     int n;
@@ -336,7 +352,13 @@ static bool decode_activemask(emu_decoding *d) {
 
 extern const emu_mnemonic emu_mnemonics_collective[];
 const emu_mnemonic emu_mnemonics_collective[] = {
-    {"shfl", decode_shfl},   {"vote", decode_vote},          {"match", decode_match},           {"redux", decode_redux},
-    {"elect", decode_elect}, {"bar", decode_warp_barrier},   {"barrier", decode_warp_barrier}, {"activemask", decode_activemask},
+    {"shfl", decode_shfl},
+    {"vote", decode_vote},
+    {"match", decode_match},
+    {"redux", decode_redux},
+    {"elect", decode_elect},
+    {"bar", decode_warp_barrier},
+    {"barrier", decode_warp_barrier},
+    {"activemask", decode_activemask},
     {NULL, NULL},
 };

@@ -2,7 +2,8 @@
 #include "exec/lanes.h"
 #include "exec/numbers.h"
 
-/* ---- what becomes of the lanes' answers ------------------------------------------------------------------------------------------ */
+/* ---- what becomes of the lanes' answers
+ * ------------------------------------------------------------------------------------------ */
 /* kind: where they go; flags: how they are combined with the predicate operand[4], and which destinations there are.
  * operand[0]: p or d, [1], [2]: a, b, [3]: q. type: of a set's destination. */
 enum { TO_PREDICATE, TO_REGISTER };
@@ -42,28 +43,29 @@ static inline emu_result answer(emu_warp *warp, const emu_op *op, emu_mask mask,
     return EMU_NEXT;
 }
 
-#define COMPARE(name, type, load, test)                                                         \
-    EMU_LANEWISE static emu_result name(emu_warp *warp, const emu_op *op, emu_mask mask) {      \
+#define COMPARE(name, type, load, test)                                                          \
+    EMU_LANEWISE static emu_result name(emu_warp *warp, const emu_op *op, emu_mask mask) {       \
         const type *pa = emu_at(warp, op->operand[1].at), *pb = emu_at(warp, op->operand[2].at); \
-        emu_mask bits = 0;                                                                      \
-        for (int lane = 0; lane < EMU_LANES; lane++) {                                          \
-            load;                                                                               \
-            bits |= (emu_mask)(test) << lane;                                                   \
-        }                                                                                       \
-        return answer(warp, op, mask, bits);                                                    \
+        emu_mask bits = 0;                                                                       \
+        for (int lane = 0; lane < EMU_LANES; lane++) {                                           \
+            load;                                                                                \
+            bits |= (emu_mask)(test) << lane;                                                    \
+        }                                                                                        \
+        return answer(warp, op, mask, bits);                                                     \
     }
 
-/* ---- comparisons: in the order of the names ----------------------------------------------------------------------------------------- */
+/* ---- comparisons: in the order of the names
+ * ----------------------------------------------------------------------------------------- */
 enum { EQ, NE, LT, LE, GT, GE, LO, LS, HI, HS, EQU, NEU, LTU, LEU, GTU, GEU, NUM, NANS, N_COMPARISONS };
 static const char *const comparisons[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "lo",  "ls",  "hi", "hs",
                                           "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan", NULL};
 
-#define ORDERED(name, type, load)               \
-    COMPARE(eq_##name, type, load, a == b)      \
-    COMPARE(ne_##name, type, load, a != b)      \
-    COMPARE(lt_##name, type, load, a < b)       \
-    COMPARE(le_##name, type, load, a <= b)      \
-    COMPARE(gt_##name, type, load, a > b)       \
+#define ORDERED(name, type, load)          \
+    COMPARE(eq_##name, type, load, a == b) \
+    COMPARE(ne_##name, type, load, a != b) \
+    COMPARE(lt_##name, type, load, a < b)  \
+    COMPARE(le_##name, type, load, a <= b) \
+    COMPARE(gt_##name, type, load, a > b)  \
     COMPARE(ge_##name, type, load, a >= b)
 #define INTEGERS(name, type) ORDERED(name, type, type a = pa[lane]; type b = pb[lane])
 INTEGERS(u16, uint16_t)
@@ -74,20 +76,20 @@ INTEGERS(u64, uint64_t)
 INTEGERS(s64, int64_t)
 
 /* Ordered comparisons are false with a NaN, ne too; the ones that end with u are true. */
-#define FLOATS(name, type, load)                                            \
-    COMPARE(eq_##name, type, load, a == b)                                  \
-    COMPARE(ne_##name, type, load, (a < b) | (a > b))                       \
-    COMPARE(lt_##name, type, load, a < b)                                   \
-    COMPARE(le_##name, type, load, a <= b)                                  \
-    COMPARE(gt_##name, type, load, a > b)                                   \
-    COMPARE(ge_##name, type, load, a >= b)                                  \
-    COMPARE(equ_##name, type, load, !((a < b) | (a > b)))                   \
-    COMPARE(neu_##name, type, load, a != b)                                 \
-    COMPARE(ltu_##name, type, load, !(a >= b))                              \
-    COMPARE(leu_##name, type, load, !(a > b))                               \
-    COMPARE(gtu_##name, type, load, !(a <= b))                              \
-    COMPARE(geu_##name, type, load, !(a < b))                               \
-    COMPARE(num_##name, type, load, (a == a) & (b == b))                    \
+#define FLOATS(name, type, load)                          \
+    COMPARE(eq_##name, type, load, a == b)                \
+    COMPARE(ne_##name, type, load, (a < b) | (a > b))     \
+    COMPARE(lt_##name, type, load, a < b)                 \
+    COMPARE(le_##name, type, load, a <= b)                \
+    COMPARE(gt_##name, type, load, a > b)                 \
+    COMPARE(ge_##name, type, load, a >= b)                \
+    COMPARE(equ_##name, type, load, !((a < b) | (a > b))) \
+    COMPARE(neu_##name, type, load, a != b)               \
+    COMPARE(ltu_##name, type, load, !(a >= b))            \
+    COMPARE(leu_##name, type, load, !(a > b))             \
+    COMPARE(gtu_##name, type, load, !(a <= b))            \
+    COMPARE(geu_##name, type, load, !(a < b))             \
+    COMPARE(num_##name, type, load, (a == a) & (b == b))  \
     COMPARE(nan_##name, type, load, (a != a) | (b != b))
 FLOATS(f32, float, float a = pa[lane]; float b = pb[lane])
 FLOATS(ftz, float, float a = f32_flushed(pa[lane]); float b = f32_flushed(pb[lane]))
@@ -98,24 +100,32 @@ FLOATS(f16, uint16_t, float a = f16_input(pa[lane], op->value & 1); float b = f1
 FLOATS(bf16, uint16_t, float a = bf16_to_f32(pa[lane]); float b = bf16_to_f32(pb[lane]))
 
 #define OF_INTEGERS(name) \
-    {[EQ] = eq_##name, [NE] = ne_##name, [LT] = lt_##name, [LE] = le_##name, [GT] = gt_##name, [GE] = ge_##name}
-#define OF_UNSIGNED(name)                                                                                        \
-    {[EQ] = eq_##name, [NE] = ne_##name, [LT] = lt_##name, [LE] = le_##name, [GT] = gt_##name, [GE] = ge_##name, \
-     [LO] = lt_##name, [LS] = le_##name, [HI] = gt_##name, [HS] = ge_##name}
-#define OF_BITS(name) {[EQ] = eq_##name, [NE] = ne_##name}
-#define OF_FLOATS(name)                                                                                                  \
-    {[EQ] = eq_##name,   [NE] = ne_##name,   [LT] = lt_##name,   [LE] = le_##name,   [GT] = gt_##name, [GE] = ge_##name, \
-     [EQU] = equ_##name, [NEU] = neu_##name, [LTU] = ltu_##name, [LEU] = leu_##name, [GTU] = gtu_##name,                 \
-     [GEU] = geu_##name, [NUM] = num_##name, [NANS] = nan_##name}
+    { [EQ] = eq_##name, [NE] = ne_##name, [LT] = lt_##name, [LE] = le_##name, [GT] = gt_##name, [GE] = ge_##name }
+#define OF_UNSIGNED(name)                                                                                           \
+    {                                                                                                               \
+        [EQ] = eq_##name, [NE] = ne_##name, [LT] = lt_##name, [LE] = le_##name, [GT] = gt_##name, [GE] = ge_##name, \
+        [LO] = lt_##name, [LS] = le_##name, [HI] = gt_##name, [HS] = ge_##name                                      \
+    }
+#define OF_BITS(name) \
+    { [EQ] = eq_##name, [NE] = ne_##name }
+#define OF_FLOATS(name)                                                                                             \
+    {                                                                                                               \
+        [EQ] = eq_##name, [NE] = ne_##name, [LT] = lt_##name, [LE] = le_##name, [GT] = gt_##name, [GE] = ge_##name, \
+        [EQU] = equ_##name, [NEU] = neu_##name, [LTU] = ltu_##name, [LEU] = leu_##name, [GTU] = gtu_##name,         \
+        [GEU] = geu_##name, [NUM] = num_##name, [NANS] = nan_##name                                                 \
+    }
 static emu_run *const runs[PTX_N_TYPES][N_COMPARISONS] = {
-    [PTX_B16] = OF_BITS(u16),     [PTX_U16] = OF_UNSIGNED(u16), [PTX_S16] = OF_INTEGERS(s16), [PTX_B32] = OF_BITS(u32),
-    [PTX_U32] = OF_UNSIGNED(u32), [PTX_S32] = OF_INTEGERS(s32), [PTX_B64] = OF_BITS(u64),     [PTX_U64] = OF_UNSIGNED(u64),
-    [PTX_S64] = OF_INTEGERS(s64), [PTX_F32] = OF_FLOATS(f32),   [PTX_F64] = OF_FLOATS(f64),   [PTX_F16] = OF_FLOATS(f16),
+    [PTX_B16] = OF_BITS(u16),     [PTX_U16] = OF_UNSIGNED(u16), [PTX_S16] = OF_INTEGERS(s16),
+    [PTX_B32] = OF_BITS(u32),     [PTX_U32] = OF_UNSIGNED(u32), [PTX_S32] = OF_INTEGERS(s32),
+    [PTX_B64] = OF_BITS(u64),     [PTX_U64] = OF_UNSIGNED(u64), [PTX_S64] = OF_INTEGERS(s64),
+    [PTX_F32] = OF_FLOATS(f32),   [PTX_F64] = OF_FLOATS(f64),   [PTX_F16] = OF_FLOATS(f16),
     [PTX_BF16] = OF_FLOATS(bf16),
 };
 static emu_run *const flushing[N_COMPARISONS] = OF_FLOATS(ftz);
 
-/* ---- decoding ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- decoding
+ * ----------------------------------------------------------------------------------------------------------------------------
+ */
 /* Comparison, combination, .ftz; the type comes next. */
 static bool decode_comparison(emu_decoding *d, int *comparison, bool *ftz) {
     static const char *const ways[] = {"and", "or", "xor", NULL};
@@ -140,7 +150,8 @@ static emu_run *find(emu_decoding *d, ptx_type type, int comparison, bool ftz) {
 static bool decode_inputs(emu_decoding *d, ptx_type type) {
     const ptx_operand *operand = d->instruction->operand;
     int n = 3 + (d->op->flags & 3 ? 1 : 0);
-    if (!ptx_words_end(&d->words) || d->instruction->n_operands != n) return emu_decode_fail(d, "%d operands are due", n);
+    if (!ptx_words_end(&d->words) || d->instruction->n_operands != n)
+        return emu_decode_fail(d, "%d operands are due", n);
     return emu_exact_source(d, operand + 1, type, d->op->operand + 1) &&
            emu_exact_source(d, operand + 2, type, d->op->operand + 2) &&
            (n == 3 || emu_decode_predicate(d, operand + 3, d->op->operand + 4));
@@ -240,21 +251,25 @@ static bool decode_set(emu_decoding *d) {
     d->op->type = (uint8_t)to;
     if (is_pair(type)) {
         bool ones = to == PTX_U32 || to == PTX_S32;
-        if (!ones && to != type) return emu_decode_fail(d, "set.…{.u32,.s32,.%s}.%s", ptx_type_text[type], ptx_type_text[type]);
+        if (!ones && to != type)
+            return emu_decode_fail(d, "set.…{.u32,.s32,.%s}.%s", ptx_type_text[type], ptx_type_text[type]);
         d->op->run = set_pair;
         d->op->type = (uint8_t)single, d->op->type2 = (uint8_t)comparison;
         d->op->target = ones ? 0xffff : (uint32_t)set_value(single);
-    } else if (to != PTX_U32 && to != PTX_S32 && to != PTX_F32 && to != PTX_F16 && to != PTX_BF16 && to != PTX_U16 && to != PTX_S16) {
+    } else if (to != PTX_U32 && to != PTX_S32 && to != PTX_F32 && to != PTX_F16 && to != PTX_BF16 && to != PTX_U16 &&
+               to != PTX_S16) {
         return emu_decode_fail(d, "set to .%s", ptx_type_text[to]);
     }
     return emu_exact_destination(d, d->instruction->operand, to, d->op->operand);
 }
 
-/* ---- testp, copysign --------------------------------------------------------------------------------------------------------------------- */
+/* ---- testp, copysign
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 static emu_result run_testp(emu_warp *warp, const emu_op *op, emu_mask mask) {
-    static const uint8_t wanted[6][5] = {/* zero, subnormal, normal, Inf, NaN */
-                                         {1, 1, 1, 0, 0}, {0, 0, 0, 1, 0}, {1, 1, 1, 1, 0},
-                                         {0, 0, 0, 0, 1}, {1, 0, 1, 0, 0}, {0, 1, 0, 0, 0}};
+    static const uint8_t wanted[6][5] = {
+        /* zero, subnormal, normal, Inf, NaN */
+        {1, 1, 1, 0, 0}, {0, 0, 0, 1, 0}, {1, 1, 1, 1, 0}, {0, 0, 0, 0, 1}, {1, 0, 1, 0, 0}, {0, 1, 0, 0, 0}};
     uint64_t value[EMU_LANES];
     emu_mask bits = 0;
     emu_lanes_read(warp, op->operand[1], value);

@@ -45,7 +45,8 @@ static emu_result run_indexed(emu_warp *warp, const emu_op *op, emu_mask mask) {
             if (rest >> other & 1 && index[other] == index[lane]) same |= 1u << other;
         rest &= ~same;
         if (index[lane] >= list->n) {
-            emu_find(warp, op, lane, EMU_DESCRIPTOR, index[lane], "index %u of a list of %u labels", index[lane], list->n);
+            emu_find(warp, op, lane, EMU_DESCRIPTOR, index[lane], "index %u of a list of %u labels", index[lane],
+                     list->n);
             return EMU_ABORT;
         }
         emu_jump(warp, same, list->target[index[lane]]);
@@ -91,8 +92,8 @@ static bool decode_trap(emu_decoding *d) {
     return ptx_words_end(&d->words) ? true : emu_decode_fail(d, "trap has no qualifiers");
 }
 
-/* brkpt without a debugger goes on; setmaxnreg changes how many registers there are, and a warp has as many as it names;
- * pragmas and pmevent tell tools something. */
+/* brkpt without a debugger goes on; setmaxnreg changes how many registers there are, and a warp has as many as it
+ * names; pragmas and pmevent tell tools something. */
 static bool decode_nothing(emu_decoding *d) {
     d->op->run = run_next;
     return true;
@@ -104,7 +105,8 @@ static bool decode_setmaxnreg(emu_decoding *d) {
         !ptx_take(&d->words, "u32") || !ptx_words_end(&d->words))
         return emu_decode_fail(d, "setmaxnreg.{inc,dec}.sync.aligned.u32");
     const ptx_operand *count = d->instruction->operand;
-    if (d->instruction->n_operands != 1 || count->kind != PTX_INTEGER || count->bits < 24 || count->bits > 256 || count->bits % 8)
+    if (d->instruction->n_operands != 1 || count->kind != PTX_INTEGER || count->bits < 24 || count->bits > 256 ||
+        count->bits % 8)
         return emu_decode_fail(d, "the count is a multiple of 8 from 24 to 256");
     d->op->run = run_next;
     d->op->aligned = true;
@@ -129,7 +131,13 @@ static bool decode_sleep(emu_decoding *d) {
 }
 
 const emu_mnemonic emu_mnemonics_control[] = {
-    {"bra", decode_branch},  {"brx", decode_indexed},    {"exit", decode_exit},           {"trap", decode_trap},
-    {"brkpt", decode_nothing}, {"pmevent", decode_nothing}, {"setmaxnreg", decode_setmaxnreg}, {"nanosleep", decode_sleep},
+    {"bra", decode_branch},
+    {"brx", decode_indexed},
+    {"exit", decode_exit},
+    {"trap", decode_trap},
+    {"brkpt", decode_nothing},
+    {"pmevent", decode_nothing},
+    {"setmaxnreg", decode_setmaxnreg},
+    {"nanosleep", decode_sleep},
     {NULL, NULL},
 };

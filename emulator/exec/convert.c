@@ -4,7 +4,8 @@
 #include "exec/lanes.h"
 #include "exec/numbers.h"
 
-/* ---- the pairs that programs are full of ---------------------------------------------------------------------------------------------- */
+/* ---- the pairs that programs are full of
+ * ---------------------------------------------------------------------------------------------- */
 EMU_UNARY(u64_u32, uint64_t, uint32_t, a)
 EMU_UNARY(s64_s32, int64_t, int32_t, a)
 EMU_UNARY(u32_u64, uint32_t, uint64_t, a)
@@ -23,19 +24,24 @@ static const struct fast {
     uint8_t rounding; /* that it must have; or none */
     emu_run *run;
 } fast[] = {
-    {PTX_U64, PTX_U32, ROUND_NONE, u64_u32}, {PTX_S64, PTX_U32, ROUND_NONE, u64_u32}, {PTX_S64, PTX_S32, ROUND_NONE, s64_s32},
-    {PTX_U64, PTX_S32, ROUND_NONE, s64_s32}, {PTX_U32, PTX_U64, ROUND_NONE, u32_u64}, {PTX_S32, PTX_U64, ROUND_NONE, u32_u64},
-    {PTX_U32, PTX_S64, ROUND_NONE, u32_u64}, {PTX_S32, PTX_S64, ROUND_NONE, u32_u64}, {PTX_U16, PTX_U32, ROUND_NONE, u16_u32},
-    {PTX_U16, PTX_S32, ROUND_NONE, u16_u32}, {PTX_S16, PTX_U32, ROUND_NONE, u16_u32}, {PTX_S16, PTX_S32, ROUND_NONE, u16_u32},
-    {PTX_U32, PTX_U16, ROUND_NONE, u32_u16}, {PTX_S32, PTX_U16, ROUND_NONE, u32_u16}, {PTX_S32, PTX_S16, ROUND_NONE, s32_s16},
-    {PTX_U32, PTX_S16, ROUND_NONE, s32_s16}, {PTX_F32, PTX_S32, ROUND_NEAREST, f32_s32}, {PTX_F32, PTX_S16, ROUND_NEAREST, f32_s16},
-    {PTX_F32, PTX_F16, ROUND_NONE, f32_f16}, {PTX_F32, PTX_BF16, ROUND_NONE, f32_bf16}, {PTX_F16, PTX_F32, ROUND_NEAREST, f16_f32},
-    {PTX_BF16, PTX_F32, ROUND_NEAREST, bf16_f32},
+    {PTX_U64, PTX_U32, ROUND_NONE, u64_u32},    {PTX_S64, PTX_U32, ROUND_NONE, u64_u32},
+    {PTX_S64, PTX_S32, ROUND_NONE, s64_s32},    {PTX_U64, PTX_S32, ROUND_NONE, s64_s32},
+    {PTX_U32, PTX_U64, ROUND_NONE, u32_u64},    {PTX_S32, PTX_U64, ROUND_NONE, u32_u64},
+    {PTX_U32, PTX_S64, ROUND_NONE, u32_u64},    {PTX_S32, PTX_S64, ROUND_NONE, u32_u64},
+    {PTX_U16, PTX_U32, ROUND_NONE, u16_u32},    {PTX_U16, PTX_S32, ROUND_NONE, u16_u32},
+    {PTX_S16, PTX_U32, ROUND_NONE, u16_u32},    {PTX_S16, PTX_S32, ROUND_NONE, u16_u32},
+    {PTX_U32, PTX_U16, ROUND_NONE, u32_u16},    {PTX_S32, PTX_U16, ROUND_NONE, u32_u16},
+    {PTX_S32, PTX_S16, ROUND_NONE, s32_s16},    {PTX_U32, PTX_S16, ROUND_NONE, s32_s16},
+    {PTX_F32, PTX_S32, ROUND_NEAREST, f32_s32}, {PTX_F32, PTX_S16, ROUND_NEAREST, f32_s16},
+    {PTX_F32, PTX_F16, ROUND_NONE, f32_f16},    {PTX_F32, PTX_BF16, ROUND_NONE, f32_bf16},
+    {PTX_F16, PTX_F32, ROUND_NEAREST, f16_f32}, {PTX_BF16, PTX_F32, ROUND_NEAREST, bf16_f32},
 };
 
-/* ---- any pair --------------------------------------------------------------------------------------------------------------------------- */
-/* A NaN to or from f64 keeps its sign and the top of its fraction, and is quiet; other floats become the one NaN. Integers
- * become 0, 64 bits of them and all that come from f64 the sign bit alone. bf16 to f32 only moves bits. */
+/* ---- any pair
+ * ---------------------------------------------------------------------------------------------------------------------------
+ */
+/* A NaN to or from f64 keeps its sign and the top of its fraction, and is quiet; other floats become the one NaN.
+ * Integers become 0, 64 bits of them and all that come from f64 the sign bit alone. bf16 to f32 only moves bits. */
 static uint64_t nan_converted(uint64_t bits, ptx_type to, ptx_type from) {
     int size = 8 * ptx_type_bytes[to], fraction = emu_fraction_bits(to), of = emu_fraction_bits(from);
     if (!emu_is_float(to)) return size == 64 || from == PTX_F64 ? UINT64_C(1) << (size - 1) : 0;
@@ -65,8 +71,10 @@ static uint64_t converted(const emu_op *op, uint64_t bits) {
     }
     if (flags & CONVERT_SAT) {
         bool one = value.infinite || (value.m && 63 - __builtin_clzll(value.m) + value.e >= 0);
-        if (value.nan || value.negative) value = (emu_exact){0};
-        else if (one) value = (emu_exact){.m = 1};
+        if (value.nan || value.negative)
+            value = (emu_exact){0};
+        else if (one)
+            value = (emu_exact){.m = 1};
     }
     int rounding = flags & CONVERT_TO_INTEGER || op->kind == ROUND_NONE ? ROUND_NEAREST : op->kind;
     uint64_t result = emu_float_of_exact(&value, to, rounding, flags & CONVERT_FINITE);
@@ -83,20 +91,23 @@ static emu_result any_to_any(emu_warp *warp, const emu_op *op, emu_mask mask) {
         bits = converted(op, bits);
         /* A wider register takes the value extended by its type's sign. */
         int shift = 64 - 8 * to_bytes;
-        value[lane] = emu_is_signed((ptx_type)op->type) ? (uint64_t)((int64_t)(bits << shift) >> shift) : bits << shift >> shift;
+        value[lane] =
+            emu_is_signed((ptx_type)op->type) ? (uint64_t)((int64_t)(bits << shift) >> shift) : bits << shift >> shift;
     }
     emu_lanes_write(warp, op->operand[0], mask, value);
     return EMU_NEXT;
 }
 
-/* ---- decoding ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- decoding
+ * -------------------------------------------------------------------------------------------------------------------------------
+ */
 static const char *const roundings[] = {"rni", "rzi", "rmi", "rpi", "rn", "rz", "rm", "rp", "rna", NULL};
-static const uint8_t rounding_of[] = {ROUND_NEAREST, ROUND_ZERO, ROUND_DOWN, ROUND_UP,         ROUND_NEAREST,
+static const uint8_t rounding_of[] = {ROUND_NEAREST, ROUND_ZERO, ROUND_DOWN, ROUND_UP,          ROUND_NEAREST,
                                       ROUND_ZERO,    ROUND_DOWN, ROUND_UP,   ROUND_NEAREST_AWAY};
 
 static bool is_scalar(ptx_type type) {
-    bool integer = type == PTX_U8 || type == PTX_S8 || type == PTX_U16 || type == PTX_S16 || type == PTX_U32 || type == PTX_S32 ||
-                   type == PTX_U64 || type == PTX_S64;
+    bool integer = type == PTX_U8 || type == PTX_S8 || type == PTX_U16 || type == PTX_S16 || type == PTX_U32 ||
+                   type == PTX_S32 || type == PTX_U64 || type == PTX_S64;
     return integer || type == PTX_F16 || type == PTX_BF16 || type == PTX_F32 || type == PTX_F64;
 }
 
@@ -104,7 +115,8 @@ static bool is_scalar(ptx_type type) {
 static bool check_rounding(emu_decoding *d, ptx_type to, ptx_type from, int word) {
     bool integral = word >= 0 && word < 4, floating = word >= 4;
     bool widens = emu_is_float(to) && emu_is_float(from) && ptx_type_bytes[to] > ptx_type_bytes[from];
-    if (!emu_is_float(to) && emu_is_float(from)) return integral ? true : emu_decode_fail(d, "a rounding to an integer is due: .rzi");
+    if (!emu_is_float(to) && emu_is_float(from))
+        return integral ? true : emu_decode_fail(d, "a rounding to an integer is due: .rzi");
     if (!emu_is_float(from)) {
         if (emu_is_float(to) ? floating : word < 0) return true;
         return emu_decode_fail(d, emu_is_float(to) ? "a rounding is due: .rn" : "integers are not rounded");

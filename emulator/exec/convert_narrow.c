@@ -3,21 +3,28 @@
 #include "exec/lanes.h"
 #include "exec/numbers.h"
 
-/* ---- what programs are full of -------------------------------------------------------------------------------------------------------- */
+/* ---- what programs are full of
+ * -------------------------------------------------------------------------------------------------------- */
 EMU_BINARY(f16x2_f32, uint32_t, float, float, (uint32_t)f16_of_f32(a) << 16 | f16_of_f32(b))
 EMU_BINARY(bf16x2_f32, uint32_t, float, float, (uint32_t)bf16_of_f32(a) << 16 | bf16_of_f32(b))
 static inline float no_negative(float a) { return f32_of(f32_bits(a) >> 31 && a == a ? 0 : f32_bits(a)); }
-EMU_BINARY(f16x2_f32_relu, uint32_t, float, float, (uint32_t)f16_of_f32(no_negative(a)) << 16 | f16_of_f32(no_negative(b)))
-EMU_BINARY(bf16x2_f32_relu, uint32_t, float, float, (uint32_t)bf16_of_f32(no_negative(a)) << 16 | bf16_of_f32(no_negative(b)))
-/* To nearest, ties away: half of the last bit is added. Of a NaN the low bits are cut off, even if that makes it Inf. */
+EMU_BINARY(f16x2_f32_relu, uint32_t, float, float,
+           (uint32_t)f16_of_f32(no_negative(a)) << 16 | f16_of_f32(no_negative(b)))
+EMU_BINARY(bf16x2_f32_relu, uint32_t, float, float,
+           (uint32_t)bf16_of_f32(no_negative(a)) << 16 | bf16_of_f32(no_negative(b)))
+/* To nearest, ties away: half of the last bit is added. Of a NaN the low bits are cut off, even if that makes it Inf.
+ */
 EMU_UNARY(tf32_f32, uint32_t, uint32_t, (a + ((a & 0x7fffffffu) > 0x7f800000u ? 0 : 0x1000)) & 0xffffe000u)
 
-/* ---- any ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- any
+ * -------------------------------------------------------------------------------------------------------------------------------
+ */
 /* type, type2: of one number; kind: rounding. */
 static uint64_t narrowed(const emu_op *op, uint64_t bits) {
     emu_exact value = emu_exact_of_float(bits, (ptx_type)op->type2);
     if (op->type == PTX_TF32 && op->kind == ROUND_NEAREST_AWAY && (value.nan || value.infinite))
-        return (bits & 0xffffe000u) - (op->flags & CONVERT_FINITE ? 0x2000 : 0); /* of a NaN, too, as the hardware does */
+        return (bits & 0xffffe000u) -
+               (op->flags & CONVERT_FINITE ? 0x2000 : 0); /* of a NaN, too, as the hardware does */
     if (op->flags & CONVERT_RELU && value.negative && !value.nan) return 0;
     return emu_float_of_exact(&value, (ptx_type)op->type, op->kind, op->flags & CONVERT_FINITE);
 }
@@ -54,7 +61,9 @@ static emu_result paired(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return EMU_NEXT;
 }
 
-/* ---- decoding ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- decoding
+ * ----------------------------------------------------------------------------------------------------------------------------
+ */
 static ptx_type element_of(ptx_type pair) {
     switch (pair) {
         case PTX_F16X2: return PTX_F16;
@@ -81,7 +90,8 @@ static bool decode_narrow(emu_decoding *d) {
         d->op->type = PTX_TF32, d->op->type2 = PTX_F32;
         return emu_decode_all(d, rounding == 2 && !flags ? tf32_f32 : single, 2, (ptx_type[]){PTX_B32, PTX_F32});
     }
-    if (byte && (rounding != 0 || !(flags & CONVERT_FINITE))) return emu_decode_fail(d, "to .%s: .rn.satfinite", ptx_type_text[to]);
+    if (byte && (rounding != 0 || !(flags & CONVERT_FINITE)))
+        return emu_decode_fail(d, "to .%s: .rn.satfinite", ptx_type_text[to]);
     if (rounding == 2) return emu_decode_fail(d, ".rna is for tf32");
     d->op->type = (uint8_t)element_of(to), d->op->type2 = (uint8_t)(from == PTX_F32 ? PTX_F32 : element_of(from));
     if (from == PTX_F32 && element_of(to) != PTX_NONE) {
@@ -92,17 +102,20 @@ static bool decode_narrow(emu_decoding *d) {
         return emu_decode_all(d, run, 3, (ptx_type[]){byte ? PTX_B16 : PTX_B32, PTX_F32, PTX_F32});
     }
     if (byte && from == PTX_F16X2) return emu_decode_all(d, paired, 2, (ptx_type[]){PTX_B16, PTX_B32});
-    if (to == PTX_F16X2 && of_byte && rounding == 0) return emu_decode_all(d, paired, 2, (ptx_type[]){PTX_B32, PTX_B16});
+    if (to == PTX_F16X2 && of_byte && rounding == 0)
+        return emu_decode_all(d, paired, 2, (ptx_type[]){PTX_B32, PTX_B16});
     return emu_decline(d);
 }
 
-/* ---- cvt.pack: integers clamped to few bits, beside what was packed before -------------------------------------------------------------- */
+/* ---- cvt.pack: integers clamped to few bits, beside what was packed before
+ * -------------------------------------------------------------- */
 /* kind: bits; flags: signed. */
 static emu_result run_pack(emu_warp *warp, const emu_op *op, emu_mask mask) {
     const int32_t *a = emu_at(warp, op->operand[1].at), *b = emu_at(warp, op->operand[2].at);
     const uint32_t *c = op->operand[3].at == EMU_NOWHERE ? NULL : emu_u32(warp, op->operand[3]);
     uint32_t *d = emu_u32(warp, op->operand[0]), ones = (1u << op->kind) - 1;
-    int32_t least = op->flags ? -(1 << (op->kind - 1)) : 0, most = op->flags ? (1 << (op->kind - 1)) - 1 : (int32_t)ones;
+    int32_t least = op->flags ? -(1 << (op->kind - 1)) : 0,
+            most = op->flags ? (1 << (op->kind - 1)) - 1 : (int32_t)ones;
     for (int lane = 0; lane < EMU_LANES; lane++) {
         int32_t x = a[lane] < least ? least : a[lane] > most ? most : a[lane];
         int32_t y = b[lane] < least ? least : b[lane] > most ? most : b[lane];

@@ -42,7 +42,8 @@ bool emu_decode_fail(emu_decoding *d, const char *format, ...) {
     return false;
 }
 
-/* ---- mnemonics -------------------------------------------------------------------------------------------------------------- */
+/* ---- mnemonics
+ * -------------------------------------------------------------------------------------------------------------- */
 static uint32_t hash_of(const char *name) {
     uint32_t hash = 2166136261u;
     while (*name) hash = (hash ^ (uint8_t)*name++) * 16777619u;
@@ -73,7 +74,8 @@ static bool decode_words(emu_work *work, const char *name) {
     return emu_decode_fail(d, "this form of %s is not known", name);
 }
 
-/* ---- operations -------------------------------------------------------------------------------------------------------------- */
+/* ---- operations
+ * -------------------------------------------------------------------------------------------------------------- */
 /* What was touched since the operation before belongs to this one. */
 static emu_op *append(emu_builder *builder) {
     if (builder->n_ops + 2 >= builder->capacity) {
@@ -129,14 +131,18 @@ uint32_t emu_part_of_function(emu_builder *builder, ptx_function *function) {
     return *index;
 }
 
-/* ---- passes ------------------------------------------------------------------------------------------------------------------ */
+/* ---- passes
+ * ------------------------------------------------------------------------------------------------------------------ */
 static bool decode_part(emu_builder *builder, int index) {
     emu_part *part = builder->part = builder->program->part + index;
     ptx_function *function = part->function;
     if (builder->survey) {
-        part->op_of = emu_arena_take(&builder->program->arena, ((size_t)function->n_instructions + 1) * sizeof *part->op_of);
-        part->register_at = emu_arena_take(&builder->program->arena, ((size_t)function->n_registers + 1) * sizeof(uint32_t));
-        for (int r = 0; r < function->n_registers; r++) part->register_at[r] = EMU_AT_SINK; /* until they are allocated */
+        part->op_of =
+            emu_arena_take(&builder->program->arena, ((size_t)function->n_instructions + 1) * sizeof *part->op_of);
+        part->register_at =
+            emu_arena_take(&builder->program->arena, ((size_t)function->n_registers + 1) * sizeof(uint32_t));
+        for (int r = 0; r < function->n_registers; r++)
+            part->register_at[r] = EMU_AT_SINK; /* until they are allocated */
     }
     part->first = builder->n_ops;
     for (int i = 0; i < function->n_instructions; i++) {
@@ -251,7 +257,8 @@ const emu_code *emu_code_of(ptx_function *function, ptx_error *error) {
     return &program->code;
 }
 
-/* ---- questions ---------------------------------------------------------------------------------------------------------------- */
+/* ---- questions
+ * ---------------------------------------------------------------------------------------------------------------- */
 const emu_part *emu_part_of(const emu_program *program, uint32_t op) {
     int k = 0;
     while (k + 1 < program->n_parts && program->part[k + 1].first <= op) k++;

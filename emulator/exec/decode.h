@@ -1,5 +1,5 @@
-/* From an instruction as text to one that runs. Each part of the emulator brings a table of mnemonics; decode.c joins them.
- * Adding an instruction is adding a line to a table. */
+/* From an instruction as text to one that runs. Each part of the emulator brings a table of mnemonics; decode.c joins
+ * them. Adding an instruction is adding a line to a table. */
 #ifndef EMULATOR_EXEC_DECODE_H
 #define EMULATOR_EXEC_DECODE_H
 
@@ -22,13 +22,15 @@ typedef struct emu_mnemonic {
 } emu_mnemonic;
 
 /* One table a part, ended by a NULL name. */
-extern const emu_mnemonic emu_mnemonics_control[];    /* exec/: bra, brx, exit, trap …; its other tables: exec/tables.c */
-extern const emu_mnemonic emu_mnemonics_memory[];     /* memory/: ld, st, atom, red, cvta, mapa, isspacep, prefetch, createpolicy… */
-extern const emu_mnemonic emu_mnemonics_sync[];       /* sync/: bar, barrier, barrier.cluster, membar, fence, griddepcontrol */
-extern const emu_mnemonic emu_mnemonics_async[];      /* async/: mbarrier, cp, st.async, red.async */
-extern const emu_mnemonic emu_mnemonics_mma[];        /* mma/: mma, wgmma, ldmatrix, stmatrix, movmatrix */
-/* Mnemonics shared by parts ("st.async" and "st", "cp"): a table's decoder may decline by setting declined and returning
- * false without an error; the next table that has the name is asked. */
+extern const emu_mnemonic emu_mnemonics_control[]; /* exec/: bra, brx, exit, trap …; its other tables: exec/tables.c */
+extern const emu_mnemonic
+    emu_mnemonics_memory[]; /* memory/: ld, st, atom, red, cvta, mapa, isspacep, prefetch, createpolicy… */
+extern const emu_mnemonic
+    emu_mnemonics_sync[]; /* sync/: bar, barrier, barrier.cluster, membar, fence, griddepcontrol */
+extern const emu_mnemonic emu_mnemonics_async[]; /* async/: mbarrier, cp, st.async, red.async */
+extern const emu_mnemonic emu_mnemonics_mma[];   /* mma/: mma, wgmma, ldmatrix, stmatrix, movmatrix */
+/* Mnemonics shared by parts ("st.async" and "st", "cp"): a table's decoder may decline by setting declined and
+ * returning false without an error; the next table that has the name is asked. */
 bool emu_decline(emu_decoding *);
 
 /* Says what is wrong in a line that names instruction and source; returns false. */
@@ -40,7 +42,8 @@ bool emu_decode_source(emu_decoding *, const ptx_operand *, ptx_type type, emu_o
 bool emu_decode_destination(emu_decoding *, const ptx_operand *, ptx_type type, emu_operand *out); /* registers and _ */
 bool emu_decode_predicate(emu_decoding *, const ptx_operand *, emu_operand *out);
 /* [base + offset]: the base as lanes of 32 or 64 bits (bytes tells), and the offset. Symbols are resolved to their
- * addresses in the space: shared variables to offsets that the block's rank is added to at run time (flag shared_symbol). */
+ * addresses in the space: shared variables to offsets that the block's rank is added to at run time (flag
+ * shared_symbol). */
 typedef struct emu_address {
     emu_operand base; /* EMU_NOWHERE: none, offset is the whole address */
     int64_t offset;
@@ -54,13 +57,14 @@ void *emu_decode_alloc(emu_decoding *, size_t bytes); /* zeroed, lives as long a
 /* For the branch-like: the operation that an instruction of the same function becomes. */
 uint32_t emu_decode_label(emu_decoding *, const ptx_operand *);
 
-/* Decodes an entry and all device functions that it may call, as one array of operations. NULL and *error on failure. Cached
- * in function->user. Two passes: the first tells which registers are read and written where, so that registers that are
- * never live together share a place (allocate.c); only what the second decodes is kept. A decoder hence has no effects but on
- * its op and on memory of emu_decode_alloc(). */
+/* Decodes an entry and all device functions that it may call, as one array of operations. NULL and *error on failure.
+ * Cached in function->user. Two passes: the first tells which registers are read and written where, so that registers
+ * that are never live together share a place (allocate.c); only what the second decodes is kept. A decoder hence has no
+ * effects but on its op and on memory of emu_decode_alloc(). */
 const emu_code *emu_code_of(ptx_function *, ptx_error *error);
 void emu_code_free(const emu_code *);
-/* The function whose text the op comes from: the entry, or a device function. Locations of op->source are that function's. */
+/* The function whose text the op comes from: the entry, or a device function. Locations of op->source are that
+ * function's. */
 const ptx_function *emu_op_function(const emu_code *, const emu_op *);
 /* All register operands that the op's decoder resolved, those in its detail, too; the guard is not among them. */
 typedef struct emu_touch {

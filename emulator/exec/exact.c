@@ -66,8 +66,8 @@ uint64_t emu_exact_rounded(const emu_exact *value, int unit, int rounding) {
 static uint64_t overflowed(const emu_exact *value, const format *f, int rounding, bool finite) {
     uint64_t infinite = ((UINT64_C(1) << f->exponent) - 1) << f->fraction;
     uint64_t largest = f->finite ? infinite | ((UINT64_C(1) << f->fraction) - 2) : infinite - 1;
-    bool outwards = rounding == ROUND_NEAREST || rounding == ROUND_NEAREST_AWAY || (rounding == ROUND_UP && !value->negative) ||
-                    (rounding == ROUND_DOWN && value->negative);
+    bool outwards = rounding == ROUND_NEAREST || rounding == ROUND_NEAREST_AWAY ||
+                    (rounding == ROUND_UP && !value->negative) || (rounding == ROUND_DOWN && value->negative);
     if (finite || (!outwards && !value->infinite)) return largest;
     return f->finite ? largest + 1 : infinite;
 }

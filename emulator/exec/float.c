@@ -9,15 +9,16 @@ enum { FTZ = 1, SAT = 2 };
 static const char *const roundings[] = {"rn", "rz", "rm", "rp", NULL};
 static const int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
 
-/* ---- to nearest, what nearly all code asks for ------------------------------------------------------------------------------------ */
-#define NEAREST(name, value) \
-    EMU_BINARY(name##_f32, float, float, float, f32_canonical(value))                                                                 \
-    EMU_LANEWISE static emu_result name##_ftz(emu_warp *warp, const emu_op *op, emu_mask mask) {                                       \
-        float *d = emu_f32(warp, op->operand[0]);                                                                                     \
-        const float *pa = emu_f32(warp, op->operand[1]), *pb = emu_f32(warp, op->operand[2]);                                         \
-        EMU_FOR_LANES(float, d, mask, float a = f32_flushed(pa[lane]); float b = f32_flushed(pb[lane]),                               \
-                      f32_flushed(f32_canonical(value)))                                                                              \
-        return EMU_NEXT;                                                                                                              \
+/* ---- to nearest, what nearly all code asks for
+ * ------------------------------------------------------------------------------------ */
+#define NEAREST(name, value)                                                                     \
+    EMU_BINARY(name##_f32, float, float, float, f32_canonical(value))                            \
+    EMU_LANEWISE static emu_result name##_ftz(emu_warp *warp, const emu_op *op, emu_mask mask) { \
+        float *d = emu_f32(warp, op->operand[0]);                                                \
+        const float *pa = emu_f32(warp, op->operand[1]), *pb = emu_f32(warp, op->operand[2]);    \
+        EMU_FOR_LANES(float, d, mask, float a = f32_flushed(pa[lane]);                           \
+                      float b = f32_flushed(pb[lane]), f32_flushed(f32_canonical(value)))        \
+        return EMU_NEXT;                                                                         \
     }
 NEAREST(add, a + b)
 NEAREST(sub, a - b)
@@ -31,7 +32,8 @@ EMU_TERNARY(fma_ftz, float, float, float, float,
             f32_flushed(f32_canonical(__builtin_fmaf(f32_flushed(a), f32_flushed(b), f32_flushed(c)))))
 EMU_TERNARY(fma_f64, double, double, double, double, f64_of_three(__builtin_fma(a, b, c), a, b, c))
 
-/* ---- in any rounding: the processor's, set around the loop, which must not be inlined between ---------------------------------------- */
+/* ---- in any rounding: the processor's, set around the loop, which must not be inlined between
+ * ---------------------------------------- */
 typedef void arithmetic(int what, const void *a, const void *b, const void *c, void *d);
 enum { ADD, SUB, MUL, FMA };
 
@@ -43,7 +45,8 @@ __attribute__((noinline)) static void in_single(int what, const float *a, const 
             default: d[lane] = fmaf(a[lane], b[lane], c[lane]);
         }
 }
-__attribute__((noinline)) static void in_double(int what, const double *a, const double *b, const double *c, double *d) {
+__attribute__((noinline)) static void in_double(int what, const double *a, const double *b, const double *c,
+                                                double *d) {
     for (int lane = 0; lane < EMU_LANES; lane++) switch (what) {
             case ADD: d[lane] = a[lane] + b[lane]; break;
             case SUB: d[lane] = a[lane] - b[lane]; break;
@@ -58,7 +61,8 @@ static emu_result any_f32(emu_warp *warp, const emu_op *op, emu_mask mask) {
     int n = op->kind == FMA ? 3 : 2;
     for (int k = 0; k < n; k++) {
         const float *from = emu_f32(warp, op->operand[1 + k]);
-        for (int lane = 0; lane < EMU_LANES; lane++) in[k][lane] = op->flags & FTZ ? f32_flushed(from[lane]) : from[lane];
+        for (int lane = 0; lane < EMU_LANES; lane++)
+            in[k][lane] = op->flags & FTZ ? f32_flushed(from[lane]) : from[lane];
     }
     fesetround(modes[op->type2]);
     in_single(op->kind, in[0], in[1], in[2], out);
@@ -85,8 +89,10 @@ static emu_result any_f64(emu_warp *warp, const emu_op *op, emu_mask mask) {
 }
 
 static emu_run *run_of(int what, ptx_type type, int rounding, int flags) {
-    static emu_run *const nearest[4][3] = {
-        {add_f32, add_ftz, add_f64}, {sub_f32, sub_ftz, sub_f64}, {mul_f32, mul_ftz, mul_f64}, {fma_f32, fma_ftz, fma_f64}};
+    static emu_run *const nearest[4][3] = {{add_f32, add_ftz, add_f64},
+                                           {sub_f32, sub_ftz, sub_f64},
+                                           {mul_f32, mul_ftz, mul_f64},
+                                           {fma_f32, fma_ftz, fma_f64}};
     if (rounding > 0 || flags & SAT) return type == PTX_F64 ? any_f64 : any_f32;
     return nearest[what][type == PTX_F64 ? 2 : flags & FTZ ? 1 : 0];
 }
@@ -109,7 +115,8 @@ static bool decode_sub(emu_decoding *d) { return decode_arithmetic(d, SUB, false
 static bool decode_mul(emu_decoding *d) { return decode_arithmetic(d, MUL, false); }
 static bool decode_fma(emu_decoding *d) { return decode_arithmetic(d, FMA, true); } /* mad of floats is fma */
 
-/* ---- signs: of an f32 that is a NaN the one NaN comes, an f64 that is one keeps its sign ------------------------------------------------------------------------------------------------------------- */
+/* ---- signs: of an f32 that is a NaN the one NaN comes, an f64 that is one keeps its sign
+ * ------------------------------------------------------------------------------------------------------------- */
 EMU_UNARY(neg_f32, float, float, f32_canonical(f32_of(f32_bits(a) ^ 0x80000000u)))
 EMU_UNARY(abs_f32, float, float, f32_canonical(f32_of(f32_bits(a) & 0x7fffffffu)))
 EMU_UNARY(neg_ftz, float, float, f32_canonical(f32_of(f32_bits(f32_flushed(a)) ^ 0x80000000u)))
@@ -127,7 +134,9 @@ static bool decode_sign(emu_decoding *d) {
     return emu_decode_same(d, runs[d->instruction->word[0][0] == 'a'][type == PTX_F64 ? 2 : ftz], 2, type);
 }
 
-/* ---- min, max ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- min, max
+ * ----------------------------------------------------------------------------------------------------------------------------
+ */
 EMU_BINARY(min_f32, float, float, float, f32_min(a, b))
 EMU_BINARY(max_f32, float, float, float, f32_max(a, b))
 EMU_BINARY(min_f64, double, double, double, f64_min(a, b))

@@ -1,4 +1,5 @@
-/* Which device functions an entry may call, and which of them may be within their own call. Found before anything is decoded. */
+/* Which device functions an entry may call, and which of them may be within their own call. Found before anything is
+ * decoded. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,9 +44,8 @@ static void mark_recursive(emu_program *program, const emu_builder *builder) {
         for (int k = 0; k < function->n_instructions; k++) {
             const ptx_operand *callee = function->instruction[k].operand + 1;
             if (!is_call(function->instruction + k)) continue;
-            const uint32_t *to = callee->function
-                                     ? emu_map_find(&builder->part_of, (uint64_t)(uintptr_t)callee->function, 0)
-                                     : NULL;
+            const uint32_t *to =
+                callee->function ? emu_map_find(&builder->part_of, (uint64_t)(uintptr_t)callee->function, 0) : NULL;
             if (to) reaches[i * n + *to] = 1;
             if (!callee->function) memset(reaches + i * n + 1, 1, n - 1);
         }

@@ -7,7 +7,9 @@ enum { FTZ = 1, SAT = 2, RELU = 4, OOB = 8, MAX = 16, NAN_WINS = 32, XORSIGN = 6
 /* An operand that is this, of either sign: the result of fma.oob is zero. */
 enum { OOB_NAN = 0x7ff7 };
 
-/* ---- one number ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- one number
+ * -----------------------------------------------------------------------------------------------------------------------
+ */
 static inline uint16_t f16_flushed(uint16_t a) { return a & 0x7c00 ? a : a & 0x8000; }
 static inline uint16_t f16_checked(int a) { return (a & 0x7fff) > 0x7c00 ? 0x7fff : (uint16_t)a; }
 static inline uint16_t bf16_checked(int a) { return (a & 0x7fff) > 0x7f80 ? 0x7fff : (uint16_t)a; }
@@ -51,36 +53,40 @@ static inline uint16_t bf16_extreme(uint16_t a, uint16_t b, uint32_t flags) {
     return bf16_of_f32(extreme(bf16_to_f32(a), bf16_to_f32(b), flags));
 }
 
-/* ---- lanes: a pair is two numbers beside each other ------------------------------------------------------------------------------------- */
+/* ---- lanes: a pair is two numbers beside each other
+ * ------------------------------------------------------------------------------------- */
 /* ib, ic: the operands that b and c are; those without one name another. */
-#define HALVES(name, n, ib, ic, value)                                                              \
-    EMU_LANEWISE static emu_result name(emu_warp *warp, const emu_op *op, emu_mask mask) {          \
-        uint16_t *d = emu_u16(warp, op->operand[0]);                                                \
-        const uint16_t *pa = emu_u16(warp, op->operand[1]), *pb = emu_u16(warp, op->operand[ib]),   \
-                       *pc = emu_u16(warp, op->operand[ic]);                                        \
-        const uint32_t flags = op->flags;                                                           \
-        EMU_IVDEP for (int k = 0; k < (n)*EMU_LANES; k++) {                                         \
-            uint16_t a = pa[k], b = pb[k], c = pc[k];                                               \
-            uint16_t r = (uint16_t)(value);                                                         \
-            (void)b, (void)c;                                                                       \
-            d[k] = mask >> (k / (n)) & 1 ? r : d[k];                                                \
-        }                                                                                           \
-        return EMU_NEXT;                                                                            \
+#define HALVES(name, n, ib, ic, value)                                                            \
+    EMU_LANEWISE static emu_result name(emu_warp *warp, const emu_op *op, emu_mask mask) {        \
+        uint16_t *d = emu_u16(warp, op->operand[0]);                                              \
+        const uint16_t *pa = emu_u16(warp, op->operand[1]), *pb = emu_u16(warp, op->operand[ib]), \
+                       *pc = emu_u16(warp, op->operand[ic]);                                      \
+        const uint32_t flags = op->flags;                                                         \
+        EMU_IVDEP for (int k = 0; k < (n)*EMU_LANES; k++) {                                       \
+            uint16_t a = pa[k], b = pb[k], c = pc[k];                                             \
+            uint16_t r = (uint16_t)(value);                                                       \
+            (void)b, (void)c;                                                                     \
+            d[k] = mask >> (k / (n)) & 1 ? r : d[k];                                              \
+        }                                                                                         \
+        return EMU_NEXT;                                                                          \
     }
 #define BOTH(name, ib, ic, value) HALVES(name, 1, ib, ic, value) HALVES(name##x2, 2, ib, ic, value)
-#define FORMATS(format, one, minus_one)                                             \
-    BOTH(add_##format, 2, 2, format##_fma(a, one, b, flags))                        \
-    BOTH(sub_##format, 2, 2, format##_fma(b, minus_one, a, flags))                  \
-    BOTH(mul_##format, 2, 2, format##_fma(a, b, 0x8000, flags))                     \
-    BOTH(fma_##format, 2, 3, format##_fma(a, b, c, flags))                          \
-    BOTH(extreme_##format, 2, 2, format##_extreme(a, b, flags))                     \
-    BOTH(neg_##format, 1, 1, format##_checked((flags & FTZ ? format##_flushed(a) : a) ^ 0x8000))      \
+#define FORMATS(format, one, minus_one)                                                          \
+    BOTH(add_##format, 2, 2, format##_fma(a, one, b, flags))                                     \
+    BOTH(sub_##format, 2, 2, format##_fma(b, minus_one, a, flags))                               \
+    BOTH(mul_##format, 2, 2, format##_fma(a, b, 0x8000, flags))                                  \
+    BOTH(fma_##format, 2, 3, format##_fma(a, b, c, flags))                                       \
+    BOTH(extreme_##format, 2, 2, format##_extreme(a, b, flags))                                  \
+    BOTH(neg_##format, 1, 1, format##_checked((flags & FTZ ? format##_flushed(a) : a) ^ 0x8000)) \
     BOTH(abs_##format, 1, 1, format##_checked((flags & FTZ ? format##_flushed(a) : a) & 0x7fff))
 FORMATS(f16, 0x3c00, 0xbc00)
 FORMATS(bf16, 0x3f80, 0xbf80)
 
-/* ---- decoding ----------------------------------------------------------------------------------------------------------------------------- */
-#define OF(name) {[PTX_F16] = name##_f16, [PTX_F16X2] = name##_f16x2, [PTX_BF16] = name##_bf16, [PTX_BF16X2] = name##_bf16x2}
+/* ---- decoding
+ * -----------------------------------------------------------------------------------------------------------------------------
+ */
+#define OF(name) \
+    { [PTX_F16] = name##_f16, [PTX_F16X2] = name##_f16x2, [PTX_BF16] = name##_bf16, [PTX_BF16X2] = name##_bf16x2 }
 static const struct half_form {
     const char *name;
     int operands;
@@ -99,7 +105,10 @@ static const struct half_form {
 };
 
 static int take_flags(emu_decoding *d) {
-    static const struct { const char *word; int flag; } words[] = {{"oob", OOB}, {"ftz", FTZ}, {"NaN", NAN_WINS}, {"sat", SAT}, {"relu", RELU}};
+    static const struct {
+        const char *word;
+        int flag;
+    } words[] = {{"oob", OOB}, {"ftz", FTZ}, {"NaN", NAN_WINS}, {"sat", SAT}, {"relu", RELU}};
     int flags = 0;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (ptx_take(&d->words, words[i].word)) flags |= words[i].flag;
@@ -113,9 +122,11 @@ static bool decode_half(emu_decoding *d) {
     while (strcmp(form->name, d->instruction->word[0]) != 0) form++;
     if (!form->run[type]) return emu_decline(d);
     bool brain = type == PTX_BF16 || type == PTX_BF16X2, rounded = ptx_take(&d->words, "rn");
-    if (rounded ? !form->rounds : form->must_round) return emu_decode_fail(d, rounded ? "nothing is rounded" : ".rn is due");
+    if (rounded ? !form->rounds : form->must_round)
+        return emu_decode_fail(d, rounded ? "nothing is rounded" : ".rn is due");
     int flags = take_flags(d), may = brain ? form->may & ~(FTZ | SAT) : form->may;
-    if (flags & ~may) return emu_decode_fail(d, "a qualifier that %s.%s does not have", form->name, ptx_type_text[type]);
+    if (flags & ~may)
+        return emu_decode_fail(d, "a qualifier that %s.%s does not have", form->name, ptx_type_text[type]);
     ptx_take_type(&d->words);
     d->op->flags = (uint8_t)(flags | (!strcmp(form->name, "max") ? MAX : 0));
     ptx_type bits = ptx_type_bytes[type] == 2 ? PTX_B16 : PTX_B32;

@@ -22,14 +22,16 @@ bool emu_decode_all(emu_decoding *d, emu_run *run, int n, const ptx_type *types)
 }
 
 bool emu_decode_wider(emu_decoding *d, emu_run *run, int n, const ptx_type *types) {
-    if (!ptx_words_end(&d->words)) return emu_decode_fail(d, "a qualifier that %s does not have", d->instruction->word[0]);
+    if (!ptx_words_end(&d->words))
+        return emu_decode_fail(d, "a qualifier that %s does not have", d->instruction->word[0]);
     if (!run) return emu_decode_fail(d, "a type that %s does not have", d->instruction->word[0]);
     if (d->instruction->n_operands != n) return emu_decode_fail(d, "%d operands are due", n);
     d->op->run = run;
     for (int k = 0; k < n; k++) {
         const ptx_operand *operand = d->instruction->operand + k;
         emu_operand *out = d->op->operand + k;
-        if (!(k ? emu_decode_source(d, operand, types[k], out) : emu_decode_destination(d, operand, types[k], out))) return false;
+        if (!(k ? emu_decode_source(d, operand, types[k], out) : emu_decode_destination(d, operand, types[k], out)))
+            return false;
     }
     return true;
 }

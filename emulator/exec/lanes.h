@@ -1,4 +1,5 @@
-/* Handlers that do the same in each lane, as loops that gcc vectorizes, and the decoding that such instructions share. */
+/* Handlers that do the same in each lane, as loops that gcc vectorizes, and the decoding that such instructions share.
+ */
 #ifndef EMULATOR_EXEC_LANES_H
 #define EMULATOR_EXEC_LANES_H
 
@@ -12,46 +13,46 @@
 #define EMU_IVDEP
 #endif
 
-/* Destination and sources may be the same register, never parts of one another: no lane depends on another. Lanes not in the
- * mask compute, too, and keep what they had. */
-#define EMU_FOR_LANES(type, d, mask, loads, value)                          \
-    if ((mask) == UINT32_MAX) {                                             \
-        EMU_IVDEP for (int lane = 0; lane < EMU_LANES; lane++) {            \
-            loads;                                                          \
-            (d)[lane] = (type)(value);                                      \
-        }                                                                   \
-    } else {                                                                \
-        EMU_IVDEP for (int lane = 0; lane < EMU_LANES; lane++) {            \
-            loads;                                                          \
-            type now_ = (type)(value);                                      \
-            (d)[lane] = (mask) >> lane & 1 ? now_ : (d)[lane];              \
-        }                                                                   \
+/* Destination and sources may be the same register, never parts of one another: no lane depends on another. Lanes not
+ * in the mask compute, too, and keep what they had. */
+#define EMU_FOR_LANES(type, d, mask, loads, value)               \
+    if ((mask) == UINT32_MAX) {                                  \
+        EMU_IVDEP for (int lane = 0; lane < EMU_LANES; lane++) { \
+            loads;                                               \
+            (d)[lane] = (type)(value);                           \
+        }                                                        \
+    } else {                                                     \
+        EMU_IVDEP for (int lane = 0; lane < EMU_LANES; lane++) { \
+            loads;                                               \
+            type now_ = (type)(value);                           \
+            (d)[lane] = (mask) >> lane & 1 ? now_ : (d)[lane];   \
+        }                                                        \
     }
 
 /* d = value of a; of a and b; of a, b and c. */
-#define EMU_UNARY(name, td, ta, value)                                                          \
-    EMU_LANEWISE static emu_result name(emu_warp *warp, const emu_op *op, emu_mask mask) {      \
-        td *d = emu_at(warp, op->operand[0].at);                                                \
-        const ta *pa = emu_at(warp, op->operand[1].at);                                         \
-        EMU_FOR_LANES(td, d, mask, ta a = pa[lane], value)                                      \
-        return EMU_NEXT;                                                                        \
+#define EMU_UNARY(name, td, ta, value)                                                     \
+    EMU_LANEWISE static emu_result name(emu_warp *warp, const emu_op *op, emu_mask mask) { \
+        td *d = emu_at(warp, op->operand[0].at);                                           \
+        const ta *pa = emu_at(warp, op->operand[1].at);                                    \
+        EMU_FOR_LANES(td, d, mask, ta a = pa[lane], value)                                 \
+        return EMU_NEXT;                                                                   \
     }
-#define EMU_BINARY(name, td, ta, tb, value)                                                     \
-    EMU_LANEWISE static emu_result name(emu_warp *warp, const emu_op *op, emu_mask mask) {      \
-        td *d = emu_at(warp, op->operand[0].at);                                                \
-        const ta *pa = emu_at(warp, op->operand[1].at);                                         \
-        const tb *pb = emu_at(warp, op->operand[2].at);                                         \
-        EMU_FOR_LANES(td, d, mask, ta a = pa[lane]; tb b = pb[lane], value)                     \
-        return EMU_NEXT;                                                                        \
+#define EMU_BINARY(name, td, ta, tb, value)                                                \
+    EMU_LANEWISE static emu_result name(emu_warp *warp, const emu_op *op, emu_mask mask) { \
+        td *d = emu_at(warp, op->operand[0].at);                                           \
+        const ta *pa = emu_at(warp, op->operand[1].at);                                    \
+        const tb *pb = emu_at(warp, op->operand[2].at);                                    \
+        EMU_FOR_LANES(td, d, mask, ta a = pa[lane]; tb b = pb[lane], value)                \
+        return EMU_NEXT;                                                                   \
     }
-#define EMU_TERNARY(name, td, ta, tb, tc, value)                                                \
-    EMU_LANEWISE static emu_result name(emu_warp *warp, const emu_op *op, emu_mask mask) {      \
-        td *d = emu_at(warp, op->operand[0].at);                                                \
-        const ta *pa = emu_at(warp, op->operand[1].at);                                         \
-        const tb *pb = emu_at(warp, op->operand[2].at);                                         \
-        const tc *pc = emu_at(warp, op->operand[3].at);                                         \
-        EMU_FOR_LANES(td, d, mask, ta a = pa[lane]; tb b = pb[lane]; tc c = pc[lane], value)    \
-        return EMU_NEXT;                                                                        \
+#define EMU_TERNARY(name, td, ta, tb, tc, value)                                             \
+    EMU_LANEWISE static emu_result name(emu_warp *warp, const emu_op *op, emu_mask mask) {   \
+        td *d = emu_at(warp, op->operand[0].at);                                             \
+        const ta *pa = emu_at(warp, op->operand[1].at);                                      \
+        const tb *pb = emu_at(warp, op->operand[2].at);                                      \
+        const tc *pc = emu_at(warp, op->operand[3].at);                                      \
+        EMU_FOR_LANES(td, d, mask, ta a = pa[lane]; tb b = pb[lane]; tc c = pc[lane], value) \
+        return EMU_NEXT;                                                                     \
     }
 
 /* The lanes of mask of a predicate. */
@@ -65,8 +66,8 @@ static inline ptx_type emu_last_type(const emu_decoding *d) {
     return ptx_type_of(d->instruction->word[d->instruction->n_words - 1]);
 }
 static inline bool emu_is_float(ptx_type type) {
-    return type == PTX_F16 || type == PTX_BF16 || type == PTX_F16X2 || type == PTX_BF16X2 || type == PTX_F32 || type == PTX_F64 ||
-           type == PTX_F32X2;
+    return type == PTX_F16 || type == PTX_BF16 || type == PTX_F16X2 || type == PTX_BF16X2 || type == PTX_F32 ||
+           type == PTX_F64 || type == PTX_F32X2;
 }
 static inline bool emu_is_signed(ptx_type type) {
     return type == PTX_S8 || type == PTX_S16 || type == PTX_S32 || type == PTX_S64 || type == PTX_S16X2;

@@ -26,8 +26,9 @@ static bool polls(const ptx_instruction *instruction) {
 
 /* Does something beyond its registers. */
 static bool acts(const ptx_instruction *instruction) {
-    static const char *const names[] = {"st",   "red",   "cp",      "bar",  "barrier",  "mma",     "wgmma",  "stmatrix",
-                                        "call", "brx",   "tcgen05", "exit", "ldmatrix", "prefetch", "multimem", NULL};
+    static const char *const names[] = {"st",       "red",      "cp",       "bar", "barrier", "mma",
+                                        "wgmma",    "stmatrix", "call",     "brx", "tcgen05", "exit",
+                                        "ldmatrix", "prefetch", "multimem", NULL};
     const char *name = instruction->word[0];
     return is_one_of(name, names) || (!strcmp(name, "mbarrier") && !polls(instruction));
 }
@@ -48,6 +49,7 @@ static bool only_polls(const emu_code *code, uint32_t first, uint32_t last) {
 void emu_mark_loops(emu_program *program, uint32_t n_ops) {
     for (uint32_t pc = 0; pc < n_ops; pc++) {
         emu_op *op = program->code.op + pc;
-        if (op->run == emu_run_branch && op->target <= pc) op->kind = only_polls(&program->code, op->target, pc) ? EMU_POLLS : EMU_ACTS;
+        if (op->run == emu_run_branch && op->target <= pc)
+            op->kind = only_polls(&program->code, op->target, pc) ? EMU_POLLS : EMU_ACTS;
     }
 }

@@ -18,7 +18,8 @@ static emu_result mov_128(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return EMU_NEXT;
 }
 
-/* ---- {a, b, …} as one --------------------------------------------------------------------------------------------------------- */
+/* ---- {a, b, …} as one
+ * --------------------------------------------------------------------------------------------------------- */
 EMU_BINARY(pack_16_16, uint32_t, uint16_t, uint16_t, a | (uint32_t)b << 16)
 EMU_BINARY(pack_32_32, uint64_t, uint32_t, uint32_t, a | (uint64_t)b << 32)
 
@@ -29,7 +30,8 @@ static emu_result pack(emu_warp *warp, const emu_op *op, emu_mask mask) {
     for (int k = 0; k < n; k++) {
         uint64_t part[EMU_LANES];
         emu_lanes_read(warp, op->operand[1 + k], part);
-        for (int lane = 0; lane < EMU_LANES; lane++) memcpy(whole + lane * n * bytes + k * bytes, part + lane, (size_t)bytes);
+        for (int lane = 0; lane < EMU_LANES; lane++)
+            memcpy(whole + lane * n * bytes + k * bytes, part + lane, (size_t)bytes);
     }
     uint8_t *d = emu_at(warp, op->operand[0].at);
     size_t size = (size_t)(n * bytes);
@@ -44,7 +46,8 @@ static emu_result unpack(emu_warp *warp, const emu_op *op, emu_mask mask) {
     memcpy(whole, emu_at(warp, op->operand[1 + n].at), (size_t)(n * bytes * EMU_LANES));
     for (int k = 0; k < n; k++) {
         uint64_t part[EMU_LANES] = {0};
-        for (int lane = 0; lane < EMU_LANES; lane++) memcpy(part + lane, whole + lane * n * bytes + k * bytes, (size_t)bytes);
+        for (int lane = 0; lane < EMU_LANES; lane++)
+            memcpy(part + lane, whole + lane * n * bytes + k * bytes, (size_t)bytes);
         emu_lanes_write(warp, op->operand[k], mask, part);
     }
     return EMU_NEXT;
@@ -85,7 +88,8 @@ static bool decode_parts(emu_decoding *d, ptx_type type, const ptx_operand *vect
         return emu_decode_fail(d, "%d parts of a .%s", n, ptx_type_text[type]);
     for (int k = 0; k < n; k++) {
         emu_operand *out = d->op->operand + k + (into ? 1 : 0);
-        if (!(into ? emu_exact_source(d, vector->parts + k, part, out) : emu_exact_destination(d, vector->parts + k, part, out)))
+        if (!(into ? emu_exact_source(d, vector->parts + k, part, out)
+                   : emu_exact_destination(d, vector->parts + k, part, out)))
             return false;
     }
     bool halves = n == 2 && part != PTX_B8 && part != PTX_B64, words = part == PTX_B32;
@@ -111,14 +115,16 @@ static bool decode_mov(emu_decoding *d) {
     return emu_decode_same(d, run, 2, type);
 }
 
-/* ---- choices ----------------------------------------------------------------------------------------------------------------------- */
-#define SELECT(name, type)                                                                                  \
-    EMU_LANEWISE static emu_result name(emu_warp *warp, const emu_op *op, emu_mask mask) {                  \
-        type *d = emu_at(warp, op->operand[0].at);                                                          \
-        const type *pa = emu_at(warp, op->operand[1].at), *pb = emu_at(warp, op->operand[2].at);            \
-        emu_mask p = emu_pred(warp, op->operand[3]);                                                        \
-        EMU_FOR_LANES(type, d, mask, type a = pa[lane]; type b = pb[lane], p >> lane & 1 ? a : b)           \
-        return EMU_NEXT;                                                                                    \
+/* ---- choices
+ * -----------------------------------------------------------------------------------------------------------------------
+ */
+#define SELECT(name, type)                                                                        \
+    EMU_LANEWISE static emu_result name(emu_warp *warp, const emu_op *op, emu_mask mask) {        \
+        type *d = emu_at(warp, op->operand[0].at);                                                \
+        const type *pa = emu_at(warp, op->operand[1].at), *pb = emu_at(warp, op->operand[2].at);  \
+        emu_mask p = emu_pred(warp, op->operand[3]);                                              \
+        EMU_FOR_LANES(type, d, mask, type a = pa[lane]; type b = pb[lane], p >> lane & 1 ? a : b) \
+        return EMU_NEXT;                                                                          \
     }
 SELECT(selp_16, uint16_t)
 SELECT(selp_32, uint32_t)
@@ -131,9 +137,9 @@ static bool decode_selp(emu_decoding *d) {
 }
 
 /* slct: a when c is not negative; a NaN is. */
-#define SIGN_SELECT(bits)                                                                                                    \
-    EMU_TERNARY(slct_s32_##bits, uint##bits##_t, uint##bits##_t, uint##bits##_t, int32_t, c >= 0 ? a : b)                    \
-    EMU_TERNARY(slct_f32_##bits, uint##bits##_t, uint##bits##_t, uint##bits##_t, float, c >= 0.0f ? a : b)                   \
+#define SIGN_SELECT(bits)                                                                                  \
+    EMU_TERNARY(slct_s32_##bits, uint##bits##_t, uint##bits##_t, uint##bits##_t, int32_t, c >= 0 ? a : b)  \
+    EMU_TERNARY(slct_f32_##bits, uint##bits##_t, uint##bits##_t, uint##bits##_t, float, c >= 0.0f ? a : b) \
     EMU_TERNARY(slct_ftz_##bits, uint##bits##_t, uint##bits##_t, uint##bits##_t, float, f32_flushed(c) >= 0.0f ? a : b)
 SIGN_SELECT(16)
 SIGN_SELECT(32)
@@ -153,5 +159,8 @@ static bool decode_slct(emu_decoding *d) {
 
 extern const emu_mnemonic emu_mnemonics_move[];
 const emu_mnemonic emu_mnemonics_move[] = {
-    {"mov", decode_mov}, {"selp", decode_selp}, {"slct", decode_slct}, {NULL, NULL},
+    {"mov", decode_mov},
+    {"selp", decode_selp},
+    {"slct", decode_slct},
+    {NULL, NULL},
 };

@@ -15,7 +15,8 @@ void emu_builder_touch(emu_builder *builder, emu_operand operand, int32_t reg, b
     builder->use[builder->n_touches++] = (emu_use){reg, written};
 }
 
-/* ---- constants ------------------------------------------------------------------------------------------------------------ */
+/* ---- constants
+ * ------------------------------------------------------------------------------------------------------------ */
 emu_operand emu_decode_constant(emu_decoding *d, const void *lane_value, uint8_t bytes) {
     emu_builder *builder = emu_builder_of(d);
     uint64_t key[2] = {0, 0};
@@ -30,7 +31,8 @@ emu_operand emu_decode_constant(emu_decoding *d, const void *lane_value, uint8_t
             builder->constants = emu_grow(builder->constants, builder->constants_capacity, 1);
         }
         *at = builder->n_constants;
-        for (uint32_t lane = 0; lane < EMU_LANES; lane++) memcpy(builder->constants + *at + lane * bytes, lane_value, bytes);
+        for (uint32_t lane = 0; lane < EMU_LANES; lane++)
+            memcpy(builder->constants + *at + lane * bytes, lane_value, bytes);
         builder->n_constants += size;
     }
     return (emu_operand){.at = *at | EMU_CONSTANT, .bytes = bytes};
@@ -48,12 +50,14 @@ emu_operand emu_decode_truth(emu_decoding *d, bool value) {
     return place;
 }
 
-/* ---- places filled when a warp begins -------------------------------------------------------------------------------------- */
+/* ---- places filled when a warp begins
+ * -------------------------------------------------------------------------------------- */
 emu_operand emu_decode_fill(emu_decoding *d, emu_value *value, uint64_t argument, uint8_t bytes) {
     emu_builder *builder = emu_builder_of(d);
     emu_program *program = builder->program;
     bool fresh;
-    uint32_t *index = emu_map_at(&builder->fill_at, (uint64_t)(uintptr_t)value ^ (uint64_t)bytes << 56, argument, &fresh);
+    uint32_t *index =
+        emu_map_at(&builder->fill_at, (uint64_t)(uintptr_t)value ^ (uint64_t)bytes << 56, argument, &fresh);
     if (fresh) {
         *index = (uint32_t)program->n_fills;
         program->fill = emu_grow(program->fill, (size_t)program->n_fills + 1, sizeof *program->fill);
@@ -65,7 +69,8 @@ emu_operand emu_decode_fill(emu_decoding *d, emu_value *value, uint64_t argument
     return program->fill[*index].place;
 }
 
-/* ---- variables ------------------------------------------------------------------------------------------------------------ */
+/* ---- variables
+ * ------------------------------------------------------------------------------------------------------------ */
 /* Where a variable lies that the program itself lays out: shared and local memory, .param of device functions. */
 static uint32_t variable_place(emu_builder *builder, emu_part *part, const ptx_variable *variable) {
     bool fresh;
@@ -117,7 +122,8 @@ static bool symbol_address(emu_decoding *d, const ptx_operand *operand, uint64_t
     }
 }
 
-/* Local variables of a recursive function, and .param variables of any device function, lie where the activation has them. */
+/* Local variables of a recursive function, and .param variables of any device function, lie where the activation has
+ * them. */
 static bool depends_on_activation(emu_decoding *d, const ptx_operand *operand) {
     const ptx_variable *variable = operand->variable;
     if (!variable) return false;
@@ -151,11 +157,13 @@ static bool symbol_source(emu_decoding *d, const ptx_operand *operand, uint8_t b
     if (!symbol_address(d, operand, &address, &shared)) return false;
     address += (uint64_t)operand->offset;
     if (bytes != 4 && bytes != 8) return emu_decode_fail(d, "the address of %s in %d bytes", operand->text, bytes);
-    *out = shared ? emu_decode_fill(d, emu_value_shared, address - EMU_SHARED_FIRST, bytes) : emu_decode_word(d, address, bytes);
+    *out = shared ? emu_decode_fill(d, emu_value_shared, address - EMU_SHARED_FIRST, bytes)
+                  : emu_decode_word(d, address, bytes);
     return true;
 }
 
-/* ---- sources --------------------------------------------------------------------------------------------------------------- */
+/* ---- sources
+ * --------------------------------------------------------------------------------------------------------------- */
 static uint8_t place_bytes(ptx_type type) {
     uint8_t bytes = ptx_type_bytes[type];
     return bytes == 1 ? 2 : bytes;
@@ -165,10 +173,13 @@ static bool register_place(emu_decoding *d, const ptx_operand *operand, ptx_type
     const ptx_register *reg = d->function->reg + operand->reg;
     if (operand->minus) return emu_decode_fail(d, "-%s: only + of a register is known", reg->name);
     if ((reg->type == PTX_PRED) != (type == PTX_PRED))
-        return emu_decode_fail(d, "%s is a .%s where a .%s is due", reg->name, ptx_type_text[reg->type], ptx_type_text[type]);
-    if (operand->negated && (type != PTX_PRED || written)) return emu_decode_fail(d, "!%s is no predicate to read", reg->name);
+        return emu_decode_fail(d, "%s is a .%s where a .%s is due", reg->name, ptx_type_text[reg->type],
+                               ptx_type_text[type]);
+    if (operand->negated && (type != PTX_PRED || written))
+        return emu_decode_fail(d, "!%s is no predicate to read", reg->name);
     if (ptx_type_bytes[reg->type] < ptx_type_bytes[type])
-        return emu_decode_fail(d, "%s is a .%s, too narrow for .%s", reg->name, ptx_type_text[reg->type], ptx_type_text[type]);
+        return emu_decode_fail(d, "%s is a .%s, too narrow for .%s", reg->name, ptx_type_text[reg->type],
+                               ptx_type_text[type]);
     emu_builder *builder = emu_builder_of(d);
     *out = (emu_operand){
         .at = builder->part->register_at[operand->reg], .bytes = place_bytes(reg->type), .negated = operand->negated};
@@ -193,12 +204,16 @@ static bool floating_source(emu_decoding *d, const ptx_operand *operand, ptx_typ
     double wide = floating_value(operand);
     switch (type) {
         case PTX_F32:
-        case PTX_TF32: *out = emu_decode_constant(d, operand->single ? (const void *)&operand->bits : &narrow, 4); return true;
+        case PTX_TF32:
+            *out = emu_decode_constant(d, operand->single ? (const void *)&operand->bits : &narrow, 4);
+            return true;
         case PTX_B32:
             if (!operand->single) break;
             *out = emu_decode_constant(d, &operand->bits, 4);
             return true;
-        case PTX_F64: *out = emu_decode_constant(d, operand->single ? (const void *)&wide : &operand->bits, 8); return true;
+        case PTX_F64:
+            *out = emu_decode_constant(d, operand->single ? (const void *)&wide : &operand->bits, 8);
+            return true;
         case PTX_B64:
             if (operand->single) break;
             *out = emu_decode_constant(d, &operand->bits, 8);
@@ -258,7 +273,8 @@ bool emu_decode_predicate(emu_decoding *d, const ptx_operand *operand, emu_opera
     return emu_decode_source(d, operand, PTX_PRED, out);
 }
 
-/* ---- addresses ------------------------------------------------------------------------------------------------------------- */
+/* ---- addresses
+ * ------------------------------------------------------------------------------------------------------------- */
 bool emu_decode_address(emu_decoding *d, const ptx_operand *operand, ptx_space space, emu_address *out) {
     const ptx_operand *base = operand->kind == PTX_ADDRESS ? operand->parts : operand;
     *out = (emu_address){.base = {.at = EMU_NOWHERE}, .offset = operand->kind == PTX_ADDRESS ? operand->offset : 0};
@@ -275,9 +291,12 @@ bool emu_decode_address(emu_decoding *d, const ptx_operand *operand, ptx_space s
                 return true;
             }
             if (!symbol_address(d, base, &address, &out->shared_symbol)) return false;
-            if (space == PTX_GENERIC && base->variable && base->variable->space == PTX_SHARED) address += EMU_WINDOW_SHARED;
-            if (space == PTX_GENERIC && base->variable && base->variable->space == PTX_LOCAL) address += EMU_WINDOW_LOCAL;
-            if (space == PTX_GENERIC && base->variable && base->variable->space == PTX_PARAM) address += EMU_WINDOW_PARAM;
+            if (space == PTX_GENERIC && base->variable && base->variable->space == PTX_SHARED)
+                address += EMU_WINDOW_SHARED;
+            if (space == PTX_GENERIC && base->variable && base->variable->space == PTX_LOCAL)
+                address += EMU_WINDOW_LOCAL;
+            if (space == PTX_GENERIC && base->variable && base->variable->space == PTX_PARAM)
+                address += EMU_WINDOW_PARAM;
             out->offset += (int64_t)address + base->offset;
             return true;
         default: return emu_decode_fail(d, "an operand that is no address");
@@ -298,7 +317,8 @@ EMU_LANEWISE void emu_addresses(const emu_warp *warp, const emu_address *of, uin
     }
 }
 
-/* ---- lanes of any width ----------------------------------------------------------------------------------------------------- */
+/* ---- lanes of any width
+ * ----------------------------------------------------------------------------------------------------- */
 void emu_lanes_read(const emu_warp *warp, emu_operand operand, uint64_t value[EMU_LANES]) {
     const void *from = emu_at(warp, operand.at);
     switch (operand.bytes) {

@@ -4,7 +4,8 @@
 
 #include "exec/program.h"
 
-/* What a parked fragment's wait has as its object: the op of member masks, NULL for .aligned, or this: go on all the same. */
+/* What a parked fragment's wait has as its object: the op of member masks, NULL for .aligned, or this: go on all the
+ * same. */
 static const int forced;
 
 static const emu_fragment *fragment_of(const emu_wait *wait) {

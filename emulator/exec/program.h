@@ -4,22 +4,30 @@
 
 #include "exec/decode.h"
 
-/* ---- memory that lives as long as the code ------------------------------------------------------------------------------ */
+/* ---- memory that lives as long as the code
+ * ------------------------------------------------------------------------------ */
 typedef struct emu_chunk emu_chunk;
-typedef struct emu_arena { emu_chunk *chunk; } emu_arena;
+typedef struct emu_arena {
+    emu_chunk *chunk;
+} emu_arena;
 void *emu_arena_take(emu_arena *, size_t bytes); /* zeroed, aligned to 64 bytes */
 void emu_arena_free(emu_arena *);
 
 /* Pointers or words to 32-bit numbers. */
 typedef struct emu_map {
-    struct emu_map_entry { uint64_t key, key2; uint32_t value; bool used; } *entry;
+    struct emu_map_entry {
+        uint64_t key, key2;
+        uint32_t value;
+        bool used;
+    } * entry;
     uint32_t n, capacity;
 } emu_map;
 uint32_t *emu_map_at(emu_map *, uint64_t key, uint64_t key2, bool *fresh); /* inserted when it is not there */
 const uint32_t *emu_map_find(const emu_map *, uint64_t key, uint64_t key2);
 void emu_map_free(emu_map *);
 
-/* ---- places in the register file that hold the same value as long as the warp lives: special registers, shared addresses -- */
+/* ---- places in the register file that hold the same value as long as the warp lives: special registers, shared
+ * addresses -- */
 typedef uint64_t emu_value(const emu_warp *, int lane, uint64_t argument);
 typedef struct emu_fill {
     emu_value *value;
@@ -34,18 +42,20 @@ typedef struct emu_special {
     bool dynamic;
 } emu_special;
 const emu_special *emu_special_find(const char *name);
-emu_result emu_run_special(emu_warp *, const emu_op *, emu_mask); /* of a dynamic one: operand[0], detail: emu_special */
+emu_result emu_run_special(emu_warp *, const emu_op *,
+                           emu_mask); /* of a dynamic one: operand[0], detail: emu_special */
 uint64_t emu_value_zero(const emu_warp *, int lane, uint64_t);
 uint64_t emu_value_shared(const emu_warp *, int lane, uint64_t offset);
 
-/* ---- program ------------------------------------------------------------------------------------------------------------ */
+/* ---- program
+ * ------------------------------------------------------------------------------------------------------------ */
 typedef struct emu_part { /* a function's share of the program */
     ptx_function *function;
-    uint32_t first, n_ops;  /* its operations; op[first + n_ops] is a return, not counted */
-    uint32_t *op_of;        /* by instruction: its first operation; [n_instructions]: the return at the end */
+    uint32_t first, n_ops; /* its operations; op[first + n_ops] is a return, not counted */
+    uint32_t *op_of;       /* by instruction: its first operation; [n_instructions]: the return at the end */
     uint32_t *register_at;
     uint32_t frame, frame_bytes; /* its registers' share of the register file */
-    uint32_t area, area_bytes;   /* its .param variables: a lane's bytes follow each other, area_bytes / EMU_LANES each */
+    uint32_t area, area_bytes; /* its .param variables: a lane's bytes follow each other, area_bytes / EMU_LANES each */
     bool recursive;
     uint32_t local_bytes; /* of an activation, when it is recursive */
 } emu_part;
@@ -59,15 +69,18 @@ typedef struct emu_program {
     emu_fill *fill;
     int n_fills;
     emu_touch *touch;
-    uint32_t *touch_first; /* by op, n_ops + 1 */
+    uint32_t *touch_first;           /* by op, n_ops + 1 */
     bool calls, indirect, recursive; /* of any part */
-    emu_map broken; /* operations that EMULATOR_BREAK names → index of their run */
+    emu_map broken;                  /* operations that EMULATOR_BREAK names → index of their run */
     emu_arena arena;
 } emu_program;
-static inline const emu_program *emu_program_of(const emu_code *code) { return (const emu_program *)(const void *)code; }
+static inline const emu_program *emu_program_of(const emu_code *code) {
+    return (const emu_program *)(const void *)code;
+}
 const emu_part *emu_part_of(const emu_program *, uint32_t op);
 
-/* ---- while decoding ------------------------------------------------------------------------------------------------------ */
+/* ---- while decoding
+ * ------------------------------------------------------------------------------------------------------ */
 typedef struct emu_use { /* of a ptx register by an operation */
     int32_t reg;
     bool written;
@@ -80,7 +93,7 @@ typedef struct emu_builder {
     emu_arena scratch;
     emu_op *op;
     uint32_t n_ops, capacity;
-    emu_op *target;  /* that the instruction at hand fills */
+    emu_op *target; /* that the instruction at hand fills */
     uint8_t *constants;
     uint32_t n_constants, constants_capacity;
     emu_map constant_at, fill_at, variable_at, part_of;
@@ -106,10 +119,12 @@ emu_operand emu_decode_constant(emu_decoding *, const void *lane_value, uint8_t 
 emu_operand emu_decode_word(emu_decoding *, uint64_t value, uint8_t bytes);
 emu_operand emu_decode_truth(emu_decoding *, bool value);
 void emu_builder_touch(emu_builder *, emu_operand, int32_t reg, bool written);
-/* Places for registers of the part, after the first pass; first: where its frame begins. Fills register_at, frame_bytes. */
+/* Places for registers of the part, after the first pass; first: where its frame begins. Fills register_at,
+ * frame_bytes. */
 void emu_allocate_registers(emu_builder *, emu_part *);
 
-uint32_t emu_decode_area(emu_decoding *, uint32_t part, const ptx_variable *); /* a lane's offset in the area of .param variables */
+uint32_t emu_decode_area(emu_decoding *, uint32_t part,
+                         const ptx_variable *); /* a lane's offset in the area of .param variables */
 
 /* After decoding: the kinds of loops into the kind of branches that go back; stops of EMULATOR_BREAK. */
 enum { EMU_FORWARD, EMU_ACTS, EMU_POLLS };
@@ -118,22 +133,26 @@ void emu_break_mark(emu_program *, uint32_t n_ops);
 
 extern const emu_mnemonic *const emu_mnemonic_tables[]; /* ended by NULL */
 
-/* ---- running ------------------------------------------------------------------------------------------------------------- */
+/* ---- running
+ * ------------------------------------------------------------------------------------------------------------- */
 emu_run emu_run_branch, emu_run_return, emu_run_exit;
 /* These lanes of the current fragment go on at pc, the others with the next instruction. */
 emu_result emu_jump(emu_warp *, emu_mask, uint32_t pc);
 /* Lanes end. */
 emu_result emu_leave(emu_warp *, emu_mask);
 void emu_fragment_remove(emu_warp *, emu_fragment *);
-/* ---- lanes that an instruction needs together (parking.c) ------------------------------------------------------------------ */
-/* .aligned: true when the fragment has all lanes that have not exited, or they can no longer come, which was reported. False:
- * the fragment is parked, return EMU_AGAIN. */
+/* ---- lanes that an instruction needs together (parking.c)
+ * ------------------------------------------------------------------ */
+/* .aligned: true when the fragment has all lanes that have not exited, or they can no longer come, which was reported.
+ * False: the fragment is parked, return EMU_AGAIN. */
 bool emu_gather(emu_warp *, emu_mask here);
-/* These lanes of the current fragment wait at the op for those that their member masks name; the others go on after it. */
+/* These lanes of the current fragment wait at the op for those that their member masks name; the others go on after it.
+ */
 void emu_park(emu_warp *, emu_mask waiting, const emu_op *);
 bool emu_is_parked(const emu_fragment *);
 bool emu_is_forced(const emu_fragment *); /* to go on with the lanes that are here */
-/* No fragment can run: true when something was done about it: all were parked, or bar.warp.sync is met at several places. */
+/* No fragment can run: true when something was done about it: all were parked, or bar.warp.sync is met at several
+ * places. */
 bool emu_unpark(emu_warp *);
 emu_mask emu_guarded(const emu_warp *, const emu_op *, emu_mask);
 /* collective.c: does any group of the lanes here have all its members? Who is missing? */
@@ -146,7 +165,7 @@ void emu_calls_begin(emu_warp *);
 void emu_calls_end(emu_warp *);
 uint32_t emu_call_stack_bytes(void); /* of .local memory a lane, for recursive functions */
 emu_run emu_run_local_base;          /* operand[0]: where the .local variable at offset value of the activation lies */
-emu_run emu_run_area_base;           /* operand[0]: host address of the .param variable at offset value of part target */
+emu_run emu_run_area_base; /* operand[0]: host address of the .param variable at offset value of part target */
 
 bool emu_trace_wants(const emu_warp *);
 void emu_trace(emu_warp *, const emu_op *, emu_mask, emu_result);

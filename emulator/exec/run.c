@@ -26,7 +26,8 @@ static void merge(emu_warp *warp) {
             if (from->pc != into->pc || !may_merge(from)) continue;
             /* Two that were parked stay so until their lanes together are enough. */
             bool parked = emu_is_parked(into) && emu_is_parked(from);
-            *into = (emu_fragment){.pc = into->pc, .mask = into->mask | from->mask, .wait = parked ? into->wait : (emu_wait){0}};
+            *into = (emu_fragment){
+                .pc = into->pc, .mask = into->mask | from->mask, .wait = parked ? into->wait : (emu_wait){0}};
             emu_fragment_remove(warp, from);
         }
     }

@@ -1,5 +1,5 @@
-/* Special registers: what a lane reads from %tid.x and its kin. Those that do not change while a warp lives are filled in when
- * it begins; the clocks are read at each use. */
+/* Special registers: what a lane reads from %tid.x and its kin. Those that do not change while a warp lives are filled
+ * in when it begins; the clocks are read at each use. */
 #include <string.h>
 
 #include "exec/program.h"
@@ -8,21 +8,22 @@ static uint32_t thread_of(const emu_warp *warp, int lane) { return warp->index *
 static const emu_grid *grid_of(const emu_warp *warp) { return warp->block->cluster->grid; }
 static emu_dim blocks_in_clusters(const emu_warp *warp) {
     const emu_grid *grid = grid_of(warp);
-    return (emu_dim){grid->blocks.x / (grid->cluster.x ? grid->cluster.x : 1), grid->blocks.y / (grid->cluster.y ? grid->cluster.y : 1),
+    return (emu_dim){grid->blocks.x / (grid->cluster.x ? grid->cluster.x : 1),
+                     grid->blocks.y / (grid->cluster.y ? grid->cluster.y : 1),
                      grid->blocks.z / (grid->cluster.z ? grid->cluster.z : 1)};
 }
 static emu_dim cluster_shape(const emu_warp *warp) {
     emu_dim shape = grid_of(warp)->cluster;
     return (emu_dim){shape.x ? shape.x : 1, shape.y ? shape.y : 1, shape.z ? shape.z : 1};
 }
-/* Time that a program measures by %clock: four cycles a warp instruction, so that a run is the same each time it is seeded
- * the same, and it advances. */
+/* Time that a program measures by %clock: four cycles a warp instruction, so that a run is the same each time it is
+ * seeded the same, and it advances. */
 static uint64_t cycles(const emu_warp *warp) { return grid_of(warp)->instructions * 4 + warp->instructions * 4; }
 
-#define VALUE(name, expression)                                                     \
-    static uint64_t name(const emu_warp *warp, int lane, uint64_t argument) {       \
-        (void)warp, (void)lane, (void)argument;                                     \
-        return expression;                                                          \
+#define VALUE(name, expression)                                               \
+    static uint64_t name(const emu_warp *warp, int lane, uint64_t argument) { \
+        (void)warp, (void)lane, (void)argument;                               \
+        return expression;                                                    \
     }
 VALUE(tid_x, thread_of(warp, lane) % grid_of(warp)->threads.x)
 VALUE(tid_y, thread_of(warp, lane) / grid_of(warp)->threads.x % grid_of(warp)->threads.y)
@@ -68,12 +69,12 @@ VALUE(total_smem_size, warp->block->shared_bytes)
 VALUE(aggr_smem_size, warp->block->shared_bytes)
 VALUE(reserved_smem, EMU_SHARED_FIRST)
 VALUE(workspace_high, grid_of(warp)->workspace >> 32)
-VALUE(workspace_low, grid_of(warp)->workspace & UINT32_MAX)
+VALUE(workspace_low, grid_of(warp)->workspace &UINT32_MAX)
 VALUE(clock_low, cycles(warp) & UINT32_MAX)
 VALUE(clock_high, cycles(warp) >> 32)
 VALUE(clock_all, cycles(warp))
 VALUE(timer, emu_time)
-VALUE(timer_low, emu_time & UINT32_MAX)
+VALUE(timer_low, emu_time &UINT32_MAX)
 VALUE(timer_high, emu_time >> 32)
 
 uint64_t emu_value_zero(const emu_warp *warp, int lane, uint64_t argument) { return zero(warp, lane, argument); }
@@ -83,10 +84,17 @@ uint64_t emu_value_shared(const emu_warp *warp, int lane, uint64_t offset) {
     return ((uint64_t)warp->block->rank << EMU_SHARED_RANK_SHIFT) + EMU_SHARED_FIRST + offset;
 }
 
-#define THREE(name, value) {name ".x", 4, value##_x, false}, {name ".y", 4, value##_y, false}, {name ".z", 4, value##_z, false}
+#define THREE(name, value) \
+    {name ".x", 4, value##_x, false}, {name ".y", 4, value##_y, false}, { name ".z", 4, value##_z, false }
 static const emu_special specials[] = {
-    THREE("tid", tid), THREE("ntid", ntid), THREE("ctaid", ctaid), THREE("nctaid", nctaid), THREE("clusterid", clusterid),
-    THREE("nclusterid", nclusterid), THREE("cluster_ctaid", cluster_ctaid), THREE("cluster_nctaid", cluster_nctaid),
+    THREE("tid", tid),
+    THREE("ntid", ntid),
+    THREE("ctaid", ctaid),
+    THREE("nctaid", nctaid),
+    THREE("clusterid", clusterid),
+    THREE("nclusterid", nclusterid),
+    THREE("cluster_ctaid", cluster_ctaid),
+    THREE("cluster_nctaid", cluster_nctaid),
     {"cluster_ctarank", 4, cluster_ctarank, false},
     {"cluster_nctarank", 4, cluster_nctarank, false},
     {"is_explicit_cluster", 0, is_explicit_cluster, false},

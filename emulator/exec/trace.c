@@ -1,4 +1,5 @@
-/* EMULATOR_TRACE prints a warp's instructions with what they read and wrote; EMULATOR_BREAK stops a debugger at a line. */
+/* EMULATOR_TRACE prints a warp's instructions with what they read and wrote; EMULATOR_BREAK stops a debugger at a line.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +7,8 @@
 
 #include "exec/program.h"
 
-/* ---- trace ---------------------------------------------------------------------------------------------------------------- */
+/* ---- trace
+ * ---------------------------------------------------------------------------------------------------------------- */
 static uint32_t block_number(const emu_warp *warp) {
     emu_dim index = warp->block->index, blocks = warp->block->cluster->grid->blocks;
     return (index.z * blocks.y + index.y) * blocks.x + index.x;
@@ -46,7 +48,8 @@ void emu_trace(emu_warp *warp, const emu_op *op, emu_mask mask, emu_result resul
     const ptx_function *function = emu_op_function(warp->code, op);
     ptx_location_text(function, op->source, where, sizeof where);
     ptx_instruction_text(function, op->source, text, sizeof text);
-    fprintf(stderr, "trace %u:%u %08x %s%s  [%s]\n", block_number(warp), warp->index, mask, text, results[result], where);
+    fprintf(stderr, "trace %u:%u %08x %s%s  [%s]\n", block_number(warp), warp->index, mask, text, results[result],
+            where);
     int n;
     const emu_touch *touch = emu_op_touches(warp->code, op, &n);
     for (int i = 0; i < n; i++) {
@@ -57,7 +60,8 @@ void emu_trace(emu_warp *warp, const emu_op *op, emu_mask mask, emu_result resul
     }
 }
 
-/* ---- break ----------------------------------------------------------------------------------------------------------------- */
+/* ---- break
+ * ----------------------------------------------------------------------------------------------------------------- */
 static emu_run **original; /* of operations that stop first; by the number in the program's map */
 static uint32_t n_original;
 
@@ -67,7 +71,8 @@ static emu_result run_broken(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return original[*index](warp, op, mask);
 }
 
-static bool is_at(const ptx_function *function, const ptx_instruction *instruction, const char *file, unsigned long line) {
+static bool is_at(const ptx_function *function, const ptx_instruction *instruction, const char *file,
+                  unsigned long line) {
     if (!file) return instruction->line == line;
     for (uint32_t at = instruction->loc; at; at = function->location[at].inlined_at) {
         const ptx_location *location = function->location + at;

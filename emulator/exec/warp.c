@@ -68,7 +68,8 @@ bool emu_warp_runnable(const emu_warp *warp) {
     return false;
 }
 
-/* ---- for reports ------------------------------------------------------------------------------------------------------------ */
+/* ---- for reports
+ * ------------------------------------------------------------------------------------------------------------ */
 void emu_warp_describe(const emu_warp *warp, void (*line)(void *context, const char *text), void *context) {
     for (int i = 0; i < warp->n_fragments; i++) {
         const emu_fragment *fragment = warp->fragment + i;
@@ -79,7 +80,8 @@ void emu_warp_describe(const emu_warp *warp, void (*line)(void *context, const c
             ptx_location_text(function, op->source, where, sizeof where);
             ptx_instruction_text(function, op->source, what, sizeof what);
         }
-        if (fragment->wait.ready && fragment->wait.describe) fragment->wait.describe(warp, &fragment->wait, why, sizeof why);
+        if (fragment->wait.ready && fragment->wait.describe)
+            fragment->wait.describe(warp, &fragment->wait, why, sizeof why);
         snprintf(text, sizeof text, "lanes 0x%08x at %s: %s: %s", fragment->mask, where, what, why);
         line(context, text);
     }

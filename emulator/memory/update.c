@@ -74,8 +74,10 @@ static void add_f64(uint8_t *memory, const uint8_t *operand_b, const uint8_t *c,
     memcpy(&a, memory, sizeof(a));
     memcpy(&b, operand_b, sizeof(b));
     double sum = a + b;
-    if (isnan(b)) memcpy(memory, operand_b, sizeof(b));
-    else if (!isnan(a)) memcpy(memory, &sum, sizeof(sum));
+    if (isnan(b))
+        memcpy(memory, operand_b, sizeof(b));
+    else if (!isnan(a))
+        memcpy(memory, &sum, sizeof(sum));
 }
 
 static float of_bits(uint32_t bits) {

@@ -8,8 +8,8 @@
  *   swizzle    group: stride; k runs along a line of the   rows run along a line; the next line's rows: leading;
  *              atom                                        the next eight k: stride
  *
- * Within an atom the eight rows (not K-major: the eight k) are a line apart. Bits 4 … of the address are then xored with
- * bits 7 …, less the base offset: one bit for lines of 32 bytes, two for 64, three for 128. */
+ * Within an atom the eight rows (not K-major: the eight k) are a line apart. Bits 4 … of the address are then xored
+ * with bits 7 …, less the base offset: one bit for lines of 32 bytes, two for 64, three for 128. */
 #include "mma/descriptor.h"
 
 #include <stddef.h>

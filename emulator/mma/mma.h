@@ -15,9 +15,9 @@ uint32_t emu_dot_product(const emu_dot *, const uint32_t *a, const uint32_t *b, 
 /* wgmma groups of a warp. */
 void emu_warp_mma_begin(emu_warp *);
 void emu_warp_mma_end(emu_warp *);
-/* For exec/, before each op while emu_products_pending(): reports if the op touches registers of a wgmma that nobody waited
- * for. False: the op, a mov, must wait until that wgmma is done (compilers copy accumulators in flight; the copy is in flight,
- * too); current->wait is set. */
+/* For exec/, before each op while emu_products_pending(): reports if the op touches registers of a wgmma that nobody
+ * waited for. False: the op, a mov, must wait until that wgmma is done (compilers copy accumulators in flight; the copy
+ * is in flight, too); current->wait is set. */
 bool emu_products_pending(const emu_warp *);
 bool emu_products_check(emu_warp *, const emu_op *, emu_mask);
 #endif

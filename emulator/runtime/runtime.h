@@ -19,7 +19,8 @@ cudaError_t emu_told(cudaError_t); /* remembers an error for cudaGetLastError() 
 void emu_fail_later(cudaError_t, const char *text);
 cudaError_t emu_take_failure(void);
 cudaError_t emu_describe(cudaError_t, const char *text); /* the text of this error is this from now on; returns it */
-void emu_report_counts(void); /* since the last call, to EMULATOR_REPORT: at the end of every launch, for a process may _exit() */
+void emu_report_counts(
+    void); /* since the last call, to EMULATOR_REPORT: at the end of every launch, for a process may _exit() */
 void emu_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* a line on stderr */
 
 /* ---- modules and kernels (module.c) ---------------------------------------------------------------------------- */

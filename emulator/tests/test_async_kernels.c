@@ -116,7 +116,8 @@ static uint32_t pair_sum(uint32_t i) { return i % 64 == 0 ? 256 : 0; }
 #define RING                                                                                                           \
     INIT(0, 1)                                                                                                         \
     INIT(8, 1)                                                                                                         \
-    INIT(16, 4) INIT(24, 4) FENCE SYNC                                                                                 \
+    INIT(16, 4)                                                                                                        \
+    INIT(24, 4) FENCE SYNC                                                                                             \
         "mov.u32 %r20, 0; mov.u32 %r21, 0; mov.u32 %r30, 0;\n" /* tile, sum; produced */                               \
         "and.b32 %r31, %r1, 31; setp.eq.u32 %p5, %r31, 0;\n"                                                           \
         "PRODUCE: setp.ge.u32 %p3, %r30, 8; @%p3 bra CONSUME; add.u32 %r33, %r20, 2; setp.ge.u32 %p3, %r30, %r33; "    \
@@ -205,22 +206,22 @@ static uint32_t ring_sum(uint32_t i) {
             A, 0, 0) "xor.b32 %r1, %r1, 127;\n" USE END
 
 /* A map with another address, made in shared memory and used from global memory. */
-#define REPLACE                                                                                                   \
-    INIT(0, 1)                                                                                                    \
-    FENCE                                                                                                         \
-        "mov.u32 %r20, 0; @!%p1 bra COPIED;\n"                                                                    \
-        "COPY: cvt.u64.u32 %rd6, %r20; add.u64 %rd7, %rd3, %rd6; ld.b64 %rd8, [%rd7]; add.u32 %r21, %r4, %r20;\n" \
-        "st.shared.b64 [%r21], %rd8; add.u32 %r20, %r20, 8; setp.lt.u32 %p3, %r20, 128; @%p3 bra COPY;\n"         \
-        "add.u64 %rd9, %rd2, 512; tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r4], %rd9;\n"     \
-        "tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r4], 1, 3;\n"                                  \
-        "tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%r4], 3;\n"                                       \
-        "COPIED: add.u64 %rd10, %rd1, 32768;\n" SYNC                                                              \
-        "setp.ge.u32 %p4, %r1, 32; @%p4 bra MADE;\n"                                                              \
-        "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd10], [%r4], " \
-        "128;\n"                                                                                                  \
-        "fence.proxy.tensormap::generic.acquire.gpu [%rd10], 128;\n"                                              \
-        "MADE: mov.u64 %rd3, %rd10;\n" EXPECT(0, 512) TENSOR_LOAD                                                 \
-        WAIT(A, 0, 0) USE END
+#define REPLACE                                                                                               \
+    INIT(0, 1)                                                                                                \
+    FENCE                                                                                                     \
+    "mov.u32 %r20, 0; @!%p1 bra COPIED;\n"                                                                    \
+    "COPY: cvt.u64.u32 %rd6, %r20; add.u64 %rd7, %rd3, %rd6; ld.b64 %rd8, [%rd7]; add.u32 %r21, %r4, %r20;\n" \
+    "st.shared.b64 [%r21], %rd8; add.u32 %r20, %r20, 8; setp.lt.u32 %p3, %r20, 128; @%p3 bra COPY;\n"         \
+    "add.u64 %rd9, %rd2, 512; tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r4], %rd9;\n"     \
+    "tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r4], 1, 3;\n"                                  \
+    "tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%r4], 3;\n"                                       \
+    "COPIED: add.u64 %rd10, %rd1, 32768;\n" SYNC                                                              \
+    "setp.ge.u32 %p4, %r1, 32; @%p4 bra MADE;\n"                                                              \
+    "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd10], [%r4], " \
+    "128;\n"                                                                                                  \
+    "fence.proxy.tensormap::generic.acquire.gpu [%rd10], 128;\n"                                              \
+    "MADE: mov.u64 %rd3, %rd10;\n" EXPECT(0, 512) TENSOR_LOAD                                                 \
+    WAIT(A, 0, 0) USE END
 static uint32_t replaced(uint32_t i) { return i < 96 ? (i + 128) * (i + 128) + 4 : 1; } /* the last row is outside */
 
 static const right rights[] = {
@@ -292,8 +293,8 @@ static const fault faults[] = {
     {"does not wait", INIT(0, 1) FENCE SYNC EXPECT(0, 512) LOAD(0, 512) USE SYNC WAIT(A, 0, 0) END,
      "race|uninitialized|overwritten-in-flight", 1, 1, 1},
     {"waits for the wrong parity",
-     INIT(0, 1) FENCE SYNC EXPECT(0, 512) LOAD(0, 512) WAIT(A, 0, 1) USE SYNC WAIT(B, 0, 0) END, "race|uninitialized|overwritten-in-flight",
-     1, 1, 1},
+     INIT(0, 1) FENCE SYNC EXPECT(0, 512) LOAD(0, 512) WAIT(A, 0, 1) USE SYNC WAIT(B, 0, 0) END,
+     "race|uninitialized|overwritten-in-flight", 1, 1, 1},
     {"waits for a phase that cannot come", INIT(0, 2) FENCE SYNC EXPECT(0, 512) LOAD(0, 512) WAIT(A, 0, 0) USE END,
      "deadlock", 1, 1, 1},
     {"no initialization", SYNC EXPECT(0, 512) LOAD(0, 512) WAIT(A, 0, 0) USE END, "barrier-misuse", 1, 1, 1},
@@ -324,7 +325,8 @@ static const fault faults[] = {
     {"reads a store's result too early",
      FILL ASYNC_FENCE SYNC STORE COMMIT WAIT_READ "@%p1 ld.global.u32 %r40, [%rd1];\n" WAIT_WRITTEN END,
      "race|overwritten-in-flight", 1, 1, 1},
-    {"cp.async not waited for", CP_ASYNC "cp.async.commit_group;\n" SYNC USE END, "race|uninitialized|overwritten-in-flight", 1, 1, 1},
+    {"cp.async not waited for", CP_ASYNC "cp.async.commit_group;\n" SYNC USE END,
+     "race|uninitialized|overwritten-in-flight", 1, 1, 1},
     {"cp.async waits for too little", CP_ASYNC "cp.async.commit_group;\n cp.async.wait_group 1;\n" SYNC USE END,
      "race|uninitialized|overwritten-in-flight", 1, 1, 1},
     {"cp.async of others not synchronized", CP_ASYNC "cp.async.wait_all; xor.b32 %r1, %r1, 127;\n" USE END,

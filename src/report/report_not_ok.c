@@ -152,8 +152,8 @@ static void print_disagreement(const ridge_run *run, const ridge_pair *pair, con
 
 /* Graver verdicts come first. */
 void ridge_report_not_ok(const ridge_run *run, const ridge_page *page) {
-    static const ridge_verdict order[] = {RIDGE_VERDICT_WRONG, RIDGE_VERDICT_FAILED,       RIDGE_VERDICT_IMPOSSIBLE,
-                                          RIDGE_VERDICT_FRAME, RIDGE_VERDICT_INCONCLUSIVE, RIDGE_VERDICT_EMULATED,
+    static const ridge_verdict order[] = {RIDGE_VERDICT_WRONG,  RIDGE_VERDICT_FAILED,       RIDGE_VERDICT_IMPOSSIBLE,
+                                          RIDGE_VERDICT_FRAME,  RIDGE_VERDICT_INCONCLUSIVE, RIDGE_VERDICT_EMULATED,
                                           RIDGE_VERDICT_SKIPPED};
     int printed = 0;
     for (size_t o = 0; o < sizeof order / sizeof order[0]; o++)

@@ -7,8 +7,8 @@
 /* ok: verified, timed, within the physical limits. wrong: a sample failed its check. impossible: more than 3 % faster
  * than the floor (bytes / bandwidth or FLOP / peak), so the ceiling or the work model is wrong. frame-dominated: the
  * time is too short compared with the cost of an empty launch. inconclusive: too few samples for an interval, or an
- * interval wider than 5 %. skipped: cannot run here. failed: crashed, timed out, or ran out of memory. emulated: verified,
- * but on an emulated device, whose times mean nothing. */
+ * interval wider than 5 %. skipped: cannot run here. failed: crashed, timed out, or ran out of memory. emulated:
+ * verified, but on an emulated device, whose times mean nothing. */
 #define RIDGE_VERDICT_LIST(X)       \
     X(OK, "ok")                     \
     X(WRONG, "wrong")               \

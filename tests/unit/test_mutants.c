@@ -59,8 +59,7 @@ static void variants_are_right(void **state) {
                 if (!looked_at(target, c) || (variant->role == RIDGE_PEER && isa != 0) || !is_tested(variant)) continue;
                 ridge_verified_runs got;
                 ridge_error error;
-                ridge_status status =
-                    ridge_verify_variant(target, c, variant, isa, team, (uint64_t)i, 0, &got, &error);
+                ridge_status status = ridge_verify_variant(target, c, variant, isa, team, (uint64_t)i, 0, &got, &error);
                 if (status == RIDGE_UNSUPPORTED) continue;
                 if (status != RIDGE_OK || !got.check.ok)
                     fail_msg("%s %s %s, case %d (%s): %s", target->name, variant->name, ridge_isa_name(isa), i,

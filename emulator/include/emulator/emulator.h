@@ -1,5 +1,5 @@
-/* The emulator's own interface, beside the CUDA runtime's functions that it defines: for programs that want its findings
- * and counts. A program needs none of it: linked to the emulator instead of libcudart, it runs as it is. */
+/* The emulator's own interface, beside the CUDA runtime's functions that it defines: for programs that want its
+ * findings and counts. A program needs none of it: linked to the emulator instead of libcudart, it runs as it is. */
 #ifndef EMULATOR_EMULATOR_H
 #define EMULATOR_EMULATOR_H
 
