@@ -223,10 +223,11 @@ static uint64_t run_slice(emu_resident *r) {
     return ran;
 }
 
-/* Nothing of this cluster can run: another takes its place in the focus. */
+/* Nothing of this cluster can run: another takes its place in the focus. It may have been idle before: a new focus takes in
+ * idle ones. */
 static void leave_idle(uint32_t at) {
+    if (!s.resident[at]->idle) s.n_idle++;
     s.resident[at]->idle = true;
-    s.n_idle++;
     uint32_t other = s.n_focus;
     while (other < s.n_resident && s.resident[other]->idle) other++;
     if (other < s.n_resident) swap_residents(at, other);
@@ -257,7 +258,7 @@ static uint64_t step(uint32_t at) {
             end_cluster(at);
         else if (emu_resident_wake(r, r->n_live) || moved)
             leave_idleness(r);
-        else if (!r->idle)
+        else
             leave_idle(at);
         return 0;
     }
