@@ -12,15 +12,36 @@
 #include <stdint.h>
 
 /* Fundamental and packed types, with their sizes in bytes; X(name, text, bytes). */
-#define PTX_TYPES(X)                                                                                                   \
-    X(NONE, "", 0)                                                                                                     \
-    X(PRED, "pred", 0)                                                                                                 \
-    X(B8, "b8", 1)                                                                                                     \
-    X(U8, "u8", 1) X(S8, "s8", 1) X(E4M3, "e4m3", 1) X(E5M2, "e5m2", 1) X(B16, "b16", 2) X(U16, "u16", 2)              \
-        X(S16, "s16", 2) X(F16, "f16", 2) X(BF16, "bf16", 2) X(E4M3X2, "e4m3x2", 2) X(E5M2X2, "e5m2x2", 2)             \
-            X(B32, "b32", 4) X(U32, "u32", 4) X(S32, "s32", 4) X(F32, "f32", 4) X(TF32, "tf32", 4)                     \
-                X(F16X2, "f16x2", 4) X(BF16X2, "bf16x2", 4) X(U16X2, "u16x2", 4) X(S16X2, "s16x2", 4) X(B64, "b64", 8) \
-                    X(U64, "u64", 8) X(S64, "s64", 8) X(F64, "f64", 8) X(F32X2, "f32x2", 8) X(B128, "b128", 16)
+#define PTX_TYPES(X)       \
+    X(NONE, "", 0)         \
+    X(PRED, "pred", 0)     \
+    X(B8, "b8", 1)         \
+    X(U8, "u8", 1)         \
+    X(S8, "s8", 1)         \
+    X(E4M3, "e4m3", 1)     \
+    X(E5M2, "e5m2", 1)     \
+    X(B16, "b16", 2)       \
+    X(U16, "u16", 2)       \
+    X(S16, "s16", 2)       \
+    X(F16, "f16", 2)       \
+    X(BF16, "bf16", 2)     \
+    X(E4M3X2, "e4m3x2", 2) \
+    X(E5M2X2, "e5m2x2", 2) \
+    X(B32, "b32", 4)       \
+    X(U32, "u32", 4)       \
+    X(S32, "s32", 4)       \
+    X(F32, "f32", 4)       \
+    X(TF32, "tf32", 4)     \
+    X(F16X2, "f16x2", 4)   \
+    X(BF16X2, "bf16x2", 4) \
+    X(U16X2, "u16x2", 4)   \
+    X(S16X2, "s16x2", 4)   \
+    X(B64, "b64", 8)       \
+    X(U64, "u64", 8)       \
+    X(S64, "s64", 8)       \
+    X(F64, "f64", 8)       \
+    X(F32X2, "f32x2", 8)   \
+    X(B128, "b128", 16)
 typedef enum ptx_type {
 #define PTX_TYPE_NAME(name, text, bytes) PTX_##name,
     PTX_TYPES(PTX_TYPE_NAME)

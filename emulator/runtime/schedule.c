@@ -223,8 +223,8 @@ static uint64_t run_slice(emu_resident *r) {
     return ran;
 }
 
-/* Nothing of this cluster can run: another takes its place in the focus. It may have been idle before: a new focus takes in
- * idle ones. */
+/* Nothing of this cluster can run: another takes its place in the focus. It may have been idle before: a new focus
+ * takes in idle ones. */
 static void leave_idle(uint32_t at) {
     if (!s.resident[at]->idle) s.n_idle++;
     s.resident[at]->idle = true;

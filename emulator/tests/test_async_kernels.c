@@ -117,7 +117,8 @@ static uint32_t pair_sum(uint32_t i) { return i % 64 == 0 ? 256 : 0; }
     INIT(0, 1)                                                                                                         \
     INIT(8, 1)                                                                                                         \
     INIT(16, 4)                                                                                                        \
-    INIT(24, 4) FENCE SYNC                                                                                             \
+    INIT(24, 4)                                                                                                        \
+    FENCE SYNC                                                                                                         \
         "mov.u32 %r20, 0; mov.u32 %r21, 0; mov.u32 %r30, 0;\n" /* tile, sum; produced */                               \
         "and.b32 %r31, %r1, 31; setp.eq.u32 %p5, %r31, 0;\n"                                                           \
         "PRODUCE: setp.ge.u32 %p3, %r30, 8; @%p3 bra CONSUME; add.u32 %r33, %r20, 2; setp.ge.u32 %p3, %r30, %r33; "    \
