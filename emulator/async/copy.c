@@ -267,6 +267,7 @@ static emu_mbarrier *find_mbarrier(emu_warp *warp, const emu_op *op, int lane, c
                                .scope = EMU_SCOPE_CLUSTER,
                                .space = PTX_SHARED,
                                .cluster = true,
+                               .engine = true,
                                .bytes = 8};
     address[lane] = order->mbarrier;
     if (!emu_memory_lanes(warp, op, 1u << lane, &access, address, pointer)) return NULL;

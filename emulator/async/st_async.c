@@ -153,6 +153,7 @@ static emu_result run_store(emu_warp *warp, const emu_op *op, emu_mask mask) {
                                .scope = EMU_SCOPE_CLUSTER,
                                .space = detail->space,
                                .cluster = true,
+                               .engine = true,
                                .bytes = 8};
     emu_addresses(warp, &detail->to, to);
     emu_addresses(warp, &detail->mbarrier, mbarriers);

@@ -21,6 +21,9 @@ typedef struct emu_clock emu_clock; /* NULL is a clock that knows nothing */
 /* ---- life: called by runtime/ when clusters begin and end ---------------------------------------------------- */
 void emu_check_cluster_begin(emu_cluster *); /* after blocks and warps exist: family, order of each warp */
 void emu_check_cluster_end(emu_cluster *);
+/* A warp accesses the block's shared memory from another block; and the block exits, which has to come behind that. */
+void emu_check_visit(emu_block *owner, emu_warp *, const emu_op *, int lane);
+void emu_check_block_exit(emu_block *);
 void emu_check_grid_begin(emu_grid *); /* begin_clock is set by the caller from the stream */
 void emu_check_grid_end(emu_grid *);   /* end_clock: all that its warps knew */
 void emu_clock_free(emu_clock *);

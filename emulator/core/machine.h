@@ -165,6 +165,7 @@ struct emu_block {
     struct emu_mbarriers *mbarriers;  /* async/: those of this block's shared memory */
     struct emu_engine *engine;        /* async/: operations in flight */
     struct emu_shadow *shared_shadow; /* memory/ and check/: initialized bytes, accesses */
+    struct emu_visits *visits;        /* check/: accesses to its shared memory by other blocks */
     uint32_t sm;                      /* %smid */
 };
 

@@ -49,6 +49,8 @@ static void count_bytes(const emu_access *access, uint64_t bytes) {
 static void record(const emu_region *region, emu_warp *warp, const emu_op *op, emu_mask lanes, const emu_access *access,
                    const uint64_t at[EMU_LANES]) {
     if (region->global) count_bytes(access, (uint64_t)__builtin_popcount(lanes) * access->bytes);
+    if (region->owner != NULL && region->owner != warp->block && !access->engine)
+        emu_check_visit(region->owner, warp, op, __builtin_ctz(lanes));
     if (region->shadow != NULL) emu_shadow_lanes(region->shadow, warp, op, lanes, access, at);
 }
 

@@ -14,6 +14,7 @@ typedef struct emu_region {
     uint8_t *host;
     uint64_t stride;    /* host bytes from a lane's copy to the next one's: .local */
     emu_shadow *shadow; /* NULL: accesses are not recorded */
+    emu_block *owner;   /* of shared memory */
     bool global;
     bool read_only;
 } emu_region;

@@ -80,12 +80,13 @@ static bool shared_region(const emu_viewer *viewer, uint64_t address, uint64_t w
     uint64_t rank = (address - window) >> EMU_SHARED_RANK_SHIFT;
     const emu_cluster *all = viewer->block->cluster;
     if (rank >= all->n_blocks || (!cluster && rank != viewer->block->rank)) return false;
-    const emu_block *owner = &all->block[rank];
+    emu_block *owner = &all->block[rank];
     if (owner->exited || owner->shared == NULL) return false;
     *out = (emu_region){.base = window + (rank << EMU_SHARED_RANK_SHIFT) + EMU_SHARED_FIRST,
                         .bytes = owner->shared_bytes,
                         .host = owner->shared,
-                        .shadow = owner->shared_shadow};
+                        .shadow = owner->shared_shadow,
+                        .owner = owner};
     return true;
 }
 

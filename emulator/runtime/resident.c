@@ -95,6 +95,7 @@ static void end_warp(emu_warp *warp) {
 }
 
 static void end_block(emu_block *block) {
+    emu_check_block_exit(block);
     emu_block_sync_end(block);
     emu_block_async_end(block);
     block->exited = true;
