@@ -58,6 +58,7 @@ RIDGE_API const char *ridge_backend_name(ridge_backend backend);
 typedef struct ridge_abilities {
     ridge_isa isa;      /* instruction set of the CPU kernels */
     int sm;             /* compute capability of the GPU times ten: 80, 90, 100; 0: no GPU can be used */
+    int processors;     /* multiprocessors of the GPU; 0: not known */
     const char *no_gpu; /* why sm is 0: "no NVIDIA driver is installed"; NULL if sm > 0 */
 } ridge_abilities;
 
@@ -129,6 +130,7 @@ typedef struct ridge_tensor_spec {
  *
  * On a GPU, tensors and scratch are in device memory (but see ridge_where). run() enqueues on `stream`, returns without
  * waiting, and can be captured into a graph. It returns RIDGE_FAILED if CUDA rejects a launch. */
+struct ridge_way;
 typedef struct ridge_call {
     const int64_t *dim;   /* extents in the order of target->dims */
     ridge_dtype dtype;    /* the case's storage type */
@@ -136,9 +138,10 @@ typedef struct ridge_call {
     const DLTensor *in;
     const DLTensor *out;
     void *scratch;
-    ridge_team *team; /* CPU */
-    void *stream;     /* GPU: a cudaStream_t */
-    void *plan;       /* returned by prepare; NULL without prepare */
+    ridge_team *team;            /* CPU */
+    void *stream;                /* GPU: a cudaStream_t */
+    void *plan;                  /* returned by prepare; NULL without prepare */
+    const struct ridge_way *way; /* the chosen one, of a variant that has ways */
 } ridge_call;
 
 typedef ridge_status (*ridge_run_fn)(const ridge_call *call);
@@ -171,12 +174,50 @@ typedef struct ridge_arithmetic {
     int products;
 } ridge_arithmetic;
 
+/* ---- ways: the kernels among which a variant chooses ------------------------------------------------------------- */
+
+/* A tensor as a way sees it. A dimension of extent 1 has the stride that it would have in a dense tensor. */
+typedef struct ridge_operand {
+    int64_t stride[RIDGE_MAX_RANK]; /* in elements */
+    unsigned offset;                /* its address modulo RIDGE_OFFSETS, in bytes */
+} ridge_operand;
+enum { RIDGE_OFFSETS = 256 };
+
+/* What a choice depends on, as plain data: it can be computed, and tested, without the device. */
+typedef struct ridge_problem {
+    ridge_case c;
+    ridge_abilities here;
+    ridge_operand tensor[RIDGE_MAX_INPUTS + RIDGE_MAX_OUTPUTS]; /* inputs first */
+} ridge_problem;
+
+/* One kernel, or one fixed sequence of launches. */
+typedef struct ridge_way {
+    const char *name; /* lower case and underscores: rows_warp */
+    const char *idea; /* one line: what it does that the other ways do not */
+    int needs;        /* GPU: minimum compute capability times ten; 0: that of the variant */
+    /* Why this way cannot take the problem ("for rows of up to 64"), or NULL if it can. NULL: takes all. */
+    const char *(*refuses)(const struct ridge_way *way, const ridge_problem *p);
+    /* Predicted microseconds: compared with the other ways of the variant. NULL: 0. */
+    double (*cost)(const struct ridge_way *way, const ridge_problem *p);
+    void (*traffic)(const ridge_problem *p, ridge_traffic *traffic); /* NULL: the variant's */
+    size_t (*scratch)(const ridge_case *c, int threads);             /* bytes; NULL: the variant's */
+    ridge_arithmetic (*arithmetic)(const ridge_problem *p);          /* NULL: the variant's */
+    /* As in a variant; call->way is this way. RIDGE_UNSUPPORTED: the device has no room for it, or its driver refuses
+     * the launch; the next cheapest way runs. */
+    ridge_run_fn run[RIDGE_ISA_COUNT];
+    int number;      /* for functions that serve several ways */
+    const void *own; /* likewise: what they know of the variant */
+} ridge_way;
+
 typedef struct ridge_variant {
     const char *name; /* "<backend>/<what>": cpu/baseline, cpu/optimized, cpu/onednn */
     ridge_role role;
     const char *idea;                  /* one line: how it differs from the other variants */
     ridge_run_fn run[RIDGE_ISA_COUNT]; /* one per instruction set: RIDGE_CPU(), RIDGE_ANY_ISA(), RIDGE_CUDA() */
-    int needs;                         /* GPU: minimum compute capability times ten; 0: 80 */
+    /* Instead of run: the cheapest of these ways that takes the problem runs, the first one of several. */
+    const ridge_way *ways;
+    int n_ways;
+    int needs;                                                    /* GPU: minimum compute capability times ten; 0: 80 */
     void (*traffic)(const ridge_case *c, ridge_traffic *traffic); /* NULL: the work model's bytes, ordinary stores */
     size_t (*scratch)(const ridge_case *c, int threads);          /* bytes; NULL: none */
     /* Returns why this variant cannot run this case here ("libdnnl.so not found"), or NULL if it can. May be NULL. */
@@ -195,8 +236,44 @@ typedef struct ridge_variant {
 RIDGE_API ridge_backend ridge_variant_backend(const ridge_variant *variant);
 
 /* Returns why the variant cannot run this case here, or NULL if it can. */
-RIDGE_API const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_case *c,
-                                             const ridge_abilities *here);
+struct ridge_target;
+RIDGE_API const char *ridge_variant_obstacle(const struct ridge_target *target, const ridge_variant *variant,
+                                             const ridge_case *c, const ridge_abilities *here);
+
+/* ---- running and describing a variant, with or without ways ---- */
+
+struct ridge_target;
+/* The problem of a dense, aligned call, and of a call. */
+RIDGE_API void ridge_problem_dense(const struct ridge_target *target, const ridge_case *c, const ridge_abilities *here,
+                                   ridge_problem *problem);
+RIDGE_API void ridge_problem_of(const struct ridge_target *target, const ridge_call *call, const ridge_abilities *here,
+                                ridge_problem *problem);
+/* Why the way cannot take the problem, or NULL if it can. */
+RIDGE_API const char *ridge_way_obstacle(const ridge_variant *variant, const ridge_way *way,
+                                         const ridge_problem *problem);
+/* The way that runs. NULL: the variant has no ways, or none takes the problem; *why is then the first one's reason.
+ * why may be NULL. */
+RIDGE_API const ridge_way *ridge_way_choose(const ridge_variant *variant, const ridge_problem *problem,
+                                            const char **why);
+/* The way that runs dense, aligned operands, likewise. */
+RIDGE_API const ridge_way *ridge_variant_dense_way(const struct ridge_target *target, const ridge_variant *variant,
+                                                   const ridge_case *c, const ridge_abilities *here);
+/* Runs the variant; a variant with ways by the one that it chooses. RIDGE_UNSUPPORTED: no way takes the call. */
+RIDGE_API ridge_status ridge_variant_run(const struct ridge_target *target, const ridge_variant *variant,
+                                         const ridge_abilities *here, const ridge_call *call);
+/* The way by name; NULL: the variant has none of that name. */
+RIDGE_API const ridge_way *ridge_way_find(const ridge_variant *variant, const char *name);
+/* A variant with one of the ways alone. `name`, which must live as long: "cuda/optimized:rows_warp". */
+RIDGE_API ridge_variant ridge_variant_of_way(const ridge_variant *variant, const ridge_way *way, const char *name);
+RIDGE_API bool ridge_variant_forced(const ridge_variant *variant); /* made by that */
+RIDGE_API bool ridge_variant_has_code(const ridge_variant *variant, ridge_isa isa);
+/* Bytes of scratch that suffice for every way. */
+RIDGE_API size_t ridge_variant_scratch(const ridge_variant *variant, const ridge_case *c, int threads);
+/* Of the way that runs dense, aligned operands. False: neither it nor the variant says; the work model applies. */
+RIDGE_API bool ridge_variant_traffic(const struct ridge_target *target, const ridge_variant *variant,
+                                     const ridge_case *c, const ridge_abilities *here, ridge_traffic *traffic);
+RIDGE_API ridge_arithmetic ridge_variant_arithmetic(const struct ridge_target *target, const ridge_variant *variant,
+                                                    const ridge_case *c, const ridge_abilities *here);
 
 /* Declares fn_scalar, fn_avx2, … ; names them in a variant; defines one of them inside a cpu*.c (where the build sets
  * RIDGE_ISA): `ridge_status RIDGE_ISA_FN(l2norm_cpu_optimized)(const ridge_call *call)`. */

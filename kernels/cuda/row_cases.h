@@ -3,9 +3,7 @@
 #ifndef RIDGE_KERNELS_CUDA_ROW_CASES_H
 #define RIDGE_KERNELS_CUDA_ROW_CASES_H
 
-#include "ridge/target.h"
-
-enum { ROW_CUDA_HELD = 262144 }; /* elements of the longest row that a cluster holds */
+#include "cuda/row_ways.h"
 
 #define ROW_CUDA_TIMED(rows, cols, type) \
     { .dim = {rows, cols}, .dtype = RIDGE_##type, .only = RIDGE_ONLY_CUDA }

@@ -13,7 +13,7 @@
 
 namespace ridge {
 
-enum { ROW_WARPS = 32, ROW_CLUSTER = 16 }; /* of a block, blocks of a cluster, at the most */
+enum { ROW_WARPS = 32 }; /* of a block, at the most */
 
 /* Two sets in turn: whoever writes a set has met all others since they read it. Threads: see row_exchange. */
 template <int Threads>

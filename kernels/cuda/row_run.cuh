@@ -1,14 +1,10 @@
-/* From a call to the kernel that serves its rows: which threads have a row together is decided by its length alone.
- *
- *   columns up to     64  256 | 1024  2048  4096 | 8192  16384 | 32768  65536  131072  262144 | more
- *   threads a row      8   32 |  n/E   n/E   n/E |  n/L    n/L | a cluster of 2, 4, 8, 16      | 256, and read again
+/* Kernels of rows, and their launches: which threads have a row together is a way of row_ways.h.
  *
  * E, elements a thread, is the operation's choice: where it has registers to spare, few of them and more threads, so
  * that reading, exchanging and writing of several rows overlap; where instructions bind, many, so that what a row costs
  * at all (its ends, its exchanges) is divided among more. L: the same for long rows. A multiprocessor keeps 64 to 128
  * KiB of rows on their way, where about 25 KiB cover the memory's latency. Clusters exist from compute capability 9.0
- * on. Rows of several blocks, if there are many, all alike and with parameters, go through clusters that stay
- * (row_stay.cuh). Where x and y do not lie alike against 16-byte boundaries, elements are loaded one by one (Width 1),
+ * on. Where x and y do not lie alike against 16-byte boundaries, elements are loaded one by one (Width 1),
  * still coalesced.
  *
  * An operation has
@@ -178,23 +174,22 @@ ridge_status row_run_held(const row_tensors<T, U> &io, const Op &op, cudaStream_
                   io, op);
 }
 
-/* Of rows in packs, of more than one warp. */
+/* Rows of whole packs that exactly fill their threads, of more than one warp. */
 template <int Threads, int Elements, typename Op, typename T, typename U>
-ridge_status row_run_block(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+ridge_status row_run_filled(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
     constexpr row_shape shape = Op::template shape<T>;
     if constexpr (shape.filled > 0 && Threads > 32) {
         constexpr int resident =
-            Threads * Elements > 4096 && shape.long_resident < shape.filled ? shape.long_resident : shape.filled;
+            Threads * Elements > ROW_SINGLE_MOST && shape.long_resident < shape.filled ? shape.long_resident : shape.filled;
         constexpr int blocks = resident / Threads;
-        if (io.n == Threads * Elements && row_grid_fits(io.rows) && row_whole_packs(io, op)) {
-            if (io.rows <= ROW_FEW)
-                return row_launch_early(row_kernel_filled<Op, T, U, Threads, Elements, blocks, true>, io.rows, Threads,
-                                        stream, io, op);
-            return launch(row_kernel_filled<Op, T, U, Threads, Elements, blocks, false>,
-                          {dim3((unsigned)io.rows), Threads}, stream, io, op);
-        }
+        if (!row_grid_fits(io.rows)) return RIDGE_UNSUPPORTED;
+        if (io.rows <= ROW_FEW)
+            return row_launch_early(row_kernel_filled<Op, T, U, Threads, Elements, blocks, true>, io.rows, Threads, stream,
+                                    io, op);
+        return launch(row_kernel_filled<Op, T, U, Threads, Elements, blocks, false>, {dim3((unsigned)io.rows), Threads},
+                      stream, io, op);
     }
-    return row_run_held<pack_width<T>, Threads, Elements>(io, op, stream);
+    return RIDGE_UNSUPPORTED;
 }
 
 template <int Width, int Threads, int Elements, typename Op, typename T, typename U>
@@ -251,31 +246,24 @@ inline int row_resident_clusters(const void *kernel, int blocks, int threads, in
     return resident;
 }
 
-/* Rows enough for clusters that stay (row_stay.cuh), of 2, 4, 8 or 16 whole slices: those clusters; else 0. */
+/* Clusters that stay (row_stay.cuh), as many as the device has room for. */
 template <typename Op, typename T, typename U>
-int row_staying_clusters(const row_tensors<T, U> &io, const Op &op) {
-    constexpr int slice = ROW_STAY_SLICE / (int)sizeof(T), threads = ROW_STAY_THREADS * ROW_STAY_GROUPS;
+ridge_status row_run_staying(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    constexpr int threads = ROW_STAY_THREADS * ROW_STAY_GROUPS, sizes = 4; /* clusters of 2, 4, 8, 16 blocks */
     const auto room = [](int blocks) {
         return row_resident_clusters((const void *)row_kernel_stay<Op, T, U>, blocks, threads, row_stay_bytes<Op, T>);
     };
     struct rooms {
-        int of[4];
+        int of[sizes];
     };
     static per_device<rooms> resident;
     const rooms here = resident.get([&] { return rooms{{room(2), room(4), room(8), room(16)}}; });
-    for (int k = 0; k < 4; k++)
-        if (io.n == (int64_t)slice * (2 << k) && io.rows >= 2 * ROW_STAY_GROUPS * here.of[k] &&
-            io.rows <= INT32_MAX / 2 && row_whole_packs(io, op))
-            return here.of[k];
-    return 0;
-}
-
-template <typename Op, typename T, typename U>
-ridge_status row_run_staying(const row_tensors<T, U> &io, const Op &op, int clusters, cudaStream_t stream) {
     const int blocks = (int)(io.n * (int64_t)sizeof(T) / ROW_STAY_SLICE);
+    const int clusters = here.of[blocks == 2 ? 0 : blocks == 4 ? 1 : blocks == 8 ? 2 : 3];
+    if (clusters == 0) return RIDGE_UNSUPPORTED;
     cudaLaunchAttribute attribute;
-    const cudaLaunchConfig_t config = row_cluster_config(clusters, blocks, ROW_STAY_THREADS * ROW_STAY_GROUPS,
-                                                         row_stay_bytes<Op, T>, stream, &attribute);
+    const cudaLaunchConfig_t config =
+        row_cluster_config(clusters, blocks, threads, row_stay_bytes<Op, T>, stream, &attribute);
     return launch_with(config, row_kernel_stay<Op, T, U>, io, op);
 }
 
@@ -287,56 +275,101 @@ ridge_status row_run_clusters(const row_tensors<T, U> &io, const Op &op, cudaStr
     const int largest = known.get([&] { return row_largest_cluster((const void *)kernel, Threads, bytes); });
     int blocks = 2;
     while ((int64_t)blocks * Threads * Elements < io.n) blocks *= 2;
-    if (blocks > largest) return row_run_reread<Width, 256, 16>(io, op, stream);
-    if (!row_grid_fits(io.rows * blocks)) return RIDGE_UNSUPPORTED;
+    if (blocks > largest || !row_grid_fits(io.rows * blocks)) return RIDGE_UNSUPPORTED;
     cudaLaunchAttribute attribute;
     const cudaLaunchConfig_t config = row_cluster_config(io.rows, blocks, Threads, bytes, stream, &attribute);
     return launch_with(config, kernel, io, op);
 }
 
-template <int Width, int Threads, int Elements, typename Op, typename T, typename U>
-ridge_status row_run_cluster(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
-    if constexpr (Op::parameters > 0)
-        if (const int clusters = row_staying_clusters(io, op)) return row_run_staying(io, op, clusters, stream);
-    if constexpr (Op::parameters == 1 && sizeof(T) == 2) /* with more, too few blocks would have room */
-        if (row_whole_packs(io, op)) return row_run_clusters<Width, Threads, Elements, true>(io, op, stream);
-    return row_run_clusters<Width, Threads, Elements, false>(io, op, stream);
-}
-
-/* Whether all rows of x and y can be moved in packs: y is where x is. Of two types, where both are aligned. */
+/* Whether all rows of x and y can be moved in packs. */
 template <typename T, typename U>
 bool row_packs(const row_tensors<T, U> &io) {
-    const uintptr_t x = (uintptr_t)io.x, y = (uintptr_t)io.y;
-    const uintptr_t x_step = (uintptr_t)io.x_stride * sizeof(T), y_step = (uintptr_t)io.y_stride * sizeof(U);
-    if (sizeof(T) != sizeof(U)) return (x | y | x_step | y_step) % 16 == 0;
-    return (x - y) % 16 == 0 && (x_step - y_step) % 16 == 0;
+    return row_lies_alike((uintptr_t)io.x, (uintptr_t)io.y, io.x_stride * (int64_t)sizeof(T),
+                          io.y_stride * (int64_t)sizeof(U), sizeof(T) == sizeof(U));
 }
 
-/* Elements that a block holds. */
-constexpr int ROW_BLOCK = (int)ROW_CUDA_HELD / (int)ROW_CLUSTER;
+template <typename Op, typename T>
+constexpr row_cut row_cut_of = {Op::template shape<T>.elements, Op::template shape<T>.long_elements,
+                                Op::template shape<T>.filled > 0};
+
+/* Whether a target's table of ways says what its operation is. Op32, Op16: for types of four and of two bytes. */
+constexpr bool row_cuts_equal(row_cut a, row_cut b) {
+    return a.elements == b.elements && a.long_elements == b.long_elements && a.filled == b.filled;
+}
+template <class Op32, class Op16>
+constexpr bool row_traits_are(row_traits t) {
+    return t.parameters == Op32::parameters && row_cuts_equal(t.of_4, row_cut_of<Op32, float>) &&
+           row_cuts_equal(t.of_2, row_cut_of<Op16, __half>);
+}
+
+/* ---- ways (row_ways.h) ---- */
+
+/* Threads of a block that has rows of n elements. */
+template <int E, int L, typename F>
+ridge_status row_with_threads(int64_t n, const F &f) {
+    if (n <= 1024) return f.template operator()<1024 / E, E>();
+    if (n <= 2048) return f.template operator()<2048 / E, E>();
+    if (n <= ROW_SINGLE_MOST) return f.template operator()<ROW_SINGLE_MOST / E, E>();
+    if (n <= ROW_BLOCK_MOST / 2) return f.template operator()<ROW_BLOCK_MOST / 2 / L, L>();
+    return f.template operator()<ROW_BLOCK_MOST / L, L>();
+}
 
 template <typename Op, typename T, typename U>
-ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
-    constexpr int W = pack_width<T>;
+ridge_status row_run_as(int way, const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    constexpr int W = pack_width<T>, C = W == 8 ? 64 : 32; /* of a cluster's thread: 128 bytes */
+    constexpr int E = Op::template shape<T>.elements, L = Op::template shape<T>.long_elements;
     const int64_t n = io.n;
     if (io.rows == 0) return RIDGE_OK;
-    if (!row_packs(io)) {
-        if (n <= 32 * 8) return row_run_held<1, 32, 8>(io, op, stream);
-        if (n <= 256 * 16) return row_run_held<1, 256, 16>(io, op, stream);
-        return row_run_reread<1, 256, 16>(io, op, stream);
+    switch (way) {
+        case ROW_WAY_SINGLE:
+            if (n <= ROW_WARP_MOST) return row_run_held<1, 32, 8>(io, op, stream);
+            return row_run_held<1, 256, 16>(io, op, stream);
+        case ROW_WAY_LANES: return row_run_held<W, 8, 8>(io, op, stream);
+        case ROW_WAY_WARP: return row_run_held<W, 32, 8>(io, op, stream);
+        case ROW_WAY_FILLED:
+            return row_with_threads<E, L>(n, [&]<int Threads, int Elements>() {
+                return row_run_filled<Threads, Elements>(io, op, stream);
+            });
+        case ROW_WAY_BLOCK:
+            return row_with_threads<E, L>(n, [&]<int Threads, int Elements>() {
+                return row_run_held<W, Threads, Elements>(io, op, stream);
+            });
+        case ROW_WAY_STAY:
+            if constexpr (Op::parameters > 0) return row_run_staying(io, op, stream);
+            return RIDGE_UNSUPPORTED;
+        case ROW_WAY_FETCH: /* with more parameters too few blocks would have room */
+            if constexpr (Op::parameters == 1 && sizeof(T) == 2)
+                return row_run_clusters<W, ROW_BLOCK_MOST / C, C, true>(io, op, stream);
+            return RIDGE_UNSUPPORTED;
+        case ROW_WAY_CLUSTER: return row_run_clusters<W, ROW_BLOCK_MOST / C, C, false>(io, op, stream);
+        default:
+            if (!row_packs(io)) return row_run_reread<1, 256, 16>(io, op, stream);
+            return row_run_reread<W, 256, 16>(io, op, stream);
     }
-    if (n <= 8 * 8) return row_run_held<W, 8, 8>(io, op, stream);
-    if (n <= 32 * 8) return row_run_held<W, 32, 8>(io, op, stream);
-    constexpr int E = Op::template shape<T>.elements;
-    if (n <= 1024) return row_run_block<1024 / E, E>(io, op, stream);
-    if (n <= 2048) return row_run_block<2048 / E, E>(io, op, stream);
-    if (n <= 4096) return row_run_block<4096 / E, E>(io, op, stream);
-    constexpr int L = Op::template shape<T>.long_elements, block = ROW_BLOCK / L;
-    if (n <= ROW_BLOCK / 2) return row_run_block<block / 2, L>(io, op, stream);
-    if (n <= ROW_BLOCK) return row_run_block<block, L>(io, op, stream);
-    constexpr int C = W == 8 ? 64 : 32; /* 128 bytes a thread */
-    if (n <= ROW_CUDA_HELD) return row_run_cluster<W, ROW_BLOCK / C, C>(io, op, stream);
-    return row_run_reread<W, 256, 16>(io, op, stream);
+}
+
+/* Of a call that came by a way. */
+template <typename Op, typename T, typename U>
+ridge_status row_run(const ridge_call *call, const row_tensors<T, U> &io, const Op &op) {
+    return row_run_as(call->way->number, io, op, stream_of(call));
+}
+
+/* Rows that are a step of something else: by the first way that takes them. */
+template <typename Op, typename T, typename U>
+ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    const row_facts facts = {io.rows,
+                             io.n,
+                             (int)sizeof(T),
+                             row_packs(io),
+                             row_whole_packs(io, op),
+                             Op::parameters,
+                             row_cut_of<Op, T>,
+                             device_capability(),
+                             device_limit(cudaDevAttrMultiProcessorCount)};
+    ridge_status status = RIDGE_UNSUPPORTED;
+    for (int way = 0; way < ROW_WAY_COUNT && status == RIDGE_UNSUPPORTED; way++)
+        if (!row_way_refusal(way, &facts)) status = row_run_as(way, io, op, stream);
+    return status;
 }
 
 /* The same by reading every row once for each reduction and once more: for rows of any length, and for baselines. */

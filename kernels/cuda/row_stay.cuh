@@ -13,8 +13,7 @@
 
 namespace ridge {
 
-/* Of a block: groups, their threads, bytes of a row that it has. */
-enum { ROW_STAY_GROUPS = 4, ROW_STAY_THREADS = 256, ROW_STAY_SLICE = 32768 };
+enum { ROW_STAY_THREADS = 256 }; /* of a group; row_ways.h has the groups and the bytes of a slice */
 
 template <typename Op, typename T>
 constexpr int row_stay_bytes = (Op::parameters + ROW_STAY_GROUPS) * ROW_STAY_SLICE;

@@ -218,7 +218,7 @@ static ridge_result *add_results(ridge_run *run, const ridge_job *job) {
         first[i] = (ridge_result){.target = job->target,
                                   .c = job->c,
                                   .isa = job->isa,
-                                  .sm = job->here.sm,
+                                  .here = job->here,
                                   .cut = job->max_time < run->settings.max_time,
                                   .variant = &job->target->variants[job->variants[i]]};
     run->n_results += job->n_variants;

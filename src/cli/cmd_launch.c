@@ -44,7 +44,8 @@ static ridge_status fill(place *p, const ridge_target *target, const ridge_case 
     return RIDGE_OK;
 }
 
-static ridge_status run_there(place *p, const ridge_variant *variant, ridge_isa isa, int times, ridge_error *error) {
+static ridge_status run_there(place *p, const ridge_variant *variant, const ridge_abilities *here, int times,
+                              ridge_error *error) {
     const ridge_call call = {.dim = p->ops.c.dim,
                              .dtype = p->ops.c.dtype,
                              .option = p->ops.c.option,
@@ -57,22 +58,23 @@ static ridge_status run_there(place *p, const ridge_variant *variant, ridge_isa 
     ridge_status status = RIDGE_OK;
     if (p->stream) RIDGE_TRY(ridge_stream_wait(p->stream, error));
     ridge_cuda_profile(p->stream != NULL);
-    for (int i = 0; i < times && status == RIDGE_OK; i++) status = variant->run[isa](&call);
+    for (int i = 0; i < times && status == RIDGE_OK; i++)
+        status = ridge_variant_run(p->ops.target, variant, here, &call);
     if (status != RIDGE_OK) return ridge_fail(error, status, "%s: %s", variant->name, ridge_status_string(status));
     if (p->stream) RIDGE_TRY(ridge_stream_wait(p->stream, error));
     ridge_cuda_profile(false);
     return RIDGE_OK;
 }
 
-static ridge_status launch_in(place *p, const ridge_selected *item, const ridge_variant *variant, ridge_isa isa,
-                              const ridge_options *o, ridge_error *error) {
+static ridge_status launch_in(place *p, const ridge_selected *item, const ridge_variant *variant,
+                              const ridge_abilities *here, const ridge_options *o, ridge_error *error) {
     const int threads = ridge_team_size(p->team);
     RIDGE_TRY(fill(p, item->target, &item->c, o->seed, error));
     if (variant->prepare && variant->prepare(&item->c, threads, &p->plan) != RIDGE_OK)
         return ridge_fail(error, RIDGE_FAILED, "%s could not be prepared", variant->name);
-    p->scratch_bytes = variant->scratch ? variant->scratch(&item->c, threads) : 0;
+    p->scratch_bytes = ridge_variant_scratch(variant, &item->c, threads);
     if (p->scratch_bytes) RIDGE_TRY(get(p, p->scratch_bytes, &p->scratch, error));
-    return run_there(p, variant, isa, o->iterations ? o->iterations : 1, error);
+    return run_there(p, variant, here, o->iterations ? o->iterations : 1, error);
 }
 
 static ridge_status launch_one(const ridge_selected *item, const ridge_variant *variant, const ridge_abilities *here,
@@ -80,12 +82,12 @@ static ridge_status launch_one(const ridge_selected *item, const ridge_variant *
     char name[96];
     const ridge_page said = ridge_say_page(o), *page = &said;
     ridge_case_name(item->target, &item->c, name, sizeof name);
-    const char *why = ridge_variant_obstacle(variant, &item->c, here);
+    const char *why = ridge_variant_obstacle(item->target, variant, &item->c, here);
     if (why) {
         ridge_page_say(page, "%s %s %s: skipped: %s\n", item->target->name, name, variant->name, why);
         return RIDGE_OK;
     }
-    ridge_status status = launch_in(p, item, variant, here->isa, o, error);
+    ridge_status status = launch_in(p, item, variant, here, o, error);
     if (p->plan && variant->release) variant->release(p->plan);
     give(p, p->memory, p->bytes);
     give(p, p->scratch, p->scratch_bytes);

@@ -75,16 +75,16 @@ static void add_entry(verification *v, json_t *entry) {
 }
 
 static ridge_status ask(const question *q, answer *a, ridge_error *error) {
-    const char *why = ridge_variant_obstacle(q->variant, &q->c, &q->here);
+    const char *why = ridge_variant_obstacle(q->target, q->variant, &q->c, &q->here);
     if (why) {
         a->skipped = true;
         return ridge_fail(error, RIDGE_OK, "%s", why);
     }
     ridge_team *team = NULL;
     RIDGE_TRY(ridge_team_create(q->threads, q->cpus, &team, error));
-    ridge_status status = q->mutant ? ridge_verify_mutant(q->target, &q->c, q->variant, q->isa, q->mutant, team,
+    ridge_status status = q->mutant ? ridge_verify_mutant(q->target, &q->c, q->variant, &q->here, q->mutant, team,
                                                           q->seed, &a->applied, &a->caught, error)
-                                    : ridge_verify_variant(q->target, &q->c, q->variant, q->isa, team, q->seed,
+                                    : ridge_verify_variant(q->target, &q->c, q->variant, &q->here, team, q->seed,
                                                            q->layouts, &a->got, error);
     ridge_team_destroy(team);
     return status;
@@ -181,6 +181,7 @@ static void add_row(verification *v, const question *q, const answer *a, const c
 }
 
 static void record(verification *v, const question *q, const answer *a) {
+    if (a->skipped && ridge_variant_forced(q->variant)) return; /* the way refuses the case: another one takes it */
     const char *verdict = verdict_of(a), *why = a->skipped || a->status != RIDGE_OK ? a->text : a->got.check.text;
     char name[80];
     ridge_case_name(q->target, &q->c, name, sizeof name);

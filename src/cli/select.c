@@ -34,7 +34,9 @@ static ridge_status no_such_dtype(ridge_dtype dtype, const ridge_target *const *
                       lacks(targets, n, none, sizeof none), ridge_dtype_name(dtype), all);
 }
 
+/* A single way runs where it is asked for. */
 static bool is_wanted(const ridge_options *o, const ridge_variant *variant) {
+    if (o->variant && ridge_variant_forced(variant) && !strchr(o->variant, ':')) return false;
     return !o->variant || fnmatch(o->variant, variant->name, 0) == 0 ||
            fnmatch(o->variant, ridge_variant_short_name(variant), 0) == 0;
 }
@@ -312,12 +314,26 @@ static ridge_status add_all(ridge_selection *s, const ridge_options *o, bool edg
     return s->n == 0 ? nothing_selected(o, targets, n, error) : group_by_backend(s, error);
 }
 
+/* Replaces targets that have ways by copies that have them as variants, which the selection owns. */
+static ridge_status expand(ridge_selection *s, const ridge_target **targets, int n, ridge_error *error) {
+    s->expanded = calloc((size_t)n + 1, sizeof *s->expanded);
+    if (!s->expanded) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the list of targets");
+    for (int t = 0; t < n; t++) {
+        if (!ridge_target_has_ways(targets[t])) continue;
+        RIDGE_TRY(ridge_expand_ways(targets[t], &s->expanded[s->n_expanded], error));
+        targets[t] = &s->expanded[s->n_expanded++].target;
+    }
+    return RIDGE_OK;
+}
+
 ridge_status ridge_select(const ridge_options *o, bool edges, ridge_selection *s, ridge_error *error) {
     *s = (ridge_selection){0};
     const ridge_target **targets = calloc((size_t)ridge_target_count + 1, sizeof *targets);
     if (!targets) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the list of targets");
     int n = 0;
     ridge_status status = ridge_select_targets(o, targets, &n, error);
+    if (status == RIDGE_OK && (o->variant ? strchr(o->variant, ':') != NULL : edges))
+        status = expand(s, targets, n, error);
     if (status == RIDGE_OK) status = add_all(s, o, edges, targets, n, error);
     free(targets);
     return status;
@@ -336,6 +352,8 @@ ridge_status ridge_selection_fit(const ridge_options *o, const ridge_machine *ma
 
 void ridge_selection_free(ridge_selection *s) {
     for (int i = 0; i < RIDGE_MAX_INPUTS; i++) free((void *)(uintptr_t)s->user[i].data);
+    for (int i = 0; i < s->n_expanded; i++) ridge_expanded_free(&s->expanded[i]);
+    free(s->expanded);
     free(s->items);
     *s = (ridge_selection){0};
 }

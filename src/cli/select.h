@@ -3,6 +3,7 @@
 #define RIDGE_CLI_SELECT_H
 
 #include "cli/options.h"
+#include "cli/ways.h"
 #include "machine/machine.h"
 #include "verify/operands.h"
 
@@ -21,6 +22,8 @@ typedef struct ridge_selection {
     int n;
     ridge_user_input user[RIDGE_MAX_INPUTS]; /* from --input; data owned here */
     bool has_user;
+    ridge_expanded *expanded; /* copies of targets whose ways are variants of their own */
+    int n_expanded;
 } ridge_selection;
 
 /* edges: also edge cases (verify). RIDGE_NOT_FOUND, with a message, if nothing is selected. The caller frees in every

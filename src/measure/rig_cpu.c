@@ -81,10 +81,9 @@ static ridge_status run_variant(ridge_sampler *s, int index, const ridge_operand
                              .scratch = r->scratch,
                              .team = team,
                              .plan = slot->plan};
-    const ridge_run_fn run = slot->variant->run[s->job->isa];
     ridge_sampler_watch(s, slot->of);
     uint64_t begin = ridge_clock_ns();
-    ridge_status status = run(&call);
+    ridge_status status = ridge_variant_run(s->job->target, slot->variant, &s->job->here, &call);
     uint64_t end = ridge_clock_ns();
     ridge_sampler_watch(s, -1);
     *time_us = (double)(end - begin) * 1e-3;

@@ -97,7 +97,7 @@ static ridge_status enqueue_on(ridge_sampler *s, int index, const ridge_operands
                              .stream = ridge_stream_handle(r->stream),
                              .plan = slot->plan};
     (void)ridge_why(); /* clears the reason of earlier launches */
-    return slot->variant->run[s->job->isa](&call);
+    return ridge_variant_run(s->job->target, slot->variant, &s->job->here, &call);
 }
 
 static ridge_status enqueue(ridge_sampler *s, int index, int set) {

@@ -328,7 +328,7 @@ static ridge_status prepare_slot(sampler *s, int i, ridge_error *error) {
     ridge_slot *slot = &s->slots[i];
     *slot = (ridge_slot){.kind = RIDGE_SLOT_VARIANT, .variant = v, .of = i, .sets = 1};
     if (s->io->excluded[i]) return RIDGE_OK;
-    const char *why = ridge_variant_obstacle(v, &job->c, &job->here);
+    const char *why = ridge_variant_obstacle(job->target, v, &job->c, &job->here);
     if (why) {
         send_text(s, RIDGE_EVENT_SKIPPED, i, why);
         return RIDGE_OK;
@@ -346,7 +346,7 @@ static ridge_status prepare_slot(sampler *s, int i, ridge_error *error) {
     slot->times = malloc(RIDGE_MAX_SAMPLES * sizeof *slot->times);
     if (!slot->times) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for samples");
     slot->active = true;
-    size_t want = v->scratch ? v->scratch(&job->c, job->threads) : 0;
+    const size_t want = ridge_variant_scratch(v, &job->c, job->threads);
     if (want > s->scratch_bytes) s->scratch_bytes = want;
     return RIDGE_OK;
 }

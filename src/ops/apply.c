@@ -17,7 +17,7 @@ static ridge_status choose(const ridge_request *r, const char *name, const ridge
             if (name) why = "the variant is not for the device of these tensors";
             continue;
         }
-        const char *obstacle = ridge_variant_obstacle(variant, &r->c, here);
+        const char *obstacle = ridge_variant_obstacle(r->target, variant, &r->c, here);
         if (!obstacle) return *chosen = variant, RIDGE_OK;
         why = obstacle;
     }
@@ -46,10 +46,10 @@ static ridge_status run_on(ridge_context *context, const ridge_request *r, const
     if (!has_work(r)) return RIDGE_OK;
     const ridge_place place = {r->backend, r->device};
     RIDGE_TRY(ridge_context_plan(context, place, variant, &r->c, &call.plan, error));
-    size_t bytes = variant->scratch ? variant->scratch(&r->c, ridge_team_size(context->team)) : 0;
+    const size_t bytes = ridge_variant_scratch(variant, &r->c, ridge_team_size(context->team));
     RIDGE_TRY(ridge_context_scratch(context, place, bytes, &call.scratch, error));
     (void)ridge_why(); /* clears the reason of an earlier call */
-    ridge_status status = variant->run[here->isa](&call);
+    ridge_status status = ridge_variant_run(r->target, variant, here, &call);
     if (status == RIDGE_OK) return RIDGE_OK;
     return ridge_fail(error, status, "%s %s: %s%s", r->target->name, variant->name, ridge_status_string(status),
                       ridge_why());
@@ -59,7 +59,7 @@ static ridge_status run_on_gpu(ridge_context *context, const ridge_request *r, c
                                ridge_abilities *here, ridge_error *error) {
     int previous = 0;
     ridge_error why = {0};
-    ridge_status status = ridge_cuda_enter(r->device, &previous, &here->sm, &why);
+    ridge_status status = ridge_cuda_enter(r->device, &previous, &here->sm, &here->processors, &why);
     if (status != RIDGE_OK)
         return ridge_fail(error, status, "%s: CUDA device %d cannot be used: %s", r->target->name, r->device, why.text);
     status = run_on(context, r, variant, here, error);

@@ -139,7 +139,13 @@ static json_t *case_item(const void *context, int i) {
 /* One entry per case: null if the variant can run, else the reason why not. */
 static json_t *reason_item(const void *context, int i) {
     const listing *list = context;
-    return ridge_json_text(ridge_variant_obstacle(list->item, &list->target->cases[i], &list->here));
+    return ridge_json_text(ridge_variant_obstacle(list->target, list->item, &list->target->cases[i], &list->here));
+}
+
+static json_t *way_item(const void *context, int i) {
+    const ridge_way *way = &((const ridge_variant *)((const listing *)context)->item)->ways[i];
+    return json_pack("{s:o, s:o, s:i}", "way", ridge_json_text(way->name), "idea", ridge_json_text(way->idea), "needs",
+                     way->needs);
 }
 
 static json_t *variant_item(const void *context, int i) {
@@ -149,10 +155,12 @@ static json_t *variant_item(const void *context, int i) {
     const char *backend = ridge_backend_name(ridge_variant_backend(variant));
     bool runs = false;
     for (int c = 0; c < list->target->n_cases; c++)
-        runs = runs || !ridge_variant_obstacle(variant, &list->target->cases[c], &list->here);
-    return json_pack("{s:o, s:s, s:s, s:o, s:b, s:o}", "variant", ridge_json_text(variant->name), "backend", backend,
-                     "role", ridge_role_name(variant->role), "idea", ridge_json_text(variant->idea), "available", runs,
-                     "unavailable_by_case", ridge_json_array(list->target->n_cases, reason_item, &inner));
+        runs = runs || !ridge_variant_obstacle(list->target, variant, &list->target->cases[c], &list->here);
+    return json_pack("{s:o, s:s, s:s, s:o, s:b, s:o, s:o}", "variant", ridge_json_text(variant->name), "backend",
+                     backend, "role", ridge_role_name(variant->role), "idea", ridge_json_text(variant->idea),
+                     "available", runs, "unavailable_by_case",
+                     ridge_json_array(list->target->n_cases, reason_item, &inner), "ways",
+                     ridge_json_array(variant->n_ways, way_item, &inner));
 }
 
 json_t *ridge_json_target(const ridge_target *target, const ridge_machine *machine) {

@@ -89,12 +89,13 @@ json_t *ridge_json_result(const ridge_result *r) {
     const ridge_placement *p = &r->place;
     bool timed = ridge_verdict_timed(r->verdict), on_gpu = ridge_variant_backend(r->variant) == RIDGE_BACKEND_cuda;
     ridge_interval none = {(double)NAN, (double)NAN, (double)NAN, 0};
-    json_t *json = json_pack(
-        "{s:o, s:o, s:o, s:s, s:o, s:s, s:o, s:s, s:s, s:s, s:o}", "target", ridge_json_text(r->target->name),
-        "chapter", ridge_json_text(r->target->chapter), "case", ridge_json_text(name), "dtype",
-        ridge_dtype_name(r->c.dtype), "shape", ridge_json_shape(r->target, &r->c), "backend", backend, "variant",
-        ridge_json_text(r->variant->name), "role", ridge_role_name(r->variant->role), "isa", ridge_isa_name(r->isa),
-        "verdict", ridge_verdict_name(r->verdict), "reason", ridge_json_text(r->reason));
+    json_t *json = json_pack("{s:o, s:o, s:o, s:s, s:o, s:s, s:o, s:o, s:s, s:s, s:s, s:o}", "target",
+                             ridge_json_text(r->target->name), "chapter", ridge_json_text(r->target->chapter), "case",
+                             ridge_json_text(name), "dtype", ridge_dtype_name(r->c.dtype), "shape",
+                             ridge_json_shape(r->target, &r->c), "backend", backend, "variant",
+                             ridge_json_text(r->variant->name), "way", ridge_json_text(r->way ? r->way->name : NULL),
+                             "role", ridge_role_name(r->variant->role), "isa", ridge_isa_name(r->isa), "verdict",
+                             ridge_verdict_name(r->verdict), "reason", ridge_json_text(r->reason));
     json_t *figures = json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "time_us",
         time_json(r, timed), "work", work_json(&r->work), "intensity",

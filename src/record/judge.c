@@ -40,8 +40,7 @@ static const char *peak_of(const ridge_result *r, const ridge_ceilings *ceilings
 
 /* The peak of the arithmetic that the variant declares, if it was measured. */
 static void place(ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
-    const ridge_arithmetic own =
-        r->variant->arithmetic ? r->variant->arithmetic(&r->c, r->sm) : (ridge_arithmetic){.type = RIDGE_DTYPE_NONE};
+    const ridge_arithmetic own = ridge_variant_arithmetic(r->target, r->variant, &r->c, &r->here);
     const char *name = own.products > 0 ? tensor_peaks[own.type] : NULL;
     if (name && ridge_ceilings_peak(ceilings, name))
         ridge_place_products(&r->work, r->time_us.median, ceilings, hot, name, own.products, &r->place);
@@ -173,6 +172,7 @@ void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_serie
     r->stop = job->stop;
     r->frame_us = job->frame_us;
     r->target->work(&r->c, &r->work);
+    r->way = ridge_variant_dense_way(r->target, r->variant, &r->c, &r->here);
     if (series->outcome != RIDGE_OUTCOME_DONE) {
         /* A variant that failed its check has no time. */
         r->time_us = (ridge_interval){NAN, NAN, NAN, 0};
@@ -194,25 +194,23 @@ void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_serie
     judge_time(r, ceilings, hot);
 }
 
-double ridge_variant_traffic(const ridge_target *target, const ridge_case *c, const ridge_variant *variant) {
+double ridge_result_traffic(const ridge_result *r) {
     ridge_traffic traffic = {0};
-    if (variant->traffic) {
-        variant->traffic(c, &traffic);
-    } else {
+    if (!ridge_variant_traffic(r->target, r->variant, &r->c, &r->here, &traffic)) {
         ridge_work work;
-        target->work(c, &work);
+        r->target->work(&r->c, &work);
         traffic = (ridge_traffic){.read = work.bytes_read, .written = work.bytes_written};
     }
     /* A CPU reads a line before it writes it (write-allocation); a GPU does not. */
-    const bool allocates = ridge_variant_backend(variant) == RIDGE_BACKEND_cpu;
+    const bool allocates = ridge_variant_backend(r->variant) == RIDGE_BACKEND_cpu;
     return traffic.read + (allocates ? 2 : 1) * traffic.written + traffic.streamed;
 }
 
 void ridge_pair_judge(const ridge_run *run, ridge_pair *pair, const ridge_series *series_a, uint64_t seed) {
     const ridge_result *a = &run->results[pair->a], *b = &run->results[pair->b];
     pair->speedup = (ridge_interval){NAN, NAN, NAN, 0};
-    pair->traffic_a = ridge_variant_traffic(a->target, &a->c, a->variant);
-    pair->traffic_b = ridge_variant_traffic(b->target, &b->c, b->variant);
+    pair->traffic_a = ridge_result_traffic(a);
+    pair->traffic_b = ridge_result_traffic(b);
     pair->compared = series_a->compared;
     pair->agree = series_a->agreement.agree;
     pair->max_difference = series_a->agreement.max_difference;

@@ -15,7 +15,7 @@ void ridge_pair_judge(const ridge_run *run, ridge_pair *pair, const ridge_series
 
 /* Bytes that a variant moves by its own traffic model. Write-allocation adds one read of each line that an ordinary
  * store writes. */
-double ridge_variant_traffic(const ridge_target *target, const ridge_case *c, const ridge_variant *variant);
+double ridge_result_traffic(const ridge_result *result);
 
 /* The time that the verdict judges: inside a captured graph if measured, because launch overhead is least there; else
  * that of a launch. ridge_result_frame_us is the time of an empty launch measured the same way. */

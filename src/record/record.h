@@ -16,7 +16,8 @@ typedef struct ridge_result {
     ridge_case c;
     const ridge_variant *variant;
     ridge_isa isa;
-    int sm; /* compute capability of the GPU times ten; 0: CPU */
+    ridge_abilities here; /* what it was chosen and placed for */
+    const ridge_way *way; /* the one that runs dense operands; NULL: the variant has none */
     ridge_verdict verdict;
     char reason[240]; /* one line; "" when ok */
     ridge_stop stop;

@@ -388,7 +388,7 @@ static void where_it_runs(const ridge_target *target, const ridge_variant *varia
     const ridge_abilities here = ridge_machine_abilities(machine, machine->isa);
     for (int i = 0; i < target->n_cases; i++) {
         if (target->cases[i].edge || !ridge_case_is_for(&target->cases[i], backend)) continue;
-        const char *obstacle = ridge_variant_obstacle(variant, &target->cases[i], &here);
+        const char *obstacle = ridge_variant_obstacle(target, variant, &target->cases[i], &here);
         timed++;
         can += !obstacle;
         if (obstacle) why = obstacle;
@@ -400,6 +400,19 @@ static void where_it_runs(const ridge_target *target, const ridge_variant *varia
         (void)snprintf(text, size, "%d of %d cases (%s)", can, timed, why);
     else
         (void)snprintf(text, size, "no: %s", why);
+}
+
+static void add_way(ridge_table *table, const ridge_target *target, const ridge_variant *variant,
+                    const ridge_way *way) {
+    char name[160];
+    ridge_table_row(table);
+    (void)snprintf(name, sizeof name, "%s:%s", target->chapter, target->name);
+    ridge_table_text(table, LIST_TARGET, name);
+    (void)snprintf(name, sizeof name, "    :%s", way->name);
+    ridge_table_text(table, LIST_VARIANT, name);
+    (void)snprintf(name, sizeof name, "%s:%s", variant->name, way->name);
+    ridge_table_data(table, LIST_VARIANT, name);
+    ridge_table_text(table, LIST_IDEA, way->idea);
 }
 
 static void add_variant(ridge_table *table, const ridge_target *target, const ridge_variant *variant,
@@ -417,6 +430,7 @@ static void add_variant(ridge_table *table, const ridge_target *target, const ri
     if (strncmp(where, "yes", 3) != 0) ridge_table_color(table, LIST_WHERE, RIDGE_DIM);
     ridge_table_text(table, LIST_IDEA, variant->idea);
     ridge_table_data(table, LIST_CASES, cases);
+    for (int i = 0; i < variant->n_ways; i++) add_way(table, target, variant, &variant->ways[i]);
 }
 
 static ridge_table *variants_table(const ridge_target *const *targets, int n, const ridge_machine *machine) {

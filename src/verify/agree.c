@@ -8,7 +8,7 @@
 #include "verify/judge.h"
 
 typedef struct agree_job {
-    const ridge_problem *problem;
+    const ridge_oracle_input *problem;
     const ridge_operands *a, *b;
     ridge_agreement *total;
     bool exact; /* row sizes come from the oracle; false: estimated from the values */
@@ -99,10 +99,10 @@ static void agree_part(void *arg, int rank, int size) {
     (void)size;
     agree_job *job = arg;
     tally mine = {.agree = true};
-    int64_t chunks = ridge_problem_chunks(job->problem);
+    int64_t chunks = ridge_oracle_input_chunks(job->problem);
     for (int64_t number; (number = atomic_fetch_add(&job->next, 1)) < chunks;) {
         ridge_chunk chunk;
-        ridge_problem_load(job->problem, number, rank, &chunk);
+        ridge_oracle_input_load(job->problem, number, rank, &chunk);
         compare_chunk(job, &chunk, &mine);
     }
     while (atomic_flag_test_and_set_explicit(&job->lock, memory_order_acquire)) {
@@ -117,12 +117,12 @@ static void agree_part(void *arg, int rank, int size) {
 static ridge_status agree_on(agree_job *job, int lead, ridge_team *team, ridge_error *error) {
     const int64_t rows = job->a->c.dim[lead];
     if (rows == 0) return RIDGE_OK;
-    ridge_problem problem;
-    RIDGE_TRY(ridge_problem_create(job->a, lead, NULL, rows, team, &problem, error));
+    ridge_oracle_input problem;
+    RIDGE_TRY(ridge_oracle_input_create(job->a, lead, NULL, rows, team, &problem, error));
     job->problem = &problem;
     atomic_store(&job->next, 0);
     ridge_team_run(team, agree_part, job);
-    ridge_problem_destroy(&problem);
+    ridge_oracle_input_destroy(&problem);
     return RIDGE_OK;
 }
 

@@ -8,7 +8,7 @@
 enum { STEP = 2048 };
 
 typedef struct judge_job {
-    const ridge_problem *problem;
+    const ridge_oracle_input *problem;
     ridge_judgement *total;
     atomic_llong next;
     atomic_flag lock;
@@ -67,7 +67,7 @@ static void judge_run(const ridge_view *view, int output, int64_t first, const d
 }
 
 /* Consecutive rows are one run, unless the bound depends on the row's size. */
-static void judge_rows(const ridge_problem *p, const ridge_chunk *chunk, int output, const ridge_bound *bound,
+static void judge_rows(const ridge_oracle_input *p, const ridge_chunk *chunk, int output, const ridge_bound *bound,
                        ridge_judgement *j) {
     const ridge_view view = ridge_operands_view(p->ops, p->ops->target->n_in + output);
     const bool sized = bound->sized > 0;
@@ -79,7 +79,7 @@ static void judge_rows(const ridge_problem *p, const ridge_chunk *chunk, int out
     }
 }
 
-static void judge_chunk(const ridge_problem *p, const ridge_chunk *chunk, ridge_judgement *j) {
+static void judge_chunk(const ridge_oracle_input *p, const ridge_chunk *chunk, ridge_judgement *j) {
     const ridge_target *target = p->ops->target;
     target->oracle(&chunk->call);
     for (int o = 0; o < target->n_out; o++) {
@@ -101,10 +101,10 @@ static void judge_part(void *arg, int rank, int size) {
     (void)size;
     judge_job *job = arg;
     ridge_judgement mine = {0};
-    int64_t chunks = ridge_problem_chunks(job->problem);
+    int64_t chunks = ridge_oracle_input_chunks(job->problem);
     for (int64_t number; (number = atomic_fetch_add(&job->next, 1)) < chunks;) {
         ridge_chunk chunk;
-        ridge_problem_load(job->problem, number, rank, &chunk);
+        ridge_oracle_input_load(job->problem, number, rank, &chunk);
         judge_chunk(job->problem, &chunk, &mine);
     }
     while (atomic_flag_test_and_set_explicit(&job->lock, memory_order_acquire)) {
@@ -123,10 +123,10 @@ static int64_t output_elements(const ridge_operands *ops, int lead) {
 ridge_status ridge_judge(const ridge_operands *ops, int lead, const int64_t *rows, int64_t n_rows, ridge_team *team,
                          ridge_judgement *judgement, ridge_error *error) {
     if (n_rows == 0 || output_elements(ops, lead) == 0) return RIDGE_OK; /* no element to judge */
-    ridge_problem problem;
-    RIDGE_TRY(ridge_problem_create(ops, lead, rows, n_rows, team, &problem, error));
+    ridge_oracle_input problem;
+    RIDGE_TRY(ridge_oracle_input_create(ops, lead, rows, n_rows, team, &problem, error));
     judge_job job = {.problem = &problem, .total = judgement, .lock = ATOMIC_FLAG_INIT};
     ridge_team_run(team, judge_part, &job);
-    ridge_problem_destroy(&problem);
+    ridge_oracle_input_destroy(&problem);
     return RIDGE_OK;
 }

@@ -109,16 +109,16 @@ static double stored_beyond(const ridge_view *view, double value, double want) {
 /* One element is off by three tolerances: tests that the bound detects small errors. */
 static bool nudged(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
     int64_t e = pick(view, seed), row = e / view->row;
-    ridge_problem problem;
+    ridge_oracle_input problem;
     ridge_chunk chunk;
     ridge_bound bound = {0, 0, 0};
-    if (ridge_problem_create(ops, view->spec->dim[0], &row, 1, NULL, &problem, NULL) != RIDGE_OK) return false;
-    ridge_problem_load(&problem, 0, 0, &chunk);
+    if (ridge_oracle_input_create(ops, view->spec->dim[0], &row, 1, NULL, &problem, NULL) != RIDGE_OK) return false;
+    ridge_oracle_input_load(&problem, 0, 0, &chunk);
     ops->target->oracle(&chunk.call);
     ops->target->bound(&chunk.call, ops->kind, output, &bound);
     double want = chunk.out[output][e - row * view->row];
     double off = 3 * (bound.absolute + bound.relative * fabs(want) + bound.sized * chunk.size[output][0]);
-    ridge_problem_destroy(&problem);
+    ridge_oracle_input_destroy(&problem);
     if (!isfinite(want) || !isfinite(off)) return false;
     set(view, e, stored_beyond(view, want + (seed & 1 ? off : -off), want));
     return true;

@@ -29,7 +29,7 @@ static void copy_part(void *arg, int rank, int size) {
     ridge_view_load(job->view, begin, end - begin, job->values + begin);
 }
 
-static ridge_status copy_shared(ridge_problem *p, int tensor, ridge_team *team, ridge_error *error) {
+static ridge_status copy_shared(ridge_oracle_input *p, int tensor, ridge_team *team, ridge_error *error) {
     ridge_view view = ridge_operands_view(p->ops, tensor);
     RIDGE_TRY(alloc_doubles(view.elements, &p->shared[tensor], &p->shared_bytes[tensor], error));
     copy_job job = {&view, p->shared[tensor]};
@@ -38,25 +38,25 @@ static ridge_status copy_shared(ridge_problem *p, int tensor, ridge_team *team, 
 }
 
 /* True for tensors of which the oracle takes the chunk's rows: by_row inputs and outputs with the row dimension. */
-static bool comes_by_rows(const ridge_problem *p, int tensor) {
+static bool comes_by_rows(const ridge_oracle_input *p, int tensor) {
     const ridge_tensor_spec *spec = ridge_operands_view(p->ops, tensor).spec;
     return spec->dim[0] == p->lead && (tensor >= p->ops->target->n_in || spec->by_row);
 }
 
-static bool is_shared(const ridge_problem *p, int tensor) {
+static bool is_shared(const ridge_oracle_input *p, int tensor) {
     if (comes_by_rows(p, tensor)) return false;
     return tensor < p->ops->target->n_in || p->ops->target->out[tensor - p->ops->target->n_in].given;
 }
 
 /* 64-bit values per row: fp64 copies, sizes of its outputs, its number. */
-static int64_t row_values(const ridge_problem *p) {
+static int64_t row_values(const ridge_oracle_input *p) {
     int64_t values = p->ops->target->n_out + 1;
     for (int t = 0; t < ridge_operands_count(p->ops); t++)
         if (comes_by_rows(p, t)) values += ridge_operands_view(p->ops, t).row;
     return values;
 }
 
-static ridge_status make_spaces(ridge_problem *p, ridge_team *team, ridge_error *error) {
+static ridge_status make_spaces(ridge_oracle_input *p, ridge_team *team, ridge_error *error) {
     int64_t row = row_values(p), size = ridge_team_size(team);
     int64_t chunk = CHUNK_VALUES / row, even = p->n_rows / (4 * size) + 1, space, all;
     if (chunk > even) chunk = even;
@@ -66,27 +66,27 @@ static ridge_status make_spaces(ridge_problem *p, ridge_team *team, ridge_error 
     return alloc_doubles(all, &p->spaces, &p->spaces_bytes, error);
 }
 
-ridge_status ridge_problem_create(const ridge_operands *ops, int lead, const int64_t *rows, int64_t n_rows,
-                                  ridge_team *team, ridge_problem *p, ridge_error *error) {
-    *p = (ridge_problem){.ops = ops, .lead = lead, .rows = rows, .n_rows = n_rows};
+ridge_status ridge_oracle_input_create(const ridge_operands *ops, int lead, const int64_t *rows, int64_t n_rows,
+                                       ridge_team *team, ridge_oracle_input *p, ridge_error *error) {
+    *p = (ridge_oracle_input){.ops = ops, .lead = lead, .rows = rows, .n_rows = n_rows};
     ridge_status status = make_spaces(p, team, error);
     for (int t = 0; status == RIDGE_OK && t < ridge_operands_count(ops); t++) {
         if (t < ops->target->n_in) p->in_max[t] = ridge_scan_max(ops, t, team);
         if (is_shared(p, t)) status = copy_shared(p, t, team, error);
     }
-    if (status != RIDGE_OK) ridge_problem_destroy(p);
+    if (status != RIDGE_OK) ridge_oracle_input_destroy(p);
     return status;
 }
 
-void ridge_problem_destroy(ridge_problem *p) {
+void ridge_oracle_input_destroy(ridge_oracle_input *p) {
     for (int t = 0; t < RIDGE_MAX_INPUTS + RIDGE_MAX_OUTPUTS; t++) ridge_space_free(p->shared[t], p->shared_bytes[t]);
     ridge_space_free(p->spaces, p->spaces_bytes);
-    *p = (ridge_problem){0};
+    *p = (ridge_oracle_input){0};
 }
 
-int64_t ridge_problem_chunks(const ridge_problem *p) { return (p->n_rows + p->chunk - 1) / p->chunk; }
+int64_t ridge_oracle_input_chunks(const ridge_oracle_input *p) { return (p->n_rows + p->chunk - 1) / p->chunk; }
 
-int64_t ridge_chunk_rows(const ridge_problem *p, const ridge_chunk *chunk, int64_t i, int64_t *contiguous) {
+int64_t ridge_chunk_rows(const ridge_oracle_input *p, const ridge_chunk *chunk, int64_t i, int64_t *contiguous) {
     int64_t k = chunk->first + i;
     *contiguous = 1;
     if (p->rows) return p->rows[k];
@@ -94,14 +94,14 @@ int64_t ridge_chunk_rows(const ridge_problem *p, const ridge_chunk *chunk, int64
     return k;
 }
 
-static void load_rows(const ridge_problem *p, const ridge_chunk *chunk, const ridge_view *view, double *values) {
+static void load_rows(const ridge_oracle_input *p, const ridge_chunk *chunk, const ridge_view *view, double *values) {
     for (int64_t i = 0, n; i < chunk->n; i += n) {
         int64_t row = ridge_chunk_rows(p, chunk, i, &n);
         ridge_view_load(view, row * view->row, n * view->row, values + i * view->row);
     }
 }
 
-void ridge_problem_load(const ridge_problem *p, int64_t number, int rank, ridge_chunk *chunk) {
+void ridge_oracle_input_load(const ridge_oracle_input *p, int64_t number, int rank, ridge_chunk *chunk) {
     const ridge_target *target = p->ops->target;
     double *space = p->spaces + (size_t)rank * p->space;
     chunk->first = number * p->chunk;

@@ -5,7 +5,7 @@
 
 #include "verify/view.h"
 
-typedef struct ridge_problem {
+typedef struct ridge_oracle_input {
     const ridge_operands *ops;
     int lead; /* the row dimension */
     double *shared[RIDGE_MAX_INPUTS +
@@ -18,13 +18,13 @@ typedef struct ridge_problem {
     size_t space;   /* doubles per thread for a chunk */
     double *spaces; /* one space per thread */
     size_t spaces_bytes;
-} ridge_problem;
+} ridge_oracle_input;
 
-ridge_status ridge_problem_create(const ridge_operands *ops, int lead, const int64_t *rows, int64_t n_rows,
-                                  ridge_team *team, ridge_problem *problem, ridge_error *error);
-void ridge_problem_destroy(ridge_problem *problem);
+ridge_status ridge_oracle_input_create(const ridge_operands *ops, int lead, const int64_t *rows, int64_t n_rows,
+                                       ridge_team *team, ridge_oracle_input *problem, ridge_error *error);
+void ridge_oracle_input_destroy(ridge_oracle_input *problem);
 
-int64_t ridge_problem_chunks(const ridge_problem *problem);
+int64_t ridge_oracle_input_chunks(const ridge_oracle_input *problem);
 
 /* The oracle call for one chunk: inputs loaded, outputs uninitialized. */
 typedef struct ridge_chunk {
@@ -38,9 +38,9 @@ typedef struct ridge_chunk {
     int64_t first; /* position of the chunk's first row in `rows` */
     int64_t n;
 } ridge_chunk;
-void ridge_problem_load(const ridge_problem *problem, int64_t chunk, int rank, ridge_chunk *loaded);
+void ridge_oracle_input_load(const ridge_oracle_input *problem, int64_t chunk, int rank, ridge_chunk *loaded);
 
 /* The row number of the chunk's row i. *contiguous: how many rows from i on are consecutive. */
-int64_t ridge_chunk_rows(const ridge_problem *problem, const ridge_chunk *chunk, int64_t i, int64_t *contiguous);
+int64_t ridge_chunk_rows(const ridge_oracle_input *problem, const ridge_chunk *chunk, int64_t i, int64_t *contiguous);
 
 #endif

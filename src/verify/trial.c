@@ -10,12 +10,13 @@
  * floating-point type. */
 enum { SCRATCH_GUARD = 4096, SCRATCH_GUARD_BYTE = 0x5a, SCRATCH_BYTE = 0xff };
 
-static ridge_status allowed(const ridge_trial *t, ridge_isa isa, ridge_error *error) {
+static ridge_status allowed(const ridge_trial *t, ridge_error *error) {
+    const ridge_isa isa = t->here.isa;
     const char *why = t->target->reject ? t->target->reject(t->c) : NULL;
     if (why) return ridge_fail(error, RIDGE_INVALID, "%s: %s", t->target->name, why);
     why = t->variant->unavailable ? t->variant->unavailable(t->c) : NULL;
     if (why) return ridge_fail(error, RIDGE_UNSUPPORTED, "%s %s: %s", t->target->name, t->variant->name, why);
-    if ((unsigned)isa >= RIDGE_ISA_COUNT || !t->variant->run[isa])
+    if ((unsigned)isa >= RIDGE_ISA_COUNT || !ridge_variant_has_code(t->variant, isa))
         return ridge_fail(error, RIDGE_UNSUPPORTED, "%s %s: not built for %s", t->target->name, t->variant->name,
                           ridge_isa_name(isa));
     return RIDGE_OK;
@@ -24,7 +25,7 @@ static ridge_status allowed(const ridge_trial *t, ridge_isa isa, ridge_error *er
 static ridge_status make_scratch(ridge_trial *t, ridge_error *error) {
     int threads = ridge_team_size(t->team);
     void *memory = NULL;
-    t->scratch_bytes = t->variant->scratch ? t->variant->scratch(t->c, threads) : 0;
+    t->scratch_bytes = ridge_variant_scratch(t->variant, t->c, threads);
     if (__builtin_add_overflow(t->scratch_bytes, (size_t)SCRATCH_GUARD, &t->scratch_memory))
         return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %zu bytes of scratch", t->scratch_bytes);
     RIDGE_TRY(ridge_space_alloc(t->scratch_memory, &memory, error));
@@ -45,10 +46,10 @@ static ridge_status gpu_stream(ridge_stream **stream, ridge_error *error) {
 }
 
 ridge_status ridge_trial_create(ridge_trial *t, const ridge_target *target, const ridge_case *c,
-                                const ridge_variant *variant, ridge_isa isa, ridge_team *team, ridge_error *error) {
-    *t = (ridge_trial){.target = target, .c = c, .variant = variant, .team = team};
-    RIDGE_TRY(allowed(t, isa, error));
-    t->run = variant->run[isa];
+                                const ridge_variant *variant, const ridge_abilities *here, ridge_team *team,
+                                ridge_error *error) {
+    *t = (ridge_trial){.target = target, .c = c, .variant = variant, .here = *here, .team = team};
+    RIDGE_TRY(allowed(t, error));
     if (ridge_variant_backend(variant) == RIDGE_BACKEND_cuda) RIDGE_TRY(gpu_stream(&t->stream, error));
     RIDGE_TRY(make_scratch(t, error));
     ridge_status status = RIDGE_OK;
@@ -99,7 +100,7 @@ static ridge_status run_here(const ridge_trial *t, ridge_error *error) {
                              .team = t->team,
                              .plan = t->plan};
     if (t->variant->own_threads) ridge_team_rest(t->team);
-    return said(t, t->run(&call), error);
+    return said(t, ridge_variant_run(t->target, t->variant, &t->here, &call), error);
 }
 
 /* Copies to or from the tensors' memory; the CPU copies if it is not device memory. */
@@ -127,7 +128,7 @@ static ridge_status run_on_gpu(ridge_trial *t, ridge_error *error) {
                              .stream = ridge_stream_handle(t->stream),
                              .plan = t->plan};
     (void)ridge_why(); /* clears the reason of earlier launches */
-    RIDGE_TRY(said(t, t->run(&call), error));
+    RIDGE_TRY(said(t, ridge_variant_run(t->target, t->variant, &t->here, &call), error));
     ridge_status waited = ridge_stream_wait(t->stream, &why);
     if (waited != RIDGE_OK)
         return ridge_fail(error, waited, "%s %s: %.200s", t->target->name, t->variant->name, why.text);

@@ -9,7 +9,7 @@ typedef struct ridge_trial {
     const ridge_target *target;
     const ridge_case *c;
     const ridge_variant *variant;
-    ridge_run_fn run;
+    ridge_abilities here;
     ridge_team *team;
     void *plan;
     char *scratch;
@@ -23,7 +23,8 @@ typedef struct ridge_trial {
 
 /* Creates scratch and plan for any number of runs. */
 ridge_status ridge_trial_create(ridge_trial *trial, const ridge_target *target, const ridge_case *c,
-                                const ridge_variant *variant, ridge_isa isa, ridge_team *team, ridge_error *error);
+                                const ridge_variant *variant, const ridge_abilities *here, ridge_team *team,
+                                ridge_error *error);
 void ridge_trial_destroy(ridge_trial *trial);
 
 /* Places and fills the operands, fills the scratch with NaN, runs. *clean false: bytes past the end of the scratch were

@@ -89,10 +89,11 @@ static void gather(ridge_check *all, const ridge_check *one) {
     all->rows_checked = one->rows_checked < all->rows_checked ? one->rows_checked : all->rows_checked;
 }
 
-/* A peer library may reject a layout; that is not a wrong result. */
+/* A peer library, or a single way, may reject a layout; that is not a wrong result. */
 static bool refused(const ridge_trial *trial, const combination *m, ridge_status status) {
-    bool odd_layout = m->layout.row_pad != 0 || m->layout.misalign != 0;
-    return status == RIDGE_UNSUPPORTED && trial->variant->role == RIDGE_PEER && odd_layout;
+    const bool odd_layout = m->layout.row_pad != 0 || m->layout.misalign != 0;
+    const bool may = trial->variant->role == RIDGE_PEER || ridge_variant_forced(trial->variant);
+    return status == RIDGE_UNSUPPORTED && may && odd_layout;
 }
 
 static ridge_status verify_combination(ridge_trial *trial, const combination *m, double cost, uint64_t seed,
@@ -137,14 +138,14 @@ void ridge_case_cut(const ridge_target *target, double most, ridge_case *c) {
 }
 
 ridge_status ridge_verify_variant(const ridge_target *target, const ridge_case *c, const ridge_variant *variant,
-                                  ridge_isa isa, ridge_team *team, uint64_t seed, int layouts, ridge_verified_runs *got,
-                                  ridge_error *error) {
+                                  const ridge_abilities *here, ridge_team *team, uint64_t seed, int layouts,
+                                  ridge_verified_runs *got, ridge_error *error) {
     ridge_trial trial;
     bool chosen[COMBINATIONS];
     *got = (ridge_verified_runs){.check = {.ok = true, .rows = c->dim[0], .rows_checked = c->dim[0]}};
     double cost = ridge_check_full_cost(target, c);
     choose(c, cost, seed, layouts, chosen);
-    RIDGE_TRY(ridge_trial_create(&trial, target, c, variant, isa, team, error));
+    RIDGE_TRY(ridge_trial_create(&trial, target, c, variant, here, team, error));
     ridge_status status = RIDGE_OK;
     for (int i = 0; i < COMBINATIONS && status == RIDGE_OK && got->check.ok; i++)
         if (chosen[i]) status = verify_combination(&trial, &combinations[i], cost, seed + (uint64_t)i, got, error);
@@ -154,14 +155,14 @@ ridge_status ridge_verify_variant(const ridge_target *target, const ridge_case *
 }
 
 ridge_status ridge_verify_mutant(const ridge_target *target, const ridge_case *c, const ridge_variant *variant,
-                                 ridge_isa isa, const ridge_mutant *mutant, ridge_team *team, uint64_t seed,
-                                 bool *applied, bool *caught, ridge_error *error) {
+                                 const ridge_abilities *here, const ridge_mutant *mutant, ridge_team *team,
+                                 uint64_t seed, bool *applied, bool *caught, ridge_error *error) {
     static const ridge_layout odd = {3, 1}, dense = {0, 0};
     ridge_trial trial;
     ridge_check check;
     bool clean = true;
     *applied = *caught = false;
-    RIDGE_TRY(ridge_trial_create(&trial, target, c, variant, isa, team, error));
+    RIDGE_TRY(ridge_trial_create(&trial, target, c, variant, here, team, error));
     const ridge_layout *layout = c->edge && variant->role != RIDGE_PEER ? &odd : &dense;
     ridge_status status = ridge_trial_run(&trial, layout, RIDGE_RANDOM, seed, &clean, error);
     if (status == RIDGE_OK) status = ridge_check_full(&trial.ops, team, &check, error);

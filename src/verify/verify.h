@@ -16,8 +16,8 @@ typedef struct ridge_verified_runs {
  * wrong run; check.text names its fill and layout. layouts > 0: at most so many of them, which ones depends on the seed
  * and on the case. */
 ridge_status ridge_verify_variant(const ridge_target *target, const ridge_case *c, const ridge_variant *variant,
-                                  ridge_isa isa, ridge_team *team, uint64_t seed, int layouts, ridge_verified_runs *got,
-                                  ridge_error *error);
+                                  const ridge_abilities *here, ridge_team *team, uint64_t seed, int layouts,
+                                  ridge_verified_runs *got, ridge_error *error);
 
 /* A case whose oracle costs more than `most` FLOP gets a smaller first extent: the largest with which it costs no more,
  * but at least 1. The kernel that a launcher chooses by the first extent may be another one then. */
@@ -37,7 +37,7 @@ extern const int ridge_mutant_count;
 /* Runs the variant, applies the mutant, and checks in full. *applied false: the mutant does not apply to this case.
  * *caught: the check failed, as it must. */
 ridge_status ridge_verify_mutant(const ridge_target *target, const ridge_case *c, const ridge_variant *variant,
-                                 ridge_isa isa, const ridge_mutant *mutant, ridge_team *team, uint64_t seed,
-                                 bool *applied, bool *caught, ridge_error *error);
+                                 const ridge_abilities *here, const ridge_mutant *mutant, ridge_team *team,
+                                 uint64_t seed, bool *applied, bool *caught, ridge_error *error);
 
 #endif

@@ -6,6 +6,7 @@
 #include <float.h>
 
 #include "cuda/row_passes.cuh"
+#include "fused_l2norm.h"
 
 using namespace ridge;
 
@@ -44,9 +45,11 @@ struct l2norm : row_without_parameters {
     }
 };
 
+static_assert(row_traits_are<l2norm, l2norm>(row_traits L2NORM_ROWS));
+
 extern "C" ridge_status l2norm_cuda_optimized(const ridge_call *call) {
     return with_storage(call->dtype,
-                        [&]<typename T>() { return row_run(row_tensors_of<T>(call), l2norm(), stream_of(call)); });
+                        [&]<typename T>() { return row_run(call, row_tensors_of<T>(call), l2norm()); });
 }
 
 /* ---- baseline: four kernels, and what they tell each other goes through memory ---- */

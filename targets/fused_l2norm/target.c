@@ -6,6 +6,7 @@
 
 #include "cpu/row_temporary.h"
 #include "cuda/row_cases.h"
+#include "fused_l2norm.h"
 
 RIDGE_CPU_DECLARE(l2norm_cpu_baseline);
 RIDGE_CPU_DECLARE(l2norm_cpu_optimized);
@@ -66,6 +67,14 @@ static size_t cuda_baseline_scratch(const ridge_case *c, int threads) {
     return row_temporary_bytes(c->dim[0], c->dim[1]) + 3 * (size_t)c->dim[0] * sizeof(float);
 }
 
+static const row_traits traits = L2NORM_ROWS;
+static const ridge_way ways[] = {
+    ROW_WAYS_SHORT(l2norm_cuda_optimized, &traits),
+    ROW_WAYS_FILLED(l2norm_cuda_optimized, &traits),
+    ROW_WAYS_BLOCK(l2norm_cuda_optimized, &traits),
+    ROW_WAYS_LONG(l2norm_cuda_optimized, &traits),
+};
+
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
@@ -87,7 +96,7 @@ static const ridge_variant variants[] = {
     {.name = "cuda/optimized",
      .role = RIDGE_OPTIMIZED,
      .idea = "row in registers, of one warp to a cluster of 16 blocks by its length: one read, one write",
-     .run = RIDGE_CUDA(l2norm_cuda_optimized),
+     .ways = RIDGE_LIST(ways),
      .traffic = cuda_optimized_traffic},
 };
 

@@ -71,9 +71,11 @@ rms_norm<T, Activate> rms_norm_of(const ridge_call *call) {
 
 /* ---- optimized: from the row in registers to the activation, one read and one write ---- */
 
+static_assert(row_traits_are<rms_norm<float, true>, rms_norm<__half, true>>(row_traits NORM_ACTIVATION_RMS_ROWS));
+
 template <typename T>
 ridge_status norm_activation_rms_optimized(const ridge_call *call) {
-    return row_run(row_tensors_of<T>(call), rms_norm_of<T, true>(call), stream_of(call));
+    return row_run(call, row_tensors_of<T>(call), rms_norm_of<T, true>(call));
 }
 
 /* ---- baseline: the normalized values go through memory to the activation ---- */

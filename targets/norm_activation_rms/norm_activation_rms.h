@@ -4,4 +4,10 @@
 
 #define NORM_EPS 1e-5f
 
+/* row_traits of the GPU's ways. */
+#define NORM_ACTIVATION_RMS_ROWS             \
+    {                                        \
+        1, {8, 32, false}, { 16, 32, false } \
+    }
+
 #endif

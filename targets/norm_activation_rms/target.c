@@ -70,6 +70,15 @@ static void cuda_optimized_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = x + parameter_bytes(c), .streamed = tensor_bytes(c)};
 }
 
+static const row_traits traits = NORM_ACTIVATION_RMS_ROWS;
+static const ridge_way ways[] = {
+    ROW_WAYS_SHORT(norm_activation_rms_cuda_optimized, &traits),
+    ROW_WAYS_BLOCK(norm_activation_rms_cuda_optimized, &traits),
+    ROW_WAYS_STAY(norm_activation_rms_cuda_optimized, &traits),
+    ROW_WAYS_FETCH(norm_activation_rms_cuda_optimized, &traits),
+    ROW_WAYS_LONG(norm_activation_rms_cuda_optimized, &traits),
+};
+
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
@@ -94,7 +103,7 @@ static const ridge_variant variants[] = {
      .role = RIDGE_OPTIMIZED,
      .idea = "row in registers between its statistic and its activation, of one warp to a cluster of 16 blocks: one "
              "read, one write",
-     .run = RIDGE_CUDA(norm_activation_rms_cuda_optimized),
+     .ways = RIDGE_LIST(ways),
      .traffic = cuda_optimized_traffic},
 };
 

@@ -7,13 +7,19 @@
 #include "cuda/row_passes.cuh"
 #include "cuda/row_softmax.cuh"
 
+extern "C" {
+#include "online_softmax.h"
+}
+
 using namespace ridge;
 
 /* ---- optimized: see row_softmax.cuh; the row stays in registers ---- */
 
+static_assert(row_traits_are<row_softmax, row_softmax>(row_traits ONLINE_SOFTMAX_ROWS));
+
 extern "C" ridge_status online_softmax_cuda_optimized(const ridge_call *call) {
     return with_storage(call->dtype,
-                        [&]<typename T>() { return row_run(row_tensors_of<T>(call), row_softmax(), stream_of(call)); });
+                        [&]<typename T>() { return row_run(call, row_tensors_of<T>(call), row_softmax()); });
 }
 
 /* ---- baseline: maxima, exponentials to memory, their sums, the division ---- */

@@ -18,4 +18,10 @@ const char *online_softmax_onednn_unavailable(const ridge_case *c);
 ridge_status online_softmax_prepare_onednn(const ridge_case *c, int threads, void **plan);
 ridge_status online_softmax_onednn(const ridge_call *call);
 
+/* row_traits of the GPU's ways. */
+#define ONLINE_SOFTMAX_ROWS                  \
+    {                                        \
+        0, {8, 32, false}, { 32, 32, false } \
+    }
+
 #endif

@@ -74,6 +74,13 @@ static size_t cuda_baseline_scratch(const ridge_case *c, int threads) {
     return row_temporary_bytes(c->dim[0], c->dim[1]) + 2 * (size_t)c->dim[0] * sizeof(float);
 }
 
+static const row_traits traits = ONLINE_SOFTMAX_ROWS;
+static const ridge_way ways[] = {
+    ROW_WAYS_SHORT(online_softmax_cuda_optimized, &traits),
+    ROW_WAYS_BLOCK(online_softmax_cuda_optimized, &traits),
+    ROW_WAYS_LONG(online_softmax_cuda_optimized, &traits),
+};
+
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
@@ -98,7 +105,7 @@ static const ridge_variant variants[] = {
      .role = RIDGE_OPTIMIZED,
      .idea = "row in registers, each thread's maximum and sum merged in one exchange, up to a cluster of 16 blocks: "
              "one read, one write",
-     .run = RIDGE_CUDA(online_softmax_cuda_optimized),
+     .ways = RIDGE_LIST(ways),
      .traffic = cuda_optimized_traffic},
     {.name = "cpu/onednn",
      .role = RIDGE_PEER,

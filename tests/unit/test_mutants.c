@@ -59,7 +59,8 @@ static void variants_are_right(void **state) {
                 if (!looked_at(target, c) || (variant->role == RIDGE_PEER && isa != 0) || !is_tested(variant)) continue;
                 ridge_verified_runs got;
                 ridge_error error;
-                ridge_status status = ridge_verify_variant(target, c, variant, isa, team, (uint64_t)i, 0, &got, &error);
+                ridge_status status = ridge_verify_variant(target, c, variant, &(ridge_abilities){.isa = isa}, team,
+                                                           (uint64_t)i, 0, &got, &error);
                 if (status == RIDGE_UNSUPPORTED) continue;
                 if (status != RIDGE_OK || !got.check.ok)
                     fail_msg("%s %s %s, case %d (%s): %s", target->name, variant->name, ridge_isa_name(isa), i,
@@ -77,8 +78,9 @@ static void mutate_variant(const ridge_target *target, const ridge_variant *vari
         for (int m = 0; m < ridge_mutant_count; m++) {
             bool applied, caught;
             ridge_error error;
-            ridge_status status = ridge_verify_mutant(target, &target->cases[i], variant, best_isa(), &ridge_mutants[m],
-                                                      team, (uint64_t)(i + m), &applied, &caught, &error);
+            ridge_status status =
+                ridge_verify_mutant(target, &target->cases[i], variant, &(ridge_abilities){.isa = best_isa()},
+                                    &ridge_mutants[m], team, (uint64_t)(i + m), &applied, &caught, &error);
             if (status == RIDGE_UNSUPPORTED) return;
             if (status != RIDGE_OK) fail_msg("%s", error.text);
             if (applied && !caught)
@@ -124,8 +126,8 @@ static void any_team_is_right(void **state) {
                     const ridge_case *c = &target->cases[i];
                     ridge_verified_runs got;
                     if (!looked_at(target, c) || variant->role == RIDGE_PEER || !is_tested(variant)) continue;
-                    ridge_status status =
-                        ridge_verify_variant(target, c, variant, best_isa(), team, 77, 0, &got, &error);
+                    ridge_status status = ridge_verify_variant(
+                        target, c, variant, &(ridge_abilities){.isa = best_isa()}, team, 77, 0, &got, &error);
                     if (status == RIDGE_UNSUPPORTED) continue;
                     if (status != RIDGE_OK || !got.check.ok)
                         fail_msg("%s %s, %d threads, case %d: %s", target->name, variant->name, size, i,
@@ -171,10 +173,14 @@ static void digests_and_drawn_layouts(void **state) {
             if (looked_at(target, &target->cases[i]) && target->cases[i].dim[0] > 1) c = &target->cases[i];
         if (!c || ridge_variant_backend(variant) != RIDGE_BACKEND_cpu) continue;
         ridge_verified_runs all, two, again, other;
-        assert_int_equal(ridge_verify_variant(target, c, variant, 0, team, 5, 0, &all, &error), RIDGE_OK);
-        assert_int_equal(ridge_verify_variant(target, c, variant, 0, team, 5, 2, &two, &error), RIDGE_OK);
-        assert_int_equal(ridge_verify_variant(target, c, variant, 0, team, 5, 2, &again, &error), RIDGE_OK);
-        assert_int_equal(ridge_verify_variant(target, c, variant, 0, team, 6, 2, &other, &error), RIDGE_OK);
+        assert_int_equal(ridge_verify_variant(target, c, variant, &(ridge_abilities){0}, team, 5, 0, &all, &error),
+                         RIDGE_OK);
+        assert_int_equal(ridge_verify_variant(target, c, variant, &(ridge_abilities){0}, team, 5, 2, &two, &error),
+                         RIDGE_OK);
+        assert_int_equal(ridge_verify_variant(target, c, variant, &(ridge_abilities){0}, team, 5, 2, &again, &error),
+                         RIDGE_OK);
+        assert_int_equal(ridge_verify_variant(target, c, variant, &(ridge_abilities){0}, team, 6, 2, &other, &error),
+                         RIDGE_OK);
         assert_true(all.runs > 2 && two.runs == 2 && other.runs == 2);
         assert_true(two.digest == again.digest && two.digest != other.digest && two.digest != all.digest);
     }

@@ -1,0 +1,166 @@
+/* Variants with ways: which one takes a problem, what it costs, and its run. */
+#include <string.h>
+
+#include "ridge/target.h"
+
+/* ---- problems ---------------------------------------------------------------------------------------------------- */
+
+static const ridge_tensor_spec *spec_of(const ridge_target *target, int t) {
+    return t < target->n_in ? &target->in[t] : &target->out[t - target->n_in];
+}
+
+static void dense_operand(const ridge_tensor_spec *spec, const ridge_case *c, bool column_major,
+                          ridge_operand *operand) {
+    int64_t shape[RIDGE_MAX_RANK], step = 1;
+    const int rank = ridge_spec_shape(spec, c, shape);
+    for (int i = 0; i < rank; i++) {
+        const int d = column_major ? i : rank - 1 - i;
+        operand->stride[d] = step;
+        step *= shape[d] > 0 ? shape[d] : 1;
+    }
+}
+
+void ridge_problem_dense(const ridge_target *target, const ridge_case *c, const ridge_abilities *here,
+                         ridge_problem *problem) {
+    memset(problem, 0, sizeof *problem);
+    problem->c = *c;
+    problem->here = *here;
+    for (int t = 0; t < target->n_in + target->n_out; t++)
+        dense_operand(spec_of(target, t), c, (c->column_major >> t & 1u) != 0, &problem->tensor[t]);
+}
+
+void ridge_problem_of(const ridge_target *target, const ridge_call *call, const ridge_abilities *here,
+                      ridge_problem *problem) {
+    ridge_case c = {.dtype = call->dtype};
+    memcpy(c.dim, call->dim, (size_t)ridge_target_rank(target) * sizeof c.dim[0]);
+    for (int i = 0; call->option && i < RIDGE_MAX_OPTIONS && target->options[i].name; i++)
+        c.option[i] = call->option[i];
+    ridge_problem_dense(target, &c, here, problem);
+    for (int t = 0; t < target->n_in + target->n_out; t++) {
+        const DLTensor *tensor = t < target->n_in ? &call->in[t] : &call->out[t - target->n_in];
+        ridge_operand *operand = &problem->tensor[t];
+        for (int d = 0; tensor->strides && d < tensor->ndim; d++)
+            if (tensor->shape[d] > 1) operand->stride[d] = tensor->strides[d];
+        if (tensor->ndim == 2 && operand->stride[0] == 1 && operand->stride[1] != 1) problem->c.column_major |= 1u << t;
+        operand->offset = (unsigned)(((uintptr_t)tensor->data + tensor->byte_offset) % RIDGE_OFFSETS);
+    }
+}
+
+/* ---- choice ------------------------------------------------------------------------------------------------------ */
+
+const char *ridge_way_obstacle(const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem) {
+    const int sm = problem->here.sm;
+    if (!way->run[problem->here.isa]) return "this build has no code for it";
+    if (ridge_variant_backend(variant) == RIDGE_BACKEND_cuda && sm < way->needs)
+        return way->needs >= 100  ? "needs compute capability 10.0"
+               : way->needs >= 90 ? "needs compute capability 9.0"
+                                  : "needs compute capability 8.0";
+    return way->refuses ? way->refuses(way, problem) : NULL;
+}
+
+/* tried: bit i stands for way i, which is not to be chosen. */
+static int choose(const ridge_variant *variant, const ridge_problem *problem, uint64_t tried, const char **why) {
+    int best = -1;
+    double least = 0;
+    for (int i = 0; i < variant->n_ways && i < 64; i++) {
+        const ridge_way *way = &variant->ways[i];
+        const char *obstacle = tried >> i & 1 ? "" : ridge_way_obstacle(variant, way, problem);
+        if (obstacle && why && !*why) *why = obstacle;
+        if (obstacle) continue;
+        const double cost = way->cost ? way->cost(way, problem) : 0;
+        if (best >= 0 && !(cost < least)) continue;
+        best = i;
+        least = cost;
+    }
+    return best;
+}
+
+const ridge_way *ridge_way_choose(const ridge_variant *variant, const ridge_problem *problem, const char **why) {
+    const char *first = NULL;
+    const int best = choose(variant, problem, 0, &first);
+    if (why) *why = best < 0 ? first : NULL;
+    return best < 0 ? NULL : &variant->ways[best];
+}
+
+const ridge_way *ridge_way_find(const ridge_variant *variant, const char *name) {
+    for (int i = 0; i < variant->n_ways; i++)
+        if (strcmp(variant->ways[i].name, name) == 0) return &variant->ways[i];
+    return NULL;
+}
+
+ridge_status ridge_variant_run(const ridge_target *target, const ridge_variant *variant, const ridge_abilities *here,
+                               const ridge_call *call) {
+    if (variant->n_ways == 0) return variant->run[here->isa](call);
+    ridge_problem problem;
+    ridge_call its = *call;
+    ridge_status status = RIDGE_UNSUPPORTED;
+    uint64_t tried = 0;
+    ridge_problem_of(target, call, here, &problem);
+    for (int i; status == RIDGE_UNSUPPORTED && (i = choose(variant, &problem, tried, NULL)) >= 0;
+         tried |= UINT64_C(1) << i) {
+        its.way = &variant->ways[i];
+        status = its.way->run[here->isa](&its);
+    }
+    return status;
+}
+
+/* ---- what a variant needs and does ------------------------------------------------------------------------------- */
+
+ridge_variant ridge_variant_of_way(const ridge_variant *variant, const ridge_way *way, const char *name) {
+    ridge_variant one = *variant;
+    one.name = name;
+    one.idea = way->idea;
+    one.ways = way;
+    one.n_ways = 1;
+    return one;
+}
+
+bool ridge_variant_forced(const ridge_variant *variant) { return strchr(variant->name, ':') != NULL; }
+
+bool ridge_variant_has_code(const ridge_variant *variant, ridge_isa isa) {
+    bool any = variant->run[isa] != NULL;
+    for (int i = 0; i < variant->n_ways; i++) any = any || variant->ways[i].run[isa];
+    return any;
+}
+
+size_t ridge_variant_scratch(const ridge_variant *variant, const ridge_case *c, int threads) {
+    size_t most = variant->scratch ? variant->scratch(c, threads) : 0;
+    for (int i = 0; i < variant->n_ways; i++) {
+        const size_t bytes = variant->ways[i].scratch ? variant->ways[i].scratch(c, threads) : 0;
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
+static const ridge_way *dense_way(const ridge_target *target, const ridge_variant *variant, const ridge_case *c,
+                                  const ridge_abilities *here, ridge_problem *problem) {
+    ridge_problem_dense(target, c, here, problem);
+    return ridge_way_choose(variant, problem, NULL);
+}
+
+const ridge_way *ridge_variant_dense_way(const ridge_target *target, const ridge_variant *variant, const ridge_case *c,
+                                         const ridge_abilities *here) {
+    ridge_problem problem;
+    return dense_way(target, variant, c, here, &problem);
+}
+
+bool ridge_variant_traffic(const ridge_target *target, const ridge_variant *variant, const ridge_case *c,
+                           const ridge_abilities *here, ridge_traffic *traffic) {
+    ridge_problem problem;
+    const ridge_way *way = dense_way(target, variant, c, here, &problem);
+    if (way && way->traffic)
+        way->traffic(&problem, traffic);
+    else if (variant->traffic)
+        variant->traffic(c, traffic);
+    else
+        return false;
+    return true;
+}
+
+ridge_arithmetic ridge_variant_arithmetic(const ridge_target *target, const ridge_variant *variant, const ridge_case *c,
+                                          const ridge_abilities *here) {
+    ridge_problem problem;
+    const ridge_way *way = dense_way(target, variant, c, here, &problem);
+    if (way && way->arithmetic) return way->arithmetic(&problem);
+    return variant->arithmetic ? variant->arithmetic(c, here->sm) : (ridge_arithmetic){.type = RIDGE_DTYPE_NONE};
+}

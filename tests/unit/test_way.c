@@ -1,0 +1,223 @@
+/* Ways: the choice among kernels is computed without a device. */
+#include "cuda/row_ways.h"
+#include "ridge/target.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const ridge_abilities h200 = {.sm = 90, .processors = 132}, a100 = {.sm = 80, .processors = 108};
+
+static bool takes(const ridge_variant *variant, const ridge_way *way, const ridge_problem *p) {
+    (void)variant;
+    return p->here.sm >= way->needs && (!way->refuses || !way->refuses(way, p));
+}
+
+/* ---- every table ------------------------------------------------------------------------------------------------- */
+
+/* Some way takes each case, and each way takes some case: else nobody would ever verify it. */
+static void ways_and_cases_meet(void **state) {
+    (void)state;
+    int seen = 0;
+    for (int t = 0; t < ridge_target_count; t++) {
+        const ridge_target *target = ridge_targets[t];
+        for (int v = 0; v < target->n_variants; v++) {
+            const ridge_variant *variant = &target->variants[v];
+            bool met[64] = {false};
+            for (int i = 0; i < target->n_cases && variant->n_ways > 0; i++) {
+                ridge_problem p;
+                if (!ridge_case_is_for(&target->cases[i], ridge_variant_backend(variant))) continue;
+                ridge_problem_dense(target, &target->cases[i], &h200, &p);
+                bool any = false;
+                for (int w = 0; w < variant->n_ways; w++) {
+                    const bool it = takes(variant, &variant->ways[w], &p);
+                    /* misaligned rows are among the layouts that verify draws */
+                    ridge_problem odd = p;
+                    odd.tensor[0].offset = 4;
+                    met[w] = met[w] || it || takes(variant, &variant->ways[w], &odd);
+                    any = any || it;
+                }
+                if (!any) fail_msg("%s %s: no way takes case %d", target->name, variant->name, i);
+            }
+            for (int w = 0; w < variant->n_ways; w++, seen++)
+                if (!met[w]) fail_msg("%s %s: no case for way %s", target->name, variant->name, variant->ways[w].name);
+        }
+    }
+    assert_true(seen >= 28);
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+static const char *first_way(const char *name, int64_t rows, int64_t columns, ridge_dtype dtype, unsigned offset,
+                             const ridge_abilities *here) {
+    const ridge_target *target = ridge_target_find(name);
+    assert_non_null(target);
+    const ridge_case c = {.dim = {rows, columns}, .dtype = dtype};
+    ridge_problem p;
+    ridge_problem_dense(target, &c, here, &p);
+    p.tensor[0].offset = offset;
+    for (int v = 0; v < target->n_variants; v++)
+        for (int w = 0; w < target->variants[v].n_ways; w++)
+            if (takes(&target->variants[v], &target->variants[v].ways[w], &p)) return target->variants[v].ways[w].name;
+    return NULL;
+}
+
+static void rows_go_where_they_belong(void **state) {
+    (void)state;
+    static const struct {
+        const char *target;
+        int64_t rows, columns;
+        ridge_dtype dtype;
+        unsigned offset;
+        const ridge_abilities *here;
+        const char *way;
+    } expected[] = {
+        {"online_softmax", 9, 64, RIDGE_F32, 0, &h200, "rows_lanes"},
+        {"online_softmax", 9, 65, RIDGE_F32, 0, &h200, "rows_warp"},
+        {"online_softmax", 9, 257, RIDGE_F32, 0, &h200, "rows_block"},
+        {"online_softmax", 9, 4096, RIDGE_F32, 0, &h200, "rows_block"}, /* softmax has no kernel for filled threads */
+        {"fused_l2norm", 9, 4096, RIDGE_F32, 0, &h200, "rows_filled"},
+        {"fused_l2norm", 9, 4096, RIDGE_BF16, 0, &h200, "rows_block"},
+        {"fused_l2norm", 9, 4097, RIDGE_F32, 0, &h200, "rows_block"},
+        {"norm_activation", 9, 2048, RIDGE_BF16, 0, &h200, "rows_block"}, /* 32 threads of 64: a warp */
+        {"norm_activation", 9, 4096, RIDGE_BF16, 0, &h200, "rows_filled"},
+        {"fused_l2norm", 9, 16385, RIDGE_F32, 0, &h200, "rows_cluster"},
+        {"fused_l2norm", 9, 16385, RIDGE_F32, 0, &a100, "rows_reread"},
+        {"fused_l2norm", 9, 262145, RIDGE_F32, 0, &h200, "rows_reread"},
+        {"norm_activation_rms", 2, 65536, RIDGE_BF16, 0, &h200, "rows_fetch"},
+        {"norm_activation_rms", 2, 65537, RIDGE_BF16, 0, &h200, "rows_cluster"},
+        {"norm_activation_rms", 2, 65536, RIDGE_F32, 0, &h200, "rows_cluster"},
+        {"norm_activation", 4096, 131072, RIDGE_F32, 0, &h200, "rows_stay"},
+        {"norm_activation", 63, 131072, RIDGE_F32, 0, &h200, "rows_cluster"},
+        {"fused_l2norm", 9, 4096, RIDGE_F32, 4, &h200, "rows_single"},
+        {"fused_l2norm", 9, 8192, RIDGE_F32, 4, &h200, "rows_reread"},
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
+        assert_string_equal(first_way(expected[i].target, expected[i].rows, expected[i].columns, expected[i].dtype,
+                                      expected[i].offset, expected[i].here),
+                            expected[i].way);
+}
+
+/* ---- the choice, on ways of no kernel ---------------------------------------------------------------------------- */
+
+static const char *ran;
+static ridge_status run_it(const ridge_call *call) {
+    ran = call->way->name;
+    return call->way->number == 0 ? RIDGE_OK : RIDGE_UNSUPPORTED; /* a device that has no room */
+}
+static const char *refuses_odd(const ridge_way *way, const ridge_problem *p) {
+    (void)way;
+    return p->c.dim[0] % 2 ? "for even rows" : NULL;
+}
+static double costs(const ridge_way *way, const ridge_problem *p) {
+    (void)p;
+    return *(const double *)way->own;
+}
+static size_t bytes_of(const ridge_case *c, int threads) { return (size_t)c->dim[0] * (size_t)threads; }
+
+static const double cheap = 1, dear = 2;
+#define WAY(name_, ...) \
+    { .name = name_, .run = RIDGE_ANY_ISA(run_it), .cost = costs, __VA_ARGS__ }
+static const ridge_way three[] = {
+    WAY("dear", .own = &dear),
+    WAY("cheap_even", .own = &cheap, .refuses = refuses_odd, .scratch = bytes_of),
+    WAY("as_cheap", .own = &cheap),
+};
+static const ridge_way full[] = {
+    WAY("no_room", .own = &cheap, .number = 1),
+    WAY("room", .own = &dear),
+};
+static const ridge_way none[] = {WAY("even", .own = &cheap, .refuses = refuses_odd)};
+
+static const ridge_target *any_target(void) {
+    const ridge_target *target = ridge_target_find("online_softmax");
+    assert_non_null(target);
+    return target;
+}
+
+static ridge_status run_variant(const ridge_variant *variant, int64_t rows) {
+    const int64_t dim[RIDGE_MAX_RANK] = {rows, 8};
+    int64_t shape[2] = {rows, 8}, strides[2] = {8, 1};
+    float data[64] = {0};
+    const DLTensor x = {.data = data, .ndim = 2, .shape = shape, .strides = strides, .dtype = {kDLFloat, 32, 1}};
+    const ridge_call call = {.dim = dim, .dtype = RIDGE_F32, .in = &x, .out = &x};
+    const ridge_abilities here = {.isa = (ridge_isa)0};
+    ran = NULL;
+    return ridge_variant_run(any_target(), variant, &here, &call);
+}
+
+static void the_cheapest_that_takes_it_runs(void **state) {
+    (void)state;
+    const ridge_variant variant = {.name = "cpu/test", .ways = RIDGE_LIST(three)};
+    assert_int_equal(run_variant(&variant, 2), RIDGE_OK);
+    assert_string_equal(ran, "cheap_even"); /* the first of two that cost alike */
+    assert_int_equal(run_variant(&variant, 3), RIDGE_OK);
+    assert_string_equal(ran, "as_cheap");
+    assert_int_equal(ridge_variant_scratch(&variant, &(ridge_case){.dim = {6}}, 4), 24);
+}
+
+static void the_next_runs_where_a_device_has_no_room(void **state) {
+    (void)state;
+    const ridge_variant variant = {.name = "cpu/test", .ways = RIDGE_LIST(full)};
+    assert_int_equal(run_variant(&variant, 2), RIDGE_OK);
+    assert_string_equal(ran, "room");
+}
+
+static void no_way_is_said_with_the_reason(void **state) {
+    (void)state;
+    const ridge_variant variant = {.name = "cpu/test", .ways = RIDGE_LIST(none)};
+    const ridge_case odd = {.dim = {3, 8}, .dtype = RIDGE_F32}, even = {.dim = {4, 8}, .dtype = RIDGE_F32};
+    const ridge_abilities here = {.isa = (ridge_isa)0};
+    assert_int_equal(run_variant(&variant, 3), RIDGE_UNSUPPORTED);
+    assert_null(ran);
+    assert_string_equal(ridge_variant_obstacle(any_target(), &variant, &odd, &here), "for even rows");
+    assert_null(ridge_variant_obstacle(any_target(), &variant, &even, &here));
+}
+
+static void a_forced_way_runs_alone(void **state) {
+    (void)state;
+    const ridge_variant variant = {.name = "cpu/test", .ways = RIDGE_LIST(three)};
+    const ridge_way *dear_way = ridge_way_find(&variant, "dear");
+    assert_non_null(dear_way);
+    assert_null(ridge_way_find(&variant, "absent"));
+    const ridge_variant one = ridge_variant_of_way(&variant, dear_way, "cpu/test:dear");
+    assert_true(ridge_variant_forced(&one));
+    assert_false(ridge_variant_forced(&variant));
+    assert_int_equal(run_variant(&one, 2), RIDGE_OK);
+    assert_string_equal(ran, "dear");
+}
+
+/* A problem says how the tensors of a call lie. */
+static void problems_have_strides_and_offsets(void **state) {
+    (void)state;
+    const int64_t dim[RIDGE_MAX_RANK] = {3, 8};
+    int64_t shape[2] = {3, 8}, strides[2] = {11, 1}, one[2] = {1, 8}, odd[2] = {999, 1};
+    float data[64] = {0};
+    const DLTensor x = {.data = data, .byte_offset = 12, .ndim = 2, .shape = shape, .strides = strides};
+    const DLTensor y = {.data = data, .ndim = 2, .shape = one, .strides = odd};
+    const ridge_call call = {.dim = dim, .dtype = RIDGE_F32, .in = &x, .out = &y};
+    ridge_problem p;
+    ridge_problem_of(any_target(), &call, &h200, &p);
+    assert_int_equal(p.tensor[0].stride[0], 11);
+    assert_int_equal(p.tensor[0].stride[1], 1);
+    assert_int_equal(p.tensor[0].offset, ((uintptr_t)data + 12) % RIDGE_OFFSETS);
+    assert_int_equal(p.tensor[1].stride[0], 8); /* an extent of 1 has the stride of a dense tensor */
+    assert_int_equal(p.here.processors, 132);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ways_and_cases_meet),
+        cmocka_unit_test(rows_go_where_they_belong),
+        cmocka_unit_test(the_cheapest_that_takes_it_runs),
+        cmocka_unit_test(the_next_runs_where_a_device_has_no_room),
+        cmocka_unit_test(no_way_is_said_with_the_reason),
+        cmocka_unit_test(a_forced_way_runs_alone),
+        cmocka_unit_test(problems_have_strides_and_offsets),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
