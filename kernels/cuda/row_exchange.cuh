@@ -11,6 +11,10 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+extern "C" {
+#include "cuda/row_ways.h"
+}
+
 namespace ridge {
 
 enum { ROW_WARPS = 32 }; /* of a block, at the most */

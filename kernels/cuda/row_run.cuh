@@ -21,10 +21,6 @@
 #include "cuda/row_stay.cuh"
 #include "cuda/row_tensors.cuh"
 
-extern "C" {
-#include "cuda/row_cases.h"
-}
-
 namespace ridge {
 
 /* How an operation's rows are cut up. Elements: of a thread, in rows of up to 4096, and in longer ones. Resident: the

@@ -11,9 +11,13 @@
 
 #include "cuda/row_tensors.cuh"
 
+extern "C" {
+#include "cuda/row_ways.h"
+}
+
 namespace ridge {
 
-enum { ROW_STAY_THREADS = 256 }; /* of a group; row_ways.h has the groups and the bytes of a slice */
+constexpr int ROW_STAY_THREADS = 256; /* of a group; row_ways.h has the groups and the bytes of a slice */
 
 template <typename Op, typename T>
 constexpr int row_stay_bytes = (Op::parameters + ROW_STAY_GROUPS) * ROW_STAY_SLICE;
