@@ -58,7 +58,7 @@ RIDGE_API const char *ridge_backend_name(ridge_backend backend);
 typedef struct ridge_abilities {
     ridge_isa isa;      /* instruction set of the CPU kernels */
     int sm;             /* compute capability of the GPU times ten: 80, 90, 100; 0: no GPU can be used */
-    int processors;     /* multiprocessors of the GPU; 0: not known */
+    int sm_count;       /* SMs of the GPU; 0: not known */
     const char *no_gpu; /* why sm is 0: "no NVIDIA driver is installed"; NULL if sm > 0 */
 } ridge_abilities;
 

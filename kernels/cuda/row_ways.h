@@ -55,7 +55,7 @@ typedef struct row_facts {
     bool whole; /* rows and parameters are whole packs */
     int parameters;
     row_cut cut;
-    int sm, processors;
+    int sm, sm_count;
 } row_facts;
 
 /* Rows x and y, whose first elements lie at these offsets, and whose lines are so many bytes apart. */
@@ -79,7 +79,7 @@ static inline int row_stay_blocks(const row_facts *f) {
     return 0;
 }
 static inline bool row_are_many(const row_facts *f, int blocks) {
-    return f->rows >= 2 * ROW_STAY_GROUPS * (f->processors / blocks) && f->rows <= INT32_MAX / 2;
+    return f->rows >= 2 * ROW_STAY_GROUPS * (f->sm_count / blocks) && f->rows <= INT32_MAX / 2;
 }
 
 /* NULL: the way takes such rows. */

@@ -18,7 +18,7 @@ static row_facts facts_of(const row_traits *traits, const ridge_problem *p) {
                        .parameters = traits->parameters,
                        .cut = bytes == 4 ? traits->of_4 : traits->of_2,
                        .sm = p->here.sm,
-                       .processors = p->here.processors};
+                       .sm_count = p->here.sm_count};
 }
 
 const char *row_way_refuses(const ridge_way *way, const ridge_problem *problem) {

@@ -111,11 +111,11 @@ static ridge_status begun(cudaError_t result, const char *call, ridge_error *err
 }
 #define BEGUN(name, arguments) begun(name arguments, #name, error)
 
-static ridge_status capability(int device, int *sm, int *processors, ridge_error *error) {
+static ridge_status capability(int device, int *sm, int *sm_count, ridge_error *error) {
     int major = 0, minor = 0;
     RIDGE_TRY(BEGUN(cudaDeviceGetAttribute, (&major, cudaDevAttrComputeCapabilityMajor, device)));
     RIDGE_TRY(BEGUN(cudaDeviceGetAttribute, (&minor, cudaDevAttrComputeCapabilityMinor, device)));
-    RIDGE_TRY(BEGUN(cudaDeviceGetAttribute, (processors, cudaDevAttrMultiProcessorCount, device)));
+    RIDGE_TRY(BEGUN(cudaDeviceGetAttribute, (sm_count, cudaDevAttrMultiProcessorCount, device)));
     *sm = 10 * major + minor;
     return RIDGE_OK;
 }
@@ -126,10 +126,10 @@ static ridge_status make_current(int device, int previous, ridge_error *error) {
     return status;
 }
 
-extern "C" ridge_status ridge_cuda_enter(int device, int *previous, int *sm, int *processors, ridge_error *error) {
+extern "C" ridge_status ridge_cuda_enter(int device, int *previous, int *sm, int *sm_count, ridge_error *error) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     *previous = -1;
-    *sm = *processors = 0;
+    *sm = *sm_count = 0;
     if (inherited)
         return ridge_fail(error, RIDGE_UNSUPPORTED,
                           "the GPU cannot be used in a forked child of a process that used it: start the child anew (in "
@@ -139,7 +139,7 @@ extern "C" ridge_status ridge_cuda_enter(int device, int *previous, int *sm, int
         (void)pthread_once(&once, watch_forks);
         entered = true;
     }
-    RIDGE_TRY(capability(device, sm, processors, error)); /* fails for an unknown device before anything has changed */
+    RIDGE_TRY(capability(device, sm, sm_count, error)); /* fails for an unknown device before anything has changed */
     return make_current(device, *previous, error);
 }
 

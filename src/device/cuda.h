@@ -37,9 +37,9 @@ ridge_status ridge_cuda_open(ridge_gpu *gpu, ridge_error *error);
 /* Resets persisting L2 lines to normal. */
 void ridge_cuda_reset_l2(void);
 /* For library code in a caller's process. Enter makes `device` current and returns the previous device and the compute
- * capability times ten and the number of multiprocessors. Leave makes the previous device current again. After an error
+ * capability times ten and the number of SMs. Leave makes the previous device current again. After an error
  * of enter, do not call leave. RIDGE_UNSUPPORTED in a forked child of a process that used the GPU. */
-ridge_status ridge_cuda_enter(int device, int *previous, int *sm, int *processors, ridge_error *error);
+ridge_status ridge_cuda_enter(int device, int *previous, int *sm, int *sm_count, ridge_error *error);
 void ridge_cuda_leave(int previous);
 /* True in such a child: it can neither use nor free the parent's GPU objects. */
 bool ridge_cuda_lost(void);

@@ -12,9 +12,9 @@ ridge_status ridge_cuda_open(ridge_gpu *gpu, ridge_error *error) {
     return absent(error);
 }
 void ridge_cuda_reset_l2(void) {}
-ridge_status ridge_cuda_enter(int device, int *previous, int *sm, int *processors, ridge_error *error) {
+ridge_status ridge_cuda_enter(int device, int *previous, int *sm, int *sm_count, ridge_error *error) {
     *previous = device;
-    *sm = *processors = 0;
+    *sm = *sm_count = 0;
     return absent(error);
 }
 void ridge_cuda_leave(int previous) { (void)previous; }

@@ -61,6 +61,6 @@ void ridge_gpu_detect(ridge_gpu *gpu, char *why, int size) {
 ridge_abilities ridge_machine_abilities(const ridge_machine *machine, ridge_isa isa) {
     return (ridge_abilities){.isa = isa,
                              .sm = machine->gpu.sm,
-                             .processors = machine->gpu.sm_count,
+                             .sm_count = machine->gpu.sm_count,
                              .no_gpu = machine->gpu.sm ? NULL : machine->no_gpu};
 }

@@ -59,7 +59,7 @@ static ridge_status run_on_gpu(ridge_context *context, const ridge_request *r, c
                                ridge_abilities *here, ridge_error *error) {
     int previous = 0;
     ridge_error why = {0};
-    ridge_status status = ridge_cuda_enter(r->device, &previous, &here->sm, &here->processors, &why);
+    ridge_status status = ridge_cuda_enter(r->device, &previous, &here->sm, &here->sm_count, &why);
     if (status != RIDGE_OK)
         return ridge_fail(error, status, "%s: CUDA device %d cannot be used: %s", r->target->name, r->device, why.text);
     status = run_on(context, r, variant, here, error);

@@ -39,9 +39,9 @@ ridge_status ridge_context_create(int threads, ridge_context **context, ridge_er
 static void drop_plan(ridge_plan *p) {
     const bool gpu = p->device >= 0;
     ridge_error ignored;
-    int previous = -1, sm = 0, processors = 0;
+    int previous = -1, sm = 0, sm_count = 0;
     if (p->plan && p->variant->release && !(gpu && ridge_cuda_lost())) {
-        if (gpu) (void)ridge_cuda_enter(p->device, &previous, &sm, &processors, &ignored);
+        if (gpu) (void)ridge_cuda_enter(p->device, &previous, &sm, &sm_count, &ignored);
         p->variant->release(p->plan);
         if (gpu) ridge_cuda_leave(previous);
     }

@@ -128,7 +128,8 @@ static ridge_placement place_products(int c, int sm, bool fp16) {
     fixture_add_peak(&ceilings, "fp32 ffma", "fp32", 60000);
     fixture_add_peak(&ceilings, "tf32 wgmma", "tf32", 480000);
     if (fp16) fixture_add_peak(&ceilings, "fp16 wgmma", "fp16", 900000);
-    ridge_result r = {.target = &products, .c = products.cases[c], .variant = &products_variants[0], .sm = sm};
+    ridge_result r = {
+        .target = &products, .c = products.cases[c], .variant = &products_variants[0], .here = {.sm = sm}};
     ridge_series event = series_of(20, 0.001, 40), none = {.n = 0};
     const ridge_job_result job = {.frame_us = 0.1};
     ridge_result_judge(&r, &event, &none, &job, &ceilings, false);

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-static const ridge_abilities h200 = {.sm = 90, .processors = 132}, a100 = {.sm = 80, .processors = 108};
+static const ridge_abilities h200 = {.sm = 90, .sm_count = 132}, a100 = {.sm = 80, .sm_count = 108};
 
 static bool takes(const ridge_variant *variant, const ridge_way *way, const ridge_problem *p) {
     (void)variant;
@@ -206,7 +206,7 @@ static void problems_have_strides_and_offsets(void **state) {
     assert_int_equal(p.tensor[0].stride[1], 1);
     assert_int_equal(p.tensor[0].offset, ((uintptr_t)data + 12) % RIDGE_OFFSETS);
     assert_int_equal(p.tensor[1].stride[0], 8); /* an extent of 1 has the stride of a dense tensor */
-    assert_int_equal(p.here.processors, 132);
+    assert_int_equal(p.here.sm_count, 132);
 }
 
 int main(void) {
