@@ -1,0 +1,148 @@
+"""What the sweeps share: the loop over operations and cases, the record that grows with each case, resuming, the tables.
+
+A sweep brings `measure(case)`, which returns a result as report.py describes; everything here runs without PyTorch.
+"""
+import argparse
+import datetime
+import shlex
+import sys
+import time
+
+import report
+
+
+def arguments(description, operations, count):
+    """The options of both sweeps."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, required=True, help="the shapes that are drawn, and the values in them")
+    parser.add_argument(
+        "--op", action="append", choices=operations, metavar="NAME", help=f"only this operation; may be repeated: {', '.join(operations)}"
+    )
+    parser.add_argument("--count", type=_positive, default=count, help=f"shapes an operation (default {count})")
+    parser.add_argument("--dtype", action="append", metavar="TYPE", help="only this type: f32, tf32, bf16, f16; may be repeated")
+    parser.add_argument("--dry-run", action="store_true", help="print the shapes and measure nothing")
+    parser.add_argument("--json", metavar="FILE", help="the record, written anew after every case; whole or not at all")
+    parser.add_argument("--resume", metavar="FILE", help="continue the record in FILE: cases that it has are not measured again")
+    parser.add_argument("--markdown", metavar="FILE", help="the tables, besides standard output")
+    return parser
+
+
+def _positive(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return number
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+class Sweep:
+    """One record and its file. `same` are the settings that a record must have to be continued."""
+
+    def __init__(self, kind, options, settings, machine):
+        self.path = options.json or options.resume
+        self.settings, self.machine, self.kind = settings, machine, kind
+        if options.resume:
+            same = {"kind": kind, "machine": machine, **{f"settings.{name}": value for name, value in settings.items()}}
+            self.record = report.read_record(options.resume, same)
+        else:
+            self.record = {
+                "schema": report.SCHEMA,
+                "kind": kind,
+                "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "command": shlex.join(sys.argv),
+                "settings": settings,
+                "machine": machine,
+                "results": [],
+                "summaries": {},
+            }
+
+    def has(self, case, threads=None):
+        return any(
+            (r["operation"], r["key"], r["threads"]) == (case.operation, case.key, threads) for r in self.record["results"]
+        )
+
+    def of(self, operation, threads=None):
+        return [r for r in self.record["results"] if (r["operation"], r["threads"]) == (operation, threads)]
+
+    def add(self, result):
+        self.record["results"].append(result)
+        self.write()
+
+    def write(self):
+        if self.path:
+            report.write_record(self.path, self.record)
+
+    def finish(self, operation, threads=None):
+        """Puts the operation's summary into the record; returns its tables."""
+        title = operation if threads is None else f"{operation}, {threads} thread{'s' * (threads != 1)}"
+        results = self.of(operation, threads)
+        self.record["summaries"][title] = report.summarize(results)
+        self.write()
+        return report.markdown(title, results)
+
+
+def result_of(case, sides, threads=None, way=None, wall_s=None, **more):
+    """A result in the record's form. Sides that have samples get their medians' ratios to ridge's here."""
+    return {
+        "operation": case.operation,
+        "stratum": case.stratum,
+        "key": case.key,
+        "shape": dict(case.shape),
+        "dtype": case.dtype,
+        "pad": case.pad,
+        "offset": case.offset,
+        "column_major": case.column_major,
+        "labels": case.labels,
+        "bytes": case.bytes,
+        "threads": threads,
+        "way": way,
+        "wall_s": wall_s,
+        **more,
+        "sides": sides,
+    }
+
+
+def failed_case(case, error, threads=None):
+    reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+    return result_of(case, {"ridge": {"status": "failed", "reason": reason}}, threads)
+
+
+def run(sweep, operations, measure, before=None, threads=None):
+    """Measures what the record does not have yet. `operations`: [(name, cases)]; `before(name, cases)`: called with what is
+    left of an operation before its first case. Returns the lines of all tables."""
+    lines = []
+    for name, cases in operations:
+        left, begin = [case for case in cases if not sweep.has(case, threads)], time.monotonic()
+        if before and left:
+            before(name, left)
+        for i, case in enumerate(left):
+            say(f"[{i + 1}/{len(left)}] {name} {case.key}")
+            try:
+                result = measure(case)
+            except Exception as error:  # one case must not end the sweep; its record says what happened
+                result = failed_case(case, error, threads)
+            sweep.add(result)
+            say("        " + in_a_line(result))
+        tables = sweep.finish(name, threads)
+        lines += tables
+        print("\n".join(tables), flush=True)
+        if left:
+            say(f"{name}: {len(left)} shapes in {time.monotonic() - begin:.0f} s")
+    return lines
+
+
+def in_a_line(result):
+    ridge, best = result["sides"].get("ridge", {}), report.best_peer(result)
+    if ridge.get("status") != "ok":
+        return f"ridge {ridge.get('status')}: {ridge.get('reason', '')}"
+    against = f"{best[1]:.2f} over {best[0]}" if best else "no peer has a time"
+    left_out = [f"{n} {s['status']}" for n, s in result["sides"].items() if s["status"] != "ok"]
+    return f"{ridge['median_us']:.4g} µs, {against}" + (f" ({', '.join(left_out)})" if left_out else "")
+
+
+def exit_status(record):
+    """1: a result of ridge was wrong, or it failed. A refusal and what peers do are answers."""
+    return int(any(r["sides"].get("ridge", {}).get("status") in ("wrong", "failed") for r in record["results"]))
