@@ -18,6 +18,7 @@ import torch
 
 import sides
 from sides import note, relative_error
+from sweep import turns
 
 ridge = sides.import_ridge()
 
@@ -168,7 +169,7 @@ def one(run):
 
 def measure(runs, rounds):
     rested, sustained = {s: [] for s in runs}, {s: [] for s in runs}
-    for _, name in sides.turns(runs, rounds):
+    for _, name in turns(runs, rounds):
         torch.cuda.synchronize()
         time.sleep(REST)
         pairs = [one(runs[name]) for _ in range(IN_A_ROW)]

@@ -19,6 +19,7 @@ import triton.language as tl
 
 import sides
 from sides import allow_tf32, note
+from sweep import turns
 
 ridge = sides.import_ridge()
 
@@ -164,7 +165,7 @@ def measure(runs, n, rounds):
     for name, (run, tf32) in runs.items():
         allow_tf32(tf32)
         graphs[name] = sides.graph_of(run, n)
-    for r, name in sides.turns(runs, rounds):
+    for r, name in turns(runs, rounds):
         run, tf32 = runs[name]
         allow_tf32(tf32)
         times[name]["graph"].append(sides.elapsed(graphs[name].replay) / n)

@@ -6,6 +6,8 @@ is ridge, `ratio`: its time over ridge's, the median of the paired ratios of all
     {"operation": "softmax", "key": "64x512/bf16", "dtype": "bf16", "threads": null, "way": null, "sides": {
         "ridge": {"status": "ok", "median_us": 3.1, …}, "eager": {"status": "ok", "median_us": 6.4, "ratio": 2.06, …}}}
 
+A side with `aside` true has a line of its own in the tables, but is no best peer.
+
 Statuses: ok; wrong (an output is not fp64's); refused (ridge does not take the case); failed (an error, a time limit).
 """
 import json
@@ -38,8 +40,12 @@ def best_peer(result):
     """(name, ratio) of the peer that is nearest to ridge or farthest ahead; None: ridge or all peers have no time."""
     if result["sides"].get("ridge", {}).get("status") != "ok":
         return None
-    ratios = {name: side["ratio"] for name, side in result["sides"].items() if side["status"] == "ok" and "ratio" in side}
+    ratios = {name: side["ratio"] for name, side in result["sides"].items() if _counts(side)}
     return min(ratios.items(), key=lambda item: item[1]) if ratios else None
+
+
+def _counts(side):
+    return side["status"] == "ok" and "ratio" in side and not side.get("aside")
 
 
 def summarize(results):
@@ -66,7 +72,7 @@ def summarize(results):
 
 def _ratios_over(results, peer):
     sides = [r["sides"] for r in results if r["sides"].get("ridge", {}).get("status") == "ok"]
-    return [s[peer]["ratio"] for s in sides if s.get(peer, {}).get("status") == "ok" and "ratio" in s[peer]]
+    return [s[peer]["ratio"] for s in sides if s.get(peer, {}).get("status") == "ok" and "ratio" in s[peer]]  # aside or not
 
 
 def _figures(ratios):

@@ -15,6 +15,7 @@ import torch
 
 import sides
 from sides import DTYPES, note
+from sweep import turns
 
 ridge = sides.import_ridge()
 
@@ -62,7 +63,7 @@ def measure(runs, ops, rounds):
         except Exception as why:
             note(f"{name} is not captured: {why}")
     single, in_graph, turn = {s: [] for s in runs}, {s: [] for s in runs}, 0
-    for _, name in sides.turns(runs, rounds):
+    for _, name in turns(runs, rounds):
         single[name].append(sides.elapsed(lambda: runs[name](turn % ops.n)))
         turn += 1
         if name in graphs:

@@ -128,7 +128,7 @@ def liger_loss():
     return _optional("Liger", load)
 
 
-def quack():
+def quack_norms():
     """quack's kernels, in CuTe DSL. The norms take parameters of f32 and come without the activation."""
 
     def load():
@@ -141,12 +141,18 @@ def quack():
         except ImportError:
             from quack.layernorm import layernorm as layernorm_fwd
         found["layer_norm"] = lambda x, g, b: layernorm_fwd(x, g, b, EPS)
-        from quack.linear_cross_entropy import chunked_linear_cross_entropy
-
-        found["loss"] = chunked_linear_cross_entropy
         return found
 
     return _optional("quack", load)
+
+
+def quack_loss():
+    def load():
+        from quack.linear_cross_entropy import chunked_linear_cross_entropy
+
+        return {"loss": chunked_linear_cross_entropy}
+
+    return _optional("quack's loss", load)
 
 
 # ---- operands -----------------------------------------------------------------------------------------------------------
@@ -175,27 +181,20 @@ def allow_tf32(allow):
 
 
 # ---- timing -------------------------------------------------------------------------------------------------------------
-def turns(names, rounds):
-    """(round, name) in the order A B C … C B A, alternating by round."""
-    for r in range(rounds):
-        for name in list(names) if r % 2 == 0 else list(names)[::-1]:
-            yield r, name
-
-
-def graph_of(run, n, keep=False):
-    """A CUDA graph of run(0) … run(n - 1). `keep`: no result's memory is used again within it."""
+def graph_of(run, n, kept=None):
+    """A CUDA graph of run(0) … run(n - 1). `kept`: a list for the results, whose memory is then used only once within it."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         for i in range(3):
             run(i % n)
     torch.cuda.current_stream().wait_stream(stream)
-    graph, results = torch.cuda.CUDAGraph(), []
+    graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         for i in range(n):
             result = run(i)
-            if keep:
-                results.append(result)
+            if kept is not None:
+                kept.append(result)
     return graph
 
 

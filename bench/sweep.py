@@ -5,6 +5,7 @@ A sweep brings `measure(case)`, which returns a result as report.py describes; e
 import argparse
 import datetime
 import shlex
+import statistics
 import sys
 import time
 
@@ -34,6 +35,15 @@ def _positive(text):
     return number
 
 
+class Fatal(RuntimeError):
+    """Nothing more can be measured in this process: what was, is in the record, and --resume goes on after it. `results`:
+    those of the cases at fault, so that they are not tried again."""
+
+    def __init__(self, text, results=()):
+        super().__init__(text)
+        self.results = list(results)
+
+
 def say(text):
     print(text, file=sys.stderr, flush=True)
 
@@ -60,9 +70,7 @@ class Sweep:
             }
 
     def has(self, case, threads=None):
-        return any(
-            (r["operation"], r["key"], r["threads"]) == (case.operation, case.key, threads) for r in self.record["results"]
-        )
+        return any(r["key"] == case.key for r in self.of(case.operation, threads))
 
     def of(self, operation, threads=None):
         return [r for r in self.record["results"] if (r["operation"], r["threads"]) == (operation, threads)]
@@ -84,8 +92,42 @@ class Sweep:
         return report.markdown(title, results)
 
 
+# ---- timing -------------------------------------------------------------------------------------------------------------
+def turns(names, rounds):
+    """(round, name) in the order A B C … C B A, alternating by round."""
+    for r in range(rounds):
+        for name in list(names) if r % 2 == 0 else list(names)[::-1]:
+            yield r, name
+
+
+def interleave(takes, seconds, least=5, most=20, clock=time.monotonic):
+    """Samples of each side: `takes` are functions that make and return one. After an untimed visit of each, rounds of
+    A B C … C B A: at least `least`, at most `most`, and none begins after `seconds`."""
+    for take in takes.values():
+        take()
+    samples, begin, rounds = {name: [] for name in takes}, clock(), 0
+    while rounds < least or (rounds < most and clock() - begin < seconds):
+        for _, name in turns(takes, 2):
+            samples[name].append(takes[name]())
+        rounds += 1
+    return samples
+
+
+def timed_sides(samples, known):
+    """Sides for a result: `known` ({name: fields}) with medians, samples and ratios to ridge."""
+    made = {}
+    for name, fields in known.items():
+        made[name] = dict(fields)
+        if samples.get(name):
+            made[name].update(status="ok", median_us=statistics.median(samples[name]), samples_us=samples[name])
+            if name != "ridge" and samples.get("ridge"):
+                made[name]["ratio"] = report.paired_ratio(samples[name], samples["ridge"])
+    return made
+
+
+# ---- the loop -----------------------------------------------------------------------------------------------------------
 def result_of(case, sides, threads=None, way=None, wall_s=None, **more):
-    """A result in the record's form. Sides that have samples get their medians' ratios to ridge's here."""
+    """A result in the record's form, see report.py."""
     return {
         "operation": case.operation,
         "stratum": case.stratum,
@@ -110,28 +152,38 @@ def failed_case(case, error, threads=None):
     return result_of(case, {"ridge": {"status": "failed", "reason": reason}}, threads)
 
 
-def run(sweep, operations, measure, before=None, threads=None):
-    """Measures what the record does not have yet. `operations`: [(name, cases)]; `before(name, cases)`: called with what is
-    left of an operation before its first case. Returns the lines of all tables."""
+def run(sweep, operations, measure, batch=1, before=None, threads=None):
+    """Measures what the record does not have yet. `operations`: [(name, cases)]; `measure`: of up to `batch` cases, returns
+    their results; `before(name, cases)`: called with what is left of an operation before its first case. Returns the lines
+    of all tables."""
     lines = []
     for name, cases in operations:
         left, begin = [case for case in cases if not sweep.has(case, threads)], time.monotonic()
         if before and left:
             before(name, left)
-        for i, case in enumerate(left):
-            say(f"[{i + 1}/{len(left)}] {name} {case.key}")
-            try:
-                result = measure(case)
-            except Exception as error:  # one case must not end the sweep; its record says what happened
-                result = failed_case(case, error, threads)
-            sweep.add(result)
-            say("        " + in_a_line(result))
+        for i in range(0, len(left), batch):
+            part = left[i : i + batch]
+            say(f"[{i + len(part)}/{len(left)}] {name} " + "  ".join(case.key for case in part))
+            for result in _measured(sweep, measure, part, threads):
+                sweep.add(result)
+                say(f"        {result['key']}: {in_a_line(result)}")
         tables = sweep.finish(name, threads)
         lines += tables
         print("\n".join(tables), flush=True)
         if left:
             say(f"{name}: {len(left)} shapes in {time.monotonic() - begin:.0f} s")
     return lines
+
+
+def _measured(sweep, measure, part, threads):
+    try:
+        return measure(part)
+    except Fatal as error:
+        for result in error.results:
+            sweep.add(result)
+        raise
+    except Exception as error:  # one case must not end the sweep; its record says what happened
+        return [failed_case(case, error, threads) for case in part]
 
 
 def in_a_line(result):
