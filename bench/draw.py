@@ -60,7 +60,7 @@ class Case:
         return KINDS[OPERATIONS[self.operation].kind].flops(self.operation, self.shape)
 
 
-# ---- operations -------------------------------------------------------------------------------------------------------
+# ---- operations -----------------------------------------------------------------------------------------------------
 @dataclasses.dataclass(frozen=True)
 class Operation:
     target: str  # ridge's name
@@ -173,7 +173,7 @@ KINDS = {
     ),
 }
 
-# ---- decks: what is dealt beside the strata ---------------------------------------------------------------------------
+# ---- decks: what is dealt beside the strata -------------------------------------------------------------------------
 LAYOUTS = ("dense", "dense", "strided", "misaligned", "strided and misaligned")
 ROUNDINGS = ("as drawn", "odd", "multiple of 8", "power of two")
 MAJORS = (False, False, True)

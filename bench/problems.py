@@ -2,11 +2,12 @@
 
     problem = problem_of(case, device)  # "cuda" or "cpu"
     problem.sets = [problem.make() for _ in range(n)]
-    runs = problem.sides(context, torch.compile, {})  # {name: Side}; Side.run(i) computes on set i, returns outputs by name
-    problem.errors({name: outputs})  # against fp64, over the largest value of each output
+    runs = problem.sides(context, torch.compile, {})  # {name: Side}
+    outputs = runs["ridge"].run(0)  # computes on set 0: {output: tensor}
+    problem.errors({"ridge": outputs})  # against fp64, over the largest value of each output
 
-Row-wise data is uniform in [-1, 1). Of linear operations x is normal, w normal / sqrt(depth) and b normal; labels are uniform.
-Cross-entropy has no bias (b = 0), which lets peers leave it out, and the gradient of the mean.
+Row-wise data is uniform in [-1, 1). Of linear operations x is normal, w normal / sqrt(depth) and b normal; labels are
+uniform. Cross-entropy has no bias (b = 0), which lets peers leave it out, and the gradient of the mean.
 """
 import dataclasses
 import math
@@ -18,8 +19,8 @@ import sides
 from sides import DTYPES
 
 CHUNK = 1 << 25  # elements of fp64 that the reference holds at a time
-# Largest error over the largest value of an output. Coarse: they catch a kernel that computes something else, in peers and
-# ridge alike; `ridge verify` holds ridge to derived bounds. Products in 16 bits: the peers' logits are rounded to them.
+# Largest error over the largest value of an output. Coarse: they catch a kernel that computes something else, in peers
+# and ridge alike; `ridge verify` holds ridge to derived bounds. Products in 16 bits: peers round their logits to them.
 TOLERANCE = {
     "rows": {"f32": 1e-4, "bf16": 2e-2, "f16": 4e-3},
     "products": {"f32": 1e-4, "tf32": 2e-2, "bf16": 6e-2, "f16": 1.5e-2},
@@ -163,7 +164,7 @@ class RowWise(Problem):
 
     def to_compile(self):
         compute = self.compute
-        return lambda *arrays: compute(*arrays)  # a function of its own: nothing compiled for another case is found for it
+        return lambda *arrays: compute(*arrays)  # a function of its own, that no other case has compiled
 
     def library_side(self, library, kernels):
         kernel, after = kernels.get(self.kernel), self.after
@@ -182,7 +183,7 @@ class RowWise(Problem):
                 yield name, part, one
 
 
-# ---- softmax(x w + b) ---------------------------------------------------------------------------------------------------------
+# ---- softmax(x w + b) -----------------------------------------------------------------------------------------------
 class Linear(Problem):
     names = ("p",)
 
@@ -266,7 +267,8 @@ class CrossEntropy(Linear):
 
     @property
     def names(self):
-        return {"ce_forward": ("mean",), "ce_backward": ("dx", "dw", "db"), "ce_both": ("mean", "dx", "dw")}[self.case.operation]
+        of = {"ce_forward": ("mean",), "ce_backward": ("dx", "dw", "db"), "ce_both": ("mean", "dx", "dw")}
+        return of[self.case.operation]
 
     def given(self, s):
         e = s.extra
@@ -322,8 +324,8 @@ class CrossEntropy(Linear):
     def reference(self, s):
         e, forward = s.extra, self.case.operation != "ce_backward"
         w, labels, total = e["w"].double(), e["labels"], 0
-        dw, db = torch.zeros_like(w), w.new_zeros(self.classes)
         gradients = self.case.operation != "ce_forward"
+        dw, db = (torch.zeros_like(w), w.new_zeros(self.classes)) if gradients else (None, None)
         for part in self.chunks(self.batch, max(self.depth, self.classes)):
             x = e["x"][part].double()
             z = x @ w.T

@@ -22,7 +22,7 @@ WORST = 10
 NO_WAY = "–"
 
 
-# ---- statistics -------------------------------------------------------------------------------------------------------
+# ---- statistics -----------------------------------------------------------------------------------------------------
 def geometric_mean(ratios):
     return math.exp(statistics.fmean(map(math.log, ratios))) if ratios else None
 
@@ -89,7 +89,7 @@ def _why(result):
     return f"{side['status']}: {side.get('reason', '')}"
 
 
-# ---- tables -----------------------------------------------------------------------------------------------------------
+# ---- tables ---------------------------------------------------------------------------------------------------------
 def _number(x, form=".2f"):
     return "–" if x is None else format(x, form)
 
@@ -138,7 +138,7 @@ def _worst_row(result):
     return [result["key"], _number(ratio), ridge_us, name, peer_us, result.get("way") or NO_WAY]
 
 
-# ---- the file ---------------------------------------------------------------------------------------------------------
+# ---- the file -------------------------------------------------------------------------------------------------------
 def write_whole(path, text):
     """Writes a file that appears under its name with all of its text or not at all."""
     path = pathlib.Path(path)

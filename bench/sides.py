@@ -21,7 +21,7 @@ def note(text):
     print(f"note: {text}", file=sys.stderr, flush=True)
 
 
-# ---- operations in PyTorch: also the references, with operands of fp64 ---------------------------------------------------
+# ---- operations in PyTorch: also the references, with operands of fp64 ----------------------------------------------
 def l2norm(x):
     return x / torch.clamp(torch.linalg.vector_norm(x, dim=-1, keepdim=True), min=LEAST_NORM)
 
@@ -90,7 +90,7 @@ def with_gradients(loss_of, x, w, labels):
     return (loss.detach(), *torch.autograd.grad(loss, (x, w)))
 
 
-# ---- other libraries: {operation: function}, and nothing where they are not installed -------------------------------------
+# ---- other libraries: {operation: function}, and nothing where they are not installed -------------------------------
 def _optional(library, load):
     try:
         return load()
@@ -155,7 +155,7 @@ def quack_loss():
     return _optional("quack's loss", load)
 
 
-# ---- operands -----------------------------------------------------------------------------------------------------------
+# ---- operands -------------------------------------------------------------------------------------------------------
 def uniform(shape, dtype, device="cuda"):
     """Uniform in [-1, 1)."""
     return torch.rand(shape, device=device, dtype=torch.float32).mul_(2).sub_(1).to(dtype)
@@ -180,7 +180,7 @@ def allow_tf32(allow):
     torch.backends.cuda.matmul.allow_tf32 = allow
 
 
-# ---- timing -------------------------------------------------------------------------------------------------------------
+# ---- timing ---------------------------------------------------------------------------------------------------------
 def graph_of(run, n, kept=None):
     """A CUDA graph of run(0) … run(n - 1). `kept`: a list for the results, whose memory is then used only once within it."""
     stream = torch.cuda.Stream()
@@ -233,7 +233,7 @@ def medians(samples):
     return {name: statistics.median(values) if values else None for name, values in samples.items()}
 
 
-# ---- records --------------------------------------------------------------------------------------------------------------
+# ---- records --------------------------------------------------------------------------------------------------------
 def machine():
     properties = torch.cuda.get_device_properties(0)
     return {"device": properties.name, "torch": torch.__version__, "cuda": torch.version.cuda}

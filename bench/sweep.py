@@ -92,7 +92,7 @@ class Sweep:
         return report.markdown(title, results)
 
 
-# ---- timing -------------------------------------------------------------------------------------------------------------
+# ---- timing ---------------------------------------------------------------------------------------------------------
 def turns(names, rounds):
     """(round, name) in the order A B C … C B A, alternating by round."""
     for r in range(rounds):
@@ -125,7 +125,7 @@ def timed_sides(samples, known):
     return made
 
 
-# ---- the loop -----------------------------------------------------------------------------------------------------------
+# ---- the loop -------------------------------------------------------------------------------------------------------
 def result_of(case, sides, threads=None, way=None, wall_s=None, **more):
     """A result in the record's form, see report.py."""
     return {

@@ -64,7 +64,7 @@ def all_threads():
     return len(os.sched_getaffinity(0))
 
 
-# ---- through `ridge run` ----------------------------------------------------------------------------------------------------
+# ---- through `ridge run` --------------------------------------------------------------------------------------------
 def run_ridge(command, cases, threads, seconds, seed):
     """The run's JSON of cases that have one operation and one type."""
     operation = draw.OPERATIONS[cases[0].operation]
@@ -122,7 +122,7 @@ def machine_of(command):
     return {name: machine.get(name) for name in ("cpu", "cores", "threads", "isa")}
 
 
-# ---- PyTorch in this process --------------------------------------------------------------------------------------------------
+# ---- PyTorch in this process ----------------------------------------------------------------------------------------
 class HostClock:
     """Single calls by the host's clock, each on the next set of operands."""
 
@@ -175,7 +175,7 @@ def add_torch(bench, case, sides):
     sides[PYTORCH] = {**sides[PYTORCH], "aside": True, "ridge_from_python_us": measured["ridge"].get("median_us")}
 
 
-# ---- the sweep ------------------------------------------------------------------------------------------------------------------
+# ---- the sweep ------------------------------------------------------------------------------------------------------
 def measure(options, command, bench, threads, cases):
     sides, begin = {}, time.monotonic()
     for dtype in sorted({case.dtype for case in cases}):
