@@ -3,13 +3,15 @@
     draw("softmax", seed=1, count=40)                    # a list of Case, for a GPU
     draw("linear_softmax", seed=1, count=60, limits=CPU) # smaller, dense, f32
 
-Extents are log-uniform between the ends of a stratum's ranges. Strata, storage types, layouts and roundings each come from a
-deck that is dealt to its end before it is shuffled again: 40 cases hold every stratum at least five times, and every card of
-the other decks. A case beyond the limits on bytes and FLOP is drawn again, and after 64 attempts its largest extent shrinks.
+Extents are log-uniform between the ends of a stratum's ranges. Strata, storage types, layouts and roundings each
+come from a deck that is dealt to its end before it is shuffled again: 40 cases hold every stratum at least five
+times, and every card of the other decks. A case beyond the limits on bytes and FLOP is drawn again, and after 64
+attempts its largest extent shrinks.
 
-The generator is SplitMix64 on integers, and powers are those of `decimal`, which rounds correctly: neither depends on the
-machine's mathematical library.
+The generator is SplitMix64 on integers, and powers are those of `decimal`, which rounds correctly: neither depends
+on the machine's mathematical library.
 """
+
 import dataclasses
 import decimal
 import hashlib
@@ -255,7 +257,8 @@ def _shape(generator, operation, stratum, rounding, dtype, limits):
     ranges = dict(zip(kind.dims, kind.strata[stratum]))
     for _ in range(_ATTEMPTS):
         shape = {
-            name: _rounded(generator.log_uniform(low, high), rounding, low, high) for name, (low, high) in ranges.items()
+            name: _rounded(generator.log_uniform(low, high), rounding, low, high)
+            for name, (low, high) in ranges.items()
         }
         if fits(operation, shape, dtype, limits):
             return shape

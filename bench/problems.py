@@ -6,9 +6,10 @@
     outputs = runs["ridge"].run(0)  # computes on set 0: {output: tensor}
     problem.errors({"ridge": outputs})  # against fp64, over the largest value of each output
 
-Row-wise data is uniform in [-1, 1). Of linear operations x is normal, w normal / sqrt(depth) and b normal; labels are
-uniform. Cross-entropy has no bias (b = 0), which lets peers leave it out, and the gradient of the mean.
+Row-wise data is uniform in [-1, 1). Of linear operations x is normal, w normal / sqrt(depth) and b normal; labels
+are uniform. Cross-entropy has no bias (b = 0), which lets peers leave it out, and the gradient of the mean.
 """
+
 import dataclasses
 import math
 
@@ -127,7 +128,7 @@ class Set:
     extra: dict = dataclasses.field(default_factory=dict)  # what peers take instead
 
 
-# ---- row-wise and elementwise -----------------------------------------------------------------------------------------------
+# ---- row-wise and elementwise ----------------------------------------------------------------------------------------
 def _unit(t):
     return t.uniform_(-1, 1)
 
@@ -224,7 +225,7 @@ class Linear(Problem):
             yield "p", part, compute(x[part].double(), w, b)
 
 
-# ---- cross-entropy --------------------------------------------------------------------------------------------------------------
+# ---- cross-entropy ---------------------------------------------------------------------------------------------------
 class CrossEntropy(Linear):
     def __init__(self, case, device):
         super().__init__(case, device)

@@ -1,15 +1,18 @@
 """What a sweep makes of its measurements: ratios, summaries, tables, and its file. Needs nothing but Python.
 
-A result is one case: its key, its shape, the way that ran, and its sides. A side has a status, a median in µs and, unless it
-is ridge, `ratio`: its time over ridge's, the median of the paired ratios of all rounds. Above 1 ridge is faster.
+A result is one case: its key, its shape, the way that ran, and its sides. A side has a status, a median in µs and,
+unless it is ridge, `ratio`: its time over ridge's, the median of the paired ratios of all rounds. Above 1 ridge is
+faster.
 
     {"operation": "softmax", "key": "64x512/bf16", "dtype": "bf16", "threads": null, "way": null, "sides": {
         "ridge": {"status": "ok", "median_us": 3.1, …}, "eager": {"status": "ok", "median_us": 6.4, "ratio": 2.06, …}}}
 
 A side with `aside` true has a line of its own in the tables, but is no best peer.
 
-Statuses: ok; wrong (an output is not fp64's); refused (ridge does not take the case); failed (an error, a time limit).
+Statuses: ok; wrong (an output is not fp64's); refused (ridge does not take the case); failed (an error, a time
+limit).
 """
+
 import json
 import math
 import os
@@ -64,7 +67,9 @@ def summarize(results):
         "by_peer": {name: _figures(_ratios_over(results, name)) for name in peers},
         "worst_cases": [r["key"] for _, r in sorted(measured, key=lambda m: m[0][1])[:WORST]],
         "ridge_without_time": {r["key"]: _why(r) for r in results if r["sides"].get("ridge", {}).get("status") != "ok"},
-        "no_peer": [r["key"] for r in results if not best_peer(r) and r["sides"].get("ridge", {}).get("status") == "ok"],
+        "no_peer": [
+            r["key"] for r in results if not best_peer(r) and r["sides"].get("ridge", {}).get("status") == "ok"
+        ],
         "wrong_peers": sum(s["status"] == "wrong" for r in results for n, s in r["sides"].items() if n != "ridge"),
         "failed_peers": sum(s["status"] == "failed" for r in results for n, s in r["sides"].items() if n != "ridge"),
     }
@@ -72,7 +77,9 @@ def summarize(results):
 
 def _ratios_over(results, peer):
     sides = [r["sides"] for r in results if r["sides"].get("ridge", {}).get("status") == "ok"]
-    return [s[peer]["ratio"] for s in sides if s.get(peer, {}).get("status") == "ok" and "ratio" in s[peer]]  # aside or not
+    return [
+        s[peer]["ratio"] for s in sides if s.get(peer, {}).get("status") == "ok" and "ratio" in s[peer]
+    ]  # aside or not
 
 
 def _figures(ratios):

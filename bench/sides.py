@@ -1,8 +1,10 @@
-"""What the CUDA benches share: operations in PyTorch and in other libraries, operands that rotate, graphs, timing, errors.
+"""What the CUDA benches share: operations in PyTorch and in other libraries, operands that rotate, graphs, timing,
+errors.
 
-rowwise_cuda.py, linear_softmax_cuda.py and linear_loss_cuda.py measure listed shapes with it, sweep_cuda.py and sweep_cpu.py
-drawn ones (problems.py makes those from a Case). Importing it needs PyTorch.
+rowwise_cuda.py, linear_softmax_cuda.py and linear_loss_cuda.py measure listed shapes with it, sweep_cuda.py and
+sweep_cpu.py drawn ones (problems.py makes those from a Case). Importing it needs PyTorch.
 """
+
 import json
 import pathlib
 import statistics
@@ -166,8 +168,8 @@ def l2_bytes():
 
 
 def sets_for(bytes_of_one, cache, most=128):
-    """Sets of operands that rotate, so that none is in cache when its turn comes: together over three times `cache`, but no
-    more than `most`."""
+    """Sets of operands that rotate, so that none is in cache when its turn comes: together over three times `cache`, but
+    no more than `most`."""
     return max(2, min(most, 2 + int(3 * cache / max(1, bytes_of_one))))
 
 
@@ -182,7 +184,7 @@ def allow_tf32(allow):
 
 # ---- timing ---------------------------------------------------------------------------------------------------------
 def graph_of(run, n, kept=None):
-    """A CUDA graph of run(0) … run(n - 1). `kept`: a list for the results, whose memory is then used only once within it."""
+    """A CUDA graph of run(0) … run(n - 1). `kept`: a list for the results; their memory is then used once only."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):

@@ -1,7 +1,9 @@
-"""What the sweeps share: the loop over operations and cases, the record that grows with each case, resuming, the tables.
+"""What the sweeps share: the loop over operations and cases, the record that grows with each case, resuming, the
+tables.
 
 A sweep brings `measure(case)`, which returns a result as report.py describes; everything here runs without PyTorch.
 """
+
 import argparse
 import datetime
 import shlex
@@ -17,13 +19,21 @@ def arguments(description, operations, count):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, required=True, help="the shapes that are drawn, and the values in them")
     parser.add_argument(
-        "--op", action="append", choices=operations, metavar="NAME", help=f"only this operation; may be repeated: {', '.join(operations)}"
+        "--op",
+        action="append",
+        choices=operations,
+        metavar="NAME",
+        help=f"only this operation; may be repeated: {', '.join(operations)}",
     )
     parser.add_argument("--count", type=_positive, default=count, help=f"shapes an operation (default {count})")
-    parser.add_argument("--dtype", action="append", metavar="TYPE", help="only this type: f32, tf32, bf16, f16; may be repeated")
+    parser.add_argument(
+        "--dtype", action="append", metavar="TYPE", help="only this type: f32, tf32, bf16, f16; may be repeated"
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the shapes and measure nothing")
     parser.add_argument("--json", metavar="FILE", help="the record, written anew after every case; whole or not at all")
-    parser.add_argument("--resume", metavar="FILE", help="continue the record in FILE: cases that it has are not measured again")
+    parser.add_argument(
+        "--resume", metavar="FILE", help="continue the record in FILE: cases that it has are not measured again"
+    )
     parser.add_argument("--markdown", metavar="FILE", help="the tables, besides standard output")
     return parser
 
@@ -36,8 +46,8 @@ def _positive(text):
 
 
 class Fatal(RuntimeError):
-    """Nothing more can be measured in this process: what was, is in the record, and --resume goes on after it. `results`:
-    those of the cases at fault, so that they are not tried again."""
+    """Nothing more can be measured in this process. The record has what was measured, and --resume goes on after it.
+    `results`: those of the cases at fault, so that they are not tried again."""
 
     def __init__(self, text, results=()):
         super().__init__(text)
@@ -153,9 +163,10 @@ def failed_case(case, error, threads=None):
 
 
 def run(sweep, operations, measure, batch=1, before=None, threads=None):
-    """Measures what the record does not have yet. `operations`: [(name, cases)]; `measure`: of up to `batch` cases, returns
-    their results; `before(name, cases)`: called with what is left of an operation before its first case. Returns the lines
-    of all tables."""
+    """Measures what the record does not have yet. Returns the lines of all tables.
+
+    `operations`: [(name, cases)]. `measure`: of up to `batch` cases, returns their results. `before(name, cases)`: called
+    with what is left of an operation before its first case."""
     lines = []
     for name, cases in operations:
         left, begin = [case for case in cases if not sweep.has(case, threads)], time.monotonic()

@@ -6,17 +6,18 @@
     bench/sweep_cpu.py --seed 7 --resume rows.json                  # go on, or add operations
     bench/sweep_cpu.py --seed 7 --op linear_softmax --dry-run       # the shapes alone
 
-bench/draw.py draws the shapes: dense, f32 (row-wise operations: bf16 as well), at most 64 MiB and 1 GFLOP. `ridge run` verifies
-and measures them, cold, ridge and its peers interleaved; the ratios are its paired speedups. Of cross-entropy the peer
-"onednn" is ridge's own unfused pair on oneDNN's sgemm (cpu/baseline).
+bench/draw.py draws the shapes: dense, f32 (row-wise operations: bf16 as well), at most 64 MiB and 1 GFLOP. `ridge
+run` verifies and measures them, cold, ridge and its peers interleaved; the ratios are its paired speedups. Of
+cross-entropy the peer "onednn" is ridge's own unfused pair on oneDNN's sgemm (cpu/baseline).
 
-With PyTorch, "pytorch, from Python" is its eager operation beside ridge's, both called from Python in this process. Its ratios
-hold the cost of the calls, so it has lines of its own and is no best peer. --no-torch leaves it out.
+With PyTorch, "pytorch, from Python" is its eager operation beside ridge's, both called from Python in this process.
+Its ratios hold the cost of the calls, so it has lines of its own and is no best peer. --no-torch leaves it out.
 
-Printed for each operation and number of threads: geometric mean and worst of best peer ÷ ridge and of each peer ÷ ridge, share
-of shapes ahead, and the ten worst. Exit status: 1 if ridge was wrong or failed on a shape, 2 for bad usage, 3 without a
-`ridge` to run.
+Printed for each operation and number of threads: geometric mean and worst of best peer ÷ ridge and of each peer ÷
+ridge, share of shapes ahead, and the ten worst. Exit status: 1 if ridge was wrong or failed on a shape, 2 for bad
+usage, 3 without a `ridge` to run.
 """
+
 import dataclasses
 import json
 import os
@@ -31,7 +32,15 @@ import report
 import sweep
 from sweep import say
 
-OPERATIONS = ["product", "linear_softmax", "ce_forward", "ce_backward", "ce_both", "softmax", "layer_norm+gelu"]  # have peers
+OPERATIONS = [
+    "product",
+    "linear_softmax",
+    "ce_forward",
+    "ce_backward",
+    "ce_both",
+    "softmax",
+    "layer_norm+gelu",
+]  # have peers
 BY_TORCH = [name for name in draw.OPERATIONS if name not in OPERATIONS]  # have one in PyTorch alone
 TIMED = ("ok", "inconclusive", "frame-dominated")  # verdicts with a time
 PYTORCH = "pytorch, from Python"
@@ -40,10 +49,16 @@ BATCH = 10  # shapes in one `ridge run`, whose probes take seconds
 
 def options_of(arguments):
     parser = sweep.arguments(__doc__, OPERATIONS + BY_TORCH, 60)
-    parser.add_argument("--threads", action="append", type=int, metavar="N", help="may be repeated (default: 1, and all)")
-    parser.add_argument("--seconds", type=float, default=0.5, help="of rounds a shape (ridge run --max-time; default 0.5)")
+    parser.add_argument(
+        "--threads", action="append", type=int, metavar="N", help="may be repeated (default: 1, and all)"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=0.5, help="of rounds a shape (ridge run --max-time; default 0.5)"
+    )
     parser.add_argument("--max-bytes", type=int, default=draw.CPU.bytes, help="of the operands (default 2^26)")
-    parser.add_argument("--ridge", metavar="FILE", help="the command (default: build/ridge of this tree, or the one in PATH)")
+    parser.add_argument(
+        "--ridge", metavar="FILE", help="the command (default: build/ridge of this tree, or the one in PATH)"
+    )
     parser.add_argument("--no-torch", action="store_true", help="without PyTorch, even if it is installed")
     return parser.parse_args(arguments)
 
@@ -104,7 +119,9 @@ def sides_of(run, case):
     speedups = {p["reference"]: p["speedup"]["median"] for p in run["pairs"] if p["case"] == results[0]["case"]}
     sides = {}
     for result in results:
-        name = "ridge" if result["role"] == "optimized" else peer_name(result["variant"], result["role"], case.operation)
+        name = (
+            "ridge" if result["role"] == "optimized" else peer_name(result["variant"], result["role"], case.operation)
+        )
         if name:
             sides[name] = side_of(result)
             if name != "ridge" and sides[name]["status"] == "ok" and speedups.get(result["variant"]):
@@ -171,7 +188,9 @@ def add_torch(bench, case, sides):
     measured = bench.measure_one(case)["sides"]
     peers = {name: side for name, side in measured.items() if name != "ridge"}
     timed = [side for side in peers.values() if "ratio" in side]
-    sides[PYTORCH] = min(timed, key=lambda side: side["ratio"]) if timed else next(iter(peers.values()), {"status": "failed"})
+    sides[PYTORCH] = (
+        min(timed, key=lambda side: side["ratio"]) if timed else next(iter(peers.values()), {"status": "failed"})
+    )
     sides[PYTORCH] = {**sides[PYTORCH], "aside": True, "ridge_from_python_us": measured["ridge"].get("median_us")}
 
 
@@ -204,7 +223,9 @@ def main(arguments=None):
         return 2
     if options.dry_run:
         for name, cases in operations:
-            print("\n".join(f"{name:16} {case.key:28} {case.flops / 1e6:10.3f} MFLOP  {case.stratum}" for case in cases))
+            print(
+                "\n".join(f"{name:16} {case.key:28} {case.flops / 1e6:10.3f} MFLOP  {case.stratum}" for case in cases)
+            )
         return 0
     command = command_of(options)
     try:
@@ -222,7 +243,11 @@ def main(arguments=None):
     for threads in dict.fromkeys(options.threads or [1, all_threads()]):
         bench = torch_bench(options, threads)
         lines += sweep.run(
-            record, operations, lambda cases: measure(options, command, bench, threads, cases), batch=BATCH, threads=threads
+            record,
+            operations,
+            lambda cases: measure(options, command, bench, threads, cases),
+            batch=BATCH,
+            threads=threads,
         )
     if options.markdown:
         report.write_whole(options.markdown, "\n".join(lines) + "\n")

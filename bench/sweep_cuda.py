@@ -7,19 +7,21 @@
     bench/sweep_cuda.py --seed 7 --count 100 --dtype bf16 --op ce_both
     bench/sweep_cuda.py --seed 7 --op multihead --dry-run                # the shapes alone; needs no GPU
 
-bench/draw.py draws the shapes. For each, operands rotate through sets that together exceed the L2 three times; where 64 sets
-do not, the L2 is read full of something else before each replay. Each side's calls on all sets form one CUDA graph; its
-results in that graph are compared with fp64 before it is timed. Graphs are replayed in rounds of A B C … C B A. A side that
-cannot be captured, because it synchronizes, is timed between events. A side that fails, exceeds its limit or is wrong is
-left out, and the record says why.
+bench/draw.py draws the shapes. For each, operands rotate through sets that together exceed the L2 three times;
+where 64 sets do not, the L2 is read full of something else before each replay. Each side's calls on all sets form
+one CUDA graph; its results in that graph are compared with fp64 before it is timed. Graphs are replayed in rounds
+of A B C … C B A. A side that cannot be captured, because it synchronizes, is timed between events. A side that
+fails, exceeds its limit or is wrong is left out, and the record says why.
 
-Printed for each operation: geometric mean and worst of best peer ÷ ridge, share of shapes ahead, and the ten worst with the
-way that ran. Exit status: 1 if ridge was wrong or failed on a shape, 2 for bad usage, 3 if the GPU can no longer be used.
+Printed for each operation: geometric mean and worst of best peer ÷ ridge, share of shapes ahead, and the ten worst
+with the way that ran. Exit status: 1 if ridge was wrong or failed on a shape, 2 for bad usage, 3 if the GPU can no
+longer be used.
 
-torch.compile: before an operation is measured, --compilers processes call its sides once on every shape, which fills
-PyTorch's and Triton's caches on disk. The GPU is idle otherwise, and nothing is timed then. Choices by timing (Triton
-configurations) are not taken over from there: the measuring process makes them again, alone on the GPU.
+torch.compile: before an operation is measured, --compilers processes call its sides once on every shape, which
+fills PyTorch's and Triton's caches on disk. The GPU is idle otherwise, and nothing is timed then. Choices by timing
+(Triton configurations) are not taken over from there: the measuring process makes them again, alone on the GPU.
 """
+
 import contextlib
 import dataclasses
 import gc
@@ -45,13 +47,20 @@ WARM_LIMIT_S = 180  # for the processes that compile ahead
 def options_of(arguments):
     parser = sweep.arguments(__doc__, OPERATIONS, 40)
     parser.add_argument("--seconds", type=float, default=1.2, help="of rounds a shape (default 1.2; at least 5 rounds)")
-    parser.add_argument("--limit", type=float, default=30, help="seconds for a side's first call, with compilation (default 30)")
+    parser.add_argument(
+        "--limit", type=float, default=30, help="seconds for a side's first call, with compilation (default 30)"
+    )
     parser.add_argument("--max-bytes", type=int, default=draw.GPU.bytes, help="of one set of operands (default 2^30)")
     parser.add_argument("--no-compile", action="store_true", help="without torch.compile")
     parser.add_argument(
-        "--compilers", type=int, default=min(8, (os.cpu_count() or 2) // 2), help="processes that compile ahead (default %(default)s; 0: none)"
+        "--compilers",
+        type=int,
+        default=min(8, (os.cpu_count() or 2) // 2),
+        help="processes that compile ahead (default %(default)s; 0: none)",
     )
-    parser.add_argument("--warm", help="numbers of shapes: call their sides once and end (what those processes are started with)")
+    parser.add_argument(
+        "--warm", help="numbers of shapes: call their sides once and end (what those processes are started with)"
+    )
     return parser.parse_args(arguments)
 
 
@@ -293,7 +302,9 @@ def main(arguments=None):
         return 2
     if options.dry_run:
         for name, cases in operations:
-            print("\n".join(f"{name:16} {case.key:44} {case.bytes / 2**20:10.3f} MiB  {case.stratum}" for case in cases))
+            print(
+                "\n".join(f"{name:16} {case.key:44} {case.bytes / 2**20:10.3f} MiB  {case.stratum}" for case in cases)
+            )
         return 0
     import sides
 
@@ -306,7 +317,12 @@ def main(arguments=None):
     if options.warm is not None:
         bench.warm([operations[0][1][int(i)] for i in options.warm.split(",")])
         return 0
-    settings = {"seed": options.seed, "max_bytes": options.max_bytes, "seconds": options.seconds, "compile": not options.no_compile}
+    settings = {
+        "seed": options.seed,
+        "max_bytes": options.max_bytes,
+        "seconds": options.seconds,
+        "compile": not options.no_compile,
+    }
     try:
         record = sweep.Sweep("cuda", options, settings, sides.machine())
     except report.Mismatch as error:

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Tests of bench/: what needs neither a GPU nor PyTorch, and where PyTorch is installed, the sides on a CPU. Speaks TAP.
+"""Tests of bench/: what needs neither a GPU nor PyTorch, and where PyTorch is installed, the sides on a CPU. Speaks
+TAP.
 
     RIDGE_LIBRARY=build/libridge_ops.so python3 tests/python/test_bench.py
 """
+
 import pathlib
 import sys
 

@@ -1,4 +1,5 @@
 """The sides of the sweeps on a CPU: operands in every layout, ridge and PyTorch against fp64."""
+
 import dataclasses
 import math
 import unittest

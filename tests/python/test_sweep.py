@@ -1,4 +1,6 @@
-"""What the sweeps do without PyTorch: shapes, statistics, tables, records, resuming, the order of timing, ridge's JSON."""
+"""What the sweeps do without PyTorch: shapes, statistics, tables, records, resuming, the order of timing, ridge's
+JSON."""
+
 import collections
 import contextlib
 import functools
@@ -35,7 +37,9 @@ class Generator(unittest.TestCase):
     def test_is_splitmix64(self):
         generator = draw.Generator()
         generator.state = 1234567
-        self.assertEqual([generator.bits() for _ in range(3)], [6457827717110365317, 3203168211198807973, 9817491932198370423])
+        self.assertEqual(
+            [generator.bits() for _ in range(3)], [6457827717110365317, 3203168211198807973, 9817491932198370423]
+        )
 
     def test_below_stays_below_and_comes_to_all(self):
         generator = draw.Generator("below")
@@ -71,7 +75,9 @@ class Draw(unittest.TestCase):
         self.assertEqual(keys, GOLDEN)
 
     def test_other_seeds_and_operations_draw_others(self):
-        keys = [tuple(case.key for case in draw.draw(*of, 40)) for of in (("softmax", 1), ("softmax", 2), ("l2norm", 1))]
+        keys = [
+            tuple(case.key for case in draw.draw(*of, 40)) for of in (("softmax", 1), ("softmax", 2), ("l2norm", 1))
+        ]
         self.assertEqual(len(set(keys)), 3)
 
     def test_more_cases_begin_with_the_same(self):
@@ -94,7 +100,9 @@ class Draw(unittest.TestCase):
                 self.assertTrue(any(case.pad and not case.offset for case in cases))
                 self.assertTrue(any(case.pad and case.offset for case in cases))
                 self.assertTrue(any(not case.pad and not case.offset for case in cases))
-                self.assertEqual({case.column_major for case in cases}, {False, draw.OPERATIONS[operation].column_major})
+                self.assertEqual(
+                    {case.column_major for case in cases}, {False, draw.OPERATIONS[operation].column_major}
+                )
                 labels = {"i32", "i64"} if operation in draw.CROSS_ENTROPY else {"i32"}
                 self.assertEqual({case.labels for case in cases}, labels)
 
@@ -190,7 +198,13 @@ class Statistics(unittest.TestCase):
             result("a", 1, eager=2.0, compile=1.0),
             result("b", 1, dtype="bf16", eager=4.0),
             result("c", 1, dtype="bf16", eager=0.5, compile=3.0),
-            {**result("d", 1), "sides": {"ridge": {"status": "refused", "reason": "no f16"}, "eager": {"status": "ok", "median_us": 1}}},
+            {
+                **result("d", 1),
+                "sides": {
+                    "ridge": {"status": "refused", "reason": "no f16"},
+                    "eager": {"status": "ok", "median_us": 1},
+                },
+            },
             result("e", 1),
         ]
         s = report.summarize(results)
@@ -207,7 +221,9 @@ class Statistics(unittest.TestCase):
 
 class Tables(unittest.TestCase):
     def test_the_ten_worst_with_their_way(self):
-        results = [result(f"{i}x{i}/f32", 10.0, eager=1 + i / 10, way="rows_warp" if i == 3 else None) for i in range(1, 16)]
+        results = [
+            result(f"{i}x{i}/f32", 10.0, eager=1 + i / 10, way="rows_warp" if i == 3 else None) for i in range(1, 16)
+        ]
         lines = report.markdown("softmax", results)
         self.assertEqual(lines[0], "### softmax: 15 of 15 shapes measured")
         worst = [line for line in lines[lines.index("The 10 worst:") + 4 :] if line.startswith("|")]
@@ -296,7 +312,9 @@ class Timing(unittest.TestCase):
 
     def test_sides_get_medians_and_paired_ratios(self):
         samples = self.samples(0, ridge=1e-6, eager=3e-6)
-        sides = sweep.timed_sides(samples, {"ridge": {"how": "graph"}, "eager": {}, "quack": {"status": "failed", "reason": "no"}})
+        sides = sweep.timed_sides(
+            samples, {"ridge": {"how": "graph"}, "eager": {}, "quack": {"status": "failed", "reason": "no"}}
+        )
         self.assertEqual(sides["ridge"]["median_us"], 1.0)
         self.assertEqual((sides["ridge"]["status"], sides["ridge"]["how"]), ("ok", "graph"))
         self.assertAlmostEqual(sides["eager"]["ratio"], 3.0)
@@ -427,7 +445,9 @@ class Commands(unittest.TestCase):
     def test_dry_run_prints_the_shapes(self):
         status, out, _ = self.said_by(sweep_cuda.main, "--seed", "1", "--op", "softmax", "--count", "7", "--dry-run")
         self.assertEqual(status, 0)
-        self.assertEqual([line.split()[1] for line in out.splitlines()], [case.key for case in draw.draw("softmax", 1, 7)])
+        self.assertEqual(
+            [line.split()[1] for line in out.splitlines()], [case.key for case in draw.draw("softmax", 1, 7)]
+        )
         status, out, _ = self.said_by(sweep_cpu.main, "--seed", "1", "--op", "product", "--count", "7", "--dry-run")
         self.assertEqual((status, len(out.splitlines())), (0, 7))
 
@@ -459,19 +479,23 @@ class RidgeRun(unittest.TestCase):
         results = [
             {
                 "variant": variant, "role": role, "shape": dict(self.case.shape), "dtype": "f32", "case": "64x128x10",
-                "verdict": verdicts.get(role, "ok"), "reason": "why", "time_us": {"median": None if role in verdicts else 10.0, "n": 9},
+                "verdict": verdicts.get(role, "ok"), "reason": "why",
+                "time_us": {"median": None if role in verdicts else 10.0, "n": 9},
             }
             for variant, role in roles.items()
         ]  # fmt: skip
         ratios = {"cpu/baseline": 1.5, "cpu/openblas": 2.0}
         pairs = [
-            {"case": "64x128x10", "reference": reference, "speedup": {"median": ratio}} for reference, ratio in ratios.items()
+            {"case": "64x128x10", "reference": reference, "speedup": {"median": ratio}}
+            for reference, ratio in ratios.items()
         ] + [{"case": "1x1x1", "reference": "cpu/baseline", "speedup": {"median": 99.0}}]
         return {"results": results, "pairs": pairs}
 
     def test_ratios_are_the_paired_speedups(self):
         sides = sweep_cpu.sides_of(self.run_of(), self.case)
-        self.assertEqual({name: side.get("ratio") for name, side in sides.items()}, {"ridge": None, "onednn": 1.5, "openblas": 2.0})
+        self.assertEqual(
+            {name: side.get("ratio") for name, side in sides.items()}, {"ridge": None, "onednn": 1.5, "openblas": 2.0}
+        )
 
     def test_a_baseline_is_a_peer_of_cross_entropy_alone(self):
         case = draw.Case("linear_softmax", "tiny", dict(self.case.shape), "f32")
@@ -479,7 +503,9 @@ class RidgeRun(unittest.TestCase):
 
     def test_verdicts(self):
         sides = sweep_cpu.sides_of(self.run_of(optimized="wrong", peer="skipped", baseline="failed"), self.case)
-        self.assertEqual({n: s["status"] for n, s in sides.items()}, {"ridge": "wrong", "openblas": "refused", "onednn": "failed"})
+        self.assertEqual(
+            {n: s["status"] for n, s in sides.items()}, {"ridge": "wrong", "openblas": "refused", "onednn": "failed"}
+        )
 
     def test_a_case_that_the_run_does_not_have(self):
         other = draw.Case("ce_both", "tiny", {"batch": 1, "depth": 1, "classes": 1}, "f32")
