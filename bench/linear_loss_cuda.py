@@ -11,17 +11,16 @@ rows and of dw at random classes. Extra memory is what a call needs beside opera
 Needs PyTorch with CUDA; Liger (liger_kernel) is left out, and said to be, when it is not installed.
 """
 import argparse
-import json
-import pathlib
 import statistics
-import sys
 import time
 
 import torch
-from torch.nn import functional as F
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-import ridge  # noqa: E402
+import sides
+from sides import note, relative_error
+from sweep import turns
+
+ridge = sides.import_ridge()
 
 REST, IN_A_ROW, DRAWN = 0.5, 6, 32
 
@@ -59,13 +58,10 @@ class Problem:
         self.want_dx, self.want_dw = g @ w / rows, dw
 
     def errors(self, loss, dx=None, dw=None):
-        def relative(got, want):
-            return float((got.double() - want).abs().max() / want.abs().max())
-
         want = self.want_loss.mean() if loss.dim() == 0 else self.want_loss
-        found = [relative(loss, want)]
+        found = [relative_error(loss, want)]
         if dx is not None:
-            found += [relative(dx[self.some_rows], self.want_dx), relative(dw[self.some_classes], self.want_dw)]
+            found += [relative_error(dx[self.some_rows], self.want_dx), relative_error(dw[self.some_classes], self.want_dw)]
         return found
 
 
@@ -86,7 +82,7 @@ class Ours:
 
 
 def forward_sides(p):
-    compiled = torch.compile(lambda x, w, y: F.cross_entropy(F.linear(x, w), y), dynamic=False)
+    compiled = torch.compile(lambda x, w, y: sides.cross_entropy(x, w, y), dynamic=False)
     inputs = [p.x, p.w, p.b, p.labels32]
 
     def ours(variant):
@@ -96,14 +92,14 @@ def forward_sides(p):
         "ridge": ours(None),
         "ridge unfused": ours("cuda/unfused"),
         "ridge cuBLASLt": ours("cuda/baseline"),
-        "eager": lambda: (F.cross_entropy(F.linear(p.x, p.w), p.labels),),
+        "eager": lambda: (sides.cross_entropy(p.x, p.w, p.labels),),
         "compile": lambda: (compiled(p.x, p.w, p.labels),),
     }
 
 
 def gradient_sides(p):
     x, w = p.x.detach().requires_grad_(), p.w.detach().requires_grad_()
-    compiled = torch.compile(lambda x, w, y: F.cross_entropy(F.linear(x, w), y), dynamic=False)
+    compiled = torch.compile(lambda x, w, y: sides.cross_entropy(x, w, y), dynamic=False)
 
     def torch_side(loss_of):
         def run():
@@ -129,22 +125,18 @@ def gradient_sides(p):
         ],
         results,
     )
-    sides = {
+    runs = {
         "ridge": in_one(None),
         "ridge in two": in_two,
         "ridge unfused": in_one("cuda/unfused"),
         "ridge cuBLASLt": in_one("cuda/baseline"),
-        "eager": torch_side(lambda x, w, y: F.cross_entropy(F.linear(x, w), y)),
+        "eager": torch_side(sides.cross_entropy),
         "compile": torch_side(compiled),
     }
-    try:
-        from liger_kernel.transformers import LigerFusedLinearCrossEntropyLoss
-
-        liger = LigerFusedLinearCrossEntropyLoss()
-        sides["liger"] = torch_side(lambda x, w, y: liger(w, x, y))
-    except Exception as why:
-        print(f"note: no Liger: {type(why).__name__}: {why}", file=sys.stderr)
-    return sides
+    liger = sides.liger_loss()
+    if liger:
+        runs["liger"] = torch_side(liger["loss"])
+    return runs
 
 
 def extra_memory(run):
@@ -168,37 +160,36 @@ def extra_memory(run):
 
 
 def one(run):
-    a, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    a, b = sides.events()
     a.record()
     run()
     b.record()
     return a, b
 
 
-def measure(sides, rounds):
-    rested, sustained = {s: [] for s in sides}, {s: [] for s in sides}
-    for r in range(rounds):
-        for name in list(sides) if r % 2 == 0 else list(sides)[::-1]:
-            torch.cuda.synchronize()
-            time.sleep(REST)
-            pairs = [one(sides[name]) for _ in range(IN_A_ROW)]
-            torch.cuda.synchronize()
-            times = [a.elapsed_time(b) for a, b in pairs]
-            rested[name].append(times[0])
-            sustained[name].append(times[-1])
+def measure(runs, rounds):
+    rested, sustained = {s: [] for s in runs}, {s: [] for s in runs}
+    for _, name in turns(runs, rounds):
+        torch.cuda.synchronize()
+        time.sleep(REST)
+        pairs = [one(runs[name]) for _ in range(IN_A_ROW)]
+        torch.cuda.synchronize()
+        times = [a.elapsed_time(b) for a, b in pairs]
+        rested[name].append(times[0])
+        sustained[name].append(times[-1])
     return rested, sustained
 
 
-def run_task(task, sides, p, rounds, flops):
+def run_task(task, runs, p, rounds, flops):
     rows, usable, memory, errors = [], {}, {}, {}
-    for name, run in sides.items():
+    for name, run in runs.items():
         try:
             memory[name] = extra_memory(run)
             errors[name] = p.errors(*run())
             torch.cuda.empty_cache()
             usable[name] = run
         except Exception as why:
-            print(f"note: {task}: {name}: {why}", file=sys.stderr)
+            note(f"{task}: {name}: {why}")
     rested, sustained = measure(usable, rounds)
     for name in usable:
         first, last = statistics.median(rested[name]), statistics.median(sustained[name])
@@ -218,11 +209,10 @@ def main():
     parser.add_argument("--shape", default="8192x4096x131072")
     o = parser.parse_args()
     shape = [int(n) for n in o.shape.split("x")]
-    properties = torch.cuda.get_device_properties(0)
     p = Problem(*shape)
     p.reference()
     torch.cuda.empty_cache()
-    print(f"{properties.name}, PyTorch {torch.__version__}, CUDA {torch.version.cuda}, {o.shape} bf16")
+    print("{device}, PyTorch {torch}, CUDA {cuda}, {shape} bf16".format(**sides.machine(), shape=o.shape))
     print("task               side             rested  back to  TFLOP/s extra MiB   errors: loss, dx, dw")
     print("                                    ms      back ms  rested")
     flops = 2.0 * shape[0] * shape[1] * shape[2]
@@ -230,8 +220,7 @@ def main():
     torch._dynamo.reset()
     rows += run_task("forward + backward", gradient_sides(p), p, o.rounds, 3 * flops)
     if o.json:
-        record = {"device": properties.name, "torch": torch.__version__, "cuda": torch.version.cuda, "shape": o.shape, "rows": rows}
-        pathlib.Path(o.json).write_text(json.dumps(record, indent=1))
+        sides.write_rows(o.json, rows, shape=o.shape)
 
 
 if __name__ == "__main__":

@@ -12,18 +12,16 @@ Sides: ridge (its optimized, unfused and library variants), ridge tf32 where the
 torch.compile in both, Triton with a product and a softmax kernel, Triton in one kernel (both in fp32 and tf32).
 """
 import argparse
-import json
-import pathlib
-import statistics
-import sys
-import time
 
 import torch
 import triton
 import triton.language as tl
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-import ridge  # noqa: E402
+import sides
+from sides import allow_tf32, note
+from sweep import turns
+
+ridge = sides.import_ridge()
 
 SHAPES = [(64, 128, 10), (256, 512, 50), (1024, 1024, 100), (8192, 4096, 1000)]
 
@@ -110,8 +108,7 @@ class Operands:
 
     def __init__(self, rows, depth, classes):
         size = 4 * (rows * depth + depth * classes + rows * classes)
-        l2 = torch.cuda.get_device_properties(0).L2_cache_size
-        self.n = max(2, min(128, 2 + int(3 * l2 / size)))
+        self.n = sides.sets_for(size, sides.l2_bytes())
         normal = lambda *shape: torch.randn(*shape, device="cuda")  # noqa: E731
         self.sets = [
             (normal(rows, depth), normal(depth, classes) / depth**0.5, normal(classes), torch.empty(rows, classes, device="cuda"))
@@ -119,13 +116,9 @@ class Operands:
         ]
 
 
-def eager(x, w, b):
-    return torch.softmax(torch.addmm(b, x, w), dim=-1)
-
-
 def sides_of(ops, shape):
     """{name: (run(i), tf32 allowed)}; what run leaves in kept[name] is its output."""
-    kept, sides = {}, {}
+    kept, runs = {}, {}
     exact, loose = ridge.Context(), ridge.Context()
 
     def writes(name, run, tf32=False):
@@ -133,13 +126,13 @@ def sides_of(ops, shape):
             run(*ops.sets[i])
             kept[name] = ops.sets[i][3]
 
-        sides[name] = (call, tf32)
+        runs[name] = (call, tf32)
 
     def returns(name, run, tf32):
         def call(i):
             kept[name] = run(*ops.sets[i][:3])
 
-        sides[name] = (call, tf32)
+        runs[name] = (call, tf32)
 
     for variant in ("optimized", "unfused", "baseline"):
         name = "ridge" if variant == "optimized" else f"ridge {variant}"
@@ -149,86 +142,55 @@ def sides_of(ops, shape):
         writes("ridge tf32", lambda x, w, b, p: loose.apply("linear_softmax", [x, w, b], [p]))
     for tf32 in (False, True):
         kind = " tf32" if tf32 else ""
-        returns("eager" + kind, eager, tf32)
-        returns("compile" + kind, torch.compile(lambda x, w, b: eager(x, w, b), dynamic=False), tf32)
+        returns("eager" + kind, sides.linear_softmax, tf32)
+        returns("compile" + kind, torch.compile(lambda x, w, b: sides.linear_softmax(x, w, b), dynamic=False), tf32)
         precision = "tf32" if tf32 else "ieee"
         writes("triton unfused" + kind, triton_unfused(precision))
         if shape[2] <= 256:  # a block must hold all classes of its rows
             writes("triton fused" + kind, triton_fused(precision))
-    return sides, kept
+    return runs, kept
 
 
 # ---- measuring ------------------------------------------------------------------------------------------------------
-def allow(tf32):
-    torch.backends.cuda.matmul.allow_tf32 = tf32
-
-
-def graph_of(run, n):
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for i in range(3):
-            run(i % n)
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for i in range(n):
-            run(i)
-    return graph
-
-
-def elapsed(run):
-    a, b = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    torch.cuda._sleep(200_000)  # cycles: the GPU must not wait for the host between the events
-    a.record()
-    run()
-    b.record()
-    torch.cuda.synchronize()
-    return a.elapsed_time(b) * 1e3
-
-
 def calls(run, n, count=50):
-    torch.cuda.synchronize()
-    begin = time.perf_counter()
-    for i in range(count):
-        run(i % n)
-    torch.cuda.synchronize()
-    return (time.perf_counter() - begin) * 1e6 / count
+    def all_of_them():
+        for i in range(count):
+            run(i % n)
+
+    return sides.host_us(all_of_them) / count
 
 
-def measure(sides, n, rounds):
-    graphs, times = {}, {name: {"graph": [], "event": [], "eager": []} for name in sides}
-    for name, (run, tf32) in sides.items():
-        allow(tf32)
-        graphs[name] = graph_of(run, n)
-    order = list(sides)
-    for r in range(rounds):
-        for name in order if r % 2 == 0 else order[::-1]:
-            run, tf32 = sides[name]
-            allow(tf32)
-            times[name]["graph"].append(elapsed(graphs[name].replay) / n)
-            times[name]["event"].append(elapsed(lambda: run(r % n)))
-            times[name]["eager"].append(calls(run, n))
-    return {name: {k: statistics.median(v) for k, v in t.items()} for name, t in times.items()}
+def measure(runs, n, rounds):
+    graphs, times = {}, {name: {"graph": [], "event": [], "eager": []} for name in runs}
+    for name, (run, tf32) in runs.items():
+        allow_tf32(tf32)
+        graphs[name] = sides.graph_of(run, n)
+    for r, name in turns(runs, rounds):
+        run, tf32 = runs[name]
+        allow_tf32(tf32)
+        times[name]["graph"].append(sides.elapsed(graphs[name].replay) / n)
+        times[name]["event"].append(sides.elapsed(lambda: run(r % n)))
+        times[name]["eager"].append(calls(run, n))
+    return {name: sides.medians(t) for name, t in times.items()}
 
 
 def run_shape(shape, rounds):
     torch._dynamo.reset()
     ops = Operands(*shape)
-    sides, kept = sides_of(ops, shape)
+    runs, kept = sides_of(ops, shape)
     x, w, b, _ = ops.sets[0]
-    want = eager(x.double(), w.double(), b.double())
+    want = sides.linear_softmax(x.double(), w.double(), b.double())
     errors, usable = {}, {}
-    for name, (run, tf32) in sides.items():
-        allow(tf32)
+    for name, (run, tf32) in runs.items():
+        allow_tf32(tf32)
         try:
             ops.sets[0][3].fill_(float("nan"))
             run(0)
             torch.cuda.synchronize()
-            errors[name] = float((kept[name].double() - want).abs().max() / want.max())
+            errors[name] = sides.relative_error(kept[name], want)
             usable[name] = (run, tf32)
         except Exception as why:
-            print(f"note: {shape}: {name}: {str(why)[:200]}", file=sys.stderr)
+            note(f"{shape}: {name}: {str(why)[:200]}")
     times = measure(usable, ops.n, rounds)
     return [{"shape": "x".join(map(str, shape)), "side": s, **times[s], "error": errors[s]} for s in usable]
 
@@ -241,27 +203,27 @@ def run_heads(heads, rounds):
         (normal(rows, depth), normal(heads, depth, classes) / depth**0.5, normal(heads, classes), torch.empty(rows, heads, classes, device="cuda"))
         for _ in range(n)
     ]
-    sides = {}
+    runs = {}
     for variant in ("optimized", "launches", "baseline"):
-        sides["ridge " + variant] = (
+        runs["ridge " + variant] = (
             lambda i, v=variant: context.apply("multihead_linear_softmax", list(sets[i][:3]), [sets[i][3]], variant=f"cuda/{v}"), False)  # fmt: skip
     for tf32 in (False, True):
-        sides["eager" + " tf32" * tf32] = (
-            lambda i: torch.softmax(torch.einsum("bd,hdc->bhc", sets[i][0], sets[i][1]) + sets[i][2], dim=-1), tf32)  # fmt: skip
+        runs["eager" + " tf32" * tf32] = (
+            lambda i: sides.multihead(*sets[i][:3]), tf32)  # fmt: skip
     x, w, b, p = sets[0]
-    want = torch.softmax(torch.einsum("bd,hdc->bhc", x.double(), w.double()) + b.double(), dim=-1)
+    want = sides.multihead(x.double(), w.double(), b.double())
     errors = {}
-    for name, (run, tf32) in list(sides.items()):
-        allow(tf32)
+    for name, (run, tf32) in list(runs.items()):
+        allow_tf32(tf32)
         try:
             got = run(0)
             got = p if got is None else got
-            errors[name] = float((got.double() - want).abs().max() / want.max())
+            errors[name] = sides.relative_error(got, want)
         except Exception as why:
-            print(f"note: heads: {name}: {str(why)[:200]}", file=sys.stderr)
-            del sides[name]
-    times = measure(sides, n, rounds)
-    return [{"shape": f"{heads} heads of {rows}x{depth}x{classes}", "side": s, **times[s], "error": errors[s]} for s in sides]
+            note(f"heads: {name}: {str(why)[:200]}")
+            del runs[name]
+    times = measure(runs, n, rounds)
+    return [{"shape": f"{heads} heads of {rows}x{depth}x{classes}", "side": s, **times[s], "error": errors[s]} for s in runs]
 
 
 def show(rows):
@@ -282,8 +244,7 @@ def main():
     parser.add_argument("--only", action="append", help="B,D,C: these shapes alone")
     parser.add_argument("--heads", type=int, default=16, help="0: leave the heads out")
     o = parser.parse_args()
-    properties = torch.cuda.get_device_properties(0)
-    print(f"{properties.name}, PyTorch {torch.__version__}, Triton {triton.__version__}, CUDA {torch.version.cuda}")
+    print("{device}, PyTorch {torch}, Triton {triton}, CUDA {cuda}".format(**sides.machine(), triton=triton.__version__))
     print("                   shape side                 graph us  event us  eager us     error  ahead of the best of the others")
     rows = []
     for shape in [tuple(map(int, s.split(","))) for s in o.only] if o.only else SHAPES:
@@ -296,8 +257,7 @@ def main():
         show(done)
         rows += done
     if o.json:
-        record = {"device": properties.name, "torch": torch.__version__, "triton": triton.__version__, "rows": rows}
-        pathlib.Path(o.json).write_text(json.dumps(record, indent=1))
+        sides.write_rows(o.json, rows, triton=triton.__version__)
 
 
 if __name__ == "__main__":

@@ -10,65 +10,22 @@ Every side's output is compared with fp64. Percentages refer to PyTorch's copy_ 
 Needs PyTorch with CUDA; Liger (liger_kernel) is left out, and said to be, when it is not installed.
 """
 import argparse
-import json
-import pathlib
-import statistics
-import sys
 
 import torch
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-import ridge  # noqa: E402
+import sides
+from sides import DTYPES, note
+from sweep import turns
 
-DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
-EPS = 1e-5
-
-
-# ---- operations: what each side runs, and the reference in fp64 -----------------------------------------------------
-def l2norm_eager(x):
-    return x / torch.clamp(torch.linalg.vector_norm(x, dim=-1, keepdim=True), min=1e-12)
-
-
-def rms_eager(x, gamma):
-    h = torch.nn.functional.rms_norm(x, (x.shape[-1],), gamma, EPS)
-    return torch.nn.functional.silu(h)
-
-
-def norm_gelu_eager(x, gamma, beta):
-    return torch.nn.functional.gelu(torch.nn.functional.layer_norm(x, (x.shape[-1],), gamma, beta, EPS))
-
-
-def softmax_eager(x):
-    return torch.softmax(x, dim=-1)
-
-
-def sin_sqrt_eager(x):
-    return torch.sqrt(2 + torch.sin(x))
-
-
-def liger_sides():
-    """Liger's kernels by operation: rms and layer norm come without the activation, which PyTorch adds."""
-    try:
-        from liger_kernel.ops.layer_norm import layer_norm_forward
-        from liger_kernel.ops.rms_norm import rms_norm_forward
-        from liger_kernel.ops.softmax import _softmax_forward
-    except Exception as why:  # not installed, or of a version with other names
-        print(f"note: no Liger: {type(why).__name__}: {why}", file=sys.stderr)
-        return {}
-    return {
-        "rms_norm (alone)": lambda x, g: rms_norm_forward(x, g, EPS, 0.0, "llama", None)[0],
-        "layer_norm (alone)": lambda x, g, b: layer_norm_forward(x, g, b, EPS)[0],
-        "softmax": lambda x: _softmax_forward(x)[0],
-    }
-
+ridge = sides.import_ridge()
 
 OPERATIONS = {
-    # name: (ridge's target, parameters, eager, Liger's name)
-    "l2norm": ("fused_l2norm", 0, l2norm_eager, None),
-    "rms_norm+silu": ("norm_activation_rms", 1, rms_eager, "rms_norm (alone)"),
-    "layer_norm+gelu": ("norm_activation", 2, norm_gelu_eager, "layer_norm (alone)"),
-    "softmax": ("online_softmax", 0, softmax_eager, "softmax"),
-    "sin+sqrt": ("vertical_fusion", 0, sin_sqrt_eager, None),
+    # name: (ridge's target, parameters, eager, Liger's name: its norms come without the activation)
+    "l2norm": ("fused_l2norm", 0, sides.l2norm, None),
+    "rms_norm+silu": ("norm_activation_rms", 1, sides.rms_norm_silu, "rms_norm"),
+    "layer_norm+gelu": ("norm_activation", 2, sides.layer_norm_gelu, "layer_norm"),
+    "softmax": ("online_softmax", 0, sides.softmax, "softmax"),
+    "sin+sqrt": ("vertical_fusion", 0, sides.sin_sqrt, None),
 }
 BIG = [(32768, 4096), (16384, 16384)]
 CASES = (
@@ -84,64 +41,35 @@ class Operands:
 
     def __init__(self, shape, dtype, parameters):
         size = shape[0] * shape[1] * dtype.itemsize
-        l2 = torch.cuda.get_device_properties(0).L2_cache_size
-        self.n = max(2, min(128, 2 + int(3 * l2 / (2 * size))))
-        self.x = [torch.rand(shape, device="cuda", dtype=torch.float32).mul_(2).sub_(1).to(dtype) for _ in range(self.n)]
+        self.n = sides.sets_for(2 * size, sides.l2_bytes())
+        self.x = [sides.uniform(shape, dtype) for _ in range(self.n)]
         self.y = [torch.empty(shape, device="cuda", dtype=dtype) for _ in range(self.n)]
-        self.parameters = [torch.rand(shape[1], device="cuda", dtype=torch.float32).mul_(2).sub_(1).to(dtype) for _ in range(parameters)]
+        self.parameters = [sides.uniform((shape[1],), dtype) for _ in range(parameters)]
         self.bytes = 2 * size
 
 
 def error_against_fp64(got, eager, x, parameters, rows=64):
-    """Largest |got - want| over the largest |want| of drawn rows."""
+    """Of drawn rows."""
     index = torch.randint(0, x.shape[0], (rows,), device="cuda")
-    want = eager(x[index].double(), *[p.double() for p in parameters])
-    return float((got[index].double() - want).abs().max() / want.abs().max())
+    return sides.relative_error(got[index], eager(x[index].double(), *[p.double() for p in parameters]))
 
 
-def graph_of(run, n):
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for i in range(min(3, n)):
-            run(i)
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for i in range(n):
-            run(i)
-    return graph
-
-
-def measure(sides, ops, rounds):
+def measure(runs, ops, rounds):
     """Medians in microseconds: {side: (event, graph)}."""
     graphs = {}
-    for name, run in sides.items():
+    for name, run in runs.items():
         try:
-            graphs[name] = graph_of(run, ops.n)
+            graphs[name] = sides.graph_of(run, ops.n)
         except Exception as why:
-            print(f"note: {name} is not captured: {why}", file=sys.stderr)
-    events, in_graph = {s: [] for s in sides}, {s: [] for s in sides}
-    order, turn = list(sides), 0
-    for r in range(rounds):
-        for name in order if r % 2 == 0 else order[::-1]:
-            a, b, c, d = (torch.cuda.Event(enable_timing=True) for _ in range(4))
-            torch.cuda._sleep(200_000)  # cycles: the GPU must not wait for the host between the events
-            a.record()
-            sides[name](turn % ops.n)
-            b.record()
-            turn += 1
-            if name in graphs:
-                c.record()
-                graphs[name].replay()
-                d.record()
-            torch.cuda.synchronize()
-            events[name].append(a.elapsed_time(b) * 1e3)
-            if name in graphs:
-                in_graph[name].append(c.elapsed_time(d) * 1e3 / ops.n)
-    return {
-        s: (statistics.median(events[s]), statistics.median(in_graph[s]) if in_graph[s] else None) for s in sides
-    }
+            note(f"{name} is not captured: {why}")
+    single, in_graph, turn = {s: [] for s in runs}, {s: [] for s in runs}, 0
+    for _, name in turns(runs, rounds):
+        single[name].append(sides.elapsed(lambda: runs[name](turn % ops.n)))
+        turn += 1
+        if name in graphs:
+            in_graph[name].append(sides.elapsed(graphs[name].replay) / ops.n)
+    single, in_graph = sides.medians(single), sides.medians(in_graph)
+    return {s: (single[s], in_graph[s]) for s in runs}
 
 
 def sides_of(op, ops, liger):
@@ -157,23 +85,23 @@ def sides_of(op, ops, liger):
 
         return call
 
-    sides = {
+    runs = {
         "copy": lambda i: ops.y[i].copy_(ops.x[i]),
         "ridge": lambda i: context.apply(target, [ops.x[i], *p], [ops.y[i]]),
         "eager": keep("eager", eager),
         "compile": keep("compile", compiled),
     }
     if liger_name in liger:
-        sides["liger"] = keep("liger", liger[liger_name])
-    return sides, kept
+        runs["liger"] = keep("liger", liger[liger_name])
+    return runs, kept
 
 
 def run_case(op, shape, dtype, liger, rounds):
     torch._dynamo.reset()
     ops = Operands(shape, DTYPES[dtype], OPERATIONS[op][1])
-    sides, kept = sides_of(op, ops, liger)
+    runs, kept = sides_of(op, ops, liger)
     usable, errors = {}, {}
-    for name, run in sides.items():
+    for name, run in runs.items():
         try:
             ops.y[0].fill_(float("nan"))
             run(0)
@@ -184,7 +112,7 @@ def run_case(op, shape, dtype, liger, rounds):
                 errors[name] = error_against_fp64(got, eager, ops.x[0], [] if name == "copy" else ops.parameters)
             usable[name] = run
         except Exception as why:
-            print(f"note: {op} {shape} {dtype}: {name}: {why}", file=sys.stderr)
+            note(f"{op} {shape} {dtype}: {name}: {why}")
     times = measure(usable, ops, rounds)
     copy = min(t for t in times["copy"] if t)
     rows = []
@@ -196,7 +124,7 @@ def run_case(op, shape, dtype, liger, rounds):
                 "graph_us": graph, "gbps": ops.bytes / best / 1e3, "of_copy": copy / best, "error": errors.get(name),
             }
         )  # fmt: skip
-    del ops, sides, usable, kept
+    del ops, runs, usable, kept
     torch.cuda.empty_cache()
     return rows
 
@@ -223,9 +151,8 @@ def main():
     parser.add_argument("--only", help="only operations whose name contains this")
     parser.add_argument("--quick", action="store_true", help="the 32768x4096 cases alone")
     o = parser.parse_args()
-    liger, rows = liger_sides(), []
-    properties = torch.cuda.get_device_properties(0)
-    print(f"{properties.name}, PyTorch {torch.__version__}, CUDA {torch.version.cuda}")
+    liger, rows, here = sides.liger_norms(), [], sides.machine()
+    print("{device}, PyTorch {torch}, CUDA {cuda}".format(**here))
     print("operation               shape type  side       event us   graph us     GB/s  of copy     error")
     for op, shape, dtype in CASES:
         if (o.only and o.only not in op) or (o.quick and shape != (32768, 4096)):
@@ -234,8 +161,7 @@ def main():
         show(done)
         rows += done
     if o.json:
-        record = {"device": properties.name, "torch": torch.__version__, "cuda": torch.version.cuda, "rows": rows}
-        pathlib.Path(o.json).write_text(json.dumps(record, indent=1))
+        sides.write_rows(o.json, rows)
 
 
 if __name__ == "__main__":

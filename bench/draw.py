@@ -1,0 +1,313 @@
+"""Shapes for the sweeps: drawn at random, the same for the same seed on every machine and Python.
+
+    draw("softmax", seed=1, count=40)                    # a list of Case, for a GPU
+    draw("linear_softmax", seed=1, count=60, limits=CPU) # smaller, dense, f32
+
+Extents are log-uniform between the ends of a stratum's ranges. Strata, storage types, layouts and roundings each
+come from a deck that is dealt to its end before it is shuffled again: 40 cases hold every stratum at least five
+times, and every card of the other decks. A case beyond the limits on bytes and FLOP is drawn again, and after 64
+attempts its largest extent shrinks.
+
+The generator is SplitMix64 on integers, and powers are those of `decimal`, which rounds correctly: neither depends
+on the machine's mathematical library.
+"""
+
+import dataclasses
+import decimal
+import hashlib
+
+DTYPES = {"f32": 4, "tf32": 4, "bf16": 2, "f16": 2}  # bytes of storage
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What one set of operands may take, results included."""
+
+    bytes: int
+    flops: float
+    logits: int  # elements of the largest intermediate that a peer stores
+    layouts: bool  # strided rows, misaligned bases, column-major w, labels of 64 bits
+    dtypes: tuple
+
+
+GPU = Limits(bytes=1 << 30, flops=2e12, logits=1 << 29, layouts=True, dtypes=("f32", "tf32", "bf16", "f16"))
+CPU = Limits(bytes=1 << 26, flops=1e9, logits=1 << 23, layouts=False, dtypes=("f32",))
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    operation: str
+    stratum: str
+    shape: dict  # extents by name, in the order of the target's dimensions
+    dtype: str
+    pad: int = 0  # elements between the end of a row of x and the next row
+    offset: int = 0  # elements by which matrices start past an aligned address
+    column_major: bool = False  # w
+    labels: str = "i32"
+
+    @property
+    def key(self):
+        """Names the case within its operation: 64x128x10/bf16,pad=3,base+1,w^T,i64."""
+        words = ["x".join(map(str, self.shape.values())) + "/" + self.dtype]
+        words += [f"pad={self.pad}"] * bool(self.pad) + [f"base+{self.offset}"] * bool(self.offset)
+        words += ["w^T"] * self.column_major + ["i64"] * (self.labels == "i64")
+        return ",".join(words)
+
+    @property
+    def bytes(self):
+        return KINDS[OPERATIONS[self.operation].kind].bytes(self.operation, self.shape, self.dtype)
+
+    @property
+    def flops(self):
+        return KINDS[OPERATIONS[self.operation].kind].flops(self.operation, self.shape)
+
+
+# ---- operations -----------------------------------------------------------------------------------------------------
+@dataclasses.dataclass(frozen=True)
+class Operation:
+    target: str  # ridge's name
+    kind: str
+    dtypes: tuple = ("f32", "bf16", "f16")
+    arrays: int = 2  # row-wise: matrices of rows x cols, x and results
+    products: int = 1  # linear: matrix products
+    column_major: bool = False  # w may be
+
+
+_LINEAR_TYPES = ("f32", "tf32", "bf16", "f16")
+OPERATIONS = {
+    "l2norm": Operation("fused_l2norm", "rows"),
+    "rms_norm+silu": Operation("norm_activation_rms", "rows"),
+    "layer_norm+gelu": Operation("norm_activation", "rows"),
+    "softmax": Operation("online_softmax", "rows"),
+    "sin+sqrt": Operation("vertical_fusion", "rows"),
+    "clamp+add": Operation("memory_bound", "rows", arrays=3),
+    "three_maps": Operation("horizontal_fusion", "rows", arrays=4),
+    "linear_softmax": Operation("linear_softmax", "linear", _LINEAR_TYPES, column_major=True),
+    "multihead": Operation("multihead_linear_softmax", "heads", _LINEAR_TYPES),
+    "ce_forward": Operation("linear_cross_entropy", "linear", _LINEAR_TYPES, column_major=True),
+    "ce_backward": Operation("linear_cross_entropy_backward", "linear", _LINEAR_TYPES, products=3, column_major=True),
+    "ce_both": Operation("linear_cross_entropy_grad", "linear", _LINEAR_TYPES, products=3, column_major=True),
+    "product": Operation("micro_tiling_matmul", "product", ("f32",)),
+}
+CROSS_ENTROPY = ("ce_forward", "ce_backward", "ce_both")
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """A family of operations: its dimensions, and by stratum the ends of each extent's range."""
+
+    dims: tuple
+    strata: dict
+    bytes: object  # (operation, shape, dtype) -> bytes of operands and results
+    flops: object  # (operation, shape) -> FLOP, products alone
+    logits: object  # (shape) -> elements of the largest intermediate
+
+
+def _rows_bytes(operation, s, dtype):
+    return OPERATIONS[operation].arrays * s["rows"] * s["cols"] * DTYPES[dtype]
+
+
+def _linear_bytes(operation, s, dtype):
+    rows, depth, classes, heads = s["batch"], s["depth"], s["classes"], s.get("heads", 1)
+    weights = heads * depth * classes
+    if operation in CROSS_ENTROPY:
+        gradients = 1 if operation == "ce_forward" else 2  # dx and dw beside x and w
+        return gradients * (rows * depth + weights) * DTYPES[dtype] + 4 * (classes + 4 * rows)
+    return (rows * depth + weights + heads * classes + rows * heads * classes) * DTYPES[dtype]
+
+
+def _linear_flops(operation, s):
+    return 2.0 * OPERATIONS[operation].products * s.get("heads", 1) * s["batch"] * s["depth"] * s["classes"]
+
+
+_LINEAR_STRATA = {  # batch, depth, classes
+    "tiny": ((1, 64), (1, 128), (1, 32)),
+    "few rows, many classes": ((1, 64), (64, 8192), (1 << 13, 1 << 18)),
+    "deep, few classes": ((32, 1 << 14), (2048, 1 << 15), (2, 64)),
+    "many rows": ((1 << 14, 1 << 20), (8, 512), (2, 256)),
+    "middle": ((128, 8192), (128, 4096), (16, 4096)),
+    "vocabulary": ((1024, 8192), (512, 4096), (4096, 1 << 17)),
+    "any": ((1, 1 << 20), (1, 1 << 14), (1, 1 << 17)),
+}
+KINDS = {
+    "rows": Kind(
+        ("rows", "cols"),
+        {
+            "tiny": ((1, 64), (1, 64)),
+            "short rows": ((1 << 10, 1 << 20), (8, 512)),
+            "few rows, wide": ((1, 16), (1 << 14, 1 << 18)),
+            "middle": ((64, 1 << 14), (256, 1 << 13)),
+            "large": ((1 << 12, 1 << 18), (1 << 11, 1 << 15)),
+            "long rows": ((16, 4096), (1 << 13, 1 << 18)),
+            "any": ((1, 1 << 20), (1, 1 << 18)),
+        },
+        _rows_bytes,
+        lambda operation, s: 0.0,
+        lambda s: 0,
+    ),
+    "linear": Kind(
+        ("batch", "depth", "classes"), _LINEAR_STRATA, _linear_bytes, _linear_flops, lambda s: s["batch"] * s["classes"]
+    ),
+    "heads": Kind(
+        ("batch", "heads", "depth", "classes"),
+        {  # the vocabulary's classes are spread over the heads
+            name: (batch, (2, 64), depth, (classes[0], max(classes[0], classes[1] >> 3)))
+            for name, (batch, depth, classes) in _LINEAR_STRATA.items()
+        },
+        _linear_bytes,
+        _linear_flops,
+        lambda s: s["batch"] * s["heads"] * s["classes"],
+    ),
+    "product": Kind(
+        ("m", "n", "k"),
+        {
+            "tiny": ((1, 64), (1, 64), (1, 64)),
+            "few rows": ((1, 16), (64, 8192), (64, 8192)),
+            "few columns": ((64, 8192), (1, 16), (64, 8192)),
+            "shallow": ((64, 4096), (64, 4096), (1, 32)),
+            "deep": ((8, 256), (8, 256), (1024, 1 << 16)),
+            "middle": ((64, 1024), (64, 1024), (64, 1024)),
+            "any": ((1, 1 << 14), (1, 1 << 14), (1, 1 << 14)),
+        },
+        lambda operation, s, dtype: (s["m"] * s["k"] + s["k"] * s["n"] + s["m"] * s["n"]) * DTYPES[dtype],
+        lambda operation, s: 2.0 * s["m"] * s["n"] * s["k"],
+        lambda s: 0,
+    ),
+}
+
+# ---- decks: what is dealt beside the strata -------------------------------------------------------------------------
+LAYOUTS = ("dense", "dense", "strided", "misaligned", "strided and misaligned")
+ROUNDINGS = ("as drawn", "odd", "multiple of 8", "power of two")
+MAJORS = (False, False, True)
+LABELS = ("i32", "i64")
+PADS = (1, 3, 8, 64)  # elements; only 8 and 64 keep the rows of 16-bit types on 16 bytes
+_ATTEMPTS = 64
+
+
+class Generator:
+    """SplitMix64 (Steele, Lea, Flood 2014)."""
+
+    _MASK = (1 << 64) - 1
+
+    def __init__(self, *words):
+        text = "\0".join(map(str, words))
+        self.state = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+
+    def bits(self):
+        self.state = (self.state + 0x9E3779B97F4A7C15) & self._MASK
+        z = self.state
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & self._MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & self._MASK
+        return z ^ (z >> 31)
+
+    def below(self, n):
+        """Uniform in 0 … n-1; the bias of the product is below n / 2^64."""
+        return (self.bits() * n) >> 64
+
+    def log_uniform(self, low, high):
+        """An integer of low … high: floor of exp(uniform between log low and log (high + 1))."""
+        with decimal.localcontext(decimal.Context(prec=30)):
+            span = (decimal.Decimal(high + 1) / low).ln()
+            value = low * (span * self.bits() / (1 << 64)).exp()
+        return min(high, max(low, int(value)))
+
+    def shuffled(self, cards):
+        cards = list(cards)
+        for i in range(len(cards) - 1, 0, -1):
+            j = self.below(i + 1)
+            cards[i], cards[j] = cards[j], cards[i]
+        return cards
+
+
+class Deck:
+    """Deals its cards in random order, all of them before any comes again."""
+
+    def __init__(self, generator, cards):
+        self.generator, self.cards, self.left = generator, cards, []
+
+    def deal(self):
+        self.left = self.left or self.generator.shuffled(self.cards)
+        return self.left.pop()
+
+
+def _rounded(n, rounding, low, high):
+    """`n` rounded as said, where the range has such a number near."""
+    if rounding == "odd":
+        near = n | 1 if (n | 1) <= high else n - 1
+    elif rounding == "multiple of 8":
+        near = (n + 4) // 8 * 8
+    elif rounding == "power of two":
+        near = 1 << (n.bit_length() - 1)
+    else:
+        near = n
+    return near if low <= near <= high else n
+
+
+def fits(operation, shape, dtype, limits):
+    kind = KINDS[OPERATIONS[operation].kind]
+    return (
+        kind.bytes(operation, shape, dtype) <= limits.bytes
+        and kind.flops(operation, shape) <= limits.flops
+        and kind.logits(shape) <= limits.logits
+    )
+
+
+def _shape(generator, operation, stratum, rounding, dtype, limits):
+    kind = KINDS[OPERATIONS[operation].kind]
+    ranges = dict(zip(kind.dims, kind.strata[stratum]))
+    for _ in range(_ATTEMPTS):
+        shape = {
+            name: _rounded(generator.log_uniform(low, high), rounding, low, high)
+            for name, (low, high) in ranges.items()
+        }
+        if fits(operation, shape, dtype, limits):
+            return shape
+    while not fits(operation, shape, dtype, limits):
+        largest = max(shape, key=shape.get)
+        shape[largest] = max(1, shape[largest] // 2 | (rounding == "odd"))
+    return shape
+
+
+def dtypes_of(operation, limits):
+    return tuple(dtype for dtype in OPERATIONS[operation].dtypes if dtype in limits.dtypes)
+
+
+def draw(operation, seed, count, limits=GPU, dtypes=None):
+    """`count` cases of `operation`. More cases with the same seed begin with the same ones.
+
+    `dtypes`: only these storage types (None: all that operation and limits have)."""
+    kind, generator = KINDS[OPERATIONS[operation].kind], Generator("ridge sweep", seed, operation)
+    types = [t for t in dtypes_of(operation, limits) if dtypes is None or t in dtypes]
+    if not types:
+        raise ValueError(f"{operation} has no type of {', '.join(dtypes)}")
+    decks = {
+        name: Deck(generator, cards)
+        for name, cards in (
+            ("stratum", list(kind.strata)), ("dtype", types), ("layout", LAYOUTS), ("rounding", ROUNDINGS),
+            ("major", MAJORS), ("labels", LABELS), ("pad", PADS),
+        )
+    }  # fmt: skip
+    cases, seen = [], set()
+    while len(cases) < count:
+        dealt = {name: deck.deal() for name, deck in decks.items()}
+        case = _case(generator, operation, dealt, limits)
+        if case.key not in seen:  # tiny shapes may meet
+            seen.add(case.key)
+            cases.append(case)
+    return cases
+
+
+def _case(generator, operation, dealt, limits):
+    shape = _shape(generator, operation, dealt["stratum"], dealt["rounding"], dealt["dtype"], limits)
+    if not limits.layouts:
+        return Case(operation, dealt["stratum"], shape, dealt["dtype"])
+    return Case(
+        operation,
+        dealt["stratum"],
+        shape,
+        dealt["dtype"],
+        pad=dealt["pad"] if "strided" in dealt["layout"] else 0,
+        offset=1 if "misaligned" in dealt["layout"] else 0,
+        column_major=OPERATIONS[operation].column_major and dealt["major"],
+        labels=dealt["labels"] if operation in CROSS_ENTROPY else "i32",
+    )

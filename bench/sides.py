@@ -1,0 +1,253 @@
+"""What the CUDA benches share: operations in PyTorch and in other libraries, operands that rotate, graphs, timing,
+errors.
+
+rowwise_cuda.py, linear_softmax_cuda.py and linear_loss_cuda.py measure listed shapes with it, sweep_cuda.py and
+sweep_cpu.py drawn ones (problems.py makes those from a Case). Importing it needs PyTorch.
+"""
+
+import json
+import pathlib
+import statistics
+import sys
+import time
+
+import torch
+from torch.nn import functional as F
+
+DTYPES = {"f32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+EPS = 1e-5
+LEAST_NORM = 1e-12  # fused_l2norm's
+
+
+def note(text):
+    print(f"note: {text}", file=sys.stderr, flush=True)
+
+
+# ---- operations in PyTorch: also the references, with operands of fp64 ----------------------------------------------
+def l2norm(x):
+    return x / torch.clamp(torch.linalg.vector_norm(x, dim=-1, keepdim=True), min=LEAST_NORM)
+
+
+def rms_norm_silu(x, gamma):
+    return F.silu(F.rms_norm(x, (x.shape[-1],), gamma, EPS))
+
+
+def layer_norm_gelu(x, gamma, beta):
+    return F.gelu(F.layer_norm(x, (x.shape[-1],), gamma, beta, EPS))
+
+
+def softmax(x):
+    return torch.softmax(x, dim=-1)
+
+
+def sin_sqrt(x):
+    return torch.sqrt(2 + torch.sin(x))
+
+
+def clamp_add(x, z):
+    return torch.clamp(1.5 * x + 0.25, -1, 1) + z
+
+
+def three_maps(x):
+    return x * x, torch.relu(x), 1.5 * x + 0.25
+
+
+def linear_softmax(x, w, b):
+    return torch.softmax(torch.addmm(b, x, w), dim=-1)
+
+
+def multihead(x, w, b):
+    return torch.softmax(torch.einsum("bd,hdc->bhc", x, w) + b, dim=-1)
+
+
+def multihead_bmm(x, w, b):
+    """As one batched product, without a copy of w; its result is a transposed view."""
+    z = torch.baddbmm(b[:, None], x.expand(w.shape[0], *x.shape), w)
+    return torch.softmax(z, dim=-1).transpose(0, 1)
+
+
+def cross_entropy(x, w, labels):
+    return F.cross_entropy(F.linear(x, w), labels)
+
+
+def cross_entropy_backward(x, w, labels, lse, dloss):
+    """dx, dw, db from the forward pass's lse: what linear_cross_entropy_backward computes, logits again included."""
+    g = torch.exp(F.linear(x, w).float() - lse[:, None])
+    g = torch.where(torch.arange(w.shape[0], device=x.device) == labels[:, None], g - 1, g) * dloss[:, None]
+    narrow = g.to(x.dtype)
+    return narrow @ w, narrow.T @ x, g.sum(0)
+
+
+def cross_entropy_backward_in_place(x, w, labels, lse, dloss):
+    """The same for eager PyTorch: no mask of rows x classes."""
+    g = F.linear(x, w).float().sub_(lse[:, None]).exp_()
+    g.scatter_add_(1, labels[:, None], torch.full_like(lse, -1)[:, None]).mul_(dloss[:, None])
+    narrow = g.to(x.dtype)
+    return narrow @ w, narrow.T @ x, g.sum(0)
+
+
+def with_gradients(loss_of, x, w, labels):
+    """The loss, dx and dw by autograd; x and w require grad."""
+    loss = loss_of(x, w, labels)
+    return (loss.detach(), *torch.autograd.grad(loss, (x, w)))
+
+
+# ---- other libraries: {operation: function}, and nothing where they are not installed -------------------------------
+def _optional(library, load):
+    try:
+        return load()
+    except Exception as why:  # not installed, or of a version with other names
+        note(f"no {library}: {type(why).__name__}: {why}")
+        return {}
+
+
+def liger_norms():
+    """Liger's kernels. RMS and layer norm come without the activation."""
+
+    def load():
+        from liger_kernel.ops.layer_norm import layer_norm_forward
+        from liger_kernel.ops.rms_norm import rms_norm_forward
+        from liger_kernel.ops.softmax import _softmax_forward
+
+        return {
+            "rms_norm": lambda x, g: rms_norm_forward(x, g, EPS, 0.0, "llama", None)[0],
+            "layer_norm": lambda x, g, b: layer_norm_forward(x, g, b, EPS)[0],
+            "softmax": lambda x: _softmax_forward(x)[0],
+        }
+
+    return _optional("Liger", load)
+
+
+def liger_loss():
+    """{"loss": function of x, w and labels}. It synchronizes with the host, so no graph can hold it."""
+
+    def load():
+        from liger_kernel.transformers import LigerFusedLinearCrossEntropyLoss
+
+        loss = LigerFusedLinearCrossEntropyLoss()
+        return {"loss": lambda x, w, labels: loss(w, x, labels)}
+
+    return _optional("Liger", load)
+
+
+def quack_norms():
+    """quack's kernels, in CuTe DSL. The norms take parameters of f32 and come without the activation."""
+
+    def load():
+        from quack.rmsnorm import rmsnorm_fwd
+        from quack.softmax import softmax_fwd
+
+        found = {"rms_norm": lambda x, g: rmsnorm_fwd(x, g, eps=EPS)[0], "softmax": softmax_fwd}
+        try:
+            from quack.rmsnorm import layernorm_fwd
+        except ImportError:
+            from quack.layernorm import layernorm as layernorm_fwd
+        found["layer_norm"] = lambda x, g, b: layernorm_fwd(x, g, b, EPS)
+        return found
+
+    return _optional("quack", load)
+
+
+def quack_loss():
+    def load():
+        from quack.linear_cross_entropy import chunked_linear_cross_entropy
+
+        return {"loss": chunked_linear_cross_entropy}
+
+    return _optional("quack's loss", load)
+
+
+# ---- operands -------------------------------------------------------------------------------------------------------
+def uniform(shape, dtype, device="cuda"):
+    """Uniform in [-1, 1)."""
+    return torch.rand(shape, device=device, dtype=torch.float32).mul_(2).sub_(1).to(dtype)
+
+
+def l2_bytes():
+    return torch.cuda.get_device_properties(0).L2_cache_size
+
+
+def sets_for(bytes_of_one, cache, most=128):
+    """Sets of operands that rotate, so that none is in cache when its turn comes: together over three times `cache`, but
+    no more than `most`."""
+    return max(2, min(most, 2 + int(3 * cache / max(1, bytes_of_one))))
+
+
+def relative_error(got, want):
+    """Largest |got - want| over the largest |want|."""
+    return float((got.double() - want).abs().max() / want.abs().max())
+
+
+def allow_tf32(allow):
+    torch.backends.cuda.matmul.allow_tf32 = allow
+
+
+# ---- timing ---------------------------------------------------------------------------------------------------------
+def graph_of(run, n, kept=None):
+    """A CUDA graph of run(0) … run(n - 1). `kept`: a list for the results; their memory is then used once only."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for i in range(3):
+            run(i % n)
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for i in range(n):
+            result = run(i)
+            if kept is not None:
+                kept.append(result)
+    return graph
+
+
+def events():
+    return torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+
+
+def hold_back():
+    """Keeps the GPU busy for 0.1 ms, so that it need not wait for the host between the events that follow."""
+    torch.cuda._sleep(200_000)  # cycles
+
+
+def elapsed(run, before=None):
+    """µs of `run` between two events. `before`: GPU work ahead of the first."""
+    a, b = events()
+    hold_back()
+    if before:
+        before()
+    a.record()
+    run()
+    b.record()
+    torch.cuda.synchronize()
+    return a.elapsed_time(b) * 1e3
+
+
+def host_us(run):
+    """µs of `run` by the host's clock, the GPU's work included."""
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    run()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - begin) * 1e6
+
+
+def medians(samples):
+    return {name: statistics.median(values) if values else None for name, values in samples.items()}
+
+
+# ---- records --------------------------------------------------------------------------------------------------------
+def machine():
+    properties = torch.cuda.get_device_properties(0)
+    return {"device": properties.name, "torch": torch.__version__, "cuda": torch.version.cuda}
+
+
+def write_rows(path, rows, **more):
+    pathlib.Path(path).write_text(json.dumps({**machine(), **more, "rows": rows}, indent=1))
+
+
+def import_ridge():
+    """The Python package of this tree."""
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+    import ridge
+
+    return ridge
