@@ -13,8 +13,8 @@
 #include "cli/progress.h"
 #include "cli/say.h"
 #include "device/device.h"
-#include "machine/gpu.h"
-#include "machine/movers.h"
+#include "machine/ceilings/gpu.h"
+#include "machine/memory/movers.h"
 #include "record/judge.h"
 #include "report/report.h"
 

@@ -3,7 +3,7 @@
 #define RIDGE_CLI_SELECT_H
 
 #include "cli/options.h"
-#include "machine/machine.h"
+#include "machine/identity/machine.h"
 #include "verify/operands.h"
 
 enum { RIDGE_MAX_SELECTED_VARIANTS = 64 };
