@@ -66,7 +66,7 @@ static ridge_status run_there(place *p, const ridge_variant *variant, const ridg
     return RIDGE_OK;
 }
 
-static ridge_status launch_in(place *p, const ridge_selected *item, const ridge_variant *variant,
+static ridge_status launch_in(place *p, const ridge_lab_item *item, const ridge_variant *variant,
                               const ridge_abilities *here, const ridge_options *o, ridge_error *error) {
     const int threads = ridge_team_size(p->team);
     RIDGE_TRY(fill(p, item->target, &item->c, o->seed, error));
@@ -77,7 +77,7 @@ static ridge_status launch_in(place *p, const ridge_selected *item, const ridge_
     return run_there(p, variant, here, o->iterations ? o->iterations : 1, error);
 }
 
-static ridge_status launch_one(const ridge_selected *item, const ridge_variant *variant, const ridge_abilities *here,
+static ridge_status launch_one(const ridge_lab_item *item, const ridge_variant *variant, const ridge_abilities *here,
                                place *p, const ridge_options *o, ridge_error *error) {
     char name[96];
     const ridge_page said = ridge_say_page(o), *page = &said;
@@ -108,7 +108,7 @@ static ridge_status launch_all(const ridge_options *o, ridge_selection *s, place
     RIDGE_TRY(ridge_team_create(threads, machine.cpus, &p->team, error));
     const ridge_abilities here = ridge_machine_abilities(&machine, isa);
     for (int i = 0; i < s->n; i++) {
-        const ridge_selected *item = &s->items[i];
+        const ridge_lab_item *item = &s->items[i];
         p->backend = item->backend;
         if (item->backend == RIDGE_BACKEND_cuda && here.sm && !p->stream) {
             ridge_gpu gpu;

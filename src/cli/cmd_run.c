@@ -1,5 +1,6 @@
 /* ridge run, compare and roofline: one measurement, three presentations. */
 #include "cli/bench.h"
+#include "cli/output.h"
 #include "cli/say.h"
 #include "report/report.h"
 
@@ -22,13 +23,13 @@ static void show_run(const ridge_run *run, const ridge_page *page) {
 
 static int measure_and_show(const ridge_options *o, ridge_selection *selection, show_fn show) {
     ridge_error error = {0};
-    if (ridge_bench_check_output(o, &error) != RIDGE_OK) return ridge_complain(&error);
+    if (ridge_output_check(o, &error) != RIDGE_OK) return ridge_complain(&error);
     static ridge_run run; /* about 100 KB: too large for the stack */
     ridge_status status = ridge_bench(o, selection, &run, &error);
     int code = status == RIDGE_OK ? ridge_bench_exit(&run) : ridge_complain(&error);
     if (run.n_results > 0) { /* files first, so that a terminal error cannot lose them */
         ridge_error unwritten = {0};
-        if (ridge_bench_write(o, &run, &unwritten) != RIDGE_OK) code = ridge_complain(&unwritten);
+        if (ridge_output_write(o, &run, &unwritten) != RIDGE_OK) code = ridge_complain(&unwritten);
         const ridge_page page = ridge_say_page(o);
         show(&run, &page);
     }
@@ -36,7 +37,7 @@ static int measure_and_show(const ridge_options *o, ridge_selection *selection, 
     return code;
 }
 
-static bool has_role(const ridge_selected *item, ridge_role role) {
+static bool has_role(const ridge_lab_item *item, ridge_role role) {
     for (int v = 0; v < item->n_variants; v++)
         if (item->target->variants[item->variants[v]].role == role) return true;
     return false;
@@ -46,7 +47,7 @@ static bool has_role(const ridge_selected *item, ridge_role role) {
 static ridge_status keep_pairs(ridge_selection *selection, ridge_error *error) {
     int pairs = 0;
     for (int i = 0; i < selection->n; i++) {
-        ridge_selected *item = &selection->items[i];
+        ridge_lab_item *item = &selection->items[i];
         if (!has_role(item, RIDGE_BASELINE) || !has_role(item, RIDGE_OPTIMIZED)) continue;
         int kept = 0;
         for (int v = 0; v < item->n_variants; v++)
@@ -90,28 +91,8 @@ int ridge_cmd_roofline(const ridge_options *o) { return with_selection(o, false,
 
 static ridge_status summarize_selection(const ridge_options *o, ridge_selection *selection, ridge_run *run,
                                         ridge_error *error) {
-    int threads;
-    RIDGE_TRY(ridge_machine_detect(&run->machine, error));
-    RIDGE_TRY(ridge_bench_threads(o, &run->machine, &threads, error));
-    RIDGE_TRY(ridge_selection_fit(o, &run->machine, selection, error));
-    RIDGE_TRY(ridge_bench_ceilings(o, &run->machine, threads, &run->ceilings, error));
-    ridge_bench_want_gpu(o, selection, run);
-    run->settings.threads = threads;
-    run->results = calloc((size_t)selection->n, sizeof *run->results);
-    if (!run->results) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d cases", selection->n);
-    for (int i = 0; i < selection->n; i++) {
-        const ridge_selected *item = &selection->items[i];
-        ridge_result *r = &run->results[run->n_results++];
-        *r = (ridge_result){.target = item->target,
-                            .c = item->c,
-                            .variant = &item->target->variants[item->variants[0]],
-                            .isa = run->machine.isa,
-                            .verdict = RIDGE_VERDICT_SKIPPED,
-                            .reason = "summary only"};
-        item->target->work(&item->c, &r->work);
-        ridge_place(&r->work, 0, ridge_run_ceilings(run, item->backend), o->hot, "fp32", &r->place);
-    }
-    const ridge_status written = ridge_bench_write(o, run, error);
+    RIDGE_TRY(ridge_bench_summarize(o, selection, run, error));
+    const ridge_status written = ridge_output_write(o, run, error);
     const ridge_page page = ridge_say_page(o);
     ridge_report_summaries(run, &page);
     return written;

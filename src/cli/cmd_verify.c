@@ -209,7 +209,7 @@ static bool wanted(const ridge_options *o, const verification *v, const ridge_ca
     return c->edge || isa == v->machine.isa;
 }
 
-static void verify_item(const ridge_options *o, const ridge_selected *item, int threads, verification *v) {
+static void verify_item(const ridge_options *o, const ridge_lab_item *item, int threads, verification *v) {
     char name[80], what[160];
     ridge_case_name(item->target, &item->c, name, sizeof name);
     (void)snprintf(what, sizeof what, "%s %s", item->target->name, name);
@@ -235,7 +235,7 @@ static void verify_item(const ridge_options *o, const ridge_selected *item, int 
 }
 
 /* One variant on n cases of a target on the GPU. */
-static void verify_on_gpu(const ridge_options *o, const ridge_selected *items, int n, int variant, int threads,
+static void verify_on_gpu(const ridge_options *o, const ridge_lab_item *items, int n, int variant, int threads,
                           verification *v) {
     static question q[MOST_TOGETHER];
     static answers got;
@@ -261,7 +261,7 @@ static void verify_on_gpu(const ridge_options *o, const ridge_selected *items, i
 }
 
 /* Items of one target and backend are contiguous. Returns the number of items processed. */
-static int verify_group(const ridge_options *o, const ridge_selected *items, int left, int threads, verification *v) {
+static int verify_group(const ridge_options *o, const ridge_lab_item *items, int left, int threads, verification *v) {
     const ridge_target *target = items->target;
     if (items->backend != RIDGE_BACKEND_cuda) {
         verify_item(o, items, threads, v);
@@ -300,8 +300,8 @@ static void judge_mutant(const question *q, const answer *a, mutation *m) {
 }
 
 /* Cases for a target's mutants: its edge cases, or its first case without any. */
-static bool is_for_mutants(const ridge_selection *s, const ridge_selected *item) {
-    const ridge_selected *first = NULL;
+static bool is_for_mutants(const ridge_selection *s, const ridge_lab_item *item) {
+    const ridge_lab_item *first = NULL;
     for (int i = 0; i < s->n; i++) {
         if (s->items[i].target != item->target || s->items[i].backend != item->backend) continue;
         if (!first) first = &s->items[i];
@@ -311,13 +311,13 @@ static bool is_for_mutants(const ridge_selection *s, const ridge_selected *item)
 }
 
 /* One mutant against one target, on one backend. The check is the same for all backends: one is enough. */
-static void mutate_target(const ridge_options *o, const ridge_selection *s, const ridge_selected *group,
+static void mutate_target(const ridge_options *o, const ridge_selection *s, const ridge_lab_item *group,
                           const ridge_mutant *mutant, int threads, verification *v, mutation *m) {
     static question q[MOST_TOGETHER];
     static answers got;
     const ridge_isa isa = o->isa >= 0 ? (ridge_isa)o->isa : v->machine.isa;
     int n = 0;
-    for (const ridge_selected *item = group; item < s->items + s->n; item++) {
+    for (const ridge_lab_item *item = group; item < s->items + s->n; item++) {
         if (item->target != group->target || item->backend != group->backend) break;
         if (!is_for_mutants(s, item)) continue;
         for (int k = 0; k < item->n_variants && n < MOST_TOGETHER; k++) {
@@ -399,7 +399,7 @@ static void mutate_all(const ridge_options *o, const ridge_selection *s, int thr
 static ridge_status check_memory(const ridge_selection *s, const ridge_machine *machine, ridge_error *error) {
     const ridge_layout dense = {0};
     for (int i = 0; i < s->n; i++) {
-        const ridge_selected *item = &s->items[i];
+        const ridge_lab_item *item = &s->items[i];
         size_t bytes;
         char name[80];
         RIDGE_TRY(ridge_operands_bytes(item->target, &item->c, &dense, &bytes, error));

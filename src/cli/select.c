@@ -48,15 +48,15 @@ static bool is_wanted_on(const ridge_options *o, ridge_backend backend) {
 /* A case on one backend: variants of different backends are never compared. */
 static ridge_status add_on(ridge_selection *s, const ridge_options *o, const ridge_target *target, const ridge_case *c,
                            ridge_backend backend, ridge_error *error) {
-    ridge_selected item = {.target = target, .c = *c, .backend = backend};
-    for (int v = 0; v < target->n_variants && item.n_variants < RIDGE_MAX_SELECTED_VARIANTS; v++) {
+    ridge_lab_item item = {.target = target, .c = *c, .backend = backend};
+    for (int v = 0; v < target->n_variants && item.n_variants < RIDGE_LAB_MAX_VARIANTS; v++) {
         const ridge_variant *variant = &target->variants[v];
         if (ridge_variant_backend(variant) != backend) continue;
         if (!is_wanted(o, variant)) continue;
         item.variants[item.n_variants++] = v;
     }
     if (item.n_variants == 0) return RIDGE_OK;
-    ridge_selected *more = realloc(s->items, (size_t)(s->n + 1) * sizeof *more);
+    ridge_lab_item *more = realloc(s->items, (size_t)(s->n + 1) * sizeof *more);
     if (!more) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d cases", s->n + 1);
     s->items = more;
     s->items[s->n++] = item;
@@ -288,7 +288,7 @@ static ridge_status nothing_selected(const ridge_options *o, const ridge_target 
 /* A target's cases are sorted by backend, then by case order. */
 static ridge_status group_by_backend(ridge_selection *s, ridge_error *error) {
     if (s->n == 0) return RIDGE_OK;
-    ridge_selected *grouped = malloc((size_t)s->n * sizeof *grouped);
+    ridge_lab_item *grouped = malloc((size_t)s->n * sizeof *grouped);
     if (!grouped) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d cases", s->n);
     int n = 0;
     for (int first = 0, end; first < s->n; first = end) {

@@ -4,21 +4,10 @@
 
 #include "cli/options.h"
 #include "cli/ways.h"
-#include "machine/machine.h"
-#include "verify/operands.h"
-
-enum { RIDGE_MAX_SELECTED_VARIANTS = 64 };
-
-typedef struct ridge_selected {
-    const ridge_target *target;
-    ridge_case c;
-    ridge_backend backend;
-    int variants[RIDGE_MAX_SELECTED_VARIANTS]; /* indices into target->variants */
-    int n_variants;
-} ridge_selected;
+#include "lab/lab.h"
 
 typedef struct ridge_selection {
-    ridge_selected *items;
+    ridge_lab_item *items;
     int n;
     ridge_user_input user[RIDGE_MAX_INPUTS]; /* from --input; data owned here */
     bool has_user;

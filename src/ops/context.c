@@ -6,7 +6,7 @@
 
 #include "device/cuda.h"
 #include "device/device.h"
-#include "machine/machine.h"
+#include "machine/identity/machine.h"
 
 static int processors(void) {
     cpu_set_t set;

@@ -1,7 +1,7 @@
 /* JSON of the machine, its ceilings, and the targets of `ridge list`. */
 #include <stdio.h>
 
-#include "machine/gpu.h"
+#include "machine/ceilings/datasheet.h"
 #include "record/json.h"
 #include "record/record.h"
 

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "machine/doctor/doctor.h"
 #include "measure/job.h"
 #include "roofline/budget.h"
 #include "roofline/place.h"

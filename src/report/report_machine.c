@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/gpu.h"
+#include "machine/ceilings/datasheet.h"
 #include "report/report.h"
 #include "report/text.h"
 

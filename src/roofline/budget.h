@@ -7,7 +7,7 @@
 #ifndef RIDGE_ROOFLINE_BUDGET_H
 #define RIDGE_ROOFLINE_BUDGET_H
 
-#include "machine/ceilings.h"
+#include "machine/ceilings/ceilings.h"
 #include "measure/job.h"
 
 typedef struct ridge_forecast {

@@ -2,7 +2,7 @@
 #ifndef RIDGE_ROOFLINE_PLACE_H
 #define RIDGE_ROOFLINE_PLACE_H
 
-#include "machine/ceilings.h"
+#include "machine/ceilings/ceilings.h"
 
 /* ok: verified, timed, within the physical limits. wrong: a sample failed its check. impossible: more than 3 % faster
  * than the floor (bytes / bandwidth or FLOP / peak), so the ceiling or the work model is wrong. frame-dominated: the

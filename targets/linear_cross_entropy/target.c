@@ -1,11 +1,11 @@
 /* loss_i = (1-s)(lse_i - z_i,label) + s (lse_i - mean z_i) + zl lse_i^2, z = x w^T + b, lse_i = log sum exp z_i
  * x: [batch, depth], w: [classes, depth], b: [classes], labels: i32 or i64 [batch] -> loss, lse: f32 [batch].
  * 2 batch depth classes FLOP for the logits, 5 each for bias, maximum, subtraction, exp and sum; every operand once. */
-#include "cpu/linear_ce.h"
-#include "cuda/linear_arithmetic.h"
-#include "cuda/linear_loss.h"
 #include "linear_cross_entropy.h"
-#include "peer/openblas.h"
+
+#define CE_PLACES linear_cross_entropy_places
+#define CE_GRADIENTS false
+#include "model/cross_entropy_target.h"
 
 enum { W_BY_COLUMNS = 1 << CE_W, ALL_BY_COLUMNS = W_BY_COLUMNS };
 
@@ -23,80 +23,37 @@ static const ridge_tensor_spec out[] = {
     {.name = "lse", .rank = 1, .dim = {CE_BATCH}, .dtype = RIDGE_F32},
 };
 
-static void work(const ridge_case *c, ridge_work *w) { ce_work(&linear_cross_entropy_places, c, w); }
-static void oracle(const ridge_oracle_call *call) { ce_oracle(&linear_cross_entropy_places, call); }
-static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
-    ce_bound(&linear_cross_entropy_places, call, kind, output, b);
-}
-static void unfused_traffic(const ridge_case *c, ridge_traffic *t) {
-    ce_unfused_traffic(&linear_cross_entropy_places, c, t);
-}
-static void fused_traffic(const ridge_case *c, ridge_traffic *t) {
-    ce_fused_traffic(&linear_cross_entropy_places, c, t);
-}
-static size_t fused_scratch(const ridge_case *c, int threads) { return linear_ce_fused_scratch(c, false, threads); }
-
-static ridge_arithmetic cuda_arithmetic(const ridge_case *c, int sm) { return linear_loss_arithmetic(c, sm, false); }
-static size_t cuda_scratch(const ridge_case *c, int threads) {
-    (void)threads;
-    return linear_loss_bytes(c, false);
-}
-
-static void cuda_unfused_traffic(const ridge_case *c, ridge_traffic *t) {
-    ce_cuda_unfused_traffic(&linear_cross_entropy_places, c, t);
-}
-static void cuda_fused_traffic(const ridge_case *c, ridge_traffic *t) {
-    ce_cuda_fused_traffic(&linear_cross_entropy_places, c, t);
-}
-
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
      .idea = "a library's product, logits in memory, softmax row by row",
      .run = RIDGE_CPU(linear_cross_entropy_cpu_baseline),
-     .traffic = unfused_traffic,
-     .scratch = ce_unfused_scratch,
-     .unavailable = ce_library_unavailable,
-     .prepare = ce_library_prepare,
-     .own_threads = true},
+     CE_CPU_BASELINE},
     {.name = "cpu/optimized",
      .role = RIDGE_OPTIMIZED,
      .idea = "logits of a block of rows stay in cache, vectors along the batch",
      .run = RIDGE_CPU(linear_cross_entropy_cpu_optimized),
-     .traffic = fused_traffic,
-     .scratch = fused_scratch,
-     .unavailable = ce_cpu_unavailable},
+     CE_CPU_OPTIMIZED},
     {.name = "cpu/openblas",
      .role = RIDGE_PEER,
      .idea = "as the baseline, with cblas_sgemm",
      .run = RIDGE_CPU(linear_cross_entropy_cpu_openblas),
-     .traffic = unfused_traffic,
-     .scratch = ce_unfused_scratch,
-     .unavailable = ce_openblas_unavailable,
-     .prepare = openblas_prepare,
-     .own_threads = true},
+     CE_CPU_OPENBLAS},
     {.name = "cuda/baseline",
      .role = RIDGE_BASELINE,
      .idea = "cuBLASLt's products, logits in memory",
      .run = RIDGE_CUDA(linear_cross_entropy_cuda_baseline),
-     .traffic = cuda_unfused_traffic,
-     .scratch = ce_cuda_library_scratch,
-     .unavailable = ce_cuda_library_unavailable,
-     .prepare = ce_cuda_library_prepare,
-     .release = ce_cuda_library_release},
+     CE_CUDA_BASELINE},
     {.name = "cuda/unfused",
      .role = RIDGE_PEER,
      .idea = "ridge's own products, logits in memory",
      .run = RIDGE_CUDA(linear_cross_entropy_cuda_unfused),
-     .traffic = cuda_unfused_traffic,
-     .scratch = ce_cuda_unfused_scratch},
+     CE_CUDA_UNFUSED},
     {.name = "cuda/optimized",
      .role = RIDGE_OPTIMIZED,
      .idea = "logits in registers only: parts of a softmax for every tile, tensor cores fed by TMA",
      .run = RIDGE_CUDA(linear_cross_entropy_cuda_optimized),
-     .traffic = cuda_fused_traffic,
-     .scratch = cuda_scratch,
-     .arithmetic = cuda_arithmetic},
+     CE_CUDA_OPTIMIZED},
 };
 
 const ridge_target ridge_target_linear_cross_entropy = {
@@ -104,16 +61,6 @@ const ridge_target ridge_target_linear_cross_entropy = {
     .chapter = "ch09",
     .summary = "cross-entropy of x w^T + b, logits never in memory",
     .dims = {"batch", "depth", "classes"},
-    .cases = RIDGE_LIST(cases),
-    .in = RIDGE_LIST(in),
-    .out = RIDGE_LIST(out),
-    .variants = RIDGE_LIST(variants),
-    .options = CE_OPTIONS,
-    .exact = 1,
     .large = 8,
-    .work = work,
-    .oracle = oracle,
-    .bound = bound,
-    .products = true,
-    .reject = ce_reject,
+    CE_TARGET,
 };

@@ -1,11 +1,11 @@
 /* Loss and gradients together: linear_cross_entropy, then linear_cross_entropy_backward with its lse.
  * x: [batch, depth], w: [classes, depth], b: [classes], labels: i32 or i64, dloss: f32 [batch] -> loss, lse, dx, dw,
  * db. 6 batch depth classes FLOP for three products, 8 for each logit; every operand once. */
-#include "cpu/linear_ce.h"
-#include "cuda/linear_arithmetic.h"
-#include "cuda/linear_loss.h"
 #include "linear_cross_entropy_grad.h"
-#include "peer/openblas.h"
+
+#define CE_PLACES linear_cross_entropy_grad_places
+#define CE_GRADIENTS true
+#include "model/cross_entropy_target.h"
 
 enum { W_BY_COLUMNS = 1 << CE_W, DW_BY_COLUMNS = 1 << (5 + 3), ALL_BY_COLUMNS = W_BY_COLUMNS | DW_BY_COLUMNS };
 
@@ -28,80 +28,37 @@ static const ridge_tensor_spec out[] = {
     {.name = "db", .rank = 1, .dim = {CE_CLASSES}, .dtype = RIDGE_F32},
 };
 
-static void work(const ridge_case *c, ridge_work *w) { ce_work(&linear_cross_entropy_grad_places, c, w); }
-static void oracle(const ridge_oracle_call *call) { ce_oracle(&linear_cross_entropy_grad_places, call); }
-static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
-    ce_bound(&linear_cross_entropy_grad_places, call, kind, output, b);
-}
-static void unfused_traffic(const ridge_case *c, ridge_traffic *t) {
-    ce_unfused_traffic(&linear_cross_entropy_grad_places, c, t);
-}
-static void fused_traffic(const ridge_case *c, ridge_traffic *t) {
-    ce_fused_traffic(&linear_cross_entropy_grad_places, c, t);
-}
-static size_t fused_scratch(const ridge_case *c, int threads) { return linear_ce_fused_scratch(c, true, threads); }
-
-static ridge_arithmetic cuda_arithmetic(const ridge_case *c, int sm) { return linear_loss_arithmetic(c, sm, true); }
-static size_t cuda_scratch(const ridge_case *c, int threads) {
-    (void)threads;
-    return linear_loss_bytes(c, true);
-}
-
-static void cuda_unfused_traffic(const ridge_case *c, ridge_traffic *t) {
-    ce_cuda_unfused_traffic(&linear_cross_entropy_grad_places, c, t);
-}
-static void cuda_fused_traffic(const ridge_case *c, ridge_traffic *t) {
-    ce_cuda_fused_traffic(&linear_cross_entropy_grad_places, c, t);
-}
-
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
      .idea = "a library's products, logits in memory, softmax row by row",
      .run = RIDGE_CPU(linear_cross_entropy_grad_cpu_baseline),
-     .traffic = unfused_traffic,
-     .scratch = ce_unfused_scratch,
-     .unavailable = ce_library_unavailable,
-     .prepare = ce_library_prepare,
-     .own_threads = true},
+     CE_CPU_BASELINE},
     {.name = "cpu/optimized",
      .role = RIDGE_OPTIMIZED,
      .idea = "logits and their gradient of a block of rows stay in cache, vectors along the batch",
      .run = RIDGE_CPU(linear_cross_entropy_grad_cpu_optimized),
-     .traffic = fused_traffic,
-     .scratch = fused_scratch,
-     .unavailable = ce_cpu_unavailable},
+     CE_CPU_OPTIMIZED},
     {.name = "cpu/openblas",
      .role = RIDGE_PEER,
      .idea = "as the baseline, with cblas_sgemm",
      .run = RIDGE_CPU(linear_cross_entropy_grad_cpu_openblas),
-     .traffic = unfused_traffic,
-     .scratch = ce_unfused_scratch,
-     .unavailable = ce_openblas_unavailable,
-     .prepare = openblas_prepare,
-     .own_threads = true},
+     CE_CPU_OPENBLAS},
     {.name = "cuda/baseline",
      .role = RIDGE_BASELINE,
      .idea = "cuBLASLt's products, logits in memory",
      .run = RIDGE_CUDA(linear_cross_entropy_grad_cuda_baseline),
-     .traffic = cuda_unfused_traffic,
-     .scratch = ce_cuda_library_scratch,
-     .unavailable = ce_cuda_library_gradient_unavailable,
-     .prepare = ce_cuda_library_gradient_prepare,
-     .release = ce_cuda_library_release},
+     CE_CUDA_BASELINE},
     {.name = "cuda/unfused",
      .role = RIDGE_PEER,
      .idea = "ridge's own products, logits in memory",
      .run = RIDGE_CUDA(linear_cross_entropy_grad_cuda_unfused),
-     .traffic = cuda_unfused_traffic,
-     .scratch = ce_cuda_unfused_scratch},
+     CE_CUDA_UNFUSED},
     {.name = "cuda/optimized",
      .role = RIDGE_OPTIMIZED,
      .idea = "logits once: their exponentials become the gradients when the rows' sums are known",
      .run = RIDGE_CUDA(linear_cross_entropy_grad_cuda_optimized),
-     .traffic = cuda_fused_traffic,
-     .scratch = cuda_scratch,
-     .arithmetic = cuda_arithmetic},
+     CE_CUDA_OPTIMIZED},
 };
 
 const ridge_target ridge_target_linear_cross_entropy_grad = {
@@ -109,16 +66,6 @@ const ridge_target ridge_target_linear_cross_entropy_grad = {
     .chapter = "ch09",
     .summary = "loss and gradients of softmax regression in one call",
     .dims = {"batch", "depth", "classes"},
-    .cases = RIDGE_LIST(cases),
-    .in = RIDGE_LIST(in),
-    .out = RIDGE_LIST(out),
-    .variants = RIDGE_LIST(variants),
-    .options = CE_OPTIONS,
-    .exact = 1,
     .large = 8,
-    .work = work,
-    .oracle = oracle,
-    .bound = bound,
-    .products = true,
-    .reject = ce_reject,
+    CE_TARGET,
 };

@@ -4,74 +4,28 @@
  */
 #include "norm_activation.h"
 
-#include <math.h>
-
-#include "cpu/row_temporary.h"
-#include "cuda/row_cases.h"
-#include "ridge/target.h"
+#define NORM_PARAMETERS 2
+#define NORM_FLOPS 11.0
+#define NORM_CENTERED true
+#define NORM_SWEEPS 3.0
+#include "model/norm_target.h"
 
 RIDGE_CPU_DECLARE(norm_activation_cpu_baseline);
 RIDGE_CPU_DECLARE(norm_activation_cpu_optimized);
 RIDGE_CUDA_DECLARE(norm_activation_cuda_baseline);
 RIDGE_CUDA_DECLARE(norm_activation_cuda_optimized);
 
-static const ridge_case cases[] = {
-    {.dim = {8192, 2048}, .dtype = RIDGE_F32, .only = RIDGE_ONLY_CPU},
-    {.dim = {8192, 2048}, .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CPU},
-    {.dim = {1, 1}, .dtype = RIDGE_F32, .edge = true},
-    {.dim = {0, 64}, .dtype = RIDGE_F32, .edge = true},
-    {.dim = {3, 15}, .dtype = RIDGE_F32, .edge = true},
-    {.dim = {7, 1031}, .dtype = RIDGE_F32, .edge = true},
-    {.dim = {3, 1000003}, .dtype = RIDGE_F32, .edge = true}, /* larger than L2 */
-    {.dim = {2111, 2113},
-     .dtype = RIDGE_F32,
-     .edge = true}, /* large enough for streaming stores; rows share cache lines */
-    {.dim = {1, 1}, .dtype = RIDGE_BF16, .edge = true},
-    {.dim = {5, 31}, .dtype = RIDGE_BF16, .edge = true},
-    {.dim = {7, 1031}, .dtype = RIDGE_BF16, .edge = true},
-    {.dim = {3001, 3001}, .dtype = RIDGE_BF16, .edge = true},
-    ROW_CUDA_CASES,
-};
+static const ridge_case cases[] = {NORM_CASES};
 
 static const ridge_tensor_spec in[] = {
     {.name = "x", .rank = 2, .dim = {0, 1}, .by_row = true},
     {.name = "gamma", .rank = 1, .dim = {1}},
     {.name = "beta", .rank = 1, .dim = {1}},
 };
-enum { PARAMETERS = 2 };
 static const ridge_tensor_spec out[] = {{.name = "y", .rank = 2, .dim = {0, 1}, .in_place = RIDGE_IN_PLACE_OF(0)}};
-
-static double elements(const ridge_case *c) { return (double)c->dim[0] * (double)c->dim[1]; }
-static double tensor_bytes(const ridge_case *c) { return elements(c) * (double)ridge_dtype_size(c->dtype); }
-static double parameter_bytes(const ridge_case *c) {
-    return PARAMETERS * (double)c->dim[1] * (double)ridge_dtype_size(c->dtype);
-}
-
-static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
-    double temporary = 4.0 * elements(c), x = tensor_bytes(c);
-    *t = (ridge_traffic){.read = x + parameter_bytes(c) + temporary, .written = temporary + x};
-}
-static void optimized_traffic(const ridge_case *c, ridge_traffic *t) {
-    *t = (ridge_traffic){.read = tensor_bytes(c) + parameter_bytes(c), .streamed = tensor_bytes(c)};
-}
 
 static void onednn_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = 2.0 * tensor_bytes(c) + parameter_bytes(c), .written = 2.0 * tensor_bytes(c)};
-}
-
-static size_t baseline_scratch(const ridge_case *c, int threads) {
-    (void)threads;
-    return row_temporary_bytes(c->dim[0], c->dim[1]);
-}
-
-/* GPU: reads x, writes and reads the normalized values, writes y. No write-allocation. */
-static void cuda_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
-    *t = (ridge_traffic){.read = tensor_bytes(c) + parameter_bytes(c) + 4.0 * elements(c),
-                         .streamed = 4.0 * elements(c) + tensor_bytes(c)};
-}
-static void cuda_optimized_traffic(const ridge_case *c, ridge_traffic *t) {
-    double x = (c->dim[1] > ROW_CUDA_HELD ? 3.0 : 1.0) * tensor_bytes(c);
-    *t = (ridge_traffic){.read = x + parameter_bytes(c), .streamed = tensor_bytes(c)};
 }
 
 static const row_traits traits = NORM_ACTIVATION_ROWS;
@@ -118,30 +72,6 @@ static const ridge_variant variants[] = {
      .own_threads = true},
 };
 
-static void work(const ridge_case *c, ridge_work *w) {
-    *w = (ridge_work){.flops = 11.0 * elements(c),
-                      .bytes_read = tensor_bytes(c) + parameter_bytes(c),
-                      .bytes_written = tensor_bytes(c)};
-}
-
-typedef struct statistics {
-    double mean, inverse, largest; /* largest |x - mean| */
-} statistics;
-
-static statistics statistics_of(const double *x, int64_t n) {
-    statistics s = {0.0, 0.0, 0.0};
-    double squares = 0.0;
-    for (int64_t j = 0; j < n; j++) s.mean += x[j];
-    s.mean /= (double)n;
-    for (int64_t j = 0; j < n; j++) {
-        double d = x[j] - s.mean;
-        squares += d * d;
-        s.largest = fmax(s.largest, fabs(d));
-    }
-    s.inverse = 1.0 / sqrt(squares / (double)n + (double)NORM_EPS);
-    return s;
-}
-
 static void oracle(const ridge_oracle_call *call) {
     int64_t rows = call->dim[0], cols = call->dim[1];
     const double *gamma = call->in[1], *beta = call->in[2];
@@ -156,30 +86,21 @@ static void oracle(const ridge_oracle_call *call) {
     }
 }
 
-static const char *reject(const ridge_case *c) { return c->dim[1] < 1 ? "cols must be at least 1" : NULL; }
-
 /* Additional error of the kernels for 16-bit storage, in units of u: 2^-16 and 2^-15.6. */
 #define SHORT_STATISTICS 256.0
 #define SHORT_GELU 338.0
 
-/* Derived in README.md: the largest error of h over the given rows, propagated through the activation. */
-static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
-    (void)kind, (void)output;
-    const double u = 0x1p-24, walk = row_sum_error(call->dim[1]);
-    double narrowing = call->dtype == RIDGE_F32 ? 0.0 : ridge_dtype_roundoff(call->dtype), worst = 0.0;
-    for (int64_t i = 0; i < call->dim[0]; i++) {
-        statistics s = statistics_of(call->in[0] + i * call->dim[1], call->dim[1]);
-        double spread = s.largest * s.inverse * call->in_max[1], h = spread + call->in_max[2];
-        double mean = (s.largest + fabs(s.mean)) * s.inverse * call->in_max[1] * (2.0 + 0.25 * walk);
-        double shift = 0.25 * (s.largest * s.inverse + 0.25) * (1.0 + 0.25 * walk); /* of the shifted sum, squared */
-        double error = spread * (5.0 + walk + shift) + h + mean; /* variance, difference, products, sum */
-        error = 1.13 * error + 5.0 * h;                          /* slope of GELU; vf_gelu */
-        if (call->dtype != RIDGE_F32) error += SHORT_STATISTICS * (spread + call->in_max[1]) + SHORT_GELU * h;
-        if (error > worst) worst = error;
-    }
-    b->absolute = u * worst * (1.0 + narrowing);
-    if (call->dtype == RIDGE_F16) b->absolute += 0x1p-25; /* half of the least f16 value, for denormal results */
-    b->relative = u + narrowing;
+/* Derived in README.md. */
+static double norm_row_error(const ridge_oracle_call *call, const double *x) {
+    const double walk = row_sum_error(call->dim[1]);
+    statistics s = statistics_of(x, call->dim[1]);
+    double spread = s.largest * s.inverse * call->in_max[1], h = spread + call->in_max[2];
+    double mean = (s.largest + fabs(s.mean)) * s.inverse * call->in_max[1] * (2.0 + 0.25 * walk);
+    double shift = 0.25 * (s.largest * s.inverse + 0.25) * (1.0 + 0.25 * walk); /* of the shifted sum, squared */
+    double error = spread * (5.0 + walk + shift) + h + mean; /* variance, difference, products, sum */
+    error = 1.13 * error + 5.0 * h;                          /* slope of GELU; vf_gelu */
+    if (call->dtype != RIDGE_F32) error += SHORT_STATISTICS * (spread + call->in_max[1]) + SHORT_GELU * h;
+    return error;
 }
 
 const ridge_target ridge_target_norm_activation = {

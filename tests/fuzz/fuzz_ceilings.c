@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/ceilings.h"
+#include "machine/ceilings/ceilings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

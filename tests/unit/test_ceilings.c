@@ -13,8 +13,10 @@
 
 #include "core/random.h"
 #include "device/device.h"
-#include "machine/ladder.h"
-#include "machine/meter.h"
+#include "machine/ceilings/ladder.h"
+#include "machine/memory/meter.h"
+#include "machine/peaks/meter.h"
+#include "machine/peaks/peaks.h"
 
 /* ---- made-up ladders
  * -------------------------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "core/random.h"
-#include "machine/machine.h"
+#include "machine/identity/machine.h"
 #include "ridge/target.h"
 
 enum { GUARD = 256, SHAPES = 60 };

@@ -11,8 +11,10 @@
 
 #include "device/nvml.h"
 #include "fixture_run.h"
-#include "machine/gpu.h"
-#include "machine/gpu_operands.h"
+#include "machine/ceilings/datasheet.h"
+#include "machine/ceilings/gpu.h"
+#include "machine/doctor/doctor.h"
+#include "machine/gpu/operands.h"
 #include "report/report.h"
 #include "report/roofline.h"
 

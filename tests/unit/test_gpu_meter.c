@@ -31,7 +31,7 @@
 #define ridge_gpu_meter invented_meter
 #undef RIDGE_HAVE_CUDA
 #define RIDGE_HAVE_CUDA 1
-#include "machine/gpu_meter.c"
+#include "machine/gpu/meter.c"
 
 /* ---- the device ------------------------------------------------------------------------------------------------- */
 

@@ -8,8 +8,9 @@
 #include <cmocka.h>
 
 #include "device/device.h"
-#include "machine/machine.h"
-#include "machine/system.h"
+#include "machine/doctor/doctor.h"
+#include "machine/identity/machine.h"
+#include "machine/identity/system.h"
 
 static ridge_machine m, again;
 

@@ -1,0 +1,63 @@
+/* What the descriptors of the three cross-entropy targets have in common: the model with the target's own places, and
+ * all of a variant but its name, role, idea and function. Included once, by target.c, which defines before
+ *
+ *   CE_PLACES      the ce_places of its tensors
+ *   CE_GRADIENTS   whether it has gradients among its outputs: true or false */
+#include "cpu/linear_ce.h"
+#include "cuda/linear_arithmetic.h"
+#include "cuda/linear_loss.h"
+#include "model/cross_entropy.h"
+#include "peer/openblas.h"
+
+static void work(const ridge_case *c, ridge_work *w) { ce_work(&CE_PLACES, c, w); }
+static void oracle(const ridge_oracle_call *call) { ce_oracle(&CE_PLACES, call); }
+static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
+    ce_bound(&CE_PLACES, call, kind, output, b);
+}
+
+/* ---- CPU variants ---- */
+
+static void unfused_traffic(const ridge_case *c, ridge_traffic *t) { ce_unfused_traffic(&CE_PLACES, c, t); }
+static void fused_traffic(const ridge_case *c, ridge_traffic *t) { ce_fused_traffic(&CE_PLACES, c, t); }
+static size_t fused_scratch(const ridge_case *c, int threads) {
+    return linear_ce_fused_scratch(c, CE_GRADIENTS, threads);
+}
+
+#define CE_CPU_BASELINE                                                                               \
+    .traffic = unfused_traffic, .scratch = ce_unfused_scratch, .unavailable = ce_library_unavailable, \
+    .prepare = ce_library_prepare, .own_threads = true
+#define CE_CPU_OPTIMIZED .traffic = fused_traffic, .scratch = fused_scratch, .unavailable = ce_cpu_unavailable
+#define CE_CPU_OPENBLAS                                                                                \
+    .traffic = unfused_traffic, .scratch = ce_unfused_scratch, .unavailable = ce_openblas_unavailable, \
+    .prepare = openblas_prepare, .own_threads = true
+
+/* ---- GPU variants ---- */
+
+static void cuda_unfused_traffic(const ridge_case *c, ridge_traffic *t) { ce_cuda_unfused_traffic(&CE_PLACES, c, t); }
+static void cuda_fused_traffic(const ridge_case *c, ridge_traffic *t) { ce_cuda_fused_traffic(&CE_PLACES, c, t); }
+static size_t cuda_scratch(const ridge_case *c, int threads) {
+    (void)threads;
+    return linear_loss_bytes(c, CE_GRADIENTS);
+}
+static ridge_arithmetic cuda_arithmetic(const ridge_case *c, int sm) {
+    return linear_loss_arithmetic(c, sm, CE_GRADIENTS);
+}
+static const char *cuda_library_unavailable(const ridge_case *c) {
+    return CE_GRADIENTS ? ce_cuda_library_gradient_unavailable(c) : ce_cuda_library_unavailable(c);
+}
+static ridge_status cuda_library_prepare(const ridge_case *c, int threads, void **plan) {
+    return CE_GRADIENTS ? ce_cuda_library_gradient_prepare(c, threads, plan)
+                        : ce_cuda_library_prepare(c, threads, plan);
+}
+
+#define CE_CUDA_BASELINE                                                                                          \
+    .traffic = cuda_unfused_traffic, .scratch = ce_cuda_library_scratch, .unavailable = cuda_library_unavailable, \
+    .prepare = cuda_library_prepare, .release = ce_cuda_library_release
+#define CE_CUDA_UNFUSED .traffic = cuda_unfused_traffic, .scratch = ce_cuda_unfused_scratch
+#define CE_CUDA_OPTIMIZED .traffic = cuda_fused_traffic, .scratch = cuda_scratch, .arithmetic = cuda_arithmetic
+
+/* The target's fields whose names are those of this file and of the including one: cases, in, out, variants. */
+#define CE_TARGET                                                                                               \
+    .cases = RIDGE_LIST(cases), .in = RIDGE_LIST(in), .out = RIDGE_LIST(out), .variants = RIDGE_LIST(variants), \
+    .options = CE_OPTIONS, .exact = 1, .work = work, .oracle = oracle, .bound = bound, .products = true,        \
+    .reject = ce_reject

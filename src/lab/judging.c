@@ -1,0 +1,55 @@
+/* Results and pairs of finished jobs. */
+#include <stdlib.h>
+
+#include "lab/run_parts.h"
+#include "record/judge.h"
+
+/* All results of a case, in the order of its variants. */
+static ridge_result *add_results(ridge_run *run, const ridge_job *job) {
+    ridge_result *more = realloc(run->results, (size_t)(run->n_results + job->n_variants) * sizeof *more);
+    if (!more) return NULL;
+    run->results = more;
+    ridge_result *first = more + run->n_results;
+    for (int i = 0; i < job->n_variants; i++)
+        first[i] = (ridge_result){.target = job->target,
+                                  .c = job->c,
+                                  .isa = job->isa,
+                                  .here = job->here,
+                                  .cut = job->max_time < run->settings.max_time,
+                                  .variant = &job->target->variants[job->variants[i]]};
+    run->n_results += job->n_variants;
+    return first;
+}
+
+/* Pairs of baselines and peers with each optimized variant. */
+static ridge_status add_pairs(ridge_run *run, int first, int n, const ridge_job_result *done) {
+    for (int b = first; b < first + n; b++) {
+        if (run->results[b].variant->role != RIDGE_OPTIMIZED) continue;
+        for (int a = first; a < first + n; a++) {
+            if (run->results[a].variant->role == RIDGE_OPTIMIZED) continue;
+            ridge_pair *more = realloc(run->pairs, (size_t)(run->n_pairs + 1) * sizeof *more);
+            if (!more) return RIDGE_NO_MEMORY;
+            run->pairs = more;
+            more[run->n_pairs] = (ridge_pair){.a = a, .b = b};
+            ridge_pair_judge(run, &more[run->n_pairs++], &done->series[a - first], run->settings.seed);
+        }
+    }
+    return RIDGE_OK;
+}
+
+ridge_status ridge_lab_judge_jobs(ridge_lab *lab, int n, ridge_error *error) {
+    ridge_run *run = lab->run;
+    for (int j = 0; j < n; j++) {
+        const ridge_job *job = &lab->jobs[j];
+        ridge_job_result *done = &lab->done[j];
+        const int first = run->n_results;
+        ridge_result *results = add_results(run, job);
+        if (!results) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for results");
+        for (int i = 0; i < done->n_series; i++)
+            ridge_result_judge(&results[i], &done->series[i], &done->companion[i], done,
+                               ridge_run_ceilings(run, job->backend), run->settings.hot);
+        if (add_pairs(run, first, job->n_variants, done) != RIDGE_OK)
+            return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for pairs");
+    }
+    return RIDGE_OK;
+}

@@ -1,0 +1,293 @@
+/* A run through the library alone: plan, ceilings, jobs and verdicts, and what a program is told of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "lab/lab.h"
+
+enum { ROWS = 97, COLS = 256, ROUNDS = 9, GOOD = 0, OPTIMIZED = 1, BROKEN = 2, VARIANTS = 3 };
+
+/* A target of this test alone: y = 2 x. */
+static ridge_status doubled(const ridge_call *call) {
+    const float *x = ridge_data(&call->in[0]);
+    float *y = ridge_data(&call->out[0]);
+    for (int64_t i = 0; i < call->dim[0] * call->dim[1]; i++) y[i] = 2 * x[i];
+    return RIDGE_OK;
+}
+static ridge_status tripled_once(const ridge_call *call) {
+    RIDGE_TRY(doubled(call));
+    ((float *)ridge_data(&call->out[0]))[call->dim[1] + 3] *= 1.5f;
+    return RIDGE_OK;
+}
+
+static double elements(const ridge_case *c) { return (double)c->dim[0] * (double)c->dim[1]; }
+static void work(const ridge_case *c, ridge_work *w) {
+    *w = (ridge_work){.flops = elements(c), .bytes_read = 4 * elements(c), .bytes_written = 4 * elements(c)};
+}
+static void oracle(const ridge_oracle_call *call) {
+    for (int64_t i = 0; i < call->dim[0] * call->dim[1]; i++) call->out[0][i] = 2 * call->in[0][i];
+}
+static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
+    (void)call, (void)kind, (void)output;
+    b->relative = 0x1p-24;
+}
+
+static const ridge_case cases[] = {{.dim = {ROWS, COLS}, .dtype = RIDGE_F32}};
+static const ridge_tensor_spec in[] = {{.name = "x", .rank = 2, .dim = {0, 1}, .by_row = true}};
+static const ridge_tensor_spec out[] = {{.name = "y", .rank = 2, .dim = {0, 1}}};
+static const ridge_variant variants[VARIANTS] = {
+    {.name = "cpu/baseline", .role = RIDGE_BASELINE, .idea = "a loop", .run = RIDGE_ANY_ISA(doubled)},
+    {.name = "cpu/optimized", .role = RIDGE_OPTIMIZED, .idea = "the same loop", .run = RIDGE_ANY_ISA(doubled)},
+    {.name = "cpu/broken", .role = RIDGE_PEER, .idea = "one wrong element", .run = RIDGE_ANY_ISA(tripled_once)},
+};
+static const ridge_target target = {.name = "doubling",
+                                    .chapter = "ch00",
+                                    .summary = "y = 2 x",
+                                    .dims = {"rows", "cols"},
+                                    .cases = RIDGE_LIST(cases),
+                                    .in = RIDGE_LIST(in),
+                                    .out = RIDGE_LIST(out),
+                                    .variants = RIDGE_LIST(variants),
+                                    .exact = 8,
+                                    .work = work,
+                                    .oracle = oracle,
+                                    .bound = bound};
+
+static const ridge_lab_item item = {.target = &target,
+                                    .c = {.dim = {ROWS, COLS}, .dtype = RIDGE_F32},
+                                    .backend = RIDGE_BACKEND_cpu,
+                                    .variants = {GOOD, OPTIMIZED, BROKEN},
+                                    .n_variants = VARIANTS};
+
+static ridge_machine machine;
+static ridge_run run;
+
+/* hot: one set of operands, so that the test does not fill caches. */
+static ridge_lab_plan plan_of(const ridge_lab_item *items, int n) {
+    return (ridge_lab_plan){.items = items,
+                            .n_items = n,
+                            .machine = &machine,
+                            .threads = 1,
+                            .hot = true,
+                            .seed = 7,
+                            .launch_limit = 20,
+                            .iterations = ROUNDS};
+}
+
+/* ---- what a program is told -------------------------------------------------------------------------------------- */
+
+enum { STAGES = RIDGE_LAB_NOTE + 1 };
+typedef struct heard {
+    int times[STAGES], total;
+    ridge_lab_stage last;
+    char what[160];
+    double share;
+    volatile sig_atomic_t interrupted;
+    bool interrupts; /* at the start of the second case */
+} heard;
+
+static void hear(void *arg, const ridge_lab_event *event) {
+    heard *h = arg;
+    h->times[event->stage]++;
+    h->last = event->stage;
+    if (event->stage == RIDGE_LAB_CASES) h->total = event->total;
+    if (event->stage == RIDGE_LAB_SHARE) h->share = event->share;
+    if (event->stage == RIDGE_LAB_CASE || event->stage == RIDGE_LAB_NOTE)
+        (void)snprintf(h->what, sizeof h->what, "%s", event->what);
+    if (h->interrupts && h->times[RIDGE_LAB_CASE] == 2) h->interrupted = 1;
+}
+
+static ridge_lab_watch watch_of(heard *h) {
+    return (ridge_lab_watch){.tell = hear, .arg = h, .interrupted = &h->interrupted};
+}
+
+/* ---- runs -------------------------------------------------------------------------------------------------------- */
+
+static void check_samples(const ridge_result *r) {
+    assert_int_equal(r->n_samples, 2 * ROUNDS);
+    assert_int_equal(r->stop, RIDGE_STOP_ITERATIONS);
+    for (int i = 0; i < r->n_samples; i++) {
+        assert_true(r->samples[i].time_us > 0);
+        assert_true(r->samples[i].rows_checked > 0);
+        assert_true(r->samples[i].worst <= 1);
+        if (i > 0) assert_true(r->samples[i].seed != r->samples[i - 1].seed);
+    }
+    assert_true(r->time_us.median > 0 && r->time_us.low <= r->time_us.high);
+    assert_true(r->check.ok && r->check.rows_checked == ROWS);
+    assert_int_equal((int)r->work.flops, ROWS * COLS);
+}
+
+static void a_plan_becomes_a_record(void **state) {
+    const ridge_lab_plan plan = plan_of(&item, 1);
+    heard h = {.times = {0}};
+    const ridge_lab_watch watch = watch_of(&h);
+    ridge_error error = {0};
+    (void)state;
+    if (ridge_lab_run(&plan, &watch, &run, &error) != RIDGE_OK) fail_msg("%s", error.text);
+    assert_int_equal(run.n_results, VARIANTS);
+    for (int i = 0; i < VARIANTS; i++) {
+        assert_ptr_equal(run.results[i].target, &target);
+        assert_ptr_equal(run.results[i].variant, &variants[i]);
+    }
+    check_samples(&run.results[GOOD]);
+    check_samples(&run.results[OPTIMIZED]);
+    assert_int_equal(run.results[BROKEN].verdict, RIDGE_VERDICT_WRONG);
+    assert_non_null(strstr(run.results[BROKEN].reason, "y[1,3]"));
+    assert_int_equal(run.n_pairs, 2);
+    assert_true(run.pairs[0].a == GOOD && run.pairs[0].b == OPTIMIZED);
+    assert_true(run.pairs[0].compared && run.pairs[0].agree && run.pairs[0].speedup.n > 0);
+    assert_int_equal(run.pairs[1].speedup.n, 0); /* with the broken one */
+    assert_true(run.dram_before.read.n > 0 && run.dram_after.read.n > 0);
+    assert_true(run.settings.threads == 1 && run.settings.iterations == ROUNDS && run.settings.seed == 7);
+    assert_true(!run.interrupted && run.wall_s > 0 && run.date[0]);
+    assert_true(h.times[RIDGE_LAB_CASES] == 1 && h.total == 1 && h.times[RIDGE_LAB_CASE] == 1);
+    assert_string_equal(h.what, "ch00:doubling 97x256");
+    assert_true(h.share > 0 && h.last == RIDGE_LAB_END);
+    assert_true(h.times[RIDGE_LAB_CEILINGS] == 0); /* from the cache file */
+    json_t *json = ridge_json_run(&run);
+    assert_non_null(json);
+    assert_int_equal(json_array_size(json_object_get(json, "results")), VARIANTS);
+    json_decref(json);
+    ridge_run_free(&run);
+}
+
+/* A probe that is faster than the cached ceilings replaces them: percentages never refer to a rate that was beaten. */
+static void probes_raise_the_ceilings(void **state) {
+    const ridge_lab_plan plan = plan_of(&item, 1);
+    ridge_error error = {0};
+    (void)state;
+    if (ridge_lab_run(&plan, NULL, &run, &error) != RIDGE_OK) fail_msg("%s", error.text);
+    const ridge_level *dram = ridge_ceilings_dram(&run.ceilings);
+    assert_true(dram->read.median >= fmax(run.dram_before.read.median, run.dram_after.read.median));
+    assert_true(dram->copy.median >= fmax(run.dram_before.copy.median, run.dram_after.copy.median));
+    ridge_run_free(&run);
+}
+
+static void an_interruption_keeps_what_is_finished(void **state) {
+    const ridge_lab_item items[] = {item, item, item};
+    const ridge_lab_plan plan = plan_of(items, 3);
+    heard h = {.interrupts = true};
+    const ridge_lab_watch watch = watch_of(&h);
+    ridge_error error = {0};
+    (void)state;
+    assert_int_equal(ridge_lab_run(&plan, &watch, &run, &error), RIDGE_INTERRUPTED);
+    assert_non_null(strstr(error.text, "1 of 3"));
+    assert_true(run.interrupted);
+    assert_int_equal(run.n_results, VARIANTS);
+    check_samples(&run.results[OPTIMIZED]);
+    assert_int_equal(h.last, RIDGE_LAB_END);
+    ridge_run_free(&run);
+}
+
+static double forecast(const ridge_lab_plan *plan) {
+    ridge_error error = {0};
+    double seconds;
+    if (ridge_lab_forecast(plan, &run, &seconds, &error) != RIDGE_OK) fail_msg("%s", error.text);
+    assert_int_equal(run.budget.n, plan->n_items);
+    assert_int_equal(run.n_results, 0);
+    return seconds;
+}
+
+static void a_forecast_tells_what_fits(void **state) {
+    ridge_lab_item large = item;
+    large.c.dim[0] = 1 << 16;
+    const ridge_lab_item items[] = {large, item};
+    ridge_lab_plan small = plan_of(&item, 1), both = plan_of(items, 2);
+    (void)state;
+    const double least = forecast(&small);
+    ridge_run_free(&run);
+    const double all = forecast(&both);
+    assert_true(least > 0 && all > least);
+    assert_int_equal(run.budget.cases[0].state, RIDGE_PLAN_STARTED);
+    ridge_run_free(&run);
+    both.within = (least + all) / 2;
+    assert_true(forecast(&both) <= both.within);
+    assert_int_equal(run.budget.cases[0].state, RIDGE_PLAN_PASSED_OVER);
+    assert_int_equal(run.budget.cases[1].state, RIDGE_PLAN_STARTED);
+    ridge_run_free(&run);
+}
+
+static void bad_plans_are_refused(void **state) {
+    ridge_error error = {0};
+    ridge_lab_plan plan = plan_of(&item, 1);
+    (void)state;
+    plan.threads = machine.threads + 1;
+    assert_int_equal(ridge_lab_run(&plan, NULL, &run, &error), RIDGE_INVALID);
+    assert_non_null(strstr(error.text, "threads"));
+    ridge_run_free(&run);
+    ridge_lab_item huge = item;
+    huge.c.dim[0] = INT64_C(1) << 40;
+    plan = plan_of(&huge, 1);
+    assert_int_equal(ridge_lab_run(&plan, NULL, &run, &error), RIDGE_INVALID);
+    assert_non_null(strstr(error.text, "doubling"));
+    ridge_run_free(&run);
+}
+
+static void a_summary_has_work_and_no_times(void **state) {
+    const ridge_lab_plan plan = plan_of(&item, 1);
+    ridge_error error = {0};
+    (void)state;
+    if (ridge_lab_summarize(&plan, NULL, &run, &error) != RIDGE_OK) fail_msg("%s", error.text);
+    assert_int_equal(run.n_results, 1);
+    assert_int_equal(run.results[0].verdict, RIDGE_VERDICT_SKIPPED);
+    assert_int_equal((int)run.results[0].work.flops, ROWS * COLS);
+    assert_true(run.results[0].place.floor_us > 0 && run.results[0].n_samples == 0);
+    ridge_run_free(&run);
+}
+
+static void ceilings_come_from_the_file(void **state) {
+    static ridge_ceilings c;
+    heard h = {.times = {0}};
+    const ridge_lab_watch watch = watch_of(&h);
+    ridge_error error = {0};
+    (void)state;
+    assert_int_equal(ridge_lab_ceilings(&machine, 1, false, &watch, &c, &error), RIDGE_OK);
+    assert_true(h.times[RIDGE_LAB_CEILINGS] == 0 && c.n_levels == 1 && c.n_peaks == 1);
+    ridge_machine without = machine;
+    without.gpu.sm = 0;
+    assert_int_equal(ridge_lab_gpu_ceilings(&without, false, &watch, &c, &error), RIDGE_UNSUPPORTED);
+    assert_int_equal(c.n_levels, 0);
+}
+
+/* The cache file has what a probe measures: a whole set takes 10 s. */
+static char cache[] = "/tmp/ridge-lab-XXXXXX";
+static int set_up(void **state) {
+    static ridge_ceilings c;
+    ridge_error error = {0};
+    (void)state;
+    if (!mkdtemp(cache) || setenv("XDG_CACHE_HOME", cache, 1) != 0) return -1;
+    if (ridge_machine_detect(&machine, &error) != RIDGE_OK) return -1;
+    c = (ridge_ceilings){.date = "2026-01-01T00:00:00Z", .threads = 1, .n_levels = 1, .n_peaks = 1};
+    (void)snprintf(c.key, sizeof c.key, "%s", machine.key);
+    if (ridge_ceilings_probe(&machine, 1, &c.levels[0], &c.peaks[0], &error) != RIDGE_OK) return -1;
+    return ridge_ceilings_save(&c, &error) == RIDGE_OK ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+    char path[1024], folder[64];
+    ridge_error error = {0};
+    (void)state;
+    if (ridge_ceilings_path(&machine, 1, path, (int)sizeof path, &error) == RIDGE_OK) (void)unlink(path);
+    (void)snprintf(folder, sizeof folder, "%s/ridge", cache);
+    (void)rmdir(folder);
+    return rmdir(cache);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plan_becomes_a_record),
+        cmocka_unit_test(probes_raise_the_ceilings),
+        cmocka_unit_test(an_interruption_keeps_what_is_finished),
+        cmocka_unit_test(a_forecast_tells_what_fits),
+        cmocka_unit_test(bad_plans_are_refused),
+        cmocka_unit_test(a_summary_has_work_and_no_times),
+        cmocka_unit_test(ceilings_come_from_the_file),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
