@@ -3,7 +3,7 @@
  * Floor: terms - 1 multiply-adds an element at 128 a cycle on each multiprocessor: 67 TFLOP/s on 132 of them at 1.98
  * GHz. The bytes, 8 an element, take a quarter of that time at 256 terms. A multiply-add in every issue slot is the
  * goal: whatever else is issued, loads of coefficients above all, is lost. */
-#include "cuda/elementwise.cuh"
+#include "cuda/maps/plain.cuh"
 
 namespace {
 

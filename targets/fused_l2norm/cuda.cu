@@ -5,7 +5,7 @@
  * expected. */
 #include <float.h>
 
-#include "cuda/row_passes.cuh"
+#include "cuda/rows/passes.cuh"
 
 using namespace ridge;
 

@@ -2,8 +2,8 @@
  * x: [batch, depth], w: [classes, depth], b: [classes], labels: i32 or i64 [batch] -> loss, lse: f32 [batch].
  * 2 batch depth classes FLOP for the logits, 5 each for bias, maximum, subtraction, exp and sum; every operand once. */
 #include "cpu/linear_ce.h"
-#include "cuda/linear_arithmetic.h"
-#include "cuda/linear_loss.h"
+#include "cuda/linear/arithmetic.h"
+#include "cuda/linear/loss_scratch.h"
 #include "linear_cross_entropy.h"
 #include "peer/openblas.h"
 

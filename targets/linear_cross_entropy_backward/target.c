@@ -2,8 +2,8 @@
  * + b x: [batch, depth], w: [classes, depth], b: [classes], labels: i32 or i64, lse, dloss: f32 [batch] -> dx, dw as x
  * and w, db. 6 batch depth classes FLOP for three products, 8 for each logit; every operand once. */
 #include "cpu/linear_ce.h"
-#include "cuda/linear_arithmetic.h"
-#include "cuda/linear_loss.h"
+#include "cuda/linear/arithmetic.h"
+#include "cuda/linear/loss_scratch.h"
 #include "linear_cross_entropy_backward.h"
 #include "peer/openblas.h"
 

@@ -2,8 +2,8 @@
  * x: [batch, depth], w: [classes, depth], b: [classes], labels: i32 or i64, dloss: f32 [batch] -> loss, lse, dx, dw,
  * db. 6 batch depth classes FLOP for three products, 8 for each logit; every operand once. */
 #include "cpu/linear_ce.h"
-#include "cuda/linear_arithmetic.h"
-#include "cuda/linear_loss.h"
+#include "cuda/linear/arithmetic.h"
+#include "cuda/linear/loss_scratch.h"
 #include "linear_cross_entropy_grad.h"
 #include "peer/openblas.h"
 

@@ -4,8 +4,8 @@
  * Least traffic: every operand once, batch depth + depth classes + classes + batch classes elements. */
 #include <math.h>
 
-#include "cuda/linear_arithmetic.h"
-#include "cuda/linear_softmax_scratch.h"
+#include "cuda/linear/arithmetic.h"
+#include "cuda/linear/softmax_scratch.h"
 #include "linear_softmax.h"
 #include "peer/cublaslt.h"
 #include "peer/onednn.h"

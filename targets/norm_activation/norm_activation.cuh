@@ -11,8 +11,8 @@
 
 #include <float.h>
 
-#include "cuda/row_math.cuh"
-#include "cuda/row_passes.cuh"
+#include "cuda/epilogue/activation.cuh"
+#include "cuda/rows/passes.cuh"
 #include "norm_activation.h"
 
 namespace ridge {

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "cpu/row_temporary.h"
-#include "cuda/row_cases.h"
+#include "cuda/rows/cases.h"
 #include "ridge/target.h"
 
 RIDGE_CPU_DECLARE(norm_activation_rms_cpu_baseline);
