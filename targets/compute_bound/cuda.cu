@@ -20,7 +20,7 @@ constexpr int staged_terms = 4096;   /* coefficients of higher powers are read f
 
 struct polynomial : map_of<float, float, 1, 1> {
     static constexpr int unroll = 4; /* 16 chains a thread */
-    const float *staged; /* c[low-1], c[low-2], … c[0], in shared memory, 16-byte aligned */
+    const float *staged;             /* c[low-1], c[low-2], … c[0], in shared memory, 16-byte aligned */
     const float *c;
     int64_t terms;
     int low;
