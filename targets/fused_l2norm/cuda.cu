@@ -16,8 +16,10 @@ static constexpr float rescue = 0x1p-100f; /* brings the squares of any finite r
 
 struct l2norm : row_without_parameters {
     template <typename T>
-    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{16, 1536, 32, 1536, 0}
-                                                      : row_shape{8, 2048, 32, 1024, 2048};
+    static constexpr row_shape shape =
+        sizeof(T) == 2
+            ? row_shape{.elements = 16, .resident = 1536, .long_elements = 32, .long_resident = 1536, .filled = 0}
+            : row_shape{.elements = 8, .resident = 2048, .long_elements = 32, .long_resident = 1024, .filled = 2048};
 
     /* What a row is multiplied by: first `scale` (1 but in rows whose squares overflow), then `inverse`. */
     struct statistics {

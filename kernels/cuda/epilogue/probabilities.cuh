@@ -22,8 +22,8 @@ struct softmax_unsplit {
         float *to = p + head * p_head + row * p_line, most = -FLT_MAX, sum = 0.0f;
         const int lane = (int)threadIdx.x % 32;
         for (int j = lane; j < classes; j += 32) {
-            float z = bias ? bias[head * bias_head + j] : 0.0f;
-            for (int k = 0; k < depth; k++) z = fmaf(values[k], weight[j * w_line + k * w_step], z);
+            const float z =
+                ffma_chain(bias ? bias[head * bias_head + j] : 0.0f, values, weight + j * w_line, w_step, depth);
             to[j] = z;
             most = fmaxf(most, z);
         }

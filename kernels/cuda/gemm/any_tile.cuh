@@ -276,12 +276,10 @@ __device__ inline int any_cluster_blocks(void) {
 template <int N>
 __device__ inline pack<float, N> any_of_block(const float *at, int block) {
     pack<float, N> v;
-#if __CUDA_ARCH__ >= 900
     if constexpr (N == 4)
         *(float4 *)v.v = ld_shared_cluster_v4(shared_address(at), block);
     else
         v.v[0] = ld_shared_cluster(shared_address(at), block);
-#endif
     return v;
 }
 
@@ -304,6 +302,8 @@ __device__ inline void any_finish_shared(int64_t row, int64_t column, int unit, 
         epilogue.tile(v, place{row + first + i, column + j, unit, true});
     }
     barrier_cluster_sync(); /* before a block ends that others read */
+#else
+    __trap(); /* no clusters on this device */
 #endif
 }
 

@@ -103,6 +103,8 @@ __global__ void __launch_bounds__(S::threads, 1)
         epilogue.end();
     }
     if constexpr (S::cluster > 1) barrier_cluster_sync(); /* nobody leaves while others may still write here */
+#else
+    __trap(); /* launched on Hopper alone */
 #endif
 }
 

@@ -8,10 +8,14 @@
 
 namespace ridge {
 
+/* Tuned on an H200: what fits shared memory with the epilogues' scratch. */
+constexpr matmul_tuning WIDE_TUNED = {.columns = 256, .stages = 4, .cluster_m = 2, .cluster_n = 1};
 template <typename T, bool KA, bool KB>
-using wide_tile = matmul_shape<T, 256, 4, 2, 1, KA, KB>;
-/* Of operands that split.cuh has split: a stage is 64 KiB. */
-using split_tile = matmul_shape<__half, 128, 3, 2, 1, true, true, 2, true>;
+using wide_tile = matmul_shape<T, WIDE_TUNED, KA, KB>;
+/* Of operands that gemm/split.cuh has split: a stage is 64 KiB. */
+constexpr matmul_tuning SPLIT_TUNED = {
+    .columns = 128, .stages = 3, .cluster_m = 2, .cluster_n = 1, .promote = 2, .split = true};
+using split_tile = matmul_shape<__half, SPLIT_TUNED>;
 
 /* C = A B^T for A: [m, k], B: [n, k]. */
 template <typename T, class Epilogue>

@@ -100,12 +100,14 @@ inline ridge_status linear_softmax_tf32(const linear_softmax_call &c) {
                                      (unsigned *)(c.scratch + c.at.arrived), softmax_counters(c)));
         b = {to, depth, classes, padded};
     }
-    using S = matmul_shape<tf32, 256, 4, 2, 1>;
+    using S = wide_tile<tf32, true, true>;
     return softmax_product<S, float, false>(c, lines_of(c.x), b, matmul_whole(depth, S::K, 1), turn);
 }
 
 /* Where all classes fit one tile. */
-using split_tile_104 = matmul_shape<__half, 104, 3, 1, 2, true, true, 2, true>;
+constexpr matmul_tuning SPLIT_104_TUNED = {
+    .columns = 104, .stages = 3, .cluster_m = 1, .cluster_n = 2, .promote = 2, .split = true};
+using split_tile_104 = matmul_shape<__half, SPLIT_104_TUNED>;
 
 /* fp32, by three products of hi and lo parts. */
 inline ridge_status linear_softmax_split(const linear_softmax_call &c) {

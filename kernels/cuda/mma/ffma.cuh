@@ -12,29 +12,59 @@ namespace ridge {
 
 constexpr int ANY_CHAIN = 128, ANY_THREADS = 256;
 
-/* Lanes of a warp lie LaneRows x (32 / LaneRows), and interleaved so that any two neighbours share what they read. */
-template <int Side, int Slice, int Rows, int Columns, int LaneRows, int Ahead, int Blocks, bool Apart>
-struct any_shape {
-    static constexpr int side = Side, slice = Slice, rows = Rows, columns = Columns, lane_rows = LaneRows;
-    static constexpr int ahead = Ahead;                                              /* slices in flight to registers */
-    static constexpr int blocks = Blocks;                                            /* an SM */
-    static constexpr int group = 2 * Side, groups = ANY_THREADS / group;             /* threads; their groups */
-    static constexpr int buffers = group == 32 ? 1 : 2;                              /* of slices in shared memory */
-    static constexpr int pitch = Side + 4, panel = Slice * pitch, packs = Slice / 8; /* packs of 4: a thread's */
-    static constexpr int lane_columns = 32 / LaneRows, width = Columns < 4 ? Columns : 4;
-    static constexpr int across = Side / (lane_columns * Columns); /* warps beside each other */
-    static constexpr int row_leap = 4 * LaneRows, column_leap = width * lane_columns;
-    static constexpr bool apart = Apart; /* sums of chains are in shared memory: registers for two blocks */
-    static constexpr int slices = groups * buffers * 2 * panel, sums = groups > 1 ? groups *Side *Side : 0;
-    static constexpr int floats = apart ? slices + Side * Side : sums > slices ? sums : slices;
+/* ---- straight from memory: sums again, as fp32 has them, where an operand is infinite ---- */
 
-    static_assert(Rows % 4 == 0 && (Columns == 2 || Columns % 4 == 0) && Rows * Columns * group == Side * Side);
-    static_assert(across * lane_columns * Columns == Side && Slice % 8 == 0 && ANY_CHAIN % Slice == 0);
-    static_assert(!apart || (groups == 1 && Columns % 4 == 0));
+/* sum + x[k] w[k w_step] over k < count, one multiply-add after another. */
+__device__ inline float ffma_chain(float sum, const float *x, const float *w, int64_t w_step, int count) {
+#pragma unroll 1
+    for (int k = 0; k < count; k++) sum = fmaf(x[k], w[k * w_step], sum);
+    return sum;
+}
+/* Four steps at once. */
+__device__ inline float ffma_chain(float sum, float4 x, float4 w) {
+    return fmaf(x.w, w.w, fmaf(x.z, w.z, fmaf(x.y, w.y, fmaf(x.x, w.x, sum))));
+}
+
+/* ---- from slices in shared memory ---- */
+
+/* How a tile is shared by a block's threads. */
+struct any_tuning {
+    int side, slice;   /* of the tile; of the depth */
+    int rows, columns; /* of a thread */
+    int lane_rows; /* a warp's lanes are lane_rows x (32 / lane_rows), interleaved so that neighbours share what they
+                      read */
+    int ahead;     /* slices in flight to registers */
+    int blocks;    /* of an SM */
+    bool apart;    /* sums of chains are in shared memory: registers for two blocks */
 };
-using any_large = any_shape<128, 16, 8, 8, 4, 1, 2, true>;
-using any_medium = any_shape<64, 16, 8, 4, 2, 1, 2, false>;
-using any_small = any_shape<16, 32, 4, 2, 4, 2, 2, false>;
+template <any_tuning Tuned>
+struct any_shape {
+    static constexpr int side = Tuned.side, slice = Tuned.slice, rows = Tuned.rows, columns = Tuned.columns;
+    static constexpr int lane_rows = Tuned.lane_rows, ahead = Tuned.ahead, blocks = Tuned.blocks;
+    static constexpr bool apart = Tuned.apart;
+    static constexpr int group = 2 * side, groups = ANY_THREADS / group;             /* threads; their groups */
+    static constexpr int buffers = group == 32 ? 1 : 2;                              /* of slices in shared memory */
+    static constexpr int pitch = side + 4, panel = slice * pitch, packs = slice / 8; /* packs of 4: a thread's */
+    static constexpr int lane_columns = 32 / lane_rows, width = columns < 4 ? columns : 4;
+    static constexpr int across = side / (lane_columns * columns); /* warps beside each other */
+    static constexpr int row_leap = 4 * lane_rows, column_leap = width * lane_columns;
+    static constexpr int slices = groups * buffers * 2 * panel, sums = groups > 1 ? groups *side *side : 0;
+    static constexpr int floats = apart ? slices + side * side : sums > slices ? sums : slices;
+
+    static_assert(rows % 4 == 0 && (columns == 2 || columns % 4 == 0) && rows * columns * group == side * side);
+    static_assert(across * lane_columns * columns == side && slice % 8 == 0 && ANY_CHAIN % slice == 0);
+    static_assert(!apart || (groups == 1 && columns % 4 == 0));
+};
+/* Tuned on an H200. */
+constexpr any_tuning ANY_LARGE_TUNED = {
+    .side = 128, .slice = 16, .rows = 8, .columns = 8, .lane_rows = 4, .ahead = 1, .blocks = 2, .apart = true};
+constexpr any_tuning ANY_MEDIUM_TUNED = {
+    .side = 64, .slice = 16, .rows = 8, .columns = 4, .lane_rows = 2, .ahead = 1, .blocks = 2, .apart = false};
+constexpr any_tuning ANY_SMALL_TUNED = {
+    .side = 16, .slice = 32, .rows = 4, .columns = 2, .lane_rows = 4, .ahead = 2, .blocks = 2, .apart = false};
+using any_large = any_shape<ANY_LARGE_TUNED>;
+using any_medium = any_shape<ANY_MEDIUM_TUNED>;
+using any_small = any_shape<ANY_SMALL_TUNED>;
 
 /* A thread's sums over the slices of its group. */
 template <class S>

@@ -10,16 +10,22 @@ namespace ridge {
  * overlap those of the one before. */
 constexpr int lines_of_peer(int lines, int peers) { return (lines / peers + 7) / 8 * 8; }
 
-/* Tile: M x N sums a block, K: 128 bytes. KA, KB: whether K runs along the lines of A and B in memory. Split: of hi and
- * lo hi and lo parts. */
-template <typename Type, int BN, int StageCount, int ClusterM, int ClusterN, bool KMajorA = true, bool KMajorB = true,
-          int PromoteEvery = 0, bool Split = false>
+/* How a product is cut up. */
+struct matmul_tuning {
+    int columns;              /* of a block's tile */
+    int stages;               /* of operands in shared memory */
+    int cluster_m, cluster_n; /* blocks of a cluster, down and across */
+    int promote = 0;          /* slices whose sum is added in fp32; 0: all are summed by the tensor cores */
+    bool split = false;       /* operands of hi and lo parts */
+};
+/* Tile: M x N sums a block, K: 128 bytes. KMajorA, KMajorB: whether K runs along the lines of A and B in memory. */
+template <typename Type, matmul_tuning Tuned, bool KMajorA = true, bool KMajorB = true>
 struct matmul_shape {
     using T = Type;
-    static constexpr int M = 128, N = BN, K = 128 / (int)sizeof(T), stages = StageCount;
-    static constexpr int CM = ClusterM, CN = ClusterN, cluster = CM * CN;
+    static constexpr int M = 128, N = Tuned.columns, K = 128 / (int)sizeof(T), stages = Tuned.stages;
+    static constexpr int CM = Tuned.cluster_m, CN = Tuned.cluster_n, cluster = CM * CN;
     static constexpr bool KA = KMajorA, KB = KMajorB;
-    static constexpr int promote = PromoteEvery, parts = Split ? 2 : 1;
+    static constexpr int promote = Tuned.promote, parts = Tuned.split ? 2 : 1;
     static constexpr int a_bytes = M * 128, b_bytes = N * 128, stage_bytes = parts * (a_bytes + b_bytes);
     static constexpr int groups = 2, threads = 128 * (groups + 1), sums = N / 2;
     static constexpr int line = K; /* 128 bytes, along K or not */

@@ -7,8 +7,6 @@
 #ifndef RIDGE_KERNELS_CUDA_PIPE_EXCHANGE_CUH
 #define RIDGE_KERNELS_CUDA_PIPE_EXCHANGE_CUH
 
-#include <cooperative_groups.h>
-
 #include "cuda/ptx/barrier.cuh"
 #include "cuda/ptx/cluster.cuh"
 #include "cuda/ptx/mbarrier.cuh"
@@ -75,9 +73,7 @@ class row_exchange {
 
     template <typename P, typename Merge>
     __device__ P across_blocks(P v, Merge merge) const {
-#if __CUDA_ARCH__ >= 900
-        auto cluster = cooperative_groups::this_cluster();
-        const int blocks = (int)cluster.num_blocks(), mine = (int)cluster.block_rank();
+        const int blocks = cluster_nctarank(), mine = cluster_ctarank();
         float2 *set = slots->block[turn()];
         uint64_t *arrived = &slots->arrived[turn()];
         if (thread() == 0) mbarrier_arrive_expect_tx(shared_address(arrived), blocks * (int)sizeof *set);
@@ -92,7 +88,6 @@ class row_exchange {
             v = among<4>(v, merge);
         else
             v = among<2>(v, merge);
-#endif
         return v;
     }
 
@@ -109,7 +104,6 @@ class row_exchange {
 
     /* Before the first exchange, by every thread, and before anything long is waited for. */
     __device__ void begin() const {
-#if __CUDA_ARCH__ >= 900
         if constexpr (Cluster) {
             if (thread() == 0) {
                 mbarrier_init(shared_address(&slots->arrived[0]), 1),
@@ -119,14 +113,11 @@ class row_exchange {
             __syncwarp();
             barrier_cluster_arrive_relaxed();
         }
-#endif
     }
     /* The others have started, so that their shared memory can be written. (A block may end when it has the last value
      * that it waits for: nothing more is in flight to it.) */
     __device__ void meet() const {
-#if __CUDA_ARCH__ >= 900
         if constexpr (Cluster) barrier_cluster_wait();
-#endif
     }
 
     template <typename P, typename Merge>

@@ -67,8 +67,7 @@ __global__ void __launch_bounds__(Threads, row_blocks<Op, T, Width, Elements>(Th
     row_kernel_cluster(row_tensors<T, U> io, Op op) {
 #if __CUDA_ARCH__ >= 900
     __shared__ row_slots<Threads> slots;
-    auto cluster = cooperative_groups::this_cluster();
-    const int blocks = (int)cluster.num_blocks(), rank = (int)cluster.block_rank();
+    const int blocks = cluster_nctarank(), rank = cluster_ctarank();
     const auto span = io.template at<Width, int>(blockIdx.x / blocks, true);
     row_held<T, U, Width, Threads, Elements, true> row(span, &slots, rank * Threads + (int)threadIdx.x,
                                                        blocks * Threads);
@@ -87,6 +86,8 @@ __global__ void __launch_bounds__(Threads, row_blocks<Op, T, Width, Elements>(Th
         const auto s = op.of(row);
         row_write(row, op, s);
     }
+#else
+    __trap(); /* launched on devices with clusters alone */
 #endif
 }
 

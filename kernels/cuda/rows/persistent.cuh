@@ -22,11 +22,9 @@ constexpr int row_persistent_bytes = (Op::parameters + ROW_PERSISTENT_GROUPS) * 
 
 /* To shared memory by TMA; `full` then counts the bytes. By one thread. */
 __device__ inline void row_fetch_slice(uint4 *shared, const void *from, uint64_t *full) {
-#if __CUDA_ARCH__ >= 900
     mbarrier_arrive_expect_tx(shared_address(full), ROW_PERSISTENT_SLICE);
     cp_async_bulk_hint<ROW_PERSISTENT_SLICE>(shared_address(shared), from, shared_address(full),
                                              createpolicy_evict_last());
-#endif
 }
 
 /* What a group looks up once a row: registers are for the row. Written by its first thread behind the barrier of
@@ -45,10 +43,9 @@ __global__ void __launch_bounds__(ROW_PERSISTENT_THREADS *ROW_PERSISTENT_GROUPS,
     extern __shared__ uint4 row_memory[]; /* the parameters' slices, and a buffer for each group */
     __shared__ row_slots<Threads> slots[ROW_PERSISTENT_GROUPS];
     __shared__ row_persistent_group groups[ROW_PERSISTENT_GROUPS];
-    auto cluster = cooperative_groups::this_cluster();
     const int thread = (int)threadIdx.x % Threads, group = (int)threadIdx.x / Threads;
-    const unsigned blocks = cluster.num_blocks(), rows = (unsigned)io.rows;
-    const int begin = (int)cluster.block_rank() * slice;
+    const unsigned blocks = (unsigned)cluster_nctarank(), rows = (unsigned)io.rows;
+    const int begin = cluster_ctarank() * slice;
     volatile row_persistent_group *const mine = &groups[group];
     uint4 *const buffer = row_memory + (Op::parameters + group) * packs;
     const auto fetch = [&](unsigned i) {
@@ -87,6 +84,8 @@ __global__ void __launch_bounds__(ROW_PERSISTENT_THREADS *ROW_PERSISTENT_GROUPS,
         else
             row.write([&](auto &v, int64_t at) { here.template finish<ROW_SHARED_GENERAL>(v, s, at); });
     }
+#else
+    __trap(); /* launched on devices with clusters alone */
 #endif
 }
 

@@ -18,8 +18,10 @@ __device__ inline float softmax_exponential(float x, float max) { return ex2_app
 /* An operation of row_run.cuh: each thread's maximum and sum, merged in one exchange. */
 struct row_softmax {
     template <typename T>
-    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{32, 1536, 32, 1536, 0}
-                                                      : row_shape{8, 2048, 32, 1024, 0};
+    static constexpr row_shape shape =
+        sizeof(T) == 2
+            ? row_shape{.elements = 32, .resident = 1536, .long_elements = 32, .long_resident = 1536, .filled = 0}
+            : row_shape{.elements = 8, .resident = 2048, .long_elements = 32, .long_resident = 1024, .filled = 0};
 
     struct statistics {
         float max, inverse;

@@ -19,7 +19,9 @@
 
 #include "cuda/host/launch.cuh"
 #include "cuda/host/view.cuh"
+#include "cuda/mma/ffma.cuh"
 #include "cuda/mma/tf32x3.cuh"
+#include "cuda/pipe/cluster_sums.cuh"
 #include "cuda/ptx/bulk.cuh"
 #include "cuda/ptx/cp_async.cuh"
 #include "cuda/ptx/griddepcontrol.cuh"
@@ -58,15 +60,18 @@ __device__ inline void linear_fetch(float *to, int pitch, const float *from, int
     }
 }
 
-/* How a kernel is cut up. */
-template <int Tiles, int Rows, int Split, int WarpsM, int WarpsN, int WarpsK, int Chunk, int Stages, bool Bulk,
-          bool Trans>
+/* How the kernel is cut up. */
+struct narrow_tuning {
+    int tiles;                     /* of 8 classes */
+    int rows, split;               /* rows and blocks of a cluster */
+    int warps_m, warps_n, warps_k; /* warps along rows, classes, depth */
+    int chunk, stages;             /* steps of the depth in a stage; stages */
+};
+template <narrow_tuning Tuned, bool Bulk, bool Trans>
 struct linear_shape {
-    static constexpr int NT = Tiles; /* tiles of 8 classes */
-    static constexpr int BM = Rows;  /* rows of a cluster */
-    static constexpr int S = Split;  /* blocks of a cluster */
-    static constexpr int WM = WarpsM, WN = WarpsN, WK = WarpsK;
-    static constexpr int KC = Chunk, stages = Stages;
+    static constexpr int NT = Tuned.tiles, BM = Tuned.rows, S = Tuned.split;
+    static constexpr int WM = Tuned.warps_m, WN = Tuned.warps_n, WK = Tuned.warps_k;
+    static constexpr int KC = Tuned.chunk, stages = Tuned.stages;
     static constexpr bool bulk = Bulk;   /* whole rows by TMA: see linear_is_bulk */
     static constexpr bool trans = Trans; /* of w, classes are rows: [classes, depth] */
 
@@ -89,6 +94,10 @@ struct linear_shape {
                   "copies begin at multiples of 16 bytes");
 };
 
+/* TMA or a cluster. */
+template <typename L>
+constexpr bool narrow_needs_sm90 = L::bulk || L::S > 1;
+
 /* Whether TMA can move x and w: 16-byte multiples of both, and w without gaps between rows. */
 inline bool linear_is_bulk(const linear_args &a) {
     const bool trans = a.w_depth == 1 && a.w_class != 1;
@@ -104,7 +113,6 @@ __device__ inline void linear_load(const linear_args &a, float *stage, uint64_t 
     float *w = stage + L::x_floats;
     const float *x_from = a.x + row * a.x_row + k, *w_from = a.w + k * a.w_depth;
     if constexpr (L::bulk) {
-#if __CUDA_ARCH__ >= 900
         if (threadIdx.x == 0) {
             mbarrier_arrive_expect_tx(shared_address(barrier), L::trans ? 0 : 4 * steps * classes);
             if constexpr (!L::trans)
@@ -114,7 +122,6 @@ __device__ inline void linear_load(const linear_args &a, float *stage, uint64_t 
         if constexpr (L::trans)
             linear_fetch_rows<L::columns, L::KC, L::w_pitch, L::threads>(w, w_from, a.w_class, classes, steps);
         cp_async_mbarrier_arrive_noinc(shared_address(barrier));
-#endif
     } else {
         linear_fetch<L::BM, L::KC, L::threads>(stage, L::x_pitch, x_from, a.x_row, rows, steps);
         if constexpr (L::trans)
@@ -134,132 +141,174 @@ __device__ inline void linear_again(const linear_args &a, float *sums, int64_t r
         if (row + r >= a.batch || c >= a.classes) continue;
         const float *x = a.x + (row + r) * a.x_row, *w = a.w + c * a.w_class;
         float sum = 0.0f;
-        for (int64_t k = k0; k < k_end; k++)
-            if ((k - k0) % L::KC / 16 % L::WK == wk) sum = fmaf(x[k], w[k * a.w_depth], sum);
+        for (int64_t k = k0 + 16 * wk; k < k_end; k += 16 * L::WK)
+            sum = ffma_chain(sum, x + k, w + k * a.w_depth, a.w_depth, (int)min(k_end - k, (int64_t)16));
         sums[r * L::columns + c] = sum;
     }
 }
 
 /* ---- the kernel: block (tile of rows, part of the depth) of head blockIdx.y ---- */
 
+/* What a block has: rows from `row` on, [k0, k_end) of the depth, in chunks. */
+template <typename L>
+struct narrow_place {
+    int rank, chunks;
+    int64_t row, k0, k_end;
+
+    __device__ explicit narrow_place(const linear_args &a) {
+        rank = L::S > 1 ? (int)blockIdx.x % L::S : 0;
+        row = (int64_t)(blockIdx.x / L::S) * L::BM;
+        const int64_t units = (a.depth + 15) / 16, next = (rank + 1) * units / L::S * 16;
+        k0 = rank * units / L::S * 16, k_end = next < a.depth ? next : a.depth;
+        chunks = (int)((k_end - k0 + L::KC - 1) / L::KC);
+    }
+    /* Of the depth in a chunk. */
+    __device__ int steps(int chunk) const {
+        const int64_t left = k_end - k0 - (int64_t)chunk * L::KC;
+        return left < L::KC ? (int)left : L::KC;
+    }
+};
+/* A warp's tiles: first row, first tile of classes, part of each chunk. Lane 4 g + t. */
+template <typename L>
+struct narrow_warp {
+    int m0, n0, wk, g, t;
+
+    __device__ narrow_warp(void) {
+        const int warp = (int)threadIdx.x / 32;
+        g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
+        m0 = warp % L::WM * 16 * L::MT, n0 = warp / L::WM % L::WN * L::N, wk = warp / (L::WM * L::WN);
+    }
+    /* Whether a tile of classes is one of the block's. */
+    __device__ bool has(int n) const { return L::N * L::WN == L::NT || n0 + n < L::NT; }
+};
+
+/* All chunks of the block's part of the depth, through the stages in `memory`; `here` counts what arrives at each. */
+template <typename L, typename Load>
+__device__ inline void narrow_multiply(const linear_args &a, const narrow_place<L> &at, const narrow_warp<L> &warp,
+                                       float *memory, uint64_t *here, Load load, linear_sums<L> &sums) {
+    const int w_pitch = L::bulk && !L::trans ? (int)a.classes : L::w_pitch;
+    for (int c = 0, s = 0, phase = 0; c < at.chunks; c++) {
+        if constexpr (L::bulk) {
+            mbarrier_wait_parity_cluster(shared_address(&here[s]), phase);
+        } else { /* one stage at a time is enough where loads are single elements */
+            cp_async_wait_all();
+            __syncthreads();
+        }
+        const float *x = memory + s * L::stage_floats + warp.m0 * L::x_pitch;
+        const float *w =
+            memory + s * L::stage_floats + L::x_floats + (L::trans ? 8 * warp.n0 * L::w_pitch : 8 * warp.n0);
+        const int steps = at.steps(c);
+        if constexpr (L::bulk && !L::trans)
+            if (steps < L::KC) { /* the products also read behind the last row of w, for no class */
+                if (threadIdx.x < 16)
+                    memory[s * L::stage_floats + L::x_floats + steps * w_pitch + (int)threadIdx.x] = 0.0f;
+                __syncthreads();
+            }
+#pragma unroll 1
+        for (int k = 16 * warp.wk; k < steps; k += 16 * L::WK) {
+            linear_operands<L> now;
+            now.load(x + k, w + (L::trans ? k : k * w_pitch), w_pitch, warp.g, warp.t);
+            now.multiply(sums);
+        }
+        if (c + L::stages < at.chunks) {
+            __syncthreads();
+            load(c + L::stages, s);
+        }
+        if (++s == L::stages) s = 0, phase ^= 1;
+    }
+}
+
+/* A warp's sums to shared memory; where one of them is not finite, all of them again. */
+template <typename L>
+__device__ inline void narrow_store(const linear_args &a, const narrow_place<L> &at, const narrow_warp<L> &warp,
+                                    linear_sums<L> &sums, float *mine) {
+    float zero = 0.0f; /* but for infinities and NaN among the sums */
+#pragma unroll
+    for (int m = 0; m < L::MT; m++)
+#pragma unroll
+        for (int n = 0; n < L::N; n++) {
+            if (!warp.has(n)) break; /* of no class: anything */
+#pragma unroll
+            for (int e = 0; e < 4; e++) zero = fmaf(sums.high[m][n][e] = sums.at(m, n, e), 0.0f, zero);
+        }
+    if (__any_sync(0xffffffffu, zero != 0.0f)) {
+        linear_again<L>(a, mine, at.row, warp.m0, warp.n0, at.k0, at.k_end, warp.wk);
+        return;
+    }
+#pragma unroll
+    for (int m = 0; m < L::MT; m++)
+#pragma unroll
+        for (int n = 0; n < L::N; n++) {
+            if (!warp.has(n)) break;
+            float *to = mine + (warp.m0 + 16 * m + warp.g) * L::columns + 8 * (warp.n0 + n) + 2 * warp.t;
+            *(float2 *)to = make_float2(sums.high[m][n][0], sums.high[m][n][1]);
+            *(float2 *)(to + 8 * L::columns) = make_float2(sums.high[m][n][2], sums.high[m][n][3]);
+        }
+}
+
 template <typename L, typename Op>
-__global__ void __launch_bounds__(L::threads, 1) linear_kernel(linear_args a, const __grid_constant__ Op op) {
+__device__ inline void narrow_block(linear_args a, const Op &op) {
     extern __shared__ __align__(16) float linear_memory[];
     float *parts = linear_memory + L::stages * L::stage_floats;       /* what is received */
     float *sums = parts + (L::S > 1 ? L::parts * L::part_floats : 0); /* what is sent */
-    uint64_t *here = (uint64_t *)(sums + L::parts * L::part_floats), *arrived = here + L::stages;
-    const int rank = L::S > 1 ? (int)blockIdx.x % L::S : 0;
-    const int64_t row = (int64_t)(blockIdx.x / L::S) * L::BM, units = (a.depth + 15) / 16;
-    const int64_t k0 = rank * units / L::S * 16, k_next = (rank + 1) * units / L::S * 16;
-    const int64_t k_end = k_next < a.depth ? k_next : a.depth;
-    const int chunks = (int)((k_end - k0 + L::KC - 1) / L::KC);
+    uint64_t *here = (uint64_t *)(sums + L::parts * L::part_floats);
+    const cluster_sums exchange(here + L::stages);
+    const narrow_place<L> at(a);
     a.w += blockIdx.y * a.w_head, a.b += blockIdx.y * a.b_head, a.p += blockIdx.y * a.p_head;
 
-#if __CUDA_ARCH__ >= 900
-    if (threadIdx.x == 0) {
-        for (int s = 0; s < L::stages; s++) mbarrier_init(shared_address(&here[s]), L::threads + 1);
-        mbarrier_init(shared_address(arrived), 1);
-        fence_mbarrier_init();
-        if (L::S > 1) mbarrier_arrive_expect_tx(shared_address(arrived), (L::S - 1) * L::WK * L::part_floats * 4);
+    if constexpr (narrow_needs_sm90<L>) {
+        if (threadIdx.x == 0) {
+            for (int s = 0; s < L::stages; s++) mbarrier_init(shared_address(&here[s]), L::threads + 1);
+            exchange.begin((L::S - 1) * L::WK * L::part_floats * 4);
+        }
+        __syncthreads();
+        if constexpr (L::S > 1) barrier_cluster_arrive_relaxed();
     }
-    __syncthreads();
-    if constexpr (L::S > 1) barrier_cluster_arrive_relaxed();
-#endif
     if constexpr (L::bulk && !L::trans)
         if (threadIdx.x < 16 * L::stages)
             linear_memory[(threadIdx.x / 16 + 1) * L::stage_floats - L::w_floats + L::KC * (int)a.classes +
                           threadIdx.x % 16] = 0.0f;
     before_next_launch();
     const auto load = [&](int chunk, int s) {
-        const int64_t k = k0 + (int64_t)chunk * L::KC;
-        linear_load<L>(a, linear_memory + s * L::stage_floats, &here[s], row, k,
-                       k_end - k < L::KC ? (int)(k_end - k) : L::KC);
+        linear_load<L>(a, linear_memory + s * L::stage_floats, &here[s], at.row, at.k0 + (int64_t)chunk * L::KC,
+                       at.steps(chunk));
     };
 #pragma unroll 1
-    for (int s = 0; s < L::stages && s < chunks; s++) load(s, s);
-    const linear_rows<L, Op> rows(a, op, row + rank * L::owned);
+    for (int s = 0; s < L::stages && s < at.chunks; s++) load(s, s);
+    const linear_rows<L, Op> rows(a, op, at.row + at.rank * L::owned);
 
-    const int warp = (int)threadIdx.x / 32, g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
-    const int m0 = warp % L::WM * 16 * L::MT, n0 = warp / L::WM % L::WN * L::N, wk = warp / (L::WM * L::WN);
-    const int w_pitch = L::bulk && !L::trans ? (int)a.classes : L::w_pitch;
+    const narrow_warp<L> warp;
     linear_sums<L> acc;
-    for (int c = 0, s = 0, phase = 0; c < chunks; c++) {
-        if constexpr (L::bulk) {
-#if __CUDA_ARCH__ >= 900
-            mbarrier_wait_parity_cluster(shared_address(&here[s]), phase);
-#endif
-        } else { /* one stage at a time is enough where loads are single elements */
-            cp_async_wait_all();
-            __syncthreads();
-        }
-        const float *x = linear_memory + s * L::stage_floats + m0 * L::x_pitch;
-        const float *w = linear_memory + s * L::stage_floats + L::x_floats + (L::trans ? 8 * n0 * L::w_pitch : 8 * n0);
-        const int64_t left = k_end - k0 - (int64_t)c * L::KC;
-        const int steps = left < L::KC ? (int)left : L::KC;
-        if constexpr (L::bulk && !L::trans)
-            if (steps < L::KC) { /* what lies behind the last row of w is multiplied, too, for no class */
-                if (threadIdx.x < 16)
-                    linear_memory[s * L::stage_floats + L::x_floats + steps * w_pitch + (int)threadIdx.x] = 0.0f;
-                __syncthreads();
-            }
-#pragma unroll 1
-        for (int k = 16 * wk; k < steps; k += 16 * L::WK) {
-            linear_operands<L> now;
-            now.load(x + k, w + (L::trans ? k : k * w_pitch), w_pitch, g, t);
-            now.multiply(acc);
-        }
-        if (c + L::stages < chunks) {
-            __syncthreads();
-            load(c + L::stages, s);
-        }
-        if (++s == L::stages) s = 0, phase ^= 1;
-    }
-
-    float zero = 0.0f; /* but for infinities and NaN among the sums */
-#pragma unroll
-    for (int m = 0; m < L::MT; m++)
-#pragma unroll
-        for (int n = 0; n < L::N; n++) {
-            if (L::N * L::WN != L::NT && n0 + n >= L::NT) break; /* of no class: anything */
-#pragma unroll
-            for (int e = 0; e < 4; e++) zero = fmaf(acc.high[m][n][e] = acc.at(m, n, e), 0.0f, zero);
-        }
-    float *mine = sums + wk * L::BM * L::columns;
-    if (__any_sync(0xffffffffu, zero != 0.0f)) {
-        linear_again<L>(a, mine, row, m0, n0, k0, k_end, wk);
-    } else {
-#pragma unroll
-        for (int m = 0; m < L::MT; m++)
-#pragma unroll
-            for (int n = 0; n < L::N; n++) {
-                if (L::N * L::WN != L::NT && n0 + n >= L::NT) break;
-                float *at = mine + (m0 + 16 * m + g) * L::columns + 8 * (n0 + n) + 2 * t;
-                *(float2 *)at = make_float2(acc.high[m][n][0], acc.high[m][n][1]);
-                *(float2 *)(at + 8 * L::columns) = make_float2(acc.high[m][n][2], acc.high[m][n][3]);
-            }
-    }
-#if __CUDA_ARCH__ >= 900
+    narrow_multiply(a, at, warp, linear_memory, here, load, acc);
+    narrow_store(a, at, warp, acc, sums + warp.wk * L::BM * L::columns);
     if constexpr (L::S > 1) {
         fence_proxy_async();
         __syncthreads();
-        barrier_cluster_wait(); /* all have started */
-        if (threadIdx.x < L::parts && (int)threadIdx.x % L::S != rank)
-            cp_async_bulk_cluster(sums + threadIdx.x * L::part_floats,
-                                  parts + (rank + (int)threadIdx.x / L::S * L::S) * L::part_floats, arrived,
-                                  (int)threadIdx.x % L::S, L::part_floats * 4);
-        mbarrier_wait_parity_cluster(shared_address(arrived), 0);
-        barrier_cluster_arrive_relaxed(); /* what I was sent has been read */
+        exchange.started();
+        const int part = (int)threadIdx.x, to = part % L::S;
+        if (part < L::parts && to != at.rank)
+            exchange.send(sums + part * L::part_floats, parts + (at.rank + part / L::S * L::S) * L::part_floats, to,
+                          L::part_floats * 4);
+        exchange.received();
+    } else {
+        __syncthreads();
     }
-#endif
-    if constexpr (L::S == 1) __syncthreads();
-    rows.template write<L::owned, L::parts>(
-        a,
-        [&](int part, int r, int column) {
-            return (part % L::S == rank ? sums : parts) + part * L::part_floats + r * L::columns + column;
-        },
-        L::owned, L::parts);
+    const auto sum_of = [&](int part, int r, int column) {
+        return (part % L::S == at.rank ? sums : parts) + part * L::part_floats + r * L::columns + column;
+    };
+    rows.template write<L::owned, L::parts>(a, sum_of, L::owned, L::parts);
+    if constexpr (L::S > 1) exchange.end();
+}
+
+template <typename L, typename Op>
+__global__ void __launch_bounds__(L::threads, 1) linear_kernel(linear_args a, const __grid_constant__ Op op) {
 #if __CUDA_ARCH__ >= 900
-    if constexpr (L::S > 1) barrier_cluster_wait();
+    narrow_block<L>(a, op);
+#else
+    if constexpr (narrow_needs_sm90<L>)
+        __trap(); /* not launched on this device */
+    else
+        narrow_block<L>(a, op);
 #endif
 }
 

@@ -15,13 +15,27 @@
 
 namespace ridge {
 
+/* By the classes at most. Single: operands by single loads; others whole rows by TMA. Tuned on an H200. */
+constexpr narrow_tuning NARROW_16_SINGLE = {
+    .tiles = 2, .rows = 16, .split = 1, .warps_m = 1, .warps_n = 1, .warps_k = 4, .chunk = 64, .stages = 1};
+constexpr narrow_tuning NARROW_56_SINGLE = {
+    .tiles = 7, .rows = 16, .split = 1, .warps_m = 1, .warps_n = 4, .warps_k = 2, .chunk = 64, .stages = 1};
+constexpr narrow_tuning NARROW_128_SINGLE = {
+    .tiles = 16, .rows = 16, .split = 1, .warps_m = 1, .warps_n = 4, .warps_k = 2, .chunk = 64, .stages = 1};
+constexpr narrow_tuning NARROW_16_BLOCK = {
+    .tiles = 2, .rows = 16, .split = 1, .warps_m = 1, .warps_n = 1, .warps_k = 4, .chunk = 128, .stages = 1};
+constexpr narrow_tuning NARROW_16_CLUSTER = {
+    .tiles = 2, .rows = 16, .split = 4, .warps_m = 1, .warps_n = 1, .warps_k = 4, .chunk = 128, .stages = 1};
+constexpr narrow_tuning NARROW_56_CLUSTER = {
+    .tiles = 7, .rows = 16, .split = 8, .warps_m = 1, .warps_n = 4, .warps_k = 1, .chunk = 64, .stages = 1};
+
 template <bool Trans, typename Op>
 ridge_status linear_rows_single(const linear_args &a, const Op &op, int heads, cudaStream_t stream) {
     if (a.classes <= 16)
-        return linear_launch<linear_shape<2, 16, 1, 1, 1, 4, 64, 1, false, Trans>>(a, op, heads, stream, false);
+        return linear_launch<linear_shape<NARROW_16_SINGLE, false, Trans>>(a, op, heads, stream, false);
     if (a.classes <= 56)
-        return linear_launch<linear_shape<7, 16, 1, 1, 4, 2, 64, 1, false, Trans>>(a, op, heads, stream, false);
-    return linear_launch<linear_shape<16, 16, 1, 1, 4, 2, 64, 1, false, Trans>>(a, op, heads, stream, false);
+        return linear_launch<linear_shape<NARROW_56_SINGLE, false, Trans>>(a, op, heads, stream, false);
+    return linear_launch<linear_shape<NARROW_128_SINGLE, false, Trans>>(a, op, heads, stream, false);
 }
 
 template <bool Trans, typename Op>
@@ -50,8 +64,8 @@ ridge_status linear_rows_wgmma(const linear_args &a, const Op &op, int heads, cu
 template <bool Trans, typename Op>
 ridge_status linear_rows_narrow(const linear_args &a, const Op &op, int heads, cudaStream_t stream) {
     if (a.depth > 256 && a.batch * heads <= 512)
-        return linear_launch<linear_shape<2, 16, 4, 1, 1, 4, 128, 1, true, Trans>>(a, op, heads, stream, true);
-    return linear_launch<linear_shape<2, 16, 1, 1, 1, 4, 128, 1, true, Trans>>(a, op, heads, stream, true);
+        return linear_launch<linear_shape<NARROW_16_CLUSTER, true, Trans>>(a, op, heads, stream, true);
+    return linear_launch<linear_shape<NARROW_16_BLOCK, true, Trans>>(a, op, heads, stream, true);
 }
 
 /* Operands that linear_is_bulk takes, on Hopper. */
@@ -59,7 +73,7 @@ template <bool Trans, typename Op>
 ridge_status linear_rows_hopper(const linear_args &a, const Op &op, int heads, cudaStream_t stream) {
     if (a.classes <= 16) return linear_rows_narrow<Trans>(a, op, heads, stream);
     if (!linear_rows_are_fp16(a.batch, a.classes))
-        return linear_launch<linear_shape<7, 16, 8, 1, 4, 1, 64, 1, true, Trans>>(a, op, heads, stream, true);
+        return linear_launch<linear_shape<NARROW_56_CLUSTER, true, Trans>>(a, op, heads, stream, true);
     if (a.classes <= 56) return linear_rows_wgmma<7, Trans>(a, op, heads, stream);
     if (a.classes <= 104) return linear_rows_wgmma<13, Trans>(a, op, heads, stream);
     return linear_rows_wgmma<16, Trans>(a, op, heads, stream);
@@ -69,8 +83,7 @@ ridge_status linear_rows_hopper(const linear_args &a, const Op &op, int heads, c
 template <bool Trans, typename Op>
 ridge_status linear_rows_bulk(const linear_args &a, const Op &op, int heads, cudaStream_t stream) {
     if (a.classes <= 16) return linear_rows_narrow<Trans>(a, op, heads, stream);
-    if (a.classes <= 56)
-        return linear_launch<linear_shape<7, 16, 8, 1, 4, 1, 64, 1, true, Trans>>(a, op, heads, stream, true);
+    if (a.classes <= 56) return linear_launch<linear_shape<NARROW_56_CLUSTER, true, Trans>>(a, op, heads, stream, true);
     return linear_rows_single<Trans>(a, op, heads, stream);
 }
 

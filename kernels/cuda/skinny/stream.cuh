@@ -76,13 +76,14 @@ template <typename L>
 struct linear_stream_memory {
     unsigned char *x, *x_parts, *w;
     float *sums, *parts;
-    uint64_t *full, *ready, *arrived;
+    uint64_t *full, *ready;
+    cluster_sums exchange;
 
-    __device__ linear_stream_memory(unsigned char *memory, const linear_stream_plan &plan) {
+    __device__ linear_stream_memory(unsigned char *memory, const linear_stream_plan &plan) : exchange(NULL) {
         x = memory, x_parts = x + L::x_bytes, w = x_parts + L::x_parts_bytes;
         sums = (float *)(w + L::chunks * plan.w_bytes), parts = sums + L::rows * plan.pitch;
         full = (uint64_t *)(parts + L::split * L::owned * plan.pitch);
-        ready = full + L::chunks, arrived = ready + L::chunks;
+        ready = full + L::chunks, exchange = cluster_sums(ready + L::chunks);
     }
     /* Four steps of the depth of a row of x, of a class of w. */
     __device__ float4 x_at(int row, int k) const {
@@ -266,8 +267,7 @@ __device__ inline void linear_stream_again(const linear_args &a, const linear_st
         for (int r = 0; r < rows; r++) {
             const float4 x = memory.x_at(row + r, k);
 #pragma unroll
-            for (int c = 0; c < all; c++)
-                sum[r][c] = fmaf(x.w, w[c].w, fmaf(x.z, w[c].z, fmaf(x.y, w[c].y, fmaf(x.x, w[c].x, sum[r][c]))));
+            for (int c = 0; c < all; c++) sum[r][c] = ffma_chain(sum[r][c], x, w[c]);
         }
     }
 #pragma unroll
@@ -293,9 +293,7 @@ __global__ void __launch_bounds__(L::threads, 1)
             mbarrier_init(shared_address(memory.full + c), 1);
             mbarrier_init(shared_address(memory.ready + c), L::warps);
         }
-        mbarrier_init(shared_address(memory.arrived), 1);
-        fence_mbarrier_init();
-        mbarrier_arrive_expect_tx(shared_address(memory.arrived), (L::split - 1) * L::owned * plan.pitch * 4);
+        memory.exchange.begin((L::split - 1) * L::owned * plan.pitch * 4);
         prefetch_tensormap(&x_map);
         if (L::trans) prefetch_tensormap(&w_map);
         griddepcontrol_wait();
@@ -320,19 +318,20 @@ __global__ void __launch_bounds__(L::threads, 1)
         fence_proxy_async();
         __syncthreads();
     }
-    barrier_cluster_wait(); /* all have started */
+    memory.exchange.started();
     const int warp = (int)threadIdx.x / 32, to = (at.rank + warp) % L::split, part = L::owned * plan.pitch;
     if (0 < warp && warp < L::split && threadIdx.x % 32 == 0)
-        cp_async_bulk_cluster(memory.sums + to * part, memory.parts + at.rank * part, memory.arrived, to, part * 4);
+        memory.exchange.send(memory.sums + to * part, memory.parts + at.rank * part, to, part * 4);
 
     const linear_rows<L, Op> rows(a, op, at.row + at.rank * L::owned);
-    mbarrier_wait_parity_cluster(shared_address(memory.arrived), 0);
-    barrier_cluster_arrive_relaxed(); /* what I was sent is here */
+    memory.exchange.received();
     const auto sum_of = [&](int from, int row, int column) {
         return (from == at.rank ? memory.sums : memory.parts) + (from * L::owned + row) * plan.pitch + column;
     };
     rows.template write<L::owned, L::split>(a, sum_of, L::owned, L::split);
-    barrier_cluster_wait();
+    memory.exchange.end();
+#else
+    __trap(); /* launched on Hopper alone */
 #endif
 }
 

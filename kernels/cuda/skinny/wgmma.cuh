@@ -20,6 +20,8 @@
 #include <type_traits>
 
 #include "cuda/host/launch.cuh"
+#include "cuda/mma/ffma.cuh"
+#include "cuda/pipe/cluster_sums.cuh"
 #include "cuda/ptx/barrier.cuh"
 #include "cuda/ptx/bulk.cuh"
 #include "cuda/ptx/griddepcontrol.cuh"
@@ -221,10 +223,7 @@ __device__ inline void linear_again(const linear_args &a, const linear_place<L> 
     for (int e = (int)threadIdx.x; e < rows * classes; e += L::threads) {
         const int row = e / classes, column = L::template first<Half> + e % classes;
         const float *x = a.x + (int64_t)(at.row + row) * a.x_row, *w = a.w + column * a.w_class;
-        float sum = 0.0f;
-#pragma unroll 1
-        for (int k = k0; k < k_end; k++) sum = fmaf(x[k], w[k * a.w_depth], sum);
-        sums[L::sum_at(L::BM, row, column)] = sum;
+        sums[L::sum_at(L::BM, row, column)] = ffma_chain(0.0f, x + k0, w + k0 * a.w_depth, a.w_depth, k_end - k0);
     }
 }
 
@@ -258,7 +257,7 @@ __device__ inline bool linear_add_groups(const float (&total)[4 * L::NT], const 
 /* A half's sums of other blocks' rows, to them. */
 template <typename L, int Half>
 __device__ inline void linear_send(const linear_args &a, const linear_plan &plan, const float (&total)[4 * L::NT],
-                                   float *sums, float *parts, uint64_t *arrived) {
+                                   float *sums, float *parts, const cluster_sums &exchange) {
     const linear_place<L> at(plan);
     if (linear_add_groups<L, Half>(total, at, sums)) {
         linear_again<L, Half>(a, at, plan, sums);
@@ -269,9 +268,9 @@ __device__ inline void linear_send(const linear_args &a, const linear_plan &plan
     if (to < plan.split && threadIdx.x % 32 == 0) {
         const int first = plan.rows.begin(to), n = plan.rows.begin(to + 1) - first;
         if (to != at.rank)
-            cp_async_bulk_cluster(sums + L::sum_at(L::BM, first, L::template first<Half>),
-                                  parts + at.rank * plan.part_floats + L::sum_at(n, 0, L::template first<Half>),
-                                  arrived, to, n * 8 * L::template tiles<Half> * 4);
+            exchange.send(sums + L::sum_at(L::BM, first, L::template first<Half>),
+                          parts + at.rank * plan.part_floats + L::sum_at(n, 0, L::template first<Half>), to,
+                          n * 8 * L::template tiles<Half> * 4);
     }
 }
 #endif
@@ -283,17 +282,13 @@ __global__ void __launch_bounds__(L::threads, L::resident)
     extern __shared__ __align__(128) unsigned char linear_wide_memory[];
     float *sums = (float *)(linear_wide_memory + L::groups * 2 * L::part_bytes);
     float *undo = sums + L::sum_floats, *parts = undo + L::groups * L::columns;
-    uint64_t *arrived = (uint64_t *)(parts + plan.split * plan.part_floats);
+    const cluster_sums exchange((uint64_t *)(parts + plan.split * plan.part_floats));
 
     const linear_place<L> at(plan);
     const int group = at.group, lane = at.lane, t = lane % 4, k0 = at.k0, k_end = at.k_end;
     a.w += blockIdx.y * a.w_head;
 
-    if (threadIdx.x == 0) {
-        mbarrier_init(shared_address(arrived), 1);
-        fence_mbarrier_init();
-        mbarrier_arrive_expect_tx(shared_address(arrived), (plan.split - 1) * at.owned * L::columns * 4);
-    }
+    if (threadIdx.x == 0) exchange.begin((plan.split - 1) * at.owned * L::columns * 4);
     __syncwarp();
     barrier_cluster_arrive_relaxed();
     after_previous_launch();
@@ -357,16 +352,15 @@ __global__ void __launch_bounds__(L::threads, L::resident)
         wgmma_finish(total);
         undone(total, total, begin(), middle());
     }
-    barrier_cluster_wait(); /* all have started */
-    linear_send<L, 0>(a, plan, total, sums, parts, arrived);
+    exchange.started();
+    linear_send<L, 0>(a, plan, total, sums, parts, exchange);
     if constexpr (!L::deep) undone(total, total, middle(), end());
-    linear_send<L, 1>(a, plan, total, sums, parts, arrived);
+    linear_send<L, 1>(a, plan, total, sums, parts, exchange);
 
     a.b += blockIdx.y * a.b_head, a.p += blockIdx.y * a.p_head;
     const linear_place<L> now(plan);
     const linear_rows<L, Op> rows(a, op, now.row + now.own);
-    mbarrier_wait_parity_cluster(shared_address(arrived), 0);
-    barrier_cluster_arrive_relaxed(); /* what I was sent is here */
+    exchange.received();
     const auto sum_of = [&](int part, int row, int column) {
         return part == now.rank ? sums + L::sum_at(L::BM, now.own + row, column)
                                 : parts + part * plan.part_floats + L::sum_at(now.owned, row, column);
@@ -375,7 +369,9 @@ __global__ void __launch_bounds__(L::threads, L::resident)
         rows.template write<8, 8>(a, sum_of, 8, 8);
     else
         rows.template write<0, 0>(a, sum_of, now.owned, plan.split);
-    barrier_cluster_wait();
+    exchange.end();
+#else
+    __trap(); /* launched on Hopper alone */
 #endif
 }
 

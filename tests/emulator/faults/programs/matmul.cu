@@ -9,7 +9,7 @@
 
 using namespace ridge;
 using element = __nv_bfloat16;
-using shape = matmul_shape<element, 128, 3, 2, 1>;
+using shape = matmul_shape<element, matmul_tuning{.columns = 128, .stages = 3, .cluster_m = 2, .cluster_n = 1}>;
 using store = store_epilogue<element, 128, false>;
 
 int main(void) {
