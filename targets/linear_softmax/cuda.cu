@@ -1,5 +1,5 @@
 /* softmax(x w + b) on a GPU: see README.md. cuda_tiles.cu has what is large, and 16 bits;
- * linear_run.cuh picks among the kernels for everything else. */
+ * linear/softmax.cuh picks among the kernels for everything else. */
 #include "cuda/linear/softmax.cuh"
 
 extern "C" {

@@ -9,7 +9,7 @@
 
 using namespace ridge;
 
-/* ---- optimized: see row_softmax.cuh; the row stays in registers ---- */
+/* ---- optimized: see rows/softmax.cuh; the row stays in registers ---- */
 
 extern "C" ridge_status online_softmax_cuda_optimized(const ridge_call *call) {
     return with_storage(call->dtype,

@@ -1,6 +1,6 @@
 /* Products of matrices in any order, type and alignment, by fp32 multiply-adds: C[m, n] = sum over k of A[m, k] B[n,
- * k]. For shapes and devices that have no faster way here, and for exact fp32. linear_any_tile.cuh has a tile; here is
- * which tiles a shape gets; an epilogue (linear_any_epilogue.cuh) says what becomes of them.
+ * k]. For shapes and devices that have no faster way here, and for exact fp32. gemm/any_tile.cuh has a tile; here is
+ * which tiles a shape gets; an epilogue (epilogue/) says what becomes of them.
  *
  *   large    128 x 128, a thread 8 x 8        four loads of 16 bytes for 64 multiply-adds
  *   medium   64 x 64, a thread 8 x 4          a few tiles for every SM, the depth in two

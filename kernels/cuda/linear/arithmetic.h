@@ -1,8 +1,8 @@
 /* Which arithmetic the fp32 linear kernels have for a shape: what chooses a kernel and what is said of it follow from
  * these. Operands of cases are dense and aligned; the kernels look at the operands themselves besides. Of C and CUDA.
  *
- * A product of fp32 values is made of three on the tensor cores: of tf32 (linear_narrow.cuh) or of fp16
- * (linear_wgmma.cuh, linear_stream.cuh, linear_split.cuh, linear/softmax_tiles.cuh). All others are fp32
+ * A product of fp32 values is made of three on the tensor cores: of tf32 (skinny/narrow.cuh) or of fp16
+ * (skinny/wgmma.cuh, skinny/stream.cuh, linear/loss_split.cuh, linear/softmax_tiles.cuh). All others are fp32
  * multiply-adds. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_ARITHMETIC_H
 #define RIDGE_KERNELS_CUDA_LINEAR_ARITHMETIC_H
@@ -21,7 +21,7 @@ static inline ridge_arithmetic linear_three_of(ridge_dtype type) {
 
 static inline int linear_is_hopper(int sm) { return sm / 10 == 9; }
 
-/* softmax(x w + b) by linear_run.cuh. */
+/* softmax(x w + b) by linear/softmax.cuh. */
 static inline ridge_arithmetic linear_rows_arithmetic(int64_t batch, int64_t depth, int64_t classes, int sm) {
     if (!linear_rows_fit(depth, classes)) return linear_three_of(RIDGE_DTYPE_NONE);
     return linear_three_of(linear_is_hopper(sm) && linear_depth_is_bulk(depth) && linear_rows_are_fp16(batch, classes)

@@ -27,7 +27,7 @@ matrix_view gradient_of(const linear_loss_call &c, int64_t rows) {
     return {c.part<G>(c.at.gradient), rows, c.w.rows, c.at.gradient_stride, 1};
 }
 
-/* A row's parts; another number of them where operands have infinities: see linear_split.cuh. */
+/* A row's parts; another number of them where operands have infinities: see linear/loss_split.cuh. */
 struct parts_layout {
     int count;
     const unsigned *infinite; /* NULL: never */
@@ -168,7 +168,7 @@ struct linear_by_fp32 {
     }
 };
 
-/* ---- by kernels that end with whole rows of logits: linear_loss_rows.cu ---- */
+/* ---- by kernels that end with whole rows of logits: linear/loss_rows.cu ---- */
 
 template <typename T>
 struct linear_by_rows {

@@ -71,7 +71,7 @@ inline loss_rows loss_rows_of(const linear_loss_call &c, int64_t first, int64_t 
     return r;
 }
 
-/* ---- fp32 of few classes on Hopper: linear_loss_rows.cu ---- */
+/* ---- fp32 of few classes on Hopper: linear/loss_rows.cu ---- */
 
 bool linear_rows_take(const linear_loss_call &c);
 /* Of `rows` rows from `first` on: losses, and where `gradient` is not NULL the gradients of their logits there, in
@@ -80,13 +80,13 @@ ridge_status linear_rows_losses(const linear_loss_call &c, int64_t first, int64_
 
 /* ---- the operations: of storage type T ---- */
 
-/* Losses; linear_ops.cuh. */
+/* Losses; linear/loss.cuh. */
 template <typename T>
 ridge_status linear_loss_forward(const linear_loss_call &c);
-/* Gradients. given_lse: backward; else forward and backward; linear_ops.cuh. */
+/* Gradients. given_lse: backward; else forward and backward; linear/loss.cuh. */
 template <typename T>
 ridge_status linear_loss_gradient(const linear_loss_call &c);
-/* Any of these the plain way, with ridge's own products and with a library's; linear_unfused.cuh. */
+/* Any of these the plain way, with ridge's own products and with a library's; linear/loss_unfused.cuh. */
 template <typename T>
 ridge_status linear_loss_own_unfused(const linear_loss_call &c);
 template <typename T>

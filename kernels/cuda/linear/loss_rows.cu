@@ -1,13 +1,12 @@
-/* Softmax cross-entropy of a linear layer of up to 128 classes in fp32 on Hopper: the kernels of linear_rows.cuh make
+/* Softmax cross-entropy of a linear layer of up to 128 classes in fp32 on Hopper: the kernels of skinny/run.cuh make
  * losses and gradients of whole rows of logits where linear_softmax makes probabilities. */
 #include "cuda/gemm/matmul_run.cuh"
 #include "cuda/linear/loss_call.cuh"
 #include "cuda/skinny/run.cuh"
 
 namespace ridge {
-namespace {
 
-/* See linear_rows. */
+/* See linear_rows. Not in the namespace below: devices without TMA compile none of it. */
 struct linear_losses {
     loss_rows of;
     const float *given_lse; /* NULL, or of rows whose losses are not asked for */
@@ -55,6 +54,8 @@ struct linear_losses {
         linear_write(gradient + row * stride + column, z, (int)a.classes - column, 4);
     }
 };
+
+namespace {
 
 linear_args args_of(const linear_loss_call &c, int64_t first, int64_t rows) {
     const matrix_view x = some_rows<float>(c.x, first, rows);

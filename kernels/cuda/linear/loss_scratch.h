@@ -16,7 +16,7 @@ static inline int linear_columns_least(int64_t rows, int64_t classes) {
 /* Gradients of the logits are made for so many rows at a time that they take at most this. */
 #define LINEAR_GRADIENT_BYTES ((int64_t)1 << 30)
 /* fp32 operands are split for the tensor cores where the hi and lo parts take at most this, products are large enough,
- * and linear_loss_rows.cu does not take all classes. */
+ * and linear/loss_rows.cu does not take all classes. */
 #define LINEAR_SPLIT_BYTES ((int64_t)1 << 30)
 #define LINEAR_SPLIT_FLOP 7e8
 #define LINEAR_SPLIT_CLASS_BYTES ((int64_t)32 << 20) /* see linear_split_classes */
@@ -40,7 +40,7 @@ typedef struct linear_loss_scratch {
     size_t shifts;      /* float[tiles of classes][chunk]: of the exponentials that stand where gradients will */
     size_t columns;     /* float[blocks of rows of a chunk][classes]: sums of gradients */
     size_t gradient;    /* [chunk][gradient_stride] */
-    size_t left, right; /* hi and lo parts of a product's operands, see linear_split.cuh */
+    size_t left, right; /* hi and lo parts of a product's operands, see linear/loss_split.cuh */
     size_t left_undo, right_undo; /* float[lines]: of their scales */
     size_t infinite;              /* unsigned: whether one of them has an infinity */
     size_t bytes;
@@ -124,7 +124,7 @@ static inline linear_loss_scratch linear_loss_scratch_of(int64_t rows, int64_t d
     return s;
 }
 
-/* Scratch of the plain way (linear_unfused.cuh): logits, gradients of `element` bytes, in lines of `stride`. */
+/* Scratch of the plain way (linear/loss_unfused.cuh): logits, gradients of `element` bytes, in lines of `stride`. */
 typedef struct linear_unfused_scratch {
     size_t logits, gradient, columns, bytes;
     int64_t stride;

@@ -1,5 +1,5 @@
 /* Softmax cross-entropy of a linear layer in fp32 on Hopper's tensor cores: three products of hi and lo parts
- * (hopper/split.cuh) in place of each, to 2^-21 of |a| |b|.
+ * (gemm/split.cuh) in place of each, to 2^-21 of |a| |b|.
  *
  * Every product's operands are split first, lines along what is summed over, whichever way they lie: x and w for the
  * logits; their gradients G and w for dx; G and x, both transposed, for dw. Then as with 16 bits: logits stay on the

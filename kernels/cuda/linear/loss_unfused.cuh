@@ -1,6 +1,6 @@
 /* Cross-entropy of a linear layer the plain way: a product writes all logits, fp32, to memory; a kernel reads them, row
  * by row, for the losses and writes their gradients, of the storage type; two more products read those. What the fused
- * operations (linear_ops.cuh) are compared with.
+ * operations (linear/loss.cuh) are compared with.
  *
  * Multiply has   status operator()(product number, C, A, B)    C = A B^T; number: CE_LOGITS, CE_TO_DX, CE_TO_DW */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_LOSS_UNFUSED_CUH
@@ -178,7 +178,7 @@ ridge_status linear_loss_library_unfused(const linear_loss_call &c, const ridge_
     return linear_loss_unfused<T, G>(c, multiply);
 }
 
-/* Compiles all that linear_loss_call.cuh declares of a type. */
+/* Compiles all that linear/loss_call.cuh declares of a type. */
 #define RIDGE_LINEAR_LOSS_OF(T)                                                 \
     template ridge_status linear_loss_forward<T>(const linear_loss_call &);     \
     template ridge_status linear_loss_gradient<T>(const linear_loss_call &);    \

@@ -1,5 +1,5 @@
-/* p = softmax(x w + b) in fp32, for one head or several: up to LINEAR_NARROW classes by the kernels of linear_rows.cuh,
- * else (or of a depth below LINEAR_SHALLOW) by linear_any.cuh, then softmax in place. */
+/* p = softmax(x w + b) in fp32, for one head or several: up to LINEAR_NARROW classes by the kernels of skinny/run.cuh,
+ * else (or of a depth below LINEAR_SHALLOW) by gemm/any.cuh, then softmax in place. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_SOFTMAX_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_SOFTMAX_CUH
 

@@ -1,4 +1,4 @@
-/* Softmax of a linear layer by Hopper's tensor cores: fp32 split in fp16 (see hopper/split.cuh), tf32, bf16, f16. x and
+/* Softmax of a linear layer by Hopper's tensor cores: fp32 split in fp16 (see gemm/split.cuh), tf32, bf16, f16. x and
  * p by rows, w: [classes, depth] in either order. fp32 with classes across the lines of w: of several heads, too. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_SOFTMAX_TILES_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_SOFTMAX_TILES_CUH

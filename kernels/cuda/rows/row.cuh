@@ -10,7 +10,7 @@
  *   row_filled   the same, of nothing but packs, as many as its threads hold: nothing is asked about the length
  *   row_reread   a row of any length, read again for each reduction and for the writing
  *
- * An operation (see row_run.cuh) sees any of the last three through
+ * An operation (see rows/run.cuh) sees any of the last three through
  *   row.sum(f)                 sum over the row of f(x)
  *   row.moments()              sums over the row of x and of x^2; of 16-bit elements by the tensor cores
  *   row.squares()              the latter alone; by the tensor cores in a row_filled

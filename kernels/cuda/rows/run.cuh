@@ -8,7 +8,7 @@
  * at all (its ends, its exchanges) is divided among more. L: the same for long rows. An SM keeps 64 to 128
  * KiB of rows in flight, where about 25 KiB cover the memory's latency. Clusters exist from compute capability 9.0
  * on. Rows of several blocks, if there are many, all alike and with parameters, go through persistent clusters
- * (row_stay.cuh). Where x and y do not lie alike against 16-byte boundaries, elements are loaded one by one (Width 1),
+ * (rows/persistent.cuh). Where x and y do not lie alike against 16-byte boundaries, elements are loaded one by one (Width 1),
  * still coalesced.
  *
  * An operation has
@@ -123,7 +123,7 @@ inline int row_resident_clusters(const void *kernel, int blocks, int threads, in
     return resident;
 }
 
-/* Rows enough for persistent clusters (row_stay.cuh), of 2, 4, 8 or 16 whole slices: those clusters; else 0. */
+/* Rows enough for persistent clusters (rows/persistent.cuh), of 2, 4, 8 or 16 whole slices: those clusters; else 0. */
 template <typename Op, typename T, typename U>
 int row_persistent_clusters(const row_tensors<T, U> &io, const Op &op) {
     constexpr int slice = ROW_PERSISTENT_SLICE / (int)sizeof(T),

@@ -15,7 +15,7 @@ namespace ridge {
 /* e^(x - max). The difference first: exact where the exponential is largest, and in range for all finite x. */
 __device__ inline float softmax_exponential(float x, float max) { return ex2_approx_ftz((x - max) * 0x1.715476p0f); }
 
-/* An operation of row_run.cuh: each thread's maximum and sum, merged in one exchange. */
+/* An operation of rows/run.cuh: each thread's maximum and sum, merged in one exchange. */
 struct row_softmax {
     template <typename T>
     static constexpr row_shape shape =

@@ -1,5 +1,5 @@
 /* From shapes to the kernel that serves them: x w + b in fp32 of few classes, by kernels that end with whole rows of
- * logits, for an Op (see linear_rows in linear_narrow.cuh) to make of them what is asked for.
+ * logits, for an Op (see linear_rows in skinny/narrow.cuh) to make of them what is asked for.
  *
  *   classes            up to 16   up to 56                    up to 128
  *   operands aligned   narrow;    narrow, S = 8; many rows:   stream, wgmma

@@ -1,5 +1,5 @@
 /* p = softmax(x w + b) for up to 128 classes on Hopper's tensor cores, fp32 in three products of hi and lo parts (see
- * hopper/split.cuh), of any size (see linear_stream.cuh for what fits the chip at once): a cluster has a tile of 64
+ * gemm/split.cuh), of any size (see skinny/stream.cuh for what fits the chip at once): a cluster has a tile of 64
  * rows and all classes, a block of it a part of the depth, and either of its two warpgroups half of that, in slabs
  * of 64.
  *

@@ -1,4 +1,4 @@
-/* RMS norm and SiLU of rows by clusters that stay: row_stay.cuh's bulk copies into a buffer for each group of threads,
+/* RMS norm and SiLU of rows by clusters that stay: rows/persistent.cuh's bulk copies into a buffer for each group of threads,
  * parameters by cp.async, exchanges by st.async; every group takes several rows. */
 #include "norm_activation_rms.cuh"
 #include "program.h"
