@@ -1,7 +1,8 @@
 /* softmax(x w + b) where it is large: tiles of 128 rows and 256 (fp32: 128) classes on Hopper's tensor cores.
  *
  * Floors of 8192 x 4096 x 1000 on an H200: 67 GFLOP, in tf32 140 us at the 486 TFLOP/s of its peak loop, with classes
- * filled up to 1024; in fp32, three products of halves at 962, 214 us, and 65 us for the pass that splits x (268 MB).
+ * filled up to 1024; in fp32, three products of hi and lo parts at 962, 214 us, and 65 us for the pass that splits x
+ * (268 MB).
  */
 #include "cuda/linear/softmax_tiles.cuh"
 #include "cuda/gemm/any.cuh"

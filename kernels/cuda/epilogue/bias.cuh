@@ -8,14 +8,14 @@
 
 namespace ridge {
 
-/* Bias of `columns` classes, those beyond are given -inf, so that they weigh nothing. Scaled: and what undoes the
- * scaling of B's columns. */
+/* The tile's bias, loaded before its products; -inf beyond `columns`, so that those classes weigh nothing. Scaled: also
+ * the factors that undo the scales of B's columns. */
 template <typename T, int N, bool Scaled = false>
 struct bias_ahead {
     static constexpr int bytes = 4 * N * (Scaled ? 2 : 1), count = (N + 127) / 128;
     float v[count], scale[Scaled ? count : 1], unit;
 
-    /* Nothing is computed from what is loaded: nobody waits for it here. */
+    /* Only loads: nothing here waits for them. */
     __device__ bias_ahead(const T *bias, int n, int columns, const float *undo = NULL, float unit_ = log2_e)
         : unit(unit_) {
 #pragma unroll
@@ -25,10 +25,10 @@ struct bias_ahead {
             if constexpr (Scaled) scale[i] = column < columns ? undo[column] : 0.0f;
         }
     }
-    /* sums becomes (sums + bias) / ln 2; `at`: `bytes` of shared memory. low, high: what the sums of the thread's rows
-     * are multiplied by. */
+    /* sums becomes (sums + bias) / ln 2; `at`: `bytes` of shared memory. low, high: factors of the thread's two rows.
+     */
     __device__ void add(float (&sums)[N / 2], uint32_t at, int group, float low = log2_e, float high = log2_e) const {
-        warpgroup_sync(group); /* everybody has read what was there */
+        warpgroup_sync(group); /* all threads have read what was there */
 #pragma unroll
         for (int i = 0; i < count; i++) {
             if (N % 128 && i * 128 + thread_of_warpgroup() >= N) break;

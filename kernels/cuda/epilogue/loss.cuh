@@ -14,7 +14,7 @@ struct label_view {
     bool wide;
 
     label_view operator+(int64_t rows) const { return {(const char *)base + rows * (wide ? 8 : 4), wide}; }
-    /* -1, no class, for what 32 bits cannot hold: classes count to less. */
+    /* -1, no class, for a label that does not fit 32 bits. */
     __device__ int operator[](int64_t row) const {
         if (!wide) return ((const int *)base)[row];
         const long long label = ((const long long *)base)[row];
@@ -36,7 +36,7 @@ struct loss_rows {
     const float *label_logit;
     label_view labels;
     const float *dloss;     /* NULL, or: */
-    row_gradient *gradient; /* what comes of it */
+    row_gradient *gradient; /* written from dloss */
     float *loss, *lse;      /* either may be NULL */
     int rows, classes, count;
     const unsigned *infinite; /* NULL, or where it says so the count is: */
@@ -66,9 +66,9 @@ __device__ inline void finish_loss(const loss_rows &r, int row, int label, float
     r.loss[row] = loss;
 }
 
-/* Exponentials that become gradients of type G are kept in as many bytes: fp16 in 16 bits, the largest of a tile near
- * the end of its range. So its 11 bits are lost in the rounding of what becomes of them, and it has them down to 2^-29
- * of that largest; bf16 would round twice what is then subtracted from 1. */
+/* The type in which exponentials wait to become gradients of type G, of the same size: fp16 for 16 bits, with a tile's
+ * largest exponential near the end of its range. fp16 has more bits than bf16, down to 2^-29 of the largest; kept in
+ * bf16, gradients would be rounded twice. */
 template <typename G>
 using kept_type = std::conditional_t<sizeof(G) == 2, __half, float>;
 template <typename K>

@@ -9,8 +9,8 @@
 
 namespace ridge {
 
-/* Rows whose operands are infinite: hi and lo parts of infinities are not numbers, and what comes of them may be. By
- * fp32 multiply-adds, as if nothing had been split; a row by a warp. */
+/* Rows with infinite operands: an infinity has no lo part, so such rows are computed again by fp32 multiply-adds from
+ * the operands as they are; a row by a warp. */
 struct softmax_unsplit {
     const float *x, *w, *bias;
     float *p;
@@ -34,9 +34,9 @@ struct softmax_unsplit {
     }
 };
 
-/* The blocks that have a row's tiles run at the same time and tell each other their parts through memory, while the
- * exponentials wait in registers: so every probability is written once. A block waits only for tiles that come at most
- * `tiles` after its own, which are no more than there are blocks. */
+/* The blocks that have a row's tiles run at the same time and exchange their parts through memory, while the
+ * exponentials stay in registers: every probability is written once. A block waits only for tiles at most `tiles` after
+ * its own, no more than there are blocks. */
 
 template <typename T, int N, bool Scaled>
 struct softmax_epilogue {
@@ -82,7 +82,7 @@ struct softmax_epilogue {
         if (row < rows && threadIdx.x % 4 == 0)
             __stcg((float2 *)&parts[(int64_t)(tile.n / N) * rows + row], make_float2(mine.shift, mine.sum));
     }
-    /* All tiles of these 64 rows have told theirs. */
+    /* Waits until all tiles of these 64 rows have published their parts. */
     __device__ void meet(const matmul_tile &tile, int group) const {
         __threadfence();
         warpgroup_sync(group);
@@ -107,7 +107,7 @@ struct softmax_epilogue {
         return exp2f(mine.shift - shift) / sum;
     }
     __device__ static bool is_odd(float factor) { return !(factor >= 0.0f); }
-    /* All tiles of a row find it odd, and its first one has it made anew. row: the warp's first. */
+    /* All tiles of a row find it odd; the first tile computes the row again. row: the warp's first. */
     __device__ void repair(int head, int row, bool odd) const {
         for (unsigned left = __ballot_sync(0xffffffffu, odd); left; left &= left - 1) {
             const int lane = __ffs((int)left) - 1;
@@ -131,8 +131,8 @@ struct softmax_epilogue {
             }
         }
     }
-    /* The warp's 16 rows through shared memory, 32 columns at a time, two of these in flight: so memory is written
-     * in longer pieces than the 32 bytes that a row's threads have side by side, and while the next tile is made. */
+    /* The warp's 16 rows through shared memory, 32 columns at a time, two of these in flight: memory is written in
+     * pieces longer than the 32 bytes of a row's four threads, and while the next tile is computed. */
     __device__ void store_boxes(const float (&v)[N / 2], int head, int row, int n, float low, float high,
                                 uint32_t at) const {
         const int lane = (int)threadIdx.x % 32, line = lane / 4;

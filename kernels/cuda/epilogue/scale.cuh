@@ -38,7 +38,7 @@ struct scaled_epilogue {
     __device__ void end(void) const {}
 };
 
-/* What becomes of a tile of operands as they are, or split (fp32): 16 bits go to memory by the map, fp32 in pairs. */
+/* A tile of logits from operands as they are, or split (fp32), and its way to memory: 16 bits by TMA, fp32 in pairs. */
 template <typename T, int N, bool Stores>
 struct tile_output {
     static constexpr bool scaled = sizeof(T) == 4, by_map = Stores && !scaled;

@@ -36,7 +36,7 @@ __device__ inline float row_shift(float (&v)[Count]) {
     return top == -INFINITY ? 0.0f : top;
 }
 
-/* The sum of 2^(v - shift); Keep: which v becomes. */
+/* The sum of 2^(v - shift). Keep: v becomes 2^(v - shift). */
 template <int Which, bool Keep, bool Shift, int Count>
 __device__ inline float row_exponentials(float (&v)[Count], float shift) {
     float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
@@ -55,7 +55,7 @@ __device__ inline softmax_part exponentiate_row(float (&v)[Count]) {
     return {shift, row_exponentials<Which, true, true>(v, shift)};
 }
 
-/* Only their sum. Logits of any usual size need no shift; where the sum says that these did, it is made again. */
+/* Only their sum. Logits of usual size need no shift; the sum is computed again where it shows that these do. */
 template <int Which, int Count>
 __device__ inline softmax_part sum_row(float (&v)[Count]) {
     softmax_part p = {0.0f, row_exponentials<Which, false, false>(v, 0.0f)};

@@ -1,6 +1,6 @@
 /* Products of matrices in any order, type and alignment, by fp32 multiply-adds: C[m, n] = sum over k of A[m, k] B[n,
- * k]. For shapes and devices that have no faster way here, and for exact fp32. gemm/any_tile.cuh has a tile; here is
- * which tiles a shape gets; an epilogue (epilogue/) says what becomes of them.
+ * k]. For shapes and devices without a faster kernel, and for exact fp32. any_tile.cuh has a tile, any_plan.cuh which
+ * tiles a shape gets, epilogue/ what is done with the sums.
  *
  *   large    128 x 128, a thread 8 x 8        four loads of 16 bytes for 64 multiply-adds
  *   medium   64 x 64, a thread 8 x 4          a few tiles for every SM, the depth in two
@@ -12,7 +12,7 @@
  * on which a thread's 8 x 8 break even.
  *
  * An epilogue has tile(v, place): v[i][j] is of place.row(i) and place.column(j), some of them beyond the matrix. A
- * block's unit is `run` neighbouring tiles of columns, one after the other. */
+ * unit is `run` neighbouring tiles of columns, which one block has in turn. */
 #ifndef RIDGE_KERNELS_CUDA_GEMM_ANY_CUH
 #define RIDGE_KERNELS_CUDA_GEMM_ANY_CUH
 

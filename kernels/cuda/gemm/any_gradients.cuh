@@ -1,5 +1,5 @@
-/* From the gradient of few logits to all that comes of it, in one launch: where a batch takes microseconds, launches
- * are most of it, and none of the products fills the chip.
+/* dx, dw and db from the gradient of few logits, in one launch: where a batch takes microseconds, launches dominate,
+ * and none of the products fills the GPU.
  *
  * dw = G^T x (the batch split: tiles of 16 x 16, or of 64 x 64 by clusters), dx = G w (tiles of 64 x 64: G has few
  * columns), db = sums of G. */

@@ -40,7 +40,7 @@ struct any_matrix {
     }
 };
 
-/* What an epilogue is told of a thread's part of a finished tile: v[rows][columns], some of them beyond the matrix. A
+/* A thread's part of a finished tile, for an epilogue: v[rows][columns], some of them beyond the matrix. A
  * row's `span` neighbouring columns are with lanes whose numbers differ in row_lanes. Shared: by a cluster. */
 template <class S, bool Shared = false>
 struct any_place {
@@ -143,8 +143,8 @@ __device__ inline void any_wait_for_group(void) {
 }
 
 /* A group of several warps: two buffers, the next slice goes into one while the other is multiplied. All groups take as
- * many slices as the first, of zeros where the depth has no more: so they meet equally often, which racecheck needs to
- * tell their barriers from the block's. */
+ * many slices as the first, of zeros where the depth has no more: so all groups execute equally many barriers, which
+ * racecheck needs to tell them from the block's. */
 template <class S, typename A, typename B>
 __device__ inline void any_multiply_by_turns(any_sums<S> &sums, any_reader<S, A> &a, any_reader<S, B> &b, int depth,
                                              int group, unsigned thread, float *room) {
@@ -247,7 +247,7 @@ constexpr bool any_several = [] {
     return false;
 }();
 
-/* Whether a cluster may have a tile together. Several tiles are many anyhow, and have no registers left. */
+/* Whether a cluster may share a tile. An epilogue of several tiles has enough of them, and no registers left. */
 template <class S, class Epilogue>
 constexpr bool any_shareable = S::groups > 1 && !any_several<Epilogue>;
 
@@ -283,7 +283,8 @@ __device__ inline pack<float, N> any_of_block(const float *at, int block) {
     return v;
 }
 
-/* Of a tile that lies in every block's `room`, in parts, this block's rows, a thread a row's neighbouring columns. */
+/* Adds this block's rows of a tile whose parts are in every block's `room`; a thread has neighbouring columns of a row.
+ */
 template <class S, class Epilogue>
 __device__ inline void any_finish_shared(int64_t row, int64_t column, int unit, const Epilogue &epilogue,
                                          const float *room) {

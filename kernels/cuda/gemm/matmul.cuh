@@ -1,20 +1,24 @@
-/* The pipeline that every product of large matrices here runs through: C[m, n] = A[m, k] B[k, n], tile by tile.
+/* The pipeline of every product of large matrices: C[m, n] = A[m, k] B[k, n], tile by tile.
  *
- *   producer     one thread of the first warpgroup keeps `Stages` slices of K of A's and B's tile in flight (TMA)
+ *   producer     one thread of the first warpgroup keeps `stages` slices of K of A's and B's tile in flight (TMA)
  *   consumers    two warpgroups, each the sums of half of the tile's rows in registers (wgmma)
- *   epilogue     what becomes of a tile of sums: see epilogue.cuh
+ *   epilogue     from a tile of sums to the result (epilogue/), which has
+ *     scratch                              bytes of shared memory for each warpgroup, a multiple of 1024
+ *     waits()                              whether blocks wait here for other blocks
+ *     prepare(scratch)                     once, by both warpgroups, before the blocks of a cluster meet
+ *     state begin(tile, group)             before the tile's products: what to load ahead
+ *     finish(tile, state, sums, scratch, group)
+ *     end()                                behind the last tile
  *
- * full[s] counts the bytes of stage s as they arrive; empty[s] counts the warpgroups that have read it. The blocks of a
- * cluster, CM x CN neighbouring tiles, share operands: each loads a part of A's tile for the CN blocks of its row and
- * of B's for the CM blocks of its column, so a stage may be overwritten when the readers of all of these are done.
+ * Stages are those of pipe/ring.cuh.
  *
- * The grid is as large as the GPU and every block takes tile after tile; while consumers finish one, the producer is
- * stages ahead in the next. Tiles come in bands of rows, so that those in flight share their operands in the L2.
+ * The kernel is persistent: as many blocks as fit on the GPU, each takes tile after tile. While consumers finish one
+ * tile, the producer loads the next. Tiles come in bands of rows, so that blocks that run together share operands in
+ * L2.
  *
- * Shapes with PromoteEvery > 0 sum in two steps: tensor cores round towards zero each time they add, so a long sum
- * drifts; after so many slices their sum is added to another in fp32. Products of split operands (split.cuh) ask for
- * it. Of these a stage has hi and lo hi and lo parts of both, and what is multiplied with what is a matter of the
- * tensor cores alone: high low, low high, high high. */
+ * Shapes with `promote` > 0 sum in two steps. Tensor cores round towards zero each time they add, so a long sum drifts;
+ * after `promote` slices their sum is added to another in fp32. Products of split operands (gemm/split.cuh) need it. A
+ * stage then has the hi and lo parts of both operands, multiplied as hi lo, lo hi, hi hi. */
 #ifndef RIDGE_KERNELS_CUDA_GEMM_MATMUL_CUH
 #define RIDGE_KERNELS_CUDA_GEMM_MATMUL_CUH
 

@@ -2,8 +2,8 @@
  *
  * Forward: logits tile by tile, never in memory: a few numbers for each row and part of the classes, then the losses.
  *
- * Backward: for as many rows at a time as LINEAR_GRADIENT_BYTES hold the gradients of: those from the logits made anew,
- * then the products with w and with x.
+ * Backward: for as many rows at a time as LINEAR_GRADIENT_BYTES hold the gradients of: gradients from logits computed
+ * again, then the products with w and with x.
  *
  * Both: the forward's tiles leave their exponentials where the gradients will be; when the rows' sums are known a pass
  * makes them gradients. So the logits are computed once.
@@ -243,7 +243,7 @@ struct linear_by_wgmma {
         const matrix_view dx = some_rows<T>(c.dx, first, rows);
         RIDGE_TRY(product_to<T>(g, transposed(c.w), dx, false, plan(c, rows, dx.columns, c.w.rows, 8), c.stream));
         matmul_plan p = plan(c, c.dw.rows, c.dw.columns, rows, 8);
-        p.panel = 8; /* of x, half of what the L2 holds for either half of the GPU */
+        p.panel = 8; /* of x, half of what L2 holds for either half of the GPU */
         p.keep_b = true;
         return product_to<T>(transposed(g), transposed(x), c.dw, first > 0, p, c.stream);
     }

@@ -2,10 +2,10 @@
  * (gemm/split.cuh) in place of each, to 2^-21 of |a| |b|.
  *
  * Every product's operands are split first, lines along what is summed over, whichever way they lie: x and w for the
- * logits; their gradients G and w for dx; G and x, both transposed, for dw. Then as with 16 bits: logits stay on the
- * chip, exponentials and gradients go where G is.
+ * logits; their gradients G and w for dx; G and x, both transposed, for dw. Then as with 16 bits: logits stay in
+ * registers, exponentials and gradients go where G is.
  *
- * An infinity has no low half. Where an operand has one, every product is made again by fp32 multiply-adds: these
+ * An infinity has no lo part. Where an operand has one, every product is made again by fp32 multiply-adds: these
  * launches stand behind the others and find that there is nothing to do. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_LOSS_SPLIT_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_LOSS_SPLIT_CUH

@@ -308,7 +308,7 @@ map_rows<F> rows_of_call(const ridge_call *call) {
     return t;
 }
 
-inline int multiprocessors(void) { return device_limit(cudaDevAttrMultiProcessorCount); }
+inline int sm_count(void) { return device_limit(cudaDevAttrMultiProcessorCount); }
 
 /* Of at least one row and column. */
 template <typename F>

@@ -52,14 +52,14 @@ __device__ inline float sin_wrap(float x) {
 }
 
 /* Square root of a normal number far from the ends of the range, NaN of NaN: within 0.51 of the last place. sqrtf has
- * to ask about zeros, denormals and infinities; here one correction follows the machine's reciprocal root. */
+ * to ask about zeros, denormals and infinities; here one correction follows the hardware's reciprocal root. */
 __device__ inline float sqrt_normal(float t) {
     const float h = rsqrt_approx_ftz(t);
     const float root = t * h;
     return fmaf(fmaf(-root, root, t), 0.5f * h, root);
 }
 
-/* The same off by at most 2^-23 relative, as the machine's one instruction leaves it: for results that are rounded to
+/* The same off by at most 2^-23 relative, one instruction: for results that are rounded to
  * 16 bits. */
 __device__ inline float sqrt_coarse(float t) { return sqrt_approx_ftz(t); }
 

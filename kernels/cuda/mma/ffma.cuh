@@ -27,15 +27,14 @@ __device__ inline float ffma_chain(float sum, float4 x, float4 w) {
 
 /* ---- from slices in shared memory ---- */
 
-/* How a tile is shared by a block's threads. */
+/* How a tile is shared by a block's threads. Lanes are interleaved, so that neighbours share what they read. */
 struct any_tuning {
     int side, slice;   /* of the tile; of the depth */
     int rows, columns; /* of a thread */
-    int lane_rows; /* a warp's lanes are lane_rows x (32 / lane_rows), interleaved so that neighbours share what they
-                      read */
-    int ahead;     /* slices in flight to registers */
-    int blocks;    /* of an SM */
-    bool apart;    /* sums of chains are in shared memory: registers for two blocks */
+    int lane_rows;     /* a warp's lanes are lane_rows x (32 / lane_rows) */
+    int ahead;         /* slices in flight to registers */
+    int blocks;        /* of an SM */
+    bool apart;        /* sums of chains are in shared memory: registers for two blocks */
 };
 template <any_tuning Tuned>
 struct any_shape {
@@ -102,7 +101,7 @@ struct any_sums {
                 for (int j = 0; j < S::columns; j++) chain[i][j] = fmaf(x[i], y[j], chain[i][j]);
         }
     }
-    /* Late: until then the registers are free for addresses. */
+    /* Called late: until then the registers are free for addresses. */
     __device__ void clear(void) {
 #pragma unroll
         for (int i = 0; i < S::rows; i++)

@@ -1,11 +1,11 @@
 /* Sums of 16-bit elements and of their squares by the tensor cores: three instructions for a pack of 8 a lane, where
  * unpacking and adding one by one takes 24. Products are exact and sums are in fp32, truncated at each step.
  *
- * A lane's words of two elements are the fragments as they lie in memory: which of a row's elements meet is
- * indifferent as long as each meets itself. In D = A B (16 x 16 by 16 x 8), rows g and g + 8 of A and column g of B
- * belong to the four lanes 4 g, …. Of a lane's four words, two are in row g of A and two in row g + 8: with the former
- * in B, too, D[g][g] is the sum of their squares over those lanes; with the latter, D[g + 8][g]; with ones, D[g][0] and
- * D[g + 8][0] are the sums. The rest of D is computed for nothing.
+ * A lane's words of two elements are the fragments, in the order of memory: any pairing will do as long as each element
+ * is multiplied by itself. In D = A B (16 x 16 by 16 x 8), rows g and g + 8 of A and column g of B belong to the four
+ * lanes 4 g, …. Of a lane's four words, two are in row g of A and two in row g + 8: with the former in B, too, D[g][g]
+ * is the sum of their squares over those lanes; with the latter, D[g + 8][g]; with ones, D[g][0] and D[g + 8][0] are
+ * the sums. The rest of D is not used.
  *
  * Called by whole warps. */
 #ifndef RIDGE_KERNELS_CUDA_MMA_SM80_CUH
@@ -30,7 +30,7 @@ class mma_moments {
         mma_m16n8k16(T(), even, word, word[0], word[2]);
         mma_m16n8k16(T(), odd, word, word[1], word[3]);
     }
-    /* What this lane counts for in sums over its group of four: one of them has D[g][g], one D[g][0]. */
+    /* This lane's share of the sums over its group of four: one lane has D[g][g], one D[g][0]. */
     __device__ float2 of_lane(void) const {
         const int lane = threadIdx.x % 32, group = lane / 4;
         const float diagonal = group % 2 ? even[1] + odd[3] : even[0] + odd[2]; /* columns 2 (lane % 4) and the next */

@@ -6,8 +6,8 @@
 
 namespace ridge {
 
-/* Lines of an operand's tile that each of so many blocks loads: whole groups of eight, so that the last block's may
- * overlap those of the one before. */
+/* Lines of an operand's tile that each of `peers` blocks loads: whole groups of eight, so the last block's may overlap
+ * those before. */
 constexpr int lines_of_peer(int lines, int peers) { return (lines / peers + 7) / 8 * 8; }
 
 /* How a product is cut up. */

@@ -2,8 +2,8 @@
  * receives the other blocks' sums of these by cp.async.bulk, which an mbarrier of its own counts. One wait, no atomics,
  * and the owner adds the parts in one order, the same at every run. From compute capability 9.0 on.
  *
- *   begin       by one thread, behind the initialization of the block's other mbarriers; then
- * barrier_cluster_arrive_relaxed() started     by all threads, before the first send: all blocks of the cluster run
+ *   begin       by one thread, after the block's other mbarriers; all threads then arrive relaxed at barrier.cluster
+ *   started     by all threads, before the first send: all blocks of the cluster run
  *   send        by one thread, behind fence_proxy_async() and a barrier of those that have written
  *   received    by all threads: the parts are here
  *   end         by all threads: what this block has sent has been received, so it may exit */

@@ -1,9 +1,11 @@
 /* From one value a thread to one value a row: by shuffles within a warp, through shared memory within a block, through
- * distributed shared memory within a cluster. Everybody gets the same result, so that branches on it are
- * taken by a row's threads together.
+ * DSMEM within a cluster. All threads get the same result, so that a row's threads branch on it together.
  *
- * What is exchanged is a float or a float2 (a maximum and a sum, say, as one 64-bit value). merge must be commutative
- * to the last bit, and associative but for rounding. */
+ * Values are float or float2 (a maximum and a sum, as one 64-bit value). merge must be commutative to the last bit, and
+ * associative but for rounding.
+ *
+ * Between the blocks of a cluster, values travel by st.async, which an mbarrier beside them counts: a thread waits for
+ * the values alone, where barrier.cluster would wait for all earlier stores. */
 #ifndef RIDGE_KERNELS_CUDA_PIPE_EXCHANGE_CUH
 #define RIDGE_KERNELS_CUDA_PIPE_EXCHANGE_CUH
 
@@ -15,7 +17,7 @@ namespace ridge {
 
 enum { ROW_WARPS = 32, ROW_CLUSTER = 16 }; /* of a block, blocks of a cluster, at most */
 
-/* Two sets in turn: whoever writes a set has met all others since they read it. Threads: see row_exchange. */
+/* Two sets in turn: a thread writes a set after it has synchronized with all readers. Threads: see row_exchange. */
 template <int Threads>
 struct row_slots {
     float2 warp[2][Threads < 32 ? 1 : Threads / 32];
@@ -54,7 +56,7 @@ class row_exchange {
     __device__ int phase(void) const { return (int)(count >> 1 & 1); } /* of either set's barrier */
 
     static __device__ int thread(void) { return Groups == 1 ? (int)threadIdx.x : (int)threadIdx.x % Threads; }
-    /* Lanes hold the values of Count parties, over and over: a power of two, which the compiler is told. */
+    /* Lanes hold the values of Count participants, repeated; a power of two, known at compile time. */
     template <int Count, typename P, typename Merge>
     static __device__ P among(P v, Merge merge) {
 #pragma unroll
@@ -102,7 +104,7 @@ class row_exchange {
             bar_sync<Threads>(1 + (int)threadIdx.x / Threads);
     }
 
-    /* Before the first exchange, by every thread, and before anything long is waited for. */
+    /* By every thread, before the first exchange and before any long wait. */
     __device__ void begin() const {
         if constexpr (Cluster) {
             if (thread() == 0) {
@@ -114,8 +116,8 @@ class row_exchange {
             barrier_cluster_arrive_relaxed();
         }
     }
-    /* The others have started, so that their shared memory can be written. (A block may end when it has the last value
-     * that it waits for: nothing more is in flight to it.) */
+    /* All blocks have started, so their shared memory can be written. A block may exit when it has the last value that
+     * it waits for: nothing more is in flight to it. */
     __device__ void meet() const {
         if constexpr (Cluster) barrier_cluster_wait();
     }

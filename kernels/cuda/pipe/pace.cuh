@@ -1,4 +1,4 @@
-/* Blocks that stay close together in time. */
+/* Keeps the blocks of a grid within a few slices of each other. */
 #ifndef RIDGE_KERNELS_CUDA_PIPE_PACE_CUH
 #define RIDGE_KERNELS_CUDA_PIPE_PACE_CUH
 
@@ -6,9 +6,9 @@
 
 namespace ridge {
 
-/* Blocks that read the same lines must do so at about the same time, or memory has to bring them again. Left alone they
- * drift apart, tile by tile. So each counts itself at every eighth slice, and waits there for the last one to have been
- * at the one before. Only in waves that all blocks take part in. */
+/* Blocks that read the same lines must do so at about the same time, or the lines leave L2 in between. Without this
+ * they drift apart, tile by tile. Each block counts itself at every eighth slice and waits until all have counted the
+ * eighth slice before. Only in waves in which all blocks have a tile. */
 constexpr int PACE = 8;
 __device__ inline void keep_pace(unsigned *progress, unsigned milestone) {
     red_relaxed_add(progress, 1);

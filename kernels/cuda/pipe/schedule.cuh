@@ -15,15 +15,15 @@ struct matmul_tile {
 /* The product: extents in tiles and slices of K. */
 struct matmul_plan {
     int m_tiles, n_tiles, slices;
-    int low;             /* split operands: from a slice of high hi and lo parts to that of low ones */
-    int band;            /* rows of clusters that go together, through all columns of */
-    int panel;           /* a panel: so many of them; 0: one panel of all */
-    int run;             /* neighbouring tiles of columns that one block has one after the other */
-    bool keep_a, keep_b; /* operands that many tiles to come will want from the L2 */
-    unsigned *progress;  /* NULL, or zero in memory: blocks stay within a few slices of each other, see `keep_pace` */
+    int low;             /* split operands: slices from a hi part to its lo part */
+    int band;            /* cluster rows per band */
+    int panel;           /* columns of units per panel; 0: all */
+    int run;             /* neighbouring tiles of columns of a unit: one block has them in turn */
+    bool keep_a, keep_b; /* operands that later tiles read again from L2 */
+    unsigned *progress;  /* NULL, or zero in memory: see keep_pace */
 };
 
-/* A block's tiles, one after the other; what is the same for all is computed anew rather than kept in registers. */
+/* A block's tiles, one after the other. Values common to all are computed again rather than kept in registers. */
 template <class S>
 struct matmul_schedule {
     const matmul_plan &plan;

@@ -1,5 +1,5 @@
-/* The cases of row-wise targets on a GPU: sizes that fill one, and lengths on both sides of every switch of rows/run.cuh
- * (threads a row, blocks a row), few rows of them, so that they are soon verified. */
+/* The cases of row-wise targets on a GPU: sizes that fill one, and lengths on both sides of every switch of
+ * rows/run.cuh (threads a row, blocks a row), few rows of them, so that they are soon verified. */
 #ifndef RIDGE_KERNELS_CUDA_ROWS_CASES_H
 #define RIDGE_KERNELS_CUDA_ROWS_CASES_H
 

@@ -60,8 +60,8 @@ __global__ void __launch_bounds__(row_block(Threads), row_blocks<Op, T, Width, E
     row_write(row, op, s);
 }
 
-/* A cluster a row: thread t of block b is thread b Threads + t of the row. Fetch: its parameters, from the L2, where
- * they are too long for the first, are brought to shared memory while the row is in flight. */
+/* A cluster a row: thread t of block b is thread b Threads + t of the row. Fetch: its parameters, too long for L1, are
+ * copied to shared memory while the row is in flight. */
 template <typename Op, typename T, typename U, int Width, int Threads, int Elements, bool Fetch>
 __global__ void __launch_bounds__(Threads, row_blocks<Op, T, Width, Elements>(Threads))
     row_kernel_cluster(row_tensors<T, U> io, Op op) {

@@ -8,12 +8,12 @@
  * at all (its ends, its exchanges) is divided among more. L: the same for long rows. An SM keeps 64 to 128
  * KiB of rows in flight, where about 25 KiB cover the memory's latency. Clusters exist from compute capability 9.0
  * on. Rows of several blocks, if there are many, all alike and with parameters, go through persistent clusters
- * (rows/persistent.cuh). Where x and y do not lie alike against 16-byte boundaries, elements are loaded one by one (Width 1),
- * still coalesced.
+ * (rows/persistent.cuh). Where x and y do not lie alike against 16-byte boundaries, elements are loaded one by one
+ * (Width 1), still coalesced.
  *
  * An operation has
  *     struct statistics;
- *     statistics of(Row &row) const;                          see row.cuh for what it may ask of the row
+ *     statistics of(Row &row) const;                          see rows/row.cuh for what it may ask of the row
  *     void finish<Usual>(float (&v)[N], statistics s, int64_t column) const;        x[column], … in v become y
  *     bool usual(statistics s, int64_t column) const;         whether the row needs no rescue, and the parameters are
  *                                                             aligned at the body's first column

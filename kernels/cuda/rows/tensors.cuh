@@ -1,4 +1,4 @@
-/* The rows of a call, and what an operation's `finish` is told about them. */
+/* The rows of a call, and the cases that an operation's `finish` distinguishes. */
 #ifndef RIDGE_KERNELS_CUDA_ROWS_TENSORS_CUH
 #define RIDGE_KERNELS_CUDA_ROWS_TENSORS_CUH
 
@@ -27,7 +27,7 @@ row_tensors<T, T> row_tensors_of(const ridge_call *call) {
             ridge_row_stride(&call->in[0]),      ridge_row_stride(&call->out[0])};
 }
 
-/* What finish is told. Parameters: as they come; aligned; aligned and in shared memory. Rows: USUAL need no rescue. */
+/* Parameters: as they come; aligned; aligned and in shared memory. Rows: USUAL need no rescue. */
 enum { ROW_GENERAL, ROW_USUAL, ROW_SHARED_GENERAL, ROW_SHARED_USUAL };
 constexpr bool row_is_usual(int how) { return how == ROW_USUAL || how == ROW_SHARED_USUAL; }
 constexpr bool row_is_shared(int how) { return how == ROW_SHARED_GENERAL || how == ROW_SHARED_USUAL; }

@@ -1,4 +1,4 @@
-/* What the kernels of a linear layer with few classes are told. */
+/* Arguments of the kernels of a linear layer with few classes. */
 #ifndef RIDGE_KERNELS_CUDA_SKINNY_ARGS_CUH
 #define RIDGE_KERNELS_CUDA_SKINNY_ARGS_CUH
 

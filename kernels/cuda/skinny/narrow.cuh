@@ -1,7 +1,7 @@
 /* p = softmax(x w + b) for few classes in one launch: the depth is split among the blocks of a cluster.
  *
- * At 1024 x 1024 x 100 the output has too few tiles to fill the chip, and fetching its operands costs as much as
- * multiplying them. So S blocks have one tile of BM rows and all classes together, each a part of the depth:
+ * At 1024 x 1024 x 100 the output has too few tiles to fill the GPU, and loading operands costs as much as multiplying
+ * them. So S blocks have one tile of BM rows and all classes together, each a part of the depth:
  *
  *   stages of KC columns of x and KC rows of w come to shared memory by asynchronous copies, several in flight;
  *   WM x WN x WK warps multiply them on the tensor cores, in three products of tf32 (below);
@@ -32,7 +32,7 @@
 namespace ridge {
 
 /* Rows x Columns floats, rows Pitch apart in shared memory, 16 bytes at a time; of rows that are not there the last
- * one, of columns nothing. (TMA takes some 60 cycles for each row that it is told of.) */
+ * one, of columns nothing. (TMA takes some 60 cycles a row.) */
 template <int Rows, int Columns, int Pitch, int Threads>
 __device__ inline void linear_fetch_rows(float *to, const float *from, int64_t stride, int rows, int columns) {
     constexpr int pieces = Columns / 4, step = Threads / pieces;

@@ -47,8 +47,8 @@ struct linear_probabilities {
     }
 };
 
-/* Sums become logits, and those of a row what `Op` makes of them, as linear_probabilities does: ahead(row) is what it
- * wants to know of a row while sums are still in flight. A group of lanes has a row, a lane four classes of it. */
+/* From sums to logits to the result of Op, as linear_probabilities: ahead(row) loads what Op needs of a row while sums
+ * are in flight. A group of lanes has a row, a lane four classes of it. */
 template <typename L, typename Op>
 struct linear_rows {
     static constexpr int lanes = L::NT <= 2 ? 4 : L::NT <= 4 ? 8 : L::NT <= 8 ? 16 : 32;

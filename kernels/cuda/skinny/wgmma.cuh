@@ -1,5 +1,5 @@
 /* p = softmax(x w + b) for up to 128 classes on Hopper's tensor cores, fp32 in three products of hi and lo parts (see
- * gemm/split.cuh), of any size (see skinny/stream.cuh for what fits the chip at once): a cluster has a tile of 64
+ * gemm/split.cuh), of any size (see skinny/stream.cuh for what fits the GPU at once): a cluster has a tile of 64
  * rows and all classes, a block of it a part of the depth, and either of its two warpgroups half of that, in slabs
  * of 64.
  *
@@ -200,7 +200,7 @@ struct linear_place {
     int k0, k_end;
 
     __device__ explicit linear_place(const linear_plan &plan) {
-        unsigned thread, tile, block; /* read anew wherever this is made: kept, they would cost registers */
+        unsigned thread, tile, block; /* read again wherever this is constructed: kept, they would cost registers */
         asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
         asm volatile("mov.u32 %0, %%clusterid.x;" : "=r"(tile));
         asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(block));

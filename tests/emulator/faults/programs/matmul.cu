@@ -1,5 +1,6 @@
-/* C = A B^T in bf16: matmul.cuh's ring of stages, TMA with multicast in clusters of two, wgmma, an epilogue by stmatrix
- * and TMA stores. One cluster takes all tiles, so that the ring turns and tiles follow each other; m and n have tails.
+/* C = A B^T in bf16: gemm/matmul.cuh's ring of stages, TMA with multicast in clusters of two, wgmma, an epilogue by
+ * stmatrix and TMA stores. One cluster takes all tiles, so that the ring turns and tiles follow each other; m and n
+ * have tails.
  */
 #include "cuda/gemm/matmul_run.cuh"
 #include "cuda/epilogue/store.cuh"

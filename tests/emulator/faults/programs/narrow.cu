@@ -1,4 +1,4 @@
-/* p = softmax(x w + b): skinny/narrow.cuh's stages by cp.async and bulk copies on mbarriers, tf32 mma.sync, sums of
+/* p = softmax(x w + b): skinny/narrow.cuh's stages by cp.async and cp.async.bulk on mbarriers, tf32 mma.sync, sums of
  * four blocks of a cluster by bulk copies to the block that owns the rows; and the kernel of single loads behind it.
  * The second launch overlaps the first and reads what that has written. */
 #include "cuda/skinny/narrow.cuh"

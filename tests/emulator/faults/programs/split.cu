@@ -1,5 +1,5 @@
-/* Rows of fp32 as halves, twice in a chain of overlapping launches: split.cuh's maxima over warps and over blocks of
- * threads. The second launch clears counters and reads them no more than the first one's. */
+/* Rows of fp32 as hi and lo parts, twice in a chain of overlapping launches: gemm/split.cuh's maxima over warps and
+ * over blocks of threads. The second launch clears counters and reads them no more than the first one's. */
 #include "cuda/gemm/split.cuh"
 #include "program.h"
 

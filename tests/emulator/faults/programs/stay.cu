@@ -1,5 +1,5 @@
-/* RMS norm and SiLU of rows by clusters that stay: rows/persistent.cuh's bulk copies into a buffer for each group of threads,
- * parameters by cp.async, exchanges by st.async; every group takes several rows. */
+/* RMS norm and SiLU of rows by persistent clusters: rows/persistent.cuh's TMA copies into a buffer for each group of
+ * threads, parameters by cp.async, exchanges by st.async; every group takes several rows. */
 #include "norm_activation_rms.cuh"
 #include "program.h"
 
