@@ -1,7 +1,7 @@
 /* The CUDA variants' side of the cross-entropy family: scratch and traffic. */
 #include <stdlib.h>
 
-#include "cuda/linear_loss.h"
+#include "cuda/linear/loss_scratch.h"
 #include "model/cross_entropy.h"
 #include "peer/cublaslt.h"
 

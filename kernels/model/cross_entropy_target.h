@@ -4,8 +4,8 @@
  *   CE_PLACES      the ce_places of its tensors
  *   CE_GRADIENTS   whether it has gradients among its outputs: true or false */
 #include "cpu/linear_ce.h"
-#include "cuda/linear_arithmetic.h"
-#include "cuda/linear_loss.h"
+#include "cuda/linear/arithmetic.h"
+#include "cuda/linear/loss_scratch.h"
 #include "model/cross_entropy.h"
 #include "peer/openblas.h"
 

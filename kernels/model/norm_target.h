@@ -11,7 +11,7 @@
 #include <math.h>
 
 #include "cpu/row_temporary.h"
-#include "cuda/row_cases.h"
+#include "cuda/rows/cases.h"
 #include "ridge/target.h"
 
 #define NORM_TIMED(rows, cols, type) \

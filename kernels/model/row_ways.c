@@ -1,5 +1,5 @@
 /* Row-wise problems of targets in the terms of their ways. */
-#include "cuda/row_ways.h"
+#include "cuda/rows/ways.h"
 
 #include <string.h>
 

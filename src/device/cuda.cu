@@ -131,9 +131,10 @@ extern "C" ridge_status ridge_cuda_enter(int device, int *previous, int *sm, int
     *previous = -1;
     *sm = *sm_count = 0;
     if (inherited)
-        return ridge_fail(error, RIDGE_UNSUPPORTED,
-                          "the GPU cannot be used in a forked child of a process that used it: start the child anew (in "
-                          "Python, multiprocessing's \"spawn\")");
+        return ridge_fail(
+            error, RIDGE_UNSUPPORTED,
+            "the GPU cannot be used in a forked child of a process that used it: start the child anew (in "
+            "Python, multiprocessing's \"spawn\")");
     RIDGE_TRY(BEGUN(cudaGetDevice, (previous)));
     if (!entered) {
         (void)pthread_once(&once, watch_forks);
@@ -188,8 +189,9 @@ extern "C" ridge_status ridge_cuda_alloc_managed(size_t bytes, void **memory, ri
     *memory = NULL;
     RIDGE_TRY(TELL(cudaMemGetInfo, (&free_bytes, &all)));
     if (bytes > free_bytes / 4)
-        return ridge_fail(error, RIDGE_NO_MEMORY, "%.1f MB of managed memory are more than a quarter of the %.1f MB free",
-                          (double)bytes * 1e-6, (double)free_bytes * 1e-6);
+        return ridge_fail(error, RIDGE_NO_MEMORY,
+                          "%.1f MB of managed memory are more than a quarter of the %.1f MB free", (double)bytes * 1e-6,
+                          (double)free_bytes * 1e-6);
     return TELL(cudaMallocManaged, (memory, bytes ? bytes : 1));
 }
 

@@ -89,7 +89,8 @@ static ridge_status checked(const char *what, ridge_error *error) {
 
 template <typename T>
 static void make_input(const ridge_view &view, const ridge_recipe &recipe, cudaStream_t stream) {
-    fill_input<<<blocks_for(view.elements, RIDGE_RANDOM_BLOCK), THREADS, 0, stream>>>((T *)view.base, view.elements, recipe);
+    fill_input<<<blocks_for(view.elements, RIDGE_RANDOM_BLOCK), THREADS, 0, stream>>>((T *)view.base, view.elements,
+                                                                                      recipe);
 }
 
 static ridge_status fill_tensor(const ridge_operands *ops, int tensor, const ridge_view &view, cudaStream_t stream,

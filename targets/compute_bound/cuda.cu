@@ -1,9 +1,9 @@
 /* A polynomial at every element by Horner's rule, on a GPU.
  *
- * Floor: terms - 1 multiply-adds an element at 128 a cycle on each multiprocessor: 67 TFLOP/s on 132 of them at 1.98
+ * Floor: terms - 1 multiply-adds an element at 128 a cycle on each SM: 67 TFLOP/s on 132 of them at 1.98
  * GHz. The bytes, 8 an element, take a quarter of that time at 256 terms. A multiply-add in every issue slot is the
  * goal: whatever else is issued, loads of coefficients above all, is lost. */
-#include "cuda/elementwise.cuh"
+#include "cuda/maps/plain.cuh"
 
 namespace {
 
@@ -15,12 +15,12 @@ using namespace ridge;
  * so that a resident grid never waits for memory, whatever the order in which warps run. */
 
 constexpr int polynomial_threads = 128, polynomial_warps = polynomial_threads / 32;
-constexpr int polynomial_blocks = 4; /* a multiprocessor: 16 warps */
+constexpr int polynomial_blocks = 4; /* an SM: 16 warps */
 constexpr int staged_terms = 4096;   /* coefficients of higher powers are read from memory */
 
 struct polynomial : map_of<float, float, 1, 1> {
     static constexpr int unroll = 4; /* 16 chains a thread */
-    const float *staged; /* c[low-1], c[low-2], … c[0], in shared memory, 16-byte aligned */
+    const float *staged;             /* c[low-1], c[low-2], … c[0], in shared memory, 16-byte aligned */
     const float *c;
     int64_t terms;
     int low;
@@ -120,7 +120,7 @@ extern "C" ridge_status compute_bound_cuda_optimized(const ridge_call *call) {
     if (t.rows <= 0 || t.cols <= 0) return RIDGE_OK;
     const map_problem<polynomial> p = problem_of_rows(t);
     const int64_t blocks = (t.rows * p.tiles_a_row + polynomial_warps - 1) / polynomial_warps;
-    const int64_t most = (int64_t)multiprocessors() * polynomial_blocks;
+    const int64_t most = (int64_t)sm_count() * polynomial_blocks;
     if (most == 0) return RIDGE_FAILED;
     return launch(polynomial_kernel, {dim3((unsigned)(blocks < most ? blocks : most)), polynomial_threads},
                   stream_of(call), p, (const float *)ridge_data(&call->in[1]), call->dim[2]);

@@ -5,7 +5,7 @@
  * expected. */
 #include <float.h>
 
-#include "cuda/row_passes.cuh"
+#include "cuda/rows/passes.cuh"
 #include "fused_l2norm.h"
 
 using namespace ridge;
@@ -17,8 +17,10 @@ static constexpr float rescue = 0x1p-100f; /* brings the squares of any finite r
 
 struct l2norm : row_without_parameters {
     template <typename T>
-    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{16, 1536, 32, 1536, 0}
-                                                      : row_shape{8, 2048, 32, 1024, 2048};
+    static constexpr row_shape shape =
+        sizeof(T) == 2
+            ? row_shape{.elements = 16, .resident = 1536, .long_elements = 32, .long_resident = 1536, .filled = 0}
+            : row_shape{.elements = 8, .resident = 2048, .long_elements = 32, .long_resident = 1024, .filled = 2048};
 
     /* What a row is multiplied by: first `scale` (1 but in rows whose squares overflow), then `inverse`. */
     struct statistics {
@@ -48,8 +50,7 @@ struct l2norm : row_without_parameters {
 static_assert(row_traits_are<l2norm, l2norm>(row_traits L2NORM_ROWS));
 
 extern "C" ridge_status l2norm_cuda_optimized(const ridge_call *call) {
-    return with_storage(call->dtype,
-                        [&]<typename T>() { return row_run(call, row_tensors_of<T>(call), l2norm()); });
+    return with_storage(call->dtype, [&]<typename T>() { return row_run(call, row_tensors_of<T>(call), l2norm()); });
 }
 
 /* ---- baseline: four kernels, and what they tell each other goes through memory ---- */

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "cpu/row_temporary.h"
-#include "cuda/row_cases.h"
+#include "cuda/rows/cases.h"
 #include "fused_l2norm.h"
 
 RIDGE_CPU_DECLARE(l2norm_cpu_baseline);

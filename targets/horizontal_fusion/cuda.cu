@@ -2,7 +2,8 @@
  *
  * Floors: size(x) + 3 size(y) bytes over the copy ceiling (16 bytes an element in f32, 8 in 16 bits), 4 instructions an
  * element. A kernel for each map reads x three times: 24 and 12 bytes. */
-#include "cuda/elementwise.cuh"
+#include "cuda/maps/plain.cuh"
+#include "cuda/ptx/math.cuh"
 
 namespace {
 

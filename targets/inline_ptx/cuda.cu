@@ -3,7 +3,7 @@
  * Floors, one repetition: 4 bytes an element over the copy ceiling. Many: the instructions. For two elements a
  * repetition takes two additions, two clamps, one rounding that packs both, two unpackings and two additions into the
  * sums; cvt.rn.relu.bf16x2.f32 has the clamps in it. Both variants share all but `relu_pair`. */
-#include "cuda/elementwise.cuh"
+#include "cuda/maps/map.cuh"
 
 namespace {
 

@@ -1,8 +1,8 @@
-/* Gradients of softmax regression on a GPU, from saved row sums: see README.md, and kernels/cuda/linear_ops.cuh.
+/* Gradients of softmax regression on a GPU, from saved row sums: see README.md, and kernels/cuda/linear/loss.cuh.
  *
  * Floor: three products, 6 batch depth classes FLOP, over the tensor cores' rate. The gradient of the logits exists for
  * LINEAR_GRADIENT_BYTES at a time. */
-#include "cuda/linear_loss_call.cuh"
+#include "cuda/linear/loss_call.cuh"
 
 extern "C" {
 #include "linear_cross_entropy_backward.h"

@@ -1,6 +1,6 @@
 /* softmax(x w + b) on a GPU: see README.md. cuda_tiles.cu has what is large, and 16 bits;
- * linear_run.cuh picks among the kernels for everything else. */
-#include "cuda/linear_run.cuh"
+ * linear/softmax.cuh picks among the kernels for everything else. */
+#include "cuda/linear/softmax.cuh"
 
 extern "C" {
 #include "linear_softmax.h"

@@ -1,11 +1,12 @@
 /* softmax(x w + b) where it is large: tiles of 128 rows and 256 (fp32: 128) classes on Hopper's tensor cores.
  *
  * Floors of 8192 x 4096 x 1000 on an H200: 67 GFLOP, in tf32 140 us at the 486 TFLOP/s of its peak loop, with classes
- * filled up to 1024; in fp32, three products of halves at 962, 214 us, and 65 us for the pass that splits x (268 MB).
+ * filled up to 1024; in fp32, three products of hi and lo parts at 962, 214 us, and 65 us for the pass that splits x
+ * (268 MB).
  */
-#include "cuda/hopper/linear_softmax.cuh"
-#include "cuda/linear_any.cuh"
-#include "cuda/row_softmax.cuh"
+#include "cuda/linear/softmax_tiles.cuh"
+#include "cuda/gemm/any.cuh"
+#include "cuda/rows/softmax.cuh"
 
 extern "C" {
 #include "linear_softmax.h"
@@ -50,9 +51,9 @@ static ridge_status through_logits(const linear_softmax_call &c) {
     float *z = (float *)(c.scratch + c.at.logits);
     if (rows == 0) return RIDGE_OK;
     if (rows > INT32_MAX || classes > INT32_MAX) return RIDGE_UNSUPPORTED;
-    if (device_is_hopper() && hopper::is_tileable<T>(c.x) && hopper::is_tileable<T>(c.w)) {
-        const hopper::float_epilogue<T, 256> e = {z, c.at.logits_stride, (const T *)c.bias, (int)rows, (int)classes};
-        RIDGE_TRY(hopper::product<T>(c.x, c.w, hopper::matmul_whole(c.x.columns, 64, 8), e, c.stream));
+    if (device_is_hopper() && is_tileable<T>(c.x) && is_tileable<T>(c.w)) {
+        const float_epilogue<T, 256> e = {z, c.at.logits_stride, (const T *)c.bias, (int)rows, (int)classes};
+        RIDGE_TRY(product<T>(c.x, c.w, matmul_whole(c.x.columns, 64, 8), e, c.stream));
     } else {
         const any_logits_store<T> e = {z, c.at.logits_stride, (const T *)c.bias, rows, classes, 0, 0, true};
         RIDGE_TRY(any_run(any_matrix<T>(c.x), any_matrix<T>(c.w), rows, classes, c.x.columns, e, c.stream));

@@ -4,8 +4,8 @@
  * Least traffic: every operand once, batch depth + depth classes + classes + batch classes elements. */
 #include <math.h>
 
-#include "cuda/linear_arithmetic.h"
-#include "cuda/linear_softmax_scratch.h"
+#include "cuda/linear/arithmetic.h"
+#include "cuda/linear/softmax_scratch.h"
 #include "linear_softmax.h"
 #include "peer/cublaslt.h"
 #include "peer/onednn.h"
@@ -45,7 +45,7 @@ static const ridge_case cases[] = {
      .edge = true,
      .column_major = 1u << LINEAR_W,
      .only = RIDGE_ONLY_CUDA},
-    {.dim = {73, 16, 58}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA}, /* linear_stream.cuh */
+    {.dim = {73, 16, 58}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA}, /* skinny/stream.cuh */
     {.dim = {970, 624, 99}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
     {.dim = {1025, 1024, 120},
      .dtype = RIDGE_F32,

@@ -2,7 +2,8 @@
  *
  * Floors: 3 size(x) bytes over the copy ceiling (12 bytes an element in f32, 6 in 16 bits), 8 instructions an element.
  * The baseline's two temporaries raise the bytes to 28 and 22. */
-#include "cuda/elementwise.cuh"
+#include "cuda/maps/plain.cuh"
+#include "cuda/ptx/math.cuh"
 
 #include "memory_bound.h"
 

@@ -1,8 +1,8 @@
-/* H classifiers over one x on a GPU. Few tiles: the heads are one dimension of the grid of linear_run.cuh's kernels,
- * each of whose blocks splits its operands for itself. As many tiles of 128 rows and a head as multiprocessors:
- * operands are split once, and a tile of hopper/linear_softmax.cuh is 128 rows of one head. */
-#include "cuda/hopper/linear_softmax.cuh"
-#include "cuda/linear_run.cuh"
+/* H classifiers over one x on a GPU. Few tiles: the heads are one dimension of the grid of linear/softmax.cuh's
+ * kernels, each of whose blocks splits its operands for itself. As many tiles of 128 rows and a head as SMs: operands
+ * are split once, and a tile of linear/softmax_tiles.cuh is 128 rows of one head. */
+#include "cuda/linear/softmax_tiles.cuh"
+#include "cuda/linear/softmax.cuh"
 
 extern "C" {
 #include "multihead_linear_softmax.h"

@@ -5,8 +5,8 @@
 #include <math.h>
 
 #include "cpu/linear_softmax.h"
-#include "cuda/linear_arithmetic.h"
-#include "cuda/linear_softmax_scratch.h"
+#include "cuda/linear/arithmetic.h"
+#include "cuda/linear/softmax_scratch.h"
 #include "multihead_linear_softmax.h"
 #include "peer/cublaslt.h"
 

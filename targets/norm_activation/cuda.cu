@@ -1,5 +1,5 @@
 /* norm_activation on a GPU: hands a call to the kernels of its storage type, each compiled in a file of its own. */
-#include "cuda/launch.cuh"
+#include "cuda/host/launch.cuh"
 
 namespace ridge {
 

@@ -11,8 +11,8 @@
 
 #include <float.h>
 
-#include "cuda/row_math.cuh"
-#include "cuda/row_passes.cuh"
+#include "cuda/epilogue/activation.cuh"
+#include "cuda/rows/passes.cuh"
 #include "norm_activation.h"
 
 namespace ridge {
@@ -24,8 +24,10 @@ static constexpr float rescue = 0x1p-100f; /* brings the squares of any finite r
 template <typename T, bool Activate>
 struct layer_norm {
     template <typename>
-    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{64, 1024, 64, 1024, 768}
-                                                      : row_shape{16, 1024, 32, 1024, 1024};
+    static constexpr row_shape shape =
+        sizeof(T) == 2
+            ? row_shape{.elements = 64, .resident = 1024, .long_elements = 64, .long_resident = 1024, .filled = 768}
+            : row_shape{.elements = 16, .resident = 1024, .long_elements = 32, .long_resident = 1024, .filled = 1024};
 
     static constexpr int parameters = 2;
     const T *gamma, *beta;

@@ -10,8 +10,8 @@
 
 #include <float.h>
 
-#include "cuda/row_math.cuh"
-#include "cuda/row_passes.cuh"
+#include "cuda/epilogue/activation.cuh"
+#include "cuda/rows/passes.cuh"
 #include "norm_activation_rms.h"
 
 namespace ridge {
@@ -22,8 +22,10 @@ static constexpr float rescue = 0x1p-100f; /* brings the squares of any finite r
 template <typename T, bool Activate>
 struct rms_norm {
     template <typename>
-    static constexpr row_shape shape = sizeof(T) == 2 ? row_shape{16, 2048, 32, 1536, 0}
-                                                      : row_shape{8, 2048, 32, 1024, 0};
+    static constexpr row_shape shape =
+        sizeof(T) == 2
+            ? row_shape{.elements = 16, .resident = 2048, .long_elements = 32, .long_resident = 1536, .filled = 0}
+            : row_shape{.elements = 8, .resident = 2048, .long_elements = 32, .long_resident = 1024, .filled = 0};
 
     static constexpr int parameters = 1;
     const T *gamma;

@@ -27,7 +27,7 @@ static const row_traits traits = NORM_ACTIVATION_RMS_ROWS;
 static const ridge_way ways[] = {
     ROW_WAYS_SHORT(norm_activation_rms_cuda_optimized, &traits),
     ROW_WAYS_BLOCK(norm_activation_rms_cuda_optimized, &traits),
-    ROW_WAYS_STAY(norm_activation_rms_cuda_optimized, &traits),
+    ROW_WAYS_PERSISTENT(norm_activation_rms_cuda_optimized, &traits),
     ROW_WAYS_FETCH(norm_activation_rms_cuda_optimized, &traits),
     ROW_WAYS_LONG(norm_activation_rms_cuda_optimized, &traits),
 };

@@ -4,8 +4,8 @@
  * for the sum, once to be written), over the issue rate. Of 32768 x 4096 on an H200: fp32 252 us for the bytes, bf16
  * 126 us; 134 M elements x 20 over 132 x 128 x 1.9 GHz = 84 us, and 268 M exponentials over 132 x 16 x 1.9 GHz = 67 us.
  * Memory binds: 97 % of the copy is expected. */
-#include "cuda/row_passes.cuh"
-#include "cuda/row_softmax.cuh"
+#include "cuda/rows/passes.cuh"
+#include "cuda/rows/softmax.cuh"
 
 extern "C" {
 #include "online_softmax.h"
@@ -13,7 +13,7 @@ extern "C" {
 
 using namespace ridge;
 
-/* ---- optimized: see row_softmax.cuh; the row stays in registers ---- */
+/* ---- optimized: see rows/softmax.cuh; the row stays in registers ---- */
 
 static_assert(row_traits_are<row_softmax, row_softmax>(row_traits ONLINE_SOFTMAX_ROWS));
 

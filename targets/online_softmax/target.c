@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "cpu/row_temporary.h"
-#include "cuda/row_cases.h"
+#include "cuda/rows/cases.h"
 #include "online_softmax.h"
 #include "peer/onednn.h"
 #include "ridge/target.h"

@@ -2,7 +2,7 @@
  *
  * Floors, one repetition: size(x) + size(y) bytes over the copy ceiling, which leaves 56 instructions an element in f32
  * and 28 in 16 bits. Many: the instructions. Both variants share all but the one line that `step` is. */
-#include "cuda/elementwise.cuh"
+#include "cuda/maps/map.cuh"
 
 namespace {
 

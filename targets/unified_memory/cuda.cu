@@ -2,7 +2,7 @@
  *
  * Floor: size(x) over the host's link to the GPU, or size(y) back over it, whichever is longer: both directions work at
  * once. One after the other is the sum. The kernel itself takes a hundredth of either. */
-#include "cuda/elementwise.cuh"
+#include "cuda/maps/map.cuh"
 
 #include <new>
 

@@ -2,8 +2,8 @@
  *
  * Floors: size(x) + size(y) bytes over the copy ceiling: 8 bytes an element in f32, 4 in 16 bits, which is 56 and 28
  * instructions an element. The optimized kernel takes about 20. The baseline moves 16 and 12 bytes. */
-#include "cuda/elementwise.cuh"
-#include "cuda/elementwise_math.cuh"
+#include "cuda/maps/plain.cuh"
+#include "cuda/maps/math.cuh"
 
 namespace {
 

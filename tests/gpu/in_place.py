@@ -4,7 +4,7 @@
     RIDGE_LIBRARY=build/libridge_ops.so python3 tests/gpu/in_place.py
 
 What is allowed stands in the targets' descriptors (ridge_tensor_spec.in_place) and in ridge/ops.h. Row lengths lie on both
-sides of every switch of kernels/cuda/row_run.cuh, with rows aligned to 16 bytes and not, for every type and variant. An
+sides of every switch of kernels/cuda/rows/run.cuh, with rows aligned to 16 bytes and not, for every type and variant. An
 overlap that is not allowed must be refused, and a view between an input's columns must be accepted.
 Exit status: 0 all the same, 1 some differ, 77 PyTorch or the GPU is missing.
 """

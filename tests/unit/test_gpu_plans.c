@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 #include "core/random.h"
-#include "cuda/hopper/order.h"
-#include "cuda/linear_loss.h"
-#include "cuda/linear_softmax_scratch.h"
+#include "cuda/pipe/order.h"
+#include "cuda/linear/loss_scratch.h"
+#include "cuda/linear/softmax_scratch.h"
 
 static int draw(uint64_t seed, uint64_t i, int low, int high) {
     return low + (int)(ridge_random_unit(seed, i) * (high - low + 1));

@@ -1,5 +1,5 @@
 /* Ways: the choice among kernels is computed without a device. */
-#include "cuda/row_ways.h"
+#include "cuda/rows/ways.h"
 #include "ridge/target.h"
 
 #include <setjmp.h>
@@ -91,7 +91,7 @@ static void rows_go_where_they_belong(void **state) {
         {"norm_activation_rms", 2, 65536, RIDGE_BF16, 0, &h200, "rows_fetch"},
         {"norm_activation_rms", 2, 65537, RIDGE_BF16, 0, &h200, "rows_cluster"},
         {"norm_activation_rms", 2, 65536, RIDGE_F32, 0, &h200, "rows_cluster"},
-        {"norm_activation", 4096, 131072, RIDGE_F32, 0, &h200, "rows_stay"},
+        {"norm_activation", 4096, 131072, RIDGE_F32, 0, &h200, "rows_persistent"},
         {"norm_activation", 63, 131072, RIDGE_F32, 0, &h200, "rows_cluster"},
         {"fused_l2norm", 9, 4096, RIDGE_F32, 4, &h200, "rows_single"},
         {"fused_l2norm", 9, 8192, RIDGE_F32, 4, &h200, "rows_reread"},

@@ -1,7 +1,7 @@
 /* How far a GPU's approximations are from the true value, for every float of an interval: what exec/ models them by.
  *   nvcc -arch=sm_90a -O2 functions.cu -o functions && ./functions DIRECTORY       on a Hopper GPU
- * One file an interval, NAME_LOW_HIGH: for each float of [low, high), in order, the difference of its bits from those of the
- * nearest float to the true value, as a signed byte (clamped to ±127). */
+ * One file an interval, NAME_LOW_HIGH: for each float of [low, high), in order, the difference of its bits from those
+ * of the nearest float to the true value, as a signed byte (clamped to ±127). */
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
-#define APPROXIMATION(name, instruction, truth)                        \
-    struct name {                                                      \
-        static __device__ float approximate(float x) {                 \
-            float y;                                                   \
-            asm(instruction " %0, %1;" : "=f"(y) : "f"(x));            \
-            return y;                                                  \
-        }                                                              \
-        static __device__ double exact(double x) { return truth; }     \
+#define APPROXIMATION(name, instruction, truth)                    \
+    struct name {                                                  \
+        static __device__ float approximate(float x) {             \
+            float y;                                               \
+            asm(instruction " %0, %1;" : "=f"(y) : "f"(x));        \
+            return y;                                              \
+        }                                                          \
+        static __device__ double exact(double x) { return truth; } \
     };
 APPROXIMATION(rcp, "rcp.approx.ftz.f32", 1 / x)
 APPROXIMATION(rsqrt_, "rsqrt.approx.ftz.f32", 1 / sqrt(x))
@@ -38,7 +38,10 @@ __global__ void differences(uint32_t first, uint32_t n, int8_t *out) {
 }
 
 static uint32_t bits_of(float x) {
-    union { float x; uint32_t bits; } u = {x};
+    union {
+        float x;
+        uint32_t bits;
+    } u = {x};
     return u.bits;
 }
 
@@ -60,7 +63,8 @@ static void write(const std::string &directory, const char *name, float low, flo
     long count[256] = {0}, most = 0;
     for (int8_t d : out) count[(uint8_t)d]++;
     for (int d = -127; d < 128; d++) most = count[(uint8_t)d] && labs(d) > most ? labs(d) : most;
-    printf("%s of [%g, %g): %.2f %% as the nearest float, at most %ld ulp off\n", name, low, high, 100. * count[0] / n, most);
+    printf("%s of [%g, %g): %.2f %% as the nearest float, at most %ld ulp off\n", name, low, high, 100. * count[0] / n,
+           most);
 }
 
 int main(int argc, char **argv) {

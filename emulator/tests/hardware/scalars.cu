@@ -20,7 +20,7 @@ enum { N = 4096 };
         }                                                                          \
     } while (0)
 
-/* ---- forms: the types of d, a, b, c, as letters, and the instruction; the domain of the operands -------------------------------- */
+/* ---- forms: the types of d, a, b, c, as letters, and the instruction; the domain of the operands ---- */
 #define REG_q "b64"
 #define REG_w "b32"
 #define REG_h "b16"
@@ -48,16 +48,17 @@ struct add_form {
 
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
-#define FORM_(id, domain, name, td, ta, tb, tc, text)                                                                      \
-    __global__ void PASTE(run_, id)(uint64_t *d, const uint64_t *a, const uint64_t *b, const uint64_t *c) {                \
-        int i = blockIdx.x * blockDim.x + threadIdx.x;                                                                     \
-        uint64_t r;                                                                                                        \
-        asm volatile("{ .reg .b64 t_; .reg ." REG_##td " d_; .reg ." REG_##ta " a_; .reg ." REG_##tb " b_; .reg ." REG_##tc \
-                     " c_; " LOAD_##ta("a_", "1") LOAD_##tb("b_", "2") LOAD_##tc("c_", "3") text " " STORE_##td " }"      \
-                     : "=l"(r)                                                                                             \
-                     : "l"(a[i]), "l"(b[i]), "l"(c[i]));                                                                   \
-        d[i] = r;                                                                                                          \
-    }                                                                                                                      \
+#define FORM_(id, domain, name, td, ta, tb, tc, text)                                                              \
+    __global__ void PASTE(run_, id)(uint64_t * d, const uint64_t *a, const uint64_t *b, const uint64_t *c) {       \
+        int i = blockIdx.x * blockDim.x + threadIdx.x;                                                             \
+        uint64_t r;                                                                                                \
+        asm volatile("{ .reg .b64 t_; .reg ." REG_##td " d_; .reg ." REG_##ta " a_; .reg ." REG_##tb               \
+                     " b_; .reg ." REG_##tc " c_; " LOAD_##ta("a_", "1") LOAD_##tb("b_", "2") LOAD_##tc("c_", "3") \
+                         text " " STORE_##td " }"                                                                  \
+                     : "=l"(r)                                                                                     \
+                     : "l"(a[i]), "l"(b[i]), "l"(c[i]));                                                           \
+        d[i] = r;                                                                                                  \
+    }                                                                                                              \
     static add_form PASTE(form_, id)(name, domain, PASTE(run_, id));
 #define FORM(domain, td, ta, tb, tc, op, operands) FORM_(__COUNTER__, domain, op, td, ta, tb, tc, op " " operands ";")
 #define F1(domain, td, ta, op) FORM(domain, td, ta, q, q, op, "d_, a_")
@@ -68,7 +69,7 @@ struct add_form {
 
 #include "scalars.inc"
 
-/* ---- operands ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- operands ---- */
 static uint64_t state;
 static uint64_t next() {
     uint64_t z = state += 0x9e3779b97f4a7c15u;
@@ -102,7 +103,8 @@ static uint64_t integer() {
 
 /* A float of a format: exponent and fraction bits. Ties and their neighbours at 10 and 7 bits of fraction, too. */
 static uint64_t floating(int exponent, int fraction) {
-    uint64_t top = (uint64_t(1) << exponent) - 1, bias = top >> 1, ones = (uint64_t(1) << fraction) - 1, f = next() & ones, e;
+    uint64_t top = (uint64_t(1) << exponent) - 1, bias = top >> 1, ones = (uint64_t(1) << fraction) - 1,
+             f = next() & ones, e;
     if (below(4) == 0) f &= next() & next();
     if (below(4) == 0) f |= next() | next(), f &= ones;
     if (below(3) == 0)
@@ -114,7 +116,10 @@ static uint64_t floating(int exponent, int fraction) {
         }
     switch (below(10)) {
         case 0: e = 0; break;
-        case 1: e = top; f = below(2) ? 0 : f; break;
+        case 1:
+            e = top;
+            f = below(2) ? 0 : f;
+            break;
         case 2: e = bias + below(3) - 1; break;
         case 3: e = below(4); break;
         case 4: e = top - 1 - below(3); break;
@@ -131,7 +136,8 @@ static uint64_t floating(int exponent, int fraction) {
 static uint64_t operand(char domain) {
     switch (domain) {
         case 'F': {
-            if (below(6) == 0) return bits_of((float)(int64_t)(integer() << 32 >> 32) * (below(2) ? .5f : 1.f)) | next() << 32;
+            if (below(6) == 0)
+                return bits_of((float)(int64_t)(integer() << 32 >> 32) * (below(2) ? .5f : 1.f)) | next() << 32;
             return floating(8, 23) | next() << 32;
         }
         case 'D': return below(6) == 0 ? bits_of((double)(int64_t)integer() * (below(2) ? .5 : 1.)) : floating(11, 52);
@@ -171,13 +177,15 @@ static void run(const form &f, std::vector<uint64_t> *in, std::vector<uint64_t> 
     CHECK(cudaMemcpy(out.data(), device, 8 * N, cudaMemcpyDeviceToHost));
 }
 
-static int compare(const form &f, const std::vector<uint64_t> *in, const std::vector<uint64_t> &mine, const std::vector<uint64_t> &gpu) {
+static int compare(const form &f, const std::vector<uint64_t> *in, const std::vector<uint64_t> &mine,
+                   const std::vector<uint64_t> &gpu) {
     int different = 0;
     for (int i = 0; i < N; i++) {
         if (mine[i] == gpu[i]) continue;
         if (different++ < 4)
-            printf("%-34s a %016llx b %016llx c %016llx: %016llx, on the GPU %016llx\n", f.name, (unsigned long long)in[0][i],
-                   (unsigned long long)in[1][i], (unsigned long long)in[2][i], (unsigned long long)mine[i], (unsigned long long)gpu[i]);
+            printf("%-34s a %016llx b %016llx c %016llx: %016llx, on the GPU %016llx\n", f.name,
+                   (unsigned long long)in[0][i], (unsigned long long)in[1][i], (unsigned long long)in[2][i],
+                   (unsigned long long)mine[i], (unsigned long long)gpu[i]);
     }
     if (different) printf("%-34s %d of %d differ\n", f.name, different, N);
     return different;
@@ -192,15 +200,20 @@ int main(int argc, char **argv) {
     for (auto &v : in) v.resize(N);
     uint64_t *device, head[2] = {(uint64_t)n_forms, N}, found[2];
     CHECK(cudaMalloc(&device, 4 * 8 * N));
-    if (write) fwrite(head, 8, 2, file);
-    else if (fread(found, 8, 2, file) != 2 || memcmp(head, found, 16)) return printf("the file is of other forms\n"), 2;
+    if (write)
+        fwrite(head, 8, 2, file);
+    else if (fread(found, 8, 2, file) != 2 || memcmp(head, found, 16))
+        return printf("the file is of other forms\n"), 2;
     int different = 0;
     for (int i = 0; i < n_forms; i++) {
         fill(forms[i].domain, in);
         run(forms[i], in, out, device);
-        if (write) fwrite(out.data(), 8, N, file);
-        else if (fread(gpu.data(), 8, N, file) != N) return printf("the file ends early\n"), 2;
-        else different += compare(forms[i], in, out, gpu) != 0;
+        if (write)
+            fwrite(out.data(), 8, N, file);
+        else if (fread(gpu.data(), 8, N, file) != N)
+            return printf("the file ends early\n"), 2;
+        else
+            different += compare(forms[i], in, out, gpu) != 0;
     }
     fclose(file);
     printf("%d forms, %d operands each%s", n_forms, N, write ? "\n" : ": ");

@@ -1,5 +1,6 @@
-// Device functions that the compiler did not inline: recursion, one with an array of its own that it passes down, structures
-// by value, pointers to functions, virtual functions, printf and the heap. Lanes take different ways through all of them.
+// Device functions that the compiler did not inline: recursion, one with an array of its own that it passes down,
+// structures by value, pointers to functions, virtual functions, printf and the heap. Lanes take different ways through
+// all of them.
 #include <cstdio>
 #include <cstring>
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// Histogram over the distributed shared memory of a cluster; cluster sizes given at launch and at compile time; launches that
-// the driver refuses; a programmatic dependent launch.
+// Histogram over the distributed shared memory of a cluster; cluster sizes given at launch and at compile time;
+// launches that the driver refuses; a programmatic dependent launch.
 #include <cooperative_groups.h>
 #include <cstdio>
 #include <cuda_runtime.h>
@@ -72,7 +72,8 @@ static int check_histogram() {
     (void)cudaGetLastError();
     cudaMemset(bins, 0, BINS * sizeof(int));
     if (launch_histogram(16, bins, device, n) != cudaSuccess) return 6;
-    if (cudaMemcpy(out.data(), bins, BINS * sizeof(int), cudaMemcpyDeviceToHost) != cudaSuccess || out != expected) return 7;
+    if (cudaMemcpy(out.data(), bins, BINS * sizeof(int), cudaMemcpyDeviceToHost) != cudaSuccess || out != expected)
+        return 7;
     return 0;
 }
 
@@ -119,7 +120,9 @@ int main() {
     int failed = check_histogram();
     if (!failed) failed = check_fixed();
     if (!failed) failed = check_dependent();
-    if (failed) printf("check %d failed: %s\n", failed, cudaGetErrorString(cudaGetLastError()));
-    else printf("clusters are right\n");
+    if (failed)
+        printf("check %d failed: %s\n", failed, cudaGetErrorString(cudaGetLastError()));
+    else
+        printf("clusters are right\n");
     return failed;
 }

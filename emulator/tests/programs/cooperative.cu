@@ -43,7 +43,8 @@ int main() {
     for (int i = 0; i < n; i++)
         if (out[i] != x[i]) return printf("element %d: %g, not %g\n", i, out[i], x[i]), 4;
     int too_many = per_sm * device.multiProcessorCount + 1;
-    if (cudaLaunchCooperativeKernel((void *)relax, dim3(too_many), dim3(128), arguments) != cudaErrorCooperativeLaunchTooLarge)
+    if (cudaLaunchCooperativeKernel((void *)relax, dim3(too_many), dim3(128), arguments) !=
+        cudaErrorCooperativeLaunchTooLarge)
         return 5;
     printf("%d steps on 12 blocks are right\n", steps);
     return 0;

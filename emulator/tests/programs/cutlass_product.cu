@@ -1,5 +1,5 @@
-// D = 2 A B + C by CUTLASS's warp-specialized kernels for sm_90, unchanged: TMA, multicast in a cluster, mbarrier pipelines, wgmma,
-// stmatrix and tensor stores. Small integers, so that sums are exact.
+// D = 2 A B + C by CUTLASS's warp-specialized kernels for sm_90, unchanged: TMA, multicast in a cluster, mbarrier
+// pipelines, wgmma, stmatrix and tensor stores. Small integers, so that sums are exact.
 #include <cstdio>
 #include <vector>
 
@@ -26,9 +26,9 @@ struct product {
         cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Tile, Cluster, epilogue::collective::EpilogueTileAuto,
         float, float, half_type, rows, 8, half_type, rows, 8, EpilogueSchedule>::CollectiveOp;
     using Stages = gemm::collective::StageCountAutoCarveout<static_cast<int>(sizeof(typename Epilogue::SharedStorage))>;
-    using Main = typename gemm::collective::CollectiveBuilder<cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, half_type,
-                                                              rows, 8, half_type, columns, 8, float, Tile, Cluster, Stages,
-                                                              Schedule>::CollectiveOp;
+    using Main = typename gemm::collective::CollectiveBuilder<cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp,
+                                                              half_type, rows, 8, half_type, columns, 8, float, Tile,
+                                                              Cluster, Stages, Schedule>::CollectiveOp;
     using Kernel = gemm::kernel::GemmUniversal<cute::Shape<int, int, int, int>, Main, Epilogue>;
     using Gemm = gemm::device::GemmUniversalAdapter<Kernel>;
 };
@@ -50,14 +50,20 @@ template <class Gemm>
 static int check(const char *name, int m, int n, int k) {
     using Kernel = typename Gemm::GemmKernel;
     matrix a(m, k, 7, 5, 2), b(n, k, 11, 7, 3), c(m, n, 3, 4, 0), d(m, n, 1, 2, 0);
-    auto stride = [](auto kind, int x, int y) { return cutlass::make_cute_packed_stride(kind, cute::make_shape(x, y, 1)); };
+    auto stride = [](auto kind, int x, int y) {
+        return cutlass::make_cute_packed_stride(kind, cute::make_shape(x, y, 1));
+    };
     cutlass::KernelHardwareInfo info;
     info.sm_count = 132;
     typename Gemm::Arguments arguments{
         gemm::GemmUniversalMode::kGemm,
         {m, n, k, 1},
         {a.device, stride(typename Kernel::StrideA{}, m, k), b.device, stride(typename Kernel::StrideB{}, n, k)},
-        {{2.0f, 1.0f}, c.device, stride(typename Kernel::StrideC{}, m, n), d.device, stride(typename Kernel::StrideD{}, m, n)},
+        {{2.0f, 1.0f},
+         c.device,
+         stride(typename Kernel::StrideC{}, m, n),
+         d.device,
+         stride(typename Kernel::StrideD{}, m, n)},
         info};
     Gemm operation;
     void *workspace = nullptr;
@@ -86,10 +92,11 @@ static int check(const char *name, int m, int n, int k) {
 }
 
 int main() {
-    using cute::Shape;
     using cute::_1;
     using cute::_2;
-    using cooperative = product<gemm::KernelTmaWarpSpecializedCooperative, epilogue::TmaWarpSpecializedCooperative, Shape<_2, _1, _1>>;
+    using cute::Shape;
+    using cooperative =
+        product<gemm::KernelTmaWarpSpecializedCooperative, epilogue::TmaWarpSpecializedCooperative, Shape<_2, _1, _1>>;
     using ping_pong = product<gemm::KernelTmaWarpSpecializedPingpong, epilogue::TmaWarpSpecialized, Shape<_1, _1, _1>>;
     int wrong = check<cooperative::Gemm>("cooperative, clusters of 2", 256, 136, 192);
     return wrong + check<ping_pong::Gemm>("ping-pong", 200, 264, 72);

@@ -1,18 +1,19 @@
-/* A chain of launches, each of which begins while the one before still runs. The first is one block that takes long, with the
- * next one's blocks waiting beside it; in the others all blocks meet. Prints what it found; exit status 0: right. */
+/* A chain of launches, each of which begins while the one before still runs. The first is one block that takes long,
+ * with the next one's blocks waiting beside it; in the others all blocks meet. Prints what it found; exit status 0:
+ * right. */
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
 
 enum { BLOCKS = 300, THREADS = 64, LAUNCHES = 6 };
 
-#define CHECK(call)                                                               \
-    do {                                                                          \
-        cudaError_t error = (call);                                               \
-        if (error != cudaSuccess) {                                               \
-            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error));        \
-            exit(2);                                                              \
-        }                                                                         \
+#define CHECK(call)                                                        \
+    do {                                                                   \
+        cudaError_t error = (call);                                        \
+        if (error != cudaSuccess) {                                        \
+            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error)); \
+            exit(2);                                                       \
+        }                                                                  \
     } while (0)
 
 /* A long way to values[i] & 0xff. */

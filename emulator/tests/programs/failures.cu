@@ -10,7 +10,8 @@ __global__ void wait_for_ever() {
     if (threadIdx.x < 32) asm volatile("bar.sync 1, 64;");
 }
 __global__ void poll_for_ever(volatile int *x) {
-    while (*x == 0) {}
+    while (*x == 0) {
+    }
 }
 __global__ void count_for_ever(int *x) {
     for (unsigned i = 1; i; i += 2) x[threadIdx.x] = i;
@@ -18,10 +19,11 @@ __global__ void count_for_ever(int *x) {
 __global__ void both_write(int *x) { *x = blockIdx.x; }
 __global__ void read_unwritten(const int *x, int *y) { y[threadIdx.x] = x[threadIdx.x]; }
 __global__ void stop_here() { __trap(); }
-__global__ void needs_all_blocks(int *arrived, int blocks) { // a barrier of a grid that is not cooperative
+__global__ void needs_all_blocks(int *arrived, int blocks) {  // a barrier of a grid that is not cooperative
     if (threadIdx.x == 0) {
         atomicAdd(arrived, 1);
-        while (atomicAdd(arrived, 0) < blocks) {}
+        while (atomicAdd(arrived, 0) < blocks) {
+        }
     }
     __syncthreads();
 }

@@ -1,23 +1,23 @@
-// Managed memory, __managed__, __constant__ and __device__ variables, mapped host memory, pitched copies, stream-ordered
-// allocation.
+// Managed memory, __managed__, __constant__ and __device__ variables, mapped host memory, pitched copies,
+// stream-ordered allocation.
 #include <cstdio>
 #include <cuda_runtime.h>
 #include <vector>
 
-#define CHECK(call)                                                                              \
-    do {                                                                                         \
-        cudaError_t error = call;                                                                \
-        if (error != cudaSuccess) {                                                              \
+#define CHECK(call)                                                                                    \
+    do {                                                                                               \
+        cudaError_t error = call;                                                                      \
+        if (error != cudaSuccess) {                                                                    \
             printf("line %d: %s: %s\n", __LINE__, cudaGetErrorName(error), cudaGetErrorString(error)); \
-            exit(1);                                                                             \
-        }                                                                                        \
+            exit(1);                                                                                   \
+        }                                                                                              \
     } while (0)
-#define EXPECT(condition)                                     \
-    do {                                                      \
-        if (!(condition)) {                                   \
+#define EXPECT(condition)                                      \
+    do {                                                       \
+        if (!(condition)) {                                    \
             printf("line %d: not %s\n", __LINE__, #condition); \
-            exit(2);                                          \
-        }                                                     \
+            exit(2);                                           \
+        }                                                      \
     } while (0)
 
 __constant__ float weights[4] = {1, 2, 3, 4};

@@ -1,5 +1,5 @@
-// Sum of an array: shuffles within a warp, shared memory within a block, atomics between blocks; and the same with a tree in
-// shared memory whose size is given at launch.
+// Sum of an array: shuffles within a warp, shared memory within a block, atomics between blocks; and the same with a
+// tree in shared memory whose size is given at launch.
 #include <cstdio>
 #include <cuda_runtime.h>
 #include <vector>

@@ -1,4 +1,5 @@
-// Inclusive prefix sum in one pass: each block waits for the prefix of the block before it (decoupled look-back with tickets).
+// Inclusive prefix sum in one pass: each block waits for the prefix of the block before it (decoupled look-back with
+// tickets).
 #include <cstdio>
 #include <cuda_runtime.h>
 #include <vector>
@@ -25,7 +26,8 @@ __global__ void scan(const int *in, int *out, volatile int *prefix, int n) {
     if (threadIdx.x == 0) {
         int sum = 0;
         if (block > 0)
-            while ((sum = prefix[block - 1]) < 0) {}
+            while ((sum = prefix[block - 1]) < 0) {
+            }
         before = sum;
         prefix[block] = sum + tile[THREADS - 1];
     }

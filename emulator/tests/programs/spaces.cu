@@ -1,5 +1,5 @@
-// Pointers to all state spaces through one function, local arrays with indices of run time, atomics of all types of CUDA C++,
-// scoped atomics of <cuda/atomic>, vector loads with cache hints, and what the space predicates say.
+// Pointers to all state spaces through one function, local arrays with indices of run time, atomics of all types of
+// CUDA C++, scoped atomics of <cuda/atomic>, vector loads with cache hints, and what the space predicates say.
 #include <cooperative_groups.h>
 #include <cstdio>
 #include <cuda/atomic>
@@ -8,13 +8,13 @@
 #include <cuda_runtime.h>
 #include <vector>
 
-#define CHECK(call)                                                                                        \
-    do {                                                                                                   \
-        cudaError_t error = call;                                                                          \
-        if (error != cudaSuccess) {                                                                        \
-            printf("line %d: %s: %s\n", __LINE__, cudaGetErrorName(error), cudaGetErrorString(error));     \
-            exit(1);                                                                                       \
-        }                                                                                                  \
+#define CHECK(call)                                                                                    \
+    do {                                                                                               \
+        cudaError_t error = call;                                                                      \
+        if (error != cudaSuccess) {                                                                    \
+            printf("line %d: %s: %s\n", __LINE__, cudaGetErrorName(error), cudaGetErrorString(error)); \
+            exit(1);                                                                                   \
+        }                                                                                              \
     } while (0)
 #define EXPECT(condition)                                      \
     do {                                                       \
@@ -56,8 +56,8 @@ __global__ void pointers(const __grid_constant__ box given, const int *global, i
     const int *choice[6] = {global, shared, local, given.first, numbers, table};
     int *mine = out + 16 * t;
     for (int i = 0; i < 6; i++) mine[i] = sum8(choice[(i + t) % 6]);
-    mine[6] = __isGlobal(global) | __isShared(shared) << 1 | __isLocal(local) << 2 | __isGlobal(shared) << 3 | __isShared(local) << 4 |
-              __isLocal(global) << 5 | __isGridConstant(&given) << 6;
+    mine[6] = __isGlobal(global) | __isShared(shared) << 1 | __isLocal(local) << 2 | __isGlobal(shared) << 3 |
+              __isShared(local) << 4 | __isLocal(global) << 5 | __isGridConstant(&given) << 6;
     box b = turned(given, t);
     mine[7] = b.first[t & 7] + 100 * (b.second == -given.second) + 1000 * (b.third[0] == given.third[4]);
 }
@@ -74,7 +74,7 @@ static void spaces() {
         int sums[6] = {41, 280, 28 + 8 * t, 36, 37, 31};
         for (int i = 0; i < 6; i++) EXPECT(out[16 * t + i] == sums[(i + t) % 6]);
         EXPECT(out[16 * t + 6] == (1 | 2 | 4 | 64));
-        EXPECT(out[16 * t + 7] == 1 + 100 + 1000); // element t went to 2 t, element 0 to t
+        EXPECT(out[16 * t + 7] == 1 + 100 + 1000);  // element t went to 2 t, element 0 to t
     }
     CHECK(cudaFree(global));
     CHECK(cudaFree(out));
@@ -148,8 +148,9 @@ static void check_common(const results &r, int n) {
     EXPECT(r.wide == (unsigned long long)n << 33 && r.wide_most == (unsigned long long)(n - 1) << 40);
     EXPECT(r.real == 0.5f * (float)n && r.precise == 0.25 * n && r.small == n);
     EXPECT(r.exchanged >= 0 && r.exchanged < n);
-    EXPECT(__low2float(r.halves) == (float)n && __high2float(r.halves) == (float)(2 * n) && __half2float(r.half) == 0.5f * (float)n);
-    float brains = n < 256 ? (float)n : 256; // 256 + 1 is 256 in bf16
+    EXPECT(__low2float(r.halves) == (float)n && __high2float(r.halves) == (float)(2 * n) &&
+           __half2float(r.half) == 0.5f * (float)n);
+    float brains = n < 256 ? (float)n : 256;  // 256 + 1 is 256 in bf16
     EXPECT(__high2float(r.brains) == brains && __low2float(r.brains) == 2 * brains);
 }
 
@@ -227,7 +228,8 @@ static void cache_hints() {
     for (int i = 0; i < 4096; i++) in[i] = make_float4((float)i, (float)-i, 0.5f * (float)i, 1);
     hints<<<1, 256>>>(in, in + 1024, (short4 *)(in + 3072), (short4 *)(in + 2048));
     CHECK(cudaDeviceSynchronize());
-    for (int i = 0; i < 1024; i++) EXPECT(in[1024 + i].x == (float)i && in[1024 + i].y == (float)-i && in[1024 + i].z == 0.5f * (float)i);
+    for (int i = 0; i < 1024; i++)
+        EXPECT(in[1024 + i].x == (float)i && in[1024 + i].y == (float)-i && in[1024 + i].z == 0.5f * (float)i);
     for (int i = 0; i < 128; i++) EXPECT(in[2048 + i].y == in[3072 + i].y);
     CHECK(cudaFree(in));
 }

@@ -1,28 +1,31 @@
-// Two streams, events between them, host functions, a captured graph that is launched again and updated, a graph made by hand.
+// Two streams, events between them, host functions, a captured graph that is launched again and updated, a graph made
+// by hand.
 #include <cstdio>
 #include <cuda_runtime.h>
 #include <vector>
 
-#define CHECK(call)                                                                              \
-    do {                                                                                         \
-        cudaError_t error = call;                                                                \
-        if (error != cudaSuccess) {                                                              \
+#define CHECK(call)                                                                                    \
+    do {                                                                                               \
+        cudaError_t error = call;                                                                      \
+        if (error != cudaSuccess) {                                                                    \
             printf("line %d: %s: %s\n", __LINE__, cudaGetErrorName(error), cudaGetErrorString(error)); \
-            exit(1);                                                                             \
-        }                                                                                        \
+            exit(1);                                                                                   \
+        }                                                                                              \
     } while (0)
-#define EXPECT(condition)                                     \
-    do {                                                      \
-        if (!(condition)) {                                   \
+#define EXPECT(condition)                                      \
+    do {                                                       \
+        if (!(condition)) {                                    \
             printf("line %d: not %s\n", __LINE__, #condition); \
-            exit(2);                                          \
-        }                                                     \
+            exit(2);                                           \
+        }                                                      \
     } while (0)
 
 constexpr int N = 4096;
 
 __global__ void fill(int *x, int value) { x[blockIdx.x * blockDim.x + threadIdx.x] = value; }
-__global__ void add(int *x, const int *y) { x[blockIdx.x * blockDim.x + threadIdx.x] += y[blockIdx.x * blockDim.x + threadIdx.x]; }
+__global__ void add(int *x, const int *y) {
+    x[blockIdx.x * blockDim.x + threadIdx.x] += y[blockIdx.x * blockDim.x + threadIdx.x];
+}
 
 static void add_one(void *value) { ++*(int *)value; }
 

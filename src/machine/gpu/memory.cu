@@ -1,6 +1,6 @@
 /* Movers of GPU memory: kernels that only read, copy or write, in several shapes. The fastest shape is the ceiling. All
- * accesses are 16 bytes a thread and coalesced. Shapes differ in the number of loads in flight, in the block size, and in
- * whether the grid covers the memory once or strides over it. */
+ * accesses are 16 bytes a thread and coalesced. Shapes differ in the number of loads in flight, in the block size, and
+ * in whether the grid covers the memory once or strides over it. */
 #include <cuda_runtime.h>
 
 extern "C" {
@@ -11,21 +11,28 @@ namespace {
 
 enum policy { PLAIN, ONCE, L2_ONLY };
 
-template <policy P> __device__ inline uint4 load(const uint4 *p) {
+template <policy P>
+__device__ inline uint4 load(const uint4 *p) {
     uint4 v;
     if constexpr (P == ONCE)
         asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0,%1,%2,%3}, [%4];"
-                     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+                     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                     : "l"(p));
     else if constexpr (P == L2_ONLY)
         asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];"
-                     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p) : "memory");
+                     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                     : "l"(p)
+                     : "memory");
     else
         asm volatile("ld.global.v4.u32 {%0,%1,%2,%3}, [%4];"
-                     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p) : "memory");
+                     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                     : "l"(p)
+                     : "memory");
     return v;
 }
 
-template <policy P> __device__ inline void store(uint4 *p, uint4 v) {
+template <policy P>
+__device__ inline void store(uint4 *p, uint4 v) {
     if constexpr (P == ONCE)
         asm volatile("st.global.cs.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
                      : "memory");
@@ -50,7 +57,8 @@ __device__ inline void add_up(uint32_t sum, uint32_t *sums) {
 
 /* ---- DRAM: `each` vectors a thread, all in flight; a block covers one contiguous piece --------------------------- */
 
-template <int EACH, policy P> __global__ void read_kernel(const uint4 *from, size_t n, uint32_t *sums) {
+template <int EACH, policy P>
+__global__ void read_kernel(const uint4 *from, size_t n, uint32_t *sums) {
     uint32_t sum = 0;
     size_t piece = (size_t)blockDim.x * EACH;
     for (size_t at = blockIdx.x * piece + threadIdx.x; at < n; at += gridDim.x * piece) {
@@ -63,7 +71,8 @@ template <int EACH, policy P> __global__ void read_kernel(const uint4 *from, siz
     add_up(sum, sums);
 }
 
-template <int EACH, policy P> __global__ void copy_kernel(uint4 *to, const uint4 *from, size_t n) {
+template <int EACH, policy P>
+__global__ void copy_kernel(uint4 *to, const uint4 *from, size_t n) {
     size_t piece = (size_t)blockDim.x * EACH;
     for (size_t at = blockIdx.x * piece + threadIdx.x; at < n; at += gridDim.x * piece) {
         uint4 v[EACH];
@@ -74,7 +83,8 @@ template <int EACH, policy P> __global__ void copy_kernel(uint4 *to, const uint4
     }
 }
 
-template <int EACH, policy P> __global__ void write_kernel(uint4 *to, size_t n) {
+template <int EACH, policy P>
+__global__ void write_kernel(uint4 *to, size_t n) {
     size_t piece = (size_t)blockDim.x * EACH;
     for (size_t at = blockIdx.x * piece + threadIdx.x; at < n; at += gridDim.x * piece)
 #pragma unroll
@@ -85,26 +95,30 @@ template <int EACH, policy P> __global__ void write_kernel(uint4 *to, size_t n) 
 }
 
 /* Number of blocks: one pass over n vectors, or, with WAVES > 0, that many full waves, which stride over them. */
-template <int EACH, int THREADS, int WAVES> unsigned grid(const ridge_gpu_work *w, size_t n) {
+template <int EACH, int THREADS, int WAVES>
+unsigned grid(const ridge_gpu_work *w, size_t n) {
     size_t all = n / ((size_t)THREADS * EACH);
     size_t waves = (size_t)WAVES * (2048 / THREADS) * (size_t)w->sm_count;
     return (unsigned)(WAVES > 0 && waves < all ? waves : all);
 }
 
-template <int EACH, int THREADS, int WAVES, policy P> void read_dram(const ridge_gpu_work *w) {
+template <int EACH, int THREADS, int WAVES, policy P>
+void read_dram(const ridge_gpu_work *w) {
     size_t n = w->bytes / 16;
     read_kernel<EACH, P><<<grid<EACH, THREADS, WAVES>(w, n), THREADS, 0, (cudaStream_t)w->stream>>>(
         (const uint4 *)w->memory, n, w->sums);
 }
 
-template <int EACH, int THREADS, int WAVES, policy P> void copy_dram(const ridge_gpu_work *w) {
+template <int EACH, int THREADS, int WAVES, policy P>
+void copy_dram(const ridge_gpu_work *w) {
     size_t n = w->bytes / 32;
     const uint4 *from = (const uint4 *)w->memory;
-    copy_kernel<EACH, P><<<grid<EACH, THREADS, WAVES>(w, n), THREADS, 0, (cudaStream_t)w->stream>>>(
-        (uint4 *)w->memory + n, from, n);
+    copy_kernel<EACH, P>
+        <<<grid<EACH, THREADS, WAVES>(w, n), THREADS, 0, (cudaStream_t)w->stream>>>((uint4 *)w->memory + n, from, n);
 }
 
-template <int EACH, int THREADS, int WAVES, policy P> void write_dram(const ridge_gpu_work *w) {
+template <int EACH, int THREADS, int WAVES, policy P>
+void write_dram(const ridge_gpu_work *w) {
     size_t n = w->bytes / 16;
     write_kernel<EACH, P>
         <<<grid<EACH, THREADS, WAVES>(w, n), THREADS, 0, (cudaStream_t)w->stream>>>((uint4 *)w->memory, n);
@@ -140,7 +154,8 @@ const ridge_gpu_mover dram_movers[] = {
     {RIDGE_GPU_WRITE, "strided, blocks of 1024, 4 x 16 B", write_dram<4, 1024, 1, PLAIN>},
 };
 
-/* ---- L2: the whole grid walks around a set that fits in L2, `passes` accesses a thread, bypassing L1 -------------- */
+/* ---- L2: the whole grid walks around a set that fits in L2, `passes` accesses a thread, bypassing L1 --------------
+ */
 
 struct walk {
     uint32_t at, n, step;
@@ -154,8 +169,8 @@ struct walk {
     }
 };
 
-__global__ void __launch_bounds__(RIDGE_GPU_THREADS) l2_read_kernel(const uint4 *from, uint32_t n, int64_t passes,
-                                                                   uint32_t *sums) {
+__global__ void __launch_bounds__(RIDGE_GPU_THREADS)
+    l2_read_kernel(const uint4 *from, uint32_t n, int64_t passes, uint32_t *sums) {
     walk w(n);
     uint32_t sum = 0;
     for (int64_t p = 0; p < passes; p += RIDGE_GPU_DEPTH) {
@@ -168,8 +183,8 @@ __global__ void __launch_bounds__(RIDGE_GPU_THREADS) l2_read_kernel(const uint4 
     add_up(sum, sums);
 }
 
-__global__ void __launch_bounds__(RIDGE_GPU_THREADS) l2_copy_kernel(uint4 *to, const uint4 *from, uint32_t n,
-                                                                   int64_t passes) {
+__global__ void __launch_bounds__(RIDGE_GPU_THREADS)
+    l2_copy_kernel(uint4 *to, const uint4 *from, uint32_t n, int64_t passes) {
     walk w(n);
     for (int64_t p = 0; p < passes; p += RIDGE_GPU_DEPTH / 2) {
         uint4 v[RIDGE_GPU_DEPTH / 2];
@@ -213,17 +228,20 @@ const ridge_gpu_mover l2_movers[] = {
     {RIDGE_GPU_WRITE, "all SMs around one set, st", l2_write},
 };
 
-/* ---- shared memory: rows of 16 bytes a thread; a quarter warp covers all banks once ------------------------------- */
+/* ---- shared memory: rows of 16 bytes a thread; a quarter warp covers all banks once -------------------------------
+ */
 
 __device__ inline uint4 load_shared(uint32_t address) {
     uint4 v;
     asm volatile("ld.volatile.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address) : "memory");
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "r"(address)
+                 : "memory");
     return v;
 }
 __device__ inline void store_shared(uint32_t address, uint4 v) {
-    asm volatile("st.volatile.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z),
-                 "r"(v.w) : "memory");
+    asm volatile("st.volatile.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
 }
 
 __device__ inline bool same(uint4 a, uint4 b) { return a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w; }
@@ -268,7 +286,8 @@ __global__ void __launch_bounds__(RIDGE_GPU_THREADS) shared_kernel(int64_t passe
     add_up(found, sums);
 }
 
-template <ridge_gpu_motion M> void shared(const ridge_gpu_work *w) {
+template <ridge_gpu_motion M>
+void shared(const ridge_gpu_work *w) {
     const int bytes = RIDGE_GPU_SHARED_ROWS * RIDGE_GPU_THREADS * 16;
     (void)cudaFuncSetAttribute(shared_kernel<M>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     shared_kernel<M><<<w->sm_count, RIDGE_GPU_THREADS, bytes, (cudaStream_t)w->stream>>>(w->passes, w->sums);

@@ -16,10 +16,12 @@ constexpr int A_BYTES = RIDGE_GPU_ROWS * RIDGE_GPU_K_BYTES, B_BYTES = RIDGE_GPU_
 constexpr int SHARED_BYTES = 1024 + 2 * A_BYTES + B_BYTES;
 static_assert(RIDGE_GPU_ROWS == 64 * GROUPS && RIDGE_GPU_COLUMNS == 256 && RIDGE_GPU_K_BYTES == 128, "tile of wgmma");
 
-template <ridge_gpu_operand K> struct sum_of {
+template <ridge_gpu_operand K>
+struct sum_of {
     using type = float;
 };
-template <> struct sum_of<RIDGE_GPU_S8> {
+template <>
+struct sum_of<RIDGE_GPU_S8> {
     using type = int;
 };
 
@@ -39,11 +41,12 @@ template <> struct sum_of<RIDGE_GPU_S8> {
     "%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,"   \
     "%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127}"
 /* d += a·b. Flags after the descriptors: accumulate, signs of a and b, and, for 16-bit types, no transposition. */
-#define WGMMA(shape, types, flags, SUM)                                                                          \
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n"                                                      \
-                 "wgmma.mma_async.sync.aligned." shape "." types " " NAMES ", %128, %129, p" flags ";\n}"        \
-                 : LIST_64(SUM, 0), LIST_64(SUM, 64)                                                             \
-                 : "l"(a), "l"(b))
+#define WGMMA(shape, types, flags, SUM)                                                          \
+    asm volatile(                                                                                \
+        "{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n"                                               \
+        "wgmma.mma_async.sync.aligned." shape "." types " " NAMES ", %128, %129, p" flags ";\n}" \
+        : LIST_64(SUM, 0), LIST_64(SUM, 64)                                                      \
+        : "l"(a), "l"(b))
 
 template <ridge_gpu_operand K>
 __device__ inline void wgmma(typename sum_of<K>::type (&d)[SUMS], uint64_t a, uint64_t b) {
@@ -87,8 +90,8 @@ __device__ inline uint32_t count_right(const T (&d)[SUMS], const ridge_gpu_opera
 }
 
 template <ridge_gpu_operand K>
-__global__ void __launch_bounds__(THREADS, 1) wgmma_kernel(const ridge_gpu_operands *o, int steps, float unit,
-                                                          float slack, uint32_t *sums) {
+__global__ void __launch_bounds__(THREADS, 1)
+    wgmma_kernel(const ridge_gpu_operands *o, int steps, float unit, float slack, uint32_t *sums) {
     extern __shared__ uint8_t raw[];
     uint8_t *memory = raw + (1024 - (uint32_t)__cvta_generic_to_shared(raw) % 1024) % 1024;
     stage(memory, o->a[0][0], RIDGE_GPU_ROWS);
@@ -124,18 +127,19 @@ template <ridge_gpu_operand K>
 __global__ void wgmma_kernel(const ridge_gpu_operands *, int, float, float, uint32_t *) {}
 #endif
 
-template <ridge_gpu_operand K> void wgmma_loop(const ridge_gpu_work *w) {
+template <ridge_gpu_operand K>
+void wgmma_loop(const ridge_gpu_work *w) {
     (void)cudaFuncSetAttribute(wgmma_kernel<K>, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
-    wgmma_kernel<K><<<w->sm_count, THREADS, SHARED_BYTES, (cudaStream_t)w->stream>>>(
-        w->operands, (int)w->passes, w->unit, w->slack, w->sums);
+    wgmma_kernel<K><<<w->sm_count, THREADS, SHARED_BYTES, (cudaStream_t)w->stream>>>(w->operands, (int)w->passes,
+                                                                                     w->unit, w->slack, w->sums);
 }
 
 constexpr double flops(int depth) { return 2.0 * 64 * 256 * depth * 2 * SLICES * GROUPS; }
 #define ROOM 90, 90, 1, THREADS, SUMS
 
 const ridge_gpu_loop loops[] = {
-    {"tf32 wgmma", "tf32", "wgmma m64n256k8, operands in shared memory, 2 warpgroups an SM", RIDGE_GPU_TF32,
-     ROOM, flops(8), 1 << 15, wgmma_loop<RIDGE_GPU_TF32>},
+    {"tf32 wgmma", "tf32", "wgmma m64n256k8, operands in shared memory, 2 warpgroups an SM", RIDGE_GPU_TF32, ROOM,
+     flops(8), 1 << 15, wgmma_loop<RIDGE_GPU_TF32>},
     {"fp16 wgmma", "fp16", "wgmma m64n256k16, fp32 sums, operands in shared memory, 2 warpgroups", RIDGE_GPU_F16, ROOM,
      flops(16), 1 << 15, wgmma_loop<RIDGE_GPU_F16>},
     {"bf16 wgmma", "bf16", "wgmma m64n256k16, fp32 sums, operands in shared memory, 2 warpgroups", RIDGE_GPU_BF16, ROOM,

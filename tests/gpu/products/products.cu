@@ -8,8 +8,8 @@
  *                       emulator/tests/products_h200.txt
  * DIR/sample_mma.bin    the first 65536 outputs of each row of mma, raw bits of the accumulator's type
  * DIR/sample_wgmma.bin  the same of wgmma
- * DIR/descriptors.txt   a line per case: a hash of the indices of the elements that were read, for each (row, k); such a
- *                       file is emulator/tests/descriptors_h200.txt */
+ * DIR/descriptors.txt   a line per case: a hash of the indices of the elements that were read, for each (row, k); such
+ * a file is emulator/tests/descriptors_h200.txt */
 #include "descriptors.h"
 
 #include <cuda_runtime.h>

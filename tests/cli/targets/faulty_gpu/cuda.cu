@@ -2,7 +2,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "cuda/launch.cuh"
+#include "cuda/host/launch.cuh"
 
 using namespace ridge;
 

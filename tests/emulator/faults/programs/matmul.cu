@@ -1,14 +1,16 @@
-/* C = A B^T in bf16: matmul.cuh's ring of stages, TMA with multicast in clusters of two, wgmma, an epilogue by stmatrix
- * and TMA stores. One cluster takes all tiles, so that the ring turns and tiles follow each other; m and n have tails. */
-#include "cuda/hopper/launch.cuh"
-#include "cuda/hopper/epilogue.cuh"
+/* C = A B^T in bf16: gemm/matmul.cuh's ring of stages, TMA with multicast in clusters of two, wgmma, an epilogue by
+ * stmatrix and TMA stores. One cluster takes all tiles, so that the ring turns and tiles follow each other; m and n
+ * have tails.
+ */
+#include "cuda/gemm/matmul_run.cuh"
+#include "cuda/epilogue/store.cuh"
 #include "program.h"
 
 #include <vector>
 
-using namespace ridge::hopper;
+using namespace ridge;
 using element = __nv_bfloat16;
-using shape = matmul_shape<element, 128, 3, 2, 1>;
+using shape = matmul_shape<element, matmul_tuning{.columns = 128, .stages = 3, .cluster_m = 2, .cluster_n = 1}>;
 using store = store_epilogue<element, 128, false>;
 
 int main(void) {

@@ -1,14 +1,19 @@
-/* p = softmax(x w + b): linear_narrow.cuh's stages by cp.async and bulk copies on mbarriers, tf32 mma.sync, sums of four
- * blocks of a cluster by bulk copies to the block that owns the rows; and the kernel of single loads behind it. The
- * second launch overlaps the first and reads what that has written. */
-#include "cuda/linear_narrow.cuh"
+/* p = softmax(x w + b): skinny/narrow.cuh's stages by cp.async and cp.async.bulk on mbarriers, tf32 mma.sync, sums of
+ * four blocks of a cluster by bulk copies to the block that owns the rows; and the kernel of single loads behind it.
+ * The second launch overlaps the first and reads what that has written. */
+#include "cuda/skinny/narrow.cuh"
 #include "program.h"
 
 #include <vector>
 
 using ridge::linear_args;
-using clustered = ridge::linear_shape<2, 16, 4, 1, 1, 4, 64, 2, true, false>;
-using single = ridge::linear_shape<2, 16, 1, 1, 1, 4, 64, 1, false, false>;
+using ridge::narrow_tuning;
+constexpr narrow_tuning four_blocks = {
+    .tiles = 2, .rows = 16, .split = 4, .warps_m = 1, .warps_n = 1, .warps_k = 4, .chunk = 64, .stages = 2};
+constexpr narrow_tuning one_block = {
+    .tiles = 2, .rows = 16, .split = 1, .warps_m = 1, .warps_n = 1, .warps_k = 4, .chunk = 64, .stages = 1};
+using clustered = ridge::linear_shape<four_blocks, true, false>;
+using single = ridge::linear_shape<one_block, false, false>;
 
 /* p[i] = softmax(x[i] w + b) */
 static void reference(std::vector<float> &p, const std::vector<float> &x, const float *w, const float *b, int batch,

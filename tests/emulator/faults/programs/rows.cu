@@ -1,6 +1,6 @@
 /* Softmax of rows: row_kernel_cluster, whose blocks exchange maxima and sums by st.async and mbarriers, and row_kernel,
  * whose rows begin anywhere and have edges. */
-#include "cuda/row_softmax.cuh"
+#include "cuda/rows/softmax.cuh"
 #include "program.h"
 
 #include <vector>

@@ -1,11 +1,11 @@
-/* Rows of fp32 as halves, twice in a chain of overlapping launches: split.cuh's maxima over warps and over blocks of
- * threads. The second launch clears counters and reads them no more than the first one's. */
-#include "cuda/hopper/split.cuh"
+/* Rows of fp32 as hi and lo parts, twice in a chain of overlapping launches: gemm/split.cuh's maxima over warps and
+ * over blocks of threads. The second launch clears counters and reads them no more than the first one's. */
+#include "cuda/gemm/split.cuh"
 #include "program.h"
 
 #include <vector>
 
-using namespace ridge::hopper;
+using namespace ridge;
 
 /* high + low of line i, element k, as `to` has them */
 static double joined(const std::vector<__half> &to, const std::vector<float> &undo, int padded, int i, int k) {

@@ -1,5 +1,5 @@
-/* RMS norm and SiLU of rows by clusters that stay: row_stay.cuh's bulk copies into a buffer for each group of threads,
- * parameters by cp.async, exchanges by st.async; every group takes several rows. */
+/* RMS norm and SiLU of rows by persistent clusters: rows/persistent.cuh's TMA copies into a buffer for each group of
+ * threads, parameters by cp.async, exchanges by st.async; every group takes several rows. */
 #include "norm_activation_rms.cuh"
 #include "program.h"
 
@@ -8,17 +8,18 @@
 using rms = ridge::rms_norm<float, true>;
 
 int main(void) {
-    constexpr int rows = 10, blocks = 2, n = blocks * ridge::ROW_STAY_SLICE / 4;
+    constexpr int rows = 10, blocks = 2, n = blocks * ridge::ROW_PERSISTENT_SLICE / 4;
     std::vector<float> x((size_t)rows * n), y(x.size()), gamma(n);
     for (size_t i = 0; i < x.size(); i++) x[i] = value_of((unsigned)i);
     for (int j = 0; j < n; j++) gamma[j] = value_of(j + 7000000);
     float *from = device_array(x.size(), x.data()), *to = device_array(y.size(), y.data());
     const rms op = {device_array(n, gamma.data()), 1.0f / n};
     const ridge::row_tensors<float, float> io = {from, to, rows, n, n, n};
-    const auto kernel = ridge::row_kernel_stay<rms, float, float>;
-    constexpr int bytes = ridge::row_stay_bytes<rms, float>;
+    const auto kernel = ridge::row_kernel_persistent<rms, float, float>;
+    constexpr int bytes = ridge::row_persistent_bytes<rms, float>;
     require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "cudaFuncSetAttribute");
-    const ridge::launch_shape shape = {dim3(blocks), ridge::ROW_STAY_THREADS * ridge::ROW_STAY_GROUPS, bytes, blocks};
+    const ridge::launch_shape shape = {dim3(blocks), ridge::ROW_PERSISTENT_THREADS * ridge::ROW_PERSISTENT_GROUPS,
+                                       bytes, blocks};
     if (ridge::launch_overlapping(kernel, shape, 0, false, io, op) != RIDGE_OK) return 2;
 
     to_host(y.data(), to, y.size());

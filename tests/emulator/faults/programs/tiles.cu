@@ -1,6 +1,6 @@
-/* C = A B^T by fp32 multiply-adds: linear_any_tile.cuh's slices in shared memory, in tiles of 16 shared by a cluster of
+/* C = A B^T by fp32 multiply-adds: gemm/any_tile.cuh's slices in shared memory, in tiles of 16 shared by a cluster of
  * two, and in tiles of 64. The second product overlaps the first and takes its result as an operand. */
-#include "cuda/linear_any.cuh"
+#include "cuda/gemm/any.cuh"
 #include "program.h"
 
 #include <vector>

@@ -1,0 +1,145 @@
+/* C = the sums, or C += the sums: by TMA through shared memory (16 bits), in pairs (fp32), or by elements. */
+#ifndef RIDGE_KERNELS_CUDA_EPILOGUE_STORE_CUH
+#define RIDGE_KERNELS_CUDA_EPILOGUE_STORE_CUH
+
+#include "cuda/host/view.cuh"
+#include "cuda/pipe/schedule.cuh"
+#include "cuda/ptx/bulk.cuh"
+#include "cuda/ptx/tensor.cuh"
+#include "cuda/tile/fragment.cuh"
+#include "cuda/tile/pack.cuh"
+#include "cuda/tile/swizzle.cuh"
+
+namespace ridge {
+
+/* ---- wgmma fragments: 64 columns at a time through shared memory, two of them in flight ---- */
+
+constexpr int tile_store_bytes = 2 * 64 * 128;
+
+template <typename T, int N, bool Add>
+__device__ inline void tile_store(const CUtensorMap *map, int m, int n, const float (&v)[N / 2], uint32_t scratch,
+                                  int group) {
+    const int lane = (int)threadIdx.x % 32, line = thread_of_warpgroup() / 32 * 16 + lane % 16;
+#pragma unroll
+    for (int chunk = 0; chunk < N / 64; chunk++) {
+        const uint32_t buffer = scratch + (uint32_t)(chunk % 2 * 64 * 128);
+        if (thread_of_warpgroup() == 0) cp_async_bulk_wait_group_read<1>();
+        warpgroup_sync(group);
+#pragma unroll
+        for (int j = 0; j < 8; j += 2) {
+            const float *s = &v[(chunk * 8 + j) * 4];
+            const uint32_t at = buffer + (uint32_t)swizzle_128B(line, j + lane / 16);
+            stmatrix_x4(at, cvt_rn_x2(T(), s[0], s[1]), cvt_rn_x2(T(), s[2], s[3]), cvt_rn_x2(T(), s[4], s[5]),
+                        cvt_rn_x2(T(), s[6], s[7]));
+        }
+        fence_proxy_async();
+        warpgroup_sync(group);
+        if (thread_of_warpgroup() == 0) {
+            if constexpr (Add)
+                cp_reduce_async_bulk_tensor_add(map, buffer, n + chunk * 64, m + group * 64);
+            else
+                cp_async_bulk_tensor_store(map, buffer, n + chunk * 64, m + group * 64);
+            cp_async_bulk_commit_group();
+        }
+    }
+}
+
+/* C (+)= the sums. */
+template <typename T, int N, bool Add>
+struct store_epilogue {
+    CUtensorMap map;
+    static constexpr int scratch = tile_store_bytes;
+    static bool waits(void) { return false; }
+    struct state {};
+    __device__ void prepare(uint32_t) const {}
+    __device__ state begin(const matmul_tile &, int) const { return {}; }
+    __device__ void finish(const matmul_tile &tile, const state &, const float (&sums)[N / 2], uint32_t at,
+                           int group) const {
+        tile_store<T, N, Add>(&map, tile.m, tile.n, sums, at, group);
+    }
+    __device__ void end(void) const {
+        if (thread_of_warpgroup() == 0) cp_async_bulk_wait_group();
+    }
+};
+
+/* A tile of sums to fp32, in pairs: c's lines have room for an even number of elements. */
+template <int N>
+__device__ inline void store_pairs(float *c, int64_t stride, int rows, int columns, const matmul_tile &tile,
+                                   const float (&v)[N / 2], int group) {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int row = tile.m + fragment_row(group) + 8 * half, left = columns - tile.n - fragment_column();
+        float *line = c + row * stride + tile.n + fragment_column();
+        if (row >= rows) continue;
+#pragma unroll
+        for (int j = 0; j < N / 8; j++)
+            if (8 * j < left) *(float2 *)(line + 8 * j) = make_float2(v[4 * j + 2 * half], v[4 * j + 2 * half + 1]);
+    }
+}
+
+/* ---- tiles of fp32 multiply-adds: v[i][j] is of place.row(i) and place.column(j) ---- */
+
+/* The thread's columns of a row, from c[column(0)] on, where they are `inside` the matrix: up to four at a time. */
+template <typename T, class Place, int N>
+__device__ inline void any_put(T *c, const float (&v)[N], const Place &place, int64_t columns, bool wide) {
+    constexpr int W = N < 4 ? N : 4;
+#pragma unroll
+    for (int j = 0; j < N; j += W) {
+        const int64_t column = place.column(j);
+        pack<T, W> some;
+#pragma unroll
+        for (int e = 0; e < W; e++) some.v[e] = from_float<T>(v[j + e]);
+        if (wide && column + W <= columns) {
+            *(pack<T, W> *)(c + column) = some;
+        } else {
+#pragma unroll
+            for (int e = 0; e < W; e++)
+                if (column + e < columns) c[column + e] = some.v[e];
+        }
+    }
+}
+/* Whether packs of four fit lines of memory. */
+template <typename T>
+bool any_is_wide(const T *base, int64_t line) {
+    return (uintptr_t)base % sizeof(pack<T, 4>) == 0 && line % 4 == 0;
+}
+
+/* C (+)= the sums. */
+
+template <typename T>
+struct any_store {
+    T *c;
+    int64_t line, step, rows, columns;
+    bool add, wide;
+
+    any_store(const matrix_view &to, bool adds)
+        : c((T *)to.base),
+          line(to.line),
+          step(to.step),
+          rows(to.rows),
+          columns(to.columns),
+          add(adds),
+          wide(to.step == 1 && any_is_wide(c, line)) {}
+    template <class Place>
+    __device__ void tile(float (&v)[Place::rows][Place::columns], const Place &place) const {
+#pragma unroll
+        for (int i = 0; i < Place::rows; i++) {
+            if (place.row(i) >= rows) continue;
+            T *const at = c + place.row(i) * line;
+            if (wide && !add) {
+                any_put(at, v[i], place, columns, true);
+                continue;
+            }
+#pragma unroll
+            for (int j = 0; j < Place::columns; j++) {
+                if (place.column(j) >= columns) continue;
+                T *const p = at + place.column(j) * step;
+                *p = from_float<T>(add ? to_float(*p) + v[i][j] : v[i][j]);
+            }
+        }
+    }
+};
+
+}  // namespace ridge
+
+#endif

@@ -1,0 +1,95 @@
+/* Products of matrices in any order, type and alignment, by fp32 multiply-adds: C[m, n] = sum over k of A[m, k] B[n,
+ * k]. For shapes and devices without a faster kernel, and for exact fp32. any_tile.cuh has a tile, any_plan.cuh which
+ * tiles a shape gets, epilogue/ what is done with the sums.
+ *
+ *   large    128 x 128, a thread 8 x 8        four loads of 16 bytes for 64 multiply-adds
+ *   medium   64 x 64, a thread 8 x 4          a few tiles for every SM, the depth in two
+ *   small    16 x 16, a thread 4 x 2          few rows or columns: latency counts, the depth in eight
+ *   either   by clusters of 2, 4 or 8         too few tiles: the depth again in so many (compute capability 9.0 on)
+ *
+ * On an H200 8448 x 8192 x 4096 runs at 43 TFLOP/s with large tiles and 35 with medium ones, of 67. Shared memory
+ * returns 128 bytes a cycle to registers, a load of 16 bytes by a warp takes four: as long as 16 of its multiply-adds,
+ * on which a thread's 8 x 8 break even.
+ *
+ * An epilogue has tile(v, place): v[i][j] is of place.row(i) and place.column(j), some of them beyond the matrix. A
+ * unit is `run` neighbouring tiles of columns, which one block has in turn. */
+#ifndef RIDGE_KERNELS_CUDA_GEMM_ANY_CUH
+#define RIDGE_KERNELS_CUDA_GEMM_ANY_CUH
+
+#include "cuda/gemm/any_plan.cuh"
+#include "cuda/ptx/griddepcontrol.cuh"
+
+namespace ridge {
+
+/* Of an SM. Elements of 16 bits that are gathered one by one take registers, and so do several tiles. */
+template <class S, typename A, typename B, class Epilogue>
+constexpr int any_blocks = S::apart && (sizeof(A) + sizeof(B) < 8 || any_several<Epilogue>) ? 1 : S::blocks;
+
+template <class S, typename A, typename B, class Epilogue>
+__global__ void __launch_bounds__(ANY_THREADS, (any_blocks<S, A, B, Epilogue>))
+    any_product(const __grid_constant__ any_matrix<A> a, const __grid_constant__ any_matrix<B> b, int64_t m, int64_t n,
+                any_depth depth, int run, const unsigned *only_if, const __grid_constant__ Epilogue epilogue) {
+    extern __shared__ float4 any_room[];
+    after_previous_launch();
+    if (only_if && *only_if == 0) return;
+    const int64_t row = (int64_t)any_cluster_number() * S::side;
+    any_unit<S>(a, b, m, n, depth, row, (int)blockIdx.y, run, epilogue, (float *)any_room);
+}
+
+/* ---- launches ---- */
+
+/* Bytes of shared memory that keep two blocks off one SM: those of a cluster would crowd together while
+ * others are free. Devices that have not so much let them. */
+constexpr int ANY_ALONE = 120 * 1024;
+inline bool any_alone(const any_limits &device, any_plan plan, int64_t blocks) {
+    return plan.cluster > 1 && device.shared >= ANY_ALONE && (double)blocks <= any_clustered(device, plan.cluster);
+}
+
+/* Of the tiles that an epilogue is made for. */
+template <class Epilogue>
+constexpr int any_side_most = [] {
+    if constexpr (requires { Epilogue::side_most; }) return Epilogue::side_most;
+    return any_large::side;
+}();
+
+/* run: tiles of a unit; more than one where the epilogue takes several. count: of products, each `next` elements behind
+ * the one before. only_if: NULL, or what says in the device's memory whether there is anything to do. */
+template <typename A, typename B, class Epilogue>
+ridge_status any_run_as(any_plan plan, const any_matrix<A> &a, const any_matrix<B> &b, int64_t m, int64_t n,
+                        int64_t depth, int run, const Epilogue &epilogue, cudaStream_t stream, int count = 1,
+                        const unsigned *only_if = NULL) {
+    if (m == 0 || n == 0 || count == 0) return RIDGE_OK;
+    if (any_several<Epilogue> || any_share(plan, depth) >= depth) plan.cluster = 1;
+    const int64_t side = any_side(plan.tiles), x = (m + side - 1) / side * plan.cluster;
+    const int64_t y = ((n + side - 1) / side + run - 1) / run;
+    if (x > INT32_MAX || y > 65535 || count > 65535 || depth > ANY_DEPTH) return RIDGE_UNSUPPORTED;
+    const dim3 grid((unsigned)x, (unsigned)y, (unsigned)count);
+    const any_limits device = any_device();
+    const any_depth steps = {(int)depth, (int)any_share(plan, depth)};
+    return with_any_shape(plan.tiles, [&]<class S>() {
+        if constexpr (S::side > any_side_most<Epilogue>) {
+            return RIDGE_UNSUPPORTED;
+        } else {
+            constexpr int own = S::floats * (int)sizeof(float);
+            const int bytes = any_alone(device, plan, x * y * count) ? ANY_ALONE : own;
+            const auto kernel = any_product<S, A, B, Epilogue>;
+            const int most = device.shared >= ANY_ALONE && own < ANY_ALONE ? ANY_ALONE : own;
+            static allowed_per_device allowed; /* the most that any plan takes: another thread's must not shrink it */
+            const auto allow = [&] {
+                return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
+            };
+            if (bytes > 48 * 1024) RIDGE_TRY(cuda_status(allowed.get(allow), "cudaFuncSetAttribute"));
+            return launch_overlapping(kernel, {grid, ANY_THREADS, bytes, plan.cluster}, stream, device.clusters, a, b,
+                                      m, n, steps, run, only_if, epilogue);
+        }
+    });
+}
+template <typename A, typename B, class Epilogue>
+ridge_status any_run(const any_matrix<A> &a, const any_matrix<B> &b, int64_t m, int64_t n, int64_t depth,
+                     const Epilogue &epilogue, cudaStream_t stream, int count = 1, const unsigned *only_if = NULL) {
+    return any_run_as(any_plan_for(any_device(), m, n, depth), a, b, m, n, depth, 1, epilogue, stream, count, only_if);
+}
+
+}  // namespace ridge
+
+#endif

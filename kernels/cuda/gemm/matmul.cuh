@@ -1,0 +1,117 @@
+/* The pipeline of every product of large matrices: C[m, n] = A[m, k] B[k, n], tile by tile.
+ *
+ *   producer     one thread of the first warpgroup keeps `stages` slices of K of A's and B's tile in flight (TMA)
+ *   consumers    two warpgroups, each the sums of half of the tile's rows in registers (wgmma)
+ *   epilogue     from a tile of sums to the result (epilogue/), which has
+ *     scratch                              bytes of shared memory for each warpgroup, a multiple of 1024
+ *     waits()                              whether blocks wait here for other blocks
+ *     prepare(scratch)                     once, by both warpgroups, before the blocks of a cluster meet
+ *     state begin(tile, group)             before the tile's products: what to load ahead
+ *     finish(tile, state, sums, scratch, group)
+ *     end()                                behind the last tile
+ *
+ * Stages are those of pipe/ring.cuh.
+ *
+ * The kernel is persistent: as many blocks as fit on the GPU, each takes tile after tile. While consumers finish one
+ * tile, the producer loads the next. Tiles come in bands of rows, so that blocks that run together share operands in
+ * L2.
+ *
+ * Shapes with `promote` > 0 sum in two steps. Tensor cores round towards zero each time they add, so a long sum drifts;
+ * after `promote` slices their sum is added to another in fp32. Products of split operands (gemm/split.cuh) need it. A
+ * stage then has the hi and lo parts of both operands, multiplied as hi lo, lo hi, hi hi. */
+#ifndef RIDGE_KERNELS_CUDA_GEMM_MATMUL_CUH
+#define RIDGE_KERNELS_CUDA_GEMM_MATMUL_CUH
+
+#include "cuda/pipe/ring.cuh"
+#include "cuda/ptx/barrier.cuh"
+#include "cuda/ptx/cluster.cuh"
+#include "cuda/ptx/griddepcontrol.cuh"
+
+namespace ridge {
+
+/* All slices of one tile, summed in the tensor cores' registers. */
+template <class S>
+__device__ inline void multiply_tile(float (&sums)[S::sums], const matmul_memory<S> &memory, ring<S::stages> &at,
+                                     int slices, int group, int rank) {
+    int before = 0;
+    for (int k = 0; k < slices; k++, at.next()) {
+        mbarrier_wait_parity(memory.full(at.stage), at.phase);
+        multiply_stage<S>(sums, memory.a(at.stage), memory.b(at.stage), group, k > 0);
+        wgmma_wait_group<1>();
+        if (k > 0) release<S>(memory.empty(before), rank);
+        before = at.stage;
+    }
+    wgmma_wait_group<0>();
+    wgmma_settle(sums);
+    release<S>(memory.empty(before), rank);
+}
+
+/* The same in two steps: see the head of this file. */
+template <class S>
+__device__ inline void multiply_tile_promoted(float (&total)[S::sums], const matmul_memory<S> &memory,
+                                              ring<S::stages> &at, int slices, int group, int rank) {
+    float sums[S::sums];
+#pragma unroll
+    for (int i = 0; i < S::sums; i++) total[i] = 0.0f;
+    for (int begin = 0; begin < slices; begin += S::promote) {
+        multiply_tile<S>(sums, memory, at, min(S::promote, slices - begin), group, rank);
+#pragma unroll
+        for (int i = 0; i < S::sums; i++) total[i] += sums[i];
+    }
+}
+
+template <class S, class Epilogue>
+constexpr int matmul_shared_bytes = S::stages *(S::stage_bytes + 16) + S::groups *Epilogue::scratch;
+
+template <class S, class Epilogue>
+__global__ void __launch_bounds__(S::threads, 1)
+    matmul_kernel(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
+                  const __grid_constant__ matmul_plan plan, const __grid_constant__ Epilogue epilogue) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    static_assert(Epilogue::scratch % 1024 == 0 && matmul_shared_bytes<S, Epilogue> <= 227 * 1024, "shared memory");
+    extern __shared__ __align__(1024) uint8_t matmul_shared[]; /* the swizzle's pattern begins at multiples of 1024 */
+    const uint32_t scratch = shared_address(matmul_shared) + S::stages * S::stage_bytes;
+    const matmul_memory<S> memory = {shared_address(matmul_shared), scratch + S::groups * Epilogue::scratch};
+    const int rank = S::cluster > 1 ? cluster_ctarank() : 0, group = (int)threadIdx.x / 128 - 1;
+    if (threadIdx.x == 0) {
+        prefetch_tensormap(&a_map), prefetch_tensormap(&b_map);
+        for (int s = 0; s < S::stages; s++) {
+            mbarrier_init(memory.full(s), 1);
+            mbarrier_init(memory.empty(s), S::groups * (S::CM + S::CN - 1));
+        }
+        fence_mbarrier_init();
+    }
+    if (group >= 0) epilogue.prepare(scratch + (uint32_t)(group * Epilogue::scratch));
+    if constexpr (S::cluster > 1)
+        barrier_cluster_sync();
+    else
+        __syncthreads();
+    after_previous_launch();
+    if (group < 0) {
+        setmaxnreg_dec<56>();
+        if (threadIdx.x == 0) produce<S>(&a_map, &b_map, plan, memory, rank);
+    } else {
+        setmaxnreg_inc<224>();
+        ring<S::stages> at;
+        for (matmul_schedule<S> schedule(plan, rank); schedule.more(); schedule.next()) {
+            const matmul_tile tile = schedule.tile();
+            if (!schedule.exists(tile)) continue;
+            float sums[S::sums];
+            const auto state = epilogue.begin(tile, group);
+            if constexpr (S::promote > 0)
+                multiply_tile_promoted<S>(sums, memory, at, plan.slices, group, rank);
+            else
+                multiply_tile<S>(sums, memory, at, plan.slices, group, rank);
+            epilogue.finish(tile, state, sums, scratch + (uint32_t)(group * Epilogue::scratch), group);
+        }
+        epilogue.end();
+    }
+    if constexpr (S::cluster > 1) barrier_cluster_sync(); /* nobody leaves while others may still write here */
+#else
+    __trap(); /* launched on Hopper alone */
+#endif
+}
+
+}  // namespace ridge
+
+#endif

@@ -1,0 +1,65 @@
+/* From operands in memory to a launch of matmul_kernel: tensor maps, grid, cluster. Host code. */
+#ifndef RIDGE_KERNELS_CUDA_GEMM_MATMUL_RUN_CUH
+#define RIDGE_KERNELS_CUDA_GEMM_MATMUL_RUN_CUH
+
+#include "cuda/gemm/matmul.cuh"
+#include "cuda/host/launch.cuh"
+#include "cuda/host/tensor_map.cuh"
+
+namespace ridge {
+
+/* Blocks of the current device that run at once, in whole clusters; 0: it has no room for one. */
+template <class S, class Epilogue>
+int matmul_room(void) {
+    const void *const kernel = (const void *)matmul_kernel<S, Epilogue>;
+    constexpr int bytes = matmul_shared_bytes<S, Epilogue>;
+    int clusters = 0;
+    cudaError_t answer = allow_shared(kernel, bytes);
+    if (answer == cudaSuccess && S::cluster > 8) answer = allow_large_clusters(kernel);
+    if (answer == cudaSuccess)
+        answer = resident_clusters(&clusters, kernel, {dim3(S::cluster), S::threads, bytes, S::cluster});
+    return cuda_status(answer, "a cluster of a product") == RIDGE_OK ? clusters * S::cluster : 0;
+}
+
+/* The same, asked once for each device. */
+template <class S, class Epilogue>
+int matmul_resident(void) {
+    static per_device<int> resident;
+    return resident.get(matmul_room<S, Epilogue>, [](int blocks) { return blocks > 0; });
+}
+
+/* C = A B with A: [m, k], B: [k, n]; lines run along K where the shape says so, else along M or N. Blocks that wait for
+ * each other are launched together or not at all, whatever else runs on the device. */
+template <class S, class Epilogue>
+ridge_status matmul_run(const matrix_lines &a, const matrix_lines &b, int64_t m, int64_t n, matmul_plan plan,
+                        const Epilogue &epilogue, cudaStream_t stream) {
+    const int resident = matmul_resident<S, Epilogue>();
+    if (resident == 0) return RIDGE_UNSUPPORTED;
+    CUtensorMap a_map, b_map;
+    if (!make_map<typename S::T>(&a_map, a, S::a_box) || !make_map<typename S::T>(&b_map, b, S::b_box))
+        return RIDGE_FAILED;
+    plan.m_tiles = (int)((m + S::M - 1) / S::M);
+    plan.n_tiles = (int)((n + S::N - 1) / S::N);
+    const int64_t clusters = (int64_t)((plan.m_tiles + S::CM - 1) / S::CM) * ((plan.n_tiles + S::CN - 1) / S::CN);
+    if (clusters > INT32_MAX / 2) return RIDGE_UNSUPPORTED;
+    const bool together = plan.progress || epilogue.waits();
+    const int64_t blocks = clusters * S::cluster < resident ? clusters * S::cluster : resident;
+    const launch_shape shape = {dim3((unsigned)blocks), S::threads, matmul_shared_bytes<S, Epilogue>, S::cluster};
+    return launch_as(LAUNCH_OVERLAP | (together ? LAUNCH_TOGETHER : 0), matmul_kernel<S, Epilogue>, shape, stream,
+                     a_map, b_map, plan, epilogue);
+}
+
+/* One product over the whole of K. */
+inline matmul_plan matmul_whole(int64_t k, int slice, int band, bool keep_a = false, bool keep_b = false) {
+    matmul_plan plan = {};
+    plan.slices = (int)((k + slice - 1) / slice);
+    plan.run = 1;
+    plan.band = band;
+    plan.keep_a = keep_a;
+    plan.keep_b = keep_b;
+    return plan;
+}
+
+}  // namespace ridge
+
+#endif

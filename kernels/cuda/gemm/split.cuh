@@ -1,0 +1,179 @@
+/* fp32 operands to hi and lo parts in fp16 (tile/split.cuh), with a scale for each line of an operand. A split
+ * operand's lines run along K, whichever way they ran before: [hi of all K | lo of all K], K filled up with zeros to
+ * whole slices of 64. */
+#ifndef RIDGE_KERNELS_CUDA_GEMM_SPLIT_CUH
+#define RIDGE_KERNELS_CUDA_GEMM_SPLIT_CUH
+
+#include "cuda/host/launch.cuh"
+#include "cuda/ptx/griddepcontrol.cuh"
+#include "cuda/tile/reduce.cuh"
+#include "cuda/tile/split.cuh"
+#include "cuda/tile/transpose.cuh"
+
+namespace ridge {
+
+constexpr int SPLIT_SLICE = 64;
+
+/* Columns are read once where the depth is up to 1024, lines where it is up to 4096: a thread keeps 32 elements. */
+constexpr int SPLIT_DEPTH = 1024;
+
+/* Lines along the depth: `to` has [high | low] of each. undo[line]: 1 / scale. A line by a warp; Deep: by four. */
+struct split_lines {
+    const float *from;
+    int64_t stride;
+    int lines, depth, padded;
+    __half *to;
+    float *undo;
+    unsigned *infinite; /* NULL, or set where an element is */
+
+    __host__ __device__ int blocks(bool deep) const { return (lines + (deep ? 1 : 7)) / (deep ? 2 : 8); }
+    template <int Step>
+    __device__ void load(float4 (&v)[8], const float *line, int k) const {
+#pragma unroll
+        for (int i = 0; i < 8; i++, k += Step)
+            v[i] = k < depth ? *(const float4 *)(line + k) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    }
+    template <bool Deep>
+    __device__ float most_of_line(float most) const {
+        for (int mask = 16; mask > 0; mask /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, mask));
+        if constexpr (Deep) {
+            __shared__ float warps[8];
+            if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = most;
+            __syncthreads();
+            for (int w = 0; w < 4; w++) most = fmaxf(most, warps[threadIdx.x / 128 * 4 + w]);
+        }
+        return most;
+    }
+    template <bool Deep>
+    __device__ void run(int block) const {
+        constexpr int team = Deep ? 128 : 32, step = 4 * team;
+        const int line = block * (256 / team) + (int)threadIdx.x / team, first = (int)threadIdx.x % team * 4;
+        if (line >= lines) return;
+        const float *values = from + line * stride;
+        __half *hi = to + (int64_t)line * 2 * padded, *lo = hi + padded;
+        float4 v[8];
+        float most = 0.0f;
+#pragma unroll 1
+        for (int k = first; k < max(depth, 8 * step); k += 8 * step) {
+            load<step>(v, values, k);
+#pragma unroll
+            for (const float4 &f : v)
+                most = fmaxf(fmaxf(most, fmaxf(fabsf(f.x), fabsf(f.y))), fmaxf(fabsf(f.z), fabsf(f.w)));
+        }
+        most = most_of_line<Deep>(most);
+        const split_scale scale(most);
+        if (first == 0) {
+            undo[line] = scale.undo;
+            if (infinite && most == INFINITY) *infinite = 1;
+        }
+#pragma unroll 1
+        for (int k = first; k < padded; k += 8 * step) {
+            if (Deep && depth > 8 * step) load<step>(v, values, k);
+#pragma unroll
+            for (int i = 0; i < 8; i++) {
+                if (k + step * i >= padded) break;
+                const fp16_parts p0 = split_fp16(v[i].x, v[i].y, scale.by), p1 = split_fp16(v[i].z, v[i].w, scale.by);
+                *(uint2 *)(hi + k + step * i) = make_uint2(p0.hi, p1.hi);
+                *(uint2 *)(lo + k + step * i) = make_uint2(p0.lo, p1.lo);
+            }
+        }
+    }
+};
+
+/* Lines across the depth, of `columns` each, of one head or several: `to` has [high | low] of each column, `wide`
+ * columns of each head, zero beyond `columns`. A block has eight columns, a thread four by eight of the depth: they lie
+ * transposed in its registers, so that it loads and stores 16 bytes at a time. */
+struct split_columns {
+    const float *from;
+    int64_t stride, head;
+    int heads, columns, depth, padded, wide;
+    bool fours; /* see load_trans */
+    __half *to;
+    float *undo;
+    unsigned *infinite; /* NULL, or set where an element is */
+
+    __host__ __device__ int blocks(bool) const { return heads * (wide / 8); }
+    __device__ void load(float4 (&v)[8], const float *values, int column, int k) const {
+        load_trans<0>(v, values + k * stride, stride, depth - k, column, columns, fours);
+    }
+    /* The largest of the block's columns: of the threads that have the same ones. */
+    __device__ void most_of_block(float (&most)[4]) const {
+        __shared__ float warps[8][2][4];
+        const int lane = (int)threadIdx.x % 32;
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            for (int mask = 16; mask > 1; mask /= 2)
+                most[e] = fmaxf(most[e], __shfl_xor_sync(0xffffffffu, most[e], mask));
+        if (lane < 2)
+#pragma unroll
+            for (int e = 0; e < 4; e++) warps[threadIdx.x / 32][lane][e] = most[e];
+        __syncthreads();
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            for (int w = 0; w < 8; w++) most[e] = fmaxf(most[e], warps[w][lane % 2][e]);
+    }
+    template <bool Deep>
+    __device__ void run(int block) const {
+        const int h = block / (wide / 8), column = block % (wide / 8) * 8 + (int)threadIdx.x % 2 * 4;
+        const int first = (int)threadIdx.x / 2 * 8, at = h * wide + column;
+        const float *values = from + h * head;
+        float4 v[8];
+        float most[4] = {0.0f, 0.0f, 0.0f, 0.0f}, scale[4];
+#pragma unroll 1
+        for (int k = first; k < (Deep ? depth : SPLIT_DEPTH); k += SPLIT_DEPTH) {
+            load(v, values, column, k);
+#pragma unroll
+            for (const float4 &f : v)
+#pragma unroll
+                for (int e = 0; e < 4; e++) most[e] = fmaxf(most[e], fabsf(float4_at(f, e)));
+        }
+        most_of_block(most);
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            const split_scale s(most[e]);
+            scale[e] = s.by;
+            if (first == 0) {
+                undo[at + e] = s.undo;
+                if (infinite && most[e] == INFINITY) *infinite = 1;
+            }
+        }
+#pragma unroll 1
+        for (int k = first; k < padded; k += SPLIT_DEPTH) {
+            if (Deep) load(v, values, column, k);
+            __half *line = to + (int64_t)at * 2 * padded + k;
+#pragma unroll
+            for (int e = 0; e < 4; e++, line += 2 * padded) {
+                fp16_parts p[4];
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    p[i] = split_fp16(float4_at(v[2 * i], e), float4_at(v[2 * i + 1], e), scale[e]);
+                st_global_v4(line, make_uint4(p[0].hi, p[1].hi, p[2].hi, p[3].hi));
+                st_global_v4(line + padded, make_uint4(p[0].lo, p[1].lo, p[2].lo, p[3].lo));
+            }
+        }
+    }
+};
+
+/* Both operands in one launch; columns first, whose blocks take longest. zero: so many counters become 0. Deep: more
+ * than SPLIT_DEPTH. */
+template <class X, class W, bool Deep>
+__global__ void __launch_bounds__(256, Deep ? 2 : 4) split_operands(X x, W w, unsigned *zero, int zeros) {
+    before_next_launch();
+    const int block = (int)blockIdx.x, first = w.blocks(Deep);
+    for (int i = block * 256 + (int)threadIdx.x; i < zeros; i += (int)gridDim.x * 256) zero[i] = 0;
+    if (block < first)
+        w.template run<Deep>(block);
+    else
+        x.template run<Deep>(block - first);
+}
+template <class X, class W>
+ridge_status split_both(const X &x, const W &w, cudaStream_t stream, unsigned *zero = NULL, int zeros = 0) {
+    const bool deep = x.depth > SPLIT_DEPTH;
+    const auto kernel = deep ? split_operands<X, W, true> : split_operands<X, W, false>;
+    return launch_overlapping(kernel, {dim3((unsigned)(x.blocks(deep) + w.blocks(deep))), 256}, stream, true, x, w,
+                              zero, zeros);
+}
+
+}  // namespace ridge
+
+#endif

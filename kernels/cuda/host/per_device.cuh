@@ -1,0 +1,59 @@
+/* Values found once for each device: attributes set on a kernel, clusters that fit. CUDA keeps both by device: one
+ * device's answer says nothing about the next. */
+#ifndef RIDGE_KERNELS_CUDA_HOST_PER_DEVICE_CUH
+#define RIDGE_KERNELS_CUDA_HOST_PER_DEVICE_CUH
+
+#include <cuda_runtime.h>
+
+#include <atomic>
+
+namespace ridge {
+
+/* For static storage: zero-initialized, no destructor. T is small and copied out. */
+template <typename T>
+class per_device {
+    static constexpr int MOST = 64; /* devices beyond are asked at every call */
+    enum state : int { UNKNOWN, WRITING, KNOWN };
+    struct entry {
+        std::atomic<int> state;
+        T value;
+    };
+    entry entries[MOST];
+
+   public:
+    /* find() of the current device. An answer is kept if keep(answer); a refusal that may be temporary, such as for
+     * want of memory, is not. Threads may call at the same time: find() then runs in each. */
+    template <typename Find, typename Keep>
+    T get(Find find, Keep keep) {
+        int device = -1;
+        if (cudaGetDevice(&device) != cudaSuccess || device < 0 || device >= MOST) return find();
+        entry &e = entries[device];
+        if (e.state.load(std::memory_order_acquire) == KNOWN) return e.value;
+        const T found = find();
+        int unknown = UNKNOWN;
+        if (keep(found) && e.state.compare_exchange_strong(unknown, WRITING, std::memory_order_relaxed)) {
+            e.value = found;
+            e.state.store(KNOWN, std::memory_order_release);
+        }
+        return found;
+    }
+    template <typename Find>
+    T get(Find find) {
+        return get(find, [](const T &) { return true; });
+    }
+};
+
+/* CUDA's answer to a request; a refused one is made again. */
+class allowed_per_device {
+    per_device<cudaError_t> known;
+
+   public:
+    template <typename Ask>
+    cudaError_t get(Ask ask) {
+        return known.get(ask, [](cudaError_t e) { return e == cudaSuccess; });
+    }
+};
+
+}  // namespace ridge
+
+#endif

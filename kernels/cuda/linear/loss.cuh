@@ -1,0 +1,394 @@
+/* Softmax cross-entropy of a linear layer, forward and backward, on a GPU: the order of its kernels.
+ *
+ * Forward: logits tile by tile, never in memory: a few numbers for each row and part of the classes, then the losses.
+ *
+ * Backward: for as many rows at a time as LINEAR_GRADIENT_BYTES hold the gradients of: gradients from logits computed
+ * again, then the products with w and with x.
+ *
+ * Both: the forward's tiles leave their exponentials where the gradients will be; when the rows' sums are known a pass
+ * makes them gradients. So the logits are computed once.
+ *
+ * 16-bit operands that TMA can take go through Hopper's tensor cores; so do fp32 ones, in hi and lo parts, with up
+ * to 128 classes or of some size; all others through fp32 multiply-adds. */
+#ifndef RIDGE_KERNELS_CUDA_LINEAR_LOSS_CUH
+#define RIDGE_KERNELS_CUDA_LINEAR_LOSS_CUH
+
+#include "cuda/epilogue/gradient.cuh"
+#include "cuda/gemm/any_gradients.cuh"
+#include "cuda/gemm/products.cuh"
+#include "cuda/linear/loss_call.cuh"
+#include "cuda/linear/loss_split.cuh"
+
+namespace ridge {
+
+/* The gradients' matrix, of `rows` rows from the chunk's first on. */
+template <typename G>
+matrix_view gradient_of(const linear_loss_call &c, int64_t rows) {
+    return {c.part<G>(c.at.gradient), rows, c.w.rows, c.at.gradient_stride, 1};
+}
+
+/* A row's parts; another number of them where operands have infinities: see linear/loss_split.cuh. */
+struct parts_layout {
+    int count;
+    const unsigned *infinite; /* NULL: never */
+    int exact_count;
+};
+/* Parts to losses and, where they are wanted, gradients' rows. */
+inline ridge_status losses_from_parts(const linear_loss_call &c, int64_t first, int64_t rows, parts_layout parts) {
+    loss_rows r = loss_rows_of(c, first, rows);
+    r.count = parts.count, r.infinite = parts.infinite, r.exact_count = parts.exact_count;
+    return launch_overlapping(finish_losses, {dim3((unsigned)((rows + 31) / 32)), 256}, c.stream, device_overlaps(), r);
+}
+
+inline ridge_status rows_from_lse(const linear_loss_call &c) {
+    return launch_overlapping(prepare_rows, {dim3((unsigned)((c.rows() + 255) / 256)), 256}, c.stream,
+                              device_overlaps(), c.given_lse, c.dloss, c.labels, c.part<row_gradient>(c.at.rows),
+                              c.rows(), c.classes(), c.options);
+}
+
+/* The chunk's matrix becomes final gradients, and their sums go to db. tile: 0, or of the exponentials that it has;
+ * exact_tile: where operands have infinities. */
+template <typename G>
+ridge_status gradient_sums(const linear_loss_call &c, int64_t first, int64_t rows, int tile,
+                           const unsigned *infinite = NULL, int exact_tile = 0) {
+    gradient_pass p = {};
+    p.gradient = c.part<G>(c.at.gradient);
+    p.stride = c.at.gradient_stride;
+    p.rows = (int)rows;
+    p.classes = c.classes();
+    p.tile = tile, p.infinite = infinite, p.exact_tile = exact_tile;
+    p.row = c.part<row_gradient>(c.at.rows) + first;
+    p.shifts = c.part<float>(c.at.shifts);
+    p.sums = c.part<float>(c.at.columns);
+    return finish_gradient<G>(p, tile > 0, c.db, first > 0, c.stream);
+}
+
+/* ---- by fp32 multiply-adds: any types, strides and alignment ---- */
+
+/* The logits' tiles. whole: all classes are in one span, so losses and gradients come in one launch. */
+struct linear_fp32_plan {
+    any_plan product;
+    bool whole;
+};
+inline linear_fp32_plan linear_fp32_plan_of(const linear_loss_call &c) {
+    const int64_t m = c.x.rows, n = c.w.rows, k = c.x.columns;
+    const double launches = 8000; /* cycles of those that a whole row saves */
+    const any_limits device = any_device();
+    const auto cycles = [&](any_plan plan) { return any_cycles(device, plan, (double)m, (double)n, k); };
+    if (n <= any_span(ANY_SMALL)) return {any_plan_with(device, ANY_SMALL, m, n, k), true};
+    const any_plan best = any_plan_for(device, m, n, k, linear_columns_least(m, n));
+    const any_plan medium = any_plan_with(device, ANY_MEDIUM, m, n, k);
+    if (n <= any_span(ANY_MEDIUM) && cycles(medium) <= cycles(best) + launches) return {medium, true};
+    return {best, false};
+}
+
+template <typename T, typename G>
+struct linear_by_fp32 {
+    /* One launch makes dx, dw and db. */
+    static bool few(const linear_loss_call &c) {
+        return is_few(c.x.rows, c.x.columns, c.w.rows) && c.at.chunk == c.x.rows;
+    }
+    template <bool Keep>
+    static ridge_status statistics(const linear_loss_call &c, int64_t first, int64_t rows, any_plan plan) {
+        RIDGE_TRY(parts<Keep>(c, first, rows, plan, NULL));
+        return losses_from_parts(c, first, rows, {count(c, plan.tiles), NULL, 0});
+    }
+    static int count(const linear_loss_call &c, any_tiles tiles) {
+        const int side = any_side(tiles);
+        return parts_count(c.w.rows, side, side / any_span(tiles));
+    }
+    template <bool Keep>
+    static ridge_status parts(const linear_loss_call &c, int64_t first, int64_t rows, any_plan plan,
+                              const unsigned *only_if) {
+        const int side = any_side(plan.tiles), run = parts_run(c.w.rows, side, side / any_span(plan.tiles));
+        return (run > 1 ? parts_of<Keep, true> : parts_of<Keep, false>)(c, first, rows, plan, run, only_if);
+    }
+    template <bool Keep, bool Several>
+    static ridge_status parts_of(const linear_loss_call &c, int64_t first, int64_t rows, any_plan plan, int run,
+                                 const unsigned *only_if) {
+        const matrix_view x = some_rows<T>(c.x, first, rows);
+        any_statistics<G, Keep, Several> e = {};
+        e.bias = c.bias;
+        e.labels = c.labels + first;
+        e.parts = c.part<softmax_part>(c.at.parts);
+        e.logit_sums = c.smooth() ? c.part<float>(c.at.logit_sums) : NULL;
+        e.label_logit = c.part<float>(c.at.label_logit) + first;
+        e.rows = rows;
+        e.classes = c.w.rows;
+        e.exponentials = c.part<kept_type<G>>(c.at.gradient);
+        e.stride = c.at.gradient_stride;
+        e.shifts = c.part<float>(c.at.shifts);
+        return any_run_as(plan, any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, run, e, c.stream, 1,
+                          only_if);
+    }
+    /* Losses and, where they are wanted, final gradients of rows that are whole. */
+    static ridge_status losses_of_whole(const linear_loss_call &c, int64_t first, int64_t rows, any_plan plan) {
+        const matrix_view x = some_rows<T>(c.x, first, rows);
+        const any_losses<G> e = {c.bias, loss_rows_of(c, first, rows), c.dloss ? c.part<G>(c.at.gradient) : NULL,
+                                 c.at.gradient_stride};
+        return any_run_as(plan, any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, 1, e, c.stream);
+    }
+    static ridge_status sums(const linear_loss_call &c, int64_t first, int64_t rows) {
+        return few(c) ? RIDGE_OK : gradient_sums<G>(c, first, rows, 0);
+    }
+
+    static ridge_status losses(const linear_loss_call &c) {
+        const linear_fp32_plan plan = linear_fp32_plan_of(c);
+        if (plan.whole) return losses_of_whole(c, 0, c.x.rows, plan.product);
+        return statistics<false>(c, 0, c.x.rows, plan.product);
+    }
+    static ridge_status losses_and_gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
+        const linear_fp32_plan plan = linear_fp32_plan_of(c);
+        if (plan.whole) {
+            RIDGE_TRY(losses_of_whole(c, first, rows, plan.product));
+            return sums(c, first, rows);
+        }
+        RIDGE_TRY(statistics<true>(c, first, rows, plan.product));
+        return gradient_sums<G>(c, first, rows, any_span(plan.product.tiles));
+    }
+    static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
+        RIDGE_TRY(gradient_only(c, first, rows, NULL));
+        return sums(c, first, rows);
+    }
+    static ridge_status gradient_only(const linear_loss_call &c, int64_t first, int64_t rows, const unsigned *only_if) {
+        const matrix_view x = some_rows<T>(c.x, first, rows);
+        any_gradient<G> e = {
+            c.bias,  c.part<row_gradient>(c.at.rows) + first, c.part<G>(c.at.gradient), c.at.gradient_stride, rows,
+            c.w.rows};
+        return any_run(any_matrix<T>(x), any_matrix<T>(c.w), rows, c.w.rows, x.columns, e, c.stream, 1, only_if);
+    }
+    static ridge_status products(const linear_loss_call &c, int64_t first, int64_t rows) {
+        const matrix_view g = gradient_of<G>(c, rows), x = some_rows<T>(c.x, first, rows);
+        const matrix_view dx = some_rows<T>(c.dx, first, rows), w = transposed(c.w);
+        if (few(c)) return few_gradients_run<G, T>(g, c.w, x, dx, c.dw, c.db, c.stream);
+        RIDGE_TRY(
+            any_run(any_matrix<G>(g), any_matrix<T>(w), rows, dx.columns, c.w.rows, any_store<T>(dx, false), c.stream));
+        return any_run(any_matrix<G>(transposed(g)), any_matrix<T>(transposed(x)), c.dw.rows, c.dw.columns, rows,
+                       any_store<T>(c.dw, first > 0), c.stream);
+    }
+};
+
+/* ---- by kernels that end with whole rows of logits: linear/loss_rows.cu ---- */
+
+template <typename T>
+struct linear_by_rows {
+    using exact = linear_by_fp32<T, T>;
+
+    static ridge_status losses(const linear_loss_call &c) { return linear_rows_losses(c, 0, c.x.rows, NULL); }
+    static ridge_status losses_and_gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
+        return gradient(c, first, rows);
+    }
+    static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
+        RIDGE_TRY(linear_rows_losses(c, first, rows, c.part<float>(c.at.gradient)));
+        return exact::sums(c, first, rows);
+    }
+    static ridge_status products(const linear_loss_call &c, int64_t first, int64_t rows) {
+        return exact::products(c, first, rows);
+    }
+};
+
+/* ---- by Hopper's tensor cores: 16 bits ---- */
+
+template <typename T>
+struct linear_by_wgmma {
+    static constexpr int TILE = 256, SLICE = 64;
+
+    /* Bands of 8 rows of clusters balance what is read of either operand. Blocks keep pace where that pays: in products
+     * of many waves. */
+    static matmul_plan plan(const linear_loss_call &c, int64_t m, int64_t n, int64_t k, int band) {
+        matmul_plan p = matmul_whole(k, SLICE, band);
+        if ((double)m * (double)n > 2.0 * 132 * 128 * TILE && k >= 1024) p.progress = c.part<unsigned>(c.at.progress);
+        return p;
+    }
+    template <bool Keep>
+    static ridge_status statistics(const linear_loss_call &c, int64_t first, int64_t rows) {
+        const matrix_view x = some_rows<T>(c.x, first, rows);
+        statistics_epilogue<T, TILE, Keep> e = {};
+        if (Keep && !make_map<kept_type<T>>(&e.out.map, lines_of(gradient_of<kept_type<T>>(c, rows)), 64))
+            return RIDGE_FAILED;
+        e.bias = c.bias;
+        e.labels = c.labels + first;
+        e.parts = c.part<softmax_part>(c.at.parts);
+        e.logit_sums = c.smooth() ? c.part<float>(c.at.logit_sums) : NULL;
+        e.label_logit = c.part<float>(c.at.label_logit) + first;
+        e.shifts = c.part<float>(c.at.shifts);
+        e.rows = (int)rows;
+        e.columns = c.classes();
+        matmul_plan p = plan(c, rows, c.w.rows, x.columns, 8);
+        p.run = parts_run(c.w.rows, TILE);
+        p.keep_a = true;
+        RIDGE_TRY(product<T>(x, c.w, p, e, c.stream));
+        return losses_from_parts(c, first, rows, {parts_count(c.w.rows, TILE), NULL, 0});
+    }
+    static ridge_status losses(const linear_loss_call &c) { return statistics<false>(c, 0, c.x.rows); }
+    static ridge_status losses_and_gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
+        RIDGE_TRY(statistics<true>(c, first, rows));
+        return gradient_sums<T>(c, first, rows, TILE);
+    }
+    static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
+        const matrix_view x = some_rows<T>(c.x, first, rows);
+        gradient_epilogue<T, TILE> e = {};
+        if (!make_map<T>(&e.out.map, lines_of(gradient_of<T>(c, rows)), 64)) return RIDGE_FAILED;
+        e.bias = c.bias;
+        e.row_of = c.part<row_gradient>(c.at.rows) + first;
+        e.rows = (int)rows;
+        e.columns = c.classes();
+        matmul_plan p = plan(c, rows, c.w.rows, x.columns, 8);
+        p.keep_a = true;
+        RIDGE_TRY(product<T>(x, c.w, p, e, c.stream));
+        return gradient_sums<T>(c, first, rows, 0);
+    }
+    static ridge_status products(const linear_loss_call &c, int64_t first, int64_t rows) {
+        const matrix_view g = gradient_of<T>(c, rows), x = some_rows<T>(c.x, first, rows);
+        const matrix_view dx = some_rows<T>(c.dx, first, rows);
+        RIDGE_TRY(product_to<T>(g, transposed(c.w), dx, false, plan(c, rows, dx.columns, c.w.rows, 8), c.stream));
+        matmul_plan p = plan(c, c.dw.rows, c.dw.columns, rows, 8);
+        p.panel = 8; /* of x, half of what L2 holds for either half of the GPU */
+        p.keep_b = true;
+        return product_to<T>(transposed(g), transposed(x), c.dw, first > 0, p, c.stream);
+    }
+};
+
+/* ---- by the same, fp32 split in hi and lo parts: all rows at once ---- */
+
+template <typename T>
+struct linear_by_split {
+    using exact = linear_by_fp32<T, T>;
+    static constexpr int TILE = split_products<T>::TILE;
+
+    /* Whole pieces of 16 bytes along what is summed over. */
+    static bool takes_matrix(const matrix_view &m) { return is_tileable<T>(m) && (!m.by_rows() || m.columns % 4 == 0); }
+    static bool takes(const linear_loss_call &c, bool gradients) {
+        return c.at.split && device_is_hopper() && c.x.by_rows() && takes_matrix(c.x) && takes_matrix(c.w) &&
+               (!gradients || (c.w.rows % 4 == 0 && c.dx.by_rows() && takes_matrix(c.dx) && takes_matrix(c.dw)));
+    }
+    static any_plan exact_plan(const linear_loss_call &c) {
+        return any_plan_for(any_device(), c.x.rows, c.w.rows, c.x.columns, linear_columns_least(c.x.rows, c.w.rows));
+    }
+    /* The parts of all classes, `some` at a time: whole units, or all. */
+    template <bool Keep>
+    static ridge_status parts(const linear_loss_call &c, int64_t some) {
+        const split_products<T> products = {c};
+        const int run = parts_run(c.w.rows, TILE);
+        statistics_epilogue<T, TILE, Keep> e = {};
+        e.out.c = c.part<T>(c.at.gradient), e.out.stride = c.at.gradient_stride;
+        e.labels = c.labels;
+        e.label_logit = c.part<float>(c.at.label_logit);
+        e.shifts = c.part<float>(c.at.shifts);
+        e.rows = c.rows();
+        for (int64_t first = 0; first < c.w.rows; first += some) {
+            const int64_t part = first / (TILE * run) * c.x.rows;
+            const matrix_view w = some_rows<T>(c.w, first, c.w.rows - first < some ? c.w.rows - first : some);
+            e.bias = c.bias + first;
+            e.parts = c.part<softmax_part>(c.at.parts) + part;
+            e.logit_sums = c.smooth() ? c.part<float>(c.at.logit_sums) + part : NULL;
+            e.columns = (int)w.rows, e.first = (int)first;
+            RIDGE_TRY(first == 0 ? products.split(c.x, w) : products.split_right(w));
+            RIDGE_TRY(products.multiply(c.x, w, e, e.out, run));
+        }
+        return RIDGE_OK;
+    }
+    template <bool Keep>
+    static ridge_status statistics(const linear_loss_call &c) {
+        const split_products<T> products = {c};
+        RIDGE_TRY(products.begin());
+        RIDGE_TRY(parts<Keep>(c, Keep ? c.w.rows : linear_split_classes(c.w.rows, c.w.columns)));
+        RIDGE_TRY(exact::template parts<Keep>(c, 0, c.x.rows, exact_plan(c), products.infinite()));
+        return losses_from_parts(
+            c, 0, c.x.rows, {parts_count(c.w.rows, TILE), products.infinite(), exact::count(c, exact_plan(c).tiles)});
+    }
+    static ridge_status losses(const linear_loss_call &c) { return statistics<false>(c); }
+    static ridge_status losses_and_gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
+        RIDGE_TRY(statistics<true>(c));
+        return gradient_sums<T>(c, first, rows, TILE, split_products<T>{c}.infinite(), any_span(exact_plan(c).tiles));
+    }
+    static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
+        const split_products<T> products = {c};
+        gradient_epilogue<T, TILE> e = {};
+        e.out.c = c.part<T>(c.at.gradient), e.out.stride = c.at.gradient_stride;
+        e.bias = c.bias;
+        e.row_of = c.part<row_gradient>(c.at.rows);
+        e.rows = (int)rows;
+        e.columns = c.classes();
+        RIDGE_TRY(products.begin());
+        RIDGE_TRY(products.split(c.x, c.w));
+        RIDGE_TRY(products.multiply(c.x, c.w, e, e.out));
+        RIDGE_TRY(exact::gradient_only(c, first, rows, products.infinite()));
+        return gradient_sums<T>(c, first, rows, 0);
+    }
+    static ridge_status products(const linear_loss_call &c, int64_t, int64_t rows) {
+        const matrix_view g = gradient_of<T>(c, rows);
+        const split_products<T> products = {c};
+        RIDGE_TRY(products.run_to(g, transposed(c.w), c.dx));
+        return products.run_to(transposed(g), transposed(c.x), c.dw);
+    }
+};
+
+/* ---- the order, whoever makes the products ---- */
+
+/* With the rows' sums given, or computed on the way. */
+template <class By>
+ridge_status linear_gradient_by(const linear_loss_call &c) {
+    for (int64_t first = 0; first < c.x.rows; first += c.at.chunk) {
+        const int64_t rows = c.x.rows - first < c.at.chunk ? c.x.rows - first : c.at.chunk;
+        RIDGE_TRY(c.given_lse ? By::gradient(c, first, rows) : By::losses_and_gradient(c, first, rows));
+        RIDGE_TRY(By::products(c, first, rows));
+    }
+    return RIDGE_OK;
+}
+
+/* Whether Hopper's path can take the operands. */
+template <typename T>
+bool takes_tiles(const linear_loss_call &c, bool gradients) {
+    return device_is_hopper() && is_tileable<T>(c.x) && is_tileable<T>(c.w) &&
+           (!gradients || (is_tileable<T>(c.dx) && is_tileable<T>(c.dw)));
+}
+
+/* As linear_gradient_dtype has it. */
+template <typename T>
+using gradient_type = std::conditional_t<std::is_same_v<T, __nv_bfloat16>, T, float>;
+
+/* ---- the operations ---- */
+
+inline bool linear_fits(const linear_loss_call &c) { return c.x.rows <= INT32_MAX && c.w.rows <= INT32_MAX; }
+
+template <typename T>
+ridge_status linear_loss_forward(const linear_loss_call &c) {
+    if (c.x.rows == 0) return RIDGE_OK;
+    if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
+    if constexpr (sizeof(T) == 2)
+        if (takes_tiles<T>(c, false)) return linear_by_wgmma<T>::losses(c);
+    if constexpr (sizeof(T) == 4) {
+        if (linear_rows_take(c)) return linear_by_rows<T>::losses(c);
+        if (linear_by_split<T>::takes(c, false)) return linear_by_split<T>::losses(c);
+    }
+    return linear_by_fp32<T, gradient_type<T>>::losses(c);
+}
+
+/* Nothing to sum over: all zero. */
+template <typename T>
+ridge_status linear_no_rows(const linear_loss_call &c) {
+    RIDGE_TRY(any_run(any_matrix<T>(c.w), any_matrix<T>(c.w), c.dw.rows, c.dw.columns, 0, any_store<T>(c.dw, false),
+                      c.stream));
+    return clear_memory(c.db, sizeof(float) * (size_t)c.w.rows, c.stream);
+}
+
+/* given_lse: backward; else forward and backward. */
+template <typename T>
+ridge_status linear_loss_gradient(const linear_loss_call &c) {
+    using G = gradient_type<T>;
+    if (c.x.rows == 0) return linear_no_rows<T>(c);
+    if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
+    if constexpr (sizeof(T) == 4)
+        if (linear_rows_take(c)) return linear_gradient_by<linear_by_rows<T>>(c);
+    if (c.given_lse) RIDGE_TRY(rows_from_lse(c));
+    if constexpr (std::is_same_v<T, __nv_bfloat16>)
+        if (takes_tiles<T>(c, true)) return linear_gradient_by<linear_by_wgmma<T>>(c);
+    if constexpr (sizeof(T) == 4)
+        if (linear_by_split<T>::takes(c, true)) return linear_gradient_by<linear_by_split<T>>(c);
+    return linear_gradient_by<linear_by_fp32<T, G>>(c);
+}
+
+}  // namespace ridge
+
+#endif

@@ -1,0 +1,141 @@
+/* Between the products of a softmax cross-entropy: parts to losses, losses' gradients to rows', sums of columns. */
+#ifndef RIDGE_KERNELS_CUDA_LINEAR_LOSS_PASSES_CUH
+#define RIDGE_KERNELS_CUDA_LINEAR_LOSS_PASSES_CUH
+
+#include "cuda/epilogue/loss.cuh"
+#include "cuda/host/launch.cuh"
+#include "cuda/ptx/griddepcontrol.cuh"
+
+extern "C" {
+#include "cuda/linear/loss_scratch.h"
+}
+
+namespace ridge {
+
+/* ---- from parts to losses: 8 threads a row ---- */
+
+__global__ static void __launch_bounds__(256) finish_losses(const loss_rows r) {
+    after_previous_launch();
+    const int row = (int)blockIdx.x * 32 + (int)threadIdx.x % 32, slice = (int)threadIdx.x / 32;
+    __shared__ softmax_part part[8][32];
+    __shared__ float sums[8][32];
+    softmax_part all = {-INFINITY, 0.0f};
+    float logits = 0.0f;
+    const int count = r.infinite && *r.infinite ? r.exact_count : r.count;
+    if (row < r.rows) {
+        for (int i = slice; i < count; i += 8) {
+            const softmax_part p = r.parts[(int64_t)i * r.rows + row];
+            all = i == slice ? p : merge_parts(all, p);
+            if (r.logit_sums) logits += r.logit_sums[(int64_t)i * r.rows + row];
+        }
+    }
+    part[slice][threadIdx.x % 32] = all;
+    sums[slice][threadIdx.x % 32] = logits;
+    __syncthreads();
+    if (slice > 0 || row >= r.rows) return;
+    for (int i = 1; i < 8 && i < count; i++) {
+        all = merge_parts(all, part[i][threadIdx.x]);
+        logits += sums[i][threadIdx.x];
+    }
+    const float log_sum = log_of_part(all);
+    const int label = r.labels[row];
+    const float label_logit = loss_counts(label, r.classes, r.options.ignore_index) ? r.label_logit[row] : 0.0f;
+    finish_loss(r, row, label, log_sum, logits, label_logit);
+    if (r.gradient) r.gradient[row] = gradient_of_row(log_sum, r.dloss[row], label, r.classes, r.options);
+}
+
+/* The same where lse is known. */
+__global__ static void __launch_bounds__(256)
+    prepare_rows(const float *lse, const float *dloss, label_view labels, row_gradient *gradient, int rows, int classes,
+                 loss_options options) {
+    after_previous_launch();
+    const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (row < rows) gradient[row] = gradient_of_row(lse[row] * log2_e, dloss[row], labels[row], classes, options);
+}
+
+/* ---- a pass over a chunk of gradients: sums of columns, linear_sum_rows a block ---- */
+
+/* Finish: what lies there is still 2^(z - shift), with a shift for every row and tile of `tile` columns. */
+struct gradient_pass {
+    void *gradient;
+    int64_t stride;
+    int rows, classes, rows_each, tile; /* rows_each: of a block */
+    const unsigned *infinite;           /* NULL, or where it says so tiles are: */
+    int exact_tile;
+    const row_gradient *row; /* of the chunk */
+    const float *shifts;     /* [tiles][rows] */
+    float *sums;             /* [blocks][classes] */
+};
+
+template <typename G, bool Finish>
+__global__ static void __launch_bounds__(256) pass_over_gradient(const gradient_pass p) {
+    constexpr int W = pack_width<G>;
+    after_previous_launch();
+    const int first_column = ((int)blockIdx.x * 32 + (int)threadIdx.x % 32) * W, lane = (int)threadIdx.x / 32;
+    const int begin = (int)blockIdx.y * p.rows_each, end = min(begin + p.rows_each, p.rows);
+    const int tile = p.infinite && *p.infinite ? p.exact_tile : p.tile;
+    __shared__ float shared[8][32 * W];
+    float sum[W] = {};
+    if (first_column < p.classes) {
+        for (int i = begin + lane; i < end; i += 8) {
+            union {
+                uint4 bits;
+                pack<G, W> elements;
+                pack<kept_type<G>, W> kept; /* Finish */
+            } u;
+            uint4 *at = (uint4 *)((G *)p.gradient + i * p.stride + first_column);
+            u.bits = *at;
+            if (Finish) {
+                const row_gradient r = p.row[i];
+                const float factor = r.coef * exp2f(p.shifts[(int64_t)(first_column / tile) * p.rows + i] - r.log_sum);
+#pragma unroll
+                for (int e = 0; e < W; e++) {
+                    float g = r.label < 0 ? 0.0f : fmaf(to_float(u.kept.v[e]), factor, -r.off);
+                    if (first_column + e == r.label) g -= r.hit;
+                    u.elements.v[e] = from_float<G>(g);
+                    sum[e] += g;
+                }
+                *at = u.bits;
+            } else {
+#pragma unroll
+                for (int e = 0; e < W; e++) sum[e] += to_float(u.elements.v[e]);
+            }
+        }
+    }
+#pragma unroll
+    for (int e = 0; e < W; e++) shared[lane][threadIdx.x % 32 * W + e] = sum[e];
+    __syncthreads();
+    for (int c = (int)threadIdx.x; c < 32 * W; c += 256) {
+        const int column = (int)blockIdx.x * 32 * W + c;
+        float all = 0.0f;
+        for (int i = 0; i < 8; i++) all += shared[i][c];
+        if (column < p.classes) p.sums[(int64_t)blockIdx.y * p.classes + column] = all;
+    }
+}
+
+__global__ static void __launch_bounds__(256)
+    add_columns(const float *sums, int blocks, int classes, float *db, bool add) {
+    after_previous_launch();
+    const int c = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (c >= classes) return;
+    float all = add ? db[c] : 0.0f;
+#pragma unroll 8
+    for (int i = 0; i < blocks; i++) all += sums[(int64_t)i * classes + c];
+    db[c] = all;
+}
+
+/* Gradients of the chunk whose rows `p` names are final afterwards, and db has their sums. */
+template <typename G>
+ridge_status finish_gradient(gradient_pass p, bool exponentials, float *db, bool add, cudaStream_t stream) {
+    p.rows_each = (int)linear_sum_rows(p.rows);
+    const dim3 grid((unsigned)((p.classes + 32 * pack_width<G> - 1) / (32 * pack_width<G>)),
+                    (unsigned)linear_sum_blocks(p.rows));
+    const auto pass = exponentials ? pass_over_gradient<G, true> : pass_over_gradient<G, false>;
+    RIDGE_TRY(launch_overlapping(pass, {grid, 256}, stream, device_overlaps(), p));
+    return launch_overlapping(add_columns, {dim3((unsigned)((p.classes + 255) / 256)), 256}, stream, device_overlaps(),
+                              p.sums, (int)grid.y, p.classes, db, add);
+}
+
+}  // namespace ridge
+
+#endif

@@ -1,0 +1,160 @@
+/* Softmax cross-entropy of a linear layer on a GPU: what its kernels keep between each other in scratch. C and CUDA. */
+#ifndef RIDGE_KERNELS_CUDA_LINEAR_LOSS_SCRATCH_H
+#define RIDGE_KERNELS_CUDA_LINEAR_LOSS_SCRATCH_H
+
+#include <string.h>
+
+#include "cuda/epilogue/parts.h"
+#include "cuda/host/scratch.h"
+#include "ridge/target.h"
+
+/* Classes of the narrowest tile: what is kept for each stays small. */
+static inline int linear_columns_least(int64_t rows, int64_t classes) {
+    return rows <= (1 << 18) && classes <= (1 << 18) && rows * classes <= (1 << 18) ? 16 : 64;
+}
+
+/* Gradients of the logits are made for so many rows at a time that they take at most this. */
+#define LINEAR_GRADIENT_BYTES ((int64_t)1 << 30)
+/* fp32 operands are split for the tensor cores where the hi and lo parts take at most this, products are large enough,
+ * and linear/loss_rows.cu does not take all classes. */
+#define LINEAR_SPLIT_BYTES ((int64_t)1 << 30)
+#define LINEAR_SPLIT_FLOP 7e8
+#define LINEAR_SPLIT_CLASS_BYTES ((int64_t)32 << 20) /* see linear_split_classes */
+
+/* Rows of gradients whose sums one block makes: up to 8192 rows make 32 blocks at most. */
+static inline int64_t linear_sum_rows(int64_t rows) {
+    const int64_t each = (rows + 255) / 256 * 8;
+    return each < 32 ? 32 : each > 256 ? 256 : each;
+}
+static inline int64_t linear_sum_blocks(int64_t rows) {
+    return (rows + linear_sum_rows(rows) - 1) / linear_sum_rows(rows);
+}
+
+/* Offsets in scratch; multiples of 1024. */
+typedef struct linear_loss_scratch {
+    size_t parts;       /* softmax_part[LINEAR_PARTS or fewer][rows] */
+    size_t logit_sums;  /* float, likewise: sums of z, for label smoothing */
+    size_t label_logit; /* float[rows] */
+    size_t rows;        /* row_gradient[rows] */
+    size_t progress;    /* unsigned, see keep_pace */
+    size_t shifts;      /* float[tiles of classes][chunk]: of the exponentials that stand where gradients will */
+    size_t columns;     /* float[blocks of rows of a chunk][classes]: sums of gradients */
+    size_t gradient;    /* [chunk][gradient_stride] */
+    size_t left, right; /* hi and lo parts of a product's operands, see linear/loss_split.cuh */
+    size_t left_undo, right_undo; /* float[lines]: of their scales */
+    size_t infinite;              /* unsigned: whether one of them has an infinity */
+    size_t bytes;
+    int64_t chunk, gradient_stride; /* rows of gradients at a time; elements from one to the next */
+    bool split;                     /* there is room for hi and lo parts */
+} linear_loss_scratch;
+
+/* The gradients' type: storage, but fp32 for f16, whose range is too small. */
+static inline ridge_dtype linear_gradient_dtype(ridge_dtype dtype) {
+    return dtype == RIDGE_BF16 ? RIDGE_BF16 : RIDGE_F32;
+}
+
+/* Bytes of `lines` split ones along `depth`: filled up to whole tiles and slices. */
+static inline double linear_split_bytes(int64_t lines, int64_t depth) {
+    const int64_t whole_lines = (lines + 127) / 128 * 128, whole_depth = (depth + 63) / 64 * 64;
+    return 4.0 * (double)whole_lines * (double)whole_depth;
+}
+/* Classes whose hi and lo parts are made at a time where only losses are wanted: whole units of tiles of 128 that have
+ * a part together. So memory does not grow with the classes until a unit alone is LINEAR_SPLIT_CLASS_BYTES: at a depth
+ * of 4096, with a million. */
+static inline int64_t linear_split_classes(int64_t classes, int64_t depth) {
+    const int64_t tiles = (classes + 127) / 128, unit = (tiles + LINEAR_PARTS - 1) / LINEAR_PARTS * 128;
+    const int64_t units =
+        LINEAR_SPLIT_CLASS_BYTES / (int64_t)linear_split_bytes(128, depth < 1 ? 1 : depth) * 128 / unit;
+    const int64_t some = units < 1 ? unit : units * unit;
+    return some < classes ? some : classes;
+}
+static inline double linear_most(double a, double b) { return a > b ? a : b; }
+
+/* Room for the hi and lo parts of every product's operands: logits [rows, classes], some classes at a time if they are
+ * all that is wanted; dx; dw, in either order. */
+static inline void linear_take_split(linear_loss_scratch *s, int64_t rows, int64_t depth, int64_t classes,
+                                     ridge_dtype dtype, bool gradients) {
+    const int64_t some = gradients ? classes : linear_split_classes(classes, depth);
+    double left = linear_split_bytes(rows, depth), right = linear_split_bytes(some, depth);
+    if (gradients) {
+        const double g = linear_most(linear_split_bytes(rows, classes), linear_split_bytes(classes, rows));
+        const double x = linear_split_bytes(depth, rows), most = linear_most(g, x);
+        left = linear_most(left, most);
+        right = linear_most(linear_most(right, most), linear_split_bytes(depth, classes));
+    }
+    s->split = ridge_dtype_size(dtype) == 4 && classes > 128 && (!gradients || s->chunk == rows) &&
+               left + right <= (double)LINEAR_SPLIT_BYTES &&
+               2.0 * (double)rows * (double)depth * (double)classes >= LINEAR_SPLIT_FLOP;
+    if (!s->split) return;
+    s->left = linear_scratch_take(&s->bytes, left);
+    s->right = linear_scratch_take(&s->bytes, right);
+    const double lines = linear_most(linear_most((double)rows, (double)classes), (double)depth);
+    s->left_undo = linear_scratch_take(&s->bytes, (gradients ? lines : (double)rows) * sizeof(float) + 1024);
+    s->right_undo = linear_scratch_take(&s->bytes, (gradients ? lines : (double)some) * sizeof(float) + 1024);
+    s->infinite = linear_scratch_take(&s->bytes, sizeof(unsigned));
+}
+
+static inline linear_loss_scratch linear_loss_scratch_of(int64_t rows, int64_t depth, int64_t classes,
+                                                         ridge_dtype dtype, bool gradients) {
+    linear_loss_scratch s;
+    memset(&s, 0, sizeof s);
+    const int least = linear_columns_least(rows, classes);
+    const int64_t tiles = (classes + least - 1) / least;
+    const double parts = (double)(tiles < LINEAR_PARTS ? (int64_t)tiles : (int64_t)LINEAR_PARTS) * (double)rows;
+    s.parts = linear_scratch_take(&s.bytes, parts * sizeof(softmax_part));
+    s.logit_sums = linear_scratch_take(&s.bytes, parts * sizeof(float));
+    s.label_logit = linear_scratch_take(&s.bytes, (double)rows * sizeof(float));
+    s.rows = linear_scratch_take(&s.bytes, (double)rows * sizeof(row_gradient));
+    s.progress = linear_scratch_take(&s.bytes, 4);
+    if (!gradients) {
+        linear_take_split(&s, rows, depth, classes, dtype, false);
+        return s;
+    }
+    const int64_t element = (int64_t)ridge_dtype_size(linear_gradient_dtype(dtype));
+    s.gradient_stride = (classes + 15) / 16 * 16;
+    s.chunk = LINEAR_GRADIENT_BYTES / (s.gradient_stride * element) / 256 * 256;
+    if (s.chunk < 256) s.chunk = 256;
+    if (s.chunk > rows) s.chunk = rows;
+    const int64_t blocks_of_rows = linear_sum_blocks(s.chunk); /* no part of a chunk has more */
+    const double blocks = (double)blocks_of_rows;
+    s.shifts = linear_scratch_take(&s.bytes, (double)tiles * (double)s.chunk * sizeof(float));
+    s.columns = linear_scratch_take(&s.bytes, blocks * (double)classes * sizeof(float));
+    s.gradient = linear_scratch_take(&s.bytes, (double)s.chunk * (double)s.gradient_stride * (double)element);
+    linear_take_split(&s, rows, depth, classes, dtype, true);
+    return s;
+}
+
+/* Scratch of the plain way (linear/loss_unfused.cuh): logits, gradients of `element` bytes, in lines of `stride`. */
+typedef struct linear_unfused_scratch {
+    size_t logits, gradient, columns, bytes;
+    int64_t stride;
+} linear_unfused_scratch;
+
+static inline linear_unfused_scratch linear_unfused_scratch_of(int64_t rows, int64_t classes, size_t element) {
+    linear_unfused_scratch s;
+    memset(&s, 0, sizeof s);
+    s.stride = (classes + 15) / 16 * 16;
+    const int64_t sums = linear_sum_blocks(rows);
+    const double elements = (double)rows * (double)s.stride;
+    s.logits = linear_scratch_take(&s.bytes, elements * sizeof(float));
+    s.gradient = linear_scratch_take(&s.bytes, elements * (double)element);
+    s.columns = linear_scratch_take(&s.bytes, (double)sums * (double)classes * sizeof(float));
+    return s;
+}
+
+/* Bytes that split operands take: written once, and read by their products. */
+static inline double linear_split_traffic(const ridge_case *c, bool gradients) {
+    const int64_t rows = c->dim[0], depth = c->dim[1], classes = c->dim[2];
+    if (!linear_loss_scratch_of(rows, depth, classes, c->dtype, gradients).split) return 0;
+    const double logits = linear_split_bytes(rows, depth) + linear_split_bytes(classes, depth);
+    if (!gradients) return logits;
+    const double dx = linear_split_bytes(rows, classes) + linear_split_bytes(depth, classes);
+    return logits + dx + linear_split_bytes(classes, rows) + linear_split_bytes(depth, rows);
+}
+
+/* Scratch of a case of the cross-entropy targets. */
+static inline size_t linear_loss_bytes(const ridge_case *c, bool gradients) {
+    return linear_loss_scratch_of(c->dim[0], c->dim[1], c->dim[2], c->dtype, gradients).bytes;
+}
+
+#endif

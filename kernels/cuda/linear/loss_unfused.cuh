@@ -1,0 +1,190 @@
+/* Cross-entropy of a linear layer the plain way: a product writes all logits, fp32, to memory; a kernel reads them, row
+ * by row, for the losses and writes their gradients, of the storage type; two more products read those. What the fused
+ * operations (linear/loss.cuh) are compared with.
+ *
+ * Multiply has   status operator()(product number, C, A, B)    C = A B^T; number: CE_LOGITS, CE_TO_DX, CE_TO_DW */
+#ifndef RIDGE_KERNELS_CUDA_LINEAR_LOSS_UNFUSED_CUH
+#define RIDGE_KERNELS_CUDA_LINEAR_LOSS_UNFUSED_CUH
+
+#include "cuda/linear/loss.cuh"
+
+extern "C" {
+#include "peer/cublaslt.h"
+}
+
+namespace ridge {
+
+template <typename G>
+struct unfused_rows {
+    const float *logits;
+    G *gradient; /* NULL: losses only */
+    int64_t stride;
+    const float *bias, *dloss, *given_lse;
+    label_view labels;
+    float *loss, *lse;
+    int classes;
+    loss_options options;
+};
+
+__device__ inline softmax_part block_part(softmax_part mine, float *sum) {
+    __shared__ softmax_part part[32];
+    __shared__ float sums[32];
+    for (int mask = 16; mask > 0; mask /= 2) {
+        const softmax_part other = {__shfl_xor_sync(0xffffffffu, mine.shift, mask),
+                                    __shfl_xor_sync(0xffffffffu, mine.sum, mask)};
+        mine = merge_parts(mine, other);
+        *sum += __shfl_xor_sync(0xffffffffu, *sum, mask);
+    }
+    if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = mine, sums[threadIdx.x / 32] = *sum;
+    __syncthreads();
+    mine = part[0], *sum = sums[0];
+    for (int w = 1; w < (int)blockDim.x / 32; w++) mine = merge_parts(mine, part[w]), *sum += sums[w];
+    return mine;
+}
+
+/* A block a row: its sum, its loss, its gradient. */
+template <typename G>
+__global__ void __launch_bounds__(512) losses_of_logits(const unfused_rows<G> u) {
+    after_previous_launch();
+    const float *z = u.logits + blockIdx.x * u.stride;
+    const int row = (int)blockIdx.x, label = u.labels[row];
+    float log_sum;
+    if (u.given_lse) {
+        log_sum = u.given_lse[row] * log2_e;
+    } else {
+        softmax_part part = {-0x1p100f, 0.0f};
+        float all = 0.0f;
+        for (int j = (int)threadIdx.x; j < u.classes; j += 512) {
+            const float v = (z[j] + u.bias[j]) * log2_e;
+            all += v;
+            if (v > part.shift) part = {ceilf(v), part.sum * exp2f(part.shift - ceilf(v))};
+            part.sum += exp2f(v - part.shift);
+        }
+        part = block_part(part, &all);
+        log_sum = part.sum > 0.0f ? part.shift + log2f(part.sum) : NAN;
+        if (threadIdx.x == 0) {
+            const float lse = log_sum * ln_2, s = u.options.smoothing;
+            float loss = 0.0f;
+            if (loss_counts(label, u.classes, u.options.ignore_index)) {
+                loss = (1.0f - s) * (lse - (z[label] + u.bias[label]));
+                if (s != 0.0f) loss += s * (lse - all * ln_2 / (float)u.classes);
+                if (u.options.z_loss != 0.0f) loss += u.options.z_loss * lse * lse;
+            }
+            if (u.loss) u.loss[row] = loss;
+            if (u.lse) u.lse[row] = lse;
+        }
+    }
+    if (!u.gradient) return;
+    const row_gradient r = gradient_of_row(log_sum, u.dloss[row], label, u.classes, u.options);
+    for (int j = (int)threadIdx.x; j < u.classes; j += 512) {
+        float g = 0.0f;
+        if (r.label >= 0) g = fmaf(r.coef, exp2f((z[j] + u.bias[j]) * log2_e - r.log_sum), -r.off);
+        if (j == r.label) g -= r.hit;
+        u.gradient[blockIdx.x * u.stride + j] = from_float<G>(g);
+    }
+}
+
+/* G: of the gradients. */
+template <typename T, typename G, class Multiply>
+ridge_status linear_loss_unfused(const linear_loss_call &c, const Multiply &multiply) {
+    const linear_unfused_scratch at = linear_unfused_scratch_of(c.x.rows, c.w.rows, sizeof(G));
+    if (c.x.rows == 0) return c.dloss ? linear_no_rows<T>(c) : RIDGE_OK;
+    if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
+    const matrix_view z = {c.part<float>(at.logits), c.x.rows, c.w.rows, at.stride, 1};
+    const matrix_view g = {c.part<G>(at.gradient), c.x.rows, c.w.rows, at.stride, 1};
+    RIDGE_TRY(multiply(CE_LOGITS, z, c.x, c.w));
+    const unfused_rows<G> u = {(const float *)z.base,
+                               c.dloss ? (G *)g.base : NULL,
+                               at.stride,
+                               c.bias,
+                               c.dloss,
+                               c.given_lse,
+                               c.labels,
+                               c.loss,
+                               c.lse,
+                               c.classes(),
+                               c.options};
+    RIDGE_TRY(launch_overlapping(losses_of_logits<G>, {dim3((unsigned)c.x.rows), 512}, c.stream, device_overlaps(), u));
+    if (!c.dloss) return RIDGE_OK;
+    gradient_pass p = {};
+    p.gradient = g.base;
+    p.stride = at.stride;
+    p.rows = c.rows();
+    p.classes = c.classes();
+    p.sums = c.part<float>(at.columns);
+    RIDGE_TRY(finish_gradient<G>(p, false, c.db, false, c.stream));
+    RIDGE_TRY(multiply(CE_TO_DX, c.dx, g, transposed(c.w)));
+    return multiply(CE_TO_DW, c.dw, transposed(g), transposed(c.x));
+}
+
+/* ridge's own products. */
+template <typename T, typename G>
+struct own_products {
+    cudaStream_t stream;
+
+    ridge_status operator()(int number, const matrix_view &to, const matrix_view &a, const matrix_view &b) const {
+        if constexpr (sizeof(T) == 2) {
+            const bool tiles = device_is_hopper() && is_tileable<T>(a) && is_tileable<T>(b);
+            const matmul_plan plan = matmul_whole(a.columns, 64, 8);
+            if (tiles && number == CE_LOGITS) {
+                const float_epilogue<T, 256> e = {(float *)to.base, to.line, NULL, (int)to.rows, (int)to.columns};
+                return product<T>(a, b, plan, e, stream);
+            }
+            if constexpr (std::is_same_v<T, G>)
+                if (tiles && is_tileable<T>(to)) return product_to<T>(a, b, to, false, plan, stream);
+        }
+        if (number == CE_LOGITS) return by_fp32<float, T>(to, a, b);
+        return by_fp32<T, G>(to, a, b);
+    }
+    template <typename C, typename A>
+    ridge_status by_fp32(const matrix_view &to, const matrix_view &a, const matrix_view &b) const {
+        return any_run(any_matrix<A>(a), any_matrix<T>(b), to.rows, to.columns, a.columns, any_store<C>(to, false),
+                       stream);
+    }
+};
+
+template <typename T>
+ridge_status linear_loss_own_unfused(const linear_loss_call &c) {
+    using G = gradient_type<T>;
+    return linear_loss_unfused<T, G>(c, own_products<T, G>{c.stream});
+}
+
+/* cuBLASLt's products. */
+struct library_products {
+    const linear_loss_call &c;
+    const ce_cuda_plans *plans;
+    ridge_dtype dtype;
+    void *workspace;
+
+    ridge_status operator()(int number, const matrix_view &to, const matrix_view &a, const matrix_view &b) const {
+        if (!to.by_rows()) return (*this)(number, transposed(to), b, a);
+        cublaslt_shape s = {};
+        s.rows = to.rows, s.depth = a.columns, s.classes = to.columns, s.batch = 1;
+        s.turned = b.by_rows(), s.x_turned = !a.by_rows();
+        s.dtype = dtype, s.to = number == CE_LOGITS ? RIDGE_F32 : dtype;
+        cublaslt_operands o = {};
+        o.x = a.base, o.x_row = a.by_rows() ? a.line : a.step;
+        o.w = b.base, o.w_row = b.by_rows() ? b.line : b.step;
+        o.z = to.base, o.z_row = to.line;
+        return cublaslt_run_as(plans->product[number], &s, &o, workspace, c.stream);
+    }
+};
+
+template <typename T>
+ridge_status linear_loss_library_unfused(const linear_loss_call &c, const ridge_call *call) {
+    using G = gradient_type<T>;
+    const size_t behind = linear_unfused_scratch_of(c.x.rows, c.w.rows, sizeof(G)).bytes;
+    const library_products multiply = {c, (const ce_cuda_plans *)call->plan, call->dtype, c.scratch + behind};
+    return linear_loss_unfused<T, G>(c, multiply);
+}
+
+/* Compiles all that linear/loss_call.cuh declares of a type. */
+#define RIDGE_LINEAR_LOSS_OF(T)                                                 \
+    template ridge_status linear_loss_forward<T>(const linear_loss_call &);     \
+    template ridge_status linear_loss_gradient<T>(const linear_loss_call &);    \
+    template ridge_status linear_loss_own_unfused<T>(const linear_loss_call &); \
+    template ridge_status linear_loss_library_unfused<T>(const linear_loss_call &, const ridge_call *);
+
+}  // namespace ridge
+
+#endif

@@ -1,0 +1,336 @@
+/* Elementwise maps: NO outputs from NI inputs, element by element, arithmetic in fp32.
+ *
+ *     struct F : ridge::map_of<In, Out, NI, NO> {           In, Out: storage types
+ *         template <int N> __device__ void operator()(const float (&x)[NI][N], float (&y)[NO][N]) const;
+ *     };
+ *     return ridge::launch_map(call, F{});
+ *
+ * Who streams once through memory is bound by it when enough bytes are in flight: a warp takes a tile of 32 x unroll
+ * vectors of one row, each thread issues its loads, 16 bytes each, before it uses the first. Tensors without gaps are
+ * taken as one long row. A row whose tensors reach a vector boundary at the same column has a head, vectors and a tail;
+ * any other is taken element by element.
+ *
+ * Floor: bytes / copy ceiling, as long as an element costs fewer instructions than its bytes cost cycles. On 132
+ * SMs at 1.75 GHz and 4.26 TB/s that is 7 issue slots a byte of (read + written): 56 for f32 to f32, 28 for
+ * 16 bits to 16 bits. */
+#ifndef RIDGE_KERNELS_CUDA_MAPS_MAP_CUH
+#define RIDGE_KERNELS_CUDA_MAPS_MAP_CUH
+
+#include <type_traits>
+
+#include "cuda/host/launch.cuh"
+#include "cuda/tile/pack.cuh"
+
+namespace ridge {
+
+/* One tile a warp and as many small blocks as that takes: they end at different times, so that loads of some always run
+ * beside stores of others. On an H200 a resident grid that loops copies at 3900 GB/s, this one at 4250. */
+constexpr int map_threads = 128;
+constexpr int map_warps = map_threads / 32;
+
+template <typename In, typename Out, int NI, int NO>
+struct map_of {
+    using in_type = In;
+    using out_type = Out;
+    static constexpr int inputs = NI, outputs = NO;
+    static constexpr int width = 16 / (int)(sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out)); /* of a vector */
+    /* Vectors a thread. The fewer, the closer together in memory is what an SM reads and writes at a time; the
+     * more, the fewer instructions for addresses. Measured on an H200, of 1, 2, 4 and 8: */
+    static constexpr int unroll = NO > 1 ? 1 : NI > 1 || sizeof(In) == 4 ? 2 : 4;
+    static constexpr int group = 16 / width; /* vectors that are mapped together: 16 elements at once */
+    static constexpr int least_blocks = 8;   /* an SM: at most 64 registers */
+    static_assert((width & (width - 1)) == 0 && width >= 4, "boundaries are found by masking");
+};
+
+/* The tensors of a call, in elements. */
+template <typename F>
+struct map_rows {
+    const typename F::in_type *in[F::inputs];
+    typename F::out_type *out[F::outputs];
+    int64_t in_stride[F::inputs], out_stride[F::outputs];
+    int64_t rows, cols;
+};
+
+/* A row's tensors and its parts: `head` single elements up to the first vector, `vectors`, and a tail. */
+template <typename F>
+struct map_row {
+    const typename F::in_type *in[F::inputs];
+    typename F::out_type *out[F::outputs];
+    int64_t head, vectors, tail; /* tail: the column where it begins */
+};
+
+/* What a kernel is given. The first row's parts are known from the start: of tensors without gaps it is the only row,
+ * and no thread works them out. */
+template <typename F>
+struct map_problem {
+    map_rows<F> t;
+    map_row<F> first_row;
+    int64_t tiles_a_row;
+};
+
+/* ---- vectors ---- */
+
+template <typename T, int N>
+__device__ inline pack<T, N> load_vector(const T *p) {
+    constexpr int bytes = (int)sizeof(T) * N;
+    static_assert(bytes == 16 || bytes == 8, "one access");
+    if constexpr (bytes == 16) {
+        return load_once(p);
+    } else {
+        union {
+            uint2 bits;
+            pack<T, N> elements;
+        } u = {ld_global_nc_v2(p)};
+        return u.elements;
+    }
+}
+
+template <typename T, int N>
+__device__ inline void store_vector(T *p, pack<T, N> value) {
+    constexpr int bytes = (int)sizeof(T) * N;
+    static_assert(bytes == 16 || bytes == 8, "one access");
+    if constexpr (bytes == 16) {
+        store_once(p, value);
+    } else {
+        union {
+            pack<T, N> elements;
+            uint2 bits;
+        } u = {value};
+        st_global_cs_v2(p, u.bits);
+    }
+}
+
+/* Two at a time: one instruction rounds and packs a pair of 16-bit elements. */
+template <typename T, int N>
+__device__ inline pack<T, N> narrow(const float *x) {
+    union {
+        pack<T, N> elements;
+        __nv_bfloat162 bf16[N / 2];
+        __half2 f16[N / 2];
+    } u;
+#pragma unroll
+    for (int i = 0; i < N; i += 2) {
+        if constexpr (sizeof(T) == 4) {
+            u.elements.v[i] = from_float<T>(x[i]);
+            u.elements.v[i + 1] = from_float<T>(x[i + 1]);
+        } else if constexpr (std::is_same<T, __half>::value) {
+            u.f16[i / 2] = __floats2half2_rn(x[i], x[i + 1]);
+        } else {
+            u.bf16[i / 2] = __floats2bfloat162_rn(x[i], x[i + 1]);
+        }
+    }
+    return u.elements;
+}
+
+/* A bf16 is the upper half of an fp32: taken out of whole words, one instruction each. */
+template <typename T, int N>
+__device__ inline void widen(const pack<T, N> &value, float *x) {
+    union {
+        pack<T, N> elements;
+        uint32_t words[sizeof(T) * N / 4];
+    } u = {value};
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        if constexpr (std::is_same<T, __nv_bfloat16>::value)
+            x[i] = __uint_as_float(i % 2 == 0 ? u.words[i / 2] << 16 : u.words[i / 2] & 0xffff0000u);
+        else
+            x[i] = to_float(u.elements.v[i]);
+    }
+}
+
+/* ---- one row ---- */
+
+/* Elements from p to the next vector boundary. */
+template <int WIDTH, typename T>
+__host__ __device__ inline int to_boundary(const T *p) {
+    return -(int)((uintptr_t)p / sizeof(T)) & (WIDTH - 1);
+}
+
+template <typename F>
+__host__ __device__ inline map_row<F> row_of(const map_rows<F> &t, int64_t i) {
+    map_row<F> row;
+    bool together = true;
+    for (int k = 0; k < F::outputs; k++) row.out[k] = t.out[k] + i * t.out_stride[k];
+    const int head = to_boundary<F::width>(row.out[0]);
+    for (int k = 1; k < F::outputs; k++) together = together && to_boundary<F::width>(row.out[k]) == head;
+    for (int k = 0; k < F::inputs; k++) {
+        row.in[k] = t.in[k] + i * t.in_stride[k];
+        together = together && to_boundary<F::width>(row.in[k]) == head;
+    }
+    row.head = 0, row.vectors = 0;
+    if (together) {
+        row.head = head < t.cols ? head : t.cols;
+        row.vectors = (t.cols - row.head) / F::width;
+    }
+    row.tail = row.head + row.vectors * F::width;
+    return row;
+}
+
+template <typename F>
+__device__ inline void map_one(const F &f, const map_row<F> &row, int64_t j) {
+    float x[F::inputs][1], y[F::outputs][1];
+#pragma unroll
+    for (int k = 0; k < F::inputs; k++) x[k][0] = to_float(row.in[k][j]);
+    f.template operator()<1>(x, y);
+#pragma unroll
+    for (int k = 0; k < F::outputs; k++) row.out[k][j] = from_float<typename F::out_type>(y[k][0]);
+}
+
+/* U vectors, 32 apart, the first at column j. */
+template <typename F, int U>
+struct map_batch {
+    pack<typename F::in_type, F::width> in[F::inputs][U];
+
+    __device__ inline void load(const map_row<F> &row, int64_t j) {
+#pragma unroll
+        for (int u = 0; u < U; u++)
+#pragma unroll
+            for (int k = 0; k < F::inputs; k++)
+                in[k][u] = load_vector<typename F::in_type, F::width>(row.in[k] + j + u * 32 * F::width);
+    }
+    __device__ inline void map_and_store(const F &f, const map_row<F> &row, int64_t j) const {
+        constexpr int vectors = F::group < U ? F::group : U, count = vectors * F::width;
+        static_assert(U % vectors == 0, "groups of one size");
+#pragma unroll
+        for (int first = 0; first < U; first += vectors) {
+            float x[F::inputs][count], y[F::outputs][count];
+#pragma unroll
+            for (int k = 0; k < F::inputs; k++)
+#pragma unroll
+                for (int u = 0; u < vectors; u++) widen(in[k][first + u], &x[k][u * F::width]);
+            f.template operator()<count>(x, y);
+#pragma unroll
+            for (int u = 0; u < vectors; u++)
+#pragma unroll
+                for (int k = 0; k < F::outputs; k++)
+                    store_vector(row.out[k] + j + (first + u) * 32 * F::width,
+                                 narrow<typename F::out_type, F::width>(&y[k][u * F::width]));
+        }
+    }
+};
+
+/* ---- tiles ---- */
+
+template <typename F>
+constexpr int tile_vectors = 32 * F::unroll;
+template <typename F>
+constexpr int tile_columns = tile_vectors<F> *F::width;
+
+/* Tile c of a row; all of its vectors are there. */
+template <typename F>
+__device__ inline bool tile_is_full(const map_row<F> &row, int64_t c) {
+    return (c + 1) * tile_vectors<F> <= row.vectors;
+}
+/* Where this lane's vectors of tile c begin. */
+template <typename F>
+__device__ inline int64_t tile_column(const map_row<F> &row, int64_t c, int lane) {
+    return row.head + (c * tile_vectors<F> + lane) * F::width;
+}
+
+/* What of tile c is not a full tile: the row's last vectors, its head and tail, or a row without vectors. */
+template <typename F>
+__device__ inline void map_ragged(const F &f, const map_row<F> &row, int64_t cols, int64_t c, int64_t tiles_a_row,
+                                  int lane) {
+    const bool first = c == 0, last = c == tiles_a_row - 1;
+    if (row.vectors == 0) { /* single elements all along */
+        const int64_t end = last ? cols : (c + 1) * tile_columns<F>;
+#pragma unroll 1
+        for (int64_t j = c * tile_columns<F> + lane; j < end; j += 32) map_one(f, row, j);
+        return;
+    }
+    const int64_t left = row.vectors - c * tile_vectors<F>;
+    const int64_t end = left < tile_vectors<F> ? left : tile_vectors<F>;
+    if (!tile_is_full(row, c)) {
+#pragma unroll 1
+        for (int64_t v = lane; v < end; v += 32) {
+            map_batch<F, 1> batch;
+            const int64_t j = row.head + (c * tile_vectors<F> + v) * F::width;
+            batch.load(row, j);
+            batch.map_and_store(f, row, j);
+        }
+    }
+    if (first && lane < row.head) map_one(f, row, lane);
+    if (last && row.tail + lane < cols) map_one(f, row, row.tail + lane);
+}
+
+/* The row and, in c, the tile of it that tile number `tile` is. */
+template <typename F>
+__device__ inline map_row<F> locate(const map_problem<F> &p, int64_t tile, int64_t *c) {
+    *c = tile;
+    if (p.t.rows == 1) return p.first_row;
+    const int64_t i = tile / p.tiles_a_row;
+    *c = tile - i * p.tiles_a_row;
+    return row_of(p.t, i);
+}
+
+template <typename F>
+__device__ inline void map_tile(const F &f, const map_problem<F> &p, int64_t tile, int lane) {
+    int64_t c;
+    const map_row<F> row = locate(p, tile, &c);
+    const bool full = tile_is_full(row, c);
+    if (!full || c == 0 || c == p.tiles_a_row - 1) map_ragged(f, row, p.t.cols, c, p.tiles_a_row, lane);
+    if (!full) return;
+    map_batch<F, F::unroll> batch;
+    const int64_t j = tile_column(row, c, lane);
+    batch.load(row, j);
+    batch.map_and_store(f, row, j);
+}
+
+template <typename F>
+__global__ void __launch_bounds__(map_threads, F::least_blocks)
+    map_kernel(const __grid_constant__ map_problem<F> p, const __grid_constant__ F f) {
+    const int lane = (int)(threadIdx.x & 31);
+    const int64_t tiles = p.t.rows * p.tiles_a_row, first = (int64_t)blockIdx.x * map_warps + threadIdx.x / 32;
+    if (first < tiles) map_tile(f, p, first, lane);
+}
+
+/* ---- launching ---- */
+
+inline bool is_dense(const DLTensor *t) { return t->shape[0] <= 1 || ridge_row_stride(t) == t->shape[1]; }
+
+/* [rows, cols] tensors, the first F::inputs of call->in and the first F::outputs of call->out. */
+template <typename F>
+map_rows<F> rows_of_call(const ridge_call *call) {
+    map_rows<F> t;
+    bool dense = true;
+    t.rows = call->dim[0], t.cols = call->dim[1];
+    for (int k = 0; k < F::inputs; k++) {
+        t.in[k] = (const typename F::in_type *)ridge_data(&call->in[k]);
+        t.in_stride[k] = ridge_row_stride(&call->in[k]);
+        dense = dense && is_dense(&call->in[k]);
+    }
+    for (int k = 0; k < F::outputs; k++) {
+        t.out[k] = (typename F::out_type *)ridge_data(&call->out[k]);
+        t.out_stride[k] = ridge_row_stride(&call->out[k]);
+        dense = dense && is_dense(&call->out[k]);
+    }
+    if (dense && t.rows > 0) t.cols *= t.rows, t.rows = 1;
+    return t;
+}
+
+inline int sm_count(void) { return device_limit(cudaDevAttrMultiProcessorCount); }
+
+/* Of at least one row and column. */
+template <typename F>
+map_problem<F> problem_of_rows(const map_rows<F> &t) {
+    const int64_t tiles = (t.cols / F::width + tile_vectors<F> - 1) / tile_vectors<F>;
+    return {t, row_of(t, 0), tiles > 0 ? tiles : 1};
+}
+
+template <typename F>
+ridge_status launch_map_rows(const map_rows<F> &t, const F &f, cudaStream_t stream) {
+    if (t.rows <= 0 || t.cols <= 0) return RIDGE_OK;
+    const map_problem<F> p = problem_of_rows(t);
+    const int64_t blocks = (t.rows * p.tiles_a_row + map_warps - 1) / map_warps;
+    if (blocks > INT32_MAX) return RIDGE_UNSUPPORTED;
+    return launch(map_kernel<F>, {dim3((unsigned)blocks), map_threads}, stream, p, f);
+}
+
+template <typename F>
+ridge_status launch_map(const ridge_call *call, const F &f) {
+    return launch_map_rows(rows_of_call<F>(call), f, stream_of(call));
+}
+
+}  // namespace ridge
+
+#endif

@@ -1,0 +1,66 @@
+/* wgmma on the stages of a pipeline: a warpgroup's 64 rows of sums, plus the products of one slice of K of A and B. */
+#ifndef RIDGE_KERNELS_CUDA_MMA_SM90_CUH
+#define RIDGE_KERNELS_CUDA_MMA_SM90_CUH
+
+#include "cuda/ptx/wgmma.cuh"
+
+namespace ridge {
+
+/* Lines of an operand's tile that each of `peers` blocks loads: whole groups of eight, so the last block's may overlap
+ * those before. */
+constexpr int lines_of_peer(int lines, int peers) { return (lines / peers + 7) / 8 * 8; }
+
+/* How a product is cut up. */
+struct matmul_tuning {
+    int columns;              /* of a block's tile */
+    int stages;               /* of operands in shared memory */
+    int cluster_m, cluster_n; /* blocks of a cluster, down and across */
+    int promote = 0;          /* slices whose sum is added in fp32; 0: all are summed by the tensor cores */
+    bool split = false;       /* operands of hi and lo parts */
+};
+/* Tile: M x N sums a block, K: 128 bytes. KMajorA, KMajorB: whether K runs along the lines of A and B in memory. */
+template <typename Type, matmul_tuning Tuned, bool KMajorA = true, bool KMajorB = true>
+struct matmul_shape {
+    using T = Type;
+    static constexpr int M = 128, N = Tuned.columns, K = 128 / (int)sizeof(T), stages = Tuned.stages;
+    static constexpr int CM = Tuned.cluster_m, CN = Tuned.cluster_n, cluster = CM * CN;
+    static constexpr bool KA = KMajorA, KB = KMajorB;
+    static constexpr int promote = Tuned.promote, parts = Tuned.split ? 2 : 1;
+    static constexpr int a_bytes = M * 128, b_bytes = N * 128, stage_bytes = parts * (a_bytes + b_bytes);
+    static constexpr int groups = 2, threads = 128 * (groups + 1), sums = N / 2;
+    static constexpr int line = K; /* 128 bytes, along K or not */
+    /* Boxes of the tensor maps are lines of 128 bytes. */
+    static constexpr int a_box = lines_of_peer(KA ? M : K, CN), b_box = lines_of_peer(KB ? N : K, CM);
+    static constexpr int a_lines = KA ? a_box * CN : M, b_lines = KB ? b_box * CM : N;
+    static constexpr int arriving_bytes = parts * 128 * (a_lines + b_lines);
+    static_assert(b_box <= 256 && N % 8 == 0 && (KB || N % line == 0), "boxes and operands");
+};
+
+/* a_stage, b_stage: the stage's operands in shared memory. */
+template <class S>
+__device__ inline void multiply_stage(float (&sums)[S::sums], uint32_t a_stage, uint32_t b_stage, int group,
+                                      int accumulate) {
+    /* The rows of a group: 64 lines, or the 64 elements of one chunk. */
+    const uint64_t a = wgmma_descriptor(a_stage + (uint32_t)(group * 64 * 128), S::K * 128);
+    const uint64_t b = wgmma_descriptor(b_stage, S::K * 128);
+    const auto product = [&](uint64_t left, uint64_t right, int first) {
+#pragma unroll
+        for (int s = 0; s < 4; s++)
+            wgmma<typename S::T, S::N, S::KA, S::KB>(sums, left + s * wgmma_step<S::KA>, right + s * wgmma_step<S::KB>,
+                                                     s > 0 ? 1 : first);
+    };
+    wgmma_fence();
+    if constexpr (S::parts == 2) {
+        const uint64_t a_low = a + (S::a_bytes >> 4), b_low = b + (S::b_bytes >> 4);
+        product(a, b_low, accumulate); /* the small ones first */
+        product(a_low, b, 1);
+        product(a, b, 1);
+    } else {
+        product(a, b, accumulate);
+    }
+    wgmma_commit_group();
+}
+
+}  // namespace ridge
+
+#endif

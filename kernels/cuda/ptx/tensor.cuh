@@ -1,0 +1,53 @@
+/* cp.async.bulk.tensor: TMA copies of boxes of a tensor map. From compute capability 9.0 on. */
+#ifndef RIDGE_KERNELS_CUDA_PTX_TENSOR_CUH
+#define RIDGE_KERNELS_CUDA_PTX_TENSOR_CUH
+
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+namespace ridge {
+
+__device__ inline void prefetch_tensormap(const CUtensorMap *map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+/* The map's box from column c0, row c1 on, to shared memory; the mbarrier counts its bytes. */
+__device__ inline void cp_async_bulk_tensor_2d(uint32_t to, const CUtensorMap *map, uint32_t barrier, int c0, int c1,
+                                               uint64_t policy) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint "
+        "[%0], [%1, {%3, %4}], [%2], %5;" ::"r"(to),
+        "l"(map), "r"(barrier), "r"(c0), "r"(c1), "l"(policy)
+        : "memory");
+}
+/* The same to every block of the mask `blocks`, at the same address in each; the mbarrier of each counts its bytes. */
+__device__ inline void cp_async_bulk_tensor_2d_multicast(uint32_t to, const CUtensorMap *map, uint32_t barrier, int c0,
+                                                         int c1, uint16_t blocks, uint64_t policy) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
+        ".L2::cache_hint [%0], [%1, {%3, %4}], [%2], %5, %6;" ::"r"(to),
+        "l"(map), "r"(barrier), "r"(c0), "r"(c1), "h"(blocks), "l"(policy)
+        : "memory");
+}
+/* From shared memory; elements beyond the tensor are not written. */
+__device__ inline void cp_async_bulk_tensor_store(const CUtensorMap *map, uint32_t from, int c0, int c1) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
+                 "r"(from), "r"(c0), "r"(c1)
+                 : "memory");
+}
+__device__ inline void cp_async_bulk_tensor_store(const CUtensorMap *map, uint32_t from, int c0, int c1, int c2) {
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),
+                 "r"(from), "r"(c0), "r"(c1), "r"(c2)
+                 : "memory");
+}
+/* Adds to the tensor instead; 16-bit types round once more. */
+__device__ inline void cp_reduce_async_bulk_tensor_add(const CUtensorMap *map, uint32_t from, int c0, int c1) {
+    asm volatile(
+        "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
+        "r"(from), "r"(c0), "r"(c1)
+        : "memory");
+}
+
+}  // namespace ridge
+
+#endif

@@ -1,0 +1,122 @@
+/* The kernels of rows, by how many threads have a row together: part of a warp, a block, a cluster; see rows/run.cuh.
+ */
+#ifndef RIDGE_KERNELS_CUDA_ROWS_KERNELS_CUH
+#define RIDGE_KERNELS_CUDA_ROWS_KERNELS_CUH
+
+#include "cuda/ptx/griddepcontrol.cuh"
+#include "cuda/rows/tensors.cuh"
+
+namespace ridge {
+
+/* How an operation's rows are cut up. Elements: of a thread, in rows of up to 4096, and in longer ones. Resident: the
+ * threads of an SM that registers must suffice for. Filled: the same, at most, of rows that exactly fill
+ * their threads, where they have a kernel of their own: worth it where instructions bind, or a single row's latency;
+ * 0: they have none. */
+struct row_shape {
+    int elements, resident, long_elements, long_resident, filled;
+};
+
+/* What an operation without parameters does is the same for every column. */
+struct row_without_parameters {
+    static constexpr int parameters = 0;
+    template <typename Statistics>
+    __device__ bool usual(const Statistics &s, int64_t column) const {
+        return s.scale == 1.0f;
+    }
+};
+
+/* Two copies of the writing, so that the usual one does not carry the other's instructions. */
+template <typename Row, typename Op, typename Statistics>
+__device__ inline void row_write(Row &row, const Op &op, const Statistics &s) {
+    if (op.usual(s, row.body_column()))
+        row.write([&](auto &v, int64_t column) { op.template finish<ROW_USUAL>(v, s, column); });
+    else
+        row.write([&](auto &v, int64_t column) { op.template finish<ROW_GENERAL>(v, s, column); });
+}
+
+constexpr int row_block(int threads_a_row) {
+    return threads_a_row > 128 ? threads_a_row : threads_a_row > 32 ? threads_a_row : 128;
+}
+/* Blocks of an SM that registers must suffice for. */
+template <typename Op, typename T, int Width, int Elements>
+constexpr int row_blocks(int threads) {
+    constexpr row_shape shape = Op::template shape<T>;
+    const int resident = Width == 1                  ? 768
+                         : Elements > 32             ? 1024
+                         : Elements > shape.elements ? shape.long_resident
+                                                     : shape.resident;
+    return resident < threads ? 1 : resident / threads;
+}
+
+template <typename Op, typename T, typename U, int Width, int Threads, int Elements>
+__global__ void __launch_bounds__(row_block(Threads), row_blocks<Op, T, Width, Elements>(row_block(Threads)))
+    row_kernel(row_tensors<T, U> io, Op op) {
+    constexpr int rows = row_block(Threads) / Threads; /* of this block */
+    __shared__ row_slots<Threads> slots;
+    const int64_t i = rows == 1 ? blockIdx.x : (int64_t)blockIdx.x * rows + threadIdx.x / Threads;
+    const auto span = io.template at<Width, int>(i, rows == 1 || i < io.rows);
+    row_held<T, U, Width, Threads, Elements, false> row(span, &slots, threadIdx.x % Threads, Threads);
+    const auto s = op.of(row);
+    row_write(row, op, s);
+}
+
+/* A cluster a row: thread t of block b is thread b Threads + t of the row. Fetch: its parameters, too long for L1, are
+ * copied to shared memory while the row is in flight. */
+template <typename Op, typename T, typename U, int Width, int Threads, int Elements, bool Fetch>
+__global__ void __launch_bounds__(Threads, row_blocks<Op, T, Width, Elements>(Threads))
+    row_kernel_cluster(row_tensors<T, U> io, Op op) {
+#if __CUDA_ARCH__ >= 900
+    __shared__ row_slots<Threads> slots;
+    const int blocks = cluster_nctarank(), rank = cluster_ctarank();
+    const auto span = io.template at<Width, int>(blockIdx.x / blocks, true);
+    row_held<T, U, Width, Threads, Elements, true> row(span, &slots, rank * Threads + (int)threadIdx.x,
+                                                       blocks * Threads);
+    if constexpr (Fetch) {
+        extern __shared__ uint4 row_memory[];
+        auto *fetched = (pack<T, Width> *)row_memory;
+        for (int k = 0; k < Op::parameters; k++) row.fetch(fetched + k * (Threads * Elements / Width), op.parameter(k));
+        const auto s = op.of(row);
+        const Op here = op.in_shared((const T *)row_memory, Threads * Elements);
+        cp_async_wait_all();
+        if (here.usual(s, 0))
+            row.write_fetched([&](auto &v, int64_t at) { here.template finish<ROW_SHARED_USUAL>(v, s, at); });
+        else
+            row.write([&](auto &v, int64_t column) { op.template finish<ROW_GENERAL>(v, s, column); });
+    } else {
+        const auto s = op.of(row);
+        row_write(row, op, s);
+    }
+#else
+    __trap(); /* launched on devices with clusters alone */
+#endif
+}
+
+/* A block a row that exactly fills it. Few: rows, so few that latency binds. */
+template <typename Op, typename T, typename U, int Threads, int Elements, int Blocks, bool Few>
+__global__ void __launch_bounds__(Threads, Blocks) row_kernel_filled(row_tensors<T, U> io, Op op) {
+    __shared__ row_slots<Threads> slots;
+    if constexpr (Few) after_previous_launch();
+    const int first = (int)threadIdx.x * pack_width<T>;
+    const row_whole_span<T, U, pack_width<T>> span{io.x + blockIdx.x * io.x_stride + first,
+                                                   io.y + blockIdx.x * io.y_stride + first};
+    row_filled<T, U, Threads, Elements, false, 1> row(span, &slots, (int)threadIdx.x);
+    row.load();
+    const auto s = op.of(row);
+    if (op.usual(s, 0))
+        row.write([&](auto &v, int64_t at) { op.template finish<ROW_USUAL>(v, s, first + at); });
+    else
+        row.write([&](auto &v, int64_t at) { op.template finish<ROW_GENERAL>(v, s, first + at); });
+}
+
+template <typename Op, typename T, typename U, int Width, int Threads, int Elements>
+__global__ void __launch_bounds__(Threads, 768 / Threads) row_kernel_reread(row_tensors<T, U> io, Op op) {
+    __shared__ row_slots<Threads> slots;
+    const auto span = io.template at<Width, int64_t>(blockIdx.x, true);
+    row_reread<T, U, Width, Threads, Elements> row(span, &slots, threadIdx.x);
+    const auto s = op.of(row);
+    row_write(row, op, s);
+}
+
+}  // namespace ridge
+
+#endif

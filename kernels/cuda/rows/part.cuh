@@ -1,0 +1,165 @@
+/* What one thread holds of a row, or of a piece of a row. */
+#ifndef RIDGE_KERNELS_CUDA_ROWS_PART_CUH
+#define RIDGE_KERNELS_CUDA_ROWS_PART_CUH
+
+#include <type_traits>
+
+#include "cuda/mma/sm80.cuh"
+#include "cuda/rows/span.cuh"
+
+namespace ridge {
+
+/* Elements: those that a thread holds in packs, at most. */
+template <typename Span, typename T, typename U, int Width, int Threads, int Elements>
+class row_part {
+    using index = typename Span::index;
+    static constexpr int packs = Elements / Width;
+    static constexpr int edges = Width == 1 || Span::whole ? 0 : (2 * Width - 2 + Threads - 1) / Threads;
+    static constexpr bool by_mma = sizeof(T) == 2 && Width == pack_width<T>;
+    static_assert(Elements % Width == 0 && packs >= 1, "whole packs");
+
+    const Span &row;
+    index first;              /* its first pack */
+    int thread, stride, left; /* among those of the row; packs from one to its next; packs from the first on */
+    bool with_edges;
+    kept_words<T, Width> body[packs];
+    T edge[edges ? edges : 1];
+
+    __device__ bool has_pack(int i) const { return Span::whole || i * stride < left; }
+    __device__ index column_of(int i) const {
+        if constexpr (Span::whole)
+            return i * Threads * Width;
+        else
+            return row.body_column(first + i * stride);
+    }
+    __device__ bool has_edge(int j) const { return with_edges && thread + j * Threads < row.edges; }
+    template <typename F>
+    __device__ void each_edge(F f) const {
+#pragma unroll
+        for (int j = 0; j < edges; j++)
+            if (has_edge(j)) f(to_float(edge[j]), j % 4);
+    }
+
+   public:
+    static constexpr int span = Threads * packs; /* packs that a row's threads, or a block's, hold */
+
+    __device__ row_part(const Span &of, int thread_of_row, int threads_of_row)
+        : row(of), first(0), thread(thread_of_row), stride(threads_of_row), left(0), with_edges(false) {}
+
+    __device__ int row_body_column() const { return row.head; }
+
+    /* The piece of the row that begins with pack `begin`; the edges count to the first. */
+    __device__ void load(index begin) {
+        if constexpr (!Span::whole) {
+            first = begin + thread;
+            const index behind = row.packs - first;
+            left = behind < packs * stride ? (int)behind : packs * stride;
+            with_edges = begin == 0;
+        }
+        const T *p = row.x + column_of(0);
+#pragma unroll
+        for (int i = 0; i < packs; i++)
+            if constexpr (by_mma && !Span::whole)
+                body[i] = load_once_if(p + i * stride * Width, has_pack(i)); /* what is absent adds nothing */
+            else if (has_pack(i))
+                body[i] = row_load<T, Width>(p + i * stride * Width);
+#pragma unroll
+        for (int j = 0; j < edges; j++)
+            if (has_edge(j)) edge[j] = row.x[row.edge_column(thread + j * Threads)];
+    }
+
+    /* All of its packs, which lie in shared memory. */
+    __device__ void take(const uint4 *shared) {
+        static_assert(Span::whole);
+#pragma unroll
+        for (int i = 0; i < packs; i++) body[i] = shared[i * Threads + thread];
+    }
+
+    /* A parameter's elements for `write`, in flight to shared memory; zeros where the row has ended. A block's first
+     * packs lie side by side there, then its second. Of a row without edges. */
+    __device__ void fetch(pack<T, Width> *shared, const T *parameter) const {
+#pragma unroll
+        for (int i = 0; i < packs; i++)
+            row_fetch(&shared[i * Threads + (int)threadIdx.x],
+                      parameter + (has_pack(i) ? row.body_column(first + i * stride) : 0), has_pack(i));
+    }
+
+    /* f(x, chain) for every element; chain, 0 … 3, lets sums run in chains of their own. */
+    template <typename F>
+    __device__ void each(F f) const {
+#pragma unroll
+        for (int i = 0; i < packs; i++) {
+            if (!has_pack(i)) continue;
+            float v[Width];
+            unpack(elements_of<T, Width>(Span::whole ? opaque_copy(body[i]) : body[i]), v);
+#pragma unroll
+            for (int e = 0; e < Width; e++) f(v[e], (i * Width + e) % 4);
+        }
+        each_edge(f);
+    }
+
+    template <typename F>
+    __device__ float sum(F f) const {
+        float chain[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+        each([&](float x, int c) { chain[c] += f(x); });
+        return (chain[0] + chain[1]) + (chain[2] + chain[3]);
+    }
+
+    /* The sums of x and of x^2. Of 16-bit packs by the tensor cores (mma_m16n8k16.cuh): products exact, sums in fp32.
+     */
+    __device__ float2 moments(void) const {
+        float x[4] = {0.0f, 0.0f, 0.0f, 0.0f}, squares[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+        const auto add = [&](float v, int c) { x[c] += v, squares[c] = fmaf(v, v, squares[c]); };
+        float2 body_sums = {0.0f, 0.0f};
+        if constexpr (by_mma) {
+            mma_moments<T> sums;
+#pragma unroll
+            for (int i = 0; i < packs; i++) sums.add({body[i].x, body[i].y, body[i].z, body[i].w});
+            body_sums = sums.of_lane();
+            each_edge(add);
+        } else {
+            each(add);
+        }
+        return make_float2(body_sums.x + ((x[0] + x[1]) + (x[2] + x[3])),
+                           body_sums.y + ((squares[0] + squares[1]) + (squares[2] + squares[3])));
+    }
+
+    __device__ float squares(void) const {
+        if constexpr (by_mma)
+            return moments().y;
+        else
+            return sum([](float x) { return x * x; });
+    }
+
+    /* finish(v, column) turns x[column], … in v into y[column], …; Fetched: columns as `fetch` has them in
+     * shared memory. Apart: by two packs at a time, where the compiler would otherwise mix the arithmetic of all of
+     * them and run out of registers. */
+    template <bool Fetched, bool Apart = false, typename F>
+    __device__ void write(F finish) const {
+#pragma unroll
+        for (int i = 0; i < packs; i++) {
+            if (!has_pack(i)) continue;
+            const index column = column_of(i);
+            float v[Width];
+            pack<U, Width> out;
+            unpack(elements_of<T, Width>(body[i]), v);
+            finish(v, Fetched && !Span::whole ? (i * Threads + (int)threadIdx.x) * Width : column);
+#pragma unroll
+            for (int e = 0; e < Width; e++) out.v[e] = from_float<U>(v[e]);
+            row_store<U, Width>(row.y + column, out);
+            if (Apart && i % 2 == 1) __syncwarp();
+        }
+#pragma unroll
+        for (int j = 0; j < edges; j++) {
+            if (!has_edge(j)) continue;
+            const index column = row.edge_column(thread + j * Threads);
+            float v[1] = {to_float(edge[j])};
+            finish(v, column);
+            row.y[column] = from_float<U>(v[0]);
+        }
+    }
+};
+
+}  // namespace ridge
+
+#endif

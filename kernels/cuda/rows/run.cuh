@@ -1,0 +1,268 @@
+/* Launches of kernels of rows: which threads have a row together is a way of rows/ways.h.
+ *
+ * E, elements a thread, is the operation's choice: where it has registers to spare, few of them and more threads, so
+ * that reading, exchanging and writing of several rows overlap; where instructions bind, many, so that what a row costs
+ * at all (its ends, its exchanges) is divided among more. L: the same for long rows. An SM keeps 64 to 128
+ * KiB of rows in flight, where about 25 KiB cover the memory's latency. Clusters exist from compute capability 9.0
+ * on. Where x and y do not lie alike against 16-byte boundaries, elements are loaded one by one
+ * (Width 1), still coalesced.
+ *
+ * An operation has
+ *     struct statistics;
+ *     statistics of(Row &row) const;                          see rows/row.cuh for what it may ask of the row
+ *     void finish<Usual>(float (&v)[N], statistics s, int64_t column) const;        x[column], … in v become y
+ *     bool usual(statistics s, int64_t column) const;         whether the row needs no rescue, and the parameters are
+ *                                                             aligned at the body's first column
+ *     row_shape shape<T>                                      how its rows are cut up */
+#ifndef RIDGE_KERNELS_CUDA_ROWS_RUN_CUH
+#define RIDGE_KERNELS_CUDA_ROWS_RUN_CUH
+
+#include "cuda/host/view.cuh"
+#include "cuda/rows/kernels.cuh"
+#include "cuda/rows/persistent.cuh"
+
+namespace ridge {
+
+/* Up to which all rows are in flight at once, if they are not long. */
+constexpr int64_t ROW_FEW = 256;
+
+inline bool row_grid_fits(int64_t blocks) { return blocks <= INT32_MAX; }
+
+/* Launches a kernel that begins with after_previous_launch: where the device can, it is made ready while the one before
+ * it in the stream still runs. Of 128 rows of 4096 fp32 in a graph that saves 0.3 of 3 us; of many rows it costs 1 %.
+ */
+template <typename T, typename U, typename Op>
+ridge_status row_launch_early(void (*kernel)(row_tensors<T, U>, Op), int64_t blocks, int threads, cudaStream_t stream,
+                              const row_tensors<T, U> &io, const Op &op) {
+    static per_device<bool> overlaps;
+    return launch_overlapping(kernel, {dim3((unsigned)blocks), threads}, stream, overlaps.get(device_overlaps), io, op);
+}
+
+/* Whether rows and parameters are whole packs, all of them. */
+template <typename Op, typename T, typename U>
+bool row_whole_packs(const row_tensors<T, U> &io, const Op &op) {
+    constexpr int W = pack_width<T>;
+    bool whole =
+        io.n % W == 0 && io.x_stride % W == 0 && io.y_stride % W == 0 && is_aligned16(io.x) && is_aligned16(io.y);
+    if constexpr (Op::parameters > 0)
+        for (int k = 0; k < Op::parameters; k++) whole = whole && is_aligned16(op.parameter(k));
+    return whole;
+}
+
+template <int Width, int Threads, int Elements, typename Op, typename T, typename U>
+ridge_status row_run_held(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    constexpr int rows = row_block(Threads) / Threads;
+    const int64_t blocks = (io.rows + rows - 1) / rows;
+    if (!row_grid_fits(blocks)) return RIDGE_UNSUPPORTED;
+    return launch(row_kernel<Op, T, U, Width, Threads, Elements>, {dim3((unsigned)blocks), row_block(Threads)}, stream,
+                  io, op);
+}
+
+/* Rows of whole packs that exactly fill their threads, of more than one warp. */
+template <int Threads, int Elements, typename Op, typename T, typename U>
+ridge_status row_run_filled(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    constexpr row_shape shape = Op::template shape<T>;
+    if constexpr (shape.filled > 0 && Threads > 32) {
+        constexpr int resident = Threads * Elements > ROW_SINGLE_MOST && shape.long_resident < shape.filled
+                                     ? shape.long_resident
+                                     : shape.filled;
+        constexpr int blocks = resident / Threads;
+        if (!row_grid_fits(io.rows)) return RIDGE_UNSUPPORTED;
+        if (io.rows <= ROW_FEW)
+            return row_launch_early(row_kernel_filled<Op, T, U, Threads, Elements, blocks, true>, io.rows, Threads,
+                                    stream, io, op);
+        return launch(row_kernel_filled<Op, T, U, Threads, Elements, blocks, false>, {dim3((unsigned)io.rows), Threads},
+                      stream, io, op);
+    }
+    return RIDGE_UNSUPPORTED;
+}
+
+template <int Width, int Threads, int Elements, typename Op, typename T, typename U>
+ridge_status row_run_reread(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    if (!row_grid_fits(io.rows)) return RIDGE_UNSUPPORTED;
+    return launch(row_kernel_reread<Op, T, U, Width, Threads, Elements>, {dim3((unsigned)io.rows), Threads}, stream, io,
+                  op);
+}
+
+/* `clusters` clusters of `blocks` blocks. */
+inline launch_shape row_cluster_shape(int64_t clusters, int blocks, int threads, int bytes) {
+    return {dim3((unsigned)(clusters * blocks)), threads, bytes, blocks};
+}
+
+/* The largest cluster of a kernel that fits on this device; 0: none. More than 8 blocks is not portable: it is asked
+ * for and may be refused. */
+inline int row_largest_cluster(const void *kernel, int threads, int bytes) {
+    int blocks = ROW_CLUSTER;
+    if (device_capability() < 90) return 0;
+    if (allow_large_clusters(kernel) != cudaSuccess) blocks = 8;
+    if (allow_shared(kernel, bytes) != cudaSuccess) blocks = 1;
+    for (int resident = 0; blocks > 1; blocks /= 2)
+        if (resident_clusters(&resident, kernel, row_cluster_shape(1, blocks, threads, bytes)) == cudaSuccess &&
+            resident > 0)
+            break;
+    (void)cudaGetLastError(); /* a refusal is an answer */
+    return blocks > 1 ? blocks : 0;
+}
+
+/* Clusters of a kernel that fit on the device at once; 0: it cannot have them. */
+inline int row_resident_clusters(const void *kernel, int blocks, int threads, int bytes) {
+    int resident = 0;
+    if (device_capability() < 90 || allow_large_clusters(kernel) != cudaSuccess ||
+        allow_shared(kernel, bytes) != cudaSuccess ||
+        resident_clusters(&resident, kernel, row_cluster_shape(1, blocks, threads, bytes)) != cudaSuccess)
+        resident = 0;
+    (void)cudaGetLastError(); /* a refusal is an answer */
+    return resident;
+}
+
+/* Persistent clusters (rows/persistent.cuh), as many as fit on the device. */
+template <typename Op, typename T, typename U>
+ridge_status row_run_persistent(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    constexpr int threads = ROW_PERSISTENT_THREADS * ROW_PERSISTENT_GROUPS, bytes = row_persistent_bytes<Op, T>;
+    const auto room = [](int blocks) {
+        return row_resident_clusters((const void *)row_kernel_persistent<Op, T, U>, blocks, threads, bytes);
+    };
+    struct rooms {
+        int of[4]; /* clusters of 2, 4, 8, 16 blocks */
+    };
+    static per_device<rooms> resident;
+    const rooms here = resident.get([&] { return rooms{{room(2), room(4), room(8), room(16)}}; });
+    const int blocks = (int)(io.n * (int64_t)sizeof(T) / ROW_PERSISTENT_SLICE);
+    const int clusters = here.of[blocks == 2 ? 0 : blocks == 4 ? 1 : blocks == 8 ? 2 : 3];
+    if (clusters == 0) return RIDGE_UNSUPPORTED;
+    return launch(row_kernel_persistent<Op, T, U>, row_cluster_shape(clusters, blocks, threads, bytes), stream, io, op);
+}
+
+template <int Width, int Threads, int Elements, bool Fetch, typename Op, typename T, typename U>
+ridge_status row_run_clusters(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    const auto kernel = row_kernel_cluster<Op, T, U, Width, Threads, Elements, Fetch>;
+    const int bytes = Fetch ? Op::parameters * Threads * Elements * (int)sizeof(T) : 0;
+    static per_device<int> known;
+    const int largest = known.get([&] { return row_largest_cluster((const void *)kernel, Threads, bytes); });
+    int blocks = 2;
+    while ((int64_t)blocks * Threads * Elements < io.n) blocks *= 2;
+    if (blocks > largest || !row_grid_fits(io.rows * blocks)) return RIDGE_UNSUPPORTED;
+    return launch(kernel, row_cluster_shape(io.rows, blocks, Threads, bytes), stream, io, op);
+}
+
+/* Whether all rows of x and y can be moved in packs. */
+template <typename T, typename U>
+bool row_packs(const row_tensors<T, U> &io) {
+    return row_lies_alike((uintptr_t)io.x, (uintptr_t)io.y, io.x_stride * (int64_t)sizeof(T),
+                          io.y_stride * (int64_t)sizeof(U), sizeof(T) == sizeof(U));
+}
+
+template <typename Op, typename T>
+constexpr row_cut row_cut_of = {Op::template shape<T>.elements, Op::template shape<T>.long_elements,
+                                Op::template shape<T>.filled > 0};
+
+/* Whether a target's table of ways says what its operation is. Op32, Op16: for types of four and of two bytes. */
+constexpr bool row_cuts_equal(row_cut a, row_cut b) {
+    return a.elements == b.elements && a.long_elements == b.long_elements && a.filled == b.filled;
+}
+template <class Op32, class Op16>
+constexpr bool row_traits_are(row_traits t) {
+    return t.parameters == Op32::parameters && row_cuts_equal(t.of_4, row_cut_of<Op32, float>) &&
+           row_cuts_equal(t.of_2, row_cut_of<Op16, __half>);
+}
+
+static_assert((int)ROW_CLUSTER_MOST == (int)ROW_CLUSTER);
+
+/* ---- ways (rows/ways.h) ---- */
+
+/* Threads of a block that has rows of n elements. */
+template <int E, int L, typename F>
+ridge_status row_with_threads(int64_t n, const F &f) {
+    if (n <= 1024) return f.template operator()<1024 / E, E>();
+    if (n <= 2048) return f.template operator()<2048 / E, E>();
+    if (n <= ROW_SINGLE_MOST) return f.template operator()<ROW_SINGLE_MOST / E, E>();
+    if (n <= ROW_BLOCK_MOST / 2) return f.template operator()<ROW_BLOCK_MOST / 2 / L, L>();
+    return f.template operator()<ROW_BLOCK_MOST / L, L>();
+}
+
+template <typename Op, typename T, typename U>
+ridge_status row_run_as(int way, const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    constexpr int W = pack_width<T>, C = W == 8 ? 64 : 32; /* of a cluster's thread: 128 bytes */
+    constexpr int E = Op::template shape<T>.elements, L = Op::template shape<T>.long_elements;
+    const int64_t n = io.n;
+    if (io.rows == 0) return RIDGE_OK;
+    switch (way) {
+        case ROW_WAY_SINGLE:
+            if (n <= ROW_WARP_MOST) return row_run_held<1, 32, 8>(io, op, stream);
+            return row_run_held<1, 256, 16>(io, op, stream);
+        case ROW_WAY_LANES: return row_run_held<W, 8, 8>(io, op, stream);
+        case ROW_WAY_WARP: return row_run_held<W, 32, 8>(io, op, stream);
+        case ROW_WAY_FILLED:
+            return row_with_threads<E, L>(
+                n, [&]<int Threads, int Elements>() { return row_run_filled<Threads, Elements>(io, op, stream); });
+        case ROW_WAY_BLOCK:
+            return row_with_threads<E, L>(
+                n, [&]<int Threads, int Elements>() { return row_run_held<W, Threads, Elements>(io, op, stream); });
+        case ROW_WAY_PERSISTENT:
+            if constexpr (Op::parameters > 0) return row_run_persistent(io, op, stream);
+            return RIDGE_UNSUPPORTED;
+        case ROW_WAY_FETCH: /* with more parameters too few blocks would have room */
+            if constexpr (Op::parameters == 1 && sizeof(T) == 2)
+                return row_run_clusters<W, ROW_BLOCK_MOST / C, C, true>(io, op, stream);
+            return RIDGE_UNSUPPORTED;
+        case ROW_WAY_CLUSTER: return row_run_clusters<W, ROW_BLOCK_MOST / C, C, false>(io, op, stream);
+        default:
+            if (!row_packs(io)) return row_run_reread<1, 256, 16>(io, op, stream);
+            return row_run_reread<W, 256, 16>(io, op, stream);
+    }
+}
+
+/* Of a call that came by a way. */
+template <typename Op, typename T, typename U>
+ridge_status row_run(const ridge_call *call, const row_tensors<T, U> &io, const Op &op) {
+    return row_run_as(call->way->number, io, op, stream_of(call));
+}
+
+/* Rows that are a step of something else: by the first way that takes them. */
+template <typename Op, typename T, typename U>
+ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    const row_facts facts = {io.rows,
+                             io.n,
+                             (int)sizeof(T),
+                             row_packs(io),
+                             row_whole_packs(io, op),
+                             Op::parameters,
+                             row_cut_of<Op, T>,
+                             device_capability(),
+                             device_limit(cudaDevAttrMultiProcessorCount)};
+    ridge_status status = RIDGE_UNSUPPORTED;
+    for (int way = 0; way < ROW_WAY_COUNT && status == RIDGE_UNSUPPORTED; way++)
+        if (!row_way_refusal(way, &facts)) status = row_run_as(way, io, op, stream);
+    return status;
+}
+
+/* The same by reading every row once for each reduction and once more: for rows of any length, and for baselines. */
+template <typename Op, typename T, typename U>
+ridge_status row_run_passes(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    if (io.rows == 0) return RIDGE_OK;
+    if (!row_packs(io)) return row_run_reread<1, 256, 16>(io, op, stream);
+    return row_run_reread<pack_width<T>, 256, 16>(io, op, stream);
+}
+
+/* N elements of a parameter that has one for every column. How: see ROW_USUAL. */
+template <int How, typename T, int N>
+__device__ inline void row_parameter(const T *p, float (&v)[N]) {
+    pack<T, N> in;
+    if constexpr (row_is_shared(How) && N == pack_width<T>) {
+        in = *(const pack<T, N> *)p;
+    } else if constexpr (How == ROW_USUAL && N == pack_width<T>) {
+        union {
+            uint4 bits;
+            pack<T, N> elements;
+        } u = {__ldg((const uint4 *)p)};
+        in = u.elements;
+    } else {
+#pragma unroll
+        for (int e = 0; e < N; e++) in.v[e] = p[e];
+    }
+    unpack(in, v);
+}
+
+}  // namespace ridge
+
+#endif

@@ -1,0 +1,84 @@
+/* One row of x and of y: a body of 16-byte packs between a head and a tail of single elements. */
+#ifndef RIDGE_KERNELS_CUDA_ROWS_SPAN_CUH
+#define RIDGE_KERNELS_CUDA_ROWS_SPAN_CUH
+
+#include "cuda/ptx/cp_async.cuh"
+#include "cuda/tile/pack.cuh"
+
+namespace ridge {
+
+/* One row of x and of y. Width: elements a pack, 1 where x and y are not aligned alike. Index: int, where columns fit.
+ */
+template <typename T, typename U, int Width, typename Index>
+struct row_span {
+    using index = Index;
+    static constexpr bool whole = false;
+    const T *x;
+    U *y;
+    Index packs;
+    int head, edges; /* elements before the body; those, and the ones behind it */
+
+    /* n: 0 where there is no such row. The body starts where x is aligned, and so is y there. */
+    __device__ row_span(const T *x_row, U *y_row, Index n) : x(x_row), y(y_row), packs(n), head(0), edges(0) {
+        if constexpr (Width > 1) {
+            int before = (int)((0u - (unsigned)(uintptr_t)x_row) % 16 / sizeof(T));
+            head = n < before ? (int)n : before;
+            packs = (n - head) / Width;
+            edges = (int)(n - packs * Width);
+        }
+    }
+    __device__ Index body_column(Index pack) const { return head + pack * Width; }
+    __device__ Index edge_column(int edge) const { return edge < head ? edge : edge + packs * Width; }
+};
+
+/* A row, or a block's slice of one, of nothing but packs, as many as its threads hold. x and y are the thread's first,
+ * and columns count from there, so that all of them are constants. */
+template <typename T, typename U, int Width>
+struct row_whole_span {
+    using index = int;
+    static constexpr bool whole = true;
+    static constexpr int head = 0, edges = 0;
+    const T *x;
+    U *y;
+
+    __device__ int edge_column(int) const { return 0; }
+};
+
+template <typename T, int Width>
+__device__ inline auto row_load(const T *p) {
+    if constexpr (Width == pack_width<T>)
+        return load_once_words(p);
+    else
+        return pack<T, Width>{{*p}};
+}
+
+/* 16 bytes to shared memory, asynchronously: this thread's, after cp_async_wait_all(). Zeros unless present. */
+template <typename T, int Width>
+__device__ inline void row_fetch(pack<T, Width> *shared, const T *p, bool present) {
+    static_assert(sizeof(*shared) == 16);
+    cp_async_16_if(shared_address(shared), p, present);
+}
+
+template <typename U, int Width>
+__device__ inline void row_store(U *p, pack<U, Width> v) {
+    if constexpr (Width == pack_width<U>) {
+        store_once(p, v);
+    } else if constexpr (Width % pack_width<U> == 0) { /* a wider type than was loaded: fp32 for bf16 */
+#pragma unroll
+        for (int k = 0; k < Width; k += pack_width<U>) {
+            pack<U, pack_width<U>> part;
+#pragma unroll
+            for (int e = 0; e < pack_width<U>; e++) part.v[e] = v.v[k + e];
+            store_once(p + k, part);
+        }
+    } else if constexpr (Width > 1 && pack_width<U> % Width == 0) { /* a narrower type than was loaded: bf16 for fp32 */
+        *(pack<U, Width> *)p = v;
+    } else {
+        static_assert(Width == 1);
+        *p = v.v[0];
+    }
+}
+
+}  // namespace ridge
+
+#endif
