@@ -2,13 +2,15 @@
  * eight can have all of the depth at once: 72 rows and all classes in a cluster, an eighth of the depth, at most 128,
  * in a block. An H200 runs 15 clusters of eight at a time: 1080 rows.
  *
- *   copies     both operands come to shared memory by TMA as they are, all requested at the start, in chunks of 32
- * steps of the depth x          a warpgroup splits a chunk's rows; hi and lo parts lie side by side as one operand of
- * 144 columns w          two warpgroups have 64 classes each: a thread loads its classes from the chunk and splits them
- * in registers, from where wgmma takes them products   transposed, classes x rows: 64 classes are the rows of wgmma's
- * tile, 72 rows its columns, so no tile is larger than a fifteenth of the rows. w hi times (x hi | x lo), then w lo
- * times x hi sums       a block sends the sums of other blocks' rows by cp.async.bulk (15 bytes a cycle), adds all
- * parts of its nine rows in one order, and takes their softmax
+ *   copies     both operands come to shared memory by TMA as they are, all requested at the start, in chunks of
+ *              32 steps of the depth
+ *   x          a warpgroup splits a chunk's rows; hi and lo parts lie side by side as one operand of 144 columns
+ *   w          two warpgroups have 64 classes each: a thread loads its classes from the chunk and splits them in
+ *              registers, from where wgmma takes them
+ *   products   transposed, classes x rows: 64 classes are the rows of wgmma's tile, 72 rows its columns, so that no
+ *              tile is larger than what 15 clusters need. w hi times (x hi | x lo), then w lo times x hi
+ *   sums       a block sends the sums of other blocks' rows by cp.async.bulk (15 bytes a cycle), adds all parts of
+ *              its nine rows in one order, and takes their softmax
  *
  * The parts have no scale of their own (split_fp16_unscaled): in a sum of 128 products 2^-26 is lost, less than
  * softmax's own rounding. For |v| >= 2^10 lo overflows and a sum is not finite, as with infinities: then the block
