@@ -75,9 +75,7 @@ ridge_status any_run_as(any_plan plan, const any_matrix<A> &a, const any_matrix<
             const auto kernel = any_product<S, A, B, Epilogue>;
             const int most = device.shared >= ANY_ALONE && own < ANY_ALONE ? ANY_ALONE : own;
             static allowed_per_device allowed; /* the most that any plan takes: another thread's must not shrink it */
-            const auto allow = [&] {
-                return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
-            };
+            const auto allow = [&] { return allow_shared((const void *)kernel, most); };
             if (bytes > 48 * 1024) RIDGE_TRY(cuda_status(allowed.get(allow), "cudaFuncSetAttribute"));
             return launch_overlapping(kernel, {grid, ANY_THREADS, bytes, plan.cluster}, stream, device.clusters, a, b,
                                       m, n, steps, run, only_if, epilogue);

@@ -1,7 +1,7 @@
-/* Which arithmetic the fp32 linear kernels have for a shape: what chooses a kernel and what is said of it follow from
- * these. Operands of cases are dense and aligned; the kernels look at the operands themselves besides. Of C and CUDA.
+/* The arithmetic of the fp32 linear kernels, by shape: both the choice of a kernel and its description follow from it.
+ * Operands of cases are dense and aligned; the launchers also look at the operands themselves. C and CUDA.
  *
- * A product of fp32 values is made of three on the tensor cores: of tf32 (skinny/narrow.cuh) or of fp16
+ * A product of fp32 values is three products on the tensor cores: of tf32 (skinny/narrow.cuh) or of fp16
  * (skinny/wgmma.cuh, skinny/stream.cuh, linear/loss_split.cuh, linear/softmax_tiles.cuh). All others are fp32
  * multiply-adds. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_ARITHMETIC_H

@@ -1,4 +1,4 @@
-/* Softmax cross-entropy of a linear layer on a GPU: what its kernels keep between each other in scratch. C and CUDA. */
+/* Softmax cross-entropy of a linear layer on a GPU: what its kernels pass to each other in scratch. C and CUDA. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_LOSS_SCRATCH_H
 #define RIDGE_KERNELS_CUDA_LINEAR_LOSS_SCRATCH_H
 
@@ -32,15 +32,15 @@ static inline int64_t linear_sum_blocks(int64_t rows) {
 
 /* Offsets in scratch; multiples of 1024. */
 typedef struct linear_loss_scratch {
-    size_t parts;       /* softmax_part[LINEAR_PARTS or fewer][rows] */
-    size_t logit_sums;  /* float, likewise: sums of z, for label smoothing */
-    size_t label_logit; /* float[rows] */
-    size_t rows;        /* row_gradient[rows] */
-    size_t progress;    /* unsigned, see keep_pace */
-    size_t shifts;      /* float[tiles of classes][chunk]: of the exponentials that stand where gradients will */
-    size_t columns;     /* float[blocks of rows of a chunk][classes]: sums of gradients */
-    size_t gradient;    /* [chunk][gradient_stride] */
-    size_t left, right; /* hi and lo parts of a product's operands, see linear/loss_split.cuh */
+    size_t parts;                 /* softmax_part[LINEAR_PARTS or fewer][rows] */
+    size_t logit_sums;            /* float, likewise: sums of z, for label smoothing */
+    size_t label_logit;           /* float[rows] */
+    size_t rows;                  /* row_gradient[rows] */
+    size_t progress;              /* unsigned, see keep_pace */
+    size_t shifts;                /* float[tiles of classes][chunk]: of exponentials that become gradients in place */
+    size_t columns;               /* float[blocks of rows of a chunk][classes]: sums of gradients */
+    size_t gradient;              /* [chunk][gradient_stride] */
+    size_t left, right;           /* hi and lo parts of a product's operands, see linear/loss_split.cuh */
     size_t left_undo, right_undo; /* float[lines]: of their scales */
     size_t infinite;              /* unsigned: whether one of them has an infinity */
     size_t bytes;

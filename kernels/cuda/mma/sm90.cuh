@@ -51,9 +51,9 @@ __device__ inline void multiply_stage(float (&sums)[S::sums], uint32_t a_stage, 
     };
     wgmma_fence();
     if constexpr (S::parts == 2) {
-        const uint64_t a_low = a + (S::a_bytes >> 4), b_low = b + (S::b_bytes >> 4);
-        product(a, b_low, accumulate); /* the small ones first */
-        product(a_low, b, 1);
+        const uint64_t a_lo = a + (S::a_bytes >> 4), b_lo = b + (S::b_bytes >> 4);
+        product(a, b_lo, accumulate); /* the small ones first */
+        product(a_lo, b, 1);
         product(a, b, 1);
     } else {
         product(a, b, accumulate);

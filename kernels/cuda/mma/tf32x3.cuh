@@ -16,8 +16,8 @@ namespace ridge {
  * tensor cores waits for the one that it is added to some 30 cycles, in which four others could be done. */
 template <typename L>
 struct linear_sums {
-    float high[L::MT][L::N][4] = {}, low[2][L::MT][L::N][4] = {};
-    __device__ float at(int m, int n, int e) const { return high[m][n][e] + (low[0][m][n][e] + low[1][m][n][e]); }
+    float hi[L::MT][L::N][4] = {}, lo[2][L::MT][L::N][4] = {};
+    __device__ float at(int m, int n, int e) const { return hi[m][n][e] + (lo[0][m][n][e] + lo[1][m][n][e]); }
 };
 
 /* What a lane multiplies in two steps of 8, for all tiles of its warp: x and w point to the first of its rows and
@@ -73,14 +73,14 @@ struct linear_operands {
 #pragma unroll
                 for (int n = 0; n < L::N; n++) mma_m16n8k8_tf32(d[n], hi[h], b[n][h][0].hi, b[n][h][1].hi);
 #pragma unroll
-                for (int n = 0; n < L::N; n++) mma_m16n8k8_tf32(to.low[0][m][n], lo[h], b[n][h][0].hi, b[n][h][1].hi);
+                for (int n = 0; n < L::N; n++) mma_m16n8k8_tf32(to.lo[0][m][n], lo[h], b[n][h][0].hi, b[n][h][1].hi);
 #pragma unroll
-                for (int n = 0; n < L::N; n++) mma_m16n8k8_tf32(to.low[1][m][n], hi[h], b[n][h][0].lo, b[n][h][1].lo);
+                for (int n = 0; n < L::N; n++) mma_m16n8k8_tf32(to.lo[1][m][n], hi[h], b[n][h][0].lo, b[n][h][1].lo);
             }
 #pragma unroll
             for (int n = 0; n < L::N; n++)
 #pragma unroll
-                for (int e = 0; e < 4; e++) to.high[m][n][e] += d[n][e];
+                for (int e = 0; e < 4; e++) to.hi[m][n][e] += d[n][e];
         }
     }
 };

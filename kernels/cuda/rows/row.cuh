@@ -7,7 +7,7 @@
  *
  *   row_part     what one thread holds of a row, or of a piece of a row
  *   row_held     a row that the registers of its threads hold: read once
- *   row_filled   the same, of nothing but packs, as many as its threads hold: nothing is asked about the length
+ *   row_filled   the same, of nothing but packs, as many as its threads hold: its length is a constant
  *   row_reread   a row of any length, read again for each reduction and for the writing
  *
  * An operation (see rows/run.cuh) sees any of the last three through

@@ -1,15 +1,14 @@
-/* Launches of kernels of rows: which threads have a row together is a way of rows/ways.h.
+/* Launches of the kernels of rows. rows/ways.h decides which threads share a row.
  *
- * E, elements a thread, is the operation's choice: where it has registers to spare, few of them and more threads, so
- * that reading, exchanging and writing of several rows overlap; where instructions bind, many, so that what a row costs
- * at all (its ends, its exchanges) is divided among more. L: the same for long rows. An SM keeps 64 to 128
- * KiB of rows in flight, where about 25 KiB cover the memory's latency. Clusters exist from compute capability 9.0
- * on. Where x and y do not lie alike against 16-byte boundaries, elements are loaded one by one
- * (Width 1), still coalesced.
+ * E, elements a thread, is the operation's choice. Few, with more threads, let reading, exchanging and writing of
+ * several rows overlap; many divide the fixed cost of a row (ends, exchanges) where the operation is compute-bound. L:
+ * the same for long rows. An SM keeps 64 to 128 KiB of rows in flight, where about 25 KiB cover the memory's latency.
+ * Clusters exist from compute capability 9.0 on. Where x and y do not lie alike against 16-byte boundaries, elements are
+ * loaded one by one (Width 1), still coalesced.
  *
  * An operation has
  *     struct statistics;
- *     statistics of(Row &row) const;                          see rows/row.cuh for what it may ask of the row
+ *     statistics of(Row &row) const;                          with the row's functions of rows/row.cuh
  *     void finish<Usual>(float (&v)[N], statistics s, int64_t column) const;        x[column], … in v become y
  *     bool usual(statistics s, int64_t column) const;         whether the row needs no rescue, and the parameters are
  *                                                             aligned at the body's first column
@@ -28,8 +27,8 @@ constexpr int64_t ROW_FEW = 256;
 
 inline bool row_grid_fits(int64_t blocks) { return blocks <= INT32_MAX; }
 
-/* Launches a kernel that begins with after_previous_launch: where the device can, it is made ready while the one before
- * it in the stream still runs. Of 128 rows of 4096 fp32 in a graph that saves 0.3 of 3 us; of many rows it costs 1 %.
+/* Launches a kernel that begins with after_previous_launch: where the device can, it is set up while the launch before
+ * it still runs. 128 rows of 4096 fp32 in a graph save 0.3 of 3 us; many rows lose 1 %.
  */
 template <typename T, typename U, typename Op>
 ridge_status row_launch_early(void (*kernel)(row_tensors<T, U>, Op), int64_t blocks, int threads, cudaStream_t stream,

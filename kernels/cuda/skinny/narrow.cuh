@@ -229,7 +229,7 @@ __device__ inline void narrow_store(const linear_args &a, const narrow_place<L> 
         for (int n = 0; n < L::N; n++) {
             if (!warp.has(n)) break; /* of no class: anything */
 #pragma unroll
-            for (int e = 0; e < 4; e++) zero = fmaf(sums.high[m][n][e] = sums.at(m, n, e), 0.0f, zero);
+            for (int e = 0; e < 4; e++) zero = fmaf(sums.hi[m][n][e] = sums.at(m, n, e), 0.0f, zero);
         }
     if (__any_sync(0xffffffffu, zero != 0.0f)) {
         linear_again<L>(a, mine, at.row, warp.m0, warp.n0, at.k0, at.k_end, warp.wk);
@@ -241,8 +241,8 @@ __device__ inline void narrow_store(const linear_args &a, const narrow_place<L> 
         for (int n = 0; n < L::N; n++) {
             if (!warp.has(n)) break;
             float *to = mine + (warp.m0 + 16 * m + warp.g) * L::columns + 8 * (warp.n0 + n) + 2 * warp.t;
-            *(float2 *)to = make_float2(sums.high[m][n][0], sums.high[m][n][1]);
-            *(float2 *)(to + 8 * L::columns) = make_float2(sums.high[m][n][2], sums.high[m][n][3]);
+            *(float2 *)to = make_float2(sums.hi[m][n][0], sums.hi[m][n][1]);
+            *(float2 *)(to + 8 * L::columns) = make_float2(sums.hi[m][n][2], sums.hi[m][n][3]);
         }
 }
 

@@ -1,21 +1,20 @@
 /* p = softmax(x w + b) for up to 128 classes on Hopper, fp32 in three products of hi and lo parts, where a cluster of
  * eight can have all of the depth at once: 72 rows and all classes in a cluster, an eighth of the depth, at most 128,
- * in a block. Of clusters of eight an H200 runs 15 side by side: 1080 rows.
+ * in a block. An H200 runs 15 clusters of eight at a time: 1080 rows.
  *
- *   copies     both operands come to shared memory as they are, by TMA: everything is asked for at the
- *              start, in chunks of 32 steps of the depth
- *   x          a warpgroup splits a chunk's rows into hi and lo parts, hi + lo, side by side as one operand of 144
- * columns w          two warpgroups have 64 classes each: a thread takes its classes from the chunk and splits them in
- *              registers, from where the tensor cores take them
- *   products   transposed, classes x rows: 64 classes are a tensor core's rows, 72 rows its columns, so that no tile is
- *              larger than what 15 clusters ask for. w hi times (x hi | x lo), then w lo times x hi
- *   sums       a block sends the sums of other blocks' rows on by bulk copies (some 15 bytes a cycle), adds all parts
- *              of its nine rows in one order, and takes their softmax
+ *   copies     both operands come to shared memory by TMA as they are, all requested at the start, in chunks of
+ *              32 steps of the depth
+ *   x          a warpgroup splits a chunk's rows; hi and lo parts lie side by side as one operand of 144 columns
+ *   w          two warpgroups have 64 classes each: a thread loads its classes from the chunk and splits them in
+ *              registers, from where wgmma takes them
+ *   products   transposed, classes x rows: 64 classes are the rows of wgmma's tile, 72 rows its columns, so that no
+ *              tile is larger than what 15 clusters need. w hi times (x hi | x lo), then w lo times x hi
+ *   sums       a block sends the sums of other blocks' rows by cp.async.bulk (15 bytes a cycle), adds all parts of
+ *              its nine rows in one order, and takes their softmax
  *
- * Halves need no scale of their own: hi is the nearest half, lo the difference times 2^17. For |v| < 2^10 what is
- * lost is 2^-23 |v| or, below 2^-19, 2^-42: in a sum of 128 products of such factors 2^-26, less than softmax's own
- * rounding. Beyond, lo overflows and a sum is not finite, as with infinities: then the block makes its sums again from
- * what lies in shared memory, one multiply-add after another, as fp32 would have it. */
+ * The parts have no scale of their own (split_fp16_unscaled): in a sum of 128 products 2^-26 is lost, less than
+ * softmax's own rounding. For |v| >= 2^10 lo overflows and a sum is not finite, as with infinities: then the block
+ * computes its sums again from shared memory by fp32 multiply-adds. */
 #ifndef RIDGE_KERNELS_CUDA_SKINNY_STREAM_CUH
 #define RIDGE_KERNELS_CUDA_SKINNY_STREAM_CUH
 

@@ -1,19 +1,18 @@
 /* p = softmax(x w + b) for up to 128 classes on Hopper's tensor cores, fp32 in three products of hi and lo parts (see
- * gemm/split.cuh), of any size (see skinny/stream.cuh for what fits the GPU at once): a cluster has a tile of 64
- * rows and all classes, a block of it a part of the depth, and either of its two warpgroups half of that, in slabs
- * of 64.
+ * gemm/split.cuh), of any size (skinny/stream.cuh has the shapes that fit the GPU at once). A cluster has a tile of 64
+ * rows and all classes, a block a part of the depth, each of its two warpgroups half of that part, in slabs of 64.
  *
- *   w      a thread has a class: the slab's 64 elements come to its registers, are scaled by the largest of them, split
- *          into hi + lo, and go to shared memory as the tensor cores want them
- *   x      a thread has a quarter of two rows, straight from memory: products take it from registers
- *   sums   with scales undone: the warpgroups add theirs in shared memory; those of other blocks' rows go on to them by
- *          bulk copies (some 12 bytes a cycle: it is this that asks for few bytes); every block adds all parts of its
- *          rows in one order, and takes their softmax
+ *   w      a thread has a class: it loads the slab's 64 elements, scales them by the largest, splits them, and stores
+ *          the parts to shared memory in wgmma's layout
+ *   x      a thread has a quarter of two rows, straight from memory: wgmma takes it from registers
+ *   sums   with scales undone, added over the warpgroups in shared memory; sums of other blocks' rows go to those
+ *          blocks by cp.async.bulk, 12 bytes a cycle, which is why they are few; every block adds all parts of its rows
+ *          in one order, and takes their softmax
  *
- * Where a part of the depth is one slab (`Deep` is false), an SM has room for two blocks, so that the next
- * launch's blocks are set up while this one's compute. Where it is more, slabs are added in fp32: tensor cores truncate
- * as they add. An infinity has no lo half: where a sum is not finite the block makes its sums again, one multiply-add
- * after another, as fp32 would have it. */
+ * Where a part of the depth is one slab (`deep` is false), an SM has room for two blocks: the next launch's blocks are
+ * set up while this one's compute. With more slabs, their sums are added in fp32, because tensor cores truncate as they
+ * add. An infinity has no lo part: where a sum is not finite, the block computes its sums again by fp32 multiply-adds.
+ */
 #ifndef RIDGE_KERNELS_CUDA_SKINNY_WGMMA_CUH
 #define RIDGE_KERNELS_CUDA_SKINNY_WGMMA_CUH
 
@@ -44,8 +43,8 @@ struct linear_wide {
     static constexpr int BM = 64, slab = 64, steps = slab / 16, groups = 2, group = 128, threads = groups * group;
     static constexpr int part_bytes = slab * columns * 2; /* a slab of w, hi or lo */
     static constexpr int sum_floats = BM * columns;
-    /* Classes in two hi and lo parts, of which one is in flight while the other is added up. Of some rows' sums, those
-     * of the first half come first. */
+    /* Two halves of the classes: one is in flight while the other is added. In memory, sums of the first half come
+     * first. */
     template <int Half>
     static constexpr int first_tile = Half == 0 ? 0 : (NT + 1) / 2;
     template <int Half>
