@@ -134,6 +134,10 @@ def markdown(operation, results):
     lines += [f"- no peer has a time: {key}" for key in s["no_peer"]]
     if s["wrong_peers"] or s["failed_peers"]:
         lines += ["", f"Peers left out: {s['wrong_peers']} wrong, {s['failed_peers']} failed (the record says why)."]
+    disturbed = [what for r in results for what in r.get("findings", ())]
+    if disturbed:
+        said = ", ".join(f"{what} ({disturbed.count(what)} shapes)" for what in dict.fromkeys(disturbed))
+        lines += ["", f"Measure again on a quiet machine; `ridge run` found: {said}."]
     return lines + [""]
 
 

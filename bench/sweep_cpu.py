@@ -196,11 +196,12 @@ def add_torch(bench, case, sides):
 
 # ---- the sweep ------------------------------------------------------------------------------------------------------
 def measure(options, command, bench, threads, cases):
-    sides, begin = {}, time.monotonic()
+    sides, findings, begin = {}, {}, time.monotonic()
     for dtype in sorted({case.dtype for case in cases}):
         part = [case for case in cases if case.dtype == dtype]
         run = run_ridge(command, part, threads, options.seconds, options.seed)
         sides.update({case.key: sides_of(run, case) for case in part})
+        findings.update(dict.fromkeys([case.key for case in part], [finding["what"] for finding in run["findings"]]))
     for case in cases:
         if bench and case.operation != "product":
             try:
@@ -208,7 +209,9 @@ def measure(options, command, bench, threads, cases):
             except Exception as error:  # what PyTorch cannot do leaves ridge's own measurement as it is
                 sides[case.key][PYTORCH] = {"status": "failed", "reason": str(error)[:300], "aside": True}
     wall = (time.monotonic() - begin) / len(cases)
-    return [sweep.result_of(case, sides[case.key], threads, wall_s=wall) for case in cases]
+    return [
+        sweep.result_of(case, sides[case.key], threads, wall_s=wall, findings=findings[case.key]) for case in cases
+    ]
 
 
 def main(arguments=None):

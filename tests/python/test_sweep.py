@@ -231,6 +231,11 @@ class Tables(unittest.TestCase):
         self.assertEqual(worst[0], "| 1x1/f32 | 1.10 | 10 | eager | 11 | – |")
         self.assertEqual(worst[2], "| 3x3/f32 | 1.30 | 10 | eager | 13 | rows_warp |")
 
+    def test_a_machine_that_was_not_quiet(self):
+        lines = report.markdown("product", [{**result(str(i), 1, onednn=2.0), "findings": ["load"]} for i in range(3)])
+        self.assertIn("Measure again on a quiet machine; `ridge run` found: load (3 shapes).", lines)
+        self.assertFalse(any("quiet" in line for line in report.markdown("product", [result("a", 1, onednn=2.0)])))
+
     def test_nothing_measured(self):
         failed = {**result("a", 1), "sides": {"ridge": {"status": "failed", "reason": "GPU | gone"}}}
         lines = report.markdown("softmax", [failed])
@@ -489,7 +494,7 @@ class RidgeRun(unittest.TestCase):
             {"case": "64x128x10", "reference": reference, "speedup": {"median": ratio}}
             for reference, ratio in ratios.items()
         ] + [{"case": "1x1x1", "reference": "cpu/baseline", "speedup": {"median": 99.0}}]
-        return {"results": results, "pairs": pairs}
+        return {"results": results, "pairs": pairs, "findings": []}
 
     def test_ratios_are_the_paired_speedups(self):
         sides = sweep_cpu.sides_of(self.run_of(), self.case)
