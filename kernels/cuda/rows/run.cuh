@@ -3,8 +3,8 @@
  * E, elements a thread, is the operation's choice. Few, with more threads, let reading, exchanging and writing of
  * several rows overlap; many divide the fixed cost of a row (ends, exchanges) where the operation is compute-bound. L:
  * the same for long rows. An SM keeps 64 to 128 KiB of rows in flight, where about 25 KiB cover the memory's latency.
- * Clusters exist from compute capability 9.0 on. Where x and y do not lie alike against 16-byte boundaries, elements are
- * loaded one by one (Width 1), still coalesced.
+ * Clusters exist from compute capability 9.0 on. Where x and y do not lie alike against 16-byte boundaries, elements
+ * are loaded one by one (Width 1), still coalesced.
  *
  * An operation has
  *     struct statistics;
