@@ -127,8 +127,9 @@ def timed_sides(samples, known):
     """Sides for a result: `known` ({name: fields}) with medians, samples and ratios to ridge."""
     made = {}
     for name, fields in known.items():
-        made[name] = dict(fields)
+        made[name] = {"status": "untimed", "reason": "ridge has no time on this shape", **fields}
         if samples.get(name):
+            del made[name]["reason"]
             made[name].update(status="ok", median_us=statistics.median(samples[name]), samples_us=samples[name])
             if name != "ridge" and samples.get("ridge"):
                 made[name]["ratio"] = report.paired_ratio(samples[name], samples["ridge"])

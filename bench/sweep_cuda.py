@@ -173,30 +173,37 @@ class Bench:
         return [self.measure_one(case) for case in cases]
 
     def measure_one(self, case):
-        begin = time.monotonic()
-        sets = self.clock.sets_for(case.bytes)
+        known = {}
+        try:
+            return self.measured(case, known)
+        except Exception:
+            self.clock.check(lambda: self.gone(case, known))  # was it the GPU's end, or this case's alone?
+            raise
+        finally:
+            self.clock.release()
+
+    def measured(self, case, known):
+        """The result; `known` is filled as sides run."""
+        begin, sets = time.monotonic(), self.clock.sets_for(case.bytes)
         problem, runs = self.prepare(case, sets)
-        known = self.first_calls(runs)
-        self.clock.check(lambda: self.gone(case, known))
+        known.update(self.first_calls(runs))
+        self.clock.finish()
         way = way_of(runs["ridge"].context)
         takes, outputs = self.captured(runs, known, sets)
         takes = self.verified(problem, takes, outputs, known)
         self.clock.rotate_past(case.bytes * sets)
         samples = sweep.interleave(takes, self.seconds) if "ridge" in takes else {}
-        self.clock.check(lambda: self.gone(case, known))
-        result = sweep.result_of(
+        self.clock.finish()
+        return sweep.result_of(
             case, sweep.timed_sides(samples, known), way=way, wall_s=time.monotonic() - begin, sets=sets
         )
-        del problem, runs, takes, outputs
-        self.clock.release()
-        return result
 
     def gone(self, case, known):
-        """What is recorded of a case after which the GPU is of no more use: whoever was last had no time yet."""
-        known.setdefault("ridge", {})
-        known["ridge"].setdefault("status", "failed")
-        known["ridge"].setdefault("reason", "the GPU reported an error during this case")
-        return [sweep.result_of(case, {name: {"status": "failed", **fields} for name, fields in known.items()})]
+        """What is recorded of a case after which the GPU is of no more use. ridge failed unless a peer did before it."""
+        peer_failed = any(side.get("status") == "failed" for name, side in known.items() if name != "ridge")
+        default = {"status": "untimed" if peer_failed else "failed", "reason": "the GPU reported an error"}
+        sides = {name: {**default, **fields} for name, fields in known.items()}
+        return [sweep.result_of(case, {"ridge": default, **sides})]
 
     def warm(self, cases):
         """Calls every side once, for what that leaves in caches on disk."""
