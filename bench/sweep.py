@@ -166,8 +166,8 @@ def failed_case(case, error, threads=None):
 def run(sweep, operations, measure, batch=1, before=None, threads=None):
     """Measures what the record does not have yet. Returns the lines of all tables.
 
-    `operations`: [(name, cases)]. `measure`: of up to `batch` cases, returns their results. `before(name, cases)`: called
-    with what is left of an operation before its first case."""
+    `operations`: [(name, cases)]. `measure`: of up to `batch` cases, returns their results. `before(name, cases)`:
+    called with what is left of an operation before its first case."""
     lines = []
     for name, cases in operations:
         left, begin = [case for case in cases if not sweep.has(case, threads)], time.monotonic()

@@ -199,7 +199,7 @@ class Bench:
         )
 
     def gone(self, case, known):
-        """What is recorded of a case after which the GPU is of no more use. ridge failed unless a peer did before it."""
+        """What is recorded of a case after which the GPU is of no more use. ridge failed unless a peer did before."""
         peer_failed = any(side.get("status") == "failed" for name, side in known.items() if name != "ridge")
         default = {"status": "untimed" if peer_failed else "failed", "reason": "the GPU reported an error"}
         sides = {name: {**default, **fields} for name, fields in known.items()}
