@@ -14,8 +14,8 @@ of A B C … C B A. A side that cannot be captured, because it synchronizes, is 
 fails, exceeds its limit or is wrong is left out, and the record says why.
 
 Printed for each operation: geometric mean and worst of best peer ÷ ridge, share of shapes ahead, and the ten worst
-with the way that ran. Exit status: 1 if ridge was wrong or failed on a shape, 2 for bad usage, 3 if the GPU can no
-longer be used.
+with the way that ran. Exit status: 1 if ridge was wrong or failed on a shape, 2 for bad usage, 3 without PyTorch
+or a GPU that works.
 
 torch.compile: before an operation is measured, --compilers processes call its sides once on every shape, which
 fills PyTorch's and Triton's caches on disk. The GPU is idle otherwise, and nothing is timed then. Choices by timing
@@ -313,8 +313,11 @@ def main(arguments=None):
                 "\n".join(f"{name:16} {case.key:44} {case.bytes / 2**20:10.3f} MiB  {case.stratum}" for case in cases)
             )
         return 0
-    import sides
-
+    try:
+        import sides
+    except ImportError as error:
+        say(f"sweep_cuda: {error}")
+        return 3
     if not sides.torch.cuda.is_available():
         say("sweep_cuda: PyTorch sees no GPU")
         return 3
