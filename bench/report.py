@@ -10,7 +10,7 @@ faster.
 A side with `aside` true has a line of its own in the tables, but is no best peer.
 
 Statuses: ok; wrong (an output is not fp64's); refused (ridge does not take the case); failed (an error, a time
-limit).
+limit); untimed (ridge or the GPU failed before it was its turn).
 """
 
 import json

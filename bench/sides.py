@@ -168,8 +168,8 @@ def l2_bytes():
 
 
 def sets_for(bytes_of_one, cache, most=128):
-    """Sets of operands that rotate, so that none is in cache when its turn comes: together over three times `cache`, but
-    no more than `most`."""
+    """Sets of operands that rotate, so that none is in cache when its turn comes: together over three times `cache`,
+    but no more than `most`."""
     return max(2, min(most, 2 + int(3 * cache / max(1, bytes_of_one))))
 
 

@@ -127,8 +127,9 @@ def timed_sides(samples, known):
     """Sides for a result: `known` ({name: fields}) with medians, samples and ratios to ridge."""
     made = {}
     for name, fields in known.items():
-        made[name] = dict(fields)
+        made[name] = {"status": "untimed", "reason": "ridge has no time on this shape", **fields}
         if samples.get(name):
+            del made[name]["reason"]
             made[name].update(status="ok", median_us=statistics.median(samples[name]), samples_us=samples[name])
             if name != "ridge" and samples.get("ridge"):
                 made[name]["ratio"] = report.paired_ratio(samples[name], samples["ridge"])
@@ -165,8 +166,8 @@ def failed_case(case, error, threads=None):
 def run(sweep, operations, measure, batch=1, before=None, threads=None):
     """Measures what the record does not have yet. Returns the lines of all tables.
 
-    `operations`: [(name, cases)]. `measure`: of up to `batch` cases, returns their results. `before(name, cases)`: called
-    with what is left of an operation before its first case."""
+    `operations`: [(name, cases)]. `measure`: of up to `batch` cases, returns their results. `before(name, cases)`:
+    called with what is left of an operation before its first case."""
     lines = []
     for name, cases in operations:
         left, begin = [case for case in cases if not sweep.has(case, threads)], time.monotonic()

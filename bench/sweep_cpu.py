@@ -209,9 +209,7 @@ def measure(options, command, bench, threads, cases):
             except Exception as error:  # what PyTorch cannot do leaves ridge's own measurement as it is
                 sides[case.key][PYTORCH] = {"status": "failed", "reason": str(error)[:300], "aside": True}
     wall = (time.monotonic() - begin) / len(cases)
-    return [
-        sweep.result_of(case, sides[case.key], threads, wall_s=wall, findings=findings[case.key]) for case in cases
-    ]
+    return [sweep.result_of(case, sides[case.key], threads, wall_s=wall, findings=findings[case.key]) for case in cases]
 
 
 def main(arguments=None):

@@ -14,8 +14,8 @@ of A B C … C B A. A side that cannot be captured, because it synchronizes, is 
 fails, exceeds its limit or is wrong is left out, and the record says why.
 
 Printed for each operation: geometric mean and worst of best peer ÷ ridge, share of shapes ahead, and the ten worst
-with the way that ran. Exit status: 1 if ridge was wrong or failed on a shape, 2 for bad usage, 3 if the GPU can no
-longer be used.
+with the way that ran. Exit status: 1 if ridge was wrong or failed on a shape, 2 for bad usage, 3 without PyTorch
+or a GPU that works.
 
 torch.compile: before an operation is measured, --compilers processes call its sides once on every shape, which
 fills PyTorch's and Triton's caches on disk. The GPU is idle otherwise, and nothing is timed then. Choices by timing
@@ -173,30 +173,37 @@ class Bench:
         return [self.measure_one(case) for case in cases]
 
     def measure_one(self, case):
-        begin = time.monotonic()
-        sets = self.clock.sets_for(case.bytes)
+        known = {}
+        try:
+            return self.measured(case, known)
+        except Exception:
+            self.clock.check(lambda: self.gone(case, known))  # was it the GPU's end, or this case's alone?
+            raise
+        finally:
+            self.clock.release()
+
+    def measured(self, case, known):
+        """The result; `known` is filled as sides run."""
+        begin, sets = time.monotonic(), self.clock.sets_for(case.bytes)
         problem, runs = self.prepare(case, sets)
-        known = self.first_calls(runs)
-        self.clock.check(lambda: self.gone(case, known))
+        known.update(self.first_calls(runs))
+        self.clock.finish()
         way = way_of(runs["ridge"].context)
         takes, outputs = self.captured(runs, known, sets)
         takes = self.verified(problem, takes, outputs, known)
         self.clock.rotate_past(case.bytes * sets)
         samples = sweep.interleave(takes, self.seconds) if "ridge" in takes else {}
-        self.clock.check(lambda: self.gone(case, known))
-        result = sweep.result_of(
+        self.clock.finish()
+        return sweep.result_of(
             case, sweep.timed_sides(samples, known), way=way, wall_s=time.monotonic() - begin, sets=sets
         )
-        del problem, runs, takes, outputs
-        self.clock.release()
-        return result
 
     def gone(self, case, known):
-        """What is recorded of a case after which the GPU is of no more use: whoever was last had no time yet."""
-        known.setdefault("ridge", {})
-        known["ridge"].setdefault("status", "failed")
-        known["ridge"].setdefault("reason", "the GPU reported an error during this case")
-        return [sweep.result_of(case, {name: {"status": "failed", **fields} for name, fields in known.items()})]
+        """What is recorded of a case after which the GPU is of no more use. ridge failed unless a peer did before."""
+        peer_failed = any(side.get("status") == "failed" for name, side in known.items() if name != "ridge")
+        default = {"status": "untimed" if peer_failed else "failed", "reason": "the GPU reported an error"}
+        sides = {name: {**default, **fields} for name, fields in known.items()}
+        return [sweep.result_of(case, {"ridge": default, **sides})]
 
     def warm(self, cases):
         """Calls every side once, for what that leaves in caches on disk."""
@@ -306,8 +313,11 @@ def main(arguments=None):
                 "\n".join(f"{name:16} {case.key:44} {case.bytes / 2**20:10.3f} MiB  {case.stratum}" for case in cases)
             )
         return 0
-    import sides
-
+    try:
+        import sides
+    except ImportError as error:
+        say(f"sweep_cuda: {error}")
+        return 3
     if not sides.torch.cuda.is_available():
         say("sweep_cuda: PyTorch sees no GPU")
         return 3

@@ -330,6 +330,23 @@ class Timing(unittest.TestCase):
         sides = sweep.timed_sides({"eager": [1.0, 1.0]}, {"eager": {}, "ridge": {"status": "refused"}})
         self.assertNotIn("ratio", sides["eager"])
 
+    def test_peers_of_a_shape_that_ridge_refuses_are_untimed_and_the_tables_stand(self):
+        sides = sweep.timed_sides({}, {"ridge": {"status": "refused", "reason": "f32 only"}, "eager": {"how": "graph"}})
+        self.assertEqual(sides["eager"]["status"], "untimed")
+        lines = report.markdown("multihead", [{**result("a", 1), "sides": sides}])
+        self.assertIn("- ridge has no time, a: refused: f32 only", lines)
+
+    def test_a_gpu_that_is_gone_blames_a_peer_that_failed_before(self):
+        case = draw.draw("softmax", 1, 1)[0]
+        (result,) = sweep_cuda.Bench.gone(
+            None, case, {"ridge": {"first_s": 1}, "quack": {"status": "failed", "reason": "x"}}
+        )
+        self.assertEqual({n: s["status"] for n, s in result["sides"].items()}, {"ridge": "untimed", "quack": "failed"})
+        (result,) = sweep_cuda.Bench.gone(None, case, {"ridge": {"first_s": 1}})
+        self.assertEqual(result["sides"]["ridge"]["status"], "failed")
+        (result,) = sweep_cuda.Bench.gone(None, case, {})
+        self.assertEqual(result["sides"]["ridge"]["status"], "failed")
+
 
 class Backend:
     """Times that follow from the shape; fails, refuses or is wrong where told."""
