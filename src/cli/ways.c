@@ -14,8 +14,8 @@ bool ridge_target_has_ways(const ridge_target *target) { return ways_of(target) 
 ridge_status ridge_expand_ways(const ridge_target *target, ridge_expanded *e, ridge_error *error) {
     const int ways = ways_of(target);
     *e = (ridge_expanded){.target = *target};
-    e->variants = calloc((size_t)(target->n_variants + ways), sizeof *e->variants);
-    e->names = calloc((size_t)ways, sizeof *e->names);
+    e->variants = calloc((size_t)target->n_variants + (size_t)ways + 1, sizeof *e->variants);
+    e->names = calloc((size_t)ways + 1, sizeof *e->names);
     if (!e->variants || !e->names) {
         ridge_expanded_free(e);
         return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the ways of %s", target->name);

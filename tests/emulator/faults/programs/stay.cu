@@ -8,7 +8,7 @@
 using rms = ridge::rms_norm<float, true>;
 
 int main(void) {
-    constexpr int rows = 10, blocks = 2, n = blocks * ridge::ROW_PERSISTENT_SLICE / 4;
+    constexpr int rows = 10, blocks = 2, n = blocks * ROW_PERSISTENT_SLICE / 4;
     std::vector<float> x((size_t)rows * n), y(x.size()), gamma(n);
     for (size_t i = 0; i < x.size(); i++) x[i] = value_of((unsigned)i);
     for (int j = 0; j < n; j++) gamma[j] = value_of(j + 7000000);
@@ -18,7 +18,7 @@ int main(void) {
     const auto kernel = ridge::row_kernel_persistent<rms, float, float>;
     constexpr int bytes = ridge::row_persistent_bytes<rms, float>;
     require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "cudaFuncSetAttribute");
-    const ridge::launch_shape shape = {dim3(blocks), ridge::ROW_PERSISTENT_THREADS * ridge::ROW_PERSISTENT_GROUPS,
+    const ridge::launch_shape shape = {dim3(blocks), ridge::ROW_PERSISTENT_THREADS * ROW_PERSISTENT_GROUPS,
                                        bytes, blocks};
     if (ridge::launch_overlapping(kernel, shape, 0, false, io, op) != RIDGE_OK) return 2;
 
