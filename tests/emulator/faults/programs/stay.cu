@@ -18,8 +18,8 @@ int main(void) {
     const auto kernel = ridge::row_kernel_persistent<rms, float, float>;
     constexpr int bytes = ridge::row_persistent_bytes<rms, float>;
     require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "cudaFuncSetAttribute");
-    const ridge::launch_shape shape = {dim3(blocks), ridge::ROW_PERSISTENT_THREADS * ROW_PERSISTENT_GROUPS,
-                                       bytes, blocks};
+    const ridge::launch_shape shape = {dim3(blocks), ridge::ROW_PERSISTENT_THREADS * ROW_PERSISTENT_GROUPS, bytes,
+                                       blocks};
     if (ridge::launch_overlapping(kernel, shape, 0, false, io, op) != RIDGE_OK) return 2;
 
     to_host(y.data(), to, y.size());
