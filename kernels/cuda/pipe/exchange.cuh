@@ -9,6 +9,8 @@
 #ifndef RIDGE_KERNELS_CUDA_PIPE_EXCHANGE_CUH
 #define RIDGE_KERNELS_CUDA_PIPE_EXCHANGE_CUH
 
+#include <cooperative_groups.h>
+
 #include "cuda/ptx/barrier.cuh"
 #include "cuda/ptx/cluster.cuh"
 #include "cuda/ptx/mbarrier.cuh"
@@ -75,7 +77,10 @@ class row_exchange {
 
     template <typename P, typename Merge>
     __device__ P across_blocks(P v, Merge merge) const {
-        const int blocks = cluster_nctarank(), mine = cluster_ctarank();
+#if __CUDA_ARCH__ >= 900
+        /* Not cluster_ctarank(): the compiler reads these again where it would otherwise keep them in registers. */
+        auto cluster = cooperative_groups::this_cluster();
+        const int blocks = (int)cluster.num_blocks(), mine = (int)cluster.block_rank();
         float2 *set = slots->block[turn()];
         uint64_t *arrived = &slots->arrived[turn()];
         if (thread() == 0) mbarrier_arrive_expect_tx(shared_address(arrived), blocks * (int)sizeof *set);
@@ -90,6 +95,9 @@ class row_exchange {
             v = among<4>(v, merge);
         else
             v = among<2>(v, merge);
+#else
+        __trap(); /* no clusters on this device */
+#endif
         return v;
     }
 

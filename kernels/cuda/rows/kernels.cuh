@@ -67,7 +67,8 @@ __global__ void __launch_bounds__(Threads, row_blocks<Op, T, Width, Elements>(Th
     row_kernel_cluster(row_tensors<T, U> io, Op op) {
 #if __CUDA_ARCH__ >= 900
     __shared__ row_slots<Threads> slots;
-    const int blocks = cluster_nctarank(), rank = cluster_ctarank();
+    auto cluster = cooperative_groups::this_cluster();
+    const int blocks = (int)cluster.num_blocks(), rank = (int)cluster.block_rank();
     const auto span = io.template at<Width, int>(blockIdx.x / blocks, true);
     row_held<T, U, Width, Threads, Elements, true> row(span, &slots, rank * Threads + (int)threadIdx.x,
                                                        blocks * Threads);
