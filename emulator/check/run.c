@@ -175,7 +175,9 @@ void emu_run_range(emu_runs *r, uint64_t at, uint64_t bytes, uint32_t lane, uint
 /* One cell that is as one before it was, or false. */
 static inline bool same_as_before(emu_runs *r, const emu_piece *p) {
     const emu_page *page = &r->who->shadow->page[p->at >> EMU_PAGE_BITS];
-    bool ready = page->cell && page->generation == emu_check_generation && p->bytes >> page->shift == 1;
+    /* Coarse cells have one lane: of several lanes side by side they have to be cut. */
+    bool ready = page->cell && page->generation == emu_check_generation && p->bytes >> page->shift == 1 &&
+                 (!p->lane_bytes || p->lane_bytes == p->bytes);
     if (!ready || (p->at & (p->bytes - 1))) return false;
     emu_cell *place = &page->cell[(p->at & (EMU_PAGE - 1)) >> page->shift];
     uint64_t cell = both(place->written, place->read), key = cell & ~LANES, lane = p->lane;
