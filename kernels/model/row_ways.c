@@ -15,6 +15,8 @@ static row_facts facts_of(const row_traits *traits, const ridge_problem *p) {
                        .bytes = bytes,
                        .packs = row_lies_alike(x->offset, y->offset, x_line, y_line, true),
                        .whole = whole,
+                       .piece = x->stride[0] == n && y->stride[0] == n && x->offset % ROW_PACK_BYTES == 0 &&
+                                y->offset % ROW_PACK_BYTES == 0,
                        .parameters = traits->parameters,
                        .cut = bytes == 4 ? traits->of_4 : traits->of_2,
                        .sm = p->here.sm,
@@ -24,4 +26,9 @@ static row_facts facts_of(const row_traits *traits, const ridge_problem *p) {
 const char *row_way_refuses(const ridge_way *way, const ridge_problem *problem) {
     const row_facts facts = facts_of(way->own, problem);
     return row_way_refusal(way->number, &facts);
+}
+
+double row_way_cost(const ridge_way *way, const ridge_problem *problem) {
+    const row_facts facts = facts_of(way->own, problem);
+    return row_way_time(way->number, &facts);
 }

@@ -15,13 +15,18 @@ __device__ inline void cp_async_bulk(uint32_t to, const void *from, int bytes, u
                  : "memory");
 }
 /* The same with a cache policy. */
-template <int Bytes>
-__device__ inline void cp_async_bulk_hint(uint32_t to, const void *from, uint32_t barrier, uint64_t policy) {
+__device__ inline void cp_async_bulk_hint(uint32_t to, const void *from, int bytes, uint32_t barrier, uint64_t policy) {
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], "
         "%4;" ::"r"(to),
-        "l"(from), "n"(Bytes), "r"(barrier), "l"(policy)
+        "l"(from), "r"(bytes), "r"(barrier), "l"(policy)
         : "memory");
+}
+/* Shared to global memory, in a bulk group. */
+__device__ inline void cp_async_bulk_store_hint(void *to, uint32_t from, int bytes, uint64_t policy) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%0], [%1], %2, %3;" ::"l"(to), "r"(from),
+                 "r"(bytes), "l"(policy)
+                 : "memory");
 }
 /* This block's shared memory to block `block` of the cluster, whose mbarrier counts the bytes; `to` and `barrier` are
  * its addresses in this block. st.async of single values costs that mbarrier seven cycles each. */

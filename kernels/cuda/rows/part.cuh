@@ -14,7 +14,7 @@ template <typename Span, typename T, typename U, int Width, int Threads, int Ele
 class row_part {
     using index = typename Span::index;
     static constexpr int packs = Elements / Width;
-    static constexpr int edges = Width == 1 || Span::whole ? 0 : (2 * Width - 2 + Threads - 1) / Threads;
+    static constexpr int edges = Span::ends ? (2 * Width - 2 + Threads - 1) / Threads : 0;
     static constexpr bool by_mma = sizeof(T) == 2 && Width == pack_width<T>;
     static_assert(Elements % Width == 0 && packs >= 1, "whole packs");
 
@@ -66,6 +66,13 @@ class row_part {
 #pragma unroll
         for (int j = 0; j < edges; j++)
             if (has_edge(j)) edge[j] = row.x[row.edge_column(thread + j * Threads)];
+    }
+
+    /* All of its packs, which are in registers; zeros where the row has none. */
+    __device__ void hold(const kept_words<T, Width> (&words)[packs]) {
+        first = thread, left = row.packs - thread;
+#pragma unroll
+        for (int i = 0; i < packs; i++) body[i] = words[i];
     }
 
     /* All of its packs, which lie in shared memory. */

@@ -26,8 +26,8 @@ constexpr int row_persistent_bytes = (Op::parameters + ROW_PERSISTENT_GROUPS) * 
 /* To shared memory by TMA; `full` then counts the bytes. By one thread. */
 __device__ inline void row_fetch_slice(uint4 *shared, const void *from, uint64_t *full) {
     mbarrier_arrive_expect_tx(shared_address(full), ROW_PERSISTENT_SLICE);
-    cp_async_bulk_hint<ROW_PERSISTENT_SLICE>(shared_address(shared), from, shared_address(full),
-                                             createpolicy_evict_last());
+    cp_async_bulk_hint(shared_address(shared), from, ROW_PERSISTENT_SLICE, shared_address(full),
+                       createpolicy_evict_last());
 }
 
 /* What a group looks up once a row: registers are for the row. Written by its first thread behind the barrier of

@@ -19,17 +19,15 @@
 #include "cuda/host/view.cuh"
 #include "cuda/rows/kernels.cuh"
 #include "cuda/rows/persistent.cuh"
+#include "cuda/rows/several.cuh"
+#include "cuda/rows/staged.cuh"
 
 namespace ridge {
-
-/* Up to which all rows are in flight at once, if they are not long. */
-constexpr int64_t ROW_FEW = 256;
 
 inline bool row_grid_fits(int64_t blocks) { return blocks <= INT32_MAX; }
 
 /* Launches a kernel that begins with after_previous_launch: where the device can, it is set up while the launch before
- * it still runs. 128 rows of 4096 fp32 in a graph save 0.3 of 3 us; many rows lose 1 %.
- */
+ * it still runs. */
 template <typename T, typename U, typename Op>
 ridge_status row_launch_early(void (*kernel)(row_tensors<T, U>, Op), int64_t blocks, int threads, cudaStream_t stream,
                               const row_tensors<T, U> &io, const Op &op) {
@@ -53,8 +51,43 @@ ridge_status row_run_held(const row_tensors<T, U> &io, const Op &op, cudaStream_
     constexpr int rows = row_block(Threads) / Threads;
     const int64_t blocks = (io.rows + rows - 1) / rows;
     if (!row_grid_fits(blocks)) return RIDGE_UNSUPPORTED;
-    return launch(row_kernel<Op, T, U, Width, Threads, Elements>, {dim3((unsigned)blocks), row_block(Threads)}, stream,
-                  io, op);
+    const auto kernel = row_kernel<Op, T, U, Width, Threads, Elements>;
+    if (blocks <= ROW_FEW) return row_launch_early(kernel, blocks, row_block(Threads), stream, io, op);
+    return launch(kernel, {dim3((unsigned)blocks), row_block(Threads)}, stream, io, op);
+}
+
+/* More threads than a row of an operation with many elements a thread would have. */
+template <typename Op, typename T, typename U>
+ridge_status row_run_spread(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    constexpr int W = pack_width<T>, E = ROW_SPREAD_ELEMENTS;
+    switch (row_block_most(io.n)) {
+        case 1024: return row_run_held<W, 1024 / E, E>(io, op, stream);
+        case 2048: return row_run_held<W, 2048 / E, E>(io, op, stream);
+        case 4096: return row_run_held<W, 4096 / E, E>(io, op, stream);
+        default: return row_run_held<W, 8192 / E, E>(io, op, stream);
+    }
+}
+
+/* Several rows in flight (rows/several.cuh). */
+template <int Packs, typename Op, typename T, typename U>
+ridge_status row_run_several(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    constexpr int rows = ROW_SEVERAL_PACKS / Packs;
+    const int lanes_log2 = row_several_lanes(io.n / pack_width<T>, (int)sizeof(T));
+    const int64_t of_block = (int64_t)(ROW_SEVERAL_THREADS >> lanes_log2) * rows;
+    const int64_t blocks = (io.rows + of_block - 1) / of_block;
+    if (!row_grid_fits(blocks)) return RIDGE_UNSUPPORTED;
+    return launch(row_kernel_several<Op, T, U, Packs, rows>, {dim3((unsigned)blocks), ROW_SEVERAL_THREADS}, stream, io,
+                  op, lanes_log2);
+}
+
+/* Rows in shared memory (rows/staged.cuh). */
+template <typename Op, typename T>
+ridge_status row_run_staged(const row_tensors<T, T> &io, const Op &op, cudaStream_t stream) {
+    const int rows = row_staged_rows(io.n, (int)sizeof(T)), bytes = rows * (int)io.n * (int)sizeof(T);
+    const int64_t blocks = (io.rows + rows - 1) / rows;
+    if (!row_grid_fits(blocks)) return RIDGE_UNSUPPORTED;
+    return launch(row_kernel_staged<Op, T>, {dim3((unsigned)blocks), ROW_STAGED_THREADS, bytes}, stream, io, op, rows,
+                  row_staged_lanes(io.n));
 }
 
 /* Rows of whole packs that exactly fill their threads, of more than one warp. */
@@ -151,6 +184,13 @@ bool row_packs(const row_tensors<T, U> &io) {
                           io.y_stride * (int64_t)sizeof(U), sizeof(T) == sizeof(U));
 }
 
+/* Whether x and y are each one aligned piece of memory. */
+template <typename T, typename U>
+bool row_is_piece(const row_tensors<T, U> &io) {
+    return sizeof(T) == sizeof(U) && io.x_stride == io.n && io.y_stride == io.n && is_aligned16(io.x) &&
+           is_aligned16(io.y);
+}
+
 template <typename Op, typename T>
 constexpr row_cut row_cut_of = {Op::template shape<T>.elements, Op::template shape<T>.long_elements,
                                 Op::template shape<T>.filled > 0};
@@ -172,11 +212,13 @@ static_assert((int)ROW_CLUSTER_MOST == (int)ROW_CLUSTER);
 /* Threads of a block that has rows of n elements. */
 template <int E, int L, typename F>
 ridge_status row_with_threads(int64_t n, const F &f) {
-    if (n <= 1024) return f.template operator()<1024 / E, E>();
-    if (n <= 2048) return f.template operator()<2048 / E, E>();
-    if (n <= ROW_SINGLE_MOST) return f.template operator()<ROW_SINGLE_MOST / E, E>();
-    if (n <= ROW_BLOCK_MOST / 2) return f.template operator()<ROW_BLOCK_MOST / 2 / L, L>();
-    return f.template operator()<ROW_BLOCK_MOST / L, L>();
+    switch (row_block_most(n)) {
+        case 1024: return f.template operator()<1024 / E, E>();
+        case 2048: return f.template operator()<2048 / E, E>();
+        case ROW_SINGLE_MOST: return f.template operator()<ROW_SINGLE_MOST / E, E>();
+        case ROW_BLOCK_MOST / 2: return f.template operator()<ROW_BLOCK_MOST / 2 / L, L>();
+        default: return f.template operator()<ROW_BLOCK_MOST / L, L>();
+    }
 }
 
 template <typename Op, typename T, typename U>
@@ -186,6 +228,15 @@ ridge_status row_run_as(int way, const row_tensors<T, U> &io, const Op &op, cuda
     const int64_t n = io.n;
     if (io.rows == 0) return RIDGE_OK;
     switch (way) {
+        case ROW_WAY_STAGED:
+            if constexpr (std::is_same_v<std::remove_const_t<T>, U>) return row_run_staged(io, op, stream);
+            return RIDGE_UNSUPPORTED;
+        case ROW_WAY_SEVERAL:
+            switch (row_several_packs(n / W)) {
+                case 1: return row_run_several<1>(io, op, stream);
+                case 2: return row_run_several<2>(io, op, stream);
+                default: return row_run_several<4>(io, op, stream);
+            }
         case ROW_WAY_SINGLE:
             if (n <= ROW_WARP_MOST) return row_run_held<1, 32, 8>(io, op, stream);
             return row_run_held<1, 256, 16>(io, op, stream);
@@ -194,6 +245,9 @@ ridge_status row_run_as(int way, const row_tensors<T, U> &io, const Op &op, cuda
         case ROW_WAY_FILLED:
             return row_with_threads<E, L>(
                 n, [&]<int Threads, int Elements>() { return row_run_filled<Threads, Elements>(io, op, stream); });
+        case ROW_WAY_SPREAD:
+            if constexpr (E > ROW_SPREAD_ELEMENTS) return row_run_spread(io, op, stream);
+            return RIDGE_UNSUPPORTED;
         case ROW_WAY_BLOCK:
             return row_with_threads<E, L>(
                 n, [&]<int Threads, int Elements>() { return row_run_held<W, Threads, Elements>(io, op, stream); });
@@ -217,7 +271,7 @@ ridge_status row_run(const ridge_call *call, const row_tensors<T, U> &io, const 
     return row_run_as(call->way->number, io, op, stream_of(call));
 }
 
-/* Rows that are a step of something else: by the first way that takes them. */
+/* Rows that are a step of something else: by the cheapest way that takes them. */
 template <typename Op, typename T, typename U>
 ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
     const row_facts facts = {io.rows,
@@ -225,14 +279,22 @@ ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t str
                              (int)sizeof(T),
                              row_packs(io),
                              row_whole_packs(io, op),
+                             row_is_piece(io),
                              Op::parameters,
                              row_cut_of<Op, T>,
                              device_capability(),
                              device_limit(cudaDevAttrMultiProcessorCount)};
-    ridge_status status = RIDGE_UNSUPPORTED;
-    for (int way = 0; way < ROW_WAY_COUNT && status == RIDGE_UNSUPPORTED; way++)
-        if (!row_way_refusal(way, &facts)) status = row_run_as(way, io, op, stream);
-    return status;
+    for (unsigned tried = 0;;) {
+        int best = -1;
+        for (int way = 0; way < ROW_WAY_COUNT; way++)
+            if (!(tried >> way & 1) && !row_way_refusal(way, &facts) &&
+                (best < 0 || row_way_time(way, &facts) < row_way_time(best, &facts)))
+                best = way;
+        if (best < 0) return RIDGE_UNSUPPORTED;
+        const ridge_status status = row_run_as(best, io, op, stream);
+        if (status != RIDGE_UNSUPPORTED) return status;
+        tried |= 1u << best;
+    }
 }
 
 /* The same by reading every row once for each reduction and once more: for rows of any length, and for baselines. */

@@ -12,7 +12,7 @@ namespace ridge {
 template <typename T, typename U, int Width, typename Index>
 struct row_span {
     using index = Index;
-    static constexpr bool whole = false;
+    static constexpr bool whole = false, ends = Width > 1;
     const T *x;
     U *y;
     Index packs;
@@ -31,12 +31,26 @@ struct row_span {
     __device__ Index edge_column(int edge) const { return edge < head ? edge : edge + packs * Width; }
 };
 
+/* A row of nothing but packs. */
+template <typename T, typename U, int Width>
+struct row_packs_span {
+    using index = int;
+    static constexpr bool whole = false, ends = false;
+    static constexpr int head = 0, edges = 0;
+    const T *x;
+    U *y;
+    int packs; /* 0 where there is no such row */
+
+    __device__ int body_column(int pack) const { return pack * Width; }
+    __device__ int edge_column(int) const { return 0; }
+};
+
 /* A row, or a block's slice of one, of nothing but packs, as many as its threads hold. x and y are the thread's first,
  * and columns count from there, so that all of them are constants. */
 template <typename T, typename U, int Width>
 struct row_whole_span {
     using index = int;
-    static constexpr bool whole = true;
+    static constexpr bool whole = true, ends = false;
     static constexpr int head = 0, edges = 0;
     const T *x;
     U *y;

@@ -3,8 +3,11 @@
  *   columns up to     64  256 | 1024  2048  4096 | 8192  16384 | 32768  65536  131072  262144 | more
  *   threads a row      8   32 |  n/E   n/E   n/E |  n/L    n/L | a cluster of 2, 4, 8, 16      | 256, and read again
  *
- * The list goes from the most special way to the most general one, and the first that takes a problem runs: costs are
- * all alike until there are measurements that say otherwise. */
+ * Many rows of up to 2 KiB are cheaper where each thread has several of them in flight (rows_several), or where a block
+ * has them in shared memory (rows_staged). Few rows are where a row has more threads (rows_spread).
+ *
+ * The list goes from the most special way to the most general one, and the cheapest that takes a problem runs, the
+ * first one of several. kernels/model/row_ways.c has the costs. */
 #ifndef RIDGE_KERNELS_CUDA_ROWS_WAYS_H
 #define RIDGE_KERNELS_CUDA_ROWS_WAYS_H
 
@@ -19,14 +22,22 @@ enum {
     ROW_CUDA_HELD = 262144,       /* likewise: those that a cluster holds */
     ROW_CLUSTER_MOST = 16,        /* blocks of a cluster, at the most */
     ROW_PERSISTENT_SLICE = 32768, /* bytes of a row that a block of a persistent cluster has */
-    ROW_PERSISTENT_GROUPS = 4     /* rows that such a cluster has under way */
+    ROW_PERSISTENT_GROUPS = 4,    /* rows that such a cluster has under way */
+    ROW_SEVERAL_PACKS = 4,        /* packs of a thread in flight, where rows are many and short */
+    ROW_SPREAD_ELEMENTS = 8,      /* of a thread, where rows are few */
+    ROW_SPREAD_MOST = 8192,       /* columns there: 1024 threads */
+    ROW_STAGED_BYTES = 12288,     /* of a block's rows in shared memory, about */
+    ROW_STAGED_MOST = 2048        /* bytes of a row there */
 };
 
 typedef enum row_way {
+    ROW_WAY_STAGED,
+    ROW_WAY_SEVERAL,
     ROW_WAY_SINGLE,
     ROW_WAY_LANES,
     ROW_WAY_WARP,
     ROW_WAY_FILLED,
+    ROW_WAY_SPREAD,
     ROW_WAY_BLOCK,
     ROW_WAY_PERSISTENT,
     ROW_WAY_FETCH,
@@ -53,6 +64,7 @@ typedef struct row_facts {
     int bytes;  /* of an element of x */
     bool packs; /* x and y can be moved in packs, but for their ends */
     bool whole; /* rows and parameters are whole packs */
+    bool piece; /* x and y are each one aligned piece of memory, of one type */
     int parameters;
     row_cut cut;
     int sm, sm_count;
@@ -82,10 +94,36 @@ static inline bool row_are_many(const row_facts *f, int blocks) {
     return f->rows >= 2 * ROW_PERSISTENT_GROUPS * (f->sm_count / blocks) && f->rows <= INT32_MAX / 2;
 }
 
+/* Lanes of a warp that have a row of `packs` together, log2: at least four where tensor cores add 16-bit elements. */
+static inline int row_several_lanes(int64_t packs, int bytes) {
+    int log2 = bytes == 2 ? 2 : 0;
+    while (log2 < 5 && (int64_t)1 << log2 < packs) log2++;
+    return log2;
+}
+/* Packs of a lane: 1, 2 or 4. */
+static inline int row_several_packs(int64_t packs) { return packs <= 32 ? 1 : packs <= 64 ? 2 : 4; }
+
+/* Lanes that have a row of n elements in shared memory together, log2. */
+static inline int row_staged_lanes(int64_t n) {
+    int log2 = 0;
+    while (log2 < 5 && (int64_t)16 << log2 < n) log2++;
+    return log2;
+}
+/* Rows of a block: whole 16 bytes of them, whatever a row has. */
+static inline int row_staged_rows(int64_t n, int bytes) {
+    const int step = ROW_PACK_BYTES / bytes, rows = (int)(ROW_STAGED_BYTES / (n * bytes)) / step * step;
+    return rows < step ? step : rows;
+}
+
 /* NULL: the way takes such rows. */
 static inline const char *row_way_refusal(int way, const row_facts *f) {
     const int64_t n = f->columns;
     if (way == ROW_WAY_REREAD) return NULL;
+    if (way == ROW_WAY_STAGED) {
+        if (f->sm < 90) return "needs bulk copies";
+        if (n * f->bytes > ROW_STAGED_MOST) return "for rows of up to 2 KiB";
+        return f->piece ? NULL : "for rows without gaps, that begin on 16-byte boundaries";
+    }
     if (way == ROW_WAY_SINGLE)
         return f->packs              ? "for rows that cannot be moved in packs"
                : n > ROW_SINGLE_MOST ? "for rows of up to 4096"
@@ -93,11 +131,17 @@ static inline const char *row_way_refusal(int way, const row_facts *f) {
     if (!f->packs) return "x and y do not lie alike against 16-byte boundaries";
     const bool beyond_block = n > ROW_BLOCK_MOST;
     switch (way) {
+        case ROW_WAY_SEVERAL:
+            if (!f->whole) return "for rows and parameters of whole packs";
+            return n * f->bytes > 32 * ROW_SEVERAL_PACKS * ROW_PACK_BYTES ? "for rows of up to 2 KiB" : NULL;
         case ROW_WAY_LANES: return n > ROW_LANES_MOST ? "for rows of up to 64" : NULL;
         case ROW_WAY_WARP: return n > ROW_WARP_MOST ? "for rows of up to 256" : NULL;
         case ROW_WAY_FILLED:
             if (!row_fills_threads(f)) return "for rows that exactly fill their threads";
             return f->whole ? NULL : "for rows and parameters of whole packs";
+        case ROW_WAY_SPREAD:
+            if (f->cut.elements <= ROW_SPREAD_ELEMENTS) return "rows_block has as few elements a thread";
+            return n <= ROW_WARP_MOST || n > ROW_SPREAD_MOST ? "for rows of 257 to 8192" : NULL;
         case ROW_WAY_BLOCK: return beyond_block ? "for rows of up to 16384" : NULL;
         default: break;
     }
@@ -111,25 +155,108 @@ static inline const char *row_way_refusal(int way, const row_facts *f) {
     return row_are_many(f, blocks) ? NULL : "for more rows than clusters have room, twice";
 }
 
-/* ---- as ways of a target: x is its first input, y its output, parameters are the other inputs
- * ------------------------ */
+/* ---- what a way takes, in microseconds -------------------------------------------------------------------------- */
+
+/* Seen on an H200 with rows_warp, rows_block and rows_filled. Those of rows_staged and rows_several are predictions. */
+#define ROW_H200_START 1.4     /* microseconds of a launch in a graph */
+#define ROW_H200_LATENCY 1.0   /* from the first load to the last store of a block */
+#define ROW_H200_COPY 4.27e6   /* bytes a microsecond, of reads and writes */
+#define ROW_H200_ELEMENT 0.03  /* microseconds of an element more in a thread, by formulas with parameters */
+#define ROW_H200_ISSUE 2.9e7   /* instructions of single threads a microsecond */
+#define ROW_H200_FLIGHT 49152. /* bytes of resident rows with which an SM copies at that rate */
+enum { ROW_SM_THREADS = 2048, ROW_SM_BLOCKS = 32 };
+
+/* Threads and rows of a block, elements of a thread. */
+typedef struct row_block_shape {
+    int threads, rows, elements;
+} row_block_shape;
+
+/* Rows of n elements and of up to `most`. */
+static inline row_block_shape row_blocks_of(int most, int elements) {
+    const int threads_a_row = most / elements;
+    row_block_shape b;
+    b.threads = threads_a_row > 32 ? threads_a_row : 128;
+    b.rows = b.threads / threads_a_row;
+    b.elements = elements;
+    return b;
+}
+/* The least of the lengths that blocks are made for. */
+static inline int row_block_most(int64_t n) {
+    return n <= 1024              ? 1024
+           : n <= 2048            ? 2048
+           : n <= ROW_SINGLE_MOST ? ROW_SINGLE_MOST
+           : n <= 8192            ? 8192
+                                  : ROW_BLOCK_MOST;
+}
+static inline row_block_shape row_way_block(int way, const row_facts *f) {
+    const int64_t n = f->columns, packs = n * f->bytes / ROW_PACK_BYTES;
+    const int most = row_block_most(n), cut = n > ROW_SINGLE_MOST ? f->cut.long_elements : f->cut.elements;
+    row_block_shape b = {256, 1, 16};
+    switch (way) { /* of 64 registers a thread, half the SM's: as if blocks had twice the threads */
+        case ROW_WAY_STAGED: b.threads = 512, b.rows = row_staged_rows(n, f->bytes); return b;
+        case ROW_WAY_SEVERAL:
+            b.threads = 512, b.rows = (256 >> row_several_lanes(packs, f->bytes)) * ROW_SEVERAL_PACKS;
+            b.rows /= row_several_packs(packs);
+            b.elements = ROW_SEVERAL_PACKS * ROW_PACK_BYTES / f->bytes;
+            return b;
+        case ROW_WAY_SINGLE: return n > ROW_WARP_MOST ? b : row_blocks_of(ROW_WARP_MOST, 8);
+        case ROW_WAY_LANES: return row_blocks_of(ROW_LANES_MOST, 8);
+        case ROW_WAY_WARP: return row_blocks_of(ROW_WARP_MOST, 8);
+        case ROW_WAY_SPREAD: return row_blocks_of(most, ROW_SPREAD_ELEMENTS);
+        case ROW_WAY_FILLED:
+        case ROW_WAY_BLOCK: return row_blocks_of(most, cut);
+        case ROW_WAY_REREAD: b.elements = (int)(n / 256) + 1; return b;
+        default: return b;
+    }
+}
+
+static inline double row_way_time(int way, const row_facts *f) {
+    const row_block_shape block = row_way_block(way, f);
+    const int by_threads = ROW_SM_THREADS / block.threads;
+    const double row = (double)f->columns * f->bytes,
+                 resident = by_threads < ROW_SM_BLOCKS ? by_threads : ROW_SM_BLOCKS;
+    const double flight = resident * block.rows * row * (way == ROW_WAY_SINGLE ? 0.5 : 1) / ROW_H200_FLIGHT;
+    const double sides = way == ROW_WAY_REREAD ? 3 : 2;
+    const double alone = ROW_H200_LATENCY + block.elements * ROW_H200_ELEMENT * (f->parameters > 0 ? 1 : 0.3);
+    const double instructions = (f->parameters > 0 ? 14 : 6) + (way == ROW_WAY_STAGED ? 12 : 0);
+    const double issue = (double)f->rows * (double)f->columns * instructions / ROW_H200_ISSUE;
+    double move = (double)f->rows * row * sides / ROW_H200_COPY;
+    if (flight < 1) move /= flight;
+    if (move < issue) move = issue;
+    if (move < alone) move = alone;
+    if (way == ROW_WAY_REREAD) move += ROW_H200_LATENCY;
+    if (way == ROW_WAY_STAGED) move += ROW_H200_LATENCY / 2;  /* in and out of shared memory */
+    if (way == ROW_WAY_SEVERAL) move += ROW_H200_LATENCY / 4; /* rows one after the other */
+    return ROW_H200_START + move;
+}
+
+/* ---- as ways of a target ----------------------------------------------------------------------------------------- */
+
+/* x is the target's first input, y its output, and parameters are the other inputs. */
 
 const char *row_way_refuses(const ridge_way *way, const ridge_problem *problem);
+double row_way_cost(const ridge_way *way, const ridge_problem *problem);
 
-#define ROW_WAY(number_, name_, idea_, fn, traits)                                                          \
-    {                                                                                                       \
-        .name = name_, .idea = idea_, .refuses = row_way_refuses, .run = RIDGE_CUDA(fn), .number = number_, \
-        .own = traits                                                                                       \
+#define ROW_WAY(number_, name_, idea_, fn, traits)                                                             \
+    {                                                                                                          \
+        .name = name_, .idea = idea_, .refuses = row_way_refuses, .cost = row_way_cost, .run = RIDGE_CUDA(fn), \
+        .number = number_, .own = traits                                                                       \
     }
 /* fn: its extern "C" function, which reads call->way->number. traits: const row_traits *. A target lists, in this
  * order, those that its traits allow. */
-#define ROW_WAYS_SHORT(fn, traits)                                                                                    \
-    ROW_WAY(ROW_WAY_SINGLE, "rows_single", "a warp or a block has a row, elements are moved one by one", fn, traits), \
-        ROW_WAY(ROW_WAY_LANES, "rows_lanes", "eight lanes have a row", fn, traits),                                   \
+#define ROW_WAYS_SHORT(fn, traits)                                                                                   \
+    ROW_WAY(ROW_WAY_STAGED, "rows_staged", "a block has a piece of memory of many rows, in shared memory", fn,       \
+            traits),                                                                                                 \
+        ROW_WAY(ROW_WAY_SEVERAL, "rows_several", "lanes have several rows each, all in flight at once", fn, traits), \
+        ROW_WAY(ROW_WAY_SINGLE, "rows_single", "a warp or a block has a row, elements are moved one by one", fn,     \
+                traits),                                                                                             \
+        ROW_WAY(ROW_WAY_LANES, "rows_lanes", "eight lanes have a row", fn, traits),                                  \
         ROW_WAY(ROW_WAY_WARP, "rows_warp", "a warp has a row", fn, traits)
 #define ROW_WAYS_FILLED(fn, traits) \
     ROW_WAY(ROW_WAY_FILLED, "rows_filled", "a block has a row that fills it: no tails", fn, traits)
-#define ROW_WAYS_BLOCK(fn, traits) ROW_WAY(ROW_WAY_BLOCK, "rows_block", "a block has a row, in registers", fn, traits)
+#define ROW_WAYS_BLOCK(fn, traits)                                                                         \
+    ROW_WAY(ROW_WAY_SPREAD, "rows_spread", "a block of more threads has a row: for few rows", fn, traits), \
+        ROW_WAY(ROW_WAY_BLOCK, "rows_block", "a block has a row, in registers", fn, traits)
 #define ROW_WAYS_PERSISTENT(fn, traits)                                                                                \
     ROW_WAY(ROW_WAY_PERSISTENT, "rows_persistent", "persistent clusters take row after row: parameters are read once", \
             fn, traits)
