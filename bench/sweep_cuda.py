@@ -90,13 +90,6 @@ def deadline(seconds, what):
         signal.signal(signal.SIGALRM, before)
 
 
-def way_of(context):
-    """The kernel that ran last, where the binding can say so; else None."""
-    way = getattr(context, "last_way", None)
-    way = way() if callable(way) else way
-    return None if way is None else str(way)
-
-
 def first_line(error):
     return f"{type(error).__name__}: {error}".strip().splitlines()[0][:300]
 
@@ -188,7 +181,7 @@ class Bench:
         problem, runs = self.prepare(case, sets)
         known.update(self.first_calls(runs))
         self.clock.finish()
-        way = way_of(runs["ridge"].context)
+        way = runs["ridge"].context.last_way
         takes, outputs = self.captured(runs, known, sets)
         takes = self.verified(problem, takes, outputs, known)
         self.clock.rotate_past(case.bytes * sets)

@@ -34,6 +34,15 @@ RIDGE_API void ridge_context_set_stream(ridge_context *context, void *stream);
  * rounded to 11 significant bits. Default: off. */
 RIDGE_API void ridge_context_allow_tf32(ridge_context *context, bool allow);
 
+/* Reads measured ways from a file of `ridge tune`; calls on this context then take them where their shapes are in it.
+ * path NULL: the file that `ridge tune` writes, $XDG_CONFIG_HOME/ridge/tuned or ~/.config/ridge/tuned; it is no error
+ * if that does not exist. RIDGE_NOT_FOUND, RIDGE_CORRUPT: the context keeps what it had. */
+RIDGE_API ridge_status ridge_context_use_tuned(ridge_context *context, const char *path, ridge_error *error);
+
+/* The way by which the last call on this context ran, as `ridge list` names it: "rows_warp". NULL: the variant has no
+ * ways, or the call failed or had nothing to do. */
+RIDGE_API const char *ridge_context_last_way(const ridge_context *context);
+
 /* Runs a target. Tensors come in the order of the target's descriptor. variant NULL: the optimized variant for the
  * tensors' device. options: RIDGE_MAX_OPTIONS finite numbers in the order of target->options; NULL: the defaults.
  *

@@ -55,11 +55,14 @@ typedef enum ridge_backend {
 RIDGE_API const char *ridge_backend_name(ridge_backend backend);
 
 /* What this machine offers to variants. */
+struct ridge_tuned;
 typedef struct ridge_abilities {
-    ridge_isa isa;      /* instruction set of the CPU kernels */
-    int sm;             /* compute capability of the GPU times ten: 80, 90, 100; 0: no GPU can be used */
-    int sm_count;       /* SMs of the GPU; 0: not known */
-    const char *no_gpu; /* why sm is 0: "no NVIDIA driver is installed"; NULL if sm > 0 */
+    ridge_isa isa;                   /* instruction set of the CPU kernels */
+    int threads;                     /* that the CPU kernels share; 0: not known, taken as 1 */
+    int sm;                          /* compute capability of the GPU times ten: 80, 90, 100; 0: no GPU can be used */
+    int sm_count;                    /* SMs of the GPU; 0: not known */
+    const char *no_gpu;              /* why sm is 0: "no NVIDIA driver is installed"; NULL if sm > 0 */
+    const struct ridge_tuned *tuned; /* measured ways (tuned.h), which come before predictions; NULL: none */
 } ridge_abilities;
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
@@ -142,6 +145,8 @@ typedef struct ridge_call {
     void *stream;                /* GPU: a cudaStream_t */
     void *plan;                  /* returned by prepare; NULL without prepare */
     const struct ridge_way *way; /* the chosen one, of a variant that has ways */
+    /* Set to the way that ran, NULL if the variant has none. May be NULL. For the caller of ridge_variant_run. */
+    const struct ridge_way **ran;
 } ridge_call;
 
 typedef ridge_status (*ridge_run_fn)(const ridge_call *call);

@@ -105,6 +105,20 @@ class Context:
         """Lets float32 tensors be computed with on tf32 tensor cores."""
         self._library.ridge_context_allow_tf32(self._context, allow)
 
+    def use_tuned(self, path=None):
+        """Takes the measured ways that `ridge tune` kept in a file; None: in the file of this user."""
+        error = ErrorText()
+        name = None if path is None else os.fsencode(path)
+        with self._lock:
+            if self._library.ridge_context_use_tuned(self._context, name, ctypes.byref(error)) != 0:
+                raise Error(error.text.decode())
+
+    @property
+    def last_way(self):
+        """The kernel that the last call chose among its ways, as `ridge list` names it; None: it has none."""
+        way = self._library.ridge_context_last_way(self._context)
+        return None if way is None else way.decode()
+
     def apply(self, target, inputs, outputs, variant=None, stream=None, options=None):
         """Runs `target` (a name that `ridge list` shows): reads `inputs`, writes `outputs`.
 

@@ -78,6 +78,9 @@ def library():
     loaded.ridge_context_set_stream.restype = None
     loaded.ridge_context_allow_tf32.argtypes = [pointer, ctypes.c_bool]
     loaded.ridge_context_allow_tf32.restype = None
+    loaded.ridge_context_use_tuned.argtypes = [pointer, ctypes.c_char_p, error]
+    loaded.ridge_context_last_way.argtypes = [pointer]
+    loaded.ridge_context_last_way.restype = ctypes.c_char_p
     # ridge_apply has no argtypes: they would convert its arguments at every call, and a prepared call has them converted.
     return loaded
 

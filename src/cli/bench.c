@@ -38,10 +38,24 @@ typedef struct bench_plan {
     ridge_lab_plan plan;
 } bench_plan;
 
+/* The file of --tuned. Results point to it. */
+static ridge_status read_tuned(const ridge_options *o, const ridge_tuned **tuned, ridge_error *error) {
+    static ridge_tuned *read;
+    *tuned = NULL;
+    if (!o->tuned) return RIDGE_OK;
+    ridge_tuned_free(read);
+    read = ridge_tuned_new();
+    if (!read) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for tuned ways");
+    *tuned = read;
+    return ridge_tuned_read(read, o->tuned, error);
+}
+
 /* The plan of a selection on this machine. It points into the selection too. */
 static ridge_status make_plan(const ridge_options *o, ridge_selection *selection, bench_plan *p, ridge_error *error) {
     const uint64_t began = ridge_clock_ns();
+    const ridge_tuned *tuned;
     int threads;
+    RIDGE_TRY(read_tuned(o, &tuned, error));
     RIDGE_TRY(ridge_machine_detect(&p->machine, error));
     RIDGE_TRY(ridge_bench_isa(o, &p->machine, &p->isa, error));
     RIDGE_TRY(ridge_bench_threads(o, &p->machine, &threads, error));
@@ -51,6 +65,7 @@ static ridge_status make_plan(const ridge_options *o, ridge_selection *selection
                                .user = selection->has_user ? selection->user : NULL,
                                .machine = &p->machine,
                                .threads = threads,
+                               .tuned = tuned,
                                .isa = &p->isa,
                                .hot = o->hot,
                                .refresh = o->refresh,

@@ -20,6 +20,11 @@ const ridge_command ridge_commands[] = {
     {"compare", 'c', "Baseline against optimized: speedup, bytes saved, agreement.", "[PATTERN…]", selection,
      "  ridge compare ch09:fused_l2norm\n  ridge compare linear_softmax --sizes 1024x1024x100 --threads 1\n",
      ridge_cmd_compare, ridge_pattern_words},
+    {"tune", 't', "Measure the ways of a variant, and keep those that beat the predicted one.", "[PATTERN…]", selection,
+     "  ridge tune online_softmax --sizes 64x1500,1Mx12\n"
+     "  ridge tune linear_softmax --sizes 64..4096x1024x1000 --dtype bf16 --tuned mine\n"
+     "  ridge run linear_softmax --sizes 64x1024x1000 --tuned mine\n",
+     ridge_cmd_tune, ridge_pattern_words},
     {"peak", 'p', "The ceilings measured on this machine.", "",
      "The ceilings are measured when first needed and kept in the cache directory with their date. --refresh measures "
      "them again.",

@@ -42,6 +42,11 @@ static ridge_status set_json(ridge_options *o, const char *v, ridge_error *e) {
     o->json = v;
     return RIDGE_OK;
 }
+static ridge_status set_tuned(ridge_options *o, const char *v, ridge_error *e) {
+    if (!*v) return ridge_fail(e, RIDGE_INVALID, "--tuned takes a file, not an empty name");
+    o->tuned = v;
+    return RIDGE_OK;
+}
 static ridge_status set_expectations(ridge_options *o, const char *v, ridge_error *e) {
     if (!*v) return ridge_fail(e, RIDGE_INVALID, "--expectations takes a file, not an empty name");
     o->expectations = v;
@@ -196,48 +201,53 @@ static ridge_status set_option(ridge_options *o, const char *v, ridge_error *e) 
     return RIDGE_OK;
 }
 
-/* Letters of the commands: l list, r run, c compare, p peak, f roofline, v verify, n launch, d doctor, s completion,
- * h help. */
+/* Letters of the commands: l list, r run, c compare, t tune, p peak, f roofline, v verify, n launch, d doctor,
+ * s completion, h help. */
 const ridge_option_row ridge_option_rows[] = {
     {"chapter", "NAME", "l", "only targets of this chapter", set_chapter, ridge_chapter_words, RIDGE_VALUE_OTHER},
-    {"backend", "NAME", "lrcfvn", "only variants of this backend:", set_backend, ridge_backend_words,
+    {"backend", "NAME", "lrctfvn", "only variants of this backend:", set_backend, ridge_backend_words,
      RIDGE_VALUE_OTHER},
     {"backend", "NAME", "p", "only ceilings of this backend:", set_backend, ridge_backend_words, RIDGE_VALUE_OTHER},
-    {"variant", "PATTERN", "lrcfvn",
+    {"variant", "PATTERN", "lrctfvn",
      "only variants whose name matches, or its part after the slash: 'cpu/*', optimized", set_variant,
      ridge_variant_words, RIDGE_VALUE_OTHER},
-    {"sizes", "AxB[xC][,…]", "rcfvn",
+    {"sizes", "AxB[xC][,…]", "rctfvn",
      "shapes instead of the targets' cases, such as 128x4096,1Kx1M; A..B doubles from A to B (2^10..2^16x4096), "
      "A..B:S adds S",
      set_sizes, NULL, RIDGE_VALUE_OTHER},
-    {"dtype", "TYPE", "lrcfvn", "only cases of this type:", set_dtype, ridge_dtype_words, RIDGE_VALUE_OTHER},
-    {"option", "NAME=VALUE", "rcfvn", "value of a target's option, such as label_smoothing=0.1; may be repeated",
+    {"dtype", "TYPE", "lrctfvn", "only cases of this type:", set_dtype, ridge_dtype_words, RIDGE_VALUE_OTHER},
+    {"option", "NAME=VALUE", "rctfvn", "value of a target's option, such as label_smoothing=0.1; may be repeated",
      set_option, NULL, RIDGE_VALUE_OTHER},
-    {"isa", "NAME", "rcfvn", "this instruction set instead of the best one:", set_isa, ridge_isa_words,
+    {"isa", "NAME", "rctfvn", "this instruction set instead of the best one:", set_isa, ridge_isa_words,
      RIDGE_VALUE_OTHER},
-    {"threads", "N", "rcpfvn", "N threads, each pinned to its own core (default: one per core)", set_threads, NULL,
+    {"threads", "N", "rctpfvn", "N threads, each pinned to its own core (default: one per core)", set_threads, NULL,
      RIDGE_VALUE_OTHER},
     {"hot", NULL, "rcf", "operands in cache (default: cold, from memory)", set_hot, NULL, RIDGE_VALUE_OTHER},
-    {"iterations", "N", "rcf", "N rounds per case instead of the stop rule", set_iterations, NULL, RIDGE_VALUE_OTHER},
+    {"iterations", "N", "rctf", "N rounds per case instead of the stop rule", set_iterations, NULL, RIDGE_VALUE_OTHER},
     {"iterations", "N", "n", "N launches of each variant (default 1)", set_iterations, NULL, RIDGE_VALUE_OTHER},
-    {"max-time", "S", "rcf", "at most S seconds of rounds per case (default 2)", set_max_time, NULL, RIDGE_VALUE_OTHER},
-    {"within", "S", "rcf",
+    {"max-time", "S", "rctf", "at most S seconds of rounds per case (default 2)", set_max_time, NULL,
+     RIDGE_VALUE_OTHER},
+    {"within", "S", "rctf",
      "at most S seconds for the whole run: shorter rounds, and a case that does not fit is skipped", set_within, NULL,
      RIDGE_VALUE_OTHER},
-    {"limit", "S", "rcfv", "a launch that takes longer than S seconds fails (default 60)", set_limit, NULL,
+    {"limit", "S", "rctfv", "a launch that takes longer than S seconds fails (default 60)", set_limit, NULL,
      RIDGE_VALUE_OTHER},
-    {"seed", "N", "rcfvn", "first seed of the input values (default 1)", set_seed, NULL, RIDGE_VALUE_OTHER},
+    {"seed", "N", "rctfvn", "first seed of the input values (default 1)", set_seed, NULL, RIDGE_VALUE_OTHER},
     {"input", "NAME=FILE.npy", "rcf", "a NumPy array as input NAME instead of random data; may be repeated", set_input,
      NULL, RIDGE_VALUE_FILE},
-    {"output", "DIR", "rcf", "write run.json and roofline.svg into DIR", set_output, NULL, RIDGE_VALUE_DIRECTORY},
+    {"output", "DIR", "rctf", "write run.json and roofline.svg into DIR", set_output, NULL, RIDGE_VALUE_DIRECTORY},
     {"expectations", "FILE", "r", "write times, fractions of the ceilings and speedups, for later comparison",
      set_expectations, NULL, RIDGE_VALUE_FILE},
+    {"tuned", "FILE", "rcf", "take the ways that ridge tune kept in FILE, instead of the predicted ones", set_tuned,
+     NULL, RIDGE_VALUE_FILE},
+    {"tuned", "FILE", "t", "where the winners are kept (default: ~/.config/ridge/tuned)", set_tuned, NULL,
+     RIDGE_VALUE_FILE},
     {"dry-run", NULL, "rcf", "print what would run and how long it would take", set_dry, NULL, RIDGE_VALUE_OTHER},
     {"counters", NULL, "rc", "count the bytes of each GPU variant with NVIDIA's profiler (ncu)", set_counters, NULL,
      RIDGE_VALUE_OTHER},
     {"summaries", NULL, "r", "one line per case: FLOP, bytes, intensity, bandwidth- or compute-bound", set_summaries,
      NULL, RIDGE_VALUE_OTHER},
-    {"refresh", NULL, "rcpf", "measure the ceilings again, even if they are cached", set_refresh, NULL,
+    {"refresh", NULL, "rctpf", "measure the ceilings again, even if they are cached", set_refresh, NULL,
      RIDGE_VALUE_OTHER},
     {"edges", NULL, "v", "only the small edge cases, with every instruction set", set_edges, NULL, RIDGE_VALUE_OTHER},
     {"layouts", "N", "v", "at most N fills and layouts of each case, drawn by the seed (default: all)", set_layouts,
@@ -246,13 +256,13 @@ const ridge_option_row ridge_option_rows[] = {
      set_work, NULL, RIDGE_VALUE_OTHER},
     {"mutants", NULL, "v", "break every output on purpose; fail if a check misses it", set_mutants, NULL,
      RIDGE_VALUE_OTHER},
-    {"format", "FORMAT", "lrcpvd", "format of tables:", set_format, format_words, RIDGE_VALUE_OTHER},
-    {"wide", NULL, "lrcpvd", "all columns of tables, even wider than the terminal", set_wide, NULL, RIDGE_VALUE_OTHER},
-    {"color", "WHEN", "lrcpvd", "colors; auto is on terminals, unless NO_COLOR is set:", set_color, color_words,
+    {"format", "FORMAT", "lrctpvd", "format of tables:", set_format, format_words, RIDGE_VALUE_OTHER},
+    {"wide", NULL, "lrctpvd", "all columns of tables, even wider than the terminal", set_wide, NULL, RIDGE_VALUE_OTHER},
+    {"color", "WHEN", "lrctpvd", "colors; auto is on terminals, unless NO_COLOR is set:", set_color, color_words,
      RIDGE_VALUE_OTHER},
-    {"json", "FILE|-", "lrcpfvd", "write the same as JSON to FILE, or to standard output (-)", set_json, NULL,
+    {"json", "FILE|-", "lrctpfvd", "write the same as JSON to FILE, or to standard output (-)", set_json, NULL,
      RIDGE_VALUE_FILE},
-    {"help", NULL, "lrcpfvndsh", "print this text", set_help, NULL, RIDGE_VALUE_OTHER},
+    {"help", NULL, "lrctpfvndsh", "print this text", set_help, NULL, RIDGE_VALUE_OTHER},
 };
 enum { LONG_OPTION = 256, /* no character */ ROWS = sizeof ridge_option_rows / sizeof ridge_option_rows[0] };
 const int ridge_option_count = ROWS;

@@ -46,6 +46,7 @@ typedef struct ridge_options {
     const char *output;       /* directory, or NULL */
     const char *json;         /* file, "-", or NULL */
     const char *expectations; /* file, or NULL */
+    const char *tuned;        /* file, or NULL */
     bool dry_run, summaries, refresh, mutants, edges, counters, help;
     ridge_format format; /* of tables */
     bool wide;           /* tables with all their columns */
@@ -100,6 +101,7 @@ void ridge_usage(FILE *stream);
 int ridge_cmd_list(const ridge_options *options);
 int ridge_cmd_run(const ridge_options *options);
 int ridge_cmd_compare(const ridge_options *options);
+int ridge_cmd_tune(const ridge_options *options);
 int ridge_cmd_peak(const ridge_options *options);
 int ridge_cmd_roofline(const ridge_options *options);
 int ridge_cmd_verify(const ridge_options *options);

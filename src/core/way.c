@@ -1,7 +1,7 @@
 /* Variants with ways: which one takes a problem, what it costs, and its run. */
 #include <string.h>
 
-#include "ridge/target.h"
+#include "ridge/tuned.h"
 
 /* ---- problems ---------------------------------------------------------------------------------------------------- */
 
@@ -36,6 +36,7 @@ void ridge_problem_of(const ridge_target *target, const ridge_call *call, const 
     for (int i = 0; call->option && i < RIDGE_MAX_OPTIONS && target->options[i].name; i++)
         c.option[i] = call->option[i];
     ridge_problem_dense(target, &c, here, problem);
+    problem->here.threads = ridge_team_size(call->team);
     for (int t = 0; t < target->n_in + target->n_out; t++) {
         const DLTensor *tensor = t < target->n_in ? &call->in[t] : &call->out[t - target->n_in];
         ridge_operand *operand = &problem->tensor[t];
@@ -58,10 +59,18 @@ const char *ridge_way_obstacle(const ridge_variant *variant, const ridge_way *wa
     return way->refuses ? way->refuses(way, problem) : NULL;
 }
 
+/* The measured way, where it takes the problem; -1: none. */
+static int measured(const ridge_variant *variant, const ridge_problem *problem, uint64_t tried) {
+    const ridge_way *way = problem->here.tuned ? ridge_tuned_way(problem->here.tuned, variant, problem) : NULL;
+    if (!way || tried >> (way - variant->ways) & 1 || ridge_way_obstacle(variant, way, problem)) return -1;
+    return (int)(way - variant->ways);
+}
+
 /* tried: bit i stands for way i, which is not to be chosen. */
 static int choose(const ridge_variant *variant, const ridge_problem *problem, uint64_t tried, const char **why) {
-    int best = -1;
+    int best = measured(variant, problem, tried);
     double least = 0;
+    if (best >= 0) return best;
     for (int i = 0; i < variant->n_ways && i < 64; i++) {
         const ridge_way *way = &variant->ways[i];
         const char *obstacle = tried >> i & 1 ? "" : ridge_way_obstacle(variant, way, problem);
@@ -90,6 +99,7 @@ const ridge_way *ridge_way_find(const ridge_variant *variant, const char *name) 
 
 ridge_status ridge_variant_run(const ridge_target *target, const ridge_variant *variant, const ridge_abilities *here,
                                const ridge_call *call) {
+    if (call->ran) *call->ran = NULL;
     if (variant->n_ways == 0) return variant->run[here->isa](call);
     ridge_problem problem;
     ridge_call its = *call;
@@ -101,6 +111,7 @@ ridge_status ridge_variant_run(const ridge_target *target, const ridge_variant *
         its.way = &variant->ways[i];
         status = its.way->run[here->isa](&its);
     }
+    if (call->ran && status == RIDGE_OK) *call->ran = its.way;
     return status;
 }
 

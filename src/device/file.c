@@ -155,3 +155,14 @@ ridge_status ridge_file_write(const char *path, const char *text, size_t size, r
     if (!code) return RIDGE_OK;
     return ridge_fail(error, RIDGE_IO, "cannot write %.180s: %s%s", path, strerror(code), advice(code));
 }
+
+ridge_status ridge_file_make_folders(const char *path, ridge_error *error) {
+    char part[PATH_MAX];
+    for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        if (snprintf(part, sizeof part, "%.*s", (int)(slash - path), path) >= (int)sizeof part)
+            return ridge_fail(error, RIDGE_INVALID, "%.100s…: the name is longer than %zu bytes", path, sizeof part);
+        if (mkdir(part, 0777) != 0 && errno != EEXIST && access(part, X_OK) != 0)
+            return ridge_fail(error, RIDGE_IO, "cannot make the folder %.200s: %s", part, strerror(errno));
+    }
+    return RIDGE_OK;
+}

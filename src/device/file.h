@@ -18,4 +18,7 @@ ridge_status ridge_file_read(const char *path, size_t most, char **text, size_t 
  * FIFO is written directly. RIDGE_IO: the write failed, or no process opens the FIFO for reading within 1 s. */
 ridge_status ridge_file_write(const char *path, const char *text, size_t size, ridge_error *error);
 
+/* Makes the folders above path; what exists is left alone. */
+ridge_status ridge_file_make_folders(const char *path, ridge_error *error);
+
 #endif

@@ -14,6 +14,7 @@
 #include <signal.h>
 
 #include "record/record.h"
+#include "ridge/tuned.h"
 
 enum { RIDGE_LAB_MAX_VARIANTS = 64 };
 
@@ -33,6 +34,7 @@ typedef struct ridge_lab_plan {
     const ridge_user_input *user; /* inputs of the plan's only target, n_in entries; NULL: random */
     const ridge_machine *machine; /* NULL: detected; not a part of the run */
     int threads;                  /* 0: one per core */
+    const ridge_tuned *tuned;     /* measured ways come before predicted ones; NULL: none */
     const ridge_isa *isa;         /* instruction set of the CPU kernels; NULL: the best here */
     bool hot;                     /* operands in cache; false: cold */
     bool refresh;                 /* ceilings are measured even if the cache file has them */

@@ -41,7 +41,8 @@ static ridge_status run_on(ridge_context *context, const ridge_request *r, const
                        .in = r->tensor,
                        .out = r->tensor + r->target->n_in,
                        .team = context->team,
-                       .stream = context->stream};
+                       .stream = context->stream,
+                       .ran = &context->ran};
     RIDGE_TRY(choose(r, name, here, &variant, error));
     if (!has_work(r)) return RIDGE_OK;
     const ridge_place place = {r->backend, r->device};
@@ -71,10 +72,11 @@ ridge_status ridge_apply(ridge_context *context, const char *target, const char 
                          const DLTensor *out, int n_out, const double *options, ridge_error *error) {
     ridge_request r;
     if (!context) return ridge_fail(error, RIDGE_INVALID, "the context is NULL");
+    context->ran = NULL;
     RIDGE_TRY(ridge_request_make(&r, target, in, n_in, out, n_out, options, error));
     if (context->tf32 && r.c.dtype == RIDGE_F32 && ridge_target_takes(r.target, r.backend, RIDGE_TF32))
         r.c.dtype = RIDGE_TF32;
-    ridge_abilities here = {.isa = context->isa};
+    ridge_abilities here = {.isa = context->isa, .threads = ridge_team_size(context->team), .tuned = context->tuned};
     if (r.backend == RIDGE_BACKEND_cpu) return run_on(context, &r, variant, &here, error);
     return run_on_gpu(context, &r, variant, &here, error);
 }

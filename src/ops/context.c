@@ -55,12 +55,15 @@ void ridge_context_destroy(ridge_context *c) {
     for (int i = 0; i < RIDGE_GPUS; i++)
         if (c->gpu[i].memory) ridge_cuda_free(c->gpu[i].memory);
     ridge_team_destroy(c->team);
+    ridge_tuned_free(c->tuned);
     free(c);
 }
 
 void ridge_context_set_stream(ridge_context *c, void *stream) {
     if (c) c->stream = stream;
 }
+
+const char *ridge_context_last_way(const ridge_context *c) { return c && c->ran ? c->ran->name : NULL; }
 
 void ridge_context_allow_tf32(ridge_context *c, bool allow) {
     if (c) c->tf32 = allow;

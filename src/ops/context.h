@@ -4,6 +4,7 @@
 #define RIDGE_OPS_CONTEXT_H
 
 #include "ridge/ops.h"
+#include "ridge/tuned.h"
 
 enum {
     RIDGE_PLANS = 32,         /* cached plans; a new plan replaces the oldest */
@@ -34,7 +35,9 @@ struct ridge_context {
     ridge_team *team;
     ridge_isa isa;
     void *stream;
-    bool tf32; /* float32 tensors may use tf32 cases */
+    bool tf32;            /* float32 tensors may use tf32 cases */
+    const ridge_way *ran; /* by the last call */
+    ridge_tuned *tuned;   /* NULL: none */
     ridge_scratch host, gpu[RIDGE_GPUS];
     ridge_plan plans[RIDGE_PLANS];
     int n_plans, next_plan;

@@ -2,8 +2,10 @@
 import contextlib
 import itertools
 import math
+import pathlib
 import random
 import sys
+import tempfile
 import threading
 import types
 import unittest
@@ -363,3 +365,23 @@ class TorchSecondGpuCalls(OnGpu, unittest.TestCase):
 
 
 del Calls, TorchCalls, OnGpu  # no cases of their own
+
+
+class MeasuredWays(unittest.TestCase):
+    def use(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "tuned"
+            path.write_text(text)
+            ridge.Context(1).use_tuned(path)
+
+    def test_a_file_is_read(self):
+        self.use("ridge-tuned 1\nsm90x132 online_softmax cuda/optimized rows_warp f32 64x100 0 -\n")
+
+    def test_a_damaged_file_is_told(self):
+        with self.assertRaisesRegex(ridge.Error, "tuned:2: a line has eight fields"):
+            self.use("ridge-tuned 1\nsm90x132\n")
+        with self.assertRaisesRegex(ridge.Error, "No such file"):
+            ridge.Context(1).use_tuned("/nowhere/tuned")
+
+    def test_nothing_has_run(self):
+        self.assertIsNone(ridge.Context(1).last_way)

@@ -9,7 +9,6 @@ import json
 import math
 import pathlib
 import tempfile
-import types
 import unittest
 
 import draw
@@ -482,13 +481,6 @@ class Commands(unittest.TestCase):
         status, _, err = self.said_by(sweep_cpu.main, "--seed", "1", "--ridge", "/absent/ridge")
         self.assertEqual(status, 3)
         self.assertIn("/absent/ridge", err)
-
-
-class Way(unittest.TestCase):
-    def test_an_attribute_a_method_or_nothing(self):
-        self.assertIsNone(sweep_cuda.way_of(types.SimpleNamespace()))
-        self.assertEqual(sweep_cuda.way_of(types.SimpleNamespace(last_way="tiles")), "tiles")
-        self.assertEqual(sweep_cuda.way_of(types.SimpleNamespace(last_way=lambda: "rows")), "rows")
 
 
 class RidgeRun(unittest.TestCase):

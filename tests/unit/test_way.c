@@ -157,12 +157,14 @@ static const ridge_target *any_target(void) {
     return target;
 }
 
+static const ridge_way *told; /* by ridge_call.ran */
+
 static ridge_status run_variant(const ridge_variant *variant, int64_t rows) {
     const int64_t dim[RIDGE_MAX_RANK] = {rows, 8};
     int64_t shape[2] = {rows, 8}, strides[2] = {8, 1};
     float data[64] = {0};
     const DLTensor x = {.data = data, .ndim = 2, .shape = shape, .strides = strides, .dtype = {kDLFloat, 32, 1}};
-    const ridge_call call = {.dim = dim, .dtype = RIDGE_F32, .in = &x, .out = &x};
+    const ridge_call call = {.dim = dim, .dtype = RIDGE_F32, .in = &x, .out = &x, .ran = &told};
     const ridge_abilities here = {.isa = (ridge_isa)0};
     ran = NULL;
     return ridge_variant_run(any_target(), variant, &here, &call);
@@ -183,6 +185,7 @@ static void the_next_runs_where_a_device_has_no_room(void **state) {
     const ridge_variant variant = {.name = "cpu/test", .ways = RIDGE_LIST(full)};
     assert_int_equal(run_variant(&variant, 2), RIDGE_OK);
     assert_string_equal(ran, "room");
+    assert_ptr_equal(told, &full[1]);
 }
 
 static void no_way_is_said_with_the_reason(void **state) {
@@ -192,6 +195,7 @@ static void no_way_is_said_with_the_reason(void **state) {
     const ridge_abilities here = {.isa = (ridge_isa)0};
     assert_int_equal(run_variant(&variant, 3), RIDGE_UNSUPPORTED);
     assert_null(ran);
+    assert_null(told);
     assert_string_equal(ridge_variant_obstacle(any_target(), &variant, &odd, &here), "for even rows");
     assert_null(ridge_variant_obstacle(any_target(), &variant, &even, &here));
 }

@@ -227,21 +227,10 @@ ridge_status ridge_ceilings_load_key(const char *key, int threads, ridge_ceiling
     return status;
 }
 
-/* Makes the directories above path; what exists is left alone. */
-static ridge_status make_folders(const char *path, ridge_error *error) {
-    char part[PATH];
-    for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        (void)snprintf(part, sizeof part, "%.*s", (int)(slash - path), path);
-        if (mkdir(part, 0777) != 0 && errno != EEXIST && access(part, X_OK) != 0)
-            return ridge_fail(error, RIDGE_IO, "cannot make the folder %.200s: %s", part, strerror(errno));
-    }
-    return RIDGE_OK;
-}
-
 ridge_status ridge_ceilings_save(const ridge_ceilings *c, ridge_error *error) {
     char path[PATH];
     RIDGE_TRY(make_path(c->key, c->threads, path, (int)sizeof path, error));
-    RIDGE_TRY(make_folders(path, error));
+    RIDGE_TRY(ridge_file_make_folders(path, error));
     char *text = write_text(c);
     if (!text) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory to write %.200s", path);
     ridge_status status = ridge_file_write(path, text, strlen(text), error);
