@@ -9,6 +9,7 @@ import json
 import math
 import pathlib
 import tempfile
+import types
 import unittest
 
 import draw
