@@ -57,6 +57,7 @@ RIDGE_API const char *ridge_backend_name(ridge_backend backend);
 /* What this machine offers to variants. */
 typedef struct ridge_abilities {
     ridge_isa isa;      /* instruction set of the CPU kernels */
+    int threads;        /* that the CPU kernels share; 0: not known, taken as 1 */
     int sm;             /* compute capability of the GPU times ten: 80, 90, 100; 0: no GPU can be used */
     int sm_count;       /* SMs of the GPU; 0: not known */
     const char *no_gpu; /* why sm is 0: "no NVIDIA driver is installed"; NULL if sm > 0 */

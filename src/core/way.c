@@ -36,6 +36,7 @@ void ridge_problem_of(const ridge_target *target, const ridge_call *call, const 
     for (int i = 0; call->option && i < RIDGE_MAX_OPTIONS && target->options[i].name; i++)
         c.option[i] = call->option[i];
     ridge_problem_dense(target, &c, here, problem);
+    problem->here.threads = ridge_team_size(call->team);
     for (int t = 0; t < target->n_in + target->n_out; t++) {
         const DLTensor *tensor = t < target->n_in ? &call->in[t] : &call->out[t - target->n_in];
         ridge_operand *operand = &problem->tensor[t];

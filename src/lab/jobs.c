@@ -37,6 +37,8 @@ static ridge_job make_job(const ridge_lab *lab, const ridge_lab_item *item) {
     const ridge_settings *settings = &lab->run->settings;
     const bool gpu = item->backend == RIDGE_BACKEND_cuda;
     const double limit = memory_share * (double)machine->memory_bytes;
+    ridge_abilities here = ridge_machine_abilities(machine, lab->isa);
+    here.threads = settings->threads;
     return (ridge_job){
         .target = item->target,
         .c = item->c,
@@ -44,7 +46,7 @@ static ridge_job make_job(const ridge_lab *lab, const ridge_lab_item *item) {
         .n_variants = item->n_variants,
         .backend = item->backend,
         .isa = lab->isa,
-        .here = ridge_machine_abilities(machine, lab->isa),
+        .here = here,
         .threads = settings->threads,
         .cpus = machine->cpus,
         .hot = plan->hot || (gpu && machine->gpu.emulated), /* one set of operands is enough for a check */

@@ -60,6 +60,7 @@ void ridge_gpu_detect(ridge_gpu *gpu, char *why, int size) {
 
 ridge_abilities ridge_machine_abilities(const ridge_machine *machine, ridge_isa isa) {
     return (ridge_abilities){.isa = isa,
+                             .threads = machine->cores,
                              .sm = machine->gpu.sm,
                              .sm_count = machine->gpu.sm_count,
                              .no_gpu = machine->gpu.sm ? NULL : machine->no_gpu};
