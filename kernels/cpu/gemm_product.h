@@ -45,7 +45,7 @@ typedef enum gemm_split { GEMM_SPLIT_NONE, GEMM_SPLIT_ROWS, GEMM_SPLIT_COLUMNS, 
 /* What a choice depends on. */
 typedef struct gemm_facts {
     int64_t m, n, k;
-    bool a_by_depth, b_by_depth; /* A's rows, B's columns are contiguous along the depth */
+    bool a_by_depth, b_by_row; /* A's rows are contiguous, B's rows are */
     int threads;
     ridge_isa isa;
 } gemm_facts;
@@ -64,5 +64,16 @@ size_t gemm_product_scratch(int64_t m, int64_t n, int64_t k, int threads); /* by
     void gemm_product_##isa(const gemm_product *p, gemm_way way, void *scratch, ridge_team *team);
 RIDGE_ISA_LIST(GEMM_PRODUCT_DECLARE)
 #undef GEMM_PRODUCT_DECLARE
+
+#ifdef RIDGE_ISA
+#define GEMM_ISA_OF2(isa) RIDGE_ISA_##isa
+#define GEMM_ISA_OF(isa) GEMM_ISA_OF2(isa)
+
+/* Runs the cheapest way. */
+static inline void gemm_product_best(const gemm_product *p, void *scratch, ridge_team *team) {
+    const gemm_facts facts = gemm_facts_of(p, GEMM_ISA_OF(RIDGE_ISA), ridge_team_size(team));
+    RIDGE_ISA_FN(gemm_product)(p, gemm_way_of(&facts), scratch, team);
+}
+#endif
 
 #endif

@@ -9,12 +9,12 @@ static int64_t parts_of(int64_t n, int64_t most) { return (n + most - 1) / most;
 int64_t gemm_product_thread_floats(int64_t m, int64_t n, int64_t k) {
     const int64_t depth = least(k, GEMM_BLOCK_DEPTH), columns = least(n, GEMM_BLOCK_COLUMNS) + GEMM_PRODUCT_PAD;
     const int64_t blocked = (columns + least(m, GEMM_BLOCK_ROWS)) * depth;
-    const int64_t dots = least(n, GEMM_DOTS_COLUMNS) * least(k, GEMM_DOTS_FLOATS);
+    const int64_t dots = least(n * k, GEMM_DOTS_FLOATS);
     return ((blocked > dots ? blocked : dots) + 3 * GEMM_PRODUCT_PAD) / GEMM_PRODUCT_PAD * GEMM_PRODUCT_PAD;
 }
 
 size_t gemm_product_scratch(int64_t m, int64_t n, int64_t k, int threads) {
-    const int64_t sums = m * n <= GEMM_DEEP_RESULTS ? (threads - 1) * m * n : 0;
+    const int64_t sums = (threads - 1) * least(m * n, GEMM_DEEP_RESULTS); /* smaller products need no more */
     return sizeof(float) * (size_t)(threads * gemm_product_thread_floats(m, n, k) + sums);
 }
 
@@ -97,7 +97,7 @@ static double dots_cycles(const gemm_facts *f, tile t) {
     const double nr = n < columns ? n : columns, step = larger(larger(mr * nr / 2, (mr + nr) / 2), zen3.latency);
     const double slices = ceil_of(k, 8192);
     return ceil_of(m, mr) * ceil_of(n, nr) * (ceil_of(k, t.lanes) * step * zen3.along + slices * zen3.per_tile) +
-           (f->b_by_depth ? 0 : n * k * zen3.turn);
+           (f->b_by_row ? n * k * zen3.turn : 0);
 }
 
 static double blocked_cycles(const gemm_facts *f, tile t) {
@@ -129,15 +129,15 @@ double gemm_way_cost(gemm_way way, const gemm_facts *f) {
 /* ---- choice ---- */
 
 gemm_facts gemm_facts_of(const gemm_product *p, ridge_isa isa, int threads) {
-    return (gemm_facts){p->m, p->n, p->k, p->a_depth == 1, p->b_depth == 1, threads, isa};
+    return (gemm_facts){p->m, p->n, p->k, p->a_depth == 1, p->b_column == 1, threads, isa};
 }
 
 const char *gemm_way_refusal(gemm_way way, const gemm_facts *f) {
     switch (way) {
-        case GEMM_WAY_STREAM: return f->b_by_depth && f->n > 1 && f->k > 1 ? "for a B with contiguous rows" : NULL;
+        case GEMM_WAY_STREAM: return f->b_by_row || f->n == 1 ? NULL : "for a B with contiguous rows";
         case GEMM_WAY_DOTS:
-            if (!f->a_by_depth && f->k > 1 && f->m > 1) return "for an A with contiguous rows";
-            return f->b_by_depth || f->n <= GEMM_DOTS_COLUMNS ? NULL : "for a B with contiguous columns, or up to 32";
+            if (!f->a_by_depth) return "for an A with contiguous rows";
+            return f->b_by_row && f->n > GEMM_DOTS_COLUMNS ? "for contiguous columns of B, or up to 16" : NULL;
         default: return NULL;
     }
 }

@@ -60,6 +60,7 @@ static gemm_facts facts_of(const ridge_problem *p) {
                         .n = p->c.dim[MATMUL_N],
                         .k = p->c.dim[MATMUL_K],
                         .a_by_depth = true,
+                        .b_by_row = true,
                         .threads = p->here.threads > 1 ? p->here.threads : 1,
                         .isa = p->here.isa};
 }
