@@ -14,8 +14,8 @@ static inline __attribute__((always_inline)) void step(const int mr, const int n
     vf b0 = vf_load(b), b1 = nv == 2 ? vf_load(b + VF_LANES) : b0;
     UNROLL for (int i = 0; i < mr; i++) {
         vf s = vf_set1(a[i]);
-        acc[i][0] = vf_fma(s, b0, acc[i][0]);
-        if (nv == 2) acc[i][1] = vf_fma(s, b1, acc[i][1]);
+        gemm_fma(s, b0, &acc[i][0]);
+        if (nv == 2) gemm_fma(s, b1, &acc[i][1]);
     }
 }
 

@@ -32,6 +32,18 @@ enum { GEMM_MR = 4, GEMM_KC = 384 };
 #endif
 enum { GEMM_NR = 2 * VF_LANES };
 
+/* c += a b. On x86 the accumulator stays in its register: compilers tend to rename it, to run out of registers, and to
+ * spill, which makes a store and a load part of its chain of additions. */
+VF_INLINE void gemm_fma(vf a, vf b, vf *c) {
+#if defined(RIDGE_ISA_IS_avx2)
+    __asm__("vfmadd231ps %2, %1, %0" : "+x"(*c) : "x"(a), "x"(b));
+#elif defined(RIDGE_ISA_IS_avx512)
+    __asm__("vfmadd231ps %2, %1, %0" : "+v"(*c) : "v"(a), "v"(b));
+#else
+    *c = vf_fma(a, b, *c);
+#endif
+}
+
 /* Floats that packing may write past the end of a panel of [depth][mr]. */
 enum { GEMM_SLACK = 16 };
 

@@ -89,10 +89,29 @@ void RIDGE_ISA_FN(gemm_unpack_transposed)(const float *panel, int step, int64_t 
         for (int64_t d = 0; d < depth; d++) dst[i * stride + d] = panel[d * step + i] * scale[i];
 }
 
+/* n floats per step, in `vectors` vectors, which is constant after inlining. */
+static inline __attribute__((always_inline)) void pack_vectors(const int vectors, const float *src, int64_t stride,
+                                                               int64_t depth, int n, int step, float *panel) {
+    const int last = n - (vectors - 1) * VF_LANES;
+    /* Ascending order: the next store overwrites what this one writes past its step. */
+    for (int64_t d = 0; d < depth; d++, src += stride, panel += step) {
+        for (int v = 0; v + 1 < vectors; v++) vf_store(panel + v * VF_LANES, vf_load(src + v * VF_LANES));
+        const float *tail = src + (vectors - 1) * VF_LANES;
+        vf_store(panel + (vectors - 1) * VF_LANES, last == VF_LANES ? vf_load(tail) : vf_load_n(tail, last));
+    }
+}
+
 void RIDGE_ISA_FN(gemm_pack_straight)(const float *src, int64_t stride, int64_t depth, int n, int step, float *panel) {
-    for (int64_t d = 0; d < depth; d++) {
-        memcpy(panel + d * step, src + d * stride, sizeof(float) * (size_t)n);
-        for (int i = n; i < step; i++) panel[d * step + i] = 0;
+    const int vectors = (n + VF_LANES - 1) / VF_LANES;
+    if (vectors == 2) {
+        pack_vectors(2, src, stride, depth, n, step, panel);
+    } else if (vectors == 1 && step <= VF_LANES) {
+        pack_vectors(1, src, stride, depth, n, step, panel);
+    } else {
+        for (int64_t d = 0; d < depth; d++) {
+            memcpy(panel + d * step, src + d * stride, sizeof(float) * (size_t)n);
+            for (int i = n; i < step; i++) panel[d * step + i] = 0;
+        }
     }
 }
 

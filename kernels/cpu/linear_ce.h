@@ -71,6 +71,25 @@ RIDGE_ISA_LIST(LINEAR_CE_DECLARE)
 #undef LINEAR_CE_DECLARE
 size_t linear_ce_fused_scratch(const ridge_case *c, bool gradients, int threads);
 
+/* Softmax, loss and gradient of n rows of logits without bias, z[i * classes + j], from row `row` on. Loss and lse are
+ * written; with dloss G replaces the logits. */
+#define LINEAR_CE_DECLARE(isa) void linear_ce_rows_##isa(const linear_ce *job, int64_t row, int64_t n, float *z);
+RIDGE_ISA_LIST(LINEAR_CE_DECLARE)
+#undef LINEAR_CE_DECLARE
+
+/* Unfused, chunk by chunk of rows: logits [LINEAR_CE_CHUNK elements or so] stay in L3. */
+#define LINEAR_CE_DECLARE(isa) ridge_status linear_ce_chunks_##isa(const linear_ce *job);
+RIDGE_ISA_LIST(LINEAR_CE_DECLARE)
+#undef LINEAR_CE_DECLARE
+#define LINEAR_CE_CHUNK 2097152 /* logits of a chunk */
+#define LINEAR_CE_CHUNK_ROWS 64 /* fewest rows: products with fewer read w too often */
+static inline int64_t linear_ce_chunk_rows(int64_t rows, int64_t classes) {
+    const int64_t fit = LINEAR_CE_CHUNK / classes, most = fit > LINEAR_CE_CHUNK_ROWS ? fit : LINEAR_CE_CHUNK_ROWS;
+    const int64_t chunks = (rows + most - 1) / most;
+    return chunks > 0 ? (rows + chunks - 1) / chunks : 0;
+}
+size_t linear_ce_chunks_scratch(const ridge_case *c, bool gradients, int threads);
+
 /* Block sizes of the fused kernel; maxima over all instruction sets. */
 #define LINEAR_CE_NR 32         /* most rows per strip */
 #define LINEAR_CE_ROWS 128      /* most rows per block */

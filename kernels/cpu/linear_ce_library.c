@@ -72,9 +72,8 @@ static void scale(float *z, int64_t n, float up, float factor, float off) {
     for (int64_t j = whole; j < n; j++) z[j] = up * (factor * z[j] - off);
 }
 
-static void row_fn(const work *w, int64_t i) {
-    const linear_ce *job = w->job;
-    float *z = w->z + i * job->classes, z_sum;
+static void row_fn(const linear_ce *job, int64_t i, float *z) {
+    float z_sum;
     const bool counts = linear_ce_counts(job, i);
     const int32_t own = linear_ce_label(job->labels, i);
     const float max = add_bias(job, z, &z_sum), label = counts ? z[own] : 0;
@@ -96,11 +95,15 @@ static void row_fn(const work *w, int64_t i) {
     z[own] = at_label;
 }
 
+void RIDGE_ISA_FN(linear_ce_rows)(const linear_ce *job, int64_t row, int64_t n, float *z) {
+    for (int64_t i = 0; i < n; i++) row_fn(job, row + i, z + i * job->classes);
+}
+
 static void rows_fn(void *arg, int rank, int size) {
     const work *w = arg;
     int64_t begin, end;
     ridge_share(w->job->rows, 1, rank, size, &begin, &end);
-    for (int64_t i = begin; i < end; i++) row_fn(w, i);
+    RIDGE_ISA_FN(linear_ce_rows)(w->job, begin, end - begin, w->z + begin * w->job->classes);
 }
 
 static void classes_fn(void *arg, int rank, int size) {

@@ -17,9 +17,6 @@ enum { LINE_FLOATS = 16, PACK_ROWS = 16, FETCH_ROWS = 256, FIRST_DEPTH = 128 };
 /* Classes of a group: one less than fit in registers, because a transposition is interleaved. */
 enum { CLASSES = GEMM_MR - 1 };
 
-/* Below this many multiply-adds one thread finishes before a second one wakes up. */
-static const double alone = 1e6;
-
 typedef struct work {
     int64_t rows, depth, classes, groups, strips; /* groups of classes; strips a block */
     int64_t x_stride, w_stride, y_stride;
@@ -247,19 +244,6 @@ static void wide_rows(void *arg, int rank, int size) {
     }
 }
 
-static bool wide_run(work *w, ridge_team *team) {
-    if (w->columns || !wide_suits(w->classes, w->depth)) return false;
-    ridge_team_run(team, wide_rows, w);
-    return true;
-}
-
-#else
-
-static bool wide_run(work *w, ridge_team *team) {
-    (void)w, (void)team;
-    return false;
-}
-
 #endif
 
 static void rows_fn(void *arg, int rank, int size) {
@@ -277,7 +261,7 @@ static void rows_fn(void *arg, int rank, int size) {
 
 static int64_t line_up(int64_t floats) { return (floats + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS; }
 
-ridge_status RIDGE_ISA_FN(linear_softmax_cpu_optimized)(const ridge_call *call) {
+static work work_of(const ridge_call *call) {
     const DLTensor *x = &call->in[LINEAR_X], *wt = &call->in[LINEAR_W], *y = &call->out[0];
     work w = {.rows = call->dim[LINEAR_BATCH],
               .depth = call->dim[LINEAR_DEPTH],
@@ -295,9 +279,28 @@ ridge_status RIDGE_ISA_FN(linear_softmax_cpu_optimized)(const ridge_call *call) 
     w.strips = linear_strips(w.classes);
     w.thread = w.panels + line_up(w.classes * w.depth + w.groups * GEMM_SLACK + GEMM_SLACK);
     w.thread_floats = linear_thread_floats(w.classes);
-    ridge_team *team = (double)w.rows * (double)w.depth * (double)w.classes < alone ? NULL : call->team;
-    if (wide_run(&w, team)) return RIDGE_OK;
+    return w;
+}
+
+static ridge_team *team_of(const work *w, const ridge_call *call) {
+    return (double)w->rows * (double)w->depth * (double)w->classes < LINEAR_ALONE ? NULL : call->team;
+}
+
+ridge_status RIDGE_ISA_FN(linear_softmax_cpu_fused)(const ridge_call *call) {
+    work w = work_of(call);
+    ridge_team *team = team_of(&w, call);
     if (w.groups > 1 || w.columns) ridge_team_run(team, pack_w, &w);
     ridge_team_run(team, rows_fn, &w);
     return RIDGE_OK;
+}
+
+ridge_status RIDGE_ISA_FN(linear_softmax_cpu_wide)(const ridge_call *call) {
+#if defined(RIDGE_ISA_IS_avx512)
+    work w = work_of(call);
+    ridge_team_run(team_of(&w, call), wide_rows, &w);
+    return RIDGE_OK;
+#else
+    (void)call;
+    return RIDGE_UNSUPPORTED;
+#endif
 }

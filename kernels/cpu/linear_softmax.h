@@ -9,7 +9,22 @@ enum { LINEAR_BATCH, LINEAR_DEPTH, LINEAR_CLASSES }; /* places in dim[] */
 enum { LINEAR_X, LINEAR_W, LINEAR_B };               /* places in in[] */
 
 RIDGE_CPU_DECLARE(linear_softmax_cpu_baseline);
-RIDGE_CPU_DECLARE(linear_softmax_cpu_optimized);
+/* Ways of the optimized variant. */
+RIDGE_CPU_DECLARE(linear_softmax_cpu_wide); /* linear_softmax_wide.h: RIDGE_UNSUPPORTED without AVX-512 */
+RIDGE_CPU_DECLARE(linear_softmax_cpu_fused);
+RIDGE_CPU_DECLARE(linear_softmax_cpu_product);
+
+typedef enum linear_way { LINEAR_WAY_WIDE, LINEAR_WAY_FUSED, LINEAR_WAY_PRODUCT } linear_way;
+typedef struct linear_facts {
+    int64_t batch, depth, classes;
+    bool columns; /* w is column-major */
+    int threads;
+    ridge_isa isa;
+} linear_facts;
+
+/* kernels/model/linear_ways.c */
+const char *linear_way_refusal(linear_way way, const linear_facts *f); /* NULL: takes it */
+double linear_way_cost(linear_way way, const linear_facts *f);         /* microseconds */
 
 /* Layout of w: the stride is between depth steps (row-major) or between classes (column-major). */
 typedef struct linear_order {
@@ -32,6 +47,10 @@ static inline linear_order linear_order_of(const DLTensor *w) {
 #define LINEAR_STRIPS 8        /* most strips per block */
 #define LINEAR_LOGITS 131072   /* logits per block, in floats: half of a 1 MiB L2 */
 #define LINEAR_PAD 64
+#define LINEAR_WIDE_REST 4         /* wide: most classes computed by dot products */
+#define LINEAR_WIDE_W 160000       /* wide: most floats of w that stay in L2 beside the other operands */
+#define LINEAR_PRODUCT_ALONE 16384 /* product: below this many logits one thread computes softmax */
+#define LINEAR_ALONE 1e6 /* fused: below this many multiply-adds one thread finishes before another wakes up */
 
 static inline int64_t linear_strips(int64_t classes) {
     int64_t fit = LINEAR_LOGITS / (classes * LINEAR_NR);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "cpu/gemm.h"
+#include "cpu/linear_softmax.h"
 #include "cpu/vec_math.h"
 
 #if defined(RIDGE_ISA_IS_avx512)
@@ -16,8 +17,7 @@
 enum {
     WIDE_ROWS = 8,
     WIDE_VECTORS = 3, /* most vectors per tile */
-    WIDE_REST = 4,    /* most classes computed by dot products */
-    WIDE_W = 160000   /* most floats of w that stay in L2 beside the other operands */
+    WIDE_REST = LINEAR_WIDE_REST
 };
 
 /* What a tile prefetches between its products: the next rows, the output lines of the strip and, in a first tile, its
@@ -30,10 +30,6 @@ typedef struct wide_fetch {
     int64_t out_stride, out_each; /* lines of out to prefetch per line along the depth; 0: none */
     int out_rows;
 } wide_fetch;
-
-static inline bool wide_suits(int64_t classes, int64_t depth) {
-    return classes >= 2 * VF_LANES && classes <= 256 && classes % VF_LANES <= WIDE_REST && classes * depth <= WIDE_W;
-}
 
 enum { WIDE_X_AHEAD = 64, WIDE_W_AHEAD = 48 };
 

@@ -4,6 +4,7 @@
  * Least traffic: every operand once, batch depth + depth classes + classes + batch classes elements. */
 #include <math.h>
 
+#include "cpu/gemm_product.h"
 #include "cuda/linear/arithmetic.h"
 #include "cuda/linear/softmax_scratch.h"
 #include "linear_softmax.h"
@@ -119,14 +120,69 @@ static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
                          .written = 2 * y_bytes(c)};
 }
 
+/* ---- ways of the optimized CPU variant: number is a linear_way ---- */
+
+static linear_facts facts_of(const ridge_problem *p) {
+    return (linear_facts){.batch = p->c.dim[LINEAR_BATCH],
+                          .depth = p->c.dim[LINEAR_DEPTH],
+                          .classes = p->c.dim[LINEAR_CLASSES],
+                          .columns = p->tensor[LINEAR_W].stride[1] != 1,
+                          .threads = p->here.threads > 1 ? p->here.threads : 1,
+                          .isa = p->here.isa};
+}
+static const char *cpu_refuses(const ridge_way *way, const ridge_problem *p) {
+    const linear_facts facts = facts_of(p);
+    return linear_way_refusal((linear_way)way->number, &facts);
+}
+static double cpu_cost(const ridge_way *way, const ridge_problem *p) {
+    const linear_facts facts = facts_of(p);
+    return linear_way_cost((linear_way)way->number, &facts);
+}
+
+/* w stays in cache unpacked. */
+static void cpu_wide_traffic(const ridge_problem *p, ridge_traffic *t) {
+    const ridge_case *c = &p->c;
+    *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) + b_bytes(c), .written = y_bytes(c)};
+}
+
 /* w is packed when it has more than one group of classes, and read once per block of rows. */
-static void optimized_traffic(const ridge_case *c, ridge_traffic *t) {
+static void cpu_fused_traffic(const ridge_problem *p, ridge_traffic *t) {
+    const ridge_case *c = &p->c;
     const bool packed = c->dim[LINEAR_CLASSES] > LINEAR_CLASSES_MOST;
     const double blocks =
         ceil((double)c->dim[LINEAR_BATCH] / (double)(linear_strips(c->dim[LINEAR_CLASSES]) * LINEAR_NR));
     *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) * (blocks + packed) + b_bytes(c),
                          .written = y_bytes(c) + (packed ? w_bytes(c) : 0)};
 }
+
+/* Logits are written to the output and read back. */
+static void cpu_product_traffic(const ridge_problem *p, ridge_traffic *t) {
+    const ridge_case *c = &p->c;
+    *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) + b_bytes(c) + y_bytes(c), .written = 2 * y_bytes(c)};
+}
+
+static size_t cpu_fused_scratch(const ridge_case *c, int threads) {
+    return linear_scratch(c->dim[LINEAR_DEPTH], c->dim[LINEAR_CLASSES], threads);
+}
+static size_t cpu_product_scratch(const ridge_case *c, int threads) {
+    return gemm_product_scratch(c->dim[LINEAR_BATCH], c->dim[LINEAR_CLASSES], c->dim[LINEAR_DEPTH], threads);
+}
+
+#define CPU_WAY(number_, name_, idea_, run_, traffic_, scratch_)                                     \
+    {                                                                                                \
+        .name = name_, .idea = idea_, .refuses = cpu_refuses, .cost = cpu_cost, .traffic = traffic_, \
+        .scratch = scratch_, .run = RIDGE_CPU(run_), .number = number_                               \
+    }
+static const ridge_way cpu_ways[] = {
+#if defined(__x86_64__)
+    CPU_WAY(LINEAR_WAY_WIDE, "wide", "vectors along the classes, nothing is packed", linear_softmax_cpu_wide,
+            cpu_wide_traffic, cpu_fused_scratch),
+#endif
+    CPU_WAY(LINEAR_WAY_FUSED, "fused", "vectors along the batch, classes in registers, logits never leave the cache",
+            linear_softmax_cpu_fused, cpu_fused_traffic, cpu_fused_scratch),
+    CPU_WAY(LINEAR_WAY_PRODUCT, "product", "a product of any shape to the output, softmax in place",
+            linear_softmax_cpu_product, cpu_product_traffic, cpu_product_scratch),
+};
 
 static ridge_arithmetic fused_arithmetic(const ridge_case *c, int sm) {
     const int64_t batch = c->dim[LINEAR_BATCH], depth = c->dim[LINEAR_DEPTH], classes = c->dim[LINEAR_CLASSES];
@@ -140,10 +196,6 @@ static ridge_arithmetic fused_arithmetic(const ridge_case *c, int sm) {
 static size_t baseline_scratch(const ridge_case *c, int threads) {
     (void)threads;
     return (size_t)y_bytes(c);
-}
-
-static size_t optimized_scratch(const ridge_case *c, int threads) {
-    return linear_scratch(c->dim[LINEAR_DEPTH], c->dim[LINEAR_CLASSES], threads);
 }
 
 /* Logits are written and read in fp32: in the output for 4-byte probabilities, else in scratch. */
@@ -209,10 +261,8 @@ static const ridge_variant variants[] = {
      .unavailable = fp32_only},
     {.name = "cpu/optimized",
      .role = RIDGE_OPTIMIZED,
-     .idea = "vectors along the batch, classes in registers, logits never leave the cache",
-     .run = RIDGE_CPU(linear_softmax_cpu_optimized),
-     .traffic = optimized_traffic,
-     .scratch = optimized_scratch,
+     .idea = "logits never leave the cache, or a product that suits the shape",
+     .ways = RIDGE_LIST(cpu_ways),
      .unavailable = fp32_only},
     {.name = "cpu/onednn",
      .role = RIDGE_PEER,

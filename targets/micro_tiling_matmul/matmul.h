@@ -5,13 +5,14 @@
 #include "ridge/target.h"
 
 RIDGE_CPU_DECLARE(matmul_cpu_baseline);
-RIDGE_CPU_DECLARE(matmul_cpu_optimized);
+RIDGE_CPU_DECLARE(matmul_cpu_product); /* by the gemm_way that call->way->number says */
+RIDGE_CPU_DECLARE(matmul_cpu_shared);
 ridge_status matmul_openblas(const ridge_call *call);
 ridge_status matmul_onednn(const ridge_call *call);
 
 enum { MATMUL_M, MATMUL_N, MATMUL_K }; /* places in dim[] */
 
-/* Upper limits over all instruction sets, which determine the size of scratch. cpu_optimized.c asserts them. */
+/* Upper limits over all instruction sets, which determine the size of scratch. cpu_shared.c asserts them. */
 #define MATMUL_NR 32
 #define MATMUL_MC (12 * 14)
 #define MATMUL_KC 1024

@@ -29,5 +29,8 @@ ridge_status RIDGE_ISA_FN(multihead_linear_softmax_cpu_baseline)(const ridge_cal
 }
 
 ridge_status RIDGE_ISA_FN(multihead_linear_softmax_cpu_optimized)(const ridge_call *call) {
-    return each_head(call, RIDGE_ISA_FN(linear_softmax_cpu_optimized));
+    static const ridge_run_fn single[] = {[LINEAR_WAY_WIDE] = RIDGE_ISA_FN(linear_softmax_cpu_wide),
+                                          [LINEAR_WAY_FUSED] = RIDGE_ISA_FN(linear_softmax_cpu_fused),
+                                          [LINEAR_WAY_PRODUCT] = RIDGE_ISA_FN(linear_softmax_cpu_product)};
+    return each_head(call, single[call->way->number]);
 }

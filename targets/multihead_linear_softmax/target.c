@@ -4,6 +4,7 @@
  * bytes. */
 #include <math.h>
 
+#include "cpu/gemm_product.h"
 #include "cpu/linear_softmax.h"
 #include "cuda/linear/arithmetic.h"
 #include "cuda/linear/softmax_scratch.h"
@@ -55,9 +56,19 @@ static void cpu_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
         .read = x_bytes(c) * d(c, HEADS_HEADS) + (w_bytes(c) + b_bytes(c)) * d(c, HEADS_BATCH) + p_bytes(c),
         .written = 2 * p_bytes(c)};
 }
-static void cpu_optimized_traffic(const ridge_case *c, ridge_traffic *t) {
-    *t = (ridge_traffic){.read = x_bytes(c) * d(c, HEADS_HEADS) + 2 * w_bytes(c) + b_bytes(c),
-                         .written = p_bytes(c) + w_bytes(c)};
+static void cpu_wide_traffic(const ridge_problem *p, ridge_traffic *t) {
+    const ridge_case *c = &p->c;
+    *t = (ridge_traffic){.read = x_bytes(c) * d(c, HEADS_HEADS) + w_bytes(c) + b_bytes(c), .written = p_bytes(c)};
+}
+static void cpu_fused_traffic(const ridge_problem *p, ridge_traffic *t) {
+    cpu_wide_traffic(p, t);
+    t->read += w_bytes(&p->c);
+    t->written += w_bytes(&p->c);
+}
+static void cpu_product_traffic(const ridge_problem *p, ridge_traffic *t) {
+    cpu_wide_traffic(p, t);
+    t->read += p_bytes(&p->c);
+    t->written += p_bytes(&p->c);
 }
 static void unfused_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) + b_bytes(c) + 2 * p_bytes(c), .written = 3 * p_bytes(c)};
@@ -76,9 +87,46 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
     (void)threads;
     return sizeof(float) * (size_t)c->dim[HEADS_BATCH] * (size_t)c->dim[HEADS_CLASSES];
 }
-static size_t optimized_scratch(const ridge_case *c, int threads) {
+static size_t cpu_fused_scratch(const ridge_case *c, int threads) {
     return linear_scratch(c->dim[HEADS_DEPTH], c->dim[HEADS_CLASSES], threads);
 }
+static size_t cpu_product_scratch(const ridge_case *c, int threads) {
+    return gemm_product_scratch(c->dim[HEADS_BATCH], c->dim[HEADS_CLASSES], c->dim[HEADS_DEPTH], threads);
+}
+
+/* Ways of the optimized CPU variant: number is a linear_way, and a head is a problem of its own. */
+static linear_facts facts_of(const ridge_problem *p) {
+    return (linear_facts){.batch = p->c.dim[HEADS_BATCH],
+                          .depth = p->c.dim[HEADS_DEPTH],
+                          .classes = p->c.dim[HEADS_CLASSES],
+                          .threads = p->here.threads > 1 ? p->here.threads : 1,
+                          .isa = p->here.isa};
+}
+static const char *cpu_refuses(const ridge_way *way, const ridge_problem *p) {
+    const linear_facts facts = facts_of(p);
+    return linear_way_refusal((linear_way)way->number, &facts);
+}
+static double cpu_cost(const ridge_way *way, const ridge_problem *p) {
+    const linear_facts facts = facts_of(p);
+    return linear_way_cost((linear_way)way->number, &facts) * d(&p->c, HEADS_HEADS);
+}
+
+#define CPU_WAY(number_, name_, idea_, traffic_, scratch_)                                               \
+    {                                                                                                    \
+        .name = name_, .idea = idea_, .refuses = cpu_refuses, .cost = cpu_cost, .traffic = traffic_,     \
+        .scratch = scratch_, .run = RIDGE_CPU(multihead_linear_softmax_cpu_optimized), .number = number_ \
+    }
+static const ridge_way cpu_ways[] = {
+#if defined(__x86_64__)
+    CPU_WAY(LINEAR_WAY_WIDE, "wide", "vectors along the classes, nothing is packed", cpu_wide_traffic,
+            cpu_fused_scratch),
+#endif
+    CPU_WAY(LINEAR_WAY_FUSED, "fused", "vectors along the batch, classes in registers, logits never leave the cache",
+            cpu_fused_traffic, cpu_fused_scratch),
+    CPU_WAY(LINEAR_WAY_PRODUCT, "product", "a product of any shape to the output, softmax in place",
+            cpu_product_traffic, cpu_product_scratch),
+};
+
 static size_t cuda_scratch(const ridge_case *c, int threads) {
     (void)threads;
     return linear_softmax_scratch_of(c->dim[HEADS_BATCH], c->dim[HEADS_DEPTH], c->dim[HEADS_CLASSES],
@@ -108,10 +156,8 @@ static const ridge_variant variants[] = {
      .scratch = baseline_scratch},
     {.name = "cpu/optimized",
      .role = RIDGE_OPTIMIZED,
-     .idea = "linear_softmax's fused kernel head by head",
-     .run = RIDGE_CPU(multihead_linear_softmax_cpu_optimized),
-     .traffic = cpu_optimized_traffic,
-     .scratch = optimized_scratch},
+     .idea = "linear_softmax's ways head by head",
+     .ways = RIDGE_LIST(cpu_ways)},
     {.name = "cuda/baseline",
      .role = RIDGE_BASELINE,
      .idea = "cuBLASLt's products of all heads in one call, logits to memory, bias, softmax in place",

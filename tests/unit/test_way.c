@@ -32,16 +32,19 @@ static void ways_and_cases_meet(void **state) {
                 ridge_problem p;
                 if (!ridge_case_is_for(&target->cases[i], ridge_variant_backend(variant))) continue;
                 ridge_problem_dense(target, &target->cases[i], &h200, &p);
-                bool any = false;
-                for (int w = 0; w < variant->n_ways; w++) {
-                    const bool it = takes(variant, &variant->ways[w], &p);
-                    /* misaligned rows are among the layouts that verify draws */
-                    ridge_problem odd = p;
-                    odd.tensor[0].offset = 4;
-                    met[w] = met[w] || it || takes(variant, &variant->ways[w], &odd);
-                    any = any || it;
+                for (int isa = 0; isa < RIDGE_ISA_COUNT; isa++) {
+                    bool any = false;
+                    p.here.isa = (ridge_isa)isa;
+                    for (int w = 0; w < variant->n_ways; w++) {
+                        const bool it = takes(variant, &variant->ways[w], &p);
+                        /* misaligned rows are among the layouts that verify draws */
+                        ridge_problem odd = p;
+                        odd.tensor[0].offset = 4;
+                        met[w] = met[w] || it || takes(variant, &variant->ways[w], &odd);
+                        any = any || it;
+                    }
+                    if (!any) fail_msg("%s %s: no way takes case %d", target->name, variant->name, i);
                 }
-                if (!any) fail_msg("%s %s: no way takes case %d", target->name, variant->name, i);
             }
             for (int w = 0; w < variant->n_ways; w++, seen++)
                 if (!met[w]) fail_msg("%s %s: no case for way %s", target->name, variant->name, variant->ways[w].name);

@@ -161,7 +161,7 @@ static void multiply(void *arg, int rank, int size) {
     }
 }
 
-ridge_status RIDGE_ISA_FN(matmul_cpu_optimized)(const ridge_call *call) {
+ridge_status RIDGE_ISA_FN(matmul_cpu_shared)(const ridge_call *call) {
     const int64_t m = call->dim[MATMUL_M], n = call->dim[MATMUL_N], k = call->dim[MATMUL_K];
     work w = {.m = m,
               .n = n,

@@ -1,0 +1,153 @@
+/* Which way a product on a CPU takes, and how threads split it. */
+#include "cpu/gemm_product.h"
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t parts_of(int64_t n, int64_t most) { return (n + most - 1) / most; }
+
+/* ---- scratch ---- */
+
+int64_t gemm_product_thread_floats(int64_t m, int64_t n, int64_t k) {
+    const int64_t depth = least(k, GEMM_BLOCK_DEPTH), columns = least(n, GEMM_BLOCK_COLUMNS) + GEMM_PRODUCT_PAD;
+    const int64_t blocked = (columns + least(m, GEMM_BLOCK_ROWS)) * depth;
+    const int64_t dots = least(n * k, GEMM_DOTS_FLOATS);
+    return ((blocked > dots ? blocked : dots) + 3 * GEMM_PRODUCT_PAD) / GEMM_PRODUCT_PAD * GEMM_PRODUCT_PAD;
+}
+
+size_t gemm_product_scratch(int64_t m, int64_t n, int64_t k, int threads) {
+    const int64_t sums = (threads - 1) * least(m * n, GEMM_DEEP_RESULTS); /* smaller products need no more */
+    return sizeof(float) * (size_t)(threads * gemm_product_thread_floats(m, n, k) + sums);
+}
+
+/* ---- threads ---- */
+
+/* A team pays from this many multiply-adds on, or from this many elements of the operands, which come from memory. */
+static const double team_products = 3e5, team_elements = 1e5;
+/* Threads split the depth of products this much deeper than the longer side of C. */
+enum { DEEP = 8, DEEP_LEAST = 1024, SIDE_LEAST = 64 };
+
+gemm_split gemm_split_of(const gemm_facts *f) {
+    const double m = (double)f->m, n = (double)f->n, k = (double)f->k;
+    const int64_t t = f->threads, longer = f->m > f->n ? f->m : f->n;
+    if (t < 2 || (m * n * k < team_products && m * k + k * n + m * n < team_elements)) return GEMM_SPLIT_NONE;
+    if (longer < SIDE_LEAST * t && f->k >= DEEP * longer && f->k >= DEEP_LEAST * t && f->m * f->n <= GEMM_DEEP_RESULTS)
+        return GEMM_SPLIT_DEPTH;
+    if (longer < t) return GEMM_SPLIT_NONE;
+    return f->n > f->m ? GEMM_SPLIT_COLUMNS : GEMM_SPLIT_ROWS;
+}
+
+/* ---- costs ---- */
+
+/* The register tile of an instruction set: floats in a vector, rows. */
+typedef struct tile {
+    int lanes, rows;
+} tile;
+static const tile tiles[RIDGE_ISA_COUNT] = {
+    [RIDGE_ISA_scalar] = {1, 4},
+#if defined(__x86_64__)
+    [RIDGE_ISA_avx2] = {8, 6},
+    [RIDGE_ISA_avx512] = {16, 14},
+#elif defined(__aarch64__)
+    [RIDGE_ISA_neon] = {4, 12},
+#endif
+};
+
+/* Cycles, measured on a Zen 3 core with AVX2 (AMD EPYC, 3.2 GHz), operands from memory. */
+static const struct {
+    double latency;   /* of a multiply-add, two of which start in a cycle */
+    double per_tile;  /* beside its multiply-adds */
+    double pack;      /* an element of B into a vector panel */
+    double pack_a;    /* an element of A into a broadcast panel */
+    double turn;      /* an element of B into a row along the depth */
+    double again;     /* factor of tiles that read an unpacked B again */
+    double along;     /* factor of dot products, whose rows are at the mercy of strides */
+    double memory;    /* an element of an operand that is read once */
+    double frequency; /* cycles in a microsecond */
+    double wake;      /* microseconds of a team */
+} zen3 = {4, 60, 1.0, 1.5, 1.5, 1.1, 1.3, 0.75, 3200, 2};
+
+static double larger(double a, double b) { return a > b ? a : b; }
+static double ceil_of(double n, double by) { return (double)(int64_t)((n + by - 1) / by); }
+
+/* Tiles of all rows and columns, over the whole depth in `slices` parts. */
+static double tiles_cycles(const gemm_facts *f, tile t, double slices) {
+    const double m = (double)f->m, k = (double)f->k;
+    const int64_t nr = 2 * t.lanes, rest = f->n % nr;
+    const int tall = f->n <= t.lanes && t.rows < 12 ? 12 : t.rows;
+    const double strips = ceil_of(m, tall), rows = m / strips;
+    const double two = larger(larger(rows, (rows + 2) / 2), zen3.latency),
+                 one = larger(larger(rows / 2, (rows + 1) / 2), zen3.latency);
+    double panel = (double)(f->n / nr) * (k * two + slices * zen3.per_tile);
+    if (rest) panel += k * (rest > t.lanes ? two : one) + slices * zen3.per_tile;
+    return strips * panel;
+}
+
+static double stream_cycles(const gemm_facts *f, tile t) {
+    const double n = (double)f->n, k = (double)f->k;
+    if (f->m == 1) return n * k / t.lanes / 2 + n * k / 8 / t.lanes;
+    const double columns = f->m <= t.rows ? larger(4096 / (double)f->m, 16) : 1024;
+    const double depth = n <= 2 * t.lanes ? k : 65536 / (n < columns ? n : columns);
+    const double slices = ceil_of(k, larger(16, depth < 256 ? depth : 256));
+    if (f->k <= 4 && n >= 64) return n * k / t.lanes / 2 * (double)f->m + n / t.lanes * (double)f->m;
+    return tiles_cycles(f, t, slices) * (f->m > t.rows && n > 2 * t.lanes && f->k > 16 ? zen3.again : 1);
+}
+
+static double dots_cycles(const gemm_facts *f, tile t) {
+    const double m = (double)f->m, n = (double)f->n, k = (double)f->k;
+    const double rows = f->n <= 2 ? 4 : f->n == 3 ? 3 : 2, mr = m < rows ? m : rows, columns = (int)mr == 3 ? 3 : 4;
+    const double nr = n < columns ? n : columns, step = larger(larger(mr * nr / 2, (mr + nr) / 2), zen3.latency);
+    const double slices = ceil_of(k, 8192);
+    return ceil_of(m, mr) * ceil_of(n, nr) * (ceil_of(k, t.lanes) * step * zen3.along + slices * zen3.per_tile) +
+           (f->b_by_row ? n * k * zen3.turn : 0);
+}
+
+static double blocked_cycles(const gemm_facts *f, tile t) {
+    const double m = (double)f->m, n = (double)f->n, k = (double)f->k;
+    const bool pack_a = !f->a_by_depth || f->n >= GEMM_PACK_A_COLUMNS;
+    return tiles_cycles(f, t, ceil_of(k, GEMM_BLOCK_DEPTH)) + n * k * zen3.pack +
+           (pack_a ? m * k * zen3.pack_a * ceil_of(n, GEMM_BLOCK_COLUMNS) : 0);
+}
+
+/* Products that take less time than a choice: the first way that takes them. */
+static const double tiny = 8192;
+
+double gemm_way_cost(gemm_way way, const gemm_facts *f) {
+    if ((double)f->m * (double)f->n * (double)f->k <= tiny) return way;
+    static double (*const cycles[GEMM_WAY_COUNT])(const gemm_facts *, tile) = {stream_cycles, dots_cycles,
+                                                                               blocked_cycles};
+    const gemm_split split = gemm_split_of(f);
+    gemm_facts part = *f;
+    int64_t *const side = split == GEMM_SPLIT_ROWS      ? &part.m
+                          : split == GEMM_SPLIT_COLUMNS ? &part.n
+                          : split == GEMM_SPLIT_DEPTH   ? &part.k
+                                                        : NULL;
+    if (side) *side = parts_of(*side, f->threads);
+    const double elements = (double)part.m * (double)part.k + (double)part.k * (double)part.n;
+    const double all = cycles[way](&part, tiles[f->isa]) + zen3.memory * elements;
+    return all / zen3.frequency + (side ? zen3.wake : 0);
+}
+
+/* ---- choice ---- */
+
+gemm_facts gemm_facts_of(const gemm_product *p, ridge_isa isa, int threads) {
+    return (gemm_facts){p->m, p->n, p->k, p->a_depth == 1, p->b_column == 1, threads, isa};
+}
+
+const char *gemm_way_refusal(gemm_way way, const gemm_facts *f) {
+    switch (way) {
+        case GEMM_WAY_STREAM: return f->b_by_row || f->n == 1 ? NULL : "for a B with contiguous rows";
+        case GEMM_WAY_DOTS:
+            if (!f->a_by_depth) return "for an A with contiguous rows";
+            return f->b_by_row && f->n > GEMM_DOTS_COLUMNS ? "for contiguous columns of B, or up to 16" : NULL;
+        default: return NULL;
+    }
+}
+
+gemm_way gemm_way_of(const gemm_facts *f) {
+    gemm_way best = GEMM_WAY_BLOCKED;
+    double least_cost = gemm_way_cost(best, f);
+    for (gemm_way way = 0; way < GEMM_WAY_BLOCKED; way++) {
+        const double cost = gemm_way_refusal(way, f) ? least_cost : gemm_way_cost(way, f);
+        if (cost < least_cost) best = way, least_cost = cost;
+    }
+    return best;
+}
