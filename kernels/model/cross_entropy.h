@@ -121,8 +121,14 @@ const char *ce_cpu_unavailable(const ridge_case *c);
 
 /* GPU variants. */
 void ce_cuda_unfused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic);
-void ce_cuda_fused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic);
 size_t ce_cuda_unfused_scratch(const ridge_case *c, int threads);
+
+/* The ways of the optimized one (cuda/linear/loss_ways.h); way->own: the ce_places. */
+const char *linear_loss_refuses(const ridge_way *way, const ridge_problem *problem);
+double linear_loss_cost(const ridge_way *way, const ridge_problem *problem);
+void linear_loss_traffic(int way, const ce_places *at, const ridge_problem *problem, ridge_traffic *traffic);
+size_t linear_loss_bytes(int way, const ce_places *at, const ridge_case *c);
+ridge_arithmetic linear_loss_arithmetic(int way, const ce_places *at, const ridge_problem *problem);
 
 /* With cuBLASLt: one plan per product. Its workspace follows the scratch of the unfused variants. */
 enum { CE_LOGITS, CE_TO_DX, CE_TO_DW, CE_PRODUCTS };

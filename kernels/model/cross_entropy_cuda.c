@@ -25,21 +25,6 @@ void ce_cuda_unfused_traffic(const ce_places *at, const ridge_case *c, ridge_tra
     traffic->streamed += g;
 }
 
-/* Forward: parts instead of logits. Gradients: written and read for their sums and by two products; with the forward,
- * they are exponentials first, which are read and written once more. Split operands are written and read besides. */
-void ce_cuda_fused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic) {
-    ridge_work work;
-    ce_work(at, c, &work);
-    const double parts = 8 * logits(c) / 256;
-    const double g = (double)ridge_dtype_size(linear_gradient_dtype(c->dtype)) * logits(c);
-    const double halves = linear_split_traffic(c, at->dx >= 0);
-    *traffic = (ridge_traffic){.read = work.bytes_read + halves, .streamed = work.bytes_written + halves};
-    if (at->lse_in < 0) traffic->read += parts, traffic->streamed += parts;
-    if (at->dx < 0) return;
-    traffic->read += again(c) + 3 * g;
-    traffic->streamed += at->lse_in < 0 ? 2 * g : g;
-}
-
 size_t ce_cuda_unfused_scratch(const ridge_case *c, int threads) {
     (void)threads;
     const size_t element = ridge_dtype_size(linear_gradient_dtype(c->dtype));

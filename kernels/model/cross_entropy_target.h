@@ -2,10 +2,10 @@
  * all of a variant but its name, role, idea and function. Included once, by target.c, which defines before
  *
  *   CE_PLACES      the ce_places of its tensors
- *   CE_GRADIENTS   whether it has gradients among its outputs: true or false */
+ *   CE_GRADIENTS   whether it has gradients among its outputs: true or false
+ *   CE_OPTIMIZED   the extern "C" function of its optimized CUDA variant, which reads call->way->number */
 #include "cpu/linear_ce.h"
-#include "cuda/linear/arithmetic.h"
-#include "cuda/linear/loss_scratch.h"
+#include "cuda/linear/loss_ways.h"
 #include "model/cross_entropy.h"
 #include "peer/openblas.h"
 
@@ -34,14 +34,6 @@ static size_t fused_scratch(const ridge_case *c, int threads) {
 /* ---- GPU variants ---- */
 
 static void cuda_unfused_traffic(const ridge_case *c, ridge_traffic *t) { ce_cuda_unfused_traffic(&CE_PLACES, c, t); }
-static void cuda_fused_traffic(const ridge_case *c, ridge_traffic *t) { ce_cuda_fused_traffic(&CE_PLACES, c, t); }
-static size_t cuda_scratch(const ridge_case *c, int threads) {
-    (void)threads;
-    return linear_loss_bytes(c, CE_GRADIENTS);
-}
-static ridge_arithmetic cuda_arithmetic(const ridge_case *c, int sm) {
-    return linear_loss_arithmetic(c, sm, CE_GRADIENTS);
-}
 static const char *cuda_library_unavailable(const ridge_case *c) {
     return CE_GRADIENTS ? ce_cuda_library_gradient_unavailable(c) : ce_cuda_library_unavailable(c);
 }
@@ -54,7 +46,44 @@ static ridge_status cuda_library_prepare(const ridge_case *c, int threads, void 
     .traffic = cuda_unfused_traffic, .scratch = ce_cuda_library_scratch, .unavailable = cuda_library_unavailable, \
     .prepare = cuda_library_prepare, .release = ce_cuda_library_release
 #define CE_CUDA_UNFUSED .traffic = cuda_unfused_traffic, .scratch = ce_cuda_unfused_scratch
-#define CE_CUDA_OPTIMIZED .traffic = cuda_fused_traffic, .scratch = cuda_scratch, .arithmetic = cuda_arithmetic
+
+/* ---- the ways of the optimized one ---- */
+
+#define CE_OF_WAY(number, name)                                            \
+    static void name##_traffic(const ridge_problem *p, ridge_traffic *t) { \
+        linear_loss_traffic(number, &CE_PLACES, p, t);                     \
+    }                                                                      \
+    static size_t name##_scratch(const ridge_case *c, int threads) {       \
+        (void)threads;                                                     \
+        return linear_loss_bytes(number, &CE_PLACES, c);                   \
+    }                                                                      \
+    static ridge_arithmetic name##_arithmetic(const ridge_problem *p) {    \
+        return linear_loss_arithmetic(number, &CE_PLACES, p);              \
+    }
+CE_OF_WAY(SKINNY_CLUSTER, narrow)
+CE_OF_WAY(SKINNY_WGMMA, wide)
+CE_OF_WAY(LINEAR_LOSS_SPLIT, split)
+CE_OF_WAY(LINEAR_LOSS_TILES, tiles)
+CE_OF_WAY(LINEAR_LOSS_FFMA, ffma)
+#undef CE_OF_WAY
+
+#define CE_WAY(number_, name_, idea_, needs_, what)                                                              \
+    {                                                                                                            \
+        .name = name_, .idea = idea_, .needs = needs_, .refuses = linear_loss_refuses, .cost = linear_loss_cost, \
+        .traffic = what##_traffic, .scratch = what##_scratch, .arithmetic = what##_arithmetic,                   \
+        .run = RIDGE_CUDA(CE_OPTIMIZED), .number = number_, .own = &CE_PLACES                                    \
+    }
+static const ridge_way optimized_ways[] = {
+    CE_WAY(SKINNY_NARROW, "skinny_narrow", "16 rows a block, up to 16 classes", 90, narrow),
+    CE_WAY(SKINNY_SHARED, "skinny_shared", "the same, four blocks share the depth", 90, narrow),
+    CE_WAY(SKINNY_CLUSTER, "skinny_cluster", "16 rows a cluster, eight blocks share the depth", 90, narrow),
+    CE_WAY(SKINNY_STREAM, "skinny_stream", "72 rows a cluster of eight that has all of the depth at once", 90, wide),
+    CE_WAY(SKINNY_WGMMA, "skinny_wgmma", "64 rows a cluster, wgmma, blocks share the depth", 90, wide),
+    CE_WAY(LINEAR_LOSS_SPLIT, "split", "operands in hi and lo parts of fp16, tiles by wgmma", 90, split),
+    CE_WAY(LINEAR_LOSS_TILES, "tiles", "tiles by wgmma, operands by TMA", 90, tiles),
+    CE_WAY(LINEAR_LOSS_FFMA, "ffma", "multiply-adds: any type, order and alignment", 0, ffma),
+};
+#define CE_CUDA_OPTIMIZED .ways = RIDGE_LIST(optimized_ways)
 
 /* The target's fields whose names are those of this file and of the including one: cases, in, out, variants. */
 #define CE_TARGET                                                                                               \

@@ -5,6 +5,7 @@
 
 #define CE_PLACES linear_cross_entropy_places
 #define CE_GRADIENTS false
+#define CE_OPTIMIZED linear_cross_entropy_cuda_optimized
 #include "model/cross_entropy_target.h"
 
 enum { W_BY_COLUMNS = 1 << CE_W, ALL_BY_COLUMNS = W_BY_COLUMNS };
@@ -52,7 +53,6 @@ static const ridge_variant variants[] = {
     {.name = "cuda/optimized",
      .role = RIDGE_OPTIMIZED,
      .idea = "logits in registers only: parts of a softmax for every tile, tensor cores fed by TMA",
-     .run = RIDGE_CUDA(linear_cross_entropy_cuda_optimized),
      CE_CUDA_OPTIMIZED},
 };
 

@@ -5,6 +5,7 @@
 
 #define CE_PLACES linear_cross_entropy_backward_places
 #define CE_GRADIENTS true
+#define CE_OPTIMIZED linear_cross_entropy_backward_cuda_optimized
 #include "model/cross_entropy_target.h"
 
 enum { W_BY_COLUMNS = 1 << CE_W, DW_BY_COLUMNS = 1 << (6 + 1), ALL_BY_COLUMNS = W_BY_COLUMNS | DW_BY_COLUMNS };
@@ -62,7 +63,6 @@ static const ridge_variant variants[] = {
     {.name = "cuda/optimized",
      .role = RIDGE_OPTIMIZED,
      .idea = "gradients of logits for a chunk of rows at a time, three products by tensor cores",
-     .run = RIDGE_CUDA(linear_cross_entropy_backward_cuda_optimized),
      CE_CUDA_OPTIMIZED},
 };
 

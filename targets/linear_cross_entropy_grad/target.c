@@ -5,6 +5,7 @@
 
 #define CE_PLACES linear_cross_entropy_grad_places
 #define CE_GRADIENTS true
+#define CE_OPTIMIZED linear_cross_entropy_grad_cuda_optimized
 #include "model/cross_entropy_target.h"
 
 enum { W_BY_COLUMNS = 1 << CE_W, DW_BY_COLUMNS = 1 << (5 + 3), ALL_BY_COLUMNS = W_BY_COLUMNS | DW_BY_COLUMNS };
@@ -57,7 +58,6 @@ static const ridge_variant variants[] = {
     {.name = "cuda/optimized",
      .role = RIDGE_OPTIMIZED,
      .idea = "logits once: their exponentials become the gradients when the rows' sums are known",
-     .run = RIDGE_CUDA(linear_cross_entropy_grad_cuda_optimized),
      CE_CUDA_OPTIMIZED},
 };
 

@@ -5,12 +5,16 @@
 #include <math.h>
 
 #include "cpu/gemm_product.h"
-#include "cuda/linear/arithmetic.h"
-#include "cuda/linear/softmax_scratch.h"
+#include "cuda/linear/softmax_ways.h"
 #include "linear_softmax.h"
 #include "peer/cublaslt.h"
 #include "peer/onednn.h"
 #include "peer/openblas.h"
+
+static const linear_softmax_dims dims = {
+    .batch = LINEAR_BATCH, .heads = -1, .depth = LINEAR_DEPTH, .classes = LINEAR_CLASSES};
+#define DIMS dims
+#include "model/linear_softmax_target.h"
 
 #define EDGE_CUDA(type) .dtype = RIDGE_##type, .edge = true, .only = RIDGE_ONLY_CUDA
 
@@ -184,15 +188,6 @@ static const ridge_way cpu_ways[] = {
             linear_softmax_cpu_product, cpu_product_traffic, cpu_product_scratch),
 };
 
-static ridge_arithmetic fused_arithmetic(const ridge_case *c, int sm) {
-    const int64_t batch = c->dim[LINEAR_BATCH], depth = c->dim[LINEAR_DEPTH], classes = c->dim[LINEAR_CLASSES];
-    if (c->dtype != RIDGE_F32) return linear_three_of(RIDGE_DTYPE_NONE);
-    if (linear_is_hopper(sm) && linear_softmax_is_large(batch, depth, classes) &&
-        linear_tiles_fit(batch, depth, classes))
-        return linear_three_of(RIDGE_F16);
-    return linear_rows_arithmetic(batch, depth, classes, sm);
-}
-
 static size_t baseline_scratch(const ridge_case *c, int threads) {
     (void)threads;
     return (size_t)y_bytes(c);
@@ -202,26 +197,6 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
 static void unfused_traffic(const ridge_case *c, ridge_traffic *t) {
     const double logits = 4.0 * (double)c->dim[LINEAR_BATCH] * (double)c->dim[LINEAR_CLASSES];
     *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) + b_bytes(c) + logits, .written = logits + y_bytes(c)};
-}
-
-/* Logits stay on chip in the tile kernels and for few classes. Operands that are split or transposed are written and
- * read once more. */
-static void fused_traffic(const ridge_case *c, ridge_traffic *t) {
-    const double logits = 4.0 * (double)c->dim[LINEAR_BATCH] * (double)c->dim[LINEAR_CLASSES];
-    const double flops = 2.0 * logits / 4 * (double)c->dim[LINEAR_DEPTH];
-    const bool split = c->dtype == RIDGE_F32 && flops >= LINEAR_CUDA_LARGE, tf32 = c->dtype == RIDGE_TF32;
-    const bool few = c->dim[LINEAR_CLASSES] <= LINEAR_CUDA_CLASSES && c->dim[LINEAR_DEPTH] >= LINEAR_CUDA_DEPTH;
-    const double made = (split ? x_bytes(c) : 0) + (split || (tf32 && !c->column_major) ? w_bytes(c) : 0);
-    unfused_traffic(c, t);
-    if (!few && !split && c->dtype == RIDGE_F32) return;
-    t->read += made - logits;
-    t->written += made - logits;
-}
-
-static size_t cuda_scratch(const ridge_case *c, int threads) {
-    (void)threads;
-    return linear_softmax_scratch_of(c->dim[LINEAR_BATCH], c->dim[LINEAR_DEPTH], c->dim[LINEAR_CLASSES], 1, c->dtype)
-        .bytes;
 }
 
 static const char *fp32_only(const ridge_case *c) { return c->dtype == RIDGE_F32 ? NULL : "is for f32 only"; }
@@ -250,6 +225,19 @@ static ridge_status library_prepare(const ridge_case *c, int threads, void **pla
     (void)threads;
     return cublaslt_plan_create(&shape, (cublaslt_plan **)plan);
 }
+
+static const ridge_way optimized_ways[] = {
+    LINEAR_WAYS_SKINNY(linear_softmax_cuda_optimized, &dims),
+    LINEAR_WAYS_STREAM(linear_softmax_cuda_optimized, &dims),
+    LINEAR_WAYS_SPLIT(linear_softmax_cuda_optimized, &dims),
+    LINEAR_WAYS_TILES(linear_softmax_cuda_optimized, &dims),
+    LINEAR_WAYS_LOGITS_16(linear_softmax_cuda_optimized, &dims),
+    LINEAR_WAYS_LOGITS(linear_softmax_cuda_optimized, &dims),
+};
+static const ridge_way unfused_ways[] = {
+    LINEAR_WAYS_LOGITS_16(linear_softmax_cuda_optimized, &dims),
+    LINEAR_WAYS_LOGITS(linear_softmax_cuda_optimized, &dims),
+};
 
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
@@ -290,16 +278,11 @@ static const ridge_variant variants[] = {
     {.name = "cuda/unfused",
      .role = RIDGE_PEER,
      .idea = "ridge's own product, logits to memory, softmax in place",
-     .run = RIDGE_CUDA(linear_softmax_cuda_unfused),
-     .traffic = unfused_traffic,
-     .scratch = cuda_scratch},
+     .ways = RIDGE_LIST(unfused_ways)},
     {.name = "cuda/optimized",
      .role = RIDGE_OPTIMIZED,
      .idea = "logits stay on the chip: depth split over a cluster, or tiles whose rows' sums meet",
-     .run = RIDGE_CUDA(linear_softmax_cuda_optimized),
-     .traffic = fused_traffic,
-     .scratch = cuda_scratch,
-     .arithmetic = fused_arithmetic},
+     .ways = RIDGE_LIST(optimized_ways)},
 };
 
 static void softmax(double *z, int64_t n) {

@@ -13,12 +13,6 @@ RIDGE_CUDA_DECLARE(multihead_linear_softmax_cuda_optimized);
 enum { HEADS_BATCH, HEADS_HEADS, HEADS_DEPTH, HEADS_CLASSES }; /* places in dim[] */
 enum { HEADS_X, HEADS_W, HEADS_B };                            /* places in in[] */
 
-/* GPU: least number of tiles (128 rows of one head) for which the launch that splits the operands pays. */
-static inline int heads_are_large(const int64_t *dim) {
-    const int64_t tiles = (dim[HEADS_BATCH] + 127) / 128 * dim[HEADS_HEADS];
-    return tiles >= 96 && dim[HEADS_DEPTH] >= 256 && dim[HEADS_HEADS] > 1;
-}
-
 /* Stride of dimension d, in elements. */
 static inline int64_t heads_stride(const DLTensor *t, int d) {
     if (t->strides) return t->strides[d];

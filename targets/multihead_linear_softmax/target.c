@@ -6,10 +6,17 @@
 
 #include "cpu/gemm_product.h"
 #include "cpu/linear_softmax.h"
-#include "cuda/linear/arithmetic.h"
-#include "cuda/linear/softmax_scratch.h"
+#include "cuda/linear/softmax_ways.h"
 #include "multihead_linear_softmax.h"
 #include "peer/cublaslt.h"
+
+static const linear_softmax_dims dims = {
+    .batch = HEADS_BATCH, .heads = HEADS_HEADS, .depth = HEADS_DEPTH, .classes = HEADS_CLASSES};
+/* Of a launch a head. */
+static const linear_softmax_dims dims_apart = {
+    .batch = HEADS_BATCH, .heads = HEADS_HEADS, .depth = HEADS_DEPTH, .classes = HEADS_CLASSES, .apart = true};
+#define DIMS dims
+#include "model/linear_softmax_target.h"
 
 static const ridge_case cases[] = {
     {.dim = {1024, 16, 1024, 100}, .dtype = RIDGE_F32},
@@ -74,15 +81,6 @@ static void unfused_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) + b_bytes(c) + 2 * p_bytes(c), .written = 3 * p_bytes(c)};
 }
 
-static ridge_arithmetic launches_arithmetic(const ridge_case *c, int sm) {
-    return linear_rows_arithmetic(c->dim[HEADS_BATCH], c->dim[HEADS_DEPTH], c->dim[HEADS_CLASSES], sm);
-}
-static ridge_arithmetic fused_arithmetic(const ridge_case *c, int sm) {
-    const bool tiles = linear_tiles_fit(c->dim[HEADS_BATCH], c->dim[HEADS_DEPTH], c->dim[HEADS_CLASSES]);
-    return linear_is_hopper(sm) && heads_are_large(c->dim) && tiles ? linear_three_of(RIDGE_F16)
-                                                                    : launches_arithmetic(c, sm);
-}
-
 static size_t baseline_scratch(const ridge_case *c, int threads) {
     (void)threads;
     return sizeof(float) * (size_t)c->dim[HEADS_BATCH] * (size_t)c->dim[HEADS_CLASSES];
@@ -127,12 +125,6 @@ static const ridge_way cpu_ways[] = {
             cpu_product_traffic, cpu_product_scratch),
 };
 
-static size_t cuda_scratch(const ridge_case *c, int threads) {
-    (void)threads;
-    return linear_softmax_scratch_of(c->dim[HEADS_BATCH], c->dim[HEADS_DEPTH], c->dim[HEADS_CLASSES],
-                                     c->dim[HEADS_HEADS], c->dtype)
-        .bytes;
-}
 static size_t library_scratch(const ridge_case *c, int threads) {
     (void)c, (void)threads;
     return CUBLASLT_WORKSPACE;
@@ -146,6 +138,17 @@ static ridge_status library_prepare(const ridge_case *c, int threads, void **pla
     (void)threads;
     return cublaslt_plan_create(&shape, (cublaslt_plan **)plan);
 }
+
+static const ridge_way optimized_ways[] = {
+    LINEAR_WAYS_SKINNY(multihead_linear_softmax_cuda_optimized, &dims),
+    LINEAR_WAYS_SPLIT(multihead_linear_softmax_cuda_optimized, &dims),
+    LINEAR_WAYS_LOGITS(multihead_linear_softmax_cuda_optimized, &dims),
+};
+static const ridge_way launches_ways[] = {
+    LINEAR_WAYS_SKINNY(multihead_linear_softmax_cuda_launches, &dims_apart),
+    LINEAR_WAYS_STREAM(multihead_linear_softmax_cuda_launches, &dims_apart),
+    LINEAR_WAYS_LOGITS(multihead_linear_softmax_cuda_launches, &dims_apart),
+};
 
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
@@ -170,14 +173,11 @@ static const ridge_variant variants[] = {
     {.name = "cuda/launches",
      .role = RIDGE_PEER,
      .idea = "linear_softmax's fused kernel, a launch a head",
-     .run = RIDGE_CUDA(multihead_linear_softmax_cuda_launches),
-     .arithmetic = launches_arithmetic},
+     .ways = RIDGE_LIST(launches_ways)},
     {.name = "cuda/optimized",
      .role = RIDGE_OPTIMIZED,
      .idea = "few tiles: one launch, heads are a dimension of the grid; many: halves on tensor cores, a tile per head",
-     .run = RIDGE_CUDA(multihead_linear_softmax_cuda_optimized),
-     .scratch = cuda_scratch,
-     .arithmetic = fused_arithmetic},
+     .ways = RIDGE_LIST(optimized_ways)},
 };
 
 static void softmax(double *z, int64_t n) {

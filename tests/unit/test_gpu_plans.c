@@ -60,7 +60,7 @@ static void loss_scratch_has_room(void **state) {
         const int64_t rows = draw(seed, 0, 1, 70000), classes = draw(seed, 1, 1, 300000);
         const int64_t depth = draw(seed, 2, 1, 9000);
         const ridge_dtype dtype = dtypes[seed % 4];
-        const linear_loss_scratch s = linear_loss_scratch_of(rows, depth, classes, dtype, true);
+        const linear_loss_scratch s = linear_loss_scratch_of(LINEAR_LOSS_TILES, rows, depth, classes, dtype, true);
         const int64_t element = (int64_t)ridge_dtype_size(linear_gradient_dtype(dtype));
         assert_in_range(s.chunk, 1, rows);
         assert_true(s.chunk == rows || s.chunk % 256 == 0);
@@ -78,14 +78,16 @@ static void loss_scratch_has_room(void **state) {
 /* Issue: the logits are never in memory, and what is does not grow with the classes. */
 static void forward_scratch_is_by_rows_alone(void **state) {
     (void)state;
-    const size_t at = linear_loss_scratch_of(8192, 4096, 131072, RIDGE_BF16, false).bytes;
+    const size_t at = linear_loss_scratch_of(LINEAR_LOSS_TILES, 8192, 4096, 131072, RIDGE_BF16, false).bytes;
     assert_true(at <= (size_t)64 << 20);
-    assert_int_equal(linear_loss_scratch_of(8192, 4096, 1 << 24, RIDGE_BF16, false).bytes, at);
-    assert_true(linear_loss_scratch_of(8192, 4096, 131072, RIDGE_BF16, true).bytes <= (size_t)3 << 29);
-    const size_t split = linear_loss_scratch_of(8192, 4096, 131072, RIDGE_F32, false).bytes; /* and x in halves */
+    assert_int_equal(linear_loss_scratch_of(LINEAR_LOSS_TILES, 8192, 4096, 1 << 24, RIDGE_BF16, false).bytes, at);
+    assert_true(linear_loss_scratch_of(LINEAR_LOSS_TILES, 8192, 4096, 131072, RIDGE_BF16, true).bytes <= (size_t)3
+                                                                                                             << 29);
+    const size_t split =
+        linear_loss_scratch_of(LINEAR_LOSS_SPLIT, 8192, 4096, 131072, RIDGE_F32, false).bytes; /* and x in halves */
     const size_t halves = (size_t)linear_split_bytes(8192, 4096) + (size_t)LINEAR_SPLIT_CLASS_BYTES;
     assert_true(split <= at + halves + (1 << 20));
-    assert_int_equal(linear_loss_scratch_of(8192, 4096, 1 << 20, RIDGE_F32, false).bytes, split);
+    assert_int_equal(linear_loss_scratch_of(LINEAR_LOSS_SPLIT, 8192, 4096, 1 << 20, RIDGE_F32, false).bytes, split);
 }
 
 /* Of a chunk of gradients, and of what is left at the end. */
@@ -104,9 +106,12 @@ static void split_scratch_has_room(void **state) {
     for (uint64_t seed = 0; seed < 400; seed++) {
         const int64_t rows = draw(seed, 0, 1, 9000), depth = draw(seed, 1, 1, 9000), classes = draw(seed, 2, 1, 9000);
         const bool gradients = seed % 2;
-        const linear_loss_scratch s = linear_loss_scratch_of(rows, depth, classes, RIDGE_F32, gradients);
-        assert_false(linear_loss_scratch_of(rows, depth, classes, RIDGE_BF16, gradients).split);
-        if (!s.split) continue;
+        const linear_loss_scratch s =
+            linear_loss_scratch_of(LINEAR_LOSS_SPLIT, rows, depth, classes, RIDGE_F32, gradients);
+        if (!linear_split_fits(rows, depth, classes, gradients)) {
+            assert_int_equal(s.bytes, 0);
+            continue;
+        }
         taken++;
         const int64_t product[][3] = {{rows, classes, depth}, {rows, depth, classes}, {classes, depth, rows}};
         for (int p = 0; p < (gradients ? 3 : 1); p++) {
@@ -133,16 +138,20 @@ static void softmax_scratch_has_room(void **state) {
         const int64_t rows = draw(seed, 0, 1, 9000), depth = draw(seed, 1, 1, 9000), classes = draw(seed, 2, 1, 9000);
         const int64_t heads = draw(seed, 3, 1, 20), all = heads * linear_softmax_wide(classes);
         const ridge_dtype dtype = seed % 2 ? RIDGE_F32 : RIDGE_BF16;
-        const linear_softmax_scratch s = linear_softmax_scratch_of(rows, depth, classes, heads, dtype);
+        const int way = seed % 2 ? LINEAR_TILES_SPLIT : seed % 4 ? LINEAR_TILES_16 : LINEAR_LOGITS_16;
+        if (seed % 4 && classes > LINEAR_TILES_CLASSES) continue;
+        const linear_softmax_scratch s = linear_softmax_scratch_of(way, rows, depth, classes, heads, dtype);
         const size_t padded = (size_t)linear_softmax_padded(depth), two = 2 * sizeof(uint16_t);
         assert_true(padded >= (size_t)depth && padded % 64 == 0);
-        assert_true(s.arrived - s.parts >= (size_t)(rows * (all / 128)) * sizeof(softmax_part));
-        assert_true(s.x - s.arrived >= (size_t)heads * ((size_t)rows / 64 + 4) * sizeof(unsigned));
+        if (way != LINEAR_LOGITS_16) {
+            assert_true(s.arrived - s.parts >= (size_t)(rows * (all / 128)) * sizeof(softmax_part));
+            assert_true(s.x - s.arrived >= (size_t)heads * ((size_t)rows / 64 + 4) * sizeof(unsigned));
+        }
         assert_true(s.logits_stride >= classes && s.logits_stride % 4 == 0);
         if (dtype == RIDGE_F32) {
             assert_true(s.w - s.x >= (size_t)rows * padded * two);
             assert_true(s.x_undo - s.w >= (size_t)all * padded * two);
-        } else {
+        } else if (way == LINEAR_LOGITS_16) {
             assert_true(s.bytes - s.logits >= (size_t)(rows * s.logits_stride) * sizeof(float));
         }
     }

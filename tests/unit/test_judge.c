@@ -152,56 +152,12 @@ static void a_variant_is_held_to_its_own_arithmetic(void **state) {
 }
 
 /* What the targets say of their cases: the kernels' own choice, from the header that makes it. */
-static void targets_say_which_arithmetic_they_have(void **state) {
-    (void)state;
-    static const struct {
-        const char *target;
-        int64_t dim[4];
-        ridge_dtype dtype;
-        int sm;
-        ridge_dtype type;
-    } cases[] = {
-        {"linear_softmax", {8192, 4096, 1000}, RIDGE_F32, 90, RIDGE_F16},
-        {"linear_softmax", {8192, 4096, 1000}, RIDGE_F32, 80, RIDGE_DTYPE_NONE},
-        {"linear_softmax", {8192, 4096, 1000}, RIDGE_BF16, 90, RIDGE_DTYPE_NONE},
-        {"linear_softmax", {1024, 1024, 100}, RIDGE_F32, 90, RIDGE_F16},
-        {"linear_softmax", {1024, 1024, 100}, RIDGE_F32, 80, RIDGE_TF32},
-        {"linear_softmax", {256, 512, 50}, RIDGE_F32, 90, RIDGE_TF32},
-        {"linear_softmax", {257, 512, 50}, RIDGE_F32, 90, RIDGE_F16},
-        {"linear_softmax", {64, 128, 10}, RIDGE_F32, 90, RIDGE_TF32},
-        {"linear_softmax", {1024, 1025, 100}, RIDGE_F32, 90, RIDGE_TF32}, /* not by bulk copies */
-        {"linear_softmax", {1024, 1024, 200}, RIDGE_F32, 90, RIDGE_DTYPE_NONE},
-        {"multihead_linear_softmax", {1024, 16, 1024, 100}, RIDGE_F32, 90, RIDGE_F16},
-        {"multihead_linear_softmax", {256, 8, 512, 50}, RIDGE_F32, 90, RIDGE_TF32},
-        {"linear_cross_entropy", {2048, 1024, 1000}, RIDGE_F32, 90, RIDGE_F16},
-        {"linear_cross_entropy", {2048, 1024, 1000}, RIDGE_F32, 80, RIDGE_DTYPE_NONE},
-        {"linear_cross_entropy", {1024, 1024, 100}, RIDGE_F32, 90, RIDGE_F16},
-        {"linear_cross_entropy", {256, 512, 50}, RIDGE_F32, 90, RIDGE_TF32},
-        {"linear_cross_entropy_grad", {2048, 1024, 1000}, RIDGE_F32, 90, RIDGE_F16},
-        {"linear_cross_entropy_grad", {1024, 1024, 100}, RIDGE_F32, 90, RIDGE_DTYPE_NONE}, /* a mixture */
-        {"linear_cross_entropy_backward", {2048, 1024, 1000}, RIDGE_F32, 90, RIDGE_F16},
-        {"linear_cross_entropy_backward", {2048, 1024, 1001}, RIDGE_F32, 90, RIDGE_DTYPE_NONE},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const ridge_target *target = ridge_target_find(cases[i].target);
-        assert_non_null(target);
-        const ridge_variant *last = &target->variants[target->n_variants - 1];
-        assert_string_equal(last->name, "cuda/optimized");
-        ridge_case c = {.dtype = cases[i].dtype};
-        memcpy(c.dim, cases[i].dim, sizeof cases[i].dim);
-        ridge_arithmetic a = last->arithmetic(&c, cases[i].sm);
-        if (a.type != cases[i].type || a.products != (a.type ? 3 : 0))
-            fail_msg("case %zu: %d products of %s", i, a.products, ridge_dtype_name(a.type));
-    }
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_time_inside_a_graph_is_judged),
         cmocka_unit_test(a_graph_without_an_interval_is_not_judged),
         cmocka_unit_test(a_processors_companion_is_no_graph),
         cmocka_unit_test(a_variant_is_held_to_its_own_arithmetic),
-        cmocka_unit_test(targets_say_which_arithmetic_they_have),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

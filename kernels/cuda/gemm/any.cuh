@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(ANY_THREADS, (any_blocks<S, A, B, Epilogue>))
  * others are free. Devices that have not so much let them. */
 constexpr int ANY_ALONE = 120 * 1024;
 inline bool any_alone(const any_limits &device, any_plan plan, int64_t blocks) {
-    return plan.cluster > 1 && device.shared >= ANY_ALONE && (double)blocks <= any_clustered(device, plan.cluster);
+    return plan.cluster > 1 && device.shared >= ANY_ALONE && (double)blocks <= any_clustered(&device, plan.cluster);
 }
 
 /* Of the tiles that an epilogue is made for. */
@@ -85,7 +85,8 @@ ridge_status any_run_as(any_plan plan, const any_matrix<A> &a, const any_matrix<
 template <typename A, typename B, class Epilogue>
 ridge_status any_run(const any_matrix<A> &a, const any_matrix<B> &b, int64_t m, int64_t n, int64_t depth,
                      const Epilogue &epilogue, cudaStream_t stream, int count = 1, const unsigned *only_if = NULL) {
-    return any_run_as(any_plan_for(any_device(), m, n, depth), a, b, m, n, depth, 1, epilogue, stream, count, only_if);
+    const any_limits device = any_device();
+    return any_run_as(any_plan_for(&device, m, n, depth, 1), a, b, m, n, depth, 1, epilogue, stream, count, only_if);
 }
 
 }  // namespace ridge

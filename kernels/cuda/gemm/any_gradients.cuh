@@ -76,9 +76,11 @@ template <typename G, typename T>
 ridge_status few_gradients_run(const matrix_view &g, const matrix_view &w, const matrix_view &x, const matrix_view &dx,
                                const matrix_view &dw, float *db, cudaStream_t stream) {
     const any_limits device = any_device();
-    any_plan plan = any_plan_with(device, ANY_SMALL, dw.rows, dw.columns, dx.rows);
-    const any_plan medium = any_plan_with(device, ANY_MEDIUM, dw.rows, dw.columns, dx.rows);
-    const auto cycles = [&](any_plan p) { return any_cycles(device, p, (double)dw.rows, (double)dw.columns, dx.rows); };
+    any_plan plan = any_plan_with(&device, ANY_SMALL, dw.rows, dw.columns, dx.rows);
+    const any_plan medium = any_plan_with(&device, ANY_MEDIUM, dw.rows, dw.columns, dx.rows);
+    const auto cycles = [&](any_plan p) {
+        return any_cycles(&device, p, (double)dw.rows, (double)dw.columns, dx.rows);
+    };
     if (cycles(medium) < cycles(plan)) plan = medium;
     if (any_share(plan, dx.rows) >= dx.rows) plan.cluster = 1;
 

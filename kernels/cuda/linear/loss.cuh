@@ -8,8 +8,8 @@
  * Both: the forward's tiles leave their exponentials where the gradients will be; when the rows' sums are known a pass
  * makes them gradients. So the logits are computed once.
  *
- * 16-bit operands that TMA can take go through Hopper's tensor cores; so do fp32 ones, in hi and lo parts, with up
- * to 128 classes or of some size; all others through fp32 multiply-adds. */
+ * Who makes the products is a way (linear/loss_ways.h): Hopper's tensor cores, of 16-bit operands or of fp32 ones in hi
+ * and lo parts, or fp32 multiply-adds. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_LOSS_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_LOSS_CUH
 
@@ -74,10 +74,10 @@ inline linear_fp32_plan linear_fp32_plan_of(const linear_loss_call &c) {
     const int64_t m = c.x.rows, n = c.w.rows, k = c.x.columns;
     const double launches = 8000; /* cycles of those that a whole row saves */
     const any_limits device = any_device();
-    const auto cycles = [&](any_plan plan) { return any_cycles(device, plan, (double)m, (double)n, k); };
-    if (n <= any_span(ANY_SMALL)) return {any_plan_with(device, ANY_SMALL, m, n, k), true};
-    const any_plan best = any_plan_for(device, m, n, k, linear_columns_least(m, n));
-    const any_plan medium = any_plan_with(device, ANY_MEDIUM, m, n, k);
+    const auto cycles = [&](any_plan plan) { return any_cycles(&device, plan, (double)m, (double)n, k); };
+    if (n <= any_span(ANY_SMALL)) return {any_plan_with(&device, ANY_SMALL, m, n, k), true};
+    const any_plan best = any_plan_for(&device, m, n, k, linear_columns_least(m, n));
+    const any_plan medium = any_plan_with(&device, ANY_MEDIUM, m, n, k);
     if (n <= any_span(ANY_MEDIUM) && cycles(medium) <= cycles(best) + launches) return {medium, true};
     return {best, false};
 }
@@ -256,14 +256,9 @@ struct linear_by_split {
     using exact = linear_by_fp32<T, T>;
     static constexpr int TILE = split_products<T>::TILE;
 
-    /* Whole pieces of 16 bytes along what is summed over. */
-    static bool takes_matrix(const matrix_view &m) { return is_tileable<T>(m) && (!m.by_rows() || m.columns % 4 == 0); }
-    static bool takes(const linear_loss_call &c, bool gradients) {
-        return c.at.split && device_is_hopper() && c.x.by_rows() && takes_matrix(c.x) && takes_matrix(c.w) &&
-               (!gradients || (c.w.rows % 4 == 0 && c.dx.by_rows() && takes_matrix(c.dx) && takes_matrix(c.dw)));
-    }
     static any_plan exact_plan(const linear_loss_call &c) {
-        return any_plan_for(any_device(), c.x.rows, c.w.rows, c.x.columns, linear_columns_least(c.x.rows, c.w.rows));
+        const any_limits device = any_device();
+        return any_plan_for(&device, c.x.rows, c.w.rows, c.x.columns, linear_columns_least(c.x.rows, c.w.rows));
     }
     /* The parts of all classes, `some` at a time: whole units, or all. */
     template <bool Keep>
@@ -337,13 +332,6 @@ ridge_status linear_gradient_by(const linear_loss_call &c) {
     return RIDGE_OK;
 }
 
-/* Whether Hopper's path can take the operands. */
-template <typename T>
-bool takes_tiles(const linear_loss_call &c, bool gradients) {
-    return device_is_hopper() && is_tileable<T>(c.x) && is_tileable<T>(c.w) &&
-           (!gradients || (is_tileable<T>(c.dx) && is_tileable<T>(c.dw)));
-}
-
 /* As linear_gradient_dtype has it. */
 template <typename T>
 using gradient_type = std::conditional_t<std::is_same_v<T, __nv_bfloat16>, T, float>;
@@ -357,10 +345,10 @@ ridge_status linear_loss_forward(const linear_loss_call &c) {
     if (c.x.rows == 0) return RIDGE_OK;
     if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
     if constexpr (sizeof(T) == 2)
-        if (takes_tiles<T>(c, false)) return linear_by_wgmma<T>::losses(c);
+        if (c.way == LINEAR_LOSS_TILES) return linear_by_wgmma<T>::losses(c);
     if constexpr (sizeof(T) == 4) {
-        if (linear_rows_take(c)) return linear_by_rows<T>::losses(c);
-        if (linear_by_split<T>::takes(c, false)) return linear_by_split<T>::losses(c);
+        if (c.way < SKINNY_WAYS) return linear_by_rows<T>::losses(c);
+        if (c.way == LINEAR_LOSS_SPLIT) return linear_by_split<T>::losses(c);
     }
     return linear_by_fp32<T, gradient_type<T>>::losses(c);
 }
@@ -380,12 +368,12 @@ ridge_status linear_loss_gradient(const linear_loss_call &c) {
     if (c.x.rows == 0) return linear_no_rows<T>(c);
     if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
     if constexpr (sizeof(T) == 4)
-        if (linear_rows_take(c)) return linear_gradient_by<linear_by_rows<T>>(c);
+        if (c.way < SKINNY_WAYS) return linear_gradient_by<linear_by_rows<T>>(c);
     if (c.given_lse) RIDGE_TRY(rows_from_lse(c));
     if constexpr (std::is_same_v<T, __nv_bfloat16>)
-        if (takes_tiles<T>(c, true)) return linear_gradient_by<linear_by_wgmma<T>>(c);
+        if (c.way == LINEAR_LOSS_TILES) return linear_gradient_by<linear_by_wgmma<T>>(c);
     if constexpr (sizeof(T) == 4)
-        if (linear_by_split<T>::takes(c, true)) return linear_gradient_by<linear_by_split<T>>(c);
+        if (c.way == LINEAR_LOSS_SPLIT) return linear_gradient_by<linear_by_split<T>>(c);
     return linear_gradient_by<linear_by_fp32<T, G>>(c);
 }
 

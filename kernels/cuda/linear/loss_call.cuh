@@ -19,6 +19,7 @@ struct linear_loss_call {
     float *loss, *lse, *db;         /* loss, lse: NULL where not wanted */
     loss_options options;
     char *scratch;
+    int way; /* of linear/loss_ways.h */
     linear_loss_scratch at;
     cudaStream_t stream;
 
@@ -49,7 +50,8 @@ inline linear_loss_call linear_loss_call_of(const ridge_call *call, const ce_pla
     c.db = (float *)output(at.db);
     c.options = {call->option[CE_IGNORE], (float)call->option[CE_SMOOTHING], (float)call->option[CE_Z_LOSS]};
     c.scratch = (char *)call->scratch;
-    c.at = linear_loss_scratch_of(c.x.rows, c.x.columns, c.w.rows, call->dtype, at.dx >= 0);
+    c.way = call->way ? call->way->number : LINEAR_LOSS_FFMA; /* without: of the plain variants */
+    c.at = linear_loss_scratch_of(c.way, c.x.rows, c.x.columns, c.w.rows, call->dtype, at.dx >= 0);
     c.stream = stream_of(call);
     return c;
 }
@@ -73,17 +75,16 @@ inline loss_rows loss_rows_of(const linear_loss_call &c, int64_t first, int64_t 
 
 /* ---- fp32 of few classes on Hopper: linear/loss_rows.cu ---- */
 
-bool linear_rows_take(const linear_loss_call &c);
-/* Of `rows` rows from `first` on: losses, and where `gradient` is not NULL the gradients of their logits there, in
- * lines of c.at.gradient_stride. c.given_lse: gradients alone. */
+/* By c.way. Of `rows` rows from `first` on: losses, and where `gradient` is not NULL the gradients of their logits
+ * there, in lines of c.at.gradient_stride. c.given_lse: gradients alone. */
 ridge_status linear_rows_losses(const linear_loss_call &c, int64_t first, int64_t rows, float *gradient);
 
 /* ---- the operations: of storage type T ---- */
 
-/* Losses; linear/loss.cuh. */
+/* Losses, by c.way; linear/loss.cuh. */
 template <typename T>
 ridge_status linear_loss_forward(const linear_loss_call &c);
-/* Gradients. given_lse: backward; else forward and backward; linear/loss.cuh. */
+/* Gradients, likewise. given_lse: backward; else forward and backward; linear/loss.cuh. */
 template <typename T>
 ridge_status linear_loss_gradient(const linear_loss_call &c);
 /* Any of these the plain way, with ridge's own products and with a library's; linear/loss_unfused.cuh. */

@@ -68,17 +68,11 @@ linear_args args_of(const linear_loss_call &c, int64_t first, int64_t rows) {
 
 }  // namespace
 
-bool linear_rows_take(const linear_loss_call &c) {
-    return device_is_hopper() && linear_rows_fit(c.x.columns, c.w.rows) && c.x.by_rows() &&
-           linear_is_bulk(args_of(c, 0, c.x.rows));
-}
-
 ridge_status linear_rows_losses(const linear_loss_call &c, int64_t first, int64_t rows, float *gradient) {
     const linear_args a = args_of(c, first, rows);
     const linear_losses op = {loss_rows_of(c, first, rows), c.given_lse ? c.given_lse + first : NULL, gradient,
                               c.at.gradient_stride};
-    return (a.w_class != 1 ? linear_rows_hopper<true, linear_losses>
-                           : linear_rows_hopper<false, linear_losses>)(a, op, 1, c.stream);
+    return linear_rows_by(c.way, a, op, 1, c.stream);
 }
 
 }  // namespace ridge

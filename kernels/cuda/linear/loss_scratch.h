@@ -6,6 +6,7 @@
 
 #include "cuda/epilogue/parts.h"
 #include "cuda/host/scratch.h"
+#include "cuda/linear/loss_ways.h"
 #include "ridge/target.h"
 
 /* Classes of the narrowest tile: what is kept for each stays small. */
@@ -15,10 +16,8 @@ static inline int linear_columns_least(int64_t rows, int64_t classes) {
 
 /* Gradients of the logits are made for so many rows at a time that they take at most this. */
 #define LINEAR_GRADIENT_BYTES ((int64_t)1 << 30)
-/* fp32 operands are split for the tensor cores where the hi and lo parts take at most this, products are large enough,
- * and linear/loss_rows.cu does not take all classes. */
+/* fp32 operands are split for the tensor cores where the hi and lo parts take at most this. */
 #define LINEAR_SPLIT_BYTES ((int64_t)1 << 30)
-#define LINEAR_SPLIT_FLOP 7e8
 #define LINEAR_SPLIT_CLASS_BYTES ((int64_t)32 << 20) /* see linear_split_classes */
 
 /* Rows of gradients whose sums one block makes: up to 8192 rows make 32 blocks at most. */
@@ -45,7 +44,6 @@ typedef struct linear_loss_scratch {
     size_t infinite;              /* unsigned: whether one of them has an infinity */
     size_t bytes;
     int64_t chunk, gradient_stride; /* rows of gradients at a time; elements from one to the next */
-    bool split;                     /* there is room for hi and lo parts */
 } linear_loss_scratch;
 
 /* The gradients' type: storage, but fp32 for f16, whose range is too small. */
@@ -70,34 +68,54 @@ static inline int64_t linear_split_classes(int64_t classes, int64_t depth) {
 }
 static inline double linear_most(double a, double b) { return a > b ? a : b; }
 
-/* Room for the hi and lo parts of every product's operands: logits [rows, classes], some classes at a time if they are
+/* Rows of gradients at a time, of lines of `stride` elements. */
+static inline int64_t linear_gradient_rows(int64_t rows, int64_t stride, ridge_dtype dtype) {
+    const int64_t line = stride * (int64_t)ridge_dtype_size(linear_gradient_dtype(dtype));
+    const int64_t chunk = LINEAR_GRADIENT_BYTES / line / 256 * 256, most = chunk < 256 ? 256 : chunk;
+    return most < rows ? most : rows;
+}
+static inline int64_t linear_gradient_stride(int64_t classes) { return (classes + 15) / 16 * 16; }
+
+/* Bytes of the hi and lo parts of every product's operands: logits [rows, classes], some classes at a time if they are
  * all that is wanted; dx; dw, in either order. */
+typedef struct linear_split_sides {
+    double left, right;
+    int64_t classes; /* of w at a time */
+} linear_split_sides;
+static inline linear_split_sides linear_split_sides_of(int64_t rows, int64_t depth, int64_t classes, bool gradients) {
+    linear_split_sides s;
+    s.classes = gradients ? classes : linear_split_classes(classes, depth);
+    s.left = linear_split_bytes(rows, depth), s.right = linear_split_bytes(s.classes, depth);
+    if (!gradients) return s;
+    const double g = linear_most(linear_split_bytes(rows, classes), linear_split_bytes(classes, rows));
+    const double x = linear_split_bytes(depth, rows), most = linear_most(g, x);
+    s.left = linear_most(s.left, most);
+    s.right = linear_most(linear_most(s.right, most), linear_split_bytes(depth, classes));
+    return s;
+}
+/* Whether they fit, and gradients are made for all rows at once. */
+static inline bool linear_split_fits(int64_t rows, int64_t depth, int64_t classes, bool gradients) {
+    const linear_split_sides s = linear_split_sides_of(rows, depth, classes, gradients);
+    const bool whole = linear_gradient_rows(rows, linear_gradient_stride(classes), RIDGE_F32) == rows;
+    return (!gradients || whole) && s.left + s.right <= (double)LINEAR_SPLIT_BYTES;
+}
 static inline void linear_take_split(linear_loss_scratch *s, int64_t rows, int64_t depth, int64_t classes,
-                                     ridge_dtype dtype, bool gradients) {
-    const int64_t some = gradients ? classes : linear_split_classes(classes, depth);
-    double left = linear_split_bytes(rows, depth), right = linear_split_bytes(some, depth);
-    if (gradients) {
-        const double g = linear_most(linear_split_bytes(rows, classes), linear_split_bytes(classes, rows));
-        const double x = linear_split_bytes(depth, rows), most = linear_most(g, x);
-        left = linear_most(left, most);
-        right = linear_most(linear_most(right, most), linear_split_bytes(depth, classes));
-    }
-    s->split = ridge_dtype_size(dtype) == 4 && classes > 128 && (!gradients || s->chunk == rows) &&
-               left + right <= (double)LINEAR_SPLIT_BYTES &&
-               2.0 * (double)rows * (double)depth * (double)classes >= LINEAR_SPLIT_FLOP;
-    if (!s->split) return;
-    s->left = linear_scratch_take(&s->bytes, left);
-    s->right = linear_scratch_take(&s->bytes, right);
+                                     bool gradients) {
+    const linear_split_sides sides = linear_split_sides_of(rows, depth, classes, gradients);
     const double lines = linear_most(linear_most((double)rows, (double)classes), (double)depth);
+    s->left = linear_scratch_take(&s->bytes, sides.left);
+    s->right = linear_scratch_take(&s->bytes, sides.right);
     s->left_undo = linear_scratch_take(&s->bytes, (gradients ? lines : (double)rows) * sizeof(float) + 1024);
-    s->right_undo = linear_scratch_take(&s->bytes, (gradients ? lines : (double)some) * sizeof(float) + 1024);
+    s->right_undo = linear_scratch_take(&s->bytes, (gradients ? lines : (double)sides.classes) * sizeof(float) + 1024);
     s->infinite = linear_scratch_take(&s->bytes, sizeof(unsigned));
 }
 
-static inline linear_loss_scratch linear_loss_scratch_of(int64_t rows, int64_t depth, int64_t classes,
+/* Of a way; nothing where it cannot have its operands in LINEAR_SPLIT_BYTES. */
+static inline linear_loss_scratch linear_loss_scratch_of(int way, int64_t rows, int64_t depth, int64_t classes,
                                                          ridge_dtype dtype, bool gradients) {
     linear_loss_scratch s;
     memset(&s, 0, sizeof s);
+    if (way == LINEAR_LOSS_SPLIT && !linear_split_fits(rows, depth, classes, gradients)) return s;
     const int least = linear_columns_least(rows, classes);
     const int64_t tiles = (classes + least - 1) / least;
     const double parts = (double)(tiles < LINEAR_PARTS ? (int64_t)tiles : (int64_t)LINEAR_PARTS) * (double)rows;
@@ -106,21 +124,16 @@ static inline linear_loss_scratch linear_loss_scratch_of(int64_t rows, int64_t d
     s.label_logit = linear_scratch_take(&s.bytes, (double)rows * sizeof(float));
     s.rows = linear_scratch_take(&s.bytes, (double)rows * sizeof(row_gradient));
     s.progress = linear_scratch_take(&s.bytes, 4);
-    if (!gradients) {
-        linear_take_split(&s, rows, depth, classes, dtype, false);
-        return s;
+    if (gradients) {
+        s.gradient_stride = linear_gradient_stride(classes);
+        s.chunk = linear_gradient_rows(rows, s.gradient_stride, dtype);
+        const double blocks = (double)linear_sum_blocks(s.chunk); /* no part of a chunk has more */
+        s.shifts = linear_scratch_take(&s.bytes, (double)tiles * (double)s.chunk * sizeof(float));
+        s.columns = linear_scratch_take(&s.bytes, blocks * (double)classes * sizeof(float));
+        s.gradient = linear_scratch_take(&s.bytes, (double)s.chunk * (double)s.gradient_stride *
+                                                       (double)ridge_dtype_size(linear_gradient_dtype(dtype)));
     }
-    const int64_t element = (int64_t)ridge_dtype_size(linear_gradient_dtype(dtype));
-    s.gradient_stride = (classes + 15) / 16 * 16;
-    s.chunk = LINEAR_GRADIENT_BYTES / (s.gradient_stride * element) / 256 * 256;
-    if (s.chunk < 256) s.chunk = 256;
-    if (s.chunk > rows) s.chunk = rows;
-    const int64_t blocks_of_rows = linear_sum_blocks(s.chunk); /* no part of a chunk has more */
-    const double blocks = (double)blocks_of_rows;
-    s.shifts = linear_scratch_take(&s.bytes, (double)tiles * (double)s.chunk * sizeof(float));
-    s.columns = linear_scratch_take(&s.bytes, blocks * (double)classes * sizeof(float));
-    s.gradient = linear_scratch_take(&s.bytes, (double)s.chunk * (double)s.gradient_stride * (double)element);
-    linear_take_split(&s, rows, depth, classes, dtype, true);
+    if (way == LINEAR_LOSS_SPLIT) linear_take_split(&s, rows, depth, classes, gradients);
     return s;
 }
 
@@ -143,18 +156,11 @@ static inline linear_unfused_scratch linear_unfused_scratch_of(int64_t rows, int
 }
 
 /* Bytes that split operands take: written once, and read by their products. */
-static inline double linear_split_traffic(const ridge_case *c, bool gradients) {
-    const int64_t rows = c->dim[0], depth = c->dim[1], classes = c->dim[2];
-    if (!linear_loss_scratch_of(rows, depth, classes, c->dtype, gradients).split) return 0;
+static inline double linear_split_traffic(int64_t rows, int64_t depth, int64_t classes, bool gradients) {
     const double logits = linear_split_bytes(rows, depth) + linear_split_bytes(classes, depth);
     if (!gradients) return logits;
     const double dx = linear_split_bytes(rows, classes) + linear_split_bytes(depth, classes);
     return logits + dx + linear_split_bytes(classes, rows) + linear_split_bytes(depth, rows);
-}
-
-/* Scratch of a case of the cross-entropy targets. */
-static inline size_t linear_loss_bytes(const ridge_case *c, bool gradients) {
-    return linear_loss_scratch_of(c->dim[0], c->dim[1], c->dim[2], c->dtype, gradients).bytes;
 }
 
 #endif

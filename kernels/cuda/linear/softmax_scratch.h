@@ -1,12 +1,11 @@
-/* What Hopper's kernels for softmax(x w + b) keep in scratch, besides logits of 16-bit operands that other kernels
- * take. Of C and CUDA. */
+/* What the ways of softmax(x w + b) keep in scratch. Of C and CUDA. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_SOFTMAX_SCRATCH_H
 #define RIDGE_KERNELS_CUDA_LINEAR_SOFTMAX_SCRATCH_H
 
 #include <string.h>
 
 #include "cuda/host/scratch.h"
-#include "ridge/target.h"
+#include "cuda/linear/softmax_ways.h"
 
 /* Offsets; multiples of 1024. */
 typedef struct linear_softmax_scratch {
@@ -23,20 +22,23 @@ typedef struct linear_softmax_scratch {
 static inline int64_t linear_softmax_padded(int64_t depth) { return (depth + 63) / 64 * 64; }
 static inline int64_t linear_softmax_wide(int64_t classes) { return (classes + 127) / 128 * 128; }
 
-static inline linear_softmax_scratch linear_softmax_scratch_of(int64_t rows, int64_t depth, int64_t classes,
+static inline linear_softmax_scratch linear_softmax_scratch_of(int way, int64_t rows, int64_t depth, int64_t classes,
                                                                int64_t heads, ridge_dtype dtype) {
     linear_softmax_scratch s;
     memset(&s, 0, sizeof s);
     const double padded = (double)linear_softmax_padded(depth), all = (double)(heads * linear_softmax_wide(classes));
-    const int words = ridge_dtype_size(dtype) == 4;
+    const bool split = way == LINEAR_TILES_SPLIT, tf32 = way == LINEAR_TILES_TF32;
+    const bool tiles = split || tf32 || way == LINEAR_TILES_16;
+    const bool logits = ridge_dtype_size(dtype) == 2 && (way == LINEAR_LOGITS_16 || way == LINEAR_LOGITS_FFMA);
+    if (classes > LINEAR_TILES_CLASSES && tiles) return s;
     s.logits_stride = (classes + 3) / 4 * 4;
-    s.parts = linear_scratch_take(&s.bytes, (double)rows * 8 * all / 128);
-    s.arrived = linear_scratch_take(&s.bytes, (double)heads * 4 * ((double)rows / 64 + 4));
-    s.x = linear_scratch_take(&s.bytes, words ? (double)rows * padded * 4 : 0);
-    s.w = linear_scratch_take(&s.bytes, words ? all * padded * 4 : 0);
-    s.x_undo = linear_scratch_take(&s.bytes, (double)rows * 4);
-    s.w_undo = linear_scratch_take(&s.bytes, all * 4);
-    s.logits = linear_scratch_take(&s.bytes, words ? 0 : (double)rows * (double)s.logits_stride * 4);
+    s.parts = linear_scratch_take(&s.bytes, tiles ? (double)rows * 8 * all / 128 : 0);
+    s.arrived = linear_scratch_take(&s.bytes, tiles ? (double)heads * 4 * ((double)rows / 64 + 4) : 0);
+    s.x = linear_scratch_take(&s.bytes, split ? (double)rows * padded * 4 : 0);
+    s.w = linear_scratch_take(&s.bytes, split || tf32 ? all * padded * 4 : 0);
+    s.x_undo = linear_scratch_take(&s.bytes, split ? (double)rows * 4 : 0);
+    s.w_undo = linear_scratch_take(&s.bytes, split ? all * 4 : 0);
+    s.logits = linear_scratch_take(&s.bytes, logits ? (double)rows * (double)s.logits_stride * 4 : 0);
     return s;
 }
 

@@ -26,7 +26,6 @@
 #include "cuda/ptx/cp_async.cuh"
 #include "cuda/ptx/griddepcontrol.cuh"
 #include "cuda/ptx/mbarrier.cuh"
-#include "cuda/skinny/limits.h"
 #include "cuda/skinny/rows_of_logits.cuh"
 
 namespace ridge {
@@ -72,7 +71,7 @@ struct linear_shape {
     static constexpr int NT = Tuned.tiles, BM = Tuned.rows, S = Tuned.split;
     static constexpr int WM = Tuned.warps_m, WN = Tuned.warps_n, WK = Tuned.warps_k;
     static constexpr int KC = Tuned.chunk, stages = Tuned.stages;
-    static constexpr bool bulk = Bulk;   /* whole rows by TMA: see linear_is_bulk */
+    static constexpr bool bulk = Bulk;   /* whole rows by TMA: see skinny_facts.pieces */
     static constexpr bool trans = Trans; /* of w, classes are rows: [classes, depth] */
 
     static constexpr int threads = 32 * WM * WN * WK;
@@ -97,13 +96,6 @@ struct linear_shape {
 /* TMA or a cluster. */
 template <typename L>
 constexpr bool narrow_needs_sm90 = L::bulk || L::S > 1;
-
-/* Whether TMA can move x and w: 16-byte multiples of both, and w without gaps between rows. */
-inline bool linear_is_bulk(const linear_args &a) {
-    const bool trans = a.w_depth == 1 && a.w_class != 1;
-    return is_aligned16(a.x) && is_aligned16(a.w) && linear_depth_is_bulk(a.depth) && a.x_row % 4 == 0 &&
-           a.w_head % 4 == 0 && (trans ? a.w_class % 4 == 0 : a.w_depth == a.classes);
-}
 
 /* `steps` columns of x and rows of w, from k on. */
 template <typename L>
@@ -138,7 +130,10 @@ __device__ inline void linear_again(const linear_args &a, float *sums, int64_t r
                                     int64_t k_end, int wk) {
     for (int e = (int)threadIdx.x % 32; e < 16 * L::MT * 8 * L::N; e += 32) {
         const int r = m0 + e / (8 * L::N), c = 8 * n0 + e % (8 * L::N);
-        if (row + r >= a.batch || c >= a.classes) continue;
+        if (row + r >= a.batch || c >= a.classes) {
+            if (c < L::columns) sums[r * L::columns + c] = 0.0f; /* it may be sent to another block */
+            continue;
+        }
         const float *x = a.x + (row + r) * a.x_row, *w = a.w + c * a.w_class;
         float sum = 0.0f;
         for (int64_t k = k0 + 16 * wk; k < k_end; k += 16 * L::WK)

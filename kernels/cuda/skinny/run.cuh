@@ -1,17 +1,15 @@
-/* From shapes to the kernel that serves them: x w + b in fp32 of few classes, by kernels that end with whole rows of
- * logits, for an Op (see linear_rows in skinny/narrow.cuh) to make of them what is asked for.
- *
- *   classes            up to 16   up to 56                    up to 128
- *   operands aligned   narrow;    narrow, S = 8; many rows:   stream, wgmma
- *                      S = 4      stream, wgmma (9.0 only)    (9.0 only)
- *   not aligned        narrow with single loads */
+/* The ways of skinny/ways.h: x w + b in fp32 of few classes, by kernels that end with whole rows of logits, for an Op
+ * (see linear_rows in skinny/narrow.cuh) to make of them what is asked for. */
 #ifndef RIDGE_KERNELS_CUDA_SKINNY_RUN_CUH
 #define RIDGE_KERNELS_CUDA_SKINNY_RUN_CUH
 
-#include "cuda/skinny/limits.h"
 #include "cuda/skinny/narrow.cuh"
 #include "cuda/skinny/stream.cuh"
 #include "cuda/skinny/wgmma.cuh"
+
+extern "C" {
+#include "cuda/skinny/ways.h"
+}
 
 namespace ridge {
 
@@ -38,61 +36,50 @@ ridge_status linear_rows_single(const linear_args &a, const Op &op, int heads, c
     return linear_launch<linear_shape<NARROW_128_SINGLE, false, Trans>>(a, op, heads, stream, false);
 }
 
+/* As many clusters as the device has room for at once. */
 template <bool Trans, typename Op>
-ridge_status linear_rows_stream(const linear_args &a, const Op &op, cudaStream_t stream) {
+ridge_status linear_rows_stream(const linear_args &a, const Op &op, int heads, cudaStream_t stream) {
+    if (!linear_stream_takes<linear_stream<Trans, true>, Op>(a, heads)) return RIDGE_UNSUPPORTED;
     if (!Trans && a.classes % 2 != 0) return linear_launch_stream<linear_stream<false, false>>(a, op, stream);
     return linear_launch_stream<linear_stream<Trans, true>>(a, op, stream);
 }
 
-/* Up to 56 classes leave one of linear_stream's two warpgroups without any: it is worth while where clusters of 64 rows
- * would come two to an SM. */
+/* In clusters of as many blocks as all have room at once. */
 template <int Tiles, bool Trans, typename Op>
 ridge_status linear_rows_wgmma(const linear_args &a, const Op &op, int heads, cudaStream_t stream) {
     using One = linear_wide<Tiles, Trans, false>;
     using Several = linear_wide<Tiles, Trans, true>;
     const int64_t clusters = (a.batch + One::BM - 1) / One::BM * heads;
-    using Stream = linear_stream<Trans, true>;
-    if (linear_stream_takes<Stream, Op>(a, heads) && (Tiles > 7 || clusters > linear_stream_room<Stream, Op>()))
-        return linear_rows_stream<Trans>(a, op, stream);
     const int split = linear_split_for<One, Op>(clusters);
     if (a.depth <= (int64_t)split * One::groups * One::slab)
         return linear_launch_wgmma<One>(a, op, heads, split, stream, true);
     return linear_launch_wgmma<Several>(a, op, heads, linear_split_for<Several, Op>(clusters), stream, true);
 }
 
-/* Up to 16 classes; of few rows and some depth, clusters of four. */
+/* By one of the ways that need aligned operands. */
 template <bool Trans, typename Op>
-ridge_status linear_rows_narrow(const linear_args &a, const Op &op, int heads, cudaStream_t stream) {
-    if (a.depth > 256 && a.batch * heads <= 512)
-        return linear_launch<linear_shape<NARROW_16_CLUSTER, true, Trans>>(a, op, heads, stream, true);
-    return linear_launch<linear_shape<NARROW_16_BLOCK, true, Trans>>(a, op, heads, stream, true);
-}
-
-/* Operands that linear_is_bulk takes, on Hopper. */
-template <bool Trans, typename Op>
-ridge_status linear_rows_hopper(const linear_args &a, const Op &op, int heads, cudaStream_t stream) {
-    if (a.classes <= 16) return linear_rows_narrow<Trans>(a, op, heads, stream);
-    if (!linear_rows_are_fp16(a.batch, a.classes))
-        return linear_launch<linear_shape<NARROW_56_CLUSTER, true, Trans>>(a, op, heads, stream, true);
+ridge_status linear_rows_as(int way, const linear_args &a, const Op &op, int heads, cudaStream_t stream) {
+    switch (way) {
+        case SKINNY_NARROW:
+            return linear_launch<linear_shape<NARROW_16_BLOCK, true, Trans>>(a, op, heads, stream, true);
+        case SKINNY_SHARED:
+            return linear_launch<linear_shape<NARROW_16_CLUSTER, true, Trans>>(a, op, heads, stream, true);
+        case SKINNY_CLUSTER:
+            return linear_launch<linear_shape<NARROW_56_CLUSTER, true, Trans>>(a, op, heads, stream, true);
+        case SKINNY_STREAM: return linear_rows_stream<Trans>(a, op, heads, stream);
+        default: break;
+    }
     if (a.classes <= 56) return linear_rows_wgmma<7, Trans>(a, op, heads, stream);
     if (a.classes <= 104) return linear_rows_wgmma<13, Trans>(a, op, heads, stream);
     return linear_rows_wgmma<16, Trans>(a, op, heads, stream);
 }
-
-/* The same, on other devices that have TMA. */
-template <bool Trans, typename Op>
-ridge_status linear_rows_bulk(const linear_args &a, const Op &op, int heads, cudaStream_t stream) {
-    if (a.classes <= 16) return linear_rows_narrow<Trans>(a, op, heads, stream);
-    if (a.classes <= 56) return linear_launch<linear_shape<NARROW_56_CLUSTER, true, Trans>>(a, op, heads, stream, true);
-    return linear_rows_single<Trans>(a, op, heads, stream);
+template <typename Op>
+ridge_status linear_rows_by(int way, const linear_args &a, const Op &op, int heads, cudaStream_t stream) {
+    return (a.w_class != 1 ? linear_rows_as<true, Op> : linear_rows_as<false, Op>)(way, a, op, heads, stream);
 }
 
-template <bool Trans, typename Op>
-ridge_status linear_rows_any(const linear_args &a, const Op &op, int heads, cudaStream_t stream) {
-    const int sm = device_capability();
-    if (sm < 90 || !linear_is_bulk(a)) return linear_rows_single<Trans>(a, op, heads, stream);
-    return (sm / 10 == 9 ? linear_rows_hopper<Trans, Op> : linear_rows_bulk<Trans, Op>)(a, op, heads, stream);
-}
+static_assert((int)SKINNY_STREAM_DEPTH == linear_stream<true, true>::depth &&
+              (int)SKINNY_STREAM_ROWS == linear_stream<true, true>::rows);
 
 }  // namespace ridge
 

@@ -1,0 +1,44 @@
+/* A call of softmax(x w + b), and what can be done with it. Its kernels are compiled once for all targets, in
+ * linear/softmax_<what>.cu. */
+#ifndef RIDGE_KERNELS_CUDA_LINEAR_SOFTMAX_CALL_CUH
+#define RIDGE_KERNELS_CUDA_LINEAR_SOFTMAX_CALL_CUH
+
+#include "cuda/host/launch.cuh"
+#include "cuda/host/view.cuh"
+
+extern "C" {
+#include "cuda/linear/softmax_scratch.h"
+}
+
+namespace ridge {
+
+struct linear_softmax_call {
+    matrix_view x, w, p; /* w: [classes, depth]; w and p are the first head's */
+    const void *bias;
+    int heads;
+    int64_t w_head, bias_head, p_head; /* from one head's to the next */
+    ridge_dtype dtype;
+    char *scratch;
+    cudaStream_t stream;
+
+    linear_softmax_scratch at(int way) const {
+        return linear_softmax_scratch_of(way, x.rows, x.columns, p.columns, heads, dtype);
+    }
+};
+
+/* By a way of linear/softmax_ways.h: few classes in fp32; tiles that exchange their rows' sums; logits in memory. */
+ridge_status linear_softmax_rows(int way, const linear_softmax_call &c);
+ridge_status linear_softmax_tiles(int way, const linear_softmax_call &c);
+ridge_status linear_softmax_logits(int way, const linear_softmax_call &c);
+
+inline ridge_status linear_softmax_by(int way, const linear_softmax_call &c) {
+    if (c.p.rows == 0) return RIDGE_OK;
+    if (way < SKINNY_WAYS) return linear_softmax_rows(way, c);
+    return way < LINEAR_LOGITS_16 ? linear_softmax_tiles(way, c) : linear_softmax_logits(way, c);
+}
+/* Softmax of all rows of all heads of p, in place; fp32. */
+ridge_status linear_softmax_in_place(const linear_softmax_call &c);
+
+}  // namespace ridge
+
+#endif

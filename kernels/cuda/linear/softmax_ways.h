@@ -1,0 +1,46 @@
+/* The ways of softmax(x w + b) on a GPU, of one head or several. Of C and CUDA: kernels/model/linear_softmax_ways.c
+ * says what each refuses, costs, moves and needs; linear/softmax_rows.cu and softmax_tiles.cu run them.
+ *
+ *   skinny_*       up to 128 classes in fp32: skinny/ways.h
+ *   tiles_*        up to 8192 classes, logits in registers: linear/softmax_tiles.cuh
+ *   logits_*       a product to memory, then softmax row by row */
+#ifndef RIDGE_KERNELS_CUDA_LINEAR_SOFTMAX_WAYS_H
+#define RIDGE_KERNELS_CUDA_LINEAR_SOFTMAX_WAYS_H
+
+#include "cuda/skinny/ways.h"
+#include "ridge/target.h"
+
+enum {
+    LINEAR_TILES = 64, /* of classes that may wait for each other, where as many run together */
+    LINEAR_TILES_CLASSES = LINEAR_TILES * 128,
+    LINEAR_TILE_SINGLE = 104 /* classes at most of the tile that has all of them */
+};
+
+/* Behind those of skinny/ways.h. */
+typedef enum linear_softmax_way {
+    LINEAR_TILES_SPLIT = SKINNY_WAYS,
+    LINEAR_TILES_TF32,
+    LINEAR_TILES_16,
+    LINEAR_LOGITS_16,
+    LINEAR_LOGITS_FFMA,
+    LINEAR_SOFTMAX_WAYS
+} linear_softmax_way;
+
+/* Places of the extents in dim[]; heads: -1, a single one. apart: a launch a head. */
+typedef struct linear_softmax_dims {
+    int batch, heads, depth, classes;
+    bool apart;
+} linear_softmax_dims;
+
+/* way->own: the linear_softmax_dims. */
+const char *linear_softmax_refuses(const ridge_way *way, const ridge_problem *problem);
+double linear_softmax_cost(const ridge_way *way, const ridge_problem *problem);
+
+void linear_softmax_traffic(int way, const linear_softmax_dims *at, const ridge_problem *problem,
+                            ridge_traffic *traffic);
+size_t linear_softmax_scratch_bytes(int way, const linear_softmax_dims *at, const ridge_case *c);
+/* fp32 as three products of tf32 or of fp16; other types as they are. */
+ridge_arithmetic linear_three_of_tf32(const ridge_problem *problem);
+ridge_arithmetic linear_three_of_fp16(const ridge_problem *problem);
+
+#endif

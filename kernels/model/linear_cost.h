@@ -1,0 +1,29 @@
+/* Predicted microseconds of the kernels of a linear layer on a GPU, for the choice among ways: launches, bytes and FLOP
+ * over what the machine does of them, tiles in waves over its SMs. linear_cost.c has the measured constants. */
+#ifndef RIDGE_MODEL_LINEAR_COST_H
+#define RIDGE_MODEL_LINEAR_COST_H
+
+#include "cuda/gemm/any_plan.h"
+#include "cuda/skinny/ways.h"
+
+/* The product pipelines of gemm/matmul.cuh. */
+typedef enum linear_pipe {
+    LINEAR_PIPE_SPLIT,         /* fp32 in hi and lo parts: 128 x 128 */
+    LINEAR_PIPE_SPLIT_SOFTMAX, /* with a softmax of whole rows behind it */
+    LINEAR_PIPE_SPLIT_SINGLE,  /* likewise, where 104 columns are all */
+    LINEAR_PIPE_TF32_SOFTMAX,  /* 128 x 256 */
+    LINEAR_PIPE_16,            /* 128 x 256 */
+    LINEAR_PIPE_16_SOFTMAX,
+    LINEAR_PIPES
+} linear_pipe;
+
+/* One launch: C[m, n] = A[m, k] B[k, n], `count` of them side by side. */
+double linear_pipe_cost(linear_pipe pipe, int64_t m, int64_t n, int64_t k, int64_t count, int sm_count);
+/* The same by fp32 multiply-adds; bytes: of an operand's element; least: see any_plan_for. */
+double linear_ffma_cost(int64_t m, int64_t n, int64_t k, int64_t count, int bytes, int least, int sm, int sm_count);
+/* A pass that reads and writes so many bytes together, its launch included. */
+double linear_pass_cost(double bytes);
+/* One of skinny/ways.h. */
+double skinny_cost(int way, const skinny_facts *f);
+
+#endif

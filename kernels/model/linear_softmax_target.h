@@ -1,0 +1,55 @@
+/* What the tables of ways of linear_softmax and multihead_linear_softmax have in common. Included once, by target.c,
+ * which defines before: DIMS, the linear_softmax_dims of its extents. */
+#include "cuda/linear/softmax_ways.h"
+
+#define OF_WAY(number, name)                                                      \
+    static inline void name##_traffic(const ridge_problem *p, ridge_traffic *t) { \
+        linear_softmax_traffic(number, &DIMS, p, t);                              \
+    }                                                                             \
+    static inline size_t name##_scratch(const ridge_case *c, int threads) {       \
+        (void)threads;                                                            \
+        return linear_softmax_scratch_bytes(number, &DIMS, c);                    \
+    }
+OF_WAY(SKINNY_SINGLE, fused)
+OF_WAY(LINEAR_TILES_SPLIT, tiles_split)
+OF_WAY(LINEAR_TILES_TF32, tiles_tf32)
+OF_WAY(LINEAR_TILES_16, tiles_16)
+OF_WAY(LINEAR_LOGITS_16, logits_16)
+OF_WAY(LINEAR_LOGITS_FFMA, logits_ffma)
+#undef OF_WAY
+
+/* fn: its extern "C" function, which reads call->way->number. */
+#define LINEAR_WAY(number_, name_, idea_, fn, needs_, what, arithmetic_, dims_)                                        \
+    {                                                                                                                  \
+        .name = name_, .idea = idea_, .needs = needs_, .refuses = linear_softmax_refuses, .cost = linear_softmax_cost, \
+        .traffic = what##_traffic, .scratch = what##_scratch, .arithmetic = arithmetic_, .run = RIDGE_CUDA(fn),        \
+        .number = number_, .own = dims_                                                                                \
+    }
+#define LINEAR_WAYS_SKINNY(fn, dims)                                                                                   \
+    LINEAR_WAY(SKINNY_SINGLE, "skinny_single", "16 rows a block, operands by single loads: any alignment", fn, 80,     \
+               fused, linear_three_of_tf32, dims),                                                                     \
+        LINEAR_WAY(SKINNY_NARROW, "skinny_narrow", "16 rows a block, up to 16 classes", fn, 90, fused,                 \
+                   linear_three_of_tf32, dims),                                                                        \
+        LINEAR_WAY(SKINNY_SHARED, "skinny_shared", "the same, four blocks share the depth", fn, 90, fused,             \
+                   linear_three_of_tf32, dims),                                                                        \
+        LINEAR_WAY(SKINNY_CLUSTER, "skinny_cluster", "16 rows a cluster, eight blocks share the depth", fn, 90, fused, \
+                   linear_three_of_tf32, dims),                                                                        \
+        LINEAR_WAY(SKINNY_WGMMA, "skinny_wgmma", "64 rows a cluster, wgmma, blocks share the depth", fn, 90, fused,    \
+                   linear_three_of_fp16, dims)
+#define LINEAR_WAYS_STREAM(fn, dims)                                                                                   \
+    LINEAR_WAY(SKINNY_STREAM, "skinny_stream", "72 rows a cluster of eight that has all of the depth at once", fn, 90, \
+               fused, linear_three_of_fp16, dims)
+#define LINEAR_WAYS_SPLIT(fn, dims)                                                                                   \
+    LINEAR_WAY(LINEAR_TILES_SPLIT, "tiles_split", "operands split once; tiles of 128 rows exchange their rows' sums", \
+               fn, 90, tiles_split, linear_three_of_fp16, dims)
+#define LINEAR_WAYS_TILES(fn, dims)                                                                                    \
+    LINEAR_WAY(LINEAR_TILES_TF32, "tiles_tf32", "tiles of 128 rows exchange their rows' sums, w transposed first", fn, \
+               90, tiles_tf32, NULL, dims),                                                                            \
+        LINEAR_WAY(LINEAR_TILES_16, "tiles_16", "tiles of 128 rows exchange their rows' sums", fn, 90, tiles_16, NULL, \
+                   dims)
+#define LINEAR_WAYS_LOGITS_16(fn, dims)                                                                              \
+    LINEAR_WAY(LINEAR_LOGITS_16, "logits_16", "a product by wgmma to memory, softmax row by row", fn, 90, logits_16, \
+               NULL, dims)
+#define LINEAR_WAYS_LOGITS(fn, dims)                                                                                 \
+    LINEAR_WAY(LINEAR_LOGITS_FFMA, "logits_ffma", "a product by multiply-adds to memory, softmax row by row", fn, 0, \
+               logits_ffma, NULL, dims)

@@ -1,0 +1,158 @@
+/* The ways of the linear layers on a GPU: which one runs what, computed without a device. */
+#include "ridge/target.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const ridge_abilities h200 = {.sm = 90, .sm_count = 132}, a100 = {.sm = 80, .sm_count = 108};
+
+static ridge_problem problem_of(const ridge_target *target, const int64_t *dim, ridge_dtype dtype,
+                                unsigned column_major, const ridge_abilities *here) {
+    ridge_case c = {.dtype = dtype, .column_major = column_major};
+    ridge_problem p;
+    memcpy(c.dim, dim, 4 * sizeof *dim);
+    ridge_problem_dense(target, &c, here, &p);
+    return p;
+}
+
+/* As ridge_way_choose, in builds without CUDA too. */
+static const ridge_way *chosen(const char *name, const ridge_problem *p) {
+    const ridge_target *target = ridge_target_find(name);
+    const ridge_variant *optimized = &target->variants[target->n_variants - 1];
+    const ridge_way *best = NULL;
+    assert_string_equal(optimized->name, "cuda/optimized");
+    for (int w = 0; w < optimized->n_ways; w++) {
+        const ridge_way *way = &optimized->ways[w];
+        if (p->here.sm < way->needs || way->refuses(way, p)) continue;
+        assert_true(way->cost(way, p) > 0);
+        if (!best || way->cost(way, p) < best->cost(best, p)) best = way;
+    }
+    assert_non_null(best);
+    return best;
+}
+
+typedef struct shape {
+    const char *target;
+    int64_t dim[4];
+    ridge_dtype dtype;
+    const char *way;
+} shape;
+
+static void all_run_by(const shape *shapes, size_t n, const ridge_abilities *here) {
+    for (size_t i = 0; i < n; i++) {
+        const ridge_problem p =
+            problem_of(ridge_target_find(shapes[i].target), shapes[i].dim, shapes[i].dtype, 0, here);
+        const ridge_way *way = chosen(shapes[i].target, &p);
+        if (strcmp(way->name, shapes[i].way) != 0)
+            fail_msg("%s %dx%dx%dx%d: %s, not %s", shapes[i].target, (int)shapes[i].dim[0], (int)shapes[i].dim[1],
+                     (int)shapes[i].dim[2], (int)shapes[i].dim[3], way->name, shapes[i].way);
+    }
+}
+#define ALL_RUN_BY(shapes, here) all_run_by(shapes, sizeof(shapes) / sizeof(shapes)[0], here)
+
+/* The shapes of expectations/h200.json: what was measured there. */
+static void listed_shapes_keep_their_ways(void **state) {
+    (void)state;
+    static const shape shapes[] = {
+        {"linear_softmax", {64, 128, 10}, RIDGE_F32, "skinny_narrow"},
+        {"linear_softmax", {256, 512, 50}, RIDGE_F32, "skinny_cluster"},
+        {"linear_softmax", {1024, 1024, 100}, RIDGE_F32, "skinny_stream"},
+        {"linear_softmax", {8192, 4096, 1000}, RIDGE_F32, "tiles_split"},
+        {"linear_softmax", {8192, 4096, 1000}, RIDGE_TF32, "tiles_tf32"},
+        {"linear_softmax", {8192, 4096, 1000}, RIDGE_BF16, "tiles_16"},
+        {"multihead_linear_softmax", {1024, 16, 1024, 100}, RIDGE_F32, "tiles_split"},
+        {"multihead_linear_softmax", {256, 8, 512, 50}, RIDGE_F32, "skinny_cluster"},
+        {"linear_cross_entropy", {256, 512, 50}, RIDGE_F32, "skinny_cluster"},
+        {"linear_cross_entropy", {1024, 1024, 100}, RIDGE_F32, "skinny_stream"},
+        {"linear_cross_entropy", {2048, 1024, 1000}, RIDGE_F32, "split"},
+        {"linear_cross_entropy", {8192, 4096, 32768}, RIDGE_BF16, "tiles"},
+        {"linear_cross_entropy_backward", {256, 512, 50}, RIDGE_F32, "skinny_cluster"},
+        {"linear_cross_entropy_backward", {1024, 1024, 100}, RIDGE_F32, "skinny_stream"},
+        {"linear_cross_entropy_backward", {2048, 1024, 1000}, RIDGE_F32, "split"},
+        {"linear_cross_entropy_backward", {4096, 2048, 16384}, RIDGE_BF16, "tiles"},
+        {"linear_cross_entropy_grad", {256, 512, 50}, RIDGE_F32, "skinny_cluster"},
+        {"linear_cross_entropy_grad", {1024, 1024, 100}, RIDGE_F32, "skinny_stream"},
+        {"linear_cross_entropy_grad", {2048, 1024, 1000}, RIDGE_F32, "split"},
+        {"linear_cross_entropy_grad", {4096, 2048, 16384}, RIDGE_BF16, "tiles"},
+    };
+    ALL_RUN_BY(shapes, &h200);
+}
+
+/* Without wgmma and clusters. */
+static void ampere_has_its_own(void **state) {
+    (void)state;
+    static const shape shapes[] = {
+        {"linear_softmax", {64, 128, 10}, RIDGE_F32, "skinny_single"},
+        {"linear_softmax", {8192, 4096, 1000}, RIDGE_F32, "logits_ffma"},
+        {"linear_softmax", {8192, 4096, 1000}, RIDGE_BF16, "logits_ffma"},
+        {"linear_cross_entropy", {1024, 1024, 100}, RIDGE_F32, "ffma"},
+        {"linear_cross_entropy_grad", {4096, 2048, 16384}, RIDGE_BF16, "ffma"},
+    };
+    ALL_RUN_BY(shapes, &a100);
+}
+
+/* ---- what follows from the way ---- */
+
+static void arithmetic_is_the_ways(void **state) {
+    (void)state;
+    static const struct {
+        const char *target;
+        int64_t dim[4];
+        ridge_dtype dtype, type;
+    } cases[] = {
+        {"linear_softmax", {8192, 4096, 1000}, RIDGE_F32, RIDGE_F16},
+        {"linear_softmax", {8192, 4096, 1000}, RIDGE_BF16, RIDGE_DTYPE_NONE},
+        {"linear_softmax", {1024, 1024, 100}, RIDGE_F32, RIDGE_F16},
+        {"linear_softmax", {256, 512, 50}, RIDGE_F32, RIDGE_TF32},
+        {"linear_softmax", {257, 512, 50}, RIDGE_F32, RIDGE_F16},
+        {"linear_softmax", {64, 128, 10}, RIDGE_F32, RIDGE_TF32},
+        {"linear_softmax", {256, 256, 200}, RIDGE_F32, RIDGE_DTYPE_NONE},
+        {"multihead_linear_softmax", {1024, 16, 1024, 100}, RIDGE_F32, RIDGE_F16},
+        {"multihead_linear_softmax", {256, 8, 512, 50}, RIDGE_F32, RIDGE_TF32},
+        {"linear_cross_entropy", {2048, 1024, 1000}, RIDGE_F32, RIDGE_F16},
+        {"linear_cross_entropy", {1024, 1024, 100}, RIDGE_F32, RIDGE_F16},
+        {"linear_cross_entropy", {256, 512, 50}, RIDGE_F32, RIDGE_TF32},
+        {"linear_cross_entropy_grad", {2048, 1024, 1000}, RIDGE_F32, RIDGE_F16},
+        {"linear_cross_entropy_grad", {1024, 1024, 100}, RIDGE_F32, RIDGE_DTYPE_NONE}, /* a mixture */
+        {"linear_cross_entropy_backward", {2048, 1024, 1000}, RIDGE_F32, RIDGE_F16},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const ridge_problem p = problem_of(ridge_target_find(cases[i].target), cases[i].dim, cases[i].dtype, 0, &h200);
+        const ridge_way *way = chosen(cases[i].target, &p);
+        const ridge_arithmetic a = way->arithmetic ? way->arithmetic(&p) : (ridge_arithmetic){.type = RIDGE_DTYPE_NONE};
+        if (a.type != cases[i].type || a.products != (a.type ? 3 : 0))
+            fail_msg("case %zu, %s: %d products of %s", i, way->name, a.products, ridge_dtype_name(a.type));
+    }
+}
+
+/* The traffic of logits in memory is that of the way, not of a rule beside it. */
+static void traffic_is_the_ways(void **state) {
+    (void)state;
+    const ridge_target *target = ridge_target_find("linear_softmax");
+    static const int64_t many[4] = {8192, 4096, 9000}, few[4] = {1024, 1024, 100};
+    ridge_problem p = problem_of(target, many, RIDGE_F32, 0, &h200);
+    ridge_traffic t;
+    const ridge_way *way = chosen("linear_softmax", &p);
+    assert_string_equal(way->name, "logits_ffma"); /* more classes than tiles can wait for */
+    way->traffic(&p, &t);
+    const double logits = 4.0 * 8192 * 9000, x = 4.0 * 8192 * 4096, w = 4.0 * 4096 * 9000;
+    assert_true(t.written == 2 * logits && t.read == x + w + 4 * 9000 + logits);
+    p = problem_of(target, few, RIDGE_F32, 0, &h200);
+    chosen("linear_softmax", &p)->traffic(&p, &t);
+    assert_true(t.written == 4.0 * 1024 * 100 && t.read == 4.0 * (1024 * 1024 + 1024 * 100 + 100));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(listed_shapes_keep_their_ways),
+        cmocka_unit_test(ampere_has_its_own),
+        cmocka_unit_test(arithmetic_is_the_ways),
+        cmocka_unit_test(traffic_is_the_ways),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
