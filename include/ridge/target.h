@@ -260,6 +260,11 @@ RIDGE_API const char *ridge_way_obstacle(const ridge_variant *variant, const rid
  * why may be NULL. */
 RIDGE_API const ridge_way *ridge_way_choose(const ridge_variant *variant, const ridge_problem *problem,
                                             const char **why);
+/* The cheapest way that is not in *tried (bit i: way i), which then has it; NULL: none is left. */
+RIDGE_API const ridge_way *ridge_way_next(const ridge_variant *variant, const ridge_problem *problem, uint64_t *tried);
+/* Bytes of scratch of one way, or of a variant without ways (NULL). */
+RIDGE_API size_t ridge_way_scratch(const ridge_variant *variant, const ridge_way *way, const ridge_case *c,
+                                   int threads);
 /* The way that runs dense, aligned operands, likewise. */
 RIDGE_API const ridge_way *ridge_variant_dense_way(const struct ridge_target *target, const ridge_variant *variant,
                                                    const ridge_case *c, const ridge_abilities *here);

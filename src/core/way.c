@@ -91,6 +91,13 @@ const ridge_way *ridge_way_choose(const ridge_variant *variant, const ridge_prob
     return best < 0 ? NULL : &variant->ways[best];
 }
 
+const ridge_way *ridge_way_next(const ridge_variant *variant, const ridge_problem *problem, uint64_t *tried) {
+    const int best = choose(variant, problem, *tried, NULL);
+    if (best < 0) return NULL;
+    *tried |= UINT64_C(1) << best;
+    return &variant->ways[best];
+}
+
 const ridge_way *ridge_way_find(const ridge_variant *variant, const char *name) {
     for (int i = 0; i < variant->n_ways; i++)
         if (strcmp(variant->ways[i].name, name) == 0) return &variant->ways[i];
@@ -106,11 +113,8 @@ ridge_status ridge_variant_run(const ridge_target *target, const ridge_variant *
     ridge_status status = RIDGE_UNSUPPORTED;
     uint64_t tried = 0;
     ridge_problem_of(target, call, here, &problem);
-    for (int i; status == RIDGE_UNSUPPORTED && (i = choose(variant, &problem, tried, NULL)) >= 0;
-         tried |= UINT64_C(1) << i) {
-        its.way = &variant->ways[i];
+    while (status == RIDGE_UNSUPPORTED && (its.way = ridge_way_next(variant, &problem, &tried)) != NULL)
         status = its.way->run[here->isa](&its);
-    }
     if (call->ran && status == RIDGE_OK) *call->ran = its.way;
     return status;
 }
@@ -134,10 +138,15 @@ bool ridge_variant_has_code(const ridge_variant *variant, ridge_isa isa) {
     return any;
 }
 
+size_t ridge_way_scratch(const ridge_variant *variant, const ridge_way *way, const ridge_case *c, int threads) {
+    if (way && way->scratch) return way->scratch(c, threads);
+    return variant->scratch ? variant->scratch(c, threads) : 0;
+}
+
 size_t ridge_variant_scratch(const ridge_variant *variant, const ridge_case *c, int threads) {
-    size_t most = variant->scratch ? variant->scratch(c, threads) : 0;
+    size_t most = ridge_way_scratch(variant, NULL, c, threads);
     for (int i = 0; i < variant->n_ways; i++) {
-        const size_t bytes = variant->ways[i].scratch ? variant->ways[i].scratch(c, threads) : 0;
+        const size_t bytes = ridge_way_scratch(variant, &variant->ways[i], c, threads);
         if (bytes > most) most = bytes;
     }
     return most;

@@ -32,6 +32,34 @@ static bool has_work(const ridge_request *r) {
     return false;
 }
 
+/* One way, or a variant without ways (NULL). Scratch memory is this way's: others may need far more. */
+static ridge_status run_way(ridge_context *context, ridge_place place, const ridge_request *r,
+                            const ridge_variant *variant, const ridge_way *way, ridge_call *call, ridge_error *error) {
+    const size_t bytes = ridge_way_scratch(variant, way, &r->c, ridge_team_size(context->team));
+    RIDGE_TRY(ridge_context_scratch(context, place, bytes, &call->scratch, error));
+    (void)ridge_why(); /* clears the reason of an earlier call */
+    call->way = way;
+    const ridge_status status = (way ? way->run : variant->run)[context->isa](call);
+    if (status == RIDGE_OK) return context->ran = way, RIDGE_OK;
+    return ridge_fail(error, status, "%s %s: %s%s", r->target->name, variant->name, ridge_status_string(status),
+                      ridge_why());
+}
+
+/* The cheapest way; where the device has no room for it, the next one. */
+static ridge_status run_variant(ridge_context *context, ridge_place place, const ridge_request *r,
+                                const ridge_variant *variant, const ridge_abilities *here, ridge_call *call,
+                                ridge_error *error) {
+    ridge_problem problem;
+    ridge_error last = {.text = "no way takes these tensors"}; /* the caller's has the last failure, or none */
+    uint64_t tried = 0;
+    ridge_status status = RIDGE_UNSUPPORTED;
+    if (variant->n_ways == 0) return run_way(context, place, r, variant, NULL, call, error);
+    ridge_problem_of(r->target, call, here, &problem);
+    for (const ridge_way *way; status == RIDGE_UNSUPPORTED && (way = ridge_way_next(variant, &problem, &tried));)
+        status = run_way(context, place, r, variant, way, call, &last);
+    return status == RIDGE_OK ? status : ridge_fail(error, status, "%s", last.text);
+}
+
 static ridge_status run_on(ridge_context *context, const ridge_request *r, const char *name,
                            const ridge_abilities *here, ridge_error *error) {
     const ridge_variant *variant = NULL;
@@ -41,19 +69,12 @@ static ridge_status run_on(ridge_context *context, const ridge_request *r, const
                        .in = r->tensor,
                        .out = r->tensor + r->target->n_in,
                        .team = context->team,
-                       .stream = context->stream,
-                       .ran = &context->ran};
+                       .stream = context->stream};
     RIDGE_TRY(choose(r, name, here, &variant, error));
     if (!has_work(r)) return RIDGE_OK;
     const ridge_place place = {r->backend, r->device};
     RIDGE_TRY(ridge_context_plan(context, place, variant, &r->c, &call.plan, error));
-    const size_t bytes = ridge_variant_scratch(variant, &r->c, ridge_team_size(context->team));
-    RIDGE_TRY(ridge_context_scratch(context, place, bytes, &call.scratch, error));
-    (void)ridge_why(); /* clears the reason of an earlier call */
-    ridge_status status = ridge_variant_run(r->target, variant, here, &call);
-    if (status == RIDGE_OK) return RIDGE_OK;
-    return ridge_fail(error, status, "%s %s: %s%s", r->target->name, variant->name, ridge_status_string(status),
-                      ridge_why());
+    return run_variant(context, place, r, variant, here, &call, error);
 }
 
 static ridge_status run_on_gpu(ridge_context *context, const ridge_request *r, const char *variant,
