@@ -83,11 +83,60 @@ void RIDGE_ISA_FN(gemm_unpack_transposed)(const float *panel, int step, int64_t 
 
 #else
 
+#if defined(RIDGE_ISA_IS_avx2)
+
+/* Transposes 8 x 8 floats. */
+static inline void transpose(__m256 r[8]) {
+    __m256 t[8];
+    for (int i = 0; i < 8; i += 2) { /* pairs of rows, element by element */
+        t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4) { /* four rows: r[i + e] holds element e of each 128-bit lane */
+        r[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
+        r[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
+        r[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+        r[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+    }
+    for (int e = 0; e < 4; e++) t[e] = r[e], t[4 + e] = r[4 + e];
+    for (int e = 0; e < 4; e++) {
+        r[e] = _mm256_permute2f128_ps(t[e], t[4 + e], 0x20);
+        r[4 + e] = _mm256_permute2f128_ps(t[e], t[4 + e], 0x31);
+    }
+}
+
+/* n <= 8 rows; panel rows are whole vectors, elements past n are read and discarded. */
+static void unpack_rows(const float *panel, int step, int64_t depth, int n, const float *scale, float *dst,
+                        int64_t stride) {
+    __m256 r[8];
+    const __m256 by = vf_load_n(scale, n);
+    for (int64_t d = 0; d < depth; d += 8) {
+        const int left = depth - d < 8 ? (int)(depth - d) : 8;
+        for (int q = 0; q < 8; q++)
+            r[q] = q < left ? _mm256_mul_ps(by, _mm256_loadu_ps(panel + (d + q) * step)) : _mm256_setzero_ps();
+        transpose(r);
+        if (left == 8 && n == 8)
+            for (int i = 0; i < 8; i++) _mm256_storeu_ps(dst + i * stride + d, r[i]);
+        else
+            for (int i = 0; i < n; i++) vf_store_n(dst + i * stride + d, left, r[i]);
+    }
+}
+
+void RIDGE_ISA_FN(gemm_unpack_transposed)(const float *panel, int step, int64_t depth, int n, const float *scale,
+                                          float *dst, int64_t stride) {
+    for (int i = 0; i < n; i += 8)
+        unpack_rows(panel + i, step, depth, n - i < 8 ? n - i : 8, scale + i, dst + i * stride, stride);
+}
+
+#else
+
 void RIDGE_ISA_FN(gemm_unpack_transposed)(const float *panel, int step, int64_t depth, int n, const float *scale,
                                           float *dst, int64_t stride) {
     for (int i = 0; i < n; i++)
         for (int64_t d = 0; d < depth; d++) dst[i * stride + d] = panel[d * step + i] * scale[i];
 }
+
+#endif
 
 /* n floats per step, in `vectors` vectors, which is constant after inlining. */
 static inline __attribute__((always_inline)) void pack_vectors(const int vectors, const float *src, int64_t stride,

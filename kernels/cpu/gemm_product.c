@@ -12,9 +12,10 @@ enum {
     STREAM_A = 1 << 20,    /* floats of A up to which it is read slice by slice, where B is narrow */
     STREAM_L1 = 4096,      /* floats of such a B, which then stay in L1 */
     STREAM_AHEAD = 128,    /* floats that B is prefetched ahead */
-    STREAM_C_AHEAD = 64,   /* floats that C is, with a depth of up to STREAM_SHORT */
-    STREAM_SHORT = 64,
-    LINES_DEPTH = 4, /* products up to this depth and from so many columns on are computed row by row */
+    STREAM_SHORT = 64,     /* depth up to which C is prefetched ahead: the next strip of rows, where */
+    STREAM_NARROW = 256,   /* that many columns are all, otherwise */
+    STREAM_C_AHEAD = 64,   /* floats */
+    LINES_DEPTH = 4,       /* products up to this depth and from so many columns on are computed row by row */
     LINES_LEAST = 64,
     LINE = 16
 };
@@ -35,13 +36,13 @@ static void stream_block(const gemm_product *p, int64_t j0, int64_t j1, int64_t 
                         .b_step = p->b_depth,
                         .ahead = {NULL, p->b_depth, INT64_MAX, 0, GEMM_AHEAD_STEPS},
                         .c_row = p->c_row,
-                        .c_ahead = d1 - d0 <= STREAM_SHORT ? STREAM_C_AHEAD : 0,
                         .add = p->add || d0 > 0};
     for (int64_t s = 0, i = 0, next; s < strips; s++, i = next) {
         next = gemm_cut(p->m, strips, s + 1);
         t.mr = (int)(next - i);
         t.a = p->a + i * p->a_row + d0 * p->a_depth;
         t.a_next = next < p->m ? p->a + next * p->a_row + d0 : NULL;
+        if (d1 - d0 <= STREAM_SHORT) t.c_ahead = j1 - j0 <= STREAM_NARROW ? (next - i) * p->c_row : STREAM_C_AHEAD;
         for (int64_t j = j0; j < j1; j += GEMM_NR) {
             t.nr = (int)least(GEMM_NR, j1 - j);
             t.b = p->b + d0 * p->b_depth + j;

@@ -24,6 +24,9 @@ static const double alone = 1e6;
 
 enum { FEW = 256 };
 
+/* Depth of a slice: a strip's panel and a panel of w stay in L1, with AVX-512 in L2. */
+enum { KC = VF_LANES >= 16 ? LINEAR_CE_KC : LINEAR_CE_KC / 2 };
+
 enum { ROW_STATE = 4 }; /* state of a row between blocks of classes: maximum, sum, label's logit, sum of logits */
 
 typedef struct work {
@@ -78,7 +81,7 @@ static void fetch_first(const work *w, int64_t row, int64_t n) {
     const bool turned = job->w_depth != 1;
     fetch(job->w, turned ? job->depth : w->classes, turned ? w->classes : job->depth,
           turned ? job->w_depth : job->w_class);
-    fetch(job->x + row * job->x_row, least(GEMM_NR, n), least(job->depth, LINEAR_CE_KC), job->x_row);
+    fetch(job->x + row * job->x_row, least(GEMM_NR, n), least(job->depth, KC), job->x_row);
 }
 
 static void pack_w(void *arg, int rank, int size) {
@@ -100,7 +103,7 @@ static void pack_w(void *arg, int rank, int size) {
 
 /* ---- logits of a block ------------------------------------------------------------------------------------------ */
 
-static int64_t slices_of(const work *w) { return (w->job->depth + LINEAR_CE_KC - 1) / LINEAR_CE_KC; }
+static int64_t slices_of(const work *w) { return (w->job->depth + KC - 1) / KC; }
 static int64_t slice_begin(const work *w, int64_t q) { return gemm_cut(w->job->depth, slices_of(w), q); }
 
 /* The tile of group g and of the strip with this panel, over slice q. */
@@ -124,7 +127,7 @@ static gemm_piece piece_at(const work *w, int64_t row, int64_t n, int64_t p, flo
                   depth = slice_begin(w, q + 1) - d0;
     return gemm_piece_of(w->job->x + (row + s * GEMM_NR) * w->job->x_row + d0, w->job->x_row, depth,
                          (int)least(GEMM_NR, n - s * GEMM_NR), w->groups * (depth / GEMM_AHEAD_STEPS),
-                         xt + (p & 1) * GEMM_NR * LINEAR_CE_KC);
+                         xt + (p & 1) * GEMM_NR * KC);
 }
 
 /* Few classes: w stays in cache. Each piece of x is transposed during the products of the previous piece, which also
@@ -422,7 +425,7 @@ static work with_own_w(const work *shared, int rank, int64_t row, int64_t n) {
 /* A thread's rows of w->rows. */
 static void rows_fn(void *arg, int rank, int size) {
     const work *w = arg;
-    float *xt = own_part(w, rank), *z = xt + w->rows_block * LINEAR_CE_KC + LINEAR_CE_PAD;
+    float *xt = own_part(w, rank), *z = xt + w->rows_block * KC + LINEAR_CE_PAD;
     row_part part = {.max = {0}};
     int64_t begin, end;
     ridge_share(w->rows, GEMM_NR, rank, size, &begin, &end);
@@ -530,7 +533,7 @@ ridge_status RIDGE_ISA_FN(linear_ce_fused)(const linear_ce *job) {
     w.state = w.wt + (w.own_w ? threads : 1) * w.w_floats;
     w.g = w.state + up(ROW_STATE * job->rows, LINEAR_CE_PAD);
     w.thread = w.g + (gradients ? up(most_rows * w.block, LINEAR_CE_PAD) : 0);
-    w.thread_floats = w.rows_block * (LINEAR_CE_KC + w.block) + most_rows * LINEAR_CE_NR + 3 * LINEAR_CE_PAD;
+    w.thread_floats = w.rows_block * (KC + w.block) + most_rows * LINEAR_CE_NR + 3 * LINEAR_CE_PAD;
     w.sums = w.thread + threads * w.thread_floats;
     w.apart = linear_ce_apart(job->classes, job->depth, threads);
     if (gradients && job->rows == 0) clear_gradients(job);

@@ -81,6 +81,7 @@ RIDGE_ISA_LIST(LINEAR_CE_DECLARE)
 #define LINEAR_CE_DECLARE(isa) ridge_status linear_ce_chunks_##isa(const linear_ce *job);
 RIDGE_ISA_LIST(LINEAR_CE_DECLARE)
 #undef LINEAR_CE_DECLARE
+#define LINEAR_CE_ALONE 16384   /* below this many logits one thread is faster than two */
 #define LINEAR_CE_CHUNK 2097152 /* logits of a chunk */
 #define LINEAR_CE_CHUNK_ROWS 64 /* fewest rows: products with fewer read w too often */
 static inline int64_t linear_ce_chunk_rows(int64_t rows, int64_t classes) {

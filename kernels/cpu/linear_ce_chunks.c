@@ -6,9 +6,6 @@
 #include "cpu/linear_ce.h"
 #include "cpu/vec.h"
 
-/* Below this many logits one thread is faster than two. */
-enum { ALONE = 16384 };
-
 typedef struct chunk {
     const linear_ce *job;
     int64_t row, n;
@@ -103,7 +100,7 @@ static void clear_gradients(const linear_ce *job) {
 
 ridge_status RIDGE_ISA_FN(linear_ce_chunks)(const linear_ce *job) {
     const int64_t rows = linear_ce_chunk_rows(job->rows, job->classes);
-    ridge_team *team = rows * job->classes < ALONE ? NULL : job->team;
+    ridge_team *team = rows * job->classes < LINEAR_CE_ALONE ? NULL : job->team;
     float *z = job->scratch;
     void *scratch = z + (rows * job->classes + LINEAR_CE_PAD) / LINEAR_CE_PAD * LINEAR_CE_PAD;
     if (job->dx && job->rows == 0) clear_gradients(job);

@@ -14,6 +14,9 @@
 
 enum { LINE_FLOATS = 16, PACK_ROWS = 16, FETCH_ROWS = 256, FIRST_DEPTH = 128 };
 
+/* Depth of a slice: a strip's panel and a panel of w stay in L1, with AVX-512 in L2. */
+enum { KC = VF_LANES >= 16 ? LINEAR_KC : LINEAR_KC / 2 };
+
 /* Classes of a group: one less than fit in registers, because a transposition is interleaved. */
 enum { CLASSES = GEMM_MR - 1 };
 
@@ -120,7 +123,7 @@ typedef struct piece {
     gemm_piece x;
 } piece;
 
-static int64_t slices_of(const work *w) { return (w->depth + LINEAR_KC - 1) / LINEAR_KC; }
+static int64_t slices_of(const work *w) { return (w->depth + KC - 1) / KC; }
 
 static piece piece_at(const work *w, int64_t row, int64_t q, int64_t end, float *panel) {
     piece p = {.row = row, .q = q, .d0 = gemm_cut(w->depth, slices_of(w), q)};
@@ -132,7 +135,7 @@ static piece piece_at(const work *w, int64_t row, int64_t q, int64_t end, float 
 }
 
 static void few_classes(const work *w, int64_t begin, int64_t end, float *xt, float *logits) {
-    float *panels[2] = {xt, xt + GEMM_NR * LINEAR_KC};
+    float *panels[2] = {xt, xt + GEMM_NR * KC};
     if (begin == end) return;
     piece now = piece_at(w, begin, 0, end, panels[0]);
     /* No products overlap with the first strip: prefetch much of it at once. */
@@ -249,7 +252,7 @@ static void wide_rows(void *arg, int rank, int size) {
 static void rows_fn(void *arg, int rank, int size) {
     const work *w = arg;
     float *xt = w->thread + rank * w->thread_floats;
-    float *logits = xt + (w->strips > 1 ? w->strips : 2) * GEMM_NR * LINEAR_KC;
+    float *logits = xt + (w->strips > 1 ? w->strips : 2) * GEMM_NR * KC;
     int64_t begin, end;
     ridge_share(w->rows, GEMM_NR, rank, size, &begin, &end);
     if (w->strips == 1)

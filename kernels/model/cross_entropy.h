@@ -105,8 +105,12 @@ const char *ce_reject(const ridge_case *c);
 
 /* CPU variants. */
 void ce_unfused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic);
-void ce_fused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic);
 size_t ce_unfused_scratch(const ridge_case *c, int threads);
+
+/* Ways of the optimized CPU variant. */
+typedef enum ce_cpu_way { CE_CPU_FUSED, CE_CPU_CHUNKS } ce_cpu_way;
+double ce_cpu_cost(const ce_places *at, ce_cpu_way way, const ridge_problem *p); /* microseconds */
+void ce_cpu_traffic(const ce_places *at, ce_cpu_way way, const ridge_problem *p, ridge_traffic *traffic);
 
 /* A library's product: oneDNN's where there is one, else OpenBLAS's. */
 const char *ce_library_unavailable(const ridge_case *c);

@@ -1,7 +1,9 @@
 /* The CPU variants' side of the cross-entropy family: jobs from calls, scratch, traffic, and the choice of a library.
  */
+#include <math.h>
 #include <stddef.h>
 
+#include "cpu/gemm_product.h"
 #include "cpu/linear_ce_library.h"
 #include "model/cross_entropy.h"
 #include "peer/onednn.h"
@@ -55,6 +57,19 @@ size_t linear_ce_fused_scratch(const ridge_case *c, bool gradients, int threads)
     return sizeof(float) * (size_t)floats;
 }
 
+size_t linear_ce_chunks_scratch(const ridge_case *c, bool gradients, int threads) {
+    const int64_t classes = c->dim[CE_CLASSES], depth = c->dim[CE_DEPTH];
+    const int64_t rows = linear_ce_chunk_rows(c->dim[CE_BATCH], classes);
+    size_t most = gemm_product_scratch(rows, classes, depth, threads);
+    const size_t dx = gemm_product_scratch(rows, depth, classes, threads);
+    const size_t dw = gemm_product_scratch(classes, depth, rows, threads);
+    const size_t turned = gemm_product_scratch(depth, classes, rows, threads);
+    if (gradients && dx > most) most = dx;
+    if (gradients && dw > most) most = dw;
+    if (gradients && turned > most) most = turned;
+    return sizeof(float) * (size_t)(rows * classes + 2 * LINEAR_CE_PAD) + most;
+}
+
 size_t ce_unfused_scratch(const ridge_case *c, int threads) {
     (void)threads;
     return sizeof(float) * (size_t)(c->dim[CE_BATCH] * c->dim[CE_CLASSES] + LINEAR_CE_PAD);
@@ -72,8 +87,10 @@ void ce_unfused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic 
                                .written = work.bytes_written + z * (at->dx >= 0 ? 2 : 1)};
 }
 
+/* ---- ways ------------------------------------------------------------------------------------------------------- */
+
 /* w is packed, and read once per block of rows; gradients read x twice. */
-void ce_fused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic) {
+static void fused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic) {
     ridge_work work;
     ce_work(at, c, &work);
     const double w = 4.0 * (double)c->dim[CE_CLASSES] * (double)c->dim[CE_DEPTH];
@@ -82,6 +99,102 @@ void ce_fused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *t
     const int gradients = at->dx >= 0;
     *traffic = (ridge_traffic){.read = work.bytes_read + gradients * x + w * blocks * (1 + gradients),
                                .written = work.bytes_written + w * (1 + gradients)};
+}
+
+/* A chunk reads w for its logits, and with gradients again for dx; it adds to dw. Its logits stay in cache. */
+static void chunks_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic) {
+    ridge_work work;
+    ce_work(at, c, &work);
+    const double w = 4.0 * (double)c->dim[CE_CLASSES] * (double)c->dim[CE_DEPTH];
+    const double x = 4.0 * (double)c->dim[CE_BATCH] * (double)c->dim[CE_DEPTH];
+    const int64_t rows = linear_ce_chunk_rows(c->dim[CE_BATCH], c->dim[CE_CLASSES]);
+    const double chunks = rows > 0 ? ceil((double)c->dim[CE_BATCH] / (double)rows) : 1;
+    const int gradients = at->dx >= 0;
+    *traffic = (ridge_traffic){.read = work.bytes_read + w * (chunks - 1) + gradients * (x + w * (2 * chunks - 1)),
+                               .written = work.bytes_written + gradients * w * (chunks - 1)};
+}
+
+void ce_cpu_traffic(const ce_places *at, ce_cpu_way way, const ridge_problem *p, ridge_traffic *traffic) {
+    (way == CE_CPU_FUSED ? fused_traffic : chunks_traffic)(at, &p->c, traffic);
+}
+
+/* Cycles, measured on a Zen 3 core with AVX2 (AMD EPYC, 3.2 GHz), operands from memory; taken over for other cores. */
+static const struct {
+    double exponential;        /* an element of softmax and loss, a vector at a time: of all lanes */
+    double gradient;           /* of G, likewise */
+    double row;                /* a row of the pass over logits in memory */
+    double start;              /* all of the fused kernel, beside what follows */
+    double logits, dx, dw;     /* factors of the multiply-adds of its products */
+    double many;               /* factor of all of them with more classes than one strip at a time is for */
+    double tile;               /* a tile, beside its arithmetic */
+    double turn, pack, memory; /* an element of x, of w, of both from memory */
+    double frequency;          /* cycles in a microsecond */
+} zen3 = {20, 8, 80, 600, 1.15, 1.1, 1.15, 1.1, 50, 1.2, 1.0, 0.75, 3200};
+
+static const struct {
+    int lanes, rows;
+} tiles[RIDGE_ISA_COUNT] = {
+    [RIDGE_ISA_scalar] = {1, 4},
+#if defined(__x86_64__)
+    [RIDGE_ISA_avx2] = {8, 6},
+    [RIDGE_ISA_avx512] = {16, 14},
+#elif defined(__aarch64__)
+    [RIDGE_ISA_neon] = {4, 12},
+#endif
+};
+
+static double product_cost(const ridge_problem *p, int64_t m, int64_t n, int64_t k, bool a_by_depth, bool b_by_row) {
+    const gemm_facts f = {.m = m,
+                          .n = n,
+                          .k = k,
+                          .a_by_depth = a_by_depth,
+                          .b_by_row = b_by_row,
+                          .threads = p->here.threads > 1 ? p->here.threads : 1,
+                          .isa = p->here.isa};
+    return gemm_way_cost(gemm_way_of(&f), &f);
+}
+
+static double chunks_cost(const ce_places *at, const ridge_problem *p) {
+    const int64_t classes = p->c.dim[CE_CLASSES], depth = p->c.dim[CE_DEPTH];
+    const int64_t rows = linear_ce_chunk_rows(p->c.dim[CE_BATCH], classes);
+    const bool columns = p->tensor[CE_W].stride[1] != 1, gradients = at->dx >= 0;
+    const double per_element = (zen3.exponential + gradients * zen3.gradient) / tiles[p->here.isa].lanes;
+    const double z = (double)rows * (double)classes, share = z < LINEAR_CE_ALONE ? 1 : fmax(p->here.threads, 1);
+    double cost = product_cost(p, rows, classes, depth, true, columns);
+    cost += (z * per_element + (double)rows * zen3.row) / share / zen3.frequency;
+    if (gradients)
+        cost +=
+            product_cost(p, rows, depth, classes, true, !columns) + product_cost(p, classes, depth, rows, false, true);
+    return rows > 0 ? cost * ceil((double)p->c.dim[CE_BATCH] / (double)rows) : 0;
+}
+
+static double fused_cost(const ce_places *at, const ridge_problem *p) {
+    const double rows = (double)p->c.dim[CE_BATCH], depth = (double)p->c.dim[CE_DEPTH];
+    const double classes = (double)p->c.dim[CE_CLASSES], block = (double)linear_ce_block_classes(p->c.dim[CE_CLASSES]);
+    const int lanes = tiles[p->here.isa].lanes, most = tiles[p->here.isa].rows;
+    const bool gradients = at->dx >= 0, both = gradients && at->loss >= 0, few = classes <= 256;
+    const double share = rows * depth * classes < 1e6 ? 1 : fmax(p->here.threads, 1);
+    const double nr = 2 * lanes, strips = ceil(ceil(rows / nr) / share), padded = strips * nr;
+    const double groups = ceil(classes / (few ? most - 1 : most)), pace = few ? 1 : zen3.many;
+    /* gradients of several blocks of classes compute the logits again */
+    const double passes = both && block < classes ? 2 : 1;
+    double cycles = zen3.start + passes * strips * groups *
+                                     (zen3.logits * pace * depth * fmax(classes / groups, 4) +
+                                      ceil(depth / LINEAR_CE_KC) * zen3.tile);
+    cycles += padded * classes * (zen3.exponential + gradients * zen3.gradient) / lanes;
+    if (gradients) {
+        const double panels = ceil(depth / nr), block_rows = (double)linear_ce_block_rows(p->c.dim[CE_CLASSES]);
+        const double blocks = ceil(padded / block_rows);
+        cycles += panels * (zen3.dx * pace * padded * classes + ceil(padded / most) * zen3.tile);
+        cycles += panels * groups * (zen3.dw * pace * padded * fmax(classes / groups, 4) + blocks * zen3.tile);
+        cycles += padded * classes + padded * depth * zen3.turn;
+    }
+    cycles += padded * depth * passes * zen3.turn + classes * depth * zen3.pack * (1 + gradients);
+    return (cycles + (padded + classes) * depth * zen3.memory * (1 + gradients)) / zen3.frequency;
+}
+
+double ce_cpu_cost(const ce_places *at, ce_cpu_way way, const ridge_problem *p) {
+    return (way == CE_CPU_FUSED ? fused_cost : chunks_cost)(at, p);
 }
 
 /* ---- libraries -------------------------------------------------------------------------------------------------- */

@@ -18,15 +18,39 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
 /* ---- CPU variants ---- */
 
 static void unfused_traffic(const ridge_case *c, ridge_traffic *t) { ce_unfused_traffic(&CE_PLACES, c, t); }
-static void fused_traffic(const ridge_case *c, ridge_traffic *t) { ce_fused_traffic(&CE_PLACES, c, t); }
 static size_t fused_scratch(const ridge_case *c, int threads) {
     return linear_ce_fused_scratch(c, CE_GRADIENTS, threads);
 }
+static size_t chunks_scratch(const ridge_case *c, int threads) {
+    return linear_ce_chunks_scratch(c, CE_GRADIENTS, threads);
+}
+static void fused_traffic(const ridge_problem *p, ridge_traffic *t) { ce_cpu_traffic(&CE_PLACES, CE_CPU_FUSED, p, t); }
+static void chunks_traffic(const ridge_problem *p, ridge_traffic *t) {
+    ce_cpu_traffic(&CE_PLACES, CE_CPU_CHUNKS, p, t);
+}
+static double cpu_cost(const ridge_way *way, const ridge_problem *p) {
+    return ce_cpu_cost(&CE_PLACES, (ce_cpu_way)way->number, p);
+}
+
+/* The ways of the optimized variant, from the target's two functions. */
+#define CE_CPU_WAYS(fused_, chunks_)                                                                       \
+    {.name = "fused",                                                                                      \
+     .idea = "logits of a block of rows stay in cache, vectors along the batch",                           \
+     .cost = cpu_cost,                                                                                     \
+     .traffic = fused_traffic,                                                                             \
+     .scratch = fused_scratch,                                                                             \
+     .run = RIDGE_CPU(fused_),                                                                             \
+     .number = CE_CPU_FUSED},                                                                              \
+    {                                                                                                      \
+        .name = "chunks", .idea = "products of any shape on a chunk of rows, whose logits stay in L3",     \
+        .cost = cpu_cost, .traffic = chunks_traffic, .scratch = chunks_scratch, .run = RIDGE_CPU(chunks_), \
+        .number = CE_CPU_CHUNKS                                                                            \
+    }
 
 #define CE_CPU_BASELINE                                                                               \
     .traffic = unfused_traffic, .scratch = ce_unfused_scratch, .unavailable = ce_library_unavailable, \
     .prepare = ce_library_prepare, .own_threads = true
-#define CE_CPU_OPTIMIZED .traffic = fused_traffic, .scratch = fused_scratch, .unavailable = ce_cpu_unavailable
+#define CE_CPU_OPTIMIZED .ways = RIDGE_LIST(cpu_ways), .unavailable = ce_cpu_unavailable
 #define CE_CPU_OPENBLAS                                                                                \
     .traffic = unfused_traffic, .scratch = ce_unfused_scratch, .unavailable = ce_openblas_unavailable, \
     .prepare = openblas_prepare, .own_threads = true

@@ -7,14 +7,15 @@
 /* Cycles, measured on a Zen 3 core with AVX2 (AMD EPYC, 3.2 GHz), operands from memory; taken over for other cores. */
 static const struct {
     double exponential; /* an element of softmax, a vector at a time: of all lanes */
-    double short_row;   /* a row of softmax, beside its elements */
+    double row, part;   /* a row of softmax, beside its elements; a last vector that is not full */
+    double few, many;   /* factors of the fused kernel's multiply-adds: a strip at a time, several strips */
     double tile, strip; /* a tile of the fused kernel, a strip, beside their arithmetic */
     double turn;        /* an element of x into a vector panel */
     double pack;        /* an element of w into a broadcast panel */
     double memory;      /* an element that is read once */
     double frequency;   /* cycles in a microsecond */
     double wake;        /* microseconds of a team */
-} zen3 = {16, 60, 50, 200, 0.5, 1.0, 0.75, 3200, 2};
+} zen3 = {16, 50, 60, 1.15, 1.3, 50, 200, 1.2, 1.0, 0.75, 3200, 2};
 
 static const int lanes_of[RIDGE_ISA_COUNT] = {
     [RIDGE_ISA_scalar] = 1,
@@ -51,9 +52,10 @@ static double product_cost(const linear_facts *f) {
                                 .b_by_row = !f->columns,
                                 .threads = f->threads,
                                 .isa = f->isa};
+    const double row = zen3.row + (f->classes % lanes_of[f->isa] ? zen3.part : 0);
     const int share = f->batch * f->classes < LINEAR_PRODUCT_ALONE ? 1 : f->threads;
     return gemm_way_cost(gemm_way_of(&product), &product) +
-           (softmax_cycles(f) + (double)f->batch * zen3.short_row) / share / zen3.frequency;
+           (softmax_cycles(f) + (double)f->batch * row) / share / zen3.frequency;
 }
 
 static double fused_cost(const linear_facts *f) {
@@ -62,7 +64,8 @@ static double fused_cost(const linear_facts *f) {
     const double nr = 2 * lanes, groups = ceil(classes / (lanes == 16 ? 13 : lanes == 8 ? 5 : lanes == 4 ? 11 : 3));
     const double share = rows * depth * classes < LINEAR_ALONE ? 1 : (double)f->threads;
     const double strips = ceil(ceil(rows / nr) / share);
-    const double tile = depth * fmax(classes / groups, 4) + ceil(depth / LINEAR_KC) * zen3.tile;
+    const double pace = f->classes <= LINEAR_FEW ? zen3.few : zen3.many;
+    const double tile = pace * depth * fmax(classes / groups, 4) + ceil(depth / LINEAR_KC) * zen3.tile;
     const double strip = groups * tile + nr * classes * zen3.exponential / lanes + nr * depth * zen3.turn + zen3.strip;
     return (strips * strip + classes * depth * zen3.pack + (rows / share + classes) * depth * zen3.memory) /
                zen3.frequency +

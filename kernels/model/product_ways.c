@@ -88,7 +88,7 @@ static double stream_cycles(const gemm_facts *f, tile t) {
     const double depth = n <= 2 * t.lanes ? k : 65536 / (n < columns ? n : columns);
     const double slices = ceil_of(k, larger(16, depth < 256 ? depth : 256));
     if (f->k <= 4 && n >= 64) return n * k / t.lanes / 2 * (double)f->m + n / t.lanes * (double)f->m;
-    return tiles_cycles(f, t, slices) * (f->m > t.rows && n > 2 * t.lanes && f->k > 16 ? zen3.again : 1);
+    return tiles_cycles(f, t, slices) * (f->m > t.rows && n > 2 * t.lanes && f->k > 64 ? zen3.again : 1);
 }
 
 static double dots_cycles(const gemm_facts *f, tile t) {

@@ -5,7 +5,8 @@
 #include "model/cross_entropy.h"
 
 RIDGE_CPU_DECLARE(linear_cross_entropy_cpu_baseline);
-RIDGE_CPU_DECLARE(linear_cross_entropy_cpu_optimized);
+RIDGE_CPU_DECLARE(linear_cross_entropy_cpu_fused);
+RIDGE_CPU_DECLARE(linear_cross_entropy_cpu_chunks);
 RIDGE_CPU_DECLARE(linear_cross_entropy_cpu_openblas);
 RIDGE_CUDA_DECLARE(linear_cross_entropy_cuda_baseline);
 RIDGE_CUDA_DECLARE(linear_cross_entropy_cuda_unfused);

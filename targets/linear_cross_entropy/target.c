@@ -24,6 +24,8 @@ static const ridge_tensor_spec out[] = {
     {.name = "lse", .rank = 1, .dim = {CE_BATCH}, .dtype = RIDGE_F32},
 };
 
+static const ridge_way cpu_ways[] = {CE_CPU_WAYS(linear_cross_entropy_cpu_fused, linear_cross_entropy_cpu_chunks)};
+
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
@@ -33,7 +35,6 @@ static const ridge_variant variants[] = {
     {.name = "cpu/optimized",
      .role = RIDGE_OPTIMIZED,
      .idea = "logits of a block of rows stay in cache, vectors along the batch",
-     .run = RIDGE_CPU(linear_cross_entropy_cpu_optimized),
      CE_CPU_OPTIMIZED},
     {.name = "cpu/openblas",
      .role = RIDGE_PEER,

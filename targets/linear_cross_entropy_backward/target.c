@@ -34,6 +34,9 @@ static const ridge_tensor_spec out[] = {
     {.name = "db", .rank = 1, .dim = {CE_CLASSES}, .dtype = RIDGE_F32},
 };
 
+static const ridge_way cpu_ways[] = {
+    CE_CPU_WAYS(linear_cross_entropy_backward_cpu_fused, linear_cross_entropy_backward_cpu_chunks)};
+
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
@@ -43,7 +46,6 @@ static const ridge_variant variants[] = {
     {.name = "cpu/optimized",
      .role = RIDGE_OPTIMIZED,
      .idea = "logits and their gradient of a block of rows stay in cache, vectors along the batch",
-     .run = RIDGE_CPU(linear_cross_entropy_backward_cpu_optimized),
      CE_CPU_OPTIMIZED},
     {.name = "cpu/openblas",
      .role = RIDGE_PEER,
