@@ -1,5 +1,6 @@
-/* Softmax of rows: row_kernel_cluster, whose blocks exchange maxima and sums by st.async and mbarriers, and row_kernel,
- * whose rows begin anywhere and have edges. */
+/* Softmax of rows: row_kernel_cluster, whose blocks exchange maxima and sums by st.async and mbarriers; row_kernel,
+ * whose rows begin anywhere and have edges; row_kernel_staged, whose rows come and go by bulk copies; and
+ * row_kernel_several, whose lanes have several rows in flight. */
 #include "cuda/rows/softmax.cuh"
 #include "program.h"
 
@@ -9,8 +10,9 @@ using ridge::row_softmax;
 using ridge::row_tensors;
 
 /* `lead` elements lie before the first row, so that rows are not aligned. */
-template <typename Kernel>
-static long softmax(Kernel kernel, const char *name, ridge::launch_shape shape, int rows, int n, int stride, int lead) {
+template <typename Kernel, typename... More>
+static long softmax(Kernel kernel, const char *name, ridge::launch_shape shape, int rows, int n, int stride, int lead,
+                    More... more) {
     const size_t count = (size_t)(rows - 1) * stride + n;
     std::vector<float> x(count), y(count);
     for (size_t i = 0; i < count; i++) x[i] = 4.0f * value_of((unsigned)i);
@@ -18,7 +20,7 @@ static long softmax(Kernel kernel, const char *name, ridge::launch_shape shape, 
     require(cudaMemcpy(from, x.data(), count * 4, cudaMemcpyHostToDevice), "cudaMemcpy");
     require(cudaMemset(to, 0, count * 4), "cudaMemset");
     const row_tensors<float, float> io = {from, to, rows, n, stride, stride};
-    if (ridge::launch_overlapping(kernel, shape, 0, false, io, row_softmax()) != RIDGE_OK) exit(2);
+    if (ridge::launch_overlapping(kernel, shape, 0, false, io, row_softmax(), more...) != RIDGE_OK) exit(2);
     to_host(y.data(), to, count);
     comparison c = {name, 1e-5};
     for (int i = 0; i < rows; i++) {
@@ -35,5 +37,10 @@ int main(void) {
     const auto block = ridge::row_kernel<row_softmax, float, float, 4, 128, 8>;
     long wrong = softmax(cluster, "rows of clusters", {dim3(3 * 4), 128, 0, 4}, 3, 4 * 1024, 4 * 1024, 0);
     wrong += softmax(block, "rows of blocks", {dim3(5), 128}, 5, 997, 1001, 1);
+    /* 64 rows of 37, 8 lanes each, in blocks of 24 rows; 300 of 20, 8 lanes each, 32 groups of 4 in a block */
+    const auto staged = ridge::row_kernel_staged<row_softmax, float>;
+    const auto several = ridge::row_kernel_several<row_softmax, float, float, 1, 4>;
+    wrong += softmax(staged, "rows in shared memory", {dim3(3), 256, 24 * 37 * 4}, 64, 37, 37, 0, 24, 3);
+    wrong += softmax(several, "several rows", {dim3(3), 256}, 300, 20, 20, 0, 3);
     return wrong > 0;
 }
