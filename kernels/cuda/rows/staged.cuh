@@ -1,5 +1,5 @@
 /* Many short rows that follow each other without gaps, of any length: a block's rows are one piece of memory, which a
- * bulk copy brings to shared memory and another one takes back. There rows may begin anywhere; in registers, each would
+ * TMA copy brings to shared memory and another one takes back. There rows may begin anywhere; in registers, each would
  * have a head and a tail of single elements, most of what it has. */
 #ifndef RIDGE_KERNELS_CUDA_ROWS_STAGED_CUH
 #define RIDGE_KERNELS_CUDA_ROWS_STAGED_CUH
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(ROW_STAGED_THREADS, 4)
     }
     if (single < elements) y[single] = staged[single];
 #else
-    __trap(); /* launched on devices with bulk copies alone */
+    __trap(); /* launched on devices with TMA alone */
 #endif
 }
 

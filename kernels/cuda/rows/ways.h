@@ -120,7 +120,7 @@ static inline const char *row_way_refusal(int way, const row_facts *f) {
     const int64_t n = f->columns;
     if (way == ROW_WAY_REREAD) return NULL;
     if (way == ROW_WAY_STAGED) {
-        if (f->sm < 90) return "needs bulk copies";
+        if (f->sm < 90) return "needs TMA (compute capability 9.0)";
         if (n * f->bytes > ROW_STAGED_MOST) return "for rows of up to 2 KiB";
         return f->piece ? NULL : "for rows without gaps, that begin on 16-byte boundaries";
     }
