@@ -1,5 +1,4 @@
 /* The CPU variants: kernels/cpu/linear_ce.c fused, linear_ce_chunks.c unfused, linear_ce_library.c around a library. */
- * kernels/cpu/linear_ce_library.c around a library's products. */
 #include "cpu/linear_ce_library.h"
 #include "linear_cross_entropy.h"
 
