@@ -27,9 +27,22 @@ static int64_t parts_of(int64_t n, int64_t most) { return (n + most - 1) / most;
 
 /* ---- stream ----------------------------------------------------------------------------------------------------- */
 
+/* Part of the next slice of an A with contiguous columns, then of B, for tile number `tile` to prefetch: strips take
+ * only a piece of every line of A, so that nothing else asks for all of it. */
+static gemm_lines next_slice(const gemm_product *p, int64_t d1, int64_t depth, int64_t tile) {
+    const int64_t a_lines = depth * p->a_depth / GEMM_LINE, b_lines = depth * p->b_depth / GEMM_LINE;
+    const int64_t line = tile * (depth / GEMM_AHEAD_STEPS);
+    if (d1 + depth > p->k) return (gemm_lines){0};
+    if (line < a_lines) return (gemm_lines){p->a + d1 * p->a_depth + line * GEMM_LINE, GEMM_LINE, INT64_MAX, 0, 1};
+    if (line - a_lines >= b_lines) return (gemm_lines){0};
+    return (gemm_lines){p->b + d1 * p->b_depth + (line - a_lines) * GEMM_LINE, GEMM_LINE, INT64_MAX, 0, 1};
+}
+
 /* Columns [j0, j1) of C, depth [d0, d1). */
 static void stream_block(const gemm_product *p, int64_t j0, int64_t j1, int64_t d0, int64_t d1) {
     const int64_t strips = parts_of(p->m, gemm_rows_most(p->n));
+    const bool dense = p->a_depth != 1 && p->a_depth <= 2 * p->m && p->b_depth <= 2 * p->n && j1 - j0 == p->n;
+    int64_t tile = 0;
     gemm_rows_args t = {.depth = d1 - d0,
                         .a_row = p->a_row,
                         .a_depth = p->a_depth,
@@ -47,6 +60,7 @@ static void stream_block(const gemm_product *p, int64_t j0, int64_t j1, int64_t 
             t.nr = (int)least(GEMM_NR, j1 - j);
             t.b = p->b + d0 * p->b_depth + j;
             t.ahead.from = s == 0 ? t.b + STREAM_AHEAD : NULL;
+            if (dense) t.ahead = next_slice(p, d1, d1 - d0, tile++);
             t.c = p->c + i * p->c_row + j;
             RIDGE_ISA_FN(gemm_rows)(&t);
             t.a_next = NULL;
@@ -167,6 +181,21 @@ static const float *source_of(const gemm_product *p, const packed_block *b, int6
     return p->b + b->d0 * p->b_depth + j * p->b_column;
 }
 
+/* Panels packed at once: their rows of B are contiguous, which asks less of the TLB. */
+enum { TOGETHER = 4 };
+
+/* TOGETHER whole panels of a B with contiguous rows, depth steps [d0, d1) of the block. */
+static void pack_together(const gemm_product *p, const packed_block *b, int64_t j) {
+    const int64_t depth = b->d1 - b->d0;
+    const float *src = source_of(p, b, j);
+    float *panel = b->panels + (j - b->j0) * depth;
+    for (int64_t d = 0; d < depth; d++, src += p->b_depth, panel += GEMM_NR)
+        for (int q = 0; q < TOGETHER; q++) {
+            vf_store(panel + q * GEMM_NR * depth, vf_load(src + q * GEMM_NR));
+            vf_store(panel + q * GEMM_NR * depth + VF_LANES, vf_load(src + q * GEMM_NR + VF_LANES));
+        }
+}
+
 static void pack_panel(const gemm_product *p, const packed_block *b, int64_t j) {
     const int64_t depth = b->d1 - b->d0;
     const int n = (int)least(GEMM_NR, b->j1 - j);
@@ -198,21 +227,31 @@ typedef struct rows_block {
     float *packed; /* NULL: not packed */
 } rows_block;
 
+/* Packing may write past the end of a panel. */
+static float *packed_strip(const rows_block *a, int64_t s, int64_t rows, int64_t depth) {
+    return a->packed + rows * depth + (s - a->s0) * GEMM_SLACK;
+}
+
+/* A with contiguous columns: a few depth steps for all strips, then the next few. */
 static void pack_a(const gemm_product *p, const rows_block *a, int64_t d0, int64_t depth) {
-    const int64_t first = gemm_cut(p->m, a->strips, a->s0);
-    for (int64_t s = a->s0; s < a->s1; s++) {
-        const int64_t i = gemm_cut(p->m, a->strips, s), mr = gemm_cut(p->m, a->strips, s + 1) - i;
-        const float *src = p->a + i * p->a_row + d0 * p->a_depth;
-        float *panel = a->packed + (i - first) * depth;
-        if (p->a_depth == 1)
-            RIDGE_ISA_FN(gemm_pack_transposed)(src, p->a_row, depth, (int)mr, (int)mr, panel);
-        else
-            RIDGE_ISA_FN(gemm_pack_straight)(src, p->a_depth, depth, (int)mr, (int)mr, panel);
-    }
+    enum { STEPS = 16 };
+    const int64_t first = gemm_cut(p->m, a->strips, a->s0), each = p->a_depth == 1 ? depth : STEPS;
+    for (int64_t d = 0; d < depth; d += each)
+        for (int64_t s = a->s0; s < a->s1; s++) {
+            const int64_t i = gemm_cut(p->m, a->strips, s), mr = gemm_cut(p->m, a->strips, s + 1) - i;
+            const int64_t steps = least(each, depth - d);
+            const float *src = p->a + i * p->a_row + (d0 + d) * p->a_depth;
+            float *panel = packed_strip(a, s, i - first, depth) + d * mr;
+            if (p->a_depth == 1)
+                RIDGE_ISA_FN(gemm_pack_transposed)(src, p->a_row, steps, (int)mr, (int)mr, panel);
+            else
+                RIDGE_ISA_FN(gemm_pack_straight)(src, p->a_depth, steps, (int)mr, (int)mr, panel);
+        }
 }
 
 /* One panel of B times a block of rows. */
-static void multiply_panel(const gemm_product *p, const packed_block *b, const rows_block *a, int64_t j, bool packed) {
+static void multiply_panel(const gemm_product *p, const packed_block *b, const rows_block *a, int64_t j, int64_t next_j,
+                           bool packed) {
     const int64_t depth = b->d1 - b->d0, first = gemm_cut(p->m, a->strips, a->s0);
     gemm_rows_args t = {.nr = (int)least(GEMM_NR, b->j1 - j),
                         .depth = depth,
@@ -225,21 +264,28 @@ static void multiply_panel(const gemm_product *p, const packed_block *b, const r
     for (int64_t s = a->s0, i = first, next; s < a->s1; s++, i = next) {
         next = gemm_cut(p->m, a->strips, s + 1);
         t.mr = (int)(next - i);
-        t.a = a->packed ? a->packed + (i - first) * depth : p->a + i * p->a_row + b->d0 * p->a_depth;
+        t.a = a->packed ? packed_strip(a, s, i - first, depth) : p->a + i * p->a_row + b->d0 * p->a_depth;
         if (a->packed) t.a_depth = t.mr;
         t.a_next = !a->packed && j == b->j0 && s + 1 < a->s1 ? p->a + next * p->a_row + b->d0 : NULL;
-        t.ahead = lines_of(p, b, j + GEMM_NR, packed, s - a->s0, a->s1 - a->s0);
+        t.ahead = lines_of(p, b, next_j, packed, s - a->s0, a->s1 - a->s0);
         t.c = p->c + i * p->c_row + j;
         RIDGE_ISA_FN(gemm_rows)(&t);
     }
 }
 
-/* The first block of rows packs each panel of B just before it needs it, and prefetches the next one. */
+/* The first block of rows packs panels of B just before it needs them, and prefetches the next ones. */
 static void multiply_block(const gemm_product *p, const packed_block *b, const rows_block *a) {
     const bool first = a->s0 == 0;
+    int64_t packed = first ? b->j0 : b->j1; /* columns before this one are */
     for (int64_t j = b->j0; j < b->j1; j += GEMM_NR) {
-        if (first) pack_panel(p, b, j);
-        multiply_panel(p, b, a, j, !first);
+        if (j >= packed && p->b_column == 1 && j + TOGETHER * GEMM_NR <= b->j1) {
+            pack_together(p, b, j);
+            packed = j + TOGETHER * GEMM_NR;
+        } else if (j >= packed) {
+            pack_panel(p, b, j);
+            packed = j + GEMM_NR;
+        }
+        multiply_panel(p, b, a, j, j + (first && p->b_column == 1 ? TOGETHER : 1) * GEMM_NR, !first);
     }
 }
 

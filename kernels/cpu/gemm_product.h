@@ -33,6 +33,7 @@ enum {
     GEMM_BLOCK_DEPTH = 256,    /* depth of a block */
     GEMM_BLOCK_COLUMNS = 1024, /* columns of a packed block of B */
     GEMM_PACK_A_COLUMNS = 384, /* with fewer columns, an A with contiguous rows is read where it is */
+    GEMM_BLOCK_SLACK = 1024,   /* floats past the ends of packed panels */
     GEMM_DOTS_FLOATS = 16384,  /* floats of the operand that dot products read again and again: a slice of the depth */
     GEMM_DOTS_DEPTH = 1024,    /* least depth of a slice */
     GEMM_DOTS_COLUMNS = 16,    /* most columns of a B that dot products transpose */

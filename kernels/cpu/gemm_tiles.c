@@ -34,11 +34,11 @@ typedef struct fetch {
     gemm_lines b;
     int64_t b_left;
     const float *a;
-    int64_t a_row;
+    int64_t a_step;
     int a_round;
 } fetch;
 
-VF_INLINE void fetch_round(fetch *f) {
+VF_INLINE void fetch_round(const bool along, fetch *f) {
     enum { A_ROWS = (GEMM_TALL + LINE_ROUNDS - 1) / LINE_ROUNDS };
     if (f->b.from) {
         for (int q = 0; q < f->b.each; q++, f->b.from += f->b.step) {
@@ -46,10 +46,10 @@ VF_INLINE void fetch_round(fetch *f) {
             if (--f->b_left == 0) f->b.from += f->b.jump, f->b_left = f->b.lines;
         }
     }
-    if (f->a) {
-        UNROLL for (int r = 0; r < A_ROWS; r++) vf_prefetch_l2(f->a + r * f->a_row);
-        f->a += A_ROWS * f->a_row;
-        if (++f->a_round == LINE_ROUNDS) f->a += GEMM_LINE - LINE_ROUNDS * A_ROWS * f->a_row, f->a_round = 0;
+    if (along && f->a) {
+        UNROLL for (int r = 0; r < A_ROWS; r++) vf_prefetch_l2(f->a + r * f->a_step);
+        f->a += A_ROWS * f->a_step;
+        if (++f->a_round == LINE_ROUNDS) f->a += GEMM_LINE - LINE_ROUNDS * A_ROWS * f->a_step, f->a_round = 0;
     }
 }
 
@@ -59,11 +59,11 @@ VF_INLINE void rows_depth(const int mr, const int nv, const bool masked, const b
     const int last = t->nr - (nv - 1) * VF_LANES; /* lanes of the last vector that exist */
     const int64_t a_row = along ? t->a_row : 1, a_depth = along ? 1 : t->a_depth, b_step = t->b_step;
     const float *p[GROUPS], *b = t->b;
-    fetch f = {t->ahead, t->ahead.lines, along ? t->a_next : NULL, t->a_row, 0};
+    fetch f = {t->ahead, t->ahead.lines, t->a_next, along ? t->a_row : t->a_depth, 0};
     UNROLL for (int g = 0; g < (mr + GROUP - 1) / GROUP; g++) p[g] = t->a + g * GROUP * a_row;
     int64_t d = t->depth;
     for (; d >= TOGETHER; d -= TOGETHER) {
-        if (fetching) fetch_round(&f);
+        if (fetching) fetch_round(along, &f);
         UNROLL for (int q = 0; q < TOGETHER; q++) {
             rows_step(mr, nv, masked, last, p, a_row, a_depth, b, acc);
             b += b_step;

@@ -81,11 +81,14 @@ RIDGE_ISA_LIST(LINEAR_CE_DECLARE)
 #define LINEAR_CE_DECLARE(isa) ridge_status linear_ce_chunks_##isa(const linear_ce *job);
 RIDGE_ISA_LIST(LINEAR_CE_DECLARE)
 #undef LINEAR_CE_DECLARE
-#define LINEAR_CE_ALONE 16384   /* below this many logits one thread is faster than two */
-#define LINEAR_CE_CHUNK 2097152 /* logits of a chunk */
-#define LINEAR_CE_CHUNK_ROWS 64 /* fewest rows: products with fewer read w too often */
+#define LINEAR_CE_ALONE 16384       /* below this many logits one thread is faster than two */
+#define LINEAR_CE_CHUNK 2097152     /* logits of a chunk: some stay in L2, all in L3 */
+#define LINEAR_CE_CHUNK_ROWS 64     /* fewest rows: products with fewer read w too often */
+#define LINEAR_CE_CHUNK_L2 65536    /* logits of a chunk that stays in L2 */
+#define LINEAR_CE_CHUNK_L2_ROWS 512 /* if it has that many rows */
 static inline int64_t linear_ce_chunk_rows(int64_t rows, int64_t classes) {
-    const int64_t fit = LINEAR_CE_CHUNK / classes, most = fit > LINEAR_CE_CHUNK_ROWS ? fit : LINEAR_CE_CHUNK_ROWS;
+    const int64_t l2 = LINEAR_CE_CHUNK_L2 / classes, l3 = LINEAR_CE_CHUNK / classes;
+    const int64_t most = l2 >= LINEAR_CE_CHUNK_L2_ROWS ? l2 : l3 > LINEAR_CE_CHUNK_ROWS ? l3 : LINEAR_CE_CHUNK_ROWS;
     const int64_t chunks = (rows + most - 1) / most;
     return chunks > 0 ? (rows + chunks - 1) / chunks : 0;
 }

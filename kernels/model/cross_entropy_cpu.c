@@ -129,7 +129,7 @@ static const struct {
     double tile;               /* a tile, beside its arithmetic */
     double turn, pack, memory; /* an element of x, of w, of both from memory */
     double frequency;          /* cycles in a microsecond */
-} zen3 = {20, 8, 80, 600, 1.15, 1.1, 1.15, 1.1, 50, 1.2, 1.0, 0.75, 3200};
+} zen3 = {20, 8, 80, 600, 1.15, 1.4, 1.5, 1.1, 50, 1.2, 1.0, 0.75, 3200};
 
 static const struct {
     int lanes, rows;

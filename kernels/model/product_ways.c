@@ -8,7 +8,7 @@ static int64_t parts_of(int64_t n, int64_t most) { return (n + most - 1) / most;
 
 int64_t gemm_product_thread_floats(int64_t m, int64_t n, int64_t k) {
     const int64_t depth = least(k, GEMM_BLOCK_DEPTH), columns = least(n, GEMM_BLOCK_COLUMNS) + GEMM_PRODUCT_PAD;
-    const int64_t blocked = (columns + least(m, GEMM_BLOCK_ROWS)) * depth;
+    const int64_t blocked = (columns + least(m, GEMM_BLOCK_ROWS)) * depth + GEMM_BLOCK_SLACK;
     const int64_t dots = least(n * k, GEMM_DOTS_FLOATS);
     return ((blocked > dots ? blocked : dots) + 3 * GEMM_PRODUCT_PAD) / GEMM_PRODUCT_PAD * GEMM_PRODUCT_PAD;
 }
@@ -63,7 +63,7 @@ static const struct {
     double memory;    /* an element of an operand that is read once */
     double frequency; /* cycles in a microsecond */
     double wake;      /* microseconds of a team */
-} zen3 = {4, 60, 1.0, 1.5, 1.5, 1.1, 1.3, 0.75, 3200, 2};
+} zen3 = {4, 60, 0.6, 1.5, 1.5, 1.1, 1.3, 0.75, 3200, 2};
 
 static double larger(double a, double b) { return a > b ? a : b; }
 static double ceil_of(double n, double by) { return (double)(int64_t)((n + by - 1) / by); }

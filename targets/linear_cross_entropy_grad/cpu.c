@@ -1,11 +1,8 @@
 /* The CPU variants: kernels/cpu/linear_ce.c fused, linear_ce_chunks.c unfused, linear_ce_library.c around a library. */
-*kernels / cpu /
-    linear_ce_library.c around a library's products. */
 #include "cpu/linear_ce_library.h"
 #include "linear_cross_entropy_grad.h"
 
-    ridge_status
-    RIDGE_ISA_FN(linear_cross_entropy_grad_cpu_fused)(const ridge_call *call) {
+ridge_status RIDGE_ISA_FN(linear_cross_entropy_grad_cpu_fused)(const ridge_call *call) {
     const linear_ce job = linear_ce_of(call, &linear_cross_entropy_grad_places);
     return RIDGE_ISA_FN(linear_ce_fused)(&job);
 }
