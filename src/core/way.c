@@ -1,4 +1,5 @@
 /* Variants with ways: which one takes a problem, what it costs, and its run. */
+#include <stdint.h>
 #include <string.h>
 
 #include "ridge/target.h"
@@ -88,6 +89,32 @@ const ridge_way *ridge_way_find(const ridge_variant *variant, const char *name) 
     return NULL;
 }
 
+/* What a thread chose last: costs take microseconds, as long as a small kernel, and a program repeats its calls. Tables
+ * of ways are constant, and their address says which variant it was. */
+enum { REMEMBERED = 8 };
+typedef struct remembered {
+    const ridge_way *ways;
+    int n_ways, way;
+    ridge_problem problem;
+} remembered;
+static _Thread_local remembered chosen[REMEMBERED];
+
+static bool same_problem(const ridge_problem *a, const ridge_problem *b) {
+    return ridge_case_same(&a->c, &b->c) && a->here.isa == b->here.isa && a->here.sm == b->here.sm &&
+           a->here.sm_count == b->here.sm_count && memcmp(a->tensor, b->tensor, sizeof a->tensor) == 0;
+}
+
+static int choose_again(const ridge_variant *variant, const ridge_problem *problem) {
+    uint64_t hash = (uint64_t)(uintptr_t)variant->ways / sizeof *variant->ways;
+    for (int i = 0; i < RIDGE_MAX_RANK; i++) hash = hash * 31 + (uint64_t)problem->c.dim[i];
+    remembered *r = &chosen[(hash ^ hash >> 7) % REMEMBERED];
+    if (r->ways == variant->ways && r->n_ways == variant->n_ways && same_problem(&r->problem, problem)) return r->way;
+    r->ways = variant->ways, r->n_ways = variant->n_ways;
+    r->problem = *problem;
+    r->way = choose(variant, problem, 0, NULL);
+    return r->way;
+}
+
 ridge_status ridge_variant_run(const ridge_target *target, const ridge_variant *variant, const ridge_abilities *here,
                                const ridge_call *call) {
     if (variant->n_ways == 0) return variant->run[here->isa](call);
@@ -96,7 +123,8 @@ ridge_status ridge_variant_run(const ridge_target *target, const ridge_variant *
     ridge_status status = RIDGE_UNSUPPORTED;
     uint64_t tried = 0;
     ridge_problem_of(target, call, here, &problem);
-    for (int i; status == RIDGE_UNSUPPORTED && (i = choose(variant, &problem, tried, NULL)) >= 0;
+    for (int i; status == RIDGE_UNSUPPORTED &&
+                (i = tried ? choose(variant, &problem, tried, NULL) : choose_again(variant, &problem)) >= 0;
          tried |= UINT64_C(1) << i) {
         its.way = &variant->ways[i];
         status = its.way->run[here->isa](&its);
