@@ -46,6 +46,8 @@ RIDGE_API ridge_status ridge_tuned_set(ridge_tuned *tuned, const struct ridge_ta
 RIDGE_API const ridge_way *ridge_tuned_way(const ridge_tuned *tuned, const ridge_variant *variant,
                                            const ridge_problem *problem);
 RIDGE_API int ridge_tuned_count(const ridge_tuned *tuned);
+/* Another one after every change, and for every other ridge_tuned of the process; never 0. */
+RIDGE_API uint64_t ridge_tuned_number(const ridge_tuned *tuned);
 
 #ifdef __cplusplus
 }

@@ -69,6 +69,14 @@ typedef struct ce_places {
         {.dim = {520, 516, 1340}, CE_EDGE(F32), .column_major = (w_by_columns), CE_ONLY_CUDA},                       \
         {.dim = {48, 1028, 7800}, CE_EDGE_TOLD(F32, -100, 0.1, 1e-4), CE_ONLY_CUDA},                                 \
         {.dim = {48, 1028, 7800}, CE_EDGE(F32), .column_major = (w_by_columns), CE_ONLY_CUDA},                       \
+        {.dim = {67, 131, 521}, CE_EDGE_TOLD(F32, 5, 0.1, 1e-4), CE_ONLY_CUDA}, /* split, of odd lines */            \
+        {.dim = {66, 133, 522}, CE_EDGE(F32), .column_major = (all_by_columns), CE_ONLY_CUDA},                       \
+        {.dim = {40, 1021, 8300},                                                                                    \
+         CE_EDGE_TOLD(BF16, 5, 0.1, 1e-4),                                                                           \
+         CE_ONLY_CUDA}, /* copied, some classes at a time */                                                         \
+        {.dim = {131, 1032, 136}, CE_EDGE_TOLD(BF16, 5, 0.1, 1e-4), CE_ONLY_CUDA}, /* a depth in shares */           \
+        {.dim = {40, 523, 35}, CE_EDGE(F16), .column_major = (w_by_columns), CE_ONLY_CUDA},                          \
+        {.dim = {35, 333, 100}, CE_EDGE(F32), .column_major = (w_by_columns), CE_ONLY_CUDA},                         \
         {.dim = {67, 35, 257}, CE_EDGE(TF32), CE_ONLY_CUDA},                                                         \
         {.dim = {129, 512, 1000}, CE_EDGE_TOLD(TF32, 5, 0.1, 1e-4), .column_major = (all_by_columns), CE_ONLY_CUDA}, \
         {.dim = {0, 64, 128}, CE_EDGE(BF16), CE_ONLY_CUDA}, {.dim = {1, 1, 1}, CE_EDGE(BF16), CE_ONLY_CUDA},         \

@@ -88,7 +88,9 @@ CE_OF_WAY(SKINNY_CLUSTER, narrow)
 CE_OF_WAY(SKINNY_WGMMA, wide)
 CE_OF_WAY(LINEAR_LOSS_SPLIT, split)
 CE_OF_WAY(LINEAR_LOSS_TILES, tiles)
+CE_OF_WAY(LINEAR_LOSS_SHARED, shared)
 CE_OF_WAY(LINEAR_LOSS_FFMA, ffma)
+CE_OF_WAY(LINEAR_LOSS_COPIED, copied)
 #undef CE_OF_WAY
 
 #define CE_WAY(number_, name_, idea_, needs_, what)                                                              \
@@ -105,7 +107,11 @@ static const ridge_way optimized_ways[] = {
     CE_WAY(SKINNY_WGMMA, "skinny_wgmma", "64 rows a cluster, wgmma, blocks share the depth", 90, wide),
     CE_WAY(LINEAR_LOSS_SPLIT, "split", "operands in hi and lo parts of fp16, tiles by wgmma", 90, split),
     CE_WAY(LINEAR_LOSS_TILES, "tiles", "tiles by wgmma, operands by TMA", 90, tiles),
+    CE_WAY(LINEAR_LOSS_SHARED, "shared", "tiles by wgmma, blocks share the depth, sums of few classes in memory", 90,
+           shared),
     CE_WAY(LINEAR_LOSS_FFMA, "ffma", "multiply-adds: any type, order and alignment", 0, ffma),
+    CE_WAY(LINEAR_LOSS_COPIED, "copied", "operands copied to aligned memory, then the way that suits the copies", 90,
+           copied),
 };
 #define CE_CUDA_OPTIMIZED .ways = RIDGE_LIST(optimized_ways)
 

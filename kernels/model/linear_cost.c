@@ -15,7 +15,8 @@ static double up(double n, double d) { return ceil(n / d); }
 static const double BYTES = 4.2e6; /* a microsecond, read and written: a copy of 4 GiB has 4.26e6 */
 static const double LAUNCH = 1.5;  /* in a chain of kernels that overlap */
 
-double linear_pass_cost(double bytes) { return LAUNCH + bytes / BYTES; }
+double linear_bytes_cost(double bytes) { return bytes / BYTES; }
+double linear_pass_cost(double bytes) { return LAUNCH + linear_bytes_cost(bytes); }
 
 /* ---- products by tensor cores ---- */
 

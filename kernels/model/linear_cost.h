@@ -23,6 +23,8 @@ double linear_pipe_cost(linear_pipe pipe, int64_t m, int64_t n, int64_t k, int64
 double linear_ffma_cost(int64_t m, int64_t n, int64_t k, int64_t count, int bytes, int least, int sm, int sm_count);
 /* A pass that reads and writes so many bytes together, its launch included. */
 double linear_pass_cost(double bytes);
+/* So many bytes besides, in a launch that is counted already. */
+double linear_bytes_cost(double bytes);
 /* One of skinny/ways.h. */
 double skinny_cost(int way, const skinny_facts *f);
 

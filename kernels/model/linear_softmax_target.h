@@ -2,6 +2,7 @@
  * which defines before: DIMS, the linear_softmax_dims of its extents. */
 #include "cuda/linear/softmax_ways.h"
 
+static inline ridge_arithmetic linear_of_copied(const ridge_problem *p) { return linear_copied_arithmetic(&DIMS, p); }
 #define OF_WAY(number, name)                                                      \
     static inline void name##_traffic(const ridge_problem *p, ridge_traffic *t) { \
         linear_softmax_traffic(number, &DIMS, p, t);                              \
@@ -15,7 +16,11 @@ OF_WAY(LINEAR_TILES_SPLIT, tiles_split)
 OF_WAY(LINEAR_TILES_TF32, tiles_tf32)
 OF_WAY(LINEAR_TILES_16, tiles_16)
 OF_WAY(LINEAR_LOGITS_16, logits_16)
+OF_WAY(LINEAR_LOGITS_SHARED, logits_shared)
+OF_WAY(LINEAR_LOGITS_SPLIT, logits_split)
+OF_WAY(LINEAR_LOGITS_WGMMA, logits_wgmma)
 OF_WAY(LINEAR_LOGITS_FFMA, logits_ffma)
+OF_WAY(LINEAR_COPIED, copied)
 #undef OF_WAY
 
 /* fn: its extern "C" function, which reads call->way->number. */
@@ -50,6 +55,16 @@ OF_WAY(LINEAR_LOGITS_FFMA, logits_ffma)
 #define LINEAR_WAYS_LOGITS_16(fn, dims)                                                                              \
     LINEAR_WAY(LINEAR_LOGITS_16, "logits_16", "a product by wgmma to memory, softmax row by row", fn, 90, logits_16, \
                NULL, dims)
+#define LINEAR_WAYS_LOGITS_MORE(fn, dims)                                                                              \
+    LINEAR_WAY(LINEAR_LOGITS_SHARED, "logits_shared", "blocks share the depth, sums to memory, softmax of their sums", \
+               fn, 90, logits_shared, NULL, dims),                                                                     \
+        LINEAR_WAY(LINEAR_LOGITS_SPLIT, "logits_split", "operands split once, logits to memory, softmax row by row",   \
+                   fn, 90, logits_split, linear_three_of_fp16, dims),                                                  \
+        LINEAR_WAY(LINEAR_LOGITS_WGMMA, "logits_wgmma", "64 rows by 128 classes a cluster, logits to memory", fn, 90,  \
+                   logits_wgmma, linear_three_of_fp16, dims)
+#define LINEAR_WAYS_COPIED(fn, dims)                                                                                 \
+    LINEAR_WAY(LINEAR_COPIED, "copied", "operands copied to aligned memory, then the way that suits the copies", fn, \
+               90, copied, linear_of_copied, dims)
 #define LINEAR_WAYS_LOGITS(fn, dims)                                                                                 \
     LINEAR_WAY(LINEAR_LOGITS_FFMA, "logits_ffma", "a product by multiply-adds to memory, softmax row by row", fn, 0, \
                logits_ffma, NULL, dims)

@@ -5,14 +5,7 @@
 
 enum { X, W, B, P }; /* places of the tensors */
 
-typedef struct facts {
-    ridge_dtype dtype;
-    int bytes; /* of an element */
-    int64_t batch, heads, depth, classes;
-    linear_matrix x, w; /* w: [classes, depth], of the first head */
-    int64_t w_head;
-    int sm, sm_count;
-} facts;
+typedef linear_softmax_facts facts;
 
 static int64_t heads_of(const linear_softmax_dims *at, const ridge_case *c) {
     return at->heads < 0 ? 1 : c->dim[at->heads];
@@ -41,7 +34,7 @@ static facts facts_of(const linear_softmax_dims *at, const ridge_problem *p) {
 /* ---- few classes ---- */
 
 static skinny_facts skinny_of(const facts *f) {
-    /* w by bulk copies: lines along the depth, or whole slices of it without gaps */
+    /* w by cp.async.bulk: lines along the depth, or whole slices of it without gaps */
     const bool trans = linear_by_rows(&f->w) && f->w.line != 1;
     const bool w_lies = trans ? f->w.line % 4 == 0 : f->w.step == f->classes;
     return (skinny_facts){
@@ -62,9 +55,10 @@ static const char *refuses_tiles(int way, const facts *f) {
     if (f->sm / 10 != 9) return "needs wgmma (compute capability 9.0)";
     if (f->batch < 1 || lines > INT32_MAX / 2.0) return "for 1 to 2^30 rows and classes";
     if (f->classes > LINEAR_TILES_CLASSES) return "for up to 8192 classes";
+    if (f->heads > 1 && (!split || linear_by_rows(&f->w))) return "for one head";
+    if (split) return NULL; /* the pass that splits reads any alignment */
     if (!linear_tileable(&f->x, f->bytes)) return "x is not in lines of 16-byte pieces";
     if (f->bytes == 4 && f->depth % 4 != 0) return "for a depth in multiples of 4";
-    if (f->heads > 1 && (!split || linear_by_rows(&f->w))) return "for one head";
     if ((f->bytes == 2 || linear_by_rows(&f->w)) && !linear_tileable(&f->w, f->bytes))
         return "w is not in lines of 16-byte pieces";
     return NULL;
@@ -73,25 +67,110 @@ static const char *refuses_tiles(int way, const facts *f) {
 static const char *refuses_type(int way, const facts *f) {
     switch (way) {
         case LINEAR_TILES_TF32: return f->dtype == RIDGE_TF32 ? NULL : "for tf32";
-        case LINEAR_TILES_SPLIT: return f->dtype == RIDGE_F32 ? NULL : "for f32";
+        case LINEAR_TILES_SPLIT:
+        case LINEAR_LOGITS_SPLIT: return f->dtype == RIDGE_F32 ? NULL : "for f32";
         case LINEAR_TILES_16:
-        case LINEAR_LOGITS_16: return f->bytes == 2 ? NULL : "for types of 16 bits";
-        case LINEAR_LOGITS_FFMA: return NULL;
+        case LINEAR_LOGITS_16:
+        case LINEAR_LOGITS_SHARED: return f->bytes == 2 ? NULL : "for types of 16 bits";
+        case LINEAR_LOGITS_FFMA:
+        case LINEAR_COPIED: return NULL;
         default: return f->bytes == 4 ? NULL : "for f32 and tf32";
     }
 }
 
+static bool is_tileable(const facts *f) { return linear_tileable(&f->x, f->bytes) && linear_tileable(&f->w, f->bytes); }
+
+static const char *refuses_logits(int way, const facts *f) {
+    if (way == LINEAR_LOGITS_FFMA) return NULL;
+    if (f->sm / 10 != 9) return "needs wgmma (compute capability 9.0)";
+    if (f->batch < 1) return "for one row and more";
+    if (way == LINEAR_LOGITS_SPLIT) {
+        const bool any = linear_softmax_scratch_of(way, f->batch, f->depth, f->classes, 1, f->dtype).bytes > 0;
+        return f->heads > 1 ? "for one head" : any ? NULL : "hi and lo parts exceed 1 GiB";
+    }
+    if (way != LINEAR_LOGITS_WGMMA) {
+        if (!is_tileable(f)) return "x or w is not in lines of 16-byte pieces";
+        if (way == LINEAR_LOGITS_16) return NULL;
+        return f->classes > LINEAR_SHARED_CLASSES                          ? "for up to 1024 classes"
+               : linear_softmax_shares(f->batch, f->depth, f->classes) < 2 ? "for a depth that can be shared"
+                                                                           : NULL;
+    }
+    const bool lies = f->x.offset % 16 == 0 && f->x.line % 4 == 0 && f->depth % SKINNY_DEPTH == 0 &&
+                      (!linear_by_rows(&f->w) || (f->w.offset % 16 == 0 && f->w.line % 4 == 0));
+    return f->heads > 1           ? "for one head"
+           : f->classes <= 128    ? "for more than 128 classes"
+           : f->classes > 1 << 22 ? "for up to 2^22 classes"
+           : lies                 ? NULL
+                                  : "for a depth in multiples of 16, and aligned operands";
+}
+
+/* What copies may take: more where they are needed however the operands lie. */
+static size_t copies_most(int64_t depth, int64_t classes, int bytes) {
+    const bool odd = depth * bytes % 16 != 0 || classes * bytes % 16 != 0;
+    return (size_t)(odd ? 1024 : 64) << 20;
+}
+
+static const char *refuses_copied(const facts *f) {
+    const linear_copies copies = linear_copies_of(f->batch, f->depth, f->classes, f->heads, f->bytes);
+    const facts copied = linear_softmax_copied(f);
+    if (f->batch < 1) return "for one row and more";
+    if (f->heads > 1 && f->w.step != f->classes) return "for heads without gaps";
+    if (f->dtype == RIDGE_F32 && f->classes > SKINNY_CLASSES) return "for up to 128 classes, or fewer bits";
+    if (copies.bytes > copies_most(f->depth, f->classes, f->bytes)) return "copies take too much memory";
+    const skinny_facts s = skinny_of(f);
+    const bool skinny = f->bytes == 4 && f->classes <= SKINNY_CLASSES;
+    if (skinny ? s.pieces && f->depth % SKINNY_DEPTH == 0 : is_tileable(f))
+        return "for operands that are not in lines of 16-byte pieces";
+    return linear_softmax_of_copied(&copied, 0) < 0 ? "copies would not help" : NULL;
+}
+
+const char *linear_softmax_refusal(int way, const linear_softmax_facts *f) {
+    const skinny_facts s = skinny_of(f);
+    const char *type = refuses_type(way, f);
+    if (type) return type;
+    if (way < SKINNY_WAYS) return skinny_refusal(way, &s);
+    if (way < LINEAR_LOGITS_16) return refuses_tiles(way, f);
+    return way == LINEAR_COPIED ? refuses_copied(f) : refuses_logits(way, f);
+}
 const char *linear_softmax_refuses(const ridge_way *way, const ridge_problem *problem) {
     const facts f = facts_of(way->own, problem);
-    const skinny_facts s = skinny_of(&f);
-    const char *type = refuses_type(way->number, &f);
-    if (type || way->number == LINEAR_LOGITS_FFMA) return type;
-    if (way->number < SKINNY_WAYS) return skinny_refusal(way->number, &s);
-    if (way->number != LINEAR_LOGITS_16) return refuses_tiles(way->number, &f);
-    if (f.sm / 10 != 9) return "needs wgmma (compute capability 9.0)";
-    return linear_tileable(&f.x, f.bytes) && linear_tileable(&f.w, f.bytes)
-               ? NULL
-               : "x or w is not in lines of 16-byte pieces";
+    return linear_softmax_refusal(way->number, &f);
+}
+
+/* ---- operands that are copied first ---- */
+
+linear_softmax_facts linear_softmax_copied(const linear_softmax_facts *f) {
+    const linear_copies copies = linear_copies_of(f->batch, f->depth, f->classes, f->heads, f->bytes);
+    const int64_t padded = (f->depth + 15) / 16 * 16;
+    facts c = *f;
+    c.depth = padded;
+    c.x.offset = c.w.offset = 0;
+    c.x.columns = c.x.line = c.w.columns = padded;
+    if (linear_by_rows(&f->w) && f->w.line != 1)
+        c.w.line = padded;
+    else
+        c.w.line = 1, c.w.step = copies.w_stride;
+    c.w_head = f->heads > 1 ? padded * f->classes : 0;
+    return c;
+}
+
+int linear_softmax_of_copied(const linear_softmax_facts *copied, unsigned tried) {
+    int best = -1;
+    double least = 0;
+    for (int way = SKINNY_NARROW; way < LINEAR_LOGITS_FFMA; way++) {
+        if (tried >> way & 1u || linear_softmax_refusal(way, copied)) continue;
+        const double cost = linear_softmax_microseconds(way, copied);
+        if (best < 0 || cost < least) best = way, least = cost;
+    }
+    return best;
+}
+
+/* As many as give every SM a tile; each of at least four slices. */
+int linear_softmax_shares(int64_t batch, int64_t depth, int64_t classes) {
+    const int64_t tiles = (batch + 255) / 256 * 2 * ((classes + 255) / 256), slices = (depth + 63) / 64;
+    int64_t shares = LINEAR_SHARED_SMS / (tiles > 0 ? tiles : 1);
+    if (shares > slices / 4) shares = slices / 4;
+    return shares < 1 ? 1 : shares > LINEAR_SHARES_MOST ? LINEAR_SHARES_MOST : (int)shares;
 }
 
 /* ---- what each costs ---- */
@@ -102,51 +181,109 @@ static double softmax_cost(const facts *f) {
     return 3.5 + (double)f->heads * linear_pass_cost(rows);
 }
 
-double linear_softmax_cost(const ridge_way *way, const ridge_problem *problem) {
-    const facts f = facts_of(way->own, problem);
-    const skinny_facts s = skinny_of(&f);
-    const int64_t m = f.batch, n = f.classes, k = f.depth;
-    const double x = (double)m * (double)k, w = (double)f.heads * (double)n * (double)k;
-    const double logits = 4.0 * (double)m * (double)n / 4.2e6; /* written */
-    switch (way->number) {
+static double bytes_of_operands(const facts *f) {
+    return f->bytes * ((double)f->batch + (double)f->heads * (double)f->classes) * (double)f->depth;
+}
+
+/* Tiles of 128 classes are heads to the kernel. Predicted from those of few classes, not measured. */
+static double logits_wgmma_cost(const facts *f) {
+    skinny_facts s = skinny_of(f);
+    s.heads = (f->classes + 127) / 128, s.classes = 128;
+    return skinny_cost(SKINNY_WGMMA, &s) + softmax_cost(f);
+}
+/* The depth in shares, whose sums are written and read. Predicted from bytes and FLOP, not measured. */
+static double logits_shared_cost(const facts *f) {
+    const int shares = linear_softmax_shares(f->batch, f->depth, f->classes);
+    const double sums = 4.0 * shares * (double)f->batch * (double)f->classes;
+    const int64_t each = (f->depth + shares - 1) / shares;
+    return linear_pipe_cost(LINEAR_PIPE_16, f->batch, f->classes, each, shares, f->sm_count) +
+           linear_pass_cost(2 * sums) + 1;
+}
+
+double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
+    const skinny_facts s = skinny_of(f);
+    const int64_t m = f->batch, n = f->classes, k = f->depth;
+    const double x = (double)m * (double)k, w = (double)f->heads * (double)n * (double)k;
+    switch (way) {
         case LINEAR_TILES_SPLIT:
             return linear_pass_cost(8 * (x + w)) +
                    linear_pipe_cost(n <= LINEAR_TILE_SINGLE ? LINEAR_PIPE_SPLIT_SINGLE : LINEAR_PIPE_SPLIT_SOFTMAX, m,
-                                    n, k, f.heads, f.sm_count);
+                                    n, k, f->heads, f->sm_count);
         case LINEAR_TILES_TF32:
-            return (linear_by_rows(&f.w) ? 0 : linear_pass_cost(8 * w)) +
-                   linear_pipe_cost(LINEAR_PIPE_TF32_SOFTMAX, m, n, k, 1, f.sm_count);
-        case LINEAR_TILES_16: return linear_pipe_cost(LINEAR_PIPE_16_SOFTMAX, m, n, k, 1, f.sm_count);
+            return (linear_by_rows(&f->w) ? 0 : linear_pass_cost(8 * w)) +
+                   linear_pipe_cost(LINEAR_PIPE_TF32_SOFTMAX, m, n, k, 1, f->sm_count);
+        case LINEAR_TILES_16: return linear_pipe_cost(LINEAR_PIPE_16_SOFTMAX, m, n, k, 1, f->sm_count);
         case LINEAR_LOGITS_16:
-            return linear_pipe_cost(LINEAR_PIPE_16, m, n, k, 1, f.sm_count) + logits + softmax_cost(&f);
+            return linear_pipe_cost(LINEAR_PIPE_16, m, n, k, 1, f->sm_count) +
+                   linear_bytes_cost(4.0 * (double)m * (double)n) + softmax_cost(f);
+        case LINEAR_LOGITS_SPLIT:
+            return linear_pass_cost(8 * (x + w)) + linear_pipe_cost(LINEAR_PIPE_SPLIT, m, n, k, 1, f->sm_count) +
+                   linear_pass_cost(4.0 * (double)m * (double)n) + softmax_cost(f);
+        case LINEAR_LOGITS_SHARED: return logits_shared_cost(f);
+        case LINEAR_LOGITS_WGMMA: return logits_wgmma_cost(f);
         case LINEAR_LOGITS_FFMA:
-            return linear_ffma_cost(m, n, k, f.heads, f.bytes, 1, f.sm, f.sm_count) + softmax_cost(&f);
-        default: return skinny_cost(way->number, &s);
+            return linear_ffma_cost(m, n, k, f->heads, f->bytes, 1, f->sm, f->sm_count) + softmax_cost(f);
+        case LINEAR_COPIED: {
+            const facts copied = linear_softmax_copied(f);
+            const int inner = linear_softmax_of_copied(&copied, 0);
+            return linear_pass_cost(2 * bytes_of_operands(f)) +
+                   (inner < 0 ? 0 : linear_softmax_microseconds(inner, &copied));
+        }
+        default: return skinny_cost(way, &s);
     }
+}
+double linear_softmax_cost(const ridge_way *way, const ridge_problem *problem) {
+    const facts f = facts_of(way->own, problem);
+    return linear_softmax_microseconds(way->number, &f);
 }
 
 /* ---- what each moves and needs ---- */
 
-void linear_softmax_traffic(int way, const linear_softmax_dims *at, const ridge_problem *problem,
-                            ridge_traffic *traffic) {
-    const facts f = facts_of(at, problem);
-    const double heads = (double)heads_of(at, &problem->c), bytes = f.bytes;
-    const double x = (double)f.batch * (double)f.depth, w = heads * (double)f.depth * (double)f.classes;
-    const double p = heads * (double)f.batch * (double)f.classes, b = heads * (double)f.classes;
-    *traffic = (ridge_traffic){.read = bytes * (x + w + b), .written = bytes * p};
-    const bool logits = way == LINEAR_LOGITS_16 || way == LINEAR_LOGITS_FFMA; /* fp32: in the place of p */
-    const bool trans = way == LINEAR_TILES_TF32 && !linear_by_rows(&f.w);
-    const double again = way == LINEAR_TILES_SPLIT ? 4 * (x + w)
-                         : trans                   ? 4 * w
-                         : logits                  ? 4 * p
-                                                   : 0; /* written, then read */
+static void add_traffic(int way, const facts *f, ridge_traffic *traffic) {
+    const double heads = (double)f->heads, x = (double)f->batch * (double)f->depth;
+    const double w = heads * (double)f->depth * (double)f->classes, p = heads * (double)f->batch * (double)f->classes;
+    const bool trans = way == LINEAR_TILES_TF32 && !linear_by_rows(&f->w);
+    double again = 0; /* written, then read */
+    if (way == LINEAR_TILES_SPLIT) again = 4 * (x + w);
+    if (trans) again = 4 * w;
+    if (way == LINEAR_LOGITS_16 || way == LINEAR_LOGITS_WGMMA || way == LINEAR_LOGITS_FFMA) again = 4 * p;
+    if (way == LINEAR_LOGITS_SPLIT) again = 4 * (x + w + p);
+    if (way == LINEAR_LOGITS_SHARED) again = 4 * p * linear_softmax_shares(f->batch, f->depth, f->classes);
     traffic->read += again, traffic->written += again;
 }
 
+void linear_softmax_traffic(int way, const linear_softmax_dims *at, const ridge_problem *problem,
+                            ridge_traffic *traffic) {
+    linear_softmax_dims together = *at;
+    together.apart = false;
+    const facts f = facts_of(&together, problem);
+    const double heads = (double)f.heads, bytes = f.bytes, operands = bytes_of_operands(&f);
+    *traffic = (ridge_traffic){.read = operands + bytes * heads * (double)f.classes,
+                               .written = bytes * heads * (double)f.batch * (double)f.classes};
+    if (way != LINEAR_COPIED) {
+        add_traffic(way, &f, traffic);
+        return;
+    }
+    const facts copied = linear_softmax_copied(&f);
+    traffic->read += operands, traffic->written += operands;
+    add_traffic(linear_softmax_of_copied(&copied, 0), &copied, traffic);
+}
+
 size_t linear_softmax_scratch_bytes(int way, const linear_softmax_dims *at, const ridge_case *c) {
-    return linear_softmax_scratch_of(way, c->dim[at->batch], c->dim[at->depth], c->dim[at->classes], heads_of(at, c),
-                                     c->dtype)
-        .bytes;
+    const int64_t rows = c->dim[at->batch], depth = c->dim[at->depth], classes = c->dim[at->classes];
+    const int64_t heads = heads_of(at, c);
+    if (way != LINEAR_COPIED) return linear_softmax_scratch_of(way, rows, depth, classes, heads, c->dtype).bytes;
+    const int bytes = (int)ridge_dtype_size(c->dtype);
+    const linear_copies copies = linear_copies_of(rows, depth, classes, heads, bytes);
+    if (copies.bytes > copies_most(depth, classes, bytes) || (c->dtype == RIDGE_F32 && classes > SKINNY_CLASSES))
+        return 0;
+    size_t most = 0;
+    for (int inner = SKINNY_NARROW; inner < LINEAR_LOGITS_FFMA; inner++) {
+        const size_t its =
+            linear_softmax_scratch_of(inner, rows, (depth + 15) / 16 * 16, classes, heads, c->dtype).bytes;
+        if (its > most) most = its;
+    }
+    return copies.bytes + most;
 }
 
 ridge_arithmetic linear_three_of_tf32(const ridge_problem *problem) {
@@ -156,4 +293,9 @@ ridge_arithmetic linear_three_of_tf32(const ridge_problem *problem) {
 ridge_arithmetic linear_three_of_fp16(const ridge_problem *problem) {
     const bool fp32 = problem->c.dtype == RIDGE_F32;
     return (ridge_arithmetic){.type = fp32 ? RIDGE_F16 : RIDGE_DTYPE_NONE, .products = fp32 ? 3 : 0};
+}
+ridge_arithmetic linear_copied_arithmetic(const linear_softmax_dims *at, const ridge_problem *problem) {
+    const facts f = facts_of(at, problem), copied = linear_softmax_copied(&f);
+    const int inner = linear_softmax_of_copied(&copied, 0);
+    return inner < SKINNY_STREAM ? linear_three_of_tf32(problem) : linear_three_of_fp16(problem);
 }

@@ -20,9 +20,20 @@ typedef struct entry {
 struct ridge_tuned {
     entry *entries;
     int n, room;
+    uint64_t number;
 };
 
-ridge_tuned *ridge_tuned_new(void) { return calloc(1, sizeof(ridge_tuned)); }
+static void renumber(ridge_tuned *tuned) {
+    static _Atomic uint64_t last;
+    tuned->number = ++last;
+}
+
+ridge_tuned *ridge_tuned_new(void) {
+    ridge_tuned *tuned = calloc(1, sizeof *tuned);
+    if (tuned) renumber(tuned);
+    return tuned;
+}
+uint64_t ridge_tuned_number(const ridge_tuned *tuned) { return tuned->number; }
 void ridge_tuned_free(ridge_tuned *tuned) {
     if (tuned) free(tuned->entries);
     free(tuned);
@@ -64,6 +75,7 @@ static entry *find(const ridge_tuned *tuned, const char *device, const ridge_var
 
 static ridge_status put(ridge_tuned *tuned, const entry *new, ridge_error *error) {
     entry *old = find(tuned, new->device, new->variant, &new->c);
+    renumber(tuned);
     if (old) return *old = *new, RIDGE_OK;
     if (tuned->n == MOST_ENTRIES) return ridge_fail(error, RIDGE_INVALID, "more than %d tuned cases", MOST_ENTRIES);
     if (tuned->n == tuned->room) {
@@ -91,6 +103,7 @@ ridge_status ridge_tuned_set(ridge_tuned *tuned, const ridge_target *target, con
     device_of(variant, here, new.device);
     if (way) return put(tuned, &new, error);
     entry *old = find(tuned, new.device, variant, c);
+    renumber(tuned);
     if (old) *old = tuned->entries[--tuned->n];
     return RIDGE_OK;
 }

@@ -1,4 +1,5 @@
 /* Variants with ways: which one takes a problem, what it costs, and its run. */
+#include <stdint.h>
 #include <string.h>
 
 #include "ridge/tuned.h"
@@ -91,8 +92,39 @@ const ridge_way *ridge_way_choose(const ridge_variant *variant, const ridge_prob
     return best < 0 ? NULL : &variant->ways[best];
 }
 
+/* What a thread chose last: costs take microseconds, as long as a small kernel, and a program repeats its calls. Tables
+ * of ways are constant, and their address says which variant it was. */
+enum { REMEMBERED = 8 };
+typedef struct remembered {
+    const ridge_way *ways;
+    int n_ways, way;
+    uint64_t tuned; /* its number (ridge_tuned_number) */
+    ridge_problem problem;
+} remembered;
+static _Thread_local remembered chosen[REMEMBERED];
+
+static bool same_problem(const ridge_problem *a, const ridge_problem *b) {
+    return ridge_case_same(&a->c, &b->c) && a->here.isa == b->here.isa && a->here.sm == b->here.sm &&
+           a->here.sm_count == b->here.sm_count && a->here.threads == b->here.threads &&
+           memcmp(a->tensor, b->tensor, sizeof a->tensor) == 0;
+}
+
+static int choose_again(const ridge_variant *variant, const ridge_problem *problem) {
+    uint64_t hash = (uint64_t)(uintptr_t)variant->ways / sizeof *variant->ways;
+    for (int i = 0; i < RIDGE_MAX_RANK; i++) hash = hash * 31 + (uint64_t)problem->c.dim[i];
+    remembered *r = &chosen[(hash ^ hash >> 7) % REMEMBERED];
+    const uint64_t tuned = problem->here.tuned ? ridge_tuned_number(problem->here.tuned) : 0;
+    if (r->ways == variant->ways && r->n_ways == variant->n_ways && r->tuned == tuned &&
+        same_problem(&r->problem, problem))
+        return r->way;
+    r->ways = variant->ways, r->n_ways = variant->n_ways, r->tuned = tuned;
+    r->problem = *problem;
+    r->way = choose(variant, problem, 0, NULL);
+    return r->way;
+}
+
 const ridge_way *ridge_way_next(const ridge_variant *variant, const ridge_problem *problem, uint64_t *tried) {
-    const int best = choose(variant, problem, *tried, NULL);
+    const int best = *tried ? choose(variant, problem, *tried, NULL) : choose_again(variant, problem);
     if (best < 0) return NULL;
     *tried |= UINT64_C(1) << best;
     return &variant->ways[best];

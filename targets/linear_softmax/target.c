@@ -72,6 +72,19 @@ static const ridge_case cases[] = {
      .edge = true,
      .column_major = 1u << LINEAR_W,
      .only = RIDGE_ONLY_CUDA},
+    {.dim = {41, 333, 100}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA}, /* copied operands */
+    {.dim = {37, 150, 77}, .dtype = RIDGE_F32, .edge = true, .column_major = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
+    {.dim = {70, 203, 33}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {3, 48, 9001}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA}, /* tiles of classes */
+    {.dim = {3, 48, 9001}, .dtype = RIDGE_F32, .edge = true, .column_major = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
+    {.dim = {131, 77, 259}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA}, /* split, of odd lines */
+    {.dim = {130, 67, 259}, .dtype = RIDGE_F32, .edge = true, .column_major = 1u << LINEAR_W, .only = RIDGE_ONLY_CUDA},
+    {.dim = {35, 131, 259}, EDGE_CUDA(TF32)},
+    {.dim = {35, 131, 260}, EDGE_CUDA(TF32), .column_major = 1u << LINEAR_W},
+    {.dim = {300, 1024, 104}, EDGE_CUDA(BF16)}, /* a depth in shares */
+    {.dim = {40, 777, 33}, EDGE_CUDA(BF16)},
+    {.dim = {40, 1030, 24}, EDGE_CUDA(F16), .column_major = 1u << LINEAR_W},
+    {.dim = {9, 57, 8300}, EDGE_CUDA(BF16)},
     {.dim = {67, 35, 257}, EDGE_CUDA(TF32)},
     {.dim = {300, 204, 1000}, EDGE_CUDA(TF32)},
     {.dim = {129, 512, 1009}, EDGE_CUDA(TF32), .column_major = 1u << LINEAR_W},
@@ -233,6 +246,8 @@ static const ridge_way optimized_ways[] = {
     LINEAR_WAYS_TILES(linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_LOGITS_16(linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_LOGITS(linear_softmax_cuda_optimized, &dims),
+    LINEAR_WAYS_LOGITS_MORE(linear_softmax_cuda_optimized, &dims),
+    LINEAR_WAYS_COPIED(linear_softmax_cuda_optimized, &dims),
 };
 static const ridge_way unfused_ways[] = {
     LINEAR_WAYS_LOGITS_16(linear_softmax_cuda_optimized, &dims),

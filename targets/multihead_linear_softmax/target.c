@@ -29,6 +29,7 @@ static const ridge_case cases[] = {
     {.dim = {130, 2, 272, 100}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {17, 4, 64, 10}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {9, 2, 61, 131}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {70, 3, 203, 100}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA}, /* copied operands */
     {.dim = {3, 96, 256, 10}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
     {.dim = {130, 48, 260, 101}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
     {.dim = {257, 32, 300, 131}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
@@ -143,6 +144,7 @@ static const ridge_way optimized_ways[] = {
     LINEAR_WAYS_SKINNY(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_SPLIT(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_LOGITS(multihead_linear_softmax_cuda_optimized, &dims),
+    LINEAR_WAYS_COPIED(multihead_linear_softmax_cuda_optimized, &dims),
 };
 static const ridge_way launches_ways[] = {
     LINEAR_WAYS_SKINNY(multihead_linear_softmax_cuda_launches, &dims_apart),

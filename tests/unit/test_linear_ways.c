@@ -83,6 +83,78 @@ static void listed_shapes_keep_their_ways(void **state) {
     ALL_RUN_BY(shapes, &h200);
 }
 
+/* Operands that tensor copies refuse, few classes of a deep product, few rows of many classes: none by multiply-adds
+ * alone where there is much to do. */
+static void odd_and_skinny_shapes_have_tensor_cores(void **state) {
+    (void)state;
+    static const shape shapes[] = {
+        {"linear_softmax", {1024, 1000, 100}, RIDGE_F32, "copied"},
+        {"linear_softmax", {8192, 1023, 100}, RIDGE_F32, "copied"},
+        {"linear_softmax", {8192, 4095, 1000}, RIDGE_F32, "tiles_split"},
+        {"linear_softmax", {8192, 4095, 1000}, RIDGE_TF32, "copied"},
+        {"linear_softmax", {8192, 4095, 1000}, RIDGE_BF16, "copied"},
+        {"linear_softmax", {8192, 4096, 1001}, RIDGE_F16, "copied"},
+        {"linear_softmax", {8192, 4096, 9000}, RIDGE_F32, "logits_split"},
+        {"linear_softmax", {8192, 4096, 9000}, RIDGE_BF16, "logits_16"},
+        {"linear_softmax", {1024, 4096, 104}, RIDGE_BF16, "logits_shared"},
+        {"linear_softmax", {64, 1024, 32000}, RIDGE_F32, "logits_wgmma"},
+        {"linear_softmax", {64, 1024, 32000}, RIDGE_BF16, "logits_16"},
+        {"linear_softmax", {2048, 1024, 1000}, RIDGE_F32, "tiles_split"},
+        {"linear_softmax", {1, 1028, 1000}, RIDGE_F32, "logits_ffma"}, /* little to do */
+        {"linear_cross_entropy", {1024, 1000, 100}, RIDGE_F32, "copied"},
+        {"linear_cross_entropy", {2048, 1023, 1001}, RIDGE_F32, "split"},
+        {"linear_cross_entropy", {8192, 4095, 32000}, RIDGE_BF16, "copied"},
+        {"linear_cross_entropy", {1024, 4096, 100}, RIDGE_BF16, "shared"},
+        {"linear_cross_entropy", {64, 1024, 32000}, RIDGE_BF16, "tiles"},
+        {"linear_cross_entropy_grad", {2048, 1023, 1001}, RIDGE_F32, "split"},
+        {"linear_cross_entropy_grad", {4096, 2047, 16383}, RIDGE_BF16, "copied"},
+        {"linear_cross_entropy_grad", {1024, 4096, 100}, RIDGE_BF16, "shared"},
+        {"linear_cross_entropy_backward", {2048, 1024, 1001}, RIDGE_F32, "split"},
+        {"linear_cross_entropy_backward", {2048, 1024, 1001}, RIDGE_F16, "ffma"}, /* beyond its range */
+        {"multihead_linear_softmax", {1024, 16, 1000, 100}, RIDGE_F32, "tiles_split"},
+    };
+    ALL_RUN_BY(shapes, &h200);
+}
+
+/* A row stride or a base that is no multiple of 16 bytes. */
+static void misaligned_operands_are_copied(void **state) {
+    (void)state;
+    static const int64_t dim[4] = {8192, 4096, 1000};
+    const ridge_target *target = ridge_target_find("linear_softmax");
+    ridge_problem p = problem_of(target, dim, RIDGE_BF16, 0, &h200);
+    p.tensor[0].stride[0] = 4097;
+    assert_string_equal(chosen("linear_softmax", &p)->name, "logits_ffma"); /* copies of 75 MiB, for a view alone */
+    static const int64_t less[4] = {4096, 4096, 1000};
+    p = problem_of(target, less, RIDGE_BF16, 0, &h200);
+    p.tensor[1].offset = 2;
+    assert_string_equal(chosen("linear_softmax", &p)->name, "copied");
+    p = problem_of(target, less, RIDGE_F32, 0, &h200);
+    p.tensor[0].offset = 4, p.tensor[1].stride[0] = 1003;
+    assert_string_equal(chosen("linear_softmax", &p)->name, "tiles_split");
+}
+
+/* Some way takes any extents, odd ones and none at all, and its scratch and traffic can be said. */
+static void any_extents_have_a_way(void **state) {
+    (void)state;
+    static const int64_t extents[] = {0, 1, 7, 16, 129, 1000, 4097, 100001};
+    static const ridge_dtype types[] = {RIDGE_F32, RIDGE_TF32, RIDGE_BF16, RIDGE_F16};
+    static const char *const targets[] = {"linear_softmax", "linear_cross_entropy", "linear_cross_entropy_backward",
+                                          "linear_cross_entropy_grad"};
+    for (int t = 0; t < 4; t++) {
+        const ridge_target *target = ridge_target_find(targets[t]);
+        const ridge_variant *optimized = &target->variants[target->n_variants - 1];
+        for (int i = 0; i < 8 * 7 * 7 * 4; i++) {
+            const int64_t dim[4] = {extents[i % 8], extents[1 + i / 8 % 7], extents[1 + i / 56 % 7]};
+            const ridge_problem p = problem_of(target, dim, types[i / 392], 0, &h200);
+            const ridge_way *way = chosen(targets[t], &p);
+            ridge_traffic traffic;
+            way->traffic(&p, &traffic);
+            assert_true(traffic.read >= 0 && traffic.written + traffic.streamed >= 0);
+            assert_true(!way->scratch || ridge_variant_scratch(optimized, &p.c, 1) >= way->scratch(&p.c, 1));
+        }
+    }
+}
+
 /* Without wgmma and clusters. */
 static void ampere_has_its_own(void **state) {
     (void)state;
@@ -138,10 +210,10 @@ static void traffic_is_the_ways(void **state) {
     ridge_problem p = problem_of(target, many, RIDGE_F32, 0, &h200);
     ridge_traffic t;
     const ridge_way *way = chosen("linear_softmax", &p);
-    assert_string_equal(way->name, "logits_ffma"); /* more classes than tiles can wait for */
+    assert_string_equal(way->name, "logits_split"); /* more classes than tiles can wait for */
     way->traffic(&p, &t);
     const double logits = 4.0 * 8192 * 9000, x = 4.0 * 8192 * 4096, w = 4.0 * 4096 * 9000;
-    assert_true(t.written == 2 * logits && t.read == x + w + 4 * 9000 + logits);
+    assert_true(t.written == 2 * logits + x + w && t.read == 2 * (x + w) + 4 * 9000 + logits);
     p = problem_of(target, few, RIDGE_F32, 0, &h200);
     chosen("linear_softmax", &p)->traffic(&p, &t);
     assert_true(t.written == 4.0 * 1024 * 100 && t.read == 4.0 * (1024 * 1024 + 1024 * 100 + 100));
@@ -149,7 +221,10 @@ static void traffic_is_the_ways(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_extents_have_a_way),
         cmocka_unit_test(listed_shapes_keep_their_ways),
+        cmocka_unit_test(odd_and_skinny_shapes_have_tensor_cores),
+        cmocka_unit_test(misaligned_operands_are_copied),
         cmocka_unit_test(ampere_has_its_own),
         cmocka_unit_test(arithmetic_is_the_ways),
         cmocka_unit_test(traffic_is_the_ways),

@@ -134,8 +134,10 @@ static const char *refuses_odd(const ridge_way *way, const ridge_problem *p) {
     (void)way;
     return p->c.dim[0] % 2 ? "for even rows" : NULL;
 }
+static int costed;
 static double costs(const ridge_way *way, const ridge_problem *p) {
     (void)p;
+    costed++;
     return *(const double *)way->own;
 }
 static size_t bytes_of(const ridge_case *c, int threads) { return (size_t)c->dim[0] * (size_t)threads; }
@@ -181,6 +183,22 @@ static void the_cheapest_that_takes_it_runs(void **state) {
     assert_int_equal(run_variant(&variant, 3), RIDGE_OK);
     assert_string_equal(ran, "as_cheap");
     assert_int_equal(ridge_variant_scratch(&variant, &(ridge_case){.dim = {6}}, 4), 24);
+}
+
+/* Costs take as long as a small kernel: a call that comes again is not weighed again. */
+static void a_choice_is_remembered(void **state) {
+    (void)state;
+    const ridge_variant variant = {.name = "cpu/test", .ways = RIDGE_LIST(three)},
+                        other = {.name = "cpu/none", .ways = RIDGE_LIST(none)};
+    assert_int_equal(run_variant(&variant, 4), RIDGE_OK);
+    costed = 0;
+    assert_int_equal(run_variant(&variant, 4), RIDGE_OK);
+    assert_int_equal(costed, 0);
+    assert_string_equal(ran, "cheap_even");
+    assert_int_equal(run_variant(&variant, 5), RIDGE_OK); /* another problem */
+    assert_true(costed > 0);
+    assert_string_equal(ran, "as_cheap");
+    assert_int_equal(run_variant(&other, 5), RIDGE_UNSUPPORTED); /* another variant */
 }
 
 static void the_next_runs_where_a_device_has_no_room(void **state) {
@@ -239,6 +257,7 @@ int main(void) {
         cmocka_unit_test(ways_and_cases_meet),
         cmocka_unit_test(rows_go_where_they_belong),
         cmocka_unit_test(the_cheapest_that_takes_it_runs),
+        cmocka_unit_test(a_choice_is_remembered),
         cmocka_unit_test(the_next_runs_where_a_device_has_no_room),
         cmocka_unit_test(no_way_is_said_with_the_reason),
         cmocka_unit_test(a_forced_way_runs_alone),

@@ -51,24 +51,33 @@ struct bias_ahead {
     }
 };
 
-/* The sums themselves, fp32, and a bias of their columns (NULL: none); lines of an even number of elements. */
+/* The sums themselves, fp32, and a bias of their columns (NULL: none); lines of an even number of elements. Split-K:
+ * the sums of each share of K are `next` elements behind those of the one before, the bias is with the first. */
 template <typename T, int N>
 struct float_epilogue {
     float *c;
     int64_t stride;
     const T *bias;
     int rows, columns;
+    int across = 0; /* 0, or columns of tiles of a share: of a cluster of blocks down the rows */
+    int64_t next = 0;
     static constexpr int scratch = (4 * N + 1023) / 1024 * 1024;
     static bool waits(void) { return false; }
     struct state {
         bias_ahead<T, N> bias;
     };
+    __device__ int share(const matmul_tile &tile) const { return across > 0 ? tile.n / N / across : 0; }
     __device__ void prepare(uint32_t) const {}
-    __device__ state begin(const matmul_tile &tile, int) const { return {{bias, tile.n, columns, NULL, 1.0f}}; }
+    __device__ state begin(const matmul_tile &tile, int) const {
+        const int s = share(tile);
+        return {{s == 0 ? bias : NULL, tile.n - s * across * N, columns, NULL, 1.0f}};
+    }
     __device__ void finish(const matmul_tile &tile, const state &s, float (&sums)[N / 2], uint32_t at,
                            int group) const {
+        const int part = share(tile);
+        const matmul_tile here = {tile.m, tile.n - part * across * N, tile.part, tile.opens};
         s.bias.add(sums, at, group, 1.0f, 1.0f);
-        store_pairs<N>(c, stride, rows, columns, tile, sums, group);
+        store_pairs<N>(c + part * next, stride, rows, columns, here, sums, group);
     }
     __device__ void end(void) const {}
 };

@@ -13,13 +13,14 @@ struct undo_ahead {
         : low(row < rows ? undo[row] : 0.0f), high(row + 8 < rows ? undo[row + 8] : 0.0f) {}
 };
 
-/* C = the sums of split operands. */
+/* C = the sums of split operands, and a bias of their columns (NULL: none). */
 template <int N>
 struct scaled_epilogue {
     float *c;
     int64_t stride;
-    const float *row_undo, *column_undo;
+    const float *bias, *row_undo, *column_undo;
     int rows, columns;
+    bool pairs; /* of c two neighbours can be stored at once */
     static constexpr int scratch = (bias_ahead<float, N, true>::bytes + 1023) / 1024 * 1024;
     static bool waits(void) { return false; }
     struct state {
@@ -28,12 +29,12 @@ struct scaled_epilogue {
     };
     __device__ void prepare(uint32_t) const {}
     __device__ state begin(const matmul_tile &tile, int group) const {
-        return {{NULL, tile.n, columns, column_undo, 1.0f}, {row_undo, tile.m + fragment_row(group), rows}};
+        return {{bias, tile.n, columns, column_undo, 1.0f}, {row_undo, tile.m + fragment_row(group), rows}};
     }
     __device__ void finish(const matmul_tile &tile, const state &s, float (&sums)[N / 2], uint32_t at,
                            int group) const {
         s.bias.add(sums, at, group, s.undo.low, s.undo.high);
-        store_pairs<N>(c, stride, rows, columns, tile, sums, group);
+        store_pairs<N>(c, stride, rows, columns, tile, sums, group, pairs);
     }
     __device__ void end(void) const {}
 };

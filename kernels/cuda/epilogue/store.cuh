@@ -62,18 +62,25 @@ struct store_epilogue {
     }
 };
 
-/* A tile of sums to fp32, in pairs: c's lines have room for an even number of elements. */
+/* A tile of sums to fp32, in pairs: c's lines have room for an even number of elements; else one by one. */
 template <int N>
 __device__ inline void store_pairs(float *c, int64_t stride, int rows, int columns, const matmul_tile &tile,
-                                   const float (&v)[N / 2], int group) {
+                                   const float (&v)[N / 2], int group, bool pairs = true) {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         const int row = tile.m + fragment_row(group) + 8 * half, left = columns - tile.n - fragment_column();
         float *line = c + row * stride + tile.n + fragment_column();
         if (row >= rows) continue;
 #pragma unroll
-        for (int j = 0; j < N / 8; j++)
-            if (8 * j < left) *(float2 *)(line + 8 * j) = make_float2(v[4 * j + 2 * half], v[4 * j + 2 * half + 1]);
+        for (int j = 0; j < N / 8; j++) {
+            const float2 two = make_float2(v[4 * j + 2 * half], v[4 * j + 2 * half + 1]);
+            if (pairs) {
+                if (8 * j < left) *(float2 *)(line + 8 * j) = two;
+            } else {
+                if (8 * j < left) line[8 * j] = two.x;
+                if (8 * j + 1 < left) line[8 * j + 1] = two.y;
+            }
+        }
     }
 }
 

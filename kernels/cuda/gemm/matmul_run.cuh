@@ -28,11 +28,13 @@ int matmul_resident(void) {
     return resident.get(matmul_room<S, Epilogue>, [](int blocks) { return blocks > 0; });
 }
 
-/* C = A B with A: [m, k], B: [k, n]; lines run along K where the shape says so, else along M or N. Blocks that wait for
+/* shares: of K, each of plan.slices; for epilogues that keep their sums apart.
+ *
+ * C = A B with A: [m, k], B: [k, n]; lines run along K where the shape says so, else along M or N. Blocks that wait for
  * each other are launched together or not at all, whatever else runs on the device. */
 template <class S, class Epilogue>
 ridge_status matmul_run(const matrix_lines &a, const matrix_lines &b, int64_t m, int64_t n, matmul_plan plan,
-                        const Epilogue &epilogue, cudaStream_t stream) {
+                        const Epilogue &epilogue, cudaStream_t stream, int shares = 1) {
     const int resident = matmul_resident<S, Epilogue>();
     if (resident == 0) return RIDGE_UNSUPPORTED;
     CUtensorMap a_map, b_map;
@@ -40,6 +42,10 @@ ridge_status matmul_run(const matrix_lines &a, const matrix_lines &b, int64_t m,
         return RIDGE_FAILED;
     plan.m_tiles = (int)((m + S::M - 1) / S::M);
     plan.n_tiles = (int)((n + S::N - 1) / S::N);
+    if (shares > 1) {
+        plan.across = (plan.n_tiles + S::CN - 1) / S::CN * S::CN;
+        plan.n_tiles = plan.across * shares;
+    }
     const int64_t clusters = (int64_t)((plan.m_tiles + S::CM - 1) / S::CM) * ((plan.n_tiles + S::CN - 1) / S::CN);
     if (clusters > INT32_MAX / 2) return RIDGE_UNSUPPORTED;
     const bool together = plan.progress || epilogue.waits();

@@ -17,17 +17,17 @@ constexpr matmul_tuning SPLIT_TUNED = {
     .columns = 128, .stages = 3, .cluster_m = 2, .cluster_n = 1, .promote = 2, .split = true};
 using split_tile = matmul_shape<__half, SPLIT_TUNED>;
 
-/* C = A B^T for A: [m, k], B: [n, k]. */
+/* C = A B^T for A: [m, k], B: [n, k]. shares: see matmul_run. */
 template <typename T, class Epilogue>
 ridge_status product(const matrix_view &a, const matrix_view &b, const matmul_plan &plan, const Epilogue &e,
-                     cudaStream_t stream) {
+                     cudaStream_t stream, int shares = 1) {
     const matrix_lines al = lines_of(a), bl = lines_of(b);
     if (plan.progress) RIDGE_TRY(clear_memory(plan.progress, sizeof *plan.progress, stream));
     if (a.by_rows() && b.by_rows())
-        return matmul_run<wide_tile<T, true, true>>(al, bl, a.rows, b.rows, plan, e, stream);
-    if (a.by_rows()) return matmul_run<wide_tile<T, true, false>>(al, bl, a.rows, b.rows, plan, e, stream);
-    if (b.by_rows()) return matmul_run<wide_tile<T, false, true>>(al, bl, a.rows, b.rows, plan, e, stream);
-    return matmul_run<wide_tile<T, false, false>>(al, bl, a.rows, b.rows, plan, e, stream);
+        return matmul_run<wide_tile<T, true, true>>(al, bl, a.rows, b.rows, plan, e, stream, shares);
+    if (a.by_rows()) return matmul_run<wide_tile<T, true, false>>(al, bl, a.rows, b.rows, plan, e, stream, shares);
+    if (b.by_rows()) return matmul_run<wide_tile<T, false, true>>(al, bl, a.rows, b.rows, plan, e, stream, shares);
+    return matmul_run<wide_tile<T, false, false>>(al, bl, a.rows, b.rows, plan, e, stream, shares);
 }
 
 /* C (+)= A B^T, C by rows; a C that lies by columns is made as its transpose. */

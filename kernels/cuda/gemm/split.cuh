@@ -5,6 +5,7 @@
 #define RIDGE_KERNELS_CUDA_GEMM_SPLIT_CUH
 
 #include "cuda/host/launch.cuh"
+#include "cuda/host/view.cuh"
 #include "cuda/ptx/griddepcontrol.cuh"
 #include "cuda/tile/reduce.cuh"
 #include "cuda/tile/split.cuh"
@@ -25,10 +26,21 @@ struct split_lines {
     __half *to;
     float *undo;
     unsigned *infinite; /* NULL, or set where an element is */
+    bool fours = true;  /* four neighbours exist or none, at multiples of 16 bytes */
 
     __host__ __device__ int blocks(bool deep) const { return (lines + (deep ? 1 : 7)) / (deep ? 2 : 8); }
     template <int Step>
     __device__ void load(float4 (&v)[8], const float *line, int k) const {
+        if (!fours) {
+#pragma unroll
+            for (int i = 0; i < 8; i++, k += Step) {
+                v[i].x = k < depth ? line[k] : 0.0f;
+                v[i].y = k + 1 < depth ? line[k + 1] : 0.0f;
+                v[i].z = k + 2 < depth ? line[k + 2] : 0.0f;
+                v[i].w = k + 3 < depth ? line[k + 3] : 0.0f;
+            }
+            return;
+        }
 #pragma unroll
         for (int i = 0; i < 8; i++, k += Step)
             v[i] = k < depth ? *(const float4 *)(line + k) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
@@ -153,6 +165,9 @@ struct split_columns {
         }
     }
 };
+
+/* Whether lines of m, along the depth, are whole pieces of 16 bytes. */
+inline bool split_fours(const matrix_view &m) { return is_aligned16(m.base) && m.line % 4 == 0 && m.columns % 4 == 0; }
 
 /* Both operands in one launch; columns first, whose blocks take longest. zero: so many counters become 0. Deep: more
  * than SPLIT_DEPTH. */

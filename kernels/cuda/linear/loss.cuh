@@ -17,6 +17,7 @@
 #include "cuda/gemm/any_gradients.cuh"
 #include "cuda/gemm/products.cuh"
 #include "cuda/linear/loss_call.cuh"
+#include "cuda/linear/loss_of_logits.cuh"
 #include "cuda/linear/loss_split.cuh"
 
 namespace ridge {
@@ -200,25 +201,68 @@ struct linear_by_wgmma {
         if ((double)m * (double)n > 2.0 * 132 * 128 * TILE && k >= 1024) p.progress = c.part<unsigned>(c.at.progress);
         return p;
     }
+    /* The parts of the classes that w has, from `column` on: whole units, or up to the last class. */
     template <bool Keep>
-    static ridge_status statistics(const linear_loss_call &c, int64_t first, int64_t rows) {
+    static ridge_status parts(const linear_loss_call &c, int64_t first, int64_t rows, const matrix_view &w,
+                              int64_t column) {
         const matrix_view x = some_rows<T>(c.x, first, rows);
+        const int run = parts_run(c.w.rows, TILE);
+        const int64_t part = column / (TILE * run) * rows;
         statistics_epilogue<T, TILE, Keep> e = {};
         if (Keep && !make_map<kept_type<T>>(&e.out.map, lines_of(gradient_of<kept_type<T>>(c, rows)), 64))
             return RIDGE_FAILED;
-        e.bias = c.bias;
+        e.bias = c.bias + column;
         e.labels = c.labels + first;
-        e.parts = c.part<softmax_part>(c.at.parts);
-        e.logit_sums = c.smooth() ? c.part<float>(c.at.logit_sums) : NULL;
+        e.parts = c.part<softmax_part>(c.at.parts) + part;
+        e.logit_sums = c.smooth() ? c.part<float>(c.at.logit_sums) + part : NULL;
         e.label_logit = c.part<float>(c.at.label_logit) + first;
         e.shifts = c.part<float>(c.at.shifts);
         e.rows = (int)rows;
-        e.columns = c.classes();
-        matmul_plan p = plan(c, rows, c.w.rows, x.columns, 8);
-        p.run = parts_run(c.w.rows, TILE);
+        e.columns = (int)w.rows, e.first = (int)column;
+        matmul_plan p = plan(c, rows, w.rows, x.columns, 8);
+        p.run = run;
         p.keep_a = true;
-        RIDGE_TRY(product<T>(x, c.w, p, e, c.stream));
+        return product<T>(x, w, p, e, c.stream);
+    }
+    template <bool Keep>
+    static ridge_status statistics(const linear_loss_call &c, int64_t first, int64_t rows) {
+        RIDGE_TRY(parts<Keep>(c, first, rows, c.w, 0));
         return losses_from_parts(c, first, rows, {parts_count(c.w.rows, TILE), NULL, 0});
+    }
+    /* w copied `some` classes at a time: whole units. */
+    static ridge_status losses_of_copies(const linear_loss_call &c, const matrix_view &w, const linear_copy &x,
+                                         void *to, int64_t stride, int64_t some) {
+        for (int64_t column = 0; column < w.rows; column += some) {
+            const matrix_view piece = some_rows<T>(w, column, w.rows - column < some ? w.rows - column : some);
+            const matrix_view copy = linear_copied(piece, to, stride);
+            const linear_copy none = {};
+            RIDGE_TRY(linear_copy_both(sizeof(T), column == 0 ? x : none, linear_copy_of(piece, copy), c.stream));
+            RIDGE_TRY(parts<false>(c, 0, c.x.rows, copy, column));
+        }
+        return losses_from_parts(c, 0, c.x.rows, {parts_count(w.rows, TILE), NULL, 0});
+    }
+    /* Few classes: blocks share the depth, their sums go to memory, and a block has a row of them. Gradients: where
+     * they are wanted, final ones. */
+    static ridge_status of_shares(const linear_loss_call &c) {
+        const int rows = c.rows(), shares = linear_softmax_shares(rows, c.x.columns, c.classes());
+        float *const z = c.part<float>(c.at.logits);
+        float_epilogue<T, TILE> e = {z, c.at.gradient_stride, NULL, rows, c.classes()};
+        matmul_plan p = matmul_whole(c.x.columns, SLICE, 8);
+        p.slices = (p.slices + shares - 1) / shares;
+        e.across = shares > 1 ? (c.classes() + TILE - 1) / TILE : 0, e.next = rows * c.at.gradient_stride;
+        RIDGE_TRY(product<T>(c.x, c.w, p, e, c.stream, shares));
+        unfused_rows<T> u = {};
+        u.logits = z, u.stride = c.at.gradient_stride, u.shares = shares, u.next = e.next;
+        u.gradient = c.dloss ? c.part<T>(c.at.gradient) : NULL;
+        u.bias = c.bias, u.dloss = c.dloss, u.given_lse = c.given_lse, u.labels = c.labels;
+        u.loss = c.loss, u.lse = c.lse, u.classes = c.classes(), u.options = c.options;
+        return launch_overlapping(losses_of_logits<T>, {dim3((unsigned)rows), 512}, c.stream, device_overlaps(), u);
+    }
+    static ridge_status gradients_of_shares(const linear_loss_call &c) {
+        if (c.at.chunk != c.x.rows) return RIDGE_UNSUPPORTED;
+        RIDGE_TRY(of_shares(c));
+        RIDGE_TRY(gradient_sums<T>(c, 0, c.x.rows, 0));
+        return products(c, 0, c.x.rows);
     }
     static ridge_status losses(const linear_loss_call &c) { return statistics<false>(c, 0, c.x.rows); }
     static ridge_status losses_and_gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
@@ -340,12 +384,61 @@ using gradient_type = std::conditional_t<std::is_same_v<T, __nv_bfloat16>, T, fl
 
 inline bool linear_fits(const linear_loss_call &c) { return c.x.rows <= INT32_MAX && c.w.rows <= INT32_MAX; }
 
+/* The facts of a call whose operands are copies. */
+inline linear_loss_facts linear_facts_of(const linear_loss_call &c) {
+    linear_loss_facts f = {};
+    f.dtype = c.dtype, f.bytes = (int)ridge_dtype_size(c.dtype);
+    f.batch = c.x.rows, f.depth = c.x.columns, f.classes = c.w.rows;
+    f.gradients = c.dloss != NULL, f.forward = c.given_lse == NULL;
+    f.x = linear_facts_of(c.x), f.w = linear_facts_of(c.w), f.dx = linear_facts_of(c.dx), f.dw = linear_facts_of(c.dw);
+    f.sm = device_capability(), f.sm_count = device_limit(cudaDevAttrMultiProcessorCount);
+    return f;
+}
+
+/* Operands copied to aligned memory, the depth filled up with zeros, then by the way that suits the copies: `run`, of
+ * their call. Gradients of 16 bits are copied back. */
+template <typename T, typename F>
+ridge_status linear_loss_by_copies(const linear_loss_call &c, const F &run) {
+    const bool gradients = c.dloss != NULL, back = gradients && sizeof(T) == 2;
+    const linear_loss_copies at = linear_loss_copies_of(c.x.rows, c.x.columns, c.w.rows, sizeof(T), gradients);
+    linear_loss_call d = c;
+    d.x = linear_copied(c.x, c.scratch + at.x, 0), d.w = linear_copied(c.w, c.scratch + at.w, at.w_stride);
+    if (back)
+        d.dx = linear_copied(c.dx, c.scratch + at.dx, 0), d.dw = linear_copied(c.dw, c.scratch + at.dw, at.w_stride);
+    d.scratch = c.scratch + at.bytes;
+    const auto prepare = [&](int way) {
+        d.way = way;
+        d.at = linear_loss_scratch_of(way, d.x.rows, d.x.columns, d.w.rows, d.dtype, gradients);
+    };
+    if constexpr (sizeof(T) == 2)
+        if (!gradients && at.classes < c.w.rows) {
+            prepare(LINEAR_LOSS_TILES);
+            return linear_by_wgmma<T>::losses_of_copies(d, c.w, linear_copy_of(c.x, d.x), c.scratch + at.w, at.w_stride,
+                                                        at.classes);
+        }
+    RIDGE_TRY(linear_copy_both(sizeof(T), linear_copy_of(c.x, d.x), linear_copy_of(c.w, d.w), c.stream));
+    const linear_loss_facts f = linear_facts_of(d);
+    ridge_status status = RIDGE_UNSUPPORTED;
+    for (unsigned tried = 0; status == RIDGE_UNSUPPORTED; tried |= 1u << d.way) {
+        const int way = linear_loss_of_copied(&f, tried);
+        if (way < 0) return RIDGE_UNSUPPORTED;
+        prepare(way);
+        status = run(d);
+    }
+    if (status != RIDGE_OK || !back) return status;
+    RIDGE_TRY(linear_copy_back(d.dx, c.dx, c.stream));
+    return linear_copy_back(d.dw, c.dw, c.stream);
+}
+
 template <typename T>
 ridge_status linear_loss_forward(const linear_loss_call &c) {
+    if (c.way == LINEAR_LOSS_COPIED && c.x.rows > 0 && linear_fits(c))
+        return linear_loss_by_copies<T>(c, [](const linear_loss_call &d) { return linear_loss_forward<T>(d); });
     if (c.x.rows == 0) return RIDGE_OK;
     if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
     if constexpr (sizeof(T) == 2)
-        if (c.way == LINEAR_LOSS_TILES) return linear_by_wgmma<T>::losses(c);
+        if (c.way == LINEAR_LOSS_TILES || c.way == LINEAR_LOSS_SHARED)
+            return c.way == LINEAR_LOSS_TILES ? linear_by_wgmma<T>::losses(c) : linear_by_wgmma<T>::of_shares(c);
     if constexpr (sizeof(T) == 4) {
         if (c.way < SKINNY_WAYS) return linear_by_rows<T>::losses(c);
         if (c.way == LINEAR_LOSS_SPLIT) return linear_by_split<T>::losses(c);
@@ -367,11 +460,15 @@ ridge_status linear_loss_gradient(const linear_loss_call &c) {
     using G = gradient_type<T>;
     if (c.x.rows == 0) return linear_no_rows<T>(c);
     if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
+    if (c.way == LINEAR_LOSS_COPIED)
+        return linear_loss_by_copies<T>(c, [](const linear_loss_call &d) { return linear_loss_gradient<T>(d); });
     if constexpr (sizeof(T) == 4)
         if (c.way < SKINNY_WAYS) return linear_gradient_by<linear_by_rows<T>>(c);
     if (c.given_lse) RIDGE_TRY(rows_from_lse(c));
     if constexpr (std::is_same_v<T, __nv_bfloat16>)
-        if (c.way == LINEAR_LOSS_TILES) return linear_gradient_by<linear_by_wgmma<T>>(c);
+        if (c.way == LINEAR_LOSS_TILES || c.way == LINEAR_LOSS_SHARED)
+            return c.way == LINEAR_LOSS_TILES ? linear_gradient_by<linear_by_wgmma<T>>(c)
+                                              : linear_by_wgmma<T>::gradients_of_shares(c);
     if constexpr (sizeof(T) == 4)
         if (c.way == LINEAR_LOSS_SPLIT) return linear_gradient_by<linear_by_split<T>>(c);
     return linear_gradient_by<linear_by_fp32<T, G>>(c);

@@ -3,6 +3,7 @@
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_LOSS_CALL_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_LOSS_CALL_CUH
 
+#include "cuda/linear/copies.cuh"
 #include "cuda/linear/loss_passes.cuh"
 
 extern "C" {
@@ -18,6 +19,7 @@ struct linear_loss_call {
     const float *dloss, *given_lse; /* backward; given_lse: NULL where it is computed */
     float *loss, *lse, *db;         /* loss, lse: NULL where not wanted */
     loss_options options;
+    ridge_dtype dtype;
     char *scratch;
     int way; /* of linear/loss_ways.h */
     linear_loss_scratch at;
@@ -50,6 +52,7 @@ inline linear_loss_call linear_loss_call_of(const ridge_call *call, const ce_pla
     c.db = (float *)output(at.db);
     c.options = {call->option[CE_IGNORE], (float)call->option[CE_SMOOTHING], (float)call->option[CE_Z_LOSS]};
     c.scratch = (char *)call->scratch;
+    c.dtype = call->dtype;
     c.way = call->way ? call->way->number : LINEAR_LOSS_FFMA; /* without: of the plain variants */
     c.at = linear_loss_scratch_of(c.way, c.x.rows, c.x.columns, c.w.rows, call->dtype, at.dx >= 0);
     c.stream = stream_of(call);

@@ -7,6 +7,7 @@
 #include "cuda/epilogue/parts.h"
 #include "cuda/host/scratch.h"
 #include "cuda/linear/loss_ways.h"
+#include "cuda/linear/softmax_ways.h"
 #include "ridge/target.h"
 
 /* Classes of the narrowest tile: what is kept for each stays small. */
@@ -41,6 +42,7 @@ typedef struct linear_loss_scratch {
     size_t gradient;              /* [chunk][gradient_stride] */
     size_t left, right;           /* hi and lo parts of a product's operands, see linear/loss_split.cuh */
     size_t left_undo, right_undo; /* float[lines]: of their scales */
+    size_t logits;                /* float[shares][rows][gradient_stride]: LINEAR_LOSS_SHARED */
     size_t infinite;              /* unsigned: whether one of them has an infinity */
     size_t bytes;
     int64_t chunk, gradient_stride; /* rows of gradients at a time; elements from one to the next */
@@ -99,6 +101,16 @@ static inline bool linear_split_fits(int64_t rows, int64_t depth, int64_t classe
     const bool whole = linear_gradient_rows(rows, linear_gradient_stride(classes), RIDGE_F32) == rows;
     return (!gradients || whole) && s.left + s.right <= (double)LINEAR_SPLIT_BYTES;
 }
+/* The sums of all shares of a depth. */
+static inline double linear_shared_bytes(int64_t rows, int64_t depth, int64_t classes) {
+    const double each = 4.0 * (double)rows * (double)linear_gradient_stride(classes);
+    return each * linear_softmax_shares(rows, depth, classes);
+}
+/* In one chunk, and no more than that may have. */
+static inline bool linear_shared_fits(int64_t rows, int64_t depth, int64_t classes) {
+    return classes <= LINEAR_SHARED_CLASSES && linear_softmax_shares(rows, depth, classes) > 1 &&
+           linear_shared_bytes(rows, depth, classes) <= (double)LINEAR_GRADIENT_BYTES;
+}
 static inline void linear_take_split(linear_loss_scratch *s, int64_t rows, int64_t depth, int64_t classes,
                                      bool gradients) {
     const linear_split_sides sides = linear_split_sides_of(rows, depth, classes, gradients);
@@ -116,6 +128,7 @@ static inline linear_loss_scratch linear_loss_scratch_of(int way, int64_t rows, 
     linear_loss_scratch s;
     memset(&s, 0, sizeof s);
     if (way == LINEAR_LOSS_SPLIT && !linear_split_fits(rows, depth, classes, gradients)) return s;
+    if (way == LINEAR_LOSS_SHARED && !linear_shared_fits(rows, depth, classes)) return s;
     const int least = linear_columns_least(rows, classes);
     const int64_t tiles = (classes + least - 1) / least;
     const double parts = (double)(tiles < LINEAR_PARTS ? (int64_t)tiles : (int64_t)LINEAR_PARTS) * (double)rows;
@@ -124,8 +137,9 @@ static inline linear_loss_scratch linear_loss_scratch_of(int way, int64_t rows, 
     s.label_logit = linear_scratch_take(&s.bytes, (double)rows * sizeof(float));
     s.rows = linear_scratch_take(&s.bytes, (double)rows * sizeof(row_gradient));
     s.progress = linear_scratch_take(&s.bytes, 4);
+    s.gradient_stride = linear_gradient_stride(classes);
+    if (way == LINEAR_LOSS_SHARED) s.logits = linear_scratch_take(&s.bytes, linear_shared_bytes(rows, depth, classes));
     if (gradients) {
-        s.gradient_stride = linear_gradient_stride(classes);
         s.chunk = linear_gradient_rows(rows, s.gradient_stride, dtype);
         const double blocks = (double)linear_sum_blocks(s.chunk); /* no part of a chunk has more */
         s.shifts = linear_scratch_take(&s.bytes, (double)tiles * (double)s.chunk * sizeof(float));
@@ -135,6 +149,33 @@ static inline linear_loss_scratch linear_loss_scratch_of(int way, int64_t rows, 
     }
     if (way == LINEAR_LOSS_SPLIT) linear_take_split(&s, rows, depth, classes, gradients);
     return s;
+}
+
+/* Of LINEAR_LOSS_COPIED: x, w, dx and dw, and behind them the scratch of the way that takes the copies. Forward, of
+ * 16 bits: w comes some classes at a time, so that memory does not grow with the classes. */
+typedef struct linear_loss_copies {
+    size_t x, w, dx, dw, bytes;
+    int64_t classes, w_stride; /* at a time; of w where its lines are across the depth */
+} linear_loss_copies;
+#define LINEAR_COPIED_CLASS_BYTES ((int64_t)16 << 20)
+static inline linear_loss_copies linear_loss_copies_of(int64_t rows, int64_t depth, int64_t classes, int bytes,
+                                                       bool gradients) {
+    linear_loss_copies c;
+    memset(&c, 0, sizeof c);
+    const int64_t padded = (depth + 15) / 16 * 16, tiles = (classes + 255) / 256;
+    const int64_t unit = (tiles + LINEAR_PARTS - 1) / LINEAR_PARTS * 256; /* classes that have a part together */
+    const int64_t units = LINEAR_COPIED_CLASS_BYTES / (padded * bytes) / unit;
+    const int64_t some = (units < 1 ? 1 : units) * unit;
+    const bool whole = gradients || bytes == 4 || classes <= LINEAR_SHARED_CLASSES || some > classes;
+    c.classes = whole ? classes : some;
+    c.w_stride = bytes == 4 ? classes : (classes + 15) / 16 * 16;
+    const double x = (double)rows * (double)padded * bytes;
+    const double w = (double)padded * (double)((c.classes + 15) / 16 * 16) * bytes;
+    c.x = linear_scratch_take(&c.bytes, x);
+    c.w = linear_scratch_take(&c.bytes, w);
+    c.dx = linear_scratch_take(&c.bytes, gradients ? x : 0);
+    c.dw = linear_scratch_take(&c.bytes, gradients ? w : 0);
+    return c;
 }
 
 /* Scratch of the plain way (linear/loss_unfused.cuh): logits, gradients of `element` bytes, in lines of `stride`. */

@@ -25,7 +25,7 @@ struct split_side {
     unsigned *infinite;
 
     split_lines lines(const matrix_view &m, int padded) const {
-        return {(const float *)m.base, m.line, (int)m.rows, (int)m.columns, padded, to, undo, infinite};
+        return {(const float *)m.base, m.line, (int)m.rows, (int)m.columns, padded, to, undo, infinite, split_fours(m)};
     }
     split_columns columns(const matrix_view &m, int padded) const {
         split_columns s = {};
@@ -84,6 +84,7 @@ struct split_products {
         if (!to.by_rows()) return run_to(b, a, transposed(to));
         scaled_epilogue<TILE> e = {};
         e.c = (T *)to.base, e.stride = to.line, e.rows = (int)to.rows, e.columns = (int)to.columns;
+        e.pairs = (uintptr_t)e.c % 8 == 0 && e.stride % 2 == 0 && e.columns % 2 == 0;
         RIDGE_TRY(split(a, b));
         RIDGE_TRY(multiply(a, b, e, e));
         return any_run(any_matrix<T>(a), any_matrix<T>(b), to.rows, to.columns, a.columns, any_store<T>(to, false),

@@ -4,10 +4,13 @@
  *   skinny_*   up to 128 classes in fp32: skinny/ways.h, but skinny_single
  *   split      fp32 in hi and lo parts of fp16: linear/loss_split.cuh
  *   tiles      16 bits by wgmma
- *   ffma       fp32 multiply-adds: any type, order and alignment */
+ *   shared     16 bits by wgmma, blocks share the depth: sums of few classes in memory
+ *   ffma       fp32 multiply-adds: any type, order and alignment
+ *   copied     operands that TMA does not take, copied to aligned memory for one of the others: gemm/repack.cuh */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_LOSS_WAYS_H
 #define RIDGE_KERNELS_CUDA_LINEAR_LOSS_WAYS_H
 
+#include "cuda/linear/problem.h"
 #include "cuda/skinny/ways.h"
 #include "ridge/target.h"
 
@@ -15,8 +18,26 @@
 typedef enum linear_loss_way {
     LINEAR_LOSS_SPLIT = SKINNY_WAYS,
     LINEAR_LOSS_TILES,
+    LINEAR_LOSS_SHARED,
     LINEAR_LOSS_FFMA,
+    LINEAR_LOSS_COPIED,
     LINEAR_LOSS_WAYS
 } linear_loss_way;
+
+/* A problem. */
+typedef struct linear_loss_facts {
+    ridge_dtype dtype;
+    int bytes; /* of an element */
+    int64_t batch, depth, classes;
+    bool gradients, forward; /* forward: losses are made, too */
+    linear_matrix x, w, dx, dw;
+    int sm, sm_count;
+} linear_loss_facts;
+/* NULL: the way takes it. */
+const char *linear_loss_refusal(int way, const linear_loss_facts *f);
+double linear_loss_microseconds(int way, const linear_loss_facts *f);
+/* The facts of copied operands, and the cheapest way that takes them, but for those in `tried`; -1: none. */
+linear_loss_facts linear_loss_copied(const linear_loss_facts *f);
+int linear_loss_of_copied(const linear_loss_facts *copied, unsigned tried);
 
 #endif

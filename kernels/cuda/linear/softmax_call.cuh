@@ -3,8 +3,7 @@
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_SOFTMAX_CALL_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_SOFTMAX_CALL_CUH
 
-#include "cuda/host/launch.cuh"
-#include "cuda/host/view.cuh"
+#include "cuda/linear/copies.cuh"
 
 extern "C" {
 #include "cuda/linear/softmax_scratch.h"
@@ -26,18 +25,23 @@ struct linear_softmax_call {
     }
 };
 
-/* By a way of linear/softmax_ways.h: few classes in fp32; tiles that exchange their rows' sums; logits in memory. */
+/* By a way of linear/softmax_ways.h: few classes in fp32; tiles that exchange their rows' sums; logits in memory;
+ * operands copied first. */
 ridge_status linear_softmax_rows(int way, const linear_softmax_call &c);
 ridge_status linear_softmax_tiles(int way, const linear_softmax_call &c);
 ridge_status linear_softmax_logits(int way, const linear_softmax_call &c);
+ridge_status linear_softmax_copies(const linear_softmax_call &c);
 
 inline ridge_status linear_softmax_by(int way, const linear_softmax_call &c) {
     if (c.p.rows == 0) return RIDGE_OK;
-    if (way < SKINNY_WAYS) return linear_softmax_rows(way, c);
-    return way < LINEAR_LOGITS_16 ? linear_softmax_tiles(way, c) : linear_softmax_logits(way, c);
+    if (way < SKINNY_WAYS || way == LINEAR_LOGITS_WGMMA) return linear_softmax_rows(way, c);
+    if (way < LINEAR_LOGITS_16 || way == LINEAR_LOGITS_SPLIT) return linear_softmax_tiles(way, c);
+    return way == LINEAR_COPIED ? linear_softmax_copies(c) : linear_softmax_logits(way, c);
 }
 /* Softmax of all rows of all heads of p, in place; fp32. */
 ridge_status linear_softmax_in_place(const linear_softmax_call &c);
+/* Logits to p by multiply-adds; fp32. only_if: see any_run_as. */
+ridge_status linear_softmax_exact(const linear_softmax_call &c, const unsigned *only_if);
 
 }  // namespace ridge
 

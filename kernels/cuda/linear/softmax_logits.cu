@@ -1,4 +1,6 @@
 /* softmax(x w + b) by way of logits in memory: in fp32 in the place of p, in 16 bits in scratch, as fp32. */
+#include <float.h>
+
 #include "cuda/gemm/any.cuh"
 #include "cuda/gemm/products.cuh"
 #include "cuda/epilogue/bias.cuh"
@@ -16,14 +18,71 @@ ridge_status linear_softmax_in_place(const linear_softmax_call &c) {
     return RIDGE_OK;
 }
 
-static ridge_status in_place_of_p(const linear_softmax_call &c) {
+ridge_status linear_softmax_exact(const linear_softmax_call &c, const unsigned *only_if) {
     float *p = (float *)c.p.base;
     const bool wide = any_is_wide(p, c.p.line) && c.p_head % 4 == 0;
     const any_logits_store<float> e = {p,           c.p.line, (const float *)c.bias, c.p.rows,
                                        c.p.columns, c.p_head, c.bias_head,           wide};
-    RIDGE_TRY(any_run(any_matrix<float>(c.x), any_matrix<float>(c.w, c.w_head), c.p.rows, c.p.columns, c.x.columns, e,
-                      c.stream, c.heads));
-    return linear_softmax_in_place(c);
+    return any_run(any_matrix<float>(c.x), any_matrix<float>(c.w, c.w_head), c.p.rows, c.p.columns, c.x.columns, e,
+                   c.stream, c.heads, only_if);
+}
+
+/* A type of its own: the losses compile the kernel of float_epilogue itself, and one kernel may not be compiled in two
+ * places. */
+template <typename T>
+struct softmax_float_epilogue : float_epilogue<T, 256> {};
+
+/* Softmax of rows whose logits are sums in several parts, `next` elements from one to the next: a warp a row. */
+template <typename T>
+struct rows_of_shares {
+    const float *z;
+    int64_t stride, next, p_line;
+    int shares, rows, classes;
+    T *p;
+};
+template <typename T>
+__global__ void __launch_bounds__(256) softmax_of_shares(rows_of_shares<T> r) {
+    constexpr int each = LINEAR_SHARED_CLASSES / 32;
+    const int row = (int)blockIdx.x * 8 + (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    after_previous_launch();
+    if (row >= r.rows) return;
+    float v[each], most = -FLT_MAX, sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < each; i++) {
+        const int column = lane + 32 * i;
+        v[i] = -INFINITY;
+        if (column >= r.classes) continue;
+        const float *z = r.z + row * r.stride + column;
+        float all = 0.0f;
+        for (int s = 0; s < r.shares; s++) all += z[s * r.next];
+        v[i] = all;
+        most = fmaxf(most, all);
+    }
+    for (int mask = 16; mask > 0; mask /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, mask));
+#pragma unroll
+    for (int i = 0; i < each; i++)
+        if (lane + 32 * i < r.classes) sum += v[i] = softmax_exponential(v[i], most);
+    for (int mask = 16; mask > 0; mask /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, mask);
+    const float scale = 1.0f / sum;
+#pragma unroll
+    for (int i = 0; i < each; i++)
+        if (lane + 32 * i < r.classes) r.p[row * r.p_line + lane + 32 * i] = from_float<T>(v[i] * scale);
+}
+
+/* The depth in shares, each with tiles of its own. */
+template <typename T>
+static ridge_status by_shares(const linear_softmax_call &c) {
+    const linear_softmax_scratch at = c.at(LINEAR_LOGITS_SHARED);
+    const int rows = (int)c.p.rows, classes = (int)c.p.columns;
+    const int shares = linear_softmax_shares(rows, c.x.columns, classes);
+    float *z = (float *)(c.scratch + at.logits);
+    softmax_float_epilogue<T> e = {{z, at.logits_stride, (const T *)c.bias, rows, classes}};
+    matmul_plan plan = matmul_whole(c.x.columns, 64, 8);
+    plan.slices = (plan.slices + shares - 1) / shares;
+    e.across = shares > 1 ? (classes + 255) / 256 : 0, e.next = (int64_t)rows * at.logits_stride;
+    RIDGE_TRY(product<T>(c.x, c.w, plan, e, c.stream, shares));
+    const rows_of_shares<T> r = {z, at.logits_stride, e.next, c.p.line, shares, rows, classes, (T *)c.p.base};
+    return launch_overlapping(softmax_of_shares<T>, {dim3((unsigned)((rows + 7) / 8)), 256}, c.stream, true, r);
 }
 
 template <typename T>
@@ -32,8 +91,9 @@ static ridge_status in_scratch(int way, const linear_softmax_call &c) {
     const linear_softmax_scratch at = c.at(way);
     float *z = (float *)(c.scratch + at.logits);
     if (rows > INT32_MAX || classes > INT32_MAX) return RIDGE_UNSUPPORTED;
+    if (way == LINEAR_LOGITS_SHARED) return by_shares<T>(c);
     if (way == LINEAR_LOGITS_16) {
-        const float_epilogue<T, 256> e = {z, at.logits_stride, (const T *)c.bias, (int)rows, (int)classes};
+        const softmax_float_epilogue<T> e = {{z, at.logits_stride, (const T *)c.bias, (int)rows, (int)classes}};
         RIDGE_TRY(product<T>(c.x, c.w, matmul_whole(c.x.columns, 64, 8), e, c.stream));
     } else {
         const any_logits_store<T> e = {z, at.logits_stride, (const T *)c.bias, rows, classes, 0, 0, true};
@@ -45,7 +105,9 @@ static ridge_status in_scratch(int way, const linear_softmax_call &c) {
 
 ridge_status linear_softmax_logits(int way, const linear_softmax_call &c) {
     if (c.dtype == RIDGE_BF16) return in_scratch<__nv_bfloat16>(way, c);
-    return c.dtype == RIDGE_F16 ? in_scratch<__half>(way, c) : in_place_of_p(c);
+    if (c.dtype == RIDGE_F16) return in_scratch<__half>(way, c);
+    RIDGE_TRY(linear_softmax_exact(c, NULL));
+    return linear_softmax_in_place(c);
 }
 
 }  // namespace ridge

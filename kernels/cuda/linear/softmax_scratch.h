@@ -13,7 +13,8 @@ typedef struct linear_softmax_scratch {
     size_t arrived;        /* unsigned[heads][groups of 64 rows] */
     size_t x, w;           /* operands split in hi and lo parts or transposed */
     size_t x_undo, w_undo; /* float: what undoes their scales */
-    size_t logits;         /* float[rows][logits_stride] */
+    size_t infinite;       /* unsigned: whether a split operand has an infinity */
+    size_t logits;         /* float[shares][rows][logits_stride] */
     size_t bytes;
     int64_t logits_stride;
 } linear_softmax_scratch;
@@ -22,15 +23,21 @@ typedef struct linear_softmax_scratch {
 static inline int64_t linear_softmax_padded(int64_t depth) { return (depth + 63) / 64 * 64; }
 static inline int64_t linear_softmax_wide(int64_t classes) { return (classes + 127) / 128 * 128; }
 
+#define LINEAR_PARTS_MOST ((int64_t)1 << 30) /* bytes of hi and lo parts beside logits in memory */
+
 static inline linear_softmax_scratch linear_softmax_scratch_of(int way, int64_t rows, int64_t depth, int64_t classes,
                                                                int64_t heads, ridge_dtype dtype) {
     linear_softmax_scratch s;
     memset(&s, 0, sizeof s);
     const double padded = (double)linear_softmax_padded(depth), all = (double)(heads * linear_softmax_wide(classes));
-    const bool split = way == LINEAR_TILES_SPLIT, tf32 = way == LINEAR_TILES_TF32;
-    const bool tiles = split || tf32 || way == LINEAR_TILES_16;
-    const bool logits = ridge_dtype_size(dtype) == 2 && (way == LINEAR_LOGITS_16 || way == LINEAR_LOGITS_FFMA);
-    if (classes > LINEAR_TILES_CLASSES && tiles) return s;
+    const bool split = way == LINEAR_TILES_SPLIT || way == LINEAR_LOGITS_SPLIT, tf32 = way == LINEAR_TILES_TF32;
+    const bool tiles = way == LINEAR_TILES_SPLIT || tf32 || way == LINEAR_TILES_16;
+    const bool shared = way == LINEAR_LOGITS_SHARED;
+    const bool logits =
+        ridge_dtype_size(dtype) == 2 && (way == LINEAR_LOGITS_16 || way == LINEAR_LOGITS_FFMA || shared);
+    if ((classes > LINEAR_TILES_CLASSES && tiles) || (classes > LINEAR_SHARED_CLASSES && shared)) return s;
+    if (way == LINEAR_LOGITS_SPLIT && 4 * padded * ((double)rows + all) > (double)LINEAR_PARTS_MOST) return s;
+    const double shares = shared ? (double)linear_softmax_shares(rows, depth, classes) : 1;
     s.logits_stride = (classes + 3) / 4 * 4;
     s.parts = linear_scratch_take(&s.bytes, tiles ? (double)rows * 8 * all / 128 : 0);
     s.arrived = linear_scratch_take(&s.bytes, tiles ? (double)heads * 4 * ((double)rows / 64 + 4) : 0);
@@ -38,8 +45,24 @@ static inline linear_softmax_scratch linear_softmax_scratch_of(int way, int64_t 
     s.w = linear_scratch_take(&s.bytes, split || tf32 ? all * padded * 4 : 0);
     s.x_undo = linear_scratch_take(&s.bytes, split ? (double)rows * 4 : 0);
     s.w_undo = linear_scratch_take(&s.bytes, split ? all * 4 : 0);
-    s.logits = linear_scratch_take(&s.bytes, logits ? (double)rows * (double)s.logits_stride * 4 : 0);
+    s.infinite = linear_scratch_take(&s.bytes, split ? sizeof(unsigned) : 0);
+    s.logits = linear_scratch_take(&s.bytes, logits ? shares * (double)rows * (double)s.logits_stride * 4 : 0);
     return s;
+}
+
+/* Of LINEAR_COPIED: x and w, and behind them the scratch of the way that takes the copies. */
+typedef struct linear_copies {
+    size_t x, w, bytes;
+    int64_t w_stride; /* of w where its lines are across the depth: as skinny/narrow.cuh and TMA want them */
+} linear_copies;
+static inline linear_copies linear_copies_of(int64_t rows, int64_t depth, int64_t classes, int64_t heads, int bytes) {
+    linear_copies c;
+    memset(&c, 0, sizeof c);
+    const int64_t padded = (depth + 15) / 16 * 16;
+    c.w_stride = bytes == 4 && classes <= SKINNY_CLASSES ? classes : (classes + 15) / 16 * 16;
+    c.x = linear_scratch_take(&c.bytes, (double)rows * (double)padded * bytes);
+    c.w = linear_scratch_take(&c.bytes, (double)heads * (double)padded * (double)((classes + 15) / 16 * 16) * bytes);
+    return c;
 }
 
 #endif

@@ -97,40 +97,79 @@ constexpr matmul_tuning SPLIT_104_TUNED = {
     .columns = 104, .stages = 3, .cluster_m = 1, .cluster_n = 2, .promote = 2, .split = true};
 using split_tile_104 = matmul_shape<__half, SPLIT_104_TUNED>;
 
-/* fp32, by three products of hi and lo parts. */
-static ridge_status linear_softmax_split(const linear_softmax_call &c) {
+/* x and w in hi and lo parts, of which the product takes the lines; w's classes filled up to `wide` for each head where
+ * its lines are across the depth. */
+struct softmax_parts {
+    matrix_lines x, w;
+    matmul_plan plan;
+};
+static ridge_status split_for_softmax(const linear_softmax_call &c, const linear_softmax_scratch &at, int wide,
+                                      unsigned *infinite, softmax_parts *parts) {
     const int64_t depth = c.x.columns, classes = c.w.rows, padded = linear_softmax_padded(depth);
-    const bool narrow = classes <= split_tile_104::N;
-    const linear_softmax_scratch at = c.at(LINEAR_TILES_SPLIT);
     __half *x = (__half *)(c.scratch + at.x), *w = (__half *)(c.scratch + at.w);
     float *x_undo = (float *)(c.scratch + at.x_undo), *w_undo = (float *)(c.scratch + at.w_undo);
     const auto lines = [&](const matrix_view &m, __half *to, float *undo) {
-        return split_lines{(const float *)m.base, m.line, (int)m.rows, (int)depth, (int)padded, to, undo, NULL};
+        return split_lines{(const float *)m.base, m.line, (int)m.rows, (int)depth, (int)padded, to, undo, infinite,
+                           split_fours(m)};
     };
     unsigned *const arrived = (unsigned *)(c.scratch + at.arrived);
+    const int counters = infinite ? 0 : softmax_counters(c);
     int64_t all = classes; /* lines of w */
     if (c.w.by_rows()) {
-        RIDGE_TRY(split_both(lines(c.x, x, x_undo), lines(c.w, w, w_undo), c.stream, arrived, softmax_counters(c)));
+        RIDGE_TRY(split_both(lines(c.x, x, x_undo), lines(c.w, w, w_undo), c.stream, arrived, counters));
     } else {
         split_columns s = {};
         s.from = (const float *)c.w.base, s.stride = c.w.step, s.head = c.w_head;
         s.heads = c.heads, s.columns = (int)classes, s.depth = (int)depth, s.padded = (int)padded;
-        s.wide = narrow ? split_tile_104::N : (int)linear_softmax_wide(classes);
+        s.wide = wide;
         s.fours = softmax_fours(c);
-        s.to = w, s.undo = w_undo;
+        s.to = w, s.undo = w_undo, s.infinite = infinite;
         all = (int64_t)s.heads * s.wide;
-        RIDGE_TRY(split_both(lines(c.x, x, x_undo), s, c.stream, arrived, softmax_counters(c)));
+        RIDGE_TRY(split_both(lines(c.x, x, x_undo), s, c.stream, arrived, counters));
     }
-    matmul_plan plan = matmul_whole(padded, SPLIT_SLICE, 1);
-    plan.low = plan.slices;
-    const matrix_lines a = {x, 2 * padded, c.x.rows, 2 * padded}, b = {w, 2 * padded, all, 2 * padded};
-    if (narrow) return softmax_product<split_tile_104, float, true>(c, at, a, b, plan, true);
-    return softmax_product<split_tile, float, true>(c, at, a, b, plan, true);
+    parts->plan = matmul_whole(padded, SPLIT_SLICE, 1);
+    parts->plan.low = parts->plan.slices;
+    parts->x = {x, 2 * padded, c.x.rows, 2 * padded}, parts->w = {w, 2 * padded, all, 2 * padded};
+    return RIDGE_OK;
+}
+
+/* fp32, by three products of hi and lo parts. */
+static ridge_status linear_softmax_split(const linear_softmax_call &c) {
+    const bool narrow = c.w.rows <= split_tile_104::N;
+    const linear_softmax_scratch at = c.at(LINEAR_TILES_SPLIT);
+    softmax_parts s;
+    RIDGE_TRY(split_for_softmax(c, at, narrow ? split_tile_104::N : (int)linear_softmax_wide(c.w.rows), NULL, &s));
+    if (narrow) return softmax_product<split_tile_104, float, true>(c, at, s.x, s.w, s.plan, true);
+    return softmax_product<split_tile, float, true>(c, at, s.x, s.w, s.plan, true);
+}
+
+/* A type of its own: the kernel of scaled_epilogue itself is compiled with the losses, and one kernel may not be
+ * compiled in two places. */
+struct softmax_split_logits : scaled_epilogue<split_tile::N> {};
+
+/* The same to logits in the place of p. Where an operand has an infinity they are made again. */
+static ridge_status linear_softmax_split_logits(const linear_softmax_call &c) {
+    const linear_softmax_scratch at = c.at(LINEAR_LOGITS_SPLIT);
+    unsigned *const infinite = (unsigned *)(c.scratch + at.infinite);
+    softmax_parts s;
+    if (at.bytes == 0 || c.p.rows > INT32_MAX || c.p.columns > INT32_MAX) return RIDGE_UNSUPPORTED;
+    RIDGE_TRY(clear_memory(infinite, sizeof *infinite, c.stream));
+    RIDGE_TRY(split_for_softmax(c, at, (int)linear_softmax_wide(c.w.rows), infinite, &s));
+    softmax_split_logits e = {};
+    e.c = (float *)c.p.base, e.stride = c.p.line, e.rows = (int)c.p.rows, e.columns = (int)c.p.columns;
+    e.bias = (const float *)c.bias;
+    e.pairs = (uintptr_t)e.c % 8 == 0 && e.stride % 2 == 0 && e.columns % 2 == 0;
+    e.row_undo = (const float *)(c.scratch + at.x_undo), e.column_undo = (const float *)(c.scratch + at.w_undo);
+    s.plan.band = 8;
+    RIDGE_TRY(matmul_run<split_tile>(s.x, s.w, c.p.rows, c.p.columns, s.plan, e, c.stream));
+    RIDGE_TRY(linear_softmax_exact(c, infinite));
+    return linear_softmax_in_place(c);
 }
 
 ridge_status linear_softmax_tiles(int way, const linear_softmax_call &c) {
     switch (way) {
         case LINEAR_TILES_SPLIT: return linear_softmax_split(c);
+        case LINEAR_LOGITS_SPLIT: return linear_softmax_split_logits(c);
         case LINEAR_TILES_TF32: return linear_softmax_tf32(c);
         default: return c.dtype == RIDGE_BF16 ? linear_softmax_16<__nv_bfloat16>(c) : linear_softmax_16<__half>(c);
     }

@@ -2,11 +2,13 @@
  * says what each refuses, costs, moves and needs; linear/softmax_rows.cu and softmax_tiles.cu run them.
  *
  *   skinny_*       up to 128 classes in fp32: skinny/ways.h
- *   tiles_*        up to 8192 classes, logits in registers: linear/softmax_tiles.cuh
- *   logits_*       a product to memory, then softmax row by row */
+ *   tiles_*        up to 8192 classes, logits in registers: linear/softmax_tiles.cu
+ *   logits_*       a product to memory, then softmax row by row: linear/softmax_logits.cu
+ *   copied         operands that TMA does not take, copied to aligned memory for one of the others: gemm/repack.cuh */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_SOFTMAX_WAYS_H
 #define RIDGE_KERNELS_CUDA_LINEAR_SOFTMAX_WAYS_H
 
+#include "cuda/linear/problem.h"
 #include "cuda/skinny/ways.h"
 #include "ridge/target.h"
 
@@ -22,7 +24,11 @@ typedef enum linear_softmax_way {
     LINEAR_TILES_TF32,
     LINEAR_TILES_16,
     LINEAR_LOGITS_16,
+    LINEAR_LOGITS_SPLIT,
+    LINEAR_LOGITS_SHARED,
+    LINEAR_LOGITS_WGMMA,
     LINEAR_LOGITS_FFMA,
+    LINEAR_COPIED,
     LINEAR_SOFTMAX_WAYS
 } linear_softmax_way;
 
@@ -31,6 +37,31 @@ typedef struct linear_softmax_dims {
     int batch, heads, depth, classes;
     bool apart;
 } linear_softmax_dims;
+
+/* A problem. */
+typedef struct linear_softmax_facts {
+    ridge_dtype dtype;
+    int bytes; /* of an element */
+    int64_t batch, heads, depth, classes;
+    linear_matrix x, w; /* w: [classes, depth], of the first head */
+    int64_t w_head;
+    int sm, sm_count;
+} linear_softmax_facts;
+/* NULL: the way takes it. */
+const char *linear_softmax_refusal(int way, const linear_softmax_facts *f);
+double linear_softmax_microseconds(int way, const linear_softmax_facts *f);
+/* The facts of copied operands. */
+linear_softmax_facts linear_softmax_copied(const linear_softmax_facts *f);
+/* The cheapest of the ways that take copied operands; -1: none. tried: bit i stands for way i, which is not to be. */
+int linear_softmax_of_copied(const linear_softmax_facts *copied, unsigned tried);
+
+/* Shares of the depth of LINEAR_LOGITS_SHARED, each whole slices of 64. */
+enum {
+    LINEAR_SHARED_CLASSES = 1024, /* at most */
+    LINEAR_SHARES_MOST = 32,
+    LINEAR_SHARED_SMS = 132 /* that shares are made for, on every device: scratch depends on it */
+};
+int linear_softmax_shares(int64_t batch, int64_t depth, int64_t classes);
 
 /* way->own: the linear_softmax_dims. */
 const char *linear_softmax_refuses(const ridge_way *way, const ridge_problem *problem);
@@ -42,5 +73,6 @@ size_t linear_softmax_scratch_bytes(int way, const linear_softmax_dims *at, cons
 /* fp32 as three products of tf32 or of fp16; other types as they are. */
 ridge_arithmetic linear_three_of_tf32(const ridge_problem *problem);
 ridge_arithmetic linear_three_of_fp16(const ridge_problem *problem);
+ridge_arithmetic linear_copied_arithmetic(const linear_softmax_dims *at, const ridge_problem *problem);
 
 #endif

@@ -58,9 +58,9 @@ __device__ inline void produce(const CUtensorMap *a_map, const CUtensorMap *b_ma
                                const matmul_memory<S> &memory, int rank) {
     matmul_schedule<S> schedule(plan, rank);
     const int block_m = rank % S::CM, block_n = rank / S::CM;
-    uint16_t row = 0, column = 0; /* the blocks that share this one's rows, and its columns */
+    uint16_t row = 0, columns = 0; /* the blocks that share this one's rows, and its columns */
     for (int n = 0; n < S::CN; n++) row |= (uint16_t)(1 << (block_m + n * S::CM));
-    for (int m = 0; m < S::CM; m++) column |= (uint16_t)(1 << (m + block_n * S::CM));
+    for (int m = 0; m < S::CM; m++) columns |= (uint16_t)(1 << (m + block_n * S::CM));
     const uint64_t a_policy = operand_policy(plan.keep_a), b_policy = operand_policy(plan.keep_b);
     ring<S::stages> at;
     unsigned slice = 0;
@@ -68,17 +68,19 @@ __device__ inline void produce(const CUtensorMap *a_map, const CUtensorMap *b_ma
     for (; schedule.more(); schedule.next()) {
         const matmul_tile tile = schedule.tile();
         if (!schedule.exists(tile)) continue;
+        const int share = plan.across > 0 ? tile.n / S::N / plan.across : 0;
+        const int column = tile.n - share * plan.across * S::N, begin = share * plan.slices;
         for (int k = 0; k < plan.slices; k++, at.next()) {
             if (slice < paced && ++slice % PACE == 0) keep_pace(plan.progress, slice / PACE);
             mbarrier_wait_parity(memory.empty(at.stage), at.phase ^ 1);
             mbarrier_arrive_expect_tx(memory.full(at.stage), S::arriving_bytes);
 #pragma unroll
             for (int part = 0; part < S::parts; part++) {
-                const int from = (k + part * plan.low) * S::K;
+                const int from = (begin + k + part * plan.low) * S::K;
                 load_operand<S, S::M, S::KA, S::CN>(memory.a(at.stage) + (uint32_t)(part * S::a_bytes), a_map,
                                                     memory.full(at.stage), tile.m, from, block_n, row, a_policy);
                 load_operand<S, S::N, S::KB, S::CM>(memory.b(at.stage) + (uint32_t)(part * S::b_bytes), b_map,
-                                                    memory.full(at.stage), tile.n, from, block_m, column, b_policy);
+                                                    memory.full(at.stage), column, from, block_m, columns, b_policy);
             }
         }
     }

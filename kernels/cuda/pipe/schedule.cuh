@@ -15,10 +15,12 @@ struct matmul_tile {
 /* The product: extents in tiles and slices of K. */
 struct matmul_plan {
     int m_tiles, n_tiles, slices;
-    int low;             /* split operands: slices from a hi part to its lo part */
-    int band;            /* cluster rows per band */
-    int panel;           /* columns of units per panel; 0: all */
-    int run;             /* neighbouring tiles of columns of a unit: one block has them in turn */
+    int across; /* 0, or split-K: columns of tiles of one share of K, `slices` of it; n_tiles counts those of all shares
+                 */
+    int low;    /* split operands: slices from a hi part to its lo part */
+    int band;   /* cluster rows per band */
+    int panel;  /* columns of units per panel; 0: all */
+    int run;    /* neighbouring tiles of columns of a unit: one block has them in turn */
     bool keep_a, keep_b; /* operands that later tiles read again from L2 */
     unsigned *progress;  /* NULL, or zero in memory: see keep_pace */
 };
