@@ -6,6 +6,7 @@
 enum {
     STREAM_DEPTH = 16,     /* fewest depth steps between two visits of C: rows of B that are read side by side */
     STREAM_DEEP = 256,     /* most */
+    STREAM_ALIASED = 8,    /* where the rows of B share sets of the caches */
     STREAM_COLUMNS = 1024, /* most columns of a block of B that several strips of rows read */
     STREAM_RESULTS = 4096, /* floats of C that stay in L1 meanwhile, with one strip */
     STREAM_B = 65536,      /* floats of B that stay in L2 */
@@ -27,6 +28,14 @@ static int64_t parts_of(int64_t n, int64_t most) { return (n + most - 1) / most;
 
 /* ---- stream ----------------------------------------------------------------------------------------------------- */
 
+/* Rows a multiple of 4 KiB apart share a set of L1, which has 8 ways. */
+static bool is_aliased(int64_t stride) { return stride > 0 && stride % 1024 == 0; }
+
+/* Most rows of a strip. */
+static int64_t strip_rows(const gemm_product *p) {
+    return is_aliased(p->a_row) && p->n <= GEMM_NR ? 4 : gemm_rows_most(p->n);
+}
+
 /* Part of the next slice of an A with contiguous columns, then of B, for tile number `tile` to prefetch: strips take
  * only a piece of every line of A, so that nothing else asks for all of it. */
 static gemm_lines next_slice(const gemm_product *p, int64_t d1, int64_t depth, int64_t tile) {
@@ -40,7 +49,7 @@ static gemm_lines next_slice(const gemm_product *p, int64_t d1, int64_t depth, i
 
 /* Columns [j0, j1) of C, depth [d0, d1). */
 static void stream_block(const gemm_product *p, int64_t j0, int64_t j1, int64_t d0, int64_t d1) {
-    const int64_t strips = parts_of(p->m, gemm_rows_most(p->n));
+    const int64_t strips = parts_of(p->m, strip_rows(p));
     const bool dense = p->a_depth != 1 && p->a_depth <= 2 * p->m && p->b_depth <= 2 * p->n && j1 - j0 == p->n;
     int64_t tile = 0;
     gemm_rows_args t = {.depth = d1 - d0,
@@ -54,7 +63,8 @@ static void stream_block(const gemm_product *p, int64_t j0, int64_t j1, int64_t 
         next = gemm_cut(p->m, strips, s + 1);
         t.mr = (int)(next - i);
         t.a = p->a + i * p->a_row + d0 * p->a_depth;
-        t.a_next = next < p->m ? p->a + next * p->a_row + d0 : NULL;
+        /* the next strip; after the last one, the first of the next slice */
+        t.a_next = next < p->m ? p->a + next * p->a_row + d0 : d1 < p->k ? p->a + d1 : NULL;
         if (d1 - d0 <= STREAM_SHORT) t.c_ahead = j1 - j0 <= STREAM_NARROW ? (next - i) * p->c_row : STREAM_C_AHEAD;
         for (int64_t j = j0; j < j1; j += GEMM_NR) {
             t.nr = (int)least(GEMM_NR, j1 - j);
@@ -87,8 +97,8 @@ static void stream(const gemm_product *p) {
                                                 : STREAM_COLUMNS;
     const int64_t columns = up(parts_of(p->n, parts_of(p->n, most)), GEMM_NR), fit = STREAM_B / columns;
     int64_t depth = fit < STREAM_DEPTH ? STREAM_DEPTH : least(fit, STREAM_DEEP);
-    if (p->n <= GEMM_NR)
-        depth = p->m <= gemm_rows_most(p->n) ? p->k : (p->m * p->k <= STREAM_A ? STREAM_L1 : STREAM_B) / p->n;
+    if (p->n <= GEMM_NR) depth = p->m <= strip_rows(p) ? p->k : (p->m * p->k <= STREAM_A ? STREAM_L1 : STREAM_B) / p->n;
+    if (is_aliased(p->b_depth)) depth = STREAM_ALIASED;
     const int64_t slices = parts_of(p->k, depth);
     for (int64_t j = 0; j < p->n; j += columns)
         for (int64_t s = 0; s < slices; s++)

@@ -59,6 +59,8 @@ typedef struct ce_places {
         {.dim = {300, 65, 101}, CE_EDGE_TOLD(F32, 4, 1, 0)},                                                         \
         {.dim = {41, 33, 1009}, CE_EDGE_TOLD(F32, -100, 0.1, 1e-4)}, {.dim = {9, 1031, 113}, CE_EDGE(F32)},          \
         {.dim = {35, 7, 4903}, CE_EDGE_TOLD(F32, -100, 0.1, 1e-4)},                                                  \
+        {.dim = {1301, 5, 101}, CE_EDGE_TOLD(F32, 4, 0.1, 1e-4), .only = RIDGE_ONLY_CPU}, /* chunks in L2, in L3 */  \
+        {.dim = {67, 3, 32771}, CE_EDGE(F32), .column_major = (w_by_columns), .only = RIDGE_ONLY_CPU},               \
         {.dim = {73, 16, 58}, CE_EDGE(F32), CE_ONLY_CUDA}, /* linear_loss_rows.cu: its five kernels */               \
         {.dim = {257, 64, 10}, CE_EDGE_TOLD(F32, 3, 0.1, 1e-4), CE_ONLY_CUDA},                                       \
         {.dim = {35, 784, 10}, CE_EDGE(F32), .column_major = (w_by_columns), CE_ONLY_CUDA},                          \

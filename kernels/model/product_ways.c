@@ -53,17 +53,17 @@ static const tile tiles[RIDGE_ISA_COUNT] = {
 
 /* Cycles, measured on a Zen 3 core with AVX2 (AMD EPYC, 3.2 GHz), operands from memory. */
 static const struct {
-    double latency;   /* of a multiply-add, two of which start in a cycle */
-    double per_tile;  /* beside its multiply-adds */
-    double pack;      /* an element of B into a vector panel */
-    double pack_a;    /* an element of A into a broadcast panel */
-    double turn;      /* an element of B into a row along the depth */
-    double again;     /* factor of tiles that read an unpacked B again */
-    double along;     /* factor of dot products, whose rows are at the mercy of strides */
-    double memory;    /* an element of an operand that is read once */
-    double frequency; /* cycles in a microsecond */
-    double wake;      /* microseconds of a team */
-} zen3 = {4, 60, 0.6, 1.5, 1.5, 1.1, 1.3, 0.75, 3200, 2};
+    double latency;      /* of a multiply-add, two of which start in a cycle */
+    double per_tile;     /* beside its multiply-adds */
+    double pack;         /* an element of B into a vector panel */
+    double pack_a;       /* an element of A into a broadcast panel */
+    double turn;         /* an element of B into a row along the depth */
+    double again, apart; /* factors of tiles that read an unpacked B again, of whole lines or not */
+    double along;        /* factor of dot products, whose rows are at the mercy of strides */
+    double memory;       /* an element of an operand that is read once */
+    double frequency;    /* cycles in a microsecond */
+    double wake;         /* microseconds of a team */
+} zen3 = {4, 60, 0.6, 1.5, 1.5, 1.1, 1.35, 1.3, 0.75, 3200, 2};
 
 static double larger(double a, double b) { return a > b ? a : b; }
 static double ceil_of(double n, double by) { return (double)(int64_t)((n + by - 1) / by); }
@@ -86,9 +86,14 @@ static double stream_cycles(const gemm_facts *f, tile t) {
     if (f->m == 1) return n * k / t.lanes / 2 + n * k / 8 / t.lanes;
     const double columns = f->m <= t.rows ? larger(4096 / (double)f->m, 16) : 1024;
     const double depth = n <= 2 * t.lanes ? k : 65536 / (n < columns ? n : columns);
-    const double slices = ceil_of(k, larger(16, depth < 256 ? depth : 256));
+    const bool aliased = f->n % 1024 == 0; /* rows of B share sets of the caches: slices of 8 rows */
+    const double slices = ceil_of(k, aliased ? 8 : larger(16, depth < 256 ? depth : 256));
     if (f->k <= 4 && n >= 64) return n * k / t.lanes / 2 * (double)f->m + n / t.lanes * (double)f->m;
-    return tiles_cycles(f, t, slices) * (f->m > t.rows && n > 2 * t.lanes && f->k > 64 ? zen3.again : 1);
+    return tiles_cycles(f, t, slices) * (f->m > t.rows && n > 2 * t.lanes && f->k > 64
+                                             ? (f->n % 16 == 0 ? zen3.again
+                                                : f->n % 8     ? zen3.apart
+                                                               : (zen3.again + zen3.apart) / 2)
+                                             : 1);
 }
 
 static double dots_cycles(const gemm_facts *f, tile t) {

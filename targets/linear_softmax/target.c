@@ -37,6 +37,9 @@ static const ridge_case cases[] = {
     {.dim = {3, 1, 5}, .dtype = RIDGE_F32, .edge = true, .column_major = 1u << LINEAR_W, .only = RIDGE_ONLY_CPU},
     {.dim = {35, 131, 10}, .dtype = RIDGE_F32, .edge = true, .column_major = 1u << LINEAR_W, .only = RIDGE_ONLY_CPU},
     {.dim = {67, 769, 100}, .dtype = RIDGE_F32, .edge = true, .column_major = 1u << LINEAR_W, .only = RIDGE_ONLY_CPU},
+    {.dim = {701, 7, 60}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CPU}, /* product: two chunks of rows */
+    {.dim = {5, 33, 3001}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CPU},
+    {.dim = {7, 261, 1033}, .dtype = RIDGE_F32, .edge = true, .column_major = 1u << LINEAR_W, .only = RIDGE_ONLY_CPU},
     {.dim = {9, 1031, 113}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {67, 769, 521}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {130, 256, 100}, .dtype = RIDGE_F32, .edge = true},

@@ -123,6 +123,58 @@ static void rows_go_where_they_belong(void **state) {
                             expected[i].way);
 }
 
+/* ---- products on a CPU ------------------------------------------------------------------------------------------- */
+
+#if defined(__x86_64__)
+static const char *chosen(const char *name, const int64_t dim[3], int threads, unsigned column_major) {
+    const ridge_target *target = ridge_target_find(name);
+    assert_non_null(target);
+    const ridge_case c = {.dim = {dim[0], dim[1], dim[2]}, .dtype = RIDGE_F32, .column_major = column_major};
+    const ridge_abilities here = {.isa = RIDGE_ISA_avx2, .threads = threads};
+    for (int v = 0; v < target->n_variants; v++)
+        if (strcmp(target->variants[v].name, "cpu/optimized") == 0)
+            return ridge_variant_dense_way(target, &target->variants[v], &c, &here)->name;
+    return NULL;
+}
+#endif
+
+/* Shapes on which the ways of a Zen 3 core with AVX2 were more than a fifth apart. */
+static void products_go_where_they_are_fast(void **state) {
+    (void)state;
+#if defined(__x86_64__)
+    static const struct {
+        const char *target;
+        int64_t dim[3];
+        int threads;
+        unsigned column_major;
+        const char *way;
+    } expected[] = {
+        {"micro_tiling_matmul", {1, 3359, 1415}, 1, 0, "stream"},
+        {"micro_tiling_matmul", {8, 3000, 500}, 2, 0, "stream"},
+        {"micro_tiling_matmul", {1000, 1000, 8}, 1, 0, "stream"},
+        {"micro_tiling_matmul", {3000, 16, 500}, 1, 0, "stream"},
+        {"micro_tiling_matmul", {6209, 1, 1091}, 1, 0, "dots"},
+        {"micro_tiling_matmul", {1024, 1024, 1024}, 1, 0, "blocked"},
+        {"micro_tiling_matmul", {1536, 1536, 1536}, 2, 0, "blocked"},
+        {"micro_tiling_matmul", {32, 16384, 512}, 1, 0, "blocked"}, /* rows of B share sets of the caches */
+        {"linear_softmax", {409673, 9, 5}, 1, 0, "fused"},
+        {"linear_softmax", {3, 493, 29663}, 1, 0, "product"},
+        {"linear_softmax", {505, 924, 544}, 2, 0, "product"},
+        {"linear_cross_entropy", {262144, 8, 8}, 1, 0, "fused"},
+        {"linear_cross_entropy", {24, 656, 13864}, 1, 0, "chunks"},
+        {"linear_cross_entropy", {24, 656, 13864}, 1, 1u << 1, "chunks"},
+        {"linear_cross_entropy_backward", {262144, 16, 2}, 1, 0, "fused"},
+        {"linear_cross_entropy_backward", {2048, 1024, 1000}, 2, 0, "chunks"},
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        const char *way = chosen(expected[i].target, expected[i].dim, expected[i].threads, expected[i].column_major);
+        if (strcmp(way, expected[i].way) != 0)
+            fail_msg("%s %lldx%lldx%lld: %s, want %s", expected[i].target, (long long)expected[i].dim[0],
+                     (long long)expected[i].dim[1], (long long)expected[i].dim[2], way, expected[i].way);
+    }
+#endif
+}
+
 /* ---- the choice, on ways of no kernel ---------------------------------------------------------------------------- */
 
 static const char *ran;
@@ -256,6 +308,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ways_and_cases_meet),
         cmocka_unit_test(rows_go_where_they_belong),
+        cmocka_unit_test(products_go_where_they_are_fast),
         cmocka_unit_test(the_cheapest_that_takes_it_runs),
         cmocka_unit_test(a_choice_is_remembered),
         cmocka_unit_test(the_next_runs_where_a_device_has_no_room),
