@@ -36,21 +36,24 @@ static int64_t strip_rows(const gemm_product *p) {
     return is_aliased(p->a_row) && p->n <= GEMM_NR ? 4 : gemm_rows_most(p->n);
 }
 
-/* Part of the next slice of an A with contiguous columns, then of B, for tile number `tile` to prefetch: strips take
- * only a piece of every line of A, so that nothing else asks for all of it. */
-static gemm_lines next_slice(const gemm_product *p, int64_t d1, int64_t depth, int64_t tile) {
-    const int64_t a_lines = depth * p->a_depth / GEMM_LINE, b_lines = depth * p->b_depth / GEMM_LINE;
-    const int64_t line = tile * (depth / GEMM_AHEAD_STEPS);
-    if (d1 + depth > p->k) return (gemm_lines){0};
-    if (line < a_lines) return (gemm_lines){p->a + d1 * p->a_depth + line * GEMM_LINE, GEMM_LINE, INT64_MAX, 0, 1};
-    if (line - a_lines >= b_lines) return (gemm_lines){0};
-    return (gemm_lines){p->b + d1 * p->b_depth + (line - a_lines) * GEMM_LINE, GEMM_LINE, INT64_MAX, 0, 1};
+/* Part of the next slice of B, before it of an A with contiguous columns, for tile number `tile` of `count` to
+ * prefetch. Their rows are as good as one piece of memory, and nothing else asks for all of its lines in time. */
+static gemm_lines next_slice(const gemm_product *p, int64_t d1, int64_t depth, int64_t tile, int64_t count) {
+    const int64_t a_lines = p->a_depth != 1 ? depth * p->a_depth / GEMM_LINE : 0;
+    const int64_t lines = a_lines + depth * p->b_depth / GEMM_LINE, rounds = depth / GEMM_AHEAD_STEPS;
+    const int64_t each = rounds > 0 ? parts_of(lines, count * rounds) : 0, line = tile * rounds * each;
+    if (d1 + depth > p->k || line >= lines) return (gemm_lines){0};
+    if (line < a_lines)
+        return (gemm_lines){p->a + d1 * p->a_depth + line * GEMM_LINE, GEMM_LINE, INT64_MAX, 0, (int)each};
+    return (gemm_lines){p->b + d1 * p->b_depth + (line - a_lines) * GEMM_LINE, GEMM_LINE, INT64_MAX, 0, (int)each};
 }
 
 /* Columns [j0, j1) of C, depth [d0, d1). */
 static void stream_block(const gemm_product *p, int64_t j0, int64_t j1, int64_t d0, int64_t d1) {
     const int64_t strips = parts_of(p->m, strip_rows(p));
-    const bool dense = p->a_depth != 1 && p->a_depth <= 2 * p->m && p->b_depth <= 2 * p->n && j1 - j0 == p->n;
+    const bool dense = (p->a_depth == 1 || p->a_depth <= 2 * p->m) && p->b_depth <= 2 * p->n && j1 - j0 == p->n &&
+                       p->n > GEMM_NR && d1 - d0 < p->k;
+    const int64_t count = strips * parts_of(j1 - j0, GEMM_NR);
     int64_t tile = 0;
     gemm_rows_args t = {.depth = d1 - d0,
                         .a_row = p->a_row,
@@ -70,7 +73,7 @@ static void stream_block(const gemm_product *p, int64_t j0, int64_t j1, int64_t 
             t.nr = (int)least(GEMM_NR, j1 - j);
             t.b = p->b + d0 * p->b_depth + j;
             t.ahead.from = s == 0 ? t.b + STREAM_AHEAD : NULL;
-            if (dense) t.ahead = next_slice(p, d1, d1 - d0, tile++);
+            if (dense) t.ahead = next_slice(p, d1, d1 - d0, tile++, count);
             t.c = p->c + i * p->c_row + j;
             RIDGE_ISA_FN(gemm_rows)(&t);
             t.a_next = NULL;
@@ -223,9 +226,15 @@ static gemm_lines lines_of(const gemm_product *p, const packed_block *b, int64_t
     enum { TILES = GEMM_AHEAD_STEPS };
     const int64_t depth = b->d1 - b->d0, tiles = least(count, TILES), each = parts_of(TILES, tiles);
     const int64_t line = tile * (depth / GEMM_AHEAD_STEPS * each / GEMM_NR * GEMM_NR);
+    packed_block at = *b;
+    if (j >= b->j1 && !packed) { /* the first panels of the next slice */
+        at.d0 = b->d1;
+        j -= up(b->j1 - b->j0, GEMM_NR);
+        if (at.d0 + depth > p->k) return (gemm_lines){0};
+    }
     if (j >= b->j1 || tile >= tiles || line >= depth) return (gemm_lines){0};
     if (packed) return (gemm_lines){b->panels + (j - b->j0) * depth + line * GEMM_NR, GEMM_NR, INT64_MAX, 0, (int)each};
-    const float *from = source_of(p, b, j);
+    const float *from = source_of(p, &at, j);
     if (p->b_column == 1) return (gemm_lines){from + line * p->b_depth, p->b_depth, INT64_MAX, 0, (int)each};
     return (gemm_lines){from + line / GEMM_NR * GEMM_LINE, p->b_column, GEMM_NR, GEMM_LINE - GEMM_NR * p->b_column,
                         (int)each};

@@ -10,6 +10,7 @@
 
 #include "cpu/gemm_piece.h"
 #include "cpu/linear_softmax_wide.h"
+#include "cpu/softmax_row.h"
 #include "cpu/vec_math.h"
 
 enum { LINE_FLOATS = 16, PACK_ROWS = 16, FETCH_ROWS = 256, FIRST_DEPTH = 128 };
@@ -62,13 +63,19 @@ static void softmax_strip(float *logits, int64_t classes, float *scale) {
         m0 = vf_max(m0, vf_load(logits + c * GEMM_NR));
         m1 = vf_max(m1, vf_load(logits + c * GEMM_NR + VF_LANES));
     }
-    for (int64_t c = 0; c < classes; c++) {
-        vf e0 = vf_exp_bounded(vf_sub(vf_load(logits + c * GEMM_NR), m0));
-        vf e1 = vf_exp_bounded(vf_sub(vf_load(logits + c * GEMM_NR + VF_LANES), m1));
-        s0 = vf_add(s0, e0);
-        s1 = vf_add(s1, e1);
-        vf_store(logits + c * GEMM_NR, e0);
-        vf_store(logits + c * GEMM_NR + VF_LANES, e1);
+    for (int64_t c = 0; c < classes;) {
+        const int64_t end = classes - c < SOFTMAX_TOGETHER ? classes : c + SOFTMAX_TOGETHER;
+        vf p0 = vf_zero(), p1 = p0;
+        for (; c < end; c++) {
+            vf e0 = vf_exp_bounded(vf_sub(vf_load(logits + c * GEMM_NR), m0));
+            vf e1 = vf_exp_bounded(vf_sub(vf_load(logits + c * GEMM_NR + VF_LANES), m1));
+            p0 = vf_add(p0, e0);
+            p1 = vf_add(p1, e1);
+            vf_store(logits + c * GEMM_NR, e0);
+            vf_store(logits + c * GEMM_NR + VF_LANES, e1);
+        }
+        s0 = vf_add(s0, p0);
+        s1 = vf_add(s1, p1);
     }
     vf_store(scale, vf_div(vf_set1(1.0f), s0));
     vf_store(scale + VF_LANES, vf_div(vf_set1(1.0f), s1));

@@ -5,6 +5,9 @@
 
 #include "cpu/vec_math.h"
 
+/* Terms per partial sum. Partial sums limit the growth of rounding errors when many terms are alike. */
+enum { SOFTMAX_TOGETHER = 64 };
+
 VF_INLINE void softmax_row(const float *x, const float *b, int64_t n, float *y) {
     const int64_t whole = n / VF_LANES * VF_LANES;
     const int rest = (int)(n - whole);
@@ -21,10 +24,15 @@ VF_INLINE void softmax_row(const float *x, const float *b, int64_t n, float *y) 
         max = y[j] > max ? y[j] : max;
     }
     m = vf_set1(max);
-    for (int64_t j = 0; j < whole; j += VF_LANES) {
-        vf e = vf_exp_bounded(vf_sub(vf_load(y + j), m));
-        sum = vf_add(sum, e);
-        vf_store(y + j, e);
+    for (int64_t j = 0; j < whole;) {
+        const int64_t end = whole - j < SOFTMAX_TOGETHER * VF_LANES ? whole : j + SOFTMAX_TOGETHER * VF_LANES;
+        vf part = vf_zero();
+        for (; j < end; j += VF_LANES) {
+            vf e = vf_exp_bounded(vf_sub(vf_load(y + j), m));
+            part = vf_add(part, e);
+            vf_store(y + j, e);
+        }
+        sum = vf_add(sum, part);
     }
     float total = vf_sum(sum);
     if (rest) {

@@ -63,7 +63,7 @@ static const struct {
     double memory;       /* an element of an operand that is read once */
     double frequency;    /* cycles in a microsecond */
     double wake;         /* microseconds of a team */
-} zen3 = {4, 60, 0.6, 1.5, 1.5, 1.1, 1.35, 1.3, 0.75, 3200, 2};
+} zen3 = {4, 60, 0.8, 1.5, 1.5, 1.1, 1.15, 1.3, 0.75, 3200, 2};
 
 static double larger(double a, double b) { return a > b ? a : b; }
 static double ceil_of(double n, double by) { return (double)(int64_t)((n + by - 1) / by); }
