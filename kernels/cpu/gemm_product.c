@@ -9,6 +9,7 @@ enum {
     STREAM_ALIASED = 8,    /* where the rows of B share sets of the caches */
     STREAM_COLUMNS = 1024, /* most columns of a block of B that several strips of rows read */
     STREAM_RESULTS = 4096, /* floats of C that stay in L1 meanwhile, with one strip */
+    DOTS_CHAIN = 1024,     /* most terms that a lane adds up one after another: rounding errors grow with them */
     STREAM_B = 65536,      /* floats of B that stay in L2 */
     STREAM_A = 1 << 20,    /* floats of A up to which it is read slice by slice, where B is narrow */
     STREAM_L1 = 4096,      /* floats of such a B, which then stay in L1 */
@@ -168,7 +169,8 @@ static void turn_slice(const gemm_product *p, int64_t d0, int64_t depth, float *
 }
 
 static void dots(const gemm_product *p, float *scratch) {
-    const int64_t fit = GEMM_DOTS_FLOATS / (p->b_depth != 1 ? p->n : least(p->m, p->n));
+    const int64_t room = GEMM_DOTS_FLOATS / (p->b_depth != 1 ? p->n : least(p->m, p->n));
+    const int64_t fit = least(room, (int64_t)DOTS_CHAIN * VF_LANES);
     const int64_t slices = parts_of(p->k, fit < GEMM_DOTS_DEPTH ? GEMM_DOTS_DEPTH : fit);
     for (int64_t q = 0; q < slices; q++) {
         const int64_t d0 = gemm_cut(p->k, slices, q), depth = gemm_cut(p->k, slices, q + 1) - d0;
