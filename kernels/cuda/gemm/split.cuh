@@ -76,7 +76,7 @@ struct split_lines {
         const split_scale scale(most);
         if (first == 0) {
             undo[line] = scale.undo;
-            if (infinite && most == INFINITY) *infinite = 1;
+            if (infinite && most == INFINITY) atomicOr(infinite, 1u); /* others may, too */
         }
 #pragma unroll 1
         for (int k = first; k < padded; k += 8 * step) {
@@ -146,7 +146,7 @@ struct split_columns {
             scale[e] = s.by;
             if (first == 0) {
                 undo[at + e] = s.undo;
-                if (infinite && most[e] == INFINITY) *infinite = 1;
+                if (infinite && most[e] == INFINITY) atomicOr(infinite, 1u);
             }
         }
 #pragma unroll 1

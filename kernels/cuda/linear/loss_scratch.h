@@ -170,7 +170,8 @@ static inline linear_loss_copies linear_loss_copies_of(int64_t rows, int64_t dep
     c.classes = whole ? classes : some;
     c.w_stride = bytes == 4 ? classes : (classes + 15) / 16 * 16;
     const double x = (double)rows * (double)padded * bytes;
-    const double w = (double)padded * (double)((c.classes + 15) / 16 * 16) * bytes;
+    const int64_t wide = (c.classes + 15) / 16 * 16;
+    const double w = (double)padded * (double)wide * bytes;
     c.x = linear_scratch_take(&c.bytes, x);
     c.w = linear_scratch_take(&c.bytes, w);
     c.dx = linear_scratch_take(&c.bytes, gradients ? x : 0);

@@ -32,41 +32,34 @@ ridge_status linear_softmax_exact(const linear_softmax_call &c, const unsigned *
 template <typename T>
 struct softmax_float_epilogue : float_epilogue<T, 256> {};
 
-/* Softmax of rows whose logits are sums in several parts, `next` elements from one to the next: a warp a row. */
+/* Softmax of rows whose logits are sums in several parts, `next` elements from one to the next: a warp a row. The sums
+ * of all parts take the place of the first ones; every lane reads what it has written itself. */
 template <typename T>
 struct rows_of_shares {
-    const float *z;
+    float *z;
     int64_t stride, next, p_line;
     int shares, rows, classes;
     T *p;
 };
 template <typename T>
 __global__ void __launch_bounds__(256) softmax_of_shares(rows_of_shares<T> r) {
-    constexpr int each = LINEAR_SHARED_CLASSES / 32;
     const int row = (int)blockIdx.x * 8 + (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     after_previous_launch();
     if (row >= r.rows) return;
-    float v[each], most = -FLT_MAX, sum = 0.0f;
-#pragma unroll
-    for (int i = 0; i < each; i++) {
-        const int column = lane + 32 * i;
-        v[i] = -INFINITY;
-        if (column >= r.classes) continue;
-        const float *z = r.z + row * r.stride + column;
+    float *const z = r.z + row * r.stride;
+    float most = -FLT_MAX, sum = 0.0f;
+    for (int column = lane; column < r.classes; column += 32) {
         float all = 0.0f;
-        for (int s = 0; s < r.shares; s++) all += z[s * r.next];
-        v[i] = all;
+        for (int s = 0; s < r.shares; s++) all += z[s * r.next + column];
+        z[column] = all;
         most = fmaxf(most, all);
     }
     for (int mask = 16; mask > 0; mask /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, mask));
-#pragma unroll
-    for (int i = 0; i < each; i++)
-        if (lane + 32 * i < r.classes) sum += v[i] = softmax_exponential(v[i], most);
+    for (int column = lane; column < r.classes; column += 32) sum += softmax_exponential(z[column], most);
     for (int mask = 16; mask > 0; mask /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, mask);
     const float scale = 1.0f / sum;
-#pragma unroll
-    for (int i = 0; i < each; i++)
-        if (lane + 32 * i < r.classes) r.p[row * r.p_line + lane + 32 * i] = from_float<T>(v[i] * scale);
+    for (int column = lane; column < r.classes; column += 32)
+        r.p[row * r.p_line + column] = from_float<T>(softmax_exponential(z[column], most) * scale);
 }
 
 /* The depth in shares, each with tiles of its own. */

@@ -58,10 +58,10 @@ typedef struct linear_copies {
 static inline linear_copies linear_copies_of(int64_t rows, int64_t depth, int64_t classes, int64_t heads, int bytes) {
     linear_copies c;
     memset(&c, 0, sizeof c);
-    const int64_t padded = (depth + 15) / 16 * 16;
-    c.w_stride = bytes == 4 && classes <= SKINNY_CLASSES ? classes : (classes + 15) / 16 * 16;
+    const int64_t padded = (depth + 15) / 16 * 16, wide = (classes + 15) / 16 * 16;
+    c.w_stride = bytes == 4 && classes <= SKINNY_CLASSES ? classes : wide;
     c.x = linear_scratch_take(&c.bytes, (double)rows * (double)padded * bytes);
-    c.w = linear_scratch_take(&c.bytes, (double)heads * (double)padded * (double)((classes + 15) / 16 * 16) * bytes);
+    c.w = linear_scratch_take(&c.bytes, (double)heads * (double)padded * (double)wide * bytes);
     return c;
 }
 
