@@ -60,7 +60,7 @@ VF_INLINE void rows_depth(const int mr, const int nv, const bool masked, const b
     const int64_t a_row = along ? t->a_row : 1, a_depth = along ? 1 : t->a_depth, b_step = t->b_step;
     const float *p[GROUPS], *b = t->b;
     fetch f = {t->ahead, t->ahead.lines, t->a_next, along ? t->a_row : t->a_depth, 0};
-    UNROLL for (int g = 0; g < (mr + GROUP - 1) / GROUP; g++) p[g] = t->a + g * GROUP * a_row;
+    UNROLL for (int g = 0; g < GROUPS; g++) p[g] = t->a + (g * GROUP < mr ? g * GROUP * a_row : 0);
     int64_t d = t->depth;
     for (; d >= TOGETHER; d -= TOGETHER) {
         if (fetching) fetch_round(along, &f);

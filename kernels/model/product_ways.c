@@ -71,12 +71,12 @@ static double ceil_of(double n, double by) { return (double)(int64_t)((n + by - 
 /* Tiles of all rows and columns, over the whole depth in `slices` parts. */
 static double tiles_cycles(const gemm_facts *f, tile t, double slices) {
     const double m = (double)f->m, k = (double)f->k;
-    const int64_t nr = 2 * t.lanes, rest = f->n % nr;
+    const int64_t nr = 2 * t.lanes, panels = f->n / nr, rest = f->n % nr;
     const int tall = f->n <= t.lanes && t.rows < 12 ? 12 : t.rows;
     const double strips = ceil_of(m, tall), rows = m / strips;
     const double two = larger(larger(rows, (rows + 2) / 2), zen3.latency),
                  one = larger(larger(rows / 2, (rows + 1) / 2), zen3.latency);
-    double panel = (double)(f->n / nr) * (k * two + slices * zen3.per_tile);
+    double panel = (double)panels * (k * two + slices * zen3.per_tile);
     if (rest) panel += k * (rest > t.lanes ? two : one) + slices * zen3.per_tile;
     return strips * panel;
 }

@@ -48,12 +48,14 @@ static ridge_interval time_of(const ridge_result *r) { return r->graph_us.n > 0 
 
 static const ridge_way *way_of(const ridge_result *r) { return &r->variant->ways[0]; }
 
+/* There is one. */
 static const ridge_variant *base_of(const ridge_target *target, const ridge_variant *forced) {
-    for (int v = 0; v < target->n_variants; v++)
-        if (strlen(target->variants[v].name) == base_length(forced) &&
-            strncmp(target->variants[v].name, forced->name, base_length(forced)) == 0)
-            return &target->variants[v];
-    return NULL;
+    const size_t n = base_length(forced);
+    int v = 0;
+    while (v + 1 < target->n_variants &&
+           (strlen(target->variants[v].name) != n || memcmp(target->variants[v].name, forced->name, n) != 0))
+        v++;
+    return &target->variants[v];
 }
 
 static group group_at(const ridge_run *run, int at) {
