@@ -145,7 +145,8 @@ static ridge_status count_bytes(ridge_run *run, ridge_error *error) {
     return ridge_fail(error, RIDGE_INTERRUPTED, "interrupted while bytes were counted: the times are kept");
 }
 
-ridge_status ridge_bench(const ridge_options *o, ridge_selection *selection, ridge_run *run, ridge_error *error) {
+ridge_status ridge_bench_measure(const ridge_options *o, ridge_selection *selection, ridge_run *run,
+                                 ridge_error *error) {
     static bench_plan p;
     ridge_progress progress;
     const ridge_lab_watch watch = watch_with(&progress);

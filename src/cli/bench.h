@@ -21,13 +21,14 @@ ridge_status ridge_bench_gpu_ceilings(const ridge_options *options, const ridge_
 
 /* Measures every selected case. After RIDGE_INTERRUPTED, run has the finished cases, judged. The caller frees run in
  * every case. */
-ridge_status ridge_bench(const ridge_options *options, ridge_selection *selection, ridge_run *run, ridge_error *error);
+ridge_status ridge_bench_measure(const ridge_options *options, ridge_selection *selection, ridge_run *run,
+                                 ridge_error *error);
 
 /* Work and ceilings of every selected case, without times. The caller frees run in every case. */
 ridge_status ridge_bench_summarize(const ridge_options *options, ridge_selection *selection, ridge_run *run,
                                    ridge_error *error);
 
-/* Prints what ridge_bench would measure and the estimated time. */
+/* Prints what ridge_bench_measure would measure and the estimated time. */
 ridge_status ridge_bench_dry(const ridge_options *options, ridge_selection *selection, ridge_error *error);
 
 /* RIDGE_EXIT_VERDICT when a verdict is wrong, impossible or failed. */

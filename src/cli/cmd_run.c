@@ -25,7 +25,7 @@ static int measure_and_show(const ridge_options *o, ridge_selection *selection, 
     ridge_error error = {0};
     if (ridge_output_check(o, &error) != RIDGE_OK) return ridge_complain(&error);
     static ridge_run run; /* about 100 KB: too large for the stack */
-    ridge_status status = ridge_bench(o, selection, &run, &error);
+    ridge_status status = ridge_bench_measure(o, selection, &run, &error);
     int code = status == RIDGE_OK ? ridge_bench_exit(&run) : ridge_complain(&error);
     if (run.n_results > 0) { /* files first, so that a terminal error cannot lose them */
         ridge_error unwritten = {0};

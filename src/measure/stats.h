@@ -3,16 +3,9 @@
 #ifndef RIDGE_MEASURE_STATS_H
 #define RIDGE_MEASURE_STATS_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "ridge/bench.h"
 
 #define RIDGE_LEVEL 0.99
-
-typedef struct ridge_interval {
-    double median;
-    double low, high; /* NaN if n is too small */
-    int n;
-} ridge_interval;
 
 double ridge_median(const double *x, int n); /* NaN for n == 0 */
 

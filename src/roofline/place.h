@@ -1,44 +1,9 @@
-/* Placement of a measured time on the roofline, and verdicts. */
+/* Placement of a measured time on the roofline. What it results in is in ridge/bench.h. */
 #ifndef RIDGE_ROOFLINE_PLACE_H
 #define RIDGE_ROOFLINE_PLACE_H
 
 #include "machine/ceilings/ceilings.h"
-
-/* ok: verified, timed, within the physical limits. wrong: a sample failed its check. impossible: more than 3 % faster
- * than the floor (bytes / bandwidth or FLOP / peak), so the ceiling or the work model is wrong. frame-dominated: the
- * time is too short compared with the cost of an empty launch. inconclusive: too few samples for an interval, or an
- * interval wider than 5 %. skipped: cannot run here. failed: crashed, timed out, or ran out of memory. emulated:
- * verified, but on an emulated device, whose times mean nothing. */
-#define RIDGE_VERDICT_LIST(X)       \
-    X(OK, "ok")                     \
-    X(WRONG, "wrong")               \
-    X(IMPOSSIBLE, "impossible")     \
-    X(FRAME, "frame-dominated")     \
-    X(INCONCLUSIVE, "inconclusive") \
-    X(SKIPPED, "skipped")           \
-    X(FAILED, "failed")             \
-    X(EMULATED, "emulated")
-typedef enum ridge_verdict {
-#define RIDGE_VERDICT_ENUM(name, text) RIDGE_VERDICT_##name,
-    RIDGE_VERDICT_LIST(RIDGE_VERDICT_ENUM)
-#undef RIDGE_VERDICT_ENUM
-        RIDGE_VERDICT_COUNT
-} ridge_verdict;
-const char *ridge_verdict_name(ridge_verdict verdict);
-
-/* True for verdicts with a valid time: ok, frame-dominated, inconclusive. */
-bool ridge_verdict_timed(ridge_verdict verdict);
-
-typedef struct ridge_placement {
-    double intensity;         /* FLOP/byte */
-    double ridge_point;       /* FLOP/byte above which work is compute-bound on this machine */
-    double attainable_gflops; /* min(compute ceiling, intensity x bandwidth ceiling) */
-    double floor_us;          /* minimum time: max(bytes / bandwidth, FLOP / peak) */
-    bool memory_bound;
-    char binding[32];    /* "DRAM stream", "DRAM read", "L2 copy+read", "fp32 avx512"; "": no ceiling */
-    double gflops, gbps; /* achieved */
-    double pct_measured; /* of the binding ceiling */
-} ridge_placement;
+#include "ridge/bench.h"
 
 /* Places a time. The bandwidth ceiling follows from bytes_read and bytes_written: paired bytes use the faster of `copy`
  * and `stream`, the excess uses `read` or `write`. hot: the cache level that holds the working set, instead of DRAM.

@@ -33,9 +33,6 @@
 #define RIDGE_HAVE_CUDA 1
 #include "machine/gpu/meter.c"
 
-/* Loops over all of memory: of one thread, and most of the test's time where each access is instrumented. */
-#define PLAIN __attribute__((no_sanitize("thread")))
-
 /* ---- the device ------------------------------------------------------------------------------------------------- */
 
 static double now_us, events[SAMPLES + 1];
@@ -90,18 +87,18 @@ static void spend(double bytes, double gbps) { now_us += 2 + bytes * 1e-3 / gbps
 static const double l2_size = 6e6, l2_gbps = 2, memory_gbps = 1;
 static double dram_gbps = 60;
 
-PLAIN void ridge_gpu_meter_fill(void *memory, size_t bytes, void *stream) {
+void ridge_gpu_meter_fill(void *memory, size_t bytes, void *stream) {
     uint32_t *words = memory;
     (void)stream;
     for (uint32_t i = 0; i < bytes / 4; i++) words[i] = ridge_gpu_word(i);
 }
-PLAIN void ridge_gpu_meter_mismatches(const void *memory, size_t bytes, uint32_t *sums, void *stream) {
+void ridge_gpu_meter_mismatches(const void *memory, size_t bytes, uint32_t *sums, void *stream) {
     const uint32_t *words = memory;
     (void)stream;
     for (uint32_t i = 0; i < bytes / 4; i++) sums[0] += words[i] != ridge_gpu_word(i);
 }
 
-PLAIN static uint32_t sum_up(const char *memory, size_t from, size_t to) {
+static uint32_t sum_up(const char *memory, size_t from, size_t to) {
     uint32_t sum = 0, word;
     for (size_t at = from; at < to; at += 4) {
         memcpy(&word, memory + at, 4);
@@ -172,7 +169,7 @@ static void add_shared(const ridge_gpu_work *w, double bytes, uint32_t sum) {
     w->sums[0] += sum * (uint32_t)w->sm_count;
     spend((double)w->passes * w->sm_count * RIDGE_GPU_SHARED_ROWS * RIDGE_GPU_THREADS * bytes, 300);
 }
-PLAIN static void shared_read(const ridge_gpu_work *w) {
+static void shared_read(const ridge_gpu_work *w) {
     uint32_t sum = 0;
     for (uint32_t i = 0; i < RIDGE_GPU_SHARED_ROWS * RIDGE_GPU_THREADS * 4; i++) sum += ridge_gpu_word(i);
     add_shared(w, 16, sum * (uint32_t)w->passes);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "lab/lab.h"
+#include "ridge/bench.h"
 
 enum { ROWS = 97, COLS = 256, ROUNDS = 9, GOOD = 0, OPTIMIZED = 1, BROKEN = 2, VARIANTS = 3 };
 
@@ -67,6 +68,7 @@ static const ridge_lab_item item = {.target = &target,
 
 static ridge_machine machine;
 static ridge_run run;
+static char cache[] = "/tmp/ridge-lab-XXXXXX";
 
 /* hot: one set of operands, so that the test does not fill caches. */
 static ridge_lab_plan plan_of(const ridge_lab_item *items, int n) {
@@ -255,8 +257,144 @@ static void ceilings_come_from_the_file(void **state) {
     assert_int_equal(c.n_levels, 0);
 }
 
+/* ---- by the public header ---------------------------------------------------------------------------------------- */
+
+static ridge_bench *open_bench(const ridge_bench_settings *more) {
+    ridge_bench_settings settings = more ? *more : (ridge_bench_settings){.arg = NULL};
+    ridge_bench *bench = NULL;
+    ridge_error error = {0};
+    settings.threads = 1, settings.hot = true, settings.seed = 7, settings.iterations = ROUNDS;
+    if (ridge_bench_open(RIDGE_BACKEND_cpu, &settings, &bench, &error) != RIDGE_OK) fail_msg("%s", error.text);
+    return bench;
+}
+
+static void a_bench_measures_a_programs_own_target(void **state) {
+    ridge_bench *bench = open_bench(NULL);
+    ridge_error error = {0};
+    int n, n_pairs;
+    (void)state;
+    if (ridge_bench_run(bench, &target, &cases[0], NULL, 0, &error) != RIDGE_OK) fail_msg("%s", error.text);
+    const ridge_bench_result *results = ridge_bench_results(bench, &n);
+    const ridge_bench_pair *pairs = ridge_bench_pairs(bench, &n_pairs);
+    assert_true(n == VARIANTS && n_pairs == 2);
+    for (int i = 0; i < VARIANTS; i++) {
+        const ridge_bench_result *r = &results[i];
+        assert_string_equal(r->variant, variants[i].name);
+        assert_true(r->role == variants[i].role && r->way == NULL);
+        assert_true((int)r->work.flops == ROWS * COLS);
+        assert_int_equal(r->place.floor_us > 0,
+                         ridge_verdict_timed(r->verdict) || r->verdict == RIDGE_VERDICT_IMPOSSIBLE);
+        assert_int_equal(r->time_us.n > 0, ridge_verdict_timed(r->verdict));
+        assert_int_equal(r->place.gbps > 0, ridge_verdict_timed(r->verdict));
+    }
+    assert_true(results[GOOD].verdict != RIDGE_VERDICT_WRONG && results[GOOD].worst <= 1);
+    assert_int_equal(results[BROKEN].verdict, RIDGE_VERDICT_WRONG);
+    assert_true(strstr(results[BROKEN].reason, "y[1,3]") && results[BROKEN].worst > 1);
+    assert_true(pairs[0].reference == GOOD && pairs[0].optimized == OPTIMIZED && pairs[0].agree);
+    assert_true(pairs[1].reference == BROKEN && pairs[1].speedup.n == 0 && !pairs[1].agree);
+    ridge_bench_close(bench);
+}
+
+/* The record on disk has what the structs have. */
+static void check_record(const ridge_bench *bench, const ridge_bench_result *results, int n) {
+    char path[64];
+    ridge_error error = {0};
+    (void)snprintf(path, sizeof path, "%s/run.json", cache);
+    if (ridge_bench_write(bench, path, &error) != RIDGE_OK) fail_msg("%s", error.text);
+    json_t *record = json_load_file(path, 0, NULL), *written = json_object_get(record, "results");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(json_array_size(written), n);
+    for (int i = 0; i < n; i++) {
+        json_t *r = json_array_get(written, (size_t)i);
+        assert_string_equal(json_string_value(json_object_get(r, "variant")), results[i].variant);
+        assert_string_equal(json_string_value(json_object_get(r, "way")), results[i].way);
+        assert_string_equal(json_string_value(json_object_get(r, "verdict")), ridge_verdict_name(results[i].verdict));
+    }
+    json_decref(record);
+}
+
+static void a_bench_runs_single_ways_in_the_order_of_their_names(void **state) {
+    static const char *const names[] = {"cpu/optimized:product", "cpu/optimized", "cpu/optimized:fused"};
+    const ridge_target *linear = ridge_target_find("linear_softmax");
+    const ridge_case c = {.dim = {9, 40, 5}, .dtype = RIDGE_F32};
+    ridge_tuned *tuned = ridge_tuned_new();
+    char all[400] = "ridge-tuned 1\n";
+    ridge_error error = {0};
+    int n;
+    (void)state;
+    for (int isa = 0; isa < RIDGE_ISA_COUNT; isa++)
+        (void)snprintf(all + strlen(all), sizeof all - strlen(all),
+                       "%sx1 linear_softmax cpu/optimized product f32 9x40x5 0 -\n", ridge_isa_name((ridge_isa)isa));
+    if (ridge_tuned_parse(tuned, all, strlen(all), "test", &error) != RIDGE_OK) fail_msg("%s", error.text);
+    ridge_bench *bench = open_bench(&(ridge_bench_settings){.tuned = tuned});
+    if (ridge_bench_run(bench, linear, &c, names, 3, &error) != RIDGE_OK) fail_msg("%s", error.text);
+    const ridge_bench_result *results = ridge_bench_results(bench, &n);
+    assert_int_equal(n, 3);
+    for (int i = 0; i < n; i++) {
+        assert_string_equal(results[i].variant, names[i]);
+        assert_true(results[i].verdict != RIDGE_VERDICT_WRONG && results[i].worst > 0 && results[i].worst <= 1);
+    }
+    assert_string_equal(results[0].way, "product");
+    assert_string_equal(results[1].way, "product");
+    assert_string_equal(results[2].way, "fused");
+    check_record(bench, results, n);
+    ridge_bench_close(bench);
+    ridge_tuned_free(tuned);
+}
+
+static void a_bench_says_what_it_refuses(void **state) {
+    static const struct {
+        const char *variant;
+        ridge_case c;
+        ridge_status status;
+        const char *says;
+    } bad[] = {
+        {"cpu/nosuch", {.dim = {9, 40, 5}, .dtype = RIDGE_F32}, RIDGE_NOT_FOUND, "'cpu/nosuch' for cpu"},
+        {"cpu/optimized:nosuch", {.dim = {9, 40, 5}, .dtype = RIDGE_F32}, RIDGE_NOT_FOUND, "optimized:nosuch"},
+        {"cpu/baseline:fused", {.dim = {9, 40, 5}, .dtype = RIDGE_F32}, RIDGE_NOT_FOUND, "baseline:fused"},
+        {"cuda/optimized", {.dim = {9, 40, 5}, .dtype = RIDGE_F32}, RIDGE_NOT_FOUND, "for cpu"},
+        {"cpu/optimized", {.dim = {9, 40, 5}, .dtype = RIDGE_BF16}, RIDGE_INVALID, "type"},
+        {"cpu/optimized", {.dim = {9, -1, 5}, .dtype = RIDGE_F32}, RIDGE_INVALID, "negative"},
+        {"cpu/optimized", {.dim = {9, 0, 5}, .dtype = RIDGE_F32}, RIDGE_INVALID, "at least 1"},
+        {"cpu/optimized", {.dim = {9, 40, 5}, .dtype = RIDGE_F32, .column_major = 1}, RIDGE_INVALID, "column-major"},
+        {"cpu/optimized", {.dim = {INT64_C(1) << 40, 40, 5}, .dtype = RIDGE_F32}, RIDGE_INVALID, "GB"},
+    };
+    ridge_bench *bench = open_bench(NULL), *none = bench;
+    ridge_error error = {0};
+    int n;
+    (void)state;
+    if (ridge_bench_run(bench, &target, &cases[0], NULL, 0, &error) != RIDGE_OK) fail_msg("%s", error.text);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        const ridge_target *linear = ridge_target_find("linear_softmax");
+        assert_int_equal(ridge_bench_run(bench, linear, &bad[i].c, &bad[i].variant, 1, &error), bad[i].status);
+        if (!strstr(error.text, bad[i].says)) fail_msg("'%s' does not say '%s'", error.text, bad[i].says);
+        (void)ridge_bench_results(bench, &n);
+        assert_int_equal(n, 0); /* what was measured before is gone */
+    }
+    assert_int_equal(ridge_bench_write(bench, "/nowhere/run.json", &error), RIDGE_INVALID);
+    ridge_bench_close(bench);
+    const ridge_bench_settings many = {.threads = machine.threads + 1};
+    assert_int_equal(ridge_bench_open(RIDGE_BACKEND_cpu, &many, &none, &error), RIDGE_INVALID);
+    assert_null(none);
+    if (machine.gpu.sm == 0) {
+        assert_int_equal(ridge_bench_open(RIDGE_BACKEND_cuda, NULL, &none, &error), RIDGE_UNSUPPORTED);
+        assert_non_null(strstr(error.text, "no GPU: "));
+    }
+}
+
+static void an_interrupted_bench_has_no_results(void **state) {
+    static volatile sig_atomic_t interrupted = 1;
+    ridge_bench *bench = open_bench(&(ridge_bench_settings){.interrupted = &interrupted});
+    ridge_error error = {0};
+    int n;
+    (void)state;
+    assert_int_equal(ridge_bench_run(bench, &target, &cases[0], NULL, 0, &error), RIDGE_INTERRUPTED);
+    (void)ridge_bench_results(bench, &n);
+    assert_int_equal(n, 0);
+    ridge_bench_close(bench);
+}
+
 /* The cache file has what a probe measures: a whole set takes 10 s. */
-static char cache[] = "/tmp/ridge-lab-XXXXXX";
 static int set_up(void **state) {
     static ridge_ceilings c;
     ridge_error error = {0};
@@ -288,6 +426,10 @@ int main(void) {
         cmocka_unit_test(bad_plans_are_refused),
         cmocka_unit_test(a_summary_has_work_and_no_times),
         cmocka_unit_test(ceilings_come_from_the_file),
+        cmocka_unit_test(a_bench_measures_a_programs_own_target),
+        cmocka_unit_test(a_bench_runs_single_ways_in_the_order_of_their_names),
+        cmocka_unit_test(a_bench_says_what_it_refuses),
+        cmocka_unit_test(an_interrupted_bench_has_no_results),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
