@@ -44,11 +44,13 @@ RIDGE_API ridge_status ridge_context_use_tuned(ridge_context *context, const cha
 RIDGE_API const char *ridge_context_last_way(const ridge_context *context);
 
 /* Runs a target. Tensors come in the order of the target's descriptor. variant NULL: the optimized variant for the
- * tensors' device. options: RIDGE_MAX_OPTIONS finite numbers in the order of target->options; NULL: the defaults.
+ * tensors' device. A name with a way, "cuda/optimized:rows_warp", runs that way alone. options: RIDGE_MAX_OPTIONS
+ * finite numbers in the order of target->options; NULL: the defaults.
  *
  * Errors. Every call validates its arguments before it reads or writes tensor data: pointers, shapes, strides, types,
  * devices, element alignment, overlap, options. RIDGE_INVALID: an argument is malformed, or two arguments do not match.
- * RIDGE_UNSUPPORTED: no variant runs on this device or accepts this type. RIDGE_NOT_FOUND: unknown target or variant.
+ * RIDGE_UNSUPPORTED: no variant runs on this device or accepts this type, or the named way refuses these tensors.
+ * RIDGE_NOT_FOUND: unknown target, variant or way.
  * RIDGE_NO_MEMORY: no memory for scratch or plan. RIDGE_FAILED: CUDA rejected an operation. `error` (may be NULL) names
  * the tensor and the fault. ridge cannot check that the memory exists: `data` must hold all elements that shape and
  * strides describe.

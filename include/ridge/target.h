@@ -145,8 +145,6 @@ typedef struct ridge_call {
     void *stream;                /* GPU: a cudaStream_t */
     void *plan;                  /* returned by prepare; NULL without prepare */
     const struct ridge_way *way; /* the chosen one, of a variant that has ways */
-    /* Set to the way that ran, NULL if the variant has none. May be NULL. For the caller of ridge_variant_run. */
-    const struct ridge_way **ran;
 } ridge_call;
 
 typedef ridge_status (*ridge_run_fn)(const ridge_call *call);

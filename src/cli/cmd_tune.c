@@ -10,7 +10,7 @@
 #include "report/table.h"
 #include "report/text.h"
 
-enum { MOST_PATH = 512, MOST_TEXT = 1 << 10 };
+enum { MOST_PATH = 512, MOST_PATTERN = 256 };
 
 enum { T_TARGET, T_CASE, T_VARIANT, T_WAY, T_TIME, T_LOW, T_HIGH, T_MARK, T_COLUMNS };
 static const ridge_column columns[T_COLUMNS] = {
@@ -155,15 +155,28 @@ static ridge_status keep_winners(const ridge_run *run, ridge_tuned *tuned, int *
     return RIDGE_OK;
 }
 
+/* A variant stands for all of its ways. */
+static ridge_status select_ways(const ridge_options *o, ridge_selection *selection, ridge_error *error) {
+    char variant[MOST_PATTERN];
+    ridge_options ways = *o;
+    ways.variant = variant;
+    const char *typed = o->variant ? o->variant : "*";
+    const int n = snprintf(variant, sizeof variant, "%s%s", typed, strchr(typed, ':') ? "" : ":*");
+    if (n < 0 || (size_t)n >= sizeof variant)
+        return ridge_fail(error, RIDGE_INVALID, "--variant: the pattern is longer than %d bytes", MOST_PATTERN - 3);
+    const ridge_status status = ridge_select(&ways, false, selection, error);
+    if (status != RIDGE_NOT_FOUND || !o->variant || strchr(typed, ':')) return status;
+    ridge_selection_free(selection);
+    RIDGE_TRY(ridge_select(o, false, selection, error)); /* says what there is not, in the words that were typed */
+    return ridge_fail(error, RIDGE_NOT_FOUND, "--variant: no selected target has a variant '%.40s' with ways", typed);
+}
+
 /* The run points into the selection. */
 static ridge_status measure(const ridge_options *o, ridge_selection *selection, ridge_run *run, ridge_error *error) {
     ridge_options ways = *o;
     ways.tuned = NULL;
-    ways.variant = o->variant ? o->variant : "*:*";
-    if (!strchr(ways.variant, ':'))
-        return ridge_fail(error, RIDGE_INVALID, "tune: --variant names ways, such as 'cuda/optimized:*'");
-    RIDGE_TRY(ridge_select(&ways, false, selection, error));
-    return ridge_bench(&ways, selection, run, error);
+    RIDGE_TRY(select_ways(o, selection, error));
+    return ridge_bench_measure(&ways, selection, run, error);
 }
 
 int ridge_cmd_tune(const ridge_options *o) {

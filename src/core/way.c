@@ -138,7 +138,6 @@ const ridge_way *ridge_way_find(const ridge_variant *variant, const char *name) 
 
 ridge_status ridge_variant_run(const ridge_target *target, const ridge_variant *variant, const ridge_abilities *here,
                                const ridge_call *call) {
-    if (call->ran) *call->ran = NULL;
     if (variant->n_ways == 0) return variant->run[here->isa](call);
     ridge_problem problem;
     ridge_call its = *call;
@@ -147,7 +146,6 @@ ridge_status ridge_variant_run(const ridge_target *target, const ridge_variant *
     ridge_problem_of(target, call, here, &problem);
     while (status == RIDGE_UNSUPPORTED && (its.way = ridge_way_next(variant, &problem, &tried)) != NULL)
         status = its.way->run[here->isa](&its);
-    if (call->ran && status == RIDGE_OK) *call->ran = its.way;
     return status;
 }
 

@@ -5,23 +5,40 @@
 #include "ops/context.h"
 #include "ops/request.h"
 
+/* What the caller wants to run: "cuda/optimized:rows_warp", in its parts. */
+typedef struct wish {
+    char variant[64]; /* "": the optimized one */
+    const char *way;  /* NULL: the cheapest */
+} wish;
+
+static ridge_status wish_of(const char *name, wish *w, ridge_error *error) {
+    const char *colon = name ? strchr(name, ':') : NULL;
+    const size_t n = !name ? 0 : colon ? (size_t)(colon - name) : strlen(name);
+    *w = (wish){0};
+    if (n >= sizeof w->variant)
+        return ridge_fail(error, RIDGE_NOT_FOUND, "no variant has a name as long as '%.60s…'", name);
+    memcpy(w->variant, name ? name : "", n);
+    if (colon) w->way = colon + 1;
+    return RIDGE_OK;
+}
+
 static ridge_status choose(const ridge_request *r, const char *name, const ridge_abilities *here,
                            const ridge_variant **chosen, ridge_error *error) {
     const char *why = "the target has no variant for this device";
     bool known = false;
     for (int v = 0; v < r->target->n_variants; v++) {
         const ridge_variant *variant = &r->target->variants[v];
-        if (name ? strcmp(name, variant->name) != 0 : variant->role != RIDGE_OPTIMIZED) continue;
+        if (*name ? strcmp(name, variant->name) != 0 : variant->role != RIDGE_OPTIMIZED) continue;
         known = true;
         if (ridge_variant_backend(variant) != r->backend) {
-            if (name) why = "the variant is not for the device of these tensors";
+            if (*name) why = "the variant is not for the device of these tensors";
             continue;
         }
         const char *obstacle = ridge_variant_obstacle(r->target, variant, &r->c, here);
         if (!obstacle) return *chosen = variant, RIDGE_OK;
         why = obstacle;
     }
-    if (name && !known) return ridge_fail(error, RIDGE_NOT_FOUND, "%s has no variant '%.60s'", r->target->name, name);
+    if (!known && *name) return ridge_fail(error, RIDGE_NOT_FOUND, "%s has no variant '%.60s'", r->target->name, name);
     return ridge_fail(error, RIDGE_UNSUPPORTED, "%s: %s", r->target->name, why);
 }
 
@@ -45,16 +62,30 @@ static ridge_status run_way(ridge_context *context, ridge_place place, const rid
                       ridge_why());
 }
 
+/* The way that the caller named, and no other. */
+static ridge_status run_named(ridge_context *context, ridge_place place, const ridge_request *r,
+                              const ridge_variant *variant, const char *name, const ridge_problem *problem,
+                              ridge_call *call, ridge_error *error) {
+    const ridge_way *way = ridge_way_find(variant, name);
+    if (!way)
+        return ridge_fail(error, RIDGE_NOT_FOUND, "%s %s has no way '%.60s'", r->target->name, variant->name, name);
+    const char *obstacle = ridge_way_obstacle(variant, way, problem);
+    if (obstacle)
+        return ridge_fail(error, RIDGE_UNSUPPORTED, "%s %s:%s: %s", r->target->name, variant->name, name, obstacle);
+    return run_way(context, place, r, variant, way, call, error);
+}
+
 /* The cheapest way; where the device has no room for it, the next one. */
 static ridge_status run_variant(ridge_context *context, ridge_place place, const ridge_request *r,
-                                const ridge_variant *variant, const ridge_abilities *here, ridge_call *call,
-                                ridge_error *error) {
+                                const ridge_variant *variant, const char *named, const ridge_abilities *here,
+                                ridge_call *call, ridge_error *error) {
     ridge_problem problem;
     ridge_error last = {.text = "no way takes these tensors"}; /* the caller's has the last failure, or none */
     uint64_t tried = 0;
     ridge_status status = RIDGE_UNSUPPORTED;
-    if (variant->n_ways == 0) return run_way(context, place, r, variant, NULL, call, error);
+    if (variant->n_ways == 0 && !named) return run_way(context, place, r, variant, NULL, call, error);
     ridge_problem_of(r->target, call, here, &problem);
+    if (named) return run_named(context, place, r, variant, named, &problem, call, error);
     for (const ridge_way *way; status == RIDGE_UNSUPPORTED && (way = ridge_way_next(variant, &problem, &tried));)
         status = run_way(context, place, r, variant, way, call, &last);
     return status == RIDGE_OK ? status : ridge_fail(error, status, "%s", last.text);
@@ -63,6 +94,7 @@ static ridge_status run_variant(ridge_context *context, ridge_place place, const
 static ridge_status run_on(ridge_context *context, const ridge_request *r, const char *name,
                            const ridge_abilities *here, ridge_error *error) {
     const ridge_variant *variant = NULL;
+    wish wanted;
     ridge_call call = {.dim = r->c.dim,
                        .dtype = r->c.dtype,
                        .option = r->c.option,
@@ -70,11 +102,12 @@ static ridge_status run_on(ridge_context *context, const ridge_request *r, const
                        .out = r->tensor + r->target->n_in,
                        .team = context->team,
                        .stream = context->stream};
-    RIDGE_TRY(choose(r, name, here, &variant, error));
+    RIDGE_TRY(wish_of(name, &wanted, error));
+    RIDGE_TRY(choose(r, wanted.variant, here, &variant, error));
     if (!has_work(r)) return RIDGE_OK;
     const ridge_place place = {r->backend, r->device};
     RIDGE_TRY(ridge_context_plan(context, place, variant, &r->c, &call.plan, error));
-    return run_variant(context, place, r, variant, here, &call, error);
+    return run_variant(context, place, r, variant, wanted.way, here, &call, error);
 }
 
 static ridge_status run_on_gpu(ridge_context *context, const ridge_request *r, const char *variant,

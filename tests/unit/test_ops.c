@@ -2,8 +2,10 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -68,6 +70,33 @@ static void rows_sum_to_one_in_every_variant(void **state) {
             assert_true(fabs(sum - 1) < 1e-5);
         }
     }
+}
+
+static void a_named_way_runs_and_no_other(void **state) {
+    fixture *f = *state;
+    int64_t side[2] = {COLS, COLS}, shape[2] = {ROWS, COLS};
+    float *w = calloc((size_t)COLS * COLS, sizeof *w);
+    assert_non_null(w);
+    for (int i = 0; i < COLS; i++) w[i * COLS + i] = 1;
+    const DLTensor in[2] = {matrix(f->x, shape, NULL), matrix(w, side, NULL)}, out = matrix(f->y, shape, NULL);
+    const char *const ways[] = {"stream", "dots", "blocked"};
+    for (int i = 0; i < 3; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "cpu/optimized:%s", ways[i]);
+        const ridge_status status = ridge_apply(f->context, "micro_tiling_matmul", name, in, 2, &out, 1, NULL, NULL);
+        if (status == RIDGE_UNSUPPORTED) continue; /* not on this processor */
+        assert_int_equal(status, RIDGE_OK);
+        assert_string_equal(ridge_context_last_way(f->context), ways[i]);
+        assert_memory_equal(f->y, f->x, sizeof f->x);
+    }
+    ridge_error error;
+    assert_int_equal(ridge_apply(f->context, "micro_tiling_matmul", ":none", in, 2, &out, 1, NULL, &error),
+                     RIDGE_NOT_FOUND);
+    assert_string_equal(error.text, "micro_tiling_matmul cpu/optimized has no way 'none'");
+    assert_null(ridge_context_last_way(f->context));
+    assert_int_equal(ridge_apply(f->context, "online_softmax", "cpu/optimized:", &f->in, 1, &f->out, 1, NULL, &error),
+                     RIDGE_NOT_FOUND);
+    free(w);
 }
 
 static void strided_rows_leave_the_gaps_alone(void **state) {
@@ -273,15 +302,66 @@ static void indices_of_64_bits_are_taken(void **state) {
     assert_true(sums[0][0] > 0);
 }
 
+/* ---- measured ways ---- */
+
+/* A file that names the way for 7x10x4, one thread and every instruction set. */
+static void write_tuned(const char *path, const char *way) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "ridge-tuned 1\n");
+    for (int isa = 0; isa < RIDGE_ISA_COUNT; isa++)
+        fprintf(file, "%sx1 linear_softmax cpu/optimized %s f32 7x10x4 0 -\n", ridge_isa_name((ridge_isa)isa), way);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* The way of softmax(x w + b) of so many rows; all rows sum to one. */
+static const char *way_of_rows(ridge_context *context, int64_t rows) {
+    static float x[8 * 10], w[10 * 4], b[4], y[8 * 4];
+    int64_t x_shape[] = {rows, 10}, w_shape[] = {10, 4}, y_shape[] = {rows, 4};
+    const DLTensor tx = matrix(x, x_shape, NULL), tw = matrix(w, w_shape, NULL), ty = matrix(y, y_shape, NULL);
+    DLTensor tb = matrix(b, &w_shape[1], NULL);
+    tb.ndim = 1;
+    for (int i = 0; i < 8 * 10; i++) x[i] = sinf((float)i);
+    for (int i = 0; i < 10 * 4; i++) w[i] = cosf((float)i);
+    for (int i = 0; i < 8 * 4; i++) y[i] = NAN;
+    assert_int_equal(ridge_linear_softmax(context, &tx, &tw, &tb, &ty, NULL), RIDGE_OK);
+    for (int64_t i = 0; i < rows; i++)
+        assert_true(fabsf(y[i * 4] + y[i * 4 + 1] + y[i * 4 + 2] + y[i * 4 + 3] - 1) < 1e-5f);
+    return ridge_context_last_way(context);
+}
+
+static void a_context_takes_the_ways_of_its_file(void **state) {
+    static const char *const ways[] = {"fused", "product", "fused"};
+    ridge_context *context = NULL;
+    char path[] = "/tmp/ridge-tuned-XXXXXX";
+    const int file = mkstemp(path);
+    (void)state;
+    assert_true(file >= 0 && close(file) == 0);
+    assert_int_equal(ridge_context_create(1, &context, NULL), RIDGE_OK);
+    assert_null(ridge_context_last_way(context));
+    const char *predicted = way_of_rows(context, 8);
+    assert_non_null(predicted);
+    for (int i = 0; i < 3; i++) {
+        write_tuned(path, ways[i]);
+        assert_int_equal(ridge_context_use_tuned(context, path, NULL), RIDGE_OK);
+        assert_string_equal(way_of_rows(context, 7), ways[i]);
+        assert_string_equal(way_of_rows(context, 8), predicted); /* the file has nothing on this shape */
+    }
+    ridge_context_destroy(context);
+    assert_int_equal(remove(path), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(columns_are_told_from_rows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(gradients_are_slopes_of_the_loss, set_up, tear_down),
+        cmocka_unit_test(a_context_takes_the_ways_of_its_file),
         cmocka_unit_test(many_threads_agree_with_one),
         cmocka_unit_test_setup_teardown(indices_of_64_bits_are_taken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(tf32_is_taken_where_there_is_some, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rows_have_length_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rows_sum_to_one_in_every_variant, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_named_way_runs_and_no_other, set_up, tear_down),
         cmocka_unit_test_setup_teardown(strided_rows_leave_the_gaps_alone, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
