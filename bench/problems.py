@@ -63,10 +63,10 @@ class Problem:
         return torch.full((n,), value, device=self.device, dtype=torch.float32)
 
     # ---- sides ----
-    def ridge_side(self, context):
+    def ridge_side(self, context, variant=None):
         def run(i):
             s = self.sets[i]
-            context.apply(self.target, s.inputs, list(s.outputs.values()))
+            context.apply(self.target, s.inputs, list(s.outputs.values()), variant=variant)
             return s.outputs
 
         return Side(run, context=context)

@@ -7,7 +7,8 @@ faster.
     {"operation": "softmax", "key": "64x512/bf16", "dtype": "bf16", "threads": null, "way": null, "sides": {
         "ridge": {"status": "ok", "median_us": 3.1, …}, "eager": {"status": "ok", "median_us": 6.4, "ratio": 2.06, …}}}
 
-A side with `aside` true has a line of its own in the tables, but is no best peer.
+A side with `aside` true has a line of its own in the tables, but is no best peer. Sides named "ridge:rows_warp" are
+ridge by a way that it was told to take: they are no peers, and say what the choice among them cost.
 
 Statuses: ok; wrong (an output is not fp64's); refused (ridge does not take the case); failed (an error, a time
 limit); untimed (ridge or the GPU failed before it was its turn).
@@ -43,8 +44,18 @@ def best_peer(result):
     """(name, ratio) of the peer that is nearest to ridge or farthest ahead; None: ridge or all peers have no time."""
     if result["sides"].get("ridge", {}).get("status") != "ok":
         return None
-    ratios = {name: side["ratio"] for name, side in result["sides"].items() if _counts(side)}
+    ratios = {name: side["ratio"] for name, side in result["sides"].items() if _counts(side) and not is_way(name)}
     return min(ratios.items(), key=lambda item: item[1]) if ratios else None
+
+
+def is_way(name):
+    return name.startswith("ridge:")
+
+
+def best_way(result):
+    """(name, time over that of the way which ridge chose) of ridge's fastest way; None: no way was timed."""
+    ways = {n: s["ratio"] for n, s in result["sides"].items() if is_way(n) and s["status"] == "ok" and "ratio" in s}
+    return min(ways.items(), key=lambda item: item[1]) if ways else None
 
 
 def _counts(side):
@@ -55,7 +66,8 @@ def summarize(results):
     """Of one operation's results: how often and how far ridge is ahead of the best peer, and of each peer."""
     measured = [(best_peer(r), r) for r in results if best_peer(r)]
     ratios = [best[1] for best, _ in measured]
-    peers = sorted({name for r in results for name, side in r["sides"].items() if "ratio" in side})
+    peers = sorted({n for r in results for n, side in r["sides"].items() if "ratio" in side and not is_way(n)})
+    chosen = [(best_way(r), r) for r in results if best_way(r)]
     return {
         "shapes": len(results),
         "measured": len(measured),
@@ -65,14 +77,21 @@ def summarize(results):
             for dtype in sorted({r["dtype"] for _, r in measured})
         },
         "by_peer": {name: _figures(_ratios_over(results, name)) for name in peers},
+        "best_way": _figures([best[1] for best, _ in chosen]),
+        "worst_choices": [r["key"] for _, r in sorted(chosen, key=lambda c: c[0][1])[:WORST]],
         "worst_cases": [r["key"] for _, r in sorted(measured, key=lambda m: m[0][1])[:WORST]],
         "ridge_without_time": {r["key"]: _why(r) for r in results if r["sides"].get("ridge", {}).get("status") != "ok"},
         "no_peer": [
             r["key"] for r in results if not best_peer(r) and r["sides"].get("ridge", {}).get("status") == "ok"
         ],
-        "wrong_peers": sum(s["status"] == "wrong" for r in results for n, s in r["sides"].items() if n != "ridge"),
-        "failed_peers": sum(s["status"] == "failed" for r in results for n, s in r["sides"].items() if n != "ridge"),
+        "wrong_peers": _peers_with("wrong", results),
+        "failed_peers": _peers_with("failed", results),
     }
+
+
+def _peers_with(status, results):
+    sides = [(name, side) for r in results for name, side in r["sides"].items()]
+    return sum(side["status"] == status for name, side in sides if name != "ridge" and not is_way(name))
 
 
 def _ratios_over(results, peer):
@@ -129,6 +148,7 @@ def markdown(operation, results):
             ["shape", "best peer ÷ ridge", "ridge, µs", "best peer", "µs", "way"],
             [_worst_row(by_key[key]) for key in s["worst_cases"]],
         )
+    lines += _choices(s, results)
     lines += [""] if s["ridge_without_time"] or s["no_peer"] else []
     lines += [f"- ridge has no time, {key}: {why}" for key, why in s["ridge_without_time"].items()]
     lines += [f"- no peer has a time: {key}" for key in s["no_peer"]]
@@ -139,6 +159,24 @@ def markdown(operation, results):
         said = ", ".join(f"{what} ({disturbed.count(what)} shapes)" for what in dict.fromkeys(disturbed))
         lines += ["", f"Measure again on a quiet machine; `ridge run` found: {said}."]
     return lines + [""]
+
+
+def _choices(summary, results):
+    """What the choice of a way cost, where ways were timed."""
+    f = summary["best_way"]
+    if not f["n"]:
+        return []
+    by_key = {r["key"]: r for r in results}
+    mean, worst = _number(f["geometric_mean"], ".3f"), _number(f["worst"])
+    lines = ["", f"Best way ÷ chosen way, {f['n']} shapes: geometric mean {mean}, worst {worst}.", ""]
+    rows = [_choice_row(by_key[key]) for key in summary["worst_choices"]]
+    return lines + _table(["shape", "best ÷ chosen", "chosen, µs", "chosen", "best"], rows)
+
+
+def _choice_row(result):
+    name, ratio = best_way(result)
+    chosen = _number(result["sides"]["ridge"]["median_us"], ".4g")
+    return [result["key"], _number(ratio), chosen, result.get("way") or NO_WAY, name.removeprefix("ridge:")]
 
 
 def _worst_row(result):

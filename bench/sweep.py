@@ -6,6 +6,8 @@ A sweep brings `measure(case)`, which returns a result as report.py describes; e
 
 import argparse
 import datetime
+import os
+import pathlib
 import shlex
 import statistics
 import sys
@@ -52,6 +54,13 @@ class Fatal(RuntimeError):
     def __init__(self, text, results=()):
         super().__init__(text)
         self.results = list(results)
+
+
+def command(named=None):
+    """The command ridge: `named`, or this tree's, or the one in PATH."""
+    here = pathlib.Path(__file__).resolve().parents[1]
+    places = [named] if named else [str(here / "build/ridge"), str(here / "ridge")]
+    return next((place for place in places if os.access(place, os.X_OK)), named or "ridge")
 
 
 def say(text):
@@ -208,5 +217,6 @@ def in_a_line(result):
 
 
 def exit_status(record):
-    """1: a result of ridge was wrong, or it failed. A refusal and what peers do are answers."""
-    return int(any(r["sides"].get("ridge", {}).get("status") in ("wrong", "failed") for r in record["results"]))
+    """1: a result of ridge was wrong, or it failed, by whichever way. A refusal and what peers do are answers."""
+    sides = [(name, side) for r in record["results"] for name, side in r["sides"].items()]
+    return int(any(s["status"] in ("wrong", "failed") for n, s in sides if n == "ridge" or report.is_way(n)))

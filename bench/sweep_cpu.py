@@ -63,12 +63,6 @@ def options_of(arguments):
     return parser.parse_args(arguments)
 
 
-def command_of(options):
-    here = pathlib.Path(__file__).resolve().parents[1]
-    places = [options.ridge] if options.ridge else [str(here / "build/ridge"), str(here / "ridge")]
-    return next((place for place in places if os.access(place, os.X_OK)), options.ridge or "ridge")
-
-
 def limits_of(options, operation):
     types = ("f32", "bf16") if draw.OPERATIONS[operation].kind == "rows" else ("f32",)
     return dataclasses.replace(draw.CPU, bytes=options.max_bytes, dtypes=types)
@@ -110,10 +104,19 @@ def side_of(result):
     return {"status": status, "verdict": verdict, "reason": result["reason"]}
 
 
+def results_of(run, case):
+    shape = dict(case.shape)
+    return [r for r in run["results"] if r["shape"] == shape and r["dtype"] == case.dtype]
+
+
+def way_of(run, case):
+    """ridge's; None: the variant has none."""
+    return next((r["way"] for r in results_of(run, case) if r["role"] == "optimized"), None)
+
+
 def sides_of(run, case):
     """ridge and its peers on one case of a run."""
-    shape, of_case = dict(case.shape), lambda entry: entry["shape"] == shape and entry["dtype"] == case.dtype
-    results = [r for r in run["results"] if of_case(r)]
+    results = results_of(run, case)
     if not results:
         return {"ridge": {"status": "failed", "reason": "ridge run has no result of it"}}
     speedups = {p["reference"]: p["speedup"]["median"] for p in run["pairs"] if p["case"] == results[0]["case"]}
@@ -196,11 +199,12 @@ def add_torch(bench, case, sides):
 
 # ---- the sweep ------------------------------------------------------------------------------------------------------
 def measure(options, command, bench, threads, cases):
-    sides, findings, begin = {}, {}, time.monotonic()
+    sides, ways, findings, begin = {}, {}, {}, time.monotonic()
     for dtype in sorted({case.dtype for case in cases}):
         part = [case for case in cases if case.dtype == dtype]
         run = run_ridge(command, part, threads, options.seconds, options.seed)
         sides.update({case.key: sides_of(run, case) for case in part})
+        ways.update({case.key: way_of(run, case) for case in part})
         findings.update(dict.fromkeys([case.key for case in part], [finding["what"] for finding in run["findings"]]))
     for case in cases:
         if bench and case.operation != "product":
@@ -209,7 +213,10 @@ def measure(options, command, bench, threads, cases):
             except Exception as error:  # what PyTorch cannot do leaves ridge's own measurement as it is
                 sides[case.key][PYTORCH] = {"status": "failed", "reason": str(error)[:300], "aside": True}
     wall = (time.monotonic() - begin) / len(cases)
-    return [sweep.result_of(case, sides[case.key], threads, wall_s=wall, findings=findings[case.key]) for case in cases]
+    return [
+        sweep.result_of(case, sides[case.key], threads, ways[case.key], wall, findings=findings[case.key])
+        for case in cases
+    ]
 
 
 def main(arguments=None):
@@ -228,7 +235,7 @@ def main(arguments=None):
                 "\n".join(f"{name:16} {case.key:28} {case.flops / 1e6:10.3f} MFLOP  {case.stratum}" for case in cases)
             )
         return 0
-    command = command_of(options)
+    command = sweep.command(options.ridge)
     try:
         machine = machine_of(command)
     except OSError as error:

@@ -5,6 +5,7 @@
     bench/sweep_cuda.py --seed 7 --op softmax --op l2norm --json rows.json
     bench/sweep_cuda.py --seed 7 --resume rows.json                      # go on, or add operations
     bench/sweep_cuda.py --seed 7 --count 100 --dtype bf16 --op ce_both
+    bench/sweep_cuda.py --seed 7 --ways --alone --op softmax             # ridge's ways beside each other, no peers
     bench/sweep_cuda.py --seed 7 --op multihead --dry-run                # the shapes alone; needs no GPU
 
 bench/draw.py draws the shapes. For each, operands rotate through sets that together exceed the L2 three times;
@@ -25,6 +26,7 @@ fills PyTorch's and Triton's caches on disk. The GPU is idle otherwise, and noth
 import contextlib
 import dataclasses
 import gc
+import json
 import math
 import os
 import pathlib
@@ -51,6 +53,8 @@ def options_of(arguments):
         "--limit", type=float, default=30, help="seconds for a side's first call, with compilation (default 30)"
     )
     parser.add_argument("--max-bytes", type=int, default=draw.GPU.bytes, help="of one set of operands (default 2^30)")
+    parser.add_argument("--ways", action="store_true", help="also every way of ridge that takes the shape")
+    parser.add_argument("--alone", action="store_true", help="without peers")
     parser.add_argument("--no-compile", action="store_true", help="without torch.compile")
     parser.add_argument(
         "--compilers",
@@ -97,8 +101,10 @@ def first_line(error):
 class Bench:
     """Measures cases on `device`. `clock` has prepare(side, sets, flush) -> (take, how, results of the first set)."""
 
-    def __init__(self, device, clock, compile, limit, seconds, seed=1, threads=1):
+    def __init__(self, device, clock, compile, limit, seconds, seed=1, threads=1, ways=None, alone=False):
         import problems
+
+        self.ways, self.alone = ways or {}, alone  # ways by target
         import sides
 
         self.problems, self.torch, self.ridge = problems, sides.torch, sides.import_ridge()
@@ -122,7 +128,11 @@ class Bench:
         context.allow_tf32(case.dtype == "tf32")
         problem = self.problems.problem_of(case, self.device)
         problem.sets = [problem.make() for _ in range(sets)]
-        return problem, problem.sides(context, self.compiler if self.compile else None, self.libraries)
+        ways = self.ways.get(problem.target, ())
+        runs = {f"ridge:{way}": problem.ridge_side(context, f"cuda/optimized:{way}") for way in ways}
+        if self.alone:
+            return problem, {"ridge": problem.ridge_side(context), **runs}
+        return problem, {**problem.sides(context, self.compiler if self.compile else None, self.libraries), **runs}
 
     def first_calls(self, runs):
         """{side: what is known of it}; those that ran have no status yet."""
@@ -134,6 +144,8 @@ class Bench:
                     side.run(0)
                     self.clock.finish()
                 known[name] = {"first_s": time.monotonic() - begin}
+                if side.context:
+                    known[name]["way"] = side.context.last_way
             except self.ridge.Error as error:
                 known[name] = {"status": "refused", "reason": str(error)}
             except Exception as error:  # of whatever kind a compiler or a library raises
@@ -181,14 +193,15 @@ class Bench:
         problem, runs = self.prepare(case, sets)
         known.update(self.first_calls(runs))
         self.clock.finish()
-        way = runs["ridge"].context.last_way
         takes, outputs = self.captured(runs, known, sets)
         takes = self.verified(problem, takes, outputs, known)
         self.clock.rotate_past(case.bytes * sets)
         samples = sweep.interleave(takes, self.seconds) if "ridge" in takes else {}
         self.clock.finish()
+        way = known["ridge"].get("way")
+        taken = {name: s for name, s in known.items() if not (report.is_way(name) and s.get("status") == "refused")}
         return sweep.result_of(
-            case, sweep.timed_sides(samples, known), way=way, wall_s=time.monotonic() - begin, sets=sets
+            case, sweep.timed_sides(samples, taken), way=way, wall_s=time.monotonic() - begin, sets=sets
         )
 
     def gone(self, case, known):
@@ -285,6 +298,16 @@ def compile_ahead(options, name, left):
     say(f"{name}: {ended} of {n} processes compiled ahead in {time.monotonic() - begin:.0f} s")
 
 
+def ways_by_target():
+    """{target: names of the ways of cuda/optimized}, as the command beside the library lists them."""
+    command = [sweep.command(), "list", "--json", "-"]
+    listed = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    return {
+        target["target"]: [way["way"] for v in target["variants"] if v["variant"] == "cuda/optimized" for way in v["ways"]]
+        for target in listed["targets"]
+    }
+
+
 def choose_again():
     """Triton configurations that a process under load timed are not taken from the cache."""
     import torch._inductor.config as inductor
@@ -316,7 +339,11 @@ def main(arguments=None):
         return 3
     if not options.no_compile:
         choose_again()
-    bench = Bench("cuda", GraphClock(), not options.no_compile, options.limit, options.seconds, options.seed)
+    ways = ways_by_target() if options.ways and options.warm is None else {}
+    compiles = not (options.no_compile or options.alone)
+    bench = Bench(
+        "cuda", GraphClock(), compiles, options.limit, options.seconds, options.seed, ways=ways, alone=options.alone
+    )
     if options.warm is not None:
         bench.warm([operations[0][1][int(i)] for i in options.warm.split(",")])
         return 0
@@ -324,14 +351,14 @@ def main(arguments=None):
         "seed": options.seed,
         "max_bytes": options.max_bytes,
         "seconds": options.seconds,
-        "compile": not options.no_compile,
+        "compile": compiles,
     }
     try:
         record = sweep.Sweep("cuda", options, settings, sides.machine())
     except report.Mismatch as error:
         say(f"sweep_cuda: {error}")
         return 2
-    before = None if options.no_compile else lambda name, left: compile_ahead(options, name, left)
+    before = None if not compiles else lambda name, left: compile_ahead(options, name, left)
     try:
         lines = sweep.run(record, operations, bench.measure, before=before)
     except sweep.Fatal as error:

@@ -193,6 +193,25 @@ class Statistics(unittest.TestCase):
         r["sides"]["ridge"]["status"] = "wrong"
         self.assertIsNone(report.best_peer(r))
 
+    def test_ways_are_no_peers_and_say_what_the_choice_cost(self):
+        ways = {"ridge:rows_warp": 0.8, "ridge:rows_several": 1.1}
+        results = [result("a", 10.0, eager=3.0, **ways, way="rows_several"), result("b", 1.0, eager=2.0)]
+        self.assertEqual(report.best_peer(results[0])[0], "eager")
+        s = report.summarize(results)
+        self.assertEqual(set(s["by_peer"]), {"eager"})
+        self.assertEqual((s["best_way"]["n"], s["worst_choices"]), (1, ["a"]))
+        self.assertAlmostEqual(s["best_way"]["worst"], 0.8)
+        lines = report.markdown("softmax", results)
+        self.assertIn("Best way ÷ chosen way, 1 shapes: geometric mean 0.800, worst 0.80.", lines)
+        self.assertIn("| a | 0.80 | 10 | rows_several | rows_warp |", lines)
+        self.assertFalse(any("Best way" in line for line in report.markdown("softmax", results[1:])))
+
+    def test_a_way_that_is_wrong_ends_with_1(self):
+        r = result("a", 1, eager=2.0, **{"ridge:rows_warp": 1.0})
+        self.assertEqual(sweep.exit_status({"results": [r]}), 0)
+        r["sides"]["ridge:rows_warp"]["status"] = "wrong"
+        self.assertEqual(sweep.exit_status({"results": [r]}), 1)
+
     def test_summary(self):
         results = [
             result("a", 1, eager=2.0, compile=1.0),
@@ -494,7 +513,7 @@ class RidgeRun(unittest.TestCase):
         results = [
             {
                 "variant": variant, "role": role, "shape": dict(self.case.shape), "dtype": "f32", "case": "64x128x10",
-                "verdict": verdicts.get(role, "ok"), "reason": "why",
+                "verdict": verdicts.get(role, "ok"), "reason": "why", "way": "chunks" if role == "optimized" else None,
                 "time_us": {"median": None if role in verdicts else 10.0, "n": 9},
             }
             for variant, role in roles.items()
@@ -521,6 +540,12 @@ class RidgeRun(unittest.TestCase):
         self.assertEqual(
             {n: s["status"] for n, s in sides.items()}, {"ridge": "wrong", "openblas": "refused", "onednn": "failed"}
         )
+
+    def test_the_way_is_that_of_ridge(self):
+        run = self.run_of()
+        self.assertEqual(sweep_cpu.way_of(run, self.case), "chunks")
+        run["results"] = [result for result in run["results"] if result["role"] != "optimized"]
+        self.assertIsNone(sweep_cpu.way_of(run, self.case))
 
     def test_a_case_that_the_run_does_not_have(self):
         other = draw.Case("ce_both", "tiny", {"batch": 1, "depth": 1, "classes": 1}, "f32")
