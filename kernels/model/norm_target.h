@@ -5,13 +5,13 @@
  *   NORM_FLOPS        FLOP of an element
  *   NORM_CENTERED     whether the mean is subtracted: true or false
  *   NORM_SWEEPS       times that a GPU reads x when a row is too long for registers
- *   NORM_EPS          added under the root
  *
  * and defines after it norm_row_error. */
 #include <math.h>
 
 #include "cpu/row_temporary.h"
 #include "cuda/rows/cases.h"
+#include "model/norm_eps.h"
 #include "ridge/target.h"
 
 #define NORM_TIMED(rows, cols, type) \

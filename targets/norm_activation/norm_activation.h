@@ -2,9 +2,8 @@
 #ifndef RIDGE_TARGETS_NORM_ACTIVATION_H
 #define RIDGE_TARGETS_NORM_ACTIVATION_H
 
+#include "model/norm_eps.h"
 #include "ridge/target.h"
-
-#define NORM_EPS 1e-5f
 
 const char *norm_activation_onednn_unavailable(const ridge_case *c);
 ridge_status norm_activation_prepare_onednn(const ridge_case *c, int threads, void **plan);

@@ -2,7 +2,7 @@
 #ifndef RIDGE_TARGETS_NORM_ACTIVATION_RMS_H
 #define RIDGE_TARGETS_NORM_ACTIVATION_RMS_H
 
-#define NORM_EPS 1e-5f
+#include "model/norm_eps.h"
 
 /* row_traits of the GPU's ways. */
 #define NORM_ACTIVATION_RMS_ROWS             \

@@ -19,6 +19,7 @@
 #include <type_traits>
 
 #include "cuda/host/launch.cuh"
+#include "cuda/ptx/griddepcontrol.cuh"
 #include "cuda/tile/pack.cuh"
 
 namespace ridge {
@@ -27,6 +28,8 @@ namespace ridge {
  * beside stores of others. On an H200 a resident grid that loops copies at 3900 GB/s, this one at 4250. */
 constexpr int map_threads = 128;
 constexpr int map_warps = map_threads / 32;
+/* Blocks up to which a launch is set up while the one before it still runs, where latency binds. */
+constexpr unsigned map_few = 1024;
 
 template <typename In, typename Out, int NI, int NO>
 struct map_of {
@@ -227,15 +230,43 @@ __device__ inline int64_t tile_column(const map_row<F> &row, int64_t c, int lane
     return row.head + (c * tile_vectors<F> + lane) * F::width;
 }
 
+/* N single elements of a lane, 32 apart, all in flight together. */
+template <int N, typename F>
+__device__ inline void map_some(const F &f, const map_row<F> &row, int64_t j) {
+    typename F::in_type in[F::inputs][N];
+    float x[F::inputs][N], y[F::outputs][N];
+#pragma unroll
+    for (int e = 0; e < N; e++)
+#pragma unroll
+        for (int k = 0; k < F::inputs; k++) in[k][e] = row.in[k][j + 32 * e];
+#pragma unroll
+    for (int e = 0; e < N; e++)
+#pragma unroll
+        for (int k = 0; k < F::inputs; k++) x[k][e] = to_float(in[k][e]);
+    f.template operator()<N>(x, y);
+#pragma unroll
+    for (int e = 0; e < N; e++)
+#pragma unroll
+        for (int k = 0; k < F::outputs; k++) row.out[k][j + 32 * e] = from_float<typename F::out_type>(y[k][e]);
+}
+/* Single elements all along: one 16-bit element at a time would leave most of the bytes unasked that cover the
+ * memory's latency. */
+template <typename F>
+__device__ inline void map_singles(const F &f, const map_row<F> &row, int64_t j, int64_t end) {
+#pragma unroll 1
+    for (; j + 32 * 7 < end; j += 32 * 8) map_some<8>(f, row, j);
+    if (j + 32 * 3 < end) map_some<4>(f, row, j), j += 32 * 4;
+#pragma unroll 1
+    for (; j < end; j += 32) map_one(f, row, j);
+}
+
 /* What of tile c is not a full tile: the row's last vectors, its head and tail, or a row without vectors. */
 template <typename F>
 __device__ inline void map_ragged(const F &f, const map_row<F> &row, int64_t cols, int64_t c, int64_t tiles_a_row,
                                   int lane) {
     const bool first = c == 0, last = c == tiles_a_row - 1;
-    if (row.vectors == 0) { /* single elements all along */
-        const int64_t end = last ? cols : (c + 1) * tile_columns<F>;
-#pragma unroll 1
-        for (int64_t j = c * tile_columns<F> + lane; j < end; j += 32) map_one(f, row, j);
+    if (row.vectors == 0) {
+        map_singles(f, row, c * tile_columns<F> + lane, last ? cols : (c + 1) * tile_columns<F>);
         return;
     }
     const int64_t left = row.vectors - c * tile_vectors<F>;
@@ -280,6 +311,7 @@ template <typename F>
 __global__ void __launch_bounds__(map_threads, F::least_blocks)
     map_kernel(const __grid_constant__ map_problem<F> p, const __grid_constant__ F f) {
     const int lane = (int)(threadIdx.x & 31);
+    if (gridDim.x <= map_few) after_previous_launch();
     const int64_t tiles = p.t.rows * p.tiles_a_row, first = (int64_t)blockIdx.x * map_warps + threadIdx.x / 32;
     if (first < tiles) map_tile(f, p, first, lane);
 }
@@ -323,7 +355,10 @@ ridge_status launch_map_rows(const map_rows<F> &t, const F &f, cudaStream_t stre
     const map_problem<F> p = problem_of_rows(t);
     const int64_t blocks = (t.rows * p.tiles_a_row + map_warps - 1) / map_warps;
     if (blocks > INT32_MAX) return RIDGE_UNSUPPORTED;
-    return launch(map_kernel<F>, {dim3((unsigned)blocks), map_threads}, stream, p, f);
+    if (blocks > map_few) return launch(map_kernel<F>, {dim3((unsigned)blocks), map_threads}, stream, p, f);
+    static per_device<bool> overlaps;
+    return launch_overlapping(map_kernel<F>, {dim3((unsigned)blocks), map_threads}, stream,
+                              overlaps.get(device_overlaps), p, f);
 }
 
 template <typename F>

@@ -74,6 +74,7 @@ __global__ void __launch_bounds__(Threads, row_blocks<Op, T, Width, Elements>(Th
     __shared__ row_slots<Threads> slots;
     auto cluster = cooperative_groups::this_cluster();
     const int blocks = (int)cluster.num_blocks(), rank = (int)cluster.block_rank();
+    if (gridDim.x <= ROW_FEW) after_previous_launch();
     const auto span = io.template at<Width, int>(blockIdx.x / blocks, true);
     row_held<T, U, Width, Threads, Elements, true> row(span, &slots, rank * Threads + (int)threadIdx.x,
                                                        blocks * Threads);

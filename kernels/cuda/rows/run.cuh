@@ -29,10 +29,10 @@ inline bool row_grid_fits(int64_t blocks) { return blocks <= INT32_MAX; }
 /* Launches a kernel that begins with after_previous_launch: where the device can, it is set up while the launch before
  * it still runs. */
 template <typename T, typename U, typename Op>
-ridge_status row_launch_early(void (*kernel)(row_tensors<T, U>, Op), int64_t blocks, int threads, cudaStream_t stream,
+ridge_status row_launch_early(void (*kernel)(row_tensors<T, U>, Op), const launch_shape &shape, cudaStream_t stream,
                               const row_tensors<T, U> &io, const Op &op) {
     static per_device<bool> overlaps;
-    return launch_overlapping(kernel, {dim3((unsigned)blocks), threads}, stream, overlaps.get(device_overlaps), io, op);
+    return launch_overlapping(kernel, shape, stream, overlaps.get(device_overlaps), io, op);
 }
 
 /* Whether rows and parameters are whole packs, all of them. */
@@ -52,8 +52,9 @@ ridge_status row_run_held(const row_tensors<T, U> &io, const Op &op, cudaStream_
     const int64_t blocks = (io.rows + rows - 1) / rows;
     if (!row_grid_fits(blocks)) return RIDGE_UNSUPPORTED;
     const auto kernel = row_kernel<Op, T, U, Width, Threads, Elements>;
-    if (blocks <= ROW_FEW) return row_launch_early(kernel, blocks, row_block(Threads), stream, io, op);
-    return launch(kernel, {dim3((unsigned)blocks), row_block(Threads)}, stream, io, op);
+    const launch_shape shape = {dim3((unsigned)blocks), row_block(Threads)};
+    if (blocks <= ROW_FEW) return row_launch_early(kernel, shape, stream, io, op);
+    return launch(kernel, shape, stream, io, op);
 }
 
 /* More threads than a row of an operation with many elements a thread would have. */
@@ -101,8 +102,8 @@ ridge_status row_run_filled(const row_tensors<T, U> &io, const Op &op, cudaStrea
         constexpr int blocks = resident / Threads;
         if (!row_grid_fits(io.rows)) return RIDGE_UNSUPPORTED;
         if (io.rows <= ROW_FEW)
-            return row_launch_early(row_kernel_filled<Op, T, U, Threads, Elements, blocks, true>, io.rows, Threads,
-                                    stream, io, op);
+            return row_launch_early(row_kernel_filled<Op, T, U, Threads, Elements, blocks, true>,
+                                    {dim3((unsigned)io.rows), Threads}, stream, io, op);
         return launch(row_kernel_filled<Op, T, U, Threads, Elements, blocks, false>, {dim3((unsigned)io.rows), Threads},
                       stream, io, op);
     }
@@ -174,7 +175,22 @@ ridge_status row_run_clusters(const row_tensors<T, U> &io, const Op &op, cudaStr
     int blocks = 2;
     while ((int64_t)blocks * Threads * Elements < io.n) blocks *= 2;
     if (blocks > largest || !row_grid_fits(io.rows * blocks)) return RIDGE_UNSUPPORTED;
-    return launch(kernel, row_cluster_shape(io.rows, blocks, Threads, bytes), stream, io, op);
+    const launch_shape shape = row_cluster_shape(io.rows, blocks, Threads, bytes);
+    if (io.rows * blocks <= ROW_FEW) return row_launch_early(kernel, shape, stream, io, op);
+    return launch(kernel, shape, stream, io, op);
+}
+
+/* Elements one by one; threads as row_single_of has them. */
+template <typename Op, typename T, typename U>
+ridge_status row_run_single(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    if (io.n > ROW_SINGLE_BLOCK) return row_run_clusters<1, 512, 16, false>(io, op, stream);
+    switch (row_single_of(io.n).threads) {
+        case 8: return row_run_held<1, 8, 8>(io, op, stream);
+        case 32: return io.n <= 256 ? row_run_held<1, 32, 8>(io, op, stream) : row_run_held<1, 32, 16>(io, op, stream);
+        case 64: return row_run_held<1, 64, 16>(io, op, stream);
+        case 256: return row_run_held<1, 256, 16>(io, op, stream);
+        default: return row_run_held<1, 512, 16>(io, op, stream);
+    }
 }
 
 /* Whether all rows of x and y can be moved in packs. */
@@ -237,9 +253,7 @@ ridge_status row_run_as(int way, const row_tensors<T, U> &io, const Op &op, cuda
                 case 2: return row_run_several<2>(io, op, stream);
                 default: return row_run_several<4>(io, op, stream);
             }
-        case ROW_WAY_SINGLE:
-            if (n <= ROW_WARP_MOST) return row_run_held<1, 32, 8>(io, op, stream);
-            return row_run_held<1, 256, 16>(io, op, stream);
+        case ROW_WAY_SINGLE: return row_run_single(io, op, stream);
         case ROW_WAY_LANES: return row_run_held<W, 8, 8>(io, op, stream);
         case ROW_WAY_WARP: return row_run_held<W, 32, 8>(io, op, stream);
         case ROW_WAY_FILLED:

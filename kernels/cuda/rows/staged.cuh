@@ -15,17 +15,29 @@ struct row_staged_part {
     T *x;
     int n, lane, lanes; /* n: 0 where there is no such row */
 
-    /* f(element, chain): as row_part::each. */
+    /* f(x, chain): as row_part::each. */
     template <typename F>
-    __device__ void each_element(F f) const {
+    __device__ void each(F f) const {
         for (int first = lane; first < n; first += 4 * lanes)
 #pragma unroll
             for (int chain = 0; chain < 4; chain++)
-                if (first + chain * lanes < n) f(x[first + chain * lanes], first + chain * lanes, chain);
+                if (first + chain * lanes < n) f(to_float(x[first + chain * lanes]), chain);
     }
+    /* In place, by four elements that are all read before the first is written: the arithmetic of one then covers the
+     * latency of another. */
     template <typename F>
-    __device__ void each(F f) const {
-        each_element([&](const T &v, int, int chain) { f(to_float(v), chain); });
+    __device__ void write(F finish) const {
+        for (int first = lane; first < n; first += 4 * lanes) {
+            float v[4][1];
+#pragma unroll
+            for (int k = 0; k < 4; k++) v[k][0] = first + k * lanes < n ? to_float(x[first + k * lanes]) : 0.0f;
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                if (first + k * lanes < n) finish(v[k], first + k * lanes);
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                if (first + k * lanes < n) x[first + k * lanes] = from_float<T>(v[k][0]);
+        }
     }
     template <typename F>
     __device__ float sum(F f) const {
@@ -62,14 +74,9 @@ class row_staged {
     }
     __device__ bool any(bool mine) const { return exchange.any(mine); }
     __device__ int body_column(void) const { return 0; }
-    /* In place. */
     template <typename F>
     __device__ void write(F finish) const {
-        part.each_element([&](T &at, int column, int) {
-            float v[1] = {to_float(at)};
-            finish(v, column);
-            at = from_float<T>(v[0]);
-        });
+        part.write(finish);
     }
 };
 

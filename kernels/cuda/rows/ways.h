@@ -3,6 +3,11 @@
  *   columns up to     64  256 | 1024  2048  4096 | 8192  16384 | 32768  65536  131072  262144 | more
  *   threads a row      8   32 |  n/E   n/E   n/E |  n/L    n/L | a cluster of 2, 4, 8, 16      | 256, and read again
  *
+ * Where x and y lie differently against 16-byte boundaries, elements are moved one by one (rows_single):
+ *
+ *   columns up to     64  256  512  1024  4096  8192 | 131072
+ *   threads a row      8   32   32    64   256   512 | a cluster of blocks of 512
+ *
  * Many rows of up to 2 KiB are cheaper where each thread has several of them in flight (rows_several), or where a block
  * has them in shared memory (rows_staged). Few rows are where a row has more threads (rows_spread).
  *
@@ -18,6 +23,8 @@ enum {
     ROW_LANES_MOST = 64,          /* columns */
     ROW_WARP_MOST = 256,          /* likewise */
     ROW_SINGLE_MOST = 4096,       /* likewise */
+    ROW_SINGLE_BLOCK = 8192,      /* columns of which elements are moved one by one: of a block */
+    ROW_SINGLE_LONG = 131072,     /* likewise, of a cluster */
     ROW_BLOCK_MOST = 16384,       /* likewise: the elements that a block holds */
     ROW_CUDA_HELD = 262144,       /* likewise: those that a cluster holds */
     ROW_CLUSTER_MOST = 16,        /* blocks of a cluster, at the most */
@@ -125,9 +132,10 @@ static inline const char *row_way_refusal(int way, const row_facts *f) {
         return f->piece ? NULL : "for rows without gaps, that begin on 16-byte boundaries";
     }
     if (way == ROW_WAY_SINGLE)
-        return f->packs              ? "for rows that cannot be moved in packs"
-               : n > ROW_SINGLE_MOST ? "for rows of up to 4096"
-                                     : NULL;
+        return f->packs                             ? "for rows that cannot be moved in packs"
+               : n > ROW_SINGLE_LONG                ? "for rows of up to 131072"
+               : n > ROW_SINGLE_BLOCK && f->sm < 90 ? "needs clusters of blocks"
+                                                    : NULL;
     if (!f->packs) return "x and y do not lie alike against 16-byte boundaries";
     const bool beyond_block = n > ROW_BLOCK_MOST;
     switch (way) {
@@ -157,14 +165,17 @@ static inline const char *row_way_refusal(int way, const row_facts *f) {
 
 /* ---- what a way takes, in microseconds -------------------------------------------------------------------------- */
 
-/* Seen on an H200 with rows_warp, rows_block and rows_filled. Those of rows_staged and rows_several are predictions. */
-#define ROW_H200_START 1.4     /* microseconds of a launch in a graph */
-#define ROW_H200_LATENCY 1.0   /* from the first load to the last store of a block */
-#define ROW_H200_COPY 4.27e6   /* bytes a microsecond, of reads and writes */
-#define ROW_H200_ELEMENT 0.03  /* microseconds of an element more in a thread, by formulas with parameters */
-#define ROW_H200_ISSUE 2.9e7   /* instructions of single threads a microsecond */
-#define ROW_H200_FLIGHT 49152. /* bytes of resident rows with which an SM copies at that rate */
-enum { ROW_SM_THREADS = 2048, ROW_SM_BLOCKS = 32 };
+/* Fitted to 240 drawn shapes on an H200, all ways of each (bench/sweep_cuda.py --ways --seed 501). Few blocks start
+ * while the launch before still runs: 8 x 16 in 1.1 us, where rows_several takes 2.3. */
+#define ROW_H200_START 1.4   /* microseconds of a launch in a graph */
+#define ROW_H200_EARLY 0.4   /* the same of few blocks */
+#define ROW_H200_LATENCY 0.8 /* from the first load to the last store of a block */
+#define ROW_H200_COPY 4.27e6 /* bytes a microsecond, of reads and writes: 4 GiB */
+#define ROW_H200_ISSUE 2.9e7 /* instructions of single threads a microsecond: four a cycle and SM, times 32 */
+#define ROW_H200_ROW 160     /* instructions of a thread for a row, however short: 262144 x 16 by rows_warp in 73 us */
+#define ROW_H200_FLIGHT 49152. /* bytes of resident rows with which an SM copies at that rate: a guess */
+#define ROW_H200_CLUSTER 6.4   /* microseconds of a cluster that moves elements one by one: 1824 x 95648 in 1.4 ms */
+enum { ROW_SM_THREADS = 2048, ROW_SM_BLOCKS = 32, ROW_EARLY_BLOCKS = 256 };
 
 /* Threads and rows of a block, elements of a thread. */
 typedef struct row_block_shape {
@@ -179,6 +190,19 @@ static inline row_block_shape row_blocks_of(int most, int elements) {
     b.rows = b.threads / threads_a_row;
     b.elements = elements;
     return b;
+}
+/* Of rows whose elements are moved one by one: threads a row, elements of a thread. */
+typedef struct row_single_shape {
+    int threads, elements;
+} row_single_shape;
+static inline row_single_shape row_single_of(int64_t n) {
+    const row_single_shape s = {n <= 64     ? 8
+                                : n <= 512  ? 32
+                                : n <= 1024 ? 64
+                                : n <= 4096 ? 256
+                                            : 512,
+                                n <= 256 ? 8 : 16};
+    return s;
 }
 /* The least of the lengths that blocks are made for. */
 static inline int row_block_most(int64_t n) {
@@ -199,7 +223,10 @@ static inline row_block_shape row_way_block(int way, const row_facts *f) {
             b.rows /= row_several_packs(packs);
             b.elements = ROW_SEVERAL_PACKS * ROW_PACK_BYTES / f->bytes;
             return b;
-        case ROW_WAY_SINGLE: return n > ROW_WARP_MOST ? b : row_blocks_of(ROW_WARP_MOST, 8);
+        case ROW_WAY_SINGLE: {
+            const row_single_shape single = row_single_of(n);
+            return row_blocks_of(single.threads * single.elements, single.elements);
+        }
         case ROW_WAY_LANES: return row_blocks_of(ROW_LANES_MOST, 8);
         case ROW_WAY_WARP: return row_blocks_of(ROW_WARP_MOST, 8);
         case ROW_WAY_SPREAD: return row_blocks_of(most, ROW_SPREAD_ELEMENTS);
@@ -210,24 +237,76 @@ static inline row_block_shape row_way_block(int way, const row_facts *f) {
     }
 }
 
+/* Lanes that have a row together. */
+static inline int row_way_lanes(int way, const row_facts *f) {
+    const int64_t n = f->columns;
+    const int cut = n > ROW_SINGLE_MOST ? f->cut.long_elements : f->cut.elements;
+    switch (way) {
+        case ROW_WAY_STAGED: return 1 << row_staged_lanes(n);
+        case ROW_WAY_SEVERAL: return 1 << row_several_lanes(n * f->bytes / ROW_PACK_BYTES, f->bytes);
+        case ROW_WAY_SINGLE: return row_single_of(n).threads;
+        case ROW_WAY_LANES: return 8;
+        case ROW_WAY_WARP: return 32;
+        case ROW_WAY_SPREAD: return row_block_most(n) / ROW_SPREAD_ELEMENTS;
+        case ROW_WAY_FILLED:
+        case ROW_WAY_BLOCK: return row_block_most(n) / cut;
+        default: return 256;
+    }
+}
+/* Elements of the busiest lane: whole packs, and an end where rows have such. */
+static inline double row_way_elements(int way, const row_facts *f, int lanes) {
+    const bool single = way == ROW_WAY_SINGLE || way == ROW_WAY_STAGED || !f->packs;
+    const int64_t width = single ? 1 : ROW_PACK_BYTES / f->bytes, packs = (f->columns + width - 1) / width;
+    const int64_t most = (packs + lanes - 1) / lanes * width;
+    return (double)most + (single || f->whole ? 0 : 1);
+}
+/* Instructions of an element. */
+static inline double row_way_instructions(int way, const row_facts *f) {
+    const bool single = way == ROW_WAY_SINGLE || !f->packs;
+    return 6 + 5 * f->parameters + (single ? 8 : 0) + (f->parameters > 0 && !f->whole ? 5 : 0) +
+           (way == ROW_WAY_STAGED ? 14 : 0);
+}
+/* Microseconds of a block that has nothing beside it. */
+static inline double row_way_alone(int way, const row_facts *f, double elements) {
+    const double element = f->parameters == 0 ? 0.03 : f->parameters == 1 ? 0.05 : 0.08;
+    if (way == ROW_WAY_STAGED) {
+        const int groups = 256 >> row_staged_lanes(f->columns), rows = row_staged_rows(f->columns, f->bytes);
+        const int turns = (rows + groups - 1) / groups;
+        return 2 * ROW_H200_LATENCY + 1 + (0.35 + 1.5 * elements * element) * turns;
+    }
+    if (way == ROW_WAY_REREAD && !f->packs) return ROW_H200_LATENCY * 2 + elements * (0.09 + 0.26 * f->parameters);
+    if (way == ROW_WAY_SINGLE) return ROW_H200_LATENCY + elements * (0.05 + 0.25 * f->parameters);
+    if (way == ROW_WAY_LANES) return ROW_H200_LATENCY + 0.25 * f->parameters + elements * element;
+    return ROW_H200_LATENCY + elements * element;
+}
+
 static inline double row_way_time(int way, const row_facts *f) {
     const row_block_shape block = row_way_block(way, f);
-    const int by_threads = ROW_SM_THREADS / block.threads;
+    const int by_threads = ROW_SM_THREADS / block.threads, lanes = row_way_lanes(way, f);
     const double row = (double)f->columns * f->bytes,
                  resident = by_threads < ROW_SM_BLOCKS ? by_threads : ROW_SM_BLOCKS;
     const double flight = resident * block.rows * row * (way == ROW_WAY_SINGLE ? 0.5 : 1) / ROW_H200_FLIGHT;
-    const double sides = way == ROW_WAY_REREAD ? 3 : 2;
-    const double alone = ROW_H200_LATENCY + block.elements * ROW_H200_ELEMENT * (f->parameters > 0 ? 1 : 0.3);
-    const double instructions = (f->parameters > 0 ? 14 : 6) + (way == ROW_WAY_STAGED ? 12 : 0);
-    const double issue = (double)f->rows * (double)f->columns * instructions / ROW_H200_ISSUE;
-    double move = (double)f->rows * row * sides / ROW_H200_COPY;
+    const double elements = row_way_elements(way, f, lanes), blocks = (double)f->rows / block.rows;
+    const double alone = row_way_alone(way, f, elements), sms = f->sm_count > 0 ? f->sm_count : 1;
+    const double each = ROW_H200_ROW + elements * row_way_instructions(way, f);
+    const double issue = (double)f->rows * lanes * each / ROW_H200_ISSUE;
+    double move = (double)f->rows * row * (way == ROW_WAY_REREAD ? 3 : 2) / ROW_H200_COPY;
+    const bool plain = way == ROW_WAY_SEVERAL || way == ROW_WAY_STAGED || way == ROW_WAY_REREAD;
+    if (way == ROW_WAY_SINGLE && f->columns > ROW_SINGLE_BLOCK) { /* one block an SM */
+        int cluster = 2;
+        while ((int64_t)cluster * ROW_SINGLE_BLOCK < f->columns) cluster *= 2;
+        const double waves = (double)f->rows * cluster / sms;
+        return ROW_H200_START + ROW_H200_CLUSTER * (waves < 0.6 ? 0.6 : waves);
+    }
     if (flight < 1) move /= flight;
     if (move < issue) move = issue;
+    if (way == ROW_WAY_REREAD && !f->packs && move < alone * blocks / (3 * sms)) move = alone * blocks / (3 * sms);
     if (move < alone) move = alone;
     if (way == ROW_WAY_REREAD) move += ROW_H200_LATENCY;
-    if (way == ROW_WAY_STAGED) move += ROW_H200_LATENCY / 2;  /* in and out of shared memory */
-    if (way == ROW_WAY_SEVERAL) move += ROW_H200_LATENCY / 4; /* rows one after the other */
-    return ROW_H200_START + move;
+    if (way == ROW_WAY_SEVERAL) move += 2 * ROW_H200_LATENCY; /* rows one after the other */
+    if (way == ROW_WAY_STAGED) move = 1.3 * move + ROW_H200_LATENCY;
+    if (way == ROW_WAY_SPREAD) move *= 1.15;
+    return (blocks <= (double)ROW_EARLY_BLOCKS && !plain ? ROW_H200_EARLY : ROW_H200_START) + move;
 }
 
 /* ---- as ways of a target ----------------------------------------------------------------------------------------- */
@@ -248,8 +327,8 @@ double row_way_cost(const ridge_way *way, const ridge_problem *problem);
     ROW_WAY(ROW_WAY_STAGED, "rows_staged", "a block has a piece of memory of many rows, in shared memory", fn,       \
             traits),                                                                                                 \
         ROW_WAY(ROW_WAY_SEVERAL, "rows_several", "lanes have several rows each, all in flight at once", fn, traits), \
-        ROW_WAY(ROW_WAY_SINGLE, "rows_single", "a warp or a block has a row, elements are moved one by one", fn,     \
-                traits),                                                                                             \
+        ROW_WAY(ROW_WAY_SINGLE, "rows_single",                                                                       \
+                "lanes, a block or a cluster have a row, elements are moved one by one", fn, traits),                \
         ROW_WAY(ROW_WAY_LANES, "rows_lanes", "eight lanes have a row", fn, traits),                                  \
         ROW_WAY(ROW_WAY_WARP, "rows_warp", "a warp has a row", fn, traits)
 #define ROW_WAYS_FILLED(fn, traits) \
