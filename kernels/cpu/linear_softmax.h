@@ -14,17 +14,7 @@ RIDGE_CPU_DECLARE(linear_softmax_cpu_wide); /* linear_softmax_wide.h: RIDGE_UNSU
 RIDGE_CPU_DECLARE(linear_softmax_cpu_fused);
 RIDGE_CPU_DECLARE(linear_softmax_cpu_product);
 
-typedef enum linear_way { LINEAR_WAY_WIDE, LINEAR_WAY_FUSED, LINEAR_WAY_PRODUCT } linear_way;
-typedef struct linear_facts {
-    int64_t batch, depth, classes;
-    bool columns; /* w is column-major */
-    int threads;
-    ridge_isa isa;
-} linear_facts;
-
-/* kernels/model/linear_ways.c */
-const char *linear_way_refusal(linear_way way, const linear_facts *f); /* NULL: takes it */
-double linear_way_cost(linear_way way, const linear_facts *f);         /* microseconds */
+typedef enum linear_way { LINEAR_WAY_WIDE, LINEAR_WAY_FUSED, LINEAR_WAY_PRODUCT } linear_way; /* model/linear_ways.h */
 
 /* Layout of w: the stride is between depth steps (row-major) or between classes (column-major). */
 typedef struct linear_order {

@@ -300,12 +300,17 @@ void ce_bound(const ce_places *at, const ridge_oracle_call *call, ridge_fill_kin
     const double p = e.z + e.spread + given * (1 + 2 * call->option[CE_Z_LOSS]) + 10 * u;
     const double terms = (double)(output == at->dx ? call->whole[CE_CLASSES] : call->whole[CE_BATCH]);
     const double other = output == at->dx ? call->in_max[CE_W] : output == at->dw ? call->in_max[CE_X] : 1;
-    /* Forward and backward in one may keep exponentials in fp16: below 2^-39 of a row's largest they are lost. */
+    /* Forward and backward in one may keep exponentials in fp16: below 2^-39 of a row's largest they are lost.
+     * Gradients of f16 have the scale of the largest row's, |dloss| (1 + 2 zl |lse| + 1) at most, and 40 bits below. */
     if (at->lse_in < 0 && call->dtype == RIDGE_BF16) a.least = fmax(a.least, 0x1p-39 * call->in_max[at->dloss]);
+    if (call->dtype == RIDGE_F16)
+        a.least = fmax(a.least, 0x1p-38 * (1 + call->option[CE_Z_LOSS] * e.log) * call->in_max[at->dloss]);
     b->relative = (output == at->db ? u : a.stored + a.factor) + p;
     /* Six root mean squares of roundings, 0.4 of the largest each, of a class's many terms, whose other factor is
      * uniform, or one of -1, 0 and 1, or is none; of a row's terms the label's alone can err as much. */
     const double spread = output == at->db ? 2.4 : output == at->dw && kind == RIDGE_EXACT ? 2 : 1.5;
-    b->sized = spread * (p + a.stored + a.factor) + sum_error(&a, terms);
+    /* Exponentials kept in fp16 are rounded before they become gradients of f16. */
+    const double twice = at->lse_in < 0 && call->dtype == RIDGE_F16 ? 1.41421356 : 1;
+    b->sized = spread * (p + twice * a.stored + a.factor) + sum_error(&a, terms);
     b->absolute = a.least * (output == at->db ? 0 : 1) + a.least * 3 * sqrt(terms) * other;
 }

@@ -77,10 +77,26 @@ typedef struct ce_places {
          CE_EDGE_TOLD(BF16, 5, 0.1, 1e-4),                                                                           \
          CE_ONLY_CUDA}, /* copied, some classes at a time */                                                         \
         {.dim = {131, 1032, 136}, CE_EDGE_TOLD(BF16, 5, 0.1, 1e-4), CE_ONLY_CUDA}, /* a depth in shares */           \
+        {.dim = {300, 72, 40}, CE_EDGE_TOLD(F16, 5, 0.1, 1e-4), CE_ONLY_CUDA},     /* narrow tiles */                \
+        {.dim = {131, 200, 64}, CE_EDGE(BF16), .column_major = (w_by_columns), CE_ONLY_CUDA},                        \
         {.dim = {40, 523, 35}, CE_EDGE(F16), .column_major = (w_by_columns), CE_ONLY_CUDA},                          \
         {.dim = {35, 333, 100}, CE_EDGE(F32), .column_major = (w_by_columns), CE_ONLY_CUDA},                         \
         {.dim = {67, 35, 257}, CE_EDGE(TF32), CE_ONLY_CUDA},                                                         \
         {.dim = {129, 512, 1000}, CE_EDGE_TOLD(TF32, 5, 0.1, 1e-4), .column_major = (all_by_columns), CE_ONLY_CUDA}, \
+        {.dim = {1, 130, 1003}, CE_EDGE_TOLD(F32, 3, 0.1, 1e-4), CE_ONLY_CUDA}, /* few rows */                       \
+        {.dim = {4, 517, 1300}, CE_EDGE_TOLD(TF32, -100, 0.1, 0), .column_major = (w_by_columns), CE_ONLY_CUDA},     \
+        {.dim = {7, 64, 900}, CE_EDGE(F32), CE_ONLY_CUDA}, {.dim = {14, 263, 777}, CE_EDGE(F32), CE_ONLY_CUDA},      \
+        {.dim = {3, 301, 1030}, CE_EDGE_TOLD(BF16, 3, 0, 1e-4), CE_ONLY_CUDA},                                       \
+        {.dim = {12, 136, 1024}, CE_EDGE(BF16), CE_ONLY_CUDA},                                                       \
+        {.dim = {16, 75, 1203}, CE_EDGE_TOLD(F16, 5, 0.1, 1e-4), CE_ONLY_CUDA},                                      \
+        {.dim = {24, 301, 515}, CE_EDGE_TOLD(F16, 5, 0.1, 1e-4), CE_ONLY_CUDA},                                      \
+        {.dim = {11, 77, 402}, CE_EDGE(BF16), .column_major = (w_by_columns), CE_ONLY_CUDA},                         \
+        {.dim = {6, 72, 1001}, CE_EDGE(F16), .column_major = (all_by_columns), CE_ONLY_CUDA},                        \
+        {.dim = {1, 1400, 300}, CE_EDGE(F16), .column_major = (w_by_columns), CE_ONLY_CUDA},                         \
+        {.dim = {67, 131, 521}, CE_EDGE_TOLD(TF32, 5, 0.1, 1e-4), CE_ONLY_CUDA}, /* half, of odd lines */            \
+        {.dim = {66, 133, 522}, CE_EDGE(TF32), .column_major = (all_by_columns), CE_ONLY_CUDA},                      \
+        {.dim = {2309, 37, 19}, CE_EDGE_TOLD(TF32, 5, 0.1, 1e-4), CE_ONLY_CUDA},   /* the same, few classes */       \
+        {.dim = {35, 7, 4903}, CE_EDGE_TOLD(TF32, -100, 0.1, 1e-4), CE_ONLY_CUDA}, /* few deep columns, shares */    \
         {.dim = {0, 64, 128}, CE_EDGE(BF16), CE_ONLY_CUDA}, {.dim = {1, 1, 1}, CE_EDGE(BF16), CE_ONLY_CUDA},         \
         {.dim = {1, 64, 10}, CE_EDGE_TOLD(BF16, 3, 0.1, 0), CE_ONLY_CUDA},                                           \
         {.dim = {67, 129, 131}, CE_EDGE(BF16), CE_ONLY_CUDA}, {.dim = {128, 64, 128}, CE_EDGE(BF16), CE_ONLY_CUDA},  \

@@ -5,6 +5,7 @@
 
 #include "cpu/gemm_product.h"
 #include "cpu/linear_ce_library.h"
+#include "model/cpu_tiles.h"
 #include "model/cross_entropy.h"
 #include "peer/onednn.h"
 #include "peer/openblas.h"
@@ -131,18 +132,6 @@ static const struct {
     double frequency;          /* cycles in a microsecond */
 } zen3 = {20, 8, 80, 600, 1.15, 1.4, 1.5, 1.1, 50, 1.2, 1.0, 0.75, 3200};
 
-static const struct {
-    int lanes, rows;
-} tiles[RIDGE_ISA_COUNT] = {
-    [RIDGE_ISA_scalar] = {1, 4},
-#if defined(__x86_64__)
-    [RIDGE_ISA_avx2] = {8, 6},
-    [RIDGE_ISA_avx512] = {16, 14},
-#elif defined(__aarch64__)
-    [RIDGE_ISA_neon] = {4, 12},
-#endif
-};
-
 static double product_cost(const ridge_problem *p, int64_t m, int64_t n, int64_t k, bool a_by_depth, bool b_by_row) {
     const gemm_facts f = {.m = m,
                           .n = n,
@@ -158,7 +147,7 @@ static double chunks_cost(const ce_places *at, const ridge_problem *p) {
     const int64_t classes = p->c.dim[CE_CLASSES], depth = p->c.dim[CE_DEPTH];
     const int64_t rows = linear_ce_chunk_rows(p->c.dim[CE_BATCH], classes);
     const bool columns = p->tensor[CE_W].stride[1] != 1, gradients = at->dx >= 0;
-    const double per_element = (zen3.exponential + gradients * zen3.gradient) / tiles[p->here.isa].lanes;
+    const double per_element = (zen3.exponential + gradients * zen3.gradient) / cpu_tile_of(p->here.isa).lanes;
     const double z = (double)rows * (double)classes, share = z < LINEAR_CE_ALONE ? 1 : fmax(p->here.threads, 1);
     double cost = product_cost(p, rows, classes, depth, true, columns);
     cost += (z * per_element + (double)rows * zen3.row) / share / zen3.frequency;
@@ -171,7 +160,7 @@ static double chunks_cost(const ce_places *at, const ridge_problem *p) {
 static double fused_cost(const ce_places *at, const ridge_problem *p) {
     const double rows = (double)p->c.dim[CE_BATCH], depth = (double)p->c.dim[CE_DEPTH];
     const double classes = (double)p->c.dim[CE_CLASSES], block = (double)linear_ce_block_classes(p->c.dim[CE_CLASSES]);
-    const int lanes = tiles[p->here.isa].lanes, most = tiles[p->here.isa].rows;
+    const int lanes = cpu_tile_of(p->here.isa).lanes, most = cpu_tile_of(p->here.isa).rows;
     const bool gradients = at->dx >= 0, both = gradients && at->loss >= 0, few = classes <= 256;
     const double share = rows * depth * classes < 1e6 ? 1 : fmax(p->here.threads, 1);
     const double nr = 2 * lanes, strips = ceil(ceil(rows / nr) / share), padded = strips * nr;

@@ -87,9 +87,14 @@ static ridge_status cuda_library_prepare(const ridge_case *c, int threads, void 
 CE_OF_WAY(SKINNY_CLUSTER, narrow)
 CE_OF_WAY(SKINNY_WGMMA, wide)
 CE_OF_WAY(LINEAR_LOSS_SPLIT, split)
+CE_OF_WAY(LINEAR_LOSS_HALF, half)
 CE_OF_WAY(LINEAR_LOSS_TILES, tiles)
 CE_OF_WAY(LINEAR_LOSS_SHARED, shared)
+#if !CE_GRADIENTS
+CE_OF_WAY(LINEAR_LOSS_NARROW, narrow_16)
+#endif
 CE_OF_WAY(LINEAR_LOSS_FFMA, ffma)
+CE_OF_WAY(LINEAR_LOSS_FEW_ROWS, few_rows)
 CE_OF_WAY(LINEAR_LOSS_COPIED, copied)
 #undef CE_OF_WAY
 
@@ -106,10 +111,16 @@ static const ridge_way optimized_ways[] = {
     CE_WAY(SKINNY_STREAM, "skinny_stream", "72 rows a cluster of eight that has all of the depth at once", 90, wide),
     CE_WAY(SKINNY_WGMMA, "skinny_wgmma", "64 rows a cluster, wgmma, blocks share the depth", 90, wide),
     CE_WAY(LINEAR_LOSS_SPLIT, "split", "operands in hi and lo parts of fp16, tiles by wgmma", 90, split),
+    CE_WAY(LINEAR_LOSS_HALF, "half", "one product of fp16 parts scaled line by line, tiles by wgmma", 90, half),
     CE_WAY(LINEAR_LOSS_TILES, "tiles", "tiles by wgmma, operands by TMA", 90, tiles),
     CE_WAY(LINEAR_LOSS_SHARED, "shared", "tiles by wgmma, blocks share the depth, sums of few classes in memory", 90,
            shared),
+#if !CE_GRADIENTS
+    CE_WAY(LINEAR_LOSS_NARROW, "narrow", "tiles of 64 classes by wgmma, operands by TMA", 90, narrow_16),
+#endif
     CE_WAY(LINEAR_LOSS_FFMA, "ffma", "multiply-adds: any type, order and alignment", 0, ffma),
+    CE_WAY(LINEAR_LOSS_FEW_ROWS, "few_rows", "multiply-adds, w read once for each product, at memory's rate", 0,
+           few_rows),
     CE_WAY(LINEAR_LOSS_COPIED, "copied", "operands copied to aligned memory, then the way that suits the copies", 90,
            copied),
 };

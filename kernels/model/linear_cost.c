@@ -15,7 +15,10 @@ static double up(double n, double d) { return ceil(n / d); }
 static const double BYTES = 4.2e6; /* a microsecond, read and written: a copy of 4 GiB has 4.26e6 */
 static const double LAUNCH = 1.5;  /* in a chain of kernels that overlap */
 
+static const double COPIED = 2.6e6; /* of operands that lie between 16-byte boundaries: 102991 x 105 in 311 us */
+
 double linear_bytes_cost(double bytes) { return bytes / BYTES; }
+double linear_copy_cost(double bytes) { return LAUNCH + bytes / COPIED; }
 double linear_pass_cost(double bytes) { return LAUNCH + linear_bytes_cost(bytes); }
 
 /* ---- products by tensor cores ---- */
@@ -26,15 +29,23 @@ typedef struct pipe_rate {
     int products, bytes;        /* bytes: of an operand's element */
     double flop;                /* a microsecond */
     double tile;                /* microseconds of filling the pipeline and of the epilogue */
+    double least;               /* of a tile, however shallow: its epilogue */
     double start;               /* of the launch, and of what the first tile waits for */
+    double meet;                /* of a tile that waits for those beside it, where no other one covers that */
 } pipe_rate;
 static const pipe_rate PIPE[LINEAR_PIPES] = {
-    [LINEAR_PIPE_SPLIT] = {128, 128, 2, 3, 4, 5.2e6, 2.5, 4},         /* losses, 2048 x 1024 x 1000: 35 us */
-    [LINEAR_PIPE_SPLIT_SOFTMAX] = {128, 128, 2, 3, 4, 5.2e6, 2.5, 9}, /* 8192 x 4096 x 1000: 394 us */
-    [LINEAR_PIPE_SPLIT_SINGLE] = {128, 104, 2, 3, 4, 5.2e6, 2.5, 9},  /* 16 heads of 1024 x 1024 x 100: 34 us */
-    [LINEAR_PIPE_TF32_SOFTMAX] = {128, 256, 2, 1, 4, 2.9e6, 2.5, 6},  /* 8192 x 4096 x 1000: 199 us */
-    [LINEAR_PIPE_16] = {128, 256, 2, 1, 2, 5.96e6, 1.7, 4},           /* losses, 8192 x 4096 x 32768: 2793 us */
-    [LINEAR_PIPE_16_SOFTMAX] = {128, 256, 2, 1, 2, 4.9e6, 2.5, 5},    /* 8192 x 4096 x 1000: 125 us; tiles wait */
+    [LINEAR_PIPE_SPLIT] = {128, 128, 2, 3, 4, 5.2e6, 2.5, 8, 4, 0},        /* losses, 2048 x 1024 x 1000: 35 us */
+    [LINEAR_PIPE_HALF] = {128, 256, 2, 1, 2, 5.96e6, 2.5, 5, 4, 0},        /* 4117 x 2377 x 7925: 1252 us */
+    [LINEAR_PIPE_HALF_NARROW] = {128, 64, 2, 1, 2, 2.8e6, 1.2, 5.5, 4, 0}, /* a guess: wgmma reads A at half the rate */
+    [LINEAR_PIPE_HALF_SOFTMAX] = {128, 128, 2, 1, 2, 4.8e6, 2.5, 5, 7, 2}, /* a guess */
+    [LINEAR_PIPE_SPLIT_SOFTMAX] = {128, 128, 2, 3, 4, 5.2e6, 2.5, 8, 7, 0}, /* 8192 x 4096 x 1000: 394 us */
+    [LINEAR_PIPE_SPLIT_SINGLE] = {128, 104, 2, 3, 4, 5.2e6, 2.5, 8, 3, 0},  /* 16 heads of 1024 x 1024 x 100: 34 us */
+    [LINEAR_PIPE_TF32_SOFTMAX] = {128, 256, 2, 1, 4, 2.9e6, 2.5, 14, 6, 4}, /* 8192 x 4096 x 1000: 199 us */
+    [LINEAR_PIPE_TF32_NARROW] = {128, 64, 2, 1, 4, 1.4e6, 1.5, 4, 6, 4},    /* likewise */
+    [LINEAR_PIPE_16] = {128, 256, 2, 1, 2, 5.96e6, 1.7, 4.5, 1.5, 0},       /* losses, 8192 x 4096 x 32768: 2793 us */
+    [LINEAR_PIPE_16_SOFTMAX] = {128, 256, 2, 1, 2, 5.2e6, 2.5, 6, 2.5, 8},  /* 8192 x 4096 x 1000: 125 us */
+    [LINEAR_PIPE_16_NARROW] = {128, 64, 1, 1, 2, 2.1e6, 0.8, 1.3, 1.5,
+                               0}, /* not measured: 16 KiB of x a slice, from memory */
 };
 
 double linear_pipe_cost(linear_pipe pipe, int64_t m, int64_t n, int64_t k, int64_t count, int sm_count) {
@@ -43,24 +54,58 @@ double linear_pipe_cost(linear_pipe pipe, int64_t m, int64_t n, int64_t k, int64
     const double padded = up((double)k, 64) * 64;
     const double tiles =
         up((double)m, r->rows * down) * up((double)count * up((double)n, r->columns), across) * (double)r->cluster;
-    const double each = 2.0 * r->rows * r->columns * padded * r->products / r->flop + r->tile;
+    const double each = most(2.0 * r->rows * r->columns * padded * r->products / r->flop + r->tile, r->least);
     const double together = sm_count / r->cluster * r->cluster > 0 ? sm_count / r->cluster * r->cluster : 1;
     const double operands = (double)k * ((double)m + (double)n * (double)count) * r->bytes;
-    return r->start + most(up(tiles, together) * each, operands / BYTES);
+    const double beside = up((double)n, r->columns), waits = beside > 1 && tiles <= 2 * together ? r->meet + beside : 0;
+    return r->start + (r->meet > 0 ? waits : 0) + most(up(tiles, together) * each, operands / BYTES);
 }
 
 /* ---- products by fp32 multiply-adds ---- */
 
 static const double FFMA_CYCLES = 1700; /* a microsecond: 8192 x 4096 x 1000 in 1665 us */
-/* any_plan.h's cycles are of fp32 operands. Those of 16 bits were not measured: until they are, tensor cores have them
- * where they can. */
-static const double FFMA_16 = 3;
+/* any_plan.h's cycles are of fp32 operands; of 16 bits these have to be widened. */
+static const double FFMA_16 = 1.25;
 
 double linear_ffma_cost(int64_t m, int64_t n, int64_t k, int64_t count, int bytes, int least, int sm, int sm_count) {
     const any_limits device = {.processors = sm_count > 0 ? sm_count : 1, .clusters = sm >= 90, .shared = 227 * 1024};
-    const any_plan plan = any_plan_for(&device, m, n * count, k, least);
-    return any_cycles(&device, plan, (double)m, (double)n * (double)count, k) / FFMA_CYCLES *
-           (bytes == 2 ? FFMA_16 : 1);
+    /* Each product has tiles of its own: few columns do not fill theirs. */
+    const bool narrow = n <= 64;
+    const int64_t rows = narrow && count > 1 ? (m + 15) / 16 * 16 * count : m, columns = narrow ? n : n * count;
+    const any_plan plan = any_plan_for(&device, rows, columns, k, least);
+    return any_cycles(&device, plan, (double)rows, (double)columns, k) / FFMA_CYCLES * (bytes == 2 ? FFMA_16 : 1);
+}
+
+/* ---- products of few rows ---- */
+
+/* A launch in a chain, with the fill of x; multiply-adds; what a block reads in a
+ * microsecond, which counts where there are fewer blocks than SMs. */
+static const double FEW_LAUNCH = 1.7, FEW_START = 0.8, FEW_BYTES = 3.3e6, FEW_FLOP = 20e6, FEW_BLOCK = 2e4;
+/* Elements of 16 bits a microsecond, by multiply-adds and by tensor cores; outputs below which blocks wait for the
+ * depth.
+ */
+static const double FEW_WIDENED = 0.8e6, FEW_TENSOR = 1.1e6, FEW_OUTPUTS = 512, FEW_DEEP = 10;
+
+static double few_rows_flop(int64_t batch, double elements) {
+    const int rows = gemv_rows(batch);
+    return 2 * up((double)batch, rows) * (rows + 1) * elements;
+}
+double linear_few_rows_cost(int64_t batch, int64_t depth, int64_t outputs, int64_t side, int bytes, int x_bytes,
+                            int sm_count) {
+    const gemv_plan p = gemv_plan_of(batch, depth, outputs, side, x_bytes);
+    const double elements = (double)depth * (double)outputs * (double)side, sms = sm_count > 0 ? sm_count : 1;
+    const double blocks = (double)p.tiles * p.groups * (double)p.shares * (double)side;
+    const double rate = most(FEW_BLOCK, FEW_BLOCK * blocks < FEW_BYTES ? FEW_BLOCK * blocks : FEW_BYTES);
+    const double flop = p.tensor ? 0 : few_rows_flop(batch, elements);
+    const double widened = bytes == 2 ? elements / (p.tensor ? FEW_TENSOR / (double)p.groups : FEW_WIDENED) : 0;
+    const double filled = blocks < sms ? blocks / sms : 1;
+    const double sums = 8.0 * (double)p.shares * (double)batch * (double)outputs * (double)side;
+    return FEW_LAUNCH + FEW_START + most(most(elements * bytes / rate, widened), flop / FEW_FLOP / filled) +
+           (outputs < FEW_OUTPUTS ? FEW_DEEP : 0) + (p.shares > 1 ? FEW_LAUNCH + sums / BYTES : 0);
+}
+double linear_few_rows_outer_cost(int64_t batch, int64_t lines, int64_t columns, int bytes) {
+    const double elements = (double)lines * (double)columns;
+    return FEW_LAUNCH + FEW_START + most(elements * bytes / FEW_BYTES, few_rows_flop(batch, elements) / FEW_FLOP);
 }
 
 /* ---- kernels that end with whole rows of logits ---- */
@@ -72,7 +117,7 @@ typedef struct skinny_rate {
     double start, each, each_class, meet, meet_class;
 } skinny_rate;
 static const skinny_rate SKINNY[SKINNY_WAYS] = {
-    [SKINNY_SINGLE] = {16, 1, 64, 2, 1.2, 1.0, 0.012, 0, 0},       /* a guess: loads of 4 bytes, a chunk at a time */
+    [SKINNY_SINGLE] = {16, 1, 64, 1, 1.2, 1.0, 0.012, 0, 0},       /* loads of 4 bytes, a chunk at a time */
     [SKINNY_NARROW] = {16, 1, 128, 2, 1.2, 0.75, 0, 0, 0},         /* 64 x 128 x 10: 1.95 us */
     [SKINNY_SHARED] = {16, 4, 128, 1, 1.2, 0.75, 0, 1.0, 0},       /* better than narrow from a depth of 256 on */
     [SKINNY_CLUSTER] = {16, 8, 64, 2, 1.2, 0.9, 0, 1.3, 0},        /* 256 x 512 x 50: 3.5 us */

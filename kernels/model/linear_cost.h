@@ -4,16 +4,22 @@
 #define RIDGE_MODEL_LINEAR_COST_H
 
 #include "cuda/gemm/any_plan.h"
+#include "cuda/gemv/plan.h"
 #include "cuda/skinny/ways.h"
 
 /* The product pipelines of gemm/matmul.cuh. */
 typedef enum linear_pipe {
     LINEAR_PIPE_SPLIT,         /* fp32 in hi and lo parts: 128 x 128 */
+    LINEAR_PIPE_HALF,          /* tf32 in one part of fp16: 128 x 256 */
+    LINEAR_PIPE_HALF_NARROW,   /* 128 x 64 */
+    LINEAR_PIPE_HALF_SOFTMAX,  /* 128 x 128 */
     LINEAR_PIPE_SPLIT_SOFTMAX, /* with a softmax of whole rows behind it */
     LINEAR_PIPE_SPLIT_SINGLE,  /* likewise, where 104 columns are all */
     LINEAR_PIPE_TF32_SOFTMAX,  /* 128 x 256 */
+    LINEAR_PIPE_TF32_NARROW,   /* 128 x 64 */
     LINEAR_PIPE_16,            /* 128 x 256 */
     LINEAR_PIPE_16_SOFTMAX,
+    LINEAR_PIPE_16_NARROW, /* 128 x 64 */
     LINEAR_PIPES
 } linear_pipe;
 
@@ -25,6 +31,14 @@ double linear_ffma_cost(int64_t m, int64_t n, int64_t k, int64_t count, int byte
 double linear_pass_cost(double bytes);
 /* So many bytes besides, in a launch that is counted already. */
 double linear_bytes_cost(double bytes);
+/* A pass that copies operands whose lines may begin anywhere. */
+double linear_copy_cost(double bytes);
+/* The products of gemv/plan.h: z[batch, outputs] of a depth, `side` of them, whose w and x have elements of so many
+ * bytes. */
+double linear_few_rows_cost(int64_t batch, int64_t depth, int64_t outputs, int64_t side, int bytes, int x_bytes,
+                            int sm_count);
+/* out[lines, columns] from few rows, written once. */
+double linear_few_rows_outer_cost(int64_t batch, int64_t lines, int64_t columns, int bytes);
 /* One of skinny/ways.h. */
 double skinny_cost(int way, const skinny_facts *f);
 

@@ -1,4 +1,5 @@
 /* The ways of the cross-entropy family on a GPU: what each refuses, costs, moves and needs. */
+#include "cuda/gemv/plan.h"
 #include "cuda/linear/loss_scratch.h"
 #include "cuda/linear/problem.h"
 #include "model/cross_entropy.h"
@@ -42,16 +43,31 @@ static skinny_facts skinny_of(const facts *f) {
 static const char *refuses_split(const facts *f) {
     if (f->bytes != 4) return "for f32 and tf32";
     if (f->classes <= SKINNY_CLASSES) return "for more than 128 classes";
-    return linear_split_fits(f->batch, f->depth, f->classes, f->gradients) ? NULL : "hi and lo parts exceed 1 GiB";
+    return linear_split_fits(f->batch, f->depth, f->classes, f->gradients, 2) ? NULL : "hi and lo parts exceed 1 GiB";
+}
+
+static const char *refuses_half(const facts *f) {
+    if (f->dtype != RIDGE_TF32) return "for tf32";
+    return linear_split_fits(f->batch, f->depth, f->classes, f->gradients, 1) ? NULL : "operands in fp16 exceed 1 GiB";
+}
+
+/* TMA writes whole pieces of 16 bytes: what lies behind a line must not be part of one. */
+static bool takes_stores(const facts *f, const linear_matrix *m) {
+    const int64_t along = linear_by_rows(m) ? m->columns : m->rows;
+    return linear_tileable(m, 2) && (f->copies || along % 8 == 0);
 }
 
 static const char *refuses_tiles(const facts *f) {
     if (f->bytes != 2) return "for types of 16 bits";
-    if (f->gradients && f->dtype != RIDGE_BF16) return "gradients of f16 leave its range";
     if (!linear_tileable(&f->x, 2) || !linear_tileable(&f->w, 2)) return "x or w is not in lines of 16-byte pieces";
-    return !f->gradients || (linear_tileable(&f->dx, 2) && linear_tileable(&f->dw, 2))
+    return !f->gradients || (takes_stores(f, &f->dx) && takes_stores(f, &f->dw))
                ? NULL
                : "gradients are not in lines of 16-byte pieces";
+}
+
+static const char *refuses_narrow(const facts *f) {
+    if (f->gradients) return "for losses alone";
+    return f->classes > LINEAR_NARROW_CLASSES ? "for up to 64 classes" : refuses_tiles(f);
 }
 
 static const char *refuses_shared(const facts *f) {
@@ -60,32 +76,40 @@ static const char *refuses_shared(const facts *f) {
     return refuses_tiles(f);
 }
 
-/* What copies may take: more where they are needed however the operands lie. */
-static size_t copies_most(int64_t depth, int64_t classes, int bytes) {
-    const bool odd = depth * bytes % 16 != 0 || classes * bytes % 16 != 0;
-    return (size_t)(odd ? 1024 : 64) << 20;
-}
-
 static const char *refuses_copied(const facts *f) {
     const linear_loss_copies copies = linear_loss_copies_of(f->batch, f->depth, f->classes, f->bytes, f->gradients);
     const skinny_facts s = skinny_of(f);
     if (f->bytes == 4 && f->classes > SKINNY_CLASSES) return "for up to 128 classes, or 16 bits";
     if (f->bytes == 4 && f->depth < SKINNY_DEPTH) return "for a depth of at least 16";
-    if (f->gradients && f->dtype == RIDGE_F16) return "gradients of f16 leave its range";
     if (f->bytes == 4 ? s.pieces && f->depth % SKINNY_DEPTH == 0 : refuses_tiles(f) == NULL)
         return "for operands that are not in lines of 16-byte pieces";
-    return copies.bytes > copies_most(f->depth, f->classes, f->bytes) ? "copies take too much memory" : NULL;
+    return copies.bytes > LINEAR_COPIES_MOST ? "copies take too much memory" : NULL;
+}
+
+static bool few_rows_fit(int64_t batch, int64_t depth, int64_t classes, int bytes, bool gradients) {
+    return batch >= 1 && batch <= (gradients ? GEMV_ROWS : GEMV_BATCH) && gemv_fits(batch, depth, classes, 1, bytes) &&
+           (!gradients || gemv_fits(batch, classes, depth, 1, 4));
+}
+static const char *refuses_few_rows(const facts *f) {
+    if (f->batch < 1 || f->batch > (f->gradients ? GEMV_ROWS : GEMV_BATCH))
+        return f->gradients ? "for 1 to 16 rows" : "for 1 to 64 rows";
+    if (f->depth < 1 || f->classes < 1 || f->depth > INT32_MAX / 2 || f->classes > INT32_MAX / 2)
+        return "for 1 to 2^30 classes and steps of the depth";
+    return few_rows_fit(f->batch, f->depth, f->classes, f->bytes, f->gradients) ? NULL : "sums exceed 256 MiB";
 }
 
 const char *linear_loss_refusal(int way, const linear_loss_facts *f) {
     const skinny_facts s = skinny_of(f);
     if (way == LINEAR_LOSS_FFMA) return NULL;
+    if (way == LINEAR_LOSS_FEW_ROWS) return refuses_few_rows(f);
     if (f->sm / 10 != 9) return "needs wgmma (compute capability 9.0)";
     if (f->batch < 1) return "for one row and more";
     switch (way) {
         case LINEAR_LOSS_SPLIT: return refuses_split(f);
+        case LINEAR_LOSS_HALF: return refuses_half(f);
         case LINEAR_LOSS_TILES: return refuses_tiles(f);
         case LINEAR_LOSS_SHARED: return refuses_shared(f);
+        case LINEAR_LOSS_NARROW: return refuses_narrow(f);
         case LINEAR_LOSS_COPIED: return refuses_copied(f);
         default: return f->bytes == 4 ? skinny_refusal(way, &s) : "for f32 and tf32";
     }
@@ -107,6 +131,7 @@ linear_loss_facts linear_loss_copied(const linear_loss_facts *f) {
     const linear_loss_copies copies = linear_loss_copies_of(f->batch, f->depth, f->classes, f->bytes, f->gradients);
     const int64_t padded = (f->depth + 15) / 16 * 16;
     facts c = *f;
+    c.copies = true;
     c.depth = padded;
     c.x = copied_matrix(&f->x, padded, copies.w_stride);
     c.w = copied_matrix(&f->w, padded, copies.w_stride);
@@ -120,6 +145,7 @@ int linear_loss_of_copied(const linear_loss_facts *copied, unsigned tried) {
     int best = -1;
     double least = 0;
     for (int way = SKINNY_NARROW; way < LINEAR_LOSS_FFMA; way++) {
+        if (linear_split_parts(way) > 0) continue; /* it reads any alignment */
         if (tried >> way & 1u || linear_loss_refusal(way, copied)) continue;
         const double cost = linear_loss_microseconds(way, copied);
         if (best < 0 || cost < least) best = way, least = cost;
@@ -134,44 +160,92 @@ static double product_cost(const facts *f, int pipe, int product) {
     const int64_t m = product == 2 ? f->classes : f->batch, n = product == 0 ? f->classes : f->depth;
     const int64_t k = product == 0 ? f->depth : product == 1 ? f->classes : f->batch;
     if (pipe == LINEAR_PIPES) return linear_ffma_cost(m, n, k, 1, f->bytes, 1, f->sm, f->sm_count);
-    const double split = pipe == LINEAR_PIPE_SPLIT ? linear_pass_cost(8 * (double)k * (double)(m + n)) : 0;
+    const int parts = pipe == LINEAR_PIPE_SPLIT ? 2 : pipe == LINEAR_PIPE_HALF ? 1 : 0;
+    const double split =
+        parts > 0 ? linear_pass_cost((parts == 1 ? 8 : 4 + 2 * parts) * (double)k * (double)(m + n)) : 0;
+    const int shares = product == 0 ? 1 : linear_split_shares(m, n, k, parts);
+    if (pipe == LINEAR_PIPE_HALF && n <= LINEAR_TILE_NARROW) pipe = LINEAR_PIPE_HALF_NARROW;
+    if (shares > 1)
+        return split + linear_pipe_cost((linear_pipe)pipe, m, n, (k + shares - 1) / shares, shares, f->sm_count) +
+               linear_pass_cost(2 * linear_split_sums(m, n, k, parts));
     return split + linear_pipe_cost((linear_pipe)pipe, m, n, k, 1, f->sm_count);
 }
 
-/* Losses from parts; gradients' pass for their sums, which reads them, and writes them where they were exponentials. */
-static double between_cost(const facts *f) {
-    const double g = (double)ridge_dtype_size(linear_gradient_dtype(f->dtype)) * (double)f->batch * (double)f->classes;
-    return (f->forward ? linear_pass_cost(0) : 0) + (f->gradients ? linear_pass_cost((f->forward ? 2 : 1) * g) : 0) +
-           (f->gradients ? linear_pass_cost(0) : 0);
+/* Logits of split operands, some classes at a time where only losses are wanted. */
+static double split_logits_cost(int way, int pipe, const facts *f) {
+    const int64_t some =
+        f->gradients ? f->classes : linear_split_classes(f->classes, f->depth, linear_split_parts(way));
+    double cost = 0;
+    facts part = *f;
+    for (int64_t first = 0; first < f->classes; first += some) {
+        part.classes = f->classes - first < some ? f->classes - first : some;
+        cost += product_cost(&part, pipe, 0);
+    }
+    return cost;
+}
+/* Gradients of the logits: tensor cores' of f16 have a scale. */
+static double gradient_bytes(int way, const facts *f) {
+    const int bytes = way == LINEAR_LOSS_TILES || way == LINEAR_LOSS_SHARED
+                          ? f->bytes
+                          : (int)ridge_dtype_size(linear_gradient_dtype(f->dtype));
+    return bytes * (double)f->batch * (double)f->classes;
+}
+/* What that takes: the range of rows, and four launches that find nothing to do. */
+static double range_cost(int way, const facts *f) {
+    const bool wgmma = way == LINEAR_LOSS_TILES || way == LINEAR_LOSS_SHARED;
+    return wgmma && f->gradients && f->dtype == RIDGE_F16 ? 6 * linear_pass_cost(0) : 0;
 }
 
-/* The sums of all shares are written and read; predicted from bytes and FLOP, not measured. */
+/* Losses from parts; gradients' pass for their sums, which reads them, and writes them where they were exponentials. */
+static double between_cost(int way, const facts *f) {
+    const double g = gradient_bytes(way, f);
+    return range_cost(way, f) + (f->forward ? linear_pass_cost(0) : 0) +
+           (f->gradients ? linear_pass_cost((f->forward ? 2 : 1) * g) : 0) + (f->gradients ? linear_pass_cost(0) : 0);
+}
+
+/* The sums of all shares are written and read. */
 static double shared_cost(const facts *f) {
     const int shares = linear_softmax_shares(f->batch, f->depth, f->classes);
     const int64_t each = (f->depth + shares - 1) / shares;
     return linear_pipe_cost(LINEAR_PIPE_16, f->batch, f->classes, each, shares, f->sm_count) +
-           linear_pass_cost(2 * linear_shared_bytes(f->batch, f->depth, f->classes)) + between_cost(f);
+           linear_pass_cost(2 * linear_shared_bytes(f->batch, f->depth, f->classes)) +
+           between_cost(LINEAR_LOSS_SHARED, f) + 4;
 }
 
-/* Copies of x and w and, in 16 bits, of dx and dw: predicted from bytes, not measured. */
+/* Copies of x and w and, in 16 bits, of dx and dw. */
 static double copies_bytes(const facts *f) {
     const double operands = f->bytes * (double)(f->batch + f->classes) * (double)f->depth;
     return operands * (f->gradients && f->bytes == 2 ? 2 : 1);
 }
 
+/* Logits; losses; with gradients, those of the logits, dw, and dx in shares of the classes. */
+static double few_rows_cost(const facts *f) {
+    const double logits = (double)f->batch * (double)f->classes;
+    const double z = linear_few_rows_cost(f->batch, f->depth, f->classes, 1, f->bytes, f->bytes, f->sm_count);
+    if (!f->gradients) return z + linear_pass_cost(0) + 1;
+    return z + linear_pass_cost(4 * logits) + linear_pass_cost(8 * logits) + 2 +
+           linear_few_rows_outer_cost(f->batch, f->classes, f->depth, f->bytes) +
+           linear_few_rows_cost(f->batch, f->classes, f->depth, 1, f->bytes, 4, f->sm_count);
+}
+
 double linear_loss_microseconds(int way, const linear_loss_facts *f) {
+    if (way == LINEAR_LOSS_FEW_ROWS) return few_rows_cost(f);
     if (way == LINEAR_LOSS_COPIED) {
         const facts copied = linear_loss_copied(f);
         const int inner = linear_loss_of_copied(&copied, 0);
-        return linear_pass_cost(2 * copies_bytes(f)) + (inner < 0 ? 0 : linear_loss_microseconds(inner, &copied));
+        return linear_copy_cost(2 * copies_bytes(f)) + (inner < 0 ? 0 : linear_loss_microseconds(inner, &copied));
     }
     const skinny_facts s = skinny_of(f);
     const int pipe = way == LINEAR_LOSS_SPLIT                                ? LINEAR_PIPE_SPLIT
+                     : way == LINEAR_LOSS_HALF                               ? LINEAR_PIPE_HALF
+                     : way == LINEAR_LOSS_NARROW                             ? LINEAR_PIPE_16_NARROW
                      : way == LINEAR_LOSS_TILES || way == LINEAR_LOSS_SHARED ? LINEAR_PIPE_16
                                                                              : LINEAR_PIPES;
-    double cost = way < SKINNY_WAYS           ? skinny_cost(way, &s)
-                  : way == LINEAR_LOSS_SHARED ? shared_cost(f)
-                                              : product_cost(f, pipe, 0) + between_cost(f);
+    double cost = way < SKINNY_WAYS ? skinny_cost(way, &s)
+                  : way == LINEAR_LOSS_SHARED
+                      ? shared_cost(f)
+                      : (linear_split_parts(way) > 0 ? split_logits_cost(way, pipe, f) : product_cost(f, pipe, 0)) +
+                            between_cost(way, f);
     for (int product = 1; f->gradients && product <= 2; product++) cost += product_cost(f, pipe, product);
     return cost;
 }
@@ -182,6 +256,21 @@ double linear_loss_cost(const ridge_way *way, const ridge_problem *problem) {
 
 /* ---- what each moves and needs ---- */
 
+/* Sums of shares are written and read; with gradients logits are, and then gradients by two products. */
+static void few_rows_traffic(const facts *f, const ridge_work *work, ridge_traffic *traffic) {
+    const double logits = 4.0 * (double)f->batch * (double)f->classes;
+    const double dx = 4.0 * (double)f->batch * (double)f->depth;
+    const gemv_plan z = gemv_plan_of(f->batch, f->depth, f->classes, 1, f->bytes);
+    const gemv_plan x = gemv_plan_of(f->batch, f->classes, f->depth, 1, 4);
+    double again = z.shares > 1 ? logits * (double)z.shares : 0;
+    *traffic = (ridge_traffic){.read = work->bytes_read, .streamed = work->bytes_written};
+    if (f->gradients) {
+        again += 2 * logits + dx * (double)x.shares;
+        traffic->read += f->bytes * (double)f->depth * (double)(f->batch + f->classes) + logits;
+    }
+    traffic->read += again, traffic->streamed += again;
+}
+
 /* Forward: parts instead of logits. Gradients: written and read for their sums and by two products; with the forward,
  * they are exponentials first, which are read and written once more. Split operands are written and read besides. */
 void linear_loss_traffic(int way, const ce_places *at, const ridge_problem *problem, ridge_traffic *traffic) {
@@ -191,13 +280,21 @@ void linear_loss_traffic(int way, const ce_places *at, const ridge_problem *prob
         const facts copied = linear_loss_copied(&f);
         way = linear_loss_of_copied(&copied, 0);
     }
-    const double logits = (double)f.batch * (double)f.classes,
-                 g = (double)ridge_dtype_size(linear_gradient_dtype(f.dtype)) * logits;
+    const double g = gradient_bytes(way, &f);
     ridge_work work;
     ce_work(at, &problem->c, &work);
+    if (way == LINEAR_LOSS_FEW_ROWS) {
+        few_rows_traffic(&f, &work, traffic);
+        return;
+    }
     *traffic = (ridge_traffic){.read = work.bytes_read + copies, .streamed = work.bytes_written + copies};
-    const double parts = f.forward && way >= SKINNY_WAYS ? 8 * logits / 256 : 0;
-    const double split = way == LINEAR_LOSS_SPLIT ? linear_split_traffic(f.batch, f.depth, f.classes, f.gradients) : 0;
+    const double tiles = way == LINEAR_LOSS_NARROW ? 1 : (double)f.classes / 256;
+    const double parts = f.forward && way >= SKINNY_WAYS ? 8 * (double)f.batch * tiles : 0;
+    const int of = linear_split_parts(way);
+    const double sums = f.gradients ? linear_split_sums(f.batch, f.depth, f.classes, of) +
+                                          linear_split_sums(f.classes, f.depth, f.batch, of)
+                                    : 0;
+    const double split = of > 0 ? linear_split_traffic(f.batch, f.depth, f.classes, f.gradients, of) + sums : 0;
     traffic->read += parts + split, traffic->streamed += parts + split;
     if (!f.gradients) return;
     const bool exponentials = f.forward && way >= SKINNY_WAYS;
@@ -209,12 +306,16 @@ size_t linear_loss_bytes(int way, const ce_places *at, const ridge_case *c) {
     const int64_t rows = c->dim[CE_BATCH], depth = c->dim[CE_DEPTH], classes = c->dim[CE_CLASSES];
     const int bytes = (int)ridge_dtype_size(c->dtype);
     const bool gradients = at->dx >= 0;
+    if (way == LINEAR_LOSS_FEW_ROWS)
+        return few_rows_fit(rows, depth, classes, bytes, gradients)
+                   ? gemv_scratch_of(rows, depth, classes, 1, bytes, gradients).bytes
+                   : 0;
     if (way != LINEAR_LOSS_COPIED) return linear_loss_scratch_of(way, rows, depth, classes, c->dtype, gradients).bytes;
     const linear_loss_copies copies = linear_loss_copies_of(rows, depth, classes, bytes, gradients);
-    if ((bytes == 4 && classes > SKINNY_CLASSES) || copies.bytes > copies_most(depth, classes, bytes)) return 0;
+    if ((bytes == 4 && classes > SKINNY_CLASSES) || copies.bytes > LINEAR_COPIES_MOST) return 0;
     size_t most = 0;
     for (int inner = SKINNY_NARROW; inner < LINEAR_LOSS_FFMA; inner++) {
-        if (inner == LINEAR_LOSS_SPLIT) continue; /* it reads any alignment */
+        if (linear_split_parts(inner) > 0) continue; /* it reads any alignment */
         const size_t its =
             linear_loss_scratch_of(inner, rows, (depth + 15) / 16 * 16, classes, c->dtype, gradients).bytes;
         if (its > most) most = its;
@@ -228,7 +329,7 @@ ridge_arithmetic linear_loss_arithmetic(int way, const ce_places *at, const ridg
     if (way == LINEAR_LOSS_COPIED) way = linear_loss_of_copied(&copied, 0);
     const bool fp32 = f.bytes == 4, skinny = way < SKINNY_WAYS;
     const bool tf32 = way == SKINNY_NARROW || way == SKINNY_SHARED || way == SKINNY_CLUSTER;
-    if (!fp32 || way == LINEAR_LOSS_FFMA || (skinny && at->dx >= 0))
+    if (!fp32 || way == LINEAR_LOSS_FFMA || way == LINEAR_LOSS_FEW_ROWS || (skinny && at->dx >= 0))
         return (ridge_arithmetic){.type = RIDGE_DTYPE_NONE};
-    return (ridge_arithmetic){.type = tf32 ? RIDGE_TF32 : RIDGE_F16, .products = 3};
+    return (ridge_arithmetic){.type = tf32 ? RIDGE_TF32 : RIDGE_F16, .products = way == LINEAR_LOSS_HALF ? 1 : 3};
 }

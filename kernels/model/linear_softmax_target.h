@@ -1,6 +1,38 @@
 /* What the tables of ways of linear_softmax and multihead_linear_softmax have in common. Included once, by target.c,
  * which defines before: DIMS, the linear_softmax_dims of its extents. */
-#include "cuda/linear/softmax_ways.h"
+#include "model/linear_ways.h"
+
+/* ---- CPU ---- */
+
+#define OF_WAY(number, name)                                                            \
+    static inline void cpu_##name##_traffic(const ridge_problem *p, ridge_traffic *t) { \
+        linear_cpu_traffic(number, &DIMS, p, t);                                        \
+    }                                                                                   \
+    static inline size_t cpu_##name##_scratch(const ridge_case *c, int threads) {       \
+        return linear_cpu_scratch(number, &DIMS, c, threads);                           \
+    }
+#if defined(__x86_64__)
+OF_WAY(LINEAR_WAY_WIDE, wide)
+#endif
+OF_WAY(LINEAR_WAY_FUSED, fused)
+OF_WAY(LINEAR_WAY_PRODUCT, product)
+#undef OF_WAY
+
+#define LINEAR_CPU_WAY(number_, what, idea_, fn, dims_)                                                            \
+    {                                                                                                              \
+        .name = #what, .idea = idea_, .refuses = linear_cpu_refuses, .cost = linear_cpu_cost,                      \
+        .traffic = cpu_##what##_traffic, .scratch = cpu_##what##_scratch, .run = RIDGE_CPU(fn), .number = number_, \
+        .own = dims_                                                                                               \
+    }
+#define LINEAR_CPU_WIDE(fn, dims) \
+    LINEAR_CPU_WAY(LINEAR_WAY_WIDE, wide, "vectors along the classes, nothing is packed", fn, dims)
+#define LINEAR_CPU_FUSED(fn, dims)          \
+    LINEAR_CPU_WAY(LINEAR_WAY_FUSED, fused, \
+                   "vectors along the batch, classes in registers, logits never leave the cache", fn, dims)
+#define LINEAR_CPU_PRODUCT(fn, dims) \
+    LINEAR_CPU_WAY(LINEAR_WAY_PRODUCT, product, "a product of any shape to the output, softmax in place", fn, dims)
+
+/* ---- CUDA ---- */
 
 static inline ridge_arithmetic linear_of_copied(const ridge_problem *p) { return linear_copied_arithmetic(&DIMS, p); }
 #define OF_WAY(number, name)                                                      \
@@ -15,11 +47,16 @@ OF_WAY(SKINNY_SINGLE, fused)
 OF_WAY(LINEAR_TILES_SPLIT, tiles_split)
 OF_WAY(LINEAR_TILES_TF32, tiles_tf32)
 OF_WAY(LINEAR_TILES_16, tiles_16)
+OF_WAY(LINEAR_TILES_NARROW, tiles_narrow)
 OF_WAY(LINEAR_LOGITS_16, logits_16)
 OF_WAY(LINEAR_LOGITS_SHARED, logits_shared)
 OF_WAY(LINEAR_LOGITS_SPLIT, logits_split)
+OF_WAY(LINEAR_LOGITS_TF32, logits_tf32)
+OF_WAY(LINEAR_TILES_HALF, tiles_half)
+OF_WAY(LINEAR_LOGITS_HALF, logits_half)
 OF_WAY(LINEAR_LOGITS_WGMMA, logits_wgmma)
 OF_WAY(LINEAR_LOGITS_FFMA, logits_ffma)
+OF_WAY(LINEAR_FEW_ROWS, few_rows)
 OF_WAY(LINEAR_COPIED, copied)
 #undef OF_WAY
 
@@ -44,6 +81,10 @@ OF_WAY(LINEAR_COPIED, copied)
 #define LINEAR_WAYS_STREAM(fn, dims)                                                                                   \
     LINEAR_WAY(SKINNY_STREAM, "skinny_stream", "72 rows a cluster of eight that has all of the depth at once", fn, 90, \
                fused, linear_three_of_fp16, dims)
+#define LINEAR_WAYS_HALF(fn, dims)                                                                                   \
+    LINEAR_WAY(LINEAR_TILES_HALF, "tiles_half",                                                                      \
+               "one product of fp16 parts scaled line by line; tiles of 128 rows exchange their rows' sums", fn, 90, \
+               tiles_half, linear_one_of_fp16, dims)
 #define LINEAR_WAYS_SPLIT(fn, dims)                                                                                   \
     LINEAR_WAY(LINEAR_TILES_SPLIT, "tiles_split", "operands split once; tiles of 128 rows exchange their rows' sums", \
                fn, 90, tiles_split, linear_three_of_fp16, dims)
@@ -51,7 +92,9 @@ OF_WAY(LINEAR_COPIED, copied)
     LINEAR_WAY(LINEAR_TILES_TF32, "tiles_tf32", "tiles of 128 rows exchange their rows' sums, w transposed first", fn, \
                90, tiles_tf32, NULL, dims),                                                                            \
         LINEAR_WAY(LINEAR_TILES_16, "tiles_16", "tiles of 128 rows exchange their rows' sums", fn, 90, tiles_16, NULL, \
-                   dims)
+                   dims),                                                                                              \
+        LINEAR_WAY(LINEAR_TILES_NARROW, "tiles_narrow", "tiles of 128 rows by all of up to 64 classes", fn, 90,        \
+                   tiles_narrow, NULL, dims)
 #define LINEAR_WAYS_LOGITS_16(fn, dims)                                                                              \
     LINEAR_WAY(LINEAR_LOGITS_16, "logits_16", "a product by wgmma to memory, softmax row by row", fn, 90, logits_16, \
                NULL, dims)
@@ -60,6 +103,12 @@ OF_WAY(LINEAR_COPIED, copied)
                fn, 90, logits_shared, NULL, dims),                                                                     \
         LINEAR_WAY(LINEAR_LOGITS_SPLIT, "logits_split", "operands split once, logits to memory, softmax row by row",   \
                    fn, 90, logits_split, linear_three_of_fp16, dims),                                                  \
+        LINEAR_WAY(LINEAR_LOGITS_TF32, "logits_tf32",                                                                  \
+                   "a product by wgmma to memory, w transposed first, softmax row by row", fn, 90, logits_tf32, NULL,  \
+                   dims),                                                                                              \
+        LINEAR_WAY(LINEAR_LOGITS_HALF, "logits_half",                                                                  \
+                   "one product of fp16 parts scaled line by line, logits to memory, softmax row by row", fn, 90,      \
+                   logits_half, linear_one_of_fp16, dims),                                                             \
         LINEAR_WAY(LINEAR_LOGITS_WGMMA, "logits_wgmma", "64 rows by 128 classes a cluster, logits to memory", fn, 90,  \
                    logits_wgmma, linear_three_of_fp16, dims)
 #define LINEAR_WAYS_COPIED(fn, dims)                                                                                 \
@@ -68,3 +117,6 @@ OF_WAY(LINEAR_COPIED, copied)
 #define LINEAR_WAYS_LOGITS(fn, dims)                                                                                 \
     LINEAR_WAY(LINEAR_LOGITS_FFMA, "logits_ffma", "a product by multiply-adds to memory, softmax row by row", fn, 0, \
                logits_ffma, NULL, dims)
+#define LINEAR_WAYS_FEW_ROWS(fn, dims)                                                                              \
+    LINEAR_WAY(LINEAR_FEW_ROWS, "few_rows", "multiply-adds, w read once at memory's rate: logits to memory", fn, 0, \
+               few_rows, NULL, dims)

@@ -1,4 +1,5 @@
 /* The ways of softmax(x w + b): what each refuses, costs, moves and needs. */
+#include "cuda/gemv/plan.h"
 #include "cuda/linear/problem.h"
 #include "cuda/linear/softmax_scratch.h"
 #include "model/linear_cost.h"
@@ -49,14 +50,8 @@ static skinny_facts skinny_of(const facts *f) {
 
 /* ---- what each refuses ---- */
 
-static const char *refuses_tiles(int way, const facts *f) {
-    const bool split = way == LINEAR_TILES_SPLIT;
-    const double lines = (double)f->heads * ((double)f->batch + (double)linear_softmax_wide(f->classes));
-    if (f->sm / 10 != 9) return "needs wgmma (compute capability 9.0)";
-    if (f->batch < 1 || lines > INT32_MAX / 2.0) return "for 1 to 2^30 rows and classes";
-    if (f->classes > LINEAR_TILES_CLASSES) return "for up to 8192 classes";
-    if (f->heads > 1 && (!split || linear_by_rows(&f->w))) return "for one head";
-    if (split) return NULL; /* the pass that splits reads any alignment */
+/* Operands in one type as TMA and wgmma take them: K-major in tf32, where w is transposed otherwise. */
+static const char *refuses_layout(const facts *f) {
     if (!linear_tileable(&f->x, f->bytes)) return "x is not in lines of 16-byte pieces";
     if (f->bytes == 4 && f->depth % 4 != 0) return "for a depth in multiples of 4";
     if ((f->bytes == 2 || linear_by_rows(&f->w)) && !linear_tileable(&f->w, f->bytes))
@@ -64,15 +59,29 @@ static const char *refuses_tiles(int way, const facts *f) {
     return NULL;
 }
 
+static const char *refuses_tiles(int way, const facts *f) {
+    const bool split = way == LINEAR_TILES_SPLIT || way == LINEAR_TILES_HALF;
+    const double lines = (double)f->heads * ((double)f->batch + (double)linear_softmax_wide(f->classes));
+    if (f->sm / 10 != 9) return "needs wgmma (compute capability 9.0)";
+    if (f->batch < 1 || lines > INT32_MAX / 2.0) return "for 1 to 2^30 rows and classes";
+    if (f->classes > LINEAR_TILES_CLASSES) return "for up to 8192 classes";
+    if (way == LINEAR_TILES_NARROW && f->classes > LINEAR_TILE_NARROW) return "for up to 64 classes";
+    if (f->heads > 1 && (!split || linear_by_rows(&f->w))) return "for one head";
+    return split ? NULL : refuses_layout(f); /* the pass that splits reads any alignment */
+}
+
 static const char *refuses_type(int way, const facts *f) {
     switch (way) {
-        case LINEAR_TILES_TF32: return f->dtype == RIDGE_TF32 ? NULL : "for tf32";
-        case LINEAR_TILES_SPLIT:
-        case LINEAR_LOGITS_SPLIT: return f->dtype == RIDGE_F32 ? NULL : "for f32";
+        case LINEAR_TILES_HALF:
+        case LINEAR_LOGITS_HALF:
+        case LINEAR_TILES_TF32:
+        case LINEAR_LOGITS_TF32: return f->dtype == RIDGE_TF32 ? NULL : "for tf32";
         case LINEAR_TILES_16:
+        case LINEAR_TILES_NARROW:
         case LINEAR_LOGITS_16:
         case LINEAR_LOGITS_SHARED: return f->bytes == 2 ? NULL : "for types of 16 bits";
         case LINEAR_LOGITS_FFMA:
+        case LINEAR_FEW_ROWS:
         case LINEAR_COPIED: return NULL;
         default: return f->bytes == 4 ? NULL : "for f32 and tf32";
     }
@@ -84,10 +93,11 @@ static const char *refuses_logits(int way, const facts *f) {
     if (way == LINEAR_LOGITS_FFMA) return NULL;
     if (f->sm / 10 != 9) return "needs wgmma (compute capability 9.0)";
     if (f->batch < 1) return "for one row and more";
-    if (way == LINEAR_LOGITS_SPLIT) {
+    if (way == LINEAR_LOGITS_SPLIT || way == LINEAR_LOGITS_HALF) {
         const bool any = linear_softmax_scratch_of(way, f->batch, f->depth, f->classes, 1, f->dtype).bytes > 0;
-        return f->heads > 1 ? "for one head" : any ? NULL : "hi and lo parts exceed 1 GiB";
+        return f->heads > 1 ? "for one head" : any ? NULL : "operands in fp16 exceed 1 GiB";
     }
+    if (way == LINEAR_LOGITS_TF32) return f->heads > 1 ? "for one head" : refuses_layout(f);
     if (way != LINEAR_LOGITS_WGMMA) {
         if (!is_tileable(f)) return "x or w is not in lines of 16-byte pieces";
         if (way == LINEAR_LOGITS_16) return NULL;
@@ -104,24 +114,26 @@ static const char *refuses_logits(int way, const facts *f) {
                                   : "for a depth in multiples of 16, and aligned operands";
 }
 
-/* What copies may take: more where they are needed however the operands lie. */
-static size_t copies_most(int64_t depth, int64_t classes, int bytes) {
-    const bool odd = depth * bytes % 16 != 0 || classes * bytes % 16 != 0;
-    return (size_t)(odd ? 1024 : 64) << 20;
-}
-
 static const char *refuses_copied(const facts *f) {
     const linear_copies copies = linear_copies_of(f->batch, f->depth, f->classes, f->heads, f->bytes);
     const facts copied = linear_softmax_copied(f);
     if (f->batch < 1) return "for one row and more";
     if (f->heads > 1 && f->w.step != f->classes) return "for heads without gaps";
     if (f->dtype == RIDGE_F32 && f->classes > SKINNY_CLASSES) return "for up to 128 classes, or fewer bits";
-    if (copies.bytes > copies_most(f->depth, f->classes, f->bytes)) return "copies take too much memory";
+    if (copies.bytes > LINEAR_COPIES_MOST) return "copies take too much memory";
     const skinny_facts s = skinny_of(f);
     const bool skinny = f->bytes == 4 && f->classes <= SKINNY_CLASSES;
     if (skinny ? s.pieces && f->depth % SKINNY_DEPTH == 0 : is_tileable(f))
         return "for operands that are not in lines of 16-byte pieces";
     return linear_softmax_of_copied(&copied, 0) < 0 ? "copies would not help" : NULL;
+}
+
+static const char *refuses_few_rows(const facts *f) {
+    if (f->batch < 1 || f->batch > GEMV_BATCH) return "for 1 to 64 rows";
+    if (f->depth < 1 || f->classes < 1 || f->depth > INT32_MAX / 2 || f->classes > INT32_MAX / 2)
+        return "for 1 to 2^30 classes and steps of the depth";
+    if (f->heads < 1 || f->heads * f->batch > 65535) return "for up to 65535 rows of all heads";
+    return gemv_fits(f->batch, f->depth, f->classes, f->heads, f->bytes) ? NULL : "sums exceed 256 MiB";
 }
 
 const char *linear_softmax_refusal(int way, const linear_softmax_facts *f) {
@@ -130,6 +142,7 @@ const char *linear_softmax_refusal(int way, const linear_softmax_facts *f) {
     if (type) return type;
     if (way < SKINNY_WAYS) return skinny_refusal(way, &s);
     if (way < LINEAR_LOGITS_16) return refuses_tiles(way, f);
+    if (way == LINEAR_FEW_ROWS) return refuses_few_rows(f);
     return way == LINEAR_COPIED ? refuses_copied(f) : refuses_logits(way, f);
 }
 const char *linear_softmax_refuses(const ridge_way *way, const ridge_problem *problem) {
@@ -154,11 +167,17 @@ linear_softmax_facts linear_softmax_copied(const linear_softmax_facts *f) {
     return c;
 }
 
+/* Operands of any alignment: nothing that copies are for. */
+static bool reads_any(int way) {
+    return way == LINEAR_TILES_SPLIT || way == LINEAR_LOGITS_SPLIT || way == LINEAR_TILES_HALF ||
+           way == LINEAR_LOGITS_HALF;
+}
+
 int linear_softmax_of_copied(const linear_softmax_facts *copied, unsigned tried) {
     int best = -1;
     double least = 0;
     for (int way = SKINNY_NARROW; way < LINEAR_LOGITS_FFMA; way++) {
-        if (tried >> way & 1u || linear_softmax_refusal(way, copied)) continue;
+        if (reads_any(way) || tried >> way & 1u || linear_softmax_refusal(way, copied)) continue;
         const double cost = linear_softmax_microseconds(way, copied);
         if (best < 0 || cost < least) best = way, least = cost;
     }
@@ -178,55 +197,89 @@ int linear_softmax_shares(int64_t batch, int64_t depth, int64_t classes) {
 /* Softmax of logits in memory, a launch a head. */
 static double softmax_cost(const facts *f) {
     const double rows = (double)f->batch * (double)f->classes * (4 + f->bytes);
-    return 3.5 + (double)f->heads * linear_pass_cost(rows);
+    return 0.5 + (double)f->heads * (1.0 + linear_bytes_cost(rows));
 }
 
 static double bytes_of_operands(const facts *f) {
     return f->bytes * ((double)f->batch + (double)f->heads * (double)f->classes) * (double)f->depth;
 }
 
-/* Tiles of 128 classes are heads to the kernel. Predicted from those of few classes, not measured. */
+/* Logits are written and read, then probabilities written, by a launch for all heads. */
+static double few_rows_cost(const facts *f) {
+    const double logits = (double)f->batch * (double)f->heads * (double)f->classes;
+    return linear_few_rows_cost(f->batch, f->depth, f->classes, f->heads, f->bytes, f->bytes, f->sm_count) +
+           linear_pass_cost(logits * (8 + f->bytes)) + 1;
+}
+/* Tiles of 128 classes are heads to the kernel. 8 x 2048 x 8192 in 39 us. */
 static double logits_wgmma_cost(const facts *f) {
     skinny_facts s = skinny_of(f);
     s.heads = (f->classes + 127) / 128, s.classes = 128;
-    return skinny_cost(SKINNY_WGMMA, &s) + softmax_cost(f);
+    return 1.35 * skinny_cost(SKINNY_WGMMA, &s) + softmax_cost(f);
 }
-/* The depth in shares, whose sums are written and read. Predicted from bytes and FLOP, not measured. */
+/* The depth in shares, whose sums are written and read. */
 static double logits_shared_cost(const facts *f) {
     const int shares = linear_softmax_shares(f->batch, f->depth, f->classes);
     const double sums = 4.0 * shares * (double)f->batch * (double)f->classes;
     const int64_t each = (f->depth + shares - 1) / shares;
     return linear_pipe_cost(LINEAR_PIPE_16, f->batch, f->classes, each, shares, f->sm_count) +
-           linear_pass_cost(2 * sums) + 1;
+           linear_pass_cost(2 * sums) + 6;
 }
+
+/* Operands to hi and lo parts. */
+static double split_pass_cost(const facts *f) {
+    const double bytes = 8 * ((double)f->batch + (double)f->heads * (double)f->classes) * (double)f->depth;
+    return is_tileable(f) ? linear_pass_cost(bytes) : linear_copy_cost(bytes);
+}
+/* Tiles of split operands that wait for many beside them: 4629 x 1041 x 5375 in 716 us, twice those of few. */
+static double meeting(int64_t classes) { return classes > 1024 ? 1 + (double)(classes - 1024) / 4096 : 1; }
 
 double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
     const skinny_facts s = skinny_of(f);
     const int64_t m = f->batch, n = f->classes, k = f->depth;
-    const double x = (double)m * (double)k, w = (double)f->heads * (double)n * (double)k;
+    const double w = (double)f->heads * (double)n * (double)k;
     switch (way) {
         case LINEAR_TILES_SPLIT:
-            return linear_pass_cost(8 * (x + w)) +
+            return split_pass_cost(f) +
                    linear_pipe_cost(n <= LINEAR_TILE_SINGLE ? LINEAR_PIPE_SPLIT_SINGLE : LINEAR_PIPE_SPLIT_SOFTMAX, m,
-                                    n, k, f->heads, f->sm_count);
+                                    n, k, f->heads, f->sm_count) *
+                       meeting(n);
+        case LINEAR_TILES_HALF:
+            return linear_pass_cost(6 * ((double)m * (double)k + w)) +
+                   linear_pipe_cost(n <= LINEAR_TILE_NARROW ? LINEAR_PIPE_HALF_NARROW : LINEAR_PIPE_HALF_SOFTMAX, m, n,
+                                    k, f->heads, f->sm_count) *
+                       meeting(n);
         case LINEAR_TILES_TF32:
             return (linear_by_rows(&f->w) ? 0 : linear_pass_cost(8 * w)) +
-                   linear_pipe_cost(LINEAR_PIPE_TF32_SOFTMAX, m, n, k, 1, f->sm_count);
+                   linear_pipe_cost(n <= LINEAR_TILE_NARROW ? LINEAR_PIPE_TF32_NARROW : LINEAR_PIPE_TF32_SOFTMAX, m, n,
+                                    k, 1, f->sm_count);
         case LINEAR_TILES_16: return linear_pipe_cost(LINEAR_PIPE_16_SOFTMAX, m, n, k, 1, f->sm_count);
+        case LINEAR_TILES_NARROW:
+            return linear_pipe_cost(LINEAR_PIPE_16_NARROW, m, n, k, 1, f->sm_count) +
+                   linear_bytes_cost(2.0 * (double)m * (double)n);
         case LINEAR_LOGITS_16:
             return linear_pipe_cost(LINEAR_PIPE_16, m, n, k, 1, f->sm_count) +
-                   linear_bytes_cost(4.0 * (double)m * (double)n) + softmax_cost(f);
+                   linear_bytes_cost(8.0 * (double)m * (double)n) + softmax_cost(f);
         case LINEAR_LOGITS_SPLIT:
-            return linear_pass_cost(8 * (x + w)) + linear_pipe_cost(LINEAR_PIPE_SPLIT, m, n, k, 1, f->sm_count) +
+            return split_pass_cost(f) + linear_pipe_cost(LINEAR_PIPE_SPLIT, m, n, k, 1, f->sm_count) +
+                   linear_pass_cost(4.0 * (double)m * (double)n) + softmax_cost(f);
+        case LINEAR_LOGITS_TF32:
+            return (linear_by_rows(&f->w) ? 0 : linear_pass_cost(8 * w)) +
+                   linear_pipe_cost(LINEAR_PIPE_TF32_SOFTMAX, m, n, k, 1, f->sm_count) +
+                   linear_bytes_cost(4.0 * (double)m * (double)n) + softmax_cost(f);
+        case LINEAR_LOGITS_HALF:
+            return linear_pass_cost(6 * ((double)m * (double)k + w)) +
+                   linear_pipe_cost(n <= LINEAR_TILE_NARROW ? LINEAR_PIPE_HALF_NARROW : LINEAR_PIPE_HALF, m, n, k, 1,
+                                    f->sm_count) +
                    linear_pass_cost(4.0 * (double)m * (double)n) + softmax_cost(f);
         case LINEAR_LOGITS_SHARED: return logits_shared_cost(f);
         case LINEAR_LOGITS_WGMMA: return logits_wgmma_cost(f);
         case LINEAR_LOGITS_FFMA:
             return linear_ffma_cost(m, n, k, f->heads, f->bytes, 1, f->sm, f->sm_count) + softmax_cost(f);
+        case LINEAR_FEW_ROWS: return few_rows_cost(f);
         case LINEAR_COPIED: {
             const facts copied = linear_softmax_copied(f);
             const int inner = linear_softmax_of_copied(&copied, 0);
-            return linear_pass_cost(2 * bytes_of_operands(f)) +
+            return linear_copy_cost(2 * bytes_of_operands(f)) +
                    (inner < 0 ? 0 : linear_softmax_microseconds(inner, &copied));
         }
         default: return skinny_cost(way, &s);
@@ -242,13 +295,19 @@ double linear_softmax_cost(const ridge_way *way, const ridge_problem *problem) {
 static void add_traffic(int way, const facts *f, ridge_traffic *traffic) {
     const double heads = (double)f->heads, x = (double)f->batch * (double)f->depth;
     const double w = heads * (double)f->depth * (double)f->classes, p = heads * (double)f->batch * (double)f->classes;
-    const bool trans = way == LINEAR_TILES_TF32 && !linear_by_rows(&f->w);
-    double again = 0; /* written, then read */
+    const bool tf32 = way == LINEAR_TILES_TF32 || way == LINEAR_LOGITS_TF32;
+    double again = tf32 && !linear_by_rows(&f->w) ? 4 * w : 0; /* written, then read */
     if (way == LINEAR_TILES_SPLIT) again = 4 * (x + w);
-    if (trans) again = 4 * w;
+    if (way == LINEAR_LOGITS_TF32) again += 4 * p;
     if (way == LINEAR_LOGITS_16 || way == LINEAR_LOGITS_WGMMA || way == LINEAR_LOGITS_FFMA) again = 4 * p;
     if (way == LINEAR_LOGITS_SPLIT) again = 4 * (x + w + p);
+    if (way == LINEAR_TILES_HALF) again = 2 * (x + w);
+    if (way == LINEAR_LOGITS_HALF) again = 2 * (x + w) + 4 * p;
     if (way == LINEAR_LOGITS_SHARED) again = 4 * p * linear_softmax_shares(f->batch, f->depth, f->classes);
+    if (way == LINEAR_FEW_ROWS) {
+        const int64_t shares = gemv_plan_of(f->batch, f->depth, f->classes, f->heads, f->bytes).shares;
+        again = 4 * p * (double)(shares > 1 ? shares + 1 : 1);
+    }
     traffic->read += again, traffic->written += again;
 }
 
@@ -272,13 +331,17 @@ void linear_softmax_traffic(int way, const linear_softmax_dims *at, const ridge_
 size_t linear_softmax_scratch_bytes(int way, const linear_softmax_dims *at, const ridge_case *c) {
     const int64_t rows = c->dim[at->batch], depth = c->dim[at->depth], classes = c->dim[at->classes];
     const int64_t heads = heads_of(at, c);
-    if (way != LINEAR_COPIED) return linear_softmax_scratch_of(way, rows, depth, classes, heads, c->dtype).bytes;
     const int bytes = (int)ridge_dtype_size(c->dtype);
+    if (way == LINEAR_FEW_ROWS)
+        return rows <= GEMV_BATCH && gemv_fits(rows, depth, classes, heads, bytes)
+                   ? gemv_scratch_of(rows, depth, classes, heads, bytes, 0).bytes
+                   : 0;
+    if (way != LINEAR_COPIED) return linear_softmax_scratch_of(way, rows, depth, classes, heads, c->dtype).bytes;
     const linear_copies copies = linear_copies_of(rows, depth, classes, heads, bytes);
-    if (copies.bytes > copies_most(depth, classes, bytes) || (c->dtype == RIDGE_F32 && classes > SKINNY_CLASSES))
-        return 0;
+    if (copies.bytes > LINEAR_COPIES_MOST || (c->dtype == RIDGE_F32 && classes > SKINNY_CLASSES)) return 0;
     size_t most = 0;
     for (int inner = SKINNY_NARROW; inner < LINEAR_LOGITS_FFMA; inner++) {
+        if (reads_any(inner)) continue;
         const size_t its =
             linear_softmax_scratch_of(inner, rows, (depth + 15) / 16 * 16, classes, heads, c->dtype).bytes;
         if (its > most) most = its;
@@ -287,15 +350,20 @@ size_t linear_softmax_scratch_bytes(int way, const linear_softmax_dims *at, cons
 }
 
 ridge_arithmetic linear_three_of_tf32(const ridge_problem *problem) {
-    const bool fp32 = problem->c.dtype == RIDGE_F32;
+    const bool fp32 = ridge_dtype_size(problem->c.dtype) == 4;
     return (ridge_arithmetic){.type = fp32 ? RIDGE_TF32 : RIDGE_DTYPE_NONE, .products = fp32 ? 3 : 0};
 }
 ridge_arithmetic linear_three_of_fp16(const ridge_problem *problem) {
-    const bool fp32 = problem->c.dtype == RIDGE_F32;
+    const bool fp32 = ridge_dtype_size(problem->c.dtype) == 4;
     return (ridge_arithmetic){.type = fp32 ? RIDGE_F16 : RIDGE_DTYPE_NONE, .products = fp32 ? 3 : 0};
+}
+ridge_arithmetic linear_one_of_fp16(const ridge_problem *problem) {
+    (void)problem;
+    return (ridge_arithmetic){.type = RIDGE_F16, .products = 1};
 }
 ridge_arithmetic linear_copied_arithmetic(const linear_softmax_dims *at, const ridge_problem *problem) {
     const facts f = facts_of(at, problem), copied = linear_softmax_copied(&f);
     const int inner = linear_softmax_of_copied(&copied, 0);
+    if (inner == LINEAR_TILES_TF32 || inner == LINEAR_LOGITS_TF32) return (ridge_arithmetic){.type = RIDGE_DTYPE_NONE};
     return inner < SKINNY_STREAM ? linear_three_of_tf32(problem) : linear_three_of_fp16(problem);
 }

@@ -1,5 +1,6 @@
 /* Which way a product on a CPU takes, and how threads split it. */
 #include "cpu/gemm_product.h"
+#include "model/cpu_tiles.h"
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t parts_of(int64_t n, int64_t most) { return (n + most - 1) / most; }
@@ -37,20 +38,6 @@ gemm_split gemm_split_of(const gemm_facts *f) {
 
 /* ---- costs ---- */
 
-/* The register tile of an instruction set: floats in a vector, rows. */
-typedef struct tile {
-    int lanes, rows;
-} tile;
-static const tile tiles[RIDGE_ISA_COUNT] = {
-    [RIDGE_ISA_scalar] = {1, 4},
-#if defined(__x86_64__)
-    [RIDGE_ISA_avx2] = {8, 6},
-    [RIDGE_ISA_avx512] = {16, 14},
-#elif defined(__aarch64__)
-    [RIDGE_ISA_neon] = {4, 12},
-#endif
-};
-
 /* Cycles, measured on a Zen 3 core with AVX2 (AMD EPYC, 3.2 GHz), operands from memory. */
 static const struct {
     double latency;      /* of a multiply-add, two of which start in a cycle */
@@ -69,7 +56,7 @@ static double larger(double a, double b) { return a > b ? a : b; }
 static double ceil_of(double n, double by) { return (double)(int64_t)((n + by - 1) / by); }
 
 /* Tiles of all rows and columns, over the whole depth in `slices` parts. */
-static double tiles_cycles(const gemm_facts *f, tile t, double slices) {
+static double tiles_cycles(const gemm_facts *f, cpu_tile t, double slices) {
     const double m = (double)f->m, k = (double)f->k;
     const int64_t nr = 2 * t.lanes, panels = f->n / nr, rest = f->n % nr;
     const int tall = f->n <= t.lanes && t.rows < 12 ? 12 : t.rows;
@@ -81,7 +68,7 @@ static double tiles_cycles(const gemm_facts *f, tile t, double slices) {
     return strips * panel;
 }
 
-static double stream_cycles(const gemm_facts *f, tile t) {
+static double stream_cycles(const gemm_facts *f, cpu_tile t) {
     const double n = (double)f->n, k = (double)f->k;
     if (f->m == 1) return n * k / t.lanes / 2 + n * k / 8 / t.lanes;
     const double columns = f->m <= t.rows ? larger(4096 / (double)f->m, 16) : 1024;
@@ -96,7 +83,7 @@ static double stream_cycles(const gemm_facts *f, tile t) {
                                              : 1);
 }
 
-static double dots_cycles(const gemm_facts *f, tile t) {
+static double dots_cycles(const gemm_facts *f, cpu_tile t) {
     const double m = (double)f->m, n = (double)f->n, k = (double)f->k;
     const double rows = f->n <= 2 ? 4 : f->n == 3 ? 3 : 2, mr = m < rows ? m : rows, columns = (int)mr == 3 ? 3 : 4;
     const double nr = n < columns ? n : columns, step = larger(larger(mr * nr / 2, (mr + nr) / 2), zen3.latency);
@@ -105,7 +92,7 @@ static double dots_cycles(const gemm_facts *f, tile t) {
            (f->b_by_row ? n * k * zen3.turn : 0);
 }
 
-static double blocked_cycles(const gemm_facts *f, tile t) {
+static double blocked_cycles(const gemm_facts *f, cpu_tile t) {
     const double m = (double)f->m, n = (double)f->n, k = (double)f->k;
     const bool pack_a = !f->a_by_depth || f->n >= GEMM_PACK_A_COLUMNS;
     return tiles_cycles(f, t, ceil_of(k, GEMM_BLOCK_DEPTH)) + n * k * zen3.pack +
@@ -117,8 +104,8 @@ static const double tiny = 8192;
 
 double gemm_way_cost(gemm_way way, const gemm_facts *f) {
     if ((double)f->m * (double)f->n * (double)f->k <= tiny) return way;
-    static double (*const cycles[GEMM_WAY_COUNT])(const gemm_facts *, tile) = {stream_cycles, dots_cycles,
-                                                                               blocked_cycles};
+    static double (*const cycles[GEMM_WAY_COUNT])(const gemm_facts *, cpu_tile) = {stream_cycles, dots_cycles,
+                                                                                   blocked_cycles};
     const gemm_split split = gemm_split_of(f);
     gemm_facts part = *f;
     int64_t *const side = split == GEMM_SPLIT_ROWS      ? &part.m
@@ -127,7 +114,7 @@ double gemm_way_cost(gemm_way way, const gemm_facts *f) {
                                                         : NULL;
     if (side) *side = parts_of(*side, f->threads);
     const double elements = (double)part.m * (double)part.k + (double)part.k * (double)part.n;
-    const double all = cycles[way](&part, tiles[f->isa]) + zen3.memory * elements;
+    const double all = cycles[way](&part, cpu_tile_of(f->isa)) + zen3.memory * elements;
     return all / zen3.frequency + (side ? zen3.wake : 0);
 }
 

@@ -4,9 +4,8 @@
  * Least traffic: every operand once, batch depth + depth classes + classes + batch classes elements. */
 #include <math.h>
 
-#include "cpu/gemm_product.h"
-#include "cuda/linear/softmax_ways.h"
 #include "linear_softmax.h"
+#include "model/linear_ways.h"
 #include "peer/cublaslt.h"
 #include "peer/onednn.h"
 #include "peer/openblas.h"
@@ -88,10 +87,26 @@ static const ridge_case cases[] = {
     {.dim = {40, 777, 33}, EDGE_CUDA(BF16)},
     {.dim = {40, 1030, 24}, EDGE_CUDA(F16), .column_major = 1u << LINEAR_W},
     {.dim = {9, 57, 8300}, EDGE_CUDA(BF16)},
+    {.dim = {300, 72, 40}, EDGE_CUDA(BF16)}, /* narrow tiles */
+    {.dim = {131, 200, 21}, EDGE_CUDA(F16), .column_major = 1u << LINEAR_W},
     {.dim = {67, 35, 257}, EDGE_CUDA(TF32)},
+    {.dim = {601, 76, 50}, EDGE_CUDA(TF32)}, /* narrow tiles */
+    {.dim = {300, 132, 33}, EDGE_CUDA(TF32), .column_major = 1u << LINEAR_W},
     {.dim = {300, 204, 1000}, EDGE_CUDA(TF32)},
     {.dim = {129, 512, 1009}, EDGE_CUDA(TF32), .column_major = 1u << LINEAR_W},
     {.dim = {40, 64, 9000}, EDGE_CUDA(TF32)},
+    {.dim = {1, 130, 301}, EDGE_CUDA(F32)}, /* few rows */
+    {.dim = {3, 259, 1003}, EDGE_CUDA(TF32)},
+    {.dim = {7, 70, 1026}, EDGE_CUDA(F32), .column_major = 1u << LINEAR_W},
+    {.dim = {19, 900, 131}, EDGE_CUDA(F32), .column_major = 1u << LINEAR_W},
+    {.dim = {1, 1000, 257}, EDGE_CUDA(BF16)},
+    {.dim = {4, 33, 2503}, EDGE_CUDA(F16)},
+    {.dim = {5, 261, 515}, EDGE_CUDA(F16), .column_major = 1u << LINEAR_W},
+    {.dim = {16, 1030, 520}, EDGE_CUDA(BF16)},
+    {.dim = {33, 72, 600}, EDGE_CUDA(BF16), .column_major = 1u << LINEAR_W},
+    {.dim = {20, 130, 301}, EDGE_CUDA(BF16)},
+    {.dim = {12, 99, 203}, EDGE_CUDA(F16), .column_major = 1u << LINEAR_W},
+
     {.dim = {0, 8, 8}, EDGE_CUDA(BF16)},
     {.dim = {1, 1, 1}, EDGE_CUDA(BF16)},
     {.dim = {1, 8, 8}, EDGE_CUDA(BF16)},
@@ -140,68 +155,12 @@ static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
                          .written = 2 * y_bytes(c)};
 }
 
-/* ---- ways of the optimized CPU variant: number is a linear_way ---- */
-
-static linear_facts facts_of(const ridge_problem *p) {
-    return (linear_facts){.batch = p->c.dim[LINEAR_BATCH],
-                          .depth = p->c.dim[LINEAR_DEPTH],
-                          .classes = p->c.dim[LINEAR_CLASSES],
-                          .columns = p->tensor[LINEAR_W].stride[1] != 1,
-                          .threads = p->here.threads > 1 ? p->here.threads : 1,
-                          .isa = p->here.isa};
-}
-static const char *cpu_refuses(const ridge_way *way, const ridge_problem *p) {
-    const linear_facts facts = facts_of(p);
-    return linear_way_refusal((linear_way)way->number, &facts);
-}
-static double cpu_cost(const ridge_way *way, const ridge_problem *p) {
-    const linear_facts facts = facts_of(p);
-    return linear_way_cost((linear_way)way->number, &facts);
-}
-
-/* w stays in cache unpacked. */
-static void cpu_wide_traffic(const ridge_problem *p, ridge_traffic *t) {
-    const ridge_case *c = &p->c;
-    *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) + b_bytes(c), .written = y_bytes(c)};
-}
-
-/* w is packed when it has more than one group of classes, and read once per block of rows. */
-static void cpu_fused_traffic(const ridge_problem *p, ridge_traffic *t) {
-    const ridge_case *c = &p->c;
-    const bool packed = c->dim[LINEAR_CLASSES] > LINEAR_CLASSES_MOST;
-    const double blocks =
-        ceil((double)c->dim[LINEAR_BATCH] / (double)(linear_strips(c->dim[LINEAR_CLASSES]) * LINEAR_NR));
-    *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) * (blocks + packed) + b_bytes(c),
-                         .written = y_bytes(c) + (packed ? w_bytes(c) : 0)};
-}
-
-/* Logits are written to the output and read back. */
-static void cpu_product_traffic(const ridge_problem *p, ridge_traffic *t) {
-    const ridge_case *c = &p->c;
-    *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) + b_bytes(c) + y_bytes(c), .written = 2 * y_bytes(c)};
-}
-
-static size_t cpu_fused_scratch(const ridge_case *c, int threads) {
-    return linear_scratch(c->dim[LINEAR_DEPTH], c->dim[LINEAR_CLASSES], threads);
-}
-static size_t cpu_product_scratch(const ridge_case *c, int threads) {
-    return gemm_product_scratch(c->dim[LINEAR_BATCH], c->dim[LINEAR_CLASSES], c->dim[LINEAR_DEPTH], threads);
-}
-
-#define CPU_WAY(number_, name_, idea_, run_, traffic_, scratch_)                                     \
-    {                                                                                                \
-        .name = name_, .idea = idea_, .refuses = cpu_refuses, .cost = cpu_cost, .traffic = traffic_, \
-        .scratch = scratch_, .run = RIDGE_CPU(run_), .number = number_                               \
-    }
 static const ridge_way cpu_ways[] = {
 #if defined(__x86_64__)
-    CPU_WAY(LINEAR_WAY_WIDE, "wide", "vectors along the classes, nothing is packed", linear_softmax_cpu_wide,
-            cpu_wide_traffic, cpu_fused_scratch),
+    LINEAR_CPU_WIDE(linear_softmax_cpu_wide, &dims),
 #endif
-    CPU_WAY(LINEAR_WAY_FUSED, "fused", "vectors along the batch, classes in registers, logits never leave the cache",
-            linear_softmax_cpu_fused, cpu_fused_traffic, cpu_fused_scratch),
-    CPU_WAY(LINEAR_WAY_PRODUCT, "product", "a product of any shape to the output, softmax in place",
-            linear_softmax_cpu_product, cpu_product_traffic, cpu_product_scratch),
+    LINEAR_CPU_FUSED(linear_softmax_cpu_fused, &dims),
+    LINEAR_CPU_PRODUCT(linear_softmax_cpu_product, &dims),
 };
 
 static size_t baseline_scratch(const ridge_case *c, int threads) {
@@ -246,10 +205,12 @@ static const ridge_way optimized_ways[] = {
     LINEAR_WAYS_SKINNY(linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_STREAM(linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_SPLIT(linear_softmax_cuda_optimized, &dims),
+    LINEAR_WAYS_HALF(linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_TILES(linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_LOGITS_16(linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_LOGITS(linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_LOGITS_MORE(linear_softmax_cuda_optimized, &dims),
+    LINEAR_WAYS_FEW_ROWS(linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_COPIED(linear_softmax_cuda_optimized, &dims),
 };
 static const ridge_way unfused_ways[] = {

@@ -4,9 +4,7 @@
  * bytes. */
 #include <math.h>
 
-#include "cpu/gemm_product.h"
-#include "cpu/linear_softmax.h"
-#include "cuda/linear/softmax_ways.h"
+#include "model/linear_ways.h"
 #include "multihead_linear_softmax.h"
 #include "peer/cublaslt.h"
 
@@ -33,6 +31,8 @@ static const ridge_case cases[] = {
     {.dim = {3, 96, 256, 10}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
     {.dim = {130, 48, 260, 101}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
     {.dim = {257, 32, 300, 131}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {35, 3, 131, 21}, .dtype = RIDGE_TF32, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {131, 5, 68, 131}, .dtype = RIDGE_TF32, .edge = true, .only = RIDGE_ONLY_CUDA},
 };
 
 static const ridge_tensor_spec in[] = {
@@ -58,72 +58,29 @@ static void work(const ridge_case *c, ridge_work *w) {
     w->bytes_written = p_bytes(c);
 }
 
-/* CPU: every head reads x again. In the baseline every row reads w, and logits are written and read. */
+/* Every head reads x again, every row w; logits are written and read. */
 static void cpu_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){
         .read = x_bytes(c) * d(c, HEADS_HEADS) + (w_bytes(c) + b_bytes(c)) * d(c, HEADS_BATCH) + p_bytes(c),
         .written = 2 * p_bytes(c)};
 }
-static void cpu_wide_traffic(const ridge_problem *p, ridge_traffic *t) {
-    const ridge_case *c = &p->c;
-    *t = (ridge_traffic){.read = x_bytes(c) * d(c, HEADS_HEADS) + w_bytes(c) + b_bytes(c), .written = p_bytes(c)};
-}
-static void cpu_fused_traffic(const ridge_problem *p, ridge_traffic *t) {
-    cpu_wide_traffic(p, t);
-    t->read += w_bytes(&p->c);
-    t->written += w_bytes(&p->c);
-}
-static void cpu_product_traffic(const ridge_problem *p, ridge_traffic *t) {
-    cpu_wide_traffic(p, t);
-    t->read += p_bytes(&p->c);
-    t->written += p_bytes(&p->c);
-}
 static void unfused_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) + b_bytes(c) + 2 * p_bytes(c), .written = 3 * p_bytes(c)};
 }
+
+static const char *fp32_only(const ridge_case *c) { return c->dtype == RIDGE_F32 ? NULL : "is for f32 only"; }
 
 static size_t baseline_scratch(const ridge_case *c, int threads) {
     (void)threads;
     return sizeof(float) * (size_t)c->dim[HEADS_BATCH] * (size_t)c->dim[HEADS_CLASSES];
 }
-static size_t cpu_fused_scratch(const ridge_case *c, int threads) {
-    return linear_scratch(c->dim[HEADS_DEPTH], c->dim[HEADS_CLASSES], threads);
-}
-static size_t cpu_product_scratch(const ridge_case *c, int threads) {
-    return gemm_product_scratch(c->dim[HEADS_BATCH], c->dim[HEADS_CLASSES], c->dim[HEADS_DEPTH], threads);
-}
 
-/* Ways of the optimized CPU variant: number is a linear_way, and a head is a problem of its own. */
-static linear_facts facts_of(const ridge_problem *p) {
-    return (linear_facts){.batch = p->c.dim[HEADS_BATCH],
-                          .depth = p->c.dim[HEADS_DEPTH],
-                          .classes = p->c.dim[HEADS_CLASSES],
-                          .threads = p->here.threads > 1 ? p->here.threads : 1,
-                          .isa = p->here.isa};
-}
-static const char *cpu_refuses(const ridge_way *way, const ridge_problem *p) {
-    const linear_facts facts = facts_of(p);
-    return linear_way_refusal((linear_way)way->number, &facts);
-}
-static double cpu_cost(const ridge_way *way, const ridge_problem *p) {
-    const linear_facts facts = facts_of(p);
-    return linear_way_cost((linear_way)way->number, &facts) * d(&p->c, HEADS_HEADS);
-}
-
-#define CPU_WAY(number_, name_, idea_, traffic_, scratch_)                                               \
-    {                                                                                                    \
-        .name = name_, .idea = idea_, .refuses = cpu_refuses, .cost = cpu_cost, .traffic = traffic_,     \
-        .scratch = scratch_, .run = RIDGE_CPU(multihead_linear_softmax_cpu_optimized), .number = number_ \
-    }
 static const ridge_way cpu_ways[] = {
 #if defined(__x86_64__)
-    CPU_WAY(LINEAR_WAY_WIDE, "wide", "vectors along the classes, nothing is packed", cpu_wide_traffic,
-            cpu_fused_scratch),
+    LINEAR_CPU_WIDE(multihead_linear_softmax_cpu_optimized, &dims),
 #endif
-    CPU_WAY(LINEAR_WAY_FUSED, "fused", "vectors along the batch, classes in registers, logits never leave the cache",
-            cpu_fused_traffic, cpu_fused_scratch),
-    CPU_WAY(LINEAR_WAY_PRODUCT, "product", "a product of any shape to the output, softmax in place",
-            cpu_product_traffic, cpu_product_scratch),
+    LINEAR_CPU_FUSED(multihead_linear_softmax_cpu_optimized, &dims),
+    LINEAR_CPU_PRODUCT(multihead_linear_softmax_cpu_optimized, &dims),
 };
 
 static size_t library_scratch(const ridge_case *c, int threads) {
@@ -143,7 +100,9 @@ static ridge_status library_prepare(const ridge_case *c, int threads, void **pla
 static const ridge_way optimized_ways[] = {
     LINEAR_WAYS_SKINNY(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_SPLIT(multihead_linear_softmax_cuda_optimized, &dims),
+    LINEAR_WAYS_HALF(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_LOGITS(multihead_linear_softmax_cuda_optimized, &dims),
+    LINEAR_WAYS_FEW_ROWS(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_COPIED(multihead_linear_softmax_cuda_optimized, &dims),
 };
 static const ridge_way launches_ways[] = {
@@ -158,11 +117,13 @@ static const ridge_variant variants[] = {
      .idea = "plain products head by head, logits to memory, then softmax",
      .run = RIDGE_CPU(multihead_linear_softmax_cpu_baseline),
      .traffic = cpu_baseline_traffic,
-     .scratch = baseline_scratch},
+     .scratch = baseline_scratch,
+     .unavailable = fp32_only},
     {.name = "cpu/optimized",
      .role = RIDGE_OPTIMIZED,
      .idea = "linear_softmax's ways head by head",
-     .ways = RIDGE_LIST(cpu_ways)},
+     .ways = RIDGE_LIST(cpu_ways),
+     .unavailable = fp32_only},
     {.name = "cuda/baseline",
      .role = RIDGE_BASELINE,
      .idea = "cuBLASLt's products of all heads in one call, logits to memory, bias, softmax in place",
@@ -213,13 +174,17 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     const double spread = 2 * (6 * product * sqrt(depth) / 3 + bias);
     const bool exact = kind == RIDGE_EXACT && depth * product + bias < 0x1p24;
     const double wander = 1 / 7.3, drift = (5.0 / 3) / 3;
-    const double logit = exact ? 0 : u * (4 * product * depth * sqrt(wander * wander + drift * drift) + bias);
+    double logit = u * (4 * product * depth * sqrt(wander * wander + drift * drift) + bias);
+    if (call->dtype == RIDGE_TF32)
+        logit += 2 * u * (depth / 8 + 1) * (5 * product * sqrt(depth) / 3 * 2 / 3 + product) +
+                 4 * 0x1p-11 * product * sqrt(depth) / 3;
+    if (exact) logit = 0;
     b->absolute = 0x1p-125;
     b->relative = 2 * logit + (exact ? 0 : u * spread) + u * (12 + 2 * sqrt((double)call->dim[HEADS_CLASSES]));
 }
 
 static const char *reject(const ridge_case *c) {
-    if (c->dtype != RIDGE_F32) return "multihead_linear_softmax is f32 only";
+    if (c->dtype != RIDGE_F32 && c->dtype != RIDGE_TF32) return "multihead_linear_softmax takes f32 and tf32 only";
     if (c->dim[HEADS_HEADS] < 1 || c->dim[HEADS_HEADS] > 65535) return "heads must be 1 ... 65535";
     return c->dim[HEADS_DEPTH] < 1 || c->dim[HEADS_CLASSES] < 1 ? "depth and classes must be at least 1" : NULL;
 }

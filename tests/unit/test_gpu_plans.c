@@ -85,7 +85,7 @@ static void forward_scratch_is_by_rows_alone(void **state) {
                                                                                                              << 29);
     const size_t split =
         linear_loss_scratch_of(LINEAR_LOSS_SPLIT, 8192, 4096, 131072, RIDGE_F32, false).bytes; /* and x in halves */
-    const size_t halves = (size_t)linear_split_bytes(8192, 4096) + (size_t)LINEAR_SPLIT_CLASS_BYTES;
+    const size_t halves = (size_t)linear_split_bytes(8192, 4096, 2) + (size_t)LINEAR_SPLIT_CLASS_BYTES;
     assert_true(split <= at + halves + (1 << 20));
     assert_int_equal(linear_loss_scratch_of(LINEAR_LOSS_SPLIT, 8192, 4096, 1 << 20, RIDGE_F32, false).bytes, split);
 }
@@ -99,31 +99,33 @@ static void sums_have_room(void **state) {
     for (int64_t rows = 1; rows <= 8192; rows++) assert_in_range(linear_sum_blocks(rows), 1, 32);
 }
 
-/* Halves of every product's operands, high and low of fp16, whole slices of 64. */
+/* Every product's operands in one part of fp16 or two, whole slices of 64. */
 static void split_scratch_has_room(void **state) {
     (void)state;
     int taken = 0;
-    for (uint64_t seed = 0; seed < 400; seed++) {
+    for (uint64_t seed = 0; seed < 800; seed++) {
+        const int parts = 1 + (int)(seed / 2 % 2), way = parts == 2 ? LINEAR_LOSS_SPLIT : LINEAR_LOSS_HALF;
         const int64_t rows = draw(seed, 0, 1, 9000), depth = draw(seed, 1, 1, 9000), classes = draw(seed, 2, 1, 9000);
         const bool gradients = seed % 2;
-        const linear_loss_scratch s =
-            linear_loss_scratch_of(LINEAR_LOSS_SPLIT, rows, depth, classes, RIDGE_F32, gradients);
-        if (!linear_split_fits(rows, depth, classes, gradients)) {
+        const linear_loss_scratch s = linear_loss_scratch_of(way, rows, depth, classes, RIDGE_F32, gradients);
+        if (!linear_split_fits(rows, depth, classes, gradients, parts)) {
             assert_int_equal(s.bytes, 0);
             continue;
         }
         taken++;
         const int64_t product[][3] = {{rows, classes, depth}, {rows, depth, classes}, {classes, depth, rows}};
         for (int p = 0; p < (gradients ? 3 : 1); p++) {
-            const size_t slices = (size_t)(product[p][2] + 63) / 64 * 64 * 2 * sizeof(uint16_t);
-            const int64_t n = gradients ? product[p][1] : linear_split_classes(classes, depth);
+            const size_t slices = (size_t)(product[p][2] + 63) / 64 * 64 * (size_t)parts * sizeof(uint16_t);
+            const int64_t n = gradients ? product[p][1] : linear_split_classes(classes, depth, parts);
             for (int order = 0; order < (p == 2 ? 2 : 1); order++) { /* dw may be made turned */
                 const size_t left = (size_t)((order ? n : product[p][0]) + 7) / 8 * 8,
                              right = (size_t)((order ? product[p][0] : n) + 7) / 8 * 8;
                 assert_true(s.right - s.left >= left * slices);
                 assert_true(s.left_undo - s.right >= right * slices);
                 assert_true(s.right_undo - s.left_undo >= left * sizeof(float));
-                assert_true(s.infinite - s.right_undo >= right * sizeof(float));
+                assert_true(s.most - s.right_undo >= right * sizeof(float));
+                const int64_t m = product[p][order], c = product[p][1 - order];
+                if (p > 0) assert_true((double)(s.infinite - s.sums) >= linear_split_sums(m, c, product[p][2], parts));
             }
         }
         assert_true(s.bytes >= s.infinite + sizeof(unsigned));

@@ -63,7 +63,7 @@ static void listed_shapes_keep_their_ways(void **state) {
         {"linear_softmax", {256, 512, 50}, RIDGE_F32, "skinny_cluster"},
         {"linear_softmax", {1024, 1024, 100}, RIDGE_F32, "skinny_stream"},
         {"linear_softmax", {8192, 4096, 1000}, RIDGE_F32, "tiles_split"},
-        {"linear_softmax", {8192, 4096, 1000}, RIDGE_TF32, "tiles_tf32"},
+        {"linear_softmax", {8192, 4096, 1000}, RIDGE_TF32, "logits_half"},
         {"linear_softmax", {8192, 4096, 1000}, RIDGE_BF16, "tiles_16"},
         {"multihead_linear_softmax", {1024, 16, 1024, 100}, RIDGE_F32, "tiles_split"},
         {"multihead_linear_softmax", {256, 8, 512, 50}, RIDGE_F32, "skinny_cluster"},
@@ -91,16 +91,24 @@ static void odd_and_skinny_shapes_have_tensor_cores(void **state) {
         {"linear_softmax", {1024, 1000, 100}, RIDGE_F32, "copied"},
         {"linear_softmax", {8192, 1023, 100}, RIDGE_F32, "copied"},
         {"linear_softmax", {8192, 4095, 1000}, RIDGE_F32, "tiles_split"},
-        {"linear_softmax", {8192, 4095, 1000}, RIDGE_TF32, "copied"},
+        {"linear_softmax", {8192, 4095, 1000}, RIDGE_TF32, "logits_half"},
+        {"linear_softmax", {5388, 826, 25599}, RIDGE_TF32, "logits_half"},
+        {"linear_softmax", {4096, 512, 32768}, RIDGE_TF32, "logits_half"},
         {"linear_softmax", {8192, 4095, 1000}, RIDGE_BF16, "copied"},
         {"linear_softmax", {8192, 4096, 1001}, RIDGE_F16, "copied"},
         {"linear_softmax", {8192, 4096, 9000}, RIDGE_F32, "logits_split"},
         {"linear_softmax", {8192, 4096, 9000}, RIDGE_BF16, "logits_16"},
+        {"linear_softmax", {4096, 512, 32768}, RIDGE_TF32, "logits_half"},
+        {"linear_softmax", {1896, 2961, 27601}, RIDGE_F16, "copied"},
+        {"linear_softmax", {65536, 8, 4}, RIDGE_BF16, "copied"},
+        {"linear_softmax", {57800, 368, 32}, RIDGE_BF16, "tiles_narrow"},
+        {"linear_cross_entropy", {57800, 368, 32}, RIDGE_F16, "narrow"},
+        {"linear_cross_entropy", {96900, 27, 5}, RIDGE_F16, "copied"},
         {"linear_softmax", {1024, 4096, 104}, RIDGE_BF16, "logits_shared"},
         {"linear_softmax", {64, 1024, 32000}, RIDGE_F32, "logits_wgmma"},
         {"linear_softmax", {64, 1024, 32000}, RIDGE_BF16, "logits_16"},
         {"linear_softmax", {2048, 1024, 1000}, RIDGE_F32, "tiles_split"},
-        {"linear_softmax", {1, 1028, 1000}, RIDGE_F32, "logits_ffma"}, /* little to do */
+        {"linear_softmax", {1, 685, 54549}, RIDGE_BF16, "few_rows"},
         {"linear_cross_entropy", {1024, 1000, 100}, RIDGE_F32, "copied"},
         {"linear_cross_entropy", {2048, 1023, 1001}, RIDGE_F32, "split"},
         {"linear_cross_entropy", {8192, 4095, 32000}, RIDGE_BF16, "copied"},
@@ -110,8 +118,35 @@ static void odd_and_skinny_shapes_have_tensor_cores(void **state) {
         {"linear_cross_entropy_grad", {4096, 2047, 16383}, RIDGE_BF16, "copied"},
         {"linear_cross_entropy_grad", {1024, 4096, 100}, RIDGE_BF16, "shared"},
         {"linear_cross_entropy_backward", {2048, 1024, 1001}, RIDGE_F32, "split"},
-        {"linear_cross_entropy_backward", {2048, 1024, 1001}, RIDGE_F16, "ffma"}, /* beyond its range */
+        {"linear_cross_entropy_backward", {2048, 1024, 1000}, RIDGE_F16, "tiles"},
+        {"linear_cross_entropy_backward", {2048, 1023, 1001}, RIDGE_F16, "copied"},
+        {"linear_cross_entropy_grad", {1024, 4096, 96}, RIDGE_F16, "shared"},
+        {"linear_cross_entropy_grad", {3081, 3590, 9966}, RIDGE_F16, "copied"},
+        {"linear_cross_entropy", {281, 605, 11643}, RIDGE_TF32, "half"},
+        {"linear_cross_entropy", {510721, 81, 18}, RIDGE_TF32, "half"},
+        {"linear_cross_entropy_backward", {4117, 2377, 7925}, RIDGE_TF32, "half"},
+        {"linear_cross_entropy_backward", {258104, 312, 208}, RIDGE_TF32, "half"},
+        {"linear_cross_entropy_grad", {785, 1017, 383}, RIDGE_TF32, "half"},
+        {"linear_cross_entropy_grad", {4987, 647, 30515}, RIDGE_TF32, "half"}, /* hi and lo parts would not fit */
         {"multihead_linear_softmax", {1024, 16, 1000, 100}, RIDGE_F32, "tiles_split"},
+    };
+    ALL_RUN_BY(shapes, &h200);
+}
+
+/* Few rows of many classes: one read of w, whatever the type and alignment. */
+static void few_rows_read_w_once(void **state) {
+    (void)state;
+    static const shape shapes[] = {
+        {"linear_softmax", {1, 685, 54549}, RIDGE_BF16, "few_rows"},
+        {"linear_softmax", {4, 254, 91204}, RIDGE_F16, "few_rows"},
+        {"linear_softmax", {17, 2210, 10828}, RIDGE_F32, "few_rows"},
+        {"linear_cross_entropy", {3, 601, 136529}, RIDGE_F32, "few_rows"},
+        {"linear_cross_entropy", {9, 520, 204851}, RIDGE_F16, "few_rows"},
+        {"linear_cross_entropy_grad", {16, 168, 80936}, RIDGE_BF16, "few_rows"},
+        {"linear_cross_entropy_grad", {3, 710, 15654}, RIDGE_TF32, "few_rows"},
+        {"linear_cross_entropy_backward", {2, 3592, 10328}, RIDGE_F16, "few_rows"},
+        {"multihead_linear_softmax", {8, 32, 168, 9544}, RIDGE_F32, "few_rows"},
+        {"linear_softmax", {1024, 1024, 104}, RIDGE_BF16, "logits_shared"}, /* many rows */
     };
     ALL_RUN_BY(shapes, &h200);
 }
@@ -123,10 +158,14 @@ static void misaligned_operands_are_copied(void **state) {
     const ridge_target *target = ridge_target_find("linear_softmax");
     ridge_problem p = problem_of(target, dim, RIDGE_BF16, 0, &h200);
     p.tensor[0].stride[0] = 4097;
-    assert_string_equal(chosen("linear_softmax", &p)->name, "logits_ffma"); /* copies of 75 MiB, for a view alone */
+    assert_string_equal(chosen("linear_softmax", &p)->name, "copied");
     static const int64_t less[4] = {4096, 4096, 1000};
     p = problem_of(target, less, RIDGE_BF16, 0, &h200);
     p.tensor[1].offset = 2;
+    assert_string_equal(chosen("linear_softmax", &p)->name, "copied");
+    static const int64_t many[4] = {1896, 2960, 27600}; /* more classes than tiles wait for */
+    p = problem_of(target, many, RIDGE_F16, 0, &h200);
+    p.tensor[0].offset = 2;
     assert_string_equal(chosen("linear_softmax", &p)->name, "copied");
     p = problem_of(target, less, RIDGE_F32, 0, &h200);
     p.tensor[0].offset = 4, p.tensor[1].stride[0] = 1003;
@@ -192,12 +231,15 @@ static void arithmetic_is_the_ways(void **state) {
         {"linear_cross_entropy_grad", {2048, 1024, 1000}, RIDGE_F32, RIDGE_F16},
         {"linear_cross_entropy_grad", {1024, 1024, 100}, RIDGE_F32, RIDGE_DTYPE_NONE}, /* a mixture */
         {"linear_cross_entropy_backward", {2048, 1024, 1000}, RIDGE_F32, RIDGE_F16},
+        {"linear_cross_entropy_backward", {2048, 1024, 1000}, RIDGE_TF32, RIDGE_F16},
+        {"linear_softmax", {8192, 4095, 1000}, RIDGE_TF32, RIDGE_F16},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const ridge_problem p = problem_of(ridge_target_find(cases[i].target), cases[i].dim, cases[i].dtype, 0, &h200);
         const ridge_way *way = chosen(cases[i].target, &p);
         const ridge_arithmetic a = way->arithmetic ? way->arithmetic(&p) : (ridge_arithmetic){.type = RIDGE_DTYPE_NONE};
-        if (a.type != cases[i].type || a.products != (a.type ? 3 : 0))
+        const int products = a.type == RIDGE_DTYPE_NONE ? 0 : cases[i].dtype == RIDGE_TF32 ? 1 : 3;
+        if (a.type != cases[i].type || a.products != products)
             fail_msg("case %zu, %s: %d products of %s", i, way->name, a.products, ridge_dtype_name(a.type));
     }
 }
@@ -224,6 +266,7 @@ int main(void) {
         cmocka_unit_test(any_extents_have_a_way),
         cmocka_unit_test(listed_shapes_keep_their_ways),
         cmocka_unit_test(odd_and_skinny_shapes_have_tensor_cores),
+        cmocka_unit_test(few_rows_read_w_once),
         cmocka_unit_test(misaligned_operands_are_copied),
         cmocka_unit_test(ampere_has_its_own),
         cmocka_unit_test(arithmetic_is_the_ways),

@@ -44,6 +44,24 @@ struct gradient_epilogue {
     __device__ void end(void) const { out.end(); }
 };
 
+/* C (+)= the sums of gradients of f16 whose rows have a scale; nothing where they are fp32 instead. */
+template <int N, bool Add>
+struct ranged_store_epilogue : store_epilogue<__half, N, Add> {
+    const gradient_range *range;
+    struct state {
+        float undo;
+        bool exact;
+    };
+    __device__ state begin(const matmul_tile &, int) const { return {range->undo, range->exact != 0}; }
+    __device__ void finish(const matmul_tile &tile, const state &s, float (&sums)[N / 2], uint32_t at,
+                           int group) const {
+        if (s.exact) return;
+#pragma unroll
+        for (float &x : sums) x *= s.undo;
+        tile_store<__half, N, Add>(&this->map, tile.m, tile.n, sums, at, group);
+    }
+};
+
 /* Of one row, in place of its logits. */
 template <class Place>
 __device__ inline void any_gradient_of(float (&v)[Place::columns], const row_gradient &r, const Place &place) {

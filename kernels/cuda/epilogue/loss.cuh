@@ -42,6 +42,7 @@ struct loss_rows {
     const unsigned *infinite; /* NULL, or where it says so the count is: */
     int exact_count;
     loss_options options;
+    gradient_range *range; /* NULL, or f16: what the rows' gradients are noted in */
 };
 
 __device__ inline row_gradient gradient_of_row(float log_sum, float dloss, int label, int classes,

@@ -20,4 +20,12 @@ typedef struct row_gradient {
     int label; /* -1: the row is ignored, and all else is 0 */
 } row_gradient;
 
+/* Gradients of f16 leave its range: rows are scaled by a power of two that brings the largest to 2^15, and what is made
+ * of gradients is scaled back. */
+typedef struct gradient_range {
+    unsigned most;  /* bits of a float: the largest row's bound */
+    float undo;     /* 1 / the power of two */
+    unsigned exact; /* not 0: some have more range than that, and all are fp32, by multiply-adds */
+} gradient_range;
+
 #endif

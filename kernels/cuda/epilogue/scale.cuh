@@ -13,14 +13,16 @@ struct undo_ahead {
         : low(row < rows ? undo[row] : 0.0f), high(row + 8 < rows ? undo[row + 8] : 0.0f) {}
 };
 
-/* C = the sums of split operands, and a bias of their columns (NULL: none). */
+/* C = the sums of split operands, and a bias of their columns (NULL: none). Split-K: as float_epilogue. */
 template <int N>
 struct scaled_epilogue {
     float *c;
     int64_t stride;
     const float *bias, *row_undo, *column_undo;
     int rows, columns;
-    bool pairs; /* of c two neighbours can be stored at once */
+    bool pairs;     /* of c two neighbours can be stored at once */
+    int across = 0; /* 0, or columns of tiles of a share */
+    int64_t next = 0;
     static constexpr int scratch = (bias_ahead<float, N, true>::bytes + 1023) / 1024 * 1024;
     static bool waits(void) { return false; }
     struct state {
@@ -28,13 +30,18 @@ struct scaled_epilogue {
         undo_ahead undo;
     };
     __device__ void prepare(uint32_t) const {}
+    __device__ int share(const matmul_tile &tile) const { return across > 0 ? tile.n / N / across : 0; }
     __device__ state begin(const matmul_tile &tile, int group) const {
-        return {{bias, tile.n, columns, column_undo, 1.0f}, {row_undo, tile.m + fragment_row(group), rows}};
+        const int part = share(tile);
+        return {{part == 0 ? bias : NULL, tile.n - part * across * N, columns, column_undo, 1.0f},
+                {row_undo, tile.m + fragment_row(group), rows}};
     }
     __device__ void finish(const matmul_tile &tile, const state &s, float (&sums)[N / 2], uint32_t at,
                            int group) const {
+        const int part = share(tile);
+        const matmul_tile here = {tile.m, tile.n - part * across * N, tile.part, tile.opens};
         s.bias.add(sums, at, group, s.undo.low, s.undo.high);
-        store_pairs<N>(c, stride, rows, columns, tile, sums, group, pairs);
+        store_pairs<N>(c + part * next, stride, rows, columns, here, sums, group, pairs);
     }
     __device__ void end(void) const {}
 };

@@ -2,6 +2,8 @@
 #ifndef RIDGE_KERNELS_CUDA_EPILOGUE_STORE_CUH
 #define RIDGE_KERNELS_CUDA_EPILOGUE_STORE_CUH
 
+#include <type_traits>
+
 #include "cuda/host/view.cuh"
 #include "cuda/pipe/schedule.cuh"
 #include "cuda/ptx/bulk.cuh"
@@ -118,17 +120,26 @@ struct any_store {
     T *c;
     int64_t line, step, rows, columns;
     bool add, wide;
+    const float *undo; /* of f16: NULL, or what the sums are multiplied by */
 
-    any_store(const matrix_view &to, bool adds)
+    any_store(const matrix_view &to, bool adds, const float *by = NULL)
         : c((T *)to.base),
           line(to.line),
           step(to.step),
           rows(to.rows),
           columns(to.columns),
           add(adds),
-          wide(to.step == 1 && any_is_wide(c, line)) {}
+          wide(to.step == 1 && any_is_wide(c, line)),
+          undo(by) {}
     template <class Place>
     __device__ void tile(float (&v)[Place::rows][Place::columns], const Place &place) const {
+        if constexpr (std::is_same_v<T, __half>) {
+            const float by = undo ? *undo : 1.0f;
+#pragma unroll
+            for (int i = 0; i < Place::rows; i++)
+#pragma unroll
+                for (int j = 0; j < Place::columns; j++) v[i][j] *= by;
+        }
 #pragma unroll
         for (int i = 0; i < Place::rows; i++) {
             if (place.row(i) >= rows) continue;

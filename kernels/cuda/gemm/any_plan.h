@@ -22,17 +22,16 @@ typedef struct any_limits {
 
 /* The tiles: side, span of neighbouring columns that share a row's reductions, steps of the depth of a turn of all
  * groups. Cycles, measured on an H200: of a tile and a step of the depth; at the least, for loads' latency; of a
- * launch.
- */
+ * launch; of a tile's beginning and end, where an SM has one after the other. */
 typedef struct any_tiling {
     int side, span, turn;
-    double step, least, start;
+    double step, least, start, each;
 } any_tiling;
 #ifdef __cplusplus
 constexpr
 #endif
     static const any_tiling any_tilings[ANY_TILES] = {
-        {16, 16, 256, 9, 8.5, 3500}, {64, 64, 32, 55, 66, 3000}, {128, 64, 16, 170, 213, 4000}};
+        {16, 16, 256, 9, 8.5, 3500, 2500}, {64, 64, 32, 55, 66, 3000, 3400}, {128, 64, 16, 170, 213, 4000, 9000}};
 
 static inline int any_side(any_tiles tiles) { return any_tilings[tiles].side; }
 static inline int any_span(any_tiles tiles) { return any_tilings[tiles].span; }
@@ -64,7 +63,8 @@ static inline double any_cycles(const any_limits *device, any_plan plan, double 
     const any_tiling *cost = &any_tilings[plan.tiles];
     const double side = cost->side, tiles = ceil(m / side) * ceil(n / side);
     if (plan.cluster > 1) return any_cluster_cycles(device, plan, tiles, depth);
-    return fmax(cost->step * ceil(tiles / device->processors), cost->least) * (double)depth + cost->start;
+    const double turns = ceil(tiles / device->processors);
+    return fmax(cost->step * turns, cost->least) * (double)depth + cost->start + fmax(turns - 1, 0) * cost->each;
 }
 
 /* The quickest way with these tiles. */

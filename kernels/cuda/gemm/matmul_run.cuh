@@ -16,8 +16,12 @@ int matmul_room(void) {
     int clusters = 0;
     cudaError_t answer = allow_shared(kernel, bytes);
     if (answer == cudaSuccess && S::cluster > 8) answer = allow_large_clusters(kernel);
-    if (answer == cudaSuccess)
+    if (answer == cudaSuccess && S::cluster == 1) { /* the runtime counts blocks of an SM, not clusters of one */
+        answer = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&clusters, kernel, S::threads, bytes);
+        clusters *= device_limit(cudaDevAttrMultiProcessorCount);
+    } else if (answer == cudaSuccess) {
         answer = resident_clusters(&clusters, kernel, {dim3(S::cluster), S::threads, bytes, S::cluster});
+    }
     return cuda_status(answer, "a cluster of a product") == RIDGE_OK ? clusters * S::cluster : 0;
 }
 

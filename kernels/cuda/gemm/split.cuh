@@ -1,9 +1,10 @@
 /* fp32 operands to hi and lo parts in fp16 (tile/split.cuh), with a scale for each line of an operand. A split
  * operand's lines run along K, whichever way they ran before: [hi of all K | lo of all K], K filled up with zeros to
- * whole slices of 64. */
+ * whole slices of 64. Parts: 2, or 1 for the hi parts alone. */
 #ifndef RIDGE_KERNELS_CUDA_GEMM_SPLIT_CUH
 #define RIDGE_KERNELS_CUDA_GEMM_SPLIT_CUH
 
+#include "cuda/gemm/split.h"
 #include "cuda/host/launch.cuh"
 #include "cuda/host/view.cuh"
 #include "cuda/ptx/griddepcontrol.cuh"
@@ -17,8 +18,11 @@ constexpr int SPLIT_SLICE = 64;
 
 /* Columns are read once where the depth is up to 1024, lines where it is up to 4096: a thread keeps 32 elements. */
 constexpr int SPLIT_DEPTH = 1024;
+/* Columns so few and deep that blocks of whole columns would leave SMs empty: see split_columns. */
+inline bool split_is_deep(int64_t columns, int64_t depth) { return columns <= SPLIT_FEW && depth > 4 * SPLIT_DEPTH; }
 
-/* Lines along the depth: `to` has [high | low] of each. undo[line]: 1 / scale. A line by a warp; Deep: by four. */
+/* Lines along the depth: `to` has the parts of each. undo[line]: 1 / scale. A line by a warp; Deep: by four. */
+template <int Parts>
 struct split_lines {
     const float *from;
     int64_t stride;
@@ -28,6 +32,9 @@ struct split_lines {
     unsigned *infinite; /* NULL, or set where an element is */
     bool fours = true;  /* four neighbours exist or none, at multiples of 16 bytes */
 
+    static constexpr bool across = false;
+    __host__ __device__ int finds(void) const { return 0; }
+    __device__ void find(int) const {}
     __host__ __device__ int blocks(bool deep) const { return (lines + (deep ? 1 : 7)) / (deep ? 2 : 8); }
     template <int Step>
     __device__ void load(float4 (&v)[8], const float *line, int k) const {
@@ -62,7 +69,7 @@ struct split_lines {
         const int line = block * (256 / team) + (int)threadIdx.x / team, first = (int)threadIdx.x % team * 4;
         if (line >= lines) return;
         const float *values = from + line * stride;
-        __half *hi = to + (int64_t)line * 2 * padded, *lo = hi + padded;
+        __half *hi = to + (int64_t)line * Parts * padded, *lo = hi + padded;
         float4 v[8];
         float most = 0.0f;
 #pragma unroll 1
@@ -86,15 +93,17 @@ struct split_lines {
                 if (k + step * i >= padded) break;
                 const fp16_parts p0 = split_fp16(v[i].x, v[i].y, scale.by), p1 = split_fp16(v[i].z, v[i].w, scale.by);
                 *(uint2 *)(hi + k + step * i) = make_uint2(p0.hi, p1.hi);
-                *(uint2 *)(lo + k + step * i) = make_uint2(p0.lo, p1.lo);
+                if constexpr (Parts > 1) *(uint2 *)(lo + k + step * i) = make_uint2(p0.lo, p1.lo);
             }
         }
     }
 };
 
-/* Lines across the depth, of `columns` each, of one head or several: `to` has [high | low] of each column, `wide`
+/* Lines across the depth, of `columns` each, of one head or several: `to` has the parts of each column, `wide`
  * columns of each head, zero beyond `columns`. A block has eight columns, a thread four by eight of the depth: they lie
- * transposed in its registers, so that it loads and stores 16 bytes at a time. */
+ * transposed in its registers, so that it loads and stores 16 bytes at a time. With `most` a block has SPLIT_DEPTH of
+ * the depth alone, and a launch before has found the columns' largest. */
+template <int Parts>
 struct split_columns {
     const float *from;
     int64_t stride, head;
@@ -103,8 +112,16 @@ struct split_columns {
     __half *to;
     float *undo;
     unsigned *infinite; /* NULL, or set where an element is */
+    unsigned *most;     /* NULL, or of each column the largest magnitude's bits; zero before the launch that finds it */
 
-    __host__ __device__ int blocks(bool) const { return heads * (wide / 8); }
+    static constexpr bool across = true;
+    __host__ __device__ int groups(void) const { return heads * (wide / 8); }
+    __host__ __device__ int finds(void) const {
+        return most ? groups() * ((depth + SPLIT_DEPTH - 1) / SPLIT_DEPTH) : 0;
+    }
+    __host__ __device__ int blocks(bool) const {
+        return most ? groups() * ((padded + SPLIT_DEPTH - 1) / SPLIT_DEPTH) : groups();
+    }
     __device__ void load(float4 (&v)[8], const float *values, int column, int k) const {
         load_trans<0>(v, values + k * stride, stride, depth - k, column, columns, fours);
     }
@@ -124,43 +141,71 @@ struct split_columns {
         for (int e = 0; e < 4; e++)
             for (int w = 0; w < 8; w++) most[e] = fmaxf(most[e], warps[w][lane % 2][e]);
     }
-    template <bool Deep>
-    __device__ void run(int block) const {
-        const int h = block / (wide / 8), column = block % (wide / 8) * 8 + (int)threadIdx.x % 2 * 4;
-        const int first = (int)threadIdx.x / 2 * 8, at = h * wide + column;
-        const float *values = from + h * head;
-        float4 v[8];
-        float most[4] = {0.0f, 0.0f, 0.0f, 0.0f}, scale[4];
+    /* Of the block's columns from line `first` to `end`, the block's together. */
+    __device__ void largest_of(float (&largest)[4], float4 (&v)[8], const float *values, int column, int first,
+                               int end) const {
 #pragma unroll 1
-        for (int k = first; k < (Deep ? depth : SPLIT_DEPTH); k += SPLIT_DEPTH) {
+        for (int k = first; k < end; k += SPLIT_DEPTH) {
             load(v, values, column, k);
 #pragma unroll
             for (const float4 &f : v)
 #pragma unroll
-                for (int e = 0; e < 4; e++) most[e] = fmaxf(most[e], fabsf(float4_at(f, e)));
+                for (int e = 0; e < 4; e++) largest[e] = fmaxf(largest[e], fabsf(float4_at(f, e)));
         }
-        most_of_block(most);
+        most_of_block(largest);
+    }
+    /* What the thread has: a head, the first of four columns, the first of eight lines of the block's first ones. */
+    struct place {
+        int head, column, line;
+        __device__ place(int group, int wide)
+            : head(group / (wide / 8)),
+              column(group % (wide / 8) * 8 + (int)threadIdx.x % 2 * 4),
+              line((int)threadIdx.x / 2 * 8) {}
+    };
+    __device__ void find(int block) const {
+        const place p(block % groups(), wide);
+        const int chunk = block / groups() * SPLIT_DEPTH;
+        float4 v[8];
+        float largest[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+        largest_of(largest, v, from + p.head * head, p.column, chunk + p.line, chunk + SPLIT_DEPTH);
+        if (p.line > 0) return;
+#pragma unroll
+        for (int e = 0; e < 4; e++) atomicMax(&most[p.head * wide + p.column + e], __float_as_uint(largest[e]));
+    }
+    template <bool Deep>
+    __device__ void run(int block) const {
+        const bool known = Deep && most;
+        const place p(known ? block % groups() : block, wide);
+        const int chunk = known ? block / groups() * SPLIT_DEPTH : 0, first = chunk + p.line, column = p.column;
+        const int at = p.head * wide + column, end = known ? min(padded, chunk + SPLIT_DEPTH) : padded;
+        const float *values = from + p.head * head;
+        float4 v[8];
+        float largest[4] = {0.0f, 0.0f, 0.0f, 0.0f}, scale[4];
+        if (known)
+            for (int e = 0; e < 4; e++) largest[e] = __uint_as_float(most[at + e]);
+        else
+            largest_of(largest, v, values, column, first, Deep ? depth : SPLIT_DEPTH);
 #pragma unroll
         for (int e = 0; e < 4; e++) {
-            const split_scale s(most[e]);
+            const split_scale s(largest[e]);
             scale[e] = s.by;
             if (first == 0) {
                 undo[at + e] = s.undo;
-                if (infinite && most[e] == INFINITY) atomicOr(infinite, 1u);
+                if (infinite && largest[e] == INFINITY) atomicOr(infinite, 1u);
             }
         }
 #pragma unroll 1
-        for (int k = first; k < padded; k += SPLIT_DEPTH) {
+        for (int k = first; k < end; k += SPLIT_DEPTH) {
             if (Deep) load(v, values, column, k);
-            __half *line = to + (int64_t)at * 2 * padded + k;
+            __half *line = to + (int64_t)at * Parts * padded + k;
 #pragma unroll
-            for (int e = 0; e < 4; e++, line += 2 * padded) {
+            for (int e = 0; e < 4; e++, line += Parts * padded) {
                 fp16_parts p[4];
 #pragma unroll
                 for (int i = 0; i < 4; i++)
                     p[i] = split_fp16(float4_at(v[2 * i], e), float4_at(v[2 * i + 1], e), scale[e]);
                 st_global_v4(line, make_uint4(p[0].hi, p[1].hi, p[2].hi, p[3].hi));
-                st_global_v4(line + padded, make_uint4(p[0].lo, p[1].lo, p[2].lo, p[3].lo));
+                if constexpr (Parts > 1) st_global_v4(line + padded, make_uint4(p[0].lo, p[1].lo, p[2].lo, p[3].lo));
             }
         }
     }
@@ -181,8 +226,22 @@ __global__ void __launch_bounds__(256, Deep ? 2 : 4) split_operands(X x, W w, un
     else
         x.template run<Deep>(block - first);
 }
+/* Their columns' largest, where that is a launch of its own. */
+template <class X, class W>
+__global__ void __launch_bounds__(256, 4) find_largest(X x, W w) {
+    before_next_launch();
+    const int block = (int)blockIdx.x, first = w.finds();
+    if (block < first)
+        w.find(block);
+    else
+        x.find(block - first);
+}
 template <class X, class W>
 ridge_status split_both(const X &x, const W &w, cudaStream_t stream, unsigned *zero = NULL, int zeros = 0) {
+    if constexpr (X::across || W::across)
+        if (x.finds() + w.finds() > 0)
+            RIDGE_TRY(launch_overlapping(find_largest<X, W>, {dim3((unsigned)(x.finds() + w.finds())), 256}, stream,
+                                         true, x, w));
     const bool deep = x.depth > SPLIT_DEPTH;
     const auto kernel = deep ? split_operands<X, W, true> : split_operands<X, W, false>;
     return launch_overlapping(kernel, {dim3((unsigned)(x.blocks(deep) + w.blocks(deep))), 256}, stream, true, x, w,

@@ -58,12 +58,13 @@ bool make_map(CUtensorMap *map, const matrix_lines &m, int lines, CUtensorMapDat
     return false;
 }
 
-/* Boxes of 32 columns of 16 rows of one head's part of c; false: TMA does not take it. */
+/* Boxes of 32 columns of 16 rows of one head's part of c; false: TMA does not take it. It writes whole pieces of 16
+ * bytes, also where the columns end within one. */
 inline bool make_heads_map(CUtensorMap *map, const float *c, int64_t columns, int64_t heads, int64_t rows, int64_t head,
                            int64_t stride) {
     static const tensor_map_encoder encode = find_encoder();
     if (heads == 1) head = stride;
-    if (!encode || !is_aligned16(c) || head % 4 != 0 || stride % 4 != 0) return false;
+    if (!encode || !is_aligned16(c) || head % 4 != 0 || stride % 4 != 0 || columns % 4 != 0) return false;
     const cuuint64_t extent[3] = {(cuuint64_t)columns, (cuuint64_t)heads, (cuuint64_t)rows};
     const cuuint64_t strides[2] = {(cuuint64_t)head * 4, (cuuint64_t)stride * 4};
     const cuuint32_t box[3] = {32, 1, 16}, step[3] = {1, 1, 1};

@@ -16,6 +16,7 @@
 #include "cuda/epilogue/gradient.cuh"
 #include "cuda/gemm/any_gradients.cuh"
 #include "cuda/gemm/products.cuh"
+#include "cuda/linear/few_rows.cuh"
 #include "cuda/linear/loss_call.cuh"
 #include "cuda/linear/loss_of_logits.cuh"
 #include "cuda/linear/loss_split.cuh"
@@ -41,26 +42,46 @@ inline ridge_status losses_from_parts(const linear_loss_call &c, int64_t first, 
     return launch_overlapping(finish_losses, {dim3((unsigned)((rows + 31) / 32)), 256}, c.stream, device_overlaps(), r);
 }
 
+/* Rows of gradients whose range is noted: before they are made, and when they have been. */
+inline ridge_status begin_range(const linear_loss_call &c) {
+    return c.range() ? clear_memory(c.range(), sizeof(gradient_range), c.stream) : RIDGE_OK;
+}
+inline ridge_status rows_in_range(const linear_loss_call &c, int64_t first, int64_t rows) {
+    if (!c.range()) return RIDGE_OK;
+    /* A gradient's rounding is 2^-25 at most, a row's label alone weighs 2^-13 sqrt(classes) or more: with all classes
+     * beside it, it loses less than rounding to f16 does. */
+    const float least = 0x1p-13f * sqrtf((float)c.classes());
+    return launch_overlapping(scale_rows, {dim3((unsigned)((rows + 255) / 256)), 256}, c.stream, device_overlaps(),
+                              c.part<row_gradient>(c.at.rows) + first, (int)rows, c.range(), least);
+}
+
 inline ridge_status rows_from_lse(const linear_loss_call &c) {
-    return launch_overlapping(prepare_rows, {dim3((unsigned)((c.rows() + 255) / 256)), 256}, c.stream,
-                              device_overlaps(), c.given_lse, c.dloss, c.labels, c.part<row_gradient>(c.at.rows),
-                              c.rows(), c.classes(), c.options);
+    RIDGE_TRY(begin_range(c));
+    RIDGE_TRY(launch_overlapping(prepare_rows, {dim3((unsigned)((c.rows() + 255) / 256)), 256}, c.stream,
+                                 device_overlaps(), c.given_lse, c.dloss, c.labels, c.part<row_gradient>(c.at.rows),
+                                 c.rows(), c.classes(), c.options, c.range()));
+    return rows_in_range(c, 0, c.rows());
 }
 
 /* The chunk's matrix becomes final gradients, and their sums go to db. tile: 0, or of the exponentials that it has;
  * exact_tile: where operands have infinities. */
-template <typename G>
-ridge_status gradient_sums(const linear_loss_call &c, int64_t first, int64_t rows, int tile,
-                           const unsigned *infinite = NULL, int exact_tile = 0) {
+inline gradient_pass gradient_pass_of(const linear_loss_call &c, int64_t first, int64_t rows, int tile) {
     gradient_pass p = {};
-    p.gradient = c.part<G>(c.at.gradient);
+    p.gradient = c.part<void>(c.at.gradient);
     p.stride = c.at.gradient_stride;
     p.rows = (int)rows;
     p.classes = c.classes();
-    p.tile = tile, p.infinite = infinite, p.exact_tile = exact_tile;
+    p.tile = tile;
     p.row = c.part<row_gradient>(c.at.rows) + first;
     p.shifts = c.part<float>(c.at.shifts);
     p.sums = c.part<float>(c.at.columns);
+    return p;
+}
+template <typename G>
+ridge_status gradient_sums(const linear_loss_call &c, int64_t first, int64_t rows, int tile,
+                           const unsigned *infinite = NULL, int exact_tile = 0) {
+    gradient_pass p = gradient_pass_of(c, first, rows, tile);
+    p.infinite = infinite, p.exact_tile = exact_tile;
     return finish_gradient<G>(p, tile > 0, c.db, first > 0, c.stream);
 }
 
@@ -193,12 +214,14 @@ struct linear_by_rows {
 template <typename T>
 struct linear_by_wgmma {
     static constexpr int TILE = 256, SLICE = 64;
+    static constexpr bool ranged = std::is_same_v<T, __half>; /* gradients have a gradient_range */
+    using exact = linear_by_fp32<T, float>;
 
     /* Bands of 8 rows of clusters balance what is read of either operand. Blocks keep pace where that pays: in products
      * of many waves. */
     static matmul_plan plan(const linear_loss_call &c, int64_t m, int64_t n, int64_t k, int band) {
         matmul_plan p = matmul_whole(k, SLICE, band);
-        if ((double)m * (double)n > 2.0 * 132 * 128 * TILE && k >= 1024) p.progress = c.part<unsigned>(c.at.progress);
+        if (linear_keeps_pace(m, n, k)) p.progress = c.part<unsigned>(c.at.progress);
         return p;
     }
     /* The parts of the classes that w has, from `column` on: whole units, or up to the last class. */
@@ -253,21 +276,50 @@ struct linear_by_wgmma {
         RIDGE_TRY(product<T>(c.x, c.w, p, e, c.stream, shares));
         unfused_rows<T> u = {};
         u.logits = z, u.stride = c.at.gradient_stride, u.shares = shares, u.next = e.next;
-        u.gradient = c.dloss ? c.part<T>(c.at.gradient) : NULL;
         u.bias = c.bias, u.dloss = c.dloss, u.given_lse = c.given_lse, u.labels = c.labels;
         u.loss = c.loss, u.lse = c.lse, u.classes = c.classes(), u.options = c.options;
-        return launch_overlapping(losses_of_logits<T>, {dim3((unsigned)rows), 512}, c.stream, device_overlaps(), u);
+        const auto run = [&](void) {
+            return launch_overlapping(losses_of_logits<T>, {dim3((unsigned)rows), 512}, c.stream, device_overlaps(), u);
+        };
+        if (c.range()) { /* losses first, which say what the range is */
+            u.row = c.part<row_gradient>(c.at.rows), u.range = c.range();
+            if (!c.given_lse) {
+                RIDGE_TRY(run());
+                RIDGE_TRY(rows_in_range(c, 0, rows));
+            }
+            u.known = true;
+        }
+        u.gradient = c.dloss ? c.part<T>(c.at.gradient) : NULL;
+        return run();
     }
     static ridge_status gradients_of_shares(const linear_loss_call &c) {
         if (c.at.chunk != c.x.rows) return RIDGE_UNSUPPORTED;
+        if (!c.given_lse) RIDGE_TRY(begin_range(c));
         RIDGE_TRY(of_shares(c));
-        RIDGE_TRY(gradient_sums<T>(c, 0, c.x.rows, 0));
+        RIDGE_TRY(sums(c, 0, c.x.rows, 0));
         return products(c, 0, c.x.rows);
     }
     static ridge_status losses(const linear_loss_call &c) { return statistics<false>(c, 0, c.x.rows); }
     static ridge_status losses_and_gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
+        RIDGE_TRY(begin_range(c));
         RIDGE_TRY(statistics<true>(c, first, rows));
-        return gradient_sums<T>(c, first, rows, TILE);
+        RIDGE_TRY(rows_in_range(c, first, rows));
+        return sums(c, first, rows, TILE);
+    }
+    /* The chunk's gradients are final afterwards, and db has their sums. tile: 0, or of the exponentials that they
+     * were. Those that the range of f16 does not hold are made again, in fp32. */
+    static ridge_status sums(const linear_loss_call &c, int64_t first, int64_t rows, int tile) {
+        gradient_pass p = gradient_pass_of(c, first, rows, tile);
+        if constexpr (ranged) {
+            p.range = c.range();
+            RIDGE_TRY(sum_gradient<T>(p, tile > 0, c.stream));
+            p.only_if = &p.range->exact;
+            RIDGE_TRY(exact::gradient_only(c, first, rows, p.only_if));
+            RIDGE_TRY(sum_gradient<float>(p, false, c.stream));
+            return add_gradient_sums(p, c.db, first > 0, p.range, c.stream);
+        } else {
+            return finish_gradient<T>(p, tile > 0, c.db, first > 0, c.stream);
+        }
     }
     static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
         const matrix_view x = some_rows<T>(c.x, first, rows);
@@ -280,25 +332,61 @@ struct linear_by_wgmma {
         matmul_plan p = plan(c, rows, c.w.rows, x.columns, 8);
         p.keep_a = true;
         RIDGE_TRY(product<T>(x, c.w, p, e, c.stream));
-        return gradient_sums<T>(c, first, rows, 0);
+        return sums(c, first, rows, 0);
+    }
+    /* to (+)= A B^T; a: the chunk's gradients, or their transpose. */
+    static ridge_status product_of(const linear_loss_call &c, const matrix_view &a, const matrix_view &b,
+                                   const matrix_view &to, bool add, const matmul_plan &p) {
+        if constexpr (ranged) {
+            const gradient_range *range = c.range();
+            ranged_store_epilogue<TILE, false> sets = {};
+            ranged_store_epilogue<TILE, true> adds = {};
+            sets.range = adds.range = range;
+            RIDGE_TRY(product_by<T>(a, b, to, add, p, c.stream, sets, adds));
+            return any_run(any_matrix<float>(a), any_matrix<T>(b), to.rows, to.columns, a.columns,
+                           any_store<T>(to, add, &range->undo), c.stream, 1, &range->exact);
+        } else {
+            return product_to<T>(a, b, to, add, p, c.stream);
+        }
     }
     static ridge_status products(const linear_loss_call &c, int64_t first, int64_t rows) {
         const matrix_view g = gradient_of<T>(c, rows), x = some_rows<T>(c.x, first, rows);
         const matrix_view dx = some_rows<T>(c.dx, first, rows);
-        RIDGE_TRY(product_to<T>(g, transposed(c.w), dx, false, plan(c, rows, dx.columns, c.w.rows, 8), c.stream));
+        RIDGE_TRY(product_of(c, g, transposed(c.w), dx, false, plan(c, rows, dx.columns, c.w.rows, 8)));
         matmul_plan p = plan(c, c.dw.rows, c.dw.columns, rows, 8);
         p.panel = 8; /* of x, half of what L2 holds for either half of the GPU */
         p.keep_b = true;
-        return product_to<T>(transposed(g), transposed(x), c.dw, first > 0, p, c.stream);
+        return product_of(c, transposed(g), transposed(x), c.dw, first > 0, p);
     }
 };
 
-/* ---- by the same, fp32 split in hi and lo parts: all rows at once ---- */
+/* ---- by the same, losses of few classes: narrow tiles ---- */
 
 template <typename T>
+ridge_status linear_narrow_losses(const linear_loss_call &c) {
+    constexpr int TILE = NARROW_TUNED.columns, SLICE = 64;
+    static_assert((int)LINEAR_NARROW_CLASSES == TILE);
+    statistics_epilogue<T, TILE, false> e = {};
+    e.bias = c.bias;
+    e.labels = c.labels;
+    e.parts = c.part<softmax_part>(c.at.parts);
+    e.logit_sums = c.smooth() ? c.part<float>(c.at.logit_sums) : NULL;
+    e.label_logit = c.part<float>(c.at.label_logit);
+    e.rows = c.rows();
+    e.columns = c.classes();
+    const matmul_plan plan = matmul_whole(c.x.columns, SLICE, 1, false, true);
+    const ridge_status status = product_in<T, NARROW_TUNED>(c.x, c.w, plan, e, c.stream);
+    if (status != RIDGE_OK) return status;
+    return losses_from_parts(c, 0, c.x.rows, {1, NULL, 0});
+}
+
+/* ---- by the same, fp32 split in hi and lo parts, tf32 in hi parts alone: all rows at once ---- */
+
+template <typename T, class Tile>
 struct linear_by_split {
     using exact = linear_by_fp32<T, T>;
-    static constexpr int TILE = split_products<T>::TILE;
+    using products_of = split_products<T, Tile>;
+    static constexpr int TILE = products_of::TILE;
 
     static any_plan exact_plan(const linear_loss_call &c) {
         const any_limits device = any_device();
@@ -307,7 +395,7 @@ struct linear_by_split {
     /* The parts of all classes, `some` at a time: whole units, or all. */
     template <bool Keep>
     static ridge_status parts(const linear_loss_call &c, int64_t some) {
-        const split_products<T> products = {c};
+        const products_of products = {c};
         const int run = parts_run(c.w.rows, TILE);
         statistics_epilogue<T, TILE, Keep> e = {};
         e.out.c = c.part<T>(c.at.gradient), e.out.stride = c.at.gradient_stride;
@@ -323,15 +411,15 @@ struct linear_by_split {
             e.logit_sums = c.smooth() ? c.part<float>(c.at.logit_sums) + part : NULL;
             e.columns = (int)w.rows, e.first = (int)first;
             RIDGE_TRY(first == 0 ? products.split(c.x, w) : products.split_right(w));
-            RIDGE_TRY(products.multiply(c.x, w, e, e.out, run));
+            RIDGE_TRY(products.multiply(c.x, w, e, e.out, true, run));
         }
         return RIDGE_OK;
     }
     template <bool Keep>
     static ridge_status statistics(const linear_loss_call &c) {
-        const split_products<T> products = {c};
+        const products_of products = {c};
         RIDGE_TRY(products.begin());
-        RIDGE_TRY(parts<Keep>(c, Keep ? c.w.rows : linear_split_classes(c.w.rows, c.w.columns)));
+        RIDGE_TRY(parts<Keep>(c, Keep ? c.w.rows : linear_split_classes(c.w.rows, c.w.columns, Tile::parts)));
         RIDGE_TRY(exact::template parts<Keep>(c, 0, c.x.rows, exact_plan(c), products.infinite()));
         return losses_from_parts(
             c, 0, c.x.rows, {parts_count(c.w.rows, TILE), products.infinite(), exact::count(c, exact_plan(c).tiles)});
@@ -339,10 +427,10 @@ struct linear_by_split {
     static ridge_status losses(const linear_loss_call &c) { return statistics<false>(c); }
     static ridge_status losses_and_gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
         RIDGE_TRY(statistics<true>(c));
-        return gradient_sums<T>(c, first, rows, TILE, split_products<T>{c}.infinite(), any_span(exact_plan(c).tiles));
+        return gradient_sums<T>(c, first, rows, TILE, products_of{c}.infinite(), any_span(exact_plan(c).tiles));
     }
     static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
-        const split_products<T> products = {c};
+        const products_of products = {c};
         gradient_epilogue<T, TILE> e = {};
         e.out.c = c.part<T>(c.at.gradient), e.out.stride = c.at.gradient_stride;
         e.bias = c.bias;
@@ -351,13 +439,13 @@ struct linear_by_split {
         e.columns = c.classes();
         RIDGE_TRY(products.begin());
         RIDGE_TRY(products.split(c.x, c.w));
-        RIDGE_TRY(products.multiply(c.x, c.w, e, e.out));
+        RIDGE_TRY(products.multiply(c.x, c.w, e, e.out, true));
         RIDGE_TRY(exact::gradient_only(c, first, rows, products.infinite()));
         return gradient_sums<T>(c, first, rows, 0);
     }
     static ridge_status products(const linear_loss_call &c, int64_t, int64_t rows) {
         const matrix_view g = gradient_of<T>(c, rows);
-        const split_products<T> products = {c};
+        const products_of products = {c};
         RIDGE_TRY(products.run_to(g, transposed(c.w), c.dx));
         return products.run_to(transposed(g), transposed(c.x), c.dw);
     }
@@ -376,12 +464,13 @@ ridge_status linear_gradient_by(const linear_loss_call &c) {
     return RIDGE_OK;
 }
 
-/* As linear_gradient_dtype has it. */
+/* As linear_gradient_dtype has it, of multiply-adds. */
 template <typename T>
 using gradient_type = std::conditional_t<std::is_same_v<T, __nv_bfloat16>, T, float>;
 
 /* ---- the operations ---- */
 
+inline bool linear_is_narrow(const linear_loss_call &c) { return c.w.rows <= LINEAR_TILE_NARROW; }
 inline bool linear_fits(const linear_loss_call &c) { return c.x.rows <= INT32_MAX && c.w.rows <= INT32_MAX; }
 
 /* The facts of a call whose operands are copies. */
@@ -417,7 +506,8 @@ ridge_status linear_loss_by_copies(const linear_loss_call &c, const F &run) {
                                                         at.classes);
         }
     RIDGE_TRY(linear_copy_both(sizeof(T), linear_copy_of(c.x, d.x), linear_copy_of(c.w, d.w), c.stream));
-    const linear_loss_facts f = linear_facts_of(d);
+    linear_loss_facts f = linear_facts_of(d);
+    f.copies = true;
     ridge_status status = RIDGE_UNSUPPORTED;
     for (unsigned tried = 0; status == RIDGE_UNSUPPORTED; tried |= 1u << d.way) {
         const int way = linear_loss_of_copied(&f, tried);
@@ -436,12 +526,18 @@ ridge_status linear_loss_forward(const linear_loss_call &c) {
         return linear_loss_by_copies<T>(c, [](const linear_loss_call &d) { return linear_loss_forward<T>(d); });
     if (c.x.rows == 0) return RIDGE_OK;
     if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
-    if constexpr (sizeof(T) == 2)
-        if (c.way == LINEAR_LOSS_TILES || c.way == LINEAR_LOSS_SHARED)
-            return c.way == LINEAR_LOSS_TILES ? linear_by_wgmma<T>::losses(c) : linear_by_wgmma<T>::of_shares(c);
+    if (c.way == LINEAR_LOSS_FEW_ROWS) return linear_few_rows_losses<T>(c);
+    if constexpr (sizeof(T) == 2) {
+        if (c.way == LINEAR_LOSS_TILES) return linear_by_wgmma<T>::losses(c);
+        if (c.way == LINEAR_LOSS_SHARED) return linear_by_wgmma<T>::of_shares(c);
+        if (c.way == LINEAR_LOSS_NARROW) return linear_narrow_losses<T>(c);
+    }
     if constexpr (sizeof(T) == 4) {
         if (c.way < SKINNY_WAYS) return linear_by_rows<T>::losses(c);
-        if (c.way == LINEAR_LOSS_SPLIT) return linear_by_split<T>::losses(c);
+        if (c.way == LINEAR_LOSS_SPLIT) return linear_by_split<T, split_tile>::losses(c);
+        if (c.way == LINEAR_LOSS_HALF)
+            return linear_is_narrow(c) ? linear_by_split<T, narrow_tile<__half>>::losses(c)
+                                       : linear_by_split<T, half_tile>::losses(c);
     }
     return linear_by_fp32<T, gradient_type<T>>::losses(c);
 }
@@ -460,17 +556,22 @@ ridge_status linear_loss_gradient(const linear_loss_call &c) {
     using G = gradient_type<T>;
     if (c.x.rows == 0) return linear_no_rows<T>(c);
     if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
+    if (c.way == LINEAR_LOSS_FEW_ROWS) return linear_few_rows_gradients<T>(c);
     if (c.way == LINEAR_LOSS_COPIED)
         return linear_loss_by_copies<T>(c, [](const linear_loss_call &d) { return linear_loss_gradient<T>(d); });
     if constexpr (sizeof(T) == 4)
         if (c.way < SKINNY_WAYS) return linear_gradient_by<linear_by_rows<T>>(c);
     if (c.given_lse) RIDGE_TRY(rows_from_lse(c));
-    if constexpr (std::is_same_v<T, __nv_bfloat16>)
+    if constexpr (sizeof(T) == 2)
         if (c.way == LINEAR_LOSS_TILES || c.way == LINEAR_LOSS_SHARED)
             return c.way == LINEAR_LOSS_TILES ? linear_gradient_by<linear_by_wgmma<T>>(c)
                                               : linear_by_wgmma<T>::gradients_of_shares(c);
-    if constexpr (sizeof(T) == 4)
-        if (c.way == LINEAR_LOSS_SPLIT) return linear_gradient_by<linear_by_split<T>>(c);
+    if constexpr (sizeof(T) == 4) {
+        if (c.way == LINEAR_LOSS_SPLIT) return linear_gradient_by<linear_by_split<T, split_tile>>(c);
+        if (c.way == LINEAR_LOSS_HALF)
+            return linear_is_narrow(c) ? linear_gradient_by<linear_by_split<T, narrow_tile<__half>>>(c)
+                                       : linear_gradient_by<linear_by_split<T, half_tile>>(c);
+    }
     return linear_gradient_by<linear_by_fp32<T, G>>(c);
 }
 

@@ -31,6 +31,11 @@ struct linear_loss_call {
     V *part(size_t offset) const {
         return (V *)(scratch + offset);
     }
+    /* Of gradients of f16 by tensor cores; NULL: they need none. */
+    gradient_range *range(void) const {
+        const bool wgmma = way == LINEAR_LOSS_TILES || way == LINEAR_LOSS_SHARED;
+        return dloss && dtype == RIDGE_F16 && wgmma ? part<gradient_range>(at.range) : NULL;
+    }
     bool smooth(void) const { return options.smoothing != 0.0f; }
 };
 
@@ -73,6 +78,7 @@ inline loss_rows loss_rows_of(const linear_loss_call &c, int64_t first, int64_t 
     r.rows = (int)rows;
     r.classes = c.classes();
     r.options = c.options;
+    r.range = c.range();
     return r;
 }
 

@@ -18,6 +18,9 @@ struct unfused_rows {
     loss_options options;
     int shares = 1;
     int64_t next = 0;
+    row_gradient *row = NULL;     /* NULL, or gradients' rows: written, or read where they are known */
+    gradient_range *range = NULL; /* with `row`: what they are noted in */
+    bool known = false;
 
     __device__ float at(const float *z, int column) const {
         float sum = z[column];
@@ -49,7 +52,9 @@ __global__ void __launch_bounds__(512) losses_of_logits(const unfused_rows<G> u)
     const float *z = u.logits + blockIdx.x * u.stride;
     const int row = (int)blockIdx.x, label = u.labels[row];
     float log_sum;
-    if (u.given_lse) {
+    if (u.known) {
+        log_sum = u.row[row].log_sum;
+    } else if (u.given_lse) {
         log_sum = u.given_lse[row] * log2_e;
     } else {
         softmax_part part = {-0x1p100f, 0.0f};
@@ -74,8 +79,13 @@ __global__ void __launch_bounds__(512) losses_of_logits(const unfused_rows<G> u)
             if (u.lse) u.lse[row] = lse;
         }
     }
+    if (!u.gradient && !u.row) return;
+    const row_gradient r = u.known ? u.row[row] : gradient_of_row(log_sum, u.dloss[row], label, u.classes, u.options);
+    if (u.row && !u.known && threadIdx.x < 32) {
+        if (threadIdx.x == 0) u.row[row] = r;
+        widen_range(u.range, gradient_bound(r));
+    }
     if (!u.gradient) return;
-    const row_gradient r = gradient_of_row(log_sum, u.dloss[row], label, u.classes, u.options);
     for (int j = (int)threadIdx.x; j < u.classes; j += 512) {
         float g = 0.0f;
         if (r.label >= 0) g = fmaf(r.coef, exp2f((u.at(z, j) + u.bias[j]) * log2_e - r.log_sum), -r.off);

@@ -2,6 +2,8 @@
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_LOSS_PASSES_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_LOSS_PASSES_CUH
 
+#include <cfloat>
+
 #include "cuda/epilogue/loss.cuh"
 #include "cuda/host/launch.cuh"
 #include "cuda/ptx/griddepcontrol.cuh"
@@ -11,6 +13,35 @@ extern "C" {
 }
 
 namespace ridge {
+
+/* ---- gradients of f16: their range ---- */
+
+/* No gradient of the row is larger, if its lse is its own; 0 where it is not finite. */
+__device__ inline float gradient_bound(const row_gradient &r) {
+    const float bound = fabsf(r.coef) + fabsf(r.off) + fabsf(r.hit);
+    return bound <= FLT_MAX ? bound : 0.0f;
+}
+/* By a whole warp, with its lanes' rows. */
+__device__ inline void widen_range(gradient_range *range, float bound) {
+    for (int mask = 16; mask > 0; mask /= 2) bound = fmaxf(bound, __shfl_xor_sync(0xffffffffu, bound, mask));
+    if (threadIdx.x % 32 == 0 && bound > 0.0f) atomicMax(&range->most, __float_as_uint(bound));
+}
+
+/* Rows to the range that is known. least: of a row's scaled bound, below which its gradients would lose bits. */
+__global__ static void __launch_bounds__(256)
+    scale_rows(row_gradient *row, int rows, gradient_range *range, float least) {
+    after_previous_launch();
+    const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    const int up = min(14 + 127 - (int)(range->most >> 23), 115);
+    if (i == 0) range->undo = __uint_as_float((unsigned)(127 - up) << 23);
+    if (i >= rows) return;
+    const float by = __uint_as_float((unsigned)(127 + up) << 23);
+    row_gradient r = row[i];
+    r.coef *= by, r.off *= by, r.hit *= by;
+    row[i] = r;
+    const float bound = gradient_bound(r);
+    if (bound > 0.0f && bound < least) atomicOr(&range->exact, 1u);
+}
 
 /* ---- from parts to losses: 8 threads a row ---- */
 
@@ -32,25 +63,32 @@ __global__ static void __launch_bounds__(256) finish_losses(const loss_rows r) {
     part[slice][threadIdx.x % 32] = all;
     sums[slice][threadIdx.x % 32] = logits;
     __syncthreads();
-    if (slice > 0 || row >= r.rows) return;
-    for (int i = 1; i < 8 && i < count; i++) {
-        all = merge_parts(all, part[i][threadIdx.x]);
-        logits += sums[i][threadIdx.x];
+    if (slice > 0) return;
+    row_gradient gradient = {0.0f, 0.0f, 0.0f, 0.0f, -1};
+    if (row < r.rows) {
+        for (int i = 1; i < 8 && i < count; i++) {
+            all = merge_parts(all, part[i][threadIdx.x]);
+            logits += sums[i][threadIdx.x];
+        }
+        const float log_sum = log_of_part(all);
+        const int label = r.labels[row];
+        const float label_logit = loss_counts(label, r.classes, r.options.ignore_index) ? r.label_logit[row] : 0.0f;
+        finish_loss(r, row, label, log_sum, logits, label_logit);
+        if (r.gradient)
+            r.gradient[row] = gradient = gradient_of_row(log_sum, r.dloss[row], label, r.classes, r.options);
     }
-    const float log_sum = log_of_part(all);
-    const int label = r.labels[row];
-    const float label_logit = loss_counts(label, r.classes, r.options.ignore_index) ? r.label_logit[row] : 0.0f;
-    finish_loss(r, row, label, log_sum, logits, label_logit);
-    if (r.gradient) r.gradient[row] = gradient_of_row(log_sum, r.dloss[row], label, r.classes, r.options);
+    if (r.range) widen_range(r.range, gradient_bound(gradient));
 }
 
 /* The same where lse is known. */
 __global__ static void __launch_bounds__(256)
     prepare_rows(const float *lse, const float *dloss, label_view labels, row_gradient *gradient, int rows, int classes,
-                 loss_options options) {
+                 loss_options options, gradient_range *range) {
     after_previous_launch();
     const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    if (row < rows) gradient[row] = gradient_of_row(lse[row] * log2_e, dloss[row], labels[row], classes, options);
+    row_gradient r = {0.0f, 0.0f, 0.0f, 0.0f, -1};
+    if (row < rows) gradient[row] = r = gradient_of_row(lse[row] * log2_e, dloss[row], labels[row], classes, options);
+    if (range) widen_range(range, gradient_bound(r));
 }
 
 /* ---- a pass over a chunk of gradients: sums of columns, linear_sum_rows a block ---- */
@@ -62,6 +100,8 @@ struct gradient_pass {
     int rows, classes, rows_each, tile; /* rows_each: of a block */
     const unsigned *infinite;           /* NULL, or where it says so tiles are: */
     int exact_tile;
+    const unsigned *only_if; /* NULL, or what says whether there is anything to do */
+    gradient_range *range;   /* NULL, or f16: where it is noted that one has left its range */
     const row_gradient *row; /* of the chunk */
     const float *shifts;     /* [tiles][rows] */
     float *sums;             /* [blocks][classes] */
@@ -71,11 +111,13 @@ template <typename G, bool Finish>
 __global__ static void __launch_bounds__(256) pass_over_gradient(const gradient_pass p) {
     constexpr int W = pack_width<G>;
     after_previous_launch();
+    if (p.only_if && *p.only_if == 0) return;
     const int first_column = ((int)blockIdx.x * 32 + (int)threadIdx.x % 32) * W, lane = (int)threadIdx.x / 32;
     const int begin = (int)blockIdx.y * p.rows_each, end = min(begin + p.rows_each, p.rows);
     const int tile = p.infinite && *p.infinite ? p.exact_tile : p.tile;
     __shared__ float shared[8][32 * W];
     float sum[W] = {};
+    bool left = false; /* the range of f16 */
     if (first_column < p.classes) {
         for (int i = begin + lane; i < end; i += 8) {
             union {
@@ -100,8 +142,13 @@ __global__ static void __launch_bounds__(256) pass_over_gradient(const gradient_
 #pragma unroll
                 for (int e = 0; e < W; e++) sum[e] += to_float(u.elements.v[e]);
             }
+            if constexpr (std::is_same_v<G, __half>)
+#pragma unroll
+                for (int e = 0; e < W; e++)
+                    left |= first_column + e < p.classes && fabsf(to_float(u.elements.v[e])) > 65504.0f;
         }
     }
+    if (left && p.range) atomicOr(&p.range->exact, 1u);
 #pragma unroll
     for (int e = 0; e < W; e++) shared[lane][threadIdx.x % 32 * W + e] = sum[e];
     __syncthreads();
@@ -114,26 +161,36 @@ __global__ static void __launch_bounds__(256) pass_over_gradient(const gradient_
 }
 
 __global__ static void __launch_bounds__(256)
-    add_columns(const float *sums, int blocks, int classes, float *db, bool add) {
+    add_columns(const float *sums, int blocks, int classes, float *db, bool add, const gradient_range *range) {
     after_previous_launch();
     const int c = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (c >= classes) return;
-    float all = add ? db[c] : 0.0f;
+    const float undo = range ? range->undo : 1.0f;
+    float all = 0.0f;
 #pragma unroll 8
     for (int i = 0; i < blocks; i++) all += sums[(int64_t)i * classes + c];
-    db[c] = all;
+    db[c] = add ? fmaf(all, undo, db[c]) : all * undo;
 }
 
-/* Gradients of the chunk whose rows `p` names are final afterwards, and db has their sums. */
+/* Gradients of the chunk whose rows `p` names are final afterwards, and p.sums has their sums. */
 template <typename G>
-ridge_status finish_gradient(gradient_pass p, bool exponentials, float *db, bool add, cudaStream_t stream) {
+ridge_status sum_gradient(gradient_pass p, bool exponentials, cudaStream_t stream) {
     p.rows_each = (int)linear_sum_rows(p.rows);
     const dim3 grid((unsigned)((p.classes + 32 * pack_width<G> - 1) / (32 * pack_width<G>)),
                     (unsigned)linear_sum_blocks(p.rows));
     const auto pass = exponentials ? pass_over_gradient<G, true> : pass_over_gradient<G, false>;
-    RIDGE_TRY(launch_overlapping(pass, {grid, 256}, stream, device_overlaps(), p));
+    return launch_overlapping(pass, {grid, 256}, stream, device_overlaps(), p);
+}
+/* These to db. range: NULL, or what undoes their scale. */
+inline ridge_status add_gradient_sums(const gradient_pass &p, float *db, bool add, const gradient_range *range,
+                                      cudaStream_t stream) {
     return launch_overlapping(add_columns, {dim3((unsigned)((p.classes + 255) / 256)), 256}, stream, device_overlaps(),
-                              p.sums, (int)grid.y, p.classes, db, add);
+                              p.sums, (int)linear_sum_blocks(p.rows), p.classes, db, add, range);
+}
+template <typename G>
+ridge_status finish_gradient(const gradient_pass &p, bool exponentials, float *db, bool add, cudaStream_t stream) {
+    RIDGE_TRY(sum_gradient<G>(p, exponentials, stream));
+    return add_gradient_sums(p, db, add, NULL, stream);
 }
 
 }  // namespace ridge

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cuda/epilogue/parts.h"
+#include "cuda/gemm/split.h"
 #include "cuda/host/scratch.h"
 #include "cuda/linear/loss_ways.h"
 #include "cuda/linear/softmax_ways.h"
@@ -40,31 +41,39 @@ typedef struct linear_loss_scratch {
     size_t shifts;                /* float[tiles of classes][chunk]: of exponentials that become gradients in place */
     size_t columns;               /* float[blocks of rows of a chunk][classes]: sums of gradients */
     size_t gradient;              /* [chunk][gradient_stride] */
-    size_t left, right;           /* hi and lo parts of a product's operands, see linear/loss_split.cuh */
+    size_t left, right;           /* parts of a product's operands, see linear/loss_split.cuh */
     size_t left_undo, right_undo; /* float[lines]: of their scales */
     size_t logits;                /* float[shares][rows][gradient_stride]: LINEAR_LOSS_SHARED */
+    size_t most;                  /* unsigned[2][SPLIT_FEW]: see split_columns */
+    size_t sums;                  /* float[shares][rows][columns]: of a gradient's product, LINEAR_LOSS_HALF */
     size_t infinite;              /* unsigned: whether one of them has an infinity */
+    size_t range;                 /* gradient_range: of f16 */
     size_t bytes;
     int64_t chunk, gradient_stride; /* rows of gradients at a time; elements from one to the next */
 } linear_loss_scratch;
 
-/* The gradients' type: storage, but fp32 for f16, whose range is too small. */
+/* The gradients' type: storage, but fp32 for f16, whose range is too small; with a scale (gradient_range) they are f16
+ * there, too, and fp32 ones take their place where that range is too small as well. */
 static inline ridge_dtype linear_gradient_dtype(ridge_dtype dtype) {
     return dtype == RIDGE_BF16 ? RIDGE_BF16 : RIDGE_F32;
 }
 
+/* Of an element, which has so many parts: 2, hi and lo (LINEAR_LOSS_SPLIT), or 1 (LINEAR_LOSS_HALF). */
+static inline int linear_split_parts(int way) { return way == LINEAR_LOSS_SPLIT ? 2 : way == LINEAR_LOSS_HALF ? 1 : 0; }
+#define LINEAR_SPLIT_TILE(parts) ((parts) == 2 ? 128 : 256) /* classes */
 /* Bytes of `lines` split ones along `depth`: filled up to whole tiles and slices. */
-static inline double linear_split_bytes(int64_t lines, int64_t depth) {
+static inline double linear_split_bytes(int64_t lines, int64_t depth, int parts) {
     const int64_t whole_lines = (lines + 127) / 128 * 128, whole_depth = (depth + 63) / 64 * 64;
-    return 4.0 * (double)whole_lines * (double)whole_depth;
+    return 2.0 * parts * (double)whole_lines * (double)whole_depth;
 }
-/* Classes whose hi and lo parts are made at a time where only losses are wanted: whole units of tiles of 128 that have
- * a part together. So memory does not grow with the classes until a unit alone is LINEAR_SPLIT_CLASS_BYTES: at a depth
- * of 4096, with a million. */
-static inline int64_t linear_split_classes(int64_t classes, int64_t depth) {
-    const int64_t tiles = (classes + 127) / 128, unit = (tiles + LINEAR_PARTS - 1) / LINEAR_PARTS * 128;
+/* Classes whose parts are made at a time where only losses are wanted: whole units of tiles that have a part of the
+ * softmax together. So memory does not grow with the classes until a unit alone is LINEAR_SPLIT_CLASS_BYTES: at a depth
+ * of 4096 and of two parts, with a million. */
+static inline int64_t linear_split_classes(int64_t classes, int64_t depth, int parts) {
+    const int64_t tile = LINEAR_SPLIT_TILE(parts), tiles = (classes + tile - 1) / tile;
+    const int64_t unit = (tiles + LINEAR_PARTS - 1) / LINEAR_PARTS * tile;
     const int64_t units =
-        LINEAR_SPLIT_CLASS_BYTES / (int64_t)linear_split_bytes(128, depth < 1 ? 1 : depth) * 128 / unit;
+        LINEAR_SPLIT_CLASS_BYTES / (int64_t)linear_split_bytes(128, depth < 1 ? 1 : depth, parts) * 128 / unit;
     const int64_t some = units < 1 ? unit : units * unit;
     return some < classes ? some : classes;
 }
@@ -78,26 +87,27 @@ static inline int64_t linear_gradient_rows(int64_t rows, int64_t stride, ridge_d
 }
 static inline int64_t linear_gradient_stride(int64_t classes) { return (classes + 15) / 16 * 16; }
 
-/* Bytes of the hi and lo parts of every product's operands: logits [rows, classes], some classes at a time if they are
+/* Bytes of the parts of every product's operands: logits [rows, classes], some classes at a time if they are
  * all that is wanted; dx; dw, in either order. */
 typedef struct linear_split_sides {
     double left, right;
     int64_t classes; /* of w at a time */
 } linear_split_sides;
-static inline linear_split_sides linear_split_sides_of(int64_t rows, int64_t depth, int64_t classes, bool gradients) {
+static inline linear_split_sides linear_split_sides_of(int64_t rows, int64_t depth, int64_t classes, bool gradients,
+                                                       int parts) {
     linear_split_sides s;
-    s.classes = gradients ? classes : linear_split_classes(classes, depth);
-    s.left = linear_split_bytes(rows, depth), s.right = linear_split_bytes(s.classes, depth);
+    s.classes = gradients ? classes : linear_split_classes(classes, depth, parts);
+    s.left = linear_split_bytes(rows, depth, parts), s.right = linear_split_bytes(s.classes, depth, parts);
     if (!gradients) return s;
-    const double g = linear_most(linear_split_bytes(rows, classes), linear_split_bytes(classes, rows));
-    const double x = linear_split_bytes(depth, rows), most = linear_most(g, x);
+    const double g = linear_most(linear_split_bytes(rows, classes, parts), linear_split_bytes(classes, rows, parts));
+    const double x = linear_split_bytes(depth, rows, parts), most = linear_most(g, x);
     s.left = linear_most(s.left, most);
-    s.right = linear_most(linear_most(s.right, most), linear_split_bytes(depth, classes));
+    s.right = linear_most(linear_most(s.right, most), linear_split_bytes(depth, classes, parts));
     return s;
 }
 /* Whether they fit, and gradients are made for all rows at once. */
-static inline bool linear_split_fits(int64_t rows, int64_t depth, int64_t classes, bool gradients) {
-    const linear_split_sides s = linear_split_sides_of(rows, depth, classes, gradients);
+static inline bool linear_split_fits(int64_t rows, int64_t depth, int64_t classes, bool gradients, int parts) {
+    const linear_split_sides s = linear_split_sides_of(rows, depth, classes, gradients, parts);
     const bool whole = linear_gradient_rows(rows, linear_gradient_stride(classes), RIDGE_F32) == rows;
     return (!gradients || whole) && s.left + s.right <= (double)LINEAR_SPLIT_BYTES;
 }
@@ -111,14 +121,38 @@ static inline bool linear_shared_fits(int64_t rows, int64_t depth, int64_t class
     return classes <= LINEAR_SHARED_CLASSES && linear_softmax_shares(rows, depth, classes) > 1 &&
            linear_shared_bytes(rows, depth, classes) <= (double)LINEAR_GRADIENT_BYTES;
 }
+/* Blocks that share the depth of a gradient's product, C[m, n], whose tiles are fewer than SMs: eight slices or more
+ * for each. */
+static inline int linear_split_shares(int64_t m, int64_t n, int64_t k, int parts) {
+    const int64_t tiles = (m + 255) / 256 * 2 * ((n + 255) / 256), slices = (k + 63) / 64;
+    int64_t shares = parts == 1 && tiles > 0 ? LINEAR_SHARED_SMS / tiles : 1;
+    if (shares > slices / 8) shares = slices / 8;
+    return shares < 1 ? 1 : shares > LINEAR_SHARES_MOST ? LINEAR_SHARES_MOST : (int)shares;
+}
+static inline int64_t linear_split_sums_stride(int64_t n) { return (n + 3) / 4 * 4; }
+/* Bytes of their sums. */
+static inline double linear_split_sums(int64_t m, int64_t n, int64_t k, int parts) {
+    const int shares = linear_split_shares(m, n, k, parts);
+    return shares < 2 ? 0 : 4.0 * shares * (double)m * (double)linear_split_sums_stride(n);
+}
+/* Of both gradients, as they are or transposed. */
+static inline double linear_split_sums_most(int64_t rows, int64_t depth, int64_t classes, int parts) {
+    const double dx =
+        linear_most(linear_split_sums(rows, depth, classes, parts), linear_split_sums(depth, rows, classes, parts));
+    const double dw =
+        linear_most(linear_split_sums(classes, depth, rows, parts), linear_split_sums(depth, classes, rows, parts));
+    return linear_most(dx, dw);
+}
 static inline void linear_take_split(linear_loss_scratch *s, int64_t rows, int64_t depth, int64_t classes,
-                                     bool gradients) {
-    const linear_split_sides sides = linear_split_sides_of(rows, depth, classes, gradients);
+                                     bool gradients, int parts) {
+    const linear_split_sides sides = linear_split_sides_of(rows, depth, classes, gradients, parts);
     const double lines = linear_most(linear_most((double)rows, (double)classes), (double)depth);
     s->left = linear_scratch_take(&s->bytes, sides.left);
     s->right = linear_scratch_take(&s->bytes, sides.right);
     s->left_undo = linear_scratch_take(&s->bytes, (gradients ? lines : (double)rows) * sizeof(float) + 1024);
     s->right_undo = linear_scratch_take(&s->bytes, (gradients ? lines : (double)sides.classes) * sizeof(float) + 1024);
+    s->most = linear_scratch_take(&s->bytes, 2 * SPLIT_FEW * sizeof(unsigned));
+    s->sums = linear_scratch_take(&s->bytes, gradients ? linear_split_sums_most(rows, depth, classes, parts) : 0);
     s->infinite = linear_scratch_take(&s->bytes, sizeof(unsigned));
 }
 
@@ -127,7 +161,8 @@ static inline linear_loss_scratch linear_loss_scratch_of(int way, int64_t rows, 
                                                          ridge_dtype dtype, bool gradients) {
     linear_loss_scratch s;
     memset(&s, 0, sizeof s);
-    if (way == LINEAR_LOSS_SPLIT && !linear_split_fits(rows, depth, classes, gradients)) return s;
+    const int split = linear_split_parts(way);
+    if (split > 0 && !linear_split_fits(rows, depth, classes, gradients, split)) return s;
     if (way == LINEAR_LOSS_SHARED && !linear_shared_fits(rows, depth, classes)) return s;
     const int least = linear_columns_least(rows, classes);
     const int64_t tiles = (classes + least - 1) / least;
@@ -142,12 +177,13 @@ static inline linear_loss_scratch linear_loss_scratch_of(int way, int64_t rows, 
     if (gradients) {
         s.chunk = linear_gradient_rows(rows, s.gradient_stride, dtype);
         const double blocks = (double)linear_sum_blocks(s.chunk); /* no part of a chunk has more */
+        s.range = linear_scratch_take(&s.bytes, dtype == RIDGE_F16 ? sizeof(gradient_range) : 0);
         s.shifts = linear_scratch_take(&s.bytes, (double)tiles * (double)s.chunk * sizeof(float));
         s.columns = linear_scratch_take(&s.bytes, blocks * (double)classes * sizeof(float));
         s.gradient = linear_scratch_take(&s.bytes, (double)s.chunk * (double)s.gradient_stride *
                                                        (double)ridge_dtype_size(linear_gradient_dtype(dtype)));
     }
-    if (way == LINEAR_LOSS_SPLIT) linear_take_split(&s, rows, depth, classes, gradients);
+    if (split > 0) linear_take_split(&s, rows, depth, classes, gradients, split);
     return s;
 }
 
@@ -168,9 +204,9 @@ static inline linear_loss_copies linear_loss_copies_of(int64_t rows, int64_t dep
     const int64_t some = (units < 1 ? 1 : units) * unit;
     const bool whole = gradients || bytes == 4 || classes <= LINEAR_SHARED_CLASSES || some > classes;
     c.classes = whole ? classes : some;
-    c.w_stride = bytes == 4 ? classes : (classes + 15) / 16 * 16;
     const double x = (double)rows * (double)padded * bytes;
     const int64_t wide = (c.classes + 15) / 16 * 16;
+    c.w_stride = bytes == 4 && classes > 1 ? classes : wide; /* never 1: lines along the depth */
     const double w = (double)padded * (double)wide * bytes;
     c.x = linear_scratch_take(&c.bytes, x);
     c.w = linear_scratch_take(&c.bytes, w);
@@ -198,11 +234,11 @@ static inline linear_unfused_scratch linear_unfused_scratch_of(int64_t rows, int
 }
 
 /* Bytes that split operands take: written once, and read by their products. */
-static inline double linear_split_traffic(int64_t rows, int64_t depth, int64_t classes, bool gradients) {
-    const double logits = linear_split_bytes(rows, depth) + linear_split_bytes(classes, depth);
+static inline double linear_split_traffic(int64_t rows, int64_t depth, int64_t classes, bool gradients, int parts) {
+    const double logits = linear_split_bytes(rows, depth, parts) + linear_split_bytes(classes, depth, parts);
     if (!gradients) return logits;
-    const double dx = linear_split_bytes(rows, classes) + linear_split_bytes(depth, classes);
-    return logits + dx + linear_split_bytes(classes, rows) + linear_split_bytes(depth, rows);
+    const double dx = linear_split_bytes(rows, classes, parts) + linear_split_bytes(depth, classes, parts);
+    return logits + dx + linear_split_bytes(classes, rows, parts) + linear_split_bytes(depth, rows, parts);
 }
 
 #endif

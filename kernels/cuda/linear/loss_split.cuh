@@ -1,12 +1,13 @@
 /* Softmax cross-entropy of a linear layer in fp32 on Hopper's tensor cores: three products of hi and lo parts
- * (gemm/split.cuh) in place of each, to 2^-21 of |a| |b|.
+ * (gemm/split.cuh) in place of each, to 2^-21 of |a| |b|; in tf32 one product of the hi parts, which have tf32's 11
+ * bits.
  *
  * Every product's operands are split first, lines along what is summed over, whichever way they lie: x and w for the
  * logits; their gradients G and w for dx; G and x, both transposed, for dw. Then as with 16 bits: logits stay in
  * registers, exponentials and gradients go where G is.
  *
- * An infinity has no lo part. Where an operand has one, every product is made again by fp32 multiply-adds: these
- * launches stand behind the others and find that there is nothing to do. */
+ * An infinity has no lo part, and no scale. Where an operand has one, every product is made again by fp32
+ * multiply-adds: these launches stand behind the others and find that there is nothing to do. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_LOSS_SPLIT_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_LOSS_SPLIT_CUH
 
@@ -18,46 +19,80 @@
 
 namespace ridge {
 
-/* One operand's hi and lo parts; lines run along `depth`. */
+/* Split-K: the sums of all shares to a matrix; an element by a thread. */
+template <typename T>
+struct sums_of_shares {
+    T *sums;
+    int64_t stride, next; /* next: from one share's to the next's */
+    int shares, rows, columns;
+    T *to;
+    int64_t to_stride;
+};
+template <typename T>
+__global__ void __launch_bounds__(256) add_shares(sums_of_shares<T> s) {
+    before_next_launch();
+    const int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x, row = i / s.columns, column = i % s.columns;
+    if (row >= s.rows) return;
+    const T *from = s.sums + row * s.stride + column;
+    T sum = 0;
+#pragma unroll 8
+    for (int share = 0; share < s.shares; share++) sum += from[share * s.next];
+    s.to[row * s.to_stride + column] = sum;
+}
+
+/* Products of many waves of tiles of 128 x 256, whose blocks keep pace. */
+inline bool linear_keeps_pace(int64_t m, int64_t n, int64_t k) {
+    return (double)m * (double)n > 2.0 * 132 * 128 * 256 && k >= 1024;
+}
+
+/* One operand's parts; lines run along `depth`. */
+template <int Parts>
 struct split_side {
     __half *to;
     float *undo;
-    unsigned *infinite;
+    unsigned *infinite, *most;
 
-    split_lines lines(const matrix_view &m, int padded) const {
+    split_lines<Parts> lines(const matrix_view &m, int padded) const {
         return {(const float *)m.base, m.line, (int)m.rows, (int)m.columns, padded, to, undo, infinite, split_fours(m)};
     }
-    split_columns columns(const matrix_view &m, int padded) const {
-        split_columns s = {};
+    split_columns<Parts> columns(const matrix_view &m, int padded) const {
+        split_columns<Parts> s = {};
         s.from = (const float *)m.base, s.stride = m.step;
         s.heads = 1, s.columns = (int)m.rows, s.depth = (int)m.columns, s.padded = padded;
         s.wide = (int)((m.rows + 7) / 8 * 8);
         s.fours = is_aligned16(m.base) && m.rows % 4 == 0 && m.step % 4 == 0;
         s.to = to, s.undo = undo, s.infinite = infinite;
+        s.most = split_is_deep(s.wide, m.columns) ? most : NULL;
         return s;
     }
     matrix_lines x_parts(const matrix_view &m, int padded) const {
-        return {to, 2 * (int64_t)padded, m.rows, 2 * (int64_t)padded};
+        return {to, Parts * (int64_t)padded, m.rows, Parts * (int64_t)padded};
     }
 };
 
-/* The products of a call whose scratch has room for hi and lo parts. T: float, so that nobody else has their kernels.
- */
-template <typename T>
+/* The products of a call whose scratch has room for its operands' parts. T: float, so that nobody else has their
+ * kernels. */
+template <typename T, class Tile>
 struct split_products {
-    static constexpr int TILE = split_tile::N;
-    static_assert(TILE == 128, "as linear_split_classes has it");
+    static constexpr int Parts = Tile::parts, TILE = Tile::N;
+    using side = split_side<Parts>;
+    static_assert(TILE == LINEAR_SPLIT_TILE(Parts) || TILE == LINEAR_TILE_NARROW, "as linear_split_classes has it");
     const linear_loss_call &c;
 
     unsigned *infinite(void) const { return c.part<unsigned>(c.at.infinite); }
-    split_side left(void) const { return {c.part<__half>(c.at.left), c.part<float>(c.at.left_undo), infinite()}; }
-    split_side right(void) const { return {c.part<__half>(c.at.right), c.part<float>(c.at.right_undo), infinite()}; }
+    unsigned *most(void) const { return c.part<unsigned>(c.at.most); }
+    side left(void) const { return {c.part<__half>(c.at.left), c.part<float>(c.at.left_undo), infinite(), most()}; }
+    side right(void) const {
+        return {c.part<__half>(c.at.right), c.part<float>(c.at.right_undo), infinite(), most() + SPLIT_FEW};
+    }
 
     ridge_status begin(void) const { return clear_memory(infinite(), sizeof(unsigned), c.stream); }
     static int padded(const matrix_view &m) { return (int)((m.columns + SPLIT_SLICE - 1) / SPLIT_SLICE * SPLIT_SLICE); }
     ridge_status split(const matrix_view &a, const matrix_view &b) const {
-        const split_side l = left(), r = right();
+        const side l = left(), r = right();
         const int depth = padded(a);
+        const auto deep = [](const matrix_view &m) { return !m.by_rows() && split_is_deep(m.rows, m.columns); };
+        if (deep(a) || deep(b)) RIDGE_TRY(clear_memory(most(), 2 * SPLIT_FEW * sizeof(unsigned), c.stream));
         if (a.by_rows() && b.by_rows()) return split_both(l.lines(a, depth), r.lines(b, depth), c.stream);
         if (a.by_rows()) return split_both(l.lines(a, depth), r.columns(b, depth), c.stream);
         if (b.by_rows()) return split_both(r.lines(b, depth), l.columns(a, depth), c.stream);
@@ -69,24 +104,47 @@ struct split_products {
         none.rows = 0, none.line = b.columns, none.step = 1;
         return split(none, b);
     }
-    /* A B^T for A: [m, k], B: [n, k], which have been split. out: where the epilogue has what undoes scales. run: see
-     * matmul_plan. */
+    /* A B^T for A: [m, k], B: [n, k], which have been split. out: where the epilogue has what undoes scales. keep_a,
+     * run: see matmul_plan; shares: see matmul_run. */
     template <class Epilogue, class Out>
-    ridge_status multiply(const matrix_view &a, const matrix_view &b, Epilogue &e, Out &out, int run = 1) const {
+    ridge_status multiply(const matrix_view &a, const matrix_view &b, Epilogue &e, Out &out, bool keep_a = false,
+                          int run = 1, int shares = 1) const {
         out.row_undo = left().undo, out.column_undo = right().undo;
-        matmul_plan plan = matmul_whole(padded(a), SPLIT_SLICE, 8);
+        matmul_plan plan = matmul_whole(padded(a), SPLIT_SLICE, 8, Parts == 1 && keep_a);
         plan.low = plan.slices, plan.run = run;
-        return matmul_run<split_tile>(left().x_parts(a, padded(a)), right().x_parts(b, padded(a)), a.rows, b.rows, plan,
-                                      e, c.stream);
+        plan.slices = (plan.slices + shares - 1) / shares;
+        if (Parts == 1 && linear_keeps_pace(a.rows, b.rows, a.columns)) {
+            plan.progress = c.part<unsigned>(c.at.progress);
+            RIDGE_TRY(clear_memory(plan.progress, sizeof *plan.progress, c.stream));
+        }
+        return matmul_run<Tile>(left().x_parts(a, padded(a)), right().x_parts(b, padded(a)), a.rows, b.rows, plan, e,
+                                c.stream, shares);
     }
     /* to = A B^T. */
     ridge_status run_to(const matrix_view &a, const matrix_view &b, const matrix_view &to) const {
         if (!to.by_rows()) return run_to(b, a, transposed(to));
+        if constexpr (Parts == 2) return run_by_rows(a, b, to);
+        if (to.columns <= LINEAR_TILE_NARROW) return split_products<T, narrow_tile<__half>>{c}.run_by_rows(a, b, to);
+        return split_products<T, half_tile>{c}.run_by_rows(a, b, to);
+    }
+    ridge_status run_by_rows(const matrix_view &a, const matrix_view &b, const matrix_view &to) const {
         scaled_epilogue<TILE> e = {};
         e.c = (T *)to.base, e.stride = to.line, e.rows = (int)to.rows, e.columns = (int)to.columns;
         e.pairs = (uintptr_t)e.c % 8 == 0 && e.stride % 2 == 0 && e.columns % 2 == 0;
+        const int shares = linear_split_shares(to.rows, to.columns, a.columns, Parts);
+        sums_of_shares<T> s = {
+            c.part<T>(c.at.sums), linear_split_sums_stride(to.columns), 0, shares, e.rows, e.columns, e.c, e.stride};
+        s.next = s.stride * s.rows;
+        if (shares > 1) {
+            e.c = (T *)s.sums, e.stride = s.stride, e.pairs = true;
+            e.across = (e.columns + TILE - 1) / TILE, e.next = s.next;
+        }
         RIDGE_TRY(split(a, b));
-        RIDGE_TRY(multiply(a, b, e, e));
+        RIDGE_TRY(multiply(a, b, e, e, false, 1, shares));
+        if (shares > 1) {
+            const unsigned blocks = (unsigned)((s.rows * (int64_t)s.columns + 255) / 256);
+            RIDGE_TRY(launch_overlapping(add_shares<T>, {dim3(blocks), 256}, c.stream, true, s));
+        }
         return any_run(any_matrix<T>(a), any_matrix<T>(b), to.rows, to.columns, a.columns, any_store<T>(to, false),
                        c.stream, 1, infinite());
     }

@@ -3,9 +3,12 @@
  *
  *   skinny_*   up to 128 classes in fp32: skinny/ways.h, but skinny_single
  *   split      fp32 in hi and lo parts of fp16: linear/loss_split.cuh
+ *   half       tf32 in one part of fp16, likewise
  *   tiles      16 bits by wgmma
  *   shared     16 bits by wgmma, blocks share the depth: sums of few classes in memory
+ *   narrow     16 bits by wgmma, losses of up to 64 classes: tiles of 64
  *   ffma       fp32 multiply-adds: any type, order and alignment
+ *   few_rows   up to 64 rows, 16 with gradients: w is read once for each product: gemv/product.cuh, linear/few_rows.cu
  *   copied     operands that TMA does not take, copied to aligned memory for one of the others: gemm/repack.cuh */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_LOSS_WAYS_H
 #define RIDGE_KERNELS_CUDA_LINEAR_LOSS_WAYS_H
@@ -14,12 +17,17 @@
 #include "cuda/skinny/ways.h"
 #include "ridge/target.h"
 
+enum { LINEAR_NARROW_CLASSES = 64 }; /* of LINEAR_LOSS_NARROW, at most */
+
 /* Behind those of skinny/ways.h. */
 typedef enum linear_loss_way {
     LINEAR_LOSS_SPLIT = SKINNY_WAYS,
+    LINEAR_LOSS_HALF,
     LINEAR_LOSS_TILES,
     LINEAR_LOSS_SHARED,
+    LINEAR_LOSS_NARROW,
     LINEAR_LOSS_FFMA,
+    LINEAR_LOSS_FEW_ROWS,
     LINEAR_LOSS_COPIED,
     LINEAR_LOSS_WAYS
 } linear_loss_way;
@@ -32,6 +40,7 @@ typedef struct linear_loss_facts {
     bool gradients, forward; /* forward: losses are made, too */
     linear_matrix x, w, dx, dw;
     int sm, sm_count;
+    bool copies; /* operands lie in scratch: what is behind their lines is nobody's */
 } linear_loss_facts;
 /* NULL: the way takes it. */
 const char *linear_loss_refusal(int way, const linear_loss_facts *f);

@@ -4,6 +4,8 @@
 
 #include "ridge/target.h"
 
+#define LINEAR_COPIES_MOST ((size_t)1 << 30) /* bytes of operands' copies in aligned memory */
+
 /* rows x columns; element (i, j) is at i line + j step, and line or step is 1: matrix_view (host/view.cuh) but for the
  * address, of which `offset` is what alignment depends on. */
 typedef struct linear_matrix {

@@ -11,7 +11,7 @@
 typedef struct linear_softmax_scratch {
     size_t parts;          /* softmax_part[heads * tiles of classes][rows] */
     size_t arrived;        /* unsigned[heads][groups of 64 rows] */
-    size_t x, w;           /* operands split in hi and lo parts or transposed */
+    size_t x, w;           /* operands in parts of fp16, or transposed */
     size_t x_undo, w_undo; /* float: what undoes their scales */
     size_t infinite;       /* unsigned: whether a split operand has an infinity */
     size_t logits;         /* float[shares][rows][logits_stride] */
@@ -23,26 +23,31 @@ typedef struct linear_softmax_scratch {
 static inline int64_t linear_softmax_padded(int64_t depth) { return (depth + 63) / 64 * 64; }
 static inline int64_t linear_softmax_wide(int64_t classes) { return (classes + 127) / 128 * 128; }
 
-#define LINEAR_PARTS_MOST ((int64_t)1 << 30) /* bytes of hi and lo parts beside logits in memory */
+#define LINEAR_PARTS_MOST ((int64_t)1 << 30) /* bytes of split operands beside logits in memory */
 
 static inline linear_softmax_scratch linear_softmax_scratch_of(int way, int64_t rows, int64_t depth, int64_t classes,
                                                                int64_t heads, ridge_dtype dtype) {
     linear_softmax_scratch s;
     memset(&s, 0, sizeof s);
     const double padded = (double)linear_softmax_padded(depth), all = (double)(heads * linear_softmax_wide(classes));
-    const bool split = way == LINEAR_TILES_SPLIT || way == LINEAR_LOGITS_SPLIT, tf32 = way == LINEAR_TILES_TF32;
-    const bool tiles = way == LINEAR_TILES_SPLIT || tf32 || way == LINEAR_TILES_16;
+    const bool two = way == LINEAR_TILES_SPLIT || way == LINEAR_LOGITS_SPLIT;
+    const bool one = way == LINEAR_TILES_HALF || way == LINEAR_LOGITS_HALF;
+    const bool split = two || one, tf32 = way == LINEAR_TILES_TF32 || way == LINEAR_LOGITS_TF32;
+    const double each = one ? 2 : 4; /* bytes of a split element */
+    const bool tiles =
+        way == LINEAR_TILES_SPLIT || way == LINEAR_TILES_HALF || way == LINEAR_TILES_TF32 || way == LINEAR_TILES_16;
+    const bool beside = way == LINEAR_LOGITS_SPLIT || way == LINEAR_LOGITS_HALF;
     const bool shared = way == LINEAR_LOGITS_SHARED;
     const bool logits =
         ridge_dtype_size(dtype) == 2 && (way == LINEAR_LOGITS_16 || way == LINEAR_LOGITS_FFMA || shared);
     if ((classes > LINEAR_TILES_CLASSES && tiles) || (classes > LINEAR_SHARED_CLASSES && shared)) return s;
-    if (way == LINEAR_LOGITS_SPLIT && 4 * padded * ((double)rows + all) > (double)LINEAR_PARTS_MOST) return s;
+    if (beside && each * padded * ((double)rows + all) > (double)LINEAR_PARTS_MOST) return s;
     const double shares = shared ? (double)linear_softmax_shares(rows, depth, classes) : 1;
     s.logits_stride = (classes + 3) / 4 * 4;
     s.parts = linear_scratch_take(&s.bytes, tiles ? (double)rows * 8 * all / 128 : 0);
     s.arrived = linear_scratch_take(&s.bytes, tiles ? (double)heads * 4 * ((double)rows / 64 + 4) : 0);
-    s.x = linear_scratch_take(&s.bytes, split ? (double)rows * padded * 4 : 0);
-    s.w = linear_scratch_take(&s.bytes, split || tf32 ? all * padded * 4 : 0);
+    s.x = linear_scratch_take(&s.bytes, split ? (double)rows * padded * each : 0);
+    s.w = linear_scratch_take(&s.bytes, split || tf32 ? all * padded * each : 0);
     s.x_undo = linear_scratch_take(&s.bytes, split ? (double)rows * 4 : 0);
     s.w_undo = linear_scratch_take(&s.bytes, split ? all * 4 : 0);
     s.infinite = linear_scratch_take(&s.bytes, split ? sizeof(unsigned) : 0);
@@ -59,7 +64,8 @@ static inline linear_copies linear_copies_of(int64_t rows, int64_t depth, int64_
     linear_copies c;
     memset(&c, 0, sizeof c);
     const int64_t padded = (depth + 15) / 16 * 16, wide = (classes + 15) / 16 * 16;
-    c.w_stride = bytes == 4 && classes <= SKINNY_CLASSES ? classes : wide;
+    /* never 1, which would be lines along the depth */
+    c.w_stride = bytes == 4 && classes > 1 && classes <= SKINNY_CLASSES ? classes : wide;
     c.x = linear_scratch_take(&c.bytes, (double)rows * (double)padded * bytes);
     c.w = linear_scratch_take(&c.bytes, (double)heads * (double)padded * (double)wide * bytes);
     return c;

@@ -4,7 +4,7 @@
  *
  * Floors of 8192 x 4096 x 1000 on an H200: 67 GFLOP, in tf32 140 us at the 486 TFLOP/s of its peak loop, with classes
  * filled up to 1024; in fp32, three products of hi and lo parts at 962, 214 us, and 65 us for the pass that splits x
- * (268 MB). */
+ * (268 MB). tf32 in one part of fp16: 110 us and 32 us. */
 #include "cuda/epilogue/probabilities.cuh"
 #include "cuda/gemm/products.cuh"
 #include "cuda/gemm/split.cuh"
@@ -59,13 +59,17 @@ static ridge_status softmax_product(const linear_softmax_call &c, const linear_s
 }
 
 /* 16 bits: operands as they lie. */
-template <typename T>
-static ridge_status linear_softmax_16(const linear_softmax_call &c) {
-    const linear_softmax_scratch at = c.at(LINEAR_TILES_16);
+template <typename T, matmul_tuning Tuned>
+static ridge_status linear_softmax_16(int way, const linear_softmax_call &c) {
+    const linear_softmax_scratch at = c.at(way);
     const matrix_lines a = lines_of(c.x), b = lines_of(c.w);
     const matmul_plan plan = matmul_whole(c.x.columns, 64, 1);
-    if (c.w.by_rows()) return softmax_product<wide_tile<T, true, true>, T, false>(c, at, a, b, plan, false);
-    return softmax_product<wide_tile<T, true, false>, T, false>(c, at, a, b, plan, false);
+    if (c.w.by_rows()) return softmax_product<matmul_shape<T, Tuned, true, true>, T, false>(c, at, a, b, plan, false);
+    return softmax_product<matmul_shape<T, Tuned, true, false>, T, false>(c, at, a, b, plan, false);
+}
+template <matmul_tuning Tuned>
+static ridge_status linear_softmax_of_16(int way, const linear_softmax_call &c) {
+    return (c.dtype == RIDGE_BF16 ? linear_softmax_16<__nv_bfloat16, Tuned> : linear_softmax_16<__half, Tuned>)(way, c);
 }
 
 /* Whether w, [depth, classes] in fp32, is whole pieces of 16 bytes. */
@@ -73,23 +77,56 @@ static bool softmax_fours(const linear_softmax_call &c) {
     return is_aligned16(c.w.base) && c.w.rows % 4 == 0 && c.w.step % 4 == 0 && (c.heads == 1 || c.w_head % 4 == 0);
 }
 
-/* tf32: w's lines must run along the depth. */
-static ridge_status linear_softmax_tf32(const linear_softmax_call &c) {
+using softmax_tile_tf32 = wide_tile<tf32, true, true>;
+
+/* tf32: w's lines must run along the depth; where they do not, they are transposed, and `counters` become 0. */
+static ridge_status softmax_along_depth(const linear_softmax_call &c, const linear_softmax_scratch &at, int counters,
+                                        matrix_lines *b) {
     const int64_t depth = c.x.columns, classes = c.w.rows, padded = (depth + 3) / 4 * 4;
-    const bool trans = !c.w.by_rows();
+    *b = lines_of(c.w);
+    if (c.w.by_rows()) return RIDGE_OK;
+    float *to = (float *)(c.scratch + at.w);
+    const trans_columns t = {(const float *)c.w.base, c.w.step, (int)depth, (int)classes, (int)padded,
+                             softmax_fours(c),        to};
+    const dim3 grid((unsigned)((classes + 31) / 32), (unsigned)((depth + 255) / 256));
+    *b = {to, depth, classes, padded};
+    return launch_overlapping(transpose_to_tf32, {grid, 256}, c.stream, true, t, (unsigned *)(c.scratch + at.arrived),
+                              counters);
+}
+static ridge_status linear_softmax_tf32(const linear_softmax_call &c) {
     const linear_softmax_scratch at = c.at(LINEAR_TILES_TF32);
-    matrix_lines b = lines_of(c.w);
-    if (trans) {
-        float *to = (float *)(c.scratch + at.w);
-        const trans_columns t = {(const float *)c.w.base, c.w.step, (int)depth, (int)classes, (int)padded,
-                                 softmax_fours(c),        to};
-        const dim3 grid((unsigned)((classes + 31) / 32), (unsigned)((depth + 255) / 256));
-        RIDGE_TRY(launch_overlapping(transpose_to_tf32, {grid, 256}, c.stream, true, t,
-                                     (unsigned *)(c.scratch + at.arrived), softmax_counters(c)));
-        b = {to, depth, classes, padded};
+    using S = softmax_tile_tf32;
+    matrix_lines b;
+    RIDGE_TRY(softmax_along_depth(c, at, softmax_counters(c), &b));
+    const matmul_plan plan = matmul_whole(c.x.columns, S::K, 1);
+    if (c.w.rows <= LINEAR_TILE_NARROW)
+        return softmax_product<narrow_tile<tf32>, float, false>(c, at, lines_of(c.x), b, plan, !c.w.by_rows());
+    return softmax_product<S, float, false>(c, at, lines_of(c.x), b, plan, !c.w.by_rows());
+}
+
+/* Logits in lines of any alignment. */
+struct softmax_tf32_logits : float_epilogue<float, softmax_tile_tf32::N> {
+    bool pairs;
+    __device__ void finish(const matmul_tile &tile, const state &s, float (&sums)[softmax_tile_tf32::N / 2],
+                           uint32_t at, int group) const {
+        s.bias.add(sums, at, group, 1.0f, 1.0f);
+        store_pairs<softmax_tile_tf32::N>(c, stride, rows, columns, tile, sums, group, pairs);
     }
-    using S = wide_tile<tf32, true, true>;
-    return softmax_product<S, float, false>(c, at, lines_of(c.x), b, matmul_whole(depth, S::K, 1), trans);
+};
+
+/* The same to logits in the place of p. */
+static ridge_status linear_softmax_tf32_logits(const linear_softmax_call &c) {
+    using S = softmax_tile_tf32;
+    matrix_lines b;
+    if (c.p.rows > INT32_MAX || c.p.columns > INT32_MAX) return RIDGE_UNSUPPORTED;
+    RIDGE_TRY(softmax_along_depth(c, c.at(LINEAR_LOGITS_TF32), 0, &b));
+    softmax_tf32_logits e = {};
+    e.c = (float *)c.p.base, e.stride = c.p.line, e.rows = (int)c.p.rows, e.columns = (int)c.p.columns;
+    e.bias = (const float *)c.bias;
+    e.pairs = (uintptr_t)e.c % 8 == 0 && e.stride % 2 == 0 && e.columns % 2 == 0;
+    const matmul_plan plan = matmul_whole(c.x.columns, S::K, 8);
+    RIDGE_TRY(matmul_run<S>(lines_of(c.x), b, c.p.rows, c.p.columns, plan, e, c.stream));
+    return linear_softmax_in_place(c);
 }
 
 /* Where all classes fit one tile. */
@@ -97,20 +134,21 @@ constexpr matmul_tuning SPLIT_104_TUNED = {
     .columns = 104, .stages = 3, .cluster_m = 1, .cluster_n = 2, .promote = 2, .split = true};
 using split_tile_104 = matmul_shape<__half, SPLIT_104_TUNED>;
 
-/* x and w in hi and lo parts, of which the product takes the lines; w's classes filled up to `wide` for each head where
+/* x and w in their parts, of which the product takes the lines; w's classes filled up to `wide` for each head where
  * its lines are across the depth. */
 struct softmax_parts {
     matrix_lines x, w;
     matmul_plan plan;
 };
+template <int Parts>
 static ridge_status split_for_softmax(const linear_softmax_call &c, const linear_softmax_scratch &at, int wide,
                                       unsigned *infinite, softmax_parts *parts) {
     const int64_t depth = c.x.columns, classes = c.w.rows, padded = linear_softmax_padded(depth);
     __half *x = (__half *)(c.scratch + at.x), *w = (__half *)(c.scratch + at.w);
     float *x_undo = (float *)(c.scratch + at.x_undo), *w_undo = (float *)(c.scratch + at.w_undo);
     const auto lines = [&](const matrix_view &m, __half *to, float *undo) {
-        return split_lines{(const float *)m.base, m.line, (int)m.rows, (int)depth, (int)padded, to, undo, infinite,
-                           split_fours(m)};
+        return split_lines<Parts>{
+            (const float *)m.base, m.line, (int)m.rows, (int)depth, (int)padded, to, undo, infinite, split_fours(m)};
     };
     unsigned *const arrived = (unsigned *)(c.scratch + at.arrived);
     const int counters = infinite ? 0 : softmax_counters(c);
@@ -118,7 +156,7 @@ static ridge_status split_for_softmax(const linear_softmax_call &c, const linear
     if (c.w.by_rows()) {
         RIDGE_TRY(split_both(lines(c.x, x, x_undo), lines(c.w, w, w_undo), c.stream, arrived, counters));
     } else {
-        split_columns s = {};
+        split_columns<Parts> s = {};
         s.from = (const float *)c.w.base, s.stride = c.w.step, s.head = c.w_head;
         s.heads = c.heads, s.columns = (int)classes, s.depth = (int)depth, s.padded = (int)padded;
         s.wide = wide;
@@ -129,7 +167,7 @@ static ridge_status split_for_softmax(const linear_softmax_call &c, const linear
     }
     parts->plan = matmul_whole(padded, SPLIT_SLICE, 1);
     parts->plan.low = parts->plan.slices;
-    parts->x = {x, 2 * padded, c.x.rows, 2 * padded}, parts->w = {w, 2 * padded, all, 2 * padded};
+    parts->x = {x, Parts * padded, c.x.rows, Parts * padded}, parts->w = {w, Parts * padded, all, Parts * padded};
     return RIDGE_OK;
 }
 
@@ -138,30 +176,45 @@ static ridge_status linear_softmax_split(const linear_softmax_call &c) {
     const bool narrow = c.w.rows <= split_tile_104::N;
     const linear_softmax_scratch at = c.at(LINEAR_TILES_SPLIT);
     softmax_parts s;
-    RIDGE_TRY(split_for_softmax(c, at, narrow ? split_tile_104::N : (int)linear_softmax_wide(c.w.rows), NULL, &s));
+    RIDGE_TRY(split_for_softmax<2>(c, at, narrow ? split_tile_104::N : (int)linear_softmax_wide(c.w.rows), NULL, &s));
     if (narrow) return softmax_product<split_tile_104, float, true>(c, at, s.x, s.w, s.plan, true);
     return softmax_product<split_tile, float, true>(c, at, s.x, s.w, s.plan, true);
 }
 
+/* tf32, by one product. The epilogue leaves room for tiles of 128. */
+constexpr matmul_tuning HALF_128_TUNED = {.columns = 128, .stages = 6, .cluster_m = 2, .cluster_n = 1};
+using half_tile_128 = matmul_shape<__half, HALF_128_TUNED>;
+static ridge_status linear_softmax_half(const linear_softmax_call &c) {
+    const bool narrow = c.w.rows <= LINEAR_TILE_NARROW;
+    const linear_softmax_scratch at = c.at(LINEAR_TILES_HALF);
+    softmax_parts s;
+    RIDGE_TRY(split_for_softmax<1>(c, at, narrow ? LINEAR_TILE_NARROW : (int)linear_softmax_wide(c.w.rows), NULL, &s));
+    if (narrow) return softmax_product<narrow_tile<__half>, float, true>(c, at, s.x, s.w, s.plan, true);
+    return softmax_product<half_tile_128, float, true>(c, at, s.x, s.w, s.plan, true);
+}
+
 /* A type of its own: the kernel of scaled_epilogue itself is compiled with the losses, and one kernel may not be
  * compiled in two places. */
-struct softmax_split_logits : scaled_epilogue<split_tile::N> {};
+template <int N>
+struct softmax_split_logits : scaled_epilogue<N> {};
 
-/* The same to logits in the place of p. Where an operand has an infinity they are made again. */
+/* The same to logits in the place of p; tf32: by one product. Where an operand has an infinity they are made again. */
+template <class Tile>
 static ridge_status linear_softmax_split_logits(const linear_softmax_call &c) {
-    const linear_softmax_scratch at = c.at(LINEAR_LOGITS_SPLIT);
+    constexpr int Parts = Tile::parts;
+    const linear_softmax_scratch at = c.at(Parts == 2 ? LINEAR_LOGITS_SPLIT : LINEAR_LOGITS_HALF);
     unsigned *const infinite = (unsigned *)(c.scratch + at.infinite);
     softmax_parts s;
     if (at.bytes == 0 || c.p.rows > INT32_MAX || c.p.columns > INT32_MAX) return RIDGE_UNSUPPORTED;
     RIDGE_TRY(clear_memory(infinite, sizeof *infinite, c.stream));
-    RIDGE_TRY(split_for_softmax(c, at, (int)linear_softmax_wide(c.w.rows), infinite, &s));
-    softmax_split_logits e = {};
+    RIDGE_TRY(split_for_softmax<Parts>(c, at, (int)linear_softmax_wide(c.w.rows), infinite, &s));
+    softmax_split_logits<Tile::N> e = {};
     e.c = (float *)c.p.base, e.stride = c.p.line, e.rows = (int)c.p.rows, e.columns = (int)c.p.columns;
     e.bias = (const float *)c.bias;
     e.pairs = (uintptr_t)e.c % 8 == 0 && e.stride % 2 == 0 && e.columns % 2 == 0;
     e.row_undo = (const float *)(c.scratch + at.x_undo), e.column_undo = (const float *)(c.scratch + at.w_undo);
     s.plan.band = 8;
-    RIDGE_TRY(matmul_run<split_tile>(s.x, s.w, c.p.rows, c.p.columns, s.plan, e, c.stream));
+    RIDGE_TRY(matmul_run<Tile>(s.x, s.w, c.p.rows, c.p.columns, s.plan, e, c.stream));
     RIDGE_TRY(linear_softmax_exact(c, infinite));
     return linear_softmax_in_place(c);
 }
@@ -169,12 +222,19 @@ static ridge_status linear_softmax_split_logits(const linear_softmax_call &c) {
 ridge_status linear_softmax_tiles(int way, const linear_softmax_call &c) {
     switch (way) {
         case LINEAR_TILES_SPLIT: return linear_softmax_split(c);
-        case LINEAR_LOGITS_SPLIT: return linear_softmax_split_logits(c);
+        case LINEAR_TILES_HALF: return linear_softmax_half(c);
+        case LINEAR_LOGITS_SPLIT: return linear_softmax_split_logits<split_tile>(c);
+        case LINEAR_LOGITS_HALF:
+            return c.w.rows <= LINEAR_TILE_NARROW ? linear_softmax_split_logits<narrow_tile<__half>>(c)
+                                                  : linear_softmax_split_logits<half_tile>(c);
         case LINEAR_TILES_TF32: return linear_softmax_tf32(c);
-        default: return c.dtype == RIDGE_BF16 ? linear_softmax_16<__nv_bfloat16>(c) : linear_softmax_16<__half>(c);
+        case LINEAR_LOGITS_TF32: return linear_softmax_tf32_logits(c);
+        case LINEAR_TILES_NARROW: return linear_softmax_of_16<NARROW_TUNED>(way, c);
+        default: return linear_softmax_of_16<WIDE_TUNED>(way, c);
     }
 }
 
-static_assert((int)LINEAR_TILE_SINGLE == split_tile_104::N);
+static_assert((int)LINEAR_TILE_SINGLE == split_tile_104::N && (int)LINEAR_TILE_NARROW == narrow_tile<tf32>::N &&
+              (int)LINEAR_TILE_NARROW == NARROW_TUNED.columns);
 
 }  // namespace ridge

@@ -4,6 +4,7 @@
  *   skinny_*       up to 128 classes in fp32: skinny/ways.h
  *   tiles_*        up to 8192 classes, logits in registers: linear/softmax_tiles.cu
  *   logits_*       a product to memory, then softmax row by row: linear/softmax_logits.cu
+ *   few_rows       up to 64 rows: w is read once, at memory's rate: gemv/product.cuh, linear/few_rows.cu
  *   copied         operands that TMA does not take, copied to aligned memory for one of the others: gemm/repack.cuh */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_SOFTMAX_WAYS_H
 #define RIDGE_KERNELS_CUDA_LINEAR_SOFTMAX_WAYS_H
@@ -15,7 +16,8 @@
 enum {
     LINEAR_TILES = 64, /* of classes that may wait for each other, where as many run together */
     LINEAR_TILES_CLASSES = LINEAR_TILES * 128,
-    LINEAR_TILE_SINGLE = 104 /* classes at most of the tile that has all of them */
+    LINEAR_TILE_SINGLE = 104, /* classes at most of the tile that has all of them */
+    LINEAR_TILE_NARROW = 64   /* likewise, in 16 bits and tf32 */
 };
 
 /* Behind those of skinny/ways.h. */
@@ -23,11 +25,16 @@ typedef enum linear_softmax_way {
     LINEAR_TILES_SPLIT = SKINNY_WAYS,
     LINEAR_TILES_TF32,
     LINEAR_TILES_16,
+    LINEAR_TILES_NARROW,
+    LINEAR_TILES_HALF,
     LINEAR_LOGITS_16,
     LINEAR_LOGITS_SPLIT,
+    LINEAR_LOGITS_TF32,
+    LINEAR_LOGITS_HALF,
     LINEAR_LOGITS_SHARED,
     LINEAR_LOGITS_WGMMA,
     LINEAR_LOGITS_FFMA,
+    LINEAR_FEW_ROWS,
     LINEAR_COPIED,
     LINEAR_SOFTMAX_WAYS
 } linear_softmax_way;
@@ -70,9 +77,10 @@ double linear_softmax_cost(const ridge_way *way, const ridge_problem *problem);
 void linear_softmax_traffic(int way, const linear_softmax_dims *at, const ridge_problem *problem,
                             ridge_traffic *traffic);
 size_t linear_softmax_scratch_bytes(int way, const linear_softmax_dims *at, const ridge_case *c);
-/* fp32 as three products of tf32 or of fp16; other types as they are. */
+/* fp32 and tf32 as three products of tf32 or of fp16; other types as they are. */
 ridge_arithmetic linear_three_of_tf32(const ridge_problem *problem);
 ridge_arithmetic linear_three_of_fp16(const ridge_problem *problem);
+ridge_arithmetic linear_one_of_fp16(const ridge_problem *problem); /* tf32 */
 ridge_arithmetic linear_copied_arithmetic(const linear_softmax_dims *at, const ridge_problem *problem);
 
 #endif

@@ -46,6 +46,26 @@ __device__ inline uint4 ld_global_nc_if(const void *p, uint64_t policy, bool pre
         : "l"(p), "l"(policy), "r"((unsigned)present));
     return v;
 }
+/* The same without a policy; 8 bytes likewise. */
+__device__ inline uint4 ld_global_nc_if(const void *p, bool present) {
+    uint4 v;
+    asm volatile(
+        "{\n\t.reg .pred present;\n\tsetp.ne.u32 present, %5, 0;\n\t"
+        "mov.u32 %0, 0;\n\tmov.u32 %1, 0;\n\tmov.u32 %2, 0;\n\tmov.u32 %3, 0;\n\t"
+        "@present ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];\n\t}"
+        : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+        : "l"(p), "r"((unsigned)present));
+    return v;
+}
+__device__ inline uint2 ld_global_nc_v2_if(const void *p, bool present) {
+    uint2 v;
+    asm volatile(
+        "{\n\t.reg .pred present;\n\tsetp.ne.u32 present, %3, 0;\n\tmov.u32 %0, 0;\n\tmov.u32 %1, 0;\n\t"
+        "@present ld.global.nc.L1::no_allocate.v2.u32 {%0,%1}, [%2];\n\t}"
+        : "=r"(v.x), "=r"(v.y)
+        : "l"(p), "r"((unsigned)present));
+    return v;
+}
 __device__ inline uint2 ld_global_nc_v2(const void *p) {
     uint2 v;
     asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(p));

@@ -55,6 +55,7 @@ __device__ inline void wgmma_finish(float (&d)[N]) {
 #define RIDGE_AT_4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define RIDGE_AT_16(d, i) RIDGE_AT_4(d, i), RIDGE_AT_4(d, i + 4), RIDGE_AT_4(d, i + 8), RIDGE_AT_4(d, i + 12)
 #define RIDGE_SUMS_28(d) RIDGE_AT_16(d, 0), RIDGE_AT_4(d, 16), RIDGE_AT_4(d, 20), RIDGE_AT_4(d, 24)
+#define RIDGE_SUMS_32(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16)
 #define RIDGE_SUMS_36(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_4(d, 32)
 #define RIDGE_SUMS_52(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_16(d, 32), RIDGE_AT_4(d, 48)
 #define RIDGE_SUMS_64(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_16(d, 32), RIDGE_AT_16(d, 48)
@@ -62,10 +63,14 @@ __device__ inline void wgmma_finish(float (&d)[N]) {
     RIDGE_SUMS_64(d), RIDGE_AT_16(d, 64), RIDGE_AT_16(d, 80), RIDGE_AT_16(d, 96), RIDGE_AT_16(d, 112)
 #define RIDGE_NAMES_28 \
     "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27"
-#define RIDGE_NAMES_36 \
+#define RIDGE_NAMES_32 \
     RIDGE_NAMES_28     \
     ","                \
-    "%28,%29,%30,%31,%32,%33,%34,%35"
+    "%28,%29,%30,%31"
+#define RIDGE_NAMES_36 \
+    RIDGE_NAMES_32     \
+    ","                \
+    "%32,%33,%34,%35"
 #define RIDGE_NAMES_52 \
     RIDGE_NAMES_36     \
     ","                \
@@ -107,6 +112,7 @@ struct wgmma_type;
         RIDGE_WGMMA_16_OF(128, "m64n256k16", name, "%128", "%129", "%130", "%131", "%132") \
         RIDGE_WGMMA_16_OF(64, "m64n128k16", name, "%64", "%65", "%66", "%67", "%68")       \
         RIDGE_WGMMA_16_OF(52, "m64n104k16", name, "%52", "%53", "%54", "%55", "%56")       \
+        RIDGE_WGMMA_16_OF(32, "m64n64k16", name, "%32", "%33", "%34", "%35", "%36")        \
     };
 RIDGE_WGMMA_16(__nv_bfloat16, "bf16")
 RIDGE_WGMMA_16(__half, "f16")
@@ -121,6 +127,7 @@ template <>
 struct wgmma_type<tf32> {
     RIDGE_WGMMA_TF32(128, "m64n256k8", "%128", "%129", "%130")
     RIDGE_WGMMA_TF32(64, "m64n128k8", "%64", "%65", "%66")
+    RIDGE_WGMMA_TF32(32, "m64n64k8", "%32", "%33", "%34")
 };
 
 template <typename T, int N, bool KA, bool KB>
