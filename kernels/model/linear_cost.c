@@ -101,7 +101,7 @@ double linear_few_rows_cost(int64_t batch, int64_t depth, int64_t outputs, int64
     const double filled = blocks < sms ? blocks / sms : 1;
     const double sums = 8.0 * (double)p.shares * (double)batch * (double)outputs * (double)side;
     return FEW_LAUNCH + FEW_START + most(most(elements * bytes / rate, widened), flop / FEW_FLOP / filled) +
-           (outputs < FEW_OUTPUTS ? FEW_DEEP : 0) + (p.shares > 1 ? FEW_LAUNCH + sums / BYTES : 0);
+           ((double)outputs < FEW_OUTPUTS ? FEW_DEEP : 0) + (p.shares > 1 ? FEW_LAUNCH + sums / BYTES : 0);
 }
 double linear_few_rows_outer_cost(int64_t batch, int64_t lines, int64_t columns, int bytes) {
     const double elements = (double)lines * (double)columns;

@@ -107,6 +107,27 @@ __device__ inline void gemv_fill_steps(const gemv_args<T> &a, const gemv_place<T
     }
 }
 
+/* Sums of all warps, in their order; room: [warps][R][Window]. Each warp's begin at its own line's boundary, of V
+ * elements; where lines lie alike that is at output `begin`. */
+template <int R, int Window, int V, typename T>
+__device__ inline void gemv_finish_warps(const gemv_args<T> &a, const gemv_place<T> &at, const T *w, const float *room,
+                                         int begin) {
+    const int lane = (int)threadIdx.x % 32, count = a.alike ? Window : Window - V;
+    for (int r = (int)threadIdx.x / 32; r < R && at.row + r < a.batch; r += GEMV_WARPS) {
+        float v[Window / 32] = {};
+#pragma unroll
+        for (int of = 0; of < GEMV_WARPS; of++) {
+            const int shift = a.alike ? 0 : gemv_beyond<V>(w + of * a.line);
+#pragma unroll
+            for (int i = 0; i < Window / 32; i++) {
+                const int j = lane + 32 * i + shift;
+                v[i] += j < Window ? room[(of * R + r) * Window + j] : 0.0f;
+            }
+        }
+        gemv_finish(a, at.head, at.row + r, at.tile, a.alike ? begin : at.tile * count, count, v);
+    }
+}
+
 template <typename T, int R>
 __global__ void __launch_bounds__(GEMV_THREADS, (gemv_across_shape<T, R>::blocks))
     gemv_across(const __grid_constant__ gemv_args<T> a) {
@@ -161,7 +182,6 @@ __global__ void __launch_bounds__(GEMV_THREADS, (gemv_across_shape<T, R>::blocks
         for (int u = 0; u < U; u++) now[u] = next[u];
     }
 
-    /* Sums of all warps, in their order. */
     __syncthreads();
 #pragma unroll
     for (int r = 0; r < R; r++)
@@ -170,20 +190,7 @@ __global__ void __launch_bounds__(GEMV_THREADS, (gemv_across_shape<T, R>::blocks
             *(float4 *)(room + (warp * R + r) * S::window + lane * V + e) =
                 make_float4(sum[r][e], sum[r][e + 1], sum[r][e + 2], sum[r][e + 3]);
     __syncthreads();
-    const int own = a.alike ? tile - beyond : tile;
-    for (int r = warp; r < R && at.row + r < a.batch; r += GEMV_WARPS) {
-        float v[S::window / 32] = {};
-#pragma unroll
-        for (int of = 0; of < GEMV_WARPS; of++) {
-            const int shift = a.alike ? 0 : gemv_beyond<V>(w + of * a.line);
-#pragma unroll
-            for (int i = 0; i < S::window / 32; i++) {
-                const int j = lane + 32 * i + shift;
-                v[i] += j < S::window ? room[(of * R + r) * S::window + j] : 0.0f;
-            }
-        }
-        gemv_finish(a, at.head, at.row + r, at.tile, own, a.alike ? S::window : S::window - V, v);
-    }
+    gemv_finish_warps<R, S::window, V>(a, at, w, room, tile - beyond);
 }
 
 /* ---- lines along the depth ---- */

@@ -119,20 +119,7 @@ __global__ void __launch_bounds__(GEMV_THREADS, 2) gemv_mma_across(const __grid_
             *(float4 *)(to + 4) = make_float4(sum[2][n][h], sum[2][n][2 + h], sum[3][n][h], sum[3][n][2 + h]);
         }
     __syncthreads();
-    for (int r = warp; r < R && at.row + r < a.batch; r += GEMV_WARPS) {
-        float v[S::window / 32] = {};
-#pragma unroll
-        for (int of = 0; of < GEMV_WARPS; of++) {
-            const int shift = a.alike ? 0 : gemv_beyond<V>(w + of * a.line);
-#pragma unroll
-            for (int i = 0; i < S::window / 32; i++) {
-                const int j = lane + 32 * i + shift;
-                v[i] += j < S::window ? room[(of * R + r) * S::window + j] : 0.0f;
-            }
-        }
-        gemv_finish(a, at.head, at.row + r, at.tile, a.alike ? tile - beyond : tile,
-                    a.alike ? S::window : S::window - V, v);
-    }
+    gemv_finish_warps<R, S::window, V>(a, at, w, room, tile - beyond);
 }
 
 /* ---- lines along the depth ---- */
