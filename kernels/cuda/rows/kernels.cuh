@@ -52,32 +52,34 @@ constexpr int row_blocks(int threads) {
     return resident < threads ? 1 : resident / threads;
 }
 
-template <typename Op, typename T, typename U, int Width, int Threads, int Elements>
-__global__ void __launch_bounds__(row_block(Threads), row_blocks<Op, T, Width, Elements>(row_block(Threads)))
-    row_kernel(row_tensors<T, U> io, Op op) {
+template <typename Op, class Io, int Width, int Threads, int Elements>
+__global__ void
+__launch_bounds__(row_block(Threads), row_blocks<Op, typename Io::in, Width, Elements>(row_block(Threads)))
+    row_kernel(Io io, Op op) {
     constexpr int rows = row_block(Threads) / Threads; /* of this block */
     __shared__ row_slots<Threads> slots;
     if (gridDim.x <= ROW_FEW) after_previous_launch();
     const int64_t i = rows == 1 ? blockIdx.x : (int64_t)blockIdx.x * rows + threadIdx.x / Threads;
     const auto span = io.template at<Width, int>(i, rows == 1 || i < io.rows);
-    row_held<T, U, Width, Threads, Elements, false> row(span, &slots, threadIdx.x % Threads, Threads);
+    row_held<decltype(span), Threads, Elements, false> row(span, &slots, threadIdx.x % Threads, Threads);
     const auto s = op.of(row);
     row_write(row, op, s);
 }
 
 /* A cluster a row: thread t of block b is thread b Threads + t of the row. Fetch: its parameters, too long for L1, are
  * copied to shared memory while the row is in flight. */
-template <typename Op, typename T, typename U, int Width, int Threads, int Elements, bool Fetch>
-__global__ void __launch_bounds__(Threads, row_blocks<Op, T, Width, Elements>(Threads))
-    row_kernel_cluster(row_tensors<T, U> io, Op op) {
+template <typename Op, class Io, int Width, int Threads, int Elements, bool Fetch>
+__global__ void __launch_bounds__(Threads, row_blocks<Op, typename Io::in, Width, Elements>(Threads))
+    row_kernel_cluster(Io io, Op op) {
 #if __CUDA_ARCH__ >= 900
+    using T = typename Io::in;
     __shared__ row_slots<Threads> slots;
     auto cluster = cooperative_groups::this_cluster();
     const int blocks = (int)cluster.num_blocks(), rank = (int)cluster.block_rank();
     if (gridDim.x <= ROW_FEW) after_previous_launch();
     const auto span = io.template at<Width, int>(blockIdx.x / blocks, true);
-    row_held<T, U, Width, Threads, Elements, true> row(span, &slots, rank * Threads + (int)threadIdx.x,
-                                                       blocks * Threads);
+    row_held<decltype(span), Threads, Elements, true> row(span, &slots, rank * Threads + (int)threadIdx.x,
+                                                          blocks * Threads);
     if constexpr (Fetch) {
         extern __shared__ uint4 row_memory[];
         auto *fetched = (pack<T, Width> *)row_memory;
@@ -115,13 +117,22 @@ __global__ void __launch_bounds__(Threads, Blocks) row_kernel_filled(row_tensors
         row.write([&](auto &v, int64_t at) { op.template finish<ROW_GENERAL>(v, s, first + at); });
 }
 
-template <typename Op, typename T, typename U, int Width, int Threads, int Elements>
-__global__ void __launch_bounds__(Threads, 768 / Threads) row_kernel_reread(row_tensors<T, U> io, Op op) {
+template <typename Op, class Io, int Width, int Threads, int Elements>
+__global__ void __launch_bounds__(Threads, 768 / Threads) row_kernel_reread(Io io, Op op) {
     __shared__ row_slots<Threads> slots;
     const auto span = io.template at<Width, int64_t>(blockIdx.x, true);
-    row_reread<T, U, Width, Threads, Elements> row(span, &slots, threadIdx.x);
-    const auto s = op.of(row);
-    row_write(row, op, s);
+    row_reread<decltype(span), Threads, Elements> row(span, &slots, threadIdx.x);
+    if constexpr (Io::stores) { /* joined once: an operand may lie where the row is stored */
+        row.read();
+        __syncthreads();
+        const row_written_span<typename Io::in, typename Io::out, Width, int64_t> stored(span.other.stored, span.y, io.n);
+        row_reread<decltype(stored), Threads, Elements> again(stored, &slots, threadIdx.x);
+        const auto s = op.of(again);
+        row_write(again, op, s);
+    } else {
+        const auto s = op.of(row);
+        row_write(row, op, s);
+    }
 }
 
 }  // namespace ridge

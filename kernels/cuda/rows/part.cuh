@@ -40,6 +40,32 @@ class row_part {
             if (has_edge(j)) f(to_float(edge[j]), j % 4);
     }
 
+    /* Loads of both operands are all in flight before the first two are joined. */
+    __device__ void load_joined(void) {
+        using in = typename Span::in;
+        kept_words<in, Width> one[packs], two[packs];
+        const in *p = row.x + column_of(0), *q = row.other.beside + column_of(0);
+#pragma unroll
+        for (int i = 0; i < packs; i++) {
+            if (!has_pack(i)) continue;
+            one[i] = row_load<in, Width>(p + i * stride * Width);
+            two[i] = row_load<in, Width>(q + i * stride * Width);
+        }
+#pragma unroll
+        for (int i = 0; i < packs; i++) {
+            pack<T, Width> both = {};
+            if (has_pack(i))
+                both = row.joined(elements_of<in, Width>(one[i]), elements_of<in, Width>(two[i]), column_of(i));
+            body[i] = words_of(both);
+        }
+#pragma unroll
+        for (int j = 0; j < edges; j++) {
+            if (!has_edge(j)) continue;
+            const index column = row.edge_column(thread + j * Threads);
+            edge[j] = row.joined(pack<in, 1>{{row.x[column]}}, pack<in, 1>{{row.other.beside[column]}}, column).v[0];
+        }
+    }
+
    public:
     static constexpr int span = Threads * packs; /* packs that a row's threads, or a block's, hold */
 
@@ -56,16 +82,22 @@ class row_part {
             left = behind < packs * stride ? (int)behind : packs * stride;
             with_edges = begin == 0;
         }
-        const T *p = row.x + column_of(0);
+        if constexpr (Span::joins) {
+            load_joined();
+        } else {
+            const T *p = row.x + column_of(0);
 #pragma unroll
-        for (int i = 0; i < packs; i++)
-            if constexpr (by_mma && !Span::whole)
-                body[i] = load_once_if(p + i * stride * Width, has_pack(i)); /* what is absent adds nothing */
-            else if (has_pack(i))
-                body[i] = row_load<T, Width>(p + i * stride * Width);
+            for (int i = 0; i < packs; i++)
+                if constexpr (by_mma && !Span::whole && !Span::written)
+                    body[i] = load_once_if(p + i * stride * Width, has_pack(i)); /* what is absent adds nothing */
+                else if (has_pack(i))
+                    body[i] = row_load<T, Width, Span::written>(p + i * stride * Width);
+                else if constexpr (by_mma && Span::written)
+                    body[i] = make_uint4(0, 0, 0, 0);
 #pragma unroll
-        for (int j = 0; j < edges; j++)
-            if (has_edge(j)) edge[j] = row.x[row.edge_column(thread + j * Threads)];
+            for (int j = 0; j < edges; j++)
+                if (has_edge(j)) edge[j] = row.x[row.edge_column(thread + j * Threads)];
+        }
     }
 
     /* All of its packs, which are in registers; zeros where the row has none. */

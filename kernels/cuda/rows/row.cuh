@@ -29,14 +29,15 @@ struct row_plus {
     __device__ float2 operator()(float2 a, float2 b) const { return make_float2(a.x + b.x, a.y + b.y); }
 };
 
-template <typename T, typename U, int Width, int Threads, int Elements, bool Cluster>
+template <class Span, int Threads, int Elements, bool Cluster>
 class row_held {
-    using span = row_span<T, U, Width, int>;
+    using T = typename Span::kept;
+    static constexpr int Width = Span::Width;
     row_exchange<Threads, Cluster> exchange;
-    row_part<span, T, U, Width, Threads, Elements> part;
+    row_part<Span, T, typename Span::out, Width, Threads, Elements> part;
 
    public:
-    __device__ row_held(const span &row, row_slots<Threads> *slots, int thread, int threads)
+    __device__ row_held(const Span &row, row_slots<Threads> *slots, int thread, int threads)
         : exchange(slots), part(row, thread, threads) {
         exchange.begin();
         part.load(0);
@@ -104,15 +105,14 @@ class row_filled {
     }
 };
 
-template <typename T, typename U, int Width, int Threads, int Elements>
+template <class Span, int Threads, int Elements>
 class row_reread {
-    using span = row_span<T, U, Width, int64_t>;
     row_exchange<Threads, false> exchange;
-    row_part<span, T, U, Width, Threads, Elements> part;
+    row_part<Span, typename Span::kept, typename Span::out, Span::Width, Threads, Elements> part;
     int64_t packs;
 
    public:
-    __device__ row_reread(const span &row, row_slots<Threads> *slots, int thread)
+    __device__ row_reread(const Span &row, row_slots<Threads> *slots, int thread)
         : exchange(slots), part(row, thread, Threads), packs(row.packs) {}
 
     template <typename Of, typename Merge>
@@ -137,6 +137,14 @@ class row_reread {
     }
     __device__ bool any(bool mine) const { return mine; }
     __device__ int body_column() const { return part.row_body_column(); }
+    /* All of it, for what a joined row stores. */
+    __device__ void read(void) {
+        int64_t begin = 0;
+        do {
+            part.load(begin);
+            begin += part.span;
+        } while (begin < packs);
+    }
     template <typename F>
     __device__ void write(F finish) {
         int64_t begin = 0;

@@ -28,9 +28,9 @@ inline bool row_grid_fits(int64_t blocks) { return blocks <= INT32_MAX; }
 
 /* Launches a kernel that begins with after_previous_launch: where the device can, it is set up while the launch before
  * it still runs. */
-template <typename T, typename U, typename Op>
-ridge_status row_launch_early(void (*kernel)(row_tensors<T, U>, Op), const launch_shape &shape, cudaStream_t stream,
-                              const row_tensors<T, U> &io, const Op &op) {
+template <class Io, typename Op>
+ridge_status row_launch_early(void (*kernel)(Io, Op), const launch_shape &shape, cudaStream_t stream, const Io &io,
+                              const Op &op) {
     static per_device<bool> overlaps;
     return launch_overlapping(kernel, shape, stream, overlaps.get(device_overlaps), io, op);
 }
@@ -46,21 +46,21 @@ bool row_whole_packs(const row_tensors<T, U> &io, const Op &op) {
     return whole;
 }
 
-template <int Width, int Threads, int Elements, typename Op, typename T, typename U>
-ridge_status row_run_held(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+template <int Width, int Threads, int Elements, typename Op, class Io>
+ridge_status row_run_held(const Io &io, const Op &op, cudaStream_t stream) {
     constexpr int rows = row_block(Threads) / Threads;
     const int64_t blocks = (io.rows + rows - 1) / rows;
     if (!row_grid_fits(blocks)) return RIDGE_UNSUPPORTED;
-    const auto kernel = row_kernel<Op, T, U, Width, Threads, Elements>;
+    const auto kernel = row_kernel<Op, Io, Width, Threads, Elements>;
     const launch_shape shape = {dim3((unsigned)blocks), row_block(Threads)};
     if (blocks <= ROW_FEW) return row_launch_early(kernel, shape, stream, io, op);
     return launch(kernel, shape, stream, io, op);
 }
 
 /* More threads than a row of an operation with many elements a thread would have. */
-template <typename Op, typename T, typename U>
-ridge_status row_run_spread(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
-    constexpr int W = pack_width<T>, E = ROW_SPREAD_ELEMENTS;
+template <typename Op, class Io>
+ridge_status row_run_spread(const Io &io, const Op &op, cudaStream_t stream) {
+    constexpr int W = pack_width<typename Io::in>, E = ROW_SPREAD_ELEMENTS;
     switch (row_block_most(io.n)) {
         case 1024: return row_run_held<W, 1024 / E, E>(io, op, stream);
         case 2048: return row_run_held<W, 2048 / E, E>(io, op, stream);
@@ -110,10 +110,10 @@ ridge_status row_run_filled(const row_tensors<T, U> &io, const Op &op, cudaStrea
     return RIDGE_UNSUPPORTED;
 }
 
-template <int Width, int Threads, int Elements, typename Op, typename T, typename U>
-ridge_status row_run_reread(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+template <int Width, int Threads, int Elements, typename Op, class Io>
+ridge_status row_run_reread(const Io &io, const Op &op, cudaStream_t stream) {
     if (!row_grid_fits(io.rows)) return RIDGE_UNSUPPORTED;
-    return launch(row_kernel_reread<Op, T, U, Width, Threads, Elements>, {dim3((unsigned)io.rows), Threads}, stream, io,
+    return launch(row_kernel_reread<Op, Io, Width, Threads, Elements>, {dim3((unsigned)io.rows), Threads}, stream, io,
                   op);
 }
 
@@ -166,10 +166,10 @@ ridge_status row_run_persistent(const row_tensors<T, U> &io, const Op &op, cudaS
     return launch(row_kernel_persistent<Op, T, U>, row_cluster_shape(clusters, blocks, threads, bytes), stream, io, op);
 }
 
-template <int Width, int Threads, int Elements, bool Fetch, typename Op, typename T, typename U>
-ridge_status row_run_clusters(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
-    const auto kernel = row_kernel_cluster<Op, T, U, Width, Threads, Elements, Fetch>;
-    const int bytes = Fetch ? Op::parameters * Threads * Elements * (int)sizeof(T) : 0;
+template <int Width, int Threads, int Elements, bool Fetch, typename Op, class Io>
+ridge_status row_run_clusters(const Io &io, const Op &op, cudaStream_t stream) {
+    const auto kernel = row_kernel_cluster<Op, Io, Width, Threads, Elements, Fetch>;
+    const int bytes = Fetch ? Op::parameters * Threads * Elements * (int)sizeof(typename Io::in) : 0;
     static per_device<int> known;
     const int largest = known.get([&] { return row_largest_cluster((const void *)kernel, Threads, bytes); });
     int blocks = 2;
@@ -181,8 +181,8 @@ ridge_status row_run_clusters(const row_tensors<T, U> &io, const Op &op, cudaStr
 }
 
 /* Elements one by one; threads as row_single_of has them. */
-template <typename Op, typename T, typename U>
-ridge_status row_run_single(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+template <typename Op, class Io>
+ridge_status row_run_single(const Io &io, const Op &op, cudaStream_t stream) {
     if (io.n > ROW_SINGLE_BLOCK) return row_run_clusters<1, 512, 16, false>(io, op, stream);
     switch (row_single_of(io.n).threads) {
         case 8: return row_run_held<1, 8, 8>(io, op, stream);
@@ -191,13 +191,6 @@ ridge_status row_run_single(const row_tensors<T, U> &io, const Op &op, cudaStrea
         case 256: return row_run_held<1, 256, 16>(io, op, stream);
         default: return row_run_held<1, 512, 16>(io, op, stream);
     }
-}
-
-/* Whether all rows of x and y can be moved in packs. */
-template <typename T, typename U>
-bool row_packs(const row_tensors<T, U> &io) {
-    return row_lies_alike((uintptr_t)io.x, (uintptr_t)io.y, io.x_stride * (int64_t)sizeof(T),
-                          io.y_stride * (int64_t)sizeof(U), sizeof(T) == sizeof(U));
 }
 
 /* Whether x and y are each one aligned piece of memory. */
@@ -225,6 +218,10 @@ static_assert((int)ROW_CLUSTER_MOST == (int)ROW_CLUSTER);
 
 /* ---- ways (rows/ways.h) ---- */
 
+/* Elements of a cluster's thread: 128 bytes. */
+template <typename T>
+constexpr int row_of_cluster = 128 / (int)sizeof(T);
+
 /* Threads of a block that has rows of n elements. */
 template <int E, int L, typename F>
 ridge_status row_with_threads(int64_t n, const F &f) {
@@ -237,51 +234,69 @@ ridge_status row_with_threads(int64_t n, const F &f) {
     }
 }
 
+/* Whether parameters can be kept in shared memory: by persistent clusters, and by those that fetch. */
+template <typename Op, typename T>
+constexpr bool row_keeps_parameters = requires(const Op &op, const T *p) { op.in_shared(p, 0); };
+
+/* Ways of rows that are x alone. */
 template <typename Op, typename T, typename U>
-ridge_status row_run_as(int way, const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
-    constexpr int W = pack_width<T>, C = W == 8 ? 64 : 32; /* of a cluster's thread: 128 bytes */
+ridge_status row_run_plain(int way, const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
+    constexpr int W = pack_width<T>, C = row_of_cluster<T>;
     constexpr int E = Op::template shape<T>.elements, L = Op::template shape<T>.long_elements;
-    const int64_t n = io.n;
-    if (io.rows == 0) return RIDGE_OK;
     switch (way) {
         case ROW_WAY_STAGED:
-            if constexpr (std::is_same_v<std::remove_const_t<T>, U>) return row_run_staged(io, op, stream);
+            if constexpr (std::is_same_v<T, U>) return row_run_staged(io, op, stream);
             return RIDGE_UNSUPPORTED;
         case ROW_WAY_SEVERAL:
-            switch (row_several_packs(n / W)) {
+            switch (row_several_packs(io.n / W)) {
                 case 1: return row_run_several<1>(io, op, stream);
                 case 2: return row_run_several<2>(io, op, stream);
                 default: return row_run_several<4>(io, op, stream);
             }
+        case ROW_WAY_FILLED:
+            return row_with_threads<E, L>(
+                io.n, [&]<int Threads, int Elements>() { return row_run_filled<Threads, Elements>(io, op, stream); });
+        case ROW_WAY_PERSISTENT:
+            if constexpr (row_keeps_parameters<Op, T>) return row_run_persistent(io, op, stream);
+            return RIDGE_UNSUPPORTED;
+        default: /* ROW_WAY_FETCH; with more parameters too few blocks would have room */
+            if constexpr (row_keeps_parameters<Op, T> && sizeof(T) == 2)
+                if constexpr (Op::parameters == 1)
+                    return row_run_clusters<W, ROW_BLOCK_MOST / C, C, true>(io, op, stream);
+            return RIDGE_UNSUPPORTED;
+    }
+}
+
+template <typename Op, class Io>
+ridge_status row_run_as(int way, const Io &io, const Op &op, cudaStream_t stream) {
+    using T = typename Io::in;
+    constexpr int W = pack_width<T>, C = row_of_cluster<T>;
+    constexpr int E = Op::template shape<T>.elements, L = Op::template shape<T>.long_elements;
+    const int64_t n = io.n;
+    if (io.rows == 0) return RIDGE_OK;
+    switch (way) {
         case ROW_WAY_SINGLE: return row_run_single(io, op, stream);
         case ROW_WAY_LANES: return row_run_held<W, 8, 8>(io, op, stream);
         case ROW_WAY_WARP: return row_run_held<W, 32, 8>(io, op, stream);
-        case ROW_WAY_FILLED:
-            return row_with_threads<E, L>(
-                n, [&]<int Threads, int Elements>() { return row_run_filled<Threads, Elements>(io, op, stream); });
         case ROW_WAY_SPREAD:
             if constexpr (E > ROW_SPREAD_ELEMENTS) return row_run_spread(io, op, stream);
             return RIDGE_UNSUPPORTED;
         case ROW_WAY_BLOCK:
             return row_with_threads<E, L>(
                 n, [&]<int Threads, int Elements>() { return row_run_held<W, Threads, Elements>(io, op, stream); });
-        case ROW_WAY_PERSISTENT:
-            if constexpr (Op::parameters > 0) return row_run_persistent(io, op, stream);
-            return RIDGE_UNSUPPORTED;
-        case ROW_WAY_FETCH: /* with more parameters too few blocks would have room */
-            if constexpr (Op::parameters == 1 && sizeof(T) == 2)
-                return row_run_clusters<W, ROW_BLOCK_MOST / C, C, true>(io, op, stream);
-            return RIDGE_UNSUPPORTED;
         case ROW_WAY_CLUSTER: return row_run_clusters<W, ROW_BLOCK_MOST / C, C, false>(io, op, stream);
-        default:
-            if (!row_packs(io)) return row_run_reread<1, 256, 16>(io, op, stream);
+        case ROW_WAY_REREAD:
+            if (!io.packs()) return row_run_reread<1, 256, 16>(io, op, stream);
             return row_run_reread<W, 256, 16>(io, op, stream);
+        default:
+            if constexpr (!Io::joins) return row_run_plain(way, io, op, stream);
+            return RIDGE_UNSUPPORTED;
     }
 }
 
 /* Of a call that came by a way. */
-template <typename Op, typename T, typename U>
-ridge_status row_run(const ridge_call *call, const row_tensors<T, U> &io, const Op &op) {
+template <typename Op, class Io>
+ridge_status row_run(const ridge_call *call, const Io &io, const Op &op) {
     return row_run_as(call->way->number, io, op, stream_of(call));
 }
 
@@ -291,7 +306,7 @@ ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t str
     const row_facts facts = {io.rows,
                              io.n,
                              (int)sizeof(T),
-                             row_packs(io),
+                             io.packs(),
                              row_whole_packs(io, op),
                              row_is_piece(io),
                              Op::parameters,
@@ -315,7 +330,7 @@ ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t str
 template <typename Op, typename T, typename U>
 ridge_status row_run_passes(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
     if (io.rows == 0) return RIDGE_OK;
-    if (!row_packs(io)) return row_run_reread<1, 256, 16>(io, op, stream);
+    if (!io.packs()) return row_run_reread<1, 256, 16>(io, op, stream);
     return row_run_reread<pack_width<T>, 256, 16>(io, op, stream);
 }
 

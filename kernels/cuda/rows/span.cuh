@@ -1,4 +1,5 @@
-/* One row of x and of y: a body of 16-byte packs between a head and a tail of single elements. */
+/* One row of x and of y: a body of 16-byte packs between a head and a tail of single elements. A span says where a row
+ * lies and what registers keep of it. */
 #ifndef RIDGE_KERNELS_CUDA_ROWS_SPAN_CUH
 #define RIDGE_KERNELS_CUDA_ROWS_SPAN_CUH
 
@@ -7,12 +8,17 @@
 
 namespace ridge {
 
-/* One row of x and of y. Width: elements a pack, 1 where x and y are not aligned alike. Index: int, where columns fit.
+/* One row of x and of y. Packs: elements a pack, 1 where x and y are not aligned alike. Index: int, where columns fit.
  */
-template <typename T, typename U, int Width, typename Index>
+template <typename T, typename U, int Packs, typename Index>
 struct row_span {
     using index = Index;
+    using kept = T; /* in registers */
+    using out = U;
+    static constexpr int Width = Packs;
     static constexpr bool whole = false, ends = Width > 1;
+    static constexpr bool joins = false;   /* two operands make the row: see row_joined_span */
+    static constexpr bool written = false; /* by this kernel: loads must see that */
     const T *x;
     U *y;
     Index packs;
@@ -35,7 +41,7 @@ struct row_span {
 template <typename T, typename U, int Width>
 struct row_packs_span {
     using index = int;
-    static constexpr bool whole = false, ends = false;
+    static constexpr bool whole = false, ends = false, joins = false, written = false;
     static constexpr int head = 0, edges = 0;
     const T *x;
     U *y;
@@ -50,7 +56,7 @@ struct row_packs_span {
 template <typename T, typename U, int Width>
 struct row_whole_span {
     using index = int;
-    static constexpr bool whole = true, ends = false;
+    static constexpr bool whole = true, ends = false, joins = false, written = false;
     static constexpr int head = 0, edges = 0;
     const T *x;
     U *y;
@@ -58,12 +64,53 @@ struct row_whole_span {
     __device__ int edge_column(int) const { return 0; }
 };
 
-template <typename T, int Width>
+/* A row of y that this kernel has written before it reads it. */
+template <typename T, typename U, int Packs, typename Index>
+struct row_written_span : row_span<T, U, Packs, Index> {
+    static constexpr bool written = true;
+    using row_span<T, U, Packs, Index>::row_span;
+};
+
+/* A row that x and an operand beside it make. A Join has
+ *     using kept                                              what registers keep of an element of type T
+ *     struct row;                                             the operand's row, and whatever else is written
+ *     const T *row::beside;
+ *     void row::put(column, pack<kept, N>)                    what else is written
+ *     kept join(float x, float beside)
+ * It says `stores` if put writes. */
+template <class Join, typename T, typename U, int Packs, typename Index>
+struct row_joined_span : row_span<T, U, Packs, Index> {
+    using in = T;
+    using kept = typename Join::kept;
+    static constexpr bool joins = true;
+    typename Join::row other;
+    Join join;
+
+    __device__ row_joined_span(const T *x_row, U *y_row, Index n, const Join &of, const typename Join::row &beside)
+        : row_span<T, U, Packs, Index>(x_row, y_row, n), other(beside), join(of) {}
+
+    /* What becomes of N elements from `column` on. */
+    template <int N>
+    __device__ pack<kept, N> joined(const pack<T, N> &a, const pack<T, N> &b, Index column) const {
+        float x[N], beside[N];
+        pack<kept, N> both;
+        unpack(a, x), unpack(b, beside);
+#pragma unroll
+        for (int e = 0; e < N; e++) both.v[e] = join(x[e], beside[e]);
+        other.put(column, both);
+        return both;
+    }
+};
+
+/* Written: by this kernel. */
+template <typename T, int Width, bool Written = false>
 __device__ inline auto row_load(const T *p) {
-    if constexpr (Width == pack_width<T>)
-        return load_once_words(p);
-    else
+    if constexpr (Width != pack_width<T>)
         return pack<T, Width>{{*p}};
+    else if constexpr (Written)
+        return *(const uint4 *)p;
+    else
+        return load_once_words(p);
 }
 
 /* 16 bytes to shared memory, asynchronously: this thread's, after cp_async_wait_all(). Zeros unless present. */

@@ -5,18 +5,49 @@
 #include "cuda/host/launch.cuh"
 #include "cuda/rows/row.cuh"
 
+extern "C" {
+#include "cuda/rows/ways.h"
+}
+
 namespace ridge {
 
+/* x and y. `packs`: whether all rows of them can be moved in packs. */
 template <typename T, typename U>
 struct row_tensors {
+    using in = T;
+    using out = U;
+    static constexpr bool joins = false, stores = false; /* stores: the row that it makes */
     const T *x;
     U *y;
     int64_t rows, n, x_stride, y_stride;
 
+    bool packs(void) const {
+        return row_lies_alike((uintptr_t)x, (uintptr_t)y, x_stride * (int64_t)sizeof(T), y_stride * (int64_t)sizeof(U),
+                              sizeof(T) == sizeof(U));
+    }
     template <int Width, typename Index>
     __device__ row_span<T, U, Width, Index> at(int64_t row, bool exists) const {
         return exists ? row_span<T, U, Width, Index>(x + row * x_stride, y + row * y_stride, (Index)n)
                       : row_span<T, U, Width, Index>(x, y, 0);
+    }
+};
+
+/* x, an operand beside it, and y: see row_joined_span. */
+template <class Join, typename T>
+struct row_joined : row_tensors<T, T> {
+    static constexpr bool joins = true, stores = Join::stores;
+    typename Join::tensors other;
+    Join join;
+
+    bool packs(void) const {
+        return row_tensors<T, T>::packs() && other.lies_as(this->x, this->x_stride * (int64_t)sizeof(T));
+    }
+    template <int Width, typename Index>
+    __device__ auto at(int64_t row, bool exists) const {
+        using span = row_joined_span<Join, T, T, Width, Index>;
+        const int64_t i = exists ? row : 0;
+        return span(this->x + i * this->x_stride, this->y + i * this->y_stride, exists ? (Index)this->n : 0, join,
+                    other.at(i));
     }
 };
 

@@ -99,6 +99,19 @@ __device__ inline pack<T, Width> elements_of(const uint4 &bits) {
     return u.elements;
 }
 
+template <typename T, int Width>
+__device__ inline kept_words<T, Width> words_of(const pack<T, Width> &p) {
+    if constexpr (sizeof p == 16) {
+        union {
+            pack<T, Width> elements;
+            uint4 bits;
+        } u = {p};
+        return u.bits;
+    } else {
+        return p;
+    }
+}
+
 /* The same words, opaque to the compiler: what is computed from them is computed again, not kept from one pass over a
  * row to the next, for which registers do not suffice. */
 template <typename Kept>

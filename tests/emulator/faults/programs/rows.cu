@@ -33,8 +33,8 @@ static long softmax(Kernel kernel, const char *name, ridge::launch_shape shape, 
 }
 
 int main(void) {
-    const auto cluster = ridge::row_kernel_cluster<row_softmax, float, float, 4, 128, 8, false>;
-    const auto block = ridge::row_kernel<row_softmax, float, float, 4, 128, 8>;
+    const auto cluster = ridge::row_kernel_cluster<row_softmax, row_tensors<float, float>, 4, 128, 8, false>;
+    const auto block = ridge::row_kernel<row_softmax, row_tensors<float, float>, 4, 128, 8>;
     long wrong = softmax(cluster, "rows of clusters", {dim3(3 * 4), 128, 0, 4}, 3, 4 * 1024, 4 * 1024, 0);
     wrong += softmax(block, "rows of blocks", {dim3(5), 128}, 5, 997, 1001, 1);
     /* 64 rows of 37, 8 lanes each, in blocks of 24 rows; 300 of 20, 8 lanes each, 32 groups of 4 in a block */
