@@ -113,6 +113,9 @@ typedef struct ridge_tensor_spec {
     /* Outputs: the oracle of other rows receives this output as the variant computed it (ridge_oracle_call.given),
      * because recomputing it costs as much as the rest. Its own rows check it. */
     bool given;
+    /* Inputs: index + 1 of the option that makes this one f32 in cases of 16 bits where it is not 0; 0: there is none.
+     * Callers of ridge_apply need not set it: the tensor's type does. */
+    int wide_option;
     /* RIDGE_FILL_INDEX inputs: callers' values are range-checked, because kernels use them as addresses. */
     bool in_range;
     unsigned in_place; /* outputs: a sum of RIDGE_IN_PLACE_OF; 0: never in place */

@@ -1,6 +1,7 @@
 /* Queries on a target's descriptor. */
 #include "ridge/target.h"
 
+#include <math.h>
 #include <string.h>
 
 const char *ridge_isa_name(ridge_isa isa) {
@@ -118,6 +119,8 @@ int ridge_spec_shape(const ridge_tensor_spec *spec, const ridge_case *c, int64_t
 }
 
 ridge_dtype ridge_spec_dtype(const ridge_tensor_spec *spec, const ridge_case *c) {
+    const int wide = spec->wide_option;
+    if (wide > 0 && fpclassify(c->option[wide - 1]) != FP_ZERO) return RIDGE_F32;
     return ridge_dtype_stored(spec->dtype == RIDGE_DTYPE_NONE ? c->dtype : spec->dtype);
 }
 

@@ -31,6 +31,23 @@ static ridge_status take_options(ridge_request *r, const double *options, ridge_
     return RIDGE_OK;
 }
 
+/* Options that types of tensors set. Tensors of one option have one type. */
+static ridge_status take_wide(ridge_request *r, ridge_error *error) {
+    const ridge_tensor_spec *first[RIDGE_MAX_OPTIONS] = {NULL};
+    for (int i = 0; i < r->target->n_in; i++) {
+        const ridge_tensor_spec *spec = &r->target->in[i];
+        if (spec->wide_option == 0) continue;
+        const int option = spec->wide_option - 1;
+        const double wide = ridge_dtype_of(&r->tensor[i]) == r->c.dtype ? 0 : 1;
+        if (first[option] && fabs(wide - r->c.option[option]) > 0)
+            return ridge_fail(error, RIDGE_INVALID, "%s: %s and %s are of different types", r->target->name,
+                              first[option]->name, spec->name);
+        first[option] = spec;
+        r->c.option[option] = wide;
+    }
+    return RIDGE_OK;
+}
+
 ridge_status ridge_request_make(ridge_request *r, const char *target, const DLTensor *in, int n_in, const DLTensor *out,
                                 int n_out, const double *options, ridge_error *error) {
     if (!target) return ridge_fail(error, RIDGE_INVALID, "the name of the target is NULL");
@@ -46,6 +63,7 @@ ridge_status ridge_request_make(ridge_request *r, const char *target, const DLTe
     for (int d = 0; d < RIDGE_MAX_RANK; d++)
         if (r->c.dim[d] < 0) r->c.dim[d] = 0; /* dimensions past the target's rank */
     RIDGE_TRY(take_options(r, options, error));
+    RIDGE_TRY(take_wide(r, error));
     const char *why = r->target->reject ? r->target->reject(&r->c) : NULL;
     if (why) return ridge_fail(error, RIDGE_INVALID, "%s: %s", target, why);
     return ridge_request_check_overlap(r, error);

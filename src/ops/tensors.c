@@ -64,7 +64,7 @@ ridge_status ridge_request_take_type(ridge_request *r, int k, const DLTensor *t,
         right = right && (dtype == spec->dtype ||
                           (spec->dtype == RIDGE_I32 && spec->fill == RIDGE_FILL_INDEX && dtype == RIDGE_I64));
     } else if (r->c.dtype != RIDGE_DTYPE_NONE) {
-        right = right && dtype == r->c.dtype;
+        right = right && (dtype == r->c.dtype || (spec->wide_option > 0 && dtype == RIDGE_F32));
     } else {
         right = right && ridge_target_takes(r->target, r->backend, dtype);
         if (right) r->c.dtype = dtype;

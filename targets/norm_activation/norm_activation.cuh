@@ -9,18 +9,14 @@
 #ifndef RIDGE_TARGET_NORM_ACTIVATION_CUH
 #define RIDGE_TARGET_NORM_ACTIVATION_CUH
 
-#include <float.h>
-
 #include "cuda/epilogue/activation.cuh"
 #include "cuda/rows/passes.cuh"
+#include "cuda/rows/statistics.cuh"
 #include "norm_activation.h"
 
 namespace ridge {
 
-static constexpr float rescue = 0x1p-100f; /* brings the squares of any finite row into range */
-
-/* Layer norm; Activate: and GELU. Mean and variance from the sums of x and x^2 where the row's mean is small beside its
- * deviation; other rows have the mean first, then the squares about it, both from registers. */
+/* Layer norm; Activate: and GELU. */
 template <typename T, bool Activate>
 struct layer_norm {
     template <typename>
@@ -33,48 +29,11 @@ struct layer_norm {
     const T *gamma, *beta;
     float inverse_n;
 
-    /* (mean / deviation)^2 up to which the difference of two sums serves: README.md, "Bound". */
-    static constexpr float near_zero = sizeof(T) == 2 ? 4.0f : 0.0625f;
-
-    /* (x - mean) r = x inverse + shift. Where the sums did not serve (scale is not 0), (x scale + shift) inverse:
-     * exactly zero in a row of equal elements. */
-    struct statistics {
-        float inverse, shift, scale;
-    };
-
-    /* The mean first, then the squares about it; and both once more, scaled, where an attempt failed. One piece of code
-     * for all of these passes: they are rare, and it is long. */
-    template <typename Row>
-    __device__ statistics centered(Row &row, bool far, statistics s) const {
-        float scale = 1.0f, shift = 0.0f, eps = NORM_EPS;
-        bool squares = false;
-#pragma unroll 1
-        for (;;) {
-            const float mean = inverse_n * row.sum([=](float x) {
-                const float d = fmaf(x, scale, shift);
-                return squares ? d * d : d;
-            });
-            if (!squares) {
-                shift = -mean, squares = true;
-                continue;
-            }
-            if (far) s = {1.0f / sqrtf(mean + eps), shift, scale};
-            /* 0 or NaN: a sum overflowed, or an element is not finite; then the next attempt says the same. */
-            far = scale == 1.0f && !(s.inverse > 0.0f);
-            if (!row.any(far)) return s;
-            scale = rescue, shift = 0.0f, eps = 0.0f, squares = false;
-        }
-    }
+    using statistics = row_affine;
 
     template <typename Row>
     __device__ statistics of(Row &row) const {
-        const float2 sums = row.moments();
-        const float mean = sums.x * inverse_n, square = mean * mean;
-        const float variance = fmaf(sums.y, inverse_n, -square);
-        const float inverse = 1.0f / sqrtf(variance + NORM_EPS);
-        const bool far = !(square < near_zero * variance && variance <= FLT_MAX);
-        const statistics s = {inverse, -mean * inverse, 0.0f};
-        return row.any(far) ? centered(row, far, s) : s;
+        return row_centered_affine<T>(row, inverse_n, NORM_EPS);
     }
 
     __device__ bool usual(const statistics &s, int64_t column) const {
@@ -91,9 +50,7 @@ struct layer_norm {
         row_parameter<How>(beta + column, b);
 #pragma unroll
         for (int e = 0; e < N; e++) {
-            const float t = row_is_usual(How) || s.scale == 0.0f ? fmaf(v[e], s.inverse, s.shift)
-                                                                 : fmaf(v[e], s.scale, s.shift) * s.inverse;
-            const float h = fmaf(t, g[e], b[e]);
+            const float h = fmaf(s.template of<row_is_usual(How)>(v[e]), g[e], b[e]);
             v[e] = !Activate ? h : sizeof(T) == 2 ? gelu_short(h) : gelu(h);
         }
     }

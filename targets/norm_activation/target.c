@@ -30,8 +30,10 @@ static void onednn_traffic(const ridge_case *c, ridge_traffic *t) {
 
 static const row_traits traits = NORM_ACTIVATION_ROWS;
 static const ridge_way ways[] = {
+    ROW_WAYS_MANY(norm_activation_cuda_optimized, &traits),
     ROW_WAYS_SHORT(norm_activation_cuda_optimized, &traits),
     ROW_WAYS_FILLED(norm_activation_cuda_optimized, &traits),
+    ROW_WAYS_SPREAD(norm_activation_cuda_optimized, &traits),
     ROW_WAYS_BLOCK(norm_activation_cuda_optimized, &traits),
     ROW_WAYS_PERSISTENT(norm_activation_cuda_optimized, &traits),
     ROW_WAYS_LONG(norm_activation_cuda_optimized, &traits),

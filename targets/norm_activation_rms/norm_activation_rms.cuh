@@ -8,15 +8,12 @@
 #ifndef RIDGE_TARGET_NORM_ACTIVATION_RMS_CUH
 #define RIDGE_TARGET_NORM_ACTIVATION_RMS_CUH
 
-#include <float.h>
-
 #include "cuda/epilogue/activation.cuh"
 #include "cuda/rows/passes.cuh"
+#include "cuda/rows/statistics.cuh"
 #include "norm_activation_rms.h"
 
 namespace ridge {
-
-static constexpr float rescue = 0x1p-100f; /* brings the squares of any finite row into range */
 
 /* RMS norm; Activate: and SiLU. */
 template <typename T, bool Activate>
@@ -31,20 +28,11 @@ struct rms_norm {
     const T *gamma;
     float inverse_n;
 
-    /* What a row is multiplied by: first `scale` (1 but in rows whose squares overflow), then `inverse`. */
-    struct statistics {
-        float scale, inverse;
-    };
+    using statistics = row_factors;
 
     template <typename Row>
     __device__ statistics of(Row &row) const {
-        const float sum = row.squares();
-        const bool overflow = !(sum <= FLT_MAX);
-        if (row.any(overflow)) {
-            const float scaled = row.sum([](float x) { return x * rescue * (x * rescue); });
-            if (overflow) return {rescue, 1.0f / sqrtf(scaled * inverse_n)};
-        }
-        return {1.0f, 1.0f / sqrtf(fmaf(sum, inverse_n, NORM_EPS))};
+        return row_root_factors(row, inverse_n, NORM_EPS, false);
     }
 
     __device__ bool usual(const statistics &s, int64_t column) const {

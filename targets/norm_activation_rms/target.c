@@ -25,7 +25,9 @@ static const ridge_tensor_spec out[] = {{.name = "y", .rank = 2, .dim = {0, 1}, 
 
 static const row_traits traits = NORM_ACTIVATION_RMS_ROWS;
 static const ridge_way ways[] = {
+    ROW_WAYS_MANY(norm_activation_rms_cuda_optimized, &traits),
     ROW_WAYS_SHORT(norm_activation_rms_cuda_optimized, &traits),
+    ROW_WAYS_SPREAD(norm_activation_rms_cuda_optimized, &traits),
     ROW_WAYS_BLOCK(norm_activation_rms_cuda_optimized, &traits),
     ROW_WAYS_PERSISTENT(norm_activation_rms_cuda_optimized, &traits),
     ROW_WAYS_FETCH(norm_activation_rms_cuda_optimized, &traits),

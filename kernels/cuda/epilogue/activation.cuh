@@ -7,6 +7,10 @@
 
 #include "cuda/ptx/math.cuh"
 
+extern "C" {
+#include "model/row_norm.h"
+}
+
 namespace ridge {
 
 /* x (1 + erf(x / sqrt 2)) / 2 within 5 u |x|. The normal tail Q(a) = (1 - erf(a / sqrt 2)) / 2 is 2^p(a): its logarithm
@@ -34,6 +38,12 @@ __device__ inline float gelu_short(float x) {
     p = fmaf(p, a, -1.14985514e+00f);
     p = fmaf(p, a, -1.00005102e+00f);
     return fmaf(0.5f, x, a * (0.5f - ex2_approx_ftz(p)));
+}
+
+/* GELU in its tanh form, x (1 + tanh(z)) / 2 = x / (1 + e^-2z), within 10 u |x|. */
+__device__ inline float gelu_tanh(float x) {
+    const float t = x * fmaf(ROW_NORM_TANH_B * x, x, ROW_NORM_TANH_A);
+    return x * rcp_approx_ftz(1.0f + ex2_approx_ftz(-t));
 }
 
 /* x / (1 + e^-x) within 3 u |x|. */

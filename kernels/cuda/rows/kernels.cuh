@@ -37,15 +37,11 @@ __device__ inline void row_write(Row &row, const Op &op, const Statistics &s) {
 constexpr int row_block(int threads_a_row) {
     return threads_a_row > 128 ? threads_a_row : threads_a_row > 32 ? threads_a_row : 128;
 }
-/* Blocks up to which a launch is set up while the one before it still runs, where latency binds: 128 rows of 4096 fp32
- * in a graph save 0.3 of 3 us; many rows lose 1 %. */
-constexpr unsigned ROW_FEW = 256;
-
-/* Blocks of an SM that registers must suffice for. */
-template <typename Op, typename T, int Width, int Elements>
+/* Blocks of an SM that registers must suffice for. Rows that two operands make have both in flight. */
+template <typename Op, class Io, int Width, int Elements>
 constexpr int row_blocks(int threads) {
-    constexpr row_shape shape = Op::template shape<T>;
-    const int resident = Width == 1                  ? 768
+    constexpr row_shape shape = Op::template shape<typename Io::in>;
+    const int resident = Width == 1 || Io::joins     ? 768
                          : Elements > 32             ? 1024
                          : Elements > shape.elements ? shape.long_resident
                                                      : shape.resident;
@@ -54,11 +50,11 @@ constexpr int row_blocks(int threads) {
 
 template <typename Op, class Io, int Width, int Threads, int Elements>
 __global__ void
-__launch_bounds__(row_block(Threads), row_blocks<Op, typename Io::in, Width, Elements>(row_block(Threads)))
+__launch_bounds__(row_block(Threads), row_blocks<Op, Io, Width, Elements>(row_block(Threads)))
     row_kernel(Io io, Op op) {
     constexpr int rows = row_block(Threads) / Threads; /* of this block */
     __shared__ row_slots<Threads> slots;
-    if (gridDim.x <= ROW_FEW) after_previous_launch();
+    if (gridDim.x <= ROW_EARLY_BLOCKS) after_previous_launch();
     const int64_t i = rows == 1 ? blockIdx.x : (int64_t)blockIdx.x * rows + threadIdx.x / Threads;
     const auto span = io.template at<Width, int>(i, rows == 1 || i < io.rows);
     row_held<decltype(span), Threads, Elements, false> row(span, &slots, threadIdx.x % Threads, Threads);
@@ -69,14 +65,14 @@ __launch_bounds__(row_block(Threads), row_blocks<Op, typename Io::in, Width, Ele
 /* A cluster a row: thread t of block b is thread b Threads + t of the row. Fetch: its parameters, too long for L1, are
  * copied to shared memory while the row is in flight. */
 template <typename Op, class Io, int Width, int Threads, int Elements, bool Fetch>
-__global__ void __launch_bounds__(Threads, row_blocks<Op, typename Io::in, Width, Elements>(Threads))
+__global__ void __launch_bounds__(Threads, row_blocks<Op, Io, Width, Elements>(Threads))
     row_kernel_cluster(Io io, Op op) {
 #if __CUDA_ARCH__ >= 900
     using T = typename Io::in;
     __shared__ row_slots<Threads> slots;
     auto cluster = cooperative_groups::this_cluster();
     const int blocks = (int)cluster.num_blocks(), rank = (int)cluster.block_rank();
-    if (gridDim.x <= ROW_FEW) after_previous_launch();
+    if (gridDim.x <= ROW_EARLY_BLOCKS) after_previous_launch();
     const auto span = io.template at<Width, int>(blockIdx.x / blocks, true);
     row_held<decltype(span), Threads, Elements, true> row(span, &slots, rank * Threads + (int)threadIdx.x,
                                                           blocks * Threads);

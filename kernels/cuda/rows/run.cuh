@@ -53,7 +53,7 @@ ridge_status row_run_held(const Io &io, const Op &op, cudaStream_t stream) {
     if (!row_grid_fits(blocks)) return RIDGE_UNSUPPORTED;
     const auto kernel = row_kernel<Op, Io, Width, Threads, Elements>;
     const launch_shape shape = {dim3((unsigned)blocks), row_block(Threads)};
-    if (blocks <= ROW_FEW) return row_launch_early(kernel, shape, stream, io, op);
+    if (blocks <= ROW_EARLY_BLOCKS) return row_launch_early(kernel, shape, stream, io, op);
     return launch(kernel, shape, stream, io, op);
 }
 
@@ -101,7 +101,7 @@ ridge_status row_run_filled(const row_tensors<T, U> &io, const Op &op, cudaStrea
                                      : shape.filled;
         constexpr int blocks = resident / Threads;
         if (!row_grid_fits(io.rows)) return RIDGE_UNSUPPORTED;
-        if (io.rows <= ROW_FEW)
+        if (io.rows <= ROW_EARLY_BLOCKS)
             return row_launch_early(row_kernel_filled<Op, T, U, Threads, Elements, blocks, true>,
                                     {dim3((unsigned)io.rows), Threads}, stream, io, op);
         return launch(row_kernel_filled<Op, T, U, Threads, Elements, blocks, false>, {dim3((unsigned)io.rows), Threads},
@@ -176,7 +176,7 @@ ridge_status row_run_clusters(const Io &io, const Op &op, cudaStream_t stream) {
     while ((int64_t)blocks * Threads * Elements < io.n) blocks *= 2;
     if (blocks > largest || !row_grid_fits(io.rows * blocks)) return RIDGE_UNSUPPORTED;
     const launch_shape shape = row_cluster_shape(io.rows, blocks, Threads, bytes);
-    if (io.rows * blocks <= ROW_FEW) return row_launch_early(kernel, shape, stream, io, op);
+    if (io.rows * blocks <= ROW_EARLY_BLOCKS) return row_launch_early(kernel, shape, stream, io, op);
     return launch(kernel, shape, stream, io, op);
 }
 
@@ -218,9 +218,14 @@ static_assert((int)ROW_CLUSTER_MOST == (int)ROW_CLUSTER);
 
 /* ---- ways (rows/ways.h) ---- */
 
-/* Elements of a cluster's thread: 128 bytes. */
-template <typename T>
-constexpr int row_of_cluster = 128 / (int)sizeof(T);
+/* Elements of a cluster's thread: 128 bytes, or as many as the operation says. */
+template <typename Op, typename T>
+constexpr int row_of_cluster = [] {
+    if constexpr (requires { Op::of_cluster; })
+        return Op::of_cluster;
+    else
+        return 128 / (int)sizeof(T);
+}();
 
 /* Threads of a block that has rows of n elements. */
 template <int E, int L, typename F>
@@ -241,7 +246,7 @@ constexpr bool row_keeps_parameters = requires(const Op &op, const T *p) { op.in
 /* Ways of rows that are x alone. */
 template <typename Op, typename T, typename U>
 ridge_status row_run_plain(int way, const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
-    constexpr int W = pack_width<T>, C = row_of_cluster<T>;
+    constexpr int W = pack_width<T>, C = row_of_cluster<Op, T>;
     constexpr int E = Op::template shape<T>.elements, L = Op::template shape<T>.long_elements;
     switch (way) {
         case ROW_WAY_STAGED:
@@ -270,7 +275,7 @@ ridge_status row_run_plain(int way, const row_tensors<T, U> &io, const Op &op, c
 template <typename Op, class Io>
 ridge_status row_run_as(int way, const Io &io, const Op &op, cudaStream_t stream) {
     using T = typename Io::in;
-    constexpr int W = pack_width<T>, C = row_of_cluster<T>;
+    constexpr int W = pack_width<T>, C = row_of_cluster<Op, T>;
     constexpr int E = Op::template shape<T>.elements, L = Op::template shape<T>.long_elements;
     const int64_t n = io.n;
     if (io.rows == 0) return RIDGE_OK;
@@ -311,6 +316,7 @@ ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t str
                              row_is_piece(io),
                              Op::parameters,
                              row_cut_of<Op, T>,
+                             1,
                              device_capability(),
                              device_limit(cudaDevAttrMultiProcessorCount)};
     for (unsigned tried = 0;;) {
@@ -337,6 +343,13 @@ ridge_status row_run_passes(const row_tensors<T, U> &io, const Op &op, cudaStrea
 /* N elements of a parameter that has one for every column. How: see ROW_USUAL. */
 template <int How, typename T, int N>
 __device__ inline void row_parameter(const T *p, float (&v)[N]) {
+    if constexpr (How == ROW_USUAL && N == 2 * pack_width<T>) { /* wider than the row's elements */
+        float low[N / 2], high[N / 2];
+        row_parameter<How>(p, low), row_parameter<How>(p + N / 2, high);
+#pragma unroll
+        for (int e = 0; e < N / 2; e++) v[e] = low[e], v[e + N / 2] = high[e];
+        return;
+    }
     pack<T, N> in;
     if constexpr (row_is_shared(How) && N == pack_width<T>) {
         in = *(const pack<T, N> *)p;

@@ -34,7 +34,9 @@ enum {
     ROW_SPREAD_ELEMENTS = 8,      /* of a thread, where rows are few */
     ROW_SPREAD_MOST = 8192,       /* columns there: 1024 threads */
     ROW_STAGED_BYTES = 12288,     /* of a block's rows in shared memory, about */
-    ROW_STAGED_MOST = 2048        /* bytes of a row there */
+    ROW_STAGED_MOST = 2048,       /* bytes of a row there */
+    ROW_EARLY_BLOCKS = 256        /* up to which a launch is set up while the one before it still runs, where latency
+                                     binds: 128 rows of 4096 fp32 save 0.3 of 3 us; many rows lose 1 % */
 };
 
 typedef enum row_way {
@@ -63,6 +65,7 @@ typedef struct row_cut {
 typedef struct row_traits {
     int parameters;
     row_cut of_4, of_2; /* in types of four and of two bytes */
+    bool joined;        /* a second matrix is read, and the sum of both written */
 } row_traits;
 
 /* A problem of rows. */
@@ -74,6 +77,7 @@ typedef struct row_facts {
     bool piece; /* x and y are each one aligned piece of memory, of one type */
     int parameters;
     row_cut cut;
+    int matrices; /* that are read, and that are written: 1, or 2 where rows are joined */
     int sm, sm_count;
 } row_facts;
 
@@ -175,7 +179,10 @@ static inline const char *row_way_refusal(int way, const row_facts *f) {
 #define ROW_H200_ROW 160     /* instructions of a thread for a row, however short: 262144 x 16 by rows_warp in 73 us */
 #define ROW_H200_FLIGHT 49152. /* bytes of resident rows with which an SM copies at that rate: a guess */
 #define ROW_H200_CLUSTER 6.4   /* microseconds of a cluster that moves elements one by one: 1824 x 95648 in 1.4 ms */
-enum { ROW_SM_THREADS = 2048, ROW_SM_BLOCKS = 32, ROW_EARLY_BLOCKS = 256 };
+#define ROW_H200_STAGED 1.3    /* times what rows that are loaded to registers take: loads, then stores, of each block */
+#define ROW_H200_SPREAD 1.15   /* likewise: more threads exchange */
+#define ROW_H200_FILLED 0.5    /* microseconds less without ends: layer norm of 128 x 4096 fp32 3.6, spread 3.9 */
+enum { ROW_SM_THREADS = 2048, ROW_SM_BLOCKS = 32 };
 
 /* Threads and rows of a block, elements of a thread. */
 typedef struct row_block_shape {
@@ -290,7 +297,7 @@ static inline double row_way_time(int way, const row_facts *f) {
     const double alone = row_way_alone(way, f, elements), sms = f->sm_count > 0 ? f->sm_count : 1;
     const double each = ROW_H200_ROW + elements * row_way_instructions(way, f);
     const double issue = (double)f->rows * lanes * each / ROW_H200_ISSUE;
-    double move = (double)f->rows * row * (way == ROW_WAY_REREAD ? 3 : 2) / ROW_H200_COPY;
+    double move = (double)f->rows * row * (2 * f->matrices + (way == ROW_WAY_REREAD ? 1 : 0)) / ROW_H200_COPY;
     const bool plain = way == ROW_WAY_SEVERAL || way == ROW_WAY_STAGED || way == ROW_WAY_REREAD;
     if (way == ROW_WAY_SINGLE && f->columns > ROW_SINGLE_BLOCK) { /* one block an SM */
         int cluster = 2;
@@ -304,8 +311,9 @@ static inline double row_way_time(int way, const row_facts *f) {
     if (move < alone) move = alone;
     if (way == ROW_WAY_REREAD) move += ROW_H200_LATENCY;
     if (way == ROW_WAY_SEVERAL) move += 2 * ROW_H200_LATENCY; /* rows one after the other */
-    if (way == ROW_WAY_STAGED) move = 1.3 * move + ROW_H200_LATENCY;
-    if (way == ROW_WAY_SPREAD) move *= 1.15;
+    if (way == ROW_WAY_STAGED) move = ROW_H200_STAGED * move + ROW_H200_LATENCY;
+    if (way == ROW_WAY_SPREAD) move *= ROW_H200_SPREAD;
+    if (way == ROW_WAY_FILLED) move -= ROW_H200_FILLED;
     return (blocks <= (double)ROW_EARLY_BLOCKS && !plain ? ROW_H200_EARLY : ROW_H200_START) + move;
 }
 
@@ -323,19 +331,20 @@ double row_way_cost(const ridge_way *way, const ridge_problem *problem);
     }
 /* fn: its extern "C" function, which reads call->way->number. traits: const row_traits *. A target lists, in this
  * order, those that its traits allow. */
+#define ROW_WAYS_MANY(fn, traits)                                                                              \
+    ROW_WAY(ROW_WAY_STAGED, "rows_staged", "a block has a piece of memory of many rows, in shared memory", fn, \
+            traits),                                                                                           \
+        ROW_WAY(ROW_WAY_SEVERAL, "rows_several", "lanes have several rows each, all in flight at once", fn, traits)
 #define ROW_WAYS_SHORT(fn, traits)                                                                                   \
-    ROW_WAY(ROW_WAY_STAGED, "rows_staged", "a block has a piece of memory of many rows, in shared memory", fn,       \
-            traits),                                                                                                 \
-        ROW_WAY(ROW_WAY_SEVERAL, "rows_several", "lanes have several rows each, all in flight at once", fn, traits), \
-        ROW_WAY(ROW_WAY_SINGLE, "rows_single",                                                                       \
-                "lanes, a block or a cluster have a row, elements are moved one by one", fn, traits),                \
+    ROW_WAY(ROW_WAY_SINGLE, "rows_single", "lanes, a block or a cluster have a row, elements are moved one by one",  \
+            fn, traits),                                                                                             \
         ROW_WAY(ROW_WAY_LANES, "rows_lanes", "eight lanes have a row", fn, traits),                                  \
         ROW_WAY(ROW_WAY_WARP, "rows_warp", "a warp has a row", fn, traits)
 #define ROW_WAYS_FILLED(fn, traits) \
     ROW_WAY(ROW_WAY_FILLED, "rows_filled", "a block has a row that fills it: no tails", fn, traits)
-#define ROW_WAYS_BLOCK(fn, traits)                                                                         \
-    ROW_WAY(ROW_WAY_SPREAD, "rows_spread", "a block of more threads has a row: for few rows", fn, traits), \
-        ROW_WAY(ROW_WAY_BLOCK, "rows_block", "a block has a row, in registers", fn, traits)
+#define ROW_WAYS_SPREAD(fn, traits) \
+    ROW_WAY(ROW_WAY_SPREAD, "rows_spread", "a block of more threads has a row: for few rows", fn, traits)
+#define ROW_WAYS_BLOCK(fn, traits) ROW_WAY(ROW_WAY_BLOCK, "rows_block", "a block has a row, in registers", fn, traits)
 #define ROW_WAYS_PERSISTENT(fn, traits)                                                                                \
     ROW_WAY(ROW_WAY_PERSISTENT, "rows_persistent", "persistent clusters take row after row: parameters are read once", \
             fn, traits)

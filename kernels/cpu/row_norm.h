@@ -1,0 +1,206 @@
+/* Norms of rows with any activation, and with a residual, on a CPU (model/row_norm.h). Included once by a target's
+ * cpu.c, which defines ROW_NORM_NAME, ROW_NORM_KIND and ROW_NORM_RESIDUAL as its target.c does. */
+#include <float.h>
+#include <math.h>
+
+#include "cpu/row_reduce.h"
+#include "cpu/vec_gelu.h"
+#include "model/row_norm.h"
+
+ROW_NORM_DECLARE_CPU(ROW_NORM_FN(cpu_baseline));
+ROW_NORM_DECLARE_CPU(ROW_NORM_FN(cpu_optimized));
+
+enum { WEIGHTS = ROW_NORM_KIND == ROW_NORM_LAYER ? 2 : ROW_NORM_KIND == ROW_NORM_RMS ? 1 : 0 };
+enum { FIRST_WEIGHT = ROW_NORM_RESIDUAL ? 2 : 1 };
+
+/* ---- statistics of one row ---- */
+
+/* A row is multiplied by `scale` (1, except in rows whose squares overflow), its mean is subtracted, and the difference
+ * is multiplied by `inverse`. */
+typedef struct statistics {
+    float scale, mean, inverse;
+} statistics;
+
+VF_INLINE float inverse_of(float squares, int64_t n, float eps) {
+    if (ROW_NORM_KIND != ROW_NORM_L2) return 1.0f / sqrtf(squares / (float)n + eps);
+    const float norm = sqrtf(squares);
+    return 1.0f / (norm < eps ? eps : norm);
+}
+
+/* Two passes over the row, the second in cache: the difference of two large sums would lose the variance. */
+VF_INLINE statistics statistics_at(const void *x, int64_t n, float scale, float eps, vf_type type) {
+    if (ROW_NORM_KIND != ROW_NORM_LAYER)
+        return (statistics){scale, 0.0f, inverse_of(row_sum_squares(x, n, scale, type), n, eps)};
+    const float mean = row_sum(x, n, scale, type) / (float)n;
+    return (statistics){scale, mean, inverse_of(row_sum_centred_squares(x, n, scale, mean, type), n, eps)};
+}
+static __attribute__((noinline)) statistics rescued_statistics(const void *x, int64_t n, vf_type type) {
+    return is_bf16(type) ? statistics_at(x, n, ROW_RESCUE, 0.0f, VF_BF16)
+                         : statistics_at(x, n, ROW_RESCUE, 0.0f, VF_F32);
+}
+VF_INLINE statistics statistics_of(const void *x, int64_t n, float eps, vf_type type) {
+    const statistics s = statistics_at(x, n, 1.0f, eps, type);
+    /* 0 or NaN: a sum overflowed, or an element is not finite; in the latter case the second attempt gives the same. */
+    return __builtin_expect(!(s.inverse > 0.0f), 0) ? rescued_statistics(x, n, type) : s;
+}
+
+/* ---- elements ---- */
+
+typedef struct row {
+    const void *x;
+    const void *gamma, *beta; /* NULL where the norm has none */
+    vf scale, mean, inverse;
+    vf_type type, weights;
+    int activation;
+    vf_gelu_tables gelu;
+} row;
+
+/* f32 weights of bf16 rows, in the order of a pair of these: even places, then odd ones. */
+VF_INLINE vf2 weights_at(const void *weights, int64_t j, int64_t count, vf_type of_row, vf_type type) {
+    if (!is_bf16(of_row) || is_bf16(type)) return row_load(weights, j, count, type);
+    float part[VF2_LANES] = {0};
+    const float *from = (const float *)weights + j;
+    for (int64_t k = 0; k < count; k++) part[k % 2 * VF_LANES + k / 2] = from[k];
+    return vf2_load_f32(part);
+}
+
+VF_INLINE vf2 normalized(const void *state, int64_t j, int64_t count) {
+    const row *r = state;
+    vf2 v = row_load(r->x, j, count, r->type);
+    v = (vf2){vf_mul(v.a, r->scale), vf_mul(v.b, r->scale)};
+    if (ROW_NORM_KIND == ROW_NORM_LAYER) v = (vf2){vf_sub(v.a, r->mean), vf_sub(v.b, r->mean)};
+    v = (vf2){vf_mul(v.a, r->inverse), vf_mul(v.b, r->inverse)};
+    if (WEIGHTS > 0) {
+        const vf2 gamma = weights_at(r->gamma, j, count, r->type, r->weights);
+        v = (vf2){vf_mul(v.a, gamma.a), vf_mul(v.b, gamma.b)};
+    }
+    if (WEIGHTS > 1) {
+        const vf2 beta = weights_at(r->beta, j, count, r->type, r->weights);
+        v = (vf2){vf_add(v.a, beta.a), vf_add(v.b, beta.b)};
+    }
+    return v;
+}
+
+VF_INLINE vf gelu_tanh(vf h) {
+    const vf one = vf_set1(1.0f);
+    const vf t = vf_mul(h, vf_fma(vf_mul(vf_set1(-ROW_NORM_TANH_B), h), h, vf_set1(-ROW_NORM_TANH_A)));
+    return vf_div(h, vf_add(one, vf_exp2(t)));
+}
+/* NaN stays. */
+VF_INLINE vf relu(vf h) { return vf_max(vf_zero(), h); }
+
+VF_INLINE vf2 activate(const row *r, vf2 h) {
+    switch (r->activation) {
+        case ROW_NORM_GELU: return (vf2){vf_gelu_by(&r->gelu, h.a), vf_gelu_by(&r->gelu, h.b)};
+        case ROW_NORM_GELU_TANH: return (vf2){gelu_tanh(h.a), gelu_tanh(h.b)};
+        case ROW_NORM_SILU: return (vf2){vf_silu(h.a), vf_silu(h.b)};
+        case ROW_NORM_RELU: return (vf2){relu(h.a), relu(h.b)};
+        default: return h;
+    }
+}
+VF_INLINE vf2 activated(const void *state, int64_t j, int64_t count) {
+    return activate(state, normalized(state, j, count));
+}
+
+VF_INLINE row row_of(const ridge_call *call, vf_type type) {
+    const bool wide = WEIGHTS > 0 && call->option[ROW_NORM_WIDE] > 0;
+    return (row){.gamma = WEIGHTS > 0 ? ridge_data(&call->in[FIRST_WEIGHT]) : NULL,
+                 .beta = WEIGHTS > 1 ? ridge_data(&call->in[FIRST_WEIGHT + 1]) : NULL,
+                 .type = type,
+                 .weights = wide ? VF_F32 : type,
+                 .activation = (int)call->option[ROW_NORM_ACTIVATION],
+                 .gelu = vf_gelu_prepare()};
+}
+VF_INLINE void set_row(row *r, const void *x, int64_t n, float eps, vf_type type) {
+    const statistics s = statistics_of(x, n, eps, type);
+    r->x = x;
+    r->scale = vf_set1(s.scale), r->mean = vf_set1(s.mean), r->inverse = vf_set1(s.inverse);
+}
+
+/* ---- the residual ---- */
+
+typedef struct addition {
+    const void *x, *residual;
+    vf_type type;
+} addition;
+
+VF_INLINE vf2 added(const void *state, int64_t j, int64_t count) {
+    const addition *a = state;
+    const vf2 x = row_load(a->x, j, count, a->type), y = row_load(a->residual, j, count, a->type);
+    return (vf2){vf_add(x.a, y.a), vf_add(x.b, y.b)};
+}
+/* Row i as the norm sees it; the sum is stored first where there is one. */
+VF_INLINE const void *summed(const ridge_call *call, int64_t i, vf_type type) {
+    const void *x = row_in(&call->in[0], i, type);
+    if (!ROW_NORM_RESIDUAL) return x;
+    const addition a = {x, row_in(&call->in[1], i, type), type};
+    void *sum = row_out(&call->out[ROW_NORM_RESIDUAL], i, type);
+    row_map(sum, call->dim[1], type, false, added, &a, NULL);
+    return sum;
+}
+
+/* ---- optimized: the row stays in cache, the normalized values in registers ---- */
+
+VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end, vf_type type) {
+    const int64_t n = call->dim[1];
+    const bool stream = row_streams((ROW_NORM_RESIDUAL ? 4.0 : 2.0) * (double)call->dim[0] * (double)row_bytes(n, type));
+    const float eps = (float)call->option[ROW_NORM_EPS];
+    row r = row_of(call, type);
+    for (int64_t i = begin; i < end; i++) {
+        const void *ahead = i + 1 < end ? row_in(&call->in[0], i + 1, type) : NULL;
+        set_row(&r, summed(call, i, type), n, eps, type);
+        row_map(row_out(&call->out[0], i, type), n, type, stream, activated, &r, ahead);
+    }
+    vf_fence();
+}
+
+/* ---- baseline: each step goes through memory ---- */
+
+typedef struct temporary {
+    const row *r;
+    const float *t;
+} temporary;
+
+VF_INLINE vf2 activated_temporary(const void *state, int64_t j, int64_t count) {
+    (void)count;
+    const temporary *s = state;
+    return activate(s->r, vf2_load_f32(s->t + j));
+}
+
+VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end, vf_type type) {
+    const int64_t n = call->dim[1], pitch = row_temporary_length(n);
+    const float eps = (float)call->option[ROW_NORM_EPS];
+    float *h = call->scratch;
+    row r = row_of(call, type);
+    for (int64_t i = begin; i < end; i++) (void)summed(call, i, type);
+    for (int64_t i = begin; i < end; i++) {
+        const DLTensor *x = ROW_NORM_RESIDUAL ? &call->out[ROW_NORM_RESIDUAL] : &call->in[0];
+        set_row(&r, row_in(x, i, type), n, eps, type);
+        row_map_temporary(h + i * pitch, n, normalized, &r);
+    }
+    for (int64_t i = begin; i < end; i++) {
+        const temporary t = {&r, h + i * pitch};
+        row_map(row_out(&call->out[0], i, type), n, type, false, activated_temporary, &t, NULL);
+    }
+}
+
+/* ---- storage types ---- */
+
+#define ROW_NORM_RUN(which)                                                                        \
+    static void which##_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {         \
+        (void)rank;                                                                                \
+        which##_rows(call, begin, end, VF_F32);                                                    \
+    }                                                                                              \
+    static void which##_bf16(const ridge_call *call, int64_t begin, int64_t end, int rank) {        \
+        (void)rank;                                                                                \
+        which##_rows(call, begin, end, VF_BF16);                                                   \
+    }                                                                                              \
+    static void which##_bf16_native(const ridge_call *call, int64_t begin, int64_t end, int rank) { \
+        (void)rank;                                                                                \
+        which##_rows(call, begin, end, VF_BF16_NATIVE);                                            \
+    }                                                                                              \
+    ridge_status RIDGE_ISA_FN(ROW_NORM_FN(cpu_##which))(const ridge_call *call) {                   \
+        return row_run(call, which##_f32, which##_bf16, which##_bf16_native);                      \
+    }
+ROW_NORM_RUN(optimized)
+ROW_NORM_RUN(baseline)

@@ -1,0 +1,5 @@
+/* add_rms_norm on a CPU: see cpu/row_norm.h. */
+#define ROW_NORM_NAME add_rms_norm
+#define ROW_NORM_KIND ROW_NORM_RMS
+#define ROW_NORM_RESIDUAL 1
+#include "cpu/row_norm.h"

@@ -1,0 +1,5 @@
+/* layer_norm on a CPU: see cpu/row_norm.h. */
+#define ROW_NORM_NAME layer_norm
+#define ROW_NORM_KIND ROW_NORM_LAYER
+#define ROW_NORM_RESIDUAL 0
+#include "cpu/row_norm.h"
