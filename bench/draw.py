@@ -78,6 +78,7 @@ OPERATIONS = {
     "l2norm": Operation("fused_l2norm", "rows"),
     "rms_norm+silu": Operation("norm_activation_rms", "rows"),
     "layer_norm+gelu": Operation("norm_activation", "rows"),
+    "add+rms_norm": Operation("add_rms_norm", "rows", arrays=4),
     "softmax": Operation("online_softmax", "rows"),
     "sin+sqrt": Operation("vertical_fusion", "rows"),
     "clamp+add": Operation("memory_bound", "rows", arrays=3),

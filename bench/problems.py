@@ -137,6 +137,7 @@ ROWS = {  # (PyTorch's function, inputs of rows x cols, parameters, outputs, the
     "l2norm": (sides.l2norm, 1, 0, ("y",), None, None),
     "rms_norm+silu": (sides.rms_norm_silu, 1, 1, ("y",), "rms_norm", torch.nn.functional.silu),
     "layer_norm+gelu": (sides.layer_norm_gelu, 1, 2, ("y",), "layer_norm", torch.nn.functional.gelu),
+    "add+rms_norm": (sides.add_rms_norm, 2, 1, ("y", "sum"), "add_rms_norm", None),
     "softmax": (sides.softmax, 1, 0, ("y",), "softmax", None),
     "sin+sqrt": (sides.sin_sqrt, 1, 0, ("y",), None, None),
     "clamp+add": (sides.clamp_add, 2, 0, ("y",), None, None),

@@ -32,6 +32,11 @@ def rms_norm_silu(x, gamma):
     return F.silu(F.rms_norm(x, (x.shape[-1],), gamma, EPS))
 
 
+def add_rms_norm(x, residual, gamma):
+    total = x + residual
+    return F.rms_norm(total, (x.shape[-1],), gamma, EPS), total
+
+
 def layer_norm_gelu(x, gamma, beta):
     return F.gelu(F.layer_norm(x, (x.shape[-1],), gamma, beta, EPS))
 

@@ -70,6 +70,8 @@ RIDGE_API const char *ridge_context_last_way(const ridge_context *context);
  * Exception: where the target works in place, an output may be an input itself (same address, shape, strides and type).
  * The results are then bit-identical to those of an out-of-place call with the same alignment. In-place operations:
  *     ridge_l2norm, ridge_softmax, ridge_layer_norm_gelu, ridge_rms_norm_silu   y may be x
+ *     ridge_layer_norm, ridge_rms_norm, target l2_norm                         y may be x
+ *     ridge_add_layer_norm, ridge_add_rms_norm                                 y and sum may be x and residual
  *     targets vertical_fusion, compute_bound: y may be x; memory_bound: y may be x or z
  * Interleaved views that share no element, such as columns 0 to 3 and 4 to 7 of one matrix, are accepted if their row
  * strides are equal. If the row strides differ, the address ranges must not overlap.
@@ -89,6 +91,38 @@ RIDGE_API ridge_status ridge_layer_norm_gelu(ridge_context *context, const DLTen
 /* y = silu(rms_norm(x) gamma) */
 RIDGE_API ridge_status ridge_rms_norm_silu(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
                                            const DLTensor *y, ridge_error *error);
+/* ---- norms with an activation: x, residual, sum, y: [rows, cols]; gamma, beta: [cols], of x's type or f32 -------- */
+
+/* Values of the option `activation`. */
+typedef enum ridge_activation {
+    RIDGE_ACTIVATION_NONE,
+    RIDGE_ACTIVATION_GELU,
+    RIDGE_ACTIVATION_GELU_TANH,
+    RIDGE_ACTIVATION_SILU,
+    RIDGE_ACTIVATION_RELU
+} ridge_activation;
+/* eps: from 2^-126 to 2^20. options NULL: 1e-5, none. */
+typedef struct ridge_norm_options {
+    double eps;
+    ridge_activation activation;
+} ridge_norm_options;
+
+/* y = activation((x - mean) / sqrt(var + eps) gamma + beta), mean and variance of each row */
+RIDGE_API ridge_status ridge_layer_norm(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
+                                        const DLTensor *beta, const ridge_norm_options *options, const DLTensor *y,
+                                        ridge_error *error);
+/* y = activation(x / sqrt(mean of x^2 + eps) gamma) */
+RIDGE_API ridge_status ridge_rms_norm(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
+                                      const ridge_norm_options *options, const DLTensor *y, ridge_error *error);
+/* sum = x + residual, y = the norm of the sum as stored. sum may be x or residual, y the other one. */
+RIDGE_API ridge_status ridge_add_layer_norm(ridge_context *context, const DLTensor *x, const DLTensor *residual,
+                                            const DLTensor *gamma, const DLTensor *beta,
+                                            const ridge_norm_options *options, const DLTensor *y, const DLTensor *sum,
+                                            ridge_error *error);
+RIDGE_API ridge_status ridge_add_rms_norm(ridge_context *context, const DLTensor *x, const DLTensor *residual,
+                                          const DLTensor *gamma, const ridge_norm_options *options, const DLTensor *y,
+                                          const DLTensor *sum, ridge_error *error);
+
 /* probs = softmax(x w + b)         x: [batch, depth], w: [depth, classes] row- or column-major, b: [classes] */
 RIDGE_API ridge_status ridge_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w,
                                             const DLTensor *b, const DLTensor *probs, ridge_error *error);

@@ -6,7 +6,7 @@
  *   ROW_NORM_RESIDUAL  1 or 0
  *   ROW_NORM_SUMMARY   a line
  *
- * and has its tensors in ROW_NORM_INPUTS. docs/NORMS.md derives the bound. */
+ * and has its tensors in ROW_NORM_INPUTS. targets/layer_norm/README.md derives the bound. */
 #include <float.h>
 #include <math.h>
 
@@ -250,7 +250,7 @@ static void oracle(const ridge_oracle_call *call) {
     }
 }
 
-/* ---- bound: docs/NORMS.md ---------------------------------------------------------------------------------------- */
+/* ---- bound: targets/layer_norm/README.md ---------------------------------------------------------------------------------------- */
 
 /* Of an activation: its greatest slope; its own error in units of u |h|, for f32 and for 16 bits. */
 static const struct {

@@ -19,20 +19,28 @@ looks.
 from ._context import Context, apply
 from ._library import Error, version
 from ._operations import (
+    add_layer_norm,
+    add_rms_norm,
+    layer_norm,
     linear_cross_entropy,
     linear_cross_entropy_backward,
     linear_cross_entropy_grad,
     linear_softmax,
+    rms_norm,
 )
 
 __all__ = [
     "apply",
     "Context",
     "Error",
+    "add_layer_norm",
+    "add_rms_norm",
+    "layer_norm",
     "linear_cross_entropy",
     "linear_cross_entropy_backward",
     "linear_cross_entropy_grad",
     "linear_softmax",
+    "rms_norm",
 ]
 
 

@@ -39,6 +39,37 @@ def _gradients(x, w, b):
     return [_empty(array, _dims(array, name, axes[name])) for name, array in (("x", x), ("w", w), ("b", b))]
 
 
+ACTIVATIONS = {"none": 0, "gelu": 1, "gelu_tanh": 2, "silu": 3, "relu": 4}
+
+
+def _norm(target, x, more, eps, activation, how, outputs=1):
+    if activation not in ACTIVATIONS:
+        raise Error(f"activation is {activation!r}; it is one of {', '.join(ACTIVATIONS)}")
+    out = [_empty(x, tuple(x.shape)) for _ in range(outputs)]
+    apply(target, [x, *more], out, options=[eps, ACTIVATIONS[activation], 0, 0], **how)
+    return out[0] if outputs == 1 else tuple(out)
+
+
+def layer_norm(x, gamma, beta, eps=1e-5, activation="none", **how):
+    """activation of the layer norm of each row of x [..., cols]; gamma and beta [cols], of x's type or float32."""
+    return _norm("layer_norm", x, [gamma, beta], eps, activation, how)
+
+
+def rms_norm(x, gamma, eps=1e-5, activation="none", **how):
+    """activation of x / sqrt(mean(x^2) + eps) gamma, row by row."""
+    return _norm("rms_norm", x, [gamma], eps, activation, how)
+
+
+def add_layer_norm(x, residual, gamma, beta, eps=1e-5, activation="none", **how):
+    """(activation of the layer norm of sum, sum = x + residual)."""
+    return _norm("add_layer_norm", x, [residual, gamma, beta], eps, activation, how, 2)
+
+
+def add_rms_norm(x, residual, gamma, eps=1e-5, activation="none", **how):
+    """(activation of the RMS norm of sum, sum = x + residual)."""
+    return _norm("add_rms_norm", x, [residual, gamma], eps, activation, how, 2)
+
+
 def linear_softmax(x, w, b, **how):
     """softmax(x w + b): x [batch, depth], w [depth, classes], b [classes]."""
     y = _empty(x, (_dims(x, "x", ("batch", "depth"))[0], _dims(w, "w", ("depth", "classes"))[1]))

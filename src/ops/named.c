@@ -39,16 +39,48 @@ ridge_status ridge_rms_norm_silu(ridge_context *context, const DLTensor *x, cons
     return apply(context, "norm_activation_rms", in, 2, &y, 1, NULL, error);
 }
 
+/* In the order of the targets' options. */
+typedef struct option_values {
+    double value[RIDGE_MAX_OPTIONS];
+} option_values;
+
+static option_values norm_values(const ridge_norm_options *options) {
+    static const ridge_norm_options defaults = {1e-5, RIDGE_ACTIVATION_NONE};
+    const ridge_norm_options *o = options ? options : &defaults;
+    return (option_values){{o->eps, o->activation}};
+}
+
+ridge_status ridge_layer_norm(ridge_context *context, const DLTensor *x, const DLTensor *gamma, const DLTensor *beta,
+                              const ridge_norm_options *options, const DLTensor *y, ridge_error *error) {
+    const DLTensor *const in[] = {x, gamma, beta};
+    return apply(context, "layer_norm", in, 3, &y, 1, norm_values(options).value, error);
+}
+
+ridge_status ridge_rms_norm(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
+                            const ridge_norm_options *options, const DLTensor *y, ridge_error *error) {
+    const DLTensor *const in[] = {x, gamma};
+    return apply(context, "rms_norm", in, 2, &y, 1, norm_values(options).value, error);
+}
+
+ridge_status ridge_add_layer_norm(ridge_context *context, const DLTensor *x, const DLTensor *residual,
+                                  const DLTensor *gamma, const DLTensor *beta, const ridge_norm_options *options,
+                                  const DLTensor *y, const DLTensor *sum, ridge_error *error) {
+    const DLTensor *const in[] = {x, residual, gamma, beta}, *const out[] = {y, sum};
+    return apply(context, "add_layer_norm", in, 4, out, 2, norm_values(options).value, error);
+}
+
+ridge_status ridge_add_rms_norm(ridge_context *context, const DLTensor *x, const DLTensor *residual,
+                                const DLTensor *gamma, const ridge_norm_options *options, const DLTensor *y,
+                                const DLTensor *sum, ridge_error *error) {
+    const DLTensor *const in[] = {x, residual, gamma}, *const out[] = {y, sum};
+    return apply(context, "add_rms_norm", in, 3, out, 2, norm_values(options).value, error);
+}
+
 ridge_status ridge_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w, const DLTensor *b,
                                   const DLTensor *probs, ridge_error *error) {
     const DLTensor *const in[] = {x, w, b};
     return apply(context, "linear_softmax", in, 3, &probs, 1, NULL, error);
 }
-
-/* In the order of the targets' options. */
-typedef struct option_values {
-    double value[RIDGE_MAX_OPTIONS];
-} option_values;
 
 static option_values values_of(const ridge_cross_entropy_options *options) {
     static const ridge_cross_entropy_options defaults = RIDGE_CROSS_ENTROPY_DEFAULTS;
