@@ -6,9 +6,11 @@
 #include "cpu/row_reduce.h"
 #include "cpu/vec_gelu.h"
 #include "model/row_norm.h"
+#include "model/token.h"
 
-ROW_NORM_DECLARE_CPU(ROW_NORM_FN(cpu_baseline));
-ROW_NORM_DECLARE_CPU(ROW_NORM_FN(cpu_optimized));
+#define ROW_NORM_FN(what) TOKEN_JOIN(ROW_NORM_NAME, what)
+TOKEN_DECLARE_CPU(ROW_NORM_FN(cpu_baseline));
+TOKEN_DECLARE_CPU(ROW_NORM_FN(cpu_optimized));
 
 enum { WEIGHTS = ROW_NORM_KIND == ROW_NORM_LAYER ? 2 : ROW_NORM_KIND == ROW_NORM_RMS ? 1 : 0 };
 enum { FIRST_WEIGHT = ROW_NORM_RESIDUAL ? 2 : 1 };

@@ -28,15 +28,6 @@ static inline int row_norm_weights(row_norm_kind kind) {
     return kind == ROW_NORM_LAYER ? 2 : kind == ROW_NORM_RMS ? 1 : 0;
 }
 
-/* Names of a target's functions; what else pastes them must see them whole. */
-#define ROW_NORM_JOIN2(a, b) a##_##b
-#define ROW_NORM_JOIN(a, b) ROW_NORM_JOIN2(a, b)
-#define ROW_NORM_FN(what) ROW_NORM_JOIN(ROW_NORM_NAME, what)
-#define ROW_NORM_DECLARE_CPU(fn) RIDGE_CPU_DECLARE(fn)
-#define ROW_NORM_DECLARE_CUDA(fn) RIDGE_CUDA_DECLARE(fn)
-#define ROW_NORM_ON_CPU(fn) RIDGE_CPU(fn)
-#define ROW_NORM_ON_CUDA(fn) RIDGE_CUDA(fn)
-
 /* gelu in its tanh form is h / (1 + 2^-(a h + b h^3)). */
 #define ROW_NORM_TANH_A 0x1.26aec2p1f /* 2 sqrt(2 / pi) log2 e */
 #define ROW_NORM_TANH_B 0x1.a5a7d0p-4f /* 0.044715 times that */

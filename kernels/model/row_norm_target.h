@@ -13,17 +13,17 @@
 #include "cpu/row_temporary.h"
 #include "cuda/rows/ways.h"
 #include "model/row_norm.h"
+#include "model/token.h"
 #include "ridge/target.h"
 
-#define ROW_NORM_STRING2(name) #name
-#define ROW_NORM_STRING(name) ROW_NORM_STRING2(name)
+#define ROW_NORM_FN(what) TOKEN_JOIN(ROW_NORM_NAME, what)
 enum { WEIGHTS = ROW_NORM_KIND == ROW_NORM_LAYER ? 2 : ROW_NORM_KIND == ROW_NORM_RMS ? 1 : 0 };
 enum { FIRST_WEIGHT = ROW_NORM_RESIDUAL ? 2 : 1 };
 
-ROW_NORM_DECLARE_CPU(ROW_NORM_FN(cpu_baseline));
-ROW_NORM_DECLARE_CPU(ROW_NORM_FN(cpu_optimized));
-ROW_NORM_DECLARE_CUDA(ROW_NORM_FN(cuda_baseline));
-ROW_NORM_DECLARE_CUDA(ROW_NORM_FN(cuda_optimized));
+TOKEN_DECLARE_CPU(ROW_NORM_FN(cpu_baseline));
+TOKEN_DECLARE_CPU(ROW_NORM_FN(cpu_optimized));
+TOKEN_DECLARE_CUDA(ROW_NORM_FN(cuda_baseline));
+TOKEN_DECLARE_CUDA(ROW_NORM_FN(cuda_optimized));
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
@@ -152,7 +152,7 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
 /* ---- variants ---------------------------------------------------------------------------------------------------- */
 
 static const row_traits traits = {
-    .parameters = WEIGHTS, .of_4 = {8, 32, false}, .of_2 = {8, 32, false}, .joined = ROW_NORM_RESIDUAL};
+    .parameters = WEIGHTS, .of_4 = {8, 32, false}, .of_2 = {8, 32, false}, .more_in = ROW_NORM_RESIDUAL, .more_out = ROW_NORM_RESIDUAL};
 static const ridge_way ways[] = {
 #if !ROW_NORM_RESIDUAL
     ROW_WAYS_MANY(ROW_NORM_FN(cuda_optimized), &traits),
@@ -165,18 +165,18 @@ static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
      .idea = "the sum, the normalized values and the activation each go through memory",
-     .run = ROW_NORM_ON_CPU(ROW_NORM_FN(cpu_baseline)),
+     .run = TOKEN_ON_CPU(ROW_NORM_FN(cpu_baseline)),
      .traffic = baseline_traffic,
      .scratch = baseline_scratch},
     {.name = "cpu/optimized",
      .role = RIDGE_OPTIMIZED,
      .idea = "one pass over memory: row in cache for its statistics, activation in registers",
-     .run = ROW_NORM_ON_CPU(ROW_NORM_FN(cpu_optimized)),
+     .run = TOKEN_ON_CPU(ROW_NORM_FN(cpu_optimized)),
      .traffic = optimized_traffic},
     {.name = "cuda/baseline",
      .role = RIDGE_BASELINE,
      .idea = "a kernel for each step, all of them through memory",
-     .run = ROW_NORM_ON_CUDA(ROW_NORM_FN(cuda_baseline)),
+     .run = TOKEN_ON_CUDA(ROW_NORM_FN(cuda_baseline)),
      .traffic = cuda_baseline_traffic,
      .scratch = baseline_scratch},
     {.name = "cuda/optimized",
@@ -291,8 +291,8 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     b->relative = u + narrowing;
 }
 
-const ridge_target ROW_NORM_JOIN(ridge_target, ROW_NORM_NAME) = {
-    .name = ROW_NORM_STRING(ROW_NORM_NAME),
+const ridge_target TOKEN_JOIN(ridge_target, ROW_NORM_NAME) = {
+    .name = TOKEN_STRING(ROW_NORM_NAME),
     .chapter = "ch09",
     .summary = ROW_NORM_SUMMARY,
     .dims = {"rows", "cols"},

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-/* Inputs: x, where rows are joined the matrix that is added, parameters. Outputs: y, and then the sum. */
+/* Inputs: x, matrices beside it, parameters. Outputs: y, matrices beside it. */
 static row_facts facts_of(const row_traits *traits, const ridge_problem *p) {
-    const int matrices = traits->joined ? 2 : 1, n_in = matrices + traits->parameters, tensors = n_in + matrices;
+    const int read = 1 + traits->more_in, n_in = read + traits->parameters, tensors = n_in + 1 + traits->more_out;
     const int bytes = (int)ridge_dtype_size(p->c.dtype);
     const ridge_operand *x = &p->tensor[0], *y = &p->tensor[n_in];
     const int64_t x_line = x->stride[0] * bytes, n = p->c.dim[1];
@@ -13,7 +13,7 @@ static row_facts facts_of(const row_traits *traits, const ridge_problem *p) {
     for (int t = 0; t < tensors; t++) {
         const ridge_operand *one = &p->tensor[t];
         whole = whole && one->offset % ROW_PACK_BYTES == 0;
-        if (t >= matrices && t < n_in) continue;
+        if (t >= read && t < n_in) continue;
         const int64_t line = one->stride[0] * bytes;
         whole = whole && line % ROW_PACK_BYTES == 0;
         packs = packs && row_lies_alike(x->offset, one->offset, x_line, line, true);
@@ -27,7 +27,7 @@ static row_facts facts_of(const row_traits *traits, const ridge_problem *p) {
                                 y->offset % ROW_PACK_BYTES == 0,
                        .parameters = traits->parameters,
                        .cut = bytes == 4 ? traits->of_4 : traits->of_2,
-                       .matrices = matrices,
+                       .matrices = read + 1 + traits->more_out,
                        .sm = p->here.sm,
                        .sm_count = p->here.sm_count};
 }

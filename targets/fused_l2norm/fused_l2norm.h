@@ -5,7 +5,7 @@
 /* row_traits of the GPU's ways. */
 #define L2NORM_ROWS                         \
     {                                       \
-        0, {8, 32, true}, {16, 32, false}, false \
+        0, {8, 32, true}, {16, 32, false}, 0, 0 \
     }
 
 #endif

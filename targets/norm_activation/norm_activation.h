@@ -13,7 +13,7 @@ ridge_status norm_activation_onednn(const ridge_call *call);
 /* row_traits of the GPU's ways. */
 #define NORM_ACTIVATION_ROWS                \
     {                                       \
-        2, {16, 32, true}, {64, 64, true}, false \
+        2, {16, 32, true}, {64, 64, true}, 0, 0 \
     }
 
 #endif

@@ -7,7 +7,7 @@
 /* row_traits of the GPU's ways. */
 #define NORM_ACTIVATION_RMS_ROWS             \
     {                                        \
-        1, {8, 32, false}, {16, 32, false}, false \
+        1, {8, 32, false}, {16, 32, false}, 0, 0 \
     }
 
 #endif

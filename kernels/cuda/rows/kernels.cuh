@@ -60,6 +60,8 @@ __launch_bounds__(row_block(Threads), row_blocks<Op, Io, Width, Elements>(row_bl
     row_held<decltype(span), Threads, Elements, false> row(span, &slots, threadIdx.x % Threads, Threads);
     const auto s = op.of(row);
     row_write(row, op, s);
+    if constexpr (Io::fills)
+        if (rows == 1 || i < io.rows) io.fill(i, (int)threadIdx.x % Threads, Threads);
 }
 
 /* A cluster a row: thread t of block b is thread b Threads + t of the row. Fetch: its parameters, too long for L1, are
@@ -90,6 +92,7 @@ __global__ void __launch_bounds__(Threads, row_blocks<Op, Io, Width, Elements>(T
     } else {
         const auto s = op.of(row);
         row_write(row, op, s);
+        if constexpr (Io::fills) io.fill(blockIdx.x / blocks, rank * Threads + (int)threadIdx.x, blocks * Threads);
     }
 #else
     __trap(); /* launched on devices with clusters alone */
@@ -128,6 +131,7 @@ __global__ void __launch_bounds__(Threads, 768 / Threads) row_kernel_reread(Io i
     } else {
         const auto s = op.of(row);
         row_write(row, op, s);
+        if constexpr (Io::fills) io.fill(blockIdx.x, (int)threadIdx.x, Threads);
     }
 }
 

@@ -294,7 +294,7 @@ ridge_status row_run_as(int way, const Io &io, const Op &op, cudaStream_t stream
             if (!io.packs()) return row_run_reread<1, 256, 16>(io, op, stream);
             return row_run_reread<W, 256, 16>(io, op, stream);
         default:
-            if constexpr (!Io::joins) return row_run_plain(way, io, op, stream);
+            if constexpr (!Io::joins && !Io::fills) return row_run_plain(way, io, op, stream);
             return RIDGE_UNSUPPORTED;
     }
 }
@@ -316,7 +316,7 @@ ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t str
                              row_is_piece(io),
                              Op::parameters,
                              row_cut_of<Op, T>,
-                             1,
+                             2,
                              device_capability(),
                              device_limit(cudaDevAttrMultiProcessorCount)};
     for (unsigned tried = 0;;) {

@@ -16,7 +16,8 @@ template <typename T, typename U>
 struct row_tensors {
     using in = T;
     using out = U;
-    static constexpr bool joins = false, stores = false; /* stores: the row that it makes */
+    static constexpr bool joins = false, stores = false; /* two operands make the row, which is stored */
+    static constexpr bool fills = false;                 /* columns behind the end of some rows */
     const T *x;
     U *y;
     int64_t rows, n, x_stride, y_stride;

@@ -65,7 +65,7 @@ typedef struct row_cut {
 typedef struct row_traits {
     int parameters;
     row_cut of_4, of_2; /* in types of four and of two bytes */
-    bool joined;        /* a second matrix is read, and the sum of both written */
+    int more_in, more_out; /* matrices that are read beside x, and written beside y */
 } row_traits;
 
 /* A problem of rows. */
@@ -77,7 +77,7 @@ typedef struct row_facts {
     bool piece; /* x and y are each one aligned piece of memory, of one type */
     int parameters;
     row_cut cut;
-    int matrices; /* that are read, and that are written: 1, or 2 where rows are joined */
+    int matrices; /* that are read or written */
     int sm, sm_count;
 } row_facts;
 
@@ -297,7 +297,7 @@ static inline double row_way_time(int way, const row_facts *f) {
     const double alone = row_way_alone(way, f, elements), sms = f->sm_count > 0 ? f->sm_count : 1;
     const double each = ROW_H200_ROW + elements * row_way_instructions(way, f);
     const double issue = (double)f->rows * lanes * each / ROW_H200_ISSUE;
-    double move = (double)f->rows * row * (2 * f->matrices + (way == ROW_WAY_REREAD ? 1 : 0)) / ROW_H200_COPY;
+    double move = (double)f->rows * row * (f->matrices + (way == ROW_WAY_REREAD ? 1 : 0)) / ROW_H200_COPY;
     const bool plain = way == ROW_WAY_SEVERAL || way == ROW_WAY_STAGED || way == ROW_WAY_REREAD;
     if (way == ROW_WAY_SINGLE && f->columns > ROW_SINGLE_BLOCK) { /* one block an SM */
         int cluster = 2;

@@ -1,0 +1,4 @@
+/* scaled_softmax on a GPU: see rows/softmax_forms.cuh. */
+#include "cuda/rows/softmax_forms_call.cuh"
+
+ROW_SOFTMAX_CUDA(scaled_softmax, false)
