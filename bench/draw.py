@@ -80,6 +80,7 @@ OPERATIONS = {
     "layer_norm+gelu": Operation("norm_activation", "rows"),
     "add+rms_norm": Operation("add_rms_norm", "rows", arrays=4),
     "softmax": Operation("online_softmax", "rows"),
+    "masked_softmax": Operation("masked_softmax", "rows", arrays=3),
     "sin+sqrt": Operation("vertical_fusion", "rows"),
     "clamp+add": Operation("memory_bound", "rows", arrays=3),
     "three_maps": Operation("horizontal_fusion", "rows", arrays=4),

@@ -139,6 +139,7 @@ ROWS = {  # (PyTorch's function, inputs of rows x cols, parameters, outputs, the
     "layer_norm+gelu": (sides.layer_norm_gelu, 1, 2, ("y",), "layer_norm", torch.nn.functional.gelu),
     "add+rms_norm": (sides.add_rms_norm, 2, 1, ("y", "sum"), "add_rms_norm", None),
     "softmax": (sides.softmax, 1, 0, ("y",), "softmax", None),
+    "masked_softmax": (sides.masked_softmax, 2, 0, ("y",), None, None),
     "sin+sqrt": (sides.sin_sqrt, 1, 0, ("y",), None, None),
     "clamp+add": (sides.clamp_add, 2, 0, ("y",), None, None),
     "three_maps": (sides.three_maps, 1, 0, ("square", "relu", "affine"), None, None),

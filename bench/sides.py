@@ -45,6 +45,10 @@ def softmax(x):
     return torch.softmax(x, dim=-1)
 
 
+def masked_softmax(x, mask):
+    return torch.softmax(x + mask, dim=-1)
+
+
 def sin_sqrt(x):
     return torch.sqrt(2 + torch.sin(x))
 

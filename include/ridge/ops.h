@@ -71,6 +71,7 @@ RIDGE_API const char *ridge_context_last_way(const ridge_context *context);
  * The results are then bit-identical to those of an out-of-place call with the same alignment. In-place operations:
  *     ridge_l2norm, ridge_softmax, ridge_layer_norm_gelu, ridge_rms_norm_silu   y may be x
  *     ridge_layer_norm, ridge_rms_norm, target l2_norm                         y may be x
+ *     ridge_scaled_softmax; ridge_masked_softmax                               y may be x; and mask
  *     ridge_add_layer_norm, ridge_add_rms_norm                                 y and sum may be x and residual
  *     targets vertical_fusion, compute_bound: y may be x; memory_bound: y may be x or z
  * Interleaved views that share no element, such as columns 0 to 3 and 4 to 7 of one matrix, are accepted if their row
@@ -122,6 +123,25 @@ RIDGE_API ridge_status ridge_add_layer_norm(ridge_context *context, const DLTens
 RIDGE_API ridge_status ridge_add_rms_norm(ridge_context *context, const DLTensor *x, const DLTensor *residual,
                                           const DLTensor *gamma, const ridge_norm_options *options, const DLTensor *y,
                                           const DLTensor *sum, ridge_error *error);
+
+/* ---- forms of softmax: x, mask, y: [rows, cols] of one type ------------------------------------------------------- */
+
+/* causal: rows come in groups of so many, the last of which sees all columns, each one before it one less; 0: all do.
+ * options NULL: 1, false, 0. */
+typedef struct ridge_softmax_options {
+    double scale; /* from 2^-20 to 2^20 */
+    bool log;     /* the softmax's logarithm */
+    int64_t causal;
+} ridge_softmax_options;
+
+/* y[i,:] = softmax(scale x[i,:]) */
+RIDGE_API ridge_status ridge_scaled_softmax(ridge_context *context, const DLTensor *x,
+                                            const ridge_softmax_options *options, const DLTensor *y,
+                                            ridge_error *error);
+/* y[i,:] = softmax(scale x[i,:] + mask[i,:]); y may be x or mask. causal must be 0. */
+RIDGE_API ridge_status ridge_masked_softmax(ridge_context *context, const DLTensor *x, const DLTensor *mask,
+                                            const ridge_softmax_options *options, const DLTensor *y,
+                                            ridge_error *error);
 
 /* probs = softmax(x w + b)         x: [batch, depth], w: [depth, classes] row- or column-major, b: [classes] */
 RIDGE_API ridge_status ridge_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w,

@@ -26,7 +26,9 @@ from ._operations import (
     linear_cross_entropy_backward,
     linear_cross_entropy_grad,
     linear_softmax,
+    masked_softmax,
     rms_norm,
+    scaled_softmax,
 )
 
 __all__ = [
@@ -40,7 +42,9 @@ __all__ = [
     "linear_cross_entropy_backward",
     "linear_cross_entropy_grad",
     "linear_softmax",
+    "masked_softmax",
     "rms_norm",
+    "scaled_softmax",
 ]
 
 

@@ -70,6 +70,23 @@ def add_rms_norm(x, residual, gamma, eps=1e-5, activation="none", **how):
     return _norm("add_rms_norm", x, [residual, gamma], eps, activation, how, 2)
 
 
+def scaled_softmax(x, scale=1.0, causal=0, log=False, **how):
+    """softmax(scale x) of each row of x [..., cols], or its logarithm.
+
+    causal: rows come in groups of so many; the last of a group sees all columns, each one before it one less.
+    """
+    y = _empty(x, tuple(x.shape))
+    apply("scaled_softmax", [x], [y], options=[scale, int(log), causal, 0], **how)
+    return y
+
+
+def masked_softmax(x, mask, scale=1.0, log=False, **how):
+    """softmax(scale x + mask) of each row, or its logarithm; mask is of x's shape and type."""
+    y = _empty(x, tuple(x.shape))
+    apply("masked_softmax", [x, mask], [y], options=[scale, int(log), 0, 0], **how)
+    return y
+
+
 def linear_softmax(x, w, b, **how):
     """softmax(x w + b): x [batch, depth], w [depth, classes], b [classes]."""
     y = _empty(x, (_dims(x, "x", ("batch", "depth"))[0], _dims(w, "w", ("depth", "classes"))[1]))

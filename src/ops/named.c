@@ -76,6 +76,24 @@ ridge_status ridge_add_rms_norm(ridge_context *context, const DLTensor *x, const
     return apply(context, "add_rms_norm", in, 3, out, 2, norm_values(options).value, error);
 }
 
+static const ridge_softmax_options plain_softmax = {.scale = 1};
+
+ridge_status ridge_scaled_softmax(ridge_context *context, const DLTensor *x, const ridge_softmax_options *options,
+                                  const DLTensor *y, ridge_error *error) {
+    const ridge_softmax_options *o = options ? options : &plain_softmax;
+    const double values[RIDGE_MAX_OPTIONS] = {o->scale, o->log, (double)o->causal};
+    return apply(context, "scaled_softmax", &x, 1, &y, 1, values, error);
+}
+
+ridge_status ridge_masked_softmax(ridge_context *context, const DLTensor *x, const DLTensor *mask,
+                                  const ridge_softmax_options *options, const DLTensor *y, ridge_error *error) {
+    const ridge_softmax_options *o = options ? options : &plain_softmax;
+    const double values[RIDGE_MAX_OPTIONS] = {o->scale, o->log};
+    const DLTensor *const in[] = {x, mask};
+    if (o->causal != 0) return ridge_fail(error, RIDGE_INVALID, "masked_softmax: causal must be 0: the mask says it");
+    return apply(context, "masked_softmax", in, 2, &y, 1, values, error);
+}
+
 ridge_status ridge_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w, const DLTensor *b,
                                   const DLTensor *probs, ridge_error *error) {
     const DLTensor *const in[] = {x, w, b};

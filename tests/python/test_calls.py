@@ -112,7 +112,8 @@ class Calls:
         gamma, beta = self.filled((n,))[0], self.filled((n,))[0]
         folded = [((n,), None), ((2, 3, n), None), ((2, 1, 3, n), None), ((2, 3, n), (3 * (n + 5), n + 5, 1))]
         for target, more in [("online_softmax", []), ("fused_l2norm", []), ("norm_activation", [gamma, beta]),
-                             ("norm_activation_rms", [gamma])]:  # fmt: skip
+                             ("norm_activation_rms", [gamma]), ("layer_norm", [gamma, beta]), ("rms_norm", [gamma]),
+                             ("l2_norm", []), ("scaled_softmax", [])]:  # fmt: skip
             for shape, strides in folded:
                 x, values = self.filled(shape, strides)
                 flat, y, wanted = (self.kind.empty(s) for s in [(len(values) // n, n), shape, (len(values) // n, n)])
@@ -125,6 +126,29 @@ class Calls:
                         self.assertEqual(self.values(y), self.values(wanted))
                     for got, want in zip(self.values(y), self.values(wanted)):
                         self.assertLess(abs(got - want), 2e-6)
+
+    def test_norms_and_softmaxes_by_name(self):
+        n = 29
+        (x, of_x), (r, of_r), (gamma, of_gamma) = (self.filled(s) for s in [(2, 3, n), (2, 3, n), (n,)])
+        y, total = ridge.add_rms_norm(x, r, gamma, eps=0.25, activation="silu")
+        for i, j in itertools.product(range(2), range(3)):
+            row = [of_x[i, j, k] + of_r[i, j, k] for k in range(n)]
+            root = math.sqrt(sum(v * v for v in row) / n + 0.25)
+            for k, v in enumerate(row):
+                h = v / root * of_gamma[k,]
+                self.assertAlmostEqual(self.kind.read(total, (i, j, k)), v, delta=1e-6)
+                self.assertAlmostEqual(self.kind.read(y, (i, j, k)), h / (1 + math.exp(-h)), delta=1e-5)
+        self.assertEqual(self.values(ridge.rms_norm(total, gamma, 0.25, "silu")), self.values(y))
+        with self.assertRaisesRegex(ridge.Error, "activation is 'swish'; it is one of none, gelu"):
+            ridge.rms_norm(x, gamma, activation="swish")
+        masked = ridge.masked_softmax(x, r, scale=2)
+        for i, j in itertools.product(range(2), range(3)):
+            powers = [math.exp(2 * of_x[i, j, k] + of_r[i, j, k]) for k in range(n)]
+            for k, p in enumerate(powers):
+                self.assertAlmostEqual(self.kind.read(masked, (i, j, k)), p / sum(powers), delta=1e-6)
+        logs = ridge.scaled_softmax(x, causal=3, log=True)
+        self.assertEqual(self.kind.read(logs, (1, 0, n - 1)), -math.inf)
+        self.assertLess(self.kind.read(logs, (1, 2, n - 1)), 0)
 
     def test_rows_that_do_not_fold_are_refused(self):
         x, y = self.kind.empty((2, 3, 4), (100, 5, 1)), self.kind.empty((2, 3, 4))
