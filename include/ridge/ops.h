@@ -124,7 +124,8 @@ RIDGE_API ridge_status ridge_add_rms_norm(ridge_context *context, const DLTensor
                                           const DLTensor *gamma, const ridge_norm_options *options, const DLTensor *y,
                                           const DLTensor *sum, ridge_error *error);
 
-/* ---- forms of softmax: x, mask, y: [rows, cols] of one type ------------------------------------------------------- */
+/* ---- forms of softmax: x, mask, y: [rows, cols] of one type -------------------------------------------------------
+ */
 
 /* causal: rows come in groups of so many, the last of which sees all columns, each one before it one less; 0: all do.
  * options NULL: 1, false, 0. */

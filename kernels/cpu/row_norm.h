@@ -145,7 +145,8 @@ VF_INLINE const void *summed(const ridge_call *call, int64_t i, vf_type type) {
 
 VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end, vf_type type) {
     const int64_t n = call->dim[1];
-    const bool stream = row_streams((ROW_NORM_RESIDUAL ? 4.0 : 2.0) * (double)call->dim[0] * (double)row_bytes(n, type));
+    const bool stream =
+        row_streams((ROW_NORM_RESIDUAL ? 4.0 : 2.0) * (double)call->dim[0] * (double)row_bytes(n, type));
     const float eps = (float)call->option[ROW_NORM_EPS];
     row r = row_of(call, type);
     for (int64_t i = begin; i < end; i++) {
@@ -188,21 +189,21 @@ VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end,
 
 /* ---- storage types ---- */
 
-#define ROW_NORM_RUN(which)                                                                        \
+#define ROW_NORM_RUN(which)                                                                         \
     static void which##_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {         \
-        (void)rank;                                                                                \
-        which##_rows(call, begin, end, VF_F32);                                                    \
-    }                                                                                              \
+        (void)rank;                                                                                 \
+        which##_rows(call, begin, end, VF_F32);                                                     \
+    }                                                                                               \
     static void which##_bf16(const ridge_call *call, int64_t begin, int64_t end, int rank) {        \
-        (void)rank;                                                                                \
-        which##_rows(call, begin, end, VF_BF16);                                                   \
-    }                                                                                              \
+        (void)rank;                                                                                 \
+        which##_rows(call, begin, end, VF_BF16);                                                    \
+    }                                                                                               \
     static void which##_bf16_native(const ridge_call *call, int64_t begin, int64_t end, int rank) { \
-        (void)rank;                                                                                \
-        which##_rows(call, begin, end, VF_BF16_NATIVE);                                            \
-    }                                                                                              \
+        (void)rank;                                                                                 \
+        which##_rows(call, begin, end, VF_BF16_NATIVE);                                             \
+    }                                                                                               \
     ridge_status RIDGE_ISA_FN(ROW_NORM_FN(cpu_##which))(const ridge_call *call) {                   \
-        return row_run(call, which##_f32, which##_bf16, which##_bf16_native);                      \
+        return row_run(call, which##_f32, which##_bf16, which##_bf16_native);                       \
     }
 ROW_NORM_RUN(optimized)
 ROW_NORM_RUN(baseline)

@@ -85,9 +85,7 @@ VF_INLINE void add_exponentials(void *state, int chain, int64_t j, int64_t count
     row *r = state;
     add(&r->sums, chain, exponentials(r, logits(r, j, count)));
 }
-VF_INLINE vf2 results(const void *state, int64_t j, int64_t count) {
-    return quotients(state, logits(state, j, count));
-}
+VF_INLINE vf2 results(const void *state, int64_t j, int64_t count) { return quotients(state, logits(state, j, count)); }
 
 /* A sum over pieces, in fp64: the error does not grow with the row's length. */
 VF_INLINE double sum_of(const row *r, int64_t n, row_visit_fn f) {

@@ -29,7 +29,7 @@ static inline int row_norm_weights(row_norm_kind kind) {
 }
 
 /* gelu in its tanh form is h / (1 + 2^-(a h + b h^3)). */
-#define ROW_NORM_TANH_A 0x1.26aec2p1f /* 2 sqrt(2 / pi) log2 e */
+#define ROW_NORM_TANH_A 0x1.26aec2p1f  /* 2 sqrt(2 / pi) log2 e */
 #define ROW_NORM_TANH_B 0x1.a5a7d0p-4f /* 0.044715 times that */
 
 #endif

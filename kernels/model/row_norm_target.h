@@ -31,10 +31,10 @@ TOKEN_DECLARE_CUDA(ROW_NORM_FN(cuda_optimized));
     { .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {1e-5, ROW_NORM_##act}, .only = RIDGE_ONLY_##where }
 #define NORM_EDGE(rows, cols, type, eps, act, wide) \
     { .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {eps, ROW_NORM_##act, WEIGHTS ? wide : 0}, .edge = true }
-#define NORM_CUDA(rows, cols, type, eps, act, wide)                                                         \
-    {                                                                                                       \
-        .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {eps, ROW_NORM_##act, WEIGHTS ? wide : 0},    \
-        .edge = true, .only = RIDGE_ONLY_CUDA                                                               \
+#define NORM_CUDA(rows, cols, type, eps, act, wide)                                                                    \
+    {                                                                                                                  \
+        .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {eps, ROW_NORM_##act, WEIGHTS ? wide : 0}, .edge = true, \
+        .only = RIDGE_ONLY_CUDA                                                                                        \
     }
 /* Every activation, several eps, weights of both types, and lengths on both sides of every switch of rows/run.cuh. An
  * eps of 4 is above the norm of short rows. */
@@ -151,8 +151,11 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
 
 /* ---- variants ---------------------------------------------------------------------------------------------------- */
 
-static const row_traits traits = {
-    .parameters = WEIGHTS, .of_4 = {8, 32, false}, .of_2 = {8, 32, false}, .more_in = ROW_NORM_RESIDUAL, .more_out = ROW_NORM_RESIDUAL};
+static const row_traits traits = {.parameters = WEIGHTS,
+                                  .of_4 = {8, 32, false},
+                                  .of_2 = {8, 32, false},
+                                  .more_in = ROW_NORM_RESIDUAL,
+                                  .more_out = ROW_NORM_RESIDUAL};
 static const ridge_way ways[] = {
 #if !ROW_NORM_RESIDUAL
     ROW_WAYS_MANY(ROW_NORM_FN(cuda_optimized), &traits),
@@ -250,7 +253,8 @@ static void oracle(const ridge_oracle_call *call) {
     }
 }
 
-/* ---- bound: targets/layer_norm/README.md ---------------------------------------------------------------------------------------- */
+/* ---- bound: targets/layer_norm/README.md
+ * ---------------------------------------------------------------------------------------- */
 
 /* Of an activation: its greatest slope; its own error in units of u |h|, for f32 and for 16 bits. */
 static const struct {

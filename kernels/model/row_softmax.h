@@ -3,8 +3,8 @@
  *   z = scale x, or scale x + mask
  *   y = exp(z - max z) / sum, or with `log` its logarithm
  *
- * causal: q, 0 for none: rows come in groups of q, and row i of a group sees cols - q + i + 1 columns; the others are as
- * if they were -infinity. */
+ * causal: q, 0 for none: rows come in groups of q, and row i of a group sees cols - q + i + 1 columns; the others are
+ * as if they were -infinity. */
 #ifndef RIDGE_MODEL_ROW_SOFTMAX_H
 #define RIDGE_MODEL_ROW_SOFTMAX_H
 

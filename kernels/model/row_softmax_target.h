@@ -1,5 +1,5 @@
-/* A target of the forms of softmax (model/row_softmax.h): cases, work, traffic, ways, oracle and bound. Included once, by
- * target.c, which defines before
+/* A target of the forms of softmax (model/row_softmax.h): cases, work, traffic, ways, oracle and bound. Included once,
+ * by target.c, which defines before
  *
  *   ROW_SOFTMAX_NAME     the target's name, as a token
  *   ROW_SOFTMAX_MASKED   1: a mask is added to x; 0: rows may be those of a triangle
@@ -24,22 +24,20 @@ TOKEN_DECLARE_CUDA(ROW_SOFTMAX_FN(cuda_optimized));
 
 #define SOFTMAX_OPTIONS(scale, log, causal) \
     { scale, log, ROW_SOFTMAX_MASKED ? 0 : causal }
-#define SOFTMAX_TIMED(rows, cols, type, where)                                                    \
-    {                                                                                             \
-        .dim = {rows, cols}, .dtype = RIDGE_##type, .option = SOFTMAX_OPTIONS(0.125, 0, cols),    \
-        .only = RIDGE_ONLY_##where                                                                \
+#define SOFTMAX_TIMED(rows, cols, type, where)                                                 \
+    {                                                                                          \
+        .dim = {rows, cols}, .dtype = RIDGE_##type, .option = SOFTMAX_OPTIONS(0.125, 0, cols), \
+        .only = RIDGE_ONLY_##where                                                             \
     }
-#define SOFTMAX_EDGE(rows, cols, type, scale, log, causal)                                                         \
-    {                                                                                                              \
-        .dim = {rows, cols}, .dtype = RIDGE_##type, .option = SOFTMAX_OPTIONS(scale, log, causal), .edge = true    \
+#define SOFTMAX_EDGE(rows, cols, type, scale, log, causal) \
+    { .dim = {rows, cols}, .dtype = RIDGE_##type, .option = SOFTMAX_OPTIONS(scale, log, causal), .edge = true }
+#define SOFTMAX_CUDA(rows, cols, type, scale, log, causal)                                                       \
+    {                                                                                                            \
+        .dim = {rows, cols}, .dtype = RIDGE_##type, .option = SOFTMAX_OPTIONS(scale, log, causal), .edge = true, \
+        .only = RIDGE_ONLY_CUDA                                                                                  \
     }
-#define SOFTMAX_CUDA(rows, cols, type, scale, log, causal)                                                         \
-    {                                                                                                              \
-        .dim = {rows, cols}, .dtype = RIDGE_##type, .option = SOFTMAX_OPTIONS(scale, log, causal), .edge = true,   \
-        .only = RIDGE_ONLY_CUDA                                                                                    \
-    }
-/* Lengths on both sides of every switch of rows/run.cuh; triangles that begin in a first column, and groups that rows do
- * not fill. */
+/* Lengths on both sides of every switch of rows/run.cuh; triangles that begin in a first column, and groups that rows
+ * do not fill. */
 static const ridge_case cases[] = {
     SOFTMAX_TIMED(8192, 2048, F32, CPU),
     SOFTMAX_TIMED(8192, 2048, BF16, CPU),

@@ -3,9 +3,7 @@
 #define RIDGE_TARGETS_FUSED_L2NORM_H
 
 /* row_traits of the GPU's ways. */
-#define L2NORM_ROWS                         \
-    {                                       \
-        0, {8, 32, true}, {16, 32, false}, 0, 0 \
-    }
+#define L2NORM_ROWS \
+    { 0, {8, 32, true}, {16, 32, false}, 0, 0 }
 
 #endif

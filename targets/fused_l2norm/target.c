@@ -69,12 +69,9 @@ static size_t cuda_baseline_scratch(const ridge_case *c, int threads) {
 
 static const row_traits traits = L2NORM_ROWS;
 static const ridge_way ways[] = {
-    ROW_WAYS_MANY(l2norm_cuda_optimized, &traits),
-    ROW_WAYS_SHORT(l2norm_cuda_optimized, &traits),
-    ROW_WAYS_FILLED(l2norm_cuda_optimized, &traits),
-    ROW_WAYS_SPREAD(l2norm_cuda_optimized, &traits),
-    ROW_WAYS_BLOCK(l2norm_cuda_optimized, &traits),
-    ROW_WAYS_LONG(l2norm_cuda_optimized, &traits),
+    ROW_WAYS_MANY(l2norm_cuda_optimized, &traits),   ROW_WAYS_SHORT(l2norm_cuda_optimized, &traits),
+    ROW_WAYS_FILLED(l2norm_cuda_optimized, &traits), ROW_WAYS_SPREAD(l2norm_cuda_optimized, &traits),
+    ROW_WAYS_BLOCK(l2norm_cuda_optimized, &traits),  ROW_WAYS_LONG(l2norm_cuda_optimized, &traits),
 };
 
 static const ridge_variant variants[] = {

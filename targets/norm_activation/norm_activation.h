@@ -11,9 +11,7 @@ void norm_activation_release_onednn(void *plan);
 ridge_status norm_activation_onednn(const ridge_call *call);
 
 /* row_traits of the GPU's ways. */
-#define NORM_ACTIVATION_ROWS                \
-    {                                       \
-        2, {16, 32, true}, {64, 64, true}, 0, 0 \
-    }
+#define NORM_ACTIVATION_ROWS \
+    { 2, {16, 32, true}, {64, 64, true}, 0, 0 }
 
 #endif

@@ -5,9 +5,7 @@
 #include "model/norm_eps.h"
 
 /* row_traits of the GPU's ways. */
-#define NORM_ACTIVATION_RMS_ROWS             \
-    {                                        \
-        1, {8, 32, false}, {16, 32, false}, 0, 0 \
-    }
+#define NORM_ACTIVATION_RMS_ROWS \
+    { 1, {8, 32, false}, {16, 32, false}, 0, 0 }
 
 #endif

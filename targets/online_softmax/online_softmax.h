@@ -19,9 +19,7 @@ ridge_status online_softmax_prepare_onednn(const ridge_case *c, int threads, voi
 ridge_status online_softmax_onednn(const ridge_call *call);
 
 /* row_traits of the GPU's ways. */
-#define ONLINE_SOFTMAX_ROWS                  \
-    {                                        \
-        0, {8, 32, false}, {32, 32, false}, 0, 0 \
-    }
+#define ONLINE_SOFTMAX_ROWS \
+    { 0, {8, 32, false}, {32, 32, false}, 0, 0 }
 
 #endif

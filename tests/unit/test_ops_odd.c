@@ -341,8 +341,8 @@ static void named_functions_take_no_null(void **state) {
     for (int missing = 0; missing < 11; missing++) {
         const DLTensor *p[11];
         for (int k = 0; k < 11; k++) p[k] = k == missing ? NULL : t;
-        ridge_error e[8] = {{0}};
-        const ridge_status got[8] = {
+        ridge_error e[14] = {{0}};
+        const ridge_status got[14] = {
             ridge_l2norm(*state, p[0], p[1], &e[0]),
             ridge_softmax(*state, p[0], p[1], &e[1]),
             ridge_layer_norm_gelu(*state, p[0], p[1], p[2], p[3], &e[2]),
@@ -352,9 +352,15 @@ static void named_functions_take_no_null(void **state) {
             ridge_linear_cross_entropy(*state, p[0], p[1], p[2], p[3], NULL, p[4], p[5], &e[6]),
             ridge_linear_cross_entropy_backward(*state, p[0], p[1], p[2], p[3], p[4], p[5], NULL, p[6], p[7], p[8],
                                                 &e[7]),
+            ridge_layer_norm(*state, p[0], p[1], p[2], NULL, p[3], &e[8]),
+            ridge_rms_norm(*state, p[0], p[1], NULL, p[2], &e[9]),
+            ridge_add_layer_norm(*state, p[0], p[1], p[2], p[3], NULL, p[4], p[5], &e[10]),
+            ridge_add_rms_norm(*state, p[0], p[1], p[2], NULL, p[3], p[4], &e[11]),
+            ridge_scaled_softmax(*state, p[0], NULL, p[1], &e[12]),
+            ridge_masked_softmax(*state, p[0], p[1], NULL, p[2], &e[13]),
         };
-        static const int tensors[8] = {2, 2, 4, 3, 4, 4, 6, 9};
-        for (int f = 0; f < 8; f++)
+        static const int tensors[14] = {2, 2, 4, 3, 4, 4, 6, 9, 4, 3, 6, 5, 2, 3};
+        for (int f = 0; f < 14; f++)
             if (missing < tensors[f]) assert_true(got[f] == RIDGE_INVALID && strstr(e[f].text, "is NULL"));
         ridge_error error = {0};
         const ridge_status grad = ridge_linear_cross_entropy_grad(*state, p[0], p[1], p[2], p[3], p[4], NULL, p[5],

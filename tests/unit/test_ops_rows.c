@@ -22,11 +22,8 @@ typedef struct array {
 static void make(array *a, int rank, ridge_dtype dtype, double (*value)(int)) {
     const int n = rank == 1 ? COLS : ALL;
     *a = (array){.shape = {rank == 1 ? COLS : ROWS, COLS}, .dtype = dtype};
-    a->t = (DLTensor){.data = a->data,
-                      .device = {kDLCPU, 0},
-                      .ndim = rank,
-                      .dtype = ridge_dtype_to_dlpack(dtype),
-                      .shape = a->shape};
+    a->t = (DLTensor){
+        .data = a->data, .device = {kDLCPU, 0}, .ndim = rank, .dtype = ridge_dtype_to_dlpack(dtype), .shape = a->shape};
     for (int i = 0; i < n; i++) ridge_store(a->data, dtype, i, value ? value(i) : (double)NAN);
 }
 static double at(const array *a, int i) { return ridge_load(a->data, a->dtype, i); }

@@ -49,8 +49,7 @@ constexpr int row_blocks(int threads) {
 }
 
 template <typename Op, class Io, int Width, int Threads, int Elements>
-__global__ void
-__launch_bounds__(row_block(Threads), row_blocks<Op, Io, Width, Elements>(row_block(Threads)))
+__global__ void __launch_bounds__(row_block(Threads), row_blocks<Op, Io, Width, Elements>(row_block(Threads)))
     row_kernel(Io io, Op op) {
     constexpr int rows = row_block(Threads) / Threads; /* of this block */
     __shared__ row_slots<Threads> slots;
@@ -124,7 +123,8 @@ __global__ void __launch_bounds__(Threads, 768 / Threads) row_kernel_reread(Io i
     if constexpr (Io::stores) { /* joined once: an operand may lie where the row is stored */
         row.read();
         __syncthreads();
-        const row_written_span<typename Io::in, typename Io::out, Width, int64_t> stored(span.other.stored, span.y, io.n);
+        const row_written_span<typename Io::in, typename Io::out, Width, int64_t> stored(span.other.stored, span.y,
+                                                                                         io.n);
         row_reread<decltype(stored), Threads, Elements> again(stored, &slots, threadIdx.x);
         const auto s = op.of(again);
         row_write(again, op, s);

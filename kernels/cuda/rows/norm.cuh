@@ -38,8 +38,8 @@ struct row_norm {
     template <typename Row>
     __device__ statistics of(Row &row) const {
         if (want.kind == ROW_NORM_LAYER) return row_centered_affine<T>(row, inverse_n, want.eps);
-        const row_factors f = row_root_factors(row, want.kind == ROW_NORM_L2 ? 1.0f : inverse_n, want.eps,
-                                               want.kind == ROW_NORM_L2);
+        const row_factors f =
+            row_root_factors(row, want.kind == ROW_NORM_L2 ? 1.0f : inverse_n, want.eps, want.kind == ROW_NORM_L2);
         return {f.inverse, 0.0f, f.scale == 1.0f ? 0.0f : f.scale};
     }
     /* One copy of the writing: what is unusual is asked for each pack. */
@@ -165,8 +165,7 @@ template <typename T>
 __global__ void __launch_bounds__(256) row_add(row_tensors<T, T> io, const T *residual, int64_t stride, int64_t tiles) {
     const int64_t i = blockIdx.x / tiles, j = blockIdx.x % tiles * 256 + threadIdx.x;
     if (j >= io.n) return;
-    io.y[i * io.y_stride + j] =
-        from_float<T>(to_float(io.x[i * io.x_stride + j]) + to_float(residual[i * stride + j]));
+    io.y[i * io.y_stride + j] = from_float<T>(to_float(io.x[i * io.x_stride + j]) + to_float(residual[i * stride + j]));
 }
 
 template <typename T>
@@ -200,8 +199,8 @@ ridge_status row_norm_baseline(const ridge_call *call, row_norm_form form) {
     return row_map(row_from_temporary<T>(call), activation, stream);
 }
 
-#define ROW_NORM_OF(T)                                                                 \
-    template ridge_status row_norm_optimized<T>(const ridge_call *, row_norm_form);     \
+#define ROW_NORM_OF(T)                                                              \
+    template ridge_status row_norm_optimized<T>(const ridge_call *, row_norm_form); \
     template ridge_status row_norm_baseline<T>(const ridge_call *, row_norm_form);
 
 }  // namespace ridge

@@ -241,7 +241,9 @@ ridge_status row_with_threads(int64_t n, const F &f) {
 
 /* Whether parameters can be kept in shared memory: by persistent clusters, and by those that fetch. */
 template <typename Op, typename T>
-constexpr bool row_keeps_parameters = requires(const Op &op, const T *p) { op.in_shared(p, 0); };
+constexpr bool row_keeps_parameters = requires(const Op &op, const T *p) {
+    op.in_shared(p, 0);
+};
 
 /* Ways of rows that are x alone. */
 template <typename Op, typename T, typename U>

@@ -154,8 +154,7 @@ struct row_logits_pass {
     float scale;
 };
 template <typename T>
-__global__ void __launch_bounds__(256)
-    row_logits(row_tensors<T, float> io, row_logits_pass<T> pass, int64_t tiles) {
+__global__ void __launch_bounds__(256) row_logits(row_tensors<T, float> io, row_logits_pass<T> pass, int64_t tiles) {
     const int64_t i = blockIdx.x / tiles, j = blockIdx.x % tiles * 256 + threadIdx.x;
     if (j >= io.n) return;
     const float x = to_float(io.x[i * io.x_stride + j]) * pass.scale;
@@ -198,14 +197,16 @@ ridge_status row_softmax_baseline(const ridge_call *call, bool masked) {
     else
         pass.causal = (int64_t)call->option[ROW_SOFTMAX_CAUSAL];
     RIDGE_TRY(launch(row_logits<T>, {dim3((unsigned)(to.rows * tiles)), 256}, stream, to, pass, tiles));
-    RIDGE_TRY(row_reduce((const float *)z, length, to.rows, to.n, maxima, -FLT_MAX, row_sum_of(), row_largest(), stream));
-    RIDGE_TRY(row_map(row_tensors<float, float>{z, e, to.rows, to.n, length, length}, row_exponential_pass{maxima}, stream));
+    RIDGE_TRY(
+        row_reduce((const float *)z, length, to.rows, to.n, maxima, -FLT_MAX, row_sum_of(), row_largest(), stream));
+    RIDGE_TRY(
+        row_map(row_tensors<float, float>{z, e, to.rows, to.n, length, length}, row_exponential_pass{maxima}, stream));
     RIDGE_TRY(row_reduce((const float *)e, length, to.rows, to.n, sums, 0.0f, row_sum_of(), row_plus(), stream));
     return launch(row_quotients<T>, {dim3((unsigned)(to.rows * tiles)), 256}, stream, row_from_temporary<T>(call),
                   (const float *)maxima, (const float *)sums, pass.causal, call->option[ROW_SOFTMAX_LOG] > 0, tiles);
 }
 
-#define ROW_SOFTMAX_OF(T)                                                      \
+#define ROW_SOFTMAX_OF(T)                                                     \
     template ridge_status row_softmax_optimized<T>(const ridge_call *, bool); \
     template ridge_status row_softmax_baseline<T>(const ridge_call *, bool);
 

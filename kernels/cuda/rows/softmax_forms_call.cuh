@@ -14,16 +14,14 @@ ridge_status row_softmax_baseline(const ridge_call *call, bool masked);
 }  // namespace ridge
 
 /* Both variants of a target. */
-#define ROW_SOFTMAX_CUDA(name, masked)                                                          \
-    extern "C" ridge_status name##_cuda_optimized(const ridge_call *call) {                     \
-        return ridge::with_storage(call->dtype, [&]<typename T>() {                             \
-            return ridge::row_softmax_optimized<T>(call, masked);                               \
-        });                                                                                     \
-    }                                                                                           \
-    extern "C" ridge_status name##_cuda_baseline(const ridge_call *call) {                      \
-        return ridge::with_storage(call->dtype, [&]<typename T>() {                             \
-            return ridge::row_softmax_baseline<T>(call, masked);                                \
-        });                                                                                     \
+#define ROW_SOFTMAX_CUDA(name, masked)                                                                           \
+    extern "C" ridge_status name##_cuda_optimized(const ridge_call *call) {                                      \
+        return ridge::with_storage(call->dtype,                                                                  \
+                                   [&]<typename T>() { return ridge::row_softmax_optimized<T>(call, masked); }); \
+    }                                                                                                            \
+    extern "C" ridge_status name##_cuda_baseline(const ridge_call *call) {                                       \
+        return ridge::with_storage(call->dtype,                                                                  \
+                                   [&]<typename T>() { return ridge::row_softmax_baseline<T>(call, masked); });  \
     }
 
 #endif

@@ -64,7 +64,7 @@ typedef struct row_cut {
 } row_cut;
 typedef struct row_traits {
     int parameters;
-    row_cut of_4, of_2; /* in types of four and of two bytes */
+    row_cut of_4, of_2;    /* in types of four and of two bytes */
     int more_in, more_out; /* matrices that are read beside x, and written beside y */
 } row_traits;
 
@@ -179,9 +179,9 @@ static inline const char *row_way_refusal(int way, const row_facts *f) {
 #define ROW_H200_ROW 160     /* instructions of a thread for a row, however short: 262144 x 16 by rows_warp in 73 us */
 #define ROW_H200_FLIGHT 49152. /* bytes of resident rows with which an SM copies at that rate: a guess */
 #define ROW_H200_CLUSTER 6.4   /* microseconds of a cluster that moves elements one by one: 1824 x 95648 in 1.4 ms */
-#define ROW_H200_STAGED 1.3    /* times what rows that are loaded to registers take: loads, then stores, of each block */
-#define ROW_H200_SPREAD 1.15   /* likewise: more threads exchange */
-#define ROW_H200_FILLED 0.5    /* microseconds less without ends: layer norm of 128 x 4096 fp32 3.6, spread 3.9 */
+#define ROW_H200_STAGED 1.3  /* times what rows that are loaded to registers take: loads, then stores, of each block */
+#define ROW_H200_SPREAD 1.15 /* likewise: more threads exchange */
+#define ROW_H200_FILLED 0.5  /* microseconds less without ends: layer norm of 128 x 4096 fp32 3.6, spread 3.9 */
 enum { ROW_SM_THREADS = 2048, ROW_SM_BLOCKS = 32 };
 
 /* Threads and rows of a block, elements of a thread. */
@@ -335,10 +335,10 @@ double row_way_cost(const ridge_way *way, const ridge_problem *problem);
     ROW_WAY(ROW_WAY_STAGED, "rows_staged", "a block has a piece of memory of many rows, in shared memory", fn, \
             traits),                                                                                           \
         ROW_WAY(ROW_WAY_SEVERAL, "rows_several", "lanes have several rows each, all in flight at once", fn, traits)
-#define ROW_WAYS_SHORT(fn, traits)                                                                                   \
-    ROW_WAY(ROW_WAY_SINGLE, "rows_single", "lanes, a block or a cluster have a row, elements are moved one by one",  \
-            fn, traits),                                                                                             \
-        ROW_WAY(ROW_WAY_LANES, "rows_lanes", "eight lanes have a row", fn, traits),                                  \
+#define ROW_WAYS_SHORT(fn, traits)                                                                                  \
+    ROW_WAY(ROW_WAY_SINGLE, "rows_single", "lanes, a block or a cluster have a row, elements are moved one by one", \
+            fn, traits),                                                                                            \
+        ROW_WAY(ROW_WAY_LANES, "rows_lanes", "eight lanes have a row", fn, traits),                                 \
         ROW_WAY(ROW_WAY_WARP, "rows_warp", "a warp has a row", fn, traits)
 #define ROW_WAYS_FILLED(fn, traits) \
     ROW_WAY(ROW_WAY_FILLED, "rows_filled", "a block has a row that fills it: no tails", fn, traits)

@@ -1,6 +1,6 @@
 /* Rows of fp32 as hi and lo parts, twice in a chain of overlapping launches: gemm/split.cuh's maxima over warps, over
- * blocks of threads and, of few deep columns, over blocks. The second launch clears counters and reads them no more than
- * the first one's. */
+ * blocks of threads and, of few deep columns, over blocks. The second launch clears counters and reads them no more
+ * than the first one's. */
 #include "cuda/gemm/split.cuh"
 #include "program.h"
 
@@ -48,4 +48,6 @@ static long split_pair(int lines, int columns, int depth, bool fours) {
     return of_x.wrong + of_w.wrong + nonzero;
 }
 
-int main(void) { return split_pair(13, 20, 260, true) + split_pair(5, 11, 132, false) + split_pair(3, 9, 4164, false) > 0; }
+int main(void) {
+    return split_pair(13, 20, 260, true) + split_pair(5, 11, 132, false) + split_pair(3, 9, 4164, false) > 0;
+}
