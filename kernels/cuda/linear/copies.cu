@@ -6,8 +6,9 @@ namespace ridge {
 
 template <typename T>
 static repack_lines<T> repack_of(const linear_copy &c) {
-    return {(const T *)c.from.base, c.from.stride,   (int)c.from.lines, (int)c.from.along,
-            (T *)c.to.base,         (int)c.to.lines, (int)c.to.stride};
+    return {(const T *)c.from.base, c.from.stride,  (int)c.from.lines,
+            (int)c.from.along,      (T *)c.to.base, (int)c.to.lines,
+            (int)c.to.stride,       c.count,        c.next};
 }
 
 ridge_status linear_copy_both(int bytes, const linear_copy &a, const linear_copy &b, cudaStream_t stream) {

@@ -23,6 +23,16 @@ struct linear_softmax_call {
     linear_softmax_scratch at(int way) const {
         return linear_softmax_scratch_of(way, x.rows, x.columns, p.columns, heads, dtype);
     }
+    /* Of that head alone. */
+    linear_softmax_call of_head(int head) const {
+        const int64_t bytes = (int64_t)ridge_dtype_size(dtype);
+        linear_softmax_call one = *this;
+        one.heads = 1;
+        one.w.base = (char *)w.base + head * w_head * bytes;
+        one.bias = (const char *)bias + head * bias_head * bytes;
+        one.p.base = (char *)p.base + head * p_head * bytes;
+        return one;
+    }
 };
 
 /* By a way of linear/softmax_ways.h: few classes in fp32; tiles that exchange their rows' sums; logits in memory;

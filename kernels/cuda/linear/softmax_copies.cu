@@ -22,10 +22,10 @@ ridge_status linear_softmax_copies(const linear_softmax_call &c) {
     d.w = linear_copied(c.w, c.scratch + at.w, at.w_stride);
     d.scratch = c.scratch + at.bytes;
     linear_copy w = linear_copy_of(c.w, d.w);
-    if (c.heads > 1) { /* a head's weights lie without gaps: a line of them */
-        d.w = {c.scratch + at.w, classes, padded, 1, classes};
-        d.w_head = padded * classes;
-        w = {{c.w.base, depth * classes, c.heads, c.w_head}, {d.w.base, d.w_head, c.heads, d.w_head}};
+    if (c.heads > 1) {
+        d.w = {c.scratch + at.w, classes, padded, 1, at.w_stride};
+        d.w_head = padded * at.w_stride;
+        w = {{c.w.base, classes, depth, c.w.step}, lines_of(d.w), c.heads, c.w_head};
     }
     RIDGE_TRY(linear_copy_both(bytes, linear_copy_of(c.x, d.x), w, c.stream));
     const linear_softmax_facts f = facts_of(d);

@@ -78,22 +78,31 @@ static ridge_status by_shares(const linear_softmax_call &c) {
     return launch_overlapping(softmax_of_shares<T>, {dim3((unsigned)((rows + 7) / 8)), 256}, c.stream, true, r);
 }
 
+/* The logits of each head are behind those of the one before. */
 template <typename T>
 static ridge_status in_scratch(int way, const linear_softmax_call &c) {
     const int64_t rows = c.p.rows, classes = c.p.columns;
     const linear_softmax_scratch at = c.at(way);
-    float *z = (float *)(c.scratch + at.logits);
+    float *const z = (float *)(c.scratch + at.logits);
+    const int64_t next = rows * at.logits_stride;
     if (rows > INT32_MAX || classes > INT32_MAX) return RIDGE_UNSUPPORTED;
     if (way == LINEAR_LOGITS_SHARED) return by_shares<T>(c);
-    if (way == LINEAR_LOGITS_16) {
-        const softmax_float_epilogue<T> e = {{z, at.logits_stride, (const T *)c.bias, (int)rows, (int)classes}};
-        RIDGE_TRY(product<T>(c.x, c.w, matmul_whole(c.x.columns, 64, 8), e, c.stream));
-    } else {
-        const any_logits_store<T> e = {z, at.logits_stride, (const T *)c.bias, rows, classes, 0, 0, true};
-        RIDGE_TRY(any_run(any_matrix<T>(c.x), any_matrix<T>(c.w), rows, classes, c.x.columns, e, c.stream));
+    if (way == LINEAR_LOGITS_FFMA) {
+        const any_logits_store<T> e = {z, at.logits_stride, (const T *)c.bias, rows, classes, next, c.bias_head, true};
+        RIDGE_TRY(any_run(any_matrix<T>(c.x), any_matrix<T>(c.w, c.w_head), rows, classes, c.x.columns, e, c.stream,
+                          c.heads));
     }
-    const row_tensors<float, T> io = {z, (T *)c.p.base, rows, classes, at.logits_stride, c.p.line};
-    return row_run(io, row_softmax(), c.stream);
+    for (int h = 0; h < c.heads; h++) {
+        const linear_softmax_call one = c.of_head(h);
+        float *const its = z + h * next;
+        if (way == LINEAR_LOGITS_16) {
+            const softmax_float_epilogue<T> e = {{its, at.logits_stride, (const T *)one.bias, (int)rows, (int)classes}};
+            RIDGE_TRY(product<T>(c.x, one.w, matmul_whole(c.x.columns, 64, 8), e, c.stream));
+        }
+        const row_tensors<float, T> io = {its, (T *)one.p.base, rows, classes, at.logits_stride, c.p.line};
+        RIDGE_TRY(row_run(io, row_softmax(), c.stream));
+    }
+    return RIDGE_OK;
 }
 
 ridge_status linear_softmax_logits(int way, const linear_softmax_call &c) {

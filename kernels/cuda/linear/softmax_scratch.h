@@ -11,10 +11,10 @@
 typedef struct linear_softmax_scratch {
     size_t parts;          /* softmax_part[heads * tiles of classes][rows] */
     size_t arrived;        /* unsigned[heads][groups of 64 rows] */
-    size_t x, w;           /* operands in parts of fp16, or transposed */
+    size_t x, w;           /* operands in parts of fp16, transposed, or copied */
     size_t x_undo, w_undo; /* float: what undoes their scales */
     size_t infinite;       /* unsigned: whether a split operand has an infinity */
-    size_t logits;         /* float[shares][rows][logits_stride] */
+    size_t logits;         /* float[shares or heads][rows][logits_stride] */
     size_t bytes;
     int64_t logits_stride;
 } linear_softmax_scratch;
@@ -22,6 +22,17 @@ typedef struct linear_softmax_scratch {
 /* Depth in whole slices of 64; classes in whole tiles of 128. */
 static inline int64_t linear_softmax_padded(int64_t depth) { return (depth + 63) / 64 * 64; }
 static inline int64_t linear_softmax_wide(int64_t classes) { return (classes + 127) / 128 * 128; }
+
+/* Of LINEAR_TILES_HEADS: columns of the tile that so many classes get, and classes of a head in whole tiles. */
+static inline int64_t linear_heads_tile(int64_t classes) {
+    return classes <= LINEAR_TILE_NARROW   ? LINEAR_TILE_NARROW
+           : classes <= LINEAR_TILE_MIDDLE ? LINEAR_TILE_MIDDLE
+                                           : LINEAR_TILE_WIDE;
+}
+static inline int64_t linear_heads_wide(int64_t classes) {
+    const int64_t tile = linear_heads_tile(classes);
+    return (classes + tile - 1) / tile * tile;
+}
 
 #define LINEAR_PARTS_MOST ((int64_t)1 << 30) /* bytes of split operands beside logits in memory */
 
@@ -34,24 +45,28 @@ static inline linear_softmax_scratch linear_softmax_scratch_of(int way, int64_t 
     const bool one = way == LINEAR_TILES_HALF || way == LINEAR_LOGITS_HALF;
     const bool split = two || one, tf32 = way == LINEAR_TILES_TF32 || way == LINEAR_LOGITS_TF32;
     const double each = one ? 2 : 4; /* bytes of a split element */
-    const bool tiles =
-        way == LINEAR_TILES_SPLIT || way == LINEAR_TILES_HALF || way == LINEAR_TILES_TF32 || way == LINEAR_TILES_16;
+    const bool packed = way == LINEAR_TILES_HEADS;
+    const bool tiles = way == LINEAR_TILES_SPLIT || way == LINEAR_TILES_HALF || way == LINEAR_TILES_TF32 ||
+                       way == LINEAR_TILES_16 || packed;
     const bool beside = way == LINEAR_LOGITS_SPLIT || way == LINEAR_LOGITS_HALF;
     const bool shared = way == LINEAR_LOGITS_SHARED;
     const bool logits =
         ridge_dtype_size(dtype) == 2 && (way == LINEAR_LOGITS_16 || way == LINEAR_LOGITS_FFMA || shared);
     if ((classes > LINEAR_TILES_CLASSES && tiles) || (classes > LINEAR_SHARED_CLASSES && shared)) return s;
     if (beside && each * padded * ((double)rows + all) > (double)LINEAR_PARTS_MOST) return s;
-    const double shares = shared ? (double)linear_softmax_shares(rows, depth, classes) : 1;
+    const double copied_x = packed ? 2.0 * (double)rows * (double)((depth + 15) / 16 * 16) : 0;
+    const double copied_w = packed ? 2.0 * (double)depth * (double)heads * (double)linear_heads_wide(classes) : 0;
+    if (copied_x + copied_w > (double)LINEAR_COPIES_MOST) return s;
+    const double matrices = shared ? (double)linear_softmax_shares(rows, depth, classes) : (double)heads;
     s.logits_stride = (classes + 3) / 4 * 4;
     s.parts = linear_scratch_take(&s.bytes, tiles ? (double)rows * 8 * all / 128 : 0);
     s.arrived = linear_scratch_take(&s.bytes, tiles ? (double)heads * 4 * ((double)rows / 64 + 4) : 0);
-    s.x = linear_scratch_take(&s.bytes, split ? (double)rows * padded * each : 0);
-    s.w = linear_scratch_take(&s.bytes, split || tf32 ? all * padded * each : 0);
+    s.x = linear_scratch_take(&s.bytes, split ? (double)rows * padded * each : copied_x);
+    s.w = linear_scratch_take(&s.bytes, split || tf32 ? all * padded * each : copied_w);
     s.x_undo = linear_scratch_take(&s.bytes, split ? (double)rows * 4 : 0);
     s.w_undo = linear_scratch_take(&s.bytes, split ? all * 4 : 0);
     s.infinite = linear_scratch_take(&s.bytes, split ? sizeof(unsigned) : 0);
-    s.logits = linear_scratch_take(&s.bytes, logits ? shares * (double)rows * (double)s.logits_stride * 4 : 0);
+    s.logits = linear_scratch_take(&s.bytes, logits ? matrices * (double)rows * (double)s.logits_stride * 4 : 0);
     return s;
 }
 

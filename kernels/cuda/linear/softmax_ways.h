@@ -17,7 +17,9 @@ enum {
     LINEAR_TILES = 64, /* of classes that may wait for each other, where as many run together */
     LINEAR_TILES_CLASSES = LINEAR_TILES * 128,
     LINEAR_TILE_SINGLE = 104, /* classes at most of the tile that has all of them */
-    LINEAR_TILE_NARROW = 64   /* likewise, in 16 bits and tf32 */
+    LINEAR_TILE_NARROW = 64,  /* likewise, in 16 bits and tf32 */
+    LINEAR_TILE_MIDDLE = 128,
+    LINEAR_TILE_WIDE = 256
 };
 
 /* Behind those of skinny/ways.h. */
@@ -27,6 +29,7 @@ typedef enum linear_softmax_way {
     LINEAR_TILES_16,
     LINEAR_TILES_NARROW,
     LINEAR_TILES_HALF,
+    LINEAR_TILES_HEADS,
     LINEAR_LOGITS_16,
     LINEAR_LOGITS_SPLIT,
     LINEAR_LOGITS_TF32,
