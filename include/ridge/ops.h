@@ -89,11 +89,12 @@ RIDGE_API ridge_status ridge_layer_norm_gelu(ridge_context *context, const DLTen
 /* y = silu(rms_norm(x) gamma) */
 RIDGE_API ridge_status ridge_rms_norm_silu(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
                                            const DLTensor *y, ridge_error *error);
-/* probs = softmax(x w + b)         x: [batch, depth], w: [depth, classes] row- or column-major, b: [classes] */
+/* probs = softmax(x w + b)         x: [batch, depth], w: [depth, classes] row- or column-major, b: [classes];
+ *                                  all f32, on a GPU also bf16 or f16 */
 RIDGE_API ridge_status ridge_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w,
                                             const DLTensor *b, const DLTensor *probs, ridge_error *error);
 /* probs[i,h,:] = softmax(x[i,:] w[h] + b[h])       w: [heads, depth, classes], b: [heads, classes],
- *                                                 probs: [batch, heads, classes] */
+ *                                                 probs: [batch, heads, classes]; types as above */
 RIDGE_API ridge_status ridge_multihead_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w,
                                                       const DLTensor *b, const DLTensor *probs, ridge_error *error);
 

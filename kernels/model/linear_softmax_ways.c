@@ -62,19 +62,22 @@ static const char *refuses_layout(const facts *f) {
     return NULL;
 }
 
+static const char *refuses_copies_of_heads(int way, const facts *f) {
+    const linear_softmax_scratch at =
+        linear_softmax_scratch_of(way, f->batch, f->depth, f->classes, f->heads, f->dtype);
+    return at.bytes > 0 ? NULL : "copies take too much memory";
+}
+
 static const char *refuses_tiles(int way, const facts *f) {
     const bool split = way == LINEAR_TILES_SPLIT || way == LINEAR_TILES_HALF;
     const bool packed = way == LINEAR_TILES_HEADS;
-    const int64_t wide = packed ? linear_heads_wide(f->classes) : linear_softmax_wide(f->classes);
+    const int64_t wide = packed ? linear_heads_wide(way, f->classes, f->heads) : linear_softmax_wide(f->classes);
     const double lines = (double)f->heads * ((double)f->batch + (double)wide);
     if (f->sm / 10 != 9) return "needs wgmma (compute capability 9.0)";
     if (f->batch < 1 || lines > INT32_MAX / 2.0) return "for 1 to 2^30 rows and classes";
     if (f->classes > LINEAR_TILES_CLASSES) return "for up to 8192 classes";
     if (way == LINEAR_TILES_NARROW && f->classes > LINEAR_TILE_NARROW) return "for up to 64 classes";
-    if (packed) {
-        const bool fits = linear_softmax_scratch_of(way, f->batch, f->depth, f->classes, f->heads, f->dtype).bytes > 0;
-        return fits ? NULL : "copies take too much memory";
-    }
+    if (packed) return refuses_copies_of_heads(way, f);
     if (f->heads > 1 && (!split || linear_by_rows(&f->w))) return "for one head";
     return split ? NULL : refuses_layout(f); /* the pass that splits reads any alignment */
 }
@@ -89,7 +92,8 @@ static const char *refuses_type(int way, const facts *f) {
         case LINEAR_TILES_NARROW:
         case LINEAR_TILES_HEADS:
         case LINEAR_LOGITS_16:
-        case LINEAR_LOGITS_SHARED: return f->bytes == 2 ? NULL : "for types of 16 bits";
+        case LINEAR_LOGITS_SHARED:
+        case LINEAR_LOGITS_HEADS: return f->bytes == 2 ? NULL : "for types of 16 bits";
         case LINEAR_LOGITS_FFMA:
         case LINEAR_FEW_ROWS:
         case LINEAR_COPIED: return NULL;
@@ -104,6 +108,10 @@ static const char *refuses_logits(int way, const facts *f) {
     if (way == LINEAR_LOGITS_SPLIT || way == LINEAR_LOGITS_HALF) {
         const bool any = linear_softmax_scratch_of(way, f->batch, f->depth, f->classes, 1, f->dtype).bytes > 0;
         return f->heads > 1 ? "for one head" : any ? NULL : "operands in fp16 exceed 1 GiB";
+    }
+    if (way == LINEAR_LOGITS_HEADS) {
+        const bool few = (double)f->batch * (double)f->heads <= INT32_MAX;
+        return few ? refuses_copies_of_heads(way, f) : "for up to 2^31 rows of all heads";
     }
     if (way == LINEAR_LOGITS_TF32) return f->heads > 1 ? "for one head" : refuses_layout(f);
     if (way != LINEAR_LOGITS_WGMMA) {
@@ -178,7 +186,7 @@ linear_softmax_facts linear_softmax_copied(const linear_softmax_facts *f) {
 /* Operands of any alignment: nothing that copies are for. */
 static bool reads_any(int way) {
     return way == LINEAR_TILES_SPLIT || way == LINEAR_LOGITS_SPLIT || way == LINEAR_TILES_HALF ||
-           way == LINEAR_LOGITS_HALF || way == LINEAR_TILES_HEADS;
+           way == LINEAR_LOGITS_HALF || linear_packs_heads(way);
 }
 
 int linear_softmax_of_copied(const linear_softmax_facts *copied, unsigned tried) {
@@ -225,18 +233,20 @@ static double logits_wgmma_cost(const facts *f) {
     return 1.35 * skinny_cost(SKINNY_WGMMA, &s) + softmax_cost(f);
 }
 /* The depth in shares, whose sums are written and read. */
-static double logits_shared_cost(const facts *f) {
-    const int shares = linear_softmax_shares(f->batch, f->depth, f->classes);
-    const double sums = 4.0 * shares * (double)f->batch * (double)f->classes;
+static double shared_cost(const facts *f, int64_t columns, int shares) {
+    const double sums = 4.0 * shares * (double)f->batch * (double)columns;
     const int64_t each = (f->depth + shares - 1) / shares;
-    return linear_pipe_cost(LINEAR_PIPE_16, f->batch, f->classes, each, shares, f->sm_count) +
-           linear_pass_cost(2 * sums) + 6;
+    return linear_pipe_cost(LINEAR_PIPE_16, f->batch, columns, each, shares, f->sm_count) + linear_pass_cost(2 * sums) +
+           6;
+}
+static double logits_shared_cost(const facts *f) {
+    return shared_cost(f, f->classes, linear_softmax_shares(f->batch, f->depth, f->classes));
 }
 
 /* What is written of copied operands, in elements. */
-static double packed_elements(const facts *f) {
+static double packed_elements(int way, const facts *f) {
     const bool copies_x = !linear_tileable(&f->x, f->bytes);
-    const double w = (double)f->heads * (double)linear_heads_wide(f->classes);
+    const double w = (double)f->heads * (double)linear_heads_wide(way, f->classes, f->heads);
     return ((copies_x ? (double)f->batch : 0) + w) * (double)f->depth;
 }
 /* Classes across the lines are copied as they come; x is where TMA does not take it. */
@@ -246,9 +256,21 @@ static double tiles_heads_cost(const facts *f) {
                              : tile == LINEAR_TILE_MIDDLE ? LINEAR_PIPE_HALF_SOFTMAX
                                                           : LINEAR_PIPE_16_SOFTMAX;
     const double p = (double)f->batch * (double)f->heads * (double)f->classes;
-    return linear_copy_cost(2 * f->bytes * packed_elements(f)) +
+    return linear_copy_cost(2 * f->bytes * packed_elements(LINEAR_TILES_HEADS, f)) +
            linear_pipe_cost(pipe, f->batch, f->classes, f->depth, f->heads, f->sm_count) +
            (tile == LINEAR_TILE_NARROW ? linear_bytes_cost(f->bytes * p) : 0);
+}
+
+/* The weights' copies and the biases'; a product of all; softmax in one launch. */
+static double logits_heads_cost(const facts *f) {
+    const int64_t columns = f->heads * linear_heads_wide(LINEAR_LOGITS_HEADS, f->classes, f->heads);
+    const int shares = linear_softmax_shares(f->batch, f->depth, columns);
+    const double copies =
+        linear_copy_cost(2 * f->bytes * packed_elements(LINEAR_LOGITS_HEADS, f)) + linear_copy_cost(0);
+    const double logits = (double)f->batch * (double)columns;
+    if (shares > 1) return copies + shared_cost(f, columns, shares);
+    return copies + linear_pipe_cost(LINEAR_PIPE_16, f->batch, columns, f->depth, 1, f->sm_count) +
+           linear_bytes_cost(8 * logits) + linear_pass_cost((4 + f->bytes) * logits);
 }
 
 /* Operands to hi and lo parts. */
@@ -300,6 +322,7 @@ double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
                                     f->sm_count) +
                    linear_pass_cost(4.0 * (double)m * (double)n) + softmax_cost(f);
         case LINEAR_LOGITS_SHARED: return logits_shared_cost(f);
+        case LINEAR_LOGITS_HEADS: return logits_heads_cost(f);
         case LINEAR_LOGITS_WGMMA: return logits_wgmma_cost(f);
         case LINEAR_LOGITS_FFMA:
             return linear_ffma_cost(m, n, k, f->heads, f->bytes, 1, f->sm, f->sm_count) + softmax_cost(f);
@@ -330,7 +353,12 @@ static void add_traffic(int way, const facts *f, ridge_traffic *traffic) {
     if (way == LINEAR_LOGITS_16 || way == LINEAR_LOGITS_WGMMA || way == LINEAR_LOGITS_FFMA) again = 4 * p;
     if (way == LINEAR_LOGITS_SPLIT) again = 4 * (x + w + p);
     if (way == LINEAR_TILES_HALF) again = 2 * (x + w);
-    if (way == LINEAR_TILES_HEADS) again = f->bytes * packed_elements(f);
+    if (way == LINEAR_TILES_HEADS) again = f->bytes * packed_elements(way, f);
+    if (way == LINEAR_LOGITS_HEADS) {
+        const int64_t columns = f->heads * linear_heads_wide(way, f->classes, f->heads);
+        again = f->bytes * packed_elements(way, f) +
+                4.0 * (double)f->batch * (double)columns * linear_softmax_shares(f->batch, f->depth, columns);
+    }
     if (way == LINEAR_LOGITS_HALF) again = 2 * (x + w) + 4 * p;
     if (way == LINEAR_LOGITS_SHARED) again = 4 * p * linear_softmax_shares(f->batch, f->depth, f->classes);
     if (way == LINEAR_FEW_ROWS) {

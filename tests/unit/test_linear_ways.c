@@ -140,7 +140,10 @@ static void odd_and_skinny_shapes_have_tensor_cores(void **state) {
         {"multihead_linear_softmax", {1023, 7, 1001, 33}, RIDGE_F16, "tiles_heads"},
         {"multihead_linear_softmax", {4096, 3, 999, 1001}, RIDGE_BF16, "tiles_heads"},
         {"multihead_linear_softmax", {4096, 4, 1024, 9000}, RIDGE_BF16, "logits_16"}, /* more than tiles wait for */
-        {"multihead_linear_softmax", {4096, 4, 1001, 9001}, RIDGE_F16, "copied"},
+        {"multihead_linear_softmax", {4096, 4, 1001, 9001}, RIDGE_F16, "logits_heads"},
+        {"multihead_linear_softmax", {16384, 32, 4096, 4}, RIDGE_BF16, "logits_heads"}, /* few classes: no tile each */
+        {"multihead_linear_softmax", {200, 17, 20001, 5}, RIDGE_F16, "logits_heads"},
+        {"multihead_linear_softmax", {200000, 9, 63, 7}, RIDGE_F16, "logits_heads"},
         {"multihead_linear_softmax", {4096, 1, 1024, 1000}, RIDGE_F16, "logits_16"},
     };
     ALL_RUN_BY(shapes, &h200);

@@ -73,22 +73,14 @@ constexpr matmul_tuning MIDDLE_TUNED = {.columns = 128, .stages = 6, .cluster_m 
 /* The same of several heads: one product with all of their weights, copied so that each head has whole tiles. */
 template <typename T>
 static ridge_status linear_softmax_heads(const linear_softmax_call &c) {
-    const linear_softmax_scratch at = c.at(LINEAR_TILES_HEADS);
-    const int64_t depth = c.x.columns, classes = c.p.columns, wide = linear_heads_wide(classes);
-    const matrix_lines one = {c.w.base, classes, c.heads, c.w_head}; /* a step of the depth */
-    const matrix_lines of_one = {c.scratch + at.w, wide, c.heads, wide};
-    const matrix_lines b = {c.scratch + at.w, c.heads * wide, depth, c.heads * wide};
-    const linear_copy w = {one, of_one, (int)depth, c.w.step};
-    linear_copy x = {};
-    matrix_view a = c.x;
-    if (at.bytes == 0 || depth > INT32_MAX) return RIDGE_UNSUPPORTED;
-    if (!is_tileable<T>(c.x)) a = linear_copied(c.x, c.scratch + at.x, 0), x = linear_copy_of(c.x, a);
-    RIDGE_TRY(linear_copy_both(sizeof(T), x, w, c.stream));
+    linear_heads_operands o;
+    RIDGE_TRY(linear_softmax_pack(LINEAR_TILES_HEADS, c, &o));
     const auto product = [&]<matmul_tuning Tuned>() {
         using S = matmul_shape<T, Tuned, true, false>;
-        return softmax_product<S, T, false>(c, at, lines_of(a), b, matmul_whole(depth, S::K, 1), false);
+        return softmax_product<S, T, false>(c, c.at(LINEAR_TILES_HEADS), lines_of(o.x), lines_of(o.w),
+                                            matmul_whole(c.x.columns, S::K, 1), false);
     };
-    switch (linear_heads_tile(classes)) {
+    switch (linear_heads_tile(c.p.columns)) {
         case LINEAR_TILE_NARROW: return product.template operator()<NARROW_TUNED>();
         case LINEAR_TILE_MIDDLE: return product.template operator()<MIDDLE_TUNED>();
         default: return product.template operator()<WIDE_TUNED>();
