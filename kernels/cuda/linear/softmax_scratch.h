@@ -48,28 +48,29 @@ static inline linear_softmax_scratch linear_softmax_scratch_of(int way, int64_t 
     const bool one = way == LINEAR_TILES_HALF || way == LINEAR_LOGITS_HALF;
     const bool split = two || one, tf32 = way == LINEAR_TILES_TF32 || way == LINEAR_LOGITS_TF32;
     const double each = one ? 2 : 4; /* bytes of a split element */
-    const bool packed = linear_packs_heads(way), beside_logits = way == LINEAR_LOGITS_HEADS;
+    const bool packed = linear_packs_heads(way), heads_logits = way == LINEAR_LOGITS_HEADS;
     const bool tiles = way == LINEAR_TILES_SPLIT || way == LINEAR_TILES_HALF || way == LINEAR_TILES_TF32 ||
                        way == LINEAR_TILES_16 || way == LINEAR_TILES_HEADS;
     const bool beside = way == LINEAR_LOGITS_SPLIT || way == LINEAR_LOGITS_HALF;
     const bool shared = way == LINEAR_LOGITS_SHARED;
     const bool logits = ridge_dtype_size(dtype) == 2 &&
-                        (way == LINEAR_LOGITS_16 || way == LINEAR_LOGITS_FFMA || shared || beside_logits);
+                        (way == LINEAR_LOGITS_16 || way == LINEAR_LOGITS_FFMA || shared || heads_logits);
+    if (packed && ridge_dtype_size(dtype) != 2) return s;
     if ((classes > LINEAR_TILES_CLASSES && tiles) || (classes > LINEAR_SHARED_CLASSES && shared)) return s;
     if (beside && each * padded * ((double)rows + all) > (double)LINEAR_PARTS_MOST) return s;
-    const double copied_x = packed ? 2.0 * (double)rows * (double)((depth + 15) / 16 * 16) : 0;
-    const int64_t columns = heads * linear_heads_wide(way, classes, heads);
+    const int64_t columns = heads * linear_heads_wide(way, classes, heads), whole = (depth + 15) / 16 * 16;
+    const double copied_x = packed ? 2.0 * (double)rows * (double)whole : 0;
     const double copied_w = packed ? 2.0 * (double)depth * (double)columns : 0;
     if (copied_x + copied_w > (double)LINEAR_COPIES_MOST) return s;
-    s.logits_stride = beside_logits ? columns : (classes + 3) / 4 * 4;
-    const double matrices = shared || beside_logits
-                                ? (double)linear_softmax_shares(rows, depth, beside_logits ? columns : classes)
+    s.logits_stride = heads_logits ? columns : (classes + 3) / 4 * 4;
+    const double matrices = shared || heads_logits
+                                ? (double)linear_softmax_shares(rows, depth, heads_logits ? columns : classes)
                                 : (double)heads;
     s.parts = linear_scratch_take(&s.bytes, tiles ? (double)rows * 8 * all / 128 : 0);
     s.arrived = linear_scratch_take(&s.bytes, tiles ? (double)heads * 4 * ((double)rows / 64 + 4) : 0);
     s.x = linear_scratch_take(&s.bytes, split ? (double)rows * padded * each : copied_x);
     s.w = linear_scratch_take(&s.bytes, split || tf32 ? all * padded * each : copied_w);
-    s.bias = linear_scratch_take(&s.bytes, beside_logits ? 2.0 * (double)columns : 0);
+    s.bias = linear_scratch_take(&s.bytes, heads_logits ? 2.0 * (double)columns : 0);
     s.x_undo = linear_scratch_take(&s.bytes, split ? (double)rows * 4 : 0);
     s.w_undo = linear_scratch_take(&s.bytes, split ? all * 4 : 0);
     s.infinite = linear_scratch_take(&s.bytes, split ? sizeof(unsigned) : 0);
