@@ -249,24 +249,28 @@ static double packed_elements(int way, const facts *f) {
     const double w = (double)f->heads * (double)linear_heads_wide(way, f->classes, f->heads);
     return ((copies_x ? (double)f->batch : 0) + w) * (double)f->depth;
 }
-/* Classes across the lines are copied as they come; x is where TMA does not take it. */
+/* Of them. Where nothing but w's classes has to be filled up, it is read in pieces of 16 bytes. */
+static double packed_cost(int way, const facts *f) {
+    const double bytes = 2 * f->bytes * packed_elements(way, f);
+    return is_tileable(f) ? linear_pass_cost(bytes) : linear_copy_cost(bytes);
+}
+/* Not measured: made of its parts. */
 static double tiles_heads_cost(const facts *f) {
     const int64_t tile = linear_heads_tile(f->classes);
     const linear_pipe pipe = tile == LINEAR_TILE_NARROW   ? LINEAR_PIPE_16_NARROW
                              : tile == LINEAR_TILE_MIDDLE ? LINEAR_PIPE_HALF_SOFTMAX
                                                           : LINEAR_PIPE_16_SOFTMAX;
     const double p = (double)f->batch * (double)f->heads * (double)f->classes;
-    return linear_copy_cost(2 * f->bytes * packed_elements(LINEAR_TILES_HEADS, f)) +
+    return packed_cost(LINEAR_TILES_HEADS, f) +
            linear_pipe_cost(pipe, f->batch, f->classes, f->depth, f->heads, f->sm_count) +
            (tile == LINEAR_TILE_NARROW ? linear_bytes_cost(f->bytes * p) : 0);
 }
 
-/* The weights' copies and the biases'; a product of all; softmax in one launch. */
+/* The weights' copies and the biases'; a product of all; softmax in one launch. Not measured. */
 static double logits_heads_cost(const facts *f) {
     const int64_t columns = f->heads * linear_heads_wide(LINEAR_LOGITS_HEADS, f->classes, f->heads);
     const int shares = linear_softmax_shares(f->batch, f->depth, columns);
-    const double copies =
-        linear_copy_cost(2 * f->bytes * packed_elements(LINEAR_LOGITS_HEADS, f)) + linear_copy_cost(0);
+    const double copies = packed_cost(LINEAR_LOGITS_HEADS, f) + linear_pass_cost(0);
     const double logits = (double)f->batch * (double)columns;
     if (shares > 1) return copies + shared_cost(f, columns, shares);
     return copies + linear_pipe_cost(LINEAR_PIPE_16, f->batch, columns, f->depth, 1, f->sm_count) +

@@ -21,6 +21,7 @@ struct repack_lines {
     int to_lines, to_stride;
     int count;
     int64_t next;
+    bool whole; /* lines of both, and matrices, begin at multiples of 16 bytes */
 
     static constexpr int width = 16 / (int)sizeof(T);
     __host__ __device__ int64_t elements(void) const { return (int64_t)count * to_lines * to_stride; }
@@ -36,6 +37,10 @@ struct repack_lines {
             all = first / to_stride, column = (int)(first % to_stride);
         int matrix = count > 1 ? (int)(all / to_lines) : 0, line = (int)(all - (int64_t)matrix * to_lines);
         const T *source = from + matrix * next + line * stride;
+        if (whole && line < lines && column + width <= along) {
+            *(uint4 *)(to + first) = *(const uint4 *)(source + column);
+            return;
+        }
         union {
             uint4 bits;
             T element[width];
