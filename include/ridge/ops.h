@@ -124,8 +124,7 @@ RIDGE_API ridge_status ridge_add_rms_norm(ridge_context *context, const DLTensor
                                           const DLTensor *gamma, const ridge_norm_options *options, const DLTensor *y,
                                           const DLTensor *sum, ridge_error *error);
 
-/* ---- forms of softmax: x, mask, y: [rows, cols] of one type -------------------------------------------------------
- */
+/* ---- forms of softmax: x, mask, y: [rows, cols] of one type -------------------------------------------------- */
 
 /* causal: rows come in groups of so many, the last of which sees all columns, each one before it one less; 0: all do.
  * options NULL: 1, false, 0. */
@@ -144,11 +143,12 @@ RIDGE_API ridge_status ridge_masked_softmax(ridge_context *context, const DLTens
                                             const ridge_softmax_options *options, const DLTensor *y,
                                             ridge_error *error);
 
-/* probs = softmax(x w + b)         x: [batch, depth], w: [depth, classes] row- or column-major, b: [classes] */
+/* probs = softmax(x w + b)         x: [batch, depth], w: [depth, classes] row- or column-major, b: [classes];
+ *                                  all f32, on a GPU also bf16 or f16 */
 RIDGE_API ridge_status ridge_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w,
                                             const DLTensor *b, const DLTensor *probs, ridge_error *error);
 /* probs[i,h,:] = softmax(x[i,:] w[h] + b[h])       w: [heads, depth, classes], b: [heads, classes],
- *                                                 probs: [batch, heads, classes] */
+ *                                                 probs: [batch, heads, classes]; types as above */
 RIDGE_API ridge_status ridge_multihead_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w,
                                                       const DLTensor *b, const DLTensor *probs, ridge_error *error);
 

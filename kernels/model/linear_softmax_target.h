@@ -50,9 +50,11 @@ OF_WAY(LINEAR_TILES_16, tiles_16)
 OF_WAY(LINEAR_TILES_NARROW, tiles_narrow)
 OF_WAY(LINEAR_LOGITS_16, logits_16)
 OF_WAY(LINEAR_LOGITS_SHARED, logits_shared)
+OF_WAY(LINEAR_LOGITS_HEADS, logits_heads)
 OF_WAY(LINEAR_LOGITS_SPLIT, logits_split)
 OF_WAY(LINEAR_LOGITS_TF32, logits_tf32)
 OF_WAY(LINEAR_TILES_HALF, tiles_half)
+OF_WAY(LINEAR_TILES_HEADS, tiles_heads)
 OF_WAY(LINEAR_LOGITS_HALF, logits_half)
 OF_WAY(LINEAR_LOGITS_WGMMA, logits_wgmma)
 OF_WAY(LINEAR_LOGITS_FFMA, logits_ffma)
@@ -95,6 +97,12 @@ OF_WAY(LINEAR_COPIED, copied)
                    dims),                                                                                              \
         LINEAR_WAY(LINEAR_TILES_NARROW, "tiles_narrow", "tiles of 128 rows by all of up to 64 classes", fn, 90,        \
                    tiles_narrow, NULL, dims)
+#define LINEAR_WAYS_HEADS(fn, dims)                                                                                 \
+    LINEAR_WAY(LINEAR_TILES_HEADS, "tiles_heads", "w copied, each head's classes in whole tiles; then as tiles_16", \
+               fn, 90, tiles_heads, NULL, dims),                                                                    \
+        LINEAR_WAY(LINEAR_LOGITS_HEADS, "logits_heads",                                                             \
+                   "w of all heads copied side by side, a product to memory, softmax row by row", fn, 90,           \
+                   logits_heads, NULL, dims)
 #define LINEAR_WAYS_LOGITS_16(fn, dims)                                                                              \
     LINEAR_WAY(LINEAR_LOGITS_16, "logits_16", "a product by wgmma to memory, softmax row by row", fn, 90, logits_16, \
                NULL, dims)

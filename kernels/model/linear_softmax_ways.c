@@ -21,7 +21,7 @@ static facts facts_of(const linear_softmax_dims *at, const ridge_problem *p) {
                .heads = at->apart ? 1 : heads_of(at, &p->c),
                .depth = p->c.dim[at->depth],
                .classes = p->c.dim[at->classes],
-               .w_head = heads ? w->stride[0] : 0,
+               .w_head = heads_of(at, &p->c) > 1 ? w->stride[0] : 0,
                .sm = p->here.sm,
                .sm_count = p->here.sm_count};
     ridge_operand first = *w;
@@ -50,22 +50,34 @@ static skinny_facts skinny_of(const facts *f) {
 
 /* ---- what each refuses ---- */
 
+/* Of every head: each begins at a multiple of 16 bytes, too. */
+static bool w_is_tileable(const facts *f) { return linear_tileable(&f->w, f->bytes) && f->w_head * f->bytes % 16 == 0; }
+static bool is_tileable(const facts *f) { return linear_tileable(&f->x, f->bytes) && w_is_tileable(f); }
+
 /* Operands in one type as TMA and wgmma take them: K-major in tf32, where w is transposed otherwise. */
 static const char *refuses_layout(const facts *f) {
     if (!linear_tileable(&f->x, f->bytes)) return "x is not in lines of 16-byte pieces";
     if (f->bytes == 4 && f->depth % 4 != 0) return "for a depth in multiples of 4";
-    if ((f->bytes == 2 || linear_by_rows(&f->w)) && !linear_tileable(&f->w, f->bytes))
-        return "w is not in lines of 16-byte pieces";
+    if ((f->bytes == 2 || linear_by_rows(&f->w)) && !w_is_tileable(f)) return "w is not in lines of 16-byte pieces";
     return NULL;
+}
+
+static const char *refuses_copies_of_heads(int way, const facts *f) {
+    const linear_softmax_scratch at =
+        linear_softmax_scratch_of(way, f->batch, f->depth, f->classes, f->heads, f->dtype);
+    return at.bytes > 0 ? NULL : "copies take too much memory";
 }
 
 static const char *refuses_tiles(int way, const facts *f) {
     const bool split = way == LINEAR_TILES_SPLIT || way == LINEAR_TILES_HALF;
-    const double lines = (double)f->heads * ((double)f->batch + (double)linear_softmax_wide(f->classes));
+    const bool packed = way == LINEAR_TILES_HEADS;
+    const int64_t wide = packed ? linear_heads_wide(way, f->classes, f->heads) : linear_softmax_wide(f->classes);
+    const double lines = (double)f->heads * ((double)f->batch + (double)wide);
     if (f->sm / 10 != 9) return "needs wgmma (compute capability 9.0)";
     if (f->batch < 1 || lines > INT32_MAX / 2.0) return "for 1 to 2^30 rows and classes";
     if (f->classes > LINEAR_TILES_CLASSES) return "for up to 8192 classes";
     if (way == LINEAR_TILES_NARROW && f->classes > LINEAR_TILE_NARROW) return "for up to 64 classes";
+    if (packed) return refuses_copies_of_heads(way, f);
     if (f->heads > 1 && (!split || linear_by_rows(&f->w))) return "for one head";
     return split ? NULL : refuses_layout(f); /* the pass that splits reads any alignment */
 }
@@ -78,16 +90,16 @@ static const char *refuses_type(int way, const facts *f) {
         case LINEAR_LOGITS_TF32: return f->dtype == RIDGE_TF32 ? NULL : "for tf32";
         case LINEAR_TILES_16:
         case LINEAR_TILES_NARROW:
+        case LINEAR_TILES_HEADS:
         case LINEAR_LOGITS_16:
-        case LINEAR_LOGITS_SHARED: return f->bytes == 2 ? NULL : "for types of 16 bits";
+        case LINEAR_LOGITS_SHARED:
+        case LINEAR_LOGITS_HEADS: return f->bytes == 2 ? NULL : "for types of 16 bits";
         case LINEAR_LOGITS_FFMA:
         case LINEAR_FEW_ROWS:
         case LINEAR_COPIED: return NULL;
         default: return f->bytes == 4 ? NULL : "for f32 and tf32";
     }
 }
-
-static bool is_tileable(const facts *f) { return linear_tileable(&f->x, f->bytes) && linear_tileable(&f->w, f->bytes); }
 
 static const char *refuses_logits(int way, const facts *f) {
     if (way == LINEAR_LOGITS_FFMA) return NULL;
@@ -97,11 +109,16 @@ static const char *refuses_logits(int way, const facts *f) {
         const bool any = linear_softmax_scratch_of(way, f->batch, f->depth, f->classes, 1, f->dtype).bytes > 0;
         return f->heads > 1 ? "for one head" : any ? NULL : "operands in fp16 exceed 1 GiB";
     }
+    if (way == LINEAR_LOGITS_HEADS) {
+        const bool few = (double)f->batch * (double)f->heads <= INT32_MAX;
+        return few ? refuses_copies_of_heads(way, f) : "for up to 2^31 rows of all heads";
+    }
     if (way == LINEAR_LOGITS_TF32) return f->heads > 1 ? "for one head" : refuses_layout(f);
     if (way != LINEAR_LOGITS_WGMMA) {
         if (!is_tileable(f)) return "x or w is not in lines of 16-byte pieces";
         if (way == LINEAR_LOGITS_16) return NULL;
-        return f->classes > LINEAR_SHARED_CLASSES                          ? "for up to 1024 classes"
+        return f->heads > 1                                                ? "for one head"
+               : f->classes > LINEAR_SHARED_CLASSES                        ? "for up to 1024 classes"
                : linear_softmax_shares(f->batch, f->depth, f->classes) < 2 ? "for a depth that can be shared"
                                                                            : NULL;
     }
@@ -118,7 +135,6 @@ static const char *refuses_copied(const facts *f) {
     const linear_copies copies = linear_copies_of(f->batch, f->depth, f->classes, f->heads, f->bytes);
     const facts copied = linear_softmax_copied(f);
     if (f->batch < 1) return "for one row and more";
-    if (f->heads > 1 && f->w.step != f->classes) return "for heads without gaps";
     if (f->dtype == RIDGE_F32 && f->classes > SKINNY_CLASSES) return "for up to 128 classes, or fewer bits";
     if (copies.bytes > LINEAR_COPIES_MOST) return "copies take too much memory";
     const skinny_facts s = skinny_of(f);
@@ -163,14 +179,14 @@ linear_softmax_facts linear_softmax_copied(const linear_softmax_facts *f) {
         c.w.line = padded;
     else
         c.w.line = 1, c.w.step = copies.w_stride;
-    c.w_head = f->heads > 1 ? padded * f->classes : 0;
+    c.w_head = f->heads > 1 ? padded * copies.w_stride : 0;
     return c;
 }
 
 /* Operands of any alignment: nothing that copies are for. */
 static bool reads_any(int way) {
     return way == LINEAR_TILES_SPLIT || way == LINEAR_LOGITS_SPLIT || way == LINEAR_TILES_HALF ||
-           way == LINEAR_LOGITS_HALF;
+           way == LINEAR_LOGITS_HALF || linear_packs_heads(way);
 }
 
 int linear_softmax_of_copied(const linear_softmax_facts *copied, unsigned tried) {
@@ -217,12 +233,48 @@ static double logits_wgmma_cost(const facts *f) {
     return 1.35 * skinny_cost(SKINNY_WGMMA, &s) + softmax_cost(f);
 }
 /* The depth in shares, whose sums are written and read. */
-static double logits_shared_cost(const facts *f) {
-    const int shares = linear_softmax_shares(f->batch, f->depth, f->classes);
-    const double sums = 4.0 * shares * (double)f->batch * (double)f->classes;
+static double shared_cost(const facts *f, int64_t columns, int shares) {
+    const double sums = 4.0 * shares * (double)f->batch * (double)columns;
     const int64_t each = (f->depth + shares - 1) / shares;
-    return linear_pipe_cost(LINEAR_PIPE_16, f->batch, f->classes, each, shares, f->sm_count) +
-           linear_pass_cost(2 * sums) + 6;
+    return linear_pipe_cost(LINEAR_PIPE_16, f->batch, columns, each, shares, f->sm_count) + linear_pass_cost(2 * sums) +
+           6;
+}
+static double logits_shared_cost(const facts *f) {
+    return shared_cost(f, f->classes, linear_softmax_shares(f->batch, f->depth, f->classes));
+}
+
+/* What is written of copied operands, in elements. */
+static double packed_elements(int way, const facts *f) {
+    const bool copies_x = !linear_tileable(&f->x, f->bytes);
+    const double w = (double)f->heads * (double)linear_heads_wide(way, f->classes, f->heads);
+    return ((copies_x ? (double)f->batch : 0) + w) * (double)f->depth;
+}
+/* Of them. Where nothing but w's classes has to be filled up, it is read in pieces of 16 bytes. */
+static double packed_cost(int way, const facts *f) {
+    const double bytes = 2 * f->bytes * packed_elements(way, f);
+    return is_tileable(f) ? linear_pass_cost(bytes) : linear_copy_cost(bytes);
+}
+/* Not measured: made of its parts. */
+static double tiles_heads_cost(const facts *f) {
+    const int64_t tile = linear_heads_tile(f->classes);
+    const linear_pipe pipe = tile == LINEAR_TILE_NARROW   ? LINEAR_PIPE_16_NARROW
+                             : tile == LINEAR_TILE_MIDDLE ? LINEAR_PIPE_HALF_SOFTMAX
+                                                          : LINEAR_PIPE_16_SOFTMAX;
+    const double p = (double)f->batch * (double)f->heads * (double)f->classes;
+    return packed_cost(LINEAR_TILES_HEADS, f) +
+           linear_pipe_cost(pipe, f->batch, f->classes, f->depth, f->heads, f->sm_count) +
+           (tile == LINEAR_TILE_NARROW ? linear_bytes_cost(f->bytes * p) : 0);
+}
+
+/* The weights' copies and the biases'; a product of all; softmax in one launch. Not measured. */
+static double logits_heads_cost(const facts *f) {
+    const int64_t columns = f->heads * linear_heads_wide(LINEAR_LOGITS_HEADS, f->classes, f->heads);
+    const int shares = linear_softmax_shares(f->batch, f->depth, columns);
+    const double copies = packed_cost(LINEAR_LOGITS_HEADS, f) + linear_pass_cost(0);
+    const double logits = (double)f->batch * (double)columns;
+    if (shares > 1) return copies + shared_cost(f, columns, shares);
+    return copies + linear_pipe_cost(LINEAR_PIPE_16, f->batch, columns, f->depth, 1, f->sm_count) +
+           linear_bytes_cost(8 * logits) + linear_pass_cost((4 + f->bytes) * logits);
 }
 
 /* Operands to hi and lo parts. */
@@ -253,12 +305,14 @@ double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
                    linear_pipe_cost(n <= LINEAR_TILE_NARROW ? LINEAR_PIPE_TF32_NARROW : LINEAR_PIPE_TF32_SOFTMAX, m, n,
                                     k, 1, f->sm_count);
         case LINEAR_TILES_16: return linear_pipe_cost(LINEAR_PIPE_16_SOFTMAX, m, n, k, 1, f->sm_count);
+        case LINEAR_TILES_HEADS: return tiles_heads_cost(f);
         case LINEAR_TILES_NARROW:
             return linear_pipe_cost(LINEAR_PIPE_16_NARROW, m, n, k, 1, f->sm_count) +
                    linear_bytes_cost(2.0 * (double)m * (double)n);
         case LINEAR_LOGITS_16:
-            return linear_pipe_cost(LINEAR_PIPE_16, m, n, k, 1, f->sm_count) +
-                   linear_bytes_cost(8.0 * (double)m * (double)n) + softmax_cost(f);
+            return (double)f->heads * (linear_pipe_cost(LINEAR_PIPE_16, m, n, k, 1, f->sm_count) +
+                                       linear_bytes_cost(8.0 * (double)m * (double)n)) +
+                   softmax_cost(f);
         case LINEAR_LOGITS_SPLIT:
             return split_pass_cost(f) + linear_pipe_cost(LINEAR_PIPE_SPLIT, m, n, k, 1, f->sm_count) +
                    linear_pass_cost(4.0 * (double)m * (double)n) + softmax_cost(f);
@@ -272,6 +326,7 @@ double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
                                     f->sm_count) +
                    linear_pass_cost(4.0 * (double)m * (double)n) + softmax_cost(f);
         case LINEAR_LOGITS_SHARED: return logits_shared_cost(f);
+        case LINEAR_LOGITS_HEADS: return logits_heads_cost(f);
         case LINEAR_LOGITS_WGMMA: return logits_wgmma_cost(f);
         case LINEAR_LOGITS_FFMA:
             return linear_ffma_cost(m, n, k, f->heads, f->bytes, 1, f->sm, f->sm_count) + softmax_cost(f);
@@ -302,6 +357,12 @@ static void add_traffic(int way, const facts *f, ridge_traffic *traffic) {
     if (way == LINEAR_LOGITS_16 || way == LINEAR_LOGITS_WGMMA || way == LINEAR_LOGITS_FFMA) again = 4 * p;
     if (way == LINEAR_LOGITS_SPLIT) again = 4 * (x + w + p);
     if (way == LINEAR_TILES_HALF) again = 2 * (x + w);
+    if (way == LINEAR_TILES_HEADS) again = f->bytes * packed_elements(way, f);
+    if (way == LINEAR_LOGITS_HEADS) {
+        const int64_t columns = f->heads * linear_heads_wide(way, f->classes, f->heads);
+        again = f->bytes * packed_elements(way, f) +
+                4.0 * (double)f->batch * (double)columns * linear_softmax_shares(f->batch, f->depth, columns);
+    }
     if (way == LINEAR_LOGITS_HALF) again = 2 * (x + w) + 4 * p;
     if (way == LINEAR_LOGITS_SHARED) again = 4 * p * linear_softmax_shares(f->batch, f->depth, f->classes);
     if (way == LINEAR_FEW_ROWS) {
@@ -330,7 +391,7 @@ void linear_softmax_traffic(int way, const linear_softmax_dims *at, const ridge_
 
 size_t linear_softmax_scratch_bytes(int way, const linear_softmax_dims *at, const ridge_case *c) {
     const int64_t rows = c->dim[at->batch], depth = c->dim[at->depth], classes = c->dim[at->classes];
-    const int64_t heads = heads_of(at, c);
+    const int64_t heads = at->apart ? 1 : heads_of(at, c);
     const int bytes = (int)ridge_dtype_size(c->dtype);
     if (way == LINEAR_FEW_ROWS)
         return rows <= GEMV_BATCH && gemv_fits(rows, depth, classes, heads, bytes)

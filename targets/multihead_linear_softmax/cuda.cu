@@ -32,14 +32,8 @@ extern "C" ridge_status multihead_linear_softmax_cuda_optimized(const ridge_call
 
 /* A launch a head of what serves one. */
 extern "C" ridge_status multihead_linear_softmax_cuda_launches(const ridge_call *call) {
-    linear_softmax_call c = call_of(call);
-    const int heads = c.heads;
-    c.heads = 1;
-    for (int h = 0; h < heads; h++) {
-        RIDGE_TRY(linear_softmax_by(call->way->number, c));
-        c.w.base = (float *)c.w.base + c.w_head, c.bias = (const float *)c.bias + c.bias_head;
-        c.p.base = (float *)c.p.base + c.p_head;
-    }
+    const linear_softmax_call c = call_of(call);
+    for (int h = 0; h < c.heads; h++) RIDGE_TRY(linear_softmax_by(call->way->number, c.of_head(h)));
     return RIDGE_OK;
 }
 

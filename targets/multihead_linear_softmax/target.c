@@ -1,7 +1,8 @@
-/* p[i,h,:] = softmax(x[i,:] w[h] + b[h])    x: [batch, depth], w: [heads, depth, classes], b: [heads, classes], f32
+/* p[i,h,:] = softmax(x[i,:] w[h] + b[h])    x: [batch, depth], w: [heads, depth, classes], b: [heads, classes];
+ * f32, and on a GPU tf32, bf16 and f16, sums in fp32
  * 2 batch heads depth classes FLOP for the products, 6 batch heads classes for bias, maximum, difference, exp, sum,
- * scale. Least traffic: every operand once, 4 (batch depth + heads depth classes + heads classes + batch heads classes)
- * bytes. */
+ * scale. Least traffic: every operand once, batch depth + heads depth classes + heads classes + batch heads classes
+ * elements. */
 #include <math.h>
 
 #include "model/linear_ways.h"
@@ -16,8 +17,11 @@ static const linear_softmax_dims dims_apart = {
 #define DIMS dims
 #include "model/linear_softmax_target.h"
 
+#define EDGE_CUDA(type) .dtype = RIDGE_##type, .edge = true, .only = RIDGE_ONLY_CUDA
+
 static const ridge_case cases[] = {
     {.dim = {1024, 16, 1024, 100}, .dtype = RIDGE_F32},
+    {.dim = {1024, 16, 1024, 100}, .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CUDA},
     {.dim = {256, 8, 512, 50}, .dtype = RIDGE_F32},
     {.dim = {0, 2, 3, 4}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {1, 1, 1, 1}, .dtype = RIDGE_F32, .edge = true},
@@ -33,6 +37,23 @@ static const ridge_case cases[] = {
     {.dim = {257, 32, 300, 131}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
     {.dim = {35, 3, 131, 21}, .dtype = RIDGE_TF32, .edge = true, .only = RIDGE_ONLY_CUDA},
     {.dim = {131, 5, 68, 131}, .dtype = RIDGE_TF32, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {0, 3, 8, 8}, EDGE_CUDA(BF16)},
+    {.dim = {1, 1, 1, 1}, EDGE_CUDA(F16)},
+    {.dim = {70, 4, 33, 1}, EDGE_CUDA(BF16)},
+    {.dim = {131, 3, 72, 21}, EDGE_CUDA(F16)},
+    {.dim = {130, 6, 520, 5}, EDGE_CUDA(BF16)}, /* a depth in shares */
+    {.dim = {201, 7, 1031, 2}, EDGE_CUDA(F16)},
+    {.dim = {300, 3, 72, 40}, EDGE_CUDA(BF16)},
+    {.dim = {300, 2, 61, 64}, EDGE_CUDA(BF16)},
+    {.dim = {130, 3, 203, 100}, EDGE_CUDA(BF16)},
+    {.dim = {257, 2, 200, 104}, EDGE_CUDA(F16)},
+    {.dim = {67, 1, 129, 131}, EDGE_CUDA(F16)}, /* one head, copied */
+    {.dim = {129, 3, 72, 131}, EDGE_CUDA(BF16)},
+    {.dim = {66, 2, 136, 520}, EDGE_CUDA(F16)},  /* tiles that wait for each other */
+    {.dim = {70, 2, 40, 8200}, EDGE_CUDA(BF16)}, /* more classes than tiles wait for */
+    {.dim = {65, 2, 35, 8209}, EDGE_CUDA(F16)},
+    {.dim = {4, 5, 131, 259}, EDGE_CUDA(BF16)}, /* few rows */
+    {.dim = {12, 3, 99, 203}, EDGE_CUDA(F16)},
 };
 
 static const ridge_tensor_spec in[] = {
@@ -47,13 +68,15 @@ static const ridge_tensor_spec in[] = {
 static const ridge_tensor_spec out[] = {{.name = "p", .rank = 3, .dim = {HEADS_BATCH, HEADS_HEADS, HEADS_CLASSES}}};
 
 static double d(const ridge_case *c, int which) { return (double)c->dim[which]; }
-static double x_bytes(const ridge_case *c) { return 4.0 * d(c, HEADS_BATCH) * d(c, HEADS_DEPTH); }
-static double w_bytes(const ridge_case *c) { return 4.0 * d(c, HEADS_HEADS) * d(c, HEADS_DEPTH) * d(c, HEADS_CLASSES); }
-static double b_bytes(const ridge_case *c) { return 4.0 * d(c, HEADS_HEADS) * d(c, HEADS_CLASSES); }
-static double p_bytes(const ridge_case *c) { return 4.0 * d(c, HEADS_BATCH) * d(c, HEADS_HEADS) * d(c, HEADS_CLASSES); }
+static double size(const ridge_case *c) { return (double)ridge_dtype_size(c->dtype); }
+static double outputs(const ridge_case *c) { return d(c, HEADS_BATCH) * d(c, HEADS_HEADS) * d(c, HEADS_CLASSES); }
+static double x_bytes(const ridge_case *c) { return size(c) * d(c, HEADS_BATCH) * d(c, HEADS_DEPTH); }
+static double b_bytes(const ridge_case *c) { return size(c) * d(c, HEADS_HEADS) * d(c, HEADS_CLASSES); }
+static double w_bytes(const ridge_case *c) { return b_bytes(c) * d(c, HEADS_DEPTH); }
+static double p_bytes(const ridge_case *c) { return size(c) * outputs(c); }
 
 static void work(const ridge_case *c, ridge_work *w) {
-    w->flops = p_bytes(c) / 4 * (2.0 * d(c, HEADS_DEPTH) + 6);
+    w->flops = outputs(c) * (2.0 * d(c, HEADS_DEPTH) + 6);
     w->bytes_read = x_bytes(c) + w_bytes(c) + b_bytes(c);
     w->bytes_written = p_bytes(c);
 }
@@ -69,6 +92,9 @@ static void unfused_traffic(const ridge_case *c, ridge_traffic *t) {
 }
 
 static const char *fp32_only(const ridge_case *c) { return c->dtype == RIDGE_F32 ? NULL : "is for f32 only"; }
+static const char *cublaslt_unavailable_for(const ridge_case *c) {
+    return ridge_dtype_size(c->dtype) == 2 ? "would round logits to 16 bits" : cublaslt_unavailable(c);
+}
 
 static size_t baseline_scratch(const ridge_case *c, int threads) {
     (void)threads;
@@ -101,6 +127,8 @@ static const ridge_way optimized_ways[] = {
     LINEAR_WAYS_SKINNY(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_SPLIT(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_HALF(multihead_linear_softmax_cuda_optimized, &dims),
+    LINEAR_WAYS_HEADS(multihead_linear_softmax_cuda_optimized, &dims),
+    LINEAR_WAYS_LOGITS_16(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_LOGITS(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_FEW_ROWS(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_COPIED(multihead_linear_softmax_cuda_optimized, &dims),
@@ -108,6 +136,7 @@ static const ridge_way optimized_ways[] = {
 static const ridge_way launches_ways[] = {
     LINEAR_WAYS_SKINNY(multihead_linear_softmax_cuda_launches, &dims_apart),
     LINEAR_WAYS_STREAM(multihead_linear_softmax_cuda_launches, &dims_apart),
+    LINEAR_WAYS_TILES(multihead_linear_softmax_cuda_launches, &dims_apart),
     LINEAR_WAYS_LOGITS(multihead_linear_softmax_cuda_launches, &dims_apart),
 };
 
@@ -130,7 +159,7 @@ static const ridge_variant variants[] = {
      .run = RIDGE_CUDA(multihead_linear_softmax_cuda_baseline),
      .traffic = unfused_traffic,
      .scratch = library_scratch,
-     .unavailable = cublaslt_unavailable,
+     .unavailable = cublaslt_unavailable_for,
      .prepare = library_prepare,
      .release = cublaslt_plan_destroy},
     {.name = "cuda/launches",
@@ -139,7 +168,7 @@ static const ridge_variant variants[] = {
      .ways = RIDGE_LIST(launches_ways)},
     {.name = "cuda/optimized",
      .role = RIDGE_OPTIMIZED,
-     .idea = "few tiles: one launch, heads are a dimension of the grid; many: halves on tensor cores, a tile per head",
+     .idea = "few tiles: one launch, heads are a dimension of the grid; many: fp16 parts or 16 bits, a tile per head",
      .ways = RIDGE_LIST(optimized_ways)},
 };
 
@@ -172,19 +201,20 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     const double u = 0x1p-24, depth = (double)call->dim[HEADS_DEPTH];
     const double product = call->in_max[HEADS_X] * call->in_max[HEADS_W], bias = call->in_max[HEADS_B];
     const double spread = 2 * (6 * product * sqrt(depth) / 3 + bias);
+    const bool half = ridge_dtype_size(call->dtype) == 2, tf32 = call->dtype == RIDGE_TF32;
     const bool exact = kind == RIDGE_EXACT && depth * product + bias < 0x1p24;
     const double wander = 1 / 7.3, drift = (5.0 / 3) / 3;
     double logit = u * (4 * product * depth * sqrt(wander * wander + drift * drift) + bias);
-    if (call->dtype == RIDGE_TF32)
-        logit += 2 * u * (depth / 8 + 1) * (5 * product * sqrt(depth) / 3 * 2 / 3 + product) +
-                 4 * 0x1p-11 * product * sqrt(depth) / 3;
+    if (half || tf32)
+        logit += 2 * u * (depth / (tf32 ? 8 : 16) + 1) * (5 * product * sqrt(depth) / 3 * 2 / 3 + product);
+    if (tf32) logit += 4 * 0x1p-11 * product * sqrt(depth) / 3;
     if (exact) logit = 0;
-    b->absolute = 0x1p-125;
+    b->absolute = call->dtype == RIDGE_F16 ? 0x1p-25 : 0x1p-125; /* denormal probabilities lose bits */
     b->relative = 2 * logit + (exact ? 0 : u * spread) + u * (12 + 2 * sqrt((double)call->dim[HEADS_CLASSES]));
+    if (half) b->relative += ridge_dtype_roundoff(call->dtype);
 }
 
 static const char *reject(const ridge_case *c) {
-    if (c->dtype != RIDGE_F32 && c->dtype != RIDGE_TF32) return "multihead_linear_softmax takes f32 and tf32 only";
     if (c->dim[HEADS_HEADS] < 1 || c->dim[HEADS_HEADS] > 65535) return "heads must be 1 ... 65535";
     return c->dim[HEADS_DEPTH] < 1 || c->dim[HEADS_CLASSES] < 1 ? "depth and classes must be at least 1" : NULL;
 }

@@ -55,7 +55,8 @@ def cases():
         (2100, 1032, 4096, "bf16", True), (2048, 1024, 1000, "f16", True), (100, 64, 9000, "bf16", False),
     ]:  # fmt: skip
         yield "linear_softmax", (b, d, c), dtype, *softmax_case((), b, d, c, TYPES[dtype], turned)
-    yield "multihead_linear_softmax", (1024, 16, 1024, 100), "f32", *softmax_case((16,), 1024, 1024, 100, torch.float32, False)
+    for dtype, (b, heads, d, c) in (("f32", (1024, 16, 1024, 100)), ("bf16", (1024, 16, 1024, 100)), ("f16", (2000, 5, 1000, 300)), ("bf16", (500, 9, 4097, 3))):  # fmt: skip
+        yield "multihead_linear_softmax", (b, heads, d, c), dtype, *softmax_case((heads,), b, d, c, TYPES[dtype], False)
     for target in ("linear_cross_entropy", "linear_cross_entropy_backward", "linear_cross_entropy_grad"):
         for b, d, c, dtype in [
             (256, 512, 50, "f32"), (300, 129, 1009, "f32"), (2048, 1024, 1000, "f16"), (257, 520, 1009, "bf16"),

@@ -159,6 +159,36 @@ static void softmax_scratch_has_room(void **state) {
     }
 }
 
+/* Copies of several heads in 16 bits: lines that TMA takes, whole tiles of a head, logits of all of a line. */
+static void copies_of_heads_have_room(void **state) {
+    (void)state;
+    int taken = 0;
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        const int64_t rows = draw(seed, 0, 1, 9000), depth = draw(seed, 1, 1, 9000), classes = draw(seed, 2, 1, 2000);
+        const int64_t heads = draw(seed, 3, 1, 70);
+        const int way = seed % 2 ? LINEAR_TILES_HEADS : LINEAR_LOGITS_HEADS;
+        const int64_t wide = linear_heads_wide(way, classes, heads), columns = heads * wide;
+        const linear_softmax_scratch s = linear_softmax_scratch_of(way, rows, depth, classes, heads, RIDGE_BF16);
+        assert_int_equal(linear_softmax_scratch_of(way, rows, depth, classes, heads, RIDGE_F32).bytes, 0);
+        assert_true(wide >= classes && columns % 8 == 0);
+        if (s.bytes == 0) continue;
+        taken++;
+        assert_true(s.w - s.x >= (size_t)(rows * depth) * sizeof(uint16_t));
+        assert_true(s.bias - s.w >= (size_t)(columns * depth) * sizeof(uint16_t));
+        if (way == LINEAR_TILES_HEADS) {
+            const int64_t tile = linear_heads_tile(classes);
+            assert_true(wide % tile == 0);
+            assert_true(s.arrived - s.parts >= (size_t)(rows * (columns / tile)) * sizeof(softmax_part));
+        } else {
+            const size_t shares = (size_t)linear_softmax_shares(rows, depth, columns);
+            assert_true(s.logits_stride == columns && wide % 4 == 0);
+            assert_true(s.x_undo - s.bias >= (size_t)columns * sizeof(uint16_t));
+            assert_true(s.bytes - s.logits >= shares * (size_t)(rows * columns) * sizeof(float));
+        }
+    }
+    assert_true(taken > 50);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_tile_comes_once),
@@ -169,6 +199,7 @@ int main(void) {
         cmocka_unit_test(sums_have_room),
         cmocka_unit_test(split_scratch_has_room),
         cmocka_unit_test(softmax_scratch_has_room),
+        cmocka_unit_test(copies_of_heads_have_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

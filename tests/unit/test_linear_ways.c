@@ -36,6 +36,13 @@ static const ridge_way *chosen(const char *name, const ridge_problem *p) {
     return best;
 }
 
+static const char *refusal_of(const ridge_variant *variant, const char *name, const ridge_problem *p) {
+    for (int w = 0; w < variant->n_ways; w++)
+        if (strcmp(variant->ways[w].name, name) == 0) return variant->ways[w].refuses(&variant->ways[w], p);
+    fail_msg("%s has no way %s", variant->name, name);
+    return NULL;
+}
+
 typedef struct shape {
     const char *target;
     int64_t dim[4];
@@ -129,6 +136,15 @@ static void odd_and_skinny_shapes_have_tensor_cores(void **state) {
         {"linear_cross_entropy_grad", {785, 1017, 383}, RIDGE_TF32, "half"},
         {"linear_cross_entropy_grad", {4987, 647, 30515}, RIDGE_TF32, "half"}, /* hi and lo parts would not fit */
         {"multihead_linear_softmax", {1024, 16, 1000, 100}, RIDGE_F32, "tiles_split"},
+        {"multihead_linear_softmax", {1024, 16, 1024, 100}, RIDGE_BF16, "tiles_heads"},
+        {"multihead_linear_softmax", {1023, 7, 1001, 33}, RIDGE_F16, "tiles_heads"},
+        {"multihead_linear_softmax", {4096, 3, 999, 1001}, RIDGE_BF16, "tiles_heads"},
+        {"multihead_linear_softmax", {4096, 4, 1024, 9000}, RIDGE_BF16, "logits_16"}, /* more than tiles wait for */
+        {"multihead_linear_softmax", {4096, 4, 1001, 9001}, RIDGE_F16, "logits_heads"},
+        {"multihead_linear_softmax", {16384, 32, 4096, 4}, RIDGE_BF16, "logits_heads"}, /* few classes: no tile each */
+        {"multihead_linear_softmax", {200, 17, 20001, 5}, RIDGE_F16, "logits_heads"},
+        {"multihead_linear_softmax", {200000, 9, 63, 7}, RIDGE_F16, "logits_heads"},
+        {"multihead_linear_softmax", {4096, 1, 1024, 1000}, RIDGE_F16, "logits_16"},
     };
     ALL_RUN_BY(shapes, &h200);
 }
@@ -146,6 +162,7 @@ static void few_rows_read_w_once(void **state) {
         {"linear_cross_entropy_grad", {3, 710, 15654}, RIDGE_TF32, "few_rows"},
         {"linear_cross_entropy_backward", {2, 3592, 10328}, RIDGE_F16, "few_rows"},
         {"multihead_linear_softmax", {8, 32, 168, 9544}, RIDGE_F32, "few_rows"},
+        {"multihead_linear_softmax", {8, 32, 168, 9543}, RIDGE_BF16, "few_rows"},
         {"linear_softmax", {1024, 1024, 104}, RIDGE_BF16, "logits_shared"}, /* many rows */
     };
     ALL_RUN_BY(shapes, &h200);
@@ -178,13 +195,15 @@ static void any_extents_have_a_way(void **state) {
     static const int64_t extents[] = {0, 1, 7, 16, 129, 1000, 4097, 100001};
     static const ridge_dtype types[] = {RIDGE_F32, RIDGE_TF32, RIDGE_BF16, RIDGE_F16};
     static const char *const targets[] = {"linear_softmax", "linear_cross_entropy", "linear_cross_entropy_backward",
-                                          "linear_cross_entropy_grad"};
-    for (int t = 0; t < 4; t++) {
+                                          "linear_cross_entropy_grad", "multihead_linear_softmax"};
+    for (int t = 0; t < 5; t++) {
         const ridge_target *target = ridge_target_find(targets[t]);
         const ridge_variant *optimized = &target->variants[target->n_variants - 1];
         for (int i = 0; i < 8 * 7 * 7 * 4; i++) {
-            const int64_t dim[4] = {extents[i % 8], extents[1 + i / 8 % 7], extents[1 + i / 56 % 7]};
-            const ridge_problem p = problem_of(target, dim, types[i / 392], 0, &h200);
+            const int64_t rows = extents[i % 8], depth = extents[1 + i / 8 % 7], classes = extents[1 + i / 56 % 7];
+            const int64_t one[4] = {rows, depth, classes}, several[4] = {rows, 5, depth, classes};
+            const bool heads = strcmp(targets[t], "multihead_linear_softmax") == 0;
+            const ridge_problem p = problem_of(target, heads ? several : one, types[i / 392], 0, &h200);
             const ridge_way *way = chosen(targets[t], &p);
             ridge_traffic traffic;
             way->traffic(&p, &traffic);
@@ -194,6 +213,30 @@ static void any_extents_have_a_way(void **state) {
     }
 }
 
+/* A way of one head takes no other one for it; a launch a head wants each head aligned. */
+static void heads_are_not_one(void **state) {
+    (void)state;
+    static const int64_t even[4] = {300, 3, 64, 72}, odd[4] = {300, 3, 64, 71}, large[4] = {1 << 16, 64, 16384, 16};
+    const ridge_target *target = ridge_target_find("multihead_linear_softmax");
+    const ridge_variant *optimized = &target->variants[target->n_variants - 1], *launches = optimized - 1;
+    assert_string_equal(launches->name, "cuda/launches");
+    ridge_problem p = problem_of(target, even, RIDGE_BF16, 0, &h200);
+    assert_null(refusal_of(launches, "tiles_16", &p));
+    assert_null(refusal_of(optimized, "logits_16", &p));
+    p.tensor[1].stride[0] += 1;
+    assert_non_null(refusal_of(launches, "tiles_16", &p));
+    assert_non_null(refusal_of(optimized, "logits_16", &p));
+    assert_null(refusal_of(optimized, "tiles_heads", &p));
+    assert_null(refusal_of(optimized, "copied", &p)); /* heads with a gap, too */
+    p = problem_of(target, odd, RIDGE_F16, 0, &h200);
+    assert_non_null(refusal_of(optimized, "logits_16", &p));
+    assert_null(refusal_of(optimized, "tiles_heads", &p));
+    p = problem_of(target, large, RIDGE_F16, 0, &h200);
+    assert_string_equal(refusal_of(optimized, "tiles_heads", &p), "copies take too much memory");
+    p = problem_of(target, even, RIDGE_TF32, 0, &h200);
+    assert_non_null(refusal_of(optimized, "tiles_heads", &p));
+}
+
 /* Without wgmma and clusters. */
 static void ampere_has_its_own(void **state) {
     (void)state;
@@ -201,6 +244,7 @@ static void ampere_has_its_own(void **state) {
         {"linear_softmax", {64, 128, 10}, RIDGE_F32, "skinny_single"},
         {"linear_softmax", {8192, 4096, 1000}, RIDGE_F32, "logits_ffma"},
         {"linear_softmax", {8192, 4096, 1000}, RIDGE_BF16, "logits_ffma"},
+        {"multihead_linear_softmax", {1024, 16, 1024, 100}, RIDGE_BF16, "logits_ffma"},
         {"linear_cross_entropy", {1024, 1024, 100}, RIDGE_F32, "ffma"},
         {"linear_cross_entropy_grad", {4096, 2048, 16384}, RIDGE_BF16, "ffma"},
     };
@@ -268,6 +312,7 @@ int main(void) {
         cmocka_unit_test(odd_and_skinny_shapes_have_tensor_cores),
         cmocka_unit_test(few_rows_read_w_once),
         cmocka_unit_test(misaligned_operands_are_copied),
+        cmocka_unit_test(heads_are_not_one),
         cmocka_unit_test(ampere_has_its_own),
         cmocka_unit_test(arithmetic_is_the_ways),
         cmocka_unit_test(traffic_is_the_ways),

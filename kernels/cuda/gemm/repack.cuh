@@ -10,7 +10,8 @@
 namespace ridge {
 
 /* `to` is to_lines lines of to_stride elements without gaps: what `from` has of it, else zeros. It begins at a multiple
- * of 16 bytes, and there is room up to the next one behind it. */
+ * of 16 bytes, and there is room up to the next one behind it. `count` such matrices, `next` elements from one of
+ * `from` to the next, lie without gaps, too. */
 template <typename T>
 struct repack_lines {
     const T *from;
@@ -18,26 +19,38 @@ struct repack_lines {
     int lines, along;
     T *to;
     int to_lines, to_stride;
+    int count;
+    int64_t next;
+    bool whole; /* lines of both, and matrices, begin at multiples of 16 bytes */
 
     static constexpr int width = 16 / (int)sizeof(T);
-    __host__ __device__ int64_t elements(void) const { return (int64_t)to_lines * to_stride; }
+    __host__ __device__ int64_t elements(void) const { return (int64_t)count * to_lines * to_stride; }
     int64_t blocks(void) const { return (elements() + 256 * width - 1) / (256 * width); }
     __device__ void run(int64_t block) const {
         const int64_t first = (block * 256 + (int)threadIdx.x) * width;
         if (first >= elements()) return;
-        int line, column;
+        int64_t all; /* lines before this one */
+        int column;
         if (elements() <= INT32_MAX)
-            line = (int)((unsigned)first / (unsigned)to_stride), column = (int)((unsigned)first % (unsigned)to_stride);
+            all = (unsigned)first / (unsigned)to_stride, column = (int)((unsigned)first % (unsigned)to_stride);
         else
-            line = (int)(first / to_stride), column = (int)(first % to_stride);
+            all = first / to_stride, column = (int)(first % to_stride);
+        int matrix = count > 1 ? (int)(all / to_lines) : 0, line = (int)(all - (int64_t)matrix * to_lines);
+        const T *source = from + matrix * next + line * stride;
+        if (whole && line < lines && column + width <= along) {
+            *(uint4 *)(to + first) = *(const uint4 *)(source + column);
+            return;
+        }
         union {
             uint4 bits;
             T element[width];
         } u;
 #pragma unroll
         for (int e = 0; e < width; e++) {
-            u.element[e] = line < lines && column < along ? from[line * stride + column] : (T)0;
-            if (++column == to_stride) column = 0, line++;
+            u.element[e] = line < lines && column < along ? source[column] : (T)0;
+            if (++column < to_stride) continue;
+            column = 0, line++, source += stride;
+            if (line == to_lines && matrix + 1 < count) line = 0, source = from + ++matrix * next;
         }
         *(uint4 *)(to + first) = u.bits;
     }

@@ -6,8 +6,13 @@ namespace ridge {
 
 template <typename T>
 static repack_lines<T> repack_of(const linear_copy &c) {
-    return {(const T *)c.from.base, c.from.stride,   (int)c.from.lines, (int)c.from.along,
-            (T *)c.to.base,         (int)c.to.lines, (int)c.to.stride};
+    repack_lines<T> r = {};
+    r.from = (const T *)c.from.base, r.stride = c.from.stride;
+    r.lines = (int)c.from.lines, r.along = (int)c.from.along;
+    r.to = (T *)c.to.base, r.to_lines = (int)c.to.lines, r.to_stride = (int)c.to.stride;
+    r.count = c.count, r.next = c.next;
+    r.whole = is_aligned16(r.from) && (c.from.stride | c.next | c.to.stride) * (int64_t)sizeof(T) % 16 == 0;
+    return r;
 }
 
 ridge_status linear_copy_both(int bytes, const linear_copy &a, const linear_copy &b, cudaStream_t stream) {

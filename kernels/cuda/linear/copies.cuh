@@ -11,9 +11,12 @@ extern "C" {
 
 namespace ridge {
 
-/* `to` is to.lines lines of to.stride elements without gaps: what `from` has of it, else zeros. */
+/* `to` is to.lines lines of to.stride elements without gaps: what `from` has of it, else zeros. Of `count` matrices,
+ * `next` elements from one of `from` to the next; those of `to` follow each other. */
 struct linear_copy {
     matrix_lines from, to;
+    int count = 1;
+    int64_t next = 0;
 };
 /* Both in one launch; of elements of so many bytes: 2 or 4. */
 ridge_status linear_copy_both(int bytes, const linear_copy &a, const linear_copy &b, cudaStream_t stream);

@@ -23,6 +23,16 @@ struct linear_softmax_call {
     linear_softmax_scratch at(int way) const {
         return linear_softmax_scratch_of(way, x.rows, x.columns, p.columns, heads, dtype);
     }
+    /* Of that head alone. */
+    linear_softmax_call of_head(int head) const {
+        const int64_t bytes = (int64_t)ridge_dtype_size(dtype);
+        linear_softmax_call one = *this;
+        one.heads = 1;
+        one.w.base = (char *)w.base + head * w_head * bytes;
+        one.bias = (const char *)bias + head * bias_head * bytes;
+        one.p.base = (char *)p.base + head * p_head * bytes;
+        return one;
+    }
 };
 
 /* By a way of linear/softmax_ways.h: few classes in fp32; tiles that exchange their rows' sums; logits in memory;
@@ -41,6 +51,12 @@ inline ridge_status linear_softmax_by(int way, const linear_softmax_call &c) {
         return linear_softmax_tiles(way, c);
     return way == LINEAR_COPIED ? linear_softmax_copies(c) : linear_softmax_logits(way, c);
 }
+/* 16 bits: copies w of all heads side by side, as a way of linear_packs_heads has it, and x where TMA does not take it.
+ * Both, as the product takes them. */
+struct linear_heads_operands {
+    matrix_view x, w;
+};
+ridge_status linear_softmax_pack(int way, const linear_softmax_call &c, linear_heads_operands *packed);
 /* Softmax of all rows of all heads of p, in place; fp32. */
 ridge_status linear_softmax_in_place(const linear_softmax_call &c);
 /* Logits to p by multiply-adds; fp32. only_if: see any_run_as. */

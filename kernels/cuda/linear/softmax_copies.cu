@@ -1,5 +1,6 @@
 /* softmax(x w + b) of operands that TMA does not take: copied to aligned memory, the depth filled up with zeros, then
  * by the way that suits the copies. */
+#include "cuda/host/tensor_map.cuh"
 #include "cuda/linear/softmax_call.cuh"
 
 namespace ridge {
@@ -22,10 +23,10 @@ ridge_status linear_softmax_copies(const linear_softmax_call &c) {
     d.w = linear_copied(c.w, c.scratch + at.w, at.w_stride);
     d.scratch = c.scratch + at.bytes;
     linear_copy w = linear_copy_of(c.w, d.w);
-    if (c.heads > 1) { /* a head's weights lie without gaps: a line of them */
-        d.w = {c.scratch + at.w, classes, padded, 1, classes};
-        d.w_head = padded * classes;
-        w = {{c.w.base, depth * classes, c.heads, c.w_head}, {d.w.base, d.w_head, c.heads, d.w_head}};
+    if (c.heads > 1) {
+        d.w = {c.scratch + at.w, classes, padded, 1, at.w_stride};
+        d.w_head = padded * at.w_stride;
+        w = {{c.w.base, classes, depth, c.w.step}, lines_of(d.w), c.heads, c.w_head};
     }
     RIDGE_TRY(linear_copy_both(bytes, linear_copy_of(c.x, d.x), w, c.stream));
     const linear_softmax_facts f = facts_of(d);
@@ -37,6 +38,25 @@ ridge_status linear_softmax_copies(const linear_softmax_call &c) {
         tried |= 1u << way;
     }
     return status;
+}
+
+ridge_status linear_softmax_pack(int way, const linear_softmax_call &c, linear_heads_operands *packed) {
+    constexpr int bytes = 2;
+    const linear_softmax_scratch at = c.at(way);
+    const int64_t depth = c.x.columns, classes = c.p.columns, wide = linear_heads_wide(way, classes, c.heads);
+    const matrix_lines of_step = {c.w.base, classes, c.heads, c.w_head}; /* of the depth */
+    const linear_copy w = {of_step, {c.scratch + at.w, wide, c.heads, wide}, (int)depth, c.w.step};
+    linear_copy x = {};
+    if (at.bytes == 0) return RIDGE_UNSUPPORTED;
+    packed->x = c.x, packed->w = {c.scratch + at.w, c.heads * wide, depth, 1, c.heads * wide};
+    if (!is_tileable<__half>(c.x))
+        packed->x = linear_copied(c.x, c.scratch + at.x, 0), x = linear_copy_of(c.x, packed->x);
+    if (way == LINEAR_LOGITS_HEADS) {
+        const linear_copy bias = {{c.bias, classes, c.heads, c.bias_head}, {c.scratch + at.bias, wide, c.heads, wide}};
+        RIDGE_TRY(linear_copy_both(bytes, x, bias, c.stream));
+        x = {};
+    }
+    return linear_copy_both(bytes, x, w, c.stream);
 }
 
 }  // namespace ridge

@@ -1,6 +1,6 @@
 /* Softmax of a linear layer by Hopper's tensor cores: tiles of 128 rows and 256 (fp32: 128) classes. fp32 split in fp16
  * (see gemm/split.cuh), tf32, bf16, f16. x and p by rows, w: [classes, depth] in either order. fp32 with classes across
- * the lines of w: of several heads, too.
+ * the lines of w, and 16 bits: of several heads, too.
  *
  * Floors of 8192 x 4096 x 1000 on an H200: 67 GFLOP, in tf32 140 us at the 486 TFLOP/s of its peak loop, with classes
  * filled up to 1024; in fp32, three products of hi and lo parts at 962, 214 us, and 65 us for the pass that splits x
@@ -67,6 +67,26 @@ static ridge_status linear_softmax_16(int way, const linear_softmax_call &c) {
     if (c.w.by_rows()) return softmax_product<matmul_shape<T, Tuned, true, true>, T, false>(c, at, a, b, plan, false);
     return softmax_product<matmul_shape<T, Tuned, true, false>, T, false>(c, at, a, b, plan, false);
 }
+/* The epilogue leaves room for tiles of 128. */
+constexpr matmul_tuning MIDDLE_TUNED = {.columns = 128, .stages = 6, .cluster_m = 2, .cluster_n = 1};
+
+/* The same of several heads: one product with all of their weights, copied so that each head has whole tiles. */
+template <typename T>
+static ridge_status linear_softmax_heads(const linear_softmax_call &c) {
+    linear_heads_operands o;
+    RIDGE_TRY(linear_softmax_pack(LINEAR_TILES_HEADS, c, &o));
+    const auto product = [&]<matmul_tuning Tuned>() {
+        using S = matmul_shape<T, Tuned, true, false>;
+        return softmax_product<S, T, false>(c, c.at(LINEAR_TILES_HEADS), lines_of(o.x), lines_of(o.w),
+                                            matmul_whole(c.x.columns, S::K, 1), false);
+    };
+    switch (linear_heads_tile(c.p.columns)) {
+        case LINEAR_TILE_NARROW: return product.template operator()<NARROW_TUNED>();
+        case LINEAR_TILE_MIDDLE: return product.template operator()<MIDDLE_TUNED>();
+        default: return product.template operator()<WIDE_TUNED>();
+    }
+}
+
 template <matmul_tuning Tuned>
 static ridge_status linear_softmax_of_16(int way, const linear_softmax_call &c) {
     return (c.dtype == RIDGE_BF16 ? linear_softmax_16<__nv_bfloat16, Tuned> : linear_softmax_16<__half, Tuned>)(way, c);
@@ -181,9 +201,8 @@ static ridge_status linear_softmax_split(const linear_softmax_call &c) {
     return softmax_product<split_tile, float, true>(c, at, s.x, s.w, s.plan, true);
 }
 
-/* tf32, by one product. The epilogue leaves room for tiles of 128. */
-constexpr matmul_tuning HALF_128_TUNED = {.columns = 128, .stages = 6, .cluster_m = 2, .cluster_n = 1};
-using half_tile_128 = matmul_shape<__half, HALF_128_TUNED>;
+/* tf32, by one product. */
+using half_tile_128 = matmul_shape<__half, MIDDLE_TUNED>;
 static ridge_status linear_softmax_half(const linear_softmax_call &c) {
     const bool narrow = c.w.rows <= LINEAR_TILE_NARROW;
     const linear_softmax_scratch at = c.at(LINEAR_TILES_HALF);
@@ -229,12 +248,15 @@ ridge_status linear_softmax_tiles(int way, const linear_softmax_call &c) {
                                                   : linear_softmax_split_logits<half_tile>(c);
         case LINEAR_TILES_TF32: return linear_softmax_tf32(c);
         case LINEAR_LOGITS_TF32: return linear_softmax_tf32_logits(c);
+        case LINEAR_TILES_HEADS:
+            return c.dtype == RIDGE_BF16 ? linear_softmax_heads<__nv_bfloat16>(c) : linear_softmax_heads<__half>(c);
         case LINEAR_TILES_NARROW: return linear_softmax_of_16<NARROW_TUNED>(way, c);
         default: return linear_softmax_of_16<WIDE_TUNED>(way, c);
     }
 }
 
 static_assert((int)LINEAR_TILE_SINGLE == split_tile_104::N && (int)LINEAR_TILE_NARROW == narrow_tile<tf32>::N &&
-              (int)LINEAR_TILE_NARROW == NARROW_TUNED.columns);
+              (int)LINEAR_TILE_NARROW == NARROW_TUNED.columns && (int)LINEAR_TILE_MIDDLE == MIDDLE_TUNED.columns &&
+              (int)LINEAR_TILE_WIDE == WIDE_TUNED.columns);
 
 }  // namespace ridge

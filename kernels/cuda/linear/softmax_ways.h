@@ -3,6 +3,7 @@
  *
  *   skinny_*       up to 128 classes in fp32: skinny/ways.h
  *   tiles_*        up to 8192 classes, logits in registers: linear/softmax_tiles.cu
+ *   *_heads        several heads in 16 bits: weights copied side by side (linear/softmax_copies.cu), one product
  *   logits_*       a product to memory, then softmax row by row: linear/softmax_logits.cu
  *   few_rows       up to 64 rows: w is read once, at memory's rate: gemv/product.cuh, linear/few_rows.cu
  *   copied         operands that TMA does not take, copied to aligned memory for one of the others: gemm/repack.cuh */
@@ -17,7 +18,9 @@ enum {
     LINEAR_TILES = 64, /* of classes that may wait for each other, where as many run together */
     LINEAR_TILES_CLASSES = LINEAR_TILES * 128,
     LINEAR_TILE_SINGLE = 104, /* classes at most of the tile that has all of them */
-    LINEAR_TILE_NARROW = 64   /* likewise, in 16 bits and tf32 */
+    LINEAR_TILE_NARROW = 64,  /* likewise, in 16 bits and tf32 */
+    LINEAR_TILE_MIDDLE = 128,
+    LINEAR_TILE_WIDE = 256
 };
 
 /* Behind those of skinny/ways.h. */
@@ -27,11 +30,13 @@ typedef enum linear_softmax_way {
     LINEAR_TILES_16,
     LINEAR_TILES_NARROW,
     LINEAR_TILES_HALF,
+    LINEAR_TILES_HEADS,
     LINEAR_LOGITS_16,
     LINEAR_LOGITS_SPLIT,
     LINEAR_LOGITS_TF32,
     LINEAR_LOGITS_HALF,
     LINEAR_LOGITS_SHARED,
+    LINEAR_LOGITS_HEADS,
     LINEAR_LOGITS_WGMMA,
     LINEAR_LOGITS_FFMA,
     LINEAR_FEW_ROWS,
@@ -62,7 +67,7 @@ linear_softmax_facts linear_softmax_copied(const linear_softmax_facts *f);
 /* The cheapest of the ways that take copied operands; -1: none. tried: bit i stands for way i, which is not to be. */
 int linear_softmax_of_copied(const linear_softmax_facts *copied, unsigned tried);
 
-/* Shares of the depth of LINEAR_LOGITS_SHARED, each whole slices of 64. */
+/* Shares of the depth of LINEAR_LOGITS_SHARED and LINEAR_LOGITS_HEADS, each whole slices of 64. */
 enum {
     LINEAR_SHARED_CLASSES = 1024, /* at most */
     LINEAR_SHARES_MOST = 32,
