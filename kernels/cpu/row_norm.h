@@ -1,11 +1,11 @@
-/* Norms of rows with any activation, and with a residual, on a CPU (model/row_norm.h). Included once by a target's
+/* Norms of rows with any activation, and with a residual, on a CPU (cuda/rows/norm.h). Included once by a target's
  * cpu.c, which defines ROW_NORM_NAME, ROW_NORM_KIND and ROW_NORM_RESIDUAL as its target.c does. */
 #include <float.h>
 #include <math.h>
 
 #include "cpu/row_reduce.h"
 #include "cpu/vec_gelu.h"
-#include "model/row_norm.h"
+#include "cuda/rows/norm.h"
 #include "model/token.h"
 
 #define ROW_NORM_FN(what) TOKEN_JOIN(ROW_NORM_NAME, what)
@@ -85,7 +85,7 @@ VF_INLINE vf2 normalized(const void *state, int64_t j, int64_t count) {
 
 VF_INLINE vf gelu_tanh(vf h) {
     const vf one = vf_set1(1.0f);
-    const vf t = vf_mul(h, vf_fma(vf_mul(vf_set1(-ROW_NORM_TANH_B), h), h, vf_set1(-ROW_NORM_TANH_A)));
+    const vf t = vf_mul(h, vf_fma(vf_mul(vf_set1(-GELU_TANH_B), h), h, vf_set1(-GELU_TANH_A)));
     return vf_div(h, vf_add(one, vf_exp2(t)));
 }
 /* NaN stays. */
@@ -93,10 +93,10 @@ VF_INLINE vf relu(vf h) { return vf_max(vf_zero(), h); }
 
 VF_INLINE vf2 activate(const row *r, vf2 h) {
     switch (r->activation) {
-        case ROW_NORM_GELU: return (vf2){vf_gelu_by(&r->gelu, h.a), vf_gelu_by(&r->gelu, h.b)};
-        case ROW_NORM_GELU_TANH: return (vf2){gelu_tanh(h.a), gelu_tanh(h.b)};
-        case ROW_NORM_SILU: return (vf2){vf_silu(h.a), vf_silu(h.b)};
-        case ROW_NORM_RELU: return (vf2){relu(h.a), relu(h.b)};
+        case ACTIVATION_GELU: return (vf2){vf_gelu_by(&r->gelu, h.a), vf_gelu_by(&r->gelu, h.b)};
+        case ACTIVATION_GELU_TANH: return (vf2){gelu_tanh(h.a), gelu_tanh(h.b)};
+        case ACTIVATION_SILU: return (vf2){vf_silu(h.a), vf_silu(h.b)};
+        case ACTIVATION_RELU: return (vf2){relu(h.a), relu(h.b)};
         default: return h;
     }
 }

@@ -1,4 +1,4 @@
-/* A target of the family of norms (model/row_norm.h): cases, work, traffic, ways, oracle and bound. Included once, by
+/* A target of the family of norms (cuda/rows/norm.h): cases, work, traffic, ways, oracle and bound. Included once, by
  * target.c, which defines before
  *
  *   ROW_NORM_NAME      the target's name, as a token
@@ -12,7 +12,7 @@
 
 #include "cpu/row_temporary.h"
 #include "cuda/rows/ways.h"
-#include "model/row_norm.h"
+#include "cuda/rows/norm.h"
 #include "model/token.h"
 #include "ridge/target.h"
 
@@ -28,13 +28,13 @@ TOKEN_DECLARE_CUDA(ROW_NORM_FN(cuda_optimized));
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
 #define NORM_TIMED(rows, cols, type, act, where) \
-    { .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {1e-5, ROW_NORM_##act}, .only = RIDGE_ONLY_##where }
+    { .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {1e-5, ACTIVATION_##act}, .only = RIDGE_ONLY_##where }
 #define NORM_EDGE(rows, cols, type, eps, act, wide) \
-    { .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {eps, ROW_NORM_##act, WEIGHTS ? wide : 0}, .edge = true }
-#define NORM_CUDA(rows, cols, type, eps, act, wide)                                                                    \
-    {                                                                                                                  \
-        .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {eps, ROW_NORM_##act, WEIGHTS ? wide : 0}, .edge = true, \
-        .only = RIDGE_ONLY_CUDA                                                                                        \
+    { .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {eps, ACTIVATION_##act, WEIGHTS ? wide : 0}, .edge = true }
+#define NORM_CUDA(rows, cols, type, eps, act, wide)                                                        \
+    {                                                                                                      \
+        .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {eps, ACTIVATION_##act, WEIGHTS ? wide : 0}, \
+        .edge = true, .only = RIDGE_ONLY_CUDA                                                              \
     }
 /* Every activation, several eps, weights of both types, and lengths on both sides of every switch of rows/run.cuh. An
  * eps of 4 is above the norm of short rows. */
@@ -101,7 +101,7 @@ static const char *reject(const ridge_case *c) {
     const double eps = c->option[ROW_NORM_EPS], act = c->option[ROW_NORM_ACTIVATION];
     if (c->dim[1] < 1) return "cols must be at least 1";
     if (!(eps >= (double)FLT_MIN && eps <= 0x1p20)) return "eps must be from 2^-126 to 2^20";
-    if (!(act >= 0 && act < ROW_NORM_ACTIVATIONS && floor(act) >= act))
+    if (!(act >= 0 && act < ACTIVATIONS && floor(act) >= act))
         return "activation must be 0 (none), 1 (gelu), 2 (gelu's tanh form), 3 (silu) or 4 (relu)";
     return NULL;
 }
@@ -118,7 +118,7 @@ enum { MATRICES = ROW_NORM_RESIDUAL ? 2 : 1 };
 
 /* Squares and their sum 2, scaling 1; mean 2; a weight 1 each; the residual 1; the activation 0, 3, 8, 4 or 1. */
 static void work(const ridge_case *c, ridge_work *w) {
-    static const double activation[ROW_NORM_ACTIVATIONS] = {0, 3, 8, 4, 1};
+    static const double activation[ACTIVATIONS] = {0, 3, 8, 4, 1};
     const double flops = 3 + (ROW_NORM_KIND == ROW_NORM_LAYER ? 2 : 0) + WEIGHTS + (ROW_NORM_RESIDUAL ? 1 : 0) +
                          activation[(int)c->option[ROW_NORM_ACTIVATION]];
     *w = (ridge_work){.flops = flops * elements(c),
@@ -229,10 +229,10 @@ static statistics statistics_of(const ridge_oracle_call *call, int64_t i) {
 
 static double activated(int activation, double h) {
     switch (activation) {
-        case ROW_NORM_GELU: return 0.5 * h * (1.0 + erf(h * sqrt(0.5)));
-        case ROW_NORM_GELU_TANH: return h / (1.0 + exp(-1.5957691216057308 * (h + 0.044715 * h * h * h)));
-        case ROW_NORM_SILU: return h / (1.0 + exp(-h));
-        case ROW_NORM_RELU: return h < 0 ? 0 : h; /* NaN stays */
+        case ACTIVATION_GELU: return 0.5 * h * (1.0 + erf(h * sqrt(0.5)));
+        case ACTIVATION_GELU_TANH: return h / (1.0 + exp(-1.5957691216057308 * (h + 0.044715 * h * h * h)));
+        case ACTIVATION_SILU: return h / (1.0 + exp(-h));
+        case ACTIVATION_RELU: return h < 0 ? 0 : h; /* NaN stays */
         default: return h;
     }
 }
@@ -259,7 +259,7 @@ static void oracle(const ridge_oracle_call *call) {
 /* Of an activation: its greatest slope; its own error in units of u |h|, for f32 and for 16 bits. */
 static const struct {
     double slope, own, own_short;
-} activation_error[ROW_NORM_ACTIVATIONS] = {{1, 0, 0}, {1.13, 5, 338}, {1.13, 10, 10}, {1.1, 3, 3}, {1, 0, 0}};
+} activation_error[ACTIVATIONS] = {{1, 0, 0}, {1.13, 5, 338}, {1.13, 10, 10}, {1.1, 3, 3}, {1, 0, 0}};
 #define SHORT_STATISTICS 256.0 /* tensor cores' sums of 16-bit elements, in units of u */
 
 /* Largest error of a row of y in units of u = 2^-24, before it is rounded for storage. */
@@ -305,7 +305,7 @@ const ridge_target TOKEN_JOIN(ridge_target, ROW_NORM_NAME) = {
     .out = out,
     .n_out = ROW_NORM_RESIDUAL ? 2 : 1,
     .variants = RIDGE_LIST(variants),
-    .options = {{"eps", 1e-5}, {"activation", ROW_NORM_NONE}, {WEIGHTS ? "wide" : NULL, 0}},
+    .options = {{"eps", 1e-5}, {"activation", ACTIVATION_NONE}, {WEIGHTS ? "wide" : NULL, 0}},
     .work = work,
     .oracle = oracle,
     .bound = bound,

@@ -1,5 +1,5 @@
-/* A target of the forms of softmax (model/row_softmax.h): cases, work, traffic, ways, oracle and bound. Included once,
- * by target.c, which defines before
+/* A target of the forms of softmax (cuda/rows/softmax_form.h): cases, work, traffic, ways, oracle and bound. Included
+ * once, by target.c, which defines before
  *
  *   ROW_SOFTMAX_NAME     the target's name, as a token
  *   ROW_SOFTMAX_MASKED   1: a mask is added to x; 0: rows may be those of a triangle
@@ -10,7 +10,7 @@
 
 #include "cpu/row_temporary.h"
 #include "cuda/rows/ways.h"
-#include "model/row_softmax.h"
+#include "cuda/rows/softmax_form.h"
 #include "model/token.h"
 #include "ridge/target.h"
 

@@ -8,7 +8,7 @@
 #include "cuda/ptx/math.cuh"
 
 extern "C" {
-#include "model/row_norm.h"
+#include "cuda/epilogue/activation.h"
 }
 
 namespace ridge {
@@ -42,7 +42,7 @@ __device__ inline float gelu_short(float x) {
 
 /* GELU in its tanh form, x (1 + tanh(z)) / 2 = x / (1 + e^-2z), within 10 u |x|. */
 __device__ inline float gelu_tanh(float x) {
-    const float t = x * fmaf(ROW_NORM_TANH_B * x, x, ROW_NORM_TANH_A);
+    const float t = x * fmaf(GELU_TANH_B * x, x, GELU_TANH_A);
     return x * rcp_approx_ftz(1.0f + ex2_approx_ftz(-t));
 }
 

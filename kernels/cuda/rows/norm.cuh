@@ -1,4 +1,4 @@
-/* Norms of rows for rows/run.cuh, with any activation and with a residual (model/row_norm.h). Which norm and which
+/* Norms of rows for rows/run.cuh, with any activation and with a residual (cuda/rows/norm.h). Which norm and which
  * activation is asked for each pack of elements, by all threads alike: some instructions of what a row's memory hides,
  * for a fifteenth of the kernels. Pairs that are worth more have kernels of their own: norm_activation,
  * norm_activation_rms.
@@ -74,10 +74,10 @@ struct row_norm {
     template <int N>
     __device__ void activate(float (&v)[N]) const {
         switch (asked(want.activation)) {
-            case ROW_NORM_GELU: apply(v, [](float h) { return sizeof(T) == 2 ? gelu_short(h) : gelu(h); }); break;
-            case ROW_NORM_GELU_TANH: apply(v, [](float h) { return gelu_tanh(h); }); break;
-            case ROW_NORM_SILU: apply(v, [](float h) { return silu(h); }); break;
-            case ROW_NORM_RELU: apply(v, [](float h) { return h < 0.0f ? 0.0f : h; }); break; /* NaN stays */
+            case ACTIVATION_GELU: apply(v, [](float h) { return sizeof(T) == 2 ? gelu_short(h) : gelu(h); }); break;
+            case ACTIVATION_GELU_TANH: apply(v, [](float h) { return gelu_tanh(h); }); break;
+            case ACTIVATION_SILU: apply(v, [](float h) { return silu(h); }); break;
+            case ACTIVATION_RELU: apply(v, [](float h) { return h < 0.0f ? 0.0f : h; }); break; /* NaN stays */
             default: break;
         }
     }
@@ -194,7 +194,7 @@ ridge_status row_norm_baseline(const ridge_call *call, row_norm_form form) {
         to.x = sum.y, to.x_stride = sum.y_stride;
     }
     const row_activation_pass<T> activation = {norm};
-    norm.want.activation = ROW_NORM_NONE;
+    norm.want.activation = ACTIVATION_NONE;
     RIDGE_TRY(row_run_passes(to, norm, stream));
     return row_map(row_from_temporary<T>(call), activation, stream);
 }

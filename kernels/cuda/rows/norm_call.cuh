@@ -5,7 +5,7 @@
 #include "cuda/host/launch.cuh"
 
 extern "C" {
-#include "model/row_norm.h"
+#include "cuda/rows/norm.h"
 }
 
 namespace ridge {

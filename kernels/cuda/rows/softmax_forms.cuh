@@ -1,4 +1,4 @@
-/* Softmax of rows for rows/run.cuh with a scale, a mask or a triangle, and its logarithm (model/row_softmax.h). */
+/* Softmax of rows for rows/run.cuh with a scale, a mask or a triangle, and its logarithm (cuda/rows/softmax_form.h). */
 #ifndef RIDGE_KERNELS_CUDA_ROWS_SOFTMAX_FORMS_CUH
 #define RIDGE_KERNELS_CUDA_ROWS_SOFTMAX_FORMS_CUH
 
@@ -6,7 +6,7 @@
 #include "cuda/rows/softmax.cuh"
 
 extern "C" {
-#include "model/row_softmax.h"
+#include "cuda/rows/softmax_form.h"
 }
 
 namespace ridge {

@@ -6,11 +6,13 @@
  *   rms     h = s / sqrt(mean of s^2 + eps) gamma
  *   y = activation(h)
  *
- * Inputs: x, residual where there is one, gamma, beta. Outputs: y, and s where there is a residual. */
-#ifndef RIDGE_MODEL_ROW_NORM_H
-#define RIDGE_MODEL_ROW_NORM_H
+ * Inputs: x, residual where there is one, gamma, beta. Outputs: y, and s where there is a residual. Of C and CUDA. */
+#ifndef RIDGE_KERNELS_CUDA_ROWS_NORM_H
+#define RIDGE_KERNELS_CUDA_ROWS_NORM_H
 
 #include <stdbool.h>
+
+#include "cuda/epilogue/activation.h"
 
 typedef enum row_norm_kind { ROW_NORM_L2, ROW_NORM_LAYER, ROW_NORM_RMS } row_norm_kind;
 
@@ -20,16 +22,12 @@ typedef struct row_norm_form {
     bool residual;
 } row_norm_form;
 
-/* Options of such a target; values of the second. ROW_NORM_WIDE is not 0 where gamma and beta are f32 and x is not. */
+/* Options of such a target; the second is of epilogue/activation.h. ROW_NORM_WIDE is not 0 where gamma and beta are f32
+ * and x is not. */
 enum { ROW_NORM_EPS, ROW_NORM_ACTIVATION, ROW_NORM_WIDE };
-enum { ROW_NORM_NONE, ROW_NORM_GELU, ROW_NORM_GELU_TANH, ROW_NORM_SILU, ROW_NORM_RELU, ROW_NORM_ACTIVATIONS };
 
 static inline int row_norm_weights(row_norm_kind kind) {
     return kind == ROW_NORM_LAYER ? 2 : kind == ROW_NORM_RMS ? 1 : 0;
 }
-
-/* gelu in its tanh form is h / (1 + 2^-(a h + b h^3)). */
-#define ROW_NORM_TANH_A 0x1.26aec2p1f  /* 2 sqrt(2 / pi) log2 e */
-#define ROW_NORM_TANH_B 0x1.a5a7d0p-4f /* 0.044715 times that */
 
 #endif

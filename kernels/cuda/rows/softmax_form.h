@@ -5,8 +5,8 @@
  *
  * causal: q, 0 for none: rows come in groups of q, and row i of a group sees cols - q + i + 1 columns; the others are
  * as if they were -infinity. */
-#ifndef RIDGE_MODEL_ROW_SOFTMAX_H
-#define RIDGE_MODEL_ROW_SOFTMAX_H
+#ifndef RIDGE_KERNELS_CUDA_ROWS_SOFTMAX_FORM_H
+#define RIDGE_KERNELS_CUDA_ROWS_SOFTMAX_FORM_H
 
 #include <stdint.h>
 
