@@ -1,5 +1,5 @@
 /* Norms of rows with any activation, and with a residual, on a CPU (cuda/rows/norm.h). Included once by a target's
- * cpu.c, which defines ROW_NORM_NAME, ROW_NORM_KIND and ROW_NORM_RESIDUAL as its target.c does. */
+ * cpu.c, which defines ROW_NORM_NAME, _KIND, _RESIDUAL and _WEIGHTS as its target.c does. */
 #include <float.h>
 #include <math.h>
 
@@ -12,8 +12,8 @@
 TOKEN_DECLARE_CPU(ROW_NORM_FN(cpu_baseline));
 TOKEN_DECLARE_CPU(ROW_NORM_FN(cpu_optimized));
 
-enum { WEIGHTS = ROW_NORM_KIND == ROW_NORM_LAYER ? 2 : ROW_NORM_KIND == ROW_NORM_RMS ? 1 : 0 };
-enum { FIRST_WEIGHT = ROW_NORM_RESIDUAL ? 2 : 1 };
+static const row_norm_form form = {ROW_NORM_KIND, ROW_NORM_RESIDUAL};
+enum { WEIGHTS = ROW_NORM_WEIGHTS, FIRST_WEIGHT = 1 + ROW_NORM_RESIDUAL };
 
 /* ---- statistics of one row ---- */
 
@@ -24,14 +24,14 @@ typedef struct statistics {
 } statistics;
 
 VF_INLINE float inverse_of(float squares, int64_t n, float eps) {
-    if (ROW_NORM_KIND != ROW_NORM_L2) return 1.0f / sqrtf(squares / (float)n + eps);
+    if (form.kind != ROW_NORM_L2) return 1.0f / sqrtf(squares / (float)n + eps);
     const float norm = sqrtf(squares);
     return 1.0f / (norm < eps ? eps : norm);
 }
 
 /* Two passes over the row, the second in cache: the difference of two large sums would lose the variance. */
 VF_INLINE statistics statistics_at(const void *x, int64_t n, float scale, float eps, vf_type type) {
-    if (ROW_NORM_KIND != ROW_NORM_LAYER)
+    if (form.kind != ROW_NORM_LAYER)
         return (statistics){scale, 0.0f, inverse_of(row_sum_squares(x, n, scale, type), n, eps)};
     const float mean = row_sum(x, n, scale, type) / (float)n;
     return (statistics){scale, mean, inverse_of(row_sum_centred_squares(x, n, scale, mean, type), n, eps)};
@@ -70,7 +70,7 @@ VF_INLINE vf2 normalized(const void *state, int64_t j, int64_t count) {
     const row *r = state;
     vf2 v = row_load(r->x, j, count, r->type);
     v = (vf2){vf_mul(v.a, r->scale), vf_mul(v.b, r->scale)};
-    if (ROW_NORM_KIND == ROW_NORM_LAYER) v = (vf2){vf_sub(v.a, r->mean), vf_sub(v.b, r->mean)};
+    if (form.kind == ROW_NORM_LAYER) v = (vf2){vf_sub(v.a, r->mean), vf_sub(v.b, r->mean)};
     v = (vf2){vf_mul(v.a, r->inverse), vf_mul(v.b, r->inverse)};
     if (WEIGHTS > 0) {
         const vf2 gamma = weights_at(r->gamma, j, count, r->type, r->weights);
@@ -134,7 +134,7 @@ VF_INLINE vf2 added(const void *state, int64_t j, int64_t count) {
 /* Row i as the norm sees it; the sum is stored first where there is one. */
 VF_INLINE const void *summed(const ridge_call *call, int64_t i, vf_type type) {
     const void *x = row_in(&call->in[0], i, type);
-    if (!ROW_NORM_RESIDUAL) return x;
+    if (!form.residual) return x;
     const addition a = {x, row_in(&call->in[1], i, type), type};
     void *sum = row_out(&call->out[ROW_NORM_RESIDUAL], i, type);
     row_map(sum, call->dim[1], type, false, added, &a, NULL);
@@ -145,8 +145,7 @@ VF_INLINE const void *summed(const ridge_call *call, int64_t i, vf_type type) {
 
 VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end, vf_type type) {
     const int64_t n = call->dim[1];
-    const bool stream =
-        row_streams((ROW_NORM_RESIDUAL ? 4.0 : 2.0) * (double)call->dim[0] * (double)row_bytes(n, type));
+    const bool stream = row_streams((form.residual ? 4.0 : 2.0) * (double)call->dim[0] * (double)row_bytes(n, type));
     const float eps = (float)call->option[ROW_NORM_EPS];
     row r = row_of(call, type);
     for (int64_t i = begin; i < end; i++) {
@@ -177,7 +176,7 @@ VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end,
     row r = row_of(call, type);
     for (int64_t i = begin; i < end; i++) (void)summed(call, i, type);
     for (int64_t i = begin; i < end; i++) {
-        const DLTensor *x = ROW_NORM_RESIDUAL ? &call->out[ROW_NORM_RESIDUAL] : &call->in[0];
+        const DLTensor *x = form.residual ? &call->out[ROW_NORM_RESIDUAL] : &call->in[0];
         set_row(&r, row_in(x, i, type), n, eps, type);
         row_map_temporary(h + i * pitch, n, normalized, &r);
     }

@@ -4,6 +4,7 @@
  *   ROW_NORM_NAME      the target's name, as a token
  *   ROW_NORM_KIND      ROW_NORM_L2, ROW_NORM_LAYER or ROW_NORM_RMS
  *   ROW_NORM_RESIDUAL  1 or 0
+ *   ROW_NORM_WEIGHTS   how many of gamma and beta it has
  *   ROW_NORM_SUMMARY   a line
  *
  * and has its tensors in ROW_NORM_INPUTS. targets/layer_norm/README.md derives the bound. */
@@ -17,8 +18,8 @@
 #include "ridge/target.h"
 
 #define ROW_NORM_FN(what) TOKEN_JOIN(ROW_NORM_NAME, what)
-enum { WEIGHTS = ROW_NORM_KIND == ROW_NORM_LAYER ? 2 : ROW_NORM_KIND == ROW_NORM_RMS ? 1 : 0 };
-enum { FIRST_WEIGHT = ROW_NORM_RESIDUAL ? 2 : 1 };
+static const row_norm_form form = {ROW_NORM_KIND, ROW_NORM_RESIDUAL};
+enum { WEIGHTS = ROW_NORM_WEIGHTS, FIRST_WEIGHT = 1 + ROW_NORM_RESIDUAL };
 
 TOKEN_DECLARE_CPU(ROW_NORM_FN(cpu_baseline));
 TOKEN_DECLARE_CPU(ROW_NORM_FN(cpu_optimized));
@@ -30,11 +31,11 @@ TOKEN_DECLARE_CUDA(ROW_NORM_FN(cuda_optimized));
 #define NORM_TIMED(rows, cols, type, act, where) \
     { .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {1e-5, ACTIVATION_##act}, .only = RIDGE_ONLY_##where }
 #define NORM_EDGE(rows, cols, type, eps, act, wide) \
-    { .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {eps, ACTIVATION_##act, WEIGHTS ? wide : 0}, .edge = true }
+    { .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {eps, ACTIVATION_##act, wide}, .edge = true }
 #define NORM_CUDA(rows, cols, type, eps, act, wide)                                                        \
     {                                                                                                      \
-        .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {eps, ACTIVATION_##act, WEIGHTS ? wide : 0}, \
-        .edge = true, .only = RIDGE_ONLY_CUDA                                                              \
+        .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {eps, ACTIVATION_##act, wide}, .edge = true, \
+        .only = RIDGE_ONLY_CUDA                                                                            \
     }
 /* Every activation, several eps, weights of both types, and lengths on both sides of every switch of rows/run.cuh. An
  * eps of 4 is above the norm of short rows. */
@@ -91,7 +92,7 @@ static const ridge_case cases[] = {
     { .name = name_, .rank = 1, .dim = {1}, .wide_option = ROW_NORM_WIDE + 1 }
 static const ridge_tensor_spec in[] = {ROW_NORM_INPUTS};
 /* An element of every operand is read before either output has it. */
-enum { IN_PLACE = RIDGE_IN_PLACE_OF(0) | (ROW_NORM_RESIDUAL ? RIDGE_IN_PLACE_OF(1) : 0) };
+enum { IN_PLACE = RIDGE_IN_PLACE_OF(0) | ROW_NORM_RESIDUAL * RIDGE_IN_PLACE_OF(1) };
 static const ridge_tensor_spec out[] = {
     {.name = "y", .rank = 2, .dim = {0, 1}, .in_place = IN_PLACE},
     {.name = "sum", .rank = 2, .dim = {0, 1}, .in_place = IN_PLACE},
@@ -114,12 +115,12 @@ static double weight_bytes(const ridge_case *c) {
     return WEIGHTS * (double)c->dim[1] * (double)(c->option[ROW_NORM_WIDE] > 0 ? 4 : ridge_dtype_size(c->dtype));
 }
 /* Reads and writes of matrices. */
-enum { MATRICES = ROW_NORM_RESIDUAL ? 2 : 1 };
+enum { MATRICES = 1 + ROW_NORM_RESIDUAL };
 
 /* Squares and their sum 2, scaling 1; mean 2; a weight 1 each; the residual 1; the activation 0, 3, 8, 4 or 1. */
 static void work(const ridge_case *c, ridge_work *w) {
     static const double activation[ACTIVATIONS] = {0, 3, 8, 4, 1};
-    const double flops = 3 + (ROW_NORM_KIND == ROW_NORM_LAYER ? 2 : 0) + WEIGHTS + (ROW_NORM_RESIDUAL ? 1 : 0) +
+    const double flops = 3 + (form.kind == ROW_NORM_LAYER ? 2 : 0) + WEIGHTS + (form.residual ? 1 : 0) +
                          activation[(int)c->option[ROW_NORM_ACTIVATION]];
     *w = (ridge_work){.flops = flops * elements(c),
                       .bytes_read = MATRICES * tensor_bytes(c) + weight_bytes(c),
@@ -128,7 +129,7 @@ static void work(const ridge_case *c, ridge_work *w) {
 
 /* The sum is written and read; the normalized values are, in fp32. */
 static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
-    const double h = 4 * elements(c), x = tensor_bytes(c), sum = ROW_NORM_RESIDUAL ? x : 0;
+    const double h = 4 * elements(c), x = tensor_bytes(c), sum = form.residual ? x : 0;
     *t = (ridge_traffic){.read = MATRICES * x + sum + weight_bytes(c) + h, .written = sum + h + x};
 }
 static void optimized_traffic(const ridge_case *c, ridge_traffic *t) {
@@ -140,9 +141,9 @@ static void cuda_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
 }
 /* A row too long for registers is read again for each reduction, after its sum has been stored. */
 static void cuda_optimized_traffic(const ridge_case *c, ridge_traffic *t) {
-    const double sweeps = ROW_NORM_KIND == ROW_NORM_LAYER ? 3 : 2;
+    const double sweeps = form.kind == ROW_NORM_LAYER ? 3 : 2;
     optimized_traffic(c, t);
-    if (c->dim[1] > ROW_CUDA_HELD) t->read += (sweeps - (ROW_NORM_RESIDUAL ? 0 : 1)) * tensor_bytes(c);
+    if (c->dim[1] > ROW_CUDA_HELD) t->read += (sweeps - (form.residual ? 0 : 1)) * tensor_bytes(c);
 }
 static size_t baseline_scratch(const ridge_case *c, int threads) {
     (void)threads;
@@ -195,7 +196,7 @@ static const ridge_variant variants[] = {
 static double element(const ridge_oracle_call *call, int64_t i, int64_t j) {
     const int64_t at = i * call->dim[1] + j;
     double x = call->in[0][at];
-    if (!ROW_NORM_RESIDUAL) return x;
+    if (!form.residual) return x;
     x = (double)((float)x + (float)call->in[1][at]);
     uint32_t stored[2];
     ridge_store(stored, call->dtype, 0, x);
@@ -211,14 +212,14 @@ static statistics statistics_of(const ridge_oracle_call *call, int64_t i) {
     const double eps = (double)(float)call->option[ROW_NORM_EPS];
     statistics s = {0.0, 0.0, 0.0};
     double squares = 0.0;
-    for (int64_t j = 0; ROW_NORM_KIND == ROW_NORM_LAYER && j < n; j++) s.mean += element(call, i, j);
+    for (int64_t j = 0; form.kind == ROW_NORM_LAYER && j < n; j++) s.mean += element(call, i, j);
     s.mean /= (double)n;
     for (int64_t j = 0; j < n; j++) {
         const double d = element(call, i, j) - s.mean;
         squares += d * d;
         s.largest = fmax(s.largest, fabs(d));
     }
-    if (ROW_NORM_KIND == ROW_NORM_L2) {
+    if (form.kind == ROW_NORM_L2) {
         const double norm = sqrt(squares);
         s.inverse = 1.0 / (norm < eps ? eps : norm); /* NaN stays */
     } else {
@@ -240,7 +241,7 @@ static double activated(int activation, double h) {
 static void oracle(const ridge_oracle_call *call) {
     const int64_t n = call->dim[1];
     const int activation = (int)call->option[ROW_NORM_ACTIVATION];
-    double *const y = call->out[0], *const sum = ROW_NORM_RESIDUAL ? call->out[1] : NULL;
+    double *const y = call->out[0], *const sum = form.residual ? call->out[1] : NULL;
     for (int64_t i = 0; i < call->dim[0]; i++) {
         const statistics s = statistics_of(call, i);
         for (int64_t j = 0; j < n; j++) {
@@ -271,12 +272,13 @@ static double row_error(const ridge_oracle_call *call, int64_t i) {
     const double scaled = s.largest * s.inverse, spread = scaled * gamma, h = spread + beta;
     const int a = (int)call->option[ROW_NORM_ACTIVATION];
     const bool narrow = call->dtype != RIDGE_F32;
-    double error = spread * (4.0 + walk); /* root of the sum, products */
-    if (ROW_NORM_KIND == ROW_NORM_LAYER) {
+    double error;
+    if (form.kind == ROW_NORM_LAYER) {
         const double mean = (s.largest + fabs(s.mean)) * s.inverse * gamma * (2.0 + 0.25 * walk);
         const double shift = 0.25 * (scaled + 0.25) * (1.0 + 0.25 * walk); /* of the shifted sum, squared */
-        error = spread * (5.0 + walk + shift) + h + mean;
-        if (narrow) error += SHORT_STATISTICS * (spread + gamma);
+        error = spread * (5.0 + walk + shift) + h + mean + (narrow ? SHORT_STATISTICS * (spread + gamma) : 0);
+    } else {
+        error = spread * (4.0 + walk); /* root of the sum, products */
     }
     return activation_error[a].slope * error + (narrow ? activation_error[a].own_short : activation_error[a].own) * h;
 }
@@ -303,9 +305,9 @@ const ridge_target TOKEN_JOIN(ridge_target, ROW_NORM_NAME) = {
     .cases = RIDGE_LIST(cases),
     .in = RIDGE_LIST(in),
     .out = out,
-    .n_out = ROW_NORM_RESIDUAL ? 2 : 1,
+    .n_out = MATRICES,
     .variants = RIDGE_LIST(variants),
-    .options = {{"eps", 1e-5}, {"activation", ACTIVATION_NONE}, {WEIGHTS ? "wide" : NULL, 0}},
+    .options = {{"eps", 1e-5}, {"activation", ACTIVATION_NONE}, {WEIGHTS > 0 ? "wide" : NULL, 0}},
     .work = work,
     .oracle = oracle,
     .bound = bound,

@@ -22,22 +22,17 @@ TOKEN_DECLARE_CUDA(ROW_SOFTMAX_FN(cuda_optimized));
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
-#define SOFTMAX_OPTIONS(scale, log, causal) \
-    { scale, log, ROW_SOFTMAX_MASKED ? 0 : causal }
-#define SOFTMAX_TIMED(rows, cols, type, where)                                                 \
-    {                                                                                          \
-        .dim = {rows, cols}, .dtype = RIDGE_##type, .option = SOFTMAX_OPTIONS(0.125, 0, cols), \
-        .only = RIDGE_ONLY_##where                                                             \
-    }
+#define SOFTMAX_TIMED(rows, cols, type, where) \
+    { .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {0.125, 0, cols}, .only = RIDGE_ONLY_##where }
 #define SOFTMAX_EDGE(rows, cols, type, scale, log, causal) \
-    { .dim = {rows, cols}, .dtype = RIDGE_##type, .option = SOFTMAX_OPTIONS(scale, log, causal), .edge = true }
-#define SOFTMAX_CUDA(rows, cols, type, scale, log, causal)                                                       \
-    {                                                                                                            \
-        .dim = {rows, cols}, .dtype = RIDGE_##type, .option = SOFTMAX_OPTIONS(scale, log, causal), .edge = true, \
-        .only = RIDGE_ONLY_CUDA                                                                                  \
+    { .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {scale, log, causal}, .edge = true }
+#define SOFTMAX_CUDA(rows, cols, type, scale, log, causal)                                        \
+    {                                                                                             \
+        .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {scale, log, causal}, .edge = true, \
+        .only = RIDGE_ONLY_CUDA                                                                   \
     }
-/* Lengths on both sides of every switch of rows/run.cuh; triangles that begin in a first column, and groups that rows
- * do not fill. */
+/* Lengths on both sides of every switch of rows/run.cuh; triangles, where the target has them, that begin in a first
+ * column, and groups that rows do not fill. */
 static const ridge_case cases[] = {
     SOFTMAX_TIMED(8192, 2048, F32, CPU),
     SOFTMAX_TIMED(8192, 2048, BF16, CPU),

@@ -2,4 +2,5 @@
 #define ROW_NORM_NAME add_rms_norm
 #define ROW_NORM_KIND ROW_NORM_RMS
 #define ROW_NORM_RESIDUAL 1
+#define ROW_NORM_WEIGHTS 1
 #include "cpu/row_norm.h"

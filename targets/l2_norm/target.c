@@ -3,6 +3,7 @@
 #define ROW_NORM_NAME l2_norm
 #define ROW_NORM_KIND ROW_NORM_L2
 #define ROW_NORM_RESIDUAL 0
+#define ROW_NORM_WEIGHTS 0
 #define ROW_NORM_SUMMARY "x / max(||x||, eps) of each row, with an activation"
 #define ROW_NORM_INPUTS ROW_NORM_MATRIX("x")
 #include "model/row_norm_target.h"

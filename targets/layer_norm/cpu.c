@@ -2,4 +2,5 @@
 #define ROW_NORM_NAME layer_norm
 #define ROW_NORM_KIND ROW_NORM_LAYER
 #define ROW_NORM_RESIDUAL 0
+#define ROW_NORM_WEIGHTS 2
 #include "cpu/row_norm.h"
