@@ -153,8 +153,8 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
 /* ---- variants ---------------------------------------------------------------------------------------------------- */
 
 static const row_traits traits = {.parameters = WEIGHTS,
-                                  .of_4 = {8, 32, false},
-                                  .of_2 = {8, 32, false},
+                                  .of_4 = ROW_NORM_CUT,
+                                  .of_2 = ROW_NORM_CUT,
                                   .more_in = ROW_NORM_RESIDUAL,
                                   .more_out = ROW_NORM_RESIDUAL};
 static const ridge_way ways[] = {

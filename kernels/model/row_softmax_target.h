@@ -139,7 +139,7 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
 
 /* ---- variants ---------------------------------------------------------------------------------------------------- */
 
-static const row_traits traits = {.of_4 = {8, 32, false}, .of_2 = {8, 32, false}, .more_in = ROW_SOFTMAX_MASKED};
+static const row_traits traits = {.of_4 = ROW_SOFTMAX_CUT, .of_2 = ROW_SOFTMAX_CUT, .more_in = ROW_SOFTMAX_MASKED};
 static const ridge_way ways[] = {
     ROW_WAYS_SHORT(ROW_SOFTMAX_FN(cuda_optimized), &traits),
     ROW_WAYS_BLOCK(ROW_SOFTMAX_FN(cuda_optimized), &traits),

@@ -25,10 +25,8 @@ struct row_norm_request {
 template <typename T>
 struct row_norm {
     template <typename>
-    static constexpr row_shape shape =
-        sizeof(T) == 2
-            ? row_shape{.elements = 8, .resident = 1024, .long_elements = 32, .long_resident = 1024, .filled = 0}
-            : row_shape{.elements = 8, .resident = 1024, .long_elements = 32, .long_resident = 1024, .filled = 0};
+    static constexpr row_shape shape = {
+        .elements = 8, .resident = 1024, .long_elements = 32, .long_resident = 1024, .filled = 0};
     static constexpr int parameters = 2, of_cluster = 32;
     using statistics = row_affine;
 
@@ -100,6 +98,8 @@ struct row_norm {
         activate(v);
     }
 };
+
+static_assert(row_cuts_equal(row_cut ROW_NORM_CUT, row_cut_of<row_norm<float>, float>));
 
 /* ---- the residual ---- */
 

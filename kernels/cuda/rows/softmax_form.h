@@ -13,6 +13,10 @@
 /* Options; a target with a mask has no causal one. */
 enum { ROW_SOFTMAX_SCALE, ROW_SOFTMAX_LOG, ROW_SOFTMAX_CAUSAL };
 
+/* The row_cut of every type. */
+#define ROW_SOFTMAX_CUT \
+    { 8, 32, false }
+
 /* Columns that a row sees. */
 static inline int64_t row_softmax_seen(int64_t row, int64_t cols, int64_t causal) {
     return causal > 0 ? cols - causal + row % causal + 1 : cols;

@@ -64,6 +64,8 @@ __device__ inline int64_t row_seen(int64_t row, int64_t cols, int64_t causal) {
     return causal > 0 ? cols - causal + row % causal + 1 : cols;
 }
 
+static_assert(row_cuts_equal(row_cut ROW_SOFTMAX_CUT, row_cut_of<row_softmax_scaled, float>));
+
 /* ---- rows that are shorter the earlier they are in their group: columns that they do not see are not read -------- */
 
 template <typename T>
