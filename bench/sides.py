@@ -254,12 +254,10 @@ def write_rows(path, rows, **more):
     pathlib.Path(path).write_text(json.dumps({**machine(), **more, "rows": rows}, indent=1))
 
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-
 
 def import_ridge():
     """The Python package of this tree."""
-    sys.path.insert(0, str(ROOT / "python"))
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
     import ridge
 
     return ridge

