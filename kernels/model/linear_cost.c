@@ -1,7 +1,7 @@
 /* Costs of a linear layer's kernels: see linear_cost.h.
  *
  * The constants are an H200's (132 SMs, 1.98 GHz at the most), from expectations/h200.json, times in graphs: what each
- * is fitted to stands beside it: "drawn shapes" are those of `bench/sweep_cuda.py --ways --seed 501` and 502, of which
+ * is fitted to stands beside it: "drawn shapes" are those of `bench/sweep_cuda.py --ways`, seeds 501 and 778, of which
  * the choice loses 1 to 5 % (docs/RESULTS.md). On another GPU the SMs' number scales the waves; rates stay an H200's,
  * which is good for an order. */
 #include "model/linear_cost.h"

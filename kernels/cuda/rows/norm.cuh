@@ -11,6 +11,10 @@
 #include "cuda/rows/passes.cuh"
 #include "cuda/rows/statistics.cuh"
 
+extern "C" {
+#include "cuda/rows/norm.h"
+}
+
 namespace ridge {
 
 /* What a call asks for. */
@@ -26,8 +30,8 @@ template <typename T>
 struct row_norm {
     template <typename>
     static constexpr row_shape shape = {
-        .elements = 8, .resident = 1024, .long_elements = 32, .long_resident = 1024, .filled = 0};
-    static constexpr int parameters = 2, of_cluster = 32;
+        .elements = 8, .resident = 1024, .long_elements = 16, .long_resident = 1024, .filled = 0};
+    static constexpr int parameters = 2, of_cluster = 16;
     using statistics = row_affine;
 
     row_norm_request want;

@@ -28,7 +28,7 @@ enum { ROW_NORM_EPS, ROW_NORM_ACTIVATION, ROW_NORM_WIDE };
 
 /* The row_cut of every type. */
 #define ROW_NORM_CUT \
-    { 8, 32, false }
+    { 8, 16, false }
 
 static inline int row_norm_weights(row_norm_kind kind) {
     return kind == ROW_NORM_LAYER ? 2 : kind == ROW_NORM_RMS ? 1 : 0;

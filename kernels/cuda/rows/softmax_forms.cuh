@@ -15,8 +15,8 @@ namespace ridge {
 struct row_softmax_scaled {
     template <typename T>
     static constexpr row_shape shape = {
-        .elements = 8, .resident = 1024, .long_elements = 32, .long_resident = 1024, .filled = 0};
-    static constexpr int parameters = 0, of_cluster = 32;
+        .elements = 8, .resident = 1024, .long_elements = 16, .long_resident = 1024, .filled = 0};
+    static constexpr int parameters = 0, of_cluster = 16;
 
     float scale, by; /* by: times log2 e */
     bool log;
