@@ -159,6 +159,29 @@ static void softmax_scratch_has_room(void **state) {
     }
 }
 
+/* Copied weights lie in lines of the classes, so many at a time, or of the depth: both fit before what lies behind. */
+static void copies_have_room(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 2000; seed++) {
+        const int64_t rows = draw(seed, 0, 1, 5000), depth = draw(seed, 1, 1, 5000);
+        const int64_t classes = draw(seed, 2, 1, seed % 3 ? 300 : 200000), padded = (depth + 15) / 16 * 16;
+        const int bytes = seed % 2 ? 4 : 2;
+        const int64_t heads = draw(seed, 3, 1, 9), size = padded * bytes;
+        const linear_copies s = linear_copies_of(rows, depth, classes, heads, bytes);
+        assert_true(s.w - s.x >= (size_t)(rows * size));
+        assert_true(s.w_stride > 1 && s.w_stride >= classes);
+        assert_true(s.bytes - s.w >= (size_t)(heads * size * s.w_stride));
+        for (int gradients = 0; gradients <= 1; gradients++) {
+            const linear_loss_copies l = linear_loss_copies_of(rows, depth, classes, bytes, gradients);
+            assert_true(l.w - l.x >= (size_t)(rows * size));
+            assert_true(l.w_stride > 1 && l.w_stride >= l.classes && l.classes <= classes && l.classes >= 1);
+            assert_true(l.dx - l.w >= (size_t)(size * l.w_stride));
+            if (!gradients) continue;
+            assert_true(l.dw - l.dx >= (size_t)(rows * size) && l.bytes - l.dw >= (size_t)(size * l.w_stride));
+        }
+    }
+}
+
 /* Copies of several heads in 16 bits: lines that TMA takes, whole tiles of a head, logits of all of a line. */
 static void copies_of_heads_have_room(void **state) {
     (void)state;
@@ -199,6 +222,7 @@ int main(void) {
         cmocka_unit_test(sums_have_room),
         cmocka_unit_test(split_scratch_has_room),
         cmocka_unit_test(softmax_scratch_has_room),
+        cmocka_unit_test(copies_have_room),
         cmocka_unit_test(copies_of_heads_have_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
