@@ -23,15 +23,23 @@ except ImportError as why:
 import ridge  # noqa: E402
 
 F32, BF16, F16 = torch.float32, torch.bfloat16, torch.float16
-# target: inputs that may be the output, other inputs by their shapes (n: columns), types
+SUMS = [(0, None), (1, None), (None, 0), (None, 1), (0, 1), (1, 0)]
+# target: the inputs that its outputs may be (None: memory of its own), other inputs by their shapes (n: columns), types
 TARGETS = {
-    "fused_l2norm": ([0], [], [F32, BF16, F16]),
-    "online_softmax": ([0], [], [F32, BF16, F16]),
-    "norm_activation": ([0], ["n", "n"], [F32, BF16, F16]),
-    "norm_activation_rms": ([0], ["n"], [F32, BF16, F16]),
-    "memory_bound": ([0, 1], ["rows"], [F32, BF16, F16]),
-    "vertical_fusion": ([0], [], [F32, BF16, F16]),
-    "compute_bound": ([0], ["terms"], [F32]),
+    "fused_l2norm": ([(0,)], [], [F32, BF16, F16]),
+    "online_softmax": ([(0,)], [], [F32, BF16, F16]),
+    "scaled_softmax": ([(0,)], [], [F32, BF16, F16]),
+    "masked_softmax": ([(0,), (1,)], ["rows"], [F32, BF16, F16]),
+    "norm_activation": ([(0,)], ["n", "n"], [F32, BF16, F16]),
+    "norm_activation_rms": ([(0,)], ["n"], [F32, BF16, F16]),
+    "l2_norm": ([(0,)], [], [F32, BF16, F16]),
+    "layer_norm": ([(0,)], ["n", "n"], [F32, BF16, F16]),
+    "rms_norm": ([(0,)], ["n"], [F32, BF16, F16]),
+    "add_layer_norm": (SUMS, ["rows", "n", "n"], [F32, BF16, F16]),
+    "add_rms_norm": (SUMS, ["rows", "n"], [F32, BF16, F16]),
+    "memory_bound": ([(0,), (1,)], ["rows"], [F32, BF16, F16]),
+    "vertical_fusion": ([(0,)], [], [F32, BF16, F16]),
+    "compute_bound": ([(0,)], ["terms"], [F32]),
 }
 VARIANTS = ["cuda/baseline", "cuda/optimized"]
 COLUMNS = [1, 7, 31, 63, 64, 65, 129, 256, 257, 513, 1024, 1025, 2048, 2049, 3073, 4096, 4097, 8192, 8193, 16384, 16385,
@@ -59,13 +67,14 @@ def like(x, skip):
     return torch.as_strided(pool, x.shape, x.stride(), skip)
 
 
-def differs(context, target, variant, inputs, k, skip):
-    apart = like(inputs[k], skip)
-    context.apply(target, inputs, [apart], variant=variant)
-    context.apply(target, inputs, [inputs[k]], variant=variant)
+def differs(context, target, variant, inputs, places, skip):
+    apart = [like(inputs[0], skip) for _ in places]
+    there = [like(inputs[0], skip) if k is None else inputs[k] for k in places]
+    context.apply(target, inputs, apart, variant=variant)
+    context.apply(target, inputs, there, variant=variant)
     torch.cuda.synchronize()
-    bits = torch.int32 if apart.dtype == F32 else torch.int16
-    return not torch.equal(apart.contiguous().view(bits), inputs[k].contiguous().view(bits))
+    bits = torch.int32 if inputs[0].dtype == F32 else torch.int16
+    return not all(torch.equal(a.contiguous().view(bits), b.contiguous().view(bits)) for a, b in zip(apart, there))
 
 
 def check_target(context, target):
@@ -76,12 +85,12 @@ def check_target(context, target):
             rows = max(1, min(301, ELEMENTS // n))
             for stride, skip in [(n, 0), (n + 8 - n % 8, 0), (n + 3, 1)]:
                 for variant in VARIANTS:
-                    for k in allowed:
+                    for places in allowed:
                         inputs = tensors(target, rows, n, stride, dtype, skip)
                         runs += 1
-                        if differs(context, target, variant, inputs, k, skip):
+                        if differs(context, target, variant, inputs, places, skip):
                             bad += 1
-                            print(f"FAIL  {target} {variant} {rows}x{n} {dtype} stride {stride} input {k}", flush=True)
+                            print(f"FAIL  {target} {variant} {rows}x{n} {dtype} stride {stride} in {places}", flush=True)
     print(f"{'FAIL' if bad else 'ok  '}  {target}: {runs} calls in place, {bad} with other bits", flush=True)
     return bad
 
