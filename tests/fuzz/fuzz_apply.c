@@ -113,6 +113,14 @@ static bool folds(const call *c, int k) {
     return c->tensor[k].spec->dim[0] == 0 && (k >= c->target->n_in || c->tensor[k].spec->by_row);
 }
 
+/* Whether the target takes the options for some extents. */
+static bool takes_options(const call *c) {
+    ridge_case probe = {.dtype = c->dtype};
+    for (int d = 0; d < RIDGE_MAX_RANK; d++) probe.dim[d] = 1;
+    memcpy(probe.option, c->option, sizeof probe.option);
+    return !c->target->reject || !c->target->reject(&probe);
+}
+
 static void choose_call(call *c, stream *s) {
     const int mistakes = (int)draw(s, 8) - 4;
     c->mistakes = mistakes > 0 ? mistakes : 0;
@@ -134,6 +142,7 @@ static void choose_call(call *c, stream *s) {
     ridge_target_options(c->target, c->option);
     for (int i = 0; i < RIDGE_MAX_OPTIONS; i++)
         if (one_in(s, 4)) c->option[i] = (double)draw(s, 5) / 4;
+    if (!takes_options(c)) ridge_target_options(c->target, c->option);
     for (int k = 0; k < c->n; k++) c->tensor[k].spec = k < c->n_in ? &c->target->in[k] : &c->target->out[k - c->n_in];
 }
 
