@@ -291,11 +291,12 @@ void linear_loss_traffic(int way, const ce_places *at, const ridge_problem *prob
     const double tiles = way == LINEAR_LOSS_NARROW ? 1 : (double)f.classes / 256;
     const double parts = f.forward && way >= SKINNY_WAYS ? 8 * (double)f.batch * tiles : 0;
     const int of = linear_split_parts(way);
-    const double sums = f.gradients ? linear_split_sums(f.batch, f.depth, f.classes, of) +
-                                          linear_split_sums(f.classes, f.depth, f.batch, of)
-                                    : 0;
-    const double split = of > 0 ? linear_split_traffic(f.batch, f.depth, f.classes, f.gradients, of) + sums : 0;
-    traffic->read += parts + split, traffic->streamed += parts + split;
+    const bool shares = f.gradients && (of > 0 || way == LINEAR_LOSS_TILES || way == LINEAR_LOSS_SHARED);
+    const double sums = shares ? linear_split_sums(f.batch, f.depth, f.classes, of) +
+                                     linear_split_sums(f.classes, f.depth, f.batch, of)
+                               : 0;
+    const double split = of > 0 ? linear_split_traffic(f.batch, f.depth, f.classes, f.gradients, of) : 0;
+    traffic->read += parts + split + sums, traffic->streamed += parts + split + sums;
     if (!f.gradients) return;
     const bool exponentials = f.forward && way >= SKINNY_WAYS;
     traffic->read += f.bytes * (double)f.depth * (double)(f.batch + f.classes) + (exponentials ? 4 : 3) * g;

@@ -334,19 +334,35 @@ struct linear_by_wgmma {
         RIDGE_TRY(product<T>(x, c.w, p, e, c.stream));
         return sums(c, first, rows, 0);
     }
+    /* to (+)= A B^T of few tiles. */
+    static ridge_status product_in_shares(const linear_loss_call &c, const matrix_view &a, const matrix_view &b,
+                                          const matrix_view &to, bool add, int shares) {
+        if (!to.by_rows()) return product_in_shares(c, b, a, transposed(to), add, shares);
+        sums_of_shares<T> s = shares_of<T>(c, to, shares);
+        float_epilogue<T, TILE> e = {s.sums, s.stride, NULL, s.rows, s.columns};
+        e.across = (s.columns + TILE - 1) / TILE, e.next = s.next;
+        matmul_plan p = matmul_whole(a.columns, SLICE, 8);
+        p.slices = (p.slices + shares - 1) / shares;
+        RIDGE_TRY(product<T>(a, b, p, e, c.stream, shares));
+        s.add = add, s.range = ranged ? c.range() : NULL;
+        return add_all_shares(s, c.stream);
+    }
     /* to (+)= A B^T; a: the chunk's gradients, or their transpose. */
     static ridge_status product_of(const linear_loss_call &c, const matrix_view &a, const matrix_view &b,
                                    const matrix_view &to, bool add, const matmul_plan &p) {
+        const int shares = linear_split_shares(to.rows, to.columns, a.columns, 0);
         if constexpr (ranged) {
             const gradient_range *range = c.range();
             ranged_store_epilogue<TILE, false> sets = {};
             ranged_store_epilogue<TILE, true> adds = {};
             sets.range = adds.range = range;
-            RIDGE_TRY(product_by<T>(a, b, to, add, p, c.stream, sets, adds));
+            RIDGE_TRY(shares > 1 ? product_in_shares(c, a, b, to, add, shares)
+                                 : product_by<T>(a, b, to, add, p, c.stream, sets, adds));
             return any_run(any_matrix<float>(a), any_matrix<T>(b), to.rows, to.columns, a.columns,
                            any_store<T>(to, add, &range->undo), c.stream, 1, &range->exact);
         } else {
-            return product_to<T>(a, b, to, add, p, c.stream);
+            return shares > 1 ? product_in_shares(c, a, b, to, add, shares)
+                              : product_to<T>(a, b, to, add, p, c.stream);
         }
     }
     static ridge_status products(const linear_loss_call &c, int64_t first, int64_t rows) {

@@ -45,7 +45,7 @@ typedef struct linear_loss_scratch {
     size_t left_undo, right_undo; /* float[lines]: of their scales */
     size_t logits;                /* float[shares][rows][gradient_stride]: LINEAR_LOSS_SHARED */
     size_t most;                  /* unsigned[2][SPLIT_FEW]: see split_columns */
-    size_t sums;                  /* float[shares][rows][columns]: of a gradient's product, LINEAR_LOSS_HALF */
+    size_t sums;                  /* float[shares][rows][columns]: of a gradient's product */
     size_t infinite;              /* unsigned: whether one of them has an infinity */
     size_t range;                 /* gradient_range: of f16 */
     size_t bytes;
@@ -122,10 +122,10 @@ static inline bool linear_shared_fits(int64_t rows, int64_t depth, int64_t class
            linear_shared_bytes(rows, depth, classes) <= (double)LINEAR_GRADIENT_BYTES;
 }
 /* Blocks that share the depth of a gradient's product, C[m, n], whose tiles are fewer than SMs: eight slices or more
- * for each. */
+ * for each. parts: 1, or 0 for operands of 16 bits as they are. */
 static inline int linear_split_shares(int64_t m, int64_t n, int64_t k, int parts) {
     const int64_t tiles = (m + 255) / 256 * 2 * ((n + 255) / 256), slices = (k + 63) / 64;
-    int64_t shares = parts == 1 && tiles > 0 ? LINEAR_SHARED_SMS / tiles : 1;
+    int64_t shares = parts < 2 && tiles > 0 ? LINEAR_SHARED_SMS / tiles : 1;
     if (shares > slices / 8) shares = slices / 8;
     return shares < 1 ? 1 : shares > LINEAR_SHARES_MOST ? LINEAR_SHARES_MOST : (int)shares;
 }
@@ -184,6 +184,11 @@ static inline linear_loss_scratch linear_loss_scratch_of(int way, int64_t rows, 
                                                        (double)ridge_dtype_size(linear_gradient_dtype(dtype)));
     }
     if (split > 0) linear_take_split(&s, rows, depth, classes, gradients, split);
+    if (gradients && (way == LINEAR_LOSS_TILES || way == LINEAR_LOSS_SHARED)) {
+        const int64_t last = rows < 1 ? 0 : rows - (rows - 1) / s.chunk * s.chunk; /* rows of the last chunk */
+        s.sums = linear_scratch_take(&s.bytes, linear_most(linear_split_sums_most(s.chunk, depth, classes, 0),
+                                                           linear_split_sums_most(last, depth, classes, 0)));
+    }
     return s;
 }
 

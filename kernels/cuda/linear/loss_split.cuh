@@ -15,30 +15,9 @@
 #include "cuda/gemm/any.cuh"
 #include "cuda/gemm/products.cuh"
 #include "cuda/gemm/split.cuh"
-#include "cuda/linear/loss_call.cuh"
+#include "cuda/linear/loss_shares.cuh"
 
 namespace ridge {
-
-/* Split-K: the sums of all shares to a matrix; an element by a thread. */
-template <typename T>
-struct sums_of_shares {
-    T *sums;
-    int64_t stride, next; /* next: from one share's to the next's */
-    int shares, rows, columns;
-    T *to;
-    int64_t to_stride;
-};
-template <typename T>
-__global__ void __launch_bounds__(256) add_shares(sums_of_shares<T> s) {
-    before_next_launch();
-    const int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x, row = i / s.columns, column = i % s.columns;
-    if (row >= s.rows) return;
-    const T *from = s.sums + row * s.stride + column;
-    T sum = 0;
-#pragma unroll 8
-    for (int share = 0; share < s.shares; share++) sum += from[share * s.next];
-    s.to[row * s.to_stride + column] = sum;
-}
 
 /* Products of many waves of tiles of 128 x 256, whose blocks keep pace. */
 inline bool linear_keeps_pace(int64_t m, int64_t n, int64_t k) {
@@ -132,19 +111,14 @@ struct split_products {
         e.c = (T *)to.base, e.stride = to.line, e.rows = (int)to.rows, e.columns = (int)to.columns;
         e.pairs = (uintptr_t)e.c % 8 == 0 && e.stride % 2 == 0 && e.columns % 2 == 0;
         const int shares = linear_split_shares(to.rows, to.columns, a.columns, Parts);
-        sums_of_shares<T> s = {
-            c.part<T>(c.at.sums), linear_split_sums_stride(to.columns), 0, shares, e.rows, e.columns, e.c, e.stride};
-        s.next = s.stride * s.rows;
+        const sums_of_shares<T> s = shares_of<T>(c, to, shares);
         if (shares > 1) {
-            e.c = (T *)s.sums, e.stride = s.stride, e.pairs = true;
+            e.c = s.sums, e.stride = s.stride, e.pairs = true;
             e.across = (e.columns + TILE - 1) / TILE, e.next = s.next;
         }
         RIDGE_TRY(split(a, b));
         RIDGE_TRY(multiply(a, b, e, e, false, 1, shares));
-        if (shares > 1) {
-            const unsigned blocks = (unsigned)((s.rows * (int64_t)s.columns + 255) / 256);
-            RIDGE_TRY(launch_overlapping(add_shares<T>, {dim3(blocks), 256}, c.stream, true, s));
-        }
+        if (shares > 1) RIDGE_TRY(add_all_shares(s, c.stream));
         return any_run(any_matrix<T>(a), any_matrix<T>(b), to.rows, to.columns, a.columns, any_store<T>(to, false),
                        c.stream, 1, infinite());
     }
