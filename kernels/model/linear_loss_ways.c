@@ -292,9 +292,9 @@ void linear_loss_traffic(int way, const ce_places *at, const ridge_problem *prob
     const double parts = f.forward && way >= SKINNY_WAYS ? 8 * (double)f.batch * tiles : 0;
     const int of = linear_split_parts(way);
     const bool shares = f.gradients && (of > 0 || way == LINEAR_LOSS_TILES || way == LINEAR_LOSS_SHARED);
-    const double sums = shares ? linear_split_sums(f.batch, f.depth, f.classes, of) +
-                                     linear_split_sums(f.classes, f.depth, f.batch, of)
-                               : 0;
+    const double sums =
+        shares ? linear_split_sums(f.batch, f.depth, f.classes, of) + linear_split_sums(f.classes, f.depth, f.batch, of)
+               : 0;
     const double split = of > 0 ? linear_split_traffic(f.batch, f.depth, f.classes, f.gradients, of) : 0;
     traffic->read += parts + split + sums, traffic->streamed += parts + split + sums;
     if (!f.gradients) return;

@@ -159,6 +159,30 @@ static void softmax_scratch_has_room(void **state) {
     }
 }
 
+/* A gradient's product [m, n] of a depth k, as it is or transposed. */
+static bool sums_fit(const linear_loss_scratch *s, int64_t m, int64_t n, int64_t k) {
+    const double most = (double)(s->bytes - s->sums);
+    return linear_split_sums(m, n, k, 0) <= most && linear_split_sums(n, m, k, 0) <= most;
+}
+/* Split-K of gradients in 16 bits, of the first chunk of rows and of the last. */
+static void shares_have_room(void **state) {
+    (void)state;
+    int shared = 0;
+    for (uint64_t seed = 0; seed < 4000; seed++) {
+        const int64_t rows = draw(seed, 0, 1, seed % 2 ? 2000 : 1 << 22), depth = draw(seed, 1, 1, 3000);
+        const int64_t classes = draw(seed, 2, 1, seed % 3 ? 300 : 30000);
+        const linear_loss_scratch s = linear_loss_scratch_of(LINEAR_LOSS_TILES, rows, depth, classes, RIDGE_F16, true);
+        const int64_t last = rows - (rows - 1) / s.chunk * s.chunk;
+        for (int end = 0; end <= 1; end++) {
+            const int64_t some = end ? last : s.chunk;
+            assert_true(sums_fit(&s, some, depth, classes) && sums_fit(&s, classes, depth, some));
+            shared += linear_split_shares(classes, depth, some, 0) > 1;
+        }
+        assert_int_equal(linear_split_shares(depth, classes, rows, 0), linear_split_shares(classes, depth, rows, 0));
+    }
+    assert_true(shared > 400);
+}
+
 /* Copied weights lie in lines of the classes, so many at a time, or of the depth: both fit before what lies behind. */
 static void copies_have_room(void **state) {
     (void)state;
@@ -222,6 +246,7 @@ int main(void) {
         cmocka_unit_test(sums_have_room),
         cmocka_unit_test(split_scratch_has_room),
         cmocka_unit_test(softmax_scratch_has_room),
+        cmocka_unit_test(shares_have_room),
         cmocka_unit_test(copies_have_room),
         cmocka_unit_test(copies_of_heads_have_room),
     };

@@ -158,7 +158,7 @@ static void few_rows_read_w_once(void **state) {
         {"linear_softmax", {17, 2210, 10828}, RIDGE_F32, "few_rows"},
         {"linear_cross_entropy", {3, 601, 136529}, RIDGE_F32, "few_rows"},
         {"linear_cross_entropy", {9, 520, 204851}, RIDGE_F16, "few_rows"},
-        {"linear_cross_entropy_grad", {16, 168, 80936}, RIDGE_BF16, "few_rows"},
+        {"linear_cross_entropy_grad", {8, 168, 80936}, RIDGE_BF16, "few_rows"},
         {"linear_cross_entropy_grad", {3, 710, 15654}, RIDGE_TF32, "few_rows"},
         {"linear_cross_entropy_backward", {2, 3592, 10328}, RIDGE_F16, "few_rows"},
         {"multihead_linear_softmax", {8, 32, 168, 9544}, RIDGE_F32, "few_rows"},

@@ -361,8 +361,7 @@ struct linear_by_wgmma {
             return any_run(any_matrix<float>(a), any_matrix<T>(b), to.rows, to.columns, a.columns,
                            any_store<T>(to, add, &range->undo), c.stream, 1, &range->exact);
         } else {
-            return shares > 1 ? product_in_shares(c, a, b, to, add, shares)
-                              : product_to<T>(a, b, to, add, p, c.stream);
+            return shares > 1 ? product_in_shares(c, a, b, to, add, shares) : product_to<T>(a, b, to, add, p, c.stream);
         }
     }
     static ridge_status products(const linear_loss_call &c, int64_t first, int64_t rows) {
