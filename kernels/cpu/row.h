@@ -252,6 +252,21 @@ static inline ridge_status row_run_sized(const ridge_call *call, double bytes, r
     return RIDGE_OK;
 }
 
+/* The row_part_fn of each storage type, which##_f32 and so on, from which##_rows(call, begin, end, type). */
+#define ROW_PARTS(which)                                                                            \
+    static void which##_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {         \
+        (void)rank;                                                                                 \
+        which##_rows(call, begin, end, VF_F32);                                                     \
+    }                                                                                               \
+    static void which##_bf16(const ridge_call *call, int64_t begin, int64_t end, int rank) {        \
+        (void)rank;                                                                                 \
+        which##_rows(call, begin, end, VF_BF16);                                                    \
+    }                                                                                               \
+    static void which##_bf16_native(const ridge_call *call, int64_t begin, int64_t end, int rank) { \
+        (void)rank;                                                                                 \
+        which##_rows(call, begin, end, VF_BF16_NATIVE);                                             \
+    }
+
 /* For operations that read and write one matrix at about the rate of a copy. */
 static inline ridge_status row_run(const ridge_call *call, row_part_fn f32, row_part_fn bf16, row_part_fn bf16_native) {
     return row_run_sized(call, row_call_bytes(call, 2), f32, bf16, bf16_native);

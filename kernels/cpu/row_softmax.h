@@ -175,21 +175,11 @@ VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end,
 
 /* ---- storage types ---- */
 
-#define ROW_SOFTMAX_RUN(which)                                                                      \
-    static void which##_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {         \
-        (void)rank;                                                                                 \
-        which##_rows(call, begin, end, VF_F32);                                                     \
-    }                                                                                               \
-    static void which##_bf16(const ridge_call *call, int64_t begin, int64_t end, int rank) {        \
-        (void)rank;                                                                                 \
-        which##_rows(call, begin, end, VF_BF16);                                                    \
-    }                                                                                               \
-    static void which##_bf16_native(const ridge_call *call, int64_t begin, int64_t end, int rank) { \
-        (void)rank;                                                                                 \
-        which##_rows(call, begin, end, VF_BF16_NATIVE);                                             \
-    }                                                                                               \
-    ridge_status RIDGE_ISA_FN(ROW_SOFTMAX_FN(cpu_##which))(const ridge_call *call) {                \
-        return row_run(call, which##_f32, which##_bf16, which##_bf16_native);                       \
-    }
-ROW_SOFTMAX_RUN(optimized)
-ROW_SOFTMAX_RUN(baseline)
+ROW_PARTS(optimized)
+ridge_status RIDGE_ISA_FN(ROW_SOFTMAX_FN(cpu_optimized))(const ridge_call *call) {
+    return row_run(call, optimized_f32, optimized_bf16, optimized_bf16_native);
+}
+ROW_PARTS(baseline)
+ridge_status RIDGE_ISA_FN(ROW_SOFTMAX_FN(cpu_baseline))(const ridge_call *call) {
+    return row_run(call, baseline_f32, baseline_bf16, baseline_bf16_native);
+}

@@ -1,7 +1,6 @@
 /* Norms of rows for rows/run.cuh, with any activation and with a residual (cuda/rows/norm.h). Which norm and which
- * activation is asked for each pack of elements, by all threads alike: some instructions of what a row's memory hides,
- * for a fifteenth of the kernels. Pairs that are worth more have kernels of their own: norm_activation,
- * norm_activation_rms.
+ * activation is asked for each pack of elements, by all threads alike: one kernel for fifteen pairs. What that costs
+ * has not been measured. norm_activation and norm_activation_rms are pairs with kernels of their own.
  *
  * Compiled once for each storage type: rows/norm_<type>.cu. */
 #ifndef RIDGE_KERNELS_CUDA_ROWS_NORM_CUH
