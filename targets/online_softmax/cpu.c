@@ -289,18 +289,7 @@ VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end,
     }
 }
 
-static void baseline_f32(const ridge_call *call, int64_t begin, int64_t end, int rank) {
-    (void)rank;
-    baseline_rows(call, begin, end, VF_F32);
-}
-static void baseline_bf16(const ridge_call *call, int64_t begin, int64_t end, int rank) {
-    (void)rank;
-    baseline_rows(call, begin, end, VF_BF16);
-}
-static void baseline_bf16_native(const ridge_call *call, int64_t begin, int64_t end, int rank) {
-    (void)rank;
-    baseline_rows(call, begin, end, VF_BF16_NATIVE);
-}
+ROW_PARTS(baseline)
 ridge_status RIDGE_ISA_FN(online_softmax_cpu_baseline)(const ridge_call *call) {
     return row_run(call, baseline_f32, baseline_bf16, baseline_bf16_native);
 }
