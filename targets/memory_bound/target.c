@@ -34,6 +34,12 @@ static const ridge_case cases[] = {
     {.dim = {7, 1031}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
     {.dim = {3, 16411}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA}, /* several warp tiles per row */
     {.dim = {3, 16411}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
+    /* Narrow rows over several blocks. Padded by a multiple of a vector they are vectors, else single elements. */
+    {.dim = {517, 16}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {517, 24}, .dtype = RIDGE_BF16, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {263, 13}, .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {1031, 1}, .dtype = RIDGE_BF16, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {.dim = {9, 256}, .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA}, /* the widest single elements */
 };
 
 static const ridge_tensor_spec in[] = {

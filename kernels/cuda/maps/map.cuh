@@ -8,7 +8,8 @@
  * Who streams once through memory is bound by it when enough bytes are in flight: a warp takes a tile of 32 x unroll
  * vectors of one row, each thread issues its loads, 16 bytes each, before it uses the first. Tensors without gaps are
  * taken as one long row. A row whose tensors reach a vector boundary at the same column has a head, vectors and a tail;
- * any other is taken element by element.
+ * any other is taken element by element. Narrow rows with gaps between them would leave most of a warp idle: flat.cuh
+ * takes them.
  *
  * Floor: bytes / copy ceiling, as long as an element costs fewer instructions than its bytes cost cycles. On 132
  * SMs at 1.75 GHz and 4.26 TB/s that is 7 issue slots a byte of (read + written): 56 for f32 to f32, 28 for
@@ -16,43 +17,12 @@
 #ifndef RIDGE_KERNELS_CUDA_MAPS_MAP_CUH
 #define RIDGE_KERNELS_CUDA_MAPS_MAP_CUH
 
-#include <type_traits>
-
-#include "cuda/host/launch.cuh"
+#include "cuda/maps/flat.cuh"
 #include "cuda/ptx/griddepcontrol.cuh"
-#include "cuda/tile/pack.cuh"
 
 namespace ridge {
 
-/* One tile a warp and as many small blocks as that takes: they end at different times, so that loads of some always run
- * beside stores of others. On an H200 a resident grid that loops copies at 3900 GB/s, this one at 4250. */
-constexpr int map_threads = 128;
-constexpr int map_warps = map_threads / 32;
-/* Blocks up to which a launch is set up while the one before it still runs, where latency binds. */
-constexpr unsigned map_few = 1024;
-
-template <typename In, typename Out, int NI, int NO>
-struct map_of {
-    using in_type = In;
-    using out_type = Out;
-    static constexpr int inputs = NI, outputs = NO;
-    static constexpr int width = 16 / (int)(sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out)); /* of a vector */
-    /* Vectors a thread. The fewer, the closer together in memory is what an SM reads and writes at a time; the
-     * more, the fewer instructions for addresses. Measured on an H200, of 1, 2, 4 and 8: */
-    static constexpr int unroll = NO > 1 ? 1 : NI > 1 || sizeof(In) == 4 ? 2 : 4;
-    static constexpr int group = 16 / width; /* vectors that are mapped together: 16 elements at once */
-    static constexpr int least_blocks = 8;   /* an SM: at most 64 registers */
-    static_assert((width & (width - 1)) == 0 && width >= 4, "boundaries are found by masking");
-};
-
-/* The tensors of a call, in elements. */
-template <typename F>
-struct map_rows {
-    const typename F::in_type *in[F::inputs];
-    typename F::out_type *out[F::outputs];
-    int64_t in_stride[F::inputs], out_stride[F::outputs];
-    int64_t rows, cols;
-};
+constexpr int map_warps = map_threads / 32; /* a tile each */
 
 /* A row's tensors and its parts: `head` single elements up to the first vector, `vectors`, and a tail. */
 template <typename F>
@@ -71,83 +41,7 @@ struct map_problem {
     int64_t tiles_a_row;
 };
 
-/* ---- vectors ---- */
-
-template <typename T, int N>
-__device__ inline pack<T, N> load_vector(const T *p) {
-    constexpr int bytes = (int)sizeof(T) * N;
-    static_assert(bytes == 16 || bytes == 8, "one access");
-    if constexpr (bytes == 16) {
-        return load_once(p);
-    } else {
-        union {
-            uint2 bits;
-            pack<T, N> elements;
-        } u = {ld_global_nc_v2(p)};
-        return u.elements;
-    }
-}
-
-template <typename T, int N>
-__device__ inline void store_vector(T *p, pack<T, N> value) {
-    constexpr int bytes = (int)sizeof(T) * N;
-    static_assert(bytes == 16 || bytes == 8, "one access");
-    if constexpr (bytes == 16) {
-        store_once(p, value);
-    } else {
-        union {
-            pack<T, N> elements;
-            uint2 bits;
-        } u = {value};
-        st_global_cs_v2(p, u.bits);
-    }
-}
-
-/* Two at a time: one instruction rounds and packs a pair of 16-bit elements. */
-template <typename T, int N>
-__device__ inline pack<T, N> narrow(const float *x) {
-    union {
-        pack<T, N> elements;
-        __nv_bfloat162 bf16[N / 2];
-        __half2 f16[N / 2];
-    } u;
-#pragma unroll
-    for (int i = 0; i < N; i += 2) {
-        if constexpr (sizeof(T) == 4) {
-            u.elements.v[i] = from_float<T>(x[i]);
-            u.elements.v[i + 1] = from_float<T>(x[i + 1]);
-        } else if constexpr (std::is_same<T, __half>::value) {
-            u.f16[i / 2] = __floats2half2_rn(x[i], x[i + 1]);
-        } else {
-            u.bf16[i / 2] = __floats2bfloat162_rn(x[i], x[i + 1]);
-        }
-    }
-    return u.elements;
-}
-
-/* A bf16 is the upper half of an fp32: taken out of whole words, one instruction each. */
-template <typename T, int N>
-__device__ inline void widen(const pack<T, N> &value, float *x) {
-    union {
-        pack<T, N> elements;
-        uint32_t words[sizeof(T) * N / 4];
-    } u = {value};
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-        if constexpr (std::is_same<T, __nv_bfloat16>::value)
-            x[i] = __uint_as_float(i % 2 == 0 ? u.words[i / 2] << 16 : u.words[i / 2] & 0xffff0000u);
-        else
-            x[i] = to_float(u.elements.v[i]);
-    }
-}
-
 /* ---- one row ---- */
-
-/* Elements from p to the next vector boundary. */
-template <int WIDTH, typename T>
-__host__ __device__ inline int to_boundary(const T *p) {
-    return -(int)((uintptr_t)p / sizeof(T)) & (WIDTH - 1);
-}
 
 template <typename F>
 __host__ __device__ inline map_row<F> row_of(const map_rows<F> &t, int64_t i) {
@@ -352,13 +246,10 @@ map_problem<F> problem_of_rows(const map_rows<F> &t) {
 template <typename F>
 ridge_status launch_map_rows(const map_rows<F> &t, const F &f, cudaStream_t stream) {
     if (t.rows <= 0 || t.cols <= 0) return RIDGE_OK;
+    if (rows_are_narrow(t)) return launch_flat(t, f, stream);
     const map_problem<F> p = problem_of_rows(t);
     const int64_t blocks = (t.rows * p.tiles_a_row + map_warps - 1) / map_warps;
-    if (blocks > INT32_MAX) return RIDGE_UNSUPPORTED;
-    if (blocks > map_few) return launch(map_kernel<F>, {dim3((unsigned)blocks), map_threads}, stream, p, f);
-    static per_device<bool> overlaps;
-    return launch_overlapping(map_kernel<F>, {dim3((unsigned)blocks), map_threads}, stream,
-                              overlaps.get(device_overlaps), p, f);
+    return launch_map_blocks(map_kernel<F>, blocks, stream, p, f);
 }
 
 template <typename F>

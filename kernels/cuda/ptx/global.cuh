@@ -71,6 +71,27 @@ __device__ inline uint2 ld_global_nc_v2(const void *p) {
     asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(p));
     return v;
 }
+/* The same as ordinary loads, which stay behind griddepcontrol.wait: ptxas moves a read-only load with a predicate of
+ * its own before the wait, since nothing that the kernel does can change what it reads. */
+__device__ inline uint4 ld_global_if(const void *p, uint64_t policy, bool present) {
+    uint4 v;
+    asm volatile(
+        "{\n\t.reg .pred present;\n\tsetp.ne.u32 present, %6, 0;\n\t"
+        "mov.u32 %0, 0;\n\tmov.u32 %1, 0;\n\tmov.u32 %2, 0;\n\tmov.u32 %3, 0;\n\t"
+        "@present ld.global.L1::no_allocate.L2::cache_hint.v4.u32 {%0,%1,%2,%3}, [%4], %5;\n\t}"
+        : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+        : "l"(p), "l"(policy), "r"((unsigned)present));
+    return v;
+}
+__device__ inline uint2 ld_global_v2_if(const void *p, bool present) {
+    uint2 v;
+    asm volatile(
+        "{\n\t.reg .pred present;\n\tsetp.ne.u32 present, %3, 0;\n\tmov.u32 %0, 0;\n\tmov.u32 %1, 0;\n\t"
+        "@present ld.global.L1::no_allocate.v2.u32 {%0,%1}, [%2];\n\t}"
+        : "=r"(v.x), "=r"(v.y)
+        : "l"(p), "r"((unsigned)present));
+    return v;
+}
 /* Brings the whole 128-byte line to L2. */
 __device__ inline float4 ld_global_L2_128B(const float *p) {
     float4 v;
