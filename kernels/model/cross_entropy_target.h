@@ -96,6 +96,7 @@ CE_OF_WAY(LINEAR_LOSS_NARROW, narrow_16)
 CE_OF_WAY(LINEAR_LOSS_FFMA, ffma)
 CE_OF_WAY(LINEAR_LOSS_FEW_ROWS, few_rows)
 CE_OF_WAY(LINEAR_LOSS_COPIED, copied)
+CE_OF_WAY(LINEAR_LOSS_THIN, thin)
 #undef CE_OF_WAY
 
 #define CE_WAY(number_, name_, idea_, needs_, what)                                                              \
@@ -123,6 +124,7 @@ static const ridge_way optimized_ways[] = {
            few_rows),
     CE_WAY(LINEAR_LOSS_COPIED, "copied", "operands copied to aligned memory, then the way that suits the copies", 90,
            copied),
+    CE_WAY(LINEAR_LOSS_THIN, "thin", "all classes of 32 rows a warp, by mma.sync; x is read as it lies", 80, thin),
 };
 #define CE_CUDA_OPTIMIZED .ways = RIDGE_LIST(optimized_ways)
 

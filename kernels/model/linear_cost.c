@@ -146,3 +146,25 @@ double skinny_cost(int way, const skinny_facts *f) {
     const bool unmeasured = n <= SKINNY_FEW && ((wgmma && few_rows) || (way == SKINNY_CLUSTER && !few_rows));
     return unmeasured && f->sm / 10 == 9 ? UNMEASURED * cost : cost;
 }
+
+/* ---- few columns, by mma.sync ---- */
+
+/* Predicted, not measured: cycles of an SM for a tile of 8 columns of a step (512 bytes of w from L1), and for an
+ * element of the result, 40 instructions of a lane; what of memory's rate is reached; microseconds of a step that
+ * waits for memory, two of them under way, and of the launches and ends of a warp. */
+static const double THIN_TILE = 9, THIN_ELEMENT = 0.32, THIN_CYCLES = 1700, THIN_RATE = 0.8, THIN_WAIT = 0.4,
+                    THIN_ENDS = 3;
+
+double thin_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, int sm_count) {
+    const double sms = sm_count > 0 ? sm_count : 1, tiles = thin_tiles(columns), n = (double)columns;
+    const int of_warp = thin_rows_of(thin_tiles(columns));
+    const double steps = (double)thin_steps(depth, bytes), warps = up((double)rows, of_warp);
+    const int parts = thin_parts(rows, depth, thin_tiles(columns), bytes, sm_count);
+    const double elements = warps * of_warp * 8 * tiles;
+    const double cycles = warps * steps * tiles * THIN_TILE + elements * THIN_ELEMENT;
+    const double operands = bytes * ((double)rows * ((double)depth + n) + (double)depth * n);
+    const double resident = tiles <= 2 ? 16 : tiles == 8 ? 8 : 12; /* warps of an SM */
+    const double waves = up(warps * parts, resident * sms);
+    const double waits = waves * (THIN_ENDS + steps / parts * THIN_WAIT * (0.5 + tiles / 16));
+    return 2 * LAUNCH + most(most(operands / (THIN_RATE * BYTES), cycles / THIN_CYCLES / sms), waits);
+}

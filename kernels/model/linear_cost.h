@@ -5,6 +5,7 @@
 
 #include "cuda/gemm/any_plan.h"
 #include "cuda/gemv/plan.h"
+#include "cuda/skinny/thin.h"
 #include "cuda/skinny/ways.h"
 
 /* The product pipelines of gemm/matmul.cuh. */
@@ -39,6 +40,8 @@ double linear_few_rows_cost(int64_t batch, int64_t depth, int64_t outputs, int64
                             int sm_count);
 /* out[lines, columns] from few rows, written once. */
 double linear_few_rows_outer_cost(int64_t batch, int64_t lines, int64_t columns, int bytes);
+/* skinny/thin.cuh: whole rows of so many columns, and what is made of them; bytes: of an element. */
+double thin_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, int sm_count);
 /* One of skinny/ways.h. */
 double skinny_cost(int way, const skinny_facts *f);
 

@@ -98,10 +98,20 @@ static const char *refuses_few_rows(const facts *f) {
     return few_rows_fit(f->batch, f->depth, f->classes, f->bytes, f->gradients) ? NULL : "sums exceed 256 MiB";
 }
 
+static const char *refuses_thin(const facts *f) {
+    if (f->dtype == RIDGE_F32) return "for tf32 and types of 16 bits";
+    if (f->sm < 80) return "needs mma.sync of 16 bits and tf32 (compute capability 8.0)";
+    if (f->batch < 1) return "for one row and more";
+    if (f->classes < 1 || f->classes > THIN_COLUMNS) return "for up to 128 classes";
+    if (f->depth < 1 || f->depth > 1 << 30) return "for a depth of 1 to 2^30";
+    return linear_by_rows(&f->x) ? NULL : "x is not in rows";
+}
+
 const char *linear_loss_refusal(int way, const linear_loss_facts *f) {
     const skinny_facts s = skinny_of(f);
     if (way == LINEAR_LOSS_FFMA) return NULL;
     if (way == LINEAR_LOSS_FEW_ROWS) return refuses_few_rows(f);
+    if (way == LINEAR_LOSS_THIN) return refuses_thin(f);
     if (f->sm / 10 != 9) return "needs wgmma (compute capability 9.0)";
     if (f->batch < 1) return "for one row and more";
     switch (way) {
@@ -203,6 +213,16 @@ static double between_cost(int way, const facts *f) {
            (f->gradients ? linear_pass_cost((f->forward ? 2 : 1) * g) : 0) + (f->gradients ? linear_pass_cost(0) : 0);
 }
 
+/* Whole rows of logits are at hand where losses are made: no parts of rows, no exponentials in memory. */
+static bool has_whole_rows(int way) { return way < SKINNY_WAYS || way == LINEAR_LOSS_THIN; }
+
+/* Gradients are read for their sums, which are added. */
+static double thin_logits_cost(const facts *f) {
+    const double g = gradient_bytes(LINEAR_LOSS_THIN, f);
+    return thin_cost(f->batch, f->depth, f->classes, f->bytes, f->sm_count) +
+           (f->gradients ? linear_bytes_cost(g) + linear_pass_cost(g) + linear_pass_cost(0) : 0);
+}
+
 /* The sums of all shares are written and read. */
 static double shared_cost(const facts *f) {
     const int shares = linear_softmax_shares(f->batch, f->depth, f->classes);
@@ -241,7 +261,8 @@ double linear_loss_microseconds(int way, const linear_loss_facts *f) {
                      : way == LINEAR_LOSS_NARROW                             ? LINEAR_PIPE_16_NARROW
                      : way == LINEAR_LOSS_TILES || way == LINEAR_LOSS_SHARED ? LINEAR_PIPE_16
                                                                              : LINEAR_PIPES;
-    double cost = way < SKINNY_WAYS ? skinny_cost(way, &s)
+    double cost = way < SKINNY_WAYS         ? skinny_cost(way, &s)
+                  : way == LINEAR_LOSS_THIN ? thin_logits_cost(f)
                   : way == LINEAR_LOSS_SHARED
                       ? shared_cost(f)
                       : (linear_split_parts(way) > 0 ? split_logits_cost(way, pipe, f) : product_cost(f, pipe, 0)) +
@@ -289,7 +310,7 @@ void linear_loss_traffic(int way, const ce_places *at, const ridge_problem *prob
     }
     *traffic = (ridge_traffic){.read = work.bytes_read + copies, .streamed = work.bytes_written + copies};
     const double tiles = way == LINEAR_LOSS_NARROW ? 1 : (double)f.classes / 256;
-    const double parts = f.forward && way >= SKINNY_WAYS ? 8 * (double)f.batch * tiles : 0;
+    const double parts = f.forward && !has_whole_rows(way) ? 8 * (double)f.batch * tiles : 0;
     const int of = linear_split_parts(way);
     const bool shares = f.gradients && (of > 0 || way == LINEAR_LOSS_TILES || way == LINEAR_LOSS_SHARED);
     const double sums =
@@ -298,7 +319,7 @@ void linear_loss_traffic(int way, const ce_places *at, const ridge_problem *prob
     const double split = of > 0 ? linear_split_traffic(f.batch, f.depth, f.classes, f.gradients, of) : 0;
     traffic->read += parts + split + sums, traffic->streamed += parts + split + sums;
     if (!f.gradients) return;
-    const bool exponentials = f.forward && way >= SKINNY_WAYS;
+    const bool exponentials = f.forward && !has_whole_rows(way);
     traffic->read += f.bytes * (double)f.depth * (double)(f.batch + f.classes) + (exponentials ? 4 : 3) * g;
     traffic->streamed += (exponentials ? 2 : 1) * g;
 }
@@ -330,7 +351,8 @@ ridge_arithmetic linear_loss_arithmetic(int way, const ce_places *at, const ridg
     if (way == LINEAR_LOSS_COPIED) way = linear_loss_of_copied(&copied, 0);
     const bool fp32 = f.bytes == 4, skinny = way < SKINNY_WAYS;
     const bool tf32 = way == SKINNY_NARROW || way == SKINNY_SHARED || way == SKINNY_CLUSTER;
-    if (!fp32 || way == LINEAR_LOSS_FFMA || way == LINEAR_LOSS_FEW_ROWS || (skinny && at->dx >= 0))
+    if (!fp32 || way == LINEAR_LOSS_THIN || way == LINEAR_LOSS_FFMA || way == LINEAR_LOSS_FEW_ROWS ||
+        (skinny && at->dx >= 0))
         return (ridge_arithmetic){.type = RIDGE_DTYPE_NONE};
     return (ridge_arithmetic){.type = tf32 ? RIDGE_TF32 : RIDGE_F16, .products = way == LINEAR_LOSS_HALF ? 1 : 3};
 }

@@ -60,6 +60,7 @@ OF_WAY(LINEAR_LOGITS_WGMMA, logits_wgmma)
 OF_WAY(LINEAR_LOGITS_FFMA, logits_ffma)
 OF_WAY(LINEAR_FEW_ROWS, few_rows)
 OF_WAY(LINEAR_COPIED, copied)
+OF_WAY(LINEAR_THIN, thin)
 #undef OF_WAY
 
 /* fn: its extern "C" function, which reads call->way->number. */
@@ -122,6 +123,9 @@ OF_WAY(LINEAR_COPIED, copied)
 #define LINEAR_WAYS_COPIED(fn, dims)                                                                                 \
     LINEAR_WAY(LINEAR_COPIED, "copied", "operands copied to aligned memory, then the way that suits the copies", fn, \
                90, copied, linear_of_copied, dims)
+#define LINEAR_WAYS_THIN(fn, dims)                                                                                    \
+    LINEAR_WAY(LINEAR_THIN, "thin", "all columns of 32 rows a warp, by mma.sync; x is read once, as it lies", fn, 80, \
+               thin, NULL, dims)
 #define LINEAR_WAYS_LOGITS(fn, dims)                                                                                 \
     LINEAR_WAY(LINEAR_LOGITS_FFMA, "logits_ffma", "a product by multiply-adds to memory, softmax row by row", fn, 0, \
                logits_ffma, NULL, dims)

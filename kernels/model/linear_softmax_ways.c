@@ -97,6 +97,7 @@ static const char *refuses_type(int way, const facts *f) {
         case LINEAR_LOGITS_FFMA:
         case LINEAR_FEW_ROWS:
         case LINEAR_COPIED: return NULL;
+        case LINEAR_THIN: return f->dtype != RIDGE_F32 ? NULL : "for tf32 and types of 16 bits";
         default: return f->bytes == 4 ? NULL : "for f32 and tf32";
     }
 }
@@ -152,6 +153,15 @@ static const char *refuses_few_rows(const facts *f) {
     return gemv_fits(f->batch, f->depth, f->classes, f->heads, f->bytes) ? NULL : "sums exceed 256 MiB";
 }
 
+static const char *refuses_thin(const facts *f) {
+    const double columns = (double)f->heads * (double)f->classes;
+    if (f->sm < 80) return "needs mma.sync of 16 bits and tf32 (compute capability 8.0)";
+    if (f->batch < 1) return "for one row and more";
+    if (columns < 1 || columns > THIN_COLUMNS) return "for up to 128 columns of all heads";
+    if (f->depth < 1 || f->depth > 1 << 30) return "for a depth of 1 to 2^30";
+    return linear_by_rows(&f->x) ? NULL : "x is not in rows";
+}
+
 const char *linear_softmax_refusal(int way, const linear_softmax_facts *f) {
     const skinny_facts s = skinny_of(f);
     const char *type = refuses_type(way, f);
@@ -159,6 +169,7 @@ const char *linear_softmax_refusal(int way, const linear_softmax_facts *f) {
     if (way < SKINNY_WAYS) return skinny_refusal(way, &s);
     if (way < LINEAR_LOGITS_16) return refuses_tiles(way, f);
     if (way == LINEAR_FEW_ROWS) return refuses_few_rows(f);
+    if (way == LINEAR_THIN) return refuses_thin(f);
     return way == LINEAR_COPIED ? refuses_copied(f) : refuses_logits(way, f);
 }
 const char *linear_softmax_refuses(const ridge_way *way, const ridge_problem *problem) {
@@ -331,6 +342,7 @@ double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
         case LINEAR_LOGITS_FFMA:
             return linear_ffma_cost(m, n, k, f->heads, f->bytes, 1, f->sm, f->sm_count) + softmax_cost(f);
         case LINEAR_FEW_ROWS: return few_rows_cost(f);
+        case LINEAR_THIN: return thin_cost(m, k, f->heads * n, f->bytes, f->sm_count);
         case LINEAR_COPIED: {
             const facts copied = linear_softmax_copied(f);
             const int inner = linear_softmax_of_copied(&copied, 0);

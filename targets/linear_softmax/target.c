@@ -212,6 +212,7 @@ static const ridge_way optimized_ways[] = {
     LINEAR_WAYS_LOGITS_MORE(linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_FEW_ROWS(linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_COPIED(linear_softmax_cuda_optimized, &dims),
+    LINEAR_WAYS_THIN(linear_softmax_cuda_optimized, &dims),
 };
 static const ridge_way unfused_ways[] = {
     LINEAR_WAYS_LOGITS_16(linear_softmax_cuda_optimized, &dims),

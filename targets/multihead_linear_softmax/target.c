@@ -132,6 +132,7 @@ static const ridge_way optimized_ways[] = {
     LINEAR_WAYS_LOGITS(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_FEW_ROWS(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_COPIED(multihead_linear_softmax_cuda_optimized, &dims),
+    LINEAR_WAYS_THIN(multihead_linear_softmax_cuda_optimized, &dims),
 };
 static const ridge_way launches_ways[] = {
     LINEAR_WAYS_SKINNY(multihead_linear_softmax_cuda_launches, &dims_apart),

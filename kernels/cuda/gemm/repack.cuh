@@ -74,30 +74,36 @@ ridge_status repack_both(const repack_lines<T> &a, const repack_lines<T> &b, cud
     return launch_overlapping(repack_operands<T>, {dim3((unsigned)blocks), 256}, stream, device_overlaps(), a, b);
 }
 
-/* From aligned memory to lines of any alignment: 2048 elements of a line a block, neighbours by neighbours. */
+/* From aligned memory to lines of any alignment: eight elements a thread, neighbours by neighbours; `of_line`
+ * threads, a power of two, have a piece of a line. */
 template <typename T>
-__global__ void __launch_bounds__(256)
-    unpack_lines(const T *from, int64_t from_stride, T *to, int64_t stride, int along, int pieces) {
+__global__ void __launch_bounds__(256) unpack_lines(const T *from, int64_t from_stride, T *to, int64_t stride,
+                                                    int64_t lines, int along, int pieces, int of_line) {
     before_next_launch();
-    const int64_t line = blockIdx.x / pieces;
-    const int first = (int)(blockIdx.x % pieces) * 2048 + (int)threadIdx.x;
+    const int64_t line = (int64_t)(blockIdx.x / pieces) * (256 / of_line) + (int)threadIdx.x / of_line;
+    const int first = (int)(blockIdx.x % pieces) * 8 * of_line + (int)threadIdx.x % of_line;
+    const int end = line < lines ? along : 0;
     const T *const source = from + line * from_stride;
     T v[8];
 #pragma unroll
     for (int i = 0; i < 8; i++)
-        if (first + 256 * i < along) v[i] = source[first + 256 * i];
+        if (first + of_line * i < end) v[i] = source[first + of_line * i];
 #pragma unroll
     for (int i = 0; i < 8; i++)
-        if (first + 256 * i < along) to[line * stride + first + 256 * i] = v[i];
+        if (first + of_line * i < end) to[line * stride + first + of_line * i] = v[i];
 }
 /* The elements of `to` are those of `from`, which lies the same way. */
 template <typename T>
 ridge_status unpack_matrix(const matrix_view &from, const matrix_view &to, cudaStream_t stream) {
     const matrix_lines f = lines_of(from), t = lines_of(to);
     const int pieces = (int)((t.along + 2047) / 2048);
-    if (t.lines * pieces > INT32_MAX) return RIDGE_UNSUPPORTED;
-    return launch_overlapping(unpack_lines<T>, {dim3((unsigned)(t.lines * pieces)), 256}, stream, device_overlaps(),
-                              (const T *)f.base, f.stride, (T *)t.base, t.stride, (int)t.along, pieces);
+    int of_line = 1;
+    while (of_line < 256 && 8 * of_line < t.along) of_line *= 2;
+    const int64_t blocks = (t.lines * of_line + 255) / 256 * pieces;
+    if (blocks > INT32_MAX) return RIDGE_UNSUPPORTED;
+    return launch_overlapping(unpack_lines<T>, {dim3((unsigned)blocks), 256}, stream, device_overlaps(),
+                              (const T *)f.base, f.stride, (T *)t.base, t.stride, t.lines, (int)t.along, pieces,
+                              of_line);
 }
 
 }  // namespace ridge

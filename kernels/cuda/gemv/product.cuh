@@ -22,10 +22,10 @@ struct gemv_pack {
 
     __device__ void load(const T *p, bool present) {
         if constexpr (words == 4) {
-            const uint4 v = ld_global_nc_if(p, present);
+            const uint4 v = ld_global_if(p, present);
             word[0] = v.x, word[1] = v.y, word[2] = v.z, word[3] = v.w;
         } else {
-            const uint2 v = ld_global_nc_v2_if(p, present);
+            const uint2 v = ld_global_v2_if(p, present);
             word[0] = v.x, word[1] = v.y;
         }
     }

@@ -20,6 +20,7 @@
 #include "cuda/linear/loss_call.cuh"
 #include "cuda/linear/loss_of_logits.cuh"
 #include "cuda/linear/loss_split.cuh"
+#include "cuda/linear/loss_thin.cuh"
 
 namespace ridge {
 
@@ -209,6 +210,25 @@ struct linear_by_rows {
     }
 };
 
+/* ---- the same of 16 bits and tf32: linear/loss_thin.cuh ---- */
+
+template <typename T, typename G>
+struct linear_by_thin {
+    using exact = linear_by_fp32<T, G>;
+
+    static ridge_status losses(const linear_loss_call &c) { return linear_thin_losses<T, G>(c, 0, c.x.rows, NULL); }
+    static ridge_status losses_and_gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
+        return gradient(c, first, rows);
+    }
+    static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
+        RIDGE_TRY((linear_thin_losses<T, G>(c, first, rows, c.part<G>(c.at.gradient))));
+        return exact::sums(c, first, rows);
+    }
+    static ridge_status products(const linear_loss_call &c, int64_t first, int64_t rows) {
+        return exact::products(c, first, rows);
+    }
+};
+
 /* ---- by Hopper's tensor cores: 16 bits ---- */
 
 template <typename T>
@@ -279,7 +299,8 @@ struct linear_by_wgmma {
         u.bias = c.bias, u.dloss = c.dloss, u.given_lse = c.given_lse, u.labels = c.labels;
         u.loss = c.loss, u.lse = c.lse, u.classes = c.classes(), u.options = c.options;
         const auto run = [&](void) {
-            return launch_overlapping(losses_of_logits<T>, {dim3((unsigned)rows), 512}, c.stream, device_overlaps(), u);
+            return launch_overlapping(losses_of_logits<T>, {dim3((unsigned)rows), losses_threads(c.classes())},
+                                      c.stream, device_overlaps(), u);
         };
         if (c.range()) { /* losses first, which say what the range is */
             u.row = c.part<row_gradient>(c.at.rows), u.range = c.range();
@@ -542,6 +563,7 @@ ridge_status linear_loss_forward(const linear_loss_call &c) {
     if (c.x.rows == 0) return RIDGE_OK;
     if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
     if (c.way == LINEAR_LOSS_FEW_ROWS) return linear_few_rows_losses<T>(c);
+    if (c.way == LINEAR_LOSS_THIN) return linear_by_thin<T, gradient_type<T>>::losses(c);
     if constexpr (sizeof(T) == 2) {
         if (c.way == LINEAR_LOSS_TILES) return linear_by_wgmma<T>::losses(c);
         if (c.way == LINEAR_LOSS_SHARED) return linear_by_wgmma<T>::of_shares(c);
@@ -572,6 +594,7 @@ ridge_status linear_loss_gradient(const linear_loss_call &c) {
     if (c.x.rows == 0) return linear_no_rows<T>(c);
     if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
     if (c.way == LINEAR_LOSS_FEW_ROWS) return linear_few_rows_gradients<T>(c);
+    if (c.way == LINEAR_LOSS_THIN) return linear_gradient_by<linear_by_thin<T, G>>(c);
     if (c.way == LINEAR_LOSS_COPIED)
         return linear_loss_by_copies<T>(c, [](const linear_loss_call &d) { return linear_loss_gradient<T>(d); });
     if constexpr (sizeof(T) == 4)

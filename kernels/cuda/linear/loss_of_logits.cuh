@@ -45,6 +45,11 @@ __device__ inline softmax_part block_part(softmax_part mine, float *sum) {
     return mine;
 }
 
+/* Threads of a block that has a row of so many classes: whole warps. */
+inline int losses_threads(int64_t classes) {
+    return classes >= 512 ? 512 : classes <= 32 ? 32 : (int)(classes + 31) / 32 * 32;
+}
+
 /* A block a row: its sum, its loss, its gradient. */
 template <typename G>
 __global__ void __launch_bounds__(512) losses_of_logits(const unfused_rows<G> u) {
@@ -59,7 +64,7 @@ __global__ void __launch_bounds__(512) losses_of_logits(const unfused_rows<G> u)
     } else {
         softmax_part part = {-0x1p100f, 0.0f};
         float all = 0.0f;
-        for (int j = (int)threadIdx.x; j < u.classes; j += 512) {
+        for (int j = (int)threadIdx.x; j < u.classes; j += (int)blockDim.x) {
             const float v = (u.at(z, j) + u.bias[j]) * log2_e;
             all += v;
             if (v > part.shift) part = {ceilf(v), part.sum * exp2f(part.shift - ceilf(v))};
@@ -86,7 +91,7 @@ __global__ void __launch_bounds__(512) losses_of_logits(const unfused_rows<G> u)
         widen_range(u.range, gradient_bound(r));
     }
     if (!u.gradient) return;
-    for (int j = (int)threadIdx.x; j < u.classes; j += 512) {
+    for (int j = (int)threadIdx.x; j < u.classes; j += (int)blockDim.x) {
         float g = 0.0f;
         if (r.label >= 0) g = fmaf(r.coef, exp2f((u.at(z, j) + u.bias[j]) * log2_e - r.log_sum), -r.off);
         if (j == r.label) g -= r.hit;

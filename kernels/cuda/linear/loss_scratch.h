@@ -9,6 +9,7 @@
 #include "cuda/host/scratch.h"
 #include "cuda/linear/loss_ways.h"
 #include "cuda/linear/softmax_ways.h"
+#include "cuda/skinny/thin.h"
 #include "ridge/target.h"
 
 /* Classes of the narrowest tile: what is kept for each stays small. */
@@ -48,6 +49,7 @@ typedef struct linear_loss_scratch {
     size_t sums;                  /* float[shares][rows][columns]: of a gradient's product */
     size_t infinite;              /* unsigned: whether one of them has an infinity */
     size_t range;                 /* gradient_range: of f16 */
+    size_t thin;                  /* LINEAR_LOSS_THIN: w in the order of fragments */
     size_t bytes;
     int64_t chunk, gradient_stride; /* rows of gradients at a time; elements from one to the next */
 } linear_loss_scratch;
@@ -173,6 +175,8 @@ static inline linear_loss_scratch linear_loss_scratch_of(int way, int64_t rows, 
     s.rows = linear_scratch_take(&s.bytes, (double)rows * sizeof(row_gradient));
     s.progress = linear_scratch_take(&s.bytes, 4);
     s.gradient_stride = linear_gradient_stride(classes);
+    if (way == LINEAR_LOSS_THIN)
+        s.thin = linear_scratch_take(&s.bytes, thin_bytes(classes, depth, (int)ridge_dtype_size(dtype)));
     if (way == LINEAR_LOSS_SHARED) s.logits = linear_scratch_take(&s.bytes, linear_shared_bytes(rows, depth, classes));
     if (gradients) {
         s.chunk = linear_gradient_rows(rows, s.gradient_stride, dtype);

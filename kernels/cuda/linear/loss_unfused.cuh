@@ -34,7 +34,8 @@ ridge_status linear_loss_unfused(const linear_loss_call &c, const Multiply &mult
                                c.lse,
                                c.classes(),
                                c.options};
-    RIDGE_TRY(launch_overlapping(losses_of_logits<G>, {dim3((unsigned)c.x.rows), 512}, c.stream, device_overlaps(), u));
+    RIDGE_TRY(launch_overlapping(losses_of_logits<G>, {dim3((unsigned)c.x.rows), losses_threads(c.classes())}, c.stream,
+                                 device_overlaps(), u));
     if (!c.dloss) return RIDGE_OK;
     gradient_pass p = {};
     p.gradient = g.base;

@@ -36,16 +36,18 @@ struct linear_softmax_call {
 };
 
 /* By a way of linear/softmax_ways.h: few classes in fp32; tiles that exchange their rows' sums; logits in memory;
- * operands copied first; few rows. */
+ * operands copied first; few rows; few columns. */
 ridge_status linear_softmax_rows(int way, const linear_softmax_call &c);
 ridge_status linear_softmax_tiles(int way, const linear_softmax_call &c);
 ridge_status linear_softmax_logits(int way, const linear_softmax_call &c);
 ridge_status linear_softmax_copies(const linear_softmax_call &c);
 ridge_status linear_softmax_few_rows(const linear_softmax_call &c);
+ridge_status linear_softmax_thin(const linear_softmax_call &c);
 
 inline ridge_status linear_softmax_by(int way, const linear_softmax_call &c) {
     if (c.p.rows == 0) return RIDGE_OK;
     if (way == LINEAR_FEW_ROWS) return linear_softmax_few_rows(c);
+    if (way == LINEAR_THIN) return linear_softmax_thin(c);
     if (way < SKINNY_WAYS || way == LINEAR_LOGITS_WGMMA) return linear_softmax_rows(way, c);
     if (way < LINEAR_LOGITS_16 || way == LINEAR_LOGITS_SPLIT || way == LINEAR_LOGITS_TF32 || way == LINEAR_LOGITS_HALF)
         return linear_softmax_tiles(way, c);

@@ -6,6 +6,7 @@
 
 #include "cuda/host/scratch.h"
 #include "cuda/linear/softmax_ways.h"
+#include "cuda/skinny/thin.h"
 
 /* Offsets; multiples of 1024. */
 typedef struct linear_softmax_scratch {
@@ -55,6 +56,10 @@ static inline linear_softmax_scratch linear_softmax_scratch_of(int way, int64_t 
     const bool shared = way == LINEAR_LOGITS_SHARED;
     const bool logits = ridge_dtype_size(dtype) == 2 &&
                         (way == LINEAR_LOGITS_16 || way == LINEAR_LOGITS_FFMA || shared || heads_logits);
+    if (way == LINEAR_THIN) {
+        s.w = linear_scratch_take(&s.bytes, thin_bytes(heads * classes, depth, (int)ridge_dtype_size(dtype)));
+        return s;
+    }
     if (packed && ridge_dtype_size(dtype) != 2) return s;
     if ((classes > LINEAR_TILES_CLASSES && tiles) || (classes > LINEAR_SHARED_CLASSES && shared)) return s;
     if (beside && each * padded * ((double)rows + all) > (double)LINEAR_PARTS_MOST) return s;

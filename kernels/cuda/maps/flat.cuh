@@ -76,7 +76,7 @@ __device__ inline flat_place place_of(const flat_problem<F> &p, uint32_t unit) {
     return {row, unit - row * p.row_units.d};
 }
 
-/* Zeros unless present. Ordinary loads: see ld_global_if. */
+/* Zeros unless present. */
 template <typename T, int W>
 __device__ inline pack<T, W> load_unit(const T *p, bool present) {
     if constexpr (W == 1) {

@@ -50,7 +50,7 @@ __device__ inline pack<T, N> load_vector(const T *p) {
         union {
             uint2 bits;
             pack<T, N> elements;
-        } u = {ld_global_nc_v2(p)};
+        } u = {ld_global_v2(p)};
         return u.elements;
     }
 }

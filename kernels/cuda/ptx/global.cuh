@@ -27,52 +27,16 @@ __device__ inline uint64_t createpolicy_evict_normal(void) {
 
 /* ---- 16 and 8 bytes at a time; p is aligned accordingly ---- */
 
-/* Read-only for the whole kernel, not kept in L1. */
-__device__ inline uint4 ld_global_nc(const void *p, uint64_t policy) {
+/* Not kept in L1. Ordinary loads: ld.global.nc says that nobody writes what it reads while the kernel runs, and ptxas
+ * moved it before griddepcontrol.wait, when the launch before may still write (tools/check-waits). */
+__device__ inline uint4 ld_global(const void *p, uint64_t policy) {
     uint4 v;
-    asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0,%1,%2,%3}, [%4], %5;"
+    asm volatile("ld.global.L1::no_allocate.L2::cache_hint.v4.u32 {%0,%1,%2,%3}, [%4], %5;"
                  : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                  : "l"(p), "l"(policy));
     return v;
 }
 /* Zeros unless present. One asm statement: a choice between two values would wait for each load before the next. */
-__device__ inline uint4 ld_global_nc_if(const void *p, uint64_t policy, bool present) {
-    uint4 v;
-    asm volatile(
-        "{\n\t.reg .pred present;\n\tsetp.ne.u32 present, %6, 0;\n\t"
-        "mov.u32 %0, 0;\n\tmov.u32 %1, 0;\n\tmov.u32 %2, 0;\n\tmov.u32 %3, 0;\n\t"
-        "@present ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0,%1,%2,%3}, [%4], %5;\n\t}"
-        : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-        : "l"(p), "l"(policy), "r"((unsigned)present));
-    return v;
-}
-/* The same without a policy; 8 bytes likewise. */
-__device__ inline uint4 ld_global_nc_if(const void *p, bool present) {
-    uint4 v;
-    asm volatile(
-        "{\n\t.reg .pred present;\n\tsetp.ne.u32 present, %5, 0;\n\t"
-        "mov.u32 %0, 0;\n\tmov.u32 %1, 0;\n\tmov.u32 %2, 0;\n\tmov.u32 %3, 0;\n\t"
-        "@present ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];\n\t}"
-        : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-        : "l"(p), "r"((unsigned)present));
-    return v;
-}
-__device__ inline uint2 ld_global_nc_v2_if(const void *p, bool present) {
-    uint2 v;
-    asm volatile(
-        "{\n\t.reg .pred present;\n\tsetp.ne.u32 present, %3, 0;\n\tmov.u32 %0, 0;\n\tmov.u32 %1, 0;\n\t"
-        "@present ld.global.nc.L1::no_allocate.v2.u32 {%0,%1}, [%2];\n\t}"
-        : "=r"(v.x), "=r"(v.y)
-        : "l"(p), "r"((unsigned)present));
-    return v;
-}
-__device__ inline uint2 ld_global_nc_v2(const void *p) {
-    uint2 v;
-    asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(p));
-    return v;
-}
-/* The same as ordinary loads, which stay behind griddepcontrol.wait: ptxas moves a read-only load with a predicate of
- * its own before the wait, since nothing that the kernel does can change what it reads. */
 __device__ inline uint4 ld_global_if(const void *p, uint64_t policy, bool present) {
     uint4 v;
     asm volatile(
@@ -83,6 +47,17 @@ __device__ inline uint4 ld_global_if(const void *p, uint64_t policy, bool presen
         : "l"(p), "l"(policy), "r"((unsigned)present));
     return v;
 }
+/* The same without a policy; 8 bytes likewise. */
+__device__ inline uint4 ld_global_if(const void *p, bool present) {
+    uint4 v;
+    asm volatile(
+        "{\n\t.reg .pred present;\n\tsetp.ne.u32 present, %5, 0;\n\t"
+        "mov.u32 %0, 0;\n\tmov.u32 %1, 0;\n\tmov.u32 %2, 0;\n\tmov.u32 %3, 0;\n\t"
+        "@present ld.global.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];\n\t}"
+        : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+        : "l"(p), "r"((unsigned)present));
+    return v;
+}
 __device__ inline uint2 ld_global_v2_if(const void *p, bool present) {
     uint2 v;
     asm volatile(
@@ -90,6 +65,11 @@ __device__ inline uint2 ld_global_v2_if(const void *p, bool present) {
         "@present ld.global.L1::no_allocate.v2.u32 {%0,%1}, [%2];\n\t}"
         : "=r"(v.x), "=r"(v.y)
         : "l"(p), "r"((unsigned)present));
+    return v;
+}
+__device__ inline uint2 ld_global_v2(const void *p) {
+    uint2 v;
+    asm volatile("ld.global.L1::no_allocate.v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(p));
     return v;
 }
 /* Brings the whole 128-byte line to L2. */

@@ -46,10 +46,10 @@ constexpr int pack_width = 16 / (int)sizeof(T);
  * same policy for both and 4020 with none. */
 
 /* Read once, and written by nobody before the kernel ends. p is 16-byte aligned. */
-__device__ inline uint4 load_once_words(const void *p) { return ld_global_nc(p, createpolicy_evict_last()); }
+__device__ inline uint4 load_once_words(const void *p) { return ld_global(p, createpolicy_evict_last()); }
 /* Zeros unless present. */
 __device__ inline uint4 load_once_if(const void *p, bool present) {
-    return ld_global_nc_if(p, createpolicy_evict_last(), present);
+    return ld_global_if(p, createpolicy_evict_last(), present);
 }
 
 template <typename T>

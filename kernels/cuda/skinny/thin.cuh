@@ -1,0 +1,307 @@
+/* x w + b of up to 128 columns, which may be the classes of several heads side by side, by mma.sync: rows of x go from
+ * memory to registers as they lie, whatever their alignment, and are read once. TMA and wgmma want rows that begin on
+ * 16-byte boundaries, and tiles of 64 columns and more: copies of x and filled-up tiles cost more than the product.
+ *
+ *   depth     the order of a sum's terms is free, as long as both operands have the same one. A lane takes 16 bytes
+ *             of a row, 64 bytes of the row by four lanes, and these are the fragments of two mma.sync: a step
+ *   x         a row that begins between 16-byte boundaries is read in the aligned pieces that it touches, two for
+ *             each one that is used (the second from L1), and shifted. Its ends are read element by element
+ *   w         is put in the order of fragments by a launch before; 16 bytes of a lane are those of two mma.sync
+ *   warps     have 32 rows and all columns each (16 of more than 64 columns: sums are in registers), or share the
+ *             depth of these rows (parts)
+ *   logits    go to shared memory, 16 rows of a warp at a time, for an Op that makes of them what is asked for
+ *
+ * An Op has     void rows(float *z, int pitch, int64_t first) const;
+ * z: logits, without bias, of 16 rows from `first` on, in lines of `pitch`, the warp's own. Called by whole warps. */
+#ifndef RIDGE_KERNELS_CUDA_SKINNY_THIN_CUH
+#define RIDGE_KERNELS_CUDA_SKINNY_THIN_CUH
+
+#include "cuda/host/launch.cuh"
+#include "cuda/ptx/griddepcontrol.cuh"
+#include "cuda/ptx/mma.cuh"
+#include "cuda/tile/pack.cuh"
+
+extern "C" {
+#include "cuda/skinny/thin.h"
+}
+
+namespace ridge {
+
+template <typename T>
+constexpr int thin_step = THIN_STEP_BYTES / (int)sizeof(T); /* of the depth */
+
+/* Tiles of 16 rows of a warp. */
+template <int NT>
+constexpr int thin_m = thin_rows_of(NT) / 16;
+
+/* Two rows further is two banks further: what lanes read of 16 rows at a time meets in no bank. */
+template <int NT>
+constexpr int thin_pitch = (8 * NT + 31) / 32 * 32 + 2;
+
+/* ---- w ---- */
+
+/* w of several heads: element (depth k, class c of head h) is at h head + c line + k step. */
+template <typename T>
+struct thin_weights {
+    const T *base;
+    int64_t head, line, step;
+    int heads, classes, depth;
+
+    __device__ T at(int column, int k) const {
+        const int h = column / classes, c = column - h * classes;
+        return base[h * head + c * line + k * step];
+    }
+};
+
+__device__ inline float thin_rounded(float x) { return cvt_rna_tf32(x); }
+template <typename T>
+__device__ inline T thin_rounded(T x) {
+    return x;
+}
+
+/* to[step][tile of 8 columns][lane]: 16 bytes along the depth of the lane's column. */
+template <typename T>
+__global__ void __launch_bounds__(256) thin_pack_kernel(thin_weights<T> w, int tiles, int steps, uint4 *to) {
+    constexpr int W = pack_width<T>;
+    griddepcontrol_launch_dependents();
+    const int e = (int)(blockIdx.x * 256 + threadIdx.x), lane = e % 32, tile = e / 32 % tiles, step = e / 32 / tiles;
+    if (step >= steps) return;
+    const int column = tile * 8 + lane / 4, k = step * thin_step<T> + lane % 4 * W;
+    const bool exists = column < w.heads * w.classes;
+    pack<T, W> v;
+#pragma unroll
+    for (int i = 0; i < W; i++)
+        v.v[i] = exists && k + i < w.depth ? thin_rounded(w.at(column, k + i)) : from_float<T>(0.0f);
+    to[e] = words_of(v);
+}
+
+/* ---- x ---- */
+
+/* 16 of 32 bytes, from `bytes` on: below 16, whole elements. */
+__device__ inline uint4 thin_shifted(uint4 low, uint4 high, unsigned bytes) {
+    const unsigned a[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+    unsigned b[6], c[5], out[4];
+#pragma unroll
+    for (int j = 0; j < 6; j++) b[j] = bytes & 8 ? a[j + 2] : a[j];
+#pragma unroll
+    for (int j = 0; j < 5; j++) c[j] = bytes & 4 ? b[j + 1] : b[j];
+#pragma unroll
+    for (int j = 0; j < 4; j++) out[j] = __funnelshift_r(c[j], c[j + 1], bytes % 4 * 8);
+    return make_uint4(out[0], out[1], out[2], out[3]);
+}
+
+/* A lane's share of a row: 16 bytes of every step. */
+template <typename T>
+struct thin_row {
+    static constexpr int W = pack_width<T>;
+    const T *row;
+    int depth; /* 0: there is no such row */
+
+    __device__ unsigned shift(void) const { return (unsigned)(uintptr_t)row % 16; }
+    /* Where the aligned piece begins in which element k is; before the row for its first elements. */
+    __device__ int piece(int k) const { return k - (int)(shift() / sizeof(T)); }
+    /* Whether elements k … k + W - 1 can be read in aligned pieces that are all of this row. */
+    __device__ bool inside(int k) const { return piece(k) >= 0 && piece(k) + (shift() ? 2 : 1) * W <= depth; }
+
+    /* The first piece, ahead. */
+    __device__ uint4 ahead(int k) const {
+        return inside(k) ? __ldg((const uint4 *)(row + piece(k))) : make_uint4(0, 0, 0, 0);
+    }
+    __device__ uint4 behind(int k) const {
+        return shift() && inside(k) ? __ldg((const uint4 *)(row + piece(k) + W)) : make_uint4(0, 0, 0, 0);
+    }
+    __device__ uint4 one_by_one(int k) const {
+        pack<T, W> v;
+#pragma unroll
+        for (int i = 0; i < W; i++) v.v[i] = k + i < depth ? row[k + i] : from_float<T>(0.0f);
+        return words_of(v);
+    }
+    __device__ uint4 whole(uint4 low, uint4 high, int k) const {
+        if (!inside(k)) return one_by_one(k);
+        return shift() ? thin_shifted(low, high, shift()) : low;
+    }
+};
+
+__device__ inline void thin_round(uint4 &, __nv_bfloat16) {}
+__device__ inline void thin_round(uint4 &, __half) {}
+__device__ inline void thin_round(uint4 &v, float) {
+    const auto rounded = [](unsigned &word) { word = __float_as_uint(cvt_rna_tf32(__uint_as_float(word))); };
+    rounded(v.x), rounded(v.y), rounded(v.z), rounded(v.w);
+}
+
+/* ---- the product ---- */
+
+__device__ inline void thin_mma(float, float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    mma_m16n8k8_tf32(d, a, b0, b1);
+}
+template <typename T>
+__device__ inline void thin_mma(T type, float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    mma_m16n8k16(type, d, a, b0, b1);
+}
+
+template <typename T>
+struct thin_args {
+    const T *x;
+    const uint4 *w; /* as thin_pack_kernel leaves it */
+    int64_t line, rows;
+    int depth, steps, parts; /* parts: warps that share the depth of their rows */
+};
+
+/* A warp's rows: g, g + 8, and of 32 rows g + 16 and g + 24 are a lane's. */
+template <typename T, int NT>
+class thin_rows {
+    static constexpr int step = thin_step<T>, ahead = NT <= 8 ? 2 : 3 /* steps */, count = 2 * thin_m<NT>;
+    const T *first;             /* of the lane's rows */
+    int64_t next;               /* from one of them to the next */
+    int depth, rows, k, stride; /* rows: of the lane's, that exist; k: of this lane, in the step to come */
+    uint4 low[ahead][count];
+
+    __device__ thin_row<T> row(int r) const { return {first + r * next, r < rows ? depth : 0}; }
+    __device__ void load(int slot, int at) {
+#pragma unroll
+        for (int r = 0; r < count; r++) low[slot][r] = row(r).ahead(at);
+    }
+
+   public:
+    __device__ thin_rows(const thin_args<T> &a, int64_t begin, int part) {
+        const int lane = (int)threadIdx.x % 32;
+        const int64_t top = begin + lane / 4, left = a.rows - top;
+        first = a.x + top * a.line, next = 8 * a.line, depth = a.depth;
+        rows = left <= 0 ? 0 : left > 8 * (count - 1) ? count : (int)(left + 7) / 8;
+        k = part * step + lane % 4 * pack_width<T>, stride = a.parts * step;
+#pragma unroll
+        for (int s = 0; s < ahead; s++) load(s, k + s * stride);
+    }
+    /* The step's elements; the loads of a later one are then under way. */
+    __device__ void take(uint4 (&v)[count]) {
+        uint4 high[count];
+#pragma unroll
+        for (int r = 0; r < count; r++) high[r] = row(r).behind(k);
+#pragma unroll
+        for (int r = 0; r < count; r++) v[r] = row(r).whole(low[0][r], high[r], k);
+#pragma unroll
+        for (int s = 0; s + 1 < ahead; s++)
+#pragma unroll
+            for (int r = 0; r < count; r++) low[s][r] = low[s + 1][r];
+        load(ahead - 1, k + ahead * stride);
+        k += stride;
+#pragma unroll
+        for (int r = 0; r < count; r++) thin_round(v[r], T());
+    }
+};
+
+template <typename T, int NT>
+__device__ inline void thin_sums(const thin_args<T> &a, thin_rows<T, NT> &x, int part,
+                                 float (&sums)[thin_m<NT>][NT][4]) {
+    const uint4 *w = a.w + (int64_t)part * NT * 32 + threadIdx.x % 32;
+#pragma unroll 1
+    for (int s = part; s < a.steps; s += a.parts, w += (int64_t)a.parts * NT * 32) {
+        uint4 v[2 * thin_m<NT>];
+        x.take(v);
+#pragma unroll
+        for (int t = 0; t < NT; t++) {
+            const uint4 b = w[t * 32]; /* not through the read-only path: the launch before wrote it */
+#pragma unroll
+            for (int m = 0; m < thin_m<NT>; m++) {
+                const uint4 &top = v[2 * m], &low = v[2 * m + 1];
+                const unsigned first[4] = {top.x, low.x, top.y, low.y}, second[4] = {top.z, low.z, top.w, low.w};
+                thin_mma(T(), sums[m][t], first, b.x, b.y);
+                thin_mma(T(), sums[m][t], second, b.z, b.w);
+            }
+        }
+    }
+}
+
+/* 16 rows to the warp's part of shared memory. */
+template <int NT>
+__device__ inline void thin_put(const float (&sums)[NT][4], float *z) {
+    const int lane = (int)threadIdx.x % 32;
+    float *to = z + lane / 4 * thin_pitch<NT> + lane % 4 * 2;
+#pragma unroll
+    for (int t = 0; t < NT; t++) {
+        *(float2 *)(to + t * 8) = make_float2(sums[t][0], sums[t][1]);
+        *(float2 *)(to + 8 * thin_pitch<NT> + t * 8) = make_float2(sums[t][2], sums[t][3]);
+    }
+}
+/* The parts' sums, in their order. */
+template <int NT>
+__device__ inline void thin_add(float *z, int parts) {
+    constexpr int size = 16 * thin_pitch<NT>;
+    for (int e = (int)threadIdx.x % 32; e < size; e += 32)
+        for (int p = 1; p < parts; p++) z[e] += z[p * size + e];
+}
+
+template <typename T, int NT, class Op>
+__global__ void __launch_bounds__(THIN_WARPS * 32, NT <= 2   ? 4
+                                                   : NT <= 4 ? 3
+                                                             : 2)
+    thin_kernel(const __grid_constant__ thin_args<T> a, const __grid_constant__ Op op) {
+    __shared__ __align__(16) float memory[THIN_WARPS][16 * thin_pitch<NT>];
+    const int warp = (int)threadIdx.x / 32, part = warp % a.parts;
+    const int64_t first = ((int64_t)blockIdx.x * (THIN_WARPS / a.parts) + warp / a.parts) * (16 * thin_m<NT>);
+    thin_rows<T, NT> x(a, first, part);
+    after_previous_launch(); /* which put w in order; x was there before */
+    float sums[thin_m<NT>][NT][4] = {};
+    thin_sums<T, NT>(a, x, part, sums);
+#pragma unroll
+    for (int m = 0; m < thin_m<NT>; m++) {
+        thin_put<NT>(sums[m], memory[warp]);
+        __syncthreads();
+        if (part == 0 && first + m * 16 < a.rows) {
+            if (a.parts > 1) thin_add<NT>(memory[warp], a.parts), __syncwarp();
+            op.rows(memory[warp], thin_pitch<NT>, first + m * 16);
+        }
+        __syncthreads();
+    }
+}
+
+/* ---- for an Op ---- */
+
+/* n elements to consecutive memory by so many lanes; of 16 bits two at a time, where these begin at a multiple of 4
+ * bytes. */
+template <typename T>
+__device__ inline void thin_write(T *to, const float *z, int n, int lane, int lanes) {
+    if constexpr (sizeof(T) == 4) {
+        for (int j = lane; j < n; j += lanes) to[j] = z[j];
+    } else {
+        const int odd = (int)((uintptr_t)to / 2 % 2), head = odd < n ? odd : n, pairs = (n - head) / 2;
+        for (int j = lane; j < pairs; j += lanes) {
+            const float *from = z + head + 2 * j;
+            *(uint32_t *)(to + head + 2 * j) = cvt_rn_x2(T(), from[0], from[1]);
+        }
+        if (lane == 0 && head > 0) to[0] = from_float<T>(z[0]);
+        if (lane == 0 && head + 2 * pairs < n) to[n - 1] = from_float<T>(z[n - 1]);
+    }
+}
+/* Lanes of a warp that write n elements together. */
+__device__ inline int thin_lanes(int n) { return n > 32 ? 32 : n > 16 ? 16 : n > 8 ? 8 : 4; }
+
+/* ---- launching ---- */
+
+/* room: thin_bytes(…) in memory. */
+template <typename T, class Op>
+ridge_status thin_run(const thin_weights<T> &w, thin_args<T> a, void *room, const Op &op, cudaStream_t stream) {
+    const int tiles = thin_tiles((int64_t)w.heads * w.classes);
+    a.steps = (int)thin_steps(a.depth, (int)sizeof(T));
+    a.parts = thin_parts(a.rows, a.depth, tiles, (int)sizeof(T), device_limit(cudaDevAttrMultiProcessorCount));
+    a.w = (const uint4 *)room;
+    const int64_t rows = thin_rows_of(tiles) * (THIN_WARPS / a.parts), blocks = (a.rows + rows - 1) / rows;
+    const int64_t packs = ((int64_t)a.steps * tiles * 32 + 255) / 256;
+    if (tiles == 0 || blocks > INT32_MAX || packs > INT32_MAX) return RIDGE_UNSUPPORTED;
+    RIDGE_TRY(launch(thin_pack_kernel<T>, {dim3((unsigned)packs), 256}, stream, w, tiles, a.steps, (uint4 *)room));
+    const launch_shape shape = {dim3((unsigned)blocks), THIN_WARPS * 32};
+    const auto run = [&]<int NT>() {
+        return launch_overlapping(thin_kernel<T, NT, Op>, shape, stream, device_overlaps(), a, op);
+    };
+    switch (tiles) {
+        case 1: return run.template operator()<1>();
+        case 2: return run.template operator()<2>();
+        case 4: return run.template operator()<4>();
+        case 8: return run.template operator()<8>();
+        default: return run.template operator()<16>();
+    }
+}
+
+}  // namespace ridge
+
+#endif
