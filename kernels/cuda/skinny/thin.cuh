@@ -53,25 +53,31 @@ struct thin_weights {
     }
 };
 
-__device__ inline float thin_rounded(float x) { return cvt_rna_tf32(x); }
-template <typename T>
-__device__ inline T thin_rounded(T x) {
-    return x;
+/* As the product takes it: T, of an element of w. */
+template <typename T, typename W>
+__device__ inline T thin_operand(W w) {
+    if constexpr (std::is_same_v<T, float>)
+        return cvt_rna_tf32(to_float(w));
+    else
+        return w;
 }
 
-/* to[step][tile of 8 columns][lane]: 16 bytes along the depth of the lane's column. */
-template <typename T>
-__global__ void __launch_bounds__(256) thin_pack_kernel(thin_weights<T> w, int tiles, int steps, uint4 *to) {
-    constexpr int W = pack_width<T>;
+/* to[tile of columns][step][tile of 8 columns][lane]: 16 bytes along the depth of the lane's column. W: of w. */
+template <typename T, typename W>
+__global__ void __launch_bounds__(256)
+    thin_pack_kernel(thin_weights<W> w, int tiles, int steps, int64_t all, uint4 *to) {
+    constexpr int n = pack_width<T>;
     griddepcontrol_launch_dependents();
-    const int e = (int)(blockIdx.x * 256 + threadIdx.x), lane = e % 32, tile = e / 32 % tiles, step = e / 32 / tiles;
-    if (step >= steps) return;
-    const int column = tile * 8 + lane / 4, k = step * thin_step<T> + lane % 4 * W;
-    const bool exists = column < w.heads * w.classes;
-    pack<T, W> v;
+    const int64_t e = (int64_t)blockIdx.x * 256 + threadIdx.x;
+    if (e >= all) return;
+    const int lane = (int)(e % 32), tile = (int)(e / 32 % tiles), step = (int)(e / 32 / tiles % steps);
+    const int64_t column = (e / 32 / tiles / steps * tiles + tile) * 8 + lane / 4;
+    const int k = step * thin_step<T> + lane % 4 * n;
+    const bool exists = column < (int64_t)w.heads * w.classes;
+    pack<T, n> v;
 #pragma unroll
-    for (int i = 0; i < W; i++)
-        v.v[i] = exists && k + i < w.depth ? thin_rounded(w.at(column, k + i)) : from_float<T>(0.0f);
+    for (int i = 0; i < n; i++)
+        v.v[i] = exists && k + i < w.depth ? thin_operand<T>(w.at((int)column, k + i)) : from_float<T>(0.0f);
     to[e] = words_of(v);
 }
 
@@ -193,7 +199,7 @@ class thin_rows {
 template <typename T, int NT>
 __device__ inline void thin_sums(const thin_args<T> &a, thin_rows<T, NT> &x, int part,
                                  float (&sums)[thin_m<NT>][NT][4]) {
-    const uint4 *w = a.w + (int64_t)part * NT * 32 + threadIdx.x % 32;
+    const uint4 *w = a.w + ((int64_t)blockIdx.y * a.steps + part) * NT * 32 + threadIdx.x % 32;
 #pragma unroll 1
     for (int s = part; s < a.steps; s += a.parts, w += (int64_t)a.parts * NT * 32) {
         uint4 v[2 * thin_m<NT>];
@@ -278,17 +284,31 @@ __device__ inline int thin_lanes(int n) { return n > 32 ? 32 : n > 16 ? 16 : n >
 
 /* ---- launching ---- */
 
-/* room: thin_bytes(…) in memory. */
+/* w to room: thin_bytes(…) in memory, or thin_wide_bytes(…) where a tile of columns is not all. The kernel that reads
+ * it is next in the stream: until then it may read x alone. */
+template <typename T, typename W>
+ridge_status thin_pack(const thin_weights<W> &w, int tiles, int steps, void *room, cudaStream_t stream) {
+    const int64_t groups = ((int64_t)w.heads * w.classes + 8 * tiles - 1) / (8 * tiles);
+    const int64_t all = groups * steps * tiles * 32, blocks = (all + 255) / 256;
+    if (blocks > INT32_MAX) return RIDGE_UNSUPPORTED;
+    return launch(thin_pack_kernel<T, W>, {dim3((unsigned)blocks), 256}, stream, w, tiles, steps, all, (uint4 *)room);
+}
+
+/* Blocks that have all rows, by kernels of so many tiles. */
+template <typename T>
+int64_t thin_blocks(const thin_args<T> &a, int tiles) {
+    const int64_t rows = thin_rows_of(tiles) * (THIN_WARPS / a.parts);
+    return (a.rows + rows - 1) / rows;
+}
+
 template <typename T, class Op>
 ridge_status thin_run(const thin_weights<T> &w, thin_args<T> a, void *room, const Op &op, cudaStream_t stream) {
     const int tiles = thin_tiles((int64_t)w.heads * w.classes);
-    a.steps = (int)thin_steps(a.depth, (int)sizeof(T));
+    a.steps = (int)thin_steps(a.depth, (int)sizeof(T)), a.w = (const uint4 *)room;
     a.parts = thin_parts(a.rows, a.depth, tiles, (int)sizeof(T), device_limit(cudaDevAttrMultiProcessorCount));
-    a.w = (const uint4 *)room;
-    const int64_t rows = thin_rows_of(tiles) * (THIN_WARPS / a.parts), blocks = (a.rows + rows - 1) / rows;
-    const int64_t packs = ((int64_t)a.steps * tiles * 32 + 255) / 256;
-    if (tiles == 0 || blocks > INT32_MAX || packs > INT32_MAX) return RIDGE_UNSUPPORTED;
-    RIDGE_TRY(launch(thin_pack_kernel<T>, {dim3((unsigned)packs), 256}, stream, w, tiles, a.steps, (uint4 *)room));
+    const int64_t blocks = thin_blocks(a, tiles);
+    if (tiles == 0 || blocks > INT32_MAX) return RIDGE_UNSUPPORTED;
+    RIDGE_TRY((thin_pack<T, T>(w, tiles, a.steps, room, stream)));
     const launch_shape shape = {dim3((unsigned)blocks), THIN_WARPS * 32};
     const auto run = [&]<int NT>() {
         return launch_overlapping(thin_kernel<T, NT, Op>, shape, stream, device_overlaps(), a, op);
@@ -301,6 +321,19 @@ ridge_status thin_run(const thin_weights<T> &w, thin_args<T> a, void *room, cons
         default: return run.template operator()<16>();
     }
 }
+
+/* Any number of columns, THIN_WIDE of them a block: of few terms. The Op finds its first column by thin_wide_column. */
+template <typename T, typename W, class Op>
+ridge_status thin_run_wide(const thin_weights<W> &w, thin_args<T> a, void *room, const Op &op, cudaStream_t stream) {
+    constexpr int tiles = THIN_WIDE / 8;
+    a.steps = (int)thin_steps(a.depth, (int)sizeof(T)), a.w = (const uint4 *)room, a.parts = 1;
+    const int64_t blocks = thin_blocks(a, tiles), across = ((int64_t)w.classes + THIN_WIDE - 1) / THIN_WIDE;
+    if (blocks > INT32_MAX || across > 65535) return RIDGE_UNSUPPORTED;
+    RIDGE_TRY((thin_pack<T, W>(w, tiles, a.steps, room, stream)));
+    return launch_overlapping(thin_kernel<T, tiles, Op>, {dim3((unsigned)blocks, (unsigned)across), THIN_WARPS * 32},
+                              stream, device_overlaps(), a, op);
+}
+__device__ inline int thin_wide_column(void) { return (int)blockIdx.y * THIN_WIDE; }
 
 }  // namespace ridge
 

@@ -9,6 +9,7 @@ enum {
     THIN_COLUMNS = 128,   /* at most: classes of all heads */
     THIN_WARPS = 4,       /* of a block */
     THIN_STEP_BYTES = 64, /* of a row, that a warp takes at a time */
+    THIN_WIDE = 64,       /* columns of a block where there are any number */
     THIN_DEEP = 8         /* steps of a warp, at least, where warps share the depth */
 };
 
@@ -39,6 +40,37 @@ static inline int thin_parts(int64_t rows, int64_t depth, int tiles, int bytes, 
 /* Of w in the order of fragments. */
 static inline double thin_bytes(int64_t columns, int64_t depth, int bytes) {
     return (double)thin_steps(depth, bytes) * thin_tiles(columns) * 32 * 16;
+}
+
+static inline double thin_wide_bytes(int64_t columns, int64_t depth, int bytes) {
+    const int64_t groups = (columns + THIN_WIDE - 1) / THIN_WIDE;
+    return (double)thin_steps(depth, bytes) * (double)groups * (THIN_WIDE / 8) * 32 * 16;
+}
+
+/* ---- skinny/thin_across.cuh ---- */
+
+enum {
+    ACROSS_COLUMN_BYTES = 128, /* of a row of x, that a block has */
+    ACROSS_CLASSES = 64,       /* of a block, at most */
+    ACROSS_BLOCKS = 528,       /* that rows are shared for: four for each of an H200's SMs, on every device */
+    ACROSS_SHARES = 64,        /* at most */
+    ACROSS_ROWS = 128          /* of a share, at least */
+};
+static inline int64_t across_tiles(int64_t depth, int64_t classes, int bytes) {
+    const int64_t columns = ACROSS_COLUMN_BYTES / bytes;
+    return (depth + columns - 1) / columns * ((classes + ACROSS_CLASSES - 1) / ACROSS_CLASSES);
+}
+/* Blocks that share the rows of a tile. */
+static inline int across_shares(int64_t rows, int64_t depth, int64_t classes, int bytes) {
+    const int64_t tiles = across_tiles(depth, classes, bytes);
+    int64_t shares = tiles > 0 ? ACROSS_BLOCKS / tiles : 1;
+    if (shares > rows / ACROSS_ROWS) shares = rows / ACROSS_ROWS;
+    return shares < 1 ? 1 : shares > ACROSS_SHARES ? ACROSS_SHARES : (int)shares;
+}
+/* Elements of a line of sums. */
+static inline int64_t across_stride(int64_t depth) { return (depth + 3) / 4 * 4; }
+static inline double across_bytes(int64_t rows, int64_t depth, int64_t classes, int bytes) {
+    return 4.0 * across_shares(rows, depth, classes, bytes) * (double)classes * (double)across_stride(depth);
 }
 
 #endif
