@@ -77,6 +77,13 @@ double linear_ffma_cost(int64_t m, int64_t n, int64_t k, int64_t count, int byte
     return any_cycles(&device, plan, (double)rows, (double)columns, k) / FFMA_CYCLES * (bytes == 2 ? FFMA_16 : 1);
 }
 
+double linear_ffma_shares_cost(any_split split, int64_t m, int64_t n, int bytes, int sm_count) {
+    const any_limits device = {.processors = sm_count > 0 ? sm_count : 1};
+    const double sums = 4.0 * split.shares * (double)m * (double)n;
+    return any_split_cycles(&device, split, m, n) / FFMA_CYCLES * (bytes == 2 ? FFMA_16 : 1) +
+           linear_bytes_cost(2 * sums);
+}
+
 /* ---- products of few rows ---- */
 
 /* A launch in a chain, with the fill of x; bytes; multiply-adds; what a block reads in a microsecond, which counts

@@ -27,6 +27,8 @@ typedef enum linear_pipe {
 double linear_pipe_cost(linear_pipe pipe, int64_t m, int64_t n, int64_t k, int64_t count, int sm_count);
 /* The same by fp32 multiply-adds; bytes: of an operand's element; least: see any_plan_for. */
 double linear_ffma_cost(int64_t m, int64_t n, int64_t k, int64_t count, int bytes, int least, int sm, int sm_count);
+/* The same of a depth in shares, whose sums are added by another launch. */
+double linear_ffma_shares_cost(any_split split, int64_t m, int64_t n, int bytes, int sm_count);
 /* A pass that reads and writes so many bytes together, its launch included. */
 double linear_pass_cost(double bytes);
 /* So many bytes besides, in a launch that is counted already. */

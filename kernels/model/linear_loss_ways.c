@@ -159,7 +159,12 @@ int linear_loss_of_copied(const linear_loss_facts *copied, unsigned tried) {
 static double product_cost(const facts *f, int pipe, int product) {
     const int64_t m = product == 2 ? f->classes : f->batch, n = product == 0 ? f->classes : f->depth;
     const int64_t k = product == 0 ? f->depth : product == 1 ? f->classes : f->batch;
-    if (pipe == LINEAR_PIPES) return linear_ffma_cost(m, n, k, 1, f->bytes, 1, f->sm, f->sm_count);
+    if (pipe == LINEAR_PIPES) {
+        const any_split split = any_split_for(m, n, k);
+        return product > 0 && split.shares > 1 && !any_is_few(f->batch, f->depth, f->classes)
+                   ? linear_ffma_shares_cost(split, m, n, f->bytes, f->sm_count)
+                   : linear_ffma_cost(m, n, k, 1, f->bytes, 1, f->sm, f->sm_count);
+    }
     const int parts = pipe == LINEAR_PIPE_SPLIT ? 2 : pipe == LINEAR_PIPE_HALF ? 1 : 0;
     const double split =
         parts > 0 ? linear_pass_cost((parts == 1 ? 8 : 4 + 2 * parts) * (double)k * (double)(m + n)) : 0;
@@ -290,11 +295,11 @@ void linear_loss_traffic(int way, const ce_places *at, const ridge_problem *prob
     *traffic = (ridge_traffic){.read = work.bytes_read + copies, .streamed = work.bytes_written + copies};
     const double tiles = way == LINEAR_LOSS_NARROW ? 1 : (double)f.classes / 256;
     const double parts = f.forward && way >= SKINNY_WAYS ? 8 * (double)f.batch * tiles : 0;
-    const int of = linear_split_parts(way);
-    const bool shares = f.gradients && (of > 0 || way == LINEAR_LOSS_TILES || way == LINEAR_LOSS_SHARED);
-    const double sums =
-        shares ? linear_split_sums(f.batch, f.depth, f.classes, of) + linear_split_sums(f.classes, f.depth, f.batch, of)
-               : 0;
+    const int of = linear_split_parts(way), by = linear_gradient_parts(way);
+    const bool few = by == LINEAR_FFMA && any_is_few(f.batch, f.depth, f.classes); /* by one launch, without shares */
+    const double sums = f.gradients && !few ? linear_split_sums(f.batch, f.depth, f.classes, by) +
+                                                  linear_split_sums(f.classes, f.depth, f.batch, by)
+                                            : 0;
     const double split = of > 0 ? linear_split_traffic(f.batch, f.depth, f.classes, f.gradients, of) : 0;
     traffic->read += parts + split + sums, traffic->streamed += parts + split + sums;
     if (!f.gradients) return;

@@ -1,5 +1,5 @@
-/* Split-K of gradients' products whose tiles are fewer than SMs: blocks share the depth, the sums of all shares go to
- * memory, and from there to the gradient. */
+/* Split-K of gradients' products whose tiles are fewer than SMs, by tensor cores or by multiply-adds: blocks share the
+ * depth, the sums of all shares go to memory, and from there, in the order of the shares, to the gradient. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_LOSS_SHARES_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_LOSS_SHARES_CUH
 
@@ -46,7 +46,7 @@ sums_of_shares<T> shares_of(const linear_loss_call &c, const matrix_view &to, in
 template <typename T>
 ridge_status add_all_shares(const sums_of_shares<T> &s, cudaStream_t stream) {
     const unsigned blocks = (unsigned)((s.rows * (int64_t)s.columns + 255) / 256);
-    return launch_overlapping(add_shares<T>, {dim3(blocks), 256}, stream, true, s);
+    return launch_overlapping(add_shares<T>, {dim3(blocks), 256}, stream, device_overlaps(), s);
 }
 
 }  // namespace ridge
