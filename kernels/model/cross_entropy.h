@@ -95,7 +95,11 @@ typedef struct ce_places {
         {.dim = {1, 1400, 300}, CE_EDGE(F16), .column_major = (w_by_columns), CE_ONLY_CUDA},                         \
         {.dim = {67, 131, 521}, CE_EDGE_TOLD(TF32, 5, 0.1, 1e-4), CE_ONLY_CUDA}, /* half, of odd lines */            \
         {.dim = {66, 133, 522}, CE_EDGE(TF32), .column_major = (all_by_columns), CE_ONLY_CUDA},                      \
-        {.dim = {2309, 37, 19}, CE_EDGE_TOLD(TF32, 5, 0.1, 1e-4), CE_ONLY_CUDA},   /* the same, few classes */       \
+        {.dim = {2309, 37, 19}, CE_EDGE_TOLD(TF32, 5, 0.1, 1e-4), CE_ONLY_CUDA}, /* the same, few classes */         \
+        {.dim = {2309, 131, 70}, CE_EDGE(F32), CE_ONLY_CUDA}, /* dw by multiply-adds in shares of the rows */        \
+        {.dim = {2500, 41, 20}, CE_EDGE_TOLD(F32, 5, 0.1, 1e-4), .column_major = (all_by_columns), CE_ONLY_CUDA},    \
+        {.dim = {2100, 24, 9}, CE_EDGE_TOLD(F16, 5, 0.1, 1e-4), CE_ONLY_CUDA},                                       \
+        {.dim = {2065, 33, 17}, CE_EDGE(BF16), .column_major = (all_by_columns), CE_ONLY_CUDA},                      \
         {.dim = {35, 7, 4903}, CE_EDGE_TOLD(TF32, -100, 0.1, 1e-4), CE_ONLY_CUDA}, /* few deep columns, shares */    \
         {.dim = {0, 64, 128}, CE_EDGE(BF16), CE_ONLY_CUDA}, {.dim = {1, 1, 1}, CE_EDGE(BF16), CE_ONLY_CUDA},         \
         {.dim = {1, 64, 10}, CE_EDGE_TOLD(BF16, 3, 0.1, 0), CE_ONLY_CUDA},                                           \

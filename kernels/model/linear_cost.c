@@ -77,6 +77,13 @@ double linear_ffma_cost(int64_t m, int64_t n, int64_t k, int64_t count, int byte
     return any_cycles(&device, plan, (double)rows, (double)columns, k) / FFMA_CYCLES * (bytes == 2 ? FFMA_16 : 1);
 }
 
+double linear_ffma_shares_cost(any_split split, int64_t m, int64_t n, int bytes, int sm_count) {
+    const any_limits device = {.processors = sm_count > 0 ? sm_count : 1};
+    const double sums = 4.0 * split.shares * (double)m * (double)n;
+    return any_split_cycles(&device, split, m, n) / FFMA_CYCLES * (bytes == 2 ? FFMA_16 : 1) +
+           linear_bytes_cost(2 * sums);
+}
+
 /* ---- products of few rows ---- */
 
 /* A launch in a chain, with the fill of x; bytes; multiply-adds; what a block reads in a microsecond, which counts
@@ -167,4 +174,28 @@ double thin_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, int sm
     const double waves = up(warps * parts, resident * sms);
     const double waits = waves * (THIN_ENDS + steps / parts * THIN_WAIT * (0.5 + tiles / 16));
     return 2 * LAUNCH + most(most(operands / (THIN_RATE * BYTES), cycles / THIN_CYCLES / sms), waits);
+}
+
+double thin_wide_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, int to_bytes, int sm_count) {
+    const double sms = sm_count > 0 ? sm_count : 1, groups = up((double)columns, THIN_WIDE);
+    const double tiles = up((double)rows, thin_rows_of(THIN_WIDE / 8)) * groups;
+    const double cycles = tiles * ((double)thin_steps(depth, bytes) * (THIN_WIDE / 8) * THIN_TILE +
+                                   thin_rows_of(THIN_WIDE / 8) * THIN_WIDE * THIN_ELEMENT);
+    const double operands = (double)rows * ((double)depth * bytes * groups / 2 + (double)columns * to_bytes);
+    return 2 * LAUNCH + THIN_ENDS + most(operands / (THIN_RATE * BYTES), cycles / THIN_CYCLES / sms);
+}
+
+/* Cycles of an SM for eight rows of 128 bytes: their loads and shifts, and for each 16 columns the products. */
+static const double ACROSS_LOADS = 25, ACROSS_PRODUCTS = 16;
+
+double across_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, int sm_count) {
+    const double sms = sm_count > 0 ? sm_count : 1, x = (double)rows * (double)depth * bytes;
+    const int64_t tiles = across_tiles(depth, columns, bytes), shares = across_shares(rows, depth, columns, bytes);
+    const double blocks = (double)tiles * (double)shares, turns = up((double)rows / (double)shares, 8 * THIN_WARPS);
+    const double of_16 = up((double)(columns < ACROSS_CLASSES ? columns : ACROSS_CLASSES), 16);
+    const double cycles = up((double)rows, 8) * (double)tiles * (ACROSS_LOADS + of_16 * ACROSS_PRODUCTS);
+    const double again = up((double)columns, ACROSS_CLASSES);
+    const double filled = blocks < sms ? blocks / sms : 1, waits = THIN_ENDS + turns * THIN_WAIT;
+    return LAUNCH + most(most(again * x / (THIN_RATE * BYTES) / filled, cycles / THIN_CYCLES / sms / filled), waits) +
+           linear_pass_cost(2 * across_bytes(rows, depth, columns, bytes));
 }

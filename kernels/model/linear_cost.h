@@ -28,6 +28,8 @@ typedef enum linear_pipe {
 double linear_pipe_cost(linear_pipe pipe, int64_t m, int64_t n, int64_t k, int64_t count, int sm_count);
 /* The same by fp32 multiply-adds; bytes: of an operand's element; least: see any_plan_for. */
 double linear_ffma_cost(int64_t m, int64_t n, int64_t k, int64_t count, int bytes, int least, int sm, int sm_count);
+/* The same of a depth in shares, whose sums are added by another launch. */
+double linear_ffma_shares_cost(any_split split, int64_t m, int64_t n, int bytes, int sm_count);
 /* A pass that reads and writes so many bytes together, its launch included. */
 double linear_pass_cost(double bytes);
 /* So many bytes besides, in a launch that is counted already. */
@@ -42,6 +44,10 @@ double linear_few_rows_cost(int64_t batch, int64_t depth, int64_t outputs, int64
 double linear_few_rows_outer_cost(int64_t batch, int64_t lines, int64_t columns, int bytes);
 /* skinny/thin.cuh: whole rows of so many columns, and what is made of them; bytes: of an element. */
 double thin_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, int sm_count);
+/* Its product of few terms to any number of columns of so many bytes; bytes: of an operand's element. */
+double thin_wide_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, int to_bytes, int sm_count);
+/* skinny/thin_across.cuh: sums over rows of x [rows, depth], of so many bytes, for each of few columns. */
+double across_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, int sm_count);
 /* One of skinny/ways.h. */
 double skinny_cost(int way, const skinny_facts *f);
 

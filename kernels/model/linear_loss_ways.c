@@ -104,6 +104,7 @@ static const char *refuses_thin(const facts *f) {
     if (f->batch < 1) return "for one row and more";
     if (f->classes < 1 || f->classes > THIN_COLUMNS) return "for up to 128 classes";
     if (f->depth < 1 || f->depth > 1 << 30) return "for a depth of 1 to 2^30";
+    if (f->gradients && !linear_by_rows(&f->dx)) return "dx is not in rows";
     return linear_by_rows(&f->x) ? NULL : "x is not in rows";
 }
 
@@ -169,7 +170,12 @@ int linear_loss_of_copied(const linear_loss_facts *copied, unsigned tried) {
 static double product_cost(const facts *f, int pipe, int product) {
     const int64_t m = product == 2 ? f->classes : f->batch, n = product == 0 ? f->classes : f->depth;
     const int64_t k = product == 0 ? f->depth : product == 1 ? f->classes : f->batch;
-    if (pipe == LINEAR_PIPES) return linear_ffma_cost(m, n, k, 1, f->bytes, 1, f->sm, f->sm_count);
+    if (pipe == LINEAR_PIPES) {
+        const any_split split = any_split_for(m, n, k);
+        return product > 0 && split.shares > 1 && !any_is_few(f->batch, f->depth, f->classes)
+                   ? linear_ffma_shares_cost(split, m, n, f->bytes, f->sm_count)
+                   : linear_ffma_cost(m, n, k, 1, f->bytes, 1, f->sm, f->sm_count);
+    }
     const int parts = pipe == LINEAR_PIPE_SPLIT ? 2 : pipe == LINEAR_PIPE_HALF ? 1 : 0;
     const double split =
         parts > 0 ? linear_pass_cost((parts == 1 ? 8 : 4 + 2 * parts) * (double)k * (double)(m + n)) : 0;
@@ -216,11 +222,15 @@ static double between_cost(int way, const facts *f) {
 /* Whole rows of logits are at hand where losses are made: no parts of rows, no exponentials in memory. */
 static bool has_whole_rows(int way) { return way < SKINNY_WAYS || way == LINEAR_LOSS_THIN; }
 
-/* Gradients are read for their sums, which are added. */
-static double thin_logits_cost(const facts *f) {
+/* Logits; gradients are read for their sums, which are added; dx and dw. */
+static double thin_loss_cost(const facts *f) {
+    const double logits = thin_cost(f->batch, f->depth, f->classes, f->bytes, f->sm_count);
     const double g = gradient_bytes(LINEAR_LOSS_THIN, f);
-    return thin_cost(f->batch, f->depth, f->classes, f->bytes, f->sm_count) +
-           (f->gradients ? linear_bytes_cost(g) + linear_pass_cost(g) + linear_pass_cost(0) : 0);
+    const int g_bytes = (int)ridge_dtype_size(linear_gradient_dtype(f->dtype));
+    if (!f->gradients) return logits;
+    return logits + linear_bytes_cost(g) + linear_pass_cost(g) + linear_pass_cost(0) +
+           thin_wide_cost(f->batch, f->classes, f->depth, g_bytes, f->bytes, f->sm_count) +
+           across_cost(f->batch, f->depth, f->classes, f->bytes, f->sm_count);
 }
 
 /* The sums of all shares are written and read. */
@@ -262,12 +272,13 @@ double linear_loss_microseconds(int way, const linear_loss_facts *f) {
                      : way == LINEAR_LOSS_TILES || way == LINEAR_LOSS_SHARED ? LINEAR_PIPE_16
                                                                              : LINEAR_PIPES;
     double cost = way < SKINNY_WAYS         ? skinny_cost(way, &s)
-                  : way == LINEAR_LOSS_THIN ? thin_logits_cost(f)
+                  : way == LINEAR_LOSS_THIN ? thin_loss_cost(f)
                   : way == LINEAR_LOSS_SHARED
                       ? shared_cost(f)
                       : (linear_split_parts(way) > 0 ? split_logits_cost(way, pipe, f) : product_cost(f, pipe, 0)) +
                             between_cost(way, f);
-    for (int product = 1; f->gradients && product <= 2; product++) cost += product_cost(f, pipe, product);
+    for (int product = 1; f->gradients && way != LINEAR_LOSS_THIN && product <= 2; product++)
+        cost += product_cost(f, pipe, product);
     return cost;
 }
 double linear_loss_cost(const ridge_way *way, const ridge_problem *problem) {
@@ -311,11 +322,12 @@ void linear_loss_traffic(int way, const ce_places *at, const ridge_problem *prob
     *traffic = (ridge_traffic){.read = work.bytes_read + copies, .streamed = work.bytes_written + copies};
     const double tiles = way == LINEAR_LOSS_NARROW ? 1 : (double)f.classes / 256;
     const double parts = f.forward && !has_whole_rows(way) ? 8 * (double)f.batch * tiles : 0;
-    const int of = linear_split_parts(way);
-    const bool shares = f.gradients && (of > 0 || way == LINEAR_LOSS_TILES || way == LINEAR_LOSS_SHARED);
-    const double sums =
-        shares ? linear_split_sums(f.batch, f.depth, f.classes, of) + linear_split_sums(f.classes, f.depth, f.batch, of)
-               : 0;
+    const int of = linear_split_parts(way), by = linear_gradient_parts(way);
+    const bool few = by == LINEAR_FFMA && any_is_few(f.batch, f.depth, f.classes); /* by one launch, without shares */
+    const double sums = f.gradients && way == LINEAR_LOSS_THIN ? across_bytes(f.batch, f.depth, f.classes, f.bytes)
+                        : f.gradients && !few                  ? linear_split_sums(f.batch, f.depth, f.classes, by) +
+                                                    linear_split_sums(f.classes, f.depth, f.batch, by)
+                                              : 0;
     const double split = of > 0 ? linear_split_traffic(f.batch, f.depth, f.classes, f.gradients, of) : 0;
     traffic->read += parts + split + sums, traffic->streamed += parts + split + sums;
     if (!f.gradients) return;

@@ -160,27 +160,54 @@ static void softmax_scratch_has_room(void **state) {
 }
 
 /* A gradient's product [m, n] of a depth k, as it is or transposed. */
-static bool sums_fit(const linear_loss_scratch *s, int64_t m, int64_t n, int64_t k) {
+static bool sums_fit(const linear_loss_scratch *s, int64_t m, int64_t n, int64_t k, int parts) {
     const double most = (double)(s->bytes - s->sums);
-    return linear_split_sums(m, n, k, 0) <= most && linear_split_sums(n, m, k, 0) <= most;
+    return linear_split_sums(m, n, k, parts) <= most && linear_split_sums(n, m, k, parts) <= most;
 }
-/* Split-K of gradients in 16 bits, of the first chunk of rows and of the last. */
-static void shares_have_room(void **state) {
-    (void)state;
+/* Split-K of gradients, of the first chunk of rows and of the last: in 16 bits, and by multiply-adds. */
+static void shares_of_way_have_room(int way) {
+    const int parts = linear_gradient_parts(way);
     int shared = 0;
     for (uint64_t seed = 0; seed < 4000; seed++) {
         const int64_t rows = draw(seed, 0, 1, seed % 2 ? 2000 : 1 << 22), depth = draw(seed, 1, 1, 3000);
         const int64_t classes = draw(seed, 2, 1, seed % 3 ? 300 : 30000);
-        const linear_loss_scratch s = linear_loss_scratch_of(LINEAR_LOSS_TILES, rows, depth, classes, RIDGE_F16, true);
+        const linear_loss_scratch s = linear_loss_scratch_of(way, rows, depth, classes, RIDGE_F16, true);
         const int64_t last = rows - (rows - 1) / s.chunk * s.chunk;
         for (int end = 0; end <= 1; end++) {
             const int64_t some = end ? last : s.chunk;
-            assert_true(sums_fit(&s, some, depth, classes) && sums_fit(&s, classes, depth, some));
-            shared += linear_split_shares(classes, depth, some, 0) > 1;
+            assert_true(sums_fit(&s, some, depth, classes, parts) && sums_fit(&s, classes, depth, some, parts));
+            shared += linear_split_shares(classes, depth, some, parts) > 1;
         }
-        assert_int_equal(linear_split_shares(depth, classes, rows, 0), linear_split_shares(classes, depth, rows, 0));
+        assert_int_equal(linear_split_shares(depth, classes, rows, parts),
+                         linear_split_shares(classes, depth, rows, parts));
     }
     assert_true(shared > 400);
+}
+static void shares_have_room(void **state) {
+    (void)state;
+    shares_of_way_have_room(LINEAR_LOSS_TILES);
+    shares_of_way_have_room(LINEAR_LOSS_FFMA);
+    shares_of_way_have_room(SKINNY_SINGLE);
+}
+
+/* Every step of a depth is in one share, none of which is empty; few tiles have enough of them for all SMs. */
+static void shares_cover_the_depth(void **state) {
+    (void)state;
+    int shared = 0;
+    for (uint64_t seed = 0; seed < 4000; seed++) {
+        const int64_t depth = draw(seed, 0, 1, seed % 2 ? 6000 : 1 << 20);
+        const int64_t m = draw(seed, 1, 1, seed % 3 ? 128 : 3000), n = draw(seed, 2, 1, 1000);
+        const any_split s = any_split_for(m, n, depth);
+        assert_in_range(s.shares, 1, ANY_SPLIT_MOST);
+        if (s.shares == 1) continue;
+        shared++;
+        assert_int_equal(s.each % any_tilings[s.tiles].turn, 0);
+        assert_true((s.shares - 1) * s.each < depth && depth <= s.shares * s.each);
+        assert_true(any_tiles_of(s.tiles, m, n) * s.shares <= ANY_SPLIT_TURNS * ANY_SPLIT_SMS);
+    }
+    assert_true(shared > 1000);
+    const any_split few = any_split_for(48, 280, 77040);
+    assert_true(any_tiles_of(few.tiles, 48, 280) * few.shares >= ANY_SPLIT_SMS);
 }
 
 /* Copied weights lie in lines of the classes, so many at a time, or of the depth: both fit before what lies behind. */
@@ -247,6 +274,7 @@ int main(void) {
         cmocka_unit_test(split_scratch_has_room),
         cmocka_unit_test(softmax_scratch_has_room),
         cmocka_unit_test(shares_have_room),
+        cmocka_unit_test(shares_cover_the_depth),
         cmocka_unit_test(copies_have_room),
         cmocka_unit_test(copies_of_heads_have_room),
     };

@@ -113,6 +113,21 @@ bool any_is_wide(const T *base, int64_t line) {
     return (uintptr_t)base % sizeof(pack<T, 4>) == 0 && line % 4 == 0;
 }
 
+/* Split-K: the sums of each share, `next` elements behind those of the one before; lines of whole packs. */
+struct any_sums_store {
+    static constexpr bool of_share = true;
+    float *sums;
+    int64_t line, next, rows, columns;
+
+    template <class Place>
+    __device__ void tile(float (&v)[Place::rows][Place::columns], const Place &place) const {
+#pragma unroll
+        for (int i = 0; i < Place::rows; i++)
+            if (place.row(i) < rows)
+                any_put(sums + blockIdx.z * next + place.row(i) * line, v[i], place, columns, true);
+    }
+};
+
 /* C (+)= the sums. */
 
 template <typename T>

@@ -8,16 +8,9 @@
 
 #include "cuda/epilogue/store.cuh"
 #include "cuda/gemm/any.cuh"
+#include "cuda/tile/reduce.cuh"
 
 namespace ridge {
-
-constexpr int FEW_ROWS = 2048, FEW_CLASSES = 128;
-constexpr double FEW_PRODUCTS = 1 << 28; /* multiply-adds of dx or dw */
-constexpr int FEW_COLUMNS = 16;          /* of a block that sums columns */
-
-inline bool is_few(int64_t rows, int64_t depth, int64_t classes) {
-    return rows <= FEW_ROWS && classes <= FEW_CLASSES && (double)rows * (double)depth * (double)classes <= FEW_PRODUCTS;
-}
 
 /* Blocks: dw's clusters, dx's tiles, columns. */
 template <typename G, typename T>
@@ -29,23 +22,6 @@ struct few_gradients {
     any_depth dw_depth;
     int dx_down, dx_tiles, dw_down, dw_tiles; /* tiles of rows; all */
 };
-
-/* A column by 16 threads. room: 256 floats. */
-template <typename G>
-__device__ inline void few_columns(const any_matrix<G> &g, int rows, int classes, int first, float *db, float *room) {
-    const int c = (int)threadIdx.x % FEW_COLUMNS, lane = (int)threadIdx.x / FEW_COLUMNS;
-    constexpr int lanes = ANY_THREADS / FEW_COLUMNS;
-    float sum = 0.0f;
-    if (first + c < classes) {
-#pragma unroll 8
-        for (int i = lane; i < rows; i += lanes) sum += to_float(g.base[i * g.line + first + c]);
-    }
-    room[threadIdx.x] = sum;
-    __syncthreads();
-    if (lane > 0 || first + c >= classes) return;
-    for (int i = 1; i < lanes; i++) sum += room[i * FEW_COLUMNS + c];
-    db[first + c] = sum;
-}
 
 /* S: of dw's tiles. */
 template <typename G, typename T, class S>
@@ -68,10 +44,12 @@ __global__ void __launch_bounds__(ANY_THREADS, S::blocks)
         return;
     }
     block -= p.dx_tiles;
-    few_columns(p.g, (int)p.dx.rows, (int)p.dw.rows, block * FEW_COLUMNS, p.db, room);
+    const int first = block * SUM_COLUMNS, column = first + (int)threadIdx.x % SUM_COLUMNS, classes = (int)p.dw.rows;
+    const float sum = block_column_sum(p.g.base, p.g.line, (int)p.dx.rows, classes, first, room);
+    if (threadIdx.x < SUM_COLUMNS && column < classes) p.db[column] = sum;
 }
 
-/* g: [rows, classes] by rows, final; is_few. */
+/* g: [rows, classes] by rows, final; any_is_few. */
 template <typename G, typename T>
 ridge_status few_gradients_run(const matrix_view &g, const matrix_view &w, const matrix_view &x, const matrix_view &dx,
                                const matrix_view &dw, float *db, cudaStream_t stream) {
@@ -87,7 +65,7 @@ ridge_status few_gradients_run(const matrix_view &g, const matrix_view &w, const
     const auto tiles = [](int64_t n, int side) { return (n + side - 1) / side; };
     const int64_t dx_down = tiles(dx.rows, any_medium::side), dx_across = tiles(dx.columns, any_medium::side);
     const int64_t dw_down = tiles(dw.rows, any_side(plan.tiles)), dw_across = tiles(dw.columns, any_side(plan.tiles));
-    const int64_t others = dx_down * dx_across + tiles(g.columns, FEW_COLUMNS);
+    const int64_t others = dx_down * dx_across + tiles(g.columns, SUM_COLUMNS);
     const int64_t clusters = dw_down * dw_across + tiles(others, plan.cluster);
     if (clusters * plan.cluster > INT32_MAX) return RIDGE_UNSUPPORTED;
     const few_gradients<G, T> p = {g,

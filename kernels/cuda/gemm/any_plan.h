@@ -90,4 +90,59 @@ static inline any_plan any_plan_for(const any_limits *device, int64_t m, int64_t
     return best;
 }
 
+/* ---- split-K over the whole device: sums of shares of the depth to memory, then added in their order ---- */
+
+/* Made for these SMs on every device, since scratch and rounding depend on it. Of a depth up to ANY_SPLIT_DEPTH
+ * clusters are enough. */
+enum { ANY_SPLIT_SMS = 132, ANY_SPLIT_MOST = 256, ANY_SPLIT_DEPTH = 2048, ANY_SPLIT_TURNS = 4 };
+
+typedef struct any_split {
+    any_tiles tiles;
+    int shares;   /* 1: none */
+    int64_t each; /* steps of a share: whole turns; the last may have fewer */
+} any_split;
+
+static inline double any_tiles_of(any_tiles tiles, int64_t m, int64_t n) {
+    const double side = any_tilings[tiles].side;
+    return ceil((double)m / side) * ceil((double)n / side);
+}
+/* Cycles of the shares, and of their addition: a launch, and a load's latency for every eight shares. Not measured. */
+static inline double any_split_cycles(const any_limits *device, any_split split, int64_t m, int64_t n) {
+    const double side = any_tilings[split.tiles].side;
+    const any_plan plan = {split.tiles, 1};
+    return any_cycles(device, plan, any_tiles_of(split.tiles, m, n) * split.shares * side, side, split.each) + 2600 +
+           90.0 * split.shares;
+}
+/* The quickest, where it is quicker than any plan. The same for C and its transpose. */
+static inline any_split any_split_for(int64_t m, int64_t n, int64_t depth) {
+    const any_limits device = {ANY_SPLIT_SMS, true, 227 * 1024};
+    any_split best = {ANY_LARGE, 1, depth};
+    if (depth <= ANY_SPLIT_DEPTH || m < 1 || n < 1 || any_tiles_of(ANY_LARGE, m, n) >= device.processors) return best;
+    const any_plan plan = any_plan_for(&device, m, n, depth, 1);
+    double least = any_cycles(&device, plan, (double)m, (double)n, depth);
+    for (int tiles = ANY_SMALL; tiles < ANY_TILES; tiles++) {
+        const int turn = any_tilings[tiles].turn;
+        for (int turns = 1; turns <= ANY_SPLIT_TURNS; turns++) {
+            const int64_t room = (int64_t)(turns * device.processors / any_tiles_of((any_tiles)tiles, m, n));
+            const int64_t most = ANY_SPLIT_MOST, shares = room < most ? room : most;
+            if (shares < 2) continue;
+            any_split split = {(any_tiles)tiles, 1, ((depth + shares - 1) / shares + turn - 1) / turn * turn};
+            split.shares = (int)((depth + split.each - 1) / split.each);
+            const double cycles = any_split_cycles(&device, split, m, n);
+            if (split.shares > 1 && cycles < least) best = split, least = cycles;
+        }
+    }
+    return best;
+}
+
+/* ---- dx, dw and db of few rows in one launch: gemm/any_gradients.cuh ---- */
+
+enum { ANY_FEW_ROWS = ANY_SPLIT_DEPTH, ANY_FEW_CLASSES = 128 };
+#define ANY_FEW_PRODUCTS (1 << 28) /* multiply-adds of dx or dw */
+
+static inline bool any_is_few(int64_t rows, int64_t depth, int64_t classes) {
+    return rows <= ANY_FEW_ROWS && classes <= ANY_FEW_CLASSES &&
+           (double)rows * (double)depth * (double)classes <= ANY_FEW_PRODUCTS;
+}
+
 #endif

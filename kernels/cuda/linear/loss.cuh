@@ -19,6 +19,7 @@
 #include "cuda/linear/few_rows.cuh"
 #include "cuda/linear/loss_call.cuh"
 #include "cuda/linear/loss_of_logits.cuh"
+#include "cuda/linear/loss_shares.cuh"
 #include "cuda/linear/loss_split.cuh"
 #include "cuda/linear/loss_thin.cuh"
 
@@ -109,7 +110,7 @@ template <typename T, typename G>
 struct linear_by_fp32 {
     /* One launch makes dx, dw and db. */
     static bool few(const linear_loss_call &c) {
-        return is_few(c.x.rows, c.x.columns, c.w.rows) && c.at.chunk == c.x.rows;
+        return any_is_few(c.x.rows, c.x.columns, c.w.rows) && c.at.chunk == c.x.rows;
     }
     template <bool Keep>
     static ridge_status statistics(const linear_loss_call &c, int64_t first, int64_t rows, any_plan plan) {
@@ -184,10 +185,27 @@ struct linear_by_fp32 {
         const matrix_view g = gradient_of<G>(c, rows), x = some_rows<T>(c.x, first, rows);
         const matrix_view dx = some_rows<T>(c.dx, first, rows), w = transposed(c.w);
         if (few(c)) return few_gradients_run<G, T>(g, c.w, x, dx, c.dw, c.db, c.stream);
-        RIDGE_TRY(
-            any_run(any_matrix<G>(g), any_matrix<T>(w), rows, dx.columns, c.w.rows, any_store<T>(dx, false), c.stream));
-        return any_run(any_matrix<G>(transposed(g)), any_matrix<T>(transposed(x)), c.dw.rows, c.dw.columns, rows,
-                       any_store<T>(c.dw, first > 0), c.stream);
+        RIDGE_TRY((product<G, T>(c, g, w, dx, false)));
+        return product<G, T>(c, transposed(g), transposed(x), c.dw, first > 0);
+    }
+    /* to (+)= A B^T; of few tiles and a long depth in shares. */
+    template <typename A, typename B>
+    static ridge_status product(const linear_loss_call &c, const matrix_view &a, const matrix_view &b,
+                                const matrix_view &to, bool add) {
+        const any_split split = any_split_for(to.rows, to.columns, a.columns);
+        if (split.shares > 1)
+            return to.by_rows() ? product_in_shares<A, B>(c, a, b, to, add, split)
+                                : product_in_shares<B, A>(c, b, a, transposed(to), add, split);
+        return any_run(any_matrix<A>(a), any_matrix<B>(b), to.rows, to.columns, a.columns, any_store<T>(to, add),
+                       c.stream);
+    }
+    template <typename A, typename B>
+    static ridge_status product_in_shares(const linear_loss_call &c, const matrix_view &a, const matrix_view &b,
+                                          const matrix_view &to, bool add, const any_split &split) {
+        sums_of_shares<T> s = shares_of<T>(c, to, split.shares);
+        s.add = add;
+        RIDGE_TRY((any_run_shares<A, B>(split, a, b, {s.sums, s.stride, s.next, s.rows, s.columns}, c.stream)));
+        return add_all_shares(s, c.stream);
     }
 };
 
@@ -214,18 +232,18 @@ struct linear_by_rows {
 
 template <typename T, typename G>
 struct linear_by_thin {
-    using exact = linear_by_fp32<T, G>;
-
     static ridge_status losses(const linear_loss_call &c) { return linear_thin_losses<T, G>(c, 0, c.x.rows, NULL); }
     static ridge_status losses_and_gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
         return gradient(c, first, rows);
     }
     static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
         RIDGE_TRY((linear_thin_losses<T, G>(c, first, rows, c.part<G>(c.at.gradient))));
-        return exact::sums(c, first, rows);
+        return gradient_sums<G>(c, first, rows, 0);
     }
     static ridge_status products(const linear_loss_call &c, int64_t first, int64_t rows) {
-        return exact::products(c, first, rows);
+        const matrix_view g = gradient_of<G>(c, rows);
+        RIDGE_TRY((linear_thin_dx<T, G>(c, g, some_rows<T>(c.dx, first, rows))));
+        return linear_thin_dw<T, G>(c, g, some_rows<T>(c.x, first, rows), first > 0);
     }
 };
 

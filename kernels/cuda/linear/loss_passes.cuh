@@ -7,6 +7,7 @@
 #include "cuda/epilogue/loss.cuh"
 #include "cuda/host/launch.cuh"
 #include "cuda/ptx/griddepcontrol.cuh"
+#include "cuda/tile/reduce.cuh"
 
 extern "C" {
 #include "cuda/linear/loss_scratch.h"
@@ -160,16 +161,15 @@ __global__ static void __launch_bounds__(256) pass_over_gradient(const gradient_
     }
 }
 
+/* A block has SUM_COLUMNS of them: many rows of few classes have a thousand sums a column. */
 __global__ static void __launch_bounds__(256)
     add_columns(const float *sums, int blocks, int classes, float *db, bool add, const gradient_range *range) {
+    __shared__ float room[256];
     after_previous_launch();
-    const int c = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    if (c >= classes) return;
+    const int first = (int)blockIdx.x * SUM_COLUMNS, c = first + (int)threadIdx.x % SUM_COLUMNS;
     const float undo = range ? range->undo : 1.0f;
-    float all = 0.0f;
-#pragma unroll 8
-    for (int i = 0; i < blocks; i++) all += sums[(int64_t)i * classes + c];
-    db[c] = add ? fmaf(all, undo, db[c]) : all * undo;
+    const float all = block_column_sum(sums, classes, blocks, classes, first, room);
+    if (threadIdx.x < SUM_COLUMNS && c < classes) db[c] = add ? fmaf(all, undo, db[c]) : all * undo;
 }
 
 /* Gradients of the chunk whose rows `p` names are final afterwards, and p.sums has their sums. */
@@ -184,8 +184,9 @@ ridge_status sum_gradient(gradient_pass p, bool exponentials, cudaStream_t strea
 /* These to db. range: NULL, or what undoes their scale. */
 inline ridge_status add_gradient_sums(const gradient_pass &p, float *db, bool add, const gradient_range *range,
                                       cudaStream_t stream) {
-    return launch_overlapping(add_columns, {dim3((unsigned)((p.classes + 255) / 256)), 256}, stream, device_overlaps(),
-                              p.sums, (int)linear_sum_blocks(p.rows), p.classes, db, add, range);
+    const dim3 grid((unsigned)((p.classes + SUM_COLUMNS - 1) / SUM_COLUMNS));
+    return launch_overlapping(add_columns, {grid, 256}, stream, device_overlaps(), p.sums,
+                              (int)linear_sum_blocks(p.rows), p.classes, db, add, range);
 }
 template <typename G>
 ridge_status finish_gradient(const gradient_pass &p, bool exponentials, float *db, bool add, cudaStream_t stream) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cuda/epilogue/parts.h"
+#include "cuda/gemm/any_plan.h"
 #include "cuda/gemm/split.h"
 #include "cuda/host/scratch.h"
 #include "cuda/linear/loss_ways.h"
@@ -46,10 +47,10 @@ typedef struct linear_loss_scratch {
     size_t left_undo, right_undo; /* float[lines]: of their scales */
     size_t logits;                /* float[shares][rows][gradient_stride]: LINEAR_LOSS_SHARED */
     size_t most;                  /* unsigned[2][SPLIT_FEW]: see split_columns */
-    size_t sums;                  /* float[shares][rows][columns]: of a gradient's product */
+    size_t sums;                  /* float[shares][rows][columns]: of a gradient's product in shares */
     size_t infinite;              /* unsigned: whether one of them has an infinity */
     size_t range;                 /* gradient_range: of f16 */
-    size_t thin;                  /* LINEAR_LOSS_THIN: w in the order of fragments */
+    size_t thin, thin_wide;       /* LINEAR_LOSS_THIN: w in the order of fragments, along the depth and the classes */
     size_t bytes;
     int64_t chunk, gradient_stride; /* rows of gradients at a time; elements from one to the next */
 } linear_loss_scratch;
@@ -124,8 +125,10 @@ static inline bool linear_shared_fits(int64_t rows, int64_t depth, int64_t class
            linear_shared_bytes(rows, depth, classes) <= (double)LINEAR_GRADIENT_BYTES;
 }
 /* Blocks that share the depth of a gradient's product, C[m, n], whose tiles are fewer than SMs: eight slices or more
- * for each. parts: 1, or 0 for operands of 16 bits as they are. */
+ * for each. parts: 2 or 1, 0 for operands of 16 bits as they are, or LINEAR_FFMA, multiply-adds. */
+#define LINEAR_FFMA (-1)
 static inline int linear_split_shares(int64_t m, int64_t n, int64_t k, int parts) {
+    if (parts == LINEAR_FFMA) return any_split_for(m, n, k).shares;
     const int64_t tiles = (m + 255) / 256 * 2 * ((n + 255) / 256), slices = (k + 63) / 64;
     int64_t shares = parts < 2 && tiles > 0 ? LINEAR_SHARED_SMS / tiles : 1;
     if (shares > slices / 8) shares = slices / 8;
@@ -144,6 +147,18 @@ static inline double linear_split_sums_most(int64_t rows, int64_t depth, int64_t
     const double dw =
         linear_most(linear_split_sums(classes, depth, rows, parts), linear_split_sums(depth, classes, rows, parts));
     return linear_most(dx, dw);
+}
+/* The same of every chunk of rows. */
+static inline double linear_split_sums_of_chunks(int64_t rows, int64_t chunk, int64_t depth, int64_t classes,
+                                                 int parts) {
+    const int64_t last = rows < 1 ? 0 : rows - (rows - 1) / chunk * chunk; /* rows of the last chunk */
+    const double sums = linear_split_sums_most(chunk, depth, classes, parts);
+    return last < chunk ? linear_most(sums, linear_split_sums_most(last, depth, classes, parts)) : sums;
+}
+/* Who makes the gradients' products of a way whose blocks may share a depth: see linear_split_shares. */
+static inline int linear_gradient_parts(int way) {
+    if (way == LINEAR_LOSS_TILES || way == LINEAR_LOSS_SHARED) return 0;
+    return linear_split_parts(way) > 0 ? linear_split_parts(way) : LINEAR_FFMA;
 }
 static inline void linear_take_split(linear_loss_scratch *s, int64_t rows, int64_t depth, int64_t classes,
                                      bool gradients, int parts) {
@@ -177,6 +192,9 @@ static inline linear_loss_scratch linear_loss_scratch_of(int way, int64_t rows, 
     s.gradient_stride = linear_gradient_stride(classes);
     if (way == LINEAR_LOSS_THIN)
         s.thin = linear_scratch_take(&s.bytes, thin_bytes(classes, depth, (int)ridge_dtype_size(dtype)));
+    if (way == LINEAR_LOSS_THIN && gradients)
+        s.thin_wide = linear_scratch_take(
+            &s.bytes, thin_wide_bytes(depth, classes, (int)ridge_dtype_size(linear_gradient_dtype(dtype))));
     if (way == LINEAR_LOSS_SHARED) s.logits = linear_scratch_take(&s.bytes, linear_shared_bytes(rows, depth, classes));
     if (gradients) {
         s.chunk = linear_gradient_rows(rows, s.gradient_stride, dtype);
@@ -187,12 +205,13 @@ static inline linear_loss_scratch linear_loss_scratch_of(int way, int64_t rows, 
         s.gradient = linear_scratch_take(&s.bytes, (double)s.chunk * (double)s.gradient_stride *
                                                        (double)ridge_dtype_size(linear_gradient_dtype(dtype)));
     }
-    if (split > 0) linear_take_split(&s, rows, depth, classes, gradients, split);
-    if (gradients && (way == LINEAR_LOSS_TILES || way == LINEAR_LOSS_SHARED)) {
-        const int64_t last = rows < 1 ? 0 : rows - (rows - 1) / s.chunk * s.chunk; /* rows of the last chunk */
-        s.sums = linear_scratch_take(&s.bytes, linear_most(linear_split_sums_most(s.chunk, depth, classes, 0),
-                                                           linear_split_sums_most(last, depth, classes, 0)));
-    }
+    if (split > 0)
+        linear_take_split(&s, rows, depth, classes, gradients, split);
+    else if (gradients && way == LINEAR_LOSS_THIN)
+        s.sums = linear_scratch_take(&s.bytes, across_bytes(s.chunk, depth, classes, (int)ridge_dtype_size(dtype)));
+    else if (gradients)
+        s.sums = linear_scratch_take(
+            &s.bytes, linear_split_sums_of_chunks(rows, s.chunk, depth, classes, linear_gradient_parts(way)));
     return s;
 }
 

@@ -1,10 +1,10 @@
-/* Losses of few classes, and the gradients of their logits: skinny/thin.cuh, and what a warp makes of 16 rows of logits
- * in shared memory. */
+/* Losses of few classes and their gradients. Logits: skinny/thin.cuh, and what a warp makes of 16 rows of them in
+ * shared memory. dx = G w: the same kernel, whose terms are the classes. dw = G^T x: skinny/thin_across.cuh. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_LOSS_THIN_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_LOSS_THIN_CUH
 
-#include "cuda/linear/loss_call.cuh"
-#include "cuda/skinny/thin.cuh"
+#include "cuda/linear/loss_shares.cuh"
+#include "cuda/skinny/thin_across.cuh"
 
 namespace ridge {
 
@@ -74,6 +74,44 @@ ridge_status linear_thin_losses(const linear_loss_call &c, int64_t first, int64_
     op.bias = c.bias, op.given_lse = c.given_lse ? c.given_lse + first : NULL;
     op.gradient = gradient, op.stride = c.at.gradient_stride;
     return thin_run(w, a, c.scratch + c.at.thin, op, c.stream);
+}
+
+/* 16 rows of a block's columns to memory. */
+template <typename T>
+struct thin_store {
+    T *to;
+    int64_t line, rows_of_to;
+    int columns;
+
+    __device__ void rows(const float *z, int pitch, int64_t first) const {
+        const int lane = (int)threadIdx.x % 32, column = thin_wide_column();
+        const int n = columns - column < THIN_WIDE ? columns - column : THIN_WIDE, lanes = thin_lanes(n);
+        for (int i = lane / lanes; i < 16 && first + i < rows_of_to; i += 32 / lanes)
+            thin_write(to + (first + i) * line + column, z + i * pitch, n, lane % lanes, lanes);
+    }
+};
+
+/* dx = g w. */
+template <typename T, typename G>
+ridge_status linear_thin_dx(const linear_loss_call &c, const matrix_view &g, const matrix_view &dx) {
+    const thin_weights<T> w = {(const T *)c.w.base, 0, c.w.step, c.w.line, 1, (int)c.w.columns, c.classes()};
+    thin_args<G> a = {};
+    a.x = (const G *)g.base, a.line = g.line, a.rows = g.rows, a.depth = c.classes();
+    const thin_store<T> op = {(T *)dx.base, dx.line, dx.rows, (int)dx.columns};
+    return thin_run_wide(w, a, c.scratch + c.at.thin_wide, op, c.stream);
+}
+
+/* dw (+)= g^T x. */
+template <typename T, typename G>
+ridge_status linear_thin_dw(const linear_loss_call &c, const matrix_view &g, const matrix_view &x, bool add) {
+    const int shares = across_shares(x.rows, x.columns, c.classes(), (int)sizeof(T));
+    sums_of_shares<T> s = shares_of<T>(c, c.dw, shares);
+    across_args<G, T> p = {};
+    p.a = (const G *)g.base, p.a_line = g.line, p.b = (const T *)x.base, p.b_line = x.line;
+    p.rows = x.rows, p.m = c.classes(), p.n = (int)x.columns, p.sums = s.sums;
+    RIDGE_TRY(across_run(p, c.stream));
+    s.stride = across_stride(p.n), s.next = s.stride * p.m, s.add = add;
+    return add_all_shares(s, c.stream);
 }
 
 }  // namespace ridge
