@@ -162,13 +162,16 @@ double skinny_cost(int way, const skinny_facts *f) {
 static const double THIN_TILE = 9, THIN_ELEMENT = 0.32, THIN_CYCLES = 1700, THIN_RATE = 0.8, THIN_WAIT = 0.4,
                     THIN_ENDS = 3;
 
-double thin_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, int sm_count) {
+/* Three products of parts, and their sums. */
+static double thin_tile(bool exact) { return exact ? 3 * THIN_TILE : THIN_TILE; }
+
+double thin_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, bool exact, int sm_count) {
     const double sms = sm_count > 0 ? sm_count : 1, tiles = thin_tiles(columns), n = (double)columns;
     const int of_warp = thin_rows_of(thin_tiles(columns));
     const double steps = (double)thin_steps(depth, bytes), warps = up((double)rows, of_warp);
     const int parts = thin_parts(rows, depth, thin_tiles(columns), bytes, sm_count);
     const double elements = warps * of_warp * 8 * tiles;
-    const double cycles = warps * steps * tiles * THIN_TILE + elements * THIN_ELEMENT;
+    const double cycles = warps * steps * tiles * thin_tile(exact) + elements * THIN_ELEMENT;
     const double operands = bytes * ((double)rows * ((double)depth + n) + (double)depth * n);
     const double resident = tiles <= 2 ? 16 : tiles == 8 ? 8 : 12; /* warps of an SM */
     const double waves = up(warps * parts, resident * sms);
@@ -176,10 +179,10 @@ double thin_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, int sm
     return 2 * LAUNCH + most(most(operands / (THIN_RATE * BYTES), cycles / THIN_CYCLES / sms), waits);
 }
 
-double thin_wide_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, int to_bytes, int sm_count) {
+double thin_wide_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, int to_bytes, bool exact, int sm_count) {
     const double sms = sm_count > 0 ? sm_count : 1, groups = up((double)columns, THIN_WIDE);
     const double tiles = up((double)rows, thin_rows_of(THIN_WIDE / 8)) * groups;
-    const double cycles = tiles * ((double)thin_steps(depth, bytes) * (THIN_WIDE / 8) * THIN_TILE +
+    const double cycles = tiles * ((double)thin_steps(depth, bytes) * (THIN_WIDE / 8) * thin_tile(exact) +
                                    thin_rows_of(THIN_WIDE / 8) * THIN_WIDE * THIN_ELEMENT);
     const double operands = (double)rows * ((double)depth * bytes * groups / 2 + (double)columns * to_bytes);
     return 2 * LAUNCH + THIN_ENDS + most(operands / (THIN_RATE * BYTES), cycles / THIN_CYCLES / sms);
@@ -188,12 +191,13 @@ double thin_wide_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, i
 /* Cycles of an SM for eight rows of 128 bytes: their loads and shifts, and for each 16 columns the products. */
 static const double ACROSS_LOADS = 25, ACROSS_PRODUCTS = 16;
 
-double across_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, int sm_count) {
+double across_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, bool exact, int sm_count) {
     const double sms = sm_count > 0 ? sm_count : 1, x = (double)rows * (double)depth * bytes;
     const int64_t tiles = across_tiles(depth, columns, bytes), shares = across_shares(rows, depth, columns, bytes);
     const double blocks = (double)tiles * (double)shares, turns = up((double)rows / (double)shares, 8 * THIN_WARPS);
     const double of_16 = up((double)(columns < ACROSS_CLASSES ? columns : ACROSS_CLASSES), 16);
-    const double cycles = up((double)rows, 8) * (double)tiles * (ACROSS_LOADS + of_16 * ACROSS_PRODUCTS);
+    const double cycles =
+        up((double)rows, 8) * (double)tiles * (ACROSS_LOADS + of_16 * (exact ? 3 : 1) * ACROSS_PRODUCTS);
     const double again = up((double)columns, ACROSS_CLASSES);
     const double filled = blocks < sms ? blocks / sms : 1, waits = THIN_ENDS + turns * THIN_WAIT;
     return LAUNCH + most(most(again * x / (THIN_RATE * BYTES) / filled, cycles / THIN_CYCLES / sms / filled), waits) +

@@ -99,9 +99,9 @@ static const char *refuses_few_rows(const facts *f) {
 }
 
 static const char *refuses_thin(const facts *f) {
-    if (f->dtype == RIDGE_F32) return "for tf32 and types of 16 bits";
     if (f->sm < 80) return "needs mma.sync of 16 bits and tf32 (compute capability 8.0)";
     if (f->batch < 1) return "for one row and more";
+    if (f->dtype == RIDGE_F32 && f->classes > THIN_EXACT) return "in f32, for up to 64 classes";
     if (f->classes < 1 || f->classes > THIN_COLUMNS) return "for up to 128 classes";
     if (f->depth < 1 || f->depth > 1 << 30) return "for a depth of 1 to 2^30";
     if (f->gradients && !linear_by_rows(&f->dx)) return "dx is not in rows";
@@ -224,13 +224,14 @@ static bool has_whole_rows(int way) { return way < SKINNY_WAYS || way == LINEAR_
 
 /* Logits; gradients are read for their sums, which are added; dx and dw. */
 static double thin_loss_cost(const facts *f) {
-    const double logits = thin_cost(f->batch, f->depth, f->classes, f->bytes, f->sm_count);
+    const bool exact = f->dtype == RIDGE_F32;
+    const double logits = thin_cost(f->batch, f->depth, f->classes, f->bytes, exact, f->sm_count);
     const double g = gradient_bytes(LINEAR_LOSS_THIN, f);
     const int g_bytes = (int)ridge_dtype_size(linear_gradient_dtype(f->dtype));
     if (!f->gradients) return logits;
     return logits + linear_bytes_cost(g) + linear_pass_cost(g) + linear_pass_cost(0) +
-           thin_wide_cost(f->batch, f->classes, f->depth, g_bytes, f->bytes, f->sm_count) +
-           across_cost(f->batch, f->depth, f->classes, f->bytes, f->sm_count);
+           thin_wide_cost(f->batch, f->classes, f->depth, g_bytes, f->bytes, exact, f->sm_count) +
+           across_cost(f->batch, f->depth, f->classes, f->bytes, exact, f->sm_count);
 }
 
 /* The sums of all shares are written and read. */
@@ -363,8 +364,8 @@ ridge_arithmetic linear_loss_arithmetic(int way, const ce_places *at, const ridg
     if (way == LINEAR_LOSS_COPIED) way = linear_loss_of_copied(&copied, 0);
     const bool fp32 = f.bytes == 4, skinny = way < SKINNY_WAYS;
     const bool tf32 = way == SKINNY_NARROW || way == SKINNY_SHARED || way == SKINNY_CLUSTER;
-    if (!fp32 || way == LINEAR_LOSS_THIN || way == LINEAR_LOSS_FFMA || way == LINEAR_LOSS_FEW_ROWS ||
-        (skinny && at->dx >= 0))
+    if (way == LINEAR_LOSS_THIN) return linear_thin_arithmetic(problem);
+    if (!fp32 || way == LINEAR_LOSS_FFMA || way == LINEAR_LOSS_FEW_ROWS || (skinny && at->dx >= 0))
         return (ridge_arithmetic){.type = RIDGE_DTYPE_NONE};
     return (ridge_arithmetic){.type = tf32 ? RIDGE_TF32 : RIDGE_F16, .products = way == LINEAR_LOSS_HALF ? 1 : 3};
 }

@@ -125,7 +125,7 @@ OF_WAY(LINEAR_THIN, thin)
                90, copied, linear_of_copied, dims)
 #define LINEAR_WAYS_THIN(fn, dims)                                                                                    \
     LINEAR_WAY(LINEAR_THIN, "thin", "all columns of 32 rows a warp, by mma.sync; x is read once, as it lies", fn, 80, \
-               thin, NULL, dims)
+               thin, linear_thin_arithmetic, dims)
 #define LINEAR_WAYS_LOGITS(fn, dims)                                                                                 \
     LINEAR_WAY(LINEAR_LOGITS_FFMA, "logits_ffma", "a product by multiply-adds to memory, softmax row by row", fn, 0, \
                logits_ffma, NULL, dims)

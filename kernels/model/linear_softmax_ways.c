@@ -96,8 +96,8 @@ static const char *refuses_type(int way, const facts *f) {
         case LINEAR_LOGITS_HEADS: return f->bytes == 2 ? NULL : "for types of 16 bits";
         case LINEAR_LOGITS_FFMA:
         case LINEAR_FEW_ROWS:
-        case LINEAR_COPIED: return NULL;
-        case LINEAR_THIN: return f->dtype != RIDGE_F32 ? NULL : "for tf32 and types of 16 bits";
+        case LINEAR_COPIED:
+        case LINEAR_THIN: return NULL;
         default: return f->bytes == 4 ? NULL : "for f32 and tf32";
     }
 }
@@ -157,6 +157,7 @@ static const char *refuses_thin(const facts *f) {
     const double columns = (double)f->heads * (double)f->classes;
     if (f->sm < 80) return "needs mma.sync of 16 bits and tf32 (compute capability 8.0)";
     if (f->batch < 1) return "for one row and more";
+    if (f->dtype == RIDGE_F32 && columns > THIN_EXACT) return "in f32, for up to 64 columns of all heads";
     if (columns < 1 || columns > THIN_COLUMNS) return "for up to 128 columns of all heads";
     if (f->depth < 1 || f->depth > 1 << 30) return "for a depth of 1 to 2^30";
     return linear_by_rows(&f->x) ? NULL : "x is not in rows";
@@ -342,7 +343,7 @@ double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
         case LINEAR_LOGITS_FFMA:
             return linear_ffma_cost(m, n, k, f->heads, f->bytes, 1, f->sm, f->sm_count) + softmax_cost(f);
         case LINEAR_FEW_ROWS: return few_rows_cost(f);
-        case LINEAR_THIN: return thin_cost(m, k, f->heads * n, f->bytes, f->sm_count);
+        case LINEAR_THIN: return thin_cost(m, k, f->heads * n, f->bytes, f->dtype == RIDGE_F32, f->sm_count);
         case LINEAR_COPIED: {
             const facts copied = linear_softmax_copied(f);
             const int inner = linear_softmax_of_copied(&copied, 0);
@@ -433,6 +434,10 @@ ridge_arithmetic linear_three_of_fp16(const ridge_problem *problem) {
 ridge_arithmetic linear_one_of_fp16(const ridge_problem *problem) {
     (void)problem;
     return (ridge_arithmetic){.type = RIDGE_F16, .products = 1};
+}
+ridge_arithmetic linear_thin_arithmetic(const ridge_problem *problem) {
+    const bool fp32 = problem->c.dtype == RIDGE_F32;
+    return (ridge_arithmetic){.type = fp32 ? RIDGE_TF32 : RIDGE_DTYPE_NONE, .products = fp32 ? 3 : 0};
 }
 ridge_arithmetic linear_copied_arithmetic(const linear_softmax_dims *at, const ridge_problem *problem) {
     const facts f = facts_of(at, problem), copied = linear_softmax_copied(&f);

@@ -228,22 +228,24 @@ struct linear_by_rows {
     }
 };
 
-/* ---- the same of 16 bits and tf32: linear/loss_thin.cuh ---- */
+/* ---- the same for rows of any alignment: linear/loss_thin.cuh ---- */
 
-template <typename T, typename G>
+template <typename T, typename G, bool Exact>
 struct linear_by_thin {
-    static ridge_status losses(const linear_loss_call &c) { return linear_thin_losses<T, G>(c, 0, c.x.rows, NULL); }
+    static ridge_status losses(const linear_loss_call &c) {
+        return linear_thin_losses<T, G, Exact>(c, 0, c.x.rows, NULL);
+    }
     static ridge_status losses_and_gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
         return gradient(c, first, rows);
     }
     static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
-        RIDGE_TRY((linear_thin_losses<T, G>(c, first, rows, c.part<G>(c.at.gradient))));
+        RIDGE_TRY((linear_thin_losses<T, G, Exact>(c, first, rows, c.part<G>(c.at.gradient))));
         return gradient_sums<G>(c, first, rows, 0);
     }
     static ridge_status products(const linear_loss_call &c, int64_t first, int64_t rows) {
         const matrix_view g = gradient_of<G>(c, rows);
-        RIDGE_TRY((linear_thin_dx<T, G>(c, g, some_rows<T>(c.dx, first, rows))));
-        return linear_thin_dw<T, G>(c, g, some_rows<T>(c.x, first, rows), first > 0);
+        RIDGE_TRY((linear_thin_dx<T, G, Exact>(c, g, some_rows<T>(c.dx, first, rows))));
+        return linear_thin_dw<T, G, Exact>(c, g, some_rows<T>(c.x, first, rows), first > 0);
     }
 };
 
@@ -574,6 +576,14 @@ ridge_status linear_loss_by_copies(const linear_loss_call &c, const F &run) {
     return linear_copy_back(d.dw, c.dw, c.stream);
 }
 
+/* fp32 by three products, other types by one. */
+template <typename T, typename F>
+ridge_status with_thin(const linear_loss_call &c, const F &f) {
+    if constexpr (sizeof(T) == 4)
+        if (c.dtype == RIDGE_F32) return f.template operator()<linear_by_thin<T, gradient_type<T>, true>>();
+    return f.template operator()<linear_by_thin<T, gradient_type<T>, false>>();
+}
+
 template <typename T>
 ridge_status linear_loss_forward(const linear_loss_call &c) {
     if (c.way == LINEAR_LOSS_COPIED && c.x.rows > 0 && linear_fits(c))
@@ -581,7 +591,7 @@ ridge_status linear_loss_forward(const linear_loss_call &c) {
     if (c.x.rows == 0) return RIDGE_OK;
     if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
     if (c.way == LINEAR_LOSS_FEW_ROWS) return linear_few_rows_losses<T>(c);
-    if (c.way == LINEAR_LOSS_THIN) return linear_by_thin<T, gradient_type<T>>::losses(c);
+    if (c.way == LINEAR_LOSS_THIN) return with_thin<T>(c, [&]<class By>() { return By::losses(c); });
     if constexpr (sizeof(T) == 2) {
         if (c.way == LINEAR_LOSS_TILES) return linear_by_wgmma<T>::losses(c);
         if (c.way == LINEAR_LOSS_SHARED) return linear_by_wgmma<T>::of_shares(c);
@@ -612,7 +622,7 @@ ridge_status linear_loss_gradient(const linear_loss_call &c) {
     if (c.x.rows == 0) return linear_no_rows<T>(c);
     if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
     if (c.way == LINEAR_LOSS_FEW_ROWS) return linear_few_rows_gradients<T>(c);
-    if (c.way == LINEAR_LOSS_THIN) return linear_gradient_by<linear_by_thin<T, G>>(c);
+    if (c.way == LINEAR_LOSS_THIN) return with_thin<T>(c, [&]<class By>() { return linear_gradient_by<By>(c); });
     if (c.way == LINEAR_LOSS_COPIED)
         return linear_loss_by_copies<T>(c, [](const linear_loss_call &d) { return linear_loss_gradient<T>(d); });
     if constexpr (sizeof(T) == 4)

@@ -191,10 +191,12 @@ static inline linear_loss_scratch linear_loss_scratch_of(int way, int64_t rows, 
     s.progress = linear_scratch_take(&s.bytes, 4);
     s.gradient_stride = linear_gradient_stride(classes);
     if (way == LINEAR_LOSS_THIN)
-        s.thin = linear_scratch_take(&s.bytes, thin_bytes(classes, depth, (int)ridge_dtype_size(dtype)));
+        s.thin =
+            linear_scratch_take(&s.bytes, thin_bytes(classes, depth, (int)ridge_dtype_size(dtype), dtype == RIDGE_F32));
     if (way == LINEAR_LOSS_THIN && gradients)
         s.thin_wide = linear_scratch_take(
-            &s.bytes, thin_wide_bytes(depth, classes, (int)ridge_dtype_size(linear_gradient_dtype(dtype))));
+            &s.bytes,
+            thin_wide_bytes(depth, classes, (int)ridge_dtype_size(linear_gradient_dtype(dtype)), dtype == RIDGE_F32));
     if (way == LINEAR_LOSS_SHARED) s.logits = linear_scratch_take(&s.bytes, linear_shared_bytes(rows, depth, classes));
     if (gradients) {
         s.chunk = linear_gradient_rows(rows, s.gradient_stride, dtype);

@@ -64,7 +64,7 @@ struct thin_losses {
 };
 
 /* Of `rows` rows from `first` on: losses, and where `gradient` is not NULL the gradients of their logits there. */
-template <typename T, typename G>
+template <typename T, typename G, bool Exact>
 ridge_status linear_thin_losses(const linear_loss_call &c, int64_t first, int64_t rows, G *gradient) {
     const thin_weights<T> w = {(const T *)c.w.base, 0, c.w.line, c.w.step, 1, c.classes(), (int)c.w.columns};
     thin_args<T> a = {};
@@ -73,7 +73,7 @@ ridge_status linear_thin_losses(const linear_loss_call &c, int64_t first, int64_
     op.r = loss_rows_of(c, first, rows);
     op.bias = c.bias, op.given_lse = c.given_lse ? c.given_lse + first : NULL;
     op.gradient = gradient, op.stride = c.at.gradient_stride;
-    return thin_run(w, a, c.scratch + c.at.thin, op, c.stream);
+    return thin_run<Exact>(w, a, c.scratch + c.at.thin, op, c.stream);
 }
 
 /* 16 rows of a block's columns to memory. */
@@ -92,24 +92,24 @@ struct thin_store {
 };
 
 /* dx = g w. */
-template <typename T, typename G>
+template <typename T, typename G, bool Exact>
 ridge_status linear_thin_dx(const linear_loss_call &c, const matrix_view &g, const matrix_view &dx) {
     const thin_weights<T> w = {(const T *)c.w.base, 0, c.w.step, c.w.line, 1, (int)c.w.columns, c.classes()};
     thin_args<G> a = {};
     a.x = (const G *)g.base, a.line = g.line, a.rows = g.rows, a.depth = c.classes();
     const thin_store<T> op = {(T *)dx.base, dx.line, dx.rows, (int)dx.columns};
-    return thin_run_wide(w, a, c.scratch + c.at.thin_wide, op, c.stream);
+    return thin_run_wide<Exact>(w, a, c.scratch + c.at.thin_wide, op, c.stream);
 }
 
 /* dw (+)= g^T x. */
-template <typename T, typename G>
+template <typename T, typename G, bool Exact>
 ridge_status linear_thin_dw(const linear_loss_call &c, const matrix_view &g, const matrix_view &x, bool add) {
     const int shares = across_shares(x.rows, x.columns, c.classes(), (int)sizeof(T));
     sums_of_shares<T> s = shares_of<T>(c, c.dw, shares);
     across_args<G, T> p = {};
     p.a = (const G *)g.base, p.a_line = g.line, p.b = (const T *)x.base, p.b_line = x.line;
     p.rows = x.rows, p.m = c.classes(), p.n = (int)x.columns, p.sums = s.sums;
-    RIDGE_TRY(across_run(p, c.stream));
+    RIDGE_TRY(across_run<Exact>(p, c.stream));
     s.stride = across_stride(p.n), s.next = s.stride * p.m, s.add = add;
     return add_all_shares(s, c.stream);
 }

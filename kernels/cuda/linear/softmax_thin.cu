@@ -1,4 +1,4 @@
-/* softmax(x w + b) of few columns in all heads, of 16 bits and tf32: skinny/thin.cuh, and softmax of its logits in
+/* softmax(x w + b) of few columns in all heads: skinny/thin.cuh, and softmax of its logits in
  * shared memory. */
 #include <float.h>
 
@@ -66,7 +66,7 @@ struct thin_softmax {
     }
 };
 
-template <typename T>
+template <typename T, bool Exact = false>
 static ridge_status run(const linear_softmax_call &c) {
     const int64_t classes = c.p.columns;
     const thin_weights<T> w = {(const T *)c.w.base, c.w_head,        c.w.line, c.w.step, c.heads,
@@ -76,7 +76,7 @@ static ridge_status run(const linear_softmax_call &c) {
     const int lanes = c.heads > 1 || classes <= 8 ? 1 : 2; /* 16 rows of a head, or 32 and more of several */
     const thin_softmax<T> op = {(const T *)c.bias, (T *)c.p.base, c.bias_head,  c.p.line, c.p_head,
                                 c.x.rows,          c.heads,       (int)classes, lanes};
-    return thin_run(w, a, c.scratch + c.at(LINEAR_THIN).w, op, c.stream);
+    return thin_run<Exact>(w, a, c.scratch + c.at(LINEAR_THIN).w, op, c.stream);
 }
 
 ridge_status linear_softmax_thin(const linear_softmax_call &c) {
@@ -84,6 +84,7 @@ ridge_status linear_softmax_thin(const linear_softmax_call &c) {
         case RIDGE_BF16: return run<__nv_bfloat16>(c);
         case RIDGE_F16: return run<__half>(c);
         case RIDGE_TF32: return run<float>(c);
+        case RIDGE_F32: return run<float, true>(c);
         default: return RIDGE_UNSUPPORTED;
     }
 }

@@ -7,9 +7,12 @@
  *   x         a row that begins between 16-byte boundaries is read in the aligned pieces that it touches, two for
  *             each one that is used (the second from L1), and shifted. Its ends are read element by element
  *   w         is put in the order of fragments by a launch before; 16 bytes of a lane are those of two mma.sync
- *   warps     have 32 rows and all columns each (16 of more than 64 columns: sums are in registers), or share the
- *             depth of these rows (parts)
- *   logits    go to shared memory, 16 rows of a warp at a time, for an Op that makes of them what is asked for
+ *   fp32      three products of hi and lo parts in tf32 (Exact): w's parts are made by the launch before, x's in
+ *             registers. Tensor cores truncate as they add: a step's six products are a chain, chains are added in
+ * fp32. An infinity has no lo part: where a sum is not finite, the warp's sums are made again by multiply-adds warps
+ * have 32 rows and all columns each (16 of more than 64 columns: sums are in registers), or share the depth of these
+ * rows (parts) logits    go to shared memory, 16 rows of a warp at a time, for an Op that makes of them what is asked
+ * for
  *
  * An Op has     void rows(float *z, int pitch, int64_t first) const;
  * z: logits, without bias, of 16 rows from `first` on, in lines of `pitch`, the warp's own. Called by whole warps. */
@@ -17,9 +20,11 @@
 #define RIDGE_KERNELS_CUDA_SKINNY_THIN_CUH
 
 #include "cuda/host/launch.cuh"
+#include "cuda/mma/ffma.cuh"
 #include "cuda/ptx/griddepcontrol.cuh"
 #include "cuda/ptx/mma.cuh"
 #include "cuda/tile/pack.cuh"
+#include "cuda/tile/split.cuh"
 
 extern "C" {
 #include "cuda/skinny/thin.h"
@@ -33,6 +38,16 @@ constexpr int thin_step = THIN_STEP_BYTES / (int)sizeof(T); /* of the depth */
 /* Tiles of 16 rows of a warp. */
 template <int NT>
 constexpr int thin_m = thin_rows_of(NT) / 16;
+
+/* Steps whose loads are under way, and blocks of an SM: what registers have room for. */
+template <int NT, bool Exact>
+constexpr int thin_ahead = NT == 16          ? 3
+                           : Exact &&NT == 8 ? 1
+                                             : 2;
+template <int NT, bool Exact>
+constexpr int thin_resident = NT <= 2             ? (Exact ? 3 : 4)
+                              : NT <= 4 && !Exact ? 3
+                                                  : 2;
 
 /* Two rows further is two banks further: what lanes read of 16 rows at a time meets in no bank. */
 template <int NT>
@@ -62,8 +77,20 @@ __device__ inline T thin_operand(W w) {
         return w;
 }
 
-/* to[tile of columns][step][tile of 8 columns][lane]: 16 bytes along the depth of the lane's column. W: of w. */
+/* What is put in order of w: as it is, or hi and lo parts one after the other. */
+enum thin_part { THIN_WHOLE, THIN_HI, THIN_LO };
 template <typename T, typename W>
+__device__ inline T thin_element(W w, thin_part part) {
+    if constexpr (std::is_same_v<T, float>)
+        if (part != THIN_WHOLE) {
+            const tf32_parts both = split_tf32(to_float(w));
+            return __uint_as_float(part == THIN_HI ? both.hi : both.lo);
+        }
+    return thin_operand<T>(w);
+}
+
+/* to[tile of columns][step][tile of 8 columns][parts][lane]: 16 bytes along the depth of the lane's column. W: of w. */
+template <typename T, typename W, bool Exact>
 __global__ void __launch_bounds__(256)
     thin_pack_kernel(thin_weights<W> w, int tiles, int steps, int64_t all, uint4 *to) {
     constexpr int n = pack_width<T>;
@@ -74,11 +101,15 @@ __global__ void __launch_bounds__(256)
     const int64_t column = (e / 32 / tiles / steps * tiles + tile) * 8 + lane / 4;
     const int k = step * thin_step<T> + lane % 4 * n;
     const bool exists = column < (int64_t)w.heads * w.classes;
-    pack<T, n> v;
 #pragma unroll
-    for (int i = 0; i < n; i++)
-        v.v[i] = exists && k + i < w.depth ? thin_operand<T>(w.at((int)column, k + i)) : from_float<T>(0.0f);
-    to[e] = words_of(v);
+    for (int part = Exact ? THIN_HI : THIN_WHOLE; part <= (Exact ? THIN_LO : THIN_WHOLE); part++) {
+        pack<T, n> v;
+#pragma unroll
+        for (int i = 0; i < n; i++)
+            v.v[i] = exists && k + i < w.depth ? thin_element<T>(w.at((int)column, k + i), (thin_part)part)
+                                               : from_float<T>(0.0f);
+        to[Exact ? e / 32 * 64 + (part == THIN_LO ? 32 : 0) + lane : e] = words_of(v);
+    }
 }
 
 /* ---- x ---- */
@@ -151,12 +182,13 @@ struct thin_args {
     const uint4 *w; /* as thin_pack_kernel leaves it */
     int64_t line, rows;
     int depth, steps, parts; /* parts: warps that share the depth of their rows */
+    thin_weights<T> of;      /* Exact: w as it lies */
 };
 
 /* A warp's rows: g, g + 8, and of 32 rows g + 16 and g + 24 are a lane's. */
-template <typename T, int NT>
+template <typename T, int NT, bool Exact>
 class thin_rows {
-    static constexpr int step = thin_step<T>, ahead = NT <= 8 ? 2 : 3 /* steps */, count = 2 * thin_m<NT>;
+    static constexpr int step = thin_step<T>, ahead = thin_ahead<NT, Exact> /* steps */, count = 2 * thin_m<NT>;
     const T *first;             /* of the lane's rows */
     int64_t next;               /* from one of them to the next */
     int depth, rows, k, stride; /* rows: of the lane's, that exist; k: of this lane, in the step to come */
@@ -192,29 +224,71 @@ class thin_rows {
         load(ahead - 1, k + ahead * stride);
         k += stride;
 #pragma unroll
-        for (int r = 0; r < count; r++) thin_round(v[r], T());
+        for (int r = 0; r < count; r++)
+            if (!Exact) thin_round(v[r], T());
     }
 };
 
-template <typename T, int NT>
-__device__ inline void thin_sums(const thin_args<T> &a, thin_rows<T, NT> &x, int part,
-                                 float (&sums)[thin_m<NT>][NT][4]) {
-    const uint4 *w = a.w + ((int64_t)blockIdx.y * a.steps + part) * NT * 32 + threadIdx.x % 32;
-#pragma unroll 1
-    for (int s = part; s < a.steps; s += a.parts, w += (int64_t)a.parts * NT * 32) {
-        uint4 v[2 * thin_m<NT>];
-        x.take(v);
+/* Fragments of 16 rows by 64 bytes, of what two lanes' rows have: of two mma.sync. */
+struct thin_fragments {
+    unsigned first[4], second[4];
+    __device__ thin_fragments(const uint4 &top, const uint4 &low)
+        : first{top.x, low.x, top.y, low.y}, second{top.z, low.z, top.w, low.w} {}
+};
+__device__ inline uint4 thin_parts_of(const uint4 &v, bool lo) {
+    const auto part = [&](unsigned word) {
+        const tf32_parts both = split_tf32(__uint_as_float(word));
+        return lo ? both.lo : both.hi;
+    };
+    return make_uint4(part(v.x), part(v.y), part(v.z), part(v.w));
+}
+template <typename T>
+__device__ inline void thin_multiply(float (&d)[4], const thin_fragments &a, const uint4 &b) {
+    thin_mma(T(), d, a.first, b.x, b.y);
+    thin_mma(T(), d, a.second, b.z, b.w);
+}
+
+/* The sums of a step more; w: of the step. Not by __ldg: the launch before wrote it. */
+template <typename T, int NT, bool Exact>
+__device__ inline void thin_add_step(const uint4 (&v)[2 * thin_m<NT>], const uint4 *w,
+                                     float (&sums)[thin_m<NT>][NT][4]) {
+    constexpr int M = thin_m<NT>;
+    if constexpr (Exact) {
+        uint4 hi[2 * M], lo[2 * M];
+#pragma unroll
+        for (int r = 0; r < 2 * M; r++) hi[r] = thin_parts_of(v[r], false), lo[r] = thin_parts_of(v[r], true);
 #pragma unroll
         for (int t = 0; t < NT; t++) {
-            const uint4 b = w[t * 32]; /* not through the read-only path: the launch before wrote it */
+            const uint4 w_hi = w[t * 64], w_lo = w[t * 64 + 32];
 #pragma unroll
-            for (int m = 0; m < thin_m<NT>; m++) {
-                const uint4 &top = v[2 * m], &low = v[2 * m + 1];
-                const unsigned first[4] = {top.x, low.x, top.y, low.y}, second[4] = {top.z, low.z, top.w, low.w};
-                thin_mma(T(), sums[m][t], first, b.x, b.y);
-                thin_mma(T(), sums[m][t], second, b.z, b.w);
+            for (int m = 0; m < M; m++) {
+                const thin_fragments x_hi(hi[2 * m], hi[2 * m + 1]), x_lo(lo[2 * m], lo[2 * m + 1]);
+                float d[4] = {};
+                thin_multiply<T>(d, x_lo, w_hi), thin_multiply<T>(d, x_hi, w_lo), thin_multiply<T>(d, x_hi, w_hi);
+#pragma unroll
+                for (int e = 0; e < 4; e++) sums[m][t][e] += d[e];
             }
         }
+    } else {
+#pragma unroll
+        for (int t = 0; t < NT; t++) {
+            const uint4 b = w[t * 32];
+#pragma unroll
+            for (int m = 0; m < M; m++) thin_multiply<T>(sums[m][t], thin_fragments(v[2 * m], v[2 * m + 1]), b);
+        }
+    }
+}
+
+template <typename T, int NT, bool Exact>
+__device__ inline void thin_sums(const thin_args<T> &a, thin_rows<T, NT, Exact> &x, int part,
+                                 float (&sums)[thin_m<NT>][NT][4]) {
+    constexpr int size = NT * (Exact ? 64 : 32); /* of a step */
+    const uint4 *w = a.w + ((int64_t)blockIdx.y * a.steps + part) * size + threadIdx.x % 32;
+#pragma unroll 1
+    for (int s = part; s < a.steps; s += a.parts, w += (int64_t)a.parts * size) {
+        uint4 v[2 * thin_m<NT>];
+        x.take(v);
+        thin_add_step<T, NT, Exact>(v, w, sums);
     }
 }
 
@@ -237,24 +311,44 @@ __device__ inline void thin_add(float *z, int parts) {
         for (int p = 1; p < parts; p++) z[e] += z[p * size + e];
 }
 
-template <typename T, int NT, class Op>
-__global__ void __launch_bounds__(THIN_WARPS * 32, NT <= 2   ? 4
-                                                   : NT <= 4 ? 3
-                                                             : 2)
+/* Where a sum is not finite, all of a warp's 16 rows again, by multiply-adds. columns: of the tile. */
+template <typename T>
+__device__ inline void thin_repair(const thin_args<T> &a, float *z, int pitch, int64_t first, int column, int columns) {
+    bool odd = false;
+    const int lane = (int)threadIdx.x % 32;
+    for (int e = lane; e < 16 * columns; e += 32) odd |= !isfinite(z[e / columns * pitch + e % columns]);
+    const bool again = __any_sync(0xffffffffu, odd);
+    __syncwarp(); /* all have been read */
+    if (!again) return;
+    for (int e = lane; e < 16 * columns; e += 32) {
+        const int r = e / columns, c = column + e % columns, h = c / a.of.classes;
+        const T *w = a.of.base + h * a.of.head + (c - h * a.of.classes) * a.of.line;
+        if (first + r < a.rows)
+            z[r * pitch + e % columns] = ffma_chain(0.0f, a.x + (first + r) * a.line, w, a.of.step, a.depth);
+    }
+    __syncwarp();
+}
+
+template <typename T, int NT, bool Exact, class Op>
+__global__ void __launch_bounds__(THIN_WARPS * 32, thin_resident<NT, Exact>)
     thin_kernel(const __grid_constant__ thin_args<T> a, const __grid_constant__ Op op) {
     __shared__ __align__(16) float memory[THIN_WARPS][16 * thin_pitch<NT>];
     const int warp = (int)threadIdx.x / 32, part = warp % a.parts;
     const int64_t first = ((int64_t)blockIdx.x * (THIN_WARPS / a.parts) + warp / a.parts) * (16 * thin_m<NT>);
-    thin_rows<T, NT> x(a, first, part);
+    thin_rows<T, NT, Exact> x(a, first, part);
     after_previous_launch(); /* which put w in order; x was there before */
     float sums[thin_m<NT>][NT][4] = {};
-    thin_sums<T, NT>(a, x, part, sums);
+    thin_sums<T, NT, Exact>(a, x, part, sums);
 #pragma unroll
     for (int m = 0; m < thin_m<NT>; m++) {
         thin_put<NT>(sums[m], memory[warp]);
         __syncthreads();
         if (part == 0 && first + m * 16 < a.rows) {
             if (a.parts > 1) thin_add<NT>(memory[warp], a.parts), __syncwarp();
+            if constexpr (Exact) {
+                const int column = (int)blockIdx.y * 8 * NT, left = a.of.heads * a.of.classes - column;
+                thin_repair(a, memory[warp], thin_pitch<NT>, first + m * 16, column, left < 8 * NT ? left : 8 * NT);
+            }
             op.rows(memory[warp], thin_pitch<NT>, first + m * 16);
         }
         __syncthreads();
@@ -286,12 +380,13 @@ __device__ inline int thin_lanes(int n) { return n > 32 ? 32 : n > 16 ? 16 : n >
 
 /* w to room: thin_bytes(…) in memory, or thin_wide_bytes(…) where a tile of columns is not all. The kernel that reads
  * it is next in the stream: until then it may read x alone. */
-template <typename T, typename W>
+template <typename T, bool Exact, typename W>
 ridge_status thin_pack(const thin_weights<W> &w, int tiles, int steps, void *room, cudaStream_t stream) {
     const int64_t groups = ((int64_t)w.heads * w.classes + 8 * tiles - 1) / (8 * tiles);
     const int64_t all = groups * steps * tiles * 32, blocks = (all + 255) / 256;
     if (blocks > INT32_MAX) return RIDGE_UNSUPPORTED;
-    return launch(thin_pack_kernel<T, W>, {dim3((unsigned)blocks), 256}, stream, w, tiles, steps, all, (uint4 *)room);
+    return launch(thin_pack_kernel<T, W, Exact>, {dim3((unsigned)blocks), 256}, stream, w, tiles, steps, all,
+                  (uint4 *)room);
 }
 
 /* Blocks that have all rows, by kernels of so many tiles. */
@@ -301,37 +396,41 @@ int64_t thin_blocks(const thin_args<T> &a, int tiles) {
     return (a.rows + rows - 1) / rows;
 }
 
-template <typename T, class Op>
+template <bool Exact, typename T, class Op>
 ridge_status thin_run(const thin_weights<T> &w, thin_args<T> a, void *room, const Op &op, cudaStream_t stream) {
     const int tiles = thin_tiles((int64_t)w.heads * w.classes);
-    a.steps = (int)thin_steps(a.depth, (int)sizeof(T)), a.w = (const uint4 *)room;
+    a.steps = (int)thin_steps(a.depth, (int)sizeof(T)), a.w = (const uint4 *)room, a.of = w;
     a.parts = thin_parts(a.rows, a.depth, tiles, (int)sizeof(T), device_limit(cudaDevAttrMultiProcessorCount));
     const int64_t blocks = thin_blocks(a, tiles);
     if (tiles == 0 || blocks > INT32_MAX) return RIDGE_UNSUPPORTED;
-    RIDGE_TRY((thin_pack<T, T>(w, tiles, a.steps, room, stream)));
+    RIDGE_TRY((thin_pack<T, Exact>(w, tiles, a.steps, room, stream)));
     const launch_shape shape = {dim3((unsigned)blocks), THIN_WARPS * 32};
     const auto run = [&]<int NT>() {
-        return launch_overlapping(thin_kernel<T, NT, Op>, shape, stream, device_overlaps(), a, op);
+        return launch_overlapping(thin_kernel<T, NT, Exact, Op>, shape, stream, device_overlaps(), a, op);
     };
     switch (tiles) {
         case 1: return run.template operator()<1>();
         case 2: return run.template operator()<2>();
         case 4: return run.template operator()<4>();
         case 8: return run.template operator()<8>();
-        default: return run.template operator()<16>();
+        default:
+            if constexpr (!Exact) return run.template operator()<16>();
+            return RIDGE_UNSUPPORTED;
     }
 }
 
 /* Any number of columns, THIN_WIDE of them a block: of few terms. The Op finds its first column by thin_wide_column. */
-template <typename T, typename W, class Op>
+template <bool Exact, typename T, typename W, class Op>
 ridge_status thin_run_wide(const thin_weights<W> &w, thin_args<T> a, void *room, const Op &op, cudaStream_t stream) {
     constexpr int tiles = THIN_WIDE / 8;
     a.steps = (int)thin_steps(a.depth, (int)sizeof(T)), a.w = (const uint4 *)room, a.parts = 1;
+    if constexpr (Exact) a.of = w;
     const int64_t blocks = thin_blocks(a, tiles), across = ((int64_t)w.classes + THIN_WIDE - 1) / THIN_WIDE;
     if (blocks > INT32_MAX || across > 65535) return RIDGE_UNSUPPORTED;
-    RIDGE_TRY((thin_pack<T, W>(w, tiles, a.steps, room, stream)));
-    return launch_overlapping(thin_kernel<T, tiles, Op>, {dim3((unsigned)blocks, (unsigned)across), THIN_WARPS * 32},
-                              stream, device_overlaps(), a, op);
+    RIDGE_TRY((thin_pack<T, Exact>(w, tiles, a.steps, room, stream)));
+    return launch_overlapping(thin_kernel<T, tiles, Exact, Op>,
+                              {dim3((unsigned)blocks, (unsigned)across), THIN_WARPS * 32}, stream, device_overlaps(), a,
+                              op);
 }
 __device__ inline int thin_wide_column(void) { return (int)blockIdx.y * THIN_WIDE; }
 

@@ -2,11 +2,13 @@
 #ifndef RIDGE_KERNELS_CUDA_SKINNY_THIN_H
 #define RIDGE_KERNELS_CUDA_SKINNY_THIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
     THIN_COLUMNS = 128,   /* at most: classes of all heads */
+    THIN_EXACT = 64,      /* likewise, in fp32 */
     THIN_WARPS = 4,       /* of a block */
     THIN_STEP_BYTES = 64, /* of a row, that a warp takes at a time */
     THIN_WIDE = 64,       /* columns of a block where there are any number */
@@ -37,14 +39,14 @@ static inline int thin_parts(int64_t rows, int64_t depth, int tiles, int bytes, 
     while (parts < THIN_WARPS && warps * parts < 8 * (int64_t)sm_count && steps >= 2 * parts * THIN_DEEP) parts *= 2;
     return parts;
 }
-/* Of w in the order of fragments. */
-static inline double thin_bytes(int64_t columns, int64_t depth, int bytes) {
-    return (double)thin_steps(depth, bytes) * thin_tiles(columns) * 32 * 16;
+/* Of w in the order of fragments; exact: its hi and lo parts. */
+static inline double thin_bytes(int64_t columns, int64_t depth, int bytes, bool exact) {
+    return (double)thin_steps(depth, bytes) * thin_tiles(columns) * 32 * (exact ? 32 : 16);
 }
 
-static inline double thin_wide_bytes(int64_t columns, int64_t depth, int bytes) {
+static inline double thin_wide_bytes(int64_t columns, int64_t depth, int bytes, bool exact) {
     const int64_t groups = (columns + THIN_WIDE - 1) / THIN_WIDE;
-    return (double)thin_steps(depth, bytes) * (double)groups * (THIN_WIDE / 8) * 32 * 16;
+    return (double)thin_steps(depth, bytes) * (double)groups * (THIN_WIDE / 8) * 32 * (exact ? 32 : 16);
 }
 
 /* ---- skinny/thin_across.cuh ---- */

@@ -1,7 +1,8 @@
 /* C = A^T B of many rows: A [rows, m] with few columns, B [rows, n] as it lies, whatever its alignment, read once; sums
  * of shares of the rows, fp32, to memory.
  *
- * By mma.sync of tf32, m by rows times rows by n: 16-bit elements are tf32 exactly. A lane takes 16 bytes of two of
+ * By mma.sync of tf32, m by rows times rows by n: 16-bit elements are tf32 exactly; fp32 by three products (Exact, see
+ * skinny/thin.cuh). A lane takes 16 bytes of two of
  * eight rows of B, 128 bytes of each by eight lanes; which of a tile's columns is which of B's is free, so its elements
  * are those of as many tiles. A block's warps take turns at its rows and add their sums at the end. */
 #ifndef RIDGE_KERNELS_CUDA_SKINNY_THIN_ACROSS_CUH
@@ -22,7 +23,7 @@ struct across_args {
 };
 
 /* Of eight rows a warp at a time: rows t and t + 4 are a lane's, of B 16 bytes, of A two columns of every 16. */
-template <typename A, typename B, int M>
+template <typename A, typename B, int M, bool Exact>
 class across_rows {
     static constexpr int ahead = 2;
     const across_args<A, B> &p;
@@ -33,7 +34,8 @@ class across_rows {
 
     __device__ thin_row<B> of_b(int64_t i) const { return {p.b + i * p.b_line, i < end ? p.n : 0}; }
     __device__ float a_at(int64_t i, int m) const {
-        return i < end && m < p.m ? cvt_rna_tf32(to_float(p.a[i * p.a_line + m])) : 0.0f;
+        const float v = i < end && m < p.m ? to_float(p.a[i * p.a_line + m]) : 0.0f;
+        return Exact ? v : cvt_rna_tf32(v);
     }
     __device__ void load(int slot, int64_t i) {
 #pragma unroll
@@ -77,8 +79,40 @@ class across_rows {
     }
 };
 
+/* Eight rows' products more. */
+template <bool Exact>
+__device__ inline void across_multiply(float (&sums)[4], const float (&a)[4], float b0, float b1) {
+    unsigned hi[4], lo[4];
+    if constexpr (Exact) {
+        const tf32_parts one = split_tf32(b0), two = split_tf32(b1);
+        float d[4] = {};
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            const tf32_parts both = split_tf32(a[e]);
+            hi[e] = both.hi, lo[e] = both.lo;
+        }
+        mma_m16n8k8_tf32(d, lo, one.hi, two.hi), mma_m16n8k8_tf32(d, hi, one.lo, two.lo);
+        mma_m16n8k8_tf32(d, hi, one.hi, two.hi);
+#pragma unroll
+        for (int e = 0; e < 4; e++) sums[e] += d[e];
+    } else {
+#pragma unroll
+        for (int e = 0; e < 4; e++) hi[e] = __float_as_uint(a[e]);
+        mma_m16n8k8_tf32(sums, hi, __float_as_uint(thin_operand<float>(b0)), __float_as_uint(thin_operand<float>(b1)));
+    }
+}
+
 /* A warp's sums of 16 of A's columns to its part of shared memory, those of all warps from there to memory. */
-template <typename A, typename B, int N>
+template <typename A, typename B>
+__device__ float across_again(const across_args<A, B> &p, int m, int n) {
+    const int64_t begin = blockIdx.z * p.share, behind = begin + p.share, end = behind < p.rows ? behind : p.rows;
+    float sum = 0.0f;
+    for (int64_t i = begin; i < end; i++)
+        sum = fmaf(to_float(p.a[i * p.a_line + m]), to_float(p.b[i * p.b_line + n]), sum);
+    return sum;
+}
+/* An infinity has no lo part: where a sum of Exact is not finite, it is made again by multiply-adds. */
+template <bool Exact, typename A, typename B, int N>
 __device__ inline void across_store(const across_args<A, B> &p, const float (&sums)[N][4],
                                     float (*room)[16 * (8 * N + 1)], int first, int column) {
     constexpr int pitch = 8 * N + 1;
@@ -94,15 +128,16 @@ __device__ inline void across_store(const across_args<A, B> &p, const float (&su
         const int m = e / (8 * N), n = e % (8 * N);
         float sum = 0.0f;
         for (int w = 0; w < THIN_WARPS; w++) sum += room[w][m * pitch + n];
-        if (first + m < p.m && column + n < p.n)
-            p.sums[(int64_t)blockIdx.z * p.next + (first + m) * p.stride + column + n] = sum;
+        if (first + m >= p.m || column + n >= p.n) continue;
+        if (Exact && !isfinite(sum)) sum = across_again(p, first + m, column + n);
+        p.sums[(int64_t)blockIdx.z * p.next + (first + m) * p.stride + column + n] = sum;
     }
 }
 
 /* Grid: B's columns, A's, shares. 16 M of A's columns a block. */
-template <typename A, typename B, int M>
-__global__ void __launch_bounds__(32 * THIN_WARPS, M == 1   ? 5
-                                                   : M == 2 ? 4
+template <typename A, typename B, int M, bool Exact>
+__global__ void __launch_bounds__(32 * THIN_WARPS, M == 1   ? 4
+                                                   : M == 2 ? 3
                                                             : 2)
     across_kernel(const __grid_constant__ across_args<A, B> p) {
     constexpr int N = pack_width<B>;
@@ -111,30 +146,25 @@ __global__ void __launch_bounds__(32 * THIN_WARPS, M == 1   ? 5
     const int column = (int)blockIdx.x * 8 * N, first = (int)blockIdx.y * 16 * M;
     const int64_t begin = blockIdx.z * p.share, behind = begin + p.share, end = behind < p.rows ? behind : p.rows;
     float sums[M][N][4] = {};
-    across_rows<A, B, M> rows(p, begin, end, first, column);
+    across_rows<A, B, M, Exact> rows(p, begin, end, first, column);
 #pragma unroll 1
-    for (int64_t i = begin; i < end; i += across_rows<A, B, M>::step) { /* of the block: whole warps meet in mma.sync */
+    for (int64_t i = begin; i < end;
+         i += across_rows<A, B, M, Exact>::step) { /* of the block: whole warps meet in mma.sync */
         float a[M][4];
         pack<B, N> b[2];
         rows.take(a, b);
 #pragma unroll
-        for (int j = 0; j < N; j++) {
-            const unsigned b0 = __float_as_uint(thin_operand<float>(b[0].v[j])),
-                           b1 = __float_as_uint(thin_operand<float>(b[1].v[j]));
+        for (int j = 0; j < N; j++)
 #pragma unroll
-            for (int m = 0; m < M; m++) {
-                const unsigned of_a[4] = {__float_as_uint(a[m][0]), __float_as_uint(a[m][1]), __float_as_uint(a[m][2]),
-                                          __float_as_uint(a[m][3])};
-                mma_m16n8k8_tf32(sums[m][j], of_a, b0, b1);
-            }
-        }
+            for (int m = 0; m < M; m++)
+                across_multiply<Exact>(sums[m][j], a[m], to_float(b[0].v[j]), to_float(b[1].v[j]));
     }
 #pragma unroll
-    for (int m = 0; m < M; m++) across_store(p, sums[m], room, first + m * 16, column);
+    for (int m = 0; m < M; m++) across_store<Exact>(p, sums[m], room, first + m * 16, column);
 }
 
 /* p.sums: across_bytes(…) in memory, of across_shares(…) shares. */
-template <typename A, typename B>
+template <bool Exact, typename A, typename B>
 ridge_status across_run(across_args<A, B> p, cudaStream_t stream) {
     const int shares = across_shares(p.rows, p.n, p.m, (int)sizeof(B));
     const int64_t columns = ACROSS_COLUMN_BYTES / (int)sizeof(B), across = (p.n + columns - 1) / columns;
@@ -143,7 +173,7 @@ ridge_status across_run(across_args<A, B> p, cudaStream_t stream) {
     if (across > INT32_MAX) return RIDGE_UNSUPPORTED;
     const auto run = [&]<int M>() {
         const dim3 grid((unsigned)across, (unsigned)((p.m + 16 * M - 1) / (16 * M)), (unsigned)shares);
-        return launch_overlapping(across_kernel<A, B, M>, {grid, 32 * THIN_WARPS}, stream, device_overlaps(), p);
+        return launch_overlapping(across_kernel<A, B, M, Exact>, {grid, 32 * THIN_WARPS}, stream, device_overlaps(), p);
     };
     if (p.m <= 16) return run.template operator()<1>();
     if (p.m <= 32) return run.template operator()<2>();
