@@ -39,8 +39,8 @@ struct l2norm : row_without_parameters {
         return {1.0f, 1.0f / (norm < eps ? eps : norm)};
     }
 
-    template <int How, int N>
-    __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
+    template <int How, int N, typename Column>
+    __device__ void finish(float (&v)[N], const statistics &s, Column column) const {
         (void)column;
 #pragma unroll
         for (int e = 0; e < N; e++) v[e] = (row_is_usual(How) ? v[e] : v[e] * s.scale) * s.inverse;

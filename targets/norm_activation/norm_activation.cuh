@@ -43,11 +43,11 @@ struct layer_norm {
     __host__ __device__ const T *parameter(int k) const { return k == 0 ? gamma : beta; }
     __device__ layer_norm in_shared(const T *p, int n) const { return {p, p + n, inverse_n}; }
 
-    template <int How, int N>
-    __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
+    template <int How, int N, typename Column>
+    __device__ void finish(float (&v)[N], const statistics &s, Column column) const {
         float g[N], b[N];
-        row_parameter<How>(gamma + column, g);
-        row_parameter<How>(beta + column, b);
+        row_parameter<How>(gamma, column, g);
+        row_parameter<How>(beta, column, b);
 #pragma unroll
         for (int e = 0; e < N; e++) {
             const float h = fmaf(s.template of<row_is_usual(How)>(v[e]), g[e], b[e]);

@@ -42,10 +42,10 @@ struct rms_norm {
     __host__ __device__ const T *parameter(int) const { return gamma; }
     __device__ rms_norm in_shared(const T *p, int) const { return {p, inverse_n}; }
 
-    template <int How, int N>
-    __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
+    template <int How, int N, typename Column>
+    __device__ void finish(float (&v)[N], const statistics &s, Column column) const {
         float g[N];
-        row_parameter<How>(gamma + column, g);
+        row_parameter<How>(gamma, column, g);
 #pragma unroll
         for (int e = 0; e < N; e++) {
             const float h = (row_is_usual(How) ? v[e] : v[e] * s.scale) * s.inverse * g[e];

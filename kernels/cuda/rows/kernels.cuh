@@ -29,9 +29,9 @@ struct row_without_parameters {
 template <typename Row, typename Op, typename Statistics>
 __device__ inline void row_write(Row &row, const Op &op, const Statistics &s) {
     if (op.usual(s, row.body_column()))
-        row.write([&](auto &v, int64_t column) { op.template finish<ROW_USUAL>(v, s, column); });
+        row.write([&](auto &v, auto column) { op.template finish<ROW_USUAL>(v, s, column); });
     else
-        row.write([&](auto &v, int64_t column) { op.template finish<ROW_GENERAL>(v, s, column); });
+        row.write([&](auto &v, auto column) { op.template finish<ROW_GENERAL>(v, s, column); });
 }
 
 constexpr int row_block(int threads_a_row) {

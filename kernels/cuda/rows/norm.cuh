@@ -52,21 +52,23 @@ struct row_norm {
         return answer;
     }
     template <int N, typename P>
-    __device__ static void load(const P *p, float (&v)[N]) {
-        if (N > 1 && is_aligned16(p)) {
-            row_parameter<ROW_USUAL>(p, v);
-        } else {
-#pragma unroll
-            for (int e = 0; e < N; e++) v[e] = to_float(p[e]);
-        }
+    __device__ static void load(const P *p, int64_t column, float (&v)[N]) {
+        if (N > 1 && is_aligned16(p + column))
+            row_parameter<ROW_USUAL>(p, column, v);
+        else
+            row_parameter<ROW_GENERAL>(p, column, v);
     }
-    template <int N>
-    __device__ void parameter(const void *p, int64_t column, float otherwise, float (&v)[N]) const {
+    template <int N, typename P, typename Index>
+    __device__ static void load(const P *p, row_apart<Index> columns, float (&v)[N]) {
+        row_parameter<ROW_GENERAL>(p, columns, v);
+    }
+    template <int N, typename Column>
+    __device__ void parameter(const void *p, Column column, float otherwise, float (&v)[N]) const {
         const int bytes = asked(!p ? 0 : want.wide ? 4 : 2);
         if (bytes == 4) {
-            load((const float *)p + column, v);
+            load((const float *)p, column, v);
         } else if (bytes == 2) {
-            load((const T *)p + column, v);
+            load((const T *)p, column, v);
         } else {
 #pragma unroll
             for (int e = 0; e < N; e++) v[e] = otherwise;
@@ -87,8 +89,8 @@ struct row_norm {
 #pragma unroll
         for (int e = 0; e < N; e++) v[e] = f(v[e]);
     }
-    template <int, int N>
-    __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
+    template <int, int N, typename Column>
+    __device__ void finish(float (&v)[N], const statistics &s, Column column) const {
         float g[N], b[N];
         parameter(want.gamma, column, 1.0f, g);
         parameter(want.beta, column, 0.0f, b);

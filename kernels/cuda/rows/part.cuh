@@ -16,6 +16,7 @@ class row_part {
     static constexpr int packs = Elements / Width;
     static constexpr int edges = Span::ends ? (2 * Width - 2 + Threads - 1) / Threads : 0;
     static constexpr bool by_mma = sizeof(T) == 2 && Width == pack_width<T>;
+    static constexpr int together = packs > 1 ? packs / 2 : 1; /* single elements: see write_apart */
     static_assert(Elements % Width == 0 && packs >= 1, "whole packs");
 
     const Span &row;
@@ -63,6 +64,49 @@ class row_part {
             if (!has_edge(j)) continue;
             const index column = row.edge_column(thread + j * Threads);
             edge[j] = row.joined(pack<in, 1>{{row.x[column]}}, pack<in, 1>{{row.other.beside[column]}}, column).v[0];
+        }
+    }
+
+    template <bool Fetched, bool Apart, typename F>
+    __device__ void write_packs(F finish) const {
+#pragma unroll
+        for (int i = 0; i < packs; i++) {
+            if (!has_pack(i)) continue;
+            const index column = column_of(i);
+            float v[Width];
+            pack<U, Width> out;
+            unpack(elements_of<T, Width>(body[i]), v);
+            finish(v, Fetched && !Span::whole ? (i * Threads + (int)threadIdx.x) * Width : column);
+#pragma unroll
+            for (int e = 0; e < Width; e++) out.v[e] = from_float<U>(v[e]);
+            row_store<U, Width>(row.y + column, out);
+            if (Apart && i % 2 == 1) __syncwarp();
+        }
+#pragma unroll
+        for (int j = 0; j < edges; j++) {
+            if (!has_edge(j)) continue;
+            const index column = row.edge_column(thread + j * Threads);
+            float v[1] = {to_float(edge[j])};
+            finish(v, column);
+            row.y[column] = from_float<U>(v[0]);
+        }
+    }
+
+    /* Single elements, `together` at a time: parameters of all of them are in flight before the first is stored, and
+     * what finish asks for each call it asks once for them all. */
+    template <typename F>
+    __device__ void write_apart(F finish) const {
+        static_assert(packs % together == 0, "whole groups");
+#pragma unroll
+        for (int i = 0; i < packs; i += together) {
+            if (!has_pack(i)) continue;
+            float v[together];
+#pragma unroll
+            for (int e = 0; e < together; e++) v[e] = has_pack(i + e) ? to_float(body[i + e].v[0]) : 0.0f;
+            finish(v, row_apart<index>{column_of(i), stride, left - i * stride});
+#pragma unroll
+            for (int e = 0; e < together; e++)
+                if (has_pack(i + e)) row.y[column_of(i + e)] = from_float<U>(v[e]);
         }
     }
 
@@ -170,32 +214,15 @@ class row_part {
             return sum([](float x) { return x * x; });
     }
 
-    /* finish(v, column) turns x[column], … in v into y[column], …; Fetched: columns as `fetch` has them in
-     * shared memory. Apart: by two packs at a time, where the compiler would otherwise mix the arithmetic of all of
-     * them and run out of registers. */
+    /* finish(v, column) turns x[column], … in v into y[column], …; of single elements, column is a row_apart. Fetched:
+     * columns as `fetch` has them in shared memory. Apart: by two packs at a time, where the compiler would otherwise
+     * mix the arithmetic of all of them and run out of registers. */
     template <bool Fetched, bool Apart = false, typename F>
     __device__ void write(F finish) const {
-#pragma unroll
-        for (int i = 0; i < packs; i++) {
-            if (!has_pack(i)) continue;
-            const index column = column_of(i);
-            float v[Width];
-            pack<U, Width> out;
-            unpack(elements_of<T, Width>(body[i]), v);
-            finish(v, Fetched && !Span::whole ? (i * Threads + (int)threadIdx.x) * Width : column);
-#pragma unroll
-            for (int e = 0; e < Width; e++) out.v[e] = from_float<U>(v[e]);
-            row_store<U, Width>(row.y + column, out);
-            if (Apart && i % 2 == 1) __syncwarp();
-        }
-#pragma unroll
-        for (int j = 0; j < edges; j++) {
-            if (!has_edge(j)) continue;
-            const index column = row.edge_column(thread + j * Threads);
-            float v[1] = {to_float(edge[j])};
-            finish(v, column);
-            row.y[column] = from_float<U>(v[0]);
-        }
+        if constexpr (Width == 1)
+            write_apart(finish);
+        else
+            write_packs<Fetched, Apart>(finish);
     }
 };
 

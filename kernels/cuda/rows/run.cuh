@@ -9,7 +9,8 @@
  * An operation has
  *     struct statistics;
  *     statistics of(Row &row) const;                          with the row's functions of rows/row.cuh
- *     void finish<Usual>(float (&v)[N], statistics s, int64_t column) const;        x[column], … in v become y
+ *     void finish<Usual>(float (&v)[N], statistics s, Column column) const;         x[column], … in v become y; of
+ *                                                             single elements, column is a row_apart
  *     bool usual(statistics s, int64_t column) const;         whether the row needs no rescue, and the parameters are
  *                                                             aligned at the body's first column
  *     row_shape shape<T>                                      how its rows are cut up */
@@ -342,30 +343,38 @@ ridge_status row_run_passes(const row_tensors<T, U> &io, const Op &op, cudaStrea
     return row_run_reread<pack_width<T>, 256, 16>(io, op, stream);
 }
 
-/* N elements of a parameter that has one for every column. How: see ROW_USUAL. */
+/* N elements of a parameter that has one for every column, from column `at` on. How: see ROW_USUAL. Those in global
+ * memory are read as what no kernel writes: so loads may go before stores of y. */
 template <int How, typename T, int N>
-__device__ inline void row_parameter(const T *p, float (&v)[N]) {
+__device__ inline void row_parameter(const T *p, int64_t at, float (&v)[N]) {
     if constexpr (How == ROW_USUAL && N == 2 * pack_width<T>) { /* wider than the row's elements */
         float low[N / 2], high[N / 2];
-        row_parameter<How>(p, low), row_parameter<How>(p + N / 2, high);
+        row_parameter<How>(p, at, low), row_parameter<How>(p, at + N / 2, high);
 #pragma unroll
         for (int e = 0; e < N / 2; e++) v[e] = low[e], v[e + N / 2] = high[e];
         return;
     }
     pack<T, N> in;
-    if constexpr (row_is_shared(How) && N == pack_width<T>) {
-        in = *(const pack<T, N> *)p;
+    if constexpr (row_is_shared(How)) {
+        in = *(const pack<T, N> *)(p + at);
     } else if constexpr (How == ROW_USUAL && N == pack_width<T>) {
         union {
             uint4 bits;
             pack<T, N> elements;
-        } u = {__ldg((const uint4 *)p)};
+        } u = {__ldg((const uint4 *)(p + at))};
         in = u.elements;
     } else {
 #pragma unroll
-        for (int e = 0; e < N; e++) in.v[e] = p[e];
+        for (int e = 0; e < N; e++) in.v[e] = __ldg(p + at + e);
     }
     unpack(in, v);
+}
+/* The same of elements that are moved one by one. Not by __ldg: the compiler would put a load that may go anywhere
+ * behind the store of the element before it. */
+template <int, typename T, int N, typename Index>
+__device__ inline void row_parameter(const T *p, row_apart<Index> at, float (&v)[N]) {
+#pragma unroll
+    for (int e = 0; e < N; e++) v[e] = to_float(p[at.at(e)]);
 }
 
 }  // namespace ridge

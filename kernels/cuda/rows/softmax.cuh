@@ -50,8 +50,8 @@ struct row_softmax {
         return {all.x, 1.0f / all.y};
     }
 
-    template <int How, int N>
-    __device__ void finish(float (&v)[N], const statistics &s, int64_t column) const {
+    template <int How, int N, typename Column>
+    __device__ void finish(float (&v)[N], const statistics &s, Column column) const {
         (void)column;
 #pragma unroll
         for (int e = 0; e < N; e++) v[e] = softmax_exponential(v[e], s.max) * s.inverse;

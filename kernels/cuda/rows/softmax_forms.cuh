@@ -47,8 +47,8 @@ struct row_softmax_scaled {
             merge{by});
         return {all.x, log ? logf(all.y) : 1.0f / all.y};
     }
-    template <int, int N>
-    __device__ void finish(float (&v)[N], const statistics &s, int64_t) const {
+    template <int, int N, typename Column>
+    __device__ void finish(float (&v)[N], const statistics &s, Column) const {
         if (log) {
 #pragma unroll
             for (int e = 0; e < N; e++) v[e] = fmaf(v[e] - s.max, scale, -s.last);

@@ -37,6 +37,17 @@ struct row_span {
     __device__ Index edge_column(int edge) const { return edge < head ? edge : edge + packs * Width; }
 };
 
+/* Columns of N elements that are moved one by one: first, first + step, …. Of those from `left` behind the first on
+ * there are none; what asks for them gets the first. */
+template <typename Index>
+struct row_apart {
+    Index first;
+    int step, left;
+
+    __device__ bool exists(int e) const { return e * step < left; }
+    __device__ Index at(int e) const { return exists(e) ? first + e * step : first; }
+};
+
 /* A row of nothing but packs. */
 template <typename T, typename U, int Width>
 struct row_packs_span {

@@ -28,15 +28,13 @@ struct row_staged_part {
     template <typename F>
     __device__ void write(F finish) const {
         for (int first = lane; first < n; first += 4 * lanes) {
-            float v[4][1];
+            float v[4];
 #pragma unroll
-            for (int k = 0; k < 4; k++) v[k][0] = first + k * lanes < n ? to_float(x[first + k * lanes]) : 0.0f;
-#pragma unroll
-            for (int k = 0; k < 4; k++)
-                if (first + k * lanes < n) finish(v[k], first + k * lanes);
+            for (int k = 0; k < 4; k++) v[k] = first + k * lanes < n ? to_float(x[first + k * lanes]) : 0.0f;
+            finish(v, row_apart<int>{first, lanes, n - first});
 #pragma unroll
             for (int k = 0; k < 4; k++)
-                if (first + k * lanes < n) x[first + k * lanes] = from_float<T>(v[k][0]);
+                if (first + k * lanes < n) x[first + k * lanes] = from_float<T>(v[k]);
         }
     }
     template <typename F>

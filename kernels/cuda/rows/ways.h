@@ -179,6 +179,9 @@ static inline const char *row_way_refusal(int way, const row_facts *f) {
 #define ROW_H200_ROW 160     /* instructions of a thread for a row, however short: 262144 x 16 by rows_warp in 73 us */
 #define ROW_H200_FLIGHT 49152. /* bytes of resident rows with which an SM copies at that rate: a guess */
 #define ROW_H200_CLUSTER 6.4   /* microseconds of a cluster that moves elements one by one: 1824 x 95648 in 1.4 ms */
+/* Microseconds of a parameter's element that is loaded by itself, four or eight of them in flight. Predicted, not
+ * measured: 0.25 when each load waited for the store before it, of 8 x 40 fp32 and 1 x 120278. */
+#define ROW_H200_APART 0.06
 #define ROW_H200_STAGED 1.3  /* times what rows that are loaded to registers take: loads, then stores, of each block */
 #define ROW_H200_SPREAD 1.15 /* likewise: more threads exchange */
 #define ROW_H200_FILLED 0.5  /* microseconds less without ends: layer norm of 128 x 4096 fp32 3.6, spread 3.9 */
@@ -281,8 +284,9 @@ static inline double row_way_alone(int way, const row_facts *f, double elements)
         const int turns = (rows + groups - 1) / groups;
         return 2 * ROW_H200_LATENCY + 1 + (0.35 + 1.5 * elements * element) * turns;
     }
-    if (way == ROW_WAY_REREAD && !f->packs) return ROW_H200_LATENCY * 2 + elements * (0.09 + 0.26 * f->parameters);
-    if (way == ROW_WAY_SINGLE) return ROW_H200_LATENCY + elements * (0.05 + 0.25 * f->parameters);
+    if (way == ROW_WAY_REREAD && !f->packs)
+        return ROW_H200_LATENCY * 2 + elements * (0.09 + ROW_H200_APART * f->parameters);
+    if (way == ROW_WAY_SINGLE) return ROW_H200_LATENCY + elements * (0.05 + ROW_H200_APART * f->parameters);
     if (way == ROW_WAY_LANES) return ROW_H200_LATENCY + 0.25 * f->parameters + elements * element;
     return ROW_H200_LATENCY + elements * element;
 }
