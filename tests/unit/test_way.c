@@ -118,7 +118,10 @@ static void rows_go_where_they_belong(void **state) {
         {"norm_activation", 63, 131072, RIDGE_F32, 0, &h200, "rows_cluster"},
         {"fused_l2norm", 9, 4096, RIDGE_F32, 4, &h200, "rows_single"},
         {"fused_l2norm", 9, 131072, RIDGE_F32, 4, &h200, "rows_single"},
-        {"fused_l2norm", 9, 131073, RIDGE_F32, 4, &h200, "rows_reread"},
+        {"fused_l2norm", 9, 131073, RIDGE_F32, 4, &h200, "rows_single"},
+        {"norm_activation_rms", 3, 230257, RIDGE_F32, 4, &h200, "rows_single"},
+        {"fused_l2norm", 9, 262145, RIDGE_F32, 4, &h200, "rows_reread"},
+        {"fused_l2norm", 9, 131073, RIDGE_F32, 4, &a100, "rows_reread"},
         {"fused_l2norm", 9, 8193, RIDGE_F32, 4, &a100, "rows_reread"},
     };
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)

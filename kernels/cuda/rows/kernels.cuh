@@ -72,7 +72,8 @@ __global__ void __launch_bounds__(Threads, row_blocks<Op, Io, Width, Elements>(T
     using T = typename Io::in;
     __shared__ row_slots<Threads> slots;
     auto cluster = cooperative_groups::this_cluster();
-    const int blocks = (int)cluster.num_blocks(), rank = (int)cluster.block_rank();
+    constexpr bool largest = Width == 1 && Threads == ROW_SINGLE_WIDE; /* a constant stride: registers suffice */
+    const int blocks = largest ? ROW_CLUSTER_MOST : (int)cluster.num_blocks(), rank = (int)cluster.block_rank();
     if (gridDim.x <= ROW_EARLY_BLOCKS) after_previous_launch();
     const auto span = io.template at<Width, int>(blockIdx.x / blocks, true);
     row_held<decltype(span), Threads, Elements, true> row(span, &slots, rank * Threads + (int)threadIdx.x,

@@ -184,6 +184,7 @@ ridge_status row_run_clusters(const Io &io, const Op &op, cudaStream_t stream) {
 /* Elements one by one; threads as row_single_of has them. */
 template <typename Op, class Io>
 ridge_status row_run_single(const Io &io, const Op &op, cudaStream_t stream) {
+    if (io.n > ROW_SINGLE_CLUSTER) return row_run_clusters<1, ROW_SINGLE_WIDE, 16, false>(io, op, stream);
     if (io.n > ROW_SINGLE_BLOCK) return row_run_clusters<1, 512, 16, false>(io, op, stream);
     switch (row_single_of(io.n).threads) {
         case 8: return row_run_held<1, 8, 8>(io, op, stream);

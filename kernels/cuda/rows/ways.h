@@ -5,8 +5,8 @@
  *
  * Where x and y lie differently against 16-byte boundaries, elements are moved one by one (rows_single):
  *
- *   columns up to     64  256  512  1024  4096  8192 | 131072
- *   threads a row      8   32   32    64   256   512 | a cluster of blocks of 512
+ *   columns up to     64  256  512  1024  4096  8192 | 131072                     | 262144
+ *   threads a row      8   32   32    64   256   512 | a cluster of blocks of 512 | 16 blocks of 1024
  *
  * Many rows of up to 2 KiB are cheaper where each thread has several of them in flight (rows_several), or where a block
  * has them in shared memory (rows_staged). Few rows are where a row has more threads (rows_spread).
@@ -24,7 +24,9 @@ enum {
     ROW_WARP_MOST = 256,          /* likewise */
     ROW_SINGLE_MOST = 4096,       /* likewise */
     ROW_SINGLE_BLOCK = 8192,      /* columns of which elements are moved one by one: of a block */
-    ROW_SINGLE_LONG = 131072,     /* likewise, of a cluster */
+    ROW_SINGLE_CLUSTER = 131072,  /* likewise, of a cluster */
+    ROW_SINGLE_WIDE = 1024,       /* threads of a block of the largest cluster, beyond that */
+    ROW_SINGLE_LONG = 262144,     /* columns of that cluster */
     ROW_BLOCK_MOST = 16384,       /* likewise: the elements that a block holds */
     ROW_CUDA_HELD = 262144,       /* likewise: those that a cluster holds */
     ROW_CLUSTER_MOST = 16,        /* blocks of a cluster, at the most */
@@ -137,7 +139,7 @@ static inline const char *row_way_refusal(int way, const row_facts *f) {
     }
     if (way == ROW_WAY_SINGLE)
         return f->packs                             ? "for rows that cannot be moved in packs"
-               : n > ROW_SINGLE_LONG                ? "for rows of up to 131072"
+               : n > ROW_SINGLE_LONG                ? "for rows of up to 262144"
                : n > ROW_SINGLE_BLOCK && f->sm < 90 ? "needs clusters of blocks"
                                                     : NULL;
     if (!f->packs) return "x and y do not lie alike against 16-byte boundaries";
@@ -304,7 +306,7 @@ static inline double row_way_time(int way, const row_facts *f) {
     double move = (double)f->rows * row * (f->matrices + (way == ROW_WAY_REREAD ? 1 : 0)) / ROW_H200_COPY;
     const bool plain = way == ROW_WAY_SEVERAL || way == ROW_WAY_STAGED || way == ROW_WAY_REREAD;
     if (way == ROW_WAY_SINGLE && f->columns > ROW_SINGLE_BLOCK) { /* one block an SM */
-        int cluster = 2;
+        int cluster = 2; /* a block of 1024 threads counts as two: predicted, not measured */
         while ((int64_t)cluster * ROW_SINGLE_BLOCK < f->columns) cluster *= 2;
         const double waves = (double)f->rows * cluster / sms;
         return ROW_H200_START + ROW_H200_CLUSTER * (waves < 0.6 ? 0.6 : waves);
