@@ -22,8 +22,8 @@ class row_part {
     using index = typename Span::index;
     static constexpr int packs = Elements / Width;
     static constexpr int edges = Span::ends ? (2 * Width - 2 + Threads - 1) / Threads : 0;
-    static constexpr bool by_mma = sizeof(T) == 2 && Width == pack_width<T>;
-    static constexpr int together = packs > 1 ? packs / 2 : 1; /* single elements: see write_apart */
+    static constexpr bool by_mma = sizeof(T) == 2 && Width == pack_width<T> && Threads >= 4; /* lanes of one row */
+    static constexpr int together = packs > 1 ? packs / 2 : 1;                  /* single elements: see write_apart */
     static constexpr bool again = Span::whole || (Width == 1 && Threads > 512); /* conversions: see opaque_copy */
     static_assert(Elements % Width == 0 && packs >= 1, "whole packs");
 

@@ -58,6 +58,13 @@ ridge_status row_run_held(const Io &io, const Op &op, cudaStream_t stream) {
     return launch(kernel, shape, stream, io, op);
 }
 
+/* A thread a row. */
+template <typename Op, class Io>
+ridge_status row_run_thread(const Io &io, const Op &op, cudaStream_t stream) {
+    if (io.whole()) return row_run_held<pack_width<typename Io::in>, 1, ROW_THREAD_MOST>(io, op, stream);
+    return row_run_held<1, 1, ROW_THREAD_MOST>(io, op, stream);
+}
+
 /* More threads than a row of an operation with many elements a thread would have. */
 template <typename Op, class Io>
 ridge_status row_run_spread(const Io &io, const Op &op, cudaStream_t stream) {
@@ -284,6 +291,7 @@ ridge_status row_run_as(int way, const Io &io, const Op &op, cudaStream_t stream
     const int64_t n = io.n;
     if (io.rows == 0) return RIDGE_OK;
     switch (way) {
+        case ROW_WAY_THREAD: return row_run_thread(io, op, stream);
         case ROW_WAY_SINGLE: return row_run_single(io, op, stream);
         case ROW_WAY_LANES: return row_run_held<W, 8, 8>(io, op, stream);
         case ROW_WAY_WARP: return row_run_held<W, 32, 8>(io, op, stream);
