@@ -139,9 +139,10 @@ class row_exchange {
         return v;
     }
 
-    /* Whether `mine` is true of a row that exchanges together with this one: rows of one warp must branch as one. */
+    /* Whether `mine` is true of a row that exchanges together with this one: rows of one warp must branch as one, but
+     * for those of one thread. */
     __device__ bool any(bool mine) const {
-        if constexpr (Threads < 32) return __any_sync(0xffffffffu, mine) != 0;
+        if constexpr (Threads < 32 && Threads > 1) return __any_sync(0xffffffffu, mine) != 0;
         return mine;
     }
 };

@@ -35,6 +35,7 @@
         ROW_CUDA_EDGE(1301, 4, F32), ROW_CUDA_EDGE(517, 8, BF16), ROW_CUDA_EDGE(300, 20, F32),                      \
         ROW_CUDA_EDGE(97, 192, F32), ROW_CUDA_EDGE(41, 512, F32), ROW_CUDA_EDGE(35, 776, F16),                      \
         ROW_CUDA_EDGE(3001, 3, F32), ROW_CUDA_EDGE(1033, 7, F16), ROW_CUDA_EDGE(401, 37, BF16),                     \
-        ROW_CUDA_EDGE(53, 511, F32), ROW_CUDA_EDGE(31, 1023, BF16)
+        ROW_CUDA_EDGE(53, 511, F32), ROW_CUDA_EDGE(31, 1023, BF16), /* a thread has a row */                        \
+        ROW_CUDA_EDGE(259, 2, BF16), ROW_CUDA_EDGE(391, 16, F32), ROW_CUDA_EDGE(133, 15, F16)
 
 #endif

@@ -1,4 +1,5 @@
-/* The kernels of rows, by how many threads have a row together: part of a warp, a block, a cluster; see rows/run.cuh.
+/* The kernels of rows, by how many threads have a row together: one, part of a warp, a block, a cluster; see
+ * rows/run.cuh.
  */
 #ifndef RIDGE_KERNELS_CUDA_ROWS_KERNELS_CUH
 #define RIDGE_KERNELS_CUDA_ROWS_KERNELS_CUH
@@ -48,6 +49,7 @@ constexpr int row_blocks(int threads) {
     return resident < threads ? 1 : resident / threads;
 }
 
+/* Rows that a thread has alone have no ends: else they are moved one by one. */
 template <typename Op, class Io, int Width, int Threads, int Elements>
 __global__ void __launch_bounds__(row_block(Threads), row_blocks<Op, Io, Width, Elements>(row_block(Threads)))
     row_kernel(Io io, Op op) {
@@ -55,7 +57,7 @@ __global__ void __launch_bounds__(row_block(Threads), row_blocks<Op, Io, Width, 
     __shared__ row_slots<Threads> slots;
     if (gridDim.x <= ROW_EARLY_BLOCKS) after_previous_launch();
     const int64_t i = rows == 1 ? blockIdx.x : (int64_t)blockIdx.x * rows + threadIdx.x / Threads;
-    const auto span = io.template at<Width, int>(i, rows == 1 || i < io.rows);
+    const auto span = io.template at<Width, int, (Width > 1 && Threads > 1)>(i, rows == 1 || i < io.rows);
     row_held<decltype(span), Threads, Elements, false> row(span, &slots, threadIdx.x % Threads, Threads);
     const auto s = op.of(row);
     row_write(row, op, s);
@@ -72,7 +74,8 @@ __global__ void __launch_bounds__(Threads, row_blocks<Op, Io, Width, Elements>(T
     using T = typename Io::in;
     __shared__ row_slots<Threads> slots;
     auto cluster = cooperative_groups::this_cluster();
-    const int blocks = (int)cluster.num_blocks(), rank = (int)cluster.block_rank();
+    constexpr bool largest = Width == 1 && Threads == ROW_SINGLE_WIDE; /* a constant stride: registers suffice */
+    const int blocks = largest ? ROW_CLUSTER_MOST : (int)cluster.num_blocks(), rank = (int)cluster.block_rank();
     if (gridDim.x <= ROW_EARLY_BLOCKS) after_previous_launch();
     const auto span = io.template at<Width, int>(blockIdx.x / blocks, true);
     row_held<decltype(span), Threads, Elements, true> row(span, &slots, rank * Threads + (int)threadIdx.x,

@@ -9,14 +9,22 @@
 
 namespace ridge {
 
+/* opaque_copy of an element by itself; one of 32 bits is its own conversion. */
+template <typename T>
+__device__ inline pack<T, 1> opaque_copy(pack<T, 1> kept) {
+    if constexpr (sizeof kept == 2) asm volatile("" : "+h"(*(unsigned short *)&kept));
+    return kept;
+}
+
 /* Elements: those that a thread holds in packs, at most. */
 template <typename Span, typename T, typename U, int Width, int Threads, int Elements>
 class row_part {
     using index = typename Span::index;
     static constexpr int packs = Elements / Width;
     static constexpr int edges = Span::ends ? (2 * Width - 2 + Threads - 1) / Threads : 0;
-    static constexpr bool by_mma = sizeof(T) == 2 && Width == pack_width<T>;
-    static constexpr int together = packs > 1 ? packs / 2 : 1; /* single elements: see write_apart */
+    static constexpr bool by_mma = sizeof(T) == 2 && Width == pack_width<T> && Threads >= 4; /* lanes of one row */
+    static constexpr int together = packs > 1 ? packs / 2 : 1;                  /* single elements: see write_apart */
+    static constexpr bool again = Span::whole || (Width == 1 && Threads > 512); /* conversions: see opaque_copy */
     static_assert(Elements % Width == 0 && packs >= 1, "whole packs");
 
     const Span &row;
@@ -174,7 +182,7 @@ class row_part {
         for (int i = 0; i < packs; i++) {
             if (!has_pack(i)) continue;
             float v[Width];
-            unpack(elements_of<T, Width>(Span::whole ? opaque_copy(body[i]) : body[i]), v);
+            unpack(elements_of<T, Width>(again ? opaque_copy(body[i]) : body[i]), v);
 #pragma unroll
             for (int e = 0; e < Width; e++) f(v[e], (i * Width + e) % 4);
         }

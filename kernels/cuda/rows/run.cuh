@@ -58,6 +58,13 @@ ridge_status row_run_held(const Io &io, const Op &op, cudaStream_t stream) {
     return launch(kernel, shape, stream, io, op);
 }
 
+/* A thread a row. */
+template <typename Op, class Io>
+ridge_status row_run_thread(const Io &io, const Op &op, cudaStream_t stream) {
+    if (io.whole()) return row_run_held<pack_width<typename Io::in>, 1, ROW_THREAD_MOST>(io, op, stream);
+    return row_run_held<1, 1, ROW_THREAD_MOST>(io, op, stream);
+}
+
 /* More threads than a row of an operation with many elements a thread would have. */
 template <typename Op, class Io>
 ridge_status row_run_spread(const Io &io, const Op &op, cudaStream_t stream) {
@@ -184,6 +191,7 @@ ridge_status row_run_clusters(const Io &io, const Op &op, cudaStream_t stream) {
 /* Elements one by one; threads as row_single_of has them. */
 template <typename Op, class Io>
 ridge_status row_run_single(const Io &io, const Op &op, cudaStream_t stream) {
+    if (io.n > ROW_SINGLE_CLUSTER) return row_run_clusters<1, ROW_SINGLE_WIDE, 16, false>(io, op, stream);
     if (io.n > ROW_SINGLE_BLOCK) return row_run_clusters<1, 512, 16, false>(io, op, stream);
     switch (row_single_of(io.n).threads) {
         case 8: return row_run_held<1, 8, 8>(io, op, stream);
@@ -283,6 +291,7 @@ ridge_status row_run_as(int way, const Io &io, const Op &op, cudaStream_t stream
     const int64_t n = io.n;
     if (io.rows == 0) return RIDGE_OK;
     switch (way) {
+        case ROW_WAY_THREAD: return row_run_thread(io, op, stream);
         case ROW_WAY_SINGLE: return row_run_single(io, op, stream);
         case ROW_WAY_LANES: return row_run_held<W, 8, 8>(io, op, stream);
         case ROW_WAY_WARP: return row_run_held<W, 32, 8>(io, op, stream);

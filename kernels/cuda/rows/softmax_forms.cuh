@@ -75,11 +75,12 @@ struct row_triangle : row_tensors<T, T> {
     float unseen; /* what the other columns of y get */
 
     __device__ int64_t seen(int64_t row) const { return row_seen(row, this->n, causal); }
-    template <int Width, typename Index>
-    __device__ row_span<T, T, Width, Index> at(int64_t row, bool exists) const {
-        return exists ? row_span<T, T, Width, Index>(this->x + row * this->x_stride, this->y + row * this->y_stride,
-                                                     (Index)seen(row))
-                      : row_span<T, T, Width, Index>(this->x, this->y, 0);
+    bool whole(void) const { return causal == 0 && row_tensors<T, T>::whole(); }
+    template <int Width, typename Index, bool Ends = (Width > 1)>
+    __device__ row_span<T, T, Width, Index, Ends> at(int64_t row, bool exists) const {
+        using span = row_span<T, T, Width, Index, Ends>;
+        return exists ? span(this->x + row * this->x_stride, this->y + row * this->y_stride, (Index)seen(row))
+                      : span(this->x, this->y, 0);
     }
     /* By `threads` threads: whole packs where y has them. */
     __device__ void fill(int64_t row, int thread, int threads) const {
@@ -90,12 +91,12 @@ struct row_triangle : row_tensors<T, T> {
 #pragma unroll
         for (int e = 0; e < W; e++) many.v[e] = value;
         const int64_t before = min((int64_t)(end - p), (int64_t)((0u - (unsigned)(uintptr_t)p) % 16 / sizeof(T)));
-        if (thread < before) p[thread] = value;
+        for (int64_t k = thread; k < before; k += threads) p[k] = value;
         p += before;
         const int64_t packs = (end - p) / W;
         for (int64_t k = thread; k < packs; k += threads) store_once(p + k * W, many);
         p += packs * W;
-        if (thread < end - p) p[thread] = value;
+        for (int64_t k = thread; k < end - p; k += threads) p[k] = value;
     }
 };
 

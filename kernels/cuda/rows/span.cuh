@@ -9,14 +9,14 @@
 namespace ridge {
 
 /* One row of x and of y. Packs: elements a pack, 1 where x and y are not aligned alike. Index: int, where columns fit.
- */
-template <typename T, typename U, int Packs, typename Index>
+ * Ends: whether there may be elements before and behind the packs. */
+template <typename T, typename U, int Packs, typename Index, bool Ends = (Packs > 1)>
 struct row_span {
     using index = Index;
     using kept = T; /* in registers */
     using out = U;
     static constexpr int Width = Packs;
-    static constexpr bool whole = false, ends = Width > 1;
+    static constexpr bool whole = false, ends = Ends;
     static constexpr bool joins = false;   /* two operands make the row: see row_joined_span */
     static constexpr bool written = false; /* by this kernel: loads must see that */
     const T *x;
@@ -26,11 +26,13 @@ struct row_span {
 
     /* n: 0 where there is no such row. The body starts where x is aligned, and so is y there. */
     __device__ row_span(const T *x_row, U *y_row, Index n) : x(x_row), y(y_row), packs(n), head(0), edges(0) {
-        if constexpr (Width > 1) {
+        if constexpr (Ends) {
             int before = (int)((0u - (unsigned)(uintptr_t)x_row) % 16 / sizeof(T));
             head = n < before ? (int)n : before;
             packs = (n - head) / Width;
             edges = (int)(n - packs * Width);
+        } else {
+            packs = n / Width;
         }
     }
     __device__ Index body_column(Index pack) const { return head + pack * Width; }
@@ -89,8 +91,8 @@ struct row_written_span : row_span<T, U, Packs, Index> {
  *     void row::put(column, pack<kept, N>)                    what else is written
  *     kept join(float x, float beside)
  * It says `stores` if put writes. */
-template <class Join, typename T, typename U, int Packs, typename Index>
-struct row_joined_span : row_span<T, U, Packs, Index> {
+template <class Join, typename T, typename U, int Packs, typename Index, bool Ends>
+struct row_joined_span : row_span<T, U, Packs, Index, Ends> {
     using in = T;
     using kept = typename Join::kept;
     static constexpr bool joins = true;
@@ -98,7 +100,7 @@ struct row_joined_span : row_span<T, U, Packs, Index> {
     Join join;
 
     __device__ row_joined_span(const T *x_row, U *y_row, Index n, const Join &of, const typename Join::row &beside)
-        : row_span<T, U, Packs, Index>(x_row, y_row, n), other(beside), join(of) {}
+        : row_span<T, U, Packs, Index, Ends>(x_row, y_row, n), other(beside), join(of) {}
 
     /* What becomes of N elements from `column` on. */
     template <int N>

@@ -11,7 +11,8 @@ extern "C" {
 
 namespace ridge {
 
-/* x and y. `packs`: whether all rows of them can be moved in packs. */
+/* x and y. `packs`: whether all rows of them can be moved in packs, but for their ends; `whole`: whether they have no
+ * ends. */
 template <typename T, typename U>
 struct row_tensors {
     using in = T;
@@ -26,10 +27,14 @@ struct row_tensors {
         return row_lies_alike((uintptr_t)x, (uintptr_t)y, x_stride * (int64_t)sizeof(T), y_stride * (int64_t)sizeof(U),
                               sizeof(T) == sizeof(U));
     }
-    template <int Width, typename Index>
-    __device__ row_span<T, U, Width, Index> at(int64_t row, bool exists) const {
-        return exists ? row_span<T, U, Width, Index>(x + row * x_stride, y + row * y_stride, (Index)n)
-                      : row_span<T, U, Width, Index>(x, y, 0);
+    bool whole(void) const {
+        const uintptr_t lines = (uintptr_t)(x_stride * (int64_t)sizeof(T)) | (uintptr_t)(y_stride * (int64_t)sizeof(U));
+        return n % pack_width<T> == 0 && ((uintptr_t)x | (uintptr_t)y | lines) % ROW_PACK_BYTES == 0;
+    }
+    template <int Width, typename Index, bool Ends = (Width > 1)>
+    __device__ row_span<T, U, Width, Index, Ends> at(int64_t row, bool exists) const {
+        using span = row_span<T, U, Width, Index, Ends>;
+        return exists ? span(x + row * x_stride, y + row * y_stride, (Index)n) : span(x, y, 0);
     }
 };
 
@@ -43,9 +48,10 @@ struct row_joined : row_tensors<T, T> {
     bool packs(void) const {
         return row_tensors<T, T>::packs() && other.lies_as(this->x, this->x_stride * (int64_t)sizeof(T));
     }
-    template <int Width, typename Index>
+    bool whole(void) const { return row_tensors<T, T>::whole() && packs(); }
+    template <int Width, typename Index, bool Ends = (Width > 1)>
     __device__ auto at(int64_t row, bool exists) const {
-        using span = row_joined_span<Join, T, T, Width, Index>;
+        using span = row_joined_span<Join, T, T, Width, Index, Ends>;
         const int64_t i = exists ? row : 0;
         return span(this->x + i * this->x_stride, this->y + i * this->y_stride, exists ? (Index)this->n : 0, join,
                     other.at(i));

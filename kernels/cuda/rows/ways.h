@@ -5,11 +5,12 @@
  *
  * Where x and y lie differently against 16-byte boundaries, elements are moved one by one (rows_single):
  *
- *   columns up to     64  256  512  1024  4096  8192 | 131072
- *   threads a row      8   32   32    64   256   512 | a cluster of blocks of 512
+ *   columns up to     64  256  512  1024  4096  8192 | 131072                     | 262144
+ *   threads a row      8   32   32    64   256   512 | a cluster of blocks of 512 | 16 blocks of 1024
  *
  * Many rows of up to 2 KiB are cheaper where each thread has several of them in flight (rows_several), or where a block
- * has them in shared memory (rows_staged). Few rows are where a row has more threads (rows_spread).
+ * has them in shared memory (rows_staged), or has one of up to 16 columns by itself (rows_thread). Few rows are where a
+ * row has more threads (rows_spread).
  *
  * The list goes from the most special way to the most general one, and the cheapest that takes a problem runs, the
  * first one of several. kernels/model/row_ways.c has the costs. */
@@ -20,11 +21,14 @@
 
 enum {
     ROW_PACK_BYTES = 16,
+    ROW_THREAD_MOST = 16,         /* columns of a row that one thread has */
     ROW_LANES_MOST = 64,          /* columns */
     ROW_WARP_MOST = 256,          /* likewise */
     ROW_SINGLE_MOST = 4096,       /* likewise */
     ROW_SINGLE_BLOCK = 8192,      /* columns of which elements are moved one by one: of a block */
-    ROW_SINGLE_LONG = 131072,     /* likewise, of a cluster */
+    ROW_SINGLE_CLUSTER = 131072,  /* likewise, of a cluster */
+    ROW_SINGLE_WIDE = 1024,       /* threads of a block of the largest cluster, beyond that */
+    ROW_SINGLE_LONG = 262144,     /* columns of that cluster */
     ROW_BLOCK_MOST = 16384,       /* likewise: the elements that a block holds */
     ROW_CUDA_HELD = 262144,       /* likewise: those that a cluster holds */
     ROW_CLUSTER_MOST = 16,        /* blocks of a cluster, at the most */
@@ -42,6 +46,7 @@ enum {
 typedef enum row_way {
     ROW_WAY_STAGED,
     ROW_WAY_SEVERAL,
+    ROW_WAY_THREAD,
     ROW_WAY_SINGLE,
     ROW_WAY_LANES,
     ROW_WAY_WARP,
@@ -130,6 +135,7 @@ static inline int row_staged_rows(int64_t n, int bytes) {
 static inline const char *row_way_refusal(int way, const row_facts *f) {
     const int64_t n = f->columns;
     if (way == ROW_WAY_REREAD) return NULL;
+    if (way == ROW_WAY_THREAD) return n > ROW_THREAD_MOST ? "for rows of up to 16" : NULL;
     if (way == ROW_WAY_STAGED) {
         if (f->sm < 90) return "needs TMA (compute capability 9.0)";
         if (n * f->bytes > ROW_STAGED_MOST) return "for rows of up to 2 KiB";
@@ -137,7 +143,7 @@ static inline const char *row_way_refusal(int way, const row_facts *f) {
     }
     if (way == ROW_WAY_SINGLE)
         return f->packs                             ? "for rows that cannot be moved in packs"
-               : n > ROW_SINGLE_LONG                ? "for rows of up to 131072"
+               : n > ROW_SINGLE_LONG                ? "for rows of up to 262144"
                : n > ROW_SINGLE_BLOCK && f->sm < 90 ? "needs clusters of blocks"
                                                     : NULL;
     if (!f->packs) return "x and y do not lie alike against 16-byte boundaries";
@@ -183,6 +189,8 @@ static inline const char *row_way_refusal(int way, const row_facts *f) {
  * measured: 0.25 when each load waited for the store before it, of 8 x 40 fp32 and 1 x 120278. */
 #define ROW_H200_APART 0.06
 #define ROW_H200_STAGED 1.3  /* times what rows that are loaded to registers take: loads, then stores, of each block */
+#define ROW_H200_CYCLES 1755 /* of an SM in a microsecond */
+#define ROW_H200_THREAD 1.4  /* as STAGED, of rows that are not one pack: accesses of half sectors; predicted */
 #define ROW_H200_SPREAD 1.15 /* likewise: more threads exchange */
 #define ROW_H200_FILLED 0.5  /* microseconds less without ends: layer norm of 128 x 4096 fp32 3.6, spread 3.9 */
 enum { ROW_SM_THREADS = 2048, ROW_SM_BLOCKS = 32 };
@@ -237,6 +245,7 @@ static inline row_block_shape row_way_block(int way, const row_facts *f) {
             const row_single_shape single = row_single_of(n);
             return row_blocks_of(single.threads * single.elements, single.elements);
         }
+        case ROW_WAY_THREAD: return row_blocks_of(ROW_THREAD_MOST, ROW_THREAD_MOST);
         case ROW_WAY_LANES: return row_blocks_of(ROW_LANES_MOST, 8);
         case ROW_WAY_WARP: return row_blocks_of(ROW_WARP_MOST, 8);
         case ROW_WAY_SPREAD: return row_blocks_of(most, ROW_SPREAD_ELEMENTS);
@@ -255,6 +264,7 @@ static inline int row_way_lanes(int way, const row_facts *f) {
         case ROW_WAY_STAGED: return 1 << row_staged_lanes(n);
         case ROW_WAY_SEVERAL: return 1 << row_several_lanes(n * f->bytes / ROW_PACK_BYTES, f->bytes);
         case ROW_WAY_SINGLE: return row_single_of(n).threads;
+        case ROW_WAY_THREAD: return 1;
         case ROW_WAY_LANES: return 8;
         case ROW_WAY_WARP: return 32;
         case ROW_WAY_SPREAD: return row_block_most(n) / ROW_SPREAD_ELEMENTS;
@@ -265,14 +275,15 @@ static inline int row_way_lanes(int way, const row_facts *f) {
 }
 /* Elements of the busiest lane: whole packs, and an end where rows have such. */
 static inline double row_way_elements(int way, const row_facts *f, int lanes) {
-    const bool single = way == ROW_WAY_SINGLE || way == ROW_WAY_STAGED || !f->packs;
+    const bool single =
+        way == ROW_WAY_SINGLE || way == ROW_WAY_STAGED || !f->packs || (way == ROW_WAY_THREAD && !f->whole);
     const int64_t width = single ? 1 : ROW_PACK_BYTES / f->bytes, packs = (f->columns + width - 1) / width;
     const int64_t most = (packs + lanes - 1) / lanes * width;
     return (double)most + (single || f->whole ? 0 : 1);
 }
 /* Instructions of an element. */
 static inline double row_way_instructions(int way, const row_facts *f) {
-    const bool single = way == ROW_WAY_SINGLE || !f->packs;
+    const bool single = way == ROW_WAY_SINGLE || !f->packs || (way == ROW_WAY_THREAD && !f->whole);
     return 6 + 5 * f->parameters + (single ? 8 : 0) + (f->parameters > 0 && !f->whole ? 5 : 0) +
            (way == ROW_WAY_STAGED ? 14 : 0);
 }
@@ -287,8 +298,18 @@ static inline double row_way_alone(int way, const row_facts *f, double elements)
     if (way == ROW_WAY_REREAD && !f->packs)
         return ROW_H200_LATENCY * 2 + elements * (0.09 + ROW_H200_APART * f->parameters);
     if (way == ROW_WAY_SINGLE) return ROW_H200_LATENCY + elements * (0.05 + ROW_H200_APART * f->parameters);
-    if (way == ROW_WAY_LANES) return ROW_H200_LATENCY + 0.25 * f->parameters + elements * element;
+    if (way == ROW_WAY_LANES || way == ROW_WAY_THREAD)
+        return ROW_H200_LATENCY + 0.25 * f->parameters + elements * element;
     return ROW_H200_LATENCY + elements * element;
+}
+
+/* Microseconds in which an SM's 32 lanes move rows of a thread each: an access of a warp touches as many lines of 128
+ * bytes as 32 rows have, and takes a cycle for each. Predicted, not measured. */
+static inline double row_thread_accesses(const row_facts *f, double sms) {
+    const double row = (double)f->columns * f->bytes,
+                 accesses = f->whole ? row / (double)ROW_PACK_BYTES : (double)f->columns;
+    const double lines = row < 4 ? 1 : row > 128 ? 32 : row / 4;
+    return (double)f->rows / 32 * f->matrices * accesses * lines / (ROW_H200_CYCLES * sms);
 }
 
 static inline double row_way_time(int way, const row_facts *f) {
@@ -304,13 +325,19 @@ static inline double row_way_time(int way, const row_facts *f) {
     double move = (double)f->rows * row * (f->matrices + (way == ROW_WAY_REREAD ? 1 : 0)) / ROW_H200_COPY;
     const bool plain = way == ROW_WAY_SEVERAL || way == ROW_WAY_STAGED || way == ROW_WAY_REREAD;
     if (way == ROW_WAY_SINGLE && f->columns > ROW_SINGLE_BLOCK) { /* one block an SM */
-        int cluster = 2;
+        int cluster = 2; /* a block of 1024 threads counts as two: predicted, not measured */
         while ((int64_t)cluster * ROW_SINGLE_BLOCK < f->columns) cluster *= 2;
         const double waves = (double)f->rows * cluster / sms;
         return ROW_H200_START + ROW_H200_CLUSTER * (waves < 0.6 ? 0.6 : waves);
     }
     if (flight < 1) move /= flight;
     if (move < issue) move = issue;
+    if (way == ROW_WAY_THREAD) {
+        if (!f->whole || f->columns * f->bytes > ROW_PACK_BYTES) move *= ROW_H200_THREAD;
+        const double accesses = row_thread_accesses(f, sms);
+        if (move < accesses) move = accesses;
+        move += ROW_H200_LATENCY;
+    }
     if (way == ROW_WAY_REREAD && !f->packs && move < alone * blocks / (3 * sms)) move = alone * blocks / (3 * sms);
     if (move < alone) move = alone;
     if (way == ROW_WAY_REREAD) move += ROW_H200_LATENCY;
@@ -339,10 +366,11 @@ double row_way_cost(const ridge_way *way, const ridge_problem *problem);
     ROW_WAY(ROW_WAY_STAGED, "rows_staged", "a block has a piece of memory of many rows, in shared memory", fn, \
             traits),                                                                                           \
         ROW_WAY(ROW_WAY_SEVERAL, "rows_several", "lanes have several rows each, all in flight at once", fn, traits)
-#define ROW_WAYS_SHORT(fn, traits)                                                                                  \
-    ROW_WAY(ROW_WAY_SINGLE, "rows_single", "lanes, a block or a cluster have a row, elements are moved one by one", \
-            fn, traits),                                                                                            \
-        ROW_WAY(ROW_WAY_LANES, "rows_lanes", "eight lanes have a row", fn, traits),                                 \
+#define ROW_WAYS_SHORT(fn, traits)                                                                                     \
+    ROW_WAY(ROW_WAY_THREAD, "rows_thread", "a thread has a row, and nothing is exchanged: for many rows", fn, traits), \
+        ROW_WAY(ROW_WAY_SINGLE, "rows_single",                                                                         \
+                "lanes, a block or a cluster have a row, elements are moved one by one", fn, traits),                  \
+        ROW_WAY(ROW_WAY_LANES, "rows_lanes", "eight lanes have a row", fn, traits),                                    \
         ROW_WAY(ROW_WAY_WARP, "rows_warp", "a warp has a row", fn, traits)
 #define ROW_WAYS_FILLED(fn, traits) \
     ROW_WAY(ROW_WAY_FILLED, "rows_filled", "a block has a row that fills it: no tails", fn, traits)
