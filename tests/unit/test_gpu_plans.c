@@ -210,6 +210,33 @@ static void shares_cover_the_depth(void **state) {
     assert_true(any_tiles_of(few.tiles, 48, 280) * few.shares >= ANY_SPLIT_SMS);
 }
 
+/* Few columns: w's fragments and the sums of all shares, of every chunk of rows, fit before what lies behind. */
+static void few_columns_have_room(void **state) {
+    (void)state;
+    static const ridge_dtype types[] = {RIDGE_F32, RIDGE_TF32, RIDGE_BF16, RIDGE_F16};
+    for (uint64_t seed = 0; seed < 2000; seed++) {
+        const ridge_dtype type = types[seed % 4];
+        const bool exact = type == RIDGE_F32;
+        const int64_t rows = draw(seed, 0, 1, seed % 3 ? 1 << 22 : 3000), depth = draw(seed, 1, 1, 5000);
+        const int64_t classes = draw(seed, 2, 1, exact ? THIN_EXACT : THIN_COLUMNS);
+        const int bytes = (int)ridge_dtype_size(type), g_bytes = type == RIDGE_BF16 ? 2 : 4;
+        const linear_loss_scratch s = linear_loss_scratch_of(LINEAR_LOSS_THIN, rows, depth, classes, type, true);
+        const int64_t step = THIN_STEP_BYTES / bytes, steps = (depth + step - 1) / step;
+        const size_t fragments = (size_t)steps * 512 * (exact ? 2 : 1);
+        assert_true(8 * thin_tiles(classes) >= classes);
+        assert_true(s.thin_wide - s.thin >= fragments * (size_t)thin_tiles(classes));
+        const int64_t g_step = THIN_STEP_BYTES / g_bytes, wide = (depth + THIN_WIDE - 1) / THIN_WIDE;
+        const size_t across = (size_t)((classes + g_step - 1) / g_step * wide) * (THIN_WIDE / 8) * 512;
+        assert_true(s.sums > s.thin_wide && s.sums - s.thin_wide >= across * (exact ? 2 : 1));
+        for (int64_t first = 0; first < rows; first += s.chunk) {
+            const int64_t some = rows - first < s.chunk ? rows - first : s.chunk;
+            const int shares = across_shares(some, depth, classes, bytes);
+            assert_in_range(shares, 1, ACROSS_SHARES);
+            assert_true(s.bytes - s.sums >= (size_t)(shares * classes * across_stride(depth) * 4));
+        }
+    }
+}
+
 /* Copied weights lie in lines of the classes, so many at a time, or of the depth: both fit before what lies behind. */
 static void copies_have_room(void **state) {
     (void)state;
@@ -275,6 +302,7 @@ int main(void) {
         cmocka_unit_test(softmax_scratch_has_room),
         cmocka_unit_test(shares_have_room),
         cmocka_unit_test(shares_cover_the_depth),
+        cmocka_unit_test(few_columns_have_room),
         cmocka_unit_test(copies_have_room),
         cmocka_unit_test(copies_of_heads_have_room),
     };
