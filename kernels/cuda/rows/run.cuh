@@ -352,8 +352,9 @@ ridge_status row_run_passes(const row_tensors<T, U> &io, const Op &op, cudaStrea
     return row_run_reread<pack_width<T>, 256, 16>(io, op, stream);
 }
 
-/* N elements of a parameter that has one for every column, from column `at` on. How: see ROW_USUAL. Those in global
- * memory are read as what no kernel writes: so loads may go before stores of y. */
+/* N elements of a parameter that has one for every column, from column `at` on. How: see ROW_USUAL. Those that are not
+ * aligned, not by __ldg: on sm_100a the compiler would move loads of several packs together and run out of registers.
+ */
 template <int How, typename T, int N>
 __device__ inline void row_parameter(const T *p, int64_t at, float (&v)[N]) {
     if constexpr (How == ROW_USUAL && N == 2 * pack_width<T>) { /* wider than the row's elements */
@@ -374,7 +375,7 @@ __device__ inline void row_parameter(const T *p, int64_t at, float (&v)[N]) {
         in = u.elements;
     } else {
 #pragma unroll
-        for (int e = 0; e < N; e++) in.v[e] = __ldg(p + at + e);
+        for (int e = 0; e < N; e++) in.v[e] = p[at + e];
     }
     unpack(in, v);
 }
