@@ -180,10 +180,10 @@ double thin_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, bool e
 }
 
 double thin_wide_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, int to_bytes, bool exact, int sm_count) {
-    const double sms = sm_count > 0 ? sm_count : 1, groups = up((double)columns, THIN_WIDE);
-    const double tiles = up((double)rows, thin_rows_of(THIN_WIDE / 8)) * groups;
-    const double cycles = tiles * ((double)thin_steps(depth, bytes) * (THIN_WIDE / 8) * thin_tile(exact) +
-                                   thin_rows_of(THIN_WIDE / 8) * THIN_WIDE * THIN_ELEMENT);
+    const double sms = sm_count > 0 ? sm_count : 1, groups = up((double)columns, thin_wide(exact));
+    const double tiles = up((double)rows, thin_rows_of(thin_wide(exact) / 8)) * groups;
+    const double cycles = tiles * ((double)thin_steps(depth, bytes) * (thin_wide(exact) / 8) * thin_tile(exact) +
+                                   thin_rows_of(thin_wide(exact) / 8) * thin_wide(exact) * THIN_ELEMENT);
     const double operands = (double)rows * ((double)depth * bytes * groups / 2 + (double)columns * to_bytes);
     return 2 * LAUNCH + THIN_ENDS + most(operands / (THIN_RATE * BYTES), cycles / THIN_CYCLES / sms);
 }

@@ -225,8 +225,8 @@ static void few_columns_have_room(void **state) {
         const size_t fragments = (size_t)steps * 512 * (exact ? 2 : 1);
         assert_true(8 * thin_tiles(classes) >= classes);
         assert_true(s.thin_wide - s.thin >= fragments * (size_t)thin_tiles(classes));
-        const int64_t g_step = THIN_STEP_BYTES / g_bytes, wide = (depth + THIN_WIDE - 1) / THIN_WIDE;
-        const size_t across = (size_t)((classes + g_step - 1) / g_step * wide) * (THIN_WIDE / 8) * 512;
+        const int64_t g_step = THIN_STEP_BYTES / g_bytes, of = thin_wide(exact), wide = (depth + of - 1) / of;
+        const size_t across = (size_t)((classes + g_step - 1) / g_step * wide) * (size_t)(of / 8) * 512;
         assert_true(s.sums > s.thin_wide && s.sums - s.thin_wide >= across * (exact ? 2 : 1));
         for (int64_t first = 0; first < rows; first += s.chunk) {
             const int64_t some = rows - first < s.chunk ? rows - first : s.chunk;

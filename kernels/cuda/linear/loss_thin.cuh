@@ -27,8 +27,10 @@ struct thin_losses {
     /* Of a row that exists, its loss besides. */
     __device__ float log_sum_of(const float *z, int row, int lane, int label, bool exists) const {
         float most = -0x1p100f, sum = 0.0f, all = 0.0f;
+#pragma unroll 4
         for (int c = lane; c < r.classes; c += 2) most = z[c] > most ? z[c] : most;
         most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
+#pragma unroll 4
         for (int c = lane; c < r.classes; c += 2) sum += exp2f(z[c] - most), all += z[c];
         sum += __shfl_xor_sync(0xffffffffu, sum, 1), all += __shfl_xor_sync(0xffffffffu, all, 1);
         const float log_sum = sum > 0.0f ? most + log2f(sum) : NAN;
@@ -38,6 +40,7 @@ struct thin_losses {
         return log_sum;
     }
     __device__ void to_gradient(float *z, int lane, const row_gradient &g) const {
+#pragma unroll 4
         for (int c = lane; c < r.classes; c += 2) {
             const float p = g.label < 0 ? 0.0f : fmaf(g.coef, exp2f(z[c] - g.log_sum), -g.off);
             z[c] = c == g.label ? p - g.hit : p;
@@ -77,15 +80,15 @@ ridge_status linear_thin_losses(const linear_loss_call &c, int64_t first, int64_
 }
 
 /* 16 rows of a block's columns to memory. */
-template <typename T>
+template <typename T, bool Exact>
 struct thin_store {
     T *to;
     int64_t line, rows_of_to;
     int columns;
 
     __device__ void rows(const float *z, int pitch, int64_t first) const {
-        const int lane = (int)threadIdx.x % 32, column = thin_wide_column();
-        const int n = columns - column < THIN_WIDE ? columns - column : THIN_WIDE, lanes = thin_lanes(n);
+        const int lane = (int)threadIdx.x % 32, wide = thin_wide(Exact), column = (int)blockIdx.y * wide;
+        const int n = columns - column < wide ? columns - column : wide, lanes = thin_lanes(n);
         for (int i = lane / lanes; i < 16 && first + i < rows_of_to; i += 32 / lanes)
             thin_write(to + (first + i) * line + column, z + i * pitch, n, lane % lanes, lanes);
     }
@@ -97,7 +100,7 @@ ridge_status linear_thin_dx(const linear_loss_call &c, const matrix_view &g, con
     const thin_weights<T> w = {(const T *)c.w.base, 0, c.w.step, c.w.line, 1, (int)c.w.columns, c.classes()};
     thin_args<G> a = {};
     a.x = (const G *)g.base, a.line = g.line, a.rows = g.rows, a.depth = c.classes();
-    const thin_store<T> op = {(T *)dx.base, dx.line, dx.rows, (int)dx.columns};
+    const thin_store<T, Exact> op = {(T *)dx.base, dx.line, dx.rows, (int)dx.columns};
     return thin_run_wide<Exact>(w, a, c.scratch + c.at.thin_wide, op, c.stream);
 }
 

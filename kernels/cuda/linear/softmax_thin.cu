@@ -33,14 +33,17 @@ struct thin_softmax {
     __device__ void one(float *z, int lane, bool exists) const {
         const int n = exists ? classes : 0;
         float most = -FLT_MAX, sum = 0.0f;
+#pragma unroll 4
         for (int c = lane; c < n; c += lanes) most = fmaxf(most, z[c]);
         most = merged(most, [](float a, float b) { return fmaxf(a, b); });
+#pragma unroll 4
         for (int c = lane; c < n; c += lanes) {
             z[c] = ex2_approx_ftz((z[c] - most) * 0x1.715476p0f);
             sum += z[c];
         }
         sum = merged(sum, [](float a, float b) { return a + b; });
         const float scale = rcp_approx_ftz(sum); /* of at least 1, of NaN, or of 0: then NaN */
+#pragma unroll 4
         for (int c = lane; c < n; c += lanes) z[c] *= scale;
     }
     __device__ void store(const float *z, int pitch, int64_t first) const {

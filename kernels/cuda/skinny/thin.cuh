@@ -39,15 +39,13 @@ constexpr int thin_step = THIN_STEP_BYTES / (int)sizeof(T); /* of the depth */
 template <int NT>
 constexpr int thin_m = thin_rows_of(NT) / 16;
 
-/* Steps whose loads are under way, and blocks of an SM: what registers have room for. */
+/* Steps whose loads of x are under way, and blocks of an SM: what registers have room for. */
+template <int NT>
+constexpr int thin_ahead = NT == 16 ? 3 : 2;
 template <int NT, bool Exact>
-constexpr int thin_ahead = NT == 16          ? 3
-                           : Exact &&NT == 8 ? 1
-                                             : 2;
-template <int NT, bool Exact>
-constexpr int thin_resident = NT <= 2             ? (Exact ? 3 : 4)
-                              : NT <= 4 && !Exact ? 3
-                                                  : 2;
+constexpr int thin_resident = NT == 1   ? (Exact ? 3 : 4)
+                              : NT == 2 ? 3
+                                        : 2;
 
 /* Two rows further is two banks further: what lanes read of 16 rows at a time meets in no bank. */
 template <int NT>
@@ -127,7 +125,32 @@ __device__ inline uint4 thin_shifted(uint4 low, uint4 high, unsigned bytes) {
     return make_uint4(out[0], out[1], out[2], out[3]);
 }
 
-/* A lane's share of a row: 16 bytes of every step. */
+/* The memory that rows lie in. Whether aligned pieces beside some rows may leave it (edge). */
+struct thin_span {
+    const char *lowest, *highest;
+    bool edge;
+
+    template <typename T>
+    __device__ thin_span(const T *x, int64_t line, int64_t rows, int depth, int64_t first, int64_t last)
+        : lowest((const char *)x),
+          highest((const char *)(x + (rows - 1) * line + depth)),
+          edge((const char *)(x + first * line) - 16 < lowest ||
+               (const char *)(x + last * line + depth) + 32 > highest) {}
+    __device__ bool has(const char *p) const { return !edge || (p >= lowest && p + 16 <= highest); }
+};
+
+/* Its first n of 16 bytes' elements, zeros behind them. */
+template <typename T>
+__device__ inline uint4 thin_masked(const uint4 &v, int n) {
+    const auto word = [&](unsigned w, int j) { /* the j-th */
+                                               const int left = n - j * 4 / (int)sizeof(T);
+                                               return left <= 0 ? 0u : sizeof(T) == 2 && left == 1 ? w & 0xffffu : w;
+    };
+    return make_uint4(word(v.x, 0), word(v.y, 1), word(v.z, 2), word(v.w, 3));
+}
+
+/* A row, of which a lane takes 16 bytes from element k on. Pieces may have elements of its neighbours in memory: these
+ * are behind the row's end, and become zeros, or are shifted out. */
 template <typename T>
 struct thin_row {
     static constexpr int W = pack_width<T>;
@@ -135,17 +158,19 @@ struct thin_row {
     int depth; /* 0: there is no such row */
 
     __device__ unsigned shift(void) const { return (unsigned)(uintptr_t)row % 16; }
-    /* Where the aligned piece begins in which element k is; before the row for its first elements. */
-    __device__ int piece(int k) const { return k - (int)(shift() / sizeof(T)); }
-    /* Whether elements k … k + W - 1 can be read in aligned pieces that are all of this row. */
-    __device__ bool inside(int k) const { return piece(k) >= 0 && piece(k) + (shift() ? 2 : 1) * W <= depth; }
-
-    /* The first piece, ahead. */
-    __device__ uint4 ahead(int k) const {
-        return inside(k) ? __ldg((const uint4 *)(row + piece(k))) : make_uint4(0, 0, 0, 0);
+    __device__ const char *piece(int k) const { return (const char *)(row + k) - shift(); }
+    __device__ const char *end(void) const { return (const char *)(row + depth); }
+    /* A piece; zeros where it has nothing of the row, or is not all of the span. */
+    __device__ uint4 read(const char *p, const thin_span &s) const {
+        return p < end() && s.has(p) ? __ldg((const uint4 *)p) : make_uint4(0, 0, 0, 0);
     }
-    __device__ uint4 behind(int k) const {
-        return shift() && inside(k) ? __ldg((const uint4 *)(row + piece(k) + W)) : make_uint4(0, 0, 0, 0);
+    __device__ uint4 low(int k, const thin_span &s) const { return read(piece(k), s); }
+    __device__ uint4 high(int k, const thin_span &s) const {
+        return shift() ? read(piece(k) + 16, s) : make_uint4(0, 0, 0, 0);
+    }
+    __device__ bool is_cut(int k, const thin_span &s) const {
+        const char *p = piece(k);
+        return k < depth && (!s.has(p) || (shift() && p + 16 < end() && !s.has(p + 16)));
     }
     __device__ uint4 one_by_one(int k) const {
         pack<T, W> v;
@@ -153,9 +178,10 @@ struct thin_row {
         for (int i = 0; i < W; i++) v.v[i] = k + i < depth ? row[k + i] : from_float<T>(0.0f);
         return words_of(v);
     }
-    __device__ uint4 whole(uint4 low, uint4 high, int k) const {
-        if (!inside(k)) return one_by_one(k);
-        return shift() ? thin_shifted(low, high, shift()) : low;
+    __device__ uint4 whole(const uint4 &first, const uint4 &second, int k, const thin_span &s) const {
+        if (s.edge && is_cut(k, s)) return one_by_one(k);
+        const uint4 v = thin_shifted(first, second, shift());
+        return k + W <= depth ? v : thin_masked<T>(v, depth - k);
     }
 };
 
@@ -185,44 +211,50 @@ struct thin_args {
     thin_weights<T> of;      /* Exact: w as it lies */
 };
 
-/* A warp's rows: g, g + 8, and of 32 rows g + 16 and g + 24 are a lane's. */
+/* A warp's rows: g, g + 8, and of 32 rows g + 16 and g + 24 are a lane's. A row's four lanes have neighbouring pieces,
+ * so a lane's second piece is the first one of the next lane, for the last lane that of the first lane's next step. */
 template <typename T, int NT, bool Exact>
 class thin_rows {
-    static constexpr int step = thin_step<T>, ahead = thin_ahead<NT, Exact> /* steps */, count = 2 * thin_m<NT>;
-    const T *first;             /* of the lane's rows */
-    int64_t next;               /* from one of them to the next */
-    int depth, rows, k, stride; /* rows: of the lane's, that exist; k: of this lane, in the step to come */
+    static constexpr int step = thin_step<T>, ahead = thin_ahead<NT> /* steps */, count = 2 * thin_m<NT>;
+    static_assert(ahead >= 2);
+    const T *first;     /* of the lane's rows */
+    int64_t next;       /* from one of them to the next */
+    int depth, rows, k; /* rows: of the lane's, that exist; k: of this lane, in the step to come */
+    thin_span span;
     uint4 low[ahead][count];
 
     __device__ thin_row<T> row(int r) const { return {first + r * next, r < rows ? depth : 0}; }
     __device__ void load(int slot, int at) {
 #pragma unroll
-        for (int r = 0; r < count; r++) low[slot][r] = row(r).ahead(at);
+        for (int r = 0; r < count; r++) low[slot][r] = row(r).low(at, span);
+    }
+    __device__ static uint4 from_next_lane(const uint4 &mine, const uint4 &later) {
+        const int lane = (int)threadIdx.x % 32, from = lane / 4 * 4 + (lane + 1) % 4;
+        const auto next = [&](unsigned a, unsigned b) { return __shfl_sync(0xffffffffu, lane % 4 == 0 ? b : a, from); };
+        return make_uint4(next(mine.x, later.x), next(mine.y, later.y), next(mine.z, later.z), next(mine.w, later.w));
     }
 
    public:
-    __device__ thin_rows(const thin_args<T> &a, int64_t begin, int part) {
+    __device__ thin_rows(const thin_args<T> &a, int64_t begin, int first_step)
+        : span(a.x, a.line, a.rows, a.depth, begin, begin + 16 * thin_m<NT> - 1) {
         const int lane = (int)threadIdx.x % 32;
         const int64_t top = begin + lane / 4, left = a.rows - top;
         first = a.x + top * a.line, next = 8 * a.line, depth = a.depth;
         rows = left <= 0 ? 0 : left > 8 * (count - 1) ? count : (int)(left + 7) / 8;
-        k = part * step + lane % 4 * pack_width<T>, stride = a.parts * step;
+        k = first_step * step + lane % 4 * pack_width<T>;
 #pragma unroll
-        for (int s = 0; s < ahead; s++) load(s, k + s * stride);
+        for (int s = 0; s < ahead; s++) load(s, k + s * step);
     }
     /* The step's elements; the loads of a later one are then under way. */
     __device__ void take(uint4 (&v)[count]) {
-        uint4 high[count];
 #pragma unroll
-        for (int r = 0; r < count; r++) high[r] = row(r).behind(k);
-#pragma unroll
-        for (int r = 0; r < count; r++) v[r] = row(r).whole(low[0][r], high[r], k);
+        for (int r = 0; r < count; r++) v[r] = row(r).whole(low[0][r], from_next_lane(low[0][r], low[1][r]), k, span);
 #pragma unroll
         for (int s = 0; s + 1 < ahead; s++)
 #pragma unroll
             for (int r = 0; r < count; r++) low[s][r] = low[s + 1][r];
-        load(ahead - 1, k + ahead * stride);
-        k += stride;
+        load(ahead - 1, k + ahead * step);
+        k += step;
 #pragma unroll
         for (int r = 0; r < count; r++)
             if (!Exact) thin_round(v[r], T());
@@ -248,21 +280,30 @@ __device__ inline void thin_multiply(float (&d)[4], const thin_fragments &a, con
     thin_mma(T(), d, a.second, b.z, b.w);
 }
 
-/* The sums of a step more; w: of the step. Not by __ldg: the launch before wrote it. */
-template <typename T, int NT, bool Exact>
-__device__ inline void thin_add_step(const uint4 (&v)[2 * thin_m<NT>], const uint4 *w,
-                                     float (&sums)[thin_m<NT>][NT][4]) {
+/* w of a step, in fragments. Not by __ldg: the launch before wrote it. */
+template <int NT, bool Exact>
+struct thin_w {
+    static constexpr int size = NT * (Exact ? 64 : 32), count = size / 32;
+    uint4 v[count];
+    __device__ void load(const uint4 *w) {
+#pragma unroll
+        for (int i = 0; i < count; i++) v[i] = w[i * 32];
+    }
+};
+
+/* The sums of a step more. w(i): its i-th 16 bytes of the lane. */
+template <typename T, int NT, bool Exact, typename W>
+__device__ inline void thin_add_step(const uint4 (&v)[2 * thin_m<NT>], const W &w, float (&sums)[thin_m<NT>][NT][4]) {
     constexpr int M = thin_m<NT>;
     if constexpr (Exact) {
-        uint4 hi[2 * M], lo[2 * M];
 #pragma unroll
-        for (int r = 0; r < 2 * M; r++) hi[r] = thin_parts_of(v[r], false), lo[r] = thin_parts_of(v[r], true);
+        for (int m = 0; m < M; m++) { /* one after the other: registers do not suffice for the parts of both */
+            const uint4 &top = v[2 * m], &low = v[2 * m + 1];
+            const thin_fragments x_hi(thin_parts_of(top, false), thin_parts_of(low, false));
+            const thin_fragments x_lo(thin_parts_of(top, true), thin_parts_of(low, true));
 #pragma unroll
-        for (int t = 0; t < NT; t++) {
-            const uint4 w_hi = w[t * 64], w_lo = w[t * 64 + 32];
-#pragma unroll
-            for (int m = 0; m < M; m++) {
-                const thin_fragments x_hi(hi[2 * m], hi[2 * m + 1]), x_lo(lo[2 * m], lo[2 * m + 1]);
+            for (int t = 0; t < NT; t++) {
+                const uint4 w_hi = w(2 * t), w_lo = w(2 * t + 1);
                 float d[4] = {};
                 thin_multiply<T>(d, x_lo, w_hi), thin_multiply<T>(d, x_hi, w_lo), thin_multiply<T>(d, x_hi, w_hi);
 #pragma unroll
@@ -272,23 +313,37 @@ __device__ inline void thin_add_step(const uint4 (&v)[2 * thin_m<NT>], const uin
     } else {
 #pragma unroll
         for (int t = 0; t < NT; t++) {
-            const uint4 b = w[t * 32];
+            const uint4 b = w(t);
 #pragma unroll
             for (int m = 0; m < M; m++) thin_multiply<T>(sums[m][t], thin_fragments(v[2 * m], v[2 * m + 1]), b);
         }
     }
 }
 
+/* Of the steps from `step` on, `count` of them. w is loaded a step ahead where registers have room. */
 template <typename T, int NT, bool Exact>
-__device__ inline void thin_sums(const thin_args<T> &a, thin_rows<T, NT, Exact> &x, int part,
+__device__ inline void thin_sums(const thin_args<T> &a, thin_rows<T, NT, Exact> &x, int step, int count,
                                  float (&sums)[thin_m<NT>][NT][4]) {
-    constexpr int size = NT * (Exact ? 64 : 32); /* of a step */
-    const uint4 *w = a.w + ((int64_t)blockIdx.y * a.steps + part) * size + threadIdx.x % 32;
+    constexpr bool early = NT * (Exact ? 2 : 1) <= 4;
+    using fragments = thin_w<NT, Exact>;
+    const uint4 *w = a.w + ((int64_t)blockIdx.y * a.steps + step) * fragments::size + threadIdx.x % 32;
+    fragments now;
+    if (early && count > 0) now.load(w);
 #pragma unroll 1
-    for (int s = part; s < a.steps; s += a.parts, w += (int64_t)a.parts * size) {
+    for (int s = 0; s < count; s++, w += fragments::size) {
         uint4 v[2 * thin_m<NT>];
-        x.take(v);
-        thin_add_step<T, NT, Exact>(v, w, sums);
+        if constexpr (early) {
+            fragments then;
+            then.load(s + 1 < count ? w + fragments::size : w);
+            x.take(v);
+            thin_add_step<T, NT, Exact>(
+                v, [&](int i) { return now.v[i]; }, sums);
+            now = then;
+        } else {
+            x.take(v);
+            thin_add_step<T, NT, Exact>(
+                v, [&](int i) { return w[i * 32]; }, sums);
+        }
     }
 }
 
@@ -335,10 +390,11 @@ __global__ void __launch_bounds__(THIN_WARPS * 32, thin_resident<NT, Exact>)
     __shared__ __align__(16) float memory[THIN_WARPS][16 * thin_pitch<NT>];
     const int warp = (int)threadIdx.x / 32, part = warp % a.parts;
     const int64_t first = ((int64_t)blockIdx.x * (THIN_WARPS / a.parts) + warp / a.parts) * (16 * thin_m<NT>);
-    thin_rows<T, NT, Exact> x(a, first, part);
+    const int each = (a.steps + a.parts - 1) / a.parts, step = part * each;
+    thin_rows<T, NT, Exact> x(a, first, step);
     after_previous_launch(); /* which put w in order; x was there before */
     float sums[thin_m<NT>][NT][4] = {};
-    thin_sums<T, NT, Exact>(a, x, part, sums);
+    thin_sums<T, NT, Exact>(a, x, step, min(each, a.steps - step), sums);
 #pragma unroll
     for (int m = 0; m < thin_m<NT>; m++) {
         thin_put<NT>(sums[m], memory[warp]);
@@ -412,27 +468,28 @@ ridge_status thin_run(const thin_weights<T> &w, thin_args<T> a, void *room, cons
         case 1: return run.template operator()<1>();
         case 2: return run.template operator()<2>();
         case 4: return run.template operator()<4>();
-        case 8: return run.template operator()<8>();
+        case 8:
+            if constexpr (!Exact) return run.template operator()<8>();
+            return RIDGE_UNSUPPORTED;
         default:
-            if constexpr (!Exact) return run.template operator()<16>();
+            if constexpr (!Exact) return run.template operator()<16>(); /* THIN_EXACT */
             return RIDGE_UNSUPPORTED;
     }
 }
 
-/* Any number of columns, THIN_WIDE of them a block: of few terms. The Op finds its first column by thin_wide_column. */
+/* Any number of columns, thin_wide(Exact) of them a block: of few terms. */
 template <bool Exact, typename T, typename W, class Op>
 ridge_status thin_run_wide(const thin_weights<W> &w, thin_args<T> a, void *room, const Op &op, cudaStream_t stream) {
-    constexpr int tiles = THIN_WIDE / 8;
+    constexpr int wide = thin_wide(Exact), tiles = wide / 8;
     a.steps = (int)thin_steps(a.depth, (int)sizeof(T)), a.w = (const uint4 *)room, a.parts = 1;
     if constexpr (Exact) a.of = w;
-    const int64_t blocks = thin_blocks(a, tiles), across = ((int64_t)w.classes + THIN_WIDE - 1) / THIN_WIDE;
+    const int64_t blocks = thin_blocks(a, tiles), across = ((int64_t)w.classes + wide - 1) / wide;
     if (blocks > INT32_MAX || across > 65535) return RIDGE_UNSUPPORTED;
     RIDGE_TRY((thin_pack<T, Exact>(w, tiles, a.steps, room, stream)));
     return launch_overlapping(thin_kernel<T, tiles, Exact, Op>,
                               {dim3((unsigned)blocks, (unsigned)across), THIN_WARPS * 32}, stream, device_overlaps(), a,
                               op);
 }
-__device__ inline int thin_wide_column(void) { return (int)blockIdx.y * THIN_WIDE; }
 
 }  // namespace ridge
 

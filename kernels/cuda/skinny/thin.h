@@ -8,10 +8,9 @@
 
 enum {
     THIN_COLUMNS = 128,   /* at most: classes of all heads */
-    THIN_EXACT = 64,      /* likewise, in fp32 */
+    THIN_EXACT = 32,      /* likewise, in fp32 */
     THIN_WARPS = 4,       /* of a block */
     THIN_STEP_BYTES = 64, /* of a row, that a warp takes at a time */
-    THIN_WIDE = 64,       /* columns of a block where there are any number */
     THIN_DEEP = 8         /* steps of a warp, at least, where warps share the depth */
 };
 
@@ -44,9 +43,18 @@ static inline double thin_bytes(int64_t columns, int64_t depth, int bytes, bool 
     return (double)thin_steps(depth, bytes) * thin_tiles(columns) * 32 * (exact ? 32 : 16);
 }
 
+/* Columns of a block where there are any number. */
+#ifdef __cplusplus
+constexpr
+#endif
+    static inline int
+    thin_wide(bool exact) {
+    return exact ? 32 : 64;
+}
 static inline double thin_wide_bytes(int64_t columns, int64_t depth, int bytes, bool exact) {
-    const int64_t groups = (columns + THIN_WIDE - 1) / THIN_WIDE;
-    return (double)thin_steps(depth, bytes) * (double)groups * (THIN_WIDE / 8) * 32 * (exact ? 32 : 16);
+    const int wide = thin_wide(exact);
+    const int64_t groups = (columns + wide - 1) / wide;
+    return (double)thin_steps(depth, bytes) * (double)groups * (wide / 8) * 32 * (exact ? 32 : 16);
 }
 
 /* ---- skinny/thin_across.cuh ---- */

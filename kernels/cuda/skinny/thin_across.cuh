@@ -25,11 +25,12 @@ struct across_args {
 /* Of eight rows a warp at a time: rows t and t + 4 are a lane's, of B 16 bytes, of A two columns of every 16. */
 template <typename A, typename B, int M, bool Exact>
 class across_rows {
-    static constexpr int ahead = 2;
+    static constexpr int ahead = M == 4 ? 1 : 2;
     const across_args<A, B> &p;
     int64_t row, end;
     int column, first; /* of B, of A */
-    uint4 low[ahead][2];
+    thin_span span;
+    uint4 low[ahead][2], high[ahead][2];
     float of_a[ahead][M][4];
 
     __device__ thin_row<B> of_b(int64_t i) const { return {p.b + i * p.b_line, i < end ? p.n : 0}; }
@@ -39,7 +40,10 @@ class across_rows {
     }
     __device__ void load(int slot, int64_t i) {
 #pragma unroll
-        for (int r = 0; r < 2; r++) low[slot][r] = of_b(i + 4 * r).ahead(column);
+        for (int r = 0; r < 2; r++) {
+            const thin_row<B> of = of_b(i + 4 * r);
+            low[slot][r] = of.low(column, span), high[slot][r] = of.high(column, span);
+        }
 #pragma unroll
         for (int m = 0; m < M; m++)
 #pragma unroll
@@ -49,7 +53,7 @@ class across_rows {
    public:
     static constexpr int step = 8 * THIN_WARPS;
     __device__ across_rows(const across_args<A, B> &args, int64_t begin, int64_t behind, int first_of_a, int first_of_b)
-        : p(args), end(behind) {
+        : p(args), end(behind), span(args.b, args.b_line, args.rows, args.n, begin, behind - 1) {
         const int lane = (int)threadIdx.x % 32;
         row = begin + (int)threadIdx.x / 32 * 8 + lane % 4;
         column = first_of_b + lane / 4 * pack_width<B>, first = first_of_a + lane / 4;
@@ -60,7 +64,7 @@ class across_rows {
 #pragma unroll
         for (int r = 0; r < 2; r++) {
             const thin_row<B> of = of_b(row + 4 * r);
-            b[r] = elements_of<B, pack_width<B>>(of.whole(low[0][r], of.behind(column), column));
+            b[r] = elements_of<B, pack_width<B>>(of.whole(low[0][r], high[0][r], column, span));
         }
 #pragma unroll
         for (int m = 0; m < M; m++)
@@ -69,6 +73,7 @@ class across_rows {
 #pragma unroll
         for (int s = 0; s + 1 < ahead; s++) {
             low[s][0] = low[s + 1][0], low[s][1] = low[s + 1][1];
+            high[s][0] = high[s + 1][0], high[s][1] = high[s + 1][1];
 #pragma unroll
             for (int m = 0; m < M; m++)
 #pragma unroll
@@ -136,9 +141,7 @@ __device__ inline void across_store(const across_args<A, B> &p, const float (&su
 
 /* Grid: B's columns, A's, shares. 16 M of A's columns a block. */
 template <typename A, typename B, int M, bool Exact>
-__global__ void __launch_bounds__(32 * THIN_WARPS, M == 1   ? 4
-                                                   : M == 2 ? 3
-                                                            : 2)
+__global__ void __launch_bounds__(32 * THIN_WARPS, M == 1 ? 3 : 2)
     across_kernel(const __grid_constant__ across_args<A, B> p) {
     constexpr int N = pack_width<B>;
     __shared__ float room[THIN_WARPS][16 * (8 * N + 1)];
