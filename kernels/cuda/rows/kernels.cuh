@@ -26,13 +26,27 @@ struct row_without_parameters {
     }
 };
 
+/* What makes a row's elements y. Grouped: single elements come several at a time, so that their parameters are in
+ * flight together; without parameters the first would only be stored later (24298 x 3843 bf16: 134 us, one by one 112).
+ */
+template <int How, typename Op, typename Statistics>
+struct row_finish {
+    static constexpr bool grouped = Op::parameters > 0;
+    const Op &op;
+    const Statistics &s;
+    template <typename V, typename Column>
+    __device__ void operator()(V &v, Column column) const {
+        op.template finish<How>(v, s, column);
+    }
+};
+
 /* Two copies of the writing, so that the usual one does not carry the other's instructions. */
 template <typename Row, typename Op, typename Statistics>
 __device__ inline void row_write(Row &row, const Op &op, const Statistics &s) {
     if (op.usual(s, row.body_column()))
-        row.write([&](auto &v, auto column) { op.template finish<ROW_USUAL>(v, s, column); });
+        row.write(row_finish<ROW_USUAL, Op, Statistics>{op, s});
     else
-        row.write([&](auto &v, auto column) { op.template finish<ROW_GENERAL>(v, s, column); });
+        row.write(row_finish<ROW_GENERAL, Op, Statistics>{op, s});
 }
 
 constexpr int row_block(int threads_a_row) {

@@ -16,6 +16,15 @@ __device__ inline pack<T, 1> opaque_copy(pack<T, 1> kept) {
     return kept;
 }
 
+/* See row_finish. */
+template <typename F>
+constexpr bool row_is_grouped = [] {
+    if constexpr (requires { F::grouped; })
+        return F::grouped;
+    else
+        return true;
+}();
+
 /* Elements: those that a thread holds in packs, at most. */
 template <typename Span, typename T, typename U, int Width, int Threads, int Elements>
 class row_part {
@@ -227,7 +236,7 @@ class row_part {
      * mix the arithmetic of all of them and run out of registers. */
     template <bool Fetched, bool Apart = false, typename F>
     __device__ void write(F finish) const {
-        if constexpr (Width == 1)
+        if constexpr (Width == 1 && row_is_grouped<F>)
             write_apart(finish);
         else
             write_packs<Fetched, Apart>(finish);

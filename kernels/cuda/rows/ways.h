@@ -190,9 +190,10 @@ static inline const char *row_way_refusal(int way, const row_facts *f) {
 #define ROW_H200_APART 0.06
 #define ROW_H200_STAGED 1.3  /* times what rows that are loaded to registers take: loads, then stores, of each block */
 #define ROW_H200_CYCLES 1755 /* of an SM in a microsecond */
-#define ROW_H200_THREAD 1.4  /* as STAGED, of rows that are not one pack: accesses of half sectors; predicted */
-#define ROW_H200_SPREAD 1.15 /* likewise: more threads exchange */
-#define ROW_H200_FILLED 0.5  /* microseconds less without ends: layer norm of 128 x 4096 fp32 3.6, spread 3.9 */
+#define ROW_H200_THREAD 1.9  /* as STAGED, of rows that are not one pack: 65536 x 16 in 5.8 us, rows_several 4.9 */
+#define ROW_H200_SECTORS 1.15e5 /* a microsecond, written in part: 380119 x 15 in f16, 18 apart, in 50 us */
+#define ROW_H200_SPREAD 1.15    /* likewise: more threads exchange */
+#define ROW_H200_FILLED 0.5     /* microseconds less without ends: layer norm of 128 x 4096 fp32 3.6, spread 3.9 */
 enum { ROW_SM_THREADS = 2048, ROW_SM_BLOCKS = 32 };
 
 /* Threads and rows of a block, elements of a thread. */
@@ -304,12 +305,14 @@ static inline double row_way_alone(int way, const row_facts *f, double elements)
 }
 
 /* Microseconds in which an SM's 32 lanes move rows of a thread each: an access of a warp touches as many lines of 128
- * bytes as 32 rows have, and takes a cycle for each. Predicted, not measured. */
+ * bytes as 32 rows have, and takes a cycle for each; single elements are stored by sectors of 32 bytes. */
 static inline double row_thread_accesses(const row_facts *f, double sms) {
     const double row = (double)f->columns * f->bytes,
                  accesses = f->whole ? row / (double)ROW_PACK_BYTES : (double)f->columns;
     const double lines = row < 4 ? 1 : row > 128 ? 32 : row / 4;
-    return (double)f->rows / 32 * f->matrices * accesses * lines / (ROW_H200_CYCLES * sms);
+    const double moved = (double)f->rows / 32 * f->matrices * accesses * lines / (ROW_H200_CYCLES * sms);
+    const double sectors = (double)f->rows * (double)f->columns * (row < 32 ? row / 32 : 1) / ROW_H200_SECTORS;
+    return f->whole || moved > sectors ? moved : sectors;
 }
 
 static inline double row_way_time(int way, const row_facts *f) {
@@ -322,7 +325,11 @@ static inline double row_way_time(int way, const row_facts *f) {
     const double alone = row_way_alone(way, f, elements), sms = f->sm_count > 0 ? f->sm_count : 1;
     const double each = ROW_H200_ROW + elements * row_way_instructions(way, f);
     const double issue = (double)f->rows * lanes * each / ROW_H200_ISSUE;
-    double move = (double)f->rows * row * (f->matrices + (way == ROW_WAY_REREAD ? 1 : 0)) / ROW_H200_COPY;
+    double move = (double)f->rows * row *
+                  (f->matrices + (way != ROW_WAY_REREAD ? 0
+                                  : f->matrices == 3    ? 2
+                                                        : 1)) /
+                  ROW_H200_COPY;
     const bool plain = way == ROW_WAY_SEVERAL || way == ROW_WAY_STAGED || way == ROW_WAY_REREAD;
     if (way == ROW_WAY_SINGLE && f->columns > ROW_SINGLE_BLOCK) { /* one block an SM */
         int cluster = 2; /* a block of 1024 threads counts as two: predicted, not measured */
@@ -336,7 +343,7 @@ static inline double row_way_time(int way, const row_facts *f) {
         if (!f->whole || f->columns * f->bytes > ROW_PACK_BYTES) move *= ROW_H200_THREAD;
         const double accesses = row_thread_accesses(f, sms);
         if (move < accesses) move = accesses;
-        move += ROW_H200_LATENCY;
+        move += 1.2 * ROW_H200_LATENCY; /* 327 x 3: 1.35 us, rows_lanes 1.22 */
     }
     if (way == ROW_WAY_REREAD && !f->packs && move < alone * blocks / (3 * sms)) move = alone * blocks / (3 * sms);
     if (move < alone) move = alone;
