@@ -40,12 +40,10 @@ template <int NT>
 constexpr int thin_m = thin_rows_of(NT) / 16;
 
 /* Steps whose loads of x are under way, and blocks of an SM: what registers have room for. */
-template <int NT>
-constexpr int thin_ahead = NT == 16 ? 3 : 2;
 template <int NT, bool Exact>
-constexpr int thin_resident = NT == 1   ? (Exact ? 3 : 4)
-                              : NT == 2 ? 3
-                                        : 2;
+constexpr int thin_ahead = NT == 16 || (NT == 4 && !Exact) ? 4 : 3;
+template <int NT, bool Exact>
+constexpr int thin_resident = NT == 1 || (NT == 2 && !Exact) ? 3 : 2;
 
 /* Two rows further is two banks further: what lanes read of 16 rows at a time meets in no bank. */
 template <int NT>
@@ -215,7 +213,7 @@ struct thin_args {
  * so a lane's second piece is the first one of the next lane, for the last lane that of the first lane's next step. */
 template <typename T, int NT, bool Exact>
 class thin_rows {
-    static constexpr int step = thin_step<T>, ahead = thin_ahead<NT> /* steps */, count = 2 * thin_m<NT>;
+    static constexpr int step = thin_step<T>, ahead = thin_ahead<NT, Exact> /* steps */, count = 2 * thin_m<NT>;
     static_assert(ahead >= 2);
     const T *first;     /* of the lane's rows */
     int64_t next;       /* from one of them to the next */
@@ -245,15 +243,14 @@ class thin_rows {
 #pragma unroll
         for (int s = 0; s < ahead; s++) load(s, k + s * step);
     }
-    /* The step's elements; the loads of a later one are then under way. */
+    /* The step's elements; the loads of a later one are then under way. Slot: of the step, one after the other:
+     * constant, since moving what is under way would wait for it. */
+    template <int Slot>
     __device__ void take(uint4 (&v)[count]) {
 #pragma unroll
-        for (int r = 0; r < count; r++) v[r] = row(r).whole(low[0][r], from_next_lane(low[0][r], low[1][r]), k, span);
-#pragma unroll
-        for (int s = 0; s + 1 < ahead; s++)
-#pragma unroll
-            for (int r = 0; r < count; r++) low[s][r] = low[s + 1][r];
-        load(ahead - 1, k + ahead * step);
+        for (int r = 0; r < count; r++)
+            v[r] = row(r).whole(low[Slot][r], from_next_lane(low[Slot][r], low[(Slot + 1) % ahead][r]), k, span);
+        load(Slot, k + ahead * step);
         k += step;
 #pragma unroll
         for (int r = 0; r < count; r++)
@@ -279,17 +276,6 @@ __device__ inline void thin_multiply(float (&d)[4], const thin_fragments &a, con
     thin_mma(T(), d, a.first, b.x, b.y);
     thin_mma(T(), d, a.second, b.z, b.w);
 }
-
-/* w of a step, in fragments. Not by __ldg: the launch before wrote it. */
-template <int NT, bool Exact>
-struct thin_w {
-    static constexpr int size = NT * (Exact ? 64 : 32), count = size / 32;
-    uint4 v[count];
-    __device__ void load(const uint4 *w) {
-#pragma unroll
-        for (int i = 0; i < count; i++) v[i] = w[i * 32];
-    }
-};
 
 /* The sums of a step more. w(i): its i-th 16 bytes of the lane. */
 template <typename T, int NT, bool Exact, typename W>
@@ -320,29 +306,32 @@ __device__ inline void thin_add_step(const uint4 (&v)[2 * thin_m<NT>], const W &
     }
 }
 
-/* Of the steps from `step` on, `count` of them. w is loaded a step ahead where registers have room. */
+/* Of the steps from `step` on, `count` of them. w, 16 bytes of each tile and part, not by __ldg: the launch before
+ * wrote it. */
 template <typename T, int NT, bool Exact>
 __device__ inline void thin_sums(const thin_args<T> &a, thin_rows<T, NT, Exact> &x, int step, int count,
                                  float (&sums)[thin_m<NT>][NT][4]) {
-    constexpr bool early = NT * (Exact ? 2 : 1) <= 4;
-    using fragments = thin_w<NT, Exact>;
-    const uint4 *w = a.w + ((int64_t)blockIdx.y * a.steps + step) * fragments::size + threadIdx.x % 32;
-    fragments now;
-    if (early && count > 0) now.load(w);
-#pragma unroll 1
-    for (int s = 0; s < count; s++, w += fragments::size) {
+    constexpr int size = NT * (Exact ? 64 : 32);
+    const uint4 *w = a.w + ((int64_t)blockIdx.y * a.steps + step) * size + threadIdx.x % 32;
+    const auto one = [&]<int Slot>() {
         uint4 v[2 * thin_m<NT>];
-        if constexpr (early) {
-            fragments then;
-            then.load(s + 1 < count ? w + fragments::size : w);
-            x.take(v);
-            thin_add_step<T, NT, Exact>(
-                v, [&](int i) { return now.v[i]; }, sums);
-            now = then;
-        } else {
-            x.take(v);
-            thin_add_step<T, NT, Exact>(
-                v, [&](int i) { return w[i * 32]; }, sums);
+        x.template take<Slot>(v);
+        thin_add_step<T, NT, Exact>(
+            v, [&](int i) { return w[i * 32]; }, sums);
+        w += size;
+    };
+    static_assert(thin_ahead<NT, Exact> == 3 || thin_ahead<NT, Exact> == 4);
+#pragma unroll 1
+    for (int s = 0; s < count;) { /* whole warps */
+        one.template operator()<0>();
+        if (++s == count) break;
+        one.template operator()<1>();
+        if (++s == count) break;
+        one.template operator()<2>();
+        if (++s == count) break;
+        if constexpr (thin_ahead<NT, Exact> == 4) {
+            one.template operator()<3>();
+            s++;
         }
     }
 }
