@@ -5,6 +5,7 @@
 
 #include "cuda/linear/loss_shares.cuh"
 #include "cuda/skinny/thin_across.cuh"
+#include "cuda/tile/reduce.cuh"
 
 namespace ridge {
 
@@ -60,9 +61,67 @@ struct thin_losses {
         to_gradient(mine, lane % 2,
                     gradient_of_row(log_sum, exists ? r.dloss[row] : 0.0f, label, r.classes, r.options));
         __syncwarp();
-        const int lanes = thin_lanes(r.classes);
+        store(z, pitch, first);
+    }
+    __device__ void store(const float *z, int pitch, int64_t first) const {
+        const int lane = (int)threadIdx.x % 32, lanes = thin_lanes(r.classes);
+        if (!gradient) return;
         for (int i = lane / lanes; i < 16 && first + i < r.rows; i += 32 / lanes)
             thin_write(gradient + (first + i) * stride, z + i * pitch, r.classes, lane % lanes, lanes);
+    }
+
+    static __device__ bool takes_fragments(void) { return true; }
+    /* The same of rows in registers, four lanes each: row g, and row g + 8 (Which). */
+    template <int Which, int NT>
+    __device__ void row_of_fragment(float (&z)[NT][4], int row) const {
+        const int first = (int)threadIdx.x % 4 * 2;
+        const bool exists = row < r.rows;
+        const int label = exists ? r.labels[row] : -1;
+        float log_sum = (given_lse && exists ? given_lse[row] : 0.0f) * log2_e;
+        if (!given_lse) {
+            float most = -0x1p100f, sum = 0.0f, all = 0.0f, of_label = 0.0f;
+#pragma unroll
+            for (int t = 0; t < NT; t++)
+#pragma unroll
+                for (int e = 0; e < 2; e++) {
+                    const float v = z[t][2 * Which + e];
+                    const int c = t * 8 + first + e;
+                    if (c < r.classes) most = v > most ? v : most, all += v;
+                    if (c == label) of_label = v;
+                }
+            most = quad_max(most);
+#pragma unroll
+            for (int t = 0; t < NT; t++)
+#pragma unroll
+                for (int e = 0; e < 2; e++)
+                    if (t * 8 + first + e < r.classes) sum += exp2f(z[t][2 * Which + e] - most);
+            sum = quad_sum(sum), all = quad_sum(all), of_label = quad_sum(of_label);
+            log_sum = sum > 0.0f ? most + log2f(sum) : NAN;
+            if (first == 0 && exists) finish_loss(r, row, label, log_sum, all, of_label);
+        }
+        if (!gradient) return;
+        const row_gradient g = gradient_of_row(log_sum, exists ? r.dloss[row] : 0.0f, label, r.classes, r.options);
+#pragma unroll
+        for (int t = 0; t < NT; t++)
+#pragma unroll
+            for (int e = 0; e < 2; e++) {
+                float &v = z[t][2 * Which + e];
+                v = g.label < 0 ? 0.0f : fmaf(g.coef, exp2f(v - g.log_sum), -g.off);
+                if (t * 8 + first + e == g.label) v -= g.hit;
+            }
+    }
+    template <int NT>
+    __device__ void fragment(float (&z)[NT][4], int64_t first) const {
+        const int lane = (int)threadIdx.x % 32, row = (int)first + lane / 4;
+#pragma unroll
+        for (int t = 0; t < NT; t++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                const int c = t * 8 + lane % 4 * 2 + e % 2;
+                z[t][e] = (z[t][e] + (c < r.classes ? bias[c] : 0.0f)) * log2_e;
+            }
+        row_of_fragment<0>(z, row);
+        row_of_fragment<1>(z, row + 8);
     }
 };
 

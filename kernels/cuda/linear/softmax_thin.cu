@@ -4,6 +4,7 @@
 
 #include "cuda/linear/softmax_call.cuh"
 #include "cuda/skinny/thin.cuh"
+#include "cuda/tile/reduce.cuh"
 
 namespace ridge {
 
@@ -54,6 +55,34 @@ struct thin_softmax {
             const int r = i % 16, h = i / 16;
             if (first + r >= batch) continue;
             thin_write(p + (first + r) * p_row + h * p_head, z + r * pitch + h * classes, n, lane % of_run, of_run);
+        }
+    }
+    __device__ bool takes_fragments(void) const { return heads == 1; }
+    /* The same of rows in registers, four lanes each. */
+    template <int NT>
+    __device__ void fragment(float (&z)[NT][4], int64_t) const {
+        const int first = (int)threadIdx.x % 4 * 2;
+#pragma unroll
+        for (int t = 0; t < NT; t++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                const int c = t * 8 + first + e % 2;
+                z[t][e] = c < classes ? z[t][e] + to_float(bias[c]) : -INFINITY;
+            }
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            float most = -FLT_MAX, sum = 0.0f;
+#pragma unroll
+            for (int t = 0; t < NT; t++) most = fmaxf(most, fmaxf(z[t][2 * r], z[t][2 * r + 1]));
+            most = quad_max(most);
+#pragma unroll
+            for (int t = 0; t < NT; t++)
+#pragma unroll
+                for (int e = 2 * r; e < 2 * r + 2; e++)
+                    sum += z[t][e] = ex2_approx_ftz((z[t][e] - most) * 0x1.715476p0f);
+            const float scale = rcp_approx_ftz(quad_sum(sum));
+#pragma unroll
+            for (int t = 0; t < NT; t++) z[t][2 * r] *= scale, z[t][2 * r + 1] *= scale;
         }
     }
     __device__ void rows(float *z, int pitch, int64_t first) const {

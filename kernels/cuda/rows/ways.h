@@ -320,7 +320,11 @@ static inline double row_way_time(int way, const row_facts *f) {
     const int by_threads = ROW_SM_THREADS / block.threads, lanes = row_way_lanes(way, f);
     const double row = (double)f->columns * f->bytes,
                  resident = by_threads < ROW_SM_BLOCKS ? by_threads : ROW_SM_BLOCKS;
-    const double flight = resident * block.rows * row * (way == ROW_WAY_SINGLE ? 0.5 : 1) / ROW_H200_FLIGHT;
+    const double flight = resident * block.rows * row *
+                          (way != ROW_WAY_SINGLE          ? 1
+                           : f->columns <= ROW_LANES_MOST ? 1.5
+                                                          : 0.5) /
+                          ROW_H200_FLIGHT;
     const double elements = row_way_elements(way, f, lanes), blocks = (double)f->rows / block.rows;
     const double alone = row_way_alone(way, f, elements), sms = f->sm_count > 0 ? f->sm_count : 1;
     const double each = ROW_H200_ROW + elements * row_way_instructions(way, f);

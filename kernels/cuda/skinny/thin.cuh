@@ -15,7 +15,11 @@
  * for
  *
  * An Op has     void rows(float *z, int pitch, int64_t first) const;
- * z: logits, without bias, of 16 rows from `first` on, in lines of `pitch`, the warp's own. Called by whole warps. */
+ * z: logits, without bias, of 16 rows from `first` on, in lines of `pitch`, the warp's own. It may have
+ *               bool takes_fragments(void) const;
+ *               void fragment(float (&sums)[NT][4], int64_t first) const;           what it makes, in registers
+ *               void store(const float *z, int pitch, int64_t first) const;         of what was made
+ * whose lanes have rows g and g + 8 of a fragment (ptx/mma.cuh). Called by whole warps. */
 #ifndef RIDGE_KERNELS_CUDA_SKINNY_THIN_CUH
 #define RIDGE_KERNELS_CUDA_SKINNY_THIN_CUH
 
@@ -386,6 +390,9 @@ __global__ void __launch_bounds__(THIN_WARPS * 32, thin_resident<NT, Exact>)
     thin_sums<T, NT, Exact>(a, x, step, min(each, a.steps - step), sums);
 #pragma unroll
     for (int m = 0; m < thin_m<NT>; m++) {
+        bool made = false;
+        if constexpr (!Exact && requires { op.fragment(sums[m], first); })
+            if (a.parts == 1 && op.takes_fragments()) op.fragment(sums[m], first + m * 16), made = true;
         thin_put<NT>(sums[m], memory[warp]);
         __syncthreads();
         if (part == 0 && first + m * 16 < a.rows) {
@@ -394,7 +401,10 @@ __global__ void __launch_bounds__(THIN_WARPS * 32, thin_resident<NT, Exact>)
                 const int column = (int)blockIdx.y * 8 * NT, left = a.of.heads * a.of.classes - column;
                 thin_repair(a, memory[warp], thin_pitch<NT>, first + m * 16, column, left < 8 * NT ? left : 8 * NT);
             }
-            op.rows(memory[warp], thin_pitch<NT>, first + m * 16);
+            if (made)
+                op.store(memory[warp], thin_pitch<NT>, first + m * 16);
+            else
+                op.rows(memory[warp], thin_pitch<NT>, first + m * 16);
         }
         __syncthreads();
     }
