@@ -145,7 +145,8 @@ struct thin_store {
     int64_t line, rows_of_to;
     int columns;
 
-    __device__ void rows(const float *z, int pitch, int64_t first) const {
+    __device__ void rows(const float *z, int pitch, int64_t first) const { store(z, pitch, first); }
+    __device__ void store(const float *z, int pitch, int64_t first) const {
         const int lane = (int)threadIdx.x % 32, wide = thin_wide(Exact), column = (int)blockIdx.y * wide;
         const int n = columns - column < wide ? columns - column : wide, lanes = thin_lanes(n);
         for (int i = lane / lanes; i < 16 && first + i < rows_of_to; i += 32 / lanes)
