@@ -156,50 +156,46 @@ double skinny_cost(int way, const skinny_facts *f) {
 
 /* ---- few columns, by mma.sync ---- */
 
-/* Predicted, not measured: cycles of an SM for a tile of 8 columns of a step (512 bytes of w from L1), and for an
- * element of the result, 40 instructions of a lane; what of memory's rate is reached; microseconds of a step that
- * waits for memory, two of them under way, and of the launches and ends of a warp. */
-static const double THIN_TILE = 9, THIN_ELEMENT = 0.32, THIN_CYCLES = 1700, THIN_RATE = 0.8, THIN_WAIT = 0.4,
-                    THIN_ENDS = 3;
+/* Microseconds of a warp: a step of the depth, by what registers have; the beginning and the end of its rows, besides
+ * for each column of the kernel, and where several heads are in a row; how many of them an SM has. From 190 drawn
+ * shapes (seeds 31001 and 501): 257285 x 389 by 4 heads of 5 in bf16 in 200 us, 119893 x 235 x 11 in 49. What binds is
+ * the instructions that shift, mask and check pieces of rows. */
+static const double THIN_STEP_8 = 2.2, THIN_STEP_16 = 1.3, THIN_STEP = 1.8, THIN_EXACT_STEP = 1.5, THIN_ENDS = 2,
+                    THIN_COLUMN = 0.05, THIN_HEADS = 6, THIN_WIDE_ENDS = 8;
+/* Eight rows a warp and turn of skinny/thin_across.cuh; its end. */
+static const double ACROSS_TURN = 1.9, ACROSS_ENDS = 3;
 
-/* Three products of parts, and their sums. */
-static double thin_tile(bool exact) { return exact ? 3 * THIN_TILE : THIN_TILE; }
+static double thin_step_cost(int tiles, bool exact) {
+    return (tiles == 8 ? THIN_STEP_8 : tiles == 16 ? THIN_STEP_16 : THIN_STEP) * (exact ? THIN_EXACT_STEP : 1);
+}
+/* Warps that take so long, `resident` of an SM at a time. */
+static double in_waves(double warps, double each, double resident, int sm_count) {
+    return most(1, warps / resident / (sm_count > 0 ? sm_count : 1)) * each;
+}
 
-double thin_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, bool exact, int sm_count) {
-    const double sms = sm_count > 0 ? sm_count : 1, tiles = thin_tiles(columns), n = (double)columns;
-    const int of_warp = thin_rows_of(thin_tiles(columns));
-    const double steps = (double)thin_steps(depth, bytes), warps = up((double)rows, of_warp);
-    const int parts = thin_parts(rows, depth, thin_tiles(columns), bytes, sm_count);
-    const double elements = warps * of_warp * 8 * tiles;
-    const double cycles = warps * steps * tiles * thin_tile(exact) + elements * THIN_ELEMENT;
-    const double operands = bytes * ((double)rows * ((double)depth + n) + (double)depth * n);
-    const double resident = tiles <= 2 ? 16 : tiles == 8 ? 8 : 12; /* warps of an SM */
-    const double waves = up(warps * parts, resident * sms);
-    const double waits = waves * (THIN_ENDS + steps / parts * THIN_WAIT * (0.5 + tiles / 16));
-    return 2 * LAUNCH + most(most(operands / (THIN_RATE * BYTES), cycles / THIN_CYCLES / sms), waits);
+double thin_cost(int64_t rows, int64_t depth, int64_t heads, int64_t classes, int bytes, bool exact, int sm_count) {
+    const int64_t columns = heads * classes;
+    const int tiles = thin_tiles(columns), parts = thin_parts(rows, depth, tiles, bytes, sm_count);
+    const double steps = up((double)thin_steps(depth, bytes), parts);
+    const double each =
+        THIN_ENDS + THIN_COLUMN * 8 * tiles + (heads > 1 ? THIN_HEADS : 0) + steps * thin_step_cost(tiles, exact);
+    const double operands = bytes * ((double)rows * (double)(depth + columns) + (double)depth * (double)columns);
+    const double warps = up((double)rows, thin_rows_of(tiles)) * parts;
+    return 2 * LAUNCH + most(operands / BYTES, in_waves(warps, each, tiles <= 2 ? 12 : 8, sm_count));
 }
 
 double thin_wide_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, int to_bytes, bool exact, int sm_count) {
-    const double sms = sm_count > 0 ? sm_count : 1, groups = up((double)columns, thin_wide(exact));
-    const double tiles = up((double)rows, thin_rows_of(thin_wide(exact) / 8)) * groups;
-    const double cycles = tiles * ((double)thin_steps(depth, bytes) * (thin_wide(exact) / 8) * thin_tile(exact) +
-                                   thin_rows_of(thin_wide(exact) / 8) * thin_wide(exact) * THIN_ELEMENT);
-    const double operands = (double)rows * ((double)depth * bytes * groups / 2 + (double)columns * to_bytes);
-    return 2 * LAUNCH + THIN_ENDS + most(operands / (THIN_RATE * BYTES), cycles / THIN_CYCLES / sms);
+    const int tiles = thin_wide(exact) / 8;
+    const double warps = up((double)rows, thin_rows_of(tiles)) * up((double)columns, thin_wide(exact));
+    const double each = THIN_WIDE_ENDS + (double)thin_steps(depth, bytes) * thin_step_cost(tiles, exact);
+    return 2 * LAUNCH + most((double)rows * (double)columns * to_bytes / BYTES, in_waves(warps, each, 8, sm_count));
 }
 
-/* Cycles of an SM for eight rows of 128 bytes: their loads and shifts, and for each 16 columns the products. */
-static const double ACROSS_LOADS = 25, ACROSS_PRODUCTS = 16;
-
 double across_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, bool exact, int sm_count) {
-    const double sms = sm_count > 0 ? sm_count : 1, x = (double)rows * (double)depth * bytes;
     const int64_t tiles = across_tiles(depth, columns, bytes), shares = across_shares(rows, depth, columns, bytes);
-    const double blocks = (double)tiles * (double)shares, turns = up((double)rows / (double)shares, 8 * THIN_WARPS);
-    const double of_16 = up((double)(columns < ACROSS_CLASSES ? columns : ACROSS_CLASSES), 16);
-    const double cycles =
-        up((double)rows, 8) * (double)tiles * (ACROSS_LOADS + of_16 * (exact ? 3 : 1) * ACROSS_PRODUCTS);
-    const double again = up((double)columns, ACROSS_CLASSES);
-    const double filled = blocks < sms ? blocks / sms : 1, waits = THIN_ENDS + turns * THIN_WAIT;
-    return LAUNCH + most(most(again * x / (THIN_RATE * BYTES) / filled, cycles / THIN_CYCLES / sms / filled), waits) +
+    const double turns = up((double)rows / (double)shares, 8 * THIN_WARPS);
+    const double each = ACROSS_ENDS + turns * ACROSS_TURN * (exact ? THIN_EXACT_STEP : 1);
+    const double x = (double)rows * (double)depth * bytes * up((double)columns, ACROSS_CLASSES);
+    return LAUNCH + most(x / BYTES, in_waves((double)(tiles * shares), each, columns <= 16 ? 3 : 2, sm_count)) +
            linear_pass_cost(2 * across_bytes(rows, depth, columns, bytes));
 }

@@ -266,7 +266,11 @@ static double packed_cost(int way, const facts *f) {
     const double bytes = 2 * f->bytes * packed_elements(way, f);
     return is_tileable(f) ? linear_pass_cost(bytes) : linear_copy_cost(bytes);
 }
-/* Not measured: made of its parts. */
+/* Tiles that wait for many beside them: 4629 x 1041 x 5375 in 716 us, twice those of few. */
+static double meeting(int64_t classes) { return classes > 1024 ? 1 + (double)(classes - 1024) / 4096 : 1; }
+
+/* Of the product's prediction: 203 rows, 3 heads of 173 x 171 in 14.9 us; 123727, 17 of 9 x 31 in 424. */
+static const double HEADS_TILES = 1.4, HEADS_SHALLOW = 2.2;
 static double tiles_heads_cost(const facts *f) {
     const int64_t tile = linear_heads_tile(f->classes);
     const linear_pipe pipe = tile == LINEAR_TILE_NARROW   ? LINEAR_PIPE_16_NARROW
@@ -274,11 +278,12 @@ static double tiles_heads_cost(const facts *f) {
                                                           : LINEAR_PIPE_16_SOFTMAX;
     const double p = (double)f->batch * (double)f->heads * (double)f->classes;
     return packed_cost(LINEAR_TILES_HEADS, f) +
-           linear_pipe_cost(pipe, f->batch, f->classes, f->depth, f->heads, f->sm_count) +
+           linear_pipe_cost(pipe, f->batch, f->classes, f->depth, f->heads, f->sm_count) * meeting(f->classes) *
+               (f->depth <= 64 ? HEADS_SHALLOW : HEADS_TILES) +
            (tile == LINEAR_TILE_NARROW ? linear_bytes_cost(f->bytes * p) : 0);
 }
 
-/* The weights' copies and the biases'; a product of all; softmax in one launch. Not measured. */
+/* The weights' copies and the biases'; a product of all; softmax in one launch. */
 static double logits_heads_cost(const facts *f) {
     const int64_t columns = f->heads * linear_heads_wide(LINEAR_LOGITS_HEADS, f->classes, f->heads);
     const int shares = linear_softmax_shares(f->batch, f->depth, columns);
@@ -294,9 +299,6 @@ static double split_pass_cost(const facts *f) {
     const double bytes = 8 * ((double)f->batch + (double)f->heads * (double)f->classes) * (double)f->depth;
     return is_tileable(f) ? linear_pass_cost(bytes) : linear_copy_cost(bytes);
 }
-/* Tiles of split operands that wait for many beside them: 4629 x 1041 x 5375 in 716 us, twice those of few. */
-static double meeting(int64_t classes) { return classes > 1024 ? 1 + (double)(classes - 1024) / 4096 : 1; }
-
 double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
     const skinny_facts s = skinny_of(f);
     const int64_t m = f->batch, n = f->classes, k = f->depth;
@@ -343,7 +345,7 @@ double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
         case LINEAR_LOGITS_FFMA:
             return linear_ffma_cost(m, n, k, f->heads, f->bytes, 1, f->sm, f->sm_count) + softmax_cost(f);
         case LINEAR_FEW_ROWS: return few_rows_cost(f);
-        case LINEAR_THIN: return thin_cost(m, k, f->heads * n, f->bytes, f->dtype == RIDGE_F32, f->sm_count);
+        case LINEAR_THIN: return thin_cost(m, k, f->heads, n, f->bytes, f->dtype == RIDGE_F32, f->sm_count);
         case LINEAR_COPIED: {
             const facts copied = linear_softmax_copied(f);
             const int inner = linear_softmax_of_copied(&copied, 0);
