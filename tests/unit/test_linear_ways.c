@@ -107,10 +107,10 @@ static void odd_and_skinny_shapes_have_tensor_cores(void **state) {
         {"linear_softmax", {8192, 4096, 9000}, RIDGE_BF16, "logits_16"},
         {"linear_softmax", {4096, 512, 32768}, RIDGE_TF32, "logits_half"},
         {"linear_softmax", {1896, 2961, 27601}, RIDGE_F16, "copied"},
-        {"linear_softmax", {65536, 8, 4}, RIDGE_BF16, "copied"},
+        {"linear_softmax", {65536, 8, 4}, RIDGE_BF16, "thin"},
         {"linear_softmax", {57800, 368, 32}, RIDGE_BF16, "tiles_narrow"},
         {"linear_cross_entropy", {57800, 368, 32}, RIDGE_F16, "narrow"},
-        {"linear_cross_entropy", {96900, 27, 5}, RIDGE_F16, "copied"},
+        {"linear_cross_entropy", {96900, 27, 5}, RIDGE_F16, "thin"},
         {"linear_softmax", {1024, 4096, 104}, RIDGE_BF16, "logits_shared"},
         {"linear_softmax", {64, 1024, 32000}, RIDGE_F32, "logits_wgmma"},
         {"linear_softmax", {64, 1024, 32000}, RIDGE_BF16, "logits_16"},
@@ -130,7 +130,7 @@ static void odd_and_skinny_shapes_have_tensor_cores(void **state) {
         {"linear_cross_entropy_grad", {1024, 4096, 96}, RIDGE_F16, "shared"},
         {"linear_cross_entropy_grad", {3081, 3590, 9966}, RIDGE_F16, "copied"},
         {"linear_cross_entropy", {281, 605, 11643}, RIDGE_TF32, "half"},
-        {"linear_cross_entropy", {510721, 81, 18}, RIDGE_TF32, "half"},
+        {"linear_cross_entropy", {510721, 81, 18}, RIDGE_TF32, "thin"},
         {"linear_cross_entropy_backward", {4117, 2377, 7925}, RIDGE_TF32, "half"},
         {"linear_cross_entropy_backward", {258104, 312, 208}, RIDGE_TF32, "half"},
         {"linear_cross_entropy_grad", {785, 1017, 383}, RIDGE_TF32, "half"},
@@ -143,7 +143,7 @@ static void odd_and_skinny_shapes_have_tensor_cores(void **state) {
         {"multihead_linear_softmax", {4096, 4, 1001, 9001}, RIDGE_F16, "logits_heads"},
         {"multihead_linear_softmax", {16384, 32, 4096, 4}, RIDGE_BF16, "logits_heads"}, /* few classes: no tile each */
         {"multihead_linear_softmax", {200, 17, 20001, 5}, RIDGE_F16, "logits_heads"},
-        {"multihead_linear_softmax", {200000, 9, 63, 7}, RIDGE_F16, "logits_heads"},
+        {"multihead_linear_softmax", {200000, 9, 63, 7}, RIDGE_F16, "thin"},
         {"multihead_linear_softmax", {4096, 1, 1024, 1000}, RIDGE_F16, "logits_16"},
     };
     ALL_RUN_BY(shapes, &h200);

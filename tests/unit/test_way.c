@@ -95,7 +95,7 @@ static void rows_go_where_they_belong(void **state) {
         {"masked_softmax", 322264, 2, RIDGE_BF16, 0, &h200, "rows_thread"},
         {"norm_activation", 126852, 2, RIDGE_F32, 0, &h200, "rows_thread"},
         {"online_softmax", 131072, 8, RIDGE_F16, 0, &h200, "rows_thread"},
-        {"norm_activation_rms", 380119, 15, RIDGE_F16, 2, &h200, "rows_thread"},
+        {"norm_activation_rms", 380119, 15, RIDGE_F16, 2, &h200, "rows_single"},
         {"fused_l2norm", 734888, 8, RIDGE_F32, 0, &h200, "rows_several"},
         {"norm_activation_rms", 9, 16, RIDGE_F32, 0, &h200, "rows_warp"},
         {"norm_activation", 32768, 4096, RIDGE_BF16, 0, &h200, "rows_filled"},
