@@ -311,7 +311,8 @@ static inline double row_thread_accesses(const row_facts *f, double sms) {
                  accesses = f->whole ? row / (double)ROW_PACK_BYTES : (double)f->columns;
     const double lines = row < 4 ? 1 : row > 128 ? 32 : row / 4;
     const double moved = (double)f->rows / 32 * f->matrices * accesses * lines / (ROW_H200_CYCLES * sms);
-    const double sectors = (double)f->rows * (double)f->columns * (row < 32 ? row / 32 : 1) / ROW_H200_SECTORS;
+    const double written = (double)f->rows * (double)f->columns * (f->matrices > 3 ? 2 : 1); /* y, and a sum */
+    const double sectors = written * (row < 32 ? row / 32 : 1) / ROW_H200_SECTORS;
     return f->whole || moved > sectors ? moved : sectors;
 }
 
