@@ -28,7 +28,7 @@ __device__ inline uint64_t createpolicy_evict_normal(void) {
 /* ---- 16 and 8 bytes at a time; p is aligned accordingly ---- */
 
 /* Not kept in L1. Ordinary loads: ld.global.nc says that nobody writes what it reads while the kernel runs, and ptxas
- * moved it before griddepcontrol.wait, when the launch before may still write (tools/check-waits). */
+ * moved it before griddepcontrol.wait, when the launch before may still write (tests/gpu/waits.py). */
 __device__ inline uint4 ld_global(const void *p, uint64_t policy) {
     uint4 v;
     asm volatile("ld.global.L1::no_allocate.L2::cache_hint.v4.u32 {%0,%1,%2,%3}, [%4], %5;"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Kernels that overlap the launch before them read nothing before they have waited for it, in machine code.
 
-    tools/check-waits build/CMakeFiles/ridge_cuda.dir           # every object below, or objects by name; needs cuobjdump
-    tools/check-waits --list build                              # the loads, too
+    tests/gpu/waits.py build/CMakeFiles/ridge_cuda.dir           # every object below, or objects by name; needs cuobjdump
+    tests/gpu/waits.py --list build                              # the loads, too
 
 griddepcontrol.wait is ACQBULK in machine code. ptxas moved loads with ld.global.nc before it where the wait is
 conditional: such a kernel reads what the launch before has not written yet, and no emulator or sanitizer sees it.
@@ -55,7 +55,7 @@ def main():
     parser.add_argument("--list", action="store_true", help="also the loads")
     options = parser.parse_args()
     if not shutil.which("cuobjdump"):
-        print("check-waits: needs cuobjdump, of the CUDA toolkit", file=sys.stderr)
+        print("waits: needs cuobjdump, of the CUDA toolkit", file=sys.stderr)
         return 77
     kernels = bad = 0
     for path in objects_of(options.paths):
@@ -69,7 +69,7 @@ def main():
             if options.list:
                 print("\n".join("    " + load for load in loads))
     if not kernels:
-        print("check-waits: no kernels found", file=sys.stderr)
+        print("waits: no kernels found", file=sys.stderr)
         return 2
     print(f"{kernels} kernels, {bad} read before they have waited")
     return 1 if bad else 0
