@@ -54,7 +54,7 @@ constexpr
 static inline double thin_wide_bytes(int64_t columns, int64_t depth, int bytes, bool exact) {
     const int wide = thin_wide(exact);
     const int64_t groups = (columns + wide - 1) / wide;
-    return (double)thin_steps(depth, bytes) * (double)groups * (wide / 8) * 32 * (exact ? 32 : 16);
+    return (double)thin_steps(depth, bytes) * (double)groups * wide * 4 * (exact ? 32 : 16);
 }
 
 /* ---- skinny/thin_across.cuh ---- */
