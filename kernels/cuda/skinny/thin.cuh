@@ -23,21 +23,12 @@
 #ifndef RIDGE_KERNELS_CUDA_SKINNY_THIN_CUH
 #define RIDGE_KERNELS_CUDA_SKINNY_THIN_CUH
 
-#include "cuda/host/launch.cuh"
 #include "cuda/mma/ffma.cuh"
-#include "cuda/ptx/griddepcontrol.cuh"
 #include "cuda/ptx/mma.cuh"
-#include "cuda/tile/pack.cuh"
-#include "cuda/tile/split.cuh"
-
-extern "C" {
-#include "cuda/skinny/thin.h"
-}
+#include "cuda/skinny/thin_pack.cuh"
+#include "cuda/skinny/thin_row.cuh"
 
 namespace ridge {
-
-template <typename T>
-constexpr int thin_step = THIN_STEP_BYTES / (int)sizeof(T); /* of the depth */
 
 /* Tiles of 16 rows of a warp. */
 template <int NT>
@@ -52,140 +43,6 @@ constexpr int thin_resident = NT == 1 || (NT == 2 && !Exact) ? 3 : 2;
 /* Two rows further is two banks further: what lanes read of 16 rows at a time meets in no bank. */
 template <int NT>
 constexpr int thin_pitch = (8 * NT + 31) / 32 * 32 + 2;
-
-/* ---- w ---- */
-
-/* w of several heads: element (depth k, class c of head h) is at h head + c line + k step. */
-template <typename T>
-struct thin_weights {
-    const T *base;
-    int64_t head, line, step;
-    int heads, classes, depth;
-
-    __device__ T at(int column, int k) const {
-        const int h = column / classes, c = column - h * classes;
-        return base[h * head + c * line + k * step];
-    }
-};
-
-/* As the product takes it: T, of an element of w. */
-template <typename T, typename W>
-__device__ inline T thin_operand(W w) {
-    if constexpr (std::is_same_v<T, float>)
-        return cvt_rna_tf32(to_float(w));
-    else
-        return w;
-}
-
-/* What is put in order of w: as it is, or hi and lo parts one after the other. */
-enum thin_part { THIN_WHOLE, THIN_HI, THIN_LO };
-template <typename T, typename W>
-__device__ inline T thin_element(W w, thin_part part) {
-    if constexpr (std::is_same_v<T, float>)
-        if (part != THIN_WHOLE) {
-            const tf32_parts both = split_tf32(to_float(w));
-            return __uint_as_float(part == THIN_HI ? both.hi : both.lo);
-        }
-    return thin_operand<T>(w);
-}
-
-/* to[tile of columns][step][tile of 8 columns][parts][lane]: 16 bytes along the depth of the lane's column. W: of w. */
-template <typename T, typename W, bool Exact>
-__global__ void __launch_bounds__(256)
-    thin_pack_kernel(thin_weights<W> w, int tiles, int steps, int64_t all, uint4 *to) {
-    constexpr int n = pack_width<T>;
-    griddepcontrol_launch_dependents();
-    const int64_t e = (int64_t)blockIdx.x * 256 + threadIdx.x;
-    if (e >= all) return;
-    const int lane = (int)(e % 32), tile = (int)(e / 32 % tiles), step = (int)(e / 32 / tiles % steps);
-    const int64_t column = (e / 32 / tiles / steps * tiles + tile) * 8 + lane / 4;
-    const int k = step * thin_step<T> + lane % 4 * n;
-    const bool exists = column < (int64_t)w.heads * w.classes;
-#pragma unroll
-    for (int part = Exact ? THIN_HI : THIN_WHOLE; part <= (Exact ? THIN_LO : THIN_WHOLE); part++) {
-        pack<T, n> v;
-#pragma unroll
-        for (int i = 0; i < n; i++)
-            v.v[i] = exists && k + i < w.depth ? thin_element<T>(w.at((int)column, k + i), (thin_part)part)
-                                               : from_float<T>(0.0f);
-        to[Exact ? e / 32 * 64 + (part == THIN_LO ? 32 : 0) + lane : e] = words_of(v);
-    }
-}
-
-/* ---- x ---- */
-
-/* 16 of 32 bytes, from `bytes` on: below 16, whole elements. */
-__device__ inline uint4 thin_shifted(uint4 low, uint4 high, unsigned bytes) {
-    const unsigned a[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-    unsigned b[6], c[5], out[4];
-#pragma unroll
-    for (int j = 0; j < 6; j++) b[j] = bytes & 8 ? a[j + 2] : a[j];
-#pragma unroll
-    for (int j = 0; j < 5; j++) c[j] = bytes & 4 ? b[j + 1] : b[j];
-#pragma unroll
-    for (int j = 0; j < 4; j++) out[j] = __funnelshift_r(c[j], c[j + 1], bytes % 4 * 8);
-    return make_uint4(out[0], out[1], out[2], out[3]);
-}
-
-/* The memory that rows lie in. Whether aligned pieces beside some rows may leave it (edge). */
-struct thin_span {
-    const char *lowest, *highest;
-    bool edge;
-
-    template <typename T>
-    __device__ thin_span(const T *x, int64_t line, int64_t rows, int depth, int64_t first, int64_t last)
-        : lowest((const char *)x),
-          highest((const char *)(x + (rows - 1) * line + depth)),
-          edge((const char *)(x + first * line) - 16 < lowest ||
-               (const char *)(x + last * line + depth) + 32 > highest) {}
-    __device__ bool has(const char *p) const { return !edge || (p >= lowest && p + 16 <= highest); }
-};
-
-/* Its first n of 16 bytes' elements, zeros behind them. */
-template <typename T>
-__device__ inline uint4 thin_masked(const uint4 &v, int n) {
-    const auto word = [&](unsigned w, int j) { /* the j-th */
-                                               const int left = n - j * 4 / (int)sizeof(T);
-                                               return left <= 0 ? 0u : sizeof(T) == 2 && left == 1 ? w & 0xffffu : w;
-    };
-    return make_uint4(word(v.x, 0), word(v.y, 1), word(v.z, 2), word(v.w, 3));
-}
-
-/* A row, of which a lane takes 16 bytes from element k on. Pieces may have elements of its neighbours in memory: these
- * are behind the row's end, and become zeros, or are shifted out. */
-template <typename T>
-struct thin_row {
-    static constexpr int W = pack_width<T>;
-    const T *row;
-    int depth; /* 0: there is no such row */
-
-    __device__ unsigned shift(void) const { return (unsigned)(uintptr_t)row % 16; }
-    __device__ const char *piece(int k) const { return (const char *)(row + k) - shift(); }
-    __device__ const char *end(void) const { return (const char *)(row + depth); }
-    /* A piece; zeros where it has nothing of the row, or is not all of the span. */
-    __device__ uint4 read(const char *p, const thin_span &s) const {
-        return p < end() && s.has(p) ? __ldg((const uint4 *)p) : make_uint4(0, 0, 0, 0);
-    }
-    __device__ uint4 low(int k, const thin_span &s) const { return read(piece(k), s); }
-    __device__ uint4 high(int k, const thin_span &s) const {
-        return shift() ? read(piece(k) + 16, s) : make_uint4(0, 0, 0, 0);
-    }
-    __device__ bool is_cut(int k, const thin_span &s) const {
-        const char *p = piece(k);
-        return k < depth && (!s.has(p) || (shift() && p + 16 < end() && !s.has(p + 16)));
-    }
-    __device__ uint4 one_by_one(int k) const {
-        pack<T, W> v;
-#pragma unroll
-        for (int i = 0; i < W; i++) v.v[i] = k + i < depth ? row[k + i] : from_float<T>(0.0f);
-        return words_of(v);
-    }
-    __device__ uint4 whole(const uint4 &first, const uint4 &second, int k, const thin_span &s) const {
-        if (s.edge && is_cut(k, s)) return one_by_one(k);
-        const uint4 v = thin_shifted(first, second, shift());
-        return k + W <= depth ? v : thin_masked<T>(v, depth - k);
-    }
-};
 
 __device__ inline void thin_round(uint4 &, __nv_bfloat16) {}
 __device__ inline void thin_round(uint4 &, __half) {}
@@ -432,17 +289,6 @@ __device__ inline void thin_write(T *to, const float *z, int n, int lane, int la
 __device__ inline int thin_lanes(int n) { return n > 32 ? 32 : n > 16 ? 16 : n > 8 ? 8 : 4; }
 
 /* ---- launching ---- */
-
-/* w to room: thin_bytes(…) in memory, or thin_wide_bytes(…) where a tile of columns is not all. The kernel that reads
- * it is next in the stream: until then it may read x alone. */
-template <typename T, bool Exact, typename W>
-ridge_status thin_pack(const thin_weights<W> &w, int tiles, int steps, void *room, cudaStream_t stream) {
-    const int64_t groups = ((int64_t)w.heads * w.classes + 8 * tiles - 1) / (8 * tiles);
-    const int64_t all = groups * steps * tiles * 32, blocks = (all + 255) / 256;
-    if (blocks > INT32_MAX) return RIDGE_UNSUPPORTED;
-    return launch(thin_pack_kernel<T, W, Exact>, {dim3((unsigned)blocks), 256}, stream, w, tiles, steps, all,
-                  (uint4 *)room);
-}
 
 /* Blocks that have all rows, by kernels of so many tiles. */
 template <typename T>

@@ -1,0 +1,90 @@
+/* w of skinny/thin.cuh in the order of mma.sync's fragments, by a launch before the product's: a lane's 16 bytes are
+ * neighbours along the depth, a step of it is 64 bytes of a row of x. */
+#ifndef RIDGE_KERNELS_CUDA_SKINNY_THIN_PACK_CUH
+#define RIDGE_KERNELS_CUDA_SKINNY_THIN_PACK_CUH
+
+#include "cuda/host/launch.cuh"
+#include "cuda/ptx/griddepcontrol.cuh"
+#include "cuda/tile/pack.cuh"
+#include "cuda/tile/split.cuh"
+
+extern "C" {
+#include "cuda/skinny/thin.h"
+}
+
+namespace ridge {
+
+template <typename T>
+constexpr int thin_step = THIN_STEP_BYTES / (int)sizeof(T); /* of the depth */
+
+/* w of several heads: element (depth k, class c of head h) is at h head + c line + k step. */
+template <typename T>
+struct thin_weights {
+    const T *base;
+    int64_t head, line, step;
+    int heads, classes, depth;
+
+    __device__ T at(int column, int k) const {
+        const int h = column / classes, c = column - h * classes;
+        return base[h * head + c * line + k * step];
+    }
+};
+
+/* As the product takes it: T, of an element of w. */
+template <typename T, typename W>
+__device__ inline T thin_operand(W w) {
+    if constexpr (std::is_same_v<T, float>)
+        return cvt_rna_tf32(to_float(w));
+    else
+        return w;
+}
+
+/* What is put in order of w: as it is, or hi and lo parts one after the other. */
+enum thin_part { THIN_WHOLE, THIN_HI, THIN_LO };
+template <typename T, typename W>
+__device__ inline T thin_element(W w, thin_part part) {
+    if constexpr (std::is_same_v<T, float>)
+        if (part != THIN_WHOLE) {
+            const tf32_parts both = split_tf32(to_float(w));
+            return __uint_as_float(part == THIN_HI ? both.hi : both.lo);
+        }
+    return thin_operand<T>(w);
+}
+
+/* to[tile of columns][step][tile of 8 columns][parts][lane]: 16 bytes along the depth of the lane's column. W: of w. */
+template <typename T, typename W, bool Exact>
+__global__ void __launch_bounds__(256)
+    thin_pack_kernel(thin_weights<W> w, int tiles, int steps, int64_t all, uint4 *to) {
+    constexpr int n = pack_width<T>;
+    griddepcontrol_launch_dependents();
+    const int64_t e = (int64_t)blockIdx.x * 256 + threadIdx.x;
+    if (e >= all) return;
+    const int lane = (int)(e % 32), tile = (int)(e / 32 % tiles), step = (int)(e / 32 / tiles % steps);
+    const int64_t column = (e / 32 / tiles / steps * tiles + tile) * 8 + lane / 4;
+    const int k = step * thin_step<T> + lane % 4 * n;
+    const bool exists = column < (int64_t)w.heads * w.classes;
+#pragma unroll
+    for (int part = Exact ? THIN_HI : THIN_WHOLE; part <= (Exact ? THIN_LO : THIN_WHOLE); part++) {
+        pack<T, n> v;
+#pragma unroll
+        for (int i = 0; i < n; i++)
+            v.v[i] = exists && k + i < w.depth ? thin_element<T>(w.at((int)column, k + i), (thin_part)part)
+                                               : from_float<T>(0.0f);
+        to[Exact ? e / 32 * 64 + (part == THIN_LO ? 32 : 0) + lane : e] = words_of(v);
+    }
+}
+
+/* w to room: thin_bytes(…) in memory, or thin_wide_bytes(…) where a tile of columns is not all. The kernel that reads
+ * it is next in the stream: until then it may read x alone. */
+template <typename T, bool Exact, typename W>
+ridge_status thin_pack(const thin_weights<W> &w, int tiles, int steps, void *room, cudaStream_t stream) {
+    const int64_t groups = ((int64_t)w.heads * w.classes + 8 * tiles - 1) / (8 * tiles);
+    const int64_t all = groups * steps * tiles * 32, blocks = (all + 255) / 256;
+    if (blocks > INT32_MAX) return RIDGE_UNSUPPORTED;
+    return launch(thin_pack_kernel<T, W, Exact>, {dim3((unsigned)blocks), 256}, stream, w, tiles, steps, all,
+                  (uint4 *)room);
+}
+
+}  // namespace ridge
+
+#endif
