@@ -158,9 +158,7 @@ double skinny_cost(int way, const skinny_facts *f) {
 
 /* Microseconds of a warp: a step of the depth, by what registers have; the beginning and the end of its rows, besides
  * for each column of the kernel, and where several heads are in a row; how many of them an SM has. From 190 drawn
- * shapes (seeds 31001 and 501): 257285 x 389 by 4 heads of 5 in bf16 in 200 us, 119893 x 235 x 11 in 49. A
- * step is 1600 instructions of machine code, most of them checks of pieces: not memory's time, by all that was tried.
- */
+ * shapes (seeds 31001 and 501): 257285 x 389 by 4 heads of 5 in bf16 in 200 us, 119893 x 235 x 11 in 49. */
 static const double THIN_STEP_8 = 2.2, THIN_STEP_16 = 1.3, THIN_STEP = 1.8, THIN_EXACT_STEP = 1.5, THIN_ENDS = 2,
                     THIN_COLUMN = 0.05, THIN_HEADS = 6, THIN_WIDE_ENDS = 8;
 /* Eight rows a warp and turn of skinny/thin_across.cuh; its end. */

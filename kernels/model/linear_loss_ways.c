@@ -99,13 +99,8 @@ static const char *refuses_few_rows(const facts *f) {
 }
 
 static const char *refuses_thin(const facts *f) {
-    if (f->sm < 80) return "needs mma.sync of 16 bits and tf32 (compute capability 8.0)";
-    if (f->batch < 1) return "for one row and more";
-    if (f->dtype == RIDGE_F32 && f->classes > THIN_EXACT) return "in f32, for up to 32 classes";
-    if (f->classes < 1 || f->classes > THIN_COLUMNS) return "for up to 128 classes";
-    if (f->depth < 1 || f->depth > 1 << 30) return "for a depth of 1 to 2^30";
     if (f->gradients && !linear_by_rows(&f->dx)) return "dx is not in rows";
-    return linear_by_rows(&f->x) ? NULL : "x is not in rows";
+    return thin_refusal(f->sm, f->batch, (double)f->classes, f->depth, f->dtype == RIDGE_F32, linear_by_rows(&f->x));
 }
 
 const char *linear_loss_refusal(int way, const linear_loss_facts *f) {

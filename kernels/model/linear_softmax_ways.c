@@ -155,12 +155,7 @@ static const char *refuses_few_rows(const facts *f) {
 
 static const char *refuses_thin(const facts *f) {
     const double columns = (double)f->heads * (double)f->classes;
-    if (f->sm < 80) return "needs mma.sync of 16 bits and tf32 (compute capability 8.0)";
-    if (f->batch < 1) return "for one row and more";
-    if (f->dtype == RIDGE_F32 && columns > THIN_EXACT) return "in f32, for up to 32 columns of all heads";
-    if (columns < 1 || columns > THIN_COLUMNS) return "for up to 128 columns of all heads";
-    if (f->depth < 1 || f->depth > 1 << 30) return "for a depth of 1 to 2^30";
-    return linear_by_rows(&f->x) ? NULL : "x is not in rows";
+    return thin_refusal(f->sm, f->batch, columns, f->depth, f->dtype == RIDGE_F32, linear_by_rows(&f->x));
 }
 
 const char *linear_softmax_refusal(int way, const linear_softmax_facts *f) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Kernels that overlap the launch before them read nothing before they have waited for it, in machine code.
 
-    tests/gpu/waits.py build/CMakeFiles/ridge_cuda.dir           # every object below, or objects by name; needs cuobjdump
-    tests/gpu/waits.py --list build                              # the loads, too
+    tests/gpu/waits.py build           # every object below, or objects by name; needs cuobjdump
+    tests/gpu/waits.py --list build    # the loads, too
 
 griddepcontrol.wait is ACQBULK in machine code. ptxas moved loads with ld.global.nc before it where the wait is
 conditional: such a kernel reads what the launch before has not written yet, and no emulator or sanitizer sees it.

@@ -1,5 +1,5 @@
-/* softmax(x w + b) of few columns in all heads: skinny/thin.cuh, and softmax of its logits in
- * shared memory. */
+/* softmax(x w + b) of few columns in all heads: skinny/thin.cuh. Softmax of its logits in registers where there is one
+ * head, else in shared memory. */
 #include <float.h>
 
 #include "cuda/linear/softmax_call.cuh"

