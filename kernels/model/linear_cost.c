@@ -156,45 +156,56 @@ double skinny_cost(int way, const skinny_facts *f) {
 
 /* ---- few columns, by mma.sync ---- */
 
-/* Microseconds of a warp: a step of the depth, by what registers have; the beginning and the end of its rows, besides
- * for each column of the kernel, and where several heads are in a row; how many of them an SM has. From 190 drawn
- * shapes (seeds 31001 and 501): 257285 x 389 by 4 heads of 5 in bf16 in 200 us, 119893 x 235 x 11 in 49. */
-static const double THIN_STEP_8 = 2.2, THIN_STEP_16 = 1.3, THIN_STEP = 1.8, THIN_EXACT_STEP = 1.5, THIN_ENDS = 2,
-                    THIN_COLUMN = 0.05, THIN_HEADS = 6, THIN_WIDE_ENDS = 8;
-/* Eight rows a warp and turn of skinny/thin_across.cuh; its end. */
-static const double ACROSS_TURN = 1.9, ACROSS_ENDS = 3;
+/* Microseconds of a warp: a step of the depth, by tiles of columns and parts; the beginning and the end of its rows,
+ * besides for each column of the kernel, and where several heads are in a row; where blocks share a depth. How many
+ * warps an SM has. Bytes of w's order in a microsecond. */
+static const double THIN_STEP = 0.30, THIN_STEP_TILE = 0.02, THIN_EXACT_TILE = 0.10, THIN_ENDS = 3, THIN_COLUMN = 0.03,
+                    THIN_HEADS = 3, THIN_CLUSTERS = 2, THIN_ORDER = 1.0e6;
+/* Eight rows a warp and turn of skinny/thin_across.cuh, by their tiles; its end. */
+static const double ACROSS_TURN = 0.30, ACROSS_TILE = 0.02, ACROSS_ENDS = 4;
 
 static double thin_step_cost(int tiles, bool exact) {
-    return (tiles == 8 ? THIN_STEP_8 : tiles == 16 ? THIN_STEP_16 : THIN_STEP) * (exact ? THIN_EXACT_STEP : 1);
+    return THIN_STEP + tiles * (exact ? THIN_EXACT_TILE : THIN_STEP_TILE);
 }
+static double thin_resident(int tiles, bool exact) { return tiles <= (exact ? 2 : 4) ? 12 : 8; }
 /* Warps that take so long, `resident` of an SM at a time. */
 static double in_waves(double warps, double each, double resident, int sm_count) {
     return most(1, warps / resident / (sm_count > 0 ? sm_count : 1)) * each;
 }
 
-double thin_cost(int64_t rows, int64_t depth, int64_t heads, int64_t classes, int bytes, bool exact, int sm_count) {
-    const int64_t columns = heads * classes;
-    const int tiles = thin_tiles(columns), parts = thin_parts(rows, depth, tiles, bytes, sm_count);
-    const double steps = up((double)thin_steps(depth, bytes), parts);
-    const double each =
-        THIN_ENDS + THIN_COLUMN * 8 * tiles + (heads > 1 ? THIN_HEADS : 0) + steps * thin_step_cost(tiles, exact);
+double thin_cost(int64_t rows, int64_t depth, int64_t heads, int64_t classes, int bytes, bool exact, thin_phases phases,
+                 int sm, int sm_count) {
+    const int64_t columns = heads * classes, steps = thin_steps(depth, bytes, thin_aligned(phases));
+    const int tiles = thin_tiles(columns), of_warp = thin_rows_of(tiles, exact);
+    const thin_shares shares = thin_shares_of(rows, of_warp, steps, phases, sm, sm_count);
+    const int sharing = shares.warps * shares.blocks;
+    const double each = THIN_ENDS + THIN_COLUMN * 8 * tiles + (heads > 1 ? THIN_HEADS : 0) +
+                        (shares.blocks > 1 ? THIN_CLUSTERS : 0) +
+                        up((double)steps, sharing) * thin_step_cost(tiles, exact);
     const double operands = bytes * ((double)rows * (double)(depth + columns) + (double)depth * (double)columns);
-    const double warps = up((double)rows, thin_rows_of(tiles)) * parts;
-    return 2 * LAUNCH + most(operands / BYTES, in_waves(warps, each, tiles <= 2 ? 12 : 8, sm_count));
+    const double warps = (double)thin_row_tiles(rows, of_warp, phases) * sharing;
+    return 2 * LAUNCH + thin_bytes(columns, depth, bytes, exact, phases.count) / THIN_ORDER +
+           most(operands / BYTES, in_waves(warps, each, thin_resident(tiles, exact), sm_count));
 }
 
 double thin_wide_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, int to_bytes, bool exact, int sm_count) {
     const int tiles = thin_wide(exact) / 8;
-    const double warps = up((double)rows, thin_rows_of(tiles)) * up((double)columns, thin_wide(exact));
-    const double each = THIN_WIDE_ENDS + (double)thin_steps(depth, bytes) * thin_step_cost(tiles, exact);
-    return 2 * LAUNCH + most((double)rows * (double)columns * to_bytes / BYTES, in_waves(warps, each, 8, sm_count));
+    const double warps = up((double)rows, thin_rows_of(tiles, exact)) * up((double)columns, thin_wide(exact));
+    const double each = THIN_ENDS + THIN_COLUMN * thin_wide(exact) +
+                        (double)thin_steps(depth, bytes, true) * thin_step_cost(tiles, exact);
+    return 2 * LAUNCH + most((double)rows * (double)columns * to_bytes / BYTES,
+                             in_waves(warps, each, thin_resident(tiles, exact), sm_count));
 }
 
-double across_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, bool exact, int sm_count) {
-    const int64_t tiles = across_tiles(depth, columns, bytes), shares = across_shares(rows, depth, columns, bytes);
+double across_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, bool exact, thin_phases phases,
+                   int sm_count) {
+    const int64_t tiles = across_tiles(depth, columns, bytes);
+    const int64_t shares = across_shares(rows, depth, columns, bytes, phases.count);
     const double turns = up((double)rows / (double)shares, 8 * THIN_WARPS);
-    const double each = ACROSS_ENDS + turns * ACROSS_TURN * (exact ? THIN_EXACT_STEP : 1);
+    const double wide = most(1, columns > 32 ? 4 : (double)columns / 16) * 16 / bytes;
+    const double each = ACROSS_ENDS + turns * (ACROSS_TURN + ACROSS_TILE * wide * (exact ? 3 : 1));
     const double x = (double)rows * (double)depth * bytes * up((double)columns, ACROSS_CLASSES);
-    return LAUNCH + most(x / BYTES, in_waves((double)(tiles * shares), each, columns <= 16 ? 3 : 2, sm_count)) +
-           linear_pass_cost(2 * across_bytes(rows, depth, columns, bytes));
+    return LAUNCH +
+           most(x / BYTES, in_waves((double)(tiles * shares), each, columns <= 16 ? 4 : columns <= 32 ? 3 : 2, sm_count)) +
+           linear_pass_cost(2 * across_bytes(rows, depth, columns, bytes, phases.count));
 }

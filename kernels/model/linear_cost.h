@@ -43,11 +43,13 @@ double linear_few_rows_cost(int64_t batch, int64_t depth, int64_t outputs, int64
 /* out[lines, columns] from few rows, written once. */
 double linear_few_rows_outer_cost(int64_t batch, int64_t lines, int64_t columns, int bytes);
 /* skinny/thin.cuh: whole rows of all heads' classes, and what is made of them; bytes: of an element; exact: fp32. */
-double thin_cost(int64_t rows, int64_t depth, int64_t heads, int64_t classes, int bytes, bool exact, int sm_count);
+double thin_cost(int64_t rows, int64_t depth, int64_t heads, int64_t classes, int bytes, bool exact, thin_phases phases,
+                 int sm, int sm_count);
 /* Its product of few terms to any number of columns of so many bytes; bytes: of an operand's element. */
 double thin_wide_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, int to_bytes, bool exact, int sm_count);
 /* skinny/thin_across.cuh: sums over rows of x [rows, depth], of so many bytes, for each of few columns. */
-double across_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, bool exact, int sm_count);
+double across_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, bool exact, thin_phases phases,
+                   int sm_count);
 /* One of skinny/ways.h. */
 double skinny_cost(int way, const skinny_facts *f);
 

@@ -100,7 +100,8 @@ static const char *refuses_few_rows(const facts *f) {
 
 static const char *refuses_thin(const facts *f) {
     if (f->gradients && !linear_by_rows(&f->dx)) return "dx is not in rows";
-    return thin_refusal(f->sm, f->batch, (double)f->classes, f->depth, f->dtype == RIDGE_F32, linear_by_rows(&f->x));
+    return thin_refusal(f->sm, f->batch, (double)f->classes, f->depth, f->bytes, f->dtype == RIDGE_F32,
+                        linear_by_rows(&f->x));
 }
 
 const char *linear_loss_refusal(int way, const linear_loss_facts *f) {
@@ -220,13 +221,14 @@ static bool has_whole_rows(int way) { return way < SKINNY_WAYS || way == LINEAR_
 /* Logits; gradients are read for their sums, which are added; dx and dw. */
 static double thin_loss_cost(const facts *f) {
     const bool exact = f->dtype == RIDGE_F32;
-    const double logits = thin_cost(f->batch, f->depth, 1, f->classes, f->bytes, exact, f->sm_count);
+    const thin_phases phases = linear_phases(&f->x, f->bytes);
+    const double logits = thin_cost(f->batch, f->depth, 1, f->classes, f->bytes, exact, phases, f->sm, f->sm_count);
     const double g = gradient_bytes(LINEAR_LOSS_THIN, f);
     const int g_bytes = (int)ridge_dtype_size(linear_gradient_dtype(f->dtype));
     if (!f->gradients) return logits;
     return logits + linear_bytes_cost(g) + linear_pass_cost(g) + linear_pass_cost(0) +
            thin_wide_cost(f->batch, f->classes, f->depth, g_bytes, f->bytes, exact, f->sm_count) +
-           across_cost(f->batch, f->depth, f->classes, f->bytes, exact, f->sm_count);
+           across_cost(f->batch, f->depth, f->classes, f->bytes, exact, phases, f->sm_count);
 }
 
 /* The sums of all shares are written and read. */
@@ -325,7 +327,8 @@ void linear_loss_traffic(int way, const ce_places *at, const ridge_problem *prob
     const double parts = f.forward && !has_whole_rows(way) ? 8 * (double)f.batch * tiles : 0;
     const int of = linear_split_parts(way), by = linear_gradient_parts(way);
     const bool few = by == LINEAR_FFMA && any_is_few(f.batch, f.depth, f.classes); /* by one launch, without shares */
-    const double sums = f.gradients && way == LINEAR_LOSS_THIN ? across_bytes(f.batch, f.depth, f.classes, f.bytes)
+    const double sums = f.gradients && way == LINEAR_LOSS_THIN ? across_bytes(f.batch, f.depth, f.classes, f.bytes,
+                                                                                linear_phases(&f.x, f.bytes).count)
                         : f.gradients && !few                  ? linear_split_sums(f.batch, f.depth, f.classes, by) +
                                                     linear_split_sums(f.classes, f.depth, f.batch, by)
                                               : 0;

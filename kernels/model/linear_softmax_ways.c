@@ -155,7 +155,7 @@ static const char *refuses_few_rows(const facts *f) {
 
 static const char *refuses_thin(const facts *f) {
     const double columns = (double)f->heads * (double)f->classes;
-    return thin_refusal(f->sm, f->batch, columns, f->depth, f->dtype == RIDGE_F32, linear_by_rows(&f->x));
+    return thin_refusal(f->sm, f->batch, columns, f->depth, f->bytes, f->dtype == RIDGE_F32, linear_by_rows(&f->x));
 }
 
 const char *linear_softmax_refusal(int way, const linear_softmax_facts *f) {
@@ -340,7 +340,9 @@ double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
         case LINEAR_LOGITS_FFMA:
             return linear_ffma_cost(m, n, k, f->heads, f->bytes, 1, f->sm, f->sm_count) + softmax_cost(f);
         case LINEAR_FEW_ROWS: return few_rows_cost(f);
-        case LINEAR_THIN: return thin_cost(m, k, f->heads, n, f->bytes, f->dtype == RIDGE_F32, f->sm_count);
+        case LINEAR_THIN:
+            return thin_cost(m, k, f->heads, n, f->bytes, f->dtype == RIDGE_F32, linear_phases(&f->x, f->bytes), f->sm,
+                             f->sm_count);
         case LINEAR_COPIED: {
             const facts copied = linear_softmax_copied(f);
             const int inner = linear_softmax_of_copied(&copied, 0);

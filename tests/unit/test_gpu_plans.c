@@ -210,6 +210,23 @@ static void shares_cover_the_depth(void **state) {
     assert_true(any_tiles_of(few.tiles, 48, 280) * few.shares >= ANY_SPLIT_SMS);
 }
 
+/* Rows of a phase begin alike between boundaries of 16 bytes, and no fewer phases would do. */
+static void rows_have_phases(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 20000; seed++) {
+        const int bytes = seed % 2 ? 4 : 2;
+        const uintptr_t address = (uintptr_t)(bytes * draw(seed, 0, 0, 1000));
+        const int64_t line = draw(seed, 1, 0, 70), rows = draw(seed, 2, 1, 40);
+        const thin_phases p = thin_phases_of(address, line, rows, bytes);
+        assert_in_range(p.count, 1, 16 / bytes);
+        for (int64_t r = 0; r < rows; r++) {
+            const uintptr_t begin = address + (uintptr_t)(r * line * bytes);
+            assert_int_equal(begin % 16 / (unsigned)bytes, (p.first + r % p.count * p.step) % (16 / bytes));
+        }
+        if (p.count > 1) assert_true(p.count / 2 * line * bytes % 16 != 0);
+    }
+}
+
 /* Few columns: w's fragments and the sums of all shares, of every chunk of rows, fit before what lies behind. */
 static void few_columns_have_room(void **state) {
     (void)state;
@@ -221,8 +238,8 @@ static void few_columns_have_room(void **state) {
         const int64_t classes = draw(seed, 2, 1, exact ? THIN_EXACT : THIN_COLUMNS);
         const int bytes = (int)ridge_dtype_size(type), g_bytes = type == RIDGE_BF16 ? 2 : 4;
         const linear_loss_scratch s = linear_loss_scratch_of(LINEAR_LOSS_THIN, rows, depth, classes, type, true);
-        const int64_t step = THIN_STEP_BYTES / bytes, steps = (depth + step - 1) / step;
-        const size_t fragments = (size_t)steps * 512 * (exact ? 2 : 1);
+        const int64_t width = 16 / bytes, step = THIN_STEP_BYTES / bytes, steps = (depth + width - 1 + step - 1) / step;
+        const size_t fragments = (size_t)(width * steps) * 512 * (exact ? 2 : 1);
         assert_true(8 * thin_tiles(classes) >= classes);
         assert_true(s.thin_wide - s.thin >= fragments * (size_t)thin_tiles(classes));
         const int64_t g_step = THIN_STEP_BYTES / g_bytes, of = thin_wide(exact), wide = (depth + of - 1) / of;
@@ -230,9 +247,12 @@ static void few_columns_have_room(void **state) {
         assert_true(s.sums > s.thin_wide && s.sums - s.thin_wide >= across * (exact ? 2 : 1));
         for (int64_t first = 0; first < rows; first += s.chunk) {
             const int64_t some = rows - first < s.chunk ? rows - first : s.chunk;
-            const int shares = across_shares(some, depth, classes, bytes);
-            assert_in_range(shares, 1, ACROSS_SHARES);
-            assert_true(s.bytes - s.sums >= (size_t)(shares * classes * across_stride(depth) * 4));
+            for (int phases = 1; phases <= 16 / bytes; phases *= 2) {
+                const int shares = across_shares(some, depth, classes, bytes, phases);
+                assert_in_range(shares, 1, ACROSS_SHARES);
+                assert_int_equal(shares % phases, 0);
+                assert_true(s.bytes - s.sums >= (size_t)(shares * classes * across_stride(depth) * 4));
+            }
         }
     }
 }
@@ -302,6 +322,7 @@ int main(void) {
         cmocka_unit_test(softmax_scratch_has_room),
         cmocka_unit_test(shares_have_room),
         cmocka_unit_test(shares_cover_the_depth),
+        cmocka_unit_test(rows_have_phases),
         cmocka_unit_test(few_columns_have_room),
         cmocka_unit_test(copies_have_room),
         cmocka_unit_test(copies_of_heads_have_room),

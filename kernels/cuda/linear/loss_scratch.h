@@ -192,7 +192,8 @@ static inline linear_loss_scratch linear_loss_scratch_of(int way, int64_t rows, 
     s.gradient_stride = linear_gradient_stride(classes);
     if (way == LINEAR_LOSS_THIN)
         s.thin =
-            linear_scratch_take(&s.bytes, thin_bytes(classes, depth, (int)ridge_dtype_size(dtype), dtype == RIDGE_F32));
+            linear_scratch_take(&s.bytes,
+                                thin_bytes_most(classes, depth, (int)ridge_dtype_size(dtype), dtype == RIDGE_F32));
     if (way == LINEAR_LOSS_THIN && gradients)
         s.thin_wide = linear_scratch_take(
             &s.bytes,
@@ -210,7 +211,7 @@ static inline linear_loss_scratch linear_loss_scratch_of(int way, int64_t rows, 
     if (split > 0)
         linear_take_split(&s, rows, depth, classes, gradients, split);
     else if (gradients && way == LINEAR_LOSS_THIN)
-        s.sums = linear_scratch_take(&s.bytes, across_bytes(s.chunk, depth, classes, (int)ridge_dtype_size(dtype)));
+        s.sums = linear_scratch_take(&s.bytes, across_bytes_most(s.chunk, depth, classes, (int)ridge_dtype_size(dtype)));
     else if (gradients)
         s.sums = linear_scratch_take(
             &s.bytes, linear_split_sums_of_chunks(rows, s.chunk, depth, classes, linear_gradient_parts(way)));

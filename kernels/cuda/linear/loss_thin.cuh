@@ -47,8 +47,8 @@ struct thin_losses {
             z[c] = c == g.label ? p - g.hit : p;
         }
     }
-    __device__ void rows(float *z, int pitch, int64_t first) const {
-        const int lane = (int)threadIdx.x % 32, row = (int)first + lane / 2;
+    __device__ void rows(float *z, int pitch, const thin_where &at) const {
+        const int lane = (int)threadIdx.x % 32, row = (int)at.row(lane / 2);
         const bool exists = row < r.rows;
         const int label = exists ? r.labels[row] : -1;
         float *const mine = z + lane / 2 * pitch;
@@ -61,13 +61,14 @@ struct thin_losses {
         to_gradient(mine, lane % 2,
                     gradient_of_row(log_sum, exists ? r.dloss[row] : 0.0f, label, r.classes, r.options));
         __syncwarp();
-        store(z, pitch, first);
+        store(z, pitch, at);
     }
-    __device__ void store(const float *z, int pitch, int64_t first) const {
-        const int lane = (int)threadIdx.x % 32, lanes = thin_lanes(r.classes);
+    /* Classes up to a multiple of 8, whatever was made of columns of zeros: skinny/thin_across.cuh reads them. */
+    __device__ void store(const float *z, int pitch, const thin_where &at) const {
+        const int n = (r.classes + 7) / 8 * 8, lane = (int)threadIdx.x % 32, lanes = thin_lanes(n);
         if (!gradient) return;
-        for (int i = lane / lanes; i < 16 && first + i < r.rows; i += 32 / lanes)
-            thin_write(gradient + (first + i) * stride, z + i * pitch, r.classes, lane % lanes, lanes);
+        for (int i = lane / lanes; i < 16 && at.row(i) < r.rows; i += 32 / lanes)
+            thin_write(gradient + at.row(i) * stride, z + i * pitch, n, lane % lanes, lanes);
     }
 
     static __device__ bool takes_fragments(void) { return true; }
@@ -111,8 +112,8 @@ struct thin_losses {
             }
     }
     template <int NT>
-    __device__ void fragment(float (&z)[NT][4], int64_t first) const {
-        const int lane = (int)threadIdx.x % 32, row = (int)first + lane / 4;
+    __device__ void fragment(float (&z)[NT][4], const thin_where &at) const {
+        const int lane = (int)threadIdx.x % 32;
 #pragma unroll
         for (int t = 0; t < NT; t++)
 #pragma unroll
@@ -120,8 +121,8 @@ struct thin_losses {
                 const int c = t * 8 + lane % 4 * 2 + e % 2;
                 z[t][e] = (z[t][e] + (c < r.classes ? bias[c] : 0.0f)) * log2_e;
             }
-        row_of_fragment<0>(z, row);
-        row_of_fragment<1>(z, row + 8);
+        row_of_fragment<0>(z, (int)at.row(lane / 4));
+        row_of_fragment<1>(z, (int)at.row(lane / 4 + 8));
     }
 };
 
@@ -145,12 +146,12 @@ struct thin_store {
     int64_t line, rows_of_to;
     int columns;
 
-    __device__ void rows(const float *z, int pitch, int64_t first) const { store(z, pitch, first); }
-    __device__ void store(const float *z, int pitch, int64_t first) const {
+    __device__ void rows(const float *z, int pitch, const thin_where &at) const { store(z, pitch, at); }
+    __device__ void store(const float *z, int pitch, const thin_where &at) const {
         const int lane = (int)threadIdx.x % 32, wide = thin_wide(Exact), column = (int)blockIdx.y * wide;
         const int n = columns - column < wide ? columns - column : wide, lanes = thin_lanes(n);
-        for (int i = lane / lanes; i < 16 && first + i < rows_of_to; i += 32 / lanes)
-            thin_write(to + (first + i) * line + column, z + i * pitch, n, lane % lanes, lanes);
+        for (int i = lane / lanes; i < 16 && at.row(i) < rows_of_to; i += 32 / lanes)
+            thin_write(to + at.row(i) * line + column, z + i * pitch, n, lane % lanes, lanes);
     }
 };
 
@@ -167,9 +168,10 @@ ridge_status linear_thin_dx(const linear_loss_call &c, const matrix_view &g, con
 /* dw (+)= g^T x. */
 template <typename T, typename G, bool Exact>
 ridge_status linear_thin_dw(const linear_loss_call &c, const matrix_view &g, const matrix_view &x, bool add) {
-    const int shares = across_shares(x.rows, x.columns, c.classes(), (int)sizeof(T));
-    sums_of_shares<T> s = shares_of<T>(c, c.dw, shares);
     across_args<G, T> p = {};
+    p.phases = thin_phases_of((uintptr_t)x.base, x.line, x.rows, (int)sizeof(T));
+    sums_of_shares<T> s =
+        shares_of<T>(c, c.dw, across_shares(x.rows, x.columns, c.classes(), (int)sizeof(T), p.phases.count));
     p.a = (const G *)g.base, p.a_line = g.line, p.b = (const T *)x.base, p.b_line = x.line;
     p.rows = x.rows, p.m = c.classes(), p.n = (int)x.columns, p.sums = s.sums;
     RIDGE_TRY(across_run<Exact>(p, c.stream));

@@ -2,6 +2,7 @@
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_PROBLEM_H
 #define RIDGE_KERNELS_CUDA_LINEAR_PROBLEM_H
 
+#include "cuda/skinny/thin.h"
 #include "ridge/target.h"
 
 #define LINEAR_COPIES_MOST ((size_t)1 << 30) /* bytes of operands' copies in aligned memory */
@@ -29,6 +30,10 @@ static inline linear_matrix linear_transposed(linear_matrix m) {
     return t;
 }
 static inline bool linear_by_rows(const linear_matrix *m) { return m->step == 1; }
+/* Of a matrix by rows. */
+static inline thin_phases linear_phases(const linear_matrix *m, int bytes) {
+    return thin_phases_of(m->offset, m->line, m->rows, bytes);
+}
 static inline int64_t linear_stride(const linear_matrix *m) { return linear_by_rows(m) ? m->line : m->step; }
 
 /* What TMA requires of a matrix of elements of so many bytes: matrix_is_tileable of host/tensor_map.cuh. */

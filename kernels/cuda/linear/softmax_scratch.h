@@ -58,7 +58,7 @@ static inline linear_softmax_scratch linear_softmax_scratch_of(int way, int64_t 
                         (way == LINEAR_LOGITS_16 || way == LINEAR_LOGITS_FFMA || shared || heads_logits);
     if (way == LINEAR_THIN) {
         s.w = linear_scratch_take(&s.bytes,
-                                  thin_bytes(heads * classes, depth, (int)ridge_dtype_size(dtype), dtype == RIDGE_F32));
+                                  thin_bytes_most(heads * classes, depth, (int)ridge_dtype_size(dtype), dtype == RIDGE_F32));
         return s;
     }
     if (packed && ridge_dtype_size(dtype) != 2) return s;

@@ -47,20 +47,20 @@ struct thin_softmax {
 #pragma unroll 4
         for (int c = lane; c < n; c += lanes) z[c] *= scale;
     }
-    __device__ void store(const float *z, int pitch, int64_t first) const {
+    __device__ void store(const float *z, int pitch, const thin_where &at) const {
         const int lane = (int)threadIdx.x % 32;
         const bool together = heads == 1 || p_head == classes; /* heads side by side */
         const int runs = together ? 1 : heads, n = together ? heads * classes : classes, of_run = thin_lanes(n);
         for (int i = lane / of_run; i < 16 * runs; i += 32 / of_run) {
             const int r = i % 16, h = i / 16;
-            if (first + r >= batch) continue;
-            thin_write(p + (first + r) * p_row + h * p_head, z + r * pitch + h * classes, n, lane % of_run, of_run);
+            if (at.row(r) >= batch) continue;
+            thin_write(p + at.row(r) * p_row + h * p_head, z + r * pitch + h * classes, n, lane % of_run, of_run);
         }
     }
     __device__ bool takes_fragments(void) const { return heads == 1; }
     /* The same of rows in registers, four lanes each. */
     template <int NT>
-    __device__ void fragment(float (&z)[NT][4], int64_t) const {
+    __device__ void fragment(float (&z)[NT][4], const thin_where &) const {
         const int first = (int)threadIdx.x % 4 * 2;
 #pragma unroll
         for (int t = 0; t < NT; t++)
@@ -85,7 +85,7 @@ struct thin_softmax {
             for (int t = 0; t < NT; t++) z[t][2 * r] *= scale, z[t][2 * r + 1] *= scale;
         }
     }
-    __device__ void rows(float *z, int pitch, int64_t first) const {
+    __device__ void rows(float *z, int pitch, const thin_where &at) const {
         const int lane = (int)threadIdx.x % 32, pairs = 16 * heads, at_once = 32 / lanes;
         add_bias(z, pitch);
         __syncwarp();
@@ -94,7 +94,7 @@ struct thin_softmax {
             one(z + i % 16 * pitch + i / 16 * classes, lane % lanes, i < pairs);
         }
         __syncwarp();
-        store(z, pitch, first);
+        store(z, pitch, at);
     }
 };
 

@@ -6,7 +6,7 @@
  *   *_heads        several heads in 16 bits: weights copied side by side (linear/softmax_copies.cu), one product
  *   logits_*       a product to memory, then softmax row by row: linear/softmax_logits.cu
  *   few_rows       up to 64 rows: w is read once, at memory's rate: gemv/product.cuh, linear/few_rows.cu
- *   thin           up to 128 columns of all heads, 32 in f32, x read once as it lies: skinny/thin.cuh
+ *   thin           up to 128 columns of all heads, 64 in f32, x read once as it lies: skinny/thin.cuh
  *   copied         operands that TMA does not take, copied to aligned memory for one of the others: gemm/repack.cuh */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_SOFTMAX_WAYS_H
 #define RIDGE_KERNELS_CUDA_LINEAR_SOFTMAX_WAYS_H

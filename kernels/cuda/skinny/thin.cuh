@@ -5,8 +5,9 @@
  * Depth: the order of a sum's terms is free, as long as both operands have the same one. A lane takes 16 bytes of a
  * row, four lanes 64 bytes, and these are the fragments of two mma.sync: a step.
  *
- * x: a row that begins between 16-byte boundaries is read in aligned pieces (skinny/thin_row.cuh). A lane shifts what
- * it needs out of its own piece and the next lane's.
+ * x: a warp has rows of one phase (skinny/thin_row.cuh), which all begin alike between 16-byte boundaries: its pieces
+ * are aligned, and w is there for every phase in an order of its own. Only the first and the last step of a row have
+ * elements of others; those are read before the loop, which has no conditions.
  *
  * w: a launch before puts it in the order of fragments (skinny/thin_pack.cuh).
  *
@@ -14,43 +15,45 @@
  * a chain, chains are added in fp32. An infinity has no lo part: where a sum is not finite, the warp's sums are made
  * again by multiply-adds.
  *
- * Warps: each has all columns of 32 rows, or of 16 where there are more than 64 columns, since sums are in registers.
- * Or warps share the depth of their rows (parts).
+ * Warps: each has all columns of 32 rows, or of 16 where their sums leave no registers for more. Where that makes few warps, those of a block share the depth of their rows,
+ * then the blocks of a cluster.
  *
  * Logits go to shared memory, 16 rows of a warp at a time, for an Op that makes of them what is asked for. It has
  *
- *     void rows(float *z, int pitch, int64_t first) const;
+ *     void rows(float *z, int pitch, const thin_where &at) const;
  *
- * z: logits, without bias, of 16 rows from `first` on, in lines of `pitch`, the warp's own. It may have
+ * z: logits, without bias, of 16 rows, in lines of `pitch`, the warp's own. It may have
  *
  *     bool takes_fragments(void) const;
- *     void fragment(float (&sums)[NT][4], int64_t first) const;     what it makes, in registers
- *     void store(const float *z, int pitch, int64_t first) const;   of what was made
+ *     void fragment(float (&sums)[NT][4], const thin_where &at) const;          what it makes, in registers
+ *     void store(const float *z, int pitch, const thin_where &at) const;        of what was made
  *
  * whose lanes have rows g and g + 8 of a fragment (ptx/mma.cuh). Called by whole warps. */
 #ifndef RIDGE_KERNELS_CUDA_SKINNY_THIN_CUH
 #define RIDGE_KERNELS_CUDA_SKINNY_THIN_CUH
 
 #include "cuda/mma/ffma.cuh"
+#include "cuda/ptx/cluster.cuh"
 #include "cuda/ptx/mma.cuh"
 #include "cuda/skinny/thin_pack.cuh"
-#include "cuda/skinny/thin_row.cuh"
 
 namespace ridge {
 
-/* Tiles of 16 rows of a warp. */
-template <int NT>
-constexpr int thin_m = thin_rows_of(NT) / 16;
+/* Tiles of 16 rows of a warp, and a lane's rows: g, g + 8 and so on. */
+template <int NT, bool Exact>
+constexpr int thin_m = thin_rows_of(NT, Exact) / 16;
+template <int NT, bool Exact>
+constexpr int thin_lane_rows = 2 * thin_m<NT, Exact>;
 
 /* Steps whose loads of x are under way, and blocks of an SM: what registers have room for. */
 template <int NT, bool Exact>
-constexpr int thin_ahead = NT == 16 || (NT == 4 && !Exact) ? 4 : 3;
+constexpr int thin_ahead = NT == 16 ? 4 : NT == 8 ? 3 : NT == 4 || Exact ? 3 : 4;
 template <int NT, bool Exact>
-constexpr int thin_resident = NT == 1 || (NT == 2 && !Exact) ? 3 : 2;
+constexpr int thin_resident = NT <= (Exact ? 2 : 4) ? 3 : 2;
 
 /* Two rows further is two banks further: what lanes read of 16 rows at a time meets in no bank. */
 template <int NT>
-constexpr int thin_pitch = (8 * NT + 31) / 32 * 32 + 2;
+constexpr int thin_pitch = (8 * NT + 31) / 32 * 32 + 4;
 
 __device__ inline void thin_round(uint4 &, __nv_bfloat16) {}
 __device__ inline void thin_round(uint4 &, __half) {}
@@ -74,64 +77,111 @@ struct thin_args {
     const T *x;
     const uint4 *w; /* as thin_pack_kernel leaves it */
     int64_t line, rows;
-    int depth, steps, parts; /* parts: warps that share the depth of their rows */
-    thin_weights<T> of;      /* Exact: w as it lies */
+    int depth, steps; /* steps: of w */
+    thin_phases phases;
+    thin_shares shares; /* of the depth */
+    thin_weights<T> of; /* Exact: w as it lies */
 };
 
-/* A warp's rows: g, g + 8, and of 32 rows g + 16 and g + 24 are a lane's. A row's four lanes have neighbouring pieces,
- * so a lane's second piece is the first one of the next lane, for the last lane that of the first lane's next step. */
+/* A block's rows and a warp's share of their depth. Blocks: of a cluster, of neighbouring phases, of further rows. */
+struct thin_work {
+    int rank, phase, part; /* rank: in the cluster; part: of the block's warps that have the same rows */
+    thin_where at;
+    int begin, end; /* steps of the rows as they lie */
+
+    template <typename T>
+    __device__ thin_work(const thin_args<T> &a, int rows, int phase_begin) {
+        const int warp = (int)threadIdx.x / 32, tiles = THIN_WARPS / a.shares.warps;
+        const int block = (int)blockIdx.x / a.shares.blocks;
+        rank = (int)blockIdx.x - block * a.shares.blocks, part = warp % a.shares.warps;
+        phase = block % a.phases.count;
+        const int64_t tile = (int64_t)(block / a.phases.count) * tiles + warp / a.shares.warps;
+        at.first = phase + tile * rows * a.phases.count, at.next = a.phases.count;
+        const int all = a.shares.warps * a.shares.blocks, each = (a.steps + all - 1) / all;
+        const int behind = (phase_begin + a.depth + thin_step<T> - 1) / thin_step<T>;
+        begin = min((rank * a.shares.warps + part) * each, behind), end = min(begin + each, behind);
+    }
+};
+
+/* A warp's rows. The last one stands for those that do not exist. */
 template <typename T, int NT, bool Exact>
 class thin_rows {
-    static constexpr int step = thin_step<T>, ahead = thin_ahead<NT, Exact> /* steps */, count = 2 * thin_m<NT>;
-    static_assert(ahead >= 2);
-    const T *first;     /* of the lane's rows */
-    int64_t next;       /* from one of them to the next */
-    int depth, rows, k; /* rows: of the lane's, that exist; k: of this lane, in the step to come */
-    thin_span span;
-    uint4 low[ahead][count];
+    static constexpr int step = thin_step<T>, ahead = thin_ahead<NT, Exact>, count = thin_lane_rows<NT, Exact>;
+    const char *next[count]; /* the lane's piece of the step to load next */
+    uint4 ring[ahead][count];
 
-    __device__ thin_row<T> row(int r) const { return {first + r * next, r < rows ? depth : 0}; }
-    __device__ void load(int slot, int at) {
+    __device__ void load(int slot, int later) {
 #pragma unroll
-        for (int r = 0; r < count; r++) low[slot][r] = row(r).low(at, span);
-    }
-    __device__ static uint4 from_next_lane(const uint4 &mine, const uint4 &later) {
-        const int lane = (int)threadIdx.x % 32, from = lane / 4 * 4 + (lane + 1) % 4;
-        const auto next = [&](unsigned a, unsigned b) { return __shfl_sync(0xffffffffu, lane % 4 == 0 ? b : a, from); };
-        return make_uint4(next(mine.x, later.x), next(mine.y, later.y), next(mine.z, later.z), next(mine.w, later.w));
+        for (int r = 0; r < count; r++) ring[slot][r] = thin_load(next[r] + later * THIN_STEP_BYTES);
     }
 
    public:
-    __device__ thin_rows(const thin_args<T> &a, int64_t begin, int first_step)
-        : span(a.x, a.line, a.rows, a.depth, begin, begin + 16 * thin_m<NT> - 1) {
-        const int lane = (int)threadIdx.x % 32;
-        const int64_t top = begin + lane / 4, left = a.rows - top;
-        first = a.x + top * a.line, next = 8 * a.line, depth = a.depth;
-        rows = left <= 0 ? 0 : left > 8 * (count - 1) ? count : (int)(left + 7) / 8;
-        k = first_step * step + lane % 4 * pack_width<T>;
+    uint4 last[count]; /* of the row's last step, if it is the warp's */
+    int steps;                  /* before that */
+
+    __device__ thin_rows(const thin_args<T> &a, const thin_work &work, int phase_begin) {
+        const int lane = (int)threadIdx.x % 32, own = lane % 4 * pack_width<T>;
+        const thin_span span(a.x, a.line, a.rows, a.depth);
+        const int behind = phase_begin + a.depth, final = (behind - 1) / step;
+        const int64_t highest = work.phase + (a.rows - 1 - work.phase) / a.phases.count * a.phases.count;
+        const int first_k = work.begin * step + own, last_k = final * step + own;
+        const bool has_last = work.begin <= final && work.end > final;
+        steps = work.end - work.begin - (has_last ? 1 : 0);
+        const thin_cut<T> at_first = {phase_begin - first_k, steps > 0 ? behind - first_k : 0};
+        const thin_cut<T> at_last = {phase_begin - last_k, has_last ? behind - last_k : 0};
+        const char *ends[count];
 #pragma unroll
-        for (int s = 0; s < ahead; s++) load(s, k + s * step);
+        for (int r = 0; r < count; r++) {
+            const int64_t row = work.at.row(lane / 4 + 8 * r);
+            const char *const begin = (const char *)(a.x + (row < highest ? row : highest) * a.line);
+            next[r] = begin + (int64_t)(first_k - phase_begin) * (int)sizeof(T);
+            ends[r] = begin + (int64_t)(last_k - phase_begin) * (int)sizeof(T);
+        }
+        thin_load_edge(ring[0], next, at_first, span);
+        thin_load_edge(last, ends, at_last, span);
+#pragma unroll
+        for (int s = 1; s < ahead; s++)
+            if (s < steps) load(s, s);
+        thin_cut_edge(ring[0], next, at_first, span);
+        thin_cut_edge(last, ends, at_last, span);
+#pragma unroll
+        for (int r = 0; r < count; r++) next[r] += ahead * THIN_STEP_BYTES;
     }
-    /* The step's elements; the loads of a later one are then under way. Slot: of the step, one after the other:
-     * constant, since moving what is under way would wait for it. */
-    template <int Slot>
-    __device__ void take(uint4 (&v)[count]) {
+    /* All steps but the last, in turns of `ahead`: a step's registers are those of a constant slot, since moving what is
+     * under way would wait for it. add(v): a step's sums. */
+    template <typename F>
+    __device__ void before_last(const F &add) {
+#pragma unroll 1
+        for (int s = 0; s < steps; s += ahead) {
 #pragma unroll
-        for (int r = 0; r < count; r++)
-            v[r] = row(r).whole(low[Slot][r], from_next_lane(low[Slot][r], low[(Slot + 1) % ahead][r]), k, span);
-        load(Slot, k + ahead * step);
-        k += step;
+            for (int slot = 0; slot < ahead; slot++) {
+                if (s + slot >= steps) break;
+                add(ring[slot]);
+                if (s + slot + ahead < steps) load(slot, slot);
+            }
 #pragma unroll
-        for (int r = 0; r < count; r++)
-            if (!Exact) thin_round(v[r], T());
+            for (int r = 0; r < count; r++) next[r] += ahead * THIN_STEP_BYTES;
+        }
     }
 };
 
 /* Fragments of 16 rows by 64 bytes, of what two lanes' rows have: of two mma.sync. */
 struct thin_fragments {
     unsigned first[4], second[4];
+    thin_fragments() = default;
     __device__ thin_fragments(const uint4 &top, const uint4 &low)
         : first{top.x, low.x, top.y, low.y}, second{top.z, low.z, top.w, low.w} {}
+    /* The same as results of an operation whose zero ptxas cannot know: of words as they were loaded it makes a copy for
+     * every mma.sync, and has no registers left. */
+    template <typename T>
+    __device__ thin_fragments computed(T) const {
+        thin_fragments f = *this;
+        const unsigned zero = gridDim.z - 1;
+#pragma unroll
+        for (int e = 0; e < 4; e++) f.first[e] |= zero, f.second[e] |= zero;
+        return f;
+    }
+    __device__ thin_fragments computed(float) const { return *this; } /* rounded */
 };
 __device__ inline uint4 thin_parts_of(const uint4 &v, bool lo) {
     const auto part = [&](unsigned word) {
@@ -146,19 +196,18 @@ __device__ inline void thin_multiply(float (&d)[4], const thin_fragments &a, con
     thin_mma(T(), d, a.second, b.z, b.w);
 }
 
-/* The sums of a step more. w(i): its i-th 16 bytes of the lane. */
-template <typename T, int NT, bool Exact, typename W>
-__device__ inline void thin_add_step(const uint4 (&v)[2 * thin_m<NT>], const W &w, float (&sums)[thin_m<NT>][NT][4]) {
-    constexpr int M = thin_m<NT>;
+/* The sums of a step more. w: the lane's first 16 bytes of it; not by __ldg: the launch before wrote them. */
+template <typename T, int NT, bool Exact>
+__device__ inline void thin_add_step(uint4 (&v)[thin_lane_rows<NT, Exact>], const uint4 *w, float (&sums)[thin_m<NT, Exact>][NT][4]) {
     if constexpr (Exact) {
 #pragma unroll
-        for (int m = 0; m < M; m++) { /* one after the other: registers do not suffice for the parts of both */
+        for (int m = 0; m < thin_m<NT, Exact>; m++) { /* one after the other: registers do not suffice for the parts of both */
             const uint4 &top = v[2 * m], &low = v[2 * m + 1];
             const thin_fragments x_hi(thin_parts_of(top, false), thin_parts_of(low, false));
             const thin_fragments x_lo(thin_parts_of(top, true), thin_parts_of(low, true));
 #pragma unroll
             for (int t = 0; t < NT; t++) {
-                const uint4 w_hi = w(2 * t), w_lo = w(2 * t + 1);
+                const uint4 w_hi = thin_load(w + 64 * t), w_lo = thin_load(w + 64 * t + 32);
                 float d[4] = {};
                 thin_multiply<T>(d, x_lo, w_hi), thin_multiply<T>(d, x_hi, w_lo), thin_multiply<T>(d, x_hi, w_hi);
 #pragma unroll
@@ -167,45 +216,35 @@ __device__ inline void thin_add_step(const uint4 (&v)[2 * thin_m<NT>], const W &
         }
     } else {
 #pragma unroll
-        for (int t = 0; t < NT; t++) {
-            const uint4 b = w(t);
+        for (int r = 0; r < thin_lane_rows<NT, Exact>; r++) thin_round(v[r], T());
+        thin_fragments x[thin_m<NT, Exact>];
 #pragma unroll
-            for (int m = 0; m < M; m++) thin_multiply<T>(sums[m][t], thin_fragments(v[2 * m], v[2 * m + 1]), b);
+        for (int m = 0; m < thin_m<NT, Exact>; m++) x[m] = thin_fragments(v[2 * m], v[2 * m + 1]).computed(T());
+#pragma unroll
+        for (int t = 0; t < NT; t++) {
+            const uint4 b = thin_load(w + 32 * t);
+#pragma unroll
+            for (int m = 0; m < thin_m<NT, Exact>; m++) thin_multiply<T>(sums[m][t], x[m], b);
         }
     }
 }
 
-/* Of the steps from `step` on, `count` of them. w, 16 bytes of each tile and part, not by __ldg: the launch before
- * wrote it. */
 template <typename T, int NT, bool Exact>
-__device__ inline void thin_sums(const thin_args<T> &a, thin_rows<T, NT, Exact> &x, int step, int count,
-                                 float (&sums)[thin_m<NT>][NT][4]) {
+__device__ inline void thin_sums(const thin_args<T> &a, const thin_work &work, thin_rows<T, NT, Exact> &x,
+                                 float (&sums)[thin_m<NT, Exact>][NT][4]) {
     constexpr int size = NT * (Exact ? 64 : 32);
-    const uint4 *w = a.w + ((int64_t)blockIdx.y * a.steps + step) * size + threadIdx.x % 32;
-    const auto one = [&]<int Slot>() {
-        uint4 v[2 * thin_m<NT>];
-        x.template take<Slot>(v);
-        thin_add_step<T, NT, Exact>(
-            v, [&](int i) { return w[i * 32]; }, sums);
+    const uint4 *w = a.w + (((int64_t)work.phase * gridDim.y + blockIdx.y) * a.steps + work.begin) * size +
+                     threadIdx.x % 32;
+    x.before_last([&](uint4 (&v)[thin_lane_rows<NT, Exact>]) {
+        thin_add_step<T, NT, Exact>(v, w, sums);
         w += size;
-    };
-    static_assert(thin_ahead<NT, Exact> == 3 || thin_ahead<NT, Exact> == 4);
-#pragma unroll 1
-    for (int s = 0; s < count;) { /* whole warps */
-        one.template operator()<0>();
-        if (++s == count) break;
-        one.template operator()<1>();
-        if (++s == count) break;
-        one.template operator()<2>();
-        if (++s == count) break;
-        if constexpr (thin_ahead<NT, Exact> == 4) {
-            one.template operator()<3>();
-            s++;
-        }
-    }
+    });
+    if (work.begin + x.steps < work.end) thin_add_step<T, NT, Exact>(x.last, w, sums);
 }
 
-/* 16 rows to the warp's part of shared memory. */
+/* ---- from registers to shared memory ---- */
+
+/* 16 rows to the warp's part of it. */
 template <int NT>
 __device__ inline void thin_put(const float (&sums)[NT][4], float *z) {
     const int lane = (int)threadIdx.x % 32;
@@ -216,17 +255,37 @@ __device__ inline void thin_put(const float (&sums)[NT][4], float *z) {
         *(float2 *)(to + 8 * thin_pitch<NT> + t * 8) = make_float2(sums[t][2], sums[t][3]);
     }
 }
-/* The parts' sums, in their order. */
+/* The sums of all that share a depth, in their order, to the first warp's part; by the warps of a block's share
+ * together. Every thread of the block comes, and of the cluster's blocks. */
 template <int NT>
-__device__ inline void thin_add(float *z, int parts) {
+__device__ inline void thin_gather(float (*memory)[16 * thin_pitch<NT>], const thin_shares &shares,
+                                   const thin_work &work) {
     constexpr int size = 16 * thin_pitch<NT>;
-    for (int e = (int)threadIdx.x % 32; e < size; e += 32)
-        for (int p = 1; p < parts; p++) z[e] += z[p * size + e];
+    float *const z = memory[(int)threadIdx.x / 32 - work.part];
+    const int first = work.part * 32 + (int)threadIdx.x % 32;
+    for (int e = first; e < size; e += 32 * shares.warps)
+        for (int p = 1; p < shares.warps; p++) z[e] += z[p * size + e];
+#if __CUDA_ARCH__ >= 900
+    if (shares.blocks > 1) {
+        barrier_cluster_sync();
+        if (work.rank == 0)
+            for (int e = 4 * first; e < size; e += 128 * shares.warps) {
+                float4 sum = *(float4 *)(z + e);
+                for (int block = 1; block < shares.blocks; block++) {
+                    const float4 v = ld_shared_cluster_v4(shared_address(z + e), block);
+                    sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
+                }
+                *(float4 *)(z + e) = sum;
+            }
+        barrier_cluster_sync();
+    }
+#endif
+    __syncthreads();
 }
 
 /* Where a sum is not finite, all of a warp's 16 rows again, by multiply-adds. columns: of the tile. */
 template <typename T>
-__device__ inline void thin_repair(const thin_args<T> &a, float *z, int pitch, int64_t first, int column, int columns) {
+__device__ inline void thin_repair(const thin_args<T> &a, float *z, int pitch, const thin_where &at, int column, int columns) {
     bool odd = false;
     const int lane = (int)threadIdx.x % 32;
     for (int e = lane; e < 16 * columns; e += 32) odd |= !isfinite(z[e / columns * pitch + e % columns]);
@@ -236,8 +295,8 @@ __device__ inline void thin_repair(const thin_args<T> &a, float *z, int pitch, i
     for (int e = lane; e < 16 * columns; e += 32) {
         const int r = e / columns, c = column + e % columns, h = c / a.of.classes;
         const T *w = a.of.base + h * a.of.head + (c - h * a.of.classes) * a.of.line;
-        if (first + r < a.rows)
-            z[r * pitch + e % columns] = ffma_chain(0.0f, a.x + (first + r) * a.line, w, a.of.step, a.depth);
+        if (at.row(r) < a.rows)
+            z[r * pitch + e % columns] = ffma_chain(0.0f, a.x + at.row(r) * a.line, w, a.of.step, a.depth);
     }
     __syncwarp();
 }
@@ -246,30 +305,34 @@ template <typename T, int NT, bool Exact, class Op>
 __global__ void __launch_bounds__(THIN_WARPS * 32, thin_resident<NT, Exact>)
     thin_kernel(const __grid_constant__ thin_args<T> a, const __grid_constant__ Op op) {
     __shared__ __align__(16) float memory[THIN_WARPS][16 * thin_pitch<NT>];
-    const int warp = (int)threadIdx.x / 32, part = warp % a.parts;
-    const int64_t first = ((int64_t)blockIdx.x * (THIN_WARPS / a.parts) + warp / a.parts) * (16 * thin_m<NT>);
-    const int each = (a.steps + a.parts - 1) / a.parts, step = part * each;
-    thin_rows<T, NT, Exact> x(a, first, step);
+    const int phase_begin = thin_phase_begin<T>(a.phases, (int)blockIdx.x / a.shares.blocks % a.phases.count);
+    const thin_work work(a, thin_rows_of(NT, Exact), phase_begin);
+    const bool alone = a.shares.warps == 1;
+    /* the block's first row: blocks of a phase that has fewer rows have none */
+    if (work.at.first - (int64_t)((int)threadIdx.x / 32 / a.shares.warps) * thin_rows_of(NT, Exact) * work.at.next >= a.rows) return;
+    thin_rows<T, NT, Exact> x(a, work, phase_begin);
     after_previous_launch(); /* which put w in order; x was there before */
-    float sums[thin_m<NT>][NT][4] = {};
-    thin_sums<T, NT, Exact>(a, x, step, min(each, a.steps - step), sums);
+    float sums[thin_m<NT, Exact>][NT][4] = {};
+    thin_sums<T, NT, Exact>(a, work, x, sums);
+    float *const z = memory[threadIdx.x / 32];
 #pragma unroll
-    for (int m = 0; m < thin_m<NT>; m++) {
+    for (int m = 0; m < thin_m<NT, Exact>; m++) {
+        const thin_where at = work.at.from(16 * m);
         bool made = false;
-        if constexpr (!Exact && requires { op.fragment(sums[m], first); })
-            if (a.parts == 1 && op.takes_fragments()) op.fragment(sums[m], first + m * 16), made = true;
-        thin_put<NT>(sums[m], memory[warp]);
+        if constexpr (!Exact && requires { op.fragment(sums[m], at); })
+            if (alone && op.takes_fragments()) op.fragment(sums[m], at), made = true;
+        thin_put<NT>(sums[m], z);
         __syncthreads();
-        if (part == 0 && first + m * 16 < a.rows) {
-            if (a.parts > 1) thin_add<NT>(memory[warp], a.parts), __syncwarp();
+        if (!alone) thin_gather<NT>(memory, a.shares, work);
+        if (work.part == 0 && work.rank == 0 && at.first < a.rows) {
             if constexpr (Exact) {
                 const int column = (int)blockIdx.y * 8 * NT, left = a.of.heads * a.of.classes - column;
-                thin_repair(a, memory[warp], thin_pitch<NT>, first + m * 16, column, left < 8 * NT ? left : 8 * NT);
+                thin_repair(a, z, thin_pitch<NT>, at, column, left < 8 * NT ? left : 8 * NT);
             }
             if (made)
-                op.store(memory[warp], thin_pitch<NT>, first + m * 16);
+                op.store(z, thin_pitch<NT>, at);
             else
-                op.rows(memory[warp], thin_pitch<NT>, first + m * 16);
+                op.rows(z, thin_pitch<NT>, at);
         }
         __syncthreads();
     }
@@ -298,50 +361,56 @@ __device__ inline int thin_lanes(int n) { return n > 32 ? 32 : n > 16 ? 16 : n >
 
 /* ---- launching ---- */
 
-/* Blocks that have all rows, by kernels of so many tiles. */
+/* Blocks along x, of all phases. */
 template <typename T>
-int64_t thin_blocks(const thin_args<T> &a, int tiles) {
-    const int64_t rows = thin_rows_of(tiles) * (THIN_WARPS / a.parts);
-    return (a.rows + rows - 1) / rows;
+int64_t thin_blocks(const thin_args<T> &a, int of_warp) {
+    const int64_t rows = of_warp * (THIN_WARPS / a.shares.warps);
+    const int64_t of_phase = (a.rows + a.phases.count - 1) / a.phases.count;
+    return (of_phase + rows - 1) / rows * a.phases.count * a.shares.blocks;
 }
 
+/* The rest of a's fields, w in order, and the kernel of NT tiles, `across` blocks side by side. */
+template <int NT, bool Exact, typename T, typename W, class Op>
+ridge_status thin_launch(const thin_weights<W> &w, thin_args<T> a, int64_t across, void *room, const Op &op,
+                         cudaStream_t stream) {
+    a.phases = thin_phases_of((uintptr_t)a.x, a.line, a.rows, (int)sizeof(T));
+    a.steps = (int)thin_steps(a.depth, (int)sizeof(T), thin_aligned(a.phases)), a.w = (const uint4 *)room;
+    constexpr int rows = thin_rows_of(NT, Exact);
+    a.shares = thin_shares_of(a.rows, rows, a.steps, a.phases, device_capability(),
+                              device_limit(cudaDevAttrMultiProcessorCount));
+    if constexpr (Exact) a.of = w;
+    const int64_t blocks = thin_blocks(a, rows);
+    if (blocks > INT32_MAX || across > 65535) return RIDGE_UNSUPPORTED;
+    RIDGE_TRY((thin_pack<T, Exact>(w, a.phases, NT, a.steps, room, stream)));
+    return launch_overlapping(
+        thin_kernel<T, NT, Exact, Op>,
+        {dim3((unsigned)blocks, (unsigned)across), THIN_WARPS * 32, 0, a.shares.blocks}, stream, device_overlaps(), a,
+        op);
+}
+
+/* All columns by one kernel. */
 template <bool Exact, typename T, class Op>
-ridge_status thin_run(const thin_weights<T> &w, thin_args<T> a, void *room, const Op &op, cudaStream_t stream) {
-    const int tiles = thin_tiles((int64_t)w.heads * w.classes);
-    a.steps = (int)thin_steps(a.depth, (int)sizeof(T)), a.w = (const uint4 *)room, a.of = w;
-    a.parts = thin_parts(a.rows, a.depth, tiles, (int)sizeof(T), device_limit(cudaDevAttrMultiProcessorCount));
-    const int64_t blocks = thin_blocks(a, tiles);
-    if (tiles == 0 || blocks > INT32_MAX) return RIDGE_UNSUPPORTED;
-    RIDGE_TRY((thin_pack<T, Exact>(w, tiles, a.steps, room, stream)));
-    const launch_shape shape = {dim3((unsigned)blocks), THIN_WARPS * 32};
+ridge_status thin_run(const thin_weights<T> &w, const thin_args<T> &a, void *room, const Op &op, cudaStream_t stream) {
     const auto run = [&]<int NT>() {
-        return launch_overlapping(thin_kernel<T, NT, Exact, Op>, shape, stream, device_overlaps(), a, op);
+        if constexpr (!Exact || 8 * NT <= THIN_EXACT) return thin_launch<NT, Exact>(w, a, 1, room, op, stream);
+        return RIDGE_UNSUPPORTED;
     };
-    switch (tiles) {
+    switch (thin_tiles((int64_t)w.heads * w.classes)) {
         case 1: return run.template operator()<1>();
         case 2: return run.template operator()<2>();
         case 4: return run.template operator()<4>();
-        case 8:
-            if constexpr (!Exact) return run.template operator()<8>();
-            return RIDGE_UNSUPPORTED;
-        default:
-            if constexpr (!Exact) return run.template operator()<16>(); /* THIN_EXACT */
-            return RIDGE_UNSUPPORTED;
+        case 8: return run.template operator()<8>();
+        case 16: return run.template operator()<16>();
+        default: return RIDGE_UNSUPPORTED;
     }
 }
 
 /* Any number of columns, thin_wide(Exact) of them a block: of few terms. */
 template <bool Exact, typename T, typename W, class Op>
-ridge_status thin_run_wide(const thin_weights<W> &w, thin_args<T> a, void *room, const Op &op, cudaStream_t stream) {
-    constexpr int wide = thin_wide(Exact), tiles = wide / 8;
-    a.steps = (int)thin_steps(a.depth, (int)sizeof(T)), a.w = (const uint4 *)room, a.parts = 1;
-    if constexpr (Exact) a.of = w;
-    const int64_t blocks = thin_blocks(a, tiles), across = ((int64_t)w.classes + wide - 1) / wide;
-    if (blocks > INT32_MAX || across > 65535) return RIDGE_UNSUPPORTED;
-    RIDGE_TRY((thin_pack<T, Exact>(w, tiles, a.steps, room, stream)));
-    return launch_overlapping(thin_kernel<T, tiles, Exact, Op>,
-                              {dim3((unsigned)blocks, (unsigned)across), THIN_WARPS * 32}, stream, device_overlaps(), a,
-                              op);
+ridge_status thin_run_wide(const thin_weights<W> &w, const thin_args<T> &a, void *room, const Op &op,
+                           cudaStream_t stream) {
+    constexpr int wide = thin_wide(Exact);
+    return thin_launch<wide / 8, Exact>(w, a, ((int64_t)w.classes + wide - 1) / wide, room, op, stream);
 }
 
 }  // namespace ridge

@@ -8,11 +8,28 @@
 
 enum {
     THIN_COLUMNS = 128,   /* at most: classes of all heads */
-    THIN_EXACT = 32,      /* likewise, in fp32 */
+    THIN_EXACT = 64,      /* likewise, in fp32 */
     THIN_WARPS = 4,       /* of a block */
+    THIN_CLUSTER = 8,     /* blocks that share a depth, at most */
     THIN_STEP_BYTES = 64, /* of a row, that a warp takes at a time */
-    THIN_DEEP = 8         /* steps of a warp, at least, where warps share the depth */
+    THIN_DEEP = 4,        /* steps of a warp, at least, where warps share the depth */
 };
+#define THIN_BYTES 0x1p30 /* of w's orders, at most */
+
+/* Rows by where they begin between boundaries of 16 bytes: row r begins (first + r step) % (16 / bytes) elements behind
+ * one, r and r + count alike. */
+typedef struct thin_phases {
+    int count, first, step;
+} thin_phases;
+/* Of rows at `address`, modulo 16 at least, in lines of `line` elements. */
+static inline thin_phases thin_phases_of(uintptr_t address, int64_t line, int64_t rows, int bytes) {
+    const int width = 16 / bytes, step = (int)(line % width);
+    int count = 1;
+    while (count < width && count * step % width != 0) count *= 2;
+    if (rows < 2) count = 1;
+    const thin_phases p = {count, (int)(address % 16) / bytes, step};
+    return p;
+}
 
 /* Tiles of 8 columns that a kernel is made for; 0: none. */
 static inline int thin_tiles(int64_t columns) {
@@ -24,32 +41,53 @@ static inline int thin_tiles(int64_t columns) {
 constexpr
 #endif
     static inline int
-    thin_rows_of(int tiles) {
-    return tiles <= 8 ? 32 : 16;
+    thin_rows_of(int tiles, bool exact) {
+    return tiles == 16 || (exact && tiles == 8) ? 16 : 32;
 }
+/* Of rows that may begin behind a boundary. */
+static inline int64_t thin_steps(int64_t depth, int bytes, bool aligned) {
+    return (depth * bytes + (aligned ? 0 : 16 - bytes) + THIN_STEP_BYTES - 1) / THIN_STEP_BYTES;
+}
+static inline bool thin_aligned(thin_phases p) { return p.count == 1 && p.first == 0; }
+static inline int64_t thin_row_tiles(int64_t rows, int of_warp, thin_phases p) {
+    const int64_t of_phase = (rows + p.count - 1) / p.count;
+    return (of_phase + of_warp - 1) / of_warp * p.count;
+}
+
+/* Who shares the depth of their rows, where these are too few for two warps of every quarter of an SM: warps of a block,
+ * then blocks. */
+typedef struct thin_shares {
+    int warps, blocks;
+} thin_shares;
+static inline thin_shares thin_shares_of(int64_t rows, int of_warp, int64_t steps, thin_phases p, int sm, int sm_count) {
+    const int64_t tiles = thin_row_tiles(rows, of_warp, p), enough = 8 * (int64_t)sm_count;
+    thin_shares s = {1, 1};
+    while (s.warps < THIN_WARPS && tiles * s.warps < enough && steps >= 2 * s.warps * THIN_DEEP) s.warps *= 2;
+    const int most = sm >= 90 && s.warps == THIN_WARPS ? THIN_CLUSTER : 1;
+    while (s.blocks < most && tiles * s.warps * s.blocks * 2 <= enough &&
+           steps >= 2 * s.warps * s.blocks * THIN_DEEP)
+        s.blocks *= 2;
+    return s;
+}
+/* Of w in the order of fragments, once for each phase; exact: its hi and lo parts. */
+static inline double thin_bytes(int64_t columns, int64_t depth, int bytes, bool exact, int phases) {
+    return (double)phases * (double)thin_steps(depth, bytes, false) * thin_tiles(columns) * 32 * (exact ? 32 : 16);
+}
+/* Wherever rows begin. */
+static inline double thin_bytes_most(int64_t columns, int64_t depth, int bytes, bool exact) {
+    return thin_bytes(columns, depth, bytes, exact, 16 / bytes);
+}
+
 /* NULL: it takes such operands. columns: of all heads; exact: fp32; in_rows: x lies row by row. */
-static inline const char *thin_refusal(int sm, int64_t rows, double columns, int64_t depth, bool exact, bool in_rows) {
+static inline const char *thin_refusal(int sm, int64_t rows, double columns, int64_t depth, int bytes, bool exact,
+                                       bool in_rows) {
     if (sm < 80) return "needs mma.sync of 16 bits and tf32 (compute capability 8.0)";
     if (rows < 1) return "for one row and more";
-    if (exact && columns > (double)THIN_EXACT) return "in f32, for up to 32 columns of all heads";
+    if (exact && columns > (double)THIN_EXACT) return "in f32, for up to 64 columns of all heads";
     if (columns < 1 || columns > (double)THIN_COLUMNS) return "for up to 128 columns of all heads";
     if (depth < 1 || depth > 1 << 30) return "for a depth of 1 to 2^30";
+    if (thin_bytes_most((int64_t)columns, depth, bytes, exact) > THIN_BYTES) return "w's orders exceed 1 GiB";
     return in_rows ? NULL : "x is not in rows";
-}
-static inline int64_t thin_steps(int64_t depth, int bytes) {
-    return (depth * bytes + THIN_STEP_BYTES - 1) / THIN_STEP_BYTES;
-}
-/* Warps that share the depth of their rows: where there are too few rows for two warps of every quarter of an SM. */
-static inline int thin_parts(int64_t rows, int64_t depth, int tiles, int bytes, int sm_count) {
-    const int of_warp = thin_rows_of(tiles);
-    const int64_t warps = (rows + of_warp - 1) / of_warp, steps = thin_steps(depth, bytes);
-    int parts = 1;
-    while (parts < THIN_WARPS && warps * parts < 8 * (int64_t)sm_count && steps >= 2 * parts * THIN_DEEP) parts *= 2;
-    return parts;
-}
-/* Of w in the order of fragments; exact: its hi and lo parts. */
-static inline double thin_bytes(int64_t columns, int64_t depth, int bytes, bool exact) {
-    return (double)thin_steps(depth, bytes) * thin_tiles(columns) * 32 * (exact ? 32 : 16);
 }
 
 /* Columns of a block where there are any number. */
@@ -63,7 +101,7 @@ constexpr
 static inline double thin_wide_bytes(int64_t columns, int64_t depth, int bytes, bool exact) {
     const int wide = thin_wide(exact);
     const int64_t groups = (columns + wide - 1) / wide;
-    return (double)thin_steps(depth, bytes) * (double)groups * wide * 4 * (exact ? 32 : 16);
+    return (double)thin_steps(depth, bytes, true) * (double)groups * wide * 4 * (exact ? 32 : 16);
 }
 
 /* ---- skinny/thin_across.cuh ---- */
@@ -79,17 +117,24 @@ static inline int64_t across_tiles(int64_t depth, int64_t classes, int bytes) {
     const int64_t columns = ACROSS_COLUMN_BYTES / bytes;
     return (depth + columns - 1) / columns * ((classes + ACROSS_CLASSES - 1) / ACROSS_CLASSES);
 }
-/* Blocks that share the rows of a tile. */
-static inline int across_shares(int64_t rows, int64_t depth, int64_t classes, int bytes) {
+/* Blocks that share the rows of a tile: as many of every phase. */
+static inline int across_shares(int64_t rows, int64_t depth, int64_t classes, int bytes, int phases) {
     const int64_t tiles = across_tiles(depth, classes, bytes);
     int64_t shares = tiles > 0 ? ACROSS_BLOCKS / tiles : 1;
     if (shares > rows / ACROSS_ROWS) shares = rows / ACROSS_ROWS;
-    return shares < 1 ? 1 : shares > ACROSS_SHARES ? ACROSS_SHARES : (int)shares;
+    if (shares > ACROSS_SHARES) shares = ACROSS_SHARES;
+    return shares <= phases ? phases : (int)(shares / phases * phases);
 }
 /* Elements of a line of sums. */
 static inline int64_t across_stride(int64_t depth) { return (depth + 3) / 4 * 4; }
-static inline double across_bytes(int64_t rows, int64_t depth, int64_t classes, int bytes) {
-    return 4.0 * across_shares(rows, depth, classes, bytes) * (double)classes * (double)across_stride(depth);
+static inline double across_bytes(int64_t rows, int64_t depth, int64_t classes, int bytes, int phases) {
+    return 4.0 * across_shares(rows, depth, classes, bytes, phases) * (double)classes * (double)across_stride(depth);
+}
+/* Of any number of phases. */
+static inline double across_bytes_most(int64_t rows, int64_t depth, int64_t classes, int bytes) {
+    const double one = across_bytes(rows, depth, classes, bytes, 1);
+    const double all = across_bytes(rows, depth, classes, bytes, 16 / bytes);
+    return one > all ? one : all;
 }
 
 #endif

@@ -2,9 +2,10 @@
  * of shares of the rows, fp32, to memory.
  *
  * By mma.sync of tf32, m by rows times rows by n: 16-bit elements are tf32 exactly; fp32 by three products (Exact, see
- * skinny/thin.cuh). A lane takes 16 bytes of two of eight rows of B, eight lanes 128 bytes of each. Which of a tile's
- * columns is which of B's is free, so a lane's elements are those of as many tiles. A block's warps take turns at its
- * rows and add their sums at the end. */
+ * skinny/thin.cuh). A block has rows of one phase (skinny/thin_row.cuh), its warps take turns at them and add their sums
+ * at the end. A lane takes 16 bytes of two of eight rows of B, eight lanes 128 bytes of each, and neighbouring columns
+ * of A: which of a tile's rows and columns is which of A's and B's columns is free, so a lane's elements are those of as
+ * many tiles. */
 #ifndef RIDGE_KERNELS_CUDA_SKINNY_THIN_ACROSS_CUH
 #define RIDGE_KERNELS_CUDA_SKINNY_THIN_ACROSS_CUH
 
@@ -12,75 +13,92 @@
 
 namespace ridge {
 
+/* A's lines begin at multiples of 16 bytes; columns up to a multiple of 8 are there, whatever they hold. */
 template <typename A, typename B>
 struct across_args {
     const A *a;
     const B *b;
     int64_t a_line, b_line, rows, share; /* share: rows of a block */
     int m, n;
-    float *sums; /* of a share: m lines of `stride`, `next` from one share's to the next's */
+    thin_phases phases; /* of b's rows */
+    float *sums;        /* of a share: m lines of `stride`, `next` from one share's to the next's */
     int64_t stride, next;
 };
 
-/* Of eight rows a warp at a time: rows t and t + 4 are a lane's, of B 16 bytes, of A two columns of every 16. */
-template <typename A, typename B, int M, bool Exact>
-class across_rows {
-    static constexpr int ahead = M == 4 ? 1 : 2;
-    const across_args<A, B> &p;
-    int64_t row, end;
-    int column, first; /* of B, of A */
-    thin_span span;
-    uint4 low[ahead][2], high[ahead][2];
-    float of_a[ahead][M][4];
+/* A block's rows: `begin` to `end` of a phase. */
+struct across_work {
+    int phase_begin;
+    int64_t begin, end;
+    thin_where rows;
 
-    __device__ thin_row<B> of_b(int64_t i) const { return {p.b + i * p.b_line, i < end ? p.n : 0}; }
-    __device__ float a_at(int64_t i, int m) const {
-        const float v = i < end && m < p.m ? to_float(p.a[i * p.a_line + m]) : 0.0f;
-        return Exact ? v : cvt_rna_tf32(v);
+    template <typename A, typename B>
+    __device__ explicit across_work(const across_args<A, B> &p) {
+        const int phase = (int)blockIdx.z % p.phases.count;
+        phase_begin = thin_phase_begin<B>(p.phases, phase), rows = {phase, p.phases.count};
+        const int64_t all = (p.rows - phase + p.phases.count - 1) / p.phases.count;
+        begin = blockIdx.z / p.phases.count * p.share, end = begin + p.share < all ? begin + p.share : all;
     }
-    __device__ void load(int slot, int64_t i) {
-#pragma unroll
-        for (int r = 0; r < 2; r++) {
-            const thin_row<B> of = of_b(i + 4 * r);
-            low[slot][r] = of.low(column, span), high[slot][r] = of.high(column, span);
-        }
-#pragma unroll
-        for (int m = 0; m < M; m++)
-#pragma unroll
-            for (int e = 0; e < 4; e++) of_a[slot][m][e] = a_at(i + e / 2 * 4, first + m * 16 + e % 2 * 8);
-    }
+};
+
+/* Of eight rows a warp at a time: rows t and t + 4 are a lane's, of B 16 bytes, of A 2 M columns. */
+template <typename A, typename B, int M>
+class across_rows {
+    static constexpr int ahead = M == 4 ? 2 : 4;
+    const across_args<A, B> &p;
+    const across_work &work;
+    int64_t row; /* the lane's first, of the phase, to load next */
+    int column;  /* of A */
+    thin_cut<B> cut; /* of the lane's piece */
+    thin_span span;
 
    public:
     static constexpr int step = 8 * THIN_WARPS;
-    __device__ across_rows(const across_args<A, B> &args, int64_t begin, int64_t behind, int first_of_a, int first_of_b)
-        : p(args), end(behind), span(args.b, args.b_line, args.rows, args.n, begin, behind - 1) {
-        const int lane = (int)threadIdx.x % 32;
-        row = begin + (int)threadIdx.x / 32 * 8 + lane % 4;
-        column = first_of_b + lane / 4 * pack_width<B>, first = first_of_a + lane / 4;
-#pragma unroll
-        for (int s = 0; s < ahead; s++) load(s, row + s * step);
-    }
-    __device__ void take(float (&a)[M][4], pack<B, pack_width<B>> (&b)[2]) {
+    struct slot {
+        uint4 b[2];
+        pack<A, 2 * M> a[2];
+    } ring[ahead];
+    int turns;
+
+   private:
+    __device__ void load(slot &s) {
 #pragma unroll
         for (int r = 0; r < 2; r++) {
-            const thin_row<B> of = of_b(row + 4 * r);
-            b[r] = elements_of<B, pack_width<B>>(of.whole(low[0][r], high[0][r], column, span));
+            const int64_t i = work.rows.row((int)(row + 4 * r));
+            const char *const piece = (const char *)(p.b + i * p.b_line) - cut.begin * (int)sizeof(B);
+            const bool there = row + 4 * r < work.end;
+            s.a[r] = {}, s.b[r] = make_uint4(0, 0, 0, 0);
+            if (there && column < p.m) s.a[r] = *(const pack<A, 2 * M> *)(p.a + i * p.a_line + column);
+            /* what is beside the row goes to columns that are not stored */
+            s.b[r] = ld_global_if(piece, there && cut.has_any() && span.has(piece));
+            if (there && cut.has_any() && !span.has(piece)) s.b[r] = cut.one_by_one(piece);
         }
-#pragma unroll
-        for (int m = 0; m < M; m++)
-#pragma unroll
-            for (int e = 0; e < 4; e++) a[m][e] = of_a[0][m][e];
-#pragma unroll
-        for (int s = 0; s + 1 < ahead; s++) {
-            low[s][0] = low[s + 1][0], low[s][1] = low[s + 1][1];
-            high[s][0] = high[s + 1][0], high[s][1] = high[s + 1][1];
-#pragma unroll
-            for (int m = 0; m < M; m++)
-#pragma unroll
-                for (int e = 0; e < 4; e++) of_a[s][m][e] = of_a[s + 1][m][e];
-        }
-        load(ahead - 1, row + ahead * step);
         row += step;
+    }
+
+   public:
+    __device__ across_rows(const across_args<A, B> &args, const across_work &of, int first_of_a, int first_of_b)
+        : p(args), work(of), span(args.b, args.b_line, args.rows, args.n) {
+        const int lane = (int)threadIdx.x % 32;
+        row = work.begin + (int)threadIdx.x / 32 * 8 + lane % 4;
+        column = first_of_a + lane / 4 * 2 * M;
+        cut.begin = work.phase_begin - first_of_b - lane / 4 * pack_width<B>, cut.end = cut.begin + p.n;
+        turns = work.end > work.begin ? (int)((work.end - work.begin + step - 1) / step) : 0;
+#pragma unroll
+        for (int s = 0; s < ahead; s++)
+            if (s < turns) load(ring[s]);
+    }
+    /* As thin_rows::before_last. */
+    template <typename F>
+    __device__ void all(const F &add) {
+#pragma unroll 1
+        for (int s = 0; s < turns; s += ahead) {
+#pragma unroll
+            for (int at = 0; at < ahead; at++) {
+                if (s + at >= turns) break;
+                add(ring[at]);
+                if (s + at + ahead < turns) load(ring[at]);
+            }
+        }
     }
 };
 
@@ -109,18 +127,20 @@ __device__ inline void across_multiply(float (&sums)[4], const float (&a)[4], fl
 
 /* A sum of the block's share by multiply-adds. */
 template <typename A, typename B>
-__device__ float across_again(const across_args<A, B> &p, int m, int n) {
-    const int64_t begin = blockIdx.z * p.share, behind = begin + p.share, end = behind < p.rows ? behind : p.rows;
+__device__ float across_again(const across_args<A, B> &p, const across_work &work, int m, int n) {
     float sum = 0.0f;
-    for (int64_t i = begin; i < end; i++)
-        sum = fmaf(to_float(p.a[i * p.a_line + m]), to_float(p.b[i * p.b_line + n]), sum);
+    for (int64_t i = work.begin; i < work.end; i++) {
+        const int64_t row = work.rows.row((int)i);
+        sum = fmaf(to_float(p.a[row * p.a_line + m]), to_float(p.b[row * p.b_line + n]), sum);
+    }
     return sum;
 }
-/* A warp's sums of 16 of A's columns to its part of shared memory, those of all warps from there to memory. An infinity
- * has no lo part: where a sum of Exact is not finite, it is made again. */
-template <bool Exact, typename A, typename B, int N>
-__device__ inline void across_store(const across_args<A, B> &p, const float (&sums)[N][4],
-                                    float (*room)[16 * (8 * N + 1)], int first, int column) {
+/* The m-th tile of a warp's sums to its part of shared memory, those of all warps from there to memory. An infinity has
+ * no lo part: where a sum of Exact is not finite, it is made again. first: the block's first column of A; column: of B,
+ * which may be in front of it. */
+template <bool Exact, int M, typename A, typename B, int N>
+__device__ inline void across_store(const across_args<A, B> &p, const across_work &work, const float (&sums)[N][4],
+                                    float (*room)[16 * (8 * N + 1)], int tile, int first, int column) {
     constexpr int pitch = 8 * N + 1;
     const int lane = (int)threadIdx.x % 32;
     float *const mine = room[threadIdx.x / 32];
@@ -131,48 +151,55 @@ __device__ inline void across_store(const across_args<A, B> &p, const float (&su
         for (int e = 0; e < 4; e++) mine[(lane / 4 + e / 2 * 8) * pitch + (lane % 4 * 2 + e % 2) * N + j] = sums[j][e];
     __syncthreads();
     for (int e = (int)threadIdx.x; e < 16 * 8 * N; e += 32 * THIN_WARPS) {
-        const int m = e / (8 * N), n = e % (8 * N);
+        const int i = e / (8 * N), m = first + i % 8 * 2 * M + 2 * tile + i / 8, n = column + e % (8 * N);
         float sum = 0.0f;
-        for (int w = 0; w < THIN_WARPS; w++) sum += room[w][m * pitch + n];
-        if (first + m >= p.m || column + n >= p.n) continue;
-        if (Exact && !isfinite(sum)) sum = across_again(p, first + m, column + n);
-        p.sums[(int64_t)blockIdx.z * p.next + (first + m) * p.stride + column + n] = sum;
+        for (int w = 0; w < THIN_WARPS; w++) sum += room[w][i * pitch + e % (8 * N)];
+        if (m >= p.m || n < 0 || n >= p.n) continue;
+        if (Exact && !isfinite(sum)) sum = across_again(p, work, m, n);
+        p.sums[(int64_t)blockIdx.z * p.next + m * p.stride + n] = sum;
     }
 }
 
 /* Grid: B's columns, A's, shares. 16 M of A's columns a block. */
 template <typename A, typename B, int M, bool Exact>
-__global__ void __launch_bounds__(32 * THIN_WARPS, M == 1 ? 3 : 2)
+__global__ void __launch_bounds__(32 * THIN_WARPS, M == 1 ? 4 : M == 2 ? 3 : 2)
     across_kernel(const __grid_constant__ across_args<A, B> p) {
     constexpr int N = pack_width<B>;
     __shared__ float room[THIN_WARPS][16 * (8 * N + 1)];
     after_previous_launch();
-    const int column = (int)blockIdx.x * 8 * N, first = (int)blockIdx.y * 16 * M;
-    const int64_t begin = blockIdx.z * p.share, behind = begin + p.share, end = behind < p.rows ? behind : p.rows;
+    const across_work work(p);
+    const int first_of_b = (int)blockIdx.x * 8 * N, first = (int)blockIdx.y * 16 * M;
     float sums[M][N][4] = {};
-    across_rows<A, B, M, Exact> rows(p, begin, end, first, column);
-#pragma unroll 1
-    for (int64_t i = begin; i < end;
-         i += across_rows<A, B, M, Exact>::step) { /* of the block: whole warps meet in mma.sync */
+    across_rows<A, B, M> rows(p, work, first, first_of_b);
+    rows.all([&](const typename across_rows<A, B, M>::slot &s) {
+        const pack<B, N> b[2] = {elements_of<B, N>(s.b[0]), elements_of<B, N>(s.b[1])};
         float a[M][4];
-        pack<B, N> b[2];
-        rows.take(a, b);
+#pragma unroll
+        for (int m = 0; m < M; m++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                const float v = to_float(s.a[e / 2].v[2 * m + e % 2]);
+                a[m][e] = Exact ? v : cvt_rna_tf32(v);
+            }
 #pragma unroll
         for (int j = 0; j < N; j++)
 #pragma unroll
             for (int m = 0; m < M; m++)
                 across_multiply<Exact>(sums[m][j], a[m], to_float(b[0].v[j]), to_float(b[1].v[j]));
-    }
+    });
 #pragma unroll
-    for (int m = 0; m < M; m++) across_store<Exact>(p, sums[m], room, first + m * 16, column);
+    for (int m = 0; m < M; m++)
+        across_store<Exact, M>(p, work, sums[m], room, m, first, first_of_b - work.phase_begin);
 }
 
 /* p.sums: across_bytes(…) in memory, of across_shares(…) shares. */
 template <bool Exact, typename A, typename B>
 ridge_status across_run(across_args<A, B> p, cudaStream_t stream) {
-    const int shares = across_shares(p.rows, p.n, p.m, (int)sizeof(B));
-    const int64_t columns = ACROSS_COLUMN_BYTES / (int)sizeof(B), across = (p.n + columns - 1) / columns;
-    p.share = ((p.rows + shares - 1) / shares + 7) / 8 * 8;
+    const int64_t columns = ACROSS_COLUMN_BYTES / (int)sizeof(B), slack = thin_aligned(p.phases) ? 0 : pack_width<B> - 1;
+    const int shares = across_shares(p.rows, p.n, p.m, (int)sizeof(B), p.phases.count), each = shares / p.phases.count;
+    const int64_t across = (p.n + slack + columns - 1) / columns;
+    const int64_t of_phase = (p.rows + p.phases.count - 1) / p.phases.count;
+    p.share = ((of_phase + each - 1) / each + 7) / 8 * 8;
     p.stride = across_stride(p.n), p.next = p.stride * p.m;
     if (across > INT32_MAX) return RIDGE_UNSUPPORTED;
     const auto run = [&]<int M>() {

@@ -1,84 +1,100 @@
-/* Rows of any alignment in aligned pieces of 16 bytes: what a lane takes of one begins between two pieces. */
+/* Rows of any alignment in aligned pieces of 16 bytes. Rows that lie a multiple of 16 bytes apart, those of a phase,
+ * begin alike between boundaries: a warp takes rows of one phase, and what is between the boundary and a row's first
+ * element is a part of the row whose factors are zeros. */
 #ifndef RIDGE_KERNELS_CUDA_SKINNY_THIN_ROW_CUH
 #define RIDGE_KERNELS_CUDA_SKINNY_THIN_ROW_CUH
 
 #include "cuda/tile/pack.cuh"
 
+extern "C" {
+#include "cuda/skinny/thin.h"
+}
+
 namespace ridge {
 
-/* 16 of 32 bytes, from `bytes` on: below 16, whole elements. */
-__device__ inline uint4 thin_shifted(uint4 low, uint4 high, unsigned bytes) {
-    const unsigned a[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-    unsigned b[6], c[5], out[4];
-#pragma unroll
-    for (int j = 0; j < 6; j++) b[j] = bytes & 8 ? a[j + 2] : a[j];
-#pragma unroll
-    for (int j = 0; j < 5; j++) c[j] = bytes & 4 ? b[j + 1] : b[j];
-#pragma unroll
-    for (int j = 0; j < 4; j++) out[j] = __funnelshift_r(c[j], c[j + 1], bytes % 4 * 8);
-    return make_uint4(out[0], out[1], out[2], out[3]);
+/* Elements between a boundary and the rows of a phase. */
+template <typename T>
+__device__ inline int thin_phase_begin(const thin_phases &p, int phase) {
+    return (p.first + phase * p.step) % pack_width<T>;
 }
 
-/* The memory that rows lie in. Whether aligned pieces beside some rows may leave it (edge). */
+/* Rows that a warp has, or 16 of them: `next` from one to the next. */
+struct thin_where {
+    int64_t first;
+    int next;
+    __device__ int64_t row(int i) const { return first + (int64_t)i * next; }
+    __device__ thin_where from(int i) const { return {row(i), next}; }
+};
+
+/* A piece. L1 keeps its line, which neighbouring pieces share. */
+__device__ inline uint4 thin_load(const void *p) {
+    uint4 v;
+    asm volatile("ld.global.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+    return v;
+}
+
+/* The memory from the first row's first element to the last one's last. */
 struct thin_span {
     const char *lowest, *highest;
-    bool edge;
 
     template <typename T>
-    __device__ thin_span(const T *x, int64_t line, int64_t rows, int depth, int64_t first, int64_t last)
-        : lowest((const char *)x),
-          highest((const char *)(x + (rows - 1) * line + depth)),
-          edge((const char *)(x + first * line) - 16 < lowest ||
-               (const char *)(x + last * line + depth) + 32 > highest) {}
-    __device__ bool has(const char *p) const { return !edge || (p >= lowest && p + 16 <= highest); }
+    __device__ thin_span(const T *x, int64_t line, int64_t rows, int depth)
+        : lowest((const char *)x), highest((const char *)(x + (rows - 1) * line + depth)) {}
+    __device__ bool has(const char *p) const { return p >= lowest && p + 16 <= highest; }
 };
 
-/* Its first n of 16 bytes' elements, zeros behind them. */
+/* Which elements of a piece are a row's: those from `begin` on and before `end`. */
 template <typename T>
-__device__ inline uint4 thin_masked(const uint4 &v, int n) {
-    constexpr int of_word = 4 / (int)sizeof(T);
-    const auto word = [&](unsigned w, int j) {
-        const int left = n - j * of_word;
-        return left <= 0 ? 0u : sizeof(T) == 2 && left == 1 ? w & 0xffffu : w;
-    };
-    return make_uint4(word(v.x, 0), word(v.y, 1), word(v.z, 2), word(v.w, 3));
-}
+struct thin_cut {
+    int begin, end;
 
-/* A row, of which a lane takes 16 bytes from element k on. Pieces may have elements of its neighbours in memory: these
- * are behind the row's end, and become zeros, or are shifted out. */
-template <typename T>
-struct thin_row {
-    static constexpr int W = pack_width<T>;
-    const T *row;
-    int depth; /* 0: there is no such row */
-
-    __device__ unsigned shift(void) const { return (unsigned)(uintptr_t)row % 16; }
-    __device__ const char *piece(int k) const { return (const char *)(row + k) - shift(); }
-    __device__ const char *end(void) const { return (const char *)(row + depth); }
-    /* A piece; zeros where it has nothing of the row, or is not all of the span. */
-    __device__ uint4 read(const char *p, const thin_span &s) const {
-        return p < end() && s.has(p) ? __ldg((const uint4 *)p) : make_uint4(0, 0, 0, 0);
-    }
-    __device__ uint4 low(int k, const thin_span &s) const { return read(piece(k), s); }
-    __device__ uint4 high(int k, const thin_span &s) const {
-        return shift() ? read(piece(k) + 16, s) : make_uint4(0, 0, 0, 0);
-    }
-    __device__ bool is_cut(int k, const thin_span &s) const {
-        const char *p = piece(k);
-        return k < depth && (!s.has(p) || (shift() && p + 16 < end() && !s.has(p + 16)));
-    }
-    __device__ uint4 one_by_one(int k) const {
-        pack<T, W> v;
+    __device__ bool has_any(void) const { return begin < pack_width<T> && end > 0; }
+    /* Zeros for the others. */
+    __device__ uint4 of(const uint4 &v) const {
+        constexpr int of_word = 4 / (int)sizeof(T);
+        const auto word = [&](unsigned w, int j) {
+            unsigned kept = 0;
 #pragma unroll
-        for (int i = 0; i < W; i++) v.v[i] = k + i < depth ? row[k + i] : from_float<T>(0.0f);
-        return words_of(v);
+            for (int i = 0; i < of_word; i++) {
+                const int e = j * of_word + i;
+                if (e >= begin && e < end) kept |= of_word == 1 ? ~0u : 0xffffu << 16 * i;
+            }
+            return w & kept;
+        };
+        return make_uint4(word(v.x, 0), word(v.y, 1), word(v.z, 2), word(v.w, 3));
     }
-    __device__ uint4 whole(const uint4 &first, const uint4 &second, int k, const thin_span &s) const {
-        if (s.edge && is_cut(k, s)) return one_by_one(k);
-        const uint4 v = thin_shifted(first, second, shift());
-        return k + W <= depth ? v : thin_masked<T>(v, depth - k);
+    __device__ uint4 one_by_one(const char *p) const {
+        constexpr int W = pack_width<T>, bits = 8 * (int)sizeof(T);
+        uint64_t low = 0, high = 0;
+#pragma unroll 1
+        for (int i = W - 1; i >= 0; i--) {
+            using word = std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>;
+            const uint64_t e = i >= begin && i < end ? ((const word *)p)[i] : 0;
+            high = high << bits | low >> (64 - bits), low = low << bits | e;
+        }
+        return make_uint4((unsigned)low, (unsigned)(low >> 32), (unsigned)high, (unsigned)(high >> 32));
     }
 };
+
+/* Pieces in which rows begin or end, all cut alike: what is outside of a row becomes zero, and what is outside of the
+ * span is not read. In two steps, so that other loads can be issued between them. */
+template <typename T, int N>
+__device__ inline void thin_load_edge(uint4 (&v)[N], const char *const (&p)[N], const thin_cut<T> &cut,
+                                      const thin_span &span) {
+#pragma unroll
+    for (int r = 0; r < N; r++) v[r] = ld_global_if(p[r], cut.has_any() && span.has(p[r]));
+}
+template <typename T, int N>
+__device__ inline void thin_cut_edge(uint4 (&v)[N], const char *const (&p)[N], const thin_cut<T> &cut,
+                                     const thin_span &span) {
+    bool inside = true;
+#pragma unroll
+    for (int r = 0; r < N; r++) v[r] = cut.of(v[r]), inside &= span.has(p[r]);
+    if (inside || !cut.has_any()) return;
+#pragma unroll
+    for (int r = 0; r < N; r++)
+        if (!span.has(p[r])) v[r] = cut.one_by_one(p[r]);
+}
 
 }  // namespace ridge
 
