@@ -327,9 +327,9 @@ void linear_loss_traffic(int way, const ce_places *at, const ridge_problem *prob
     const double parts = f.forward && !has_whole_rows(way) ? 8 * (double)f.batch * tiles : 0;
     const int of = linear_split_parts(way), by = linear_gradient_parts(way);
     const bool few = by == LINEAR_FFMA && any_is_few(f.batch, f.depth, f.classes); /* by one launch, without shares */
-    const double sums = f.gradients && way == LINEAR_LOSS_THIN ? across_bytes(f.batch, f.depth, f.classes, f.bytes,
-                                                                                linear_phases(&f.x, f.bytes).count)
-                        : f.gradients && !few                  ? linear_split_sums(f.batch, f.depth, f.classes, by) +
+    const double sums = f.gradients && way == LINEAR_LOSS_THIN
+                            ? across_bytes(f.batch, f.depth, f.classes, f.bytes, linear_phases(&f.x, f.bytes).count)
+                        : f.gradients && !few ? linear_split_sums(f.batch, f.depth, f.classes, by) +
                                                     linear_split_sums(f.classes, f.depth, f.batch, by)
                                               : 0;
     const double split = of > 0 ? linear_split_traffic(f.batch, f.depth, f.classes, f.gradients, of) : 0;

@@ -107,8 +107,12 @@ static const char *refuses_logits(int way, const facts *f) {
     if (f->sm / 10 != 9) return "needs wgmma (compute capability 9.0)";
     if (f->batch < 1) return "for one row and more";
     if (way == LINEAR_LOGITS_SPLIT || way == LINEAR_LOGITS_HALF) {
-        const bool any = linear_softmax_scratch_of(way, f->batch, f->depth, f->classes, 1, f->dtype).bytes > 0;
-        return f->heads > 1 ? "for one head" : any ? NULL : "operands in fp16 exceed 1 GiB";
+        const bool any = linear_softmax_scratch_of(way, f->batch, f->depth, f->classes, f->heads, f->dtype).bytes > 0;
+        const bool few = (double)f->batch * (double)f->heads <= INT32_MAX;
+        return !few                                    ? "for up to 2^31 rows of all heads"
+               : f->heads > 1 && linear_by_rows(&f->w) ? "for one head, or w in lines across the depth"
+               : any                                   ? NULL
+                                                       : "operands in fp16 exceed 1 GiB";
     }
     if (way == LINEAR_LOGITS_HEADS) {
         const bool few = (double)f->batch * (double)f->heads <= INT32_MAX;
@@ -119,7 +123,7 @@ static const char *refuses_logits(int way, const facts *f) {
         if (!is_tileable(f)) return "x or w is not in lines of 16-byte pieces";
         if (way == LINEAR_LOGITS_16) return NULL;
         return f->heads > 1                                                ? "for one head"
-               : f->classes > LINEAR_SHARED_CLASSES                        ? "for up to 1024 classes"
+               : f->classes > LINEAR_SHARED_CLASSES                        ? "for up to 16384 classes"
                : linear_softmax_shares(f->batch, f->depth, f->classes) < 2 ? "for a depth that can be shared"
                                                                            : NULL;
     }
@@ -294,10 +298,26 @@ static double split_pass_cost(const facts *f) {
     const double bytes = 8 * ((double)f->batch + (double)f->heads * (double)f->classes) * (double)f->depth;
     return is_tileable(f) ? linear_pass_cost(bytes) : linear_copy_cost(bytes);
 }
+/* Of logits of all heads side by side, by one launch. */
+static double softmax_of_heads_cost(const facts *f) {
+    if (f->heads == 1) return softmax_cost(f);
+    return linear_pass_cost((double)f->batch * (double)f->heads * (double)f->classes * (4 + f->bytes)) +
+           linear_pass_cost(0);
+}
+/* In shares of the depth where there are few tiles: their sums are written and read. */
+static double half_logits_cost(const facts *f, int64_t columns) {
+    const int shares = linear_half_shares(LINEAR_LOGITS_HALF, f->batch, f->depth, columns);
+    const int64_t each = (f->depth + shares - 1) / shares;
+    const linear_pipe pipe = columns <= LINEAR_TILE_NARROW ? LINEAR_PIPE_HALF_NARROW : LINEAR_PIPE_HALF;
+    const double logits = 4.0 * (double)f->batch * (double)columns;
+    return linear_pipe_cost(pipe, f->batch, columns, each, shares, f->sm_count) +
+           linear_pass_cost((shares > 1 ? 2 * shares : 1) * logits) + softmax_of_heads_cost(f);
+}
 double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
     const skinny_facts s = skinny_of(f);
     const int64_t m = f->batch, n = f->classes, k = f->depth;
     const double w = (double)f->heads * (double)n * (double)k;
+    const int64_t columns = f->heads > 1 ? f->heads * linear_heads_wide(way, n, f->heads) : n;
     switch (way) {
         case LINEAR_TILES_SPLIT:
             return split_pass_cost(f) +
@@ -323,17 +343,14 @@ double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
                                        linear_bytes_cost(8.0 * (double)m * (double)n)) +
                    softmax_cost(f);
         case LINEAR_LOGITS_SPLIT:
-            return split_pass_cost(f) + linear_pipe_cost(LINEAR_PIPE_SPLIT, m, n, k, 1, f->sm_count) +
-                   linear_pass_cost(4.0 * (double)m * (double)n) + softmax_cost(f);
+            return split_pass_cost(f) + linear_pipe_cost(LINEAR_PIPE_SPLIT, m, columns, k, 1, f->sm_count) +
+                   linear_pass_cost(4.0 * (double)m * (double)columns) + softmax_of_heads_cost(f);
         case LINEAR_LOGITS_TF32:
             return (linear_by_rows(&f->w) ? 0 : linear_pass_cost(8 * w)) +
                    linear_pipe_cost(LINEAR_PIPE_TF32_SOFTMAX, m, n, k, 1, f->sm_count) +
                    linear_bytes_cost(4.0 * (double)m * (double)n) + softmax_cost(f);
         case LINEAR_LOGITS_HALF:
-            return linear_pass_cost(6 * ((double)m * (double)k + w)) +
-                   linear_pipe_cost(n <= LINEAR_TILE_NARROW ? LINEAR_PIPE_HALF_NARROW : LINEAR_PIPE_HALF, m, n, k, 1,
-                                    f->sm_count) +
-                   linear_pass_cost(4.0 * (double)m * (double)n) + softmax_cost(f);
+            return linear_pass_cost(6 * ((double)m * (double)k + w)) + half_logits_cost(f, columns);
         case LINEAR_LOGITS_SHARED: return logits_shared_cost(f);
         case LINEAR_LOGITS_HEADS: return logits_heads_cost(f);
         case LINEAR_LOGITS_WGMMA: return logits_wgmma_cost(f);
@@ -375,7 +392,10 @@ static void add_traffic(int way, const facts *f, ridge_traffic *traffic) {
         again = f->bytes * packed_elements(way, f) +
                 4.0 * (double)f->batch * (double)columns * linear_softmax_shares(f->batch, f->depth, columns);
     }
-    if (way == LINEAR_LOGITS_HALF) again = 2 * (x + w) + 4 * p;
+    if (way == LINEAR_LOGITS_HALF) {
+        const int64_t columns = f->heads > 1 ? f->heads * linear_heads_wide(way, f->classes, f->heads) : f->classes;
+        again = 2 * (x + w) + 4 * p * linear_half_shares(way, f->batch, f->depth, columns);
+    }
     if (way == LINEAR_LOGITS_SHARED) again = 4 * p * linear_softmax_shares(f->batch, f->depth, f->classes);
     if (way == LINEAR_FEW_ROWS) {
         const int64_t shares = gemv_plan_of(f->batch, f->depth, f->classes, f->heads, f->bytes).shares;

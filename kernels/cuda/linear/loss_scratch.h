@@ -191,9 +191,8 @@ static inline linear_loss_scratch linear_loss_scratch_of(int way, int64_t rows, 
     s.progress = linear_scratch_take(&s.bytes, 4);
     s.gradient_stride = linear_gradient_stride(classes);
     if (way == LINEAR_LOSS_THIN)
-        s.thin =
-            linear_scratch_take(&s.bytes,
-                                thin_bytes_most(classes, depth, (int)ridge_dtype_size(dtype), dtype == RIDGE_F32));
+        s.thin = linear_scratch_take(&s.bytes,
+                                     thin_bytes_most(classes, depth, (int)ridge_dtype_size(dtype), dtype == RIDGE_F32));
     if (way == LINEAR_LOSS_THIN && gradients)
         s.thin_wide = linear_scratch_take(
             &s.bytes,
@@ -211,7 +210,8 @@ static inline linear_loss_scratch linear_loss_scratch_of(int way, int64_t rows, 
     if (split > 0)
         linear_take_split(&s, rows, depth, classes, gradients, split);
     else if (gradients && way == LINEAR_LOSS_THIN)
-        s.sums = linear_scratch_take(&s.bytes, across_bytes_most(s.chunk, depth, classes, (int)ridge_dtype_size(dtype)));
+        s.sums =
+            linear_scratch_take(&s.bytes, across_bytes_most(s.chunk, depth, classes, (int)ridge_dtype_size(dtype)));
     else if (gradients)
         s.sums = linear_scratch_take(
             &s.bytes, linear_split_sums_of_chunks(rows, s.chunk, depth, classes, linear_gradient_parts(way)));
@@ -233,7 +233,7 @@ static inline linear_loss_copies linear_loss_copies_of(int64_t rows, int64_t dep
     const int64_t unit = (tiles + LINEAR_PARTS - 1) / LINEAR_PARTS * 256; /* classes that have a part together */
     const int64_t units = LINEAR_COPIED_CLASS_BYTES / (padded * bytes) / unit;
     const int64_t some = (units < 1 ? 1 : units) * unit;
-    const bool whole = gradients || bytes == 4 || classes <= LINEAR_SHARED_CLASSES || some > classes;
+    const bool whole = gradients || bytes == 4 || linear_shared_fits(rows, padded, classes) || some > classes;
     c.classes = whole ? classes : some;
     const double x = (double)rows * (double)padded * bytes;
     const int64_t wide = (c.classes + 15) / 16 * 16;

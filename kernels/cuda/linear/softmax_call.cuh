@@ -59,10 +59,21 @@ struct linear_heads_operands {
     matrix_view x, w;
 };
 ridge_status linear_softmax_pack(int way, const linear_softmax_call &c, linear_heads_operands *packed);
+/* Logits in fp32: heads of a row of x side by side. */
+struct linear_logits {
+    float *z;
+    int64_t stride, head;         /* from one row of x to the next, from one head to the next */
+    int shares = 1;               /* sums of so many shares of the depth, */
+    int64_t next = 0;             /* from one share's to the next's */
+    const unsigned *whole = NULL; /* NULL, or set where the first share's are the logits, whatever the others have */
+};
 /* Softmax of all rows of all heads of p, in place; fp32. */
 ridge_status linear_softmax_in_place(const linear_softmax_call &c);
-/* Logits to p by multiply-adds; fp32. only_if: see any_run_as. */
+/* The same from logits that are not p. */
+ridge_status linear_softmax_of_logits(const linear_softmax_call &c, const linear_logits &l);
+/* Logits to p, or elsewhere, by multiply-adds; fp32. only_if: see any_run_as. */
 ridge_status linear_softmax_exact(const linear_softmax_call &c, const unsigned *only_if);
+ridge_status linear_softmax_exact_to(const linear_softmax_call &c, const linear_logits &l, const unsigned *only_if);
 
 }  // namespace ridge
 

@@ -217,23 +217,46 @@ static ridge_status linear_softmax_half(const linear_softmax_call &c) {
 template <int N>
 struct softmax_split_logits : scaled_epilogue<N> {};
 
-/* The same to logits in the place of p; tf32: by one product. Where an operand has an infinity they are made again. */
+/* The same by way of logits; tf32: by one product. They are in the place of p, or in scratch where several heads are
+ * side by side or blocks share the depth. Where an operand has an infinity they are made again. */
 template <class Tile>
 static ridge_status linear_softmax_split_logits(const linear_softmax_call &c) {
-    constexpr int Parts = Tile::parts;
-    const linear_softmax_scratch at = c.at(Parts == 2 ? LINEAR_LOGITS_SPLIT : LINEAR_LOGITS_HALF);
+    constexpr int Parts = Tile::parts, way = Parts == 2 ? LINEAR_LOGITS_SPLIT : LINEAR_LOGITS_HALF;
+    const linear_softmax_scratch at = c.at(way);
+    const int64_t wide = linear_heads_wide(way, c.p.columns, c.heads),
+                  columns = c.heads > 1 ? c.heads * wide : c.p.columns;
+    const bool in_place = at.logits_stride == 0;
     unsigned *const infinite = (unsigned *)(c.scratch + at.infinite);
+    linear_logits l = {(float *)c.p.base, c.p.line, wide};
     softmax_parts s;
-    if (at.bytes == 0 || c.p.rows > INT32_MAX || c.p.columns > INT32_MAX) return RIDGE_UNSUPPORTED;
+    if (at.bytes == 0 || c.p.rows > INT32_MAX || columns > INT32_MAX) return RIDGE_UNSUPPORTED;
+    if (!in_place)
+        l = {(float *)(c.scratch + at.logits),
+             at.logits_stride,
+             wide,
+             linear_half_shares(way, c.p.rows, c.x.columns, columns),
+             c.p.rows * at.logits_stride,
+             infinite};
     RIDGE_TRY(clear_memory(infinite, sizeof *infinite, c.stream));
-    RIDGE_TRY(split_for_softmax<Parts>(c, at, (int)linear_softmax_wide(c.w.rows), infinite, &s));
+    RIDGE_TRY(split_for_softmax<Parts>(c, at, (int)(c.heads > 1 ? wide : linear_softmax_wide(c.w.rows)), infinite, &s));
     softmax_split_logits<Tile::N> e = {};
-    e.c = (float *)c.p.base, e.stride = c.p.line, e.rows = (int)c.p.rows, e.columns = (int)c.p.columns;
+    e.c = l.z, e.stride = l.stride, e.rows = (int)c.p.rows, e.columns = (int)columns;
     e.bias = (const float *)c.bias;
+    if (c.heads > 1) {
+        const linear_copy bias = {{c.bias, c.p.columns, c.heads, c.bias_head},
+                                  {c.scratch + at.bias, wide, c.heads, wide}};
+        RIDGE_TRY(linear_copy_both(4, {}, bias, c.stream));
+        e.bias = (const float *)(c.scratch + at.bias);
+    }
     e.pairs = (uintptr_t)e.c % 8 == 0 && e.stride % 2 == 0 && e.columns % 2 == 0;
     e.row_undo = (const float *)(c.scratch + at.x_undo), e.column_undo = (const float *)(c.scratch + at.w_undo);
-    s.plan.band = 8;
-    RIDGE_TRY(matmul_run<Tile>(s.x, s.w, c.p.rows, c.p.columns, s.plan, e, c.stream));
+    e.across = l.shares > 1 ? (e.columns + Tile::N - 1) / Tile::N : 0, e.next = l.next;
+    s.plan.band = 8, s.plan.slices = (s.plan.slices + l.shares - 1) / l.shares;
+    RIDGE_TRY(matmul_run<Tile>(s.x, s.w, c.p.rows, columns, s.plan, e, c.stream, l.shares));
+    if (!in_place) {
+        RIDGE_TRY(linear_softmax_exact_to(c, l, infinite));
+        return linear_softmax_of_logits(c, l);
+    }
     RIDGE_TRY(linear_softmax_exact(c, infinite));
     return linear_softmax_in_place(c);
 }
@@ -244,8 +267,8 @@ ridge_status linear_softmax_tiles(int way, const linear_softmax_call &c) {
         case LINEAR_TILES_HALF: return linear_softmax_half(c);
         case LINEAR_LOGITS_SPLIT: return linear_softmax_split_logits<split_tile>(c);
         case LINEAR_LOGITS_HALF:
-            return c.w.rows <= LINEAR_TILE_NARROW ? linear_softmax_split_logits<narrow_tile<__half>>(c)
-                                                  : linear_softmax_split_logits<half_tile>(c);
+            return c.heads * c.w.rows <= LINEAR_TILE_NARROW ? linear_softmax_split_logits<narrow_tile<__half>>(c)
+                                                            : linear_softmax_split_logits<half_tile>(c);
         case LINEAR_TILES_TF32: return linear_softmax_tf32(c);
         case LINEAR_LOGITS_TF32: return linear_softmax_tf32_logits(c);
         case LINEAR_TILES_HEADS:

@@ -71,7 +71,8 @@ int linear_softmax_of_copied(const linear_softmax_facts *copied, unsigned tried)
 
 /* Shares of the depth of LINEAR_LOGITS_SHARED and LINEAR_LOGITS_HEADS, each whole slices of 64. */
 enum {
-    LINEAR_SHARED_CLASSES = 1024, /* at most */
+    LINEAR_SHARED_CLASSES = 16384, /* at most */
+    LINEAR_SHARED_WARP = 1024,     /* a warp makes softmax of rows up to so many, a block of more */
     LINEAR_SHARES_MOST = 32,
     LINEAR_SHARED_SMS = 132 /* that shares are made for, on every device: scratch depends on it */
 };

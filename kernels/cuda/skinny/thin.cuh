@@ -15,8 +15,8 @@
  * a chain, chains are added in fp32. An infinity has no lo part: where a sum is not finite, the warp's sums are made
  * again by multiply-adds.
  *
- * Warps: each has all columns of 32 rows, or of 16 where their sums leave no registers for more. Where that makes few warps, those of a block share the depth of their rows,
- * then the blocks of a cluster.
+ * Warps: each has all columns of 32 rows, or of 16 where their sums leave no registers for more. Where that makes few
+ * warps, those of a block share the depth of their rows, then the blocks of a cluster.
  *
  * Logits go to shared memory, 16 rows of a warp at a time, for an Op that makes of them what is asked for. It has
  *
@@ -47,7 +47,10 @@ constexpr int thin_lane_rows = 2 * thin_m<NT, Exact>;
 
 /* Steps whose loads of x are under way, and blocks of an SM: what registers have room for. */
 template <int NT, bool Exact>
-constexpr int thin_ahead = NT == 16 ? 4 : NT == 8 ? 3 : NT == 4 || Exact ? 3 : 4;
+constexpr int thin_ahead = NT == 16           ? 4
+                           : NT == 8          ? 3
+                           : NT == 4 || Exact ? 3
+                                              : 4;
 template <int NT, bool Exact>
 constexpr int thin_resident = NT <= (Exact ? 2 : 4) ? 3 : 2;
 
@@ -117,7 +120,7 @@ class thin_rows {
 
    public:
     uint4 last[count]; /* of the row's last step, if it is the warp's */
-    int steps;                  /* before that */
+    int steps;         /* before that */
 
     __device__ thin_rows(const thin_args<T> &a, const thin_work &work, int phase_begin) {
         const int lane = (int)threadIdx.x % 32, own = lane % 4 * pack_width<T>;
@@ -147,8 +150,8 @@ class thin_rows {
 #pragma unroll
         for (int r = 0; r < count; r++) next[r] += ahead * THIN_STEP_BYTES;
     }
-    /* All steps but the last, in turns of `ahead`: a step's registers are those of a constant slot, since moving what is
-     * under way would wait for it. add(v): a step's sums. */
+    /* All steps but the last, in turns of `ahead`: a step's registers are those of a constant slot, since moving what
+     * is under way would wait for it. add(v): a step's sums. */
     template <typename F>
     __device__ void before_last(const F &add) {
 #pragma unroll 1
@@ -171,8 +174,8 @@ struct thin_fragments {
     thin_fragments() = default;
     __device__ thin_fragments(const uint4 &top, const uint4 &low)
         : first{top.x, low.x, top.y, low.y}, second{top.z, low.z, top.w, low.w} {}
-    /* The same as results of an operation whose zero ptxas cannot know: of words as they were loaded it makes a copy for
-     * every mma.sync, and has no registers left. */
+    /* The same as results of an operation whose zero ptxas cannot know: of words as they were loaded it makes a copy
+     * for every mma.sync, and has no registers left. */
     template <typename T>
     __device__ thin_fragments computed(T) const {
         thin_fragments f = *this;
@@ -198,10 +201,12 @@ __device__ inline void thin_multiply(float (&d)[4], const thin_fragments &a, con
 
 /* The sums of a step more. w: the lane's first 16 bytes of it; not by __ldg: the launch before wrote them. */
 template <typename T, int NT, bool Exact>
-__device__ inline void thin_add_step(uint4 (&v)[thin_lane_rows<NT, Exact>], const uint4 *w, float (&sums)[thin_m<NT, Exact>][NT][4]) {
+__device__ inline void thin_add_step(uint4 (&v)[thin_lane_rows<NT, Exact>], const uint4 *w,
+                                     float (&sums)[thin_m<NT, Exact>][NT][4]) {
     if constexpr (Exact) {
 #pragma unroll
-        for (int m = 0; m < thin_m<NT, Exact>; m++) { /* one after the other: registers do not suffice for the parts of both */
+        for (int m = 0; m < thin_m<NT, Exact>;
+             m++) { /* one after the other: registers do not suffice for the parts of both */
             const uint4 &top = v[2 * m], &low = v[2 * m + 1];
             const thin_fragments x_hi(thin_parts_of(top, false), thin_parts_of(low, false));
             const thin_fragments x_lo(thin_parts_of(top, true), thin_parts_of(low, true));
@@ -233,9 +238,9 @@ template <typename T, int NT, bool Exact>
 __device__ inline void thin_sums(const thin_args<T> &a, const thin_work &work, thin_rows<T, NT, Exact> &x,
                                  float (&sums)[thin_m<NT, Exact>][NT][4]) {
     constexpr int size = NT * (Exact ? 64 : 32);
-    const uint4 *w = a.w + (((int64_t)work.phase * gridDim.y + blockIdx.y) * a.steps + work.begin) * size +
-                     threadIdx.x % 32;
-    x.before_last([&](uint4 (&v)[thin_lane_rows<NT, Exact>]) {
+    const uint4 *w =
+        a.w + (((int64_t)work.phase * gridDim.y + blockIdx.y) * a.steps + work.begin) * size + threadIdx.x % 32;
+    x.before_last([&](uint4(&v)[thin_lane_rows<NT, Exact>]) {
         thin_add_step<T, NT, Exact>(v, w, sums);
         w += size;
     });
@@ -285,7 +290,8 @@ __device__ inline void thin_gather(float (*memory)[16 * thin_pitch<NT>], const t
 
 /* Where a sum is not finite, all of a warp's 16 rows again, by multiply-adds. columns: of the tile. */
 template <typename T>
-__device__ inline void thin_repair(const thin_args<T> &a, float *z, int pitch, const thin_where &at, int column, int columns) {
+__device__ inline void thin_repair(const thin_args<T> &a, float *z, int pitch, const thin_where &at, int column,
+                                   int columns) {
     bool odd = false;
     const int lane = (int)threadIdx.x % 32;
     for (int e = lane; e < 16 * columns; e += 32) odd |= !isfinite(z[e / columns * pitch + e % columns]);
@@ -309,7 +315,9 @@ __global__ void __launch_bounds__(THIN_WARPS * 32, thin_resident<NT, Exact>)
     const thin_work work(a, thin_rows_of(NT, Exact), phase_begin);
     const bool alone = a.shares.warps == 1;
     /* the block's first row: blocks of a phase that has fewer rows have none */
-    if (work.at.first - (int64_t)((int)threadIdx.x / 32 / a.shares.warps) * thin_rows_of(NT, Exact) * work.at.next >= a.rows) return;
+    if (work.at.first - (int64_t)((int)threadIdx.x / 32 / a.shares.warps) * thin_rows_of(NT, Exact) * work.at.next >=
+        a.rows)
+        return;
     thin_rows<T, NT, Exact> x(a, work, phase_begin);
     after_previous_launch(); /* which put w in order; x was there before */
     float sums[thin_m<NT, Exact>][NT][4] = {};
@@ -382,10 +390,9 @@ ridge_status thin_launch(const thin_weights<W> &w, thin_args<T> a, int64_t acros
     const int64_t blocks = thin_blocks(a, rows);
     if (blocks > INT32_MAX || across > 65535) return RIDGE_UNSUPPORTED;
     RIDGE_TRY((thin_pack<T, Exact>(w, a.phases, NT, a.steps, room, stream)));
-    return launch_overlapping(
-        thin_kernel<T, NT, Exact, Op>,
-        {dim3((unsigned)blocks, (unsigned)across), THIN_WARPS * 32, 0, a.shares.blocks}, stream, device_overlaps(), a,
-        op);
+    return launch_overlapping(thin_kernel<T, NT, Exact, Op>,
+                              {dim3((unsigned)blocks, (unsigned)across), THIN_WARPS * 32, 0, a.shares.blocks}, stream,
+                              device_overlaps(), a, op);
 }
 
 /* All columns by one kernel. */

@@ -2,10 +2,10 @@
  * of shares of the rows, fp32, to memory.
  *
  * By mma.sync of tf32, m by rows times rows by n: 16-bit elements are tf32 exactly; fp32 by three products (Exact, see
- * skinny/thin.cuh). A block has rows of one phase (skinny/thin_row.cuh), its warps take turns at them and add their sums
- * at the end. A lane takes 16 bytes of two of eight rows of B, eight lanes 128 bytes of each, and neighbouring columns
- * of A: which of a tile's rows and columns is which of A's and B's columns is free, so a lane's elements are those of as
- * many tiles. */
+ * skinny/thin.cuh). A block has rows of one phase (skinny/thin_row.cuh), its warps take turns at them and add their
+ * sums at the end. A lane takes 16 bytes of two of eight rows of B, eight lanes 128 bytes of each, and neighbouring
+ * columns of A: which of a tile's rows and columns is which of A's and B's columns is free, so a lane's elements are
+ * those of as many tiles. */
 #ifndef RIDGE_KERNELS_CUDA_SKINNY_THIN_ACROSS_CUH
 #define RIDGE_KERNELS_CUDA_SKINNY_THIN_ACROSS_CUH
 
@@ -46,8 +46,8 @@ class across_rows {
     static constexpr int ahead = M == 4 ? 2 : 4;
     const across_args<A, B> &p;
     const across_work &work;
-    int64_t row; /* the lane's first, of the phase, to load next */
-    int column;  /* of A */
+    int64_t row;     /* the lane's first, of the phase, to load next */
+    int column;      /* of A */
     thin_cut<B> cut; /* of the lane's piece */
     thin_span span;
 
@@ -162,7 +162,9 @@ __device__ inline void across_store(const across_args<A, B> &p, const across_wor
 
 /* Grid: B's columns, A's, shares. 16 M of A's columns a block. */
 template <typename A, typename B, int M, bool Exact>
-__global__ void __launch_bounds__(32 * THIN_WARPS, M == 1 ? 4 : M == 2 ? 3 : 2)
+__global__ void __launch_bounds__(32 * THIN_WARPS, M == 1   ? 4
+                                                   : M == 2 ? 3
+                                                            : 2)
     across_kernel(const __grid_constant__ across_args<A, B> p) {
     constexpr int N = pack_width<B>;
     __shared__ float room[THIN_WARPS][16 * (8 * N + 1)];
@@ -188,14 +190,14 @@ __global__ void __launch_bounds__(32 * THIN_WARPS, M == 1 ? 4 : M == 2 ? 3 : 2)
                 across_multiply<Exact>(sums[m][j], a[m], to_float(b[0].v[j]), to_float(b[1].v[j]));
     });
 #pragma unroll
-    for (int m = 0; m < M; m++)
-        across_store<Exact, M>(p, work, sums[m], room, m, first, first_of_b - work.phase_begin);
+    for (int m = 0; m < M; m++) across_store<Exact, M>(p, work, sums[m], room, m, first, first_of_b - work.phase_begin);
 }
 
 /* p.sums: across_bytes(…) in memory, of across_shares(…) shares. */
 template <bool Exact, typename A, typename B>
 ridge_status across_run(across_args<A, B> p, cudaStream_t stream) {
-    const int64_t columns = ACROSS_COLUMN_BYTES / (int)sizeof(B), slack = thin_aligned(p.phases) ? 0 : pack_width<B> - 1;
+    const int64_t columns = ACROSS_COLUMN_BYTES / (int)sizeof(B),
+                  slack = thin_aligned(p.phases) ? 0 : pack_width<B> - 1;
     const int shares = across_shares(p.rows, p.n, p.m, (int)sizeof(B), p.phases.count), each = shares / p.phases.count;
     const int64_t across = (p.n + slack + columns - 1) / columns;
     const int64_t of_phase = (p.rows + p.phases.count - 1) / p.phases.count;
