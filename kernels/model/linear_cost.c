@@ -202,7 +202,7 @@ double across_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, bool
     const int64_t tiles = across_tiles(depth, columns, bytes);
     const int64_t shares = across_shares(rows, depth, columns, bytes, phases.count);
     const double turns = up((double)rows / (double)shares, 8 * THIN_WARPS);
-    const double wide = most(1, columns > 32 ? 4 : (double)columns / 16) * 16 / bytes;
+    const double wide = (columns > 16 ? 2 : 1) * 16.0 / bytes;
     const double each = ACROSS_ENDS + turns * (ACROSS_TURN + ACROSS_TILE * wide * (exact ? 3 : 1));
     const double x = (double)rows * (double)depth * bytes * up((double)columns, ACROSS_CLASSES);
     return LAUNCH +

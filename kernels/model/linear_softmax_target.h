@@ -107,17 +107,19 @@ OF_WAY(LINEAR_THIN, thin)
 #define LINEAR_WAYS_LOGITS_16(fn, dims)                                                                              \
     LINEAR_WAY(LINEAR_LOGITS_16, "logits_16", "a product by wgmma to memory, softmax row by row", fn, 90, logits_16, \
                NULL, dims)
+#define LINEAR_WAYS_LOGITS_PARTS(fn, dims)                                                                           \
+    LINEAR_WAY(LINEAR_LOGITS_SPLIT, "logits_split", "operands split once, logits to memory, softmax row by row", fn, \
+               90, logits_split, linear_three_of_fp16, dims),                                                        \
+        LINEAR_WAY(LINEAR_LOGITS_HALF, "logits_half",                                                                \
+                   "one product of fp16 parts scaled line by line, logits to memory, softmax row by row", fn, 90,    \
+                   logits_half, linear_one_of_fp16, dims)
 #define LINEAR_WAYS_LOGITS_MORE(fn, dims)                                                                              \
     LINEAR_WAY(LINEAR_LOGITS_SHARED, "logits_shared", "blocks share the depth, sums to memory, softmax of their sums", \
                fn, 90, logits_shared, NULL, dims),                                                                     \
-        LINEAR_WAY(LINEAR_LOGITS_SPLIT, "logits_split", "operands split once, logits to memory, softmax row by row",   \
-                   fn, 90, logits_split, linear_three_of_fp16, dims),                                                  \
+        LINEAR_WAYS_LOGITS_PARTS(fn, dims),                                                                            \
         LINEAR_WAY(LINEAR_LOGITS_TF32, "logits_tf32",                                                                  \
                    "a product by wgmma to memory, w transposed first, softmax row by row", fn, 90, logits_tf32, NULL,  \
                    dims),                                                                                              \
-        LINEAR_WAY(LINEAR_LOGITS_HALF, "logits_half",                                                                  \
-                   "one product of fp16 parts scaled line by line, logits to memory, softmax row by row", fn, 90,      \
-                   logits_half, linear_one_of_fp16, dims),                                                             \
         LINEAR_WAY(LINEAR_LOGITS_WGMMA, "logits_wgmma", "64 rows by 128 classes a cluster, logits to memory", fn, 90,  \
                    logits_wgmma, linear_three_of_fp16, dims)
 #define LINEAR_WAYS_COPIED(fn, dims)                                                                                 \

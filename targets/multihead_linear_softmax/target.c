@@ -129,6 +129,7 @@ static const ridge_way optimized_ways[] = {
     LINEAR_WAYS_HALF(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_HEADS(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_LOGITS_16(multihead_linear_softmax_cuda_optimized, &dims),
+    LINEAR_WAYS_LOGITS_PARTS(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_LOGITS(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_FEW_ROWS(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_COPIED(multihead_linear_softmax_cuda_optimized, &dims),

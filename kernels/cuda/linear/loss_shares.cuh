@@ -20,19 +20,34 @@ struct sums_of_shares {
     bool add;                    /* to what is there */
     const gradient_range *range; /* NULL, or f16: what undoes the gradients' scale; nothing if these are fp32 */
 };
-template <typename T>
+/* Slices: threads that have an element together, each a slice of the shares. */
+template <typename T, int Slices>
 __global__ void __launch_bounds__(256) add_shares(sums_of_shares<T> s) {
     before_next_launch();
-    const int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x, row = i / s.columns, column = i % s.columns;
-    if (row >= s.rows || (s.range && s.range->exact)) return;
+    constexpr int elements = 256 / Slices;
+    const int64_t i = (int64_t)blockIdx.x * elements + threadIdx.x % elements, row = i / s.columns;
+    const int64_t column = i - row * s.columns;
+    const bool exists = row < s.rows;
+    if (s.range && s.range->exact) return;
+    const int slice = (int)threadIdx.x / elements, each = (s.shares + Slices - 1) / Slices;
     const float *from = s.sums + row * s.stride + column;
-    T *const to = s.to + row * s.to_stride + column * s.to_step;
     float sum = 0;
+    const int end = exists ? min(s.shares, (slice + 1) * each) : 0;
 #pragma unroll 8
-    for (int share = 0; share < s.shares; share++) sum += from[share * s.next];
+    for (int share = slice * each; share < end; share++) sum += from[share * s.next];
+    if constexpr (Slices > 1) {
+        __shared__ float slices[256];
+        slices[threadIdx.x] = sum;
+        __syncthreads();
+        if (slice > 0) return;
+        for (int other = 1; other < Slices; other++) sum += slices[threadIdx.x + other * elements];
+    }
+    if (!exists) return;
     if (s.range) sum *= s.range->undo;
+    T *const to = s.to + row * s.to_stride + column * s.to_step;
     *to = from_float<T>(s.add ? to_float(*to) + sum : sum);
 }
+enum { SHARES_SLICED = 96 }; /* so many, and more, are added by several threads */
 
 template <typename T>
 sums_of_shares<T> shares_of(const linear_loss_call &c, const matrix_view &to, int shares) {
@@ -44,8 +59,11 @@ sums_of_shares<T> shares_of(const linear_loss_call &c, const matrix_view &to, in
 }
 template <typename T>
 ridge_status add_all_shares(const sums_of_shares<T> &s, cudaStream_t stream) {
-    const unsigned blocks = (unsigned)((s.rows * (int64_t)s.columns + 255) / 256);
-    return launch_overlapping(add_shares<T>, {dim3(blocks), 256}, stream, device_overlaps(), s);
+    const auto run = [&]<int Slices>() {
+        const int64_t blocks = (s.rows * (int64_t)s.columns * Slices + 255) / 256;
+        return launch_overlapping(add_shares<T, Slices>, {dim3((unsigned)blocks), 256}, stream, device_overlaps(), s);
+    };
+    return s.shares >= SHARES_SLICED ? run.template operator()<8>() : run.template operator()<1>();
 }
 
 }  // namespace ridge

@@ -9,70 +9,14 @@
 
 namespace ridge {
 
-/* Two lanes have a row. */
+/* Four lanes have a row. */
 template <typename G>
 struct thin_losses {
     loss_rows r;
     const float *bias, *given_lse; /* given_lse: NULL where it is computed */
-    G *gradient;                   /* NULL: losses alone; lines of `stride` */
-    int64_t stride;
+    thin_lines<G> gradient;        /* to: NULL: losses alone. Classes up to a multiple of 8: see thin_across.cuh */
 
-    /* To units of log 2. */
-    __device__ void add_bias(float *z, int pitch) const {
-        for (int j = (int)threadIdx.x % 32; j < r.classes; j += 32) {
-            const float b = bias[j];
-#pragma unroll
-            for (int i = 0; i < 16; i++) z[i * pitch + j] = (z[i * pitch + j] + b) * log2_e;
-        }
-    }
-    /* Of a row that exists, its loss besides. */
-    __device__ float log_sum_of(const float *z, int row, int lane, int label, bool exists) const {
-        float most = -0x1p100f, sum = 0.0f, all = 0.0f;
-#pragma unroll 4
-        for (int c = lane; c < r.classes; c += 2) most = z[c] > most ? z[c] : most;
-        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
-#pragma unroll 4
-        for (int c = lane; c < r.classes; c += 2) sum += exp2f(z[c] - most), all += z[c];
-        sum += __shfl_xor_sync(0xffffffffu, sum, 1), all += __shfl_xor_sync(0xffffffffu, all, 1);
-        const float log_sum = sum > 0.0f ? most + log2f(sum) : NAN;
-        if (lane == 0 && exists)
-            finish_loss(r, row, label, log_sum, all,
-                        loss_counts(label, r.classes, r.options.ignore_index) ? z[label] : 0.0f);
-        return log_sum;
-    }
-    __device__ void to_gradient(float *z, int lane, const row_gradient &g) const {
-#pragma unroll 4
-        for (int c = lane; c < r.classes; c += 2) {
-            const float p = g.label < 0 ? 0.0f : fmaf(g.coef, exp2f(z[c] - g.log_sum), -g.off);
-            z[c] = c == g.label ? p - g.hit : p;
-        }
-    }
-    __device__ void rows(float *z, int pitch, const thin_where &at) const {
-        const int lane = (int)threadIdx.x % 32, row = (int)at.row(lane / 2);
-        const bool exists = row < r.rows;
-        const int label = exists ? r.labels[row] : -1;
-        float *const mine = z + lane / 2 * pitch;
-        add_bias(z, pitch);
-        __syncwarp();
-        const float log_sum =
-            given_lse ? (exists ? given_lse[row] : 0.0f) * log2_e : log_sum_of(mine, row, lane % 2, label, exists);
-        if (!gradient) return;
-        __syncwarp(); /* a label's logit is read by either lane */
-        to_gradient(mine, lane % 2,
-                    gradient_of_row(log_sum, exists ? r.dloss[row] : 0.0f, label, r.classes, r.options));
-        __syncwarp();
-        store(z, pitch, at);
-    }
-    /* Classes up to a multiple of 8, whatever was made of columns of zeros: skinny/thin_across.cuh reads them. */
-    __device__ void store(const float *z, int pitch, const thin_where &at) const {
-        const int n = (r.classes + 7) / 8 * 8, lane = (int)threadIdx.x % 32, lanes = thin_lanes(n);
-        if (!gradient) return;
-        for (int i = lane / lanes; i < 16 && at.row(i) < r.rows; i += 32 / lanes)
-            thin_write(gradient + at.row(i) * stride, z + i * pitch, n, lane % lanes, lanes);
-    }
-
-    static __device__ bool takes_fragments(void) { return true; }
-    /* The same of rows in registers, four lanes each: row g, and row g + 8 (Which). */
+    /* Of a row, g or g + 8 (Which): from logits in units of log 2 to gradients. */
     template <int Which, int NT>
     __device__ void row_of_fragment(float (&z)[NT][4], int row) const {
         const int first = (int)threadIdx.x % 4 * 2;
@@ -100,7 +44,7 @@ struct thin_losses {
             log_sum = sum > 0.0f ? most + log2f(sum) : NAN;
             if (first == 0 && exists) finish_loss(r, row, label, log_sum, all, of_label);
         }
-        if (!gradient) return;
+        if (!gradient.to) return;
         const row_gradient g = gradient_of_row(log_sum, exists ? r.dloss[row] : 0.0f, label, r.classes, r.options);
 #pragma unroll
         for (int t = 0; t < NT; t++)
@@ -123,6 +67,7 @@ struct thin_losses {
             }
         row_of_fragment<0>(z, (int)at.row(lane / 4));
         row_of_fragment<1>(z, (int)at.row(lane / 4 + 8));
+        if (gradient.to) thin_store_fragment(gradient, z, at);
     }
 };
 
@@ -135,23 +80,19 @@ ridge_status linear_thin_losses(const linear_loss_call &c, int64_t first, int64_
     thin_losses<G> op = {};
     op.r = loss_rows_of(c, first, rows);
     op.bias = c.bias, op.given_lse = c.given_lse ? c.given_lse + first : NULL;
-    op.gradient = gradient, op.stride = c.at.gradient_stride;
+    op.gradient = thin_lines_of(gradient, c.at.gradient_stride, rows, (c.classes() + 7) / 8 * 8);
     return thin_run<Exact>(w, a, c.scratch + c.at.thin, op, c.stream);
 }
 
-/* 16 rows of a block's columns to memory. */
-template <typename T, bool Exact>
+/* A block's columns to memory. */
+template <typename T>
 struct thin_store {
-    T *to;
-    int64_t line, rows_of_to;
-    int columns;
-
-    __device__ void rows(const float *z, int pitch, const thin_where &at) const { store(z, pitch, at); }
-    __device__ void store(const float *z, int pitch, const thin_where &at) const {
-        const int lane = (int)threadIdx.x % 32, wide = thin_wide(Exact), column = (int)blockIdx.y * wide;
-        const int n = columns - column < wide ? columns - column : wide, lanes = thin_lanes(n);
-        for (int i = lane / lanes; i < 16 && at.row(i) < rows_of_to; i += 32 / lanes)
-            thin_write(to + at.row(i) * line + column, z + i * pitch, n, lane % lanes, lanes);
+    thin_lines<T> to;
+    template <int NT>
+    __device__ void fragment(float (&z)[NT][4], const thin_where &at) const {
+        thin_lines<T> its = to;
+        its.to += (int)blockIdx.y * 8 * NT, its.columns -= (int)blockIdx.y * 8 * NT;
+        thin_store_fragment(its, z, at);
     }
 };
 
@@ -161,7 +102,7 @@ ridge_status linear_thin_dx(const linear_loss_call &c, const matrix_view &g, con
     const thin_weights<T> w = {(const T *)c.w.base, 0, c.w.step, c.w.line, 1, (int)c.w.columns, c.classes()};
     thin_args<G> a = {};
     a.x = (const G *)g.base, a.line = g.line, a.rows = g.rows, a.depth = c.classes();
-    const thin_store<T, Exact> op = {(T *)dx.base, dx.line, dx.rows, (int)dx.columns};
+    const thin_store<T> op = {thin_lines_of((T *)dx.base, dx.line, dx.rows, (int)dx.columns)};
     return thin_run_wide<Exact>(w, a, c.scratch + c.at.thin_wide, op, c.stream);
 }
 

@@ -12,10 +12,9 @@ namespace ridge {
 template <typename T>
 struct thin_softmax {
     const T *bias;
-    T *p;
-    int64_t bias_head, p_row, p_head, batch;
+    thin_lines<T> p; /* of the first head */
+    int64_t bias_head, p_head;
     int heads, classes;
-    int lanes; /* that have the classes of a head of a row together: a power of two */
 
     __device__ void add_bias(float *z, int pitch) const {
         for (int j = (int)threadIdx.x % 32; j < heads * classes; j += 32) {
@@ -25,49 +24,41 @@ struct thin_softmax {
             for (int r = 0; r < 16; r++) z[r * pitch + j] += b;
         }
     }
-    template <typename F>
-    __device__ float merged(float v, F merge) const {
-        for (int mask = lanes / 2; mask > 0; mask /= 2) v = merge(v, __shfl_xor_sync(0xffffffffu, v, mask));
-        return v;
-    }
     /* Maxima start at -FLT_MAX: see online_softmax. */
-    __device__ void one(float *z, int lane, bool exists) const {
-        const int n = exists ? classes : 0;
+    __device__ void one(float *z) const {
         float most = -FLT_MAX, sum = 0.0f;
 #pragma unroll 4
-        for (int c = lane; c < n; c += lanes) most = fmaxf(most, z[c]);
-        most = merged(most, [](float a, float b) { return fmaxf(a, b); });
+        for (int c = 0; c < classes; c++) most = fmaxf(most, z[c]);
 #pragma unroll 4
-        for (int c = lane; c < n; c += lanes) {
+        for (int c = 0; c < classes; c++) {
             z[c] = ex2_approx_ftz((z[c] - most) * 0x1.715476p0f);
             sum += z[c];
         }
-        sum = merged(sum, [](float a, float b) { return a + b; });
         const float scale = rcp_approx_ftz(sum); /* of at least 1, of NaN, or of 0: then NaN */
 #pragma unroll 4
-        for (int c = lane; c < n; c += lanes) z[c] *= scale;
+        for (int c = 0; c < classes; c++) z[c] *= scale;
     }
     __device__ void store(const float *z, int pitch, const thin_where &at) const {
         const int lane = (int)threadIdx.x % 32;
-        const bool together = heads == 1 || p_head == classes; /* heads side by side */
+        const bool together = p_head == classes; /* heads side by side */
         const int runs = together ? 1 : heads, n = together ? heads * classes : classes, of_run = thin_lanes(n);
         for (int i = lane / of_run; i < 16 * runs; i += 32 / of_run) {
             const int r = i % 16, h = i / 16;
-            if (at.row(r) >= batch) continue;
-            thin_write(p + at.row(r) * p_row + h * p_head, z + r * pitch + h * classes, n, lane % of_run, of_run);
+            if (at.row(r) >= p.rows) continue;
+            thin_write(p.to + at.row(r) * p.line + h * p_head, z + r * pitch + h * classes, n, lane % of_run, of_run);
         }
     }
-    __device__ bool takes_fragments(void) const { return heads == 1; }
-    /* The same of rows in registers, four lanes each. */
+    /* Of one head: four lanes have a row. */
     template <int NT>
-    __device__ void fragment(float (&z)[NT][4], const thin_where &) const {
+    __device__ void fragment(float (&z)[NT][4], const thin_where &at) const {
         const int first = (int)threadIdx.x % 4 * 2;
 #pragma unroll
         for (int t = 0; t < NT; t++)
 #pragma unroll
-            for (int e = 0; e < 4; e++) {
-                const int c = t * 8 + first + e % 2;
-                z[t][e] = c < classes ? z[t][e] + to_float(bias[c]) : -INFINITY;
+            for (int e = 0; e < 2; e++) {
+                const int c = t * 8 + first + e;
+                const float b = c < classes ? to_float(bias[c]) : -INFINITY;
+                z[t][e] = c < classes ? z[t][e] + b : b, z[t][e + 2] = c < classes ? z[t][e + 2] + b : b;
             }
 #pragma unroll
         for (int r = 0; r < 2; r++) {
@@ -84,14 +75,44 @@ struct thin_softmax {
 #pragma unroll
             for (int t = 0; t < NT; t++) z[t][2 * r] *= scale, z[t][2 * r + 1] *= scale;
         }
+        thin_store_fragment(p, z, at);
     }
+    __device__ bool by_rows(void) const { return heads > 1; }
+    /* Softmax of a head of few classes in registers. */
+    template <int C>
+    __device__ void few(float *z, const T *b) const {
+        float v[C], most = -FLT_MAX, sum = 0.0f;
+#pragma unroll
+        for (int c = 0; c < C; c++) {
+            v[c] = c < classes ? z[c] + to_float(b[c]) : -INFINITY;
+            most = fmaxf(most, v[c]);
+        }
+#pragma unroll
+        for (int c = 0; c < C; c++) sum += v[c] = ex2_approx_ftz((v[c] - most) * 0x1.715476p0f);
+        const float scale = rcp_approx_ftz(sum);
+#pragma unroll
+        for (int c = 0; c < C; c++)
+            if (c < classes) z[c] = v[c] * scale;
+    }
+    /* A lane has a head of a row. */
     __device__ void rows(float *z, int pitch, const thin_where &at) const {
-        const int lane = (int)threadIdx.x % 32, pairs = 16 * heads, at_once = 32 / lanes;
-        add_bias(z, pitch);
-        __syncwarp();
-        for (int begin = 0; begin < pairs; begin += at_once) { /* whole warps: the lanes of several rows meet */
-            const int i = begin + lane / lanes;
-            one(z + i % 16 * pitch + i / 16 * classes, lane % lanes, i < pairs);
+        const int lane = (int)threadIdx.x % 32;
+        if (classes > 16) {
+            add_bias(z, pitch);
+            __syncwarp();
+        }
+        for (int i = lane; i < 16 * heads; i += 32) {
+            const int h = i / 16;
+            float *const its = z + i % 16 * pitch + h * classes;
+            const T *const b = bias + h * bias_head;
+            if (classes <= 4)
+                few<4>(its, b);
+            else if (classes <= 8)
+                few<8>(its, b);
+            else if (classes <= 16)
+                few<16>(its, b);
+            else
+                one(its);
         }
         __syncwarp();
         store(z, pitch, at);
@@ -105,9 +126,9 @@ static ridge_status run(const linear_softmax_call &c) {
                                (int)classes,        (int)c.x.columns};
     thin_args<T> a = {};
     a.x = (const T *)c.x.base, a.line = c.x.line, a.rows = c.x.rows, a.depth = (int)c.x.columns;
-    const int lanes = c.heads > 1 || classes <= 8 ? 1 : 2; /* 16 rows of a head, or 32 and more of several */
-    const thin_softmax<T> op = {(const T *)c.bias, (T *)c.p.base, c.bias_head,  c.p.line, c.p_head,
-                                c.x.rows,          c.heads,       (int)classes, lanes};
+    const thin_softmax<T> op = {(const T *)c.bias, thin_lines_of((T *)c.p.base, c.p.line, c.x.rows, (int)classes),
+                                c.bias_head,       c.p_head,
+                                c.heads,           (int)classes};
     return thin_run<Exact>(w, a, c.scratch + c.at(LINEAR_THIN).w, op, c.stream);
 }
 

@@ -18,17 +18,17 @@
  * Warps: each has all columns of 32 rows, or of 16 where their sums leave no registers for more. Where that makes few
  * warps, those of a block share the depth of their rows, then the blocks of a cluster.
  *
- * Logits go to shared memory, 16 rows of a warp at a time, for an Op that makes of them what is asked for. It has
+ * An Op makes of the sums of 16 rows what is asked for, and stores it:
  *
+ *     void fragment(float (&sums)[NT][4], const thin_where &at) const;
+ *
+ * sums: logits without bias, of which a lane has rows g and g + 8 (ptx/mma.cuh). It may want them in shared memory, in
+ * lines of `pitch`, the warp's own:
+ *
+ *     bool by_rows(void) const;
  *     void rows(float *z, int pitch, const thin_where &at) const;
  *
- * z: logits, without bias, of 16 rows, in lines of `pitch`, the warp's own. It may have
- *
- *     bool takes_fragments(void) const;
- *     void fragment(float (&sums)[NT][4], const thin_where &at) const;          what it makes, in registers
- *     void store(const float *z, int pitch, const thin_where &at) const;        of what was made
- *
- * whose lanes have rows g and g + 8 of a fragment (ptx/mma.cuh). Called by whole warps. */
+ * Called by whole warps. */
 #ifndef RIDGE_KERNELS_CUDA_SKINNY_THIN_CUH
 #define RIDGE_KERNELS_CUDA_SKINNY_THIN_CUH
 
@@ -80,29 +80,34 @@ struct thin_args {
     const T *x;
     const uint4 *w; /* as thin_pack_kernel leaves it */
     int64_t line, rows;
-    int depth, steps; /* steps: of w */
+    int depth, steps, each; /* steps: of w; each: of a warp */
     thin_phases phases;
     thin_shares shares; /* of the depth */
+    struct {
+        int blocks, warps, phases;
+    } shift;            /* log2 of shares.blocks and so on */
     thin_weights<T> of; /* Exact: w as it lies */
 };
 
-/* A block's rows and a warp's share of their depth. Blocks: of a cluster, of neighbouring phases, of further rows. */
+/* A block's rows and a warp's share of their depth. Blocks: of a cluster, of neighbouring phases, of further rows; all
+ * of these are powers of two. */
 struct thin_work {
-    int rank, phase, part; /* rank: in the cluster; part: of the block's warps that have the same rows */
+    int rank, phase, phase_begin, part; /* rank: in the cluster; part: of the block's warps that have the same rows */
     thin_where at;
-    int begin, end; /* steps of the rows as they lie */
+    int64_t block_first; /* row of the block */
+    int begin, end;      /* steps of the rows as they lie */
 
     template <typename T>
-    __device__ thin_work(const thin_args<T> &a, int rows, int phase_begin) {
-        const int warp = (int)threadIdx.x / 32, tiles = THIN_WARPS / a.shares.warps;
-        const int block = (int)blockIdx.x / a.shares.blocks;
-        rank = (int)blockIdx.x - block * a.shares.blocks, part = warp % a.shares.warps;
-        phase = block % a.phases.count;
-        const int64_t tile = (int64_t)(block / a.phases.count) * tiles + warp / a.shares.warps;
-        at.first = phase + tile * rows * a.phases.count, at.next = a.phases.count;
-        const int all = a.shares.warps * a.shares.blocks, each = (a.steps + all - 1) / all;
+    __device__ thin_work(const thin_args<T> &a, int rows) {
+        const int warp = (int)threadIdx.x / 32, block = (int)blockIdx.x >> a.shift.blocks;
+        rank = (int)blockIdx.x - (block << a.shift.blocks), part = warp & (a.shares.warps - 1);
+        phase = block & (a.phases.count - 1);
+        phase_begin = thin_phase_begin<T>(a.phases, phase);
+        const int64_t first = (int64_t)(block >> a.shift.phases) * (THIN_WARPS >> a.shift.warps) * rows;
+        block_first = phase + first * a.phases.count;
+        at.first = block_first + (int64_t)(warp >> a.shift.warps) * rows * a.phases.count, at.next = a.phases.count;
         const int behind = (phase_begin + a.depth + thin_step<T> - 1) / thin_step<T>;
-        begin = min((rank * a.shares.warps + part) * each, behind), end = min(begin + each, behind);
+        begin = min((rank * a.shares.warps + part) * a.each, behind), end = min(begin + a.each, behind);
     }
 };
 
@@ -122,11 +127,12 @@ class thin_rows {
     uint4 last[count]; /* of the row's last step, if it is the warp's */
     int steps;         /* before that */
 
-    __device__ thin_rows(const thin_args<T> &a, const thin_work &work, int phase_begin) {
+    __device__ thin_rows(const thin_args<T> &a, const thin_work &work) {
+        const int phase_begin = work.phase_begin;
         const int lane = (int)threadIdx.x % 32, own = lane % 4 * pack_width<T>;
         const thin_span span(a.x, a.line, a.rows, a.depth);
         const int behind = phase_begin + a.depth, final = (behind - 1) / step;
-        const int64_t highest = work.phase + (a.rows - 1 - work.phase) / a.phases.count * a.phases.count;
+        const int64_t highest = work.phase + ((a.rows - 1 - work.phase) & ~(int64_t)(a.phases.count - 1));
         const int first_k = work.begin * step + own, last_k = final * step + own;
         const bool has_last = work.begin <= final && work.end > final;
         steps = work.end - work.begin - (has_last ? 1 : 0);
@@ -307,18 +313,42 @@ __device__ inline void thin_repair(const thin_args<T> &a, float *z, int pitch, c
     __syncwarp();
 }
 
+/* A lane's sums of 16 rows, from where thin_put put them. */
+template <int NT>
+__device__ inline void thin_take(float (&sums)[NT][4], const float *z) {
+    const int lane = (int)threadIdx.x % 32;
+    const float *from = z + lane / 4 * thin_pitch<NT> + lane % 4 * 2;
+#pragma unroll
+    for (int t = 0; t < NT; t++) {
+        const float2 top = *(const float2 *)(from + t * 8), low = *(const float2 *)(from + 8 * thin_pitch<NT> + t * 8);
+        sums[t][0] = top.x, sums[t][1] = top.y, sums[t][2] = low.x, sums[t][3] = low.y;
+    }
+}
+/* thin_repair of sums in registers. */
+template <typename T, int NT>
+__device__ inline void thin_repair_sums(const thin_args<T> &a, float (&sums)[NT][4], float *z, const thin_where &at) {
+    bool finite = true;
+#pragma unroll
+    for (int t = 0; t < NT; t++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) finite &= isfinite(sums[t][e]);
+    if (__all_sync(0xffffffffu, finite)) return;
+    const int column = (int)blockIdx.y * 8 * NT, left = a.of.heads * a.of.classes - column;
+    thin_put<NT>(sums, z);
+    __syncwarp();
+    thin_repair(a, z, thin_pitch<NT>, at, column, left < 8 * NT ? left : 8 * NT);
+    thin_take<NT>(sums, z);
+    __syncwarp();
+}
+
 template <typename T, int NT, bool Exact, class Op>
 __global__ void __launch_bounds__(THIN_WARPS * 32, thin_resident<NT, Exact>)
     thin_kernel(const __grid_constant__ thin_args<T> a, const __grid_constant__ Op op) {
     __shared__ __align__(16) float memory[THIN_WARPS][16 * thin_pitch<NT>];
-    const int phase_begin = thin_phase_begin<T>(a.phases, (int)blockIdx.x / a.shares.blocks % a.phases.count);
-    const thin_work work(a, thin_rows_of(NT, Exact), phase_begin);
+    const thin_work work(a, thin_rows_of(NT, Exact));
+    if (work.block_first >= a.rows) return; /* of a phase that has fewer rows than others */
     const bool alone = a.shares.warps == 1;
-    /* the block's first row: blocks of a phase that has fewer rows have none */
-    if (work.at.first - (int64_t)((int)threadIdx.x / 32 / a.shares.warps) * thin_rows_of(NT, Exact) * work.at.next >=
-        a.rows)
-        return;
-    thin_rows<T, NT, Exact> x(a, work, phase_begin);
+    thin_rows<T, NT, Exact> x(a, work);
     after_previous_launch(); /* which put w in order; x was there before */
     float sums[thin_m<NT, Exact>][NT][4] = {};
     thin_sums<T, NT, Exact>(a, work, x, sums);
@@ -326,23 +356,27 @@ __global__ void __launch_bounds__(THIN_WARPS * 32, thin_resident<NT, Exact>)
 #pragma unroll
     for (int m = 0; m < thin_m<NT, Exact>; m++) {
         const thin_where at = work.at.from(16 * m);
-        bool made = false;
-        if constexpr (!Exact && requires { op.fragment(sums[m], at); })
-            if (alone && op.takes_fragments()) op.fragment(sums[m], at), made = true;
-        thin_put<NT>(sums[m], z);
-        __syncthreads();
-        if (!alone) thin_gather<NT>(memory, a.shares, work);
-        if (work.part == 0 && work.rank == 0 && at.first < a.rows) {
-            if constexpr (Exact) {
-                const int column = (int)blockIdx.y * 8 * NT, left = a.of.heads * a.of.classes - column;
-                thin_repair(a, z, thin_pitch<NT>, at, column, left < 8 * NT ? left : 8 * NT);
-            }
-            if (made)
-                op.store(z, thin_pitch<NT>, at);
-            else
-                op.rows(z, thin_pitch<NT>, at);
+        if (!alone) {
+            thin_put<NT>(sums[m], z);
+            __syncthreads();
+            thin_gather<NT>(memory, a.shares, work);
         }
-        __syncthreads();
+        if (work.part == 0 && work.rank == 0 && at.first < a.rows) {
+            if (!alone) thin_take<NT>(sums[m], z);
+            if constexpr (Exact) thin_repair_sums(a, sums[m], z, at);
+            bool by_rows = false;
+            if constexpr (requires { op.by_rows(); }) {
+                by_rows = op.by_rows();
+                if (by_rows) {
+                    thin_put<NT>(sums[m], z);
+                    __syncwarp();
+                    op.rows(z, thin_pitch<NT>, at);
+                    __syncwarp();
+                }
+            }
+            if (!by_rows) op.fragment(sums[m], at);
+        }
+        if (!alone) __syncthreads();
     }
 }
 
@@ -367,6 +401,48 @@ __device__ inline void thin_write(T *to, const float *z, int n, int lane, int la
 /* Lanes of a warp that write n elements together. */
 __device__ inline int thin_lanes(int n) { return n > 32 ? 32 : n > 16 ? 16 : n > 8 ? 8 : 4; }
 
+/* Fragments to lines of `to`, of which `columns` columns and `rows` rows are stored. pairs: two neighbours, from an
+ * even column on, can be at once. */
+template <typename T>
+struct thin_lines {
+    T *to;
+    int64_t line, rows;
+    int columns;
+    bool pairs;
+};
+template <typename T>
+thin_lines<T> thin_lines_of(T *to, int64_t line, int64_t rows, int columns) {
+    const bool pairs = ((uintptr_t)to | (uintptr_t)(line * (int64_t)sizeof(T))) % (2 * sizeof(T)) == 0;
+    return {to, line, rows, columns, pairs};
+}
+template <typename T>
+__device__ inline void thin_store_pair(T *to, float a, float b) {
+    if constexpr (sizeof(T) == 4)
+        *(float2 *)to = make_float2(a, b);
+    else
+        *(uint32_t *)to = cvt_rn_x2(T(), a, b);
+}
+template <typename T, int NT>
+__device__ inline void thin_store_fragment(const thin_lines<T> &l, const float (&z)[NT][4], const thin_where &at) {
+    const int lane = (int)threadIdx.x % 32, first = lane % 4 * 2;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int64_t row = at.row(lane / 4 + 8 * half);
+        T *const to = l.to + row * l.line + first;
+        const int left = row < l.rows ? l.columns - first : 0;
+#pragma unroll
+        for (int t = 0; t < NT; t++) {
+            const float a = z[t][2 * half], b = z[t][2 * half + 1];
+            if (l.pairs && 8 * t + 1 < left) {
+                thin_store_pair(to + 8 * t, a, b);
+            } else {
+                if (8 * t < left) to[8 * t] = from_float<T>(a);
+                if (8 * t + 1 < left) to[8 * t + 1] = from_float<T>(b);
+            }
+        }
+    }
+}
+
 /* ---- launching ---- */
 
 /* Blocks along x, of all phases. */
@@ -386,6 +462,9 @@ ridge_status thin_launch(const thin_weights<W> &w, thin_args<T> a, int64_t acros
     constexpr int rows = thin_rows_of(NT, Exact);
     a.shares = thin_shares_of(a.rows, rows, a.steps, a.phases, device_capability(),
                               device_limit(cudaDevAttrMultiProcessorCount));
+    const auto log2_of = [](int n) { return n >= 8 ? 3 : n / 2; };
+    a.each = (a.steps + a.shares.warps * a.shares.blocks - 1) / (a.shares.warps * a.shares.blocks);
+    a.shift = {log2_of(a.shares.blocks), log2_of(a.shares.warps), log2_of(a.phases.count)};
     if constexpr (Exact) a.of = w;
     const int64_t blocks = thin_blocks(a, rows);
     if (blocks > INT32_MAX || across > 65535) return RIDGE_UNSUPPORTED;

@@ -108,10 +108,10 @@ static inline double thin_wide_bytes(int64_t columns, int64_t depth, int bytes, 
 
 enum {
     ACROSS_COLUMN_BYTES = 128, /* of a row of x, that a block has */
-    ACROSS_CLASSES = 64,       /* of a block, at most */
+    ACROSS_CLASSES = 32,       /* of a block, at most */
     ACROSS_BLOCKS = 528,       /* that rows are shared for: four for each of an H200's SMs, on every device */
-    ACROSS_SHARES = 64,        /* at most */
-    ACROSS_ROWS = 128          /* of a share, at least */
+    ACROSS_SHARES = 264,       /* at most */
+    ACROSS_ROWS = 64           /* of a share, at least */
 };
 static inline int64_t across_tiles(int64_t depth, int64_t classes, int bytes) {
     const int64_t columns = ACROSS_COLUMN_BYTES / bytes;

@@ -43,7 +43,7 @@ struct across_work {
 /* Of eight rows a warp at a time: rows t and t + 4 are a lane's, of B 16 bytes, of A 2 M columns. */
 template <typename A, typename B, int M>
 class across_rows {
-    static constexpr int ahead = M == 4 ? 2 : 4;
+    static constexpr int ahead = 4;
     const across_args<A, B> &p;
     const across_work &work;
     int64_t row;     /* the lane's first, of the phase, to load next */
@@ -209,8 +209,7 @@ ridge_status across_run(across_args<A, B> p, cudaStream_t stream) {
         return launch_overlapping(across_kernel<A, B, M, Exact>, {grid, 32 * THIN_WARPS}, stream, device_overlaps(), p);
     };
     if (p.m <= 16) return run.template operator()<1>();
-    if (p.m <= 32) return run.template operator()<2>();
-    return run.template operator()<4>();
+    return run.template operator()<2>();
 }
 
 }  // namespace ridge
