@@ -266,7 +266,8 @@ double linear_loss_microseconds(int way, const linear_loss_facts *f) {
         const facts copied = linear_loss_copied(f);
         const int inner = linear_loss_of_copied(&copied, 0);
         const double by_copies = inner < 0 ? 0 : linear_loss_microseconds(inner, &copied);
-        return linear_copy_cost(2 * copies_bytes(f)) + (few_classes ? COPIED_FEW : 1) * by_copies;
+        return linear_copy_cost(copies_bytes(f) * (1 + (double)copied.depth / (double)f->depth)) +
+               (few_classes ? COPIED_FEW : 1) * by_copies;
     }
     const skinny_facts s = skinny_of(f);
     const int pipe = way == LINEAR_LOSS_SPLIT                                ? LINEAR_PIPE_SPLIT

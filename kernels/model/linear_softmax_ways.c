@@ -243,12 +243,14 @@ static double logits_wgmma_cost(const facts *f) {
     s.heads = (f->classes + 127) / 128, s.classes = 128;
     return 1.35 * skinny_cost(SKINNY_WGMMA, &s) + softmax_cost(f);
 }
+/* Of the product's prediction, where a tile of 256 columns has few: 664 x 23424 x 8 in f16 in 44 us. */
+static const double SHARED_FEW = 2.2;
 /* The depth in shares, whose sums are written and read. */
 static double shared_cost(const facts *f, int64_t columns, int shares) {
     const double sums = 4.0 * shares * (double)f->batch * (double)columns;
     const int64_t each = (f->depth + shares - 1) / shares;
-    return linear_pipe_cost(LINEAR_PIPE_16, f->batch, columns, each, shares, f->sm_count) + linear_pass_cost(2 * sums) +
-           6;
+    const double product = linear_pipe_cost(LINEAR_PIPE_16, f->batch, columns, each, shares, f->sm_count);
+    return product * (columns <= LINEAR_TILE_NARROW ? SHARED_FEW : 1) + linear_pass_cost(2 * sums) + 6;
 }
 static double logits_shared_cost(const facts *f) {
     return shared_cost(f, f->classes, linear_softmax_shares(f->batch, f->depth, f->classes));
@@ -270,6 +272,12 @@ static double meeting(int64_t classes) { return classes > 1024 ? 1 + (double)(cl
 
 /* Of the product's prediction: 203 rows, 3 heads of 173 x 171 in 14.9 us; 123727, 17 of 9 x 31 in 424. */
 static const double HEADS_TILES = 1.4, HEADS_SHALLOW = 2.2;
+/* Likewise where tiles have to meet that have little to multiply: 1201, 61 of 131 x 487 in 240; of one head, in fp16:
+ * 906235 x 57 x 135 in tf32 in 1719. */
+static const double HEADS_SHALLOW_MEETING = 3.2, SHALLOW_MEETING = 2.7;
+static double shallow(int64_t depth, int64_t classes, int64_t tile) {
+    return depth <= 64 && classes > tile ? SHALLOW_MEETING : 1;
+}
 static double tiles_heads_cost(const facts *f) {
     const int64_t tile = linear_heads_tile(f->classes);
     const linear_pipe pipe = tile == LINEAR_TILE_NARROW   ? LINEAR_PIPE_16_NARROW
@@ -278,7 +286,9 @@ static double tiles_heads_cost(const facts *f) {
     const double p = (double)f->batch * (double)f->heads * (double)f->classes;
     return packed_cost(LINEAR_TILES_HEADS, f) +
            linear_pipe_cost(pipe, f->batch, f->classes, f->depth, f->heads, f->sm_count) * meeting(f->classes) *
-               (f->depth <= 64 ? HEADS_SHALLOW : HEADS_TILES) +
+               (f->depth <= 192 && f->classes > tile ? HEADS_SHALLOW_MEETING
+                : f->depth <= 64                     ? HEADS_SHALLOW
+                                                     : HEADS_TILES) +
            (tile == LINEAR_TILE_NARROW ? linear_bytes_cost(f->bytes * p) : 0);
 }
 
@@ -304,13 +314,16 @@ static double softmax_of_heads_cost(const facts *f) {
     return linear_pass_cost((double)f->batch * (double)f->heads * (double)f->classes * (4 + f->bytes)) +
            linear_pass_cost(0);
 }
+/* Of the prediction, where tiles have little to multiply: 906235 x 57 x 135 in tf32 in 1307 us. */
+static const double SHALLOW_LOGITS = 3.2;
 /* In shares of the depth where there are few tiles: their sums are written and read. */
 static double half_logits_cost(const facts *f, int64_t columns) {
     const int shares = linear_half_shares(LINEAR_LOGITS_HALF, f->batch, f->depth, columns);
     const int64_t each = (f->depth + shares - 1) / shares;
     const linear_pipe pipe = columns <= LINEAR_TILE_NARROW ? LINEAR_PIPE_HALF_NARROW : LINEAR_PIPE_HALF;
     const double logits = 4.0 * (double)f->batch * (double)columns;
-    return linear_pipe_cost(pipe, f->batch, columns, each, shares, f->sm_count) +
+    return linear_pipe_cost(pipe, f->batch, columns, each, shares, f->sm_count) *
+               (f->depth <= 64 ? SHALLOW_LOGITS : 1) +
            linear_pass_cost((shares > 1 ? 2 * shares : 1) * logits) + softmax_of_heads_cost(f);
 }
 double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
@@ -323,12 +336,12 @@ double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
             return split_pass_cost(f) +
                    linear_pipe_cost(n <= LINEAR_TILE_SINGLE ? LINEAR_PIPE_SPLIT_SINGLE : LINEAR_PIPE_SPLIT_SOFTMAX, m,
                                     n, k, f->heads, f->sm_count) *
-                       meeting(n);
+                       meeting(n) * shallow(k, n, LINEAR_TILE_MIDDLE);
         case LINEAR_TILES_HALF:
             return linear_pass_cost(6 * ((double)m * (double)k + w)) +
                    linear_pipe_cost(n <= LINEAR_TILE_NARROW ? LINEAR_PIPE_HALF_NARROW : LINEAR_PIPE_HALF_SOFTMAX, m, n,
                                     k, f->heads, f->sm_count) *
-                       meeting(n);
+                       meeting(n) * shallow(k, n, LINEAR_TILE_MIDDLE);
         case LINEAR_TILES_TF32:
             return (linear_by_rows(&f->w) ? 0 : linear_pass_cost(8 * w)) +
                    linear_pipe_cost(n <= LINEAR_TILE_NARROW ? LINEAR_PIPE_TF32_NARROW : LINEAR_PIPE_TF32_SOFTMAX, m, n,
@@ -355,7 +368,7 @@ double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
         case LINEAR_LOGITS_HEADS: return logits_heads_cost(f);
         case LINEAR_LOGITS_WGMMA: return logits_wgmma_cost(f);
         case LINEAR_LOGITS_FFMA:
-            return linear_ffma_cost(m, n, k, f->heads, f->bytes, 1, f->sm, f->sm_count) + softmax_cost(f);
+            return linear_ffma_cost(m, n, k, f->heads, f->bytes, 1, f->sm, f->sm_count) + softmax_cost(f) + 0.4;
         case LINEAR_FEW_ROWS: return few_rows_cost(f);
         case LINEAR_THIN:
             return thin_cost(m, k, f->heads, n, f->bytes, f->dtype == RIDGE_F32, linear_phases(&f->x, f->bytes), f->sm,
@@ -363,7 +376,7 @@ double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
         case LINEAR_COPIED: {
             const facts copied = linear_softmax_copied(f);
             const int inner = linear_softmax_of_copied(&copied, 0);
-            return linear_copy_cost(2 * bytes_of_operands(f)) +
+            return linear_copy_cost(bytes_of_operands(f) * (1 + (double)copied.depth / (double)f->depth)) +
                    (inner < 0 ? 0 : linear_softmax_microseconds(inner, &copied));
         }
         default: return skinny_cost(way, &s);

@@ -109,7 +109,6 @@ static void odd_and_skinny_shapes_have_tensor_cores(void **state) {
         {"linear_softmax", {1896, 2961, 27601}, RIDGE_F16, "copied"},
         {"linear_softmax", {65536, 8, 4}, RIDGE_BF16, "thin"},
         {"linear_softmax", {57800, 368, 32}, RIDGE_BF16, "tiles_narrow"},
-        {"linear_cross_entropy", {57800, 368, 32}, RIDGE_F16, "narrow"},
         {"linear_cross_entropy", {96900, 27, 5}, RIDGE_F16, "thin"},
         {"linear_softmax", {1024, 4096, 104}, RIDGE_BF16, "logits_shared"},
         {"linear_softmax", {64, 1024, 32000}, RIDGE_F32, "logits_wgmma"},
@@ -144,6 +143,11 @@ static void odd_and_skinny_shapes_have_tensor_cores(void **state) {
         {"multihead_linear_softmax", {16384, 32, 4096, 4}, RIDGE_BF16, "logits_heads"}, /* few classes: no tile each */
         {"multihead_linear_softmax", {200, 17, 20001, 5}, RIDGE_F16, "logits_heads"},
         {"multihead_linear_softmax", {200000, 9, 63, 7}, RIDGE_F16, "thin"},
+        {"multihead_linear_softmax", {3655, 59, 11207, 5}, RIDGE_F32, "logits_split"}, /* heads share tiles */
+        {"multihead_linear_softmax", {1520, 3, 1039, 14811}, RIDGE_TF32, "logits_half"},
+        {"linear_softmax", {256, 8192, 2048}, RIDGE_F16, "logits_shared"},
+        {"linear_softmax", {906235, 57, 135}, RIDGE_TF32, "copied"},
+        {"linear_softmax", {4223, 11083, 9}, RIDGE_F16, "thin"},
         {"multihead_linear_softmax", {4096, 1, 1024, 1000}, RIDGE_F16, "logits_16"},
     };
     ALL_RUN_BY(shapes, &h200);

@@ -47,12 +47,11 @@ constexpr int thin_lane_rows = 2 * thin_m<NT, Exact>;
 
 /* Steps whose loads of x are under way, and blocks of an SM: what registers have room for. */
 template <int NT, bool Exact>
-constexpr int thin_ahead = NT == 16           ? 4
-                           : NT == 8          ? 3
-                           : NT == 4 || Exact ? 3
-                                              : 4;
+constexpr int thin_ahead = NT == 8 && !Exact ? 2
+                           : Exact && NT < 8 ? 3
+                                             : 4;
 template <int NT, bool Exact>
-constexpr int thin_resident = NT <= (Exact ? 2 : 4) ? 3 : 2;
+constexpr int thin_resident = NT <= 2 ? 3 : 2;
 
 /* Two rows further is two banks further: what lanes read of 16 rows at a time meets in no bank. */
 template <int NT>
@@ -157,7 +156,7 @@ class thin_rows {
         for (int r = 0; r < count; r++) next[r] += ahead * THIN_STEP_BYTES;
     }
     /* All steps but the last, in turns of `ahead`: a step's registers are those of a constant slot, since moving what
-     * is under way would wait for it. add(v): a step's sums. */
+     * is under way would wait for it. add(v, slot, more): a step's sums; more: another one follows. */
     template <typename F>
     __device__ void before_last(const F &add) {
 #pragma unroll 1
@@ -165,7 +164,7 @@ class thin_rows {
 #pragma unroll
             for (int slot = 0; slot < ahead; slot++) {
                 if (s + slot >= steps) break;
-                add(ring[slot]);
+                add(ring[slot], slot, s + slot + 1 < steps);
                 if (s + slot + ahead < steps) load(slot, slot);
             }
 #pragma unroll
@@ -205,20 +204,20 @@ __device__ inline void thin_multiply(float (&d)[4], const thin_fragments &a, con
     thin_mma(T(), d, a.second, b.z, b.w);
 }
 
-/* The sums of a step more. w: the lane's first 16 bytes of it; not by __ldg: the launch before wrote them. */
-template <typename T, int NT, bool Exact>
-__device__ inline void thin_add_step(uint4 (&v)[thin_lane_rows<NT, Exact>], const uint4 *w,
+/* The sums of a step more. of_w(i): the i-th of the lane's 16 bytes of it. */
+template <typename T, int NT, bool Exact, typename W>
+__device__ inline void thin_add_step(uint4 (&v)[thin_lane_rows<NT, Exact>], const W &of_w,
                                      float (&sums)[thin_m<NT, Exact>][NT][4]) {
+    constexpr int M = thin_m<NT, Exact>;
     if constexpr (Exact) {
 #pragma unroll
-        for (int m = 0; m < thin_m<NT, Exact>;
-             m++) { /* one after the other: registers do not suffice for the parts of both */
+        for (int m = 0; m < M; m++) { /* one after the other: registers do not suffice for the parts of both */
             const uint4 &top = v[2 * m], &low = v[2 * m + 1];
             const thin_fragments x_hi(thin_parts_of(top, false), thin_parts_of(low, false));
             const thin_fragments x_lo(thin_parts_of(top, true), thin_parts_of(low, true));
 #pragma unroll
             for (int t = 0; t < NT; t++) {
-                const uint4 w_hi = thin_load(w + 64 * t), w_lo = thin_load(w + 64 * t + 32);
+                const uint4 w_hi = of_w(2 * t), w_lo = of_w(2 * t + 1);
                 float d[4] = {};
                 thin_multiply<T>(d, x_lo, w_hi), thin_multiply<T>(d, x_hi, w_lo), thin_multiply<T>(d, x_hi, w_hi);
 #pragma unroll
@@ -227,30 +226,51 @@ __device__ inline void thin_add_step(uint4 (&v)[thin_lane_rows<NT, Exact>], cons
         }
     } else {
 #pragma unroll
-        for (int r = 0; r < thin_lane_rows<NT, Exact>; r++) thin_round(v[r], T());
-        thin_fragments x[thin_m<NT, Exact>];
+        for (uint4 &row : v) thin_round(row, T());
+        thin_fragments x[M];
 #pragma unroll
-        for (int m = 0; m < thin_m<NT, Exact>; m++) x[m] = thin_fragments(v[2 * m], v[2 * m + 1]).computed(T());
+        for (int m = 0; m < M; m++) x[m] = thin_fragments(v[2 * m], v[2 * m + 1]).computed(T());
 #pragma unroll
         for (int t = 0; t < NT; t++) {
-            const uint4 b = thin_load(w + 32 * t);
+            const uint4 b = of_w(t);
 #pragma unroll
-            for (int m = 0; m < thin_m<NT, Exact>; m++) thin_multiply<T>(sums[m][t], x[m], b);
+            for (int m = 0; m < M; m++) thin_multiply<T>(sums[m][t], x[m], b);
         }
     }
 }
 
+/* Whether w is loaded a step ahead, too: registers have room for two steps of it. */
+template <int NT, bool Exact>
+constexpr bool thin_w_ahead = NT <= 8 && !Exact && thin_ahead<NT, Exact> % 2 == 0;
+
+/* w is not read by __ldg: the launch before wrote it. */
 template <typename T, int NT, bool Exact>
 __device__ inline void thin_sums(const thin_args<T> &a, const thin_work &work, thin_rows<T, NT, Exact> &x,
                                  float (&sums)[thin_m<NT, Exact>][NT][4]) {
-    constexpr int size = NT * (Exact ? 64 : 32);
+    constexpr int count = NT * (Exact ? 2 : 1), size = 32 * count;
     const uint4 *w =
         a.w + (((int64_t)work.phase * gridDim.y + blockIdx.y) * a.steps + work.begin) * size + threadIdx.x % 32;
-    x.before_last([&](uint4(&v)[thin_lane_rows<NT, Exact>]) {
-        thin_add_step<T, NT, Exact>(v, w, sums);
-        w += size;
-    });
-    if (work.begin + x.steps < work.end) thin_add_step<T, NT, Exact>(x.last, w, sums);
+    const auto as_it_lies = [&](int i) { return thin_load(w + 32 * i); };
+    if constexpr (thin_w_ahead<NT, Exact>) {
+        uint4 of_w[2][count];
+        const auto load = [&](uint4(&to)[count]) {
+#pragma unroll
+            for (int i = 0; i < count; i++) to[i] = thin_load(w + 32 * i);
+        };
+        if (x.steps > 0) load(of_w[0]);
+        x.before_last([&](uint4(&v)[thin_lane_rows<NT, Exact>], int slot, bool more) {
+            w += size;
+            if (more) load(of_w[(slot + 1) % 2]);
+            thin_add_step<T, NT, Exact>(
+                v, [&](int i) { return of_w[slot % 2][i]; }, sums);
+        });
+    } else {
+        x.before_last([&](uint4(&v)[thin_lane_rows<NT, Exact>], int, bool) {
+            thin_add_step<T, NT, Exact>(v, as_it_lies, sums);
+            w += size;
+        });
+    }
+    if (work.begin + x.steps < work.end) thin_add_step<T, NT, Exact>(x.last, as_it_lies, sums);
 }
 
 /* ---- from registers to shared memory ---- */

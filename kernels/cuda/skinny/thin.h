@@ -54,14 +54,14 @@ static inline int64_t thin_row_tiles(int64_t rows, int of_warp, thin_phases p) {
     return (of_phase + of_warp - 1) / of_warp * p.count;
 }
 
-/* Who shares the depth of their rows, where these are too few for two warps of every quarter of an SM: warps of a
+/* Who shares the depth of their rows, where these are too few for three warps of every quarter of an SM: warps of a
  * block, then blocks. */
 typedef struct thin_shares {
     int warps, blocks;
 } thin_shares;
 static inline thin_shares thin_shares_of(int64_t rows, int of_warp, int64_t steps, thin_phases p, int sm,
                                          int sm_count) {
-    const int64_t tiles = thin_row_tiles(rows, of_warp, p), enough = 8 * (int64_t)sm_count;
+    const int64_t tiles = thin_row_tiles(rows, of_warp, p), enough = 12 * (int64_t)sm_count;
     thin_shares s = {1, 1};
     while (s.warps < THIN_WARPS && tiles * s.warps < enough && steps >= 2 * s.warps * THIN_DEEP) s.warps *= 2;
     const int most = sm >= 90 && s.warps == THIN_WARPS ? THIN_CLUSTER : 1;

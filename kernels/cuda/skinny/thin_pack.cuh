@@ -51,26 +51,26 @@ __device__ inline T thin_element(W w, thin_part part) {
  * front of w's elements are as many zeros as there are elements between a boundary and the rows of a phase. W: of w. */
 template <typename T, typename W, bool Exact>
 __global__ void __launch_bounds__(256)
-    thin_pack_kernel(thin_weights<W> w, thin_phases phases, int tiles, int groups, int steps, int64_t all, uint4 *to) {
+    thin_pack_kernel(thin_weights<W> w, thin_phases phases, int tiles, int groups, int steps, int all, uint4 *to) {
     constexpr int n = pack_width<T>;
     griddepcontrol_launch_dependents();
-    const int64_t e = (int64_t)blockIdx.x * 256 + threadIdx.x;
-    if (e >= all) return;
+    const unsigned e = blockIdx.x * 256 + threadIdx.x; /* of 32 bits: divisions of 64 would take longer than the rest */
+    if (e >= (unsigned)all) return;
     const int lane = (int)(e % 32);
-    const int64_t at_tile = e / 32, at_step = at_tile / tiles, at_group = at_step / steps;
-    const int tile = (int)(at_tile % tiles), step = (int)(at_step % steps), phase = (int)(at_group / groups);
-    const int64_t column = (at_group % groups * tiles + tile) * 8 + lane / 4;
-    const int k = step * thin_step<T> + lane % 4 * n - thin_phase_begin<T>(phases, phase);
-    const bool exists = column < (int64_t)w.heads * w.classes;
+    const unsigned at_tile = e / 32, at_step = at_tile / (unsigned)tiles, at_group = at_step / (unsigned)steps;
+    const unsigned of_phase = at_group / (unsigned)groups;
+    const int tile = (int)(at_tile - at_step * (unsigned)tiles), step = (int)(at_step - at_group * (unsigned)steps);
+    const int column = ((int)(at_group - of_phase * (unsigned)groups) * tiles + tile) * 8 + lane / 4;
+    const int k = step * thin_step<T> + lane % 4 * n - thin_phase_begin<T>(phases, (int)of_phase);
+    const bool exists = column < w.heads * w.classes;
 #pragma unroll
     for (int part = Exact ? THIN_HI : THIN_WHOLE; part <= (Exact ? THIN_LO : THIN_WHOLE); part++) {
         pack<T, n> v;
 #pragma unroll
         for (int i = 0; i < n; i++)
-            v.v[i] = exists && k + i >= 0 && k + i < w.depth
-                         ? thin_element<T>(w.at((int)column, k + i), (thin_part)part)
-                         : from_float<T>(0.0f);
-        to[Exact ? e / 32 * 64 + (part == THIN_LO ? 32 : 0) + lane : e] = words_of(v);
+            v.v[i] = exists && k + i >= 0 && k + i < w.depth ? thin_element<T>(w.at(column, k + i), (thin_part)part)
+                                                             : from_float<T>(0.0f);
+        to[Exact ? (size_t)at_tile * 64 + (part == THIN_LO ? 32 : 0) + lane : e] = words_of(v);
     }
 }
 
@@ -81,9 +81,9 @@ ridge_status thin_pack(const thin_weights<W> &w, const thin_phases &phases, int 
                        cudaStream_t stream) {
     const int groups = (int)(((int64_t)w.heads * w.classes + 8 * tiles - 1) / (8 * tiles));
     const int64_t all = (int64_t)phases.count * groups * steps * tiles * 32, blocks = (all + 255) / 256;
-    if (blocks > INT32_MAX) return RIDGE_UNSUPPORTED;
+    if (all > INT32_MAX - 256 || (int64_t)w.heads * w.classes > INT32_MAX - 8 * tiles) return RIDGE_UNSUPPORTED;
     return launch(thin_pack_kernel<T, W, Exact>, {dim3((unsigned)blocks), 256}, stream, w, phases, tiles, groups, steps,
-                  all, (uint4 *)room);
+                  (int)all, (uint4 *)room);
 }
 
 }  // namespace ridge
