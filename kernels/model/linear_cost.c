@@ -162,7 +162,7 @@ double skinny_cost(int way, const skinny_facts *f) {
  * each column of the kernel, and where several heads are in a row; where blocks share a depth. Bytes of w's order in a
  * microsecond. From 150 drawn shapes (seeds 64021 and 5150) of an H200, before results left registers directly and w
  * was loaded ahead: 4223 x 11083 x 9 in f16 in 64 us, 4737 x 5615 x 45 in bf16 in 44. Ends are predictions. */
-static const double THIN_STEP = 0.55, THIN_STEP_TILE = 0.03, THIN_EXACT_TILE = 0.12, THIN_ENDS = 3, THIN_COLUMN = 0.03,
+static const double THIN_STEP = 0.55, THIN_STEP_TILE = 0.03, THIN_EXACT_TILE = 0.12, THIN_ENDS = 3.5, THIN_COLUMN = 0.03,
                     THIN_HEADS = 3, THIN_CLUSTERS = 3, THIN_ORDER = 1.5e6;
 /* Eight rows a warp and turn of skinny/thin_across.cuh, by their tiles; its end. */
 static const double ACROSS_TURN = 0.35, ACROSS_TILE = 0.02, ACROSS_ENDS = 5;
@@ -170,7 +170,7 @@ static const double ACROSS_TURN = 0.35, ACROSS_TILE = 0.02, ACROSS_ENDS = 5;
 static double thin_step_cost(int tiles, bool exact) {
     return THIN_STEP + tiles * (exact ? THIN_EXACT_TILE : THIN_STEP_TILE);
 }
-static double thin_resident(int tiles, bool exact) { return tiles <= (exact ? 2 : 4) ? 12 : 8; }
+static double thin_resident(int tiles) { return tiles == 1 ? 12 : 8; }
 /* Warps that take so long, `resident` of an SM at a time. */
 static double in_waves(double warps, double each, double resident, int sm_count) {
     return most(1, warps / resident / (sm_count > 0 ? sm_count : 1)) * each;
@@ -188,7 +188,7 @@ double thin_cost(int64_t rows, int64_t depth, int64_t heads, int64_t classes, in
     const double operands = bytes * ((double)rows * (double)(depth + columns) + (double)depth * (double)columns);
     const double warps = (double)thin_row_tiles(rows, of_warp, phases) * sharing;
     return 2 * LAUNCH + thin_bytes(columns, depth, bytes, exact, phases.count) / THIN_ORDER +
-           most(operands / BYTES, in_waves(warps, each, thin_resident(tiles, exact), sm_count));
+           most(operands / BYTES, in_waves(warps, each, thin_resident(tiles), sm_count));
 }
 
 double thin_wide_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, int to_bytes, bool exact, int sm_count) {
@@ -197,7 +197,7 @@ double thin_wide_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, i
     const double each = THIN_ENDS + THIN_COLUMN * thin_wide(exact) +
                         (double)thin_steps(depth, bytes, true) * thin_step_cost(tiles, exact);
     return 2 * LAUNCH + most((double)rows * (double)columns * to_bytes / BYTES,
-                             in_waves(warps, each, thin_resident(tiles, exact), sm_count));
+                             in_waves(warps, each, thin_resident(tiles), sm_count));
 }
 
 double across_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, bool exact, thin_phases phases,

@@ -51,7 +51,7 @@ constexpr int thin_ahead = NT == 8 && !Exact ? 2
                            : Exact && NT < 8 ? 3
                                              : 4;
 template <int NT, bool Exact>
-constexpr int thin_resident = NT <= 2 ? 3 : 2;
+constexpr int thin_resident = NT == 1 ? 3 : 2;
 
 /* Two rows further is two banks further: what lanes read of 16 rows at a time meets in no bank. */
 template <int NT>
