@@ -48,7 +48,7 @@ static const pipe_rate PIPE[LINEAR_PIPES] = {
     [LINEAR_PIPE_TF32_NARROW] = {128, 64, 2, 1, 4, 1.4e6, 1.5, 4, 6, 4},    /* likewise */
     [LINEAR_PIPE_16] = {128, 256, 2, 1, 2, 5.96e6, 1.7, 4.5, 1.5, 0},       /* losses, 8192 x 4096 x 32768: 2793 us */
     [LINEAR_PIPE_16_SOFTMAX] = {128, 256, 2, 1, 2, 5.2e6, 2.5, 6, 2.5, 8},  /* 8192 x 4096 x 1000: 125 us */
-    [LINEAR_PIPE_16_NARROW] = {128, 64, 1, 1, 2, 2.1e6, 0.8, 1.3, 1.5, 0},  /* drawn shapes */
+    [LINEAR_PIPE_16_NARROW] = {128, 64, 1, 1, 2, 2.1e6, 0.8, 2.4, 1.5, 0},  /* drawn shapes */
 };
 
 double linear_pipe_cost(linear_pipe pipe, int64_t m, int64_t n, int64_t k, int64_t count, int sm_count) {
