@@ -153,17 +153,17 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
 /* ---- variants ---------------------------------------------------------------------------------------------------- */
 
 static const row_traits traits = {.parameters = WEIGHTS,
-                                  .of_4 = ROW_NORM_CUT,
-                                  .of_2 = ROW_NORM_CUT,
+                                  .of_4 = ROW_NORM_CUT(4),
+                                  .of_2 = ROW_NORM_CUT(2),
                                   .more_in = ROW_NORM_RESIDUAL,
                                   .more_out = ROW_NORM_RESIDUAL};
 static const ridge_way ways[] = {
+    ROW_WAYS_STAGED(ROW_NORM_FN(cuda_optimized), &traits),
 #if !ROW_NORM_RESIDUAL
-    ROW_WAYS_MANY(ROW_NORM_FN(cuda_optimized), &traits),
+    ROW_WAYS_SEVERAL(ROW_NORM_FN(cuda_optimized), &traits),
 #endif
-    ROW_WAYS_SHORT(ROW_NORM_FN(cuda_optimized), &traits),
-    ROW_WAYS_BLOCK(ROW_NORM_FN(cuda_optimized), &traits),
-    ROW_WAYS_LONG(ROW_NORM_FN(cuda_optimized), &traits),
+    ROW_WAYS_SHORT(ROW_NORM_FN(cuda_optimized), &traits),   ROW_WAYS_SPREAD(ROW_NORM_FN(cuda_optimized), &traits),
+    ROW_WAYS_BLOCK(ROW_NORM_FN(cuda_optimized), &traits),   ROW_WAYS_LONG(ROW_NORM_FN(cuda_optimized), &traits),
 };
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",

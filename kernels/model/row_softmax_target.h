@@ -141,9 +141,11 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
 
 static const row_traits traits = {.of_4 = ROW_SOFTMAX_CUT, .of_2 = ROW_SOFTMAX_CUT, .more_in = ROW_SOFTMAX_MASKED};
 static const ridge_way ways[] = {
-    ROW_WAYS_SHORT(ROW_SOFTMAX_FN(cuda_optimized), &traits),
-    ROW_WAYS_BLOCK(ROW_SOFTMAX_FN(cuda_optimized), &traits),
-    ROW_WAYS_LONG(ROW_SOFTMAX_FN(cuda_optimized), &traits),
+#if ROW_SOFTMAX_MASKED
+    ROW_WAYS_STAGED(ROW_SOFTMAX_FN(cuda_optimized), &traits),
+#endif
+    ROW_WAYS_SHORT(ROW_SOFTMAX_FN(cuda_optimized), &traits),  ROW_WAYS_SPREAD(ROW_SOFTMAX_FN(cuda_optimized), &traits),
+    ROW_WAYS_BLOCK(ROW_SOFTMAX_FN(cuda_optimized), &traits),  ROW_WAYS_LONG(ROW_SOFTMAX_FN(cuda_optimized), &traits),
 };
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",

@@ -7,15 +7,16 @@
 static row_facts facts_of(const row_traits *traits, const ridge_problem *p) {
     const int read = 1 + traits->more_in, n_in = read + traits->parameters, tensors = n_in + 1 + traits->more_out;
     const int bytes = (int)ridge_dtype_size(p->c.dtype);
-    const ridge_operand *x = &p->tensor[0], *y = &p->tensor[n_in];
+    const ridge_operand *x = &p->tensor[0];
     const int64_t x_line = x->stride[0] * bytes, n = p->c.dim[1];
-    bool packs = true, whole = n * bytes % ROW_PACK_BYTES == 0;
+    bool packs = true, whole = n * bytes % ROW_PACK_BYTES == 0, dense = true;
     for (int t = 0; t < tensors; t++) {
         const ridge_operand *one = &p->tensor[t];
         whole = whole && one->offset % ROW_PACK_BYTES == 0;
         if (t >= read && t < n_in) continue;
         const int64_t line = one->stride[0] * bytes;
         whole = whole && line % ROW_PACK_BYTES == 0;
+        dense = dense && one->stride[0] == n;
         packs = packs && row_lies_alike(x->offset, one->offset, x_line, line, true);
     }
     return (row_facts){.rows = p->c.dim[0],
@@ -23,8 +24,7 @@ static row_facts facts_of(const row_traits *traits, const ridge_problem *p) {
                        .bytes = bytes,
                        .packs = packs,
                        .whole = whole,
-                       .piece = x->stride[0] == n && y->stride[0] == n && x->offset % ROW_PACK_BYTES == 0 &&
-                                y->offset % ROW_PACK_BYTES == 0,
+                       .piece = dense && packs,
                        .parameters = traits->parameters,
                        .cut = bytes == 4 ? traits->of_4 : traits->of_2,
                        .matrices = read + 1 + traits->more_out,

@@ -54,25 +54,27 @@ struct polynomial : map_of<float, float, 1, 1> {
     }
 };
 
-/* A tile that is to be worked on, its elements already under way if it is full. */
+/* A tile that is to be worked on, its elements already under way if it is whole. */
 struct pending {
     map_row<polynomial> row;
     map_batch<polynomial, polynomial::unroll> batch;
     int64_t c, column;
-    bool there, full;
+    bool there, whole;
 
     __device__ void begin(const map_problem<polynomial> &p, int64_t tile, int lane) {
         there = tile < p.t.rows * p.tiles_a_row;
-        full = false;
+        whole = false;
         if (!there) return;
         row = locate(p, tile, &c);
-        full = tile_is_full(row, c);
-        column = tile_column(row, c, lane);
-        if (full) batch.load(row, column);
+        whole = !row.apart && tile_is_whole<polynomial::unroll>(p, row, c);
+        column = tile_column<polynomial::unroll>(row, c, lane);
+        if (whole) batch.load(row, column);
     }
     __device__ void end(const polynomial &f, const map_problem<polynomial> &p, int lane) const {
-        if (full) batch.map_and_store(f, row, column);
-        if (!full || c == 0 || c == p.tiles_a_row - 1) map_ragged(f, row, p.t.cols, c, p.tiles_a_row, lane);
+        if (whole)
+            batch.map_and_store(f, row, column);
+        else
+            map_other<polynomial::unroll>(f, p, row, c, lane);
     }
 };
 
@@ -118,7 +120,7 @@ extern "C" ridge_status compute_bound_cuda_optimized(const ridge_call *call) {
     if (call->dtype != RIDGE_F32) return RIDGE_UNSUPPORTED;
     const map_rows<polynomial> t = rows_of_call<polynomial>(call);
     if (t.rows <= 0 || t.cols <= 0) return RIDGE_OK;
-    const map_problem<polynomial> p = problem_of_rows(t);
+    const map_problem<polynomial> p = problem_of_rows<polynomial::unroll>(t);
     const int64_t blocks = (t.rows * p.tiles_a_row + polynomial_warps - 1) / polynomial_warps;
     const int64_t most = (int64_t)sm_count() * polynomial_blocks;
     if (most == 0) return RIDGE_FAILED;

@@ -41,6 +41,7 @@ struct layer_norm {
     }
 
     __host__ __device__ const T *parameter(int k) const { return k == 0 ? gamma : beta; }
+    __device__ const void *parameter_at(int k, int64_t column) const { return parameter(k) + column; }
     __device__ layer_norm in_shared(const T *p, int n) const { return {p, p + n, inverse_n}; }
 
     template <int How, int N, typename Column>

@@ -40,6 +40,7 @@ struct rms_norm {
     }
 
     __host__ __device__ const T *parameter(int) const { return gamma; }
+    __device__ const void *parameter_at(int k, int64_t column) const { return parameter(k) + column; }
     __device__ rms_norm in_shared(const T *p, int) const { return {p, inverse_n}; }
 
     template <int How, int N, typename Column>

@@ -7,9 +7,10 @@
  *
  * Who streams once through memory is bound by it when enough bytes are in flight: a warp takes a tile of 32 x unroll
  * vectors of one row, each thread issues its loads, 16 bytes each, before it uses the first. Tensors without gaps are
- * taken as one long row. A row whose tensors reach a vector boundary at the same column has a head, vectors and a tail;
- * any other is taken element by element. Narrow rows with gaps between them would leave most of a warp idle: flat.cuh
- * takes them.
+ * taken as one long row. A row whose outputs reach a vector boundary at the same column has a head, vectors and a tail;
+ * inputs that do not reach one there are read element by element, into the same vectors. Rows whose outputs lie apart
+ * are taken element by element. Narrow rows with gaps between them would leave most of a warp idle: flat.cuh takes
+ * them.
  *
  * Floor: bytes / copy ceiling, as long as an element costs fewer instructions than its bytes cost cycles. On 132
  * SMs at 1.75 GHz and 4.26 TB/s that is 7 issue slots a byte of (read + written): 56 for f32 to f32, 28 for
@@ -24,12 +25,14 @@ namespace ridge {
 
 constexpr int map_warps = map_threads / 32; /* a tile each */
 
-/* A row's tensors and its parts: `head` single elements up to the first vector, `vectors`, and a tail. */
+/* A row's tensors and its parts: `head` single elements up to the first vector of the outputs, `vectors`, and a tail.
+ * apart: some input has no vector boundary there. */
 template <typename F>
 struct map_row {
     const typename F::in_type *in[F::inputs];
     typename F::out_type *out[F::outputs];
     int64_t head, vectors, tail; /* tail: the column where it begins */
+    bool apart;
 };
 
 /* What a kernel is given. The first row's parts are known from the start: of tensors without gaps it is the only row,
@@ -39,6 +42,8 @@ struct map_problem {
     map_rows<F> t;
     map_row<F> first_row;
     int64_t tiles_a_row;
+    bool few_tiles; /* below 2^31, and `row` divides by the tiles of a row */
+    fixed_divisor row;
 };
 
 /* ---- one row ---- */
@@ -50,9 +55,10 @@ __host__ __device__ inline map_row<F> row_of(const map_rows<F> &t, int64_t i) {
     for (int k = 0; k < F::outputs; k++) row.out[k] = t.out[k] + i * t.out_stride[k];
     const int head = to_boundary<F::width>(row.out[0]);
     for (int k = 1; k < F::outputs; k++) together = together && to_boundary<F::width>(row.out[k]) == head;
+    row.apart = false;
     for (int k = 0; k < F::inputs; k++) {
         row.in[k] = t.in[k] + i * t.in_stride[k];
-        together = together && to_boundary<F::width>(row.in[k]) == head;
+        row.apart = row.apart || to_boundary<F::width>(row.in[k]) != head;
     }
     row.head = 0, row.vectors = 0;
     if (together) {
@@ -85,7 +91,24 @@ struct map_batch {
             for (int k = 0; k < F::inputs; k++)
                 in[k][u] = load_vector<typename F::in_type, F::width>(row.in[k] + j + u * 32 * F::width);
     }
-    __device__ inline void map_and_store(const F &f, const map_row<F> &row, int64_t j) const {
+    /* Those of the first `left` of a warp's vectors, counted from this lane's. Apart: by elements. */
+    template <bool Apart>
+    __device__ inline void load_some(const map_row<F> &row, int64_t j, int64_t left) {
+#pragma unroll
+        for (int u = 0; u < U; u++)
+#pragma unroll
+            for (int k = 0; k < F::inputs; k++) {
+                const typename F::in_type *p = row.in[k] + j + u * 32 * F::width;
+                if constexpr (!Apart) {
+                    in[k][u] = load_unit<typename F::in_type, F::width>(p, u * 32 < left);
+                } else {
+#pragma unroll
+                    for (int e = 0; e < F::width; e++)
+                        if (u * 32 < left) in[k][u].v[e] = p[e];
+                }
+            }
+    }
+    __device__ inline void map_and_store(const F &f, const map_row<F> &row, int64_t j, int64_t left = 32 * U) const {
         constexpr int vectors = F::group < U ? F::group : U, count = vectors * F::width;
         static_assert(U % vectors == 0, "groups of one size");
 #pragma unroll
@@ -100,28 +123,31 @@ struct map_batch {
             for (int u = 0; u < vectors; u++)
 #pragma unroll
                 for (int k = 0; k < F::outputs; k++)
-                    store_vector(row.out[k] + j + (first + u) * 32 * F::width,
-                                 narrow<typename F::out_type, F::width>(&y[k][u * F::width]));
+                    if ((first + u) * 32 < left)
+                        store_vector(row.out[k] + j + (first + u) * 32 * F::width,
+                                     narrow<typename F::out_type, F::width>(&y[k][u * F::width]));
         }
     }
 };
 
 /* ---- tiles ---- */
 
-template <typename F>
-constexpr int tile_vectors = 32 * F::unroll;
-template <typename F>
-constexpr int tile_columns = tile_vectors<F> *F::width;
+/* U: vectors a lane. */
+template <int U>
+constexpr int tile_vectors = 32 * U;
+template <typename F, int U>
+constexpr int tile_columns = tile_vectors<U> *F::width;
 
-/* Tile c of a row; all of its vectors are there. */
-template <typename F>
-__device__ inline bool tile_is_full(const map_row<F> &row, int64_t c) {
-    return (c + 1) * tile_vectors<F> <= row.vectors;
-}
 /* Where this lane's vectors of tile c begin. */
-template <typename F>
+template <int U, typename F>
 __device__ inline int64_t tile_column(const map_row<F> &row, int64_t c, int lane) {
-    return row.head + (c * tile_vectors<F> + lane) * F::width;
+    return row.head + (c * tile_vectors<U> + lane) * F::width;
+}
+/* Tile c has all of its vectors, and neither head nor tail. */
+template <int U, typename F>
+__device__ inline bool tile_is_whole(const map_problem<F> &p, const map_row<F> &row, int64_t c) {
+    return (c + 1) * tile_vectors<U> <= row.vectors && !(c == 0 && row.head > 0) &&
+           !(c == p.tiles_a_row - 1 && row.tail < p.t.cols);
 }
 
 /* N single elements of a lane, 32 apart, all in flight together. */
@@ -154,28 +180,60 @@ __device__ inline void map_singles(const F &f, const map_row<F> &row, int64_t j,
     for (; j < end; j += 32) map_one(f, row, j);
 }
 
-/* What of tile c is not a full tile: the row's last vectors, its head and tail, or a row without vectors. */
+/* One element of a row's head (lanes 0, 1, …) or tail (lanes 16, 17, …), where tile c has such. */
 template <typename F>
-__device__ inline void map_ragged(const F &f, const map_row<F> &row, int64_t cols, int64_t c, int64_t tiles_a_row,
-                                  int lane) {
-    const bool first = c == 0, last = c == tiles_a_row - 1;
-    if (row.vectors == 0) {
-        map_singles(f, row, c * tile_columns<F> + lane, last ? cols : (c + 1) * tile_columns<F>);
-        return;
+struct map_edge {
+    static_assert(F::width <= 16, "lanes for a head and for a tail");
+    int64_t column;
+    bool exists;
+    pack<typename F::in_type, 1> in[F::inputs];
+
+    __device__ inline map_edge(const map_problem<F> &p, const map_row<F> &row, int64_t c, int lane) {
+        const bool of_head = c == 0 && lane < row.head;
+        column = of_head ? lane : row.tail + lane - 16;
+        exists = of_head || (c == p.tiles_a_row - 1 && lane >= 16 && column < p.t.cols);
+#pragma unroll
+        for (int k = 0; k < F::inputs; k++) in[k] = load_unit<typename F::in_type, 1>(row.in[k] + column, exists);
     }
-    const int64_t left = row.vectors - c * tile_vectors<F>;
-    const int64_t end = left < tile_vectors<F> ? left : tile_vectors<F>;
-    if (!tile_is_full(row, c)) {
+    __device__ inline void map_and_store(const F &f, const map_row<F> &row) const {
+        float x[F::inputs][1], y[F::outputs][1];
+        if (!exists) return;
+#pragma unroll
+        for (int k = 0; k < F::inputs; k++) x[k][0] = to_float(in[k].v[0]);
+        f.template operator()<1>(x, y);
+#pragma unroll
+        for (int k = 0; k < F::outputs; k++) row.out[k][column] = from_float<typename F::out_type>(y[k][0]);
+    }
+};
+
+/* Any tile of a row with vectors. A lane has its element of the head or tail in flight with its vectors, but for the
+ * later ones of many: these would take registers from whole tiles. Apart: inputs by elements. */
+template <int U, bool Apart, typename F>
+__device__ inline void map_ragged(const F &f, const map_problem<F> &p, const map_row<F> &row, int64_t c, int lane) {
+    constexpr int together = U > 2 ? 1 : U;
+    const map_edge<F> edge(p, row, c, lane);
 #pragma unroll 1
-        for (int64_t v = lane; v < end; v += 32) {
-            map_batch<F, 1> batch;
-            const int64_t j = row.head + (c * tile_vectors<F> + v) * F::width;
-            batch.load(row, j);
-            batch.map_and_store(f, row, j);
-        }
+    for (int u = 0; u < U; u += together) {
+        const int64_t left = row.vectors - c * tile_vectors<U> - u * 32 - lane;
+        const int64_t j = tile_column<U>(row, c, lane) + u * 32 * F::width;
+        map_batch<F, together> batch;
+        batch.template load_some<Apart>(row, j, left);
+        batch.map_and_store(f, row, j, left);
     }
-    if (first && lane < row.head) map_one(f, row, lane);
-    if (last && row.tail + lane < cols) map_one(f, row, row.tail + lane);
+    edge.map_and_store(f, row);
+}
+
+/* A tile that is not whole, or whose inputs lie apart, or a tile's columns of a row without vectors. */
+template <int U, typename F>
+__device__ inline void map_other(const F &f, const map_problem<F> &p, const map_row<F> &row, int64_t c, int lane) {
+    if (row.vectors == 0) {
+        const int64_t begin = c * tile_columns<F, U>;
+        map_singles(f, row, begin + lane, c == p.tiles_a_row - 1 ? p.t.cols : begin + tile_columns<F, U>);
+    } else if (row.apart) {
+        map_ragged<U, true>(f, p, row, c, lane);
+    } else {
+        map_ragged<U, false>(f, p, row, c, lane);
+    }
 }
 
 /* The row and, in c, the tile of it that tile number `tile` is. */
@@ -183,31 +241,32 @@ template <typename F>
 __device__ inline map_row<F> locate(const map_problem<F> &p, int64_t tile, int64_t *c) {
     *c = tile;
     if (p.t.rows == 1) return p.first_row;
-    const int64_t i = tile / p.tiles_a_row;
+    const int64_t i = p.few_tiles ? p.row.quotient((uint32_t)tile) : tile / p.tiles_a_row;
     *c = tile - i * p.tiles_a_row;
     return row_of(p.t, i);
 }
 
-template <typename F>
+template <int U, typename F>
 __device__ inline void map_tile(const F &f, const map_problem<F> &p, int64_t tile, int lane) {
     int64_t c;
     const map_row<F> row = locate(p, tile, &c);
-    const bool full = tile_is_full(row, c);
-    if (!full || c == 0 || c == p.tiles_a_row - 1) map_ragged(f, row, p.t.cols, c, p.tiles_a_row, lane);
-    if (!full) return;
-    map_batch<F, F::unroll> batch;
-    const int64_t j = tile_column(row, c, lane);
+    if (row.apart || !tile_is_whole<U>(p, row, c)) {
+        map_other<U>(f, p, row, c, lane);
+        return;
+    }
+    map_batch<F, U> batch;
+    const int64_t j = tile_column<U>(row, c, lane);
     batch.load(row, j);
     batch.map_and_store(f, row, j);
 }
 
-template <typename F>
+template <typename F, int U>
 __global__ void __launch_bounds__(map_threads, F::least_blocks)
     map_kernel(const __grid_constant__ map_problem<F> p, const __grid_constant__ F f) {
     const int lane = (int)(threadIdx.x & 31);
     if (gridDim.x <= map_few) after_previous_launch();
     const int64_t tiles = p.t.rows * p.tiles_a_row, first = (int64_t)blockIdx.x * map_warps + threadIdx.x / 32;
-    if (first < tiles) map_tile(f, p, first, lane);
+    if (first < tiles) map_tile<U>(f, p, first, lane);
 }
 
 /* ---- launching ---- */
@@ -237,19 +296,38 @@ map_rows<F> rows_of_call(const ridge_call *call) {
 inline int sm_count(void) { return device_limit(cudaDevAttrMultiProcessorCount); }
 
 /* Of at least one row and column. */
-template <typename F>
+template <int U, typename F>
 map_problem<F> problem_of_rows(const map_rows<F> &t) {
-    const int64_t tiles = (t.cols / F::width + tile_vectors<F> - 1) / tile_vectors<F>;
-    return {t, row_of(t, 0), tiles > 0 ? tiles : 1};
+    const int64_t some = (t.cols / F::width + tile_vectors<U> - 1) / tile_vectors<U>, tiles = some > 0 ? some : 1;
+    const bool few = tiles <= INT32_MAX / t.rows;
+    return {t, row_of(t, 0), tiles, few, divide_by(few ? (uint32_t)tiles : 1)};
 }
 
+template <int U, typename F>
+ridge_status launch_tiles(const map_rows<F> &t, const F &f, cudaStream_t stream) {
+    const map_problem<F> p = problem_of_rows<U>(t);
+    const int64_t blocks = (t.rows * p.tiles_a_row + map_warps - 1) / map_warps;
+    return launch_map_blocks(map_kernel<F, U>, blocks, stream, p, f);
+}
+
+/* Some input of some row lies apart. */
+template <typename F>
+bool rows_lie_apart(const map_rows<F> &t) {
+    bool apart = row_of(t, 0).apart;
+    for (int k = 0; k < F::inputs; k++)
+        apart = apart || (t.rows > 1 && (t.in_stride[k] - t.out_stride[0]) % F::width != 0);
+    return apart;
+}
+
+/* Lanes have one vector each where more would leave SMs without a second block, or where a vector's elements are eight
+ * loads. */
 template <typename F>
 ridge_status launch_map_rows(const map_rows<F> &t, const F &f, cudaStream_t stream) {
     if (t.rows <= 0 || t.cols <= 0) return RIDGE_OK;
     if (rows_are_narrow(t)) return launch_flat(t, f, stream);
-    const map_problem<F> p = problem_of_rows(t);
-    const int64_t blocks = (t.rows * p.tiles_a_row + map_warps - 1) / map_warps;
-    return launch_map_blocks(map_kernel<F>, blocks, stream, p, f);
+    const int64_t blocks = t.rows * problem_of_rows<F::unroll>(t).tiles_a_row / map_warps;
+    if (blocks < 2 * sm_count() || (F::unroll > 2 && rows_lie_apart(t))) return launch_tiles<1>(t, f, stream);
+    return launch_tiles<F::unroll>(t, f, stream);
 }
 
 template <typename F>

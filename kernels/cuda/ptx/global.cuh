@@ -72,6 +72,8 @@ __device__ inline uint2 ld_global_v2(const void *p) {
     asm volatile("ld.global.L1::no_allocate.v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(p));
     return v;
 }
+/* A hint: nothing waits for it. */
+__device__ inline void prefetch_global_L2(const void *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 /* Brings the whole 128-byte line to L2. */
 __device__ inline float4 ld_global_L2_128B(const float *p) {
     float4 v;

@@ -49,14 +49,28 @@ __device__ inline void row_write(Row &row, const Op &op, const Statistics &s) {
         row.write(row_finish<ROW_GENERAL, Op, Statistics>{op, s});
 }
 
+/* Where blocks are few, a launch takes two latencies of memory: the row's, and that of parameters that nothing has
+ * brought to L2. A block's or a cluster's threads ask for these before they ask for the row. */
+template <typename T, typename Op>
+__device__ inline void row_prefetch(const Op &op, int64_t n, int thread, int threads) {
+    if constexpr (Op::parameters > 0) {
+#pragma unroll 1
+        for (int64_t column = thread * pack_width<T>; column < n; column += threads * pack_width<T>)
+#pragma unroll
+            for (int k = 0; k < Op::parameters; k++)
+                if (const void *at = op.parameter_at(k, column)) prefetch_global_L2(at);
+    }
+}
+
 constexpr int row_block(int threads_a_row) {
     return threads_a_row > 128 ? threads_a_row : threads_a_row > 32 ? threads_a_row : 128;
 }
 /* Blocks of an SM that registers must suffice for. Rows that two operands make have both in flight. */
-template <typename Op, class Io, int Width, int Elements>
+template <typename Op, class Io, int Width, int Elements, bool Cluster = false>
 constexpr int row_blocks(int threads) {
     constexpr row_shape shape = Op::template shape<typename Io::in>;
-    const int resident = Width == 1 || Io::joins     ? 768
+    const int resident = Width == 1                  ? (Cluster && Io::stores ? 768 : 1024)
+                         : Io::joins                 ? 768
                          : Elements > 32             ? 1024
                          : Elements > shape.elements ? shape.long_resident
                                                      : shape.resident;
@@ -69,7 +83,10 @@ __global__ void __launch_bounds__(row_block(Threads), row_blocks<Op, Io, Width, 
     row_kernel(Io io, Op op) {
     constexpr int rows = row_block(Threads) / Threads; /* of this block */
     __shared__ row_slots<Threads> slots;
-    if (gridDim.x <= ROW_EARLY_BLOCKS) after_previous_launch();
+    if (gridDim.x <= ROW_EARLY_BLOCKS) {
+        after_previous_launch();
+        row_prefetch<typename Io::in>(op, io.n, (int)threadIdx.x, row_block(Threads));
+    }
     const int64_t i = rows == 1 ? blockIdx.x : (int64_t)blockIdx.x * rows + threadIdx.x / Threads;
     const auto span = io.template at<Width, int, (Width > 1 && Threads > 1)>(i, rows == 1 || i < io.rows);
     row_held<decltype(span), Threads, Elements, false> row(span, &slots, threadIdx.x % Threads, Threads);
@@ -82,7 +99,7 @@ __global__ void __launch_bounds__(row_block(Threads), row_blocks<Op, Io, Width, 
 /* A cluster a row: thread t of block b is thread b Threads + t of the row. Fetch: its parameters, too long for L1, are
  * copied to shared memory while the row is in flight. */
 template <typename Op, class Io, int Width, int Threads, int Elements, bool Fetch>
-__global__ void __launch_bounds__(Threads, row_blocks<Op, Io, Width, Elements>(Threads))
+__global__ void __launch_bounds__(Threads, row_blocks<Op, Io, Width, Elements, true>(Threads))
     row_kernel_cluster(Io io, Op op) {
 #if __CUDA_ARCH__ >= 900
     using T = typename Io::in;
@@ -90,7 +107,10 @@ __global__ void __launch_bounds__(Threads, row_blocks<Op, Io, Width, Elements>(T
     auto cluster = cooperative_groups::this_cluster();
     constexpr bool largest = Width == 1 && Threads == ROW_SINGLE_WIDE; /* a constant stride: registers suffice */
     const int blocks = largest ? ROW_CLUSTER_MOST : (int)cluster.num_blocks(), rank = (int)cluster.block_rank();
-    if (gridDim.x <= ROW_EARLY_BLOCKS) after_previous_launch();
+    if (gridDim.x <= ROW_EARLY_BLOCKS) {
+        after_previous_launch();
+        if constexpr (!Fetch) row_prefetch<T>(op, io.n, rank * Threads + (int)threadIdx.x, blocks * Threads);
+    }
     const auto span = io.template at<Width, int>(blockIdx.x / blocks, true);
     row_held<decltype(span), Threads, Elements, true> row(span, &slots, rank * Threads + (int)threadIdx.x,
                                                           blocks * Threads);
@@ -119,7 +139,10 @@ __global__ void __launch_bounds__(Threads, row_blocks<Op, Io, Width, Elements>(T
 template <typename Op, typename T, typename U, int Threads, int Elements, int Blocks, bool Few>
 __global__ void __launch_bounds__(Threads, Blocks) row_kernel_filled(row_tensors<T, U> io, Op op) {
     __shared__ row_slots<Threads> slots;
-    if constexpr (Few) after_previous_launch();
+    if constexpr (Few) {
+        after_previous_launch();
+        row_prefetch<T>(op, io.n, (int)threadIdx.x, Threads);
+    }
     const int first = (int)threadIdx.x * pack_width<T>;
     const row_whole_span<T, U, pack_width<T>> span{io.x + blockIdx.x * io.x_stride + first,
                                                    io.y + blockIdx.x * io.y_stride + first};

@@ -26,9 +26,9 @@ typedef struct row_norm_form {
  * and x is not. */
 enum { ROW_NORM_EPS, ROW_NORM_ACTIVATION, ROW_NORM_WIDE };
 
-/* The row_cut of every type. */
-#define ROW_NORM_CUT \
-    { 8, 16, false }
+/* The row_cut of types of so many bytes: a thread has 64 bytes of a row, or 16 elements of a long one. */
+#define ROW_NORM_CUT(bytes) \
+    { 64 / (bytes), 16, false }
 
 static inline int row_norm_weights(row_norm_kind kind) {
     return kind == ROW_NORM_LAYER ? 2 : kind == ROW_NORM_RMS ? 1 : 0;

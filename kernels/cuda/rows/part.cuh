@@ -32,8 +32,8 @@ class row_part {
     static constexpr int packs = Elements / Width;
     static constexpr int edges = Span::ends ? (2 * Width - 2 + Threads - 1) / Threads : 0;
     static constexpr bool by_mma = sizeof(T) == 2 && Width == pack_width<T> && Threads >= 4; /* lanes of one row */
-    static constexpr int together = packs > 1 ? packs / 2 : 1;                  /* single elements: see write_apart */
-    static constexpr bool again = Span::whole || (Width == 1 && Threads > 512); /* conversions: see opaque_copy */
+    static constexpr int together = packs > 1 ? packs / 2 : 1;              /* single elements: see write_apart */
+    static constexpr bool again = Span::whole || (Width == 1 && packs > 8); /* conversions: see opaque_copy */
     static_assert(Elements % Width == 0 && packs >= 1, "whole packs");
 
     const Span &row;
@@ -134,6 +134,11 @@ class row_part {
         : row(of), first(0), thread(thread_of_row), stride(threads_of_row), left(0), with_edges(false) {}
 
     __device__ int row_body_column() const { return row.head; }
+
+    /* What follows computes the places of single elements again: registers do not suffice to keep all of them. */
+    __device__ void forget_places(void) {
+        if constexpr (Width == 1) asm volatile("" : "+r"(stride));
+    }
 
     /* The piece of the row that begins with pack `begin`; the edges count to the first. */
     __device__ void load(index begin) {

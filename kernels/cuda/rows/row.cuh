@@ -41,11 +41,14 @@ class row_held {
         : exchange(slots), part(row, thread, threads) {
         exchange.begin();
         part.load(0);
+        part.forget_places();
         exchange.meet();
     }
     template <typename Of, typename Merge>
     __device__ auto reduce(Of of, Merge merge) {
-        return exchange.merged(of(part), merge);
+        const auto mine = of(part);
+        part.forget_places();
+        return exchange.merged(mine, merge);
     }
     template <typename F>
     __device__ float sum(F f) {

@@ -65,6 +65,18 @@ ridge_status row_run_thread(const Io &io, const Op &op, cudaStream_t stream) {
     return row_run_held<1, 1, ROW_THREAD_MOST>(io, op, stream);
 }
 
+/* Part of a warp a row: threads and elements as row_lanes_of has them. */
+template <typename Op, class Io>
+ridge_status row_run_lanes(const Io &io, const Op &op, cudaStream_t stream) {
+    using T = typename Io::in;
+    constexpr int W = pack_width<T>;
+    const row_lane_shape shape = row_lanes_of(io.n, (int)sizeof(T));
+    if constexpr (W == 8)
+        if (shape.threads == 4) return row_run_held<W, 4, 8>(io, op, stream);
+    if (shape.elements == 8) return row_run_held<W, 8, 8>(io, op, stream);
+    return shape.threads == 8 ? row_run_held<W, 8, 16>(io, op, stream) : row_run_held<W, 16, 16>(io, op, stream);
+}
+
 /* More threads than a row of an operation with many elements a thread would have. */
 template <typename Op, class Io>
 ridge_status row_run_spread(const Io &io, const Op &op, cudaStream_t stream) {
@@ -90,13 +102,27 @@ ridge_status row_run_several(const row_tensors<T, U> &io, const Op &op, cudaStre
 }
 
 /* Rows in shared memory (rows/staged.cuh). */
-template <typename Op, typename T>
-ridge_status row_run_staged(const row_tensors<T, T> &io, const Op &op, cudaStream_t stream) {
-    const int rows = row_staged_rows(io.n, (int)sizeof(T)), bytes = rows * (int)io.n * (int)sizeof(T);
+template <int Lanes, typename Op, class Io>
+ridge_status row_run_staged_by(const Io &io, const Op &op, cudaStream_t stream) {
+    constexpr int rows = ROW_STAGED_THREADS / Lanes;
     const int64_t blocks = (io.rows + rows - 1) / rows;
     if (!row_grid_fits(blocks)) return RIDGE_UNSUPPORTED;
-    return launch(row_kernel_staged<Op, T>, {dim3((unsigned)blocks), ROW_STAGED_THREADS, bytes}, stream, io, op, rows,
-                  row_staged_lanes(io.n));
+    const auto kernel = row_kernel_staged<Op, Io, Lanes>;
+    const launch_shape shape = {dim3((unsigned)blocks), ROW_STAGED_THREADS,
+                                Io::reads * row_staged_room<typename Io::in>(rows * (int)io.n) * ROW_PACK_BYTES};
+    if (blocks <= ROW_EARLY_BLOCKS) return row_launch_early(kernel, shape, stream, io, op);
+    return launch(kernel, shape, stream, io, op);
+}
+template <typename Op, class Io>
+ridge_status row_run_staged(const Io &io, const Op &op, cudaStream_t stream) {
+    switch (row_staged_lanes(io.n)) {
+        case 1: return row_run_staged_by<1>(io, op, stream);
+        case 2: return row_run_staged_by<2>(io, op, stream);
+        case 4: return row_run_staged_by<4>(io, op, stream);
+        case 8: return row_run_staged_by<8>(io, op, stream);
+        case 16: return row_run_staged_by<16>(io, op, stream);
+        default: return row_run_staged_by<32>(io, op, stream);
+    }
 }
 
 /* Rows of whole packs that exactly fill their threads, of more than one warp. */
@@ -202,13 +228,6 @@ ridge_status row_run_single(const Io &io, const Op &op, cudaStream_t stream) {
     }
 }
 
-/* Whether x and y are each one aligned piece of memory. */
-template <typename T, typename U>
-bool row_is_piece(const row_tensors<T, U> &io) {
-    return sizeof(T) == sizeof(U) && io.x_stride == io.n && io.y_stride == io.n && is_aligned16(io.x) &&
-           is_aligned16(io.y);
-}
-
 template <typename Op, typename T>
 constexpr row_cut row_cut_of = {Op::template shape<T>.elements, Op::template shape<T>.long_elements,
                                 Op::template shape<T>.filled > 0};
@@ -260,9 +279,6 @@ ridge_status row_run_plain(int way, const row_tensors<T, U> &io, const Op &op, c
     constexpr int W = pack_width<T>, C = row_of_cluster<Op, T>;
     constexpr int E = Op::template shape<T>.elements, L = Op::template shape<T>.long_elements;
     switch (way) {
-        case ROW_WAY_STAGED:
-            if constexpr (std::is_same_v<T, U>) return row_run_staged(io, op, stream);
-            return RIDGE_UNSUPPORTED;
         case ROW_WAY_SEVERAL:
             switch (row_several_packs(io.n / W)) {
                 case 1: return row_run_several<1>(io, op, stream);
@@ -291,10 +307,15 @@ ridge_status row_run_as(int way, const Io &io, const Op &op, cudaStream_t stream
     const int64_t n = io.n;
     if (io.rows == 0) return RIDGE_OK;
     switch (way) {
+        case ROW_WAY_STAGED:
+            if constexpr (std::is_same_v<T, typename Io::out> && !Io::fills) return row_run_staged(io, op, stream);
+            return RIDGE_UNSUPPORTED;
         case ROW_WAY_THREAD: return row_run_thread(io, op, stream);
         case ROW_WAY_SINGLE: return row_run_single(io, op, stream);
-        case ROW_WAY_LANES: return row_run_held<W, 8, 8>(io, op, stream);
-        case ROW_WAY_WARP: return row_run_held<W, 32, 8>(io, op, stream);
+        case ROW_WAY_LANES: return row_run_lanes(io, op, stream);
+        case ROW_WAY_WARP:
+            if (row_warp_of(n).elements == 8) return row_run_held<W, 32, 8>(io, op, stream);
+            return row_run_held<W, 32, 16>(io, op, stream);
         case ROW_WAY_SPREAD:
             if constexpr (E > ROW_SPREAD_ELEMENTS) return row_run_spread(io, op, stream);
             return RIDGE_UNSUPPORTED;
@@ -325,7 +346,7 @@ ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t str
                              (int)sizeof(T),
                              io.packs(),
                              row_whole_packs(io, op),
-                             row_is_piece(io),
+                             io.piece(),
                              Op::parameters,
                              row_cut_of<Op, T>,
                              2,

@@ -15,7 +15,7 @@ enum { ROW_SOFTMAX_SCALE, ROW_SOFTMAX_LOG, ROW_SOFTMAX_CAUSAL };
 
 /* The row_cut of every type. */
 #define ROW_SOFTMAX_CUT \
-    { 8, 16, false }
+    { 16, 16, false }
 
 /* Columns that a row sees. */
 static inline int64_t row_softmax_seen(int64_t row, int64_t cols, int64_t causal) {

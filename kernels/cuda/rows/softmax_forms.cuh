@@ -15,7 +15,7 @@ namespace ridge {
 struct row_softmax_scaled {
     template <typename T>
     static constexpr row_shape shape = {
-        .elements = 8, .resident = 1024, .long_elements = 16, .long_resident = 1024, .filled = 0};
+        .elements = 16, .resident = 1024, .long_elements = 16, .long_resident = 1024, .filled = 0};
     static constexpr int parameters = 0, of_cluster = 16;
 
     float scale, by; /* by: times log2 e */
@@ -75,6 +75,7 @@ struct row_triangle : row_tensors<T, T> {
     float unseen; /* what the other columns of y get */
 
     __device__ int64_t seen(int64_t row) const { return row_seen(row, this->n, causal); }
+    bool piece(void) const { return false; }
     bool whole(void) const { return causal == 0 && row_tensors<T, T>::whole(); }
     template <int Width, typename Index, bool Ends = (Width > 1)>
     __device__ row_span<T, T, Width, Index, Ends> at(int64_t row, bool exists) const {
@@ -116,6 +117,9 @@ struct row_mask {
         const T *mask;
         int64_t stride;
         __device__ row at(int64_t i) const { return {mask + i * stride}; }
+        __device__ const T *beside(void) const { return mask; }
+        __device__ T *stored(void) const { return nullptr; }
+        __device__ tensors within(T *memory, int64_t line) const { return {memory, line}; }
         bool lies_as(const T *x, int64_t line) const {
             return row_lies_alike((uintptr_t)x, (uintptr_t)mask, line, stride * (int64_t)sizeof(T), true);
         }

@@ -19,10 +19,18 @@ struct row_tensors {
     using out = U;
     static constexpr bool joins = false, stores = false; /* two operands make the row, which is stored */
     static constexpr bool fills = false;                 /* columns behind the end of some rows */
+    static constexpr int reads = 1, writes = 1;          /* matrices */
     const T *x;
     U *y;
     int64_t rows, n, x_stride, y_stride;
 
+    __device__ const T *read(int) const { return x; }
+    __device__ U *written(int) const { return y; }
+    /* Rows without gaps that lie at memory[0] instead, x and y in one place. */
+    __device__ row_tensors within(T *const *memory) const { return {memory[0], memory[0], rows, n, n, n}; }
+
+    /* Whether every matrix is one piece of memory, and all lie alike. */
+    bool piece(void) const { return sizeof(T) == sizeof(U) && packs() && x_stride == n && y_stride == n; }
     bool packs(void) const {
         return row_lies_alike((uintptr_t)x, (uintptr_t)y, x_stride * (int64_t)sizeof(T), y_stride * (int64_t)sizeof(U),
                               sizeof(T) == sizeof(U));
@@ -42,8 +50,16 @@ struct row_tensors {
 template <class Join, typename T>
 struct row_joined : row_tensors<T, T> {
     static constexpr bool joins = true, stores = Join::stores;
+    static constexpr int reads = 2, writes = stores ? 2 : 1;
     typename Join::tensors other;
     Join join;
+
+    __device__ const T *read(int k) const { return k == 0 ? this->x : other.beside(); }
+    __device__ T *written(int k) const { return k == 0 ? this->y : other.stored(); }
+    /* What is stored takes the operand's place. */
+    __device__ row_joined within(T *const *memory) const {
+        return {row_tensors<T, T>::within(memory), other.within(memory[1], this->n), join};
+    }
 
     bool packs(void) const {
         return row_tensors<T, T>::packs() && other.lies_as(this->x, this->x_stride * (int64_t)sizeof(T));

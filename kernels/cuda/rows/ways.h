@@ -1,7 +1,8 @@
 /* The ways of row-wise kernels on a GPU: which threads have a row together. Of C and CUDA: rows/run.cuh runs them.
  *
- *   columns up to     64  256 | 1024  2048  4096 | 8192  16384 | 32768  65536  131072  262144 | more
- *   threads a row      8   32 |  n/E   n/E   n/E |  n/L    n/L | a cluster of 2, 4, 8, 16      | 256, and read again
+ *   columns up to     64  128  256  512 | 1024  2048  4096 | 8192  16384 | 32768  65536  131072  262144 | more
+ *   threads a row      8    8   16   32 |  n/E   n/E   n/E |  n/L    n/L | a cluster of 2, 4, 8, 16      | 256, and
+ * read again
  *
  * Where x and y lie differently against 16-byte boundaries, elements are moved one by one (rows_single):
  *
@@ -10,7 +11,7 @@
  *
  * Many rows of up to 2 KiB are cheaper where each thread has several of them in flight (rows_several), or where a block
  * has them in shared memory (rows_staged), or has one of up to 16 columns by itself (rows_thread). Few rows are where a
- * row has more threads (rows_spread).
+ * row has more threads (rows_warp, rows_spread).
  *
  * The list goes from the most special way to the most general one, and the cheapest that takes a problem runs, the
  * first one of several. kernels/model/row_ways.c has the costs. */
@@ -22,8 +23,8 @@
 enum {
     ROW_PACK_BYTES = 16,
     ROW_THREAD_MOST = 16,         /* columns of a row that one thread has */
-    ROW_LANES_MOST = 64,          /* columns */
-    ROW_WARP_MOST = 256,          /* likewise */
+    ROW_LANES_MOST = 256,         /* columns */
+    ROW_WARP_MOST = 512,          /* likewise */
     ROW_SINGLE_MOST = 4096,       /* likewise */
     ROW_SINGLE_BLOCK = 8192,      /* columns of which elements are moved one by one: of a block */
     ROW_SINGLE_CLUSTER = 131072,  /* likewise, of a cluster */
@@ -36,9 +37,11 @@ enum {
     ROW_PERSISTENT_GROUPS = 4,    /* rows that such a cluster has under way */
     ROW_SEVERAL_PACKS = 4,        /* packs of a thread in flight, where rows are many and short */
     ROW_SPREAD_ELEMENTS = 8,      /* of a thread, where rows are few */
-    ROW_SPREAD_MOST = 8192,       /* columns there: 1024 threads */
-    ROW_STAGED_BYTES = 12288,     /* of a block's rows in shared memory, about */
-    ROW_STAGED_MOST = 2048,       /* bytes of a row there */
+    ROW_SPREAD_LEAST = 257,       /* columns there */
+    ROW_SPREAD_MOST = 8192,       /* likewise: 1024 threads */
+    ROW_STAGED_THREADS = 128,     /* of a block that has its rows in shared memory */
+    ROW_STAGED_ELEMENTS = 16,     /* of a thread there */
+    ROW_STAGED_MOST = 512,        /* columns there: 32 lanes have such a row */
     ROW_EARLY_BLOCKS = 256        /* up to which a launch is set up while the one before it still runs, where latency
                                      binds: 128 rows of 4096 fp32 save 0.3 of 3 us; many rows lose 1 % */
 };
@@ -79,7 +82,7 @@ typedef struct row_facts {
     int bytes;  /* of an element of x */
     bool packs; /* x and y can be moved in packs, but for their ends */
     bool whole; /* rows and parameters are whole packs */
-    bool piece; /* x and y are each one aligned piece of memory, of one type */
+    bool piece; /* every matrix is one piece of memory, and all lie alike against 16-byte boundaries; of one type */
     int parameters;
     row_cut cut;
     int matrices; /* that are read or written */
@@ -119,16 +122,11 @@ static inline int row_several_lanes(int64_t packs, int bytes) {
 /* Packs of a lane: 1, 2 or 4. */
 static inline int row_several_packs(int64_t packs) { return packs <= 32 ? 1 : packs <= 64 ? 2 : 4; }
 
-/* Lanes that have a row of n elements in shared memory together, log2. */
+/* Lanes that have a row of n elements in shared memory together. */
 static inline int row_staged_lanes(int64_t n) {
-    int log2 = 0;
-    while (log2 < 5 && (int64_t)16 << log2 < n) log2++;
-    return log2;
-}
-/* Rows of a block: whole 16 bytes of them, whatever a row has. */
-static inline int row_staged_rows(int64_t n, int bytes) {
-    const int step = ROW_PACK_BYTES / bytes, rows = (int)(ROW_STAGED_BYTES / (n * bytes)) / step * step;
-    return rows < step ? step : rows;
+    int lanes = 1;
+    while (lanes < 32 && lanes * ROW_STAGED_ELEMENTS < n) lanes *= 2;
+    return lanes;
 }
 
 /* NULL: the way takes such rows. */
@@ -138,8 +136,8 @@ static inline const char *row_way_refusal(int way, const row_facts *f) {
     if (way == ROW_WAY_THREAD) return n > ROW_THREAD_MOST ? "for rows of up to 16" : NULL;
     if (way == ROW_WAY_STAGED) {
         if (f->sm < 90) return "needs TMA (compute capability 9.0)";
-        if (n * f->bytes > ROW_STAGED_MOST) return "for rows of up to 2 KiB";
-        return f->piece ? NULL : "for rows without gaps, that begin on 16-byte boundaries";
+        if (n > ROW_STAGED_MOST) return "for rows of up to 512";
+        return f->piece ? NULL : "for rows without gaps, that lie alike against 16-byte boundaries";
     }
     if (way == ROW_WAY_SINGLE)
         return f->packs                             ? "for rows that cannot be moved in packs"
@@ -152,14 +150,14 @@ static inline const char *row_way_refusal(int way, const row_facts *f) {
         case ROW_WAY_SEVERAL:
             if (!f->whole) return "for rows and parameters of whole packs";
             return n * f->bytes > 32 * ROW_SEVERAL_PACKS * ROW_PACK_BYTES ? "for rows of up to 2 KiB" : NULL;
-        case ROW_WAY_LANES: return n > ROW_LANES_MOST ? "for rows of up to 64" : NULL;
-        case ROW_WAY_WARP: return n > ROW_WARP_MOST ? "for rows of up to 256" : NULL;
+        case ROW_WAY_LANES: return n > ROW_LANES_MOST ? "for rows of up to 256" : NULL;
+        case ROW_WAY_WARP: return n > ROW_WARP_MOST ? "for rows of up to 512" : NULL;
         case ROW_WAY_FILLED:
             if (!row_fills_threads(f)) return "for rows that exactly fill their threads";
             return f->whole ? NULL : "for rows and parameters of whole packs";
         case ROW_WAY_SPREAD:
             if (f->cut.elements <= ROW_SPREAD_ELEMENTS) return "rows_block has as few elements a thread";
-            return n <= ROW_WARP_MOST || n > ROW_SPREAD_MOST ? "for rows of 257 to 8192" : NULL;
+            return n < ROW_SPREAD_LEAST || n > ROW_SPREAD_MOST ? "for rows of 257 to 8192" : NULL;
         case ROW_WAY_BLOCK: return beyond_block ? "for rows of up to 16384" : NULL;
         default: break;
     }
@@ -183,12 +181,18 @@ static inline const char *row_way_refusal(int way, const row_facts *f) {
 #define ROW_H200_COPY 4.27e6 /* bytes a microsecond, of reads and writes: 4 GiB */
 #define ROW_H200_ISSUE 2.9e7 /* instructions of single threads a microsecond: four a cycle and SM, times 32 */
 #define ROW_H200_ROW 160     /* instructions of a thread for a row, however short: 262144 x 16 by rows_warp in 73 us */
+#define ROW_H200_END \
+    3 /* elements more that one costs by itself: layer norm of 131072 x 64 f16, moved by one, in 19 us */
 #define ROW_H200_FLIGHT 49152. /* bytes of resident rows with which an SM copies at that rate: a guess */
-#define ROW_H200_CLUSTER 6.4   /* microseconds of a cluster that moves elements one by one: 1824 x 95648 in 1.4 ms */
+#define ROW_H200_LONE 3.8      /* microseconds of few clusters that move elements one by one */
+#define ROW_H200_CLUSTER 3.5   /* of a block of many, two of an SM: predicted; one of an SM took 5.3, 1056 x 112568 */
+#define ROW_H200_JOINED 5.0    /* the same of two operands, one of an SM: masked 9704 x 9722 in 611 us, 4.2 */
 /* Microseconds of a parameter's element that is loaded by itself, four or eight of them in flight. Predicted, not
  * measured: 0.25 when each load waited for the store before it, of 8 x 40 fp32 and 1 x 120278. */
 #define ROW_H200_APART 0.06
-#define ROW_H200_STAGED 1.3  /* times what rows that are loaded to registers take: loads, then stores, of each block */
+#define ROW_H200_STAGED                                                                                              \
+    1.15                     /* times what rows that are loaded to registers take: loads, then stores, of each block \
+                              */
 #define ROW_H200_CYCLES 1755 /* of an SM in a microsecond */
 #define ROW_H200_THREAD 1.9  /* as STAGED, of rows that are not one pack: 65536 x 16 in 5.8 us, rows_several 4.9 */
 #define ROW_H200_SECTORS 1.15e5 /* a microsecond, written in part: 380119 x 15 in f16, 18 apart, in 50 us */
@@ -210,17 +214,23 @@ static inline row_block_shape row_blocks_of(int most, int elements) {
     b.elements = elements;
     return b;
 }
-/* Of rows whose elements are moved one by one: threads a row, elements of a thread. */
-typedef struct row_single_shape {
+/* Threads a row, elements of a thread. */
+typedef struct row_lane_shape {
     int threads, elements;
-} row_single_shape;
-static inline row_single_shape row_single_of(int64_t n) {
-    const row_single_shape s = {n <= 64     ? 8
-                                : n <= 512  ? 32
-                                : n <= 1024 ? 64
-                                : n <= 4096 ? 256
-                                            : 512,
-                                n <= 256 ? 8 : 16};
+} row_lane_shape;
+/* Of rows whose elements are moved one by one. */
+static inline row_lane_shape row_single_of(int64_t n) {
+    const row_lane_shape s = {n <= 64 ? 8 : n <= 512 ? 32 : n <= 1024 ? 64 : n <= 4096 ? 256 : 512, n <= 256 ? 8 : 16};
+    return s;
+}
+/* Of rows_lanes: four lanes suffice where a pack has eight elements. */
+static inline row_lane_shape row_lanes_of(int64_t n, int bytes) {
+    const row_lane_shape s = {n <= 32 && bytes == 2 ? 4 : n <= 128 ? 8 : 16, n <= 64 ? 8 : 16};
+    return s;
+}
+/* Of rows_warp. */
+static inline row_lane_shape row_warp_of(int64_t n) {
+    const row_lane_shape s = {32, n <= 256 ? 8 : 16};
     return s;
 }
 /* The least of the lengths that blocks are made for. */
@@ -231,24 +241,32 @@ static inline int row_block_most(int64_t n) {
            : n <= 8192            ? 8192
                                   : ROW_BLOCK_MOST;
 }
+/* Of rows_lanes and rows_warp; those of 16 elements have 64 registers a thread, too. */
+static inline row_block_shape row_block_of_lanes(row_lane_shape lanes) {
+    row_block_shape b = row_blocks_of(lanes.threads * lanes.elements, lanes.elements);
+    if (lanes.elements > 8) b.threads *= 2;
+    return b;
+}
 static inline row_block_shape row_way_block(int way, const row_facts *f) {
     const int64_t n = f->columns, packs = n * f->bytes / ROW_PACK_BYTES;
     const int most = row_block_most(n), cut = n > ROW_SINGLE_MOST ? f->cut.long_elements : f->cut.elements;
     row_block_shape b = {256, 1, 16};
     switch (way) { /* of 64 registers a thread, half the SM's: as if blocks had twice the threads */
-        case ROW_WAY_STAGED: b.threads = 512, b.rows = row_staged_rows(n, f->bytes); return b;
+        case ROW_WAY_STAGED:
+            b.threads = 2 * ROW_STAGED_THREADS, b.rows = ROW_STAGED_THREADS / row_staged_lanes(n);
+            return b;
         case ROW_WAY_SEVERAL:
             b.threads = 512, b.rows = (256 >> row_several_lanes(packs, f->bytes)) * ROW_SEVERAL_PACKS;
             b.rows /= row_several_packs(packs);
             b.elements = ROW_SEVERAL_PACKS * ROW_PACK_BYTES / f->bytes;
             return b;
         case ROW_WAY_SINGLE: {
-            const row_single_shape single = row_single_of(n);
+            const row_lane_shape single = row_single_of(n);
             return row_blocks_of(single.threads * single.elements, single.elements);
         }
+        case ROW_WAY_LANES: return row_block_of_lanes(row_lanes_of(n, f->bytes));
+        case ROW_WAY_WARP: return row_block_of_lanes(row_warp_of(n));
         case ROW_WAY_THREAD: return row_blocks_of(ROW_THREAD_MOST, ROW_THREAD_MOST);
-        case ROW_WAY_LANES: return row_blocks_of(ROW_LANES_MOST, 8);
-        case ROW_WAY_WARP: return row_blocks_of(ROW_WARP_MOST, 8);
         case ROW_WAY_SPREAD: return row_blocks_of(most, ROW_SPREAD_ELEMENTS);
         case ROW_WAY_FILLED:
         case ROW_WAY_BLOCK: return row_blocks_of(most, cut);
@@ -262,25 +280,31 @@ static inline int row_way_lanes(int way, const row_facts *f) {
     const int64_t n = f->columns;
     const int cut = n > ROW_SINGLE_MOST ? f->cut.long_elements : f->cut.elements;
     switch (way) {
-        case ROW_WAY_STAGED: return 1 << row_staged_lanes(n);
+        case ROW_WAY_STAGED: return row_staged_lanes(n);
         case ROW_WAY_SEVERAL: return 1 << row_several_lanes(n * f->bytes / ROW_PACK_BYTES, f->bytes);
         case ROW_WAY_SINGLE: return row_single_of(n).threads;
         case ROW_WAY_THREAD: return 1;
-        case ROW_WAY_LANES: return 8;
-        case ROW_WAY_WARP: return 32;
+        case ROW_WAY_LANES: return row_lanes_of(n, f->bytes).threads;
+        case ROW_WAY_WARP: return row_warp_of(n).threads;
         case ROW_WAY_SPREAD: return row_block_most(n) / ROW_SPREAD_ELEMENTS;
         case ROW_WAY_FILLED:
         case ROW_WAY_BLOCK: return row_block_most(n) / cut;
         default: return 256;
     }
 }
-/* Elements of the busiest lane: whole packs, and an end where rows have such. */
+static inline bool row_way_is_single(int way, const row_facts *f) {
+    return way == ROW_WAY_SINGLE || way == ROW_WAY_STAGED || !f->packs || (way == ROW_WAY_THREAD && !f->whole);
+}
+/* Elements before and behind the packs that the busiest lane has. */
+static inline int row_way_ends(int way, const row_facts *f, int lanes) {
+    const int ends = 2 * (ROW_PACK_BYTES / f->bytes) - 2;
+    return row_way_is_single(way, f) || f->whole ? 0 : (ends + lanes - 1) / lanes;
+}
+/* Elements of the busiest lane: whole packs, and those of the ends. */
 static inline double row_way_elements(int way, const row_facts *f, int lanes) {
-    const bool single =
-        way == ROW_WAY_SINGLE || way == ROW_WAY_STAGED || !f->packs || (way == ROW_WAY_THREAD && !f->whole);
-    const int64_t width = single ? 1 : ROW_PACK_BYTES / f->bytes, packs = (f->columns + width - 1) / width;
-    const int64_t most = (packs + lanes - 1) / lanes * width;
-    return (double)most + (single || f->whole ? 0 : 1);
+    const int64_t width = row_way_is_single(way, f) ? 1 : ROW_PACK_BYTES / f->bytes;
+    const int64_t packs = (f->columns + width - 1) / width;
+    return (double)((packs + lanes - 1) / lanes * width + row_way_ends(way, f, lanes));
 }
 /* Instructions of an element. */
 static inline double row_way_instructions(int way, const row_facts *f) {
@@ -291,16 +315,17 @@ static inline double row_way_instructions(int way, const row_facts *f) {
 /* Microseconds of a block that has nothing beside it. */
 static inline double row_way_alone(int way, const row_facts *f, double elements) {
     const double element = f->parameters == 0 ? 0.03 : f->parameters == 1 ? 0.05 : 0.08;
-    if (way == ROW_WAY_STAGED) {
-        const int groups = 256 >> row_staged_lanes(f->columns), rows = row_staged_rows(f->columns, f->bytes);
-        const int turns = (rows + groups - 1) / groups;
-        return 2 * ROW_H200_LATENCY + 1 + (0.35 + 1.5 * elements * element) * turns;
+    if (way == ROW_WAY_STAGED) return 2 * ROW_H200_LATENCY + 0.3 + elements * element;
+    if (way == ROW_WAY_REREAD && !f->packs) {
+        const bool in_l1 = f->columns * f->bytes <= 16384; /* parameters */
+        return ROW_H200_LATENCY * 2 + elements * (0.17 + (in_l1 ? 0.05 : 0.15) * f->parameters);
     }
-    if (way == ROW_WAY_REREAD && !f->packs)
-        return ROW_H200_LATENCY * 2 + elements * (0.09 + ROW_H200_APART * f->parameters);
-    if (way == ROW_WAY_SINGLE) return ROW_H200_LATENCY + elements * (0.05 + ROW_H200_APART * f->parameters);
-    if (way == ROW_WAY_LANES || way == ROW_WAY_THREAD)
-        return ROW_H200_LATENCY + 0.25 * f->parameters + elements * element;
+    if (way == ROW_WAY_SINGLE || (way == ROW_WAY_THREAD && !f->whole))
+        return ROW_H200_LATENCY + elements * (0.05 + ROW_H200_APART * f->parameters);
+    if (way == ROW_WAY_LANES || way == ROW_WAY_THREAD) { /* parameters of few blocks come while the row does */
+        const bool few = way == ROW_WAY_LANES && f->rows <= (int64_t)ROW_EARLY_BLOCKS * row_way_block(way, f).rows;
+        return ROW_H200_LATENCY + (few ? 0 : 0.25 * f->parameters) + elements * element;
+    }
     return ROW_H200_LATENCY + elements * element;
 }
 
@@ -316,34 +341,47 @@ static inline double row_thread_accesses(const row_facts *f, double sms) {
     return f->whole || moved > sectors ? moved : sectors;
 }
 
+/* Microseconds in which SMs move rows between shared memory and registers, twice for each matrix read or written.
+ * Lanes of one row have neighbouring elements; rows that begin in the same bank wait for each other. */
+static inline double row_staged_accesses(const row_facts *f, int lanes, double sms) {
+    const int64_t line = f->columns * f->bytes;
+    const int rows = 32 / lanes;
+    int period = 128; /* bytes by which first elements differ, of all banks */
+    while (line % period != 0) period /= 2;
+    const int beside =
+        period > lanes * f->bytes ? 128 / period : 128 / (lanes * f->bytes); /* rows in banks of their own */
+    const double conflicts = rows > beside ? (double)rows / beside : 1;
+    return (double)f->rows * (double)f->columns / 32 * f->matrices * conflicts / (ROW_H200_CYCLES * sms);
+}
+
 static inline double row_way_time(int way, const row_facts *f) {
     const row_block_shape block = row_way_block(way, f);
     const int by_threads = ROW_SM_THREADS / block.threads, lanes = row_way_lanes(way, f);
     const double row = (double)f->columns * f->bytes,
                  resident = by_threads < ROW_SM_BLOCKS ? by_threads : ROW_SM_BLOCKS;
-    const double flight = resident * block.rows * row *
-                          (way != ROW_WAY_SINGLE          ? 1
-                           : f->columns <= ROW_LANES_MOST ? 1.5
-                                                          : 0.5) /
-                          ROW_H200_FLIGHT;
+    const double asked = way != ROW_WAY_SINGLE ? 1 : f->columns <= 64 ? 1.5 : 0.5;
+    const int operands = f->matrices > 2 ? 2 : 1; /* both in flight at once */
+    const double flight = resident * block.rows * row * asked * operands / ROW_H200_FLIGHT;
     const double elements = row_way_elements(way, f, lanes), blocks = (double)f->rows / block.rows;
     const double alone = row_way_alone(way, f, elements), sms = f->sm_count > 0 ? f->sm_count : 1;
-    const double each = ROW_H200_ROW + elements * row_way_instructions(way, f);
+    const double each =
+        ROW_H200_ROW + (elements + ROW_H200_END * row_way_ends(way, f, lanes)) * row_way_instructions(way, f);
     const double issue = (double)f->rows * lanes * each / ROW_H200_ISSUE;
     double move = (double)f->rows * row *
                   (f->matrices + (way != ROW_WAY_REREAD ? 0
                                   : f->matrices == 3    ? 2
                                                         : 1)) /
                   ROW_H200_COPY;
-    const bool plain = way == ROW_WAY_SEVERAL || way == ROW_WAY_STAGED || way == ROW_WAY_REREAD;
-    if (way == ROW_WAY_SINGLE && f->columns > ROW_SINGLE_BLOCK) { /* one block an SM */
+    const bool plain = way == ROW_WAY_SEVERAL || way == ROW_WAY_REREAD;
+    if (way == ROW_WAY_SINGLE && f->columns > ROW_SINGLE_BLOCK) { /* as its cluster has */
         int cluster = 2;                                          /* a block of 1024 threads counts as two */
         while ((int64_t)cluster * ROW_SINGLE_BLOCK < f->columns) cluster *= 2;
-        const double waves = (double)f->rows * cluster / sms;
-        return ROW_H200_START + ROW_H200_CLUSTER * (waves < 0.6 ? 0.6 : waves);
+        const double all = (double)f->rows * cluster / sms * (f->matrices > 3 ? ROW_H200_JOINED : ROW_H200_CLUSTER);
+        return ROW_H200_START + (all < ROW_H200_LONE ? ROW_H200_LONE : all);
     }
     if (flight < 1) move /= flight;
     if (move < issue) move = issue;
+    if (way == ROW_WAY_STAGED && move < row_staged_accesses(f, lanes, sms)) move = row_staged_accesses(f, lanes, sms);
     if (way == ROW_WAY_THREAD) {
         if (!f->whole || f->columns * f->bytes > ROW_PACK_BYTES) move *= ROW_H200_THREAD;
         const double accesses = row_thread_accesses(f, sms);
@@ -354,7 +392,7 @@ static inline double row_way_time(int way, const row_facts *f) {
     if (move < alone) move = alone;
     if (way == ROW_WAY_REREAD) move += ROW_H200_LATENCY;
     if (way == ROW_WAY_SEVERAL) move += 2 * ROW_H200_LATENCY; /* rows one after the other */
-    if (way == ROW_WAY_STAGED) move = ROW_H200_STAGED * move + ROW_H200_LATENCY;
+    if (way == ROW_WAY_STAGED) move *= ROW_H200_STAGED;
     if (way == ROW_WAY_SPREAD) move *= ROW_H200_SPREAD;
     if (way == ROW_WAY_FILLED) move -= ROW_H200_FILLED;
     return (blocks <= (double)ROW_EARLY_BLOCKS && !plain ? ROW_H200_EARLY : ROW_H200_START) + move;
@@ -374,15 +412,16 @@ double row_way_cost(const ridge_way *way, const ridge_problem *problem);
     }
 /* fn: its extern "C" function, which reads call->way->number. traits: const row_traits *. A target lists, in this
  * order, those that its traits allow. */
-#define ROW_WAYS_MANY(fn, traits)                                                                              \
-    ROW_WAY(ROW_WAY_STAGED, "rows_staged", "a block has a piece of memory of many rows, in shared memory", fn, \
-            traits),                                                                                           \
-        ROW_WAY(ROW_WAY_SEVERAL, "rows_several", "lanes have several rows each, all in flight at once", fn, traits)
+#define ROW_WAYS_STAGED(fn, traits) \
+    ROW_WAY(ROW_WAY_STAGED, "rows_staged", "a block has a piece of memory of many rows, in shared memory", fn, traits)
+#define ROW_WAYS_SEVERAL(fn, traits) \
+    ROW_WAY(ROW_WAY_SEVERAL, "rows_several", "lanes have several rows each, all in flight at once", fn, traits)
+#define ROW_WAYS_MANY(fn, traits) ROW_WAYS_STAGED(fn, traits), ROW_WAYS_SEVERAL(fn, traits)
 #define ROW_WAYS_SHORT(fn, traits)                                                                                     \
     ROW_WAY(ROW_WAY_THREAD, "rows_thread", "a thread has a row, and nothing is exchanged: for many rows", fn, traits), \
         ROW_WAY(ROW_WAY_SINGLE, "rows_single",                                                                         \
                 "lanes, a block or a cluster have a row, elements are moved one by one", fn, traits),                  \
-        ROW_WAY(ROW_WAY_LANES, "rows_lanes", "eight lanes have a row", fn, traits),                                    \
+        ROW_WAY(ROW_WAY_LANES, "rows_lanes", "some lanes of a warp have a row", fn, traits),                           \
         ROW_WAY(ROW_WAY_WARP, "rows_warp", "a warp has a row", fn, traits)
 #define ROW_WAYS_FILLED(fn, traits) \
     ROW_WAY(ROW_WAY_FILLED, "rows_filled", "a block has a row that fills it: no tails", fn, traits)
