@@ -89,7 +89,7 @@ static void rows_go_where_they_belong(void **state) {
         {"online_softmax", 1000000, 8, RIDGE_F32, 0, &h200, "rows_several"},
         {"online_softmax", 1000000, 7, RIDGE_F32, 0, &h200, "rows_staged"},
         {"online_softmax", 1000000, 7, RIDGE_F32, 0, &a100, "rows_thread"},
-        {"fused_l2norm", 100000, 300, RIDGE_F32, 0, &h200, "rows_warp"},
+        {"fused_l2norm", 100000, 300, RIDGE_F32, 0, &h200, "rows_several"},
         {"fused_l2norm", 100000, 4096, RIDGE_F32, 0, &h200, "rows_filled"},
         {"fused_l2norm", 32768, 4096, RIDGE_BF16, 0, &h200, "rows_block"},
         {"add_rms_norm", 503881, 11, RIDGE_BF16, 0, &h200, "rows_staged"},

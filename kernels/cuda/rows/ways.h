@@ -354,6 +354,14 @@ static inline double row_staged_accesses(const row_facts *f, int lanes, double s
     return (double)f->rows * (double)f->columns / 32 * f->matrices * conflicts / (ROW_H200_CYCLES * sms);
 }
 
+/* rows_lanes and rows_warp of more columns than they were measured with, and rows_staged since it has rows in
+ * registers: where rows are whole packs, other ways were measured and are fast. */
+#define ROW_H200_UNMEASURED 2
+static inline bool row_way_is_unmeasured(int way, const row_facts *f) {
+    return f->whole && (way == ROW_WAY_STAGED || (way == ROW_WAY_LANES && f->columns > 64) ||
+                        (way == ROW_WAY_WARP && f->columns > 256));
+}
+
 static inline double row_way_time(int way, const row_facts *f) {
     const row_block_shape block = row_way_block(way, f);
     const int by_threads = ROW_SM_THREADS / block.threads, lanes = row_way_lanes(way, f);
@@ -394,6 +402,7 @@ static inline double row_way_time(int way, const row_facts *f) {
     if (way == ROW_WAY_SEVERAL) move += 2 * ROW_H200_LATENCY; /* rows one after the other */
     if (way == ROW_WAY_STAGED) move *= ROW_H200_STAGED;
     if (way == ROW_WAY_SPREAD) move *= ROW_H200_SPREAD;
+    if (row_way_is_unmeasured(way, f) && f->matrices == 2) move *= ROW_H200_UNMEASURED;
     if (way == ROW_WAY_FILLED) move -= ROW_H200_FILLED;
     return (blocks <= (double)ROW_EARLY_BLOCKS && !plain ? ROW_H200_EARLY : ROW_H200_START) + move;
 }
