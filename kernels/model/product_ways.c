@@ -38,8 +38,8 @@ gemm_split gemm_split_of(const gemm_facts *f) {
 
 /* ---- costs ---- */
 
-/* Cycles, measured on a Zen 3 core with AVX2 (AMD EPYC, 3.2 GHz), operands from memory. */
-static const struct {
+/* Cycles at 3.2 GHz, operands from memory. */
+typedef struct product_rates {
     double latency;      /* of a multiply-add, two of which start in a cycle */
     double per_tile;     /* beside its multiply-adds */
     double pack;         /* an element of B into a vector panel */
@@ -47,28 +47,38 @@ static const struct {
     double turn;         /* an element of B into a row along the depth */
     double again, apart; /* factors of tiles that read an unpacked B again, of whole lines or not */
     double along;        /* factor of dot products, whose rows are at the mercy of strides */
-    double memory;       /* an element of an operand that is read once */
+    double memory, dots; /* an element of an operand that is read once; by dot products */
+    double walk;         /* a row of a panel of a C beyond the TLB's reach, that little is multiplied for */
     double frequency;    /* cycles in a microsecond */
     double wake;         /* microseconds of a team */
-} zen3 = {4, 60, 0.8, 1.5, 1.5, 1.1, 1.15, 1.3, 0.75, 3200, 2};
+} product_rates;
+/* A Zen 3 core with AVX2 (AMD EPYC). */
+static const product_rates zen3 = {4, 60, 0.8, 1.5, 1.5, 1.1, 1.15, 1.3, 0.75, 0.75, 0, 3200, 2};
+/* An Emerald Rapids core with AVX-512 (Intel Xeon), 60 drawn shapes: `bench/sweep_cpu.py --seed 7301`. */
+static const product_rates emerald = {4, 60, 0.8, 1.5, 1.5, 1.1, 1.15, 1.3, 0.55, 0.75, 80, 3200, 2};
+enum { TLB_REACH = 1536 * 4096 }; /* bytes */
+
+static const product_rates *rates_of(cpu_tile t) { return t.lanes == 16 ? &emerald : &zen3; }
 
 static double larger(double a, double b) { return a > b ? a : b; }
 static double ceil_of(double n, double by) { return (double)(int64_t)((n + by - 1) / by); }
 
 /* Tiles of all rows and columns, over the whole depth in `slices` parts. */
 static double tiles_cycles(const gemm_facts *f, cpu_tile t, double slices) {
+    const product_rates *r = rates_of(t);
     const double m = (double)f->m, k = (double)f->k;
     const int64_t nr = 2 * t.lanes, panels = f->n / nr, rest = f->n % nr;
     const int tall = f->n <= t.lanes && t.rows < 12 ? 12 : t.rows;
     const double strips = ceil_of(m, tall), rows = m / strips;
-    const double two = larger(larger(rows, (rows + 2) / 2), zen3.latency),
-                 one = larger(larger(rows / 2, (rows + 1) / 2), zen3.latency);
-    double panel = (double)panels * (k * two + slices * zen3.per_tile);
-    if (rest) panel += k * (rest > t.lanes ? two : one) + slices * zen3.per_tile;
+    const double two = larger(larger(rows, (rows + 2) / 2), r->latency),
+                 one = larger(larger(rows / 2, (rows + 1) / 2), r->latency);
+    double panel = (double)panels * (k * two + slices * r->per_tile);
+    if (rest) panel += k * (rest > t.lanes ? two : one) + slices * r->per_tile;
     return strips * panel;
 }
 
 static double stream_cycles(const gemm_facts *f, cpu_tile t) {
+    const product_rates *r = rates_of(t);
     const double n = (double)f->n, k = (double)f->k;
     if (f->m == 1) return n * k / t.lanes / 2 + n * k / 8 / t.lanes;
     const double columns = f->m <= t.rows ? larger(4096 / (double)f->m, 16) : 1024;
@@ -77,26 +87,35 @@ static double stream_cycles(const gemm_facts *f, cpu_tile t) {
     const double slices = ceil_of(k, aliased ? 8 : larger(16, depth < 256 ? depth : 256));
     if (f->k <= 4 && n >= 64) return n * k / t.lanes / 2 * (double)f->m + n / t.lanes * (double)f->m;
     return tiles_cycles(f, t, slices) * (f->m > t.rows && n > 2 * t.lanes && f->k > 64
-                                             ? (f->n % 16 == 0 ? zen3.again
-                                                : f->n % 8     ? zen3.apart
-                                                               : (zen3.again + zen3.apart) / 2)
+                                             ? (f->n % 16 == 0 ? r->again
+                                                : f->n % 8     ? r->apart
+                                                               : (r->again + r->apart) / 2)
                                              : 1);
 }
 
 static double dots_cycles(const gemm_facts *f, cpu_tile t) {
+    const product_rates *r = rates_of(t);
     const double m = (double)f->m, n = (double)f->n, k = (double)f->k;
     const double rows = f->n <= 2 ? 4 : f->n == 3 ? 3 : 2, mr = m < rows ? m : rows, columns = (int)mr == 3 ? 3 : 4;
-    const double nr = n < columns ? n : columns, step = larger(larger(mr * nr / 2, (mr + nr) / 2), zen3.latency);
+    const double nr = n < columns ? n : columns, step = larger(larger(mr * nr / 2, (mr + nr) / 2), r->latency);
     const double slices = ceil_of(k, 8192);
-    return ceil_of(m, mr) * ceil_of(n, nr) * (ceil_of(k, t.lanes) * step * zen3.along + slices * zen3.per_tile) +
-           (f->b_by_row ? n * k * zen3.turn : 0);
+    return ceil_of(m, mr) * ceil_of(n, nr) * (ceil_of(k, t.lanes) * step * r->along + slices * r->per_tile) +
+           (f->b_by_row ? n * k * r->turn : 0);
+}
+
+/* C is written panel by panel: each row of one is on a page of its own. */
+static double walks(const gemm_facts *f, cpu_tile t) {
+    const double m = (double)f->m, n = (double)f->n, slices = ceil_of((double)f->k, GEMM_BLOCK_DEPTH);
+    const double depth = (double)f->k / slices, each = rates_of(t)->walk - depth;
+    return m * n * 4 > TLB_REACH && each > 0 ? m * ceil_of(n, 2 * t.lanes) * slices * each : 0;
 }
 
 static double blocked_cycles(const gemm_facts *f, cpu_tile t) {
+    const product_rates *r = rates_of(t);
     const double m = (double)f->m, n = (double)f->n, k = (double)f->k;
     const bool pack_a = !f->a_by_depth || f->n >= GEMM_PACK_A_COLUMNS;
-    return tiles_cycles(f, t, ceil_of(k, GEMM_BLOCK_DEPTH)) + n * k * zen3.pack +
-           (pack_a ? m * k * zen3.pack_a * ceil_of(n, GEMM_BLOCK_COLUMNS) : 0);
+    return tiles_cycles(f, t, ceil_of(k, GEMM_BLOCK_DEPTH)) + walks(f, t) + n * k * r->pack +
+           (pack_a ? m * k * r->pack_a * ceil_of(n, GEMM_BLOCK_COLUMNS) : 0);
 }
 
 /* Products that take less time than a choice: the first way that takes them. */
@@ -114,8 +133,10 @@ double gemm_way_cost(gemm_way way, const gemm_facts *f) {
                                                         : NULL;
     if (side) *side = parts_of(*side, f->threads);
     const double elements = (double)part.m * (double)part.k + (double)part.k * (double)part.n;
-    const double all = cycles[way](&part, cpu_tile_of(f->isa)) + zen3.memory * elements;
-    return all / zen3.frequency + (side ? zen3.wake : 0);
+    const cpu_tile tile = cpu_tile_of(f->isa);
+    const product_rates *r = rates_of(tile);
+    const double all = cycles[way](&part, tile) + (way == GEMM_WAY_DOTS ? r->dots : r->memory) * elements;
+    return all / r->frequency + (side ? r->wake : 0);
 }
 
 /* ---- choice ---- */
