@@ -162,8 +162,8 @@ double skinny_cost(int way, const skinny_facts *f) {
  * each column of the kernel, and where several heads are in a row; where blocks share a depth. Bytes of w's order in a
  * microsecond. From 150 drawn shapes (seeds 64021 and 5150) of an H200, before results left registers directly and w
  * was loaded ahead: 4223 x 11083 x 9 in f16 in 64 us, 4737 x 5615 x 45 in bf16 in 44. Ends are predictions. */
-static const double THIN_STEP = 0.55, THIN_STEP_TILE = 0.03, THIN_EXACT_TILE = 0.12, THIN_ENDS = 3.5, THIN_COLUMN = 0.03,
-                    THIN_HEADS = 3, THIN_CLUSTERS = 3, THIN_ORDER = 1.5e6;
+static const double THIN_STEP = 0.55, THIN_STEP_TILE = 0.03, THIN_EXACT_TILE = 0.12, THIN_ENDS = 3.5,
+                    THIN_COLUMN = 0.03, THIN_HEADS = 3, THIN_CLUSTERS = 3, THIN_ORDER = 1.5e6;
 /* Eight rows a warp and turn of skinny/thin_across.cuh, by their tiles; its end. */
 static const double ACROSS_TURN = 0.35, ACROSS_TILE = 0.02, ACROSS_ENDS = 5;
 
