@@ -13,7 +13,7 @@ int main(void) {
     require(cudaMemcpy(from, x.data(), x.size() * 4, cudaMemcpyHostToDevice), "cudaMemcpy");
     map_rows<polynomial> t = {};
     t.in[0] = from, t.out[0] = to, t.in_stride[0] = t.out_stride[0] = stride, t.rows = rows, t.cols = columns;
-    const map_problem<polynomial> p = problem_of_rows(t);
+    const map_problem<polynomial> p = problem_of_rows<polynomial::unroll>(t);
     if (launch(polynomial_kernel, {dim3(2), polynomial_threads}, 0, p, (const float *)device_array(c.size(), c.data()),
                (int64_t)terms) != RIDGE_OK)
         return 2;

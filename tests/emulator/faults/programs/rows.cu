@@ -37,10 +37,10 @@ int main(void) {
     const auto block = ridge::row_kernel<row_softmax, row_tensors<float, float>, 4, 128, 8>;
     long wrong = softmax(cluster, "rows of clusters", {dim3(3 * 4), 128, 0, 4}, 3, 4 * 1024, 4 * 1024, 0);
     wrong += softmax(block, "rows of blocks", {dim3(5), 128}, 5, 997, 1001, 1);
-    /* 64 rows of 37, 8 lanes each, in blocks of 24 rows; 300 of 20, 8 lanes each, 32 groups of 4 in a block */
-    const auto staged = ridge::row_kernel_staged<row_softmax, float>;
+    /* 70 rows of 37, 4 lanes each, in blocks of 32 rows; 300 of 20, 8 lanes each, 32 groups of 4 in a block */
+    const auto staged = ridge::row_kernel_staged<row_softmax, row_tensors<float, float>, 4>;
     const auto several = ridge::row_kernel_several<row_softmax, float, float, 1, 4>;
-    wrong += softmax(staged, "rows in shared memory", {dim3(3), 256, 24 * 37 * 4}, 64, 37, 37, 0, 24, 3);
+    wrong += softmax(staged, "rows in shared memory", {dim3(3), 128, ridge::row_staged_room<float>(32 * 37) * 16}, 70, 37, 37, 0);
     wrong += softmax(several, "several rows", {dim3(3), 256}, 300, 20, 20, 0, 3);
     return wrong > 0;
 }
