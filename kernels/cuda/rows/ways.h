@@ -304,7 +304,8 @@ static inline int row_way_ends(int way, const row_facts *f, int lanes) {
 static inline double row_way_elements(int way, const row_facts *f, int lanes) {
     const int64_t width = row_way_is_single(way, f) ? 1 : ROW_PACK_BYTES / f->bytes;
     const int64_t packs = (f->columns + width - 1) / width;
-    return (double)((packs + lanes - 1) / lanes * width + row_way_ends(way, f, lanes));
+    const int64_t most = (packs + lanes - 1) / lanes * width;
+    return (double)most + row_way_ends(way, f, lanes);
 }
 /* Instructions of an element. */
 static inline double row_way_instructions(int way, const row_facts *f) {
