@@ -48,14 +48,15 @@ typedef struct product_rates {
     double again, apart; /* factors of tiles that read an unpacked B again, of whole lines or not */
     double along;        /* factor of dot products, whose rows are at the mercy of strides */
     double memory, dots; /* an element of an operand that is read once; by dot products */
+    double strided;      /* an element of a B beyond the TLB's reach, that is read in blocks of columns */
     double walk;         /* a row of a panel of a C beyond the TLB's reach, that little is multiplied for */
     double frequency;    /* cycles in a microsecond */
     double wake;         /* microseconds of a team */
 } product_rates;
 /* A Zen 3 core with AVX2 (AMD EPYC). */
-static const product_rates zen3 = {4, 60, 0.8, 1.5, 1.5, 1.1, 1.15, 1.3, 0.75, 0.75, 0, 3200, 2};
+static const product_rates zen3 = {4, 60, 0.8, 1.5, 1.5, 1.1, 1.15, 1.3, 0.75, 0.75, 0, 0, 3200, 2};
 /* An Emerald Rapids core with AVX-512 (Intel Xeon), 60 drawn shapes: `bench/sweep_cpu.py --seed 7301`. */
-static const product_rates emerald = {4, 60, 0.8, 1.5, 1.5, 1.1, 1.15, 1.3, 0.55, 0.75, 80, 3200, 2};
+static const product_rates emerald = {4, 60, 0.8, 1.5, 1.5, 1.1, 1.15, 1.3, 0.55, 0.75, 1.7, 80, 3200, 2};
 enum { TLB_REACH = 1536 * 4096 }; /* bytes */
 
 static const product_rates *rates_of(cpu_tile t) { return t.lanes == 16 ? &emerald : &zen3; }
@@ -86,11 +87,11 @@ static double stream_cycles(const gemm_facts *f, cpu_tile t) {
     const bool aliased = f->n % 1024 == 0; /* rows of B share sets of the caches: slices of 8 rows */
     const double slices = ceil_of(k, aliased ? 8 : larger(16, depth < 256 ? depth : 256));
     if (f->k <= 4 && n >= 64) return n * k / t.lanes / 2 * (double)f->m + n / t.lanes * (double)f->m;
-    return tiles_cycles(f, t, slices) * (f->m > t.rows && n > 2 * t.lanes && f->k > 64
-                                             ? (f->n % 16 == 0 ? r->again
-                                                : f->n % 8     ? r->apart
-                                                               : (r->again + r->apart) / 2)
-                                             : 1);
+    const bool again = f->m > t.rows && n > 2 * t.lanes && f->k > 64;
+    const double factor = !again ? 1 : f->n % 16 == 0 ? r->again : f->n % 8 ? r->apart : (r->again + r->apart) / 2;
+    const bool strided =
+        n > columns && n * k * 4 > TLB_REACH; /* a piece of every row of B, on its own page, at a time */
+    return tiles_cycles(f, t, slices) * factor + (strided ? n * k * r->strided : 0);
 }
 
 static double dots_cycles(const gemm_facts *f, cpu_tile t) {

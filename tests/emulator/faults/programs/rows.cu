@@ -40,7 +40,8 @@ int main(void) {
     /* 70 rows of 37, 4 lanes each, in blocks of 32 rows; 300 of 20, 8 lanes each, 32 groups of 4 in a block */
     const auto staged = ridge::row_kernel_staged<row_softmax, row_tensors<float, float>, 4>;
     const auto several = ridge::row_kernel_several<row_softmax, float, float, 1, 4>;
-    wrong += softmax(staged, "rows in shared memory", {dim3(3), 128, ridge::row_staged_room<float>(32 * 37) * 16}, 70, 37, 37, 0);
+    wrong += softmax(staged, "rows in shared memory", {dim3(3), 128, ridge::row_staged_room<float>(32 * 37) * 16}, 70,
+                     37, 37, 0);
     wrong += softmax(several, "several rows", {dim3(3), 256}, 300, 20, 20, 0, 3);
     return wrong > 0;
 }
