@@ -89,8 +89,8 @@ static double stream_cycles(const gemm_facts *f, cpu_tile t) {
     if (f->k <= 4 && n >= 64) return n * k / t.lanes / 2 * (double)f->m + n / t.lanes * (double)f->m;
     const bool again = f->m > t.rows && n > 2 * t.lanes && f->k > 64;
     const double factor = !again ? 1 : f->n % 16 == 0 ? r->again : f->n % 8 ? r->apart : (r->again + r->apart) / 2;
-    const bool strided =
-        n > columns && n * k * 4 > TLB_REACH; /* a piece of every row of B, on its own page, at a time */
+    const bool strided = n > columns && columns <= 1024 &&
+                         n * k * 4 > TLB_REACH; /* a piece of every row of B, on its own page, at a time */
     return tiles_cycles(f, t, slices) * factor + (strided ? n * k * r->strided : 0);
 }
 
