@@ -208,11 +208,6 @@ double across_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, bool
     const double wide = (columns > 16 ? 2 : 1) * 16.0 / bytes;
     const double each = ACROSS_ENDS + turns * (ACROSS_TURN + ACROSS_TILE * wide * (exact ? 3 : 1));
     const double x = (double)rows * (double)depth * bytes * up((double)columns, ACROSS_CLASSES);
-    return LAUNCH +
-           most(x / BYTES, in_waves((double)(tiles * shares), each,
-                                    columns <= 16   ? 4
-                                    : columns <= 32 ? 3
-                                                    : 2,
-                                    sm_count)) +
+    return LAUNCH + most(x / BYTES, in_waves((double)(tiles * shares), each, columns <= 16 ? 4 : 3, sm_count)) +
            linear_pass_cost(2 * across_bytes(rows, depth, columns, bytes, phases.count));
 }

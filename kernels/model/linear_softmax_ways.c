@@ -308,6 +308,8 @@ static double split_pass_cost(const facts *f) {
     const double bytes = 8 * ((double)f->batch + (double)f->heads * (double)f->classes) * (double)f->depth;
     return is_tileable(f) ? linear_pass_cost(bytes) : linear_copy_cost(bytes);
 }
+/* What two launches take besides: 3 x 1 x 15 in f32 in 4.2 us. */
+static const double LOGITS_FFMA_ENDS = 0.4;
 /* Of logits of all heads side by side, by one launch. */
 static double softmax_of_heads_cost(const facts *f) {
     if (f->heads == 1) return softmax_cost(f);
@@ -368,7 +370,8 @@ double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
         case LINEAR_LOGITS_HEADS: return logits_heads_cost(f);
         case LINEAR_LOGITS_WGMMA: return logits_wgmma_cost(f);
         case LINEAR_LOGITS_FFMA:
-            return linear_ffma_cost(m, n, k, f->heads, f->bytes, 1, f->sm, f->sm_count) + softmax_cost(f) + 0.4;
+            return linear_ffma_cost(m, n, k, f->heads, f->bytes, 1, f->sm, f->sm_count) + softmax_cost(f) +
+                   LOGITS_FFMA_ENDS;
         case LINEAR_FEW_ROWS: return few_rows_cost(f);
         case LINEAR_THIN:
             return thin_cost(m, k, f->heads, n, f->bytes, f->dtype == RIDGE_F32, linear_phases(&f->x, f->bytes), f->sm,

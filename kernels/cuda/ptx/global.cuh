@@ -36,6 +36,12 @@ __device__ inline uint4 ld_global(const void *p, uint64_t policy) {
                  : "l"(p), "l"(policy));
     return v;
 }
+/* Kept in L1, for neighbours that share its line. */
+__device__ inline uint4 ld_global_v4(const void *p) {
+    uint4 v;
+    asm volatile("ld.global.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+    return v;
+}
 /* Zeros unless present. One asm statement: a choice between two values would wait for each load before the next. */
 __device__ inline uint4 ld_global_if(const void *p, uint64_t policy, bool present) {
     uint4 v;

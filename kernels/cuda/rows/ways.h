@@ -1,8 +1,7 @@
 /* The ways of row-wise kernels on a GPU: which threads have a row together. Of C and CUDA: rows/run.cuh runs them.
  *
- *   columns up to     64  128  256  512 | 1024  2048  4096 | 8192  16384 | 32768  65536  131072  262144 | more
- *   threads a row      8    8   16   32 |  n/E   n/E   n/E |  n/L    n/L | a cluster of 2, 4, 8, 16      | 256, and
- * read again
+ *   columns up to   64 128 256 512 | 1024 2048 4096 | 8192 16384 | 32768 65536 131072 262144 | more
+ *   threads a row    8   8  16  32 |  n/E  n/E  n/E |  n/L   n/L | a cluster of 2, 4, 8, 16  | 256, and read again
  *
  * Where x and y lie differently against 16-byte boundaries, elements are moved one by one (rows_single):
  *

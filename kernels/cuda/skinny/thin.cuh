@@ -7,7 +7,7 @@
  *
  * x: a warp has rows of one phase (skinny/thin_row.cuh), which all begin alike between 16-byte boundaries: its pieces
  * are aligned, and w is there for every phase in an order of its own. Only the first and the last step of a row have
- * elements of others; those are read before the loop, which has no conditions.
+ * elements of others; those are read before the loop, which checks no row.
  *
  * w: a launch before puts it in the order of fragments (skinny/thin_pack.cuh).
  *
@@ -119,7 +119,7 @@ class thin_rows {
 
     __device__ void load(int slot, int later) {
 #pragma unroll
-        for (int r = 0; r < count; r++) ring[slot][r] = thin_load(next[r] + later * THIN_STEP_BYTES);
+        for (int r = 0; r < count; r++) ring[slot][r] = ld_global_v4(next[r] + later * THIN_STEP_BYTES);
     }
 
    public:
@@ -250,12 +250,12 @@ __device__ inline void thin_sums(const thin_args<T> &a, const thin_work &work, t
     constexpr int count = NT * (Exact ? 2 : 1), size = 32 * count;
     const uint4 *w =
         a.w + (((int64_t)work.phase * gridDim.y + blockIdx.y) * a.steps + work.begin) * size + threadIdx.x % 32;
-    const auto as_it_lies = [&](int i) { return thin_load(w + 32 * i); };
+    const auto as_it_lies = [&](int i) { return ld_global_v4(w + 32 * i); };
     if constexpr (thin_w_ahead<NT, Exact>) {
         uint4 of_w[2][count];
         const auto load = [&](uint4(&to)[count]) {
 #pragma unroll
-            for (int i = 0; i < count; i++) to[i] = thin_load(w + 32 * i);
+            for (int i = 0; i < count; i++) to[i] = ld_global_v4(w + 32 * i);
         };
         if (x.steps > 0) load(of_w[0]);
         x.before_last([&](uint4(&v)[thin_lane_rows<NT, Exact>], int slot, bool more) {

@@ -162,9 +162,7 @@ __device__ inline void across_store(const across_args<A, B> &p, const across_wor
 
 /* Grid: B's columns, A's, shares. 16 M of A's columns a block. */
 template <typename A, typename B, int M, bool Exact>
-__global__ void __launch_bounds__(32 * THIN_WARPS, M == 1   ? 4
-                                                   : M == 2 ? 3
-                                                            : 2)
+__global__ void __launch_bounds__(32 * THIN_WARPS, M == 1 ? 4 : 3)
     across_kernel(const __grid_constant__ across_args<A, B> p) {
     constexpr int N = pack_width<B>;
     __shared__ float room[THIN_WARPS][16 * (8 * N + 1)];

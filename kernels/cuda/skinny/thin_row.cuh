@@ -26,13 +26,6 @@ struct thin_where {
     __device__ thin_where from(int i) const { return {row(i), next}; }
 };
 
-/* A piece. L1 keeps its line, which neighbouring pieces share. */
-__device__ inline uint4 thin_load(const void *p) {
-    uint4 v;
-    asm volatile("ld.global.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
-    return v;
-}
-
 /* The memory from the first row's first element to the last one's last. */
 struct thin_span {
     const char *lowest, *highest;
