@@ -47,8 +47,8 @@ static const pipe_rate PIPE[LINEAR_PIPES] = {
     [LINEAR_PIPE_TF32_SOFTMAX] = {128, 256, 2, 1, 4, 2.9e6, 2.5, 14, 6, 4}, /* 8192 x 4096 x 1000: 199 us */
     [LINEAR_PIPE_TF32_NARROW] = {128, 64, 2, 1, 4, 1.4e6, 1.5, 4, 6, 4},    /* likewise */
     [LINEAR_PIPE_16] = {128, 256, 2, 1, 2, 5.96e6, 1.7, 4.5, 1.5, 0},       /* losses, 8192 x 4096 x 32768: 2793 us */
-    [LINEAR_PIPE_16_SOFTMAX] = {128, 256, 2, 1, 2, 5.2e6, 2.5, 6, 2.5, 8},  /* 8192 x 4096 x 1000: 125 us */
-    [LINEAR_PIPE_16_NARROW] = {128, 64, 1, 1, 2, 2.1e6, 0.8, 2.4, 1.5, 0},  /* drawn shapes */
+    [LINEAR_PIPE_16_SOFTMAX] = {128, 256, 2, 1, 2, 5.2e6, 2.5, 9, 2.5, 8},  /* 8192 x 4096 x 1000: 125 us */
+    [LINEAR_PIPE_16_NARROW] = {128, 64, 1, 1, 2, 2.1e6, 0.8, 4, 1.5, 0},    /* drawn shapes */
 };
 
 double linear_pipe_cost(linear_pipe pipe, int64_t m, int64_t n, int64_t k, int64_t count, int sm_count) {
@@ -159,45 +159,47 @@ double skinny_cost(int way, const skinny_facts *f) {
 /* ---- few columns, by mma.sync ---- */
 
 /* Microseconds of a warp: a step of the depth, by tiles of columns; the beginning and the end of its rows, besides for
- * each column of the kernel, and where several heads are in a row; where blocks share a depth. Bytes of w's order in a
- * microsecond. From 150 drawn shapes (seeds 64021 and 5150) of an H200, before results left registers directly and w
- * was loaded ahead: 4223 x 11083 x 9 in f16 in 64 us, 4737 x 5615 x 45 in bf16 in 44. Ends are predictions. */
-static const double THIN_STEP = 0.55, THIN_STEP_TILE = 0.03, THIN_EXACT_TILE = 0.12, THIN_ENDS = 3.5,
-                    THIN_COLUMN = 0.03, THIN_HEADS = 3, THIN_CLUSTERS = 3, THIN_ORDER = 1.5e6;
+ * each column of the kernel, and for 16 rows of several heads; where blocks share a depth. Bytes of w's order in a
+ * microsecond. From 160 drawn shapes (seeds 64021 and 5150) of an H200: 4223 x 11083 x 9 in f16 in 50 us, 4737 x 5615 x
+ * 45 in bf16 in 66, 26520 x 120 x 8 in 7.2. */
+static const double THIN_STEP = 0.55, THIN_STEP_TILE = 0.03, THIN_EXACT_TILE = 0.12, THIN_ENDS = 2.5,
+                    THIN_COLUMN = 0.02, THIN_HEADS = 2.5, THIN_CLUSTERS = 3, THIN_ORDER = 1.5e6;
+/* Predictions: a tile of 32 rows and 64 columns of skinny/thin_outer.cuh, a step of its terms; a block's beginning. */
+static const double OUTER_TILE = 0.8, OUTER_STEP = 0.12, OUTER_ENDS = 3, OUTER_BYTES = 3.6e6;
 /* Eight rows a warp and turn of skinny/thin_across.cuh, by their tiles; its end. */
 static const double ACROSS_TURN = 0.35, ACROSS_TILE = 0.02, ACROSS_ENDS = 5;
 
 static double thin_step_cost(int tiles, bool exact) {
     return THIN_STEP + tiles * (exact ? THIN_EXACT_TILE : THIN_STEP_TILE);
 }
-static double thin_resident(int tiles) { return tiles == 1 ? 12 : 8; }
-/* Warps that take so long, `resident` of an SM at a time. */
+/* Warps that take so long, `resident` of an SM at a time. The last of few waves takes as long as the others. */
 static double in_waves(double warps, double each, double resident, int sm_count) {
-    return most(1, warps / resident / (sm_count > 0 ? sm_count : 1)) * each;
+    const double waves = warps / resident / (sm_count > 0 ? sm_count : 1);
+    return (waves < 3 ? most(1, ceil(waves)) : waves) * each;
 }
 
 double thin_cost(int64_t rows, int64_t depth, int64_t heads, int64_t classes, int bytes, bool exact, thin_phases phases,
                  int sm, int sm_count) {
     const int64_t columns = heads * classes, steps = thin_steps(depth, bytes, thin_aligned(phases));
     const int tiles = thin_tiles(columns), of_warp = thin_rows_of(tiles, exact);
-    const thin_shares shares = thin_shares_of(rows, of_warp, steps, phases, sm, sm_count);
+    const thin_shares shares = thin_shares_of(rows, tiles, of_warp, steps, phases, sm, sm_count);
     const int sharing = shares.warps * shares.blocks;
-    const double each = THIN_ENDS + THIN_COLUMN * 8 * tiles + (heads > 1 ? THIN_HEADS : 0) +
+    const double each = THIN_ENDS + THIN_COLUMN * 8 * tiles + (heads > 1 ? THIN_HEADS * of_warp / 16 : 0) +
                         (shares.blocks > 1 ? THIN_CLUSTERS : 0) +
                         up((double)steps, sharing) * thin_step_cost(tiles, exact);
     const double operands = bytes * ((double)rows * (double)(depth + columns) + (double)depth * (double)columns);
     const double warps = (double)thin_row_tiles(rows, of_warp, phases) * sharing;
     return 2 * LAUNCH + thin_bytes(columns, depth, bytes, exact, phases.count) / THIN_ORDER +
-           most(operands / BYTES, in_waves(warps, each, thin_resident(tiles), sm_count));
+           most(operands / BYTES, in_waves(warps, each, THIN_WARPS * thin_resident(tiles), sm_count));
 }
 
-double thin_wide_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, int to_bytes, bool exact, int sm_count) {
-    const int tiles = thin_wide(exact) / 8;
-    const double warps = up((double)rows, thin_rows_of(tiles, exact)) * up((double)columns, thin_wide(exact));
-    const double each = THIN_ENDS + THIN_COLUMN * thin_wide(exact) +
-                        (double)thin_steps(depth, bytes, true) * thin_step_cost(tiles, exact);
-    return 2 * LAUNCH + most((double)rows * (double)columns * to_bytes / BYTES,
-                             in_waves(warps, each, thin_resident(tiles), sm_count));
+double outer_cost(int64_t rows, int64_t terms, int64_t columns, int bytes, int term_bytes, bool exact,
+                  thin_phases phases, int sm_count) {
+    const outer_shares shares = outer_shares_of(rows, columns, phases, bytes, exact);
+    const double blocks = (double)(shares.across * shares.count * phases.count);
+    const double tiles = up((double)shares.each, THIN_WARPS), steps = (double)thin_steps(terms, term_bytes, true);
+    const double each = OUTER_ENDS + tiles * (OUTER_TILE + steps * OUTER_STEP * (exact ? 3 : 1));
+    return LAUNCH + most((double)rows * (double)columns * bytes / OUTER_BYTES, in_waves(blocks, each, 3, sm_count));
 }
 
 double across_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, bool exact, thin_phases phases,

@@ -45,8 +45,9 @@ double linear_few_rows_outer_cost(int64_t batch, int64_t lines, int64_t columns,
 /* skinny/thin.cuh: whole rows of all heads' classes, and what is made of them; bytes: of an element; exact: fp32. */
 double thin_cost(int64_t rows, int64_t depth, int64_t heads, int64_t classes, int bytes, bool exact, thin_phases phases,
                  int sm, int sm_count);
-/* Its product of few terms to any number of columns of so many bytes; bytes: of an operand's element. */
-double thin_wide_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, int to_bytes, bool exact, int sm_count);
+/* skinny/thin_outer.cuh: of few terms, to any number of columns, rows of which have so many phases. */
+double outer_cost(int64_t rows, int64_t terms, int64_t columns, int bytes, int term_bytes, bool exact,
+                  thin_phases phases, int sm_count);
 /* skinny/thin_across.cuh: sums over rows of x [rows, depth], of so many bytes, for each of few columns. */
 double across_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, bool exact, thin_phases phases,
                    int sm_count);

@@ -218,16 +218,16 @@ static double between_cost(int way, const facts *f) {
 /* Whole rows of logits are at hand where losses are made: no parts of rows, no exponentials in memory. */
 static bool has_whole_rows(int way) { return way < SKINNY_WAYS || way == LINEAR_LOSS_THIN; }
 
-/* Logits; gradients are read for their sums, which are added; dx and dw. */
+/* Logits; dx; dw and db, whose sums are added. */
 static double thin_loss_cost(const facts *f) {
     const bool exact = f->dtype == RIDGE_F32;
     const thin_phases phases = linear_phases(&f->x, f->bytes);
     const double logits = thin_cost(f->batch, f->depth, 1, f->classes, f->bytes, exact, phases, f->sm, f->sm_count);
-    const double g = gradient_bytes(LINEAR_LOSS_THIN, f);
     const int g_bytes = (int)ridge_dtype_size(linear_gradient_dtype(f->dtype));
     if (!f->gradients) return logits;
-    return logits + linear_bytes_cost(g) + linear_pass_cost(g) + linear_pass_cost(0) +
-           thin_wide_cost(f->batch, f->classes, f->depth, g_bytes, f->bytes, exact, f->sm_count) +
+    return logits + linear_bytes_cost(gradient_bytes(LINEAR_LOSS_THIN, f)) + linear_pass_cost(0) +
+           outer_cost(f->batch, f->classes, f->depth, f->bytes, g_bytes, exact, linear_phases(&f->dx, f->bytes),
+                      f->sm_count) +
            across_cost(f->batch, f->depth, f->classes, f->bytes, exact, phases, f->sm_count);
 }
 

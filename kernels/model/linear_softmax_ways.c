@@ -318,6 +318,9 @@ static double softmax_of_heads_cost(const facts *f) {
 }
 /* Of the prediction, where tiles have little to multiply: 906235 x 57 x 135 in tf32 in 1307 us. */
 static const double SHALLOW_LOGITS = 3.2;
+/* Where tiles share the depth: launches that wait for the sums. 464, 48 of 856 x 3 in 32 us, 135 x 1178 x 1030 in 24.
+ */
+static const double HALF_SHARES = 8;
 /* In shares of the depth where there are few tiles: their sums are written and read. */
 static double half_logits_cost(const facts *f, int64_t columns) {
     const int shares = linear_half_shares(LINEAR_LOGITS_HALF, f->batch, f->depth, columns);
@@ -326,7 +329,8 @@ static double half_logits_cost(const facts *f, int64_t columns) {
     const double logits = 4.0 * (double)f->batch * (double)columns;
     return linear_pipe_cost(pipe, f->batch, columns, each, shares, f->sm_count) *
                (f->depth <= 64 ? SHALLOW_LOGITS : 1) +
-           linear_pass_cost((shares > 1 ? 2 * shares : 1) * logits) + softmax_of_heads_cost(f);
+           linear_pass_cost((shares > 1 ? 2 * shares : 1) * logits) + (shares > 1 ? HALF_SHARES : 0) +
+           softmax_of_heads_cost(f);
 }
 double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
     const skinny_facts s = skinny_of(f);

@@ -236,15 +236,12 @@ static void few_columns_have_room(void **state) {
         const bool exact = type == RIDGE_F32;
         const int64_t rows = draw(seed, 0, 1, seed % 3 ? 1 << 22 : 3000), depth = draw(seed, 1, 1, 5000);
         const int64_t classes = draw(seed, 2, 1, exact ? THIN_EXACT : THIN_COLUMNS);
-        const int bytes = (int)ridge_dtype_size(type), g_bytes = type == RIDGE_BF16 ? 2 : 4;
+        const int bytes = (int)ridge_dtype_size(type);
         const linear_loss_scratch s = linear_loss_scratch_of(LINEAR_LOSS_THIN, rows, depth, classes, type, true);
         const int64_t width = 16 / bytes, step = THIN_STEP_BYTES / bytes, steps = (depth + width - 1 + step - 1) / step;
         const size_t fragments = (size_t)(width * steps) * 512 * (exact ? 2 : 1);
         assert_true(8 * thin_tiles(classes) >= classes);
-        assert_true(s.thin_wide - s.thin >= fragments * (size_t)thin_tiles(classes));
-        const int64_t g_step = THIN_STEP_BYTES / g_bytes, of = thin_wide(exact), wide = (depth + of - 1) / of;
-        const size_t across = (size_t)((classes + g_step - 1) / g_step * wide) * (size_t)(of / 8) * 512;
-        assert_true(s.sums > s.thin_wide && s.sums - s.thin_wide >= across * (exact ? 2 : 1));
+        assert_true(s.range - s.thin >= fragments * (size_t)thin_tiles(classes));
         for (int64_t first = 0; first < rows; first += s.chunk) {
             const int64_t some = rows - first < s.chunk ? rows - first : s.chunk;
             for (int phases = 1; phases <= 16 / bytes; phases *= 2) {
@@ -252,9 +249,36 @@ static void few_columns_have_room(void **state) {
                 assert_in_range(shares, 1, ACROSS_SHARES);
                 assert_int_equal(shares % phases, 0);
                 assert_true(s.bytes - s.sums >= (size_t)(shares * classes * across_stride(depth) * 4));
+                assert_true(s.gradient - s.columns >= (size_t)(shares * classes * 4));
             }
         }
     }
+}
+
+/* Every row and column of a product of few terms is a block's, and of a long depth a warp's. */
+static void few_columns_are_shared(void **state) {
+    (void)state;
+    int joined = 0;
+    for (uint64_t seed = 0; seed < 5000; seed++) {
+        const int bytes = seed % 2 ? 4 : 2, phases = 1 << draw(seed, 0, 0, bytes == 4 ? 2 : 3);
+        const bool exact = seed % 4 == 1;
+        const thin_phases p = {phases, 0, 16 / bytes / phases};
+        const int64_t rows = draw(seed, 1, 1, 1 << 20), columns = draw(seed, 2, 1, 40000);
+        const outer_shares o = outer_shares_of(rows, columns, p, bytes, exact);
+        const int64_t tiles = thin_row_tiles(rows, thin_rows_of(OUTER_COLUMNS / 8, exact), p) / phases;
+        assert_true(o.count >= 1 && o.each >= 1 && o.count * o.each >= tiles);
+        assert_true(o.across * OUTER_COLUMNS >= columns + (thin_aligned(p) ? 0 : 16 / bytes - 1));
+        const int64_t steps = draw(seed, 3, 1, 3000);
+        const int n = 1 << draw(seed, 4, 0, 4), of_warp = thin_rows_of(n, false);
+        const thin_shares s = thin_shares_of(rows, n, of_warp, steps, p, seed % 3 ? 90 : 80, 132);
+        assert_true(s.warps == 1 || steps >= s.warps * s.blocks * THIN_DEEP);
+        assert_true(s.blocks == 1 || (s.warps == THIN_WARPS && seed % 3));
+        joined += s.blocks > 1;
+    }
+    assert_true(joined > 5);
+    const thin_phases one = {1, 0, 0};
+    const thin_shares few = thin_shares_of(64, 4, 32, 1024, one, 90, 132);
+    assert_int_equal(few.blocks, THIN_CLUSTER);
 }
 
 /* Copied weights lie in lines of the classes, so many at a time, or of the depth: both fit before what lies behind. */
@@ -324,6 +348,7 @@ int main(void) {
         cmocka_unit_test(shares_cover_the_depth),
         cmocka_unit_test(rows_have_phases),
         cmocka_unit_test(few_columns_have_room),
+        cmocka_unit_test(few_columns_are_shared),
         cmocka_unit_test(copies_have_room),
         cmocka_unit_test(copies_of_heads_have_room),
     };

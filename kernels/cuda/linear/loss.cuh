@@ -239,8 +239,7 @@ struct linear_by_thin {
         return gradient(c, first, rows);
     }
     static ridge_status gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
-        RIDGE_TRY((linear_thin_losses<T, G, Exact>(c, first, rows, c.part<G>(c.at.gradient))));
-        return gradient_sums<G>(c, first, rows, 0);
+        return linear_thin_losses<T, G, Exact>(c, first, rows, c.part<G>(c.at.gradient));
     }
     static ridge_status products(const linear_loss_call &c, int64_t first, int64_t rows) {
         const matrix_view g = gradient_of<G>(c, rows);

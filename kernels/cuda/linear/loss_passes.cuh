@@ -181,12 +181,16 @@ ridge_status sum_gradient(gradient_pass p, bool exponentials, cudaStream_t strea
     const auto pass = exponentials ? pass_over_gradient<G, true> : pass_over_gradient<G, false>;
     return launch_overlapping(pass, {grid, 256}, stream, device_overlaps(), p);
 }
-/* These to db. range: NULL, or what undoes their scale. */
+/* Sums [blocks][classes] to db. range: NULL, or what undoes their scale. */
+inline ridge_status add_column_sums(const float *sums, int blocks, int classes, float *db, bool add,
+                                    const gradient_range *range, cudaStream_t stream) {
+    const dim3 grid((unsigned)((classes + SUM_COLUMNS - 1) / SUM_COLUMNS));
+    return launch_overlapping(add_columns, {grid, 256}, stream, device_overlaps(), sums, blocks, classes, db, add,
+                              range);
+}
 inline ridge_status add_gradient_sums(const gradient_pass &p, float *db, bool add, const gradient_range *range,
                                       cudaStream_t stream) {
-    const dim3 grid((unsigned)((p.classes + SUM_COLUMNS - 1) / SUM_COLUMNS));
-    return launch_overlapping(add_columns, {grid, 256}, stream, device_overlaps(), p.sums,
-                              (int)linear_sum_blocks(p.rows), p.classes, db, add, range);
+    return add_column_sums(p.sums, (int)linear_sum_blocks(p.rows), p.classes, db, add, range, stream);
 }
 template <typename G>
 ridge_status finish_gradient(const gradient_pass &p, bool exponentials, float *db, bool add, cudaStream_t stream) {

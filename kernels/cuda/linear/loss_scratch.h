@@ -41,7 +41,7 @@ typedef struct linear_loss_scratch {
     size_t rows;                  /* row_gradient[rows] */
     size_t progress;              /* unsigned, see keep_pace */
     size_t shifts;                /* float[tiles of classes][chunk]: of exponentials that become gradients in place */
-    size_t columns;               /* float[blocks of rows of a chunk][classes]: sums of gradients */
+    size_t columns;               /* float[blocks or shares of rows of a chunk][classes]: sums of gradients */
     size_t gradient;              /* [chunk][gradient_stride] */
     size_t left, right;           /* parts of a product's operands, see linear/loss_split.cuh */
     size_t left_undo, right_undo; /* float[lines]: of their scales */
@@ -50,7 +50,7 @@ typedef struct linear_loss_scratch {
     size_t sums;                  /* float[shares][rows][columns]: of a gradient's product in shares */
     size_t infinite;              /* unsigned: whether one of them has an infinity */
     size_t range;                 /* gradient_range: of f16 */
-    size_t thin, thin_wide;       /* LINEAR_LOSS_THIN: w in the order of fragments, along the depth and the classes */
+    size_t thin;                  /* LINEAR_LOSS_THIN: w in the order of fragments */
     size_t bytes;
     int64_t chunk, gradient_stride; /* rows of gradients at a time; elements from one to the next */
 } linear_loss_scratch;
@@ -193,17 +193,14 @@ static inline linear_loss_scratch linear_loss_scratch_of(int way, int64_t rows, 
     if (way == LINEAR_LOSS_THIN)
         s.thin = linear_scratch_take(&s.bytes,
                                      thin_bytes_most(classes, depth, (int)ridge_dtype_size(dtype), dtype == RIDGE_F32));
-    if (way == LINEAR_LOSS_THIN && gradients)
-        s.thin_wide = linear_scratch_take(
-            &s.bytes,
-            thin_wide_bytes(depth, classes, (int)ridge_dtype_size(linear_gradient_dtype(dtype)), dtype == RIDGE_F32));
     if (way == LINEAR_LOSS_SHARED) s.logits = linear_scratch_take(&s.bytes, linear_shared_bytes(rows, depth, classes));
     if (gradients) {
         s.chunk = linear_gradient_rows(rows, s.gradient_stride, dtype);
-        const double blocks = (double)linear_sum_blocks(s.chunk); /* no part of a chunk has more */
+        int64_t blocks = linear_sum_blocks(s.chunk); /* no part of a chunk has more */
+        if (way == LINEAR_LOSS_THIN && blocks < ACROSS_SHARES) blocks = ACROSS_SHARES;
         s.range = linear_scratch_take(&s.bytes, dtype == RIDGE_F16 ? sizeof(gradient_range) : 0);
         s.shifts = linear_scratch_take(&s.bytes, (double)tiles * (double)s.chunk * sizeof(float));
-        s.columns = linear_scratch_take(&s.bytes, blocks * (double)classes * sizeof(float));
+        s.columns = linear_scratch_take(&s.bytes, (double)blocks * (double)classes * sizeof(float));
         s.gradient = linear_scratch_take(&s.bytes, (double)s.chunk * (double)s.gradient_stride *
                                                        (double)ridge_dtype_size(linear_gradient_dtype(dtype)));
     }

@@ -1,10 +1,11 @@
 /* Losses of few classes and their gradients. Logits: skinny/thin.cuh, and what a warp makes of 16 rows of them in
- * shared memory. dx = G w: the same kernel, whose terms are the classes. dw = G^T x: skinny/thin_across.cuh. */
+ * shared memory. dx = G w: skinny/thin_outer.cuh. dw = G^T x, with db: skinny/thin_across.cuh. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_LOSS_THIN_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_LOSS_THIN_CUH
 
 #include "cuda/linear/loss_shares.cuh"
 #include "cuda/skinny/thin_across.cuh"
+#include "cuda/skinny/thin_outer.cuh"
 #include "cuda/tile/reduce.cuh"
 
 namespace ridge {
@@ -84,40 +85,30 @@ ridge_status linear_thin_losses(const linear_loss_call &c, int64_t first, int64_
     return thin_run<Exact>(w, a, c.scratch + c.at.thin, op, c.stream);
 }
 
-/* A block's columns to memory. */
-template <typename T>
-struct thin_store {
-    thin_lines<T> to;
-    template <int NT>
-    __device__ void fragment(float (&z)[NT][4], const thin_where &at) const {
-        thin_lines<T> its = to;
-        its.to += (int)blockIdx.y * 8 * NT, its.columns -= (int)blockIdx.y * 8 * NT;
-        thin_store_fragment(its, z, at);
-    }
-};
-
 /* dx = g w. */
 template <typename T, typename G, bool Exact>
 ridge_status linear_thin_dx(const linear_loss_call &c, const matrix_view &g, const matrix_view &dx) {
-    const thin_weights<T> w = {(const T *)c.w.base, 0, c.w.step, c.w.line, 1, (int)c.w.columns, c.classes()};
-    thin_args<G> a = {};
-    a.x = (const G *)g.base, a.line = g.line, a.rows = g.rows, a.depth = c.classes();
-    const thin_store<T> op = {thin_lines_of((T *)dx.base, dx.line, dx.rows, (int)dx.columns)};
-    return thin_run_wide<Exact>(w, a, c.scratch + c.at.thin_wide, op, c.stream);
+    outer_args<G, T> p = {};
+    p.a = (const G *)g.base, p.a_line = g.line, p.rows = g.rows, p.terms = c.classes();
+    p.b = (const T *)c.w.base, p.b_line = c.w.step, p.b_step = c.w.line;
+    p.c = (T *)dx.base, p.c_line = dx.line, p.columns = (int)dx.columns;
+    return outer_run<Exact>(p, c.stream);
 }
 
-/* dw (+)= g^T x. */
+/* dw (+)= g^T x, db (+)= the sums of g's columns. */
 template <typename T, typename G, bool Exact>
 ridge_status linear_thin_dw(const linear_loss_call &c, const matrix_view &g, const matrix_view &x, bool add) {
     across_args<G, T> p = {};
     p.phases = thin_phases_of((uintptr_t)x.base, x.line, x.rows, (int)sizeof(T));
-    sums_of_shares<T> s =
-        shares_of<T>(c, c.dw, across_shares(x.rows, x.columns, c.classes(), (int)sizeof(T), p.phases.count));
+    const int shares = across_shares(x.rows, x.columns, c.classes(), (int)sizeof(T), p.phases.count);
+    sums_of_shares<T> s = shares_of<T>(c, c.dw, shares);
     p.a = (const G *)g.base, p.a_line = g.line, p.b = (const T *)x.base, p.b_line = x.line;
-    p.rows = x.rows, p.m = c.classes(), p.n = (int)x.columns, p.sums = s.sums;
+    p.rows = x.rows, p.m = c.classes(), p.n = (int)x.columns;
+    p.sums = s.sums, p.a_sums = c.part<float>(c.at.columns);
     RIDGE_TRY(across_run<Exact>(p, c.stream));
     s.stride = across_stride(p.n), s.next = s.stride * p.m, s.add = add;
-    return add_all_shares(s, c.stream);
+    RIDGE_TRY(add_all_shares(s, c.stream));
+    return add_column_sums(p.a_sums, shares, p.m, c.db, add, NULL, c.stream);
 }
 
 }  // namespace ridge

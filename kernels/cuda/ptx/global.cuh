@@ -53,7 +53,7 @@ __device__ inline uint4 ld_global_if(const void *p, uint64_t policy, bool presen
         : "l"(p), "l"(policy), "r"((unsigned)present));
     return v;
 }
-/* The same without a policy; 8 bytes likewise. */
+/* The same without a policy; 8 and 4 bytes likewise. */
 __device__ inline uint4 ld_global_if(const void *p, bool present) {
     uint4 v;
     asm volatile(
@@ -70,6 +70,15 @@ __device__ inline uint2 ld_global_v2_if(const void *p, bool present) {
         "{\n\t.reg .pred present;\n\tsetp.ne.u32 present, %3, 0;\n\tmov.u32 %0, 0;\n\tmov.u32 %1, 0;\n\t"
         "@present ld.global.L1::no_allocate.v2.u32 {%0,%1}, [%2];\n\t}"
         : "=r"(v.x), "=r"(v.y)
+        : "l"(p), "r"((unsigned)present));
+    return v;
+}
+__device__ inline unsigned ld_global_u32_if(const void *p, bool present) {
+    unsigned v;
+    asm volatile(
+        "{\n\t.reg .pred present;\n\tsetp.ne.u32 present, %2, 0;\n\tmov.u32 %0, 0;\n\t"
+        "@present ld.global.L1::no_allocate.u32 %0, [%1];\n\t}"
+        : "=r"(v)
         : "l"(p), "r"((unsigned)present));
     return v;
 }

@@ -45,14 +45,11 @@ constexpr int thin_m = thin_rows_of(NT, Exact) / 16;
 template <int NT, bool Exact>
 constexpr int thin_lane_rows = 2 * thin_m<NT, Exact>;
 
-/* Steps whose loads of x are under way, and blocks of an SM: what registers have room for. */
+/* Steps whose loads of x are under way: what registers have room for. */
 template <int NT, bool Exact>
 constexpr int thin_ahead = NT == 8 && !Exact ? 2
                            : Exact && NT < 8 ? 3
                                              : 4;
-template <int NT, bool Exact>
-constexpr int thin_resident = NT == 1 ? 3 : 2;
-
 /* Two rows further is two banks further: what lanes read of 16 rows at a time meets in no bank. */
 template <int NT>
 constexpr int thin_pitch = (8 * NT + 31) / 32 * 32 + 4;
@@ -156,7 +153,7 @@ class thin_rows {
         for (int r = 0; r < count; r++) next[r] += ahead * THIN_STEP_BYTES;
     }
     /* All steps but the last, in turns of `ahead`: a step's registers are those of a constant slot, since moving what
-     * is under way would wait for it. add(v, slot, more): a step's sums; more: another one follows. */
+     * is under way would wait for it. add(v, slot, left): a step's sums; left: so many follow. */
     template <typename F>
     __device__ void before_last(const F &add) {
 #pragma unroll 1
@@ -164,7 +161,7 @@ class thin_rows {
 #pragma unroll
             for (int slot = 0; slot < ahead; slot++) {
                 if (s + slot >= steps) break;
-                add(ring[slot], slot, s + slot + 1 < steps);
+                add(ring[slot], slot, steps - s - slot - 1);
                 if (s + slot + ahead < steps) load(slot, slot);
             }
 #pragma unroll
@@ -239,33 +236,37 @@ __device__ inline void thin_add_step(uint4 (&v)[thin_lane_rows<NT, Exact>], cons
     }
 }
 
-/* Whether w is loaded a step ahead, too: registers have room for two steps of it. */
+/* Steps of w that registers have room for, all but one of them loaded ahead; 1: none. */
 template <int NT, bool Exact>
-constexpr bool thin_w_ahead = NT <= 8 && !Exact && thin_ahead<NT, Exact> % 2 == 0;
+constexpr int thin_w_slots = Exact || NT > 8 ? 1
+                             : NT <= 2       ? thin_ahead<NT, Exact>
+                                             : 2;
 
 /* w is not read by __ldg: the launch before wrote it. */
 template <typename T, int NT, bool Exact>
 __device__ inline void thin_sums(const thin_args<T> &a, const thin_work &work, thin_rows<T, NT, Exact> &x,
                                  float (&sums)[thin_m<NT, Exact>][NT][4]) {
-    constexpr int count = NT * (Exact ? 2 : 1), size = 32 * count;
-    const uint4 *w =
-        a.w + (((int64_t)work.phase * gridDim.y + blockIdx.y) * a.steps + work.begin) * size + threadIdx.x % 32;
+    constexpr int count = NT * (Exact ? 2 : 1), size = 32 * count, slots = thin_w_slots<NT, Exact>;
+    const uint4 *w = a.w + ((int64_t)work.phase * a.steps + work.begin) * size + threadIdx.x % 32;
     const auto as_it_lies = [&](int i) { return ld_global_v4(w + 32 * i); };
-    if constexpr (thin_w_ahead<NT, Exact>) {
-        uint4 of_w[2][count];
-        const auto load = [&](uint4(&to)[count]) {
+    if constexpr (slots > 1) {
+        static_assert(thin_ahead<NT, Exact> % slots == 0);
+        uint4 of_w[slots][count];
+        const auto load = [&](uint4(&to)[count], int later) {
 #pragma unroll
-            for (int i = 0; i < count; i++) to[i] = ld_global_v4(w + 32 * i);
+            for (int i = 0; i < count; i++) to[i] = ld_global_v4(w + later * size + 32 * i);
         };
-        if (x.steps > 0) load(of_w[0]);
-        x.before_last([&](uint4(&v)[thin_lane_rows<NT, Exact>], int slot, bool more) {
+#pragma unroll
+        for (int slot = 0; slot < slots - 1; slot++)
+            if (slot < x.steps) load(of_w[slot], slot);
+        x.before_last([&](uint4(&v)[thin_lane_rows<NT, Exact>], int slot, int left) {
+            if (left >= slots - 1) load(of_w[(slot + slots - 1) % slots], slots - 1);
             w += size;
-            if (more) load(of_w[(slot + 1) % 2]);
             thin_add_step<T, NT, Exact>(
-                v, [&](int i) { return of_w[slot % 2][i]; }, sums);
+                v, [&](int i) { return of_w[slot % slots][i]; }, sums);
         });
     } else {
-        x.before_last([&](uint4(&v)[thin_lane_rows<NT, Exact>], int, bool) {
+        x.before_last([&](uint4(&v)[thin_lane_rows<NT, Exact>], int, int) {
             thin_add_step<T, NT, Exact>(v, as_it_lies, sums);
             w += size;
         });
@@ -287,11 +288,10 @@ __device__ inline void thin_put(const float (&sums)[NT][4], float *z) {
     }
 }
 /* The sums of all that share a depth, in their order, to the first warp's part; by the warps of a block's share
- * together. Every thread of the block comes, and of the cluster's blocks. */
-template <int NT>
-__device__ inline void thin_gather(float (*memory)[16 * thin_pitch<NT>], const thin_shares &shares,
-                                   const thin_work &work) {
-    constexpr int size = 16 * thin_pitch<NT>;
+ * together. Every thread of the block comes, and of the cluster's blocks. What is in other blocks is asked for at once:
+ * one such load takes as long as all. */
+template <int size>
+__device__ inline void thin_gather(float (*memory)[size], const thin_shares &shares, const thin_work &work) {
     float *const z = memory[(int)threadIdx.x / 32 - work.part];
     const int first = work.part * 32 + (int)threadIdx.x % 32;
     for (int e = first; e < size; e += 32 * shares.warps)
@@ -301,11 +301,13 @@ __device__ inline void thin_gather(float (*memory)[16 * thin_pitch<NT>], const t
         barrier_cluster_sync();
         if (work.rank == 0)
             for (int e = 4 * first; e < size; e += 128 * shares.warps) {
-                float4 sum = *(float4 *)(z + e);
-                for (int block = 1; block < shares.blocks; block++) {
-                    const float4 v = ld_shared_cluster_v4(shared_address(z + e), block);
-                    sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
-                }
+                float4 sum = *(float4 *)(z + e), v[THIN_CLUSTER] = {};
+#pragma unroll
+                for (int block = 1; block < THIN_CLUSTER; block++)
+                    if (block < shares.blocks) v[block] = ld_shared_cluster_v4(shared_address(z + e), block);
+#pragma unroll
+                for (int block = 1; block < THIN_CLUSTER; block++)
+                    sum.x += v[block].x, sum.y += v[block].y, sum.z += v[block].z, sum.w += v[block].w;
                 *(float4 *)(z + e) = sum;
             }
         barrier_cluster_sync();
@@ -314,10 +316,10 @@ __device__ inline void thin_gather(float (*memory)[16 * thin_pitch<NT>], const t
     __syncthreads();
 }
 
-/* Where a sum is not finite, all of a warp's 16 rows again, by multiply-adds. columns: of the tile. */
+/* Where a sum is not finite, all of a warp's 16 rows again, by multiply-adds. */
 template <typename T>
-__device__ inline void thin_repair(const thin_args<T> &a, float *z, int pitch, const thin_where &at, int column,
-                                   int columns) {
+__device__ inline void thin_repair(const thin_args<T> &a, float *z, int pitch, const thin_where &at) {
+    const int columns = a.of.heads * a.of.classes;
     bool odd = false;
     const int lane = (int)threadIdx.x % 32;
     for (int e = lane; e < 16 * columns; e += 32) odd |= !isfinite(z[e / columns * pitch + e % columns]);
@@ -325,10 +327,9 @@ __device__ inline void thin_repair(const thin_args<T> &a, float *z, int pitch, c
     __syncwarp(); /* all have been read */
     if (!again) return;
     for (int e = lane; e < 16 * columns; e += 32) {
-        const int r = e / columns, c = column + e % columns, h = c / a.of.classes;
+        const int r = e / columns, c = e % columns, h = c / a.of.classes;
         const T *w = a.of.base + h * a.of.head + (c - h * a.of.classes) * a.of.line;
-        if (at.row(r) < a.rows)
-            z[r * pitch + e % columns] = ffma_chain(0.0f, a.x + at.row(r) * a.line, w, a.of.step, a.depth);
+        if (at.row(r) < a.rows) z[r * pitch + c] = ffma_chain(0.0f, a.x + at.row(r) * a.line, w, a.of.step, a.depth);
     }
     __syncwarp();
 }
@@ -353,50 +354,50 @@ __device__ inline void thin_repair_sums(const thin_args<T> &a, float (&sums)[NT]
 #pragma unroll
         for (int e = 0; e < 4; e++) finite &= isfinite(sums[t][e]);
     if (__all_sync(0xffffffffu, finite)) return;
-    const int column = (int)blockIdx.y * 8 * NT, left = a.of.heads * a.of.classes - column;
     thin_put<NT>(sums, z);
     __syncwarp();
-    thin_repair(a, z, thin_pitch<NT>, at, column, left < 8 * NT ? left : 8 * NT);
+    thin_repair(a, z, thin_pitch<NT>, at);
     thin_take<NT>(sums, z);
     __syncwarp();
 }
 
 template <typename T, int NT, bool Exact, class Op>
-__global__ void __launch_bounds__(THIN_WARPS * 32, thin_resident<NT, Exact>)
+__global__ void __launch_bounds__(THIN_WARPS * 32, thin_resident(NT))
     thin_kernel(const __grid_constant__ thin_args<T> a, const __grid_constant__ Op op) {
-    __shared__ __align__(16) float memory[THIN_WARPS][16 * thin_pitch<NT>];
+    constexpr int M = thin_m<NT, Exact>, tile = 16 * thin_pitch<NT>;
+    __shared__ __align__(16) float memory[THIN_WARPS][M * tile];
     const thin_work work(a, thin_rows_of(NT, Exact));
     if (work.block_first >= a.rows) return; /* of a phase that has fewer rows than others */
     const bool alone = a.shares.warps == 1;
     thin_rows<T, NT, Exact> x(a, work);
     after_previous_launch(); /* which put w in order; x was there before */
-    float sums[thin_m<NT, Exact>][NT][4] = {};
+    float sums[M][NT][4] = {};
     thin_sums<T, NT, Exact>(a, work, x, sums);
     float *const z = memory[threadIdx.x / 32];
+    if (!alone) {
 #pragma unroll
-    for (int m = 0; m < thin_m<NT, Exact>; m++) {
+        for (int m = 0; m < M; m++) thin_put<NT>(sums[m], z + m * tile);
+        __syncthreads();
+        thin_gather(memory, a.shares, work);
+        if (work.part > 0 || work.rank > 0) return;
+    }
+#pragma unroll
+    for (int m = 0; m < M; m++) {
         const thin_where at = work.at.from(16 * m);
-        if (!alone) {
-            thin_put<NT>(sums[m], z);
-            __syncthreads();
-            thin_gather<NT>(memory, a.shares, work);
-        }
-        if (work.part == 0 && work.rank == 0 && at.first < a.rows) {
-            if (!alone) thin_take<NT>(sums[m], z);
-            if constexpr (Exact) thin_repair_sums(a, sums[m], z, at);
-            bool by_rows = false;
-            if constexpr (requires { op.by_rows(); }) {
-                by_rows = op.by_rows();
-                if (by_rows) {
-                    thin_put<NT>(sums[m], z);
-                    __syncwarp();
-                    op.rows(z, thin_pitch<NT>, at);
-                    __syncwarp();
-                }
+        if (at.first >= a.rows) break;
+        float *const of_tile = z + m * tile;
+        if (!alone) thin_take<NT>(sums[m], of_tile);
+        if constexpr (Exact) thin_repair_sums(a, sums[m], of_tile, at);
+        bool by_rows = false;
+        if constexpr (requires { op.by_rows(); }) {
+            by_rows = op.by_rows();
+            if (by_rows) {
+                thin_put<NT>(sums[m], of_tile);
+                __syncwarp();
+                op.rows(of_tile, thin_pitch<NT>, at);
             }
-            if (!by_rows) op.fragment(sums[m], at);
         }
-        if (!alone) __syncthreads();
+        if (!by_rows) op.fragment(sums[m], at);
     }
 }
 
@@ -473,32 +474,31 @@ int64_t thin_blocks(const thin_args<T> &a, int of_warp) {
     return (of_phase + rows - 1) / rows * a.phases.count * a.shares.blocks;
 }
 
-/* The rest of a's fields, w in order, and the kernel of NT tiles, `across` blocks side by side. */
+/* The rest of a's fields, w in order, and the kernel of NT tiles. */
 template <int NT, bool Exact, typename T, typename W, class Op>
-ridge_status thin_launch(const thin_weights<W> &w, thin_args<T> a, int64_t across, void *room, const Op &op,
-                         cudaStream_t stream) {
+ridge_status thin_launch(const thin_weights<W> &w, thin_args<T> a, void *room, const Op &op, cudaStream_t stream) {
     a.phases = thin_phases_of((uintptr_t)a.x, a.line, a.rows, (int)sizeof(T));
     a.steps = (int)thin_steps(a.depth, (int)sizeof(T), thin_aligned(a.phases)), a.w = (const uint4 *)room;
     constexpr int rows = thin_rows_of(NT, Exact);
-    a.shares = thin_shares_of(a.rows, rows, a.steps, a.phases, device_capability(),
+    a.shares = thin_shares_of(a.rows, NT, rows, a.steps, a.phases, device_capability(),
                               device_limit(cudaDevAttrMultiProcessorCount));
     const auto log2_of = [](int n) { return n >= 8 ? 3 : n / 2; };
     a.each = (a.steps + a.shares.warps * a.shares.blocks - 1) / (a.shares.warps * a.shares.blocks);
     a.shift = {log2_of(a.shares.blocks), log2_of(a.shares.warps), log2_of(a.phases.count)};
     if constexpr (Exact) a.of = w;
     const int64_t blocks = thin_blocks(a, rows);
-    if (blocks > INT32_MAX || across > 65535) return RIDGE_UNSUPPORTED;
+    if (blocks > INT32_MAX) return RIDGE_UNSUPPORTED;
     RIDGE_TRY((thin_pack<T, Exact>(w, a.phases, NT, a.steps, room, stream)));
     return launch_overlapping(thin_kernel<T, NT, Exact, Op>,
-                              {dim3((unsigned)blocks, (unsigned)across), THIN_WARPS * 32, 0, a.shares.blocks}, stream,
-                              device_overlaps(), a, op);
+                              {dim3((unsigned)blocks), THIN_WARPS * 32, 0, a.shares.blocks}, stream, device_overlaps(),
+                              a, op);
 }
 
 /* All columns by one kernel. */
 template <bool Exact, typename T, class Op>
 ridge_status thin_run(const thin_weights<T> &w, const thin_args<T> &a, void *room, const Op &op, cudaStream_t stream) {
     const auto run = [&]<int NT>() {
-        if constexpr (!Exact || 8 * NT <= THIN_EXACT) return thin_launch<NT, Exact>(w, a, 1, room, op, stream);
+        if constexpr (!Exact || 8 * NT <= THIN_EXACT) return thin_launch<NT, Exact>(w, a, room, op, stream);
         return RIDGE_UNSUPPORTED;
     };
     switch (thin_tiles((int64_t)w.heads * w.classes)) {
@@ -509,14 +509,6 @@ ridge_status thin_run(const thin_weights<T> &w, const thin_args<T> &a, void *roo
         case 16: return run.template operator()<16>();
         default: return RIDGE_UNSUPPORTED;
     }
-}
-
-/* Any number of columns, thin_wide(Exact) of them a block: of few terms. */
-template <bool Exact, typename T, typename W, class Op>
-ridge_status thin_run_wide(const thin_weights<W> &w, const thin_args<T> &a, void *room, const Op &op,
-                           cudaStream_t stream) {
-    constexpr int wide = thin_wide(Exact);
-    return thin_launch<wide / 8, Exact>(w, a, ((int64_t)w.classes + wide - 1) / wide, room, op, stream);
 }
 
 }  // namespace ridge

@@ -13,6 +13,9 @@ enum {
     THIN_CLUSTER = 8,     /* blocks that share a depth, at most */
     THIN_STEP_BYTES = 64, /* of a row, that a warp takes at a time */
     THIN_DEEP = 4,        /* steps of a warp, at least, where warps share the depth */
+    THIN_END = 6,         /* steps that a warp's beginning and end take as long as; */
+    THIN_MEET = 1,        /* besides where warps meet; */
+    THIN_MEET_FAR = 5,    /* besides where blocks do */
 };
 #define THIN_BYTES 0x1p30 /* of w's orders, at most */
 
@@ -54,20 +57,34 @@ static inline int64_t thin_row_tiles(int64_t rows, int of_warp, thin_phases p) {
     return (of_phase + of_warp - 1) / of_warp * p.count;
 }
 
-/* Who shares the depth of their rows, where these are too few for three warps of every quarter of an SM: warps of a
- * block, then blocks. */
+/* Blocks of an SM: what registers have room for. */
+#ifdef __cplusplus
+constexpr
+#endif
+    static inline int
+    thin_resident(int tiles) {
+    return tiles == 1 ? 3 : 2;
+}
+
+/* Who shares the depth of their rows: warps of a block, then blocks; as many as let the last of them end first. */
 typedef struct thin_shares {
     int warps, blocks;
 } thin_shares;
-static inline thin_shares thin_shares_of(int64_t rows, int of_warp, int64_t steps, thin_phases p, int sm,
+static inline thin_shares thin_shares_of(int64_t rows, int tiles, int of_warp, int64_t steps, thin_phases p, int sm,
                                          int sm_count) {
-    const int64_t tiles = thin_row_tiles(rows, of_warp, p), enough = 12 * (int64_t)sm_count;
-    thin_shares s = {1, 1};
-    while (s.warps < THIN_WARPS && tiles * s.warps < enough && steps >= 2 * s.warps * THIN_DEEP) s.warps *= 2;
-    const int most = sm >= 90 && s.warps == THIN_WARPS ? THIN_CLUSTER : 1;
-    while (s.blocks < most && tiles * s.warps * s.blocks * 2 <= enough && steps >= 2 * s.warps * s.blocks * THIN_DEEP)
-        s.blocks *= 2;
-    return s;
+    const int64_t row_tiles = thin_row_tiles(rows, of_warp, p), room = (int64_t)thin_resident(tiles) * sm_count;
+    const int most = sm >= 90 ? THIN_WARPS * THIN_CLUSTER : THIN_WARPS;
+    thin_shares best = {1, 1};
+    int64_t least = INT64_MAX;
+    for (int sharing = 1; sharing <= most && (sharing == 1 || steps >= sharing * THIN_DEEP); sharing *= 2) {
+        const thin_shares s = {sharing < THIN_WARPS ? sharing : THIN_WARPS,
+                               sharing < THIN_WARPS ? 1 : sharing / THIN_WARPS};
+        const int64_t blocks = (row_tiles * s.warps + THIN_WARPS - 1) / THIN_WARPS * s.blocks;
+        const int64_t ends = THIN_END + (s.warps > 1 ? THIN_MEET : 0) + (s.blocks > 1 ? THIN_MEET_FAR : 0);
+        const int64_t time = (blocks + room - 1) / room * ((steps + sharing - 1) / sharing + ends);
+        if (time < least) least = time, best = s;
+    }
+    return best;
 }
 /* Of w in the order of fragments, once for each phase; exact: its hi and lo parts. */
 static inline double thin_bytes(int64_t columns, int64_t depth, int bytes, bool exact, int phases) {
@@ -90,18 +107,24 @@ static inline const char *thin_refusal(int sm, int64_t rows, double columns, int
     return in_rows ? NULL : "x is not in rows";
 }
 
-/* Columns of a block where there are any number. */
-#ifdef __cplusplus
-constexpr
-#endif
-    static inline int
-    thin_wide(bool exact) {
-    return exact ? 32 : 64;
-}
-static inline double thin_wide_bytes(int64_t columns, int64_t depth, int bytes, bool exact) {
-    const int wide = thin_wide(exact);
-    const int64_t groups = (columns + wide - 1) / wide;
-    return (double)thin_steps(depth, bytes, true) * (double)groups * wide * 4 * (exact ? 32 : 16);
+/* ---- skinny/thin_outer.cuh ---- */
+
+enum {
+    OUTER_COLUMNS = 64, /* of a block */
+    OUTER_BLOCKS = 1056 /* that rows are shared for: eight for each of an H200's SMs, on every device */
+};
+/* Blocks side by side; shares of a phase's rows; tiles of rows of a share. */
+typedef struct outer_shares {
+    int64_t across, count, each;
+} outer_shares;
+static inline outer_shares outer_shares_of(int64_t rows, int64_t columns, thin_phases p, int bytes, bool exact) {
+    const int64_t slack = thin_aligned(p) ? 0 : 16 / bytes - 1;
+    const int64_t tiles = thin_row_tiles(rows, thin_rows_of(OUTER_COLUMNS / 8, exact), p) / p.count;
+    outer_shares s = {(columns + slack + OUTER_COLUMNS - 1) / OUTER_COLUMNS, 1, 0};
+    const int64_t most = (tiles + THIN_WARPS - 1) / THIN_WARPS, wanted = OUTER_BLOCKS / (s.across * p.count);
+    s.count = wanted < 1 ? 1 : wanted < most ? wanted : most;
+    s.each = (tiles + s.count - 1) / s.count;
+    return s;
 }
 
 /* ---- skinny/thin_across.cuh ---- */

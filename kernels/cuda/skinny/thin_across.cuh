@@ -1,5 +1,5 @@
 /* C = A^T B of many rows: A [rows, m] with few columns, B [rows, n] as it lies, whatever its alignment, read once; sums
- * of shares of the rows, fp32, to memory.
+ * of shares of the rows, fp32, to memory; and those of A's columns.
  *
  * By mma.sync of tf32, m by rows times rows by n: 16-bit elements are tf32 exactly; fp32 by three products (Exact, see
  * skinny/thin.cuh). A block has rows of one phase (skinny/thin_row.cuh), its warps take turns at them and add their
@@ -10,6 +10,7 @@
 #define RIDGE_KERNELS_CUDA_SKINNY_THIN_ACROSS_CUH
 
 #include "cuda/skinny/thin.cuh"
+#include "cuda/tile/reduce.cuh"
 
 namespace ridge {
 
@@ -23,6 +24,7 @@ struct across_args {
     thin_phases phases; /* of b's rows */
     float *sums;        /* of a share: m lines of `stride`, `next` from one share's to the next's */
     int64_t stride, next;
+    float *a_sums; /* of a share: of A's m columns */
 };
 
 /* A block's rows: `begin` to `end` of a phase. */
@@ -40,6 +42,16 @@ struct across_work {
     }
 };
 
+/* So many bytes as words, zeros unless present: elements of 16 bits would be a register each, and be waited for. */
+template <int Bytes>
+using across_words = std::conditional_t<Bytes == 4, unsigned, std::conditional_t<Bytes == 8, uint2, uint4>>;
+template <int Bytes>
+__device__ inline across_words<Bytes> across_load(const void *p, bool present) {
+    if constexpr (Bytes == 4) return ld_global_u32_if(p, present);
+    if constexpr (Bytes == 8) return ld_global_v2_if(p, present);
+    if constexpr (Bytes == 16) return ld_global_if(p, present);
+}
+
 /* Of eight rows a warp at a time: rows t and t + 4 are a lane's, of B 16 bytes, of A 2 M columns. */
 template <typename A, typename B, int M>
 class across_rows {
@@ -55,7 +67,14 @@ class across_rows {
     static constexpr int step = 8 * THIN_WARPS;
     struct slot {
         uint4 b[2];
-        pack<A, 2 * M> a[2];
+        across_words<2 * M *(int)sizeof(A)> a[2];
+        __device__ pack<A, 2 * M> of_a(int r) const {
+            union {
+                across_words<2 * M *(int)sizeof(A)> words;
+                pack<A, 2 * M> elements;
+            } u = {a[r]};
+            return u.elements;
+        }
     } ring[ahead];
     int turns;
 
@@ -66,8 +85,7 @@ class across_rows {
             const int64_t i = work.rows.row((int)(row + 4 * r));
             const char *const piece = (const char *)(p.b + i * p.b_line) - cut.begin * (int)sizeof(B);
             const bool there = row + 4 * r < work.end;
-            s.a[r] = {}, s.b[r] = make_uint4(0, 0, 0, 0);
-            if (there && column < p.m) s.a[r] = *(const pack<A, 2 * M> *)(p.a + i * p.a_line + column);
+            s.a[r] = across_load<sizeof(A) * 2 * M>(p.a + i * p.a_line + column, there && column < p.m);
             /* what is beside the row goes to columns that are not stored */
             s.b[r] = ld_global_if(piece, there && cut.has_any() && span.has(piece));
             if (there && cut.has_any() && !span.has(piece)) s.b[r] = cut.one_by_one(piece);
@@ -135,6 +153,22 @@ __device__ float across_again(const across_args<A, B> &p, const across_work &wor
     }
     return sum;
 }
+/* Sums of A's columns of the block's share, of which a lane has its rows' of its 2 M columns. */
+template <int M, typename A, typename B>
+__device__ inline void across_store_of_a(const across_args<A, B> &p, const float (&sums)[2 * M], float *room, int pitch,
+                                         int first) {
+    const int lane = (int)threadIdx.x % 32, column = (int)threadIdx.x;
+#pragma unroll
+    for (int e = 0; e < 2 * M; e++) {
+        const float sum = quad_sum(sums[e]);
+        if (lane % 4 == 0) room[(int)threadIdx.x / 32 * pitch + lane / 4 * 2 * M + e] = sum;
+    }
+    __syncthreads();
+    if (column >= 16 * M || first + column >= p.m) return;
+    float sum = 0.0f;
+    for (int w = 0; w < THIN_WARPS; w++) sum += room[w * pitch + column];
+    p.a_sums[(int64_t)blockIdx.z * p.m + first + column] = sum;
+}
 /* The m-th tile of a warp's sums to its part of shared memory, those of all warps from there to memory. An infinity has
  * no lo part: where a sum of Exact is not finite, it is made again. first: the block's first column of A; column: of B,
  * which may be in front of it. */
@@ -169,16 +203,18 @@ __global__ void __launch_bounds__(32 * THIN_WARPS, M == 1 ? 4 : 3)
     after_previous_launch();
     const across_work work(p);
     const int first_of_b = (int)blockIdx.x * 8 * N, first = (int)blockIdx.y * 16 * M;
-    float sums[M][N][4] = {};
+    float sums[M][N][4] = {}, of_a[2 * M] = {};
     across_rows<A, B, M> rows(p, work, first, first_of_b);
     rows.all([&](const typename across_rows<A, B, M>::slot &s) {
         const pack<B, N> b[2] = {elements_of<B, N>(s.b[0]), elements_of<B, N>(s.b[1])};
+        const pack<A, 2 * M> rows_of_a[2] = {s.of_a(0), s.of_a(1)};
         float a[M][4];
 #pragma unroll
         for (int m = 0; m < M; m++)
 #pragma unroll
             for (int e = 0; e < 4; e++) {
-                const float v = to_float(s.a[e / 2].v[2 * m + e % 2]);
+                const float v = to_float(rows_of_a[e / 2].v[2 * m + e % 2]);
+                of_a[2 * m + e % 2] += v;
                 a[m][e] = Exact ? v : cvt_rna_tf32(v);
             }
 #pragma unroll
@@ -189,9 +225,12 @@ __global__ void __launch_bounds__(32 * THIN_WARPS, M == 1 ? 4 : 3)
     });
 #pragma unroll
     for (int m = 0; m < M; m++) across_store<Exact, M>(p, work, sums[m], room, m, first, first_of_b - work.phase_begin);
+    if (blockIdx.x > 0) return;
+    __syncthreads();
+    across_store_of_a<M>(p, of_a, room[0], 16 * (8 * N + 1), first);
 }
 
-/* p.sums: across_bytes(…) in memory, of across_shares(…) shares. */
+/* p.sums: across_bytes(…) in memory, of across_shares(…) shares; p.a_sums: [shares][p.m]. */
 template <bool Exact, typename A, typename B>
 ridge_status across_run(across_args<A, B> p, cudaStream_t stream) {
     const int64_t columns = ACROSS_COLUMN_BYTES / (int)sizeof(B),

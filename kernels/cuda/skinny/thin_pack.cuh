@@ -47,20 +47,19 @@ __device__ inline T thin_element(W w, thin_part part) {
     return thin_operand<T>(w);
 }
 
-/* to[phase][tile of columns][step][tile of 8 columns][parts][lane]: 16 bytes along the depth of the lane's column. In
+/* to[phase][step][tile of 8 columns][parts][lane]: 16 bytes along the depth of the lane's column. In
  * front of w's elements are as many zeros as there are elements between a boundary and the rows of a phase. W: of w. */
 template <typename T, typename W, bool Exact>
 __global__ void __launch_bounds__(256)
-    thin_pack_kernel(thin_weights<W> w, thin_phases phases, int tiles, int groups, int steps, int all, uint4 *to) {
+    thin_pack_kernel(thin_weights<W> w, thin_phases phases, int tiles, int steps, int all, uint4 *to) {
     constexpr int n = pack_width<T>;
     griddepcontrol_launch_dependents();
     const unsigned e = blockIdx.x * 256 + threadIdx.x; /* of 32 bits: divisions of 64 would take longer than the rest */
     if (e >= (unsigned)all) return;
     const int lane = (int)(e % 32);
-    const unsigned at_tile = e / 32, at_step = at_tile / (unsigned)tiles, at_group = at_step / (unsigned)steps;
-    const unsigned of_phase = at_group / (unsigned)groups;
-    const int tile = (int)(at_tile - at_step * (unsigned)tiles), step = (int)(at_step - at_group * (unsigned)steps);
-    const int column = ((int)(at_group - of_phase * (unsigned)groups) * tiles + tile) * 8 + lane / 4;
+    const unsigned at_tile = e / 32, at_step = at_tile / (unsigned)tiles, of_phase = at_step / (unsigned)steps;
+    const int tile = (int)(at_tile - at_step * (unsigned)tiles), step = (int)(at_step - of_phase * (unsigned)steps);
+    const int column = tile * 8 + lane / 4;
     const int k = step * thin_step<T> + lane % 4 * n - thin_phase_begin<T>(phases, (int)of_phase);
     const bool exists = column < w.heads * w.classes;
 #pragma unroll
@@ -74,15 +73,14 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-/* w to room: thin_bytes(…) in memory, or thin_wide_bytes(…) where a tile of columns is not all. The kernel that reads
- * it is next in the stream: until then it may read x alone. */
+/* w to room: thin_bytes(…) in memory. The kernel that reads it is next in the stream: until then it may read x alone.
+ */
 template <typename T, bool Exact, typename W>
 ridge_status thin_pack(const thin_weights<W> &w, const thin_phases &phases, int tiles, int steps, void *room,
                        cudaStream_t stream) {
-    const int groups = (int)(((int64_t)w.heads * w.classes + 8 * tiles - 1) / (8 * tiles));
-    const int64_t all = (int64_t)phases.count * groups * steps * tiles * 32, blocks = (all + 255) / 256;
-    if (all > INT32_MAX - 256 || (int64_t)w.heads * w.classes > INT32_MAX - 8 * tiles) return RIDGE_UNSUPPORTED;
-    return launch(thin_pack_kernel<T, W, Exact>, {dim3((unsigned)blocks), 256}, stream, w, phases, tiles, groups, steps,
+    const int64_t all = (int64_t)phases.count * steps * tiles * 32, blocks = (all + 255) / 256;
+    if (all > INT32_MAX - 256) return RIDGE_UNSUPPORTED;
+    return launch(thin_pack_kernel<T, W, Exact>, {dim3((unsigned)blocks), 256}, stream, w, phases, tiles, steps,
                   (int)all, (uint4 *)room);
 }
 
