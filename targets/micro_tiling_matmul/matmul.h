@@ -2,6 +2,7 @@
 #ifndef RIDGE_TARGET_MATMUL_H
 #define RIDGE_TARGET_MATMUL_H
 
+#include "model/matmul_dims.h"
 #include "ridge/target.h"
 
 RIDGE_CPU_DECLARE(matmul_cpu_baseline);
@@ -9,8 +10,6 @@ RIDGE_CPU_DECLARE(matmul_cpu_product); /* by the gemm_way that call->way->number
 RIDGE_CPU_DECLARE(matmul_cpu_shared);
 ridge_status matmul_openblas(const ridge_call *call);
 ridge_status matmul_onednn(const ridge_call *call);
-
-enum { MATMUL_M, MATMUL_N, MATMUL_K }; /* places in dim[] */
 
 /* Upper limits over all instruction sets, which determine the size of scratch. cpu_shared.c asserts them. */
 #define MATMUL_NR 32

@@ -5,6 +5,7 @@
 
 #include "cpu/gemm_product.h"
 #include "matmul.h"
+#include "model/matmul_target.h"
 #include "peer/onednn.h"
 #include "peer/openblas.h"
 
@@ -30,25 +31,10 @@ static const ridge_case cases[] = {
     {.dim = {129, 127, 1}, .dtype = RIDGE_F32, .edge = true},
 };
 
-static const ridge_tensor_spec in[] = {
-    {.name = "a", .rank = 2, .dim = {MATMUL_M, MATMUL_K}, .by_row = true},
-    {.name = "b", .rank = 2, .dim = {MATMUL_K, MATMUL_N}},
-};
-static const ridge_tensor_spec out[] = {{.name = "c", .rank = 2, .dim = {MATMUL_M, MATMUL_N}}};
-
-static double a_bytes(const ridge_case *c) { return 4.0 * (double)c->dim[MATMUL_M] * (double)c->dim[MATMUL_K]; }
-static double b_bytes(const ridge_case *c) { return 4.0 * (double)c->dim[MATMUL_K] * (double)c->dim[MATMUL_N]; }
-static double c_bytes(const ridge_case *c) { return 4.0 * (double)c->dim[MATMUL_M] * (double)c->dim[MATMUL_N]; }
-
-static void work(const ridge_case *c, ridge_work *w) {
-    w->flops = 2.0 * (double)c->dim[MATMUL_M] * (double)c->dim[MATMUL_N] * (double)c->dim[MATMUL_K];
-    w->bytes_read = a_bytes(c) + b_bytes(c);
-    w->bytes_written = c_bytes(c);
-}
-
 /* Every row of C reads all of B. */
 static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
-    *t = (ridge_traffic){.read = a_bytes(c) + b_bytes(c) * (double)c->dim[MATMUL_M], .written = c_bytes(c)};
+    *t = (ridge_traffic){.read = matmul_a_bytes(c) + matmul_b_bytes(c) * (double)c->dim[MATMUL_M],
+                         .written = matmul_c_bytes(c)};
 }
 
 /* ---- ways of the optimized variant: number is a gemm_way, or SHARED ---- */
@@ -78,14 +64,14 @@ static size_t way_scratch(const ridge_case *c, int threads) {
 
 /* B is read once, with more than one strip of rows again from cache. */
 static void stream_traffic(const ridge_problem *p, ridge_traffic *t) {
-    *t = (ridge_traffic){.read = a_bytes(&p->c) + b_bytes(&p->c), .written = c_bytes(&p->c)};
+    *t = (ridge_traffic){.read = matmul_a_bytes(&p->c) + matmul_b_bytes(&p->c), .written = matmul_c_bytes(&p->c)};
 }
 
 /* Each block of B is read and packed. Each slice of the depth after the first reads C again. */
 static void blocked_traffic(const ridge_problem *p, ridge_traffic *t) {
     const double slices = ceil((double)p->c.dim[MATMUL_K] / GEMM_BLOCK_DEPTH);
-    *t = (ridge_traffic){.read = a_bytes(&p->c) + b_bytes(&p->c) + c_bytes(&p->c) * (slices - 1),
-                         .written = c_bytes(&p->c) * slices};
+    *t = (ridge_traffic){.read = matmul_a_bytes(&p->c) + matmul_b_bytes(&p->c) + matmul_c_bytes(&p->c) * (slices - 1),
+                         .written = matmul_c_bytes(&p->c) * slices};
 }
 
 /* Beside the blocked way. AVX2, a Zen 3 core: a factor. AVX-512, an Emerald Rapids core: faster by a factor, but it
@@ -106,8 +92,9 @@ static double shared_cost(const ridge_way *way, const ridge_problem *p) {
 static void shared_traffic(const ridge_problem *p, ridge_traffic *t) {
     const ridge_case *c = &p->c;
     double blocks = ceil((double)c->dim[MATMUL_M] / MATMUL_MC), slices = ceil((double)c->dim[MATMUL_K] / MATMUL_KC);
-    *t = (ridge_traffic){.read = a_bytes(c) + b_bytes(c) * (1 + blocks) + c_bytes(c) * (slices - 1),
-                         .written = b_bytes(c) + c_bytes(c) * slices};
+    *t =
+        (ridge_traffic){.read = matmul_a_bytes(c) + matmul_b_bytes(c) * (1 + blocks) + matmul_c_bytes(c) * (slices - 1),
+                        .written = matmul_b_bytes(c) + matmul_c_bytes(c) * slices};
 }
 
 static size_t shared_scratch(const ridge_case *c, int threads) {
@@ -162,19 +149,6 @@ static const ridge_variant variants[] = {
      .own_threads = true},
 };
 
-static void oracle(const ridge_oracle_call *call) {
-    const int64_t m = call->dim[MATMUL_M], n = call->dim[MATMUL_N], k = call->dim[MATMUL_K];
-    for (int64_t i = 0; i < m; i++) {
-        double *restrict c = call->out[0] + i * n;
-        for (int64_t j = 0; j < n; j++) c[j] = 0;
-        for (int64_t d = 0; d < k; d++) {
-            const double s = call->in[0][i * k + d];
-            const double *restrict b = call->in[1] + d * n;
-            for (int64_t j = 0; j < n; j++) c[j] += s * b[j];
-        }
-    }
-}
-
 /* Both terms are derived in README.md: partial sums as a random walk, and partial sums that drift towards the result.
  */
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
@@ -195,13 +169,13 @@ const ridge_target ridge_target_micro_tiling_matmul = {
     .name = "micro_tiling_matmul",
     .chapter = "ch09",
     .summary = "matrix product from register tiles",
-    .dims = {"m", "n", "k"},
+    .dims = MATMUL_DIMS,
     .cases = RIDGE_LIST(cases),
-    .in = RIDGE_LIST(in),
-    .out = RIDGE_LIST(out),
+    .in = RIDGE_LIST(matmul_in),
+    .out = RIDGE_LIST(matmul_out),
     .variants = RIDGE_LIST(variants),
-    .work = work,
-    .oracle = oracle,
+    .work = matmul_work,
+    .oracle = matmul_oracle,
     .bound = bound,
     .reject = reject,
 };

@@ -37,13 +37,18 @@ __device__ inline void multiply_tile(float (&sums)[S::sums], const matmul_memory
     for (int k = 0; k < slices; k++, at.next()) {
         mbarrier_wait_parity(memory.full(at.stage), at.phase);
         multiply_stage<S>(sums, memory.a(at.stage), memory.b(at.stage), group, k > 0);
-        wgmma_wait_group<1>();
-        if (k > 0) release<S>(memory.empty(before), rank);
-        before = at.stage;
+        if constexpr (S::stages == 1) { /* nothing comes before it is free */
+            wgmma_wait_group<0>();
+            release<S>(memory.empty(at.stage), rank);
+        } else {
+            wgmma_wait_group<1>();
+            if (k > 0) release<S>(memory.empty(before), rank);
+            before = at.stage;
+        }
     }
     wgmma_wait_group<0>();
     wgmma_settle(sums);
-    release<S>(memory.empty(before), rank);
+    if constexpr (S::stages > 1) release<S>(memory.empty(before), rank);
 }
 
 /* The same in two steps: see the head of this file. */

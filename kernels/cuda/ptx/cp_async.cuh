@@ -20,6 +20,11 @@ __device__ inline void cp_async_4_if(uint32_t to, const void *from, bool present
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(present ? 4 : 0) : "memory");
 }
 __device__ inline void cp_async_commit_group(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/* All but the last `Left` groups have arrived. */
+template <int Left>
+__device__ inline void cp_async_wait_group(void) {
+    asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory");
+}
 __device__ inline void cp_async_wait_all(void) { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 }  // namespace ridge

@@ -22,6 +22,25 @@ __device__ inline float2 ld_shared_v2(uint32_t address) {
     return v;
 }
 
+__device__ inline void st_shared_v4(uint32_t address, uint4 v) {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
+}
+
+/* Four 8 x 8 matrices of 16-bit elements from rows of shared memory, as mma.sync's fragments: a lane names a row.
+ * trans: each matrix transposed. */
+__device__ inline void ldmatrix_x4(unsigned (&v)[4], uint32_t from) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+                 : "r"(from)
+                 : "memory");
+}
+__device__ inline void ldmatrix_x4_trans(unsigned (&v)[4], uint32_t from) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+                 : "r"(from)
+                 : "memory");
+}
 /* Four 8 x 8 matrices of 16-bit elements, from the layout of an accumulator to rows of shared memory. */
 __device__ inline void stmatrix_x4(uint32_t to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b), "r"(c),
