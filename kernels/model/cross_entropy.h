@@ -93,6 +93,15 @@ typedef struct ce_places {
         {.dim = {11, 77, 402}, CE_EDGE(BF16), .column_major = (w_by_columns), CE_ONLY_CUDA},                         \
         {.dim = {6, 72, 1001}, CE_EDGE(F16), .column_major = (all_by_columns), CE_ONLY_CUDA},                        \
         {.dim = {1, 1400, 300}, CE_EDGE(F16), .column_major = (w_by_columns), CE_ONLY_CUDA},                         \
+        {.dim = {20, 35, 21}, CE_EDGE_TOLD(F32, 5, 0.1, 1e-4), CE_ONLY_CUDA}, /* likewise, by tensor cores */        \
+        {.dim = {33, 19, 23}, CE_EDGE(F32), .column_major = (all_by_columns), CE_ONLY_CUDA},                         \
+        {.dim = {18, 37, 23}, CE_EDGE(TF32), .column_major = (w_by_columns), CE_ONLY_CUDA},                          \
+        {.dim = {34, 21, 19}, CE_EDGE_TOLD(TF32, 5, 0.1, 1e-4), CE_ONLY_CUDA},                                       \
+        {.dim = {40, 17, 23}, CE_EDGE(BF16), CE_ONLY_CUDA},                                                          \
+        {.dim = {21, 32, 24}, CE_EDGE_TOLD(F16, 5, 0, 0), CE_ONLY_CUDA},                                             \
+        {.dim = {19, 41, 20}, CE_EDGE(F16), .column_major = (all_by_columns), CE_ONLY_CUDA},                         \
+        {.dim = {17, 259, 777}, CE_EDGE(BF16), .column_major = (w_by_columns), CE_ONLY_CUDA},                        \
+        {.dim = {37, 517, 1031}, CE_EDGE(F32), CE_ONLY_CUDA},                                                        \
         {.dim = {67, 131, 521}, CE_EDGE_TOLD(TF32, 5, 0.1, 1e-4), CE_ONLY_CUDA}, /* half, of odd lines */            \
         {.dim = {66, 133, 522}, CE_EDGE(TF32), .column_major = (all_by_columns), CE_ONLY_CUDA},                      \
         {.dim = {2309, 37, 19}, CE_EDGE_TOLD(TF32, 5, 0.1, 1e-4), CE_ONLY_CUDA}, /* the same, few classes */         \

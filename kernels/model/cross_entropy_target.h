@@ -120,7 +120,7 @@ static const ridge_way optimized_ways[] = {
     CE_WAY(LINEAR_LOSS_NARROW, "narrow", "tiles of 64 classes by wgmma, operands by TMA", 90, narrow_16),
 #endif
     CE_WAY(LINEAR_LOSS_FFMA, "ffma", "multiply-adds: any type, order and alignment", 0, ffma),
-    CE_WAY(LINEAR_LOSS_FEW_ROWS, "few_rows", "multiply-adds, w read once for each product, at memory's rate", 0,
+    CE_WAY(LINEAR_LOSS_FEW_ROWS, "few_rows", "w read once for each product, by tensor cores from 9 rows on", 0,
            few_rows),
     CE_WAY(LINEAR_LOSS_COPIED, "copied", "operands copied to aligned memory, then the way that suits the copies", 90,
            copied),

@@ -86,16 +86,15 @@ static const char *refuses_copied(const facts *f) {
     return copies.bytes > LINEAR_COPIES_MOST ? "copies take too much memory" : NULL;
 }
 
-static bool few_rows_fit(int64_t batch, int64_t depth, int64_t classes, int bytes, bool gradients) {
-    return batch >= 1 && batch <= (gradients ? GEMV_ROWS : GEMV_BATCH) && gemv_fits(batch, depth, classes, 1, bytes) &&
-           (!gradients || gemv_fits(batch, classes, depth, 1, 4));
+static bool few_rows_fit(int64_t batch, int64_t depth, int64_t classes, ridge_dtype dtype, bool gradients) {
+    return batch >= 1 && batch <= GEMV_BATCH && gemv_fits(batch, depth, classes, 1, gemv_logits_by(dtype)) &&
+           (!gradients || gemv_fits(batch, classes, depth, 1, gemv_gradients_by(dtype)));
 }
 static const char *refuses_few_rows(const facts *f) {
-    if (f->batch < 1 || f->batch > (f->gradients ? GEMV_ROWS : GEMV_BATCH))
-        return f->gradients ? "for 1 to 16 rows" : "for 1 to 64 rows";
+    if (f->batch < 1 || f->batch > GEMV_BATCH) return "for 1 to 64 rows";
     if (f->depth < 1 || f->classes < 1 || f->depth > INT32_MAX / 2 || f->classes > INT32_MAX / 2)
         return "for 1 to 2^30 classes and steps of the depth";
-    return few_rows_fit(f->batch, f->depth, f->classes, f->bytes, f->gradients) ? NULL : "sums exceed 256 MiB";
+    return few_rows_fit(f->batch, f->depth, f->classes, f->dtype, f->gradients) ? NULL : "sums exceed 256 MiB";
 }
 
 static const char *refuses_thin(const facts *f) {
@@ -249,11 +248,13 @@ static double copies_bytes(const facts *f) {
 /* Logits; losses; with gradients, those of the logits, dw, and dx in shares of the classes. */
 static double few_rows_cost(const facts *f) {
     const double logits = (double)f->batch * (double)f->classes;
-    const double z = linear_few_rows_cost(f->batch, f->depth, f->classes, 1, f->bytes, f->bytes, f->sm_count);
+    const gemv_product gradients = gemv_gradients_by(f->dtype);
+    const double z =
+        linear_few_rows_cost(f->batch, f->depth, f->classes, 1, f->bytes, gemv_logits_by(f->dtype), f->sm_count);
     if (!f->gradients) return z + linear_pass_cost(0) + 1;
     return z + linear_pass_cost(4 * logits) + linear_pass_cost(8 * logits) + 2 +
-           linear_few_rows_outer_cost(f->batch, f->classes, f->depth, f->bytes) +
-           linear_few_rows_cost(f->batch, f->classes, f->depth, 1, f->bytes, 4, f->sm_count);
+           linear_few_rows_outer_cost(f->batch, f->classes, f->depth, f->bytes, gradients) +
+           linear_few_rows_cost(f->batch, f->classes, f->depth, 1, f->bytes, gradients, f->sm_count);
 }
 
 /* Gradients of few classes by copies, of the prediction: 200045 x 98 x 14 in f16 in 450 us, predicted 260. */
@@ -296,8 +297,8 @@ double linear_loss_cost(const ridge_way *way, const ridge_problem *problem) {
 static void few_rows_traffic(const facts *f, const ridge_work *work, ridge_traffic *traffic) {
     const double logits = 4.0 * (double)f->batch * (double)f->classes;
     const double dx = 4.0 * (double)f->batch * (double)f->depth;
-    const gemv_plan z = gemv_plan_of(f->batch, f->depth, f->classes, 1, f->bytes);
-    const gemv_plan x = gemv_plan_of(f->batch, f->classes, f->depth, 1, 4);
+    const gemv_plan z = gemv_plan_of(f->batch, f->depth, f->classes, 1, gemv_logits_by(f->dtype));
+    const gemv_plan x = gemv_plan_of(f->batch, f->classes, f->depth, 1, gemv_gradients_by(f->dtype));
     double again = z.shares > 1 ? logits * (double)z.shares : 0;
     *traffic = (ridge_traffic){.read = work->bytes_read, .streamed = work->bytes_written};
     if (f->gradients) {
@@ -346,8 +347,8 @@ size_t linear_loss_bytes(int way, const ce_places *at, const ridge_case *c) {
     const int bytes = (int)ridge_dtype_size(c->dtype);
     const bool gradients = at->dx >= 0;
     if (way == LINEAR_LOSS_FEW_ROWS)
-        return few_rows_fit(rows, depth, classes, bytes, gradients)
-                   ? gemv_scratch_of(rows, depth, classes, 1, bytes, gradients).bytes
+        return few_rows_fit(rows, depth, classes, c->dtype, gradients)
+                   ? gemv_scratch_of(rows, depth, classes, 1, c->dtype, gradients).bytes
                    : 0;
     if (way != LINEAR_LOSS_COPIED) return linear_loss_scratch_of(way, rows, depth, classes, c->dtype, gradients).bytes;
     const linear_loss_copies copies = linear_loss_copies_of(rows, depth, classes, bytes, gradients);
@@ -369,7 +370,8 @@ ridge_arithmetic linear_loss_arithmetic(int way, const ce_places *at, const ridg
     const bool fp32 = f.bytes == 4, skinny = way < SKINNY_WAYS;
     const bool tf32 = way == SKINNY_NARROW || way == SKINNY_SHARED || way == SKINNY_CLUSTER;
     if (way == LINEAR_LOSS_THIN) return linear_thin_arithmetic(problem);
-    if (!fp32 || way == LINEAR_LOSS_FFMA || way == LINEAR_LOSS_FEW_ROWS || (skinny && at->dx >= 0))
+    if (way == LINEAR_LOSS_FEW_ROWS) return linear_few_rows_arithmetic(problem, f.batch);
+    if (!fp32 || way == LINEAR_LOSS_FFMA || (skinny && at->dx >= 0))
         return (ridge_arithmetic){.type = RIDGE_DTYPE_NONE};
     return (ridge_arithmetic){.type = tf32 ? RIDGE_TF32 : RIDGE_F16, .products = way == LINEAR_LOSS_HALF ? 1 : 3};
 }

@@ -35,6 +35,9 @@ OF_WAY(LINEAR_WAY_PRODUCT, product)
 /* ---- CUDA ---- */
 
 static inline ridge_arithmetic linear_of_copied(const ridge_problem *p) { return linear_copied_arithmetic(&DIMS, p); }
+static inline ridge_arithmetic linear_of_few_rows(const ridge_problem *p) {
+    return linear_few_rows_arithmetic(p, p->c.dim[DIMS.batch]);
+}
 #define OF_WAY(number, name)                                                      \
     static inline void name##_traffic(const ridge_problem *p, ridge_traffic *t) { \
         linear_softmax_traffic(number, &DIMS, p, t);                              \
@@ -131,6 +134,6 @@ OF_WAY(LINEAR_THIN, thin)
 #define LINEAR_WAYS_LOGITS(fn, dims)                                                                                 \
     LINEAR_WAY(LINEAR_LOGITS_FFMA, "logits_ffma", "a product by multiply-adds to memory, softmax row by row", fn, 0, \
                logits_ffma, NULL, dims)
-#define LINEAR_WAYS_FEW_ROWS(fn, dims)                                                                              \
-    LINEAR_WAY(LINEAR_FEW_ROWS, "few_rows", "multiply-adds, w read once at memory's rate: logits to memory", fn, 0, \
-               few_rows, NULL, dims)
+#define LINEAR_WAYS_FEW_ROWS(fn, dims)                                                                             \
+    LINEAR_WAY(LINEAR_FEW_ROWS, "few_rows", "w read once at memory's rate, by tensor cores from 9 rows on", fn, 0, \
+               few_rows, linear_of_few_rows, dims)

@@ -154,7 +154,7 @@ static const char *refuses_few_rows(const facts *f) {
     if (f->depth < 1 || f->classes < 1 || f->depth > INT32_MAX / 2 || f->classes > INT32_MAX / 2)
         return "for 1 to 2^30 classes and steps of the depth";
     if (f->heads < 1 || f->heads * f->batch > 65535) return "for up to 65535 rows of all heads";
-    return gemv_fits(f->batch, f->depth, f->classes, f->heads, f->bytes) ? NULL : "sums exceed 256 MiB";
+    return gemv_fits(f->batch, f->depth, f->classes, f->heads, gemv_logits_by(f->dtype)) ? NULL : "sums exceed 256 MiB";
 }
 
 static const char *refuses_thin(const facts *f) {
@@ -234,7 +234,8 @@ static double bytes_of_operands(const facts *f) {
 /* Logits are written and read, then probabilities written, by a launch for all heads. */
 static double few_rows_cost(const facts *f) {
     const double logits = (double)f->batch * (double)f->heads * (double)f->classes;
-    return linear_few_rows_cost(f->batch, f->depth, f->classes, f->heads, f->bytes, f->bytes, f->sm_count) +
+    return linear_few_rows_cost(f->batch, f->depth, f->classes, f->heads, f->bytes, gemv_logits_by(f->dtype),
+                                f->sm_count) +
            linear_pass_cost(logits * (8 + f->bytes)) + 1;
 }
 /* Tiles of 128 classes are heads to the kernel. 8 x 2048 x 8192 in 39 us. */
@@ -418,7 +419,8 @@ static void add_traffic(int way, const facts *f, ridge_traffic *traffic) {
     }
     if (way == LINEAR_LOGITS_SHARED) again = 4 * p * linear_softmax_shares(f->batch, f->depth, f->classes);
     if (way == LINEAR_FEW_ROWS) {
-        const int64_t shares = gemv_plan_of(f->batch, f->depth, f->classes, f->heads, f->bytes).shares;
+        const gemv_product tensor = gemv_logits_by(f->dtype);
+        const int64_t shares = gemv_plan_of(f->batch, f->depth, f->classes, f->heads, tensor).shares;
         again = 4 * p * (double)(shares > 1 ? shares + 1 : 1);
     }
     traffic->read += again, traffic->written += again;
@@ -446,8 +448,8 @@ size_t linear_softmax_scratch_bytes(int way, const linear_softmax_dims *at, cons
     const int64_t heads = at->apart ? 1 : heads_of(at, c);
     const int bytes = (int)ridge_dtype_size(c->dtype);
     if (way == LINEAR_FEW_ROWS)
-        return rows <= GEMV_BATCH && gemv_fits(rows, depth, classes, heads, bytes)
-                   ? gemv_scratch_of(rows, depth, classes, heads, bytes, 0).bytes
+        return rows <= GEMV_BATCH && gemv_fits(rows, depth, classes, heads, gemv_logits_by(c->dtype))
+                   ? gemv_scratch_of(rows, depth, classes, heads, c->dtype, 0).bytes
                    : 0;
     if (way != LINEAR_COPIED) return linear_softmax_scratch_of(way, rows, depth, classes, heads, c->dtype).bytes;
     const linear_copies copies = linear_copies_of(rows, depth, classes, heads, bytes);
@@ -477,6 +479,11 @@ ridge_arithmetic linear_one_of_fp16(const ridge_problem *problem) {
 ridge_arithmetic linear_thin_arithmetic(const ridge_problem *problem) {
     const bool fp32 = problem->c.dtype == RIDGE_F32;
     return (ridge_arithmetic){.type = fp32 ? RIDGE_TF32 : RIDGE_DTYPE_NONE, .products = fp32 ? 3 : 0};
+}
+/* Of few rows, by multiply-adds, or of enough for the tensor cores. */
+ridge_arithmetic linear_few_rows_arithmetic(const ridge_problem *problem, int64_t rows) {
+    const bool parts = problem->c.dtype == RIDGE_F32 && rows >= GEMV_TENSOR;
+    return (ridge_arithmetic){.type = parts ? RIDGE_TF32 : RIDGE_DTYPE_NONE, .products = parts ? 3 : 0};
 }
 ridge_arithmetic linear_copied_arithmetic(const linear_softmax_dims *at, const ridge_problem *problem) {
     const facts f = facts_of(at, problem), copied = linear_softmax_copied(&f);

@@ -106,6 +106,17 @@ static const ridge_case cases[] = {
     {.dim = {33, 72, 600}, EDGE_CUDA(BF16), .column_major = 1u << LINEAR_W},
     {.dim = {20, 130, 301}, EDGE_CUDA(BF16)},
     {.dim = {12, 99, 203}, EDGE_CUDA(F16), .column_major = 1u << LINEAR_W},
+    {.dim = {7, 300, 67}, EDGE_CUDA(F16), .column_major = 1u << LINEAR_W}, /* likewise, by tensor cores */
+    {.dim = {8, 130, 69}, EDGE_CUDA(BF16)},
+    {.dim = {40, 300, 72}, EDGE_CUDA(F16)},
+    {.dim = {12, 301, 70}, EDGE_CUDA(F32)},
+    {.dim = {14, 270, 68}, EDGE_CUDA(F32), .column_major = 1u << LINEAR_W},
+    {.dim = {23, 261, 77}, EDGE_CUDA(F32), .column_major = 1u << LINEAR_W},
+    {.dim = {39, 650, 40}, EDGE_CUDA(F32)},
+    {.dim = {10, 259, 35}, EDGE_CUDA(TF32), .column_major = 1u << LINEAR_W},
+    {.dim = {15, 264, 36}, EDGE_CUDA(TF32)},
+    {.dim = {50, 261, 31}, EDGE_CUDA(TF32)},
+    {.dim = {33, 140, 69}, EDGE_CUDA(TF32), .column_major = 1u << LINEAR_W},
 
     {.dim = {0, 8, 8}, EDGE_CUDA(BF16)},
     {.dim = {1, 1, 1}, EDGE_CUDA(BF16)},

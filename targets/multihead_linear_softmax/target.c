@@ -54,6 +54,10 @@ static const ridge_case cases[] = {
     {.dim = {65, 2, 35, 8209}, EDGE_CUDA(F16)},
     {.dim = {4, 5, 131, 259}, EDGE_CUDA(BF16)}, /* few rows */
     {.dim = {12, 3, 99, 203}, EDGE_CUDA(F16)},
+    {.dim = {9, 300, 3, 2}, EDGE_CUDA(F32)}, /* likewise, a block's tiles of several heads */
+    {.dim = {9, 300, 3, 2}, EDGE_CUDA(BF16)},
+    {.dim = {18, 3, 130, 70}, EDGE_CUDA(F32)},
+    {.dim = {34, 2, 70, 133}, EDGE_CUDA(TF32)},
 };
 
 static const ridge_tensor_spec in[] = {

@@ -167,6 +167,13 @@ static void few_rows_read_w_once(void **state) {
         {"linear_cross_entropy_backward", {2, 3592, 10328}, RIDGE_F16, "few_rows"},
         {"multihead_linear_softmax", {8, 32, 168, 9544}, RIDGE_F32, "few_rows"},
         {"multihead_linear_softmax", {8, 32, 168, 9543}, RIDGE_BF16, "few_rows"},
+        {"linear_cross_entropy", {56, 1336, 43168}, RIDGE_F32, "few_rows"}, /* by tensor cores */
+        {"linear_cross_entropy", {15, 2083, 14475}, RIDGE_TF32, "few_rows"},
+        {"linear_cross_entropy_backward", {41, 7775, 10561}, RIDGE_F32, "few_rows"},
+        {"linear_cross_entropy_backward", {32, 173, 174535}, RIDGE_F16, "few_rows"},
+        {"linear_cross_entropy_grad", {22, 283, 220235}, RIDGE_BF16, "few_rows"},
+        {"multihead_linear_softmax", {49, 3, 4992, 17554}, RIDGE_F32, "few_rows"},
+        {"multihead_linear_softmax", {8, 24, 160, 18800}, RIDGE_F16, "few_rows"},
         {"linear_softmax", {1024, 1024, 104}, RIDGE_BF16, "logits_shared"}, /* many rows */
     };
     ALL_RUN_BY(shapes, &h200);
@@ -270,6 +277,8 @@ static void arithmetic_is_the_ways(void **state) {
         {"linear_softmax", {256, 512, 50}, RIDGE_F32, RIDGE_TF32},
         {"linear_softmax", {257, 512, 50}, RIDGE_F32, RIDGE_F16},
         {"linear_softmax", {64, 128, 10}, RIDGE_F32, RIDGE_TF32},
+        {"linear_softmax", {17, 2210, 10828}, RIDGE_F32, RIDGE_TF32}, /* few_rows */
+        {"linear_softmax", {8, 2210, 10828}, RIDGE_F32, RIDGE_DTYPE_NONE},
         {"linear_softmax", {256, 256, 200}, RIDGE_F32, RIDGE_DTYPE_NONE},
         {"multihead_linear_softmax", {1024, 16, 1024, 100}, RIDGE_F32, RIDGE_F16},
         {"multihead_linear_softmax", {256, 8, 512, 50}, RIDGE_F32, RIDGE_TF32},

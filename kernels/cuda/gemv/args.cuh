@@ -44,6 +44,7 @@ struct gemv_args {
     int groups, each;
     bool alike; /* all lines of a head lie alike against 16-byte boundaries */
     gemv_logits to;
+    int items; /* tiles of outputs of all heads: by tensor cores */
 
     __device__ float x_at(int row, int k) const {
         const int64_t at = row * x_line + k * x_step;

@@ -1,7 +1,8 @@
-/* How blocks share a product of few rows (gemv/product.cuh): plain arithmetic on its extents, of C and CUDA.
+/* How blocks share a product of few rows (gemv/product.cuh, gemv/tensor.cuh): plain arithmetic on its extents, of C and
+ * CUDA.
  *
- * z[rows, outputs] = x[rows, depth] w[outputs, depth]^T. A block has a tile of the outputs, a group of up to 16 rows
- * and a share of the depth: x of that share is in its shared memory. */
+ * z[rows, outputs] = x[rows, depth] w[outputs, depth]^T. A block has tiles of the outputs, a group of up to 32 rows and
+ * a share of the depth: x of that share is in its shared memory. */
 #ifndef RIDGE_KERNELS_CUDA_GEMV_PLAN_H
 #define RIDGE_KERNELS_CUDA_GEMV_PLAN_H
 
@@ -10,25 +11,42 @@
 
 #include "cuda/epilogue/parts.h"
 #include "cuda/host/scratch.h"
+#include "ridge/tensor.h"
 
 enum {
     GEMV_BATCH = 64,       /* rows at most */
     GEMV_MIB = 256,        /* of the sums of all shares, at most */
     GEMV_ROWS = 16,        /* of a group, at most, by multiply-adds */
-    GEMV_TENSOR = 9,       /* rows from which on products of 16 bits are the tensor cores' */
-    GEMV_X = 12288,        /* elements of x that a block has in shared memory */
-    GEMV_X16 = 24576,      /* likewise, of 16 bits */
+    GEMV_TENSOR = 9,       /* rows from which on products are the tensor cores' */
+    GEMV_TENSOR_16 = 5,    /* likewise, of 16 bits: multiply-adds have to widen w */
     GEMV_STEP = 64,        /* of the depth: shares are multiples of it */
     GEMV_SHARE = 128,      /* steps of the depth that are worth a share */
     GEMV_BLOCKS = 264,     /* that shares are made for, two for each of an H200's SMs: scratch depends on it */
     GEMV_TILE = 124,       /* outputs of the narrowest tile of multiply-adds */
-    GEMV_TENSOR_TILE = 56, /* likewise, of the tensor cores */
+    GEMV_TENSOR_TILE = 28, /* likewise, of the tensor cores */
     GEMV_SUMMED = 1024     /* outputs of a block that adds shares */
 };
 
+/* What multiplies. */
+typedef enum gemv_product {
+    GEMV_FFMA,        /* fp32 multiply-adds */
+    GEMV_MMA_16,      /* the tensor cores: x and w of 16 bits */
+    GEMV_MMA_WIDENED, /* a w of 16 bits and an fp32 x as tf32 */
+    GEMV_MMA_TF32,    /* fp32 as tf32 */
+    GEMV_MMA_SPLIT    /* fp32 in hi and lo parts of tf32: three products */
+} gemv_product;
+
+/* What the tensor cores do for the logits, and for products with their gradients, which are fp32. */
+static inline gemv_product gemv_logits_by(ridge_dtype dtype) {
+    return ridge_dtype_size(dtype) == 2 ? GEMV_MMA_16 : dtype == RIDGE_TF32 ? GEMV_MMA_TF32 : GEMV_MMA_SPLIT;
+}
+static inline gemv_product gemv_gradients_by(ridge_dtype dtype) {
+    return ridge_dtype_size(dtype) == 2 ? GEMV_MMA_WIDENED : gemv_logits_by(dtype);
+}
+
 typedef struct gemv_plan {
-    int tensor;           /* whether the tensor cores multiply */
-    int rows, groups;     /* of a group: 1, 4, 8, 16 or, tensor, 32 */
+    gemv_product product;
+    int rows, groups;     /* of a group: 1, 4, 8, 16 or 32 */
     int64_t each, shares; /* steps of the depth of a share */
     int64_t tiles;        /* of outputs, at most */
 } gemv_plan;
@@ -36,16 +54,25 @@ typedef struct gemv_plan {
 /* Rows of a block: what its registers are for. */
 static inline int gemv_rows(int64_t batch) { return batch <= 1 ? 1 : batch <= 4 ? 4 : batch <= 8 ? 8 : GEMV_ROWS; }
 
-/* side: products beside each other, of several heads. bytes: of an element of x. */
-static inline gemv_plan gemv_plan_of(int64_t batch, int64_t depth, int64_t outputs, int64_t side, int bytes) {
+/* Elements of x that a block has in shared memory: two blocks of an SM fit. */
+#ifdef __cplusplus
+constexpr
+#endif
+    static inline int
+    gemv_room(gemv_product product) {
+    return product == GEMV_FFMA ? 12288 : product == GEMV_MMA_16 ? 24576 : product == GEMV_MMA_WIDENED ? 16384 : 20480;
+}
+
+/* side: products beside each other, of several heads. tensor: what the tensor cores do where they multiply. */
+static inline gemv_plan gemv_plan_of(int64_t batch, int64_t depth, int64_t outputs, int64_t side, gemv_product tensor) {
     gemv_plan p;
-    p.tensor = bytes == 2 && batch >= GEMV_TENSOR;
-    p.rows = p.tensor && batch > 16 ? 32 : gemv_rows(batch);
+    p.product = batch >= (tensor == GEMV_MMA_16 ? GEMV_TENSOR_16 : GEMV_TENSOR) ? tensor : GEMV_FFMA;
+    p.rows = p.product != GEMV_FFMA && batch > GEMV_ROWS ? 2 * GEMV_ROWS : gemv_rows(batch);
 
     p.groups = (int)((batch + p.rows - 1) / p.rows);
     p.tiles = (outputs + GEMV_TILE - 1) / GEMV_TILE;
-    const int64_t most = (p.tensor ? GEMV_X16 : GEMV_X) / p.rows / GEMV_STEP * GEMV_STEP,
-                  blocks = p.tiles * p.groups * side;
+    const int64_t step = p.product == GEMV_FFMA ? GEMV_STEP : 2 * GEMV_STEP; /* tensor.cuh: of all warps */
+    const int64_t most = gemv_room(p.product) / p.rows / step * step, blocks = p.tiles * p.groups * side;
     int64_t shares = (depth + most - 1) / most, wanted = (GEMV_BLOCKS + blocks - 1) / (blocks > 0 ? blocks : 1);
     if (wanted > depth / GEMV_SHARE) wanted = depth / GEMV_SHARE;
     if (blocks <= GEMV_BLOCKS / 2 && shares < wanted) shares = wanted;
@@ -54,6 +81,13 @@ static inline gemv_plan gemv_plan_of(int64_t batch, int64_t depth, int64_t outpu
     if (p.each < GEMV_STEP) p.each = GEMV_STEP;
     p.shares = depth > 0 ? (depth + p.each - 1) / p.each : 1;
     return p;
+}
+
+/* Tiles that a block takes one after the other, of so many for all blocks, `resident` of them on an SM: x is in shared
+ * memory once for all of them, and each one's w is under way while the sums of the one before are added. */
+static inline int64_t gemv_tiles_of_block(int64_t tiles, int resident) {
+    const int64_t wave = GEMV_BLOCKS / 2 * resident, most = wave * (16 / resident), waves = (tiles + most - 1) / most;
+    return waves < 1 ? 1 : (tiles + wave * waves - 1) / (wave * waves);
 }
 
 /* Lines of fp32 in scratch. */
@@ -73,15 +107,15 @@ typedef struct gemv_scratch {
 } gemv_scratch;
 
 /* Whether the sums of all shares do. */
-static inline int gemv_fits(int64_t batch, int64_t depth, int64_t outputs, int64_t side, int bytes) {
-    const gemv_plan p = gemv_plan_of(batch, depth, outputs, side, bytes);
+static inline int gemv_fits(int64_t batch, int64_t depth, int64_t outputs, int64_t side, gemv_product tensor) {
+    const gemv_plan p = gemv_plan_of(batch, depth, outputs, side, tensor);
     const double rows = (double)batch * (double)side, sums = 4.0 * (double)p.shares * (double)gemv_stride(outputs);
     return p.shares <= 65535 && rows * sums <= (double)((int64_t)GEMV_MIB << 20);
 }
-static inline gemv_scratch gemv_scratch_of(int64_t batch, int64_t depth, int64_t classes, int64_t heads, int bytes,
-                                           int gradients) {
-    const gemv_plan z = gemv_plan_of(batch, depth, classes, heads, bytes);
-    const gemv_plan dx = gemv_plan_of(batch, classes, depth, 1, 4);
+static inline gemv_scratch gemv_scratch_of(int64_t batch, int64_t depth, int64_t classes, int64_t heads,
+                                           ridge_dtype dtype, int gradients) {
+    const gemv_plan z = gemv_plan_of(batch, depth, classes, heads, gemv_logits_by(dtype));
+    const gemv_plan dx = gemv_plan_of(batch, classes, depth, 1, gemv_gradients_by(dtype));
     const double rows = (double)heads * (double)batch, parts = rows * (double)gemv_parts(classes);
     gemv_scratch s;
     memset(&s, 0, sizeof s);

@@ -10,61 +10,9 @@
 #define RIDGE_KERNELS_CUDA_GEMV_PRODUCT_CUH
 
 #include "cuda/gemv/call.cuh"
+#include "cuda/gemv/pack.cuh"
 
 namespace ridge {
-
-/* V elements of 8 or 16 bytes as they are loaded; zeros unless present. */
-template <typename T, int V>
-struct gemv_pack {
-    static constexpr int words = V * (int)sizeof(T) / 4;
-    static_assert(words == 4 || words == 2);
-    unsigned word[words];
-
-    __device__ void load(const T *p, bool present) {
-        if constexpr (words == 4) {
-            const uint4 v = ld_global_if(p, present);
-            word[0] = v.x, word[1] = v.y, word[2] = v.z, word[3] = v.w;
-        } else {
-            const uint2 v = ld_global_v2_if(p, present);
-            word[0] = v.x, word[1] = v.y;
-        }
-    }
-    __device__ void unpack(float (&v)[V]) const {
-#pragma unroll
-        for (int i = 0; i < words; i++) {
-            if constexpr (sizeof(T) == 4)
-                v[i] = __uint_as_float(word[i]);
-            else
-                unpack_pair(T(), word[i], &v[2 * i], &v[2 * i + 1]);
-        }
-    }
-    __device__ void unpack_four(int which, float (&v)[4]) const {
-        if constexpr (sizeof(T) == 4) {
-#pragma unroll
-            for (int i = 0; i < 4; i++) v[i] = __uint_as_float(word[i]);
-        } else {
-            unpack_pair(T(), word[2 * which], &v[0], &v[1]);
-            unpack_pair(T(), word[2 * which + 1], &v[2], &v[3]);
-        }
-    }
-    /* Element by element, those of p[first] … p[last - 1]. */
-    __device__ void gather(const T *p, int first, int last) {
-        union {
-            unsigned word[words];
-            T v[V];
-        } u;
-#pragma unroll
-        for (int e = 0; e < V; e++) u.v[e] = e >= first && e < last ? p[e] : from_float<T>(0.0f);
-#pragma unroll
-        for (int i = 0; i < words; i++) word[i] = u.word[i];
-    }
-};
-
-/* Elements by which p is beyond a boundary of V elements. */
-template <int V, typename T>
-__device__ inline int gemv_beyond(const T *p) {
-    return (int)((uintptr_t)p / sizeof(T) % V);
-}
 
 /* What a block has. Groups of rows are neighbours: L2 has the tile of w that they share. */
 template <typename T>
@@ -107,9 +55,27 @@ __device__ inline void gemv_fill_steps(const gemv_args<T> &a, const gemv_place<T
     }
 }
 
-/* Sums of all warps, in their order; room: [warps][R][Window]. Each warp's begin at its own line's boundary, of V
- * elements; where lines lie alike that is at output `begin`. */
-template <int R, int Window, int V, typename T>
+/* Sums of a warp's outputs (gemv_finish) that are not finite, by fp32 multiply-adds straight from memory: an infinity
+ * has no lo part. along: w's lines run along the depth. */
+template <int N, typename T>
+__device__ inline void gemv_sum_again(const gemv_args<T> &a, const gemv_place<T> &at, bool along, int row, int first,
+                                      int count, float (&v)[N]) {
+    const int lane = (int)threadIdx.x % 32;
+    const int64_t output_step = along ? a.line : 1, step = along ? 1 : a.line;
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        const int column = first + lane + 32 * i;
+        if (isfinite(v[i]) || lane + 32 * i >= count || column < 0 || column >= a.outputs) continue;
+        const T *const w = a.w + at.head * a.head + column * output_step + at.first * step;
+        v[i] = 0.0f;
+#pragma unroll 1
+        for (int k = 0; k < at.steps; k++) v[i] = fmaf(a.x_at(row, at.first + k), to_float(w[k * step]), v[i]);
+    }
+}
+
+/* Sums of all warps, in their order; room: [warps][R][Line]. Each warp's begin at its own line's boundary, of V
+ * elements; where lines lie alike that is at output `begin`. Split: of hi and lo parts. */
+template <int R, int Window, int V, int Line = Window, bool Split = false, typename T>
 __device__ inline void gemv_finish_warps(const gemv_args<T> &a, const gemv_place<T> &at, const T *w, const float *room,
                                          int begin) {
     const int lane = (int)threadIdx.x % 32, count = a.alike ? Window : Window - V;
@@ -121,9 +87,10 @@ __device__ inline void gemv_finish_warps(const gemv_args<T> &a, const gemv_place
 #pragma unroll
             for (int i = 0; i < Window / 32; i++) {
                 const int j = lane + 32 * i + shift;
-                v[i] += j < Window ? room[(of * R + r) * Window + j] : 0.0f;
+                v[i] += j < Window ? room[(of * R + r) * Line + j] : 0.0f;
             }
         }
+        if constexpr (Split) gemv_sum_again(a, at, false, at.row + r, a.alike ? begin : at.tile * count, count, v);
         gemv_finish(a, at.head, at.row + r, at.tile, a.alike ? begin : at.tile * count, count, v);
     }
 }
@@ -201,7 +168,7 @@ struct gemv_along_shape {
     static constexpr int lanes = 8, each = 4; /* of an output; outputs of a lane */
     static constexpr int tile = GEMV_WARPS * 32 / lanes * each;
     static constexpr int slab = lanes * V; /* steps of the depth */
-    static constexpr int most = GEMV_X / R / GEMV_STEP * GEMV_STEP;
+    static constexpr int most = gemv_room(GEMV_FFMA) / R / GEMV_STEP * GEMV_STEP;
     static constexpr int blocks = R * V > 16 ? 2 : 3;
     static constexpr int line = (V == 8 && !Aligned ? most + most / 8 : most) + 4; /* of x in shared memory */
     static constexpr int floats = R * (line > tile ? line : tile);
@@ -366,7 +333,7 @@ ridge_status gemv_run_across(gemv_args<T> a, const gemv_plan &plan, int side, cu
     const int bytes = 4 * (int)(x * R > S::floats ? x * R : S::floats);
     const auto kernel = gemv_across<T, R>;
     static allowed_per_device allowed;
-    constexpr int most = 4 * (GEMV_X > S::floats ? GEMV_X : S::floats);
+    constexpr int room = gemv_room(GEMV_FFMA), most = 4 * (room > S::floats ? room : S::floats);
     if (most > 48 * 1024)
         RIDGE_TRY(
             cuda_status(allowed.get([&] { return allow_shared((const void *)kernel, most); }), "cudaFuncSetAttribute"));

@@ -51,8 +51,8 @@ static ridge_status logits(gemv_args<T> &a, bool along, const gemv_plan &plan, i
 template <typename T>
 static ridge_status softmax_of(const linear_softmax_call &c) {
     const int64_t rows = c.p.rows * c.heads;
-    const gemv_plan plan = gemv_plan_of(c.x.rows, c.x.columns, c.p.columns, c.heads, sizeof(T));
-    const gemv_scratch at = gemv_scratch_of(c.x.rows, c.x.columns, c.p.columns, c.heads, sizeof(T), 0);
+    const gemv_plan plan = gemv_plan_of(c.x.rows, c.x.columns, c.p.columns, c.heads, gemv_logits_by(c.dtype));
+    const gemv_scratch at = gemv_scratch_of(c.x.rows, c.x.columns, c.p.columns, c.heads, c.dtype, 0);
     float *const z = (float *)(c.scratch + at.z);
     gemv_args<T> a = args_of<T>(c.x, c.w, plan);
     a.head = c.w_head;
@@ -76,7 +76,7 @@ ridge_status linear_softmax_few_rows(const linear_softmax_call &c) {
 
 template <typename T>
 static ridge_status loss_logits(const linear_loss_call &c, const gemv_scratch &at, bool wanted, int *count) {
-    const gemv_plan plan = gemv_plan_of(c.x.rows, c.x.columns, c.w.rows, 1, sizeof(T));
+    const gemv_plan plan = gemv_plan_of(c.x.rows, c.x.columns, c.w.rows, 1, gemv_logits_by(c.dtype));
     gemv_args<T> a = args_of<T>(c.x, c.w, plan);
     a.to.bias = c.bias, a.to.bias_fp32 = true;
     a.to.before = log2_e, a.to.after = 1.0f;
@@ -104,7 +104,7 @@ static ridge_status losses_of(const linear_loss_call &c, const gemv_scratch &at,
 
 template <typename T>
 ridge_status linear_few_rows_losses(const linear_loss_call &c) {
-    const gemv_scratch at = gemv_scratch_of(c.x.rows, c.x.columns, c.w.rows, 1, sizeof(T), 0);
+    const gemv_scratch at = gemv_scratch_of(c.x.rows, c.x.columns, c.w.rows, 1, c.dtype, 0);
     int count = 0;
     RIDGE_TRY(loss_logits<T>(c, at, false, &count));
     return losses_of(c, at, count);
@@ -122,13 +122,13 @@ static ridge_status dw_of(const linear_loss_call &c, const matrix_view &g) {
     p.out = (T *)c.dw.base, p.line = along ? c.dw.line : c.dw.step;
     p.batch = c.rows();
     p.lines = (int)(along ? c.dw.rows : c.dw.columns), p.columns = (int)(along ? c.dw.columns : c.dw.rows);
-    return gemv_multiply_outer(p, c.stream);
+    return gemv_multiply_outer(p, gemv_gradients_by(c.dtype), c.stream);
 }
 
 /* dx = g w: the classes in shares. */
 template <typename T>
 static ridge_status dx_of(const linear_loss_call &c, const matrix_view &g, const gemv_scratch &at) {
-    const gemv_plan plan = gemv_plan_of(c.x.rows, c.w.rows, c.w.columns, 1, sizeof(float));
+    const gemv_plan plan = gemv_plan_of(c.x.rows, c.w.rows, c.w.columns, 1, gemv_gradients_by(c.dtype));
     gemv_args<T> a = args_of<T>(g, transposed(c.w), plan);
     const bool along = !lies_along(c.w);
     a.line = along ? c.w.step : c.w.line;
@@ -143,7 +143,7 @@ static ridge_status dx_of(const linear_loss_call &c, const matrix_view &g, const
 
 template <typename T>
 ridge_status linear_few_rows_gradients(const linear_loss_call &c) {
-    const gemv_scratch at = gemv_scratch_of(c.x.rows, c.x.columns, c.w.rows, 1, sizeof(T), 1);
+    const gemv_scratch at = gemv_scratch_of(c.x.rows, c.x.columns, c.w.rows, 1, c.dtype, 1);
     row_gradient *const rows = c.part<row_gradient>(at.rows);
     float *const z = c.part<float>(at.z);
     int count = 0;

@@ -9,7 +9,7 @@ namespace ridge {
 
 template <typename T>
 ridge_status linear_few_rows_losses(const linear_loss_call &c);
-/* given_lse: backward; else forward and backward. At most 16 rows. */
+/* given_lse: backward; else forward and backward. */
 template <typename T>
 ridge_status linear_few_rows_gradients(const linear_loss_call &c);
 

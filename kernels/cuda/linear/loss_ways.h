@@ -8,7 +8,7 @@
  *   shared     16 bits by wgmma, blocks share the depth: sums of few classes in memory
  *   narrow     16 bits by wgmma, losses of up to 64 classes: tiles of 64
  *   ffma       fp32 multiply-adds: any type, order and alignment
- *   few_rows   up to 64 rows, 16 with gradients: w is read once for each product: gemv/product.cuh, linear/few_rows.cu
+ *   few_rows   up to 64 rows: w is read once for each product: gemv/, linear/few_rows.cu
  *   thin       up to 128 classes, 64 in f32, by mma.sync, gradients, too; operands as they lie: linear/loss_thin.cuh
  *   copied     operands that TMA does not take, copied to aligned memory for one of the others: gemm/repack.cuh */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_LOSS_WAYS_H

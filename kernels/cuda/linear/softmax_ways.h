@@ -5,7 +5,7 @@
  *   tiles_*        up to 8192 classes, logits in registers: linear/softmax_tiles.cu
  *   *_heads        several heads in 16 bits: weights copied side by side (linear/softmax_copies.cu), one product
  *   logits_*       a product to memory, then softmax row by row: linear/softmax_logits.cu
- *   few_rows       up to 64 rows: w is read once, at memory's rate: gemv/product.cuh, linear/few_rows.cu
+ *   few_rows       up to 64 rows: w is read once, at memory's rate: gemv/, linear/few_rows.cu
  *   thin           up to 128 columns of all heads, 64 in f32, x read once as it lies: skinny/thin.cuh
  *   copied         operands that TMA does not take, copied to aligned memory for one of the others: gemm/repack.cuh */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_SOFTMAX_WAYS_H
@@ -88,8 +88,9 @@ size_t linear_softmax_scratch_bytes(int way, const linear_softmax_dims *at, cons
 /* fp32 and tf32 as three products of tf32 or of fp16; other types as they are. */
 ridge_arithmetic linear_three_of_tf32(const ridge_problem *problem);
 ridge_arithmetic linear_three_of_fp16(const ridge_problem *problem);
-ridge_arithmetic linear_one_of_fp16(const ridge_problem *problem);     /* tf32 */
-ridge_arithmetic linear_thin_arithmetic(const ridge_problem *problem); /* fp32 by three of tf32 */
+ridge_arithmetic linear_one_of_fp16(const ridge_problem *problem);                       /* tf32 */
+ridge_arithmetic linear_thin_arithmetic(const ridge_problem *problem);                   /* fp32 by three of tf32 */
+ridge_arithmetic linear_few_rows_arithmetic(const ridge_problem *problem, int64_t rows); /* the same from 9 rows on */
 ridge_arithmetic linear_copied_arithmetic(const linear_softmax_dims *at, const ridge_problem *problem);
 
 #endif
