@@ -33,31 +33,28 @@ __global__ void __launch_bounds__(MMA_THREADS, 2) all_alike(const __grid_constan
     sums.store(p);
 }
 
-/* full: the copies of a stage have arrived; empty: its eight readers are done. */
-struct roles {
-    uint32_t room;
-    __device__ uint32_t stage(int s) const { return room + (uint32_t)(s * MMA_SLICE_BYTES); }
-    __device__ uint32_t full(int s) const { return room + (uint32_t)(room_bytes + 16 * s); }
-    __device__ uint32_t empty(int s) const { return full(s) + 8; }
-};
-constexpr int roles_bytes = room_bytes + 16 * stages;
+constexpr int roles_bytes = room_bytes + 16 * stages; /* two mbarriers a stage */
 
 template <typename T>
 __global__ void __launch_bounds__(MMA_THREADS + 32, 2) producer_and_consumers(const __grid_constant__ mma_args<T> p) {
 #if __CUDA_ARCH__ >= 900
     extern __shared__ __align__(128) uint8_t shared_room[];
-    const roles at = {shared_address(shared_room)};
+    const uint32_t room = shared_address(shared_room);
+    const auto stage = [&](int s) { return room + (uint32_t)(s * MMA_SLICE_BYTES); };
+    /* full: the copies of a stage have arrived; empty: its eight readers are done */
+    const auto full = [&](int s) { return room + (uint32_t)(room_bytes + 16 * s); };
+    const auto empty = [&](int s) { return full(s) + 8; };
     if (threadIdx.x == 0) {
-        for (int s = 0; s < stages; s++) mbarrier_init(at.full(s), 32), mbarrier_init(at.empty(s), MMA_WARPS);
+        for (int s = 0; s < stages; s++) mbarrier_init(full(s), 32), mbarrier_init(empty(s), MMA_WARPS);
         fence_mbarrier_init();
     }
     __syncthreads();
     if (threadIdx.x >= MMA_THREADS) { /* the producer */
         for (int slice = 0; slice < p.slices; slice++) {
             const int s = slice % stages;
-            mbarrier_wait_parity(at.empty(s), (slice / stages + 1) % 2); /* a new barrier lets pass */
-            mma_copy_slice(p, slice, at.stage(s), (int)threadIdx.x % 32, 32);
-            cp_async_mbarrier_arrive_noinc(at.full(s));
+            mbarrier_wait_parity(empty(s), (slice / stages + 1) % 2); /* a new barrier lets pass */
+            mma_copy_slice(p, slice, stage(s), (int)threadIdx.x % 32, 32);
+            cp_async_mbarrier_arrive_noinc(full(s));
         }
         cp_async_wait_all(); /* nobody leaves with copies under way */
         return;
@@ -65,10 +62,10 @@ __global__ void __launch_bounds__(MMA_THREADS + 32, 2) producer_and_consumers(co
     mma_sums sums;
     for (int slice = 0; slice < p.slices; slice++) {
         const int s = slice % stages;
-        mbarrier_wait_parity(at.full(s), slice / stages % 2);
-        sums.add(T(), at.stage(s));
+        mbarrier_wait_parity(full(s), slice / stages % 2);
+        sums.add(T(), stage(s));
         __syncwarp();
-        if (threadIdx.x % 32 == 0) mbarrier_arrive(at.empty(s));
+        if (threadIdx.x % 32 == 0) mbarrier_arrive(empty(s));
     }
     sums.store(p);
 #else

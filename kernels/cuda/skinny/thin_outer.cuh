@@ -134,7 +134,8 @@ __device__ inline bool outer_is_finite(const float (&sums)[M][NT][4]) {
 
 /* Grid: tiles of columns; phases, then shares of the rows. */
 template <typename A, typename T, bool Exact>
-__global__ void __launch_bounds__(32 * THIN_WARPS, 3) outer_kernel(const __grid_constant__ outer_args<A, T> p) {
+__global__ void __launch_bounds__(32 * THIN_WARPS, sizeof(A) + sizeof(T) == 8 ? 2 : 3)
+    outer_kernel(const __grid_constant__ outer_args<A, T> p) {
     constexpr int of_tile = thin_rows_of(outer_tiles, Exact), parts = Exact ? 2 : 1;
     extern __shared__ uint4 outer_room[];
     after_previous_launch();
