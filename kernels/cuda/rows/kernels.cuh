@@ -69,7 +69,8 @@ constexpr int row_block(int threads_a_row) {
 template <typename Op, class Io, int Width, int Elements, bool Cluster = false>
 constexpr int row_blocks(int threads) {
     constexpr row_shape shape = Op::template shape<typename Io::in>;
-    const int resident = Width == 1                  ? (Cluster && Io::stores ? 768 : 1024)
+    const int resident = Io::shifted                 ? 1024
+                         : Width == 1                ? (Cluster && Io::stores ? 768 : 1024)
                          : Io::joins                 ? 768
                          : Elements > 32             ? 1024
                          : Elements > shape.elements ? shape.long_resident
