@@ -86,8 +86,7 @@ class row_part {
         at_edges([&](int j, index column) { edge_one[j] = row.x[column], edge_two[j] = row.other.beside[column]; });
 #pragma unroll
         for (int i = 0; i < packs; i++) join_pack(i, one[i], two[i]);
-        at_edges(
-            [&](int j, index) { edge[j] = row.joined(pack<in, 1>{{edge_one[j]}}, pack<in, 1>{{edge_two[j]}}).v[0]; });
+        join_edges(edge_one, edge_two);
         put_joined();
     }
     template <typename Words>
@@ -96,6 +95,10 @@ class row_part {
         pack<T, Width> both = {};
         if (has_pack(i)) both = row.joined(elements_of<in, Width>(one), elements_of<in, Width>(two));
         body[i] = words_of(both);
+    }
+    template <typename In, int N>
+    __device__ void join_edges(const In (&one)[N], const In (&two)[N]) {
+        at_edges([&](int j, index) { edge[j] = row.joined(pack<In, 1>{{one[j]}}, pack<In, 1>{{two[j]}}).v[0]; });
     }
     __device__ void put_joined(void) const {
 #pragma unroll
@@ -133,9 +136,8 @@ class row_part {
                     [&](int j, index column) { edge_one[j] = row.x[column], edge_two[j] = row.other.beside[column]; });
 #pragma unroll
             for (int e = 0; e < flight; e++) join_pack(i + e, x.of(one[e]), beside.of(two[e]));
+            if (i == 0) join_edges(edge_one, edge_two);
         }
-        at_edges(
-            [&](int j, index) { edge[j] = row.joined(pack<in, 1>{{edge_one[j]}}, pack<in, 1>{{edge_two[j]}}).v[0]; });
         put_joined();
     }
 

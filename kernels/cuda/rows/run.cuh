@@ -243,7 +243,7 @@ ridge_status row_run_shifted(const Io &rows, const Op &op, cudaStream_t stream) 
     constexpr int W = pack_width<typename Io::in>, C = row_of_shifted<Op, typename Io::in>;
     constexpr int of_block = ROW_SHIFTED_THREADS * C, of_cluster = of_block * ROW_CLUSTER_MOST;
     const row_shifted<Io> io = {rows};
-    if constexpr (of_cluster < ROW_CUDA_HELD)
+    if constexpr (of_cluster < ROW_CUDA_HELD && !(Io::stores && W == 4))
         if (io.n > of_cluster) return row_run_clusters<W, ROW_BLOCK_MOST / C, C, false>(io, op, stream);
     if (io.n > of_block) return row_run_clusters<W, ROW_SHIFTED_THREADS, C, false>(io, op, stream);
     if (io.n <= 512) return row_run_held<W, 32, 16>(io, op, stream);

@@ -141,6 +141,11 @@ static inline int row_staged_lanes(int64_t n) {
 /* Whether parameters are loaded one by one, which long rows do not have in L1. */
 static inline bool row_scatters(const row_facts *f) { return f->parameters > 0 && !f->whole; }
 
+/* Columns of rows whose packs are shifted: blocks of 1024 threads have not enough registers to store sums in fp32. */
+static inline int row_shifted_most(const row_facts *f) {
+    return f->matrices > 3 && f->bytes == 4 ? ROW_SHIFTED_BLOCK * ROW_CLUSTER_MOST : ROW_CUDA_HELD;
+}
+
 /* NULL: the way takes such rows. */
 static inline const char *row_way_refusal(int way, const row_facts *f) {
     const int64_t n = f->columns;
@@ -160,7 +165,7 @@ static inline const char *row_way_refusal(int way, const row_facts *f) {
         return f->packs && !(row_scatters(f) && n > ROW_BLOCK_MOST)
                    ? "for rows that cannot be moved in packs, or long ones whose parameters cannot"
                : !f->as_y                            ? "outputs do not lie alike against 16-byte boundaries"
-               : n > ROW_CUDA_HELD                   ? "for rows of up to 262144"
+               : n > row_shifted_most(f)             ? "for rows of up to 262144, of two outputs of 4 bytes 131072"
                : n > ROW_SHIFTED_BLOCK && f->sm < 90 ? "needs clusters of blocks"
                                                      : NULL;
     if (!f->packs) return "x and y do not lie alike against 16-byte boundaries";
