@@ -9,7 +9,8 @@ static row_facts facts_of(const row_traits *traits, const ridge_problem *p) {
     const int bytes = (int)ridge_dtype_size(p->c.dtype);
     const ridge_operand *x = &p->tensor[0];
     const int64_t x_line = x->stride[0] * bytes, n = p->c.dim[1];
-    bool packs = true, whole = n * bytes % ROW_PACK_BYTES == 0, dense = true;
+    bool packs = true, whole = n * bytes % ROW_PACK_BYTES == 0, dense = true, as_y = true;
+    const ridge_operand *y = &p->tensor[n_in];
     for (int t = 0; t < tensors; t++) {
         const ridge_operand *one = &p->tensor[t];
         whole = whole && one->offset % ROW_PACK_BYTES == 0;
@@ -18,6 +19,7 @@ static row_facts facts_of(const row_traits *traits, const ridge_problem *p) {
         whole = whole && line % ROW_PACK_BYTES == 0;
         dense = dense && one->stride[0] == n;
         packs = packs && row_lies_alike(x->offset, one->offset, x_line, line, true);
+        as_y = as_y && (t < n_in || row_lies_alike(y->offset, one->offset, y->stride[0] * bytes, line, true));
     }
     return (row_facts){.rows = p->c.dim[0],
                        .columns = n,
@@ -25,6 +27,7 @@ static row_facts facts_of(const row_traits *traits, const ridge_problem *p) {
                        .packs = packs,
                        .whole = whole,
                        .piece = dense && packs,
+                       .as_y = as_y,
                        .parameters = traits->parameters,
                        .cut = bytes == 4 ? traits->of_4 : traits->of_2,
                        .matrices = read + 1 + traits->more_out,

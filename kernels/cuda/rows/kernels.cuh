@@ -65,11 +65,24 @@ __device__ inline void row_prefetch(const Op &op, int64_t n, int thread, int thr
 constexpr int row_block(int threads_a_row) {
     return threads_a_row > 128 ? threads_a_row : threads_a_row > 32 ? threads_a_row : 128;
 }
+/* Threads of an SM that has shifted rows. Two operands of 32 elements a thread need more registers on sm_80, and
+ * clusters that store the joined row as fp32 on sm_100a. */
+template <class Io, int Elements, bool Cluster>
+constexpr int row_shifted_resident(void) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    return Io::joins && Elements > 16 ? 768 : 1024;
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+    return Io::stores && Cluster && sizeof(typename Io::in) == 4 ? 768 : 1024;
+#else
+    return 1024;
+#endif
+}
 /* Blocks of an SM that registers must suffice for. Rows that two operands make have both in flight. */
 template <typename Op, class Io, int Width, int Elements, bool Cluster = false>
 constexpr int row_blocks(int threads) {
     constexpr row_shape shape = Op::template shape<typename Io::in>;
-    const int resident = Width == 1                  ? (Cluster && Io::stores ? 768 : 1024)
+    const int resident = Io::shifted                 ? row_shifted_resident<Io, Elements, Cluster>()
+                         : Width == 1                ? (Cluster && Io::stores ? 768 : 1024)
                          : Io::joins                 ? 768
                          : Elements > 32             ? 1024
                          : Elements > shape.elements ? shape.long_resident

@@ -34,7 +34,7 @@ struct row_norm {
         sizeof(U) == 2
             ? row_shape{.elements = 32, .resident = 768, .long_elements = 16, .long_resident = 1024, .filled = 0}
             : row_shape{.elements = 16, .resident = 1024, .long_elements = 16, .long_resident = 1024, .filled = 0};
-    static constexpr int parameters = 2, of_cluster = 16;
+    static constexpr int parameters = 2, of_cluster = 16, of_shifted = 16;
     using statistics = row_affine;
 
     row_norm_request want;
@@ -70,6 +70,10 @@ struct row_norm {
     }
     template <int N, typename P, typename Index>
     __device__ static void load(const P *p, row_apart<Index> columns, float (&v)[N]) {
+        row_parameter<ROW_GENERAL>(p, columns, v);
+    }
+    template <int N, typename P, typename Index>
+    __device__ static void load(const P *p, row_inside<Index> columns, float (&v)[N]) {
         row_parameter<ROW_GENERAL>(p, columns, v);
     }
     template <int N, typename Column>

@@ -30,7 +30,8 @@ template <typename Span, typename T, typename U, int Width, int Threads, int Ele
 class row_part {
     using index = typename Span::index;
     static constexpr int packs = Elements / Width;
-    static constexpr int edges = Span::ends ? (2 * Width - 2 + Threads - 1) / Threads : 0;
+    static constexpr int most_edges = Span::shifted ? 4 * Width - 4 : 2 * Width - 2;
+    static constexpr int edges = Span::ends ? (most_edges + Threads - 1) / Threads : 0;
     static constexpr bool by_mma = sizeof(T) == 2 && Width == pack_width<T> && Threads >= 4; /* lanes of one row */
     static constexpr int together = packs > 1 ? packs / 2 : 1;              /* single elements: see write_apart */
     static constexpr bool again = Span::whole || (Width == 1 && packs > 8); /* conversions: see opaque_copy */
@@ -58,10 +59,23 @@ class row_part {
             if (has_edge(j)) f(to_float(edge[j]), j % 4);
     }
 
-    /* Loads of both operands are all in flight before the first two are joined. */
+    /* f(j, column) for each of its edges. */
+    template <typename F>
+    __device__ void at_edges(F f) const {
+#pragma unroll
+        for (int j = 0; j < edges; j++)
+            if (has_edge(j)) f(j, row.edge_column(thread + j * Threads));
+    }
+    __device__ void load_edges(void) {
+        at_edges([&](int j, index column) { edge[j] = row.x[column]; });
+    }
+
+    /* Loads of both operands, edges too, are all in flight before the first two are joined: a store of what is joined
+     * would hold back the loads behind it. */
     __device__ void load_joined(void) {
         using in = typename Span::in;
         kept_words<in, Width> one[packs], two[packs];
+        in edge_one[edges ? edges : 1], edge_two[edges ? edges : 1];
         const in *p = row.x + column_of(0), *q = row.other.beside + column_of(0);
 #pragma unroll
         for (int i = 0; i < packs; i++) {
@@ -69,19 +83,62 @@ class row_part {
             one[i] = row_load<in, Width>(p + i * stride * Width);
             two[i] = row_load<in, Width>(q + i * stride * Width);
         }
+        at_edges([&](int j, index column) { edge_one[j] = row.x[column], edge_two[j] = row.other.beside[column]; });
 #pragma unroll
-        for (int i = 0; i < packs; i++) {
-            pack<T, Width> both = {};
-            if (has_pack(i))
-                both = row.joined(elements_of<in, Width>(one[i]), elements_of<in, Width>(two[i]), column_of(i));
-            body[i] = words_of(both);
-        }
+        for (int i = 0; i < packs; i++) join_pack(i, one[i], two[i]);
+        join_edges(edge_one, edge_two);
+        put_joined();
+    }
+    template <typename Words>
+    __device__ void join_pack(int i, const Words &one, const Words &two) {
+        using in = typename Span::in;
+        pack<T, Width> both = {};
+        if (has_pack(i)) both = row.joined(elements_of<in, Width>(one), elements_of<in, Width>(two));
+        body[i] = words_of(both);
+    }
+    template <typename In, int N>
+    __device__ void join_edges(const In (&one)[N], const In (&two)[N]) {
+        at_edges([&](int j, index) { edge[j] = row.joined(pack<In, 1>{{one[j]}}, pack<In, 1>{{two[j]}}).v[0]; });
+    }
+    __device__ void put_joined(void) const {
 #pragma unroll
-        for (int j = 0; j < edges; j++) {
-            if (!has_edge(j)) continue;
-            const index column = row.edge_column(thread + j * Threads);
-            edge[j] = row.joined(pack<in, 1>{{row.x[column]}}, pack<in, 1>{{row.other.beside[column]}}, column).v[0];
+        for (int i = 0; i < packs; i++)
+            if (has_pack(i)) row.other.put(column_of(i), elements_of<T, Width>(body[i]));
+        at_edges([&](int j, index column) { row.other.put(column, pack<T, 1>{{edge[j]}}); });
+    }
+
+    /* Packs that lie differently from y's: two for each, all of them in flight. What is absent is zero. */
+    __device__ void load_shifted(void) {
+        const row_shifter<T> x(row.x + column_of(0));
+        typename row_shifter<T>::packs one[packs];
+#pragma unroll
+        for (int i = 0; i < packs; i++) one[i] = x.load(i * stride, has_pack(i));
+        load_edges();
+#pragma unroll
+        for (int i = 0; i < packs; i++) body[i] = x.of(one[i]);
+    }
+    /* Of two operands, as many as registers suffice for. */
+    __device__ void load_shifted_joined(void) {
+        using in = typename Span::in;
+        constexpr int flight = Width > 4 ? 2 : 1;
+        const row_shifter<in> x(row.x + column_of(0)), beside(row.other.beside + column_of(0));
+        typename row_shifter<in>::packs one[flight], two[flight];
+        in edge_one[edges], edge_two[edges];
+#pragma unroll
+        for (int i = 0; i < packs; i += flight) {
+#pragma unroll
+            for (int e = 0; e < flight; e++) {
+                one[e] = x.load((i + e) * stride, has_pack(i + e));
+                two[e] = beside.load((i + e) * stride, has_pack(i + e));
+            }
+            if (i == 0)
+                at_edges(
+                    [&](int j, index column) { edge_one[j] = row.x[column], edge_two[j] = row.other.beside[column]; });
+#pragma unroll
+            for (int e = 0; e < flight; e++) join_pack(i + e, x.of(one[e]), beside.of(two[e]));
+            if (i == 0) join_edges(edge_one, edge_two);
         }
+        put_joined();
     }
 
     template <bool Fetched, bool Apart, typename F>
@@ -93,7 +150,10 @@ class row_part {
             float v[Width];
             pack<U, Width> out;
             unpack(elements_of<T, Width>(body[i]), v);
-            finish(v, Fetched && !Span::whole ? (i * Threads + (int)threadIdx.x) * Width : column);
+            if constexpr (Span::shifted)
+                finish(v, row_inside<index>{column});
+            else
+                finish(v, Fetched && !Span::whole ? (i * Threads + (int)threadIdx.x) * Width : column);
 #pragma unroll
             for (int e = 0; e < Width; e++) out.v[e] = from_float<U>(v[e]);
             row_store<U, Width>(row.y + column, out);
@@ -137,7 +197,7 @@ class row_part {
 
     /* What follows computes the places of single elements again: registers do not suffice to keep all of them. */
     __device__ void forget_places(void) {
-        if constexpr (Width == 1) asm volatile("" : "+r"(stride));
+        if constexpr (Width == 1 || Span::shifted) asm volatile("" : "+r"(stride));
     }
 
     /* The piece of the row that begins with pack `begin`; the edges count to the first. */
@@ -148,7 +208,12 @@ class row_part {
             left = behind < packs * stride ? (int)behind : packs * stride;
             with_edges = begin == 0;
         }
-        if constexpr (Span::joins) {
+        if constexpr (Span::shifted) {
+            if constexpr (Span::joins)
+                load_shifted_joined();
+            else
+                load_shifted();
+        } else if constexpr (Span::joins) {
             load_joined();
         } else {
             const T *p = row.x + column_of(0);
@@ -160,9 +225,7 @@ class row_part {
                     body[i] = row_load<T, Width, Span::written>(p + i * stride * Width);
                 else if constexpr (by_mma && Span::written)
                     body[i] = make_uint4(0, 0, 0, 0);
-#pragma unroll
-            for (int j = 0; j < edges; j++)
-                if (has_edge(j)) edge[j] = row.x[row.edge_column(thread + j * Threads)];
+            load_edges();
         }
     }
 

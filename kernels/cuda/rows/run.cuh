@@ -3,8 +3,8 @@
  * E, elements a thread, is the operation's choice. Few, with more threads, let reading, exchanging and writing of
  * several rows overlap; many divide the fixed cost of a row (ends, exchanges) where the operation is compute-bound. L:
  * the same for long rows. An SM keeps 64 to 128 KiB of rows in flight, where about 25 KiB cover the memory's latency.
- * Clusters exist from compute capability 9.0 on. Where x and y do not lie alike against 16-byte boundaries, elements
- * are loaded one by one (Width 1), still coalesced.
+ * Clusters exist from compute capability 9.0 on. Where x and y do not lie alike against 16-byte boundaries, packs are
+ * shifted (row_shifted_span), or elements are loaded one by one (Width 1), still coalesced.
  *
  * An operation has
  *     struct statistics;
@@ -228,6 +228,31 @@ ridge_status row_run_single(const Io &io, const Op &op, cudaStream_t stream) {
     }
 }
 
+/* Elements of a thread of long rows whose packs are shifted: 64 bytes, or as many as the operation says. */
+template <typename Op, typename T>
+constexpr int row_of_shifted = [] {
+    if constexpr (requires { Op::of_shifted; })
+        return Op::of_shifted;
+    else
+        return ROW_SHIFTED_BYTES / (int)sizeof(T);
+}();
+
+/* Rows whose operands lie differently from y: threads as row_shifted_of has them, but for the operation's elements. */
+template <typename Op, class Io>
+ridge_status row_run_shifted(const Io &rows, const Op &op, cudaStream_t stream) {
+    constexpr int W = pack_width<typename Io::in>, C = row_of_shifted<Op, typename Io::in>;
+    constexpr int of_block = ROW_SHIFTED_THREADS * C, of_cluster = of_block * ROW_CLUSTER_MOST;
+    const row_shifted<Io> io = {rows};
+    if constexpr (of_cluster < ROW_CUDA_HELD && !(Io::stores && W == 4))
+        if (io.n > of_cluster) return row_run_clusters<W, ROW_BLOCK_MOST / C, C, false>(io, op, stream);
+    if (io.n > of_block) return row_run_clusters<W, ROW_SHIFTED_THREADS, C, false>(io, op, stream);
+    if (io.n <= 512) return row_run_held<W, 32, 16>(io, op, stream);
+    if (io.n <= 2048) return row_run_held<W, 128, 16>(io, op, stream);
+    if (io.n <= 4096) return row_run_held<W, 4096 / C, C>(io, op, stream);
+    if (io.n <= 8192) return row_run_held<W, 8192 / C, C>(io, op, stream);
+    return row_run_held<W, ROW_SHIFTED_THREADS, C>(io, op, stream);
+}
+
 template <typename Op, typename T>
 constexpr row_cut row_cut_of = {Op::template shape<T>.elements, Op::template shape<T>.long_elements,
                                 Op::template shape<T>.filled > 0};
@@ -312,6 +337,9 @@ ridge_status row_run_as(int way, const Io &io, const Op &op, cudaStream_t stream
             return RIDGE_UNSUPPORTED;
         case ROW_WAY_THREAD: return row_run_thread(io, op, stream);
         case ROW_WAY_SINGLE: return row_run_single(io, op, stream);
+        case ROW_WAY_SHIFTED:
+            if constexpr (std::is_same_v<T, typename Io::out>) return row_run_shifted(io, op, stream);
+            return RIDGE_UNSUPPORTED;
         case ROW_WAY_LANES: return row_run_lanes(io, op, stream);
         case ROW_WAY_WARP:
             if (row_warp_of(n).elements == 8) return row_run_held<W, 32, 8>(io, op, stream);
@@ -347,6 +375,7 @@ ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t str
                              io.packs(),
                              row_whole_packs(io, op),
                              io.piece(),
+                             std::is_same_v<T, U>,
                              Op::parameters,
                              row_cut_of<Op, T>,
                              2,
@@ -399,6 +428,24 @@ __device__ inline void row_parameter(const T *p, int64_t at, float (&v)[N]) {
         for (int e = 0; e < N; e++) in.v[e] = p[at + e];
     }
     unpack(in, v);
+}
+/* The same of shifted rows: parameters that are not aligned, by two packs. */
+template <int How, typename T, int N, typename Index>
+__device__ inline void row_parameter(const T *p, row_inside<Index> at, float (&v)[N]) {
+    if constexpr (How == ROW_USUAL) {
+        row_parameter<How>(p, at.first, v);
+    } else {
+        constexpr int W = pack_width<T>;
+        static_assert(N % W == 0, "whole packs");
+        const row_shifter<T> shift(p + at.first);
+#pragma unroll
+        for (int k = 0; k < N / W; k++) {
+            float part[W];
+            unpack(elements_of<T, W>(shift.of(shift.load(k, true))), part);
+#pragma unroll
+            for (int e = 0; e < W; e++) v[k * W + e] = part[e];
+        }
+    }
 }
 /* The same of elements that are moved one by one. Not by __ldg: the compiler would put a load that may go anywhere
  * behind the store of the element before it. */

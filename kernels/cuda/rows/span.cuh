@@ -17,6 +17,7 @@ struct row_span {
     using out = U;
     static constexpr int Width = Packs;
     static constexpr bool whole = false, ends = Ends;
+    static constexpr bool shifted = false; /* see row_shifted_span */
     static constexpr bool joins = false;   /* two operands make the row: see row_joined_span */
     static constexpr bool written = false; /* by this kernel: loads must see that */
     const T *x;
@@ -54,7 +55,7 @@ struct row_apart {
 template <typename T, typename U, int Width>
 struct row_packs_span {
     using index = int;
-    static constexpr bool whole = false, ends = false, joins = false, written = false;
+    static constexpr bool whole = false, ends = false, shifted = false, joins = false, written = false;
     static constexpr int head = 0, edges = 0;
     const T *x;
     U *y;
@@ -69,7 +70,7 @@ struct row_packs_span {
 template <typename T, typename U, int Width>
 struct row_whole_span {
     using index = int;
-    static constexpr bool whole = true, ends = false, joins = false, written = false;
+    static constexpr bool whole = true, ends = false, shifted = false, joins = false, written = false;
     static constexpr int head = 0, edges = 0;
     const T *x;
     U *y;
@@ -102,16 +103,86 @@ struct row_joined_span : row_span<T, U, Packs, Index, Ends> {
     __device__ row_joined_span(const T *x_row, U *y_row, Index n, const Join &of, const typename Join::row &beside)
         : row_span<T, U, Packs, Index, Ends>(x_row, y_row, n), other(beside), join(of) {}
 
-    /* What becomes of N elements from `column` on. */
+    /* What becomes of N elements; the caller has them put. */
     template <int N>
-    __device__ pack<kept, N> joined(const pack<T, N> &a, const pack<T, N> &b, Index column) const {
+    __device__ pack<kept, N> joined(const pack<T, N> &a, const pack<T, N> &b) const {
         float x[N], beside[N];
         pack<kept, N> both;
         unpack(a, x), unpack(b, beside);
 #pragma unroll
         for (int e = 0; e < N; e++) both.v[e] = join(x[e], beside[e]);
-        other.put(column, both);
         return both;
+    }
+};
+
+/* ---- operands that lie differently against 16-byte boundaries ---- */
+
+/* A row whose body is packs of y. An operand's elements for one lie in two of its own packs, which are shifted together
+ * (row_shifter). So that both of them lie within the row, whatever the shift, W - 1 elements and more are before and
+ * behind the body. One: the same row by single elements. What else is written lies as y does. */
+template <class One, int Packs>
+struct row_shifted_span : One {
+    using index = typename One::index;
+    static constexpr int Width = Packs, least = Packs - 1; /* elements of an end */
+    static constexpr bool ends = true, shifted = true;
+
+    __device__ explicit row_shifted_span(const One &row) : One(row) {
+        using U = typename One::out;
+        constexpr int store = (int)sizeof(U) * Packs < 16 ? (int)sizeof(U) * Packs : 16,
+                      period = store / (int)sizeof(U);
+        const index n = row.packs;
+        const int before = (int)((0u - (unsigned)(uintptr_t)row.y) % store / sizeof(U));
+        const int first = before + (least - before + period - 1) / period * period;
+        this->head = n < first ? (int)n : first;
+        this->packs = n < first + least + Width ? 0 : (n - first - least) / Width;
+        this->edges = (int)(n - this->packs * Width);
+    }
+    __device__ index body_column(index pack) const { return this->head + pack * Width; }
+    __device__ index edge_column(int edge) const { return edge < this->head ? edge : edge + this->packs * Width; }
+};
+
+/* Columns of a pack on whose either side the row has W - 1 more. */
+template <typename Index>
+struct row_inside {
+    Index first;
+};
+
+/* 16 bytes that begin at any element of T, from two aligned packs. Neighbouring threads share them: loads are kept in
+ * L1. */
+template <typename T>
+class row_shifter {
+    const char *aligned;
+    unsigned bytes; /* from there to the first element */
+
+   public:
+    struct packs {
+        uint4 low, high;
+    };
+
+    __device__ explicit row_shifter(const T *first)
+        : aligned((const char *)first), bytes((unsigned)(uintptr_t)first % 16) {
+        aligned -= bytes;
+    }
+    /* Those that hold pack k from the first on; zeros unless present. Aligned memory is not asked for another pack: it
+     * may be written as soon as its own has been read. */
+    template <typename Index>
+    __device__ packs load(Index k, bool present) const {
+        const char *const p = aligned + k * 16;
+        const uint64_t policy = createpolicy_evict_last();
+        return {ld_global_v4_if(p, policy, present), ld_global_v4_if(p + 16, policy, present && bytes > 0)};
+    }
+    /* Words by halves, then by one, then bits: every thread of a row shifts alike. */
+    __device__ uint4 of(const packs &p) const {
+        const unsigned w[8] = {p.low.x, p.low.y, p.low.z, p.low.w, p.high.x, p.high.y, p.high.z, p.high.w};
+        unsigned by_two[6], by_one[5], v[4];
+#pragma unroll
+        for (int k = 0; k < 6; k++) by_two[k] = bytes & 8 ? w[k + 2] : w[k];
+#pragma unroll
+        for (int k = 0; k < 5; k++) by_one[k] = bytes & 4 ? by_two[k + 1] : by_two[k];
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            v[k] = sizeof(T) == 4 ? by_one[k] : __funnelshift_r(by_one[k], by_one[k + 1], bytes % 4 * 8);
+        return make_uint4(v[0], v[1], v[2], v[3]);
     }
 };
 

@@ -19,6 +19,7 @@ struct row_tensors {
     using out = U;
     static constexpr bool joins = false, stores = false; /* two operands make the row, which is stored */
     static constexpr bool fills = false;                 /* columns behind the end of some rows */
+    static constexpr bool shifted = false;               /* see row_shifted */
     static constexpr int reads = 1, writes = 1;          /* matrices */
     const T *x;
     U *y;
@@ -71,6 +72,18 @@ struct row_joined : row_tensors<T, T> {
         const int64_t i = exists ? row : 0;
         return span(this->x + i * this->x_stride, this->y + i * this->y_stride, exists ? (Index)this->n : 0, join,
                     other.at(i));
+    }
+};
+
+/* The same where operands lie differently from y: see row_shifted_span. */
+template <class Io>
+struct row_shifted : Io {
+    static constexpr bool shifted = true;
+
+    template <int Width, typename Index, bool Ends = true>
+    __device__ auto at(int64_t row, bool exists) const {
+        const auto one = Io::template at<1, Index, false>(row, exists);
+        return row_shifted_span<std::remove_const_t<decltype(one)>, Width>(one);
     }
 };
 

@@ -3,7 +3,12 @@
  *   columns up to   64 128 256 512 | 1024 2048 4096 | 8192 16384 | 32768 65536 131072 262144 | more
  *   threads a row    8   8  16  32 |  n/E  n/E  n/E |  n/L   n/L | a cluster of 2, 4, 8, 16  | 256, and read again
  *
- * Where x and y lie differently against 16-byte boundaries, elements are moved one by one (rows_single):
+ * Where x and y lie differently against 16-byte boundaries, packs of x are shifted to where y's lie (rows_shifted):
+ *
+ *   columns up to    512  2048  4096  8192  16384 | 262144
+ *   threads a row     32   128   n/S   n/S    n/S | a cluster of blocks of 512
+ *
+ * S is 64 bytes, or as the operation has it. Elements that are moved one by one (rows_single) need fewer threads:
  *
  *   columns up to     64  256  512  1024  4096  8192 | 131072                     | 262144
  *   threads a row      8   32   32    64   256   512 | a cluster of blocks of 512 | 16 blocks of 1024
@@ -29,6 +34,9 @@ enum {
     ROW_SINGLE_CLUSTER = 131072,  /* likewise, of a cluster */
     ROW_SINGLE_WIDE = 1024,       /* threads of a block of the largest cluster, beyond that */
     ROW_SINGLE_LONG = 262144,     /* columns of that cluster */
+    ROW_SHIFTED_THREADS = 512,    /* of the largest block that shifts packs, two of an SM */
+    ROW_SHIFTED_BYTES = 64,       /* of a thread of long rows */
+    ROW_SHIFTED_BLOCK = 8192,     /* columns of such a block, if a thread has 16 */
     ROW_BLOCK_MOST = 16384,       /* likewise: the elements that a block holds */
     ROW_CUDA_HELD = 262144,       /* likewise: those that a cluster holds */
     ROW_CLUSTER_MOST = 16,        /* blocks of a cluster, at the most */
@@ -50,6 +58,7 @@ typedef enum row_way {
     ROW_WAY_SEVERAL,
     ROW_WAY_THREAD,
     ROW_WAY_SINGLE,
+    ROW_WAY_SHIFTED,
     ROW_WAY_LANES,
     ROW_WAY_WARP,
     ROW_WAY_FILLED,
@@ -82,6 +91,7 @@ typedef struct row_facts {
     bool packs; /* x and y can be moved in packs, but for their ends */
     bool whole; /* rows and parameters are whole packs */
     bool piece; /* every matrix is one piece of memory, and all lie alike against 16-byte boundaries; of one type */
+    bool as_y;  /* what is written beside y lies as y does, and all are of one type */
     int parameters;
     row_cut cut;
     int matrices; /* that are read or written */
@@ -128,6 +138,14 @@ static inline int row_staged_lanes(int64_t n) {
     return lanes;
 }
 
+/* Whether parameters are loaded one by one, which long rows do not have in L1. */
+static inline bool row_scatters(const row_facts *f) { return f->parameters > 0 && !f->whole; }
+
+/* Columns of rows whose packs are shifted: blocks of 1024 threads have not enough registers to store sums in fp32. */
+static inline int row_shifted_most(const row_facts *f) {
+    return f->matrices > 3 && f->bytes == 4 ? ROW_SHIFTED_BLOCK * ROW_CLUSTER_MOST : ROW_CUDA_HELD;
+}
+
 /* NULL: the way takes such rows. */
 static inline const char *row_way_refusal(int way, const row_facts *f) {
     const int64_t n = f->columns;
@@ -143,6 +161,13 @@ static inline const char *row_way_refusal(int way, const row_facts *f) {
                : n > ROW_SINGLE_LONG                ? "for rows of up to 262144"
                : n > ROW_SINGLE_BLOCK && f->sm < 90 ? "needs clusters of blocks"
                                                     : NULL;
+    if (way == ROW_WAY_SHIFTED)
+        return f->packs && !(row_scatters(f) && n > ROW_BLOCK_MOST)
+                   ? "for rows that cannot be moved in packs, or long ones whose parameters cannot"
+               : !f->as_y                            ? "outputs do not lie alike against 16-byte boundaries"
+               : n > row_shifted_most(f)             ? "for rows of up to 262144, of two outputs of 4 bytes 131072"
+               : n > ROW_SHIFTED_BLOCK && f->sm < 90 ? "needs clusters of blocks"
+                                                     : NULL;
     if (!f->packs) return "x and y do not lie alike against 16-byte boundaries";
     const bool beyond_block = n > ROW_BLOCK_MOST;
     switch (way) {
@@ -195,8 +220,18 @@ static inline const char *row_way_refusal(int way, const row_facts *f) {
 #define ROW_H200_CYCLES 1755 /* of an SM in a microsecond */
 #define ROW_H200_THREAD 1.9  /* as STAGED, of rows that are not one pack: 65536 x 16 in 5.8 us, rows_several 4.9 */
 #define ROW_H200_SECTORS 1.15e5 /* a microsecond, written in part: 380119 x 15 in f16, 18 apart, in 50 us */
+#define ROW_H200_SHIFT 4        /* instructions of an element whose pack is shifted: an estimate */
+#define ROW_H200_SHIFTED 1.15   /* as STAGED, of those rows: predicted, not measured */
 #define ROW_H200_SPREAD 1.15    /* likewise: more threads exchange */
 #define ROW_H200_FILLED 0.5     /* microseconds less without ends: layer norm of 128 x 4096 fp32 3.6, spread 3.9 */
+/* Shapes that seed 64021 draws. */
+#define ROW_H200_LOOSE 1.35 /* rows_block of rows that a warp has: add_rms_norm 4333 x 297 bf16 8.0 us, warp 6.8 */
+#define ROW_H200_MASKED 1.3 /* one block of an SM, two operands: masked 8192 x 16384 bf16 250 us, rows_reread 236 */
+#define ROW_H200_APART_JOINED 1.35 /* two operands one by one: add_rms_norm 16155 x 5883 f16 275 us, bytes 182 */
+#define ROW_H200_AGAIN 0.75        /* of two matrices that L2 still has: the same rows_reread */
+#define ROW_H200_L2 40e6           /* bytes of rows that it has then */
+#define ROW_H200_SCATTERED 2.0     /* parameters by single loads: layer norm of 863 x 48742 bf16 85 us, bytes 41 */
+#define ROW_H200_PARAMETER 0.3 /* of a row's only thread, behind its sums: layer norm of 13 x 1 in 2.1 us, warp 1.9 */
 enum { ROW_SM_THREADS = 2048, ROW_SM_BLOCKS = 32 };
 
 /* Threads and rows of a block, elements of a thread. */
@@ -220,6 +255,14 @@ typedef struct row_lane_shape {
 /* Of rows whose elements are moved one by one. */
 static inline row_lane_shape row_single_of(int64_t n) {
     const row_lane_shape s = {n <= 64 ? 8 : n <= 512 ? 32 : n <= 1024 ? 64 : n <= 4096 ? 256 : 512, n <= 256 ? 8 : 16};
+    return s;
+}
+/* Of rows whose packs are shifted. */
+static inline row_lane_shape row_shifted_of(int64_t n, int bytes) {
+    const int elements = n <= 2048 ? 16 : ROW_SHIFTED_BYTES / bytes;
+    int64_t most = n <= 512 ? 512 : 2048;
+    while (most < n) most *= 2;
+    const row_lane_shape s = {(int)(most / elements), elements};
     return s;
 }
 /* Of rows_lanes: four lanes suffice where a pack has eight elements. */
@@ -263,6 +306,11 @@ static inline row_block_shape row_way_block(int way, const row_facts *f) {
             const row_lane_shape single = row_single_of(n);
             return row_blocks_of(single.threads * single.elements, single.elements);
         }
+        case ROW_WAY_SHIFTED: {
+            row_lane_shape shifted = row_shifted_of(n, f->bytes);
+            if (shifted.threads > ROW_SHIFTED_THREADS) shifted.threads = ROW_SHIFTED_THREADS; /* of a cluster's block */
+            return row_block_of_lanes(shifted);
+        }
         case ROW_WAY_LANES: return row_block_of_lanes(row_lanes_of(n, f->bytes));
         case ROW_WAY_WARP: return row_block_of_lanes(row_warp_of(n));
         case ROW_WAY_THREAD: return row_blocks_of(ROW_THREAD_MOST, ROW_THREAD_MOST);
@@ -282,6 +330,7 @@ static inline int row_way_lanes(int way, const row_facts *f) {
         case ROW_WAY_STAGED: return row_staged_lanes(n);
         case ROW_WAY_SEVERAL: return 1 << row_several_lanes(n * f->bytes / ROW_PACK_BYTES, f->bytes);
         case ROW_WAY_SINGLE: return row_single_of(n).threads;
+        case ROW_WAY_SHIFTED: return row_shifted_of(n, f->bytes).threads;
         case ROW_WAY_THREAD: return 1;
         case ROW_WAY_LANES: return row_lanes_of(n, f->bytes).threads;
         case ROW_WAY_WARP: return row_warp_of(n).threads;
@@ -292,11 +341,12 @@ static inline int row_way_lanes(int way, const row_facts *f) {
     }
 }
 static inline bool row_way_is_single(int way, const row_facts *f) {
-    return way == ROW_WAY_SINGLE || way == ROW_WAY_STAGED || !f->packs || (way == ROW_WAY_THREAD && !f->whole);
+    return way == ROW_WAY_SINGLE || way == ROW_WAY_STAGED || (!f->packs && way != ROW_WAY_SHIFTED) ||
+           (way == ROW_WAY_THREAD && !f->whole);
 }
 /* Elements before and behind the packs that the busiest lane has. */
 static inline int row_way_ends(int way, const row_facts *f, int lanes) {
-    const int ends = 2 * (ROW_PACK_BYTES / f->bytes) - 2;
+    const int ends = (way == ROW_WAY_SHIFTED ? 4 : 2) * (ROW_PACK_BYTES / f->bytes - 1);
     return row_way_is_single(way, f) || f->whole ? 0 : (ends + lanes - 1) / lanes;
 }
 /* Elements of the busiest lane: whole packs, and those of the ends. */
@@ -306,11 +356,13 @@ static inline double row_way_elements(int way, const row_facts *f, int lanes) {
     const int64_t most = (packs + lanes - 1) / lanes * width;
     return (double)most + row_way_ends(way, f, lanes);
 }
+static inline int row_operands(const row_facts *f) { return f->matrices > 2 ? 2 : 1; }
 /* Instructions of an element. */
 static inline double row_way_instructions(int way, const row_facts *f) {
-    const bool single = way == ROW_WAY_SINGLE || !f->packs || (way == ROW_WAY_THREAD && !f->whole);
-    return 6 + 5 * f->parameters + (single ? 8 : 0) + (f->parameters > 0 && !f->whole ? 5 : 0) +
-           (way == ROW_WAY_STAGED ? 14 : 0);
+    const bool shifted = way == ROW_WAY_SHIFTED,
+               single = way == ROW_WAY_SINGLE || (!f->packs && !shifted) || (way == ROW_WAY_THREAD && !f->whole);
+    return 6 + 5 * f->parameters + (single ? 8 : 0) + (shifted ? ROW_H200_SHIFT * row_operands(f) : 0) +
+           (f->parameters > 0 && !f->whole ? 5 : 0) + (way == ROW_WAY_STAGED ? 14 : 0);
 }
 /* Microseconds of a block that has nothing beside it. */
 static inline double row_way_alone(int way, const row_facts *f, double elements) {
@@ -362,24 +414,36 @@ static inline bool row_way_is_unmeasured(int way, const row_facts *f) {
                         (way == ROW_WAY_WARP && f->columns > 256));
 }
 
+/* Matrices that move once more, as if from memory. */
+static inline double row_way_again(int way, const row_facts *f) {
+    if (way != ROW_WAY_REREAD) return 0;
+    const double resident = 3.0 * f->sm_count * (double)f->columns * f->bytes * row_operands(f);
+    if (f->matrices == 3) return f->packs && resident < ROW_H200_L2 ? ROW_H200_AGAIN : 2;
+    return 1;
+}
+/* Times what the model of a row says, measured on an H200 for shapes that seed 64021 draws. */
+static inline double row_way_measured(int way, const row_facts *f) {
+    if (way == ROW_WAY_BLOCK && f->columns <= ROW_WARP_MOST && (f->parameters > 0 || f->matrices > 2))
+        return ROW_H200_LOOSE;
+    if (way == ROW_WAY_BLOCK && f->columns > ROW_BLOCK_MOST / 2 && f->matrices == 3) return ROW_H200_MASKED;
+    if (way == ROW_WAY_SINGLE && f->columns > 64 && f->matrices > 2) return ROW_H200_APART_JOINED;
+    return way == ROW_WAY_CLUSTER && row_scatters(f) ? ROW_H200_SCATTERED : 1;
+}
+
 static inline double row_way_time(int way, const row_facts *f) {
     const row_block_shape block = row_way_block(way, f);
     const int by_threads = ROW_SM_THREADS / block.threads, lanes = row_way_lanes(way, f);
     const double row = (double)f->columns * f->bytes,
                  resident = by_threads < ROW_SM_BLOCKS ? by_threads : ROW_SM_BLOCKS;
     const double asked = way != ROW_WAY_SINGLE ? 1 : f->columns <= 64 ? 1.5 : 0.5;
-    const int operands = f->matrices > 2 ? 2 : 1; /* both in flight at once */
-    const double flight = resident * block.rows * row * asked * operands / ROW_H200_FLIGHT;
+    const double flight = resident * block.rows * row * asked * row_operands(f) / ROW_H200_FLIGHT; /* both at once */
     const double elements = row_way_elements(way, f, lanes), blocks = (double)f->rows / block.rows;
     const double alone = row_way_alone(way, f, elements), sms = f->sm_count > 0 ? f->sm_count : 1;
-    const double each =
-        ROW_H200_ROW + (elements + ROW_H200_END * row_way_ends(way, f, lanes)) * row_way_instructions(way, f);
-    const double issue = (double)f->rows * lanes * each / ROW_H200_ISSUE;
-    double move = (double)f->rows * row *
-                  (f->matrices + (way != ROW_WAY_REREAD ? 0
-                                  : f->matrices == 3    ? 2
-                                                        : 1)) /
-                  ROW_H200_COPY;
+    const double instructions = row_way_instructions(way, f);
+    const double fixed = ROW_H200_ROW + ROW_H200_END * row_way_ends(way, f, lanes) * instructions; /* of a thread */
+    const double counted = way == ROW_WAY_SHIFTED ? (double)f->columns : lanes * elements; /* warps may have no packs */
+    const double issue = (double)f->rows * (lanes * fixed + counted * instructions) / ROW_H200_ISSUE;
+    double move = (double)f->rows * row * (f->matrices + row_way_again(way, f)) / ROW_H200_COPY;
     const bool plain = way == ROW_WAY_SEVERAL || way == ROW_WAY_REREAD;
     if (way == ROW_WAY_SINGLE && f->columns > ROW_SINGLE_BLOCK) { /* as its cluster has */
         int cluster = 2;                                          /* a block of 1024 threads counts as two */
@@ -394,7 +458,7 @@ static inline double row_way_time(int way, const row_facts *f) {
         if (!f->whole || f->columns * f->bytes > ROW_PACK_BYTES) move *= ROW_H200_THREAD;
         const double accesses = row_thread_accesses(f, sms);
         if (move < accesses) move = accesses;
-        move += 1.2 * ROW_H200_LATENCY; /* 327 x 3: 1.35 us, rows_lanes 1.22 */
+        move += 1.2 * ROW_H200_LATENCY + ROW_H200_PARAMETER * f->parameters; /* 327 x 3: 1.35 us, rows_lanes 1.22 */
     }
     if (way == ROW_WAY_REREAD && !f->packs && move < alone * blocks / (3 * sms)) move = alone * blocks / (3 * sms);
     if (move < alone) move = alone;
@@ -402,6 +466,8 @@ static inline double row_way_time(int way, const row_facts *f) {
     if (way == ROW_WAY_SEVERAL) move += 2 * ROW_H200_LATENCY; /* rows one after the other */
     if (way == ROW_WAY_STAGED) move *= ROW_H200_STAGED;
     if (way == ROW_WAY_SPREAD) move *= ROW_H200_SPREAD;
+    if (way == ROW_WAY_SHIFTED) move *= ROW_H200_SHIFTED;
+    move *= row_way_measured(way, f);
     if (row_way_is_unmeasured(way, f) && f->matrices == 2) move *= ROW_H200_UNMEASURED;
     if (way == ROW_WAY_FILLED) move -= ROW_H200_FILLED;
     return (blocks <= (double)ROW_EARLY_BLOCKS && !plain ? ROW_H200_EARLY : ROW_H200_START) + move;
@@ -430,6 +496,8 @@ double row_way_cost(const ridge_way *way, const ridge_problem *problem);
     ROW_WAY(ROW_WAY_THREAD, "rows_thread", "a thread has a row, and nothing is exchanged: for many rows", fn, traits), \
         ROW_WAY(ROW_WAY_SINGLE, "rows_single",                                                                         \
                 "lanes, a block or a cluster have a row, elements are moved one by one", fn, traits),                  \
+        ROW_WAY(ROW_WAY_SHIFTED, "rows_shifted",                                                                       \
+                "a warp, a block or a cluster have a row, packs are shifted to where y's lie", fn, traits),            \
         ROW_WAY(ROW_WAY_LANES, "rows_lanes", "some lanes of a warp have a row", fn, traits),                           \
         ROW_WAY(ROW_WAY_WARP, "rows_warp", "a warp has a row", fn, traits)
 #define ROW_WAYS_FILLED(fn, traits) \

@@ -1,25 +1,28 @@
 /* Softmax of rows: row_kernel_cluster, whose blocks exchange maxima and sums by st.async and mbarriers; row_kernel,
- * whose rows begin anywhere and have edges; row_kernel_staged, whose rows come and go by bulk copies; and
- * row_kernel_several, whose lanes have several rows in flight. */
+ * whose rows begin anywhere and have edges, or are shifted from where x lies to where y does; row_kernel_staged, whose
+ * rows come and go by bulk copies; and row_kernel_several, whose lanes have several rows in flight. */
 #include "cuda/rows/softmax.cuh"
 #include "program.h"
 
 #include <vector>
 
+using ridge::row_shifted;
 using ridge::row_softmax;
 using ridge::row_tensors;
 
-/* `lead` elements lie before the first row, so that rows are not aligned. */
-template <typename Kernel, typename... More>
+/* `lead` elements lie before the first row, so that rows are not aligned; of x none, where Io shifts. */
+template <class Io = row_tensors<float, float>, typename Kernel, typename... More>
 static long softmax(Kernel kernel, const char *name, ridge::launch_shape shape, int rows, int n, int stride, int lead,
                     More... more) {
     const size_t count = (size_t)(rows - 1) * stride + n;
     std::vector<float> x(count), y(count);
     for (size_t i = 0; i < count; i++) x[i] = 4.0f * value_of((unsigned)i);
-    float *from = device_array<float>(lead + count, NULL) + lead, *to = device_array<float>(lead + count, NULL) + lead;
+    const int before = Io::shifted ? 0 : lead;
+    float *from = device_array<float>(before + count, NULL) + before,
+          *to = device_array<float>(lead + count, NULL) + lead;
     require(cudaMemcpy(from, x.data(), count * 4, cudaMemcpyHostToDevice), "cudaMemcpy");
     require(cudaMemset(to, 0, count * 4), "cudaMemset");
-    const row_tensors<float, float> io = {from, to, rows, n, stride, stride};
+    const Io io = {row_tensors<float, float>{from, to, rows, n, stride, stride}};
     if (ridge::launch_overlapping(kernel, shape, 0, false, io, row_softmax(), more...) != RIDGE_OK) exit(2);
     to_host(y.data(), to, count);
     comparison c = {name, 1e-5};
@@ -37,6 +40,8 @@ int main(void) {
     const auto block = ridge::row_kernel<row_softmax, row_tensors<float, float>, 4, 128, 8>;
     long wrong = softmax(cluster, "rows of clusters", {dim3(3 * 4), 128, 0, 4}, 3, 4 * 1024, 4 * 1024, 0);
     wrong += softmax(block, "rows of blocks", {dim3(5), 128}, 5, 997, 1001, 1);
+    const auto shifted = ridge::row_kernel<row_softmax, row_shifted<row_tensors<float, float>>, 4, 32, 16>;
+    wrong += softmax<row_shifted<row_tensors<float, float>>>(shifted, "shifted rows", {dim3(2), 128}, 5, 303, 303, 2);
     /* 70 rows of 37, 4 lanes each, in blocks of 32 rows; 300 of 20, 8 lanes each, 32 groups of 4 in a block */
     const auto staged = ridge::row_kernel_staged<row_softmax, row_tensors<float, float>, 4>;
     const auto several = ridge::row_kernel_several<row_softmax, float, float, 1, 4>;
