@@ -35,16 +35,22 @@ static ridge_status stride_tensor(const ridge_tensor_spec *spec, const ridge_cas
     return RIDGE_OK;
 }
 
+static int64_t pad_of(const ridge_layout *layout, int tensor) {
+    return layout->row_pad ? layout->row_pad + layout->apart * tensor : 0;
+}
+static int64_t misalign_of(const ridge_layout *layout, int tensor) { return layout->misalign + layout->apart * tensor; }
+
 /* Bytes of a tensor with its guards: a multiple of 64. */
 static ridge_status area_bytes(const ridge_target *target, int tensor, const ridge_case *c, const ridge_layout *layout,
                                size_t *bytes, ridge_error *error) {
     const ridge_tensor_spec *spec = spec_of(target, tensor);
     int64_t strides[RIDGE_MAX_RANK], span = 0, padded;
-    RIDGE_TRY(stride_tensor(spec, c, is_column_major(c, tensor), layout->row_pad, strides, &span, error));
+    RIDGE_TRY(stride_tensor(spec, c, is_column_major(c, tensor), pad_of(layout, tensor), strides, &span, error));
     int64_t size = (int64_t)ridge_dtype_size(ridge_spec_dtype(spec, c));
     const int64_t guards = RIDGE_GUARD_FRONT + RIDGE_GUARD_REAR + 63;
-    if (__builtin_add_overflow(span, layout->misalign, &padded) || __builtin_mul_overflow(padded, size, &padded) ||
-        __builtin_add_overflow(padded, guards, &padded) || (uint64_t)padded > SIZE_MAX / 2)
+    if (__builtin_add_overflow(span, misalign_of(layout, tensor), &padded) ||
+        __builtin_mul_overflow(padded, size, &padded) || __builtin_add_overflow(padded, guards, &padded) ||
+        (uint64_t)padded > SIZE_MAX / 2)
         return too_large(spec, error);
     *bytes = (size_t)padded & ~(size_t)63;
     return RIDGE_OK;
@@ -53,7 +59,7 @@ static ridge_status area_bytes(const ridge_target *target, int tensor, const rid
 ridge_status ridge_operands_bytes(const ridge_target *target, const ridge_case *c, const ridge_layout *layout,
                                   size_t *bytes, ridge_error *error) {
     *bytes = 0;
-    if (layout->row_pad < 0 || layout->misalign < 0)
+    if (layout->row_pad < 0 || layout->misalign < 0 || layout->apart < 0)
         return ridge_fail(error, RIDGE_INVALID, "a layout's padding and misalignment cannot be negative");
     for (int t = 0; t < target->n_in + target->n_out; t++) {
         size_t area;
@@ -73,7 +79,7 @@ static size_t place_tensor(ridge_operands *ops, int tensor, char *area) {
     size_t bytes = 0;
     const bool column_major = is_column_major(&ops->c, tensor);
     (void)area_bytes(target, tensor, &ops->c, &ops->layout, &bytes, NULL);
-    (void)stride_tensor(spec, &ops->c, column_major, ops->layout.row_pad, ops->strides[tensor], &span, NULL);
+    (void)stride_tensor(spec, &ops->c, column_major, pad_of(&ops->layout, tensor), ops->strides[tensor], &span, NULL);
     DLTensor *t = tensor < target->n_in ? &ops->in[tensor] : &ops->out[tensor - target->n_in];
     *t = (DLTensor){.data = area + RIDGE_GUARD_FRONT,
                     .device = {kDLCPU, 0},
@@ -81,7 +87,7 @@ static size_t place_tensor(ridge_operands *ops, int tensor, char *area) {
                     .dtype = ridge_dtype_to_dlpack(dtype),
                     .shape = ops->shape[tensor],
                     .strides = ops->layout.row_pad || column_major ? ops->strides[tensor] : NULL,
-                    .byte_offset = (uint64_t)ops->layout.misalign * ridge_dtype_size(dtype)};
+                    .byte_offset = (uint64_t)misalign_of(&ops->layout, tensor) * ridge_dtype_size(dtype)};
     return bytes;
 }
 

@@ -11,6 +11,7 @@
 typedef struct ridge_layout {
     int64_t row_pad;  /* extra elements from the end of one row (or column) to the next (tensors of rank 2 and more) */
     int64_t misalign; /* elements by which each base is offset from 64-byte alignment */
+    int64_t apart; /* tensor t (inputs first): t times so many more of misalign, and of row_pad where that is not 0 */
 } ridge_layout;
 
 /* A user's array for one input (--input): dense, converted to the input's dtype and shape. */

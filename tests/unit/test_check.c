@@ -7,7 +7,7 @@
 #include "verify/check.h"
 #include "verify/view.h"
 
-static const ridge_layout layouts[] = {{0, 0}, {3, 0}, {0, 1}, {17, 5}};
+static const ridge_layout layouts[] = {{0}, {.row_pad = 3}, {.misalign = 1}, {17, 5, 0}, {2, 1, 3}};
 enum { LAYOUTS = 4 };
 
 static ridge_case case_of(int64_t rows, int64_t cols, int64_t table, ridge_dtype dtype) {
@@ -171,7 +171,7 @@ static const ridge_target copy_target = {
 };
 
 static ridge_operands *copy_run(int64_t rows, int64_t cols, ridge_dtype dtype) {
-    ridge_operands *ops = operands_new(&copy_target, case_of(rows, cols, 0, dtype), (ridge_layout){0, 0});
+    ridge_operands *ops = operands_new(&copy_target, case_of(rows, cols, 0, dtype), (ridge_layout){0});
     ridge_operands_fill(ops, RIDGE_RANDOM, 8, NULL);
     memcpy(ridge_data(&ops->out[0]), ridge_data(&ops->in[0]), (size_t)(rows * cols) * ridge_dtype_size(dtype));
     return ops;
@@ -237,7 +237,7 @@ static void overflow_is_infinite(void **state) {
     float x[3] = {3e38F, -3e38F, 1}, right[3] = {INFINITY, -INFINITY, 2};
     static const float wrong[] = {INFINITY, -INFINITY, 3.4e38F, -3.4e38F, 0, NAN, 2};
     ridge_user_input user = {x};
-    ridge_operands *ops = operands_new(&target, case_of(1, 3, 0, RIDGE_F32), (ridge_layout){0, 0});
+    ridge_operands *ops = operands_new(&target, case_of(1, 3, 0, RIDGE_F32), (ridge_layout){0});
     ops->user = &user;
     ridge_operands_fill(ops, RIDGE_RANDOM, 8, NULL);
     float *y = ridge_data(&ops->out[0]);

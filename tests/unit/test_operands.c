@@ -28,7 +28,8 @@ static ridge_operands *random_operands(uint64_t seed, int64_t least) {
     ridge_case c = {.dim = {least + draw(seed, 1, 9), least + draw(seed, 2, 40), least + draw(seed, 3, 6),
                             least + draw(seed, 4, 3)},
                     .dtype = dtypes[draw(seed, 5, 4)]};
-    ridge_layout layout = {draw(seed, 6, 2) * draw(seed, 7, 20), draw(seed, 8, 2) * draw(seed, 9, 20)};
+    ridge_layout layout = {draw(seed, 6, 2) * draw(seed, 7, 20), draw(seed, 8, 2) * draw(seed, 9, 20),
+                           draw(seed, 10, 2) * draw(seed, 11, 5)};
     return operands_new(seed & 1 ? &deep_target : &fixture_target, c, layout);
 }
 
@@ -91,7 +92,8 @@ static void elements_are_disjoint_and_guarded(void **state) {
         assert_true(free_bytes >= 64);
         for (int t = 0; t < ridge_operands_count(ops); t++) {
             const DLTensor *tensor = tensor_of(ops, t);
-            uintptr_t want = (uintptr_t)ops->layout.misalign * (uintptr_t)tensor->dtype.bits / 8 % 64;
+            const uintptr_t begin = (uintptr_t)(ops->layout.misalign + ops->layout.apart * t);
+            uintptr_t want = begin * (uintptr_t)tensor->dtype.bits / 8 % 64;
             assert_int_equal((uintptr_t)ridge_data(tensor) % 64, want);
             assert_true((tensor->strides == NULL) == (ops->layout.row_pad == 0));
         }
@@ -217,7 +219,7 @@ static void fill_writes_all_and_only_its_memory(void **state) {
 static void exact_is_small_integers(void **state) {
     (void)state;
     ridge_operands *ops =
-        operands_new(&fixture_target, (ridge_case){.dim = {200, 200, 50}, .dtype = RIDGE_BF16}, (ridge_layout){0, 0});
+        operands_new(&fixture_target, (ridge_case){.dim = {200, 200, 50}, .dtype = RIDGE_BF16}, (ridge_layout){0});
     ridge_operands_fill(ops, RIDGE_EXACT, 9, NULL);
     int64_t seen[9] = {0}, index[50] = {0};
     for (int64_t e = 0; e < 40000; e++) {
@@ -278,7 +280,7 @@ static void generator_is_uniform_and_uncorrelated(void **state) {
 static void seeds_and_tensors_differ(void **state) {
     (void)state;
     ridge_operands *ops =
-        operands_new(&deep_target, (ridge_case){.dim = {8, 8, 8, 1}, .dtype = RIDGE_F32}, (ridge_layout){0, 0});
+        operands_new(&deep_target, (ridge_case){.dim = {8, 8, 8, 1}, .dtype = RIDGE_F32}, (ridge_layout){0});
     float first[512];
     ridge_operands_fill(ops, RIDGE_RANDOM, 1, NULL);
     memcpy(first, ridge_data(&ops->in[0]), sizeof first);
@@ -297,7 +299,7 @@ static void special_has_all_kinds_and_leaves_rows_finite(void **state) {
     ridge_target target = fixture_target;
     target.large = 0x1p40;
     ridge_operands *ops =
-        operands_new(&target, (ridge_case){.dim = {400, 100, 3}, .dtype = RIDGE_F32}, (ridge_layout){3, 1});
+        operands_new(&target, (ridge_case){.dim = {400, 100, 3}, .dtype = RIDGE_F32}, (ridge_layout){3, 1, 0});
     ridge_operands_fill(ops, RIDGE_SPECIAL, 3, NULL);
     int nans = 0, plus = 0, minus = 0, zeros = 0, negative_zeros = 0, denormals = 0, large = 0, finite_rows = 0;
     for (int64_t i = 0; i < 400; i++) {
@@ -323,7 +325,7 @@ static void special_values_of_tf32_survive_its_rounding(void **state) {
     (void)state;
     int denormals = 0;
     ridge_operands *ops =
-        operands_new(&fixture_target, (ridge_case){.dim = {400, 100, 3}, .dtype = RIDGE_TF32}, (ridge_layout){0, 0});
+        operands_new(&fixture_target, (ridge_case){.dim = {400, 100, 3}, .dtype = RIDGE_TF32}, (ridge_layout){0});
     ridge_operands_fill(ops, RIDGE_SPECIAL, 3, NULL);
     for (int64_t i = 0; i < 400 * 100; i++) {
         const double v = ridge_load(ridge_data(&ops->in[0]), RIDGE_TF32, i);
@@ -340,7 +342,7 @@ static void users_inputs_are_taken(void **state) {
     for (int i = 0; i < 12; i++) mine[i] = (float)i * 1.5F;
     ridge_user_input user[4] = {{mine}, {NULL}, {NULL}, {NULL}};
     ridge_operands *ops =
-        operands_new(&fixture_target, (ridge_case){.dim = {3, 4, 2}, .dtype = RIDGE_F32}, (ridge_layout){5, 2});
+        operands_new(&fixture_target, (ridge_case){.dim = {3, 4, 2}, .dtype = RIDGE_F32}, (ridge_layout){5, 2, 0});
     ops->user = user;
     ridge_operands_fill(ops, RIDGE_SPECIAL, 3, NULL);
     for (int64_t e = 0; e < 12; e++) assert_memory_equal(address_of(&ops->in[0], e), &mine[e], sizeof(float));
@@ -354,17 +356,17 @@ static void sizes_that_overflow_are_refused(void **state) {
         ridge_case c;
         ridge_layout layout;
     } bad[] = {
-        {{.dim = {big, big, 1, 1}, .dtype = RIDGE_F32}, {0, 0}},
-        {{.dim = {big, 1 << 20, 1, 1}, .dtype = RIDGE_F64}, {0, 0}},
-        {{.dim = {INT64_MAX, 1, 1, 1}, .dtype = RIDGE_BF16}, {0, 0}},
-        {{.dim = {1, 1, INT64_MAX, 1}, .dtype = RIDGE_BF16}, {0, 0}},
-        {{.dim = {1 << 20, 4, 1, 1}, .dtype = RIDGE_F32}, {INT64_MAX / 2, 0}},
-        {{.dim = {4, 4, 1, 1}, .dtype = RIDGE_F32}, {0, INT64_MAX}},
-        {{.dim = {4, 4, 1, 1}, .dtype = RIDGE_F32}, {-1, 0}},
-        {{.dim = {4, 4, 1, 1}, .dtype = RIDGE_F32}, {0, -1}},
-        {{.dim = {-1, 4, 1, 1}, .dtype = RIDGE_F32}, {0, 0}},
-        {{.dim = {4, -4, 1, 1}, .dtype = RIDGE_F32}, {0, 0}},
-        {{.dim = {0, -4, 1, 1}, .dtype = RIDGE_F32}, {0, 0}},
+        {{.dim = {big, big, 1, 1}, .dtype = RIDGE_F32}, {0, 0, 0}},
+        {{.dim = {big, 1 << 20, 1, 1}, .dtype = RIDGE_F64}, {0, 0, 0}},
+        {{.dim = {INT64_MAX, 1, 1, 1}, .dtype = RIDGE_BF16}, {0, 0, 0}},
+        {{.dim = {1, 1, INT64_MAX, 1}, .dtype = RIDGE_BF16}, {0, 0, 0}},
+        {{.dim = {1 << 20, 4, 1, 1}, .dtype = RIDGE_F32}, {INT64_MAX / 2, 0, 0}},
+        {{.dim = {4, 4, 1, 1}, .dtype = RIDGE_F32}, {0, INT64_MAX, 0}},
+        {{.dim = {4, 4, 1, 1}, .dtype = RIDGE_F32}, {-1, 0, 0}},
+        {{.dim = {4, 4, 1, 1}, .dtype = RIDGE_F32}, {0, -1, 0}},
+        {{.dim = {-1, 4, 1, 1}, .dtype = RIDGE_F32}, {0, 0, 0}},
+        {{.dim = {4, -4, 1, 1}, .dtype = RIDGE_F32}, {0, 0, 0}},
+        {{.dim = {0, -4, 1, 1}, .dtype = RIDGE_F32}, {0, 0, 0}},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         size_t bytes;

@@ -117,7 +117,7 @@ static ridge_operands *mixed_operands(uint64_t seed) {
     const ridge_case c = {.dim = {1 + draw(seed, 1, 90), 1 + draw(seed, 2, 70), 1 + draw(seed, 3, 90)},
                           .dtype = dtypes[draw(seed, 4, 5)],
                           .column_major = (unsigned)draw(seed, 5, 16) & 0x13};
-    const ridge_layout layout = {draw(seed, 6, 2) * draw(seed, 7, 9), draw(seed, 8, 9)};
+    const ridge_layout layout = {draw(seed, 6, 2) * draw(seed, 7, 9), draw(seed, 8, 9), draw(seed, 9, 3)};
     ridge_operands *ops = operands_new(&mixed_target, c, layout);
     ridge_operands_fill(ops, seed & 1 ? RIDGE_RANDOM : RIDGE_EXACT, seed, NULL);
     return ops;

@@ -29,26 +29,40 @@
 
 namespace ridge {
 
+/* The products of the stage at hand, once it is full; they go on behind this. */
+template <class S>
+__device__ inline void multiply_full_stage(float (&sums)[S::sums], const matmul_memory<S> &memory,
+                                           const ring<S::stages> &at, int group, int accumulate) {
+    mbarrier_wait_parity(memory.full(at.stage), at.phase);
+    multiply_stage<S>(sums, memory.a(at.stage), memory.b(at.stage), group, accumulate);
+}
+
 /* All slices of one tile, summed in the tensor cores' registers. */
 template <class S>
 __device__ inline void multiply_tile(float (&sums)[S::sums], const matmul_memory<S> &memory, ring<S::stages> &at,
                                      int slices, int group, int rank) {
     int before = 0;
     for (int k = 0; k < slices; k++, at.next()) {
-        mbarrier_wait_parity(memory.full(at.stage), at.phase);
-        multiply_stage<S>(sums, memory.a(at.stage), memory.b(at.stage), group, k > 0);
-        if constexpr (S::stages == 1) { /* nothing comes before it is free */
-            wgmma_wait_group<0>();
-            release<S>(memory.empty(at.stage), rank);
-        } else {
-            wgmma_wait_group<1>();
-            if (k > 0) release<S>(memory.empty(before), rank);
-            before = at.stage;
-        }
+        multiply_full_stage<S>(sums, memory, at, group, k > 0);
+        wgmma_wait_group<1>();
+        if (k > 0) release<S>(memory.empty(before), rank);
+        before = at.stage;
     }
     wgmma_wait_group<0>();
     wgmma_settle(sums);
-    if constexpr (S::stages > 1) release<S>(memory.empty(before), rank);
+    release<S>(memory.empty(before), rank);
+}
+
+/* The same with one stage: nothing comes before it is free. */
+template <class S>
+__device__ inline void multiply_tile_in_turns(float (&sums)[S::sums], const matmul_memory<S> &memory,
+                                              ring<S::stages> &at, int slices, int group, int rank) {
+    for (int k = 0; k < slices; k++, at.next()) {
+        multiply_full_stage<S>(sums, memory, at, group, k > 0);
+        wgmma_wait_group<0>();
+        release<S>(memory.empty(at.stage), rank);
+    }
+    wgmma_settle(sums);
 }
 
 /* The same in two steps: see the head of this file. */
@@ -105,6 +119,8 @@ __global__ void __launch_bounds__(S::threads, 1)
             const auto state = epilogue.begin(tile, group);
             if constexpr (S::promote > 0)
                 multiply_tile_promoted<S>(sums, memory, at, plan.slices, group, rank);
+            else if constexpr (S::stages == 1)
+                multiply_tile_in_turns<S>(sums, memory, at, plan.slices, group, rank);
             else
                 multiply_tile<S>(sums, memory, at, plan.slices, group, rank);
             epilogue.finish(tile, state, sums, scratch + (uint32_t)(group * Epilogue::scratch), group);
