@@ -80,6 +80,12 @@ static inline double matmul_way_cost(const ridge_way *way, const ridge_problem *
     (void)p;
     return way->number == MATMUL_ANY ? 1000 : way->number;
 }
+/* order: the way's place among those that take the problem; refuses: matmul_refuses_…; fn: its launch. */
+#define MATMUL_WAY(order, name_, idea_, needs_, refuses_, fn)                                        \
+    {                                                                                                \
+        .name = name_, .idea = idea_, .needs = needs_, .refuses = refuses_, .cost = matmul_way_cost, \
+        .run = RIDGE_CUDA(fn), .number = MATMUL_TILES + order                                        \
+    }
 RIDGE_CUDA_DECLARE(matmul_cuda_any); /* kernels/cuda/gemm/plain.cu */
 #define MATMUL_WAY_ANY                                                                         \
     {                                                                                          \
@@ -107,5 +113,27 @@ static inline const char *matmul_reject_16(const ridge_case *c) {
         {.dim = {300, 520, 328}, .dtype = RIDGE_BF16, .edge = true, MATMUL_GPU}, { \
         .dim = {64, 1032, 72}, .dtype = RIDGE_F16, .edge = true, MATMUL_GPU        \
     }
+
+/* A rung: the target of this folder, whose variants have the tables baseline_ways and optimized_ways. */
+#define MATMUL_RUNG(name_, summary_, baseline_idea, optimized_idea)                                                  \
+    static const ridge_variant variants[] = {                                                                        \
+        {.name = "cuda/baseline", .role = RIDGE_BASELINE, .idea = baseline_idea, .ways = RIDGE_LIST(baseline_ways)}, \
+        {.name = "cuda/optimized",                                                                                   \
+         .role = RIDGE_OPTIMIZED,                                                                                    \
+         .idea = optimized_idea,                                                                                     \
+         .ways = RIDGE_LIST(optimized_ways)}};                                                                       \
+    const ridge_target ridge_target_##name_ = {.name = #name_,                                                       \
+                                               .chapter = "ch09",                                                    \
+                                               .summary = summary_,                                                  \
+                                               .dims = MATMUL_DIMS,                                                  \
+                                               .cases = RIDGE_LIST(cases),                                           \
+                                               .in = RIDGE_LIST(matmul_in),                                          \
+                                               .out = RIDGE_LIST(matmul_out),                                        \
+                                               .variants = RIDGE_LIST(variants),                                     \
+                                               .work = matmul_work,                                                  \
+                                               .oracle = matmul_oracle,                                              \
+                                               .bound = matmul_bound_16,                                             \
+                                               .products = true,                                                     \
+                                               .reject = matmul_reject_16}
 
 #endif

@@ -8,39 +8,13 @@ RIDGE_CUDA_DECLARE(tma_pipeline_cuda_optimized);
 
 static const ridge_case cases[] = {MATMUL_CASES_16};
 
-#define WAY(name_, idea_, fn)                                                                                    \
-    {                                                                                                            \
-        .name = name_, .idea = idea_, .needs = 90, .refuses = matmul_refuses_unaligned, .cost = matmul_way_cost, \
-        .run = RIDGE_CUDA(fn), .number = MATMUL_TILES                                                            \
-    }
-static const ridge_way baseline_ways[] = {WAY("one_stage", "TMA and wgmma in turns", tma_pipeline_cuda_baseline),
-                                          MATMUL_WAY_ANY};
-static const ridge_way optimized_ways[] = {WAY("four_stages", "TMA fills a ring of four", tma_pipeline_cuda_optimized),
-                                           MATMUL_WAY_ANY};
-
-static const ridge_variant variants[] = {
-    {.name = "cuda/baseline",
-     .role = RIDGE_BASELINE,
-     .idea = "TMA, one stage, wgmma",
-     .ways = RIDGE_LIST(baseline_ways)},
-    {.name = "cuda/optimized",
-     .role = RIDGE_OPTIMIZED,
-     .idea = "a ring of stages, tiles that follow each other without a gap",
-     .ways = RIDGE_LIST(optimized_ways)},
+static const ridge_way baseline_ways[] = {
+    MATMUL_WAY(0, "one_stage", "TMA and wgmma in turns", 90, matmul_refuses_unaligned, tma_pipeline_cuda_baseline),
+    MATMUL_WAY_ANY,
 };
-
-const ridge_target ridge_target_tma_pipeline = {
-    .name = "tma_pipeline",
-    .chapter = "ch09",
-    .summary = "matrix product by TMA and wgmma, a ring of stages",
-    .dims = MATMUL_DIMS,
-    .cases = RIDGE_LIST(cases),
-    .in = RIDGE_LIST(matmul_in),
-    .out = RIDGE_LIST(matmul_out),
-    .variants = RIDGE_LIST(variants),
-    .work = matmul_work,
-    .oracle = matmul_oracle,
-    .bound = matmul_bound_16,
-    .products = true,
-    .reject = matmul_reject_16,
+static const ridge_way optimized_ways[] = {
+    MATMUL_WAY(0, "four_stages", "TMA fills a ring of four", 90, matmul_refuses_unaligned, tma_pipeline_cuda_optimized),
+    MATMUL_WAY_ANY,
 };
+MATMUL_RUNG(tma_pipeline, "matrix product by TMA and wgmma, a ring of stages", "TMA, one stage, wgmma",
+            "a ring of stages, tiles that follow each other without a gap");

@@ -8,40 +8,14 @@ RIDGE_CUDA_DECLARE(two_stage_cuda_optimized);
 
 static const ridge_case cases[] = {MATMUL_CASES_16};
 
-#define WAY(name_, idea_, fn)                                                                                        \
-    {                                                                                                                \
-        .name = name_, .idea = idea_, .refuses = matmul_refuses_odd, .cost = matmul_way_cost, .run = RIDGE_CUDA(fn), \
-        .number = MATMUL_TILES                                                                                       \
-    }
-static const ridge_way baseline_ways[] = {WAY("one_stage", "load, barrier, multiply, barrier", two_stage_cuda_baseline),
-                                          MATMUL_WAY_ANY};
+static const ridge_way baseline_ways[] = {
+    MATMUL_WAY(0, "one_stage", "load, barrier, multiply, barrier", 0, matmul_refuses_odd, two_stage_cuda_baseline),
+    MATMUL_WAY_ANY,
+};
 static const ridge_way optimized_ways[] = {
-    WAY("two_stages", "cp.async fills a stage while the other is multiplied", two_stage_cuda_optimized),
-    MATMUL_WAY_ANY};
-
-static const ridge_variant variants[] = {
-    {.name = "cuda/baseline",
-     .role = RIDGE_BASELINE,
-     .idea = "slices of K through shared memory, one at a time",
-     .ways = RIDGE_LIST(baseline_ways)},
-    {.name = "cuda/optimized",
-     .role = RIDGE_OPTIMIZED,
-     .idea = "two slices in flight",
-     .ways = RIDGE_LIST(optimized_ways)},
+    MATMUL_WAY(0, "two_stages", "cp.async fills a stage while the other is multiplied", 0, matmul_refuses_odd,
+               two_stage_cuda_optimized),
+    MATMUL_WAY_ANY,
 };
-
-const ridge_target ridge_target_two_stage_pipeline = {
-    .name = "two_stage_pipeline",
-    .chapter = "ch09",
-    .summary = "matrix product, two stages in flight by cp.async",
-    .dims = MATMUL_DIMS,
-    .cases = RIDGE_LIST(cases),
-    .in = RIDGE_LIST(matmul_in),
-    .out = RIDGE_LIST(matmul_out),
-    .variants = RIDGE_LIST(variants),
-    .work = matmul_work,
-    .oracle = matmul_oracle,
-    .bound = matmul_bound_16,
-    .products = true,
-    .reject = matmul_reject_16,
-};
+MATMUL_RUNG(two_stage_pipeline, "matrix product, two stages in flight by cp.async",
+            "slices of K through shared memory, one at a time", "two slices in flight");

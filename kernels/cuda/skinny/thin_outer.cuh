@@ -1,5 +1,5 @@
 /* C = A B of few terms: A [rows, terms] of up to 128 columns, B [terms, columns] with any number of them. C is many
- * times what is read, and is written at memory's rate.
+ * times what is read: its floor is the time to write C.
  *
  * By mma.sync as in skinny/thin.cuh: A goes from memory to registers, 16 bytes of a row by a lane. A block has 64
  * columns of B, put into shared memory in the order of fragments, and its warps take turns at tiles of rows.
