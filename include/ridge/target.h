@@ -241,10 +241,13 @@ typedef struct ridge_variant {
 
 RIDGE_API ridge_backend ridge_variant_backend(const ridge_variant *variant);
 
-/* Returns why the variant cannot run this case here, or NULL if it can. */
+/* Returns why the variant cannot run this case here, whatever its operands' layout, or NULL if it can. */
 struct ridge_target;
-RIDGE_API const char *ridge_variant_obstacle(const struct ridge_target *target, const ridge_variant *variant,
-                                             const ridge_case *c, const ridge_abilities *here);
+RIDGE_API const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_case *c,
+                                             const ridge_abilities *here);
+/* The same for dense operands, which one of the variant's ways must take, too. */
+RIDGE_API const char *ridge_case_obstacle(const struct ridge_target *target, const ridge_variant *variant,
+                                          const ridge_case *c, const ridge_abilities *here);
 
 /* ---- running and describing a variant, with or without ways ---- */
 
@@ -272,6 +275,10 @@ RIDGE_API const ridge_way *ridge_variant_dense_way(const struct ridge_target *ta
 /* Runs the variant; a variant with ways by the one that it chooses. RIDGE_UNSUPPORTED: no way takes the call. */
 RIDGE_API ridge_status ridge_variant_run(const struct ridge_target *target, const ridge_variant *variant,
                                          const ridge_abilities *here, const ridge_call *call);
+/* The same; *way is the one that ran. NULL: the variant has none, or failed. */
+RIDGE_API ridge_status ridge_variant_run_way(const struct ridge_target *target, const ridge_variant *variant,
+                                             const ridge_abilities *here, const ridge_call *call,
+                                             const ridge_way **way);
 /* The way by name; NULL: the variant has none of that name. */
 RIDGE_API const ridge_way *ridge_way_find(const ridge_variant *variant, const char *name);
 /* A variant with one of the ways alone. `name`, which must live as long: "cuda/optimized:rows_warp". */
@@ -298,6 +305,8 @@ RIDGE_API ridge_arithmetic ridge_variant_arithmetic(const struct ridge_target *t
     ridge_status fn##_avx512(const ridge_call *)
 #define RIDGE_CPU(fn) \
     { fn##_scalar, fn##_avx2, fn##_avx512 }
+#define RIDGE_CPU_AVX512(fn) /* code for that set alone */ \
+    { NULL, NULL, fn##_avx512 }
 #define RIDGE_ANY_ISA(fn) \
     { fn, fn, fn }
 #elif defined(__aarch64__)

@@ -65,6 +65,7 @@ typedef struct ce_places {
         {.dim = {257, 64, 10}, CE_EDGE_TOLD(F32, 3, 0.1, 1e-4), CE_ONLY_CUDA},                                       \
         {.dim = {35, 784, 10}, CE_EDGE(F32), .column_major = (w_by_columns), CE_ONLY_CUDA},                          \
         {.dim = {200, 528, 50}, CE_EDGE(F32), .column_major = (w_by_columns), CE_ONLY_CUDA},                         \
+        {.dim = {149, 176, 100}, CE_EDGE_TOLD(F32, 5, 0.1, 1e-4), CE_ONLY_CUDA}, /* skinny_stream on few SMs */      \
         {.dim = {970, 624, 99}, CE_EDGE_TOLD(F32, 5, 0.1, 1e-4), CE_ONLY_CUDA},                                      \
         {.dim = {1300, 1152, 120}, CE_EDGE_TOLD(F32, 5, 0, 0), .column_major = (w_by_columns), CE_ONLY_CUDA},        \
         {.dim = {261, 1036, 1300}, CE_EDGE_TOLD(F32, 5, 0.1, 1e-4), CE_ONLY_CUDA}, /* linear_split.cuh */            \

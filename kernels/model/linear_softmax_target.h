@@ -18,19 +18,19 @@ OF_WAY(LINEAR_WAY_FUSED, fused)
 OF_WAY(LINEAR_WAY_PRODUCT, product)
 #undef OF_WAY
 
-#define LINEAR_CPU_WAY(number_, what, idea_, fn, dims_)                                                            \
-    {                                                                                                              \
-        .name = #what, .idea = idea_, .refuses = linear_cpu_refuses, .cost = linear_cpu_cost,                      \
-        .traffic = cpu_##what##_traffic, .scratch = cpu_##what##_scratch, .run = RIDGE_CPU(fn), .number = number_, \
-        .own = dims_                                                                                               \
+#define LINEAR_CPU_WAY(number_, what, idea_, run_, dims_)                                                              \
+    {                                                                                                                  \
+        .name = #what, .idea = idea_, .refuses = linear_cpu_refuses, .cost = linear_cpu_cost,                          \
+        .traffic = cpu_##what##_traffic, .scratch = cpu_##what##_scratch, .run = run_, .number = number_, .own = dims_ \
     }
 #define LINEAR_CPU_WIDE(fn, dims) \
-    LINEAR_CPU_WAY(LINEAR_WAY_WIDE, wide, "vectors along the classes, nothing is packed", fn, dims)
+    LINEAR_CPU_WAY(LINEAR_WAY_WIDE, wide, "vectors along the classes, nothing is packed", RIDGE_CPU_AVX512(fn), dims)
 #define LINEAR_CPU_FUSED(fn, dims)          \
     LINEAR_CPU_WAY(LINEAR_WAY_FUSED, fused, \
-                   "vectors along the batch, classes in registers, logits never leave the cache", fn, dims)
-#define LINEAR_CPU_PRODUCT(fn, dims) \
-    LINEAR_CPU_WAY(LINEAR_WAY_PRODUCT, product, "a product of any shape to the output, softmax in place", fn, dims)
+                   "vectors along the batch, classes in registers, logits never leave the cache", RIDGE_CPU(fn), dims)
+#define LINEAR_CPU_PRODUCT(fn, dims)                                                                      \
+    LINEAR_CPU_WAY(LINEAR_WAY_PRODUCT, product, "a product of any shape to the output, softmax in place", \
+                   RIDGE_CPU(fn), dims)
 
 /* ---- CUDA ---- */
 

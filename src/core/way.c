@@ -138,6 +138,13 @@ const ridge_way *ridge_way_find(const ridge_variant *variant, const char *name) 
 
 ridge_status ridge_variant_run(const ridge_target *target, const ridge_variant *variant, const ridge_abilities *here,
                                const ridge_call *call) {
+    const ridge_way *way;
+    return ridge_variant_run_way(target, variant, here, call, &way);
+}
+
+ridge_status ridge_variant_run_way(const ridge_target *target, const ridge_variant *variant,
+                                   const ridge_abilities *here, const ridge_call *call, const ridge_way **way) {
+    *way = NULL;
     if (variant->n_ways == 0) return variant->run[here->isa](call);
     ridge_problem problem;
     ridge_call its = *call;
@@ -146,6 +153,7 @@ ridge_status ridge_variant_run(const ridge_target *target, const ridge_variant *
     ridge_problem_of(target, call, here, &problem);
     while (status == RIDGE_UNSUPPORTED && (its.way = ridge_way_next(variant, &problem, &tried)) != NULL)
         status = its.way->run[here->isa](&its);
+    *way = status == RIDGE_OK ? its.way : NULL;
     return status;
 }
 

@@ -30,6 +30,7 @@ typedef struct ridge_event {
     uint32_t kind;
     int32_t slot; /* numbered as above; -1: none */
     int32_t stop;
+    int32_t way; /* CHECKED: the way that ran, counted from 1; 0: the variant has none */
     double value;
     ridge_sample sample;
     ridge_check check;

@@ -111,7 +111,10 @@ static ridge_status take_series(ridge_inbox *inbox, const ridge_event *event, ri
             set_outcome(series, RIDGE_OUTCOME_FAILED, event->text);
             inbox->failed[event->slot] = true;
             break;
-        case RIDGE_EVENT_CHECKED: series->check = event->check; break;
+        case RIDGE_EVENT_CHECKED:
+            series->check = event->check;
+            series->way = event->way;
+            break;
         case RIDGE_EVENT_WRONG:
             set_outcome(series, RIDGE_OUTCOME_WRONG, event->text);
             series->check = event->check;

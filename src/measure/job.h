@@ -92,6 +92,7 @@ typedef struct ridge_series {
     ridge_check check;         /* the first and widest check; `worst` is the maximum over all samples */
     ridge_agreement agreement; /* with the first optimized variant of the job, on identical inputs */
     bool compared;
+    int way; /* that ran, counted from 1 in the variant's table; 0: none has. A worker's word: check it */
 } ridge_series;
 
 typedef struct ridge_job_result {

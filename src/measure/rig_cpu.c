@@ -70,7 +70,7 @@ static ridge_status cpu_fill(ridge_sampler *s, int set, uint64_t seed, ridge_err
 
 static ridge_status run_variant(ridge_sampler *s, int index, const ridge_operands *ops, double *time_us) {
     const cpu_rig *r = s->own;
-    const ridge_slot *slot = &s->slots[index];
+    ridge_slot *slot = &s->slots[index];
     /* Few rows run on one thread: starting the team would take as long as the work. */
     ridge_team *team = slot->kind == RIDGE_SLOT_CORE ? NULL : s->team;
     const ridge_call call = {.dim = ops->c.dim,
@@ -83,7 +83,7 @@ static ridge_status run_variant(ridge_sampler *s, int index, const ridge_operand
                              .plan = slot->plan};
     ridge_sampler_watch(s, slot->of);
     uint64_t begin = ridge_clock_ns();
-    ridge_status status = ridge_variant_run(s->job->target, slot->variant, &s->job->here, &call);
+    ridge_status status = ridge_variant_run_way(s->job->target, slot->variant, &s->job->here, &call, &slot->way);
     uint64_t end = ridge_clock_ns();
     ridge_sampler_watch(s, -1);
     *time_us = (double)(end - begin) * 1e-3;

@@ -87,7 +87,7 @@ static ridge_status cuda_fill(ridge_sampler *s, int set, uint64_t seed, ridge_er
 
 static ridge_status enqueue_on(ridge_sampler *s, int index, const ridge_operands *ops) {
     const cuda_rig *r = s->own;
-    const ridge_slot *slot = &s->slots[index];
+    ridge_slot *slot = &s->slots[index];
     const ridge_call call = {.dim = ops->c.dim,
                              .dtype = ops->c.dtype,
                              .option = ops->c.option,
@@ -97,7 +97,7 @@ static ridge_status enqueue_on(ridge_sampler *s, int index, const ridge_operands
                              .stream = ridge_stream_handle(r->stream),
                              .plan = slot->plan};
     (void)ridge_why(); /* clears the reason of earlier launches */
-    return ridge_variant_run(s->job->target, slot->variant, &s->job->here, &call);
+    return ridge_variant_run_way(s->job->target, slot->variant, &s->job->here, &call, &slot->way);
 }
 
 static ridge_status enqueue(ridge_sampler *s, int index, int set) {

@@ -121,7 +121,9 @@ static ridge_status first_check(sampler *s, int index, bool must_be_full, ridge_
         fail_slot(s, index, status);
         return RIDGE_OK;
     }
+    const ridge_slot *slot = &s->slots[index];
     ridge_event event = {.kind = RIDGE_EVENT_CHECKED, .slot = index};
+    if (slot->way) event.way = (int32_t)(slot->way - slot->variant->ways) + 1;
     bool full = must_be_full || affords_full_check(s->job);
     RIDGE_TRY(s->rig->check(s, 0, seed, full ? -1 : 16 * s->sample_rows, &event.check, error));
     ridge_sampler_estimate(&s->slots[index], time_us);
@@ -328,7 +330,7 @@ static ridge_status prepare_slot(sampler *s, int i, ridge_error *error) {
     ridge_slot *slot = &s->slots[i];
     *slot = (ridge_slot){.kind = RIDGE_SLOT_VARIANT, .variant = v, .of = i, .sets = 1};
     if (s->io->excluded[i]) return RIDGE_OK;
-    const char *why = ridge_variant_obstacle(job->target, v, &job->c, &job->here);
+    const char *why = ridge_case_obstacle(job->target, v, &job->c, &job->here);
     if (why) {
         send_text(s, RIDGE_EVENT_SKIPPED, i, why);
         return RIDGE_OK;

@@ -22,7 +22,8 @@ typedef struct ridge_slot {
     const ridge_variant *variant; /* NULL: the reference */
     int of;                       /* slot of its variant, which takes the blame and is dropped with it */
     void *plan;
-    double *times; /* microseconds, RIDGE_MAX_SAMPLES; NULL: not part of the stop rule */
+    const ridge_way *way; /* that ran last; NULL: the variant has none, or has not run */
+    double *times;        /* microseconds, RIDGE_MAX_SAMPLES; NULL: not part of the stop rule */
     int n;
     double estimate_us; /* see ridge_sampler_estimate; 0: not launched */
     bool active;

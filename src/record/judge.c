@@ -38,9 +38,15 @@ static const char *peak_of(const ridge_result *r, const ridge_ceilings *ceilings
     return name && ridge_ceilings_peak(ceilings, name) ? name : "fp32";
 }
 
+/* The variant narrowed to the way that ran, whose traffic and arithmetic count. */
+static ridge_variant variant_run(const ridge_result *r) {
+    return r->way ? ridge_variant_of_way(r->variant, r->way, r->variant->name) : *r->variant;
+}
+
 /* The peak of the arithmetic that the variant declares, if it was measured. */
 static void place(ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
-    const ridge_arithmetic own = ridge_variant_arithmetic(r->target, r->variant, &r->c, &r->here);
+    const ridge_variant ran = variant_run(r);
+    const ridge_arithmetic own = ridge_variant_arithmetic(r->target, &ran, &r->c, &r->here);
     const char *name = own.products > 0 ? tensor_peaks[own.type] : NULL;
     if (name && ridge_ceilings_peak(ceilings, name))
         ridge_place_products(&r->work, r->time_us.median, ceilings, hot, name, own.products, &r->place);
@@ -172,7 +178,7 @@ void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_serie
     r->stop = job->stop;
     r->frame_us = job->frame_us;
     r->target->work(&r->c, &r->work);
-    r->way = ridge_variant_dense_way(r->target, r->variant, &r->c, &r->here);
+    if (series->way > 0 && series->way <= r->variant->n_ways) r->way = &r->variant->ways[series->way - 1];
     if (series->outcome != RIDGE_OUTCOME_DONE) {
         /* A variant that failed its check has no time. */
         r->time_us = (ridge_interval){NAN, NAN, NAN, 0};
@@ -196,7 +202,8 @@ void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_serie
 
 double ridge_result_traffic(const ridge_result *r) {
     ridge_traffic traffic = {0};
-    if (!ridge_variant_traffic(r->target, r->variant, &r->c, &r->here, &traffic)) {
+    const ridge_variant ran = variant_run(r);
+    if (!ridge_variant_traffic(r->target, &ran, &r->c, &r->here, &traffic)) {
         ridge_work work;
         r->target->work(&r->c, &work);
         traffic = (ridge_traffic){.read = work.bytes_read, .written = work.bytes_written};

@@ -18,7 +18,7 @@ typedef struct ridge_result {
     const ridge_variant *variant;
     ridge_isa isa;
     ridge_abilities here; /* what it was chosen and placed for */
-    const ridge_way *way; /* the one that runs dense operands; NULL: the variant has none */
+    const ridge_way *way; /* the one that ran; NULL: the variant has none, or did not run */
     ridge_verdict verdict;
     char reason[240]; /* one line; "" when ok */
     ridge_stop stop;
@@ -89,7 +89,9 @@ typedef struct ridge_verified {
     ridge_case c;
     const ridge_variant *variant;
     ridge_isa isa;
-    const char *verdict; /* "ok", "wrong", "failed" or "skipped" */
+    bool all_cases;      /* the verdict is of the variant, whatever the case */
+    const char *way;     /* that ran; "": the variant has none, "several": not always the same */
+    const char *verdict; /* "ok", "wrong", "failed", "skipped": nothing ran; "not run": a way that no case ran */
     const char *reason;  /* "" when ok */
     int runs;            /* 0: nothing was checked */
     double worst; /* as in ridge_check; infinite for a NaN, a poisoned element, or any error where none is permitted */

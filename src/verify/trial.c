@@ -90,7 +90,7 @@ static ridge_status said(const ridge_trial *t, ridge_status status, ridge_error 
                       ridge_why());
 }
 
-static ridge_status run_here(const ridge_trial *t, ridge_error *error) {
+static ridge_status run_here(ridge_trial *t, ridge_error *error) {
     const ridge_call call = {.dim = t->c->dim,
                              .dtype = t->c->dtype,
                              .option = t->c->option,
@@ -100,7 +100,7 @@ static ridge_status run_here(const ridge_trial *t, ridge_error *error) {
                              .team = t->team,
                              .plan = t->plan};
     if (t->variant->own_threads) ridge_team_rest(t->team);
-    return said(t, ridge_variant_run(t->target, t->variant, &t->here, &call), error);
+    return said(t, ridge_variant_run_way(t->target, t->variant, &t->here, &call, &t->way), error);
 }
 
 /* Copies to or from the tensors' memory; the CPU copies if it is not device memory. */
@@ -128,7 +128,7 @@ static ridge_status run_on_gpu(ridge_trial *t, ridge_error *error) {
                              .stream = ridge_stream_handle(t->stream),
                              .plan = t->plan};
     (void)ridge_why(); /* clears the reason of earlier launches */
-    RIDGE_TRY(said(t, ridge_variant_run(t->target, t->variant, &t->here, &call), error));
+    RIDGE_TRY(said(t, ridge_variant_run_way(t->target, t->variant, &t->here, &call, &t->way), error));
     ridge_status waited = ridge_stream_wait(t->stream, &why);
     if (waited != RIDGE_OK)
         return ridge_fail(error, waited, "%s %s: %.200s", t->target->name, t->variant->name, why.text);

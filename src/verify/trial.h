@@ -12,6 +12,7 @@ typedef struct ridge_trial {
     ridge_abilities here;
     ridge_team *team;
     void *plan;
+    const ridge_way *way; /* that ran last; NULL: the variant has none */
     char *scratch;
     ridge_stream *stream; /* NULL: runs on the CPU */
     void *gpu_memory, *gpu_scratch;

@@ -5,46 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "verify/combination.h"
 #include "verify/trial.h"
 #include "verify/view.h"
 
 /* Oracle FLOP (about 2 s on one core) above which a check looks at drawn rows instead of all. */
 #define FULL_COST 4e9
-/* Oracle FLOP below which every combination runs. Above it, a subset runs that covers every fill and every layout
- * property. */
-#define CHEAP_COST 2e7
-
-typedef enum when { ALWAYS, EDGE, CHEAP } when;
-
-typedef struct combination {
-    const char *name;
-    ridge_fill_kind kind;
-    ridge_layout layout;
-    when when; /* ALWAYS: all cases. EDGE: edge cases and cheap cases. CHEAP: cheap cases only. */
-} combination;
-
-/* Odd paddings give each row another alignment. Operands that lie elsewhere differ from each other in that, too:
- * kernels that move whole pieces of 16 bytes have to shift one against the other. */
-static const combination combinations[] = {
-    {"exact fill, dense", RIDGE_EXACT, {0, 0, 0}, ALWAYS},
-    {"random fill, dense", RIDGE_RANDOM, {0, 0, 0}, ALWAYS},
-    {"exact fill, padded rows", RIDGE_EXACT, {5, 0, 0}, CHEAP},
-    {"random fill, padded rows", RIDGE_RANDOM, {16, 0, 0}, CHEAP},
-    {"exact fill, misaligned", RIDGE_EXACT, {0, 7, 0}, CHEAP},
-    {"random fill, each operand elsewhere", RIDGE_RANDOM, {0, 1, 1}, CHEAP},
-    {"exact fill, padded, each operand elsewhere", RIDGE_EXACT, {1, 3, 1}, CHEAP},
-    {"random fill, padded and misaligned", RIDGE_RANDOM, {3, 1, 0}, EDGE},
-    {"special values, dense", RIDGE_SPECIAL, {0, 0, 0}, CHEAP},
-    {"special values, padded and misaligned", RIDGE_SPECIAL, {3, 1, 0}, EDGE},
-};
-enum { COMBINATIONS = sizeof combinations / sizeof combinations[0] };
-
-static bool applies(const combination *m, const ridge_case *c, double cost) {
-    if (m->when == ALWAYS) return true;
-    if (m->kind == RIDGE_SPECIAL && !c->edge) return false;
-    return cost < CHEAP_COST || (c->edge && m->when == EDGE);
-}
-
 static ridge_status check_run(const ridge_trial *trial, double cost, uint64_t seed, ridge_check *check,
                               ridge_error *error) {
     if (cost <= FULL_COST) return ridge_check_full(&trial->ops, trial->team, check, error);
@@ -52,7 +18,7 @@ static ridge_status check_run(const ridge_trial *trial, double cost, uint64_t se
     return ridge_check_sample(&trial->ops, seed, rows > 8 ? rows : 8, trial->team, check, error);
 }
 
-static void tell(ridge_check *check, const combination *m, const char *text) {
+static void tell(ridge_check *check, const ridge_combination *m, const char *text) {
     check->ok = false;
     (void)snprintf(check->text, sizeof check->text, "%s: %.150s", m->name, text);
 }
@@ -90,21 +56,40 @@ static void gather(ridge_check *all, const ridge_check *one) {
     all->rows_checked = one->rows_checked < all->rows_checked ? one->rows_checked : all->rows_checked;
 }
 
-/* A peer library, or a single way, may reject a layout; that is not a wrong result. */
-static bool refused(const ridge_trial *trial, const combination *m, ridge_status status) {
-    const bool odd_layout = m->layout.row_pad != 0 || m->layout.misalign != 0 || m->layout.apart != 0;
-    const bool may = trial->variant->role == RIDGE_PEER || ridge_variant_forced(trial->variant);
-    return status == RIDGE_UNSUPPORTED && may && odd_layout;
+/* The name of the way that ran; "several" when runs went to different ones. */
+static void note_way(const ridge_trial *trial, ridge_verified_runs *got) {
+    const char *name = trial->way ? trial->way->name : "";
+    if (got->runs > 1 && strcmp(got->way, name) != 0) name = "several";
+    (void)snprintf(got->way, sizeof got->way, "%.*s", (int)sizeof got->way - 1, name);
 }
 
-static ridge_status verify_combination(ridge_trial *trial, const combination *m, double cost, uint64_t seed,
+/* A variant may refuse a layout, which is not a wrong result: a way by its table, a peer library when it is called. */
+static const char *refusal(const ridge_trial *trial, const ridge_combination *m) {
+    const char *why = NULL;
+    (void)ridge_combination_way(trial->target, trial->variant, trial->c, &trial->here, &m->layout, &why);
+    return why;
+}
+static bool may_refuse(const ridge_trial *trial) {
+    return ridge_variant_forced(trial->variant) || trial->variant->role == RIDGE_PEER;
+}
+
+/* *got counts the run unless the variant refuses the layout; *got->refused is then the reason. */
+static ridge_status verify_combination(ridge_trial *trial, const ridge_combination *m, double cost, uint64_t seed,
                                        ridge_verified_runs *got, ridge_error *error) {
     bool clean = true;
     ridge_check one;
-    ridge_status status = ridge_trial_run(trial, &m->layout, m->kind, seed, &clean, error);
-    if (refused(trial, m, status)) return RIDGE_OK;
-    RIDGE_TRY(status);
+    ridge_error why = {0};
+    const char *refused = may_refuse(trial) ? refusal(trial, m) : NULL;
+    ridge_status status = refused ? ridge_fail(&why, RIDGE_UNSUPPORTED, "%s", refused)
+                                  : ridge_trial_run(trial, &m->layout, m->kind, seed, &clean, &why);
+    if (status == RIDGE_UNSUPPORTED && may_refuse(trial)) {
+        if (!got->refused[0])
+            (void)snprintf(got->refused, sizeof got->refused, "%.*s", (int)sizeof got->refused - 1, why.text);
+        return RIDGE_OK;
+    }
+    if (status != RIDGE_OK) return ridge_fail(error, status, "%s", why.text);
     got->runs++;
+    note_way(trial, got);
     RIDGE_TRY(check_run(trial, cost, seed, &one, error));
     got->digest = digest_outputs(&trial->ops, got->digest);
     gather(&got->check, &one);
@@ -115,41 +100,33 @@ static ridge_status verify_combination(ridge_trial *trial, const combination *m,
     return RIDGE_OK;
 }
 
-/* Marks the combinations to run: all that apply, or `layouts` of them in a row that begins at random. */
-static void choose(const ridge_case *c, double cost, uint64_t seed, int layouts, bool chosen[COMBINATIONS]) {
-    int fit[COMBINATIONS], n = 0;
-    uint64_t start = seed * (uint64_t)layouts;
-    for (int d = 0; d < RIDGE_MAX_RANK; d++) start = start + 31 * (uint64_t)c->dim[d] + (uint64_t)c->dtype;
-    for (int i = 0; i < COMBINATIONS; i++) {
-        chosen[i] = false;
-        if (applies(&combinations[i], c, cost)) fit[n++] = i;
-    }
-    const int wanted = layouts > 0 && layouts < n ? layouts : n;
-    for (int i = 0; i < wanted; i++) chosen[fit[(start + (uint64_t)i) % (uint64_t)n]] = true;
-}
+/* Rows that are cut leave two of the largest tiles of any kernel, and the tail. */
+enum { TILE_ROWS = 128 };
 
 void ridge_case_cut(const ridge_target *target, double most, ridge_case *c) {
-    int64_t low = 1, high = c->dim[0];
-    if (high <= 1 || ridge_check_full_cost(target, c) <= most) return;
-    while (high - low > 1) {
-        c->dim[0] = low + (high - low) / 2;
-        *(ridge_check_full_cost(target, c) <= most ? &low : &high) = c->dim[0];
+    const int64_t tail = c->dim[0] % TILE_ROWS, tiles = c->dim[0] / TILE_ROWS;
+    int64_t kept = 2;
+    if (tiles <= kept || ridge_check_full_cost(target, c) <= most) return;
+    for (int64_t high = tiles; high - kept > 1;) {
+        const int64_t middle = kept + (high - kept) / 2;
+        c->dim[0] = middle * TILE_ROWS + tail;
+        *(ridge_check_full_cost(target, c) <= most ? &kept : &high) = middle;
     }
-    c->dim[0] = low;
+    c->dim[0] = kept * TILE_ROWS + tail;
 }
 
 ridge_status ridge_verify_variant(const ridge_target *target, const ridge_case *c, const ridge_variant *variant,
                                   const ridge_abilities *here, ridge_team *team, uint64_t seed, int layouts,
                                   ridge_verified_runs *got, ridge_error *error) {
     ridge_trial trial;
-    bool chosen[COMBINATIONS];
+    int order[RIDGE_COMBINATIONS];
     *got = (ridge_verified_runs){.check = {.ok = true, .rows = c->dim[0], .rows_checked = c->dim[0]}};
-    double cost = ridge_check_full_cost(target, c);
-    choose(c, cost, seed, layouts, chosen);
+    const double cost = ridge_check_full_cost(target, c);
+    const int n = ridge_combinations_draw(target, c, seed, order);
     RIDGE_TRY(ridge_trial_create(&trial, target, c, variant, here, team, error));
     ridge_status status = RIDGE_OK;
-    for (int i = 0; i < COMBINATIONS && status == RIDGE_OK && got->check.ok; i++)
-        if (chosen[i]) status = verify_combination(&trial, &combinations[i], cost, seed + (uint64_t)i, got, error);
+    for (int i = 0; i < n && status == RIDGE_OK && got->check.ok && (layouts == 0 || got->runs < layouts); i++)
+        status = verify_combination(&trial, &ridge_combinations[order[i]], cost, seed + (uint64_t)order[i], got, error);
     ridge_trial_destroy(&trial);
     if (status != RIDGE_OK) got->check.ok = false;
     return status;

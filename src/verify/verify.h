@@ -8,19 +8,21 @@
 
 typedef struct ridge_verified_runs {
     ridge_check check; /* worst of all runs */
-    int runs;
-    uint64_t digest; /* of the outputs of all runs: equal for bit-identical outputs, whatever the NaNs' payloads */
+    int runs;          /* combinations that ran: 0 proves nothing */
+    char refused[120]; /* why the first combination that did not run was refused; "": none was */
+    char way[64];      /* the way that ran; "several": not always the same; "": the variant has none */
+    uint64_t digest;   /* of the outputs of all runs: equal for bit-identical outputs, whatever the NaNs' payloads */
 } ridge_verified_runs;
 
-/* Runs the variant once per (fill, layout) that applies to this case and checks each run in full. Stops at the first
- * wrong run; check.text names its fill and layout. layouts > 0: at most so many of them, which ones depends on the seed
- * and on the case. */
+/* Runs the variant once per (fill, layout) that applies to this case and that it takes, and checks each run in full.
+ * Stops at the first wrong run; check.text names its fill and layout. layouts > 0: so many of them, if it takes as
+ * many; the seed and the case draw the first. */
 ridge_status ridge_verify_variant(const ridge_target *target, const ridge_case *c, const ridge_variant *variant,
                                   const ridge_abilities *here, ridge_team *team, uint64_t seed, int layouts,
                                   ridge_verified_runs *got, ridge_error *error);
 
-/* A case whose oracle costs more than `most` FLOP gets a smaller first extent: the largest with which it costs no more,
- * but at least 1. The kernel that a launcher chooses by the first extent may be another one then. */
+/* A case whose oracle costs more than `most` FLOP gets fewer rows: whole tiles of rows go, as few as lead to `most`,
+ * but two tiles and the tail stay, whatever they cost. */
 void ridge_case_cut(const ridge_target *target, double most, ridge_case *c);
 
 /* One way to corrupt a correct output. */

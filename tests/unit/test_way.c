@@ -1,6 +1,7 @@
 /* Ways: the choice among kernels is computed without a device. */
 #include "cuda/rows/ways.h"
 #include "ridge/target.h"
+#include "verify/combination.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,38 +20,104 @@ static bool takes(const ridge_variant *variant, const ridge_way *way, const ridg
 
 /* ---- every table ------------------------------------------------------------------------------------------------- */
 
-/* Some way takes each case, and each way takes some case: else nobody would ever verify it. */
-static void ways_and_cases_meet(void **state) {
+static const ridge_target *any_target(void) {
+    const ridge_target *target = ridge_target_find("online_softmax");
+    assert_non_null(target);
+    return target;
+}
+
+static ridge_status never_run(const ridge_call *call) {
+    (void)call;
+    return RIDGE_FAILED;
+}
+
+/* A build without CUDA has no code for the ways of a GPU: the choice is made as if it had. */
+static ridge_way with_code(const ridge_variant *variant, const ridge_way *way) {
+    ridge_way copy = *way;
+    for (int isa = 0; isa < RIDGE_ISA_COUNT && ridge_variant_backend(variant) == RIDGE_BACKEND_cuda; isa++)
+        copy.run[isa] = never_run;
+    return copy;
+}
+
+/* Edge cases of which `ridge verify` runs a combination by this way. */
+static int cases_run(const ridge_target *target, const ridge_variant *variant, const ridge_way *way, int sm_count) {
+    int cases = 0;
+    const ridge_way copy = with_code(variant, way);
+    const ridge_variant one = ridge_variant_of_way(variant, &copy, "cuda/optimized:one");
+    for (int i = 0; i < target->n_cases; i++) {
+        const ridge_case *c = &target->cases[i];
+        if (!c->edge || !ridge_case_is_for(c, ridge_variant_backend(variant))) continue;
+        bool any = false;
+        for (int isa = 0; isa < RIDGE_ISA_COUNT; isa++) {
+            const ridge_abilities here = {.isa = (ridge_isa)isa, .threads = 2, .sm = 90, .sm_count = sm_count};
+            any = any || ridge_combinations_taken(target, &one, c, &here) > 0;
+        }
+        cases += any;
+    }
+    return cases;
+}
+
+/* `ridge verify --edges` runs every way, on an H200 and on the emulated device of few SMs: else nobody would verify it. */
+static void every_way_has_a_case(void **state) {
     (void)state;
-    int seen = 0;
+    int seen = 0, missing = 0;
     for (int t = 0; t < ridge_target_count; t++) {
         const ridge_target *target = ridge_targets[t];
         for (int v = 0; v < target->n_variants; v++) {
             const ridge_variant *variant = &target->variants[v];
-            bool met[64] = {false};
-            for (int i = 0; i < target->n_cases && variant->n_ways > 0; i++) {
-                ridge_problem p;
-                if (!ridge_case_is_for(&target->cases[i], ridge_variant_backend(variant))) continue;
-                ridge_problem_dense(target, &target->cases[i], &h200, &p);
-                for (int isa = 0; isa < RIDGE_ISA_COUNT; isa++) {
-                    bool any = false;
-                    p.here.isa = (ridge_isa)isa;
-                    for (int w = 0; w < variant->n_ways; w++) {
-                        const bool it = takes(variant, &variant->ways[w], &p);
-                        /* misaligned rows are among the layouts that verify draws */
-                        ridge_problem odd = p;
-                        odd.tensor[0].offset = 4;
-                        met[w] = met[w] || it || takes(variant, &variant->ways[w], &odd);
-                        any = any || it;
-                    }
-                    if (!any) fail_msg("%s %s: no way takes case %d", target->name, variant->name, i);
+            for (int w = 0; w < variant->n_ways; w++, seen++) {
+                static const int sms[] = {132, 32};
+                for (int i = 0; i < 2; i++) {
+                    if (cases_run(target, variant, &variant->ways[w], sms[i]) > 0) continue;
+                    missing++;
+                    print_error("%s %s: no edge case for way %s on %d SMs\n", target->name, variant->name,
+                                variant->ways[w].name, sms[i]);
                 }
             }
-            for (int w = 0; w < variant->n_ways; w++, seen++)
-                if (!met[w]) fail_msg("%s %s: no case for way %s", target->name, variant->name, variant->ways[w].name);
         }
     }
+    assert_int_equal(missing, 0);
     assert_true(seen >= 28);
+}
+
+/* Every case can be run by some way, dense as it is. */
+static void every_case_has_a_way(void **state) {
+    (void)state;
+    for (int t = 0; t < ridge_target_count; t++) {
+        const ridge_target *target = ridge_targets[t];
+        for (int v = 0; v < target->n_variants; v++) {
+            const ridge_variant *variant = &target->variants[v];
+            for (int i = 0; i < target->n_cases && variant->n_ways > 0; i++) {
+                ridge_problem p;
+                bool any = false;
+                if (!ridge_case_is_for(&target->cases[i], ridge_variant_backend(variant))) continue;
+                ridge_problem_dense(target, &target->cases[i], &h200, &p);
+                for (int w = 0; w < variant->n_ways; w++) any = any || takes(variant, &variant->ways[w], &p);
+                if (!any) fail_msg("%s %s: no way takes case %d", target->name, variant->name, i);
+            }
+        }
+    }
+}
+
+/* Each draw begins elsewhere, and has every combination once. */
+static void combinations_are_drawn(void **state) {
+    (void)state;
+    const ridge_target *target = any_target();
+    const ridge_case c = {.dim = {3, 15}, .dtype = RIDGE_F32, .edge = true};
+    int first = -1, other = 0;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        int order[RIDGE_COMBINATIONS];
+        bool met[RIDGE_COMBINATIONS] = {false};
+        const int n = ridge_combinations_draw(target, &c, seed, order);
+        assert_int_equal(n, RIDGE_COMBINATIONS);
+        for (int i = 0; i < n; i++) {
+            assert_false(met[order[i]]);
+            met[order[i]] = true;
+        }
+        other += first >= 0 && order[0] != first;
+        first = order[0];
+    }
+    assert_true(other > 5);
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
@@ -239,12 +306,6 @@ static const ridge_way full[] = {
 };
 static const ridge_way none[] = {WAY("even", .own = &cheap, .refuses = refuses_odd)};
 
-static const ridge_target *any_target(void) {
-    const ridge_target *target = ridge_target_find("online_softmax");
-    assert_non_null(target);
-    return target;
-}
-
 static ridge_status run_variant(const ridge_variant *variant, int64_t rows) {
     const int64_t dim[RIDGE_MAX_RANK] = {rows, 8};
     int64_t shape[2] = {rows, 8}, strides[2] = {8, 1};
@@ -296,8 +357,8 @@ static void no_way_is_said_with_the_reason(void **state) {
     const ridge_abilities here = {.isa = (ridge_isa)0};
     assert_int_equal(run_variant(&variant, 3), RIDGE_UNSUPPORTED);
     assert_null(ran);
-    assert_string_equal(ridge_variant_obstacle(any_target(), &variant, &odd, &here), "for even rows");
-    assert_null(ridge_variant_obstacle(any_target(), &variant, &even, &here));
+    assert_string_equal(ridge_case_obstacle(any_target(), &variant, &odd, &here), "for even rows");
+    assert_null(ridge_case_obstacle(any_target(), &variant, &even, &here));
 }
 
 static void a_forced_way_runs_alone(void **state) {
@@ -333,7 +394,9 @@ static void problems_have_strides_and_offsets(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ways_and_cases_meet),
+        cmocka_unit_test(every_way_has_a_case),
+        cmocka_unit_test(every_case_has_a_way),
+        cmocka_unit_test(combinations_are_drawn),
         cmocka_unit_test(rows_go_where_they_belong),
         cmocka_unit_test(products_go_where_they_are_fast),
         cmocka_unit_test(the_cheapest_that_takes_it_runs),
