@@ -241,10 +241,10 @@ typedef struct ridge_variant {
 
 RIDGE_API ridge_backend ridge_variant_backend(const ridge_variant *variant);
 
-/* Returns why the variant cannot run this case here, or NULL if it can. */
-struct ridge_target;
-RIDGE_API const char *ridge_variant_obstacle(const struct ridge_target *target, const ridge_variant *variant,
-                                             const ridge_case *c, const ridge_abilities *here);
+/* Returns why the variant cannot run this case here, or NULL if it can. A variant with ways may still have none that
+ * takes the call's tensors: the choice of the way says so. */
+RIDGE_API const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_case *c,
+                                             const ridge_abilities *here);
 
 /* ---- running and describing a variant, with or without ways ---- */
 
@@ -268,6 +268,10 @@ RIDGE_API size_t ridge_way_scratch(const ridge_variant *variant, const ridge_way
                                    int threads);
 /* The way that runs dense, aligned operands, likewise. */
 RIDGE_API const ridge_way *ridge_variant_dense_way(const struct ridge_target *target, const ridge_variant *variant,
+                                                   const ridge_case *c, const ridge_abilities *here);
+/* Why the variant cannot run this case with dense, aligned operands: its obstacle, or that of its ways. NULL if it
+ * can. */
+RIDGE_API const char *ridge_variant_dense_obstacle(const struct ridge_target *target, const ridge_variant *variant,
                                                    const ridge_case *c, const ridge_abilities *here);
 /* Runs the variant; a variant with ways by the one that it chooses. RIDGE_UNSUPPORTED: no way takes the call. */
 RIDGE_API ridge_status ridge_variant_run(const struct ridge_target *target, const ridge_variant *variant,

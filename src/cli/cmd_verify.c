@@ -75,7 +75,7 @@ static void add_entry(verification *v, json_t *entry) {
 }
 
 static ridge_status ask(const question *q, answer *a, ridge_error *error) {
-    const char *why = ridge_variant_obstacle(q->target, q->variant, &q->c, &q->here);
+    const char *why = ridge_variant_dense_obstacle(q->target, q->variant, &q->c, &q->here);
     if (why) {
         a->skipped = true;
         return ridge_fail(error, RIDGE_OK, "%s", why);

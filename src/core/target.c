@@ -45,24 +45,13 @@ static const char *gpu_obstacle(const ridge_variant *variant, const ridge_abilit
                                   : "needs a GPU of compute capability 8.0 or later";
 }
 
-/* Why none of the ways takes the case with dense operands. */
-static const char *no_way(const ridge_target *target, const ridge_variant *variant, const ridge_case *c,
-                          const ridge_abilities *here) {
-    ridge_problem problem;
-    const char *why = NULL;
-    ridge_problem_dense(target, c, here, &problem);
-    return ridge_way_choose(variant, &problem, &why) ? NULL : why;
-}
-
-const char *ridge_variant_obstacle(const ridge_target *target, const ridge_variant *variant, const ridge_case *c,
-                                   const ridge_abilities *here) {
+const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_case *c, const ridge_abilities *here) {
     ridge_backend backend = ridge_variant_backend(variant);
     if (!ridge_case_is_for(c, backend)) return "this case is for another backend";
     const char *why = backend == RIDGE_BACKEND_cuda ? gpu_obstacle(variant, here) : NULL;
     if (why) return why;
     if (!ridge_variant_has_code(variant, here->isa)) return "has no code for this instruction set";
-    why = variant->unavailable ? variant->unavailable(c) : NULL;
-    return why || variant->n_ways == 0 ? why : no_way(target, variant, c, here);
+    return variant->unavailable ? variant->unavailable(c) : NULL;
 }
 
 bool ridge_target_has(const ridge_target *target, ridge_backend backend) {

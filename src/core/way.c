@@ -194,6 +194,15 @@ const ridge_way *ridge_variant_dense_way(const ridge_target *target, const ridge
     return dense_way(target, variant, c, here, &problem);
 }
 
+const char *ridge_variant_dense_obstacle(const ridge_target *target, const ridge_variant *variant, const ridge_case *c,
+                                         const ridge_abilities *here) {
+    ridge_problem problem;
+    const char *why = ridge_variant_obstacle(variant, c, here);
+    if (why || variant->n_ways == 0) return why;
+    ridge_problem_dense(target, c, here, &problem);
+    return ridge_way_choose(variant, &problem, &why) ? NULL : why;
+}
+
 bool ridge_variant_traffic(const ridge_target *target, const ridge_variant *variant, const ridge_case *c,
                            const ridge_abilities *here, ridge_traffic *traffic) {
     ridge_problem problem;

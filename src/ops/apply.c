@@ -34,7 +34,7 @@ static ridge_status choose(const ridge_request *r, const char *name, const ridge
             if (*name) why = "the variant is not for the device of these tensors";
             continue;
         }
-        const char *obstacle = ridge_variant_obstacle(r->target, variant, &r->c, here);
+        const char *obstacle = ridge_variant_obstacle(variant, &r->c, here);
         if (!obstacle) return *chosen = variant, RIDGE_OK;
         why = obstacle;
     }
@@ -80,15 +80,19 @@ static ridge_status run_variant(ridge_context *context, ridge_place place, const
                                 const ridge_variant *variant, const char *named, const ridge_abilities *here,
                                 ridge_call *call, ridge_error *error) {
     ridge_problem problem;
-    ridge_error last = {.text = "no way takes these tensors"}; /* the caller's has the last failure, or none */
+    ridge_error last = {0}; /* the caller's has the last failure, or none */
     uint64_t tried = 0;
     ridge_status status = RIDGE_UNSUPPORTED;
+    const char *why = NULL;
     if (variant->n_ways == 0 && !named) return run_way(context, place, r, variant, NULL, call, error);
     ridge_problem_of(r->target, call, here, &problem);
     if (named) return run_named(context, place, r, variant, named, &problem, call, error);
     for (const ridge_way *way; status == RIDGE_UNSUPPORTED && (way = ridge_way_next(variant, &problem, &tried));)
         status = run_way(context, place, r, variant, way, call, &last);
-    return status == RIDGE_OK ? status : ridge_fail(error, status, "%s", last.text);
+    if (status == RIDGE_OK) return status;
+    if (tried) return ridge_fail(error, status, "%s", last.text);
+    (void)ridge_way_choose(variant, &problem, &why);
+    return ridge_fail(error, status, "%s: %s", r->target->name, why);
 }
 
 static ridge_status run_on(ridge_context *context, const ridge_request *r, const char *name,

@@ -296,8 +296,19 @@ static void no_way_is_said_with_the_reason(void **state) {
     const ridge_abilities here = {.isa = (ridge_isa)0};
     assert_int_equal(run_variant(&variant, 3), RIDGE_UNSUPPORTED);
     assert_null(ran);
-    assert_string_equal(ridge_variant_obstacle(any_target(), &variant, &odd, &here), "for even rows");
-    assert_null(ridge_variant_obstacle(any_target(), &variant, &even, &here));
+    assert_string_equal(ridge_variant_dense_obstacle(any_target(), &variant, &odd, &here), "for even rows");
+    assert_null(ridge_variant_dense_obstacle(any_target(), &variant, &even, &here));
+}
+
+/* Every call asks for the variant's obstacle: the ways are weighed once, by the choice. */
+static void an_obstacle_of_the_variant_weighs_no_way(void **state) {
+    (void)state;
+    const ridge_variant variant = {.name = "cpu/test", .ways = RIDGE_LIST(three)};
+    const ridge_case c = {.dim = {6, 8}, .dtype = RIDGE_F32};
+    const ridge_abilities here = {.isa = (ridge_isa)0};
+    costed = 0;
+    assert_null(ridge_variant_obstacle(&variant, &c, &here));
+    assert_int_equal(costed, 0);
 }
 
 static void a_forced_way_runs_alone(void **state) {
@@ -340,6 +351,7 @@ int main(void) {
         cmocka_unit_test(a_choice_is_remembered),
         cmocka_unit_test(the_next_runs_where_a_device_has_no_room),
         cmocka_unit_test(no_way_is_said_with_the_reason),
+        cmocka_unit_test(an_obstacle_of_the_variant_weighs_no_way),
         cmocka_unit_test(a_forced_way_runs_alone),
         cmocka_unit_test(problems_have_strides_and_offsets),
     };
