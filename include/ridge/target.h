@@ -56,8 +56,17 @@ RIDGE_API const char *ridge_backend_name(ridge_backend backend);
 
 /* What this machine offers to variants. */
 struct ridge_tuned;
+/* What one thread of the CPU reaches while all of its team work: predicted costs are shares of these ceilings. */
+typedef struct ridge_rates {
+    double flops; /* FLOP in a microsecond, by fp32 multiply-adds in vectors of one instruction set */
+    double bytes; /* bytes in a microsecond, read from memory */
+} ridge_rates;
+/* For callers without measured ceilings: estimated by the first call in a process, in about two milliseconds. */
+RIDGE_API ridge_rates ridge_rates_estimate(ridge_isa isa);
+
 typedef struct ridge_abilities {
     ridge_isa isa;                   /* instruction set of the CPU kernels */
+    ridge_rates rates;               /* of the CPU; zero: not measured, ridge_rates_estimate has them */
     int threads;                     /* that the CPU kernels share; 0: not known, taken as 1 */
     int sm;                          /* compute capability of the GPU times ten: 80, 90, 100; 0: no GPU can be used */
     int sm_count;                    /* SMs of the GPU; 0: not known */

@@ -106,6 +106,7 @@ static _Thread_local remembered chosen[REMEMBERED];
 static bool same_problem(const ridge_problem *a, const ridge_problem *b) {
     return ridge_case_same(&a->c, &b->c) && a->here.isa == b->here.isa && a->here.sm == b->here.sm &&
            a->here.sm_count == b->here.sm_count && a->here.threads == b->here.threads &&
+           memcmp(&a->here.rates, &b->here.rates, sizeof a->here.rates) == 0 &&
            memcmp(a->tensor, b->tensor, sizeof a->tensor) == 0;
 }
 
