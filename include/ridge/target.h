@@ -56,8 +56,17 @@ RIDGE_API const char *ridge_backend_name(ridge_backend backend);
 
 /* What this machine offers to variants. */
 struct ridge_tuned;
+/* What one thread of the CPU reaches while all of its team work: predicted costs are shares of these ceilings. */
+typedef struct ridge_rates {
+    double flops; /* FLOP in a microsecond, by fp32 multiply-adds in vectors of one instruction set */
+    double bytes; /* bytes in a microsecond, read from memory */
+} ridge_rates;
+/* For callers without measured ceilings: estimated by the first call in a process, in about two milliseconds. */
+RIDGE_API ridge_rates ridge_rates_estimate(ridge_isa isa);
+
 typedef struct ridge_abilities {
     ridge_isa isa;                   /* instruction set of the CPU kernels */
+    ridge_rates rates;               /* of the CPU; zero: not measured, ridge_rates_estimate has them */
     int threads;                     /* that the CPU kernels share; 0: not known, taken as 1 */
     int sm;                          /* compute capability of the GPU times ten: 80, 90, 100; 0: no GPU can be used */
     int sm_count;                    /* SMs of the GPU; 0: not known */
@@ -241,13 +250,10 @@ typedef struct ridge_variant {
 
 RIDGE_API ridge_backend ridge_variant_backend(const ridge_variant *variant);
 
-/* Returns why the variant cannot run this case here, whatever its operands' layout, or NULL if it can. */
-struct ridge_target;
+/* Returns why the variant cannot run this case here, or NULL if it can. A variant with ways may still have none that
+ * takes the call's tensors: the choice of the way says so. */
 RIDGE_API const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_case *c,
                                              const ridge_abilities *here);
-/* The same for dense operands, which one of the variant's ways must take, too. */
-RIDGE_API const char *ridge_case_obstacle(const struct ridge_target *target, const ridge_variant *variant,
-                                          const ridge_case *c, const ridge_abilities *here);
 
 /* ---- running and describing a variant, with or without ways ---- */
 
@@ -271,6 +277,10 @@ RIDGE_API size_t ridge_way_scratch(const ridge_variant *variant, const ridge_way
                                    int threads);
 /* The way that runs dense, aligned operands, likewise. */
 RIDGE_API const ridge_way *ridge_variant_dense_way(const struct ridge_target *target, const ridge_variant *variant,
+                                                   const ridge_case *c, const ridge_abilities *here);
+/* Why the variant cannot run this case with dense, aligned operands: its obstacle, or that of its ways. NULL if it
+ * can. */
+RIDGE_API const char *ridge_variant_dense_obstacle(const struct ridge_target *target, const ridge_variant *variant,
                                                    const ridge_case *c, const ridge_abilities *here);
 /* Runs the variant; a variant with ways by the one that it chooses. RIDGE_UNSUPPORTED: no way takes the call. */
 RIDGE_API ridge_status ridge_variant_run(const struct ridge_target *target, const ridge_variant *variant,

@@ -6,7 +6,6 @@
 enum {
     STREAM_DEPTH = 16,     /* fewest depth steps between two visits of C: rows of B that are read side by side */
     STREAM_DEEP = 256,     /* most */
-    STREAM_ALIASED = 8,    /* where the rows of B share sets of the caches */
     STREAM_COLUMNS = 1024, /* most columns of a block of B that several strips of rows read */
     STREAM_RESULTS = 4096, /* floats of C that stay in L1 meanwhile, with one strip */
     DOTS_CHAIN = 1024,     /* most terms that a lane adds up one after another: rounding errors grow with them */
@@ -29,12 +28,9 @@ static int64_t parts_of(int64_t n, int64_t most) { return (n + most - 1) / most;
 
 /* ---- stream ----------------------------------------------------------------------------------------------------- */
 
-/* Rows a multiple of 4 KiB apart share a set of L1, which has 8 ways. */
-static bool is_aliased(int64_t stride) { return stride > 0 && stride % 1024 == 0; }
-
 /* Most rows of a strip. */
 static int64_t strip_rows(const gemm_product *p) {
-    return is_aliased(p->a_row) && p->n <= GEMM_NR ? 4 : gemm_rows_most(p->n);
+    return gemm_strip_rows(p->a_row, p->n <= GEMM_NR, gemm_rows_most(p->n));
 }
 
 /* Part of the next slice of B, before it of an A with contiguous columns, for tile number `tile` of `count` to
@@ -96,13 +92,14 @@ static void stream(const gemm_product *p) {
         stream_lines(p);
         return;
     }
-    const int64_t most = p->m <= GEMM_MR        ? STREAM_RESULTS / p->m
-                         : p->k <= STREAM_SHORT ? STREAM_COLUMNS * 4
-                                                : STREAM_COLUMNS;
+    const bool shallow = p->m > GEMM_MR && p->k <= STREAM_SHORT; /* one slice: C, which is large, is written once */
+    const int64_t most = p->m <= GEMM_MR ? STREAM_RESULTS / p->m
+                         : shallow       ? least(STREAM_B / p->k, STREAM_COLUMNS * 4)
+                                         : STREAM_COLUMNS;
     const int64_t columns = up(parts_of(p->n, parts_of(p->n, most)), GEMM_NR), fit = STREAM_B / columns;
-    int64_t depth = fit < STREAM_DEPTH ? STREAM_DEPTH : least(fit, STREAM_DEEP);
+    int64_t depth = shallow ? p->k : fit < STREAM_DEPTH ? STREAM_DEPTH : least(fit, STREAM_DEEP);
     if (p->n <= GEMM_NR) depth = p->m <= strip_rows(p) ? p->k : (p->m * p->k <= STREAM_A ? STREAM_L1 : STREAM_B) / p->n;
-    if (is_aliased(p->b_depth)) depth = STREAM_ALIASED;
+    if (gemm_is_aliased(p->b_depth)) depth = GEMM_ALIASED_DEPTH;
     const int64_t slices = parts_of(p->k, depth);
     for (int64_t j = 0; j < p->n; j += columns)
         for (int64_t s = 0; s < slices; s++)
@@ -315,7 +312,7 @@ static void blocked(const gemm_product *p, float *scratch) {
     const int64_t strips = parts_of(p->m, GEMM_MR), blocks = parts_of(strips, GEMM_BLOCK_ROWS / GEMM_MR);
     const int64_t columns = up(least(p->n, GEMM_BLOCK_COLUMNS), GEMM_NR);
     float *a_packed = scratch + up(columns * least(p->k, GEMM_BLOCK_DEPTH) + GEMM_SLACK, LINE);
-    const bool pack = p->a_depth != 1 || p->n >= GEMM_PACK_A_COLUMNS;
+    const bool pack = gemm_packs_a(p->a_depth == 1, p->a_row, p->n, GEMM_MR);
     for (int64_t band = 0; band < bands; band++)
         for (int64_t q = 0; q < slices; q++) {
             const packed_block b = {gemm_cut(parts_of(p->n, GEMM_NR), bands, band) * GEMM_NR,

@@ -33,6 +33,9 @@ enum {
     GEMM_BLOCK_DEPTH = 256,    /* depth of a block */
     GEMM_BLOCK_COLUMNS = 1024, /* columns of a packed block of B */
     GEMM_PACK_A_COLUMNS = 384, /* with fewer columns, an A with contiguous rows is read where it is */
+    GEMM_ALIASED_DEPTH = 8,    /* rows of B that are read side by side where they share sets of the caches */
+    GEMM_ALIASED_ROWS = 7,     /* likewise of A: an L1 has 8 ways or more, and B needs one */
+    GEMM_ALIASED_NARROW = 4,   /* and of an A that is read once */
     GEMM_BLOCK_SLACK = 1024,   /* floats past the ends of packed panels */
     GEMM_DOTS_FLOATS = 16384,  /* floats of the operand that dot products read again and again: a slice of the depth */
     GEMM_DOTS_DEPTH = 1024,    /* least depth of a slice */
@@ -43,22 +46,40 @@ enum {
 
 typedef enum gemm_split { GEMM_SPLIT_NONE, GEMM_SPLIT_ROWS, GEMM_SPLIT_COLUMNS, GEMM_SPLIT_DEPTH } gemm_split;
 
+/* Rows a multiple of 4 KiB apart share a set of L1. */
+static inline bool gemm_is_aliased(int64_t stride) { return stride > 0 && stride % 1024 == 0; }
+
 /* What a choice depends on. */
 typedef struct gemm_facts {
     int64_t m, n, k;
-    bool a_by_depth, b_by_row; /* A's rows are contiguous, B's rows are */
+    bool a_by_depth, b_by_row;  /* A's rows are contiguous, B's rows are */
+    int64_t a_stride, b_stride; /* between A's rows or columns, and B's, whichever are contiguous */
     int threads;
     ridge_isa isa;
 } gemm_facts;
 
 /* kernels/model/product_ways.c */
 const char *gemm_way_refusal(gemm_way way, const gemm_facts *f); /* NULL: takes it */
-double gemm_way_cost(gemm_way way, const gemm_facts *f);         /* microseconds */
-gemm_way gemm_way_of(const gemm_facts *f);                       /* the cheapest */
+/* A thread's work in beats (model/cpu_cost.h), and the elements of its operands and of its results. */
+double gemm_way_beats(gemm_way way, const gemm_facts *f);
+double gemm_operands(const gemm_facts *f);
+double gemm_results(const gemm_facts *f);
+gemm_way gemm_way_of(const gemm_facts *f); /* the cheapest */
 gemm_split gemm_split_of(const gemm_facts *f);
 gemm_facts gemm_facts_of(const gemm_product *p, ridge_isa isa, int threads);
 int64_t gemm_product_thread_floats(int64_t m, int64_t n, int64_t k);       /* scratch of one thread */
 size_t gemm_product_scratch(int64_t m, int64_t n, int64_t k, int threads); /* bytes that suffice for every way */
+
+/* Whether the blocked way packs A, whose strips have up to `rows` rows. */
+static inline bool gemm_packs_a(bool a_by_depth, int64_t a_stride, int64_t n, int rows) {
+    return !a_by_depth || n >= GEMM_PACK_A_COLUMNS || (gemm_is_aliased(a_stride) && rows > GEMM_ALIASED_ROWS);
+}
+
+/* Rows of the stream way's strips, of the `most` that registers hold. a_row: between rows of A. */
+static inline int gemm_strip_rows(int64_t a_row, bool narrow, int most) {
+    if (!gemm_is_aliased(a_row)) return most;
+    return narrow ? GEMM_ALIASED_NARROW : most < GEMM_ALIASED_ROWS ? most : GEMM_ALIASED_ROWS;
+}
 
 /* Runs a way that takes the product. k >= 1. */
 #define GEMM_PRODUCT_DECLARE(isa) \

@@ -5,7 +5,7 @@
 
 #include "cpu/gemm_product.h"
 #include "cpu/linear_ce_library.h"
-#include "model/cpu_tiles.h"
+#include "model/cpu_cost.h"
 #include "model/cross_entropy.h"
 #include "peer/onednn.h"
 #include "peer/openblas.h"
@@ -119,71 +119,113 @@ void ce_cpu_traffic(const ce_places *at, ce_cpu_way way, const ridge_problem *p,
     (way == CE_CPU_FUSED ? fused_traffic : chunks_traffic)(at, &p->c, traffic);
 }
 
-/* Cycles, measured on a Zen 3 core with AVX2 (AMD EPYC, 3.2 GHz), operands from memory; taken over for other cores. */
+/* Beats (cpu_cost.h), measured on a Zen 3 core with AVX2 (AMD EPYC), operands from memory. */
 static const struct {
-    double exponential;        /* an element of softmax and loss, a vector at a time: of all lanes */
-    double gradient;           /* of G, likewise */
-    double row;                /* a row of the pass over logits in memory */
-    double start;              /* all of the fused kernel, beside what follows */
-    double logits, dx, dw;     /* factors of the multiply-adds of its products */
-    double many;               /* factor of all of them with more classes than one strip at a time is for */
-    double tile;               /* a tile, beside its arithmetic */
-    double turn, pack, memory; /* an element of x, of w, of both from memory */
-    double frequency;          /* cycles in a microsecond */
-} zen3 = {20, 8, 80, 600, 1.15, 1.4, 1.5, 1.1, 50, 1.2, 1.0, 0.75, 3200};
+    double exponential; /* an element of softmax and loss, a vector at a time: of all lanes */
+    double gradient;    /* of G, likewise */
+    double row;         /* a row of the pass over logits in memory */
+    double start;       /* all of the fused kernel, beside what follows */
+    double many;        /* factor of its products with more classes than one strip at a time is for */
+    double tile;        /* a tile, beside its arithmetic */
+    double pack;        /* an element of w */
+} share = {20, 8, 80, 600, 1.1, 50, 1.0};
 
-static double product_cost(const ridge_problem *p, int64_t m, int64_t n, int64_t k, bool a_by_depth, bool b_by_row) {
-    const gemm_facts f = {.m = m,
-                          .n = n,
-                          .k = k,
-                          .a_by_depth = a_by_depth,
-                          .b_by_row = b_by_row,
-                          .threads = p->here.threads > 1 ? p->here.threads : 1,
-                          .isa = p->here.isa};
-    return gemm_way_cost(gemm_way_of(&f), &f);
+/* Of the fused kernel: factors of the multiply-adds of its products, and an element of x, which is transposed. AVX-512
+ * (a Zen 4 core): tiles load less for each multiply-add, and hide more of the transposition. */
+typedef struct fused_shares {
+    double logits, dx, dw, turn;
+} fused_shares;
+static const fused_shares fused_avx2 = {1.15, 1.4, 1.5, 1.2}, fused_avx512 = {1.05, 1.05, 1.1, 0.2};
+
+/* A thread's work: beats, and elements that it reads and writes in memory. */
+typedef struct ce_cost {
+    double beats, elements;
+} ce_cost;
+
+static ce_cost product_cost(const ridge_problem *p, gemm_facts f) {
+    f.threads = p->here.threads > 1 ? p->here.threads : 1;
+    f.isa = p->here.isa;
+    return (ce_cost){gemm_way_beats(gemm_way_of(&f), &f), gemm_operands(&f)};
 }
 
-static double chunks_cost(const ce_places *at, const ridge_problem *p) {
-    const int64_t classes = p->c.dim[CE_CLASSES], depth = p->c.dim[CE_DEPTH];
-    const int64_t rows = linear_ce_chunk_rows(p->c.dim[CE_BATCH], classes);
-    const bool columns = p->tensor[CE_W].stride[1] != 1, gradients = at->dx >= 0;
-    const double per_element = (zen3.exponential + gradients * zen3.gradient) / cpu_tile_of(p->here.isa).lanes;
-    const double z = (double)rows * (double)classes, share = z < LINEAR_CE_ALONE ? 1 : fmax(p->here.threads, 1);
-    double cost = product_cost(p, rows, classes, depth, true, columns);
-    cost += (z * per_element + (double)rows * zen3.row) / share / zen3.frequency;
-    if (gradients)
-        cost +=
-            product_cost(p, rows, depth, classes, true, !columns) + product_cost(p, classes, depth, rows, false, true);
-    return rows > 0 ? cost * ceil((double)p->c.dim[CE_BATCH] / (double)rows) : 0;
+/* The products of a chunk, as linear_ce_chunks.c calls them. */
+static ce_cost logits_cost(const ridge_problem *p, int64_t rows) {
+    const ridge_operand *x = &p->tensor[CE_X], *w = &p->tensor[CE_W];
+    const bool by_row = w->stride[1] != 1;
+    return product_cost(p, (gemm_facts){.m = rows,
+                                        .n = p->c.dim[CE_CLASSES],
+                                        .k = p->c.dim[CE_DEPTH],
+                                        .a_by_depth = true,
+                                        .b_by_row = by_row,
+                                        .a_stride = x->stride[0],
+                                        .b_stride = w->stride[by_row]});
+}
+static ce_cost dx_cost(const ridge_problem *p, int64_t rows) {
+    const ridge_operand *w = &p->tensor[CE_W];
+    const bool by_row = w->stride[1] == 1;
+    return product_cost(p, (gemm_facts){.m = rows,
+                                        .n = p->c.dim[CE_DEPTH],
+                                        .k = p->c.dim[CE_CLASSES],
+                                        .a_by_depth = true,
+                                        .b_by_row = by_row,
+                                        .a_stride = p->c.dim[CE_CLASSES],
+                                        .b_stride = w->stride[!by_row]});
+}
+static ce_cost dw_cost(const ridge_problem *p, int64_t rows) {
+    return product_cost(p, (gemm_facts){.m = p->c.dim[CE_CLASSES],
+                                        .n = p->c.dim[CE_DEPTH],
+                                        .k = rows,
+                                        .b_by_row = true,
+                                        .a_stride = p->c.dim[CE_CLASSES],
+                                        .b_stride = p->tensor[CE_X].stride[0]});
 }
 
-static double fused_cost(const ce_places *at, const ridge_problem *p) {
+static ce_cost chunks_cost(const ce_places *at, const ridge_problem *p) {
+    const int64_t classes = p->c.dim[CE_CLASSES], rows = linear_ce_chunk_rows(p->c.dim[CE_BATCH], classes);
+    const bool gradients = at->dx >= 0;
+    const double per_element = (share.exponential + gradients * share.gradient) / cpu_tile_of(p->here.isa).lanes;
+    const double z = (double)rows * (double)classes, team = z < LINEAR_CE_ALONE ? 1 : fmax(p->here.threads, 1);
+    const ce_cost none = {0, 0}, logits = logits_cost(p, rows), dx = gradients ? dx_cost(p, rows) : none,
+                  dw = gradients ? dw_cost(p, rows) : none;
+    const double pass = (z * per_element + (double)rows * share.row) / team;
+    const double chunks = rows > 0 ? ceil((double)p->c.dim[CE_BATCH] / (double)rows) : 0;
+    return (ce_cost){chunks * (logits.beats + pass + dx.beats + dw.beats),
+                     chunks * (logits.elements + dx.elements + dw.elements)};
+}
+
+static ce_cost fused_cost(const ce_places *at, const ridge_problem *p) {
     const double rows = (double)p->c.dim[CE_BATCH], depth = (double)p->c.dim[CE_DEPTH];
     const double classes = (double)p->c.dim[CE_CLASSES], block = (double)linear_ce_block_classes(p->c.dim[CE_CLASSES]);
     const int lanes = cpu_tile_of(p->here.isa).lanes, most = cpu_tile_of(p->here.isa).rows;
     const bool gradients = at->dx >= 0, both = gradients && at->loss >= 0, few = classes <= 256;
-    const double share = rows * depth * classes < 1e6 ? 1 : fmax(p->here.threads, 1);
-    const double nr = 2 * lanes, strips = ceil(ceil(rows / nr) / share), padded = strips * nr;
-    const double groups = ceil(classes / (few ? most - 1 : most)), pace = few ? 1 : zen3.many;
+    const double team = rows * depth * classes < 1e6 ? 1 : fmax(p->here.threads, 1);
+    const double nr = 2 * lanes, strips = ceil(ceil(rows / nr) / team), padded = strips * nr;
+    const double groups = ceil(classes / (few ? most - 1 : most)), many = few ? 1 : share.many;
+    const fused_shares fused = lanes < 16 ? fused_avx2 : fused_avx512;
     /* gradients of several blocks of classes compute the logits again */
     const double passes = both && block < classes ? 2 : 1;
-    double cycles = zen3.start + passes * strips * groups *
-                                     (zen3.logits * pace * depth * fmax(classes / groups, 4) +
-                                      ceil(depth / LINEAR_CE_KC) * zen3.tile);
-    cycles += padded * classes * (zen3.exponential + gradients * zen3.gradient) / lanes;
+    double beats = share.start + passes * strips * groups *
+                                     (fused.logits * many * depth * fmax(classes / groups, 4) +
+                                      ceil(depth / LINEAR_CE_KC) * share.tile);
+    beats += padded * classes * (share.exponential + gradients * share.gradient) / lanes;
     if (gradients) {
         const double panels = ceil(depth / nr), block_rows = (double)linear_ce_block_rows(p->c.dim[CE_CLASSES]);
         const double blocks = ceil(padded / block_rows);
-        cycles += panels * (zen3.dx * pace * padded * classes + ceil(padded / most) * zen3.tile);
-        cycles += panels * groups * (zen3.dw * pace * padded * fmax(classes / groups, 4) + blocks * zen3.tile);
-        cycles += padded * classes + padded * depth * zen3.turn;
+        beats += panels * (fused.dx * many * padded * classes + ceil(padded / most) * share.tile);
+        beats += panels * groups * (fused.dw * many * padded * fmax(classes / groups, 4) + blocks * share.tile);
+        beats += padded * classes + padded * depth * fused.turn;
     }
-    cycles += padded * depth * passes * zen3.turn + classes * depth * zen3.pack * (1 + gradients);
-    return (cycles + (padded + classes) * depth * zen3.memory * (1 + gradients)) / zen3.frequency;
+    beats += padded * depth * passes * fused.turn + classes * depth * share.pack * (1 + gradients);
+    return (ce_cost){beats, (padded + classes) * depth * (1 + gradients)};
 }
 
+/* Both ways write dx and dw, and have two vectors of classes and four of rows. */
 double ce_cpu_cost(const ce_places *at, ce_cpu_way way, const ridge_problem *p) {
-    return (way == CE_CPU_FUSED ? fused_cost : chunks_cost)(at, p);
+    const ce_cost cost = (way == CE_CPU_FUSED ? fused_cost : chunks_cost)(at, p);
+    const double rows = (double)p->c.dim[CE_BATCH] / fmax(p->here.threads, 1), classes = (double)p->c.dim[CE_CLASSES];
+    const double vectors = 2 * classes + 4 * rows;
+    const double written = at->dx >= 0 ? (rows + classes) * (double)p->c.dim[CE_DEPTH] : 0;
+    return cpu_cost_of(&p->here, cost.beats, cost.elements + vectors + written);
 }
 
 /* ---- libraries -------------------------------------------------------------------------------------------------- */

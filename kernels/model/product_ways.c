@@ -1,6 +1,6 @@
 /* Which way a product on a CPU takes, and how threads split it. */
 #include "cpu/gemm_product.h"
-#include "model/cpu_tiles.h"
+#include "model/cpu_cost.h"
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t parts_of(int64_t n, int64_t most) { return (n + most - 1) / most; }
@@ -38,112 +38,122 @@ gemm_split gemm_split_of(const gemm_facts *f) {
 
 /* ---- costs ---- */
 
-/* Cycles at 3.2 GHz, operands from memory. */
-typedef struct product_rates {
-    double latency;      /* of a multiply-add, two of which start in a cycle */
+/* Beats (model/cpu_cost.h), measured on a Zen 3 core with AVX2 (AMD EPYC); walk on an Emerald Rapids core with AVX-512
+ * (Intel Xeon). */
+static const struct {
+    double latency;      /* of a multiply-add */
     double per_tile;     /* beside its multiply-adds */
     double pack;         /* an element of B into a vector panel */
     double pack_a;       /* an element of A into a broadcast panel */
     double turn;         /* an element of B into a row along the depth */
     double again, apart; /* factors of tiles that read an unpacked B again, of whole lines or not */
     double along;        /* factor of dot products, whose rows are at the mercy of strides */
-    double memory, dots; /* an element of an operand that is read once; by dot products */
     double strided;      /* an element of a B beyond the TLB's reach, that is read in blocks of columns */
     double walk;         /* a row of a panel of a C beyond the TLB's reach, that little is multiplied for */
-    double frequency;    /* cycles in a microsecond */
-    double wake;         /* microseconds of a team */
-} product_rates;
-/* A Zen 3 core with AVX2 (AMD EPYC). */
-static const product_rates zen3 = {4, 60, 0.8, 1.5, 1.5, 1.1, 1.15, 1.3, 0.75, 0.75, 0, 0, 3200, 2};
-/* An Emerald Rapids core with AVX-512 (Intel Xeon), 60 drawn shapes: `bench/sweep_cpu.py --seed 7301`. */
-static const product_rates emerald = {4, 60, 0.8, 1.5, 1.5, 1.1, 1.15, 1.3, 0.55, 0.75, 1.7, 80, 3200, 2};
+} share = {4, 60, 0.8, 1.5, 1.5, 1.1, 1.15, 1.3, 1, 80};
 enum { TLB_REACH = 1536 * 4096 }; /* bytes */
 
-static const product_rates *rates_of(cpu_tile t) { return t.lanes == 16 ? &emerald : &zen3; }
-
 static double larger(double a, double b) { return a > b ? a : b; }
+static double smaller(double a, double b) { return a < b ? a : b; }
 static double ceil_of(double n, double by) { return (double)(int64_t)((n + by - 1) / by); }
 
 /* Tiles of all rows and columns, over the whole depth in `slices` parts. */
-static double tiles_cycles(const gemm_facts *f, cpu_tile t, double slices) {
-    const product_rates *r = rates_of(t);
+static double tiles_beats(const gemm_facts *f, cpu_tile t, int most, double slices) {
     const double m = (double)f->m, k = (double)f->k;
     const int64_t nr = 2 * t.lanes, panels = f->n / nr, rest = f->n % nr;
-    const int tall = f->n <= t.lanes && t.rows < 12 ? 12 : t.rows;
-    const double strips = ceil_of(m, tall), rows = m / strips;
-    const double two = larger(larger(rows, (rows + 2) / 2), r->latency),
-                 one = larger(larger(rows / 2, (rows + 1) / 2), r->latency);
-    double panel = (double)panels * (k * two + slices * r->per_tile);
-    if (rest) panel += k * (rest > t.lanes ? two : one) + slices * r->per_tile;
+    const double strips = ceil_of(m, most), rows = m / strips;
+    const double two = larger(larger(rows, (rows + 2) / 2), share.latency),
+                 one = larger(larger(rows / 2, (rows + 1) / 2), share.latency);
+    double panel = (double)panels * (k * two + slices * share.per_tile);
+    if (rest) panel += k * (rest > t.lanes ? two : one) + slices * share.per_tile;
     return strips * panel;
 }
 
-static double stream_cycles(const gemm_facts *f, cpu_tile t) {
-    const product_rates *r = rates_of(t);
+static double stream_beats(const gemm_facts *f, cpu_tile t) {
     const double n = (double)f->n, k = (double)f->k;
     if (f->m == 1) return n * k / t.lanes / 2 + n * k / 8 / t.lanes;
-    const double columns = f->m <= t.rows ? larger(4096 / (double)f->m, 16) : 1024;
-    const double depth = n <= 2 * t.lanes ? k : 65536 / (n < columns ? n : columns);
-    const bool aliased = f->n % 1024 == 0; /* rows of B share sets of the caches: slices of 8 rows */
-    const double slices = ceil_of(k, aliased ? 8 : larger(16, depth < 256 ? depth : 256));
     if (f->k <= 4 && n >= 64) return n * k / t.lanes / 2 * (double)f->m + n / t.lanes * (double)f->m;
+    const double columns = f->m <= t.rows ? larger(4096 / (double)f->m, 16) : 1024;
+    const bool whole = n <= 2 * t.lanes || (f->m > t.rows && k <= 64);
+    const double depth = whole ? k : 65536 / (n < columns ? n : columns);
+    const double slice = gemm_is_aliased(f->b_stride) ? GEMM_ALIASED_DEPTH
+                         : whole                      ? k
+                                                      : larger(16, smaller(depth, 256));
+    const int tall = f->n <= t.lanes && t.rows < 12 ? 12 : t.rows;
+    const int rows = gemm_strip_rows(f->a_by_depth ? f->a_stride : 1, n <= 2 * t.lanes, tall);
     const bool again = f->m > t.rows && n > 2 * t.lanes && f->k > 64;
-    const double factor = !again ? 1 : f->n % 16 == 0 ? r->again : f->n % 8 ? r->apart : (r->again + r->apart) / 2;
+    const double factor = !again                  ? 1
+                          : f->b_stride % 16 == 0 ? share.again
+                          : f->b_stride % 8       ? share.apart
+                                                  : (share.again + share.apart) / 2;
     const bool strided = n > columns && columns <= 1024 &&
                          n * k * 4 > TLB_REACH; /* a piece of every row of B, on its own page, at a time */
-    return tiles_cycles(f, t, slices) * factor + (strided ? n * k * r->strided : 0);
+    return tiles_beats(f, t, rows, ceil_of(k, slice)) * factor + (strided ? n * k * share.strided : 0);
 }
 
-static double dots_cycles(const gemm_facts *f, cpu_tile t) {
-    const product_rates *r = rates_of(t);
+static double dots_beats(const gemm_facts *f, cpu_tile t) {
     const double m = (double)f->m, n = (double)f->n, k = (double)f->k;
     const double rows = f->n <= 2 ? 4 : f->n == 3 ? 3 : 2, mr = m < rows ? m : rows, columns = (int)mr == 3 ? 3 : 4;
-    const double nr = n < columns ? n : columns, step = larger(larger(mr * nr / 2, (mr + nr) / 2), r->latency);
+    const double nr = n < columns ? n : columns, step = larger(larger(mr * nr / 2, (mr + nr) / 2), share.latency);
     const double slices = ceil_of(k, 8192);
-    return ceil_of(m, mr) * ceil_of(n, nr) * (ceil_of(k, t.lanes) * step * r->along + slices * r->per_tile) +
-           (f->b_by_row ? n * k * r->turn : 0);
+    return ceil_of(m, mr) * ceil_of(n, nr) * (ceil_of(k, t.lanes) * step * share.along + slices * share.per_tile) +
+           (f->b_by_row ? n * k * share.turn : 0);
 }
 
 /* C is written panel by panel: each row of one is on a page of its own. */
 static double walks(const gemm_facts *f, cpu_tile t) {
     const double m = (double)f->m, n = (double)f->n, slices = ceil_of((double)f->k, GEMM_BLOCK_DEPTH);
-    const double depth = (double)f->k / slices, each = rates_of(t)->walk - depth;
+    const double depth = (double)f->k / slices, each = share.walk - depth;
     return m * n * 4 > TLB_REACH && each > 0 ? m * ceil_of(n, 2 * t.lanes) * slices * each : 0;
 }
 
-static double blocked_cycles(const gemm_facts *f, cpu_tile t) {
-    const product_rates *r = rates_of(t);
+static double blocked_beats(const gemm_facts *f, cpu_tile t) {
     const double m = (double)f->m, n = (double)f->n, k = (double)f->k;
-    const bool pack_a = !f->a_by_depth || f->n >= GEMM_PACK_A_COLUMNS;
-    return tiles_cycles(f, t, ceil_of(k, GEMM_BLOCK_DEPTH)) + walks(f, t) + n * k * r->pack +
-           (pack_a ? m * k * r->pack_a * ceil_of(n, GEMM_BLOCK_COLUMNS) : 0);
+    const bool pack_a = gemm_packs_a(f->a_by_depth, f->a_stride, f->n, t.rows);
+    return tiles_beats(f, t, t.rows, ceil_of(k, GEMM_BLOCK_DEPTH)) + walks(f, t) + n * k * share.pack +
+           (pack_a ? m * k * share.pack_a * ceil_of(n, GEMM_BLOCK_COLUMNS) : 0);
 }
 
-/* Products that take less time than a choice: the first way that takes them. */
-static const double tiny = 8192;
-
-double gemm_way_cost(gemm_way way, const gemm_facts *f) {
-    if ((double)f->m * (double)f->n * (double)f->k <= tiny) return way;
-    static double (*const cycles[GEMM_WAY_COUNT])(const gemm_facts *, cpu_tile) = {stream_cycles, dots_cycles,
-                                                                                   blocked_cycles};
-    const gemm_split split = gemm_split_of(f);
+/* The part of a thread. */
+static gemm_facts part_of(const gemm_facts *f, gemm_split split) {
     gemm_facts part = *f;
     int64_t *const side = split == GEMM_SPLIT_ROWS      ? &part.m
                           : split == GEMM_SPLIT_COLUMNS ? &part.n
                           : split == GEMM_SPLIT_DEPTH   ? &part.k
                                                         : NULL;
     if (side) *side = parts_of(*side, f->threads);
-    const double elements = (double)part.m * (double)part.k + (double)part.k * (double)part.n;
-    const cpu_tile tile = cpu_tile_of(f->isa);
-    const product_rates *r = rates_of(tile);
-    const double all = cycles[way](&part, tile) + (way == GEMM_WAY_DOTS ? r->dots : r->memory) * elements;
-    return all / r->frequency + (side ? r->wake : 0);
+    return part;
+}
+
+double gemm_way_beats(gemm_way way, const gemm_facts *f) {
+    static double (*const beats[GEMM_WAY_COUNT])(const gemm_facts *, cpu_tile) = {stream_beats, dots_beats,
+                                                                                  blocked_beats};
+    const gemm_split split = gemm_split_of(f);
+    const gemm_facts part = part_of(f, split);
+    return beats[way](&part, cpu_tile_of(f->isa)) + (split == GEMM_SPLIT_NONE ? 0 : cpu_wake);
+}
+
+double gemm_operands(const gemm_facts *f) {
+    const gemm_facts part = part_of(f, gemm_split_of(f));
+    return (double)part.m * (double)part.k + (double)part.k * (double)part.n;
+}
+double gemm_results(const gemm_facts *f) {
+    const gemm_facts part = part_of(f, gemm_split_of(f));
+    return (double)part.m * (double)part.n;
 }
 
 /* ---- choice ---- */
 
 gemm_facts gemm_facts_of(const gemm_product *p, ridge_isa isa, int threads) {
-    return (gemm_facts){p->m, p->n, p->k, p->a_depth == 1, p->b_column == 1, threads, isa};
+    return (gemm_facts){.m = p->m,
+                        .n = p->n,
+                        .k = p->k,
+                        .a_by_depth = p->a_depth == 1,
+                        .b_by_row = p->b_column == 1,
+                        .a_stride = p->a_depth == 1 ? p->a_row : p->a_depth,
+                        .b_stride = p->b_column == 1 ? p->b_depth : p->b_column,
+                        .threads = threads,
+                        .isa = isa};
 }
 
 const char *gemm_way_refusal(gemm_way way, const gemm_facts *f) {
@@ -156,12 +166,18 @@ const char *gemm_way_refusal(gemm_way way, const gemm_facts *f) {
     }
 }
 
+/* Products up to this many multiply-adds take less time than a choice: the first way that takes them. */
+static const double tiny = 8192;
+
 gemm_way gemm_way_of(const gemm_facts *f) {
+    const bool short_cut = (double)f->m * (double)f->n * (double)f->k <= tiny;
     gemm_way best = GEMM_WAY_BLOCKED;
-    double least_cost = gemm_way_cost(best, f);
+    double least_beats = short_cut ? 0 : gemm_way_beats(best, f);
     for (gemm_way way = 0; way < GEMM_WAY_BLOCKED; way++) {
-        const double cost = gemm_way_refusal(way, f) ? least_cost : gemm_way_cost(way, f);
-        if (cost < least_cost) best = way, least_cost = cost;
+        if (gemm_way_refusal(way, f)) continue;
+        if (short_cut) return way;
+        const double beats = gemm_way_beats(way, f);
+        if (beats < least_beats) best = way, least_beats = beats;
     }
     return best;
 }

@@ -82,7 +82,7 @@ static ridge_status launch_one(const ridge_lab_item *item, const ridge_variant *
     char name[96];
     const ridge_page said = ridge_say_page(o), *page = &said;
     ridge_case_name(item->target, &item->c, name, sizeof name);
-    const char *why = ridge_case_obstacle(item->target, variant, &item->c, here);
+    const char *why = ridge_variant_dense_obstacle(item->target, variant, &item->c, here);
     if (why) {
         ridge_page_say(page, "%s %s %s: skipped: %s\n", item->target->name, name, variant->name, why);
         return RIDGE_OK;

@@ -142,7 +142,7 @@ static bool is_answered(const grid *g, int row, int column) {
 /* The row, answered before, whose answer is also this one's, because the variant would run that way alone; -1: none. */
 static int same_as(const ridge_verification *v, const grid *g, int variant, int column) {
     const ridge_question q = ridge_verification_question(v, g->item[column], variant, g->isa[column]);
-    if (q.variant->n_ways < 2 || ridge_case_obstacle(q.target, q.variant, &q.c, &q.here)) return -1;
+    if (q.variant->n_ways < 2 || ridge_variant_dense_obstacle(q.target, q.variant, &q.c, &q.here)) return -1;
     const ridge_way *way = ridge_combinations_sole_way(q.target, q.variant, &q.c, &q.here, q.seed, q.layouts);
     for (int row = 0; way && row < g->target->n_variants; row++) {
         const ridge_variant *one = &g->target->variants[row];

@@ -45,15 +45,6 @@ static const char *gpu_obstacle(const ridge_variant *variant, const ridge_abilit
                                   : "needs a GPU of compute capability 8.0 or later";
 }
 
-/* Why none of the ways takes the case with dense operands. */
-static const char *no_way(const ridge_target *target, const ridge_variant *variant, const ridge_case *c,
-                          const ridge_abilities *here) {
-    ridge_problem problem;
-    const char *why = NULL;
-    ridge_problem_dense(target, c, here, &problem);
-    return ridge_way_choose(variant, &problem, &why) ? NULL : why;
-}
-
 const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_case *c, const ridge_abilities *here) {
     ridge_backend backend = ridge_variant_backend(variant);
     if (!ridge_case_is_for(c, backend)) return "this case is for another backend";
@@ -61,12 +52,6 @@ const char *ridge_variant_obstacle(const ridge_variant *variant, const ridge_cas
     if (why) return why;
     if (!ridge_variant_has_code(variant, here->isa)) return "has no code for this instruction set";
     return variant->unavailable ? variant->unavailable(c) : NULL;
-}
-
-const char *ridge_case_obstacle(const ridge_target *target, const ridge_variant *variant, const ridge_case *c,
-                                const ridge_abilities *here) {
-    const char *why = ridge_variant_obstacle(variant, c, here);
-    return why || variant->n_ways == 0 ? why : no_way(target, variant, c, here);
 }
 
 bool ridge_target_has(const ridge_target *target, ridge_backend backend) {

@@ -106,6 +106,7 @@ static _Thread_local remembered chosen[REMEMBERED];
 static bool same_problem(const ridge_problem *a, const ridge_problem *b) {
     return ridge_case_same(&a->c, &b->c) && a->here.isa == b->here.isa && a->here.sm == b->here.sm &&
            a->here.sm_count == b->here.sm_count && a->here.threads == b->here.threads &&
+           memcmp(&a->here.rates, &b->here.rates, sizeof a->here.rates) == 0 &&
            memcmp(a->tensor, b->tensor, sizeof a->tensor) == 0;
 }
 
@@ -200,6 +201,15 @@ const ridge_way *ridge_variant_dense_way(const ridge_target *target, const ridge
                                          const ridge_abilities *here) {
     ridge_problem problem;
     return dense_way(target, variant, c, here, &problem);
+}
+
+const char *ridge_variant_dense_obstacle(const ridge_target *target, const ridge_variant *variant, const ridge_case *c,
+                                         const ridge_abilities *here) {
+    ridge_problem problem;
+    const char *why = ridge_variant_obstacle(variant, c, here);
+    if (why || variant->n_ways == 0) return why;
+    ridge_problem_dense(target, c, here, &problem);
+    return ridge_way_choose(variant, &problem, &why) ? NULL : why;
 }
 
 bool ridge_variant_traffic(const ridge_target *target, const ridge_variant *variant, const ridge_case *c,

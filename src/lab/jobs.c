@@ -40,6 +40,7 @@ static ridge_job make_job(const ridge_lab *lab, const ridge_lab_item *item) {
     ridge_abilities here = ridge_machine_abilities(machine, lab->isa);
     here.threads = settings->threads;
     here.tuned = plan->tuned;
+    here.rates = ridge_ceilings_rates(&lab->run->ceilings, lab->isa);
     return (ridge_job){
         .target = item->target,
         .c = item->c,

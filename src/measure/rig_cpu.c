@@ -2,18 +2,19 @@
  * once untimed on the lead set. This wakes its threads and brings its code into cache, while the timed operands stay
  * cold. With --hot the untimed launch runs on the timed set, the only one, whose outputs are then poisoned again. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "core/random.h"
 #include "device/device.h"
 #include "measure/sampler.h"
 #include "measure/stats.h"
+#include "measure/threads.h"
 
 /* Launches longer than this need no lead-in, because waking threads takes tens of microseconds. */
 static const double lead_in_below_us = 3000;
 /* Operand bytes of a core slot: well below the L2 capacity of every processor of the last ten years. */
 static const double core_bytes = 160 * 1024;
 enum { FRAME_LAUNCHES = 1001 };
+static const double longest_rest_s = 0.2; /* for threads of a library that never sleep */
 static const ridge_layout dense = {0};
 
 typedef struct cpu_rig {
@@ -104,11 +105,10 @@ static bool own_threads(const ridge_sampler *s, int index) {
 }
 
 /* Library threads and team helpers spin after their work and would take CPU time from each other. The helpers sleep
- * before a library runs; after it, a pause of 1.5 ms lets its threads stop. */
+ * before a library runs; after it, its threads are waited for. Those of libgomp spin for tens of milliseconds. */
 static void settle(ridge_sampler *s, int next, int previous) {
-    const struct timespec pause = {.tv_nsec = 1500000};
     if (own_threads(s, next)) ridge_team_rest(s->team);
-    if (previous >= 0 && previous != next && own_threads(s, previous)) nanosleep(&pause, NULL);
+    if (previous >= 0 && previous != next && own_threads(s, previous)) ridge_threads_rest(longest_rest_s);
 }
 
 /* Times the variant on few rows: fill, untimed run, fill again, so that operands and code are in the core's private

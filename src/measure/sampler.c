@@ -330,7 +330,7 @@ static ridge_status prepare_slot(sampler *s, int i, ridge_error *error) {
     ridge_slot *slot = &s->slots[i];
     *slot = (ridge_slot){.kind = RIDGE_SLOT_VARIANT, .variant = v, .of = i, .sets = 1};
     if (s->io->excluded[i]) return RIDGE_OK;
-    const char *why = ridge_case_obstacle(job->target, v, &job->c, &job->here);
+    const char *why = ridge_variant_dense_obstacle(job->target, v, &job->c, &job->here);
     if (why) {
         send_text(s, RIDGE_EVENT_SKIPPED, i, why);
         return RIDGE_OK;

@@ -83,16 +83,16 @@ static ridge_status run_variant(ridge_context *context, ridge_place place, const
     ridge_error last = {0}; /* the caller's has the last failure, or none */
     uint64_t tried = 0;
     ridge_status status = RIDGE_UNSUPPORTED;
+    const char *why = NULL;
     if (variant->n_ways == 0 && !named) return run_way(context, place, r, variant, NULL, call, error);
     ridge_problem_of(r->target, call, here, &problem);
     if (named) return run_named(context, place, r, variant, named, &problem, call, error);
     for (const ridge_way *way; status == RIDGE_UNSUPPORTED && (way = ridge_way_next(variant, &problem, &tried));)
         status = run_way(context, place, r, variant, way, call, &last);
     if (status == RIDGE_OK) return status;
-    if (last.text[0]) return ridge_fail(error, status, "%s", last.text);
-    const char *why = NULL;
+    if (tried) return ridge_fail(error, status, "%s", last.text);
     (void)ridge_way_choose(variant, &problem, &why);
-    return ridge_fail(error, status, "%s: %s", r->target->name, why ? why : "no way takes these tensors");
+    return ridge_fail(error, status, "%s: %s", r->target->name, why);
 }
 
 static ridge_status run_on(ridge_context *context, const ridge_request *r, const char *name,

@@ -139,7 +139,8 @@ static json_t *case_item(const void *context, int i) {
 /* One entry per case: null if the variant can run, else the reason why not. */
 static json_t *reason_item(const void *context, int i) {
     const listing *list = context;
-    return ridge_json_text(ridge_case_obstacle(list->target, list->item, &list->target->cases[i], &list->here));
+    return ridge_json_text(
+        ridge_variant_dense_obstacle(list->target, list->item, &list->target->cases[i], &list->here));
 }
 
 static json_t *way_item(const void *context, int i) {
@@ -155,7 +156,7 @@ static json_t *variant_item(const void *context, int i) {
     const char *backend = ridge_backend_name(ridge_variant_backend(variant));
     bool runs = false;
     for (int c = 0; c < list->target->n_cases; c++)
-        runs = runs || !ridge_case_obstacle(list->target, variant, &list->target->cases[c], &list->here);
+        runs = runs || !ridge_variant_dense_obstacle(list->target, variant, &list->target->cases[c], &list->here);
     return json_pack("{s:o, s:s, s:s, s:o, s:b, s:o, s:o}", "variant", ridge_json_text(variant->name), "backend",
                      backend, "role", ridge_role_name(variant->role), "idea", ridge_json_text(variant->idea),
                      "available", runs, "unavailable_by_case",

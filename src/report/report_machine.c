@@ -388,7 +388,7 @@ static void where_it_runs(const ridge_target *target, const ridge_variant *varia
     const ridge_abilities here = ridge_machine_abilities(machine, machine->isa);
     for (int i = 0; i < target->n_cases; i++) {
         if (target->cases[i].edge || !ridge_case_is_for(&target->cases[i], backend)) continue;
-        const char *obstacle = ridge_case_obstacle(target, variant, &target->cases[i], &here);
+        const char *obstacle = ridge_variant_dense_obstacle(target, variant, &target->cases[i], &here);
         timed++;
         can += !obstacle;
         if (obstacle) why = obstacle;

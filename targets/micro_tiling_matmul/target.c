@@ -1,10 +1,10 @@
 /* C[m,n] = A[m,k] B[k,n]      f32, rows possibly strided
  * 2 m n k FLOP; least traffic 4 (m k + k n + m n) bytes. Compute-bound from about m = n = k = 100 on. */
 #include <math.h>
-#include <string.h>
 
 #include "cpu/gemm_product.h"
 #include "matmul.h"
+#include "model/cpu_cost.h"
 #include "model/matmul_target.h"
 #include "peer/onednn.h"
 #include "peer/openblas.h"
@@ -47,6 +47,8 @@ static gemm_facts facts_of(const ridge_problem *p) {
                         .k = p->c.dim[MATMUL_K],
                         .a_by_depth = true,
                         .b_by_row = true,
+                        .a_stride = p->tensor[0].stride[0],
+                        .b_stride = p->tensor[1].stride[0],
                         .threads = p->here.threads > 1 ? p->here.threads : 1,
                         .isa = p->here.isa};
 }
@@ -54,9 +56,12 @@ static const char *way_refuses(const ridge_way *way, const ridge_problem *p) {
     const gemm_facts facts = facts_of(p);
     return gemm_way_refusal((gemm_way)way->number, &facts);
 }
+static double product_cost(const ridge_problem *p, const gemm_facts *facts, double beats) {
+    return cpu_cost_of(&p->here, beats, gemm_operands(facts) + gemm_results(facts));
+}
 static double way_cost(const ridge_way *way, const ridge_problem *p) {
     const gemm_facts facts = facts_of(p);
-    return gemm_way_cost((gemm_way)way->number, &facts);
+    return product_cost(p, &facts, gemm_way_beats((gemm_way)way->number, &facts));
 }
 static size_t way_scratch(const ridge_case *c, int threads) {
     return gemm_product_scratch(c->dim[MATMUL_M], c->dim[MATMUL_N], c->dim[MATMUL_K], threads);
@@ -75,17 +80,18 @@ static void blocked_traffic(const ridge_problem *p, ridge_traffic *t) {
 }
 
 /* Beside the blocked way. AVX2, a Zen 3 core: a factor. AVX-512, an Emerald Rapids core: faster by a factor, but it
- * reads C before it adds to it, and packs all of A; microseconds of an element (1629 x 1671 x 9 in 5.4 ms,
- * blocked 2.8). */
-static const double shared_avx2 = 1.15, shared_avx512 = 0.92, shared_result = 5e-4, shared_operand = 2e-4;
+ * reads C before it adds to it, and packs all of A; beats of an element (1629 x 1671 x 9 takes twice as long). */
+static const double shared_avx2 = 1.15, shared_avx512 = 0.92, shared_result = 1.5, shared_operand = 0.6;
 
 static double shared_cost(const ridge_way *way, const ridge_problem *p) {
     const gemm_facts facts = facts_of(p);
-    const double blocked = gemm_way_cost(GEMM_WAY_BLOCKED, &facts), threads = facts.threads > 1 ? facts.threads : 1;
+    const double blocked = gemm_way_beats(GEMM_WAY_BLOCKED, &facts), threads = facts.threads;
     const double m = (double)facts.m, n = (double)facts.n, k = (double)facts.k;
     (void)way;
-    if (strcmp(ridge_isa_name(p->here.isa), "avx512") != 0) return shared_avx2 * blocked;
-    return shared_avx512 * blocked + (shared_result * m * n + shared_operand * k * (m + n)) / threads;
+    if (cpu_tile_of(p->here.isa).lanes < 16) return product_cost(p, &facts, shared_avx2 * blocked);
+    const double more = (shared_result * m * n + shared_operand * k * (m + n)) / threads;
+    const double ceiling = m * n * k / (2 * cpu_tile_of(p->here.isa).lanes) / threads;
+    return product_cost(p, &facts, fmax(shared_avx512 * blocked, ceiling) + more);
 }
 
 /* B is read, packed, and read once per block of rows. Each slice of the depth after the first reads C again. */

@@ -180,6 +180,11 @@ static void test_lookups(void **state) {
     assert_string_equal(ridge_ceilings_level(&c, 1e9)->name, "DRAM");
     assert_string_equal(ridge_ceilings_peak(&c, "fp32")->name, "fp32 avx2");
     assert_null(ridge_ceilings_peak(&c, "fp16"));
+#if defined(__x86_64__)
+    const ridge_rates rates = ridge_ceilings_rates(&c, RIDGE_ISA_avx2); /* of one of two threads, in a microsecond */
+    assert_true(rates.flops > 57.4e3 && rates.flops < 57.6e3 && rates.bytes > 14.9e3 && rates.bytes < 15.1e3);
+    assert_false(ridge_ceilings_rates(&c, RIDGE_ISA_avx512).flops > 0); /* this set has no such peak */
+#endif
     /* The last level ends where memory's rates begin: after the slide of one octave, but not far after. */
     assert_true(ridge_ceilings_last_level(&c) >= 1 << 21 && ridge_ceilings_last_level(&c) <= 1 << 23);
     c.n_rungs = 0;

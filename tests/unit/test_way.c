@@ -228,7 +228,7 @@ static const char *chosen(const char *name, const int64_t dim[3], int threads, u
     const ridge_target *target = ridge_target_find(name);
     assert_non_null(target);
     const ridge_case c = {.dim = {dim[0], dim[1], dim[2]}, .dtype = RIDGE_F32, .column_major = column_major};
-    const ridge_abilities here = {.isa = RIDGE_ISA_avx2, .threads = threads};
+    const ridge_abilities here = {.isa = RIDGE_ISA_avx2, .threads = threads, .rates = {104e3, 17e3}};
     for (int v = 0; v < target->n_variants; v++)
         if (strcmp(target->variants[v].name, "cpu/optimized") == 0)
             return ridge_variant_dense_way(target, &target->variants[v], &c, &here)->name;
@@ -255,6 +255,10 @@ static void products_go_where_they_are_fast(void **state) {
         {"micro_tiling_matmul", {1024, 1024, 1024}, 1, 0, "blocked"},
         {"micro_tiling_matmul", {1536, 1536, 1536}, 2, 0, "blocked"},
         {"micro_tiling_matmul", {32, 16384, 512}, 1, 0, "blocked"}, /* rows of B share sets of the caches */
+        {"micro_tiling_matmul", {100, 1024, 512}, 1, 0, "blocked"},
+        {"micro_tiling_matmul", {100, 1024, 512}, 2, 0, "blocked"}, /* and do so in each thread's half of the columns */
+        {"micro_tiling_matmul", {64, 3000, 2000}, 1, 0, "blocked"},
+        {"micro_tiling_matmul", {4000, 4000, 16}, 1, 0, "stream"},
         {"linear_softmax", {409673, 9, 5}, 1, 0, "fused"},
         {"linear_softmax", {3, 493, 29663}, 1, 0, "product"},
         {"linear_softmax", {505, 924, 544}, 2, 0, "product"},
@@ -271,6 +275,80 @@ static void products_go_where_they_are_fast(void **state) {
                      (long long)expected[i].dim[1], (long long)expected[i].dim[2], way, expected[i].way);
     }
 #endif
+}
+
+/* ---- predictions and ceilings ------------------------------------------------------------------------------------ */
+
+typedef struct cpu_of_test {
+    const char *isa;
+    ridge_rates rates;
+} cpu_of_test;
+
+static ridge_isa isa_named(const char *name) {
+    for (int isa = 0; isa < RIDGE_ISA_COUNT; isa++)
+        if (strcmp(ridge_isa_name((ridge_isa)isa), name) == 0) return (ridge_isa)isa;
+    return RIDGE_ISA_COUNT;
+}
+
+/* A prediction is a share of the ceilings: whatever they are, it exceeds neither. */
+static void check_predictions(const ridge_target *target, const ridge_variant *variant, const ridge_case *c,
+                              const ridge_abilities *here) {
+    ridge_problem p;
+    ridge_work work;
+    target->work(c, &work);
+    ridge_problem_dense(target, c, here, &p);
+    const double core = work.flops / here->rates.flops / here->threads;
+    const double memory = (work.bytes_read + work.bytes_written) / here->rates.bytes / here->threads;
+    for (int w = 0; w < variant->n_ways; w++) {
+        const ridge_way *way = &variant->ways[w];
+        if (ridge_way_obstacle(variant, way, &p)) continue;
+        const double cost = way->cost(way, &p);
+        if (!(cost >= 0.999 * core && cost >= 0.999 * memory))
+            fail_msg(
+                "%s %lldx%lldx%lldx%lld, %d threads of %s: %s is predicted to take %g us, the ceilings need %g and %g",
+                target->name, (long long)c->dim[0], (long long)c->dim[1], (long long)c->dim[2], (long long)c->dim[3],
+                here->threads, ridge_isa_name(here->isa), way->name, cost, core, memory);
+    }
+}
+
+static void no_prediction_beats_a_ceiling(void **state) {
+    (void)state;
+    static const cpu_of_test cpus[] = {
+        {"avx2", {104e3, 14e3}},   {"avx2", {59e3, 60e3}},     {"avx512", {118e3, 20e3}}, /* Zen 4: one of 512 bits a
+                                                                                             cycle */
+        {"avx512", {179e3, 12e3}}, {"avx512", {236e3, 300e3}}, {"scalar", {12e3, 10e3}},  {"neon", {90e3, 25e3}},
+    };
+    static const int64_t extents[] = {1, 3, 16, 33, 100, 128, 1000, 1024, 4097};
+    enum { EXTENTS = sizeof extents / sizeof extents[0] };
+    for (int t = 0; t < ridge_target_count; t++)
+        for (int v = 0; v < ridge_targets[t]->n_variants; v++) {
+            const ridge_target *target = ridge_targets[t];
+            const ridge_variant *variant = &target->variants[v];
+            if (ridge_variant_backend(variant) != RIDGE_BACKEND_cpu || variant->n_ways == 0) continue;
+            for (size_t m = 0; m < sizeof cpus / sizeof cpus[0]; m++) {
+                ridge_abilities here = {.isa = isa_named(cpus[m].isa), .rates = cpus[m].rates};
+                if (here.isa == RIDGE_ISA_COUNT) continue;
+                for (here.threads = 1; here.threads <= 2; here.threads++)
+                    for (int i = 0; i < EXTENTS * EXTENTS * EXTENTS; i++) {
+                        ridge_case c = {.dim = {extents[i % EXTENTS], extents[i / EXTENTS % EXTENTS],
+                                                extents[i / EXTENTS / EXTENTS], 3},
+                                        .dtype = RIDGE_F32};
+                        check_predictions(target, variant, &c, &here);
+                        c.column_major = 1u << 1; /* w */
+                        if (target->in[1].takes_column_major) check_predictions(target, variant, &c, &here);
+                    }
+            }
+        }
+}
+
+static void rates_are_estimated_once(void **state) {
+    (void)state;
+    for (int isa = 0; isa < RIDGE_ISA_COUNT; isa++) {
+        const ridge_rates rates = ridge_rates_estimate((ridge_isa)isa), again = ridge_rates_estimate((ridge_isa)isa);
+        assert_true(rates.flops > 0 && rates.bytes > 100); /* 0.1 GB/s */
+        assert_memory_equal(&rates, &again, sizeof rates);
+    }
+    assert_true(ridge_rates_estimate(isa_named("scalar")).flops > 100); /* 0.1 GFLOP/s */
 }
 
 /* ---- the choice, on ways of no kernel ---------------------------------------------------------------------------- */
@@ -357,8 +435,19 @@ static void no_way_is_said_with_the_reason(void **state) {
     const ridge_abilities here = {.isa = (ridge_isa)0};
     assert_int_equal(run_variant(&variant, 3), RIDGE_UNSUPPORTED);
     assert_null(ran);
-    assert_string_equal(ridge_case_obstacle(any_target(), &variant, &odd, &here), "for even rows");
-    assert_null(ridge_case_obstacle(any_target(), &variant, &even, &here));
+    assert_string_equal(ridge_variant_dense_obstacle(any_target(), &variant, &odd, &here), "for even rows");
+    assert_null(ridge_variant_dense_obstacle(any_target(), &variant, &even, &here));
+}
+
+/* Every call asks for the variant's obstacle: the ways are weighed once, by the choice. */
+static void an_obstacle_of_the_variant_weighs_no_way(void **state) {
+    (void)state;
+    const ridge_variant variant = {.name = "cpu/test", .ways = RIDGE_LIST(three)};
+    const ridge_case c = {.dim = {6, 8}, .dtype = RIDGE_F32};
+    const ridge_abilities here = {.isa = (ridge_isa)0};
+    costed = 0;
+    assert_null(ridge_variant_obstacle(&variant, &c, &here));
+    assert_int_equal(costed, 0);
 }
 
 static void a_forced_way_runs_alone(void **state) {
@@ -399,10 +488,13 @@ int main(void) {
         cmocka_unit_test(combinations_are_drawn),
         cmocka_unit_test(rows_go_where_they_belong),
         cmocka_unit_test(products_go_where_they_are_fast),
+        cmocka_unit_test(no_prediction_beats_a_ceiling),
+        cmocka_unit_test(rates_are_estimated_once),
         cmocka_unit_test(the_cheapest_that_takes_it_runs),
         cmocka_unit_test(a_choice_is_remembered),
         cmocka_unit_test(the_next_runs_where_a_device_has_no_room),
         cmocka_unit_test(no_way_is_said_with_the_reason),
+        cmocka_unit_test(an_obstacle_of_the_variant_weighs_no_way),
         cmocka_unit_test(a_forced_way_runs_alone),
         cmocka_unit_test(problems_have_strides_and_offsets),
     };

@@ -190,6 +190,17 @@ const ridge_peak *ridge_ceilings_peak(const ridge_ceilings *c, const char *dtype
     return best;
 }
 
+ridge_rates ridge_ceilings_rates(const ridge_ceilings *c, ridge_isa isa) {
+    const ridge_level *dram = ridge_ceilings_dram(c);
+    char name[24];
+    double gflops = 0;
+    (void)snprintf(name, sizeof name, "fp32 %s", ridge_isa_name(isa));
+    for (int i = 0; i < c->n_peaks; i++)
+        if (strcmp(c->peaks[i].name, name) == 0) gflops = fmax(gflops, c->peaks[i].gflops.median);
+    if (c->threads < 1 || !dram || !(gflops > 0) || !(dram->read.median > 0)) return (ridge_rates){0};
+    return (ridge_rates){.flops = 1e3 * gflops / c->threads, .bytes = 1e3 * dram->read.median / c->threads};
+}
+
 double ridge_ceilings_last_level(const ridge_ceilings *c) {
     double bytes = c->n_levels > 1 ? c->levels[c->n_levels - 2].capacity : 0;
     int tail = c->n_rungs < 3 ? c->n_rungs : 3, i = c->n_rungs - tail;

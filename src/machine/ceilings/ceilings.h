@@ -61,6 +61,8 @@ bool ridge_level_is_cache(const ridge_level *level); /* not a GPU's shared memor
 const ridge_level *ridge_ceilings_dram(const ridge_ceilings *c);
 const ridge_level *ridge_ceilings_level(const ridge_ceilings *c, double working_set); /* smallest level that holds it */
 const ridge_peak *ridge_ceilings_peak(const ridge_ceilings *c, const char *dtype); /* fastest of that type, or NULL */
+/* Of one of its threads, for predicted costs. Zero where the set lacks a rate. */
+ridge_rates ridge_ceilings_rates(const ridge_ceilings *c, ridge_isa isa);
 /* Smallest working set at memory's rates, in bytes. It exceeds the last cache's capacity above, because rates fall off
  * gradually. Cold operands must be larger. */
 double ridge_ceilings_last_level(const ridge_ceilings *c);
