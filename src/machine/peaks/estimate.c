@@ -14,7 +14,7 @@
 #include <emmintrin.h>
 #endif
 
-enum { LINE = 64, COLD = 1 << 19, STEPS = 1 << 13, FLOP_BURSTS = 16, READ_BURSTS = 3 };
+enum { LINE = 64, COLD = 1 << 19, STEPS = 1 << 13, FLOP_BURSTS = 48, READ_BURSTS = 3 };
 
 static ridge_rates estimates[RIDGE_ISA_COUNT];
 
@@ -70,7 +70,7 @@ static double read_bytes(void) {
     return best;
 }
 
-/* Down to a quarter of an octave: the processes of a machine then agree on the rates, and so on the ways. */
+/* Down to a quarter of an octave: most processes of a machine then agree on the rates, and so on the ways. */
 static double rounded(double rate) { return exp2(floor(4 * log2(rate)) / 4); }
 
 static void estimate(void) {
