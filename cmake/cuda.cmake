@@ -8,12 +8,12 @@
 #
 # RIDGE_CUDA=emulated: the CUDA backend as PTX for Hopper, run on the CPU by emulator/. It answers, checks and counts, and
 # has no times.
-set(RIDGE_CUDA ON CACHE STRING "the CUDA backend: ON (when nvcc is found), OFF, or emulated (on the CPU)")
-set_property(CACHE RIDGE_CUDA PROPERTY STRINGS ON OFF emulated)
-set(RIDGE_CUDA_EMULATED FALSE)
-if(RIDGE_CUDA STREQUAL "emulated")
-  set(RIDGE_CUDA_EMULATED TRUE)
-endif()
+# RIDGE_CUDA=both: besides the CUDA backend, which has PTX for Hopper beside its machine code, the command ridge-emulated.
+# Its objects are ridge's, linked to the emulator instead of the CUDA runtime: nvcc compiles each file once for both.
+set(RIDGE_CUDA ON CACHE STRING "the CUDA backend: ON (when nvcc is found), OFF, emulated (on the CPU), or both")
+set_property(CACHE RIDGE_CUDA PROPERTY STRINGS ON OFF emulated both)
+string(COMPARE EQUAL "${RIDGE_CUDA}" emulated RIDGE_CUDA_EMULATED)
+string(COMPARE EQUAL "${RIDGE_CUDA}" both RIDGE_CUDA_BOTH)
 set(RIDGE_CUDA_ARCHITECTURES native CACHE STRING "native, all, or as CMAKE_CUDA_ARCHITECTURES")
 set(RIDGE_CUDA_ALL 80-real 90a-real 100a-real 90-virtual)
 
@@ -23,14 +23,15 @@ file(WRITE ${PROJECT_BINARY_DIR}/cuda-here "${cuda_here}")
 string(REGEX REPLACE ".*nvcc ([^\n]*)\n.*" "\\1" RIDGE_NVCC "${cuda_here}")
 string(REGEX REPLACE ".*gpus ([^\n]*)\n.*" "\\1" RIDGE_GPUS "${cuda_here}")
 
-# ridge_choose_cuda(<variable>) sets it to a list of architectures, empty for no CUDA backend, and says which and why.
+# ridge_choose_cuda(<variable>) sets it to a list of architectures and says which; an empty list is no CUDA backend, and
+# RIDGE_CUDA_ABSENT then has the reason, which the command tells, too.
 function(ridge_choose_cuda variable)
-  set(every "-DRIDGE_CUDA_ARCHITECTURES=all (make release) builds it for every GPU that ridge supports")
   set(chosen "")
+  set(absent "")
   if(NOT RIDGE_CUDA)
-    set(said "no CUDA backend: RIDGE_CUDA is off")
+    set(absent "RIDGE_CUDA is off")
   elseif(RIDGE_NVCC STREQUAL "none")
-    set(said "no CUDA backend: nvcc was not found on PATH")
+    set(absent "nvcc was not found")
   elseif(RIDGE_CUDA_EMULATED)
     set(chosen 90a-virtual)
     set(said "CUDA backend emulated on the CPU")
@@ -41,16 +42,26 @@ function(ridge_choose_cuda variable)
     set(chosen ${RIDGE_CUDA_ARCHITECTURES})
     set(said "CUDA backend for ${RIDGE_CUDA_ARCHITECTURES}")
   elseif(RIDGE_GPUS STREQUAL "none")
-    set(said "no CUDA backend: this machine has no GPU of compute capability 8.0 or later; ${every}")
+    set(absent "no GPU of compute capability 8.0 or later was found; make release builds it for all")
   elseif(RIDGE_GPUS STREQUAL "unknown")
     set(chosen ${RIDGE_CUDA_ALL})
     set(said "CUDA backend for every supported GPU, because nvidia-smi does not tell which this machine has")
   else()
     string(REPLACE " " ";" chosen "${RIDGE_GPUS}")
-    set(said "CUDA backend for this machine's GPUs (${RIDGE_GPUS}); ${every}")
+    set(said "CUDA backend for this machine's GPUs (${RIDGE_GPUS}); make release builds it for all that ridge supports")
+  endif()
+  if(absent)
+    set(said "no CUDA backend: ${absent}")
+  elseif(RIDGE_CUDA_BOTH) # one pass of nvcc compiles to PTX and machine code of the same architecture
+    list(TRANSFORM chosen REPLACE "^90a-real$" 90a)
+    if(NOT 90a IN_LIST chosen)
+      list(APPEND chosen 90a-virtual)
+    endif()
+    string(APPEND said ", and emulated on the CPU")
   endif()
   message(STATUS "ridge: ${said}")
   set(${variable} "${chosen}" PARENT_SCOPE)
+  set(RIDGE_CUDA_ABSENT "${absent}" PARENT_SCOPE)
 endfunction()
 
 ridge_choose_cuda(cuda_architectures)
@@ -65,28 +76,35 @@ if(cuda_architectures)
   enable_language(CUDA)
   set(RIDGE_HAVE_CUDA TRUE)
   set(RIDGE_CUDART cudart_static)
-  if(RIDGE_CUDA_EMULATED)
-    set(CMAKE_CUDA_RUNTIME_LIBRARY None)
+  if(RIDGE_CUDA_EMULATED OR RIDGE_CUDA_BOTH)
     set(EMULATOR_NVCC ${CMAKE_CUDA_COMPILER} CACHE FILEPATH "nvcc, for its headers")
     add_subdirectory(${PROJECT_SOURCE_DIR}/emulator)
+  endif()
+  if(RIDGE_CUDA_EMULATED)
+    set(CMAKE_CUDA_RUNTIME_LIBRARY None)
     set(RIDGE_CUDART emulator)
+  elseif(RIDGE_CUDA_BOTH) # a program chooses by its property RIDGE_EMULATED
+    set(RIDGE_CUDART $<IF:$<BOOL:$<TARGET_PROPERTY:RIDGE_EMULATED>>,emulator,cudart_static>)
   endif()
 endif()
 set(CMAKE_CUDA_FLAGS_RELEASE "-O3")
-if(RIDGE_LINE_TABLES)
+if(RIDGE_LINE_TABLES OR RIDGE_CUDA_EMULATED OR RIDGE_CUDA_BOTH) # the emulator's findings name lines
   string(APPEND CMAKE_CUDA_FLAGS_RELEASE " -lineinfo")
 endif()
 set(CMAKE_CUDA_FLAGS_DEBUG "-O1 -g -lineinfo")
 
-# Machine code is compressed as well as nvcc can: a fifth of the size. The driver unpacks a file's kernels at the first
-# launch of one of them.
+# What is installed has its machine code compressed as well as nvcc can, to a fifth of its size, which takes nvcc up to a
+# minute a file. The driver unpacks a file's kernels at the first launch of one of them. The emulator reads PTX that --compress-mode=speed packs (LZ4).
+option(RIDGE_CUDA_SMALL "compress CUDA code as well as nvcc can (12.8 or newer)" OFF)
 set(RIDGE_CUDA_COMPRESS "")
 set(RIDGE_CUDA_PTXAS -Xptxas=--warn-on-spills,--warning-as-error)
-if(RIDGE_CUDA_EMULATED)
-  set(RIDGE_CUDA_COMPRESS --compress-mode=none -lineinfo)
-  set(RIDGE_CUDA_PTXAS "")
-elseif(RIDGE_HAVE_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
+if(RIDGE_CUDA_EMULATED OR RIDGE_CUDA_BOTH)
+  set(RIDGE_CUDA_COMPRESS --compress-mode=speed)
+elseif(RIDGE_CUDA_SMALL AND RIDGE_HAVE_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
   set(RIDGE_CUDA_COMPRESS --compress-mode=size)
+endif()
+if(RIDGE_CUDA_EMULATED)
+  set(RIDGE_CUDA_PTXAS "")
 endif()
 
 # ridge_add_cuda_objects(<name> <sources…>) sets <name>_OBJECTS: nothing where there is no CUDA backend. A kernel that
@@ -99,7 +117,7 @@ function(ridge_add_cuda_objects name)
   add_library(${name} OBJECT ${ARGN})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/kernels
                              ${PROJECT_SOURCE_DIR}/src)
-  target_compile_definitions(${name} PRIVATE RIDGE_HAVE_CUDA=1 _GNU_SOURCE $<$<BOOL:${RIDGE_CUDA_EMULATED}>:RIDGE_CUDA_EMULATED=1>)
+  target_compile_definitions(${name} PRIVATE RIDGE_HAVE_CUDA=1 _GNU_SOURCE)
   target_compile_options(${name} PRIVATE ${RIDGE_CUDA_COMPRESS}
     -std=c++20 --expt-relaxed-constexpr ${RIDGE_CUDA_PTXAS} -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter,-Werror)
   list(APPEND objects $<TARGET_OBJECTS:${name}>)

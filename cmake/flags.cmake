@@ -43,7 +43,7 @@ if(RIDGE_SANITIZE)
   add_compile_options(-fsanitize=${RIDGE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${RIDGE_SANITIZE})
   # Instrumented code hides from gcc what it knows of ranges: its warnings about sizes are then guesses.
-  target_compile_options(ridge_warnings INTERFACE -Wno-error)
+  target_compile_options(ridge_warnings INTERFACE $<$<C_COMPILER_ID:GNU>:-Wno-error>)
 endif()
 if(RIDGE_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)

@@ -129,7 +129,8 @@ emu_result emu_mbarrier_run_arrive(emu_warp *warp, const emu_op *op, emu_mask ma
         emu_mbarrier *barrier = barriers[lane];
         if (op->flags & EMU_ARRIVE_EXPECTS) emu_mbarrier_transfer(barrier, warp, op, lane, (int64_t)value[lane]);
         state[lane] = emu_mbarrier_token(barrier);
-        if (!(op->flags & EMU_MBARRIER_RELAXED) && (barrier != released || barrier->phase.number != released_phase)) {
+        const bool again = released && barrier == released && barrier->phase.number == released_phase;
+        if (!(op->flags & EMU_MBARRIER_RELAXED) && !again) {
             emu_release(warp, &barrier->arriving);
             released = barrier;
             released_phase = barrier->phase.number;

@@ -39,7 +39,7 @@ uint32_t emu_set_add(uint32_t tail, uint32_t node) {
         uint32_t member[EMU_MOST_MEMBERS], n = 0;
         for (uint32_t rest = tail; rest;) member[n++] = emu_set_next(&rest);
         uint32_t kept = member[n - 1];
-        for (uint32_t i = n - 2; i-- > 0;) kept = emu_set_add(kept, member[i]);
+        for (uint32_t i = 3; i <= n; i++) kept = emu_set_add(kept, member[n - i]);
         tail = kept;
     }
     uint32_t id = emu_node_new();

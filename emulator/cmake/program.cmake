@@ -11,7 +11,7 @@ function(emulator_add_program name)
     get_filename_component(stem ${source} NAME_WE)
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.${stem}.o)
     add_custom_command(OUTPUT ${object} DEPFILE ${object}.d DEPENDS ${path}
-      COMMAND ${EMULATOR_NVCC} ${EMULATOR_PTX_FLAGS} --cudart none -std=c++17 -O2 -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter
+      COMMAND ${EMULATOR_CCACHE_COMMAND} ${EMULATOR_NVCC} ${EMULATOR_PTX_FLAGS} --cudart none -std=c++17 -O2 -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter
               -MD -MF ${object}.d -c ${path} -o ${object}
       COMMENT "nvcc ${stem}.cu to PTX" VERBATIM)
     list(APPEND objects ${object})

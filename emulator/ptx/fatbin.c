@@ -1,7 +1,10 @@
 /* Fat binaries: headers that nvcc's fatbinary tool writes, each followed by entries of machine code (ELF) or PTX. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/core.h"
+#include "ptx/lz4.h"
 #include "ptx/ptx.h"
 
 /* All little-endian. Only the fields that are used have names that say what they are. */
@@ -39,6 +42,23 @@ static bool refuse(ptx_error *error, const char *why) {
     return false;
 }
 
+static void tell(search *s, const fat_entry *entry, const char *text, size_t bytes) {
+    const char *end = memchr(text, 0, bytes);
+    s->texts++;
+    s->found(s->context, text, end ? (size_t)(end - text) : bytes, (int)entry->sm);
+}
+
+/* An entry that is packed with LZ4. */
+static bool tell_unpacked(search *s, const fat_entry *entry, const char *packed, ptx_error *error) {
+    if (entry->compressed_bytes > entry->bytes || entry->plain_bytes / PTX_LZ4_MOST > entry->compressed_bytes)
+        return refuse(error, "an entry's compressed text is longer than what holds it");
+    char *text = emu_alloc(entry->plain_bytes + 1);
+    const bool whole = ptx_lz4_unpack(packed, entry->compressed_bytes, text, entry->plain_bytes);
+    if (whole) tell(s, entry, text, entry->plain_bytes);
+    free(text);
+    return whole || refuse(error, "an entry's compressed text is damaged");
+}
+
 /* The entries of one fat binary. */
 static bool entries_read(const unsigned char *at, uint64_t bytes, search *s, ptx_error *error) {
     while (bytes) {
@@ -50,13 +70,13 @@ static bool entries_read(const unsigned char *at, uint64_t bytes, search *s, ptx
         const char *text = (const char *)at + entry.header_bytes;
         if (entry.kind != KIND_PTX) {
             s->others++;
-        } else if (entry.compressed_bytes || entry.flags & (FLAG_LZ4 | FLAG_ZSTD)) {
+        } else if (entry.flags & FLAG_LZ4) {
+            if (!tell_unpacked(s, &entry, text, error)) return false;
+        } else if (entry.compressed_bytes || entry.flags & FLAG_ZSTD) {
             s->compressed++;
             s->sm = (int)entry.sm;
         } else {
-            const char *end = memchr(text, 0, entry.bytes);
-            s->texts++;
-            s->found(s->context, text, end ? (size_t)(end - text) : entry.bytes, (int)entry.sm);
+            tell(s, &entry, text, entry.bytes);
         }
         uint64_t step = entry.header_bytes + entry.bytes;
         at += step;
@@ -93,7 +113,8 @@ bool ptx_fatbin_each(const void *fatbin, size_t bytes,
     if (s.texts) return true;
     char why[200];
     if (s.compressed)
-        snprintf(why, sizeof why, "its PTX for sm_%d is compressed; compile with nvcc --compress-mode=none", s.sm);
+        snprintf(why, sizeof why,
+                 "its PTX for sm_%d is compressed by Zstandard; compile with nvcc --compress-mode=speed", s.sm);
     else if (s.others)
         snprintf(why, sizeof why,
                  "no PTX but machine code only; compile with nvcc -gencode arch=compute_90a,code=compute_90a");

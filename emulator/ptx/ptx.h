@@ -214,9 +214,10 @@ ptx_type ptx_take_type(ptx_words *); /* PTX_NONE when the next word is no type *
 bool ptx_words_end(const ptx_words *);
 
 /* PTX texts within a fat binary, as nvcc embeds it: calls found() for each, with the number of its architecture (90 for
- * sm_90a). bytes: of a .nv_fatbin section, which may hold several; 0: one fat binary, as long as it says itself
+ * sm_90a). The text is valid until found() returns. bytes: of a .nv_fatbin section, which may hold several; 0: one fat
+ * binary, as long as it says itself
  * (__fatBinC_Wrapper_t's data). Entries of machine code are passed over. False and *error when no text can be read:
- * there is none, or they are compressed; the error names nvcc's option. */
+ * there is none, or they are compressed by anything but LZ4; the error names nvcc's option. */
 bool ptx_fatbin_each(const void *fatbin, size_t bytes,
                      void (*found)(void *context, const char *text, size_t bytes, int sm), void *context,
                      ptx_error *error);

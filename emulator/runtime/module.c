@@ -119,14 +119,16 @@ void __cudaUnregisterFatBinary(void **handle) {
 /* ---- opening a fat binary -------------------------------------------------------------------------------------- */
 
 typedef struct choice {
-    const char *text;
+    char *text;
     size_t bytes;
     int sm;
 } choice;
 
 static void choose(void *context, const char *text, size_t bytes, int sm) {
     choice *best = context;
-    if (sm <= EMU_SM && sm >= best->sm) *best = (choice){text, bytes, sm};
+    if (sm > EMU_SM || sm < best->sm) return;
+    free(best->text);
+    *best = (choice){memcpy(emu_alloc(bytes + 1), text, bytes), bytes, sm};
 }
 
 static cudaError_t fail_fatbin(emu_fatbin *fatbin, cudaError_t error, const char *why) {
@@ -181,14 +183,17 @@ static cudaError_t open_fatbin(emu_fatbin *fatbin) {
     ptx_error error = {0};
     choice best = {0};
     if (h->magic != FATBIN) return fail_fatbin(fatbin, cudaErrorInvalidKernelImage, "not a fat binary");
-    if (!ptx_fatbin_each(h, h->header_bytes + h->bytes, choose, &best, &error))
+    if (!ptx_fatbin_each(h, h->header_bytes + h->bytes, choose, &best, &error)) {
+        free(best.text);
         return fail_fatbin(fatbin, cudaErrorInvalidPtx, error.text);
+    }
     if (!best.text)
         return fail_fatbin(
             fatbin, cudaErrorNoKernelImageForDevice,
             "the program has no PTX for sm_90 or less: compile with -gencode arch=compute_90a,code=compute_90a "
-            "--compress-mode=none");
+            "--compress-mode=speed");
     fatbin->module = ptx_module_open(best.text, best.bytes, &error);
+    free(best.text);
     if (!fatbin->module) return fail_fatbin(fatbin, cudaErrorInvalidPtx, error.text);
     ptx_module *module = fatbin->module;
     for (int i = 0; i < module->n_variables; i++)

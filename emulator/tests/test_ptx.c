@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "ptx/lz4.h"
 #include "ptx/ptx.h"
 #include "ptx_texts.h"
 
@@ -442,8 +443,8 @@ static void test_fatbin_refused(void **state) {
         int kind;
         uint64_t flags;
         const char *says;
-    } cases[] = {{1, 0x8011, "compile with nvcc --compress-mode=none"},
-                 {1, 0x2011, "compile with nvcc --compress-mode=none"},
+    } cases[] = {{1, 0x8011, "compile with nvcc --compress-mode=speed"},
+                 {1, 0x2011, "compressed text is damaged"},
                  {2, 0x11, "nvcc -gencode arch=compute_90a,code=compute_90a"}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         fat f = {.used = 0};
@@ -458,6 +459,32 @@ static void test_fatbin_refused(void **state) {
     ptx_error error;
     assert_false(ptx_fatbin_each("no fat binary at all", 20, collect, texts_found, &error));
     assert_non_null(strstr(error.text, "0xBA55ED50"));
+}
+
+/* "abcabcabcabcabcabcabcabcabcabcd": three letters, a match of 27 that overlaps itself, and the last letter. */
+static const char packed[] =
+    "\x3f"
+    "abc\x03\x00\x08\x10"
+    "d";
+enum { PLAIN = 31 };
+
+static void test_unpacked(void **state) {
+    (void)state;
+    char plain[PLAIN + 1] = {0};
+    assert_true(ptx_lz4_unpack(packed, sizeof packed - 1, plain, PLAIN));
+    assert_string_equal(plain, "abcabcabcabcabcabcabcabcabcabcd");
+    for (size_t size = 0; size < sizeof packed - 1; size++) assert_false(ptx_lz4_unpack(packed, size, plain, PLAIN));
+    for (size_t size = 0; size < PLAIN; size++) assert_false(ptx_lz4_unpack(packed, sizeof packed - 1, plain, size));
+    assert_false(
+        ptx_lz4_unpack("\x10"
+                       "a\x02\x00\x10"
+                       "b",
+                       6, plain, 6)); /* a match from before the beginning */
+    assert_false(
+        ptx_lz4_unpack("\x10"
+                       "a\x00\x00\x10"
+                       "b",
+                       6, plain, 6)); /* from nowhere */
 }
 
 /* ---- printed and parsed again ---------------------------------------------------------------- */
@@ -629,6 +656,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_fatbin),
         cmocka_unit_test(test_fatbin_refused),
+        cmocka_unit_test(test_unpacked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

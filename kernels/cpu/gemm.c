@@ -33,7 +33,7 @@ static inline __attribute__((always_inline)) void tile(const int mr, const int n
     int64_t d = t->depth;
     for (; d >= GEMM_AHEAD_STEPS; d -= GEMM_AHEAD_STEPS) {
         for (int r = 0; r < ahead.rows; r++) vf_prefetch_l2(ahead.from + r * ahead.stride);
-        ahead.from += GEMM_LINE;
+        if (ahead.rows) ahead.from += GEMM_LINE;
         if (GEMM_HAS_BESIDE && mr < GEMM_MR && nv == 2 && --wait == 0) {
             beside_unit(beside);
             wait = beside->pace;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "peer/library.h"
+#include "ridge/cuda.h"
 
 enum {
     R_32F = 0,
@@ -75,9 +76,7 @@ static void load(void) {
 const char *cublaslt_unavailable(const ridge_case *c) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)c;
-#ifdef RIDGE_CUDA_EMULATED
-    return "cuBLASLt needs a GPU, and this build emulates one";
-#endif
+    if (ridge_cuda_emulated()) return "cuBLASLt needs a GPU, and this one is emulated";
     pthread_once(&once, load);
     return loaded ? NULL : "libcublasLt.so not found: install CUDA's cuBLAS";
 }

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/cuda.h"
+
 const char *ridge_isa_name(ridge_isa isa) {
     static const char *const names[] = {
 #define ISA_NAME(name) #name,
@@ -37,7 +39,10 @@ ridge_backend ridge_variant_backend(const ridge_variant *variant) {
 }
 
 static const char *gpu_obstacle(const ridge_variant *variant, const ridge_abilities *here) {
-    if (!ridge_variant_has_code(variant, here->isa)) return "this build has no CUDA code (nvcc was not found)";
+    if (!ridge_variant_has_code(variant, here->isa)) {
+        const char *why = ridge_cuda_absent();
+        return why ? why : "this target was compiled without CUDA code";
+    }
     if (here->sm == 0) return here->no_gpu ? here->no_gpu : "no GPU";
     if (here->sm >= (variant->needs ? variant->needs : 80)) return NULL;
     return variant->needs >= 100  ? "needs a GPU of compute capability 10.0 or later"

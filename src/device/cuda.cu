@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "ridge/cuda.h"
+
 extern "C" {
 #include "device/cuda.h"
 }
@@ -57,9 +59,7 @@ static ridge_status describe(ridge_gpu *gpu, ridge_error *error) {
     gpu->memory_clock_mhz = attribute(cudaDevAttrMemoryClockRate) / 1000;
     gpu->memory_bus_bits = p.memoryBusWidth;
     gpu->managed = p.concurrentManagedAccess != 0;
-#ifdef RIDGE_CUDA_EMULATED
-    gpu->emulated = true;
-#endif
+    gpu->emulated = ridge_cuda_emulated();
     (void)cudaDriverGetVersion(&gpu->driver);
     (void)cudaRuntimeGetVersion(&gpu->runtime);
     return RIDGE_OK;

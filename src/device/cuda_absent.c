@@ -1,10 +1,12 @@
 /* The GPU functions in a build without CUDA. ridge_cuda_open fails with the reason, so the others are never called. */
 #include "device/cuda.h"
 
+#include "core/cuda.h"
+
 #ifndef RIDGE_HAVE_CUDA
 
 static ridge_status absent(ridge_error *error) {
-    return ridge_fail(error, RIDGE_UNSUPPORTED, "this build has no CUDA code (nvcc was not found)");
+    return ridge_fail(error, RIDGE_UNSUPPORTED, "%s", ridge_cuda_absent());
 }
 
 ridge_status ridge_cuda_open(ridge_gpu *gpu, ridge_error *error) {

@@ -34,7 +34,7 @@ static void set_thread_environment(const ridge_child_limits *limits) {
 }
 
 static void limit_memory(const ridge_child_limits *limits) {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(RIDGE_SANITIZED)
+#ifndef RIDGE_SANITIZED /* shadow memory takes terabytes of addresses */
     if (limits->memory_limit > 0) {
         const struct rlimit limit = {(rlim_t)limits->memory_limit, (rlim_t)limits->memory_limit};
         (void)setrlimit(RLIMIT_AS, &limit);

@@ -1,7 +1,7 @@
 /* y[i,:] = x[i,:] / max(||x[i,:]||, 1e-12) on a GPU: see README.md.
  *
  * Two floors: 2 size(x) bytes over the copy bandwidth, 3 FLOP an element over the fp32 rate. Of 32768 x 4096 in fp32 on
- * an H200: 1.07 GB over 4.26 TB/s = 252 us, and 0.4 GFLOP over 60 TFLOP/s = 7 us. Memory binds; 97 % of the copy is
+ * an H200: 1.07 GB over 4.26 TB/s = 252 us, and 0.4 GFLOP over 60 TFLOP/s = 7 us. Bandwidth-bound; 97 % of the copy is
  * expected. */
 #include <float.h>
 

@@ -1,9 +1,9 @@
 /* y = gelu((x - mean) r gamma + beta), r = 1 / sqrt(var + 1e-5), each row by itself, on a GPU: see README.md.
  *
- * Two floors: size(x) + size(y) bytes (the parameters stay in the first-level cache) over the copy bandwidth; some 16
+ * Two floors: size(x) + size(y) bytes (the parameters stay in L1) over the copy bandwidth; some 16
  * instructions an element in 16 bit over the issue rate. Of 32768 x 4096 on an H200: fp32 252 us for the bytes, bf16
- * 126 us; 134 M elements x 16 over 132 x 128 x 1.98 GHz = 64 us. Memory binds: 97 % of the copy is expected in fp32, 90
- * % and more in bf16.
+ * 126 us; 134 M elements x 16 over 132 x 128 x 1.98 GHz = 64 us. Bandwidth-bound: 97 % of the copy is expected in fp32,
+ * 90 % and more in bf16.
  *
  * Compiled once for each storage type, in cuda_f32.cu, cuda_bf16.cu and cuda_f16.cu; cuda.cu picks one. */
 #ifndef RIDGE_TARGET_NORM_ACTIVATION_CUH

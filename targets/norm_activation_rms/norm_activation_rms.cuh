@@ -1,8 +1,8 @@
 /* y = silu(r x gamma), r = 1 / sqrt(mean(x^2) + 1e-5), each row by itself, on a GPU: see README.md.
  *
- * Two floors: size(x) + size(y) bytes (gamma stays in the first-level cache) over the copy bandwidth; some 18
+ * Two floors: size(x) + size(y) bytes (gamma stays in L1) over the copy bandwidth; some 18
  * instructions an element over the issue rate. Of 32768 x 4096 on an H200: fp32 252 us for the bytes, bf16 126 us;
- * 134 M elements x 18 over 132 x 128 x 1.9 GHz = 75 us. Memory binds: 97 % of the copy is expected.
+ * 134 M elements x 18 over 132 x 128 x 1.9 GHz = 75 us. Bandwidth-bound: 97 % of the copy is expected.
  *
  * Compiled once for each storage type, in cuda_f32.cu, cuda_bf16.cu and cuda_f16.cu; cuda.cu picks one. */
 #ifndef RIDGE_TARGET_NORM_ACTIVATION_RMS_CUH

@@ -3,7 +3,7 @@
  * Two floors: 2 size(x) bytes over the copy bandwidth; some 20 instructions an element, two of them exponentials (once
  * for the sum, once to be written), over the issue rate. Of 32768 x 4096 on an H200: fp32 252 us for the bytes, bf16
  * 126 us; 134 M elements x 20 over 132 x 128 x 1.9 GHz = 84 us, and 268 M exponentials over 132 x 16 x 1.9 GHz = 67 us.
- * Memory binds: 97 % of the copy is expected. */
+ * Bandwidth-bound: 97 % of the copy is expected. */
 #include "cuda/rows/passes.cuh"
 #include "cuda/rows/softmax.cuh"
 

@@ -11,6 +11,8 @@ Exit status: 0 none do, 1 some do, 2 bad usage, 77 cuobjdump is missing.
 """
 
 import argparse
+import concurrent.futures
+import os
 import pathlib
 import re
 import shutil
@@ -29,24 +31,20 @@ def objects_of(paths):
 
 
 def kernels_of(path):
-    """(name, instructions) of each kernel of an object."""
+    """[(name, instructions)] of the kernels of an object."""
     text = subprocess.run(["cuobjdump", "-sass", str(path)], capture_output=True, text=True).stdout
-    name, lines = None, []
-    for line in text.splitlines():
-        found = re.search(r"Function : (\S+)", line)
-        if not found:
-            lines.append(line)
-            continue
-        if name:
-            yield name, lines
-        name, lines = found.group(1), []
-    if name:
-        yield name, lines
+    parts = re.split(r"Function : (\S+)", text)
+    return [(name, body.splitlines()) for name, body in zip(parts[1::2], parts[2::2])]
 
 
 def early_loads(lines):
     waits = [i for i, line in enumerate(lines) if "ACQBULK" in line]
     return [line.strip() for line in lines[: waits[0]] if LOADS.search(line)] if waits else []
+
+
+def loads_of(path):
+    """[(name, loads before the wait)] of the kernels of an object."""
+    return [(name, early_loads(lines)) for name, lines in kernels_of(path)]
 
 
 def main():
@@ -58,16 +56,17 @@ def main():
         print("waits: needs cuobjdump, of the CUDA toolkit", file=sys.stderr)
         return 77
     kernels = bad = 0
-    for path in objects_of(options.paths):
-        for name, lines in kernels_of(path):
-            kernels += 1
-            loads = early_loads(lines)
-            if not loads or any(known in name for known in EARLY):
-                continue
-            bad += 1
-            print(f"{path.name}: {name}: {len(loads)} loads before the wait")
-            if options.list:
-                print("\n".join("    " + load for load in loads))
+    objects = list(objects_of(options.paths))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for path, found in zip(objects, pool.map(loads_of, objects)):
+            kernels += len(found)
+            for name, loads in found:
+                if not loads or any(known in name for known in EARLY):
+                    continue
+                bad += 1
+                print(f"{path.name}: {name}: {len(loads)} loads before the wait")
+                if options.list:
+                    print("\n".join("    " + load for load in loads))
     if not kernels:
         print("waits: no kernels found", file=sys.stderr)
         return 2

@@ -45,7 +45,7 @@ ridge_status product(const matrix_view &a, const matrix_view &b, const matmul_pl
     return product_in<T, WIDE_TUNED>(a, b, plan, e, stream, shares);
 }
 
-/* C (+)= A B^T, C by rows, by epilogues that set or add; a C that lies by columns is made as its transpose. */
+/* C (+)= A B^T, C row-major, by epilogues that set or add; a column-major C is made as its transpose. */
 template <typename T, class Sets, class Adds>
 ridge_status product_by(const matrix_view &a, const matrix_view &b, const matrix_view &c, bool add, matmul_plan plan,
                         cudaStream_t stream, Sets sets, Adds adds) {

@@ -91,7 +91,7 @@ static inline int64_t linear_gradient_rows(int64_t rows, int64_t stride, ridge_d
 static inline int64_t linear_gradient_stride(int64_t classes) { return (classes + 15) / 16 * 16; }
 
 /* Bytes of the parts of every product's operands: logits [rows, classes], some classes at a time if they are
- * all that is wanted; dx; dw, in either order. */
+ * all that is wanted; dx; dw, row-major or column-major. */
 typedef struct linear_split_sides {
     double left, right;
     int64_t classes; /* of w at a time */

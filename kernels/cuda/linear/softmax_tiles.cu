@@ -1,6 +1,6 @@
 /* Softmax of a linear layer by Hopper's tensor cores: tiles of 128 rows and 256 (fp32: 128) classes. fp32 split in fp16
- * (see gemm/split.cuh), tf32, bf16, f16. x and p by rows, w: [classes, depth] in either order. fp32 with classes across
- * the lines of w, and 16 bits: of several heads, too.
+ * (see gemm/split.cuh), tf32, bf16, f16. x and p row-major, w: [classes, depth] row-major or column-major. fp32 with
+ * classes across the lines of w, and 16 bits: of several heads, too.
  *
  * Floors of 8192 x 4096 x 1000 on an H200: 67 GFLOP, in tf32 140 us at the 486 TFLOP/s of its peak loop, with classes
  * filled up to 1024; in fp32, three products of hi and lo parts at 962, 214 us, and 65 us for the pass that splits x

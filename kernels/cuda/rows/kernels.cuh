@@ -11,7 +11,7 @@ namespace ridge {
 
 /* How an operation's rows are cut up. Elements: of a thread, in rows of up to 4096, and in longer ones. Resident: the
  * threads of an SM that registers must suffice for. Filled: the same, at most, of rows that exactly fill
- * their threads, where they have a kernel of their own: worth it where instructions bind, or a single row's latency;
+ * their threads, where they have a kernel of their own: worth it where instructions or a single row's latency limit;
  * 0: they have none. */
 struct row_shape {
     int elements, resident, long_elements, long_resident, filled;
@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(Threads, row_blocks<Op, Io, Width, Elements, t
 #endif
 }
 
-/* A block a row that exactly fills it. Few: rows, so few that latency binds. */
+/* A block a row that exactly fills it. Few: rows, so few that they are latency-bound. */
 template <typename Op, typename T, typename U, int Threads, int Elements, int Blocks, bool Few>
 __global__ void __launch_bounds__(Threads, Blocks) row_kernel_filled(row_tensors<T, U> io, Op op) {
     __shared__ row_slots<Threads> slots;

@@ -32,7 +32,7 @@ typedef enum skinny_way {
 
 typedef struct skinny_facts {
     int64_t batch, heads, depth, classes;
-    bool pieces; /* x and w lie so that bulk copies move rows of them: whole pieces of 16 bytes */
+    bool pieces; /* x and w lie so that TMA moves rows of them: whole pieces of 16 bytes */
     int sm, sm_count;
 } skinny_facts;
 

@@ -4,6 +4,8 @@
 #include "machine/ceilings/gpu.h"
 #include "machine/gpu/meter.h"
 
+#include "core/cuda.h"
+
 #ifdef RIDGE_HAVE_CUDA
 
 #include <math.h>
@@ -371,7 +373,7 @@ ridge_status ridge_gpu_meter(const ridge_gpu *gpu, ridge_ceilings *c, ridge_erro
 
 ridge_status ridge_gpu_meter(const ridge_gpu *gpu, ridge_ceilings *c, ridge_error *error) {
     (void)gpu, (void)c;
-    return ridge_fail(error, RIDGE_UNSUPPORTED, "this build has no CUDA code (nvcc was not found)");
+    return ridge_fail(error, RIDGE_UNSUPPORTED, "%s", ridge_cuda_absent());
 }
 
 #endif

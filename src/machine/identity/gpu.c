@@ -2,9 +2,11 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
+#include "core/cuda.h"
 #include "device/nvml.h"
 #include "machine/identity/gpu.h"
 #include "measure/isolate.h"
+#include "ridge/cuda.h"
 
 static const double limit_s = 60; /* the first use of a driver may load it */
 
@@ -31,9 +33,7 @@ static void look(const void *arg, void *out) {
 
 /* Without the driver's library no child process is needed. The emulator needs no driver. */
 static bool driver_is_there(void) {
-#ifdef RIDGE_CUDA_EMULATED
-    return true;
-#endif
+    if (ridge_cuda_emulated()) return true;
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (driver) (void)dlclose(driver);
     return driver != NULL;
@@ -44,12 +44,9 @@ void ridge_gpu_detect(ridge_gpu *gpu, char *why, int size) {
     answer a = {.status = RIDGE_FAILED};
     ridge_error error = {0};
     const ridge_child_limits limits = {.threads = 1};
-    (void)snprintf(why, (size_t)size, "no NVIDIA driver is installed");
-#ifndef RIDGE_HAVE_CUDA
-    (void)snprintf(why, (size_t)size, "this build has no CUDA code (nvcc was not found)");
-    return;
-#endif
-    if (!driver_is_there()) return;
+    const char *absent = ridge_cuda_absent();
+    (void)snprintf(why, (size_t)size, "%s", absent ? absent : "no NVIDIA driver is installed");
+    if (absent || !driver_is_there()) return;
     if (ridge_isolate(look, NULL, &a, sizeof a, &limits, limit_s, &error) != RIDGE_OK)
         (void)snprintf(why, (size_t)size, "the GPU's driver failed: %.120s", error.text);
     else if (a.status != RIDGE_OK)
