@@ -43,6 +43,15 @@ static ridge_status check_memory(const ridge_selection *s, const ridge_machine *
     return RIDGE_OK;
 }
 
+/* Drops the cases whose oracle takes more than --cheap. */
+static ridge_status keep_cheap(const ridge_options *o, ridge_selection *s, ridge_error *error) {
+    int kept = 0;
+    for (int i = 0; i < s->n; i++)
+        if (!(ridge_check_full_cost(s->items[i].target, &s->items[i].c) > o->cheap)) s->items[kept++] = s->items[i];
+    s->n = kept;
+    return kept ? RIDGE_OK : ridge_fail(error, RIDGE_NOT_FOUND, "no case is as cheap as --cheap %g", o->cheap);
+}
+
 static ridge_status verify_selection(const ridge_options *o, ridge_selection *s, ridge_verification *v,
                                      ridge_error *error) {
     ridge_isa isa;
@@ -52,6 +61,7 @@ static ridge_status verify_selection(const ridge_options *o, ridge_selection *s,
     RIDGE_TRY(ridge_bench_threads(o, &v->machine, &v->threads, error));
     RIDGE_TRY(ridge_bench_isa(o, &v->machine, &isa, error));
     RIDGE_TRY(ridge_selection_fit(o, &v->machine, s, error));
+    if (o->cheap > 0) RIDGE_TRY(keep_cheap(o, s, error));
     if (o->most_work > 0)
         for (int i = 0; i < s->n; i++) ridge_case_cut(s->items[i].target, o->most_work, &s->items[i].c);
     RIDGE_TRY(check_memory(s, &v->machine, error));

@@ -143,6 +143,9 @@ static ridge_status set_layouts(ridge_options *o, const char *v, ridge_error *e)
 static ridge_status set_work(ridge_options *o, const char *v, ridge_error *e) {
     return ridge_parse_work(v, "--work", &o->most_work, e);
 }
+static ridge_status set_cheap(ridge_options *o, const char *v, ridge_error *e) {
+    return ridge_parse_work(v, "--cheap", &o->cheap, e);
+}
 static ridge_status set_within(ridge_options *o, const char *v, ridge_error *e) {
     return ridge_parse_seconds(v, "--within", &o->within, e);
 }
@@ -252,8 +255,10 @@ const ridge_option_row ridge_option_rows[] = {
     {"edges", NULL, "v", "only the small edge cases, with every instruction set", set_edges, NULL, RIDGE_VALUE_OTHER},
     {"layouts", "N", "v", "at most N fills and layouts of each case, drawn by the seed (default: all)", set_layouts,
      NULL, RIDGE_VALUE_OTHER},
-    {"work", "FLOP", "v", "cut the first extent of cases whose oracle takes more FLOP, such as 2e8, until it does not",
-     set_work, NULL, RIDGE_VALUE_OTHER},
+    {"work", "FLOP", "v",
+     "cut rows of cases whose oracle takes more FLOP, such as 2e8; two tiles of 128 rows and the tail stay", set_work,
+     NULL, RIDGE_VALUE_OTHER},
+    {"cheap", "FLOP", "v", "only cases whose oracle takes at most FLOP", set_cheap, NULL, RIDGE_VALUE_OTHER},
     {"mutants", NULL, "v", "break every output on purpose; fail if a check misses it", set_mutants, NULL,
      RIDGE_VALUE_OTHER},
     {"format", "FORMAT", "lrctpvd", "format of tables:", set_format, format_words, RIDGE_VALUE_OTHER},

@@ -91,7 +91,7 @@ static void count(tally *t, const ridge_question *q, const ridge_answer *a) {
 
 /* Cases that the caller picked need not run every way. */
 static bool is_whole(const ridge_options *o) {
-    return o->sizes.n == 0 && o->n_inputs == 0 && o->n_settings == 0 && !o->dtype;
+    return o->sizes.n == 0 && o->n_inputs == 0 && o->n_settings == 0 && !o->dtype && !(o->cheap > 0);
 }
 
 static void record_unexecuted(ridge_verification *v, const ridge_target *target, const tally *t) {

@@ -2,9 +2,10 @@
 
   results.py count DIR             prints how many variants and cases were right, were not, and were skipped; tells what was not
   results.py speed DIR             prints instructions a second
-  results.py agree DIR FILE WORK   compares the digests of seed 1 with an H200's in FILE, of a variant with ways those of all that take
-                                   the case: a table by target and variant; exit status 1 when a pair marked = in FILE differs
-  results.py record DIR H200.json WORK   prints a FILE from the results and an H200's `ridge verify --json` of the same options
+  results.py agree DIR FILE        compares the digests of seed 1 with an H200's in FILE: a table by target and variant; exit status 1
+                                   when a pair marked = differs or is not there. Told besides: pairs that the choice among the
+                                   variant's ways took elsewhere than on the H200; that way's own digest is compared then
+  results.py record DIR H200.json  prints a FILE from the results and an H200's `ridge verify --json` of the same options
 """
 import collections
 import glob
@@ -60,55 +61,60 @@ def speed(folder):
         )
 
 
+OPTIONS = "--backend cuda --edges --cheap 1e6 --layouts 1 --seed 1"
+
+
 def read(path):
     with open(path) as file:
         for line in file:
             if not line.startswith("#") and line.strip():
-                target, case, variant, digest, mark = line.split()
-                yield (target, case, variant), (digest, mark)
+                target, case, variant, way, digest, mark = line.split()
+                yield (target, case, variant), (way, digest, mark)
 
 
-def agree(folder, path, work):
-    with open(path) as file:
-        first = file.readline()
-    if f"--work {work} " not in first:
-        print(f"agree: {path} is of other options: {first.strip()}")
-        return 1
-    wanted = dict(read(path))
-    table, broken = collections.defaultdict(lambda: [0, 0]), 0
-    # Which way of a variant runs is the cost model's choice, and may be another one than when the file was made.
-    digests = collections.defaultdict(set)
-    for _, entry in entries(folder, "1"):
-        if entry["verdict"] == "ok":
-            target, case, variant = key(entry)
-            digests[target, case, variant.split(":")[0]].add(entry["digest"])
-    for _, entry in entries(folder, "1"):
-        if entry["verdict"] != "ok" or key(entry) not in wanted:
+def verified(entries_):
+    return {key(entry): entry for entry in entries_ if entry["verdict"] == "ok"}
+
+
+def agree(folder, path):
+    here = verified(entry for _, entry in entries(folder, "1"))
+    table, broken, gone = collections.defaultdict(lambda: [0, 0]), 0, 0
+    for (target, case, variant), (way, digest, mark) in read(path):
+        entry = here.get((target, case, variant))
+        if entry and way != (entry["way"] or "-"):
+            print(f"agree: {target} {case} {variant} runs {entry['way']} here, {way} on an H200")
+            entry = here.get((target, case, f"{variant}:{way}"))
+        if not entry:
+            gone += mark == "="
+            print("agree: no longer verified:", target, case, variant, way)
             continue
-        digest, mark = wanted[key(entry)]
-        same = digest in digests[key(entry)]
-        row = table[entry["target"], entry["variant"]]
-        row[0] += same
-        row[1] += 1
+        same = entry["digest"] == digest
+        table[target, variant][0] += same
+        table[target, variant][1] += 1
         if mark == "=" and not same:
             broken += 1
-            print("agree: no longer as on an H200:", *key(entry))
+            print("agree: no longer as on an H200:", target, case, variant, way)
     same, all_ = (sum(row[i] for row in table.values()) for i in (0, 1))
     for (target, variant), row in sorted(table.items()):
         print(f"  {target:32} {variant:20} {row[0]:4} of {row[1]}")
     print(f"agree: {same} of {all_} outputs are bit-identical to an H200's")
-    return 1 if broken or not all_ else 0
+    return 1 if broken or gone or not all_ else 0
 
 
-def record(folder, path, work):
+def record(folder, path):
+    """Single ways are not listed: the variant that chooses one of them has its digest."""
     with open(path) as file:
-        there = {key(entry): entry for entry in json.load(file) if entry["verdict"] == "ok"}
-    print(f"# Digests of an H200: ridge verify --backend cuda --edges --work {work} --layouts 1 --seed 1 --json")
-    print("# =: the emulator's output is bit-identical; ~: it is not (approximate instructions); ?: not run on it")
-    here = {key(entry): entry for _, entry in entries(folder, "1") if entry["verdict"] == "ok"}
+        there = {name: entry for name, entry in verified(json.load(file)).items() if ":" not in name[2]}
+    print(f"# Digests of an H200: ridge verify {OPTIONS} --json")
+    print("# target, case, variant, the way that ran, digest; =: the emulator's output is bit-identical; ~: it is not (approximate")
+    print("# instructions); ?: not run on it")
+    here = verified(entry for _, entry in entries(folder, "1"))
     for name, entry in sorted(there.items()):
-        mark = "?" if name not in here else "=" if here[name]["digest"] == entry["digest"] else "~"
-        print(*name, entry["digest"], mark)
+        way = entry["way"] or "-"
+        mine = here.get(name)
+        if mine and (mine["way"] or "-") != way:
+            mine = here.get((*name[:2], f"{name[2]}:{way}"))
+        print(*name, way, entry["digest"], "?" if not mine else "=" if mine["digest"] == entry["digest"] else "~")
     return 0
 
 
