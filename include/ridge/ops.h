@@ -77,6 +77,30 @@ RIDGE_API const char *ridge_context_last_way(const ridge_context *context);
  * Interleaved views that share no element, such as columns 0 to 3 and 4 to 7 of one matrix, are accepted if their row
  * strides are equal. If the row strides differ, the address ranges must not overlap.
  *
+ * Special values. What NaN, infinities and overflow in the inputs give is the same on every backend. It is PyTorch's
+ * result, except where this table says otherwise. Arithmetic is fp32; a result beyond the stored type is an infinity,
+ * and one below 2^-126 may be 0.
+ *     ReLU, clamp              NaN stays.
+ *     GELU, its tanh, SiLU     inf gives inf, -inf gives NaN (-inf times 0).
+ *     l2norm, l2_norm,         NaN in a row: the row is NaN. Infinity in a row: its own place is NaN, finite elements
+ *     rms_norm, rms_norm_silu  give 0.
+ *     layer_norm (all)         NaN or infinity in a row: the row is NaN.
+ *     norms: overflow          A finite row whose sum or squares overflow is scaled first: the result is that of exact
+ *                              arithmetic. (PyTorch: 0 or NaN.) Equal elements give beta.
+ *     norms: gamma, beta       An infinite gamma makes of a normalized value an infinity of its sign, and NaN of 0.
+ *                              Where rounding decides on sign or 0 (within the bound of 0, or subnormal) it is NaN or
+ *                              either infinity; after ReLU 0, too. NaN in gamma or beta stays in its column.
+ *     add_layer_norm,          x + residual that overflows its type is an infinity in sum, and the norm's row has it.
+ *     add_rms_norm
+ *     softmax (all)            NaN or inf in a row, or nothing but -inf: the row is NaN. Another -inf gives 0, its
+ *                              logarithm -inf. Columns that a causal row does not see are 0 (-inf) in a NaN row, too.
+ *     linear_softmax,          Softmax of the logits; a logit with NaN, inf - inf or 0 inf among its terms is NaN.
+ *     multihead_linear_softmax
+ *     linear_cross_entropy     A row with a NaN logit, or whose largest logit is infinite, has lse and loss NaN. (In
+ *     (all)                    PyTorch logsumexp may be infinite.) Another logit of -inf counts nothing. Ignored rows
+ *                              have loss 0 and slope 0 whatever their logits are; in dw and dx 0 times an infinity of
+ *                              x or w is NaN.
+ *
  * Graph capture. The first call with a shape allocates scratch memory and creates the plan; the context keeps both.
  * Neither is possible during stream capture, so call once with the same shape before capture begins. */
 RIDGE_API ridge_status ridge_apply(ridge_context *context, const char *target, const char *variant, const DLTensor *in,

@@ -12,6 +12,7 @@
 #define RIDGE_TARGET_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "ridge/status.h"
 #include "ridge/team.h"
@@ -383,12 +384,26 @@ typedef struct ridge_oracle_call {
 /* An element passes if |got - want| <= absolute + relative * |want| + sized * size of its row. It also passes if both
  * are the same infinity, if both are NaN, or if `want` exceeds the storage type's largest finite value and `got` is the
  * infinity of that sign. When two variants are compared with each other, the root mean square of a row replaces its
- * size. */
+ * size.
+ *
+ * Underflow is no part of bound(): the check adds it, for every target alike. `absolute` grows by half of the stored
+ * type's smallest subnormal, which the rounding of a result costs, and by half of fp32's, which that of one
+ * intermediate value costs: 2^-149 for f32, 2^-134 for bf16, 2^-25 for f16. A kernel may flush subnormals to zero:
+ * zero passes where `want`, less the bound, is below fp32's smallest normal number, 2^-126. */
 typedef struct ridge_bound {
     double absolute;
     double relative;
     double sized;
 } ridge_bound;
+
+/* What an oracle writes where rounding decides the sign of what an infinity is multiplied by, or whether that is zero:
+ * kernels may differ there. NaN, both infinities and zero pass, other numbers fail. It is a NaN whose payload marks
+ * it. */
+#define RIDGE_UNDECIDED __builtin_nan("0x51de")
+static inline bool ridge_is_undecided(double want) {
+    const double undecided = RIDGE_UNDECIDED;
+    return memcmp(&want, &undecided, sizeof want) == 0;
+}
 
 typedef enum ridge_fill_kind {
     RIDGE_EXACT,  /* small integers: the true result is representable, or within 1 ulp if the bound says so */

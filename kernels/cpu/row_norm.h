@@ -37,8 +37,8 @@ VF_INLINE statistics statistics_at(const void *x, int64_t n, float scale, float 
     return (statistics){scale, mean, inverse_of(row_sum_centred_squares(x, n, scale, mean, type), n, eps)};
 }
 static __attribute__((noinline)) statistics rescued_statistics(const void *x, int64_t n, vf_type type) {
-    return is_bf16(type) ? statistics_at(x, n, ROW_RESCUE, 0.0f, VF_BF16)
-                         : statistics_at(x, n, ROW_RESCUE, 0.0f, VF_F32);
+    return is_bf16(type) ? statistics_at(x, n, ROW_RESCUE, ROW_RESCUE_EPS, VF_BF16)
+                         : statistics_at(x, n, ROW_RESCUE, ROW_RESCUE_EPS, VF_F32);
 }
 VF_INLINE statistics statistics_of(const void *x, int64_t n, float eps, vf_type type) {
     const statistics s = statistics_at(x, n, 1.0f, eps, type);

@@ -2,6 +2,8 @@
 #ifndef RIDGE_KERNELS_CPU_ROW_REDUCE_H
 #define RIDGE_KERNELS_CPU_ROW_REDUCE_H
 
+#include <float.h>
+
 #include "cpu/row.h"
 
 typedef struct row_reading {
@@ -153,7 +155,9 @@ VF_INLINE bool row_moments_serve(const row_moments *m, int64_t n, float *mean, f
 }
 
 /* A power of two that scales any finite row so that its squares and their sum are finite. For rows whose sums are
- * infinite at a scale of 1; an epsilon is negligible beside such a sum. */
+ * infinite at a scale of 1. Any epsilon is negligible there, but the variance of equal elements is 0, and 0 times an
+ * infinite 1 / deviation would be NaN: ROW_RESCUE_EPS keeps it finite. */
 #define ROW_RESCUE 0x1p-100f
+#define ROW_RESCUE_EPS FLT_MIN
 
 #endif

@@ -233,7 +233,7 @@ void ce_oracle(const ce_places *at, const ridge_oracle_call *call) {
 typedef struct arithmetic {
     double factor; /* rounding or truncation of each factor of a product; 0: products are exact or rounded to fp32 */
     double stored; /* rounding of G before its products, and of stored results */
-    double least;  /* absolute error of rounding denormal values */
+    double least;  /* absolute error of rounding G where it is subnormal, or of flushing it */
     int step;      /* products that a tensor core adds with truncation in one step; 0: no tensor core */
 } arithmetic;
 
@@ -312,5 +312,5 @@ void ce_bound(const ce_places *at, const ridge_oracle_call *call, ridge_fill_kin
     /* Exponentials kept in fp16 are rounded before they become gradients of f16. */
     const double twice = at->lse_in < 0 && call->dtype == RIDGE_F16 ? 1.41421356 : 1;
     b->sized = spread * (p + twice * a.stored + a.factor) + sum_error(&a, terms);
-    b->absolute = a.least * (output == at->db ? 0 : 1) + a.least * 3 * sqrt(terms) * other;
+    b->absolute = a.least * 3 * sqrt(terms) * other;
 }

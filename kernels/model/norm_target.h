@@ -12,6 +12,7 @@
 #include "cpu/row_temporary.h"
 #include "cuda/rows/cases.h"
 #include "model/norm_eps.h"
+#include "model/norm_weight.h"
 #include "ridge/target.h"
 
 #define NORM_TIMED(rows, cols, type) \
@@ -98,6 +99,5 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
         if (error > worst) worst = error;
     }
     b->absolute = u * worst * (1.0 + narrowing);
-    if (call->dtype == RIDGE_F16) b->absolute += 0x1p-25; /* half of the least f16 value, for denormal results */
     b->relative = u + narrowing;
 }

@@ -14,6 +14,7 @@
 #include "cpu/row_temporary.h"
 #include "cuda/rows/ways.h"
 #include "cuda/rows/norm.h"
+#include "model/norm_weight.h"
 #include "model/token.h"
 #include "ridge/target.h"
 
@@ -228,7 +229,9 @@ static statistics statistics_of(const ridge_oracle_call *call, int64_t i) {
     return s;
 }
 
+/* The activations as PyTorch has them: ReLU keeps NaN; the others make NaN of -inf, which is -inf times 0. */
 static double activated(int activation, double h) {
+    if (ridge_is_undecided(h)) return h;
     switch (activation) {
         case ACTIVATION_GELU: return 0.5 * h * (1.0 + erf(h * sqrt(0.5)));
         case ACTIVATION_GELU_TANH: return h / (1.0 + exp(-1.5957691216057308 * (h + 0.044715 * h * h * h)));
@@ -238,62 +241,64 @@ static double activated(int activation, double h) {
     }
 }
 
+#define SHORT_STATISTICS 256.0 /* tensor cores' sums of 16-bit elements, in units of u = 2^-24 */
+
+/* Largest error of a row's (x - mean) / deviation in units of u. The other norms' x / root errs in proportion to
+ * itself. */
+static double centering_error(const ridge_oracle_call *call, const statistics *s) {
+    if (form.kind != ROW_NORM_LAYER) return 0;
+    const double walk = row_sum_error(call->dim[1]), scaled = s->largest * s->inverse;
+    const double mean = (s->largest + fabs(s->mean)) * s->inverse * (2.0 + 0.25 * walk);
+    const double shift = 0.25 * (scaled + 0.25) * (1.0 + 0.25 * walk); /* of the shifted sum, squared */
+    const double narrow = call->dtype != RIDGE_F32 ? SHORT_STATISTICS * (scaled + 1) : 0;
+    return scaled * (5.0 + walk + shift) + mean + narrow;
+}
+
 static void oracle(const ridge_oracle_call *call) {
     const int64_t n = call->dim[1];
     const int activation = (int)call->option[ROW_NORM_ACTIVATION];
     double *const y = call->out[0], *const sum = form.residual ? call->out[1] : NULL;
     for (int64_t i = 0; i < call->dim[0]; i++) {
         const statistics s = statistics_of(call, i);
+        const double error = 0x1p-24 * centering_error(call, &s);
         for (int64_t j = 0; j < n; j++) {
-            const double x = element(call, i, j);
+            const double x = element(call, i, j), scaled = (x - s.mean) * s.inverse;
             const double gamma = WEIGHTS > 0 ? call->in[FIRST_WEIGHT][j] : 1;
             const double beta = WEIGHTS > 1 ? call->in[FIRST_WEIGHT + 1][j] : 0;
-            if (y) y[i * n + j] = activated(activation, (x - s.mean) * s.inverse * gamma + beta);
+            if (y) y[i * n + j] = activated(activation, norm_weighted(scaled, error, gamma, beta));
             if (sum) sum[i * n + j] = x;
         }
     }
 }
 
-/* ---- bound: targets/layer_norm/README.md
- * ---------------------------------------------------------------------------------------- */
+/* ---- bound: targets/layer_norm/README.md ------------------------------------------------------------------------- */
 
 /* Of an activation: its greatest slope; its own error in units of u |h|, for f32 and for 16 bits. */
 static const struct {
     double slope, own, own_short;
 } activation_error[ACTIVATIONS] = {{1, 0, 0}, {1.13, 5, 338}, {1.13, 10, 10}, {1.1, 3, 3}, {1, 0, 0}};
-#define SHORT_STATISTICS 256.0 /* tensor cores' sums of 16-bit elements, in units of u */
 
 /* Largest error of a row of y in units of u = 2^-24, before it is rounded for storage. */
 static double row_error(const ridge_oracle_call *call, int64_t i) {
-    const double walk = row_sum_error(call->dim[1]);
     const statistics s = statistics_of(call, i);
     const double gamma = WEIGHTS > 0 ? call->in_max[FIRST_WEIGHT] : 1;
     const double beta = WEIGHTS > 1 ? call->in_max[FIRST_WEIGHT + 1] : 0;
-    const double scaled = s.largest * s.inverse, spread = scaled * gamma, h = spread + beta;
+    const double spread = s.largest * s.inverse * gamma, h = spread + beta;
     const int a = (int)call->option[ROW_NORM_ACTIVATION];
     const bool narrow = call->dtype != RIDGE_F32;
-    double error;
-    if (form.kind == ROW_NORM_LAYER) {
-        const double mean = (s.largest + fabs(s.mean)) * s.inverse * gamma * (2.0 + 0.25 * walk);
-        const double shift = 0.25 * (scaled + 0.25) * (1.0 + 0.25 * walk); /* of the shifted sum, squared */
-        error = spread * (5.0 + walk + shift) + h + mean + (narrow ? SHORT_STATISTICS * (spread + gamma) : 0);
-    } else {
-        error = spread * (4.0 + walk); /* root of the sum, products */
-    }
+    const double error = form.kind == ROW_NORM_LAYER
+                             ? centering_error(call, &s) * gamma + h
+                             : spread * (4.0 + row_sum_error(call->dim[1])); /* root of the sum, products */
     return activation_error[a].slope * error + (narrow ? activation_error[a].own_short : activation_error[a].own) * h;
 }
 
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     (void)kind;
-    if (output == 1) { /* the sum: rounded as the oracle rounds it; processors' conversions to bf16 flush denormals */
-        *b = (ridge_bound){.absolute = call->dtype == RIDGE_BF16 ? 0x1p-126 : 0};
-        return;
-    }
+    if (output == 1) return; /* the sum: rounded as the oracle rounds it */
     const double u = 0x1p-24, narrowing = call->dtype == RIDGE_F32 ? 0.0 : ridge_dtype_roundoff(call->dtype);
     double worst = 0.0;
     for (int64_t i = 0; i < call->dim[0]; i++) worst = fmax(worst, row_error(call, i));
     b->absolute = u * worst * (1.0 + narrowing);
-    if (call->dtype == RIDGE_F16) b->absolute += 0x1p-25; /* half of the least f16 value, for denormal results */
     b->relative = u + narrowing;
 }
 

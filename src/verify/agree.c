@@ -88,9 +88,10 @@ static void compare_chunk(const agree_job *job, const ridge_chunk *chunk, tally 
         if (chunk->out[o]) ridge_view_load(&view, row * view.row, all * view.row, chunk->out[o]);
     }
     for (int o = 0; o < target->n_out; o++) {
-        ridge_bound bound = {0, 0, 0};
+        ridge_bound bound;
         if (!chunk->out[o]) continue;
-        target->bound(&chunk->call, job->a->kind, o, &bound);
+        const ridge_dtype dtype = ridge_operands_view(job->a, target->n_in + o).dtype;
+        ridge_judge_bound(target, &chunk->call, job->a->kind, o, dtype, &bound);
         compare_rows(job, chunk, o, row, all, &bound, t);
     }
 }

@@ -25,9 +25,42 @@ static double largest_finite(ridge_dtype dtype) {
     }
 }
 
+/* What rounding costs below the normal range: half of the stored type's smallest subnormal for the result, half of
+ * fp32's for one intermediate value. */
+static double underflow(ridge_dtype dtype) {
+    switch (dtype) {
+        case RIDGE_F32: return 0x1p-150 + 0x1p-150;
+        case RIDGE_BF16: return 0x1p-134 + 0x1p-150;
+        case RIDGE_F16: return 0x1p-25 + 0x1p-150;
+        case RIDGE_F64: return 0x1p-1074; /* its half is no number */
+        default: return 0;
+    }
+}
+
+/* The arithmetic's smallest normal number: smaller results may be flushed to zero. f16 is stored from fp32, in which
+ * its subnormals are normal. */
+static double smallest_normal(ridge_dtype dtype) {
+    switch (dtype) {
+        case RIDGE_F32:
+        case RIDGE_BF16:
+        case RIDGE_F16: return (double)FLT_MIN;
+        case RIDGE_F64: return DBL_MIN;
+        default: return 0;
+    }
+}
+
+void ridge_judge_bound(const ridge_target *target, const ridge_oracle_call *call, ridge_fill_kind kind, int output,
+                       ridge_dtype dtype, ridge_bound *bound) {
+    *bound = (ridge_bound){0, 0, 0};
+    target->bound(call, kind, output, bound);
+    bound->absolute += underflow(dtype);
+}
+
 bool ridge_judge_odd(double got, double want, double tolerance, ridge_dtype dtype) {
+    if (ridge_is_undecided(want)) return !isfinite(got) || got == 0;
     if (isnan(want)) return isnan(got);
     if (isinf(want)) return got == want;
+    if (got == 0) return fabs(want) - tolerance < smallest_normal(dtype);
     bool overflows = isfinite(tolerance) && fabs(want) + tolerance > largest_finite(dtype);
     return overflows && isinf(got) && signbit(got) == signbit(want);
 }
@@ -83,9 +116,10 @@ static void judge_chunk(const ridge_oracle_input *p, const ridge_chunk *chunk, r
     const ridge_target *target = p->ops->target;
     target->oracle(&chunk->call);
     for (int o = 0; o < target->n_out; o++) {
-        ridge_bound bound = {0, 0, 0};
+        ridge_bound bound;
         if (!chunk->out[o]) continue;
-        target->bound(&chunk->call, p->ops->kind, o, &bound);
+        const ridge_dtype dtype = ridge_operands_view(p->ops, target->n_in + o).dtype;
+        ridge_judge_bound(target, &chunk->call, p->ops->kind, o, dtype, &bound);
         judge_rows(p, chunk, o, &bound, j);
     }
 }

@@ -111,11 +111,11 @@ static bool nudged(const ridge_operands *ops, const ridge_view *view, int output
     int64_t e = pick(view, seed), row = e / view->row;
     ridge_oracle_input problem;
     ridge_chunk chunk;
-    ridge_bound bound = {0, 0, 0};
+    ridge_bound bound;
     if (ridge_oracle_input_create(ops, view->spec->dim[0], &row, 1, NULL, &problem, NULL) != RIDGE_OK) return false;
     ridge_oracle_input_load(&problem, 0, 0, &chunk);
     ops->target->oracle(&chunk.call);
-    ops->target->bound(&chunk.call, ops->kind, output, &bound);
+    ridge_judge_bound(ops->target, &chunk.call, ops->kind, output, view->dtype, &bound);
     double want = chunk.out[output][e - row * view->row];
     double off = 3 * (bound.absolute + bound.relative * fabs(want) + bound.sized * chunk.size[output][0]);
     ridge_oracle_input_destroy(&problem);

@@ -48,8 +48,6 @@ static double elements(const ridge_case *c) { return (double)c->dim[0] * (double
 static double tensor_bytes(const ridge_case *c) { return elements(c) * (double)ridge_dtype_size(c->dtype); }
 /* Unit roundoff of the storage type, where it is not fp32. */
 static double narrowing(ridge_dtype dtype) { return dtype == RIDGE_F32 ? 0.0 : ridge_dtype_roundoff(dtype); }
-/* Half the spacing of f16 denormals, which results of f16 storage can reach. */
-static double underflow(ridge_dtype dtype) { return dtype == RIDGE_F16 ? 0x1p-25 : 0.0; }
 
 static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = 3.0 * tensor_bytes(c), .written = 3.0 * tensor_bytes(c)};
@@ -107,10 +105,10 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     (void)kind;
     const double u = 0x1p-24;
     static const double roundings[] = {[SQUARE] = 1.0, [RELU] = 0.0, [AFFINE] = 2.0};
-    /* A small square is denormal; 1.5 x rounds by u |1.5 x| <= u (|y| + 0.25) before the sum. */
-    static const double absolute[] = {[SQUARE] = 0x1p-133, [RELU] = 0.0, [AFFINE] = 0.25 * 0x1p-24};
+    /* 1.5 x rounds by u |1.5 x| <= u (|y| + 0.25) before the sum. */
+    static const double absolute[] = {[SQUARE] = 0.0, [RELU] = 0.0, [AFFINE] = 0.25 * 0x1p-24};
     b->relative = roundings[output] * u + narrowing(call->dtype);
-    b->absolute = absolute[output] * (1.0 + narrowing(call->dtype)) + (output == RELU ? 0.0 : underflow(call->dtype));
+    b->absolute = absolute[output] * (1.0 + narrowing(call->dtype));
 }
 
 const ridge_target ridge_target_horizontal_fusion = {

@@ -26,8 +26,8 @@ VF_INLINE statistics statistics_at(const void *x, int64_t n, float scale, float 
 }
 
 static __attribute__((noinline)) statistics rescued_statistics(const void *x, int64_t n, vf_type type) {
-    return is_bf16(type) ? statistics_at(x, n, ROW_RESCUE, 0.0f, VF_BF16)
-                         : statistics_at(x, n, ROW_RESCUE, 0.0f, VF_F32);
+    return is_bf16(type) ? statistics_at(x, n, ROW_RESCUE, ROW_RESCUE_EPS, VF_BF16)
+                         : statistics_at(x, n, ROW_RESCUE, ROW_RESCUE_EPS, VF_F32);
 }
 
 VF_INLINE statistics statistics_of(const void *x, int64_t n, vf_type type) {

@@ -76,6 +76,22 @@ static const ridge_variant variants[] = {
      .own_threads = true},
 };
 
+/* Largest error of a row's (x - mean) / deviation in units of u. Derived in README.md. */
+static double centering_error(const ridge_oracle_call *call, const statistics *s) {
+    const double walk = row_sum_error(call->dim[1]), scaled = s->largest * s->inverse;
+    const double mean = (s->largest + fabs(s->mean)) * s->inverse * (2.0 + 0.25 * walk);
+    const double shift = 0.25 * (scaled + 0.25) * (1.0 + 0.25 * walk); /* of the shifted sum, squared */
+    return scaled * (5.0 + walk + shift) + mean;                       /* variance, difference, products */
+}
+
+/* Additional error of the kernels for 16-bit storage, in units of u: 2^-16 and 2^-15.6. */
+#define SHORT_STATISTICS 256.0
+#define SHORT_GELU 338.0
+
+static double short_error(const ridge_oracle_call *call, const statistics *s) {
+    return call->dtype == RIDGE_F32 ? 0.0 : SHORT_STATISTICS * (s->largest * s->inverse + 1.0);
+}
+
 static void oracle(const ridge_oracle_call *call) {
     int64_t rows = call->dim[0], cols = call->dim[1];
     const double *gamma = call->in[1], *beta = call->in[2];
@@ -83,27 +99,19 @@ static void oracle(const ridge_oracle_call *call) {
         const double *x = call->in[0] + i * cols;
         double *y = call->out[0] + i * cols;
         statistics s = statistics_of(x, cols);
+        const double error = 0x1p-24 * (centering_error(call, &s) + short_error(call, &s));
         for (int64_t j = 0; j < cols; j++) {
-            double h = (x[j] - s.mean) * s.inverse * gamma[j] + beta[j];
-            y[j] = 0.5 * h * (1.0 + erf(h * sqrt(0.5)));
+            const double h = norm_weighted((x[j] - s.mean) * s.inverse, error, gamma[j], beta[j]);
+            y[j] = ridge_is_undecided(h) ? h : 0.5 * h * (1.0 + erf(h * sqrt(0.5)));
         }
     }
 }
 
-/* Additional error of the kernels for 16-bit storage, in units of u: 2^-16 and 2^-15.6. */
-#define SHORT_STATISTICS 256.0
-#define SHORT_GELU 338.0
-
-/* Derived in README.md. */
 static double norm_row_error(const ridge_oracle_call *call, const double *x) {
-    const double walk = row_sum_error(call->dim[1]);
     statistics s = statistics_of(x, call->dim[1]);
-    double spread = s.largest * s.inverse * call->in_max[1], h = spread + call->in_max[2];
-    double mean = (s.largest + fabs(s.mean)) * s.inverse * call->in_max[1] * (2.0 + 0.25 * walk);
-    double shift = 0.25 * (s.largest * s.inverse + 0.25) * (1.0 + 0.25 * walk); /* of the shifted sum, squared */
-    double error = spread * (5.0 + walk + shift) + h + mean; /* variance, difference, products, sum */
-    error = 1.13 * error + 5.0 * h;                          /* slope of GELU; vf_gelu */
-    if (call->dtype != RIDGE_F32) error += SHORT_STATISTICS * (spread + call->in_max[1]) + SHORT_GELU * h;
+    double gamma = call->in_max[1], h = s.largest * s.inverse * gamma + call->in_max[2];
+    double error = 1.13 * (centering_error(call, &s) * gamma + h) + 5.0 * h; /* slope of GELU; vf_gelu */
+    if (call->dtype != RIDGE_F32) error += short_error(call, &s) * gamma + SHORT_GELU * h;
     return error;
 }
 

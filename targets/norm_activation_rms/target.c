@@ -69,8 +69,8 @@ static void oracle(const ridge_oracle_call *call) {
         const double *x = call->in[0] + i * cols;
         double *y = call->out[0] + i * cols, inverse = statistics_of(x, cols).inverse;
         for (int64_t j = 0; j < cols; j++) {
-            double h = x[j] * inverse * gamma[j];
-            y[j] = h / (1.0 + exp(-h));
+            double h = norm_weighted(x[j] * inverse, 0.0, gamma[j], 0.0);
+            y[j] = ridge_is_undecided(h) ? h : h / (1.0 + exp(-h));
         }
     }
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "verify/check.h"
+#include "verify/judge.h"
 #include "verify/view.h"
 
 static const ridge_layout layouts[] = {{0}, {.row_pad = 3}, {.misalign = 1}, {17, 5, 0}, {2, 1, 3}};
@@ -250,6 +251,88 @@ static void overflow_is_infinite(void **state) {
     operands_delete(ops);
 }
 
+/* ---- underflow ------------------------------------------------------------------------------------------------- */
+
+static void half_x(const ridge_oracle_call *call) {
+    for (int64_t e = 0; e < call->dim[0] * call->dim[1]; e++) call->out[0][e] = call->in[0][e] / 2;
+}
+
+/* Whether `got` passes for x / 2, by a bound of 0. */
+static bool passes_for_half(double x, double got, ridge_dtype dtype) {
+    ridge_target target = copy_target;
+    char memory[8];
+    ridge_store(memory, dtype, 0, x);
+    ridge_user_input user = {memory};
+    target.oracle = half_x;
+    the_bound = (ridge_bound){0};
+    ridge_operands *ops = operands_new(&target, case_of(1, 1, 0, dtype), (ridge_layout){0});
+    ops->user = &user;
+    ridge_operands_fill(ops, RIDGE_RANDOM, 8, NULL);
+    ridge_store(ridge_data(&ops->out[0]), dtype, 0, got);
+    const bool ok = full(ops, NULL).ok;
+    operands_delete(ops);
+    return ok;
+}
+
+/* A result of 10.5 steps may be rounded to either neighbour; fp32 has a second rounding before. */
+static void subnormal_results_may_be_rounded(void **state) {
+    (void)state;
+    static const struct {
+        ridge_dtype dtype;
+        double step;
+    } types[] = {{RIDGE_F32, 0x1p-149}, {RIDGE_BF16, 0x1p-133}, {RIDGE_F16, 0x1p-24}};
+    for (int t = 0; t < 3; t++)
+        for (int k = -12; k <= 30; k++) {
+            const ridge_dtype dtype = types[t].dtype;
+            const double step = types[t].step;
+            const bool flushed = k == 0 && dtype != RIDGE_F16;
+            assert_true(passes_for_half(21 * step, k * step, dtype) == (k == 10 || k == 11 || flushed));
+            const bool near = dtype == RIDGE_F32 ? abs(k - 10) <= 1 : k == 10;
+            assert_true(passes_for_half(20 * step, k * step, dtype) == (near || flushed));
+        }
+}
+
+/* Zero may stand for what is below fp32's normal range, and for nothing else; and nothing else may stand for zero. */
+static void subnormal_results_may_be_flushed(void **state) {
+    (void)state;
+    static const ridge_dtype types[] = {RIDGE_F32, RIDGE_BF16};
+    for (int t = 0; t < 2; t++) {
+        assert_true(passes_for_half(0x1.fp-126, 0, types[t]));
+        assert_true(passes_for_half(-0x1.fp-126, 0, types[t]));
+        assert_false(passes_for_half(0x1.02p-125, 0, types[t]));
+        assert_false(passes_for_half(0x1.fp-126, -0x1.fp-127, types[t]));
+        assert_false(passes_for_half(0, 0x1p-127, types[t]));
+        assert_false(passes_for_half(0x1p-130, (double)NAN, types[t]));
+    }
+    assert_false(passes_for_half(0x1p-13, 0, RIDGE_F16));
+    assert_false(passes_for_half(0x1p-126, 0, RIDGE_F64));
+    /* A broken bound does not open this gate either. */
+    assert_false(ridge_judge_odd(0, 0x1p-130, -1, RIDGE_F32));
+    assert_false(ridge_judge_odd(0, 0x1p-130, (double)NAN, RIDGE_F32));
+}
+
+static void undecided_oracle(const ridge_oracle_call *call) { call->out[0][0] = RIDGE_UNDECIDED; }
+
+static void undecided_takes_no_ordinary_number(void **state) {
+    (void)state;
+    static const struct {
+        float got;
+        bool ok;
+    } cases[] = {{NAN, true},   {INFINITY, true}, {-INFINITY, true}, {0, true},
+                 {-0.0F, true}, {1, false},       {-3e38F, false},   {0x1p-149F, false}};
+    ridge_target target = copy_target;
+    target.oracle = undecided_oracle;
+    the_bound = (ridge_bound){.absolute = (double)INFINITY};
+    ridge_operands *ops = operands_new(&target, case_of(1, 1, 0, RIDGE_F32), (ridge_layout){0});
+    ridge_operands_fill(ops, RIDGE_RANDOM, 8, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        *(float *)ridge_data(&ops->out[0]) = cases[i].got;
+        assert_true(full(ops, NULL).ok == cases[i].ok);
+    }
+    operands_delete(ops);
+    assert_false(ridge_is_undecided((double)NAN));
+}
+
 /* How often each row is drawn: all alike, the first and the last more often. */
 static void rows_are_drawn_evenly(void **state) {
     (void)state;
@@ -405,6 +488,9 @@ int main(void) {
         cmocka_unit_test(bound_is_sharp),
         cmocka_unit_test(senseless_bounds_pass_nothing_wrong),
         cmocka_unit_test(overflow_is_infinite),
+        cmocka_unit_test(subnormal_results_may_be_rounded),
+        cmocka_unit_test(subnormal_results_may_be_flushed),
+        cmocka_unit_test(undecided_takes_no_ordinary_number),
         cmocka_unit_test(rows_are_drawn_evenly),
         cmocka_unit_test(sample_sees_changed_inputs_of_its_rows),
         cmocka_unit_test_prestate(teams_agree_on_the_verdict, team),

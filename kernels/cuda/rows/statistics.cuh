@@ -62,7 +62,8 @@ __device__ row_affine row_centered_again(Row &row, bool far, row_affine s, float
         /* 0 or NaN: a sum overflowed, or an element is not finite; then the next attempt says the same. */
         far = scale == 1.0f && !(s.inverse > 0.0f);
         if (!row.any(far)) return s;
-        scale = ROW_RESCUE_SCALE, shift = 0.0f, eps = 0.0f, squares = false;
+        /* Not 0: the variance of equal elements is, and 0 times an infinity would be NaN. */
+        scale = ROW_RESCUE_SCALE, shift = 0.0f, eps = FLT_MIN, squares = false;
     }
 }
 
