@@ -22,8 +22,15 @@ function(ridge_add_isa_objects name)
     add_library(${lib} OBJECT ${ARGN})
     target_compile_definitions(${lib} PRIVATE RIDGE_ISA=${isa} RIDGE_ISA_IS_${isa}=1)
     target_compile_options(${lib} PRIVATE ${RIDGE_KERNEL_FLAGS} ${RIDGE_ISA_FLAGS_${isa}})
-    if(RIDGE_SANITIZE AND CMAKE_C_COMPILER_ID MATCHES Clang) # that optimizes the checks of a large register tile for minutes
-      target_compile_options(${lib} PRIVATE -O0 $<$<BOOL:${RIDGE_FUZZ}>:-fno-sanitize=fuzzer-no-link>)
+    if(RIDGE_SANITIZE MATCHES address AND CMAKE_C_COMPILER_ID MATCHES Clang)
+      # clang optimizes the checks of a large register tile for minutes. Hence the scalar set has all checks and no
+      # optimization, the others check addresses alone, by calls.
+      if(isa STREQUAL "scalar")
+        target_compile_options(${lib} PRIVATE -O0)
+      else()
+        target_compile_options(${lib} PRIVATE -fno-sanitize=undefined -mllvm -asan-instrumentation-with-call-threshold=0)
+      endif()
+      target_compile_options(${lib} PRIVATE $<$<BOOL:${RIDGE_FUZZ}>:-fno-sanitize=fuzzer-no-link>)
     endif()
     target_include_directories(${lib} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/kernels)
     target_link_libraries(${lib} PRIVATE ridge_warnings)

@@ -42,8 +42,9 @@ static void mark_recursive(emu_program *program, const emu_builder *builder) {
     for (size_t i = 0; i < n; i++) {
         const ptx_function *function = program->part[i].function;
         for (int k = 0; k < function->n_instructions; k++) {
-            const ptx_operand *callee = function->instruction[k].operand + 1;
-            if (!is_call(function->instruction + k)) continue;
+            const ptx_instruction *instruction = &function->instruction[k];
+            if (!is_call(instruction)) continue;
+            const ptx_operand *callee = instruction->operand + 1;
             const uint32_t *to =
                 callee->function ? emu_map_find(&builder->part_of, (uint64_t)(uintptr_t)callee->function, 0) : NULL;
             if (to) reaches[i * n + *to] = 1;

@@ -164,6 +164,7 @@ static inline uint64_t product_from(product_type type, double x) {
         return (uint32_t)(int32_t)(x > 2147483647.0 ? 2147483647.0 : x < -2147483648.0 ? -2147483648.0 : x);
     int e;
     double fraction = frexp(fabs(x), &e);
+    if (isinf(x)) return product_encode(f, signbit(x) != 0, -1, 0); /* so it was where the GPU's hashes were made */
     if (fraction == 0) return (uint64_t)(signbit(x) != 0) << (8 * f->bytes - 1);
     return product_encode(f, signbit(x) != 0, e - 1, (uint64_t)ldexp(fraction, f->mantissa_bits + 1));
 }

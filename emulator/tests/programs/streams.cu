@@ -103,6 +103,8 @@ static void captured(int *x, int *y) {
         expect_all(x, 5 + 2 * value);
     }
     CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaEventDestroy(fork));
+    CHECK(cudaEventDestroy(join));
     CHECK(cudaStreamDestroy(a));
     CHECK(cudaStreamDestroy(b));
 }
