@@ -63,7 +63,11 @@ VF_INLINE row row_of(const ridge_call *call, int64_t i, vf_type type) {
 VF_INLINE int64_t seen(const ridge_call *call, int64_t i) {
     return row_softmax_seen(i, call->dim[1], ROW_SOFTMAX_MASKED ? 0 : (int64_t)call->option[ROW_SOFTMAX_CAUSAL]);
 }
-VF_INLINE float last_of(const row *r, double sum) { return r->log ? (float)log(sum) : 1.0f / (float)sum; }
+/* The largest logit has an exponential of 1, of which vf_exp2 may miss an ulp: no probability has a positive logarithm.
+ * NaN stays, and 0, the sum of a row of nothing but -infinity. */
+VF_INLINE float last_of(const row *r, double sum) {
+    return r->log ? (float)log(sum > 0.0 && sum < 1.0 ? 1.0 : sum) : 1.0f / (float)sum;
+}
 
 /* Columns behind those that the row sees. */
 VF_INLINE void fill_unseen(const ridge_call *call, int64_t i, bool log_of, vf_type type) {

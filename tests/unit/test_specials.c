@@ -25,8 +25,8 @@ enum { COLS = 4, INPUTS = 3 };
 
 typedef struct special {
     const char *target;
-    ridge_activation activation; /* of targets that have the option */
-    double in[INPUTS][COLS];     /* as many as the target has */
+    int option;              /* activation of norms, log of softmax; of targets that have the option */
+    double in[INPUTS][COLS]; /* as many as the target has */
     double want[COLS];
 } special;
 
@@ -77,6 +77,10 @@ static const special specials[] = {
     {"add_rms_norm", 0, {{BIG, 1, 0, -2}, {BIG, 0, 0, 0}, ONES}, {NONE, 0, 0, 0}}, /* the sum overflows */
     SOFTMAX("online_softmax"),
     SOFTMAX("scaled_softmax"),
+    {"scaled_softmax", 1, {{-INF, 1, -INF, -INF}}, {-INF, 0, -INF, -INF}},
+    {"scaled_softmax", 1, {{-INF, -INF, -INF, -INF}}, NONES},
+    {"scaled_softmax", 1, {{INF, 1, 0, 2}}, NONES},
+    {"scaled_softmax", 1, {{BIG, 0, 0, 0}}, {0, -BIG, -BIG, -BIG}},
     {"masked_softmax", 0, {{1, 2, 1, 3}, {0, -INF, 0, -INF}}, {0.5, 0, 0.5, 0}},
     {"masked_softmax", 0, {{1, 2, 1, 3}, {-INF, -INF, -INF, -INF}}, NONES},
     {"masked_softmax", 0, {{INF, 2, 1, 3}, {-INF, 0, 0, 0}}, NONES},
@@ -88,20 +92,21 @@ static bool meets(double got, double want) {
     if (ridge_is_undecided(want)) return !isfinite(got) || got == 0;
     if (isnan(want)) return isnan(got);
     if (isinf(want)) return got == want;
-    return fabs(got - want) <= 1e-4;
+    return fabs(got - want) <= 1e-4 * fmax(1, fabs(want));
 }
 
 static void expect(const special *s, const char *who, const double *got) {
     for (int j = 0; j < COLS; j++)
         if (!meets(got[j], s->want[j]))
-            fail_msg("%s, activation %d, row %d: %s has y[%d] = %g, want %g", s->target, (int)s->activation,
-                     (int)(s - specials), who, j, got[j], s->want[j]);
+            fail_msg("%s, option %d, row %d: %s has y[%d] = %g, want %g", s->target, s->option, (int)(s - specials),
+                     who, j, got[j], s->want[j]);
 }
 
 static void set_options(const ridge_target *target, const special *s, double option[RIDGE_MAX_OPTIONS]) {
-    const int activation = ridge_target_option(target, "activation");
+    const int activation = ridge_target_option(target, "activation"), log_of = ridge_target_option(target, "log");
     ridge_target_options(target, option);
-    if (activation >= 0) option[activation] = s->activation;
+    if (activation >= 0) option[activation] = s->option;
+    if (log_of >= 0) option[log_of] = s->option;
 }
 
 /* ---- tests ------------------------------------------------------------------------------------------------------ */
