@@ -75,7 +75,8 @@ static long shares_stored(void) {
     a.to.z = device_array<float>((size_t)2 * batch * line, NULL), a.to.line = line, a.to.next = batch * line;
     if (gemv_run_along<4, false>(a, two_shares, 1, 0) != RIDGE_OK) exit(2);
     std::vector<float> y((size_t)batch * outputs);
-    const gemv_shares<float> s = {a.to.z, line, batch * line, 2, outputs, device_array<float>(y.size(), NULL), outputs, 1};
+    const gemv_shares<float> s = {a.to.z,  line, batch * line, 2, outputs, device_array<float>(y.size(), NULL),
+                                  outputs, 1};
     if (launch_overlapping(gemv_store<float>, {dim3((outputs + 31) / 32, batch), GEMV_THREADS}, 0, true, s) != RIDGE_OK)
         exit(2);
     to_host(y.data(), s.to, y.size());
@@ -134,9 +135,8 @@ int main(void) {
     long wrong = probabilities() + shares_stored();
     wrong += tensor(gemv_mma_across<__nv_bfloat16, GEMV_MMA_16, 8>, across::bytes, false, 6);
     wrong += tensor(gemv_mma_along<__nv_bfloat16, GEMV_MMA_16, 8>, along::bytes, true, 3);
-    wrong += outer("outer product", 1e-4, 3, 70, 151, [](const gemv_outer_args<float> &p) {
-        return gemv_run_outer_rows<4>(p, 0);
-    });
+    wrong += outer("outer product", 1e-4, 3, 70, 151,
+                   [](const gemv_outer_args<float> &p) { return gemv_run_outer_rows<4>(p, 0); });
     wrong += outer("outer product by tensor cores", 2e-2, 20, 140, 71, [](gemv_outer_args<float> p) {
         const auto kernel = gemv_mma_outer<float, GEMV_MMA_TF32, 32>;
         p.each = 128;

@@ -98,7 +98,7 @@ static long outer(void) {
 }
 
 int main(void) {
-    long wrong = logits<2, false, bf16>("logits in bf16", 75, 1004, 13);
+    long wrong = logits<2, false, bf16>("logits in bf16", 75, 1500, 13);
     wrong += logits<1, true, float>("logits in fp32", 75, 70, 7);
     return wrong + across() + outer() > 0;
 }
