@@ -79,7 +79,7 @@ RIDGE_API const char *ridge_context_last_way(const ridge_context *context);
  *
  * Special values. What NaN, infinities and overflow in the inputs give is the same on every backend. It is PyTorch's
  * result, except where this table says otherwise. Arithmetic is fp32; a result beyond the stored type is an infinity,
- * and one below 2^-126 may be 0.
+ * and one below 2^-125 may be 0.
  *     ReLU, clamp              NaN stays.
  *     GELU, its tanh, SiLU     inf gives inf, -inf gives NaN (-inf times 0).
  *     l2norm, l2_norm,         NaN in a row: the row is NaN. Infinity in a row: its own place is NaN, finite elements

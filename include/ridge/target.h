@@ -388,8 +388,8 @@ typedef struct ridge_oracle_call {
  *
  * Underflow is no part of bound(): the check adds it, for every target alike. `absolute` grows by half of the stored
  * type's smallest subnormal, which the rounding of a result costs, and by half of fp32's, which that of one
- * intermediate value costs: 2^-149 for f32, 2^-134 for bf16, 2^-25 for f16. A kernel may flush subnormals to zero:
- * zero passes where `want`, less the bound, is below fp32's smallest normal number, 2^-126. */
+ * intermediate value costs: 2^-149 for f32, 2^-134 for bf16, 2^-25 for f16. A kernel may flush subnormals to zero,
+ * and scale by up to two behind that: zero passes where `want`, less the bound, is below 2^-125. */
 typedef struct ridge_bound {
     double absolute;
     double relative;

@@ -22,6 +22,8 @@ enum {
     LAYOUT_BATCH_COUNT = 5,
     LAYOUT_STRIDE = 6,
     PREFERENCE_WORKSPACE = 1,
+    PREFERENCE_REDUCTION = 3, /* how split-K adds its parts */
+    REDUCTION_COMPUTE_TYPE = 2,
     PREFERENCE_ALIGNMENT = 5, /* of A; the next three are of B, C and D */
     OPERATION_T = 1,
 };
@@ -146,11 +148,13 @@ static bool prefer_alignments(void *preference, const cublaslt_operands *o) {
 
 static ridge_status guess_algorithm(void *handle, const product *p, const cublaslt_operands *o, algorithm *algo) {
     const size_t workspace = CUBLASLT_WORKSPACE;
+    const uint32_t reduction = REDUCTION_COMPUTE_TYPE; /* parts in 16 bits would be rounded once each */
     void *preference = NULL;
     guess best;
     int found = 0;
     bool ok = preference_create(&preference) == 0 &&
               preference_set(preference, PREFERENCE_WORKSPACE, &workspace, sizeof workspace) == 0 &&
+              preference_set(preference, PREFERENCE_REDUCTION, &reduction, sizeof reduction) == 0 &&
               prefer_alignments(preference, o) &&
               heuristic(handle, p->desc, p->w, p->x, p->z, p->z, preference, 1, &best, &found) == 0 && found > 0;
     if (preference) preference_destroy(preference);

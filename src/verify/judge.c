@@ -37,14 +37,15 @@ static double underflow(ridge_dtype dtype) {
     }
 }
 
-/* The arithmetic's smallest normal number: smaller results may be flushed to zero. f16 is stored from fp32, in which
- * its subnormals are normal. */
-static double smallest_normal(ridge_dtype dtype) {
+/* Below this a result may be flushed to zero: twice the arithmetic's smallest normal number, because the last operation
+ * may scale what was flushed up by two. (Exponentials whose shift is the maximum rounded up to an integer are half as
+ * large as they could be.) f16 is stored from fp32, in which its subnormals are normal. */
+static double flushed_below(ridge_dtype dtype) {
     switch (dtype) {
         case RIDGE_F32:
         case RIDGE_BF16:
-        case RIDGE_F16: return (double)FLT_MIN;
-        case RIDGE_F64: return DBL_MIN;
+        case RIDGE_F16: return 2 * (double)FLT_MIN;
+        case RIDGE_F64: return 2 * DBL_MIN;
         default: return 0;
     }
 }
@@ -60,7 +61,7 @@ bool ridge_judge_odd(double got, double want, double tolerance, ridge_dtype dtyp
     if (ridge_is_undecided(want)) return !isfinite(got) || got == 0;
     if (isnan(want)) return isnan(got);
     if (isinf(want)) return got == want;
-    if (got == 0) return fabs(want) - tolerance < smallest_normal(dtype);
+    if (got == 0) return fabs(want) - tolerance < flushed_below(dtype);
     bool overflows = isfinite(tolerance) && fabs(want) + tolerance > largest_finite(dtype);
     return overflows && isinf(got) && signbit(got) == signbit(want);
 }

@@ -311,7 +311,7 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     if (half || tf32) logit += 2 * u * (depth / (tf32 ? 8 : 16) + 1) * (5 * deviation * 2 / 3 + product);
     if (tf32) logit += 4 * 0x1p-11 * deviation;
     if (exact) logit = 0;
-    b->relative = 2 * logit + (exact ? 0 : u * spread) + u * (12 + 2 * sqrt((double)call->dim[LINEAR_CLASSES]));
+    b->relative = 2 * logit + u * spread + u * (12 + 2 * sqrt((double)call->dim[LINEAR_CLASSES]));
     if (half) b->relative += ridge_dtype_roundoff(call->dtype);
 }
 

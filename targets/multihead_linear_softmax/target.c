@@ -215,7 +215,7 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
         logit += 2 * u * (depth / (tf32 ? 8 : 16) + 1) * (5 * product * sqrt(depth) / 3 * 2 / 3 + product);
     if (tf32) logit += 4 * 0x1p-11 * product * sqrt(depth) / 3;
     if (exact) logit = 0;
-    b->relative = 2 * logit + (exact ? 0 : u * spread) + u * (12 + 2 * sqrt((double)call->dim[HEADS_CLASSES]));
+    b->relative = 2 * logit + u * spread + u * (12 + 2 * sqrt((double)call->dim[HEADS_CLASSES]));
     if (half) b->relative += ridge_dtype_roundoff(call->dtype);
 }
 
