@@ -305,7 +305,8 @@ void ce_bound(const ce_places *at, const ridge_oracle_call *call, ridge_fill_kin
     if (at->lse_in < 0 && call->dtype == RIDGE_BF16) a.least = fmax(a.least, 0x1p-39 * call->in_max[at->dloss]);
     if (call->dtype == RIDGE_F16)
         a.least = fmax(a.least, 0x1p-38 * (1 + call->option[CE_Z_LOSS] * e.log) * call->in_max[at->dloss]);
-    b->relative = (output == at->db ? u : a.stored + a.factor) + p;
+    /* The last term: partial sums that drift towards the result, as targets/micro_tiling_matmul/README.md derives. */
+    b->relative = (output == at->db ? u : a.stored + a.factor) + p + 7 * u * sqrt(terms) / 3;
     /* Six root mean squares of roundings, 0.4 of the largest each, of a class's many terms, whose other factor is
      * uniform, or one of -1, 0 and 1, or is none; of a row's terms the label's alone can err as much. */
     const double spread = output == at->db ? 2.4 : output == at->dw && kind == RIDGE_EXACT ? 2 : 1.5;

@@ -11,6 +11,7 @@ typedef struct plans {
 /* oneDNN's scale and shift are always fp32. */
 const char *norm_activation_onednn_unavailable(const ridge_case *c) {
     if (c && c->dtype != RIDGE_F32) return "oneDNN's layer normalization takes fp32 parameters";
+    if (c && c->dim[1] > 65536) return "oneDNN's layer normalization sums long rows beyond the error bound";
     return onednn_primitive_unavailable(c);
 }
 
