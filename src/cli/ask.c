@@ -8,8 +8,9 @@
 static bool interrupted(void) { return *ridge_interrupt_flag() != 0; }
 
 static ridge_status ask(const ridge_question *q, ridge_answer *a, ridge_error *error) {
-    const char *why = ridge_variant_forced(q->variant) ? ridge_variant_obstacle(q->variant, &q->c, &q->here)
-                                                       : ridge_variant_dense_obstacle(q->target, q->variant, &q->c, &q->here);
+    const char *why = ridge_variant_forced(q->variant)
+                          ? ridge_variant_obstacle(q->variant, &q->c, &q->here)
+                          : ridge_variant_dense_obstacle(q->target, q->variant, &q->c, &q->here);
     if (why) {
         a->skipped = true;
         return ridge_fail(error, RIDGE_OK, "%s", why);

@@ -214,7 +214,7 @@ static inline const char *row_way_refusal(int way, const row_facts *f) {
 /* Microseconds of a parameter's element that is loaded by itself, four or eight of them in flight. Predicted, not
  * measured: 0.25 when each load waited for the store before it, of 8 x 40 fp32 and 1 x 120278. */
 #define ROW_H200_APART 0.06
-#define ROW_H200_STAGED                                                                                              \
+#define ROW_H200_STAGED \
     1.15                     /* times what rows that are loaded to registers take: loads, then stores, of each block \
                               */
 #define ROW_H200_CYCLES 1755 /* of an SM in a microsecond */
