@@ -62,7 +62,9 @@ VF_INLINE vi vi_shr(vi a, int n) { return a >> n; }
 
 /* Two factors, both powers of two: the first never leaves the normal range, so only the second can round. */
 VF_INLINE vf vf_scale2(vf x, vf n) {
-    int32_t whole = n == n ? (int32_t)n : 0, half = whole >> 1;
+    /* An infinity becomes what the conversion instruction makes of it; in C it has no value. */
+    const int32_t odd = n == n ? INT32_MIN : 0;
+    int32_t whole = n >= -0x1p31f && n < 0x1p31f ? (int32_t)n : odd, half = whole >> 1;
     return x * vi_float((uint32_t)(half + 127) << 23) * vi_float((uint32_t)(whole - half + 127) << 23);
 }
 

@@ -55,7 +55,7 @@ enum { TLB_REACH = 1536 * 4096 }; /* bytes */
 
 static double larger(double a, double b) { return a > b ? a : b; }
 static double smaller(double a, double b) { return a < b ? a : b; }
-static double ceil_of(double n, double by) { return (double)(int64_t)((n + by - 1) / by); }
+static double ceil_of(double n, double by) { return by > 0 ? (double)(int64_t)((n + by - 1) / by) : 0; }
 
 /* Tiles of all rows and columns, over the whole depth in `slices` parts. */
 static double tiles_beats(const gemm_facts *f, cpu_tile t, int most, double slices) {

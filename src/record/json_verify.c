@@ -14,8 +14,8 @@ json_t *ridge_json_verified(const ridge_verified *v) {
         ridge_case_name(v->target, &v->c, name, sizeof name);
     return json_pack("{s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:i, s:o, s:o}", "target", ridge_json_text(v->target->name),
                      "case", ridge_json_text(name), "variant", ridge_json_text(v->variant->name), "way",
-                     v->way[0] ? ridge_json_text(v->way) : json_null(), "isa", ridge_isa_name(v->isa), "verdict",
-                     v->verdict, "reason", ridge_json_text(v->reason), "runs", v->runs, "worst",
+                     v->way && v->way[0] ? ridge_json_text(v->way) : json_null(), "isa", ridge_isa_name(v->isa),
+                     "verdict", v->verdict, "reason", ridge_json_text(v->reason), "runs", v->runs, "worst",
                      ridge_json_number(v->runs > 0 ? v->worst : (double)NAN), "digest",
                      v->runs > 0 ? ridge_json_text(digest) : json_null());
 }

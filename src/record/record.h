@@ -90,7 +90,7 @@ typedef struct ridge_verified {
     const ridge_variant *variant;
     ridge_isa isa;
     bool all_cases;      /* the verdict is of the variant, whatever the case */
-    const char *way;     /* that ran; "": the variant has none, "several": not always the same */
+    const char *way;     /* that ran; "" or NULL: the variant has none, "several": not always the same */
     const char *verdict; /* "ok", "wrong", "failed", "skipped": nothing ran; "not run": a way that no case ran */
     const char *reason;  /* "" when ok */
     int runs;            /* 0: nothing was checked */
