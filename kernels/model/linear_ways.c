@@ -44,12 +44,9 @@ typedef struct fused_shares {
 } fused_shares;
 static const fused_shares fused_avx2 = {1.15, 1.2}, fused_avx512 = {1.05, 0.2};
 
-static bool is_avx512(const linear_facts *f) { return cpu_tile_of(f->isa).lanes == 16; }
-
 const char *linear_cpu_refuses(const ridge_way *way, const ridge_problem *p) {
     const linear_facts f = facts_of(way->own, p);
     if (way->number != LINEAR_WAY_WIDE) return NULL;
-    if (!is_avx512(&f)) return "needs AVX-512";
     if (f.columns) return "for a row-major w";
     if (f.classes < 2 * 16 || f.classes > 256 || f.classes % 16 > LINEAR_WIDE_REST)
         return "for 32 to 256 classes that nearly fill vectors";
