@@ -54,7 +54,8 @@ void ridge_judge_bound(const ridge_target *target, const ridge_oracle_call *call
                        ridge_dtype dtype, ridge_bound *bound) {
     *bound = (ridge_bound){0, 0, 0};
     target->bound(call, kind, output, bound);
-    bound->absolute += underflow(dtype);
+    /* A target that allows nothing says that nothing is rounded. */
+    if (bound->absolute > 0 || bound->relative > 0 || bound->sized > 0) bound->absolute += underflow(dtype);
 }
 
 bool ridge_judge_odd(double got, double want, double tolerance, ridge_dtype dtype) {
