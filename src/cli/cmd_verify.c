@@ -65,6 +65,7 @@ static ridge_status verify_selection(const ridge_options *o, ridge_selection *s,
     if (o->most_work > 0)
         for (int i = 0; i < s->n; i++) ridge_case_cut(s->items[i].target, o->most_work, &s->items[i].c);
     RIDGE_TRY(check_memory(s, &v->machine, error));
+    if (o->cases > 0) RIDGE_TRY(ridge_verify_draw(v, s, o->cases, error));
     v->page = ridge_say_page(o);
     v->table = o->mutants ? ridge_mutants_table() : ridge_verify_table();
     v->json = json_array();

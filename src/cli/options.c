@@ -140,6 +140,12 @@ static ridge_status set_layouts(ridge_options *o, const char *v, ridge_error *e)
     o->layouts = (int)layouts;
     return RIDGE_OK;
 }
+static ridge_status set_cases(ridge_options *o, const char *v, ridge_error *e) {
+    int64_t cases = 0;
+    RIDGE_TRY(ridge_parse_count(v, "--cases", 1, 1000, &cases, e));
+    o->cases = (int)cases;
+    return RIDGE_OK;
+}
 static ridge_status set_work(ridge_options *o, const char *v, ridge_error *e) {
     return ridge_parse_work(v, "--work", &o->most_work, e);
 }
@@ -253,6 +259,8 @@ const ridge_option_row ridge_option_rows[] = {
     {"refresh", NULL, "rctpf", "measure the ceilings again, even if they are cached", set_refresh, NULL,
      RIDGE_VALUE_OTHER},
     {"edges", NULL, "v", "only the small edge cases, with every instruction set", set_edges, NULL, RIDGE_VALUE_OTHER},
+    {"cases", "N", "v", "at most N cases of each way and type, drawn by the seed (default: all)", set_cases, NULL,
+     RIDGE_VALUE_OTHER},
     {"layouts", "N", "v", "at most N fills and layouts of each case, drawn by the seed (default: all)", set_layouts,
      NULL, RIDGE_VALUE_OTHER},
     {"work", "FLOP", "v",

@@ -38,6 +38,7 @@ typedef struct ridge_options {
     bool hot;
     uint64_t seed;
     int layouts;      /* 0: all */
+    int cases;        /* of each way and type; 0: all */
     double most_work; /* FLOP of a case that is not cut; 0: no limit */
     double cheap;     /* FLOP of a case that is selected; 0: no limit */
     const char *inputs[RIDGE_MAX_INPUT_FILES];

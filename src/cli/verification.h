@@ -24,6 +24,10 @@ void ridge_verification_add(ridge_verification *v, json_t *entry);
 ridge_question ridge_verification_question(const ridge_verification *v, const ridge_lab_item *item, int variant,
                                            ridge_isa isa);
 
+/* Leaves each variant at most `most` cases of each type: that with the most extents of two tiles and a tail, the cheapest of
+ * these, and others that the seed draws. */
+ridge_status ridge_verify_draw(const ridge_verification *v, ridge_selection *s, int most, ridge_error *error);
+
 /* Verifies every variant of the selection. A way that no case of a whole target ran counts as failed. */
 ridge_table *ridge_verify_table(void);
 void ridge_verify_all(ridge_verification *v);
