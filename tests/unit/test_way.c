@@ -408,7 +408,7 @@ static const ridge_way none[] = {WAY("even", .own = &cheap, .refuses = refuses_o
 static ridge_status run_variant(const ridge_variant *variant, int64_t rows) {
     const int64_t dim[RIDGE_MAX_RANK] = {rows, 8};
     int64_t shape[2] = {rows, 8}, strides[2] = {8, 1};
-    float data[64] = {0};
+    static float data[64]; /* where it lies is a part of the problem */
     const DLTensor x = {.data = data, .ndim = 2, .shape = shape, .strides = strides, .dtype = {kDLFloat, 32, 1}};
     const ridge_call call = {.dim = dim, .dtype = RIDGE_F32, .in = &x, .out = &x};
     const ridge_abilities here = {.isa = (ridge_isa)0};
