@@ -28,9 +28,9 @@ void *emu_decode_alloc(emu_decoding *d, size_t bytes) {
     return emu_arena_take(builder->survey ? &builder->scratch : &builder->program->arena, bytes);
 }
 
-bool emu_decode_fail(emu_decoding *d, const char *format, ...) {
+void emu_decode_failed(emu_decoding *d, const char *format, ...) {
     char where[200], text[200], why[160];
-    if (*d->error->text) return false; /* the first says it */
+    if (*d->error->text) return; /* the first says it */
     ptx_location_text(d->function, d->instruction, where, sizeof where);
     ptx_instruction_text(d->function, d->instruction, text, sizeof text);
     va_list arguments;
@@ -39,7 +39,6 @@ bool emu_decode_fail(emu_decoding *d, const char *format, ...) {
     va_end(arguments);
     d->error->line = d->instruction->line;
     snprintf(d->error->text, sizeof d->error->text, "%.150s: %.100s: %.140s", where, text, why);
-    return false;
 }
 
 /* ---- mnemonics

@@ -33,8 +33,9 @@ extern const emu_mnemonic emu_mnemonics_mma[];   /* mma/: mma, wgmma, ldmatrix, 
  * returning false without an error; the next table that has the name is asked. */
 bool emu_decline(emu_decoding *);
 
-/* Says what is wrong in a line that names instruction and source; returns false. */
-bool emu_decode_fail(emu_decoding *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Says what is wrong in a line that names instruction and source; false, which readers of one file can see. */
+#define emu_decode_fail(...) (emu_decode_failed(__VA_ARGS__), ptx_false())
+void emu_decode_failed(emu_decoding *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Resolve operand k of the instruction for reading as this type: registers, immediates (converted to the type), special
  * registers, addresses of symbols. Registers may be wider than the type where PTX allows that. */

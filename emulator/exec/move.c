@@ -34,7 +34,7 @@ static emu_result pack(emu_warp *warp, const emu_op *op, emu_mask mask) {
             memcpy(whole + lane * n * bytes + k * bytes, part + lane, (size_t)bytes);
     }
     uint8_t *d = emu_at(warp, op->operand[0].at);
-    size_t size = (size_t)(n * bytes);
+    const size_t size = (size_t)n * (size_t)bytes;
     for (int lane = 0; lane < EMU_LANES; lane++)
         if (mask >> lane & 1) memcpy(d + (size_t)lane * size, whole + (size_t)lane * size, size);
     return EMU_NEXT;
@@ -43,7 +43,7 @@ static emu_result pack(emu_warp *warp, const emu_op *op, emu_mask mask) {
 static emu_result unpack(emu_warp *warp, const emu_op *op, emu_mask mask) {
     int n = op->kind, bytes = op->type;
     uint8_t whole[16 * EMU_LANES];
-    memcpy(whole, emu_at(warp, op->operand[1 + n].at), (size_t)(n * bytes * EMU_LANES));
+    memcpy(whole, emu_at(warp, op->operand[1 + n].at), (size_t)n * (size_t)bytes * EMU_LANES);
     for (int k = 0; k < n; k++) {
         uint64_t part[EMU_LANES] = {0};
         for (int lane = 0; lane < EMU_LANES; lane++)

@@ -206,7 +206,7 @@ static uint32_t converted(const emu_dot *dot, const uint32_t *a, const uint32_t 
     const emu_dot *f16 = emu_dot_find(dot->sm, dot->wgmma, PTX_F16, PTX_F16, dot->accumulator);
     uint32_t sum = 0;
     for (int part = 0; part < 2; part++) {
-        uint8_t bytes[2][EMU_MAX_K];
+        uint8_t bytes[2][EMU_MAX_K] = {{0}};
         uint16_t halves[2][EMU_MAX_K / 2];
         uint32_t x[EMU_MAX_K / 2], y[EMU_MAX_K / 2];
         for (int i = 0; i < k; i++) bytes[0][i] = (uint8_t)a[i], bytes[1][i] = (uint8_t)b[i];

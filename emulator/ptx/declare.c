@@ -248,7 +248,7 @@ static bool initial_element(initial *in, uint64_t at) {
         }
     }
     value = ptx_constant_read(p);
-    return !p->failed && initial_number(p, in->variable->type, value, (uint8_t *)in->bytes.data + at);
+    return !p->failed && in->bytes.data && initial_number(p, in->variable->type, value, (uint8_t *)in->bytes.data + at);
 }
 
 /* {…} of this dimension: elements, or braces of the dimension within. */

@@ -5,8 +5,8 @@
 
 #include "ptx/parser.h"
 
-bool ptx_fail(ptx_parser *p, const char *format, ...) {
-    if (p->failed) return false;
+void ptx_failed(ptx_parser *p, const char *format, ...) {
+    if (p->failed) return;
     p->failed = true;
     p->error->line = p->line;
     char *text = p->error->text;
@@ -24,7 +24,6 @@ bool ptx_fail(ptx_parser *p, const char *format, ...) {
     for (char *c = text; *c; c++) /* one line, whatever the text holds */
         if ((unsigned char)*c < 32 || *c == 127) *c = ' ';
     p->at = p->end;
-    return false;
 }
 
 bool ptx_expected(ptx_parser *p, const char *what) {
@@ -138,7 +137,9 @@ bool ptx_block_skip(ptx_parser *p, char open, char close) {
         char c = *at;
         if (c > '/' && c != open && c != close) { /* most */
             at++;
-        } else if (c == '\n') {
+            continue;
+        }
+        if (c == '\n') {
             line++, at++;
         } else if (c == open) {
             depth++, at++;

@@ -113,8 +113,9 @@ typedef struct ptx_parser {
     uint32_t loc;
 } ptx_parser;
 
-/* Notes the first failure: line, source line, instruction, and this. Returns false. */
-bool ptx_fail(ptx_parser *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Notes the first failure: line, source line, instruction, and this; false, which readers of one file can see. */
+#define ptx_fail(...) (ptx_failed(__VA_ARGS__), ptx_false())
+void ptx_failed(ptx_parser *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* "expected this, found …" */
 bool ptx_expected(ptx_parser *, const char *what);
 

@@ -17,8 +17,9 @@ typedef enum side { ANY, DEVICE } side;
 /* Does the range lie within one allocation, or is it host memory that the emulator does not know? As with the driver,
  * device memory may stand where host memory is asked for, not the other way round. */
 static bool is_within(const void *pointer, size_t bytes, side wanted) {
+    if (!pointer) return false;
     const emu_allocation *a = emu_memory_find(pointer);
-    if (!a) return pointer && wanted != DEVICE;
+    if (!a) return wanted != DEVICE;
     return (size_t)((const uint8_t *)pointer - a->memory) + bytes <= a->bytes;
 }
 

@@ -115,7 +115,7 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void 
     cudaError_t error = kernel ? emu_kernel_load(kernel) : cudaErrorInvalidDeviceFunction;
     if (error == cudaSuccess && (!bytes || blocks <= 0 || threads <= 0)) error = cudaErrorInvalidValue;
     if (error != cudaSuccess) return emu_told(error);
-    size_t share = (size_t)(EMU_SM_SHARED / blocks / 128 * 128),
+    size_t share = (size_t)EMU_SM_SHARED / (size_t)blocks / 128 * 128,
            fixed = kernel->code->shared_bytes + EMU_RESERVED_SHARED;
     *bytes = share > fixed ? share - fixed : 0;
     return cudaSuccess;

@@ -183,7 +183,7 @@ cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long *flag
 static bool same_shape(cudaGraph_t a, cudaGraph_t b, cudaGraphNode_t *differs) {
     if (a->nodes.n != b->nodes.n) return false;
     for (int i = 0; i < a->nodes.n; i++) {
-        const cudaGraphNode_t x = a->nodes.item[i], y = b->nodes.item[i];
+        cudaGraphNode_t x = a->nodes.item[i], y = b->nodes.item[i];
         *differs = y;
         if (x->type != y->type || x->n_edges != y->n_edges || !x->child != !y->child) return false;
         if (x->child && !same_shape(x->child, y->child, differs)) return false;

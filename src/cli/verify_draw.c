@@ -54,9 +54,10 @@ static void draw(const ridge_verification *v, ridge_lab_item *items, int n, int 
         ridge_lab_item *item = &items[i];
         if (item->c.dtype != dtype || place_of(item, variant) < 0 || !takes(v, item, variant)) continue;
         candidate *one = &list[found];
-        *one = (candidate){.item = item,
-                           .cost = ridge_check_full_cost(item->target, &item->c),
-                           .ticket = ridge_random(v->options->seed, (uint64_t)(i * RIDGE_LAB_MAX_VARIANTS + variant))};
+        *one = (candidate){
+            .item = item,
+            .cost = ridge_check_full_cost(item->target, &item->c),
+            .ticket = ridge_random(v->options->seed, (uint64_t)i * RIDGE_LAB_MAX_VARIANTS + (uint64_t)variant)};
         for (int d = 0; d < ridge_target_rank(item->target); d++) one->tiled += item->c.dim[d] >= TILED;
         found++;
     }
