@@ -54,7 +54,7 @@ function(ridge_choose_cuda variable)
     set(said "no CUDA backend: ${absent}")
   elseif(RIDGE_CUDA_BOTH) # one pass of nvcc compiles to PTX and machine code of the same architecture
     list(TRANSFORM chosen REPLACE "^90a-real$" 90a)
-    if(NOT 90a IN_LIST chosen)
+    if(NOT 90a IN_LIST chosen AND NOT 90a-virtual IN_LIST chosen)
       list(APPEND chosen 90a-virtual)
     endif()
     string(APPEND said ", and emulated on the CPU")

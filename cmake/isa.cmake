@@ -14,6 +14,31 @@ else()
   set(RIDGE_ISA_FLAGS_scalar "")
 endif()
 
+# What this CPU cannot run has no use for a sanitizer's checks.
+if(EXISTS /proc/cpuinfo)
+  file(STRINGS /proc/cpuinfo RIDGE_CPU_FLAGS REGEX "^flags" LIMIT_COUNT 1)
+endif()
+set(RIDGE_ISA_NEEDS_avx2 " avx2( |$)")
+set(RIDGE_ISA_NEEDS_avx512 " avx512vl( |$)")
+
+function(ridge_sanitize_isa lib isa)
+  if(RIDGE_SANITIZE AND RIDGE_ISA_NEEDS_${isa} AND NOT RIDGE_CPU_FLAGS MATCHES "${RIDGE_ISA_NEEDS_${isa}}")
+    target_compile_options(${lib} PRIVATE -fno-sanitize=all -O0)
+  elseif(RIDGE_SANITIZE MATCHES address AND CMAKE_C_COMPILER_ID MATCHES Clang)
+    # clang optimizes the checks of a large register tile for minutes. Hence the scalar set has all checks and no
+    # optimization, the others check addresses alone, by calls.
+    if(isa STREQUAL "scalar")
+      target_compile_options(${lib} PRIVATE -O0)
+    else()
+      target_compile_options(${lib} PRIVATE -fno-sanitize=undefined -mllvm -asan-instrumentation-with-call-threshold=0)
+    endif()
+    target_compile_options(${lib} PRIVATE $<$<BOOL:${RIDGE_FUZZ}>:-fno-sanitize=fuzzer-no-link>)
+  elseif(RIDGE_SANITIZE MATCHES thread AND NOT isa STREQUAL "scalar")
+    # The sets are one source: a race that one has, all have. The others stay fast, and their calls are seen from outside.
+    target_compile_options(${lib} PRIVATE -fno-sanitize=thread)
+  endif()
+endfunction()
+
 # ridge_add_isa_objects(<name> <sources…>) sets <name>_OBJECTS.
 function(ridge_add_isa_objects name)
   set(objects "")
@@ -22,20 +47,7 @@ function(ridge_add_isa_objects name)
     add_library(${lib} OBJECT ${ARGN})
     target_compile_definitions(${lib} PRIVATE RIDGE_ISA=${isa} RIDGE_ISA_IS_${isa}=1)
     target_compile_options(${lib} PRIVATE ${RIDGE_KERNEL_FLAGS} ${RIDGE_ISA_FLAGS_${isa}})
-    if(RIDGE_SANITIZE MATCHES address AND CMAKE_C_COMPILER_ID MATCHES Clang)
-      # clang optimizes the checks of a large register tile for minutes. Hence the scalar set has all checks and no
-      # optimization, the others check addresses alone, by calls.
-      if(isa STREQUAL "scalar")
-        target_compile_options(${lib} PRIVATE -O0)
-      else()
-        target_compile_options(${lib} PRIVATE -fno-sanitize=undefined -mllvm -asan-instrumentation-with-call-threshold=0)
-      endif()
-      target_compile_options(${lib} PRIVATE $<$<BOOL:${RIDGE_FUZZ}>:-fno-sanitize=fuzzer-no-link>)
-    endif()
-    # The sets are one source: a race that one has, all have. The others stay fast, and their calls are seen from outside.
-    if(RIDGE_SANITIZE MATCHES thread AND NOT isa STREQUAL "scalar")
-      target_compile_options(${lib} PRIVATE -fno-sanitize=thread)
-    endif()
+    ridge_sanitize_isa(${lib} ${isa})
     target_include_directories(${lib} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/kernels)
     target_link_libraries(${lib} PRIVATE ridge_warnings)
     list(APPEND objects $<TARGET_OBJECTS:${lib}>)
