@@ -1,5 +1,7 @@
 /* ridge verify: checks every variant against the oracle, each in a child process, and checks that every mutant is
  * caught. */
+#include <stdlib.h>
+
 #include "cli/bench.h"
 #include "cli/interrupt.h"
 #include "cli/say.h"
@@ -94,6 +96,7 @@ int ridge_cmd_verify(const ridge_options *o) {
     ridge_error error = {0};
     ridge_status status = ridge_select(o, true, &selection, &error);
     if (status == RIDGE_OK) status = verify_selection(o, &selection, &v, &error);
+    free(v.spare);
     ridge_table_free(v.table);
     json_decref(v.json);
     ridge_selection_free(&selection);

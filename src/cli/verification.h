@@ -7,6 +7,12 @@
 #include "cli/select.h"
 #include "report/report.h"
 
+/* A case that --cases left out for one variant. */
+typedef struct ridge_spare {
+    ridge_lab_item item; /* with that variant alone */
+    int variant;
+} ridge_spare;
+
 typedef struct ridge_verification {
     const ridge_options *options;
     const ridge_selection *selection;
@@ -18,6 +24,8 @@ typedef struct ridge_verification {
     json_t *json;
     bool incomplete; /* an entry of json is missing: memory was out */
     int passed, failed, skipped;
+    ridge_spare *spare; /* in the order in which they were drawn; for ways that no drawn case ran */
+    int n_spare;
 } ridge_verification;
 
 void ridge_verification_add(ridge_verification *v, json_t *entry);
@@ -25,8 +33,8 @@ ridge_question ridge_verification_question(const ridge_verification *v, const ri
                                            ridge_isa isa);
 
 /* Leaves each variant at most `most` cases of each type: that with the most extents of two tiles and a tail, the cheapest of
- * these, and others that the seed draws. */
-ridge_status ridge_verify_draw(const ridge_verification *v, ridge_selection *s, int most, ridge_error *error);
+ * these, and others that the seed draws. What is left out goes to v->spare, which the caller frees. */
+ridge_status ridge_verify_draw(ridge_verification *v, ridge_selection *s, int most, ridge_error *error);
 
 /* Verifies every variant of the selection. A way that no case of a whole target ran counts as failed. */
 ridge_table *ridge_verify_table(void);

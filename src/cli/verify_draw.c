@@ -39,15 +39,18 @@ static int place_of(const ridge_lab_item *item, int variant) {
     return -1;
 }
 
-static void drop(ridge_lab_item *item, int variant) {
+static void drop(ridge_verification *v, ridge_lab_item *item, int variant) {
     const int place = place_of(item, variant);
+    ridge_spare *spare = &v->spare[v->n_spare++];
+    *spare = (ridge_spare){.item = *item, .variant = variant};
+    spare->item.variants[0] = variant, spare->item.n_variants = 1;
     item->n_variants--;
     for (int k = place; k < item->n_variants; k++) item->variants[k] = item->variants[k + 1];
 }
 
 /* Of n items of one target and backend, those of one type: keeps `most` with the variant. A variant that takes none keeps
  * them all, so that its reason is told. */
-static void draw(const ridge_verification *v, ridge_lab_item *items, int n, int variant, ridge_dtype dtype, int most,
+static void draw(ridge_verification *v, ridge_lab_item *items, int n, int variant, ridge_dtype dtype, int most,
                  candidate *list) {
     int found = 0;
     for (int i = 0; i < n; i++) {
@@ -64,19 +67,21 @@ static void draw(const ridge_verification *v, ridge_lab_item *items, int n, int 
     if (found <= most) return;
     qsort(list, (size_t)found, sizeof *list, by_tiles);
     qsort(list + 1, (size_t)(found - 1), sizeof *list, by_ticket);
-    for (int i = most; i < found; i++) drop(list[i].item, variant);
+    for (int i = most; i < found; i++) drop(v, list[i].item, variant);
 }
 
-static void draw_target(const ridge_verification *v, ridge_lab_item *items, int n, int most, candidate *list) {
+static void draw_target(ridge_verification *v, ridge_lab_item *items, int n, int most, candidate *list) {
     for (int variant = 0; variant < items->target->n_variants; variant++)
         for (int dtype = 0; dtype < RIDGE_DTYPE_COUNT; dtype++)
             draw(v, items, n, variant, (ridge_dtype)dtype, most, list);
 }
 
-ridge_status ridge_verify_draw(const ridge_verification *v, ridge_selection *s, int most, ridge_error *error) {
+ridge_status ridge_verify_draw(ridge_verification *v, ridge_selection *s, int most, ridge_error *error) {
     candidate *list = malloc((size_t)s->n * sizeof *list);
-    int kept = 0;
-    if (!list) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory to draw cases");
+    int kept = 0, pairs = 0;
+    for (int i = 0; i < s->n; i++) pairs += s->items[i].n_variants;
+    v->spare = malloc((size_t)pairs * sizeof *v->spare);
+    if (!list || !v->spare) return free(list), ridge_fail(error, RIDGE_NO_MEMORY, "no memory to draw cases");
     for (int i = 0, n; i < s->n; i += n) {
         for (n = 1; i + n < s->n; n++)
             if (s->items[i + n].target != s->items[i].target || s->items[i + n].backend != s->items[i].backend) break;

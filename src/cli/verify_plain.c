@@ -219,6 +219,19 @@ static int fill_grid(const ridge_verification *v, const ridge_lab_item *items, i
     return g->columns;
 }
 
+/* A drawn case may have had no room on this device: what was left out is asked until the way has run. */
+static void verify_spare(ridge_verification *v, const ridge_lab_item *of, tally *t) {
+    static grid g;
+    for (int i = 0; i < v->n_spare && !interrupted(); i++) {
+        const ridge_spare *spare = &v->spare[i];
+        if (spare->item.target != of->target || spare->item.backend != of->backend || t->runs[spare->variant] > 0 ||
+            !t->possible[spare->variant])
+            continue;
+        (void)fill_grid(v, &spare->item, 1, &g);
+        verify_grid(v, &g, t);
+    }
+}
+
 void ridge_verify_all(ridge_verification *v) {
     static tally t;
     static grid g;
@@ -232,6 +245,8 @@ void ridge_verify_all(ridge_verification *v) {
         if (i == 0 || s->items[i - 1].target != item->target) t = (tally){0};
         i += fill_grid(v, item, s->n - i, &g);
         verify_grid(v, &g, &t);
+        if (i >= s->n || s->items[i].target != item->target || s->items[i].backend != item->backend)
+            verify_spare(v, item, &t);
         if (i >= s->n || s->items[i].target != item->target) record_unexecuted(v, item->target, &t);
     }
 }
