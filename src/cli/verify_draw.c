@@ -80,7 +80,7 @@ ridge_status ridge_verify_draw(ridge_verification *v, ridge_selection *s, int mo
     candidate *list = malloc((size_t)s->n * sizeof *list);
     int kept = 0, pairs = 0;
     for (int i = 0; i < s->n; i++) pairs += s->items[i].n_variants;
-    v->spare = malloc((size_t)pairs * sizeof *v->spare);
+    v->spare = calloc((size_t)pairs + 1, sizeof *v->spare);
     if (!list || !v->spare) return free(list), ridge_fail(error, RIDGE_NO_MEMORY, "no memory to draw cases");
     for (int i = 0, n; i < s->n; i += n) {
         for (n = 1; i + n < s->n; n++)
