@@ -221,6 +221,7 @@ bool ptx_words_end(const ptx_words *);
 bool ptx_fatbin_each(const void *fatbin, size_t bytes,
                      void (*found)(void *context, const char *text, size_t bytes, int sm), void *context,
                      ptx_error *error);
+
 /* What failing functions return: a call, so that the value may be left unused. */
 static inline bool ptx_false(void) { return false; }
 

@@ -134,17 +134,17 @@ static ridge_status set_seed(ridge_options *o, const char *v, ridge_error *e) {
 static ridge_status set_max_time(ridge_options *o, const char *v, ridge_error *e) {
     return ridge_parse_seconds(v, "--max-time", &o->max_time, e);
 }
-static ridge_status set_layouts(ridge_options *o, const char *v, ridge_error *e) {
-    int64_t layouts = 0;
-    RIDGE_TRY(ridge_parse_count(v, "--layouts", 1, 1000, &layouts, e));
-    o->layouts = (int)layouts;
+static ridge_status set_count(const char *v, const char *option, int *count, ridge_error *e) {
+    int64_t n = 0;
+    RIDGE_TRY(ridge_parse_count(v, option, 1, 1000, &n, e));
+    *count = (int)n;
     return RIDGE_OK;
 }
+static ridge_status set_layouts(ridge_options *o, const char *v, ridge_error *e) {
+    return set_count(v, "--layouts", &o->layouts, e);
+}
 static ridge_status set_cases(ridge_options *o, const char *v, ridge_error *e) {
-    int64_t cases = 0;
-    RIDGE_TRY(ridge_parse_count(v, "--cases", 1, 1000, &cases, e));
-    o->cases = (int)cases;
-    return RIDGE_OK;
+    return set_count(v, "--cases", &o->cases, e);
 }
 static ridge_status set_work(ridge_options *o, const char *v, ridge_error *e) {
     return ridge_parse_work(v, "--work", &o->most_work, e);

@@ -7,12 +7,6 @@
 #include "cli/select.h"
 #include "report/report.h"
 
-/* A case that --cases left out for one variant. */
-typedef struct ridge_spare {
-    ridge_lab_item item; /* with that variant alone */
-    int variant;
-} ridge_spare;
-
 typedef struct ridge_verification {
     const ridge_options *options;
     const ridge_selection *selection;
@@ -24,7 +18,8 @@ typedef struct ridge_verification {
     json_t *json;
     bool incomplete; /* an entry of json is missing: memory was out */
     int passed, failed, skipped;
-    ridge_spare *spare; /* in the order in which they were drawn; for ways that no drawn case ran */
+    ridge_lab_item
+        *spare; /* what --cases left out, one variant each, in the order drawn: for ways that no drawn case ran */
     int n_spare;
 } ridge_verification;
 

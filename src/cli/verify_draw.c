@@ -41,15 +41,15 @@ static int place_of(const ridge_lab_item *item, int variant) {
 
 static void drop(ridge_verification *v, ridge_lab_item *item, int variant) {
     const int place = place_of(item, variant);
-    ridge_spare *spare = &v->spare[v->n_spare++];
-    *spare = (ridge_spare){.item = *item, .variant = variant};
-    spare->item.variants[0] = variant, spare->item.n_variants = 1;
+    ridge_lab_item *spare = &v->spare[v->n_spare++];
+    *spare = *item;
+    spare->variants[0] = variant, spare->n_variants = 1;
     item->n_variants--;
     for (int k = place; k < item->n_variants; k++) item->variants[k] = item->variants[k + 1];
 }
 
-/* Of n items of one target and backend, those of one type: keeps `most` with the variant. A variant that takes none keeps
- * them all, so that its reason is told. */
+/* Of n items of one target and backend: keeps the variant in `most` of those items of one type that it takes. Items that it
+ * refuses stay: they cost nothing, and the reason is reported. */
 static void draw(ridge_verification *v, ridge_lab_item *items, int n, int variant, ridge_dtype dtype, int most,
                  candidate *list) {
     int found = 0;
@@ -81,7 +81,10 @@ ridge_status ridge_verify_draw(ridge_verification *v, ridge_selection *s, int mo
     int kept = 0, pairs = 0;
     for (int i = 0; i < s->n; i++) pairs += s->items[i].n_variants;
     v->spare = calloc((size_t)pairs + 1, sizeof *v->spare);
-    if (!list || !v->spare) return free(list), ridge_fail(error, RIDGE_NO_MEMORY, "no memory to draw cases");
+    if (!list || !v->spare) {
+        free(list);
+        return ridge_fail(error, RIDGE_NO_MEMORY, "no memory to draw cases");
+    }
     for (int i = 0, n; i < s->n; i += n) {
         for (n = 1; i + n < s->n; n++)
             if (s->items[i + n].target != s->items[i].target || s->items[i + n].backend != s->items[i].backend) break;

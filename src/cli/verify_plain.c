@@ -223,11 +223,11 @@ static int fill_grid(const ridge_verification *v, const ridge_lab_item *items, i
 static void verify_spare(ridge_verification *v, const ridge_lab_item *of, tally *t) {
     static grid g;
     for (int i = 0; i < v->n_spare && !interrupted(); i++) {
-        const ridge_spare *spare = &v->spare[i];
-        if (spare->item.target != of->target || spare->item.backend != of->backend || t->runs[spare->variant] > 0 ||
-            !t->possible[spare->variant])
-            continue;
-        (void)fill_grid(v, &spare->item, 1, &g);
+        const ridge_lab_item *spare = &v->spare[i];
+        const int variant = spare->variants[0];
+        if (spare->target != of->target || spare->backend != of->backend) continue;
+        if (t->runs[variant] > 0 || !t->possible[variant]) continue;
+        (void)fill_grid(v, spare, 1, &g);
         verify_grid(v, &g, t);
     }
 }
