@@ -167,6 +167,18 @@ RIDGE_API ridge_status ridge_masked_softmax(ridge_context *context, const DLTens
                                             const ridge_softmax_options *options, const DLTensor *y,
                                             ridge_error *error);
 
+/* ---- matrix products --------------------------------------------------------------------------------------------- */
+
+/* options NULL: 1. */
+typedef struct ridge_gemm_options {
+    double alpha; /* from -2^20 to 2^20 */
+} ridge_gemm_options;
+
+/* c = alpha a b        a: [m, k], b: [k, n], c: [m, n], each row- or column-major; f32, on a GPU also bf16 and f16, whose
+ *                      c may be f32. Sums are in fp32; on a GPU those of 16-bit operands by tensor cores. */
+RIDGE_API ridge_status ridge_gemm(ridge_context *context, const DLTensor *a, const DLTensor *b,
+                                  const ridge_gemm_options *options, const DLTensor *c, ridge_error *error);
+
 /* probs = softmax(x w + b)         x: [batch, depth], w: [depth, classes] row- or column-major, b: [classes];
  *                                  all f32, on a GPU also bf16 or f16 */
 RIDGE_API ridge_status ridge_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w,

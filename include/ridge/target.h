@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-enum { RIDGE_MAX_INPUTS = 6, RIDGE_MAX_OUTPUTS = 6, RIDGE_MAX_OPTIONS = 4 };
+enum { RIDGE_MAX_INPUTS = 8, RIDGE_MAX_OUTPUTS = 6, RIDGE_MAX_OPTIONS = 8 };
 
 /* ---- instruction sets: each cpu*.c of a target is compiled once per instruction set ------------------------------ */
 
@@ -123,7 +123,7 @@ typedef struct ridge_tensor_spec {
     /* Outputs: the oracle of other rows receives this output as the variant computed it (ridge_oracle_call.given),
      * because recomputing it costs as much as the rest. Its own rows check it. */
     bool given;
-    /* Inputs: index + 1 of the option that makes this one f32 in cases of 16 bits where it is not 0; 0: there is none.
+    /* Index + 1 of the option that makes this one f32 in cases of 16 bits where it is not 0; 0: there is none.
      * Callers of ridge_apply need not set it: the tensor's type does. */
     int wide_option;
     /* RIDGE_FILL_INDEX inputs: callers' values are range-checked, because kernels use them as addresses. */
@@ -206,11 +206,22 @@ typedef struct ridge_problem {
     ridge_operand tensor[RIDGE_MAX_INPUTS + RIDGE_MAX_OUTPUTS]; /* inputs first */
 } ridge_problem;
 
-/* One kernel, or one fixed sequence of launches. */
+/* What a way would do with a problem. */
+typedef struct ridge_plan {
+    const char *refusal; /* why it cannot take it ("for rows of up to 64"); NULL: it can. Else nothing below is said. */
+    double us;           /* predicted microseconds: compared with the other ways of the variant */
+    size_t scratch;      /* bytes */
+    ridge_traffic traffic;       /* all zero: the work model's */
+    ridge_arithmetic arithmetic; /* type NONE: products in the case's own type */
+} ridge_plan;
+
+/* One kernel, or one fixed sequence of launches. What its parameters are, `own` says; plan and run read the same. */
 typedef struct ridge_way {
     const char *name; /* lower case and underscores: rows_warp */
     const char *idea; /* one line: what it does that the other ways do not */
     int needs;        /* GPU: minimum compute capability times ten; 0: that of the variant */
+    ridge_plan (*plan)(const struct ridge_way *way, const ridge_problem *p);
+    /* Instead of plan, of older families: its parts. */
     /* Why this way cannot take the problem ("for rows of up to 64"), or NULL if it can. NULL: takes all. */
     const char *(*refuses)(const struct ridge_way *way, const ridge_problem *p);
     /* Predicted microseconds: compared with the other ways of the variant. NULL: 0. */
@@ -264,6 +275,8 @@ RIDGE_API void ridge_problem_dense(const struct ridge_target *target, const ridg
                                    ridge_problem *problem);
 RIDGE_API void ridge_problem_of(const struct ridge_target *target, const ridge_call *call, const ridge_abilities *here,
                                 ridge_problem *problem);
+/* The plan of a way, whose refusal also says what no plan looks at: compute capability, code for this machine. */
+RIDGE_API ridge_plan ridge_way_plan(const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem);
 /* Why the way cannot take the problem, or NULL if it can. */
 RIDGE_API const char *ridge_way_obstacle(const ridge_variant *variant, const ridge_way *way,
                                          const ridge_problem *problem);
@@ -274,8 +287,7 @@ RIDGE_API const ridge_way *ridge_way_choose(const ridge_variant *variant, const 
 /* The cheapest way that is not in *tried (bit i: way i), which then has it; NULL: none is left. */
 RIDGE_API const ridge_way *ridge_way_next(const ridge_variant *variant, const ridge_problem *problem, uint64_t *tried);
 /* Bytes of scratch of one way, or of a variant without ways (NULL). */
-RIDGE_API size_t ridge_way_scratch(const ridge_variant *variant, const ridge_way *way, const ridge_case *c,
-                                   int threads);
+RIDGE_API size_t ridge_way_scratch(const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem);
 /* The way that runs dense, aligned operands, likewise. */
 RIDGE_API const ridge_way *ridge_variant_dense_way(const struct ridge_target *target, const ridge_variant *variant,
                                                    const ridge_case *c, const ridge_abilities *here);
@@ -296,8 +308,11 @@ RIDGE_API const ridge_way *ridge_way_find(const ridge_variant *variant, const ch
 RIDGE_API ridge_variant ridge_variant_of_way(const ridge_variant *variant, const ridge_way *way, const char *name);
 RIDGE_API bool ridge_variant_forced(const ridge_variant *variant); /* made by that */
 RIDGE_API bool ridge_variant_has_code(const ridge_variant *variant, ridge_isa isa);
-/* Bytes of scratch that suffice for every way. */
-RIDGE_API size_t ridge_variant_scratch(const ridge_variant *variant, const ridge_case *c, int threads);
+/* Bytes of scratch that suffice for every way that takes the problem. */
+RIDGE_API size_t ridge_variant_scratch(const ridge_variant *variant, const ridge_problem *problem);
+/* The same for dense, aligned operands. */
+RIDGE_API size_t ridge_variant_dense_scratch(const struct ridge_target *target, const ridge_variant *variant,
+                                             const ridge_case *c, const ridge_abilities *here, int threads);
 /* Of the way that runs dense, aligned operands. False: neither it nor the variant says; the work model applies. */
 RIDGE_API bool ridge_variant_traffic(const struct ridge_target *target, const ridge_variant *variant,
                                      const ridge_case *c, const ridge_abilities *here, ridge_traffic *traffic);

@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-enum { RIDGE_MAX_RANK = 4 };        /* of a tensor in a target's descriptor */
+enum { RIDGE_MAX_RANK = 8 };        /* of a tensor in a target's descriptor */
 enum { RIDGE_MAX_TENSOR_RANK = 8 }; /* of a caller's tensor: leading dimensions fold into rows */
 
 /* Name, size in bytes, unit roundoff (0: integers). tf32 is stored as f32; arithmetic may round each factor of a

@@ -69,6 +69,7 @@ static inline const char *matmul_refuses_unaligned(const ridge_way *way, const r
     (void)way;
     for (int tensor = 0; tensor < 3; tensor++)
         if (!matmul_in_pieces(p, tensor)) return "for operands in lines of 16-byte pieces";
+    if (p->c.dim[MATMUL_N] % 8 != 0) return "for n in multiples of 8: TMA stores whole pieces";
     return p->c.dim[MATMUL_M] < 1 ? "for one row and more" : NULL;
 }
 /* cp.async has no end of a line between the elements of a piece. */

@@ -88,6 +88,7 @@ struct cublaslt_plan {
     cublaslt_operands like; /* only its strides are used */
     void *handle;
     algorithm algo; /* for such operands at addresses that are multiples of 16 */
+    guess *candidates;
 };
 
 /* Description of one product. Made for each run, since it contains bias pointer and strides; needs no device. */
@@ -146,20 +147,25 @@ static bool prefer_alignments(void *preference, const cublaslt_operands *o) {
     return ok;
 }
 
-static ridge_status guess_algorithm(void *handle, const product *p, const cublaslt_operands *o, algorithm *algo) {
+/* Up to `most` algorithms, best guess first; how many there are. */
+static int guess_algorithms(void *handle, const product *p, const cublaslt_operands *o, guess *guesses, int most) {
     const size_t workspace = CUBLASLT_WORKSPACE;
     const uint32_t reduction = REDUCTION_COMPUTE_TYPE; /* parts in 16 bits would be rounded once each */
     void *preference = NULL;
-    guess best;
     int found = 0;
     bool ok = preference_create(&preference) == 0 &&
               preference_set(preference, PREFERENCE_WORKSPACE, &workspace, sizeof workspace) == 0 &&
               preference_set(preference, PREFERENCE_REDUCTION, &reduction, sizeof reduction) == 0 &&
               prefer_alignments(preference, o) &&
-              heuristic(handle, p->desc, p->w, p->x, p->z, p->z, preference, 1, &best, &found) == 0 && found > 0;
+              heuristic(handle, p->desc, p->w, p->x, p->z, p->z, preference, most, guesses, &found) == 0;
     if (preference) preference_destroy(preference);
-    if (ok) *algo = best.algo;
-    return ok ? RIDGE_OK : RIDGE_UNSUPPORTED;
+    return ok ? found : 0;
+}
+static ridge_status guess_algorithm(void *handle, const product *p, const cublaslt_operands *o, algorithm *algo) {
+    guess best;
+    if (guess_algorithms(handle, p, o, &best, 1) < 1) return RIDGE_UNSUPPORTED;
+    *algo = best.algo;
+    return RIDGE_OK;
 }
 
 static bool is_like(const cublaslt_plan *plan, const cublaslt_shape *s, const cublaslt_operands *o) {
@@ -224,5 +230,20 @@ void cublaslt_plan_destroy(void *plan) {
     cublaslt_plan *p = plan;
     if (!p) return;
     if (p->handle) lt_destroy(p->handle);
+    free(p->candidates);
     free(p);
 }
+
+enum { CANDIDATES = 64 };
+
+int cublaslt_plan_candidates(cublaslt_plan *plan) {
+    product p = {0};
+    if (!plan->candidates) plan->candidates = calloc(CANDIDATES, sizeof *plan->candidates);
+    if (!plan->candidates || product_make(&plan->shape, &plan->like, &p) != RIDGE_OK) return 0;
+    const int found = guess_algorithms(plan->handle, &p, &plan->like, plan->candidates, CANDIDATES);
+    product_free(&p);
+    return found;
+}
+
+void cublaslt_plan_take(cublaslt_plan *plan, int candidate) { plan->algo = plan->candidates[candidate].algo; }
+const cublaslt_shape *cublaslt_plan_shape(const cublaslt_plan *plan) { return &plan->shape; }

@@ -41,4 +41,14 @@ ridge_status cublaslt_run_as(const cublaslt_plan *plan, const cublaslt_shape *sh
                              void *workspace, void *stream);
 void cublaslt_plan_destroy(void *plan); /* NULL is allowed */
 
+/* ---- the quickest algorithm instead of the first guess ---- */
+
+/* Asks for the library's algorithms, best guess first, and keeps them in the plan; their number, 0: none. */
+int cublaslt_plan_candidates(cublaslt_plan *plan);
+void cublaslt_plan_take(cublaslt_plan *plan, int candidate);
+const cublaslt_shape *cublaslt_plan_shape(const cublaslt_plan *plan);
+/* Measures all of them on random operands of the plan's shape, one matrix of each, in memory of its own, and keeps the
+ * quickest: in events around whole series, the faster half again and longer (cublaslt_search.cu). */
+ridge_status cublaslt_plan_search(cublaslt_plan *plan);
+
 #endif

@@ -21,6 +21,7 @@ from ._library import Error, version
 from ._operations import (
     add_layer_norm,
     add_rms_norm,
+    gemm,
     layer_norm,
     linear_cross_entropy,
     linear_cross_entropy_backward,
@@ -37,6 +38,7 @@ __all__ = [
     "Error",
     "add_layer_norm",
     "add_rms_norm",
+    "gemm",
     "layer_norm",
     "linear_cross_entropy",
     "linear_cross_entropy_backward",

@@ -5,7 +5,7 @@ import os
 import pathlib
 
 NAME = "libridge_ops.so"
-MOST_OPTIONS = 4  # RIDGE_MAX_OPTIONS
+MOST_OPTIONS = 8  # RIDGE_MAX_OPTIONS
 
 
 class Error(RuntimeError):

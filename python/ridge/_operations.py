@@ -87,6 +87,13 @@ def masked_softmax(x, mask, scale=1.0, log=False, **how):
     return y
 
 
+def gemm(a, b, alpha=1.0, dtype=None, **how):
+    """alpha a b: a [m, k], b [k, n], each row- or column-major; dtype: of the result, a's or float32."""
+    c = _empty(a, (_dims(a, "a", ("m", "k"))[0], _dims(b, "b", ("k", "n"))[1]), dtype)
+    apply("gemm", [a, b], [c], options=[alpha], **how)
+    return c
+
+
 def linear_softmax(x, w, b, **how):
     """softmax(x w + b): x [batch, depth], w [depth, classes], b [classes]."""
     y = _empty(x, (_dims(x, "x", ("batch", "depth"))[0], _dims(w, "w", ("depth", "classes"))[1]))

@@ -72,7 +72,7 @@ static ridge_status launch_in(place *p, const ridge_lab_item *item, const ridge_
     RIDGE_TRY(fill(p, item->target, &item->c, o->seed, error));
     if (variant->prepare && variant->prepare(&item->c, threads, &p->plan) != RIDGE_OK)
         return ridge_fail(error, RIDGE_FAILED, "%s could not be prepared", variant->name);
-    p->scratch_bytes = ridge_variant_scratch(variant, &item->c, threads);
+    p->scratch_bytes = ridge_variant_dense_scratch(item->target, variant, &item->c, here, threads);
     if (p->scratch_bytes) RIDGE_TRY(get(p, p->scratch_bytes, &p->scratch, error));
     return run_there(p, variant, here, o->iterations ? o->iterations : 1, error);
 }

@@ -109,7 +109,7 @@ static bool read_shape(reader *r, ridge_sizes *sizes) {
     axis axes[RIDGE_MAX_RANK];
     ridge_size size = {0};
     for (;; r->at++) {
-        if (size.rank == RIDGE_MAX_RANK) return wrong(r, "more than 4 dimensions");
+        if (size.rank == RIDGE_MAX_RANK) return wrong(r, "more than 8 dimensions");
         if (!read_axis(r, &axes[size.rank])) return false;
         size.dim[size.rank] = axes[size.rank].first;
         size.rank++;

@@ -50,13 +50,45 @@ void ridge_problem_of(const ridge_target *target, const ridge_call *call, const 
 
 /* ---- choice ------------------------------------------------------------------------------------------------------ */
 
-const char *ridge_way_obstacle(const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem) {
+/* What no plan looks at. */
+static const char *obstacle_here(const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem) {
     const int sm = problem->here.sm;
     if (!way->run[problem->here.isa]) return "this build has no code for it";
     if (ridge_variant_backend(variant) == RIDGE_BACKEND_cuda && sm < way->needs)
         return way->needs >= 100  ? "needs compute capability 10.0"
                : way->needs >= 90 ? "needs compute capability 9.0"
                                   : "needs compute capability 8.0";
+    return NULL;
+}
+
+/* The plan of an older way, from its parts and the variant's. */
+static ridge_plan plan_of_parts(const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem) {
+    const ridge_case *c = &problem->c;
+    ridge_plan plan = {.refusal = way->refuses ? way->refuses(way, problem) : NULL};
+    if (plan.refusal) return plan;
+    plan.us = way->cost ? way->cost(way, problem) : 0;
+    plan.scratch = ridge_way_scratch(variant, way, problem);
+    if (way->traffic)
+        way->traffic(problem, &plan.traffic);
+    else if (variant->traffic)
+        variant->traffic(c, &plan.traffic);
+    if (way->arithmetic)
+        plan.arithmetic = way->arithmetic(problem);
+    else if (variant->arithmetic)
+        plan.arithmetic = variant->arithmetic(c, problem->here.sm);
+    return plan;
+}
+
+ridge_plan ridge_way_plan(const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem) {
+    const char *obstacle = obstacle_here(variant, way, problem);
+    if (obstacle) return (ridge_plan){.refusal = obstacle};
+    return way->plan ? way->plan(way, problem) : plan_of_parts(variant, way, problem);
+}
+
+const char *ridge_way_obstacle(const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem) {
+    const char *obstacle = obstacle_here(variant, way, problem);
+    if (obstacle) return obstacle;
+    if (way->plan) return way->plan(way, problem).refusal;
     return way->refuses ? way->refuses(way, problem) : NULL;
 }
 
@@ -74,13 +106,11 @@ static int choose(const ridge_variant *variant, const ridge_problem *problem, ui
     if (best >= 0) return best;
     for (int i = 0; i < variant->n_ways && i < 64; i++) {
         const ridge_way *way = &variant->ways[i];
-        const char *obstacle = tried >> i & 1 ? "" : ridge_way_obstacle(variant, way, problem);
-        if (obstacle && why && !*why) *why = obstacle;
-        if (obstacle) continue;
-        const double cost = way->cost ? way->cost(way, problem) : 0;
-        if (best >= 0 && !(cost < least)) continue;
+        const ridge_plan plan = tried >> i & 1 ? (ridge_plan){.refusal = ""} : ridge_way_plan(variant, way, problem);
+        if (plan.refusal && why && !*why) *why = plan.refusal;
+        if (plan.refusal || (best >= 0 && !(plan.us < least))) continue;
         best = i;
-        least = cost;
+        least = plan.us;
     }
     return best;
 }
@@ -177,18 +207,28 @@ bool ridge_variant_has_code(const ridge_variant *variant, ridge_isa isa) {
     return any;
 }
 
-size_t ridge_way_scratch(const ridge_variant *variant, const ridge_way *way, const ridge_case *c, int threads) {
-    if (way && way->scratch) return way->scratch(c, threads);
-    return variant->scratch ? variant->scratch(c, threads) : 0;
+size_t ridge_way_scratch(const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem) {
+    if (way && way->plan) return way->plan(way, problem).scratch;
+    if (way && way->scratch) return way->scratch(&problem->c, problem->here.threads);
+    return variant->scratch ? variant->scratch(&problem->c, problem->here.threads) : 0;
 }
 
-size_t ridge_variant_scratch(const ridge_variant *variant, const ridge_case *c, int threads) {
-    size_t most = ridge_way_scratch(variant, NULL, c, threads);
+size_t ridge_variant_scratch(const ridge_variant *variant, const ridge_problem *problem) {
+    size_t most = variant->n_ways == 0 ? ridge_way_scratch(variant, NULL, problem) : 0;
     for (int i = 0; i < variant->n_ways; i++) {
-        const size_t bytes = ridge_way_scratch(variant, &variant->ways[i], c, threads);
+        const ridge_way *way = &variant->ways[i];
+        const size_t bytes = ridge_way_obstacle(variant, way, problem) ? 0 : ridge_way_scratch(variant, way, problem);
         if (bytes > most) most = bytes;
     }
     return most;
+}
+
+size_t ridge_variant_dense_scratch(const ridge_target *target, const ridge_variant *variant, const ridge_case *c,
+                                   const ridge_abilities *here, int threads) {
+    ridge_problem problem;
+    ridge_problem_dense(target, c, here, &problem);
+    problem.here.threads = threads;
+    return ridge_variant_scratch(variant, &problem);
 }
 
 static const ridge_way *dense_way(const ridge_target *target, const ridge_variant *variant, const ridge_case *c,
@@ -216,19 +256,18 @@ bool ridge_variant_traffic(const ridge_target *target, const ridge_variant *vari
                            const ridge_abilities *here, ridge_traffic *traffic) {
     ridge_problem problem;
     const ridge_way *way = dense_way(target, variant, c, here, &problem);
-    if (way && way->traffic)
-        way->traffic(&problem, traffic);
+    *traffic = (ridge_traffic){0};
+    if (way)
+        *traffic = ridge_way_plan(variant, way, &problem).traffic;
     else if (variant->traffic)
         variant->traffic(c, traffic);
-    else
-        return false;
-    return true;
+    return traffic->read + traffic->written + traffic->streamed > 0;
 }
 
 ridge_arithmetic ridge_variant_arithmetic(const ridge_target *target, const ridge_variant *variant, const ridge_case *c,
                                           const ridge_abilities *here) {
     ridge_problem problem;
     const ridge_way *way = dense_way(target, variant, c, here, &problem);
-    if (way && way->arithmetic) return way->arithmetic(&problem);
+    if (way) return ridge_way_plan(variant, way, &problem).arithmetic;
     return variant->arithmetic ? variant->arithmetic(c, here->sm) : (ridge_arithmetic){.type = RIDGE_DTYPE_NONE};
 }

@@ -25,7 +25,7 @@ ridge_status ridge_job_bytes(const ridge_job *job, double *bytes, ridge_error *e
     double scratch = 0, fp64 = 0;
     for (int i = 0; i < job->n_variants; i++) {
         const ridge_variant *v = &job->target->variants[job->variants[i]];
-        const double want = (double)ridge_variant_scratch(v, &job->c, job->threads);
+        const double want = (double)ridge_variant_dense_scratch(job->target, v, &job->c, &job->here, job->threads);
         if (want > scratch) scratch = want;
     }
     for (int i = 0; i < job->target->n_in; i++) fp64 += 8.0 * (double)ridge_spec_elements(&job->target->in[i], &job->c);

@@ -348,7 +348,7 @@ static ridge_status prepare_slot(sampler *s, int i, ridge_error *error) {
     slot->times = malloc(RIDGE_MAX_SAMPLES * sizeof *slot->times);
     if (!slot->times) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for samples");
     slot->active = true;
-    const size_t want = ridge_variant_scratch(v, &job->c, job->threads);
+    const size_t want = ridge_variant_dense_scratch(job->target, v, &job->c, &job->here, job->threads);
     if (want > s->scratch_bytes) s->scratch_bytes = want;
     return RIDGE_OK;
 }

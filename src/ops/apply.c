@@ -51,8 +51,9 @@ static bool has_work(const ridge_request *r) {
 
 /* One way, or a variant without ways (NULL). Scratch memory is this way's: others may need far more. */
 static ridge_status run_way(ridge_context *context, ridge_place place, const ridge_request *r,
-                            const ridge_variant *variant, const ridge_way *way, ridge_call *call, ridge_error *error) {
-    const size_t bytes = ridge_way_scratch(variant, way, &r->c, ridge_team_size(context->team));
+                            const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem,
+                            ridge_call *call, ridge_error *error) {
+    const size_t bytes = ridge_way_scratch(variant, way, problem);
     RIDGE_TRY(ridge_context_scratch(context, place, bytes, &call->scratch, error));
     (void)ridge_why(); /* clears the reason of an earlier call */
     call->way = way;
@@ -72,7 +73,7 @@ static ridge_status run_named(ridge_context *context, ridge_place place, const r
     const char *obstacle = ridge_way_obstacle(variant, way, problem);
     if (obstacle)
         return ridge_fail(error, RIDGE_UNSUPPORTED, "%s %s:%s: %s", r->target->name, variant->name, name, obstacle);
-    return run_way(context, place, r, variant, way, call, error);
+    return run_way(context, place, r, variant, way, problem, call, error);
 }
 
 /* The cheapest way; where the device has no room for it, the next one. */
@@ -84,11 +85,11 @@ static ridge_status run_variant(ridge_context *context, ridge_place place, const
     uint64_t tried = 0;
     ridge_status status = RIDGE_UNSUPPORTED;
     const char *why = NULL;
-    if (variant->n_ways == 0 && !named) return run_way(context, place, r, variant, NULL, call, error);
     ridge_problem_of(r->target, call, here, &problem);
+    if (variant->n_ways == 0 && !named) return run_way(context, place, r, variant, NULL, &problem, call, error);
     if (named) return run_named(context, place, r, variant, named, &problem, call, error);
     for (const ridge_way *way; status == RIDGE_UNSUPPORTED && (way = ridge_way_next(variant, &problem, &tried));)
-        status = run_way(context, place, r, variant, way, call, &last);
+        status = run_way(context, place, r, variant, way, &problem, call, &last);
     if (status == RIDGE_OK) return status;
     if (tried) return ridge_fail(error, status, "%s", last.text);
     (void)ridge_way_choose(variant, &problem, &why);

@@ -36,7 +36,7 @@ ridge_status ridge_context_create(int threads, ridge_context **context, ridge_er
 }
 
 /* Releases a plan with its device current, then restores the caller's device. A forked child cannot free GPU memory. */
-static void drop_plan(ridge_plan *p) {
+static void drop_plan(ridge_prepared *p) {
     const bool gpu = p->device >= 0;
     ridge_error ignored;
     int previous = -1, sm = 0, sm_count = 0;
@@ -45,7 +45,7 @@ static void drop_plan(ridge_plan *p) {
         p->variant->release(p->plan);
         if (gpu) ridge_cuda_leave(previous);
     }
-    *p = (ridge_plan){0};
+    *p = (ridge_prepared){0};
 }
 
 void ridge_context_destroy(ridge_context *c) {
@@ -104,9 +104,9 @@ ridge_status ridge_context_plan(ridge_context *c, ridge_place place, const ridge
     if (status != RIDGE_OK)
         return ridge_fail(error, status, "%s could not be prepared: %s%s", variant->name, ridge_status_string(status),
                           ridge_why());
-    ridge_plan *p = &c->plans[c->next_plan];
+    ridge_prepared *p = &c->plans[c->next_plan];
     drop_plan(p);
-    *p = (ridge_plan){variant, *wanted, device, *plan};
+    *p = (ridge_prepared){variant, *wanted, device, *plan};
     c->next_plan = (c->next_plan + 1) % RIDGE_PLANS;
     if (c->n_plans < RIDGE_PLANS) c->n_plans++;
     return RIDGE_OK;

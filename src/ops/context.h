@@ -18,12 +18,12 @@ typedef struct ridge_place {
     int device; /* GPU: the current device */
 } ridge_place;
 
-typedef struct ridge_plan {
+typedef struct ridge_prepared {
     const ridge_variant *variant;
     ridge_case c;
     int device; /* -1: the CPU */
     void *plan;
-} ridge_plan;
+} ridge_prepared;
 
 /* Scratch memory of one device. It grows when a call needs more. */
 typedef struct ridge_scratch {
@@ -39,7 +39,7 @@ struct ridge_context {
     const ridge_way *ran; /* by the last call */
     ridge_tuned *tuned;   /* NULL: none */
     ridge_scratch host, gpu[RIDGE_GPUS];
-    ridge_plan plans[RIDGE_PLANS];
+    ridge_prepared plans[RIDGE_PLANS];
     int n_plans, next_plan;
 };
 

@@ -94,6 +94,13 @@ ridge_status ridge_masked_softmax(ridge_context *context, const DLTensor *x, con
     return apply(context, "masked_softmax", in, 2, &y, 1, values, error);
 }
 
+ridge_status ridge_gemm(ridge_context *context, const DLTensor *a, const DLTensor *b, const ridge_gemm_options *options,
+                        const DLTensor *c, ridge_error *error) {
+    const DLTensor *const in[] = {a, b};
+    const double values[RIDGE_MAX_OPTIONS] = {options ? options->alpha : 1};
+    return apply(context, "gemm", in, 2, &c, 1, values, error);
+}
+
 ridge_status ridge_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w, const DLTensor *b,
                                   const DLTensor *probs, ridge_error *error) {
     const DLTensor *const in[] = {x, w, b};

@@ -34,8 +34,8 @@ static ridge_status take_options(ridge_request *r, const double *options, ridge_
 /* Options that types of tensors set. Tensors of one option have one type. */
 static ridge_status take_wide(ridge_request *r, ridge_error *error) {
     const ridge_tensor_spec *first[RIDGE_MAX_OPTIONS] = {NULL};
-    for (int i = 0; i < r->target->n_in; i++) {
-        const ridge_tensor_spec *spec = &r->target->in[i];
+    for (int i = 0; i < r->target->n_in + r->target->n_out; i++) {
+        const ridge_tensor_spec *spec = ridge_request_spec(r, i);
         if (spec->wide_option == 0) continue;
         const int option = spec->wide_option - 1;
         const double wide = ridge_dtype_of(&r->tensor[i]) == r->c.dtype ? 0 : 1;

@@ -22,14 +22,30 @@ static ridge_status allowed(const ridge_trial *t, ridge_error *error) {
     return RIDGE_OK;
 }
 
-static ridge_status make_scratch(ridge_trial *t, ridge_error *error) {
-    int threads = ridge_team_size(t->team);
+static void drop_scratch(ridge_trial *t) {
+    ridge_space_free(t->scratch, t->scratch_memory);
+    if (t->stream) ridge_cuda_free(t->gpu_scratch);
+    t->scratch = NULL, t->gpu_scratch = NULL;
+}
+
+/* As many bytes as the ways that take this call need, and a guard behind them. */
+static ridge_status make_scratch(ridge_trial *t, const ridge_call *call, ridge_error *error) {
+    ridge_problem problem;
     void *memory = NULL;
-    t->scratch_bytes = ridge_variant_scratch(t->variant, t->c, threads);
-    if (__builtin_add_overflow(t->scratch_bytes, (size_t)SCRATCH_GUARD, &t->scratch_memory))
-        return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %zu bytes of scratch", t->scratch_bytes);
-    RIDGE_TRY(ridge_space_alloc(t->scratch_memory, &memory, error));
-    t->scratch = memory;
+    ridge_problem_of(t->target, call, &t->here, &problem);
+    problem.here.threads = ridge_team_size(t->team);
+    const size_t bytes = ridge_variant_scratch(t->variant, &problem);
+    if (!t->scratch || bytes != t->scratch_bytes) {
+        drop_scratch(t);
+        t->scratch_bytes = bytes;
+        if (__builtin_add_overflow(bytes, (size_t)SCRATCH_GUARD, &t->scratch_memory))
+            return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %zu bytes of scratch", bytes);
+        RIDGE_TRY(ridge_space_alloc(t->scratch_memory, &memory, error));
+        t->scratch = memory;
+        if (t->stream) RIDGE_TRY(ridge_cuda_alloc(t->scratch_memory, &t->gpu_scratch, error));
+    }
+    memset(t->scratch, SCRATCH_BYTE, bytes);
+    memset(t->scratch + bytes, SCRATCH_GUARD_BYTE, SCRATCH_GUARD);
     return RIDGE_OK;
 }
 
@@ -51,7 +67,6 @@ ridge_status ridge_trial_create(ridge_trial *t, const ridge_target *target, cons
     *t = (ridge_trial){.target = target, .c = c, .variant = variant, .here = *here, .team = team};
     RIDGE_TRY(allowed(t, error));
     if (ridge_variant_backend(variant) == RIDGE_BACKEND_cuda) RIDGE_TRY(gpu_stream(&t->stream, error));
-    RIDGE_TRY(make_scratch(t, error));
     ridge_status status = RIDGE_OK;
     (void)ridge_why(); /* clears the reason of the previous trial */
     if (variant->prepare) status = variant->prepare(c, ridge_team_size(team), &t->plan);
@@ -72,8 +87,7 @@ static void drop_operands(ridge_trial *t) {
 
 void ridge_trial_destroy(ridge_trial *t) {
     if (t->plan && t->variant->release) t->variant->release(t->plan);
-    ridge_space_free(t->scratch, t->scratch_memory);
-    if (t->stream) ridge_cuda_free(t->gpu_scratch);
+    drop_scratch(t);
     drop_operands(t);
     *t = (ridge_trial){0};
 }
@@ -90,15 +104,19 @@ static ridge_status said(const ridge_trial *t, ridge_status status, ridge_error 
                       ridge_why());
 }
 
+static ridge_call call_of(const ridge_trial *t, const ridge_operands *ops) {
+    return (ridge_call){.dim = t->c->dim,
+                        .dtype = t->c->dtype,
+                        .option = t->c->option,
+                        .in = ops->in,
+                        .out = ops->out,
+                        .plan = t->plan};
+}
+
 static ridge_status run_here(ridge_trial *t, ridge_error *error) {
-    const ridge_call call = {.dim = t->c->dim,
-                             .dtype = t->c->dtype,
-                             .option = t->c->option,
-                             .in = t->ops.in,
-                             .out = t->ops.out,
-                             .scratch = t->scratch,
-                             .team = t->team,
-                             .plan = t->plan};
+    ridge_call call = call_of(t, &t->ops);
+    RIDGE_TRY(make_scratch(t, &call, error));
+    call.scratch = t->scratch, call.team = t->team;
     if (t->variant->own_threads) ridge_team_rest(t->team);
     return said(t, ridge_variant_run_way(t->target, t->variant, &t->here, &call, &t->way), error);
 }
@@ -115,18 +133,12 @@ static ridge_status run_on_gpu(ridge_trial *t, ridge_error *error) {
     ridge_operands there;
     ridge_error why = {0};
     if (!t->gpu_memory) RIDGE_TRY(ridge_where_alloc(t->variant->where, t->memory_bytes, &t->gpu_memory, error));
-    if (!t->gpu_scratch) RIDGE_TRY(ridge_cuda_alloc(t->scratch_memory, &t->gpu_scratch, error));
     ridge_where_place(&there, t->variant->where, t->target, t->c, &t->ops.layout, t->gpu_memory);
+    ridge_call call = call_of(t, &there);
+    RIDGE_TRY(make_scratch(t, &call, error));
+    call.scratch = t->gpu_scratch, call.stream = ridge_stream_handle(t->stream);
     RIDGE_TRY(bring(t->variant, t->gpu_memory, t->ops.memory, t->ops.bytes, error));
     RIDGE_TRY(ridge_cuda_copy(t->gpu_scratch, t->scratch, t->scratch_memory, error));
-    const ridge_call call = {.dim = t->c->dim,
-                             .dtype = t->c->dtype,
-                             .option = t->c->option,
-                             .in = there.in,
-                             .out = there.out,
-                             .scratch = t->gpu_scratch,
-                             .stream = ridge_stream_handle(t->stream),
-                             .plan = t->plan};
     (void)ridge_why(); /* clears the reason of earlier launches */
     RIDGE_TRY(said(t, ridge_variant_run_way(t->target, t->variant, &t->here, &call, &t->way), error));
     ridge_status waited = ridge_stream_wait(t->stream, &why);
@@ -145,9 +157,7 @@ ridge_status ridge_trial_run(ridge_trial *t, const ridge_layout *layout, ridge_f
     t->memory_bytes = bytes;
     ridge_operands_place(&t->ops, t->target, t->c, layout, t->memory);
     ridge_operands_fill(&t->ops, kind, seed, t->team);
-    memset(t->scratch, SCRATCH_BYTE, t->scratch_bytes);
-    memset(t->scratch + t->scratch_bytes, SCRATCH_GUARD_BYTE, SCRATCH_GUARD);
     ridge_status status = t->stream ? run_on_gpu(t, error) : run_here(t, error);
-    *clean = scratch_held(t);
+    *clean = !t->scratch || scratch_held(t);
     return status;
 }

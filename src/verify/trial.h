@@ -22,13 +22,13 @@ typedef struct ridge_trial {
     size_t memory_bytes;
 } ridge_trial;
 
-/* Creates scratch and plan for any number of runs. */
+/* Creates a plan for any number of runs. */
 ridge_status ridge_trial_create(ridge_trial *trial, const ridge_target *target, const ridge_case *c,
                                 const ridge_variant *variant, const ridge_abilities *here, ridge_team *team,
                                 ridge_error *error);
 void ridge_trial_destroy(ridge_trial *trial);
 
-/* Places and fills the operands, fills the scratch with NaN, runs. *clean false: bytes past the end of the scratch were
+/* Places and fills the operands, makes scratch for them and fills it with NaN, runs. *clean false: bytes past the end of the scratch were
  * written to. */
 ridge_status ridge_trial_run(ridge_trial *trial, const ridge_layout *layout, ridge_fill_kind kind, uint64_t seed,
                              bool *clean, ridge_error *error);

@@ -37,7 +37,7 @@ class Refusals(unittest.TestCase):
         self.refused("variant is of type int, not a name", "online_softmax", [self.x], [self.y], variant=3)
 
     def test_options(self):
-        self.refused("options has 5 numbers; no target has more than 4", "online_softmax", [self.x], [self.y], options=[0] * 5)
+        self.refused("options has 9 numbers; no target has more than 8", "online_softmax", [self.x], [self.y], options=[0] * 9)
 
     def test_numbers_of_arrays(self):
         self.refused("takes 1 inputs and 1 outputs", "online_softmax", [self.x, self.x], [self.y])

@@ -70,7 +70,8 @@ static bool run(const ridge_target *target, const ridge_variant *v, const ridge_
         one = ridge_variant_of_way(v, way, "cpu/test:way");
         v = &one;
     }
-    const size_t size = ridge_variant_scratch(v, &c, ridge_team_size(team));
+    const ridge_abilities here = {.isa = (ridge_isa)isa};
+    const size_t size = ridge_variant_dense_scratch(target, v, &c, &here, ridge_team_size(team));
     unsigned char *scratch = aligned_alloc(64, (size + GUARD + 63) / 64 * 64);
     assert_non_null(scratch);
     memset(scratch, 0xff, size + GUARD); /* as floats: NaN */

@@ -219,7 +219,7 @@ static void any_extents_have_a_way(void **state) {
             ridge_traffic traffic;
             way->traffic(&p, &traffic);
             assert_true(traffic.read >= 0 && traffic.written + traffic.streamed >= 0);
-            assert_true(!way->scratch || ridge_variant_scratch(optimized, &p.c, 1) >= way->scratch(&p.c, 1));
+            assert_true(!way->scratch || ridge_variant_scratch(optimized, &p) >= way->scratch(&p.c, 1));
         }
     }
 }

@@ -90,7 +90,7 @@ static void damage_is_named(void **state) {
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (), }", "scalar"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (6), }", "tuple"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': 6, }", "tuple"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,2,3), }", "more than 4 dimensions"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,2,3), }", "more than 8 dimensions"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (-6,), }", "extent"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2 3,), }", "comma"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (,), }", "extent"},

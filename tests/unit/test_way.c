@@ -423,7 +423,7 @@ static void the_cheapest_that_takes_it_runs(void **state) {
     assert_string_equal(ran, "cheap_even"); /* the first of two that cost alike */
     assert_int_equal(run_variant(&variant, 3), RIDGE_OK);
     assert_string_equal(ran, "as_cheap");
-    assert_int_equal(ridge_variant_scratch(&variant, &(ridge_case){.dim = {6}}, 4), 24);
+    assert_int_equal(ridge_variant_scratch(&variant, &(ridge_problem){.c.dim = {6}, .here.threads = 4}), 24);
 }
 
 /* Costs take as long as a small kernel: a call that comes again is not weighed again. */

@@ -25,7 +25,14 @@ __device__ inline void tile_store(const CUtensorMap *map, int m, int n, const fl
 #pragma unroll
     for (int chunk = 0; chunk < N / 64; chunk++) {
         const uint32_t buffer = scratch + (uint32_t)(chunk % 2 * 64 * 128);
-        if (thread_of_warpgroup() == 0) cp_async_bulk_wait_group_read<1>();
+        /* An odd number of chunks: the tile before ended with the buffer that this one begins with. */
+        constexpr bool odd = N / 64 % 2 != 0;
+        if (thread_of_warpgroup() == 0) {
+            if (odd && chunk == 0)
+                cp_async_bulk_wait_group_read<0>();
+            else
+                cp_async_bulk_wait_group_read<1>();
+        }
         warpgroup_sync(group);
 #pragma unroll
         for (int j = 0; j < 8; j += 2) {

@@ -201,7 +201,7 @@ __device__ inline auto row_load(const T *p) {
 template <typename T, int Width>
 __device__ inline void row_fetch(pack<T, Width> *shared, const T *p, bool present) {
     static_assert(sizeof(*shared) == 16);
-    cp_async_16_if(shared_address(shared), p, present);
+    cp_async_16_kept_if(shared_address(shared), p, present);
 }
 
 template <typename U, int Width>

@@ -1,0 +1,39 @@
+#include "gemm/cpu.h"
+#include "model/cpu_cost.h"
+
+static gemm_facts facts_of(const gemm_problem *g) {
+    return (gemm_facts){.m = g->m,
+                        .n = g->n,
+                        .k = g->k,
+                        .a_by_depth = g->a.step == 1,
+                        .b_by_row = g->b.step == 1,
+                        .a_stride = g->a.step == 1 ? g->a.line : g->a.step,
+                        .b_stride = g->b.step == 1 ? g->b.line : g->b.step,
+                        .threads = g->here.threads > 1 ? g->here.threads : 1,
+                        .isa = g->here.isa};
+}
+
+static ridge_plan plan(const ridge_way *way, const ridge_problem *p) {
+    const gemm_way own = *(const gemm_way *)way->own;
+    const gemm_problem g = gemm_problem_of(p);
+    const gemm_facts facts = facts_of(&g);
+    const double beats = gemm_way_beats(own, &facts), floats = gemm_operands(&facts) + gemm_results(&facts);
+    const double slices = own == GEMM_WAY_BLOCKED ? (double)((g.k + GEMM_BLOCK_DEPTH - 1) / GEMM_BLOCK_DEPTH) : 1;
+    const double written = gemm_bytes_written(&g);
+    return (ridge_plan){.refusal = gemm_way_refusal(own, &facts),
+                        .us = cpu_cost_of(&p->here, beats, floats),
+                        .scratch = gemm_product_scratch(g.m, g.n, g.k, facts.threads),
+                        .traffic = {.read = gemm_bytes_read(&g) + written * (slices - 1), .written = written * slices}};
+}
+
+#define WAY(number, name_, idea_)                                                                                    \
+    {                                                                                                                \
+        .name = name_, .idea = idea_, .plan = plan, .run = RIDGE_CPU(gemm_cpu_optimized), .own = &(const gemm_way) { \
+            number                                                                                                   \
+        }                                                                                                            \
+    }
+const ridge_way gemm_cpu_ways[GEMM_CPU_WAYS] = {
+    WAY(GEMM_WAY_STREAM, "stream", "nothing is packed; B is read in row order"),
+    WAY(GEMM_WAY_DOTS, "dots", "vectors along K, B transposed slice by slice"),
+    WAY(GEMM_WAY_BLOCKED, "blocked", "a thread packs panels of its own block of B"),
+};

@@ -1,0 +1,45 @@
+/* C[m, n] = alpha A[m, k] B[k, n] as its kernels choose and take it: extents, and how the matrices lie in memory. A
+ * column-major C is made as its transpose, C^T = B^T A^T, so that kernels see C's rows in lines. Of C and CUDA. */
+#ifndef RIDGE_GEMM_PROBLEM_H
+#define RIDGE_GEMM_PROBLEM_H
+
+#include "ridge/target.h"
+
+/* Places in dim[] and option[] of targets that multiply matrices, and of their tensors. */
+enum { GEMM_DIM_M, GEMM_DIM_N, GEMM_DIM_K };
+enum { GEMM_ALPHA, GEMM_WIDE, GEMM_OPTIONS };
+enum { GEMM_A, GEMM_B, GEMM_C }; /* inputs first: C is out[0] */
+
+/* Element (i, j) is `i line + j step` elements behind the first; one of them is 1. */
+typedef struct gemm_matrix {
+    int64_t line, step;
+    unsigned offset; /* of the first, modulo RIDGE_OFFSETS, in bytes */
+} gemm_matrix;
+
+typedef struct gemm_problem {
+    int64_t m, n, k;
+    gemm_matrix a, b, c; /* c.step is 1 */
+    ridge_dtype dtype;
+    bool wide; /* C is fp32, whatever A and B are */
+    ridge_abilities here;
+} gemm_problem;
+
+gemm_problem gemm_problem_of(const ridge_problem *p);
+
+static inline double gemm_flops(const gemm_problem *g) { return 2.0 * (double)g->m * (double)g->n * (double)g->k; }
+/* Bytes of the operands, and of C. */
+static inline double gemm_bytes_read(const gemm_problem *g) {
+    return (double)ridge_dtype_size(g->dtype) * (double)g->k * ((double)g->m + (double)g->n);
+}
+static inline double gemm_bytes_written(const gemm_problem *g) {
+    return (double)(g->wide ? 4 : ridge_dtype_size(g->dtype)) * (double)g->m * (double)g->n;
+}
+
+/* Whether a matrix lies in lines of 16-byte pieces, as TMA and cp.async take it. bytes: of an element. */
+static inline bool gemm_in_pieces(const gemm_matrix *m, int64_t bytes) {
+    return m->offset % 16 == 0 && (m->step == 1 ? m->line : m->step) * bytes % 16 == 0;
+}
+/* Whether TMA can store C, of elements of two bytes: it writes whole pieces, also where a line ends within one. */
+static inline bool gemm_c_is_stored(const gemm_problem *g) { return gemm_in_pieces(&g->c, 2) && g->n % 8 == 0; }
+
+#endif

@@ -1,0 +1,28 @@
+/* The tiles by which products in 16 bits are made on Hopper. THIS IS THE ONE LIST: a line more is a kernel more, its
+ * plan, its launch, its name in `ridge list` and its test.
+ *
+ *   X(name, columns, stages, cluster_m, cluster_n, split, rate, idea)
+ *
+ * A tile has 128 rows. split: K is cut in shares that blocks have side by side, and a second launch adds. rate: FLOP
+ * that an SM does in a microsecond with such tiles, where K is long: `ridge tune gemm` on an H200. */
+#ifndef RIDGE_GEMM_TILES_H
+#define RIDGE_GEMM_TILES_H
+
+#include <stdbool.h>
+
+#define GEMM_TILES(X)                                                                               \
+    X(tile_256, 256, 4, 2, 1, false, 5.9e6, "128 x 256 sums a block; pairs of blocks share B")      \
+    X(tile_256_square, 256, 4, 2, 2, false, 5.9e6, "128 x 256, 2 x 2 blocks share A and B")         \
+    X(tile_128, 128, 6, 2, 1, false, 5.2e6, "128 x 128: more tiles, where 128 x 256 are few")       \
+    X(tile_64, 64, 8, 1, 1, false, 3.2e6, "128 x 64: few columns")                                  \
+    X(shares_256, 256, 4, 2, 1, true, 5.9e6, "128 x 256, and K in shares: few tiles, and a long K") \
+    X(shares_128, 128, 6, 2, 1, true, 5.2e6, "128 x 128, and K in shares")
+
+typedef struct gemm_tile {
+    int columns, stages, cluster_m, cluster_n;
+    bool split;
+    double rate;
+} gemm_tile;
+enum { GEMM_TILE_ROWS = 128, GEMM_SLICE = 64, GEMM_MOST_SHARES = 16 };
+
+#endif

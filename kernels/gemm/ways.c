@@ -1,0 +1,50 @@
+/* The ways of a product on a GPU, in one table; and what of a target's problem they look at. */
+#include "gemm/ways.h"
+
+#include "gemm/any.h"
+#include "gemm/copied.h"
+#include "gemm/wgmma.h"
+
+static gemm_matrix matrix_of(const ridge_operand *o, bool transposed) {
+    const gemm_matrix m = {o->stride[0], o->stride[1], o->offset};
+    return transposed ? (gemm_matrix){m.step, m.line, m.offset} : m;
+}
+
+gemm_problem gemm_problem_of(const ridge_problem *p) {
+    const int64_t m = p->c.dim[GEMM_DIM_M], n = p->c.dim[GEMM_DIM_N];
+    const bool across = p->tensor[GEMM_C].stride[1] != 1;
+    return (gemm_problem){.m = across ? n : m,
+                          .n = across ? m : n,
+                          .k = p->c.dim[GEMM_DIM_K],
+                          .a = matrix_of(&p->tensor[across ? GEMM_B : GEMM_A], across),
+                          .b = matrix_of(&p->tensor[across ? GEMM_A : GEMM_B], across),
+                          .c = matrix_of(&p->tensor[GEMM_C], across),
+                          .dtype = p->c.dtype,
+                          .wide = p->c.option[GEMM_WIDE] > 0,
+                          .here = p->here};
+}
+
+#define DECLARE(name, ...) RIDGE_CUDA_DECLARE(gemm_cuda_##name);
+GEMM_TILES(DECLARE)
+RIDGE_CUDA_DECLARE(gemm_cuda_copied);
+RIDGE_CUDA_DECLARE(gemm_cuda_any);
+
+#define TILE_WAY(name_, columns_, stages_, cluster_m_, cluster_n_, split_, rate_, idea_) \
+    {.name = #name_,                                                                     \
+     .idea = idea_,                                                                      \
+     .needs = 90,                                                                        \
+     .plan = gemm_wgmma_plan,                                                            \
+     .run = RIDGE_CUDA(gemm_cuda_##name_),                                               \
+     .own = &(const gemm_tile){columns_, stages_, cluster_m_, cluster_n_, split_, rate_}},
+
+const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS] = {
+    GEMM_TILES(TILE_WAY){.name = "copied",
+                         .idea = "operands between 16-byte boundaries copied, then tiles",
+                         .needs = 90,
+                         .plan = gemm_copied_plan,
+                         .run = RIDGE_CUDA(gemm_cuda_copied)},
+    {.name = "any",
+     .idea = "fp32 multiply-adds, operands as they lie",
+     .plan = gemm_any_plan,
+     .run = RIDGE_CUDA(gemm_cuda_any)},
+};

@@ -1,0 +1,14 @@
+/* The ways of a product on a GPU: of every target that has one, whose dims, options and tensors are those of
+ * problem.h. */
+#ifndef RIDGE_GEMM_WAYS_H
+#define RIDGE_GEMM_WAYS_H
+
+#include "gemm/problem.h"
+#include "gemm/tiles.h"
+
+#define GEMM_ONE_MORE(...) +1
+enum { GEMM_N_TILES = 0 GEMM_TILES(GEMM_ONE_MORE), GEMM_CUDA_WAYS = GEMM_N_TILES + 2 };
+#undef GEMM_ONE_MORE
+extern const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS];
+
+#endif

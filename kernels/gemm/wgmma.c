@@ -1,0 +1,65 @@
+#include "gemm/wgmma.h"
+
+#include <math.h>
+
+/* What a Hopper GPU does, measured on an H200 by `ridge peak` and `ridge tune gemm`; none is fitted to a shape. */
+static const double DRAM = 4.2e6; /* bytes a microsecond, read and written */
+static const double L2 = 5.5e6;   /* likewise, of what is in L2 */
+static const double LAUNCH = 1.5; /* microseconds of a launch that overlaps the one before */
+static const double FILL = 1.2;   /* of the first slices' way to an SM */
+static const double STORE =
+    1.0e-4; /* an element of a tile, from the registers of an SM to memory: 128 x 256 in 3.3 us */
+
+static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
+/* Tiles of whole clusters. */
+static int64_t tiles_of(const gemm_tile *t, const gemm_problem *g) {
+    return up(g->m, GEMM_TILE_ROWS * t->cluster_m) * up(g->n, t->columns * t->cluster_n) * t->cluster_m * t->cluster_n;
+}
+/* Blocks that run at once. */
+static int64_t room_of(const gemm_tile *t, const gemm_problem *g) {
+    const int cluster = t->cluster_m * t->cluster_n, sms = g->here.sm_count > 0 ? g->here.sm_count : 1;
+    const int64_t clusters = cluster > 2 ? (int64_t)(0.94 * sms / cluster) : sms / cluster; /* SMs come in groups */
+    return (clusters > 0 ? clusters : 1) * cluster;
+}
+
+int gemm_shares(const gemm_tile *t, const gemm_problem *g) {
+    const int64_t slices = up(g->k, GEMM_SLICE), room = room_of(t, g) / tiles_of(t, g);
+    int64_t shares = room < GEMM_MOST_SHARES ? room : GEMM_MOST_SHARES;
+    if (!t->split || shares < 2 || slices < 4) return 1;
+    if (shares > slices / 2) shares = slices / 2;
+    return (int)up(slices, up(slices, shares)); /* none is empty */
+}
+
+double gemm_tile_cost(const gemm_tile *t, const gemm_problem *g) {
+    const int shares = gemm_shares(t, g);
+    const double tile = (double)GEMM_TILE_ROWS * t->columns, slices = (double)up(up(g->k, GEMM_SLICE), shares);
+    const double turns = (double)up(tiles_of(t, g) * shares, room_of(t, g));
+    const double each = slices * 2 * tile * GEMM_SLICE / t->rate + tile * STORE;
+    const double moved = (gemm_bytes_read(g) + gemm_bytes_written(g)) / DRAM;
+    const double added = shares > 1 ? LAUNCH + (double)g->m * (double)g->n * (4 * shares + 2) / L2 : 0;
+    return LAUNCH + FILL + fmax(turns * each, moved) + added;
+}
+
+static const char *refusal_of(const gemm_tile *t, const gemm_problem *g) {
+    const int64_t most = INT32_MAX - 4096;
+    if (g->dtype != RIDGE_BF16 && g->dtype != RIDGE_F16) return "for bf16 and f16";
+    if (g->m < 1) return "for one row and more";
+    if (g->m > most || g->n > most || g->k > most) return "for extents of 31 bits";
+    if (!gemm_in_pieces(&g->a, 2) || !gemm_in_pieces(&g->b, 2)) return "for operands in lines of 16-byte pieces";
+    if (!g->wide && !gemm_c_is_stored(g)) return "for a C in lines of whole 16-byte pieces";
+    return t->split && gemm_shares(t, g) < 2 ? "where tiles are fewer than SMs, and K is long enough" : NULL;
+}
+
+ridge_plan gemm_wgmma_plan(const ridge_way *way, const ridge_problem *p) {
+    const gemm_tile *t = way->own;
+    const gemm_problem g = gemm_problem_of(p);
+    ridge_plan plan = {.refusal = refusal_of(t, &g)};
+    if (plan.refusal) return plan;
+    const int shares = gemm_shares(t, &g);
+    const double sums = shares > 1 ? 4.0 * (double)g.m * (double)gemm_share_line(g.n) * shares : 0;
+    plan.us = gemm_tile_cost(t, &g);
+    plan.scratch = (size_t)sums;
+    plan.traffic = (ridge_traffic){.read = gemm_bytes_read(&g) + sums, .written = gemm_bytes_written(&g) + sums};
+    return plan;
+}

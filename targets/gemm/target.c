@@ -1,0 +1,152 @@
+/* C[m,n] = alpha A[m,k] B[k,n]      A, B, C row- or column-major; bf16, f16 or f32, sums in fp32, C as A or fp32
+ * 2 m n k FLOP; least traffic size(A) + size(B) + size(C). Compute-bound from about m = n = k = 600 on (H200, bf16). */
+#include <math.h>
+
+#include "gemm/cpu.h"
+#include "gemm/library.h"
+#include "gemm/ways.h"
+#include "peer/cublaslt.h"
+
+enum { A = 1u << GEMM_A, B = 1u << GEMM_B, C = 1u << GEMM_C };
+#define GPU .only = RIDGE_ONLY_CUDA
+#define CPU .only = RIDGE_ONLY_CPU
+#define EDGE .edge = true
+
+static const ridge_case cases[] = {
+    {.dim = {4096, 4096, 4096}, .dtype = RIDGE_BF16, .option = {1}, GPU},
+    {.dim = {8192, 8192, 8192}, .dtype = RIDGE_BF16, .option = {1}, GPU},
+    {.dim = {4096, 4096, 8192}, .dtype = RIDGE_BF16, .option = {1}, GPU},
+    {.dim = {8192, 8192, 1024}, .dtype = RIDGE_BF16, .option = {1}, GPU},
+    {.dim = {16384, 16384, 16384}, .dtype = RIDGE_BF16, .option = {1}, GPU},
+    {.dim = {8192, 28672, 4096}, .dtype = RIDGE_BF16, .option = {1}, GPU},
+    {.dim = {8192, 4096, 14336}, .dtype = RIDGE_BF16, .option = {1}, GPU},
+    {.dim = {4096, 4096, 4096}, .dtype = RIDGE_BF16, .option = {1}, .column_major = B, GPU},
+    {.dim = {512, 512, 16384}, .dtype = RIDGE_BF16, .option = {1}, GPU},
+    {.dim = {4096, 4096, 4096}, .dtype = RIDGE_F16, .option = {1}, GPU},
+    {.dim = {8192, 8192, 8192}, .dtype = RIDGE_F16, .option = {1}, GPU},
+    {.dim = {4096, 4096, 4096}, .dtype = RIDGE_F32, .option = {1}, GPU},
+    {.dim = {256, 256, 256}, .dtype = RIDGE_F32, .option = {1}},
+    {.dim = {512, 512, 512}, .dtype = RIDGE_F32, .option = {1}, CPU},
+    {.dim = {1024, 1024, 1024}, .dtype = RIDGE_F32, .option = {1}, CPU},
+    {.dim = {0, 5, 7}, .dtype = RIDGE_F32, .option = {1}, EDGE},
+    {.dim = {1, 1, 1}, .dtype = RIDGE_F32, .option = {1}, EDGE},
+    {.dim = {61, 97, 113}, .dtype = RIDGE_F32, .option = {-0.5}, EDGE},
+    {.dim = {65, 40, 129}, .dtype = RIDGE_F32, .option = {2}, .column_major = A, EDGE},
+    {.dim = {33, 70, 31}, .dtype = RIDGE_F32, .option = {1}, .column_major = B, EDGE},
+    {.dim = {130, 131, 264}, .dtype = RIDGE_F32, .option = {1}, .column_major = A | B, EDGE},
+    {.dim = {77, 18, 90}, .dtype = RIDGE_F32, .option = {1}, .column_major = C, EDGE},
+    {.dim = {19, 150, 45}, .dtype = RIDGE_F32, .option = {3}, .column_major = A | B | C, EDGE},
+    {.dim = {0, 8, 16}, .dtype = RIDGE_BF16, .option = {1}, EDGE, GPU},
+    {.dim = {1, 8, 8}, .dtype = RIDGE_BF16, .option = {1}, EDGE, GPU},
+    {.dim = {1, 1, 1}, .dtype = RIDGE_F16, .option = {1}, EDGE, GPU},
+    {.dim = {129, 136, 40}, .dtype = RIDGE_BF16, .option = {-2}, EDGE, GPU},
+    {.dim = {257, 264, 200}, .dtype = RIDGE_F16, .option = {1}, .column_major = A, EDGE, GPU},
+    {.dim = {300, 520, 584}, .dtype = RIDGE_BF16, .option = {1}, .column_major = B, EDGE, GPU},
+    {.dim = {264, 776, 328}, .dtype = RIDGE_F16, .option = {0.5}, .column_major = A | B, EDGE, GPU},
+    {.dim = {520, 264, 136}, .dtype = RIDGE_BF16, .option = {1}, .column_major = C, EDGE, GPU},
+    {.dim = {328, 136, 2056}, .dtype = RIDGE_BF16, .option = {1, 1}, .column_major = B | C, EDGE, GPU},
+    {.dim = {61, 97, 113}, .dtype = RIDGE_BF16, .option = {1}, EDGE, GPU},
+    {.dim = {259, 131, 77}, .dtype = RIDGE_F16, .option = {1}, .column_major = A | C, EDGE, GPU},
+    {.dim = {136, 72, 1096}, .dtype = RIDGE_F16, .option = {1, 1}, EDGE, GPU},
+    {.dim = {35, 67, 43}, .dtype = RIDGE_BF16, .option = {1.5, 1}, .column_major = A | B, EDGE, GPU},
+    {.dim = {64, 1032, 72}, .dtype = RIDGE_F16, .option = {1}, EDGE, GPU},
+};
+
+static const ridge_tensor_spec in[] = {
+    {.name = "a", .rank = 2, .dim = {GEMM_DIM_M, GEMM_DIM_K}, .by_row = true, .takes_column_major = true},
+    {.name = "b", .rank = 2, .dim = {GEMM_DIM_K, GEMM_DIM_N}, .takes_column_major = true},
+};
+static const ridge_tensor_spec out[] = {
+    {.name = "c", .rank = 2, .dim = {GEMM_DIM_M, GEMM_DIM_N}, .takes_column_major = true, .wide_option = GEMM_WIDE + 1},
+};
+
+static double elements(const ridge_case *c, int rows, int columns) {
+    return (double)c->dim[rows] * (double)c->dim[columns];
+}
+
+static void work(const ridge_case *c, ridge_work *w) {
+    const double size = (double)ridge_dtype_size(c->dtype), stored = c->option[GEMM_WIDE] > 0 ? 4 : size;
+    w->flops = 2 * elements(c, GEMM_DIM_M, GEMM_DIM_N) * (double)c->dim[GEMM_DIM_K];
+    w->bytes_read = size * (elements(c, GEMM_DIM_M, GEMM_DIM_K) + elements(c, GEMM_DIM_K, GEMM_DIM_N));
+    w->bytes_written = stored * elements(c, GEMM_DIM_M, GEMM_DIM_N);
+}
+
+static void oracle(const ridge_oracle_call *call) {
+    const int64_t m = call->dim[GEMM_DIM_M], n = call->dim[GEMM_DIM_N], k = call->dim[GEMM_DIM_K];
+    for (int64_t i = 0; i < m; i++) {
+        double *restrict c = call->out[0] + i * n;
+        for (int64_t j = 0; j < n; j++) c[j] = 0;
+        for (int64_t d = 0; d < k; d++) {
+            const double s = call->option[GEMM_ALPHA] * call->in[GEMM_A][i * k + d];
+            const double *restrict b = call->in[GEMM_B] + d * n;
+            for (int64_t j = 0; j < n; j++) c[j] += s * b[j];
+        }
+    }
+}
+
+/* Derived in README.md: what sums in fp32, or by tensor cores, may be off, times |alpha|; and two roundings, by alpha
+ * and to storage. */
+static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
+    (void)output;
+    const double k = (double)call->dim[GEMM_DIM_K], alpha = fabs(call->option[GEMM_ALPHA]), u = 0x1p-24;
+    const double product = call->in_max[GEMM_A] * call->in_max[GEMM_B];
+    const bool narrow = call->dtype == RIDGE_BF16 || call->dtype == RIDGE_F16;
+    *b = (ridge_bound){.relative = u};
+    if (narrow && !(call->option[GEMM_WIDE] > 0)) b->relative += ridge_dtype_roundoff(call->dtype);
+    if (kind == RIDGE_EXACT && k * product < 0x1p24) return; /* every partial sum is an integer that fits */
+    if (narrow) {
+        b->absolute = alpha * 2 * u * (k / 16 + 1) * product * (10.0 / 9.0 * sqrt(k) + 1);
+        b->relative += 2 * u;
+    } else {
+        b->absolute = alpha * 7 * u * product * k / 7.3;
+        b->relative += u * (1 + 7 * sqrt(k) / 3);
+    }
+}
+
+static const char *reject(const ridge_case *c) {
+    if (c->dim[GEMM_DIM_N] < 1 || c->dim[GEMM_DIM_K] < 1) return "n and k must be at least 1";
+    if (!(fabs(c->option[GEMM_ALPHA]) <= 0x1p20)) return "alpha must be from -2^20 to 2^20";
+    return NULL;
+}
+
+static const ridge_variant variants[] = {
+    {.name = "cpu/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "three loops over rows of C",
+     .run = RIDGE_CPU(gemm_cpu_baseline)},
+    {.name = "cpu/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "results in registers, operands packed where it pays",
+     .ways = gemm_cpu_ways,
+     .n_ways = GEMM_CPU_WAYS},
+    {.name = "cuda/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "cuBLASLt, the quickest of its algorithms",
+     .run = RIDGE_CUDA(gemm_cublaslt_run),
+     .scratch = gemm_cublaslt_scratch,
+     .unavailable = gemm_cublaslt_unavailable,
+     .prepare = RIDGE_CUDA_PLAN(gemm_cublaslt_search),
+     .release = RIDGE_CUDA_PLAN(cublaslt_plan_destroy)},
+    {.name = "cuda/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "tiles by TMA and wgmma, fed by a warp of their own",
+     .ways = gemm_cuda_ways,
+     .n_ways = GEMM_CUDA_WAYS},
+};
+
+const ridge_target ridge_target_gemm = {
+    .name = "gemm",
+    .chapter = "ch09",
+    .summary = "matrix product of any layout",
+    .dims = {"m", "n", "k"},
+    .cases = RIDGE_LIST(cases),
+    .in = RIDGE_LIST(in),
+    .out = RIDGE_LIST(out),
+    .variants = RIDGE_LIST(variants),
+    .options = {{"alpha", 1}, {"wide", 0}},
+    .work = work,
+    .oracle = oracle,
+    .bound = bound,
+    .products = true,
+    .reject = reject,
+};
