@@ -320,10 +320,11 @@ ridge_status run_roles(const ridge_call *call) {
     });
 }
 
-/* What fits shared memory. A warp of by_mma writes its unit at once, so it needs a slot for each. */
-using two_roles_memory = roles_memory<4, 0>;
-using three_roles_memory = roles_memory<4, 4>;
-using three_roles_mma_memory = roles_memory<3, 8>;
+/* What fits shared memory: four stages, and slots for half of a tile's units; or a slot for every unit, so that no warp
+ * waits for the storer, and three stages. */
+using no_slots = roles_memory<4, 0>;
+using four_slots = roles_memory<4, 4>;
+using eight_slots = roles_memory<3, 8>;
 
 }  // namespace
 
@@ -334,14 +335,17 @@ extern "C" ridge_status warp_specialization_cuda_alike_mma(const ridge_call *cal
     return run_alike(call, [](auto type) { return all_alike_mma<decltype(type)>; });
 }
 extern "C" ridge_status warp_specialization_cuda_three(const ridge_call *call) {
-    return run_roles<by_wgmma, three_roles_memory>(call);
+    return run_roles<by_wgmma, four_slots>(call);
+}
+extern "C" ridge_status warp_specialization_cuda_three_wide(const ridge_call *call) {
+    return run_roles<by_wgmma, eight_slots>(call);
 }
 extern "C" ridge_status warp_specialization_cuda_two(const ridge_call *call) {
-    return run_roles<by_wgmma, two_roles_memory>(call);
+    return run_roles<by_wgmma, no_slots>(call);
 }
 extern "C" ridge_status warp_specialization_cuda_three_mma(const ridge_call *call) {
-    return run_roles<by_mma, three_roles_mma_memory>(call);
+    return run_roles<by_mma, eight_slots>(call);
 }
 extern "C" ridge_status warp_specialization_cuda_two_mma(const ridge_call *call) {
-    return run_roles<by_mma, two_roles_memory>(call);
+    return run_roles<by_mma, no_slots>(call);
 }

@@ -87,24 +87,29 @@ struct mma_copier {
         b_to = (uint32_t)(MMA_A_BYTES + b_piece / 8 * MMA_CHUNK_BYTES + swizzle_128B(b_line, b_piece % 8));
         a_rows = p.m - row, a_left = p.k - piece * 8, b_left = column < p.n ? p.k - b_line : 0;
     }
-    /* Starts the copies of a part of the slice at hand; behind the last part, the next slice is at hand. */
-    __device__ void part(int number, uint32_t stage) {
+    /* Starts the copies of a part of the slice at hand, copy(to, from, exists); behind the last part, the next slice is
+     * at hand. */
+    template <typename Copy>
+    __device__ void part(int number, uint32_t stage, const Copy &copy) {
 #pragma unroll
         for (int i = number * a_of_part * MMA_A_LINES; i < (number + 1) * a_of_part * MMA_A_LINES; i += MMA_A_LINES) {
-            cp_async_16_if(stage + a_to + (uint32_t)(i * MMA_LINE), a, i < a_rows && 0 < a_left);
+            copy(stage + a_to + (uint32_t)(i * MMA_LINE), a, i < a_rows && 0 < a_left);
             a += p.a_step;
         }
 #pragma unroll
         for (int i = number * b_of_part * MMA_B_LINES; i < (number + 1) * b_of_part * MMA_B_LINES; i += MMA_B_LINES) {
-            cp_async_16_if(stage + b_to + (uint32_t)(i * MMA_LINE), b, i < b_left);
+            copy(stage + b_to + (uint32_t)(i * MMA_LINE), b, i < b_left);
             b += p.b_step;
         }
         if (number + 1 == parts) a += p.a_back, a_left -= MMA_K, b_left -= MMA_K;
     }
-    __device__ void slice(uint32_t stage) {
+    __device__ void part(int number, uint32_t stage) { part(number, stage, cp_async_16_if); }
+    template <typename Copy>
+    __device__ void slice(uint32_t stage, const Copy &copy) {
 #pragma unroll
-        for (int i = 0; i < parts; i++) part(i, stage);
+        for (int i = 0; i < parts; i++) part(i, stage, copy);
     }
+    __device__ void slice(uint32_t stage) { slice(stage, cp_async_16_if); }
 };
 
 /* ---- products by mma.sync ---- */
@@ -165,7 +170,9 @@ struct mma_sums {
     /* To a unit in shared memory, rounded. Eight lanes' lines differ in their banks: no conflicts. */
     template <typename T>
     __device__ void put(T, uint8_t *unit) const {
-        const int lane = (int)threadIdx.x % 32;
+        int lane = (int)threadIdx.x % 32;
+        asm volatile(""
+                     : "+r"(lane)); /* or a persistent kernel keeps these addresses in registers while it multiplies */
 #pragma unroll
         for (int i = 0; i < 4; i++)
 #pragma unroll
