@@ -4,19 +4,19 @@
  *   X(name, columns, stages, cluster_m, cluster_n, split, rate, idea)
  *
  * A tile has 128 rows. split: K is cut in shares that blocks have side by side, and a second launch adds. rate: FLOP
- * that an SM does in a microsecond with such tiles, where K is long: `ridge tune gemm` on an H200. */
+ * that an SM does in a microsecond with such tiles where few SMs are busy, so that power does not limit their clock. */
 #ifndef RIDGE_GEMM_TILES_H
 #define RIDGE_GEMM_TILES_H
 
 #include <stdbool.h>
 
 #define GEMM_TILES(X)                                                                               \
-    X(tile_256, 256, 4, 2, 1, false, 5.9e6, "128 x 256 sums a block; pairs of blocks share B")      \
-    X(tile_256_square, 256, 4, 2, 2, false, 5.9e6, "128 x 256, 2 x 2 blocks share A and B")         \
-    X(tile_128, 128, 6, 2, 1, false, 5.2e6, "128 x 128: more tiles, where 128 x 256 are few")       \
-    X(tile_64, 64, 8, 1, 1, false, 3.2e6, "128 x 64: few columns")                                  \
-    X(shares_256, 256, 4, 2, 1, true, 5.9e6, "128 x 256, and K in shares: few tiles, and a long K") \
-    X(shares_128, 128, 6, 2, 1, true, 5.2e6, "128 x 128, and K in shares")
+    X(tile_256, 256, 4, 1, 1, false, 7.0e6, "128 x 256 sums a block")                               \
+    X(pairs_256, 256, 4, 2, 1, false, 7.0e6, "128 x 256, pairs of blocks share B")                  \
+    X(tile_128, 128, 6, 2, 1, false, 6.8e6, "128 x 128: more tiles, where 128 x 256 are few")       \
+    X(tile_64, 64, 8, 1, 1, false, 4.2e6, "128 x 64: few columns")                                  \
+    X(shares_256, 256, 4, 2, 1, true, 7.0e6, "128 x 256, and K in shares: few tiles, and a long K") \
+    X(shares_128, 128, 6, 2, 1, true, 6.8e6, "128 x 128, and K in shares")
 
 typedef struct gemm_tile {
     int columns, stages, cluster_m, cluster_n;

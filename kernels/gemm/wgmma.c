@@ -2,13 +2,15 @@
 
 #include <math.h>
 
-/* What a Hopper GPU does, measured on an H200 by `ridge peak` and `ridge tune gemm`; none is fitted to a shape. */
-static const double DRAM = 4.2e6; /* bytes a microsecond, read and written */
-static const double L2 = 5.5e6;   /* likewise, of what is in L2 */
-static const double LAUNCH = 1.5; /* microseconds of a launch that overlaps the one before */
-static const double FILL = 1.2;   /* of the first slices' way to an SM */
-static const double STORE =
-    1.0e-4; /* an element of a tile, from the registers of an SM to memory: 128 x 256 in 3.3 us */
+/* What a Hopper GPU does, measured on an H200 and an H100 by `ridge peak` and `ridge tune gemm`; none is fitted to a
+ * shape. */
+static const double POWER = 5.9e6;  /* FLOP a microsecond and SM where all are busy: power limits their clock */
+static const double DRAM = 4.2e6;   /* bytes a microsecond, read and written */
+static const double L2 = 5.5e6;     /* likewise, of what is in L2 */
+static const double LAUNCH = 1.5;   /* microseconds of a launch that overlaps the one before */
+static const double FILL = 1.2;     /* of the first slices' way to an SM */
+static const double ADDING = 6;     /* of a second launch, which waits for sums that leave in pairs */
+static const double STORE = 3.0e-5; /* of an element of a tile, from registers to shared memory: 128 x 256 in 1 us */
 
 static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
@@ -36,9 +38,10 @@ double gemm_tile_cost(const gemm_tile *t, const gemm_problem *g) {
     const double tile = (double)GEMM_TILE_ROWS * t->columns, slices = (double)up(up(g->k, GEMM_SLICE), shares);
     const double turns = (double)up(tiles_of(t, g) * shares, room_of(t, g));
     const double each = slices * 2 * tile * GEMM_SLICE / t->rate + tile * STORE;
+    const double together = gemm_flops(g) / (POWER * (g->here.sm_count > 0 ? g->here.sm_count : 1));
     const double moved = (gemm_bytes_read(g) + gemm_bytes_written(g)) / DRAM;
-    const double added = shares > 1 ? LAUNCH + (double)g->m * (double)g->n * (4 * shares + 2) / L2 : 0;
-    return LAUNCH + FILL + fmax(turns * each, moved) + added;
+    const double added = shares > 1 ? ADDING + (double)g->m * (double)g->n * (4 * shares + 2) / L2 : 0;
+    return LAUNCH + FILL + fmax(fmax(turns * each, together), moved) + added;
 }
 
 static const char *refusal_of(const gemm_tile *t, const gemm_problem *g) {

@@ -19,21 +19,23 @@ struct gemm_epilogue {
     int rows, columns;
     int across; /* 0, or columns of tiles of a share of K */
     bool pairs; /* two neighbours of `wide` can be stored at once */
-    static constexpr int scratch = tile_store_bytes;
+    static constexpr int scratch = store_slots<T, N>::bytes;
     static bool waits(void) { return false; }
     struct state {};
-    __device__ void prepare(uint32_t) const {}
+    __device__ void prepare(uint32_t at) const { store_slots<T, N>{at}.init(); }
     __device__ state begin(const matmul_tile &, int) const { return {}; }
     __device__ void finish(const matmul_tile &tile, const state &, float (&sums)[N / 2], uint32_t at, int group) const {
 #pragma unroll
         for (int i = 0; i < N / 2; i++) sums[i] *= alpha;
-        if (!wide) return tile_store<T, N, false>(&map, tile.m, tile.n, sums, at, group);
+        if (!wide) return store_slots<T, N>{at}.put(sums, tile.number);
         const int share = across > 0 ? tile.n / N / across : 0;
         const matmul_tile here = {tile.m, tile.n - share * across * N, tile.part, tile.opens};
         store_pairs<N>(wide + share * next, line, rows, columns, here, sums, group, pairs);
     }
-    __device__ void end(void) const {
-        if (!wide && thread_of_warpgroup() == 0) cp_async_bulk_wait_group();
+    __device__ void end(void) const {}
+    template <class S>
+    __device__ void store(const matmul_plan &plan, int rank, uint32_t slots) const {
+        if (!wide) store_tiles<S, T>(&map, plan, rank, slots);
     }
 };
 
@@ -63,8 +65,9 @@ static ridge_status add_shares(const gemm_call &g, int shares) {
                               g.c.rows, g.c.columns);
 }
 
-/* Cluster rows of a band: blocks that run together share operands in L2. */
+/* Cluster rows of a band: blocks that run together share operands in L2, which keeps these rather than C. */
 constexpr int BAND = 8;
+constexpr bool KEEP = true;
 
 template <typename T, int N>
 static bool epilogue_of(gemm_epilogue<T, N> *e, const gemm_call &g, int shares, int cluster_n) {
@@ -84,7 +87,7 @@ static bool epilogue_of(gemm_epilogue<T, N> *e, const gemm_call &g, int shares, 
 
 template <matmul_tuning Tuned, typename T>
 static ridge_status by_tile(const gemm_call &g, int shares) {
-    matmul_plan plan = matmul_whole(g.a.columns, GEMM_SLICE, BAND);
+    matmul_plan plan = matmul_whole(g.a.columns, GEMM_SLICE, BAND, KEEP, KEEP);
     plan.slices = (plan.slices + shares - 1) / shares;
     gemm_epilogue<T, Tuned.columns> e = {};
     if (!epilogue_of(&e, g, shares, Tuned.cluster_n)) return RIDGE_FAILED;

@@ -15,7 +15,8 @@ static const ridge_abilities h200 = {.sm = 90, .sm_count = 132}, a100 = {.sm = 8
 
 static bool takes(const ridge_variant *variant, const ridge_way *way, const ridge_problem *p) {
     (void)variant;
-    return p->here.sm >= way->needs && (!way->refuses || !way->refuses(way, p));
+    const char *refusal = way->plan ? way->plan(way, p).refusal : way->refuses ? way->refuses(way, p) : NULL;
+    return p->here.sm >= way->needs && !refusal;
 }
 
 /* ---- every table ------------------------------------------------------------------------------------------------- */
@@ -136,7 +137,7 @@ static const char *chosen_way(const char *name, int64_t rows, int64_t columns, r
     for (int v = 0; v < target->n_variants; v++)
         for (int w = 0; w < target->variants[v].n_ways; w++) {
             const ridge_way *way = &target->variants[v].ways[w];
-            const double cost = way->cost ? way->cost(way, &p) : 0;
+            const double cost = way->plan ? way->plan(way, &p).us : way->cost ? way->cost(way, &p) : 0;
             if (!takes(&target->variants[v], way, &p) || (best && !(cost < least))) continue;
             best = way, least = cost;
         }
@@ -323,7 +324,7 @@ static void check_predictions(const ridge_target *target, const ridge_variant *v
     for (int w = 0; w < variant->n_ways; w++) {
         const ridge_way *way = &variant->ways[w];
         if (ridge_way_obstacle(variant, way, &p)) continue;
-        const double cost = way->cost(way, &p);
+        const double cost = ridge_way_plan(variant, way, &p).us;
         if (!(cost >= 0.999 * core && cost >= 0.999 * memory))
             fail_msg(
                 "%s %lldx%lldx%lldx%lld, %d threads of %s: %s is predicted to take %g us, the ceilings need %g and %g",

@@ -7,6 +7,7 @@
 #include "cuda/host/view.cuh"
 #include "cuda/pipe/schedule.cuh"
 #include "cuda/ptx/bulk.cuh"
+#include "cuda/ptx/mbarrier.cuh"
 #include "cuda/ptx/tensor.cuh"
 #include "cuda/tile/fragment.cuh"
 #include "cuda/tile/pack.cuh"
@@ -70,6 +71,75 @@ struct store_epilogue {
         if (thread_of_warpgroup() == 0) cp_async_bulk_wait_group();
     }
 };
+
+/* ---- the same by a thread of its own, so that nobody who multiplies waits for TMA ---- */
+
+/* A warpgroup's two slots of 64 x 64 elements on their way to C. Chunks of all its tiles take turns: number c has slot
+ * c % 2.
+ *
+ *   ready     its four warps have written the slot     vacant    TMA has read it */
+template <typename T, int N>
+struct store_slots {
+    static constexpr int chunks = N / 64, bytes = tile_store_bytes + 1024;
+    uint32_t at;
+
+    __device__ uint32_t slot(int c) const { return at + (uint32_t)(c % 2 * 64 * 128); }
+    __device__ uint32_t ready(int c) const { return at + (uint32_t)(tile_store_bytes + c % 2 * 16); }
+    __device__ uint32_t vacant(int c) const { return ready(c) + 8; }
+    __device__ static int turn(int c) { return c / 2 % 2; }
+
+    __device__ void init(void) const {
+        if (thread_of_warpgroup() != 0) return;
+        for (int c = 0; c < 2; c++) mbarrier_init(ready(c), 4), mbarrier_init(vacant(c), 1);
+        fence_mbarrier_init();
+    }
+    /* By the warpgroup: its rows of the block's tile number `tile`. */
+    __device__ void put(const float (&v)[N / 2], int tile) const {
+        const int lane = (int)threadIdx.x % 32, line = thread_of_warpgroup() / 32 * 16 + lane % 16;
+#pragma unroll
+        for (int chunk = 0; chunk < chunks; chunk++) {
+            const int c = tile * chunks + chunk;
+            mbarrier_wait_parity(vacant(c), turn(c) ^ 1); /* a new barrier lets pass */
+#pragma unroll
+            for (int j = 0; j < 8; j += 2) {
+                const float *s = &v[(chunk * 8 + j) * 4];
+                stmatrix_x4(slot(c) + (uint32_t)swizzle_128B(line, j + lane / 16), cvt_rn_x2(T(), s[0], s[1]),
+                            cvt_rn_x2(T(), s[2], s[3]), cvt_rn_x2(T(), s[4], s[5]), cvt_rn_x2(T(), s[6], s[7]));
+            }
+            fence_proxy_async(); /* TMA reads what this thread has written */
+            __syncwarp();
+            if (lane == 0) mbarrier_arrive(ready(c));
+        }
+    }
+};
+
+/* By one thread: the tiles of both warpgroups, whose slots are `bytes` apart. A slot is vacant when the store behind its
+ * own is under way, or there is none. */
+template <class S, typename T>
+__device__ inline void store_tiles(const CUtensorMap *map, const matmul_plan &plan, int rank, uint32_t scratch) {
+    using slots = store_slots<T, S::N>;
+    uint32_t before = 0;
+    int number = 0;
+    for (matmul_schedule<S> schedule(plan, rank); schedule.more(); schedule.next()) {
+        const matmul_tile tile = schedule.tile();
+        if (!schedule.exists(tile)) continue;
+        for (int u = 0; u < 2 * slots::chunks; u++) {
+            const slots group = {scratch + (uint32_t)(u % 2 * slots::bytes)};
+            const int c = number * slots::chunks + u / 2;
+            mbarrier_wait_parity(group.ready(c), slots::turn(c));
+            cp_async_bulk_tensor_store(map, group.slot(c), tile.n + u / 2 * 64, tile.m + u % 2 * 64);
+            cp_async_bulk_commit_group();
+            cp_async_bulk_wait_group_read<1>();
+            if (before) mbarrier_arrive(before);
+            before = group.vacant(c);
+        }
+        cp_async_bulk_wait_group_read<0>();
+        mbarrier_arrive(before);
+        before = 0;
+        number++;
+    }
+    cp_async_bulk_wait_group();
+}
 
 /* A tile of sums to fp32, in pairs: c's lines have room for an even number of elements; else one by one. */
 template <int N>

@@ -9,6 +9,8 @@
  *     state begin(tile, group)             before the tile's products: what to load ahead
  *     finish(tile, state, sums, scratch, group)
  *     end()                                behind the last tile
+ *     store(plan, rank, scratch)           where it exists: by a second thread of the first warpgroup, all tiles; scratch
+ *                                          of both warpgroups
  *
  * Stages are those of pipe/ring.cuh.
  *
@@ -109,12 +111,16 @@ __global__ void __launch_bounds__(S::threads, 1)
     if (group < 0) {
         setmaxnreg_dec<56>();
         if (threadIdx.x == 0) produce<S>(&a_map, &b_map, plan, memory, rank);
+        if constexpr (requires { epilogue.template store<S>(plan, rank, scratch); })
+            if (threadIdx.x == 32) epilogue.template store<S>(plan, rank, scratch);
     } else {
         setmaxnreg_inc<224>();
         ring<S::stages> at;
+        int number = 0;
         for (matmul_schedule<S> schedule(plan, rank); schedule.more(); schedule.next()) {
-            const matmul_tile tile = schedule.tile();
+            matmul_tile tile = schedule.tile();
             if (!schedule.exists(tile)) continue;
+            tile.number = number++;
             float sums[S::sums];
             const auto state = epilogue.begin(tile, group);
             if constexpr (S::promote > 0)

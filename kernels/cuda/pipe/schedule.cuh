@@ -10,6 +10,7 @@ struct matmul_tile {
     int m, n;   /* first row and column of the block's tile */
     int part;   /* tiles of one part follow each other in one block */
     bool opens; /* the first of its part */
+    int number; /* of tiles that the block has made before */
 };
 
 /* The product: extents in tiles and slices of K. */
@@ -43,7 +44,7 @@ struct matmul_schedule {
     __device__ matmul_tile tile(void) const {
         const matmul_place at = matmul_place_of(unit, rows(), units(), plan.band, plan.panel);
         const int row = at.row, part = at.unit, column = part * plan.run + of_run;
-        return {(row * S::CM + rank % S::CM) * S::M, (column * S::CN + rank / S::CM) * S::N, part, of_run == 0};
+        return {(row * S::CM + rank % S::CM) * S::M, (column * S::CN + rank / S::CM) * S::N, part, of_run == 0, 0};
     }
     /* The last unit of a row may have fewer tiles than others. */
     __device__ bool exists(const matmul_tile &tile) const { return tile.n < (columns() * S::CN) * S::N; }
