@@ -40,17 +40,20 @@ class Case:
     stratum: str
     shape: dict  # extents by name, in the order of the target's dimensions
     dtype: str
-    pad: int = 0  # elements between the end of a row of x and the next row
+    pad: int = 0  # elements between the end of a row of x and the next row; gemm: of a and of b
     offset: int = 0  # elements by which matrices start past an aligned address
-    column_major: bool = False  # w
+    column_major: bool = False  # w; gemm: b
     labels: str = "i32"
+    a_column_major: bool = False  # gemm
 
     @property
     def key(self):
         """Names the case within its operation: 64x128x10/bf16,pad=3,base+1,w^T,i64."""
         words = ["x".join(map(str, self.shape.values())) + "/" + self.dtype]
         words += [f"pad={self.pad}"] * bool(self.pad) + [f"base+{self.offset}"] * bool(self.offset)
-        words += ["w^T"] * self.column_major + ["i64"] * (self.labels == "i64")
+        words += ["a^T"] * self.a_column_major
+        words += ["b^T" if self.operation == "gemm" else "w^T"] * self.column_major
+        words += ["i64"] * (self.labels == "i64")
         return ",".join(words)
 
     @property
@@ -62,6 +65,11 @@ class Case:
         return KINDS[OPERATIONS[self.operation].kind].flops(self.operation, self.shape)
 
 
+# Decks of (a, w) or (a, b) column-major; w is so in a third of the cases, a product has all four orders alike.
+MAJORS = ((False, False), (False, False), (False, True))
+ORDERS = ((False, False), (False, True), (True, False), (True, True))
+
+
 # ---- operations -----------------------------------------------------------------------------------------------------
 @dataclasses.dataclass(frozen=True)
 class Operation:
@@ -71,6 +79,7 @@ class Operation:
     arrays: int = 2  # row-wise: matrices of rows x cols, x and results
     products: int = 1  # linear: matrix products
     column_major: bool = False  # w may be
+    majors: tuple = MAJORS  # deck of (a, w) column-major
 
 
 _LINEAR_TYPES = ("f32", "tf32", "bf16", "f16")
@@ -89,6 +98,7 @@ OPERATIONS = {
     "ce_forward": Operation("linear_cross_entropy", "linear", _LINEAR_TYPES, column_major=True),
     "ce_backward": Operation("linear_cross_entropy_backward", "linear", _LINEAR_TYPES, products=3, column_major=True),
     "ce_both": Operation("linear_cross_entropy_grad", "linear", _LINEAR_TYPES, products=3, column_major=True),
+    "gemm": Operation("gemm", "gemm", ("f32", "bf16", "f16"), column_major=True, majors=ORDERS),
     "product": Operation("micro_tiling_matmul", "product", ("f32",)),
 }
 CROSS_ENTROPY = ("ce_forward", "ce_backward", "ce_both")
@@ -107,6 +117,14 @@ class Kind:
 
 def _rows_bytes(operation, s, dtype):
     return OPERATIONS[operation].arrays * s["rows"] * s["cols"] * DTYPES[dtype]
+
+
+def _product_bytes(operation, s, dtype):
+    return (s["m"] * s["k"] + s["k"] * s["n"] + s["m"] * s["n"]) * DTYPES[dtype]
+
+
+def _product_flops(operation, s):
+    return 2.0 * s["m"] * s["n"] * s["k"]
 
 
 def _linear_bytes(operation, s, dtype):
@@ -160,6 +178,22 @@ KINDS = {
         _linear_flops,
         lambda s: s["batch"] * s["heads"] * s["classes"],
     ),
+    "gemm": Kind(
+        ("m", "n", "k"),
+        {
+            "tiny": ((1, 64), (1, 64), (1, 64)),
+            "few rows": ((1, 64), (1024, 1 << 15), (512, 1 << 14)),
+            "few columns": ((1024, 1 << 15), (1, 64), (512, 1 << 14)),
+            "shallow": ((1024, 1 << 14), (1024, 1 << 14), (8, 256)),
+            "deep": ((16, 1024), (16, 1024), (1 << 12, 1 << 17)),
+            "middle": ((128, 4096), (128, 4096), (128, 4096)),
+            "large": ((2048, 1 << 14), (2048, 1 << 14), (2048, 1 << 14)),
+            "any": ((1, 1 << 15), (1, 1 << 15), (1, 1 << 15)),
+        },
+        _product_bytes,
+        _product_flops,
+        lambda s: 0,
+    ),
     "product": Kind(
         ("m", "n", "k"),
         {
@@ -171,8 +205,8 @@ KINDS = {
             "middle": ((64, 1024), (64, 1024), (64, 1024)),
             "any": ((1, 1 << 14), (1, 1 << 14), (1, 1 << 14)),
         },
-        lambda operation, s, dtype: (s["m"] * s["k"] + s["k"] * s["n"] + s["m"] * s["n"]) * DTYPES[dtype],
-        lambda operation, s: 2.0 * s["m"] * s["n"] * s["k"],
+        _product_bytes,
+        _product_flops,
         lambda s: 0,
     ),
 }
@@ -180,7 +214,6 @@ KINDS = {
 # ---- decks: what is dealt beside the strata -------------------------------------------------------------------------
 LAYOUTS = ("dense", "dense", "strided", "misaligned", "strided and misaligned")
 ROUNDINGS = ("as drawn", "odd", "multiple of 8", "power of two")
-MAJORS = (False, False, True)
 LABELS = ("i32", "i64")
 PADS = (1, 3, 8, 64)  # elements; only 8 and 64 keep the rows of 16-bit types on 16 bytes
 _ATTEMPTS = 64
@@ -286,7 +319,7 @@ def draw(operation, seed, count, limits=GPU, dtypes=None):
         name: Deck(generator, cards)
         for name, cards in (
             ("stratum", list(kind.strata)), ("dtype", types), ("layout", LAYOUTS), ("rounding", ROUNDINGS),
-            ("major", MAJORS), ("labels", LABELS), ("pad", PADS),
+            ("major", OPERATIONS[operation].majors), ("labels", LABELS), ("pad", PADS),
         )
     }  # fmt: skip
     cases, seen = [], set()
@@ -303,6 +336,7 @@ def _case(generator, operation, dealt, limits):
     shape = _shape(generator, operation, dealt["stratum"], dealt["rounding"], dealt["dtype"], limits)
     if not limits.layouts:
         return Case(operation, dealt["stratum"], shape, dealt["dtype"])
+    a_column_major, column_major = dealt["major"]
     return Case(
         operation,
         dealt["stratum"],
@@ -310,6 +344,7 @@ def _case(generator, operation, dealt, limits):
         dealt["dtype"],
         pad=dealt["pad"] if "strided" in dealt["layout"] else 0,
         offset=1 if "misaligned" in dealt["layout"] else 0,
-        column_major=OPERATIONS[operation].column_major and dealt["major"],
+        column_major=OPERATIONS[operation].column_major and column_major,
         labels=dealt["labels"] if operation in CROSS_ENTROPY else "i32",
+        a_column_major=a_column_major,
     )

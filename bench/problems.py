@@ -6,8 +6,8 @@
     outputs = runs["ridge"].run(0)  # computes on set 0: {output: tensor}
     problem.errors({"ridge": outputs})  # against fp64, over the largest value of each output
 
-Row-wise data is uniform in [-1, 1). Of linear operations x is normal, w normal / sqrt(depth) and b normal; labels
-are uniform. Cross-entropy has no bias (b = 0), which lets peers leave it out, and the gradient of the mean.
+Row-wise data is uniform in [-1, 1). Of linear operations x is normal, w normal / sqrt(depth) and b normal, of a
+product a normal and b normal / sqrt(k); labels are uniform. Cross-entropy has no bias (b = 0), which lets peers leave it out, and the gradient of the mean.
 """
 
 import dataclasses
@@ -48,7 +48,7 @@ class Problem:
     def matrix(self, rows, cols, fill, pad=0, column_major=False, lead=()):
         """A matrix (or len `lead` more dimensions) in the case's alignment; what lies between its rows is NaN."""
         if column_major:
-            return self.matrix(cols, rows, fill).t()
+            return self.matrix(cols, rows, fill, pad).t()
         count = math.prod(lead) * rows * (cols + pad)
         flat = torch.full((self.case.offset + count,), math.nan, device=self.device, dtype=self.dtype)
         view = flat[self.case.offset :].view(*lead, rows, cols + pad)[..., :cols]
@@ -184,6 +184,36 @@ class RowWise(Problem):
             want = self.compute(*[m[part].double() for m in matrices], *parameters)
             for name, one in zip(self.names, want if isinstance(want, tuple) else (want,)):
                 yield name, part, one
+
+
+# ---- c = a b ----------------------------------------------------------------------------------------------------------
+class Product(Problem):
+    names = ("c",)
+
+    def __init__(self, case, device):
+        super().__init__(case, device)
+        self.tolerance = TOLERANCE["products"][case.dtype]
+
+    def make(self):
+        case, (m, n, k) = self.case, self.case.shape.values()
+        a = self.matrix(m, k, torch.Tensor.normal_, case.pad, case.a_column_major)
+        b = self.matrix(k, n, lambda view: view.normal_(0, k**-0.5), case.pad, case.column_major)
+        return Set([a, b], {"c": self.matrix(m, n, None)})
+
+    def given(self, s):
+        return s.inputs
+
+    def eager(self):
+        return {"eager": torch.matmul}
+
+    def to_compile(self):
+        return lambda a, b: torch.matmul(a, b)  # a function of its own, that no other case has compiled
+
+    def reference(self, s):
+        (a, b), (m, n, k) = s.inputs, self.case.shape.values()
+        b = b.double()
+        for part in self.chunks(m, max(n, k)):
+            yield "c", part, a[part].double() @ b
 
 
 # ---- softmax(x w + b) -----------------------------------------------------------------------------------------------
@@ -355,4 +385,6 @@ class CrossEntropy(Linear):
 def problem_of(case, device):
     if case.operation in ROWS:
         return RowWise(case, device)
+    if case.operation == "gemm":
+        return Product(case, device)
     return (CrossEntropy if case.operation in draw.CROSS_ENTROPY else Linear)(case, device)

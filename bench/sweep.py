@@ -157,6 +157,7 @@ def result_of(case, sides, threads=None, way=None, wall_s=None, **more):
         "pad": case.pad,
         "offset": case.offset,
         "column_major": case.column_major,
+        "a_column_major": case.a_column_major,
         "labels": case.labels,
         "bytes": case.bytes,
         "threads": threads,

@@ -6,6 +6,7 @@
     bench/sweep_cuda.py --seed 7 --resume rows.json                      # go on, or add operations
     bench/sweep_cuda.py --seed 7 --count 100 --dtype bf16 --op ce_both
     bench/sweep_cuda.py --seed 7 --ways --alone --op softmax             # ridge's ways beside each other, no peers
+    bench/sweep_cuda.py --seed 7 --op gemm --count 80                    # products: PyTorch eager is cuBLAS
     bench/sweep_cuda.py --seed 7 --op multihead --dry-run                # the shapes alone; needs no GPU
 
 bench/draw.py draws the shapes. For each, operands rotate through sets that together exceed the L2 three times;

@@ -1,19 +1,24 @@
-/* C[m,n] = A[m,k] B[k,n]      f32, rows possibly strided
- * 2 m n k FLOP; least traffic 4 (m k + k n + m n) bytes. Compute-bound from about m = n = k = 100 on. */
+/* C[m,n] = A[m,k] B[k,n]      f32, on a GPU f16 too, sums in fp32, rows possibly strided
+ * 2 m n k FLOP; least traffic size(A) + size(B) + size(C). Compute-bound from about m = n = k = 100 on. */
 #include <math.h>
 
 #include "cpu/gemm_product.h"
+#include "gemm/any.h"
 #include "matmul.h"
 #include "model/cpu_cost.h"
 #include "model/matmul_target.h"
 #include "peer/onednn.h"
 #include "peer/openblas.h"
+#include "tiles.h"
 
 static const ridge_case cases[] = {
     {.dim = {512, 512, 512}, .dtype = RIDGE_F32},
     {.dim = {1024, 1024, 1024}, .dtype = RIDGE_F32},
     {.dim = {1536, 1536, 1536}, .dtype = RIDGE_F32},
     {.dim = {1023, 1025, 1031}, .dtype = RIDGE_F32},
+    {.dim = {4096, 4096, 4096}, .dtype = RIDGE_F32, MATMUL_GPU},
+    {.dim = {1024, 1024, 1024}, .dtype = RIDGE_F16, MATMUL_GPU},
+    {.dim = {4096, 4096, 4096}, .dtype = RIDGE_F16, MATMUL_GPU},
     {.dim = {0, 5, 7}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {1, 1, 1}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {1, 100, 1}, .dtype = RIDGE_F32, .edge = true},
@@ -29,6 +34,16 @@ static const ridge_case cases[] = {
     {.dim = {67, 16, 1025}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {7, 9, 4099}, .dtype = RIDGE_F32, .edge = true}, /* threads split the depth */
     {.dim = {129, 127, 1}, .dtype = RIDGE_F32, .edge = true},
+    /* Of tiles on a GPU: partial ones and slices, in 16-byte pieces and not. */
+    {.dim = {132, 260, 36}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {1, 4, 4}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {300, 132, 100}, .dtype = RIDGE_F32, .edge = true, MATMUL_GPU},
+    {.dim = {0, 8, 16}, .dtype = RIDGE_F16, .edge = true, MATMUL_GPU},
+    {.dim = {1, 8, 8}, .dtype = RIDGE_F16, .edge = true, MATMUL_GPU},
+    {.dim = {1, 1, 1}, .dtype = RIDGE_F16, .edge = true, MATMUL_GPU},
+    {.dim = {136, 264, 40}, .dtype = RIDGE_F16, .edge = true, MATMUL_GPU},
+    {.dim = {61, 97, 113}, .dtype = RIDGE_F16, .edge = true, MATMUL_GPU},
+    {.dim = {300, 520, 104}, .dtype = RIDGE_F16, .edge = true, MATMUL_GPU},
 };
 
 /* Every row of C reads all of B. */
@@ -129,6 +144,67 @@ static const ridge_way ways[] = {
      .number = SHARED},
 };
 
+/* ---- ways of the optimized variant on a GPU ---- */
+
+typedef struct micro_tile {
+    int rows, columns; /* of a tile */
+    int blocks;        /* of an SM */
+    double step;       /* cycles of an SM for a tile and a step of K */
+    bool wide;         /* copies of 16 bytes */
+} micro_tile;
+
+/* Cycles of an H200 in a microsecond; of a launch; of a tile's beginning and end. A block alone on an SM that has room
+ * for two takes longer by a factor: nobody multiplies while it waits. As gemm/any.cuh has them. */
+static const double CYCLES = 1700, START = 4000, EACH = 3000, ALONE = 1.25;
+
+static double tile_us(const micro_tile *t, const ridge_problem *p) {
+    const double tiles = ceil((double)p->c.dim[MATMUL_M] / t->rows) * ceil((double)p->c.dim[MATMUL_N] / t->columns);
+    const double turns = ceil(tiles / fmax(p->here.sm_count, 1));
+    const double step = t->step * (turns <= 1 && t->blocks > 1 ? ALONE : 1);
+    return (START + turns * (step * (double)p->c.dim[MATMUL_K] + EACH)) / CYCLES;
+}
+static const char *pieces_refusal(const ridge_problem *p) {
+    const int64_t of_piece = MICRO_PIECE / (int64_t)ridge_dtype_size(p->c.dtype);
+    for (int tensor = 0; tensor < 3; tensor++)
+        if (!matmul_in_pieces(p, tensor)) return "for operands in lines of 16-byte pieces";
+    return p->c.dim[MATMUL_N] % of_piece || p->c.dim[MATMUL_K] % of_piece ? "for n and k in whole pieces" : NULL;
+}
+static ridge_plan tile_plan(const ridge_way *way, const ridge_problem *p) {
+    const micro_tile *t = way->own;
+    if (!t->wide && p->c.dtype != RIDGE_F32) return (ridge_plan){.refusal = "for f32: cp.async copies 4 bytes or more"};
+    return (ridge_plan){.refusal = t->wide ? pieces_refusal(p) : NULL, .us = tile_us(t, p)};
+}
+static ridge_plan any_plan_16(const ridge_way *way, const ridge_problem *p) {
+    return p->c.dtype == RIDGE_F16 ? gemm_any_plan(way, p) : (ridge_plan){.refusal = "for f16"};
+}
+
+#define DECLARE_TILES(name, ...) RIDGE_CUDA_DECLARE(micro_tiling_cuda_##name);
+MICRO_TILES(DECLARE_TILES)
+RIDGE_CUDA_DECLARE(micro_tiling_cuda_scalar);
+RIDGE_CUDA_DECLARE(micro_tiling_cuda_baseline);
+
+#define TILE_WAY(name_, rows_, columns_, blocks_, step_)                  \
+    {.name = #name_,                                                      \
+     .idea = #rows_ " x " #columns_ " sums a thread, copies of 16 bytes", \
+     .plan = tile_plan,                                                   \
+     .run = RIDGE_CUDA(micro_tiling_cuda_##name_),                        \
+     .own = &(const micro_tile){.rows = MICRO_SIDE * rows_,               \
+                                .columns = MICRO_SIDE * columns_,         \
+                                .blocks = blocks_,                        \
+                                .step = step_,                            \
+                                .wide = true}},
+static const ridge_way cuda_ways[] = {
+    MICRO_TILES(TILE_WAY){.name = "tiles_scalar",
+                          .idea = "8 x 8 sums a thread, copies of one element: f32 of any alignment",
+                          .plan = tile_plan,
+                          .run = RIDGE_CUDA(micro_tiling_cuda_scalar),
+                          .own = &(const micro_tile){MICRO_SIDE * 8, MICRO_SIDE * 8, 2, 220, false}},
+    {.name = "any",
+     .idea = "f16 of any alignment, by gemm/any.cuh",
+     .plan = any_plan_16,
+     .run = RIDGE_CUDA(matmul_cuda_any)},
+};
+
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
@@ -153,21 +229,29 @@ static const ridge_variant variants[] = {
      .unavailable = openblas_unavailable,
      .prepare = openblas_prepare,
      .own_threads = true},
+    {.name = "cuda/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "an element of C a thread, operands from global memory",
+     .run = RIDGE_CUDA(micro_tiling_cuda_baseline)},
+    {.name = "cuda/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "tiles in shared memory and registers, cp.async one slice ahead",
+     .ways = RIDGE_LIST(cuda_ways)},
 };
 
 /* Both terms are derived in README.md: partial sums as a random walk, and partial sums that drift towards the result.
- */
+ * f16 rounds once more, to storage. */
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     (void)output;
     const double k = (double)call->dim[MATMUL_K], product = call->in_max[0] * call->in_max[1], u = 0x1p-24;
-    *b = (ridge_bound){0};
+    *b = (ridge_bound){.relative = call->dtype == RIDGE_F16 ? ridge_dtype_roundoff(RIDGE_F16) : 0};
     if (kind == RIDGE_EXACT && k * product < 0x1p24) return; /* every partial sum is an integer that fits */
     b->absolute = 7 * u * product * k / 7.3;
-    b->relative = u * (1 + 7 * sqrt(k) / 3);
+    b->relative += u * (1 + 7 * sqrt(k) / 3);
 }
 
 static const char *reject(const ridge_case *c) {
-    if (c->dtype != RIDGE_F32) return "micro_tiling_matmul is f32 only";
+    if (c->dtype != RIDGE_F32 && c->dtype != RIDGE_F16) return "for f32, and f16 on a GPU";
     return c->dim[MATMUL_N] < 1 || c->dim[MATMUL_K] < 1 ? "n and k must be at least 1" : NULL;
 }
 

@@ -60,6 +60,14 @@ class Sides(unittest.TestCase):
         self.assertEqual((x.storage_offset(), w.storage_offset()), (1, 1))
         self.assertTrue(x.as_strided((6, 3), (13, 1), 1 + 10).isnan().all())
 
+    def test_a_product_has_all_orders_and_strided_rows(self):
+        strides_of = {False: {"a": (7, 1), "b": (8, 1)}, True: {"a": (1, 9), "b": (1, 7)}}
+        for a, b in draw.ORDERS:
+            case = draw.Case("gemm", "tiny", {"m": 6, "n": 5, "k": 4}, "bf16", 3, 1, b, a_column_major=a)
+            made = problems.problem_of(case, "cpu").make().inputs
+            self.assertEqual([matrix.stride() for matrix in made], [strides_of[a]["a"], strides_of[b]["b"]])
+            self.assertEqual([tuple(matrix.shape) for matrix in made], [(6, 4), (4, 5)])
+
     def test_a_measured_case_has_all_that_the_record_wants(self):
         case = draw.draw("softmax", 1, 8, dataclasses.replace(SMALL, dtypes=("f32",), layouts=False))[3]
         (measured,) = self.bench().measure([case])

@@ -71,7 +71,7 @@ class Draw(unittest.TestCase):
 
     def test_what_a_seed_draws_does_not_change(self):
         """Golden: results of other machines and other days are comparable only as long as this holds."""
-        keys = {name: [case.key for case in draw.draw(name, 1, 3)] for name in ("softmax", "linear_softmax", "ce_both")}
+        keys = {name: [case.key for case in draw.draw(name, 1, 3)] for name in GOLDEN}
         self.assertEqual(keys, GOLDEN)
 
     def test_other_seeds_and_operations_draw_others(self):
@@ -103,6 +103,9 @@ class Draw(unittest.TestCase):
                 self.assertEqual(
                     {case.column_major for case in cases}, {False, draw.OPERATIONS[operation].column_major}
                 )
+                orders = {(case.a_column_major, case.column_major) for case in cases}
+                self.assertLessEqual(orders, set(draw.OPERATIONS[operation].majors))
+                self.assertEqual(len(orders) == 4, operation == "gemm")
                 labels = {"i32", "i64"} if operation in draw.CROSS_ENTROPY else {"i32"}
                 self.assertEqual({case.labels for case in cases}, labels)
 
@@ -110,7 +113,7 @@ class Draw(unittest.TestCase):
         for operation in GPU_OPERATIONS:
             for seed in SEEDS:
                 cases = forty(operation, seed)
-                for name in {"depth", "classes", "cols"} & set(kind_of(operation).dims):
+                for name in {"depth", "classes", "cols", "m", "n", "k"} & set(kind_of(operation).dims):
                     extents = [case.shape[name] for case in cases if case.shape[name] > 64]
                     self.assertTrue(any(n % 2 == 1 for n in extents), (operation, seed, name))
                     self.assertTrue(any(n % 8 == 0 for n in extents), (operation, seed, name))
@@ -141,6 +144,8 @@ class Draw(unittest.TestCase):
         self.assertEqual(case.flops, 3 * 2 * 100 * 10 * 7)
         case = draw.Case("multihead", "middle", {"batch": 3, "heads": 2, "depth": 5, "classes": 7}, "f32")
         self.assertEqual(case.bytes, 4 * (3 * 5 + 2 * 5 * 7 + 2 * 7 + 3 * 2 * 7))
+        case = draw.Case("gemm", "middle", {"m": 3, "n": 5, "k": 7}, "f16")
+        self.assertEqual((case.bytes, case.flops), (2 * (3 * 7 + 7 * 5 + 3 * 5), 2 * 3 * 5 * 7))
 
     def test_a_cpu_takes_dense_cases(self):
         for case in draw.draw("linear_softmax", 9, 60, draw.CPU):
@@ -154,11 +159,14 @@ class Draw(unittest.TestCase):
     def test_keys_say_all(self):
         case = draw.Case("ce_both", "tiny", {"batch": 2, "depth": 3, "classes": 4}, "f16", 8, 1, True, "i64")
         self.assertEqual(case.key, "2x3x4/f16,pad=8,base+1,w^T,i64")
+        case = draw.Case("gemm", "tiny", {"m": 2, "n": 3, "k": 4}, "bf16", 3, 0, True, a_column_major=True)
+        self.assertEqual(case.key, "2x3x4/bf16,pad=3,a^T,b^T")
 
 
 GOLDEN = {
     "softmax": ["16x144325/bf16", "6863x7701/f32,pad=3", "128x131072/f16"],
     "linear_softmax": ["2940x2044x46090/f16,w^T", "1x1x27/f32,pad=1", "15104x6816x1176/tf32"],
+    "gemm": ["25x30795x11965/bf16,pad=8", "8192x8192x8/f32,pad=64,base+1,b^T", "326x20x31880/f16,base+1,a^T"],
     "ce_both": ["65536x8x64/bf16,w^T,i64", "472x176x16008/f16,base+1", "3887x141x21/f32"],
 }
 
