@@ -50,6 +50,13 @@ static ridge_status read_tuned(const ridge_options *o, const ridge_tuned **tuned
     return ridge_tuned_read(read, o->tuned, error);
 }
 
+static void keep_headlines(ridge_selection *selection) {
+    const int left_out = ridge_selection_headlines(selection);
+    if (left_out > 0)
+        ridge_say("%d case%s, one of each target and type; --all has %d more", selection->n,
+                  selection->n == 1 ? "" : "s", left_out);
+}
+
 /* The plan of a selection on this machine. It points into the selection too. */
 static ridge_status make_plan(const ridge_options *o, ridge_selection *selection, bench_plan *p, ridge_error *error) {
     const uint64_t began = ridge_clock_ns();
@@ -60,6 +67,7 @@ static ridge_status make_plan(const ridge_options *o, ridge_selection *selection
     RIDGE_TRY(ridge_bench_isa(o, &p->machine, &p->isa, error));
     RIDGE_TRY(ridge_bench_threads(o, &p->machine, &threads, error));
     RIDGE_TRY(ridge_selection_fit(o, &p->machine, selection, error));
+    if (selection->headlines) keep_headlines(selection);
     p->plan = (ridge_lab_plan){.items = selection->items,
                                .n_items = selection->n,
                                .user = selection->has_user ? selection->user : NULL,
@@ -182,13 +190,13 @@ int ridge_bench_exit(const ridge_run *run) {
 
 enum { DRY_TARGET, DRY_CASE, DRY_VARIANTS, DRY_COLUMNS };
 static const ridge_column dry_columns[DRY_COLUMNS] = {
-    [DRY_TARGET] = {.header = "target", .field = "target", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 20},
-    [DRY_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 16},
+    [DRY_TARGET] = {.header = "target", .field = "target", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 20},
+    [DRY_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 16},
     [DRY_VARIANTS] = {.header = "variants", .field = "variants", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 16},
 };
 
 static void add_dry(ridge_table *table, const ridge_lab_item *item, const ridge_lab_item *before) {
-    char name[96], target[160], *variants = NULL;
+    char name[RIDGE_CASE_NAME], target[160], *variants = NULL;
     size_t size = 0;
     FILE *list = open_memstream(&variants, &size);
     for (int v = 0; list && v < item->n_variants; v++)

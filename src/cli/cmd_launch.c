@@ -79,7 +79,7 @@ static ridge_status launch_in(place *p, const ridge_lab_item *item, const ridge_
 
 static ridge_status launch_one(const ridge_lab_item *item, const ridge_variant *variant, const ridge_abilities *here,
                                place *p, const ridge_options *o, ridge_error *error) {
-    char name[96];
+    char name[RIDGE_CASE_NAME];
     const ridge_page said = ridge_say_page(o), *page = &said;
     ridge_case_name(item->target, &item->c, name, sizeof name);
     const char *why = ridge_variant_dense_obstacle(item->target, variant, &item->c, here);

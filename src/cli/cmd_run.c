@@ -19,6 +19,12 @@ static void show_plot(const ridge_run *run, const ridge_page *page) {
 static void show_run(const ridge_run *run, const ridge_page *page) {
     ridge_report_run(run, page);
     show_plot(run, page);
+    ridge_report_closing(run, page);
+}
+
+static void show_compare(const ridge_run *run, const ridge_page *page) {
+    ridge_report_compare(run, page);
+    ridge_report_closing(run, page);
 }
 
 static int measure_and_show(const ridge_options *o, ridge_selection *selection, show_fn show) {
@@ -68,6 +74,7 @@ static int with_selection(const ridge_options *o, bool pairs_only, show_fn show)
     int code;
     ridge_status status = ridge_select(o, false, &selection, &error);
     if (status == RIDGE_OK && pairs_only) status = keep_pairs(&selection, &error);
+    selection.headlines = !o->all && o->sizes.n == 0 && o->n_inputs == 0;
     if (status != RIDGE_OK) {
         code = ridge_complain(&error);
     } else {
@@ -83,7 +90,7 @@ static int with_selection(const ridge_options *o, bool pairs_only, show_fn show)
 static int summarize(const ridge_options *o);
 
 int ridge_cmd_run(const ridge_options *o) { return o->summaries ? summarize(o) : with_selection(o, false, show_run); }
-int ridge_cmd_compare(const ridge_options *o) { return with_selection(o, true, ridge_report_compare); }
+int ridge_cmd_compare(const ridge_options *o) { return with_selection(o, true, show_compare); }
 int ridge_cmd_roofline(const ridge_options *o) { return with_selection(o, false, show_plot); }
 
 /* ---- ridge run --summaries: work models and ceilings; nothing is timed

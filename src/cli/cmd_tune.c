@@ -14,10 +14,10 @@ enum { MOST_PATH = 512, MOST_PATTERN = 256 };
 
 enum { T_TARGET, T_CASE, T_VARIANT, T_WAY, T_TIME, T_LOW, T_HIGH, T_MARK, T_COLUMNS };
 static const ridge_column columns[T_COLUMNS] = {
-    [T_TARGET] = {.header = "target", .field = "target", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 14},
-    [T_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 12},
+    [T_TARGET] = {.header = "target", .field = "target", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 14},
+    [T_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 12},
     [T_VARIANT] =
-        {.header = "variant", .field = "variant", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 12, .drop = 50},
+        {.header = "variant", .field = "variant", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 12, .drop = 50},
     [T_WAY] = {.header = "way", .field = "way", .align = 'l'},
     [T_TIME] = {.header = "time", .field = "time_us", .align = 'r'},
     [T_LOW] = {.field = "time_low_us", .align = 'r'},
@@ -85,7 +85,7 @@ static const ridge_way *winner(const group *g) {
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
 static void add_result(ridge_table *table, const group *g, const ridge_result *r, bool ditto) {
-    char name[96], *note = NULL;
+    char name[RIDGE_CASE_NAME], *note = NULL;
     size_t size;
     ridge_text text;
     const ridge_interval time = time_of(r);

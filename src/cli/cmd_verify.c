@@ -34,7 +34,7 @@ static ridge_status check_memory(const ridge_selection *s, const ridge_machine *
     for (int i = 0; i < s->n; i++) {
         const ridge_lab_item *item = &s->items[i];
         size_t bytes;
-        char name[80];
+        char name[RIDGE_CASE_NAME];
         RIDGE_TRY(ridge_operands_bytes(item->target, &item->c, &dense, &bytes, error));
         if ((double)bytes <= (double)machine->memory_bytes) continue;
         ridge_case_name(item->target, &item->c, name, sizeof name);

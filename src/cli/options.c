@@ -62,6 +62,11 @@ static ridge_status set_dry(ridge_options *o, const char *v, ridge_error *e) {
     o->dry_run = true;
     return RIDGE_OK;
 }
+static ridge_status set_all(ridge_options *o, const char *v, ridge_error *e) {
+    (void)e, (void)v;
+    o->all = true;
+    return RIDGE_OK;
+}
 static ridge_status set_help(ridge_options *o, const char *v, ridge_error *e) {
     (void)e, (void)v;
     o->help = true;
@@ -225,8 +230,10 @@ const ridge_option_row ridge_option_rows[] = {
      "A..B:S adds S",
      set_sizes, NULL, RIDGE_VALUE_OTHER},
     {"dtype", "TYPE", "lrctfvn", "only cases of this type:", set_dtype, ridge_dtype_words, RIDGE_VALUE_OTHER},
-    {"option", "NAME=VALUE", "rctfvn", "value of a target's option, such as label_smoothing=0.1; may be repeated",
-     set_option, NULL, RIDGE_VALUE_OTHER},
+    {"option", "NAME=VALUE", "rctfvn",
+     "value of a target's option, such as label_smoothing=0.1 or activation=gelu; may be repeated", set_option, NULL,
+     RIDGE_VALUE_OTHER},
+    {"all", NULL, "rcf", "every case; else several targets have one of each type", set_all, NULL, RIDGE_VALUE_OTHER},
     {"isa", "NAME", "rctfvn", "this instruction set instead of the best one:", set_isa, ridge_isa_words,
      RIDGE_VALUE_OTHER},
     {"threads", "N", "rctpfvn", "N threads, each pinned to its own core (default: one per core)", set_threads, NULL,

@@ -65,7 +65,7 @@ static ridge_job make_job(const ridge_lab *lab, const ridge_lab_item *item) {
 }
 
 static ridge_status too_large(const ridge_job *job, double bytes, double have, const char *who, ridge_error *error) {
-    char name[80];
+    char name[RIDGE_CASE_NAME];
     ridge_case_name(job->target, &job->c, name, sizeof name);
     return ridge_fail(error, RIDGE_INVALID, "%s %s needs %.1f GB, and %s has %.1f GB to give: choose smaller --sizes",
                       job->target->name, name, bytes * 1e-9, who, have * 1e-9);
@@ -144,7 +144,7 @@ static bool is_regular(const ridge_job_result *done) {
 }
 
 static void tell_case(const ridge_lab *lab, const ridge_job *job) {
-    char name[80], what[160];
+    char name[RIDGE_CASE_NAME], what[RIDGE_CASE_NAME + 160];
     ridge_case_name(job->target, &job->c, name, sizeof name);
     (void)snprintf(what, sizeof what, "%s:%s %s", job->target->chapter, job->target->name, name);
     ridge_lab_tell(lab->watch, &(ridge_lab_event){.stage = RIDGE_LAB_CASE, .what = what});

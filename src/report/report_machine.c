@@ -218,7 +218,7 @@ enum {
 };
 static const ridge_column sum_columns[SUM_COLUMNS] = {
     [SUM_TARGET] = {.header = "target", .field = "target", .align = 'l', .heading = true},
-    [SUM_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 18},
+    [SUM_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 18},
     [SUM_WORK] = {.header = "work", .field = "flop", .align = 'r'},
     [SUM_TRAFFIC] = {.header = "traffic", .field = "bytes", .align = 'r'},
     [SUM_INTENSITY] = {.header = "FLOP/byte", .brief = "FLOP/B", .field = "flop_per_byte", .align = 'r', .shorten = 70},
@@ -266,7 +266,7 @@ static void add_summary(ridge_table *table, const ridge_run *run, const ridge_re
     r->target->work(&r->c, &work);
     const ridge_backend backend = ridge_variant_backend(r->variant);
     ridge_place(&work, 0, ridge_run_ceilings(run, backend), run->settings.hot, "fp32", &place);
-    char name[96], target[160];
+    char name[RIDGE_CASE_NAME], target[160];
     ridge_text text;
     ridge_case_name(r->target, &r->c, name, sizeof name);
     (void)snprintf(target, sizeof target, "%s:%s", r->target->chapter, r->target->name);
@@ -364,7 +364,7 @@ static char *cases_text(const ridge_target *target, bool edge, const char *gap) 
     int printed = 0;
     for (int i = 0; stream && i < target->n_cases; i++) {
         if (target->cases[i].edge != edge) continue;
-        char name[96];
+        char name[RIDGE_CASE_NAME];
         ridge_case_name(target, &target->cases[i], name, sizeof name);
         fprintf(stream, "%s%s", printed++ ? gap : "", name);
     }
