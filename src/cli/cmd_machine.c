@@ -42,7 +42,10 @@ static ridge_status list(const ridge_options *o, const ridge_target **targets, r
     RIDGE_TRY(ridge_narrow(o, targets, &n, copies, error));
     if (o->json) return write_and_release(o, list_json(targets, n, &machine), error);
     const ridge_page page = ridge_say_page(o);
-    ridge_report_list(targets, n, &machine, &page);
+    if (n > 1 && page.format == RIDGE_FORMAT_TABLE)
+        ridge_report_targets(targets, n, &page);
+    else
+        ridge_report_list(targets, n, &machine, &page);
     return RIDGE_OK;
 }
 
