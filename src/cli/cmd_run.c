@@ -32,13 +32,14 @@ static int measure_and_show(const ridge_options *o, ridge_selection *selection, 
     if (ridge_output_check(o, &error) != RIDGE_OK) return ridge_complain(&error);
     static ridge_run run; /* about 100 KB: too large for the stack */
     ridge_status status = ridge_bench_measure(o, selection, &run, &error);
-    int code = status == RIDGE_OK ? ridge_bench_exit(&run) : ridge_complain(&error);
+    int code = status == RIDGE_OK ? RIDGE_EXIT_OK : ridge_complain(&error);
     if (run.n_results > 0) { /* files first, so that a terminal error cannot lose them */
         ridge_error unwritten = {0};
         if (ridge_output_write(o, &run, &unwritten) != RIDGE_OK) code = ridge_complain(&unwritten);
         const ridge_page page = ridge_say_page(o);
         show(&run, &page);
     }
+    if (code == RIDGE_EXIT_OK) code = ridge_bench_exit(&run);
     ridge_run_free(&run);
     return code;
 }
@@ -109,7 +110,9 @@ static int summarize(const ridge_options *o) {
     static ridge_run run;
     ridge_selection selection;
     ridge_error error = {0};
-    ridge_status status = ridge_select(o, false, &selection, &error);
+    ridge_status status = ridge_output_check(o, &error);
+    selection = (ridge_selection){0};
+    if (status == RIDGE_OK) status = ridge_select(o, false, &selection, &error);
     if (status == RIDGE_OK) status = summarize_selection(o, &selection, &run, &error);
     ridge_run_free(&run);
     ridge_selection_free(&selection);
