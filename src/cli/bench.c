@@ -119,14 +119,16 @@ ridge_status ridge_bench_ceilings(const ridge_options *o, const ridge_machine *m
                                   ridge_error *error) {
     ridge_progress progress;
     const ridge_lab_watch watch = watch_with(&progress);
-    return ridge_lab_ceilings(machine, threads, o->refresh, &watch, c, error);
+    const ridge_lab_effort effort = {.refresh = o->refresh, .keep = o->keep};
+    return ridge_lab_ceilings(machine, threads, &effort, &watch, c, error);
 }
 
 ridge_status ridge_bench_gpu_ceilings(const ridge_options *o, const ridge_machine *machine, ridge_ceilings *c,
                                       ridge_error *error) {
     ridge_progress progress;
     const ridge_lab_watch watch = watch_with(&progress);
-    return ridge_lab_gpu_ceilings(machine, o->refresh, &watch, c, error);
+    const ridge_lab_effort effort = {.refresh = o->refresh, .keep = o->keep};
+    return ridge_lab_gpu_ceilings(machine, &effort, &watch, c, error);
 }
 
 /* ---- a run ------------------------------------------------------------------------------------------------------- */

@@ -67,6 +67,11 @@ static ridge_status set_all(ridge_options *o, const char *v, ridge_error *e) {
     o->all = true;
     return RIDGE_OK;
 }
+static ridge_status set_keep(ridge_options *o, const char *v, ridge_error *e) {
+    (void)e, (void)v;
+    o->keep = true;
+    return RIDGE_OK;
+}
 static ridge_status set_help(ridge_options *o, const char *v, ridge_error *e) {
     (void)e, (void)v;
     o->help = true;
@@ -264,6 +269,8 @@ const ridge_option_row ridge_option_rows[] = {
     {"summaries", NULL, "r", "one line per case: FLOP, bytes, intensity, bandwidth- or compute-bound", set_summaries,
      NULL, RIDGE_VALUE_OTHER},
     {"refresh", NULL, "rctpf", "measure the ceilings again, even if they are cached", set_refresh, NULL,
+     RIDGE_VALUE_OTHER},
+    {"keep", NULL, "p", "keep the ceilings even if something disturbed their measurement", set_keep, NULL,
      RIDGE_VALUE_OTHER},
     {"edges", NULL, "v", "only the small edge cases, with every instruction set", set_edges, NULL, RIDGE_VALUE_OTHER},
     {"cases", "N", "v", "at most N cases of each way and type, drawn by the seed (default: all)", set_cases, NULL,

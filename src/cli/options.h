@@ -50,6 +50,7 @@ typedef struct ridge_options {
     const char *expectations; /* file, or NULL */
     const char *tuned;        /* file, or NULL */
     bool all;                 /* every case, not only the headline ones */
+    bool keep;                /* ceilings, though something disturbed them */
     bool dry_run, summaries, refresh, mutants, edges, counters, help;
     ridge_format format; /* of tables */
     bool wide;           /* tables with all their columns */

@@ -116,7 +116,7 @@ ridge_status ridge_lab_make_jobs(ridge_lab *lab, ridge_error *error) {
 /* ---- jobs within the budget -------------------------------------------------------------------------------------- */
 
 static double left_s(const ridge_lab *lab) {
-    return lab->run->budget.within_s - ridge_seconds_since(lab->began_ns) - RIDGE_LAB_CLOSING_S;
+    return lab->run->budget.within_s - ridge_seconds_since(lab->began_ns) - ridge_lab_closing_s(lab);
 }
 
 /* The job to run now, with its share of the time; -1: none is left, or none fits. */
@@ -175,7 +175,7 @@ static ridge_status run_job(ridge_lab *lab, int i) {
 /* Lists the jobs that were passed over among the first `n` as skipped, with an S that would have been enough. */
 static ridge_status skip_jobs(ridge_lab *lab, int n, ridge_error *error) {
     const ridge_budget *budget = &lab->run->budget;
-    double enough = ridge_seconds_since(lab->began_ns) + RIDGE_LAB_CLOSING_S;
+    double enough = ridge_seconds_since(lab->began_ns) + ridge_lab_closing_s(lab);
     char reason[200];
     for (int i = 0; i < n; i++)
         if (budget->cases[i].taken_s <= 0) enough += ridge_budget_least_s(budget, &budget->cases[i]);

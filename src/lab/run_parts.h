@@ -11,6 +11,7 @@ typedef struct ridge_lab {
     ridge_run *run; /* its budget has a case for each item */
     ridge_isa isa;
     uint64_t began_ns;
+    double probe_s;            /* that a probe took; 0: there was none yet */
     ridge_reference reference; /* of CPU cases */
     ridge_job *jobs;           /* one for each item */
     ridge_job_result *done;
@@ -29,6 +30,9 @@ typedef struct ridge_lab {
 ridge_status ridge_lab_open(ridge_lab *lab, const ridge_lab_plan *plan, const ridge_lab_watch *watch, ridge_run *run,
                             ridge_error *error);
 void ridge_lab_close(ridge_lab *lab);
+
+/* Seconds that the end of the run takes: the second probe, and the files. */
+double ridge_lab_closing_s(const ridge_lab *lab);
 
 /* Makes the jobs and the run's budget. RIDGE_INVALID: a case is larger than the machine's memory. */
 ridge_status ridge_lab_make_jobs(ridge_lab *lab, ridge_error *error);

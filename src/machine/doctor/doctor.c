@@ -364,3 +364,16 @@ int ridge_doctor(const ridge_machine *machine, ridge_finding findings[RIDGE_MAX_
     n += ridge_doctor_gpu(machine, findings + n, RIDGE_MAX_FINDINGS - n);
     return look(&last, machine, findings, n);
 }
+
+bool ridge_doctor_disturbed(const ridge_machine *machine, bool gpu, ridge_finding *finding) {
+    ridge_finding seen[RIDGE_MAX_FINDINGS] = {{.what = "jitter"}};
+    const char *const what = gpu ? "gpu others" : "jitter";
+    int n = 1;
+    if (gpu)
+        n = ridge_doctor_gpu(machine, seen, RIDGE_MAX_FINDINGS);
+    else
+        check_jitter(machine, seen);
+    for (int i = 0; i < n; i++)
+        if (strcmp(seen[i].what, what) == 0 && seen[i].health == RIDGE_HEALTH_BAD) return *finding = seen[i], true;
+    return false;
+}
