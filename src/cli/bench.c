@@ -72,6 +72,7 @@ ridge_status ridge_bench_plan_make(const ridge_options *o, ridge_selection *sele
                                .refresh = o->refresh,
                                .seed = o->seed,
                                .max_time = o->max_time,
+                               .noise = o->noise / 100,
                                .within = o->within,
                                .launch_limit = o->limit,
                                .iterations = o->iterations,

@@ -165,6 +165,10 @@ static ridge_status set_cheap(ridge_options *o, const char *v, ridge_error *e) {
 static ridge_status set_within(ridge_options *o, const char *v, ridge_error *e) {
     return ridge_parse_seconds(v, "--within", &o->within, e);
 }
+static ridge_status set_noise(ridge_options *o, const char *v, ridge_error *e) {
+    if (ridge_parse_decimal(v, &o->noise) && o->noise > 0 && o->noise <= 100) return RIDGE_OK;
+    return ridge_fail(e, RIDGE_INVALID, "--noise takes per cent above 0 and up to 100, not '%.40s'", v);
+}
 static ridge_status set_limit(ridge_options *o, const char *v, ridge_error *e) {
     return ridge_parse_seconds(v, "--limit", &o->limit, e);
 }
@@ -246,6 +250,8 @@ const ridge_option_row ridge_option_rows[] = {
     {"hot", NULL, "rcf", "operands in cache (default: cold, from memory)", set_hot, NULL, RIDGE_VALUE_OTHER},
     {"iterations", "N", "rctf", "N rounds per case instead of the stop rule", set_iterations, NULL, RIDGE_VALUE_OTHER},
     {"iterations", "N", "n", "N launches of each variant (default 1)", set_iterations, NULL, RIDGE_VALUE_OTHER},
+    {"noise", "PCT", "rctf", "stop a case when every time is known within ± PCT % (default 0.5)", set_noise, NULL,
+     RIDGE_VALUE_OTHER},
     {"max-time", "S", "rctf", "at most S seconds of rounds per case (default 2)", set_max_time, NULL,
      RIDGE_VALUE_OTHER},
     {"within", "S", "rctf",

@@ -33,6 +33,7 @@ typedef struct ridge_options {
     double max_time;   /* seconds per case */
     double within;     /* seconds of the whole run; 0: no limit */
     double limit;      /* seconds per launch */
+    double noise;      /* per cent: half of the interval at which a case has converged; 0: the default */
     int threads;       /* 0: one per core */
     int isa;           /* -1: the best */
     bool hot;

@@ -54,6 +54,7 @@ static ridge_job make_job(const ridge_lab *lab, const ridge_lab_item *item) {
         .hot = plan->hot || (gpu && machine->gpu.emulated), /* one set of operands is enough for a check */
         .emulated = gpu && machine->gpu.emulated,
         .seed = plan->seed,
+        .noise = settings->noise,
         .max_time = settings->max_time,
         .patience = patience * settings->max_time,
         .iterations = plan->iterations,

@@ -40,6 +40,7 @@ typedef struct ridge_lab_plan {
     bool refresh;                 /* ceilings are measured even if the cache file has them */
     uint64_t seed;                /* first seed of the inputs */
     double max_time;              /* seconds of rounds per case; 0: 2 */
+    double noise;                 /* half of an interval over its median at which a case ends; 0: 0.005 */
     double within;                /* seconds of the whole run; cases that do not fit are skipped. 0: no limit */
     double launch_limit;          /* seconds after which a launch counts as an endless loop; 0: 60 */
     int iterations;               /* rounds per case; 0: decided by the stop rule */

@@ -36,6 +36,7 @@ ridge_status ridge_lab_open(ridge_lab *lab, const ridge_lab_plan *plan, const ri
     run->settings = (ridge_settings){.hot = plan->hot,
                                      .seed = plan->seed,
                                      .max_time = plan->max_time > 0 ? plan->max_time : RIDGE_LAB_MAX_TIME_S,
+                                     .noise = plan->noise > 0 ? plan->noise : RIDGE_LAB_NOISE,
                                      .within = plan->within,
                                      .iterations = plan->iterations,
                                      .user_inputs = plan->user != NULL,

@@ -19,6 +19,7 @@ typedef struct ridge_lab {
 
 /* What a plan that leaves them 0 gets. */
 #define RIDGE_LAB_MAX_TIME_S 2.0
+#define RIDGE_LAB_NOISE 0.005
 #define RIDGE_LAB_LAUNCH_LIMIT_S 60.0
 
 /* Seconds beside the cases, for estimates: to measure the ceilings, to probe them, and to write the results. */

@@ -55,6 +55,7 @@ typedef struct ridge_settings {
     bool hot;
     uint64_t seed;
     double max_time;  /* seconds per case */
+    double noise;     /* half of an interval over its median at which a case ends */
     double within;    /* seconds of the whole run; 0: no limit */
     int iterations;   /* 0: decided by the stop rule */
     bool user_inputs; /* some inputs came from files */

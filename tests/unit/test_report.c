@@ -422,6 +422,38 @@ static void the_svg_is_whole_or_absent(void **state) {
     ridge_run_free(&run);
 }
 
+/* x of the text that stands at `found` in an SVG by gnuplot: that of the last translation before it. */
+static double svg_x(const char *all, const char *found) {
+    const char *at = NULL;
+    for (const char *p = all; (p = strstr(p, "translate(")) && p < found; p++) at = p;
+    return at ? atof(at + strlen("translate(")) : (double)NAN;
+}
+
+/* What stands behind a case of the list begins where the longest case has ended. */
+static void the_list_of_the_svg_never_overprints(void **state) {
+    (void)state;
+    static const char longest[] = "1099511627776x1099511627776/bf16";
+    char path[] = "/tmp/ridge-plot-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0 && close(fd) == 0);
+    ridge_run run = fixture_run();
+    run.results[2].c.dim[0] = run.results[2].c.dim[1] = INT64_C(1) << 40;
+    ridge_error error = {.text = ""};
+    ridge_status status = ridge_plot_svg(&run, RIDGE_BACKEND_cpu, path, &error);
+    if (status == RIDGE_UNSUPPORTED) skip();
+    if (status != RIDGE_OK) fail_msg("%s", error.text);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    memset(text, 0, sizeof text);
+    assert_true(fread(text, 1, sizeof text - 1, file) > 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(unlink(path), 0);
+    const char *name = strstr(text, longest), *behind = name ? strstr(name, "% of") : NULL;
+    assert_non_null(behind);
+    assert_true(svg_x(text, behind) - svg_x(text, name) > 7 * (double)strlen(longest)); /* 12 pixels high: 7 a letter */
+    ridge_run_free(&run);
+}
+
 static void without_gnuplot_the_text_says_what_to_install(void **state) {
     (void)state;
     char *path = strdup(getenv("PATH") ? getenv("PATH") : "");
@@ -472,6 +504,7 @@ int main(void) {
         cmocka_unit_test(a_roofline_needs_ceilings),
         cmocka_unit_test(the_terminal_plot_fits_and_shows_every_target),
         cmocka_unit_test(the_svg_is_whole_or_absent),
+        cmocka_unit_test(the_list_of_the_svg_never_overprints),
         cmocka_unit_test(without_gnuplot_the_text_says_what_to_install),
         cmocka_unit_test(a_bad_script_is_reported_in_gnuplots_words),
     };
