@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 30
 CMAKE_FLAGS ?=
 export BUILD
 
-.PHONY: help run test build release install setup setup-checks check sanitize asan tsan fuzz format clean
+.PHONY: help run test build release install uninstall setup setup-checks check sanitize asan tsan fuzz format clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -31,12 +31,15 @@ build: ## build everything, CUDA code for this machine's GPUs
 
 release: ## build libraries and command, CUDA code for every GPU
 	@tools/setup --missing
-	@tools/build --only "ridge ridge_ops libridge completions" $(BUILD) --preset release $(CMAKE_FLAGS)
+	@tools/build --only "ridge ridge_ops ridge_ops_static libridge completions" $(BUILD) --preset release $(CMAKE_FLAGS)
 
 install: ## build as BUILD is configured, install below PREFIX
 	@tools/setup --missing
-	@tools/build --only "ridge ridge_ops libridge completions" $(BUILD) $(CMAKE_FLAGS)
+	@tools/build --only "ridge ridge_ops ridge_ops_static libridge completions" $(BUILD) $(CMAKE_FLAGS)
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX) --strip
+
+uninstall: ## remove what install wrote last, from DESTDIR too
+	@tools/uninstall $(BUILD) "$(DESTDIR)"
 
 setup: ## install the packages of run and test; say which and why
 	@tools/setup

@@ -42,7 +42,7 @@ OPERATIONS = [
     "layer_norm+gelu",
 ]  # have peers
 BY_TORCH = [name for name in draw.OPERATIONS if name not in OPERATIONS]  # have one in PyTorch alone
-TIMED = ("ok", "inconclusive", "frame-dominated")  # verdicts with a time
+TIMED = ("ok", "frame-dominated")  # verdicts with a time
 PYTORCH = "pytorch, from Python"
 BATCH = 10  # shapes in one `ridge run`, whose probes take seconds
 

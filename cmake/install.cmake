@@ -45,6 +45,7 @@ install(FILES ${PROJECT_BINARY_DIR}/ridge-config.cmake ${PROJECT_BINARY_DIR}/rid
 
 install(TARGETS ridge_ops EXPORT ridge-ops LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS ridge_ops_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS libridge EXPORT ridge-lab ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 foreach(part ops lab)
@@ -53,6 +54,16 @@ endforeach()
 install(TARGETS ridge RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY include/ridge DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES ${RIDGE_DLPACK_DIR}/dlpack/dlpack.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ridge)
+install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
+# The Python package, where the interpreter that is here looks below its prefix; it finds the library beside that folder.
+find_package(Python3 COMPONENTS Interpreter QUIET)
+set(python_folder lib/python3/site-packages)
+if(Python3_Interpreter_FOUND)
+  set(python_folder lib/python${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR}/site-packages)
+endif()
+set(RIDGE_PYTHON_DIR ${python_folder} CACHE STRING "where the Python package is installed, below the prefix")
+install(DIRECTORY python/ridge DESTINATION ${RIDGE_PYTHON_DIR} FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
 install(FILES docs/ridge.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 # Completion scripts, written by the command that was built: not where another machine's was.
 if(NOT CMAKE_CROSSCOMPILING)

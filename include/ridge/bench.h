@@ -30,19 +30,18 @@ typedef struct ridge_interval {
     int n;            /* samples; 0: not measured */
 } ridge_interval;
 
-/* ok: verified, timed, within the physical limits. wrong: a sample failed its check. impossible: more than 3 % faster
- * than the floor (bytes / bandwidth or FLOP / peak), so the ceiling or the work model is wrong. frame-dominated: the
- * time is too short compared with the cost of an empty launch. inconclusive: too few samples for an interval, or an
- * interval wider than 5 %. skipped: cannot run here. failed: crashed, timed out, or ran out of memory. emulated:
- * verified, but on an emulated device, whose times mean nothing. */
-#define RIDGE_VERDICT_LIST(X)       \
-    X(OK, "ok")                     \
-    X(WRONG, "wrong")               \
-    X(IMPOSSIBLE, "impossible")     \
-    X(FRAME, "frame-dominated")     \
-    X(INCONCLUSIVE, "inconclusive") \
-    X(SKIPPED, "skipped")           \
-    X(FAILED, "failed")             \
+/* ok: verified, timed, within the physical limits; the interval of the time says how noisy it is. wrong: a sample
+ * failed its check. impossible: more than 3 % faster than the floor (bytes / bandwidth or FLOP / peak), so the ceiling
+ * or the work model is wrong. frame-dominated: the time is too short compared with the cost of an empty launch.
+ * skipped: cannot run here. failed: crashed, timed out, or ran out of memory. emulated: verified, but on an emulated
+ * device, whose times mean nothing. */
+#define RIDGE_VERDICT_LIST(X)   \
+    X(OK, "ok")                 \
+    X(WRONG, "wrong")           \
+    X(IMPOSSIBLE, "impossible") \
+    X(FRAME, "frame-dominated") \
+    X(SKIPPED, "skipped")       \
+    X(FAILED, "failed")         \
     X(EMULATED, "emulated")
 typedef enum ridge_verdict {
 #define RIDGE_VERDICT_ENUM(name, text) RIDGE_VERDICT_##name,
@@ -52,7 +51,7 @@ typedef enum ridge_verdict {
 } ridge_verdict;
 RIDGE_API const char *ridge_verdict_name(ridge_verdict verdict);
 
-/* True for verdicts with a valid time: ok, frame-dominated, inconclusive. */
+/* True for verdicts with a valid time: ok and frame-dominated. */
 RIDGE_API bool ridge_verdict_timed(ridge_verdict verdict);
 
 /* The place on the roofline. No field is NaN. */

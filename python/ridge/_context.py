@@ -101,6 +101,10 @@ class Context:
         if getattr(self, "_context", None):
             self._library.ridge_context_destroy(self._context)
 
+    def __reduce_ex__(self, protocol):
+        """A copy would free the same memory twice, and a pickled one has none: copy.copy, deepcopy and pickle end here."""
+        raise TypeError("a Context holds threads and memory of this process and is not copied: make another Context")
+
     def allow_tf32(self, allow=True):
         """Lets float32 tensors be computed with on tf32 tensor cores."""
         self._library.ridge_context_allow_tf32(self._context, allow)

@@ -41,7 +41,8 @@ class DLTensor(ctypes.Structure):
 def _places():
     """Where the library is looked for before the system's own search."""
     here = pathlib.Path(__file__).resolve()
-    return [here.parent / NAME, here.parents[2] / "build" / NAME, here.parents[2] / NAME]
+    installed = here.parents[3] / NAME  # lib/python3.11/site-packages/ridge beside lib/libridge_ops.so
+    return [here.parent / NAME, here.parents[2] / "build" / NAME, here.parents[2] / NAME, installed]
 
 
 def _path():

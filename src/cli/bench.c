@@ -31,13 +31,6 @@ ridge_status ridge_bench_isa(const ridge_options *o, const ridge_machine *machin
     return RIDGE_OK;
 }
 
-/* A plan and what it points to. */
-typedef struct bench_plan {
-    ridge_machine machine;
-    ridge_isa isa;
-    ridge_lab_plan plan;
-} bench_plan;
-
 /* The file of --tuned. Results point to it. */
 static ridge_status read_tuned(const ridge_options *o, const ridge_tuned **tuned, ridge_error *error) {
     static ridge_tuned *read;
@@ -50,8 +43,15 @@ static ridge_status read_tuned(const ridge_options *o, const ridge_tuned **tuned
     return ridge_tuned_read(read, o->tuned, error);
 }
 
-/* The plan of a selection on this machine. It points into the selection too. */
-static ridge_status make_plan(const ridge_options *o, ridge_selection *selection, bench_plan *p, ridge_error *error) {
+static void keep_headlines(ridge_selection *selection) {
+    const int left_out = ridge_selection_headlines(selection);
+    if (left_out > 0)
+        ridge_say("%d case%s, one of each target and type; --all has %d more", selection->n,
+                  selection->n == 1 ? "" : "s", left_out);
+}
+
+ridge_status ridge_bench_plan_make(const ridge_options *o, ridge_selection *selection, ridge_bench_plan *p,
+                                   ridge_error *error) {
     const uint64_t began = ridge_clock_ns();
     const ridge_tuned *tuned;
     int threads;
@@ -60,6 +60,7 @@ static ridge_status make_plan(const ridge_options *o, ridge_selection *selection
     RIDGE_TRY(ridge_bench_isa(o, &p->machine, &p->isa, error));
     RIDGE_TRY(ridge_bench_threads(o, &p->machine, &threads, error));
     RIDGE_TRY(ridge_selection_fit(o, &p->machine, selection, error));
+    if (selection->headlines) keep_headlines(selection);
     p->plan = (ridge_lab_plan){.items = selection->items,
                                .n_items = selection->n,
                                .user = selection->has_user ? selection->user : NULL,
@@ -71,6 +72,7 @@ static ridge_status make_plan(const ridge_options *o, ridge_selection *selection
                                .refresh = o->refresh,
                                .seed = o->seed,
                                .max_time = o->max_time,
+                               .noise = o->noise / 100,
                                .within = o->within,
                                .launch_limit = o->limit,
                                .iterations = o->iterations,
@@ -118,14 +120,16 @@ ridge_status ridge_bench_ceilings(const ridge_options *o, const ridge_machine *m
                                   ridge_error *error) {
     ridge_progress progress;
     const ridge_lab_watch watch = watch_with(&progress);
-    return ridge_lab_ceilings(machine, threads, o->refresh, &watch, c, error);
+    const ridge_lab_effort effort = {.refresh = o->refresh, .keep = o->keep};
+    return ridge_lab_ceilings(machine, threads, &effort, &watch, c, error);
 }
 
 ridge_status ridge_bench_gpu_ceilings(const ridge_options *o, const ridge_machine *machine, ridge_ceilings *c,
                                       ridge_error *error) {
     ridge_progress progress;
     const ridge_lab_watch watch = watch_with(&progress);
-    return ridge_lab_gpu_ceilings(machine, o->refresh, &watch, c, error);
+    const ridge_lab_effort effort = {.refresh = o->refresh, .keep = o->keep};
+    return ridge_lab_gpu_ceilings(machine, &effort, &watch, c, error);
 }
 
 /* ---- a run ------------------------------------------------------------------------------------------------------- */
@@ -147,11 +151,11 @@ static ridge_status count_bytes(ridge_run *run, ridge_error *error) {
 
 ridge_status ridge_bench_measure(const ridge_options *o, ridge_selection *selection, ridge_run *run,
                                  ridge_error *error) {
-    static bench_plan p;
+    static ridge_bench_plan p;
     ridge_progress progress;
     const ridge_lab_watch watch = watch_with(&progress);
     *run = (ridge_run){0};
-    RIDGE_TRY(make_plan(o, selection, &p, error));
+    RIDGE_TRY(ridge_bench_plan_make(o, selection, &p, error));
     RIDGE_TRY(ridge_lab_run(&p.plan, &watch, run, error));
     if (!o->counters) return RIDGE_OK;
     const ridge_status status = count_bytes(run, error);
@@ -161,90 +165,23 @@ ridge_status ridge_bench_measure(const ridge_options *o, ridge_selection *select
 
 ridge_status ridge_bench_summarize(const ridge_options *o, ridge_selection *selection, ridge_run *run,
                                    ridge_error *error) {
-    static bench_plan p;
+    static ridge_bench_plan p;
     ridge_progress progress;
     const ridge_lab_watch watch = watch_with(&progress);
     *run = (ridge_run){0};
-    RIDGE_TRY(make_plan(o, selection, &p, error));
+    RIDGE_TRY(ridge_bench_plan_make(o, selection, &p, error));
     return ridge_lab_summarize(&p.plan, &watch, run, error);
 }
 
 int ridge_bench_exit(const ridge_run *run) {
+    int skipped = 0;
     for (int i = 0; i < run->n_results; i++) {
         ridge_verdict v = run->results[i].verdict;
         if (v == RIDGE_VERDICT_WRONG || v == RIDGE_VERDICT_IMPOSSIBLE || v == RIDGE_VERDICT_FAILED)
             return RIDGE_EXIT_VERDICT;
+        skipped += v == RIDGE_VERDICT_SKIPPED;
     }
-    return RIDGE_EXIT_OK;
-}
-
-/* ---- --dry-run --------------------------------------------------------------------------------------------------- */
-
-enum { DRY_TARGET, DRY_CASE, DRY_VARIANTS, DRY_COLUMNS };
-static const ridge_column dry_columns[DRY_COLUMNS] = {
-    [DRY_TARGET] = {.header = "target", .field = "target", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 20},
-    [DRY_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 16},
-    [DRY_VARIANTS] = {.header = "variants", .field = "variants", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 16},
-};
-
-static void add_dry(ridge_table *table, const ridge_lab_item *item, const ridge_lab_item *before) {
-    char name[96], target[160], *variants = NULL;
-    size_t size = 0;
-    FILE *list = open_memstream(&variants, &size);
-    for (int v = 0; list && v < item->n_variants; v++)
-        fprintf(list, "%s%s", v ? " " : "", item->target->variants[item->variants[v]].name);
-    if (list) (void)fclose(list);
-    ridge_case_name(item->target, &item->c, name, sizeof name);
-    (void)snprintf(target, sizeof target, "%s:%s", item->target->chapter, item->target->name);
-    ridge_table_row(table);
-    ridge_table_text(table, DRY_TARGET, target);
-    if (before && before->target == item->target) ridge_table_ditto(table, DRY_TARGET);
-    ridge_table_text(table, DRY_CASE, name);
-    ridge_table_text(table, DRY_VARIANTS, variants);
-    free(variants);
-}
-
-/* Lists what would be skipped, for --within. */
-static void say_passed_over(const ridge_budget *budget, const ridge_page *page) {
-    char *text = NULL, name[96];
-    size_t size = 0;
-    FILE *list = open_memstream(&text, &size);
-    const char *comma = "";
-    for (int i = 0; list && i < budget->n; i++) {
-        const ridge_planned *p = &budget->cases[i];
-        if (p->state == RIDGE_PLAN_STARTED) continue;
-        ridge_case_name(p->target, &p->c, name, sizeof name);
-        fprintf(list, "%s%s %s", comma, p->target->name, name);
-        comma = ", ";
-    }
-    if (list) (void)fclose(list);
-    if (text && *comma) ridge_page_say(page, "does not fit --within %g: %s\n", budget->within_s, text);
-    free(text);
-}
-
-static void say_forecast(const ridge_run *run, ridge_isa isa, double all, const ridge_page *page) {
-    const int n = run->budget.n, threads = run->settings.threads, seconds = (int)all;
-    ridge_page_say(page, "%d case%s, %d thread%s, %s; about %d:%02d%s\n", n, n == 1 ? "" : "s", threads,
-                   threads == 1 ? "" : "s", ridge_isa_name(isa), seconds / 60, seconds % 60,
-                   run->ceilings.n_levels > 0 ? "" : ", the ceilings' measurement included");
-}
-
-ridge_status ridge_bench_dry(const ridge_options *o, ridge_selection *selection, ridge_error *error) {
-    static bench_plan p;
-    static ridge_run run; /* large; only the machine, settings and budget are used */
-    double seconds;
-    RIDGE_TRY(make_plan(o, selection, &p, error));
-    ridge_status status = ridge_lab_forecast(&p.plan, &run, &seconds, error);
-    if (status == RIDGE_OK) {
-        const ridge_page page = ridge_say_page(o);
-        ridge_table *table = ridge_table_new(dry_columns, DRY_COLUMNS);
-        for (int i = 0; i < selection->n; i++)
-            add_dry(table, &selection->items[i], i ? &selection->items[i - 1] : NULL);
-        ridge_table_print(table, &page);
-        ridge_table_free(table);
-        say_forecast(&run, p.isa, seconds, &page);
-        say_passed_over(&run.budget, &page);
-    }
-    ridge_run_free(&run);
-    return status;
+    if (skipped < run->n_results || skipped == 0) return RIDGE_EXIT_OK;
+    ridge_say("nothing was measured: %s", run->results[0].reason);
+    return RIDGE_EXIT_USAGE;
 }

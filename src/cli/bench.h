@@ -19,6 +19,17 @@ ridge_status ridge_bench_ceilings(const ridge_options *options, const ridge_mach
 ridge_status ridge_bench_gpu_ceilings(const ridge_options *options, const ridge_machine *machine,
                                       ridge_ceilings *ceilings, ridge_error *error);
 
+/* A plan and what it points to. */
+typedef struct ridge_bench_plan {
+    ridge_machine machine;
+    ridge_isa isa;
+    ridge_lab_plan plan;
+} ridge_bench_plan;
+
+/* The plan of a selection on this machine. It points into the selection too. */
+ridge_status ridge_bench_plan_make(const ridge_options *options, ridge_selection *selection, ridge_bench_plan *plan,
+                                   ridge_error *error);
+
 /* Measures every selected case. After RIDGE_INTERRUPTED, run has the finished cases, judged. The caller frees run in
  * every case. */
 ridge_status ridge_bench_measure(const ridge_options *options, ridge_selection *selection, ridge_run *run,
@@ -28,10 +39,11 @@ ridge_status ridge_bench_measure(const ridge_options *options, ridge_selection *
 ridge_status ridge_bench_summarize(const ridge_options *options, ridge_selection *selection, ridge_run *run,
                                    ridge_error *error);
 
-/* Prints what ridge_bench_measure would measure and the estimated time. */
+/* Prints what ridge_bench_measure would measure and the estimated time, and writes it as JSON to --json. */
 ridge_status ridge_bench_dry(const ridge_options *options, ridge_selection *selection, ridge_error *error);
 
-/* RIDGE_EXIT_VERDICT when a verdict is wrong, impossible or failed. */
+/* RIDGE_EXIT_VERDICT when a verdict is wrong, impossible or failed. RIDGE_EXIT_USAGE, with a line on stderr, when all are
+ * skipped: what was asked for cannot be had here. */
 int ridge_bench_exit(const ridge_run *run);
 
 #endif

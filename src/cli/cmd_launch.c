@@ -17,6 +17,7 @@ typedef struct place {
     void *memory, *scratch, *plan;
     size_t bytes, scratch_bytes;
     ridge_operands ops;
+    int launched; /* variants */
 } place;
 
 static ridge_status get(const place *p, size_t bytes, void **memory, ridge_error *error) {
@@ -79,7 +80,7 @@ static ridge_status launch_in(place *p, const ridge_lab_item *item, const ridge_
 
 static ridge_status launch_one(const ridge_lab_item *item, const ridge_variant *variant, const ridge_abilities *here,
                                place *p, const ridge_options *o, ridge_error *error) {
-    char name[96];
+    char name[RIDGE_CASE_NAME];
     const ridge_page said = ridge_say_page(o), *page = &said;
     ridge_case_name(item->target, &item->c, name, sizeof name);
     const char *why = ridge_variant_dense_obstacle(item->target, variant, &item->c, here);
@@ -92,9 +93,10 @@ static ridge_status launch_one(const ridge_lab_item *item, const ridge_variant *
     give(p, p->memory, p->bytes);
     give(p, p->scratch, p->scratch_bytes);
     p->memory = p->scratch = p->plan = NULL;
-    if (status == RIDGE_OK)
-        ridge_page_say(page, "%s %s %s: launched, not verified\n", item->target->name, name, variant->name);
-    return status;
+    if (status != RIDGE_OK) return status;
+    p->launched++;
+    ridge_page_say(page, "%s %s %s: launched, not verified\n", item->target->name, name, variant->name);
+    return RIDGE_OK;
 }
 
 static ridge_status launch_all(const ridge_options *o, ridge_selection *s, place *p, ridge_error *error) {
@@ -130,5 +132,8 @@ int ridge_cmd_launch(const ridge_options *o) {
     ridge_stream_destroy(p.stream);
     ridge_team_destroy(p.team);
     ridge_selection_free(&selection);
-    return status == RIDGE_OK ? RIDGE_EXIT_OK : ridge_complain(&error);
+    if (status != RIDGE_OK) return ridge_complain(&error);
+    if (p.launched > 0) return RIDGE_EXIT_OK;
+    ridge_say("nothing was launched");
+    return RIDGE_EXIT_USAGE;
 }

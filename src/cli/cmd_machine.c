@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/bench.h"
+#include "cli/output.h"
 #include "cli/say.h"
 #include "record/json.h"
 #include "report/report.h"
@@ -42,7 +43,10 @@ static ridge_status list(const ridge_options *o, const ridge_target **targets, r
     RIDGE_TRY(ridge_narrow(o, targets, &n, copies, error));
     if (o->json) return write_and_release(o, list_json(targets, n, &machine), error);
     const ridge_page page = ridge_say_page(o);
-    ridge_report_list(targets, n, &machine, &page);
+    if (n > 1 && page.format == RIDGE_FORMAT_TABLE)
+        ridge_report_targets(targets, n, &page);
+    else
+        ridge_report_list(targets, n, &machine, &page);
     return RIDGE_OK;
 }
 
@@ -68,12 +72,19 @@ static json_t *peak_json(const ridge_machine *machine, const ridge_ceilings *cpu
         json_decref(json);
         return NULL;
     }
-    return json;
+    json_t *top = json ? json_pack("{s:s}", "schema", "ridge-peak/1") : NULL;
+    if (top && json_object_update(top, json) != 0) {
+        json_decref(top);
+        top = NULL;
+    }
+    json_decref(json);
+    return top;
 }
 
 static ridge_status peak(const ridge_options *o, ridge_error *error) {
     static ridge_machine machine;
     static ridge_ceilings ceilings, gpu_ceilings;
+    RIDGE_TRY(ridge_output_check(o, error));
     RIDGE_TRY(ridge_machine_detect(&machine, error));
     bool cpu = !o->backend || strcmp(o->backend, "cpu") == 0;
     bool gpu = o->backend ? strcmp(o->backend, "cuda") == 0 : machine.gpu.sm > 0;

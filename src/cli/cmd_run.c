@@ -19,6 +19,12 @@ static void show_plot(const ridge_run *run, const ridge_page *page) {
 static void show_run(const ridge_run *run, const ridge_page *page) {
     ridge_report_run(run, page);
     show_plot(run, page);
+    ridge_report_closing(run, page);
+}
+
+static void show_compare(const ridge_run *run, const ridge_page *page) {
+    ridge_report_compare(run, page);
+    ridge_report_closing(run, page);
 }
 
 static int measure_and_show(const ridge_options *o, ridge_selection *selection, show_fn show) {
@@ -26,13 +32,14 @@ static int measure_and_show(const ridge_options *o, ridge_selection *selection, 
     if (ridge_output_check(o, &error) != RIDGE_OK) return ridge_complain(&error);
     static ridge_run run; /* about 100 KB: too large for the stack */
     ridge_status status = ridge_bench_measure(o, selection, &run, &error);
-    int code = status == RIDGE_OK ? ridge_bench_exit(&run) : ridge_complain(&error);
+    int code = status == RIDGE_OK ? RIDGE_EXIT_OK : ridge_complain(&error);
     if (run.n_results > 0) { /* files first, so that a terminal error cannot lose them */
         ridge_error unwritten = {0};
         if (ridge_output_write(o, &run, &unwritten) != RIDGE_OK) code = ridge_complain(&unwritten);
         const ridge_page page = ridge_say_page(o);
         show(&run, &page);
     }
+    if (code == RIDGE_EXIT_OK) code = ridge_bench_exit(&run);
     ridge_run_free(&run);
     return code;
 }
@@ -68,6 +75,7 @@ static int with_selection(const ridge_options *o, bool pairs_only, show_fn show)
     int code;
     ridge_status status = ridge_select(o, false, &selection, &error);
     if (status == RIDGE_OK && pairs_only) status = keep_pairs(&selection, &error);
+    selection.headlines = !o->all && o->sizes.n == 0 && o->n_inputs == 0;
     if (status != RIDGE_OK) {
         code = ridge_complain(&error);
     } else {
@@ -83,7 +91,7 @@ static int with_selection(const ridge_options *o, bool pairs_only, show_fn show)
 static int summarize(const ridge_options *o);
 
 int ridge_cmd_run(const ridge_options *o) { return o->summaries ? summarize(o) : with_selection(o, false, show_run); }
-int ridge_cmd_compare(const ridge_options *o) { return with_selection(o, true, ridge_report_compare); }
+int ridge_cmd_compare(const ridge_options *o) { return with_selection(o, true, show_compare); }
 int ridge_cmd_roofline(const ridge_options *o) { return with_selection(o, false, show_plot); }
 
 /* ---- ridge run --summaries: work models and ceilings; nothing is timed
@@ -102,7 +110,9 @@ static int summarize(const ridge_options *o) {
     static ridge_run run;
     ridge_selection selection;
     ridge_error error = {0};
-    ridge_status status = ridge_select(o, false, &selection, &error);
+    ridge_status status = ridge_output_check(o, &error);
+    selection = (ridge_selection){0};
+    if (status == RIDGE_OK) status = ridge_select(o, false, &selection, &error);
     if (status == RIDGE_OK) status = summarize_selection(o, &selection, &run, &error);
     ridge_run_free(&run);
     ridge_selection_free(&selection);

@@ -14,10 +14,10 @@ enum { MOST_PATH = 512, MOST_PATTERN = 256 };
 
 enum { T_TARGET, T_CASE, T_VARIANT, T_WAY, T_TIME, T_LOW, T_HIGH, T_MARK, T_COLUMNS };
 static const ridge_column columns[T_COLUMNS] = {
-    [T_TARGET] = {.header = "target", .field = "target", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 14},
-    [T_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 12},
+    [T_TARGET] = {.header = "target", .field = "target", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 14},
+    [T_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 12},
     [T_VARIANT] =
-        {.header = "variant", .field = "variant", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 12, .drop = 50},
+        {.header = "variant", .field = "variant", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 12, .drop = 50},
     [T_WAY] = {.header = "way", .field = "way", .align = 'l'},
     [T_TIME] = {.header = "time", .field = "time_us", .align = 'r'},
     [T_LOW] = {.field = "time_low_us", .align = 'r'},
@@ -85,7 +85,7 @@ static const ridge_way *winner(const group *g) {
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
 static void add_result(ridge_table *table, const group *g, const ridge_result *r, bool ditto) {
-    char name[96], *note = NULL;
+    char name[RIDGE_CASE_NAME], *note = NULL;
     size_t size;
     ridge_text text;
     const ridge_interval time = time_of(r);
@@ -125,6 +125,13 @@ static void show(const ridge_run *run, const ridge_page *page) {
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
+/* The default file's folders are made; those of a file that was named must be there. */
+static ridge_status check_place(const ridge_options *o, const char *path, ridge_error *error) {
+    if (!o->tuned) RIDGE_TRY(ridge_file_make_folders(path, error));
+    RIDGE_TRY(ridge_file_check(path, error));
+    return ridge_output_check(o, error);
+}
+
 static ridge_status path_of(const ridge_options *o, char path[MOST_PATH], ridge_error *error) {
     if (!o->tuned) return ridge_tuned_path(path, MOST_PATH, error);
     if (snprintf(path, MOST_PATH, "%s", o->tuned) < MOST_PATH) return RIDGE_OK;
@@ -135,8 +142,7 @@ static ridge_status write_tuned(const ridge_tuned *tuned, const char *path, ridg
     char *text;
     size_t size;
     RIDGE_TRY(ridge_tuned_text(tuned, &text, &size, error));
-    ridge_status status = ridge_file_make_folders(path, error);
-    if (status == RIDGE_OK) status = ridge_file_write(path, text, size, error);
+    const ridge_status status = ridge_file_write(path, text, size, error);
     free(text);
     return status;
 }
@@ -172,10 +178,12 @@ static ridge_status select_ways(const ridge_options *o, ridge_selection *selecti
 }
 
 /* The run points into the selection. */
-static ridge_status measure(const ridge_options *o, ridge_selection *selection, ridge_run *run, ridge_error *error) {
+static ridge_status measure(const ridge_options *o, const char *path, ridge_selection *selection, ridge_run *run,
+                            ridge_error *error) {
     ridge_options ways = *o;
     ways.tuned = NULL;
     RIDGE_TRY(select_ways(o, selection, error));
+    RIDGE_TRY(check_place(o, path, error));
     return ridge_bench_measure(&ways, selection, run, error);
 }
 
@@ -189,7 +197,7 @@ int ridge_cmd_tune(const ridge_options *o) {
     ridge_status status = tuned ? path_of(o, path, &error) : ridge_fail(&error, RIDGE_NO_MEMORY, "no memory");
     if (status == RIDGE_OK) status = ridge_tuned_read(tuned, path, &error);
     if (status == RIDGE_NOT_FOUND) status = RIDGE_OK;
-    if (status == RIDGE_OK) status = measure(o, &selection, &run, &error);
+    if (status == RIDGE_OK) status = measure(o, path, &selection, &run, &error);
     if (run.n_results > 0) {
         const ridge_page page = ridge_say_page(o);
         const ridge_status written = ridge_output_write(o, &run, &error);

@@ -4,6 +4,7 @@
 
 #include "cli/bench.h"
 #include "cli/interrupt.h"
+#include "cli/output.h"
 #include "cli/say.h"
 #include "cli/verification.h"
 
@@ -34,7 +35,7 @@ static ridge_status check_memory(const ridge_selection *s, const ridge_machine *
     for (int i = 0; i < s->n; i++) {
         const ridge_lab_item *item = &s->items[i];
         size_t bytes;
-        char name[80];
+        char name[RIDGE_CASE_NAME];
         RIDGE_TRY(ridge_operands_bytes(item->target, &item->c, &dense, &bytes, error));
         if ((double)bytes <= (double)machine->memory_bytes) continue;
         ridge_case_name(item->target, &item->c, name, sizeof name);
@@ -54,11 +55,21 @@ static ridge_status keep_cheap(const ridge_options *o, ridge_selection *s, ridge
     return kept ? RIDGE_OK : ridge_fail(error, RIDGE_NOT_FOUND, "no case is as cheap as --cheap %g", o->cheap);
 }
 
+static ridge_status write_json(const ridge_options *o, const ridge_verification *v, ridge_error *error) {
+    if (!o->json) return RIDGE_OK;
+    json_t *json =
+        json_pack("{s:s, s:O}", "schema", o->mutants ? "ridge-mutants/1" : "ridge-verify/1", "results", v->json);
+    const ridge_status status = ridge_write_json(o->json, json, error);
+    json_decref(json);
+    return status;
+}
+
 static ridge_status verify_selection(const ridge_options *o, ridge_selection *s, ridge_verification *v,
                                      ridge_error *error) {
     ridge_isa isa;
     v->options = o;
     v->selection = s;
+    RIDGE_TRY(ridge_output_check(o, error));
     RIDGE_TRY(ridge_machine_detect(&v->machine, error));
     RIDGE_TRY(ridge_bench_threads(o, &v->machine, &v->threads, error));
     RIDGE_TRY(ridge_bench_isa(o, &v->machine, &isa, error));
@@ -80,7 +91,7 @@ static ridge_status verify_selection(const ridge_options *o, ridge_selection *s,
         ridge_verify_all(v);
     ridge_progress_end(&v->progress);
     if (v->incomplete) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the results");
-    const ridge_status written = o->json ? ridge_write_json(o->json, v->json, error) : RIDGE_OK;
+    const ridge_status written = write_json(o, v, error);
     const bool empty = !o->mutants && v->failed + v->skipped == 0 && v->page.format != RIDGE_FORMAT_CSV;
     if (!empty) ridge_table_print(v->table, &v->page);
     ridge_page_say(&v->page, "%d %s, %d %s, %d skipped\n", v->passed, o->mutants ? "caught" : "ok", v->failed,
@@ -101,5 +112,8 @@ int ridge_cmd_verify(const ridge_options *o) {
     json_decref(v.json);
     ridge_selection_free(&selection);
     if (status != RIDGE_OK) return ridge_complain(&error);
-    return v.failed ? RIDGE_EXIT_VERDICT : RIDGE_EXIT_OK;
+    if (v.failed) return RIDGE_EXIT_VERDICT;
+    if (v.passed > 0) return RIDGE_EXIT_OK;
+    ridge_say("nothing was verified");
+    return RIDGE_EXIT_USAGE;
 }

@@ -9,7 +9,7 @@ static const char selection[] =
     "('*softmax*'), and so does a part of one target's name (l2norm). Without a PATTERN every target is selected.";
 
 const ridge_command ridge_commands[] = {
-    {"list", 'l', "Targets, cases and variants, and whether each can run here.", "[PATTERN…]", selection,
+    {"list", 'l', "Targets, a line each; of one target, its cases, variants and ways.", "[PATTERN…]", selection,
      "  ridge list\n  ridge list l2norm\n  ridge list --chapter ch09 --json -\n", ridge_cmd_list, ridge_pattern_words},
     {"run", 'r', "Verify and measure every variant, and place it on the roofline.", "[PATTERN…]", selection,
      "  ridge run ch09 --output runs/today\n"

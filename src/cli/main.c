@@ -30,9 +30,13 @@ int ridge_complain(const ridge_error *error) {
 /* Checks that output was written: a full disk behind a redirection shows only here. A reader that closed the pipe
  * (`ridge list | head -1`) is no error. */
 static int flushed(int code) {
+    ridge_error error;
+    if (ridge_process_mute()) {
+        (void)ridge_fail(&error, RIDGE_IO, "cannot write standard output: it is closed");
+        return code ? code : ridge_complain(&error);
+    }
     if (fflush(stdout) == 0 && !ferror(stdout)) return code;
     if (ridge_process_unread()) return code ? code : RIDGE_EXIT_UNREAD;
-    ridge_error error;
     (void)ridge_fail(&error, RIDGE_IO, "cannot write standard output: %s", strerror(errno));
     return code ? code : ridge_complain(&error);
 }

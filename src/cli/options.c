@@ -62,6 +62,16 @@ static ridge_status set_dry(ridge_options *o, const char *v, ridge_error *e) {
     o->dry_run = true;
     return RIDGE_OK;
 }
+static ridge_status set_all(ridge_options *o, const char *v, ridge_error *e) {
+    (void)e, (void)v;
+    o->all = true;
+    return RIDGE_OK;
+}
+static ridge_status set_keep(ridge_options *o, const char *v, ridge_error *e) {
+    (void)e, (void)v;
+    o->keep = true;
+    return RIDGE_OK;
+}
 static ridge_status set_help(ridge_options *o, const char *v, ridge_error *e) {
     (void)e, (void)v;
     o->help = true;
@@ -155,6 +165,10 @@ static ridge_status set_cheap(ridge_options *o, const char *v, ridge_error *e) {
 static ridge_status set_within(ridge_options *o, const char *v, ridge_error *e) {
     return ridge_parse_seconds(v, "--within", &o->within, e);
 }
+static ridge_status set_noise(ridge_options *o, const char *v, ridge_error *e) {
+    if (ridge_parse_decimal(v, &o->noise) && o->noise > 0 && o->noise <= 100) return RIDGE_OK;
+    return ridge_fail(e, RIDGE_INVALID, "--noise takes per cent above 0 and up to 100, not '%.40s'", v);
+}
 static ridge_status set_limit(ridge_options *o, const char *v, ridge_error *e) {
     return ridge_parse_seconds(v, "--limit", &o->limit, e);
 }
@@ -225,8 +239,10 @@ const ridge_option_row ridge_option_rows[] = {
      "A..B:S adds S",
      set_sizes, NULL, RIDGE_VALUE_OTHER},
     {"dtype", "TYPE", "lrctfvn", "only cases of this type:", set_dtype, ridge_dtype_words, RIDGE_VALUE_OTHER},
-    {"option", "NAME=VALUE", "rctfvn", "value of a target's option, such as label_smoothing=0.1; may be repeated",
-     set_option, NULL, RIDGE_VALUE_OTHER},
+    {"option", "NAME=VALUE", "rctfvn",
+     "value of a target's option, such as label_smoothing=0.1 or activation=gelu; may be repeated", set_option, NULL,
+     RIDGE_VALUE_OTHER},
+    {"all", NULL, "rcf", "every case; else several targets have one of each type", set_all, NULL, RIDGE_VALUE_OTHER},
     {"isa", "NAME", "rctfvn", "this instruction set instead of the best one:", set_isa, ridge_isa_words,
      RIDGE_VALUE_OTHER},
     {"threads", "N", "rctpfvn", "N threads, each pinned to its own core (default: one per core)", set_threads, NULL,
@@ -234,6 +250,8 @@ const ridge_option_row ridge_option_rows[] = {
     {"hot", NULL, "rcf", "operands in cache (default: cold, from memory)", set_hot, NULL, RIDGE_VALUE_OTHER},
     {"iterations", "N", "rctf", "N rounds per case instead of the stop rule", set_iterations, NULL, RIDGE_VALUE_OTHER},
     {"iterations", "N", "n", "N launches of each variant (default 1)", set_iterations, NULL, RIDGE_VALUE_OTHER},
+    {"noise", "PCT", "rctf", "stop a case when every time is known within ± PCT % (default 0.5)", set_noise, NULL,
+     RIDGE_VALUE_OTHER},
     {"max-time", "S", "rctf", "at most S seconds of rounds per case (default 2)", set_max_time, NULL,
      RIDGE_VALUE_OTHER},
     {"within", "S", "rctf",
@@ -257,6 +275,8 @@ const ridge_option_row ridge_option_rows[] = {
     {"summaries", NULL, "r", "one line per case: FLOP, bytes, intensity, bandwidth- or compute-bound", set_summaries,
      NULL, RIDGE_VALUE_OTHER},
     {"refresh", NULL, "rctpf", "measure the ceilings again, even if they are cached", set_refresh, NULL,
+     RIDGE_VALUE_OTHER},
+    {"keep", NULL, "p", "keep the ceilings even if something disturbed their measurement", set_keep, NULL,
      RIDGE_VALUE_OTHER},
     {"edges", NULL, "v", "only the small edge cases, with every instruction set", set_edges, NULL, RIDGE_VALUE_OTHER},
     {"cases", "N", "v", "at most N cases of each way and type, drawn by the seed (default: all)", set_cases, NULL,

@@ -33,6 +33,7 @@ typedef struct ridge_options {
     double max_time;   /* seconds per case */
     double within;     /* seconds of the whole run; 0: no limit */
     double limit;      /* seconds per launch */
+    double noise;      /* per cent: half of the interval at which a case has converged; 0: the default */
     int threads;       /* 0: one per core */
     int isa;           /* -1: the best */
     bool hot;
@@ -49,6 +50,8 @@ typedef struct ridge_options {
     const char *json;         /* file, "-", or NULL */
     const char *expectations; /* file, or NULL */
     const char *tuned;        /* file, or NULL */
+    bool all;                 /* every case, not only the headline ones */
+    bool keep;                /* ceilings, though something disturbed them */
     bool dry_run, summaries, refresh, mutants, edges, counters, help;
     ridge_format format; /* of tables */
     bool wide;           /* tables with all their columns */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/say.h"
+#include "device/file.h"
 #include "report/report.h"
 
 static ridge_status make_directories(const char *path, ridge_error *error) {
@@ -26,8 +27,11 @@ static ridge_status make_directories(const char *path, ridge_error *error) {
     }
 }
 
-ridge_status ridge_output_check(const ridge_options *o, ridge_error *error) {
-    if (!o->output) return RIDGE_OK;
+static ridge_status check_file(const char *path, ridge_error *error) {
+    return !path || strcmp(path, "-") == 0 ? RIDGE_OK : ridge_file_check(path, error);
+}
+
+static ridge_status check_directory(const ridge_options *o, ridge_error *error) {
     RIDGE_TRY(make_directories(o->output, error));
     struct stat info;
     if (stat(o->output, &info) != 0 || !S_ISDIR(info.st_mode))
@@ -41,6 +45,12 @@ ridge_status ridge_output_check(const ridge_options *o, ridge_error *error) {
     close(fd);
     (void)unlink(probe);
     return RIDGE_OK;
+}
+
+ridge_status ridge_output_check(const ridge_options *o, ridge_error *error) {
+    if (o->output) RIDGE_TRY(check_directory(o, error));
+    RIDGE_TRY(check_file(o->json, error));
+    return check_file(o->expectations, error);
 }
 
 static ridge_status write_plot(const ridge_options *o, const ridge_run *run, ridge_backend backend,

@@ -5,7 +5,8 @@
 #include "cli/options.h"
 #include "record/record.h"
 
-/* Creates the output directory and checks that it is writable, before measurements. */
+/* Before measurements: creates the output directory, and checks that it and the files of --json and --expectations can
+ * be written. */
 ridge_status ridge_output_check(const ridge_options *options, ridge_error *error);
 
 /* Writes run.json and rooflines to --output, JSON to --json, expectations to their file; lists the files on stderr. */

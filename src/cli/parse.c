@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/words.h"
+#include "core/option.h"
+
 /* Parses a string of decimal digits with a value up to `high`. */
 static bool whole_number(const char *text, uint64_t high, uint64_t *value) {
     *value = 0;
@@ -93,10 +96,23 @@ ridge_status ridge_parse_input(const char *text, char *name, int size, const cha
     return RIDGE_OK;
 }
 
+static ridge_status not_a_value(const char *name, const char *typed, ridge_error *error) {
+    ridge_words words = {0};
+    char hint[80], all[100];
+    const char *word;
+    for (int i = 0; (word = ridge_option_word(name, i)); i++) ridge_words_add(&words, word);
+    if (words.n == 0)
+        return ridge_fail(error, RIDGE_INVALID, "--option takes NAME=VALUE, a number, not '%.40s=%.40s'", name, typed);
+    ridge_words_join(&words, all, sizeof all);
+    return ridge_fail(error, RIDGE_INVALID, "--option %.40s: '%.40s' is unknown%s (known: %s)", name, typed,
+                      ridge_words_hint(&words, typed, hint, sizeof hint), all);
+}
+
 ridge_status ridge_parse_setting(const char *text, char *name, int size, double *value, ridge_error *error) {
     const char *equals = strchr(text, '=');
-    if (!equals || equals == text || equals - text >= size || !ridge_parse_decimal(equals + 1, value))
+    if (!equals || equals == text || equals - text >= size)
         return ridge_fail(error, RIDGE_INVALID, "--option takes NAME=VALUE, a number, not '%.80s'", text);
     (void)snprintf(name, (size_t)size, "%.*s", (int)(equals - text), text);
-    return RIDGE_OK;
+    if (ridge_parse_decimal(equals + 1, value) || ridge_option_value_of(name, equals + 1, value)) return RIDGE_OK;
+    return not_a_value(name, equals + 1, error);
 }

@@ -11,7 +11,10 @@
 /* A handler instead of SIG_IGN: exec resets it to the default, which gnuplot and ncu expect. */
 static void on_failing_write(int number) { (void)number; }
 
+static bool stdout_was_closed;
+
 static bool open_streams(void) {
+    stdout_was_closed = fcntl(STDOUT_FILENO, F_GETFD) < 0;
     for (;;) {
         int fd = open("/dev/null", O_RDWR); /* returns the lowest free descriptor */
         if (fd < 0) return false;
@@ -35,6 +38,8 @@ bool ridge_process_begin(void) {
     ridge_interrupt_catch();
     return true;
 }
+
+bool ridge_process_mute(void) { return stdout_was_closed; }
 
 bool ridge_process_unread(void) {
     struct pollfd p = {.fd = STDOUT_FILENO, .events = POLLOUT};

@@ -9,6 +9,9 @@
  * fails instead of ending the program. Catches Ctrl-C. False when /dev/null cannot be opened. */
 bool ridge_process_begin(void);
 
+/* Whether standard output was closed when the process began: what was printed is lost. */
+bool ridge_process_mute(void);
+
 /* Whether the process that read standard output has closed it. */
 bool ridge_process_unread(void);
 

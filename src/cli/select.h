@@ -11,6 +11,7 @@ typedef struct ridge_selection {
     int n;
     ridge_user_input user[RIDGE_MAX_INPUTS]; /* from --input; data owned here */
     bool has_user;
+    bool headlines;           /* not every case is wanted */
     ridge_expanded *expanded; /* copies of targets whose ways are variants of their own */
     int n_expanded;
 } ridge_selection;
@@ -21,6 +22,8 @@ ridge_status ridge_select(const ridge_options *options, bool edges, ridge_select
 /* Without a GPU, drops the GPU items unless --backend requests them. RIDGE_UNSUPPORTED if nothing is left. */
 ridge_status ridge_selection_fit(const ridge_options *options, const ridge_machine *machine, ridge_selection *selection,
                                  ridge_error *error);
+/* Of several targets, leaves one case for each target, backend and type (headline.c). Returns how many were left out. */
+int ridge_selection_headlines(ridge_selection *selection);
 void ridge_selection_free(ridge_selection *selection);
 
 /* Only the targets. */

@@ -21,11 +21,17 @@ static bool is_part_of(const char *typed, const ridge_target *target) {
 }
 
 static ridge_status no_such_target(const char *typed, ridge_error *error) {
-    ridge_words words = {0};
-    char hint[160];
+    ridge_words words = {0}, near = {0};
+    char hint[160], list[140];
     ridge_pattern_words(&words);
-    return ridge_fail(error, RIDGE_NOT_FOUND, "no target matches '%.60s'%s (ridge list shows all)", typed,
-                      ridge_words_hint(&words, name_part(typed), hint, sizeof hint));
+    (void)ridge_words_hint(&words, name_part(typed), hint, sizeof hint);
+    if (!hint[0]) ridge_words_near_parts(&words, name_part(typed), &near);
+    if (near.n == 1) (void)snprintf(hint, sizeof hint, ": did you mean '%.100s'?", near.word[0]);
+    if (near.n > 1) {
+        ridge_words_join(&near, list, sizeof list);
+        (void)snprintf(hint, sizeof hint, ": did you mean %s?", list);
+    }
+    return ridge_fail(error, RIDGE_NOT_FOUND, "no target matches '%.60s'%s (ridge list shows all)", typed, hint);
 }
 
 /* The exact pattern for typed text: the text if it matches, else the name of the only target that contains it. */

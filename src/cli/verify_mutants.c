@@ -9,8 +9,8 @@ enum { FEWEST_MUTANTS = 6 };
 
 enum { M_TARGET, M_MUTANT, M_APPLIED, M_VERDICT, M_REASON, M_COLUMNS };
 static const ridge_column mutant_columns[M_COLUMNS] = {
-    [M_TARGET] = {.header = "target", .field = "target", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 14},
-    [M_MUTANT] = {.header = "mutant", .field = "mutant", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 16},
+    [M_TARGET] = {.header = "target", .field = "target", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 14},
+    [M_MUTANT] = {.header = "mutant", .field = "mutant", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 16},
     [M_APPLIED] = {.header = "applied", .field = "applied", .align = 'r', .drop = 50},
     [M_VERDICT] = {.header = "verdict", .field = "verdict", .align = 'l'},
     [M_REASON] = {.header = "reason", .field = "reason", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 16},
@@ -27,14 +27,14 @@ typedef struct mutation {
 } mutation;
 
 static void judge_mutant(const ridge_question *q, const ridge_answer *a, mutation *m) {
-    char name[80];
+    char name[RIDGE_CASE_NAME];
     if (a->skipped) return;
     m->applied += a->applied;
     ridge_case_name(q->target, &q->c, name, sizeof name);
     if (a->status != RIDGE_OK)
-        (void)snprintf(m->missed, sizeof m->missed, "%s %s: %.100s", name, q->variant->name, a->text);
+        (void)snprintf(m->missed, sizeof m->missed, "%.80s %.40s: %.70s", name, q->variant->name, a->text);
     else if (a->applied && !a->caught)
-        (void)snprintf(m->missed, sizeof m->missed, "passed the check on %s %s", name, q->variant->name);
+        (void)snprintf(m->missed, sizeof m->missed, "passed the check on %.100s %.70s", name, q->variant->name);
 }
 
 /* Cases for a target's mutants: its edge cases, or its first case without any. */

@@ -10,9 +10,9 @@
 
 enum { V_TARGET, V_CASE, V_VARIANT, V_ISA, V_RUNS, V_WORST, V_VERDICT, V_REASON, V_COLUMNS };
 static const ridge_column plain_columns[V_COLUMNS] = {
-    [V_TARGET] = {.header = "target", .field = "target", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 14},
-    [V_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 12},
-    [V_VARIANT] = {.header = "variant", .field = "variant", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 12},
+    [V_TARGET] = {.header = "target", .field = "target", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 14},
+    [V_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 12},
+    [V_VARIANT] = {.header = "variant", .field = "variant", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 12},
     [V_ISA] = {.header = "isa", .field = "isa", .align = 'l', .drop = 50},
     [V_RUNS] = {.field = "runs", .align = 'r'},
     [V_WORST] = {.field = "worst", .align = 'r'},
@@ -49,7 +49,7 @@ static void add_row(ridge_verification *v, const ridge_question *q, const ridge_
 static void record(ridge_verification *v, const ridge_question *q, const ridge_answer *a) {
     const char *verdict = verdict_of(a), *why = a->skipped || a->status != RIDGE_OK ? a->text : a->got.check.text;
     const bool ok = strcmp(verdict, "ok") == 0, skipped = strcmp(verdict, "skipped") == 0;
-    char name[80];
+    char name[RIDGE_CASE_NAME];
     if (skipped && ridge_variant_forced(q->variant)) return; /* the way refuses the case: another one takes it */
     ridge_case_name(q->target, &q->c, name, sizeof name);
     v->passed += ok;
@@ -238,7 +238,7 @@ void ridge_verify_all(ridge_verification *v) {
     const ridge_selection *s = v->selection;
     for (int i = 0; i < s->n && !interrupted();) {
         const ridge_lab_item *item = &s->items[i];
-        char name[80], what[160];
+        char name[RIDGE_CASE_NAME], what[RIDGE_CASE_NAME + 160];
         ridge_case_name(item->target, &item->c, name, sizeof name);
         (void)snprintf(what, sizeof what, "%s %s", item->target->name, name);
         if (v->progress.terminal) ridge_progress_step(&v->progress, what);

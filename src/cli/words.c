@@ -54,17 +54,49 @@ static const char *only_completion(const ridge_words *words, const char *typed) 
     return found;
 }
 
+/* Errors that a typed word may have: one for three letters, one in shorter words. */
+static int most_errors(const char *typed) {
+    const int third = (int)strlen(typed) / 3;
+    return third > 1 ? third : 1;
+}
+
 const char *ridge_words_nearest(const ridge_words *words, const char *typed) {
     if (!*typed) return NULL;
-    const int third = (int)strlen(typed) / 3;
     const char *nearest = NULL;
-    int best = (third > 1 ? third : 1) + 1;
+    int best = most_errors(typed) + 1;
     for (int i = 0; i < words->n; i++) {
         const int distance = ridge_edit_distance(typed, words->word[i]);
         /* One error turns any one-letter word into any other: at least one letter must match. */
         if (distance < best && distance < (int)strlen(typed)) best = distance, nearest = words->word[i];
     }
     return nearest ? nearest : only_completion(words, typed);
+}
+
+/* Keystroke errors between typed and the nearest part of a word. */
+static int part_distance(const char *word, const char *typed) {
+    int best = LONGEST + 1;
+    for (const char *start = word; start; start = strchr(start, '_') ? strchr(start, '_') + 1 : NULL) {
+        char part[LONGEST + 1] = "";
+        size_t n = 0;
+        for (const char *p = start; n < LONGEST; p++) {
+            if (*p && *p != '_') {
+                part[n++] = *p;
+                continue;
+            }
+            part[n] = '\0';
+            best = smaller(best, ridge_edit_distance(part, typed));
+            if (!*p) break;
+        }
+    }
+    return best;
+}
+
+void ridge_words_near_parts(const ridge_words *words, const char *typed, ridge_words *found) {
+    int best = most_errors(typed);
+    if (strlen(typed) < 3) return; /* everything is near two letters */
+    for (int i = 0; i < words->n; i++) best = smaller(best, part_distance(words->word[i], typed));
+    for (int i = 0; i < words->n; i++)
+        if (part_distance(words->word[i], typed) == best) ridge_words_add(found, words->word[i]);
 }
 
 void ridge_words_join(const ridge_words *words, char *text, size_t size) {

@@ -30,6 +30,10 @@ int ridge_edit_distance(const char *a, const char *b);
  * shorter words); else the only word that begins with it. NULL if none. */
 const char *ridge_words_nearest(const ridge_words *words, const char *typed);
 
+/* Appends the words of which a part is nearest to `typed`, with as many errors at most: a part is one or several of the
+ * pieces between underscores, taken without them ("sofmax" is near "softmax" of online_softmax). */
+void ridge_words_near_parts(const ridge_words *words, const char *typed, ridge_words *found);
+
 /* Writes "a, b, c"; a list that does not fit ends in "…". */
 void ridge_words_join(const ridge_words *words, char *text, size_t size);
 

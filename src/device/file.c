@@ -135,6 +135,41 @@ static int write_replacing(const char *path, mode_t mode, const char *text, size
     return code;
 }
 
+/* Whether a file of that name can be made: by making it, under another name. */
+static int try_beside(const char *path) {
+    char temporary[PATH_MAX];
+    int fd = -1;
+    const int code = open_beside(path, 0600, temporary, sizeof temporary, &fd);
+    if (code) return code;
+    (void)close(fd);
+    return unlink(temporary) == 0 ? 0 : errno;
+}
+
+static int try_beside_real(const char *path) {
+    char *real = realpath(path, NULL);
+    const int code = real ? try_beside(real) : errno;
+    free(real);
+    return code;
+}
+
+static ridge_status not_writable(const char *path, int code, ridge_error *error) {
+    return ridge_fail(error, RIDGE_IO, "cannot write %.180s: %s%s", path, strerror(code), advice(code));
+}
+
+ridge_status ridge_file_check(const char *path, ridge_error *error) {
+    struct stat st;
+    int code = 0;
+    if (stat(path, &st) != 0)
+        code = errno == ENOENT ? try_beside(path) : errno;
+    else if (S_ISDIR(st.st_mode))
+        code = EISDIR;
+    else if (access(path, W_OK) != 0)
+        code = errno;
+    else if (S_ISREG(st.st_mode))
+        code = try_beside_real(path);
+    return code ? not_writable(path, code, error) : RIDGE_OK;
+}
+
 ridge_status ridge_file_write(const char *path, const char *text, size_t size, ridge_error *error) {
     if (!path[0]) return ridge_fail(error, RIDGE_INVALID, "cannot write: the file name is empty");
     int code;
@@ -152,8 +187,7 @@ ridge_status ridge_file_write(const char *path, const char *text, size_t size, r
         code = real ? write_replacing(real, st.st_mode & 0777, text, size) : errno;
         free(real);
     }
-    if (!code) return RIDGE_OK;
-    return ridge_fail(error, RIDGE_IO, "cannot write %.180s: %s%s", path, strerror(code), advice(code));
+    return code ? not_writable(path, code, error) : RIDGE_OK;
 }
 
 ridge_status ridge_file_make_folders(const char *path, ridge_error *error) {

@@ -18,6 +18,10 @@ ridge_status ridge_file_read(const char *path, size_t most, char **text, size_t 
  * FIFO is written directly. RIDGE_IO: the write failed, or no process opens the FIFO for reading within 1 s. */
 ridge_status ridge_file_write(const char *path, const char *text, size_t size, ridge_error *error);
 
+/* Whether ridge_file_write could write there now, told with its words before the work whose result is to be written.
+ * What is no regular file is not opened: a FIFO's reader would see it. */
+ridge_status ridge_file_check(const char *path, ridge_error *error);
+
 /* Makes the folders above path; what exists is left alone. */
 ridge_status ridge_file_make_folders(const char *path, ridge_error *error);
 

@@ -54,6 +54,7 @@ static ridge_job make_job(const ridge_lab *lab, const ridge_lab_item *item) {
         .hot = plan->hot || (gpu && machine->gpu.emulated), /* one set of operands is enough for a check */
         .emulated = gpu && machine->gpu.emulated,
         .seed = plan->seed,
+        .noise = settings->noise,
         .max_time = settings->max_time,
         .patience = patience * settings->max_time,
         .iterations = plan->iterations,
@@ -65,7 +66,7 @@ static ridge_job make_job(const ridge_lab *lab, const ridge_lab_item *item) {
 }
 
 static ridge_status too_large(const ridge_job *job, double bytes, double have, const char *who, ridge_error *error) {
-    char name[80];
+    char name[RIDGE_CASE_NAME];
     ridge_case_name(job->target, &job->c, name, sizeof name);
     return ridge_fail(error, RIDGE_INVALID, "%s %s needs %.1f GB, and %s has %.1f GB to give: choose smaller --sizes",
                       job->target->name, name, bytes * 1e-9, who, have * 1e-9);
@@ -116,7 +117,7 @@ ridge_status ridge_lab_make_jobs(ridge_lab *lab, ridge_error *error) {
 /* ---- jobs within the budget -------------------------------------------------------------------------------------- */
 
 static double left_s(const ridge_lab *lab) {
-    return lab->run->budget.within_s - ridge_seconds_since(lab->began_ns) - RIDGE_LAB_CLOSING_S;
+    return lab->run->budget.within_s - ridge_seconds_since(lab->began_ns) - ridge_lab_closing_s(lab);
 }
 
 /* The job to run now, with its share of the time; -1: none is left, or none fits. */
@@ -144,7 +145,7 @@ static bool is_regular(const ridge_job_result *done) {
 }
 
 static void tell_case(const ridge_lab *lab, const ridge_job *job) {
-    char name[80], what[160];
+    char name[RIDGE_CASE_NAME], what[RIDGE_CASE_NAME + 160];
     ridge_case_name(job->target, &job->c, name, sizeof name);
     (void)snprintf(what, sizeof what, "%s:%s %s", job->target->chapter, job->target->name, name);
     ridge_lab_tell(lab->watch, &(ridge_lab_event){.stage = RIDGE_LAB_CASE, .what = what});
@@ -175,7 +176,7 @@ static ridge_status run_job(ridge_lab *lab, int i) {
 /* Lists the jobs that were passed over among the first `n` as skipped, with an S that would have been enough. */
 static ridge_status skip_jobs(ridge_lab *lab, int n, ridge_error *error) {
     const ridge_budget *budget = &lab->run->budget;
-    double enough = ridge_seconds_since(lab->began_ns) + RIDGE_LAB_CLOSING_S;
+    double enough = ridge_seconds_since(lab->began_ns) + ridge_lab_closing_s(lab);
     char reason[200];
     for (int i = 0; i < n; i++)
         if (budget->cases[i].taken_s <= 0) enough += ridge_budget_least_s(budget, &budget->cases[i]);

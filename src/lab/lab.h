@@ -40,6 +40,7 @@ typedef struct ridge_lab_plan {
     bool refresh;                 /* ceilings are measured even if the cache file has them */
     uint64_t seed;                /* first seed of the inputs */
     double max_time;              /* seconds of rounds per case; 0: 2 */
+    double noise;                 /* half of an interval over its median at which a case ends; 0: 0.005 */
     double within;                /* seconds of the whole run; cases that do not fit are skipped. 0: no limit */
     double launch_limit;          /* seconds after which a launch counts as an endless loop; 0: 60 */
     int iterations;               /* rounds per case; 0: decided by the stop rule */
@@ -90,11 +91,18 @@ ridge_status ridge_lab_forecast(const ridge_lab_plan *plan, ridge_run *run, doub
 ridge_status ridge_lab_summarize(const ridge_lab_plan *plan, const ridge_lab_watch *watch, ridge_run *run,
                                  ridge_error *error);
 
-/* Reads the CPU's ceilings from the cache file; measures and writes them if refresh or if there are none. */
-ridge_status ridge_lab_ceilings(const ridge_machine *machine, int threads, bool refresh, const ridge_lab_watch *watch,
-                                ridge_ceilings *ceilings, ridge_error *error);
+/* How ceilings are come by. All zero: from the cache file, else measured, and kept there if nothing disturbed that. */
+typedef struct ridge_lab_effort {
+    bool refresh;   /* measured even if the file has them */
+    bool keep;      /* kept even if something disturbed the measurement, or they contradict each other */
+    double seconds; /* left for the measurement; RIDGE_INTERRUPTED if it takes longer. 0: no limit */
+} ridge_lab_effort;
+
+/* Reads the CPU's ceilings from the cache file, or measures them. */
+ridge_status ridge_lab_ceilings(const ridge_machine *machine, int threads, const ridge_lab_effort *effort,
+                                const ridge_lab_watch *watch, ridge_ceilings *ceilings, ridge_error *error);
 /* The same for the GPU. RIDGE_UNSUPPORTED, with the reason: there is no GPU, or it is emulated. */
-ridge_status ridge_lab_gpu_ceilings(const ridge_machine *machine, bool refresh, const ridge_lab_watch *watch,
-                                    ridge_ceilings *ceilings, ridge_error *error);
+ridge_status ridge_lab_gpu_ceilings(const ridge_machine *machine, const ridge_lab_effort *effort,
+                                    const ridge_lab_watch *watch, ridge_ceilings *ceilings, ridge_error *error);
 
 #endif

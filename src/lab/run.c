@@ -36,6 +36,7 @@ ridge_status ridge_lab_open(ridge_lab *lab, const ridge_lab_plan *plan, const ri
     run->settings = (ridge_settings){.hot = plan->hot,
                                      .seed = plan->seed,
                                      .max_time = plan->max_time > 0 ? plan->max_time : RIDGE_LAB_MAX_TIME_S,
+                                     .noise = plan->noise > 0 ? plan->noise : RIDGE_LAB_NOISE,
                                      .within = plan->within,
                                      .iterations = plan->iterations,
                                      .user_inputs = plan->user != NULL,
@@ -69,15 +70,33 @@ static ridge_status run_jobs(ridge_lab *lab, int *finished, ridge_error *error) 
     return status;
 }
 
+/* Ceilings that are a probe need no other one. */
+static ridge_status probe_before(ridge_lab *lab, ridge_error *error) {
+    ridge_run *run = lab->run;
+    const uint64_t began = ridge_clock_ns();
+    if (lab->probe_s > 0) return RIDGE_OK;
+    RIDGE_TRY(ridge_ceilings_probe(&run->machine, run->settings.threads, &run->dram_before, &run->fp32_before, error));
+    lab->probe_s = ridge_seconds_since(began);
+    return RIDGE_OK;
+}
+
+double ridge_lab_closing_s(const ridge_lab *lab) { return fmax(RIDGE_LAB_CLOSING_S, 1 + lab->probe_s); }
+
+/* Whether the second probe fits `within`: half of what was reserved is for it. */
+static bool has_time(const ridge_lab *lab) {
+    const double within = lab->run->settings.within;
+    return !(within > 0) || within - ridge_seconds_since(lab->began_ns) > lab->probe_s;
+}
+
 static ridge_status measure(ridge_lab *lab, ridge_error *error) {
     ridge_run *run = lab->run;
     const int threads = run->settings.threads;
     const bool probe = run->ceilings.n_levels > 0; /* something runs on the CPU */
     int finished = 0;
-    if (probe) RIDGE_TRY(ridge_ceilings_probe(&run->machine, threads, &run->dram_before, &run->fp32_before, error));
+    if (probe) RIDGE_TRY(probe_before(lab, error));
     ridge_status status = run_jobs(lab, &finished, error);
     run->interrupted = status == RIDGE_INTERRUPTED;
-    if (!run->interrupted && probe)
+    if (!run->interrupted && probe && has_time(lab))
         (void)ridge_ceilings_probe(&run->machine, threads, &run->dram_after, &run->fp32_after, NULL);
     if (ridge_lab_interrupted(lab->watch) && !run->interrupted) {
         run->interrupted = true;

@@ -11,6 +11,7 @@ typedef struct ridge_lab {
     ridge_run *run; /* its budget has a case for each item */
     ridge_isa isa;
     uint64_t began_ns;
+    double probe_s;            /* that a probe took; 0: there was none yet */
     ridge_reference reference; /* of CPU cases */
     ridge_job *jobs;           /* one for each item */
     ridge_job_result *done;
@@ -18,6 +19,7 @@ typedef struct ridge_lab {
 
 /* What a plan that leaves them 0 gets. */
 #define RIDGE_LAB_MAX_TIME_S 2.0
+#define RIDGE_LAB_NOISE 0.005
 #define RIDGE_LAB_LAUNCH_LIMIT_S 60.0
 
 /* Seconds beside the cases, for estimates: to measure the ceilings, to probe them, and to write the results. */
@@ -29,6 +31,9 @@ typedef struct ridge_lab {
 ridge_status ridge_lab_open(ridge_lab *lab, const ridge_lab_plan *plan, const ridge_lab_watch *watch, ridge_run *run,
                             ridge_error *error);
 void ridge_lab_close(ridge_lab *lab);
+
+/* Seconds that the end of the run takes: the second probe, and the files. */
+double ridge_lab_closing_s(const ridge_lab *lab);
 
 /* Makes the jobs and the run's budget. RIDGE_INVALID: a case is larger than the machine's memory. */
 ridge_status ridge_lab_make_jobs(ridge_lab *lab, ridge_error *error);

@@ -21,10 +21,10 @@ typedef struct ridge_sample {
     ridge_gpu_state gpu; /* GPU: state right after its batch; CPU: all zero */
 } ridge_sample;
 
-#define RIDGE_STOP_LIST(X)                                                                \
-    X(CONVERGED, "converged") /* every variant's interval is under 0.5 % of its median */ \
-    X(TIME, "time-limit")                                                                 \
-    X(ITERATIONS, "iterations") /* --iterations reached */                                \
+#define RIDGE_STOP_LIST(X)                                                               \
+    X(CONVERGED, "converged") /* every variant's interval is narrow enough: job.noise */ \
+    X(TIME, "time-limit")                                                                \
+    X(ITERATIONS, "iterations") /* --iterations reached */                               \
     X(ENDED, "ended")           /* wrong, failed or interrupted */
 typedef enum ridge_stop {
 #define RIDGE_STOP_ENUM(name, text) RIDGE_STOP_##name,
@@ -65,6 +65,7 @@ typedef struct ridge_job {
     const int *cpus; /* one per thread, or NULL: not pinned */
     bool hot;        /* operands in cache; false: sets rotate through three times the last-level cache */
     uint64_t seed;
+    double noise;                     /* half of an interval over its median at which rounds end; 0: 0.005 */
     double max_time;                  /* seconds of rounds, the checks of their samples included */
     double patience;                  /* seconds that the first RIDGE_LEAST_ROUNDS rounds may take; at least max_time */
     int iterations;                   /* rounds; 0: the stop rule decides */

@@ -280,10 +280,10 @@ static ridge_status run_batch(sampler *s, int64_t most, ridge_error *error) {
 }
 
 static bool converged(const sampler *s) {
+    const double width = s->job->noise > 0 ? s->job->noise : converged_width;
     for (int i = 0; i < s->n_active; i++) {
         const ridge_slot *slot = &s->slots[s->active[i]];
-        if (slot->times && !(ridge_interval_width(ridge_median_interval(slot->times, slot->n)) < converged_width))
-            return false;
+        if (slot->times && !(ridge_interval_width(ridge_median_interval(slot->times, slot->n)) < width)) return false;
     }
     return true;
 }

@@ -18,7 +18,7 @@ static json_t *rounded(double value) {
 
 static json_t *result_item(const void *context, int i) {
     const ridge_result *r = &((const ridge_run *)context)->results[i];
-    char name[96];
+    char name[RIDGE_CASE_NAME];
     bool timed = ridge_verdict_timed(r->verdict);
     ridge_case_name(r->target, &r->c, name, sizeof name);
     return json_pack(
@@ -34,7 +34,7 @@ static json_t *pair_item(const void *context, int i) {
     const ridge_run *run = context;
     const ridge_pair *p = &run->pairs[i];
     const ridge_result *a = &run->results[p->a], *b = &run->results[p->b];
-    char name[96];
+    char name[RIDGE_CASE_NAME];
     ridge_case_name(b->target, &b->c, name, sizeof name);
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "target", ridge_json_text(b->target->name), "case",
                      ridge_json_text(name), "reference", ridge_json_text(a->variant->name), "optimized",

@@ -1,6 +1,7 @@
 /* JSON of the machine, its ceilings, and the targets of `ridge list`. */
 #include <stdio.h>
 
+#include "core/option.h"
 #include "machine/ceilings/datasheet.h"
 #include "record/json.h"
 #include "record/record.h"
@@ -115,10 +116,19 @@ static json_t *spec_item(const void *context, int i) {
                      "takes_column_major", spec->takes_column_major);
 }
 
+static json_t *word_item(const void *context, int i) {
+    return ridge_json_text(ridge_option_word(((const ridge_option *)context)->name, i));
+}
+
+/* The default by its word where values have words; `values` lists them. */
 static json_t *option_item(const void *context, int i) {
     const ridge_option *option = &((const ridge_target *)context)->options[i];
-    return json_pack("{s:o, s:o}", "option", ridge_json_text(option->name), "default",
-                     ridge_json_number(option->fallback));
+    const char *word = ridge_option_word_of(option->name, option->fallback);
+    int words = 0;
+    while (ridge_option_word(option->name, words)) words++;
+    return json_pack("{s:o, s:o, s:o}", "option", ridge_json_text(option->name), "default",
+                     word ? ridge_json_text(word) : ridge_json_number(option->fallback), "values",
+                     ridge_json_array(words, word_item, option));
 }
 
 static int option_count(const ridge_target *target) {
@@ -130,7 +140,7 @@ static int option_count(const ridge_target *target) {
 static json_t *case_item(const void *context, int i) {
     const ridge_target *target = context;
     const ridge_case *c = &target->cases[i];
-    char name[96];
+    char name[RIDGE_CASE_NAME];
     ridge_case_name(target, c, name, sizeof name);
     return json_pack("{s:o, s:s, s:o, s:b}", "case", ridge_json_text(name), "dtype", ridge_dtype_name(c->dtype),
                      "shape", ridge_json_shape(target, c), "edge", c->edge);

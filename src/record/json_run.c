@@ -83,7 +83,7 @@ static int add_gpu(json_t *json, const ridge_result *r, bool timed) {
 }
 
 json_t *ridge_json_result(const ridge_result *r) {
-    char name[96];
+    char name[RIDGE_CASE_NAME];
     ridge_case_name(r->target, &r->c, name, sizeof name);
     const char *backend = ridge_backend_name(ridge_variant_backend(r->variant));
     const ridge_placement *p = &r->place;
@@ -97,9 +97,9 @@ json_t *ridge_json_result(const ridge_result *r) {
                              "role", ridge_role_name(r->variant->role), "isa", ridge_isa_name(r->isa), "verdict",
                              ridge_verdict_name(r->verdict), "reason", ridge_json_text(r->reason));
     json_t *figures = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "time_us",
-        time_json(r, timed), "work", work_json(&r->work), "intensity",
-        ridge_json_number(r->work.flops / (r->work.bytes_read + r->work.bytes_written)), "gflops",
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "time_us",
+        time_json(r, timed), "noise_pct", ridge_json_number(100 * ridge_result_noise(r)), "work", work_json(&r->work),
+        "intensity", ridge_json_number(r->work.flops / (r->work.bytes_read + r->work.bytes_written)), "gflops",
         number_if(timed, p->gflops), "gbps", number_if(timed, p->gbps), "pct_measured",
         number_if(timed && p->binding[0], p->pct_measured), "binding", ridge_json_text(p->binding), "attainable_gflops",
         number_if(p->binding[0], p->attainable_gflops), "floor_us", number_if(p->binding[0], p->floor_us),
@@ -121,7 +121,7 @@ json_t *ridge_json_pair(const ridge_run *run, const ridge_pair *pair) {
     const ridge_result *a = &run->results[pair->a], *b = &run->results[pair->b];
     bool timed = ridge_verdict_timed(a->verdict) && ridge_verdict_timed(b->verdict);
     ridge_interval none = {(double)NAN, (double)NAN, (double)NAN, 0};
-    char name[96];
+    char name[RIDGE_CASE_NAME];
     ridge_case_name(b->target, &b->c, name, sizeof name);
     const char *backend = ridge_backend_name(ridge_variant_backend(b->variant));
     return json_pack("{s:o, s:o, s:o, s:s, s:o, s:s, s:o, s:o, s:s, s:{s:s, s:o, s:o, s:o}, s:{s:b, s:o, s:o, s:o}}",
@@ -129,7 +129,7 @@ json_t *ridge_json_pair(const ridge_run *run, const ridge_pair *pair) {
                      ridge_json_text(name), "backend", backend, "reference", ridge_json_text(a->variant->name),
                      "reference_role", ridge_role_name(a->variant->role), "optimized",
                      ridge_json_text(b->variant->name), "speedup", ridge_json_interval(timed ? pair->speedup : none),
-                     "difference", timed ? ridge_pair_difference(pair) : "unknown", "traffic", "kind",
+                     "verdict", ridge_proof_name(ridge_pair_proof(run, pair)), "traffic", "kind",
                      pair->counted ? "counted" : "declared", "reference_bytes", ridge_json_number(pair->traffic_a),
                      "optimized_bytes", ridge_json_number(pair->traffic_b), "saved_bytes",
                      ridge_json_number(pair->traffic_a - pair->traffic_b), "agreement", "compared", pair->compared,
@@ -138,20 +138,14 @@ json_t *ridge_json_pair(const ridge_run *run, const ridge_pair *pair) {
                      number_if(pair->compared, pair->equal_fraction));
 }
 
-const char *ridge_pair_difference(const ridge_pair *pair) {
-    if (!isfinite(pair->speedup.low) || !isfinite(pair->speedup.high)) return "unknown";
-    if (!ridge_interval_excludes(pair->speedup, 1)) return "none shown";
-    return pair->speedup.median > 1 ? "faster" : "slower";
-}
-
 /* ---- the run ---------------------------------------------------------------------------------------------------- */
 
 static json_t *settings_json(const ridge_settings *s) {
-    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:f}", "threads", s->threads, "mode", s->hot ? "hot" : "cold",
-                     "seed", ridge_json_seed(s->seed), "max_time_s", ridge_json_number(s->max_time), "within_s",
-                     number_if(s->within > 0, s->within), "iterations",
-                     s->iterations ? json_integer(s->iterations) : json_null(), "user_inputs", s->user_inputs, "level",
-                     RIDGE_LEVEL);
+    return json_pack(
+        "{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:f}", "threads", s->threads, "mode", s->hot ? "hot" : "cold", "seed",
+        ridge_json_seed(s->seed), "max_time_s", ridge_json_number(s->max_time), "noise_pct",
+        ridge_json_number(100 * s->noise), "within_s", number_if(s->within > 0, s->within), "iterations",
+        s->iterations ? json_integer(s->iterations) : json_null(), "user_inputs", s->user_inputs, "level", RIDGE_LEVEL);
 }
 
 static json_t *argument_item(const void *context, int i) { return ridge_json_text(((char *const *)context)[i]); }
@@ -197,7 +191,7 @@ static json_t *pair_item(const void *context, int i) {
 static json_t *planned_item(const void *context, int i) {
     const ridge_planned *p = &((const ridge_planned *)context)[i];
     const bool started = p->state == RIDGE_PLAN_STARTED;
-    char name[96];
+    char name[RIDGE_CASE_NAME];
     ridge_case_name(p->target, &p->c, name, sizeof name);
     return json_pack("{s:o, s:o, s:s, s:{s:o, s:o}, s:o, s:o, s:o}", "target", ridge_json_text(p->target->name), "case",
                      ridge_json_text(name), "backend", ridge_backend_name(p->backend), "forecast", "checks_s",
@@ -207,11 +201,57 @@ static json_t *planned_item(const void *context, int i) {
                      number_if(p->taken_s > 0, p->rounds_s));
 }
 
+/* ---- what it proves ---------------------------------------------------------------------------------------------- */
+
+/* Findings of the machine, then optimized variants that are proven slower than their baselines. */
+static json_t *findings_json(const ridge_run *run) {
+    json_t *all = ridge_json_findings(run->findings, run->n_findings);
+    ridge_finding slower;
+    for (int p = 0; all && p < run->n_pairs; p++) {
+        if (!ridge_pair_finding(run, &run->pairs[p], &slower)) continue;
+        json_t *one = ridge_json_findings(&slower, 1);
+        if (!one || json_array_extend(all, one) != 0) {
+            json_decref(all);
+            all = NULL;
+        }
+        json_decref(one);
+    }
+    return all;
+}
+
+static json_t *spread_json(const ridge_spread *s, double scale) {
+    return json_pack("{s:o, s:o, s:o, s:i}", "median", number_if(s->n > 0, scale * s->median), "low",
+                     number_if(s->n > 0, scale * s->low), "high", number_if(s->n > 0, scale * s->high), "n", s->n);
+}
+
+static json_t *counts_json(const int *counts, int n, const char *(*name)(int i)) {
+    json_t *json = json_object();
+    for (int i = 0; json && i < n; i++)
+        if (json_object_set_new(json, name(i), json_integer(counts[i])) != 0) {
+            json_decref(json);
+            json = NULL;
+        }
+    return json;
+}
+
+static const char *verdict_name(int i) { return ridge_verdict_name((ridge_verdict)i); }
+static const char *proof_name(int i) { return ridge_proof_name((ridge_proof)i); }
+
+static json_t *summary_json(const ridge_run *run) {
+    ridge_summary s;
+    ridge_run_summarize(run, &s);
+    return json_pack(
+        "{s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:i}", "pairs", counts_json(s.pairs, RIDGE_PROOF_COUNT, proof_name),
+        "verdicts", counts_json(s.verdicts, RIDGE_VERDICT_COUNT, verdict_name), "cases", s.cases, "launches",
+        s.launches, "worst", ridge_json_number(s.worst), "speedup", spread_json(&s.speedup, 1), "pct_measured",
+        spread_json(&s.ceiling, 1), "noise_pct", spread_json(&s.noise, 100), "without_interval", s.too_few);
+}
+
 json_t *ridge_json_run(const ridge_run *run) {
     return json_pack(
         "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:[s, s, s, s, s, s], s:[s, s, s, s, s], s:o, s:o, "
         "s:o, "
-        "s:b, s:o, s:o}",
+        "s:b, s:o, s:o, s:o}",
         "schema", RIDGE_SCHEMA, "date", ridge_json_text(run->date), "command",
         ridge_json_array(run->settings.argc, argument_item, run->settings.argv), "settings",
         settings_json(&run->settings), "machine", ridge_json_machine(&run->machine), "ceilings",
@@ -221,7 +261,6 @@ json_t *ridge_json_run(const ridge_run *run) {
         "drift_pct", drift_json(run), "sample_fields", "round", "visit", "time_us", "seed", "worst", "rows_checked",
         "gpu_sample_fields", "sm_mhz", "memory_mhz", "power_w", "temperature_c", "throttle", "results",
         ridge_json_array(run->n_results, result_item, run), "pairs", ridge_json_array(run->n_pairs, pair_item, run),
-        "wall_s", ridge_json_number(run->wall_s), "interrupted", run->interrupted, "findings",
-        ridge_json_findings(run->findings, run->n_findings), "plan",
-        ridge_json_array(run->budget.n, planned_item, run->budget.cases));
+        "wall_s", ridge_json_number(run->wall_s), "interrupted", run->interrupted, "findings", findings_json(run),
+        "summary", summary_json(run), "plan", ridge_json_array(run->budget.n, planned_item, run->budget.cases));
 }

@@ -6,7 +6,7 @@
 #include "record/record.h"
 
 json_t *ridge_json_verified(const ridge_verified *v) {
-    char name[96], digest[20];
+    char name[RIDGE_CASE_NAME], digest[20];
     (void)snprintf(digest, sizeof digest, "%016llx", (unsigned long long)v->digest);
     if (v->all_cases)
         (void)snprintf(name, sizeof name, "(all)");

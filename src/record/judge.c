@@ -11,7 +11,6 @@ static const double frames_needed = 20;
 /* Inside a graph every kernel pays the launch overhead: a time counts as the kernel's own if the overhead is less than
  * half of it. */
 static const double graph_frames_needed = 2;
-static const double widest_interval = 0.05;
 
 static ridge_interval interval_of(const ridge_sample *samples, int n) {
     double *times = malloc((size_t)(n > 0 ? n : 1) * sizeof *times);
@@ -72,12 +71,12 @@ ridge_interval ridge_result_judged(const ridge_result *r) { return has_graph(r) 
 double ridge_result_frame_us(const ridge_result *r) { return has_graph(r) ? r->graph_floor_us : r->frame_us; }
 
 static void judge_time(ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
-    const ridge_interval judged = ridge_result_judged(r);
-    const double time = judged.median, floor = floor_us(r, ceilings, hot), frame = ridge_result_frame_us(r);
+    const double time = ridge_result_judged(r).median, floor = floor_us(r, ceilings, hot),
+                 frame = ridge_result_frame_us(r);
     const double needed = has_graph(r) ? graph_frames_needed : frames_needed;
     char text[240] = "";
     if (!(time > 0)) {
-        say(r, RIDGE_VERDICT_INCONCLUSIVE, "no samples");
+        say(r, RIDGE_VERDICT_FAILED, "no sample arrived");
     } else if (fmin(time, r->time_us.median) < floor / impossible_above) {
         (void)snprintf(text, sizeof text,
                        "%.4g us is below the physical floor of %.4g us: the ceiling or the work model is at fault "
@@ -88,16 +87,6 @@ static void judge_time(ridge_result *r, const ridge_ceilings *ceilings, bool hot
         (void)snprintf(text, sizeof text, "%.4g us against %.4g us for an empty launch%s: larger --sizes tell more",
                        time, frame, has_graph(r) ? " in a graph" : "");
         say(r, RIDGE_VERDICT_FRAME, text);
-    } else if (!(ridge_interval_width(judged) <= widest_interval)) {
-        const double width = 100 * ridge_interval_width(judged);
-        const char *option = r->cut ? "--within" : "--max-time";
-        if (isfinite(width))
-            (void)snprintf(text, sizeof text, "%d samples leave the median open by %.1f %%: give it a longer %s",
-                           judged.n, width, option);
-        else
-            (void)snprintf(text, sizeof text, "%d samples are too few for an interval: give it more --iterations or %s",
-                           judged.n, option);
-        say(r, RIDGE_VERDICT_INCONCLUSIVE, text);
     } else {
         say(r, RIDGE_VERDICT_OK, "");
     }

@@ -10,7 +10,7 @@
 #include "roofline/budget.h"
 #include "roofline/place.h"
 
-#define RIDGE_SCHEMA "ridge-run/1"
+#define RIDGE_SCHEMA "ridge-run/2"
 
 typedef struct ridge_result {
     const ridge_target *target;
@@ -55,6 +55,7 @@ typedef struct ridge_settings {
     bool hot;
     uint64_t seed;
     double max_time;  /* seconds per case */
+    double noise;     /* half of an interval over its median at which a case ends */
     double within;    /* seconds of the whole run; 0: no limit */
     int iterations;   /* 0: decided by the stop rule */
     bool user_inputs; /* some inputs came from files */
@@ -121,11 +122,56 @@ const ridge_ceilings *ridge_run_ceilings(const ridge_run *run, ridge_backend bac
 /* Whether the run has a roofline of the backend: results and ceilings. A run without results has the CPU's. */
 bool ridge_run_draws(const ridge_run *run, ridge_backend backend);
 
-/* "1024x1024x100" or "4096x4096/bf16" (storage type named when not f32). */
+/* "1024x1024x100" or "4096x4096/bf16" (storage type named when not f32), then column-major tensors and the options that
+ * differ from the defaults: ",w^T,activation=gelu". RIDGE_CASE_NAME bytes hold every name. */
+enum { RIDGE_CASE_NAME = 256 };
 void ridge_case_name(const ridge_target *target, const ridge_case *c, char *name, int size);
 
-const char *ridge_pair_difference(const ridge_pair *pair);           /* "faster", "slower", "none shown", "unknown" */
 double ridge_drift_pct(ridge_interval before, ridge_interval after); /* NaN when one was not measured */
+
+/* ---- what a run proves ------------------------------------------------------------------------------------------- */
+
+/* A pair's verdict: what its paired interval says of the optimized variant. open: the interval holds 1, or the rounds
+ * are too few for one. untimed: a side has no time. */
+#define RIDGE_PROOF_LIST(X) \
+    X(FASTER, "faster")     \
+    X(OPEN, "open")         \
+    X(SLOWER, "slower")     \
+    X(UNTIMED, "untimed")
+typedef enum ridge_proof {
+#define RIDGE_PROOF_ENUM(name, text) RIDGE_PROOF_##name,
+    RIDGE_PROOF_LIST(RIDGE_PROOF_ENUM)
+#undef RIDGE_PROOF_ENUM
+        RIDGE_PROOF_COUNT
+} ridge_proof;
+const char *ridge_proof_name(ridge_proof proof);
+ridge_proof ridge_pair_proof(const ridge_run *run, const ridge_pair *pair);
+
+/* Whether an optimized variant is proven slower than its baseline; then what the finding says. */
+bool ridge_pair_finding(const ridge_run *run, const ridge_pair *pair, ridge_finding *finding);
+
+/* Half of the judged time's interval over its median; NaN: untimed, infinite: too few samples for an interval. */
+double ridge_result_noise(const ridge_result *result);
+
+/* A value over several results or pairs; n = 0: there is none. */
+typedef struct ridge_spread {
+    double median, low, high;
+    int lowest, highest; /* indices of the results or pairs that have low and high */
+    int n;
+} ridge_spread;
+
+/* The figures of the closing lines. Pairs are those of a baseline: peers are not counted. */
+typedef struct ridge_summary {
+    int verdicts[RIDGE_VERDICT_COUNT]; /* of results */
+    int pairs[RIDGE_PROOF_COUNT];
+    int cases, launches;  /* cases of a target on a backend that have a time; launches that were timed and checked */
+    double worst;         /* largest error over the permitted one, of what was verified */
+    ridge_spread speedup; /* of pairs with an interval */
+    ridge_spread ceiling; /* share that the optimized variants reach, in per cent */
+    ridge_spread noise;   /* of timed results with an interval */
+    int too_few;          /* timed results without one */
+} ridge_summary;
+void ridge_run_summarize(const ridge_run *run, ridge_summary *summary);
 
 /* JSON; each returns a new reference or NULL when memory is out. NaN and infinities become null. */
 json_t *ridge_json_run(const ridge_run *run);

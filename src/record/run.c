@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/option.h"
+
 void ridge_run_free(ridge_run *run) {
     for (int i = 0; i < run->n_results; i++) free(run->results[i].samples);
     free(run->results);
@@ -40,7 +42,13 @@ void ridge_case_name(const ridge_target *target, const ridge_case *c, char *name
             const ridge_tensor_spec *spec = t < target->n_in ? &target->in[t] : &target->out[t - target->n_in];
             used += snprintf(name + used, (size_t)(size - used), ",%s^T", spec->name);
         }
-    for (int i = 0; i < RIDGE_MAX_OPTIONS && target->options[i].name && used < size; i++)
-        if (c->option[i] < target->options[i].fallback || c->option[i] > target->options[i].fallback)
-            used += snprintf(name + used, (size_t)(size - used), ",%s=%g", target->options[i].name, c->option[i]);
+    for (int i = 0; i < RIDGE_MAX_OPTIONS && target->options[i].name && used < size; i++) {
+        const ridge_option *option = &target->options[i];
+        if (!(c->option[i] < option->fallback || c->option[i] > option->fallback)) continue;
+        const char *word = ridge_option_word_of(option->name, c->option[i]);
+        if (word)
+            used += snprintf(name + used, (size_t)(size - used), ",%s=%s", option->name, word);
+        else
+            used += snprintf(name + used, (size_t)(size - used), ",%s=%g", option->name, c->option[i]);
+    }
 }

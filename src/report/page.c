@@ -54,13 +54,17 @@ int ridge_text_columns(const char *text) {
     return columns;
 }
 
+/* A word that is too long is broken behind one of these: "8192x2048/bf16,activation=gelu", "linear_softmax". */
+static bool is_joint(char c) { return c == ',' || c == '_' || c == '/' || c == ':'; }
+
 size_t ridge_text_line(const char *text, int width, const char **next) {
-    size_t blank = 0, i = 0;
+    size_t blank = 0, joint = 0, i = 0;
     int columns = 0;
     for (; text[i] && text[i] != '\n'; i++) {
         columns += starts_code_point(text[i]);
         if (columns > width && text[i] != ' ') break;
         if (text[i] == ' ' && i > 0 && text[i - 1] != ' ') blank = i;
+        if (is_joint(text[i])) joint = i + 1;
     }
     size_t end = i, rest = i;
     if (text[i] == '\n') {
@@ -68,6 +72,8 @@ size_t ridge_text_line(const char *text, int width, const char **next) {
     } else if (text[i] && blank > 0) {
         end = rest = blank;
         while (text[rest] == ' ') rest++;
+    } else if (text[i] && joint > 0) {
+        end = rest = joint;
     } else if (text[i] && i == 0) {
         end = rest = 1; /* no room: one character per line */
         while (!starts_code_point(text[rest])) end = ++rest;

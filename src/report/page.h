@@ -33,8 +33,8 @@ ridge_page ridge_page_on(FILE *tables, FILE *aside, ridge_format format, bool wi
 /* Columns that text takes: its code points, since every character that ridge prints is one column wide. */
 int ridge_text_columns(const char *text);
 
-/* Bytes of the first line of text, broken at blanks to at most `width` columns; a longer word is broken inside. *next:
- * start of the rest, or NULL. A newline in the text ends a line. */
+/* Bytes of the first line of text, broken at blanks to at most `width` columns; a longer word is broken inside, behind
+ * a comma, underscore, slash or colon if it has one there. *next: start of the rest, or NULL. A newline in the text ends a line. */
 size_t ridge_text_line(const char *text, int width, const char **next);
 
 /* Prints text with every line broken at blanks. A continuation is indented as its line, or to the second column of a

@@ -9,7 +9,9 @@
 #include "report/roofline.h"
 #include "report/text.h"
 
-enum { WIDTH = 1320, LEFT = 80, AREA = 760, LIST = 880, TOP = 70, BOTTOM = 80, LEAST_HEIGHT = 760, ROW = 18 };
+/* LIST: left edge of the list. A letter of its font takes at most LETTER pixels; NAMES and STANDING: columns of the list. */
+enum { LEFT = 80, AREA = 760, LIST = 880, TOP = 70, BOTTOM = 80, LEAST_HEIGHT = 760, ROW = 18 };
+enum { LETTER = 8, LEAST_NAMES = 145, STANDING = 255 };
 
 static const char *const colours[] = {"#1b6ca8", "#d1495b", "#2e8b57", "#e07b00", "#7b4fa3",
                                       "#0f8b8d", "#8c510a", "#c2187b", "#4d5b66", "#7a8b00"};
@@ -20,7 +22,8 @@ typedef struct box {
 
 typedef struct drawing {
     const ridge_roofline *view;
-    int height;
+    int width, height;
+    int names;  /* pixels that the longest case of the list takes */
     box *boxes; /* what no label should cover: points, lines and the labels placed so far */
     int n_boxes, max_boxes;
     double *column; /* a case's x in pixels, by its number */
@@ -38,7 +41,7 @@ static double pixel_y(const drawing *d, double y) {
 }
 
 static void at(const drawing *d, double x, double y) {
-    fprintf(d->script, " at screen %.5f,%.5f", x / WIDTH, y / d->height);
+    fprintf(d->script, " at screen %.5f,%.5f", x / d->width, y / d->height);
 }
 
 static const char *colour_of(int target) { return colours[target % (int)(sizeof colours / sizeof *colours)]; }
@@ -75,8 +78,8 @@ static void mark_at(const drawing *d, double x, double y, int shape, int target)
 }
 
 static void line_at(const drawing *d, double x0, double y0, double x1, double y1, const char *style) {
-    fprintf(d->script, "set arrow from screen %.5f,%.5f to screen %.5f,%.5f nohead %s\n", x0 / WIDTH, y0 / d->height,
-            x1 / WIDTH, y1 / d->height, style);
+    fprintf(d->script, "set arrow from screen %.5f,%.5f to screen %.5f,%.5f nohead %s\n", x0 / d->width, y0 / d->height,
+            x1 / d->width, y1 / d->height, style);
 }
 
 static bool column_is_free(const drawing *d, double x, double apart) {
@@ -255,6 +258,19 @@ static void draw_ridge(const drawing *d) {
 
 /* ---- the list at the right -------------------------------------------------------------------------------------- */
 
+/* Pixels of the longest case: what stands behind the cases must not run into one. */
+static int names_width(const ridge_roofline *view) {
+    int most = LEAST_NAMES;
+    for (int i = 0; i < view->n_points; i++) {
+        const ridge_result *r = &view->run->results[view->points[i].result];
+        char name[RIDGE_CASE_NAME];
+        ridge_case_name(r->target, &r->c, name, sizeof name);
+        const int pixels = LETTER * ridge_text_columns(name) + LETTER;
+        if (pixels > most) most = pixels;
+    }
+    return most;
+}
+
 static int list_rows(const ridge_roofline *view) { return view->n_cases + view->n_targets + 5; }
 
 /* "96% of DRAM stream, 3.21×" of the optimized variant, or of what there is. */
@@ -273,13 +289,13 @@ static void standing(const ridge_roofline *view, const ridge_point *p, char *tex
 
 static void list_case(const drawing *d, const ridge_point *p, double y) {
     const ridge_result *r = &d->view->run->results[p->result];
-    char number[12], name[96], text[96];
+    char number[12], name[RIDGE_CASE_NAME], text[96];
     (void)snprintf(number, sizeof number, "%d", p->number);
     ridge_case_name(r->target, &r->c, name, sizeof name);
     standing(d->view, p, text, sizeof text);
     text_at(d, LIST + 30, y, number, colour_of(p->target), "right font ',12'");
     text_at(d, LIST + 40, y, name, NULL, "left font ',12'");
-    text_at(d, LIST + 185, y, text, "#555555", "left font ',12'");
+    text_at(d, LIST + 40 + d->names, y, text, "#555555", "left font ',12'");
 }
 
 static void draw_list(const drawing *d) {
@@ -327,8 +343,8 @@ static void draw_frame(const drawing *d) {
         "set lmargin at screen %.5f\nset rmargin at screen %.5f\nset bmargin at screen %.5f\nset tmargin at screen "
         "%.5f\n"
         "set xlabel 'arithmetic intensity: FLOP per byte of least traffic'\nset ylabel 'GFLOP/s' offset 1,0\n",
-        WIDTH, d->height, v->xmin, v->xmax, v->ymin, v->ymax, (double)LEFT / WIDTH, (double)(LEFT + AREA) / WIDTH,
-        (double)BOTTOM / d->height, (double)(d->height - TOP) / d->height);
+        d->width, d->height, v->xmin, v->xmax, v->ymin, v->ymax, (double)LEFT / d->width,
+        (double)(LEFT + AREA) / d->width, (double)BOTTOM / d->height, (double)(d->height - TOP) / d->height);
     text_at(d, LEFT, d->height - 30, title, NULL, "left font ',17'");
 }
 
@@ -354,6 +370,8 @@ ridge_status ridge_plot_svg(const ridge_run *run, ridge_backend backend, const c
     ridge_status status = ridge_roofline_make(run, backend, &view, error);
     if (status != RIDGE_OK) goto done;
     int needed = TOP + BOTTOM + list_rows(&view) * ROW;
+    d.names = names_width(&view);
+    d.width = LIST + 40 + d.names + STANDING;
     d.height = needed > LEAST_HEIGHT ? needed : LEAST_HEIGHT;
     d.max_boxes = 100 * (view.n_points + 10);
     d.boxes = calloc((size_t)d.max_boxes, sizeof *d.boxes);

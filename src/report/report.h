@@ -12,7 +12,12 @@ void ridge_report_compare(const ridge_run *run, const ridge_page *page); /* one 
 /* Lists what is not ok, grouped by verdict and reason, with one line of advice per group. Prints nothing if all is ok.
  */
 void ridge_report_not_ok(const ridge_run *run, const ridge_page *page);
+/* Lists optimized variants that are proven slower than their baselines, in red. Prints nothing if there is none. */
+void ridge_report_slower(const ridge_run *run, const ridge_page *page);
+/* The five lines that a run ends with: pairs, speedups, verification, ceilings, noise. None has more than 80 columns. */
+void ridge_report_closing(const ridge_run *run, const ridge_page *page);
 void ridge_report_summaries(const ridge_run *run, const ridge_page *page); /* one line per case: FLOP, bytes, side */
+void ridge_report_targets(const ridge_target *const *targets, int n, const ridge_page *page); /* a line each */
 void ridge_report_list(const ridge_target *const *targets, int n, const ridge_machine *machine, const ridge_page *page);
 void ridge_report_findings(const ridge_finding *findings, int n, const ridge_page *page); /* of ridge doctor */
 

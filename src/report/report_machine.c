@@ -1,4 +1,4 @@
-/* Tables of ceilings, of work against them, of findings, and of what there is to run. */
+/* Tables of ceilings, of work against them, and of findings. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,7 +218,7 @@ enum {
 };
 static const ridge_column sum_columns[SUM_COLUMNS] = {
     [SUM_TARGET] = {.header = "target", .field = "target", .align = 'l', .heading = true},
-    [SUM_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 18},
+    [SUM_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 18},
     [SUM_WORK] = {.header = "work", .field = "flop", .align = 'r'},
     [SUM_TRAFFIC] = {.header = "traffic", .field = "bytes", .align = 'r'},
     [SUM_INTENSITY] = {.header = "FLOP/byte", .brief = "FLOP/B", .field = "flop_per_byte", .align = 'r', .shorten = 70},
@@ -266,7 +266,7 @@ static void add_summary(ridge_table *table, const ridge_run *run, const ridge_re
     r->target->work(&r->c, &work);
     const ridge_backend backend = ridge_variant_backend(r->variant);
     ridge_place(&work, 0, ridge_run_ceilings(run, backend), run->settings.hot, "fp32", &place);
-    char name[96], target[160];
+    char name[RIDGE_CASE_NAME], target[160];
     ridge_text text;
     ridge_case_name(r->target, &r->c, name, sizeof name);
     (void)snprintf(target, sizeof target, "%s:%s", r->target->chapter, r->target->name);
@@ -336,132 +336,4 @@ void ridge_report_findings(const ridge_finding *findings, int n, const ridge_pag
     }
     ridge_table_print(table, page);
     ridge_table_free(table);
-}
-
-/* ---- list ------------------------------------------------------------------------------------------------------- */
-
-enum { LIST_TARGET, LIST_VARIANT, LIST_ROLE, LIST_WHERE, LIST_IDEA, LIST_CASES, LIST_COLUMNS };
-static const ridge_column list_columns[LIST_COLUMNS] = {
-    [LIST_TARGET] = {.header = "target", .field = "target", .align = 'l', .heading = true},
-    [LIST_VARIANT] = {.header = "  variant", .field = "variant", .align = 'l'},
-    [LIST_ROLE] = {.header = "role", .field = "role", .align = 'l', .drop = 60},
-    [LIST_WHERE] = {.header = "runs here", .field = "runs_here", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 16},
-    [LIST_IDEA] = {.header = "idea", .field = "idea", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 24},
-    [LIST_CASES] = {.field = "cases", .align = 'l'},
-};
-
-static void dims_text(const ridge_target *target, char *text, size_t size) {
-    text[0] = '\0';
-    for (int d = 0; d < ridge_target_rank(target); d++)
-        (void)snprintf(text + strlen(text), size - strlen(text), "%s%s", d ? " x " : "", target->dims[d]);
-}
-
-/* Names of the timed cases, or of the edge cases; the caller frees it. NULL: memory is out. */
-static char *cases_text(const ridge_target *target, bool edge, const char *gap) {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
-    int printed = 0;
-    for (int i = 0; stream && i < target->n_cases; i++) {
-        if (target->cases[i].edge != edge) continue;
-        char name[96];
-        ridge_case_name(target, &target->cases[i], name, sizeof name);
-        fprintf(stream, "%s%s", printed++ ? gap : "", name);
-    }
-    if (stream && fclose(stream) == 0) return text;
-    free(text);
-    return NULL;
-}
-
-static void print_cases(const ridge_target *target, bool edge, const ridge_page *page) {
-    char *names = cases_text(target, edge, " ");
-    if (names && names[0]) ridge_page_explain(page, "  %-6s  %s\n", edge ? "edges" : "cases", names);
-    free(names);
-}
-
-/* Whether the variant can run every timed case here, and if not why. Returns into text. */
-static void where_it_runs(const ridge_target *target, const ridge_variant *variant, const ridge_machine *machine,
-                          char *text, size_t size) {
-    const char *why = NULL;
-    int can = 0, timed = 0;
-    const ridge_backend backend = ridge_variant_backend(variant);
-    const ridge_abilities here = ridge_machine_abilities(machine, machine->isa);
-    for (int i = 0; i < target->n_cases; i++) {
-        if (target->cases[i].edge || !ridge_case_is_for(&target->cases[i], backend)) continue;
-        const char *obstacle = ridge_variant_dense_obstacle(target, variant, &target->cases[i], &here);
-        timed++;
-        can += !obstacle;
-        if (obstacle) why = obstacle;
-    }
-    if (can == timed)
-        (void)snprintf(text, size, "yes, %s",
-                       backend == RIDGE_BACKEND_cuda ? machine->gpu.name : ridge_isa_name(machine->isa));
-    else if (can)
-        (void)snprintf(text, size, "%d of %d cases (%s)", can, timed, why);
-    else
-        (void)snprintf(text, size, "no: %s", why);
-}
-
-static void add_way(ridge_table *table, const ridge_target *target, const ridge_variant *variant,
-                    const ridge_way *way) {
-    char name[160];
-    ridge_table_row(table);
-    (void)snprintf(name, sizeof name, "%s:%s", target->chapter, target->name);
-    ridge_table_text(table, LIST_TARGET, name);
-    (void)snprintf(name, sizeof name, "    :%s", way->name);
-    ridge_table_text(table, LIST_VARIANT, name);
-    (void)snprintf(name, sizeof name, "%s:%s", variant->name, way->name);
-    ridge_table_data(table, LIST_VARIANT, name);
-    ridge_table_text(table, LIST_IDEA, way->idea);
-}
-
-static void add_variant(ridge_table *table, const ridge_target *target, const ridge_variant *variant,
-                        const ridge_machine *machine, const char *cases) {
-    char name[120], where[200];
-    where_it_runs(target, variant, machine, where, sizeof where);
-    ridge_table_row(table);
-    (void)snprintf(name, sizeof name, "%s:%s", target->chapter, target->name);
-    ridge_table_text(table, LIST_TARGET, name);
-    (void)snprintf(name, sizeof name, "  %s", variant->name);
-    ridge_table_text(table, LIST_VARIANT, name);
-    ridge_table_data(table, LIST_VARIANT, variant->name);
-    ridge_table_text(table, LIST_ROLE, ridge_role_name(variant->role));
-    ridge_table_text(table, LIST_WHERE, where);
-    if (strncmp(where, "yes", 3) != 0) ridge_table_color(table, LIST_WHERE, RIDGE_DIM);
-    ridge_table_text(table, LIST_IDEA, variant->idea);
-    ridge_table_data(table, LIST_CASES, cases);
-    for (int i = 0; i < variant->n_ways; i++) add_way(table, target, variant, &variant->ways[i]);
-}
-
-static ridge_table *variants_table(const ridge_target *const *targets, int n, const ridge_machine *machine) {
-    ridge_table *table = ridge_table_new(list_columns, LIST_COLUMNS);
-    for (int i = 0; i < n; i++) {
-        char *cases = cases_text(targets[i], false, " ");
-        for (int v = 0; v < targets[i]->n_variants; v++)
-            add_variant(table, targets[i], &targets[i]->variants[v], machine, cases);
-        free(cases);
-    }
-    return table;
-}
-
-void ridge_report_list(const ridge_target *const *targets, int n, const ridge_machine *machine,
-                       const ridge_page *page) {
-    if (page->format != RIDGE_FORMAT_TABLE) {
-        ridge_table *all = variants_table(targets, n, machine);
-        ridge_table_print(all, page);
-        ridge_table_free(all);
-        return;
-    }
-    for (int i = 0; i < n; i++) {
-        const ridge_target *target = targets[i];
-        char dims[200];
-        dims_text(target, dims, sizeof dims);
-        ridge_page_explain(page, "%s%s:%s  %s (%s)\n", i ? "\n" : "", target->chapter, target->name, target->summary,
-                           dims);
-        print_cases(target, false, page);
-        print_cases(target, true, page);
-        ridge_table *table = variants_table(&target, 1, machine);
-        ridge_table_print(table, page);
-        ridge_table_free(table);
-    }
 }

@@ -1,4 +1,5 @@
-/* The closing list of a run: what is not ok, grouped by verdict and reason, with one line of advice a group. */
+/* The closing list of a run: what is not ok, grouped by verdict and reason, with one line of advice a group; optimized
+ * variants that are slower than their baselines. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,6 @@ enum { NAMES_SHOWN = 8 };
 
 /* ---- groups ----------------------------------------------------------------------------------------------------- */
 
-static double open_by(const ridge_result *r) { return 100 * ridge_interval_width(ridge_result_judged(r)); }
-
 /* Verdicts whose reasons differ by their numbers alone make one group; those whose reasons are words, one a reason. */
 static bool same_reason(const ridge_result *a, const ridge_result *b) {
     if (a->verdict != b->verdict) return false;
@@ -19,7 +18,6 @@ static bool same_reason(const ridge_result *a, const ridge_result *b) {
         case RIDGE_VERDICT_EMULATED:
         case RIDGE_VERDICT_SKIPPED:
         case RIDGE_VERDICT_FAILED: return strcmp(a->reason, b->reason) == 0;
-        case RIDGE_VERDICT_INCONCLUSIVE: return a->cut == b->cut && !isfinite(open_by(a)) == !isfinite(open_by(b));
         default: return true;
     }
 }
@@ -66,7 +64,6 @@ static const char *range_text(range r, char *text, size_t size) {
 /* Why, and what to do about it, for the group that result `first` begins. */
 static void explain(const ridge_run *run, int first, int n, char *text, size_t size) {
     const ridge_result *r = &run->results[first];
-    const char *longer = r->cut ? "--within" : "--max-time";
     char numbers[64];
     switch (r->verdict) {
         case RIDGE_VERDICT_WRONG:
@@ -83,13 +80,6 @@ static void explain(const ridge_run *run, int first, int n, char *text, size_t s
             (void)snprintf(text, size, "as long as %s empty launches, so calling weighs too much: take larger --sizes",
                            range_text(range_of(run, first, frames_of), numbers, sizeof numbers));
             break;
-        case RIDGE_VERDICT_INCONCLUSIVE:
-            if (isfinite(open_by(r)))
-                (void)snprintf(text, size, "the median is open by %s %%: give a longer %s",
-                               range_text(range_of(run, first, open_by), numbers, sizeof numbers), longer);
-            else
-                (void)snprintf(text, size, "too few samples for an interval: give more --iterations or %s", longer);
-            break;
         default: (void)snprintf(text, size, "%s", r->reason[0] ? r->reason : "no reason was given");
     }
 }
@@ -98,7 +88,7 @@ static void explain(const ridge_run *run, int first, int n, char *text, size_t s
 
 /* "toy_norm 64x256 cpu/baseline, cpu/optimized; 64x512 cpu/baseline; toy_matmul …": what repeats is left out. */
 static void add_name(FILE *names, const ridge_result *r, const ridge_result *before) {
-    char name[96];
+    char name[RIDGE_CASE_NAME];
     const bool target = before && before->target == r->target, same = target && ridge_case_same(&before->c, &r->c);
     ridge_case_name(r->target, &r->c, name, sizeof name);
     fputs(!before ? "" : same ? ", " : "; ", names);
@@ -144,7 +134,7 @@ static void print_group(const ridge_run *run, int first, const ridge_page *page)
 
 static void print_disagreement(const ridge_run *run, const ridge_pair *pair, const ridge_page *page) {
     const ridge_result *a = &run->results[pair->a], *b = &run->results[pair->b];
-    char name[96];
+    char name[RIDGE_CASE_NAME];
     ridge_case_name(b->target, &b->c, name, sizeof name);
     ridge_page_say(page, "  %s %s: %s and %s disagree by up to %.3g\n", b->target->name, name, a->variant->name,
                    b->variant->name, pair->max_difference);
@@ -152,9 +142,8 @@ static void print_disagreement(const ridge_run *run, const ridge_pair *pair, con
 
 /* Graver verdicts come first. */
 void ridge_report_not_ok(const ridge_run *run, const ridge_page *page) {
-    static const ridge_verdict order[] = {RIDGE_VERDICT_WRONG,  RIDGE_VERDICT_FAILED,       RIDGE_VERDICT_IMPOSSIBLE,
-                                          RIDGE_VERDICT_FRAME,  RIDGE_VERDICT_INCONCLUSIVE, RIDGE_VERDICT_EMULATED,
-                                          RIDGE_VERDICT_SKIPPED};
+    static const ridge_verdict order[] = {RIDGE_VERDICT_WRONG, RIDGE_VERDICT_FAILED,   RIDGE_VERDICT_IMPOSSIBLE,
+                                          RIDGE_VERDICT_FRAME, RIDGE_VERDICT_EMULATED, RIDGE_VERDICT_SKIPPED};
     int printed = 0;
     for (size_t o = 0; o < sizeof order / sizeof order[0]; o++)
         for (int i = 0; i < run->n_results; i++) {
@@ -166,5 +155,16 @@ void ridge_report_not_ok(const ridge_run *run, const ridge_page *page) {
         if (!run->pairs[p].compared || run->pairs[p].agree) continue;
         if (printed++ == 0) ridge_page_say(page, "\nNot ok:\n");
         print_disagreement(run, &run->pairs[p], page);
+    }
+}
+
+void ridge_report_slower(const ridge_run *run, const ridge_page *page) {
+    ridge_finding found;
+    int printed = 0;
+    for (int p = 0; p < run->n_pairs; p++) {
+        if (!ridge_pair_finding(run, &run->pairs[p], &found)) continue;
+        if (printed++ == 0) ridge_page_say(page, "\nSlower than the baseline:\n");
+        ridge_page_say(page, "  %s%s%s: %s\n", ridge_page_start(page, RIDGE_RED), found.found,
+                       ridge_page_end(page, RIDGE_RED), found.advice);
     }
 }

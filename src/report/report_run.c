@@ -86,6 +86,7 @@ enum {
     RUN_SPEEDUP_LOW,
     RUN_SPEEDUP_HIGH,
     RUN_SPEEDUP_OVER,
+    RUN_PAIR,
     RUN_CLOCK,
     RUN_THROTTLED,
     RUN_VERDICT,
@@ -95,9 +96,9 @@ enum {
 
 static const ridge_column run_columns[RUN_COLUMNS] = {
     [RUN_TARGET] = {.header = "target", .field = "target", .align = 'l', .heading = true},
-    [RUN_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 18},
+    [RUN_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 18},
     [RUN_VARIANT] =
-        {.header = "variant", .field = "variant", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 13, .shorten = 50},
+        {.header = "variant", .field = "variant", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 13, .shorten = 50},
     [RUN_ROLE] = {.field = "role", .align = 'l'},
     [RUN_TIME] = {.header = "time", .field = "time_us", .align = 'r', .shorten = 40},
     [RUN_TIME_LOW] = {.field = "time_ci_low_us", .align = 'r'},
@@ -107,12 +108,8 @@ static const ridge_column run_columns[RUN_COLUMNS] = {
     [RUN_GRAPH_HIGH] = {.field = "graph_ci_high_us", .align = 'r'},
     [RUN_GFLOPS] = {.header = "GFLOP/s", .field = "gflops", .align = 'r', .drop = 90},
     [RUN_GBPS] = {.header = "GB/s", .field = "gbps", .align = 'r', .drop = 74},
-    [RUN_CEILING] = {.header = "of ceiling",
-                     .brief = "ceiling",
-                     .field = "pct_of_ceiling",
-                     .align = 'l',
-                     .shorten = 65,
-                     .drop = 20},
+    [RUN_CEILING] =
+        {.header = "of ceiling", .brief = "roof", .field = "pct_of_ceiling", .align = 'l', .shorten = 65, .drop = 20},
     [RUN_BINDING] = {.field = "ceiling", .align = 'l'},
     [RUN_COPY] = {.header = "copy", .field = "of_copy", .align = 'r', .drop = 60},
     [RUN_CORE] = {.header = "core", .field = "of_core", .align = 'r', .drop = 85},
@@ -120,6 +117,7 @@ static const ridge_column run_columns[RUN_COLUMNS] = {
     [RUN_SPEEDUP_LOW] = {.field = "speedup_ci_low", .align = 'r'},
     [RUN_SPEEDUP_HIGH] = {.field = "speedup_ci_high", .align = 'r'},
     [RUN_SPEEDUP_OVER] = {.field = "speedup_of", .align = 'l'},
+    [RUN_PAIR] = {.header = "pair", .field = "pair_verdict", .align = 'l', .drop = 16},
     [RUN_CLOCK] = {.header = "clock", .field = "sm_clock_mhz", .align = 'l', .drop = 95},
     [RUN_THROTTLED] = {.field = "throttled_samples", .align = 'r'},
     [RUN_VERDICT] = {.header = "verdict", .field = "verdict", .align = 'l', .shorten = 58},
@@ -129,8 +127,7 @@ static const ridge_column run_columns[RUN_COLUMNS] = {
 static ridge_color color_of(ridge_verdict verdict) {
     switch (verdict) {
         case RIDGE_VERDICT_OK: return RIDGE_GREEN;
-        case RIDGE_VERDICT_FRAME:
-        case RIDGE_VERDICT_INCONCLUSIVE: return RIDGE_YELLOW;
+        case RIDGE_VERDICT_FRAME: return RIDGE_YELLOW;
         case RIDGE_VERDICT_EMULATED:
         case RIDGE_VERDICT_SKIPPED: return RIDGE_DIM;
         default: return RIDGE_RED;
@@ -138,8 +135,7 @@ static ridge_color color_of(ridge_verdict verdict) {
 }
 
 static void put_verdict(ridge_table *table, int column, ridge_verdict verdict) {
-    static const char *const brief[RIDGE_VERDICT_COUNT] = {
-        [RIDGE_VERDICT_FRAME] = "frame", [RIDGE_VERDICT_INCONCLUSIVE] = "inconcl."};
+    static const char *const brief[RIDGE_VERDICT_COUNT] = {[RIDGE_VERDICT_FRAME] = "frame"};
     ridge_table_text(table, column, ridge_verdict_name(verdict));
     if ((unsigned)verdict < RIDGE_VERDICT_COUNT && brief[verdict]) ridge_table_brief(table, column, brief[verdict]);
     ridge_table_color(table, column, color_of(verdict));
@@ -178,10 +174,18 @@ static void put_ratio(ridge_table *table, int column, const char *before, ridge_
     ridge_table_text(table, column, line);
     line[strcspn(line, "(")] = '\0'; /* without the interval */
     if (line[0] && line[strlen(line) - 1] == ' ') line[strlen(line) - 1] = '\0';
+    if (isfinite(ratio.median) && !isfinite(ratio.low)) (void)snprintf(line, sizeof line, "too few");
     ridge_table_brief(table, column, line);
     ridge_table_number(table, column, ratio.median);
     ridge_table_number(table, column + 1, ratio.low);
     ridge_table_number(table, column + 2, ratio.high);
+}
+
+static void put_proof(ridge_table *table, int column, ridge_proof proof) {
+    static const ridge_color colors[RIDGE_PROOF_COUNT] = {
+        [RIDGE_PROOF_FASTER] = RIDGE_GREEN, [RIDGE_PROOF_OPEN] = RIDGE_YELLOW, [RIDGE_PROOF_SLOWER] = RIDGE_RED};
+    ridge_table_text(table, column, ridge_proof_name(proof));
+    ridge_table_color(table, column, colors[proof]);
 }
 
 static void put_speedup(ridge_table *table, const ridge_run *run, int i) {
@@ -193,6 +197,7 @@ static void put_speedup(ridge_table *table, const ridge_run *run, int i) {
     (void)snprintf(over, sizeof over, "%s over %s", run->results[pair->b].variant->name,
                    run->results[pair->a].variant->name);
     ridge_table_data(table, RUN_SPEEDUP_OVER, over);
+    put_proof(table, RUN_PAIR, ridge_pair_proof(run, pair));
 }
 
 static void put_percent(ridge_table *table, int column, ridge_interval ratio) {
@@ -238,7 +243,7 @@ static void put_clock(ridge_table *table, const ridge_result *r) {
 
 static void add_result(ridge_table *table, const ridge_run *run, int i) {
     const ridge_result *r = &run->results[i];
-    char name[96];
+    char name[RIDGE_CASE_NAME];
     ridge_case_name(r->target, &r->c, name, sizeof name);
     ridge_table_row(table);
     put_target(table, RUN_TARGET, r->target);
@@ -293,21 +298,6 @@ static void print_floors(const ridge_result *gpu, const ridge_page *page) {
         ridge_page_say(page, "An empty kernel: %s between two events.\n", event.s);
 }
 
-static void print_counts(const ridge_run *run, const ridge_page *page) {
-    int counts[RIDGE_VERDICT_COUNT] = {0};
-    char text[200] = "";
-    for (int i = 0; i < run->n_results; i++)
-        if ((unsigned)run->results[i].verdict < RIDGE_VERDICT_COUNT) counts[run->results[i].verdict]++;
-    for (int v = 0; v < RIDGE_VERDICT_COUNT; v++) {
-        size_t used = strlen(text);
-        if (counts[v])
-            (void)snprintf(text + used, sizeof text - used, "%s%d %s", used ? ", " : "", counts[v],
-                           ridge_verdict_name((ridge_verdict)v));
-    }
-    ridge_page_say(page, "%s in %.1f s%s\n", text[0] ? text : "nothing was run", run->wall_s,
-                   run->interrupted ? "; interrupted: what was not reached is missing" : "");
-}
-
 /* What of this machine, while it ran, touches the numbers above. */
 static void print_findings(const ridge_run *run, const ridge_page *page) {
     if (run->n_findings) ridge_page_say(page, "\nOn this machine:\n");
@@ -318,13 +308,13 @@ static void print_findings(const ridge_run *run, const ridge_page *page) {
     }
 }
 
-static void print_closing(const ridge_run *run, const ridge_page *page) {
+static void print_conditions(const ridge_run *run, const ridge_page *page) {
     ridge_report_not_ok(run, page);
+    ridge_report_slower(run, page);
     print_findings(run, page);
     ridge_page_say(page, "\n");
     print_probes(run, page);
     print_floors(gpu_result(run), page);
-    print_counts(run, page);
 }
 
 static const char *date_of(const ridge_ceilings *c) { return c->date[0] ? c->date : "at an unknown date"; }
@@ -335,8 +325,8 @@ static void explain_run(const ridge_run *run, const ridge_page *page) {
                        "%.20s.\n",
                        100 * RIDGE_LEVEL, date_of(&run->ceilings));
     ridge_page_explain(page,
-                       "Speedup over the baseline with its %g%% interval (≈ no difference shown); opt: the optimized "
-                       "over that peer.\n",
+                       "Speedup over the baseline with its %g%% interval; pair: faster, slower, or open where it holds "
+                       "1; opt: the optimized over that peer.\n",
                        100 * RIDGE_LEVEL);
     ridge_page_explain(page,
                        "Copy, core: in the same rounds, a plain copy of the least bytes, and this code with operands "
@@ -359,7 +349,7 @@ void ridge_report_run(const ridge_run *run, const ridge_page *page) {
     }
     if (run->n_results) ridge_table_print(table, page);
     ridge_table_free(table);
-    print_closing(run, page);
+    print_conditions(run, page);
 }
 
 /* ---- compare ---------------------------------------------------------------------------------------------------- */
@@ -374,6 +364,7 @@ enum {
     PAIR_SPEEDUP,
     PAIR_SPEEDUP_LOW,
     PAIR_SPEEDUP_HIGH,
+    PAIR_VERDICT,
     PAIR_BYTES,
     PAIR_BYTES_FROM,
     PAIR_BYTES_TO,
@@ -386,15 +377,16 @@ enum {
 
 static const ridge_column pair_columns[PAIR_COLUMNS] = {
     [PAIR_TARGET] = {.header = "target", .field = "target", .align = 'l', .heading = true},
-    [PAIR_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 18},
+    [PAIR_CASE] = {.header = "case", .field = "case", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 18},
     [PAIR_AGAINST] =
-        {.header = "against", .field = "reference", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 12, .shorten = 60},
+        {.header = "against", .field = "reference", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 12, .shorten = 60},
     [PAIR_ITS_TIME] = {.header = "its time", .field = "reference_time_us", .align = 'r', .drop = 20},
     [PAIR_NAME] = {.field = "optimized", .align = 'l'},
     [PAIR_TIME] = {.header = "optimized", .field = "optimized_time_us", .align = 'r', .drop = 15},
     [PAIR_SPEEDUP] = {.header = "speedup", .field = "speedup", .align = 'l', .shorten = 50},
     [PAIR_SPEEDUP_LOW] = {.field = "speedup_ci_low", .align = 'r'},
     [PAIR_SPEEDUP_HIGH] = {.field = "speedup_ci_high", .align = 'r'},
+    [PAIR_VERDICT] = {.header = "verdict", .field = "verdict", .align = 'l'},
     [PAIR_BYTES] = {.header = "bytes (declared)", .brief = "bytes", .align = 'l', .shorten = 80, .drop = 70},
     [PAIR_BYTES_FROM] = {.field = "reference_bytes", .align = 'r'},
     [PAIR_BYTES_TO] = {.field = "optimized_bytes", .align = 'r'},
@@ -446,7 +438,7 @@ static void put_side(ridge_table *table, int column, const ridge_result *r) {
 
 static void add_pair(ridge_table *table, const ridge_run *run, const ridge_pair *pair, bool ditto) {
     const ridge_result *a = &run->results[pair->a], *b = &run->results[pair->b];
-    char name[96];
+    char name[RIDGE_CASE_NAME];
     ridge_case_name(b->target, &b->c, name, sizeof name);
     ridge_table_row(table);
     put_target(table, PAIR_TARGET, b->target);
@@ -458,6 +450,7 @@ static void add_pair(ridge_table *table, const ridge_run *run, const ridge_pair 
     put_side(table, PAIR_TIME, b);
     if (ridge_verdict_timed(a->verdict) && ridge_verdict_timed(b->verdict))
         put_ratio(table, PAIR_SPEEDUP, "", pair->speedup);
+    put_proof(table, PAIR_VERDICT, ridge_pair_proof(run, pair));
     put_bytes(table, pair);
     put_agreement(table, pair);
 }
@@ -465,8 +458,8 @@ static void add_pair(ridge_table *table, const ridge_run *run, const ridge_pair 
 void ridge_report_compare(const ridge_run *run, const ridge_page *page) {
     print_heading(run, "Pairs", page);
     ridge_page_explain(page,
-                       "Speedup: median of the rounds' ratios (A B B A) with its %g%% interval; ≈ no difference "
-                       "shown.\n",
+                       "Speedup: median of the rounds' ratios (A B B A) with its %g%% interval; the verdict is open "
+                       "where it holds 1.\n",
                        100 * RIDGE_LEVEL);
     ridge_page_explain(page,
                        "Bytes: what each declares to move out of cache, write-allocation included; counted by "
@@ -480,5 +473,5 @@ void ridge_report_compare(const ridge_run *run, const ridge_page *page) {
     }
     if (run->n_pairs) ridge_table_print(table, page);
     ridge_table_free(table);
-    print_closing(run, page);
+    print_conditions(run, page);
 }

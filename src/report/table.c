@@ -152,23 +152,6 @@ static piece next_piece(const char **rest, int width) {
     return (piece){start, (int)length, columns_of(start, length)};
 }
 
-/* Bytes of the first n code points. */
-static size_t bytes_of(const char *text, int n) {
-    size_t i = 0;
-    for (; text[i]; i++)
-        if (((unsigned char)text[i] & 0xc0) != 0x80 && n-- == 0) break;
-    return i;
-}
-
-/* text with "…" in its middle, in `width` columns. */
-static void cut(const char *text, int width, char *out, size_t size) {
-    int all = ridge_text_columns(text), head = width / 2, tail = width - head - 1;
-    if (all <= width || tail < 0)
-        (void)snprintf(out, size, "%.*s", (int)bytes_of(text, width), text);
-    else
-        (void)snprintf(out, size, "%.*s…%s", (int)bytes_of(text, head), text, text + bytes_of(text, all - tail));
-}
-
 static void print_piece(const piece *p, int width, bool right, bool last, ridge_color color, const ridge_page *page) {
     int pad = width - p->columns;
     if (right) fprintf(page->tables, "%*s", pad, "");
@@ -182,7 +165,6 @@ typedef struct printing {
     const ridge_layout *layout;
     const ridge_page *page;
     const char *rest[RIDGE_MAX_COLUMNS]; /* NULL: nothing more */
-    char cut[RIDGE_MAX_COLUMNS][256];
 } printing;
 
 /* One line; false when nothing was left to print. */
@@ -216,9 +198,6 @@ static void print_row(printing *p, const ridge_row *row) {
         else if (!row->cells[c].ditto)
             text = ridge_cell_text(&row->cells[c], l->brief[c]);
         p->rest[c] = text;
-        if (column->fit == RIDGE_FIT_WRAP || ridge_text_columns(text) <= l->width[c]) continue;
-        cut(text, l->width[c], p->cut[c], sizeof p->cut[c]);
-        p->rest[c] = p->cut[c];
     }
     while (print_line(p, row, RIDGE_DIM)) continue;
 }

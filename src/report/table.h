@@ -1,7 +1,7 @@
 /* Tables. One description of the columns and one set of cells produce a table that fits the page, CSV, and Markdown.
  *
  * A table that is too wide shrinks in steps, highest rank first: a column shows its short forms (rank `shorten`) or is
- * omitted (rank `drop`). Before that, columns that can be cut or wrapped are narrowed to `least`. */
+ * omitted (rank `drop`). Before that, columns that can be wrapped are narrowed to `least`. */
 #ifndef RIDGE_REPORT_TABLE_H
 #define RIDGE_REPORT_TABLE_H
 
@@ -9,8 +9,7 @@
 
 typedef enum ridge_fit {
     RIDGE_FIT_WHOLE, /* as wide as its cells */
-    RIDGE_FIT_CUT,   /* the middle of a cell may become "…" */
-    RIDGE_FIT_WRAP,  /* a cell may wrap at blanks onto further lines */
+    RIDGE_FIT_WRAP,  /* a cell may wrap onto further lines: nothing is left out, since what is may tell rows apart */
 } ridge_fit;
 
 typedef struct ridge_column {
@@ -19,7 +18,7 @@ typedef struct ridge_column {
     const char *field;  /* its name in CSV, with the unit: "time_us"; NULL: not in CSV */
     char align;         /* 'l' or 'r' */
     ridge_fit fit;
-    int least;         /* least width of cut or wrapped cells, in columns */
+    int least;         /* least width of wrapped cells, in columns */
     int shorten, drop; /* ranks; 0: never */
     bool heading;      /* shown in a line above the rows: omitted from tables, not from Markdown */
 } ridge_column;

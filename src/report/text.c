@@ -81,7 +81,7 @@ const char *ridge_text_ratio(ridge_text *text, ridge_interval interval) {
     if (!isfinite(interval.median)) {
         (void)snprintf(text->s, sizeof text->s, "–");
     } else if (!isfinite(interval.low) || !isfinite(interval.high)) {
-        (void)snprintf(text->s, sizeof text->s, "%.2f× (too few rounds)", interval.median);
+        (void)snprintf(text->s, sizeof text->s, "too few rounds");
     } else {
         const char *mark = ridge_interval_excludes(interval, 1) ? "" : "≈";
         int digits = interval.median < 9.995 ? 2 : 1;

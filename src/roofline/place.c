@@ -23,7 +23,7 @@ const char *ridge_verdict_name(ridge_verdict verdict) {
 }
 
 bool ridge_verdict_timed(ridge_verdict verdict) {
-    return verdict == RIDGE_VERDICT_OK || verdict == RIDGE_VERDICT_FRAME || verdict == RIDGE_VERDICT_INCONCLUSIVE;
+    return verdict == RIDGE_VERDICT_OK || verdict == RIDGE_VERDICT_FRAME;
 }
 
 /* The measured GB/s or GFLOP/s; 0 if there is none. */

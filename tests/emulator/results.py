@@ -17,7 +17,7 @@ import sys
 def entries(folder, seed="*"):
     for path in sorted(glob.glob(os.path.join(folder, f"*-{seed}.json"))):
         with open(path) as file:
-            for entry in json.load(file):
+            for entry in json.load(file)["results"]:
                 yield path, entry
 
 
@@ -104,7 +104,7 @@ def agree(folder, path):
 def record(folder, path):
     """Single ways are not listed: the variant that chooses one of them has its digest."""
     with open(path) as file:
-        there = {name: entry for name, entry in verified(json.load(file)).items() if ":" not in name[2]}
+        there = {name: entry for name, entry in verified(json.load(file)["results"]).items() if ":" not in name[2]}
     print(f"# Digests of an H200: ridge verify {OPTIONS} --json")
     print("# target, case, variant, the way that ran, digest; =: the emulator's output is bit-identical; ~: it is not (approximate")
     print("# instructions); ?: not run on it")

@@ -1,4 +1,6 @@
 """Arguments that are no arrays, no lists of arrays, or no names: what the error texts say."""
+import copy
+import pickle
 import unittest
 
 import ridge
@@ -31,6 +33,12 @@ class Refusals(unittest.TestCase):
         rows = Rows((2, 3))
         self.refused(r"inputs is one Rows, not a list of arrays: write \[inputs\]", "online_softmax", rows, [self.y])
         self.refused("outputs is one Rows", "online_softmax", [self.x], rows)
+
+    def test_copies_of_a_context(self):
+        for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+            with self.assertRaisesRegex(TypeError, "not copied: make another Context"):
+                copied(self.context)
+        self.context.apply("online_softmax", [self.x], [self.y])  # as before
 
     def test_what_is_no_name(self):
         self.refused("target is of type NoneType, not a name", None, [self.x], [self.y])

@@ -443,10 +443,16 @@ static void test_bad_threads(void **state) {
     assert_int_equal(ridge_ceilings_probe(&m, -3, &dram, &fp32, &error), RIDGE_INVALID);
 }
 
-static void count_steps(void *arg, int done, int total, const char *what) {
+static bool count_steps(void *arg, int done, int total, const char *what) {
     int *last = arg;
     assert_true(done >= *last && done <= total && what[0] != '\0');
     *last = done;
+    return true;
+}
+
+static bool end_at_once(void *arg, int done, int total, const char *what) {
+    (void)arg, (void)done, (void)total;
+    return what[0] == '\0';
 }
 
 static void test_measure_and_probe(void **state) {
@@ -467,7 +473,11 @@ static void test_measure_and_probe(void **state) {
     assert_true(ridge_ceilings_dram(&c)->read.median > 0.1 && ridge_ceilings_dram(&c)->copy.median > 0.1);
     assert_non_null(ridge_ceilings_peak(&c, "fp32"));
     assert_non_null(ridge_ceilings_peak(&c, "fp64"));
+    assert_int_equal(ridge_ceilings_measure(&m, 1, end_at_once, NULL, &c, &error), RIDGE_INTERRUPTED);
     assert_int_equal(ridge_ceilings_probe(&m, 1, &dram, &fp32, &error), RIDGE_OK);
+    ridge_ceilings_of_probe(&m, 1, &dram, &fp32, &c); /* a set that cold operands and placement can use */
+    assert_true(ridge_ceilings_last_level(&c) >= (double)m.cache_bytes[2] && c.faults[0]);
+    assert_true(ridge_ceilings_dram(&c)->read.median > 0 && ridge_ceilings_peak(&c, "fp32"));
     assert_true(dram.read.n > 0 && dram.copy.n > 0 && fp32.gflops.median > 0);
 }
 

@@ -247,13 +247,14 @@ static void ceilings_come_from_the_file(void **state) {
     static ridge_ceilings c;
     heard h = {.times = {0}};
     const ridge_lab_watch watch = watch_of(&h);
+    const ridge_lab_effort effort = {.refresh = false};
     ridge_error error = {0};
     (void)state;
-    assert_int_equal(ridge_lab_ceilings(&machine, 1, false, &watch, &c, &error), RIDGE_OK);
+    assert_int_equal(ridge_lab_ceilings(&machine, 1, &effort, &watch, &c, &error), RIDGE_OK);
     assert_true(h.times[RIDGE_LAB_CEILINGS] == 0 && c.n_levels == 1 && c.n_peaks == 1);
     ridge_machine without = machine;
     without.gpu.sm = 0;
-    assert_int_equal(ridge_lab_gpu_ceilings(&without, false, &watch, &c, &error), RIDGE_UNSUPPORTED);
+    assert_int_equal(ridge_lab_gpu_ceilings(&without, &effort, &watch, &c, &error), RIDGE_UNSUPPORTED);
     assert_int_equal(c.n_levels, 0);
 }
 

@@ -219,7 +219,8 @@ static void any_extents_have_a_way(void **state) {
             ridge_traffic traffic;
             way->traffic(&p, &traffic);
             assert_true(traffic.read >= 0 && traffic.written + traffic.streamed >= 0);
-            if (way->scratch && !ridge_way_obstacle(optimized, way, &p)) /* the tests may be built without the kernels */
+            if (way->scratch &&
+                !ridge_way_obstacle(optimized, way, &p)) /* the tests may be built without the kernels */
                 assert_true(ridge_variant_scratch(optimized, &p) >= way->scratch(&p.c, 1));
         }
     }

@@ -68,7 +68,7 @@ static void a_run_has_its_fields(void **state) {
         &run, &(ridge_finding){.what = "load", .health = RIDGE_HEALTH_BAD, .found = "4.50", .advice = "wait"});
     json_t *json = ridge_json_run(&run);
     assert_non_null(json);
-    expect_text(json, "schema", "ridge-run/1");
+    expect_text(json, "schema", "ridge-run/2");
     assert_int_equal(json_array_size(at(json, "findings")), 1);
     expect_text(json, "findings.0.what", "load");
     expect_text(json, "findings.0.health", "bad");
@@ -189,7 +189,7 @@ static void untimed_verdicts_show_no_time(void **state) {
     }
     json_t *pair = ridge_json_pair(&run, &run.pairs[1]); /* its optimized variant is wrong */
     assert_true(json_is_null(at(pair, "speedup.median")) && json_is_null(at(pair, "speedup.ci_low")));
-    expect_text(pair, "difference", "unknown");
+    expect_text(pair, "verdict", "untimed");
     json_decref(pair);
     ridge_run_free(&run);
 }
@@ -207,19 +207,41 @@ static void a_pair_has_its_fields(void **state) {
     expect_number(pair, "speedup.ci_low", 0.99 * 3.21);
     expect_number(pair, "speedup.ci_high", 1.01 * 3.21);
     expect_number(pair, "speedup.n", 12);
-    expect_text(pair, "difference", "faster");
+    expect_text(pair, "verdict", "faster");
     expect_text(pair, "traffic.kind", "declared");
     expect_number(pair, "traffic.saved_bytes", run.pairs[0].traffic_a - run.pairs[0].traffic_b);
     assert_true(json_is_true(at(pair, "agreement.agree")));
     expect_number(pair, "agreement.equal_fraction", 0.75);
     expect_text(peer, "reference_role", "peer");
-    expect_text(peer, "difference", "none shown");
+    expect_text(peer, "verdict", "open");
     run.pairs[3].speedup = (ridge_interval){0.9, 0.88, 0.92, 12};
-    assert_string_equal(ridge_pair_difference(&run.pairs[3]), "slower");
+    assert_int_equal(ridge_pair_proof(&run, &run.pairs[3]), RIDGE_PROOF_SLOWER);
     run.pairs[3].speedup.low = (double)NAN;
-    assert_string_equal(ridge_pair_difference(&run.pairs[3]), "unknown");
+    assert_int_equal(ridge_pair_proof(&run, &run.pairs[3]), RIDGE_PROOF_OPEN);
     json_decref(pair);
     json_decref(peer);
+    ridge_run_free(&run);
+}
+
+/* The figures of the closing lines, and an optimized variant that is slower than its baseline. */
+static void the_summary_is_recorded(void **state) {
+    (void)state;
+    ridge_run run = fixture_run();
+    run.pairs[0].speedup = (ridge_interval){0.9, 0.88, 0.92, 12};
+    json_t *json = ridge_json_run(&run);
+    expect_number(json, "summary.pairs.faster", 1);
+    expect_number(json, "summary.pairs.slower", 1);
+    expect_number(json, "summary.pairs.open", 0);
+    expect_number(json, "summary.pairs.untimed", 1);
+    expect_number(json, "summary.verdicts.ok", 5);
+    expect_number(json, "summary.cases", 3);
+    expect_number(json, "summary.launches", 6 * 24);
+    expect_number(json, "summary.speedup.low", 0.9);
+    expect_number(json, "summary.speedup.high", 5.8);
+    expect_number(json, "summary.noise_pct.n", 6);
+    expect_text(json, "findings.0.what", "slower");
+    expect_text(json, "findings.0.advice", "proven slower than cpu/baseline: leave it out for this case");
+    json_decref(json);
     ridge_run_free(&run);
 }
 
@@ -609,6 +631,7 @@ int main(void) {
         cmocka_unit_test(a_result_has_its_fields),
         cmocka_unit_test(untimed_verdicts_show_no_time),
         cmocka_unit_test(a_pair_has_its_fields),
+        cmocka_unit_test(the_summary_is_recorded),
         cmocka_unit_test(a_target_lists_what_can_run),
         cmocka_unit_test(nan_becomes_null),
         cmocka_unit_test(texts_are_utf8),

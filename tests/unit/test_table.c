@@ -29,7 +29,7 @@ static const char *print(const ridge_table *table, ridge_page page) {
 
 enum { NAME, TIME, TIME_LOW, RATE, WHY, COLUMNS };
 static const ridge_column columns[COLUMNS] = {
-    [NAME] = {.header = "name", .field = "name", .align = 'l', .fit = RIDGE_FIT_CUT, .least = 8},
+    [NAME] = {.header = "name", .field = "name", .align = 'l', .fit = RIDGE_FIT_WRAP, .least = 8},
     [TIME] = {.header = "µs of time", .brief = "µs", .field = "time_us", .align = 'r', .shorten = 20},
     [TIME_LOW] = {.field = "time_low_us", .align = 'r'},
     [RATE] = {.header = "rate", .field = "rate_gbps", .align = 'r', .drop = 30},
@@ -74,18 +74,18 @@ static void a_wide_page_shows_all(void **state) {
 static void columns_give_way_by_rank(void **state) {
     (void)state;
     ridge_table *table = make();
-    assert_string_equal(print(table, open_page(39, RIDGE_FORMAT_TABLE)), /* broken and cut first */
+    assert_string_equal(print(table, open_page(39, RIDGE_FORMAT_TABLE)), /* broken first, at a joint of the word */
                         "name       µs of time  rate  why\n"
-                        "matr…uct  12.50 ±0.3%   ≈1×  a \"quoted\"\n"
-                        "                             pipe | and\n"
+                        "matrix_   12.50 ±0.3%   ≈1×  a \"quoted\"\n"
+                        "product                      pipe | and\n"
                         "                             tab\n"
                         "\n"
                         "a heading\n"
                         "                       22,5\n");
     assert_string_equal(print(table, open_page(33, RIDGE_FORMAT_TABLE)), /* then the highest rank: the rate goes */
                         "name       µs of time  why\n"
-                        "matr…uct  12.50 ±0.3%  a \"quoted\"\n"
-                        "                       pipe | and\n"
+                        "matrix_   12.50 ±0.3%  a \"quoted\"\n"
+                        "product                pipe | and\n"
                         "                       tab\n"
                         "\n"
                         "a heading\n"
@@ -160,7 +160,7 @@ static void draw_words(char *words, size_t size, uint64_t seed, uint64_t *i, int
 static ridge_column draw_column(uint64_t seed, uint64_t *i) {
     ridge_column column = {.header = "header", .brief = "h", .field = "f"};
     column.align = ridge_random(seed, (*i)++) % 2 ? 'l' : 'r';
-    column.fit = (ridge_fit)(ridge_random(seed, (*i)++) % 3);
+    column.fit = (ridge_fit)(ridge_random(seed, (*i)++) % 2);
     column.least = 1 + (int)(ridge_random(seed, (*i)++) % 12);
     column.shorten = (int)(ridge_random(seed, (*i)++) % 5);
     column.drop = (int)(ridge_random(seed, (*i)++) % 5);

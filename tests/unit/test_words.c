@@ -168,6 +168,27 @@ static void words_are_those_of_the_library(void **state) {
     for (int i = 0; i < words.n; i++) assert_true(ridge_dtype_by_any_name(words.word[i]) != RIDGE_DTYPE_NONE);
 }
 
+/* A part of a word is enough, with as many errors as a whole one may have; two letters are near to everything. */
+static void parts_of_words_are_near_too(void **state) {
+    (void)state;
+    static const ridge_words all = {4, {"fused_l2norm", "online_softmax", "scaled_softmax", "rms_norm"}};
+    static const struct {
+        const char *typed, *want;
+    } cases[] = {{"l2nrm", "fused_l2norm"},
+                 {"sofmax", "online_softmax, scaled_softmax"},
+                 {"rmsnrm", "rms_norm"},
+                 {"onlinesoftmx", "online_softmax"},
+                 {"xyz", ""},
+                 {"no", ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ridge_words found = {0};
+        char text[80];
+        ridge_words_near_parts(&all, cases[i].typed, &found);
+        ridge_words_join(&found, text, sizeof text);
+        assert_string_equal(text, cases[i].want);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_are_counted),
@@ -177,6 +198,7 @@ int main(void) {
         cmocka_unit_test(hints_ask),
         cmocka_unit_test(types_have_other_names),
         cmocka_unit_test(words_are_those_of_the_library),
+        cmocka_unit_test(parts_of_words_are_near_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,10 +49,12 @@ typedef struct steps {
     int done, total;
 } steps;
 
-static void step(steps *s, int cost, const char *what) {
-    if (s->fn) s->fn(s->arg, s->done, s->total, what);
+static ridge_status step(steps *s, int cost, const char *what, ridge_error *error) {
+    if (s->fn && !s->fn(s->arg, s->done, s->total, what))
+        return ridge_fail(error, RIDGE_INTERRUPTED, "the measurement of the ceilings was ended before %s", what);
     s->done += cost;
     if (s->done > s->total) s->total = s->done;
+    return RIDGE_OK;
 }
 
 /* Largest rung within 10 % of the plateau in read and copy together. */
@@ -66,7 +68,7 @@ static ridge_status climb(ridge_meter *meter, int from, int to, ridge_ceilings *
     size_t slices[RIDGE_MAX_RUNGS];
     for (int k = from; k < to; k++) slices[k] = rung_slice(k);
     RIDGE_TRY(ridge_meter_reserve(meter, slices[to - 1], error));
-    step(s, to - from, "ladder of working sets");
+    RIDGE_TRY(step(s, to - from, "ladder of working sets", error));
     RIDGE_TRY(ridge_meter_rungs(meter, slices + from, to - from, c->rungs + from, error));
     c->n_rungs = to;
     return RIDGE_OK;
@@ -95,7 +97,8 @@ static ridge_status find_levels(const ridge_machine *machine, ridge_meter *meter
     return RIDGE_OK;
 }
 
-static void measure_levels(ridge_meter *meter, const ridge_plateau *plateaus, ridge_ceilings *c, steps *s) {
+static ridge_status measure_levels(ridge_meter *meter, const ridge_plateau *plateaus, ridge_ceilings *c, steps *s,
+                                   ridge_error *error) {
     for (int i = 0; i < c->n_levels; i++) {
         ridge_level *level = &c->levels[i];
         bool memory = i == c->n_levels - 1;
@@ -107,9 +110,10 @@ static void measure_levels(ridge_meter *meter, const ridge_plateau *plateaus, ri
             (void)snprintf(level->name, sizeof level->name, "DRAM");
         else
             (void)snprintf(level->name, sizeof level->name, "L%d", i + 1);
-        step(s, STEPS_LEVEL, level->name);
+        RIDGE_TRY(step(s, STEPS_LEVEL, level->name, error));
         ridge_meter_level(meter, rung_slice(rung), FINALISTS, memory ? MEMORY_SAMPLES : LEVEL_SAMPLES, level);
     }
+    return step(s, STEPS_PEAKS, "compute peaks", error);
 }
 
 static void stamp(const ridge_machine *machine, int threads, ridge_ceilings *c) {
@@ -131,14 +135,13 @@ ridge_status ridge_ceilings_measure(const ridge_machine *machine, int threads, r
     if (status != RIDGE_OK) goto done;
     s.total = rungs_for(first_top(machine, threads), threads) + 4 * STEPS_LEVEL + STEPS_PEAKS;
     status = find_levels(machine, &meter, c, plateaus, &s, error);
+    if (status == RIDGE_OK) status = measure_levels(&meter, plateaus, c, &s, error);
     if (status != RIDGE_OK) goto done;
-    measure_levels(&meter, plateaus, c, &s);
-    step(&s, STEPS_PEAKS, "compute peaks");
     size_t used = strlen(c->faults);
     c->n_peaks =
         ridge_meter_peaks(&meter, NULL, PEAK_SAMPLES, c->peaks, c->faults + used, (int)(sizeof c->faults - used));
     ridge_ceilings_check(c);
-    if (progress) progress(arg, s.total, s.total, "done");
+    if (progress) (void)progress(arg, s.total, s.total, "done");
 done:
     ridge_meter_destroy(&meter);
     return status;
@@ -165,6 +168,18 @@ ridge_status ridge_ceilings_probe(const ridge_machine *machine, int threads, rid
 done:
     ridge_meter_destroy(&meter);
     return status;
+}
+
+void ridge_ceilings_of_probe(const ridge_machine *machine, int threads, const ridge_level *dram, const ridge_peak *fp32,
+                             ridge_ceilings *c) {
+    double reported = 32.0 * (1 << 20); /* where the system reports nothing */
+    for (int i = 0; i < 4; i++) reported = fmax(reported, (double)machine->cache_bytes[i] * threads);
+    stamp(machine, threads, c);
+    c->levels[c->n_levels++] = *dram;
+    c->peaks[c->n_peaks++] = *fp32;
+    c->rungs[c->n_rungs++] =
+        (ridge_rung){.bytes = reported, .read_gbps = dram->read.median, .copy_gbps = dram->copy.median};
+    (void)snprintf(c->faults, sizeof c->faults, "only memory and fp32 were probed");
 }
 
 /* ---- looking things up

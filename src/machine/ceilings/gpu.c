@@ -81,13 +81,13 @@ ridge_status ridge_gpu_ceilings_measure(const ridge_gpu *gpu, ridge_progress_fn 
     memset(&a, 0, sizeof a);
     a.status = RIDGE_FAILED;
     if (gpu->sm == 0) return ridge_fail(error, RIDGE_UNSUPPORTED, "there is no GPU to measure");
-    if (progress) progress(arg, 0, 1, "GPU");
+    if (progress) (void)progress(arg, 0, 1, "GPU");
     stamp(gpu, &a.ceilings);
     if (ridge_isolate(measure, NULL, &a, sizeof a, &limits, limit_s, &why) != RIDGE_OK)
         return ridge_fail(error, RIDGE_FAILED, "the GPU's ceilings cannot be measured: %.200s", why.text);
     if (a.status != RIDGE_OK) return ridge_fail(error, a.status, "%s", a.error.text);
     *c = a.ceilings;
     ridge_ceilings_check(c);
-    if (progress) progress(arg, 1, 1, "done");
+    if (progress) (void)progress(arg, 1, 1, "done");
     return RIDGE_OK;
 }

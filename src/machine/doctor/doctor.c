@@ -47,10 +47,14 @@ static void check_governor(const ridge_machine *m, ridge_finding *f) {
 }
 
 static void check_turbo(const ridge_machine *m, ridge_finding *f) {
-    char intel[8], boost[8];
+    /* The file of this machine, and what is written there to keep the clock at its base. */
+    static const char lock_intel[] = "echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo";
+    static const char lock_boost[] = "echo 0 > /sys/devices/system/cpu/cpufreq/boost";
+    char intel[8], boost[8], advice[160];
+    const char *lock = lock_boost;
     bool on;
     if (ridge_system_line("/sys/devices/system/cpu/intel_pstate/no_turbo", intel, sizeof intel))
-        on = intel[0] == '0';
+        on = intel[0] == '0', lock = lock_intel;
     else if (ridge_system_line("/sys/devices/system/cpu/cpufreq/boost", boost, sizeof boost))
         on = boost[0] == '1';
     else {
@@ -61,9 +65,8 @@ static void check_turbo(const ridge_machine *m, ridge_finding *f) {
     }
     ridge_finding_set(f, on ? RIDGE_HEALTH_NOTE : RIDGE_HEALTH_GOOD,
                       on ? "on: the clock depends on temperature and on other cores" : "off");
-    if (on)
-        ridge_finding_advise(
-            f, "for times that repeat: echo 0 > /sys/devices/system/cpu/cpufreq/boost (intel_pstate: 1 > no_turbo)");
+    (void)snprintf(advice, sizeof advice, "for times that repeat, as root: %s", lock);
+    if (on) ridge_finding_advise(f, advice);
 }
 
 static void check_hypervisor(const ridge_machine *m, ridge_finding *f) {
@@ -363,4 +366,17 @@ int ridge_doctor(const ridge_machine *machine, ridge_finding findings[RIDGE_MAX_
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) n = look(&checks[i], machine, findings, n);
     n += ridge_doctor_gpu(machine, findings + n, RIDGE_MAX_FINDINGS - n);
     return look(&last, machine, findings, n);
+}
+
+bool ridge_doctor_disturbed(const ridge_machine *machine, bool gpu, ridge_finding *finding) {
+    ridge_finding seen[RIDGE_MAX_FINDINGS] = {{.what = "jitter"}};
+    const char *const what = gpu ? "gpu others" : "jitter";
+    int n = 1;
+    if (gpu)
+        n = ridge_doctor_gpu(machine, seen, RIDGE_MAX_FINDINGS);
+    else
+        check_jitter(machine, seen);
+    for (int i = 0; i < n; i++)
+        if (strcmp(seen[i].what, what) == 0 && seen[i].health == RIDGE_HEALTH_BAD) return *finding = seen[i], true;
+    return false;
 }

@@ -18,4 +18,7 @@ int ridge_doctor(const ridge_machine *machine, ridge_finding findings[RIDGE_MAX_
 /* Only what is bad and changes measured times, on the backends that are measured. Returns how many, at most `room`. */
 int ridge_doctor_timing(const ridge_machine *machine, bool cpu, bool gpu, ridge_finding *findings, int room);
 
+/* What disturbs a measurement right now: other work on this processor, or on the GPU. False: nothing is seen. */
+bool ridge_doctor_disturbed(const ridge_machine *machine, bool gpu, ridge_finding *finding);
+
 #endif

@@ -35,7 +35,7 @@ static void check_persistence(const patient *p, ridge_finding *f) {
 
 static void check_clocks(const patient *p, ridge_finding *f) {
     const ridge_gpu_state *s = &p->state;
-    char reasons[100], most[24] = "", limit[32] = "";
+    char reasons[100], most[24] = "", limit[32] = "", lock[160];
     if (!s->known) {
         ridge_finding_set(f, RIDGE_HEALTH_NOTE, "not reported by NVML: throttled samples cannot be detected");
         return;
@@ -47,7 +47,15 @@ static void check_clocks(const patient *p, ridge_finding *f) {
                       "SM %d%s MHz, memory %d MHz, %.0f%s W, %d C, held by: %s", s->sm_mhz, most, s->memory_mhz,
                       s->power_w, limit, s->temperature_c,
                       ridge_gpu_reasons(s->throttle, reasons, (int)sizeof reasons));
-    if (throttled) ridge_finding_advise(f, "let it cool, stop what else runs on it, or raise its power limit");
+    /* The highest clock is a start: a lower one is held longer. */
+    (void)snprintf(
+        lock, sizeof lock,
+        "for times that repeat, as root: nvidia-smi -lgc %d,%d; lower where samples are throttled, undo by -rgc",
+        p->setup.max_sm_mhz, p->setup.max_sm_mhz);
+    if (throttled)
+        ridge_finding_advise(f, "let it cool, stop what else runs on it, or raise its power limit");
+    else if (p->setup.max_sm_mhz > 0)
+        ridge_finding_advise(f, lock);
 }
 
 static void check_ecc(const patient *p, ridge_finding *f) {
