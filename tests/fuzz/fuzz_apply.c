@@ -205,7 +205,7 @@ static bool lay_out_input(call *c, int k, stream *s) {
     const ridge_tensor_spec *spec = c->tensor[k].spec;
     const bool first = k == 0 && c->interleaved > 0, padded = one_in(s, 3);
     const bool matrix = spec->rank == 2 && (!folds(c, k) || c->n_lead == 1); /* leading dimensions fold by rows alone */
-    const bool column_major = spec->takes_column_major && matrix && one_in(s, 2);
+    const bool column_major = spec->takes_column_major && matrix && !first && one_in(s, 2);
     const int64_t along = column_major ? c->dim[spec->dim[0]] : inner_of(c, k);
     lay_out(c, k, first ? c->interleaved : padded ? along + draw(s, PADS) : 0, column_major);
     if (!place(c, k, first ? c->dim[0] * c->interleaved : c->tensor[k].span, s)) return false;
