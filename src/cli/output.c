@@ -76,6 +76,9 @@ static ridge_status write_output(const ridge_options *o, const ridge_run *run, c
     ridge_say("every sample is in %s", path);
     for (int b = 0; b < RIDGE_BACKEND_COUNT; b++)
         if (ridge_run_draws(run, (ridge_backend)b)) RIDGE_TRY(write_plot(o, run, (ridge_backend)b, error));
+    (void)snprintf(path, sizeof path, "%s/report.html", o->output);
+    RIDGE_TRY(ridge_report_html(run, path, error));
+    ridge_say("the report is in %s", path);
     return RIDGE_OK;
 }
 

@@ -362,11 +362,13 @@ static ridge_status write_script(drawing *d, char **script, size_t *size, ridge_
     return fclose(d->script) == 0 && ok ? RIDGE_OK : ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a plot");
 }
 
-ridge_status ridge_plot_svg(const ridge_run *run, ridge_backend backend, const char *path, ridge_error *error) {
+ridge_status ridge_plot_svg_text(const ridge_run *run, ridge_backend backend, char **svg, size_t *svg_size,
+                                 ridge_error *error) {
     ridge_roofline view;
     drawing d = {.view = &view};
-    char *script = NULL, *svg = NULL;
-    size_t size = 0, svg_size = 0;
+    char *script = NULL;
+    size_t size = 0;
+    *svg = NULL;
     ridge_status status = ridge_roofline_make(run, backend, &view, error);
     if (status != RIDGE_OK) goto done;
     int needed = TOP + BOTTOM + list_rows(&view) * ROW;
@@ -378,13 +380,20 @@ ridge_status ridge_plot_svg(const ridge_run *run, ridge_backend backend, const c
     d.column = calloc((size_t)view.n_cases + 1, sizeof *d.column);
     if (!d.boxes || !d.column) status = ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a plot");
     if (status == RIDGE_OK) status = write_script(&d, &script, &size, error);
-    if (status == RIDGE_OK) status = ridge_gnuplot_run(script, size, &svg, &svg_size, error);
-    if (status == RIDGE_OK) status = ridge_write_file(path, svg, svg_size, error);
+    if (status == RIDGE_OK) status = ridge_gnuplot_run(script, size, svg, svg_size, error);
 done:
-    free(svg);
     free(script);
     free(d.column);
     free(d.boxes);
     ridge_roofline_free(&view);
+    return status;
+}
+
+ridge_status ridge_plot_svg(const ridge_run *run, ridge_backend backend, const char *path, ridge_error *error) {
+    char *svg = NULL;
+    size_t size = 0;
+    ridge_status status = ridge_plot_svg_text(run, backend, &svg, &size, error);
+    if (status == RIDGE_OK) status = ridge_write_file(path, svg, size, error);
+    free(svg);
     return status;
 }

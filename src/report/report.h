@@ -30,6 +30,11 @@ void ridge_report_peak(const ridge_ceilings *cpu, const ridge_gpu *gpu, const ri
  * width of the page, and its height if that is enough. */
 ridge_status ridge_plot_terminal(const ridge_run *run, ridge_backend backend, const ridge_page *page,
                                  ridge_error *error);
+/* The same as text, which the caller frees. */
+ridge_status ridge_plot_svg_text(const ridge_run *run, ridge_backend backend, char **svg, size_t *size,
+                                 ridge_error *error);
+/* The whole run as one HTML file without references to others. */
+ridge_status ridge_report_html(const ridge_run *run, const char *path, ridge_error *error);
 ridge_status ridge_plot_svg(const ridge_run *run, ridge_backend backend, const char *path, ridge_error *error);
 
 #endif

@@ -454,6 +454,40 @@ static void the_list_of_the_svg_never_overprints(void **state) {
     ridge_run_free(&run);
 }
 
+/* One file: nothing is fetched, data stay data, and what the tables have is there. */
+static void the_html_report_needs_nothing_else(void **state) {
+    (void)state;
+    char path[] = "/tmp/ridge-page-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0 && close(fd) == 0);
+    ridge_run run = fixture_run();
+    run.pairs[0].speedup = (ridge_interval){0.9, 0.88, 0.95, 12};
+    (void)snprintf(run.machine.key, sizeof run.machine.key, "<script> & \"co\"");
+    ridge_error error = {.text = ""};
+    if (ridge_report_html(&run, path, &error) != RIDGE_OK) fail_msg("%s", error.text);
+    FILE *file = fopen(path, "r");
+    char *all = calloc(1, 1 << 20);
+    assert_true(file && all && fread(all, 1, (1 << 20) - 1, file) > 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(unlink(path), 0);
+    assert_null(strstr(all, "<script"));
+    assert_non_null(strstr(all, "&lt;script&gt; &amp; &quot;co&quot;"));
+    for (const char *p = all; (p = strstr(p, "http")); p++) /* names of XML, not places */
+        assert_true(strncmp(p, "http://www.w3.org/", 18) == 0);
+    static const char *const has[] = {"Pairs: of 2, 1 faster, 0 open, 1 slower",
+                                      "<td class='slower'>slower</td>",
+                                      "16384x1024/bf16",
+                                      "<svg class='d'",
+                                      "libpeer.so not found",
+                                      "0.90× (0.88–0.95)",
+                                      "fp32 avx512",
+                                      "</html>"};
+    for (size_t i = 0; i < sizeof has / sizeof has[0]; i++)
+        if (!strstr(all, has[i])) fail_msg("no %s", has[i]);
+    free(all);
+    ridge_run_free(&run);
+}
+
 static void without_gnuplot_the_text_says_what_to_install(void **state) {
     (void)state;
     char *path = strdup(getenv("PATH") ? getenv("PATH") : "");
@@ -505,6 +539,7 @@ int main(void) {
         cmocka_unit_test(the_terminal_plot_fits_and_shows_every_target),
         cmocka_unit_test(the_svg_is_whole_or_absent),
         cmocka_unit_test(the_list_of_the_svg_never_overprints),
+        cmocka_unit_test(the_html_report_needs_nothing_else),
         cmocka_unit_test(without_gnuplot_the_text_says_what_to_install),
         cmocka_unit_test(a_bad_script_is_reported_in_gnuplots_words),
     };
