@@ -38,6 +38,7 @@ static const ridge_case cases[] = {
     {.dim = {132, 260, 36}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {1, 4, 4}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {300, 132, 100}, .dtype = RIDGE_F32, .edge = true, MATMUL_GPU},
+    {.dim = {1041, 140, 20}, .dtype = RIDGE_F32, .edge = true, MATMUL_GPU}, /* several bands of tiles */
     {.dim = {0, 8, 16}, .dtype = RIDGE_F16, .edge = true, MATMUL_GPU},
     {.dim = {1, 8, 8}, .dtype = RIDGE_F16, .edge = true, MATMUL_GPU},
     {.dim = {1, 1, 1}, .dtype = RIDGE_F16, .edge = true, MATMUL_GPU},
