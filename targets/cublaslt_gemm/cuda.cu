@@ -24,7 +24,7 @@ __device__ inline float element(const T *matrix, int64_t line, int64_t row, int6
 }
 
 template <typename T>
-__global__ void __launch_bounds__(TILE *TILE, 2) shared_tiles(const __grid_constant__ tiled_args<T> p) {
+__global__ void __launch_bounds__(TILE *TILE) shared_tiles(const __grid_constant__ tiled_args<T> p) {
     __shared__ float a[TILE][TILE], b[TILE][TILE];
     const int x = (int)threadIdx.x % TILE, y = (int)threadIdx.x / TILE;
     const int64_t row = (int64_t)blockIdx.x / p.columns * TILE + y, column = (int64_t)blockIdx.x % p.columns * TILE + x;

@@ -8,7 +8,7 @@ enum { MICRO_SIDE = 16, MICRO_THREADS = MICRO_SIDE * MICRO_SIDE, MICRO_PIECE = 1
 /* name; rows and columns of sums of a thread; blocks of an SM; predicted cycles of an SM for a tile and a step of K,
  * measured on no GPU yet but those of 8 x 8, which gemm/any.cuh has measured for its tile on an H200. */
 #define MICRO_TILES(X)         \
-    X(tiles_4x8, 4, 8, 2, 120) \
+    X(tiles_4x8, 4, 8, 2, 110) \
     X(tiles_8x8, 8, 8, 2, 170) \
     X(tiles_8x16, 8, 16, 1, 300)
 

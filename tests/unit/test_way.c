@@ -222,6 +222,44 @@ static void rows_go_where_they_belong(void **state) {
     assert_int_equal(wrong, 0);
 }
 
+/* ---- products by multiply-adds on a GPU -------------------------------------------------------------------------- */
+
+static const char *chosen_tiles(const int64_t dim[3], ridge_dtype dtype) {
+    const ridge_target *target = ridge_target_find("micro_tiling_matmul");
+    assert_non_null(target);
+    const ridge_case c = {.dim = {dim[0], dim[1], dim[2]}, .dtype = dtype};
+    ridge_problem p;
+    ridge_problem_dense(target, &c, &h200, &p);
+    const ridge_way *best = NULL;
+    double least = 0;
+    for (int v = 0; v < target->n_variants; v++)
+        for (int w = 0; w < target->variants[v].n_ways; w++) {
+            const ridge_way *way = &target->variants[v].ways[w];
+            if (!way->plan) continue; /* of a CPU */
+            const ridge_plan plan = way->plan(way, &p);
+            if (!plan.refusal && (!best || plan.us < least)) best = way, least = plan.us;
+        }
+    return best ? best->name : "none";
+}
+
+/* Large tiles where they fill the SMs, small ones where large ones would be too few, copies of an element where no piece
+ * of 16 bytes lies on its boundary. */
+static void tiles_fill_the_sms(void **state) {
+    (void)state;
+    static const struct {
+        int64_t dim[3];
+        ridge_dtype dtype;
+        const char *way;
+    } expected[] = {
+        {{1024, 1024, 1024}, RIDGE_F32, "tiles_4x8"}, {{4096, 4096, 4096}, RIDGE_F32, "tiles_8x16"},
+        {{1408, 1536, 1536}, RIDGE_F32, "tiles_8x8"}, {{1023, 1025, 1031}, RIDGE_F32, "tiles_scalar"},
+        {{1024, 1024, 1024}, RIDGE_F16, "any"},       {{4096, 4096, 4096}, RIDGE_F16, "tiles_8x16"},
+        {{1023, 1025, 1031}, RIDGE_F16, "any"},
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
+        assert_string_equal(chosen_tiles(expected[i].dim, expected[i].dtype), expected[i].way);
+}
+
 /* ---- products on a CPU ------------------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
@@ -509,6 +547,7 @@ int main(void) {
         cmocka_unit_test(every_case_has_a_way),
         cmocka_unit_test(combinations_are_drawn),
         cmocka_unit_test(rows_go_where_they_belong),
+        cmocka_unit_test(tiles_fill_the_sms),
         cmocka_unit_test(products_go_where_they_are_fast),
         cmocka_unit_test(few_classes_stay_fused_on_avx512),
         cmocka_unit_test(no_prediction_beats_a_ceiling),
