@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "gemm/cpu.h"
 #include "model/cpu_cost.h"
 
@@ -18,7 +20,7 @@ static ridge_plan plan(const ridge_way *way, const ridge_problem *p) {
     const gemm_problem g = gemm_problem_of(p);
     const gemm_facts facts = facts_of(&g);
     const double beats = gemm_way_beats(own, &facts), floats = gemm_operands(&facts) + gemm_results(&facts);
-    const double slices = own == GEMM_WAY_BLOCKED ? (double)((g.k + GEMM_BLOCK_DEPTH - 1) / GEMM_BLOCK_DEPTH) : 1;
+    const double slices = own == GEMM_WAY_BLOCKED ? ceil((double)g.k / GEMM_BLOCK_DEPTH) : 1;
     const double written = gemm_bytes_written(&g);
     return (ridge_plan){.refusal = gemm_way_refusal(own, &facts),
                         .us = cpu_cost_of(&p->here, beats, floats),
