@@ -14,6 +14,7 @@ import argparse
 import statistics
 
 import sides
+import sweep_cuda
 import torch
 from sides import DTYPES, note
 
@@ -30,9 +31,6 @@ CASES = (
     + [((2048, 2048, 2048), "bf16", "nn"), ((512, 512, 16384), "bf16", "nn"), ((1024, 1024, 4096), "bf16", "nn")]
     + [((1001, 3003, 2005), "bf16", "nn"), ((4096, 4096, 4096), "f32", "nn"), ((1024, 8192, 8192), "f32", "nn")]
 )
-WAYS = [
-    "tile_256", "pairs_256", "tile_128", "tile_64", "shares_256", "shares_128", "copied", "any",
-]  # fmt: skip
 ROWS_CHECKED = 64
 
 
@@ -100,13 +98,14 @@ def main():
     parser.add_argument("--ways", action="store_true", help="every way of ridge by itself")
     o = parser.parse_args()
     rows, here = [], sides.machine()
+    ways = sweep_cuda.ways_by_target()["gemm"] if o.ways else []
     print("{device}, PyTorch {torch}, CUDA {cuda}".format(**here))
     print("case                             side                   us  TFLOP/s  torch ÷ side")
     for shape, dtype, order in CASES:
         name = f"{'x'.join(map(str, shape))} {dtype} {order}"
         if o.only and o.only not in name:
             continue
-        for r in run_case(shape, dtype, order, WAYS if o.ways else [], o.rounds):
+        for r in run_case(shape, dtype, order, ways, o.rounds):
             print(f"{name:32} {r['side']:16} {r['us']:9.2f} {r['tflops']:8.1f} {r['ahead']:9.3f}", flush=True)
             rows.append(r)
         torch.cuda.empty_cache()

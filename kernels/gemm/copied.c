@@ -1,5 +1,6 @@
 #include "gemm/copied.h"
 
+#include "gemm/ways.h"
 #include "gemm/wgmma.h"
 
 /* Bytes a microsecond of a copy from lines that begin anywhere, and microseconds of its launch. */
@@ -14,20 +15,16 @@ static gemm_copy copy_of(bool copied, const gemm_matrix *m, int64_t rows, int64_
     return copy;
 }
 
-static const gemm_tile tiles[] = {
-#define TILE(name, columns, stages, cluster_m, cluster_n, split, rate, idea) \
-    {columns, stages, cluster_m, cluster_n, split, rate},
-    GEMM_TILES(TILE)
-#undef TILE
-};
+/* The first ways are those of tiles, in their order. */
+static const gemm_tile *tile_of(int i) { return gemm_cuda_ways[i].own; }
 
 gemm_copies gemm_copies_of(const gemm_problem *g) {
     gemm_copies all = {.tile = 0};
     all.a = copy_of(!gemm_in_pieces(&g->a, 2), &g->a, g->m, g->k, &all.bytes);
     all.b = copy_of(!gemm_in_pieces(&g->b, 2), &g->b, g->k, g->n, &all.bytes);
     all.c = copy_of(!g->wide && !gemm_c_is_stored(g), &g->c, g->m, g->n, &all.bytes);
-    for (int i = 1; i < (int)(sizeof tiles / sizeof tiles[0]); i++)
-        if (!tiles[i].split && gemm_tile_cost(&tiles[i], g) < gemm_tile_cost(&tiles[all.tile], g)) all.tile = i;
+    for (int i = 1; i < GEMM_N_TILES; i++)
+        if (!tile_of(i)->split && gemm_tile_cost(tile_of(i), g) < gemm_tile_cost(tile_of(all.tile), g)) all.tile = i;
     return all;
 }
 
@@ -45,7 +42,7 @@ ridge_plan gemm_copied_plan(const ridge_way *way, const ridge_problem *p) {
         return (ridge_plan){.refusal = "for a matrix between 16-byte boundaries"};
     const double in = bytes_of(&all.a) + bytes_of(&all.b), out = bytes_of(&all.c);
     return (ridge_plan){
-        .us = gemm_tile_cost(&tiles[all.tile], &g) + 2 * (in + out) / COPIED +
+        .us = gemm_tile_cost(tile_of(all.tile), &g) + 2 * (in + out) / COPIED +
               ((in > 0 ? LAUNCH : 0) + (out > 0 ? LAUNCH : 0)),
         .scratch = all.bytes,
         .traffic = {.read = gemm_bytes_read(&g) + in + out, .written = gemm_bytes_written(&g) + in + out}};

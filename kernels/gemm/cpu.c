@@ -13,7 +13,7 @@ static gemm_product product_of(const ridge_call *call) {
     const DLTensor *left = across ? b : a, *right = across ? a : b;
     return (gemm_product){.m = c->shape[across],
                           .n = c->shape[!across],
-                          .k = call->dim[GEMM_DIM_K],
+                          .k = call->dim[MATMUL_K],
                           .a = ridge_data(left),
                           .a_row = stride_of(left, across),
                           .a_depth = stride_of(left, !across),

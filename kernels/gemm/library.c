@@ -18,9 +18,9 @@ static bool across(unsigned column_major) { return (column_major >> GEMM_C & 1u)
 static cublaslt_shape shape_of(const ridge_case *c, unsigned column_major) {
     const bool a = (column_major >> GEMM_A & 1u) != 0, b = (column_major >> GEMM_B & 1u) != 0;
     const bool t = across(column_major);
-    const int64_t m = c->dim[GEMM_DIM_M], n = c->dim[GEMM_DIM_N];
+    const int64_t m = c->dim[MATMUL_M], n = c->dim[MATMUL_N];
     return (cublaslt_shape){.rows = t ? n : m,
-                            .depth = c->dim[GEMM_DIM_K],
+                            .depth = c->dim[MATMUL_K],
                             .classes = t ? m : n,
                             .batch = 1,
                             .turned = t ? !a : b,
@@ -47,6 +47,7 @@ ridge_status gemm_cublaslt_search(const ridge_case *c, int threads, void **plan)
     const ridge_status status = cublaslt_plan_search(*plan);
     if (status == RIDGE_OK) return status;
     cublaslt_plan_destroy(*plan);
+    *plan = NULL;
     return status;
 #else
     return RIDGE_OK;

@@ -3,10 +3,10 @@
 #ifndef RIDGE_GEMM_PROBLEM_H
 #define RIDGE_GEMM_PROBLEM_H
 
+#include "model/matmul_dims.h"
 #include "ridge/target.h"
 
-/* Places in dim[] and option[] of targets that multiply matrices, and of their tensors. */
-enum { GEMM_DIM_M, GEMM_DIM_N, GEMM_DIM_K };
+/* Places in option[] of targets that multiply matrices, and of their tensors; those in dim[] are MATMUL_…. */
 enum { GEMM_ALPHA, GEMM_WIDE, GEMM_OPTIONS };
 enum { GEMM_A, GEMM_B, GEMM_C }; /* inputs first: C is out[0] */
 

@@ -4,7 +4,8 @@
  *   X(name, columns, stages, cluster_m, cluster_n, split, rate, idea)
  *
  * A tile has 128 rows. split: K is cut in shares that blocks have side by side, and a second launch adds. rate: FLOP
- * that an SM does in a microsecond with such tiles where few SMs are busy, so that power does not limit their clock. */
+ * that an SM does in a microsecond with such tiles where few SMs are busy, so that power does not limit their clock:
+ * from 1024 x 1024 x 4096 on one H100. */
 #ifndef RIDGE_GEMM_TILES_H
 #define RIDGE_GEMM_TILES_H
 

@@ -11,11 +11,11 @@ static gemm_matrix matrix_of(const ridge_operand *o, bool transposed) {
 }
 
 gemm_problem gemm_problem_of(const ridge_problem *p) {
-    const int64_t m = p->c.dim[GEMM_DIM_M], n = p->c.dim[GEMM_DIM_N];
+    const int64_t m = p->c.dim[MATMUL_M], n = p->c.dim[MATMUL_N];
     const bool across = p->tensor[GEMM_C].stride[1] != 1;
     return (gemm_problem){.m = across ? n : m,
                           .n = across ? m : n,
-                          .k = p->c.dim[GEMM_DIM_K],
+                          .k = p->c.dim[MATMUL_K],
                           .a = matrix_of(&p->tensor[across ? GEMM_B : GEMM_A], across),
                           .b = matrix_of(&p->tensor[across ? GEMM_A : GEMM_B], across),
                           .c = matrix_of(&p->tensor[GEMM_C], across),

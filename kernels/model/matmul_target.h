@@ -54,6 +54,17 @@ static inline void matmul_bound_16(const ridge_oracle_call *call, ridge_fill_kin
     b->relative += 2 * u;
 }
 
+/* By multiply-adds in fp32, derived in targets/micro_tiling_matmul/README.md: partial sums as a random walk, and partial
+ * sums that drift towards the result. f16 rounds once more, to storage. */
+static inline void matmul_bound_32(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
+    (void)output;
+    const double k = (double)call->dim[MATMUL_K], product = call->in_max[0] * call->in_max[1], u = 0x1p-24;
+    *b = (ridge_bound){.relative = call->dtype == RIDGE_F16 ? ridge_dtype_roundoff(RIDGE_F16) : 0};
+    if (kind == RIDGE_EXACT && k * product < 0x1p24) return; /* every partial sum is an integer that fits */
+    b->absolute = 7 * u * product * k / 7.3;
+    b->relative += u * (1 + 7 * sqrt(k) / 3);
+}
+
 /* ---- the ways of a variant in 16 bits ---- */
 
 enum { MATMUL_ANY, MATMUL_TILES }; /* of ridge_way.number: any operands by multiply-adds; a number of its own and up */

@@ -234,13 +234,11 @@ void cublaslt_plan_destroy(void *plan) {
     free(p);
 }
 
-enum { CANDIDATES = 64 };
-
 int cublaslt_plan_candidates(cublaslt_plan *plan) {
     product p = {0};
-    if (!plan->candidates) plan->candidates = calloc(CANDIDATES, sizeof *plan->candidates);
+    if (!plan->candidates) plan->candidates = calloc(CUBLASLT_CANDIDATES, sizeof *plan->candidates);
     if (!plan->candidates || product_make(&plan->shape, &plan->like, &p) != RIDGE_OK) return 0;
-    const int found = guess_algorithms(plan->handle, &p, &plan->like, plan->candidates, CANDIDATES);
+    const int found = guess_algorithms(plan->handle, &p, &plan->like, plan->candidates, CUBLASLT_CANDIDATES);
     product_free(&p);
     return found;
 }

@@ -43,7 +43,9 @@ void cublaslt_plan_destroy(void *plan); /* NULL is allowed */
 
 /* ---- the quickest algorithm instead of the first guess ---- */
 
-/* Asks for the library's algorithms, best guess first, and keeps them in the plan; their number, 0: none. */
+enum { CUBLASLT_CANDIDATES = 64 };
+
+/* Asks for the library's algorithms, best guess first, and keeps up to CUBLASLT_CANDIDATES; their number, 0: none. */
 int cublaslt_plan_candidates(cublaslt_plan *plan);
 void cublaslt_plan_take(cublaslt_plan *plan, int candidate);
 const cublaslt_shape *cublaslt_plan_shape(const cublaslt_plan *plan);

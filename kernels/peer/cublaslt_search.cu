@@ -83,7 +83,7 @@ extern "C" ridge_status cublaslt_plan_search(cublaslt_plan *plan) {
     if (n < 2) return RIDGE_OK;
     measurement m(plan);
     RIDGE_TRY(m.make());
-    float first[64];
+    float first[CUBLASLT_CANDIDATES];
     int best = 0;
     for (int i = 0; i < n; i++) {
         first[i] = m.time(i, 3);

@@ -7,9 +7,6 @@
 
 RIDGE_CUDA_DECLARE(cublaslt_gemm_cuda_baseline);
 
-_Static_assert((int)MATMUL_M == GEMM_DIM_M && (int)MATMUL_N == GEMM_DIM_N && (int)MATMUL_K == GEMM_DIM_K,
-               "gemm/library.h reads this target's extents");
-
 static const ridge_case cases[] = {
     MATMUL_CASES_16,
     {.dim = {8192, 8192, 8192}, .dtype = RIDGE_F16, MATMUL_GPU},

@@ -5,10 +5,11 @@
 #include "gemm/cpu.h"
 #include "gemm/library.h"
 #include "gemm/ways.h"
+#include "model/matmul_target.h"
 #include "peer/cublaslt.h"
 
 enum { A = 1u << GEMM_A, B = 1u << GEMM_B, C = 1u << GEMM_C };
-#define GPU .only = RIDGE_ONLY_CUDA
+#define GPU MATMUL_GPU
 #define CPU .only = RIDGE_ONLY_CPU
 #define EDGE .edge = true
 
@@ -53,58 +54,35 @@ static const ridge_case cases[] = {
 };
 
 static const ridge_tensor_spec in[] = {
-    {.name = "a", .rank = 2, .dim = {GEMM_DIM_M, GEMM_DIM_K}, .by_row = true, .takes_column_major = true},
-    {.name = "b", .rank = 2, .dim = {GEMM_DIM_K, GEMM_DIM_N}, .takes_column_major = true},
+    {.name = "a", .rank = 2, .dim = {MATMUL_M, MATMUL_K}, .by_row = true, .takes_column_major = true},
+    {.name = "b", .rank = 2, .dim = {MATMUL_K, MATMUL_N}, .takes_column_major = true},
 };
 static const ridge_tensor_spec out[] = {
-    {.name = "c", .rank = 2, .dim = {GEMM_DIM_M, GEMM_DIM_N}, .takes_column_major = true, .wide_option = GEMM_WIDE + 1},
+    {.name = "c", .rank = 2, .dim = {MATMUL_M, MATMUL_N}, .takes_column_major = true, .wide_option = GEMM_WIDE + 1},
 };
 
-static double elements(const ridge_case *c, int rows, int columns) {
-    return (double)c->dim[rows] * (double)c->dim[columns];
-}
-
 static void work(const ridge_case *c, ridge_work *w) {
-    const double size = (double)ridge_dtype_size(c->dtype), stored = c->option[GEMM_WIDE] > 0 ? 4 : size;
-    w->flops = 2 * elements(c, GEMM_DIM_M, GEMM_DIM_N) * (double)c->dim[GEMM_DIM_K];
-    w->bytes_read = size * (elements(c, GEMM_DIM_M, GEMM_DIM_K) + elements(c, GEMM_DIM_K, GEMM_DIM_N));
-    w->bytes_written = stored * elements(c, GEMM_DIM_M, GEMM_DIM_N);
+    matmul_work(c, w);
+    if (c->option[GEMM_WIDE] > 0) w->bytes_written *= 4 / (double)ridge_dtype_size(c->dtype);
 }
 
 static void oracle(const ridge_oracle_call *call) {
-    const int64_t m = call->dim[GEMM_DIM_M], n = call->dim[GEMM_DIM_N], k = call->dim[GEMM_DIM_K];
-    for (int64_t i = 0; i < m; i++) {
-        double *restrict c = call->out[0] + i * n;
-        for (int64_t j = 0; j < n; j++) c[j] = 0;
-        for (int64_t d = 0; d < k; d++) {
-            const double s = call->option[GEMM_ALPHA] * call->in[GEMM_A][i * k + d];
-            const double *restrict b = call->in[GEMM_B] + d * n;
-            for (int64_t j = 0; j < n; j++) c[j] += s * b[j];
-        }
-    }
+    const int64_t elements = call->dim[MATMUL_M] * call->dim[MATMUL_N];
+    matmul_oracle(call);
+    for (int64_t i = 0; i < elements; i++) call->out[0][i] *= call->option[GEMM_ALPHA];
 }
 
-/* Derived in README.md: what sums in fp32, or by tensor cores, may be off, times |alpha|; and two roundings, by alpha
- * and to storage. */
+/* The ladder's, times |alpha|; alpha rounds once in fp32, and a wide C not to 16 bits. */
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
-    (void)output;
-    const double k = (double)call->dim[GEMM_DIM_K], alpha = fabs(call->option[GEMM_ALPHA]), u = 0x1p-24;
-    const double product = call->in_max[GEMM_A] * call->in_max[GEMM_B];
-    const bool narrow = call->dtype == RIDGE_BF16 || call->dtype == RIDGE_F16;
-    *b = (ridge_bound){.relative = u};
-    if (narrow && !(call->option[GEMM_WIDE] > 0)) b->relative += ridge_dtype_roundoff(call->dtype);
-    if (kind == RIDGE_EXACT && k * product < 0x1p24) return; /* every partial sum is an integer that fits */
-    if (narrow) {
-        b->absolute = alpha * 2 * u * (k / 16 + 1) * product * (10.0 / 9.0 * sqrt(k) + 1);
-        b->relative += 2 * u;
-    } else {
-        b->absolute = alpha * 7 * u * product * k / 7.3;
-        b->relative += u * (1 + 7 * sqrt(k) / 3);
-    }
+    const bool narrow = ridge_dtype_size(call->dtype) == 2;
+    (narrow ? matmul_bound_16 : matmul_bound_32)(call, kind, output, b);
+    if (narrow && call->option[GEMM_WIDE] > 0) b->relative -= ridge_dtype_roundoff(call->dtype);
+    b->absolute *= fabs(call->option[GEMM_ALPHA]);
+    b->relative += 0x1p-24;
 }
 
 static const char *reject(const ridge_case *c) {
-    if (c->dim[GEMM_DIM_N] < 1 || c->dim[GEMM_DIM_K] < 1) return "n and k must be at least 1";
+    if (c->dim[MATMUL_N] < 1 || c->dim[MATMUL_K] < 1) return "n and k must be at least 1";
     if (!(fabs(c->option[GEMM_ALPHA]) <= 0x1p20)) return "alpha must be from -2^20 to 2^20";
     return NULL;
 }
@@ -138,7 +116,7 @@ const ridge_target ridge_target_gemm = {
     .name = "gemm",
     .chapter = "ch09",
     .summary = "matrix product of any layout",
-    .dims = {"m", "n", "k"},
+    .dims = MATMUL_DIMS,
     .cases = RIDGE_LIST(cases),
     .in = RIDGE_LIST(in),
     .out = RIDGE_LIST(out),

@@ -242,17 +242,6 @@ static const ridge_variant variants[] = {
      .ways = RIDGE_LIST(cuda_ways)},
 };
 
-/* Both terms are derived in README.md: partial sums as a random walk, and partial sums that drift towards the result.
- * f16 rounds once more, to storage. */
-static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
-    (void)output;
-    const double k = (double)call->dim[MATMUL_K], product = call->in_max[0] * call->in_max[1], u = 0x1p-24;
-    *b = (ridge_bound){.relative = call->dtype == RIDGE_F16 ? ridge_dtype_roundoff(RIDGE_F16) : 0};
-    if (kind == RIDGE_EXACT && k * product < 0x1p24) return; /* every partial sum is an integer that fits */
-    b->absolute = 7 * u * product * k / 7.3;
-    b->relative += u * (1 + 7 * sqrt(k) / 3);
-}
-
 static const char *reject(const ridge_case *c) {
     if (c->dtype != RIDGE_F32 && c->dtype != RIDGE_F16) return "for f32, and f16 on a GPU";
     return c->dim[MATMUL_N] < 1 || c->dim[MATMUL_K] < 1 ? "n and k must be at least 1" : NULL;
@@ -269,6 +258,6 @@ const ridge_target ridge_target_micro_tiling_matmul = {
     .variants = RIDGE_LIST(variants),
     .work = matmul_work,
     .oracle = matmul_oracle,
-    .bound = bound,
+    .bound = matmul_bound_32,
     .reject = reject,
 };

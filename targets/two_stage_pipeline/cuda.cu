@@ -40,10 +40,7 @@ __global__ void __launch_bounds__(MMA_THREADS, 1) one_stage(const __grid_constan
 template <int Stages, typename T>
 __global__ void __launch_bounds__(MMA_THREADS, 1) several_stages(const __grid_constant__ mma_args<T> p) {
     extern __shared__ __align__(1024) uint8_t shared_room[];
-    const mma_corner at(p, (int)blockIdx.x);
-    mma_sums sums;
-    mma_multistage<Stages>(p, at, shared_address(shared_room), sums);
-    mma_store_tile(p, at, shared_room, sums);
+    mma_multistage_tile<Stages>(p, shared_room);
 }
 
 /* The same by libcu++'s pipeline, whose mbarriers tell when a stage has come and when all threads have read it. They lie

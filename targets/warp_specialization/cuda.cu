@@ -4,6 +4,7 @@
  *   baseline    every warp copies its part of a slice, waits for all others, multiplies and stores: a tile a block
  *   optimized   roles that meet at mbarriers, stage by stage: a thread loads by TMA, eight warps multiply, and with
  *               three roles another thread stores a tile while the next is multiplied and the one after it loaded */
+#include "cuda/epilogue/store.cuh"
 #include "cuda/gemm/call.cuh"
 #include "cuda/gemm/mma_tile.cuh"
 #include "cuda/host/tensor_map.cuh"
@@ -48,17 +49,9 @@ struct by_wgmma {
     /* room(unit, write): calls write(to) when the unit may be written; write() is of 16 of its lines. */
     template <typename Room>
     __device__ void put(const Room &room) const {
-        const int lane = (int)threadIdx.x % 32, line = (int)threadIdx.x % 128 / 32 * 16 + lane % 16;
 #pragma unroll
         for (int chunk = 0; chunk < MMA_N / 64; chunk++)
-            room(chunk * 2 + group(), [&](uint8_t *to) {
-#pragma unroll
-                for (int j = 0; j < 8; j += 2) {
-                    const float *s = &v[(chunk * 8 + j) * 4];
-                    stmatrix_x4(shared_address(to + swizzle_128B(line, j + lane / 16)), cvt_rn_x2(T(), s[0], s[1]),
-                                cvt_rn_x2(T(), s[2], s[3]), cvt_rn_x2(T(), s[4], s[5]), cvt_rn_x2(T(), s[6], s[7]));
-                }
-            });
+            room(chunk * 2 + group(), [&](uint8_t *to) { put_chunk<T>(shared_address(to), v, chunk); });
     }
 };
 
@@ -100,10 +93,7 @@ static_assert(MMA_TILE_BYTES <= alike_bytes, "the tile of C lies where the stage
 template <typename T>
 __global__ void __launch_bounds__(MMA_THREADS, 1) all_alike_mma(const __grid_constant__ mma_args<T> p) {
     extern __shared__ __align__(1024) uint8_t shared_room[];
-    const mma_corner at(p, (int)blockIdx.x);
-    mma_sums sums;
-    mma_multistage<alike_stages>(p, at, shared_address(shared_room), sums);
-    mma_store_tile(p, at, shared_room, sums);
+    mma_multistage_tile<alike_stages>(p, shared_room);
 }
 
 /* While a slice is multiplied, the slice before it may be, too: the stage that is filled is of the one before that. */

@@ -19,10 +19,21 @@ namespace ridge {
 
 constexpr int tile_store_bytes = 2 * 64 * 128;
 
+/* The thread's part of 64 columns of a warpgroup's sums, rounded, to a buffer of 64 swizzled lines. */
+template <typename T, int Sums>
+__device__ inline void put_chunk(uint32_t buffer, const float (&v)[Sums], int chunk) {
+    const int lane = (int)threadIdx.x % 32, line = thread_of_warpgroup() / 32 * 16 + lane % 16;
+#pragma unroll
+    for (int j = 0; j < 8; j += 2) {
+        const float *s = &v[(chunk * 8 + j) * 4];
+        stmatrix_x4(buffer + (uint32_t)swizzle_128B(line, j + lane / 16), cvt_rn_x2(T(), s[0], s[1]),
+                    cvt_rn_x2(T(), s[2], s[3]), cvt_rn_x2(T(), s[4], s[5]), cvt_rn_x2(T(), s[6], s[7]));
+    }
+}
+
 template <typename T, int N, bool Add>
 __device__ inline void tile_store(const CUtensorMap *map, int m, int n, const float (&v)[N / 2], uint32_t scratch,
                                   int group) {
-    const int lane = (int)threadIdx.x % 32, line = thread_of_warpgroup() / 32 * 16 + lane % 16;
 #pragma unroll
     for (int chunk = 0; chunk < N / 64; chunk++) {
         const uint32_t buffer = scratch + (uint32_t)(chunk % 2 * 64 * 128);
@@ -35,13 +46,7 @@ __device__ inline void tile_store(const CUtensorMap *map, int m, int n, const fl
                 cp_async_bulk_wait_group_read<1>();
         }
         warpgroup_sync(group);
-#pragma unroll
-        for (int j = 0; j < 8; j += 2) {
-            const float *s = &v[(chunk * 8 + j) * 4];
-            const uint32_t at = buffer + (uint32_t)swizzle_128B(line, j + lane / 16);
-            stmatrix_x4(at, cvt_rn_x2(T(), s[0], s[1]), cvt_rn_x2(T(), s[2], s[3]), cvt_rn_x2(T(), s[4], s[5]),
-                        cvt_rn_x2(T(), s[6], s[7]));
-        }
+        put_chunk<T>(buffer, v, chunk);
         fence_proxy_async();
         warpgroup_sync(group);
         if (thread_of_warpgroup() == 0) {
@@ -95,20 +100,14 @@ struct store_slots {
     }
     /* By the warpgroup: its rows of the block's tile number `tile`. */
     __device__ void put(const float (&v)[N / 2], int tile) const {
-        const int lane = (int)threadIdx.x % 32, line = thread_of_warpgroup() / 32 * 16 + lane % 16;
 #pragma unroll
         for (int chunk = 0; chunk < chunks; chunk++) {
             const int c = tile * chunks + chunk;
             mbarrier_wait_parity(vacant(c), turn(c) ^ 1); /* a new barrier lets pass */
-#pragma unroll
-            for (int j = 0; j < 8; j += 2) {
-                const float *s = &v[(chunk * 8 + j) * 4];
-                stmatrix_x4(slot(c) + (uint32_t)swizzle_128B(line, j + lane / 16), cvt_rn_x2(T(), s[0], s[1]),
-                            cvt_rn_x2(T(), s[2], s[3]), cvt_rn_x2(T(), s[4], s[5]), cvt_rn_x2(T(), s[6], s[7]));
-            }
+            put_chunk<T>(slot(c), v, chunk);
             fence_proxy_async(); /* TMA reads what this thread has written */
             __syncwarp();
-            if (lane == 0) mbarrier_arrive(ready(c));
+            if (threadIdx.x % 32 == 0) mbarrier_arrive(ready(c));
         }
     }
 };

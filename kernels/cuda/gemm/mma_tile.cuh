@@ -248,6 +248,14 @@ __device__ inline void mma_multistage(const mma_args<T> &p, mma_corner at, uint3
         });
     }
 }
+/* A block's whole work: its tile by these products, and to C. */
+template <int Stages, typename T>
+__device__ inline void mma_multistage_tile(const mma_args<T> &p, uint8_t *room) {
+    const mma_corner at(p, (int)blockIdx.x);
+    mma_sums sums;
+    mma_multistage<Stages>(p, at, shared_address(room), sums);
+    mma_store_tile(p, at, room, sums);
+}
 
 /* ---- launches ---- */
 
