@@ -120,12 +120,18 @@ typedef struct ridge_tensor_spec {
     bool by_row;             /* inputs: row r feeds only row r of the outputs with the same first dimension */
     bool plain;              /* inputs: the special fill uses random values for this one */
     bool takes_column_major; /* matrices: may be column-major (ridge_case.column_major) */
+    /* Callers' dimensions but the last, which is contiguous, may lie in memory in any order: [batch, heads, rows, depth]
+     * as well as [batch, rows, heads, depth]. The harness lays them out as the spec has them. */
+    bool any_order;
     /* Outputs: the oracle of other rows receives this output as the variant computed it (ridge_oracle_call.given),
      * because recomputing it costs as much as the rest. Its own rows check it. */
     bool given;
     /* Index + 1 of the option that makes this one f32 in cases of 16 bits where it is not 0; 0: there is none.
      * Callers of ridge_apply need not set it: the tensor's type does. */
     int wide_option;
+    /* Inputs: index + 1 of the option that says whether this one is given; 0: it always is. Callers of ridge_apply need
+     * not set it: an input whose data is NULL is not given. Verification fills one that is not given with NaN. */
+    int given_option;
     /* RIDGE_FILL_INDEX inputs: callers' values are range-checked, because kernels use them as addresses. */
     bool in_range;
     unsigned in_place; /* outputs: a sum of RIDGE_IN_PLACE_OF; 0: never in place */
@@ -476,7 +482,8 @@ RIDGE_API const ridge_target *ridge_target_find(const char *name); /* NULL if th
 /* ridge_spec_shape fills shape[] from the case and returns the rank. ridge_spec_elements counts the elements. */
 RIDGE_API int ridge_spec_shape(const ridge_tensor_spec *spec, const ridge_case *c, int64_t shape[RIDGE_MAX_RANK]);
 RIDGE_API ridge_dtype ridge_spec_dtype(const ridge_tensor_spec *spec,
-                                       const ridge_case *c); /* as stored: f32 for tf32 */
+                                       const ridge_case *c);                         /* as stored: f32 for tf32 */
+RIDGE_API bool ridge_spec_given(const ridge_tensor_spec *spec, const ridge_case *c); /* see given_option */
 RIDGE_API int64_t ridge_spec_elements(const ridge_tensor_spec *spec, const ridge_case *c);
 RIDGE_API int ridge_target_rank(const ridge_target *target);       /* number of named dims */
 RIDGE_API unsigned ridge_target_leads(const ridge_target *target); /* bit d: some output's first dimension is d */

@@ -118,6 +118,10 @@ ridge_dtype ridge_spec_dtype(const ridge_tensor_spec *spec, const ridge_case *c)
     return ridge_dtype_stored(spec->dtype == RIDGE_DTYPE_NONE ? c->dtype : spec->dtype);
 }
 
+bool ridge_spec_given(const ridge_tensor_spec *spec, const ridge_case *c) {
+    return spec->given_option == 0 || fpclassify(c->option[spec->given_option - 1]) != FP_ZERO;
+}
+
 int64_t ridge_spec_elements(const ridge_tensor_spec *spec, const ridge_case *c) {
     int64_t n = 1;
     for (int d = 0; d < spec->rank; d++) n *= c->dim[spec->dim[d]];

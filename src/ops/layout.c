@@ -117,14 +117,31 @@ static ridge_status fold(const layout *l, int64_t *stride) {
     return RIDGE_OK;
 }
 
+/* The dimensions from the innermost outwards: the last first, or the first (column-major); in any order, by their
+ * strides, those of extent 1 before all others but the last. */
+static void nest(const layout *l, const int64_t *strides, bool column_major, int dims[RIDGE_MAX_RANK]) {
+    const int rank = l->spec->rank;
+    for (int i = 0; i < rank; i++) dims[i] = column_major ? i : rank - 1 - i;
+    if (!l->spec->any_order) return;
+    for (int i = 2; i < rank; i++)
+        for (int j = i; j > 1; j--) {
+            const int inner = dims[j - 1], outer = dims[j];
+            const bool single = l->shape[outer] == 1 && l->shape[inner] > 1;
+            if (!single && (l->shape[inner] == 1 || strides[outer] >= strides[inner])) break;
+            dims[j - 1] = outer, dims[j] = inner;
+        }
+}
+
 /* Checks the strides from the innermost dimension outwards (row-major: the last; column-major: the first). The
  * innermost is contiguous, and each other stride is at least the span below it. Dimensions with extent 1 get the stride
  * of a dense tensor. Returns the offending dimension, or -1. */
 static int order(const layout *l, const int64_t *strides, bool column_major) {
     int64_t below = 1;
     const int rank = l->spec->rank;
+    int dims[RIDGE_MAX_RANK];
+    nest(l, strides, column_major, dims);
     for (int i = 0; i < rank; i++) {
-        const int d = column_major ? i : rank - 1 - i;
+        const int d = dims[i];
         const int64_t extent = l->shape[d];
         l->strides[d] = extent == 1 ? below : strides[d];
         if (extent == 1) continue;

@@ -3,7 +3,13 @@
 
 #include <math.h>
 
+/* An input that may be absent, and is. */
+static bool is_absent(const ridge_request *r, int k, const DLTensor *t) {
+    return ridge_request_spec(r, k)->given_option > 0 && !t->data;
+}
+
 static ridge_status take(ridge_request *r, int k, const DLTensor *t, ridge_error *error) {
+    if (is_absent(r, k, t)) return RIDGE_OK;
     RIDGE_TRY(ridge_request_take_device(r, k, t, error));
     RIDGE_TRY(ridge_request_take_type(r, k, t, error));
     RIDGE_TRY(ridge_request_take_layout(r, k, t, error));
@@ -18,6 +24,21 @@ static ridge_status take_all(ridge_request *r, const DLTensor *in, const DLTenso
     for (int i = 0; i < n_in; i++) RIDGE_TRY(take(r, i, &in[i], error));
     for (int o = 0; o < n_out; o++) RIDGE_TRY(take(r, n_in + o, &out[o], error));
     return RIDGE_OK;
+}
+
+/* Options that say which inputs are given. An absent one has a shape, and no data. */
+static void take_given(ridge_request *r, const DLTensor *in) {
+    for (int i = 0; i < r->target->n_in; i++) {
+        const ridge_tensor_spec *spec = ridge_request_spec(r, i);
+        if (spec->given_option == 0) continue;
+        r->c.option[spec->given_option - 1] = is_absent(r, i, &in[i]) ? 0 : 1;
+        if (!is_absent(r, i, &in[i])) continue;
+        r->bytes[i] = 0;
+        r->tensor[i] = (DLTensor){.device = r->tensor[0].device,
+                                  .dtype = ridge_dtype_to_dlpack(ridge_spec_dtype(spec, &r->c)),
+                                  .ndim = ridge_spec_shape(spec, &r->c, r->shape[i]),
+                                  .shape = r->shape[i]};
+    }
 }
 
 static ridge_status take_options(ridge_request *r, const double *options, ridge_error *error) {
@@ -36,7 +57,7 @@ static ridge_status take_wide(ridge_request *r, ridge_error *error) {
     const ridge_tensor_spec *first[RIDGE_MAX_OPTIONS] = {NULL};
     for (int i = 0; i < r->target->n_in + r->target->n_out; i++) {
         const ridge_tensor_spec *spec = ridge_request_spec(r, i);
-        if (spec->wide_option == 0) continue;
+        if (spec->wide_option == 0 || !ridge_spec_given(spec, &r->c)) continue;
         const int option = spec->wide_option - 1;
         const double wide = ridge_dtype_of(&r->tensor[i]) == r->c.dtype ? 0 : 1;
         if (first[option] && fabs(wide - r->c.option[option]) > 0)
@@ -63,6 +84,7 @@ ridge_status ridge_request_make(ridge_request *r, const char *target, const DLTe
     for (int d = 0; d < RIDGE_MAX_RANK; d++)
         if (r->c.dim[d] < 0) r->c.dim[d] = 0; /* dimensions past the target's rank */
     RIDGE_TRY(take_options(r, options, error));
+    take_given(r, in);
     RIDGE_TRY(take_wide(r, error));
     const char *why = r->target->reject ? r->target->reject(&r->c) : NULL;
     if (why) return ridge_fail(error, RIDGE_INVALID, "%s: %s", target, why);

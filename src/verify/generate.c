@@ -209,9 +209,20 @@ static void sprinkle_hard(const ridge_operands *ops, int tensor, ridge_dtype dty
     }
 }
 
+/* Of an input that is not given: whoever reads it has NaN in his results. */
+static void make_absent(ridge_dtype dtype, int64_t n, char *values) {
+    const uint64_t bits = ridge_poison_bits(dtype);
+    const size_t size = ridge_dtype_size(dtype);
+    for (int64_t i = 0; i < n; i++) memcpy(values + (size_t)i * size, &bits, size); /* little endian */
+}
+
 void ridge_operands_make(const ridge_operands *ops, int tensor, int64_t first, int64_t n, void *values) {
     stream s = stream_of(ops, tensor);
     size_t size = ridge_dtype_size(s.dtype);
+    if (!ridge_spec_given(&ops->target->in[tensor], &ops->c)) {
+        make_absent(s.dtype, n, values);
+        return;
+    }
     if (ops->user && ops->user[tensor].data) {
         memcpy(values, (const char *)ops->user[tensor].data + (size_t)first * size, (size_t)n * size);
         return;
