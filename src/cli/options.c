@@ -217,7 +217,7 @@ static ridge_status set_input(ridge_options *o, const char *v, ridge_error *e) {
 
 static ridge_status set_option(ridge_options *o, const char *v, ridge_error *e) {
     char name[64];
-    double value;
+    const char *value;
     if (o->n_settings == RIDGE_MAX_SETTINGS) return ridge_fail(e, RIDGE_INVALID, "--option: more than 8");
     RIDGE_TRY(ridge_parse_setting(v, name, sizeof name, &value, e));
     o->settings[o->n_settings++] = v;

@@ -67,10 +67,10 @@ static ridge_status add_on(ridge_selection *s, const ridge_options *o, const rid
 static void take_settings(const ridge_options *o, const ridge_target *target, ridge_case *c) {
     for (int i = 0; i < o->n_settings; i++) {
         char name[64];
-        double value = 0;
+        const char *value = NULL;
         (void)ridge_parse_setting(o->settings[i], name, sizeof name, &value, NULL); /* validated before */
-        const int option = ridge_target_option(target, name);
-        if (option >= 0) c->option[option] = value;
+        const int k = ridge_target_option(target, name);
+        if (k >= 0) (void)ridge_parse_option_value(&target->options[k], value, &c->option[k], NULL);
     }
 }
 
@@ -234,15 +234,21 @@ static ridge_status no_such_option(const ridge_target *const *targets, int n, co
                       all);
 }
 
-/* Each --option must exist in at least one of the targets. */
+/* Each --option must exist in at least one of the targets, and take its value in all that have it. */
 static ridge_status check_settings(const ridge_options *o, const ridge_target *const *targets, int n,
                                    ridge_error *error) {
     for (int i = 0; i < o->n_settings; i++) {
         char name[64];
-        double value = 0;
+        const char *text = NULL;
+        double value;
         bool any = false;
-        RIDGE_TRY(ridge_parse_setting(o->settings[i], name, sizeof name, &value, error));
-        for (int t = 0; t < n; t++) any |= ridge_target_option(targets[t], name) >= 0;
+        RIDGE_TRY(ridge_parse_setting(o->settings[i], name, sizeof name, &text, error));
+        for (int t = 0; t < n; t++) {
+            const int k = ridge_target_option(targets[t], name);
+            if (k < 0) continue;
+            RIDGE_TRY(ridge_parse_option_value(&targets[t]->options[k], text, &value, error));
+            any = true;
+        }
         if (!any) return no_such_option(targets, n, name, error);
     }
     return RIDGE_OK;
