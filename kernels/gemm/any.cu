@@ -31,11 +31,11 @@ static ridge_status by_multiply_adds(const gemm_call &g) {
     return any_run(any_matrix<T>(g.a), any_matrix<T>(transposed(g.b)), g.c.rows, g.c.columns, g.a.columns, e, g.stream);
 }
 
-}  // namespace ridge
-
-extern "C" ridge_status gemm_cuda_any(const ridge_call *call) {
-    using namespace ridge;
-    const gemm_call g(call);
+ridge_status gemm_by_any(const gemm_call &g) {
     return with_storage(
         g.dtype, [&]<typename T>() { return g.wide ? by_multiply_adds<T, float>(g) : by_multiply_adds<T, T>(g); });
 }
+
+}  // namespace ridge
+
+extern "C" ridge_status gemm_cuda_any(const ridge_call *call) { return ridge::gemm_by_any(ridge::gemm_call(call)); }

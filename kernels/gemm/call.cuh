@@ -19,6 +19,10 @@ struct gemm_call {
     uint8_t *scratch;
     cudaStream_t stream;
 
+    /* Of a launch within another operation; c by rows, alpha 1. */
+    gemm_call(const matrix_view &left, const matrix_view &right, const matrix_view &result, ridge_dtype type,
+              bool result_wide, cudaStream_t in)
+        : a(left), b(right), c(result), dtype(type), wide(result_wide), alpha(1.0f), scratch(NULL), stream(in) {}
     explicit gemm_call(const ridge_call *call)
         : a(view_of(call->in[GEMM_A])),
           b(view_of(call->in[GEMM_B])),
@@ -50,6 +54,8 @@ struct gemm_call {
 
 /* By a tile of GEMM_TILES; its matrices lie in lines of 16-byte pieces. */
 ridge_status gemm_by_tile(int tile, const gemm_call &g);
+/* By fp32 multiply-adds: any matrices. */
+ridge_status gemm_by_any(const gemm_call &g);
 
 }  // namespace ridge
 

@@ -21,6 +21,7 @@ from ._library import Error, version
 from ._operations import (
     add_layer_norm,
     add_rms_norm,
+    attention,
     gemm,
     layer_norm,
     linear_cross_entropy,
@@ -38,6 +39,7 @@ __all__ = [
     "Error",
     "add_layer_norm",
     "add_rms_norm",
+    "attention",
     "gemm",
     "layer_norm",
     "linear_cross_entropy",

@@ -38,7 +38,8 @@ class _Call:
 
     def move_to(self, arrays):
         for tensor, array in zip(self._tensors, arrays):
-            tensor.data = array.data_ptr()
+            if array is not None:
+                tensor.data = array.data_ptr()
 
     def run(self):
         if self._apply(*self._arguments) != 0:
@@ -51,6 +52,9 @@ def _signature(target, variant, options, n_in, arrays):
     signature, grad = [target, variant, options, n_in], False
     try:
         for t in arrays:
+            if t is None:
+                signature.append(None)
+                continue
             grad = grad or t.requires_grad
             signature += (type(t), t.is_neg(), t.dtype, t.device, t.shape, t.stride())
     except (AttributeError, RuntimeError):
@@ -127,6 +131,7 @@ class Context:
         """Runs `target` (a name that `ridge list` shows): reads `inputs`, writes `outputs`.
 
         `stream`: address of the CUDA stream to enqueue on; None: PyTorch's current one on the tensors' device.
+        An input of None is not given, where the target can do without it.
         `options`: numbers in the order of the target's options, all of them; None: as the target says."""
         arrays = (*inputs, *outputs)
         options = None if options is None else tuple(map(float, options))

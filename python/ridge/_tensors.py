@@ -74,7 +74,10 @@ def is_torch(array):
 
 
 def describe(array, stream=None):
-    """The DLTensor of `array`; `stream` is the CUDA stream that will use it. Error texts go on from the array's name."""
+    """The DLTensor of `array`; `stream` is the CUDA stream that will use it. Error texts go on from the array's name.
+    None: an input that is not given."""
+    if array is None:
+        return Described(DLTensor())
     if is_torch(array):
         return _from_torch(array)
     if not hasattr(array, "__dlpack__"):
@@ -90,6 +93,8 @@ def describe(array, stream=None):
 
 def describe_output(array, stream=None):
     """Like describe, for an array that is written."""
+    if array is None:
+        raise Error("is None: outputs have to be given")
     described = describe(array, stream)
     why = described.not_writable or _immutable(array)
     if why:
