@@ -25,17 +25,20 @@ struct gemm_any_store {
 };
 
 template <typename T, typename To>
-static ridge_status by_multiply_adds(const gemm_call &g) {
+static ridge_status by_multiply_adds(const gemm_call &g, const unsigned *only_if) {
     To *const c = (To *)g.c.base;
     const gemm_any_store<To> e = {c, g.c.line, g.c.rows, g.c.columns, g.alpha, any_is_wide(c, g.c.line)};
-    return any_run(any_matrix<T>(g.a), any_matrix<T>(transposed(g.b)), g.c.rows, g.c.columns, g.a.columns, e, g.stream);
+    return any_run(any_matrix<T>(g.a), any_matrix<T>(transposed(g.b)), g.c.rows, g.c.columns, g.a.columns, e, g.stream,
+                   1, only_if);
+}
+ridge_status gemm_by_multiply_adds(const gemm_call &g, const unsigned *only_if) {
+    return with_storage(g.dtype, [&]<typename T>() {
+        return g.wide ? by_multiply_adds<T, float>(g, only_if) : by_multiply_adds<T, T>(g, only_if);
+    });
 }
 
 }  // namespace ridge
 
 extern "C" ridge_status gemm_cuda_any(const ridge_call *call) {
-    using namespace ridge;
-    const gemm_call g(call);
-    return with_storage(
-        g.dtype, [&]<typename T>() { return g.wide ? by_multiply_adds<T, float>(g) : by_multiply_adds<T, T>(g); });
+    return ridge::gemm_by_multiply_adds(ridge::gemm_call(call));
 }

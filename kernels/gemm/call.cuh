@@ -50,6 +50,10 @@ struct gemm_call {
 
 /* By a tile of GEMM_TILES; its matrices lie in lines of 16-byte pieces. */
 ridge_status gemm_by_tile(int tile, const gemm_call &g);
+/* By multiply-adds. only_if: NULL, or what says in the device's memory whether there is anything to do. */
+ridge_status gemm_by_multiply_adds(const gemm_call &g, const unsigned *only_if = NULL);
+/* C = the sums of all shares of K, in their order: lines of gemm_share_line(n), the shares one behind the other. */
+ridge_status gemm_add_shares(const gemm_call &g, const float *sums, int shares);
 
 }  // namespace ridge
 

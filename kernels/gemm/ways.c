@@ -3,6 +3,8 @@
 
 #include "gemm/any.h"
 #include "gemm/copied.h"
+#include "gemm/few_rows.h"
+#include "gemm/hi_lo.h"
 #include "gemm/wgmma.h"
 
 static gemm_matrix matrix_of(const ridge_operand *o, bool transposed) {
@@ -26,23 +28,35 @@ gemm_problem gemm_problem_of(const ridge_problem *p) {
 
 #define DECLARE(name, ...) RIDGE_CUDA_DECLARE(gemm_cuda_##name);
 GEMM_TILES(DECLARE)
+GEMM_HI_LO_TILES(DECLARE)
+RIDGE_CUDA_DECLARE(gemm_cuda_few_rows);
 RIDGE_CUDA_DECLARE(gemm_cuda_copied);
 RIDGE_CUDA_DECLARE(gemm_cuda_any);
 
-#define TILE_WAY(name_, columns_, stages_, cluster_m_, cluster_n_, split_, rate_, idea_) \
-    {.name = #name_,                                                                     \
-     .idea = idea_,                                                                      \
-     .needs = 90,                                                                        \
-     .plan = gemm_wgmma_plan,                                                            \
-     .run = RIDGE_CUDA(gemm_cuda_##name_),                                               \
-     .own = &(const gemm_tile){columns_, stages_, cluster_m_, cluster_n_, split_, rate_}},
+/* A line of a list in tiles.h, for a way with this plan. */
+#define TILE_WAY(plan_, products_, name_, columns_, stages_, cluster_m_, cluster_n_, split_, rate_, idea_) \
+    {.name = #name_,                                                                                       \
+     .idea = idea_,                                                                                        \
+     .needs = 90,                                                                                          \
+     .plan = plan_,                                                                                        \
+     .run = RIDGE_CUDA(gemm_cuda_##name_),                                                                 \
+     .own = &(const gemm_tile){columns_, stages_, cluster_m_, cluster_n_, split_, rate_, products_}},
+#define WGMMA_WAY(...) TILE_WAY(gemm_wgmma_plan, 1, __VA_ARGS__)
+#define HI_LO_WAY(...) TILE_WAY(gemm_hi_lo_plan, 3, __VA_ARGS__)
 
 const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS] = {
-    GEMM_TILES(TILE_WAY){.name = "copied",
-                         .idea = "operands between 16-byte boundaries copied, then tiles",
-                         .needs = 90,
-                         .plan = gemm_copied_plan,
-                         .run = RIDGE_CUDA(gemm_cuda_copied)},
+    GEMM_TILES(WGMMA_WAY)       /* 16 bits */
+    GEMM_HI_LO_TILES(HI_LO_WAY) /* fp32 */
+    {.name = "few_rows",
+     .idea = "up to 16 rows, or columns: the other operand once, at the rate of memory",
+     .needs = 90,
+     .plan = gemm_few_rows_plan,
+     .run = RIDGE_CUDA(gemm_cuda_few_rows)},
+    {.name = "copied",
+     .idea = "operands between 16-byte boundaries copied, then tiles",
+     .needs = 90,
+     .plan = gemm_copied_plan,
+     .run = RIDGE_CUDA(gemm_cuda_copied)},
     {.name = "any",
      .idea = "fp32 multiply-adds, operands as they lie",
      .plan = gemm_any_plan,

@@ -7,7 +7,7 @@
 #include "gemm/tiles.h"
 
 #define GEMM_ONE_MORE(...) +1
-enum { GEMM_N_TILES = 0 GEMM_TILES(GEMM_ONE_MORE), GEMM_CUDA_WAYS = GEMM_N_TILES + 2 };
+enum { GEMM_N_TILES = 0 GEMM_TILES(GEMM_ONE_MORE), GEMM_CUDA_WAYS = GEMM_N_TILES GEMM_HI_LO_TILES(GEMM_ONE_MORE) + 3 };
 #undef GEMM_ONE_MORE
 extern const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS];
 

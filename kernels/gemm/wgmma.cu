@@ -41,8 +41,8 @@ struct gemm_epilogue {
 
 /* c = the sums of all shares, two neighbours a thread: lines of `sums` have an even number of elements. */
 template <typename T>
-__global__ void __launch_bounds__(256) gemm_add_shares(const float *sums, int64_t line, int64_t next, int shares, T *c,
-                                                       int64_t c_line, int64_t rows, int64_t columns) {
+__global__ void __launch_bounds__(256) add_shares(const float *sums, int64_t line, int64_t next, int shares, T *c,
+                                                  int64_t c_line, int64_t rows, int64_t columns) {
     const int64_t at = (int64_t)blockIdx.x * 256 + (int)threadIdx.x, pairs = line / 2;
     const int64_t row = at / pairs, column = at % pairs * 2;
     after_previous_launch();
@@ -57,12 +57,14 @@ __global__ void __launch_bounds__(256) gemm_add_shares(const float *sums, int64_
     if (column + 1 < columns) to[1] = from_float<T>(all.y);
 }
 template <typename T>
-static ridge_status add_shares(const gemm_call &g, int shares) {
+static ridge_status add_shares_to(const gemm_call &g, const float *sums, int shares) {
     const int64_t line = gemm_share_line(g.c.columns), blocks = (g.c.rows * (line / 2) + 255) / 256;
     if (blocks > INT32_MAX) return RIDGE_UNSUPPORTED;
-    return launch_overlapping(gemm_add_shares<T>, {dim3((unsigned)blocks), 256}, g.stream, device_overlaps(),
-                              (const float *)g.scratch, line, g.c.rows * line, shares, (T *)g.c.base, g.c.line,
-                              g.c.rows, g.c.columns);
+    return launch_overlapping(add_shares<T>, {dim3((unsigned)blocks), 256}, g.stream, device_overlaps(), sums, line,
+                              g.c.rows * line, shares, (T *)g.c.base, g.c.line, g.c.rows, g.c.columns);
+}
+ridge_status gemm_add_shares(const gemm_call &g, const float *sums, int shares) {
+    return with_storage(g.wide ? RIDGE_F32 : g.dtype, [&]<typename T>() { return add_shares_to<T>(g, sums, shares); });
 }
 
 /* Cluster rows of a band: blocks that run together share operands in L2, which keeps these rather than C. */
@@ -92,8 +94,7 @@ static ridge_status by_tile(const gemm_call &g, int shares) {
     gemm_epilogue<T, Tuned.columns> e = {};
     if (!epilogue_of(&e, g, shares, Tuned.cluster_n)) return RIDGE_FAILED;
     RIDGE_TRY((product_in<T, Tuned>(g.a, transposed(g.b), plan, e, g.stream, shares)));
-    if (shares == 1) return RIDGE_OK;
-    return g.wide ? add_shares<float>(g, shares) : add_shares<T>(g, shares);
+    return shares == 1 ? RIDGE_OK : gemm_add_shares(g, (const float *)g.scratch, shares);
 }
 template <matmul_tuning Tuned>
 static ridge_status in_tile(const gemm_tile &tile, const gemm_call &g) {
@@ -109,7 +110,7 @@ static ridge_status in_tile(const gemm_tile &tile, const gemm_call &g) {
     [](const gemm_call &g) {                                                                           \
         constexpr matmul_tuning tuned = {                                                              \
             .columns = columns_, .stages = stages_, .cluster_m = cluster_m_, .cluster_n = cluster_n_}; \
-        return in_tile<tuned>({columns_, stages_, cluster_m_, cluster_n_, split_, rate_}, g);          \
+        return in_tile<tuned>({columns_, stages_, cluster_m_, cluster_n_, split_, rate_, 1}, g);       \
     },
 ridge_status gemm_by_tile(int tile, const gemm_call &g) {
     static constexpr ridge_status (*run[])(const gemm_call &) = {GEMM_TILES(TILE)};
