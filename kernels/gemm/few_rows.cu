@@ -29,6 +29,7 @@ struct few_shape {
                   stage_bytes % 1024 == 0);
 };
 
+template <typename T>
 struct few_args {
     int slices, each; /* of K; of a share */
     int rows, outputs;
@@ -36,6 +37,8 @@ struct few_args {
     int64_t c_row, c_output; /* steps of C, in elements */
     bool wide;
     float alpha;
+    bool transposed; /* the few are the columns of C: terms have its rows and columns */
+    gemm_terms<T> terms;
 };
 
 template <class S>
@@ -115,7 +118,7 @@ __device__ inline void few_multiply(float (&sums)[S::R / 8][4], const few_memory
 
 /* The block's part of the cluster's outputs: the sums of all shares, in their order. */
 template <class S>
-__device__ inline void few_store(const few_args &p, uint32_t sums, int rank, int cluster, int first) {
+__device__ inline void few_store(const few_args<typename S::T> &p, uint32_t sums, int rank, int cluster, int first) {
     const int each = GEMM_FEW_OUTPUTS / cluster;
     for (int i = (int)threadIdx.x; i < S::R * each; i += FEW_THREADS) {
         const int row = i / each, output = rank * each + i % each;
@@ -125,17 +128,20 @@ __device__ inline void few_store(const few_args &p, uint32_t sums, int rank, int
         for (int share = 0; share < cluster; share++) sum += ld_shared_cluster(at, share);
         if (row >= p.rows || first + output >= p.outputs) continue;
         const int64_t to = row * p.c_row + (first + output) * p.c_output;
+        float value = sum * p.alpha;
+        if (p.terms.any())
+            value = p.transposed ? p.terms.of(value, first + output, row) : p.terms.of(value, row, first + output);
         if (p.wide)
-            ((float *)p.c)[to] = sum * p.alpha;
+            ((float *)p.c)[to] = value;
         else
-            ((typename S::T *)p.c)[to] = from_float<typename S::T>(sum * p.alpha);
+            ((typename S::T *)p.c)[to] = from_float<typename S::T>(value);
     }
 }
 
 template <class S>
 __global__ void __launch_bounds__(FEW_THREADS, GEMM_FEW_BLOCKS)
     few_rows_kernel(const __grid_constant__ CUtensorMap w_map, const __grid_constant__ CUtensorMap x_map,
-                    const __grid_constant__ few_args p) {
+                    const __grid_constant__ few_args<typename S::T> p) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ __align__(1024) uint8_t few_shared[];
     const few_memory<S> memory = {shared_address(few_shared)};
@@ -176,8 +182,8 @@ __global__ void __launch_bounds__(FEW_THREADS, GEMM_FEW_BLOCKS)
 
 /* x: the few rows [rows, k], w: the other operand [outputs, k]. */
 template <class S>
-static ridge_status few_run(const gemm_few_rows &f, const few_args &p, const matrix_lines &x, const matrix_lines &w,
-                            cudaStream_t stream) {
+static ridge_status few_run(const gemm_few_rows &f, const few_args<typename S::T> &p, const matrix_lines &x,
+                            const matrix_lines &w, cudaStream_t stream) {
     using T = typename S::T;
     CUtensorMap w_map, x_map;
     if (!make_map<T>(&w_map, w, S::KW ? GEMM_FEW_OUTPUTS : GEMM_FEW_SLICE) || !make_map<T>(&x_map, x, S::x_lines))
@@ -198,11 +204,11 @@ template <typename T>
 static ridge_status few_rows_of(const gemm_call &g) {
     const gemm_problem problem = g.problem();
     const gemm_few_rows f = gemm_few_rows_of(&problem);
-    few_args p = {};
+    few_args<T> p = {};
     p.slices = (int)((problem.k + GEMM_FEW_SLICE - 1) / GEMM_FEW_SLICE), p.each = (int)f.each;
     p.rows = (int)f.few.rows, p.outputs = (int)f.other.rows;
     p.c = g.c.base, p.c_row = f.transposed ? 1 : g.c.line, p.c_output = f.transposed ? g.c.line : 1;
-    p.wide = g.wide, p.alpha = g.alpha;
+    p.wide = g.wide, p.alpha = g.alpha, p.transposed = f.transposed, p.terms = g.terms<T>();
     const matrix_lines x = few_lines(f.transposed ? g.b.base : g.a.base, f.few, problem.k),
                        w = few_lines(f.transposed ? g.a.base : g.b.base, f.other, problem.k);
     const auto run = [&]<int R, bool KX>() {

@@ -6,7 +6,8 @@
 
 /* Of a Hopper GPU: bytes a microsecond, read and written, and microseconds of a launch that overlaps the one before. */
 static const double DRAM = 4.2e6, LAUNCH = 1.5;
-enum { DEEP_COLUMNS = 1024, DEEP_LINES = 4096 }; /* K from which on split.cuh reads an operand twice */
+/* K from which on split.cuh reads an operand twice; K below which seven deviations of the parts' errors exceed the bound. */
+enum { DEEP_COLUMNS = 1024, DEEP_LINES = 4096, LEAST_K = 16 };
 
 static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by * by; }
 
@@ -29,6 +30,7 @@ static const char *refusal_of(const gemm_tile *t, const gemm_problem *g) {
     const int64_t most = INT32_MAX / 2 - 4096;
     if (g->dtype != RIDGE_F32) return "for f32";
     if (g->m < 1) return "for one row and more";
+    if (g->k < LEAST_K) return "for a K of 16 and more: fp32's error of fewer terms is smaller";
     if (g->m > most || g->n > most || g->k > most) return "for extents of 30 bits";
     return t->split && gemm_shares(t, g) < 2 ? "where tiles are fewer than SMs, and K is long enough" : NULL;
 }
@@ -41,7 +43,7 @@ static double read_of(bool along_k, int64_t lines, int64_t k) {
 
 ridge_plan gemm_hi_lo_plan(const ridge_way *way, const ridge_problem *p) {
     const gemm_tile *t = way->own;
-    const gemm_problem g = gemm_problem_of(p);
+    const gemm_problem g = gemm_problem_of(way, p);
     ridge_plan plan = {.refusal = refusal_of(t, &g)};
     if (plan.refusal) return plan;
     const gemm_hi_lo at = gemm_hi_lo_of(t, &g);

@@ -21,7 +21,7 @@ struct undo_factors {
     }
 };
 
-/* C = alpha times the sums of scaled parts. */
+/* C = alpha times the sums of scaled parts, or what terms make of that; without them, sums of a share of K. */
 template <int N>
 struct gemm_hi_lo_epilogue {
     static constexpr int count = (N + 127) / 128; /* columns of a thread */
@@ -32,6 +32,7 @@ struct gemm_hi_lo_epilogue {
     int rows, columns;
     int across; /* 0, or columns of tiles of a share of K */
     bool pairs; /* two neighbours of c can be stored at once */
+    gemm_terms<float> terms;
     static constexpr int scratch = (4 * N + 1023) / 1024 * 1024;
     static bool waits(void) { return false; }
     struct state {
@@ -74,6 +75,7 @@ struct gemm_hi_lo_epilogue {
         }
         int share;
         const matmul_tile here = place(tile, &share);
+        if (terms.any()) terms.of_fragment(sums, here.m, here.n, group, rows, columns);
         store_pairs<N>(c + share * next, line, rows, columns, here, sums, group, pairs);
     }
     __device__ void end(void) const {}
@@ -102,7 +104,10 @@ struct gemm_by_parts {
         e.row_undo = left().undo, e.column_undo = right().undo, e.alpha = g.alpha;
         e.rows = (int)g.c.rows, e.columns = (int)g.c.columns;
         e.pairs = (uintptr_t)e.c % 8 == 0 && e.line % 2 == 0 && e.columns % 2 == 0;
-        if (at.shares == 1) return e;
+        if (at.shares == 1) {
+            e.terms = g.terms<float>();
+            return e;
+        }
         e.c = part<float>(at.sums), e.line = gemm_share_line(g.c.columns), e.next = g.c.rows * e.line;
         e.across = (e.columns + S::N - 1) / S::N, e.pairs = true;
         return e;

@@ -12,12 +12,18 @@
 #include <stdbool.h>
 
 #define GEMM_TILES(X)                                                                               \
-    X(tile_256, 256, 4, 1, 1, false, 7.0e6, "128 x 256 sums a block")                               \
+    GEMM_TILE_256(X)                                                                                \
     X(pairs_256, 256, 4, 2, 1, false, 7.0e6, "128 x 256, pairs of blocks share B")                  \
-    X(tile_128, 128, 6, 2, 1, false, 6.8e6, "128 x 128: more tiles, where 128 x 256 are few")       \
+    GEMM_TILE_128(X)                                                                                \
     X(tile_64, 64, 8, 1, 1, false, 4.2e6, "128 x 64: few columns")                                  \
     X(shares_256, 256, 4, 2, 1, true, 7.0e6, "128 x 256, and K in shares: few tiles, and a long K") \
-    X(shares_128, 128, 6, 2, 1, true, 6.8e6, "128 x 128, and K in shares")
+    GEMM_SHARES_128(X)
+/* Those with which more can be made of the product (terms.cuh). */
+#define GEMM_TERMS_TILES(X) GEMM_TILE_256(X) GEMM_TILE_128(X) GEMM_SHARES_128(X)
+
+#define GEMM_TILE_256(X) X(tile_256, 256, 4, 1, 1, false, 7.0e6, "128 x 256 sums a block")
+#define GEMM_TILE_128(X) X(tile_128, 128, 6, 2, 1, false, 6.8e6, "128 x 128: more tiles, where 128 x 256 are few")
+#define GEMM_SHARES_128(X) X(shares_128, 128, 6, 2, 1, true, 6.8e6, "128 x 128, and K in shares")
 
 /* The tiles of fp32 operands in hi and lo parts (hi_lo.h), likewise. rate: FLOP of the three products, from the losses
  * of a linear layer on an H200, of 128 columns; of 64 columns a prediction. */

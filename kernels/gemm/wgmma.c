@@ -56,7 +56,7 @@ static const char *refusal_of(const gemm_tile *t, const gemm_problem *g) {
 
 ridge_plan gemm_wgmma_plan(const ridge_way *way, const ridge_problem *p) {
     const gemm_tile *t = way->own;
-    const gemm_problem g = gemm_problem_of(p);
+    const gemm_problem g = gemm_problem_of(way, p);
     ridge_plan plan = {.refusal = refusal_of(t, &g)};
     if (plan.refusal) return plan;
     const int shares = gemm_shares(t, &g);

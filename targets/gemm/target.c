@@ -56,7 +56,11 @@ static const ridge_case cases[] = {
     {.dim = {136, 72, 1096}, .dtype = RIDGE_F16, .option = {1, 1}, EDGE, GPU},
     {.dim = {35, 67, 43}, .dtype = RIDGE_BF16, .option = {1.5, 1}, .column_major = A | B, EDGE, GPU},
     {.dim = {64, 1032, 72}, .dtype = RIDGE_F16, .option = {1}, EDGE, GPU},
-    {.dim = {150, 70, 3}, .dtype = RIDGE_F32, .option = {1}, EDGE, GPU}, /* lines of different scales */
+    {.dim = {300, 140, 16},
+     .dtype = RIDGE_F32,
+     .option = {1},
+     EDGE,
+     GPU}, /* small integers: lines of different scales */
     {.dim = {257, 140, 1100}, .dtype = RIDGE_F32, .option = {0.75}, EDGE, GPU},
     {.dim = {130, 250, 1096}, .dtype = RIDGE_F32, .option = {1}, .column_major = A | C, EDGE, GPU},
     {.dim = {13, 31, 4164}, .dtype = RIDGE_F32, .option = {1}, .column_major = A, EDGE, GPU},

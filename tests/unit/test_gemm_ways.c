@@ -91,7 +91,7 @@ static int draw(uint64_t seed, uint64_t i, int low, int high) {
 static gemm_problem drawn(uint64_t seed, ridge_dtype dtype, int m) {
     const shape s = {draw(seed, 0, 1, m), draw(seed, 1, 1, 9000), draw(seed, 2, 1, 30000), dtype, 0, NULL};
     const ridge_problem p = problem_of(&s, &h200);
-    return gemm_problem_of(&p);
+    return gemm_problem_of(&gemm_cuda_ways[0], &p);
 }
 
 /* Blocks of all shares run at once, and every slice of K is in one of them. */
