@@ -440,6 +440,9 @@ typedef enum ridge_fill_kind {
 typedef struct ridge_option {
     const char *name; /* as in --option NAME=VALUE */
     double fallback;  /* default value */
+    /* Names of the values 0, 1, 2, … where they are a choice and not a quantity; NULL ends the list. NULL: numbers only.
+     * Users write activation=gelu, and case names and lists have the words, too. */
+    const char *const *words;
 } ridge_option;
 
 #define RIDGE_LIST(array) (array), (int)(sizeof(array) / sizeof((array)[0]))

@@ -21,9 +21,9 @@ extern "C" {
 enum { CE_BATCH, CE_DEPTH, CE_CLASSES };     /* places in dim[] */
 enum { CE_IGNORE, CE_SMOOTHING, CE_Z_LOSS }; /* places in option[] */
 #define CE_IGNORE_DEFAULT (-100.0)
-#define CE_OPTIONS                                                                   \
-    {                                                                                \
-        {"ignore_index", CE_IGNORE_DEFAULT}, {"label_smoothing", 0}, { "z_loss", 0 } \
+#define CE_OPTIONS                                                                                                 \
+    {                                                                                                              \
+        {.name = "ignore_index", .fallback = CE_IGNORE_DEFAULT}, {.name = "label_smoothing"}, { .name = "z_loss" } \
     }
 
 /* Places of a target's tensors in in[] and out[]; -1: absent. x, w, b and labels are the first four inputs. */

@@ -14,6 +14,7 @@
 #include "cpu/row_temporary.h"
 #include "cuda/rows/ways.h"
 #include "cuda/rows/norm.h"
+#include "model/activation_words.h"
 #include "model/norm_weight.h"
 #include "model/token.h"
 #include "ridge/target.h"
@@ -312,7 +313,9 @@ const ridge_target TOKEN_JOIN(ridge_target, ROW_NORM_NAME) = {
     .out = out,
     .n_out = MATRICES,
     .variants = RIDGE_LIST(variants),
-    .options = {{"eps", 1e-5}, {"activation", ACTIVATION_NONE}, {WEIGHTS > 0 ? "wide" : NULL, 0}},
+    .options = {{.name = "eps", .fallback = 1e-5},
+                {.name = "activation", .fallback = ACTIVATION_NONE, .words = activation_words},
+                {.name = WEIGHTS > 0 ? "wide" : NULL}},
     .work = work,
     .oracle = oracle,
     .bound = bound,

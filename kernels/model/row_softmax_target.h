@@ -218,7 +218,7 @@ const ridge_target TOKEN_JOIN(ridge_target, ROW_SOFTMAX_NAME) = {
     .in = RIDGE_LIST(in),
     .out = RIDGE_LIST(out),
     .variants = RIDGE_LIST(variants),
-    .options = {{"scale", 1}, {"log", 0}, {ROW_SOFTMAX_MASKED ? NULL : "causal", 0}},
+    .options = {{.name = "scale", .fallback = 1}, {.name = "log"}, {.name = ROW_SOFTMAX_MASKED ? NULL : "causal"}},
     .work = work,
     .oracle = oracle,
     .bound = bound,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cli/counters.h"
+#include "cli/hooks.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/say.h"
@@ -76,6 +77,8 @@ ridge_status ridge_bench_plan_make(const ridge_options *o, ridge_selection *sele
                                .within = o->within,
                                .launch_limit = o->limit,
                                .iterations = o->iterations,
+                               .warmup = o->warmup,
+                               .hooks = ridge_hooks(o),
                                .began_ns = began,
                                .argc = o->argc,
                                .argv = o->argv};

@@ -209,6 +209,24 @@ static ridge_status set_threads(ridge_options *o, const char *v, ridge_error *e)
     return set_int(v, "--threads", 1024, &o->threads, e);
 }
 
+static ridge_status set_warmup(ridge_options *o, const char *v, ridge_error *e) {
+    int64_t n;
+    RIDGE_TRY(ridge_parse_count(v, "--warmup", 0, 1000000, &n, e));
+    o->warmup = (int)n;
+    return RIDGE_OK;
+}
+static ridge_status set_hook(const char *v, const char *option, const char **command, ridge_error *e) {
+    if (!*v) return ridge_fail(e, RIDGE_INVALID, "%s takes a command, not an empty text", option);
+    *command = v;
+    return RIDGE_OK;
+}
+static ridge_status set_prepare(ridge_options *o, const char *v, ridge_error *e) {
+    return set_hook(v, "--prepare", &o->prepare, e);
+}
+static ridge_status set_cleanup(ridge_options *o, const char *v, ridge_error *e) {
+    return set_hook(v, "--cleanup", &o->cleanup, e);
+}
+
 static ridge_status set_input(ridge_options *o, const char *v, ridge_error *e) {
     if (o->n_inputs == RIDGE_MAX_INPUT_FILES) return ridge_fail(e, RIDGE_INVALID, "--input: more than 8 files");
     o->inputs[o->n_inputs++] = v;
@@ -217,9 +235,9 @@ static ridge_status set_input(ridge_options *o, const char *v, ridge_error *e) {
 
 static ridge_status set_option(ridge_options *o, const char *v, ridge_error *e) {
     char name[64];
-    double value;
+    const char *values;
     if (o->n_settings == RIDGE_MAX_SETTINGS) return ridge_fail(e, RIDGE_INVALID, "--option: more than 8");
-    RIDGE_TRY(ridge_parse_setting(v, name, sizeof name, &value, e));
+    RIDGE_TRY(ridge_parse_setting(v, name, sizeof name, &values, e));
     o->settings[o->n_settings++] = v;
     return RIDGE_OK;
 }
@@ -236,12 +254,12 @@ const ridge_option_row ridge_option_rows[] = {
      ridge_variant_words, RIDGE_VALUE_OTHER},
     {"sizes", "AxB[xC][,…]", "rctfvn",
      "shapes instead of the targets' cases, such as 128x4096,1Kx1M; A..B doubles from A to B (2^10..2^16x4096), "
-     "A..B:S adds S",
+     "A..B:S adds S, A..B*F multiplies by F, [A,B]x64 lists extents",
      set_sizes, NULL, RIDGE_VALUE_OTHER},
     {"dtype", "TYPE", "lrctfvn", "only cases of this type:", set_dtype, ridge_dtype_words, RIDGE_VALUE_OTHER},
-    {"option", "NAME=VALUE", "rctfvn",
-     "value of a target's option, such as label_smoothing=0.1 or activation=gelu; may be repeated", set_option, NULL,
-     RIDGE_VALUE_OTHER},
+    {"option", "NAME=VALUE[,…]", "rctfvn",
+     "value of a target's option, such as label_smoothing=0.1 or activation=none,gelu: a case each; may be repeated",
+     set_option, NULL, RIDGE_VALUE_OTHER},
     {"all", NULL, "rcf", "every case; else several targets have one of each type", set_all, NULL, RIDGE_VALUE_OTHER},
     {"isa", "NAME", "rctfvn", "this instruction set instead of the best one:", set_isa, ridge_isa_words,
      RIDGE_VALUE_OTHER},
@@ -250,6 +268,12 @@ const ridge_option_row ridge_option_rows[] = {
     {"hot", NULL, "rcf", "operands in cache (default: cold, from memory)", set_hot, NULL, RIDGE_VALUE_OTHER},
     {"iterations", "N", "rctf", "N rounds per case instead of the stop rule", set_iterations, NULL, RIDGE_VALUE_OTHER},
     {"iterations", "N", "n", "N launches of each variant (default 1)", set_iterations, NULL, RIDGE_VALUE_OTHER},
+    {"warmup", "N", "rcf", "N rounds per case before the timed ones, verified and not timed (default 0)", set_warmup,
+     NULL, RIDGE_VALUE_OTHER},
+    {"prepare", "CMD", "rcf", "run CMD in a shell before each case; if it fails, the run ends", set_prepare, NULL,
+     RIDGE_VALUE_OTHER},
+    {"cleanup", "CMD", "rcf", "run CMD in a shell after each case; if it fails, the run ends", set_cleanup, NULL,
+     RIDGE_VALUE_OTHER},
     {"noise", "PCT", "rctf", "stop a case when every time is known within ± PCT % (default 0.5)", set_noise, NULL,
      RIDGE_VALUE_OTHER},
     {"max-time", "S", "rctf", "at most S seconds of rounds per case (default 2)", set_max_time, NULL,

@@ -28,14 +28,16 @@ typedef struct ridge_options {
     const char *backend;
     const char *variant;
     ridge_sizes sizes;
-    ridge_dtype dtype; /* RIDGE_DTYPE_NONE: all */
-    int iterations;    /* 0: by the stop rule */
-    double max_time;   /* seconds per case */
-    double within;     /* seconds of the whole run; 0: no limit */
-    double limit;      /* seconds per launch */
-    double noise;      /* per cent: half of the interval at which a case has converged; 0: the default */
-    int threads;       /* 0: one per core */
-    int isa;           /* -1: the best */
+    ridge_dtype dtype;             /* RIDGE_DTYPE_NONE: all */
+    int iterations;                /* 0: by the stop rule */
+    int warmup;                    /* rounds of a case before the timed ones */
+    const char *prepare, *cleanup; /* commands around each case, or NULL */
+    double max_time;               /* seconds per case */
+    double within;                 /* seconds of the whole run; 0: no limit */
+    double limit;                  /* seconds per launch */
+    double noise;                  /* per cent: half of the interval at which a case has converged; 0: the default */
+    int threads;                   /* 0: one per core */
+    int isa;                       /* -1: the best */
     bool hot;
     uint64_t seed;
     int layouts;      /* 0: all */

@@ -96,23 +96,40 @@ ridge_status ridge_parse_input(const char *text, char *name, int size, const cha
     return RIDGE_OK;
 }
 
-static ridge_status not_a_value(const char *name, const char *typed, ridge_error *error) {
-    ridge_words words = {0};
-    char hint[80], all[100];
-    const char *word;
-    for (int i = 0; (word = ridge_option_word(name, i)); i++) ridge_words_add(&words, word);
-    if (words.n == 0)
-        return ridge_fail(error, RIDGE_INVALID, "--option takes NAME=VALUE, a number, not '%.40s=%.40s'", name, typed);
-    ridge_words_join(&words, all, sizeof all);
-    return ridge_fail(error, RIDGE_INVALID, "--option %.40s: '%.40s' is unknown%s (known: %s)", name, typed,
-                      ridge_words_hint(&words, typed, hint, sizeof hint), all);
-}
-
-ridge_status ridge_parse_setting(const char *text, char *name, int size, double *value, ridge_error *error) {
+ridge_status ridge_parse_setting(const char *text, char *name, int size, const char **values, ridge_error *error) {
     const char *equals = strchr(text, '=');
-    if (!equals || equals == text || equals - text >= size)
+    if (!equals || equals == text || !equals[1] || equals - text >= size)
         return ridge_fail(error, RIDGE_INVALID, "--option takes NAME=VALUE, a number, not '%.80s'", text);
     (void)snprintf(name, (size_t)size, "%.*s", (int)(equals - text), text);
-    if (ridge_parse_decimal(equals + 1, value) || ridge_option_value_of(name, equals + 1, value)) return RIDGE_OK;
-    return not_a_value(name, equals + 1, error);
+    *values = equals + 1;
+    return RIDGE_OK;
+}
+
+static ridge_status parse_value(const ridge_option *option, const char *text, double *value, ridge_error *error) {
+    ridge_words words = {0};
+    char hint[80], all[100];
+    if (ridge_parse_decimal(text, value) || ridge_option_value_of(option, text, value)) return RIDGE_OK;
+    for (int i = 0; i < ridge_option_words(option); i++) ridge_words_add(&words, option->words[i]);
+    if (words.n == 0)
+        return ridge_fail(error, RIDGE_INVALID, "--option takes NAME=VALUE, a number, not '%.40s=%.40s'", option->name,
+                          text);
+    ridge_words_join(&words, all, sizeof all);
+    return ridge_fail(error, RIDGE_INVALID, "--option %.40s: '%.40s' is unknown%s (known: %s)", option->name, text,
+                      ridge_words_hint(&words, text, hint, sizeof hint), all);
+}
+
+ridge_status ridge_parse_option_values(const ridge_option *option, const char *text, double *value, int *n,
+                                       ridge_error *error) {
+    *n = 0;
+    for (const char *at = text;; at++) {
+        char one[64];
+        const size_t length = strcspn(at, ",");
+        if (*n == RIDGE_MAX_VALUES)
+            return ridge_fail(error, RIDGE_INVALID, "--option %.40s: more than %d values", option->name,
+                              RIDGE_MAX_VALUES);
+        (void)snprintf(one, sizeof one, "%.*s", (int)(length < sizeof one ? length : sizeof one - 1), at);
+        RIDGE_TRY(parse_value(option, one, &value[(*n)++], error));
+        at += length;
+        if (!*at) return RIDGE_OK;
+    }
 }

@@ -4,7 +4,7 @@
 
 #include "ridge/target.h"
 
-enum { RIDGE_MAX_SIZES = 4096 };
+enum { RIDGE_MAX_SIZES = 4096, RIDGE_MAX_VALUES = 32 };
 
 typedef struct ridge_size {
     int rank;
@@ -30,8 +30,11 @@ ridge_status ridge_parse_seconds(const char *text, const char *what, double *sec
 ridge_status ridge_parse_work(const char *text, const char *what, double *flop, ridge_error *error);
 /* A pattern (shell wildcards) names a chapter, a target, or both as chapter:target. */
 bool ridge_pattern_matches(const char *pattern, const ridge_target *target);
-/* NAME=VALUE, VALUE a finite number, or a word where the option's values have words: activation=gelu. */
-ridge_status ridge_parse_setting(const char *text, char *name, int size, double *value, ridge_error *error);
+/* Splits NAME=VALUE[,VALUE…] into name and *values. */
+ridge_status ridge_parse_setting(const char *text, char *name, int size, const char **values, ridge_error *error);
+/* One to RIDGE_MAX_VALUES values of an option: finite numbers, or words where its values have words (gelu). */
+ridge_status ridge_parse_option_values(const ridge_option *option, const char *text, double *value, int *n,
+                                       ridge_error *error);
 /* Splits NAME=FILE into name and *file. */
 ridge_status ridge_parse_input(const char *text, char *name, int size, const char **file, ridge_error *error);
 

@@ -4,8 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/settings.h"
 #include "cli/values.h"
 #include "verify/npy.h"
+
+enum { MOST_CASES = 16384 };
 
 /* ---- cases
  * ------------------------------------------------------------------------------------------------------------- */
@@ -56,22 +59,14 @@ static ridge_status add_on(ridge_selection *s, const ridge_options *o, const rid
         item.variants[item.n_variants++] = v;
     }
     if (item.n_variants == 0) return RIDGE_OK;
+    if (s->n == MOST_CASES)
+        return ridge_fail(error, RIDGE_INVALID, "more than %d cases: choose fewer sizes, options or targets",
+                          MOST_CASES);
     ridge_lab_item *more = realloc(s->items, (size_t)(s->n + 1) * sizeof *more);
     if (!more) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d cases", s->n + 1);
     s->items = more;
     s->items[s->n++] = item;
     return RIDGE_OK;
-}
-
-/* Sets c's options of this target from --option. */
-static void take_settings(const ridge_options *o, const ridge_target *target, ridge_case *c) {
-    for (int i = 0; i < o->n_settings; i++) {
-        char name[64];
-        double value = 0;
-        (void)ridge_parse_setting(o->settings[i], name, sizeof name, &value, NULL); /* validated before */
-        const int option = ridge_target_option(target, name);
-        if (option >= 0) c->option[option] = value;
-    }
 }
 
 static bool is_selected(const ridge_selection *s, const ridge_target *target, const ridge_case *c) {
@@ -80,16 +75,27 @@ static bool is_selected(const ridge_selection *s, const ridge_target *target, co
     return false;
 }
 
-static ridge_status add(ridge_selection *s, const ridge_options *o, const ridge_target *target, const ridge_case *like,
-                        ridge_error *error) {
-    ridge_case told = *like, *c = &told;
-    take_settings(o, target, c);
+static ridge_status add_one(ridge_selection *s, const ridge_options *o, const ridge_target *target, const ridge_case *c,
+                            ridge_error *error) {
     if (o->n_settings > 0 && is_selected(s, target, c)) return RIDGE_OK; /* differed only in the options now set */
     const char *why = target->reject ? target->reject(c) : NULL;
     if (why) return ridge_fail(error, RIDGE_INVALID, "%s cannot take these sizes: %s", target->name, why);
     for (int b = 0; b < RIDGE_BACKEND_COUNT; b++) {
         if (!ridge_case_is_for(c, (ridge_backend)b) || !is_wanted_on(o, (ridge_backend)b)) continue;
         RIDGE_TRY(add_on(s, o, target, c, (ridge_backend)b, error));
+    }
+    return RIDGE_OK;
+}
+
+/* The case with each combination of the values of --option. */
+static ridge_status add(ridge_selection *s, const ridge_options *o, const ridge_target *target, const ridge_case *like,
+                        ridge_error *error) {
+    ridge_settings_of settings;
+    RIDGE_TRY(ridge_settings_for(o, target, &settings, error));
+    for (int i = 0; i < settings.combinations; i++) {
+        ridge_case c = *like;
+        ridge_settings_apply(&settings, i, c.option);
+        RIDGE_TRY(add_one(s, o, target, &c, error));
     }
     return RIDGE_OK;
 }
@@ -239,9 +245,9 @@ static ridge_status check_settings(const ridge_options *o, const ridge_target *c
                                    ridge_error *error) {
     for (int i = 0; i < o->n_settings; i++) {
         char name[64];
-        double value = 0;
+        const char *values;
         bool any = false;
-        RIDGE_TRY(ridge_parse_setting(o->settings[i], name, sizeof name, &value, error));
+        RIDGE_TRY(ridge_parse_setting(o->settings[i], name, sizeof name, &values, error));
         for (int t = 0; t < n; t++) any |= ridge_target_option(targets[t], name) >= 0;
         if (!any) return no_such_option(targets, n, name, error);
     }

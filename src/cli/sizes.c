@@ -2,10 +2,11 @@
  *
  *     sizes  = shape {"," shape}          64x128x10,1024x1024x100
  *     shape  = axis {"x" axis}            2^10..2^16x4096: seven shapes
- *     axis   = extent [".." extent [":" extent]]
+ *     axis   = range | "[" range {"," range} "]"          [64,1000..4000:1000]x64: five shapes
+ *     range  = extent [".." extent [(":" | "*") extent]]
  *     extent = digits ["^" digits] ["K" | "M" | "G"]
  *
- * A..B doubles from A as long as it is at most B; A..B:S adds S. The last axis varies fastest. */
+ * A..B doubles from A as long as it is at most B; A..B:S adds S, A..B*F multiplies by F. The last axis varies fastest. */
 #include <assert.h>
 #include <ctype.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "cli/parse.h"
 
 static const int64_t largest_extent = INT64_C(1) << 40;
-enum { LARGEST_EXPONENT = 40 };
+enum { LARGEST_EXPONENT = 40, MOST_RANGES = 32 };
 
 /* A position in the text and the error there. */
 typedef struct reader {
@@ -21,10 +22,16 @@ typedef struct reader {
     const char *why; /* NULL: no error so far */
 } reader;
 
-/* first, first * 2, … or first, first + step, …; at most last. */
-typedef struct axis {
+/* first, first * factor, … or first, first + step, …; at most last. */
+typedef struct range {
     int64_t first, last;
-    int64_t step; /* 0: doubles */
+    int64_t factor, step; /* one of them is 0 */
+} range;
+
+/* One range after the other. */
+typedef struct axis {
+    range ranges[MOST_RANGES];
+    int n, at; /* the range of the current extent */
 } axis;
 
 static bool wrong(reader *r, const char *why) {
@@ -72,35 +79,62 @@ static bool read_extent(reader *r, int64_t *value) {
     return scaled(r, value, INT64_C(1) << 10 * (suffix - suffixes + 1));
 }
 
-static bool read_axis(reader *r, axis *a) {
+/* What comes behind A..B. */
+static bool read_step(reader *r, range *a) {
+    const bool adds = *r->at == ':', multiplies = *r->at == '*';
+    if (adds || multiplies) r->at++;
+    if (adds) {
+        if (!read_extent(r, &a->step)) return false;
+        return a->step > 0 || wrong(r, "a range A..B:S needs a step S above 0");
+    }
+    a->factor = 2;
+    if (multiplies && !read_extent(r, &a->factor)) return false;
+    if (a->factor < 2) return wrong(r, "a range A..B*F needs a factor F above 1");
+    return a->first > 0 || wrong(r, "a range from 0 cannot double: give a step, 0..B:S");
+}
+
+static bool read_range(reader *r, range *a) {
+    *a = (range){0};
     if (!read_extent(r, &a->first)) return false;
     a->last = a->first;
     a->step = 1;
     if (strncmp(r->at, "..", 2) != 0) return true;
     r->at += 2;
+    a->step = 0;
     if (!read_extent(r, &a->last)) return false;
     if (a->last < a->first) return wrong(r, "a range A..B needs A <= B");
-    a->step = 0;
-    if (*r->at == ':') {
-        r->at++;
-        if (!read_extent(r, &a->step)) return false;
-        if (a->step == 0) return wrong(r, "a range A..B:S needs a step S above 0");
-    } else if (a->first == 0) {
-        return wrong(r, "a range from 0 cannot double: give a step, 0..B:S");
-    }
+    return read_step(r, a);
+}
+
+static bool read_axis(reader *r, axis *a) {
+    const bool listed = *r->at == '[';
+    a->n = a->at = 0;
+    do {
+        if (a->n == MOST_RANGES) return wrong(r, "more than 32 ranges in [ ]");
+        r->at += listed; /* the bracket, or a comma */
+        if (!read_range(r, &a->ranges[a->n++])) return false;
+    } while (listed && *r->at == ',');
+    if (!listed) return true;
+    if (*r->at != ']') return wrong(r, "a list [A,B] needs its ]");
+    r->at++;
     return true;
 }
 
-/* false: there is no next one. Extents are at most 2^40, so that nothing here overflows. */
-static bool next_extent(const axis *a, int64_t *extent) {
-    *extent = a->step ? *extent + a->step : *extent * 2;
-    return *extent <= a->last;
+/* false: there is no next one. Extents are at most 2^40: sums do not overflow, products might. */
+static bool next_extent(axis *a, int64_t *extent) {
+    const range *now = &a->ranges[a->at];
+    if (now->step && *extent + now->step <= now->last) return *extent += now->step, true;
+    if (now->factor && *extent <= now->last / now->factor) return *extent *= now->factor, true;
+    if (a->at + 1 == a->n) return false;
+    *extent = a->ranges[++a->at].first;
+    return true;
 }
 
-static bool next_shape(const axis *axes, ridge_size *size) {
+static bool next_shape(axis *axes, ridge_size *size) {
     for (int d = size->rank - 1; d >= 0; d--) {
         if (next_extent(&axes[d], &size->dim[d])) return true;
-        size->dim[d] = axes[d].first;
+        axes[d].at = 0;
+        size->dim[d] = axes[d].ranges[0].first;
     }
     return false;
 }
@@ -111,7 +145,7 @@ static bool read_shape(reader *r, ridge_sizes *sizes) {
     for (;; r->at++) {
         if (size.rank == RIDGE_MAX_RANK) return wrong(r, "more than 8 dimensions");
         if (!read_axis(r, &axes[size.rank])) return false;
-        size.dim[size.rank] = axes[size.rank].first;
+        size.dim[size.rank] = axes[size.rank].ranges[0].first;
         size.rank++;
         if (*r->at != 'x') break;
     }

@@ -4,13 +4,15 @@
 
 #include <stdbool.h>
 
-/* The word for value number i of an option; NULL: the option has no words, or not that many. */
-const char *ridge_option_word(const char *option, int i);
+#include "ridge/target.h"
 
-/* The word for a value of an option; NULL: there is none, and the number stands for itself. */
-const char *ridge_option_word_of(const char *option, double value);
+/* How many words an option has; 0: its values are numbers only. */
+int ridge_option_words(const ridge_option *option);
+
+/* The word for a value; NULL: there is none, and the number stands for itself. */
+const char *ridge_option_word_of(const ridge_option *option, double value);
 
 /* The value that a word stands for; false: it is no word of the option. */
-bool ridge_option_value_of(const char *option, const char *word, double *value);
+bool ridge_option_value_of(const ridge_option *option, const char *word, double *value);
 
 #endif

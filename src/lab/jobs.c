@@ -58,6 +58,7 @@ static ridge_job make_job(const ridge_lab *lab, const ridge_lab_item *item) {
         .max_time = settings->max_time,
         .patience = patience * settings->max_time,
         .iterations = plan->iterations,
+        .warmup = plan->warmup,
         .last_level = gpu ? (double)machine->gpu.l2_bytes : ridge_ceilings_last_level(&lab->run->ceilings),
         .user = plan->user,
         .reference = gpu ? NULL : &lab->reference,
@@ -86,11 +87,14 @@ static ridge_status check_memory(const ridge_job *job, const ridge_machine *mach
     return 3 * (double)set <= have ? RIDGE_OK : too_large(job, 3 * (double)set, have, "this machine", error);
 }
 
+/* Rounds that warm up come before the timed ones, like the checks. */
 static ridge_planned plan_job(const ridge_run *run, const ridge_job *job) {
+    ridge_forecast forecast = ridge_forecast_job(job, ridge_run_ceilings(run, job->backend), &run->ceilings);
+    forecast.checks_s += job->warmup * forecast.round_s;
     return (ridge_planned){.target = job->target,
                            .c = job->c,
                            .backend = job->backend,
-                           .forecast = ridge_forecast_job(job, ridge_run_ceilings(run, job->backend), &run->ceilings),
+                           .forecast = forecast,
                            .least_rounds = job->iterations > 0 ? job->iterations : RIDGE_LEAST_ROUNDS,
                            .max_time = job->max_time,
                            .patience = job->patience};
@@ -156,10 +160,9 @@ static void tell_share(void *arg, double share) {
     ridge_lab_tell(lab->watch, &(ridge_lab_event){.stage = RIDGE_LAB_SHARE, .share = share});
 }
 
-static ridge_status run_job(ridge_lab *lab, int i) {
+static ridge_status measure_job(ridge_lab *lab, int i) {
     ridge_job_result *done = &lab->done[i];
     ridge_error why = {0};
-    tell_case(lab, &lab->jobs[i]);
     const uint64_t began = ridge_clock_ns();
     const ridge_status status =
         ridge_job_run(&lab->jobs[i], lab->watch ? lab->watch->interrupted : NULL, tell_share, lab, done, &why);
@@ -171,6 +174,19 @@ static ridge_status run_job(ridge_lab *lab, int i) {
     planned->rounds = done->rounds;
     if (is_regular(done)) ridge_budget_learn(&lab->run->budget, planned);
     return RIDGE_OK;
+}
+
+/* *measured: the job has a result, which an error of a hook does not change. An interruption has no text yet. */
+static ridge_status run_job(ridge_lab *lab, int i, bool *measured, ridge_error *error) {
+    const ridge_lab_hooks *hooks = &lab->plan->hooks;
+    const ridge_lab_item *item = &lab->plan->items[i];
+    *measured = false;
+    tell_case(lab, &lab->jobs[i]);
+    if (hooks->before) RIDGE_TRY(hooks->before(hooks->arg, item, error));
+    const ridge_status status = measure_job(lab, i);
+    *measured = status == RIDGE_OK;
+    const ridge_status after = hooks->after ? hooks->after(hooks->arg, item, error) : RIDGE_OK;
+    return status == RIDGE_OK ? after : status;
 }
 
 /* Lists the jobs that were passed over among the first `n` as skipped, with an S that would have been enough. */
@@ -187,22 +203,23 @@ static ridge_status skip_jobs(ridge_lab *lab, int n, ridge_error *error) {
     return RIDGE_OK;
 }
 
+/* A job without a result ends the list of those that are judged, unless it was its second chance: the jobs after it
+ * were not decided on. */
 ridge_status ridge_lab_run_jobs(ridge_lab *lab, int *finished, ridge_error *error) {
     const int n = lab->plan->n_items;
     ridge_status status = RIDGE_OK;
     int furthest = -1, done = 0;
     *finished = n;
     for (int i; status == RIDGE_OK && (i = next_job(lab)) >= 0;) {
-        status = run_job(lab, i);
-        done += status == RIDGE_OK;
-        if (status == RIDGE_INTERRUPTED) {
-            ridge_job_result_free(&lab->done[i]);
-            if (i > furthest) *finished = i; /* not a second chance: the cases after it were not decided on */
-        }
+        bool measured;
+        status = run_job(lab, i, &measured, error);
+        done += measured;
+        if (!measured) ridge_job_result_free(&lab->done[i]);
+        if (status != RIDGE_OK && i > furthest) *finished = i + measured;
         if (i > furthest) furthest = i;
     }
     RIDGE_TRY(skip_jobs(lab, *finished, error));
     if (status == RIDGE_INTERRUPTED)
         return ridge_fail(error, status, "interrupted after %d of %d cases: what was finished is kept", done, n);
-    return RIDGE_OK;
+    return status;
 }

@@ -27,6 +27,16 @@ typedef struct ridge_lab_item {
     int n_variants;
 } ridge_lab_item;
 
+/* What the caller does around each case, outside of its worker and of its time. NULL: nothing. After an error of
+ * `before` the case is not measured; after one of `after` its results count. Either ends the run, and its status is
+ * that of ridge_lab_run. `after` is called for every case whose `before` succeeded, also after an interruption. */
+typedef struct ridge_lab_hooks {
+    ridge_status (*before)(void *arg, const ridge_lab_item *item, ridge_error *error);
+    ridge_status (*after)(void *arg, const ridge_lab_item *item, ridge_error *error);
+    void *arg;
+    const char *before_text, *after_text; /* what they do, for the record; NULL: nothing */
+} ridge_lab_hooks;
+
 /* All zero but the items: the defaults of `ridge run`. */
 typedef struct ridge_lab_plan {
     const ridge_lab_item *items;
@@ -44,8 +54,10 @@ typedef struct ridge_lab_plan {
     double within;                /* seconds of the whole run; cases that do not fit are skipped. 0: no limit */
     double launch_limit;          /* seconds after which a launch counts as an endless loop; 0: 60 */
     int iterations;               /* rounds per case; 0: decided by the stop rule */
-    uint64_t began_ns;            /* ridge_clock_ns() at the start of `within` and wall_s; 0: the call */
-    int argc;                     /* command line, for the record; 0: none */
+    int warmup;                   /* rounds of each case before those: verified, not timed */
+    ridge_lab_hooks hooks;
+    uint64_t began_ns; /* ridge_clock_ns() at the start of `within` and wall_s; 0: the call */
+    int argc;          /* command line, for the record; 0: none */
     char **argv;
 } ridge_lab_plan;
 
@@ -77,8 +89,8 @@ typedef struct ridge_lab_watch {
 /* Measures every item. Results have the order of the items, then of their variants. A kernel that is wrong, crashes or
  * hangs has a verdict in the record and fails nothing else. Fails before the first case: RIDGE_INVALID (more threads
  * than the machine has, an instruction set that it lacks, a case that is larger than its memory), or a machine or CPU
- * ceilings that cannot be measured. RIDGE_INTERRUPTED: run->interrupted is set, and run has the finished cases, judged.
- * Overwrites *run. Free it with ridge_run_free in every case. */
+ * ceilings that cannot be measured. RIDGE_INTERRUPTED, and the error of a hook: run->interrupted is set, and run has the finished
+ * cases, judged. Overwrites *run. Free it with ridge_run_free in every case. */
 ridge_status ridge_lab_run(const ridge_lab_plan *plan, const ridge_lab_watch *watch, ridge_run *run,
                            ridge_error *error);
 

@@ -39,6 +39,9 @@ ridge_status ridge_lab_open(ridge_lab *lab, const ridge_lab_plan *plan, const ri
                                      .noise = plan->noise > 0 ? plan->noise : RIDGE_LAB_NOISE,
                                      .within = plan->within,
                                      .iterations = plan->iterations,
+                                     .warmup = plan->warmup,
+                                     .prepare = plan->hooks.before_text,
+                                     .cleanup = plan->hooks.after_text,
                                      .user_inputs = plan->user != NULL,
                                      .argc = plan->argc,
                                      .argv = plan->argv};
@@ -95,7 +98,7 @@ static ridge_status measure(ridge_lab *lab, ridge_error *error) {
     int finished = 0;
     if (probe) RIDGE_TRY(probe_before(lab, error));
     ridge_status status = run_jobs(lab, &finished, error);
-    run->interrupted = status == RIDGE_INTERRUPTED;
+    run->interrupted = status != RIDGE_OK;
     if (!run->interrupted && probe && has_time(lab))
         (void)ridge_ceilings_probe(&run->machine, threads, &run->dram_after, &run->fp32_after, NULL);
     if (ridge_lab_interrupted(lab->watch) && !run->interrupted) {

@@ -69,6 +69,7 @@ typedef struct ridge_job {
     double max_time;                  /* seconds of rounds, the checks of their samples included */
     double patience;                  /* seconds that the first RIDGE_LEAST_ROUNDS rounds may take; at least max_time */
     int iterations;                   /* rounds; 0: the stop rule decides */
+    int warmup;                       /* rounds before those: verified, but their times are not kept */
     double last_level;                /* bytes of the largest cache */
     const ridge_user_input *user;     /* n_in entries, or NULL */
     const ridge_reference *reference; /* NULL: none */

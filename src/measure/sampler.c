@@ -221,6 +221,7 @@ static ridge_launch next_launch(const sampler *s) {
 static ridge_status judge_launch(sampler *s, ridge_launch *l, ridge_error *error) {
     ridge_slot *slot = &s->slots[l->slot];
     if (slot->kind == RIDGE_SLOT_REFERENCE) {
+        if (s->warming) return RIDGE_OK;
         ridge_event moved = {.kind = RIDGE_EVENT_SAMPLE, .slot = l->slot, .sample = l->sample};
         ridge_sampler_send(s, &moved);
         return RIDGE_OK;
@@ -244,10 +245,12 @@ static ridge_status judge_launch(sampler *s, ridge_launch *l, ridge_error *error
     event.sample.rows_checked = event.check.rows_checked;
     if (!event.check.ok) {
         char text[240];
-        (void)snprintf(text, sizeof text, "round %d: %.200s", l->sample.round, event.check.text);
+        (void)snprintf(text, sizeof text, "%sround %d: %.200s", s->warming ? "warm-up, " : "", l->sample.round,
+                       event.check.text);
         wrong_slot(s, slot->of, &event.check, text);
         return RIDGE_OK;
     }
+    if (s->warming) return RIDGE_OK;
     if (slot->times && slot->n < RIDGE_MAX_SAMPLES) slot->times[slot->n++] = l->sample.time_us;
     ridge_sampler_send(s, &event);
     return RIDGE_OK;
@@ -322,6 +325,18 @@ static ridge_status run_rounds(sampler *s, ridge_stop *stop, ridge_error *error)
     return RIDGE_OK;
 }
 
+/* Rounds like the timed ones, in batches of as many sets, so that clocks and caches meet what they will meet. */
+static ridge_status warm_up(sampler *s, ridge_error *error) {
+    s->warming = true;
+    s->scheduled = 0;
+    while (s->n_running > 0 && rounds_done(s) < s->job->warmup) {
+        const int64_t ahead = 2 * (int64_t)s->n_active * s->job->warmup - s->scheduled;
+        RIDGE_TRY(run_batch(s, ahead < s->rotation.sets ? ahead : s->rotation.sets, error));
+    }
+    s->warming = false;
+    return RIDGE_OK;
+}
+
 /* ---- set-up ----------------------------------------------------------------------------------------------------- */
 
 static ridge_status prepare_slot(sampler *s, int i, ridge_error *error) {
@@ -388,6 +403,7 @@ static ridge_status sample_case(sampler *s, ridge_error *error) {
     if (s->job->emulated) return RIDGE_OK;
     if (s->n_running > 0) RIDGE_TRY(s->rig->companions(s, error));
     line_up(s);
+    RIDGE_TRY(warm_up(s, error));
     s->began_ns = ridge_clock_ns(); /* max_time covers timing and its checks */
     s->scheduled = 0;
     ridge_event stopped = {.kind = RIDGE_EVENT_STOPPED, .slot = -1};

@@ -85,6 +85,7 @@ struct ridge_sampler {
     uint64_t fillings; /* number of fills; each takes the next seed */
     int64_t scheduled; /* launches scheduled so far */
     int next_look;     /* round at which the stop rule is evaluated next */
+    bool warming;      /* rounds before the timed ones: their samples are not sent */
     uint64_t began_ns;
 };
 

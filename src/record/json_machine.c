@@ -117,18 +117,16 @@ static json_t *spec_item(const void *context, int i) {
 }
 
 static json_t *word_item(const void *context, int i) {
-    return ridge_json_text(ridge_option_word(((const ridge_option *)context)->name, i));
+    return ridge_json_text(((const ridge_option *)context)->words[i]);
 }
 
 /* The default by its word where values have words; `values` lists them. */
 static json_t *option_item(const void *context, int i) {
     const ridge_option *option = &((const ridge_target *)context)->options[i];
-    const char *word = ridge_option_word_of(option->name, option->fallback);
-    int words = 0;
-    while (ridge_option_word(option->name, words)) words++;
+    const char *word = ridge_option_word_of(option, option->fallback);
     return json_pack("{s:o, s:o, s:o}", "option", ridge_json_text(option->name), "default",
                      word ? ridge_json_text(word) : ridge_json_number(option->fallback), "values",
-                     ridge_json_array(words, word_item, option));
+                     ridge_json_array(ridge_option_words(option), word_item, option));
 }
 
 static int option_count(const ridge_target *target) {

@@ -54,11 +54,13 @@ typedef struct ridge_settings {
     int threads;
     bool hot;
     uint64_t seed;
-    double max_time;  /* seconds per case */
-    double noise;     /* half of an interval over its median at which a case ends */
-    double within;    /* seconds of the whole run; 0: no limit */
-    int iterations;   /* 0: decided by the stop rule */
-    bool user_inputs; /* some inputs came from files */
+    double max_time;               /* seconds per case */
+    double noise;                  /* half of an interval over its median at which a case ends */
+    double within;                 /* seconds of the whole run; 0: no limit */
+    int iterations;                /* 0: decided by the stop rule */
+    int warmup;                    /* rounds of each case before the timed ones */
+    const char *prepare, *cleanup; /* commands around each case; NULL: none */
+    bool user_inputs;              /* some inputs came from files */
     int argc;
     char **argv;
 } ridge_settings;
@@ -81,7 +83,7 @@ typedef struct ridge_run {
     int n_findings;
     ridge_budget budget; /* of its cases, in their order */
     double wall_s;
-    bool interrupted;
+    bool interrupted; /* ended before its last case: by a signal, or by a hook that failed */
 } ridge_run;
 
 /* Result of `ridge verify` for one variant and one case. */

@@ -45,7 +45,7 @@ void ridge_case_name(const ridge_target *target, const ridge_case *c, char *name
     for (int i = 0; i < RIDGE_MAX_OPTIONS && target->options[i].name && used < size; i++) {
         const ridge_option *option = &target->options[i];
         if (!(c->option[i] < option->fallback || c->option[i] > option->fallback)) continue;
-        const char *word = ridge_option_word_of(option->name, c->option[i]);
+        const char *word = ridge_option_word_of(option, c->option[i]);
         if (word)
             used += snprintf(name + used, (size_t)(size - used), ",%s=%s", option->name, word);
         else

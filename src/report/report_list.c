@@ -53,13 +53,14 @@ static void print_options(const ridge_target *target, const ridge_page *page) {
     FILE *to = open_memstream(&text, &size);
     for (int i = 0; to && i < RIDGE_MAX_OPTIONS && target->options[i].name; i++) {
         const ridge_option *option = &target->options[i];
-        const char *fallback = ridge_option_word_of(option->name, option->fallback), *word;
+        const char *fallback = ridge_option_word_of(option, option->fallback);
+        const int words = ridge_option_words(option);
         if (fallback)
             fprintf(to, " %s=%s", option->name, fallback);
         else
             fprintf(to, " %s=%g", option->name, option->fallback);
-        for (int w = 0, n = 0; (word = ridge_option_word(option->name, w)); w++)
-            if (word != fallback) fprintf(to, "%s%s", n++ ? ", " : " (or ", word);
+        for (int w = 0, n = 0; w < words; w++)
+            if (option->words[w] != fallback) fprintf(to, "%s%s", n++ ? ", " : " (or ", option->words[w]);
         if (fallback) fputc(')', to);
     }
     if (to && fclose(to) == 0 && text[0]) ridge_page_explain(page, "  options%s\n", text);

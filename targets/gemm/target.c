@@ -140,7 +140,7 @@ const ridge_target ridge_target_gemm = {
     .in = RIDGE_LIST(in),
     .out = RIDGE_LIST(out),
     .variants = RIDGE_LIST(variants),
-    .options = {{"alpha", 1}, {"wide", 0}},
+    .options = {{.name = "alpha", .fallback = 1}, {.name = "wide"}},
     .work = work,
     .oracle = oracle,
     .bound = bound,

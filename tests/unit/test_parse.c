@@ -11,51 +11,98 @@
 
 static void settings_are_a_name_and_a_number(void **state) {
     (void)state;
-    static const char *const bad[] = {"",
-                                      "a",
-                                      "=1",
-                                      "a=",
-                                      "a=x",
-                                      "a=1x",
-                                      "a= 1",
-                                      "a=nan",
-                                      "a=inf",
-                                      "a=1e999",
-                                      "a_name_that_is_far_too_long_to_be_that_of_an_option_of_any_target=1"};
+    static const char *const bad[] = {"", "a", "=1",
+                                      "a=", "a_name_that_is_far_too_long_to_be_that_of_an_option_of_any_target=1"};
+    static const char *const no_number[] = {"x", "1x", " 1", "nan", "inf", "1e999"};
+    static const ridge_option smoothing = {.name = "smoothing"};
     char name[64];
+    const char *text = NULL;
     double value = 0;
+    int n = 0;
     ridge_error error = {0};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_int_equal(ridge_parse_setting(bad[i], name, sizeof name, &value, &error), RIDGE_INVALID);
+        assert_int_equal(ridge_parse_setting(bad[i], name, sizeof name, &text, &error), RIDGE_INVALID);
         assert_non_null(strstr(error.text, "--option"));
     }
+    for (size_t i = 0; i < sizeof no_number / sizeof no_number[0]; i++) {
+        assert_int_equal(ridge_parse_option_values(&smoothing, no_number[i], &value, &n, &error), RIDGE_INVALID);
+        assert_non_null(strstr(error.text, "--option takes NAME=VALUE, a number, not 'smoothing="));
+    }
     for (uint64_t seed = 0; seed < 200; seed++) {
-        char text[80];
+        char setting[80];
         const double want = (ridge_random_unit(seed, 0) - 0.5) * 1e6;
-        (void)snprintf(text, sizeof text, "smoothing=%.17g", want);
-        assert_int_equal(ridge_parse_setting(text, name, sizeof name, &value, NULL), RIDGE_OK);
+        (void)snprintf(setting, sizeof setting, "smoothing=%.17g", want);
+        assert_int_equal(ridge_parse_setting(setting, name, sizeof name, &text, NULL), RIDGE_OK);
+        assert_int_equal(ridge_parse_option_values(&smoothing, text, &value, &n, NULL), RIDGE_OK);
         assert_string_equal(name, "smoothing");
         assert_true(!(value < want) && !(value > want));
     }
+}
+
+/* The words are the option's own: two options of one name may have different ones. */
+static void words_are_the_options_own(void **state) {
+    static const char *const first[] = {"off", "on", NULL}, *const second[] = {"on", NULL};
+    static const ridge_option a = {.name = "switch", .words = first}, b = {.name = "switch", .words = second};
+    double value = 9;
+    int n = 0;
+    ridge_error error = {0};
+    (void)state;
+    assert_int_equal(ridge_parse_option_values(&a, "on", &value, &n, &error), RIDGE_OK);
+    assert_true(value >= 1 && value <= 1);
+    assert_int_equal(ridge_parse_option_values(&b, "on", &value, &n, &error), RIDGE_OK);
+    assert_true(value >= 0 && value <= 0);
+    assert_int_equal(ridge_parse_option_values(&b, "off", &value, &n, &error), RIDGE_INVALID);
+    assert_non_null(strstr(error.text, "--option switch: 'off' is unknown"));
+    assert_non_null(strstr(error.text, "(known: on)"));
+    assert_int_equal(ridge_parse_option_values(&b, "7", &value, &n, &error), RIDGE_OK); /* the target rejects it */
+    assert_string_equal(ridge_option_word_of(&a, 1), "on");
+    assert_null(ridge_option_word_of(&b, 1));
+    assert_null(ridge_option_word_of(&a, 0.5));
+    assert_null(ridge_option_word_of(&a, strtod("nan", NULL)));
+    assert_int_equal(ridge_option_words(&(ridge_option){.name = "eps"}), 0);
+}
+
+/* Lists: every value by itself, in its order; none may be missing. */
+static void values_are_lists(void **state) {
+    static const char *const modes[] = {"off", "on", NULL};
+    static const ridge_option option = {.name = "mode", .words = modes};
+    static const char *const bad[] = {"", ",", "1,", ",1", "1,,2", "on,of", "1 ,2", "on off"};
+    double value[RIDGE_MAX_VALUES];
+    char many[4 * RIDGE_MAX_VALUES] = "";
+    int n = 0;
+    ridge_error error = {0};
+    (void)state;
+    assert_int_equal(ridge_parse_option_values(&option, "on,off,0.5", value, &n, &error), RIDGE_OK);
+    assert_int_equal(n, 3);
+    assert_true(value[0] >= 1 && value[0] <= 1 && value[1] >= 0 && value[1] <= 0 && value[2] >= 0.5 && value[2] <= 0.5);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        if (ridge_parse_option_values(&option, bad[i], value, &n, &error) != RIDGE_INVALID)
+            fail_msg("'%s' was taken", bad[i]);
+    for (int i = 0; i < RIDGE_MAX_VALUES; i++) strcat(many, i ? ",7" : "7");
+    assert_int_equal(ridge_parse_option_values(&option, many, value, &n, &error), RIDGE_OK);
+    assert_int_equal(n, RIDGE_MAX_VALUES);
+    strcat(many, ",7");
+    assert_int_equal(ridge_parse_option_values(&option, many, value, &n, &error), RIDGE_INVALID);
+    assert_non_null(strstr(error.text, "more than"));
 }
 
 /* What strtod and strtol take besides plain decimals, each as every kind of number an option can be. */
 static void numbers_are_plain_decimals(void **state) {
     static const char *const bad[] = {"0x10",   "0X1p3", "0x1p3", "1e400", "-1e400", "inf",   "-inf", "infinity", "nan",
                                       "nan(1)", " 5",    "5 ",    "\t5",   "+5",     "5.",    ".5",   "1e",       "1e+",
-                                      "1e-",    "-",     "--1",   "1_0",   "1,5",    "1.2.3", "5\n",  "١",        "1f"};
+                                      "1e-",    "-",     "--1",   "1_0",   "1,,5",   "1.2.3", "5\n",  "١",        "1f"};
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        char setting[40], name[8];
+        static const ridge_option option = {.name = "a"};
         double value = 0;
+        int n = 0;
         int64_t count = 0;
         uint64_t seed = 0;
-        (void)snprintf(setting, sizeof setting, "a=%s", bad[i]);
         if (ridge_parse_decimal(bad[i], &value) ||
             ridge_parse_seconds(bad[i], "--max-time", &value, NULL) != RIDGE_INVALID ||
             ridge_parse_count(bad[i], "--threads", 0, 100000, &count, NULL) != RIDGE_INVALID ||
             ridge_parse_seed(bad[i], &seed, NULL) != RIDGE_INVALID ||
-            ridge_parse_setting(setting, name, sizeof name, &value, NULL) != RIDGE_INVALID)
+            ridge_parse_option_values(&option, bad[i], &value, &n, NULL) != RIDGE_INVALID)
             fail_msg("'%s' was taken", bad[i]);
     }
     static const char *const good[] = {"0", "12", "007", "0.25", "1e3", "1.5E-3", "2e+1", "-3.5", "1e-400"};
@@ -143,6 +190,8 @@ static void inputs_are_split_at_the_first_equals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(settings_are_a_name_and_a_number),
+        cmocka_unit_test(words_are_the_options_own),
+        cmocka_unit_test(values_are_lists),
         cmocka_unit_test(numbers_are_plain_decimals),
         cmocka_unit_test(counts_hold_their_range),
         cmocka_unit_test(seconds_are_finite_and_positive),

@@ -412,8 +412,8 @@ static void names_of_cases(void **state) {
     assert_string_equal(name, "16384x1024/bf16");
     ridge_target told = fixture_norm;
     ridge_case turned = fixture_norm_cases[1];
-    told.options[0] = (ridge_option){"ignore", -100};
-    told.options[1] = (ridge_option){"smoothing", 0};
+    told.options[0] = (ridge_option){.name = "ignore", .fallback = -100};
+    told.options[1] = (ridge_option){.name = "smoothing"};
     turned.column_major = 1, turned.option[0] = -100, turned.option[1] = 0.1;
     (void)snprintf(want, sizeof want, "%s,%s^T,smoothing=0.1", name, told.in[0].name);
     ridge_case_name(&told, &turned, name, sizeof name);

@@ -47,22 +47,38 @@ static void append_extent(char *text, size_t size, int64_t value, uint64_t way) 
         (void)snprintf(text + used, size - used, "%lld", (long long)value);
 }
 
-/* A random axis, appended to text, and its extents one by one. Returns how many there are. */
-static int append_axis(char *text, size_t size, uint64_t seed, uint64_t *i, int64_t *extents) {
-    const uint64_t kind = ridge_random(seed, (*i)++) % 3; /* one extent, doubling, steps */
+/* A random range, appended to text, and its extents one by one. Returns how many there are. */
+static int append_range(char *text, size_t size, uint64_t seed, uint64_t *i, int most, int64_t *extents) {
+    const uint64_t kind = ridge_random(seed, (*i)++) % 4; /* one extent, doubling, steps, multiplying */
     int64_t value = (int64_t)1 << ridge_random(seed, (*i)++) % 20;
     if (ridge_random(seed, (*i)++) % 2) value += (int64_t)(ridge_random(seed, (*i)++) % 100);
     const int64_t step = 1 + (int64_t)(ridge_random(seed, (*i)++) % 3000);
-    const int n = kind == 0 ? 1 : 1 + (int)(ridge_random(seed, (*i)++) % 6);
-    for (int k = 0; k < n; k++) extents[k] = kind == 2 ? value + k * step : value << k;
+    const int64_t factor = kind == 1 ? 2 : 2 + (int64_t)(ridge_random(seed, (*i)++) % 9);
+    const int n = kind == 0 ? 1 : 1 + (int)(ridge_random(seed, (*i)++) % (uint64_t)most);
+    extents[0] = value;
+    for (int k = 1; k < n; k++) extents[k] = kind == 2 ? value + k * step : extents[k - 1] * factor;
     append_extent(text, size, value, ridge_random(seed, (*i)++) % 3);
     if (kind == 0) return n;
     /* The end of a range need not be one of its extents. */
-    const int64_t gap = kind == 2 ? step : extents[n - 1];
+    const int64_t gap = kind == 2 ? step : extents[n - 1] * (factor - 1);
     (void)strcat(text, "..");
     const int64_t end = extents[n - 1] + (int64_t)(ridge_random(seed, (*i)++) % (uint64_t)gap);
     append_extent(text, size, end, ridge_random(seed, (*i)++) % 3);
-    if (kind == 2) (void)strcat(text, ":"), append_extent(text, size, step, ridge_random(seed, (*i)++) % 3);
+    if (kind >= 2) (void)strcat(text, kind == 2 ? ":" : "*");
+    if (kind >= 2) append_extent(text, size, kind == 2 ? step : factor, ridge_random(seed, (*i)++) % 3);
+    return n;
+}
+
+/* A range, or a list of up to three, with at most six extents. */
+static int append_axis(char *text, size_t size, uint64_t seed, uint64_t *i, int64_t *extents) {
+    const int ranges = (int)(ridge_random(seed, (*i)++) % 4);
+    if (ranges == 0) return append_range(text, size, seed, i, 6, extents);
+    int n = 0;
+    for (int k = 0; k < ranges; k++) {
+        (void)strcat(text, k ? "," : "[");
+        n += append_range(text, size, seed, i, 2, extents + n);
+    }
+    (void)strcat(text, "]");
     return n;
 }
 
@@ -108,6 +124,15 @@ static void the_limits_themselves_are_taken(void **state) {
         {"1..64:1x1..64:1", RIDGE_MAX_SIZES, 1, 64},
         {"2^10..2^16x4096", 7, 1024, 65536},
         {"1..2^40:2^40", 1, 1, 1},
+        {"1..10^6*10", 7, 1, 1000000},
+        {"1..2^40*2^40", 2, 1, INT64_C(1) << 40},
+        {"3..2^40*2^40", 1, 3, 3},
+        {"2^40..2^40*1024G", 1, INT64_C(1) << 40, INT64_C(1) << 40},
+        {"[7]", 1, 7, 7},
+        {"[4,2,4]", 3, 4, 4}, /* in the order given, twice if given twice */
+        {"[64,1000..4000:1000]x64", 5, 64, 4000},
+        {"[1,2]x[3,4,5],9x9", 7, 1, 9},
+        {"[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32]", 32, 1, 32},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -166,6 +191,22 @@ static void malformed_sizes_are_named(void **state) {
         {"1..1025G", "2^40"},
         {"1..64:1x1..65:1", "4096"},
         {"99999999999999999999999", "2^40"},
+        {"1..4*", "missing"},
+        {"1..4*1", "above 1"},
+        {"1..4*0", "above 1"},
+        {"0..4*3", "double"},
+        {"4*2", "separated"},
+        {"1..4:2*2", "separated"},
+        {"1..4*1025G", "2^40"},
+        {"[", "missing"},
+        {"[]", "missing"},
+        {"[1", "needs its ]"},
+        {"[1,", "missing"},
+        {"[1x2]", "needs its ]"},
+        {"[[1]]", "missing"},
+        {"1]", "separated"},
+        {"[1]2", "separated"},
+        {"[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33]", "32 ranges"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
