@@ -16,7 +16,7 @@ typedef struct gemm_cpu_terms {
     vf_gelu_tables gelu;
 } gemm_cpu_terms;
 
-/* Elements j … of row i of the addend, which may lie by columns. */
+/* Elements j … of row i of the addend, which may be column-major. */
 VF_INLINE vf2 addend_at(const gemm_cpu_terms *t, int64_t i, int64_t j, int64_t count) {
     const float *from = t->addend + i * t->addend_row + j * t->addend_column;
     if (t->addend_column == 1) return vf2_load_n(from, count, VF_F32);

@@ -38,7 +38,8 @@ class _Call:
 
     def move_to(self, arrays):
         for tensor, array in zip(self._tensors, arrays):
-            tensor.data = array.data_ptr()
+            if array is not None:
+                tensor.data = array.data_ptr()
 
     def run(self):
         if self._apply(*self._arguments) != 0:
@@ -51,6 +52,9 @@ def _signature(target, variant, options, n_in, arrays):
     signature, grad = [target, variant, options, n_in], False
     try:
         for t in arrays:
+            if t is None:  # an input that is not given
+                signature.append(None)
+                continue
             grad = grad or t.requires_grad
             signature += (type(t), t.is_neg(), t.dtype, t.device, t.shape, t.stride())
     except (AttributeError, RuntimeError):
@@ -148,7 +152,7 @@ class Context:
         current = _stream_of((*inputs, *outputs))
         handle = current() if stream is None else stream
         described = []
-        for word, arrays, describe in (("inputs", inputs, _tensors.describe), ("outputs", outputs, _tensors.describe_output)):
+        for word, arrays, describe in (("inputs", inputs, _tensors.describe_input), ("outputs", outputs, _tensors.describe_output)):
             for array in arrays:
                 try:
                     described.append(describe(array, handle))

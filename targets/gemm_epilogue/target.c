@@ -35,7 +35,7 @@ static const ridge_case cases[] = {
     {.dim = {65, 40, 129}, .dtype = RIDGE_F32, WITH(2, 0, -1, RELU, 1, 1, 0), .column_major = A | C, EDGE},
     {.dim = {77, 18, 90}, .dtype = RIDGE_F32, WITH(1, 0, 1, SQUARED, 1, 0, 1), .column_major = C | D, EDGE},
     {.dim = {140, 136, 300}, .dtype = RIDGE_F32, WITH(1, 0, 0.5, TANH, 1, 1, 0), EDGE},
-    {.dim = {130, 100, 1096}, .dtype = RIDGE_F32, WITH(0.5, 0, 1, GELU, 1, 1, 1), .column_major = A | D, EDGE, GPU},
+    {.dim = {100, 130, 1096}, .dtype = RIDGE_F32, WITH(0.5, 0, 1, GELU, 1, 1, 1), .column_major = A | D, EDGE, GPU},
     {.dim = {0, 8, 16}, .dtype = RIDGE_BF16, WITH(1, 0, 0, GELU, 0, 1, 0), EDGE, GPU},
     {.dim = {300, 520, 200}, .dtype = RIDGE_BF16, WITH(1, 0, 0.5, NONE, 1, 0, 0), EDGE, GPU},
     {.dim = {257, 264, 136}, .dtype = RIDGE_F16, WITH(2, 0, -1, GELU, 1, 1, 1), .column_major = A, EDGE, GPU},
@@ -65,6 +65,8 @@ static const ridge_tensor_spec in[] = {
 static const ridge_tensor_spec out[] = {
     {.name = "d", .rank = 2, .dim = {MATMUL_M, MATMUL_N}, .takes_column_major = true, .wide_option = GEMM_WIDE + 1},
 };
+
+static const char *const words[] = {"none", "gelu", "gelu_tanh", "silu", "relu", "relu_squared", NULL};
 
 /* An activation 0, 3, 8, 4, 1 or 2; a bias 1, the addend 2 an element. */
 static void work(const ridge_case *c, ridge_work *w) {
@@ -150,7 +152,7 @@ static const char *reject(const ridge_case *c) {
     if (!(fabs(c->option[GEMM_BETA]) <= 0x1p20)) return "beta must be from -2^20 to 2^20";
     for (int f = 0; f < GEMM_FUNCTIONS; f++)
         if (!(c->option[GEMM_FUNCTION] > f) && !(c->option[GEMM_FUNCTION] < f)) return NULL;
-    return "function must be 0 (none), 1 (gelu), 2 (gelu's tanh form), 3 (silu), 4 (relu) or 5 (relu squared)";
+    return "activation must be 0 (none), 1 (gelu), 2 (gelu's tanh form), 3 (silu), 4 (relu) or 5 (relu squared)";
 }
 
 static const ridge_variant variants[] = {
@@ -187,13 +189,13 @@ const ridge_target ridge_target_gemm_epilogue = {
     .in = RIDGE_LIST(in),
     .out = RIDGE_LIST(out),
     .variants = RIDGE_LIST(variants),
-    .options = {{"alpha", 1},
-                {"wide", 0},
-                {"beta", 1},
-                {"function", 0},
-                {"with_c", 0},
-                {"with_bias", 1},
-                {"with_row_bias", 0}},
+    .options = {{.name = "alpha", .fallback = 1},
+                {.name = "wide"},
+                {.name = "beta", .fallback = 1},
+                {.name = "activation", .words = words},
+                {.name = "with_c"},
+                {.name = "with_bias", .fallback = 1},
+                {.name = "with_row_bias"}},
     .work = work,
     .oracle = oracle,
     .bound = bound,
