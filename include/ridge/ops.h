@@ -179,6 +179,21 @@ typedef struct ridge_gemm_options {
 RIDGE_API ridge_status ridge_gemm(ridge_context *context, const DLTensor *a, const DLTensor *b,
                                   const ridge_gemm_options *options, const DLTensor *c, ridge_error *error);
 
+/* Values of the activation of ridge_gemm_epilogue: ridge_activation's, and one more. */
+enum { RIDGE_ACTIVATION_RELU_SQUARED = RIDGE_ACTIVATION_RELU + 1 };
+/* options NULL: 1, 1, none. beta: as alpha. */
+typedef struct ridge_gemm_epilogue_options {
+    double alpha, beta;
+    int activation;
+} ridge_gemm_epilogue_options;
+
+/* d = activation(alpha a b + beta c + bias + row_bias)     a, b, d: as a, b, c of ridge_gemm; c: of d's shape and type;
+ *                                                          bias: [n], row_bias: [m], of a's type. c, bias and
+ *                                                          row_bias may be NULL: not there. */
+RIDGE_API ridge_status ridge_gemm_epilogue(ridge_context *context, const DLTensor *a, const DLTensor *b,
+                                           const DLTensor *c, const DLTensor *bias, const DLTensor *row_bias,
+                                           const ridge_gemm_epilogue_options *options, const DLTensor *d,
+                                           ridge_error *error);
 /* ---- attention ------------------------------------------------------------------------------------------------- */
 
 /* scale: of q k^T, from -2^20 to 2^20; 0: 1 / sqrt(d). causal: query i sees keys up to i + n - m, so that the last query

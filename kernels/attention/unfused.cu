@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(256)
 static ridge_status product_of(const gemm_call &g) {
     const gemm_problem p = g.problem();
     const gemm_copies copies = gemm_copies_of(&p);
-    return !device_is_hopper() || copies.a.copied || copies.b.copied || copies.c.copied ? gemm_by_any(g)
+    return !device_is_hopper() || copies.a.copied || copies.b.copied || copies.c.copied ? gemm_by_multiply_adds(g)
                                                                                         : gemm_by_tile(copies.tile, g);
 }
 

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "cpu/row_reduce.h"
-#include "cpu/vec_gelu.h"
+#include "cpu/vec_activation.h"
 #include "cuda/rows/norm.h"
 #include "model/token.h"
 
@@ -83,25 +83,9 @@ VF_INLINE vf2 normalized(const void *state, int64_t j, int64_t count) {
     return v;
 }
 
-VF_INLINE vf gelu_tanh(vf h) {
-    const vf one = vf_set1(1.0f);
-    const vf t = vf_mul(h, vf_fma(vf_mul(vf_set1(-GELU_TANH_B), h), h, vf_set1(-GELU_TANH_A)));
-    return vf_div(h, vf_add(one, vf_exp2(t)));
-}
-/* NaN stays. */
-VF_INLINE vf relu(vf h) { return vf_max(vf_zero(), h); }
-
-VF_INLINE vf2 activate(const row *r, vf2 h) {
-    switch (r->activation) {
-        case ACTIVATION_GELU: return (vf2){vf_gelu_by(&r->gelu, h.a), vf_gelu_by(&r->gelu, h.b)};
-        case ACTIVATION_GELU_TANH: return (vf2){gelu_tanh(h.a), gelu_tanh(h.b)};
-        case ACTIVATION_SILU: return (vf2){vf_silu(h.a), vf_silu(h.b)};
-        case ACTIVATION_RELU: return (vf2){relu(h.a), relu(h.b)};
-        default: return h;
-    }
-}
 VF_INLINE vf2 activated(const void *state, int64_t j, int64_t count) {
-    return activate(state, normalized(state, j, count));
+    const row *r = state;
+    return vf2_activate(r->activation, &r->gelu, normalized(state, j, count));
 }
 
 VF_INLINE row row_of(const ridge_call *call, vf_type type) {
@@ -166,7 +150,7 @@ typedef struct temporary {
 VF_INLINE vf2 activated_temporary(const void *state, int64_t j, int64_t count) {
     (void)count;
     const temporary *s = state;
-    return activate(s->r, vf2_load_f32(s->t + j));
+    return vf2_activate(s->r->activation, &s->r->gelu, vf2_load_f32(s->t + j));
 }
 
 VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end, vf_type type) {

@@ -5,6 +5,8 @@
 #include "cuda/host/launch.cuh"
 #include "cuda/host/view.cuh"
 
+#include "gemm/terms.cuh"
+
 extern "C" {
 #include "gemm/problem.h"
 }
@@ -16,13 +18,29 @@ struct gemm_call {
     ridge_dtype dtype;
     bool wide; /* c is fp32 */
     float alpha;
+    matrix_view addend; /* base NULL: none; likewise the biases */
+    const void *bias, *row_bias;
+    float beta;
+    int function;
     uint8_t *scratch;
     cudaStream_t stream;
 
     /* Of a launch within another operation; c by rows, alpha 1. */
     gemm_call(const matrix_view &left, const matrix_view &right, const matrix_view &result, ridge_dtype type,
               bool result_wide, cudaStream_t in)
-        : a(left), b(right), c(result), dtype(type), wide(result_wide), alpha(1.0f), scratch(NULL), stream(in) {}
+        : a(left),
+          b(right),
+          c(result),
+          dtype(type),
+          wide(result_wide),
+          alpha(1.0f),
+          addend(),
+          bias(NULL),
+          row_bias(NULL),
+          beta(0),
+          function(ACTIVATION_NONE),
+          scratch(NULL),
+          stream(in) {}
     explicit gemm_call(const ridge_call *call)
         : a(view_of(call->in[GEMM_A])),
           b(view_of(call->in[GEMM_B])),
@@ -30,12 +48,30 @@ struct gemm_call {
           dtype(call->dtype),
           wide(call->option[GEMM_WIDE] > 0),
           alpha((float)call->option[GEMM_ALPHA]),
+          addend(),
+          bias(NULL),
+          row_bias(NULL),
+          beta(0),
+          function(ACTIVATION_NONE),
           scratch((uint8_t *)call->scratch),
           stream(stream_of(call)) {
+        if (call->way && call->way->number == GEMM_WITH_TERMS) {
+            if (call->option[GEMM_HAS_ADDEND] > 0) addend = view_of(call->in[GEMM_ADDEND]);
+            if (call->option[GEMM_HAS_BIAS] > 0) bias = ridge_data(&call->in[GEMM_BIAS]);
+            if (call->option[GEMM_HAS_ROW_BIAS] > 0) row_bias = ridge_data(&call->in[GEMM_ROW_BIAS]);
+            beta = (float)call->option[GEMM_BETA], function = (int)call->option[GEMM_FUNCTION];
+        }
         if (c.by_rows()) return;
+        const void *const bias_before = bias;
+        bias = row_bias, row_bias = bias_before, addend = transposed(addend);
         const matrix_view a_before = a;
         a = transposed(b), b = transposed(a_before), c = transposed(c);
     }
+    template <typename T>
+    gemm_terms<T> terms(void) const {
+        return {addend.base, addend.line, addend.step, wide, beta, (const T *)bias, (const T *)row_bias, function};
+    }
+    bool has_terms(void) const { return addend.base || bias || row_bias || function; }
     /* What the plan looked at, so that plan and launch agree. */
     gemm_problem problem(void) const {
         gemm_problem g = {};
@@ -54,8 +90,12 @@ struct gemm_call {
 
 /* By a tile of GEMM_TILES; its matrices lie in lines of 16-byte pieces. */
 ridge_status gemm_by_tile(int tile, const gemm_call &g);
-/* By fp32 multiply-adds: any matrices. */
-ridge_status gemm_by_any(const gemm_call &g);
+/* The same with terms, of GEMM_TERMS_TILES. */
+ridge_status gemm_by_tile_with_terms(int tile, const gemm_call &g);
+/* By multiply-adds. only_if: NULL, or what says in the device's memory whether there is anything to do. */
+ridge_status gemm_by_multiply_adds(const gemm_call &g, const unsigned *only_if = NULL);
+/* C = the sums of all shares of K, in their order: lines of gemm_share_line(n), the shares one behind the other. */
+ridge_status gemm_add_shares(const gemm_call &g, const float *sums, int shares);
 
 }  // namespace ridge
 

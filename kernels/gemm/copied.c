@@ -31,9 +31,8 @@ gemm_copies gemm_copies_of(const gemm_problem *g) {
 static double bytes_of(const gemm_copy *copy) { return 2.0 * (double)copy->lines * (double)copy->line; }
 
 ridge_plan gemm_copied_plan(const ridge_way *way, const ridge_problem *p) {
-    const gemm_problem g = gemm_problem_of(p);
+    const gemm_problem g = gemm_problem_of(way, p);
     const int64_t most = INT32_MAX - 4096;
-    (void)way;
     if (g.dtype != RIDGE_BF16 && g.dtype != RIDGE_F16) return (ridge_plan){.refusal = "for bf16 and f16"};
     if (g.m < 1) return (ridge_plan){.refusal = "for one row and more"};
     if (g.m > most || g.n > most || g.k > most) return (ridge_plan){.refusal = "for extents of 31 bits"};

@@ -1,5 +1,7 @@
-/* C = alpha A B in fp32, compiled once for each instruction set: see cpu.h. */
+/* C = alpha A B in fp32, and f(alpha A B + beta C + bias), compiled once for each instruction set: see cpu.h. */
 #include "gemm/cpu.h"
+
+#include "gemm/cpu_terms.h"
 
 static int64_t stride_of(const DLTensor *t, int dim) {
     if (t->shape[dim] <= 1 || !t->strides) return dim == 0 ? t->shape[1] : 1;
@@ -24,32 +26,38 @@ static gemm_product product_of(const ridge_call *call) {
                           .c_row = stride_of(c, across)};
 }
 
-/* A part of C's rows, times alpha. */
-typedef struct scaling {
-    const gemm_product *p;
-    float alpha;
-} scaling;
-static void scale_rows(void *arg, int rank, int size) {
-    const scaling *s = arg;
-    int64_t begin, end;
-    ridge_share(s->p->m, 1, rank, size, &begin, &end);
-    for (int64_t i = begin; i < end; i++)
-        for (int64_t j = 0; j < s->p->n; j++) s->p->c[i * s->p->c_row + j] *= s->alpha;
+/* What is made of a product. terms: of a target with more than alpha. */
+static gemm_cpu_terms terms_of(const ridge_call *call, const gemm_product *p, bool terms) {
+    gemm_cpu_terms t = {.p = p, .alpha = (float)call->option[GEMM_ALPHA]};
+    if (!terms) return t;
+    const bool across = stride_of(&call->out[0], 1) != 1;
+    const DLTensor *addend = &call->in[GEMM_ADDEND];
+    const float *bias = call->option[GEMM_HAS_BIAS] > 0 ? ridge_data(&call->in[GEMM_BIAS]) : NULL;
+    const float *row_bias = call->option[GEMM_HAS_ROW_BIAS] > 0 ? ridge_data(&call->in[GEMM_ROW_BIAS]) : NULL;
+    t.addend = call->option[GEMM_HAS_ADDEND] > 0 ? ridge_data(addend) : NULL;
+    t.addend_row = stride_of(addend, across), t.addend_column = stride_of(addend, !across);
+    t.bias = across ? row_bias : bias, t.row_bias = across ? bias : row_bias;
+    t.beta = (float)call->option[GEMM_BETA], t.function = (int)call->option[GEMM_FUNCTION];
+    t.gelu = vf_gelu_prepare();
+    return t;
+}
+static bool changes(const gemm_cpu_terms *t) {
+    return t->alpha > 1 || t->alpha < 1 || t->addend || t->bias || t->row_bias || t->function;
 }
 
 ridge_status RIDGE_ISA_FN(gemm_cpu_optimized)(const ridge_call *call) {
     const gemm_product p = product_of(call);
-    scaling s = {&p, (float)call->option[GEMM_ALPHA]};
+    gemm_cpu_terms t = terms_of(call, &p, call->way->number == GEMM_WITH_TERMS);
     if (p.m == 0) return RIDGE_OK;
     RIDGE_ISA_FN(gemm_product)(&p, *(const gemm_way *)call->way->own, call->scratch, call->team);
-    if (s.alpha > 1 || s.alpha < 1) ridge_team_run(call->team, scale_rows, &s);
+    if (changes(&t)) ridge_team_run(call->team, add_terms, &t);
     return RIDGE_OK;
 }
 
 /* Each row of C as sums of rows of B, which the compiler makes vectors of where they are contiguous. */
 static void loops(void *arg, int rank, int size) {
-    const scaling *s = arg;
-    const gemm_product *p = s->p;
+    const gemm_cpu_terms *t = arg;
+    const gemm_product *p = t->p;
     int64_t begin, end;
     ridge_share(p->m, 1, rank, size, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
@@ -63,13 +71,28 @@ static void loops(void *arg, int rank, int size) {
             else
                 for (int64_t j = 0; j < p->n; j++) c[j] += a * b[j * p->b_column];
         }
-        for (int64_t j = 0; j < p->n; j++) c[j] *= s->alpha; /* sums first: alpha a may be 0 where a is not */
+        for (int64_t j = 0; j < p->n; j++) c[j] *= t->alpha; /* sums first: alpha a may be 0 where a is not */
     }
 }
 
 ridge_status RIDGE_ISA_FN(gemm_cpu_baseline)(const ridge_call *call) {
     const gemm_product p = product_of(call);
-    scaling s = {&p, (float)call->option[GEMM_ALPHA]};
-    ridge_team_run(call->team, loops, &s);
+    gemm_cpu_terms t = terms_of(call, &p, false);
+    ridge_team_run(call->team, loops, &t);
+    return RIDGE_OK;
+}
+
+/* The product, then each term in a pass of its own. */
+ridge_status RIDGE_ISA_FN(gemm_terms_cpu_baseline)(const ridge_call *call) {
+    const gemm_product p = product_of(call);
+    const gemm_cpu_terms all = terms_of(call, &p, true), none = {.p = &p, .alpha = 1, .gelu = all.gelu};
+    gemm_cpu_terms pass[] = {none, none, none, none};
+    pass[0].bias = all.bias, pass[1].row_bias = all.row_bias;
+    pass[2].addend = all.addend, pass[2].beta = all.beta;
+    pass[2].addend_row = all.addend_row, pass[2].addend_column = all.addend_column;
+    pass[3].function = all.function;
+    ridge_team_run(call->team, loops, (void *)&all);
+    for (int i = 0; i < 4; i++)
+        if (changes(&pass[i])) ridge_team_run(call->team, add_terms, &pass[i]);
     return RIDGE_OK;
 }

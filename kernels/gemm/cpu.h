@@ -8,8 +8,10 @@
 
 RIDGE_CPU_DECLARE(gemm_cpu_baseline);
 RIDGE_CPU_DECLARE(gemm_cpu_optimized);
+RIDGE_CPU_DECLARE(gemm_terms_cpu_baseline); /* of gemm_epilogue */
 
 enum { GEMM_CPU_WAYS = GEMM_WAY_COUNT };
 extern const ridge_way gemm_cpu_ways[GEMM_CPU_WAYS]; /* own: a gemm_way */
+extern const ridge_way gemm_terms_cpu_ways[GEMM_CPU_WAYS];
 
 #endif

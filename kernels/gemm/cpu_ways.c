@@ -17,25 +17,31 @@ static gemm_facts facts_of(const gemm_problem *g) {
 
 static ridge_plan plan(const ridge_way *way, const ridge_problem *p) {
     const gemm_way own = *(const gemm_way *)way->own;
-    const gemm_problem g = gemm_problem_of(p);
+    const gemm_problem g = gemm_problem_of(way, p);
     const gemm_facts facts = facts_of(&g);
     const double beats = gemm_way_beats(own, &facts), floats = gemm_operands(&facts) + gemm_results(&facts);
     const double slices = own == GEMM_WAY_BLOCKED ? ceil((double)g.k / GEMM_BLOCK_DEPTH) : 1;
-    const double written = gemm_bytes_written(&g);
-    return (ridge_plan){.refusal = gemm_way_refusal(own, &facts),
-                        .us = cpu_cost_of(&p->here, beats, floats),
-                        .scratch = gemm_product_scratch(g.m, g.n, g.k, facts.threads),
-                        .traffic = {.read = gemm_bytes_read(&g) + written * (slices - 1), .written = written * slices}};
+    const double written = gemm_bytes_written(&g), again = way->number == GEMM_WITH_TERMS ? written : 0;
+    return (ridge_plan){
+        .refusal = gemm_way_refusal(own, &facts),
+        .us = cpu_cost_of(&p->here, beats, floats),
+        .scratch = gemm_product_scratch(g.m, g.n, g.k, facts.threads),
+        .traffic = {.read = gemm_bytes_read(&g) + written * (slices - 1) + again, .written = written * slices + again}};
 }
 
-#define WAY(number, name_, idea_)                                                                                    \
-    {                                                                                                                \
-        .name = name_, .idea = idea_, .plan = plan, .run = RIDGE_CPU(gemm_cpu_optimized), .own = &(const gemm_way) { \
-            number                                                                                                   \
-        }                                                                                                            \
+/* number: see problem.h. */
+#define WAY(number_, own_, name_, idea_)                                                                     \
+    {                                                                                                        \
+        .name = name_, .idea = idea_, .plan = plan, .run = RIDGE_CPU(gemm_cpu_optimized), .number = number_, \
+        .own = &(const gemm_way) {                                                                           \
+            own_                                                                                             \
+        }                                                                                                    \
     }
-const ridge_way gemm_cpu_ways[GEMM_CPU_WAYS] = {
-    WAY(GEMM_WAY_STREAM, "stream", "nothing is packed; B is read in row order"),
-    WAY(GEMM_WAY_DOTS, "dots", "vectors along K, B transposed slice by slice"),
-    WAY(GEMM_WAY_BLOCKED, "blocked", "a thread packs panels of its own block of B"),
-};
+#define WAYS(number)                                                                                \
+    {                                                                                               \
+        WAY(number, GEMM_WAY_STREAM, "stream", "nothing is packed; B is read in row order"),        \
+            WAY(number, GEMM_WAY_DOTS, "dots", "vectors along K, B transposed slice by slice"),     \
+            WAY(number, GEMM_WAY_BLOCKED, "blocked", "a thread packs panels of its own block of B") \
+    }
+const ridge_way gemm_cpu_ways[GEMM_CPU_WAYS] = WAYS(GEMM_PLAIN);
+const ridge_way gemm_terms_cpu_ways[GEMM_CPU_WAYS] = WAYS(GEMM_WITH_TERMS);

@@ -3,12 +3,21 @@
 #ifndef RIDGE_GEMM_PROBLEM_H
 #define RIDGE_GEMM_PROBLEM_H
 
+#include "cuda/epilogue/activation.h"
 #include "model/matmul_dims.h"
 #include "ridge/target.h"
 
 /* Places in option[] of targets that multiply matrices, and of their tensors; those in dim[] are MATMUL_…. */
 enum { GEMM_ALPHA, GEMM_WIDE, GEMM_OPTIONS };
 enum { GEMM_A, GEMM_B, GEMM_C }; /* inputs first: C is out[0] */
+
+/* The same of gemm_epilogue, D = f(alpha A B + beta C + bias + row_bias): further options, of which the last three say
+ * what is given, and further inputs; D is out[0]. A way of such a target has the number GEMM_WITH_TERMS. */
+enum { GEMM_BETA = GEMM_OPTIONS, GEMM_FUNCTION, GEMM_HAS_ADDEND, GEMM_HAS_BIAS, GEMM_HAS_ROW_BIAS, GEMM_TERMS_OPTIONS };
+enum { GEMM_ADDEND = GEMM_C, GEMM_BIAS, GEMM_ROW_BIAS, GEMM_D };
+enum { GEMM_PLAIN, GEMM_WITH_TERMS };
+/* Functions: those of cuda/epilogue/activation.h, and the square of ReLU. */
+enum { GEMM_RELU_SQUARED = ACTIVATIONS, GEMM_FUNCTIONS };
 
 /* Element (i, j) is `i line + j step` elements behind the first; one of them is 1. */
 typedef struct gemm_matrix {
@@ -20,16 +29,18 @@ typedef struct gemm_problem {
     int64_t m, n, k;
     gemm_matrix a, b, c; /* c.step is 1 */
     ridge_dtype dtype;
-    bool wide; /* C is fp32, whatever A and B are */
+    bool wide;   /* C is fp32, whatever A and B are */
+    double more; /* bytes of C as an addend, and of biases */
     ridge_abilities here;
 } gemm_problem;
 
-gemm_problem gemm_problem_of(const ridge_problem *p);
+/* Of the target that the way belongs to. */
+gemm_problem gemm_problem_of(const ridge_way *way, const ridge_problem *p);
 
 static inline double gemm_flops(const gemm_problem *g) { return 2.0 * (double)g->m * (double)g->n * (double)g->k; }
-/* Bytes of the operands, and of C. */
+/* Bytes of all inputs, and of the result. */
 static inline double gemm_bytes_read(const gemm_problem *g) {
-    return (double)ridge_dtype_size(g->dtype) * (double)g->k * ((double)g->m + (double)g->n);
+    return (double)ridge_dtype_size(g->dtype) * (double)g->k * ((double)g->m + (double)g->n) + g->more;
 }
 static inline double gemm_bytes_written(const gemm_problem *g) {
     return (double)(g->wide ? 4 : ridge_dtype_size(g->dtype)) * (double)g->m * (double)g->n;

@@ -3,6 +3,8 @@
 
 #include "gemm/any.h"
 #include "gemm/copied.h"
+#include "gemm/few_rows.h"
+#include "gemm/hi_lo.h"
 #include "gemm/wgmma.h"
 
 static gemm_matrix matrix_of(const ridge_operand *o, bool transposed) {
@@ -10,41 +12,77 @@ static gemm_matrix matrix_of(const ridge_operand *o, bool transposed) {
     return transposed ? (gemm_matrix){m.step, m.line, m.offset} : m;
 }
 
-gemm_problem gemm_problem_of(const ridge_problem *p) {
+/* Bytes of what is added to the product. */
+static double bytes_of_terms(const ridge_case *c) {
+    const double m = (double)c->dim[MATMUL_M], n = (double)c->dim[MATMUL_N], size = (double)ridge_dtype_size(c->dtype);
+    return (c->option[GEMM_HAS_ADDEND] > 0 ? m * n * (c->option[GEMM_WIDE] > 0 ? 4 : size) : 0) +
+           (c->option[GEMM_HAS_BIAS] > 0 ? n * size : 0) + (c->option[GEMM_HAS_ROW_BIAS] > 0 ? m * size : 0);
+}
+
+gemm_problem gemm_problem_of(const ridge_way *way, const ridge_problem *p) {
     const int64_t m = p->c.dim[MATMUL_M], n = p->c.dim[MATMUL_N];
-    const bool across = p->tensor[GEMM_C].stride[1] != 1;
+    const ridge_operand *to = &p->tensor[way->number == GEMM_WITH_TERMS ? GEMM_D : GEMM_C];
+    const bool across = to->stride[1] != 1;
     return (gemm_problem){.m = across ? n : m,
                           .n = across ? m : n,
                           .k = p->c.dim[MATMUL_K],
                           .a = matrix_of(&p->tensor[across ? GEMM_B : GEMM_A], across),
                           .b = matrix_of(&p->tensor[across ? GEMM_A : GEMM_B], across),
-                          .c = matrix_of(&p->tensor[GEMM_C], across),
+                          .c = matrix_of(to, across),
                           .dtype = p->c.dtype,
                           .wide = p->c.option[GEMM_WIDE] > 0,
+                          .more = way->number == GEMM_WITH_TERMS ? bytes_of_terms(&p->c) : 0,
                           .here = p->here};
 }
 
 #define DECLARE(name, ...) RIDGE_CUDA_DECLARE(gemm_cuda_##name);
 GEMM_TILES(DECLARE)
+GEMM_HI_LO_TILES(DECLARE)
+RIDGE_CUDA_DECLARE(gemm_cuda_few_rows);
 RIDGE_CUDA_DECLARE(gemm_cuda_copied);
 RIDGE_CUDA_DECLARE(gemm_cuda_any);
 
-#define TILE_WAY(name_, columns_, stages_, cluster_m_, cluster_n_, split_, rate_, idea_) \
-    {.name = #name_,                                                                     \
-     .idea = idea_,                                                                      \
+/* A line of a list in tiles.h, for a way with this plan; number: see problem.h. */
+#define TILE_WAY(number_, plan_, products_, name_, columns_, stages_, cluster_m_, cluster_n_, split_, rate_, idea_) \
+    {.name = #name_,                                                                                                \
+     .idea = idea_,                                                                                                 \
+     .needs = 90,                                                                                                   \
+     .plan = plan_,                                                                                                 \
+     .run = RIDGE_CUDA(gemm_cuda_##name_),                                                                          \
+     .number = number_,                                                                                             \
+     .own = &(const gemm_tile){columns_, stages_, cluster_m_, cluster_n_, split_, rate_, products_}},
+#define WGMMA_WAY(...) TILE_WAY(GEMM_PLAIN, gemm_wgmma_plan, 1, __VA_ARGS__)
+#define HI_LO_WAY(...) TILE_WAY(GEMM_PLAIN, gemm_hi_lo_plan, 3, __VA_ARGS__)
+#define WGMMA_TERMS_WAY(...) TILE_WAY(GEMM_WITH_TERMS, gemm_wgmma_plan, 1, __VA_ARGS__)
+#define HI_LO_TERMS_WAY(...) TILE_WAY(GEMM_WITH_TERMS, gemm_hi_lo_plan, 3, __VA_ARGS__)
+
+#define FEW_ROWS_WAY(number_)                                                            \
+    {.name = "few_rows",                                                                 \
+     .idea = "up to 16 rows, or columns: the other operand once, at the rate of memory", \
      .needs = 90,                                                                        \
-     .plan = gemm_wgmma_plan,                                                            \
-     .run = RIDGE_CUDA(gemm_cuda_##name_),                                               \
-     .own = &(const gemm_tile){columns_, stages_, cluster_m_, cluster_n_, split_, rate_}},
+     .plan = gemm_few_rows_plan,                                                         \
+     .run = RIDGE_CUDA(gemm_cuda_few_rows),                                              \
+     .number = number_},
+#define ANY_WAY(number_)                                 \
+    {.name = "any",                                      \
+     .idea = "fp32 multiply-adds, operands as they lie", \
+     .plan = gemm_any_plan,                              \
+     .run = RIDGE_CUDA(gemm_cuda_any),                   \
+     .number = number_},
 
 const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS] = {
-    GEMM_TILES(TILE_WAY){.name = "copied",
-                         .idea = "operands between 16-byte boundaries copied, then tiles",
-                         .needs = 90,
-                         .plan = gemm_copied_plan,
-                         .run = RIDGE_CUDA(gemm_cuda_copied)},
-    {.name = "any",
-     .idea = "fp32 multiply-adds, operands as they lie",
-     .plan = gemm_any_plan,
-     .run = RIDGE_CUDA(gemm_cuda_any)},
+    GEMM_TILES(WGMMA_WAY)       /* 16 bits */
+    GEMM_HI_LO_TILES(HI_LO_WAY) /* fp32 */
+    FEW_ROWS_WAY(GEMM_PLAIN)    /* */
+    {.name = "copied",
+     .idea = "operands between 16-byte boundaries copied, then tiles",
+     .needs = 90,
+     .plan = gemm_copied_plan,
+     .run = RIDGE_CUDA(gemm_cuda_copied)},
+    ANY_WAY(GEMM_PLAIN) /* */
+};
+
+const ridge_way gemm_terms_ways[GEMM_TERMS_WAYS] = {
+    GEMM_TERMS_TILES(WGMMA_TERMS_WAY) GEMM_HI_LO_TILES(HI_LO_TERMS_WAY) FEW_ROWS_WAY(GEMM_WITH_TERMS)
+        ANY_WAY(GEMM_WITH_TERMS) /* */
 };

@@ -7,8 +7,13 @@
 #include "gemm/tiles.h"
 
 #define GEMM_ONE_MORE(...) +1
-enum { GEMM_N_TILES = 0 GEMM_TILES(GEMM_ONE_MORE), GEMM_CUDA_WAYS = GEMM_N_TILES + 2 };
+enum {
+    GEMM_N_TILES = 0 GEMM_TILES(GEMM_ONE_MORE),
+    GEMM_CUDA_WAYS = GEMM_N_TILES GEMM_HI_LO_TILES(GEMM_ONE_MORE) + 3,
+    GEMM_TERMS_WAYS = 0 GEMM_TERMS_TILES(GEMM_ONE_MORE) GEMM_HI_LO_TILES(GEMM_ONE_MORE) + 2
+};
 #undef GEMM_ONE_MORE
 extern const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS];
+extern const ridge_way gemm_terms_ways[GEMM_TERMS_WAYS]; /* of gemm_epilogue */
 
 #endif

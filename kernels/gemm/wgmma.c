@@ -37,8 +37,8 @@ double gemm_tile_cost(const gemm_tile *t, const gemm_problem *g) {
     const int shares = gemm_shares(t, g);
     const double tile = (double)GEMM_TILE_ROWS * t->columns, slices = (double)up(up(g->k, GEMM_SLICE), shares);
     const double turns = (double)up(tiles_of(t, g) * shares, room_of(t, g));
-    const double each = slices * 2 * tile * GEMM_SLICE / t->rate + tile * STORE;
-    const double together = gemm_flops(g) / (POWER * (g->here.sm_count > 0 ? g->here.sm_count : 1));
+    const double each = slices * 2 * tile * GEMM_SLICE * t->products / t->rate + tile * STORE;
+    const double together = gemm_flops(g) * t->products / (POWER * (g->here.sm_count > 0 ? g->here.sm_count : 1));
     const double moved = (gemm_bytes_read(g) + gemm_bytes_written(g)) / DRAM;
     const double added = shares > 1 ? ADDING + (double)g->m * (double)g->n * (4 * shares + 2) / L2 : 0;
     return LAUNCH + FILL + fmax(fmax(turns * each, together), moved) + added;
@@ -56,7 +56,7 @@ static const char *refusal_of(const gemm_tile *t, const gemm_problem *g) {
 
 ridge_plan gemm_wgmma_plan(const ridge_way *way, const ridge_problem *p) {
     const gemm_tile *t = way->own;
-    const gemm_problem g = gemm_problem_of(p);
+    const gemm_problem g = gemm_problem_of(way, p);
     ridge_plan plan = {.refusal = refusal_of(t, &g)};
     if (plan.refusal) return plan;
     const int shares = gemm_shares(t, &g);

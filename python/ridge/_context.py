@@ -52,7 +52,7 @@ def _signature(target, variant, options, n_in, arrays):
     signature, grad = [target, variant, options, n_in], False
     try:
         for t in arrays:
-            if t is None:
+            if t is None:  # an input that is not given
                 signature.append(None)
                 continue
             grad = grad or t.requires_grad
@@ -153,7 +153,7 @@ class Context:
         current = _stream_of((*inputs, *outputs))
         handle = current() if stream is None else stream
         described = []
-        for word, arrays, describe in (("inputs", inputs, _tensors.describe), ("outputs", outputs, _tensors.describe_output)):
+        for word, arrays, describe in (("inputs", inputs, _tensors.describe_input), ("outputs", outputs, _tensors.describe_output)):
             for array in arrays:
                 try:
                     described.append(describe(array, handle))

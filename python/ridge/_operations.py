@@ -122,6 +122,23 @@ def attention(
     return out, lse
 
 
+def gemm_epilogue(
+    a, b, c=None, bias=None, row_bias=None, alpha=1.0, beta=1.0, activation="none", dtype=None, **how
+):
+    """activation(alpha a b + beta c + bias + row_bias): c [m, n] of the result's type, bias [n], row_bias [m]; or None.
+
+    activation: also "relu_squared"; dtype: of the result, c's, or a's or float32."""
+    functions = {**ACTIVATIONS, "relu_squared": 5}
+    if activation not in functions:
+        raise Error(f"activation is {activation!r}; it is one of {', '.join(functions)}")
+    if dtype is None and c is not None:
+        dtype = c.dtype
+    d = _empty(a, (_dims(a, "a", ("m", "k"))[0], _dims(b, "b", ("k", "n"))[1]), dtype)
+    options = [alpha, 0, beta, functions[activation]]
+    apply("gemm_epilogue", [a, b, c, bias, row_bias], [d], options=options, **how)
+    return d
+
+
 def linear_softmax(x, w, b, **how):
     """softmax(x w + b): x [batch, depth], w [depth, classes], b [classes]."""
     y = _empty(x, (_dims(x, "x", ("batch", "depth"))[0], _dims(w, "w", ("depth", "classes"))[1]))

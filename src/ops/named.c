@@ -148,6 +148,17 @@ ridge_status ridge_attention(ridge_context *context, const DLTensor *q, const DL
     return apply(context, "attention", in, 5, results, 2, values, error);
 }
 
+ridge_status ridge_gemm_epilogue(ridge_context *context, const DLTensor *a, const DLTensor *b, const DLTensor *c,
+                                 const DLTensor *bias, const DLTensor *row_bias,
+                                 const ridge_gemm_epilogue_options *options, const DLTensor *d, ridge_error *error) {
+    static const DLTensor absent = {.data = NULL};
+    static const ridge_gemm_epilogue_options defaults = {1, 1, RIDGE_ACTIVATION_NONE};
+    const ridge_gemm_epilogue_options *o = options ? options : &defaults;
+    const double values[RIDGE_MAX_OPTIONS] = {o->alpha, 0, o->beta, o->activation};
+    const DLTensor *const in[] = {a, b, c ? c : &absent, bias ? bias : &absent, row_bias ? row_bias : &absent};
+    return apply(context, "gemm_epilogue", in, 5, &d, 1, values, error);
+}
+
 ridge_status ridge_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w, const DLTensor *b,
                                   const DLTensor *probs, ridge_error *error) {
     const DLTensor *const in[] = {x, w, b};

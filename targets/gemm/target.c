@@ -26,6 +26,11 @@ static const ridge_case cases[] = {
     {.dim = {4096, 4096, 4096}, .dtype = RIDGE_F16, .option = {1}, GPU},
     {.dim = {8192, 8192, 8192}, .dtype = RIDGE_F16, .option = {1}, GPU},
     {.dim = {4096, 4096, 4096}, .dtype = RIDGE_F32, .option = {1}, GPU},
+    {.dim = {1024, 8192, 8192}, .dtype = RIDGE_F32, .option = {1}, GPU},
+    {.dim = {1, 8192, 8192}, .dtype = RIDGE_BF16, .option = {1}, GPU},
+    {.dim = {8, 8192, 8192}, .dtype = RIDGE_BF16, .option = {1}, GPU},
+    {.dim = {16, 8192, 8192}, .dtype = RIDGE_BF16, .option = {1}, GPU},
+    {.dim = {16, 8192, 8192}, .dtype = RIDGE_BF16, .option = {1}, .column_major = B, GPU},
     {.dim = {256, 256, 256}, .dtype = RIDGE_F32, .option = {1}},
     {.dim = {512, 512, 512}, .dtype = RIDGE_F32, .option = {1}, CPU},
     {.dim = {1024, 1024, 1024}, .dtype = RIDGE_F32, .option = {1}, CPU},
@@ -51,6 +56,20 @@ static const ridge_case cases[] = {
     {.dim = {136, 72, 1096}, .dtype = RIDGE_F16, .option = {1, 1}, EDGE, GPU},
     {.dim = {35, 67, 43}, .dtype = RIDGE_BF16, .option = {1.5, 1}, .column_major = A | B, EDGE, GPU},
     {.dim = {64, 1032, 72}, .dtype = RIDGE_F16, .option = {1}, EDGE, GPU},
+    {.dim = {300, 140, 16},
+     .dtype = RIDGE_F32,
+     .option = {1},
+     EDGE,
+     GPU}, /* small integers: lines of different scales */
+    {.dim = {257, 140, 1100}, .dtype = RIDGE_F32, .option = {0.75}, EDGE, GPU},
+    {.dim = {130, 250, 1096}, .dtype = RIDGE_F32, .option = {1}, .column_major = A | C, EDGE, GPU},
+    {.dim = {13, 31, 4164}, .dtype = RIDGE_F32, .option = {1}, .column_major = A, EDGE, GPU},
+    {.dim = {1, 264, 1032}, .dtype = RIDGE_BF16, .option = {1}, EDGE, GPU},
+    {.dim = {16, 200, 520}, .dtype = RIDGE_F16, .option = {-3}, .column_major = B, EDGE, GPU},
+    {.dim = {7, 520, 72}, .dtype = RIDGE_F16, .option = {1, 1}, EDGE, GPU},
+    {.dim = {390, 8, 328}, .dtype = RIDGE_BF16, .option = {1}, EDGE, GPU},
+    {.dim = {392, 11, 328}, .dtype = RIDGE_BF16, .option = {1}, .column_major = A | B, EDGE, GPU},
+    {.dim = {264, 16, 264}, .dtype = RIDGE_F16, .option = {2}, .column_major = A | C, EDGE, GPU},
 };
 
 static const ridge_tensor_spec in[] = {

@@ -150,6 +150,22 @@ class Calls:
         self.assertEqual(self.kind.read(logs, (1, 0, n - 1)), -math.inf)
         self.assertLess(self.kind.read(logs, (1, 2, n - 1)), 0)
 
+    def test_terms_of_a_product_may_be_absent(self):
+        m, n, k = 3, 5, 4
+        (a, of_a), (b, of_b), (c, of_c), (bias, of_bias) = (self.filled(s) for s in [(m, k), (k, n), (m, n), (n,)])
+        for _ in range(2):  # the second call is the first one, kept
+            d = ridge.gemm_epilogue(a, b, c, bias, alpha=2, beta=-1, activation="relu_squared")
+            plain = ridge.gemm_epilogue(a, b, row_bias=None, activation="silu")
+            for i, j in itertools.product(range(m), range(n)):
+                v = sum(of_a[i, e] * of_b[e, j] for e in range(k))
+                self.assertAlmostEqual(self.kind.read(plain, (i, j)), v / (1 + math.exp(-v)), delta=1e-5)
+                h = max(2 * v - of_c[i, j] + of_bias[j,], 0)
+                self.assertAlmostEqual(self.kind.read(d, (i, j)), h * h, delta=1e-4)
+        with self.assertRaisesRegex(ridge.Error, "activation is 'swish'; it is one of none, gelu"):
+            ridge.gemm_epilogue(a, b, activation="swish")
+        with self.assertRaisesRegex(ridge.Error, "bias"):
+            ridge.gemm_epilogue(a, b, bias=self.filled((m,))[0])
+
     def test_rows_that_do_not_fold_are_refused(self):
         x, y = self.kind.empty((2, 3, 4), (100, 5, 1)), self.kind.empty((2, 3, 4))
         with self.assertRaisesRegex(ridge.Error, "x"):

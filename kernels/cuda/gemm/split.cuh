@@ -248,6 +248,50 @@ ridge_status split_both(const X &x, const W &w, cudaStream_t stream, unsigned *z
                               zero, zeros);
 }
 
+/* ---- operands as matrices: lines of the parts run along their columns, whichever way their own lines ran ---- */
+
+/* Where one operand's parts go. largest: SPLIT_FEW counters, for columns so few and deep that a launch of its own finds
+ * what scales them. */
+template <int Parts>
+struct split_side {
+    __half *to;
+    float *undo; /* of each line, of round_up(lines, 8) */
+    unsigned *infinite, *largest;
+
+    split_lines<Parts> lines(const matrix_view &m, int padded) const {
+        return {(const float *)m.base, m.line, (int)m.rows, (int)m.columns, padded, to, undo, infinite, split_fours(m)};
+    }
+    split_columns<Parts> columns(const matrix_view &m, int padded) const {
+        split_columns<Parts> s = {};
+        s.from = (const float *)m.base, s.stride = m.step;
+        s.heads = 1, s.columns = (int)m.rows, s.depth = (int)m.columns, s.padded = padded;
+        s.wide = (int)((m.rows + 7) / 8 * 8);
+        s.fours = is_aligned16(m.base) && m.rows % 4 == 0 && m.step % 4 == 0;
+        s.to = to, s.undo = undo, s.infinite = infinite;
+        s.most = needs_largest(m) ? largest : NULL;
+        return s;
+    }
+    static bool needs_largest(const matrix_view &m) {
+        return !m.by_rows() && split_is_deep((m.rows + 7) / 8 * 8, m.columns);
+    }
+    /* The parts as a matrix for TMA. */
+    matrix_lines parts(const matrix_view &m, int padded) const {
+        return {to, Parts * (int64_t)padded, m.rows, Parts * (int64_t)padded};
+    }
+};
+
+/* Both operands' parts; counters of r->largest follow those of l->largest. */
+template <int Parts>
+ridge_status split_sides(const split_side<Parts> &l, const matrix_view &a, const split_side<Parts> &r,
+                         const matrix_view &b, int padded, cudaStream_t stream) {
+    if (l.needs_largest(a) || r.needs_largest(b))
+        RIDGE_TRY(clear_memory(l.largest, 2 * SPLIT_FEW * sizeof(unsigned), stream));
+    if (a.by_rows() && b.by_rows()) return split_both(l.lines(a, padded), r.lines(b, padded), stream);
+    if (a.by_rows()) return split_both(l.lines(a, padded), r.columns(b, padded), stream);
+    if (b.by_rows()) return split_both(r.lines(b, padded), l.columns(a, padded), stream);
+    return split_both(l.columns(a, padded), r.columns(b, padded), stream);
+}
+
 }  // namespace ridge
 
 #endif

@@ -24,31 +24,6 @@ inline bool linear_keeps_pace(int64_t m, int64_t n, int64_t k) {
     return (double)m * (double)n > 2.0 * 132 * 128 * 256 && k >= 1024;
 }
 
-/* One operand's parts; lines run along `depth`. */
-template <int Parts>
-struct split_side {
-    __half *to;
-    float *undo;
-    unsigned *infinite, *most;
-
-    split_lines<Parts> lines(const matrix_view &m, int padded) const {
-        return {(const float *)m.base, m.line, (int)m.rows, (int)m.columns, padded, to, undo, infinite, split_fours(m)};
-    }
-    split_columns<Parts> columns(const matrix_view &m, int padded) const {
-        split_columns<Parts> s = {};
-        s.from = (const float *)m.base, s.stride = m.step;
-        s.heads = 1, s.columns = (int)m.rows, s.depth = (int)m.columns, s.padded = padded;
-        s.wide = (int)((m.rows + 7) / 8 * 8);
-        s.fours = is_aligned16(m.base) && m.rows % 4 == 0 && m.step % 4 == 0;
-        s.to = to, s.undo = undo, s.infinite = infinite;
-        s.most = split_is_deep(s.wide, m.columns) ? most : NULL;
-        return s;
-    }
-    matrix_lines x_parts(const matrix_view &m, int padded) const {
-        return {to, Parts * (int64_t)padded, m.rows, Parts * (int64_t)padded};
-    }
-};
-
 /* The products of a call whose scratch has room for its operands' parts. T: float, so that nobody else has their
  * kernels. */
 template <typename T, class Tile>
@@ -68,14 +43,7 @@ struct split_products {
     ridge_status begin(void) const { return clear_memory(infinite(), sizeof(unsigned), c.stream); }
     static int padded(const matrix_view &m) { return (int)((m.columns + SPLIT_SLICE - 1) / SPLIT_SLICE * SPLIT_SLICE); }
     ridge_status split(const matrix_view &a, const matrix_view &b) const {
-        const side l = left(), r = right();
-        const int depth = padded(a);
-        const auto deep = [](const matrix_view &m) { return !m.by_rows() && split_is_deep(m.rows, m.columns); };
-        if (deep(a) || deep(b)) RIDGE_TRY(clear_memory(most(), 2 * SPLIT_FEW * sizeof(unsigned), c.stream));
-        if (a.by_rows() && b.by_rows()) return split_both(l.lines(a, depth), r.lines(b, depth), c.stream);
-        if (a.by_rows()) return split_both(l.lines(a, depth), r.columns(b, depth), c.stream);
-        if (b.by_rows()) return split_both(r.lines(b, depth), l.columns(a, depth), c.stream);
-        return split_both(l.columns(a, depth), r.columns(b, depth), c.stream);
+        return split_sides(left(), a, right(), b, padded(a), c.stream);
     }
     /* The right one alone: beside no lines of the left. */
     ridge_status split_right(const matrix_view &b) const {
@@ -96,7 +64,7 @@ struct split_products {
             plan.progress = c.part<unsigned>(c.at.progress);
             RIDGE_TRY(clear_memory(plan.progress, sizeof *plan.progress, c.stream));
         }
-        return matmul_run<Tile>(left().x_parts(a, padded(a)), right().x_parts(b, padded(a)), a.rows, b.rows, plan, e,
+        return matmul_run<Tile>(left().parts(a, padded(a)), right().parts(b, padded(a)), a.rows, b.rows, plan, e,
                                 c.stream, shares);
     }
     /* to = A B^T. */

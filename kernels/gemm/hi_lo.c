@@ -1,0 +1,58 @@
+#include "gemm/hi_lo.h"
+
+#include "cuda/gemm/split.h"
+#include "cuda/host/scratch.h"
+#include "gemm/wgmma.h"
+
+/* Of a Hopper GPU: bytes a microsecond, read and written, and microseconds of a launch that overlaps the one before. */
+static const double DRAM = 4.2e6, LAUNCH = 1.5;
+/* K from which on split.cuh reads an operand twice; K below which seven deviations of the parts' errors exceed the bound. */
+enum { DEEP_COLUMNS = 1024, DEEP_LINES = 4096, LEAST_K = 16 };
+
+static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by * by; }
+
+gemm_hi_lo gemm_hi_lo_of(const gemm_tile *tile, const gemm_problem *g) {
+    gemm_hi_lo at = {.shares = gemm_shares(tile, g)};
+    const double lines[] = {(double)up(g->m, 8), (double)up(g->n, 8)};
+    at.padded = up(up(g->k, GEMM_SLICE), (int64_t)at.shares * GEMM_SLICE);
+    at.a = linear_scratch_take(&at.bytes, lines[0] * 4 * (double)at.padded);
+    at.b = linear_scratch_take(&at.bytes, lines[1] * 4 * (double)at.padded);
+    at.a_undo = linear_scratch_take(&at.bytes, lines[0] * 4);
+    at.b_undo = linear_scratch_take(&at.bytes, lines[1] * 4);
+    at.largest = linear_scratch_take(&at.bytes, 2 * SPLIT_FEW * sizeof(unsigned));
+    at.infinite = linear_scratch_take(&at.bytes, sizeof(unsigned));
+    if (at.shares > 1)
+        at.sums = linear_scratch_take(&at.bytes, 4.0 * (double)g->m * (double)gemm_share_line(g->n) * at.shares);
+    return at;
+}
+
+static const char *refusal_of(const gemm_tile *t, const gemm_problem *g) {
+    const int64_t most = INT32_MAX / 2 - 4096;
+    if (g->dtype != RIDGE_F32) return "for f32";
+    if (g->m < 1) return "for one row and more";
+    if (g->k < LEAST_K) return "for a K of 16 and more: fp32's error of fewer terms is smaller";
+    if (g->m > most || g->n > most || g->k > most) return "for extents of 30 bits";
+    return t->split && gemm_shares(t, g) < 2 ? "where tiles are fewer than SMs, and K is long enough" : NULL;
+}
+
+/* Bytes read to make the parts of one operand: twice where K is long. */
+static double read_of(bool along_k, int64_t lines, int64_t k) {
+    const double once = 4.0 * (double)lines * (double)k;
+    return k > (along_k ? DEEP_LINES : DEEP_COLUMNS) ? 2 * once : once;
+}
+
+ridge_plan gemm_hi_lo_plan(const ridge_way *way, const ridge_problem *p) {
+    const gemm_tile *t = way->own;
+    const gemm_problem g = gemm_problem_of(way, p);
+    ridge_plan plan = {.refusal = refusal_of(t, &g)};
+    if (plan.refusal) return plan;
+    const gemm_hi_lo at = gemm_hi_lo_of(t, &g);
+    const double parts = 4.0 * (double)at.padded * ((double)g.m + (double)g.n);
+    const double sums = at.shares > 1 ? 4.0 * (double)g.m * (double)gemm_share_line(g.n) * at.shares : 0;
+    const double read = read_of(g.a.step == 1, g.m, g.k) + read_of(g.b.step != 1, g.n, g.k);
+    plan.us = 3 * LAUNCH + (read + parts) / DRAM + gemm_tile_cost(t, &g);
+    plan.scratch = at.bytes;
+    plan.traffic = (ridge_traffic){.read = read + parts + sums, .written = parts + sums + gemm_bytes_written(&g)};
+    plan.arithmetic = (ridge_arithmetic){RIDGE_F16, t->products};
+    return plan;
+}

@@ -1,0 +1,145 @@
+/* fp32 products by wgmma from hi and lo parts in fp16: see hi_lo.h. */
+#include "gemm/call.cuh"
+#include "cuda/epilogue/scale.cuh"
+#include "cuda/gemm/products.cuh"
+#include "cuda/gemm/split.cuh"
+
+extern "C" {
+#include "gemm/hi_lo.h"
+#include "gemm/wgmma.h"
+}
+
+namespace ridge {
+
+/* A power of two as the product of two: a sum times the first, times a column's power of two, times the second stays in
+ * fp32's range wherever the result does. */
+struct undo_factors {
+    float first, second;
+    __device__ undo_factors(float undo, float alpha) {
+        const int exponent = (__float_as_int(undo) >> 23) - 127, half = exponent >> 1;
+        first = __int_as_float((half + 127) << 23), second = __int_as_float((exponent - half + 127) << 23) * alpha;
+    }
+};
+
+/* C = alpha times the sums of scaled parts, or what terms make of that; without them, sums of a share of K. */
+template <int N>
+struct gemm_hi_lo_epilogue {
+    static constexpr int count = (N + 127) / 128; /* columns of a thread */
+    float *c;
+    int64_t line, next;
+    const float *row_undo, *column_undo;
+    float alpha;
+    int rows, columns;
+    int across; /* 0, or columns of tiles of a share of K */
+    bool pairs; /* two neighbours of c can be stored at once */
+    gemm_terms<float> terms;
+    static constexpr int scratch = (4 * N + 1023) / 1024 * 1024;
+    static bool waits(void) { return false; }
+    struct state {
+        undo_ahead rows;
+        float column[count];
+    };
+    __device__ void prepare(uint32_t) const {}
+    /* The tile in its share's matrix. */
+    __device__ matmul_tile place(const matmul_tile &tile, int *share) const {
+        *share = across > 0 ? tile.n / N / across : 0;
+        return {tile.m, tile.n - *share * across * N, tile.part, tile.opens};
+    }
+    __device__ state begin(const matmul_tile &tile, int group) const {
+        int share;
+        const matmul_tile here = place(tile, &share);
+        state s = {{row_undo, here.m + fragment_row(group), rows}, {}};
+#pragma unroll
+        for (int i = 0; i < count; i++) {
+            const int column = i * 128 + thread_of_warpgroup();
+            s.column[i] = column < N && here.n + column < columns ? column_undo[here.n + column] : 0.0f;
+        }
+        return s;
+    }
+    __device__ void finish(const matmul_tile &tile, const state &s, float (&sums)[N / 2], uint32_t at,
+                           int group) const {
+        const undo_factors low(s.rows.low, alpha), high(s.rows.high, alpha);
+        warpgroup_sync(group); /* all threads have read the columns of the tile before */
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            if (i * 128 + thread_of_warpgroup() < N)
+                st_shared(at + 4 * (uint32_t)(i * 128 + thread_of_warpgroup()), s.column[i]);
+        warpgroup_sync(group);
+#pragma unroll
+        for (int j = 0; j < N / 8; j++) {
+            const float2 by = ld_shared_v2(at + 4 * (uint32_t)(8 * j + fragment_column()));
+            sums[4 * j] = sums[4 * j] * low.first * by.x * low.second;
+            sums[4 * j + 1] = sums[4 * j + 1] * low.first * by.y * low.second;
+            sums[4 * j + 2] = sums[4 * j + 2] * high.first * by.x * high.second;
+            sums[4 * j + 3] = sums[4 * j + 3] * high.first * by.y * high.second;
+        }
+        int share;
+        const matmul_tile here = place(tile, &share);
+        if (terms.any()) terms.of_fragment(sums, here.m, here.n, group, rows, columns);
+        store_pairs<N>(c + share * next, line, rows, columns, here, sums, group, pairs);
+    }
+    __device__ void end(void) const {}
+};
+
+/* The launches of a product in these tiles. */
+template <class S>
+struct gemm_by_parts {
+    const gemm_call &g;
+    const gemm_hi_lo at;
+
+    template <typename P>
+    P *part(size_t offset) const {
+        return (P *)(g.scratch + offset);
+    }
+    unsigned *infinite(void) const { return part<unsigned>(at.infinite); }
+    split_side<2> left(void) const {
+        return {part<__half>(at.a), part<float>(at.a_undo), infinite(), part<unsigned>(at.largest)};
+    }
+    split_side<2> right(void) const {
+        return {part<__half>(at.b), part<float>(at.b_undo), infinite(), part<unsigned>(at.largest) + SPLIT_FEW};
+    }
+    gemm_hi_lo_epilogue<S::N> epilogue(void) const {
+        gemm_hi_lo_epilogue<S::N> e = {};
+        e.c = (float *)g.c.base, e.line = g.c.line;
+        e.row_undo = left().undo, e.column_undo = right().undo, e.alpha = g.alpha;
+        e.rows = (int)g.c.rows, e.columns = (int)g.c.columns;
+        e.pairs = (uintptr_t)e.c % 8 == 0 && e.line % 2 == 0 && e.columns % 2 == 0;
+        if (at.shares == 1) {
+            e.terms = g.terms<float>();
+            return e;
+        }
+        e.c = part<float>(at.sums), e.line = gemm_share_line(g.c.columns), e.next = g.c.rows * e.line;
+        e.across = (e.columns + S::N - 1) / S::N, e.pairs = true;
+        return e;
+    }
+    ridge_status run(void) const {
+        const matrix_view a = g.a, b = transposed(g.b); /* lines are what is summed over */
+        matmul_plan plan = matmul_whole(at.padded, GEMM_SLICE, 8);
+        plan.low = plan.slices, plan.slices /= at.shares;
+        RIDGE_TRY(clear_memory(infinite(), sizeof(unsigned), g.stream));
+        RIDGE_TRY(split_sides(left(), a, right(), b, (int)at.padded, g.stream));
+        RIDGE_TRY(matmul_run<S>(left().parts(a, (int)at.padded), right().parts(b, (int)at.padded), a.rows, b.rows, plan,
+                                epilogue(), g.stream, at.shares));
+        if (at.shares > 1) RIDGE_TRY(gemm_add_shares(g, part<float>(at.sums), at.shares));
+        return gemm_by_multiply_adds(g, infinite());
+    }
+};
+
+}  // namespace ridge
+
+#define RUN(name, columns_, stages_, cluster_m_, cluster_n_, split_, rate_, idea_)                \
+    extern "C" ridge_status gemm_cuda_##name(const ridge_call *call) {                            \
+        using namespace ridge;                                                                    \
+        constexpr matmul_tuning tuned = {.columns = columns_,                                     \
+                                         .stages = stages_,                                       \
+                                         .cluster_m = cluster_m_,                                 \
+                                         .cluster_n = cluster_n_,                                 \
+                                         .promote = 2,                                            \
+                                         .split = true};                                          \
+        constexpr gemm_tile tile = {columns_, stages_, cluster_m_, cluster_n_, split_, rate_, 3}; \
+        const gemm_call g(call);                                                                  \
+        const gemm_problem p = g.problem();                                                       \
+        if (g.c.rows == 0) return RIDGE_OK;                                                       \
+        return gemm_by_parts<matmul_shape<__half, tuned>>{g, gemm_hi_lo_of(&tile, &p)}.run();     \
+    }
+GEMM_HI_LO_TILES(RUN)

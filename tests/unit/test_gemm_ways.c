@@ -1,0 +1,138 @@
+/* Matrix products on a GPU: which way runs what, and that shares of K cover it, computed without a device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/random.h"
+#include "gemm/few_rows.h"
+#include "gemm/hi_lo.h"
+#include "gemm/ways.h"
+#include "gemm/wgmma.h"
+
+static const ridge_abilities h200 = {.sm = 90, .sm_count = 132}, a100 = {.sm = 80, .sm_count = 108};
+
+typedef struct shape {
+    int64_t m, n, k;
+    ridge_dtype dtype;
+    unsigned column_major;
+    const char *way;
+} shape;
+
+static ridge_problem problem_of(const shape *s, const ridge_abilities *here) {
+    const ridge_case c = {.dim = {s->m, s->n, s->k}, .dtype = s->dtype, .option = {1}, .column_major = s->column_major};
+    ridge_problem p;
+    ridge_problem_dense(ridge_target_find("gemm"), &c, here, &p);
+    return p;
+}
+
+/* As ridge_way_choose, in builds without CUDA too. */
+static const char *chosen(const ridge_problem *p) {
+    const ridge_way *best = NULL;
+    double least = 0;
+    for (int w = 0; w < GEMM_CUDA_WAYS; w++) {
+        const ridge_way *way = &gemm_cuda_ways[w];
+        if (p->here.sm < way->needs) continue;
+        const ridge_plan plan = way->plan(way, p);
+        if (plan.refusal) continue;
+        assert_true(plan.us > 0);
+        if (!best || plan.us < least) best = way, least = plan.us;
+    }
+    assert_non_null(best);
+    return best->name;
+}
+
+static void all_run_by(const shape *shapes, size_t n, const ridge_abilities *here) {
+    for (size_t i = 0; i < n; i++) {
+        const ridge_problem p = problem_of(&shapes[i], here);
+        if (strcmp(chosen(&p), shapes[i].way) != 0)
+            fail_msg("%dx%dx%d: %s, not %s", (int)shapes[i].m, (int)shapes[i].n, (int)shapes[i].k, chosen(&p),
+                     shapes[i].way);
+    }
+}
+#define ALL_RUN_BY(shapes, here) all_run_by(shapes, sizeof(shapes) / sizeof(shapes)[0], here)
+
+static void listed_shapes_keep_their_ways(void **state) {
+    (void)state;
+    static const shape shapes[] = {
+        {4096, 4096, 4096, RIDGE_BF16, 0, "tile_256"},
+        {8192, 8192, 8192, RIDGE_F16, 0, "tile_256"},
+        {4096, 4096, 4096, RIDGE_F32, 0, "hi_lo_128"},
+        {1024, 8192, 8192, RIDGE_F32, 0, "hi_lo_128"},
+        {1001, 3003, 2005, RIDGE_BF16, 0, "copied"},
+        {1001, 3003, 2005, RIDGE_F32, 0, "hi_lo_128"},
+        {256, 256, 256, RIDGE_F32, 0, "any"},
+        {1, 1, 1, RIDGE_F16, 0, "any"},
+        {512, 512, 16384, RIDGE_BF16, 0, "shares_128"},
+        {512, 512, 16384, RIDGE_F32, 0, "hi_lo_shares"},
+        {1, 8192, 8192, RIDGE_BF16, 0, "few_rows"},
+        {8, 8192, 8192, RIDGE_BF16, 0, "few_rows"},
+        {16, 8192, 8192, RIDGE_BF16, 0, "few_rows"},
+        {16, 8192, 8192, RIDGE_F16, 1u << GEMM_B, "few_rows"},
+        {8192, 16, 8192, RIDGE_BF16, 0, "few_rows"},
+        {8192, 1, 8192, RIDGE_F16, 1u << GEMM_A, "few_rows"},
+        {4, 128256, 4096, RIDGE_BF16, 1u << GEMM_B, "few_rows"},
+    };
+    ALL_RUN_BY(shapes, &h200);
+}
+
+static void older_devices_multiply_and_add(void **state) {
+    (void)state;
+    static const shape shapes[] = {{4096, 4096, 4096, RIDGE_BF16, 0, "any"}, {4096, 4096, 4096, RIDGE_F32, 0, "any"}};
+    ALL_RUN_BY(shapes, &a100);
+}
+
+static int draw(uint64_t seed, uint64_t i, int low, int high) {
+    return low + (int)(ridge_random_unit(seed, i) * (high - low + 1));
+}
+static gemm_problem drawn(uint64_t seed, ridge_dtype dtype, int m) {
+    const shape s = {draw(seed, 0, 1, m), draw(seed, 1, 1, 9000), draw(seed, 2, 1, 30000), dtype, 0, NULL};
+    const ridge_problem p = problem_of(&s, &h200);
+    return gemm_problem_of(&gemm_cuda_ways[0], &p);
+}
+
+/* Blocks of all shares run at once, and every slice of K is in one of them. */
+static void clusters_of_few_rows_cover_k(void **state) {
+    (void)state;
+    int shared = 0;
+    for (uint64_t seed = 0; seed < 500; seed++) {
+        const gemm_problem g = drawn(seed, RIDGE_BF16, GEMM_FEW);
+        const gemm_few_rows f = gemm_few_rows_of(&g);
+        const int64_t slices = (g.k + GEMM_FEW_SLICE - 1) / GEMM_FEW_SLICE;
+        const int64_t tiles = (f.other.rows + GEMM_FEW_OUTPUTS - 1) / GEMM_FEW_OUTPUTS;
+        assert_true(f.each * f.cluster >= slices && f.few.rows <= GEMM_FEW);
+        assert_true(f.cluster == 1 || tiles * f.cluster <= GEMM_FEW_BLOCKS * 132);
+        shared += f.cluster > 1;
+    }
+    assert_true(shared > 300);
+}
+
+/* A share ends where the hi part ends at the latest: behind it is the lo part. */
+static void shares_of_hi_lo_end_with_the_part(void **state) {
+    (void)state;
+    static const gemm_tile tile = {128, 3, 2, 1, true, 5.2e6, 3};
+    int shared = 0;
+    for (uint64_t seed = 0; seed < 500; seed++) {
+        const gemm_problem g = drawn(seed, RIDGE_F32, 900);
+        const gemm_hi_lo at = gemm_hi_lo_of(&tile, &g);
+        assert_true(at.padded >= g.k && at.padded % (64 * at.shares) == 0);
+        assert_true(at.b - at.a >= (size_t)((g.m + 7) / 8 * 8 * 4 * at.padded));
+        assert_true(at.a_undo - at.b >= (size_t)((g.n + 7) / 8 * 8 * 4 * at.padded));
+        assert_true(at.shares == 1 || at.bytes - at.sums >= (size_t)(4 * g.m * gemm_share_line(g.n) * at.shares));
+        shared += at.shares > 1;
+    }
+    assert_true(shared > 50);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(listed_shapes_keep_their_ways),
+        cmocka_unit_test(older_devices_multiply_and_add),
+        cmocka_unit_test(clusters_of_few_rows_cover_k),
+        cmocka_unit_test(shares_of_hi_lo_end_with_the_part),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,113 @@
+/* ridge_gemm_epilogue: every term given or absent, a column-major result, and what is refused. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ridge/ops.h"
+
+enum { M = 5, N = 37, K = 3 };
+
+static float a[M * K], b[K * N], c[M * N], bias[N], row_bias[M], d[M * N];
+static int64_t of_a[] = {M, K}, of_b[] = {K, N}, of_c[] = {M, N}, of_bias[] = {N}, of_row_bias[] = {M};
+static int64_t column_major[] = {1, M};
+
+static DLTensor tensor(float *data, int ndim, int64_t *shape, int64_t *strides) {
+    return (DLTensor){.data = data,
+                      .ndim = ndim,
+                      .shape = shape,
+                      .strides = strides,
+                      .dtype = ridge_dtype_to_dlpack(RIDGE_F32),
+                      .device = {kDLCPU, 0}};
+}
+static void fill(float *v, int n, float first) {
+    for (int i = 0; i < n; i++) v[i] = first + 0.25f * (float)(i * 7 % 11 - 5);
+}
+static void fill_all(void) {
+    fill(a, M * K, 0.1f), fill(b, K * N, -0.2f), fill(c, M * N, 0.3f), fill(bias, N, 0), fill(row_bias, M, 0.5f);
+}
+
+static double activated(int activation, double v) {
+    switch (activation) {
+        case RIDGE_ACTIVATION_GELU: return v * (1 + erf(v * sqrt(0.5))) / 2;
+        case RIDGE_ACTIVATION_GELU_TANH: return v * (1 + tanh(0.7978845608028654 * (v + 0.044715 * v * v * v))) / 2;
+        case RIDGE_ACTIVATION_SILU: return v / (1 + exp(-v));
+        case RIDGE_ACTIVATION_RELU: return fmax(v, 0);
+        case RIDGE_ACTIVATION_RELU_SQUARED: return fmax(v, 0) * fmax(v, 0);
+        default: return v;
+    }
+}
+
+/* given: bit 0 C, bit 1 bias, bit 2 row_bias. */
+static void check(ridge_context *context, int given, const ridge_gemm_epilogue_options *o, bool across) {
+    const DLTensor ta = tensor(a, 2, of_a, NULL), tb = tensor(b, 2, of_b, NULL), tc = tensor(c, 2, of_c, NULL);
+    const DLTensor t_bias = tensor(bias, 1, of_bias, NULL), t_row = tensor(row_bias, 1, of_row_bias, NULL);
+    const DLTensor td = tensor(d, 2, of_c, across ? column_major : NULL);
+    const double alpha = o ? o->alpha : 1, beta = o ? o->beta : 1;
+    ridge_error error;
+    memset(d, 0xff, sizeof d);
+    assert_int_equal(ridge_gemm_epilogue(context, &ta, &tb, given & 1 ? &tc : NULL, given & 2 ? &t_bias : NULL,
+                                         given & 4 ? &t_row : NULL, o, &td, &error),
+                     RIDGE_OK);
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            double v = 0;
+            for (int k = 0; k < K; k++) v += (double)a[i * K + k] * (double)b[k * N + j];
+            v = alpha * v + (given & 1 ? beta * (double)c[i * N + j] : 0) + (given & 2 ? (double)bias[j] : 0) +
+                (given & 4 ? (double)row_bias[i] : 0);
+            const double got = (double)(across ? d[j * M + i] : d[i * N + j]),
+                         want = activated(o ? o->activation : 0, v);
+            if (!(fabs(got - want) <= 1e-5 * (1 + fabs(want))))
+                fail_msg("given %d, activation %d: d[%d,%d] = %g, want %g", given, o ? o->activation : 0, i, j, got,
+                         want);
+        }
+}
+
+static void terms_are_given_or_absent(void **state) {
+    ridge_context *context = *state;
+    fill_all();
+    for (int given = 0; given < 8; given++) {
+        check(context, given, NULL, given % 2);
+        for (int f = 0; f <= RIDGE_ACTIVATION_RELU_SQUARED; f++) {
+            const ridge_gemm_epilogue_options o = {-0.5, 2, f};
+            check(context, given, &o, (given + f) % 2);
+        }
+    }
+}
+
+static void what_does_not_fit_is_refused(void **state) {
+    ridge_context *context = *state;
+    const DLTensor ta = tensor(a, 2, of_a, NULL), tb = tensor(b, 2, of_b, NULL), td = tensor(d, 2, of_c, NULL);
+    const DLTensor wrong = tensor(bias, 1, of_row_bias, NULL);
+    const ridge_gemm_epilogue_options unknown = {1, 1, 6};
+    ridge_error error;
+    assert_int_equal(ridge_gemm_epilogue(context, &ta, &tb, NULL, &wrong, NULL, NULL, &td, &error), RIDGE_INVALID);
+    assert_non_null(strstr(error.text, "bias"));
+    assert_int_equal(ridge_gemm_epilogue(context, &ta, &tb, NULL, NULL, NULL, &unknown, &td, &error), RIDGE_INVALID);
+    assert_non_null(strstr(error.text, "activation must be"));
+    assert_int_equal(ridge_gemm_epilogue(context, &ta, NULL, NULL, NULL, NULL, NULL, &td, &error), RIDGE_INVALID);
+    assert_non_null(strstr(error.text, "b is NULL"));
+}
+
+static int set_up(void **state) {
+    ridge_context *context = NULL;
+    const ridge_status status = ridge_context_create(2, &context, NULL);
+    *state = context;
+    return status;
+}
+static int tear_down(void **state) {
+    ridge_context_destroy(*state);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(terms_are_given_or_absent),
+        cmocka_unit_test(what_does_not_fit_is_refused),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
