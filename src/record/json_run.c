@@ -253,7 +253,7 @@ json_t *ridge_json_run(const ridge_run *run) {
     return json_pack(
         "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:[s, s, s, s, s, s], s:[s, s, s, s, s], s:o, s:o, "
         "s:o, "
-        "s:b, s:o, s:o, s:o}",
+        "s:b, s:o, s:o, s:o, s:o}",
         "schema", RIDGE_SCHEMA, "date", ridge_json_text(run->date), "command",
         ridge_json_array(run->settings.argc, argument_item, run->settings.argv), "settings",
         settings_json(&run->settings), "machine", ridge_json_machine(&run->machine), "ceilings",
@@ -264,5 +264,6 @@ json_t *ridge_json_run(const ridge_run *run) {
         "gpu_sample_fields", "sm_mhz", "memory_mhz", "power_w", "temperature_c", "throttle", "results",
         ridge_json_array(run->n_results, result_item, run), "pairs", ridge_json_array(run->n_pairs, pair_item, run),
         "wall_s", ridge_json_number(run->wall_s), "interrupted", run->interrupted, "findings", findings_json(run),
-        "summary", summary_json(run), "plan", ridge_json_array(run->budget.n, planned_item, run->budget.cases));
+        "summary", summary_json(run), "plan", ridge_json_array(run->budget.n, planned_item, run->budget.cases),
+        "scaling", ridge_json_scaling(run));
 }

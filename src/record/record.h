@@ -179,6 +179,7 @@ void ridge_run_summarize(const ridge_run *run, ridge_summary *summary);
 json_t *ridge_json_run(const ridge_run *run);
 json_t *ridge_json_expectations(const ridge_run *run); /* the short form for expectations/<key>.json */
 json_t *ridge_json_result(const ridge_result *result);
+json_t *ridge_json_scaling(const ridge_run *run); /* of record/scaling.h */
 json_t *ridge_json_pair(const ridge_run *run, const ridge_pair *pair);
 json_t *ridge_json_ceilings(const ridge_ceilings *c);
 json_t *ridge_json_gpu_ceilings(const ridge_gpu *gpu, const ridge_ceilings *c); /* includes the datasheet's figures */

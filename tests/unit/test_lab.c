@@ -187,6 +187,85 @@ static void an_interruption_keeps_what_is_finished(void **state) {
     ridge_run_free(&run);
 }
 
+/* ---- around the cases -------------------------------------------------------------------------------------------- */
+
+typedef struct called {
+    int before, after, fails_before, fails_after; /* number of the call that fails; 0: none */
+} called;
+
+static ridge_status call_before(void *arg, const ridge_lab_item *of, ridge_error *error) {
+    called *c = arg;
+    assert_ptr_equal(of->target, &target);
+    return ++c->before == c->fails_before ? ridge_fail(error, RIDGE_FAILED, "no before") : RIDGE_OK;
+}
+
+static ridge_status call_after(void *arg, const ridge_lab_item *of, ridge_error *error) {
+    called *c = arg;
+    assert_ptr_equal(of->target, &target);
+    return ++c->after == c->fails_after ? ridge_fail(error, RIDGE_FAILED, "no after") : RIDGE_OK;
+}
+
+static void hooks_are_called_and_may_end_the_run(void **state) {
+    static const struct {
+        called plan;
+        int before, after, cases;
+        bool interrupts;
+        ridge_status status;
+    } rows[] = {
+        {{0}, 3, 3, 3, false, RIDGE_OK},
+        {{.fails_before = 1}, 1, 0, 0, false, RIDGE_FAILED},
+        {{.fails_before = 2}, 2, 1, 1, false, RIDGE_FAILED},
+        {{.fails_after = 2}, 2, 2, 2, false, RIDGE_FAILED},
+        {{0}, 2, 2, 1, true, RIDGE_INTERRUPTED},
+        {{.fails_after = 2}, 2, 2, 1, true, RIDGE_INTERRUPTED},
+    };
+    const ridge_lab_item items[] = {item, item, item};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        called c = rows[i].plan;
+        heard h = {.interrupts = rows[i].interrupts};
+        const ridge_lab_watch watch = watch_of(&h);
+        ridge_lab_plan plan = plan_of(items, 3);
+        plan.hooks = (ridge_lab_hooks){.before = call_before, .after = call_after, .arg = &c};
+        ridge_error error = {0};
+        assert_int_equal(ridge_lab_run(&plan, &watch, &run, &error), rows[i].status);
+        if (rows[i].status == RIDGE_FAILED) assert_string_equal(error.text, c.fails_before ? "no before" : "no after");
+        assert_int_equal(run.interrupted, rows[i].status != RIDGE_OK);
+        assert_int_equal(c.before, rows[i].before);
+        assert_int_equal(c.after, rows[i].after);
+        assert_int_equal(run.n_results, VARIANTS * rows[i].cases);
+        ridge_run_free(&run);
+    }
+}
+
+/* Right at first and in the end: launches 5 to 12 of a process are the warm-up's. */
+static ridge_status wrong_for_a_while(const ridge_call *call) {
+    static int launches;
+    launches++;
+    return launches < 5 || launches > 12 ? doubled(call) : tripled_once(call);
+}
+
+static void warming_up_verifies_and_keeps_no_sample(void **state) {
+    static const ridge_variant pair[] = {
+        {.name = "cpu/baseline", .role = RIDGE_BASELINE, .idea = "a loop", .run = RIDGE_ANY_ISA(doubled)},
+        {.name = "cpu/optimized", .role = RIDGE_OPTIMIZED, .idea = "lies", .run = RIDGE_ANY_ISA(wrong_for_a_while)}};
+    ridge_target lying = target;
+    lying.variants = pair;
+    lying.n_variants = 2;
+    const ridge_lab_item one = {.target = &lying, .c = item.c, .variants = {0, 1}, .n_variants = 2};
+    ridge_lab_plan plan = plan_of(&one, 1);
+    ridge_error error = {0};
+    (void)state;
+    plan.warmup = 6;
+    if (ridge_lab_run(&plan, NULL, &run, &error) != RIDGE_OK) fail_msg("%s", error.text);
+    assert_int_equal(run.settings.warmup, 6);
+    check_samples(&run.results[0]);
+    assert_int_equal(run.results[1].verdict, RIDGE_VERDICT_WRONG);
+    assert_int_equal(run.results[1].n_samples, 0);
+    assert_non_null(strstr(run.results[1].reason, "warm-up, round"));
+    ridge_run_free(&run);
+}
+
 static double forecast(const ridge_lab_plan *plan) {
     ridge_error error = {0};
     double seconds;
@@ -423,6 +502,8 @@ int main(void) {
         cmocka_unit_test(a_plan_becomes_a_record),
         cmocka_unit_test(probes_raise_the_ceilings),
         cmocka_unit_test(an_interruption_keeps_what_is_finished),
+        cmocka_unit_test(hooks_are_called_and_may_end_the_run),
+        cmocka_unit_test(warming_up_verifies_and_keeps_no_sample),
         cmocka_unit_test(a_forecast_tells_what_fits),
         cmocka_unit_test(bad_plans_are_refused),
         cmocka_unit_test(a_summary_has_work_and_no_times),
