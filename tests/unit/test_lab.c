@@ -109,6 +109,11 @@ static ridge_lab_watch watch_of(heard *h) {
     return (ridge_lab_watch){.tell = hear, .arg = h, .interrupted = &h->interrupted};
 }
 
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
 
 static void check_samples(const ridge_result *r) {
@@ -184,6 +189,76 @@ static void an_interruption_keeps_what_is_finished(void **state) {
     assert_int_equal(run.n_results, VARIANTS);
     check_samples(&run.results[OPTIMIZED]);
     assert_int_equal(h.last, RIDGE_LAB_END);
+    ridge_run_free(&run);
+}
+
+/* ---- several measurements ---------------------------------------------------------------------------------------- */
+
+static void check_repeats(const ridge_result *r, int measurements) {
+    assert_int_equal(r->n_samples, 2 * ROUNDS * measurements);
+    assert_int_equal(r->repeats.n, measurements);
+    assert_int_equal(r->repeats.between.n, measurements);
+    for (int i = 0; i < r->n_samples; i++) assert_int_equal(r->samples[i].round, i / 2);
+    double low = HUGE_VAL, high = 0;
+    for (int k = 0; k < measurements; k++) {
+        double times[2 * ROUNDS];
+        for (int i = 0; i < 2 * ROUNDS; i++) times[i] = r->samples[2 * ROUNDS * k + i].time_us;
+        const ridge_interval *each = &r->repeats.each[k];
+        assert_int_equal(each->n, 2 * ROUNDS);
+        qsort(times, 2 * ROUNDS, sizeof times[0], ascending);
+        assert_true(each->median >= times[ROUNDS - 1] && each->median <= times[ROUNDS]);
+        low = fmin(low, each->median);
+        high = fmax(high, each->median);
+    }
+    assert_true(r->repeats.between.median >= low && r->repeats.between.median <= high);
+    assert_true(fabs(ridge_repeats_spread(&r->repeats) - 0.5 * (high - low) / r->repeats.between.median) < 1e-12);
+}
+
+static void measurements_are_repeated_and_joined(void **state) {
+    enum { MEASUREMENTS = 3 };
+    const ridge_lab_item items[] = {item, item};
+    ridge_lab_plan plan = plan_of(items, 2);
+    heard h = {.times = {0}};
+    const ridge_lab_watch watch = watch_of(&h);
+    ridge_error error = {0};
+    (void)state;
+    plan.repeat = MEASUREMENTS;
+    if (ridge_lab_run(&plan, &watch, &run, &error) != RIDGE_OK) fail_msg("%s", error.text);
+    assert_int_equal(h.total, 2 * MEASUREMENTS);
+    assert_int_equal(run.n_results, 2 * VARIANTS);
+    assert_int_equal(run.settings.repeat, MEASUREMENTS);
+    for (int i = 0; i < run.budget.n; i++) assert_int_equal(run.budget.cases[i].measurement, i / 2);
+    for (int first = 0; first <= VARIANTS; first += VARIANTS) {
+        check_repeats(&run.results[first + GOOD], MEASUREMENTS);
+        check_repeats(&run.results[first + OPTIMIZED], MEASUREMENTS);
+        assert_int_equal(run.results[first + BROKEN].verdict, RIDGE_VERDICT_WRONG);
+    }
+    assert_int_equal(run.pairs[0].repeats.n, MEASUREMENTS);
+    assert_int_equal(run.pairs[0].repeats.each[2].n, ROUNDS);
+    assert_int_equal(run.pairs[0].speedup.n, MEASUREMENTS * ROUNDS);
+    json_t *json = ridge_json_result(&run.results[GOOD]), *repeats = json_object_get(json, "repeats");
+    if (ridge_verdict_timed(run.results[GOOD].verdict)) /* else the ceilings of this machine's file are too low */
+        assert_int_equal(json_array_size(json_object_get(repeats, "each")), MEASUREMENTS);
+    else
+        assert_true(json_is_null(repeats));
+    json_decref(json);
+    ridge_run_free(&run);
+}
+
+/* Interrupted in the second of five measurements. */
+static void an_interruption_keeps_the_first_measurements(void **state) {
+    const ridge_lab_item items[] = {item};
+    ridge_lab_plan plan = plan_of(items, 1);
+    heard h = {.interrupts = true};
+    const ridge_lab_watch watch = watch_of(&h);
+    ridge_error error = {0};
+    (void)state;
+    plan.repeat = 5;
+    assert_int_equal(ridge_lab_run(&plan, &watch, &run, &error), RIDGE_INTERRUPTED);
+    assert_non_null(strstr(error.text, "1 of 5"));
+    assert_int_equal(run.n_results, VARIANTS);
+    check_samples(&run.results[OPTIMIZED]);
+    assert_int_equal(run.results[OPTIMIZED].repeats.n, 0);
     ridge_run_free(&run);
 }
 
@@ -502,6 +577,8 @@ int main(void) {
         cmocka_unit_test(a_plan_becomes_a_record),
         cmocka_unit_test(probes_raise_the_ceilings),
         cmocka_unit_test(an_interruption_keeps_what_is_finished),
+        cmocka_unit_test(measurements_are_repeated_and_joined),
+        cmocka_unit_test(an_interruption_keeps_the_first_measurements),
         cmocka_unit_test(hooks_are_called_and_may_end_the_run),
         cmocka_unit_test(warming_up_verifies_and_keeps_no_sample),
         cmocka_unit_test(a_forecast_tells_what_fits),
