@@ -56,13 +56,14 @@ static void loops(void *arg, int rank, int size) {
         float *restrict c = p->c + i * p->c_row;
         for (int64_t j = 0; j < p->n; j++) c[j] = 0;
         for (int64_t d = 0; d < p->k; d++) {
-            const float a = s->alpha * p->a[i * p->a_row + d * p->a_depth];
+            const float a = p->a[i * p->a_row + d * p->a_depth];
             const float *restrict b = p->b + d * p->b_depth;
             if (p->b_column == 1)
                 for (int64_t j = 0; j < p->n; j++) c[j] += a * b[j];
             else
                 for (int64_t j = 0; j < p->n; j++) c[j] += a * b[j * p->b_column];
         }
+        for (int64_t j = 0; j < p->n; j++) c[j] *= s->alpha; /* sums first: alpha a may be 0 where a is not */
     }
 }
 

@@ -111,6 +111,7 @@ int ridge_cmd_verify(const ridge_options *o) {
     ridge_table_free(v.table);
     json_decref(v.json);
     ridge_selection_free(&selection);
+    v.selection = NULL;
     if (status != RIDGE_OK) return ridge_complain(&error);
     if (v.failed) return RIDGE_EXIT_VERDICT;
     if (v.passed > 0) return RIDGE_EXIT_OK;

@@ -31,8 +31,8 @@ int ridge_combinations_draw(const ridge_target *target, const ridge_case *c, uin
                             int order[RIDGE_COMBINATIONS]) {
     const double cost = ridge_check_full_cost(target, c);
     int fit[RIDGE_COMBINATIONS], n = 0;
-    uint64_t start = seed;
-    for (int d = 0; d < RIDGE_MAX_RANK; d++) start += 31 * (uint64_t)c->dim[d] + (uint64_t)c->dtype;
+    uint64_t start = seed + 4 * (uint64_t)c->dtype; /* the same, however many dimensions a target may have */
+    for (int d = 0; d < RIDGE_MAX_RANK; d++) start += 31 * (uint64_t)c->dim[d];
     for (int i = 0; i < RIDGE_COMBINATIONS; i++)
         if (applies(&ridge_combinations[i], c, cost)) fit[n++] = i;
     for (int i = 0; i < n; i++) order[i] = fit[(start + (uint64_t)i) % (uint64_t)n];
