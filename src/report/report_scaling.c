@@ -1,5 +1,4 @@
 /* How time grows with size, below the results of a run over several sizes: a line for each piece of a power law. */
-#include <math.h>
 #include <string.h>
 
 #include "record/scaling.h"
@@ -38,12 +37,8 @@ static void put_size(ridge_table *table, int column, double size) {
 }
 
 static void put_exponent(ridge_table *table, const ridge_power_piece *piece) {
-    char text[48];
-    if (isfinite(piece->error))
-        (void)snprintf(text, sizeof text, "n^%.2f ±%.2f", piece->exponent, piece->error);
-    else
-        (void)snprintf(text, sizeof text, "n^%.2f ±?", piece->exponent);
-    ridge_table_text(table, GROWS_EXPONENT, text);
+    ridge_text power;
+    ridge_table_text(table, GROWS_EXPONENT, ridge_text_power(&power, piece->exponent, piece->error));
     ridge_table_number(table, GROWS_EXPONENT, piece->exponent);
     ridge_table_number(table, GROWS_ERROR, piece->error);
 }
