@@ -21,6 +21,7 @@ from ._library import Error, version
 from ._operations import (
     add_layer_norm,
     add_rms_norm,
+    batched_gemm,
     gemm,
     gemm_epilogue,
     layer_norm,
@@ -39,6 +40,7 @@ __all__ = [
     "Error",
     "add_layer_norm",
     "add_rms_norm",
+    "batched_gemm",
     "gemm",
     "gemm_epilogue",
     "layer_norm",

@@ -94,6 +94,14 @@ def gemm(a, b, alpha=1.0, dtype=None, **how):
     return c
 
 
+def batched_gemm(a, b, alpha=1.0, **how):
+    """alpha a[i] b[i] for each i: a [batch, m, k], b [batch, k, n], row-major."""
+    batch, m, _ = _dims(a, "a", ("batch", "m", "k"))
+    c = _empty(a, (batch, m, _dims(b, "b", ("batch", "k", "n"))[2]))
+    apply("batched_gemm", [a, b], [c], options=[alpha], **how)
+    return c
+
+
 def gemm_epilogue(
     a, b, c=None, bias=None, row_bias=None, alpha=1.0, beta=1.0, activation="none", dtype=None, **how
 ):

@@ -101,6 +101,13 @@ ridge_status ridge_gemm(ridge_context *context, const DLTensor *a, const DLTenso
     return apply(context, "gemm", in, 2, &c, 1, values, error);
 }
 
+ridge_status ridge_batched_gemm(ridge_context *context, const DLTensor *a, const DLTensor *b,
+                                const ridge_gemm_options *options, const DLTensor *c, ridge_error *error) {
+    const DLTensor *const in[] = {a, b};
+    const double values[RIDGE_MAX_OPTIONS] = {options ? options->alpha : 1};
+    return apply(context, "batched_gemm", in, 2, &c, 1, values, error);
+}
+
 ridge_status ridge_gemm_epilogue(ridge_context *context, const DLTensor *a, const DLTensor *b, const DLTensor *c,
                                  const DLTensor *bias, const DLTensor *row_bias,
                                  const ridge_gemm_epilogue_options *options, const DLTensor *d, ridge_error *error) {
