@@ -199,6 +199,35 @@ RIDGE_API ridge_status ridge_gemm_epilogue(ridge_context *context, const DLTenso
                                            const DLTensor *c, const DLTensor *bias, const DLTensor *row_bias,
                                            const ridge_gemm_epilogue_options *options, const DLTensor *d,
                                            ridge_error *error);
+/* ---- attention ------------------------------------------------------------------------------------------------- */
+
+/* scale: of q k^T, from -2^20 to 2^20; 0: 1 / sqrt(d). causal: query i sees keys up to i + n - m, so that the last query
+ * sees all. left, right: of keys, how far on either side of i + n - m it sees; -1: all. softcap: scores are softcap
+ * tanh(score / softcap); 0: as they are. sink: NULL, or f32 [heads]: a score more in each row's sum, without a value.
+ * slope: NULL, or f32 [heads]: a score loses slope times its distance (ALiBi). */
+typedef struct ridge_attention_options {
+    double scale;
+    bool causal;
+    int64_t left, right;
+    double softcap;
+    const DLTensor *sink, *slope;
+} ridge_attention_options;
+#define RIDGE_ATTENTION_DEFAULTS \
+    { .left = -1, .right = -1 } /* used when options is NULL */
+
+/* out = softmax(q k^T) v for each batch and head, and lse, the natural logarithm of each row's sum of exponentials.
+ *
+ * Shapes: q [batch, heads, m, d], k [batch, kv_heads, n, d], v [batch, kv_heads, n, dv], out [batch, heads, m, dv], lse f32
+ * [batch, heads, m]. heads is a multiple of kv_heads: neighbouring heads share keys. The last dimension is contiguous,
+ * the others may lie in any order: [batch, rows, heads, …] and q, k and v in one array are only strides.
+ * Types: f32 on a CPU; bf16 and f16 on a GPU, d and dv to 256.
+ * A query that sees no key has out 0 and lse -inf, or its sink. Infinity and NaN in v reach only rows of the tiles that
+ * see them. */
+RIDGE_API ridge_status ridge_attention(ridge_context *context, const DLTensor *q, const DLTensor *k, const DLTensor *v,
+                                       const ridge_attention_options *options, const DLTensor *out, const DLTensor *lse,
+                                       ridge_error *error);
+
+/* ---- linear layers ---------------------------------------------------------------------------------------------- */
 
 /* probs = softmax(x w + b)         x: [batch, depth], w: [depth, classes] row- or column-major, b: [classes];
  *                                  all f32, on a GPU also bf16 or f16 */

@@ -120,9 +120,9 @@ typedef struct ridge_tensor_spec {
     bool by_row;             /* inputs: row r feeds only row r of the outputs with the same first dimension */
     bool plain;              /* inputs: the special fill uses random values for this one */
     bool takes_column_major; /* matrices: may be column-major (ridge_case.column_major) */
-    /* Callers' dimensions but the last, which is contiguous, may lie in memory in any order: [batch, heads, rows, depth]
-     * as well as [batch, rows, heads, depth]. The harness lays them out as the spec has them. */
-    bool any_order;
+    /* So many of the first dimensions may lie in a caller's memory in any order: 3 of [rows, batch, heads, depth] take
+     * [batch, heads, rows, depth] and [batch, rows, heads, depth]. The harness lays them out as the spec has them. */
+    int any_order;
     /* Outputs: the oracle of other rows receives this output as the variant computed it (ridge_oracle_call.given),
      * because recomputing it costs as much as the rest. Its own rows check it. */
     bool given;

@@ -25,6 +25,22 @@ struct gemm_call {
     uint8_t *scratch;
     cudaStream_t stream;
 
+    /* Of a launch within another operation; c by rows, alpha 1. */
+    gemm_call(const matrix_view &left, const matrix_view &right, const matrix_view &result, ridge_dtype type,
+              bool result_wide, cudaStream_t in)
+        : a(left),
+          b(right),
+          c(result),
+          dtype(type),
+          wide(result_wide),
+          alpha(1.0f),
+          addend(),
+          bias(NULL),
+          row_bias(NULL),
+          beta(0),
+          function(ACTIVATION_NONE),
+          scratch(NULL),
+          stream(in) {}
     explicit gemm_call(const ridge_call *call)
         : a(view_of(call->in[GEMM_A])),
           b(view_of(call->in[GEMM_B])),

@@ -21,6 +21,7 @@ from ._library import Error, version
 from ._operations import (
     add_layer_norm,
     add_rms_norm,
+    attention,
     batched_gemm,
     gemm,
     gemm_epilogue,
@@ -40,6 +41,7 @@ __all__ = [
     "Error",
     "add_layer_norm",
     "add_rms_norm",
+    "attention",
     "batched_gemm",
     "gemm",
     "gemm_epilogue",

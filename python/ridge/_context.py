@@ -131,6 +131,7 @@ class Context:
         """Runs `target` (a name that `ridge list` shows): reads `inputs`, writes `outputs`.
 
         `stream`: address of the CUDA stream to enqueue on; None: PyTorch's current one on the tensors' device.
+        An input of None is not given, where the target can do without it.
         `options`: numbers in the order of the target's options, all of them; None: as the target says."""
         arrays = (*inputs, *outputs)
         options = None if options is None else tuple(map(float, options))
@@ -152,7 +153,7 @@ class Context:
         current = _stream_of((*inputs, *outputs))
         handle = current() if stream is None else stream
         described = []
-        for word, arrays, describe in (("inputs", inputs, _tensors.describe_input), ("outputs", outputs, _tensors.describe_output)):
+        for word, arrays, describe in (("inputs", inputs, _tensors.describe), ("outputs", outputs, _tensors.describe_output)):
             for array in arrays:
                 try:
                     described.append(describe(array, handle))

@@ -26,11 +26,14 @@ def _empty(like, shape, dtype=None):
     raise Error(f"outputs of type {type(like).__name__} cannot be made here: pass your own to ridge.apply")
 
 
+def _empty_f32(like, shape):
+    torch = sys.modules.get("torch")
+    return _empty(like, shape, torch.float32 if isinstance(like, getattr(torch, "Tensor", ())) else "float32")
+
+
 def _empty_rows(x):
     """A new float32 array with an element for each row of `x`."""
-    rows = _dims(x, "x", ("batch", "depth"))[:1]
-    torch = sys.modules.get("torch")
-    return _empty(x, rows, torch.float32 if isinstance(x, getattr(torch, "Tensor", ())) else "float32")
+    return _empty_f32(x, _dims(x, "x", ("batch", "depth"))[:1])
 
 
 def _gradients(x, w, b):
@@ -100,6 +103,31 @@ def batched_gemm(a, b, alpha=1.0, **how):
     c = _empty(a, (batch, m, _dims(b, "b", ("batch", "k", "n"))[2]))
     apply("batched_gemm", [a, b], [c], options=[alpha], **how)
     return c
+
+
+def _rows_first(array):
+    """A view [rows, batch, heads, …] of [batch, heads, rows, …]."""
+    order = (2, 0, 1, 3)[: len(array.shape)]
+    return array.permute(*order) if hasattr(array, "permute") else array.transpose(order)
+
+
+def attention(
+    q, k, v, causal=False, scale=0.0, window=(-1, -1), softcap=0.0, sink=None, slope=None, **how
+):
+    """(softmax(scale q k^T) v, the logarithm of each row's sum of exponentials) for each batch and head.
+
+    q [batch, heads, m, d], k [batch, kv_heads, n, d], v [batch, kv_heads, n, dv], in any order of memory but that of the last
+    dimension; scale 0: 1 / sqrt(d). Query i sees keys from i + n - m - window[0] to i + n - m + window[1], -1: all;
+    causal: none behind i + n - m. sink, slope: float32 [heads], a score more in a row's sum, and ALiBi's slope.
+    """
+    batch, heads, m, _ = _dims(q, "q", ("batch", "heads", "m", "d"))
+    _dims(k, "k", ("batch", "kv_heads", "n", "d"))
+    out = _empty(q, (batch, heads, m, _dims(v, "v", ("batch", "kv_heads", "n", "dv"))[3]))
+    lse = _empty_f32(q, (batch, heads, m))
+    inputs = [*map(_rows_first, (q, k, v)), sink, slope]
+    options = [scale, int(causal), *window, softcap, 0, 0, 0]
+    apply("attention", inputs, [_rows_first(out), _rows_first(lse)], options=options, **how)
+    return out, lse
 
 
 def gemm_epilogue(

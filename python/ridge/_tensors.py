@@ -74,7 +74,10 @@ def is_torch(array):
 
 
 def describe(array, stream=None):
-    """The DLTensor of `array`; `stream` is the CUDA stream that will use it. Error texts go on from the array's name."""
+    """The DLTensor of `array`; `stream` is the CUDA stream that will use it. Error texts go on from the array's name.
+    None: an input that is not given."""
+    if array is None:
+        return Described(DLTensor())
     if is_torch(array):
         return _from_torch(array)
     if not hasattr(array, "__dlpack__"):
@@ -88,13 +91,10 @@ def describe(array, stream=None):
     return _from_capsule(capsule)
 
 
-def describe_input(array, stream=None):
-    """Like describe; None is an input that is not given: the target says whether it must be."""
-    return Described(DLTensor()) if array is None else describe(array, stream)
-
-
 def describe_output(array, stream=None):
     """Like describe, for an array that is written."""
+    if array is None:
+        raise Error("is None: outputs have to be given")
     described = describe(array, stream)
     why = described.not_writable or _immutable(array)
     if why:

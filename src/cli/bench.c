@@ -77,6 +77,7 @@ ridge_status ridge_bench_plan_make(const ridge_options *o, ridge_selection *sele
                                .within = o->within,
                                .launch_limit = o->limit,
                                .iterations = o->iterations,
+                               .repeat = o->repeat,
                                .warmup = o->warmup,
                                .hooks = ridge_hooks(o),
                                .began_ns = began,

@@ -44,6 +44,7 @@ static void say_passed_over(const ridge_budget *budget, const ridge_page *page) 
         if (p->state == RIDGE_PLAN_STARTED) continue;
         ridge_case_name(p->target, &p->c, name, sizeof name);
         fprintf(list, "%s%s %s", comma, p->target->name, name);
+        if (p->measurement > 0) fprintf(list, " (measurement %d)", p->measurement + 1);
         comma = ", ";
     }
     if (list) (void)fclose(list);
@@ -52,8 +53,11 @@ static void say_passed_over(const ridge_budget *budget, const ridge_page *page) 
 }
 
 static void say_forecast(const ridge_run *run, ridge_isa isa, double all, const ridge_page *page) {
-    const int n = run->budget.n, threads = run->settings.threads, seconds = (int)all;
-    ridge_page_say(page, "%d case%s, %d thread%s, %s; about %d:%02d%s\n", n, n == 1 ? "" : "s", threads,
+    const int repeat = run->settings.repeat, n = run->budget.n / repeat, threads = run->settings.threads,
+              seconds = (int)all;
+    char times[32] = "";
+    if (repeat > 1) (void)snprintf(times, sizeof times, ", %d times each", repeat);
+    ridge_page_say(page, "%d case%s%s, %d thread%s, %s; about %d:%02d%s\n", n, n == 1 ? "" : "s", times, threads,
                    threads == 1 ? "" : "s", ridge_isa_name(isa), seconds / 60, seconds % 60,
                    run->ceilings.n_levels > 0 ? "" : ", the ceilings' measurement included");
 }
@@ -89,11 +93,11 @@ static json_t *case_item(const void *context, int i) {
 static ridge_status write_json(const ridge_options *o, const ridge_selection *selection, const ridge_run *run,
                                ridge_isa isa, double seconds, ridge_error *error) {
     const planned_cases all = {selection, &run->budget};
-    json_t *json =
-        json_pack("{s:s, s:o, s:i, s:s, s:s, s:o, s:b, s:o}", "schema", "ridge-plan/1", "key",
-                  ridge_json_text(run->machine.key), "threads", run->settings.threads, "isa", ridge_isa_name(isa),
-                  "mode", run->settings.hot ? "hot" : "cold", "seconds", ridge_json_number(seconds), "ceilings_cached",
-                  run->ceilings.n_levels > 0, "cases", ridge_json_array(run->budget.n, case_item, &all));
+    json_t *json = json_pack("{s:s, s:o, s:i, s:s, s:s, s:o, s:b, s:i, s:o}", "schema", "ridge-plan/1", "key",
+                             ridge_json_text(run->machine.key), "threads", run->settings.threads, "isa",
+                             ridge_isa_name(isa), "mode", run->settings.hot ? "hot" : "cold", "seconds",
+                             ridge_json_number(seconds), "ceilings_cached", run->ceilings.n_levels > 0, "repeat",
+                             run->settings.repeat, "cases", ridge_json_array(selection->n, case_item, &all));
     const ridge_status status = ridge_write_json(o->json, json, error);
     json_decref(json);
     return status;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/values.h"
+#include "measure/job.h"
 
 /* Index of value among the words of an option; -1, with the nearest word and all words in the error, if it is none of
  * them. */
@@ -209,6 +210,9 @@ static ridge_status set_threads(ridge_options *o, const char *v, ridge_error *e)
     return set_int(v, "--threads", 1024, &o->threads, e);
 }
 
+static ridge_status set_repeat(ridge_options *o, const char *v, ridge_error *e) {
+    return set_int(v, "--repeat", RIDGE_MAX_MEASUREMENTS, &o->repeat, e);
+}
 static ridge_status set_warmup(ridge_options *o, const char *v, ridge_error *e) {
     int64_t n;
     RIDGE_TRY(ridge_parse_count(v, "--warmup", 0, 1000000, &n, e));
@@ -268,6 +272,8 @@ const ridge_option_row ridge_option_rows[] = {
     {"hot", NULL, "rcf", "operands in cache (default: cold, from memory)", set_hot, NULL, RIDGE_VALUE_OTHER},
     {"iterations", "N", "rctf", "N rounds per case instead of the stop rule", set_iterations, NULL, RIDGE_VALUE_OTHER},
     {"iterations", "N", "n", "N launches of each variant (default 1)", set_iterations, NULL, RIDGE_VALUE_OTHER},
+    {"repeat", "N", "rcf", "measure every case N times, each in processes of its own, and say how the times differ",
+     set_repeat, NULL, RIDGE_VALUE_OTHER},
     {"warmup", "N", "rcf", "N rounds per case before the timed ones, verified and not timed (default 0)", set_warmup,
      NULL, RIDGE_VALUE_OTHER},
     {"prepare", "CMD", "rcf", "run CMD in a shell before each case; if it fails, the run ends", set_prepare, NULL,

@@ -30,6 +30,7 @@ typedef struct ridge_options {
     ridge_sizes sizes;
     ridge_dtype dtype;             /* RIDGE_DTYPE_NONE: all */
     int iterations;                /* 0: by the stop rule */
+    int repeat;                    /* whole measurements of a case; 0: 1 */
     int warmup;                    /* rounds of a case before the timed ones */
     const char *prepare, *cleanup; /* commands around each case, or NULL */
     double max_time;               /* seconds per case */

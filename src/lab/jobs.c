@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/random.h"
 #include "device/device.h"
 #include "lab/run_parts.h"
 #include "machine/memory/movers.h"
@@ -31,7 +32,8 @@ static void find_motions(ridge_reference *reference) {
     }
 }
 
-static ridge_job make_job(const ridge_lab *lab, const ridge_lab_item *item) {
+/* Measurement k has inputs of its own. */
+static ridge_job make_job(const ridge_lab *lab, const ridge_lab_item *item, int k) {
     const ridge_lab_plan *plan = lab->plan;
     const ridge_machine *machine = &lab->run->machine;
     const ridge_settings *settings = &lab->run->settings;
@@ -53,7 +55,7 @@ static ridge_job make_job(const ridge_lab *lab, const ridge_lab_item *item) {
         .cpus = machine->cpus,
         .hot = plan->hot || (gpu && machine->gpu.emulated), /* one set of operands is enough for a check */
         .emulated = gpu && machine->gpu.emulated,
-        .seed = plan->seed,
+        .seed = k == 0 ? plan->seed : ridge_random(plan->seed, (uint64_t)k),
         .noise = settings->noise,
         .max_time = settings->max_time,
         .patience = patience * settings->max_time,
@@ -100,20 +102,27 @@ static ridge_planned plan_job(const ridge_run *run, const ridge_job *job) {
                            .patience = job->patience};
 }
 
+int ridge_lab_repeat(const ridge_lab_plan *plan) {
+    const int n = plan->repeat < 1 ? 1 : plan->repeat;
+    return n < RIDGE_MAX_MEASUREMENTS ? n : RIDGE_MAX_MEASUREMENTS;
+}
+
 ridge_status ridge_lab_make_jobs(ridge_lab *lab, ridge_error *error) {
     ridge_run *run = lab->run;
-    const int n = lab->plan->n_items;
+    const int items = lab->plan->n_items, n = items * ridge_lab_repeat(lab->plan);
     const size_t room = (size_t)(n > 0 ? n : 1);
     lab->jobs = calloc(room, sizeof *lab->jobs);
     lab->done = calloc(room, sizeof *lab->done);
     run->budget = (ridge_budget){.within_s = run->settings.within, .cases = calloc(room, sizeof *run->budget.cases)};
     if (!lab->jobs || !lab->done || !run->budget.cases)
         return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d cases", n);
+    lab->n_jobs = n;
     find_motions(&lab->reference);
     for (int i = 0; i < n; i++) {
-        lab->jobs[i] = make_job(lab, &lab->plan->items[i]);
-        RIDGE_TRY(check_memory(&lab->jobs[i], &run->machine, error));
-        run->budget.cases[run->budget.n++] = plan_job(run, &lab->jobs[i]);
+        lab->jobs[i] = make_job(lab, &lab->plan->items[i % items], i / items);
+        if (i < items) RIDGE_TRY(check_memory(&lab->jobs[i], &run->machine, error));
+        run->budget.cases[run->budget.n] = plan_job(run, &lab->jobs[i]);
+        run->budget.cases[run->budget.n++].measurement = i / items;
     }
     return RIDGE_OK;
 }
@@ -179,7 +188,7 @@ static ridge_status measure_job(ridge_lab *lab, int i) {
 /* *measured: the job has a result, which an error of a hook does not change. An interruption has no text yet. */
 static ridge_status run_job(ridge_lab *lab, int i, bool *measured, ridge_error *error) {
     const ridge_lab_hooks *hooks = &lab->plan->hooks;
-    const ridge_lab_item *item = &lab->plan->items[i];
+    const ridge_lab_item *item = &lab->plan->items[i % lab->plan->n_items];
     *measured = false;
     tell_case(lab, &lab->jobs[i]);
     if (hooks->before) RIDGE_TRY(hooks->before(hooks->arg, item, error));
@@ -206,7 +215,7 @@ static ridge_status skip_jobs(ridge_lab *lab, int n, ridge_error *error) {
 /* A job without a result ends the list of those that are judged, unless it was its second chance: the jobs after it
  * were not decided on. */
 ridge_status ridge_lab_run_jobs(ridge_lab *lab, int *finished, ridge_error *error) {
-    const int n = lab->plan->n_items;
+    const int n = lab->n_jobs;
     ridge_status status = RIDGE_OK;
     int furthest = -1, done = 0;
     *finished = n;

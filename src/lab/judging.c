@@ -31,7 +31,7 @@ static ridge_status add_pairs(ridge_run *run, int first, int n, const ridge_job_
             if (!more) return RIDGE_NO_MEMORY;
             run->pairs = more;
             more[run->n_pairs] = (ridge_pair){.a = a, .b = b};
-            ridge_pair_judge(run, &more[run->n_pairs++], &done->series[a - first], run->settings.seed);
+            ridge_pair_judge(run, &more[run->n_pairs++], &done->series[a - first], done, run->settings.seed);
         }
     }
     return RIDGE_OK;
@@ -39,9 +39,13 @@ static ridge_status add_pairs(ridge_run *run, int first, int n, const ridge_job_
 
 ridge_status ridge_lab_judge_jobs(ridge_lab *lab, int n, ridge_error *error) {
     ridge_run *run = lab->run;
-    for (int j = 0; j < n; j++) {
+    const int items = lab->plan->n_items;
+    for (int j = 0; j < n && j < items; j++) {
         const ridge_job *job = &lab->jobs[j];
         ridge_job_result *done = &lab->done[j];
+        for (int again = j + items; again < n; again += items)
+            if (ridge_job_result_join(done, &lab->done[again]) != RIDGE_OK)
+                return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for samples");
         const int first = run->n_results;
         ridge_result *results = add_results(run, job);
         if (!results) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for results");

@@ -54,6 +54,7 @@ typedef struct ridge_lab_plan {
     double within;                /* seconds of the whole run; cases that do not fit are skipped. 0: no limit */
     double launch_limit;          /* seconds after which a launch counts as an endless loop; 0: 60 */
     int iterations;               /* rounds per case; 0: decided by the stop rule */
+    int repeat;                   /* whole measurements of each case, each in its own processes; 0: 1 */
     int warmup;                   /* rounds of each case before those: verified, not timed */
     ridge_lab_hooks hooks;
     uint64_t began_ns; /* ridge_clock_ns() at the start of `within` and wall_s; 0: the call */
@@ -86,11 +87,12 @@ typedef struct ridge_lab_watch {
     const volatile sig_atomic_t *interrupted; /* non-zero: the worker is killed and the run ends */
 } ridge_lab_watch;
 
-/* Measures every item. Results have the order of the items, then of their variants. A kernel that is wrong, crashes or
- * hangs has a verdict in the record and fails nothing else. Fails before the first case: RIDGE_INVALID (more threads
- * than the machine has, an instruction set that it lacks, a case that is larger than its memory), or a machine or CPU
- * ceilings that cannot be measured. RIDGE_INTERRUPTED, and the error of a hook: run->interrupted is set, and run has the finished
- * cases, judged. Overwrites *run. Free it with ridge_run_free in every case. */
+/* Measures every item; with plan->repeat all of them, then all again. Results have the order of the items, then of their
+ * variants. A kernel that is wrong, crashes or hangs has a verdict in the record and fails nothing else. Fails before the
+ * first case: RIDGE_INVALID (more threads than the machine has, an instruction set that it lacks, a case that is larger
+ * than its memory), or a machine or CPU ceilings that cannot be measured. RIDGE_INTERRUPTED, and the error of a hook:
+ * run->interrupted is set, and run has the finished cases, judged. Overwrites *run. Free it with ridge_run_free in every
+ * case. */
 ridge_status ridge_lab_run(const ridge_lab_plan *plan, const ridge_lab_watch *watch, ridge_run *run,
                            ridge_error *error);
 

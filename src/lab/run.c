@@ -39,6 +39,7 @@ ridge_status ridge_lab_open(ridge_lab *lab, const ridge_lab_plan *plan, const ri
                                      .noise = plan->noise > 0 ? plan->noise : RIDGE_LAB_NOISE,
                                      .within = plan->within,
                                      .iterations = plan->iterations,
+                                     .repeat = ridge_lab_repeat(plan),
                                      .warmup = plan->warmup,
                                      .prepare = plan->hooks.before_text,
                                      .cleanup = plan->hooks.after_text,
@@ -54,7 +55,7 @@ ridge_status ridge_lab_open(ridge_lab *lab, const ridge_lab_plan *plan, const ri
 }
 
 void ridge_lab_close(ridge_lab *lab) {
-    for (int i = 0; lab->done && i < lab->plan->n_items; i++) ridge_job_result_free(&lab->done[i]);
+    for (int i = 0; lab->done && i < lab->n_jobs; i++) ridge_job_result_free(&lab->done[i]);
     free(lab->jobs);
     free(lab->done);
     lab->jobs = NULL;
@@ -66,8 +67,7 @@ void ridge_lab_close(ridge_lab *lab) {
 static ridge_status run_jobs(ridge_lab *lab, int *finished, ridge_error *error) {
     const double within = lab->run->settings.within;
     const double left = within > 0 ? fmax(within - ridge_seconds_since(lab->began_ns), 1e-9) : 0;
-    ridge_lab_tell(lab->watch,
-                   &(ridge_lab_event){.stage = RIDGE_LAB_CASES, .total = lab->plan->n_items, .left_s = left});
+    ridge_lab_tell(lab->watch, &(ridge_lab_event){.stage = RIDGE_LAB_CASES, .total = lab->n_jobs, .left_s = left});
     const ridge_status status = ridge_lab_run_jobs(lab, finished, error);
     ridge_lab_tell(lab->watch, &(ridge_lab_event){.stage = RIDGE_LAB_END});
     return status;
@@ -103,7 +103,7 @@ static ridge_status measure(ridge_lab *lab, ridge_error *error) {
         (void)ridge_ceilings_probe(&run->machine, threads, &run->dram_after, &run->fp32_after, NULL);
     if (ridge_lab_interrupted(lab->watch) && !run->interrupted) {
         run->interrupted = true;
-        status = ridge_fail(error, RIDGE_INTERRUPTED, "interrupted after the last of %d cases", lab->plan->n_items);
+        status = ridge_fail(error, RIDGE_INTERRUPTED, "interrupted after the last of %d cases", lab->n_jobs);
     }
     ridge_lab_raise_ceilings(run);
     const ridge_status judged = ridge_lab_judge_jobs(lab, finished, error);

@@ -13,7 +13,8 @@ typedef struct ridge_lab {
     uint64_t began_ns;
     double probe_s;            /* that a probe took; 0: there was none yet */
     ridge_reference reference; /* of CPU cases */
-    ridge_job *jobs;           /* one for each item */
+    int n_jobs;                /* every item as often as it is measured: all of them, then all again */
+    ridge_job *jobs;
     ridge_job_result *done;
 } ridge_lab;
 
@@ -41,7 +42,10 @@ ridge_status ridge_lab_make_jobs(ridge_lab *lab, ridge_error *error);
 /* Runs the jobs within the budget. *finished: that many jobs, from the first on, have a result. */
 ridge_status ridge_lab_run_jobs(ridge_lab *lab, int *finished, ridge_error *error);
 
-/* Adds results and pairs of the first n jobs to the run. */
+/* How often a plan measures each item. */
+int ridge_lab_repeat(const ridge_lab_plan *plan);
+
+/* Joins the measurements of each item among the first n jobs, and adds their results and pairs to the run. */
 ridge_status ridge_lab_judge_jobs(ridge_lab *lab, int n, ridge_error *error);
 
 bool ridge_lab_uses(const ridge_lab_plan *plan, ridge_backend backend);

@@ -50,8 +50,8 @@ typedef struct ridge_reference {
     ridge_motions read, stream, write;
 } ridge_reference;
 
-/* Rounds below which a median has no interval. */
-enum { RIDGE_LEAST_ROUNDS = 8 };
+/* Rounds below which a median has no interval, and whole measurements of a case. */
+enum { RIDGE_LEAST_ROUNDS = 8, RIDGE_MAX_MEASUREMENTS = 32 };
 
 typedef struct ridge_job {
     const ridge_target *target;
@@ -111,6 +111,8 @@ typedef struct ridge_job_result {
     double graph_frame_us; /* GPU: time per empty launch in a graph; CPU: 0 */
     int rounds;            /* of the last worker */
     double rounds_s;       /* seconds that they took */
+    /* Whole measurements that were joined, and the round at which each begins; 0: it is one. */
+    int n_measurements, first_round[RIDGE_MAX_MEASUREMENTS];
 } ridge_job_result;
 
 /* Called between events with the used fraction of the case's time, 0 … 1. */
@@ -128,6 +130,9 @@ ridge_status ridge_job_run(const ridge_job *job, const volatile sig_atomic_t *in
                            ridge_job_progress_fn progress, void *arg, ridge_job_result *result, ridge_error *error);
 /* The result of a job that is not run: every variant is skipped, for that reason. */
 ridge_status ridge_job_skip(const ridge_job *job, const char *reason, ridge_job_result *result, ridge_error *error);
+/* Appends the samples of another measurement of the same variants on the same case; its rounds are numbered on. What is
+ * wrong or failed in one is so in all. One that was skipped adds nothing. Free both in every case. */
+ridge_status ridge_job_result_join(ridge_job_result *all, ridge_job_result *more);
 void ridge_job_result_free(ridge_job_result *result);
 
 #endif

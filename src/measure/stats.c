@@ -164,6 +164,36 @@ done:
     return interval;
 }
 
+double ridge_student(int degrees) {
+    static const double table[] = {63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169};
+    static const double z = 2.5758293;
+    const int rows = (int)(sizeof table / sizeof table[0]);
+    if (degrees < 1) return (double)INFINITY;
+    if (degrees <= rows) return table[degrees - 1];
+    /* Cornish and Fisher's expansion of the quantile around the normal one. */
+    const double v = degrees, z2 = z * z;
+    return z + z * (z2 + 1) / (4 * v) + z * ((5 * z2 + 16) * z2 + 3) / (96 * v * v) +
+           z * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / (384 * v * v * v);
+}
+
+ridge_interval ridge_mean_interval(const double *x, int n) {
+    ridge_interval interval = unknown(n);
+    double sum = 0, squares = 0;
+    for (int i = 0; i < n; i++) {
+        if (!(x[i] > 0) || !isfinite(x[i])) return interval;
+        sum += log(x[i]);
+    }
+    if (n < 1) return interval;
+    const double mean = sum / n;
+    interval.median = exp(mean);
+    if (n < 2) return interval;
+    for (int i = 0; i < n; i++) squares += pow(log(x[i]) - mean, 2);
+    const double half = ridge_student(n - 1) * sqrt(squares / (n - 1) / n);
+    interval.low = exp(mean - half);
+    interval.high = exp(mean + half);
+    return interval;
+}
+
 double ridge_interval_width(ridge_interval interval) {
     double width = 0.5 * (interval.high - interval.low) / interval.median;
     return width >= 0 ? width : (double)INFINITY; /* NaN bounds, or a median that is not positive */

@@ -16,6 +16,13 @@ ridge_interval ridge_median_interval(const double *x, int n);
  * cancels. Returns the median of a[i]/b[i] and its percentile-bootstrap interval over rounds. */
 ridge_interval ridge_ratio_interval(const double *a, const double *b, int n, uint64_t seed);
 
+/* Geometric mean of the n values with Student's interval of their logarithms: what whole measurements, repeated, say of
+ * the next one's mean. NaN bounds below two values. */
+ridge_interval ridge_mean_interval(const double *x, int n);
+
+/* Quantile of Student's t that bounds a symmetric interval at RIDGE_LEVEL; infinite below one degree of freedom. */
+double ridge_student(int degrees);
+
 /* Half width of the interval / median; +inf if not known. */
 double ridge_interval_width(ridge_interval interval);
 

@@ -117,14 +117,14 @@ static ridge_status fold(const layout *l, int64_t *stride) {
     return RIDGE_OK;
 }
 
-/* The dimensions from the innermost outwards: the last first, or the first (column-major); in any order, by their
- * strides, those of extent 1 before all others but the last. */
+/* The dimensions from the innermost outwards: the last first, or the first (column-major). Those whose order is free follow
+ * their strides, of extent 1 before all others. */
 static void nest(const layout *l, const int64_t *strides, bool column_major, int dims[RIDGE_MAX_RANK]) {
-    const int rank = l->spec->rank;
+    const int rank = l->spec->rank, fixed = rank - l->spec->any_order;
     for (int i = 0; i < rank; i++) dims[i] = column_major ? i : rank - 1 - i;
-    if (!l->spec->any_order) return;
-    for (int i = 2; i < rank; i++)
-        for (int j = i; j > 1; j--) {
+    if (l->spec->any_order == 0) return;
+    for (int i = fixed + 1; i < rank; i++)
+        for (int j = i; j > fixed; j--) {
             const int inner = dims[j - 1], outer = dims[j];
             const bool single = l->shape[outer] == 1 && l->shape[inner] > 1;
             if (!single && (l->shape[inner] == 1 || strides[outer] >= strides[inner])) break;

@@ -108,6 +108,53 @@ ridge_status ridge_batched_gemm(ridge_context *context, const DLTensor *a, const
     return apply(context, "batched_gemm", in, 2, &c, 1, values, error);
 }
 
+/* A tensor [batch, heads, rows, …] as the target has it: [rows, batch, heads, …]. Points to its own shape and strides. */
+typedef struct rows_first {
+    DLTensor t;
+    int64_t shape[RIDGE_MAX_TENSOR_RANK], strides[RIDGE_MAX_TENSOR_RANK];
+} rows_first;
+
+static ridge_status turn(const DLTensor *t, const char *name, int rank, rows_first *turned, ridge_error *error) {
+    static const int from[] = {2, 0, 1, 3};
+    int64_t dense[RIDGE_MAX_TENSOR_RANK], below = 1;
+    if (!t) return ridge_fail(error, RIDGE_INVALID, "attention: %s is NULL", name);
+    if (t->ndim != rank || !t->shape)
+        return ridge_fail(error, RIDGE_INVALID, "attention: %s has %d dimensions, not %d: [batch, heads, rows%s]", name,
+                          t->ndim, rank, rank > 3 ? ", depth" : "");
+    for (int d = rank - 1; d >= 0; d--) {
+        dense[d] = below;
+        if (__builtin_mul_overflow(below, t->shape[d], &below))
+            return ridge_fail(error, RIDGE_INVALID, "attention: %s has more elements than the address space holds",
+                              name);
+    }
+    turned->t = *t;
+    for (int d = 0; d < rank; d++) {
+        turned->shape[d] = t->shape[from[d]];
+        turned->strides[d] = t->strides ? t->strides[from[d]] : dense[from[d]];
+    }
+    turned->t.shape = turned->shape, turned->t.strides = turned->strides;
+    return RIDGE_OK;
+}
+
+ridge_status ridge_attention(ridge_context *context, const DLTensor *q, const DLTensor *k, const DLTensor *v,
+                             const ridge_attention_options *options, const DLTensor *out, const DLTensor *lse,
+                             ridge_error *error) {
+    static const ridge_attention_options defaults = RIDGE_ATTENTION_DEFAULTS;
+    static const DLTensor absent = {.data = NULL};
+    const ridge_attention_options *o = options ? options : &defaults;
+    const double values[RIDGE_MAX_OPTIONS] = {o->scale, o->causal, (double)o->left, (double)o->right, o->softcap};
+    rows_first turned[5];
+    RIDGE_TRY(turn(q, "q", 4, &turned[0], error));
+    RIDGE_TRY(turn(k, "k", 4, &turned[1], error));
+    RIDGE_TRY(turn(v, "v", 4, &turned[2], error));
+    RIDGE_TRY(turn(out, "out", 4, &turned[3], error));
+    RIDGE_TRY(turn(lse, "lse", 3, &turned[4], error));
+    const DLTensor *const in[] = {&turned[0].t, &turned[1].t, &turned[2].t, o->sink ? o->sink : &absent,
+                                  o->slope ? o->slope : &absent};
+    const DLTensor *const results[] = {&turned[3].t, &turned[4].t};
+    return apply(context, "attention", in, 5, results, 2, values, error);
+}
+
 ridge_status ridge_gemm_epilogue(ridge_context *context, const DLTensor *a, const DLTensor *b, const DLTensor *c,
                                  const DLTensor *bias, const DLTensor *row_bias,
                                  const ridge_gemm_epilogue_options *options, const DLTensor *d, ridge_error *error) {

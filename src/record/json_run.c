@@ -82,6 +82,17 @@ static int add_gpu(json_t *json, const ridge_result *r, bool timed) {
     return failed;
 }
 
+static json_t *interval_item(const void *context, int i) {
+    return ridge_json_interval(((const ridge_interval *)context)[i]);
+}
+
+/* null: measured once. */
+static json_t *repeats_json(const ridge_repeats *r, bool timed) {
+    if (r->n == 0 || !timed) return json_null();
+    return json_pack("{s:o, s:o, s:o}", "each", ridge_json_array(r->n, interval_item, r->each), "between",
+                     ridge_json_interval(r->between), "spread_pct", ridge_json_number(100 * ridge_repeats_spread(r)));
+}
+
 json_t *ridge_json_result(const ridge_result *r) {
     char name[RIDGE_CASE_NAME];
     ridge_case_name(r->target, &r->c, name, sizeof name);
@@ -97,9 +108,10 @@ json_t *ridge_json_result(const ridge_result *r) {
                              "role", ridge_role_name(r->variant->role), "isa", ridge_isa_name(r->isa), "verdict",
                              ridge_verdict_name(r->verdict), "reason", ridge_json_text(r->reason));
     json_t *figures = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "time_us",
-        time_json(r, timed), "noise_pct", ridge_json_number(100 * ridge_result_noise(r)), "work", work_json(&r->work),
-        "intensity", ridge_json_number(r->work.flops / (r->work.bytes_read + r->work.bytes_written)), "gflops",
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "time_us",
+        time_json(r, timed), "noise_pct", ridge_json_number(100 * ridge_result_noise(r)), "repeats",
+        repeats_json(&r->repeats, timed), "work", work_json(&r->work), "intensity",
+        ridge_json_number(r->work.flops / (r->work.bytes_read + r->work.bytes_written)), "gflops",
         number_if(timed, p->gflops), "gbps", number_if(timed, p->gbps), "pct_measured",
         number_if(timed && p->binding[0], p->pct_measured), "binding", ridge_json_text(p->binding), "attainable_gflops",
         number_if(p->binding[0], p->attainable_gflops), "floor_us", number_if(p->binding[0], p->floor_us),
@@ -124,30 +136,30 @@ json_t *ridge_json_pair(const ridge_run *run, const ridge_pair *pair) {
     char name[RIDGE_CASE_NAME];
     ridge_case_name(b->target, &b->c, name, sizeof name);
     const char *backend = ridge_backend_name(ridge_variant_backend(b->variant));
-    return json_pack("{s:o, s:o, s:o, s:s, s:o, s:s, s:o, s:o, s:s, s:{s:s, s:o, s:o, s:o}, s:{s:b, s:o, s:o, s:o}}",
-                     "target", ridge_json_text(b->target->name), "chapter", ridge_json_text(b->target->chapter), "case",
-                     ridge_json_text(name), "backend", backend, "reference", ridge_json_text(a->variant->name),
-                     "reference_role", ridge_role_name(a->variant->role), "optimized",
-                     ridge_json_text(b->variant->name), "speedup", ridge_json_interval(timed ? pair->speedup : none),
-                     "verdict", ridge_proof_name(ridge_pair_proof(run, pair)), "traffic", "kind",
-                     pair->counted ? "counted" : "declared", "reference_bytes", ridge_json_number(pair->traffic_a),
-                     "optimized_bytes", ridge_json_number(pair->traffic_b), "saved_bytes",
-                     ridge_json_number(pair->traffic_a - pair->traffic_b), "agreement", "compared", pair->compared,
-                     "agree", pair->compared ? json_boolean(pair->agree) : json_null(), "max_difference",
-                     number_if(pair->compared, pair->max_difference), "equal_fraction",
-                     number_if(pair->compared, pair->equal_fraction));
+    return json_pack(
+        "{s:o, s:o, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:{s:s, s:o, s:o, s:o}, s:{s:b, s:o, s:o, s:o}}", "target",
+        ridge_json_text(b->target->name), "chapter", ridge_json_text(b->target->chapter), "case", ridge_json_text(name),
+        "backend", backend, "reference", ridge_json_text(a->variant->name), "reference_role",
+        ridge_role_name(a->variant->role), "optimized", ridge_json_text(b->variant->name), "speedup",
+        ridge_json_interval(timed ? pair->speedup : none), "repeats", repeats_json(&pair->repeats, timed), "verdict",
+        ridge_proof_name(ridge_pair_proof(run, pair)), "traffic", "kind", pair->counted ? "counted" : "declared",
+        "reference_bytes", ridge_json_number(pair->traffic_a), "optimized_bytes", ridge_json_number(pair->traffic_b),
+        "saved_bytes", ridge_json_number(pair->traffic_a - pair->traffic_b), "agreement", "compared", pair->compared,
+        "agree", pair->compared ? json_boolean(pair->agree) : json_null(), "max_difference",
+        number_if(pair->compared, pair->max_difference), "equal_fraction",
+        number_if(pair->compared, pair->equal_fraction));
 }
 
 /* ---- the run ---------------------------------------------------------------------------------------------------- */
 
 static json_t *settings_json(const ridge_settings *s) {
-    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:b, s:f}", "threads", s->threads, "mode",
+    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:b, s:f}", "threads", s->threads, "mode",
                      s->hot ? "hot" : "cold", "seed", ridge_json_seed(s->seed), "max_time_s",
                      ridge_json_number(s->max_time), "noise_pct", ridge_json_number(100 * s->noise), "within_s",
                      number_if(s->within > 0, s->within), "iterations",
-                     s->iterations ? json_integer(s->iterations) : json_null(), "warmup", s->warmup, "prepare",
-                     ridge_json_text(s->prepare), "cleanup", ridge_json_text(s->cleanup), "user_inputs", s->user_inputs,
-                     "level", RIDGE_LEVEL);
+                     s->iterations ? json_integer(s->iterations) : json_null(), "repeat", s->repeat > 1 ? s->repeat : 1,
+                     "warmup", s->warmup, "prepare", ridge_json_text(s->prepare), "cleanup",
+                     ridge_json_text(s->cleanup), "user_inputs", s->user_inputs, "level", RIDGE_LEVEL);
 }
 
 static json_t *argument_item(const void *context, int i) { return ridge_json_text(((char *const *)context)[i]); }
@@ -195,10 +207,10 @@ static json_t *planned_item(const void *context, int i) {
     const bool started = p->state == RIDGE_PLAN_STARTED;
     char name[RIDGE_CASE_NAME];
     ridge_case_name(p->target, &p->c, name, sizeof name);
-    return json_pack("{s:o, s:o, s:s, s:{s:o, s:o}, s:o, s:o, s:o}", "target", ridge_json_text(p->target->name), "case",
-                     ridge_json_text(name), "backend", ridge_backend_name(p->backend), "forecast", "checks_s",
-                     ridge_json_number(p->forecast.checks_s), "least_rounds_s",
-                     ridge_json_number(p->least_rounds * p->forecast.round_s), "max_time_s",
+    return json_pack("{s:o, s:o, s:s, s:i, s:{s:o, s:o}, s:o, s:o, s:o}", "target", ridge_json_text(p->target->name),
+                     "case", ridge_json_text(name), "backend", ridge_backend_name(p->backend), "measurement",
+                     p->measurement + 1, "forecast", "checks_s", ridge_json_number(p->forecast.checks_s),
+                     "least_rounds_s", ridge_json_number(p->least_rounds * p->forecast.round_s), "max_time_s",
                      number_if(started, p->max_time), "taken_s", number_if(p->taken_s > 0, p->taken_s), "rounds_s",
                      number_if(p->taken_s > 0, p->rounds_s));
 }
@@ -242,18 +254,19 @@ static const char *proof_name(int i) { return ridge_proof_name((ridge_proof)i); 
 static json_t *summary_json(const ridge_run *run) {
     ridge_summary s;
     ridge_run_summarize(run, &s);
-    return json_pack(
-        "{s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:i}", "pairs", counts_json(s.pairs, RIDGE_PROOF_COUNT, proof_name),
-        "verdicts", counts_json(s.verdicts, RIDGE_VERDICT_COUNT, verdict_name), "cases", s.cases, "launches",
-        s.launches, "worst", ridge_json_number(s.worst), "speedup", spread_json(&s.speedup, 1), "pct_measured",
-        spread_json(&s.ceiling, 1), "noise_pct", spread_json(&s.noise, 100), "without_interval", s.too_few);
+    return json_pack("{s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:i}", "pairs",
+                     counts_json(s.pairs, RIDGE_PROOF_COUNT, proof_name), "verdicts",
+                     counts_json(s.verdicts, RIDGE_VERDICT_COUNT, verdict_name), "cases", s.cases, "launches",
+                     s.launches, "worst", ridge_json_number(s.worst), "speedup", spread_json(&s.speedup, 1),
+                     "pct_measured", spread_json(&s.ceiling, 1), "noise_pct", spread_json(&s.noise, 100),
+                     "repeat_spread_pct", spread_json(&s.repeats, 100), "without_interval", s.too_few);
 }
 
 json_t *ridge_json_run(const ridge_run *run) {
     return json_pack(
         "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:[s, s, s, s, s, s], s:[s, s, s, s, s], s:o, s:o, "
         "s:o, "
-        "s:b, s:o, s:o, s:o}",
+        "s:b, s:o, s:o, s:o, s:o}",
         "schema", RIDGE_SCHEMA, "date", ridge_json_text(run->date), "command",
         ridge_json_array(run->settings.argc, argument_item, run->settings.argv), "settings",
         settings_json(&run->settings), "machine", ridge_json_machine(&run->machine), "ceilings",
@@ -264,5 +277,6 @@ json_t *ridge_json_run(const ridge_run *run) {
         "gpu_sample_fields", "sm_mhz", "memory_mhz", "power_w", "temperature_c", "throttle", "results",
         ridge_json_array(run->n_results, result_item, run), "pairs", ridge_json_array(run->n_pairs, pair_item, run),
         "wall_s", ridge_json_number(run->wall_s), "interrupted", run->interrupted, "findings", findings_json(run),
-        "summary", summary_json(run), "plan", ridge_json_array(run->budget.n, planned_item, run->budget.cases));
+        "summary", summary_json(run), "plan", ridge_json_array(run->budget.n, planned_item, run->budget.cases),
+        "scaling", ridge_json_scaling(run));
 }

@@ -153,6 +153,50 @@ static void take_gpu(ridge_result *r, const ridge_series *graph, const ridge_job
     for (int i = 0; i < r->n_samples; i++) r->throttled_samples += ridge_gpu_throttled(r->samples[i].gpu.throttle);
 }
 
+/* ---- whole measurements ------------------------------------------------------------------------------------------ */
+
+/* The samples of measurement k; they are sorted by round. */
+typedef struct part {
+    const ridge_sample *samples;
+    int n;
+} part;
+
+static part part_of(const ridge_sample *samples, int n, const ridge_job_result *job, int k) {
+    int begin = 0;
+    while (begin < n && samples[begin].round < job->first_round[k]) begin++;
+    int end = begin;
+    while (end < n && (k + 1 == job->n_measurements || samples[end].round < job->first_round[k + 1])) end++;
+    return (part){samples + begin, end - begin};
+}
+
+/* What lies between the medians that are known. */
+static void judge_between(ridge_repeats *r) {
+    double medians[RIDGE_MAX_MEASUREMENTS];
+    int n = 0;
+    for (int k = 0; k < r->n; k++)
+        if (r->each[k].median > 0) medians[n++] = r->each[k].median;
+    r->between = ridge_mean_interval(medians, n);
+}
+
+static void repeat_times(ridge_repeats *r, const ridge_sample *samples, int n, const ridge_job_result *job) {
+    r->n = job->n_measurements;
+    for (int k = 0; k < r->n; k++) {
+        const part own = part_of(samples, n, job, k);
+        r->each[k] = interval_of(own.samples, own.n);
+    }
+    judge_between(r);
+}
+
+static void repeat_ratios(ridge_repeats *r, const ridge_result *a, const ridge_result *b, const ridge_job_result *job,
+                          uint64_t seed) {
+    r->n = job->n_measurements;
+    for (int k = 0; k < r->n; k++) {
+        const part of_a = part_of(a->samples, a->n_samples, job, k), of_b = part_of(b->samples, b->n_samples, job, k);
+        r->each[k] = paired_ratio(of_a.samples, of_a.n, of_b.samples, of_b.n, seed);
+    }
+    judge_between(r);
+}
+
 void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_series *companion,
                         const ridge_job_result *job, const ridge_ceilings *ceilings, bool hot) {
     static const ridge_verdict verdicts[] = {
@@ -186,6 +230,10 @@ void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_serie
         take_gpu(r, companion, job);
     else
         r->of_core = paired_ratio(companion->samples, companion->n, r->samples, r->n_samples, 1);
+    if (has_graph(r))
+        repeat_times(&r->repeats, companion->samples, companion->n, job);
+    else
+        repeat_times(&r->repeats, r->samples, r->n_samples, job);
     judge_time(r, ceilings, hot);
 }
 
@@ -202,7 +250,8 @@ double ridge_result_traffic(const ridge_result *r) {
     return traffic.read + (allocates ? 2 : 1) * traffic.written + traffic.streamed;
 }
 
-void ridge_pair_judge(const ridge_run *run, ridge_pair *pair, const ridge_series *series_a, uint64_t seed) {
+void ridge_pair_judge(const ridge_run *run, ridge_pair *pair, const ridge_series *series_a, const ridge_job_result *job,
+                      uint64_t seed) {
     const ridge_result *a = &run->results[pair->a], *b = &run->results[pair->b];
     pair->speedup = (ridge_interval){NAN, NAN, NAN, 0};
     pair->traffic_a = ridge_result_traffic(a);
@@ -213,4 +262,5 @@ void ridge_pair_judge(const ridge_run *run, ridge_pair *pair, const ridge_series
     pair->equal_fraction = series_a->agreement.equal_fraction;
     if (a->time_us.n == 0 || b->time_us.n == 0) return;
     pair->speedup = paired_ratio(a->samples, a->n_samples, b->samples, b->n_samples, seed);
+    repeat_ratios(&pair->repeats, a, b, job, seed);
 }

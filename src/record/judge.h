@@ -10,8 +10,10 @@
 void ridge_result_judge(ridge_result *result, ridge_series *series, const ridge_series *companion,
                         const ridge_job_result *job, const ridge_ceilings *ceilings, bool hot);
 
-/* Fills pair->speedup, traffic and agreement for pair->a against pair->b from the rounds that have both. */
-void ridge_pair_judge(const ridge_run *run, ridge_pair *pair, const ridge_series *series_a, uint64_t seed);
+/* Fills pair->speedup, traffic and agreement for pair->a against pair->b from the rounds that have both; job: its
+ * measurements. */
+void ridge_pair_judge(const ridge_run *run, ridge_pair *pair, const ridge_series *series_a, const ridge_job_result *job,
+                      uint64_t seed);
 
 /* Bytes that a variant moves by its own traffic model. Write-allocation adds one read of each line that an ordinary
  * store writes. */

@@ -12,6 +12,13 @@
 
 #define RIDGE_SCHEMA "ridge-run/2"
 
+/* One figure of several whole measurements (--repeat): each with its own interval, and what lies between them. */
+typedef struct ridge_repeats {
+    int n; /* 0: measured once */
+    ridge_interval each[RIDGE_MAX_MEASUREMENTS];
+    ridge_interval between; /* geometric mean of their medians, and its interval by Student's t */
+} ridge_repeats;
+
 typedef struct ridge_result {
     const ridge_target *target;
     ridge_case c;
@@ -37,12 +44,14 @@ typedef struct ridge_result {
     double sm_mhz, power_w;                /* medians over the samples */
     double dram_read, dram_written;        /* bytes of one launch by the GPU's counters (--counters); 0: not counted */
     int throttled_samples;                 /* taken while the GPU throttled its clock for heat or power; kept */
+    ridge_repeats repeats;                 /* of the judged time */
     bool cut;                              /* settings.within gave it less time than settings.max_time */
 } ridge_result;
 
 typedef struct ridge_pair {
     int a, b;                    /* indices into results: baseline (or peer), optimized */
     ridge_interval speedup;      /* time of a / time of b */
+    ridge_repeats repeats;       /* of the speedup */
     double traffic_a, traffic_b; /* bytes moved: counted, or by the variant's model with write-allocation */
     bool counted;                /* both traffics are from the GPU's counters */
     bool compared, agree;        /* outputs compared on identical inputs; they agree within the sum of their bounds */
@@ -58,6 +67,7 @@ typedef struct ridge_settings {
     double noise;                  /* half of an interval over its median at which a case ends */
     double within;                 /* seconds of the whole run; 0: no limit */
     int iterations;                /* 0: decided by the stop rule */
+    int repeat;                    /* whole measurements of each case */
     int warmup;                    /* rounds of each case before the timed ones */
     const char *prepare, *cleanup; /* commands around each case; NULL: none */
     bool user_inputs;              /* some inputs came from files */
@@ -133,8 +143,9 @@ double ridge_drift_pct(ridge_interval before, ridge_interval after); /* NaN when
 
 /* ---- what a run proves ------------------------------------------------------------------------------------------- */
 
-/* A pair's verdict: what its paired interval says of the optimized variant. open: the interval holds 1, or the rounds
- * are too few for one. untimed: a side has no time. */
+/* A pair's verdict: what its paired interval says of the optimized variant, and with three measurements or more the
+ * interval between them, too. open: one of them holds 1, or the rounds are too few for one. untimed: a side has no
+ * time. */
 #define RIDGE_PROOF_LIST(X) \
     X(FASTER, "faster")     \
     X(OPEN, "open")         \
@@ -151,6 +162,10 @@ ridge_proof ridge_pair_proof(const ridge_run *run, const ridge_pair *pair);
 
 /* Whether an optimized variant is proven slower than its baseline; then what the finding says. */
 bool ridge_pair_finding(const ridge_run *run, const ridge_pair *pair, ridge_finding *finding);
+
+/* Half of the distance between the smallest and the largest of the measurements' medians, over the mean; NaN: measured
+ * once. */
+double ridge_repeats_spread(const ridge_repeats *repeats);
 
 /* Half of the judged time's interval over its median; NaN: untimed, infinite: too few samples for an interval. */
 double ridge_result_noise(const ridge_result *result);
@@ -171,6 +186,7 @@ typedef struct ridge_summary {
     ridge_spread speedup; /* of pairs with an interval */
     ridge_spread ceiling; /* share that the optimized variants reach, in per cent */
     ridge_spread noise;   /* of timed results with an interval */
+    ridge_spread repeats; /* spreads between whole measurements, of timed results */
     int too_few;          /* timed results without one */
 } ridge_summary;
 void ridge_run_summarize(const ridge_run *run, ridge_summary *summary);
@@ -179,6 +195,7 @@ void ridge_run_summarize(const ridge_run *run, ridge_summary *summary);
 json_t *ridge_json_run(const ridge_run *run);
 json_t *ridge_json_expectations(const ridge_run *run); /* the short form for expectations/<key>.json */
 json_t *ridge_json_result(const ridge_result *result);
+json_t *ridge_json_scaling(const ridge_run *run); /* of record/scaling.h */
 json_t *ridge_json_pair(const ridge_run *run, const ridge_pair *pair);
 json_t *ridge_json_ceilings(const ridge_ceilings *c);
 json_t *ridge_json_gpu_ceilings(const ridge_gpu *gpu, const ridge_ceilings *c); /* includes the datasheet's figures */

@@ -22,6 +22,8 @@ ridge_proof ridge_pair_proof(const ridge_run *run, const ridge_pair *pair) {
     if (!ridge_verdict_timed(run->results[pair->a].verdict) || !ridge_verdict_timed(run->results[pair->b].verdict))
         return RIDGE_PROOF_UNTIMED;
     if (!has_interval(pair->speedup) || !ridge_interval_excludes(pair->speedup, 1)) return RIDGE_PROOF_OPEN;
+    /* Measurements that are three or more say how far the next one may lie. */
+    if (pair->repeats.n >= 3 && !ridge_interval_excludes(pair->repeats.between, 1)) return RIDGE_PROOF_OPEN;
     return pair->speedup.median > 1 ? RIDGE_PROOF_FASTER : RIDGE_PROOF_SLOWER;
 }
 
@@ -40,6 +42,16 @@ bool ridge_pair_finding(const ridge_run *run, const ridge_pair *pair, ridge_find
     (void)snprintf(finding->advice, sizeof finding->advice, "proven slower than %.40s: leave it out for this case",
                    a->variant->name);
     return true;
+}
+
+double ridge_repeats_spread(const ridge_repeats *r) {
+    double low = HUGE_VAL, high = 0;
+    for (int k = 0; k < r->n; k++) {
+        if (!(r->each[k].median > 0)) continue;
+        low = fmin(low, r->each[k].median);
+        high = fmax(high, r->each[k].median);
+    }
+    return r->between.n < 2 ? (double)NAN : 0.5 * (high - low) / r->between.median;
 }
 
 double ridge_result_noise(const ridge_result *r) {
@@ -104,19 +116,24 @@ static void count_results(const ridge_run *run, ridge_summary *s) {
 }
 
 static void spread_results(const ridge_run *run, ridge_summary *s) {
-    values noise = {0}, ceiling = {0};
-    if (open_values(&noise, run->n_results) && open_values(&ceiling, run->n_results)) {
+    values noise = {0}, ceiling = {0}, repeats = {0};
+    if (open_values(&noise, run->n_results) && open_values(&ceiling, run->n_results) &&
+        open_values(&repeats, run->n_results)) {
         for (int i = 0; i < run->n_results; i++) {
             const ridge_result *r = &run->results[i];
             const double width = ridge_result_noise(r);
             if (isfinite(width)) add_value(&noise, width, i);
             s->too_few += isinf(width);
+            const double spread = ridge_verdict_timed(r->verdict) ? ridge_repeats_spread(&r->repeats) : (double)NAN;
+            if (isfinite(spread)) add_value(&repeats, spread, i);
             if (ridge_verdict_timed(r->verdict) && r->variant->role == RIDGE_OPTIMIZED && r->place.binding[0])
                 add_value(&ceiling, r->place.pct_measured, i);
         }
         s->noise = spread_of(&noise);
         s->ceiling = spread_of(&ceiling);
+        s->repeats = spread_of(&repeats);
     }
+    close_values(&repeats);
     close_values(&noise);
     close_values(&ceiling);
 }

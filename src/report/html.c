@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record/scaling.h"
 #include "report/report.h"
 #include "report/text.h"
 
@@ -11,7 +12,8 @@ static const char style[] =
     "body{font:15px/1.45 'DejaVu Sans',Verdana,sans-serif;color:#222;margin:2em auto;max-width:1320px;padding:0 1em}"
     "h1{font-size:1.4em}h2{font-size:1.15em;margin-top:2em}pre{background:#f6f6f6;padding:.8em;overflow-x:auto}"
     "table{border-collapse:collapse}th,td{text-align:left;padding:.15em .8em .15em 0;white-space:nowrap}"
-    "th{color:#777;font-weight:normal}td.n{text-align:right}tr.first td{border-top:1px solid #ddd}"
+    "th{color:#777;font-weight:normal}td.n{text-align:right}td.why{color:#888;white-space:normal;max-width:24em}tr."
+    "first td{border-top:1px solid #ddd}"
     ".faster,.ok{color:#1d7a3e}.open,.frame{color:#9a6700}.slower,.bad{color:#b3261e;font-weight:bold}.off{color:#888}"
     "figure{margin:1em 0;overflow-x:auto}svg{max-width:100%;height:auto}svg.d{width:220px;height:16px}";
 
@@ -66,12 +68,13 @@ static void put_pairs(FILE *to, const ridge_run *run) {
     for (int p = 0; p < run->n_pairs; p++) {
         const ridge_pair *pair = &run->pairs[p];
         const ridge_result *b = &run->results[pair->b];
-        const char *verdict = ridge_proof_name(ridge_pair_proof(run, pair));
+        const ridge_proof proof = ridge_pair_proof(run, pair);
+        const char *verdict = ridge_proof_name(proof);
         ridge_text ratio;
         case_cells(to, b, p ? &run->results[run->pairs[p - 1].b] : NULL);
         cell(to, "", b->variant->name);
         cell(to, "", run->results[pair->a].variant->name);
-        cell(to, "", ridge_text_ratio(&ratio, pair->speedup));
+        cell(to, "", proof == RIDGE_PROOF_UNTIMED ? "–" : ridge_text_ratio(&ratio, pair->speedup));
         cell(to, verdict, verdict);
         fputs("</tr>\n", to);
     }
@@ -157,7 +160,7 @@ static void put_result(FILE *to, const ridge_run *run, int i) {
     if (timed)
         put_distribution(to, run, r);
     else
-        cell(to, "off", r->reason);
+        cell(to, "why", r->reason);
     cell(to, class_of(r->verdict), ridge_verdict_name(r->verdict));
     fputs("</tr>\n", to);
 }
@@ -171,6 +174,37 @@ static void put_results(FILE *to, const ridge_run *run) {
         to);
     for (int i = 0; i < run->n_results; i++) put_result(to, run, i);
     fputs("</table>\n", to);
+}
+
+/* ---- growth ------------------------------------------------------------------------------------------------------ */
+
+static void put_piece(FILE *to, const ridge_run *run, const ridge_scaling *line, int p) {
+    const ridge_power_piece *piece = &line->fit.piece[p];
+    const ridge_result *r = &run->results[line->result[0]];
+    const double end = p + 1 < line->fit.n ? line->fit.piece[p + 1].begins : line->size[line->n - 1];
+    char name[RIDGE_CASE_NAME], range[64];
+    ridge_text power;
+    ridge_scaling_name(run, line, name, sizeof name);
+    (void)snprintf(range, sizeof range, "%.0f to %.0f", piece->begins, end);
+    fputs(p ? "<tr>" : "<tr class='first'>", to);
+    cell(to, "", p ? "" : r->target->name);
+    cell(to, "", p ? "" : name);
+    cell(to, "", p ? "" : r->variant->name);
+    cell(to, "", range);
+    cell(to, "", ridge_text_power(&power, piece->exponent, piece->error));
+    cell(to, "", line->regime[p]);
+    fputs("</tr>\n", to);
+}
+
+static void put_growth(FILE *to, const ridge_run *run) {
+    ridge_scalings s;
+    if (ridge_run_scalings(run, &s) == RIDGE_OK && s.n > 0) {
+        fputs("<h2>Growth</h2>\n<table><tr><th>target<th>n in<th>variant<th>n<th>time grows as<th>bound by</tr>\n", to);
+        for (int i = 0; i < s.n; i++)
+            for (int p = 0; p < s.line[i].fit.n; p++) put_piece(to, run, &s.line[i], p);
+        fputs("</table>\n", to);
+    }
+    ridge_scalings_free(&s);
 }
 
 /* ---- findings and the machine ------------------------------------------------------------------------------------ */
@@ -187,11 +221,12 @@ static void put_finding(FILE *to, const ridge_finding *f, const char *class) {
 
 static void put_findings(FILE *to, const ridge_run *run) {
     ridge_finding slower;
+    int found = run->n_findings;
     fputs("<h2>Findings</h2>\n<ul>\n", to);
     for (int p = 0; p < run->n_pairs; p++)
-        if (ridge_pair_finding(run, &run->pairs[p], &slower)) put_finding(to, &slower, "slower");
+        if (ridge_pair_finding(run, &run->pairs[p], &slower)) put_finding(to, &slower, "slower"), found++;
     for (int i = 0; i < run->n_findings; i++) put_finding(to, &run->findings[i], "open");
-    fputs("</ul>\n", to);
+    fputs(found ? "</ul>\n" : "<li>Nothing touches these numbers.</li></ul>\n", to);
 }
 
 static void row(FILE *to, const char *name, const char *value) {
@@ -260,6 +295,7 @@ static ridge_status put_page(FILE *to, const ridge_run *run, ridge_error *error)
         if (ridge_run_draws(run, (ridge_backend)b)) status = put_roofline(to, run, (ridge_backend)b, error);
     put_pairs(to, run);
     put_results(to, run);
+    put_growth(to, run);
     put_findings(to, run);
     put_machine(to, run);
     fputs("</body></html>\n", to);

@@ -14,6 +14,8 @@ void ridge_report_compare(const ridge_run *run, const ridge_page *page); /* one 
 void ridge_report_not_ok(const ridge_run *run, const ridge_page *page);
 /* Lists optimized variants that are proven slower than their baselines, in red. Prints nothing if there is none. */
 void ridge_report_slower(const ridge_run *run, const ridge_page *page);
+/* How time grows with size, where the run has sizes enough. Prints nothing otherwise. */
+void ridge_report_scaling(const ridge_run *run, const ridge_page *page);
 /* The five lines that a run ends with: pairs, speedups, verification, ceilings, noise. None has more than 80 columns. */
 void ridge_report_closing(const ridge_run *run, const ridge_page *page);
 void ridge_report_summaries(const ridge_run *run, const ridge_page *page); /* one line per case: FLOP, bytes, side */

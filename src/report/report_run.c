@@ -73,6 +73,7 @@ enum {
     RUN_TIME,
     RUN_TIME_LOW,
     RUN_TIME_HIGH,
+    RUN_SPREAD,
     RUN_GRAPH,
     RUN_GRAPH_LOW,
     RUN_GRAPH_HIGH,
@@ -103,6 +104,7 @@ static const ridge_column run_columns[RUN_COLUMNS] = {
     [RUN_TIME] = {.header = "time", .field = "time_us", .align = 'r', .shorten = 40},
     [RUN_TIME_LOW] = {.field = "time_ci_low_us", .align = 'r'},
     [RUN_TIME_HIGH] = {.field = "time_ci_high_us", .align = 'r'},
+    [RUN_SPREAD] = {.header = "repeats", .field = "repeat_spread_pct", .align = 'r', .drop = 70},
     [RUN_GRAPH] = {.header = "in graph", .field = "graph_time_us", .align = 'r', .shorten = 55, .drop = 30},
     [RUN_GRAPH_LOW] = {.field = "graph_ci_low_us", .align = 'r'},
     [RUN_GRAPH_HIGH] = {.field = "graph_ci_high_us", .align = 'r'},
@@ -208,6 +210,15 @@ static void put_percent(ridge_table *table, int column, ridge_interval ratio) {
     ridge_table_number(table, column, ratio.median);
 }
 
+static void put_spread(ridge_table *table, const ridge_result *r) {
+    const double spread = 100 * ridge_repeats_spread(&r->repeats);
+    char text[32];
+    if (!isfinite(spread)) return;
+    (void)snprintf(text, sizeof text, "±%.1f%%", spread);
+    ridge_table_text(table, RUN_SPREAD, text);
+    ridge_table_number(table, RUN_SPREAD, spread);
+}
+
 static void put_place(ridge_table *table, const ridge_result *r) {
     ridge_text text;
     char percent[64];
@@ -255,6 +266,7 @@ static void add_result(ridge_table *table, const ridge_run *run, int i) {
     ridge_table_data(table, RUN_REASON, r->reason);
     if (!ridge_verdict_timed(r->verdict)) return;
     put_time(table, RUN_TIME, r->time_us);
+    put_spread(table, r);
     if (r->graph_us.n > 0) put_time(table, RUN_GRAPH, r->graph_us);
     put_place(table, r);
     put_percent(table, RUN_COPY, r->of_copy);
@@ -308,11 +320,26 @@ static void print_findings(const ridge_run *run, const ridge_page *page) {
     }
 }
 
+/* What lies between whole measurements, which no interval of one of them covers. */
+static void print_repeats(const ridge_run *run, const ridge_page *page) {
+    ridge_summary s;
+    ridge_run_summarize(run, &s);
+    if (s.repeats.n == 0) return;
+    const ridge_result *worst = &run->results[s.repeats.highest];
+    char name[RIDGE_CASE_NAME];
+    ridge_case_name(worst->target, &worst->c, name, sizeof name);
+    ridge_page_say(page,
+                   "%d measurements of each case differ by ±%.1f%% at the median, by ±%.1f%% at most (%s %s %s).\n",
+                   run->settings.repeat, 100 * s.repeats.median, 100 * s.repeats.high, worst->target->name, name,
+                   worst->variant->name);
+}
+
 static void print_conditions(const ridge_run *run, const ridge_page *page) {
     ridge_report_not_ok(run, page);
     ridge_report_slower(run, page);
     print_findings(run, page);
     ridge_page_say(page, "\n");
+    print_repeats(run, page);
     print_probes(run, page);
     print_floors(gpu_result(run), page);
 }

@@ -77,6 +77,15 @@ const char *ridge_text_rate(ridge_text *text, ridge_interval interval) {
     return text->s;
 }
 
+const char *ridge_text_power(ridge_text *text, double exponent, double error) {
+    const double shown = fabs(exponent) < 0.005 ? 0 : exponent; /* no minus before a zero */
+    if (isfinite(error))
+        (void)snprintf(text->s, sizeof text->s, "n^%.2f ±%.2f", shown, error);
+    else
+        (void)snprintf(text->s, sizeof text->s, "n^%.2f ±?", shown);
+    return text->s;
+}
+
 const char *ridge_text_ratio(ridge_text *text, ridge_interval interval) {
     if (!isfinite(interval.median)) {
         (void)snprintf(text->s, sizeof text->s, "–");

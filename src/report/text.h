@@ -16,6 +16,7 @@ const char *ridge_text_time(ridge_text *text, double us);                /* "71.
 const char *ridge_text_bytes(ridge_text *text, double bytes);            /* "32.0 KiB" (powers of 1024) */
 const char *ridge_text_width(ridge_text *text, ridge_interval interval); /* "±0.3%", "±?" */
 const char *ridge_text_rate(ridge_text *text, ridge_interval interval);  /* "24.1 ±0.3%"; "–" where not measured */
+const char *ridge_text_power(ridge_text *text, double exponent, double error); /* "n^1.02 ±0.03", "n^1.00 ±?" */
 const char *ridge_text_ratio(ridge_text *text, ridge_interval interval); /* "1.82× (1.80–1.84)", "≈1.00× (…)" */
 
 #endif

@@ -30,6 +30,7 @@ typedef struct ridge_planned {
     const ridge_target *target;
     ridge_case c;
     ridge_backend backend;
+    int measurement; /* of that case, from 0 on */
     ridge_forecast forecast;
     int least_rounds;
     double max_time; /* its share: seconds of rounds. Before it is started: the most that it may get */

@@ -62,6 +62,10 @@ class Tensor:
     def stride(self):
         return self.strides_
 
+    def permute(self, *order):
+        shape, strides = [self.shape[d] for d in order], [self.strides_[d] for d in order]
+        return Tensor(shape, strides, self.dtype, self.data, self.requires_grad, self.neg, self.conj, self.device)
+
     def data_ptr(self):
         time.sleep(self.pause)
         return ctypes.addressof(self.data)

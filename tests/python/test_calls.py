@@ -234,6 +234,36 @@ class Calls:
             for index in indices(a.shape):
                 self.assertAlmostEqual(self.kind.read(a, index), self.kind.read(b, index), delta=1e-5)
 
+    def test_products_by_name(self):
+        (a, of_a), (b, of_b) = self.filled((5, 7)), self.filled((7, 3), (1, 7))
+        c = ridge.gemm(a, b, alpha=-2.0)
+        for i, j in indices((5, 3)):
+            want = -2 * sum(of_a[i, k] * of_b[k, j] for k in range(7))
+            self.assertAlmostEqual(self.kind.read(c, (i, j)), want, delta=1e-5)
+
+    def attention(self, sinks, **how):
+        """Two heads of q share one of k and v; rows before heads in the memory of q."""
+        (q, of_q), (k, of_k) = self.filled((1, 2, 5, 4), (40, 4, 8, 1)), self.filled((1, 1, 6, 4))
+        (v, of_v), (sink, of_sink) = self.filled((1, 1, 6, 3)), self.filled((2,))
+        out, lse = ridge.attention(q, k, v, causal=True, sink=sink if sinks else None, **how)
+        for h, i in indices((2, 5)):
+            scores = {j: sum(of_q[0, h, i, d] * of_k[0, 0, j, d] for d in range(4)) / 2 for j in range(i + 2)}
+            total = sum(map(math.exp, scores.values())) + (math.exp(of_sink[h,]) if sinks else 0)
+            self.assertAlmostEqual(self.kind.read(lse, (0, h, i)), math.log(total), delta=1e-5)
+            for d in range(3):
+                want = sum(math.exp(s) * of_v[0, 0, j, d] for j, s in scores.items()) / total
+                self.assertAlmostEqual(self.kind.read(out, (0, h, i, d)), want, delta=1e-5)
+
+    def test_attention_with_and_without_sinks(self):
+        for _ in range(2):
+            self.attention(sinks=False)
+            self.attention(sinks=True)
+
+    def test_an_output_of_none_is_refused(self):
+        x, _ = self.filled((2, 3))
+        with self.assertRaisesRegex(ridge.Error, r"outputs\[0\] is None"):
+            ridge.apply("fused_l2norm", [x], [None])
+
     # ---- autograd -------------------------------------------------------------------------------------------------
     def test_tensors_that_require_grad_are_refused_where_autograd_records(self):
         self.softmax(5, 8, 3)

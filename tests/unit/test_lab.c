@@ -109,6 +109,11 @@ static ridge_lab_watch watch_of(heard *h) {
     return (ridge_lab_watch){.tell = hear, .arg = h, .interrupted = &h->interrupted};
 }
 
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
 
 static void check_samples(const ridge_result *r) {
@@ -184,6 +189,155 @@ static void an_interruption_keeps_what_is_finished(void **state) {
     assert_int_equal(run.n_results, VARIANTS);
     check_samples(&run.results[OPTIMIZED]);
     assert_int_equal(h.last, RIDGE_LAB_END);
+    ridge_run_free(&run);
+}
+
+/* ---- several measurements ---------------------------------------------------------------------------------------- */
+
+static void check_repeats(const ridge_result *r, int measurements) {
+    assert_int_equal(r->n_samples, 2 * ROUNDS * measurements);
+    assert_int_equal(r->repeats.n, measurements);
+    assert_int_equal(r->repeats.between.n, measurements);
+    for (int i = 0; i < r->n_samples; i++) assert_int_equal(r->samples[i].round, i / 2);
+    double low = HUGE_VAL, high = 0;
+    for (int k = 0; k < measurements; k++) {
+        double times[2 * ROUNDS];
+        for (int i = 0; i < 2 * ROUNDS; i++) times[i] = r->samples[2 * ROUNDS * k + i].time_us;
+        const ridge_interval *each = &r->repeats.each[k];
+        assert_int_equal(each->n, 2 * ROUNDS);
+        qsort(times, 2 * ROUNDS, sizeof times[0], ascending);
+        assert_true(each->median >= times[ROUNDS - 1] && each->median <= times[ROUNDS]);
+        low = fmin(low, each->median);
+        high = fmax(high, each->median);
+    }
+    assert_true(r->repeats.between.median >= low && r->repeats.between.median <= high);
+    assert_true(fabs(ridge_repeats_spread(&r->repeats) - 0.5 * (high - low) / r->repeats.between.median) < 1e-12);
+}
+
+static void measurements_are_repeated_and_joined(void **state) {
+    enum { MEASUREMENTS = 3 };
+    const ridge_lab_item items[] = {item, item};
+    ridge_lab_plan plan = plan_of(items, 2);
+    heard h = {.times = {0}};
+    const ridge_lab_watch watch = watch_of(&h);
+    ridge_error error = {0};
+    (void)state;
+    plan.repeat = MEASUREMENTS;
+    if (ridge_lab_run(&plan, &watch, &run, &error) != RIDGE_OK) fail_msg("%s", error.text);
+    assert_int_equal(h.total, 2 * MEASUREMENTS);
+    assert_int_equal(run.n_results, 2 * VARIANTS);
+    assert_int_equal(run.settings.repeat, MEASUREMENTS);
+    for (int i = 0; i < run.budget.n; i++) assert_int_equal(run.budget.cases[i].measurement, i / 2);
+    for (int first = 0; first <= VARIANTS; first += VARIANTS) {
+        check_repeats(&run.results[first + GOOD], MEASUREMENTS);
+        check_repeats(&run.results[first + OPTIMIZED], MEASUREMENTS);
+        assert_int_equal(run.results[first + BROKEN].verdict, RIDGE_VERDICT_WRONG);
+    }
+    assert_int_equal(run.pairs[0].repeats.n, MEASUREMENTS);
+    assert_int_equal(run.pairs[0].repeats.each[2].n, ROUNDS);
+    assert_int_equal(run.pairs[0].speedup.n, MEASUREMENTS * ROUNDS);
+    json_t *json = ridge_json_result(&run.results[GOOD]), *repeats = json_object_get(json, "repeats");
+    if (ridge_verdict_timed(run.results[GOOD].verdict)) /* else the ceilings of this machine's file are too low */
+        assert_int_equal(json_array_size(json_object_get(repeats, "each")), MEASUREMENTS);
+    else
+        assert_true(json_is_null(repeats));
+    json_decref(json);
+    ridge_run_free(&run);
+}
+
+/* Interrupted in the second of five measurements. */
+static void an_interruption_keeps_the_first_measurements(void **state) {
+    const ridge_lab_item items[] = {item};
+    ridge_lab_plan plan = plan_of(items, 1);
+    heard h = {.interrupts = true};
+    const ridge_lab_watch watch = watch_of(&h);
+    ridge_error error = {0};
+    (void)state;
+    plan.repeat = 5;
+    assert_int_equal(ridge_lab_run(&plan, &watch, &run, &error), RIDGE_INTERRUPTED);
+    assert_non_null(strstr(error.text, "1 of 5"));
+    assert_int_equal(run.n_results, VARIANTS);
+    check_samples(&run.results[OPTIMIZED]);
+    assert_int_equal(run.results[OPTIMIZED].repeats.n, 0);
+    ridge_run_free(&run);
+}
+
+/* ---- around the cases -------------------------------------------------------------------------------------------- */
+
+typedef struct called {
+    int before, after, fails_before, fails_after; /* number of the call that fails; 0: none */
+} called;
+
+static ridge_status call_before(void *arg, const ridge_lab_item *of, ridge_error *error) {
+    called *c = arg;
+    assert_ptr_equal(of->target, &target);
+    return ++c->before == c->fails_before ? ridge_fail(error, RIDGE_FAILED, "no before") : RIDGE_OK;
+}
+
+static ridge_status call_after(void *arg, const ridge_lab_item *of, ridge_error *error) {
+    called *c = arg;
+    assert_ptr_equal(of->target, &target);
+    return ++c->after == c->fails_after ? ridge_fail(error, RIDGE_FAILED, "no after") : RIDGE_OK;
+}
+
+static void hooks_are_called_and_may_end_the_run(void **state) {
+    static const struct {
+        called plan;
+        int before, after, cases;
+        bool interrupts;
+        ridge_status status;
+    } rows[] = {
+        {{0}, 3, 3, 3, false, RIDGE_OK},
+        {{.fails_before = 1}, 1, 0, 0, false, RIDGE_FAILED},
+        {{.fails_before = 2}, 2, 1, 1, false, RIDGE_FAILED},
+        {{.fails_after = 2}, 2, 2, 2, false, RIDGE_FAILED},
+        {{0}, 2, 2, 1, true, RIDGE_INTERRUPTED},
+        {{.fails_after = 2}, 2, 2, 1, true, RIDGE_INTERRUPTED},
+    };
+    const ridge_lab_item items[] = {item, item, item};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        called c = rows[i].plan;
+        heard h = {.interrupts = rows[i].interrupts};
+        const ridge_lab_watch watch = watch_of(&h);
+        ridge_lab_plan plan = plan_of(items, 3);
+        plan.hooks = (ridge_lab_hooks){.before = call_before, .after = call_after, .arg = &c};
+        ridge_error error = {0};
+        assert_int_equal(ridge_lab_run(&plan, &watch, &run, &error), rows[i].status);
+        if (rows[i].status == RIDGE_FAILED) assert_string_equal(error.text, c.fails_before ? "no before" : "no after");
+        assert_int_equal(run.interrupted, rows[i].status != RIDGE_OK);
+        assert_int_equal(c.before, rows[i].before);
+        assert_int_equal(c.after, rows[i].after);
+        assert_int_equal(run.n_results, VARIANTS * rows[i].cases);
+        ridge_run_free(&run);
+    }
+}
+
+/* Right at first and in the end: launches 5 to 12 of a process are the warm-up's. */
+static ridge_status wrong_for_a_while(const ridge_call *call) {
+    static int launches;
+    launches++;
+    return launches < 5 || launches > 12 ? doubled(call) : tripled_once(call);
+}
+
+static void warming_up_verifies_and_keeps_no_sample(void **state) {
+    static const ridge_variant pair[] = {
+        {.name = "cpu/baseline", .role = RIDGE_BASELINE, .idea = "a loop", .run = RIDGE_ANY_ISA(doubled)},
+        {.name = "cpu/optimized", .role = RIDGE_OPTIMIZED, .idea = "lies", .run = RIDGE_ANY_ISA(wrong_for_a_while)}};
+    ridge_target lying = target;
+    lying.variants = pair;
+    lying.n_variants = 2;
+    const ridge_lab_item one = {.target = &lying, .c = item.c, .variants = {0, 1}, .n_variants = 2};
+    ridge_lab_plan plan = plan_of(&one, 1);
+    ridge_error error = {0};
+    (void)state;
+    plan.warmup = 6;
+    if (ridge_lab_run(&plan, NULL, &run, &error) != RIDGE_OK) fail_msg("%s", error.text);
+    assert_int_equal(run.settings.warmup, 6);
+    check_samples(&run.results[0]);
+    assert_int_equal(run.results[1].verdict, RIDGE_VERDICT_WRONG);
+    assert_int_equal(run.results[1].n_samples, 0);
+    assert_non_null(strstr(run.results[1].reason, "warm-up, round"));
     ridge_run_free(&run);
 }
 
@@ -423,6 +577,10 @@ int main(void) {
         cmocka_unit_test(a_plan_becomes_a_record),
         cmocka_unit_test(probes_raise_the_ceilings),
         cmocka_unit_test(an_interruption_keeps_what_is_finished),
+        cmocka_unit_test(measurements_are_repeated_and_joined),
+        cmocka_unit_test(an_interruption_keeps_the_first_measurements),
+        cmocka_unit_test(hooks_are_called_and_may_end_the_run),
+        cmocka_unit_test(warming_up_verifies_and_keeps_no_sample),
         cmocka_unit_test(a_forecast_tells_what_fits),
         cmocka_unit_test(bad_plans_are_refused),
         cmocka_unit_test(a_summary_has_work_and_no_times),

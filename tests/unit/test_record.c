@@ -216,6 +216,13 @@ static void a_pair_has_its_fields(void **state) {
     expect_text(peer, "verdict", "open");
     run.pairs[3].speedup = (ridge_interval){0.9, 0.88, 0.92, 12};
     assert_int_equal(ridge_pair_proof(&run, &run.pairs[3]), RIDGE_PROOF_SLOWER);
+    /* Three measurements that differ by more than the speedup leave it open; two say too little. */
+    run.pairs[3].repeats = (ridge_repeats){.n = 3, .between = {0.9, 0.7, 1.1, 3}};
+    assert_int_equal(ridge_pair_proof(&run, &run.pairs[3]), RIDGE_PROOF_OPEN);
+    run.pairs[3].repeats.between.high = 0.99;
+    assert_int_equal(ridge_pair_proof(&run, &run.pairs[3]), RIDGE_PROOF_SLOWER);
+    run.pairs[3].repeats = (ridge_repeats){.n = 2, .between = {0.9, 0.01, 80, 2}};
+    assert_int_equal(ridge_pair_proof(&run, &run.pairs[3]), RIDGE_PROOF_SLOWER);
     run.pairs[3].speedup.low = (double)NAN;
     assert_int_equal(ridge_pair_proof(&run, &run.pairs[3]), RIDGE_PROOF_OPEN);
     json_decref(pair);

@@ -242,8 +242,30 @@ static void many_rounds_are_cheap_and_narrow(void **state) {
     free(a);
 }
 
+/* The interval of a few measurements' mean holds the true one about as often as it says. */
+static void means_of_few_are_covered(void **state) {
+    (void)state;
+    source draws = {.seed = 11};
+    for (int n = 2; n <= 6; n += 2) {
+        int held = 0;
+        for (int i = 0; i < 2000; i++) {
+            double x[6];
+            for (int k = 0; k < n; k++) x[k] = 5 * exp(0.03 * normal(&draws));
+            const ridge_interval interval = ridge_mean_interval(x, n);
+            assert_int_equal(interval.n, n);
+            held += interval.low <= 5 && interval.high >= 5;
+        }
+        if (held < 1970 || held > 1995) fail_msg("%d of 2000 intervals of %d hold the mean", held, n);
+    }
+    const double one[] = {3}, none[] = {3, -1};
+    assert_true(ridge_mean_interval(one, 1).median > 2.999 && isnan(ridge_mean_interval(one, 1).low));
+    assert_true(isnan(ridge_mean_interval(none, 2).median));
+    assert_int_equal(ridge_mean_interval(one, 0).n, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(means_of_few_are_covered),
         cmocka_unit_test(same_against_same_shows_nothing),
         cmocka_unit_test(two_percent_is_seen),
         cmocka_unit_test(median_intervals_cover),

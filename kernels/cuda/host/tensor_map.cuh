@@ -74,6 +74,22 @@ bool make_map_of_batch(CUtensorMap *map, const matrix_lines &m, int lines, int64
     return false;
 }
 
+/* Four dimensions of 16-bit elements, from the contiguous one outwards, strides of the others in bytes: boxes of 128 bytes
+ * by `lines` of the next. */
+template <typename T>
+bool make_map_4d(CUtensorMap *map, const void *base, const cuuint64_t (&extents)[4], const cuuint64_t (&strides)[3],
+                 int lines) {
+    static const tensor_map_encoder encode = find_encoder();
+    const cuuint32_t box[4] = {64, (cuuint32_t)lines, 1, 1}, step[4] = {1, 1, 1, 1};
+    const CUresult answer = !encode ? CUDA_ERROR_NOT_FOUND
+                                    : encode(map, map_type<T>, 4, (void *)base, extents, strides, box, step,
+                                             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (answer == CUDA_SUCCESS) return true;
+    ridge_note_why("cuTensorMapEncodeTiled: %s %d", encode ? "error" : "not in this driver, error", (int)answer);
+    return false;
+}
+
 /* Boxes of 32 columns of 16 rows of one head's part of c; false: TMA does not take it. It writes whole pieces of 16
  * bytes, also where the columns end within one. */
 inline bool make_heads_map(CUtensorMap *map, const float *c, int64_t columns, int64_t heads, int64_t rows, int64_t head,

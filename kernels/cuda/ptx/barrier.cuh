@@ -14,6 +14,11 @@ template <int Threads>
 __device__ inline void bar_sync(int number) {
     asm volatile("bar.sync %0, %1;" ::"r"(number), "n"(Threads) : "memory");
 }
+/* Arrives without waiting: Threads counts these and those that wait. */
+template <int Threads>
+__device__ inline void bar_arrive(int number) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(number), "n"(Threads) : "memory");
+}
 
 template <int Registers>
 __device__ inline void setmaxnreg_dec(void) {

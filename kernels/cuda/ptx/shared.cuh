@@ -27,6 +27,20 @@ __device__ inline void st_shared_v4(uint32_t address, uint4 v) {
                  : "memory");
 }
 
+__device__ inline uint16_t ld_shared_u16(uint32_t address) {
+    uint16_t v;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(v) : "r"(address) : "memory");
+    return v;
+}
+__device__ inline uint4 ld_shared_v4(uint32_t address) {
+    uint4 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "r"(address)
+                 : "memory");
+    return v;
+}
+
 /* Four 8 x 8 matrices of 16-bit elements from rows of shared memory, as mma.sync's fragments: a lane names a row.
  * trans: each matrix transposed. */
 __device__ inline void ldmatrix_x4(unsigned (&v)[4], uint32_t from) {

@@ -1,7 +1,8 @@
 /* wgmma: 64 rows of sums in the registers of a warpgroup, plus a product of two tiles in shared memory.
  *
  *   wgmma<T, N, KA, KB>(sums, a, b, accumulate)      sums[64, N] (+)= A[64, K] B[K, N], K: 32 bytes of T
- *   wgmma_rs(sums, a, b, accumulate)               the same of fp16, A from registers (as mma has them), B K-major
+ *   wgmma_rs<T, N, KB>(sums, a, b, accumulate)     the same, A from registers (as mma has them)
+ *   wgmma_rs(sums, a, b, accumulate)               the same of fp16, B K-major, in other sizes
  *
  * KA, KB: whether the operand is K-major, that is, K runs along its 128-byte lines; else M, or N, does (16-bit types
  * only). Sum 4j + e of a thread is in row 16 warp + lane / 4 + 8 (e / 2), column 8j + 2 (lane % 4) + e % 2.
@@ -57,6 +58,7 @@ __device__ inline void wgmma_finish(float (&d)[N]) {
 #define RIDGE_SUMS_28(d) RIDGE_AT_16(d, 0), RIDGE_AT_4(d, 16), RIDGE_AT_4(d, 20), RIDGE_AT_4(d, 24)
 #define RIDGE_SUMS_32(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16)
 #define RIDGE_SUMS_36(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_4(d, 32)
+#define RIDGE_SUMS_40(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_4(d, 32), RIDGE_AT_4(d, 36)
 #define RIDGE_SUMS_52(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_16(d, 32), RIDGE_AT_4(d, 48)
 #define RIDGE_SUMS_64(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_16(d, 32), RIDGE_AT_16(d, 48)
 #define RIDGE_SUMS_128(d) \
@@ -71,10 +73,14 @@ __device__ inline void wgmma_finish(float (&d)[N]) {
     RIDGE_NAMES_32     \
     ","                \
     "%32,%33,%34,%35"
-#define RIDGE_NAMES_52 \
+#define RIDGE_NAMES_40 \
     RIDGE_NAMES_36     \
     ","                \
-    "%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51"
+    "%36,%37,%38,%39"
+#define RIDGE_NAMES_52 \
+    RIDGE_NAMES_40     \
+    ","                \
+    "%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51"
 #define RIDGE_NAMES_64 \
     RIDGE_NAMES_52     \
     ","                \
@@ -106,13 +112,26 @@ struct wgmma_type;
         RIDGE_WGMMA(n, shape, "f32." name "." name, a_, b_, p_, ", " ta ", " tb,       \
                     RIDGE_COMMA "n"(TA)RIDGE_COMMA "n"(TB));                           \
     }
-#define RIDGE_WGMMA_16(type, name)                                                         \
-    template <>                                                                            \
-    struct wgmma_type<type> {                                                              \
-        RIDGE_WGMMA_16_OF(128, "m64n256k16", name, "%128", "%129", "%130", "%131", "%132") \
-        RIDGE_WGMMA_16_OF(64, "m64n128k16", name, "%64", "%65", "%66", "%67", "%68")       \
-        RIDGE_WGMMA_16_OF(52, "m64n104k16", name, "%52", "%53", "%54", "%55", "%56")       \
-        RIDGE_WGMMA_16_OF(32, "m64n64k16", name, "%32", "%33", "%34", "%35", "%36")        \
+/* A from registers. */
+#define RIDGE_WGMMA_16_RS(n, shape, name, a0, a1, a2, a3, b_, p_, tb)                                                 \
+    template <int TB>                                                                                                 \
+    static __device__ void run_rs(float(&d)[n], const unsigned(&a)[4], uint64_t b, int accumulate) {                  \
+        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " p_ ", 0;\nwgmma.mma_async.sync.aligned." shape ".f32." name  \
+                     "." name " {" RIDGE_NAMES_##n "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b_ ", p, 1, 1, " tb ";\n}" \
+                     : RIDGE_SUMS_##n(d)                                                                              \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(TB));                 \
+    }
+#define RIDGE_WGMMA_16(type, name)                                                                         \
+    template <>                                                                                            \
+    struct wgmma_type<type> {                                                                              \
+        RIDGE_WGMMA_16_OF(128, "m64n256k16", name, "%128", "%129", "%130", "%131", "%132")                 \
+        RIDGE_WGMMA_16_OF(64, "m64n128k16", name, "%64", "%65", "%66", "%67", "%68")                       \
+        RIDGE_WGMMA_16_OF(52, "m64n104k16", name, "%52", "%53", "%54", "%55", "%56")                       \
+        RIDGE_WGMMA_16_OF(40, "m64n80k16", name, "%40", "%41", "%42", "%43", "%44")                        \
+        RIDGE_WGMMA_16_OF(32, "m64n64k16", name, "%32", "%33", "%34", "%35", "%36")                        \
+        RIDGE_WGMMA_16_RS(128, "m64n256k16", name, "%128", "%129", "%130", "%131", "%132", "%133", "%134") \
+        RIDGE_WGMMA_16_RS(64, "m64n128k16", name, "%64", "%65", "%66", "%67", "%68", "%69", "%70")         \
+        RIDGE_WGMMA_16_RS(32, "m64n64k16", name, "%32", "%33", "%34", "%35", "%36", "%37", "%38")          \
     };
 RIDGE_WGMMA_16(__nv_bfloat16, "bf16")
 RIDGE_WGMMA_16(__half, "f16")
@@ -133,6 +152,11 @@ struct wgmma_type<tf32> {
 template <typename T, int N, bool KA, bool KB>
 __device__ inline void wgmma(float (&sums)[N / 2], uint64_t a, uint64_t b, int accumulate) {
     wgmma_type<T>::template run<KA ? 0 : 1, KB ? 0 : 1>(sums, a, b, accumulate);
+}
+
+template <typename T, int N, bool KB>
+__device__ inline void wgmma_rs(float (&sums)[N / 2], const unsigned (&a)[4], uint64_t b, int accumulate) {
+    wgmma_type<T>::template run_rs<KB ? 0 : 1>(sums, a, b, accumulate);
 }
 
 #define RIDGE_WGMMA_FROM(shape, names, a_, b_, p_, sums)                                            \
@@ -158,6 +182,7 @@ __device__ inline void wgmma_rs(float (&d)[36], float (&e)[36], const unsigned (
 #undef RIDGE_WGMMA_FROM
 #undef RIDGE_WGMMA_TF32
 #undef RIDGE_WGMMA_16
+#undef RIDGE_WGMMA_16_RS
 #undef RIDGE_WGMMA_16_OF
 #undef RIDGE_WGMMA
 #undef RIDGE_COMMA
@@ -165,11 +190,13 @@ __device__ inline void wgmma_rs(float (&d)[36], float (&e)[36], const unsigned (
 #undef RIDGE_NAMES_72
 #undef RIDGE_NAMES_64
 #undef RIDGE_NAMES_52
+#undef RIDGE_NAMES_40
 #undef RIDGE_NAMES_36
 #undef RIDGE_NAMES_28
 #undef RIDGE_SUMS_128
 #undef RIDGE_SUMS_64
 #undef RIDGE_SUMS_52
+#undef RIDGE_SUMS_40
 #undef RIDGE_SUMS_36
 #undef RIDGE_SUMS_28
 #undef RIDGE_AT_16

@@ -1,0 +1,60 @@
+/* From a call of a target of attention to what kernels take. Host code. */
+#ifndef RIDGE_ATTENTION_CALL_CUH
+#define RIDGE_ATTENTION_CALL_CUH
+
+#include "attention/schedule.cuh"
+#include "cuda/host/launch.cuh"
+#include "cuda/host/view.cuh"
+
+namespace ridge {
+
+/* Of a tensor [rows, batch, heads, …]. */
+inline attention_strides strides_of(const DLTensor &t) {
+    int64_t below[3] = {1, 1, 1}, inner = 1;
+    for (int d = t.ndim - 1; d >= 0; d--) {
+        if (d < 3) below[d] = inner;
+        inner *= t.shape[d];
+    }
+    if (t.strides)
+        for (int d = 0; d < 3; d++) below[d] = t.strides[d];
+    return {below[0], below[1], below[2]};
+}
+
+/* All but what depends on the tile. */
+inline attention_args attention_args_of(const ridge_call *call) {
+    attention_args a = {};
+    const DLTensor &out = call->out[ATTENTION_OUT], &lse = call->out[ATTENTION_LSE];
+    a.q = ridge_data(&call->in[ATTENTION_IN_Q]), a.q_strides = strides_of(call->in[ATTENTION_IN_Q]);
+    a.k = ridge_data(&call->in[ATTENTION_IN_K]), a.k_strides = strides_of(call->in[ATTENTION_IN_K]);
+    a.v = ridge_data(&call->in[ATTENTION_IN_V]), a.v_strides = strides_of(call->in[ATTENTION_IN_V]);
+    a.out = ridge_data(&out), a.out_strides = strides_of(out);
+    a.lse = (float *)ridge_data(&lse), a.lse_strides = strides_of(lse);
+    if (call->option[ATTENTION_SINKS] > 0) a.sink = (const float *)ridge_data(&call->in[ATTENTION_IN_SINK]);
+    if (call->option[ATTENTION_SLOPES] > 0) a.slope = (const float *)ridge_data(&call->in[ATTENTION_IN_SLOPE]);
+    a.mask = attention_mask_of(call->dim, call->option);
+    a.m = (int)call->dim[ATTENTION_M], a.n = (int)call->dim[ATTENTION_N];
+    a.batch = (int)call->dim[ATTENTION_BATCH], a.heads = (int)call->dim[ATTENTION_HEADS];
+    a.group = (int)(call->dim[ATTENTION_HEADS] / call->dim[ATTENTION_KV_HEADS]);
+    a.depth = (int)call->dim[ATTENTION_D], a.values = (int)call->dim[ATTENTION_V];
+    a.out_in_pieces = is_aligned16(a.out) && a.values % 8 == 0 && a.out_strides.row % 8 == 0 &&
+                      a.out_strides.batch % 8 == 0 && a.out_strides.head % 8 == 0;
+    a.scale = attention_scale(call->dim, call->option);
+    a.softcap = (float)call->option[ATTENTION_SOFTCAP];
+    return a;
+}
+inline bool attention_is_empty(const attention_args &a) { return a.m == 0 || a.batch == 0 || a.heads == 0; }
+
+/* f.template operator()<T, Shaped>() */
+template <typename F>
+ridge_status with_attention_kind(const ridge_call *call, const F &f) {
+    const bool shaped = attention_is_shaped(call->dim, call->option);
+    if (call->dtype == RIDGE_BF16)
+        return shaped ? f.template operator()<__nv_bfloat16, true>() : f.template operator()<__nv_bfloat16, false>();
+    if (call->dtype == RIDGE_F16)
+        return shaped ? f.template operator()<__half, true>() : f.template operator()<__half, false>();
+    return RIDGE_UNSUPPORTED;
+}
+
+}  // namespace ridge
+
+#endif

@@ -1,0 +1,287 @@
+/* Attention in fp32, compiled once for each instruction set: see cpu.h. */
+#include "attention/cpu.h"
+
+#include <math.h>
+
+#include "cpu/gemm_product.h"
+#include "cpu/vec_math.h"
+
+typedef struct lines {
+    float *base;
+    int64_t row, batch, head;
+} lines;
+
+typedef struct work {
+    lines q, k, v, out, lse;
+    const float *sink, *slope; /* NULL: none */
+    attention_mask mask;
+    int m, n, batch, heads, group;
+    int64_t d, values;
+    float scale, softcap;
+    bool shaped;
+    float *scratch;
+} work;
+
+static lines lines_of(const DLTensor *t) {
+    int64_t below[RIDGE_MAX_RANK], inner = 1;
+    for (int d = t->ndim - 1; d >= 0; d--) below[d] = inner, inner *= t->shape[d];
+    const int64_t *s = t->strides ? t->strides : below;
+    return (lines){ridge_data(t), s[0], s[1], s[2]};
+}
+
+static work work_of(const ridge_call *call) {
+    const int64_t *dim = call->dim;
+    const double *option = call->option;
+    work w = {.q = lines_of(&call->in[ATTENTION_IN_Q]),
+              .k = lines_of(&call->in[ATTENTION_IN_K]),
+              .v = lines_of(&call->in[ATTENTION_IN_V]),
+              .out = lines_of(&call->out[ATTENTION_OUT]),
+              .lse = lines_of(&call->out[ATTENTION_LSE]),
+              .mask = attention_mask_of(dim, option),
+              .m = (int)dim[ATTENTION_M],
+              .n = (int)dim[ATTENTION_N],
+              .batch = (int)dim[ATTENTION_BATCH],
+              .heads = (int)dim[ATTENTION_HEADS],
+              .group = (int)(dim[ATTENTION_HEADS] / dim[ATTENTION_KV_HEADS]),
+              .d = dim[ATTENTION_D],
+              .values = dim[ATTENTION_V],
+              .scale = attention_scale(dim, option),
+              .softcap = (float)option[ATTENTION_SOFTCAP],
+              .scratch = call->scratch};
+    if (option[ATTENTION_SINKS] > 0) w.sink = ridge_data(&call->in[ATTENTION_IN_SINK]);
+    if (option[ATTENTION_SLOPES] > 0) w.slope = ridge_data(&call->in[ATTENTION_IN_SLOPE]);
+    w.shaped = w.softcap > 0 || w.slope;
+    return w;
+}
+
+static float *line_of(const lines *l, int64_t row, int batch, int head) {
+    return l->base + row * l->row + batch * l->batch + head * l->head;
+}
+
+/* ---- a row of scores ---- */
+
+/* A query's maximum and sum so far: exponentials are relative to `most`. */
+typedef struct running {
+    float most, sum;
+} running;
+
+/* s[j] is of key first + j. */
+static void shape_scores(const work *w, float *s, int64_t count, int head, int64_t row, int64_t first) {
+    const float slope = w->slope ? w->slope[head] : 0, own = (float)(row + w->mask.shift - first);
+    for (int64_t j = 0; j < count; j++) {
+        float x = s[j] * w->scale;
+        if (w->softcap > 0) x = w->softcap * tanhf(x / w->softcap);
+        s[j] = x - slope * fabsf(own - (float)j);
+    }
+}
+
+static float largest(const float *s, int64_t count, float scale) {
+    const int64_t whole = count / VF_LANES * VF_LANES;
+    vf m = vf_set1(-INFINITY);
+    float most = -INFINITY;
+    for (int64_t j = 0; j < whole; j += VF_LANES) m = vf_max(m, vf_mul(vf_load(s + j), vf_set1(scale)));
+    if (whole > 0) most = vf_hmax(m);
+    for (int64_t j = whole; j < count; j++) most = s[j] * scale > most ? s[j] * scale : most;
+    return most;
+}
+
+/* s[j] = exp(scale s[j] - most); returns their sum. */
+static float exponentials(float *s, int64_t count, float scale, float most) {
+    const int64_t whole = count / VF_LANES * VF_LANES;
+    const vf less = vf_set1(most), by = vf_set1(scale);
+    vf sum = vf_zero();
+    for (int64_t j = 0; j < whole; j += VF_LANES) {
+        const vf e = vf_exp_bounded(vf_sub(vf_mul(vf_load(s + j), by), less));
+        sum = vf_add(sum, e);
+        vf_store(s + j, e);
+    }
+    float total = vf_sum(sum);
+    if (count > whole) {
+        float rest[VF_LANES];
+        const int n = (int)(count - whole);
+        vf_store(rest, vf_exp_bounded(vf_sub(vf_mul(vf_load_n(s + whole, n), by), less)));
+        for (int j = 0; j < n; j++) total += rest[j];
+        memcpy(s + whole, rest, sizeof(float) * (size_t)n);
+    }
+    return total;
+}
+
+/* A query's scores of the keys [first, first + count) become exponentials, 0 where they are masked. Returns what its sums
+ * so far are multiplied by. */
+static float take(const work *w, float *s, int64_t first, int64_t count, int64_t row, int head, running *r) {
+    const attention_keys keys = attention_keys_of(w->mask, (int)row, (int)row, w->n);
+    const int64_t low = keys.begin > first ? keys.begin - first : 0;
+    const int64_t high = keys.end - first < count ? keys.end - first : count;
+    const float scale = w->shaped ? 1 : w->scale, before = r->most;
+    if (low >= high) return memset(s, 0, sizeof(float) * (size_t)count), 1;
+    if (w->shaped) shape_scores(w, s + low, high - low, head, row, first + low);
+    const float top = largest(s + low, high - low, scale);
+    r->most = top > before ? top : before;
+    const float less = isinf(r->most) && r->most < 0 ? 0 : r->most;
+    const float kept = before < r->most ? expf(before - less) : 1;
+    memset(s, 0, sizeof(float) * (size_t)low);
+    memset(s + high, 0, sizeof(float) * (size_t)(count - high));
+    r->sum = r->sum * kept + exponentials(s + low, high - low, scale, less);
+    return kept;
+}
+
+/* Behind the last key: what sums are multiplied by. A sum of 0 is of no key; NaN is of some. */
+static float finish(const work *w, int head, const running *r, float *lse) {
+    const float sink = w->sink ? w->sink[head] : -INFINITY;
+    const bool seen = !(r->sum <= 0), sinks = !(isinf(sink) && sink < 0);
+    const float top = seen && !(r->most < sink) ? r->most : sink, kept = seen ? expf(r->most - top) : 0;
+    if (!seen && !sinks) return *lse = -INFINITY, 0;
+    const float total = (seen ? r->sum * kept : 0) + (sinks ? expf(sink - top) : 0);
+    *lse = top + logf(total);
+    return seen ? kept / total : 0;
+}
+
+static void scale_line(float *x, int64_t n, float by) {
+    for (int64_t j = 0; j < n; j++) x[j] *= by;
+}
+
+/* ---- optimized ---- */
+
+/* Some queries of a head, and a thread's memory. */
+typedef struct block {
+    int first, rows, batch, head;
+    float *scores, *sums, *scratch;
+    running row[ATTENTION_QUERIES];
+} block;
+
+/* c (+)= a b of the block's rows. */
+static void multiply(const block *b, const float *a, int64_t a_row, const float *right, int64_t depth_step,
+                     int64_t column_step, int64_t k, float *c, int64_t n, bool add) {
+    const gemm_product p = {.m = b->rows,
+                            .n = n,
+                            .k = k,
+                            .a = a,
+                            .a_row = a_row,
+                            .a_depth = 1,
+                            .b = right,
+                            .b_depth = depth_step,
+                            .b_column = column_step,
+                            .c = c,
+                            .c_row = n,
+                            .add = add};
+    gemm_product_best(&p, b->scratch, NULL);
+}
+
+static void some_keys(const work *w, block *b, int first, int count) {
+    const int kv = b->head / w->group;
+    float *const s = b->scores;
+    multiply(b, line_of(&w->q, b->first, b->batch, b->head), w->q.row, line_of(&w->k, first, b->batch, kv), 1, w->k.row,
+             w->d, s, count, false);
+    for (int i = 0; i < b->rows; i++) {
+        const float kept = take(w, s + (int64_t)i * count, first, count, b->first + i, b->head, &b->row[i]);
+        if (kept < 1) scale_line(b->sums + i * w->values, w->values, kept);
+    }
+    multiply(b, s, count, line_of(&w->v, first, b->batch, kv), w->v.row, 1, count, b->sums, w->values, true);
+}
+
+static void some_queries(const work *w, block *b) {
+    const attention_keys keys = attention_keys_of(w->mask, b->first, b->first + b->rows - 1, w->n);
+    memset(b->sums, 0, sizeof(float) * (size_t)(b->rows * w->values));
+    for (int i = 0; i < b->rows; i++) b->row[i] = (running){-INFINITY, 0};
+    for (int first = keys.begin; first < keys.end; first += ATTENTION_KEYS)
+        some_keys(w, b, first, keys.end - first < ATTENTION_KEYS ? keys.end - first : ATTENTION_KEYS);
+    for (int i = 0; i < b->rows; i++) {
+        const float by = finish(w, b->head, &b->row[i], line_of(&w->lse, b->first + i, b->batch, b->head));
+        float *const out = line_of(&w->out, b->first + i, b->batch, b->head);
+        for (int64_t j = 0; j < w->values; j++) out[j] = b->sums[i * w->values + j] * by;
+    }
+}
+
+/* Blocks go round: where later queries see more keys, each thread has of all lengths. */
+static void blocks_fn(void *arg, int rank, int size) {
+    const work *w = arg;
+    const int each = (w->m + ATTENTION_QUERIES - 1) / ATTENTION_QUERIES;
+    float *const own = w->scratch + rank * attention_thread_floats(w->d, w->values);
+    block b = {.scores = own, .sums = own + ATTENTION_QUERIES * ATTENTION_KEYS};
+    b.scratch = b.sums + ATTENTION_QUERIES * w->values;
+    for (int64_t i = rank; i < (int64_t)each * w->batch * w->heads; i += size) {
+        const int head = (int)(i / each);
+        b.first = (int)(i % each) * ATTENTION_QUERIES;
+        b.rows = w->m - b.first < ATTENTION_QUERIES ? w->m - b.first : ATTENTION_QUERIES;
+        b.batch = head / w->heads, b.head = head % w->heads;
+        some_queries(w, &b);
+    }
+}
+
+ridge_status RIDGE_ISA_FN(attention_cpu_optimized)(const ridge_call *call) {
+    work w = work_of(call);
+    ridge_team_run(call->team, blocks_fn, &w);
+    return RIDGE_OK;
+}
+
+/* ---- baseline ---- */
+
+typedef struct head_of {
+    const work *w;
+    float *scores;
+    int batch, head;
+} head_of;
+
+static void softmax_fn(void *arg, int rank, int size) {
+    const head_of *h = arg;
+    const work *w = h->w;
+    int64_t begin, end;
+    ridge_share(w->m, 1, rank, size, &begin, &end);
+    for (int64_t i = begin; i < end; i++) {
+        running r = {-INFINITY, 0};
+        float *const s = h->scores + i * w->n;
+        (void)take(w, s, 0, w->n, i, h->head, &r);
+        scale_line(s, w->n, finish(w, h->head, &r, line_of(&w->lse, i, h->batch, h->head)));
+    }
+}
+
+static void one_head(const head_of *h, ridge_team *team, void *scratch) {
+    const work *w = h->w;
+    const int kv = h->head / w->group;
+    const gemm_product first = {.m = w->m,
+                                .n = w->n,
+                                .k = w->d,
+                                .a = line_of(&w->q, 0, h->batch, h->head),
+                                .a_row = w->q.row,
+                                .a_depth = 1,
+                                .b = line_of(&w->k, 0, h->batch, kv),
+                                .b_depth = 1,
+                                .b_column = w->k.row,
+                                .c = h->scores,
+                                .c_row = w->n};
+    const gemm_product second = {.m = w->m,
+                                 .n = w->values,
+                                 .k = w->n,
+                                 .a = h->scores,
+                                 .a_row = w->n,
+                                 .a_depth = 1,
+                                 .b = line_of(&w->v, 0, h->batch, kv),
+                                 .b_depth = w->v.row,
+                                 .b_column = 1,
+                                 .c = line_of(&w->out, 0, h->batch, h->head),
+                                 .c_row = w->out.row};
+    gemm_product_best(&first, scratch, team);
+    ridge_team_run(team, softmax_fn, (void *)(uintptr_t)h);
+    gemm_product_best(&second, scratch, team);
+}
+
+/* Without a key nothing is multiplied. */
+static void no_keys(const work *w) {
+    for (int batch = 0; batch < w->batch; batch++)
+        for (int head = 0; head < w->heads; head++)
+            for (int i = 0; i < w->m; i++) {
+                const running r = {-INFINITY, 0};
+                (void)finish(w, head, &r, line_of(&w->lse, i, batch, head));
+                memset(line_of(&w->out, i, batch, head), 0, sizeof(float) * (size_t)w->values);
+            }
+}
+
+ridge_status RIDGE_ISA_FN(attention_cpu_baseline)(const ridge_call *call) {
+    const work w = work_of(call);
+    head_of h = {.w = &w, .scores = w.scratch};
+    if (w.n == 0) return no_keys(&w), RIDGE_OK;
+    for (h.batch = 0; h.batch < w.batch; h.batch++)
+        for (h.head = 0; h.head < w.heads; h.head++)
+            one_head(&h, call->team, w.scratch + (int64_t)w.m * w.n + GEMM_PRODUCT_PAD);
+    return RIDGE_OK;
+}

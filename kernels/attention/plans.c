@@ -1,0 +1,136 @@
+/* What attention's ways on a GPU refuse, and how long they take. */
+#include <math.h>
+
+#include "attention/ways.h"
+
+/* What an SM of a Hopper GPU does in a microsecond: by wgmma where power limits the clock (8192^3 on an H200), and
+ * exponentials, 16 a cycle. The rest are estimates, not measured yet. */
+static const double PRODUCTS = 5.2e6, EXPONENTIALS = 2.7e4;
+static const double HIDDEN = 0.6; /* of the shorter of the two, while the longer one runs */
+static const double LAUNCH = 3, FILL = 2, ANY = 6e5, PACKED_STEP = 1.4, DRAM = 4.2e6;
+
+static int sms_of(const ridge_problem *p) { return p->here.sm_count > 0 ? p->here.sm_count : 1; }
+
+static int64_t whole_tiles(int64_t rows, int64_t of) { return (rows + of - 1) / of; }
+static int64_t packed_rows(const int64_t *dim) {
+    return dim[ATTENTION_M] * (dim[ATTENTION_HEADS] / dim[ATTENTION_KV_HEADS]);
+}
+static int64_t packed_tiles(const int64_t *dim) {
+    return dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS] * whole_tiles(packed_rows(dim), 64);
+}
+
+/* As many as fill the SMs once, of two steps and more; none is empty in the tile that sees most. */
+int attention_parts(const attention_tile *t, const int64_t *dim, const double *option, int sms) {
+    const int64_t tiles = packed_tiles(dim), m = dim[ATTENTION_M], n = dim[ATTENTION_N];
+    if (!t->packed || tiles < 1 || m < 1 || m > ATTENTION_PACKED_ROWS) return 1;
+    const attention_keys keys = attention_keys_of(attention_mask_of(dim, option), 0, (int)m - 1, (int)n);
+    const int64_t steps = whole_tiles(keys.end > keys.begin ? keys.end - keys.begin : 0, t->keys);
+    int64_t parts = sms / tiles < ATTENTION_PARTS ? sms / tiles : ATTENTION_PARTS;
+    if (parts > steps / 2) parts = steps / 2;
+    return parts < 2 ? 1 : (int)whole_tiles(steps, whole_tiles(steps, parts));
+}
+int64_t attention_part_floats(const int64_t *dim, int parts) {
+    if (parts < 2) return 0;
+    return parts * dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS] * packed_rows(dim) * (dim[ATTENTION_V] + 1);
+}
+
+/* Steps of `keys` keys of all tiles of `rows` queries of a head, and those of the longest tile. */
+static double steps_of(const ridge_problem *p, int rows, int keys, double *longest) {
+    const attention_mask mask = attention_mask_of(p->c.dim, p->c.option);
+    const int m = (int)p->c.dim[ATTENTION_M], n = (int)p->c.dim[ATTENTION_N];
+    double all = 0;
+    *longest = 0;
+    for (int first = 0; first < m; first += rows) {
+        const int last = (first + rows < m ? first + rows : m) - 1;
+        const attention_keys seen = attention_keys_of(mask, first, last, n);
+        const double steps = seen.begin < seen.end ? (seen.end - 1) / keys - seen.begin / keys + 1 : 0;
+        all += steps;
+        if (steps > *longest) *longest = steps;
+    }
+    return all;
+}
+
+static bool in_pieces(const ridge_problem *p, int tensor, const int *dims) {
+    const ridge_operand *t = &p->tensor[tensor];
+    bool whole = t->offset % 16 == 0;
+    for (int d = 0; d < 3; d++) whole = whole && (p->c.dim[dims[d]] <= 1 || t->stride[d] * 2 % 16 == 0);
+    return whole;
+}
+
+static const char *refusal_common(const ridge_problem *p) {
+    const ridge_case *c = &p->c;
+    const int64_t most = ATTENTION_ALL - 4096;
+    if (c->dtype != RIDGE_BF16 && c->dtype != RIDGE_F16) return "for bf16 and f16";
+    if (c->dim[ATTENTION_D] > ATTENTION_DEPTH || c->dim[ATTENTION_V] > ATTENTION_DEPTH) return "for d and v to 256";
+    if (c->dim[ATTENTION_M] > most || c->dim[ATTENTION_N] > most) return "for fewer than 2^30 queries and keys";
+    if ((double)c->dim[ATTENTION_M] / 64 * (double)c->dim[ATTENTION_BATCH] * (double)c->dim[ATTENTION_HEADS] > 1e9)
+        return "for fewer than 10^9 tiles";
+    return NULL;
+}
+
+static const char *refusal_of(const attention_tile *t, const ridge_problem *p) {
+    static const int q[3] = {ATTENTION_M, ATTENTION_BATCH, ATTENTION_HEADS};
+    static const int kv[3] = {ATTENTION_N, ATTENTION_BATCH, ATTENTION_KV_HEADS};
+    const char *why = refusal_common(p);
+    if (why) return why;
+    if (p->c.dim[ATTENTION_D] > t->depth || p->c.dim[ATTENTION_V] > t->values) return "for fewer dimensions of a head";
+    if (p->c.dim[ATTENTION_N] < 1) return "for one key and more";
+    if (!in_pieces(p, ATTENTION_IN_Q, q) || !in_pieces(p, ATTENTION_IN_K, kv) || !in_pieces(p, ATTENTION_IN_V, kv))
+        return "for rows of q, k and v that begin at multiples of 16 bytes";
+    return NULL;
+}
+
+static ridge_traffic traffic_of(const ridge_problem *p) {
+    return (ridge_traffic){.read = attention_bytes_read(&p->c), .written = attention_bytes_written(&p->c)};
+}
+
+/* Few queries: keys and values come once, and each step waits for the one before it. */
+static ridge_plan packed_plan(const attention_tile *t, const ridge_problem *p) {
+    const int64_t *dim = p->c.dim;
+    const int parts = attention_parts(t, dim, p->c.option, sms_of(p));
+    ridge_plan plan = {.traffic = traffic_of(p)};
+    if (packed_rows(dim) > ATTENTION_PACKED_ROWS)
+        return (ridge_plan){.refusal = "for up to 512 rows of heads that share keys"};
+    if (parts < 2 && dim[ATTENTION_HEADS] == dim[ATTENTION_KV_HEADS])
+        return (ridge_plan){.refusal = "where heads share keys, or keys can be parted"};
+    const double floats = (double)attention_part_floats(dim, parts), tiles = (double)packed_tiles(dim);
+    const double steps = ceil((double)whole_tiles(dim[ATTENTION_N], t->keys) / parts);
+    const double turns = ceil(tiles * parts / sms_of(p));
+    plan.us = LAUNCH + FILL + fmax(turns * steps * PACKED_STEP, attention_bytes_read(&p->c) / DRAM);
+    if (parts > 1) plan.us += LAUNCH + 8 * floats / DRAM;
+    plan.scratch = (size_t)floats * sizeof(float);
+    plan.traffic.read += 4 * floats, plan.traffic.written += 4 * floats;
+    return plan;
+}
+
+ridge_plan attention_wgmma_plan(const ridge_way *way, const ridge_problem *p) {
+    const attention_tile *t = way->own;
+    ridge_plan plan = {.refusal = refusal_of(t, p)};
+    if (plan.refusal) return plan;
+    if (t->packed) return packed_plan(t, p);
+    const int rows = 64 * t->groups;
+    double longest;
+    const double heads = (double)p->c.dim[ATTENTION_BATCH] * (double)p->c.dim[ATTENTION_HEADS];
+    const double steps = heads * steps_of(p, rows, t->keys, &longest);
+    const double scores = (double)rows * t->keys;
+    const double products = scores * 2 * (t->depth + t->values) / PRODUCTS, exponentials = scores / EXPONENTIALS;
+    const double step = fmax(products, exponentials) + (1 - HIDDEN) * fmin(products, exponentials);
+    plan.us = LAUNCH + FILL + fmax(steps / sms_of(p), longest) * step;
+    plan.traffic = traffic_of(p);
+    return plan;
+}
+
+ridge_plan attention_any_plan(const ridge_way *way, const ridge_problem *p) {
+    ridge_plan plan = {.refusal = refusal_common(p)};
+    double longest;
+    (void)way;
+    if (plan.refusal) return plan;
+    const double heads = (double)p->c.dim[ATTENTION_BATCH] * (double)p->c.dim[ATTENTION_HEADS];
+    const int padded = p->c.dim[ATTENTION_D] <= 64 && p->c.dim[ATTENTION_V] <= 64     ? 64
+                       : p->c.dim[ATTENTION_D] <= 128 && p->c.dim[ATTENTION_V] <= 128 ? 128
+                                                                                      : 256;
+    const double steps = heads * steps_of(p, 64, 32, &longest), step = 64.0 * 32 * 4 * padded / ANY;
+    plan.us = LAUNCH + FILL + fmax(steps / sms_of(p), longest) * step;
+    plan.traffic = traffic_of(p);
+    return plan;
+}

@@ -1,0 +1,125 @@
+/* Which tiles of attention a block has, one after the other, and which steps along the keys a tile takes. */
+#ifndef RIDGE_ATTENTION_SCHEDULE_CUH
+#define RIDGE_ATTENTION_SCHEDULE_CUH
+
+#include <cuda.h>
+
+#include "cuda/mma/sm90.cuh"
+
+extern "C" {
+#include "attention/problem.h"
+}
+
+namespace ridge {
+
+/* Depth, Values: of the tile, which pads those of the problem. Shaped: scores are more than products times a positive
+ * scale. Packed: rows of a tile are the queries of all heads that share keys, row r of query r / group and of that head
+ * r % group of them; blocks may have a part of the keys each. */
+template <typename Type, int Depth, int Values, int Keys, int Groups, bool Shaped, bool Packed = false>
+struct attention_shape {
+    using T = Type;
+    static constexpr int D = Depth, V = Values, N = Keys, groups = Groups, M = 64 * Groups, stages = 2;
+    static constexpr int threads = 128 * (Groups + 1);
+    static constexpr int q_bytes = M * D * 2, k_bytes = N * D * 2, v_bytes = N * V * 2;
+    static constexpr int scores = N / 2, sums = V / 2; /* of a thread */
+    static constexpr int producer_registers = Groups == 2 ? 24 : 32, consumer_registers = Groups == 2 ? 240 : 160;
+    static constexpr bool shaped = Shaped, packed = Packed;
+    static_assert(D % 64 == 0 && V % 64 == 0 && N % 16 == 0 && V <= D, "boxes, slices, and the result in Q's place");
+};
+
+/* A tensor of T: strides in elements. */
+struct attention_strides {
+    int64_t row, batch, head;
+};
+
+struct attention_maps {
+    CUtensorMap q, k, v; /* [batch, head, row, dimension] */
+};
+
+struct attention_args {
+    const void *q, *k, *v;
+    void *out;
+    float *lse;
+    const float *sink, *slope; /* NULL: none */
+    attention_strides q_strides, k_strides, v_strides, out_strides, lse_strides;
+    attention_mask mask;
+    int m, n, batch, heads, group; /* group: heads that share keys */
+    int depth, values;
+    bool out_in_pieces;   /* its rows begin at multiples of 16 bytes and have whole ones */
+    float scale, softcap; /* softcap 0: none */
+    int m_tiles, section; /* heads, of all batches, whose keys stay in L2 together */
+    bool longest_first;
+    /* Packed: parts of the keys that blocks have side by side, and where these leave their results: out [part, batch, head,
+     * row, values] and lse [part, batch, head, row], rows as packed. NULL: there is one part. */
+    int parts;
+    float *part_out, *part_lse;
+};
+
+/* m: the tile's first row; head: the first of those that share keys, where rows are packed. */
+struct attention_place {
+    int m, head, kv_head, batch, part;
+};
+
+/* Rows of a head, or of the heads that share keys; the query and the head of a row. */
+template <class S>
+__device__ inline int attention_rows(const attention_args &a) {
+    return S::packed ? a.m * a.group : a.m;
+}
+template <class S>
+__device__ inline int attention_query(const attention_args &a, int row) {
+    return S::packed ? row / a.group : row;
+}
+template <class S>
+__device__ inline int attention_head(const attention_args &a, const attention_place &place, int row) {
+    return S::packed ? place.head + row % a.group : place.head;
+}
+
+/* Blocks take turns, in opposite directions: where tiles get shorter, who had a longer one gets a shorter one next. */
+template <class S>
+struct attention_schedule {
+    const attention_args &a;
+    int turn = 0;
+
+    __device__ explicit attention_schedule(const attention_args &args) : a(args) {}
+    __device__ int heads(void) const { return a.batch * (S::packed ? a.heads / a.group : a.heads); }
+    __device__ int number(void) const {
+        const int place = turn % 2 ? (int)gridDim.x - 1 - (int)blockIdx.x : (int)blockIdx.x;
+        return turn * (int)gridDim.x + place;
+    }
+    __device__ bool more(void) const { return number() < a.m_tiles * heads() * (S::packed ? a.parts : 1); }
+    __device__ void next(void) { turn++; }
+    __device__ attention_place place(void) const {
+        if constexpr (S::packed) {
+            const int tile = number() / a.parts, kv_heads = a.heads / a.group, head = tile / a.m_tiles;
+            return {tile % a.m_tiles * S::M, head % kv_heads * a.group, head % kv_heads, head / kv_heads,
+                    number() % a.parts};
+        }
+        const int first = number() / (a.section * a.m_tiles) * a.section; /* head of the section */
+        const int rest = number() - first * a.m_tiles, some = min(a.section, heads() - first);
+        const int row = rest / some, head = first + rest % some;
+        return {(a.longest_first ? a.m_tiles - 1 - row : row) * S::M, head % a.heads, head % a.heads / a.group,
+                head / a.heads, 0};
+    }
+};
+
+/* Steps of N keys, from the last to the first. */
+struct attention_steps {
+    int first, last;
+    __device__ bool none(void) const { return last < first; }
+};
+template <class S>
+__device__ inline attention_steps attention_steps_of(const attention_args &a, const attention_place &place) {
+    const int last_row = min(place.m + S::M, attention_rows<S>(a)) - 1;
+    const attention_keys keys =
+        attention_keys_of(a.mask, attention_query<S>(a, place.m), attention_query<S>(a, last_row), a.n);
+    if (keys.begin >= keys.end) return {0, -1};
+    const attention_steps all = {keys.begin / S::N, (keys.end - 1) / S::N};
+    if constexpr (!S::packed) return all;
+    const int count = all.last - all.first + 1, each = (count + a.parts - 1) / a.parts;
+    const int first = all.first + place.part * each;
+    return {first, min(first + each - 1, all.last)};
+}
+
+}  // namespace ridge
+
+#endif

@@ -1,0 +1,251 @@
+/* From scores in a warpgroup's registers to P as an operand: what shapes them, which are masked, their exponentials with
+ * the rows' maxima and sums, and the result on its way out. A thread has two rows of a fragment (tile/fragment.cuh). */
+#ifndef RIDGE_ATTENTION_SCORES_CUH
+#define RIDGE_ATTENTION_SCORES_CUH
+
+#include "attention/schedule.cuh"
+#include "cuda/epilogue/store.cuh"
+#include "cuda/tile/fragment.cuh"
+#include "cuda/tile/reduce.cuh"
+
+namespace ridge {
+
+constexpr float LOG2_E = 1.4426950408889634f, LN_2 = 0.6931471805599453f;
+
+/* ---- scores of a step ---- */
+
+template <class S>
+struct attention_scores_of {
+    const attention_args &a;
+    int first, last; /* queries of the warpgroup; last < first: none exists */
+    int query[2];    /* of this thread's rows */
+    float slope[2], sink_log2[2];
+
+    __device__ attention_scores_of(const attention_args &args, const attention_place &place, int group) : a(args) {
+        const int row = place.m + group * 64;
+        first = attention_query<S>(a, row);
+        last = attention_query<S>(a, min(row + 63, attention_rows<S>(a) - 1));
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            const int own = place.m + fragment_row(group) + 8 * r, head = attention_head<S>(a, place, own);
+            query[r] = attention_query<S>(a, own);
+            slope[r] = S::shaped && a.slope ? a.slope[head] : 0.0f;
+            sink_log2[r] = S::shaped && a.sink && !(S::packed && a.part_out) ? a.sink[head] * LOG2_E : -INFINITY;
+        }
+    }
+    /* From scores to exponents of two. */
+    __device__ float factor(void) const { return S::shaped ? 1.0f : a.scale * LOG2_E; }
+
+    __device__ void apply(float (&scores)[S::scores], int step) const {
+        if constexpr (S::shaped) bend<0>(scores, step), bend<1>(scores, step);
+        if (first <= last && attention_sees_all(a.mask, first, last, step * S::N, (step + 1) * S::N, a.n)) return;
+        hide<0>(scores, step), hide<1>(scores, step);
+    }
+
+   private:
+    template <int Which>
+    __device__ void bend(float (&scores)[S::scores], int step) const {
+        const int own = query[Which] + a.mask.shift - step * S::N - fragment_column(); /* of the thread's first key */
+        each_of_row<Which>(scores, [&](float &x, int i) {
+            x *= a.scale;
+            if (a.softcap > 0.0f) x = cap(x);
+            x = (x - slope[Which] * fabsf((float)(own - i / 2 * 8 - i % 2))) * LOG2_E;
+        });
+    }
+    /* softcap tanh(x / softcap), within 2^-21 of softcap. */
+    __device__ float cap(float x) const {
+        const float power = ex2_approx_ftz(x / a.softcap * (2.0f * LOG2_E));
+        return a.softcap - 2.0f * a.softcap * rcp_approx_ftz(power + 1.0f);
+    }
+    template <int Which>
+    __device__ void hide(float (&scores)[S::scores], int step) const {
+        const attention_keys keys = attention_keys_of(a.mask, query[Which], query[Which], a.n);
+        const int before = step * S::N + fragment_column();
+        const unsigned seen = (unsigned)max(keys.end - keys.begin, 0);
+        each_of_row<Which>(scores, [&](float &x, int i) {
+            if ((unsigned)(before + i / 2 * 8 + i % 2 - keys.begin) >= seen) x = -INFINITY;
+        });
+    }
+};
+
+/* ---- softmax ---- */
+
+/* Maximum and sum of a thread's two rows so far. `most` is what exponents are relative to, the same in the four threads
+ * of a row; sums are the thread's own. */
+struct softmax_rows {
+    static constexpr float LAG = 8.0f; /* see forward.cuh */
+    float most[2] = {-INFINITY, -INFINITY}, sum[2] = {0.0f, 0.0f};
+    float by[2], lse[2]; /* after finish(): what sums are multiplied by, and the natural logarithm */
+
+    /* What exponents of 2 are reduced by: a row without keys so far has none. */
+    __device__ static float shift(float most, float factor) { return most == -INFINITY ? 0.0f : most * factor; }
+
+    /* Scores become exponentials. Returns what sums of earlier steps are multiplied by. */
+    template <int Count>
+    __device__ float2 take(float (&scores)[Count], float factor) {
+        return make_float2(take_row<0>(scores, factor), take_row<1>(scores, factor));
+    }
+    /* sinks: exponents of two that join the sums; -inf: none. */
+    __device__ void finish(float factor, const float (&sinks)[2]) {
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            const float sink = sinks[r];
+            const float all = quad_sum(sum[r]), own = shift(most[r], factor);
+            const float top = all == 0.0f ? sink : fmaxf(own, sink);
+            const float kept = all == 0.0f ? 0.0f : ex2_approx_ftz(own - top);
+            const float total = all * kept + (sink == -INFINITY ? 0.0f : ex2_approx_ftz(sink - top));
+            by[r] = all == 0.0f ? 0.0f : kept / total;
+            lse[r] = total == 0.0f ? -INFINITY : (top + log2f(total)) * LN_2;
+        }
+    }
+
+   private:
+    template <int Which, int Count>
+    __device__ float take_row(float (&scores)[Count], float factor) {
+        float top = -INFINITY, added = 0.0f;
+        each_of_row<Which>(scores, [&](float x, int) { top = fmaxf(top, x); });
+        top = quad_max(top);
+        const float before = most[Which];
+        if (!((top - before) * factor <= LAG)) most[Which] = fmaxf(top, before);
+        const float less = shift(most[Which], factor), kept = ex2_approx_ftz(before * factor - less);
+        each_of_row<Which>(scores, [&](float &x, int) { x = ex2_approx_ftz(x * factor - less), added += x; });
+        sum[Which] = sum[Which] * kept + added;
+        return kept;
+    }
+};
+
+/* by: of the two rows. All four threads of a row agree; rare, so warps ask first. */
+template <int Count>
+__device__ inline void rescale(float (&sums)[Count], float2 by) {
+    if (!__any_sync(0xffffffffu, by.x != 1.0f || by.y != 1.0f)) return;
+    each_of_row<0>(sums, [&](float &x, int) { x *= by.x; });
+    each_of_row<1>(sums, [&](float &x, int) { x *= by.y; });
+}
+
+/* ---- P as wgmma's A operand from registers ---- */
+
+template <class S>
+__device__ inline void round_to_operand(unsigned (&p)[S::N / 16][4], const float (&scores)[S::scores]) {
+#pragma unroll
+    for (int i = 0; i < S::N / 16; i++)
+#pragma unroll
+        for (int w = 0; w < 4; w++)
+            p[i][w] = cvt_rn_x2(typename S::T(), scores[8 * i + 2 * w], scores[8 * i + 2 * w + 1]);
+}
+/* Its registers are read until here. */
+template <class S>
+__device__ inline void keep_operand(const unsigned (&p)[S::N / 16][4]) {
+#pragma unroll
+    for (int i = 0; i < S::N / 16; i++) asm volatile("" ::"r"(p[i][0]), "r"(p[i][1]), "r"(p[i][2]), "r"(p[i][3]));
+}
+
+/* ---- results ---- */
+
+template <class S>
+__device__ inline typename S::T *attention_row(const attention_args &a, const attention_place &place, int row) {
+    return (typename S::T *)a.out + attention_query<S>(a, row) * a.out_strides.row + place.batch * a.out_strides.batch +
+           attention_head<S>(a, place, row) * a.out_strides.head;
+}
+template <class S>
+__device__ inline float *attention_lse(const attention_args &a, const attention_place &place, int row) {
+    return a.lse + attention_query<S>(a, row) * a.lse_strides.row + place.batch * a.lse_strides.batch +
+           attention_head<S>(a, place, row) * a.lse_strides.head;
+}
+/* A row's number among those of a part. */
+template <class S>
+__device__ inline int64_t attention_part_row(const attention_args &a, const attention_place &place, int row) {
+    const int64_t rows = attention_rows<S>(a), tables = (int64_t)a.batch * (a.heads / a.group);
+    return (place.part * tables + place.batch * (a.heads / a.group) + place.kv_head) * rows + row;
+}
+
+/* row: the thread's first. */
+template <class S>
+__device__ inline void store_lse(const attention_args &a, const attention_place &place, const softmax_rows &rows,
+                                 int row) {
+    if (threadIdx.x % 4 != 0) return;
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        if (row + 8 * r >= attention_rows<S>(a)) continue;
+        if (S::packed && a.part_lse)
+            a.part_lse[attention_part_row<S>(a, place, row + 8 * r)] = rows.lse[r];
+        else
+            *attention_lse<S>(a, place, row + 8 * r) = rows.lse[r];
+    }
+}
+
+/* A warp's 16 rows of the result in shared memory, in 64-column chunks of all the tile's rows: whole pieces of 16 bytes,
+ * or elements, go to memory. */
+template <class S>
+__device__ inline void copy_pieces(const attention_args &a, const attention_place &place, uint32_t from, int group) {
+    constexpr int pieces = S::V / 8; /* of a row */
+    const int warp_row = thread_of_warpgroup() / 32 * 16;
+#pragma unroll 2
+    for (int i = (int)threadIdx.x % 32; i < 16 * pieces; i += 32) {
+        const int line = warp_row + i / pieces, piece = i % pieces, row = place.m + group * 64 + line;
+        const uint32_t at = from + (uint32_t)(piece / 8 * S::M * 128 + swizzle_128B(line, piece % 8));
+        if (row < attention_rows<S>(a) && piece * 8 < a.values)
+            st_global_v4(attention_row<S>(a, place, row) + piece * 8, ld_shared_v4(at));
+    }
+}
+template <class S>
+__device__ inline void copy_elements(const attention_args &a, const attention_place &place, uint32_t from, int group) {
+    const int warp_row = thread_of_warpgroup() / 32 * 16;
+    for (int i = (int)threadIdx.x % 32; i < 16 * S::V; i += 32) {
+        const int line = warp_row + i / S::V, column = i % S::V, row = place.m + group * 64 + line;
+        const uint32_t at =
+            from + (uint32_t)(column / 64 * S::M * 128 + swizzle_128B(line, column % 64 / 8) + column % 8 * 2);
+        if (row >= attention_rows<S>(a) || column >= a.values) continue;
+        ((uint16_t *)attention_row<S>(a, place, row))[column] = ld_shared_u16(at);
+    }
+}
+
+/* room: for the result of all rows of the tile. */
+template <class S>
+__device__ inline void attention_store(const attention_args &a, const attention_place &place, float (&sums)[S::sums],
+                                       const softmax_rows &rows, uint32_t room, int group) {
+    const int row = place.m + fragment_row(group);
+    const uint32_t own = room + (uint32_t)(group * 64 * 128);
+    each_of_row<0>(sums, [&](float &x, int) { x *= rows.by[0]; });
+    each_of_row<1>(sums, [&](float &x, int) { x *= rows.by[1]; });
+    wgmma_settle(sums); /* multiplied once, whichever way they leave */
+    if constexpr (S::packed)
+        if (a.part_out) { /* in fp32 */
+            float *const first = a.part_out + attention_part_row<S>(a, place, 0) * a.values;
+            store_pairs<S::V>(first, a.values, attention_rows<S>(a), a.values, {place.m, 0, 0, false, 0}, sums, group,
+                              a.values % 2 == 0);
+            return store_lse<S>(a, place, rows, row);
+        }
+#pragma unroll
+    for (int chunk = 0; chunk < S::V / 64; chunk++)
+        put_chunk<typename S::T>(own + (uint32_t)(chunk * S::M * 128), sums, chunk);
+    __syncwarp();
+    if (a.out_in_pieces)
+        copy_pieces<S>(a, place, own, group);
+    else
+        copy_elements<S>(a, place, own, group);
+    store_lse<S>(a, place, rows, row);
+}
+
+/* Of a tile whose queries see no key, or none of a part. */
+template <class S>
+__device__ inline void attention_store_none(const attention_args &a, const attention_place &place, int group) {
+    const int first = place.m + group * 64, rows = min(64, attention_rows<S>(a) - first);
+    for (int i = thread_of_warpgroup(); i < rows * a.values; i += 128) {
+        const int row = first + i / a.values, column = i % a.values;
+        if (S::packed && a.part_out)
+            a.part_out[attention_part_row<S>(a, place, row) * a.values + column] = 0.0f;
+        else
+            attention_row<S>(a, place, row)[column] = from_float<typename S::T>(0.0f);
+    }
+    for (int i = thread_of_warpgroup(); i < rows; i += 128) {
+        const float sink = a.sink ? a.sink[attention_head<S>(a, place, first + i)] : -INFINITY;
+        if (S::packed && a.part_lse)
+            a.part_lse[attention_part_row<S>(a, place, first + i)] = -INFINITY;
+        else
+            *attention_lse<S>(a, place, first + i) = sink;
+    }
+}
+
+}  // namespace ridge
+
+#endif

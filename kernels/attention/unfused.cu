@@ -1,0 +1,108 @@
+/* The baseline of attention: see unfused.h. */
+#include "attention/call.cuh"
+#include "attention/scores.cuh"
+#include "cuda/ptx/griddepcontrol.cuh"
+#include "gemm/call.cuh"
+
+extern "C" {
+#include "attention/unfused.h"
+#include "gemm/copied.h"
+}
+
+namespace ridge {
+
+/* A head's queries [first, first + gridDim.x), a block each: P = the softmax of the scores, 0 where a key is masked. */
+template <typename T>
+__global__ void __launch_bounds__(256)
+    attention_softmax(const float *scores, T *p, int64_t line, const __grid_constant__ attention_args a, int first,
+                      int head, int batch) {
+    __shared__ float room[8];
+    const int row = first + (int)blockIdx.x, thread = (int)threadIdx.x;
+    const attention_keys keys = attention_keys_of(a.mask, row, row, a.n);
+    const float *const from = scores + blockIdx.x * line;
+    T *const to = p + blockIdx.x * line;
+    const float slope = a.slope ? a.slope[head] : 0.0f, sink = a.sink ? a.sink[head] : -INFINITY;
+    after_previous_launch();
+    const auto score = [&](int j) {
+        const float x = from[j] * a.scale, capped = a.softcap > 0.0f ? a.softcap * tanhf(x / a.softcap) : x;
+        return capped - slope * fabsf((float)(row + a.mask.shift - j));
+    };
+    const auto over_block = [&](float v, auto merge) {
+        for (int lanes = 16; lanes > 0; lanes /= 2) v = merge(v, __shfl_xor_sync(0xffffffffu, v, lanes));
+        __syncthreads();
+        if (thread % 32 == 0) room[thread / 32] = v;
+        __syncthreads();
+        v = room[0];
+        for (int w = 1; w < 8; w++) v = merge(v, room[w]);
+        return v;
+    };
+    float most = sink, sum = 0.0f;
+    for (int j = keys.begin + thread; j < keys.end; j += 256) most = fmaxf(most, score(j));
+    most = over_block(most, [](float x, float y) { return fmaxf(x, y); });
+    const float less = most == -INFINITY ? 0.0f : most;
+    for (int j = keys.begin + thread; j < keys.end; j += 256) sum += __expf(score(j) - less);
+    sum = over_block(sum, [](float x, float y) { return x + y; });
+    if (sink != -INFINITY) sum += __expf(sink - less);
+    const float scale = sum == 0.0f ? 0.0f : 1.0f / sum;
+    for (int j = thread; j < (int)line; j += 256)
+        to[j] = from_float<T>(j >= keys.begin && j < keys.end ? __expf(score(j) - less) * scale : 0.0f);
+    if (a.n == 0) /* no product follows */
+        for (int j = thread; j < a.values; j += 256)
+            ((T *)a.out)[row * a.out_strides.row + batch * a.out_strides.batch + head * a.out_strides.head + j] =
+                from_float<T>(0.0f);
+    if (thread == 0)
+        a.lse[row * a.lse_strides.row + batch * a.lse_strides.batch + head * a.lse_strides.head] =
+            sum == 0.0f ? -INFINITY : less + logf(sum);
+}
+
+/* By the tile that is predicted to be the quickest, or by multiply-adds. */
+static ridge_status product_of(const gemm_call &g) {
+    const gemm_problem p = g.problem();
+    const gemm_copies copies = gemm_copies_of(&p);
+    return !device_is_hopper() || copies.a.copied || copies.b.copied || copies.c.copied ? gemm_by_multiply_adds(g)
+                                                                                        : gemm_by_tile(copies.tile, g);
+}
+
+template <typename T>
+static matrix_view rows_of(const void *base, const attention_strides &s, int batch, int head, int64_t first,
+                           int64_t rows, int64_t columns) {
+    return {(T *)base + first * s.row + batch * s.batch + head * s.head, rows, columns, s.row, 1};
+}
+
+/* Queries [first, first + rows) of a head. */
+template <typename T>
+static ridge_status some_queries(const ridge_call *call, const attention_args &a, int batch, int head, int64_t first,
+                                 int64_t rows) {
+    const int64_t line = attention_line(a.n), at_once = attention_rows_at_once(a.m, a.n);
+    const cudaStream_t stream = stream_of(call);
+    float *const scores = (float *)call->scratch;
+    T *const p = (T *)(scores + at_once * line);
+    const int kv = head / a.group;
+    const matrix_view q = rows_of<T>(a.q, a.q_strides, batch, head, first, rows, a.depth);
+    const matrix_view k = rows_of<T>(a.k, a.k_strides, batch, kv, 0, a.n, a.depth);
+    const matrix_view v = rows_of<T>(a.v, a.v_strides, batch, kv, 0, a.n, a.values);
+    const matrix_view out = rows_of<T>(a.out, a.out_strides, batch, head, first, rows, a.values);
+    if (a.n > 0)
+        RIDGE_TRY(product_of(gemm_call(q, transposed(k), {scores, rows, a.n, line, 1}, call->dtype, true, stream)));
+    RIDGE_TRY(launch_overlapping(attention_softmax<T>, {dim3((unsigned)rows), 256}, stream, device_overlaps(),
+                                 (const float *)scores, p, line, a, (int)first, head, batch));
+    return a.n > 0 ? product_of(gemm_call({p, rows, a.n, line, 1}, v, out, call->dtype, false, stream)) : RIDGE_OK;
+}
+
+template <typename T>
+static ridge_status unfused(const ridge_call *call) {
+    const attention_args a = attention_args_of(call);
+    const int64_t at_once = attention_rows_at_once(a.m, a.n);
+    for (int batch = 0; batch < a.batch; batch++)
+        for (int head = 0; head < a.heads; head++)
+            for (int64_t first = 0; first < a.m; first += at_once)
+                RIDGE_TRY(some_queries<T>(call, a, batch, head, first, a.m - first < at_once ? a.m - first : at_once));
+    return RIDGE_OK;
+}
+
+}  // namespace ridge
+
+extern "C" ridge_status attention_cuda_baseline(const ridge_call *call) {
+    if (call->dtype == RIDGE_BF16) return ridge::unfused<__nv_bfloat16>(call);
+    return call->dtype == RIDGE_F16 ? ridge::unfused<__half>(call) : RIDGE_UNSUPPORTED;
+}
