@@ -179,6 +179,11 @@ typedef struct ridge_gemm_options {
 RIDGE_API ridge_status ridge_gemm(ridge_context *context, const DLTensor *a, const DLTensor *b,
                                   const ridge_gemm_options *options, const DLTensor *c, ridge_error *error);
 
+/* c[i] = alpha a[i] b[i]          a: [batch, m, k], b: [batch, k, n], c: [batch, m, n], row-major, of one type: f32, on a
+ *                                 GPU also bf16 and f16 */
+RIDGE_API ridge_status ridge_batched_gemm(ridge_context *context, const DLTensor *a, const DLTensor *b,
+                                          const ridge_gemm_options *options, const DLTensor *c, ridge_error *error);
+
 /* Values of the activation of ridge_gemm_epilogue: ridge_activation's, and one more. */
 enum { RIDGE_ACTIVATION_RELU_SQUARED = RIDGE_ACTIVATION_RELU + 1 };
 /* options NULL: 1, 1, none. beta: as alpha. */

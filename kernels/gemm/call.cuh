@@ -75,7 +75,7 @@ struct gemm_call {
     /* What the plan looked at, so that plan and launch agree. */
     gemm_problem problem(void) const {
         gemm_problem g = {};
-        g.m = c.rows, g.n = c.columns, g.k = a.columns;
+        g.m = c.rows, g.n = c.columns, g.k = a.columns, g.batch = 1;
         g.a = facts(a), g.b = facts(b), g.c = facts(c);
         g.dtype = dtype, g.wide = wide;
         g.here.sm = device_capability(), g.here.sm_count = device_limit(cudaDevAttrMultiProcessorCount);

@@ -27,6 +27,7 @@ typedef struct gemm_matrix {
 
 typedef struct gemm_problem {
     int64_t m, n, k;
+    int64_t batch;       /* products of these extents */
     gemm_matrix a, b, c; /* c.step is 1 */
     ridge_dtype dtype;
     bool wide;   /* C is fp32, whatever A and B are */
@@ -37,13 +38,16 @@ typedef struct gemm_problem {
 /* Of the target that the way belongs to. */
 gemm_problem gemm_problem_of(const ridge_way *way, const ridge_problem *p);
 
-static inline double gemm_flops(const gemm_problem *g) { return 2.0 * (double)g->m * (double)g->n * (double)g->k; }
+static inline double gemm_flops(const gemm_problem *g) {
+    return 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
+}
 /* Bytes of all inputs, and of the result. */
 static inline double gemm_bytes_read(const gemm_problem *g) {
-    return (double)ridge_dtype_size(g->dtype) * (double)g->k * ((double)g->m + (double)g->n) + g->more;
+    return (double)ridge_dtype_size(g->dtype) * (double)g->k * ((double)g->m + (double)g->n) * (double)g->batch +
+           g->more;
 }
 static inline double gemm_bytes_written(const gemm_problem *g) {
-    return (double)(g->wide ? 4 : ridge_dtype_size(g->dtype)) * (double)g->m * (double)g->n;
+    return (double)(g->wide ? 4 : ridge_dtype_size(g->dtype)) * (double)g->m * (double)g->n * (double)g->batch;
 }
 
 /* Whether a matrix lies in lines of 16-byte pieces, as TMA and cp.async take it. bytes: of an element. */

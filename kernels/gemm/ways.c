@@ -26,6 +26,7 @@ gemm_problem gemm_problem_of(const ridge_way *way, const ridge_problem *p) {
     return (gemm_problem){.m = across ? n : m,
                           .n = across ? m : n,
                           .k = p->c.dim[MATMUL_K],
+                          .batch = 1,
                           .a = matrix_of(&p->tensor[across ? GEMM_B : GEMM_A], across),
                           .b = matrix_of(&p->tensor[across ? GEMM_A : GEMM_B], across),
                           .c = matrix_of(to, across),

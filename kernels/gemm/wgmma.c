@@ -16,7 +16,8 @@ static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 /* Tiles of whole clusters. */
 static int64_t tiles_of(const gemm_tile *t, const gemm_problem *g) {
-    return up(g->m, GEMM_TILE_ROWS * t->cluster_m) * up(g->n, t->columns * t->cluster_n) * t->cluster_m * t->cluster_n;
+    return up(g->m, GEMM_TILE_ROWS * t->cluster_m) * up(g->n, t->columns * t->cluster_n) * t->cluster_m * t->cluster_n *
+           g->batch;
 }
 /* Blocks that run at once. */
 static int64_t room_of(const gemm_tile *t, const gemm_problem *g) {

@@ -153,7 +153,7 @@ class Context:
         current = _stream_of((*inputs, *outputs))
         handle = current() if stream is None else stream
         described = []
-        for word, arrays, describe in (("inputs", inputs, _tensors.describe_input), ("outputs", outputs, _tensors.describe_output)):
+        for word, arrays, describe in (("inputs", inputs, _tensors.describe), ("outputs", outputs, _tensors.describe_output)):
             for array in arrays:
                 try:
                     described.append(describe(array, handle))

@@ -97,6 +97,14 @@ def gemm(a, b, alpha=1.0, dtype=None, **how):
     return c
 
 
+def batched_gemm(a, b, alpha=1.0, **how):
+    """alpha a[i] b[i] for each i: a [batch, m, k], b [batch, k, n], row-major."""
+    batch, m, _ = _dims(a, "a", ("batch", "m", "k"))
+    c = _empty(a, (batch, m, _dims(b, "b", ("batch", "k", "n"))[2]))
+    apply("batched_gemm", [a, b], [c], options=[alpha], **how)
+    return c
+
+
 def _rows_first(array):
     """A view [rows, batch, heads, …] of [batch, heads, rows, …]."""
     order = (2, 0, 1, 3)[: len(array.shape)]

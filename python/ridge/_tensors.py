@@ -91,11 +91,6 @@ def describe(array, stream=None):
     return _from_capsule(capsule)
 
 
-def describe_input(array, stream=None):
-    """Like describe; None is an input that is not given: the target says whether it must be."""
-    return Described(DLTensor()) if array is None else describe(array, stream)
-
-
 def describe_output(array, stream=None):
     """Like describe, for an array that is written."""
     if array is None:

@@ -101,6 +101,13 @@ ridge_status ridge_gemm(ridge_context *context, const DLTensor *a, const DLTenso
     return apply(context, "gemm", in, 2, &c, 1, values, error);
 }
 
+ridge_status ridge_batched_gemm(ridge_context *context, const DLTensor *a, const DLTensor *b,
+                                const ridge_gemm_options *options, const DLTensor *c, ridge_error *error) {
+    const DLTensor *const in[] = {a, b};
+    const double values[RIDGE_MAX_OPTIONS] = {options ? options->alpha : 1};
+    return apply(context, "batched_gemm", in, 2, &c, 1, values, error);
+}
+
 /* A tensor [batch, heads, rows, …] as the target has it: [rows, batch, heads, …]. Points to its own shape and strides. */
 typedef struct rows_first {
     DLTensor t;

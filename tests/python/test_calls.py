@@ -166,6 +166,13 @@ class Calls:
         with self.assertRaisesRegex(ridge.Error, "bias"):
             ridge.gemm_epilogue(a, b, bias=self.filled((m,))[0])
 
+    def test_products_side_by_side(self):
+        (a, of_a), (b, of_b) = self.filled((2, 3, 4)), self.filled((2, 4, 5))
+        c = ridge.batched_gemm(a, b, alpha=-1)
+        for i, j, k in itertools.product(range(2), range(3), range(5)):
+            want = -sum(of_a[i, j, e] * of_b[i, e, k] for e in range(4))
+            self.assertAlmostEqual(self.kind.read(c, (i, j, k)), want, delta=1e-5)
+
     def test_rows_that_do_not_fold_are_refused(self):
         x, y = self.kind.empty((2, 3, 4), (100, 5, 1)), self.kind.empty((2, 3, 4))
         with self.assertRaisesRegex(ridge.Error, "x"):

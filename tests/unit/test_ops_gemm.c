@@ -1,4 +1,5 @@
-/* ridge_gemm_epilogue: every term given or absent, a column-major result, and what is refused. */
+/* ridge_gemm_epilogue: every term given or absent, a column-major result, and what is refused. ridge_batched_gemm: one
+ * product and several, matrices apart from each other. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -93,6 +94,32 @@ static void what_does_not_fit_is_refused(void **state) {
     assert_non_null(strstr(error.text, "b is NULL"));
 }
 
+static void matrices_of_a_batch_lie_apart(void **state) {
+    enum { BATCH = 3, APART = M * N + 7 };
+    static float several[BATCH * APART];
+    int64_t shape_a[] = {BATCH, M, K}, shape_b[] = {BATCH, K, N}, shape_c[] = {BATCH, M, N};
+    int64_t next_a[] = {0, K, 1}, next_b[] = {K * N, N, 1}, next_c[] = {APART, N, 1};
+    static float all_a[BATCH * M * K], all_b[BATCH * K * N];
+    next_a[0] = M * K;
+    fill(all_a, BATCH * M * K, 0.1f), fill(all_b, BATCH * K * N, -0.3f);
+    const ridge_gemm_options twice = {2};
+    for (int count = 1; count <= BATCH; count++) {
+        shape_a[0] = shape_b[0] = shape_c[0] = count;
+        const DLTensor ta = tensor(all_a, 3, shape_a, next_a), tb = tensor(all_b, 3, shape_b, next_b);
+        const DLTensor tc = tensor(several, 3, shape_c, next_c);
+        for (int i = 0; i < BATCH * APART; i++) several[i] = 99;
+        assert_int_equal(ridge_batched_gemm(*state, &ta, &tb, &twice, &tc, NULL), RIDGE_OK);
+        for (int of = 0; of < BATCH; of++)
+            for (int e = 0; e < APART; e++) {
+                double want = 0;
+                for (int k = 0; k < K && e < M * N; k++)
+                    want += 2 * (double)all_a[(of * M + e / N) * K + k] * (double)all_b[(of * K + k) * N + e % N];
+                if (of >= count || e >= M * N) want = 99; /* not written */
+                assert_true(fabs((double)several[of * APART + e] - want) <= 1e-5 * (1 + fabs(want)));
+            }
+    }
+}
+
 static int set_up(void **state) {
     ridge_context *context = NULL;
     const ridge_status status = ridge_context_create(2, &context, NULL);
@@ -108,6 +135,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(terms_are_given_or_absent),
         cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(matrices_of_a_batch_lie_apart),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -126,7 +126,10 @@ __device__ inline void store_tiles(const CUtensorMap *map, const matmul_plan &pl
             const slots group = {scratch + (uint32_t)(u % 2 * slots::bytes)};
             const int c = number * slots::chunks + u / 2;
             mbarrier_wait_parity(group.ready(c), slots::turn(c));
-            cp_async_bulk_tensor_store(map, group.slot(c), tile.n + u / 2 * 64, tile.m + u % 2 * 64);
+            if constexpr (S::batched)
+                cp_async_bulk_tensor_store(map, group.slot(c), tile.n + u / 2 * 64, tile.m + u % 2 * 64, tile.batch);
+            else
+                cp_async_bulk_tensor_store(map, group.slot(c), tile.n + u / 2 * 64, tile.m + u % 2 * 64);
             cp_async_bulk_commit_group();
             cp_async_bulk_wait_group_read<1>();
             if (before) mbarrier_arrive(before);

@@ -32,31 +32,39 @@ int matmul_resident(void) {
     return resident.get(matmul_room<S, Epilogue>, [](int blocks) { return blocks > 0; });
 }
 
-/* shares: of K, each of plan.slices; for epilogues that keep their sums apart.
- *
- * C = A B with A: [m, k], B: [k, n]; lines run along K where the shape says so, else along M or N. Blocks that wait for
- * each other are launched together or not at all, whatever else runs on the device. */
+/* The launch of operands that have their maps. Blocks that wait for each other are launched together or not at all,
+ * whatever else runs on the device. */
 template <class S, class Epilogue>
-ridge_status matmul_run(const matrix_lines &a, const matrix_lines &b, int64_t m, int64_t n, matmul_plan plan,
-                        const Epilogue &epilogue, cudaStream_t stream, int shares = 1) {
+ridge_status matmul_run_maps(const CUtensorMap &a_map, const CUtensorMap &b_map, int64_t m, int64_t n, matmul_plan plan,
+                             const Epilogue &epilogue, cudaStream_t stream, int shares) {
     const int resident = matmul_resident<S, Epilogue>();
     if (resident == 0) return RIDGE_UNSUPPORTED;
-    CUtensorMap a_map, b_map;
-    if (!make_map<typename S::T>(&a_map, a, S::a_box) || !make_map<typename S::T>(&b_map, b, S::b_box))
-        return RIDGE_FAILED;
     plan.m_tiles = (int)((m + S::M - 1) / S::M);
     plan.n_tiles = (int)((n + S::N - 1) / S::N);
     if (shares > 1) {
         plan.across = (plan.n_tiles + S::CN - 1) / S::CN * S::CN;
         plan.n_tiles = plan.across * shares;
     }
-    const int64_t clusters = (int64_t)((plan.m_tiles + S::CM - 1) / S::CM) * ((plan.n_tiles + S::CN - 1) / S::CN);
+    const int64_t clusters = (int64_t)((plan.m_tiles + S::CM - 1) / S::CM) * ((plan.n_tiles + S::CN - 1) / S::CN) *
+                             (S::batched ? plan.batch : 1);
     if (clusters > INT32_MAX / 2) return RIDGE_UNSUPPORTED;
     const bool together = plan.progress || epilogue.waits();
     const int64_t blocks = clusters * S::cluster < resident ? clusters * S::cluster : resident;
     const launch_shape shape = {dim3((unsigned)blocks), S::threads, matmul_shared_bytes<S, Epilogue>, S::cluster};
     return launch_as(LAUNCH_OVERLAP | (together ? LAUNCH_TOGETHER : 0), matmul_kernel<S, Epilogue>, shape, stream,
                      a_map, b_map, plan, epilogue);
+}
+
+/* shares: of K, each of plan.slices; for epilogues that keep their sums apart.
+ *
+ * C = A B with A: [m, k], B: [k, n]; lines run along K where the shape says so, else along M or N. */
+template <class S, class Epilogue>
+ridge_status matmul_run(const matrix_lines &a, const matrix_lines &b, int64_t m, int64_t n, const matmul_plan &plan,
+                        const Epilogue &epilogue, cudaStream_t stream, int shares = 1) {
+    CUtensorMap a_map, b_map;
+    if (!make_map<typename S::T>(&a_map, a, S::a_box) || !make_map<typename S::T>(&b_map, b, S::b_box))
+        return RIDGE_FAILED;
+    return matmul_run_maps<S>(a_map, b_map, m, n, plan, epilogue, stream, shares);
 }
 
 /* One product over the whole of K. */

@@ -58,6 +58,22 @@ bool make_map(CUtensorMap *map, const matrix_lines &m, int lines, CUtensorMapDat
     return false;
 }
 
+/* The same of `count` matrices, `next` elements from one to the next. */
+template <typename T>
+bool make_map_of_batch(CUtensorMap *map, const matrix_lines &m, int lines, int64_t count, int64_t next) {
+    static const tensor_map_encoder encode = find_encoder();
+    const cuuint64_t extent[3] = {(cuuint64_t)m.along, (cuuint64_t)m.lines, (cuuint64_t)count};
+    const cuuint64_t stride[2] = {(cuuint64_t)m.stride * sizeof(T), (cuuint64_t)next * sizeof(T)};
+    const cuuint32_t box[3] = {128 / sizeof(T), (cuuint32_t)lines, 1}, step[3] = {1, 1, 1};
+    const CUresult answer = !encode ? CUDA_ERROR_NOT_FOUND
+                                    : encode(map, map_type<T>, 3, (void *)m.base, extent, stride, box, step,
+                                             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (answer == CUDA_SUCCESS) return true;
+    ridge_note_why("cuTensorMapEncodeTiled: %s %d", encode ? "error" : "not in this driver, error", (int)answer);
+    return false;
+}
+
 /* Four dimensions of 16-bit elements, from the contiguous one outwards, strides of the others in bytes: boxes of 128 bytes
  * by `lines` of the next. */
 template <typename T>

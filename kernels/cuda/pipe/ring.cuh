@@ -39,7 +39,8 @@ __device__ inline uint64_t operand_policy(bool keep) {
 /* This block's part of an operand's tile, for `Peers` blocks; first: the tile's first row (column of B). */
 template <class S, int Extent, bool KMajor, int Peers>
 __device__ inline void load_operand(uint32_t to, const CUtensorMap *map, uint32_t barrier, int first, int k, int part,
-                                    uint16_t blocks, uint64_t policy) {
+                                    uint16_t blocks, uint64_t policy, int batch) {
+    static_assert(!S::batched || Peers == 1, "products side by side share no operand");
     constexpr int whole = KMajor ? Extent : S::K, lines = lines_of_peer(whole, Peers);
     const int line = whole % (8 * Peers) ? min(part * lines, whole - lines) : part * lines;
 #pragma unroll
@@ -48,6 +49,8 @@ __device__ inline void load_operand(uint32_t to, const CUtensorMap *map, uint32_
         const int c0 = KMajor ? k : first + chunk * S::line, c1 = (KMajor ? first : k) + line;
         if constexpr (Peers > 1)
             cp_async_bulk_tensor_2d_multicast(at, map, barrier, c0, c1, blocks, policy);
+        else if constexpr (S::batched)
+            cp_async_bulk_tensor_3d(at, map, barrier, c0, c1, batch, policy);
         else
             cp_async_bulk_tensor_2d(at, map, barrier, c0, c1, policy);
     }
@@ -78,9 +81,11 @@ __device__ inline void produce(const CUtensorMap *a_map, const CUtensorMap *b_ma
             for (int part = 0; part < S::parts; part++) {
                 const int from = (begin + k + part * plan.low) * S::K;
                 load_operand<S, S::M, S::KA, S::CN>(memory.a(at.stage) + (uint32_t)(part * S::a_bytes), a_map,
-                                                    memory.full(at.stage), tile.m, from, block_n, row, a_policy);
+                                                    memory.full(at.stage), tile.m, from, block_n, row, a_policy,
+                                                    tile.batch);
                 load_operand<S, S::N, S::KB, S::CM>(memory.b(at.stage) + (uint32_t)(part * S::b_bytes), b_map,
-                                                    memory.full(at.stage), column, from, block_m, columns, b_policy);
+                                                    memory.full(at.stage), column, from, block_m, columns, b_policy,
+                                                    tile.batch);
             }
         }
     }

@@ -20,6 +20,15 @@ __device__ inline void cp_async_bulk_tensor_2d(uint32_t to, const CUtensorMap *m
         "l"(map), "r"(barrier), "r"(c0), "r"(c1), "l"(policy)
         : "memory");
 }
+/* Of a map of three dimensions: of matrix c2. */
+__device__ inline void cp_async_bulk_tensor_3d(uint32_t to, const CUtensorMap *map, uint32_t barrier, int c0, int c1,
+                                               int c2, uint64_t policy) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint "
+        "[%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),
+        "l"(map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2), "l"(policy)
+        : "memory");
+}
 /* Of a map of four dimensions. */
 __device__ inline void cp_async_bulk_tensor_4d(uint32_t to, const CUtensorMap *map, uint32_t barrier, int c0, int c1,
                                                int c2, int c3) {
@@ -29,7 +38,8 @@ __device__ inline void cp_async_bulk_tensor_4d(uint32_t to, const CUtensorMap *m
         "l"(map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
         : "memory");
 }
-/* A box of two dimensions to every block of the mask `blocks`, at the same address in each; the mbarrier of each counts its bytes. */
+/* A box of two dimensions to every block of the mask `blocks`, at the same address in each; the mbarrier of each counts
+ * its bytes. */
 __device__ inline void cp_async_bulk_tensor_2d_multicast(uint32_t to, const CUtensorMap *map, uint32_t barrier, int c0,
                                                          int c1, uint16_t blocks, uint64_t policy) {
     asm volatile(
