@@ -3,7 +3,7 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 RUN ?= ch09
-WITHIN ?= 100
+WITHIN ?= 80
 OUTPUT ?= runs/$(shell date +%Y%m%d-%H%M%S)
 FUZZ_SECONDS ?= 30
 CMAKE_FLAGS ?=

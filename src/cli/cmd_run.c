@@ -20,12 +20,14 @@ static void show_run(const ridge_run *run, const ridge_page *page) {
     ridge_report_run(run, page);
     ridge_report_scaling(run, page);
     show_plot(run, page);
+    ridge_report_conditions(run, page);
     ridge_report_closing(run, page);
 }
 
 static void show_compare(const ridge_run *run, const ridge_page *page) {
     ridge_report_compare(run, page);
     ridge_report_scaling(run, page);
+    ridge_report_conditions(run, page);
     ridge_report_closing(run, page);
 }
 

@@ -42,6 +42,13 @@ const ridge_command ridge_commands[] = {
      "  perf record \\\n"
      "      ridge launch micro_tiling_matmul --variant cpu/optimized --iterations 100\n",
      ridge_cmd_launch, ridge_pattern_words},
+    {"diff", 'i', "Compare two saved runs; status 1 if something became slower.", "BEFORE.json AFTER.json",
+     "Optimized variants are compared by their speedups over the same baseline, others by their times if both runs "
+     "measured them three times or more (--repeat).",
+     "  ridge run ch09 --repeat 3 --json before.json\n"
+     "  ridge run ch09 --repeat 3 --json after.json\n"
+     "  ridge diff before.json after.json\n",
+     ridge_cmd_diff, NULL},
     {"doctor", 'd', "What makes measurements on this machine unreliable, and what to do.", "",
      "Checks the governor, turbo, virtual machine, other load, limits, counters and optional programs.",
      "  ridge doctor\n  ridge doctor --json -\n", ridge_cmd_doctor, NULL},

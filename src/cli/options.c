@@ -247,7 +247,7 @@ static ridge_status set_option(ridge_options *o, const char *v, ridge_error *e) 
 }
 
 /* Letters of the commands: l list, r run, c compare, t tune, p peak, f roofline, v verify, n launch, d doctor,
- * s completion, h help. */
+ * i diff, s completion, h help. */
 const ridge_option_row ridge_option_rows[] = {
     {"chapter", "NAME", "l", "only targets of this chapter", set_chapter, ridge_chapter_words, RIDGE_VALUE_OTHER},
     {"backend", "NAME", "lrctfvn", "only variants of this backend:", set_backend, ridge_backend_words,
@@ -320,13 +320,14 @@ const ridge_option_row ridge_option_rows[] = {
     {"cheap", "FLOP", "v", "only cases whose oracle takes at most FLOP", set_cheap, NULL, RIDGE_VALUE_OTHER},
     {"mutants", NULL, "v", "break every output on purpose; fail if a check misses it", set_mutants, NULL,
      RIDGE_VALUE_OTHER},
-    {"format", "FORMAT", "lrctpvd", "format of tables:", set_format, format_words, RIDGE_VALUE_OTHER},
-    {"wide", NULL, "lrctpvd", "all columns of tables, even wider than the terminal", set_wide, NULL, RIDGE_VALUE_OTHER},
-    {"color", "WHEN", "lrctpvd", "colors; auto is on terminals, unless NO_COLOR is set:", set_color, color_words,
+    {"format", "FORMAT", "lrctpvdi", "format of tables:", set_format, format_words, RIDGE_VALUE_OTHER},
+    {"wide", NULL, "lrctpvdi", "all columns of tables, even wider than the terminal", set_wide, NULL,
      RIDGE_VALUE_OTHER},
-    {"json", "FILE|-", "lrctpfvd", "write the same as JSON to FILE, or to standard output (-)", set_json, NULL,
+    {"color", "WHEN", "lrctpvdi", "colors; auto is on terminals, unless NO_COLOR is set:", set_color, color_words,
+     RIDGE_VALUE_OTHER},
+    {"json", "FILE|-", "lrctpfvdi", "write the same as JSON to FILE, or to standard output (-)", set_json, NULL,
      RIDGE_VALUE_FILE},
-    {"help", NULL, "lrctpfvndsh", "print this text", set_help, NULL, RIDGE_VALUE_OTHER},
+    {"help", NULL, "lrctpfvndish", "print this text", set_help, NULL, RIDGE_VALUE_OTHER},
 };
 enum { LONG_OPTION = 256, /* no character */ ROWS = sizeof ridge_option_rows / sizeof ridge_option_rows[0] };
 const int ridge_option_count = ROWS;

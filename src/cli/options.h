@@ -114,6 +114,7 @@ int ridge_cmd_peak(const ridge_options *options);
 int ridge_cmd_roofline(const ridge_options *options);
 int ridge_cmd_verify(const ridge_options *options);
 int ridge_cmd_launch(const ridge_options *options);
+int ridge_cmd_diff(const ridge_options *options);
 int ridge_cmd_doctor(const ridge_options *options);
 int ridge_cmd_completion(const ridge_options *options);
 int ridge_cmd_help(const ridge_options *options);

@@ -2,13 +2,16 @@
 #ifndef RIDGE_REPORT_REPORT_H
 #define RIDGE_REPORT_REPORT_H
 
+#include "record/diff.h"
 #include "record/record.h"
 #include "report/table.h"
 
-/* The final table of `ridge run`: one line per variant with verdict and speedup; then conditions of the machine that
- * affect the numbers, and what is not ok and why. */
+/* The table of `ridge run`: one line per variant with verdict and speedup. */
 void ridge_report_run(const ridge_run *run, const ridge_page *page);
 void ridge_report_compare(const ridge_run *run, const ridge_page *page); /* one line per pair */
+/* What to know about either table: what is not ok and why, what is slower than its baseline, the conditions of the machine
+ * that affect the numbers. It stands with the closing lines on the last screen, behind the roofline. */
+void ridge_report_conditions(const ridge_run *run, const ridge_page *page);
 /* Lists what is not ok, grouped by verdict and reason, with one line of advice per group. Prints nothing if all is ok.
  */
 void ridge_report_not_ok(const ridge_run *run, const ridge_page *page);
@@ -18,6 +21,7 @@ void ridge_report_slower(const ridge_run *run, const ridge_page *page);
 void ridge_report_scaling(const ridge_run *run, const ridge_page *page);
 /* The five lines that a run ends with: pairs, speedups, verification, ceilings, noise. None has more than 80 columns. */
 void ridge_report_closing(const ridge_run *run, const ridge_page *page);
+void ridge_report_diff(const ridge_diff *diff, const ridge_page *page);    /* two saved runs */
 void ridge_report_summaries(const ridge_run *run, const ridge_page *page); /* one line per case: FLOP, bytes, side */
 void ridge_report_targets(const ridge_target *const *targets, int n, const ridge_page *page); /* a line each */
 void ridge_report_list(const ridge_target *const *targets, int n, const ridge_machine *machine, const ridge_page *page);

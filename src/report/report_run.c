@@ -1,4 +1,4 @@
-/* What `ridge run` and `ridge compare` end with: a table grouped by target, then what to know about its numbers. */
+/* The tables of `ridge run` and `ridge compare`, grouped by target, and what to know about their numbers. */
 #include <math.h>
 #include <string.h>
 
@@ -334,7 +334,7 @@ static void print_repeats(const ridge_run *run, const ridge_page *page) {
                    worst->variant->name);
 }
 
-static void print_conditions(const ridge_run *run, const ridge_page *page) {
+void ridge_report_conditions(const ridge_run *run, const ridge_page *page) {
     ridge_report_not_ok(run, page);
     ridge_report_slower(run, page);
     print_findings(run, page);
@@ -376,7 +376,6 @@ void ridge_report_run(const ridge_run *run, const ridge_page *page) {
     }
     if (run->n_results) ridge_table_print(table, page);
     ridge_table_free(table);
-    print_conditions(run, page);
 }
 
 /* ---- compare ---------------------------------------------------------------------------------------------------- */
@@ -500,5 +499,4 @@ void ridge_report_compare(const ridge_run *run, const ridge_page *page) {
     }
     if (run->n_pairs) ridge_table_print(table, page);
     ridge_table_free(table);
-    print_conditions(run, page);
 }

@@ -307,6 +307,12 @@ static void test_run_of_both(void **state) {
     ridge_run_free(&run);
 }
 
+/* The table with what is said below it. */
+static void whole_run(const ridge_run *run, const ridge_page *page) {
+    ridge_report_run(run, page);
+    ridge_report_conditions(run, page);
+}
+
 static char *printed(const ridge_run *run, void (*print)(const ridge_run *run, const ridge_page *page)) {
     char *text = NULL;
     size_t size = 0;
@@ -331,7 +337,7 @@ static void expect(const char *text, const char *words) {
 static void test_tables(void **state) {
     (void)state;
     ridge_run run = run_of_both();
-    char *text = printed(&run, ridge_report_run);
+    char *text = printed(&run, whole_run);
     expect(text, "toy_both  row-wise norm, on NVIDIA H200\n");
     expect(text, "in graph");
     expect(text, "32.50 µs");
@@ -347,7 +353,7 @@ static void test_tables(void **state) {
     expect(text, "DRAM by read: somehow");
     free(text);
     run.n_results = 1, run.n_pairs = 0; /* the CPU's alone: nothing is said of a GPU */
-    text = printed(&run, ridge_report_run);
+    text = printed(&run, whole_run);
     assert_null(strstr(text, "GPU"));
     assert_null(strstr(text, "in graph"));
     free(text);

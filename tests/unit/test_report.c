@@ -40,6 +40,17 @@ static const char *print_at(report_fn report, const ridge_run *run, int width) {
     return close_page(&page);
 }
 
+/* A table with what is said below it. */
+static void whole_run(const ridge_run *run, const ridge_page *page) {
+    ridge_report_run(run, page);
+    ridge_report_conditions(run, page);
+}
+
+static void whole_compare(const ridge_run *run, const ridge_page *page) {
+    ridge_report_compare(run, page);
+    ridge_report_conditions(run, page);
+}
+
 /* Nothing shortened, nothing broken. */
 static const char *print(report_fn report, const ridge_run *run) { return print_at(report, run, 400); }
 
@@ -101,7 +112,7 @@ static void numbers_have_the_digits_that_count(void **state) {
 static void the_run_table_tells_all_and_no_more(void **state) {
     (void)state;
     ridge_run run = fixture_run();
-    const char *all = print(ridge_report_run, &run);
+    const char *all = print(whole_run, &run);
     expect_line(all, "invented-1-2c", "2 threads", "cold");
     expect_line(all, ridge_isa_name(run.machine.isa), "Results on", "");
     expect_line(all, "99% interval", "Ceilings measured 2026-11-21", "");
@@ -112,9 +123,9 @@ static void the_run_table_tells_all_and_no_more(void **state) {
     expect_line(all, "stream 50.00/49.00 GB/s (-2.0%)", "", "");
     assert_null(strstr(all, "7.10×")); /* the speedup of a wrong result */
     for (int i = 0; i < run.n_results; i++) run.results[i].of_copy.n = run.results[i].of_core.n = 0;
-    assert_null(strstr(print(ridge_report_run, &run), "  core")); /* a column of nothing */
+    assert_null(strstr(print(whole_run, &run), "  core")); /* a column of nothing */
     run.settings.hot = true;
-    all = print(ridge_report_run, &run);
+    all = print(whole_run, &run);
     expect_line(all, "hot", "2 threads", "");
     ridge_run_free(&run);
 }
@@ -125,7 +136,7 @@ static void an_untimed_line_shows_no_figure(void **state) {
     for (int v = 0; v < RIDGE_VERDICT_COUNT; v++) {
         run.n_results = 1;
         run.results[0].verdict = (ridge_verdict)v;
-        const char *all = print(ridge_report_run, &run);
+        const char *all = print(whole_run, &run);
         assert_int_equal(strstr(all, " ms") != NULL, ridge_verdict_timed((ridge_verdict)v));
         assert_int_equal(strstr(all, "% DRAM stream") != NULL, ridge_verdict_timed((ridge_verdict)v));
     }
@@ -137,7 +148,7 @@ static void comparisons_say_what_is_declared_and_what_agrees(void **state) {
     (void)state;
     ridge_run run = fixture_run();
     run.pairs[0].agree = false;
-    const char *all = print(ridge_report_compare, &run);
+    const char *all = print(whole_compare, &run);
     expect_line(all, "bytes (declared)", "outputs", "");
     expect_line(all, "3.21× (3.18–3.24)", "403 MB to 134 MB", "DIFFER");
     expect_line(all, "cpu/baseline and cpu/optimized disagree by up to 1e-07", "", "");
@@ -148,8 +159,7 @@ static void comparisons_say_what_is_declared_and_what_agrees(void **state) {
 /* Each page is as wide as it says, whatever the table; CSV has every column on any page. */
 static void every_report_fits_its_page(void **state) {
     (void)state;
-    static const report_fn reports[] = {ridge_report_run, ridge_report_compare, ridge_report_summaries,
-                                        ridge_report_not_ok};
+    static const report_fn reports[] = {whole_run, whole_compare, ridge_report_summaries, ridge_report_not_ok};
     ridge_run run = fixture_run();
     const ridge_target *targets[] = {&fixture_norm, &fixture_matmul};
     ridge_run_add_finding(&run, &(ridge_finding){.what = "load",
@@ -164,7 +174,7 @@ static void every_report_fits_its_page(void **state) {
         ridge_report_findings(run.findings, run.n_findings, &page);
         expect_lines_fit(close_page(&page), width);
     }
-    const char *all = print_at(ridge_report_run, &run, 80);
+    const char *all = print_at(whole_run, &run, 80);
     expect_line(all, "optimized  2.8", "96%", "3.21×");
     ridge_run_free(&run);
 }
@@ -232,24 +242,24 @@ static void a_slower_variant_is_a_finding(void **state) {
     expect_line(print(ridge_report_closing, &run), "Pairs: of 2, 1 faster, 0 open, 1 slower", "", "");
     run.pairs[0].speedup = (ridge_interval){0.9, (double)NAN, (double)NAN, 3}; /* too few rounds prove nothing */
     assert_string_equal(print(ridge_report_slower, &run), "");
-    expect_line(print_at(ridge_report_run, &run, 80), "too few", "open", "");
+    expect_line(print_at(whole_run, &run, 80), "too few", "open", "");
     ridge_run_free(&run);
 }
 
 static void findings_are_said_beside_the_numbers(void **state) {
     (void)state;
     ridge_run run = fixture_run();
-    assert_null(strstr(print(ridge_report_run, &run), "On this machine"));
+    assert_null(strstr(print(whole_run, &run), "On this machine"));
     run.dram_after = fixture_level("DRAM", 0, 45, 51.2, 50);
     ridge_run_look_after(&run);
-    const char *all = print(ridge_report_run, &run);
+    const char *all = print(whole_run, &run);
     expect_line(all, "  memory speed: copying changed by +28 % during the run", "trust the speedups", "");
     assert_null(strstr(all, "clock: "));
     run.fp32_after.gflops = fixture_interval(200);
     run.results[1].sm_mhz = 1800, run.results[1].throttled_samples = 3;
     run.n_findings = 0;
     ridge_run_look_after(&run);
-    all = print(ridge_report_run, &run);
+    all = print(whole_run, &run);
     expect_line(all, "  clock: the fp32 rate changed by -17 % during the run", "", "");
     expect_line(all, "  gpu clocks: 3 of 24 samples were throttled", "", "");
     run.n_findings = 0;
@@ -267,7 +277,7 @@ static void csv_has_every_column_and_raw_numbers(void **state) {
     page.format = RIDGE_FORMAT_CSV;
     page.prose = fopen("/dev/null", "w");
     assert_non_null(page.prose);
-    ridge_report_run(&run, &page);
+    whole_run(&run, &page);
     (void)fclose(page.prose);
     const char *all = close_page(&page);
     assert_int_equal(strncmp(all, "target,case,variant,role,time_us,time_ci_low_us,", 48), 0);
