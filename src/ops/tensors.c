@@ -11,6 +11,8 @@ ridge_status ridge_request_take_device(ridge_request *r, int k, const DLTensor *
     const char *name = ridge_request_spec(r, k)->name;
     const int type = (int)t->device.device_type;
     const bool cpu = type == kDLCPU || type == kDLCUDAHost;
+    if (type == 0 && !t->data && t->ndim == 0) /* what stands for an input that is left out, where it cannot be */
+        return ridge_fail(error, RIDGE_INVALID, "%s: %s is not given", r->target->name, name);
     if (!cpu && type != kDLCUDA && type != kDLCUDAManaged)
         return ridge_fail(error, RIDGE_UNSUPPORTED,
                           "%s: %s is on %s; ridge takes tensors on the CPU or on a CUDA device", r->target->name, name,

@@ -113,10 +113,10 @@ static bool folds(const call *c, int k) {
     return c->tensor[k].spec->dim[0] == 0 && (k >= c->target->n_in || c->tensor[k].spec->by_row);
 }
 
-/* Whether the target takes the options for some extents. */
-static bool takes_options(const call *c) {
+/* Whether the target takes the options, for extents of 1; and whether it takes the extents. */
+static bool takes(const call *c, bool extents) {
     ridge_case probe = {.dtype = c->dtype};
-    for (int d = 0; d < RIDGE_MAX_RANK; d++) probe.dim[d] = 1;
+    for (int d = 0; d < RIDGE_MAX_RANK; d++) probe.dim[d] = extents ? c->dim[d] : 1;
     memcpy(probe.option, c->option, sizeof probe.option);
     return !c->target->reject || !c->target->reject(&probe);
 }
@@ -142,7 +142,9 @@ static void choose_call(call *c, stream *s) {
     ridge_target_options(c->target, c->option);
     for (int i = 0; i < RIDGE_MAX_OPTIONS; i++)
         if (one_in(s, 4)) c->option[i] = (double)draw(s, 5) / 4;
-    if (!takes_options(c)) ridge_target_options(c->target, c->option);
+    if (!takes(c, false)) ridge_target_options(c->target, c->option);
+    if (!takes(c, true)) /* extents that have to divide each other do so when they are the same */
+        for (int d = 2; d < RIDGE_MAX_RANK; d++) c->dim[d] = c->dim[1];
     for (int k = 0; k < c->n; k++) c->tensor[k].spec = k < c->n_in ? &c->target->in[k] : &c->target->out[k - c->n_in];
 }
 

@@ -17,10 +17,14 @@ class Refusals(unittest.TestCase):
             self.context.apply(target, inputs, outputs, **how)
 
     def test_what_is_no_array(self):
-        for other in ([1.0], (2, 3), "x", None, 3, 2.5, object()):
+        for other in ([1.0], (2, 3), "x", 3, 2.5, object()):
             kind = type(other).__name__
             self.refused(rf"online_softmax: inputs\[0\] is of type {kind}, not an array", "online_softmax", [other], [self.y])
             self.refused(rf"online_softmax: outputs\[0\] is of type {kind}, not an array", "online_softmax", [self.x], [other])
+
+    def test_what_is_not_given(self):
+        self.refused("online_softmax: x is not given", "online_softmax", [None], [self.y])
+        self.refused(r"online_softmax: outputs\[0\] is None", "online_softmax", [self.x], [None])
 
     def test_an_array_in_place_of_a_list(self):
         class Rows(Exporter):

@@ -167,7 +167,7 @@ static void spread(void *to, size_t to_stride, const void *from, size_t from_str
 
 static void check_leading(ridge_context *context, const ridge_target *target, const int64_t *lead, int n, int64_t pad) {
     problem plain, led;
-    ridge_case c = {.dim = {1, 5, 7, 9}, .dtype = RIDGE_F32};
+    ridge_case c = {.dim = {1, 5, 7, 9, 7, 3, 4, 2}, .dtype = RIDGE_F32};
     for (int d = 0; d < n; d++) c.dim[0] *= lead[d];
     create(&plain, target, &c);
     create(&led, target, &c);
