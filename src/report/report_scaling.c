@@ -73,7 +73,7 @@ static void print_lines(const ridge_run *run, const ridge_scalings *s, const rid
     const ridge_target *last = NULL;
     for (int i = 0; i < s->n; i++) {
         const ridge_target *target = run->results[s->line[i].result[0]].target;
-        if (target != last) add_heading(table, target);
+        if (i == 0 || target != last) add_heading(table, target);
         last = target;
         for (int p = 0; p < s->line[i].fit.n; p++) add_piece(table, run, &s->line[i], p);
     }
