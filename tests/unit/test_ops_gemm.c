@@ -124,7 +124,7 @@ static int set_up(void **state) {
     ridge_context *context = NULL;
     const ridge_status status = ridge_context_create(2, &context, NULL);
     *state = context;
-    return status;
+    return status == RIDGE_OK ? 0 : -1;
 }
 static int tear_down(void **state) {
     ridge_context_destroy(*state);
