@@ -177,7 +177,9 @@ static void digests_and_drawn_layouts(void **state) {
         const ridge_variant *variant = tested_on_cpu(target);
         const ridge_case *c = NULL;
         for (int i = 0; i < target->n_cases; i++)
-            if (looked_at(target, &target->cases[i]) && target->cases[i].dim[0] > 1) c = &target->cases[i];
+            if (looked_at(target, &target->cases[i]) && target->cases[i].dim[0] > 1 &&
+                ridge_spec_elements(&target->out[0], &target->cases[i]) > 0)
+                c = &target->cases[i];
         if (!c || !variant) continue;
         ridge_verified_runs all, two, again, other;
         assert_int_equal(ridge_verify_variant(target, c, variant, &(ridge_abilities){0}, team, 5, 0, &all, &error),
@@ -189,7 +191,8 @@ static void digests_and_drawn_layouts(void **state) {
         assert_int_equal(ridge_verify_variant(target, c, variant, &(ridge_abilities){0}, team, 6, 2, &other, &error),
                          RIDGE_OK);
         assert_true(all.runs > 2 && two.runs == 2 && other.runs == 2);
-        assert_true(two.digest == again.digest && two.digest != other.digest && two.digest != all.digest);
+        if (two.digest != again.digest || two.digest == other.digest || two.digest == all.digest)
+            fail_msg("%s %s: case %d", target->name, variant->name, (int)(c - target->cases));
     }
 }
 
