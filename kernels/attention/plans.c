@@ -3,8 +3,8 @@
 
 #include "attention/ways.h"
 
-/* What an SM of a Hopper GPU does in a microsecond: by wgmma where power limits the clock (8192^3 on an H200), and
- * exponentials, 16 a cycle. The rest are estimates, not measured yet. */
+/* What an SM of a Hopper GPU does in a microsecond: FLOP by wgmma, and exponentials, 16 a cycle. All are estimates: no GPU
+ * has run these kernels yet. */
 static const double PRODUCTS = 5.2e6, EXPONENTIALS = 2.7e4;
 static const double HIDDEN = 0.6; /* of the shorter of the two, while the longer one runs */
 static const double LAUNCH = 3, FILL = 2, ANY = 6e5, PACKED_STEP = 1.4, DRAM = 4.2e6;

@@ -106,8 +106,11 @@ struct softmax_rows {
         each_of_row<Which>(scores, [&](float x, int) { top = fmaxf(top, x); });
         top = quad_max(top);
         const float before = most[Which];
-        if (!((top - before) * factor <= LAG)) most[Which] = fmaxf(top, before);
-        const float less = shift(most[Which], factor), kept = ex2_approx_ftz(before * factor - less);
+        const bool follows = !((top - before) * factor <= LAG);
+        if (follows) most[Which] = fmaxf(top, before);
+        const float less = shift(most[Which], factor);
+        /* Exactly 1 where the maximum stays: a fused multiply-add would leave what its product was rounded by. */
+        const float kept = follows ? ex2_approx_ftz(before * factor - less) : 1.0f;
         each_of_row<Which>(scores, [&](float &x, int) { x = ex2_approx_ftz(x * factor - less), added += x; });
         sum[Which] = sum[Which] * kept + added;
         return kept;

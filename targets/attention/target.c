@@ -1,6 +1,6 @@
 /* out = softmax(scale q k^T + mask) v, a head at a time, without the matrix of scores in memory; lse: its logarithm
  * 2 (d + v) FLOP a score that is not masked; least traffic size(q) + size(k) + size(v) + size(out) + size(lse).
- * Compute-bound from about 300 keys on (H200, bf16). kernels/attention/problem.h has the formula. */
+ * kernels/attention/problem.h has the formula. */
 #include <math.h>
 #include <stdlib.h>
 
