@@ -21,8 +21,8 @@ __global__ void __launch_bounds__(256)
     const attention_keys keys = attention_keys_of(a.mask, row, row, a.n);
     const float *const from = scores + blockIdx.x * line;
     T *const to = p + blockIdx.x * line;
+    after_previous_launch(); /* which may have written the slopes */
     const float slope = a.slope ? a.slope[head] : 0.0f, sink = a.sink ? a.sink[head] : -INFINITY;
-    after_previous_launch();
     const auto score = [&](int j) {
         const float x = from[j] * a.scale, capped = a.softcap > 0.0f ? a.softcap * tanhf(x / a.softcap) : x;
         return capped - slope * fabsf((float)(row + a.mask.shift - j));

@@ -34,9 +34,9 @@ __global__ void __launch_bounds__(128) attention_merge(const __grid_constant__ a
     const int kv_heads = a.heads / a.group;
     const attention_place first = {0, table % kv_heads * a.group, table % kv_heads, table / kv_heads, 0};
     const int64_t at = attention_part_row<S>(a, first, row), next = (int64_t)a.batch * kv_heads * rows;
+    after_previous_launch(); /* which may have written the sinks */
     const float sink = S::shaped && a.sink ? a.sink[attention_head<S>(a, first, row)] : -INFINITY;
     float top = sink, total = 0.0f;
-    after_previous_launch();
     for (int p = 0; p < a.parts; p++) top = fmaxf(top, a.part_lse[at + p * next]);
     const float less = top == -INFINITY ? 0.0f : top * LOG2_E;
     const auto share = [&](int p) { return ex2_approx_ftz(a.part_lse[at + p * next] * LOG2_E - less); };
