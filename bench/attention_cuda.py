@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""ridge's attention on listed or drawn shapes, beside PyTorch's: cuDNN, FlashAttention-2, flex_attention, on one GPU.
+
+    bench/attention_cuda.py                          # listed: long and short sequences, one query, windows
+    bench/attention_cuda.py --only D128 --ways       # each of ridge's ways, of cases whose name contains this
+    bench/attention_cuda.py --drawn 40 --seed 7      # batch, heads, queries, keys, depth and mask drawn
+    bench/attention_cuda.py --json rows.json
+
+Operands are normal; sets of them rotate so that none is in the L2 when its turn comes. Each side's calls on all sets
+are one CUDA graph; graphs are replayed in turns, A B C … C B A. Before a side is timed, rows of its result are compared
+with fp64: a wrong peer is left out, ridge being wrong ends the program with status 1. FLOP: 2 (d + v) a score that the
+mask lets through. GB/s: of keys and values. torch.compile makes flex_attention's kernels, for windows alone.
+"""
+
+import argparse
+import dataclasses
+import math
+import random
+import statistics
+import sys
+
+import sides
+import sweep_cuda
+import torch
+from sides import DTYPES, note
+from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.bias import causal_lower_right
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+ridge = sides.import_ridge()
+ROWS_CHECKED, HEADS_CHECKED = 64, 4
+TOLERANCE = {"bf16": 2**-6, "f16": 2**-9}
+MOST_BYTES = 2**31  # of a drawn case
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    batch: int
+    heads: int
+    kv_heads: int
+    m: int
+    n: int
+    d: int
+    causal: bool = False
+    left: int = -1  # keys that a query sees before its own
+    dtype: str = "bf16"
+
+    @property
+    def name(self):
+        mask = f"window{self.left}" if self.left >= 0 else "causal" if self.causal else "full"
+        lengths = f"S{self.n}" if self.m == self.n else f"M{self.m}N{self.n}"
+        return f"B{self.batch} H{self.heads}/{self.kv_heads} {lengths} D{self.d} {mask} {self.dtype}"
+
+    def span(self, i):
+        """Keys [first, last) of query i: aligned at the bottom right."""
+        last = min(self.n, i + self.n - self.m + 1) if self.causal else self.n
+        first = max(0, i + self.n - self.m - self.left) if self.left >= 0 else 0
+        return first, max(first, last)
+
+    @property
+    def flop(self):
+        scores = sum(last - first for first, last in map(self.span, range(self.m)))
+        return 4.0 * self.batch * self.heads * scores * self.d
+
+    @property
+    def key_bytes(self):
+        return 4.0 * self.batch * self.kv_heads * self.n * self.d
+
+    @property
+    def bytes(self):
+        return self.key_bytes + 4.0 * self.batch * self.heads * self.m * self.d
+
+
+LONG = [
+    (4, 16, 16, 4096, 128), (1, 16, 16, 16384, 128), (1, 64, 8, 8192, 128), (16, 16, 16, 1024, 64), (2, 32, 32, 8192, 64),
+    (4, 8, 8, 4096, 256), (32, 32, 8, 512, 128),
+]  # fmt: skip
+DECODE = [(1, 32, 8, 32768, 128), (16, 32, 8, 8192, 128), (64, 32, 8, 4096, 128), (128, 64, 8, 2048, 128), (8, 32, 8, 1024, 128)]
+LISTED = (
+    [Case(b, h, g, s, s, d, causal) for b, h, g, s, d in LONG for causal in (False, True)]
+    + [Case(b, h, g, 1, s, d) for b, h, g, s, d in DECODE]
+    + [Case(1, 16, 16, 16384, 16384, 128, True, 1024), Case(2, 32, 32, 8192, 8192, 64, True, 1024)]
+)
+
+
+def drawn(count, seed):
+    """Half square; extents by their logarithm, odd ones among them; a tenth with windows."""
+    pick, cases = random.Random(seed), []
+
+    def extent(most):
+        value = 2 ** pick.uniform(0, math.log2(most))
+        return max(1, int(value) if pick.random() < 0.5 else int(value) // 64 * 64)
+
+    while len(cases) < count:
+        group, kv_heads = pick.choice((1, 1, 4, 8)), 2 ** pick.randint(0, 5)
+        m, n = extent(16384), extent(16384)
+        if pick.random() < 0.5:
+            m = n = max(m, n)
+        mask = pick.random()
+        case = Case(
+            2 ** pick.randint(0, 5), kv_heads * group, kv_heads, m, n, pick.choice((64, 64, 96, 128, 128, 128, 256)),
+            mask < 0.5, pick.choice((128, 512, 1024)) if mask < 0.1 else -1, pick.choice(("bf16", "bf16", "f16")),
+        )  # fmt: skip
+        if case.bytes <= MOST_BYTES and 0 < case.flop <= 4e12:
+            cases.append(case)
+    return cases
+
+
+# ---- sides ----------------------------------------------------------------------------------------------------------
+def torch_side(case, sets, backend):
+    gqa = case.heads != case.kv_heads
+    square = case.m == case.n or not case.causal
+    how = {"is_causal": case.causal} if square else {"attn_mask": causal_lower_right(case.m, case.n)}
+
+    def run(i):
+        with sdpa_kernel(backend):
+            return F.scaled_dot_product_attention(*sets[i], enable_gqa=gqa, **how)
+
+    return run
+
+
+def flex_side(case, sets):
+    behind = case.n - case.m
+
+    def sees(_batch, _head, i, j):
+        return (j <= i + behind) & (j >= i + behind - case.left)
+
+    mask = create_block_mask(sees, None, None, case.m, case.n, device="cuda")
+    compiled = torch.compile(flex_attention, dynamic=False)
+    return lambda i: compiled(*sets[i], block_mask=mask, enable_gqa=case.heads != case.kv_heads)
+
+
+def ridge_side(case, sets, context, way=None):
+    variant = f"cuda/optimized:{way}" if way else None
+    options = [0, int(case.causal), case.left, -1, 0, 0, 0, 0]  # as `ridge list attention` names them
+    out = [torch.full_like(q, math.nan) for q, _, _ in sets]
+    lse = torch.empty(case.m, case.batch, case.heads, device="cuda")
+
+    def run(i):
+        inputs = [x.permute(2, 0, 1, 3) for x in sets[i]]
+        context.apply("attention", [*inputs, None, None], [out[i].permute(2, 0, 1, 3), lse], variant, options=options)
+        return out[i]
+
+    return run
+
+
+def sides_of(case, sets, context, ways):
+    runs = {"ridge": ridge_side(case, sets, context)}
+    runs.update({f"ridge:{way}": ridge_side(case, sets, context, way) for way in ways})
+    if case.left >= 0:
+        runs["flex"] = flex_side(case, sets)
+    else:
+        runs["cudnn"] = torch_side(case, sets, SDPBackend.CUDNN_ATTENTION)
+        runs["flash2"] = torch_side(case, sets, SDPBackend.FLASH_ATTENTION)
+    return runs
+
+
+# ---- one case ---------------------------------------------------------------------------------------------------------
+def error_of(case, operands, got):
+    """Of some rows of some heads, over the largest of what is right."""
+    q, k, v = operands
+    worst = 0.0
+    for turn in range(HEADS_CHECKED):
+        b, h = random.randrange(case.batch), random.randrange(case.heads)
+        g = h // (case.heads // case.kv_heads)
+        rows = sorted({0, case.m - 1, *(random.randrange(case.m) for _ in range(ROWS_CHECKED))})
+        keys = torch.arange(case.n, device="cuda")
+        spans = torch.tensor([case.span(i) for i in rows], device="cuda")
+        hidden = (keys < spans[:, :1]) | (keys >= spans[:, 1:])
+        scores = (q[b, h, rows].double() @ k[b, g].double().T / math.sqrt(case.d)).masked_fill(hidden, -math.inf)
+        want = torch.softmax(scores, -1).nan_to_num(0) @ v[b, g].double()
+        error = (got[b, h, rows].double() - want).abs().max() / max(1e-30, float(want.abs().max()))
+        worst = max(worst, float(error)) if error == error else math.nan
+    return worst
+
+
+def run_case(case, ways, rounds, seconds):
+    t = DTYPES[case.dtype]
+    count = sides.sets_for(case.bytes, sides.l2_bytes(), 32)
+
+    def normal(heads, rows):
+        return torch.randn(case.batch, heads, rows, case.d, device="cuda", dtype=torch.float32).to(t)
+
+    sets = [
+        (normal(case.heads, case.m), normal(case.kv_heads, case.n), normal(case.kv_heads, case.n)) for _ in range(count)
+    ]
+    context = ridge.Context()
+    graphs, samples, chosen, refused = {}, {}, None, {}
+    for name, run in sides_of(case, sets, context, ways).items():
+        try:
+            error = error_of(case, sets[0], run(0))
+            if name == "ridge":
+                chosen = context.last_way
+            if not error <= TOLERANCE[case.dtype]:
+                if name.startswith("ridge"):
+                    raise SystemExit(f"{name} ({chosen}) is wrong: {case.name}: {error:.2e}")
+                raise RuntimeError(f"wrong, {error:.1e}")
+            graphs[name], samples[name] = sides.graph_of(run, count), []
+        except (ridge.Error, RuntimeError) as why:
+            refused[name] = sweep_cuda.first_line(why)
+            if not name.startswith("ridge:"):
+                note(f"{case.name}: {name}: {refused[name]}")
+    spent, turn = 0.0, 0
+    while turn < 3 or (turn <= rounds and spent < 1e6 * seconds):
+        for name in list(graphs)[:: 1 if turn % 2 else -1]:
+            us = sides.elapsed(graphs[name].replay)
+            spent += us
+            if turn:
+                samples[name].append(us / count)
+        turn += 1
+    median = sides.medians(samples)
+    best = min((us for name, us in median.items() if not name.startswith("ridge")), default=None)
+    return [
+        {
+            **dataclasses.asdict(case), "case": case.name, "side": name, "us": us, "tflops": case.flop / us / 1e6,
+            "key_gbps": case.key_bytes / us / 1e3, "way": chosen if name == "ridge" else None,
+            "ahead": best / us if best else None,
+        }
+        for name, us in median.items()
+    ]  # fmt: skip
+
+
+def mean_line(title, rows, against):
+    by_case = {}
+    for r in rows:
+        by_case.setdefault(r["case"], {})[r["side"]] = r["us"]
+    ratios = [times[against] / times["ridge"] for times in by_case.values() if against in times and "ridge" in times]
+    if ratios:
+        mean = statistics.geometric_mean(ratios)
+        print(f"{title}: {against} ÷ ridge: geometric mean {mean:.3f}, worst {min(ratios):.3f} of {len(ratios)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", metavar="FILE", help="write all rows to FILE")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--seconds", type=float, default=1.0, help="of rounds a case, at most (three at least)")
+    parser.add_argument("--only", help="only cases whose name contains this")
+    parser.add_argument("--ways", action="store_true", help="every way of ridge by itself")
+    parser.add_argument("--drawn", type=int, metavar="N", help="N drawn cases instead of the listed")
+    parser.add_argument("--seed", type=int, default=1)
+    o = parser.parse_args()
+    random.seed(o.seed)
+    torch.manual_seed(o.seed)
+    ways = sweep_cuda.ways_by_target()["attention"] if o.ways else []
+    rows = []
+    print("{device}, PyTorch {torch}, CUDA {cuda}".format(**sides.machine()))
+    print(f"{'case':44} {'side':18} {'us':>10} TFLOP/s    GB/s  best peer ÷ side")
+    for case in drawn(o.drawn, o.seed) if o.drawn else LISTED:
+        if o.only and o.only not in case.name:
+            continue
+        for r in run_case(case, ways, o.rounds, o.seconds):
+            ahead = f"{r['ahead']:9.3f}" if r["ahead"] else ""
+            print(
+                f"{case.name:44} {r['side']:18} {r['us']:10.2f} {r['tflops']:7.1f} {r['key_gbps']:7.0f} {ahead}"
+                f"  {r['way'] or ''}",
+                flush=True,
+            )
+            rows.append(r)
+        torch.cuda.empty_cache()
+    long = [r for r in rows if r["m"] > 1 and r["left"] < 0]
+    for title, some in (("all" if o.drawn else "long", long), ("one query", [r for r in rows if r["m"] == 1])):
+        for peer in ("cudnn", "flash2"):
+            mean_line(title, some, peer)
+    mean_line("windows", [r for r in rows if r["left"] >= 0], "flex")
+    ours = [r["ahead"] for r in rows if r["side"] == "ridge" and r["ahead"]]
+    if ours:
+        print(f"best peer ÷ ridge: geometric mean {statistics.geometric_mean(ours):.3f}, worst {min(ours):.3f}")
+    if o.json:
+        sides.write_rows(o.json, rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
