@@ -11,6 +11,7 @@
 #include "core/random.h"
 #include "machine/identity/machine.h"
 #include "ridge/target.h"
+#include "verify/judge.h"
 
 enum { GUARD = 256, SHAPES = 60 };
 
@@ -86,7 +87,7 @@ static bool run(const ridge_target *target, const ridge_variant *v, const ridge_
     return status == RIDGE_OK;
 }
 
-/* The result in fp64, and the descriptor's own bound, which this holds the variants to as well. */
+/* The result in fp64, and the bound that `ridge verify` holds it to. */
 static void expect(const ridge_target *target, const int64_t *dim, const box *in, double *want, ridge_bound *bound) {
     double *dense[RIDGE_MAX_INPUTS] = {NULL}, max[RIDGE_MAX_INPUTS] = {0};
     for (int i = 0; i < target->n_in; i++) {
@@ -101,7 +102,7 @@ static void expect(const ridge_target *target, const int64_t *dim, const box *in
     const ridge_oracle_call call = {
         .dim = dim, .dtype = RIDGE_F32, .in = (const double *const *)dense, .out = &want, .in_max = max};
     target->oracle(&call);
-    target->bound(&call, RIDGE_RANDOM, 0, bound);
+    ridge_judge_bound(target, &call, RIDGE_RANDOM, 0, RIDGE_F32, bound);
     for (int i = 0; i < target->n_in; i++) free(dense[i]);
 }
 
@@ -114,7 +115,7 @@ static void check(const ridge_target *target, const int64_t *dim, ridge_team *te
     const int64_t rows = dim[target->out[0].dim[0]], cols = dim[target->out[0].dim[1]];
     double *want = malloc((size_t)(rows * cols + 1) * sizeof(double));
     assert_non_null(want);
-    ridge_bound bound = {0}; /* a target sets what it needs */
+    ridge_bound bound;
     expect(target, dim, in, want, &bound);
     for (int v = 0; v < target->n_variants; v++)
         for (int isa = 0; isa < RIDGE_ISA_COUNT; isa++) {

@@ -313,8 +313,8 @@ static void hooks_are_called_and_may_end_the_run(void **state) {
     }
 }
 
-/* Right at first and in the end: launches 5 to 12 of a process are the warm-up's. Every row is wrong, for a launch is judged by
- * some that are drawn. */
+/* Right at first and in the end: launches 5 to 12 of a process are of the warm-up. Every row is wrong, since a launch is
+ * judged by drawn rows. */
 static ridge_status wrong_for_a_while(const ridge_call *call) {
     static int launches;
     RIDGE_TRY(doubled(call));
