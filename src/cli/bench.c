@@ -181,8 +181,7 @@ int ridge_bench_exit(const ridge_run *run) {
     int skipped = 0;
     for (int i = 0; i < run->n_results; i++) {
         ridge_verdict v = run->results[i].verdict;
-        if (v == RIDGE_VERDICT_WRONG || v == RIDGE_VERDICT_IMPOSSIBLE || v == RIDGE_VERDICT_FAILED)
-            return RIDGE_EXIT_VERDICT;
+        if (ridge_verdict_is_error(v)) return RIDGE_EXIT_VERDICT;
         skipped += v == RIDGE_VERDICT_SKIPPED;
     }
     if (skipped < run->n_results || skipped == 0) return RIDGE_EXIT_OK;

@@ -1,29 +1,14 @@
 /* ridge diff BEFORE.json AFTER.json: two saved runs beside each other. */
-#include <stdlib.h>
-
 #include "cli/output.h"
 #include "cli/say.h"
-#include "device/file.h"
 #include "record/diff.h"
+#include "record/saved.h"
 #include "report/report.h"
-
-static const size_t largest = (size_t)1 << 28;
-
-static ridge_status read_run(const char *path, json_t **run, ridge_error *error) {
-    char *text = NULL;
-    size_t size = 0;
-    json_error_t at;
-    RIDGE_TRY(ridge_file_read(path, largest, &text, &size, error));
-    *run = json_loadb(text, size, JSON_REJECT_DUPLICATES, &at);
-    free(text);
-    if (*run) return RIDGE_OK;
-    return ridge_fail(error, RIDGE_CORRUPT, "%.80s: not JSON, line %d: %.80s", path, at.line, at.text);
-}
 
 /* Reads both, or neither. */
 static ridge_status read_runs(char **paths, json_t **a, json_t **b, ridge_error *error) {
-    RIDGE_TRY(read_run(paths[0], a, error));
-    const ridge_status status = read_run(paths[1], b, error);
+    RIDGE_TRY(ridge_read_json(paths[0], a, error));
+    const ridge_status status = ridge_read_json(paths[1], b, error);
     if (status != RIDGE_OK) json_decref(*a);
     return status;
 }

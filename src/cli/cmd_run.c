@@ -1,49 +1,28 @@
 /* ridge run, compare and roofline: one measurement, three presentations. */
 #include "cli/bench.h"
+#include "cli/gate.h"
 #include "cli/output.h"
 #include "cli/say.h"
+#include "cli/show.h"
 #include "report/report.h"
 
-typedef void (*show_fn)(const ridge_run *run, const ridge_page *page);
-
-/* The roofline counts as prose: CSV and Markdown contain only tables. */
-static void show_plot(const ridge_run *run, const ridge_page *page) {
-    ridge_error why = {0};
-    if (page->format != RIDGE_FORMAT_TABLE) return;
-    for (int b = 0; b < RIDGE_BACKEND_COUNT; b++) {
-        if (!ridge_run_draws(run, (ridge_backend)b)) continue;
-        if (ridge_plot_terminal(run, (ridge_backend)b, page, &why) != RIDGE_OK) ridge_say("no roofline: %s", why.text);
-    }
-}
-
-static void show_run(const ridge_run *run, const ridge_page *page) {
-    ridge_report_run(run, page);
-    ridge_report_scaling(run, page);
-    show_plot(run, page);
-    ridge_report_conditions(run, page);
-    ridge_report_closing(run, page);
-}
-
-static void show_compare(const ridge_run *run, const ridge_page *page) {
-    ridge_report_compare(run, page);
-    ridge_report_scaling(run, page);
-    ridge_report_conditions(run, page);
-    ridge_report_closing(run, page);
-}
-
-static int measure_and_show(const ridge_options *o, ridge_selection *selection, show_fn show) {
+static int measure_and_show(const ridge_options *o, ridge_selection *selection, ridge_gatekeeper *keeper,
+                            const char *command) {
     ridge_error error = {0};
     if (ridge_output_check(o, &error) != RIDGE_OK) return ridge_complain(&error);
     static ridge_run run; /* about 100 KB: too large for the stack */
     ridge_status status = ridge_bench_measure(o, selection, &run, &error);
     int code = status == RIDGE_OK ? RIDGE_EXIT_OK : ridge_complain(&error);
+    const ridge_page page = ridge_say_page(o);
     if (run.n_results > 0) { /* files first, so that a terminal error cannot lose them */
         ridge_error unwritten = {0};
-        if (ridge_output_write(o, &run, &unwritten) != RIDGE_OK) code = ridge_complain(&unwritten);
-        const ridge_page page = ridge_say_page(o);
-        show(&run, &page);
+        ridge_gatekeeper_judge(keeper, &run);
+        if (ridge_output_write(o, &run, keeper->judged ? &keeper->gate : NULL, &unwritten) != RIDGE_OK)
+            code = ridge_complain(&unwritten);
+        ridge_show(command, &run, &page);
     }
     if (code == RIDGE_EXIT_OK) code = ridge_bench_exit(&run);
+    if (status == RIDGE_OK) code = ridge_gatekeeper_end(keeper, &run, &page, code);
     ridge_run_free(&run);
     return code;
 }
@@ -73,7 +52,15 @@ static ridge_status keep_pairs(ridge_selection *selection, ridge_error *error) {
                       "compare: --variant leaves no pair of baseline and optimized: leave it out, or use ridge run");
 }
 
-static int with_selection(const ridge_options *o, bool pairs_only, show_fn show) {
+static int measure_with_gate(const ridge_options *o, ridge_selection *selection, const char *command) {
+    ridge_gatekeeper keeper;
+    int code = RIDGE_EXIT_OK;
+    if (ridge_gatekeeper_open(o, &keeper, &code)) code = measure_and_show(o, selection, &keeper, command);
+    ridge_gatekeeper_close(&keeper);
+    return code;
+}
+
+static int with_selection(const ridge_options *o, bool pairs_only, const char *command) {
     ridge_selection selection;
     ridge_error error = {0};
     int code;
@@ -84,7 +71,7 @@ static int with_selection(const ridge_options *o, bool pairs_only, show_fn show)
         code = ridge_complain(&error);
     } else {
         if (!o->dry_run)
-            code = measure_and_show(o, &selection, show);
+            code = measure_with_gate(o, &selection, command);
         else
             code = ridge_bench_dry(o, &selection, &error) == RIDGE_OK ? RIDGE_EXIT_OK : ridge_complain(&error);
     }
@@ -94,9 +81,13 @@ static int with_selection(const ridge_options *o, bool pairs_only, show_fn show)
 
 static int summarize(const ridge_options *o);
 
-int ridge_cmd_run(const ridge_options *o) { return o->summaries ? summarize(o) : with_selection(o, false, show_run); }
-int ridge_cmd_compare(const ridge_options *o) { return with_selection(o, true, show_compare); }
-int ridge_cmd_roofline(const ridge_options *o) { return with_selection(o, false, show_plot); }
+int ridge_cmd_run(const ridge_options *o) {
+    ridge_error error = {0};
+    if (ridge_gatekeeper_options(o, &error) != RIDGE_OK) return ridge_complain(&error);
+    return o->summaries ? summarize(o) : with_selection(o, false, "run");
+}
+int ridge_cmd_compare(const ridge_options *o) { return with_selection(o, true, "compare"); }
+int ridge_cmd_roofline(const ridge_options *o) { return with_selection(o, false, "roofline"); }
 
 /* ---- ridge run --summaries: work models and ceilings; nothing is timed
  * ----------------------------------- */
@@ -104,7 +95,7 @@ int ridge_cmd_roofline(const ridge_options *o) { return with_selection(o, false,
 static ridge_status summarize_selection(const ridge_options *o, ridge_selection *selection, ridge_run *run,
                                         ridge_error *error) {
     RIDGE_TRY(ridge_bench_summarize(o, selection, run, error));
-    const ridge_status written = ridge_output_write(o, run, error);
+    const ridge_status written = ridge_output_write(o, run, NULL, error);
     const ridge_page page = ridge_say_page(o);
     ridge_report_summaries(run, &page);
     return written;

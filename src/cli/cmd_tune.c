@@ -200,7 +200,7 @@ int ridge_cmd_tune(const ridge_options *o) {
     if (status == RIDGE_OK) status = measure(o, path, &selection, &run, &error);
     if (run.n_results > 0) {
         const ridge_page page = ridge_say_page(o);
-        const ridge_status written = ridge_output_write(o, &run, &error);
+        const ridge_status written = ridge_output_write(o, &run, NULL, &error);
         if (written != RIDGE_OK) status = written;
         show(&run, &page);
         if (status == RIDGE_OK) status = keep_winners(&run, tuned, &kept, &error);

@@ -49,6 +49,12 @@ const ridge_command ridge_commands[] = {
      "  ridge run ch09 --repeat 3 --json after.json\n"
      "  ridge diff before.json after.json\n",
      ridge_cmd_diff, NULL},
+    {"replay", 'y', "Derive a saved run again from its samples; status 3 if it was edited.", "RUN.json",
+     "Prints what the run printed, byte for byte, without its hardware. Every interval, placement, speedup and verdict "
+     "is "
+     "derived from the samples and compared with the file, and so is the chain of hashes over what was measured.",
+     "  ridge run ch09 --json run.json\n  ridge replay run.json\n  ridge replay run.json --output report\n",
+     ridge_cmd_replay, NULL},
     {"doctor", 'd', "What makes measurements on this machine unreliable, and what to do.", "",
      "Checks the governor, turbo, virtual machine, other load, limits, counters and optional programs.",
      "  ridge doctor\n  ridge doctor --json -\n", ridge_cmd_doctor, NULL},

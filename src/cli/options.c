@@ -53,6 +53,21 @@ static ridge_status set_expectations(ridge_options *o, const char *v, ridge_erro
     o->expectations = v;
     return RIDGE_OK;
 }
+static ridge_status set_check(ridge_options *o, const char *v, ridge_error *e) {
+    (void)e, (void)v;
+    o->check = true;
+    return RIDGE_OK;
+}
+static ridge_status set_update(ridge_options *o, const char *v, ridge_error *e) {
+    (void)e, (void)v;
+    o->update = true;
+    return RIDGE_OK;
+}
+static ridge_status set_reason(ridge_options *o, const char *v, ridge_error *e) {
+    if (!*v) return ridge_fail(e, RIDGE_INVALID, "--reason takes a text for the log, not an empty one");
+    o->reason = v;
+    return RIDGE_OK;
+}
 static ridge_status set_hot(ridge_options *o, const char *v, ridge_error *e) {
     (void)e, (void)v;
     o->hot = true;
@@ -292,9 +307,15 @@ const ridge_option_row ridge_option_rows[] = {
     {"seed", "N", "rctfvn", "first seed of the input values (default 1)", set_seed, NULL, RIDGE_VALUE_OTHER},
     {"input", "NAME=FILE.npy", "rcf", "a NumPy array as input NAME instead of random data; may be repeated", set_input,
      NULL, RIDGE_VALUE_FILE},
-    {"output", "DIR", "rctf", "write run.json, report.html and roofline.svg into DIR", set_output, NULL,
+    {"output", "DIR", "rctfy", "write run.json, report.html and roofline.svg into DIR", set_output, NULL,
      RIDGE_VALUE_DIRECTORY},
-    {"expectations", "FILE", "r", "write times, fractions of the ceilings and speedups, for later comparison",
+    {"check", NULL, "r",
+     "compare with what is expected of this hardware: status 0 passed, 1 regression, 2 inconclusive, 3 invalid",
+     set_check, NULL, RIDGE_VALUE_OTHER},
+    {"update-expectations", NULL, "r", "accept this run as what is expected of this hardware; needs --reason",
+     set_update, NULL, RIDGE_VALUE_OTHER},
+    {"reason", "TEXT", "r", "why the expectations are updated, for their log", set_reason, NULL, RIDGE_VALUE_OTHER},
+    {"expectations", "FILE", "r", "the file of these (default: expectations/KEY.json, by the hardware)",
      set_expectations, NULL, RIDGE_VALUE_FILE},
     {"tuned", "FILE", "rcf", "take the ways that ridge tune kept in FILE, instead of the predicted ones", set_tuned,
      NULL, RIDGE_VALUE_FILE},
@@ -320,14 +341,14 @@ const ridge_option_row ridge_option_rows[] = {
     {"cheap", "FLOP", "v", "only cases whose oracle takes at most FLOP", set_cheap, NULL, RIDGE_VALUE_OTHER},
     {"mutants", NULL, "v", "break every output on purpose; fail if a check misses it", set_mutants, NULL,
      RIDGE_VALUE_OTHER},
-    {"format", "FORMAT", "lrctpvdi", "format of tables:", set_format, format_words, RIDGE_VALUE_OTHER},
-    {"wide", NULL, "lrctpvdi", "all columns of tables, even wider than the terminal", set_wide, NULL,
+    {"format", "FORMAT", "lrctpvdiy", "format of tables:", set_format, format_words, RIDGE_VALUE_OTHER},
+    {"wide", NULL, "lrctpvdiy", "all columns of tables, even wider than the terminal", set_wide, NULL,
      RIDGE_VALUE_OTHER},
-    {"color", "WHEN", "lrctpvdi", "colors; auto is on terminals, unless NO_COLOR is set:", set_color, color_words,
+    {"color", "WHEN", "lrctpvdiy", "colors; auto is on terminals, unless NO_COLOR is set:", set_color, color_words,
      RIDGE_VALUE_OTHER},
-    {"json", "FILE|-", "lrctpfvdi", "write the same as JSON to FILE, or to standard output (-)", set_json, NULL,
+    {"json", "FILE|-", "lrctpfvdiy", "write the same as JSON to FILE, or to standard output (-)", set_json, NULL,
      RIDGE_VALUE_FILE},
-    {"help", NULL, "lrctpfvndish", "print this text", set_help, NULL, RIDGE_VALUE_OTHER},
+    {"help", NULL, "lrctpfvndiysh", "print this text", set_help, NULL, RIDGE_VALUE_OTHER},
 };
 enum { LONG_OPTION = 256, /* no character */ ROWS = sizeof ridge_option_rows / sizeof ridge_option_rows[0] };
 const int ridge_option_count = ROWS;

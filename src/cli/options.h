@@ -14,6 +14,9 @@ enum {
     RIDGE_EXIT_VERDICT = 1,     /* a verdict is wrong, impossible or failed; a mutant passed */
     RIDGE_EXIT_USAGE = 2,       /* the command line, or a file it names, is bad */
     RIDGE_EXIT_ENVIRONMENT = 3, /* cannot write, no memory, no worker */
+    /* run --check: 0 passed, 1 regression, and these two; replay: the second where a file was edited. */
+    RIDGE_EXIT_INCONCLUSIVE = 2,
+    RIDGE_EXIT_INVALID = 3, /* other hardware, another work model, a wrong result */
     RIDGE_EXIT_INTERRUPTED = 130,
     RIDGE_EXIT_UNREAD = 141, /* the reader of standard output closed it; a shell's status for SIGPIPE */
 };
@@ -51,7 +54,9 @@ typedef struct ridge_options {
     int n_settings;
     const char *output;       /* directory, or NULL */
     const char *json;         /* file, "-", or NULL */
-    const char *expectations; /* file, or NULL */
+    const char *expectations; /* file, or NULL: that of this hardware */
+    const char *reason;       /* of an update */
+    bool check, update;       /* against, or of, the expectations */
     const char *tuned;        /* file, or NULL */
     bool all;                 /* every case, not only the headline ones */
     bool keep;                /* ceilings, though something disturbed them */
@@ -115,6 +120,7 @@ int ridge_cmd_roofline(const ridge_options *options);
 int ridge_cmd_verify(const ridge_options *options);
 int ridge_cmd_launch(const ridge_options *options);
 int ridge_cmd_diff(const ridge_options *options);
+int ridge_cmd_replay(const ridge_options *options);
 int ridge_cmd_doctor(const ridge_options *options);
 int ridge_cmd_completion(const ridge_options *options);
 int ridge_cmd_help(const ridge_options *options);

@@ -1,4 +1,4 @@
-/* The files that a run leaves behind: --output, --json, --expectations. */
+/* The files that a run leaves behind: --output, --json. */
 #include "cli/output.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 
 #include "cli/say.h"
 #include "device/file.h"
+#include "record/chain.h"
 #include "report/report.h"
 
 static ridge_status make_directories(const char *path, ridge_error *error) {
@@ -49,8 +50,7 @@ static ridge_status check_directory(const ridge_options *o, ridge_error *error) 
 
 ridge_status ridge_output_check(const ridge_options *o, ridge_error *error) {
     if (o->output) RIDGE_TRY(check_directory(o, error));
-    RIDGE_TRY(check_file(o->json, error));
-    return check_file(o->expectations, error);
+    return check_file(o->json, error);
 }
 
 static ridge_status write_plot(const ridge_options *o, const ridge_run *run, ridge_backend backend,
@@ -73,7 +73,7 @@ static ridge_status write_output(const ridge_options *o, const ridge_run *run, c
     char path[600];
     (void)snprintf(path, sizeof path, "%s/run.json", o->output);
     RIDGE_TRY(ridge_write_json(path, json, error));
-    ridge_say("every sample is in %s", path);
+    ridge_say("every sample is in %s (chain %.16s)", path, ridge_chain_head(json));
     for (int b = 0; b < RIDGE_BACKEND_COUNT; b++)
         if (ridge_run_draws(run, (ridge_backend)b)) RIDGE_TRY(write_plot(o, run, (ridge_backend)b, error));
     (void)snprintf(path, sizeof path, "%s/report.html", o->output);
@@ -82,18 +82,18 @@ static ridge_status write_output(const ridge_options *o, const ridge_run *run, c
     return RIDGE_OK;
 }
 
-static ridge_status write_expectations(const char *path, const ridge_run *run, ridge_error *error) {
-    json_t *json = ridge_json_expectations(run);
-    if (!json) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for expectations");
-    ridge_status status = ridge_write_json(path, json, error);
+/* The record, with the gate's verdict where there is one. */
+static json_t *record_of(const ridge_run *run, const ridge_gate *gate) {
+    json_t *json = ridge_json_run(run);
+    if (!json || !gate || json_object_set_new(json, "gate", ridge_json_gate(gate)) == 0) return json;
     json_decref(json);
-    return status;
+    return NULL;
 }
 
-ridge_status ridge_output_write(const ridge_options *o, const ridge_run *run, ridge_error *error) {
-    if (o->expectations) RIDGE_TRY(write_expectations(o->expectations, run, error));
+ridge_status ridge_output_write(const ridge_options *o, const ridge_run *run, const ridge_gate *gate,
+                                ridge_error *error) {
     if (!o->output && !o->json) return RIDGE_OK;
-    json_t *json = ridge_json_run(run);
+    json_t *json = record_of(run, gate);
     if (!json) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the record");
     ridge_status status = o->output ? write_output(o, run, json, error) : RIDGE_OK;
     ridge_error second = {0};

@@ -1,5 +1,6 @@
 /* Results and pairs of finished jobs. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "lab/run_parts.h"
 #include "record/judge.h"
@@ -15,10 +16,26 @@ static ridge_result *add_results(ridge_run *run, const ridge_job *job) {
                                   .c = job->c,
                                   .isa = job->isa,
                                   .here = job->here,
+                                  .measured = -1,
                                   .cut = job->max_time < run->settings.max_time,
                                   .variant = &job->target->variants[job->variants[i]]};
     run->n_results += job->n_variants;
     return first;
+}
+
+/* Keeps what the results of a case share. It takes the samples of the reference, once they are not needed any more. */
+static ridge_status keep_shared(ridge_run *run, int first, ridge_job_result *done) {
+    ridge_measured *more = realloc(run->measured, (size_t)(run->n_measured + 1) * sizeof *more);
+    if (!more) return RIDGE_NO_MEMORY;
+    run->measured = more;
+    ridge_measured *kept = &more[run->n_measured];
+    *kept = (ridge_measured){
+        .reference = done->reference.samples, .n_reference = done->reference.n, .n_measurements = done->n_measurements};
+    memcpy(kept->first_round, done->first_round, sizeof kept->first_round);
+    done->reference.samples = NULL;
+    for (int i = first; i < run->n_results; i++) run->results[i].measured = run->n_measured;
+    run->n_measured++;
+    return RIDGE_OK;
 }
 
 /* Pairs of baselines and peers with each optimized variant. */
@@ -54,6 +71,9 @@ ridge_status ridge_lab_judge_jobs(ridge_lab *lab, int n, ridge_error *error) {
                                ridge_run_ceilings(run, job->backend), run->settings.hot);
         if (add_pairs(run, first, job->n_variants, done) != RIDGE_OK)
             return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for pairs");
+        if (keep_shared(run, first, done) != RIDGE_OK)
+            return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for what a case shares");
+        run->rates = job->here.rates;
     }
     return RIDGE_OK;
 }

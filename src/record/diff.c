@@ -6,6 +6,7 @@
 
 #include "measure/stats.h"
 #include "record/json.h"
+#include "record/saved.h"
 
 static const ridge_interval none = {(double)NAN, (double)NAN, (double)NAN, 0};
 enum { ENOUGH = 3 }; /* measurements that say what lies between processes */
@@ -22,53 +23,18 @@ const char *ridge_change_name(ridge_change change) {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* A text is never NULL; what is missing is "". */
-static const char *text_of(const json_t *object, const char *key) {
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
-const char *ridge_saved_key(const json_t *run) { return text_of(json_object_get(run, "machine"), "key"); }
-const char *ridge_saved_date(const json_t *run) { return text_of(run, "date"); }
-
-static double number_of(const json_t *object, const char *key) {
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
-
-static ridge_interval interval_of(const json_t *object) {
-    const json_t *n = json_object_get(object, "n");
-    const ridge_interval found = {number_of(object, "median"), number_of(object, "ci_low"),
-                                  number_of(object, "ci_high"), json_is_integer(n) ? (int)json_integer_value(n) : 0};
-    return found.n > 0 && found.median > 0 ? found : none;
-}
-
 static bool has_bounds(ridge_interval interval) { return interval.low > 0 && isfinite(interval.high); }
 
 /* What lies between measurements, if there are enough of them; else n = 0. */
 static ridge_interval between_of(const json_t *object) {
-    const ridge_interval between = interval_of(json_object_get(json_object_get(object, "repeats"), "between"));
+    const ridge_interval between = ridge_saved_interval(json_object_get(json_object_get(object, "repeats"), "between"));
     return between.n >= ENOUGH && has_bounds(between) ? between : none;
 }
 
 /* The time that the verdict judges: in a graph where that is known. */
 static ridge_interval time_of(const json_t *result) {
-    const ridge_interval graph = interval_of(json_object_get(result, "graph_time_us"));
-    return has_bounds(graph) ? graph : interval_of(json_object_get(result, "time_us"));
-}
-
-static bool same(const json_t *a, const json_t *b, const char *const *keys) {
-    for (; *keys; keys++)
-        if (!json_equal(json_object_get(a, *keys), json_object_get(b, *keys))) return false;
-    return true;
-}
-
-static const json_t *find(const json_t *run, const char *list, const json_t *like, const char *const *keys) {
-    size_t i;
-    const json_t *item;
-    const json_t *all = json_object_get(run, list);
-    json_array_foreach(all, i, item) if (same(item, like, keys)) return item;
-    return NULL;
+    const ridge_interval graph = ridge_saved_interval(json_object_get(result, "graph_time_us"));
+    return has_bounds(graph) ? graph : ridge_saved_interval(json_object_get(result, "time_us"));
 }
 
 /* ---- one result -------------------------------------------------------------------------------------------------- */
@@ -80,18 +46,6 @@ static ridge_interval quotient(ridge_interval over, ridge_interval under) {
                             over.n < under.n ? over.n : under.n};
 }
 
-/* The pair of an optimized variant over the baseline; NULL: it has none with a speedup. */
-static const json_t *pair_of(const json_t *run, const json_t *result) {
-    static const char *const keys[] = {"target", "case", "backend", NULL};
-    size_t i;
-    const json_t *pair, *all = json_object_get(run, "pairs");
-    json_array_foreach(all, i, pair) {
-        if (!same(pair, result, keys) || strcmp(text_of(pair, "reference_role"), "baseline") != 0) continue;
-        if (strcmp(text_of(pair, "optimized"), text_of(result, "variant")) == 0) return pair;
-    }
-    return NULL;
-}
-
 static ridge_change judged(ridge_interval change, double margin) {
     if (!has_bounds(change)) return RIDGE_CHANGE_SAME;
     if (change.high < 1 - margin) return RIDGE_CHANGE_FASTER;
@@ -101,13 +55,13 @@ static ridge_change judged(ridge_interval change, double margin) {
 /* A pair is judged by its speedups: less of it is slower. False: not both runs have it. */
 static bool judge_pairs(const ridge_diff *diff, const json_t *before, const json_t *after, ridge_diff_line *line) {
     static const char *const keys[] = {"reference", NULL};
-    const json_t *a = pair_of(diff->a, before), *b = pair_of(diff->b, after);
-    if (!a || !b || !same(a, b, keys)) return false;
+    const json_t *a = ridge_saved_pair(diff->a, before), *b = ridge_saved_pair(diff->b, after);
+    if (!a || !b || !ridge_saved_same(a, b, keys)) return false;
     const ridge_interval is = between_of(b), was = between_of(a);
     const bool enough = is.n > 0 && was.n > 0;
-    const ridge_interval change =
-        enough ? quotient(was, is)
-               : quotient(interval_of(json_object_get(a, "speedup")), interval_of(json_object_get(b, "speedup")));
+    const ridge_interval change = enough ? quotient(was, is)
+                                         : quotient(ridge_saved_interval(json_object_get(a, "speedup")),
+                                                    ridge_saved_interval(json_object_get(b, "speedup")));
     if (change.n == 0) return false;
     line->change = change;
     line->paired = true;
@@ -121,7 +75,7 @@ static void judge(const ridge_diff *diff, const json_t *before, const json_t *af
     line->after = time_of(after);
     line->change = none;
     line->verdict = RIDGE_CHANGE_TOLD;
-    if (!same(before, after, work)) {
+    if (!ridge_saved_same(before, after, work)) {
         line->verdict = RIDGE_CHANGE_OTHER;
     } else if (line->before.n == 0 || line->after.n == 0) {
         if (line->before.n > 0) line->verdict = RIDGE_CHANGE_BROKEN;
@@ -135,12 +89,10 @@ static void judge(const ridge_diff *diff, const json_t *before, const json_t *af
 
 /* ---- both runs --------------------------------------------------------------------------------------------------- */
 
-static const char *const identity[] = {"target", "case", "backend", "variant", "isa", "threads", "mode", NULL};
-
 static ridge_status check_runs(const ridge_diff *diff, ridge_error *error) {
     const json_t *runs[] = {diff->a, diff->b};
     for (int i = 0; i < 2; i++)
-        if (strncmp(text_of(runs[i], "schema"), "ridge-run/", 10) != 0 ||
+        if (strncmp(ridge_saved_text(runs[i], "schema"), "ridge-run/", 10) != 0 ||
             !json_is_array(json_object_get(runs[i], "results")) || !json_is_array(json_object_get(runs[i], "pairs")))
             return ridge_fail(error, RIDGE_CORRUPT, "the %s file is no run: write one with ridge run --json FILE",
                               i ? "second" : "first");
@@ -152,10 +104,12 @@ static ridge_status check_runs(const ridge_diff *diff, ridge_error *error) {
 
 static void add_line(ridge_diff *diff, const json_t *before, const json_t *after) {
     ridge_diff_line *line = &diff->line[diff->n++];
-    *line = (ridge_diff_line){.target = text_of(before, "target"),
-                              .c = text_of(before, "case"),
-                              .backend = text_of(before, "backend"),
-                              .variant = text_of(before, "variant")};
+    *line = (ridge_diff_line){.target = ridge_saved_text(before, "target"),
+                              .c = ridge_saved_text(before, "case"),
+                              .backend = ridge_saved_text(before, "backend"),
+                              .variant = ridge_saved_text(before, "variant"),
+                              .was = before,
+                              .is = after};
     judge(diff, before, after, line);
     diff->count[line->verdict]++;
 }
@@ -169,13 +123,13 @@ ridge_status ridge_diff_runs(json_t *a, json_t *b, ridge_diff *diff, ridge_error
     diff->line = calloc(json_array_size(before) + 1, sizeof *diff->line);
     if (!diff->line) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a comparison");
     json_array_foreach(before, i, result) {
-        const json_t *other = find(b, "results", result, identity);
+        const json_t *other = ridge_saved_find(b, "results", result, ridge_saved_identity);
         if (other)
             add_line(diff, result, other);
         else
             diff->only_a++;
     }
-    json_array_foreach(after, i, result) diff->only_b += !find(a, "results", result, identity);
+    json_array_foreach(after, i, result) diff->only_b += !ridge_saved_find(a, "results", result, ridge_saved_identity);
     if (diff->n > 0) return RIDGE_OK;
     return ridge_fail(error, RIDGE_INVALID,
                       "the runs have no result in common: other cases, threads or instruction sets");

@@ -36,6 +36,7 @@ typedef struct ridge_diff_line {
     ridge_interval change;                      /* time after / time before; n = 0: a side has no time */
     bool paired;                                /* by speedups over the same baseline */
     ridge_change verdict;
+    const json_t *was, *is; /* the results */
 } ridge_diff_line;
 
 typedef struct ridge_diff {
@@ -50,10 +51,6 @@ typedef struct ridge_diff {
  * no result in common. Free in every case. */
 ridge_status ridge_diff_runs(json_t *a, json_t *b, ridge_diff *diff, ridge_error *error);
 void ridge_diff_free(ridge_diff *diff);
-
-/* The machine's key, the date, and the command line of a run; "" where it has none. */
-const char *ridge_saved_key(const json_t *run);
-const char *ridge_saved_date(const json_t *run);
 
 json_t *ridge_json_diff(const ridge_diff *diff);
 

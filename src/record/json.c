@@ -68,6 +68,26 @@ json_t *ridge_json_shape(const ridge_target *target, const ridge_case *c) {
     return shape;
 }
 
+static int add_columns(json_t *names, const ridge_tensor_spec *specs, int n, unsigned column_major) {
+    int failed = 0;
+    for (int t = 0; t < n; t++)
+        if (column_major >> t & 1) failed |= json_array_append_new(names, ridge_json_text(specs[t].name));
+    return failed;
+}
+
+json_t *ridge_json_case(const ridge_target *target, const ridge_case *c) {
+    json_t *columns = json_array(), *options = json_object();
+    int failed = add_columns(columns, target->in, target->n_in, c->column_major) |
+                 add_columns(columns, target->out, target->n_out, c->column_major >> target->n_in);
+    for (int i = 0; i < RIDGE_MAX_OPTIONS && target->options[i].name; i++)
+        failed |= json_object_set_new(options, target->options[i].name, ridge_json_number(c->option[i]));
+    json_t *json = json_pack("{s:s, s:o, s:o, s:o}", "dtype", ridge_dtype_name(c->dtype), "shape",
+                             ridge_json_shape(target, c), "column_major", columns, "options", options);
+    if (!failed) return json;
+    json_decref(json);
+    return NULL;
+}
+
 json_t *ridge_json_array(int n, json_t *(*item)(const void *context, int i), const void *context) {
     json_t *array = json_array();
     for (int i = 0; array && i < n; i++)
@@ -102,8 +122,43 @@ static bool fits_line(const json_t *json) {
     return all_plain(json) && json_object_size(json) <= 6; /* 0 for anything but an object */
 }
 
+/* As few digits as read back as the same value: 15, or the 17 that always do. A replay depends on it. */
+static bool print_real(double value, FILE *out) {
+    char text[40];
+    (void)snprintf(text, sizeof text, "%.15g", value);
+    const double read = strtod(text, NULL);
+    if (read < value || read > value) (void)snprintf(text, sizeof text, "%.17g", value);
+    if (!strpbrk(text, ".e")) (void)strcat(text, ".0"); /* stays a real number */
+    return fputs(text, out) >= 0;
+}
+
+static bool print_plain(const json_t *json, FILE *out) {
+    if (json_is_real(json)) return print_real(json_real_value(json), out);
+    return json_dumpf(json, out, JSON_ENCODE_ANY) == 0;
+}
+
+static bool print_key(const char *name, FILE *out) {
+    json_t *key = json_string(name);
+    const bool ok = key && print_plain(key, out);
+    json_decref(key);
+    return ok && fputs(": ", out) >= 0;
+}
+
+/* A value that fits_line holds for. */
 static bool print_inline(const json_t *json, FILE *out) {
-    return json_dumpf(json, out, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)) == 0;
+    const char *key, *comma = "";
+    size_t i;
+    json_t *item;
+    bool ok = true;
+    if (is_plain(json)) return print_plain(json, out);
+    fputc(json_is_object(json) ? '{' : '[', out);
+    json_object_foreach((json_t *)(uintptr_t)json, key, item) {
+        ok = ok && fputs(comma, out) >= 0 && print_key(key, out) && print_plain(item, out);
+        comma = ", ";
+    }
+    json_array_foreach(json, i, item) ok = ok && fputs(i ? ", " : "", out) >= 0 && print_plain(item, out);
+    fputc(json_is_object(json) ? '}' : ']', out);
+    return ok;
 }
 
 static void print_break(FILE *out, int depth) { fprintf(out, "\n%*s", 2 * depth, ""); }
@@ -119,10 +174,7 @@ static bool print_json(const json_t *json, FILE *out, int depth) {
         if (i) fputc(',', out);
         print_break(out, depth + 1);
         if (object) {
-            json_t *key = json_string(json_object_iter_key(iterator));
-            ok = key && print_inline(key, out);
-            fputs(": ", out);
-            json_decref(key);
+            ok = print_key(json_object_iter_key(iterator), out);
             iterator = json_object_iter_next((json_t *)(uintptr_t)json, iterator);
         }
         ok = ok && print_json(item, out, depth + 1);

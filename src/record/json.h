@@ -11,6 +11,9 @@ json_t *ridge_json_text(const char *text); /* bytes that are not UTF-8 become U+
 json_t *ridge_json_seed(uint64_t seed);    /* a string: a double holds 53 bits only */
 json_t *ridge_json_shape(const ridge_target *target, const ridge_case *c); /* {"rows": 16384, "cols": 1024} */
 
+/* What makes a case, for reading it back: {dtype, shape, column_major: [names], options: {name: value}}. */
+json_t *ridge_json_case(const ridge_target *target, const ridge_case *c);
+
 /* An array of the n items item(context, i). NULL, without a leak, when one of them is NULL. */
 json_t *ridge_json_array(int n, json_t *(*item)(const void *context, int i), const void *context);
 

@@ -5,8 +5,10 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "record/chain.h"
 #include "record/json.h"
 #include "record/record.h"
+#include "ridge/version.h"
 
 static json_t *number_if(bool known, double value) { return known ? ridge_json_number(value) : json_null(); }
 
@@ -93,6 +95,13 @@ static json_t *repeats_json(const ridge_repeats *r, bool timed) {
                      ridge_json_interval(r->between), "spread_pct", ridge_json_number(100 * ridge_repeats_spread(r)));
 }
 
+/* Takes the other object. */
+static int update(json_t *json, json_t *other) {
+    const int failed = other ? json_object_update(json, other) : -1;
+    json_decref(other);
+    return failed;
+}
+
 json_t *ridge_json_result(const ridge_result *r) {
     char name[RIDGE_CASE_NAME];
     ridge_case_name(r->target, &r->c, name, sizeof name);
@@ -100,16 +109,15 @@ json_t *ridge_json_result(const ridge_result *r) {
     const ridge_placement *p = &r->place;
     bool timed = ridge_verdict_timed(r->verdict), on_gpu = ridge_variant_backend(r->variant) == RIDGE_BACKEND_cuda;
     ridge_interval none = {(double)NAN, (double)NAN, (double)NAN, 0};
-    json_t *json = json_pack("{s:o, s:o, s:o, s:s, s:o, s:s, s:o, s:o, s:s, s:s, s:s, s:o}", "target",
-                             ridge_json_text(r->target->name), "chapter", ridge_json_text(r->target->chapter), "case",
-                             ridge_json_text(name), "dtype", ridge_dtype_name(r->c.dtype), "shape",
-                             ridge_json_shape(r->target, &r->c), "backend", backend, "variant",
-                             ridge_json_text(r->variant->name), "way", ridge_json_text(r->way ? r->way->name : NULL),
-                             "role", ridge_role_name(r->variant->role), "isa", ridge_isa_name(r->isa), "verdict",
-                             ridge_verdict_name(r->verdict), "reason", ridge_json_text(r->reason));
+    json_t *json =
+        json_pack("{s:o, s:o, s:o, s:s, s:o, s:o, s:s, s:s, s:s, s:o}", "target", ridge_json_text(r->target->name),
+                  "chapter", ridge_json_text(r->target->chapter), "case", ridge_json_text(name), "backend", backend,
+                  "variant", ridge_json_text(r->variant->name), "way", ridge_json_text(r->way ? r->way->name : NULL),
+                  "role", ridge_role_name(r->variant->role), "isa", ridge_isa_name(r->isa), "verdict",
+                  ridge_verdict_name(r->verdict), "reason", ridge_json_text(r->reason));
     json_t *figures = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "time_us",
-        time_json(r, timed), "noise_pct", ridge_json_number(100 * ridge_result_noise(r)), "repeats",
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:b, s:o, s:o}",
+        "time_us", time_json(r, timed), "noise_pct", ridge_json_number(100 * ridge_result_noise(r)), "repeats",
         repeats_json(&r->repeats, timed), "work", work_json(&r->work), "intensity",
         ridge_json_number(r->work.flops / (r->work.bytes_read + r->work.bytes_written)), "gflops",
         number_if(timed, p->gflops), "gbps", number_if(timed, p->gbps), "pct_measured",
@@ -117,9 +125,11 @@ json_t *ridge_json_result(const ridge_result *r) {
         number_if(p->binding[0], p->attainable_gflops), "floor_us", number_if(p->binding[0], p->floor_us),
         "ridge_point", number_if(p->binding[0], p->ridge_point), "memory_bound", p->memory_bound, "of_copy",
         ridge_json_interval(timed ? r->of_copy : none), "of_core", ridge_json_interval(timed ? r->of_core : none),
-        "frame_us", ridge_json_number(r->frame_us), "check", check_json(&r->check), "samples",
-        ridge_json_array(r->n_samples, on_gpu ? gpu_sample_item : sample_item, r->samples));
-    if (!json || !figures || json_object_update(json, figures) != 0 || (on_gpu && add_gpu(json, r, timed) != 0)) {
+        "frame_us", ridge_json_number(r->frame_us), "check", check_json(&r->check), "cut", r->cut, "samples",
+        ridge_json_array(r->n_samples, on_gpu ? gpu_sample_item : sample_item, r->samples), "companion",
+        ridge_json_array(r->n_companion, on_gpu ? gpu_sample_item : sample_item, r->companion));
+    if (!json || !figures || update(json, ridge_json_case(r->target, &r->c)) != 0 ||
+        json_object_update(json, figures) != 0 || (on_gpu && add_gpu(json, r, timed) != 0)) {
         json_decref(json);
         json = NULL;
     }
@@ -137,9 +147,11 @@ json_t *ridge_json_pair(const ridge_run *run, const ridge_pair *pair) {
     ridge_case_name(b->target, &b->c, name, sizeof name);
     const char *backend = ridge_backend_name(ridge_variant_backend(b->variant));
     return json_pack(
-        "{s:o, s:o, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:{s:s, s:o, s:o, s:o}, s:{s:b, s:o, s:o, s:o}}", "target",
-        ridge_json_text(b->target->name), "chapter", ridge_json_text(b->target->chapter), "case", ridge_json_text(name),
-        "backend", backend, "reference", ridge_json_text(a->variant->name), "reference_role",
+        "{s:o, s:o, s:o, s:s, s:s, s:i, s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:{s:s, s:o, s:o, s:o}, s:{s:b, s:o, s:o, "
+        "s:o}}",
+        "target", ridge_json_text(b->target->name), "chapter", ridge_json_text(b->target->chapter), "case",
+        ridge_json_text(name), "backend", backend, "isa", ridge_isa_name(b->isa), "threads", run->settings.threads,
+        "mode", run->settings.hot ? "hot" : "cold", "reference", ridge_json_text(a->variant->name), "reference_role",
         ridge_role_name(a->variant->role), "optimized", ridge_json_text(b->variant->name), "speedup",
         ridge_json_interval(timed ? pair->speedup : none), "repeats", repeats_json(&pair->repeats, timed), "verdict",
         ridge_proof_name(ridge_pair_proof(run, pair)), "traffic", "kind", pair->counted ? "counted" : "declared",
@@ -188,9 +200,13 @@ static json_t *drift_json(const ridge_run *run) {
 /* threads and mode are those of the run, repeated so that each result is self-contained. */
 static json_t *result_item(const void *context, int i) {
     const ridge_run *run = context;
+    const int measured = run->results[i].measured;
     json_t *json = ridge_json_result(&run->results[i]);
-    if (json && (json_object_set_new(json, "threads", json_integer(run->settings.threads)) != 0 ||
-                 json_object_set_new(json, "mode", json_string(run->settings.hot ? "hot" : "cold")) != 0)) {
+    if (json &&
+        (json_object_set_new(json, "measured",
+                             measured >= 0 && measured < run->n_measured ? json_integer(measured) : json_null()) != 0 ||
+         json_object_set_new(json, "threads", json_integer(run->settings.threads)) != 0 ||
+         json_object_set_new(json, "mode", json_string(run->settings.hot ? "hot" : "cold")) != 0)) {
         json_decref(json);
         return NULL;
     }
@@ -202,17 +218,29 @@ static json_t *pair_item(const void *context, int i) {
     return ridge_json_pair(run, &run->pairs[i]);
 }
 
+static json_t *round_item(const void *context, int i) { return json_integer(((const int *)context)[i]); }
+
+/* What the results of a case share. Repeated measurements are told apart by their first rounds. */
+static json_t *measured_item(const void *context, int i) {
+    const ridge_measured *m = &((const ridge_measured *)context)[i];
+    return json_pack("{s:o, s:o}", "reference", ridge_json_array(m->n_reference, sample_item, m->reference),
+                     "first_rounds", ridge_json_array(m->n_measurements, round_item, m->first_round));
+}
+
 static json_t *planned_item(const void *context, int i) {
     const ridge_planned *p = &((const ridge_planned *)context)[i];
     const bool started = p->state == RIDGE_PLAN_STARTED;
     char name[RIDGE_CASE_NAME];
     ridge_case_name(p->target, &p->c, name, sizeof name);
-    return json_pack("{s:o, s:o, s:s, s:i, s:{s:o, s:o}, s:o, s:o, s:o}", "target", ridge_json_text(p->target->name),
-                     "case", ridge_json_text(name), "backend", ridge_backend_name(p->backend), "measurement",
-                     p->measurement + 1, "forecast", "checks_s", ridge_json_number(p->forecast.checks_s),
-                     "least_rounds_s", ridge_json_number(p->least_rounds * p->forecast.round_s), "max_time_s",
-                     number_if(started, p->max_time), "taken_s", number_if(p->taken_s > 0, p->taken_s), "rounds_s",
-                     number_if(p->taken_s > 0, p->rounds_s));
+    json_t *json = json_pack(
+        "{s:o, s:o, s:s, s:i, s:{s:o, s:o}, s:o, s:o, s:o}", "target", ridge_json_text(p->target->name), "case",
+        ridge_json_text(name), "backend", ridge_backend_name(p->backend), "measurement", p->measurement + 1, "forecast",
+        "checks_s", ridge_json_number(p->forecast.checks_s), "least_rounds_s",
+        ridge_json_number(p->least_rounds * p->forecast.round_s), "max_time_s", number_if(started, p->max_time),
+        "taken_s", number_if(p->taken_s > 0, p->taken_s), "rounds_s", number_if(p->taken_s > 0, p->rounds_s));
+    if (!json || update(json, ridge_json_case(p->target, &p->c)) == 0) return json;
+    json_decref(json);
+    return NULL;
 }
 
 /* ---- what it proves ---------------------------------------------------------------------------------------------- */
@@ -262,12 +290,14 @@ static json_t *summary_json(const ridge_run *run) {
                      "repeat_spread_pct", spread_json(&s.repeats, 100), "without_interval", s.too_few);
 }
 
-json_t *ridge_json_run(const ridge_run *run) {
+/* All but the chain. */
+static json_t *facts_and_figures(const ridge_run *run) {
     return json_pack(
-        "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:[s, s, s, s, s, s], s:[s, s, s, s, s], s:o, s:o, "
+        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:[s, s, s, s, s, s], s:[s, s, s, s, s], s:o, "
         "s:o, "
-        "s:b, s:o, s:o, s:o, s:o}",
-        "schema", RIDGE_SCHEMA, "date", ridge_json_text(run->date), "command",
+        "s:o, "
+        "s:b, s:o, s:o, s:o, s:o, s:{s:o, s:o}, s:o}",
+        "schema", RIDGE_SCHEMA, "version", RIDGE_VERSION, "date", ridge_json_text(run->date), "command",
         ridge_json_array(run->settings.argc, argument_item, run->settings.argv), "settings",
         settings_json(&run->settings), "machine", ridge_json_machine(&run->machine), "ceilings",
         ridge_json_ceilings(&run->ceilings), "gpu_ceilings",
@@ -278,5 +308,14 @@ json_t *ridge_json_run(const ridge_run *run) {
         ridge_json_array(run->n_results, result_item, run), "pairs", ridge_json_array(run->n_pairs, pair_item, run),
         "wall_s", ridge_json_number(run->wall_s), "interrupted", run->interrupted, "findings", findings_json(run),
         "summary", summary_json(run), "plan", ridge_json_array(run->budget.n, planned_item, run->budget.cases),
-        "scaling", ridge_json_scaling(run));
+        "scaling", ridge_json_scaling(run), "rates", "flops", ridge_json_number(run->rates.flops), "bytes",
+        ridge_json_number(run->rates.bytes), "measured",
+        ridge_json_array(run->n_measured, measured_item, run->measured));
+}
+
+json_t *ridge_json_run(const ridge_run *run) {
+    json_t *json = facts_and_figures(run);
+    if (!json || json_object_set_new(json, "chain", ridge_chain_of(json)) == 0) return json;
+    json_decref(json);
+    return NULL;
 }

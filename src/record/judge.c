@@ -144,8 +144,8 @@ static double median_of(const ridge_sample *samples, int n, double (*value)(cons
 static double clock_of(const ridge_sample *s) { return s->gpu.sm_mhz; }
 static double power_of(const ridge_sample *s) { return s->gpu.power_w; }
 
-static void take_gpu(ridge_result *r, const ridge_series *graph, const ridge_job_result *job) {
-    r->graph_us = interval_of(graph->samples, graph->n);
+static void take_gpu(ridge_result *r, const ridge_job_result *job) {
+    r->graph_us = interval_of(r->companion, r->n_companion);
     r->event_floor_us = job->frame_us;
     r->graph_floor_us = job->graph_frame_us;
     r->sm_mhz = median_of(r->samples, r->n_samples, clock_of);
@@ -197,8 +197,8 @@ static void repeat_ratios(ridge_repeats *r, const ridge_result *a, const ridge_r
     judge_between(r);
 }
 
-void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_series *companion,
-                        const ridge_job_result *job, const ridge_ceilings *ceilings, bool hot) {
+void ridge_result_judge(ridge_result *r, ridge_series *series, ridge_series *companion, const ridge_job_result *job,
+                        const ridge_ceilings *ceilings, bool hot) {
     static const ridge_verdict verdicts[] = {
         [RIDGE_OUTCOME_WRONG] = RIDGE_VERDICT_WRONG,
         [RIDGE_OUTCOME_FAILED] = RIDGE_VERDICT_FAILED,
@@ -207,6 +207,9 @@ void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_serie
     r->samples = series->samples;
     r->n_samples = series->n;
     series->samples = NULL;
+    r->companion = companion->samples;
+    r->n_companion = companion->n;
+    companion->samples = NULL;
     r->check = series->check;
     r->stop = job->stop;
     r->frame_us = job->frame_us;
@@ -227,11 +230,11 @@ void ridge_result_judge(ridge_result *r, ridge_series *series, const ridge_serie
     place(r, ceilings, hot);
     r->of_copy = paired_ratio(job->reference.samples, job->reference.n, r->samples, r->n_samples, 1);
     if (ridge_variant_backend(r->variant) == RIDGE_BACKEND_cuda)
-        take_gpu(r, companion, job);
+        take_gpu(r, job);
     else
-        r->of_core = paired_ratio(companion->samples, companion->n, r->samples, r->n_samples, 1);
+        r->of_core = paired_ratio(r->companion, r->n_companion, r->samples, r->n_samples, 1);
     if (has_graph(r))
-        repeat_times(&r->repeats, companion->samples, companion->n, job);
+        repeat_times(&r->repeats, r->companion, r->n_companion, job);
     else
         repeat_times(&r->repeats, r->samples, r->n_samples, job);
     judge_time(r, ceilings, hot);

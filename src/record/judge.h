@@ -5,9 +5,9 @@
 #include "record/record.h"
 
 /* Fills time, stop, of_copy, of_core (from companion, the series measured in the same rounds), work, placement, check
- * and verdict of result from a job's series. Takes ownership of the series' samples. The caller sets target, c, variant
+ * and verdict of result from a job's series. Takes ownership of the samples of series and companion. The caller sets target, c, variant
  * and isa. */
-void ridge_result_judge(ridge_result *result, ridge_series *series, const ridge_series *companion,
+void ridge_result_judge(ridge_result *result, ridge_series *series, ridge_series *companion,
                         const ridge_job_result *job, const ridge_ceilings *ceilings, bool hot);
 
 /* Fills pair->speedup, traffic and agreement for pair->a against pair->b from the rounds that have both; job: its

@@ -46,7 +46,17 @@ typedef struct ridge_result {
     int throttled_samples;                 /* taken while the GPU throttled its clock for heat or power; kept */
     ridge_repeats repeats;                 /* of the judged time */
     bool cut;                              /* settings.within gave it less time than settings.max_time */
+    ridge_sample *companion;               /* of the series beside it (measure/job.h), for replay; NULL: none */
+    int n_companion;
+    int measured; /* index of what its case shares into run->measured; -1: nothing was measured */
 } ridge_result;
+
+/* What the results of one case share: with the samples, all that verdicts are derived from. */
+typedef struct ridge_measured {
+    ridge_sample *reference;
+    int n_reference;
+    int n_measurements, first_round[RIDGE_MAX_MEASUREMENTS];
+} ridge_measured;
 
 typedef struct ridge_pair {
     int a, b;                    /* indices into results: baseline (or peer), optimized */
@@ -88,6 +98,9 @@ typedef struct ridge_run {
     int n_results;
     ridge_pair *pairs;
     int n_pairs;
+    ridge_measured *measured;
+    int n_measured;
+    ridge_rates rates; /* with which CPU ways were chosen */
     /* Conditions of the machine that affect these numbers, found before and after the measurements. */
     ridge_finding findings[RIDGE_MAX_FINDINGS];
     int n_findings;
@@ -121,6 +134,9 @@ typedef struct ridge_mutation {
 } ridge_mutation;
 
 void ridge_run_free(ridge_run *run); /* frees what it owns, not the struct */
+
+/* Whether the verdict is an error of the variant or of what it is compared with: wrong, impossible, failed. */
+bool ridge_verdict_is_error(ridge_verdict verdict);
 
 /* Add to run->findings. look_before: what ridge doctor reports as bad. look_after: what changed during the measurements
  * (memory and arithmetic rates between the probes, a GPU's clock). Findings that cannot affect a timed result are
@@ -193,7 +209,6 @@ void ridge_run_summarize(const ridge_run *run, ridge_summary *summary);
 
 /* JSON; each returns a new reference or NULL when memory is out. NaN and infinities become null. */
 json_t *ridge_json_run(const ridge_run *run);
-json_t *ridge_json_expectations(const ridge_run *run); /* the short form for expectations/<key>.json */
 json_t *ridge_json_result(const ridge_result *result);
 json_t *ridge_json_scaling(const ridge_run *run); /* of record/scaling.h */
 json_t *ridge_json_pair(const ridge_run *run, const ridge_pair *pair);

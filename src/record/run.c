@@ -9,14 +9,24 @@
 #include "core/option.h"
 
 void ridge_run_free(ridge_run *run) {
-    for (int i = 0; i < run->n_results; i++) free(run->results[i].samples);
+    for (int i = 0; i < run->n_results; i++) {
+        free(run->results[i].samples);
+        free(run->results[i].companion);
+    }
+    for (int i = 0; i < run->n_measured; i++) free(run->measured[i].reference);
     free(run->results);
+    free(run->measured);
     free(run->pairs);
     free(run->budget.cases);
     run->budget = (ridge_budget){0};
     run->results = NULL;
     run->pairs = NULL;
-    run->n_results = run->n_pairs = 0;
+    run->measured = NULL;
+    run->n_results = run->n_pairs = run->n_measured = 0;
+}
+
+bool ridge_verdict_is_error(ridge_verdict v) {
+    return v == RIDGE_VERDICT_WRONG || v == RIDGE_VERDICT_IMPOSSIBLE || v == RIDGE_VERDICT_FAILED;
 }
 
 const ridge_ceilings *ridge_run_ceilings(const ridge_run *run, ridge_backend backend) {

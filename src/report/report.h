@@ -3,6 +3,7 @@
 #define RIDGE_REPORT_REPORT_H
 
 #include "record/diff.h"
+#include "record/gate.h"
 #include "record/record.h"
 #include "report/table.h"
 
@@ -21,7 +22,9 @@ void ridge_report_slower(const ridge_run *run, const ridge_page *page);
 void ridge_report_scaling(const ridge_run *run, const ridge_page *page);
 /* The five lines that a run ends with: pairs, speedups, verification, ceilings, noise. None has more than 80 columns. */
 void ridge_report_closing(const ridge_run *run, const ridge_page *page);
-void ridge_report_diff(const ridge_diff *diff, const ridge_page *page);    /* two saved runs */
+void ridge_report_diff(const ridge_diff *diff, const ridge_page *page); /* two saved runs */
+/* The gate's verdict for each expected result, the reasons, and the whole verdict. path: the expectations. */
+void ridge_report_gate(const ridge_gate *gate, const char *path, const ridge_page *page);
 void ridge_report_summaries(const ridge_run *run, const ridge_page *page); /* one line per case: FLOP, bytes, side */
 void ridge_report_targets(const ridge_target *const *targets, int n, const ridge_page *page); /* a line each */
 void ridge_report_list(const ridge_target *const *targets, int n, const ridge_machine *machine, const ridge_page *page);

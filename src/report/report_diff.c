@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "record/saved.h"
 #include "report/report.h"
 #include "report/text.h"
 

@@ -14,6 +14,8 @@
 
 #include "device/file.h"
 #include "fixture_run.h"
+#include "record/expect.h"
+#include "record/gate.h"
 #include "record/json.h"
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------- */
@@ -39,26 +41,6 @@ static void expect_number(const json_t *json, const char *path, double want) {
 static void expect_text(const json_t *json, const char *path, const char *want) {
     const char *got = json_string_value(at(json, path));
     if (!got || strcmp(got, want) != 0) fail_msg("%s: %s, want %s", path, got ? got : "nothing", want);
-}
-
-/* Short enough for a repository: one line a result, no raw samples; what was not timed has no figures. */
-static void expectations_are_the_run_in_short(void **state) {
-    (void)state;
-    ridge_run run = fixture_run();
-    json_t *json = ridge_json_expectations(&run);
-    assert_non_null(json);
-    expect_text(json, "schema", "ridge-expectations/1");
-    expect_text(json, "machine.key", "invented-1-2c");
-    assert_int_equal(json_array_size(at(json, "results")), run.n_results);
-    assert_int_equal(json_array_size(at(json, "pairs")), run.n_pairs);
-    for (int i = 0; i < run.n_results; i++) {
-        const json_t *result = json_array_get(at(json, "results"), (size_t)i);
-        expect_text(result, "verdict", ridge_verdict_name(run.results[i].verdict));
-        assert_null(json_object_get(result, "samples"));
-        assert_true(json_is_null(json_object_get(result, "time_us")) == !ridge_verdict_timed(run.results[i].verdict));
-    }
-    json_decref(json);
-    ridge_run_free(&run);
 }
 
 static void a_run_has_its_fields(void **state) {
@@ -341,7 +323,22 @@ static int allocations_left; /* before the one that fails */
 static void *scarce(size_t size) { return allocations_left-- == 0 ? NULL : malloc(size); }
 
 static json_t *make_run(const ridge_run *run) { return ridge_json_run(run); }
-static json_t *make_expectations(const ridge_run *run) { return ridge_json_expectations(run); }
+static json_t *make_expectations(const ridge_run *run) {
+    ridge_error error = {0};
+    json_t *updated = NULL;
+    (void)ridge_expect_update(NULL, run, "first", &updated, &error);
+    return updated;
+}
+static json_t *make_gate(const ridge_run *run) {
+    ridge_gate gate;
+    ridge_error error = {0};
+    json_t *expectations = make_expectations(run);
+    const bool judged = expectations && ridge_gate_check(expectations, run, &gate, &error) == RIDGE_OK;
+    json_t *json = judged ? ridge_json_gate(&gate) : NULL;
+    if (expectations) ridge_gate_free(&gate);
+    json_decref(expectations);
+    return json;
+}
 static json_t *make_target(const ridge_run *run) { return ridge_json_target(run->results[0].target, &run->machine); }
 static json_t *make_ceilings(const ridge_run *run) {
     return ridge_json_gpu_ceilings(&run->machine.gpu, &run->ceilings);
@@ -364,7 +361,7 @@ static json_t *make_mutation(const ridge_run *run) {
 }
 
 static void a_document_is_whole_or_none(void **state) {
-    static json_t *(*const make[])(const ridge_run *) = {make_run,      make_expectations, make_target,
+    static json_t *(*const make[])(const ridge_run *) = {make_run,      make_expectations, make_gate,    make_target,
                                                          make_ceilings, make_verified,     make_mutation};
     (void)state;
     ridge_run run = fixture_run();
@@ -634,7 +631,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_has_its_fields),
         cmocka_unit_test(a_run_has_its_plan),
-        cmocka_unit_test(expectations_are_the_run_in_short),
         cmocka_unit_test(a_result_has_its_fields),
         cmocka_unit_test(untimed_verdicts_show_no_time),
         cmocka_unit_test(a_pair_has_its_fields),

@@ -1,0 +1,42 @@
+#include "cli/show.h"
+
+#include <string.h>
+
+#include "cli/say.h"
+#include "report/report.h"
+
+/* The roofline counts as prose: CSV and Markdown contain only tables. */
+static void show_plot(const ridge_run *run, const ridge_page *page) {
+    ridge_error why = {0};
+    if (page->format != RIDGE_FORMAT_TABLE) return;
+    for (int b = 0; b < RIDGE_BACKEND_COUNT; b++) {
+        if (!ridge_run_draws(run, (ridge_backend)b)) continue;
+        if (ridge_plot_terminal(run, (ridge_backend)b, page, &why) != RIDGE_OK) ridge_say("no roofline: %s", why.text);
+    }
+}
+
+static void show_run(const ridge_run *run, const ridge_page *page) {
+    ridge_report_run(run, page);
+    ridge_report_scaling(run, page);
+    show_plot(run, page);
+    ridge_report_conditions(run, page);
+    ridge_report_closing(run, page);
+}
+
+static void show_compare(const ridge_run *run, const ridge_page *page) {
+    ridge_report_compare(run, page);
+    ridge_report_scaling(run, page);
+    ridge_report_conditions(run, page);
+    ridge_report_closing(run, page);
+}
+
+void ridge_show(const char *command, const ridge_run *run, const ridge_page *page) {
+    static const struct {
+        const char *command;
+        void (*show)(const ridge_run *run, const ridge_page *page);
+    } rows[] = {{"compare", show_compare}, {"roofline", show_plot}, {"run", show_run}};
+    enum { ROWS = sizeof rows / sizeof rows[0] };
+    int row = 0;
+    while (row < ROWS - 1 && strcmp(rows[row].command, command) != 0) row++;
+    rows[row].show(run, page);
+}
