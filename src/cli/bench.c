@@ -70,6 +70,7 @@ ridge_status ridge_bench_plan_make(const ridge_options *o, ridge_selection *sele
                                .tuned = tuned,
                                .isa = &p->isa,
                                .hot = o->hot,
+                               .no_ceilings = o->no_ceilings,
                                .refresh = o->refresh,
                                .seed = o->seed,
                                .max_time = o->max_time,

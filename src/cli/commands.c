@@ -42,6 +42,14 @@ const ridge_command ridge_commands[] = {
      "  perf record \\\n"
      "      ridge launch micro_tiling_matmul --variant cpu/optimized --iterations 100\n",
      ridge_cmd_launch, ridge_pattern_words},
+    {"check", 'k', "Judge a kernel of your own: right on all cases, and how fast beside ridge's.",
+     "TARGET FILE[:SYMBOL]",
+     "FILE is a shared object, or C that cc compiles; SYMBOL is a function as <ridge/kernel.h> has it (default: "
+     "ridge_kernel). It runs in a process of its own, which sees the operands of one launch and nothing else. First "
+     "every "
+     "edge case of the target is checked, then the others are timed. Without --dtype only f32.",
+     "  ridge check fused_l2norm mine.c\n  ridge check fused_l2norm ./mine.so:my_norm --sizes 4096x4096 --threads 1\n",
+     ridge_cmd_check, ridge_pattern_words},
     {"diff", 'i', "Compare two saved runs; status 1 if something became slower.", "BEFORE.json AFTER.json",
      "Optimized variants are compared by their speedups over the same baseline, others by their times if both runs "
      "measured them three times or more (--repeat).",

@@ -44,6 +44,7 @@ typedef struct ridge_options {
     int isa;                       /* -1: the best */
     bool hot;
     uint64_t seed;
+    bool seeded;      /* it was given */
     int layouts;      /* 0: all */
     int cases;        /* of each way and type; 0: all */
     double most_work; /* FLOP of a case that is not cut; 0: no limit */
@@ -60,6 +61,7 @@ typedef struct ridge_options {
     const char *tuned;        /* file, or NULL */
     bool all;                 /* every case, not only the headline ones */
     bool keep;                /* ceilings, though something disturbed them */
+    bool no_ceilings;         /* no option: of a run that only checks */
     bool dry_run, summaries, refresh, mutants, edges, counters, help;
     ridge_format format; /* of tables */
     bool wide;           /* tables with all their columns */
@@ -121,6 +123,7 @@ int ridge_cmd_verify(const ridge_options *options);
 int ridge_cmd_launch(const ridge_options *options);
 int ridge_cmd_diff(const ridge_options *options);
 int ridge_cmd_replay(const ridge_options *options);
+int ridge_cmd_check(const ridge_options *options);
 int ridge_cmd_doctor(const ridge_options *options);
 int ridge_cmd_completion(const ridge_options *options);
 int ridge_cmd_help(const ridge_options *options);

@@ -30,11 +30,17 @@ static void show_compare(const ridge_run *run, const ridge_page *page) {
     ridge_report_closing(run, page);
 }
 
+/* A kernel of the user's own: the table, and what is wrong with it or with the machine. */
+static void show_check(const ridge_run *run, const ridge_page *page) {
+    ridge_report_run(run, page);
+    ridge_report_conditions(run, page);
+}
+
 void ridge_show(const char *command, const ridge_run *run, const ridge_page *page) {
     static const struct {
         const char *command;
         void (*show)(const ridge_run *run, const ridge_page *page);
-    } rows[] = {{"compare", show_compare}, {"roofline", show_plot}, {"run", show_run}};
+    } rows[] = {{"compare", show_compare}, {"roofline", show_plot}, {"check", show_check}, {"run", show_run}};
     enum { ROWS = sizeof rows / sizeof rows[0] };
     int row = 0;
     while (row < ROWS - 1 && strcmp(rows[row].command, command) != 0) row++;

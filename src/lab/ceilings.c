@@ -117,6 +117,7 @@ static ridge_status find_cpu_ceilings(ridge_lab *lab, ridge_error *error) {
 }
 
 ridge_status ridge_lab_find_ceilings(ridge_lab *lab, ridge_error *error) {
+    if (lab->plan->no_ceilings) return RIDGE_OK;
     if (ridge_lab_uses(lab->plan, RIDGE_BACKEND_cpu)) RIDGE_TRY(find_cpu_ceilings(lab, error));
     if (ridge_lab_uses(lab->plan, RIDGE_BACKEND_cuda)) find_gpu_ceilings(lab);
     return RIDGE_OK;

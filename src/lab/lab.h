@@ -47,6 +47,7 @@ typedef struct ridge_lab_plan {
     const ridge_tuned *tuned;     /* measured ways come before predicted ones; NULL: none */
     const ridge_isa *isa;         /* instruction set of the CPU kernels; NULL: the best here */
     bool hot;                     /* operands in cache; false: cold */
+    bool no_ceilings;             /* only checks are wanted: no ceilings, no probes, no percentages */
     bool refresh;                 /* ceilings are measured even if the cache file has them */
     uint64_t seed;                /* first seed of the inputs */
     double max_time;              /* seconds of rounds per case; 0: 2 */

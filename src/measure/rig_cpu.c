@@ -1,10 +1,12 @@
 /* The CPU rig: operand sets in host memory, launches timed by the clock. Before a short launch, the same variant runs
  * once untimed on the lead set. This wakes its threads and brings its code into cache, while the timed operands stay
  * cold. With --hot the untimed launch runs on the timed set, the only one, whose outputs are then poisoned again. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/random.h"
 #include "device/device.h"
+#include "measure/foreign.h"
 #include "measure/sampler.h"
 #include "measure/stats.h"
 #include "measure/threads.h"
@@ -29,7 +31,14 @@ typedef struct cpu_rig {
 
 static ridge_status cpu_open(ridge_sampler *s, ridge_error *error) {
     s->own = calloc(1, sizeof(cpu_rig));
+    ridge_foreign_pin(s->job->cpus);
     return s->own ? RIDGE_OK : ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a rig");
+}
+
+static bool has_foreign(const ridge_sampler *s) {
+    for (int i = 0; i < s->job->n_variants; i++)
+        if (s->slots[i].active && ridge_foreign_is(s->slots[i].variant)) return true;
+    return false;
 }
 
 /* Libraries are opened before the team pins this thread, because they read its affinity as the set of usable
@@ -41,6 +50,7 @@ static ridge_status cpu_allocate(ridge_sampler *s, ridge_error *error) {
     r->arena_bytes = s->rotation.stride * (sets + 1);
     RIDGE_TRY(ridge_memory_alloc(r->arena_bytes, (void **)&r->arena, error));
     if (s->scratch_bytes) RIDGE_TRY(ridge_memory_alloc(s->scratch_bytes, &r->scratch, error));
+    if (has_foreign(s)) RIDGE_TRY(ridge_foreign_open((int)sets + 1, error));
     r->sets = calloc(sets + 1, sizeof *r->sets);
     return r->sets ? RIDGE_OK : ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %zu operand sets", sets);
 }
@@ -57,19 +67,34 @@ static void cpu_close(ridge_sampler *s) {
 }
 
 static ridge_status cpu_fill(ridge_sampler *s, int set, uint64_t seed, ridge_error *error) {
-    (void)error;
     cpu_rig *r = s->own;
     ridge_operands *ops = &r->sets[set];
     char *memory = r->arena + (size_t)set * s->rotation.stride + ridge_sampler_shift(s, seed);
     ridge_operands_place(ops, s->job->target, &s->job->c, &dense, memory);
     ops->user = s->job->user;
     ridge_operands_fill(ops, RIDGE_RANDOM, seed, s->team);
-    return RIDGE_OK;
+    return has_foreign(s) ? ridge_foreign_fill(set, ops, error) : RIDGE_OK;
 }
 
 /* ---- launching -------------------------------------------------------------------------------------------------- */
 
+/* The clock is here, in the judge: from before the turn is given to the kernel's process to after it is back. */
+static ridge_status run_foreign(ridge_sampler *s, int index, const ridge_operands *ops, double *time_us) {
+    const int set = (int)(ops - ((const cpu_rig *)s->own)->sets);
+    const ridge_call call = {.dim = ops->c.dim};
+    ridge_sampler_watch(s, index);
+    RIDGE_TRY(ridge_foreign_ready(set, ops));
+    const uint64_t begin = ridge_clock_ns();
+    const ridge_status status = s->slots[index].variant->run[s->job->isa](&call);
+    *time_us = (double)(ridge_clock_ns() - begin) * 1e-3;
+    RIDGE_TRY(status);
+    RIDGE_TRY(ridge_foreign_collect(set, ops));
+    ridge_sampler_watch(s, -1);
+    return RIDGE_OK;
+}
+
 static ridge_status run_variant(ridge_sampler *s, int index, const ridge_operands *ops, double *time_us) {
+    if (ridge_foreign_is(s->slots[index].variant)) return run_foreign(s, index, ops, time_us);
     const cpu_rig *r = s->own;
     ridge_slot *slot = &s->slots[index];
     /* Few rows run on one thread: starting the team would take as long as the work. */
@@ -146,7 +171,7 @@ static void time_one(ridge_sampler *s, ridge_launch *l, int previous) {
         time_core(s, l);
         return;
     }
-    if (s->job->hot) {
+    if (s->job->hot && !ridge_foreign_is(slot->variant)) { /* a foreign kernel's operands never stay in cache */
         (void)run_variant(s, l->slot, &r->sets[l->set], &ignored);
         ridge_operands_poison(&r->sets[l->set], s->team);
     } else if (slot->estimate_us < lead_in_below_us) {
@@ -178,6 +203,18 @@ static ridge_status cpu_agree(ridge_sampler *s, int a, int b, ridge_agreement *a
 
 static ridge_status empty_launch(const ridge_call *call) { return call->plan ? RIDGE_INVALID : RIDGE_OK; }
 
+/* To a foreign kernel's process and back, which is more than a call. */
+static double foreign_frame(double call_us) {
+    enum { LAUNCHES = 101 };
+    double times[LAUNCHES];
+    for (int i = 0; i < LAUNCHES; i++) {
+        const uint64_t begin = ridge_clock_ns();
+        if (ridge_foreign_empty() != RIDGE_OK) return call_us;
+        times[i] = (double)(ridge_clock_ns() - begin) * 1e-3;
+    }
+    return fmax(call_us, ridge_median(times, LAUNCHES));
+}
+
 /* The empty launch is reported and not subtracted: a time is what a caller would measure. */
 static ridge_status cpu_frame(ridge_sampler *s, ridge_error *error) {
     (void)error;
@@ -190,6 +227,7 @@ static ridge_status cpu_frame(ridge_sampler *s, ridge_error *error) {
         times[i] = (double)(ridge_clock_ns() - begin) * 1e-3;
     }
     ridge_event event = {.kind = RIDGE_EVENT_FRAME, .slot = -1, .value = ridge_median(times, FRAME_LAUNCHES)};
+    if (has_foreign(s)) event.value = foreign_frame(event.value);
     ridge_sampler_send(s, &event);
     return RIDGE_OK;
 }

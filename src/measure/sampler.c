@@ -13,6 +13,7 @@
 
 #include "core/random.h"
 #include "device/device.h"
+#include "measure/foreign.h"
 #include "measure/stats.h"
 
 /* Oracle FLOP per sample's check. A first check above full_check_flops looks at drawn rows instead of all. */
@@ -117,6 +118,12 @@ static ridge_status first_check(sampler *s, int index, bool must_be_full, ridge_
     double time_us;
     RIDGE_TRY(s->rig->fill(s, 0, seed, error));
     RIDGE_TRY(s->rig->launch(s, index, 0, &status, &time_us, error));
+    if (status == RIDGE_UNSUPPORTED && ridge_foreign_is(s->slots[index].variant)) {
+        (void)ridge_why();
+        send_text(s, RIDGE_EVENT_SKIPPED, index, "it does not take this case");
+        drop_slot(s, index);
+        return RIDGE_OK;
+    }
     if (status != RIDGE_OK) {
         fail_slot(s, index, status);
         return RIDGE_OK;

@@ -5,7 +5,7 @@
 #ifndef RIDGE_RECORD_CHAIN_H
 #define RIDGE_RECORD_CHAIN_H
 
-#include "core/sha256.h"
+#include "record/sha256.h"
 #include "record/record.h"
 
 /* {"head": HEX, "links": [HEX for the run, then one for each result]} of a run as JSON; NULL when memory is out. */

@@ -127,7 +127,11 @@ static ridge_status outputs_right(const ridge_operands *ops, const ridge_rows *r
     ridge_view view = ridge_operands_view(ops, ops->target->n_in + j.output);
     char name[96];
     name_element(&view, j.element, name, sizeof name);
-    (void)snprintf(check->text, sizeof check->text, "%s = %.9g, want %.9g ± %.3g", name, j.got, j.want, j.tolerance);
+    const double missed = fabs(j.got - j.want) / j.tolerance;
+    char factor[48] = "";
+    if (isfinite(missed)) (void)snprintf(factor, sizeof factor, ": %.3g × the bound", missed);
+    (void)snprintf(check->text, sizeof check->text, "%s = %.9g, want %.9g ± %.3g%s", name, j.got, j.want, j.tolerance,
+                   factor);
     return RIDGE_OK;
 }
 

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "core/sha256.h"
+#include "record/sha256.h"
 
 static void hash(const char *text, size_t piece, char hex[RIDGE_SHA256_HEX]) {
     ridge_sha256 sha;

@@ -1,6 +1,6 @@
 /* SHA-256 (FIPS 180-4): the links of a record's chain. */
-#ifndef RIDGE_CORE_SHA256_H
-#define RIDGE_CORE_SHA256_H
+#ifndef RIDGE_RECORD_SHA256_H
+#define RIDGE_RECORD_SHA256_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "core/sha256.h"
+#include "record/sha256.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,0 +1,13 @@
+/* The parts of the judged process. */
+#ifndef RIDGE_JUDGED_JUDGED_H
+#define RIDGE_JUDGED_JUDGED_H
+
+#include <stdbool.h>
+
+/* Before foreign code is loaded, on all threads: no processes, threads, tracing, signals to others, timers, scheduling.
+ * After: no files, executable memory, or handlers either. A forbidden call kills the process (SIGSYS). False: the kernel has
+ * no seccomp filters. */
+bool ridge_lock_before(void);
+bool ridge_lock_after(void);
+
+#endif

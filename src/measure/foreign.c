@@ -1,0 +1,459 @@
+#include "measure/foreign.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/random.h"
+#include "device/device.h"
+#include "measure/channel.h"
+#include "verify/view.h"
+
+enum { PAGE = RIDGE_CHANNEL_PAGE, LINE = 64, SLACK_BYTE = 0xa5, CALIBRATIONS = 5, TRIES = 6, DECOYS = 64 };
+/* Processor time of mapping beyond which the judged has worked: three times what it took without foreign code, and this. */
+static const double map_slack_s = 300e-6, map_factor = 3;
+
+/* An element that the judged sees only when the clock is about to start; before, it has another value. */
+typedef struct decoy {
+    int tensor;
+    int64_t element;
+} decoy;
+
+typedef struct set_memory {
+    decoy decoys[DECOYS];
+    int n_decoys;
+    int fd;
+    char *memory; /* the judge's mapping */
+    size_t bytes;
+    ridge_channel_tensor tensor[RIDGE_KERNEL_MAX_TENSORS];
+} set_memory;
+
+static struct {
+    char path[RIDGE_CHANNEL_PATH], symbol[RIDGE_CHANNEL_SYMBOL];
+    pid_t pid; /* 0: not started; -1: it has ended */
+    int socket;
+    unsigned turn;
+    ridge_channel *channel;
+    set_memory *sets;
+    int n_sets;
+    double map_s; /* processor time of mapping, before foreign code was loaded */
+    bool loaded, stopped;
+    const int *cpus;
+} f;
+
+void ridge_foreign_choose(const char *path, const char *symbol) {
+    (void)snprintf(f.path, sizeof f.path, "%s", path);
+    (void)snprintf(f.symbol, sizeof f.symbol, "%s", symbol);
+}
+
+void ridge_foreign_pin(const int *cpus) { f.cpus = cpus; }
+
+/* ---- the process ------------------------------------------------------------------------------------------------- */
+
+/* ridge-judged stands beside the program, in the folder above it (tests), or where it is installed. */
+static bool find_program(char *path, size_t size) {
+    static const char *const places[] = {"ridge-judged", "../ridge-judged", "../libexec/ridge/ridge-judged"};
+    char self[512];
+    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n <= 0) return false;
+    self[n] = '\0';
+    char *slash = strrchr(self, '/');
+    if (slash) slash[1] = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        (void)snprintf(path, size, "%s%s", self, places[i]);
+        if (access(path, X_OK) == 0) return true;
+    }
+    return false;
+}
+
+/* In the child: the page and the socket get their numbers, everything else is closed, and the environment is empty. */
+static _Noreturn void become(const char *program, int page, int socket) {
+    const char *const no_environment[] = {NULL};
+    char *const arguments[] = {(char *)(uintptr_t) "ridge-judged", NULL};
+    const int high_page = fcntl(page, F_DUPFD, 10), high_socket = fcntl(socket, F_DUPFD, 10);
+    if (dup2(high_page, RIDGE_CHANNEL_FD) < 0 || dup2(high_socket, RIDGE_CHANNEL_SOCKET) < 0) _exit(2);
+    if (close_range(RIDGE_CHANNEL_SOCKET + 1, ~0u, 0) != 0) _exit(2);
+    (void)execve(program, arguments, (char *const *)(uintptr_t)no_environment);
+    _exit(2);
+}
+
+static ridge_status start(int threads) {
+    char program[600];
+    int ends[2] = {-1, -1};
+    if (!find_program(program, sizeof program))
+        return ridge_note_why("ridge-judged is not installed"), RIDGE_UNSUPPORTED;
+    const int page = memfd_create("ridge-channel", MFD_CLOEXEC);
+    if (page < 0 || ftruncate(page, PAGE) != 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return ridge_note_why("no channel: %s", strerror(errno)), RIDGE_FAILED;
+    f.channel = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, page, 0);
+    f.pid = f.channel == MAP_FAILED ? -1 : fork();
+    if (f.pid == 0) become(program, page, ends[1]);
+    close(page);
+    close(ends[1]);
+    f.socket = ends[0];
+    f.turn = 0;
+    f.stopped = f.loaded = false;
+    if (f.pid < 0) return ridge_note_why("no process for the kernel: %s", strerror(errno)), RIDGE_FAILED;
+    f.channel->threads = threads;
+    f.channel->pinned = f.cpus && threads <= RIDGE_CHANNEL_CPUS;
+    for (int i = 0; f.channel->pinned && i < threads; i++) f.channel->cpus[i] = f.cpus[i];
+    return RIDGE_OK;
+}
+
+static ridge_status ended(int status) {
+    f.pid = -1;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
+        ridge_note_why(
+            "it made a system call that is forbidden to kernels (threads, files, timers, executable memory)");
+    else if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS))
+        ridge_note_why("it crashed: memory outside of its operands, or a write to an input (%s)",
+                       strsignal(WTERMSIG(status)));
+    else if (WIFSIGNALED(status))
+        ridge_note_why("it crashed: %s", strsignal(WTERMSIG(status)));
+    else
+        ridge_note_why("its process ended, status %d", WEXITSTATUS(status));
+    return RIDGE_FAILED;
+}
+
+/* One command, there and back. The caller's own limit ends the judge, and the judged with it. */
+static ridge_status obey(uint32_t command) {
+    int status;
+    if (f.pid <= 0) return ridge_note_why("its process has ended"), RIDGE_FAILED;
+    f.channel->command = command;
+    const unsigned asked = f.turn + 1;
+    ridge_channel_pass(f.channel, asked);
+    while (!ridge_channel_wait(f.channel, asked, 50))
+        if (waitpid(f.pid, &status, WNOHANG) == f.pid) return ended(status);
+    f.turn += 2;
+    if (waitpid(f.pid, &status, WNOHANG) == f.pid) return ended(status);
+    if (atomic_load(&f.channel->turn) == f.turn) return RIDGE_OK;
+    (void)kill(f.pid, SIGKILL); /* a turn that is neither's was written by the kernel */
+    (void)waitpid(f.pid, &status, 0);
+    f.pid = -1;
+    return ridge_note_why("it forged the answer of its process"), RIDGE_FAILED;
+}
+
+/* The answer's text is the judged's word: printable, and cut. */
+static ridge_status answer(void) {
+    char text[RIDGE_CHANNEL_TEXT];
+    const int32_t status = f.channel->status;
+    if (status == RIDGE_KERNEL_DONE) return RIDGE_OK;
+    memcpy(text, f.channel->text, sizeof text);
+    text[sizeof text - 1] = '\0';
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ' || (unsigned char)*c > '~') *c = '?';
+    if (status == RIDGE_KERNEL_UNSUPPORTED) return ridge_note_why("it does not take this case"), RIDGE_UNSUPPORTED;
+    if (status == -1)
+        ridge_note_why("%s", text);
+    else
+        ridge_note_why("it returned %d", (int)status);
+    return RIDGE_FAILED;
+}
+
+static double processor_s(void) {
+    clockid_t clock;
+    struct timespec t;
+    if (clock_getcpuclockid(f.pid, &clock) != 0 || clock_gettime(clock, &t) != 0) return 0;
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static int type_of(ridge_dtype dtype) {
+    static const int types[RIDGE_DTYPE_COUNT] = {
+        [RIDGE_F32] = RIDGE_KERNEL_F32, [RIDGE_TF32] = RIDGE_KERNEL_F32, [RIDGE_BF16] = RIDGE_KERNEL_BF16,
+        [RIDGE_F16] = RIDGE_KERNEL_F16, [RIDGE_F64] = RIDGE_KERNEL_F64,  [RIDGE_I32] = RIDGE_KERNEL_I32,
+        [RIDGE_I64] = RIDGE_KERNEL_I64};
+    return types[dtype];
+}
+
+static int count_of(const ridge_operands *ops) { return ops->target->n_in + ops->target->n_out; }
+
+static size_t bytes_of(const ridge_view *view) { return (size_t)view->span * view->size; }
+
+/* An input ends in the last 64 bytes of its last page: what is read behind it is not mapped. Outputs end elsewhere, or tensors
+ * of whole pages would all begin at the same page offset, which makes loads and stores alias; what is written behind them is
+ * found by its bytes. */
+static void lay_out(const ridge_operands *ops, set_memory *set) {
+    uint64_t at = 0;
+    for (int t = 0; t < count_of(ops); t++) {
+        const ridge_view view = ridge_operands_view(ops, t);
+        ridge_channel_tensor *to = &set->tensor[t];
+        const uint64_t rear = t < ops->target->n_in ? 0 : RIDGE_GUARD_FRONT;
+        const uint64_t bytes = (bytes_of(&view) + LINE - 1) / LINE * LINE + rear;
+        *to = (ridge_channel_tensor){.pages_at = at,
+                                     .pages = (bytes + PAGE - 1) / PAGE * PAGE,
+                                     .type = type_of(view.dtype),
+                                     .rank = view.spec->rank};
+        to->offset = to->pages - bytes;
+        (void)ridge_spec_shape(view.spec, &ops->c, to->shape);
+        at += to->pages;
+    }
+    set->bytes = at ? at : PAGE;
+}
+
+static char *place_of(const set_memory *set, int t) {
+    return set->memory + set->tensor[t].pages_at + set->tensor[t].offset;
+}
+
+static void drop(set_memory *set) {
+    if (set->memory) (void)munmap(set->memory, set->bytes);
+    if (set->fd > 0) close(set->fd);
+    *set = (set_memory){.fd = 0};
+}
+
+/* Many sets are many files. */
+static void allow_files(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+ridge_status ridge_foreign_open(int sets, ridge_error *error) {
+    allow_files();
+    f.sets = calloc((size_t)sets, sizeof *f.sets);
+    f.n_sets = f.sets ? sets : 0;
+    return f.sets ? RIDGE_OK : ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d sets of a foreign kernel", sets);
+}
+
+/* What lies before a tensor in its pages, and behind it up to the next 64 bytes, is known. */
+static void copy_in(const ridge_operands *ops, const set_memory *set, int first, int last) {
+    for (int t = first; t < last; t++) {
+        const ridge_view view = ridge_operands_view(ops, t);
+        const ridge_channel_tensor *to = &set->tensor[t];
+        char *pages = set->memory + to->pages_at, *place = place_of(set, t);
+        memset(pages, SLACK_BYTE, to->offset);
+        memcpy(place, view.base, bytes_of(&view));
+        memset(place + bytes_of(&view), SLACK_BYTE, to->pages - to->offset - bytes_of(&view));
+    }
+}
+
+/* Some elements of the inputs get the other sign until the launch, at random: what is computed before it is then wrong. Values
+ * that are indices stay. */
+static void plant_decoys(const ridge_operands *ops, set_memory *set) {
+    uint64_t seed = 0;
+    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed) seed = ridge_clock_ns();
+    set->n_decoys = 0;
+    for (int i = 0; i < DECOYS; i++) {
+        const int t = (int)(ridge_random(seed, 2 * (uint64_t)i) % (uint64_t)ops->target->n_in);
+        const ridge_view view = ridge_operands_view(ops, t);
+        if (view.span < 1 || ridge_dtype_is_integer(view.dtype)) continue;
+        const int64_t element = (int64_t)(ridge_random(seed, 2 * (uint64_t)i + 1) % (uint64_t)view.span);
+        place_of(set, t)[(size_t)element * view.size + view.size - 1] ^= (char)0x80; /* the sign: little endian */
+        set->decoys[set->n_decoys++] = (decoy){t, element};
+    }
+}
+
+/* All are right now. One that was drawn twice has its own value already. */
+static void reveal(const ridge_operands *ops, const set_memory *set) {
+    for (int i = 0; i < set->n_decoys; i++) {
+        const ridge_view view = ridge_operands_view(ops, set->decoys[i].tensor);
+        const size_t at = (size_t)set->decoys[i].element * view.size;
+        memcpy(place_of(set, set->decoys[i].tensor) + at, view.base + at, view.size);
+    }
+}
+
+ridge_status ridge_foreign_fill(int number, const ridge_operands *ops, ridge_error *error) {
+    set_memory *set = &f.sets[number];
+    if (number >= f.n_sets) return ridge_fail(error, RIDGE_INVALID, "no set %d", number);
+    drop(set);
+    lay_out(ops, set);
+    set->fd = memfd_create("ridge-operands", MFD_CLOEXEC);
+    if (set->fd < 0 || ftruncate(set->fd, (off_t)set->bytes) != 0)
+        return ridge_fail(error, RIDGE_NO_MEMORY, "no memory file for operands: %s", strerror(errno));
+    set->memory = mmap(NULL, set->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, set->fd, 0);
+    if (set->memory == MAP_FAILED) {
+        set->memory = NULL;
+        return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for operands of a foreign kernel");
+    }
+    copy_in(ops, set, 0, count_of(ops));
+    plant_decoys(ops, set);
+    return RIDGE_OK;
+}
+
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
+
+static ridge_status send_memory(int fd) {
+    char byte = 0;
+    union {
+        char space[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr head;
+    } control;
+    memset(&control, 0, sizeof control);
+    struct iovec part = {&byte, 1};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof control.space};
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(head), &fd, sizeof fd);
+    if (sendmsg(f.socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == 1) return RIDGE_OK;
+    return ridge_note_why("its process does not take operands: %s", strerror(errno)), RIDGE_FAILED;
+}
+
+static void describe(const set_memory *set, const ridge_operands *ops) {
+    ridge_channel *c = f.channel;
+    c->n_in = ops->target->n_in;
+    c->n_out = ops->target->n_out;
+    c->n_dims = ridge_target_rank(ops->target);
+    c->n_options = 0;
+    while (c->n_options < RIDGE_KERNEL_MAX_RANK && ops->target->options[c->n_options].name) c->n_options++;
+    memcpy(c->dim, ops->c.dim, sizeof c->dim);
+    memcpy(c->option, ops->c.option, sizeof c->option);
+    memcpy(c->tensor, set->tensor, sizeof c->tensor);
+}
+
+/* Stopped, the judged cannot write while outputs are copied. */
+static ridge_status stop(void) {
+    int status;
+    if (f.stopped && f.pid > 0) return RIDGE_OK;
+    if (f.pid <= 0 || kill(f.pid, SIGSTOP) != 0) return ridge_note_why("its process has ended"), RIDGE_FAILED;
+    while (waitpid(f.pid, &status, WUNTRACED) < 0)
+        if (errno != EINTR) return RIDGE_FAILED;
+    f.stopped = WIFSTOPPED(status);
+    return f.stopped ? RIDGE_OK : ended(status);
+}
+
+static void go_on(void) {
+    if (f.stopped && f.pid > 0) (void)kill(f.pid, SIGCONT);
+    f.stopped = false;
+}
+
+/* Processor time that mapping took, read while the judged is stopped: of a process that runs, the kernel knows it only from tick
+ * to tick. Leaves it stopped. */
+static ridge_status map(const set_memory *set, const ridge_operands *ops, double *seconds) {
+    RIDGE_TRY(stop());
+    describe(set, ops);
+    const double before = processor_s();
+    go_on();
+    RIDGE_TRY(send_memory(set->fd));
+    RIDGE_TRY(obey(RIDGE_CHANNEL_MAP));
+    RIDGE_TRY(answer());
+    RIDGE_TRY(stop());
+    *seconds = processor_s() - before;
+    return RIDGE_OK;
+}
+
+/* Foreign code comes late: what mapping takes without it is measured first, on the operands of the first launch. */
+static ridge_status load(const set_memory *set, const ridge_operands *ops) {
+    double seconds;
+    for (int i = 0; i < CALIBRATIONS; i++) {
+        RIDGE_TRY(map(set, ops, &seconds));
+        if (seconds > f.map_s) f.map_s = seconds;
+    }
+    (void)snprintf(f.channel->path, sizeof f.channel->path, "%s", f.path);
+    (void)snprintf(f.channel->symbol, sizeof f.channel->symbol, "%s", f.symbol);
+    go_on();
+    RIDGE_TRY(obey(RIDGE_CHANNEL_LOAD));
+    RIDGE_TRY(answer());
+    f.loaded = true;
+    return RIDGE_OK;
+}
+
+/* Maps the set without work of its own. An interruption may look like work, so it has more than one try, each with memory that
+ * is new: what was done in one is lost in the next. */
+static ridge_status map_idle(int number, const ridge_operands *ops) {
+    const double most = map_factor * f.map_s + map_slack_s;
+    double seconds = 0;
+    for (int i = 0; i < TRIES; i++) {
+        ridge_error why = {0};
+        if (i > 0 && ridge_foreign_fill(number, ops, &why) != RIDGE_OK)
+            return ridge_note_why("%s", why.text), RIDGE_FAILED;
+        RIDGE_TRY(map(&f.sets[number], ops, &seconds));
+        if (seconds <= most) return RIDGE_OK;
+    }
+    ridge_note_why("it worked before the clock started: %.0f us, where mapping its operands takes %.0f us",
+                   1e6 * seconds, 1e6 * f.map_s);
+    return RIDGE_FAILED;
+}
+
+/* The last command before the clock wakes its threads, as those of the others are awake. */
+ridge_status ridge_foreign_ready(int number, const ridge_operands *ops) {
+    if (!f.loaded) RIDGE_TRY(load(&f.sets[number], ops));
+    RIDGE_TRY(map_idle(number, ops));
+    reveal(ops, &f.sets[number]);
+    go_on();
+    return obey(RIDGE_CHANNEL_EMPTY);
+}
+
+static bool is_slack(const char *bytes, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)bytes[i] != SLACK_BYTE) return false;
+    return true;
+}
+
+ridge_status ridge_foreign_collect(int number, const ridge_operands *ops) {
+    const set_memory *set = &f.sets[number];
+    RIDGE_TRY(stop());
+    for (int t = ops->target->n_in; t < count_of(ops); t++) {
+        const ridge_view view = ridge_operands_view(ops, t);
+        const ridge_channel_tensor *from = &set->tensor[t];
+        const char *place = place_of(set, t);
+        const size_t bytes = bytes_of(&view);
+        const bool front = is_slack(set->memory + from->pages_at, from->offset);
+        if (!front || !is_slack(place + bytes, from->pages - from->offset - bytes)) {
+            ridge_note_why("memory %s %s was written to", front ? "behind" : "before", view.spec->name);
+            return RIDGE_FAILED;
+        }
+        memcpy(view.base, place, bytes);
+    }
+    return RIDGE_OK;
+}
+
+ridge_status ridge_foreign_empty(void) {
+    go_on();
+    RIDGE_TRY(obey(RIDGE_CHANNEL_EMPTY));
+    return answer();
+}
+
+/* ---- as a variant ------------------------------------------------------------------------------------------------ */
+
+static ridge_status prepare(const ridge_case *c, int threads, void **plan) {
+    (void)c;
+    *plan = &f;
+    return start(threads);
+}
+
+static void release(void *plan) {
+    int status;
+    (void)plan;
+    for (int i = 0; i < f.n_sets; i++) drop(&f.sets[i]);
+    free(f.sets);
+    f.sets = NULL;
+    f.n_sets = 0;
+    if (f.pid > 0) {
+        (void)kill(f.pid, SIGKILL);
+        (void)waitpid(f.pid, &status, 0);
+    }
+    f.pid = 0;
+}
+
+static ridge_status run(const ridge_call *call) {
+    (void)call;
+    RIDGE_TRY(obey(RIDGE_CHANNEL_RUN));
+    return answer();
+}
+
+ridge_variant ridge_foreign_variant(const char *name) {
+    return (ridge_variant){.name = name,
+                           .role = RIDGE_PEER,
+                           .idea = "a kernel that is judged, in a process of its own",
+                           .run = RIDGE_ANY_ISA(run),
+                           .prepare = prepare,
+                           .release = release,
+                           .own_threads = true};
+}
+
+bool ridge_foreign_is(const ridge_variant *variant) { return variant && variant->prepare == prepare; }

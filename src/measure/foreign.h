@@ -1,0 +1,37 @@
+/* The judge's side of a foreign kernel: it runs in a process of its own (src/judged), which sees the operands of one set, in
+ * memory that is written anew for every fill, and nothing else of the judge.
+ *
+ * The judge keeps the operands it checks with in memory of its own. A fill copies them into a memory file; before a launch the
+ * judged maps that file, inputs read-only and with unmapped pages around each tensor; after the launch, and with the judged
+ * stopped, outputs are copied back. So what a kernel does to inputs, guards, or later to outputs cannot reach a check.
+ *
+ * Before the clock starts, some elements of the inputs have the wrong sign; the judge puts them right when the set is mapped and
+ * the judged stopped. Processor time of mapping is compared with what it took before foreign code was loaded. */
+#ifndef RIDGE_MEASURE_FOREIGN_H
+#define RIDGE_MEASURE_FOREIGN_H
+
+#include "verify/operands.h"
+
+/* One for each process: the kernel that variants made by ridge_foreign_variant run. path is absolute. */
+void ridge_foreign_choose(const char *path, const char *symbol);
+
+/* The processors of its threads, one each; NULL: not pinned. */
+void ridge_foreign_pin(const int *cpus);
+
+/* A variant of that kernel: role peer, on the CPU. `name` has to live as long. Its prepare starts the judged process. */
+ridge_variant ridge_foreign_variant(const char *name);
+bool ridge_foreign_is(const ridge_variant *variant);
+
+/* After prepare: room for so many sets. */
+ridge_status ridge_foreign_open(int sets, ridge_error *error);
+/* Copies a filled set into new memory. */
+ridge_status ridge_foreign_fill(int set, const ridge_operands *ops, ridge_error *error);
+/* Untimed, before a launch: the judged maps the set, whose inputs are right only then. RIDGE_FAILED, with a reason
+ * (ridge_why): it ended, or it worked before the clock. */
+ridge_status ridge_foreign_ready(int set, const ridge_operands *ops);
+/* Untimed, after a launch: copies outputs back. RIDGE_WRONG, with a reason: memory beside a tensor was written to. */
+ridge_status ridge_foreign_collect(int set, const ridge_operands *ops);
+/* One empty launch, there and back. */
+ridge_status ridge_foreign_empty(void);
+
+#endif
