@@ -50,6 +50,13 @@ const ridge_command ridge_commands[] = {
      "edge case of the target is checked, then the others are timed. Without --dtype only f32.",
      "  ridge check fused_l2norm mine.c\n  ridge check fused_l2norm ./mine.so:my_norm --sizes 4096x4096 --threads 1\n",
      ridge_cmd_check, ridge_pattern_words},
+    {"exploits", 'x', "Judge a folder of kernels that cheat: is each caught, no honest one blamed?", "TARGET FOLDER",
+     "Every .c file of the folder is judged as ridge check does, on the edge cases and on --sizes, and a table says "
+     "how it was "
+     "caught. Files whose names begin with honest are controls. ridge's own collection is tests/exploits, for "
+     "fused_l2norm. "
+     "Status 1: a cheat was missed, or an honest kernel blamed.",
+     "  ridge exploits fused_l2norm tests/exploits --sizes 512x1024\n", ridge_cmd_exploits, ridge_pattern_words},
     {"diff", 'i', "Compare two saved runs; status 1 if something became slower.", "BEFORE.json AFTER.json",
      "Optimized variants are compared by their speedups over the same baseline, others by their times if both runs "
      "measured them three times or more (--repeat).",

@@ -124,6 +124,7 @@ int ridge_cmd_launch(const ridge_options *options);
 int ridge_cmd_diff(const ridge_options *options);
 int ridge_cmd_replay(const ridge_options *options);
 int ridge_cmd_check(const ridge_options *options);
+int ridge_cmd_exploits(const ridge_options *options);
 int ridge_cmd_doctor(const ridge_options *options);
 int ridge_cmd_completion(const ridge_options *options);
 int ridge_cmd_help(const ridge_options *options);
