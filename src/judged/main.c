@@ -37,14 +37,18 @@ static int say(judged *j, const char *text) {
 static void wake(void *arg, int rank, int size) { (void)arg, (void)rank, (void)size; }
 
 /* Libraries that come later may ask for memory from several threads: one arena needs no mprotect to grow. */
-static int load(judged *j) {
+static int start(judged *j) {
     ridge_channel *c = j->channel;
-    char text[RIDGE_CHANNEL_TEXT];
     (void)mallopt(M_ARENA_MAX, 1);
     if (ridge_team_create(c->threads, c->pinned ? c->cpus : NULL, &j->team, NULL) != RIDGE_OK)
         return say(j, "its threads did not start");
     ridge_team_run(j->team, wake, NULL); /* threads that are not there yet could not start any more */
-    if (!ridge_lock_before()) return say(j, "this system has no seccomp filters: foreign code is not run without them");
+    return ridge_lock_before() ? 0 : say(j, "this system has no seccomp filters: foreign code is not run without them");
+}
+
+static int load(judged *j) {
+    const ridge_channel *c = j->channel;
+    char text[RIDGE_CHANNEL_TEXT];
     void *library = dlopen(c->path, RTLD_NOW | RTLD_LOCAL);
     if (!library) return say(j, dlerror());
     void *symbol = dlsym(library, c->symbol);
@@ -147,6 +151,7 @@ static int run(judged *j) {
 
 static int obey(judged *j) {
     switch (j->channel->command) {
+        case RIDGE_CHANNEL_START: return start(j);
         case RIDGE_CHANNEL_LOAD: return load(j);
         case RIDGE_CHANNEL_MAP: return map(j);
         case RIDGE_CHANNEL_RUN: return run(j);

@@ -22,10 +22,11 @@ enum {
 };
 
 typedef enum ridge_channel_command {
-    RIDGE_CHANNEL_LOAD = 1, /* open the file, find the symbol, and lock the process up */
-    RIDGE_CHANNEL_MAP,      /* map the memory that comes through the socket, in place of what was mapped */
-    RIDGE_CHANNEL_RUN,      /* call the kernel */
-    RIDGE_CHANNEL_EMPTY,    /* call nothing, on all threads: they are awake then */
+    RIDGE_CHANNEL_START = 1, /* start the threads, and forbid what no kernel needs */
+    RIDGE_CHANNEL_LOAD,      /* open the file, find the symbol, and forbid the rest */
+    RIDGE_CHANNEL_MAP,       /* map the memory that comes through the socket, in place of what was mapped */
+    RIDGE_CHANNEL_RUN,       /* call the kernel */
+    RIDGE_CHANNEL_EMPTY,     /* call nothing, on all threads: they are awake then */
     RIDGE_CHANNEL_QUIT,
 } ridge_channel_command;
 

@@ -19,9 +19,9 @@
 #include "measure/channel.h"
 #include "verify/view.h"
 
-enum { PAGE = RIDGE_CHANNEL_PAGE, LINE = 64, SLACK_BYTE = 0xa5, CALIBRATIONS = 5, TRIES = 6, DECOYS = 64 };
-/* Processor time of mapping beyond which the judged has worked: three times what it took without foreign code, and this. */
-static const double map_slack_s = 300e-6, map_factor = 3;
+enum { PAGE = RIDGE_CHANNEL_PAGE, LINE = 64, SLACK_BYTE = 0xa5, CALIBRATIONS = 5, TRIES = 8, DECOYS = 64 };
+/* Processor time of mapping beyond which the judged has worked: four times what it took without foreign code, and this. */
+static const double map_slack_s = 500e-6, map_factor = 4;
 
 /* An element that the judged sees only when the clock is about to start; before, it has another value. */
 typedef struct decoy {
@@ -349,6 +349,9 @@ static ridge_status map(const set_memory *set, const ridge_operands *ops, double
 /* Foreign code comes late: what mapping takes without it is measured first, on the operands of the first launch. */
 static ridge_status load(const set_memory *set, const ridge_operands *ops) {
     double seconds;
+    go_on();
+    RIDGE_TRY(obey(RIDGE_CHANNEL_START));
+    RIDGE_TRY(answer());
     for (int i = 0; i < CALIBRATIONS; i++) {
         RIDGE_TRY(map(set, ops, &seconds));
         if (seconds > f.map_s) f.map_s = seconds;

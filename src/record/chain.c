@@ -7,13 +7,15 @@
 #include "record/saved.h"
 
 /* What follows from other fields is not hashed: replay derives it anew. */
-static const char *const run_facts[] = {"schema",   "version",  "date",         "command",     "settings",
-                                        "machine",  "ceilings", "gpu_ceilings", "probes",      "rates",
-                                        "measured", "wall_s",   "plan",         "interrupted", NULL};
-static const char *const result_facts[] = {"target",   "case",      "backend", "variant", "way",   "isa",
-                                           "threads",  "mode",      "verdict", "reason",  "check", "work",
-                                           "frame_us", "floors",    "time_us", "options", "shape", "measured",
-                                           "samples",  "companion", NULL};
+static const char *const run_facts[] = {"schema",   "version",      "date",     "command", "settings", "machine",
+                                        "ceilings", "gpu_ceilings", "probes",   "rates",   "measured", "wall_s",
+                                        "plan",     "interrupted",  "findings", NULL};
+static const char *const result_facts[] = {
+    "target",  "case",       "dtype", "shape",    "column_major", "options",   "backend", "variant",  "way",
+    "isa",     "threads",    "mode",  "verdict",  "reason",       "check",     "work",    "frame_us", "floors",
+    "time_us", "dram_bytes", "cut",   "measured", "samples",      "companion", NULL};
+static const char *const pair_facts[] = {"target",    "case",      "backend", "isa",       "threads", "mode",
+                                         "reference", "optimized", "traffic", "agreement", NULL};
 
 /* A missing field counts as null. */
 static bool add_fields(ridge_sha256 *sha, const json_t *object, const char *const *keys) {
@@ -46,11 +48,12 @@ static bool add_link(json_t *links, const json_t *object, const char *const *key
 
 static json_t *links_of(const json_t *run) {
     size_t i;
-    const json_t *result;
+    const json_t *result, *pair;
     json_t *links = json_array();
     bool whole = links && add_link(links, run, run_facts);
     json_array_foreach(json_object_get(run, "results"), i, result) whole =
         whole && add_link(links, result, result_facts);
+    json_array_foreach(json_object_get(run, "pairs"), i, pair) whole = whole && add_link(links, pair, pair_facts);
     if (whole) return links;
     json_decref(links);
     return NULL;

@@ -304,6 +304,9 @@ static void name_link(ridge_replay *replay, int link) {
         (void)snprintf(replay->found, sizeof replay->found, "it has no whole chain");
     } else if (link == 0) {
         (void)snprintf(replay->found, sizeof replay->found, "its settings, machine or ceilings were edited");
+    } else if (link > replay->run.n_results) {
+        (void)snprintf(replay->found, sizeof replay->found, "traffic or agreement of pair %d was edited",
+                       link - replay->run.n_results);
     } else {
         const ridge_result *r = &replay->run.results[link - 1];
         ridge_case_name(r->target, &r->c, name, sizeof name);
