@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""ridge's attention on listed shapes, beside PyTorch's: cuDNN, FlashAttention-2, flex_attention, on one GPU.
+"""ridge's attention, or its gradients, on listed shapes, beside PyTorch's: cuDNN, FlashAttention-2, flex_attention, on one
+GPU.
 
     bench/attention_cuda.py                          # listed: long and short sequences, one query, windows
     bench/attention_cuda.py --only D128 --ways       # each of ridge's ways, of cases whose name contains this
+    bench/attention_cuda.py --backward               # gradients
     bench/attention_cuda.py --json rows.json
 
 Operands are normal; sets of them rotate so that none is in the L2 when its turn comes. Each side's calls on all sets
@@ -42,12 +44,14 @@ class Case:
     causal: bool = False
     left: int = -1  # keys that a query sees before its own
     dtype: str = "bf16"
+    backward: bool = False
 
     @property
     def name(self):
         mask = f"window{self.left}" if self.left >= 0 else "causal" if self.causal else "full"
         lengths = f"S{self.n}" if self.m == self.n else f"M{self.m}N{self.n}"
-        return f"B{self.batch} H{self.heads}/{self.kv_heads} {lengths} D{self.d} {mask} {self.dtype}"
+        gradients = " backward" if self.backward else ""
+        return f"B{self.batch} H{self.heads}/{self.kv_heads} {lengths} D{self.d} {mask} {self.dtype}{gradients}"
 
     def span(self, i):
         """Keys [first, last) of query i: aligned at the bottom right."""
@@ -58,7 +62,7 @@ class Case:
     @property
     def flop(self):
         scores = sum(last - first for first, last in map(self.span, range(self.m)))
-        return 4.0 * self.batch * self.heads * scores * self.d
+        return (10.0 if self.backward else 4.0) * self.batch * self.heads * scores * self.d
 
     @property
     def key_bytes(self):
@@ -66,7 +70,8 @@ class Case:
 
     @property
     def bytes(self):
-        return self.key_bytes + 4.0 * self.batch * self.heads * self.m * self.d
+        forward = self.key_bytes + 4.0 * self.batch * self.heads * self.m * self.d
+        return 2 * forward if self.backward else forward
 
 
 LONG = [
@@ -105,23 +110,81 @@ def flex_side(case, sets):
     return lambda i: compiled(*sets[i], block_mask=mask, enable_gqa=case.heads != case.kv_heads)
 
 
-def ridge_side(case, sets, context, way=None):
+def ridge_side(case, sets, way=None):
+    context = ridge.Context()  # its own: a graph holds on to its scratch memory
     variant = f"cuda/optimized:{way}" if way else None
     options = [0, int(case.causal), case.left, -1]  # scale, causal, left, right; those behind are 0
     out = [torch.full_like(q, math.nan) for q, _, _ in sets]
-    lse = torch.empty(case.m, case.batch, case.heads, device="cuda")
+    lse = [torch.empty(case.m, case.batch, case.heads, device="cuda") for _ in sets]
 
     def run(i):
         inputs = [x.permute(2, 0, 1, 3) for x in sets[i]]
-        context.apply("attention", [*inputs, None, None], [out[i].permute(2, 0, 1, 3), lse], variant, options=options)
+        results = [out[i].permute(2, 0, 1, 3), lse[i]]
+        context.apply("attention", [*inputs, None, None], results, variant, options=options)
         return out[i]
 
+    run.lse, run.context = lse, context
     return run
 
 
-def sides_of(case, sets, context, ways):
-    runs = {"ridge": ridge_side(case, sets, context)}
-    runs.update({f"ridge:{way}": ridge_side(case, sets, context, way) for way in ways})
+# ---- gradients: each side on the output and the lse of ridge's forward pass, or of its own ----
+def ridge_backward(case, sets, way=None):
+    context = ridge.Context()
+    variant = f"cuda/optimized:{way}" if way else None
+    options = [0, int(case.causal), case.left, -1]
+    forward = ridge_side(case, [s[:3] for s in sets])
+    made = []
+    for i, (q, k, v, dout) in enumerate(sets):
+        out = forward(i)
+        grads = [torch.full_like(x, math.nan) for x in (q, k, v)]
+        made.append((out, forward.lse[i], grads, torch.empty(case.heads, device="cuda")))
+
+    def turned(x):
+        return x.permute(2, 0, 1, 3)
+
+    def run(i):
+        q, k, v, dout = map(turned, sets[i])
+        out, lse, grads, dsink = made[i]
+        inputs = [q, k, v, turned(out), lse, dout, None, None]
+        context.apply("attention_backward", inputs, [*map(turned, grads), dsink], variant, options=options)
+        return grads
+
+    run.context = context
+    return run
+
+
+def torch_backward(case, sets, backend):
+    """The gradient function of PyTorch's own graph, kept, so that only its kernels run."""
+    saved, stream = [], torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    for q, k, v, dout in sets:
+        leaves = [x.detach().requires_grad_() for x in (q, k, v)]
+        with sdpa_kernel(backend), torch.cuda.stream(stream):
+            out = F.scaled_dot_product_attention(
+                *leaves, enable_gqa=case.heads != case.kv_heads, is_causal=case.causal
+            )
+        saved.append((out, leaves, dout))
+
+    def run(i):
+        out, leaves, dout = saved[i]
+        with torch.cuda.stream(stream):
+            return torch.autograd.grad(out, leaves, dout, retain_graph=True)
+
+    run.stream = stream
+    return run
+
+
+def backward_sides(case, sets, ways):
+    runs = {"ridge": ridge_backward(case, sets)}
+    runs.update({f"ridge:{way}": ridge_backward(case, sets, way) for way in ways})
+    runs["cudnn"] = torch_backward(case, sets, SDPBackend.CUDNN_ATTENTION)
+    runs["flash2"] = torch_backward(case, sets, SDPBackend.FLASH_ATTENTION)
+    return runs
+
+
+def sides_of(case, sets, ways):
+    runs = {"ridge": ridge_side(case, sets)}
+    runs.update({f"ridge:{way}": ridge_side(case, sets, way) for way in ways})
     if case.left >= 0:
         runs["flex"] = flex_side(case, sets)
     else:
@@ -149,6 +212,39 @@ def error_of(case, operands, got):
     return worst
 
 
+def gradient_error(case, operands, got):
+    """Of all of dq, dk and dv of some heads of keys, each over its largest value."""
+    q, k, v, dout = operands
+    worst, group = 0.0, case.heads // case.kv_heads
+    scale, rows = 1 / math.sqrt(case.d), max(1, 2**25 // case.n)
+    seen = torch.tensor([case.span(i) for i in range(case.m)], device="cuda")
+    keys = torch.arange(case.n, device="cuda")
+    for _ in range(2):
+        b, g = random.randrange(case.batch), random.randrange(case.kv_heads)
+        kk, vv = k[b, g].double(), v[b, g].double()
+        dk, dv = torch.zeros_like(kk), torch.zeros_like(vv)
+        for h in range(g * group, (g + 1) * group):
+            dq = torch.empty(case.m, case.d, device="cuda", dtype=torch.float64)
+            for first in range(0, case.m, rows):
+                some = slice(first, first + rows)
+                hidden = (keys < seen[some, :1]) | (keys >= seen[some, 1:])
+                qq, oo = q[b, h, some].double(), dout[b, h, some].double()
+                p = torch.softmax((qq @ kk.T * scale).masked_fill(hidden, -math.inf), -1).nan_to_num(0)
+                dp = oo @ vv.T
+                ds = p * (dp - (p * dp).sum(-1, keepdim=True)) * scale
+                dq[some] = ds @ kk
+                dk += ds.T @ qq
+                dv += p.T @ oo
+            worst = worse(worst, got[0][b, h], dq)
+        worst = worse(worse(worst, got[1][b, g], dk), got[2][b, g], dv)
+    return worst
+
+
+def worse(worst, got, want):
+    error = float((got.double() - want).abs().max() / want.abs().max().clamp_min(1e-30))
+    return max(worst, error) if error == error and worst == worst else math.nan
+
+
 def run_case(case, ways, seconds):
     t = DTYPES[case.dtype]
     count = sides.sets_for(case.bytes, sides.l2_bytes(), 32)
@@ -156,21 +252,25 @@ def run_case(case, ways, seconds):
     def normal(heads, rows):
         return torch.randn(case.batch, heads, rows, case.d, device="cuda", dtype=torch.float32).to(t)
 
-    sets = [
-        (normal(case.heads, case.m), normal(case.kv_heads, case.n), normal(case.kv_heads, case.n)) for _ in range(count)
-    ]
-    context = ridge.Context()
+    def operands():
+        made = [normal(case.heads, case.m), normal(case.kv_heads, case.n), normal(case.kv_heads, case.n)]
+        return (*made, normal(case.heads, case.m)) if case.backward else tuple(made)
+
+    sets = [operands() for _ in range(count)]
     takes, chosen = {}, None
-    for name, run in sides_of(case, sets, context, ways).items():
+    runs = (backward_sides if case.backward else sides_of)(case, sets, ways)  # graphs do not hold what they point to
+    for name, run in runs.items():
         try:
-            error = error_of(case, sets[0], run(0))
+            got = run(0)
+            torch.cuda.synchronize()
+            error = (gradient_error if case.backward else error_of)(case, sets[0], got)
             if name == "ridge":
-                chosen = context.last_way
-            if not error <= TOLERANCE[case.dtype]:
+                chosen = run.context.last_way
+            if not error <= TOLERANCE[case.dtype] * (4 if case.backward else 1):
                 if name.startswith("ridge"):
                     raise SystemExit(f"{name} is wrong: {case.name}: {error:.2e}")
                 raise RuntimeError(f"wrong, {error:.1e}")
-            graph = sides.graph_of(run, count)
+            graph = sides.graph_of(run, count, stream=getattr(run, "stream", None))
             takes[name] = lambda replay=graph.replay: sides.elapsed(replay) / count
         except (ridge.Error, RuntimeError) as why:
             note(f"{case.name}: {name}: {sweep_cuda.first_line(why)}")
@@ -201,19 +301,24 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="write all rows to FILE")
     parser.add_argument("--seconds", type=float, default=1.0, help="of rounds a case (at least 5 rounds, at most 20)")
     parser.add_argument("--only", help="only cases whose name contains this")
+    parser.add_argument("--backward", action="store_true", help="gradients, of the cases with as many queries as keys")
     parser.add_argument("--ways", action="store_true", help="every way of ridge by itself")
     o = parser.parse_args()
-    ways = sweep_cuda.ways_by_target()["attention"] if o.ways else []
+    target = "attention_backward" if o.backward else "attention"
+    ways = sweep_cuda.ways_by_target()[target] if o.ways else []
     rows = []
     print("{device}, PyTorch {torch}, CUDA {cuda}".format(**sides.machine()))
-    print(f"{'case':44} {'side':18} {'us':>10} TFLOP/s    GB/s  best peer ÷ side")
-    for case in LISTED:
+    print(f"{'case':53} {'side':18} {'us':>10} TFLOP/s    GB/s  best peer ÷ side")
+    cases = LISTED
+    if o.backward:
+        cases = [dataclasses.replace(c, backward=True) for c in LISTED if c.m == c.n and c.left < 0]
+    for case in cases:
         if o.only and o.only not in case.name:
             continue
         for r in run_case(case, ways, o.seconds):
             ahead = f"{r['ahead']:9.3f}" if r["ahead"] else ""
             print(
-                f"{case.name:44} {r['side']:18} {r['us']:10.2f} {r['tflops']:7.1f} {r['key_gbps']:7.0f} {ahead}"
+                f"{case.name:53} {r['side']:18} {r['us']:10.2f} {r['tflops']:7.1f} {r['key_gbps']:7.0f} {ahead}"
                 f"  {r['way'] or ''}",
                 flush=True,
             )

@@ -192,16 +192,17 @@ def allow_tf32(allow):
 
 
 # ---- timing ---------------------------------------------------------------------------------------------------------
-def graph_of(run, n, kept=None):
-    """A CUDA graph of run(0) … run(n - 1). `kept`: a list for the results; their memory is then used once only."""
-    stream = torch.cuda.Stream()
+def graph_of(run, n, kept=None, stream=None):
+    """A CUDA graph of run(0) … run(n - 1). `kept`: a list for the results; their memory is then used once only. `stream`:
+    where it is captured; PyTorch's gradients run in the stream that their forward pass ran in."""
+    stream = stream or torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         for i in range(3):
             run(i % n)
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, stream=stream):
         for i in range(n):
             result = run(i)
             if kept is not None:

@@ -227,6 +227,19 @@ RIDGE_API ridge_status ridge_attention(ridge_context *context, const DLTensor *q
                                        const ridge_attention_options *options, const DLTensor *out, const DLTensor *lse,
                                        ridge_error *error);
 
+/* What a call of ridge_attention took and gave. */
+typedef struct ridge_attention_saved {
+    const DLTensor *q, *k, *v, *out, *lse;
+} ridge_attention_saved;
+
+/* Gradients of what depends on out, from dout, its gradient with respect to out: dq, dk and dv, shaped and typed as q, k and
+ * v, and dsink, f32 [heads], which may be NULL without sinks. Options are those of the call that made out and lse. The same
+ * bits each time. A query that sees no key has dq 0 and adds nothing. An infinity or NaN reaches rows that share a tile. */
+RIDGE_API ridge_status ridge_attention_backward(ridge_context *context, const ridge_attention_saved *saved,
+                                                const DLTensor *dout, const ridge_attention_options *options,
+                                                const DLTensor *dq, const DLTensor *dk, const DLTensor *dv,
+                                                const DLTensor *dsink, ridge_error *error);
+
 /* ---- linear layers ---------------------------------------------------------------------------------------------- */
 
 /* probs = softmax(x w + b)         x: [batch, depth], w: [depth, classes] row- or column-major, b: [classes];

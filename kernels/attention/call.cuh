@@ -20,6 +20,17 @@ inline attention_strides strides_of(const DLTensor &t) {
     return {below[0], below[1], below[2]};
 }
 
+/* What dims and options say. */
+inline void attention_extents_of(const ridge_call *call, attention_args *a) {
+    a->mask = attention_mask_of(call->dim, call->option);
+    a->m = (int)call->dim[ATTENTION_M], a->n = (int)call->dim[ATTENTION_N];
+    a->batch = (int)call->dim[ATTENTION_BATCH], a->heads = (int)call->dim[ATTENTION_HEADS];
+    a->group = (int)(call->dim[ATTENTION_HEADS] / call->dim[ATTENTION_KV_HEADS]);
+    a->depth = (int)call->dim[ATTENTION_D], a->values = (int)call->dim[ATTENTION_V];
+    a->scale = attention_scale(call->dim, call->option);
+    a->softcap = (float)call->option[ATTENTION_SOFTCAP];
+}
+
 /* All but what depends on the tile. */
 inline attention_args attention_args_of(const ridge_call *call) {
     attention_args a = {};
@@ -31,15 +42,9 @@ inline attention_args attention_args_of(const ridge_call *call) {
     a.lse = (float *)ridge_data(&lse), a.lse_strides = strides_of(lse);
     if (call->option[ATTENTION_SINKS] > 0) a.sink = (const float *)ridge_data(&call->in[ATTENTION_IN_SINK]);
     if (call->option[ATTENTION_SLOPES] > 0) a.slope = (const float *)ridge_data(&call->in[ATTENTION_IN_SLOPE]);
-    a.mask = attention_mask_of(call->dim, call->option);
-    a.m = (int)call->dim[ATTENTION_M], a.n = (int)call->dim[ATTENTION_N];
-    a.batch = (int)call->dim[ATTENTION_BATCH], a.heads = (int)call->dim[ATTENTION_HEADS];
-    a.group = (int)(call->dim[ATTENTION_HEADS] / call->dim[ATTENTION_KV_HEADS]);
-    a.depth = (int)call->dim[ATTENTION_D], a.values = (int)call->dim[ATTENTION_V];
+    attention_extents_of(call, &a);
     a.out_in_pieces = is_aligned16(a.out) && a.values % 8 == 0 && a.out_strides.row % 8 == 0 &&
                       a.out_strides.batch % 8 == 0 && a.out_strides.head % 8 == 0;
-    a.scale = attention_scale(call->dim, call->option);
-    a.softcap = (float)call->option[ATTENTION_SOFTCAP];
     return a;
 }
 inline bool attention_is_empty(const attention_args &a) { return a.m == 0 || a.batch == 0 || a.heads == 0; }

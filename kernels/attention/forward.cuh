@@ -13,6 +13,7 @@
 #ifndef RIDGE_ATTENTION_FORWARD_CUH
 #define RIDGE_ATTENTION_FORWARD_CUH
 
+#include "attention/products.cuh"
 #include "attention/schedule.cuh"
 #include "attention/scores.cuh"
 #include "cuda/epilogue/store.cuh"
@@ -21,30 +22,35 @@
 
 namespace ridge {
 
-/* Shared memory: Q, then stages of K, then of V, then barriers. Operands lie as TMA leaves boxes of 64 columns. A block
- * counts the steps of all its tiles. */
+/* Shared memory: places of Q, then stages of K, then of V, then barriers. Operands lie as TMA leaves boxes of 64 columns. A
+ * block counts its tiles, and the steps of all of them. */
 template <class S>
 struct attention_memory {
+    static constexpr int k_at = S::q_places * S::q_bytes, v_at = k_at + S::stages * S::k_bytes;
+    static constexpr int barriers_at = v_at + S::stages * S::v_bytes;
+    static constexpr int bytes = barriers_at + 8 * (2 * S::q_places + 4 * S::stages);
     uint32_t base;
-    __device__ uint32_t q(void) const { return base; }
-    __device__ uint32_t k(int step) const { return base + (uint32_t)(S::q_bytes + step % S::stages * S::k_bytes); }
-    __device__ uint32_t v(int step) const {
-        return base + (uint32_t)(S::q_bytes + S::stages * S::k_bytes + step % S::stages * S::v_bytes);
+    __device__ uint32_t q(int tile) const { return base + (uint32_t)(tile % S::q_places * S::q_bytes); }
+    __device__ uint32_t k(int step) const { return base + (uint32_t)(k_at + step % S::stages * S::k_bytes); }
+    __device__ uint32_t v(int step) const { return base + (uint32_t)(v_at + step % S::stages * S::v_bytes); }
+    __device__ uint32_t of_q(int which, int tile) const {
+        return base + (uint32_t)(barriers_at + 8 * (which * S::q_places + tile % S::q_places));
     }
-    __device__ uint32_t barrier(int number) const {
-        return base + (uint32_t)(S::q_bytes + S::stages * (S::k_bytes + S::v_bytes) + 8 * number);
+    __device__ uint32_t of_stage(int which, int step) const {
+        return base + (uint32_t)(barriers_at + 8 * (2 * S::q_places + which * S::stages + step % S::stages));
     }
-    __device__ uint32_t q_full(void) const { return barrier(0); }
-    __device__ uint32_t q_empty(void) const { return barrier(1); }
-    __device__ uint32_t k_full(int step) const { return barrier(2 + step % S::stages); }
-    __device__ uint32_t k_empty(int step) const { return barrier(2 + S::stages + step % S::stages); }
-    __device__ uint32_t v_full(int step) const { return barrier(2 + 2 * S::stages + step % S::stages); }
-    __device__ uint32_t v_empty(int step) const { return barrier(2 + 3 * S::stages + step % S::stages); }
-    /* Of the barriers of a block's step number `step`. */
+    __device__ uint32_t q_full(int tile) const { return of_q(0, tile); }
+    __device__ uint32_t q_empty(int tile) const { return of_q(1, tile); }
+    __device__ uint32_t k_full(int step) const { return of_stage(0, step); }
+    __device__ uint32_t k_empty(int step) const { return of_stage(1, step); }
+    __device__ uint32_t v_full(int step) const { return of_stage(2, step); }
+    __device__ uint32_t v_empty(int step) const { return of_stage(3, step); }
+    /* Of the barriers of a block's step, or tile, of that number. */
     __device__ static int phase(int step) { return step / S::stages % 2; }
+    __device__ static int q_phase(int tile) { return tile / S::q_places % 2; }
 
     __device__ void init(void) const {
-        mbarrier_init(q_full(), 1), mbarrier_init(q_empty(), S::groups);
+        for (int t = 0; t < S::q_places; t++) mbarrier_init(q_full(t), 1), mbarrier_init(q_empty(t), S::groups);
         for (int s = 0; s < S::stages; s++) {
             mbarrier_init(k_full(s), 1), mbarrier_init(k_empty(s), S::groups);
             mbarrier_init(v_full(s), 1), mbarrier_init(v_empty(s), S::groups);
@@ -53,25 +59,12 @@ struct attention_memory {
     }
 };
 
-template <class S>
-constexpr int attention_shared_bytes = S::q_bytes + S::stages *(S::k_bytes + S::v_bytes) + 8 * (2 + 4 * S::stages);
-
 /* ---- producer ---- */
-
-/* Lines [line, line + Lines) of a head: boxes of 64 columns. */
-template <int Lines, int Columns>
-__device__ inline void load_lines(uint32_t to, const CUtensorMap *map, uint32_t barrier, int line, int head,
-                                  int batch) {
-    mbarrier_arrive_expect_tx(barrier, Lines * Columns * 2);
-#pragma unroll
-    for (int c = 0; c < Columns / 64; c++)
-        cp_async_bulk_tensor_4d(to + (uint32_t)(c * Lines * 128), map, barrier, c * 64, line, head, batch);
-}
 
 template <class S>
 __device__ inline void attention_produce(const attention_maps &maps, const attention_args &a,
                                          const attention_memory<S> &memory) {
-    int k_step = 0, v_step = 0, q_phase = 0;
+    int k_step = 0, v_step = 0, tile = 0;
     for (attention_schedule<S> schedule(a); schedule.more(); schedule.next()) {
         const attention_place place = schedule.place();
         const attention_steps steps = attention_steps_of<S>(a, place);
@@ -90,9 +83,9 @@ __device__ inline void attention_produce(const attention_maps &maps, const atten
         };
         load_k(steps.last);
         if constexpr (!S::packed) {
-            mbarrier_wait_parity(memory.q_empty(), q_phase ^ 1);
-            load_lines<S::M, S::D>(memory.q(), &maps.q, memory.q_full(), place.m, place.head, place.batch);
-            q_phase ^= 1;
+            mbarrier_wait_parity(memory.q_empty(tile), memory.q_phase(tile) ^ 1);
+            load_lines<S::M, S::D>(memory.q(tile), &maps.q, memory.q_full(tile), place.m, place.head, place.batch);
+            tile++;
         }
         for (int step = steps.last; step > steps.first; step--) load_k(step - 1), load_v(step);
         load_v(steps.first);
@@ -100,30 +93,6 @@ __device__ inline void attention_produce(const attention_maps &maps, const atten
 }
 
 /* ---- consumers ---- */
-
-/* scores = Q K^T: the warpgroup's 64 queries, all keys of a stage. */
-template <class S>
-__device__ inline void multiply_keys(float (&scores)[S::scores], uint32_t q, uint32_t k, int group) {
-    const uint64_t left = wgmma_descriptor(q + (uint32_t)(group * 64 * 128), 0), right = wgmma_descriptor(k, 0);
-#pragma unroll
-    for (int i = 0; i < S::D / 16; i++) {
-        const int chunk = i / 4, slice = i % 4 * wgmma_step<true>;
-        wgmma<typename S::T, S::N, true, true>(scores, left + (uint64_t)(chunk * (S::M * 128 >> 4) + slice),
-                                               right + (uint64_t)(chunk * (S::N * 128 >> 4) + slice), i > 0);
-    }
-    wgmma_commit_group();
-}
-/* sums (+)= P V. */
-template <class S>
-__device__ inline void multiply_values(float (&sums)[S::sums], const unsigned (&p)[S::N / 16][4], uint32_t v,
-                                       int accumulate) {
-    const uint64_t right = wgmma_descriptor(v, S::N * 128);
-#pragma unroll
-    for (int i = 0; i < S::N / 16; i++)
-        wgmma_rs<typename S::T, S::V, false>(sums, p[i], right + (uint64_t)(i * wgmma_step<false>),
-                                             i > 0 ? 1 : accumulate);
-    wgmma_commit_group();
-}
 
 /* Warpgroups issue products one after the other; each lets the next one go. */
 template <class S, bool Alone = S::groups == 1>
@@ -169,74 +138,135 @@ __device__ inline void load_packed(const attention_args &a, const attention_plac
     bar_sync<128>(1);
 }
 
-/* A warpgroup's part of one tile after the other. */
+/* A block's tiles that have steps; results of the others are stored on the way. */
+template <class S>
+struct attention_tiles {
+    attention_schedule<S> schedule;
+    attention_place place;
+    attention_steps steps;
+    int group, number = 0; /* of the tile, among those of the block that have steps */
+
+    __device__ attention_tiles(const attention_args &a, int warpgroup) : schedule(a), group(warpgroup) { find(); }
+    __device__ bool more(void) const { return schedule.more(); }
+    __device__ void next(void) { schedule.next(), number++, find(); }
+
+   private:
+    __device__ void find(void) {
+        for (; schedule.more(); schedule.next()) {
+            place = schedule.place(), steps = attention_steps_of<S>(schedule.a, place);
+            if (!steps.none()) return;
+            attention_store_none<S>(schedule.a, place, group);
+        }
+    }
+};
+
+/* A warpgroup's part of one tile after the other. The steps of all tiles are one sequence: a tile's first scores are under
+ * way while the last P of the tile before is multiplied, where shared memory and registers suffice. */
 template <class S>
 struct attention_consumer {
     const attention_args &a;
     const attention_memory<S> &memory;
     const product_order<S> &order;
-    int group, steps_before; /* of all tiles */
+    int group, number = 0; /* of the step whose P is in p */
+    float sums[S::sums], scores[S::scores];
+    unsigned p[S::N / 16][4];
+    softmax_rows rows;
+
+    __device__ attention_consumer(const attention_args &args, const attention_memory<S> &shared,
+                                  const product_order<S> &products, int warpgroup)
+        : a(args), memory(shared), order(products), group(warpgroup) {}
 
     __device__ void release(uint32_t empty) const {
         if (thread_of_warpgroup() == 0) mbarrier_arrive(empty);
     }
 
-    /* The steps behind the first one: sums are those of all steps but the last, whose P is in p. */
-    __device__ void all_steps(const attention_steps &steps, const attention_scores_of<S> &shape, float (&sums)[S::sums],
-                              unsigned (&p)[S::N / 16][4], softmax_rows &rows) {
-        float scores[S::scores];
-        int number = steps_before;
-        mbarrier_wait_parity(memory.k_full(number), memory.phase(number));
+    /* Scores of the step of that number: under way. */
+    __device__ void multiply_q(int tile, int step) {
+        mbarrier_wait_parity(memory.k_full(step), memory.phase(step));
         wgmma_fence();
-        multiply_keys<S>(scores, memory.q(), memory.k(number), group);
+        multiply_lines<S, S::D>(scores, memory.q(tile), memory.k(step), group);
+    }
+    /* A tile's first step, while nothing else is under way. */
+    __device__ void begin(const attention_tiles<S> &tiles, const attention_scores_of<S> &shape) {
+        if constexpr (S::packed)
+            load_packed<S>(a, tiles.place, memory.q(0));
+        else
+            mbarrier_wait_parity(memory.q_full(tiles.number), memory.q_phase(tiles.number));
+        multiply_q(tiles.number, number);
         wgmma_wait_group<0>();
         wgmma_settle(scores);
         release(memory.k_empty(number));
-        shape.apply(scores, steps.last);
+        shape.apply(scores, tiles.steps.last);
         rows.take<S::scores>(scores, shape.factor());
         round_to_operand<S>(p, scores);
-        for (int step = steps.last - 1; step >= steps.first; step--, number++) {
-            const int next = number + 1;
-            mbarrier_wait_parity(memory.k_full(next), memory.phase(next));
-            order.wait();
-            wgmma_fence();
-            multiply_keys<S>(scores, memory.q(), memory.k(next), group);
-            mbarrier_wait_parity(memory.v_full(number), memory.phase(number));
-            wgmma_fence();
-            multiply_values<S>(sums, p, memory.v(number), step < steps.last - 1);
-            order.pass_on();
-            wgmma_wait_group<1>();
-            wgmma_settle(scores);
-            release(memory.k_empty(next));
-            shape.apply(scores, step);
-            const float2 by = rows.take<S::scores>(scores, shape.factor());
-            wgmma_wait_group<0>();
-            wgmma_settle(sums);
-            keep_operand<S>(p); /* until now */
-            wgmma_settle(scores);
-            release(memory.v_empty(number));
-            round_to_operand<S>(p, scores);
-            rescale(sums, by);
+    }
+    /* The tile of that number has all its sums. */
+    __device__ void end(const attention_place &place, int tile) {
+        attention_store<S>(a, place, sums, rows, memory.q(tile), group);
+        if constexpr (S::packed) {
+            bar_sync<128>(1); /* all of the result has left Q's place */
+        } else {
+            fence_proxy_async(); /* the result left through Q's place, which TMA writes next */
+            bar_sync<128>(1 + group);
+            release(memory.q_empty(tile));
         }
     }
 
-    /* sums: of all steps, not yet divided. */
-    __device__ void tile(const attention_place &place, const attention_steps &steps) {
-        float sums[S::sums];
-        unsigned p[S::N / 16][4];
-        softmax_rows rows;
-        const attention_scores_of<S> shape(a, place, group);
-        all_steps(steps, shape, sums, p, rows);
-        const int number = steps_before + steps.last - steps.first;
+    /* sums (+)= P V of this step: under way. */
+    __device__ void multiply_p(bool first) {
         mbarrier_wait_parity(memory.v_full(number), memory.phase(number));
         wgmma_fence();
-        multiply_values<S>(sums, p, memory.v(number), steps.first < steps.last);
-        rows.finish(shape.factor(), shape.sink_log2);
+        multiply_by_lines<S, S::V>(sums, p, memory.v(number), !first);
+    }
+    __device__ void finish_sums(void) {
         wgmma_wait_group<0>();
         wgmma_settle(sums);
+        keep_operand<S>(p); /* until now */
         release(memory.v_empty(number));
-        steps_before = number + 1;
-        attention_store<S>(a, place, sums, rows, memory.q(), group);
+    }
+
+    __device__ void run(void) {
+        attention_tiles<S> tiles(a, group);
+        if (!tiles.more()) return;
+        attention_scores_of<S> shape(a, tiles.place, group);
+        int step = tiles.steps.last;
+        begin(tiles, shape);
+        for (;;) {
+            const bool first = step == tiles.steps.last, ends = step == tiles.steps.first; /* nothing is in sums yet */
+            const attention_place place = tiles.place; /* of P */
+            const int tile = tiles.number;
+            if (ends) tiles.next();
+            if (ends && !(S::across && tiles.more())) { /* nothing else is under way */
+                multiply_p(first);
+                rows.finish(shape.factor(), shape.sink_log2);
+                finish_sums();
+                end(place, tile);
+                if (!tiles.more()) return;
+                number++, step = tiles.steps.last;
+                shape.of(tiles.place, group), rows.restart();
+                begin(tiles, shape);
+                continue;
+            }
+            step = ends ? tiles.steps.last : step - 1;
+            if (ends) mbarrier_wait_parity(memory.q_full(tiles.number), memory.q_phase(tiles.number));
+            order.wait();
+            multiply_q(tiles.number, number + 1);
+            multiply_p(first);
+            order.pass_on();
+            if (ends) rows.finish(shape.factor(), shape.sink_log2), shape.of(tiles.place, group);
+            wgmma_wait_group<1>();
+            wgmma_settle(scores);
+            release(memory.k_empty(number + 1));
+            if (ends) rows.restart();
+            shape.apply(scores, step);
+            const float2 by = rows.take<S::scores>(scores, shape.factor());
+            finish_sums();
+            wgmma_settle(scores);
+            if (ends) end(place, tile);
+            round_to_operand<S>(p, scores);
+            if (!ends) rescale(sums, by);
+            number++;
+        }
     }
 };
 
@@ -244,11 +274,11 @@ template <class S>
 __global__ void __launch_bounds__(S::threads, 1)
     attention_kernel(const __grid_constant__ attention_maps maps, const __grid_constant__ attention_args a) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    static_assert(attention_shared_bytes<S> <= 227 * 1024, "shared memory");
+    static_assert(attention_memory<S>::bytes <= 227 * 1024, "shared memory");
     extern __shared__ __align__(1024)
         uint8_t attention_shared[]; /* the swizzle's pattern begins at multiples of 1024 */
     const attention_memory<S> memory = {shared_address(attention_shared)};
-    const int group = (int)threadIdx.x / 128 - 1;
+    const int group = __shfl_sync(0xffffffffu, (int)threadIdx.x / 128, 0) - 1; /* the compiler sees a warp's one value */
     if (threadIdx.x == 0) {
         prefetch_tensormap(&maps.q), prefetch_tensormap(&maps.k), prefetch_tensormap(&maps.v);
         memory.init();
@@ -262,29 +292,9 @@ __global__ void __launch_bounds__(S::threads, 1)
     }
     if constexpr (S::groups > 1) setmaxnreg_inc<S::consumer_registers>();
     const product_order<S> order = {group};
-    attention_consumer<S> consumer = {a, memory, order, group, 0};
-    int q_phase = 0;
+    attention_consumer<S> consumer(a, memory, order, group);
     order.open();
-    for (attention_schedule<S> schedule(a); schedule.more(); schedule.next()) {
-        const attention_place place = schedule.place();
-        const attention_steps steps = attention_steps_of<S>(a, place);
-        if (steps.none()) {
-            attention_store_none<S>(a, place, group);
-            continue;
-        }
-        if constexpr (S::packed) {
-            load_packed<S>(a, place, memory.q());
-            consumer.tile(place, steps);
-            bar_sync<128>(1); /* all of the result has left Q's place */
-            continue;
-        }
-        mbarrier_wait_parity(memory.q_full(), q_phase);
-        q_phase ^= 1;
-        consumer.tile(place, steps);
-        fence_proxy_async(); /* the result left through Q's place, which TMA writes next */
-        bar_sync<128>(1 + group);
-        consumer.release(memory.q_empty());
-    }
+    consumer.run();
     order.close();
 #else
     __trap(); /* launched on Hopper alone */

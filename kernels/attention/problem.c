@@ -1,4 +1,4 @@
-#include "attention/problem.h"
+#include "attention_backward/problem.h"
 
 #include <math.h>
 
@@ -36,3 +36,27 @@ float attention_scale(const int64_t *dim, const double *option) {
     const double scale = option[ATTENTION_SCALE];
     return (float)(scale > 0 || scale < 0 ? scale : 1 / sqrt((double)dim[ATTENTION_D]));
 }
+
+const char *attention_reject(const ridge_case *c) {
+    const int64_t *d = c->dim;
+    if (d[ATTENTION_HEADS] < 1 || d[ATTENTION_KV_HEADS] < 1) return "heads and kv_heads must be at least 1";
+    if (d[ATTENTION_HEADS] % d[ATTENTION_KV_HEADS] != 0) return "heads must be a multiple of kv_heads";
+    if (d[ATTENTION_D] < 1 || d[ATTENTION_V] < 1) return "d and v must be at least 1";
+    if (d[ATTENTION_M] >= ATTENTION_ALL || d[ATTENTION_N] >= ATTENTION_ALL) return "m and n must be below 2^30";
+    if (!(fabs(c->option[ATTENTION_SCALE]) <= 0x1p20)) return "scale must be from -2^20 to 2^20";
+    if (!(c->option[ATTENTION_SOFTCAP] >= 0 && c->option[ATTENTION_SOFTCAP] <= 0x1p20))
+        return "softcap must be from 0 (none) to 2^20";
+    return NULL;
+}
+
+/* ---- gradients ---- */
+
+double attention_backward_flops(const ridge_case *c) {
+    const double heads = whole(c, ATTENTION_BATCH) * whole(c, ATTENTION_HEADS);
+    return heads * attention_scores(c) * (6 * whole(c, ATTENTION_D) + 4 * whole(c, ATTENTION_V));
+}
+double attention_backward_bytes_read(const ridge_case *c) {
+    const double rows = whole(c, ATTENTION_BATCH) * whole(c, ATTENTION_M) * whole(c, ATTENTION_HEADS);
+    return attention_bytes_read(c) + rows * ((double)ridge_dtype_size(c->dtype) * 2 * whole(c, ATTENTION_V) + 4);
+}
+double attention_backward_bytes_written(const ridge_case *c) { return attention_bytes_read(c); }

@@ -79,6 +79,9 @@ static inline bool attention_is_shaped(const int64_t *dim, const double *option)
            option[ATTENTION_SLOPES] > 0;
 }
 
+/* Why dims or options are none of attention; NULL: they are. */
+const char *attention_reject(const ridge_case *c);
+
 /* Scores s_ij of a head that are not masked. */
 double attention_scores(const ridge_case *c);
 /* 4 FLOP a score and dimension, half of them of each product. */

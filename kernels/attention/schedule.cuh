@@ -12,6 +12,9 @@ extern "C" {
 
 namespace ridge {
 
+/* What a block of one an SM is launched with, of registers for a thread of each warpgroup together. */
+constexpr int registers_of_warpgroups(int threads) { return 65536 / threads / 8 * 8 * (threads / 128); }
+
 /* Depth, Values: of the tile, which pads those of the problem. Shaped: scores are more than products times a positive
  * scale. Packed: rows of a tile are the queries of all heads that share keys, row r of query r / group and of that head
  * r % group of them; blocks may have a part of the keys each. */
@@ -21,8 +24,13 @@ struct attention_shape {
     static constexpr int D = Depth, V = Values, N = Keys, groups = Groups, M = 64 * Groups, stages = 2;
     static constexpr int threads = 128 * (Groups + 1);
     static constexpr int q_bytes = M * D * 2, k_bytes = N * D * 2, v_bytes = N * V * 2;
+    /* Of Q: a second one where there is room, so that a tile begins while the result of the one before leaves. */
+    static constexpr int q_places = !Packed && 2 * q_bytes + stages * (k_bytes + v_bytes) <= 226 * 1024 ? 2 : 1;
+    static constexpr bool across = q_places > 1 && Groups < 3; /* steps of one tile overlap those of the next */
     static constexpr int scores = N / 2, sums = V / 2; /* of a thread */
     static constexpr int producer_registers = Groups == 2 ? 24 : 32, consumer_registers = Groups == 2 ? 240 : 160;
+    static_assert(Groups == 1 || producer_registers + Groups * consumer_registers <= registers_of_warpgroups(threads),
+                  "setmaxnreg would wait for registers that the block has not");
     static constexpr bool shaped = Shaped, packed = Packed;
     static_assert(D % 64 == 0 && V % 64 == 0 && N % 16 == 0 && V <= D, "boxes, slices, and the result in Q's place");
 };

@@ -14,14 +14,25 @@ constexpr float LOG2_E = 1.4426950408889634f, LN_2 = 0.6931471805599453f;
 
 /* ---- scores of a step ---- */
 
+/* softcap tanh(x / softcap), within 2^-21 of softcap. */
+__device__ inline float attention_capped(float x, float softcap) {
+    const float power = ex2_approx_ftz(x * (rcp_approx_ftz(softcap) * (2.0f * LOG2_E)));
+    return softcap - 2.0f * softcap * rcp_approx_ftz(power + 1.0f);
+}
+
 template <class S>
 struct attention_scores_of {
     const attention_args &a;
     int first, last; /* queries of the warpgroup; last < first: none exists */
     int query[2];    /* of this thread's rows */
-    float slope[2], sink_log2[2];
+    static constexpr int heads = S::packed ? 2 : 1;
+    float slope[heads], sink_log2[heads]; /* of this thread's rows, or of both */
 
     __device__ attention_scores_of(const attention_args &args, const attention_place &place, int group) : a(args) {
+        of(place, group);
+    }
+    /* The warpgroup's rows of another tile. */
+    __device__ void of(const attention_place &place, int group) {
         const int row = place.m + group * 64;
         first = attention_query<S>(a, row);
         last = attention_query<S>(a, min(row + 63, attention_rows<S>(a) - 1));
@@ -29,6 +40,7 @@ struct attention_scores_of {
         for (int r = 0; r < 2; r++) {
             const int own = place.m + fragment_row(group) + 8 * r, head = attention_head<S>(a, place, own);
             query[r] = attention_query<S>(a, own);
+            if (r >= heads) continue;
             slope[r] = S::shaped && a.slope ? a.slope[head] : 0.0f;
             sink_log2[r] = S::shaped && a.sink && !(S::packed && a.part_out) ? a.sink[head] * LOG2_E : -INFINITY;
         }
@@ -45,25 +57,20 @@ struct attention_scores_of {
    private:
     template <int Which>
     __device__ void bend(float (&scores)[S::scores], int step) const {
-        const int own = query[Which] + a.mask.shift - step * S::N - fragment_column(); /* of the thread's first key */
+        const int ahead = query[Which] + a.mask.shift - step * S::N - fragment_column(); /* of the thread's first key */
         each_of_row<Which>(scores, [&](float &x, int i) {
             x *= a.scale;
-            if (a.softcap > 0.0f) x = cap(x);
-            x = (x - slope[Which] * fabsf((float)(own - i / 2 * 8 - i % 2))) * LOG2_E;
+            if (a.softcap > 0.0f) x = attention_capped(x, a.softcap);
+            x = (x - slope[Which % heads] * fabsf((float)(ahead - i / 2 * 8 - i % 2))) * LOG2_E;
         });
-    }
-    /* softcap tanh(x / softcap), within 2^-21 of softcap. */
-    __device__ float cap(float x) const {
-        const float power = ex2_approx_ftz(x / a.softcap * (2.0f * LOG2_E));
-        return a.softcap - 2.0f * a.softcap * rcp_approx_ftz(power + 1.0f);
     }
     template <int Which>
     __device__ void hide(float (&scores)[S::scores], int step) const {
         const attention_keys keys = attention_keys_of(a.mask, query[Which], query[Which], a.n);
-        const int before = step * S::N + fragment_column();
+        const int before = step * S::N + fragment_column() - keys.begin;
         const unsigned seen = (unsigned)max(keys.end - keys.begin, 0);
         each_of_row<Which>(scores, [&](float &x, int i) {
-            if ((unsigned)(before + i / 2 * 8 + i % 2 - keys.begin) >= seen) x = -INFINITY;
+            if ((unsigned)(before + i / 2 * 8 + i % 2) >= seen) x = -INFINITY;
         });
     }
 };
@@ -77,6 +84,11 @@ struct softmax_rows {
     float most[2] = {-INFINITY, -INFINITY}, sum[2] = {0.0f, 0.0f};
     float by[2], lse[2]; /* after finish(): what sums are multiplied by, and the natural logarithm */
 
+    __device__ void restart(void) {
+#pragma unroll
+        for (int r = 0; r < 2; r++) most[r] = -INFINITY, sum[r] = 0.0f;
+    }
+
     /* What exponents of 2 are reduced by: a row without keys so far has none. */
     __device__ static float shift(float most, float factor) { return most == -INFINITY ? 0.0f : most * factor; }
 
@@ -86,10 +98,11 @@ struct softmax_rows {
         return make_float2(take_row<0>(scores, factor), take_row<1>(scores, factor));
     }
     /* sinks: exponents of two that join the sums; -inf: none. */
-    __device__ void finish(float factor, const float (&sinks)[2]) {
+    template <int Heads>
+    __device__ void finish(float factor, const float (&sinks)[Heads]) {
 #pragma unroll
         for (int r = 0; r < 2; r++) {
-            const float sink = sinks[r];
+            const float sink = sinks[r % Heads];
             const float all = quad_sum(sum[r]), own = shift(most[r], factor);
             const float top = all == 0.0f ? sink : fmaxf(own, sink);
             const float kept = all == 0.0f ? 0.0f : ex2_approx_ftz(own - top);
@@ -176,30 +189,51 @@ __device__ inline void store_lse(const attention_args &a, const attention_place 
     }
 }
 
-/* A warp's 16 rows of the result in shared memory, in 64-column chunks of all the tile's rows: whole pieces of 16 bytes,
- * or elements, go to memory. */
-template <class S>
-__device__ inline void copy_pieces(const attention_args &a, const attention_place &place, uint32_t from, int group) {
-    constexpr int pieces = S::V / 8; /* of a row */
+/* Rows of a tile on their way from a warpgroup's sums to memory. */
+struct attention_rows_out {
+    uint32_t room;  /* in shared memory, for all rows of the tile */
+    int group;      /* the warpgroup, which has 64 of them */
+    int first;      /* the number of the tile's first row */
+    int rows, columns;
+    bool in_pieces; /* rows in memory begin at multiples of 16 bytes and have whole ones */
+};
+
+/* A warp's 16 rows, in 64-column chunks of all the tile's rows: whole pieces of 16 bytes, or elements, go to memory.
+ * row_of(row): where it begins. */
+template <class S, int Columns, typename F>
+__device__ inline void copy_pieces(const attention_rows_out &to, uint32_t from, const F &row_of) {
+    constexpr int pieces = Columns / 8; /* of a row */
     const int warp_row = thread_of_warpgroup() / 32 * 16;
 #pragma unroll 2
     for (int i = (int)threadIdx.x % 32; i < 16 * pieces; i += 32) {
-        const int line = warp_row + i / pieces, piece = i % pieces, row = place.m + group * 64 + line;
+        const int line = warp_row + i / pieces, piece = i % pieces, row = to.first + to.group * 64 + line;
         const uint32_t at = from + (uint32_t)(piece / 8 * S::M * 128 + swizzle_128B(line, piece % 8));
-        if (row < attention_rows<S>(a) && piece * 8 < a.values)
-            st_global_v4(attention_row<S>(a, place, row) + piece * 8, ld_shared_v4(at));
+        if (row < to.rows && piece * 8 < to.columns) st_global_v4(row_of(row) + piece * 8, ld_shared_v4(at));
     }
 }
-template <class S>
-__device__ inline void copy_elements(const attention_args &a, const attention_place &place, uint32_t from, int group) {
+template <class S, int Columns, typename F>
+__device__ inline void copy_elements(const attention_rows_out &to, uint32_t from, const F &row_of) {
     const int warp_row = thread_of_warpgroup() / 32 * 16;
-    for (int i = (int)threadIdx.x % 32; i < 16 * S::V; i += 32) {
-        const int line = warp_row + i / S::V, column = i % S::V, row = place.m + group * 64 + line;
+    for (int i = (int)threadIdx.x % 32; i < 16 * Columns; i += 32) {
+        const int line = warp_row + i / Columns, column = i % Columns, row = to.first + to.group * 64 + line;
         const uint32_t at =
             from + (uint32_t)(column / 64 * S::M * 128 + swizzle_128B(line, column % 64 / 8) + column % 8 * 2);
-        if (row >= attention_rows<S>(a) || column >= a.values) continue;
-        ((uint16_t *)attention_row<S>(a, place, row))[column] = ld_shared_u16(at);
+        if (row >= to.rows || column >= to.columns) continue;
+        ((uint16_t *)row_of(row))[column] = ld_shared_u16(at);
     }
+}
+template <class S, int Columns, typename F>
+__device__ inline void store_rows(const attention_rows_out &to, const float (&sums)[Columns / 2], const F &row_of) {
+    uint32_t own = to.room + (uint32_t)(to.group * 64 * 128);
+    asm volatile("" : "+r"(own)); /* else what is made of it is kept through all tiles */
+#pragma unroll
+    for (int chunk = 0; chunk < Columns / 64; chunk++)
+        put_chunk<typename S::T>(own + (uint32_t)(chunk * S::M * 128), sums, chunk);
+    __syncwarp();
+    if (to.in_pieces)
+        copy_pieces<S, Columns>(to, own, row_of);
+    else
+        copy_elements<S, Columns>(to, own, row_of);
 }
 
 /* room: for the result of all rows of the tile. */
@@ -207,7 +241,6 @@ template <class S>
 __device__ inline void attention_store(const attention_args &a, const attention_place &place, float (&sums)[S::sums],
                                        const softmax_rows &rows, uint32_t room, int group) {
     const int row = place.m + fragment_row(group);
-    const uint32_t own = room + (uint32_t)(group * 64 * 128);
     each_of_row<0>(sums, [&](float &x, int) { x *= rows.by[0]; });
     each_of_row<1>(sums, [&](float &x, int) { x *= rows.by[1]; });
     wgmma_settle(sums); /* multiplied once, whichever way they leave */
@@ -218,14 +251,8 @@ __device__ inline void attention_store(const attention_args &a, const attention_
                               a.values % 2 == 0);
             return store_lse<S>(a, place, rows, row);
         }
-#pragma unroll
-    for (int chunk = 0; chunk < S::V / 64; chunk++)
-        put_chunk<typename S::T>(own + (uint32_t)(chunk * S::M * 128), sums, chunk);
-    __syncwarp();
-    if (a.out_in_pieces)
-        copy_pieces<S>(a, place, own, group);
-    else
-        copy_elements<S>(a, place, own, group);
+    const attention_rows_out to = {room, group, place.m, attention_rows<S>(a), a.values, a.out_in_pieces};
+    store_rows<S, S::V>(to, sums, [&](int r) { return attention_row<S>(a, place, r); });
     store_lse<S>(a, place, rows, row);
 }
 

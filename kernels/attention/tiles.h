@@ -13,6 +13,7 @@
 
 #define ATTENTION_TILES(X)                                                                              \
     X(tile_64, 64, 64, 128, 3, false, "192 queries by 128 keys, d to 64")                               \
+    X(tile_64_128, 64, 64, 128, 2, false, "128 queries by 128 keys, d to 64")                           \
     X(tile_128, 128, 128, 128, 2, false, "128 queries by 128 keys, d to 128")                           \
     X(tile_256, 256, 256, 80, 2, false, "128 queries by 80 keys, d to 256")                             \
     X(packed_64, 64, 64, 128, 1, true, "few queries: rows of all heads that share keys, keys in parts") \

@@ -1,31 +1,12 @@
 /* Attention by the tiles of tiles.h: tensor maps, the order of tiles, the launch. */
-#include "attention/call.cuh"
 #include "attention/forward.cuh"
-#include "cuda/host/tensor_map.cuh"
+#include "attention/maps.cuh"
 
 extern "C" {
 #include "attention/ways.h"
 }
 
 namespace ridge {
-
-/* Boxes of `lines` rows of 64 dimensions of one head of [rows, batch, heads, dimensions]. */
-template <typename T>
-static bool map_of(CUtensorMap *map, const void *base, const attention_strides &s, int rows, int batch, int heads,
-                   int dimensions, int lines) {
-    const auto bytes = [](int extent, int64_t stride) { return (cuuint64_t)(extent > 1 ? stride * 2 : 16); };
-    const cuuint64_t extents[4] = {(cuuint64_t)dimensions, (cuuint64_t)rows, (cuuint64_t)heads, (cuuint64_t)batch};
-    const cuuint64_t strides[3] = {bytes(rows, s.row), bytes(heads, s.head), bytes(batch, s.batch)};
-    return make_map_4d<T>(map, base, extents, strides, lines);
-}
-
-/* Heads whose keys and values take about half of L2: their tiles run together. */
-static int section_of(const attention_args &a) {
-    const int64_t l2 = device_limit(cudaDevAttrL2CacheSize), each = 2 * (int64_t)a.n * (a.depth + a.values);
-    const int64_t fit = each > 0 ? l2 / 2 / each : 1, all = (int64_t)a.batch * a.heads;
-    const int64_t section = (fit > 1 ? fit : 1) * a.group;
-    return (int)(section < all ? section : all);
-}
 
 /* out and lse of a row from those of its parts: a block a row. */
 template <class S>
@@ -67,16 +48,16 @@ static ridge_status run_tiles(attention_args a, const attention_tile &tile, cons
     using T = typename S::T;
     static allowed_per_device allowed;
     const void *const kernel = (const void *)attention_kernel<S>;
-    constexpr int bytes = attention_shared_bytes<S>;
+    constexpr int bytes = attention_memory<S>::bytes;
     const int kv_heads = a.heads / a.group;
     attention_maps maps;
     if (allowed.get([&] { return allow_shared(kernel, bytes); }) != cudaSuccess) return RIDGE_UNSUPPORTED;
-    if (!map_of<T>(&maps.q, a.q, a.q_strides, a.m, a.batch, a.heads, a.depth, S::M) ||
-        !map_of<T>(&maps.k, a.k, a.k_strides, a.n, a.batch, kv_heads, a.depth, S::N) ||
-        !map_of<T>(&maps.v, a.v, a.v_strides, a.n, a.batch, kv_heads, a.values, S::N))
+    if (!attention_map_of<T>(&maps.q, a.q, a.q_strides, a.m, a.batch, a.heads, a.depth, S::M) ||
+        !attention_map_of<T>(&maps.k, a.k, a.k_strides, a.n, a.batch, kv_heads, a.depth, S::N) ||
+        !attention_map_of<T>(&maps.v, a.v, a.v_strides, a.n, a.batch, kv_heads, a.values, S::N))
         return RIDGE_UNSUPPORTED;
     a.m_tiles = (a.m + S::M - 1) / S::M;
-    a.section = section_of(a);
+    a.section = attention_section(a, 1);
     a.longest_first = a.mask.right < a.n; /* later queries see more */
     const int sms = device_limit(cudaDevAttrMultiProcessorCount);
     if constexpr (S::packed) take_parts<S>(&a, tile, call, sms);

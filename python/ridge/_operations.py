@@ -130,6 +130,20 @@ def attention(
     return out, lse
 
 
+def attention_backward(
+    q, k, v, out, lse, dout, causal=False, scale=0.0, window=(-1, -1), softcap=0.0, sink=None, slope=None, **how
+):
+    """dq, dk, dv and dsink (None without a sink) from attention's results and the gradient with respect to out.
+
+    Options are those of the call of attention that made out and lse."""
+    gradients = [_empty(x, tuple(x.shape)) for x in (q, k, v)]
+    dsink = _empty_f32(q, (_dims(q, "q", ("batch", "heads", "m", "d"))[1],))
+    inputs = [*map(_rows_first, (q, k, v, out)), _rows_first(lse), _rows_first(dout), sink, slope]
+    options = [scale, int(causal), *window, softcap, 0, 0, 0]
+    apply("attention_backward", inputs, [*map(_rows_first, gradients), dsink], options=options, **how)
+    return (*gradients, None if sink is None else dsink)
+
+
 def gemm_epilogue(
     a, b, c=None, bias=None, row_bias=None, alpha=1.0, beta=1.0, activation="none", dtype=None, **how
 ):

@@ -1,4 +1,6 @@
 /* The named operations: each passes its tensors to ridge_apply in the order of its target. */
+#include <string.h>
+
 #include "ridge/ops.h"
 
 static const char *name_of(const char *name, int i, int n_in) {
@@ -114,17 +116,19 @@ typedef struct rows_first {
     int64_t shape[RIDGE_MAX_TENSOR_RANK], strides[RIDGE_MAX_TENSOR_RANK];
 } rows_first;
 
-static ridge_status turn(const DLTensor *t, const char *name, int rank, rows_first *turned, ridge_error *error) {
+static ridge_status turn(const char *target, const DLTensor *t, const char *name, rows_first *turned,
+                         ridge_error *error) {
     static const int from[] = {2, 0, 1, 3};
+    const int rank = strcmp(name, "lse") == 0 ? 3 : 4;
     int64_t dense[RIDGE_MAX_TENSOR_RANK], below = 1;
-    if (!t) return ridge_fail(error, RIDGE_INVALID, "attention: %s is NULL", name);
+    if (!t) return ridge_fail(error, RIDGE_INVALID, "%s: %s is NULL", target, name);
     if (t->ndim != rank || !t->shape)
-        return ridge_fail(error, RIDGE_INVALID, "attention: %s has %d dimensions, not %d: [batch, heads, rows%s]", name,
+        return ridge_fail(error, RIDGE_INVALID, "%s: %s has %d dimensions, not %d: [batch, heads, rows%s]", target, name,
                           t->ndim, rank, rank > 3 ? ", depth" : "");
     for (int d = rank - 1; d >= 0; d--) {
         dense[d] = below;
         if (__builtin_mul_overflow(below, t->shape[d], &below))
-            return ridge_fail(error, RIDGE_INVALID, "attention: %s has more elements than the address space holds",
+            return ridge_fail(error, RIDGE_INVALID, "%s: %s has more elements than the address space holds", target,
                               name);
     }
     turned->t = *t;
@@ -136,23 +140,53 @@ static ridge_status turn(const DLTensor *t, const char *name, int rank, rows_fir
     return RIDGE_OK;
 }
 
+/* A call of attention or of its gradients: tensors of heads, in order, and options. */
+typedef struct attention_call {
+    const char *target;
+    const DLTensor *const *tensor;
+    const char *const *name;
+    int n_in, n_out;            /* of tensors */
+    const DLTensor *more;       /* an output behind them; NULL: none */
+    const ridge_attention_options *options;
+} attention_call;
+
+static ridge_status apply_attention(ridge_context *context, const attention_call *c, ridge_error *error) {
+    static const ridge_attention_options defaults = RIDGE_ATTENTION_DEFAULTS;
+    static const DLTensor absent = {.data = NULL};
+    const ridge_attention_options *o = c->options ? c->options : &defaults;
+    const double values[RIDGE_MAX_OPTIONS] = {o->scale, o->causal, (double)o->left, (double)o->right, o->softcap};
+    rows_first turned[RIDGE_MAX_INPUTS + RIDGE_MAX_OUTPUTS];
+    const DLTensor *in[RIDGE_MAX_INPUTS], *out[RIDGE_MAX_OUTPUTS];
+    for (int i = 0; i < c->n_in + c->n_out; i++) {
+        RIDGE_TRY(turn(c->target, c->tensor[i], c->name[i], &turned[i], error));
+        if (i < c->n_in)
+            in[i] = &turned[i].t;
+        else
+            out[i - c->n_in] = &turned[i].t;
+    }
+    in[c->n_in] = o->sink ? o->sink : &absent, in[c->n_in + 1] = o->slope ? o->slope : &absent;
+    if (c->more) out[c->n_out] = c->more;
+    return apply(context, c->target, in, c->n_in + 2, out, c->n_out + (c->more ? 1 : 0), values, error);
+}
+
 ridge_status ridge_attention(ridge_context *context, const DLTensor *q, const DLTensor *k, const DLTensor *v,
                              const ridge_attention_options *options, const DLTensor *out, const DLTensor *lse,
                              ridge_error *error) {
-    static const ridge_attention_options defaults = RIDGE_ATTENTION_DEFAULTS;
+    static const char *const name[] = {"q", "k", "v", "out", "lse"};
+    const DLTensor *const tensor[] = {q, k, v, out, lse};
+    const attention_call c = {"attention", tensor, name, 3, 2, NULL, options};
+    return apply_attention(context, &c, error);
+}
+
+ridge_status ridge_attention_backward(ridge_context *context, const ridge_attention_saved *saved, const DLTensor *dout,
+                                      const ridge_attention_options *options, const DLTensor *dq, const DLTensor *dk,
+                                      const DLTensor *dv, const DLTensor *dsink, ridge_error *error) {
+    static const char *const name[] = {"q", "k", "v", "out", "lse", "dout", "dq", "dk", "dv"};
     static const DLTensor absent = {.data = NULL};
-    const ridge_attention_options *o = options ? options : &defaults;
-    const double values[RIDGE_MAX_OPTIONS] = {o->scale, o->causal, (double)o->left, (double)o->right, o->softcap};
-    rows_first turned[5];
-    RIDGE_TRY(turn(q, "q", 4, &turned[0], error));
-    RIDGE_TRY(turn(k, "k", 4, &turned[1], error));
-    RIDGE_TRY(turn(v, "v", 4, &turned[2], error));
-    RIDGE_TRY(turn(out, "out", 4, &turned[3], error));
-    RIDGE_TRY(turn(lse, "lse", 3, &turned[4], error));
-    const DLTensor *const in[] = {&turned[0].t, &turned[1].t, &turned[2].t, o->sink ? o->sink : &absent,
-                                  o->slope ? o->slope : &absent};
-    const DLTensor *const results[] = {&turned[3].t, &turned[4].t};
-    return apply(context, "attention", in, 5, results, 2, values, error);
+    if (!saved) return ridge_fail(error, RIDGE_INVALID, "attention_backward: saved is NULL");
+    const DLTensor *const tensor[] = {saved->q, saved->k, saved->v, saved->out, saved->lse, dout, dq, dk, dv};
+    const attention_call c = {"attention_backward", tensor, name, 6, 3, dsink ? dsink : &absent, options};
+    return apply_attention(context, &c, error);
 }
 
 ridge_status ridge_gemm_epilogue(ridge_context *context, const DLTensor *a, const DLTensor *b, const DLTensor *c,

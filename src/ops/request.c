@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* An input that may be absent, and is. */
+/* A tensor that may be absent, and is. */
 static bool is_absent(const ridge_request *r, int k, const DLTensor *t) {
     return ridge_request_spec(r, k)->given_option > 0 && !t->data;
 }
@@ -26,19 +26,33 @@ static ridge_status take_all(ridge_request *r, const DLTensor *in, const DLTenso
     return RIDGE_OK;
 }
 
-/* Options that say which inputs are given. An absent one has a shape, and no data. */
-static void take_given(ridge_request *r, const DLTensor *in) {
+/* An absent tensor has a shape, and no data. */
+static void make_absent(ridge_request *r, int k) {
+    const ridge_tensor_spec *spec = ridge_request_spec(r, k);
+    r->bytes[k] = 0;
+    r->tensor[k] = (DLTensor){.device = r->tensor[0].device,
+                              .dtype = ridge_dtype_to_dlpack(ridge_spec_dtype(spec, &r->c)),
+                              .ndim = ridge_spec_shape(spec, &r->c, r->shape[k]),
+                              .shape = r->shape[k]};
+}
+
+/* Options that say which inputs are given, and with them which outputs are wanted. */
+static ridge_status take_given(ridge_request *r, const DLTensor *in, const DLTensor *out, ridge_error *error) {
     for (int i = 0; i < r->target->n_in; i++) {
         const ridge_tensor_spec *spec = ridge_request_spec(r, i);
         if (spec->given_option == 0) continue;
         r->c.option[spec->given_option - 1] = is_absent(r, i, &in[i]) ? 0 : 1;
-        if (!is_absent(r, i, &in[i])) continue;
-        r->bytes[i] = 0;
-        r->tensor[i] = (DLTensor){.device = r->tensor[0].device,
-                                  .dtype = ridge_dtype_to_dlpack(ridge_spec_dtype(spec, &r->c)),
-                                  .ndim = ridge_spec_shape(spec, &r->c, r->shape[i]),
-                                  .shape = r->shape[i]};
+        if (is_absent(r, i, &in[i])) make_absent(r, i);
     }
+    for (int o = 0; o < r->target->n_out; o++) {
+        const int k = r->target->n_in + o;
+        if (!is_absent(r, k, &out[o])) continue;
+        if (ridge_spec_given(ridge_request_spec(r, k), &r->c))
+            return ridge_fail(error, RIDGE_INVALID, "%s: the data of %s is NULL", r->target->name,
+                              ridge_request_spec(r, k)->name);
+        make_absent(r, k);
+    }
+    return RIDGE_OK;
 }
 
 static ridge_status take_options(ridge_request *r, const double *options, ridge_error *error) {
@@ -84,7 +98,7 @@ ridge_status ridge_request_make(ridge_request *r, const char *target, const DLTe
     for (int d = 0; d < RIDGE_MAX_RANK; d++)
         if (r->c.dim[d] < 0) r->c.dim[d] = 0; /* dimensions past the target's rank */
     RIDGE_TRY(take_options(r, options, error));
-    take_given(r, in);
+    RIDGE_TRY(take_given(r, in, out, error));
     RIDGE_TRY(take_wide(r, error));
     const char *why = r->target->reject ? r->target->reject(&r->c) : NULL;
     if (why) return ridge_fail(error, RIDGE_INVALID, "%s: %s", target, why);

@@ -188,18 +188,6 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
         b->absolute = call->in_max[ATTENTION_IN_V] * 0x1p-25 * 6 * sqrt(n); /* P may be subnormal */
 }
 
-static const char *reject(const ridge_case *c) {
-    const int64_t *d = c->dim;
-    if (d[ATTENTION_HEADS] < 1 || d[ATTENTION_KV_HEADS] < 1) return "heads and kv_heads must be at least 1";
-    if (d[ATTENTION_HEADS] % d[ATTENTION_KV_HEADS] != 0) return "heads must be a multiple of kv_heads";
-    if (d[ATTENTION_D] < 1 || d[ATTENTION_V] < 1) return "d and v must be at least 1";
-    if (d[ATTENTION_M] >= ATTENTION_ALL || d[ATTENTION_N] >= ATTENTION_ALL) return "m and n must be below 2^30";
-    if (!(fabs(c->option[ATTENTION_SCALE]) <= 0x1p20)) return "scale must be from -2^20 to 2^20";
-    if (!(c->option[ATTENTION_SOFTCAP] >= 0 && c->option[ATTENTION_SOFTCAP] <= 0x1p20))
-        return "softcap must be from 0 (none) to 2^20";
-    return NULL;
-}
-
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
@@ -246,5 +234,5 @@ const ridge_target ridge_target_attention = {
     .oracle = oracle,
     .bound = bound,
     .products = true,
-    .reject = reject,
+    .reject = attention_reject,
 };

@@ -1,0 +1,127 @@
+/* What the ways of attention's gradients refuse, and how long they take. */
+#include <math.h>
+
+#include "attention_backward/unfused.h"
+#include "attention_backward/ways.h"
+#include "attention/unfused.h"
+
+/* What an SM of a Hopper GPU does in a microsecond: FLOP by wgmma, and exponentials, 16 a cycle. All are estimates: no GPU
+ * has run these kernels yet. */
+static const double PRODUCTS = 5.0e6, EXPONENTIALS = 2.7e4, HIDDEN = 0.6;
+static const double LAUNCH = 3, FILL = 3, DRAM = 4.0e6, THROUGH_MEMORY = 3.0e6;
+
+static double whole(const ridge_problem *p, int dim) { return (double)p->c.dim[dim]; }
+static double heads_of(const ridge_problem *p) { return whole(p, ATTENTION_BATCH) * whole(p, ATTENTION_HEADS); }
+static int sms_of(const ridge_problem *p) { return p->here.sm_count > 0 ? p->here.sm_count : 1; }
+
+int64_t backward_statistics_floats(const int64_t *dim) {
+    return 2 * dim[ATTENTION_BATCH] * dim[ATTENTION_HEADS] * backward_line(dim[ATTENTION_M]);
+}
+
+static ridge_traffic traffic_of(const ridge_problem *p) {
+    const double statistics = 4 * (double)backward_statistics_floats(p->c.dim);
+    return (ridge_traffic){.read = attention_backward_bytes_read(&p->c) + statistics,
+                           .written = attention_backward_bytes_written(&p->c) + statistics};
+}
+
+static const char *refusal_common(const ridge_problem *p) {
+    const ridge_case *c = &p->c;
+    const int64_t most = ATTENTION_ALL - 4096;
+    if (c->dtype != RIDGE_BF16 && c->dtype != RIDGE_F16) return "for bf16 and f16";
+    if (c->dim[ATTENTION_M] > most || c->dim[ATTENTION_N] > most) return "for fewer than 2^30 queries and keys";
+    if (heads_of(p) * (whole(p, ATTENTION_M) + whole(p, ATTENTION_N) + 256) > 6e10) return "for fewer than 10^9 tiles";
+    return NULL;
+}
+
+/* Whether TMA loads the tensor's rows. */
+static bool in_pieces(const ridge_problem *p, int tensor, int rows, int heads) {
+    const ridge_operand *t = &p->tensor[tensor];
+    const int dims[3] = {rows, ATTENTION_BATCH, heads};
+    bool all = t->offset % 16 == 0;
+    for (int d = 0; d < 3; d++) all = all && (p->c.dim[dims[d]] <= 1 || t->stride[d] * 2 % 16 == 0);
+    return all;
+}
+
+static const char *refusal_of(const backward_tile *t, const ridge_problem *p) {
+    const int64_t *dim = p->c.dim;
+    const char *why = refusal_common(p);
+    if (why) return why;
+    if (dim[ATTENTION_D] > t->depth || dim[ATTENTION_V] > t->values) return "for fewer dimensions of a head";
+    if (dim[ATTENTION_M] < 1 || dim[ATTENTION_N] < 1 || dim[ATTENTION_BATCH] < 1)
+        return "for one query, one key and more";
+    if (!in_pieces(p, BACKWARD_Q, ATTENTION_M, ATTENTION_HEADS) ||
+        !in_pieces(p, BACKWARD_DOUT, ATTENTION_M, ATTENTION_HEADS) ||
+        !in_pieces(p, BACKWARD_K, ATTENTION_N, ATTENTION_KV_HEADS) ||
+        !in_pieces(p, BACKWARD_V, ATTENTION_N, ATTENTION_KV_HEADS))
+        return "for rows of q, k, v and dout that begin at multiples of 16 bytes";
+    return NULL;
+}
+
+/* Steps of all tiles of 128 own rows of a head, of `passing` rows each, and those of the longest tile. */
+static double steps_of(attention_mask mask, int own, int passing, int step, double *longest) {
+    double all = 0;
+    *longest = 0;
+    for (int first = 0; first < own; first += 128) {
+        const int last = (first + 128 < own ? first + 128 : own) - 1;
+        const attention_keys seen = attention_keys_of(mask, first, last, passing);
+        const double steps = seen.begin < seen.end ? (seen.end - 1) / step - seen.begin / step + 1 : 0;
+        all += steps;
+        if (steps > *longest) *longest = steps;
+    }
+    return all;
+}
+
+/* Microseconds of a launch with `products` products of one step. */
+static double launch_us(const ridge_problem *p, double steps, double longest, int lines, double flops) {
+    const double scores = 128.0 * lines, products = scores * flops / PRODUCTS, exponentials = scores / EXPONENTIALS;
+    const double step = fmax(products, exponentials) + (1 - HIDDEN) * fmin(products, exponentials);
+    return LAUNCH + FILL + fmax(steps / sms_of(p), longest) * step;
+}
+
+ridge_plan backward_tile_plan(const ridge_way *way, const ridge_problem *p) {
+    const backward_tile *t = way->own;
+    const int64_t *dim = p->c.dim;
+    ridge_plan plan = {.refusal = refusal_of(t, p)};
+    if (plan.refusal) return plan;
+    const attention_mask mask = attention_mask_of(dim, p->c.option);
+    const int m = (int)dim[ATTENTION_M], n = (int)dim[ATTENTION_N];
+    const double group = whole(p, ATTENTION_HEADS) / whole(p, ATTENTION_KV_HEADS), both = t->depth + t->values;
+    double longest;
+    const double keys = heads_of(p) * steps_of(attention_mask_turned(mask), n, m, t->queries, &longest);
+    const double of_keys = t->apart ? 2.5 * both : 2 * both; /* products of D and V, two FLOP a multiply-add */
+    plan.us = LAUNCH + attention_backward_bytes_written(&p->c) / DRAM;
+    plan.us += launch_us(p, keys, longest * group, t->queries, 2 * of_keys) + (t->apart ? LAUNCH + FILL : 0);
+    const double queries = heads_of(p) * steps_of(mask, m, n, t->keys, &longest);
+    plan.us += launch_us(p, queries, longest, t->keys, 2 * (both + t->depth));
+    plan.scratch = (size_t)backward_statistics_floats(dim) * sizeof(float);
+    plan.traffic = traffic_of(p);
+    return plan;
+}
+
+/* ---- through memory ---- */
+
+size_t attention_backward_unfused_scratch(const ridge_case *c, int threads) {
+    const int64_t m = c->dim[ATTENTION_M], n = c->dim[ATTENTION_N], d = c->dim[ATTENTION_D], v = c->dim[ATTENTION_V];
+    const int64_t scores = backward_rows_at_once(m, n) * attention_line(n);
+    (void)threads;
+    return (size_t)(12 * scores) +
+           sizeof(float) * (size_t)(backward_statistics_floats(c->dim) + n * (d + v) + n * (d > v ? d : v));
+}
+
+/* S and D are written once and read once in fp32; P and G are written once, and read once and twice, in 16 bits. */
+void attention_backward_unfused_traffic(const ridge_case *c, ridge_traffic *traffic) {
+    const double heads = (double)c->dim[ATTENTION_BATCH] * (double)c->dim[ATTENTION_HEADS];
+    const double scores = heads * (double)c->dim[ATTENTION_M] * (double)attention_line(c->dim[ATTENTION_N]);
+    *traffic = (ridge_traffic){.read = attention_backward_bytes_read(c) + 14 * scores,
+                               .written = attention_backward_bytes_written(c) + 12 * scores};
+}
+
+ridge_plan backward_unfused_plan(const ridge_way *way, const ridge_problem *p) {
+    ridge_plan plan = {.refusal = refusal_common(p)};
+    (void)way;
+    if (plan.refusal) return plan;
+    attention_backward_unfused_traffic(&p->c, &plan.traffic);
+    plan.scratch = attention_backward_unfused_scratch(&p->c, 1);
+    plan.us = LAUNCH * (2 + 9 * heads_of(p)) + (plan.traffic.read + plan.traffic.written) / THROUGH_MEMORY;
+    return plan;
+}

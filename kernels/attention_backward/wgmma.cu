@@ -1,0 +1,86 @@
+/* Attention's gradients by the tiles of tiles.h: tensor maps, the order of launches. */
+#include "attention_backward/call.cuh"
+#include "attention_backward/tile.cuh"
+#include "attention/maps.cuh"
+
+extern "C" {
+#include "attention_backward/ways.h"
+}
+
+namespace ridge {
+
+/* Tiles of one kernel: b has all but what depends on its shape. */
+template <class S>
+static ridge_status run_shape(const backward_maps &maps, backward_args b, cudaStream_t stream) {
+    static allowed_per_device allowed;
+    const void *const kernel = (const void *)attention_backward_kernel<S>;
+    constexpr int bytes = backward_memory<S>::bytes;
+    if (allowed.get([&] { return allow_shared(kernel, bytes); }) != cudaSuccess) return RIDGE_UNSUPPORTED;
+    b.own.m_tiles = (b.own.m + S::M - 1) / S::M;
+    b.own.section = attention_section(b.own, b.shared);
+    b.own.longest_first = b.own.mask.right < b.own.n; /* later rows see more */
+    const int64_t tiles = (int64_t)b.own.m_tiles * b.own.batch * b.own.heads;
+    const int sms = device_limit(cudaDevAttrMultiProcessorCount);
+    const launch_shape shape = {dim3((unsigned)(tiles < sms ? tiles : sms)), S::threads, bytes};
+    return launch_overlapping(attention_backward_kernel<S>, shape, stream, true, maps, b);
+}
+
+/* Boxes of `own` rows of queries, or of keys, and of `passing` rows of the others. */
+template <typename T>
+static bool maps_of(backward_maps *maps, const backward_call &c, bool keys, int own, int passing) {
+    const attention_args &a = c.own;
+    const backward_statistics_args &s = c.statistics;
+    const int kv_heads = a.heads / a.group, q_lines = keys ? passing : own, k_lines = keys ? own : passing;
+    CUtensorMap *const q = keys ? &maps->x : &maps->own_x, *const dout = keys ? &maps->y : &maps->own_y;
+    CUtensorMap *const k = keys ? &maps->own_x : &maps->x, *const v = keys ? &maps->own_y : &maps->y;
+    return attention_map_of<T>(q, a.q, a.q_strides, a.m, a.batch, a.heads, a.depth, q_lines) &&
+           attention_map_of<T>(dout, s.dout, s.dout_strides, a.m, a.batch, a.heads, a.values, q_lines) &&
+           attention_map_of<T>(k, a.k, a.k_strides, a.n, a.batch, kv_heads, a.depth, k_lines) &&
+           attention_map_of<T>(v, a.v, a.v_strides, a.n, a.batch, kv_heads, a.values, k_lines);
+}
+
+template <class S>
+static ridge_status run_queries(const backward_call &c) {
+    const backward_args b = {c.own, 1, c.statistics.exponents, c.statistics.deltas, c.statistics.line, c.dq, {}};
+    backward_maps maps;
+    if (!maps_of<typename S::T>(&maps, c, false, S::M, S::N)) return RIDGE_UNSUPPORTED;
+    return run_shape<S>(maps, b, c.stream);
+}
+
+template <class S>
+static ridge_status run_keys(const backward_call &c) {
+    const int group = c.own.group;
+    backward_args b = {c.own, group, c.statistics.exponents, c.statistics.deltas, c.statistics.line, c.dk, c.dv};
+    backward_maps maps;
+    b.own.mask = attention_mask_turned(c.own.mask);
+    b.own.m = c.own.n, b.own.n = c.own.m, b.own.heads = c.own.heads / group, b.own.group = 1;
+    if (!maps_of<typename S::T>(&maps, c, true, S::M, S::N)) return RIDGE_UNSUPPORTED;
+    return run_shape<S>(maps, b, c.stream);
+}
+
+template <typename T, int Depth, int Values, int Queries, int Keys, bool Apart, bool Shaped>
+static ridge_status run_tile(const ridge_call *call) {
+    using of_keys = backward_shape<T, Depth, Values, Queries, true, true, !Apart, Shaped>;
+    using of_values = backward_shape<T, Depth, Values, Queries, true, false, true, Shaped>;
+    using of_queries = backward_shape<T, Depth, Values, Keys, false, true, false, Shaped>;
+    float *behind;
+    const backward_call c = backward_call_of(call, &behind);
+    RIDGE_TRY(backward_statistics(c));
+    RIDGE_TRY(run_keys<of_keys>(c));
+    if constexpr (Apart) RIDGE_TRY(run_keys<of_values>(c));
+    return run_queries<of_queries>(c);
+}
+
+#define RUN(name, depth, values, queries, keys, apart, idea)                                              \
+    static ridge_status run_##name(const ridge_call *call) {                                              \
+        return with_backward_kind(call, [&]<typename T, bool Shaped>() {                                  \
+            return run_tile<T, depth, values, queries, keys, apart, Shaped>(call);                        \
+        });                                                                                               \
+    }
+BACKWARD_TILES(RUN)
+
+}  // namespace ridge
+
+#define ENTRY(name, ...) \
+    extern "C" ridge_status attention_backward_cuda_##name(const ridge_call *call) { return ridge::run_##name(call); }
+BACKWARD_TILES(ENTRY)
