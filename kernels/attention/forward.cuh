@@ -180,11 +180,18 @@ struct attention_consumer {
         if (thread_of_warpgroup() == 0) mbarrier_arrive(empty);
     }
 
+    /* Releases when `sum`, which is not below 0, is known. Its condition holds always: ptxas would else wait for a product
+     * first, and compute what fits beside it afterwards. */
+    __device__ void release_behind(uint32_t empty, float sum) const {
+        if (thread_of_warpgroup() == 0 && !(sum < 0.0f)) mbarrier_arrive(empty);
+    }
+
     /* Scores of the step of that number: under way. */
     __device__ void multiply_q(int tile, int step) {
         mbarrier_wait_parity(memory.k_full(step), memory.phase(step));
         wgmma_fence();
-        multiply_lines<S, S::D>(scores, memory.q(tile), memory.k(step), group);
+        const uint32_t q = S::D > 128 ? unkept(memory.q(tile)) : memory.q(tile);
+        multiply_lines<S, S::D>(scores, q, memory.k(step), group);
     }
     /* A tile's first step, while nothing else is under way. */
     __device__ void begin(const attention_tiles<S> &tiles, const attention_scores_of<S> &shape) {
@@ -225,47 +232,54 @@ struct attention_consumer {
         release(memory.v_empty(number));
     }
 
+    /* The scores of the next step, `step`, while P of this one is multiplied. Ends: it is the first of the next tile. */
+    template <bool Ends>
+    __device__ void advance(const attention_tiles<S> &tiles, attention_scores_of<S> &shape, int step, bool first) {
+        if constexpr (Ends) mbarrier_wait_parity(memory.q_full(tiles.number), memory.q_phase(tiles.number));
+        order.wait();
+        multiply_q(tiles.number, number + 1);
+        multiply_p(first);
+        order.pass_on();
+        if constexpr (Ends) rows.finish(shape.factor(), shape.sink_log2), shape.of(tiles.place, group);
+        wgmma_wait_group<1>();
+        wgmma_settle(scores);
+        if constexpr (Ends) rows.restart();
+        shape.apply(scores, step);
+        const float2 by = rows.take<S::scores>(scores, shape.factor());
+        release_behind(memory.k_empty(number + 1), rows.sum[0] + rows.sum[1]);
+        finish_sums();
+        wgmma_settle(scores);
+        number++;
+        if constexpr (Ends) return; /* P waits until the sums have left */
+        round_to_operand<S>(p, scores);
+        rescale(sums, by);
+    }
+
     __device__ void run(void) {
         attention_tiles<S> tiles(a, group);
         if (!tiles.more()) return;
         attention_scores_of<S> shape(a, tiles.place, group);
-        int step = tiles.steps.last;
-        begin(tiles, shape);
-        for (;;) {
-            const bool first = step == tiles.steps.last, ends = step == tiles.steps.first; /* nothing is in sums yet */
-            const attention_place place = tiles.place; /* of P */
+        for (bool begun = false;;) {
+            if (!begun) begin(tiles, shape);
+            for (int step = tiles.steps.last; step > tiles.steps.first; step--)
+                advance<false>(tiles, shape, step - 1, step == tiles.steps.last);
+            const bool first = tiles.steps.last == tiles.steps.first;
+            const attention_place place = tiles.place;
             const int tile = tiles.number;
-            if (ends) tiles.next();
-            if (ends && !(S::across && tiles.more())) { /* nothing else is under way */
+            tiles.next();
+            begun = S::across && tiles.more();
+            if (begun) {
+                advance<true>(tiles, shape, tiles.steps.last, first);
+                end(place, tile);
+                round_to_operand<S>(p, scores);
+            } else {
                 multiply_p(first);
                 rows.finish(shape.factor(), shape.sink_log2);
                 finish_sums();
                 end(place, tile);
                 if (!tiles.more()) return;
-                number++, step = tiles.steps.last;
-                shape.of(tiles.place, group), rows.restart();
-                begin(tiles, shape);
-                continue;
+                number++, shape.of(tiles.place, group), rows.restart();
             }
-            step = ends ? tiles.steps.last : step - 1;
-            if (ends) mbarrier_wait_parity(memory.q_full(tiles.number), memory.q_phase(tiles.number));
-            order.wait();
-            multiply_q(tiles.number, number + 1);
-            multiply_p(first);
-            order.pass_on();
-            if (ends) rows.finish(shape.factor(), shape.sink_log2), shape.of(tiles.place, group);
-            wgmma_wait_group<1>();
-            wgmma_settle(scores);
-            release(memory.k_empty(number + 1));
-            if (ends) rows.restart();
-            shape.apply(scores, step);
-            const float2 by = rows.take<S::scores>(scores, shape.factor());
-            finish_sums();
-            wgmma_settle(scores);
-            if (ends) end(place, tile);
-            round_to_operand<S>(p, scores);
-            if (!ends) rescale(sums, by);
-            number++;
         }
     }
 };

@@ -21,10 +21,15 @@ __device__ inline void load_lines(uint32_t to, const CUtensorMap *map, uint32_t 
         cp_async_bulk_tensor_4d(to + (uint32_t)(c * Lines * 128), map, barrier, c * 64, line, head, batch);
 }
 
+/* An address of which nothing is kept for later steps: there are no registers for it. */
+__device__ inline uint32_t unkept(uint32_t address) {
+    asm volatile("" : "+r"(address));
+    return address;
+}
+
 /* scores = own lines^T: the warpgroup's 64 of the tile's S::M rows, and a step's S::N lines, both of Columns. */
 template <class S, int Columns>
 __device__ inline void multiply_lines(float (&scores)[S::scores], uint32_t own, uint32_t lines, int group) {
-    asm volatile("" : "+r"(own)); /* else what is made of it is kept for all steps, in registers that there are not */
     const uint64_t left = wgmma_descriptor(own + (uint32_t)(group * 64 * 128), 0), right = wgmma_descriptor(lines, 0);
 #pragma unroll
     for (int i = 0; i < Columns / 16; i++) {

@@ -122,11 +122,11 @@ struct backward_consumer {
         unsigned p[S::N / 16][4], g[S::N / 16][4];
         mbarrier_wait_parity(memory.x_full(number), memory.x_phase(number));
         wgmma_fence();
-        multiply_lines<S, S::D>(scores, memory.own_x(), memory.x(number), group);
+        multiply_lines<S, S::D>(scores, unkept(memory.own_x()), memory.x(number), group);
         mbarrier_wait_parity(memory.y_full(number), memory.y_phase(number));
         if constexpr (S::of_x) {
             wgmma_fence();
-            multiply_lines<S, S::V>(gradient, memory.own_y(), memory.y(number), group);
+            multiply_lines<S, S::V>(gradient, unkept(memory.own_y()), memory.y(number), group);
         }
         const auto take_gradient = [&] {
             wgmma_settle(gradient);
