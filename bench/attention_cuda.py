@@ -110,9 +110,13 @@ def flex_side(case, sets):
     return lambda i: compiled(*sets[i], block_mask=mask, enable_gqa=case.heads != case.kv_heads)
 
 
+def variant_of(way):
+    return None if way is None else "cuda/baseline" if way == "baseline" else f"cuda/optimized:{way}"
+
+
 def ridge_side(case, sets, way=None):
     context = ridge.Context()  # its own: a graph holds on to its scratch memory
-    variant = f"cuda/optimized:{way}" if way else None
+    variant = variant_of(way)
     options = [0, int(case.causal), case.left, -1]  # scale, causal, left, right; those behind are 0
     out = [torch.full_like(q, math.nan) for q, _, _ in sets]
     lse = [torch.empty(case.m, case.batch, case.heads, device="cuda") for _ in sets]
@@ -130,7 +134,7 @@ def ridge_side(case, sets, way=None):
 # ---- gradients: each side on the output and the lse of ridge's forward pass, or of its own ----
 def ridge_backward(case, sets, way=None):
     context = ridge.Context()
-    variant = f"cuda/optimized:{way}" if way else None
+    variant = variant_of(way)
     options = [0, int(case.causal), case.left, -1]
     forward = ridge_side(case, [s[:3] for s in sets])
     made = []
@@ -302,10 +306,10 @@ def main():
     parser.add_argument("--seconds", type=float, default=1.0, help="of rounds a case (at least 5 rounds, at most 20)")
     parser.add_argument("--only", help="only cases whose name contains this")
     parser.add_argument("--backward", action="store_true", help="gradients, of the cases with as many queries as keys")
-    parser.add_argument("--ways", action="store_true", help="every way of ridge by itself")
+    parser.add_argument("--ways", action="store_true", help="the baseline, and every way of ridge by itself")
     o = parser.parse_args()
     target = "attention_backward" if o.backward else "attention"
-    ways = sweep_cuda.ways_by_target()[target] if o.ways else []
+    ways = ["baseline", *sweep_cuda.ways_by_target()[target]] if o.ways else []
     rows = []
     print("{device}, PyTorch {torch}, CUDA {cuda}".format(**sides.machine()))
     print(f"{'case':53} {'side':18} {'us':>10} TFLOP/s    GB/s  best peer ÷ side")

@@ -292,7 +292,8 @@ __global__ void __launch_bounds__(S::threads, 1)
     extern __shared__ __align__(1024)
         uint8_t attention_shared[]; /* the swizzle's pattern begins at multiples of 1024 */
     const attention_memory<S> memory = {shared_address(attention_shared)};
-    const int group = __shfl_sync(0xffffffffu, (int)threadIdx.x / 128, 0) - 1; /* the compiler sees a warp's one value */
+    const int group =
+        __shfl_sync(0xffffffffu, (int)threadIdx.x / 128, 0) - 1; /* the compiler sees a warp's one value */
     if (threadIdx.x == 0) {
         prefetch_tensormap(&maps.q), prefetch_tensormap(&maps.k), prefetch_tensormap(&maps.v);
         memory.init();

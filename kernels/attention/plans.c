@@ -3,11 +3,8 @@
 
 #include "attention/ways.h"
 
-/* What an SM of a Hopper GPU does in a microsecond: FLOP by wgmma, and exponentials, 16 a cycle. All are estimates: no GPU
- * has run these kernels yet. */
-static const double PRODUCTS = 5.2e6, EXPONENTIALS = 2.7e4;
-static const double HIDDEN = 0.6; /* of the shorter of the two, while the longer one runs */
-static const double LAUNCH = 3, FILL = 2, ANY = 6e5, PACKED_STEP = 1.4, DRAM = 4.2e6;
+/* Microseconds of a launch; FLOP of an SM in a microsecond by mma.sync; bytes in one from memory. Of an H200. */
+static const double LAUNCH = 3, ANY = 1e6, DRAM = 4.2e6;
 
 static int sms_of(const ridge_problem *p) { return p->here.sm_count > 0 ? p->here.sm_count : 1; }
 
@@ -96,7 +93,7 @@ static ridge_plan packed_plan(const attention_tile *t, const ridge_problem *p) {
     const double floats = (double)attention_part_floats(dim, parts), tiles = (double)packed_tiles(dim);
     const double steps = ceil((double)whole_tiles(dim[ATTENTION_N], t->keys) / parts);
     const double turns = ceil(tiles * parts / sms_of(p));
-    plan.us = LAUNCH + FILL + fmax(turns * steps * PACKED_STEP, attention_bytes_read(&p->c) / DRAM);
+    plan.us = LAUNCH + fmax(turns * (steps * t->step_us + t->tile_us), t->tile_us + attention_bytes_read(&p->c) / DRAM);
     if (parts > 1) plan.us += LAUNCH + 8 * floats / DRAM;
     plan.scratch = (size_t)floats * sizeof(float);
     plan.traffic.read += 4 * floats, plan.traffic.written += 4 * floats;
@@ -112,10 +109,8 @@ ridge_plan attention_wgmma_plan(const ridge_way *way, const ridge_problem *p) {
     double longest;
     const double heads = (double)p->c.dim[ATTENTION_BATCH] * (double)p->c.dim[ATTENTION_HEADS];
     const double steps = heads * steps_of(p, rows, t->keys, &longest);
-    const double scores = (double)rows * t->keys;
-    const double products = scores * 2 * (t->depth + t->values) / PRODUCTS, exponentials = scores / EXPONENTIALS;
-    const double step = fmax(products, exponentials) + (1 - HIDDEN) * fmin(products, exponentials);
-    plan.us = LAUNCH + FILL + fmax(steps / sms_of(p), longest) * step;
+    const double tiles = ceil(heads * (double)whole_tiles(p->c.dim[ATTENTION_M], rows) / sms_of(p));
+    plan.us = LAUNCH + tiles * t->tile_us + fmax(steps / sms_of(p), longest) * t->step_us;
     plan.traffic = traffic_of(p);
     return plan;
 }
@@ -130,7 +125,7 @@ ridge_plan attention_any_plan(const ridge_way *way, const ridge_problem *p) {
                        : p->c.dim[ATTENTION_D] <= 128 && p->c.dim[ATTENTION_V] <= 128 ? 128
                                                                                       : 256;
     const double steps = heads * steps_of(p, 64, 32, &longest), step = 64.0 * 32 * 4 * padded / ANY;
-    plan.us = LAUNCH + FILL + fmax(steps / sms_of(p), longest) * step;
+    plan.us = LAUNCH + fmax(steps / sms_of(p), longest) * step;
     plan.traffic = traffic_of(p);
     return plan;
 }

@@ -191,9 +191,9 @@ __device__ inline void store_lse(const attention_args &a, const attention_place 
 
 /* Rows of a tile on their way from a warpgroup's sums to memory. */
 struct attention_rows_out {
-    uint32_t room;  /* in shared memory, for all rows of the tile */
-    int group;      /* the warpgroup, which has 64 of them */
-    int first;      /* the number of the tile's first row */
+    uint32_t room; /* in shared memory, for all rows of the tile */
+    int group;     /* the warpgroup, which has 64 of them */
+    int first;     /* the number of the tile's first row */
     int rows, columns;
     bool in_pieces; /* rows in memory begin at multiples of 16 bytes and have whole ones */
 };

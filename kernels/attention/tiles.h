@@ -1,27 +1,29 @@
 /* The tiles of attention on Hopper. THIS IS THE ONE LIST: a line more is a kernel more, its plan, its launch, its name in
  * `ridge list` and its test.
  *
- *   X(name, depth, values, keys, groups, packed, idea)
+ *   X(name, depth, values, keys, groups, packed, step_us, tile_us, idea)
  *
  * depth, values: dimensions of q and k, and of v, in multiples of 64: others are padded with zeros in shared memory.
  * keys: of a step, for which scores are in registers. groups: warpgroups, each with 64 rows. packed: rows are the queries
- * of all heads that share keys, and blocks have parts of the keys side by side where tiles are few. */
+ * of all heads that share keys, and blocks have parts of the keys side by side where tiles are few. step_us, tile_us: what
+ * an SM of an H200 takes for a step, and besides for a tile, measured: the choice among tiles. */
 #ifndef RIDGE_ATTENTION_TILES_H
 #define RIDGE_ATTENTION_TILES_H
 
 #include <stdbool.h>
 
-#define ATTENTION_TILES(X)                                                                              \
-    X(tile_64, 64, 64, 128, 3, false, "192 queries by 128 keys, d to 64")                               \
-    X(tile_64_128, 64, 64, 128, 2, false, "128 queries by 128 keys, d to 64")                           \
-    X(tile_128, 128, 128, 128, 2, false, "128 queries by 128 keys, d to 128")                           \
-    X(tile_256, 256, 256, 80, 2, false, "128 queries by 80 keys, d to 256")                             \
-    X(packed_64, 64, 64, 128, 1, true, "few queries: rows of all heads that share keys, keys in parts") \
-    X(packed_128, 128, 128, 128, 1, true, "few queries, d to 128")
+#define ATTENTION_TILES(X)                                                                                        \
+    X(tile_64, 64, 64, 128, 3, false, 1.5, 3.4, "192 queries by 128 keys, d to 64")                               \
+    X(tile_64_128, 64, 64, 128, 2, false, 1.2, 2.4, "128 queries by 128 keys, d to 64")                           \
+    X(tile_128, 128, 128, 128, 2, false, 1.54, 2.6, "128 queries by 128 keys, d to 128")                          \
+    X(tile_256, 256, 256, 80, 2, false, 1.88, 4.0, "128 queries by 80 keys, d to 256")                            \
+    X(packed_64, 64, 64, 128, 1, true, 1.4, 2.0, "few queries: rows of all heads that share keys, keys in parts") \
+    X(packed_128, 128, 128, 128, 1, true, 1.4, 2.0, "few queries, d to 128")
 
 typedef struct attention_tile {
     int depth, values, keys, groups;
     bool packed;
+    double step_us, tile_us;
 } attention_tile;
 
 /* Most rows of heads that share keys, of packed tiles; most parts of the keys. */

@@ -5,13 +5,13 @@
 ATTENTION_TILES(DECLARE)
 RIDGE_CUDA_DECLARE(attention_cuda_any);
 
-#define TILE_WAY(name_, depth_, values_, keys_, groups_, packed_, idea_) \
-    {.name = #name_,                                                     \
-     .idea = idea_,                                                      \
-     .needs = 90,                                                        \
-     .plan = attention_wgmma_plan,                                       \
-     .run = RIDGE_CUDA(attention_cuda_##name_),                          \
-     .own = &(const attention_tile){depth_, values_, keys_, groups_, packed_}},
+#define TILE_WAY(name_, depth_, values_, keys_, groups_, packed_, step_, tile_, idea_) \
+    {.name = #name_,                                                                   \
+     .idea = idea_,                                                                    \
+     .needs = 90,                                                                      \
+     .plan = attention_wgmma_plan,                                                     \
+     .run = RIDGE_CUDA(attention_cuda_##name_),                                        \
+     .own = &(const attention_tile){depth_, values_, keys_, groups_, packed_, step_, tile_}},
 
 const ridge_way attention_cuda_ways[ATTENTION_CUDA_WAYS] = {
     ATTENTION_TILES(TILE_WAY){.name = "any",

@@ -72,10 +72,10 @@ static ridge_status run_tiles(attention_args a, const attention_tile &tile, cons
     return RIDGE_OK;
 }
 
-#define RUN(name, depth, values, keys, groups, packed, idea)                                                  \
+#define RUN(name, depth, values, keys, groups, packed, step_us, tile_us, idea)                                \
     static ridge_status run_##name(const ridge_call *call) {                                                  \
         const attention_args a = attention_args_of(call);                                                     \
-        const attention_tile tile = {depth, values, keys, groups, packed};                                    \
+        const attention_tile tile = {depth, values, keys, groups, packed, step_us, tile_us};                  \
         if (attention_is_empty(a)) return RIDGE_OK;                                                           \
         return with_attention_kind(call, [&]<typename T, bool Shaped>() {                                     \
             return run_tiles<attention_shape<T, depth, values, keys, groups, Shaped, packed>>(a, tile, call); \

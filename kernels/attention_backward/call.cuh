@@ -13,8 +13,8 @@ struct backward_statistics_args {
     const float *lse;
     attention_strides out_strides, dout_strides, lse_strides;
     int m, heads, values;
-    bool in_pieces;             /* rows of out and dout begin at multiples of 16 bytes and have whole ones */
-    int64_t line, rows;         /* line: of a head; rows: of all batches and heads, line of each */
+    bool in_pieces;            /* rows of out and dout begin at multiples of 16 bytes and have whole ones */
+    int64_t line, rows;        /* line: of a head; rows: of all batches and heads, line of each */
     float *exponents, *deltas; /* [batch, head, line] */
 };
 

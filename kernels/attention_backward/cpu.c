@@ -121,8 +121,8 @@ static void shape_scores(const work *w, const own_row *r, float *s, float *slant
     for (int64_t j = low; j < high; j++) {
         const float x = s[j] * w->scale, bend = w->softcap > 0 ? tanhf(x / w->softcap) : 0;
         slants[j] = w->scale * (1 - bend * bend);
-        s[j] = (w->softcap > 0 ? w->softcap * bend : x) -
-               r->slope * fabsf((float)(r->own + r->mask.shift - r->first - j));
+        s[j] =
+            (w->softcap > 0 ? w->softcap * bend : x) - r->slope * fabsf((float)(r->own + r->mask.shift - r->first - j));
     }
 }
 
@@ -167,8 +167,11 @@ typedef struct sides {
 static sides sides_of(const work *w, bool keys) {
     if (!keys)
         return (sides){w, false, w->q, w->dout, w->k, w->v, w->dq, w->dq, w->mask, w->m, w->n, w->heads, 1, w->group};
-    return (sides){w,       true,         w->k, w->v, w->q,                 w->dout, w->dk,
-                   w->dv, attention_mask_turned(w->mask), w->n, w->m, w->heads / w->group, w->group, 1};
+    return (sides){w,        true,  w->k,
+                   w->v,     w->q,  w->dout,
+                   w->dk,    w->dv, attention_mask_turned(w->mask),
+                   w->n,     w->m,  w->heads / w->group,
+                   w->group, 1};
 }
 
 /* Some own rows of a head, and a thread's memory. */
@@ -333,8 +336,7 @@ static void gradient_of(const head_of *h, const float *scores, bool of_keys, con
 static void clear(const work *w, const lines *to, int rows, int heads, int64_t columns) {
     for (int batch = 0; batch < w->batch; batch++)
         for (int head = 0; head < heads; head++)
-            for (int i = 0; i < rows; i++)
-                memset(line_of(to, i, batch, head), 0, sizeof(float) * (size_t)columns);
+            for (int i = 0; i < rows; i++) memset(line_of(to, i, batch, head), 0, sizeof(float) * (size_t)columns);
 }
 
 ridge_status RIDGE_ISA_FN(attention_backward_cpu_baseline)(const ridge_call *call) {

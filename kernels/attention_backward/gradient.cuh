@@ -27,7 +27,8 @@ struct backward_shape {
     static constexpr int producer_registers = OfX && OfY ? 24 : 40, consumer_registers = OfX && OfY ? 240 : 232;
     static_assert(producer_registers + groups * consumer_registers <= registers_of_warpgroups(threads),
                   "setmaxnreg would wait for registers that the block has not");
-    static_assert(D % 64 == 0 && V % 64 == 0 && N % 16 == 0 && V <= D, "boxes, slices, and results in the own rows' place");
+    static_assert(D % 64 == 0 && V % 64 == 0 && N % 16 == 0 && V <= D,
+                  "boxes, slices, and results in the own rows' place");
     static_assert(x_bytes % 1024 == 0 && y_bytes % 1024 == 0, "stages begin at the swizzle's pattern");
 };
 
@@ -62,7 +63,7 @@ __device__ inline int64_t backward_place(const backward_args &b, const attention
 template <class S>
 struct backward_rows {
     const backward_args &b;
-    int first;                   /* own row of the warpgroup */
+    int first;                     /* own row of the warpgroup */
     float lse[2], delta[2], slope; /* of this thread's rows */
 
     /* Of this thread: computed where it is needed, not kept in a register. */
@@ -117,8 +118,7 @@ struct backward_rows {
             const float2 passing = S::of_keys ? ld_shared_v2(passing_at + (uint32_t)(column * 4)) : float2{0.0f, 0.0f};
 #pragma unroll
             for (int e = 0; e < 4; e++)
-                f(4 * j + e, e / 2, column + e % 2,
-                  S::of_keys ? (e % 2 ? passing.y : passing.x) : own_ones[e / 2]);
+                f(4 * j + e, e / 2, column + e % 2, S::of_keys ? (e % 2 ? passing.y : passing.x) : own_ones[e / 2]);
         }
     }
     __device__ float bent(float x, int distance) const {

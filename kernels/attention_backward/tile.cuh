@@ -187,7 +187,8 @@ __global__ void __launch_bounds__(S::threads, 1)
     static_assert(backward_memory<S>::bytes <= 227 * 1024, "shared memory");
     extern __shared__ __align__(1024) uint8_t backward_shared[]; /* the swizzle's pattern begins at multiples of 1024 */
     const backward_memory<S> memory = {shared_address(backward_shared)};
-    const int group = __shfl_sync(0xffffffffu, (int)threadIdx.x / 128, 0) - 1; /* the compiler sees a warp's one value */
+    const int group =
+        __shfl_sync(0xffffffffu, (int)threadIdx.x / 128, 0) - 1; /* the compiler sees a warp's one value */
     if (threadIdx.x == 0) {
         prefetch_tensormap(&maps.own_x), prefetch_tensormap(&maps.own_y);
         prefetch_tensormap(&maps.x), prefetch_tensormap(&maps.y);

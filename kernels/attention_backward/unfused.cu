@@ -21,10 +21,9 @@ struct backward_scores {
 
 /* The queries [first, first + gridDim.x) of a head, a block each: P, and G = scale times the gradient of S. */
 template <typename T>
-__global__ void __launch_bounds__(256) backward_scores_kernel(backward_scores<T> m,
-                                                              const __grid_constant__ attention_args a,
-                                                              const float *exponents, const float *deltas, int first,
-                                                              int head) {
+__global__ void __launch_bounds__(256)
+    backward_scores_kernel(backward_scores<T> m, const __grid_constant__ attention_args a, const float *exponents,
+                           const float *deltas, int first, int head) {
     const int row = first + (int)blockIdx.x;
     const attention_keys keys = attention_keys_of(a.mask, row, row, a.n);
     after_previous_launch();
@@ -34,7 +33,8 @@ __global__ void __launch_bounds__(256) backward_scores_kernel(backward_scores<T>
         float p = 0.0f, g = 0.0f;
         if (j >= keys.begin && j < keys.end) {
             const float x = m.s[at] * a.scale, bend = a.softcap > 0.0f ? tanhf(x / a.softcap) : 0.0f;
-            const float score = (a.softcap > 0.0f ? a.softcap * bend : x) - slope * fabsf((float)(row + a.mask.shift - j));
+            const float score =
+                (a.softcap > 0.0f ? a.softcap * bend : x) - slope * fabsf((float)(row + a.mask.shift - j));
             p = ex2_approx_ftz(score * LOG2_E - less);
             g = p * (m.d[at] - delta) * (1.0f - bend * bend) * a.scale;
         }
@@ -127,8 +127,8 @@ struct unfused_backward {
         const matrix_view p = {m.p, rows, a.n, m.line, 1}, g = {m.g, rows, a.n, m.line, 1};
         RIDGE_TRY(product(q, transposed(k), {m.s, rows, a.n, m.line, 1}, true));
         RIDGE_TRY(product(dout, transposed(v), {m.d, rows, a.n, m.line, 1}, true));
-        RIDGE_TRY(launch_overlapping(backward_scores_kernel<T>, {dim3((unsigned)rows), 256}, c.stream, device_overlaps(),
-                                     m, a, (const float *)(s.exponents + statistics),
+        RIDGE_TRY(launch_overlapping(backward_scores_kernel<T>, {dim3((unsigned)rows), 256}, c.stream,
+                                     device_overlaps(), m, a, (const float *)(s.exponents + statistics),
                                      (const float *)(s.deltas + statistics), (int)first, at.head));
         RIDGE_TRY(product(g, k, dq, false));
         RIDGE_TRY(gradient(at, g, q, c.dk, dk));

@@ -71,11 +71,11 @@ static ridge_status run_tile(const ridge_call *call) {
     return run_queries<of_queries>(c);
 }
 
-#define RUN(name, depth, values, queries, keys, apart, idea)                                              \
-    static ridge_status run_##name(const ridge_call *call) {                                              \
-        return with_backward_kind(call, [&]<typename T, bool Shaped>() {                                  \
-            return run_tile<T, depth, values, queries, keys, apart, Shaped>(call);                        \
-        });                                                                                               \
+#define RUN(name, depth, values, queries, keys, apart, idea)                       \
+    static ridge_status run_##name(const ridge_call *call) {                       \
+        return with_backward_kind(call, [&]<typename T, bool Shaped>() {           \
+            return run_tile<T, depth, values, queries, keys, apart, Shaped>(call); \
+        });                                                                        \
     }
 BACKWARD_TILES(RUN)
 

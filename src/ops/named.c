@@ -123,8 +123,8 @@ static ridge_status turn(const char *target, const DLTensor *t, const char *name
     int64_t dense[RIDGE_MAX_TENSOR_RANK], below = 1;
     if (!t) return ridge_fail(error, RIDGE_INVALID, "%s: %s is NULL", target, name);
     if (t->ndim != rank || !t->shape)
-        return ridge_fail(error, RIDGE_INVALID, "%s: %s has %d dimensions, not %d: [batch, heads, rows%s]", target, name,
-                          t->ndim, rank, rank > 3 ? ", depth" : "");
+        return ridge_fail(error, RIDGE_INVALID, "%s: %s has %d dimensions, not %d: [batch, heads, rows%s]", target,
+                          name, t->ndim, rank, rank > 3 ? ", depth" : "");
     for (int d = rank - 1; d >= 0; d--) {
         dense[d] = below;
         if (__builtin_mul_overflow(below, t->shape[d], &below))
@@ -145,8 +145,8 @@ typedef struct attention_call {
     const char *target;
     const DLTensor *const *tensor;
     const char *const *name;
-    int n_in, n_out;            /* of tensors */
-    const DLTensor *more;       /* an output behind them; NULL: none */
+    int n_in, n_out;      /* of tensors */
+    const DLTensor *more; /* an output behind them; NULL: none */
     const ridge_attention_options *options;
 } attention_call;
 

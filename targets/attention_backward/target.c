@@ -177,8 +177,8 @@ static void one_query(const ridge_oracle_call *call, int64_t at_place, int64_t b
     const attention_keys keys =
         attention_keys_of(attention_mask_of(d, call->option), (int)row, (int)row, (int)d[ATTENTION_N]);
     query_key at = {.query = at_place, .batch = batch, .head = head};
-    sums dq = sums_of(call, BACKWARD_DQ, (at_place * d[ATTENTION_BATCH] + batch) * d[ATTENTION_HEADS] + head,
-                      d[ATTENTION_D]);
+    sums dq =
+        sums_of(call, BACKWARD_DQ, (at_place * d[ATTENTION_BATCH] + batch) * d[ATTENTION_HEADS] + head, d[ATTENTION_D]);
     for (at.key = keys.begin; at.key < keys.end; at.key++) {
         const pair p = pair_of(call, &at, row + d[ATTENTION_N] - d[ATTENTION_M] - at.key);
         add(&dq, p.gradient, p.size, row_of(call, BACKWARD_K, &at));
@@ -248,7 +248,8 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     if (output == BACKWARD_DSINK) {
         const double terms = m * (double)call->whole[ATTENTION_BATCH];
         const double own = 4 * u * (call->in_max[BACKWARD_SINK] + call->in_max[BACKWARD_LSE] + 2);
-        *b = (ridge_bound){.relative = 4 * u, .sized = 4 * own + 8 * u * (sqrt(v) + 4) + 4 * u * (12 + 2 * sqrt(terms))};
+        *b =
+            (ridge_bound){.relative = 4 * u, .sized = 4 * own + 8 * u * (sqrt(v) + 4) + 4 * u * (12 + 2 * sqrt(terms))};
         return;
     }
     const double group = (double)call->whole[ATTENTION_HEADS] / (double)call->whole[ATTENTION_KV_HEADS];

@@ -21,11 +21,8 @@ typedef struct fixture {
 } fixture;
 
 static DLTensor tensor(float *data, int rank, int64_t *shape) {
-    return (DLTensor){.data = data,
-                      .device = {kDLCPU, 0},
-                      .ndim = rank,
-                      .dtype = ridge_dtype_to_dlpack(RIDGE_F32),
-                      .shape = shape};
+    return (DLTensor){
+        .data = data, .device = {kDLCPU, 0}, .ndim = rank, .dtype = ridge_dtype_to_dlpack(RIDGE_F32), .shape = shape};
 }
 
 static int set_up(void **state) {
@@ -60,7 +57,8 @@ typedef struct inputs {
     double of[3][ROOM], sink[HEADS]; /* q, k, v */
 } inputs;
 
-static double row(const inputs *x, const fixture *f, const ridge_attention_options *o, int64_t b, int64_t h, int64_t i) {
+static double row(const inputs *x, const fixture *f, const ridge_attention_options *o, int64_t b, int64_t h,
+                  int64_t i) {
     const int64_t m = f->shape[Q][2], n = f->shape[K][2], kv = b * KV + h / GROUP, own = i + n - m;
     const double scale = o->scale > 0 || o->scale < 0 ? o->scale : 1 / sqrt(D);
     double sum = o->sink ? exp(x->sink[h]) : 0, total = 0;
@@ -68,7 +66,8 @@ static double row(const inputs *x, const fixture *f, const ridge_attention_optio
         if ((o->left >= 0 && j < own - o->left) || (o->right >= 0 && j > own + o->right)) continue;
         if (o->causal && j > own) continue;
         double s = 0, value = 0;
-        for (int64_t d = 0; d < D; d++) s += x->of[Q][((b * HEADS + h) * m + i) * D + d] * x->of[K][(kv * n + j) * D + d];
+        for (int64_t d = 0; d < D; d++)
+            s += x->of[Q][((b * HEADS + h) * m + i) * D + d] * x->of[K][(kv * n + j) * D + d];
         s *= scale;
         if (o->softcap > 0) s = o->softcap * tanh(s / o->softcap);
         if (o->slope) s -= (double)f->slope[h] * fabs((double)(own - j));
@@ -157,9 +156,9 @@ static void rows_that_see_nothing(void **state) {
 static void refused(fixture *f, const ridge_attention_options *o, const DLTensor *dsink, const char *text) {
     const ridge_attention_saved saved = {&f->t[Q], &f->t[K], &f->t[VALUES], &f->t[OUT], &f->t[LSE]};
     ridge_error error = {0};
-    assert_int_equal(ridge_attention_backward(f->context, &saved, &f->t[DOUT], o, &f->t[DQ], &f->t[DK], &f->t[DV], dsink,
-                                              &error),
-                     RIDGE_INVALID);
+    assert_int_equal(
+        ridge_attention_backward(f->context, &saved, &f->t[DOUT], o, &f->t[DQ], &f->t[DK], &f->t[DV], dsink, &error),
+        RIDGE_INVALID);
     if (!strstr(error.text, text)) fail_msg("'%s' has no '%s'", error.text, text);
 }
 
@@ -174,9 +173,9 @@ static void bad_calls_are_refused(void **state) {
     refused(f, NULL, NULL, "dk");
     f->shape[DK][2] = N, f->t[DK].data = f->data[K];
     refused(f, NULL, NULL, "memory of its own");
-    assert_int_equal(ridge_attention_backward(f->context, NULL, &f->t[DOUT], NULL, &f->t[DQ], &f->t[DK], &f->t[DV], NULL,
-                                              &error),
-                     RIDGE_INVALID);
+    assert_int_equal(
+        ridge_attention_backward(f->context, NULL, &f->t[DOUT], NULL, &f->t[DQ], &f->t[DK], &f->t[DV], NULL, &error),
+        RIDGE_INVALID);
 }
 
 int main(void) {
