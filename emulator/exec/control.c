@@ -1,4 +1,5 @@
 /* Control flow within a function: branches, exit, and what stops or delays a warp. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "exec/lanes.h"
@@ -92,8 +93,31 @@ static bool decode_trap(emu_decoding *d) {
     return ptx_words_end(&d->words) ? true : emu_decode_fail(d, "trap has no qualifiers");
 }
 
-/* brkpt without a debugger goes on; setmaxnreg changes how many registers there are, and a warp has as many as it
- * names; pragmas and pmevent tell tools something. */
+/* Registers that a block's warps have together, each for a thread: no more than its launch bounds leave it. */
+static uint32_t registers_of_block(const emu_block *block, const ptx_function *f) {
+    enum { REGISTERS = 65536, MOST = 255 };
+    const uint32_t blocks = f->min_blocks ? f->min_blocks : 1;
+    uint32_t each = REGISTERS / (block->n_warps * EMU_LANES * blocks) / 8 * 8;
+    if (each > MOST) each = MOST;
+    if (f->max_registers && f->max_registers < each) each = f->max_registers;
+    return each * block->n_warps;
+}
+
+/* A warp has as many registers as it names. setmaxnreg.inc waits until other warps have let go of enough; if all together
+ * set more than there are, it waits for ever. */
+static emu_result run_setmaxnreg(emu_warp *warp, const emu_op *op, emu_mask mask) {
+    const emu_block *block = warp->block;
+    const uint32_t all = registers_of_block(block, warp->code->function);
+    uint32_t set = 0;
+    warp->set_registers = (uint32_t)op->value;
+    for (uint32_t w = 0; w < block->n_warps; w++) set += block->warp[w].set_registers;
+    if (set <= all) return EMU_NEXT;
+    emu_find(warp, op, __builtin_ctz(mask), EMU_DEADLOCK, 0,
+             "setmaxnreg: the block's warps set %" PRIu32 " registers, its launch bounds leave it %" PRIu32, set, all);
+    return EMU_NEXT;
+}
+
+/* brkpt without a debugger goes on; pragmas and pmevent tell tools something. */
 static bool decode_nothing(emu_decoding *d) {
     d->op->run = run_next;
     return true;
@@ -108,7 +132,8 @@ static bool decode_setmaxnreg(emu_decoding *d) {
     if (d->instruction->n_operands != 1 || count->kind != PTX_INTEGER || count->bits < 24 || count->bits > 256 ||
         count->bits % 8)
         return emu_decode_fail(d, "the count is a multiple of 8 from 24 to 256");
-    d->op->run = run_next;
+    d->op->run = run_setmaxnreg;
+    d->op->value = (int64_t)count->bits;
     d->op->aligned = true;
     return true;
 }

@@ -20,7 +20,7 @@ void emu_warp_begin(emu_warp *warp) {
     uint32_t first = warp->index * EMU_LANES, threads = threads_of(warp->block->cluster->grid);
     uint32_t n = threads - first < EMU_LANES ? threads - first : EMU_LANES;
     warp->lanes = n == EMU_LANES ? UINT32_MAX : (1u << n) - 1;
-    warp->exited = 0;
+    warp->exited = 0, warp->set_registers = 0;
     warp->fragment[0] = (emu_fragment){.mask = warp->lanes};
     warp->n_fragments = 1;
     warp->current = warp->fragment;

@@ -205,6 +205,27 @@ static void faults_are_told(void **state) {
     }
 }
 
+/* Of 384 threads one warpgroup lets go of registers and two take them: 168 a thread at launch, 2016 of twelve warps. */
+static void registers_that_a_block_has(void **state) {
+    (void)state;
+    static const struct {
+        int few, many;
+        uint64_t findings;
+    } blocks[] = {{24, 240, 0}, {40, 232, 0}, {32, 240, 1}, {24, 248, 1}};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        char text[2048];
+        snprintf(text, sizeof text,
+                 "%ssetp.lt.u32 %%p1, %%r1, 128;\n@%%p1 bra few;\nsetmaxnreg.inc.sync.aligned.u32 %d;\nbra end;\n"
+                 "few:\nsetmaxnreg.dec.sync.aligned.u32 %d;\nend:\nmov.u32 %%r10, 1;\n%s",
+                 HEAD, blocks[i].many, blocks[i].few, TAIL);
+        run r = run_text(text, 384, 1);
+        assert_int_equal(r.findings > 0, blocks[i].findings > 0);
+        const char *found = emu_findings_take();
+        if (found) assert_non_null(strstr(found, "setmaxnreg"));
+        done(&r);
+    }
+}
+
 /* Unknown words, types and operands are refused with the line's own text. */
 static void forms_that_are_not_known(void **state) {
     (void)state;
@@ -253,6 +274,7 @@ int main(void) {
         cmocka_unit_test(table_of_branches),
         cmocka_unit_test(partial_warp),
         cmocka_unit_test(faults_are_told),
+        cmocka_unit_test(registers_that_a_block_has),
         cmocka_unit_test(forms_that_are_not_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,7 +54,7 @@ int main(void) {
     a.m = m, a.n = n, a.batch = 1, a.heads = 1, a.group = 1, a.depth = depth, a.values = depth;
     a.out_in_pieces = true, a.scale = 0.125f;
     a.m_tiles = (m + shape::M - 1) / shape::M, a.section = 1, a.longest_first = true;
-    constexpr int bytes = attention_shared_bytes<shape>;
+    constexpr int bytes = attention_memory<shape>::bytes;
     require(allow_shared((const void *)attention_kernel<shape>, bytes), "cudaFuncSetAttribute");
     if (launch(attention_kernel<shape>, {dim3(1), shape::threads, bytes}, 0, maps, a) != RIDGE_OK) return 2;
     to_host(out.data(), (element *)a.out, out.size());
