@@ -135,7 +135,7 @@ struct emu_warp {
     uint32_t cluster_phase;
     struct emu_clock *fenced; /* sync/: what was known at the last fence for others of the cluster */
     struct emu_calls *calls;  /* exec/: frames of device functions, NULL: the code has no calls */
-    uint32_t set_registers; /* of a thread, by setmaxnreg; 0: as launched */
+    uint32_t set_registers;   /* of a thread, by setmaxnreg; 0: as launched */
     uint64_t instructions;
     uint32_t slot; /* runtime/: place in the scheduler's list */
 };

@@ -11,8 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* Splits at the last colon, unless the whole is the name of a file. */
 static ridge_status split(const char *typed, char *path, size_t size, ridge_foreign_file *file, ridge_error *error) {
     const char *colon = access(typed, F_OK) == 0 ? NULL : strrchr(typed, ':');

@@ -129,6 +129,7 @@ static void parallel(const ridge_kernel_call *call, ridge_kernel_body body, void
 
 static int run(judged *j) {
     const ridge_channel *c = j->channel;
+    if (!j->kernel) return say(j, "no kernel was loaded");
     int64_t dim[RIDGE_KERNEL_MAX_RANK];
     double option[RIDGE_KERNEL_MAX_RANK];
     memcpy(dim, c->dim, sizeof dim);

@@ -128,7 +128,8 @@ static bool print_real(double value, FILE *out) {
     (void)snprintf(text, sizeof text, "%.15g", value);
     const double read = strtod(text, NULL);
     if (read < value || read > value) (void)snprintf(text, sizeof text, "%.17g", value);
-    if (!strpbrk(text, ".e")) (void)strcat(text, ".0"); /* stays a real number */
+    const size_t length = strlen(text);
+    if (!strpbrk(text, ".e")) (void)snprintf(text + length, sizeof text - length, ".0"); /* stays a real number */
     return fputs(text, out) >= 0;
 }
 

@@ -309,6 +309,7 @@ static void name_link(ridge_replay *replay, int link) {
                        link - replay->run.n_results);
     } else {
         const ridge_result *r = &replay->run.results[link - 1];
+        if (!r->target || !r->variant) return; /* of a result that was not read */
         ridge_case_name(r->target, &r->c, name, sizeof name);
         (void)snprintf(replay->found, sizeof replay->found, "the facts of %.60s %.100s, %.60s were edited",
                        r->target->name, name, r->variant->name);
