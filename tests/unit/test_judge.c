@@ -49,7 +49,8 @@ static ridge_result judge(int variant, const times *t) {
     ridge_result_judge(&r, &event, &graph, &job, &c, false);
     free(r.samples);
     r.samples = NULL;
-    free(graph.samples);
+    free(r.companion);
+    r.companion = NULL;
     return r;
 }
 
@@ -92,7 +93,7 @@ static void a_graph_without_an_interval_is_not_judged(void **state) {
     assert_int_equal(r.verdict, RIDGE_VERDICT_OK);
     assert_true(ridge_result_judged(&r).median == r.time_us.median);
     free(r.samples);
-    free(graph.samples);
+    free(r.companion);
 }
 
 static void a_processors_companion_is_no_graph(void **state) {
