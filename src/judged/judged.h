@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 /* Before foreign code is loaded, on all threads: no processes, threads, tracing, signals to others, timers, scheduling.
- * After: no files, executable memory, or handlers either. A forbidden call kills the process (SIGSYS). False: the kernel has
- * no seccomp filters. */
+ * After: nothing but memory without code, waiting, the clock and the end. Any other call kills the process (SIGSYS). False:
+ * the kernel has no seccomp filters. */
 bool ridge_lock_before(void);
 bool ridge_lock_after(void);
 

@@ -3,6 +3,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -16,33 +17,37 @@
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
 
-static const int before[] = {
+/* Forbidden from the first filter on. */
+static const int forbidden[] = {
     SYS_clone,
     SYS_clone3,
     SYS_execve,
     SYS_execveat,
     SYS_ptrace,
-
     SYS_tkill,
-
+    SYS_rt_sigqueueinfo,
+    SYS_rt_tgsigqueueinfo,
+    SYS_pidfd_send_signal,
     SYS_setitimer,
     SYS_timer_create,
+    SYS_timerfd_create,
     SYS_unshare,
+    SYS_setns,
     SYS_process_vm_readv,
     SYS_process_vm_writev,
-    SYS_timerfd_create,
     SYS_sched_setaffinity,
-    SYS_setns,
+    SYS_sched_setscheduler,
+    SYS_sched_setparam,
+    SYS_sched_setattr,
+    SYS_setpriority,
     SYS_pidfd_open,
     SYS_pidfd_getfd,
     SYS_socket,
-    SYS_sched_setscheduler,
+    SYS_socketpair,
     SYS_bpf,
     SYS_userfaultfd,
     SYS_io_uring_setup,
-    SYS_setpriority,
     SYS_perf_event_open,
-    SYS_sched_setattr,
     SYS_mount,
 #if defined(__x86_64__)
     SYS_fork,
@@ -52,62 +57,104 @@ static const int before[] = {
     SYS_arch_prctl,
 #endif
 };
-static const int after[] = {
-    SYS_openat, SYS_openat2,  SYS_mprotect, SYS_pkey_mprotect, SYS_rt_sigaction, SYS_prctl,   SYS_sendmsg, SYS_sendto,
-    SYS_write,  SYS_pwrite64, SYS_writev,   SYS_memfd_create,  SYS_shmget,       SYS_pwritev, SYS_mremap,
+
+/* All that is left from the second one on: memory, waiting, the clock, the end, and the operands' socket. mmap may ask for no
+ * executable pages, and signals go to the process itself. */
+static const int allowed[] = {
+    SYS_brk,           SYS_munmap,         SYS_madvise,         SYS_futex,
+    SYS_sched_yield,   SYS_nanosleep,      SYS_clock_nanosleep, SYS_restart_syscall,
+    SYS_clock_gettime, SYS_clock_getres,   SYS_gettimeofday,    SYS_getrandom,
+    SYS_getpid,        SYS_gettid,         SYS_getcpu,          SYS_sched_getaffinity,
+    SYS_sysinfo,       SYS_rt_sigprocmask, SYS_rt_sigreturn,    SYS_exit,
+    SYS_exit_group,    SYS_recvmsg,        SYS_close,
 #if defined(__x86_64__)
-    SYS_open,   SYS_creat,
+    SYS_time,
 #endif
 };
 
-enum { MOST = 24 + 2 * 64 };
+enum { MOST = 32 + 2 * 64 };
 
-static void put(struct sock_filter *program, int *n, struct sock_filter one) { program[(*n)++] = one; }
+/* A program of the filter's machine. */
+typedef struct program {
+    struct sock_filter line[MOST];
+    int n;
+} program;
+
+static void put(program *p, struct sock_filter line) { p->line[p->n++] = line; }
+static void end(program *p, unsigned what) { put(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, what)); }
+/* Skips `over` lines unless the loaded word compares so. */
+static void unless(program *p, int comparison, unsigned with, int over) {
+    put(p, (struct sock_filter)BPF_JUMP(BPF_JMP | comparison | BPF_K, with, 0, (unsigned char)over));
+}
+static void load(program *p, size_t offset) {
+    put(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)offset));
+}
+
+static void put_calls(program *p, const int *calls, size_t n, unsigned what) {
+    for (size_t i = 0; i < n; i++) unless(p, BPF_JEQ, (unsigned)calls[i], 1), end(p, what);
+}
+
+/* Calls of this machine's own interface; x86's second one has other numbers for the same. */
+static void begin(program *p, unsigned architecture) {
+    load(p, offsetof(struct seccomp_data, arch));
+    put(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, architecture, 1, 0));
+    end(p, SECCOMP_RET_KILL_PROCESS);
+    load(p, offsetof(struct seccomp_data, nr));
+#if defined(__x86_64__)
+    unless(p, BPF_JGE, 0x40000000u, 1), end(p, SECCOMP_RET_KILL_PROCESS);
+#endif
+}
 
 /* Signals to others, that is: abort() sends one to itself. What is compared is the number of the process. */
-static void put_kill(struct sock_filter *program, int *n) {
+static void put_signals(program *p) {
     const int calls[] = {SYS_kill, SYS_tgkill};
     for (int i = 0; i < 2; i++) {
-        put(program, n, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)calls[i], 0, 4));
-        put(program, n, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])));
-        put(program, n, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)getpid(), 1, 0));
-        put(program, n, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
-        put(program, n, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+        unless(p, BPF_JEQ, (unsigned)calls[i], 4);
+        load(p, offsetof(struct seccomp_data, args[0]));
+        unless(p, BPF_JEQ, (unsigned)getpid(), 1), end(p, SECCOMP_RET_ALLOW);
+        end(p, SECCOMP_RET_KILL_PROCESS);
     }
 }
 
-/* Kills for the listed calls, and for mmap with PROT_EXEC if `no_code`; allows all others. */
-static bool filter(const int *calls, int n_calls, bool no_code) {
-#ifdef ARCHITECTURE
-    struct sock_filter program[MOST];
-    int n = 0;
-    put(program, &n, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)));
-    put(program, &n, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0));
-    put(program, &n, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
-    put(program, &n, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
-    for (int i = 0; i < n_calls; i++) {
-        put(program, &n, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)calls[i], 0, 1));
-        put(program, &n, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
-    }
-    if (!no_code) put_kill(program, &n);
-    if (no_code) {
-        put(program, &n, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 3));
-        put(program, &n,
-            (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])));
-        put(program, &n, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1));
-        put(program, &n, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
-    }
-    put(program, &n, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-    const struct sock_fprog whole = {.len = (unsigned short)n, .filter = program};
+static void put_pages(program *p) {
+    unless(p, BPF_JEQ, SYS_mmap, 4);
+    load(p, offsetof(struct seccomp_data, args[2]));
+    unless(p, BPF_JSET, PROT_EXEC, 1), end(p, SECCOMP_RET_KILL_PROCESS);
+    end(p, SECCOMP_RET_ALLOW);
+}
+
+/* On all threads. Filters that are already in force are asked as well. */
+static bool put_in_force(const program *p) {
+    const struct sock_fprog whole = {.len = (unsigned short)p->n, .filter = (struct sock_filter *)(uintptr_t)p->line};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &whole) == 0;
+}
+
+#define LENGTH(list) (sizeof(list) / sizeof(list)[0])
+
+bool ridge_lock_before(void) {
+#ifdef ARCHITECTURE
+    program p = {.n = 0};
+    begin(&p, ARCHITECTURE);
+    put_calls(&p, forbidden, LENGTH(forbidden), SECCOMP_RET_KILL_PROCESS);
+    put_signals(&p);
+    end(&p, SECCOMP_RET_ALLOW);
+    return put_in_force(&p);
 #else
-    (void)calls, (void)n_calls, (void)no_code;
     return false;
 #endif
 }
 
-bool ridge_lock_before(void) { return filter(before, sizeof before / sizeof before[0], false); }
-
-/* Both lists stay in force: the second filter is asked as well as the first. */
-bool ridge_lock_after(void) { return filter(after, sizeof after / sizeof after[0], true); }
+bool ridge_lock_after(void) {
+#ifdef ARCHITECTURE
+    program p = {.n = 0};
+    begin(&p, ARCHITECTURE);
+    put_calls(&p, allowed, LENGTH(allowed), SECCOMP_RET_ALLOW);
+    put_signals(&p);
+    put_pages(&p);
+    end(&p, SECCOMP_RET_KILL_PROCESS);
+    return put_in_force(&p);
+#else
+    return false;
+#endif
+}

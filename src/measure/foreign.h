@@ -29,7 +29,8 @@ ridge_status ridge_foreign_fill(int set, const ridge_operands *ops, ridge_error 
 /* Untimed, before a launch: the judged maps the set, whose inputs are right only then. RIDGE_FAILED, with a reason
  * (ridge_why): it ended, or it worked before the clock. */
 ridge_status ridge_foreign_ready(int set, const ridge_operands *ops);
-/* Untimed, after a launch: copies outputs back. RIDGE_WRONG, with a reason: memory beside a tensor was written to. */
+/* Untimed, after a launch: copies outputs back. RIDGE_FAILED, with a reason (ridge_why): memory beside a tensor was
+ * written to. */
 ridge_status ridge_foreign_collect(int set, const ridge_operands *ops);
 /* One empty launch, there and back. */
 ridge_status ridge_foreign_empty(void);
