@@ -151,6 +151,10 @@ typedef struct emu_barrier {
     struct emu_clock *clock; /* check/ */
 } emu_barrier;
 
+/* Registers of an SM; and those that a function's launch bounds leave each thread of a block of so many warps. */
+enum { EMU_SM_REGISTERS = 65536 };
+uint32_t emu_registers_at_most(const ptx_function *function, uint32_t warps);
+
 struct emu_block {
     emu_cluster *cluster;
     uint32_t rank; /* in the cluster */

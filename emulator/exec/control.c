@@ -93,21 +93,11 @@ static bool decode_trap(emu_decoding *d) {
     return ptx_words_end(&d->words) ? true : emu_decode_fail(d, "trap has no qualifiers");
 }
 
-/* Registers that a block's warps have together, each for a thread: no more than its launch bounds leave it. */
-static uint32_t registers_of_block(const emu_block *block, const ptx_function *f) {
-    enum { REGISTERS = 65536, MOST = 255 };
-    const uint32_t blocks = f->min_blocks ? f->min_blocks : 1;
-    uint32_t each = REGISTERS / (block->n_warps * EMU_LANES * blocks) / 8 * 8;
-    if (each > MOST) each = MOST;
-    if (f->max_registers && f->max_registers < each) each = f->max_registers;
-    return each * block->n_warps;
-}
-
 /* A warp has as many registers as it names. setmaxnreg.inc waits until other warps have let go of enough; if all together
  * set more than there are, it waits for ever. */
 static emu_result run_setmaxnreg(emu_warp *warp, const emu_op *op, emu_mask mask) {
     const emu_block *block = warp->block;
-    const uint32_t all = registers_of_block(block, warp->code->function);
+    const uint32_t all = emu_registers_at_most(warp->code->function, block->n_warps) * block->n_warps;
     uint32_t set = 0;
     warp->set_registers = (uint32_t)op->value;
     for (uint32_t w = 0; w < block->n_warps; w++) set += block->warp[w].set_registers;

@@ -7,7 +7,6 @@ enum {
     EMU_MAX_THREADS = 1024, /* a block */
     EMU_SM_THREADS = 2048,
     EMU_SM_BLOCKS = 32,
-    EMU_SM_REGISTERS = 65536,
     EMU_BLOCK_SHARED = 48 * 1024, /* without opt-in */
     EMU_OPTIN_SHARED = 227 * 1024,
     EMU_SM_SHARED = 228 * 1024,

@@ -48,13 +48,8 @@ static uint32_t bounded_threads(const ptx_function *f) {
 }
 
 int emu_registers_of(const ptx_function *f) {
-    uint32_t threads = bounded_threads(f), most = 255;
-    if (f->max_registers && f->max_registers < most) most = f->max_registers;
-    if (threads) {
-        uint32_t warps = (threads + 31) / 32, blocks = f->min_blocks ? f->min_blocks : 1;
-        uint32_t share = EMU_SM_REGISTERS / (warps * 32 * blocks) / 8 * 8;
-        if (share < most) most = share;
-    }
+    const uint32_t threads = bounded_threads(f);
+    const uint32_t most = emu_registers_at_most(f, threads ? (threads + 31) / 32 : 1);
     uint32_t estimate = ((uint32_t)live_registers(f) + 8 + 7) / 8 * 8;
     if (estimate < 16) estimate = 16;
     return (int)(estimate < most ? estimate : most);

@@ -124,10 +124,6 @@ __global__ void __launch_bounds__(128, 2)
     store_sums<S>(a, place, sums, rows);
 }
 
-static bool lies_in_pieces(const void *base, const attention_strides &s, int columns) {
-    return is_aligned16(base) && columns % 8 == 0 && s.row % 8 == 0 && s.batch % 8 == 0 && s.head % 8 == 0;
-}
-
 template <class S>
 static ridge_status run_any(attention_args a, cudaStream_t stream) {
     static allowed_per_device allowed;

@@ -20,6 +20,17 @@ inline attention_strides strides_of(const DLTensor &t) {
     return {below[0], below[1], below[2]};
 }
 
+/* Rows of 16-bit elements that begin at multiples of 16 bytes, and whole ones. */
+inline bool lies_in_pieces(const void *base, const attention_strides &s, int columns) {
+    return is_aligned16(base) && columns % 8 == 0 && s.row % 8 == 0 && s.batch % 8 == 0 && s.head % 8 == 0;
+}
+inline attention_tensor attention_tensor_of(const DLTensor &t) {
+    const attention_strides s = strides_of(t);
+    const int columns = (int)t.shape[3];
+    void *const first = ridge_data(&t);
+    return {first, s, columns, lies_in_pieces(first, s, columns)};
+}
+
 /* What dims and options say. */
 inline void attention_extents_of(const ridge_call *call, attention_args *a) {
     a->mask = attention_mask_of(call->dim, call->option);
@@ -27,7 +38,7 @@ inline void attention_extents_of(const ridge_call *call, attention_args *a) {
     a->batch = (int)call->dim[ATTENTION_BATCH], a->heads = (int)call->dim[ATTENTION_HEADS];
     a->group = (int)(call->dim[ATTENTION_HEADS] / call->dim[ATTENTION_KV_HEADS]);
     a->depth = (int)call->dim[ATTENTION_D], a->values = (int)call->dim[ATTENTION_V];
-    a->scale = attention_scale(call->dim, call->option);
+    a->scale = (float)attention_scale(call->dim, call->option);
     a->softcap = (float)call->option[ATTENTION_SOFTCAP];
 }
 
@@ -35,16 +46,15 @@ inline void attention_extents_of(const ridge_call *call, attention_args *a) {
 inline attention_args attention_args_of(const ridge_call *call) {
     attention_args a = {};
     const DLTensor &out = call->out[ATTENTION_OUT], &lse = call->out[ATTENTION_LSE];
+    const attention_tensor result = attention_tensor_of(out);
     a.q = ridge_data(&call->in[ATTENTION_IN_Q]), a.q_strides = strides_of(call->in[ATTENTION_IN_Q]);
     a.k = ridge_data(&call->in[ATTENTION_IN_K]), a.k_strides = strides_of(call->in[ATTENTION_IN_K]);
     a.v = ridge_data(&call->in[ATTENTION_IN_V]), a.v_strides = strides_of(call->in[ATTENTION_IN_V]);
-    a.out = ridge_data(&out), a.out_strides = strides_of(out);
+    a.out = result.first, a.out_strides = result.strides, a.out_in_pieces = result.in_pieces;
     a.lse = (float *)ridge_data(&lse), a.lse_strides = strides_of(lse);
     if (call->option[ATTENTION_SINKS] > 0) a.sink = (const float *)ridge_data(&call->in[ATTENTION_IN_SINK]);
     if (call->option[ATTENTION_SLOPES] > 0) a.slope = (const float *)ridge_data(&call->in[ATTENTION_IN_SLOPE]);
     attention_extents_of(call, &a);
-    a.out_in_pieces = is_aligned16(a.out) && a.values % 8 == 0 && a.out_strides.row % 8 == 0 &&
-                      a.out_strides.batch % 8 == 0 && a.out_strides.head % 8 == 0;
     return a;
 }
 inline bool attention_is_empty(const attention_args &a) { return a.m == 0 || a.batch == 0 || a.heads == 0; }

@@ -3,13 +3,8 @@
 
 #include <math.h>
 
-#include "cpu/gemm_product.h"
+#include "attention/cpu_lines.h"
 #include "cpu/vec_math.h"
-
-typedef struct lines {
-    float *base;
-    int64_t row, batch, head;
-} lines;
 
 typedef struct work {
     lines q, k, v, out, lse;
@@ -21,13 +16,6 @@ typedef struct work {
     bool shaped;
     float *scratch;
 } work;
-
-static lines lines_of(const DLTensor *t) {
-    int64_t below[RIDGE_MAX_RANK], inner = 1;
-    for (int d = t->ndim - 1; d >= 0; d--) below[d] = inner, inner *= t->shape[d];
-    const int64_t *s = t->strides ? t->strides : below;
-    return (lines){ridge_data(t), s[0], s[1], s[2]};
-}
 
 static work work_of(const ridge_call *call) {
     const int64_t *dim = call->dim;
@@ -45,17 +33,13 @@ static work work_of(const ridge_call *call) {
               .group = (int)(dim[ATTENTION_HEADS] / dim[ATTENTION_KV_HEADS]),
               .d = dim[ATTENTION_D],
               .values = dim[ATTENTION_V],
-              .scale = attention_scale(dim, option),
+              .scale = (float)attention_scale(dim, option),
               .softcap = (float)option[ATTENTION_SOFTCAP],
               .scratch = call->scratch};
     if (option[ATTENTION_SINKS] > 0) w.sink = ridge_data(&call->in[ATTENTION_IN_SINK]);
     if (option[ATTENTION_SLOPES] > 0) w.slope = ridge_data(&call->in[ATTENTION_IN_SLOPE]);
     w.shaped = w.softcap > 0 || w.slope;
     return w;
-}
-
-static float *line_of(const lines *l, int64_t row, int batch, int head) {
-    return l->base + row * l->row + batch * l->batch + head * l->head;
 }
 
 /* ---- a row of scores ---- */
@@ -149,34 +133,17 @@ typedef struct block {
     running row[ATTENTION_QUERIES];
 } block;
 
-/* c (+)= a b of the block's rows. */
-static void multiply(const block *b, const float *a, int64_t a_row, const float *right, int64_t depth_step,
-                     int64_t column_step, int64_t k, float *c, int64_t n, bool add) {
-    const gemm_product p = {.m = b->rows,
-                            .n = n,
-                            .k = k,
-                            .a = a,
-                            .a_row = a_row,
-                            .a_depth = 1,
-                            .b = right,
-                            .b_depth = depth_step,
-                            .b_column = column_step,
-                            .c = c,
-                            .c_row = n,
-                            .add = add};
-    gemm_product_best(&p, b->scratch, NULL);
-}
-
 static void some_keys(const work *w, block *b, int first, int count) {
     const int kv = b->head / w->group;
     float *const s = b->scores;
-    multiply(b, line_of(&w->q, b->first, b->batch, b->head), w->q.row, line_of(&w->k, first, b->batch, kv), 1, w->k.row,
-             w->d, s, count, false);
+    multiply_lines(b->rows, line_of(&w->q, b->first, b->batch, b->head), w->q.row,
+                   by_columns(&w->k, line_of(&w->k, first, b->batch, kv)), w->d, s, count, false, b->scratch);
     for (int i = 0; i < b->rows; i++) {
         const float kept = take(w, s + (int64_t)i * count, first, count, b->first + i, b->head, &b->row[i]);
         if (kept < 1) scale_line(b->sums + i * w->values, w->values, kept);
     }
-    multiply(b, s, count, line_of(&w->v, first, b->batch, kv), w->v.row, 1, count, b->sums, w->values, true);
+    multiply_lines(b->rows, s, count, by_rows(&w->v, line_of(&w->v, first, b->batch, kv)), count, b->sums, w->values,
+                   true, b->scratch);
 }
 
 static void some_queries(const work *w, block *b) {

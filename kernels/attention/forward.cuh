@@ -176,10 +176,6 @@ struct attention_consumer {
                                   const product_order<S> &products, int warpgroup)
         : a(args), memory(shared), order(products), group(warpgroup) {}
 
-    __device__ void release(uint32_t empty) const {
-        if (thread_of_warpgroup() == 0) mbarrier_arrive(empty);
-    }
-
     /* Releases when `sum`, which is not below 0, is known. Its condition holds always: ptxas would else wait for a product
      * first, and compute what fits beside it afterwards. */
     __device__ void release_behind(uint32_t empty, float sum) const {

@@ -1,12 +1,11 @@
 /* What attention's ways on a GPU refuse, and how long they take. */
 #include <math.h>
 
+#include "attention/plan.h"
 #include "attention/ways.h"
 
 /* Microseconds of a launch; FLOP of an SM in a microsecond by mma.sync; bytes in one from memory. Of an H200. */
 static const double LAUNCH = 3, ANY = 1e6, DRAM = 4.2e6;
-
-static int sms_of(const ridge_problem *p) { return p->here.sm_count > 0 ? p->here.sm_count : 1; }
 
 static int64_t whole_tiles(int64_t rows, int64_t of) { return (rows + of - 1) / of; }
 static int64_t packed_rows(const int64_t *dim) {
@@ -31,27 +30,9 @@ int64_t attention_part_floats(const int64_t *dim, int parts) {
     return parts * dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS] * packed_rows(dim) * (dim[ATTENTION_V] + 1);
 }
 
-/* Steps of `keys` keys of all tiles of `rows` queries of a head, and those of the longest tile. */
 static double steps_of(const ridge_problem *p, int rows, int keys, double *longest) {
-    const attention_mask mask = attention_mask_of(p->c.dim, p->c.option);
-    const int m = (int)p->c.dim[ATTENTION_M], n = (int)p->c.dim[ATTENTION_N];
-    double all = 0;
-    *longest = 0;
-    for (int first = 0; first < m; first += rows) {
-        const int last = (first + rows < m ? first + rows : m) - 1;
-        const attention_keys seen = attention_keys_of(mask, first, last, n);
-        const double steps = seen.begin < seen.end ? (seen.end - 1) / keys - seen.begin / keys + 1 : 0;
-        all += steps;
-        if (steps > *longest) *longest = steps;
-    }
-    return all;
-}
-
-static bool in_pieces(const ridge_problem *p, int tensor, const int *dims) {
-    const ridge_operand *t = &p->tensor[tensor];
-    bool whole = t->offset % 16 == 0;
-    for (int d = 0; d < 3; d++) whole = whole && (p->c.dim[dims[d]] <= 1 || t->stride[d] * 2 % 16 == 0);
-    return whole;
+    return attention_steps_of(attention_mask_of(p->c.dim, p->c.option), (int)p->c.dim[ATTENTION_M],
+                              (int)p->c.dim[ATTENTION_N], rows, keys, longest);
 }
 
 static const char *refusal_common(const ridge_problem *p) {
@@ -60,19 +41,18 @@ static const char *refusal_common(const ridge_problem *p) {
     if (c->dtype != RIDGE_BF16 && c->dtype != RIDGE_F16) return "for bf16 and f16";
     if (c->dim[ATTENTION_D] > ATTENTION_DEPTH || c->dim[ATTENTION_V] > ATTENTION_DEPTH) return "for d and v to 256";
     if (c->dim[ATTENTION_M] > most || c->dim[ATTENTION_N] > most) return "for fewer than 2^30 queries and keys";
-    if ((double)c->dim[ATTENTION_M] / 64 * (double)c->dim[ATTENTION_BATCH] * (double)c->dim[ATTENTION_HEADS] > 1e9)
-        return "for fewer than 10^9 tiles";
+    if (attention_extent(p, ATTENTION_M) / 64 * attention_heads_of(p) > 1e9) return "for fewer than 10^9 tiles";
     return NULL;
 }
 
 static const char *refusal_of(const attention_tile *t, const ridge_problem *p) {
-    static const int q[3] = {ATTENTION_M, ATTENTION_BATCH, ATTENTION_HEADS};
-    static const int kv[3] = {ATTENTION_N, ATTENTION_BATCH, ATTENTION_KV_HEADS};
     const char *why = refusal_common(p);
     if (why) return why;
     if (p->c.dim[ATTENTION_D] > t->depth || p->c.dim[ATTENTION_V] > t->values) return "for fewer dimensions of a head";
     if (p->c.dim[ATTENTION_N] < 1) return "for one key and more";
-    if (!in_pieces(p, ATTENTION_IN_Q, q) || !in_pieces(p, ATTENTION_IN_K, kv) || !in_pieces(p, ATTENTION_IN_V, kv))
+    if (!attention_is_in_pieces(p, ATTENTION_IN_Q, ATTENTION_M, ATTENTION_HEADS) ||
+        !attention_is_in_pieces(p, ATTENTION_IN_K, ATTENTION_N, ATTENTION_KV_HEADS) ||
+        !attention_is_in_pieces(p, ATTENTION_IN_V, ATTENTION_N, ATTENTION_KV_HEADS))
         return "for rows of q, k and v that begin at multiples of 16 bytes";
     return NULL;
 }
@@ -84,7 +64,7 @@ static ridge_traffic traffic_of(const ridge_problem *p) {
 /* Few queries: keys and values come once, and each step waits for the one before it. */
 static ridge_plan packed_plan(const attention_tile *t, const ridge_problem *p) {
     const int64_t *dim = p->c.dim;
-    const int parts = attention_parts(t, dim, p->c.option, sms_of(p));
+    const int parts = attention_parts(t, dim, p->c.option, attention_sms(p));
     ridge_plan plan = {.traffic = traffic_of(p)};
     if (packed_rows(dim) > ATTENTION_PACKED_ROWS)
         return (ridge_plan){.refusal = "for up to 512 rows of heads that share keys"};
@@ -92,7 +72,7 @@ static ridge_plan packed_plan(const attention_tile *t, const ridge_problem *p) {
         return (ridge_plan){.refusal = "where heads share keys, or keys can be parted"};
     const double floats = (double)attention_part_floats(dim, parts), tiles = (double)packed_tiles(dim);
     const double steps = ceil((double)whole_tiles(dim[ATTENTION_N], t->keys) / parts);
-    const double turns = ceil(tiles * parts / sms_of(p));
+    const double turns = ceil(tiles * parts / attention_sms(p));
     plan.us = LAUNCH + fmax(turns * (steps * t->step_us + t->tile_us), t->tile_us + attention_bytes_read(&p->c) / DRAM);
     if (parts > 1) plan.us += LAUNCH + 8 * floats / DRAM;
     plan.scratch = (size_t)floats * sizeof(float);
@@ -107,10 +87,10 @@ ridge_plan attention_wgmma_plan(const ridge_way *way, const ridge_problem *p) {
     if (t->packed) return packed_plan(t, p);
     const int rows = 64 * t->groups;
     double longest;
-    const double heads = (double)p->c.dim[ATTENTION_BATCH] * (double)p->c.dim[ATTENTION_HEADS];
+    const double heads = attention_heads_of(p);
     const double steps = heads * steps_of(p, rows, t->keys, &longest);
-    const double tiles = ceil(heads * (double)whole_tiles(p->c.dim[ATTENTION_M], rows) / sms_of(p));
-    plan.us = LAUNCH + tiles * t->tile_us + fmax(steps / sms_of(p), longest) * t->step_us;
+    const double tiles = ceil(heads * (double)whole_tiles(p->c.dim[ATTENTION_M], rows) / attention_sms(p));
+    plan.us = LAUNCH + tiles * t->tile_us + fmax(steps / attention_sms(p), longest) * t->step_us;
     plan.traffic = traffic_of(p);
     return plan;
 }
@@ -120,12 +100,12 @@ ridge_plan attention_any_plan(const ridge_way *way, const ridge_problem *p) {
     double longest;
     (void)way;
     if (plan.refusal) return plan;
-    const double heads = (double)p->c.dim[ATTENTION_BATCH] * (double)p->c.dim[ATTENTION_HEADS];
+    const double heads = attention_heads_of(p);
     const int padded = p->c.dim[ATTENTION_D] <= 64 && p->c.dim[ATTENTION_V] <= 64     ? 64
                        : p->c.dim[ATTENTION_D] <= 128 && p->c.dim[ATTENTION_V] <= 128 ? 128
                                                                                       : 256;
     const double steps = heads * steps_of(p, 64, 32, &longest), step = 64.0 * 32 * 4 * padded / ANY;
-    plan.us = LAUNCH + fmax(steps / sms_of(p), longest) * step;
+    plan.us = LAUNCH + fmax(steps / attention_sms(p), longest) * step;
     plan.traffic = traffic_of(p);
     return plan;
 }

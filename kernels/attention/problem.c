@@ -32,9 +32,9 @@ double attention_bytes_written(const ridge_case *c) {
     return rows * ((double)ridge_dtype_size(c->dtype) * whole(c, ATTENTION_V) + 4);
 }
 
-float attention_scale(const int64_t *dim, const double *option) {
+double attention_scale(const int64_t *dim, const double *option) {
     const double scale = option[ATTENTION_SCALE];
-    return (float)(scale > 0 || scale < 0 ? scale : 1 / sqrt((double)dim[ATTENTION_D]));
+    return scale > 0 || scale < 0 ? scale : 1 / sqrt((double)dim[ATTENTION_D]);
 }
 
 const char *attention_reject(const ridge_case *c) {

@@ -72,7 +72,8 @@ ATTENTION_INLINE bool attention_sees_all(attention_mask mask, int first, int las
 extern "C" {
 #endif
 
-float attention_scale(const int64_t *dim, const double *option);
+/* The option, or 1 / sqrt(d). */
+double attention_scale(const int64_t *dim, const double *option);
 /* Whether scores are more than products times a positive scale. */
 static inline bool attention_is_shaped(const int64_t *dim, const double *option) {
     return !(attention_scale(dim, option) > 0) || option[ATTENTION_SOFTCAP] > 0 || option[ATTENTION_SINKS] > 0 ||

@@ -8,6 +8,7 @@
 #include "cuda/mma/sm90.cuh"
 #include "cuda/ptx/mbarrier.cuh"
 #include "cuda/ptx/tensor.cuh"
+#include "cuda/tile/fragment.cuh"
 
 namespace ridge {
 
@@ -19,6 +20,11 @@ __device__ inline void load_lines(uint32_t to, const CUtensorMap *map, uint32_t 
 #pragma unroll
     for (int c = 0; c < Columns / 64; c++)
         cp_async_bulk_tensor_4d(to + (uint32_t)(c * Lines * 128), map, barrier, c * 64, line, head, batch);
+}
+
+/* A warpgroup's word to an mbarrier, by one of its threads. */
+__device__ inline void release(uint32_t empty) {
+    if (thread_of_warpgroup() == 0) mbarrier_arrive(empty);
 }
 
 /* An address of which nothing is kept for later steps: there are no registers for it. */

@@ -40,6 +40,14 @@ struct attention_strides {
     int64_t row, batch, head;
 };
 
+/* [batch, head, row, column] of T. in_pieces: its rows begin at multiples of 16 bytes and have whole ones. */
+struct attention_tensor {
+    void *first;
+    attention_strides strides;
+    int columns;
+    bool in_pieces;
+};
+
 struct attention_maps {
     CUtensorMap q, k, v; /* [batch, head, row, dimension] */
 };

@@ -2,11 +2,10 @@
 #include "attention/call.cuh"
 #include "attention/scores.cuh"
 #include "cuda/ptx/griddepcontrol.cuh"
-#include "gemm/call.cuh"
+#include "gemm/best.cuh"
 
 extern "C" {
 #include "attention/unfused.h"
-#include "gemm/copied.h"
 }
 
 namespace ridge {
@@ -55,14 +54,6 @@ __global__ void __launch_bounds__(256)
             sum == 0.0f ? -INFINITY : less + logf(sum);
 }
 
-/* By the tile that is predicted to be the quickest, or by multiply-adds. */
-static ridge_status product_of(const gemm_call &g) {
-    const gemm_problem p = g.problem();
-    const gemm_copies copies = gemm_copies_of(&p);
-    return !device_is_hopper() || copies.a.copied || copies.b.copied || copies.c.copied ? gemm_by_multiply_adds(g)
-                                                                                        : gemm_by_tile(copies.tile, g);
-}
-
 template <typename T>
 static matrix_view rows_of(const void *base, const attention_strides &s, int batch, int head, int64_t first,
                            int64_t rows, int64_t columns) {
@@ -83,10 +74,10 @@ static ridge_status some_queries(const ridge_call *call, const attention_args &a
     const matrix_view v = rows_of<T>(a.v, a.v_strides, batch, kv, 0, a.n, a.values);
     const matrix_view out = rows_of<T>(a.out, a.out_strides, batch, head, first, rows, a.values);
     if (a.n > 0)
-        RIDGE_TRY(product_of(gemm_call(q, transposed(k), {scores, rows, a.n, line, 1}, call->dtype, true, stream)));
+        RIDGE_TRY(gemm_at_best(gemm_call(q, transposed(k), {scores, rows, a.n, line, 1}, call->dtype, true, stream)));
     RIDGE_TRY(launch_overlapping(attention_softmax<T>, {dim3((unsigned)rows), 256}, stream, device_overlaps(),
                                  (const float *)scores, p, line, a, (int)first, head, batch));
-    return a.n > 0 ? product_of(gemm_call({p, rows, a.n, line, 1}, v, out, call->dtype, false, stream)) : RIDGE_OK;
+    return a.n > 0 ? gemm_at_best(gemm_call({p, rows, a.n, line, 1}, v, out, call->dtype, false, stream)) : RIDGE_OK;
 }
 
 template <typename T>

@@ -22,20 +22,11 @@ struct backward_statistics_args {
 struct backward_call {
     attention_args own;
     backward_statistics_args statistics;
-    backward_tensor dq, dk, dv;
+    attention_tensor dq, dk, dv;
     float *dsink;
     ridge_dtype dtype;
     cudaStream_t stream;
 };
-
-inline backward_tensor tensor_of(const DLTensor &t) {
-    const attention_strides s = strides_of(t);
-    const int columns = (int)t.shape[3];
-    void *const first = ridge_data(&t);
-    const bool in_pieces =
-        is_aligned16(first) && columns % 8 == 0 && s.row % 8 == 0 && s.batch % 8 == 0 && s.head % 8 == 0;
-    return {first, s, columns, in_pieces};
-}
 
 /* Scratch begins with the statistics; *behind is where they end. */
 inline backward_call backward_call_of(const ridge_call *call, float **behind) {
@@ -48,15 +39,15 @@ inline backward_call backward_call_of(const ridge_call *call, float **behind) {
     if (call->option[ATTENTION_SINKS] > 0) a.sink = (const float *)ridge_data(&in[BACKWARD_SINK]);
     if (call->option[ATTENTION_SLOPES] > 0) a.slope = (const float *)ridge_data(&in[BACKWARD_SLOPE]);
     attention_extents_of(call, &a);
-    const backward_tensor out = tensor_of(in[BACKWARD_OUT]), dout = tensor_of(in[BACKWARD_DOUT]);
+    const attention_tensor out = attention_tensor_of(in[BACKWARD_OUT]), dout = attention_tensor_of(in[BACKWARD_DOUT]);
     backward_statistics_args &s = c.statistics;
     s.out = out.first, s.out_strides = out.strides, s.dout = dout.first, s.dout_strides = dout.strides;
     s.lse = (const float *)ridge_data(&in[BACKWARD_LSE]), s.lse_strides = strides_of(in[BACKWARD_LSE]);
     s.m = a.m, s.heads = a.heads, s.values = a.values, s.in_pieces = out.in_pieces && dout.in_pieces;
     s.line = backward_line(a.m), s.rows = s.line * a.batch * a.heads;
     s.exponents = (float *)call->scratch, s.deltas = s.exponents + s.rows, *behind = s.deltas + s.rows;
-    c.dq = tensor_of(call->out[BACKWARD_DQ]), c.dk = tensor_of(call->out[BACKWARD_DK]);
-    c.dv = tensor_of(call->out[BACKWARD_DV]);
+    c.dq = attention_tensor_of(call->out[BACKWARD_DQ]), c.dk = attention_tensor_of(call->out[BACKWARD_DK]);
+    c.dv = attention_tensor_of(call->out[BACKWARD_DV]);
     c.dsink = (float *)ridge_data(&call->out[BACKWARD_DSINK]);
     c.dtype = call->dtype, c.stream = stream_of(call);
     return c;

@@ -3,13 +3,8 @@
 
 #include <math.h>
 
-#include "cpu/gemm_product.h"
+#include "attention/cpu_lines.h"
 #include "cpu/vec_math.h"
-
-typedef struct lines {
-    float *base;
-    int64_t row, batch, head;
-} lines;
 
 typedef struct work {
     lines q, k, v, out, lse, dout, dq, dk, dv;
@@ -22,13 +17,6 @@ typedef struct work {
     float *lses, *deltas; /* [batch, head, m]; a query without keys has lse +inf here, so that its P is 0 */
     float *scratch;       /* behind them */
 } work;
-
-static lines lines_of(const DLTensor *t) {
-    int64_t below[RIDGE_MAX_RANK], inner = 1;
-    for (int d = t->ndim - 1; d >= 0; d--) below[d] = inner, inner *= t->shape[d];
-    const int64_t *s = t->strides ? t->strides : below;
-    return (lines){ridge_data(t), s[0], s[1], s[2]};
-}
 
 static work work_of(const ridge_call *call) {
     const int64_t *dim = call->dim;
@@ -52,7 +40,7 @@ static work work_of(const ridge_call *call) {
               .d = dim[ATTENTION_D],
               .values = dim[ATTENTION_V],
               .thread = backward_cpu_thread(dim),
-              .scale = attention_scale(dim, option),
+              .scale = (float)attention_scale(dim, option),
               .softcap = (float)option[ATTENTION_SOFTCAP],
               .lses = call->scratch};
     if (option[ATTENTION_SINKS] > 0) w.sink = ridge_data(&call->in[BACKWARD_SINK]);
@@ -62,9 +50,6 @@ static work work_of(const ridge_call *call) {
     return w;
 }
 
-static float *line_of(const lines *l, int64_t row, int batch, int head) {
-    return l->base + row * l->row + batch * l->batch + head * l->head;
-}
 /* Of queries of a head. */
 static int64_t statistics_of(const work *w, int batch, int head) { return ((int64_t)batch * w->heads + head) * w->m; }
 
@@ -180,24 +165,6 @@ typedef struct block {
     float *s, *d, *slants, *sums_x, *sums_y, *scratch;
 } block;
 
-/* c (+)= a b of the block's rows. */
-static void multiply(const block *b, const float *a, int64_t a_row, const float *right, int64_t depth_step,
-                     int64_t column_step, int64_t k, float *c, int64_t n, bool add) {
-    const gemm_product p = {.m = b->rows,
-                            .n = n,
-                            .k = k,
-                            .a = a,
-                            .a_row = a_row,
-                            .a_depth = 1,
-                            .b = right,
-                            .b_depth = depth_step,
-                            .b_column = column_step,
-                            .c = c,
-                            .c_row = n,
-                            .add = add};
-    gemm_product_best(&p, b->scratch, NULL);
-}
-
 /* Passing rows [first, first + count) of one of their heads. */
 static void some_passing(const sides *p, block *b, int head, int first, int count) {
     const work *w = p->w;
@@ -206,8 +173,8 @@ static void some_passing(const sides *p, block *b, int head, int first, int coun
     const float *x = line_of(&p->x, first, b->batch, head), *y = line_of(&p->y, first, b->batch, head);
     const int of_query = p->keys ? head : b->head;
     const int64_t at = statistics_of(w, b->batch, of_query);
-    multiply(b, own_x, p->own_x.row, x, 1, p->x.row, w->d, b->s, count, false);
-    multiply(b, own_y, p->own_y.row, y, 1, p->y.row, w->values, b->d, count, false);
+    multiply_lines(b->rows, own_x, p->own_x.row, by_columns(&p->x, x), w->d, b->s, count, false, b->scratch);
+    multiply_lines(b->rows, own_y, p->own_y.row, by_columns(&p->y, y), w->values, b->d, count, false, b->scratch);
     for (int i = 0; i < b->rows; i++) {
         const int64_t own = b->first + i, statistic = at + (p->keys ? first : own);
         const own_row r = {.mask = p->mask,
@@ -221,8 +188,8 @@ static void some_passing(const sides *p, block *b, int head, int first, int coun
                            .slope = w->slope ? w->slope[of_query] : 0};
         take(w, &r, b->s + (int64_t)i * count, b->d + (int64_t)i * count, b->slants);
     }
-    multiply(b, b->d, count, x, p->x.row, 1, count, b->sums_x, w->d, true);
-    if (p->keys) multiply(b, b->s, count, y, p->y.row, 1, count, b->sums_y, w->values, true);
+    multiply_lines(b->rows, b->d, count, by_rows(&p->x, x), count, b->sums_x, w->d, true, b->scratch);
+    if (p->keys) multiply_lines(b->rows, b->s, count, by_rows(&p->y, y), count, b->sums_y, w->values, true, b->scratch);
 }
 
 static void some_own(const sides *p, block *b) {

@@ -32,14 +32,6 @@ struct backward_shape {
     static_assert(x_bytes % 1024 == 0 && y_bytes % 1024 == 0, "stages begin at the swizzle's pattern");
 };
 
-/* A gradient's tensor of T: [batch, head, row, column]. */
-struct backward_tensor {
-    void *first;
-    attention_strides strides;
-    int columns;
-    bool in_pieces;
-};
-
 struct backward_args {
     /* m, heads: of own rows, n: of passing ones; the mask as own rows see passing ones; group: own heads that share a
      * passing one. */
@@ -48,7 +40,7 @@ struct backward_args {
     /* [batch, head of queries, line]: exponents of two, and delta; +inf and 0 behind the last query. */
     const float *lse, *delta;
     int64_t line;
-    backward_tensor dx, dy;
+    attention_tensor dx, dy;
 };
 
 /* Of the tile's head of queries: the i-th of those that pass, or its own. */
@@ -145,13 +137,13 @@ struct backward_rows {
 /* ---- results ---- */
 
 template <typename T>
-__device__ inline T *backward_row(const backward_tensor &to, const attention_place &place, int row) {
+__device__ inline T *backward_row(const attention_tensor &to, const attention_place &place, int row) {
     return (T *)to.first + row * to.strides.row + place.batch * to.strides.batch + place.head * to.strides.head;
 }
 
 /* room: of all rows of the tile. */
 template <class S, int Columns>
-__device__ inline void store_gradient(const attention_args &own, const backward_tensor &to,
+__device__ inline void store_gradient(const attention_args &own, const attention_tensor &to,
                                       const attention_place &place, uint32_t room, int group,
                                       const float (&sums)[Columns / 2]) {
     const attention_rows_out out = {room, group, place.m, own.m, to.columns, to.in_pieces};
@@ -162,7 +154,7 @@ __device__ inline void store_gradient(const attention_args &own, const backward_
 template <class S>
 __device__ inline void store_no_gradient(const backward_args &b, const attention_place &place, int group) {
     const int first = place.m + group * 64, rows = min(64, b.own.m - first);
-    const auto clear = [&](const backward_tensor &to) {
+    const auto clear = [&](const attention_tensor &to) {
         for (int i = thread_of_warpgroup(); i < rows * to.columns; i += 128)
             backward_row<typename S::T>(to, place, first + i / to.columns)[i % to.columns] =
                 from_float<typename S::T>(0.0f);

@@ -1,17 +1,14 @@
 /* What the ways of attention's gradients refuse, and how long they take. */
 #include <math.h>
 
+#include "attention/plan.h"
+#include "attention/unfused.h"
 #include "attention_backward/unfused.h"
 #include "attention_backward/ways.h"
-#include "attention/unfused.h"
 
 /* What an SM of an H200 does in a microsecond: FLOP by wgmma, exponentials; and a launch. Fitted to its times. */
 static const double PRODUCTS = 5.6e6, EXPONENTIALS = 2.7e4, HIDDEN = 0.6;
 static const double LAUNCH = 3, FILL = 3, DRAM = 4.0e6, THROUGH_MEMORY = 3.0e6;
-
-static double whole(const ridge_problem *p, int dim) { return (double)p->c.dim[dim]; }
-static double heads_of(const ridge_problem *p) { return whole(p, ATTENTION_BATCH) * whole(p, ATTENTION_HEADS); }
-static int sms_of(const ridge_problem *p) { return p->here.sm_count > 0 ? p->here.sm_count : 1; }
 
 int64_t backward_statistics_floats(const int64_t *dim) {
     return 2 * dim[ATTENTION_BATCH] * dim[ATTENTION_HEADS] * backward_line(dim[ATTENTION_M]);
@@ -28,17 +25,9 @@ static const char *refusal_common(const ridge_problem *p) {
     const int64_t most = ATTENTION_ALL - 4096;
     if (c->dtype != RIDGE_BF16 && c->dtype != RIDGE_F16) return "for bf16 and f16";
     if (c->dim[ATTENTION_M] > most || c->dim[ATTENTION_N] > most) return "for fewer than 2^30 queries and keys";
-    if (heads_of(p) * (whole(p, ATTENTION_M) + whole(p, ATTENTION_N) + 256) > 6e10) return "for fewer than 10^9 tiles";
+    if (attention_heads_of(p) * (attention_extent(p, ATTENTION_M) + attention_extent(p, ATTENTION_N) + 256) > 6e10)
+        return "for fewer than 10^9 tiles";
     return NULL;
-}
-
-/* Whether TMA loads the tensor's rows. */
-static bool in_pieces(const ridge_problem *p, int tensor, int rows, int heads) {
-    const ridge_operand *t = &p->tensor[tensor];
-    const int dims[3] = {rows, ATTENTION_BATCH, heads};
-    bool all = t->offset % 16 == 0;
-    for (int d = 0; d < 3; d++) all = all && (p->c.dim[dims[d]] <= 1 || t->stride[d] * 2 % 16 == 0);
-    return all;
 }
 
 static const char *refusal_of(const backward_tile *t, const ridge_problem *p) {
@@ -48,33 +37,19 @@ static const char *refusal_of(const backward_tile *t, const ridge_problem *p) {
     if (dim[ATTENTION_D] > t->depth || dim[ATTENTION_V] > t->values) return "for fewer dimensions of a head";
     if (dim[ATTENTION_M] < 1 || dim[ATTENTION_N] < 1 || dim[ATTENTION_BATCH] < 1)
         return "for one query, one key and more";
-    if (!in_pieces(p, BACKWARD_Q, ATTENTION_M, ATTENTION_HEADS) ||
-        !in_pieces(p, BACKWARD_DOUT, ATTENTION_M, ATTENTION_HEADS) ||
-        !in_pieces(p, BACKWARD_K, ATTENTION_N, ATTENTION_KV_HEADS) ||
-        !in_pieces(p, BACKWARD_V, ATTENTION_N, ATTENTION_KV_HEADS))
+    if (!attention_is_in_pieces(p, BACKWARD_Q, ATTENTION_M, ATTENTION_HEADS) ||
+        !attention_is_in_pieces(p, BACKWARD_DOUT, ATTENTION_M, ATTENTION_HEADS) ||
+        !attention_is_in_pieces(p, BACKWARD_K, ATTENTION_N, ATTENTION_KV_HEADS) ||
+        !attention_is_in_pieces(p, BACKWARD_V, ATTENTION_N, ATTENTION_KV_HEADS))
         return "for rows of q, k, v and dout that begin at multiples of 16 bytes";
     return NULL;
-}
-
-/* Steps of all tiles of 128 own rows of a head, of `passing` rows each, and those of the longest tile. */
-static double steps_of(attention_mask mask, int own, int passing, int step, double *longest) {
-    double all = 0;
-    *longest = 0;
-    for (int first = 0; first < own; first += 128) {
-        const int last = (first + 128 < own ? first + 128 : own) - 1;
-        const attention_keys seen = attention_keys_of(mask, first, last, passing);
-        const double steps = seen.begin < seen.end ? (seen.end - 1) / step - seen.begin / step + 1 : 0;
-        all += steps;
-        if (steps > *longest) *longest = steps;
-    }
-    return all;
 }
 
 /* Microseconds of a launch with `products` products of one step. */
 static double launch_us(const ridge_problem *p, double steps, double longest, int lines, double flops) {
     const double scores = 128.0 * lines, products = scores * flops / PRODUCTS, exponentials = scores / EXPONENTIALS;
     const double step = fmax(products, exponentials) + (1 - HIDDEN) * fmin(products, exponentials);
-    return LAUNCH + FILL + fmax(steps / sms_of(p), longest) * step;
+    return LAUNCH + FILL + fmax(steps / attention_sms(p), longest) * step;
 }
 
 ridge_plan backward_tile_plan(const ridge_way *way, const ridge_problem *p) {
@@ -84,13 +59,15 @@ ridge_plan backward_tile_plan(const ridge_way *way, const ridge_problem *p) {
     if (plan.refusal) return plan;
     const attention_mask mask = attention_mask_of(dim, p->c.option);
     const int m = (int)dim[ATTENTION_M], n = (int)dim[ATTENTION_N];
-    const double group = whole(p, ATTENTION_HEADS) / whole(p, ATTENTION_KV_HEADS), both = t->depth + t->values;
+    const double group = attention_extent(p, ATTENTION_HEADS) / attention_extent(p, ATTENTION_KV_HEADS),
+                 both = t->depth + t->values;
     double longest;
-    const double keys = heads_of(p) * steps_of(attention_mask_turned(mask), n, m, t->queries, &longest);
+    const double keys =
+        attention_heads_of(p) * attention_steps_of(attention_mask_turned(mask), n, m, 128, t->queries, &longest);
     const double of_keys = t->apart ? 2.5 * both : 2 * both; /* products of D and V, two FLOP a multiply-add */
     plan.us = LAUNCH + attention_backward_bytes_written(&p->c) / DRAM;
     plan.us += launch_us(p, keys, longest * group, t->queries, 2 * of_keys) + (t->apart ? LAUNCH + FILL : 0);
-    const double queries = heads_of(p) * steps_of(mask, m, n, t->keys, &longest);
+    const double queries = attention_heads_of(p) * attention_steps_of(mask, m, n, 128, t->keys, &longest);
     plan.us += launch_us(p, queries, longest, t->keys, 2 * (both + t->depth));
     plan.scratch = (size_t)backward_statistics_floats(dim) * sizeof(float);
     plan.traffic = traffic_of(p);
@@ -121,6 +98,6 @@ ridge_plan backward_unfused_plan(const ridge_way *way, const ridge_problem *p) {
     if (plan.refusal) return plan;
     attention_backward_unfused_traffic(&p->c, &plan.traffic);
     plan.scratch = attention_backward_unfused_scratch(&p->c, 1);
-    plan.us = LAUNCH * (2 + 9 * heads_of(p)) + (plan.traffic.read + plan.traffic.written) / THROUGH_MEMORY;
+    plan.us = LAUNCH * (2 + 9 * attention_heads_of(p)) + (plan.traffic.read + plan.traffic.written) / THROUGH_MEMORY;
     return plan;
 }

@@ -112,10 +112,6 @@ struct backward_consumer {
     const backward_memory<S> &memory;
     int group, number; /* of the step, among those of all tiles */
 
-    __device__ void release(uint32_t empty) const {
-        if (thread_of_warpgroup() == 0) mbarrier_arrive(empty);
-    }
-
     __device__ void step(const backward_rows<S> &rows, int line, float (&sums_x)[S::sums_x], float (&sums_y)[S::sums_y],
                          int accumulate) {
         float scores[S::scores], gradient[S::scores];
@@ -215,7 +211,7 @@ __global__ void __launch_bounds__(S::threads, 1)
         consumer.tile(place, steps);
         fence_proxy_async(); /* the results left through the own rows' place, which TMA writes next */
         bar_sync<128>(1 + group);
-        consumer.release(memory.own_empty());
+        release(memory.own_empty());
     }
 #else
     __trap(); /* launched on Hopper alone */

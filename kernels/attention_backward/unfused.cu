@@ -1,12 +1,11 @@
 /* Attention's gradients through memory: see unfused.h. */
 #include "attention_backward/call.cuh"
 #include "cuda/ptx/griddepcontrol.cuh"
-#include "gemm/call.cuh"
+#include "gemm/best.cuh"
 
 extern "C" {
 #include "attention_backward/unfused.h"
 #include "attention/unfused.h"
-#include "gemm/copied.h"
 }
 
 namespace ridge {
@@ -45,7 +44,7 @@ __global__ void __launch_bounds__(256)
 /* sum (+)= part; the last one also leaves its total. Blocks of 256 elements of [rows, columns]. */
 template <typename T>
 __global__ void __launch_bounds__(256) backward_add_kernel(float *sum, const float *part, bool first, bool last,
-                                                           backward_tensor to, int batch, int head, int64_t elements) {
+                                                           attention_tensor to, int batch, int head, int64_t elements) {
     const int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
     after_previous_launch();
     if (i >= elements) return;
@@ -57,28 +56,20 @@ __global__ void __launch_bounds__(256) backward_add_kernel(float *sum, const flo
 
 /* A gradient that no score reaches: blocks of 256 elements of a head. */
 template <typename T>
-__global__ void __launch_bounds__(256) backward_clear_kernel(backward_tensor to, int rows, int batch) {
+__global__ void __launch_bounds__(256) backward_clear_kernel(attention_tensor to, int rows, int batch) {
     const int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x, row = i / to.columns;
     const attention_place place = {0, (int)blockIdx.y, 0, batch, 0};
     after_previous_launch();
     if (row < rows) backward_row<T>(to, place, (int)row)[i % to.columns] = from_float<T>(0.0f);
 }
 template <typename T>
-static ridge_status clear_gradient(const backward_call &c, const backward_tensor &to, int heads, int rows) {
+static ridge_status clear_gradient(const backward_call &c, const attention_tensor &to, int heads, int rows) {
     const int64_t blocks = ((int64_t)rows * to.columns + 255) / 256;
     if (blocks == 0) return RIDGE_OK;
     for (int batch = 0; batch < c.own.batch; batch++)
         RIDGE_TRY(launch_overlapping(backward_clear_kernel<T>, {dim3((unsigned)blocks, (unsigned)heads), 256}, c.stream,
                                      device_overlaps(), to, rows, batch));
     return RIDGE_OK;
-}
-
-/* By the tile that is predicted to be the quickest, or by multiply-adds. */
-static ridge_status product_of(const gemm_call &g) {
-    const gemm_problem p = g.problem();
-    const gemm_copies copies = gemm_copies_of(&p);
-    return !device_is_hopper() || copies.a.copied || copies.b.copied || copies.c.copied ? gemm_by_multiply_adds(g)
-                                                                                        : gemm_by_tile(copies.tile, g);
 }
 
 /* One head that keys and values of `kv` serve; part: of the products that are added to their gradients, of `parts`. */
@@ -97,12 +88,12 @@ struct unfused_backward {
         return {(T *)base + first * s.row + batch * s.batch + head * s.head, rows, columns, s.row, 1};
     }
     ridge_status product(const matrix_view &a, const matrix_view &b, const matrix_view &to, bool wide) const {
-        return product_of(gemm_call(a, b, to, c.dtype, wide, c.stream));
+        return gemm_at_best(gemm_call(a, b, to, c.dtype, wide, c.stream));
     }
 
     /* to (+)= scores^T by_rows: directly where there is one part. */
     ridge_status gradient(const unfused_place &at, const matrix_view &scores, const matrix_view &by_rows,
-                          const backward_tensor &to, float *sum) const {
+                          const attention_tensor &to, float *sum) const {
         const int64_t n = c.own.n;
         const matrix_view left = transposed(scores);
         if (at.parts == 1)

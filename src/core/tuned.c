@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/names.h"
+
 static const char heading[] = "ridge-tuned 1";
 enum { MOST_ENTRIES = 1 << 16, MOST_LINE = 512, DEVICE_SIZE = 40 };
 
@@ -155,12 +157,6 @@ static bool read_layout(const char *text, const ridge_target *target, unsigned *
     return end != text && *text != '-' && *end == '\0' && bits >> (target->n_in + target->n_out) == 0;
 }
 
-static ridge_dtype dtype_by_name(const char *name) {
-    for (int d = 1; d < RIDGE_DTYPE_COUNT; d++)
-        if (strcmp(name, ridge_dtype_name((ridge_dtype)d)) == 0) return (ridge_dtype)d;
-    return RIDGE_DTYPE_NONE;
-}
-
 /* NULL: right, and *known says whether this build has what it names. Else what is wrong. */
 static const char *read_entry(char *line, entry *e, bool *known) {
     char *word[FIELDS];
@@ -171,7 +167,7 @@ static const char *read_entry(char *line, entry *e, bool *known) {
     e->target = ridge_target_find(word[TARGET]);
     e->variant = e->target ? own_variant(e->target, word[VARIANT]) : NULL;
     e->way = e->variant ? ridge_way_find(e->variant, word[WAY]) : NULL;
-    e->c.dtype = dtype_by_name(word[TYPE]);
+    e->c.dtype = ridge_dtype_named(word[TYPE]);
     if (!e->way || e->c.dtype == RIDGE_DTYPE_NONE) return NULL;
     if (!read_extents(word[EXTENTS], ridge_target_rank(e->target), e->c.dim)) return "extents are like 64x1024";
     if (!read_layout(word[LAYOUT], e->target, &e->c.column_major)) return "layout is a number, a bit for each tensor";

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/names.h"
 #include "record/chain.h"
 #include "record/judge.h"
 #include "record/replay_parts.h"
@@ -13,12 +14,6 @@
 enum { MOST_ROUNDS = 1 << 22 };
 
 /* ---- cases and variants ------------------------------------------------------------------------------------------ */
-
-static ridge_dtype dtype_of(const char *name) {
-    for (int d = 0; d < RIDGE_DTYPE_COUNT; d++)
-        if (strcmp(name, ridge_dtype_name((ridge_dtype)d)) == 0) return (ridge_dtype)d;
-    return RIDGE_DTYPE_NONE;
-}
 
 static bool is_listed(const json_t *list, const char *name) {
     size_t i;
@@ -33,7 +28,7 @@ ridge_status ridge_replay_case(const json_t *item, const ridge_target **target, 
     const json_t *shape = json_object_get(item, "shape"), *options = json_object_get(item, "options"),
                  *columns = json_object_get(item, "column_major");
     const ridge_target *t = *target = ridge_target_find(name);
-    *c = (ridge_case){.dtype = dtype_of(ridge_saved_text(item, "dtype"))};
+    *c = (ridge_case){.dtype = ridge_dtype_named(ridge_saved_text(item, "dtype"))};
     if (!t)
         return ridge_fail(error, RIDGE_NOT_FOUND, "this ridge has no target '%.60s': replay needs that of the run",
                           name);
@@ -209,8 +204,7 @@ static ridge_status read_result(ridge_replay *replay, const json_t *json, ridge_
     *r = (ridge_result){.cut = json_is_true(json_object_get(json, "cut")), .measured = -1};
     RIDGE_TRY(ridge_replay_case(json, &r->target, &r->c, error));
     RIDGE_TRY(find_variant(json, r, &replay->forced[run->n_results], error));
-    for (int i = 0; i < RIDGE_ISA_COUNT; i++)
-        if (strcmp(ridge_saved_text(json, "isa"), ridge_isa_name((ridge_isa)i)) == 0) r->isa = (ridge_isa)i;
+    r->isa = ridge_isa_named(ridge_saved_text(json, "isa"));
     r->here = ridge_machine_abilities(&run->machine, r->isa);
     r->here.threads = run->settings.threads;
     r->here.rates = run->rates;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/names.h"
 #include "record/replay_parts.h"
 #include "record/saved.h"
 
@@ -76,12 +77,6 @@ static void read_settings(ridge_replay *replay) {
 
 /* ---- machine ----------------------------------------------------------------------------------------------------- */
 
-static ridge_isa isa_of(const char *name) {
-    for (int i = 0; i < RIDGE_ISA_COUNT; i++)
-        if (strcmp(name, ridge_isa_name((ridge_isa)i)) == 0) return (ridge_isa)i;
-    return (ridge_isa)0;
-}
-
 static void read_gpu(const json_t *json, ridge_gpu *g) {
     ridge_read_text(json, "name", g->name, sizeof g->name);
     ridge_read_text(json, "bus", g->bus, sizeof g->bus);
@@ -114,7 +109,7 @@ static void read_machine(const json_t *json, ridge_machine *m) {
     m->cores = ridge_read_int(json, "cores");
     m->threads = ridge_read_int(json, "threads");
     m->memory_bytes = json_integer_value(json_object_get(json, "memory_bytes"));
-    m->isa = isa_of(ridge_saved_text(json, "isa"));
+    m->isa = ridge_isa_named(ridge_saved_text(json, "isa"));
     for (size_t i = 0; i < json_array_size(cpus) && i < RIDGE_MAX_CPUS; i++)
         m->cpus[i] = (int)json_integer_value(json_array_get(cpus, i));
     for (size_t i = 0; i < 4; i++) m->cache_bytes[i] = json_integer_value(json_array_get(caches, i));

@@ -1,21 +1,14 @@
 /* out = softmax(scale q k^T + mask) v, a head at a time, without the matrix of scores in memory; lse: its logarithm
  * 2 (d + v) FLOP a score that is not masked; least traffic size(q) + size(k) + size(v) + size(out) + size(lse).
  * kernels/attention/problem.h has the formula. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "attention/cpu.h"
+#include "attention/target.h"
 #include "attention/unfused.h"
 #include "attention/ways.h"
 
 RIDGE_CUDA_DECLARE(attention_cuda_baseline);
-
-#define GPU .only = RIDGE_ONLY_CUDA
-#define CPU .only = RIDGE_ONLY_CPU
-#define EDGE .edge = true
-#define ALL -1, -1 /* left, right */
-#define PLAIN .option = {0, 0, ALL}
-#define CAUSAL .option = {0, 1, ALL}
 
 /* m, batch, heads, n, kv_heads, d, v */
 static const ridge_case cases[] = {
@@ -69,32 +62,16 @@ static const ridge_case cases[] = {
     {.dim = {130, 1, 2, 170, 1, 256, 200}, .dtype = RIDGE_BF16, .option = {0.1, 1, 90, -1, 2, 1, 1}, EDGE, GPU},
 };
 
-#define OF_HEAD(tensor, rows, heads, columns) \
-    .name = tensor, .rank = 4, .dim = {rows, ATTENTION_BATCH, heads, columns}, .any_order = 3
 static const ridge_tensor_spec in[] = {
     {OF_HEAD("q", ATTENTION_M, ATTENTION_HEADS, ATTENTION_D), .by_row = true},
     {OF_HEAD("k", ATTENTION_N, ATTENTION_KV_HEADS, ATTENTION_D)},
     {OF_HEAD("v", ATTENTION_N, ATTENTION_KV_HEADS, ATTENTION_V), .plain = true},
-    {.name = "sink",
-     .rank = 1,
-     .dim = {ATTENTION_HEADS},
-     .dtype = RIDGE_F32,
-     .plain = true,
-     .given_option = ATTENTION_SINKS + 1},
-    {.name = "slope",
-     .rank = 1,
-     .dim = {ATTENTION_HEADS},
-     .dtype = RIDGE_F32,
-     .plain = true,
-     .given_option = ATTENTION_SLOPES + 1},
+    {OF_HEADS("sink", ATTENTION_SINKS), .plain = true},
+    {OF_HEADS("slope", ATTENTION_SLOPES), .plain = true},
 };
 static const ridge_tensor_spec out[] = {
     {OF_HEAD("out", ATTENTION_M, ATTENTION_HEADS, ATTENTION_V)},
-    {.name = "lse",
-     .rank = 3,
-     .dim = {ATTENTION_M, ATTENTION_BATCH, ATTENTION_HEADS},
-     .dtype = RIDGE_F32,
-     .any_order = 3},
+    {LSE},
 };
 
 static void work(const ridge_case *c, ridge_work *w) {
@@ -111,8 +88,7 @@ static double one_query(const ridge_oracle_call *call, int64_t place, int64_t ba
     const int64_t kv = head / (d[ATTENTION_HEADS] / d[ATTENTION_KV_HEADS]);
     const attention_mask mask = attention_mask_of(d, call->option);
     const attention_keys keys = attention_keys_of(mask, (int)row, (int)row, (int)d[ATTENTION_N]);
-    const double given = call->option[ATTENTION_SCALE], cap = call->option[ATTENTION_SOFTCAP];
-    const double scale = given > 0 || given < 0 ? given : 1 / sqrt((double)d[ATTENTION_D]);
+    const double cap = call->option[ATTENTION_SOFTCAP], scale = attention_scale(d, call->option);
     const double slope = call->option[ATTENTION_SLOPES] > 0 ? call->in[ATTENTION_IN_SLOPE][head] : 0;
     const double sink = call->option[ATTENTION_SINKS] > 0 ? call->in[ATTENTION_IN_SINK][head] : -(double)INFINITY;
     const int64_t at = (place * d[ATTENTION_BATCH] + batch) * d[ATTENTION_HEADS] + head;
@@ -164,25 +140,15 @@ static void oracle(const ridge_oracle_call *call) {
 
 /* README.md derives it. */
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
-    const double u = 0x1p-24, d = (double)call->dim[ATTENTION_D], n = (double)call->dim[ATTENTION_N];
-    const bool half = ridge_dtype_size(call->dtype) == 2;
-    const double given = call->option[ATTENTION_SCALE], scale = given > 0 || given < 0 ? fabs(given) : 1 / sqrt(d);
-    const double product = call->in_max[ATTENTION_IN_Q] * call->in_max[ATTENTION_IN_K];
-    const bool exact = kind == RIDGE_EXACT && d * product < 0x1p24; /* products are integers that fit */
-    const double largest = scale * (exact ? d * product : product * (5 * sqrt(d) / 3 + 1));
-    double score =
-        exact ? 0 : scale * u * (half ? 2 * (d / 16 + 1) : 7 * sqrt(d) / 3 + 2) * product * (10.0 / 9 * sqrt(d) + 1);
-    score += 4 * u * largest + 4 * u; /* the scale, the difference from the maximum, the exponential */
-    if (call->option[ATTENTION_SOFTCAP] > 0) score += 16 * u * call->option[ATTENTION_SOFTCAP];
-    if (call->option[ATTENTION_SLOPES] > 0)
-        score += 4 * u * (n + (double)call->dim[ATTENTION_M]) * call->in_max[ATTENTION_IN_SLOPE];
-    const double sums = u * (12 + 2 * sqrt(n)) + (half ? 2 * u * (n / 16 + 1) : 0);
+    const double u = 0x1p-24, n = (double)call->dim[ATTENTION_N];
+    const attention_score_bound of_score =
+        attention_score_bound_of(call, kind, ATTENTION_IN_Q, ATTENTION_IN_K, ATTENTION_IN_SLOPE);
+    const double score = of_score.error, sums = attention_sum_bound(call, n), round = attention_round_bound(call);
     if (output == ATTENTION_LSE) {
-        const double offset = largest + (call->option[ATTENTION_SINKS] > 0 ? call->in_max[ATTENTION_IN_SINK] : 0);
-        *b = (ridge_bound){.absolute = score + sums + 2 * u * offset, .relative = 2 * u};
+        const double sink = call->option[ATTENTION_SINKS] > 0 ? call->in_max[ATTENTION_IN_SINK] : 0;
+        *b = (ridge_bound){.absolute = score + sums + 2 * u * (of_score.largest + sink), .relative = 2 * u};
         return;
     }
-    const double round = half ? ridge_dtype_roundoff(call->dtype) : 0;
     *b = (ridge_bound){.relative = round + 2 * u + sums + 2 * score, .sized = 4 * round + 8 * score + 4 * sums};
     if (call->dtype == RIDGE_F16)
         b->absolute = call->in_max[ATTENTION_IN_V] * 0x1p-25 * 6 * sqrt(n); /* P may be subnormal */
@@ -215,24 +181,7 @@ static const ridge_variant variants[] = {
 
 const ridge_target ridge_target_attention = {
     .name = "attention",
-    .chapter = "ch09",
     .summary = "softmax(q k^T) v in one pass, with masks, shared key heads, sinks",
-    .dims = {"m", "batch", "heads", "n", "kv_heads", "d", "v"},
-    .cases = RIDGE_LIST(cases),
-    .in = RIDGE_LIST(in),
-    .out = RIDGE_LIST(out),
-    .variants = RIDGE_LIST(variants),
-    .options = {{.name = "scale"},
-                {.name = "causal"},
-                {.name = "left", .fallback = -1},
-                {.name = "right", .fallback = -1},
-                {.name = "softcap"},
-                {.name = "sinks"},
-                {.name = "slopes"}},
     .exact = 2,
-    .work = work,
-    .oracle = oracle,
-    .bound = bound,
-    .products = true,
-    .reject = attention_reject,
+    ATTENTION_TARGET,
 };

@@ -1,18 +1,10 @@
 /* Gradients of attention from its saved lse: dq, dk, dv and dsink, with neither scores nor their gradients in memory
  * 6 d + 4 v FLOP a score that is not masked, for five products; least traffic every operand once.
  * kernels/attention_backward/problem.h has the formula. */
-#include <math.h>
-
+#include "attention/target.h"
 #include "attention_backward/cpu.h"
 #include "attention_backward/unfused.h"
 #include "attention_backward/ways.h"
-
-#define GPU .only = RIDGE_ONLY_CUDA
-#define CPU .only = RIDGE_ONLY_CPU
-#define EDGE .edge = true
-#define ALL -1, -1 /* left, right */
-#define PLAIN .option = {0, 0, ALL}
-#define CAUSAL .option = {0, 1, ALL}
 
 /* m, batch, heads, n, kv_heads, d, v. lse is drawn, so that P is not below 1: slopes come with narrow windows. */
 static const ridge_case cases[] = {
@@ -58,25 +50,13 @@ static const ridge_case cases[] = {
     {.dim = {130, 1, 2, 170, 1, 256, 200}, .dtype = RIDGE_BF16, .option = {0.1, 1, 35, -1, 2, 1, 1}, EDGE, GPU},
 };
 
-#define OF_HEAD(tensor, rows, heads, columns) \
-    .name = tensor, .rank = 4, .dim = {rows, ATTENTION_BATCH, heads, columns}, .any_order = 3
-#define OF_HEADS(tensor, option) \
-    .name = tensor, .rank = 1, .dim = {ATTENTION_HEADS}, .dtype = RIDGE_F32, .given_option = (option) + 1
 /* All plain: an infinity reaches what shares a tile with it, since 0 times infinity is NaN. */
 static const ridge_tensor_spec in[] = {
     {OF_HEAD("q", ATTENTION_M, ATTENTION_HEADS, ATTENTION_D), .by_row = true, .plain = true},
     {OF_HEAD("k", ATTENTION_N, ATTENTION_KV_HEADS, ATTENTION_D), .by_row = true, .plain = true},
     {OF_HEAD("v", ATTENTION_N, ATTENTION_KV_HEADS, ATTENTION_V), .by_row = true, .plain = true},
     {OF_HEAD("out", ATTENTION_M, ATTENTION_HEADS, ATTENTION_V), .by_row = true, .plain = true},
-    {.name = "lse",
-     .rank = 3,
-     .dim = {ATTENTION_M, ATTENTION_BATCH, ATTENTION_HEADS},
-     .dtype = RIDGE_F32,
-     .fill = RIDGE_FILL_LOG,
-     .index_dim = ATTENTION_N,
-     .any_order = 3,
-     .by_row = true,
-     .plain = true},
+    {LSE, .fill = RIDGE_FILL_LOG, .index_dim = ATTENTION_N, .by_row = true, .plain = true},
     {OF_HEAD("dout", ATTENTION_M, ATTENTION_HEADS, ATTENTION_V), .by_row = true, .plain = true},
     {OF_HEADS("sink", ATTENTION_SINKS), .plain = true},
     {OF_HEADS("slope", ATTENTION_SLOPES), .fill = RIDGE_FILL_WEIGHT, .index_dim = ATTENTION_N, .plain = true},
@@ -131,8 +111,7 @@ static double lse_of(const ridge_oracle_call *call, const query_key *at) {
 static pair pair_of(const ridge_oracle_call *call, const query_key *at, int64_t distance) {
     const int64_t *d = call->whole, v = d[ATTENTION_V];
     const double *dout = row_of(call, BACKWARD_DOUT, at), cap = call->option[ATTENTION_SOFTCAP];
-    const double given = call->option[ATTENTION_SCALE], lse = lse_of(call, at);
-    const double scale = given > 0 || given < 0 ? given : 1 / sqrt((double)d[ATTENTION_D]);
+    const double lse = lse_of(call, at), scale = attention_scale(d, call->option);
     const double slope = call->option[ATTENTION_SLOPES] > 0 ? call->in[BACKWARD_SLOPE][at->head] : 0;
     double ignored, of_d, of_delta;
     const double x = scale * dot(row_of(call, BACKWARD_Q, at), row_of(call, BACKWARD_K, at), d[ATTENTION_D], &ignored);
@@ -232,31 +211,28 @@ static void oracle(const ridge_oracle_call *call) {
 }
 
 /* README.md derives it. */
+static ridge_bound sink_bound(const ridge_oracle_call *call) {
+    const double u = 0x1p-24, terms = (double)(call->whole[ATTENTION_M] * call->whole[ATTENTION_BATCH]);
+    const double own = 4 * u * (call->in_max[BACKWARD_SINK] + call->in_max[BACKWARD_LSE] + 2);
+    const double delta = 8 * u * (sqrt((double)call->dim[ATTENTION_V]) + 4);
+    return (ridge_bound){.relative = 4 * u, .sized = 4 * own + delta + 4 * u * (12 + 2 * sqrt(terms))};
+}
+
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
-    const double u = 0x1p-24, d = (double)call->dim[ATTENTION_D], m = (double)call->whole[ATTENTION_M];
-    const double n = (double)call->whole[ATTENTION_N], v = (double)call->dim[ATTENTION_V];
-    const bool half = ridge_dtype_size(call->dtype) == 2;
-    const double given = call->option[ATTENTION_SCALE], scale = given > 0 || given < 0 ? fabs(given) : 1 / sqrt(d);
-    const double product = call->in_max[BACKWARD_Q] * call->in_max[BACKWARD_K];
-    const bool exact = kind == RIDGE_EXACT && d * product < 0x1p24; /* products are integers that fit */
-    const double largest = scale * (exact ? d * product : product * (5 * sqrt(d) / 3 + 1));
-    double score =
-        exact ? 0 : scale * u * (half ? 2 * (d / 16 + 1) : 7 * sqrt(d) / 3 + 2) * product * (10.0 / 9 * sqrt(d) + 1);
-    score += 4 * u * (largest + call->in_max[BACKWARD_LSE]) + 4 * u;
-    if (call->option[ATTENTION_SOFTCAP] > 0) score += 16 * u * call->option[ATTENTION_SOFTCAP] + 0x1p-20;
-    if (call->option[ATTENTION_SLOPES] > 0) score += 4 * u * (n + m) * call->in_max[BACKWARD_SLOPE];
     if (output == BACKWARD_DSINK) {
-        const double terms = m * (double)call->whole[ATTENTION_BATCH];
-        const double own = 4 * u * (call->in_max[BACKWARD_SINK] + call->in_max[BACKWARD_LSE] + 2);
-        *b =
-            (ridge_bound){.relative = 4 * u, .sized = 4 * own + 8 * u * (sqrt(v) + 4) + 4 * u * (12 + 2 * sqrt(terms))};
+        *b = sink_bound(call);
         return;
     }
-    const double group = (double)call->whole[ATTENTION_HEADS] / (double)call->whole[ATTENTION_KV_HEADS];
-    const double terms = output == BACKWARD_DQ ? n : m * group;
-    const double summed = u * (12 + 2 * sqrt(terms)) + (half ? 2 * u * (terms / 16 + 1) : 0);
+    const int64_t *whole = call->whole;
+    const double u = 0x1p-24, v = (double)whole[ATTENTION_V], scale = fabs(attention_scale(whole, call->option));
+    const bool half = ridge_dtype_size(call->dtype) == 2;
+    const double queries = (double)(whole[ATTENTION_M] * (whole[ATTENTION_HEADS] / whole[ATTENTION_KV_HEADS]));
+    const double terms = output == BACKWARD_DQ ? (double)whole[ATTENTION_N] : queries;
+    const double slant = call->option[ATTENTION_SOFTCAP] > 0 ? 0x1p-20 : 0; /* of cap' */
+    const double score = attention_score_bound_of(call, kind, BACKWARD_Q, BACKWARD_K, BACKWARD_SLOPE).error +
+                         4 * u * call->in_max[BACKWARD_LSE] + slant;
+    const double summed = attention_sum_bound(call, terms), round = attention_round_bound(call);
     const double inner = u * (half ? 4 * (v / 16 + 1) : 4 * sqrt(v) + 8); /* of D and delta, relative to their terms */
-    const double round = half ? ridge_dtype_roundoff(call->dtype) : 0;
     *b = (ridge_bound){.relative = round + 2 * u + summed + 2 * score,
                        .sized = 4 * round + 8 * score + 4 * summed + (half ? 0x1p6 : 4) * inner};
     if (call->dtype == RIDGE_F16) { /* P and gradients may be subnormal */
@@ -292,24 +268,7 @@ static const ridge_variant variants[] = {
 
 const ridge_target ridge_target_attention_backward = {
     .name = "attention_backward",
-    .chapter = "ch09",
     .summary = "gradients of attention from its saved lse, the same bits each time",
-    .dims = {"m", "batch", "heads", "n", "kv_heads", "d", "v"},
-    .cases = RIDGE_LIST(cases),
-    .in = RIDGE_LIST(in),
-    .out = RIDGE_LIST(out),
-    .variants = RIDGE_LIST(variants),
-    .options = {{.name = "scale"},
-                {.name = "causal"},
-                {.name = "left", .fallback = -1},
-                {.name = "right", .fallback = -1},
-                {.name = "softcap"},
-                {.name = "sinks"},
-                {.name = "slopes"}},
     .exact = 1,
-    .work = work,
-    .oracle = oracle,
-    .bound = bound,
-    .products = true,
-    .reject = attention_reject,
+    ATTENTION_TARGET,
 };

@@ -1,0 +1,36 @@
+/* What plans of attention and of its gradients have in common. */
+#ifndef RIDGE_ATTENTION_PLAN_H
+#define RIDGE_ATTENTION_PLAN_H
+
+#include "attention/problem.h"
+
+static inline double attention_extent(const ridge_problem *p, int dim) { return (double)p->c.dim[dim]; }
+static inline double attention_heads_of(const ridge_problem *p) {
+    return attention_extent(p, ATTENTION_BATCH) * attention_extent(p, ATTENTION_HEADS);
+}
+static inline int attention_sms(const ridge_problem *p) { return p->here.sm_count > 0 ? p->here.sm_count : 1; }
+
+/* Whether TMA can load the tensor, [rows, batch, heads, columns] of 16 bits: whole pieces of 16 bytes. */
+static inline bool attention_is_in_pieces(const ridge_problem *p, int tensor, int rows, int heads) {
+    const ridge_operand *t = &p->tensor[tensor];
+    const int dims[3] = {rows, ATTENTION_BATCH, heads};
+    bool all = t->offset % 16 == 0;
+    for (int d = 0; d < 3; d++) all = all && (p->c.dim[dims[d]] <= 1 || t->stride[d] * 2 % 16 == 0);
+    return all;
+}
+
+/* Steps of `step` rows of the other side that all tiles of `rows` own rows of a head take, and those of the longest. */
+static inline double attention_steps_of(attention_mask mask, int own, int others, int rows, int step, double *longest) {
+    double all = 0;
+    *longest = 0;
+    for (int first = 0; first < own; first += rows) {
+        const int last = (first + rows < own ? first + rows : own) - 1;
+        const attention_keys seen = attention_keys_of(mask, first, last, others);
+        const double steps = seen.begin < seen.end ? (seen.end - 1) / step - seen.begin / step + 1 : 0;
+        all += steps;
+        if (steps > *longest) *longest = steps;
+    }
+    return all;
+}
+
+#endif
