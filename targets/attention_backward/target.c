@@ -226,7 +226,8 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     const int64_t *whole = call->whole;
     const double u = 0x1p-24, v = (double)whole[ATTENTION_V], scale = fabs(attention_scale(whole, call->option));
     const bool half = ridge_dtype_size(call->dtype) == 2;
-    const double queries = (double)(whole[ATTENTION_M] * (whole[ATTENTION_HEADS] / whole[ATTENTION_KV_HEADS]));
+    const double group = (double)whole[ATTENTION_HEADS] / (double)whole[ATTENTION_KV_HEADS];
+    const double queries = (double)whole[ATTENTION_M] * group;
     const double terms = output == BACKWARD_DQ ? (double)whole[ATTENTION_N] : queries;
     const double slant = call->option[ATTENTION_SOFTCAP] > 0 ? 0x1p-20 : 0; /* of cap' */
     const double score = attention_score_bound_of(call, kind, BACKWARD_Q, BACKWARD_K, BACKWARD_SLOPE).error +
