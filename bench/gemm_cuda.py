@@ -41,7 +41,8 @@ def matrix(rows, columns, dtype, transposed):
 
 
 def is_right(got, a, b):
-    """Within what sums of 16-bit or fp32 products in fp32 may be off: far from a missing slice."""
+    """Within what sums of 16-bit or fp32 products in fp32 may be off: far from a missing slice. fp32: cuBLAS's sums of 4096
+    products were seen beyond 2^-19."""
     want = a[:ROWS_CHECKED].double() @ b.double()
     most = {torch.bfloat16: 2**-7, torch.float16: 2**-10, torch.float32: 2**-17}[got.dtype]
     return sides.relative_error(got[:ROWS_CHECKED], want) <= most

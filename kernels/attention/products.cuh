@@ -27,12 +27,6 @@ __device__ inline void release(uint32_t empty) {
     if (thread_of_warpgroup() == 0) mbarrier_arrive(empty);
 }
 
-/* An address of which nothing is kept for later steps: there are no registers for it. */
-__device__ inline uint32_t unkept(uint32_t address) {
-    asm volatile("" : "+r"(address));
-    return address;
-}
-
 /* scores = own lines^T: the warpgroup's 64 of the tile's S::M rows, and a step's S::N lines, both of Columns. */
 template <class S, int Columns>
 __device__ inline void multiply_lines(float (&scores)[S::scores], uint32_t own, uint32_t lines, int group) {

@@ -224,8 +224,7 @@ __device__ inline void copy_elements(const attention_rows_out &to, uint32_t from
 }
 template <class S, int Columns, typename F>
 __device__ inline void store_rows(const attention_rows_out &to, const float (&sums)[Columns / 2], const F &row_of) {
-    uint32_t own = to.room + (uint32_t)(to.group * 64 * 128);
-    asm volatile("" : "+r"(own)); /* else what is made of it is kept through all tiles */
+    const uint32_t own = unkept(to.room + (uint32_t)(to.group * 64 * 128));
 #pragma unroll
     for (int chunk = 0; chunk < Columns / 64; chunk++)
         put_chunk<typename S::T>(own + (uint32_t)(chunk * S::M * 128), sums, chunk);

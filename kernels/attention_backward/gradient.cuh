@@ -58,12 +58,8 @@ struct backward_rows {
     int first;                     /* own row of the warpgroup */
     float lse[2], delta[2], slope; /* of this thread's rows */
 
-    /* Of this thread: computed where it is needed, not kept in a register. */
-    __device__ int own(int which) const {
-        int row = first;
-        asm volatile("" : "+r"(row));
-        return row + fragment_row(0) + 8 * which;
-    }
+    /* Of this thread: computed where it is needed. */
+    __device__ int own(int which) const { return unkept(first) + fragment_row(0) + 8 * which; }
     /* The i-th head of queries. */
     __device__ void of_head(const attention_place &place, int i) {
         slope = S::shaped && b.own.slope ? b.own.slope[backward_query_head(b, place, i)] : 0.0f;
