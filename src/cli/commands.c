@@ -80,6 +80,11 @@ const ridge_command ridge_commands[] = {
      "derived from the samples and compared with the file, and so is the chain of hashes over what was measured.",
      "  ridge run ch09 --json run.json\n  ridge replay run.json\n  ridge replay run.json --output report\n",
      ridge_cmd_replay, NULL},
+    {"new", 'w', "Write the folder of a target that builds and passes, to be changed into yours.", "[FOLDER/]NAME",
+     "The folder has a descriptor with cases, oracle and bound, a baseline and an optimized variant for CPUs, and a "
+     "README. "
+     "The build finds it with -DRIDGE_EXTRA_TARGETS=FOLDER. What exists is left alone.",
+     "  ridge new ~/targets/my_rows\n", ridge_cmd_new, NULL},
     {"doctor", 'd', "What makes measurements on this machine unreliable, and what to do.", "",
      "Checks the governor, turbo, virtual machine, other load, limits, counters and optional programs.",
      "  ridge doctor\n  ridge doctor --json -\n", ridge_cmd_doctor, NULL},

@@ -269,7 +269,7 @@ static ridge_status set_option(ridge_options *o, const char *v, ridge_error *e) 
 }
 
 /* Letters of the commands: l list, r run, c compare, t tune, p peak, f roofline, v verify, n launch, d doctor,
- * i diff, k check, x exploits, m time, y replay, s completion, h help. */
+ * i diff, k check, x exploits, m time, w new, y replay, s completion, h help. */
 const ridge_option_row ridge_option_rows[] = {
     {"chapter", "NAME", "l", "only targets of this chapter", set_chapter, ridge_chapter_words, RIDGE_VALUE_OTHER},
     {"backend", "NAME", "lrctfvn", "only variants of this backend:", set_backend, ridge_backend_words,
@@ -360,7 +360,7 @@ const ridge_option_row ridge_option_rows[] = {
      RIDGE_VALUE_OTHER},
     {"json", "FILE|-", "lrctpfvdiykxm", "write the same as JSON to FILE, or to standard output (-)", set_json, NULL,
      RIDGE_VALUE_FILE},
-    {"help", NULL, "lrctpfvndiyshkxm", "print this text", set_help, NULL, RIDGE_VALUE_OTHER},
+    {"help", NULL, "lrctpfvndiyshkxmw", "print this text", set_help, NULL, RIDGE_VALUE_OTHER},
 };
 enum { LONG_OPTION = 256, /* no character */ ROWS = sizeof ridge_option_rows / sizeof ridge_option_rows[0] };
 const int ridge_option_count = ROWS;

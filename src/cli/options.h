@@ -128,6 +128,7 @@ int ridge_cmd_replay(const ridge_options *options);
 int ridge_cmd_check(const ridge_options *options);
 int ridge_cmd_exploits(const ridge_options *options);
 int ridge_cmd_time(const ridge_options *options);
+int ridge_cmd_new(const ridge_options *options);
 int ridge_cmd_doctor(const ridge_options *options);
 int ridge_cmd_completion(const ridge_options *options);
 int ridge_cmd_help(const ridge_options *options);
