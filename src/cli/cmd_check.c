@@ -103,7 +103,7 @@ int ridge_cmd_check(const ridge_options *o) {
     x = (ridge_contest){.judged = 0};
     int code = RIDGE_EXIT_OK;
     if (ridge_output_check(o, &error) != RIDGE_OK ||
-        ridge_foreign_file_open(o->patterns[1], &x.file, &error) != RIDGE_OK) {
+        ridge_foreign_file_open(o->patterns[1], "ridge_kernel", &x.file, &error) != RIDGE_OK) {
         code = ridge_complain(&error);
     } else {
         code = judge(ridge_contest_options(o), &x);

@@ -45,11 +45,21 @@ const ridge_command ridge_commands[] = {
     {"check", 'k', "Judge a kernel of your own: right on all cases, and how fast beside ridge's.",
      "TARGET FILE[:SYMBOL]",
      "FILE is a shared object, or C that cc compiles; SYMBOL is a function as <ridge/kernel.h> has it (default: "
-     "ridge_kernel). It runs in a process of its own, which sees the operands of one launch and nothing else. First "
+     "ridge_kernel), or void solve(inputs, outputs, extents), whose arguments ridge list TARGET names. It runs in a "
+     "process of its own, which sees the operands of one launch and nothing else. First "
      "every "
      "edge case of the target is checked, then the others are timed. Without --dtype only f32.",
      "  ridge check fused_l2norm mine.c\n  ridge check fused_l2norm ./mine.so:my_norm --sizes 4096x4096 --threads 1\n",
      ridge_cmd_check, ridge_pattern_words},
+    {"time", 'm', "Time a function of your own, without an oracle: only by its arguments.", "FILE[:SYMBOL]",
+     "FILE is a shared object, or C that cc compiles; SYMBOL (default: solve) is called with what --arg says, in that "
+     "order. It runs in a process of its own, as in ridge check, on inputs that are new for every launch. Each launch "
+     "is "
+     "repeated on the same inputs: other outputs, outputs that are not written, and writes beside them are verdicts. "
+     "Whether its results are right is not known here.",
+     "  ridge time mine.c:scale --arg f32[1Kx1K] --arg out:f32[1Kx1K] --arg i32=1M\n"
+     "  ridge time ./mine.so:sum --arg f32[1K..1M] --arg out:f32[1] --arg i64=1K..1M\n",
+     ridge_cmd_time, NULL},
     {"exploits", 'x', "Judge a folder of kernels that cheat: is each caught, no honest one blamed?", "TARGET FOLDER",
      "Every .c file of the folder is judged as ridge check does, on the edge cases and on --sizes, and a table says "
      "how it was "
@@ -70,6 +80,11 @@ const ridge_command ridge_commands[] = {
      "derived from the samples and compared with the file, and so is the chain of hashes over what was measured.",
      "  ridge run ch09 --json run.json\n  ridge replay run.json\n  ridge replay run.json --output report\n",
      ridge_cmd_replay, NULL},
+    {"new", 'w', "Write the folder of a target that builds and passes, to be changed into yours.", "[FOLDER/]NAME",
+     "The folder has a descriptor with cases, oracle and bound, a baseline and an optimized variant for CPUs, and a "
+     "README. "
+     "The build finds it with -DRIDGE_EXTRA_TARGETS=FOLDER. What exists is left alone.",
+     "  ridge new ~/targets/my_rows\n", ridge_cmd_new, NULL},
     {"doctor", 'd', "What makes measurements on this machine unreliable, and what to do.", "",
      "Checks the governor, turbo, virtual machine, other load, limits, counters and optional programs.",
      "  ridge doctor\n  ridge doctor --json -\n", ridge_cmd_doctor, NULL},

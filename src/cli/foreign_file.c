@@ -12,10 +12,11 @@
 #include <unistd.h>
 
 /* Splits at the last colon, unless the whole is the name of a file. */
-static ridge_status split(const char *typed, char *path, size_t size, ridge_foreign_file *file, ridge_error *error) {
+static ridge_status split(const char *typed, const char *fallback, char *path, size_t size, ridge_foreign_file *file,
+                          ridge_error *error) {
     const char *colon = access(typed, F_OK) == 0 ? NULL : strrchr(typed, ':');
     const size_t length = colon ? (size_t)(colon - typed) : strlen(typed);
-    const char *symbol = colon ? colon + 1 : "ridge_kernel";
+    const char *symbol = colon ? colon + 1 : fallback;
     if (length == 0 || length >= size || !*symbol || strlen(symbol) >= sizeof file->symbol)
         return ridge_fail(error, RIDGE_INVALID, "'%.80s' is no FILE[:SYMBOL]", typed);
     (void)snprintf(path, size, "%.*s", (int)length, typed);
@@ -78,10 +79,11 @@ static ridge_status compile(const char *source, ridge_foreign_file *file, ridge_
     return run_compiler(source, file, error);
 }
 
-ridge_status ridge_foreign_file_open(const char *typed, ridge_foreign_file *file, ridge_error *error) {
+ridge_status ridge_foreign_file_open(const char *typed, const char *symbol, ridge_foreign_file *file,
+                                     ridge_error *error) {
     char path[512];
     *file = (ridge_foreign_file){.folder = ""};
-    RIDGE_TRY(split(typed, path, sizeof path, file, error));
+    RIDGE_TRY(split(typed, symbol, path, sizeof path, file, error));
     name_variant(path, file);
     if (ends_with(path, ".c")) return compile(path, file, error);
     if (!ends_with(path, ".so"))

@@ -11,9 +11,10 @@ typedef struct ridge_foreign_file {
     char folder[200]; /* of what was compiled; "" if nothing was */
 } ridge_foreign_file;
 
-/* RIDGE_NOT_FOUND: no such file; RIDGE_INVALID: neither .c nor .so, or the compiler refused it (its words are on standard
+/* symbol: that of a FILE without one. RIDGE_NOT_FOUND: no such file; RIDGE_INVALID: neither .c nor .so, or the compiler refused it (its words are on standard
  * error). Close in every case. */
-ridge_status ridge_foreign_file_open(const char *typed, ridge_foreign_file *file, ridge_error *error);
+ridge_status ridge_foreign_file_open(const char *typed, const char *symbol, ridge_foreign_file *file,
+                                     ridge_error *error);
 void ridge_foreign_file_close(ridge_foreign_file *file); /* removes what was compiled */
 
 #endif

@@ -253,6 +253,12 @@ static ridge_status set_input(ridge_options *o, const char *v, ridge_error *e) {
     return RIDGE_OK;
 }
 
+static ridge_status set_argument(ridge_options *o, const char *v, ridge_error *e) {
+    if (o->n_arguments == RIDGE_MAX_ARGUMENTS) return ridge_fail(e, RIDGE_INVALID, "--arg: more than 24");
+    o->arguments[o->n_arguments++] = v;
+    return RIDGE_OK;
+}
+
 static ridge_status set_option(ridge_options *o, const char *v, ridge_error *e) {
     char name[64];
     const char *values;
@@ -263,7 +269,7 @@ static ridge_status set_option(ridge_options *o, const char *v, ridge_error *e) 
 }
 
 /* Letters of the commands: l list, r run, c compare, t tune, p peak, f roofline, v verify, n launch, d doctor,
- * i diff, s completion, h help. */
+ * i diff, k check, x exploits, m time, w new, y replay, s completion, h help. */
 const ridge_option_row ridge_option_rows[] = {
     {"chapter", "NAME", "l", "only targets of this chapter", set_chapter, ridge_chapter_words, RIDGE_VALUE_OTHER},
     {"backend", "NAME", "lrctfvn", "only variants of this backend:", set_backend, ridge_backend_words,
@@ -280,13 +286,17 @@ const ridge_option_row ridge_option_rows[] = {
     {"option", "NAME=VALUE[,…]", "rctfvnkx",
      "value of a target's option, such as label_smoothing=0.1 or activation=none,gelu: a case each; may be repeated",
      set_option, NULL, RIDGE_VALUE_OTHER},
+    {"arg", "ARG", "m",
+     "the next argument: f32[1024x1024], out:f32[64], inout:…, i32[64]%100 (integers below 100), i32=5, f32=0.5; "
+     "several values as in --sizes",
+     set_argument, NULL, RIDGE_VALUE_OTHER},
     {"all", NULL, "rcf", "every case; else several targets have one of each type", set_all, NULL, RIDGE_VALUE_OTHER},
     {"isa", "NAME", "rctfvn", "this instruction set instead of the best one:", set_isa, ridge_isa_words,
      RIDGE_VALUE_OTHER},
     {"threads", "N", "rctpfvnkx", "N threads, each pinned to its own core (default: one per core)", set_threads, NULL,
      RIDGE_VALUE_OTHER},
     {"hot", NULL, "rcf", "operands in cache (default: cold, from memory)", set_hot, NULL, RIDGE_VALUE_OTHER},
-    {"iterations", "N", "rctfkx", "N rounds per case instead of the stop rule", set_iterations, NULL,
+    {"iterations", "N", "rctfkxm", "N rounds per case instead of the stop rule", set_iterations, NULL,
      RIDGE_VALUE_OTHER},
     {"iterations", "N", "n", "N launches of each variant (default 1)", set_iterations, NULL, RIDGE_VALUE_OTHER},
     {"repeat", "N", "rcfk", "measure every case N times, each in processes of its own, and say how the times differ",
@@ -297,16 +307,16 @@ const ridge_option_row ridge_option_rows[] = {
      RIDGE_VALUE_OTHER},
     {"cleanup", "CMD", "rcf", "run CMD in a shell after each case; if it fails, the run ends", set_cleanup, NULL,
      RIDGE_VALUE_OTHER},
-    {"noise", "PCT", "rctfk", "stop a case when every time is known within ± PCT % (default 0.5)", set_noise, NULL,
+    {"noise", "PCT", "rctfkm", "stop a case when every time is known within ± PCT % (default 0.5)", set_noise, NULL,
      RIDGE_VALUE_OTHER},
-    {"max-time", "S", "rctfk", "at most S seconds of rounds per case (default 2)", set_max_time, NULL,
+    {"max-time", "S", "rctfkm", "at most S seconds of rounds per case (default 2)", set_max_time, NULL,
      RIDGE_VALUE_OTHER},
     {"within", "S", "rctf",
      "at most S seconds for the whole run: shorter rounds, and a case that does not fit is skipped", set_within, NULL,
      RIDGE_VALUE_OTHER},
-    {"limit", "S", "rctfvkx", "a launch that takes longer than S seconds fails (default 60)", set_limit, NULL,
+    {"limit", "S", "rctfvkxm", "a launch that takes longer than S seconds fails (default 60)", set_limit, NULL,
      RIDGE_VALUE_OTHER},
-    {"seed", "N", "rctfvnkx", "first seed of the input values (default 1)", set_seed, NULL, RIDGE_VALUE_OTHER},
+    {"seed", "N", "rctfvnkxm", "first seed of the input values (default 1)", set_seed, NULL, RIDGE_VALUE_OTHER},
     {"input", "NAME=FILE.npy", "rcf", "a NumPy array as input NAME instead of random data; may be repeated", set_input,
      NULL, RIDGE_VALUE_FILE},
     {"output", "DIR", "rctfyk", "write run.json, report.html and roofline.svg into DIR", set_output, NULL,
@@ -343,14 +353,14 @@ const ridge_option_row ridge_option_rows[] = {
     {"cheap", "FLOP", "v", "only cases whose oracle takes at most FLOP", set_cheap, NULL, RIDGE_VALUE_OTHER},
     {"mutants", NULL, "v", "break every output on purpose; fail if a check misses it", set_mutants, NULL,
      RIDGE_VALUE_OTHER},
-    {"format", "FORMAT", "lrctpvdiykx", "format of tables:", set_format, format_words, RIDGE_VALUE_OTHER},
-    {"wide", NULL, "lrctpvdiykx", "all columns of tables, even wider than the terminal", set_wide, NULL,
+    {"format", "FORMAT", "lrctpvdiykxm", "format of tables:", set_format, format_words, RIDGE_VALUE_OTHER},
+    {"wide", NULL, "lrctpvdiykxm", "all columns of tables, even wider than the terminal", set_wide, NULL,
      RIDGE_VALUE_OTHER},
-    {"color", "WHEN", "lrctpvdiykx", "colors; auto is on terminals, unless NO_COLOR is set:", set_color, color_words,
+    {"color", "WHEN", "lrctpvdiykxm", "colors; auto is on terminals, unless NO_COLOR is set:", set_color, color_words,
      RIDGE_VALUE_OTHER},
-    {"json", "FILE|-", "lrctpfvdiykx", "write the same as JSON to FILE, or to standard output (-)", set_json, NULL,
+    {"json", "FILE|-", "lrctpfvdiykxm", "write the same as JSON to FILE, or to standard output (-)", set_json, NULL,
      RIDGE_VALUE_FILE},
-    {"help", NULL, "lrctpfvndiyshkx", "print this text", set_help, NULL, RIDGE_VALUE_OTHER},
+    {"help", NULL, "lrctpfvndiyshkxmw", "print this text", set_help, NULL, RIDGE_VALUE_OTHER},
 };
 enum { LONG_OPTION = 256, /* no character */ ROWS = sizeof ridge_option_rows / sizeof ridge_option_rows[0] };
 const int ridge_option_count = ROWS;

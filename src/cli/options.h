@@ -22,7 +22,7 @@ enum {
 };
 int ridge_exit_status(ridge_status status);
 
-enum { RIDGE_MAX_INPUT_FILES = 8, RIDGE_MAX_SETTINGS = 8 };
+enum { RIDGE_MAX_INPUT_FILES = 8, RIDGE_MAX_SETTINGS = 8, RIDGE_MAX_ARGUMENTS = 24 };
 
 typedef struct ridge_options {
     char **patterns; /* the remaining arguments */
@@ -53,6 +53,8 @@ typedef struct ridge_options {
     int n_inputs;
     const char *settings[RIDGE_MAX_SETTINGS]; /* --option NAME=VALUE */
     int n_settings;
+    const char *arguments[RIDGE_MAX_ARGUMENTS]; /* --arg */
+    int n_arguments;
     const char *output;       /* directory, or NULL */
     const char *json;         /* file, "-", or NULL */
     const char *expectations; /* file, or NULL: that of this hardware */
@@ -125,6 +127,8 @@ int ridge_cmd_diff(const ridge_options *options);
 int ridge_cmd_replay(const ridge_options *options);
 int ridge_cmd_check(const ridge_options *options);
 int ridge_cmd_exploits(const ridge_options *options);
+int ridge_cmd_time(const ridge_options *options);
+int ridge_cmd_new(const ridge_options *options);
 int ridge_cmd_doctor(const ridge_options *options);
 int ridge_cmd_completion(const ridge_options *options);
 int ridge_cmd_help(const ridge_options *options);

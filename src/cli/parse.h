@@ -18,6 +18,8 @@ typedef struct ridge_sizes {
 
 /* "1024x1024x100,64x128x10", "2^10..2^16x4096"; extents 0 … 2^40. sizes.c has the grammar. */
 ridge_status ridge_parse_sizes(const char *text, ridge_sizes *sizes, ridge_error *error);
+/* The same for another option: `what` names it in the error. */
+ridge_status ridge_parse_shapes(const char *text, const char *what, ridge_sizes *sizes, ridge_error *error);
 /* A finite number, written -12.5 or 1e-3: no hexadecimals, no spaces, no plus sign, no words. */
 bool ridge_parse_decimal(const char *text, double *value);
 /* A whole number in [low, high], 0 <= low; `what` names it in the error. */

@@ -157,12 +157,16 @@ static bool read_shape(reader *r, ridge_sizes *sizes) {
     return true;
 }
 
-ridge_status ridge_parse_sizes(const char *text, ridge_sizes *sizes, ridge_error *error) {
+ridge_status ridge_parse_shapes(const char *text, const char *what, ridge_sizes *sizes, ridge_error *error) {
     reader r = {.at = text};
     sizes->n = 0;
     while (read_shape(&r, sizes) && *r.at == ',') r.at++;
     if (!r.why && *r.at != '\0') (void)wrong(&r, "extents are separated by 'x', shapes by ','");
     if (!r.why) return RIDGE_OK;
-    return ridge_fail(error, RIDGE_INVALID, "--sizes '%.80s': %s (write 1024x1024x100,64x128x10 or 2^10..2^16x4096)",
-                      text, r.why);
+    return ridge_fail(error, RIDGE_INVALID, "%.40s '%.80s': %s (write 1024x1024x100,64x128x10 or 2^10..2^16x4096)",
+                      what, text, r.why);
+}
+
+ridge_status ridge_parse_sizes(const char *text, ridge_sizes *sizes, ridge_error *error) {
+    return ridge_parse_shapes(text, "--sizes", sizes, error);
 }

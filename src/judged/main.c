@@ -3,6 +3,7 @@
  *
  * Not for use by hand: without the judge's page and socket it ends at once. */
 #include <dlfcn.h>
+#include <ffi.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,7 +22,18 @@
 typedef struct judged {
     ridge_channel *channel;
     ridge_team *team;
-    ridge_kernel_fn kernel;
+    void *symbol;
+    bool plain; /* it is called by its arguments */
+    ffi_cif call;
+    ffi_type *type[RIDGE_CHANNEL_ARGUMENTS];
+    void *value[RIDGE_CHANNEL_ARGUMENTS];
+    union number {
+        void *address;
+        int32_t i32;
+        int64_t i64;
+        float f32;
+        double f64;
+    } number[RIDGE_CHANNEL_ARGUMENTS];
     char *memory; /* all tensors with unmapped addresses between them */
     size_t bytes;
     ridge_kernel_tensor tensor[RIDGE_KERNEL_MAX_TENSORS];
@@ -46,17 +58,23 @@ static int start(judged *j) {
     return ridge_lock_before() ? 0 : say(j, "this system has no seccomp filters: foreign code is not run without them");
 }
 
+static const char by_arguments[] = "solve";
+
 static int load(judged *j) {
     const ridge_channel *c = j->channel;
     char text[RIDGE_CHANNEL_TEXT];
     void *library = dlopen(c->path, RTLD_NOW | RTLD_LOCAL);
     if (!library) return say(j, dlerror());
-    void *symbol = dlsym(library, c->symbol);
-    if (!symbol) {
+    j->symbol = dlsym(library, c->symbol);
+    j->plain = c->plain || strcmp(c->symbol, by_arguments) == 0;
+    if (!j->symbol && strcmp(c->symbol, "ridge_kernel") == 0) {
+        j->symbol = dlsym(library, by_arguments);
+        j->plain = true;
+    }
+    if (!j->symbol) {
         (void)snprintf(text, sizeof text, "it exports no '%.60s': name the function, FILE:SYMBOL", c->symbol);
         return say(j, text);
     }
-    memcpy(&j->kernel, &symbol, sizeof j->kernel);
     return ridge_lock_after() ? 0 : say(j, "this system has no seccomp filters: foreign code is not run without them");
 }
 
@@ -108,6 +126,26 @@ static int map_tensors(judged *j, int fd) {
     return 0;
 }
 
+static ffi_type *argument_of(const judged *j, const ridge_channel_argument *from, union number *to) {
+    switch (from->type) {
+        case RIDGE_KERNEL_I32: return to->i32 = (int32_t)from->integer, &ffi_type_sint32;
+        case RIDGE_KERNEL_I64: return to->i64 = from->integer, &ffi_type_sint64;
+        case RIDGE_KERNEL_F32: return to->f32 = (float)from->real, &ffi_type_float;
+        case RIDGE_KERNEL_F64: return to->f64 = from->real, &ffi_type_double;
+        default: return to->address = j->tensor[from->tensor].data, &ffi_type_pointer;
+    }
+}
+
+static int prepare_arguments(judged *j) {
+    const ridge_channel *c = j->channel;
+    for (int i = 0; i < c->n_arguments; i++) {
+        j->type[i] = argument_of(j, &c->argument[i], &j->number[i]);
+        j->value[i] = &j->number[i];
+    }
+    if (ffi_prep_cif(&j->call, FFI_DEFAULT_ABI, (unsigned)c->n_arguments, &ffi_type_void, j->type) == FFI_OK) return 0;
+    return say(j, "its arguments cannot be passed");
+}
+
 static int map(judged *j) {
     if (j->memory) (void)munmap(j->memory, j->bytes);
     j->memory = NULL;
@@ -115,7 +153,7 @@ static int map(judged *j) {
     if (fd < 0) return say(j, "no operands came");
     const int status = map_tensors(j, fd);
     close(fd);
-    return status;
+    return status ? status : prepare_arguments(j);
 }
 
 /* ---- run --------------------------------------------------------------------------------------------------------- */
@@ -127,9 +165,20 @@ static void parallel(const ridge_kernel_call *call, ridge_kernel_body body, void
     ridge_team_run(team_of_all, body, arg);
 }
 
+/* What it returns may be a register that a void function has left as it was: it counts for nothing. */
+static int run_plain(judged *j) {
+    void (*function)(void);
+    memcpy(&function, &j->symbol, sizeof function);
+    ffi_call(&j->call, function, NULL, j->value);
+    return RIDGE_KERNEL_DONE;
+}
+
 static int run(judged *j) {
     const ridge_channel *c = j->channel;
-    if (!j->kernel) return say(j, "no kernel was loaded");
+    ridge_kernel_fn kernel;
+    if (!j->symbol) return say(j, "no kernel was loaded");
+    if (j->plain) return run_plain(j);
+    memcpy(&kernel, &j->symbol, sizeof kernel);
     int64_t dim[RIDGE_KERNEL_MAX_RANK];
     double option[RIDGE_KERNEL_MAX_RANK];
     memcpy(dim, c->dim, sizeof dim);
@@ -147,7 +196,7 @@ static int run(judged *j) {
                                     .out = j->tensor + c->n_in,
                                     .threads = c->threads,
                                     .parallel = parallel};
-    return j->kernel(&call);
+    return kernel(&call);
 }
 
 static int obey(judged *j) {

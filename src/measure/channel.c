@@ -1,6 +1,7 @@
 #include "measure/channel.h"
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ bool ridge_channel_wait(ridge_channel *channel, unsigned turn, int ms) {
             if (atomic_load_explicit(&channel->turn, memory_order_acquire) != turn) return true;
             rest();
         }
+        (void)sched_yield(); /* both may be on one processor */
     } while (now_ns() - began < SPIN_NS);
     const struct timespec most = {ms / 1000, (long)(ms % 1000) * 1000000};
     (void)syscall(SYS_futex, &channel->turn, FUTEX_WAIT, turn, &most, NULL, 0);

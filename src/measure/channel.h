@@ -18,7 +18,8 @@ enum {
     RIDGE_CHANNEL_PATH = 1024,
     RIDGE_CHANNEL_SYMBOL = 128,
     RIDGE_CHANNEL_TEXT = 200,
-    RIDGE_CHANNEL_CPUS = 64
+    RIDGE_CHANNEL_CPUS = 64,
+    RIDGE_CHANNEL_ARGUMENTS = 32
 };
 
 typedef enum ridge_channel_command {
@@ -38,6 +39,16 @@ typedef struct ridge_channel_tensor {
     int64_t shape[RIDGE_KERNEL_MAX_RANK];
 } ridge_channel_tensor;
 
+/* An argument of a function that is called by its arguments: the address of a tensor, or a number. */
+typedef struct ridge_channel_argument {
+    int32_t type;   /* of the number, RIDGE_KERNEL_I32 …; 0: a tensor */
+    int32_t tensor; /* its index */
+    union {
+        int64_t integer;
+        double real; /* RIDGE_KERNEL_F32 and F64 */
+    };
+} ridge_channel_argument;
+
 typedef struct ridge_channel {
     atomic_uint turn; /* a futex; odd: the judged's */
     uint32_t command;
@@ -49,6 +60,8 @@ typedef struct ridge_channel {
     int64_t dim[RIDGE_KERNEL_MAX_RANK];
     double option[RIDGE_KERNEL_MAX_RANK];
     ridge_channel_tensor tensor[RIDGE_KERNEL_MAX_TENSORS]; /* inputs first */
+    int32_t n_arguments, plain; /* plain: the symbol is called by its arguments, whatever its name is */
+    ridge_channel_argument argument[RIDGE_CHANNEL_ARGUMENTS];
     char path[RIDGE_CHANNEL_PATH], symbol[RIDGE_CHANNEL_SYMBOL];
 } ridge_channel;
 

@@ -16,7 +16,7 @@
 
 #include "core/random.h"
 #include "device/device.h"
-#include "measure/channel.h"
+#include "measure/stats.h"
 #include "verify/view.h"
 
 enum { PAGE = RIDGE_CHANNEL_PAGE, LINE = 64, SLACK_BYTE = 0xa5, CALIBRATIONS = 5, TRIES = 8, DECOYS = 64 };
@@ -49,11 +49,27 @@ static struct {
     double map_s; /* processor time of mapping, before foreign code was loaded */
     bool loaded, stopped;
     const int *cpus;
+    double limit_s;
+    const volatile sig_atomic_t *interrupted;
+    ridge_channel_argument argument[RIDGE_CHANNEL_ARGUMENTS];
+    int n_arguments; /* + 1; 0: those of the target */
+    unsigned filled; /* tensors that may have decoys, where there are such arguments */
 } f;
 
 void ridge_foreign_choose(const char *path, const char *symbol) {
     (void)snprintf(f.path, sizeof f.path, "%s", path);
     (void)snprintf(f.symbol, sizeof f.symbol, "%s", symbol);
+}
+
+void ridge_foreign_call(const ridge_channel_argument *arguments, int n, unsigned filled) {
+    for (int i = 0; i < n && i < RIDGE_CHANNEL_ARGUMENTS; i++) f.argument[i] = arguments[i];
+    f.n_arguments = n < RIDGE_CHANNEL_ARGUMENTS ? n + 1 : 0;
+    f.filled = filled;
+}
+
+void ridge_foreign_limit(double seconds, const volatile sig_atomic_t *interrupted) {
+    f.limit_s = seconds;
+    f.interrupted = interrupted;
 }
 
 void ridge_foreign_pin(const int *cpus) { f.cpus = cpus; }
@@ -125,21 +141,32 @@ static ridge_status ended(int status) {
     return RIDGE_FAILED;
 }
 
-/* One command, there and back. The caller's own limit ends the judge, and the judged with it. */
+static void kill_it(void) {
+    int status;
+    (void)kill(f.pid, SIGKILL);
+    (void)waitpid(f.pid, &status, 0);
+    f.pid = -1;
+}
+
+/* One command, there and back. Without a limit here, the caller's own ends the judge, and the judged with it. */
 static ridge_status obey(uint32_t command) {
     int status;
     if (f.pid <= 0) return ridge_note_why("its process has ended"), RIDGE_FAILED;
     f.channel->command = command;
     const unsigned asked = f.turn + 1;
     ridge_channel_pass(f.channel, asked);
-    while (!ridge_channel_wait(f.channel, asked, 50))
+    const uint64_t began = ridge_clock_ns();
+    while (!ridge_channel_wait(f.channel, asked, 50)) {
         if (waitpid(f.pid, &status, WNOHANG) == f.pid) return ended(status);
+        const bool late = f.limit_s > 0 && ridge_seconds_since(began) > f.limit_s;
+        if (!late && !(f.interrupted && *f.interrupted)) continue;
+        kill_it();
+        return ridge_note_why("it ran for more than %g s", f.limit_s), RIDGE_FAILED;
+    }
     f.turn += 2;
     if (waitpid(f.pid, &status, WNOHANG) == f.pid) return ended(status);
     if (atomic_load(&f.channel->turn) == f.turn) return RIDGE_OK;
-    (void)kill(f.pid, SIGKILL); /* a turn that is neither's was written by the kernel */
-    (void)waitpid(f.pid, &status, 0);
-    f.pid = -1;
+    kill_it(); /* a turn that is neither's was written by the kernel */
     return ridge_note_why("it forged the answer of its process"), RIDGE_FAILED;
 }
 
@@ -243,10 +270,13 @@ static void copy_in(const ridge_operands *ops, const set_memory *set, int first,
  * that are indices stay. */
 static void plant_decoys(const ridge_operands *ops, set_memory *set) {
     uint64_t seed = 0;
+    int filled[RIDGE_KERNEL_MAX_TENSORS], n = 0;
     if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed) seed = ridge_clock_ns();
     set->n_decoys = 0;
-    for (int i = 0; i < DECOYS; i++) {
-        const int t = (int)(ridge_random(seed, 2 * (uint64_t)i) % (uint64_t)ops->target->n_in);
+    for (int t = 0; t < count_of(ops); t++)
+        if (f.n_arguments ? f.filled >> t & 1 : t < ops->target->n_in) filled[n++] = t;
+    for (int i = 0; i < DECOYS && n > 0; i++) {
+        const int t = filled[ridge_random(seed, 2 * (uint64_t)i) % (uint64_t)n];
         const ridge_view view = ridge_operands_view(ops, t);
         if (view.span < 1 || ridge_dtype_is_integer(view.dtype)) continue;
         const int64_t element = (int64_t)(ridge_random(seed, 2 * (uint64_t)i + 1) % (uint64_t)view.span);
@@ -303,6 +333,24 @@ static ridge_status send_memory(int fd) {
     return ridge_note_why("its process does not take operands: %s", strerror(errno)), RIDGE_FAILED;
 }
 
+static void put_argument(ridge_channel *c, ridge_channel_argument argument) {
+    if (c->n_arguments < RIDGE_CHANNEL_ARGUMENTS) c->argument[c->n_arguments++] = argument;
+}
+
+/* Tensors, extents and options in the order of the target, unless there are arguments of the caller's own. */
+static void describe_arguments(const ridge_operands *ops) {
+    ridge_channel *c = f.channel;
+    c->n_arguments = 0;
+    c->plain = f.n_arguments > 0;
+    for (int i = 0; i < f.n_arguments - 1; i++) put_argument(c, f.argument[i]);
+    if (c->plain) return;
+    for (int t = 0; t < count_of(ops); t++) put_argument(c, (ridge_channel_argument){.tensor = t});
+    for (int d = 0; d < c->n_dims; d++)
+        put_argument(c, (ridge_channel_argument){.type = RIDGE_KERNEL_I64, .integer = c->dim[d]});
+    for (int i = 0; i < c->n_options; i++)
+        put_argument(c, (ridge_channel_argument){.type = RIDGE_KERNEL_F64, .real = c->option[i]});
+}
+
 static void describe(const set_memory *set, const ridge_operands *ops) {
     ridge_channel *c = f.channel;
     c->n_in = ops->target->n_in;
@@ -313,6 +361,7 @@ static void describe(const set_memory *set, const ridge_operands *ops) {
     memcpy(c->dim, ops->c.dim, sizeof c->dim);
     memcpy(c->option, ops->c.option, sizeof c->option);
     memcpy(c->tensor, set->tensor, sizeof c->tensor);
+    describe_arguments(ops);
 }
 
 /* Stopped, the judged cannot write while outputs are copied. */
@@ -419,6 +468,17 @@ ridge_status ridge_foreign_empty(void) {
     go_on();
     RIDGE_TRY(obey(RIDGE_CHANNEL_EMPTY));
     return answer();
+}
+
+double ridge_foreign_frame(void) {
+    enum { LAUNCHES = 101 };
+    double times[LAUNCHES];
+    for (int i = 0; i < LAUNCHES; i++) {
+        const uint64_t begin = ridge_clock_ns();
+        if (ridge_foreign_empty() != RIDGE_OK) return 0;
+        times[i] = (double)(ridge_clock_ns() - begin) * 1e-3;
+    }
+    return ridge_median(times, LAUNCHES);
 }
 
 /* ---- as a variant ------------------------------------------------------------------------------------------------ */

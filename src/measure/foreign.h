@@ -10,10 +10,22 @@
 #ifndef RIDGE_MEASURE_FOREIGN_H
 #define RIDGE_MEASURE_FOREIGN_H
 
+#include <signal.h>
+
+#include "measure/channel.h"
 #include "verify/operands.h"
 
 /* One for each process: the kernel that variants made by ridge_foreign_variant run. path is absolute. */
 void ridge_foreign_choose(const char *path, const char *symbol);
+
+/* The symbol is called by these arguments (its result counts for nothing), and tensors of the bits of `filled`, inputs first,
+ * have values that are revealed at the launch. n < 0, as it is at first: what calls a symbol is its name. `solve` gets inputs,
+ * outputs, extents and options, as int64_t and double; any other name is a ridge_kernel_fn. */
+void ridge_foreign_call(const ridge_channel_argument *arguments, int n, unsigned filled);
+
+/* Seconds after which a launch fails, and the judged is killed; so it is when *interrupted becomes non-zero. 0 and NULL, as it
+ * is at first: the caller watches for himself. */
+void ridge_foreign_limit(double seconds, const volatile sig_atomic_t *interrupted);
 
 /* The processors of its threads, one each; NULL: not pinned. */
 void ridge_foreign_pin(const int *cpus);
@@ -34,5 +46,7 @@ ridge_status ridge_foreign_ready(int set, const ridge_operands *ops);
 ridge_status ridge_foreign_collect(int set, const ridge_operands *ops);
 /* One empty launch, there and back. */
 ridge_status ridge_foreign_empty(void);
+/* The median of many, in microseconds; 0: its process has ended. */
+double ridge_foreign_frame(void);
 
 #endif

@@ -203,18 +203,6 @@ static ridge_status cpu_agree(ridge_sampler *s, int a, int b, ridge_agreement *a
 
 static ridge_status empty_launch(const ridge_call *call) { return call->plan ? RIDGE_INVALID : RIDGE_OK; }
 
-/* To a foreign kernel's process and back, which is more than a call. */
-static double foreign_frame(double call_us) {
-    enum { LAUNCHES = 101 };
-    double times[LAUNCHES];
-    for (int i = 0; i < LAUNCHES; i++) {
-        const uint64_t begin = ridge_clock_ns();
-        if (ridge_foreign_empty() != RIDGE_OK) return call_us;
-        times[i] = (double)(ridge_clock_ns() - begin) * 1e-3;
-    }
-    return fmax(call_us, ridge_median(times, LAUNCHES));
-}
-
 /* The empty launch is reported and not subtracted: a time is what a caller would measure. */
 static ridge_status cpu_frame(ridge_sampler *s, ridge_error *error) {
     (void)error;
@@ -227,7 +215,8 @@ static ridge_status cpu_frame(ridge_sampler *s, ridge_error *error) {
         times[i] = (double)(ridge_clock_ns() - begin) * 1e-3;
     }
     ridge_event event = {.kind = RIDGE_EVENT_FRAME, .slot = -1, .value = ridge_median(times, FRAME_LAUNCHES)};
-    if (has_foreign(s)) event.value = foreign_frame(event.value);
+    /* To a foreign kernel's process and back, which is more than a call. */
+    if (has_foreign(s)) event.value = fmax(event.value, ridge_foreign_frame());
     ridge_sampler_send(s, &event);
     return RIDGE_OK;
 }

@@ -1,5 +1,6 @@
 #include "record/chain.h"
 
+#include <sha2.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ static const char *const pair_facts[] = {"target",    "case",      "backend", "i
                                          "reference", "optimized", "traffic", "agreement", NULL};
 
 /* A missing field counts as null. */
-static bool add_fields(ridge_sha256 *sha, const json_t *object, const char *const *keys) {
+static bool add_fields(SHA2_CTX *sha, const json_t *object, const char *const *keys) {
     for (; *keys; keys++) {
         const json_t *value = json_object_get(object, *keys);
         json_t *null = value ? NULL : json_null();
@@ -26,8 +27,8 @@ static bool add_fields(ridge_sha256 *sha, const json_t *object, const char *cons
         char *text = ridge_json_format(value ? value : null, &size);
         json_decref(null);
         if (!text) return false;
-        ridge_sha256_add(sha, *keys, strlen(*keys) + 1);
-        ridge_sha256_add(sha, text, size);
+        SHA256Update(sha, (const uint8_t *)*keys, strlen(*keys) + 1);
+        SHA256Update(sha, (const uint8_t *)text, size);
         free(text);
     }
     return true;
@@ -35,14 +36,14 @@ static bool add_fields(ridge_sha256 *sha, const json_t *object, const char *cons
 
 /* Appends a link: the hash of the one before and of the object's facts. */
 static bool add_link(json_t *links, const json_t *object, const char *const *keys) {
-    ridge_sha256 sha;
-    char hex[RIDGE_SHA256_HEX];
+    SHA2_CTX sha;
+    char hex[SHA256_DIGEST_STRING_LENGTH];
     const size_t n = json_array_size(links);
     const char *before = n ? json_string_value(json_array_get(links, n - 1)) : "";
-    ridge_sha256_begin(&sha);
-    ridge_sha256_add(&sha, before, strlen(before));
+    SHA256Init(&sha);
+    SHA256Update(&sha, (const uint8_t *)before, strlen(before));
     if (!add_fields(&sha, object, keys)) return false;
-    ridge_sha256_end(&sha, hex);
+    (void)SHA256End(&sha, hex);
     return json_array_append_new(links, json_string(hex)) == 0;
 }
 

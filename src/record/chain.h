@@ -6,7 +6,6 @@
 #ifndef RIDGE_RECORD_CHAIN_H
 #define RIDGE_RECORD_CHAIN_H
 
-#include "record/sha256.h"
 #include "record/record.h"
 
 /* {"head": HEX, "links": [HEX for the run, then one for each result and pair]} of a run as JSON; NULL when memory is out. */

@@ -67,6 +67,21 @@ static void print_options(const ridge_target *target, const ridge_page *page) {
     free(text);
 }
 
+/* "solve(x, y, rows, cols)": the arguments of a kernel that is called by them. */
+static void print_solve(const ridge_target *target, const ridge_page *page) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    const char *gap = "";
+    for (int t = 0; to && t < target->n_in + target->n_out; t++, gap = ", ")
+        fprintf(to, "%s%s", gap, t < target->n_in ? target->in[t].name : target->out[t - target->n_in].name);
+    for (int d = 0; to && d < ridge_target_rank(target); d++) fprintf(to, "%s%s", gap, target->dims[d]);
+    for (int i = 0; to && i < RIDGE_MAX_OPTIONS && target->options[i].name; i++)
+        fprintf(to, "%s%s", gap, target->options[i].name);
+    if (to && fclose(to) == 0) ridge_page_explain(page, "  check   solve(%s)\n", text);
+    free(text);
+}
+
 /* Whether the variant can run every timed case here, and if not why. Returns into text. */
 static void where_it_runs(const ridge_target *target, const ridge_variant *variant, const ridge_machine *machine,
                           char *text, size_t size) {
@@ -224,6 +239,7 @@ void ridge_report_list(const ridge_target *const *targets, int n, const ridge_ma
         print_cases(target, false, page);
         print_cases(target, true, page);
         print_options(target, page);
+        print_solve(target, page);
         ridge_table *table = variants_table(&target, 1, machine);
         ridge_table_print(table, page);
         ridge_table_free(table);

@@ -12,20 +12,6 @@
 /* Small operands may still need much arithmetic: above this oracle cost, the team is used. */
 #define SERIAL_COST 1e6
 
-/* Writes "x[3,17]" for a row-major index. */
-static void name_element(const ridge_view *view, int64_t element, char *text, size_t size) {
-    int64_t index[RIDGE_MAX_RANK] = {0};
-    for (int d = view->spec->rank - 1; d >= 0; d--) {
-        int64_t extent = view->shape[d] > 0 ? view->shape[d] : 1;
-        index[d] = element % extent;
-        element /= extent;
-    }
-    int n = snprintf(text, size, "%s[%lld", view->spec->name, (long long)index[0]);
-    for (int d = 1; d < view->spec->rank && n > 0 && (size_t)n < size; d++)
-        n += snprintf(text + n, size - (size_t)n, ",%lld", (long long)index[d]);
-    if (n > 0 && (size_t)n < size) (void)snprintf(text + n, size - (size_t)n, "]");
-}
-
 /* ---- nothing else touched ------------------------------------------------------------------ */
 
 void ridge_check_tell_guard(const ridge_operands *ops, int tensor, int64_t where, ridge_check *check) {
@@ -86,7 +72,7 @@ static bool inputs_hold(const ridge_operands *ops, const ridge_rows *rows, ridge
             if (job.changed[i] < 0) continue;
             ridge_view view = ridge_operands_view(ops, t);
             char name[96];
-            name_element(&view, ridge_view_to_rows(&view, job.changed[i]), name, sizeof name);
+            ridge_view_name(&view, ridge_view_to_rows(&view, job.changed[i]), name, sizeof name);
             (void)snprintf(check->text, sizeof check->text, "input %s was changed", name);
             return false;
         }
@@ -99,7 +85,7 @@ static bool inputs_hold(const ridge_operands *ops, const ridge_rows *rows, ridge
 void ridge_check_tell_unwritten(const ridge_operands *ops, int output, int64_t place, ridge_check *check) {
     ridge_view view = ridge_operands_view(ops, ops->target->n_in + output);
     char name[96];
-    name_element(&view, ridge_view_to_rows(&view, place), name, sizeof name);
+    ridge_view_name(&view, ridge_view_to_rows(&view, place), name, sizeof name);
     (void)snprintf(check->text, sizeof check->text, "%s was never written", name);
 }
 
@@ -126,7 +112,7 @@ static ridge_status outputs_right(const ridge_operands *ops, const ridge_rows *r
     if (check->ok) return RIDGE_OK;
     ridge_view view = ridge_operands_view(ops, ops->target->n_in + j.output);
     char name[96];
-    name_element(&view, j.element, name, sizeof name);
+    ridge_view_name(&view, j.element, name, sizeof name);
     const double missed = fabs(j.got - j.want) / j.tolerance;
     char factor[48] = "";
     if (isfinite(missed)) (void)snprintf(factor, sizeof factor, ": %.3g × the bound", missed);

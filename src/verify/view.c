@@ -2,6 +2,7 @@
 #include "verify/view.h"
 
 #include <math.h>
+#include <stdio.h>
 
 ridge_view ridge_operands_view(const ridge_operands *ops, int tensor) {
     const ridge_target *target = ops->target;
@@ -137,4 +138,17 @@ uint64_t ridge_poison_bits(ridge_dtype dtype) {
         case RIDGE_F64: return UINT64_C(0x7ff5a5a5a5a5a5a5);
         default: return 0xa5a5a5a5;
     }
+}
+
+void ridge_view_name(const ridge_view *view, int64_t element, char *text, size_t size) {
+    int64_t index[RIDGE_MAX_RANK] = {0};
+    for (int d = view->spec->rank - 1; d >= 0; d--) {
+        int64_t extent = view->shape[d] > 0 ? view->shape[d] : 1;
+        index[d] = element % extent;
+        element /= extent;
+    }
+    int n = snprintf(text, size, "%s[%lld", view->spec->name, (long long)index[0]);
+    for (int d = 1; d < view->spec->rank && n > 0 && (size_t)n < size; d++)
+        n += snprintf(text + n, size - (size_t)n, ",%lld", (long long)index[d]);
+    if (n > 0 && (size_t)n < size) (void)snprintf(text + n, size - (size_t)n, "]");
 }

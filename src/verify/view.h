@@ -61,6 +61,9 @@ void ridge_view_load(const ridge_view *view, int64_t first, int64_t n, double *v
 int64_t ridge_view_to_memory(const ridge_view *view, int64_t element);
 int64_t ridge_view_to_rows(const ridge_view *view, int64_t position);
 
+/* Writes "x[3,17]" for a row-major index. */
+void ridge_view_name(const ridge_view *view, int64_t element, char *text, size_t size);
+
 /* Regenerates the fill of input `tensor` at memory-order indices first … first+n-1, in its dtype. */
 void ridge_operands_make(const ridge_operands *ops, int tensor, int64_t first, int64_t n, void *values);
 
