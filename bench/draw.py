@@ -45,6 +45,7 @@ class Case:
     column_major: bool = False  # w; gemm: b
     labels: str = "i32"
     a_column_major: bool = False  # gemm
+    mask: str = "full"  # attention
 
     @property
     def key(self):
@@ -54,6 +55,7 @@ class Case:
         words += ["a^T"] * self.a_column_major
         words += ["b^T" if self.operation == "gemm" else "w^T"] * self.column_major
         words += ["i64"] * (self.labels == "i64")
+        words += [self.mask] * (self.mask != "full")
         return ",".join(words)
 
     @property
@@ -80,6 +82,7 @@ class Operation:
     products: int = 1  # linear: matrix products
     column_major: bool = False  # w may be
     majors: tuple = MAJORS  # deck of (a, w) column-major
+    aligned: bool = False  # every row at 16 bytes: peers read beyond what others allow
 
 
 _LINEAR_TYPES = ("f32", "tf32", "bf16", "f16")
@@ -99,6 +102,8 @@ OPERATIONS = {
     "ce_backward": Operation("linear_cross_entropy_backward", "linear", _LINEAR_TYPES, products=3, column_major=True),
     "ce_both": Operation("linear_cross_entropy_grad", "linear", _LINEAR_TYPES, products=3, column_major=True),
     "gemm": Operation("gemm", "gemm", ("f32", "bf16", "f16"), column_major=True, majors=ORDERS),
+    "attention": Operation("attention", "attention", ("bf16", "f16"), products=2, aligned=True),
+    "attention_backward": Operation("attention_backward", "gradients", ("bf16", "f16"), products=5, aligned=True),
     "product": Operation("micro_tiling_matmul", "product", ("f32",)),
 }
 CROSS_ENTROPY = ("ce_forward", "ce_backward", "ce_both")
@@ -106,13 +111,16 @@ CROSS_ENTROPY = ("ce_forward", "ce_backward", "ce_both")
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """A family of operations: its dimensions, and by stratum the ends of each extent's range."""
+    """A family of operations: its dimensions, and by stratum the ends of each extent's range.
+
+    A word instead of a range: the extent is that of another dimension, or a card of the deck of this name."""
 
     dims: tuple
     strata: dict
     bytes: object  # (operation, shape, dtype) -> bytes of operands and results
     flops: object  # (operation, shape) -> FLOP, products alone
     logits: object  # (shape) -> elements of the largest intermediate
+    decks: dict = dataclasses.field(default_factory=dict)  # beside those of all
 
 
 def _rows_bytes(operation, s, dtype):
@@ -140,6 +148,34 @@ def _linear_flops(operation, s):
     return 2.0 * OPERATIONS[operation].products * s.get("heads", 1) * s["batch"] * s["depth"] * s["classes"]
 
 
+def _attention_bytes(operation, s, dtype):
+    passes = 2 if operation == "attention_backward" else 1  # gradients beside operands
+    lines = 2 * s["kv_heads"] * s["n"] + 2 * s["kv_heads"] * s["group"] * s["m"]
+    return passes * DTYPES[dtype] * s["batch"] * lines * s["d"]
+
+
+def _attention_flops(operation, s):
+    scores = s["batch"] * s["kv_heads"] * s["group"] * s["m"] * s["n"]
+    return 2.0 * OPERATIONS[operation].products * scores * s["d"]
+
+
+_ATTENTION_DIMS = ("batch", "kv_heads", "group", "m", "n", "d")  # group: heads of q for a head of k and v
+_GRADIENT_STRATA = {
+    "tiny": ((1, 4), (1, 4), (1, 4), (1, 96), (1, 96), "deck of d"),
+    "short": ((8, 64), (4, 16), (1, 4), "n", (64, 1024), "deck of d"),
+    "middle": ((1, 16), (1, 16), (1, 8), "n", (512, 4096), "deck of d"),
+    "long": ((1, 4), (1, 16), (1, 8), "n", (2048, 1 << 14), "deck of d"),
+    "after a prefix": ((1, 8), (1, 8), (1, 8), (16, 1024), (1024, 1 << 15), "deck of d"),
+}
+_ATTENTION_STRATA = {
+    **_GRADIENT_STRATA,
+    "one query": ((1, 128), (1, 8), (1, 8), (1, 1), (512, 1 << 16), "deck of d"),
+    "few queries": ((1, 64), (1, 8), (1, 8), (2, 16), (512, 1 << 15), "deck of d"),
+}
+_ATTENTION_DECKS = {
+    "deck of d": (64, 64, 128, 128, 128, 80, 96, 192, 256),
+    "mask": ("full", "full", "causal", "causal", "causal", "window"),
+}
 _LINEAR_STRATA = {  # batch, depth, classes
     "tiny": ((1, 64), (1, 128), (1, 32)),
     "few rows, many classes": ((1, 64), (64, 8192), (1 << 13, 1 << 18)),
@@ -209,6 +245,12 @@ KINDS = {
         _product_flops,
         lambda s: 0,
     ),
+    "attention": Kind(
+        _ATTENTION_DIMS, _ATTENTION_STRATA, _attention_bytes, _attention_flops, lambda s: 0, _ATTENTION_DECKS
+    ),
+    "gradients": Kind(
+        _ATTENTION_DIMS, _GRADIENT_STRATA, _attention_bytes, _attention_flops, lambda s: 0, _ATTENTION_DECKS
+    ),
 }
 
 # ---- decks: what is dealt beside the strata -------------------------------------------------------------------------
@@ -216,6 +258,7 @@ LAYOUTS = ("dense", "dense", "strided", "misaligned", "strided and misaligned")
 ROUNDINGS = ("as drawn", "odd", "multiple of 8", "power of two")
 LABELS = ("i32", "i64")
 PADS = (1, 3, 8, 64)  # elements; only 8 and 64 keep the rows of 16-bit types on 16 bytes
+ALIGNED_LAYOUTS, ALIGNED_PADS = ("dense", "strided"), (8, 64)
 _ATTEMPTS = 64
 
 
@@ -287,20 +330,29 @@ def fits(operation, shape, dtype, limits):
     )
 
 
-def _shape(generator, operation, stratum, rounding, dtype, limits):
-    kind = KINDS[OPERATIONS[operation].kind]
-    ranges = dict(zip(kind.dims, kind.strata[stratum]))
+def _whole(shape, ranges, dealt):
+    """`shape` with the extents that are not drawn, in the order of the dimensions."""
+    return {
+        name: shape[ends] if ends in shape else dealt[ends] if isinstance(ends, str) else shape[name]
+        for name, ends in ranges.items()
+    }
+
+
+def _shape(generator, operation, dealt, limits):
+    kind, rounding, dtype = KINDS[OPERATIONS[operation].kind], dealt["rounding"], dealt["dtype"]
+    ranges = dict(zip(kind.dims, kind.strata[dealt["stratum"]]))
     for _ in range(_ATTEMPTS):
-        shape = {
-            name: _rounded(generator.log_uniform(low, high), rounding, low, high)
-            for name, (low, high) in ranges.items()
+        drawn = {
+            name: _rounded(generator.log_uniform(*ends), rounding, *ends)
+            for name, ends in ranges.items()
+            if not isinstance(ends, str)
         }
-        if fits(operation, shape, dtype, limits):
-            return shape
-    while not fits(operation, shape, dtype, limits):
-        largest = max(shape, key=shape.get)
-        shape[largest] = max(1, shape[largest] // 2 | (rounding == "odd"))
-    return shape
+        if fits(operation, _whole(drawn, ranges, dealt), dtype, limits):
+            break
+    while not fits(operation, _whole(drawn, ranges, dealt), dtype, limits):
+        largest = max(drawn, key=drawn.get)
+        drawn[largest] = max(1, drawn[largest] // 2 | (rounding == "odd"))
+    return _whole(drawn, ranges, dealt)
 
 
 def dtypes_of(operation, limits):
@@ -314,12 +366,14 @@ def draw(operation, seed, count, limits=GPU, dtypes=None):
     kind, generator = KINDS[OPERATIONS[operation].kind], Generator("ridge sweep", seed, operation)
     types = [t for t in dtypes_of(operation, limits) if dtypes is None or t in dtypes]
     if not types:
-        raise ValueError(f"{operation} has no type of {', '.join(dtypes)}")
+        raise ValueError(f"{operation} has no type of {', '.join(dtypes or limits.dtypes)}")
+    aligned = OPERATIONS[operation].aligned
     decks = {
         name: Deck(generator, cards)
         for name, cards in (
-            ("stratum", list(kind.strata)), ("dtype", types), ("layout", LAYOUTS), ("rounding", ROUNDINGS),
-            ("major", OPERATIONS[operation].majors), ("labels", LABELS), ("pad", PADS),
+            ("stratum", list(kind.strata)), ("dtype", types), ("layout", ALIGNED_LAYOUTS if aligned else LAYOUTS),
+            ("rounding", ROUNDINGS), ("major", OPERATIONS[operation].majors), ("labels", LABELS),
+            ("pad", ALIGNED_PADS if aligned else PADS), *kind.decks.items(),
         )
     }  # fmt: skip
     cases, seen = [], set()
@@ -333,7 +387,7 @@ def draw(operation, seed, count, limits=GPU, dtypes=None):
 
 
 def _case(generator, operation, dealt, limits):
-    shape = _shape(generator, operation, dealt["stratum"], dealt["rounding"], dealt["dtype"], limits)
+    shape = _shape(generator, operation, dealt, limits)
     if not limits.layouts:
         return Case(operation, dealt["stratum"], shape, dealt["dtype"])
     a_column_major, column_major = dealt["major"]
@@ -347,4 +401,5 @@ def _case(generator, operation, dealt, limits):
         column_major=OPERATIONS[operation].column_major and column_major,
         labels=dealt["labels"] if operation in CROSS_ENTROPY else "i32",
         a_column_major=a_column_major,
+        mask=dealt.get("mask", "full"),
     )

@@ -7,7 +7,8 @@
     problem.errors({"ridge": outputs})  # against fp64, over the largest value of each output
 
 Row-wise data is uniform in [-1, 1). Of linear operations x is normal, w normal / sqrt(depth) and b normal, of a
-product a normal and b normal / sqrt(k); labels are uniform. Cross-entropy has no bias (b = 0), which lets peers leave it out, and the gradient of the mean.
+product a normal and b normal / sqrt(k); labels are uniform. Cross-entropy has no bias (b = 0), which lets peers leave
+it out, and the gradient of the mean. Of attention all operands are normal.
 """
 
 import dataclasses
@@ -18,6 +19,7 @@ import torch
 import draw
 import sides
 from sides import DTYPES
+from torch.nn.attention import SDPBackend
 
 CHUNK = 1 << 25  # elements of fp64 that the reference holds at a time
 # Largest error over the largest value of an output. Coarse: they catch a kernel that computes something else, in peers
@@ -25,6 +27,8 @@ CHUNK = 1 << 25  # elements of fp64 that the reference holds at a time
 TOLERANCE = {
     "rows": {"f32": 1e-4, "bf16": 2e-2, "f16": 4e-3},
     "products": {"f32": 1e-4, "tf32": 2e-2, "bf16": 6e-2, "f16": 1.5e-2},
+    "attention": {"bf16": 2e-2, "f16": 4e-3},
+    "gradients": {"bf16": 6e-2, "f16": 1.5e-2},
 }
 FLOOR = 1 / 16  # of an output's natural scale: errors of gradients that cancel are not held to less than this
 
@@ -34,6 +38,8 @@ class Side:
     run: object  # of the number of a set: {output: tensor}
     captured: bool = True  # a CUDA graph can hold it
     context: object = None  # ridge's
+    stream: object = None  # in which it must be captured
+    before: object = None  # called with the number of sets before it is captured
 
 
 class Problem:
@@ -382,9 +388,166 @@ class CrossEntropy(Linear):
             yield "db", slice(None), db
 
 
+# ---- attention --------------------------------------------------------------------------------------------------------
+WINDOW = 256  # keys before its own that a query sees, where the mask is a window
+
+
+class Attention(Problem):
+    """Matrices of [batch, heads, rows, d]: of the case's layout, a strided one has rows of all heads side by side."""
+
+    names = ("out",)
+
+    def __init__(self, case, device):
+        super().__init__(case, device)
+        self.tolerance = TOLERANCE["attention"][case.dtype]
+        self.batch, self.kv_heads, self.group, self.m, self.n, self.d = case.shape.values()
+        self.heads, self.causal = self.kv_heads * self.group, case.mask != "full"
+        self.left = WINDOW if case.mask == "window" else -1
+        self.options = [0, int(self.causal), self.left, -1]  # scale, causal, left, right; those behind are 0
+
+    def lines(self, heads, rows, fill=torch.Tensor.normal_):
+        if self.case.pad:
+            return self.matrix(heads, self.d, fill, self.case.pad, lead=(self.batch, rows)).transpose(1, 2)
+        return self.matrix(rows, self.d, fill, lead=(self.batch, heads))
+
+    def make(self):
+        q, k, v = self.lines(self.heads, self.m), self.lines(self.kv_heads, self.n), self.lines(self.kv_heads, self.n)
+        out = self.lines(self.heads, self.m, None)
+        lse = torch.empty(self.m, self.batch, self.heads, device=self.device)
+        inputs = [turned(q), turned(k), turned(v), None, None]
+        return Set(inputs, {"out": out, "lse": lse}, {"operands": (q, k, v)})
+
+    def ridge_side(self, context, variant=None):
+        def run(i):
+            s = self.sets[i]
+            results = [turned(s.outputs["out"]), s.outputs["lse"]]
+            context.apply(self.target, s.inputs, results, variant=variant, options=self.options)
+            return s.outputs
+
+        return Side(run, context=context)
+
+    def given(self, s):
+        return s.extra["operands"]
+
+    def eager(self):
+        if self.case.mask == "window":
+            return {}  # PyTorch has no fused one: flex_attention makes it
+        share = self.group > 1
+        if not self.causal or self.m == 1 or self.m == self.n:
+            causal = self.causal and self.m > 1
+            cudnn = sides.attention_by(SDPBackend.CUDNN_ATTENTION, share, is_causal=causal)
+            flash = sides.attention_by(SDPBackend.FLASH_ATTENTION, share, is_causal=causal)
+            return {"cudnn": cudnn, "flash2": flash}
+        return {"flash2": sides.attention_lower_right(share, self.m, self.n)}
+
+    def sides(self, context, compiler, libraries):
+        found = super().sides(context, None, libraries)
+        if compiler and self.case.mask == "window":
+            found["flex"] = self.side(sides.flex_window(compiler, self.m, self.n, WINDOW, self.group > 1))
+        return found
+
+    def seen(self, rows):
+        """Which keys the queries `rows` see: aligned at the bottom right."""
+        i = torch.arange(rows.start, rows.stop, device=self.device)[:, None] + self.n - self.m
+        j = torch.arange(self.n, device=self.device)
+        seen = torch.ones(i.shape[0], self.n, dtype=torch.bool, device=self.device)
+        if self.causal:
+            seen &= j <= i
+        return seen & (j >= i - self.left) if self.left >= 0 else seen
+
+    def scores(self, q, k, rows):
+        """Of rows of the heads that share k: [group, rows, n]; a row that sees no key has all of them at -inf."""
+        return (q @ k.T * self.d**-0.5).masked_fill(~self.seen(rows), -math.inf)
+
+    def reference(self, s):
+        q, k, v = s.extra["operands"]
+        for b in range(self.batch):
+            for g in range(self.kv_heads):
+                heads = slice(g * self.group, (g + 1) * self.group)
+                for rows in self.chunks(self.m, self.n * self.group):
+                    z = self.scores(q[b, heads, rows].double(), k[b, g].double(), rows)
+                    yield "out", (b, heads, rows), torch.softmax(z, -1).nan_to_num(0) @ v[b, g].double()
+
+
+def turned(x):
+    """[rows, batch, heads, d], as ridge's dimensions are."""
+    return x.permute(2, 0, 1, 3)
+
+
+class AttentionBackward(Attention):
+    names = ("dq", "dk", "dv")
+
+    def natural(self, name):
+        return 1.0  # dp is some sqrt(d), the scale its inverse; of a single key dq and dk are 0
+
+    def __init__(self, case, device):
+        super().__init__(case, device)
+        self.tolerance = TOLERANCE["gradients"][case.dtype]
+        self.forward_context = sides.import_ridge().Context(1)
+        self.stream = torch.cuda.Stream()  # PyTorch's gradients run in that of their forward pass
+
+    def make(self):
+        forward = super().make()
+        out, lse = forward.outputs.values()
+        self.forward_context.apply("attention", forward.inputs, [turned(out), lse], options=self.options)
+        dout = self.lines(self.heads, self.m)
+        q, k, v = forward.extra["operands"]
+        grads = {"dq": self.lines(self.heads, self.m, None), "dk": self.lines(self.kv_heads, self.n, None)}
+        grads["dv"] = self.lines(self.kv_heads, self.n, None)
+        inputs = [*forward.inputs[:3], turned(out), lse, turned(dout), None, None]
+        return Set(inputs, grads, {"operands": (q, k, v), "dout": dout})
+
+    def ridge_side(self, context, variant=None):
+        dsink = torch.empty(self.heads, device=self.device)
+
+        def run(i):
+            s = self.sets[i]
+            results = [*map(turned, s.outputs.values()), dsink]
+            context.apply(self.target, s.inputs, results, variant=variant, options=self.options)
+            return s.outputs
+
+        return Side(run, context=context)
+
+    def side(self, compute, given=None, names=None, captured=True):
+        """The gradient function of PyTorch's own graph, kept, so that only its kernels run."""
+        saved = {}
+
+        def run(i):
+            s = self.sets[i]
+            with torch.cuda.stream(self.stream):
+                if i not in saved:
+                    leaves = [x.detach().requires_grad_() for x in s.extra["operands"]]
+                    saved[i] = (compute(*leaves), leaves)
+                out, leaves = saved[i]
+                return dict(zip(self.names, torch.autograd.grad(out, leaves, s.extra["dout"], retain_graph=True)))
+
+        return Side(run, stream=self.stream, before=lambda count: [run(i) for i in range(count)])
+
+    def reference(self, s):
+        (q, k, v), dout, scale = s.extra["operands"], s.extra["dout"], self.d**-0.5
+        for b in range(self.batch):
+            for g in range(self.kv_heads):
+                heads, keys, values = slice(g * self.group, (g + 1) * self.group), k[b, g].double(), v[b, g].double()
+                dk, dv = torch.zeros_like(keys), torch.zeros_like(values)
+                for rows in self.chunks(self.m, self.n * self.group):
+                    queries, given = q[b, heads, rows].double(), dout[b, heads, rows].double()
+                    p = torch.softmax(self.scores(queries, keys, rows), -1).nan_to_num(0)
+                    dp = given @ values.T
+                    ds = p * (dp - (p * dp).sum(-1, keepdim=True)) * scale
+                    yield "dq", (b, heads, rows), ds @ keys
+                    dk += (ds.transpose(-2, -1) @ queries).sum(0)
+                    dv += (p.transpose(-2, -1) @ given).sum(0)
+                yield "dk", (b, g), dk
+                yield "dv", (b, g), dv
+
+
+KINDS = {"gemm": Product, "attention": Attention, "gradients": AttentionBackward}
+
+
 def problem_of(case, device):
     if case.operation in ROWS:
         return RowWise(case, device)
-    if case.operation == "gemm":
-        return Product(case, device)
+    kind = draw.OPERATIONS[case.operation].kind
+    if kind in KINDS:
+        return KINDS[kind](case, device)
     return (CrossEntropy if case.operation in draw.CROSS_ENTROPY else Linear)(case, device)

@@ -13,6 +13,7 @@ import time
 
 import torch
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 DTYPES = {"f32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 EPS = 1e-5
@@ -99,6 +100,35 @@ def with_gradients(loss_of, x, w, labels):
     """The loss, dx and dw by autograd; x and w require grad."""
     loss = loss_of(x, w, labels)
     return (loss.detach(), *torch.autograd.grad(loss, (x, w)))
+
+
+# ---- attention of [batch, heads, rows, d] ----------------------------------------------------------------------------
+def attention_by(backend, share, **mask):
+    """PyTorch's, by one of its backends. share: heads of q share those of k and v."""
+
+    def run(q, k, v):
+        with sdpa_kernel(backend):
+            return F.scaled_dot_product_attention(q, k, v, enable_gqa=share, **mask)
+
+    return run
+
+
+def attention_lower_right(share, m, n):
+    """FlashAttention-2 with a causal mask that ends at the last key, as ridge's does, where m is not n."""
+    from torch.nn.attention.bias import causal_lower_right
+
+    return attention_by(SDPBackend.FLASH_ATTENTION, share, attn_mask=causal_lower_right(m, n))
+
+
+def flex_window(compiler, m, n, left, share):
+    """flex_attention, compiled, of `left` keys before a query's own."""
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    def sees(_batch, _head, i, j):
+        return (j <= i + n - m) & (j >= i + n - m - left)
+
+    mask, compiled = create_block_mask(sees, None, None, m, n, device="cuda"), compiler(flex_attention)
+    return lambda q, k, v: compiled(q, k, v, block_mask=mask, enable_gqa=share)
 
 
 # ---- other libraries: {operation: function}, and nothing where they are not installed -------------------------------

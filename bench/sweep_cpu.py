@@ -41,7 +41,7 @@ OPERATIONS = [
     "softmax",
     "layer_norm+gelu",
 ]  # have peers
-BY_TORCH = [name for name in draw.OPERATIONS if name not in OPERATIONS]  # have one in PyTorch alone
+BY_TORCH = [name for name, o in draw.OPERATIONS.items() if name not in OPERATIONS and "f32" in o.dtypes]  # by PyTorch alone
 TIMED = ("ok", "frame-dominated")  # verdicts with a time
 PYTORCH = "pytorch, from Python"
 BATCH = 10  # shapes in one `ridge run`, whose probes take seconds

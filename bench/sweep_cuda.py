@@ -254,7 +254,9 @@ class GraphClock:
         if not side.captured:
             return self.between_events(side, sets), "events", side.run(0)
         kept = []
-        graph = self.sides.graph_of(side.run, sets, kept)
+        if side.before:
+            side.before(sets)
+        graph = self.sides.graph_of(side.run, sets, kept, side.stream)
         for tensor in kept[0].values():
             with self.torch.no_grad():
                 tensor.fill_(float("nan"))  # what the graph does not write is found

@@ -199,6 +199,12 @@ RIDGE_API ridge_status ridge_gemm_epilogue(ridge_context *context, const DLTenso
                                            const DLTensor *c, const DLTensor *bias, const DLTensor *row_bias,
                                            const ridge_gemm_epilogue_options *options, const DLTensor *d,
                                            ridge_error *error);
+/* y = gelu(layer_norm(x w + b) gamma + beta)    x: [m, k] row-major, w: [k, n] row- or column-major, b, gamma, beta: [n],
+ *                                               y: [m, n] row-major, of one type: f32, on a GPU also bf16 and f16. eps is
+ *                                               1e-5. A row of x w + b with NaN or an infinity is NaN. */
+RIDGE_API ridge_status ridge_linear_norm_activation(ridge_context *context, const DLTensor *x, const DLTensor *w,
+                                                    const DLTensor *b, const DLTensor *gamma, const DLTensor *beta,
+                                                    const DLTensor *y, ridge_error *error);
 /* ---- attention ------------------------------------------------------------------------------------------------- */
 
 /* scale: of q k^T, from -2^20 to 2^20; 0: 1 / sqrt(d). causal: query i sees keys up to i + n - m, so that the last query

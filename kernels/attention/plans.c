@@ -4,8 +4,9 @@
 #include "attention/plan.h"
 #include "attention/ways.h"
 
-/* Microseconds of a launch; FLOP of an SM in a microsecond by mma.sync; bytes in one from memory. Of an H200. */
-static const double LAUNCH = 3, ANY = 1e6, DRAM = 4.2e6;
+/* Microseconds of a launch; FLOP in one by mma.sync, of an SM and of a block that is alone on one; bytes in one from
+ * memory. Of an H200. */
+static const double LAUNCH = 3, ANY = 1e6, ANY_ALONE = 2.6e5, DRAM = 4.2e6;
 
 static int64_t whole_tiles(int64_t rows, int64_t of) { return (rows + of - 1) / of; }
 static int64_t packed_rows(const int64_t *dim) {
@@ -104,8 +105,8 @@ ridge_plan attention_any_plan(const ridge_way *way, const ridge_problem *p) {
     const int padded = p->c.dim[ATTENTION_D] <= 64 && p->c.dim[ATTENTION_V] <= 64     ? 64
                        : p->c.dim[ATTENTION_D] <= 128 && p->c.dim[ATTENTION_V] <= 128 ? 128
                                                                                       : 256;
-    const double steps = heads * steps_of(p, 64, 32, &longest), step = 64.0 * 32 * 4 * padded / ANY;
-    plan.us = LAUNCH + fmax(steps / attention_sms(p), longest) * step;
+    const double steps = heads * steps_of(p, 64, 32, &longest), step = 64.0 * 32 * 4 * padded;
+    plan.us = LAUNCH + step * fmax(steps / attention_sms(p) / ANY, longest / ANY_ALONE);
     plan.traffic = traffic_of(p);
     return plan;
 }

@@ -38,7 +38,7 @@ struct attention_shape {
     static constexpr int producer_registers = Groups == 2 ? 24 : 32, consumer_registers = Groups == 2 ? 240 : 160;
     static_assert(Groups == 1 || producer_registers + Groups * consumer_registers <= registers_of_warpgroups(threads),
                   "setmaxnreg would wait for registers that the block has not");
-    static constexpr bool shaped = Shaped, packed = Packed;
+    static constexpr bool shaped = Shaped, packed = Packed, parted = Packed;
     static_assert(D % 64 == 0 && V % 64 == 0 && N % 16 == 0 && V <= D, "boxes, slices, and the result in Q's place");
 };
 
@@ -72,9 +72,9 @@ struct attention_args {
     float scale, softcap; /* softcap 0: none */
     int m_tiles, section; /* heads, of all batches, whose keys stay in L2 together */
     bool longest_first;
-    /* Packed: parts of the keys that blocks have side by side, and where these leave their results: out [part, batch, head,
-     * row, values] and lse [part, batch, head, row], rows as packed. NULL: there is one part. */
-    int parts;
+    int parts; /* of what passes a tile, which blocks have side by side, where tiles are few */
+    /* Packed: where parts of the keys leave their results: out [part, batch, head, row, values] and lse [part, batch, head,
+     * row], rows as packed. NULL: there is one part. */
     float *part_out, *part_lse;
 };
 
@@ -109,19 +109,25 @@ struct attention_schedule {
         const int place = turn % 2 ? (int)gridDim.x - 1 - (int)blockIdx.x : (int)blockIdx.x;
         return turn * (int)gridDim.x + place;
     }
-    __device__ bool more(void) const { return number() < a.m_tiles * heads() * (S::packed ? a.parts : 1); }
+    __device__ bool more(void) const { return number() < a.m_tiles * heads() * (S::parted ? a.parts : 1); }
     __device__ void next(void) { turn++; }
+    /* Computed again: no registers for it until then. */
+    __device__ attention_place place_again(void) const {
+        attention_schedule same(a);
+        same.turn = unkept(turn);
+        return same.place();
+    }
     __device__ attention_place place(void) const {
+        const int tile = S::parted ? number() / a.parts : number(), part = S::parted ? number() % a.parts : 0;
         if constexpr (S::packed) {
-            const int tile = number() / a.parts, kv_heads = a.heads / a.group, head = tile / a.m_tiles;
-            return {tile % a.m_tiles * S::M, head % kv_heads * a.group, head % kv_heads, head / kv_heads,
-                    number() % a.parts};
+            const int kv_heads = a.heads / a.group, head = tile / a.m_tiles;
+            return {tile % a.m_tiles * S::M, head % kv_heads * a.group, head % kv_heads, head / kv_heads, part};
         }
-        const int first = number() / (a.section * a.m_tiles) * a.section; /* head of the section */
-        const int rest = number() - first * a.m_tiles, some = min(a.section, heads() - first);
+        const int first = tile / (a.section * a.m_tiles) * a.section; /* head of the section */
+        const int rest = tile - first * a.m_tiles, some = min(a.section, heads() - first);
         const int row = rest / some, head = first + rest % some;
         return {(a.longest_first ? a.m_tiles - 1 - row : row) * S::M, head % a.heads, head % a.heads / a.group,
-                head / a.heads, 0};
+                head / a.heads, part};
     }
 };
 

@@ -67,6 +67,10 @@ ridge_status with_backward_kind(const ridge_call *call, const F &f) {
 /* Runs what the launches of gradients read: exponents and deltas of each query. And dsink. */
 ridge_status backward_statistics(const backward_call &c);
 
+/* to = the sums of all parts, in their order. */
+ridge_status backward_add_parts(const backward_args &b, const float *sums, const attention_tensor &to,
+                                ridge_dtype dtype, cudaStream_t stream);
+
 }  // namespace ridge
 
 #endif

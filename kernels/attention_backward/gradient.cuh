@@ -4,6 +4,7 @@
 #define RIDGE_ATTENTION_BACKWARD_GRADIENT_CUH
 
 #include "attention/scores.cuh"
+#include "cuda/ptx/global.cuh"
 #include "cuda/ptx/shared.cuh"
 
 extern "C" {
@@ -19,6 +20,7 @@ struct backward_shape {
     using T = Type;
     static constexpr int D = Depth, V = Values, N = Lines, groups = 2, M = 64 * groups, threads = 128 * (groups + 1);
     static constexpr bool of_keys = Keys, of_x = OfX, of_y = OfY, shaped = Shaped, packed = false;
+    static constexpr bool parted = !Shaped; /* the shaped have no registers left for it */
     static constexpr int scores = N / 2, sums_x = OfX ? D / 2 : 1, sums_y = OfY ? V / 2 : 1; /* of a thread */
     static constexpr int own_x_bytes = M * D * 2, own_y_bytes = OfX ? M * V * 2 : 0;
     static constexpr int x_bytes = N * D * 2, y_bytes = N * V * 2, statistic_bytes = Keys ? N * 4 : 0;
@@ -41,7 +43,26 @@ struct backward_args {
     const float *lse, *delta;
     int64_t line;
     attention_tensor dx, dy;
+    float *part_x, *part_y; /* where parts leave their sums [part, batch, head, row, column]; NULL: there is one */
 };
+
+/* Steps of a tile, or of its part, along the i-th of the heads that pass: `count` from `step` on. The part's heads are
+ * those from `first` to before `end`. */
+struct backward_walk {
+    int first, end, step, count;
+};
+template <class S>
+__device__ inline backward_walk backward_walk_of(const backward_args &b, const attention_place &place, int i) {
+    const attention_steps steps = attention_steps_of<S>(b.own, place);
+    const int head = steps.last - steps.first + 1, all = b.shared * head;
+    if (head < 1) return {0, 0, 0, 0};
+    if constexpr (!S::parted) return {0, b.shared, steps.first, head};
+    const int each = (all + b.own.parts - 1) / b.own.parts;
+    const int begin = place.part * each, end = min(begin + each, all);
+    if (begin >= end) return {0, 0, 0, 0};
+    const int from = max(begin - i * head, 0), to = min(end - i * head, head);
+    return {begin / head, (end - 1) / head + 1, steps.first + from, to - from};
+}
 
 /* Of the tile's head of queries: the i-th of those that pass, or its own. */
 __device__ inline int backward_query_head(const backward_args &b, const attention_place &place, int i) {
@@ -137,6 +158,30 @@ __device__ inline T *backward_row(const attention_tensor &to, const attention_pl
     return (T *)to.first + row * to.strides.row + place.batch * to.strides.batch + place.head * to.strides.head;
 }
 
+/* A row of a part: its sums in fp32. */
+__device__ inline float *backward_part_row(const backward_args &b, float *sums, const attention_place &place,
+                                           int columns, int row) {
+    const int64_t head = ((int64_t)place.part * b.own.batch + place.batch) * b.own.heads + place.head;
+    return sums + (head * b.own.m + row) * backward_part_line(columns);
+}
+template <int Columns>
+__device__ inline void store_part(const backward_args &b, float *to, const attention_place &place, int group,
+                                  int columns, const float (&sums)[Columns / 2]) {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int row = place.m + group * 64 + fragment_row(0) + 8 * half;
+        if (row >= b.own.m) continue;
+        float *const line = backward_part_row(b, to, place, columns, row);
+#pragma unroll
+        for (int j = 0; j < Columns / 8; j++) {
+            const int column = unkept(8 * j) + fragment_column();
+            if (column < columns)
+                st_global_cs_v2(line + column, make_uint2(__float_as_uint(sums[4 * j + 2 * half]),
+                                                          __float_as_uint(sums[4 * j + 2 * half + 1])));
+        }
+    }
+}
+
 /* room: of all rows of the tile. */
 template <class S, int Columns>
 __device__ inline void store_gradient(const attention_args &own, const attention_tensor &to,
@@ -146,10 +191,20 @@ __device__ inline void store_gradient(const attention_args &own, const attention
     store_rows<S, Columns>(out, sums, [&](int row) { return backward_row<typename S::T>(to, place, row); });
 }
 
-/* Of a tile whose rows see no other. */
+/* Of a tile, or a part of one, whose rows see no other. */
 template <class S>
 __device__ inline void store_no_gradient(const backward_args &b, const attention_place &place, int group) {
     const int first = place.m + group * 64, rows = min(64, b.own.m - first);
+    if (S::parted && b.own.parts > 1) {
+        const auto none = [&](float *sums, int columns) {
+            const int line = (int)backward_part_line(columns);
+            for (int i = thread_of_warpgroup(); i < rows * line; i += 128)
+                backward_part_row(b, sums, place, columns, first + i / line)[i % line] = 0.0f;
+        };
+        if (S::of_x) none(b.part_x, b.dx.columns);
+        if (S::of_y) none(b.part_y, b.dy.columns);
+        return;
+    }
     const auto clear = [&](const attention_tensor &to) {
         for (int i = thread_of_warpgroup(); i < rows * to.columns; i += 128)
             backward_row<typename S::T>(to, place, first + i / to.columns)[i % to.columns] =

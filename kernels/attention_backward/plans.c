@@ -45,11 +45,69 @@ static const char *refusal_of(const backward_tile *t, const ridge_problem *p) {
     return NULL;
 }
 
-/* Microseconds of a launch with `products` products of one step. */
-static double launch_us(const ridge_problem *p, double steps, double longest, int lines, double flops) {
+/* The tiles of one side: how many, the steps of all and of the longest, microseconds of a step, and of what a part more
+ * writes and reads. */
+typedef struct backward_side {
+    double tiles, steps, longest, step_us, part_us;
+} backward_side;
+
+static int64_t floats_of(int64_t rows, int64_t columns) { return rows * backward_part_line((int)columns); }
+static int64_t key_part(const int64_t *dim) {
+    const int64_t rows = dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS] * dim[ATTENTION_N];
+    return floats_of(rows, dim[ATTENTION_D]) + floats_of(rows, dim[ATTENTION_V]);
+}
+static int64_t query_part(const int64_t *dim) {
+    return floats_of(dim[ATTENTION_BATCH] * dim[ATTENTION_HEADS] * dim[ATTENTION_M], dim[ATTENTION_D]);
+}
+int64_t backward_key_floats(const int64_t *dim, int parts) { return parts > 1 ? parts * key_part(dim) : 0; }
+int64_t backward_query_floats(const int64_t *dim, int parts) { return parts > 1 ? parts * query_part(dim) : 0; }
+
+/* Of steps of 128 own rows by `lines`, with `flops` FLOP a score. */
+static double step_us(int lines, double flops) {
     const double scores = 128.0 * lines, products = scores * flops / PRODUCTS, exponentials = scores / EXPONENTIALS;
-    const double step = fmax(products, exponentials) + (1 - HIDDEN) * fmin(products, exponentials);
-    return LAUNCH + FILL + fmax(steps / attention_sms(p), longest) * step;
+    return fmax(products, exponentials) + (1 - HIDDEN) * fmin(products, exponentials);
+}
+static backward_side side_of(attention_mask mask, int64_t own, int64_t passing, double heads, double shared,
+                             int lines) {
+    backward_side s = {.tiles = heads * (double)((own + 127) / 128)};
+    s.steps = heads * shared * attention_steps_of(mask, (int)own, (int)passing, 128, lines, &s.longest);
+    s.longest *= shared;
+    return s;
+}
+static backward_side keys_of(const backward_tile *t, const int64_t *dim, const double *option) {
+    const attention_mask mask = attention_mask_turned(attention_mask_of(dim, option));
+    const double kv_heads = (double)(dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS]), both = t->depth + t->values;
+    const double shared = (double)dim[ATTENTION_HEADS] / (double)dim[ATTENTION_KV_HEADS];
+    backward_side s = side_of(mask, dim[ATTENTION_N], dim[ATTENTION_M], kv_heads, shared, t->queries);
+    s.step_us = step_us(t->queries, 2 * (t->apart ? 2.5 * both : 2 * both)); /* two FLOP a multiply-add */
+    s.part_us = 8 * (double)key_part(dim) / DRAM;
+    return s;
+}
+static backward_side queries_of(const backward_tile *t, const int64_t *dim, const double *option) {
+    const double heads = (double)(dim[ATTENTION_BATCH] * dim[ATTENTION_HEADS]);
+    backward_side s = side_of(attention_mask_of(dim, option), dim[ATTENTION_M], dim[ATTENTION_N], heads, 1, t->keys);
+    s.step_us = step_us(t->keys, 2 * (2.0 * t->depth + t->values));
+    s.part_us = 8 * (double)query_part(dim) / DRAM;
+    return s;
+}
+
+/* Blocks have the tiles, or parts of them, in whole turns. */
+static double side_us(const backward_side *s, int parts, int sms) {
+    const double turns = ceil(s->tiles * parts / sms), average = s->steps / fmax(s->tiles, 1) / parts;
+    return LAUNCH + FILL + fmax(turns * average, s->longest / parts) * s->step_us +
+           (parts > 1 ? LAUNCH + parts * s->part_us : 0);
+}
+/* The quickest; each has two steps and more where it is longest. */
+static int parts_of(const backward_side *s, int sms) {
+    int best = 1;
+    for (int parts = 2; parts <= BACKWARD_PARTS && 2 * parts <= s->longest; parts++)
+        if (side_us(s, parts, sms) < side_us(s, best, sms)) best = parts;
+    return best;
+}
+backward_split backward_parts_of(const backward_tile *t, const int64_t *dim, const double *option, int sms) {
+    const backward_side keys = keys_of(t, dim, option), queries = queries_of(t, dim, option);
+    if (option[ATTENTION_SOFTCAP] > 0 || option[ATTENTION_SLOPES] > 0) return (backward_split){1, 1};
+    return (backward_split){parts_of(&keys, sms), parts_of(&queries, sms)};
 }
 
 ridge_plan backward_tile_plan(const ridge_way *way, const ridge_problem *p) {
@@ -57,20 +115,15 @@ ridge_plan backward_tile_plan(const ridge_way *way, const ridge_problem *p) {
     const int64_t *dim = p->c.dim;
     ridge_plan plan = {.refusal = refusal_of(t, p)};
     if (plan.refusal) return plan;
-    const attention_mask mask = attention_mask_of(dim, p->c.option);
-    const int m = (int)dim[ATTENTION_M], n = (int)dim[ATTENTION_N];
-    const double group = attention_extent(p, ATTENTION_HEADS) / attention_extent(p, ATTENTION_KV_HEADS),
-                 both = t->depth + t->values;
-    double longest;
-    const double keys =
-        attention_heads_of(p) * attention_steps_of(attention_mask_turned(mask), n, m, 128, t->queries, &longest);
-    const double of_keys = t->apart ? 2.5 * both : 2 * both; /* products of D and V, two FLOP a multiply-add */
-    plan.us = LAUNCH + attention_backward_bytes_written(&p->c) / DRAM;
-    plan.us += launch_us(p, keys, longest * group, t->queries, 2 * of_keys) + (t->apart ? LAUNCH + FILL : 0);
-    const double queries = attention_heads_of(p) * attention_steps_of(mask, m, n, 128, t->keys, &longest);
-    plan.us += launch_us(p, queries, longest, t->keys, 2 * (both + t->depth));
-    plan.scratch = (size_t)backward_statistics_floats(dim) * sizeof(float);
+    const int sms = attention_sms(p);
+    const backward_split parts = backward_parts_of(t, dim, p->c.option, sms);
+    const backward_side keys = keys_of(t, dim, p->c.option), queries = queries_of(t, dim, p->c.option);
+    const int64_t floats = backward_key_floats(dim, parts.keys) + backward_query_floats(dim, parts.queries);
+    plan.us = LAUNCH + attention_backward_bytes_written(&p->c) / DRAM + side_us(&keys, parts.keys, sms) +
+              side_us(&queries, parts.queries, sms) + (t->apart ? LAUNCH + FILL : 0);
+    plan.scratch = (size_t)(backward_statistics_floats(dim) + floats) * sizeof(float);
     plan.traffic = traffic_of(p);
+    plan.traffic.read += 4 * (double)floats, plan.traffic.written += 4 * (double)floats;
     return plan;
 }
 

@@ -44,6 +44,9 @@ ATTENTION_INLINE attention_mask attention_mask_turned(attention_mask mask) {
 /* Queries of a head, with room for what tiles of queries and steps read behind them. */
 ATTENTION_INLINE int64_t backward_line(int64_t m) { return (m + 127) / 128 * 128 + 128; }
 
+/* Floats of a row of a part's sums: pairs. */
+ATTENTION_INLINE int64_t backward_part_line(int columns) { return (columns + 1) / 2 * 2; }
+
 #ifdef __cplusplus
 }
 #endif

@@ -80,15 +80,16 @@ __device__ inline void backward_produce(const backward_maps &maps, const backwar
     int number = 0, phase = 0;
     for (attention_schedule<S> schedule(b.own); schedule.more(); schedule.next()) {
         const attention_place place = schedule.place();
-        const attention_steps steps = attention_steps_of<S>(b.own, place);
-        if (steps.none()) continue;
+        const backward_walk all = backward_walk_of<S>(b, place, 0);
+        if (all.end == 0) continue;
         mbarrier_wait_parity(memory.own_empty(), phase ^ 1), phase ^= 1;
         load_lines<S::M, S::D>(memory.own_x(), &maps.own_x, memory.own_full(), place.m, place.head, place.batch);
         if constexpr (S::own_y_bytes > 0)
             load_lines<S::M, S::V>(memory.own_y(), &maps.own_y, memory.own_full(), place.m, place.head, place.batch);
-        for (int i = 0; i < b.shared; i++)
-            for (int step = steps.first; step <= steps.last; step++, number++) {
-                const int head = place.kv_head * b.shared + i, line = step * S::N;
+        for (int i = all.first; i < all.end; i++) {
+            const backward_walk walk = backward_walk_of<S>(b, place, i);
+            for (int s = 0; s < walk.count; s++, number++) {
+                const int head = place.kv_head * b.shared + i, line = (walk.step + s) * S::N;
                 mbarrier_wait_parity(memory.x_empty(number), memory.x_phase(number) ^ 1);
                 load_lines<S::N, S::D, 2 * S::statistic_bytes>(memory.x(number), &maps.x, memory.x_full(number), line,
                                                                head, place.batch);
@@ -100,6 +101,7 @@ __device__ inline void backward_produce(const backward_maps &maps, const backwar
                 mbarrier_wait_parity(memory.y_empty(number), memory.y_phase(number) ^ 1);
                 load_lines<S::N, S::V>(memory.y(number), &maps.y, memory.y_full(number), line, head, place.batch);
             }
+        }
     }
 }
 
@@ -158,12 +160,20 @@ struct backward_consumer {
         if constexpr (S::of_x) {
             for (float &x : sums_x) x *= b.own.scale;
             wgmma_settle(sums_x); /* multiplied once, whichever way they leave */
+        }
+        if (S::parted && b.own.parts > 1) {
+            if constexpr (S::of_x) store_part<S::D>(b, b.part_x, place, group, b.dx.columns, sums_x);
+            if constexpr (S::of_y) store_part<S::V>(b, b.part_y, place, group, b.dy.columns, sums_y);
+            return;
+        }
+        if constexpr (S::of_x) {
             store_gradient<S, S::D>(b.own, b.dx, place, memory.own_x(), group, sums_x);
         }
         if constexpr (S::of_y)
             store_gradient<S, S::V>(b.own, b.dy, place, S::of_x ? memory.own_y() : memory.own_x(), group, sums_y);
     }
 
+    /* A tile as a whole. */
     __device__ void tile(const attention_place &place, const attention_steps &steps) {
         float sums_x[S::sums_x], sums_y[S::sums_y];
         backward_rows<S> rows = {b, place.m + group * 64};
@@ -173,6 +183,21 @@ struct backward_consumer {
                 this->step(rows, step * S::N, sums_x, sums_y, i > 0 || step > steps.first);
         }
         store(place, sums_x, sums_y);
+    }
+    /* A part of one, or all of it. Its place is found again for each head: there are no registers to keep it. */
+    __device__ void part(const attention_schedule<S> &schedule, int first_head, int end_head) {
+        float sums_x[S::sums_x], sums_y[S::sums_y];
+        backward_rows<S> rows = {b, schedule.place().m + group * 64};
+        for (float &x : sums_x) x = 0.0f;
+        for (float &y : sums_y) y = 0.0f;
+        for (int i = first_head; i < end_head; i++) {
+            const attention_place place = schedule.place_again();
+            const backward_walk walk = backward_walk_of<S>(b, place, i);
+            rows.of_head(place, i);
+            for (int at = walk.step; at < walk.step + walk.count; at++, number++)
+                step(rows, at * S::N, sums_x, sums_y, 1);
+        }
+        store(schedule.place_again(), sums_x, sums_y);
     }
 };
 
@@ -203,12 +228,16 @@ __global__ void __launch_bounds__(S::threads, 1)
     for (attention_schedule<S> schedule(b.own); schedule.more(); schedule.next()) {
         const attention_place place = schedule.place();
         const attention_steps steps = attention_steps_of<S>(b.own, place);
-        if (steps.none()) {
+        const backward_walk walk = backward_walk_of<S>(b, place, 0);
+        if (S::parted ? walk.end == 0 : steps.none()) {
             store_no_gradient<S>(b, place, group);
             continue;
         }
         mbarrier_wait_parity(memory.own_full(), phase), phase ^= 1;
-        consumer.tile(place, steps);
+        if constexpr (S::parted)
+            consumer.part(schedule, walk.first, walk.end);
+        else
+            consumer.tile(place, steps);
         fence_proxy_async(); /* the results left through the own rows' place, which TMA writes next */
         bar_sync<128>(1 + group);
         release(memory.own_empty());

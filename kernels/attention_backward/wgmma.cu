@@ -19,7 +19,7 @@ static ridge_status run_shape(const backward_maps &maps, backward_args b, cudaSt
     b.own.m_tiles = (b.own.m + S::M - 1) / S::M;
     b.own.section = attention_section(b.own, b.shared);
     b.own.longest_first = b.own.mask.right < b.own.n; /* later rows see more */
-    const int64_t tiles = (int64_t)b.own.m_tiles * b.own.batch * b.own.heads;
+    const int64_t tiles = (int64_t)b.own.m_tiles * b.own.batch * b.own.heads * b.own.parts;
     const int sms = device_limit(cudaDevAttrMultiProcessorCount);
     const launch_shape shape = {dim3((unsigned)(tiles < sms ? tiles : sms)), S::threads, bytes};
     return launch_overlapping(attention_backward_kernel<S>, shape, stream, true, maps, b);
@@ -39,21 +39,31 @@ static bool maps_of(backward_maps *maps, const backward_call &c, bool keys, int 
            attention_map_of<T>(v, a.v, a.v_strides, a.n, a.batch, kv_heads, a.values, k_lines);
 }
 
+/* sums: of parts. */
 template <class S>
-static ridge_status run_queries(const backward_call &c) {
-    const backward_args b = {c.own, 1, c.statistics.exponents, c.statistics.deltas, c.statistics.line, c.dq, {}};
+static ridge_status run_queries(const backward_call &c, int parts, float *sums) {
+    backward_args b = {c.own, 1, c.statistics.exponents, c.statistics.deltas, c.statistics.line, c.dq, {}, sums, NULL};
     backward_maps maps;
+    b.own.parts = parts;
     if (!maps_of<typename S::T>(&maps, c, false, S::M, S::N)) return RIDGE_UNSUPPORTED;
-    return run_shape<S>(maps, b, c.stream);
+    RIDGE_TRY(run_shape<S>(maps, b, c.stream));
+    return parts > 1 ? backward_add_parts(b, sums, b.dx, c.dtype, c.stream) : RIDGE_OK;
 }
 
-template <class S>
-static ridge_status run_keys(const backward_call &c) {
+/* As keys see queries. */
+static backward_args args_of_keys(const backward_call &c, int parts, float *sums) {
     const int group = c.own.group;
-    backward_args b = {c.own, group, c.statistics.exponents, c.statistics.deltas, c.statistics.line, c.dk, c.dv};
-    backward_maps maps;
+    backward_args b = {c.own, group, c.statistics.exponents, c.statistics.deltas, c.statistics.line, c.dk, c.dv,
+                       sums,  NULL};
     b.own.mask = attention_mask_turned(c.own.mask);
     b.own.m = c.own.n, b.own.n = c.own.m, b.own.heads = c.own.heads / group, b.own.group = 1;
+    b.own.parts = parts;
+    b.part_y = sums + (int64_t)parts * b.own.batch * b.own.heads * b.own.m * backward_part_line(c.dk.columns);
+    return b;
+}
+template <class S>
+static ridge_status run_keys(const backward_call &c, const backward_args &b) {
+    backward_maps maps;
     if (!maps_of<typename S::T>(&maps, c, true, S::M, S::N)) return RIDGE_UNSUPPORTED;
     return run_shape<S>(maps, b, c.stream);
 }
@@ -65,10 +75,18 @@ static ridge_status run_tile(const ridge_call *call) {
     using of_queries = backward_shape<T, Depth, Values, Keys, false, true, false, Shaped>;
     float *behind;
     const backward_call c = backward_call_of(call, &behind);
+    const backward_tile tile = {Depth, Values, Queries, Keys, Apart};
+    const int sms = device_limit(cudaDevAttrMultiProcessorCount);
+    const backward_split parts = backward_parts_of(&tile, call->dim, call->option, sms > 0 ? sms : 1);
+    const backward_args keys = args_of_keys(c, parts.keys, behind);
     RIDGE_TRY(backward_statistics(c));
-    RIDGE_TRY(run_keys<of_keys>(c));
-    if constexpr (Apart) RIDGE_TRY(run_keys<of_values>(c));
-    return run_queries<of_queries>(c);
+    RIDGE_TRY(run_keys<of_keys>(c, keys));
+    if constexpr (Apart) RIDGE_TRY(run_keys<of_values>(c, keys));
+    if (parts.keys > 1) {
+        RIDGE_TRY(backward_add_parts(keys, keys.part_x, c.dk, c.dtype, c.stream));
+        RIDGE_TRY(backward_add_parts(keys, keys.part_y, c.dv, c.dtype, c.stream));
+    }
+    return run_queries<of_queries>(c, parts.queries, behind + backward_key_floats(call->dim, parts.keys));
 }
 
 #define RUN(name, depth, values, queries, keys, apart, idea)                       \

@@ -6,11 +6,16 @@
  * widened. */
 static const double CYCLES = 1700, WIDENED = 1.25;
 
+double gemm_any_cost(const gemm_problem *g) {
+    const any_limits device = {
+        .processors = g->here.sm_count > 0 ? g->here.sm_count : 1, .clusters = g->here.sm >= 90, .shared = 227 * 1024};
+    const int64_t rows = g->m * g->batch; /* each product has tiles of its own */
+    const any_plan tiles = any_plan_for(&device, rows, g->n, g->k, 1);
+    return any_cycles(&device, tiles, (double)rows, (double)g->n, g->k) / CYCLES *
+           (ridge_dtype_size(g->dtype) == 2 ? WIDENED : 1);
+}
+
 ridge_plan gemm_any_plan(const ridge_way *way, const ridge_problem *p) {
     const gemm_problem g = gemm_problem_of(way, p);
-    const any_limits device = {
-        .processors = g.here.sm_count > 0 ? g.here.sm_count : 1, .clusters = g.here.sm >= 90, .shared = 227 * 1024};
-    const any_plan tiles = any_plan_for(&device, g.m, g.n, g.k, 1);
-    const double cycles = any_cycles(&device, tiles, (double)g.m, (double)g.n, g.k);
-    return (ridge_plan){.us = cycles / CYCLES * (ridge_dtype_size(g.dtype) == 2 ? WIDENED : 1)};
+    return (ridge_plan){.us = gemm_any_cost(&g)};
 }

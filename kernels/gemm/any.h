@@ -4,6 +4,7 @@
 
 #include "gemm/problem.h"
 
+double gemm_any_cost(const gemm_problem *g); /* microseconds */
 ridge_plan gemm_any_plan(const ridge_way *way, const ridge_problem *p);
 
 #endif

@@ -1,6 +1,6 @@
 #include "gemm/batched.h"
 
-#include "cuda/gemm/any_plan.h"
+#include "gemm/any.h"
 #include "gemm/wgmma.h"
 
 static gemm_matrix matrix_of(const ridge_operand *o) { return (gemm_matrix){o->stride[1], o->stride[2], o->offset}; }
@@ -41,15 +41,10 @@ static ridge_plan plan_of_tiles(const ridge_way *way, const ridge_problem *p) {
     return plan;
 }
 
-/* Each product has tiles of its own. */
 static ridge_plan plan_of_multiply_adds(const ridge_way *way, const ridge_problem *p) {
     const gemm_problem g = batched_problem_of(p);
-    const any_limits device = {
-        .processors = g.here.sm_count > 0 ? g.here.sm_count : 1, .clusters = g.here.sm >= 90, .shared = 227 * 1024};
-    const any_plan tiles = any_plan_for(&device, g.m * g.batch, g.n, g.k, 1);
     (void)way;
-    return (ridge_plan){.us = any_cycles(&device, tiles, (double)(g.m * g.batch), (double)g.n, g.k) / 1700 *
-                              (ridge_dtype_size(g.dtype) == 2 ? 1.25 : 1)};
+    return (ridge_plan){.us = gemm_any_cost(&g)};
 }
 
 #define DECLARE(name, ...) RIDGE_CUDA_DECLARE(gemm_cuda_##name);

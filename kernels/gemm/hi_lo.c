@@ -41,18 +41,21 @@ static double read_of(bool along_k, int64_t lines, int64_t k) {
     return k > (along_k ? DEEP_LINES : DEEP_COLUMNS) ? 2 * once : once;
 }
 
-ridge_plan gemm_hi_lo_plan(const ridge_way *way, const ridge_problem *p) {
-    const gemm_tile *t = way->own;
-    const gemm_problem g = gemm_problem_of(way, p);
-    ridge_plan plan = {.refusal = refusal_of(t, &g)};
+ridge_plan gemm_hi_lo_plan_of(const gemm_tile *t, const gemm_problem *g) {
+    ridge_plan plan = {.refusal = refusal_of(t, g)};
     if (plan.refusal) return plan;
-    const gemm_hi_lo at = gemm_hi_lo_of(t, &g);
-    const double parts = 4.0 * (double)at.padded * ((double)g.m + (double)g.n);
-    const double sums = at.shares > 1 ? 4.0 * (double)g.m * (double)gemm_share_line(g.n) * at.shares : 0;
-    const double read = read_of(g.a.step == 1, g.m, g.k) + read_of(g.b.step != 1, g.n, g.k);
-    plan.us = 3 * LAUNCH + (read + parts) / DRAM + gemm_tile_cost(t, &g);
+    const gemm_hi_lo at = gemm_hi_lo_of(t, g);
+    const double parts = 4.0 * (double)at.padded * ((double)g->m + (double)g->n);
+    const double sums = at.shares > 1 ? 4.0 * (double)g->m * (double)gemm_share_line(g->n) * at.shares : 0;
+    const double read = read_of(g->a.step == 1, g->m, g->k) + read_of(g->b.step != 1, g->n, g->k);
+    plan.us = 3 * LAUNCH + (read + parts) / DRAM + gemm_tile_cost(t, g);
     plan.scratch = at.bytes;
-    plan.traffic = (ridge_traffic){.read = read + parts + sums, .written = parts + sums + gemm_bytes_written(&g)};
+    plan.traffic = (ridge_traffic){.read = read + parts + sums, .written = parts + sums + gemm_bytes_written(g)};
     plan.arithmetic = (ridge_arithmetic){RIDGE_F16, t->products};
     return plan;
+}
+
+ridge_plan gemm_hi_lo_plan(const ridge_way *way, const ridge_problem *p) {
+    const gemm_problem g = gemm_problem_of(way, p);
+    return gemm_hi_lo_plan_of(way->own, &g);
 }

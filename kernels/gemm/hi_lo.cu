@@ -125,11 +125,8 @@ struct gemm_by_parts {
     }
 };
 
-}  // namespace ridge
-
-#define RUN(name, columns_, stages_, cluster_m_, cluster_n_, split_, rate_, idea_)                \
-    extern "C" ridge_status gemm_cuda_##name(const ridge_call *call) {                            \
-        using namespace ridge;                                                                    \
+#define IN_TILE(name, columns_, stages_, cluster_m_, cluster_n_, split_, rate_, idea_)            \
+    static ridge_status in_##name(const gemm_call &g) {                                           \
         constexpr matmul_tuning tuned = {.columns = columns_,                                     \
                                          .stages = stages_,                                       \
                                          .cluster_m = cluster_m_,                                 \
@@ -137,9 +134,18 @@ struct gemm_by_parts {
                                          .promote = 2,                                            \
                                          .split = true};                                          \
         constexpr gemm_tile tile = {columns_, stages_, cluster_m_, cluster_n_, split_, rate_, 3}; \
-        const gemm_call g(call);                                                                  \
         const gemm_problem p = g.problem();                                                       \
         if (g.c.rows == 0) return RIDGE_OK;                                                       \
         return gemm_by_parts<matmul_shape<__half, tuned>>{g, gemm_hi_lo_of(&tile, &p)}.run();     \
+    }
+GEMM_HI_LO_TILES(IN_TILE)
+
+ridge_status gemm_by_hi_lo_128(const gemm_call &g) { return in_hi_lo_128(g); }
+
+}  // namespace ridge
+
+#define RUN(name, ...)                                                 \
+    extern "C" ridge_status gemm_cuda_##name(const ridge_call *call) { \
+        return ridge::in_##name(ridge::gemm_call(call));               \
     }
 GEMM_HI_LO_TILES(RUN)

@@ -23,6 +23,7 @@ typedef struct gemm_hi_lo {
 } gemm_hi_lo;
 
 gemm_hi_lo gemm_hi_lo_of(const gemm_tile *tile, const gemm_problem *g);
+ridge_plan gemm_hi_lo_plan_of(const gemm_tile *tile, const gemm_problem *g);
 /* Of a way whose `own` is a gemm_tile. */
 ridge_plan gemm_hi_lo_plan(const ridge_way *way, const ridge_problem *p);
 

@@ -27,9 +27,10 @@
 
 /* The tiles of fp32 operands in hi and lo parts (hi_lo.h), likewise. rate: FLOP of the three products, from the losses
  * of a linear layer on an H200, of 128 columns; of 64 columns a prediction. */
-#define GEMM_HI_LO_TILES(X)                                                                        \
-    X(hi_lo_128, 128, 3, 2, 1, false, 5.2e6, "128 x 128, fp32 as hi and lo parts: three products") \
-    X(hi_lo_64, 64, 4, 2, 1, false, 2.8e6, "128 x 64, likewise: few columns")                      \
+#define GEMM_HI_LO_128(X) X(hi_lo_128, 128, 3, 2, 1, false, 5.2e6, "128 x 128, fp32 as hi and lo parts: three products")
+#define GEMM_HI_LO_TILES(X)                                                   \
+    GEMM_HI_LO_128(X)                                                         \
+    X(hi_lo_64, 64, 4, 2, 1, false, 2.8e6, "128 x 64, likewise: few columns") \
     X(hi_lo_shares, 128, 3, 2, 1, true, 5.2e6, "128 x 128, likewise, and K in shares")
 
 typedef struct gemm_tile {

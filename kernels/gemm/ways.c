@@ -3,6 +3,7 @@
 
 #include "gemm/any.h"
 #include "gemm/copied.h"
+#include "gemm/direct.h"
 #include "gemm/few_rows.h"
 #include "gemm/hi_lo.h"
 #include "gemm/wgmma.h"
@@ -40,6 +41,7 @@ gemm_problem gemm_problem_of(const ridge_way *way, const ridge_problem *p) {
 GEMM_TILES(DECLARE)
 GEMM_HI_LO_TILES(DECLARE)
 RIDGE_CUDA_DECLARE(gemm_cuda_few_rows);
+RIDGE_CUDA_DECLARE(gemm_cuda_direct);
 RIDGE_CUDA_DECLARE(gemm_cuda_copied);
 RIDGE_CUDA_DECLARE(gemm_cuda_any);
 
@@ -64,6 +66,13 @@ RIDGE_CUDA_DECLARE(gemm_cuda_any);
      .plan = gemm_few_rows_plan,                                                         \
      .run = RIDGE_CUDA(gemm_cuda_few_rows),                                              \
      .number = number_},
+#define DIRECT_WAY(number_)                                                      \
+    {.name = "direct",                                                           \
+     .idea = "operands by loads as they lie; by mma.sync or fp32 multiply-adds", \
+     .needs = 90,                                                                \
+     .plan = gemm_direct_plan,                                                   \
+     .run = RIDGE_CUDA(gemm_cuda_direct),                                        \
+     .number = number_},
 #define ANY_WAY(number_)                                 \
     {.name = "any",                                      \
      .idea = "fp32 multiply-adds, operands as they lie", \
@@ -75,6 +84,7 @@ const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS] = {
     GEMM_TILES(WGMMA_WAY)       /* 16 bits */
     GEMM_HI_LO_TILES(HI_LO_WAY) /* fp32 */
     FEW_ROWS_WAY(GEMM_PLAIN)    /* */
+    DIRECT_WAY(GEMM_PLAIN)      /* */
     {.name = "copied",
      .idea = "operands between 16-byte boundaries copied, then tiles",
      .needs = 90,
@@ -85,5 +95,5 @@ const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS] = {
 
 const ridge_way gemm_terms_ways[GEMM_TERMS_WAYS] = {
     GEMM_TERMS_TILES(WGMMA_TERMS_WAY) GEMM_HI_LO_TILES(HI_LO_TERMS_WAY) FEW_ROWS_WAY(GEMM_WITH_TERMS)
-        ANY_WAY(GEMM_WITH_TERMS) /* */
+        DIRECT_WAY(GEMM_WITH_TERMS) ANY_WAY(GEMM_WITH_TERMS) /* */
 };

@@ -161,6 +161,13 @@ def gemm_epilogue(
     return d
 
 
+def linear_norm_activation(x, w, b, gamma, beta, **how):
+    """gelu(layer_norm(x w + b) gamma + beta): x [m, k], w [k, n] row- or column-major, b, gamma and beta [n]."""
+    y = _empty(x, (_dims(x, "x", ("m", "k"))[0], _dims(w, "w", ("k", "n"))[1]))
+    apply("linear_norm_activation", [x, w, b, gamma, beta], [y], **how)
+    return y
+
+
 def linear_softmax(x, w, b, **how):
     """softmax(x w + b): x [batch, depth], w [depth, classes], b [classes]."""
     y = _empty(x, (_dims(x, "x", ("batch", "depth"))[0], _dims(w, "w", ("depth", "classes"))[1]))

@@ -200,6 +200,13 @@ ridge_status ridge_gemm_epilogue(ridge_context *context, const DLTensor *a, cons
     return apply(context, "gemm_epilogue", in, 5, &d, 1, values, error);
 }
 
+ridge_status ridge_linear_norm_activation(ridge_context *context, const DLTensor *x, const DLTensor *w,
+                                          const DLTensor *b, const DLTensor *gamma, const DLTensor *beta,
+                                          const DLTensor *y, ridge_error *error) {
+    const DLTensor *const in[] = {x, w, b, gamma, beta};
+    return apply(context, "linear_norm_activation", in, 5, &y, 1, NULL, error);
+}
+
 ridge_status ridge_linear_softmax(ridge_context *context, const DLTensor *x, const DLTensor *w, const DLTensor *b,
                                   const DLTensor *probs, ridge_error *error) {
     const DLTensor *const in[] = {x, w, b};

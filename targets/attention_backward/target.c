@@ -42,6 +42,8 @@ static const ridge_case cases[] = {
     {.dim = {300, 1, 2, 150, 2, 128, 72}, .dtype = RIDGE_BF16, CAUSAL, EDGE, GPU}, /* queries without keys */
     {.dim = {140, 1, 1, 200, 1, 256, 256}, .dtype = RIDGE_BF16, PLAIN, EDGE, GPU},
     {.dim = {140, 1, 2, 170, 1, 192, 128}, .dtype = RIDGE_F16, CAUSAL, EDGE, GPU},
+    {.dim = {70, 1, 1, 1100, 1, 64, 64}, .dtype = RIDGE_BF16, CAUSAL, EDGE, GPU}, /* one tile: its keys in parts */
+    {.dim = {1100, 1, 2, 70, 1, 128, 72}, .dtype = RIDGE_F16, CAUSAL, EDGE, GPU}, /* its queries */
     {.dim = {300, 1, 1, 500, 1, 64, 64}, .dtype = RIDGE_BF16, .option = {0, 1, 130, -1}, EDGE, GPU},
     {.dim = {260, 1, 1, 400, 1, 128, 128}, .dtype = RIDGE_F16, .option = {0, 0, 70, 40}, EDGE, GPU},
     {.dim = {200, 1, 4, 260, 2, 64, 64}, .dtype = RIDGE_BF16, .option = {0.3, 1, 40, -1, 5, 1, 1}, EDGE, GPU},

@@ -166,6 +166,20 @@ class Calls:
         with self.assertRaisesRegex(ridge.Error, "bias"):
             ridge.gemm_epilogue(a, b, bias=self.filled((m,))[0])
 
+    def test_linear_norm_activation(self):
+        m, n, k = 2, 6, 4
+        (x, of_x), (w, of_w), (b, of_b) = (self.filled(s) for s in [(m, k), (k, n), (n,)])
+        (gamma, of_gamma), (beta, of_beta) = self.filled((n,)), self.filled((n,))
+        y = ridge.linear_norm_activation(x, w, b, gamma, beta)
+        for i in range(m):
+            h = [sum(of_x[i, e] * of_w[e, j] for e in range(k)) + of_b[j,] for j in range(n)]
+            mean = sum(h) / n
+            deviation = math.sqrt(sum((v - mean) ** 2 for v in h) / n + 1e-5)
+            for j in range(n):
+                v = (h[j] - mean) / deviation * of_gamma[j,] + of_beta[j,]
+                want = v * (1 + math.erf(v / math.sqrt(2))) / 2
+                self.assertAlmostEqual(self.kind.read(y, (i, j)), want, delta=1e-4)
+
     def test_products_side_by_side(self):
         (a, of_a), (b, of_b) = self.filled((2, 3, 4)), self.filled((2, 4, 5))
         c = ridge.batched_gemm(a, b, alpha=-1)

@@ -96,9 +96,12 @@ class Draw(unittest.TestCase):
                 self.assertEqual(set(strata), set(kind_of(operation).strata))
                 self.assertGreaterEqual(min(strata.values()), 4)
                 self.assertEqual({case.dtype for case in cases}, set(draw.OPERATIONS[operation].dtypes))
-                self.assertEqual({case.offset for case in cases}, {0, 1})
+                aligned = draw.OPERATIONS[operation].aligned
+                self.assertEqual({case.offset for case in cases}, {0} if aligned else {0, 1})
                 self.assertTrue(any(case.pad and not case.offset for case in cases))
-                self.assertTrue(any(case.pad and case.offset for case in cases))
+                self.assertEqual(any(case.pad and case.offset for case in cases), not aligned)
+                self.assertTrue(all(case.pad % 8 == 0 for case in cases) or not aligned)
+                self.assertEqual({case.mask for case in cases}, set(kind_of(operation).decks.get("mask", ["full"])))
                 self.assertTrue(any(not case.pad and not case.offset for case in cases))
                 self.assertEqual(
                     {case.column_major for case in cases}, {False, draw.OPERATIONS[operation].column_major}
@@ -121,15 +124,20 @@ class Draw(unittest.TestCase):
 
     def test_bounds_are_kept(self):
         for limits in (draw.GPU, draw.CPU):
-            for operation in draw.OPERATIONS:
+            for operation in (name for name in draw.OPERATIONS if draw.dtypes_of(name, limits)):
                 for case in draw.draw(operation, 4, 60, limits):
                     self.assertLessEqual(case.bytes, limits.bytes)
                     self.assertLessEqual(case.flops, limits.flops)
                     self.assertLessEqual(kind_of(operation).logits(case.shape), limits.logits)
                     self.assertGreaterEqual(min(case.shape.values()), 1)
                     self.assertLessEqual(max(case.shape.values()), 1 << 20)
-                    for name, (_, high) in zip(case.shape, kind_of(operation).strata[case.stratum]):
-                        self.assertLessEqual(case.shape[name], high)
+                    for name, ends in zip(case.shape, kind_of(operation).strata[case.stratum]):
+                        if ends in case.shape:
+                            self.assertEqual(case.shape[name], case.shape[ends])
+                        elif isinstance(ends, str):
+                            self.assertIn(case.shape[name], kind_of(operation).decks[ends])
+                        else:
+                            self.assertLessEqual(case.shape[name], ends[1])
 
     def test_short_rows_have_8_to_512_columns(self):
         short = [case for case in draw.draw("l2norm", 2, 70) if case.stratum == "short rows"]
@@ -164,6 +172,7 @@ class Draw(unittest.TestCase):
 
 
 GOLDEN = {
+    "attention": ["3x7x3x2889x2889x128/bf16,pad=8,causal", "10x16x1x105x105x64/f16,window", "16x2x2x4x512x80/f16,pad=8,causal"],
     "softmax": ["16x144325/bf16", "6863x7701/f32,pad=3", "128x131072/f16"],
     "linear_softmax": ["2940x2044x46090/f16,w^T", "1x1x27/f32,pad=1", "15104x6816x1176/tf32"],
     "gemm": ["25x30795x11965/bf16,pad=8", "8192x8192x8/f32,pad=64,base+1,b^T", "326x20x31880/f16,base+1,a^T"],

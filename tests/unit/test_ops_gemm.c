@@ -1,5 +1,5 @@
 /* ridge_gemm_epilogue: every term given or absent, a column-major result, and what is refused. ridge_batched_gemm: one
- * product and several, matrices apart from each other. */
+ * product and several, matrices apart from each other. ridge_linear_norm_activation: both orders of w. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -120,6 +120,47 @@ static void matrices_of_a_batch_lie_apart(void **state) {
     }
 }
 
+/* Columns beyond a vector, and rows beyond a block; w in both orders. */
+static void linear_layer_is_normalized(void **state) {
+    enum { ROWS = 150 };
+    static float x[ROWS * K], y[ROWS * N], turned[K * N];
+    int64_t of_x[] = {ROWS, K}, of_y[] = {ROWS, N}, of_w[] = {K, N}, w_column_major[] = {1, K};
+    float *const gamma = c, *const beta = c + N;
+    fill_all(), fill(x, ROWS * K, 0.1f);
+    for (int k = 0; k < K; k++)
+        for (int j = 0; j < N; j++) turned[j * K + k] = b[k * N + j];
+    for (int across = 0; across < 2; across++) {
+        const DLTensor tx = tensor(x, 2, of_x, NULL), t_bias = tensor(bias, 1, of_bias, NULL);
+        const DLTensor tw = tensor(across ? turned : b, 2, of_w, across ? w_column_major : NULL);
+        const DLTensor t_gamma = tensor(gamma, 1, of_bias, NULL), t_beta = tensor(beta, 1, of_bias, NULL);
+        const DLTensor ty = tensor(y, 2, of_y, NULL);
+        ridge_error error;
+        memset(y, 0xff, sizeof y);
+        assert_int_equal(ridge_linear_norm_activation(*state, &tx, &tw, &t_bias, &t_gamma, &t_beta, &ty, &error),
+                         RIDGE_OK);
+        for (int i = 0; i < ROWS; i++) {
+            double h[N], mean = 0, squares = 0;
+            for (int j = 0; j < N; j++) {
+                h[j] = (double)bias[j];
+                for (int k = 0; k < K; k++) h[j] += (double)x[i * K + k] * (double)b[k * N + j];
+                mean += h[j] / N;
+            }
+            for (int j = 0; j < N; j++) squares += (h[j] - mean) * (h[j] - mean);
+            for (int j = 0; j < N; j++) {
+                const double v = (h[j] - mean) / sqrt(squares / N + 1e-5) * (double)gamma[j] + (double)beta[j];
+                const double want = activated(RIDGE_ACTIVATION_GELU, v), got = (double)y[i * N + j];
+                if (!(fabs(got - want) <= 1e-4)) fail_msg("across %d: y[%d,%d] = %g, want %g", across, i, j, got, want);
+            }
+        }
+    }
+    const DLTensor tx = tensor(x, 2, of_x, NULL), tw = tensor(b, 2, of_w, NULL), ty = tensor(y, 2, of_y, NULL);
+    const DLTensor short_bias = tensor(bias, 1, of_row_bias, NULL), line = tensor(gamma, 1, of_bias, NULL);
+    ridge_error error;
+    assert_int_equal(ridge_linear_norm_activation(*state, &tx, &tw, &short_bias, &line, &line, &ty, &error),
+                     RIDGE_INVALID);
+    assert_non_null(strstr(error.text, " b"));
+}
+
 static int set_up(void **state) {
     ridge_context *context = NULL;
     const ridge_status status = ridge_context_create(2, &context, NULL);
@@ -136,6 +177,7 @@ int main(void) {
         cmocka_unit_test(terms_are_given_or_absent),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(matrices_of_a_batch_lie_apart),
+        cmocka_unit_test(linear_layer_is_normalized),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

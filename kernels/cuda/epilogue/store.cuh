@@ -112,10 +112,14 @@ struct store_slots {
     }
 };
 
+struct store_silently {
+    __device__ void operator()(const matmul_tile &) const {}
+};
 /* By one thread: the tiles of both warpgroups, whose slots are `bytes` apart. A slot is vacant when the store behind its
- * own is under way, or there is none. */
-template <class S, typename T>
-__device__ inline void store_tiles(const CUtensorMap *map, const matmul_plan &plan, int rank, uint32_t scratch) {
+ * own is under way, or there is none. done(tile): all stores of the tile have read their slots. */
+template <class S, typename T, typename Done = store_silently>
+__device__ inline void store_tiles(const CUtensorMap *map, const matmul_plan &plan, int rank, uint32_t scratch,
+                                   Done done = {}) {
     using slots = store_slots<T, S::N>;
     uint32_t before = 0;
     int number = 0;
@@ -139,6 +143,7 @@ __device__ inline void store_tiles(const CUtensorMap *map, const matmul_plan &pl
         mbarrier_arrive(before);
         before = 0;
         number++;
+        done(tile);
     }
     cp_async_bulk_wait_group();
 }

@@ -9,6 +9,7 @@
  *     state begin(tile, group)             before the tile's products: what to load ahead
  *     finish(tile, state, sums, scratch, group)
  *     end()                                behind the last tile
+ *     beside()                             where it exists: by the other warps of the first warpgroup, all along
  *     store(plan, rank, scratch)           where it exists: by a second thread of the first warpgroup, all tiles; scratch
  *                                          of both warpgroups
  *
@@ -81,6 +82,17 @@ __device__ inline void multiply_tile_promoted(float (&total)[S::sums], const mat
     }
 }
 
+/* Registers of a thread of the first warpgroup, and of the others: 168 each at first. Where it works on tiles beside them it
+ * has a third more. */
+template <class Epilogue>
+constexpr bool works_beside = requires(const Epilogue &e) {
+    e.beside();
+};
+template <class Epilogue>
+constexpr int first_registers = works_beside<Epilogue> ? 72 : 56;
+template <class Epilogue>
+constexpr int other_registers = (3 * 168 - first_registers<Epilogue>) / 2;
+
 template <class S, class Epilogue>
 constexpr int matmul_shared_bytes = S::stages *(S::stage_bytes + 16) + S::groups *Epilogue::scratch;
 
@@ -109,12 +121,14 @@ __global__ void __launch_bounds__(S::threads, 1)
         __syncthreads();
     after_previous_launch();
     if (group < 0) {
-        setmaxnreg_dec<56>();
+        setmaxnreg_dec<first_registers<Epilogue>>();
         if (threadIdx.x == 0) produce<S>(&a_map, &b_map, plan, memory, rank);
         if constexpr (requires { epilogue.template store<S>(plan, rank, scratch); })
             if (threadIdx.x == 32) epilogue.template store<S>(plan, rank, scratch);
+        if constexpr (works_beside<Epilogue>)
+            if (threadIdx.x >= 64) epilogue.beside();
     } else {
-        setmaxnreg_inc<224>();
+        setmaxnreg_inc<other_registers<Epilogue>>();
         ring<S::stages> at;
         int number = 0;
         for (matmul_schedule<S> schedule(plan, rank); schedule.more(); schedule.next()) {
