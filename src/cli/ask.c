@@ -53,7 +53,8 @@ static void ask_isolated(const ridge_question *q, double limit, int64_t memory, 
     ridge_error error = {0};
     const ridge_child_limits limits = limits_of(q, memory);
     if (ridge_isolate(ask_in_child, q, a, sizeof *a, &limits, limit, &error) != RIDGE_OK) {
-        a->status = error.status;
+        *a = (ridge_answer){.status = error.status};
+        a->unasked = error.status == RIDGE_IO || error.status == RIDGE_NO_MEMORY;
         (void)snprintf(a->text, sizeof a->text, "%.230s", error.text);
     }
     end_texts(a);

@@ -24,6 +24,7 @@ typedef struct ridge_answer {
     ridge_status status; /* status of the harness */
     char text[240];      /* when status is not ok, or why a variant is skipped */
     bool skipped;        /* nothing ran */
+    bool unasked;        /* there was no process to ask, or no memory for one */
     ridge_verified_runs got;
     bool applied, caught; /* mutants */
 } ridge_answer;

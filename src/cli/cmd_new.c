@@ -12,6 +12,7 @@
 #include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cli/say.h"
+#include "core/shortage.h"
 #include "device/file.h"
 #include "ridge/target.h"
 
@@ -52,14 +53,10 @@ static ridge_status find_place(const char *typed, place *p, ridge_error *error) 
 static char *named(const char *text, const char *name, size_t *size) {
     char *made = NULL;
     FILE *to = open_memstream(&made, size);
-    if (!to) return NULL;
-    for (const char *found; (found = strstr(text, example)); text = found + strlen(example))
+    for (const char *found; to && (found = strstr(text, example)); text = found + strlen(example))
         fprintf(to, "%.*s%s", (int)(found - text), text, name);
-    fputs(text, to);
-    const bool whole = !ferror(to);
-    if (fclose(to) == 0 && whole) return made;
-    free(made);
-    return NULL;
+    if (to) fputs(text, to);
+    return ridge_memory_text(to, &made);
 }
 
 static ridge_status write_files(const place *p, ridge_error *error) {
@@ -102,6 +99,7 @@ static ridge_status make_folder(place *p, ridge_error *error) {
 
 static void tell(const place *p) {
     char *whole = realpath(p->folder, NULL);
+    if (!whole) ridge_shortage_note();
     ridge_say("%s has a target that builds and passes: change it into yours. In ridge's source tree:", p->path);
     printf("tools/build build -DRIDGE_EXTRA_TARGETS=%s\n", whole ? whole : p->folder);
     printf("build/ridge verify %s\n", p->name);

@@ -5,6 +5,7 @@
 #include "cli/bench.h"
 #include "cli/output.h"
 #include "cli/say.h"
+#include "core/shortage.h"
 #include "device/file.h"
 #include "report/report.h"
 #include "report/table.h"
@@ -104,11 +105,10 @@ static void add_result(ridge_table *table, const group *g, const ridge_result *r
         ridge_table_number(table, T_HIGH, time.high);
     }
     FILE *to = open_memstream(&note, &size);
-    if (!to) return;
-    if (!timed) fprintf(to, "%s%s%s", ridge_verdict_name(r->verdict), r->reason[0] ? ": " : "", r->reason);
-    if (way_of(r) == g->predicted) fprintf(to, "%spredicted", timed ? "" : "; ");
-    if (way_of(r) == winner(g)) fprintf(to, "kept");
-    if (fclose(to) == 0) ridge_table_text(table, T_MARK, note);
+    if (to && !timed) fprintf(to, "%s%s%s", ridge_verdict_name(r->verdict), r->reason[0] ? ": " : "", r->reason);
+    if (to && way_of(r) == g->predicted) fprintf(to, "%spredicted", timed ? "" : "; ");
+    if (to && way_of(r) == winner(g)) fprintf(to, "kept");
+    if (ridge_memory_text(to, &note)) ridge_table_text(table, T_MARK, note);
     free(note);
 }
 

@@ -90,6 +90,7 @@ static ridge_status verify_selection(const ridge_options *o, ridge_selection *s,
     else
         ridge_verify_all(v);
     ridge_progress_end(&v->progress);
+    if (v->why[0]) return ridge_fail(error, RIDGE_IO, "%s", v->why);
     if (v->incomplete) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the results");
     const ridge_status written = write_json(o, v, error);
     const bool empty = !o->mutants && v->failed + v->skipped == 0 && v->page.format != RIDGE_FORMAT_CSV;

@@ -4,6 +4,7 @@
 
 #include "cli/bench.h"
 #include "cli/say.h"
+#include "core/shortage.h"
 #include "record/json.h"
 #include "report/report.h"
 
@@ -22,7 +23,7 @@ static void add_dry(ridge_table *table, const ridge_lab_item *item, const ridge_
     FILE *list = open_memstream(&variants, &size);
     for (int v = 0; list && v < item->n_variants; v++)
         fprintf(list, "%s%s", v ? " " : "", item->target->variants[item->variants[v]].name);
-    if (list) (void)fclose(list);
+    (void)ridge_memory_text(list, &variants);
     ridge_case_name(item->target, &item->c, name, sizeof name);
     (void)snprintf(target, sizeof target, "%s:%s", item->target->chapter, item->target->name);
     ridge_table_row(table);
@@ -47,8 +48,8 @@ static void say_passed_over(const ridge_budget *budget, const ridge_page *page) 
         if (p->measurement > 0) fprintf(list, " (measurement %d)", p->measurement + 1);
         comma = ", ";
     }
-    if (list) (void)fclose(list);
-    if (text && *comma) ridge_page_say(page, "does not fit --within %g: %s\n", budget->within_s, text);
+    if (ridge_memory_text(list, &text) && *comma)
+        ridge_page_say(page, "does not fit --within %g: %s\n", budget->within_s, text);
     free(text);
 }
 

@@ -4,6 +4,7 @@
 
 #include "cli/options.h"
 #include "cli/say.h"
+#include "core/shortage.h"
 
 enum { WIDEST = 80, OPTION_COLUMN = 27, COMMAND_COLUMN = 14 };
 
@@ -51,13 +52,10 @@ static void print_help(const ridge_command *command, FILE *stream) {
     char *text = NULL;
     size_t size = 0;
     FILE *memory = open_memstream(&text, &size);
-    if (!memory) return;
-    if (command)
-        write_help(command, memory);
-    else
-        write_usage(memory);
+    if (memory && command) write_help(command, memory);
+    if (memory && !command) write_usage(memory);
     const int width = ridge_say_width(stream);
-    if (fclose(memory) == 0) ridge_print_wrapped(stream, width < WIDEST ? width : WIDEST, text);
+    if (ridge_memory_text(memory, &text)) ridge_print_wrapped(stream, width < WIDEST ? width : WIDEST, text);
     free(text);
 }
 

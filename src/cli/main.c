@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "cli/process.h"
 #include "cli/say.h"
+#include "core/shortage.h"
 #include "ridge/version.h"
 
 int ridge_exit_status(ridge_status status) {
@@ -35,6 +36,10 @@ static int flushed(int code) {
         (void)ridge_fail(&error, RIDGE_IO, "cannot write standard output: it is closed");
         return code ? code : ridge_complain(&error);
     }
+    if (ridge_shortage() && code != RIDGE_EXIT_ENVIRONMENT) {
+        (void)ridge_fail(&error, RIDGE_NO_MEMORY, "out of memory: what was told is not whole");
+        code = ridge_complain(&error);
+    }
     if (fflush(stdout) == 0 && !ferror(stdout)) return code;
     if (ridge_process_unread()) return code ? code : RIDGE_EXIT_UNREAD;
     (void)ridge_fail(&error, RIDGE_IO, "cannot write standard output: %s", strerror(errno));
@@ -59,7 +64,7 @@ int main(int argc, char **argv) {
         return ridge_complain(&error);
     /* getopt reorders its arguments, and the record wants them as typed. */
     char **typed = calloc((size_t)argc + 1, sizeof *typed);
-    if (!typed) return RIDGE_EXIT_ENVIRONMENT;
+    if (!typed) return ridge_say("no memory for the command line"), RIDGE_EXIT_ENVIRONMENT;
     memcpy(typed, argv, (size_t)argc * sizeof *typed);
     static ridge_options options; /* its list of sizes is too large for the stack */
     int status;

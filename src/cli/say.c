@@ -1,4 +1,5 @@
 #include "cli/say.h"
+#include "core/shortage.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -25,14 +26,17 @@ void ridge_say(const char *format, ...) {
     va_start(arguments, format);
     int n = vasprintf(&text, format, arguments);
     va_end(arguments);
-    if (n < 0) return;
+    if (n < 0) {
+        ridge_shortage_note();
+        fputs("ridge: out of memory\n", stderr);
+        return;
+    }
     (void)fflush(stdout);
-    if (asprintf(&line, "ridge: %s", text) >= 0) {
-        if (isatty(STDERR_FILENO) == 1)
-            ridge_print_wrapped(stderr, ridge_say_width(stderr), line);
-        else
-            fprintf(stderr, "%s\n", line);
+    if (isatty(STDERR_FILENO) == 1 && asprintf(&line, "ridge: %s", text) >= 0) {
+        ridge_print_wrapped(stderr, ridge_say_width(stderr), line);
         free(line);
+    } else {
+        fprintf(stderr, "ridge: %s\n", text);
     }
     free(text);
     (void)fflush(stderr);

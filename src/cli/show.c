@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/say.h"
+#include "core/shortage.h"
 #include "report/report.h"
 
 /* The roofline counts as prose: CSV and Markdown contain only tables. */
@@ -11,7 +12,9 @@ static void show_plot(const ridge_run *run, const ridge_page *page) {
     if (page->format != RIDGE_FORMAT_TABLE) return;
     for (int b = 0; b < RIDGE_BACKEND_COUNT; b++) {
         if (!ridge_run_draws(run, (ridge_backend)b)) continue;
-        if (ridge_plot_terminal(run, (ridge_backend)b, page, &why) != RIDGE_OK) ridge_say("no roofline: %s", why.text);
+        const ridge_status status = ridge_plot_terminal(run, (ridge_backend)b, page, &why);
+        if (status != RIDGE_OK) ridge_say("no roofline: %s", why.text);
+        if (status == RIDGE_NO_MEMORY) ridge_shortage_note();
     }
 }
 

@@ -17,6 +17,7 @@ typedef struct ridge_verification {
     ridge_table *table;
     json_t *json;
     bool incomplete; /* an entry of json is missing: memory was out */
+    char why[240];   /* no process could be asked: the reason */
     int passed, failed, skipped;
     ridge_lab_item
         *spare; /* what --cases left out, one variant each, in the order drawn: for ways that no drawn case ran */

@@ -67,6 +67,8 @@ static void mutate_target(ridge_verification *v, const ridge_lab_item *group, co
     }
     *m = (mutation){0};
     ridge_ask(q, n, o->limit, v->machine.memory_bytes, got);
+    for (int i = 0; i < n && !v->why[0]; i++)
+        if (got[i].unasked) memcpy(v->why, got[i].text, sizeof v->why);
     for (int i = 0; i < n && !interrupted(); i++) judge_mutant(&q[i], &got[i], m);
 }
 

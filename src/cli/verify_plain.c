@@ -163,6 +163,8 @@ static void ask_row(ridge_verification *v, grid *g, int variant) {
     }
     ridge_ask(q, n, v->options->limit, v->machine.memory_bytes, got);
     if (interrupted()) return;
+    for (int i = 0; i < n && !v->why[0]; i++)
+        if (got[i].unasked) memcpy(v->why, got[i].text, sizeof v->why);
     for (int i = 0; i < n; i++) {
         g->answer[variant][column[i]] = got[i];
         g->answered[variant][column[i]] = true;
@@ -236,7 +238,7 @@ void ridge_verify_all(ridge_verification *v) {
     static tally t;
     static grid g;
     const ridge_selection *s = v->selection;
-    for (int i = 0; i < s->n && !interrupted();) {
+    for (int i = 0; i < s->n && !interrupted() && !v->why[0];) {
         const ridge_lab_item *item = &s->items[i];
         char name[RIDGE_CASE_NAME], what[RIDGE_CASE_NAME + 160];
         ridge_case_name(item->target, &item->c, name, sizeof name);

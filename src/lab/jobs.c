@@ -169,13 +169,15 @@ static void tell_share(void *arg, double share) {
     ridge_lab_tell(lab->watch, &(ridge_lab_event){.stage = RIDGE_LAB_SHARE, .share = share});
 }
 
-static ridge_status measure_job(ridge_lab *lab, int i) {
+/* Without a process or memory for it, the system is at fault, and no variant. */
+static ridge_status measure_job(ridge_lab *lab, int i, ridge_error *error) {
     ridge_job_result *done = &lab->done[i];
     ridge_error why = {0};
     const uint64_t began = ridge_clock_ns();
     const ridge_status status =
         ridge_job_run(&lab->jobs[i], lab->watch ? lab->watch->interrupted : NULL, tell_share, lab, done, &why);
     if (status == RIDGE_INTERRUPTED) return status;
+    if (status == RIDGE_IO || status == RIDGE_NO_MEMORY) return ridge_fail(error, status, "%s", why.text);
     if (status != RIDGE_OK) fail_all(done, why.text);
     ridge_planned *planned = &lab->run->budget.cases[i];
     planned->taken_s = ridge_seconds_since(began);
@@ -192,7 +194,7 @@ static ridge_status run_job(ridge_lab *lab, int i, bool *measured, ridge_error *
     *measured = false;
     tell_case(lab, &lab->jobs[i]);
     if (hooks->before) RIDGE_TRY(hooks->before(hooks->arg, item, error));
-    const ridge_status status = measure_job(lab, i);
+    const ridge_status status = measure_job(lab, i, error);
     *measured = status == RIDGE_OK;
     const ridge_status after = hooks->after ? hooks->after(hooks->arg, item, error) : RIDGE_OK;
     return status == RIDGE_OK ? after : status;

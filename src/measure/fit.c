@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/shortage.h"
 #include "measure/stats.h"
 
 enum {
@@ -204,6 +205,7 @@ bool ridge_power_fit_times(const double *size, const double *time, int n, ridge_
     *fit = (ridge_power_fit){.n = 0};
     if (n < RIDGE_LEAST_FIT) return false;
     points p = {.x = malloc((size_t)n * sizeof *p.x), .y = malloc((size_t)n * sizeof *p.y), .n = n};
+    if (!p.x || !p.y) ridge_shortage_note();
     const bool fits = p.x && p.y && take_logarithms(size, time, &p);
     if (fits) {
         const model m = choose(&p);

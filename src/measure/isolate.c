@@ -123,7 +123,7 @@ ridge_status ridge_isolate(ridge_isolated_fn body, const void *arg, void *answer
     }
     ridge_status status = RIDGE_OK;
     if (pid < 0) {
-        status = ridge_fail(error, RIDGE_FAILED, "could not start a worker process: %s", strerror(errno));
+        status = ridge_fail(error, RIDGE_IO, "could not start a worker process: %s", strerror(errno));
     } else {
         int code = 0;
         ending end = wait_for(pid, limit_s, limits->interrupted, &code);

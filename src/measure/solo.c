@@ -55,6 +55,9 @@ static ridge_status out_of_memory(ridge_error *error) {
     return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for operands and times");
 }
 
+/* What ridge_why says, without what leads from a status to it. */
+static const char *told(const char *why) { return *why ? why + strlen(": ") : "no process for the kernel"; }
+
 static ridge_status open_rig(rig *r, ridge_error *error) {
     const ridge_solo *solo = r->solo;
     RIDGE_TRY(plan_sets(solo, &r->rotation, error));
@@ -74,7 +77,7 @@ static ridge_status open_rig(rig *r, ridge_error *error) {
     ridge_foreign_call(solo->arguments, solo->n_arguments, filled);
     r->variant = ridge_foreign_variant("cpu/solo");
     const ridge_status status = r->variant.prepare(&solo->c, 1, &r->plan);
-    if (status != RIDGE_OK) return ridge_fail(error, status, "no process for the kernel%s", ridge_why());
+    if (status != RIDGE_OK) return ridge_fail(error, status, "%s", told(ridge_why()));
     return ridge_foreign_open((int)sets, error);
 }
 

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/random.h"
+#include "core/shortage.h"
 
 /* (resamples + 1) * (1 - RIDGE_LEVEL) / 2 is an integer for both, so the percentiles are resampled values. */
 enum { RESAMPLES = 1999, RESAMPLES_LARGE = 399, LARGE = 10000 };
@@ -44,7 +45,7 @@ static bool all_finite(const double *x, int n) {
 static double *sorted_copy(const double *x, int n) {
     if (n <= 0 || !all_finite(x, n)) return NULL;
     double *copy = malloc((size_t)n * sizeof *copy);
-    if (!copy) return NULL;
+    if (!copy) return ridge_shortage_note(), NULL;
     memcpy(copy, x, (size_t)n * sizeof *copy);
     qsort(copy, (size_t)n, sizeof *copy, by_value);
     return copy;
@@ -126,7 +127,8 @@ static bool widen_by_bootstrap(const double *sorted, const int *rank, int n, uin
     int block = (int)lround(cbrt(n)); /* usual block length: longer than the correlation, much shorter than n */
     int *count = malloc((size_t)n * sizeof *count);
     double *medians = malloc((size_t)resamples * sizeof *medians);
-    bool ok = count && medians;
+    const bool ok = count && medians;
+    if (!ok) ridge_shortage_note();
     if (ok) {
         for (int r = 0; r < resamples; r++)
             medians[r] = resampled_median(sorted, rank, count, n, block, ridge_random(seed, (uint64_t)r));
@@ -146,7 +148,10 @@ ridge_interval ridge_ratio_interval(const double *a, const double *b, int n, uin
     ranked *order = malloc((size_t)n * sizeof *order);
     double *sorted = calloc((size_t)n, sizeof *sorted);
     int *rank = malloc((size_t)n * sizeof *rank);
-    if (!order || !sorted || !rank) goto done;
+    if (!order || !sorted || !rank) {
+        ridge_shortage_note();
+        goto done;
+    }
     for (int i = 0; i < n; i++) order[i] = (ranked){.value = a[i] / b[i], .index = i};
     for (int i = 0; i < n; i++)
         if (!(order[i].value > 0) || !isfinite(order[i].value)) goto done; /* not a time: no interval */

@@ -54,13 +54,13 @@ static _Noreturn void child(const worker *w, int fd, pid_t parent) {
 /* SOCK_SEQPACKET preserves packet boundaries: half an event is a short packet, and the next packet is whole. */
 static ridge_status connect_worker(worker *w, int ends[2]) {
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-        return ridge_fail(w->error, RIDGE_FAILED, "no socket to a worker process: %s", strerror(errno));
+        return ridge_fail(w->error, RIDGE_IO, "no socket to a worker process: %s", strerror(errno));
     const int yes = 1;
     if (setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) != 0) {
         int why = errno;
         close(ends[0]);
         close(ends[1]);
-        return ridge_fail(w->error, RIDGE_FAILED, "no socket to a worker process: %s", strerror(why));
+        return ridge_fail(w->error, RIDGE_IO, "no socket to a worker process: %s", strerror(why));
     }
     /* A worker redirects its standard output to /dev/null, so the socket needs a descriptor above the standard
      * streams. */
@@ -69,7 +69,7 @@ static ridge_status connect_worker(worker *w, int ends[2]) {
     ends[1] = above;
     if (above >= 0) return RIDGE_OK;
     close(ends[0]);
-    return ridge_fail(w->error, RIDGE_FAILED, "no socket to a worker process: %s", strerror(code));
+    return ridge_fail(w->error, RIDGE_IO, "no socket to a worker process: %s", strerror(code));
 }
 
 static ridge_status start(worker *w) {
@@ -88,7 +88,7 @@ static ridge_status start(worker *w) {
     close(ends[1]);
     if (w->pid < 0) {
         close(ends[0]);
-        return ridge_fail(w->error, RIDGE_FAILED, "could not start a worker process: %s", strerror(code));
+        return ridge_fail(w->error, RIDGE_IO, "could not start a worker process: %s", strerror(code));
     }
     w->fd = ends[0];
     return RIDGE_OK;

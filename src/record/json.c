@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/shortage.h"
 #include "record/record.h"
 
 json_t *ridge_json_number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
@@ -188,15 +189,10 @@ static bool print_json(const json_t *json, FILE *out, int depth) {
 char *ridge_json_format(const json_t *json, size_t *size) {
     char *text = NULL;
     FILE *out = open_memstream(&text, size);
-    if (!out) return NULL;
-    bool ok = print_json(json, out, 0);
-    fputc('\n', out);
-    ok = !ferror(out) && ok;
-    if (fclose(out) != 0 || !ok) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    const bool whole = out && print_json(json, out, 0) && fputc('\n', out) != EOF;
+    if (ridge_memory_text(out, &text) && whole) return text;
+    free(text);
+    return NULL;
 }
 
 ridge_status ridge_write_json(const char *path, const json_t *json, ridge_error *error) {

@@ -1,4 +1,5 @@
 #include "record/judge.h"
+#include "core/shortage.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@ static const double graph_frames_needed = 2;
 
 static ridge_interval interval_of(const ridge_sample *samples, int n) {
     double *times = malloc((size_t)(n > 0 ? n : 1) * sizeof *times);
-    if (!times) return (ridge_interval){NAN, NAN, NAN, 0};
+    if (!times) return ridge_shortage_note(), (ridge_interval){NAN, NAN, NAN, 0};
     for (int i = 0; i < n; i++) times[i] = samples[i].time_us;
     ridge_interval interval = ridge_median_interval(times, n);
     free(times);
@@ -96,7 +97,8 @@ static void judge_time(ridge_result *r, const ridge_ceilings *ceilings, bool hot
 static double *sums_by_round(const ridge_sample *samples, int n, int rounds) {
     double *sums = malloc((size_t)rounds * sizeof *sums);
     char *visits = calloc((size_t)rounds, 1);
-    for (int i = 0; sums && i < rounds; i++) sums[i] = 0;
+    if (!sums || !visits) ridge_shortage_note();
+    for (int i = 0; sums && i < rounds; i++) sums[i] = visits ? 0 : NAN;
     for (int i = 0; sums && visits && i < n; i++) {
         int round = samples[i].round;
         if (round < 0 || round >= rounds) continue;
@@ -136,6 +138,7 @@ static ridge_interval paired_ratio(const ridge_sample *a, int n_a, const ridge_s
 
 static double median_of(const ridge_sample *samples, int n, double (*value)(const ridge_sample *)) {
     double *values = malloc((size_t)(n > 0 ? n : 1) * sizeof *values), median = 0;
+    if (!values) ridge_shortage_note();
     for (int i = 0; values && i < n; i++) values[i] = value(&samples[i]);
     if (values && n > 0) median = ridge_median(values, n);
     free(values);

@@ -17,6 +17,8 @@ ridge_status ridge_read_json(const char *path, json_t **json, ridge_error *error
     *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &at);
     free(text);
     if (*json) return RIDGE_OK;
+    if (!at.text[0])
+        return ridge_fail(error, RIDGE_NO_MEMORY, "no memory to read %.80s", path); /* as jansson says it */
     return ridge_fail(error, RIDGE_CORRUPT, "%.80s: not JSON, line %d: %.80s", path, at.line, at.text);
 }
 

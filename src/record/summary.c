@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "measure/stats.h"
+#include "core/shortage.h"
 #include "record/judge.h"
 
 static const char *const proof_names[] = {
@@ -70,6 +71,7 @@ typedef struct values {
 static bool open_values(values *v, int most) {
     *v = (values){.value = malloc(((size_t)most + 1) * sizeof *v->value),
                   .index = malloc(((size_t)most + 1) * sizeof *v->index)};
+    if (!v->value || !v->index) ridge_shortage_note();
     return v->value && v->index;
 }
 

@@ -104,7 +104,8 @@ ridge_status ridge_gnuplot_run(const char *script, size_t size, char **output, s
     if (failed == ENOENT || (!failed && code == 127)) {
         status = ridge_fail(error, RIDGE_UNSUPPORTED, "gnuplot not found: install gnuplot-nox");
     } else if (failed) {
-        status = ridge_fail(error, RIDGE_FAILED, "gnuplot could not be started: %s", strerror(failed));
+        status = ridge_fail(error, failed == ENOMEM ? RIDGE_NO_MEMORY : RIDGE_FAILED,
+                            "gnuplot could not be started: %s", strerror(failed));
     } else if (code != 0) {
         status = complain(fds[ERR], error);
     } else {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "record/scaling.h"
+#include "core/shortage.h"
 #include "report/report.h"
 #include "report/text.h"
 
@@ -52,9 +53,8 @@ static void put_closing(FILE *to, const ridge_run *run) {
     char *text = NULL;
     size_t size = 0;
     const ridge_page page = {.width = WIDE, .prose = open_memstream(&text, &size)};
-    if (!page.prose) return;
-    ridge_report_closing(run, &page);
-    if (fclose(page.prose) == 0) {
+    if (page.prose) ridge_report_closing(run, &page);
+    if (ridge_memory_text(page.prose, &text)) {
         fputs("<pre>", to);
         put(to, text + strspn(text, "\n"));
         fputs("</pre>\n", to);
@@ -91,6 +91,7 @@ static int ascending(const void *a, const void *b) {
 /* Samples in ascending order; the caller frees them. */
 static double *sorted_times(const ridge_result *r) {
     double *times = malloc((size_t)(r->n_samples > 0 ? r->n_samples : 1) * sizeof *times);
+    if (!times) ridge_shortage_note();
     for (int i = 0; times && i < r->n_samples; i++) times[i] = r->samples[i].time_us;
     if (times) qsort(times, (size_t)r->n_samples, sizeof *times, ascending);
     return times;
@@ -308,8 +309,7 @@ ridge_status ridge_report_html(const ridge_run *run, const char *path, ridge_err
     FILE *to = open_memstream(&text, &size);
     if (!to) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a page");
     ridge_status status = put_page(to, run, error);
-    const bool whole = !ferror(to);
-    if ((fclose(to) != 0 || !whole) && status == RIDGE_OK)
+    if (!ridge_memory_text(to, &text) && status == RIDGE_OK)
         status = ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a page");
     if (status == RIDGE_OK) status = ridge_write_file(path, text, size, error);
     free(text);

@@ -1,5 +1,6 @@
 /* The width and colors of a page, and prose wrapped to it. */
 #include "report/page.h"
+#include "core/shortage.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -98,7 +99,10 @@ static int indent_of(const char *line, size_t length, int width) {
 
 static void print_line(FILE *stream, int width, const char *line, size_t length) {
     char *copy = strndup(line, length);
-    if (!copy) return;
+    if (!copy) {
+        ridge_shortage_note();
+        return;
+    }
     int indent = indent_of(copy, length, width), room = width;
     const char *part = copy, *next;
     do {
@@ -121,7 +125,10 @@ void ridge_print_wrapped(FILE *stream, int width, const char *text) {
 
 static void say(const ridge_page *page, const char *format, va_list arguments) {
     char *text = NULL;
-    if (vasprintf(&text, format, arguments) < 0) return;
+    if (vasprintf(&text, format, arguments) < 0) {
+        ridge_shortage_note();
+        return;
+    }
     ridge_print_wrapped(page->prose, page->width, text);
     free(text);
 }

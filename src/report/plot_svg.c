@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/gnuplot.h"
+#include "core/shortage.h"
 #include "report/report.h"
 #include "report/roofline.h"
 #include "report/text.h"
@@ -358,8 +359,7 @@ static ridge_status write_script(drawing *d, char **script, size_t *size, ridge_
     draw_numbers(d);
     draw_list(d);
     fputs("plot NaN notitle\n", d->script);
-    bool ok = !ferror(d->script);
-    return fclose(d->script) == 0 && ok ? RIDGE_OK : ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a plot");
+    return ridge_memory_text(d->script, script) ? RIDGE_OK : ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a plot");
 }
 
 ridge_status ridge_plot_svg_text(const ridge_run *run, ridge_backend backend, char **svg, size_t *svg_size,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/gnuplot.h"
+#include "core/shortage.h"
 #include "report/report.h"
 #include "report/roofline.h"
 
@@ -158,8 +159,7 @@ static ridge_status write_script(canvas *c, int width, int height, char **script
     set_frame(c, width, height);
     put_points(c);
     plot_roofs(c);
-    bool ok = !ferror(c->script);
-    return fclose(c->script) == 0 && ok ? RIDGE_OK : ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a plot");
+    return ridge_memory_text(c->script, script) ? RIDGE_OK : ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a plot");
 }
 
 static int between(int low, int value, int high) { return value < low ? low : value > high ? high : value; }

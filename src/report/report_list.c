@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/option.h"
+#include "core/shortage.h"
 #include "report/report.h"
 
 /* ---- list ------------------------------------------------------------------------------------------------------- */
@@ -35,9 +36,7 @@ static char *cases_text(const ridge_target *target, bool edge, const char *gap) 
         ridge_case_name(target, &target->cases[i], name, sizeof name);
         fprintf(stream, "%s%s", printed++ ? gap : "", name);
     }
-    if (stream && fclose(stream) == 0) return text;
-    free(text);
-    return NULL;
+    return ridge_memory_text(stream, &text);
 }
 
 static void print_cases(const ridge_target *target, bool edge, const ridge_page *page) {
@@ -63,7 +62,7 @@ static void print_options(const ridge_target *target, const ridge_page *page) {
             if (option->words[w] != fallback) fprintf(to, "%s%s", n++ ? ", " : " (or ", option->words[w]);
         if (fallback) fputc(')', to);
     }
-    if (to && fclose(to) == 0 && text[0]) ridge_page_explain(page, "  options%s\n", text);
+    if (ridge_memory_text(to, &text) && text[0]) ridge_page_explain(page, "  options%s\n", text);
     free(text);
 }
 
@@ -78,7 +77,7 @@ static void print_solve(const ridge_target *target, const ridge_page *page) {
     for (int d = 0; to && d < ridge_target_rank(target); d++) fprintf(to, "%s%s", gap, target->dims[d]);
     for (int i = 0; to && i < RIDGE_MAX_OPTIONS && target->options[i].name; i++)
         fprintf(to, "%s%s", gap, target->options[i].name);
-    if (to && fclose(to) == 0) ridge_page_explain(page, "  check   solve(%s)\n", text);
+    if (ridge_memory_text(to, &text)) ridge_page_explain(page, "  check   solve(%s)\n", text);
     free(text);
 }
 

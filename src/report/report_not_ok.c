@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "record/judge.h"
+#include "core/shortage.h"
 #include "report/report.h"
 
 enum { NAMES_SHOWN = 8 };
@@ -101,17 +102,16 @@ static void print_names(const ridge_run *run, int first, int n, const ridge_page
     char *text = NULL;
     size_t size = 0;
     FILE *names = open_memstream(&text, &size);
-    if (!names) return;
     const ridge_result *before = NULL;
     int told = 0, most = page->wide || n <= NAMES_SHOWN + 1 ? n : NAMES_SHOWN;
-    for (int i = first; i < run->n_results && told < most; i++) {
+    for (int i = first; names && i < run->n_results && told < most; i++) {
         if (!same_reason(&run->results[first], &run->results[i])) continue;
         add_name(names, &run->results[i], before);
         before = &run->results[i];
         told++;
     }
-    if (told < n) fprintf(names, "; … and %d more: --wide lists all", n - told);
-    if (fclose(names) == 0) ridge_page_say(page, "    %s\n", text);
+    if (names && told < n) fprintf(names, "; … and %d more: --wide lists all", n - told);
+    if (ridge_memory_text(names, &text)) ridge_page_say(page, "    %s\n", text);
     free(text);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/shortage.h"
 #include "report/table_cells.h"
 
 /* ---- cells ------------------------------------------------------------------------------------------------------ */
@@ -64,7 +65,7 @@ static ridge_cell *cell_at(ridge_table *table, int column) {
 static void set(ridge_table *table, char **place, const char *text) {
     free(*place);
     *place = clean_copy(text);
-    table->broken = !*place;
+    table->broken = table->broken || !*place;
 }
 
 void ridge_table_text(ridge_table *table, int column, const char *text) {
@@ -213,24 +214,24 @@ static void print_table(const ridge_table *table, const ridge_page *page) {
     const int width = page->wide ? INT_MAX / 2 : page->width;
     ridge_layout layout;
     ridge_table_lay_out(table, width, &layout);
-    printing *p = calloc(1, sizeof *p);
-    if (!p) return;
-    *p = (printing){.table = table, .layout = &layout, .page = page};
-    print_row(p, NULL);
+    printing p = {.table = table, .layout = &layout, .page = page};
+    print_row(&p, NULL);
     for (int r = 0; r < table->n_rows; r++) {
         if (table->rows[r].heading)
             print_heading(table->rows[r].heading, page, width);
         else
-            print_row(p, &table->rows[r]);
+            print_row(&p, &table->rows[r]);
     }
-    free(p);
 }
 
 void ridge_table_print(const ridge_table *table, const ridge_page *page) { ridge_tables_print(&table, 1, page); }
 
 void ridge_tables_print(const ridge_table *const *tables, int n, const ridge_page *page) {
     for (int i = 0; i < n; i++)
-        if (!tables[i] || tables[i]->broken) return;
+        if (!tables[i] || tables[i]->broken) {
+            ridge_shortage_note();
+            return;
+        }
     if (page->format == RIDGE_FORMAT_CSV) {
         ridge_table_print_csv(tables, n, page->tables);
         return;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/shortage.h"
 #include "measure/event.h"
 #include "measure/reference.h"
 
@@ -183,6 +184,7 @@ static int start_passed_over(ridge_budget *b, double left_s) {
 int ridge_budget_next(ridge_budget *b, double left_s) {
     cost *costs = malloc((size_t)(b->n > 0 ? b->n : 1) * sizeof *costs);
     int found = -1;
+    if (!costs) ridge_shortage_note();
     for (int i = 0; costs && i < b->n && found < 0; i++) {
         if (b->cases[i].state != RIDGE_PLAN_WAITS) continue;
         if (starts_in_turn(b, i, left_s, costs))

@@ -171,6 +171,8 @@ ridge_status ridge_ceilings_parse(const char *text, int size, ridge_ceilings *c,
     json_error_t at;
     json_t *root = size > 0 ? json_loadb(text, (size_t)size, JSON_REJECT_DUPLICATES, &at) : NULL;
     if (size <= 0) return ridge_fail(error, RIDGE_CORRUPT, "the file is empty");
+    if (!root && !at.text[0])
+        return ridge_fail(error, RIDGE_NO_MEMORY, "no memory to read it"); /* as jansson says it */
     if (!root) return ridge_fail(error, RIDGE_CORRUPT, "not JSON, line %d: %s", at.line, at.text);
     const char *wrong = read_root(root, c);
     json_decref(root);

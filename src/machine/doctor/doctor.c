@@ -14,6 +14,7 @@
 #endif
 
 #include "device/device.h"
+#include "core/shortage.h"
 #include "machine/doctor/finding.h"
 #include "machine/identity/system.h"
 #include "measure/stats.h"
@@ -139,7 +140,10 @@ static void check_jitter(const ridge_machine *m, ridge_finding *f) {
     enum { CHUNKS = 1500, WORK = 12000 };
     double *ns = malloc(CHUNKS * sizeof *ns), lost = 0, worst = 0, all = 0;
     (void)m;
-    if (!ns) return;
+    if (!ns) {
+        ridge_shortage_note();
+        return;
+    }
     for (int i = 0; i < CHUNKS; i++) {
         uint64_t begin = ridge_clock_ns(), x = begin | 1;
         for (int k = 0; k < WORK; k++) {
