@@ -94,8 +94,6 @@ ridge_status gemm_by_tile(int tile, const gemm_call &g);
 ridge_status gemm_by_tile_with_terms(int tile, const gemm_call &g);
 /* By multiply-adds. only_if: NULL, or what says in the device's memory whether there is anything to do. */
 ridge_status gemm_by_multiply_adds(const gemm_call &g, const unsigned *only_if = NULL);
-/* C = the sums of all shares of K, in their order: lines of gemm_share_line(n), the shares one behind the other. */
-ridge_status gemm_add_shares(const gemm_call &g, const float *sums, int shares);
 /* fp32 by hi_lo_128 of GEMM_HI_LO_TILES; its scratch is that of gemm_hi_lo_of. */
 ridge_status gemm_by_hi_lo_128(const gemm_call &g);
 

@@ -68,12 +68,12 @@ RIDGE_CUDA_DECLARE(gemm_cuda_any);
      .plan = gemm_few_rows_plan,                                                         \
      .run = RIDGE_CUDA(gemm_cuda_few_rows),                                              \
      .number = number_},
-#define DIRECT_WAY(number_)                                                      \
-    {.name = "direct",                                                           \
-     .idea = "operands by loads as they lie; by mma.sync or fp32 multiply-adds", \
-     .needs = 90,                                                                \
-     .plan = gemm_direct_plan,                                                   \
-     .run = RIDGE_CUDA(gemm_cuda_direct),                                        \
+#define DIRECT_WAY(number_)                                                     \
+    {.name = "direct",                                                          \
+     .idea = "up to 16 rows, or columns, between 16-byte boundaries: by loads", \
+     .needs = 90,                                                               \
+     .plan = gemm_direct_plan,                                                  \
+     .run = RIDGE_CUDA(gemm_cuda_direct),                                       \
      .number = number_},
 #define ANY_WAY(number_)                                 \
     {.name = "any",                                      \

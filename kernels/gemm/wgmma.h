@@ -7,8 +7,6 @@
 
 /* Shares of K, blocks of a cluster: those with the shortest way through all tiles; 1 where none is shorter than whole tiles. */
 int gemm_shares(const gemm_tile *tile, const gemm_problem *g);
-/* Floats of a line of a share's sums in scratch (add_shares.cu): an even number. */
-static inline int64_t gemm_share_line(int64_t n) { return (n + 1) / 2 * 2; }
 /* Clusters of so many blocks, one on an SM, that run at once. */
 int64_t gemm_clusters(int sms, int blocks);
 
