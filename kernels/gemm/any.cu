@@ -49,7 +49,5 @@ ridge_status gemm_by_multiply_adds(const gemm_call &g, const unsigned *only_if) 
 }  // namespace ridge
 
 extern "C" ridge_status gemm_cuda_any(const ridge_call *call) {
-    ridge::gemm_call g(call);
-    g.dtype = ridge_dtype_stored(g.dtype);
-    return ridge::gemm_by_multiply_adds(g);
+    return ridge::gemm_by_multiply_adds(ridge::gemm_call(call));
 }

@@ -96,6 +96,8 @@ ridge_status gemm_by_tile_with_terms(int tile, const gemm_call &g);
 ridge_status gemm_by_multiply_adds(const gemm_call &g, const unsigned *only_if = NULL);
 /* fp32 by hi_lo_128 of GEMM_HI_LO_TILES; its scratch is that of gemm_hi_lo_of. */
 ridge_status gemm_by_hi_lo_128(const gemm_call &g);
+/* C = the sums of all shares of K, in their order: lines of gemm_share_line(n), the shares one behind the other. */
+ridge_status gemm_add_shares(const gemm_call &g, const float *sums, int shares);
 
 }  // namespace ridge
 

@@ -13,22 +13,24 @@ static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by * by; }
 
 gemm_hi_lo gemm_hi_lo_of(const gemm_tile *tile, const gemm_problem *g) {
     gemm_hi_lo at = {.shares = gemm_shares(tile, g)};
-    const double lines[] = {(double)up(g->m, 8), (double)up(g->n, 8)}, bytes = tile->products > 1 ? 4 : 2;
+    const double lines[] = {(double)up(g->m, 8), (double)up(g->n, 8)};
     at.padded = up(up(g->k, GEMM_SLICE), (int64_t)at.shares * GEMM_SLICE);
-    at.a = linear_scratch_take(&at.bytes, lines[0] * bytes * (double)at.padded);
-    at.b = linear_scratch_take(&at.bytes, lines[1] * bytes * (double)at.padded);
+    at.a = linear_scratch_take(&at.bytes, lines[0] * 4 * (double)at.padded);
+    at.b = linear_scratch_take(&at.bytes, lines[1] * 4 * (double)at.padded);
     at.a_undo = linear_scratch_take(&at.bytes, lines[0] * 4);
     at.b_undo = linear_scratch_take(&at.bytes, lines[1] * 4);
     at.largest = linear_scratch_take(&at.bytes, 2 * SPLIT_FEW * sizeof(unsigned));
     at.infinite = linear_scratch_take(&at.bytes, sizeof(unsigned));
+    if (at.shares > 1)
+        at.sums = linear_scratch_take(&at.bytes, 4.0 * (double)g->m * (double)gemm_share_line(g->n) * at.shares);
     return at;
 }
 
 static const char *refusal_of(const gemm_tile *t, const gemm_problem *g) {
     const int64_t most = INT32_MAX / 2 - 4096;
-    if (g->dtype != (t->products > 1 ? RIDGE_F32 : RIDGE_TF32)) return t->products > 1 ? "for f32" : "for tf32";
+    if (g->dtype != RIDGE_F32) return "for f32";
     if (g->m < 1) return "for one row and more";
-    if (t->products > 1 && g->k < LEAST_K) return "for a K of 16 and more: fp32's error of fewer terms is smaller";
+    if (g->k < LEAST_K) return "for a K of 16 and more: fp32's error of fewer terms is smaller";
     if (g->m > most || g->n > most || g->k > most) return "for extents of 30 bits";
     return t->split && gemm_shares(t, g) < 2 ? "where tiles are fewer than SMs, and K is long enough" : NULL;
 }
@@ -43,11 +45,12 @@ ridge_plan gemm_hi_lo_plan_of(const gemm_tile *t, const gemm_problem *g) {
     ridge_plan plan = {.refusal = refusal_of(t, g)};
     if (plan.refusal) return plan;
     const gemm_hi_lo at = gemm_hi_lo_of(t, g);
-    const double parts = (t->products > 1 ? 4.0 : 2.0) * (double)at.padded * ((double)g->m + (double)g->n);
+    const double parts = 4.0 * (double)at.padded * ((double)g->m + (double)g->n);
+    const double sums = at.shares > 1 ? 4.0 * (double)g->m * (double)gemm_share_line(g->n) * at.shares : 0;
     const double read = read_of(g->a.step == 1, g->m, g->k) + read_of(g->b.step != 1, g->n, g->k);
     plan.us = 3 * LAUNCH + (read + parts) / DRAM + gemm_tile_cost(t, g);
     plan.scratch = at.bytes;
-    plan.traffic = (ridge_traffic){.read = read + parts, .written = parts + gemm_bytes_written(g)};
+    plan.traffic = (ridge_traffic){.read = read + parts + sums, .written = parts + sums + gemm_bytes_written(g)};
     plan.arithmetic = (ridge_arithmetic){RIDGE_F16, t->products};
     return plan;
 }

@@ -1,6 +1,5 @@
 /* fp32 products by wgmma from hi and lo parts in fp16: see hi_lo.h. */
 #include "gemm/call.cuh"
-#include "gemm/shares.cuh"
 #include "cuda/epilogue/scale.cuh"
 #include "cuda/gemm/products.cuh"
 #include "cuda/gemm/split.cuh"
@@ -22,25 +21,16 @@ struct undo_factors {
     }
 };
 
-/* The value of one sum, for shares.cuh. */
-struct shares_undone {
-    const float *row_undo, *column_undo;
-    float alpha;
-    __device__ float of(float sum, int row, int column) const {
-        const undo_factors by(row_undo[row], alpha);
-        return sum * by.first * column_undo[column] * by.second;
-    }
-};
-
-/* C = alpha times the sums of scaled parts, or what terms make of that. */
+/* C = alpha times the sums of scaled parts, or what terms make of that; without them, sums of a share of K. */
 template <int N>
 struct gemm_hi_lo_epilogue {
     static constexpr int count = (N + 127) / 128; /* columns of a thread */
     float *c;
-    int64_t line;
+    int64_t line, next;
     const float *row_undo, *column_undo;
     float alpha;
     int rows, columns;
+    int across; /* 0, or columns of tiles of a share of K */
     bool pairs; /* two neighbours of c can be stored at once */
     gemm_terms<float> terms;
     static constexpr int scratch = (4 * N + 1023) / 1024 * 1024;
@@ -50,12 +40,19 @@ struct gemm_hi_lo_epilogue {
         float column[count];
     };
     __device__ void prepare(uint32_t) const {}
+    /* The tile in its share's matrix. */
+    __device__ matmul_tile place(const matmul_tile &tile, int *share) const {
+        *share = across > 0 ? tile.n / N / across : 0;
+        return {tile.m, tile.n - *share * across * N, tile.part, tile.opens};
+    }
     __device__ state begin(const matmul_tile &tile, int group) const {
-        state s = {{row_undo, tile.m + fragment_row(group), rows}, {}};
+        int share;
+        const matmul_tile here = place(tile, &share);
+        state s = {{row_undo, here.m + fragment_row(group), rows}, {}};
 #pragma unroll
         for (int i = 0; i < count; i++) {
             const int column = i * 128 + thread_of_warpgroup();
-            s.column[i] = column < N && tile.n + column < columns ? column_undo[tile.n + column] : 0.0f;
+            s.column[i] = column < N && here.n + column < columns ? column_undo[here.n + column] : 0.0f;
         }
         return s;
     }
@@ -76,8 +73,10 @@ struct gemm_hi_lo_epilogue {
             sums[4 * j + 2] = sums[4 * j + 2] * high.first * by.x * high.second;
             sums[4 * j + 3] = sums[4 * j + 3] * high.first * by.y * high.second;
         }
-        if (terms.any()) terms.of_fragment(sums, tile.m, tile.n, group, rows, columns);
-        store_pairs<N>(c, line, rows, columns, tile, sums, group, pairs);
+        int share;
+        const matmul_tile here = place(tile, &share);
+        if (terms.any()) terms.of_fragment(sums, here.m, here.n, group, rows, columns);
+        store_pairs<N>(c + share * next, line, rows, columns, here, sums, group, pairs);
     }
     __device__ void end(void) const {}
 };
@@ -93,10 +92,10 @@ struct gemm_by_parts {
         return (P *)(g.scratch + offset);
     }
     unsigned *infinite(void) const { return part<unsigned>(at.infinite); }
-    split_side<S::parts> left(void) const {
+    split_side<2> left(void) const {
         return {part<__half>(at.a), part<float>(at.a_undo), infinite(), part<unsigned>(at.largest)};
     }
-    split_side<S::parts> right(void) const {
+    split_side<2> right(void) const {
         return {part<__half>(at.b), part<float>(at.b_undo), infinite(), part<unsigned>(at.largest) + SPLIT_FEW};
     }
     gemm_hi_lo_epilogue<S::N> epilogue(void) const {
@@ -105,7 +104,12 @@ struct gemm_by_parts {
         e.row_undo = left().undo, e.column_undo = right().undo, e.alpha = g.alpha;
         e.rows = (int)g.c.rows, e.columns = (int)g.c.columns;
         e.pairs = (uintptr_t)e.c % 8 == 0 && e.line % 2 == 0 && e.columns % 2 == 0;
-        e.terms = g.terms<float>();
+        if (at.shares == 1) {
+            e.terms = g.terms<float>();
+            return e;
+        }
+        e.c = part<float>(at.sums), e.line = gemm_share_line(g.c.columns), e.next = g.c.rows * e.line;
+        e.across = (e.columns + S::N - 1) / S::N, e.pairs = true;
         return e;
     }
     ridge_status run(void) const {
@@ -114,40 +118,27 @@ struct gemm_by_parts {
         plan.low = plan.slices, plan.slices /= at.shares;
         RIDGE_TRY(clear_memory(infinite(), sizeof(unsigned), g.stream));
         RIDGE_TRY(split_sides(left(), a, right(), b, (int)at.padded, g.stream));
-        const auto multiply = [&](const auto &e) {
-            return matmul_run<S>(left().parts(a, (int)at.padded), right().parts(b, (int)at.padded), a.rows, b.rows,
-                                 plan, e, g.stream, at.shares);
-        };
-        if constexpr (S::deep)
-            RIDGE_TRY(multiply(shares_epilogue<float, shares_undone>(g, {left().undo, right().undo, g.alpha})));
-        else
-            RIDGE_TRY(multiply(epilogue()));
+        RIDGE_TRY(matmul_run<S>(left().parts(a, (int)at.padded), right().parts(b, (int)at.padded), a.rows, b.rows, plan,
+                                epilogue(), g.stream, at.shares));
+        if (at.shares > 1) RIDGE_TRY(gemm_add_shares(g, part<float>(at.sums), at.shares));
         return gemm_by_multiply_adds(g, infinite());
     }
 };
 
-/* products: three of hi and lo parts, whose sums of two slices are added in fp32; one of hi parts. */
-constexpr matmul_tuning hi_lo_tuning(const gemm_tile &t) {
-    return {.columns = t.columns,
-            .stages = t.stages,
-            .cluster_m = t.cluster_m,
-            .cluster_n = t.cluster_n,
-            .promote = t.products > 1 ? 2 : 0,
-            .split = t.products > 1,
-            .deep = t.split};
-}
-#define IN_TILE(products_, name, columns_, stages_, cluster_m_, cluster_n_, split_, rate_, idea_)          \
-    static ridge_status in_##name(gemm_call g) {                                                           \
-        constexpr gemm_tile tile = {columns_, stages_, cluster_m_, cluster_n_, split_, rate_, products_};  \
-        g.dtype = RIDGE_F32; /* as stored */                                                               \
-        const gemm_problem p = g.problem();                                                                \
-        if (g.c.rows == 0) return RIDGE_OK;                                                                \
-        return gemm_by_parts<matmul_shape<__half, hi_lo_tuning(tile)>>{g, gemm_hi_lo_of(&tile, &p)}.run(); \
+#define IN_TILE(name, columns_, stages_, cluster_m_, cluster_n_, split_, rate_, idea_)            \
+    static ridge_status in_##name(const gemm_call &g) {                                           \
+        constexpr matmul_tuning tuned = {.columns = columns_,                                     \
+                                         .stages = stages_,                                       \
+                                         .cluster_m = cluster_m_,                                 \
+                                         .cluster_n = cluster_n_,                                 \
+                                         .promote = 2,                                            \
+                                         .split = true};                                          \
+        constexpr gemm_tile tile = {columns_, stages_, cluster_m_, cluster_n_, split_, rate_, 3}; \
+        const gemm_problem p = g.problem();                                                       \
+        if (g.c.rows == 0) return RIDGE_OK;                                                       \
+        return gemm_by_parts<matmul_shape<__half, tuned>>{g, gemm_hi_lo_of(&tile, &p)}.run();     \
     }
-#define IN_HI_LO_TILE(...) IN_TILE(3, __VA_ARGS__)
-#define IN_HI_TILE(...) IN_TILE(1, __VA_ARGS__)
-GEMM_HI_LO_TILES(IN_HI_LO_TILE)
-GEMM_HI_TILES(IN_HI_TILE)
+GEMM_HI_LO_TILES(IN_TILE)
 
 ridge_status gemm_by_hi_lo_128(const gemm_call &g) { return in_hi_lo_128(g); }
 
@@ -158,4 +149,3 @@ ridge_status gemm_by_hi_lo_128(const gemm_call &g) { return in_hi_lo_128(g); }
         return ridge::in_##name(ridge::gemm_call(call));               \
     }
 GEMM_HI_LO_TILES(RUN)
-GEMM_HI_TILES(RUN)

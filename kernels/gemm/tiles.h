@@ -3,8 +3,7 @@
  *
  *   X(name, columns, stages, cluster_m, cluster_n, split, rate, idea)
  *
- * A tile has 128 rows. split: the blocks of a cluster have shares of K of one tile, and add them through distributed shared
- * memory (deep shapes, cuda/gemm/matmul.cuh). rate: FLOP
+ * A tile has 128 rows. split: K is cut in shares that blocks have side by side, and a second launch adds. rate: FLOP
  * that an SM does in a microsecond with such tiles where few SMs are busy, so that power does not limit their clock:
  * from 1024 x 1024 x 4096 on one H100. */
 #ifndef RIDGE_GEMM_TILES_H
@@ -12,18 +11,19 @@
 
 #include <stdbool.h>
 
-#define GEMM_TILES(X)                                                              \
-    GEMM_TILE_256(X)                                                               \
-    X(pairs_256, 256, 4, 2, 1, false, 7.0e6, "128 x 256, pairs of blocks share B") \
-    GEMM_TILE_128(X)                                                               \
-    X(tile_64, 64, 8, 1, 1, false, 4.2e6, "128 x 64: few columns")                 \
+#define GEMM_TILES(X)                                                                               \
+    GEMM_TILE_256(X)                                                                                \
+    X(pairs_256, 256, 4, 2, 1, false, 7.0e6, "128 x 256, pairs of blocks share B")                  \
+    GEMM_TILE_128(X)                                                                                \
+    X(tile_64, 64, 8, 1, 1, false, 4.2e6, "128 x 64: few columns")                                  \
+    X(shares_256, 256, 4, 2, 1, true, 7.0e6, "128 x 256, and K in shares: few tiles, and a long K") \
     GEMM_SHARES_128(X)
 /* Those with which more can be made of the product (terms.cuh). */
 #define GEMM_TERMS_TILES(X) GEMM_TILE_256(X) GEMM_TILE_128(X) GEMM_SHARES_128(X)
 
 #define GEMM_TILE_256(X) X(tile_256, 256, 4, 1, 1, false, 7.0e6, "128 x 256 sums a block")
 #define GEMM_TILE_128(X) X(tile_128, 128, 6, 2, 1, false, 6.8e6, "128 x 128: more tiles, where 128 x 256 are few")
-#define GEMM_SHARES_128(X) X(shares_128, 128, 6, 1, 1, true, 6.8e6, "128 x 128, a cluster's blocks share K: few tiles")
+#define GEMM_SHARES_128(X) X(shares_128, 128, 6, 2, 1, true, 6.8e6, "128 x 128, and K in shares")
 
 /* The tiles of fp32 operands in hi and lo parts (hi_lo.h), likewise. rate: FLOP of the three products, from the losses
  * of a linear layer on an H200, of 128 columns; of 64 columns a prediction. */
@@ -31,7 +31,7 @@
 #define GEMM_HI_LO_TILES(X)                                                   \
     GEMM_HI_LO_128(X)                                                         \
     X(hi_lo_64, 64, 4, 2, 1, false, 2.8e6, "128 x 64, likewise: few columns") \
-    X(hi_lo_shares, 128, 3, 1, 1, true, 5.2e6, "128 x 128, likewise, a cluster's blocks share K")
+    X(hi_lo_shares, 128, 3, 2, 1, true, 5.2e6, "128 x 128, likewise, and K in shares")
 
 typedef struct gemm_tile {
     int columns, stages, cluster_m, cluster_n;
@@ -39,6 +39,6 @@ typedef struct gemm_tile {
     double rate;
     int products; /* of the tensor cores, for each of the problem's */
 } gemm_tile;
-enum { GEMM_TILE_ROWS = 128, GEMM_SLICE = 64, GEMM_MOST_SHARES = 8 };
+enum { GEMM_TILE_ROWS = 128, GEMM_SLICE = 64, GEMM_MOST_SHARES = 16 };
 
 #endif

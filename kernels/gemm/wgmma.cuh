@@ -1,10 +1,9 @@
 /* Products in 16 bits by wgmma: the pipeline of cuda/gemm/matmul.cuh in the tiles of tiles.h. The sums leave by TMA, or
- * as fp32. Those of a cluster's shares of K: shares.cuh. */
+ * as fp32: C itself, or those of each share of K, which a second launch adds in their order. */
 #ifndef RIDGE_GEMM_WGMMA_CUH
 #define RIDGE_GEMM_WGMMA_CUH
 
 #include "gemm/call.cuh"
-#include "gemm/shares.cuh"
 #include "cuda/epilogue/store_added.cuh"
 #include "cuda/gemm/products.cuh"
 
@@ -19,9 +18,10 @@ template <typename T, int N>
 struct gemm_epilogue {
     CUtensorMap map;
     float *wide; /* NULL: by the map */
-    int64_t line;
+    int64_t line, next;
     float alpha;
     int rows, columns;
+    int across; /* 0, or columns of tiles of a share of K */
     bool pairs; /* two neighbours of `wide` can be stored at once */
     static constexpr int scratch = store_slots<T, N>::bytes;
     static bool waits(void) { return false; }
@@ -32,7 +32,9 @@ struct gemm_epilogue {
 #pragma unroll
         for (int i = 0; i < N / 2; i++) sums[i] *= alpha;
         if (!wide) return store_slots<T, N>{at}.put(sums, tile.number);
-        store_pairs<N>(wide, line, rows, columns, tile, sums, group, pairs);
+        const int share = across > 0 ? tile.n / N / across : 0;
+        const matmul_tile here = {tile.m, tile.n - share * across * N, tile.part, tile.opens};
+        store_pairs<N>(wide + share * next, line, rows, columns, here, sums, group, pairs);
     }
     __device__ void end(void) const {}
     template <class S>
@@ -122,9 +124,13 @@ constexpr int BAND = 8;
 constexpr bool KEEP = true;
 
 template <typename T, int N>
-bool epilogue_of(gemm_epilogue<T, N> *e, const gemm_call &g) {
+bool epilogue_of(gemm_epilogue<T, N> *e, const gemm_call &g, int shares, int cluster_n) {
     e->alpha = g.alpha, e->rows = (int)g.c.rows, e->columns = (int)g.c.columns;
-    if (g.wide) {
+    if (shares > 1) {
+        const int tiles = (int)((g.c.columns + N - 1) / N);
+        e->wide = (float *)g.scratch, e->line = gemm_share_line(g.c.columns), e->next = g.c.rows * e->line;
+        e->across = (tiles + cluster_n - 1) / cluster_n * cluster_n, e->pairs = true;
+    } else if (g.wide) {
         e->wide = (float *)g.c.base, e->line = g.c.line;
         e->pairs = (uintptr_t)g.c.base % 8 == 0 && g.c.line % 2 == 0 && g.c.columns % 2 == 0;
     } else {
@@ -144,19 +150,15 @@ bool terms_of(gemm_terms_epilogue<T, N> *e, const gemm_call &g) {
 template <matmul_tuning Tuned, typename T, bool Terms>
 ridge_status gemm_in_tile_of(const gemm_call &g, int shares) {
     matmul_plan plan = matmul_whole(g.a.columns, GEMM_SLICE, BAND, KEEP, KEEP);
-    if constexpr (Tuned.deep) {
-        plan.slices = (plan.slices + shares - 1) / shares;
-        const shares_epilogue<T, shares_plain> e(g, {g.alpha});
-        return product_in<T, Tuned>(g.a, transposed(g.b), plan, e, g.stream, shares);
-    } else {
-        std::conditional_t<Terms, gemm_terms_epilogue<T, Tuned.columns>, gemm_epilogue<T, Tuned.columns>> e = {};
-        if (!epilogue_of<T, Tuned.columns>(&e, g)) return RIDGE_FAILED;
-        if constexpr (Terms)
-            if (!terms_of(&e, g)) return RIDGE_FAILED;
-        return product_in<T, Tuned>(g.a, transposed(g.b), plan, e, g.stream);
-    }
+    plan.slices = (plan.slices + shares - 1) / shares;
+    std::conditional_t<Terms, gemm_terms_epilogue<T, Tuned.columns>, gemm_epilogue<T, Tuned.columns>> e = {};
+    if (!epilogue_of<T, Tuned.columns>(&e, g, shares, Tuned.cluster_n)) return RIDGE_FAILED;
+    if constexpr (Terms)
+        if (!terms_of(&e, g)) return RIDGE_FAILED;
+    RIDGE_TRY((product_in<T, Tuned>(g.a, transposed(g.b), plan, e, g.stream, shares)));
+    return shares == 1 ? RIDGE_OK : gemm_add_shares(g, (const float *)g.scratch, shares);
 }
-/* Terms: of the epilogue of whole sums; that of shares always has them. */
+/* Terms: of the epilogue of whole sums; those of shares are for the launch that adds. */
 template <matmul_tuning Tuned, bool Terms>
 ridge_status gemm_in_tile(const gemm_tile &tile, const gemm_call &g) {
     const gemm_problem p = g.problem();

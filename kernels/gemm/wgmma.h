@@ -5,10 +5,10 @@
 #include "gemm/problem.h"
 #include "gemm/tiles.h"
 
-/* Shares of K, blocks of a cluster: those with the shortest way through all tiles; 1 where none is shorter than whole tiles. */
+/* Shares of K: as many as fill the SMs once, 1 where tiles do so already. */
 int gemm_shares(const gemm_tile *tile, const gemm_problem *g);
-/* Clusters of so many blocks, one on an SM, that run at once. */
-int64_t gemm_clusters(int sms, int blocks);
+/* Floats of a line of a share's sums in scratch: an even number. */
+static inline int64_t gemm_share_line(int64_t n) { return (n + 1) / 2 * 2; }
 
 /* Microseconds, operands in lines of 16-byte pieces. */
 double gemm_tile_cost(const gemm_tile *tile, const gemm_problem *g);

@@ -3,7 +3,7 @@
 
 namespace ridge {
 
-/* The kernel of shares of K has terms, and is compiled with the plain products. */
+/* Shares of K leave as they are, and have their terms from gemm_add_shares. */
 #define TILE(name, columns_, stages_, cluster_m_, cluster_n_, split_, rate_, idea_)                             \
     case GEMM_NUMBER_OF_##name: {                                                                               \
         constexpr matmul_tuning tuned = {                                                                       \

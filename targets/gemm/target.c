@@ -1,4 +1,4 @@
-/* C[m,n] = alpha A[m,k] B[k,n]      A, B, C row- or column-major; bf16, f16, f32 or tf32, sums in fp32, C as A or fp32
+/* C[m,n] = alpha A[m,k] B[k,n]      A, B, C row- or column-major; bf16, f16 or f32, sums in fp32, C as A or fp32
  * 2 m n k FLOP; least traffic size(A) + size(B) + size(C). Compute-bound from about m = n = k = 600 on (H200, bf16). */
 #include <math.h>
 
@@ -27,7 +27,6 @@ static const ridge_case cases[] = {
     {.dim = {8192, 8192, 8192}, .dtype = RIDGE_F16, .option = {1}, GPU},
     {.dim = {4096, 4096, 4096}, .dtype = RIDGE_F32, .option = {1}, GPU},
     {.dim = {1024, 8192, 8192}, .dtype = RIDGE_F32, .option = {1}, GPU},
-    {.dim = {4096, 4096, 4096}, .dtype = RIDGE_TF32, .option = {1}, GPU},
     {.dim = {1, 8192, 8192}, .dtype = RIDGE_BF16, .option = {1}, GPU},
     {.dim = {8, 8192, 8192}, .dtype = RIDGE_BF16, .option = {1}, GPU},
     {.dim = {16, 8192, 8192}, .dtype = RIDGE_BF16, .option = {1}, GPU},
@@ -65,11 +64,6 @@ static const ridge_case cases[] = {
     {.dim = {257, 140, 1100}, .dtype = RIDGE_F32, .option = {0.75}, EDGE, GPU},
     {.dim = {130, 250, 1096}, .dtype = RIDGE_F32, .option = {1}, .column_major = A | C, EDGE, GPU},
     {.dim = {13, 31, 4164}, .dtype = RIDGE_F32, .option = {1}, .column_major = A, EDGE, GPU},
-    {.dim = {0, 5, 7}, .dtype = RIDGE_TF32, .option = {1}, EDGE, GPU},
-    {.dim = {3, 1, 5}, .dtype = RIDGE_TF32, .option = {1}, EDGE, GPU},
-    {.dim = {257, 300, 140}, .dtype = RIDGE_TF32, .option = {-2}, EDGE, GPU},
-    {.dim = {140, 259, 1100}, .dtype = RIDGE_TF32, .option = {1}, .column_major = A | B, EDGE, GPU},
-    {.dim = {130, 264, 72}, .dtype = RIDGE_TF32, .option = {1}, .column_major = B | C, EDGE, GPU},
     {.dim = {1, 264, 1032}, .dtype = RIDGE_BF16, .option = {1}, EDGE, GPU},
     {.dim = {16, 200, 520}, .dtype = RIDGE_F16, .option = {-3}, .column_major = B, EDGE, GPU},
     {.dim = {7, 520, 72}, .dtype = RIDGE_F16, .option = {1, 1}, EDGE, GPU},
@@ -97,20 +91,11 @@ static void oracle(const ridge_oracle_call *call) {
     for (int64_t i = 0; i < elements; i++) call->out[0][i] *= call->option[GEMM_ALPHA];
 }
 
-/* Both factors of a product are rounded to 2^-11 of themselves, whatever the sum is: seven deviations of the sum of these. The
- * tensor cores truncate, as in 16 bits. */
-static double tf32_error(const ridge_oracle_call *call) {
-    const double k = (double)call->dim[MATMUL_K], product = call->in_max[GEMM_A] * call->in_max[GEMM_B], u = 0x1p-24;
-    const double rounding = 2 * 0x1p-11 * product * fmin(k, 7 * sqrt(k) / 3);
-    return rounding + 2 * u * (k / 16 + 1) * product * (10.0 / 9.0 * sqrt(k) + 1);
-}
-
 /* The ladder's, times |alpha|; alpha rounds once in fp32, and a wide C not to 16 bits. */
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     const bool narrow = ridge_dtype_size(call->dtype) == 2;
     (narrow ? matmul_bound_16 : matmul_bound_32)(call, kind, output, b);
     if (narrow && call->option[GEMM_WIDE] > 0) b->relative -= ridge_dtype_roundoff(call->dtype);
-    if (call->dtype == RIDGE_TF32 && b->absolute > 0) b->absolute += tf32_error(call);
     b->absolute *= fabs(call->option[GEMM_ALPHA]);
     b->relative += 0x1p-24;
 }

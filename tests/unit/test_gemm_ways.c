@@ -63,13 +63,10 @@ static void listed_shapes_keep_their_ways(void **state) {
         {4096, 4096, 4096, RIDGE_F32, 0, "hi_lo_128"},
         {1024, 8192, 8192, RIDGE_F32, 0, "hi_lo_128"},
         {1001, 3003, 2005, RIDGE_BF16, 0, "copied"},
-        {1001, 3003, 2005, RIDGE_F32, 0, "hi_lo_shares"},
-        {4096, 4096, 4096, RIDGE_TF32, 0, "hi_256"},
-        {64, 64, 64, RIDGE_TF32, 0, "any"},
+        {1001, 3003, 2005, RIDGE_F32, 0, "hi_lo_128"},
         {256, 256, 256, RIDGE_F32, 0, "any"},
         {1, 1, 1, RIDGE_F16, 0, "any"},
         {512, 512, 16384, RIDGE_BF16, 0, "shares_128"},
-        {1024, 1024, 4096, RIDGE_BF16, 0, "shares_128"},
         {512, 512, 16384, RIDGE_F32, 0, "hi_lo_shares"},
         {1, 8192, 8192, RIDGE_BF16, 0, "few_rows"},
         {8, 8192, 8192, RIDGE_BF16, 0, "few_rows"},
@@ -116,7 +113,7 @@ static void clusters_of_few_rows_cover_k(void **state) {
 /* A share ends where the hi part ends at the latest: behind it is the lo part. */
 static void shares_of_hi_lo_end_with_the_part(void **state) {
     (void)state;
-    static const gemm_tile tile = {128, 3, 1, 1, true, 5.2e6, 3};
+    static const gemm_tile tile = {128, 3, 2, 1, true, 5.2e6, 3};
     int shared = 0;
     for (uint64_t seed = 0; seed < 500; seed++) {
         const gemm_problem g = drawn(seed, RIDGE_F32, 900);
@@ -124,45 +121,18 @@ static void shares_of_hi_lo_end_with_the_part(void **state) {
         assert_true(at.padded >= g.k && at.padded % (64 * at.shares) == 0);
         assert_true(at.b - at.a >= (size_t)((g.m + 7) / 8 * 8 * 4 * at.padded));
         assert_true(at.a_undo - at.b >= (size_t)((g.n + 7) / 8 * 8 * 4 * at.padded));
+        assert_true(at.shares == 1 || at.bytes - at.sums >= (size_t)(4 * g.m * gemm_share_line(g.n) * at.shares));
         shared += at.shares > 1;
-    }
-    assert_true(shared > 50);
-}
-
-/* What an H200 was seen to run at once; fewer are never promised more of. */
-static void clusters_fit_groups_of_sms(void **state) {
-    (void)state;
-    assert_int_equal(gemm_clusters(132, 1), 132);
-    assert_int_equal(gemm_clusters(132, 2), 66);
-    assert_int_equal(gemm_clusters(132, 4), 31);
-    assert_int_equal(gemm_clusters(132, 8), 15);
-    assert_int_equal(gemm_clusters(132, 16), 7);
-    for (int sms = 1; sms <= 160; sms++)
-        for (int blocks = 1; blocks <= 16; blocks++)
-            assert_true(gemm_clusters(sms, blocks) == 1 || gemm_clusters(sms, blocks) * blocks <= sms);
-}
-
-/* Every slice of K is in a share, none is empty, and K is cut only where that makes a block's way shorter. */
-static void shares_cover_k(void **state) {
-    (void)state;
-    static const gemm_tile tile = {128, 6, 1, 1, true, 6.8e6, 1};
-    int shared = 0;
-    for (uint64_t seed = 0; seed < 500; seed++) {
-        const gemm_problem g = drawn(seed, RIDGE_BF16, 900);
-        const int shares = gemm_shares(&tile, &g);
-        const int64_t slices = (g.k + GEMM_SLICE - 1) / GEMM_SLICE, each = (slices + shares - 1) / shares;
-        assert_true(shares >= 1 && shares <= GEMM_MOST_SHARES && each * shares >= slices &&
-                    each * (shares - 1) < slices);
-        shared += shares > 1;
     }
     assert_true(shared > 50);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(listed_shapes_keep_their_ways), cmocka_unit_test(older_devices_multiply_and_add),
-        cmocka_unit_test(clusters_of_few_rows_cover_k),  cmocka_unit_test(shares_of_hi_lo_end_with_the_part),
-        cmocka_unit_test(clusters_fit_groups_of_sms),    cmocka_unit_test(shares_cover_k),
+        cmocka_unit_test(listed_shapes_keep_their_ways),
+        cmocka_unit_test(older_devices_multiply_and_add),
+        cmocka_unit_test(clusters_of_few_rows_cover_k),
+        cmocka_unit_test(shares_of_hi_lo_end_with_the_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

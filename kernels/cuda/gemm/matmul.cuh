@@ -10,7 +10,6 @@
  *     finish(tile, state, sums, scratch, group)
  *     end()                                behind the last tile
  *     beside()                             where it exists: by the other warps of the first warpgroup, all along
- *     merge(tile, sums)                    of deep shapes, instead of finish: see below
  *     store(plan, rank, scratch)           where it exists: by a second thread of the first warpgroup, all tiles; scratch
  *                                          of both warpgroups
  *
@@ -19,9 +18,6 @@
  * The kernel is persistent: as many blocks as fit on the GPU, each takes tile after tile. While consumers finish one
  * tile, the producer loads the next. Tiles come in bands of rows, so that blocks that run together share operands in
  * L2.
- *
- * Of deep shapes a cluster has one tile, and each of its blocks a share of K. Their sums meet in shared memory, in place of the
- * stages, and each block makes the results of a part of the tile: always in the order of the shares, in one launch.
  *
  * Shapes with `promote` > 0 sum in two steps. Tensor cores round towards zero each time they add, so a long sum drifts;
  * after `promote` slices their sum is added to another in fp32. Products of split operands (gemm/split.cuh) need it. A
@@ -33,8 +29,6 @@
 #include "cuda/ptx/barrier.cuh"
 #include "cuda/ptx/cluster.cuh"
 #include "cuda/ptx/griddepcontrol.cuh"
-#include "cuda/ptx/shared.cuh"
-#include "cuda/tile/fragment.cuh"
 
 namespace ridge {
 
@@ -99,50 +93,8 @@ constexpr int first_registers = works_beside<Epilogue> ? 72 : 56;
 template <class Epilogue>
 constexpr int other_registers = (3 * 168 - first_registers<Epilogue>) / 2;
 
-constexpr int MATMUL_DEEP = 8; /* shares of K at most: blocks of a cluster that every GPU has */
-
 template <class S, class Epilogue>
 constexpr int matmul_shared_bytes = S::stages *(S::stage_bytes + 16) + S::groups *Epilogue::scratch;
-
-/* ---- deep shapes: the sums of a cluster's blocks ---- */
-
-/* A block's sums in shared memory, in lines of one row. The padding keeps a warp's stores apart. */
-template <class S>
-struct deep_sums {
-    static constexpr int line = S::N + 8, bytes = 4 * S::M * line, fours = S::M * S::N / 4;
-    uint32_t base;
-
-    __device__ uint32_t at(int row, int column) const { return base + 4 * (uint32_t)(row * line + column); }
-    /* By both warpgroups, behind their last products. */
-    __device__ void leave(const float (&v)[S::sums], int group) const {
-        static_assert(bytes <= S::stages * S::stage_bytes, "in place of the stages");
-        const int row = fragment_row(group), column = fragment_column();
-        bar_sync<3, 128 * S::groups>(); /* nobody multiplies any more */
-#pragma unroll
-        for (int j = 0; j < S::N / 8; j++) {
-            st_shared_v2(at(row, 8 * j + column), v[4 * j], v[4 * j + 1]);
-            st_shared_v2(at(row + 8, 8 * j + column), v[4 * j + 2], v[4 * j + 3]);
-        }
-    }
-    /* to(row, column, sums): of four neighbours, for this block's part of the tile, by both warpgroups. */
-    template <typename To>
-    __device__ void merge(To to) const {
-        const int blocks = cluster_nctarank(), rank = cluster_ctarank();
-        const int begin = rank * fours / blocks, end = (rank + 1) * fours / blocks;
-        for (int i = begin + (int)threadIdx.x - 128; i < end; i += 128 * S::groups) {
-            const int row = i / (S::N / 4), column = i % (S::N / 4) * 4;
-            float4 part[MATMUL_DEEP];
-#pragma unroll
-            for (int s = 0; s < MATMUL_DEEP; s++)
-                if (s < blocks) part[s] = ld_shared_cluster_v4(at(row, column), s);
-            float v[4] = {part[0].x, part[0].y, part[0].z, part[0].w};
-#pragma unroll
-            for (int s = 1; s < MATMUL_DEEP; s++)
-                if (s < blocks) v[0] += part[s].x, v[1] += part[s].y, v[2] += part[s].z, v[3] += part[s].w;
-            to(row, column, v);
-        }
-    }
-};
 
 template <class S, class Epilogue>
 __global__ void __launch_bounds__(S::threads, 1)
@@ -175,10 +127,6 @@ __global__ void __launch_bounds__(S::threads, 1)
             if (threadIdx.x == 32) epilogue.template store<S>(plan, rank, scratch);
         if constexpr (works_beside<Epilogue>)
             if (threadIdx.x >= 64) epilogue.beside();
-        if constexpr (S::deep) {
-            __syncwarp();
-            barrier_cluster_sync();
-        }
     } else {
         setmaxnreg_inc<other_registers<Epilogue>>();
         ring<S::stages> at;
@@ -195,19 +143,11 @@ __global__ void __launch_bounds__(S::threads, 1)
                 multiply_tile_in_turns<S>(sums, memory, at, plan.slices, group, rank);
             else
                 multiply_tile<S>(sums, memory, at, plan.slices, group, rank);
-            if constexpr (S::deep)
-                deep_sums<S>{memory.base}.leave(sums, group);
-            else
-                epilogue.finish(tile, state, sums, scratch + (uint32_t)(group * Epilogue::scratch), group);
-        }
-        if constexpr (S::deep) {
-            barrier_cluster_sync(); /* all sums are there */
-            epilogue.merge(matmul_schedule<S>(plan, rank).tile(), deep_sums<S>{memory.base});
+            epilogue.finish(tile, state, sums, scratch + (uint32_t)(group * Epilogue::scratch), group);
         }
         epilogue.end();
     }
-    if constexpr (S::cluster > 1 || S::deep)
-        barrier_cluster_sync(); /* nobody leaves while others may still write here */
+    if constexpr (S::cluster > 1) barrier_cluster_sync(); /* nobody leaves while others may still write here */
 #else
     __trap(); /* launched on Hopper alone */
 #endif

@@ -32,31 +32,15 @@ int matmul_resident(void) {
     return resident.get(matmul_room<S, Epilogue>, [](int blocks) { return blocks > 0; });
 }
 
-/* Of deep shapes: a cluster of `shares` blocks for each tile, however many of these run at once. */
-template <class S, class Epilogue>
-ridge_status matmul_run_deep(const CUtensorMap &a_map, const CUtensorMap &b_map, const matmul_plan &plan,
-                             const Epilogue &epilogue, cudaStream_t stream, int shares) {
-    const auto kernel = matmul_kernel<S, Epilogue>;
-    constexpr int bytes = matmul_shared_bytes<S, Epilogue>;
-    const int64_t blocks = (int64_t)plan.m_tiles * plan.n_tiles * shares;
-    static allowed_per_device allowed;
-    if (blocks > INT32_MAX || shares > MATMUL_DEEP) return RIDGE_UNSUPPORTED;
-    RIDGE_TRY(
-        cuda_status(allowed.get([&] { return allow_shared((const void *)kernel, bytes); }), "cudaFuncSetAttribute"));
-    return launch_as(LAUNCH_OVERLAP, kernel, {dim3((unsigned)blocks), S::threads, bytes, shares}, stream, a_map, b_map,
-                     plan, epilogue);
-}
-
 /* The launch of operands that have their maps. Blocks that wait for each other are launched together or not at all,
  * whatever else runs on the device. */
 template <class S, class Epilogue>
 ridge_status matmul_run_maps(const CUtensorMap &a_map, const CUtensorMap &b_map, int64_t m, int64_t n, matmul_plan plan,
                              const Epilogue &epilogue, cudaStream_t stream, int shares) {
-    plan.m_tiles = (int)((m + S::M - 1) / S::M);
-    plan.n_tiles = (int)((n + S::N - 1) / S::N);
-    if constexpr (S::deep) return matmul_run_deep<S>(a_map, b_map, plan, epilogue, stream, shares);
     const int resident = matmul_resident<S, Epilogue>();
     if (resident == 0) return RIDGE_UNSUPPORTED;
+    plan.m_tiles = (int)((m + S::M - 1) / S::M);
+    plan.n_tiles = (int)((n + S::N - 1) / S::N);
     if (shares > 1) {
         plan.across = (plan.n_tiles + S::CN - 1) / S::CN * S::CN;
         plan.n_tiles = plan.across * shares;
@@ -71,7 +55,7 @@ ridge_status matmul_run_maps(const CUtensorMap &a_map, const CUtensorMap &b_map,
                      a_map, b_map, plan, epilogue);
 }
 
-/* shares: of K, each of plan.slices; for epilogues that keep their sums apart, or of deep shapes.
+/* shares: of K, each of plan.slices; for epilogues that keep their sums apart.
  *
  * C = A B with A: [m, k], B: [k, n]; lines run along K where the shape says so, else along M or N. */
 template <class S, class Epilogue>

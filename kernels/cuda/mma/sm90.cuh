@@ -18,7 +18,6 @@ struct matmul_tuning {
     int promote = 0;          /* slices whose sum is added in fp32; 0: all are summed by the tensor cores */
     bool split = false;       /* operands of hi and lo parts */
     bool batched = false;     /* of several products of the same extents: matmul_plan.batch */
-    bool deep = false; /* the blocks of a cluster, as many as a launch has, have shares of K of one tile; no others */
 };
 /* Tile: M x N sums a block, K: 128 bytes. KMajorA, KMajorB: whether K runs along the lines of A and B in memory. */
 template <typename Type, matmul_tuning Tuned, bool KMajorA = true, bool KMajorB = true>
@@ -28,7 +27,7 @@ struct matmul_shape {
     static constexpr int CM = Tuned.cluster_m, CN = Tuned.cluster_n, cluster = CM * CN;
     static constexpr bool KA = KMajorA, KB = KMajorB;
     static constexpr int promote = Tuned.promote, parts = Tuned.split ? 2 : 1;
-    static constexpr bool batched = Tuned.batched, deep = Tuned.deep;
+    static constexpr bool batched = Tuned.batched;
     static constexpr int a_bytes = M * 128, b_bytes = N * 128, stage_bytes = parts * (a_bytes + b_bytes);
     static constexpr int groups = 2, threads = 128 * (groups + 1), sums = N / 2;
     static constexpr int line = K; /* 128 bytes, along K or not */
@@ -36,7 +35,6 @@ struct matmul_shape {
     static constexpr int a_box = lines_of_peer(KA ? M : K, CN), b_box = lines_of_peer(KB ? N : K, CM);
     static constexpr int a_lines = KA ? a_box * CN : M, b_lines = KB ? b_box * CM : N;
     static constexpr int arriving_bytes = parts * 128 * (a_lines + b_lines);
-    static_assert(!deep || cluster == 1, "blocks share K or operands");
     static_assert(b_box <= 256 && N % 8 == 0 && (KB || N % line == 0), "boxes and operands");
 };
 

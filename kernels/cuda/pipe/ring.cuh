@@ -71,9 +71,8 @@ __device__ inline void produce(const CUtensorMap *a_map, const CUtensorMap *b_ma
     for (; schedule.more(); schedule.next()) {
         const matmul_tile tile = schedule.tile();
         if (!schedule.exists(tile)) continue;
-        const int across = plan.across > 0 ? tile.n / S::N / plan.across : 0;
-        const int column = tile.n - across * plan.across * S::N;
-        const int begin = (S::deep ? cluster_ctarank() : across) * plan.slices;
+        const int share = plan.across > 0 ? tile.n / S::N / plan.across : 0;
+        const int column = tile.n - share * plan.across * S::N, begin = share * plan.slices;
         for (int k = 0; k < plan.slices; k++, at.next()) {
             if (slice < paced && ++slice % PACE == 0) keep_pace(plan.progress, slice / PACE);
             mbarrier_wait_parity(memory.empty(at.stage), at.phase ^ 1);
@@ -96,9 +95,7 @@ __device__ inline void produce(const CUtensorMap *a_map, const CUtensorMap *b_ma
 template <class S>
 __device__ inline void release(uint32_t empty, int rank) {
     const int thread = (int)threadIdx.x % 128;
-    if constexpr (S::deep) {
-        if (thread == 0) mbarrier_arrive(empty);
-    } else if constexpr (S::cluster == 1) {
+    if constexpr (S::cluster == 1) {
         if (thread == 0) mbarrier_arrive_cluster(empty, 0);
     } else {
         const bool shares = thread % S::CM == rank % S::CM || thread / S::CM == rank / S::CM;

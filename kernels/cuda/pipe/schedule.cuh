@@ -3,7 +3,6 @@
 #define RIDGE_KERNELS_CUDA_PIPE_SCHEDULE_CUH
 
 #include "cuda/pipe/order.h"
-#include "cuda/ptx/cluster.cuh"
 
 namespace ridge {
 
@@ -36,7 +35,7 @@ struct matmul_schedule {
     int rank, unit, of_run;
 
     __device__ matmul_schedule(const matmul_plan &p, int rank_in_cluster)
-        : plan(p), rank(rank_in_cluster), unit(S::deep ? clusterid_x() : (int)blockIdx.x / S::cluster), of_run(0) {}
+        : plan(p), rank(rank_in_cluster), unit((int)blockIdx.x / S::cluster), of_run(0) {}
     __device__ int rows(void) const { return (plan.m_tiles + S::CM - 1) / S::CM; }
     __device__ int columns(void) const { return (plan.n_tiles + S::CN - 1) / S::CN; }
     __device__ int units(void) const { return (columns() + plan.run - 1) / plan.run; }
