@@ -14,13 +14,17 @@ extern "C" {
 namespace ridge {
 
 /* Of a tile: whether it owns keys; which gradients it sums. Lines: passing rows of a step. Where queries pass, their
- * statistics pass with them. */
-template <typename Type, int Depth, int Values, int Lines, bool Keys, bool OfX, bool OfY, bool Shaped>
+ * statistics pass with them. Parted: blocks have parts of what passes a tile, side by side; it takes registers that make
+ * each step a tenth longer where there is one part. */
+template <typename Type, int Depth, int Values, int Lines, bool Keys, bool OfX, bool OfY, bool Shaped,
+          bool Parted = false>
 struct backward_shape {
     using T = Type;
     static constexpr int D = Depth, V = Values, N = Lines, groups = 2, M = 64 * groups, threads = 128 * (groups + 1);
     static constexpr bool of_keys = Keys, of_x = OfX, of_y = OfY, shaped = Shaped, packed = false;
-    static constexpr bool parted = !Shaped; /* the shaped have no registers left for it */
+    static constexpr bool parted = Parted;
+    static_assert(!Shaped || !Parted, "registers do not suffice");
+    using in_parts = backward_shape<Type, Depth, Values, Lines, Keys, OfX, OfY, false, true>;
     static constexpr int scores = N / 2, sums_x = OfX ? D / 2 : 1, sums_y = OfY ? V / 2 : 1; /* of a thread */
     static constexpr int own_x_bytes = M * D * 2, own_y_bytes = OfX ? M * V * 2 : 0;
     static constexpr int x_bytes = N * D * 2, y_bytes = N * V * 2, statistic_bytes = Keys ? N * 4 : 0;
@@ -195,7 +199,7 @@ __device__ inline void store_gradient(const attention_args &own, const attention
 template <class S>
 __device__ inline void store_no_gradient(const backward_args &b, const attention_place &place, int group) {
     const int first = place.m + group * 64, rows = min(64, b.own.m - first);
-    if (S::parted && b.own.parts > 1) {
+    if constexpr (S::parted) {
         const auto none = [&](float *sums, int columns) {
             const int line = (int)backward_part_line(columns);
             for (int i = thread_of_warpgroup(); i < rows * line; i += 128)

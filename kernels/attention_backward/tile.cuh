@@ -161,14 +161,12 @@ struct backward_consumer {
             for (float &x : sums_x) x *= b.own.scale;
             wgmma_settle(sums_x); /* multiplied once, whichever way they leave */
         }
-        if (S::parted && b.own.parts > 1) {
+        if constexpr (S::parted) {
             if constexpr (S::of_x) store_part<S::D>(b, b.part_x, place, group, b.dx.columns, sums_x);
             if constexpr (S::of_y) store_part<S::V>(b, b.part_y, place, group, b.dy.columns, sums_y);
             return;
         }
-        if constexpr (S::of_x) {
-            store_gradient<S, S::D>(b.own, b.dx, place, memory.own_x(), group, sums_x);
-        }
+        if constexpr (S::of_x) store_gradient<S, S::D>(b.own, b.dx, place, memory.own_x(), group, sums_x);
         if constexpr (S::of_y)
             store_gradient<S, S::V>(b.own, b.dy, place, S::of_x ? memory.own_y() : memory.own_x(), group, sums_y);
     }
@@ -184,18 +182,20 @@ struct backward_consumer {
         }
         store(place, sums_x, sums_y);
     }
-    /* A part of one, or all of it. Its place is found again for each head: there are no registers to keep it. */
-    __device__ void part(const attention_schedule<S> &schedule, int first_head, int end_head) {
+    /* A part of one. Its place is found again for each head: there are no registers to keep it. */
+    __device__ void part(const attention_schedule<S> &schedule, int first_head) {
         float sums_x[S::sums_x], sums_y[S::sums_y];
         backward_rows<S> rows = {b, schedule.place().m + group * 64};
         for (float &x : sums_x) x = 0.0f;
         for (float &y : sums_y) y = 0.0f;
-        for (int i = first_head; i < end_head; i++) {
+        for (int i = first_head;; i++) {
             const attention_place place = schedule.place_again();
             const backward_walk walk = backward_walk_of<S>(b, place, i);
+            if (i >= walk.end) break;
+            const int behind = walk.step - number; /* of the number of the step, its place */
             rows.of_head(place, i);
-            for (int at = walk.step; at < walk.step + walk.count; at++, number++)
-                step(rows, at * S::N, sums_x, sums_y, 1);
+            for (const int end = number + walk.count; number < end; number++)
+                step(rows, (number + behind) * S::N, sums_x, sums_y, 1);
         }
         store(schedule.place_again(), sums_x, sums_y);
     }
@@ -235,7 +235,7 @@ __global__ void __launch_bounds__(S::threads, 1)
         }
         mbarrier_wait_parity(memory.own_full(), phase), phase ^= 1;
         if constexpr (S::parted)
-            consumer.part(schedule, walk.first, walk.end);
+            consumer.part(schedule, walk.first);
         else
             consumer.tile(place, steps);
         fence_proxy_async(); /* the results left through the own rows' place, which TMA writes next */

@@ -12,6 +12,8 @@ namespace ridge {
 /* Tiles of one kernel: b has all but what depends on its shape. */
 template <class S>
 static ridge_status run_shape(const backward_maps &maps, backward_args b, cudaStream_t stream) {
+    if constexpr (!S::shaped && !S::parted)
+        if (b.own.parts > 1) return run_shape<typename S::in_parts>(maps, b, stream);
     static allowed_per_device allowed;
     const void *const kernel = (const void *)attention_backward_kernel<S>;
     constexpr int bytes = backward_memory<S>::bytes;
