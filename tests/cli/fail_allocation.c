@@ -7,7 +7,8 @@
  *     RIDGE_FAIL_TOLD    file to which the process that begins writes how many places there were
  *     RIDGE_FAIL_FORK    if set, there are no new processes either
  *
- * What hwloc and the dynamic linker ask for is given: how they fail is theirs. */
+ * What hwloc, the dynamic linker and constructors ask for is given: how they fail is theirs. (A program with CUDA registers its
+ * kernels before main.) */
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -46,6 +47,7 @@ static range program, hwloc;
 static int failing;
 static pid_t first_process;
 static _Thread_local bool inside;
+static bool running; /* between main's begin and its end */
 
 static int look(struct dl_phdr_info *info, size_t size, void *arg) {
     int *number = arg;
@@ -89,6 +91,25 @@ __attribute__((destructor)) static void end(void) {
     (void)fclose(file);
 }
 
+static int (*program_main)(int, char **, char **);
+static int watched_main(int argc, char **argv, char **environment) {
+    running = true;
+    const int status = program_main(argc, argv, environment);
+    running = false;
+    return status;
+}
+/* The C library's, which calls constructors and then main. */
+extern int __libc_start_main(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void),
+                             void (*)(void), void *);
+int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv, void (*init)(void), void (*fini)(void),
+                      void (*at_end)(void), void *stack_end) {
+    int (*next)(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void), void (*)(void), void *);
+    void *symbol = dlsym(RTLD_NEXT, "__libc_start_main");
+    memcpy(&next, &symbol, sizeof next);
+    program_main = main;
+    return next(watched_main, argc, argv, init, fini, at_end, stack_end);
+}
+
 /* The place's number, from 1; 0: the program does not ask. */
 static int number_of(uint64_t place) {
     int i = 0;
@@ -114,7 +135,7 @@ static uint64_t place_of(void *const *frames, int n) {
 /* Has two frames of its own on the stack. */
 static __attribute__((noinline)) bool fails(void) {
     void *frames[FRAMES];
-    if (!places || inside) return false;
+    if (!places || inside || !running) return false;
     inside = true;
     const uint64_t place = place_of(frames, backtrace(frames, FRAMES));
     const bool refused = place && number_of(place) == failing;
