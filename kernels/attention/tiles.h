@@ -19,7 +19,8 @@
     X(tile_128, 128, 128, 128, 2, false, 1.54, 2.6, "128 queries by 128 keys, d to 128")                          \
     X(tile_256, 256, 256, 80, 2, false, 1.88, 4.0, "128 queries by 80 keys, d to 256")                            \
     X(packed_64, 64, 64, 128, 1, true, 1.4, 2.0, "few queries: rows of all heads that share keys, keys in parts") \
-    X(packed_128, 128, 128, 128, 1, true, 1.4, 2.0, "few queries, d to 128")
+    X(packed_128, 128, 128, 128, 1, true, 1.4, 2.0, "few queries, d to 128")                                      \
+    X(packed_256, 256, 256, 64, 1, true, 1.6, 2.5, "few queries, d to 256")
 
 typedef struct attention_tile {
     int depth, values, keys, groups;

@@ -58,6 +58,7 @@ static const ridge_case cases[] = {
     {.dim = {1, 1, 8, 700, 2, 128, 128}, .dtype = RIDGE_BF16, PLAIN, EDGE, GPU},
     {.dim = {5, 2, 6, 900, 2, 64, 40}, .dtype = RIDGE_F16, .option = {0, 1, 500, -1}, EDGE, GPU},
     {.dim = {3, 1, 4, 1100, 1, 96, 96}, .dtype = RIDGE_BF16, .option = {0.2, 1, ALL, 4, 1, 1}, EDGE, GPU},
+    {.dim = {3, 2, 4, 330, 1, 256, 200}, .dtype = RIDGE_BF16, CAUSAL, EDGE, GPU},
     {.dim = {40, 1, 4, 200, 2, 64, 64}, .dtype = RIDGE_F16, .option = {0, 1, ALL, 0, 1, 0}, EDGE, GPU},
     {.dim = {130, 1, 2, 170, 1, 256, 200}, .dtype = RIDGE_BF16, .option = {0.1, 1, 90, -1, 2, 1, 1}, EDGE, GPU},
 };
