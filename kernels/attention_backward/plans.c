@@ -69,7 +69,8 @@ static double step_us(int lines, double flops) {
 }
 static backward_side side_of(attention_mask mask, int64_t own, int64_t passing, double heads, double shared,
                              int lines) {
-    backward_side s = {.tiles = heads * (double)((own + 127) / 128)};
+    const int64_t tiles = (own + 127) / 128;
+    backward_side s = {.tiles = heads * (double)tiles};
     s.steps = heads * shared * attention_steps_of(mask, (int)own, (int)passing, 128, lines, &s.longest);
     s.longest *= shared;
     return s;
