@@ -15,6 +15,7 @@ mask lets through. GB/s: of keys and values. torch.compile makes flex_attention'
 
 import argparse
 import dataclasses
+import functools
 import math
 import random
 import statistics
@@ -24,9 +25,7 @@ import sweep
 import sweep_cuda
 import torch
 from sides import DTYPES, note
-from torch.nn import functional as F
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+from torch.nn.attention import SDPBackend
 
 ridge = sides.import_ridge()
 ROWS_CHECKED, HEADS_CHECKED = 64, 4
@@ -89,25 +88,14 @@ LISTED = (
 # ---- sides ----------------------------------------------------------------------------------------------------------
 def torch_side(case, sets, backend):
     """PyTorch's causal mask is aligned at the top left: ridge's where there are as many queries as keys."""
-
-    def run(i):
-        with sdpa_kernel(backend):
-            return F.scaled_dot_product_attention(
-                *sets[i], enable_gqa=case.heads != case.kv_heads, is_causal=case.causal
-            )
-
-    return run
+    attention = sides.attention_by(backend, case.heads != case.kv_heads, is_causal=case.causal)
+    return lambda i: attention(*sets[i])
 
 
 def flex_side(case, sets):
-    behind = case.n - case.m
-
-    def sees(_batch, _head, i, j):
-        return (j <= i + behind) & (j >= i + behind - case.left)
-
-    mask = create_block_mask(sees, None, None, case.m, case.n, device="cuda")
-    compiled = torch.compile(flex_attention, dynamic=False)
-    return lambda i: compiled(*sets[i], block_mask=mask, enable_gqa=case.heads != case.kv_heads)
+    compiler = functools.partial(torch.compile, dynamic=False)
+    attention = sides.flex_window(compiler, case.m, case.n, case.left, case.heads != case.kv_heads)
+    return lambda i: attention(*sets[i])
 
 
 def variant_of(way):
@@ -160,13 +148,12 @@ def ridge_backward(case, sets, way=None):
 def torch_backward(case, sets, backend):
     """The gradient function of PyTorch's own graph, kept, so that only its kernels run."""
     saved, stream = [], torch.cuda.Stream()
+    attention = sides.attention_by(backend, case.heads != case.kv_heads, is_causal=case.causal)
     stream.wait_stream(torch.cuda.current_stream())
     for q, k, v, dout in sets:
         leaves = [x.detach().requires_grad_() for x in (q, k, v)]
-        with sdpa_kernel(backend), torch.cuda.stream(stream):
-            out = F.scaled_dot_product_attention(
-                *leaves, enable_gqa=case.heads != case.kv_heads, is_causal=case.causal
-            )
+        with torch.cuda.stream(stream):
+            out = attention(*leaves)
         saved.append((out, leaves, dout))
 
     def run(i):

@@ -16,7 +16,7 @@ import statistics
 import sides
 import sweep_cuda
 import torch
-from sides import DTYPES, note
+from sides import DTYPES
 
 ridge = sides.import_ridge()
 
@@ -68,22 +68,9 @@ def run_case(shape, dtype, order, ways, rounds):
         [matrix(m, k, t, order[0] == "t"), matrix(k, n, t, order[1] == "t"), torch.empty(m, n, device="cuda", dtype=t)]
         for _ in range(count)
     ]
-    graphs, samples = {}, {}
-    for name, run in runs_of(sets, ways).items():
-        try:
-            sets[0][2].fill_(float("nan"))
-            run(0)
-            if not is_right(sets[0][2], *sets[0][:2]):
-                raise SystemExit(f"{name} is wrong: {m}x{n}x{k} {dtype} {order}")
-            graphs[name], samples[name] = sides.graph_of(run, count), []
-        except (ridge.Error, RuntimeError) as why:
-            note(f"{m}x{n}x{k} {dtype} {order}: {name}: {why}")
-    for turn in range(rounds + 1):
-        for name in list(graphs)[:: 1 if turn % 2 else -1]:
-            us = sides.elapsed(graphs[name].replay) / count
-            if turn:
-                samples[name].append(us)
-    median = {name: statistics.median(values) for name, values in samples.items()}
+    a, b, c = sets[0]
+    failures = (ridge.Error, RuntimeError)
+    median = sides.medians_in_turns(runs_of(sets, ways), count, rounds, c, lambda _: is_right(c, a, b), failures)
     case = {"shape": f"{m}x{n}x{k}", "dtype": dtype, "order": order}
     return [
         {**case, "side": s, "us": us, "tflops": 2.0 * m * n * k / us / 1e6, "ahead": median["torch"] / us}

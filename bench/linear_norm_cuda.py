@@ -12,13 +12,11 @@ fp64; a wrong one ends the program with status 1. Ahead: the quicker of the two 
 """
 
 import argparse
-import statistics
 
 import sides
 import sweep_cuda
 import torch
-from sides import DTYPES, note
-from sweep import turns
+from sides import DTYPES
 from torch.nn import functional as F
 
 ridge = sides.import_ridge()
@@ -77,20 +75,10 @@ def run_case(shape, dtype, order, ways, rounds):
     size = torch.finfo(t).bits // 8 * (m * k + k * n + m * n)
     count = sides.sets_for(size, sides.l2_bytes(), 32)
     sets = [operands(shape, t, order) for _ in range(count)]
-    graphs, samples = {}, {}
-    for name, run in runs_of(sets, ways).items():
-        try:
-            sets[0][5].fill_(float("nan"))
-            if not is_right(run(0), sets[0]):
-                raise SystemExit(f"{name} is wrong: {m}x{n}x{k} {dtype} {order}")
-            graphs[name], samples[name] = sides.graph_of(run, count), []
-        except (ridge.Error, RuntimeError) as why:
-            note(f"{m}x{n}x{k} {dtype} {order}: {name}: {str(why)[:200]}")
-    for turn, name in turns(graphs, rounds + 1):
-        us = sides.elapsed(graphs[name].replay) / count
-        if turn:
-            samples[name].append(us)
-    median = {name: statistics.median(values) for name, values in samples.items()}
+    failures = (ridge.Error, RuntimeError)
+    median = sides.medians_in_turns(
+        runs_of(sets, ways), count, rounds, sets[0][5], lambda got: is_right(got, sets[0]), failures
+    )
     compiled = min((us for name, us in median.items() if name in ("compile", "autotune")), default=float("nan"))
     case = {"shape": f"{m}x{n}x{k}", "dtype": dtype, "order": order}
     return [{**case, "side": s, "us": us, "ahead": compiled / us} for s, us in median.items()]

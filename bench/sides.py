@@ -6,11 +6,13 @@ sweep_cpu.py drawn ones (problems.py makes those from a Case). Importing it need
 """
 
 import json
+import math
 import pathlib
 import statistics
 import sys
 import time
 
+import sweep
 import torch
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -260,6 +262,29 @@ def elapsed(run, before=None):
     b.record()
     torch.cuda.synchronize()
     return a.elapsed_time(b) * 1e3
+
+
+def medians_in_turns(runs, count, rounds, result, is_right, failures):
+    """{side: µs of a call} of run(0) … run(count - 1) in a graph each, replayed in turns, A B C … C B A.
+
+    result: the tensor that sides write in run(0), or not at all: it is NaN before each. is_right(what run(0) returned): else
+    the program ends, if the side is ridge's; a peer is left out. failures: exceptions after which a side is left out."""
+    graphs, samples = {}, {}
+    for name, run in runs.items():
+        try:
+            result.fill_(math.nan)
+            if not is_right(run(0)):
+                if name.startswith("ridge"):
+                    raise SystemExit(f"{name} is wrong")
+                raise RuntimeError("wrong")
+            graphs[name], samples[name] = graph_of(run, count), []
+        except failures as why:
+            note(f"{name}: {str(why)[:200]}")
+    for turn, name in sweep.turns(graphs, rounds + 1):
+        us = elapsed(graphs[name].replay) / count
+        if turn:
+            samples[name].append(us)
+    return medians(samples)
 
 
 def host_us(run):

@@ -229,7 +229,7 @@ __global__ void __launch_bounds__(S::threads, 1)
         const attention_place place = schedule.place();
         const attention_steps steps = attention_steps_of<S>(b.own, place);
         const backward_walk walk = backward_walk_of<S>(b, place, 0);
-        if (S::parted ? walk.end == 0 : steps.none()) {
+        if (S::parted ? walk.end == 0 : steps.none()) { /* the same: asked for the other way, whole tiles would spill */
             store_no_gradient<S>(b, place, group);
             continue;
         }

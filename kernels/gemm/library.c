@@ -80,3 +80,40 @@ ridge_status gemm_cublaslt_run(const ridge_call *call) {
                                  .z_row = lead_of(c)};
     return cublaslt_run_as(call->plan, &shape, &o, call->scratch, call->stream);
 }
+
+/* ---- the product alone ---- */
+
+static ridge_case product_of(const ridge_case *c) {
+    ridge_case p = *c;
+    for (int i = 0; i < RIDGE_MAX_OPTIONS; i++) p.option[i] = 0;
+    p.option[GEMM_ALPHA] = 1, p.option[GEMM_WIDE] = 1;
+    p.column_major &= 1u << GEMM_A | 1u << GEMM_B;
+    return p;
+}
+
+const char *gemm_fp32_product_unavailable(const ridge_case *c) {
+    const ridge_case p = product_of(c);
+    return gemm_cublaslt_unavailable(&p);
+}
+
+size_t gemm_fp32_product_scratch(const ridge_case *c, int threads) {
+    return gemm_cublaslt_scratch(c, threads) + 4 * (size_t)c->dim[MATMUL_M] * (size_t)c->dim[MATMUL_N];
+}
+
+ridge_status gemm_fp32_product_prepare(const ridge_case *c, int threads, void **plan) {
+    const ridge_case p = product_of(c);
+    return gemm_cublaslt_search(&p, threads, plan);
+}
+
+/* Behind the library's workspace. */
+ridge_status gemm_fp32_product_run(const ridge_call *call, float **product) {
+    const double option[RIDGE_MAX_OPTIONS] = {[GEMM_ALPHA] = 1, [GEMM_WIDE] = 1};
+    int64_t shape[2] = {call->dim[MATMUL_M], call->dim[MATMUL_N]};
+    DLTensor whole = call->out[0];
+    ridge_call of = *call;
+    *product = (float *)((char *)call->scratch + CUBLASLT_WORKSPACE);
+    whole.data = *product, whole.byte_offset = 0, whole.shape = shape, whole.strides = NULL;
+    whole.dtype = ridge_dtype_to_dlpack(RIDGE_F32);
+    of.option = option, of.out = &whole;
+    return gemm_cublaslt_run(&of);
+}

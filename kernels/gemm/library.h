@@ -11,4 +11,11 @@ ridge_status gemm_cublaslt_guess(const ridge_case *c, int threads, void **plan);
 ridge_status gemm_cublaslt_search(const ridge_case *c, int threads, void **plan);
 ridge_status gemm_cublaslt_run(const ridge_call *call);
 
+/* The product alone, row-major and in fp32, by the quickest of them, to scratch: for baselines that make the rest of it.
+ * Inputs 0 and 1 of the target are A and B. */
+const char *gemm_fp32_product_unavailable(const ridge_case *c);
+size_t gemm_fp32_product_scratch(const ridge_case *c, int threads);
+ridge_status gemm_fp32_product_prepare(const ridge_case *c, int threads, void **plan);
+ridge_status gemm_fp32_product_run(const ridge_call *call, float **product);
+
 #endif

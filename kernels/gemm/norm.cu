@@ -1,6 +1,5 @@
 /* y = gelu(layer_norm(x w + b) gamma + beta): see norm.h. */
 #include "gemm/norm.cuh"
-#include "gemm/norm_rows.cuh"
 
 extern "C" {
 #include "gemm/norm.h"

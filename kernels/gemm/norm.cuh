@@ -5,6 +5,7 @@
 
 #include <float.h>
 
+#include "gemm/norm_rows.cuh"
 #include "gemm/wgmma.cuh"
 #include "cuda/tile/reduce.cuh"
 
@@ -13,8 +14,6 @@ extern "C" {
 }
 
 namespace ridge {
-
-constexpr float NORM_SMALL = 0x1p-100f; /* brings squares of any finite difference into range */
 
 /* What z is divided by: the power of two of a deviation; 1 where that is 0 or beyond all numbers. */
 __device__ inline float norm_unit(float deviation) {
@@ -54,7 +53,7 @@ struct norm_pass {
         }
         for (int mask = 16; mask > 0; mask /= 2) top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, mask));
         const bool small = top > 0x1p60f;
-        const float scale = small ? NORM_SMALL : 1.0f;
+        const float scale = small ? NORM_RESCUE : 1.0f;
         for (int t = lane; t < tiles; t += 32) {
             const float2 p = part(row, t);
             const float within = p.y * scale, between = (p.x - mean) * scale;
@@ -163,8 +162,8 @@ struct norm_epilogue : gemm_terms_epilogue<T, N> {
         const bool small = !(squares <= FLT_MAX);
         float deviation = sqrtf(squares * share);
         if (__any_sync(0xffffffffu, small)) {
-            squares = sum_squares(NORM_SMALL);
-            if (small) deviation = sqrtf(squares * share) * (1.0f / NORM_SMALL);
+            squares = sum_squares(NORM_RESCUE);
+            if (small) deviation = sqrtf(squares * share) * (1.0f / NORM_RESCUE);
         }
         const float inverse = 1.0f / norm_unit(deviation);
         each_of_row<Which>(v, [&](float &x, int) { x = (x - mean) * inverse; });

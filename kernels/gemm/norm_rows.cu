@@ -14,7 +14,6 @@ extern "C" {
 namespace ridge {
 
 constexpr int NORM_ROWS_THREADS = 256;
-constexpr float NORM_RESCUE = 0x1p-100f; /* brings the squares of any finite row into range */
 
 /* The sum of f(j) over a row's columns, for all threads, always in the same order. */
 template <typename F>

@@ -6,6 +6,8 @@
 
 namespace ridge {
 
+constexpr float NORM_RESCUE = 0x1p-100f; /* brings the squares of any finite row into range */
+
 /* gamma and beta are of type T; y, of type To, may be h where To is float. */
 template <typename T, typename To>
 struct norm_rows {

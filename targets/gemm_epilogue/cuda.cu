@@ -3,7 +3,6 @@
 
 extern "C" {
 #include "gemm/library.h"
-#include "peer/cublaslt.h"
 }
 
 namespace {
@@ -42,15 +41,8 @@ ridge_status make(const ridge_call *call, const float *product) {
 
 extern "C" ridge_status gemm_epilogue_cuda_baseline(const ridge_call *call) {
     if (call->dim[MATMUL_M] == 0) return RIDGE_OK;
-    float *const product = (float *)((char *)call->scratch + CUBLASLT_WORKSPACE);
-    const double option[RIDGE_MAX_OPTIONS] = {1, 1};
-    int64_t shape[2] = {call->dim[MATMUL_M], call->dim[MATMUL_N]};
-    DLTensor whole = call->out[0];
-    whole.data = product, whole.byte_offset = 0, whole.shape = shape, whole.strides = NULL;
-    whole.dtype = ridge_dtype_to_dlpack(RIDGE_F32);
-    ridge_call of = *call;
-    of.option = option, of.out = &whole;
-    RIDGE_TRY(gemm_cublaslt_run(&of));
+    float *product;
+    RIDGE_TRY(gemm_fp32_product_run(call, &product));
     const bool wide = call->option[GEMM_WIDE] > 0;
     return with_storage(call->dtype,
                         [&]<typename T>() { return wide ? make<T, float>(call, product) : make<T, T>(call, product); });

@@ -4,14 +4,12 @@
 #include <math.h>
 
 #include "gemm/cpu.h"
+#include "gemm/library.h"
 #include "gemm/ways.h"
 #include "model/matmul_target.h"
 #include "peer/cublaslt.h"
 
 RIDGE_CUDA_DECLARE(gemm_epilogue_cuda_baseline);
-ridge_status gemm_epilogue_prepare(const ridge_case *c, int threads, void **plan);
-size_t gemm_epilogue_scratch(const ridge_case *c, int threads);
-const char *gemm_epilogue_unavailable(const ridge_case *c);
 
 enum { A = 1u << GEMM_A, B = 1u << GEMM_B, C = 1u << GEMM_ADDEND, D = 1u << GEMM_D };
 #define GPU MATMUL_GPU
@@ -169,9 +167,9 @@ static const ridge_variant variants[] = {
      .role = RIDGE_BASELINE,
      .idea = "cuBLASLt, the quickest of its algorithms, to fp32; then a kernel for all terms",
      .run = RIDGE_CUDA(gemm_epilogue_cuda_baseline),
-     .scratch = gemm_epilogue_scratch,
-     .unavailable = gemm_epilogue_unavailable,
-     .prepare = RIDGE_CUDA_PLAN(gemm_epilogue_prepare),
+     .scratch = gemm_fp32_product_scratch,
+     .unavailable = gemm_fp32_product_unavailable,
+     .prepare = RIDGE_CUDA_PLAN(gemm_fp32_product_prepare),
      .release = RIDGE_CUDA_PLAN(cublaslt_plan_destroy)},
     {.name = "cuda/optimized",
      .role = RIDGE_OPTIMIZED,

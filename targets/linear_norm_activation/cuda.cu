@@ -7,7 +7,6 @@
 extern "C" {
 #include "gemm/library.h"
 #include "linear_norm_activation.h"
-#include "peer/cublaslt.h"
 }
 
 namespace {
@@ -43,14 +42,7 @@ ridge_status behind_product(const ridge_call *call, float *h) {
 
 extern "C" ridge_status linear_norm_activation_cuda_baseline(const ridge_call *call) {
     if (call->dim[MATMUL_M] == 0) return RIDGE_OK;
-    float *const h = (float *)((char *)call->scratch + CUBLASLT_WORKSPACE);
-    const double option[RIDGE_MAX_OPTIONS] = {1, 1};
-    int64_t shape[2] = {call->dim[MATMUL_M], call->dim[MATMUL_N]};
-    DLTensor whole = call->out[0];
-    whole.data = h, whole.byte_offset = 0, whole.shape = shape, whole.strides = NULL;
-    whole.dtype = ridge_dtype_to_dlpack(RIDGE_F32);
-    ridge_call of = *call;
-    of.option = option, of.out = &whole;
-    RIDGE_TRY(gemm_cublaslt_run(&of));
+    float *h;
+    RIDGE_TRY(gemm_fp32_product_run(call, &h));
     return with_storage(call->dtype, [&]<typename T>() { return behind_product<T>(call, h); });
 }

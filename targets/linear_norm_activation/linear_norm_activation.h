@@ -1,4 +1,4 @@
-/* What the files of this target share: the baseline's plan on a GPU, and its scratch. */
+/* What the files of this target share. */
 #ifndef LINEAR_NORM_ACTIVATION_H
 #define LINEAR_NORM_ACTIVATION_H
 
@@ -13,8 +13,5 @@ static inline int64_t linear_norm_rows(int64_t n) {
     const int64_t rows = (1 << 17) / (n > 0 ? n : 1);
     return rows > 144 ? 144 : rows < 16 ? 16 : rows;
 }
-const char *linear_norm_activation_unavailable(const ridge_case *c);
-size_t linear_norm_activation_scratch(const ridge_case *c, int threads);
-ridge_status linear_norm_activation_prepare(const ridge_case *c, int threads, void **plan);
 
 #endif

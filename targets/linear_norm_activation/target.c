@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cpu/gemm_product.h"
+#include "gemm/library.h"
 #include "linear_norm_activation.h"
 #include "model/matmul_target.h"
 #include "model/norm_eps.h"
@@ -164,9 +165,9 @@ static const ridge_variant variants[] = {
      .idea = "cuBLASLt, the quickest of its algorithms, then the bias, layer norm and GELU by kernels",
      .run = RIDGE_CUDA(linear_norm_activation_cuda_baseline),
      .traffic = cuda_baseline_traffic,
-     .scratch = linear_norm_activation_scratch,
-     .unavailable = linear_norm_activation_unavailable,
-     .prepare = RIDGE_CUDA_PLAN(linear_norm_activation_prepare),
+     .scratch = gemm_fp32_product_scratch,
+     .unavailable = gemm_fp32_product_unavailable,
+     .prepare = RIDGE_CUDA_PLAN(gemm_fp32_product_prepare),
      .release = RIDGE_CUDA_PLAN(cublaslt_plan_destroy)},
     {.name = "cuda/optimized",
      .role = RIDGE_OPTIMIZED,

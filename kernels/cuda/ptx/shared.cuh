@@ -13,11 +13,6 @@ __device__ inline uint32_t shared_address(const void *p) { return (uint32_t)__cv
 __device__ inline void st_shared(uint32_t address, float v) {
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(v) : "memory");
 }
-__device__ inline float ld_shared(uint32_t address) {
-    float v;
-    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(address) : "memory");
-    return v;
-}
 __device__ inline void st_shared_v2(uint32_t address, float x, float y) {
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(x), "f"(y) : "memory");
 }
