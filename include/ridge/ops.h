@@ -184,6 +184,14 @@ RIDGE_API ridge_status ridge_gemm(ridge_context *context, const DLTensor *a, con
 RIDGE_API ridge_status ridge_batched_gemm(ridge_context *context, const DLTensor *a, const DLTensor *b,
                                           const ridge_gemm_options *options, const DLTensor *c, ridge_error *error);
 
+/* c[i,:] = alpha a[i,:] b[g] for the rows i of group g: from ends[g - 1] (0 for the first) to below ends[g].
+ *                                 a: [m, k], b: [groups, k, n], ends: i32 [groups], where a is, c: [m, n], row-major, a, b
+ *                                 and c of one type: f32, on a GPU also bf16 and f16. An end before that of the group
+ *                                 before, or beyond m, counts as the nearest allowed. Rows behind the last end are zero. */
+RIDGE_API ridge_status ridge_grouped_gemm(ridge_context *context, const DLTensor *a, const DLTensor *b,
+                                          const DLTensor *ends, const ridge_gemm_options *options, const DLTensor *c,
+                                          ridge_error *error);
+
 /* Values of the activation of ridge_gemm_epilogue: ridge_activation's, and one more. */
 enum { RIDGE_ACTIVATION_RELU_SQUARED = RIDGE_ACTIVATION_RELU + 1 };
 /* options NULL: 1, 1, none. beta: as alpha. */

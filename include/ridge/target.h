@@ -108,6 +108,9 @@ typedef enum ridge_fill {
      * with UNIFORM values are of order one. */
     RIDGE_FILL_WEIGHT,
     RIDGE_FILL_LOG, /* UNIFORM plus the integer nearest to log(extent of dims[index_dim]) */
+    /* i32, of rank 1: where groups of that extent end, each at or behind the one before. Later groups are larger. The last
+     * one ends at the extent, except in exact fills. Callers' values may be anything: kernels bound them. */
+    RIDGE_FILL_ENDS,
 } ridge_fill;
 
 typedef struct ridge_tensor_spec {

@@ -69,6 +69,8 @@ gemm_split gemm_split_of(const gemm_facts *f);
 gemm_facts gemm_facts_of(const gemm_product *p, ridge_isa isa, int threads);
 int64_t gemm_product_thread_floats(int64_t m, int64_t n, int64_t k);       /* scratch of one thread */
 size_t gemm_product_scratch(int64_t m, int64_t n, int64_t k, int threads); /* bytes that suffice for every way */
+/* The same of many products (gemm/cpu_many.h): one a thread, or all threads on each. */
+size_t gemm_product_scratch_of_many(int64_t m, int64_t n, int64_t k, int threads);
 
 /* Whether the blocked way packs A, whose strips have up to `rows` rows. */
 static inline bool gemm_packs_a(bool a_by_depth, int64_t a_stride, int64_t n, int rows) {

@@ -19,6 +19,12 @@ size_t gemm_product_scratch(int64_t m, int64_t n, int64_t k, int threads) {
     return sizeof(float) * (size_t)(threads * gemm_product_thread_floats(m, n, k) + sums);
 }
 
+size_t gemm_product_scratch_of_many(int64_t m, int64_t n, int64_t k, int threads) {
+    const size_t together = gemm_product_scratch(m, n, k, threads);
+    const size_t alone = (size_t)threads * ((gemm_product_scratch(m, n, k, 1) + 63) / 64 * 64);
+    return together > alone ? together : alone;
+}
+
 /* ---- threads ---- */
 
 /* A team pays from this many multiply-adds on, or from this many elements of the operands, which come from memory. */

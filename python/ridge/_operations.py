@@ -105,6 +105,13 @@ def batched_gemm(a, b, alpha=1.0, **how):
     return c
 
 
+def grouped_gemm(a, b, ends, alpha=1.0, **how):
+    """alpha a[i] b[g] for each row i of group g: a [m, k], b [groups, k, n], row-major; ends int32 [groups], where groups end."""
+    c = _empty(a, (_dims(a, "a", ("m", "k"))[0], _dims(b, "b", ("groups", "k", "n"))[2]))
+    apply("grouped_gemm", [a, b, ends], [c], options=[alpha], **how)
+    return c
+
+
 def _rows_first(array):
     """A view [rows, batch, heads, …] of [batch, heads, rows, …]."""
     order = (2, 0, 1, 3)[: len(array.shape)]

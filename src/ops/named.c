@@ -110,6 +110,13 @@ ridge_status ridge_batched_gemm(ridge_context *context, const DLTensor *a, const
     return apply(context, "batched_gemm", in, 2, &c, 1, values, error);
 }
 
+ridge_status ridge_grouped_gemm(ridge_context *context, const DLTensor *a, const DLTensor *b, const DLTensor *ends,
+                                const ridge_gemm_options *options, const DLTensor *c, ridge_error *error) {
+    const DLTensor *const in[] = {a, b, ends};
+    const double values[RIDGE_MAX_OPTIONS] = {options ? options->alpha : 1};
+    return apply(context, "grouped_gemm", in, 3, &c, 1, values, error);
+}
+
 /* A tensor [batch, heads, rows, …] as the target has it: [rows, batch, heads, …]. Points to its own shape and strides. */
 typedef struct rows_first {
     DLTensor t;

@@ -129,8 +129,9 @@ static stream stream_of(const ridge_operands *ops, int tensor) {
     const ridge_tensor_spec *spec = &ops->target->in[tensor];
     stream s = {.dtype = ridge_spec_dtype(spec, &ops->c), .seed = ridge_random(ops->seed, (uint64_t)tensor)};
     int64_t exact = ops->target->exact > 0 ? ops->target->exact : 4;
-    s.low = spec->fill == RIDGE_FILL_INDEX ? 0 : -exact;
-    s.range = spec->fill == RIDGE_FILL_INDEX ? (uint64_t)ops->c.dim[spec->index_dim] : (uint64_t)(2 * exact + 1);
+    const bool places = spec->fill == RIDGE_FILL_INDEX || spec->fill == RIDGE_FILL_ENDS;
+    s.low = places ? 0 : -exact;
+    s.range = places ? (uint64_t)ops->c.dim[spec->index_dim] : (uint64_t)(2 * exact + 1);
     s.scale = spec->fill == RIDGE_FILL_WEIGHT ? weight_scale(ops->c.dim[spec->index_dim]) : 1;
     s.shift = spec->fill == RIDGE_FILL_LOG ? (float)nearbyint(log(fmax(1, (double)ops->c.dim[spec->index_dim]))) : 0;
     if (s.dtype == RIDGE_I32)
@@ -147,12 +148,22 @@ static stream stream_of(const ridge_operands *ops, int tensor) {
 ridge_recipe ridge_operands_recipe(const ridge_operands *ops, int tensor) {
     const stream s = stream_of(ops, tensor);
     const bool uniform = s.recipe == F32_UNIFORM || s.recipe == BF16_UNIFORM || s.recipe == ANY_UNIFORM;
+    const bool ends = ops->target->in[tensor].fill == RIDGE_FILL_ENDS;
     return (ridge_recipe){.seed = s.seed,
                           .integer = !uniform,
                           .range = (uint32_t)s.range,
                           .low = (int32_t)s.low,
                           .scale = s.scale,
-                          .shift = s.shift};
+                          .shift = s.shift,
+                          .ends = ends ? ops->shape[tensor][0] : 0,
+                          .complete = ops->kind != RIDGE_EXACT};
+}
+
+static void make_ends(const ridge_recipe *r, int64_t first, int64_t n, char *values) {
+    for (int64_t i = first; i < first + n; i++) {
+        const uint64_t key = ridge_random32_key(r->seed, (uint64_t)i / RIDGE_RANDOM_BLOCK);
+        put_i32(values, i - first, ridge_end_of(r, i, ridge_random32(key, (uint32_t)(i % RIDGE_RANDOM_BLOCK))));
+    }
 }
 
 /* ---- special values ------------------------------------------------------------------------ */
@@ -227,8 +238,13 @@ void ridge_operands_make(const ridge_operands *ops, int tensor, int64_t first, i
         memcpy(values, (const char *)ops->user[tensor].data + (size_t)first * size, (size_t)n * size);
         return;
     }
-    stream_make(&s, first, n, values);
     const ridge_tensor_spec *spec = &ops->target->in[tensor];
+    if (spec->fill == RIDGE_FILL_ENDS) {
+        const ridge_recipe r = ridge_operands_recipe(ops, tensor);
+        make_ends(&r, first, n, values);
+        return;
+    }
+    stream_make(&s, first, n, values);
     if (ops->kind != RIDGE_SPECIAL || ridge_dtype_is_integer(s.dtype) || spec->fill == RIDGE_FILL_INDEX || spec->plain)
         return;
     const ridge_dtype computed = spec->dtype == RIDGE_DTYPE_NONE ? ops->c.dtype : spec->dtype;

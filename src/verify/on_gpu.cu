@@ -56,8 +56,13 @@ __global__ static void fill_input(T *at, int64_t n, ridge_recipe recipe) {
         const uint64_t key = ridge_random32_key(recipe.seed, (uint64_t)block);
         const int64_t first = block * RIDGE_RANDOM_BLOCK;
         const uint32_t count = (uint32_t)(n - first < RIDGE_RANDOM_BLOCK ? n - first : RIDGE_RANDOM_BLOCK);
-        for (uint32_t i = threadIdx.x; i < count; i += blockDim.x)
-            at[first + i] = element_of<T>(recipe, ridge_random32(key, i));
+        for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
+            const uint32_t hash = ridge_random32(key, i);
+            if (std::is_same<T, int32_t>::value && recipe.ends)
+                at[first + i] = (T)ridge_end_of(&recipe, first + i, hash);
+            else
+                at[first + i] = element_of<T>(recipe, hash);
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "core/random.h"
 #include "verify/operands.h"
 
 /* Guard bytes before and after each tensor. Their sum is an odd number of cache lines, so that tensors whose sizes are
@@ -75,7 +76,14 @@ typedef struct ridge_recipe {
     uint32_t range;
     int32_t low;
     float scale, shift; /* an element of a floating-point type is shift + scale * v, rounded; scale is a power of two */
+    int64_t ends;       /* 0, or the number of elements of RIDGE_FILL_ENDS: ridge_end_of */
+    bool complete;      /* the last of them is `range` */
 } ridge_recipe;
+/* Element i of RIDGE_FILL_ENDS. Only products and a quotient, which the CPU and a GPU round alike. */
+RIDGE_RANDOM_FN int32_t ridge_end_of(const ridge_recipe *r, int64_t i, uint32_t hash) {
+    const double part = ((double)i * 65536 + (double)(hash >> 16)) / ((double)r->ends * 65536); /* below 1 */
+    return i + 1 == r->ends && r->complete ? (int32_t)r->range : (int32_t)(part * part * (double)r->range);
+}
 ridge_recipe ridge_operands_recipe(const ridge_operands *ops, int tensor);
 
 /* The guard pattern of a tensor: RIDGE_GUARD_PERIOD bytes, stored twice so that any phase is contiguous. The byte at

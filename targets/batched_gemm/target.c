@@ -74,12 +74,8 @@ static const char *reject(const ridge_case *c) {
     return fabs(c->option[GEMM_ALPHA]) <= 0x1p20 ? NULL : "alpha must be from -2^20 to 2^20";
 }
 
-/* A product a thread, or all threads on each. */
 static size_t cpu_scratch(const ridge_case *c, int threads) {
-    const int64_t m = c->dim[BATCHED_M], n = c->dim[BATCHED_N], k = c->dim[BATCHED_K];
-    const size_t together = gemm_product_scratch(m, n, k, threads);
-    const size_t alone = (size_t)threads * ((gemm_product_scratch(m, n, k, 1) + 63) / 64 * 64);
-    return together > alone ? together : alone;
+    return gemm_product_scratch_of_many(c->dim[BATCHED_M], c->dim[BATCHED_N], c->dim[BATCHED_K], threads);
 }
 
 static const ridge_variant variants[] = {

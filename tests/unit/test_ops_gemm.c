@@ -120,6 +120,35 @@ static void matrices_of_a_batch_lie_apart(void **state) {
     }
 }
 
+/* Ends as they should be, and such as no caller should give: nothing is read or written outside. */
+static void rows_go_to_their_group(void **state) {
+    enum { GROUPS = 3, ROWS = 11 };
+    static const int32_t ends[][GROUPS] = {{2, 2, 11},           {0, 7, 9}, {11, 3, 5},
+                                           {-4, 12, 2000000000}, {5, 1, 8}, {0, 0, 0}};
+    static float of_groups[GROUPS * K * N], rows[ROWS * K], result[ROWS * N];
+    int64_t shape_a[] = {ROWS, K}, shape_b[] = {GROUPS, K, N}, shape_ends[] = {GROUPS}, shape_c[] = {ROWS, N};
+    fill(rows, ROWS * K, 0.1f), fill(of_groups, GROUPS * K * N, -0.3f);
+    const ridge_gemm_options twice = {2};
+    for (size_t e = 0; e < sizeof ends / sizeof *ends; e++) {
+        const DLTensor ta = tensor(rows, 2, shape_a, NULL), tb = tensor(of_groups, 3, shape_b, NULL);
+        const DLTensor tc = tensor(result, 2, shape_c, NULL);
+        const DLTensor te = {
+            .data = (void *)ends[e], .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLInt, 32, 1}, .shape = shape_ends};
+        memset(result, 0xff, sizeof result);
+        assert_int_equal(ridge_grouped_gemm(*state, &ta, &tb, &te, &twice, &tc, NULL), RIDGE_OK);
+        for (int i = 0; i < ROWS; i++) {
+            int g = 0;
+            while (g < GROUPS && i >= ends[e][g]) g++;
+            for (int j = 0; j < N; j++) {
+                double want = 0;
+                for (int k = 0; k < K && g < GROUPS; k++)
+                    want += 2 * (double)rows[i * K + k] * (double)of_groups[(g * K + k) * N + j];
+                assert_true(fabs((double)result[i * N + j] - want) <= 1e-5 * (1 + fabs(want)));
+            }
+        }
+    }
+}
+
 /* Columns beyond a vector, and rows beyond a block; w in both orders. */
 static void linear_layer_is_normalized(void **state) {
     enum { ROWS = 150 };
@@ -174,9 +203,8 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(terms_are_given_or_absent),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-        cmocka_unit_test(matrices_of_a_batch_lie_apart),
+        cmocka_unit_test(terms_are_given_or_absent),     cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(matrices_of_a_batch_lie_apart), cmocka_unit_test(rows_go_to_their_group),
         cmocka_unit_test(linear_layer_is_normalized),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -125,7 +125,7 @@ __device__ inline void store_tiles(const CUtensorMap *map, const matmul_plan &pl
     int number = 0;
     for (matmul_schedule<S> schedule(plan, rank); schedule.more(); schedule.next()) {
         const matmul_tile tile = schedule.tile();
-        if (!schedule.exists(tile)) continue;
+        if (!schedule.exists(tile) || !schedule.is_whole(tile)) continue;
         for (int u = 0; u < 2 * slots::chunks; u++) {
             const slots group = {scratch + (uint32_t)(u % 2 * slots::bytes)};
             const int c = number * slots::chunks + u / 2;
@@ -146,6 +146,22 @@ __device__ inline void store_tiles(const CUtensorMap *map, const matmul_plan &pl
         done(tile);
     }
     cp_async_bulk_wait_group();
+}
+
+/* A tile of sums to 16 bits, in pairs, up to the tile's end: c's lines have room for an even number of elements, as TMA's. */
+template <typename T, int N>
+__device__ inline void store_pairs_to_end(T *c, int64_t stride, int columns, const matmul_tile &tile,
+                                          const float (&v)[N / 2], int group) {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int row = tile.m + fragment_row(group) + 8 * half, left = columns - tile.n - fragment_column();
+        T *const line = c + row * stride + tile.n + fragment_column();
+        if (row >= tile.end) continue;
+#pragma unroll
+        for (int j = 0; j < N / 8; j++)
+            if (8 * j < left)
+                *(unsigned *)(line + 8 * j) = cvt_rn_x2(T(), v[4 * j + 2 * half], v[4 * j + 2 * half + 1]);
+    }
 }
 
 /* A tile of sums to fp32, in pairs: c's lines have room for an even number of elements; else one by one. */

@@ -134,7 +134,8 @@ __global__ void __launch_bounds__(S::threads, 1)
         for (matmul_schedule<S> schedule(plan, rank); schedule.more(); schedule.next()) {
             matmul_tile tile = schedule.tile();
             if (!schedule.exists(tile)) continue;
-            tile.number = number++;
+            tile.number = number;
+            if (schedule.is_whole(tile)) number++;
             float sums[S::sums];
             const auto state = epilogue.begin(tile, group);
             if constexpr (S::promote > 0)

@@ -18,6 +18,7 @@ struct matmul_tuning {
     int promote = 0;          /* slices whose sum is added in fp32; 0: all are summed by the tensor cores */
     bool split = false;       /* operands of hi and lo parts */
     bool batched = false;     /* of several products of the same extents: matmul_plan.batch */
+    bool grouped = false;     /* of several products that share rows out among them: matmul_plan.groups */
 };
 /* Tile: M x N sums a block, K: 128 bytes. KMajorA, KMajorB: whether K runs along the lines of A and B in memory. */
 template <typename Type, matmul_tuning Tuned, bool KMajorA = true, bool KMajorB = true>
@@ -27,7 +28,7 @@ struct matmul_shape {
     static constexpr int CM = Tuned.cluster_m, CN = Tuned.cluster_n, cluster = CM * CN;
     static constexpr bool KA = KMajorA, KB = KMajorB;
     static constexpr int promote = Tuned.promote, parts = Tuned.split ? 2 : 1;
-    static constexpr bool batched = Tuned.batched;
+    static constexpr bool batched = Tuned.batched, grouped = Tuned.grouped;
     static constexpr int a_bytes = M * 128, b_bytes = N * 128, stage_bytes = parts * (a_bytes + b_bytes);
     static constexpr int groups = 2, threads = 128 * (groups + 1), sums = N / 2;
     static constexpr int line = K; /* 128 bytes, along K or not */

@@ -40,7 +40,8 @@ __device__ inline uint64_t operand_policy(bool keep) {
 template <class S, int Extent, bool KMajor, int Peers>
 __device__ inline void load_operand(uint32_t to, const CUtensorMap *map, uint32_t barrier, int first, int k, int part,
                                     uint16_t blocks, uint64_t policy, int batch) {
-    static_assert(!S::batched || Peers == 1, "products side by side share no operand");
+    constexpr bool several = S::batched || S::grouped;
+    static_assert(!several || Peers == 1, "products side by side share no operand");
     constexpr int whole = KMajor ? Extent : S::K, lines = lines_of_peer(whole, Peers);
     const int line = whole % (8 * Peers) ? min(part * lines, whole - lines) : part * lines;
 #pragma unroll
@@ -49,7 +50,7 @@ __device__ inline void load_operand(uint32_t to, const CUtensorMap *map, uint32_
         const int c0 = KMajor ? k : first + chunk * S::line, c1 = (KMajor ? first : k) + line;
         if constexpr (Peers > 1)
             cp_async_bulk_tensor_2d_multicast(at, map, barrier, c0, c1, blocks, policy);
-        else if constexpr (S::batched)
+        else if constexpr (several)
             cp_async_bulk_tensor_3d(at, map, barrier, c0, c1, batch, policy);
         else
             cp_async_bulk_tensor_2d(at, map, barrier, c0, c1, policy);
@@ -82,7 +83,7 @@ __device__ inline void produce(const CUtensorMap *a_map, const CUtensorMap *b_ma
                 const int from = (begin + k + part * plan.low) * S::K;
                 load_operand<S, S::M, S::KA, S::CN>(memory.a(at.stage) + (uint32_t)(part * S::a_bytes), a_map,
                                                     memory.full(at.stage), tile.m, from, block_n, row, a_policy,
-                                                    tile.batch);
+                                                    schedule.batch_of_a(tile));
                 load_operand<S, S::N, S::KB, S::CM>(memory.b(at.stage) + (uint32_t)(part * S::b_bytes), b_map,
                                                     memory.full(at.stage), column, from, block_m, columns, b_policy,
                                                     tile.batch);
