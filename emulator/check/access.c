@@ -1,5 +1,6 @@
 /* Accesses of warps and engines: who accesses, and the runs that lanes make together. */
 #include "check/record.h"
+#include "check/witness.h"
 
 #include <string.h>
 
@@ -76,6 +77,8 @@ void emu_shadow_lanes(emu_shadow *shadow, emu_warp *warp, const emu_op *op, emu_
                       const uint64_t at[EMU_LANES]) {
     emu_piece p[EMU_LANES];
     int n = pieces_of(mask, at, access->bytes, p);
+    for (int i = 0; emu_witnessing && !shadow->shared && i < n; i++)
+        emu_witness_access(shadow, access, p[i].at, p[i].bytes, warp->block->cluster->grid->name);
     if (emu_checks.initialized) emu_initialized_pieces(shadow, warp, op, access, p, n);
     emu_order *order = warp->order;
     if (!order) return;
@@ -157,6 +160,8 @@ static engine *engine_of(emu_shadow *shadow, const emu_actor *actor, const emu_a
 
 void emu_shadow_range(emu_shadow *shadow, const emu_actor *actor, const emu_access *access, uint64_t at,
                       uint64_t bytes) {
+    if (emu_witnessing && !shadow->shared)
+        emu_witness_access(shadow, access, at, bytes, actor->block->cluster->grid->name);
     if (emu_checks.initialized) emu_initialized_range(shadow, actor, access, at, bytes);
     if (!actor->known) return;
     emu_records_breathe();

@@ -77,6 +77,8 @@ struct emu_shadow {
     uint64_t bytes, n_pages;
     emu_page *page;
     bool shared;
+    bool hosted;            /* pinned or managed: the host reads it, unseen */
+    unsigned char *witness; /* flags of each byte (check/witness.c); NULL: none yet */
     emu_shadow *next, *previous;
 };
 extern emu_shadow *emu_shadows;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "check/record.h"
+#include "check/witness.h"
 
 emu_shadow *emu_shadows;
 
@@ -51,6 +52,7 @@ void emu_shadow_destroy(emu_shadow *shadow) {
         shadow->previous->next = shadow->next;
     else
         emu_shadows = shadow->next;
+    free(shadow->witness);
     free(shadow->page);
     free(shadow);
 }
@@ -173,6 +175,7 @@ static void fresh_part(emu_shadow *shadow, emu_page *page, uint32_t at, uint32_t
 }
 
 void emu_shadow_fresh(emu_shadow *shadow, uint64_t at, uint64_t bytes, bool initialized) {
+    if (!emu_witnessing) emu_witness_fresh(shadow, at, bytes);
     for (uint64_t end = at + bytes; at < end;) {
         uint32_t within = (uint32_t)(at & (EMU_PAGE - 1));
         uint64_t n = EMU_PAGE - within < end - at ? EMU_PAGE - within : end - at;

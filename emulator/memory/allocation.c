@@ -3,6 +3,7 @@
  * One range of virtual addresses is reserved, not accessible. An allocation makes its pages accessible; what lies
  * between two stays as it is. Addresses are given out upwards and used again only when the range is at its end, so that
  * a pointer to freed memory keeps meaning that memory for a long time. */
+#include "check/witness.h"
 #include "memory/parts.h"
 
 #include <stdlib.h>
@@ -121,6 +122,7 @@ static emu_allocation *insert(uint8_t *memory, uint64_t bytes, emu_memory_kind k
     *a = (emu_allocation){
         .memory = memory, .bytes = bytes, .kind = kind, .name = name, .number = ++map.count, .reach = reach};
     a->shadow = emu_shadow_create(memory, bytes, false);
+    if (kind == EMU_PINNED || kind == EMU_MANAGED) emu_witness_hosted(a->shadow);
     if (kind != EMU_DEVICE && bytes > 0) emu_shadow_fresh(a->shadow, 0, bytes, true);
     if (map.n == map.capacity) {
         map.capacity = map.capacity > 0 ? 2 * map.capacity : 64;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/witness.h"
 #include "memory/memory.h"
 #include "runtime/runtime.h"
 
@@ -31,7 +32,9 @@ static void copy_box(const emu_copy_box *c) {
     for (size_t z = 0; z < c->depth; z++)
         for (size_t y = 0; y < c->height; y++) {
             uint8_t *to = c->to + z * c->to_slice + y * c->to_pitch;
-            memmove(to, c->from + z * c->from_slice + y * c->from_pitch, c->width);
+            const uint8_t *from = c->from + z * c->from_slice + y * c->from_pitch;
+            if (emu_witnessing) emu_witness_copy(to, from, c->width);
+            memmove(to, from, c->width);
             emu_memory_host_wrote(to, c->width);
         }
 }
@@ -48,6 +51,7 @@ static void set_box(const emu_set_box *s) {
     for (size_t z = 0; z < s->depth; z++)
         for (size_t y = 0; y < s->height; y++) {
             uint8_t *to = s->to + z * s->slice + y * s->pitch;
+            if (emu_witnessing) emu_witness_copy(to, NULL, s->width);
             set_row(to, s->width, s->value, s->element);
             emu_memory_host_wrote(to, s->width);
         }

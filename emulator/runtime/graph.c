@@ -1,6 +1,7 @@
 /* Graphs: actions with what each comes after. A launch of a graph is work for each of its nodes. */
 #include <stdlib.h>
 
+#include "check/witness.h"
 #include "runtime/graph.h"
 
 cudaGraph_t emu_graph_new(void) {
@@ -111,6 +112,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
     if (stream->capture) return emu_told(cudaErrorStreamCaptureUnsupported);
     emu_work *begin = join(), *end = join();
     begin->references++;
+    emu_witness_enqueued(stream);
     emu_stream_put(stream, begin);
     make_work(exec->graph, begin, end);
     emu_stream_put(stream, end);

@@ -1,6 +1,7 @@
 /* Streams: what is enqueued comes after what was, and the legacy stream's after all blocking streams'. */
 #include <stdlib.h>
 
+#include "check/witness.h"
 #include "runtime/graph.h"
 
 static struct CUstream_st legacy = {.id = 1};
@@ -137,6 +138,7 @@ cudaError_t emu_enqueue(cudaStream_t handle, const emu_action *action) {
         return cudaSuccess;
     }
     bool programmatic = action->kind == EMU_LAUNCH && action->launch.programmatic && stream->last_launch;
+    emu_witness_enqueued(action->kind == EMU_CALL ? NULL : stream);
     put_work(stream, emu_work_new(action), programmatic);
     return cudaSuccess;
 }

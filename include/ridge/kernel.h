@@ -11,6 +11,7 @@
  *
  *     ridge check TARGET mine.c            compiled with cc -O3 -march=native
  *     ridge check TARGET mine.so:my_name
+ *     ridge check TARGET mine.cu           compiled with nvcc -O3; extern "C", tensors in device memory
  *
  * `ridge list TARGET` names dimensions, inputs, outputs and options in the order that they have here. Tensors are dense and
  * row-major. A call writes every element of every output and nothing else; inputs are mapped read-only, and memory around
@@ -63,6 +64,7 @@ typedef struct ridge_kernel_call {
     int32_t threads;
     /* Calls body(arg, rank, size) on `threads` threads, rank 0 … size-1, and returns when all have returned. */
     void (*parallel)(const struct ridge_kernel_call *call, ridge_kernel_body body, void *arg);
+    void *stream; /* CUDA: a cudaStream_t, and tensors are in device memory; a launch there need not be waited for */
 } ridge_kernel_call;
 
 typedef int (*ridge_kernel_fn)(const ridge_kernel_call *call);

@@ -160,7 +160,7 @@ static ridge_status measure_all(const ridge_options *o, timing *t, ridge_error *
     t->runs = calloc(runs, sizeof *t->runs);
     t->results = calloc(runs, sizeof *t->results);
     if (!t->runs || !t->results) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %zu runs", runs);
-    ridge_foreign_choose(t->file.library, t->file.symbol);
+    ridge_foreign_file_choose(&t->file);
     ridge_interrupt_hold(); /* what was compiled is removed */
     for (int i = 0; i < t->arguments.runs; i++) {
         const ridge_status status = measure(o, t, i, error);
@@ -201,6 +201,9 @@ int ridge_cmd_time(const ridge_options *typed) {
         status = ridge_fail(&error, RIDGE_INVALID,
                             "time calls a function by its arguments, and a ridge_kernel has none: "
                             "ridge check times it on a target");
+    if (status == RIDGE_OK && t.file.host != RIDGE_FOREIGN_NATIVE)
+        status = ridge_fail(&error, RIDGE_INVALID,
+                            "time takes C (.c) and shared objects (.so): ridge check takes %.80s", typed->patterns[0]);
     const ridge_options *o = status == RIDGE_OK ? ridge_contest_options(typed) : typed;
     t.seed = o->seed;
     if (status == RIDGE_OK) status = measure_all(o, &t, &error);

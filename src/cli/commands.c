@@ -44,12 +44,16 @@ const ridge_command ridge_commands[] = {
      ridge_cmd_launch, ridge_pattern_words},
     {"check", 'k', "Judge a kernel of your own: right on all cases, and how fast beside ridge's.",
      "TARGET FILE[:SYMBOL]",
-     "FILE is a shared object, or C that cc compiles; SYMBOL is a function as <ridge/kernel.h> has it (default: "
-     "ridge_kernel), or void solve(inputs, outputs, extents), whose arguments ridge list TARGET names. It runs in a "
-     "process of its own, which sees the operands of one launch and nothing else. First "
-     "every "
-     "edge case of the target is checked, then the others are timed. Without --dtype only f32.",
-     "  ridge check fused_l2norm mine.c\n  ridge check fused_l2norm ./mine.so:my_norm --sizes 4096x4096 --threads 1\n",
+     "FILE is a shared object, C (.c, compiled by cc), CUDA C (.cu, by nvcc) or Python (.py, on arrays of NumPy or "
+     "PyTorch); SYMBOL is a function as <ridge/kernel.h> has it (default: ridge_kernel), or void solve(inputs, "
+     "outputs, "
+     "extents), whose arguments ridge list TARGET names. It runs in a process of its own, which sees the operands of "
+     "one "
+     "launch and nothing else. First every edge case of the target is checked, then the others are timed; "
+     "ridge-emulated "
+     "does not time, but attests what each launch of a .cu read and wrote. Without --dtype only f32.",
+     "  ridge check fused_l2norm mine.c\n  ridge check fused_l2norm model.py:ModelNew\n  ridge check fused_l2norm "
+     "./mine.so:my_norm --sizes 4096x4096 --threads 1\n",
      ridge_cmd_check, ridge_pattern_words},
     {"time", 'm', "Time a function of your own, without an oracle: only by its arguments.", "FILE[:SYMBOL]",
      "FILE is a shared object, or C that cc compiles; SYMBOL (default: solve) is called with what --arg says, in that "
@@ -61,7 +65,8 @@ const ridge_command ridge_commands[] = {
      "  ridge time ./mine.so:sum --arg f32[1K..1M] --arg out:f32[1] --arg i64=1K..1M\n",
      ridge_cmd_time, NULL},
     {"exploits", 'x', "Judge a folder of kernels that cheat: is each caught, no honest one blamed?", "TARGET FOLDER",
-     "Every .c file of the folder is judged as ridge check does, on the edge cases and on --sizes, and a table says "
+     "Every .c, .cu and .py file of the folder is judged as ridge check does, on the edge cases and on --sizes, and a "
+     "table says "
      "how it was "
      "caught. Files whose names begin with honest are controls. ridge's own collection is tests/exploits, for "
      "fused_l2norm. "

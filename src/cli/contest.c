@@ -6,6 +6,7 @@
 #include "cli/bench.h"
 #include "cli/say.h"
 #include "measure/foreign.h"
+#include "verify/verify.h"
 
 const ridge_options *ridge_contest_options(const ridge_options *o) {
     static ridge_options with_seed; /* its list of sizes is too large for the stack */
@@ -17,16 +18,26 @@ const ridge_options *ridge_contest_options(const ridge_options *o) {
     return &with_seed;
 }
 
+/* ridge's variants are timed beside kernels of their own kind: a CPU's. */
+static bool has_rivals(const ridge_contest *x) {
+    return x->file.host == RIDGE_FOREIGN_NATIVE || x->file.host == RIDGE_FOREIGN_PYTHON;
+}
+
+bool ridge_contest_timed(const ridge_contest *x) { return x->file.host != RIDGE_FOREIGN_EMULATED; }
+
 static bool is_own(const ridge_variant *v) {
     return ridge_variant_backend(v) == RIDGE_BACKEND_cpu && v->role != RIDGE_PEER && !ridge_variant_forced(v);
 }
+
+/* What an emulated case may take, its oracle's FLOP: rows are cut to it, as --work cuts them. */
+static const double emulated_flops = 3e6;
 
 static void make_target(ridge_contest *x, const ridge_target *target) {
     x->target = *target;
     x->target.variants = x->variants;
     x->target.n_variants = 0;
     for (int v = 0; v < target->n_variants && x->target.n_variants < RIDGE_LAB_MAX_VARIANTS - 1; v++)
-        if (is_own(&target->variants[v])) x->variants[x->target.n_variants++] = target->variants[v];
+        if (has_rivals(x) && is_own(&target->variants[v])) x->variants[x->target.n_variants++] = target->variants[v];
     x->judged = x->target.n_variants;
     x->variants[x->target.n_variants++] = ridge_foreign_variant(x->file.name);
 }
@@ -49,6 +60,7 @@ static ridge_status choose_cases(const ridge_options *o, ridge_contest *x, bool 
             return ridge_fail(error, RIDGE_INVALID, "check takes one target: '%.60s' selects %.60s and %.60s",
                               o->patterns[0], target->name, item->target->name);
         if (item->c.column_major || item->c.edge != edges) continue;
+        if (!ridge_contest_timed(x)) ridge_case_cut(target, emulated_flops, &item->c);
         selection->items[kept++] = *item;
     }
     selection->n = kept;
@@ -67,7 +79,7 @@ ridge_status ridge_contest_run(const ridge_options *o, ridge_contest *x, bool ed
     static ridge_options few;
     ridge_selection selection = {0};
     *run = (ridge_run){0};
-    ridge_foreign_choose(x->file.library, x->file.symbol);
+    ridge_foreign_file_choose(&x->file);
     ridge_status status = choose_cases(o, x, edges, &selection, error);
     if (edges && status == RIDGE_NOT_FOUND && x->judged > 0) status = RIDGE_OK;
     few = *o;

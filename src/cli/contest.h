@@ -24,6 +24,9 @@ const ridge_options *ridge_contest_options(const ridge_options *options);
 ridge_status ridge_contest_run(const ridge_options *options, ridge_contest *contest, bool edges, ridge_run *run,
                                ridge_error *error);
 
+/* Not on the emulator: its cases are verified, and attested. */
+bool ridge_contest_timed(const ridge_contest *contest);
+
 /* Whether the result refutes the judged kernel: what is impossible on an edge case says more of the machine. */
 bool ridge_contest_refutes(const ridge_result *result, bool edges);
 

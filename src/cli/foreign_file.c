@@ -1,6 +1,7 @@
 #include "cli/foreign_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,6 +11,10 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "cli/interrupt.h"
+#include "machine/identity/machine.h"
+#include "ridge/cuda.h"
 
 /* Splits at the last colon, unless the whole is the name of a file. */
 static ridge_status split(const char *typed, const char *fallback, char *path, size_t size, ridge_foreign_file *file,
@@ -33,8 +38,33 @@ static bool ends_with(const char *text, const char *end) {
 }
 
 static void name_variant(const char *path, ridge_foreign_file *file) {
+    const bool cuda = file->host == RIDGE_FOREIGN_EMULATED || file->host == RIDGE_FOREIGN_GPU;
     const char *slash = strrchr(path, '/'), *stem = slash ? slash + 1 : path;
-    (void)snprintf(file->name, sizeof file->name, "cpu/%.*s", (int)strcspn(stem, "."), stem);
+    (void)snprintf(file->name, sizeof file->name, "%s/%.*s", cuda ? "cuda" : "cpu", (int)strcspn(stem, "."), stem);
+}
+
+/* ---- programs that are needed ------------------------------------------------------------------------------------ */
+
+/* A child with these arguments; its standard output comes through *output unless that is NULL. */
+static ridge_status start(const char *const *arguments, pid_t *pid, int *output, ridge_error *error) {
+    posix_spawn_file_actions_t actions;
+    int ends[2] = {-1, -1}, failed = posix_spawn_file_actions_init(&actions);
+    if (failed == 0 && output && pipe2(ends, O_CLOEXEC) != 0) failed = errno;
+    if (failed == 0 && output) failed = posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    if (failed == 0)
+        failed = posix_spawnp(pid, arguments[0], &actions, NULL, (char *const *)(uintptr_t)arguments, environ);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    if (output) (void)close(ends[1]), *output = ends[0];
+    return failed ? ridge_fail(error, RIDGE_UNSUPPORTED, "%s", strerror(failed)) : RIDGE_OK;
+}
+
+/* Its exit status; -1: a signal ended it. */
+static ridge_status wait_for(pid_t pid, int *code, ridge_error *error) {
+    int status;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) return ridge_fail(error, RIDGE_FAILED, "a child was lost: %s", strerror(errno));
+    *code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return RIDGE_OK;
 }
 
 /* The folder with ridge/kernel.h: of the installation that this command is part of, else of the source tree. */
@@ -49,25 +79,141 @@ static const char *include_folder(char *path, size_t size) {
     return access(header, R_OK) == 0 ? path : RIDGE_INCLUDE_DIR;
 }
 
-static ridge_status run_compiler(const char *source, const ridge_foreign_file *file, ridge_error *error) {
-    char include[600], option[700];
-    const char *compiler = getenv("CC");
-    if (!compiler || !*compiler) compiler = "cc";
-    (void)snprintf(option, sizeof option, "-I%s", include_folder(include, sizeof include));
-    const char *const arguments[] = {compiler, "-std=gnu17", "-O3",         "-march=native", "-shared", "-fPIC",
-                                     option,   "-o",         file->library, source,          "-lm",     NULL};
+static ridge_status run_compiler(const char *const *arguments, const char *set, const char *source,
+                                 ridge_error *error) {
     pid_t pid;
-    int status;
-    const int failed = posix_spawnp(&pid, compiler, NULL, NULL, (char *const *)(uintptr_t)arguments, environ);
-    if (failed)
-        return ridge_fail(error, RIDGE_UNSUPPORTED, "no compiler: %.60s: %s (set CC)", compiler, strerror(failed));
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR) return ridge_fail(error, RIDGE_FAILED, "the compiler was lost: %s", strerror(errno));
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return RIDGE_OK;
-    return ridge_fail(error, RIDGE_INVALID, "%.200s: %.60s could not compile it", source, compiler);
+    int code = -1;
+    ridge_error why = {0};
+    if (start(arguments, &pid, NULL, &why) != RIDGE_OK)
+        return ridge_fail(error, RIDGE_UNSUPPORTED, "no compiler: %.60s: %.80s (set %s)", arguments[0], why.text, set);
+    RIDGE_TRY(wait_for(pid, &code, error));
+    return code == 0 ? RIDGE_OK
+                     : ridge_fail(error, RIDGE_INVALID, "%.200s: %.60s could not compile it", source, arguments[0]);
 }
 
-static ridge_status compile(const char *source, ridge_foreign_file *file, ridge_error *error) {
+static const char *variable(const char *name, const char *otherwise) {
+    const char *value = getenv(name);
+    return value && *value ? value : otherwise;
+}
+
+static ridge_status compile_c(const char *source, const char *include, ridge_foreign_file *file, ridge_error *error) {
+    const char *const arguments[] = {variable("CC", "cc"),
+                                     "-std=gnu17",
+                                     "-O3",
+                                     "-march=native",
+                                     "-shared",
+                                     "-fPIC",
+                                     include,
+                                     "-o",
+                                     file->library,
+                                     source,
+                                     "-lm",
+                                     NULL};
+    return run_compiler(arguments, "CC", source, error);
+}
+
+/* ---- CUDA -------------------------------------------------------------------------------------------------------- */
+
+/* $NVCC, one of the path, or where toolkits are installed. */
+static const char *find_nvcc(char *path, size_t size) {
+    const char *const folders[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda", "/opt/cuda"};
+    const char *chosen = variable("NVCC", NULL), *list = getenv("PATH");
+    if (chosen) return chosen;
+    for (const char *at = list; at && *at;) {
+        const size_t n = strcspn(at, ":");
+        (void)snprintf(path, size, "%.*s/nvcc", (int)n, at);
+        if (n && access(path, X_OK) == 0) return path;
+        at += n + (at[n] == ':');
+    }
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        (void)snprintf(path, size, "%s/bin/nvcc", folders[i] ? folders[i] : "");
+        if (folders[i] && access(path, X_OK) == 0) return path;
+    }
+    return "nvcc";
+}
+
+/* The runtime is that of the process which opens the library. The emulator takes PTX, and tells lines by its tables. */
+static ridge_status compile_cuda(const char *source, const char *include, ridge_foreign_file *file,
+                                 ridge_error *error) {
+    char path[600];
+    const bool emulated = file->host == RIDGE_FOREIGN_EMULATED;
+    const char *const arguments[] = {find_nvcc(path, sizeof path),
+                                     "-std=c++17",
+                                     "-O3",
+                                     "-lineinfo",
+                                     "-shared",
+                                     "-Xcompiler=-fPIC",
+                                     "-cudart=none",
+                                     emulated ? "-gencode=arch=compute_90a,code=compute_90a" : "-arch=native",
+                                     emulated ? "--compress-mode=none" : "-lineinfo",
+                                     include,
+                                     "-o",
+                                     file->library,
+                                     source,
+                                     NULL};
+    return run_compiler(arguments, "NVCC", source, error);
+}
+
+static ridge_status choose_cuda(const char *path, ridge_foreign_file *file, ridge_error *error) {
+    static ridge_machine machine;
+    file->host = ridge_cuda_emulated() ? RIDGE_FOREIGN_EMULATED : RIDGE_FOREIGN_GPU;
+    if (ridge_cuda_emulated()) return RIDGE_OK;
+    RIDGE_TRY(ridge_machine_detect(&machine, error));
+    if (machine.gpu.sm > 0) return RIDGE_OK;
+    return ridge_fail(error, RIDGE_UNSUPPORTED, "%.120s needs a GPU: %.120s (ridge-emulated runs it on the CPU)", path,
+                      machine.no_gpu);
+}
+
+/* ---- Python ------------------------------------------------------------------------------------------------------ */
+
+/* Two lines: the interpreter itself, which a wrapper may stand for, and where its modules are. Status 9: none for arrays. */
+static const char probe[] =
+    "import sys, importlib.util as u; print(sys.executable); print(':'.join(p for p in sys.path if p)); "
+    "sys.exit(0 if u.find_spec('numpy') or u.find_spec('torch') else 9)";
+enum { NO_ARRAYS = 9 };
+
+static ridge_status read_probe(int output, ridge_foreign_file *file) {
+    char text[sizeof file->python + sizeof file->python_path];
+    size_t used = 0;
+    for (ssize_t n; used + 1 < sizeof text && (n = read(output, text + used, sizeof text - 1 - used)) != 0;) {
+        if (n < 0 && errno != EINTR) return RIDGE_FAILED;
+        used += n > 0 ? (size_t)n : 0;
+    }
+    text[used] = '\0';
+    char *end = strchr(text, '\n'), *modules = end ? end + 1 : NULL, *last = modules ? strchr(modules, '\n') : NULL;
+    if (!last || text[0] != '/') return RIDGE_FAILED;
+    *end = *last = '\0';
+    if (strlen(text) >= sizeof file->python || strlen(modules) >= sizeof file->python_path) return RIDGE_FAILED;
+    (void)snprintf(file->python, sizeof file->python, "%s", text);
+    (void)snprintf(file->python_path, sizeof file->python_path, "%s", modules);
+    return RIDGE_OK;
+}
+
+static ridge_status find_python(ridge_foreign_file *file, ridge_error *error) {
+    const char *const arguments[] = {variable("PYTHON", "python3"), "-c", probe, NULL};
+    pid_t pid;
+    int output;
+    int code = -1;
+    ridge_error why = {0};
+    const ridge_status status = start(arguments, &pid, &output, &why);
+    if (status != RIDGE_OK) {
+        (void)close(output);
+        return ridge_fail(error, RIDGE_UNSUPPORTED, "no Python: %.60s: %.80s (set PYTHON)", arguments[0], why.text);
+    }
+    const ridge_status read = read_probe(output, file);
+    (void)close(output);
+    RIDGE_TRY(wait_for(pid, &code, error));
+    if (code == 0 && read == RIDGE_OK) return RIDGE_OK;
+    if (code == NO_ARRAYS)
+        return ridge_fail(error, RIDGE_UNSUPPORTED, "%.60s has neither NumPy nor PyTorch: install one, or set PYTHON",
+                          arguments[0]);
+    return ridge_fail(error, RIDGE_UNSUPPORTED, "%.60s does not say where it is: set PYTHON to an interpreter",
+                      arguments[0]);
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+
+static ridge_status make_folder(ridge_foreign_file *file, ridge_error *error) {
     const char *temporary = getenv("TMPDIR");
     const int n = snprintf(file->folder, sizeof file->folder, "%s/ridge-XXXXXX",
                            temporary && temporary[0] == '/' ? temporary : "/tmp");
@@ -76,18 +222,19 @@ static ridge_status compile(const char *source, ridge_foreign_file *file, ridge_
         return ridge_fail(error, RIDGE_IO, "no folder for what is compiled: %s (set TMPDIR)", strerror(errno));
     }
     (void)snprintf(file->library, sizeof file->library, "%s/kernel.so", file->folder);
-    return run_compiler(source, file, error);
+    ridge_interrupt_remove(file->library, file->folder);
+    return RIDGE_OK;
 }
 
-ridge_status ridge_foreign_file_open(const char *typed, const char *symbol, ridge_foreign_file *file,
-                                     ridge_error *error) {
-    char path[512];
-    *file = (ridge_foreign_file){.folder = ""};
-    RIDGE_TRY(split(typed, symbol, path, sizeof path, file, error));
-    name_variant(path, file);
-    if (ends_with(path, ".c")) return compile(path, file, error);
-    if (!ends_with(path, ".so"))
-        return ridge_fail(error, RIDGE_INVALID, "%.200s is neither C (.c) nor a shared object (.so)", path);
+static ridge_status compile(const char *source, ridge_foreign_file *file, ridge_error *error) {
+    char include[600], option[700];
+    (void)snprintf(option, sizeof option, "-I%s", include_folder(include, sizeof include));
+    RIDGE_TRY(make_folder(file, error));
+    return file->host == RIDGE_FOREIGN_NATIVE ? compile_c(source, option, file, error)
+                                              : compile_cuda(source, option, file, error);
+}
+
+static ridge_status take_as_is(const char *path, ridge_foreign_file *file, ridge_error *error) {
     char *whole = realpath(path, NULL);
     const bool fits = whole && strlen(whole) < sizeof file->library;
     if (fits) (void)snprintf(file->library, sizeof file->library, "%s", whole);
@@ -95,9 +242,53 @@ ridge_status ridge_foreign_file_open(const char *typed, const char *symbol, ridg
     return fits ? RIDGE_OK : ridge_fail(error, RIDGE_INVALID, "%.200s: the path is too long", path);
 }
 
+static ridge_status check_installed(const ridge_foreign_file *file, const char *path, ridge_error *error) {
+    if (ridge_foreign_has(file->host)) return RIDGE_OK;
+    return ridge_fail(error, RIDGE_UNSUPPORTED, "%.200s: this build of ridge runs no %s", path,
+                      file->host == RIDGE_FOREIGN_PYTHON ? "Python kernels" : "CUDA kernels of others");
+}
+
+ridge_status ridge_foreign_file_open(const char *typed, const char *symbol, ridge_foreign_file *file,
+                                     ridge_error *error) {
+    char path[512];
+    *file = (ridge_foreign_file){.folder = ""};
+    RIDGE_TRY(split(typed, symbol, path, sizeof path, file, error));
+    const bool python = ends_with(path, ".py"), cuda = ends_with(path, ".cu"), c = ends_with(path, ".c");
+    if (!python && !cuda && !c && !ends_with(path, ".so"))
+        return ridge_fail(error, RIDGE_INVALID,
+                          "%.200s is neither C (.c), CUDA (.cu), Python (.py) nor a shared object (.so)", path);
+    if (cuda) RIDGE_TRY(choose_cuda(path, file, error));
+    if (python) file->host = RIDGE_FOREIGN_PYTHON;
+    name_variant(path, file);
+    if (cuda || python) RIDGE_TRY(check_installed(file, path, error));
+    if (python) RIDGE_TRY(find_python(file, error));
+    return c || cuda ? compile(path, file, error) : take_as_is(path, file, error);
+}
+
+void ridge_foreign_file_choose(const ridge_foreign_file *file) {
+    ridge_foreign_choose(&(ridge_foreign_kernel){.host = file->host,
+                                                 .path = file->library,
+                                                 .symbol = file->symbol,
+                                                 .python = file->python,
+                                                 .python_path = file->python_path});
+}
+
+const char *ridge_foreign_file_loose(const ridge_foreign_file *file) {
+    static const char *const loose[] = {
+        [RIDGE_FOREIGN_NATIVE] = "",
+        [RIDGE_FOREIGN_PYTHON] = "Python: what NumPy and PyTorch do while they are imported is not confined.",
+        [RIDGE_FOREIGN_EMULATED] =
+            "Emulated: host code of the file shares its process with the emulator, whose witness it could forge.",
+        [RIDGE_FOREIGN_GPU] =
+            "GPU: the driver keeps files, devices and executable memory open to the kernel's process, and "
+            "inputs are in device memory before the clock starts."};
+    return loose[file->host];
+}
+
 void ridge_foreign_file_close(ridge_foreign_file *file) {
     if (!file->folder[0]) return;
     (void)unlink(file->library);
     (void)rmdir(file->folder);
+    ridge_interrupt_remove(NULL, NULL);
     file->folder[0] = '\0';
 }

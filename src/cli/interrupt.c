@@ -8,6 +8,25 @@
 
 static volatile sig_atomic_t holding, interrupted;
 
+/* What the program has made and must not leave, and whose it is: a child has the same handler. */
+static struct {
+    pid_t owner;
+    const char *file, *folder;
+} left;
+
+void ridge_interrupt_remove(const char *file, const char *folder) {
+    left.owner = 0;
+    left.file = file;
+    left.folder = folder;
+    if (folder) left.owner = getpid();
+}
+
+static void remove_left(void) {
+    if (left.owner == 0 || left.owner != getpid()) return;
+    (void)unlink(left.file);
+    (void)rmdir(left.folder);
+}
+
 static void on_signal(int number) {
     (void)number;
     if (holding && !interrupted) {
@@ -20,6 +39,7 @@ static void on_signal(int number) {
         (void)!write(STDERR_FILENO, again, sizeof again - 1);
     else
         (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    remove_left();
     _exit(RIDGE_EXIT_INTERRUPTED);
 }
 

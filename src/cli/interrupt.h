@@ -7,6 +7,8 @@
 #include <signal.h>
 
 void ridge_interrupt_catch(void);
+/* A signal that ends the program removes this file and its folder before. Strings are not copied; NULL, NULL: nothing. */
+void ridge_interrupt_remove(const char *file, const char *folder);
 void ridge_interrupt_hold(void); /* results exist from here on: set the flag */
 const volatile sig_atomic_t *ridge_interrupt_flag(void);
 

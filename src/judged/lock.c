@@ -1,5 +1,7 @@
 /* System calls that a kernel has no honest use for, as two seccomp filters. */
+#include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -49,7 +51,16 @@ static const int forbidden[] = {
     SYS_io_uring_setup,
     SYS_perf_event_open,
     SYS_mount,
+    SYS_openat2, /* its flags are in memory, where no filter sees them */
+    SYS_unlinkat,
+    SYS_renameat2,
+    SYS_truncate,
 #if defined(__x86_64__)
+    SYS_unlink,
+    SYS_rename,
+    SYS_renameat,
+    SYS_rmdir,
+    SYS_creat,
     SYS_fork,
     SYS_vfork,
     SYS_alarm,
@@ -72,7 +83,9 @@ static const int allowed[] = {
 #endif
 };
 
-enum { MOST = 32 + 2 * 64 };
+static const int moving[] = {SYS_mremap};
+
+enum { MOST = 64 + 2 * 64 };
 
 /* A program of the filter's machine. */
 typedef struct program {
@@ -116,11 +129,26 @@ static void put_signals(program *p) {
     }
 }
 
-static void put_pages(program *p) {
-    unless(p, BPF_JEQ, SYS_mmap, 4);
+static void put_pages(program *p, unsigned call) {
+    unless(p, BPF_JEQ, call, 4);
     load(p, offsetof(struct seccomp_data, args[2]));
     unless(p, BPF_JSET, PROT_EXEC, 1), end(p, SECCOMP_RET_KILL_PROCESS);
     end(p, SECCOMP_RET_ALLOW);
+}
+
+/* A constructor that could write to files could write to the judge's memory, which is one. */
+static void put_opens(program *p, unsigned call, size_t flags) {
+    unless(p, BPF_JEQ, call, 4);
+    load(p, offsetof(struct seccomp_data, args[flags]));
+    unless(p, BPF_JSET, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC, 1), end(p, SECCOMP_RET_KILL_PROCESS);
+    end(p, SECCOMP_RET_ALLOW);
+}
+
+/* Who is root without privileges may not look into the judge (which is not dumpable) through /proc either. */
+static void drop_privileges(void) {
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    (void)syscall(SYS_capset, &head, none); /* of this thread: it is the one that loads */
 }
 
 /* On all threads. Filters that are already in force are asked as well. */
@@ -132,29 +160,39 @@ static bool put_in_force(const program *p) {
 
 #define LENGTH(list) (sizeof(list) / sizeof(list)[0])
 
-bool ridge_lock_before(void) {
+bool ridge_lock_before(unsigned except) {
 #ifdef ARCHITECTURE
     program p = {.n = 0};
+    drop_privileges();
     begin(&p, ARCHITECTURE);
     put_calls(&p, forbidden, LENGTH(forbidden), SECCOMP_RET_KILL_PROCESS);
     put_signals(&p);
+    if (!(except & RIDGE_LOCK_OPEN)) put_opens(&p, SYS_openat, 2);
+#if defined(__x86_64__)
+    if (!(except & RIDGE_LOCK_OPEN)) put_opens(&p, SYS_open, 1);
+#endif
     end(&p, SECCOMP_RET_ALLOW);
     return put_in_force(&p);
 #else
+    (void)except;
     return false;
 #endif
 }
 
-bool ridge_lock_after(void) {
+bool ridge_lock_after(unsigned except) {
 #ifdef ARCHITECTURE
     program p = {.n = 0};
+    if (except & RIDGE_LOCK_OPEN) return true;
     begin(&p, ARCHITECTURE);
     put_calls(&p, allowed, LENGTH(allowed), SECCOMP_RET_ALLOW);
     put_signals(&p);
-    put_pages(&p);
+    put_pages(&p, SYS_mmap);
+    if (except & RIDGE_LOCK_PROTECT) put_pages(&p, SYS_mprotect);
+    if (except & RIDGE_LOCK_REMAP) put_calls(&p, moving, LENGTH(moving), SECCOMP_RET_ALLOW);
     end(&p, SECCOMP_RET_KILL_PROCESS);
     return put_in_force(&p);
 #else
+    (void)except;
     return false;
 #endif
 }

@@ -6,6 +6,7 @@
 #include "core/random.h"
 #include "device/device.h"
 #include "lab/run_parts.h"
+#include "measure/foreign.h"
 #include "machine/memory/movers.h"
 
 /* Fraction of the machine's memory that a job may use. */
@@ -32,12 +33,21 @@ static void find_motions(ridge_reference *reference) {
     }
 }
 
+/* Whether the item has a kernel of others that runs there. */
+static bool is_foreign(const ridge_lab_item *item, ridge_foreign_host host) {
+    for (int i = 0; i < item->n_variants; i++)
+        if (ridge_foreign_is(&item->target->variants[item->variants[i]])) return ridge_foreign_chosen() == host;
+    return false;
+}
+
 /* Measurement k has inputs of its own. */
 static ridge_job make_job(const ridge_lab *lab, const ridge_lab_item *item, int k) {
     const ridge_lab_plan *plan = lab->plan;
     const ridge_machine *machine = &lab->run->machine;
     const ridge_settings *settings = &lab->run->settings;
     const bool gpu = item->backend == RIDGE_BACKEND_cuda;
+    const bool emulated = gpu ? machine->gpu.emulated : is_foreign(item, RIDGE_FOREIGN_EMULATED);
+    const bool reserves = gpu || emulated || is_foreign(item, RIDGE_FOREIGN_GPU);
     const double limit = memory_share * (double)machine->memory_bytes;
     ridge_abilities here = ridge_machine_abilities(machine, lab->isa);
     here.threads = settings->threads;
@@ -53,8 +63,8 @@ static ridge_job make_job(const ridge_lab *lab, const ridge_lab_item *item, int 
         .here = here,
         .threads = settings->threads,
         .cpus = machine->cpus,
-        .hot = plan->hot || (gpu && machine->gpu.emulated), /* one set of operands is enough for a check */
-        .emulated = gpu && machine->gpu.emulated,
+        .hot = plan->hot || emulated, /* one set of operands is enough for a check */
+        .emulated = emulated,
         .seed = k == 0 ? plan->seed : ridge_random(plan->seed, (uint64_t)k),
         .noise = settings->noise,
         .max_time = settings->max_time,
@@ -65,7 +75,7 @@ static ridge_job make_job(const ridge_lab *lab, const ridge_lab_item *item, int 
         .user = plan->user,
         .reference = gpu ? NULL : &lab->reference,
         .launch_limit = plan->launch_limit > 0 ? plan->launch_limit : RIDGE_LAB_LAUNCH_LIMIT_S,
-        .memory_limit = gpu ? 0 : (int64_t)limit}; /* CUDA reserves more addresses than there is memory */
+        .memory_limit = reserves ? 0 : (int64_t)limit}; /* CUDA reserves more addresses than there is memory */
 }
 
 static ridge_status too_large(const ridge_job *job, double bytes, double have, const char *who, ridge_error *error) {

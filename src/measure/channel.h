@@ -26,8 +26,10 @@ typedef enum ridge_channel_command {
     RIDGE_CHANNEL_START = 1, /* start the threads, and forbid what no kernel needs */
     RIDGE_CHANNEL_LOAD,      /* open the file, find the symbol, and forbid the rest */
     RIDGE_CHANNEL_MAP,       /* map the memory that comes through the socket, in place of what was mapped */
+    RIDGE_CHANNEL_READY,     /* inputs are right: pass them, wake the threads */
     RIDGE_CHANNEL_RUN,       /* call the kernel */
-    RIDGE_CHANNEL_EMPTY,     /* call nothing, on all threads: they are awake then */
+    RIDGE_CHANNEL_DONE,      /* bring back what is not in shared memory */
+    RIDGE_CHANNEL_EMPTY,     /* call nothing, on all threads */
     RIDGE_CHANNEL_QUIT,
 } ridge_channel_command;
 
@@ -49,6 +51,12 @@ typedef struct ridge_channel_argument {
     };
 } ridge_channel_argument;
 
+/* Of a launch on the emulator: at the front of the witness, a page before the flags of each byte (emulator/witness.h). */
+typedef struct ridge_channel_witness {
+    uint64_t launches, elsewhere, fetched, kept;
+} ridge_channel_witness;
+enum { RIDGE_CHANNEL_READ = 1, RIDGE_CHANNEL_WROTE = 2, RIDGE_CHANNEL_FROM_HOST = 4 }; /* flags of a byte */
+
 typedef struct ridge_channel {
     atomic_uint turn; /* a futex; odd: the judged's */
     uint32_t command;
@@ -60,6 +68,8 @@ typedef struct ridge_channel {
     int64_t dim[RIDGE_KERNEL_MAX_RANK];
     double option[RIDGE_KERNEL_MAX_RANK];
     ridge_channel_tensor tensor[RIDGE_KERNEL_MAX_TENSORS]; /* inputs first */
+    uint64_t witness_at,
+        witness_bytes;          /* of the same memory: a page, and a byte for each of the tensors' pages; 0: none */
     int32_t n_arguments, plain; /* plain: the symbol is called by its arguments, whatever its name is */
     ridge_channel_argument argument[RIDGE_CHANNEL_ARGUMENTS];
     char path[RIDGE_CHANNEL_PATH], symbol[RIDGE_CHANNEL_SYMBOL];

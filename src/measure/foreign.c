@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -16,6 +17,7 @@
 
 #include "core/random.h"
 #include "device/device.h"
+#include "measure/attest.h"
 #include "measure/stats.h"
 #include "verify/view.h"
 
@@ -33,13 +35,14 @@ typedef struct set_memory {
     decoy decoys[DECOYS];
     int n_decoys;
     int fd;
-    char *memory; /* the judge's mapping */
-    size_t bytes;
+    char *memory;                /* the judge's mapping */
+    size_t bytes, operand_bytes; /* behind the operands is the witness, where one is asked */
     ridge_channel_tensor tensor[RIDGE_KERNEL_MAX_TENSORS];
 } set_memory;
 
 static struct {
-    char path[RIDGE_CHANNEL_PATH], symbol[RIDGE_CHANNEL_SYMBOL];
+    ridge_foreign_host host;
+    char path[RIDGE_CHANNEL_PATH], symbol[RIDGE_CHANNEL_SYMBOL], python[RIDGE_CHANNEL_PATH], modules[8192];
     pid_t pid; /* 0: not started; -1: it has ended */
     int socket;
     unsigned turn;
@@ -56,10 +59,18 @@ static struct {
     unsigned filled; /* tensors that may have decoys, where there are such arguments */
 } f;
 
-void ridge_foreign_choose(const char *path, const char *symbol) {
-    (void)snprintf(f.path, sizeof f.path, "%s", path);
-    (void)snprintf(f.symbol, sizeof f.symbol, "%s", symbol);
+void ridge_foreign_choose(const ridge_foreign_kernel *kernel) {
+    f.host = kernel->host;
+    (void)snprintf(f.path, sizeof f.path, "%s", kernel->path);
+    (void)snprintf(f.symbol, sizeof f.symbol, "%s", kernel->symbol);
+    (void)snprintf(f.python, sizeof f.python, "%s", kernel->python ? kernel->python : "");
+    (void)snprintf(f.modules, sizeof f.modules, "PYTHONPATH=%s", kernel->python_path ? kernel->python_path : "");
 }
+
+ridge_foreign_host ridge_foreign_chosen(void) { return f.host; }
+
+/* Operands are brought to a device and back. */
+static bool on_device(void) { return f.host == RIDGE_FOREIGN_EMULATED || f.host == RIDGE_FOREIGN_GPU; }
 
 void ridge_foreign_call(const ridge_channel_argument *arguments, int n, unsigned filled) {
     for (int i = 0; i < n && i < RIDGE_CHANNEL_ARGUMENTS; i++) f.argument[i] = arguments[i];
@@ -76,9 +87,15 @@ void ridge_foreign_pin(const int *cpus) { f.cpus = cpus; }
 
 /* ---- the process ------------------------------------------------------------------------------------------------- */
 
-/* ridge-judged stands beside the program, in the folder above it (tests), or where it is installed. */
-static bool find_program(char *path, size_t size) {
-    static const char *const places[] = {"ridge-judged", "../ridge-judged", "../libexec/ridge/ridge-judged"};
+static const char *const programs[] = {[RIDGE_FOREIGN_NATIVE] = "ridge-judged",
+                                       [RIDGE_FOREIGN_PYTHON] = "ridge-judged-python.so",
+                                       [RIDGE_FOREIGN_EMULATED] = "ridge-judged-emulated",
+                                       [RIDGE_FOREIGN_GPU] = "ridge-judged-cuda"};
+static const char python_host[] = "ridge-judged.py"; /* beside its library */
+
+/* They stand beside the program, in the folder above it (tests), or where they are installed. */
+static bool find_file(const char *name, char *path, size_t size) {
+    static const char *const places[] = {"", "../", "../libexec/ridge/"};
     char self[512];
     const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     if (n <= 0) return false;
@@ -86,34 +103,82 @@ static bool find_program(char *path, size_t size) {
     char *slash = strrchr(self, '/');
     if (slash) slash[1] = '\0';
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        (void)snprintf(path, size, "%s%s", self, places[i]);
-        if (access(path, X_OK) == 0) return true;
+        (void)snprintf(path, size, "%s%s%s", self, places[i], name);
+        if (access(path, R_OK) == 0) return true;
     }
     return false;
 }
 
-/* In the child: the page and the socket get their numbers, everything else is closed, and the environment is empty. */
-static _Noreturn void become(const char *program, int page, int socket) {
-    const char *const no_environment[] = {NULL};
-    char *const arguments[] = {(char *)(uintptr_t) "ridge-judged", NULL};
+bool ridge_foreign_has(ridge_foreign_host host) {
+    char path[600];
+    return find_file(programs[host], path, sizeof path);
+}
+
+/* What the process is given to start with: arguments, and variables that its libraries need and no others. */
+enum { ARGUMENTS = 8, VARIABLES = 40 };
+typedef struct start_up {
+    char program[600], script[600], threads[40];
+    const char *argument[ARGUMENTS], *variable[VARIABLES];
+    int n_variables;
+} start_up;
+
+static void keep_variables(start_up *s, const char *prefix) {
+    for (char **v = environ; *v && s->n_variables < VARIABLES - 8; v++)
+        if (strncmp(*v, prefix, strlen(prefix)) == 0) s->variable[s->n_variables++] = *v;
+}
+
+/* Threads of OpenMP sleep between parallel regions, or their waiting would look like work before the clock. OpenBLAS's cannot. */
+static void prepare_python(start_up *s, const char *library, int threads) {
+    static const char *const settings[] = {"OMP_WAIT_POLICY=PASSIVE", "KMP_BLOCKTIME=0", "OPENBLAS_NUM_THREADS=1"};
+    const char *const arguments[] = {f.python, "-B", "-s", s->script, library};
+    memcpy(s->argument, arguments, sizeof arguments);
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) s->variable[s->n_variables++] = settings[i];
+    (void)snprintf(s->threads, sizeof s->threads, "OMP_NUM_THREADS=%d", threads);
+    s->variable[s->n_variables++] = s->threads;
+    s->variable[s->n_variables++] = f.modules;
+}
+
+static bool prepare_start(start_up *s, int threads) {
+    *s = (start_up){.argument = {programs[f.host]}};
+    if (!find_file(programs[f.host], s->program, sizeof s->program)) return false;
+    if (f.host == RIDGE_FOREIGN_EMULATED) keep_variables(s, "EMULATOR_");
+    if (f.host == RIDGE_FOREIGN_GPU) keep_variables(s, "CUDA_"), keep_variables(s, "LD_LIBRARY_PATH=");
+    if (f.host != RIDGE_FOREIGN_PYTHON) return true;
+    static char library[sizeof s->program];
+    (void)snprintf(library, sizeof library, "%s", s->program);
+    if (!find_file(python_host, s->script, sizeof s->script)) return false;
+    (void)snprintf(s->program, sizeof s->program, "%.599s", f.python);
+    prepare_python(s, library, threads);
+    return true;
+}
+
+/* In the child: the page and the socket get their numbers, everything else is closed. */
+static _Noreturn void become(const start_up *s, int page, int socket) {
     const int high_page = fcntl(page, F_DUPFD, 10), high_socket = fcntl(socket, F_DUPFD, 10);
     if (dup2(high_page, RIDGE_CHANNEL_FD) < 0 || dup2(high_socket, RIDGE_CHANNEL_SOCKET) < 0) _exit(2);
     if (close_range(RIDGE_CHANNEL_SOCKET + 1, ~0u, 0) != 0) _exit(2);
-    (void)execve(program, arguments, (char *const *)(uintptr_t)no_environment);
+    (void)execve(s->program, (char *const *)(uintptr_t)s->argument, (char *const *)(uintptr_t)s->variable);
     _exit(2);
 }
 
+/* Whoever is no root by privilege cannot read this process, or write to it, through /proc: seeds are in it. */
+static void hide(void) {
+#ifndef RIDGE_SANITIZED /* the leak sanitizer traces its own process */
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#endif
+}
+
 static ridge_status start(int threads) {
-    char program[600];
+    static start_up s;
     int ends[2] = {-1, -1};
-    if (!find_program(program, sizeof program))
-        return ridge_note_why("ridge-judged is not installed"), RIDGE_UNSUPPORTED;
+    if (!prepare_start(&s, threads)) return ridge_note_why("%s is not installed", programs[f.host]), RIDGE_UNSUPPORTED;
+    hide();
     const int page = memfd_create("ridge-channel", MFD_CLOEXEC);
     if (page < 0 || ftruncate(page, PAGE) != 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return ridge_note_why("no channel: %s", strerror(errno)), RIDGE_FAILED;
     f.channel = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, page, 0);
     f.pid = f.channel == MAP_FAILED ? -1 : fork();
-    if (f.pid == 0) become(program, page, ends[1]);
+    if (f.pid == 0) become(&s, page, ends[1]);
     close(page);
     close(ends[1]);
     f.socket = ends[0];
@@ -130,7 +195,8 @@ static ridge_status ended(int status) {
     f.pid = -1;
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
         ridge_note_why(
-            "it made a system call that is forbidden to kernels (threads, files, timers, executable memory)");
+            "it made a system call that is forbidden to kernels (threads, files, timers, executable memory)%s",
+            f.host == RIDGE_FOREIGN_PYTHON ? ": import what it needs at the top of its file" : "");
     else if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS))
         ridge_note_why("it crashed: memory outside of its operands, or a write to an input (%s)",
                        strsignal(WTERMSIG(status)));
@@ -158,7 +224,7 @@ static ridge_status obey(uint32_t command) {
     const uint64_t began = ridge_clock_ns();
     while (!ridge_channel_wait(f.channel, asked, 50)) {
         if (waitpid(f.pid, &status, WNOHANG) == f.pid) return ended(status);
-        const bool late = f.limit_s > 0 && ridge_seconds_since(began) > f.limit_s;
+        const bool late = command != RIDGE_CHANNEL_START && f.limit_s > 0 && ridge_seconds_since(began) > f.limit_s;
         if (!late && !(f.interrupted && *f.interrupted)) continue;
         kill_it();
         return ridge_note_why("it ran for more than %g s", f.limit_s), RIDGE_FAILED;
@@ -226,7 +292,9 @@ static void lay_out(const ridge_operands *ops, set_memory *set) {
         (void)ridge_spec_shape(view.spec, &ops->c, to->shape);
         at += to->pages;
     }
-    set->bytes = at ? at : PAGE;
+    set->operand_bytes = at ? at : PAGE;
+    set->bytes = set->operand_bytes;
+    if (f.host == RIDGE_FOREIGN_EMULATED) set->bytes += PAGE + set->operand_bytes;
 }
 
 static char *place_of(const set_memory *set, int t) {
@@ -361,6 +429,8 @@ static void describe(const set_memory *set, const ridge_operands *ops) {
     memcpy(c->dim, ops->c.dim, sizeof c->dim);
     memcpy(c->option, ops->c.option, sizeof c->option);
     memcpy(c->tensor, set->tensor, sizeof c->tensor);
+    c->witness_at = set->operand_bytes;
+    c->witness_bytes = set->bytes - set->operand_bytes;
     describe_arguments(ops);
 }
 
@@ -437,7 +507,8 @@ ridge_status ridge_foreign_ready(int number, const ridge_operands *ops) {
     RIDGE_TRY(map_idle(number, ops));
     reveal(ops, &f.sets[number]);
     go_on();
-    return obey(RIDGE_CHANNEL_EMPTY);
+    RIDGE_TRY(obey(RIDGE_CHANNEL_READY));
+    return answer();
 }
 
 static bool is_slack(const char *bytes, size_t n) {
@@ -446,11 +517,10 @@ static bool is_slack(const char *bytes, size_t n) {
     return true;
 }
 
-ridge_status ridge_foreign_collect(int number, const ridge_operands *ops) {
-    const set_memory *set = &f.sets[number];
-    RIDGE_TRY(stop());
+/* Outputs are copied to `into`, placed as `ops` is. */
+static ridge_status take_outputs(const set_memory *set, const ridge_operands *ops, const ridge_operands *into) {
     for (int t = ops->target->n_in; t < count_of(ops); t++) {
-        const ridge_view view = ridge_operands_view(ops, t);
+        const ridge_view view = ridge_operands_view(into, t);
         const ridge_channel_tensor *from = &set->tensor[t];
         const char *place = place_of(set, t);
         const size_t bytes = bytes_of(&view);
@@ -462,6 +532,62 @@ ridge_status ridge_foreign_collect(int number, const ridge_operands *ops) {
         memcpy(view.base, place, bytes);
     }
     return RIDGE_OK;
+}
+
+static ridge_status bring_back(const set_memory *set, const ridge_operands *ops, const ridge_operands *into) {
+    if (on_device()) {
+        RIDGE_TRY(obey(RIDGE_CHANNEL_DONE));
+        RIDGE_TRY(answer());
+    }
+    RIDGE_TRY(stop());
+    return take_outputs(set, ops, into);
+}
+
+/* ---- attested launches ------------------------------------------------------------------------------------------- */
+
+static ridge_status attest(const set_memory *set, const ridge_operands *seen) {
+    const char *witness = set->memory + set->operand_bytes;
+    ridge_attested a;
+    ridge_channel_witness launch;
+    memcpy(&launch, witness, sizeof launch);
+    for (int t = 0; t < count_of(seen); t++)
+        a.flags[t] = (const unsigned char *)witness + PAGE + set->tensor[t].pages_at + set->tensor[t].offset;
+    a.launch = launch;
+    return ridge_attest(seen, &a);
+}
+
+/* Once more on the same inputs, in the same device memory: results that were kept by their inputs are not computed now. */
+static ridge_status launch_again(int number, const ridge_operands *ops, ridge_operands *into) {
+    ridge_error error = {0};
+    const set_memory *set = &f.sets[number];
+    ridge_operands_poison(into, NULL);
+    if (ridge_foreign_fill(number, into, &error) != RIDGE_OK) return ridge_note_why("%s", error.text), RIDGE_FAILED;
+    RIDGE_TRY(ridge_foreign_ready(number, into));
+    RIDGE_TRY(obey(RIDGE_CHANNEL_RUN));
+    RIDGE_TRY(answer());
+    return bring_back(set, ops, into);
+}
+
+/* The second one in a copy: its inputs are also changed there (attest.h). */
+static ridge_status attest_twice(int number, const ridge_operands *ops) {
+    ridge_operands seen;
+    char *memory = malloc(ops->bytes + LINE);
+    if (!memory) return ridge_note_why("no memory for a copy of operands"), RIDGE_FAILED;
+    char *aligned = memory + (LINE - (uintptr_t)memory % LINE) % LINE;
+    memcpy(aligned, ops->memory, ops->bytes);
+    ridge_operands_place(&seen, ops->target, &ops->c, &ops->layout, aligned);
+    seen.kind = ops->kind, seen.seed = ops->seed, seen.user = ops->user;
+    ridge_status status = attest(&f.sets[number], &seen);
+    memcpy(aligned, ops->memory, ops->bytes);
+    if (status == RIDGE_OK) status = launch_again(number, ops, &seen);
+    if (status == RIDGE_OK) status = attest(&f.sets[number], &seen);
+    free(memory);
+    return status;
+}
+
+ridge_status ridge_foreign_collect(int number, const ridge_operands *ops) {
+    RIDGE_TRY(bring_back(&f.sets[number], ops, ops));
+    return f.host == RIDGE_FOREIGN_EMULATED ? attest_twice(number, ops) : RIDGE_OK;
 }
 
 ridge_status ridge_foreign_empty(void) {

@@ -15,8 +15,24 @@
 #include "measure/channel.h"
 #include "verify/operands.h"
 
-/* One for each process: the kernel that variants made by ridge_foreign_variant run. path is absolute. */
-void ridge_foreign_choose(const char *path, const char *symbol);
+typedef enum ridge_foreign_host {
+    RIDGE_FOREIGN_NATIVE, /* a shared object on the CPU */
+    RIDGE_FOREIGN_PYTHON, /* a Python file, on the CPU */
+    RIDGE_FOREIGN_EMULATED, /* a shared object with kernels as PTX, on the emulator: not timed, and each launch is attested */
+    RIDGE_FOREIGN_GPU, /* the same on a GPU */
+} ridge_foreign_host;
+
+typedef struct ridge_foreign_kernel {
+    ridge_foreign_host host;
+    const char *path, *symbol;        /* path is absolute */
+    const char *python, *python_path; /* the interpreter, absolute, and where its modules are; else NULL */
+} ridge_foreign_kernel;
+
+/* One for each process: the kernel that variants made by ridge_foreign_variant run. Strings are copied. */
+void ridge_foreign_choose(const ridge_foreign_kernel *kernel);
+ridge_foreign_host ridge_foreign_chosen(void);
+/* Whether the program of that host is beside this one. */
+bool ridge_foreign_has(ridge_foreign_host host);
 
 /* The symbol is called by these arguments (its result counts for nothing), and tensors of the bits of `filled`, inputs first,
  * have values that are revealed at the launch. n < 0, as it is at first: what calls a symbol is its name. `solve` gets inputs,
@@ -42,7 +58,7 @@ ridge_status ridge_foreign_fill(int set, const ridge_operands *ops, ridge_error 
  * (ridge_why): it ended, or it worked before the clock. */
 ridge_status ridge_foreign_ready(int set, const ridge_operands *ops);
 /* Untimed, after a launch: copies outputs back. RIDGE_FAILED, with a reason (ridge_why): memory beside a tensor was
- * written to. */
+ * written to; or, on the emulator, the launch, or one more on the same inputs, is not attested (attest.h). */
 ridge_status ridge_foreign_collect(int set, const ridge_operands *ops);
 /* One empty launch, there and back. */
 ridge_status ridge_foreign_empty(void);
