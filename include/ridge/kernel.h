@@ -44,6 +44,11 @@ extern "C" {
 #define RIDGE_KERNEL_F64 4
 #define RIDGE_KERNEL_I32 5
 #define RIDGE_KERNEL_I64 6
+#define RIDGE_KERNEL_E4M3 7
+#define RIDGE_KERNEL_E5M2 8
+#define RIDGE_KERNEL_E2M1 9 /* value 2i is the low half of byte i; extents and strides count values */
+#define RIDGE_KERNEL_UE8M0 10
+#define RIDGE_KERNEL_UE4M3 11
 
 typedef struct ridge_kernel_tensor {
     void *data; /* at least 64-byte aligned */

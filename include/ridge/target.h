@@ -107,7 +107,8 @@ typedef enum ridge_fill {
     /* UNIFORM times the largest power of two <= min(1, 3 / sqrt(extent of dims[index_dim])). Sums of that many products
      * with UNIFORM values are of order one. */
     RIDGE_FILL_WEIGHT,
-    RIDGE_FILL_LOG, /* UNIFORM plus the integer nearest to log(extent of dims[index_dim]) */
+    RIDGE_FILL_LOG,   /* UNIFORM plus the integer nearest to log(extent of dims[index_dim]) */
+    RIDGE_FILL_SCALE, /* positive: random between 2^-8 and 3 2^-8; exact: 2^-7 plus 1 to `exact` times 2^-8 */
     /* i32, of rank 1: where groups of that extent end, each at or behind the one before. Later groups are larger. The last
      * one ends at the extent, except in exact fills. Callers' values may be anything: kernels bound them. */
     RIDGE_FILL_ENDS,
@@ -455,6 +456,10 @@ typedef struct ridge_target {
     const char *chapter;              /* "ch09" */
     const char *summary;              /* one line */
     const char *dims[RIDGE_MAX_RANK]; /* names of the dimensions, rows first; NULL ends the list */
+    /* The first n_sizes extents determine the others, which derive() computes: users give these alone by --sizes.
+     * derive NULL: users give all. reject() refuses extents that do not fit together. */
+    int n_sizes;
+    void (*derive)(int64_t dim[RIDGE_MAX_RANK]);
     const ridge_case *cases;
     int n_cases;
     const ridge_tensor_spec *in;

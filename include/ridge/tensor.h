@@ -31,17 +31,30 @@ extern "C" {
 enum { RIDGE_MAX_RANK = 8 };        /* of a tensor in a target's descriptor */
 enum { RIDGE_MAX_TENSOR_RANK = 8 }; /* of a caller's tensor: leading dimensions fold into rows */
 
-/* Name, size in bytes, unit roundoff (0: integers). tf32 is stored as f32; arithmetic may round each factor of a
+/* Name, bits of an element, unit roundoff (0: integers). tf32 is stored as f32; arithmetic may round each factor of a
  * product to 11 significant bits, and its roundoff is that of the factors. tf32 follows f32, so that DLPack's float32
- * maps to f32. */
-#define RIDGE_DTYPE_LIST(X)    \
-    X(F32, "f32", 4, 0x1p-24)  \
-    X(BF16, "bf16", 2, 0x1p-8) \
-    X(F16, "f16", 2, 0x1p-11)  \
-    X(F64, "f64", 8, 0x1p-53)  \
-    X(I32, "i32", 4, 0.0)      \
-    X(I64, "i64", 8, 0.0)      \
-    X(TF32, "tf32", 4, 0x1p-11)
+ * maps to f32.
+ *
+ * The types of 8 bits and less are those of the OCP formats. e4m3 has no infinity and reaches 448, e5m2 reaches 57344.
+ * e2m1 has neither infinity nor NaN, reaches 6, and lies in pairs: value 2i is the low half of byte i. ue8m0 (powers of
+ * two from 2^-127 to 2^127) and ue4m3 (e4m3 without a sign) are types of scales. DLPack has no ue4m3: it passes as
+ * e4m3. */
+#define RIDGE_DTYPE_LIST(X)      \
+    X(F32, "f32", 32, 0x1p-24)   \
+    X(BF16, "bf16", 16, 0x1p-8)  \
+    X(F16, "f16", 16, 0x1p-11)   \
+    X(F64, "f64", 64, 0x1p-53)   \
+    X(I32, "i32", 32, 0.0)       \
+    X(I64, "i64", 64, 0.0)       \
+    X(TF32, "tf32", 32, 0x1p-11) \
+    X(E4M3, "e4m3", 8, 0x1p-4)   \
+    X(E5M2, "e5m2", 8, 0x1p-3)   \
+    X(E2M1, "e2m1", 4, 0x1p-2)   \
+    X(UE8M0, "ue8m0", 8, 0x1p-1) \
+    X(UE4M3, "ue4m3", 8, 0x1p-4)
+
+/* Codes of DLPack 1.1, which older headers do not name. */
+enum { RIDGE_DLPACK_E4M3 = 10, RIDGE_DLPACK_E5M2 = 12, RIDGE_DLPACK_UE8M0 = 14, RIDGE_DLPACK_E2M1 = 17 };
 
 typedef enum ridge_dtype {
     RIDGE_DTYPE_NONE = 0,
@@ -59,8 +72,11 @@ static inline int ridge_dtype_is_integer(ridge_dtype dtype) { return dtype == RI
 
 RIDGE_API const char *ridge_dtype_name(ridge_dtype dtype); /* "f32"; "?" for an unknown value */
 RIDGE_API ridge_dtype ridge_dtype_parse(const char *name); /* RIDGE_DTYPE_NONE if unknown */
-RIDGE_API size_t ridge_dtype_size(ridge_dtype dtype);      /* bytes of one element; 0 for an unknown value */
-RIDGE_API double ridge_dtype_roundoff(ridge_dtype dtype);  /* half an ulp at 1.0 */
+RIDGE_API size_t ridge_dtype_size(ridge_dtype dtype);      /* bytes of an element, e2m1: a pair; 0 if unknown */
+RIDGE_API int ridge_dtype_bits(ridge_dtype dtype);         /* of one element; 0 for an unknown value */
+/* Bytes of so many elements that lie side by side. */
+RIDGE_API size_t ridge_dtype_bytes(ridge_dtype dtype, int64_t elements);
+RIDGE_API double ridge_dtype_roundoff(ridge_dtype dtype); /* half an ulp at 1.0 */
 RIDGE_API DLDataType ridge_dtype_to_dlpack(ridge_dtype dtype);
 RIDGE_API ridge_dtype ridge_dtype_of(const DLTensor *tensor); /* RIDGE_DTYPE_NONE if not supported */
 
@@ -76,7 +92,12 @@ static inline int64_t ridge_row_stride(const DLTensor *t) {
 }
 
 /* ridge_load converts one element to fp64. ridge_store rounds an fp64 value to the type, to nearest even. index counts
- * elements from data. */
+ * elements from data; a store to e2m1 keeps the other half of its byte.
+ *
+ * Types of 8 bits and less saturate: what rounds beyond the largest finite value becomes that value, and so does
+ * infinity where the type has none. ue8m0, whose values have no significand, rounds a tie up. NaN is stored as 0x7f,
+ * in ue8m0 as 0xff; in e2m1, which has no NaN, it becomes 6, as cvt.satfinite of PTX has it. A negative number is NaN
+ * in ue8m0 and ue4m3, and zero is the least value of ue8m0. */
 RIDGE_API double ridge_load(const void *data, ridge_dtype dtype, int64_t index);
 RIDGE_API void ridge_store(void *data, ridge_dtype dtype, int64_t index, double value);
 

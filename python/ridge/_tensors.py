@@ -14,7 +14,7 @@ _LEGACY_DEFAULT_STREAM = 1  # what DLPack calls CUDA's stream 0
 _NOT_WRITABLE = ["", "is read-only", "is exported as a copy", "is read-only"]  # by flags of DLManagedTensorVersioned
 
 _DEVICES = {"cpu": _CPU, "cuda": _CUDA}
-_TYPES = {  # DLDataTypeCode and bits, by the names of PyTorch and NumPy
+_TYPES = {  # DLDataTypeCode, bits, and lanes where they are not 1, by the names of PyTorch, NumPy and ml_dtypes
     "bool": (6, 8),
     "uint8": (1, 8),
     "uint16": (1, 16),
@@ -26,6 +26,10 @@ _TYPES = {  # DLDataTypeCode and bits, by the names of PyTorch and NumPy
     "int64": (0, 64),
     "float16": (2, 16),
     "bfloat16": (4, 16),
+    "float8_e4m3fn": (10, 8),
+    "float8_e5m2": (12, 8),
+    "float8_e8m0fnu": (14, 8),
+    "float4_e2m1fn_x2": (17, 4, 2),  # an element is a pair
     "float32": (2, 32),
     "float64": (2, 64),
     "complex64": (5, 64),
@@ -153,7 +157,7 @@ def _own(address, device, type_name, shape, strides):
     """A DLTensor with extents of its own, which ctypes keeps as long as it; strides count elements."""
     extents = ctypes.c_int64 * len(shape)
     layout = extents(*shape), extents(*strides)
-    return Described(DLTensor(address, Device(*device), len(shape), Type(*_TYPES[type_name], 1), *layout, 0))
+    return Described(DLTensor(address, Device(*device), len(shape), Type(*(*_TYPES[type_name], 1)[:3]), *layout, 0))
 
 
 # ---- DLPack ---------------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ static bool read_type(const char **at, ridge_dtype *dtype) {
     (void)snprintf(name, sizeof name, "%.*s", (int)n, *at);
     *at += n;
     *dtype = ridge_dtype_by_any_name(name);
-    return *dtype != RIDGE_DTYPE_NONE && *dtype != RIDGE_TF32;
+    return *dtype != RIDGE_TF32 && ridge_dtype_bits(*dtype) > 8; /* narrower ones are for targets */
 }
 
 static ridge_status make_room(ridge_argument *a, int n, ridge_error *error) {

@@ -108,9 +108,23 @@ static unsigned backends_taking(const ridge_target *target, ridge_dtype dtype) {
     return only;
 }
 
+/* How many extents users give. */
+static int given_extents(const ridge_target *target) {
+    return target->derive ? target->n_sizes : ridge_target_rank(target);
+}
+
+/* With the extents that follow from those given. */
+static ridge_size complete(const ridge_target *target, const ridge_size *given) {
+    ridge_size size = *given;
+    if (!target->derive || size.rank != target->n_sizes) return size;
+    target->derive(size.dim);
+    size.rank = ridge_target_rank(target);
+    return size;
+}
+
 static void dims_text(const ridge_target *target, char *text, size_t size) {
     text[0] = '\0';
-    for (int d = 0; d < ridge_target_rank(target); d++)
+    for (int d = 0; d < given_extents(target); d++)
         (void)snprintf(text + strlen(text), size - strlen(text), "%s%s", d ? "x" : "", target->dims[d]);
 }
 
@@ -119,14 +133,14 @@ static ridge_status add_sizes(ridge_selection *s, const ridge_options *o, const 
     char dims[120];
     dims_text(target, dims, sizeof dims);
     for (int i = 0; i < o->sizes.n; i++) {
-        const ridge_size *size = &o->sizes.size[i];
-        if (size->rank != ridge_target_rank(target))
+        const ridge_size size = complete(target, &o->sizes.size[i]);
+        if (size.rank != ridge_target_rank(target))
             return ridge_fail(error, RIDGE_INVALID, "%s takes sizes of %d extents, %s, not of %d", target->name,
-                              ridge_target_rank(target), dims, size->rank);
+                              given_extents(target), dims, size.rank);
         for (int d = 1; d < RIDGE_DTYPE_COUNT; d++) {
             if (!has_dtype(target, (ridge_dtype)d) || (o->dtype && o->dtype != (ridge_dtype)d)) continue;
             ridge_case c = {.dtype = (ridge_dtype)d, .only = backends_taking(target, (ridge_dtype)d)};
-            memcpy(c.dim, size->dim, sizeof c.dim);
+            memcpy(c.dim, size.dim, sizeof c.dim);
             ridge_target_options(target, c.option);
             RIDGE_TRY(add(s, o, target, &c, error));
         }
@@ -198,8 +212,10 @@ static ridge_status read_inputs(ridge_selection *s, const ridge_options *o, cons
     ridge_case c = {.dtype = o->dtype ? o->dtype : target->cases[0].dtype};
     ridge_target_options(target, c.option);
     for (int d = 0; d < RIDGE_MAX_RANK; d++) c.dim[d] = -1;
-    if (o->sizes.n == 1 && o->sizes.size[0].rank == ridge_target_rank(target))
-        memcpy(c.dim, o->sizes.size[0].dim, sizeof c.dim);
+    if (o->sizes.n == 1) {
+        const ridge_size size = complete(target, &o->sizes.size[0]);
+        if (size.rank == ridge_target_rank(target)) memcpy(c.dim, size.dim, sizeof c.dim);
+    }
     for (int i = 0; i < o->n_inputs; i++) {
         char name[64];
         const char *file;
@@ -210,6 +226,9 @@ static ridge_status read_inputs(ridge_selection *s, const ridge_options *o, cons
         RIDGE_TRY(ridge_npy_read(file, &npys[input], error));
         RIDGE_TRY(take_shape(target, input, &npys[input], file, &c, error));
     }
+    bool known = target->derive != NULL;
+    for (int d = 0; d < given_extents(target); d++) known = known && c.dim[d] >= 0;
+    if (known) target->derive(c.dim); /* reject() tells where the inputs say otherwise */
     for (int d = 0; d < ridge_target_rank(target); d++)
         if (c.dim[d] < 0)
             return ridge_fail(error, RIDGE_INVALID, "the inputs do not say how large '%s' is: give --sizes too",

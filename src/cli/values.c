@@ -48,10 +48,25 @@ static const struct alias {
     const char *name;
     ridge_dtype dtype;
 } aliases[] = {
-    {"fp32", RIDGE_F32},      {"float32", RIDGE_F32},        {"float", RIDGE_F32},   {"single", RIDGE_F32},
-    {"fp16", RIDGE_F16},      {"float16", RIDGE_F16},        {"half", RIDGE_F16},    {"bfloat16", RIDGE_BF16},
-    {"bfloat", RIDGE_BF16},   {"fp64", RIDGE_F64},           {"float64", RIDGE_F64}, {"double", RIDGE_F64},
-    {"tfloat32", RIDGE_TF32}, {"tensorfloat32", RIDGE_TF32},
+    {"fp32", RIDGE_F32},
+    {"float32", RIDGE_F32},
+    {"float", RIDGE_F32},
+    {"single", RIDGE_F32},
+    {"fp16", RIDGE_F16},
+    {"float16", RIDGE_F16},
+    {"half", RIDGE_F16},
+    {"bfloat16", RIDGE_BF16},
+    {"bfloat", RIDGE_BF16},
+    {"fp64", RIDGE_F64},
+    {"float64", RIDGE_F64},
+    {"double", RIDGE_F64},
+    {"tfloat32", RIDGE_TF32},
+    {"tensorfloat32", RIDGE_TF32},
+    {"fp8", RIDGE_E4M3},
+    {"float8_e4m3fn", RIDGE_E4M3},
+    {"float8_e5m2", RIDGE_E5M2},
+    {"float4_e2m1fn", RIDGE_E2M1},
+    {"float8_e8m0fnu", RIDGE_UE8M0},
 };
 
 ridge_dtype ridge_dtype_by_any_name(const char *text) {

@@ -1,31 +1,136 @@
-/* Data types: sizes, names, and conversion of single elements to and from fp64. */
-#include "ridge/tensor.h"
+/* Data types: sizes, names, what their bits mean, and conversion of single elements to and from fp64. */
+#include "core/dtype.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 typedef struct dtype_info {
     const char *name;
-    size_t bytes;
+    int bits;
     double roundoff;
-    DLDataType dlpack;
 } dtype_info;
 
-#define CODE(dtype) \
-    ((dtype) == RIDGE_BF16 ? kDLBfloat : (dtype) == RIDGE_I32 || (dtype) == RIDGE_I64 ? kDLInt : kDLFloat)
-
-static const dtype_info dtypes[RIDGE_DTYPE_COUNT] = {[RIDGE_DTYPE_NONE] = {"?", 0, 0.0, {kDLOpaqueHandle, 0, 0}},
-#define DTYPE_INFO(dtype, text, size, unit) [RIDGE_##dtype] = {text, size, unit, {CODE(RIDGE_##dtype), (size)*8, 1}},
+static const dtype_info dtypes[RIDGE_DTYPE_COUNT] = {[RIDGE_DTYPE_NONE] = {"?", 0, 0.0},
+#define DTYPE_INFO(dtype, text, bits, unit) [RIDGE_##dtype] = {text, bits, unit},
                                                      RIDGE_DTYPE_LIST(DTYPE_INFO)
 #undef DTYPE_INFO
 };
+
+/* ---- what the bits mean ---------------------------------------------------------------------------------------- */
+
+static const ridge_dtype_traits traits[RIDGE_DTYPE_COUNT] = {
+    [RIDGE_F32] = {.code = kDLFloat,
+                   .exponent = 0x7f800000,
+                   .poison = 0x7fa5a5a5,
+                   .guard = 0x7fc00001,
+                   .guard_free = 0x3fffff,
+                   .least = 0x1p-149,
+                   .most = FLT_MAX,
+                   .overflows = true},
+    [RIDGE_BF16] = {.code = kDLBfloat,
+                    .exponent = 0x7f80,
+                    .poison = 0x7fa5,
+                    .guard = 0x7fc1,
+                    .guard_free = 0x3f,
+                    .least = 0x1p-133,
+                    .most = 0x1.fep127,
+                    .overflows = true},
+    [RIDGE_F16] = {.code = kDLFloat,
+                   .exponent = 0x7c00,
+                   .poison = 0x7da5,
+                   .guard = 0x7e01,
+                   .guard_free = 0x1ff,
+                   .least = 0x1p-24,
+                   .most = 65504,
+                   .overflows = true},
+    [RIDGE_F64] = {.code = kDLFloat,
+                   .exponent = UINT64_C(0x7ff0000000000000),
+                   .poison = UINT64_C(0x7ff5a5a5a5a5a5a5),
+                   .guard = UINT64_C(0x7ff8000000000001),
+                   .guard_free = UINT64_C(0x7ffffffffffff),
+                   .least = 0x1p-1074,
+                   .most = DBL_MAX,
+                   .overflows = true},
+    [RIDGE_I32] = {.code = kDLInt,
+                   .poison = 0xa5a5a5a5,
+                   .guard = 0x40000001,
+                   .guard_free = 0x3fffffff,
+                   .most = INT32_MAX,
+                   .overflows = true},
+    [RIDGE_I64] = {.code = kDLInt,
+                   .poison = 0xa5a5a5a5,
+                   .guard = 0x40000001,
+                   .guard_free = 0x3fffffff,
+                   .most = 0x1p63,
+                   .overflows = true},
+    /* Arithmetic in tf32 may flush what its 11 bits cannot hold. */
+    [RIDGE_TF32] = {.code = kDLFloat, .exponent = 0x7f800000, .least = 0x1p-136, .most = FLT_MAX, .overflows = true},
+    [RIDGE_E4M3] = {.code = RIDGE_DLPACK_E4M3,
+                    .exponent = 0x7f,
+                    .poison = 0xff,
+                    .guard = 0x7f,
+                    .guard_free = 0x80,
+                    .least = 0x1p-9,
+                    .most = 448,
+                    .exponent_bits = 4,
+                    .fraction_bits = 3,
+                    .is_signed = true},
+    [RIDGE_E5M2] = {.code = RIDGE_DLPACK_E5M2,
+                    .exponent = 0x7c,
+                    .poison = 0xfd,
+                    .guard = 0x7d,
+                    .guard_free = 0x82,
+                    .least = 0x1p-16,
+                    .most = 57344,
+                    .exponent_bits = 5,
+                    .fraction_bits = 2,
+                    .is_signed = true,
+                    .has_infinity = true},
+    [RIDGE_E2M1] = {.code = RIDGE_DLPACK_E2M1,
+                    .guard = 0x80,
+                    .guard_free = 0x7f,
+                    .least = 0.5,
+                    .most = 6,
+                    .exponent_bits = 2,
+                    .fraction_bits = 1,
+                    .is_signed = true},
+    /* All codes of ue8m0 have a meaning. Its poison is 2^127, which scales no block of fp32 numbers; it counts as odd, so
+     * that a scan that looks for NaN finds it. */
+    [RIDGE_UE8M0] = {.code = RIDGE_DLPACK_UE8M0,
+                     .exponent = 0xfe,
+                     .poison = 0xfe,
+                     .guard = 0xff,
+                     .least = 0x1p-127,
+                     .most = 0x1p127},
+    [RIDGE_UE4M3] = {.code = RIDGE_DLPACK_E4M3,
+                     .exponent = 0x7f,
+                     .poison = 0xff,
+                     .guard = 0x7f,
+                     .guard_free = 0x80,
+                     .least = 0x1p-9,
+                     .most = 448,
+                     .exponent_bits = 4,
+                     .fraction_bits = 3},
+};
+
+const ridge_dtype_traits *ridge_dtype_traits_of(ridge_dtype dtype) {
+    return &traits[(unsigned)dtype < RIDGE_DTYPE_COUNT ? dtype : RIDGE_DTYPE_NONE];
+}
+
+/* ---- names and sizes ------------------------------------------------------------------------------------------- */
 
 static const dtype_info *info(ridge_dtype dtype) {
     return &dtypes[(unsigned)dtype < RIDGE_DTYPE_COUNT ? dtype : RIDGE_DTYPE_NONE];
 }
 
 const char *ridge_dtype_name(ridge_dtype dtype) { return info(dtype)->name; }
-size_t ridge_dtype_size(ridge_dtype dtype) { return info(dtype)->bytes; }
+int ridge_dtype_bits(ridge_dtype dtype) { return info(dtype)->bits; }
+size_t ridge_dtype_size(ridge_dtype dtype) { return ((size_t)info(dtype)->bits + 7) / 8; }
+size_t ridge_dtype_bytes(ridge_dtype dtype, int64_t elements) {
+    const size_t n = (size_t)elements;
+    return ridge_dtype_is_packed(dtype) ? (n + 1) / 2 : n * ridge_dtype_size(dtype);
+}
 double ridge_dtype_roundoff(ridge_dtype dtype) { return info(dtype)->roundoff; }
 
 ridge_dtype ridge_dtype_parse(const char *name) {
@@ -34,16 +139,21 @@ ridge_dtype ridge_dtype_parse(const char *name) {
     return RIDGE_DTYPE_NONE;
 }
 
-DLDataType ridge_dtype_to_dlpack(ridge_dtype dtype) { return info(dtype)->dlpack; }
+DLDataType ridge_dtype_to_dlpack(ridge_dtype dtype) {
+    if (info(dtype)->bits == 0) return (DLDataType){kDLOpaqueHandle, 0, 0};
+    return (DLDataType){ridge_dtype_traits_of(dtype)->code, (uint8_t)info(dtype)->bits, 1};
+}
 
 ridge_dtype ridge_dtype_of(const DLTensor *tensor) {
     for (int d = 1; d < RIDGE_DTYPE_COUNT; d++) {
-        const DLDataType *type = &dtypes[d].dlpack;
-        if (type->code == tensor->dtype.code && type->bits == tensor->dtype.bits && tensor->dtype.lanes == 1)
+        const DLDataType type = ridge_dtype_to_dlpack((ridge_dtype)d);
+        if (type.code == tensor->dtype.code && type.bits == tensor->dtype.bits && tensor->dtype.lanes == 1)
             return (ridge_dtype)d;
     }
     return RIDGE_DTYPE_NONE;
 }
+
+/* ---- conversion ------------------------------------------------------------------------------------------------ */
 
 static double load_bf16(uint16_t h) {
     uint32_t bits = (uint32_t)h << 16;
@@ -89,6 +199,50 @@ static uint16_t store_f16(double value) {
     return (uint16_t)(sign | (exponent + 14) << 10 | ((int)ldexp(fraction, 11) - 1024));
 }
 
+/* A code of a type of at most 8 bits. Its exponent and fraction, moved to where fp32 has them, are its value but for the
+ * difference of the biases; that holds for subnormal numbers, too. */
+static double load_small(unsigned code, ridge_dtype dtype) {
+    const ridge_dtype_traits *t = ridge_dtype_traits_of(dtype);
+    const unsigned sign = 1u << (t->exponent_bits + t->fraction_bits), magnitude = code & (sign - 1);
+    if (!t->is_signed && code >= sign) return (double)NAN; /* no value of the type */
+    double value;
+    if (t->exponent && (magnitude & t->exponent) == t->exponent) {
+        value = t->has_infinity && magnitude == t->exponent ? (double)INFINITY : (double)NAN;
+    } else {
+        const uint32_t bits = (uint32_t)magnitude << (23 - t->fraction_bits);
+        float f;
+        memcpy(&f, &bits, sizeof f);
+        value = ldexp((double)f, 128 - (1 << (t->exponent_bits - 1)));
+    }
+    return code & sign ? -value : value;
+}
+
+static unsigned store_small(double value, ridge_dtype dtype) {
+    const ridge_dtype_traits *t = ridge_dtype_traits_of(dtype);
+    const int bias = (1 << (t->exponent_bits - 1)) - 1;
+    const unsigned sign = signbit(value) && t->is_signed ? 1u << (t->exponent_bits + t->fraction_bits) : 0;
+    if (isnan(value) || (!t->is_signed && value < 0)) return t->exponent ? 0x7f : 7;
+    if (isinf(value) && t->has_infinity) return sign | (unsigned)t->exponent;
+    double magnitude = fmin(fabs(value), 2 * t->most); /* more than rounds to the largest */
+    magnitude = fmin(round_to(magnitude, t->fraction_bits + 1, 1 - bias, 4 * t->most), t->most);
+    if (magnitude < ldexp(1, 1 - bias)) return sign | (unsigned)(magnitude / t->least);
+    int exponent;
+    const double fraction = frexp(magnitude, &exponent); /* magnitude = fraction * 2^exponent, fraction in [0.5, 1) */
+    return sign | (unsigned)(exponent - 1 + bias) << t->fraction_bits |
+           ((unsigned)ldexp(fraction, t->fraction_bits + 1) - (1u << t->fraction_bits));
+}
+
+static double load_ue8m0(unsigned code) { return code == 0xff ? (double)NAN : ldexp(1, (int)code - 127); }
+
+static unsigned store_ue8m0(double value) {
+    if (isnan(value) || value < 0) return 0xff;
+    if (value >= 0x1.8p126) return 0xfe;
+    if (value < 0x1.8p-127) return 0;
+    int exponent;
+    const double fraction = frexp(value, &exponent);
+    return (unsigned)(exponent - 1 + (fraction >= 0.75) + 127);
+}
+
 /* Integers: round to nearest even; NaN becomes the minimum; values out of range saturate. */
 static int32_t store_i32(double value) {
     if (!(value > INT32_MIN)) return INT32_MIN;
@@ -100,7 +254,11 @@ static int64_t store_i64(double value) {
     return value >= 0x1p63 ? INT64_MAX : (int64_t)nearbyint(value);
 }
 
+static int half_of_byte(int64_t index) { return index & 1 ? 4 : 0; }
+
 double ridge_load(const void *data, ridge_dtype dtype, int64_t index) {
+    if (dtype == RIDGE_E2M1)
+        return load_small(((const unsigned char *)data)[index / 2] >> half_of_byte(index) & 15u, dtype);
     const char *p = (const char *)data + (size_t)index * ridge_dtype_size(dtype);
     switch (ridge_dtype_stored(dtype)) {
         case RIDGE_F32: {
@@ -133,11 +291,23 @@ double ridge_load(const void *data, ridge_dtype dtype, int64_t index) {
             memcpy(&v, p, sizeof v);
             return load_f16(v);
         }
+        case RIDGE_E4M3:
+        case RIDGE_E5M2:
+        case RIDGE_UE4M3: return load_small((unsigned char)*p, dtype);
+        case RIDGE_UE8M0: return load_ue8m0((unsigned char)*p);
         default: return (double)NAN;
     }
 }
 
+static void store_half_of_byte(unsigned char *byte, int half, unsigned code) {
+    *byte = (unsigned char)((*byte & ~(15u << half)) | code << half);
+}
+
 void ridge_store(void *data, ridge_dtype dtype, int64_t index, double value) {
+    if (dtype == RIDGE_E2M1) {
+        store_half_of_byte((unsigned char *)data + index / 2, half_of_byte(index), store_small(value, dtype));
+        return;
+    }
     char *p = (char *)data + (size_t)index * ridge_dtype_size(dtype);
     switch (ridge_dtype_stored(dtype)) {
         case RIDGE_F32: {
@@ -166,6 +336,10 @@ void ridge_store(void *data, ridge_dtype dtype, int64_t index, double value) {
             memcpy(p, &v, sizeof v);
             break;
         }
+        case RIDGE_E4M3:
+        case RIDGE_E5M2:
+        case RIDGE_UE4M3: *(unsigned char *)p = (unsigned char)store_small(value, dtype); break;
+        case RIDGE_UE8M0: *(unsigned char *)p = (unsigned char)store_ue8m0(value); break;
         default: break;
     }
 }

@@ -264,15 +264,16 @@ static double processor_s(void) {
 
 static int type_of(ridge_dtype dtype) {
     static const int types[RIDGE_DTYPE_COUNT] = {
-        [RIDGE_F32] = RIDGE_KERNEL_F32, [RIDGE_TF32] = RIDGE_KERNEL_F32, [RIDGE_BF16] = RIDGE_KERNEL_BF16,
-        [RIDGE_F16] = RIDGE_KERNEL_F16, [RIDGE_F64] = RIDGE_KERNEL_F64,  [RIDGE_I32] = RIDGE_KERNEL_I32,
-        [RIDGE_I64] = RIDGE_KERNEL_I64};
+        [RIDGE_F32] = RIDGE_KERNEL_F32,   [RIDGE_TF32] = RIDGE_KERNEL_F32,    [RIDGE_BF16] = RIDGE_KERNEL_BF16,
+        [RIDGE_F16] = RIDGE_KERNEL_F16,   [RIDGE_F64] = RIDGE_KERNEL_F64,     [RIDGE_I32] = RIDGE_KERNEL_I32,
+        [RIDGE_I64] = RIDGE_KERNEL_I64,   [RIDGE_E4M3] = RIDGE_KERNEL_E4M3,   [RIDGE_E5M2] = RIDGE_KERNEL_E5M2,
+        [RIDGE_E2M1] = RIDGE_KERNEL_E2M1, [RIDGE_UE8M0] = RIDGE_KERNEL_UE8M0, [RIDGE_UE4M3] = RIDGE_KERNEL_UE4M3};
     return types[dtype];
 }
 
 static int count_of(const ridge_operands *ops) { return ops->target->n_in + ops->target->n_out; }
 
-static size_t bytes_of(const ridge_view *view) { return (size_t)view->span * view->size; }
+static size_t bytes_of(const ridge_view *view) { return ridge_view_bytes(view, view->span); }
 
 /* An input ends in the last 64 bytes of its last page: what is read behind it is not mapped. Outputs end elsewhere, or tensors
  * of whole pages would all begin at the same page offset, which makes loads and stores alias; what is written behind them is
@@ -348,7 +349,7 @@ static void plant_decoys(const ridge_operands *ops, set_memory *set) {
         const ridge_view view = ridge_operands_view(ops, t);
         if (view.span < 1 || ridge_dtype_is_integer(view.dtype)) continue;
         const int64_t element = (int64_t)(ridge_random(seed, 2 * (uint64_t)i + 1) % (uint64_t)view.span);
-        place_of(set, t)[(size_t)element * view.size + view.size - 1] ^= (char)0x80; /* the sign: little endian */
+        place_of(set, t)[ridge_view_bytes(&view, element) + view.size - 1] ^= (char)0x80; /* the sign: little endian */
         set->decoys[set->n_decoys++] = (decoy){t, element};
     }
 }
@@ -357,7 +358,7 @@ static void plant_decoys(const ridge_operands *ops, set_memory *set) {
 static void reveal(const ridge_operands *ops, const set_memory *set) {
     for (int i = 0; i < set->n_decoys; i++) {
         const ridge_view view = ridge_operands_view(ops, set->decoys[i].tensor);
-        const size_t at = (size_t)set->decoys[i].element * view.size;
+        const size_t at = ridge_view_bytes(&view, set->decoys[i].element);
         memcpy(place_of(set, set->decoys[i].tensor) + at, view.base + at, view.size);
     }
 }

@@ -103,7 +103,7 @@ static ridge_status fill(rig *r, int set, uint64_t seed, ridge_error *error) {
         if (!solo->from[i]) continue;
         const ridge_view to = ridge_operands_view(ops, solo->target->n_in + i);
         const ridge_view from = ridge_operands_view(ops, solo->from[i] - 1);
-        memcpy(to.base, from.base, (size_t)to.span * to.size);
+        memcpy(to.base, from.base, ridge_view_bytes(&to, to.span));
     }
     return ridge_foreign_fill(set, ops, error);
 }
@@ -148,9 +148,9 @@ static bool launch(rig *r, int set, double *time_us) {
 static int64_t differing(const ridge_view *a, const ridge_view *b, int64_t *n) {
     int64_t first = -1;
     *n = 0;
-    if (memcmp(a->base, b->base, (size_t)a->span * a->size) == 0) return -1;
+    if (memcmp(a->base, b->base, ridge_view_bytes(a, a->span)) == 0) return -1;
     for (int64_t i = 0; i < a->elements; i++) {
-        if (memcmp(a->base + (size_t)i * a->size, b->base + (size_t)i * b->size, a->size) == 0) continue;
+        if (memcmp(ridge_view_at(a, i), ridge_view_at(b, i), a->size) == 0) continue;
         if (first < 0) first = i;
         ++*n;
     }
@@ -181,7 +181,7 @@ static void note_variety(rig *r, int a, int b) {
     const ridge_target *target = r->solo->target;
     for (int t = target->n_in; t < target->n_in + target->n_out && !r->varies; t++) {
         const ridge_view x = ridge_operands_view(&r->sets[a], t), y = ridge_operands_view(&r->sets[b], t);
-        r->varies = memcmp(x.base, y.base, (size_t)x.span * x.size) != 0;
+        r->varies = memcmp(x.base, y.base, ridge_view_bytes(&x, x.span)) != 0;
     }
 }
 

@@ -2,7 +2,8 @@
  * tensors have the same row stride, or if one has a single row. For other layouts it compares address ranges. */
 #include "ops/request.h"
 
-/* A tensor as `rows` runs of `width` bytes, `stride` bytes apart. deep: the tensor does not have that form. */
+/* A tensor as `rows` runs of `width` bytes, `stride` bytes apart. deep: the tensor does not have that form. Elements of
+ * four bits lie in pairs. */
 typedef struct runs {
     uintptr_t at;
     int64_t rows, stride, width;
@@ -10,12 +11,12 @@ typedef struct runs {
 } runs;
 
 static runs runs_of(const DLTensor *t) {
-    const int64_t size = t->dtype.bits / 8;
+    const int64_t bits = t->dtype.bits;
     const bool column_major = t->ndim > 1 && t->strides[0] < t->strides[t->ndim - 1];
-    runs r = {.at = (uintptr_t)t->data, .rows = 1, .width = size};
+    runs r = {.at = (uintptr_t)t->data, .rows = 1, .width = 1}; /* in elements, at first */
     for (int i = 0; i < t->ndim; i++) {
         const int d = column_major ? i : t->ndim - 1 - i;
-        const int64_t extent = t->shape[d], stride = t->strides[d] * size;
+        const int64_t extent = t->shape[d], stride = t->strides[d];
         if (extent == 1) continue;
         if (r.rows == 1 && stride == r.width)
             r.width *= extent;
@@ -26,6 +27,7 @@ static runs runs_of(const DLTensor *t) {
         else
             r.deep = true;
     }
+    r.width = r.width * bits / 8, r.stride = r.stride * bits / 8;
     return r;
 }
 

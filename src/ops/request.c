@@ -11,8 +11,10 @@ static bool is_absent(const ridge_request *r, int k, const DLTensor *t) {
 static ridge_status take(ridge_request *r, int k, const DLTensor *t, ridge_error *error) {
     if (is_absent(r, k, t)) return RIDGE_OK;
     RIDGE_TRY(ridge_request_take_device(r, k, t, error));
+    t = ridge_request_as_values(r, k, t);
     RIDGE_TRY(ridge_request_take_type(r, k, t, error));
     RIDGE_TRY(ridge_request_take_layout(r, k, t, error));
+    RIDGE_TRY(ridge_request_check_packed(r, k, error));
     return ridge_request_take_data(r, k, t, error);
 }
 

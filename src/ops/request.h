@@ -16,6 +16,10 @@ typedef struct ridge_request {
     const char *rows_name; /* its name */
     int n_rows;            /* number of its leading dimensions that fold into the target's first */
     DLTensor tensor[RIDGE_MAX_TENSORS]; /* inputs, then outputs; rank of the spec, byte_offset 0, strides set */
+    /* Tensors whose type ridge calls otherwise than their owner: see ridge_request_as_values. */
+    DLTensor renamed[RIDGE_MAX_TENSORS];
+    int64_t renamed_shape[RIDGE_MAX_TENSORS][RIDGE_MAX_TENSOR_RANK];
+    int64_t renamed_strides[RIDGE_MAX_TENSORS][RIDGE_MAX_TENSOR_RANK];
     int64_t shape[RIDGE_MAX_TENSORS][RIDGE_MAX_RANK], strides[RIDGE_MAX_TENSORS][RIDGE_MAX_RANK];
     size_t bytes[RIDGE_MAX_TENSORS]; /* from the first to the end of the last element; 0: empty */
 } ridge_request;
@@ -29,6 +33,11 @@ const ridge_tensor_spec *ridge_request_spec(const ridge_request *r, int k);
 ridge_status ridge_request_take_device(ridge_request *r, int k, const DLTensor *t, ridge_error *error);
 ridge_status ridge_request_take_type(ridge_request *r, int k, const DLTensor *t, ridge_error *error);
 ridge_status ridge_request_take_data(ridge_request *r, int k, const DLTensor *t, ridge_error *error);
+/* The tensor as the target's type counts its elements (types.c): t, or a description of the same memory in *r. */
+const DLTensor *ridge_request_as_values(ridge_request *r, int k, const DLTensor *t);
+ridge_dtype ridge_request_passes_as(ridge_dtype dtype); /* the type of DLPack's tensors that hold it */
+/* Rows of packed elements begin with whole bytes. */
+ridge_status ridge_request_check_packed(const ridge_request *r, int k, ridge_error *error);
 /* Shape and strides (layout.c). Leading dimensions fold into rows. */
 ridge_status ridge_request_take_layout(ridge_request *r, int k, const DLTensor *t, ridge_error *error);
 

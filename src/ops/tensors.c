@@ -63,7 +63,7 @@ ridge_status ridge_request_take_type(ridge_request *r, int k, const DLTensor *t,
     const ridge_dtype dtype = ridge_dtype_of(t);
     bool right = dtype != RIDGE_DTYPE_NONE;
     if (spec->dtype != RIDGE_DTYPE_NONE) {
-        right = right && (dtype == spec->dtype ||
+        right = right && (dtype == ridge_request_passes_as(spec->dtype) ||
                           (spec->dtype == RIDGE_I32 && spec->fill == RIDGE_FILL_INDEX && dtype == RIDGE_I64));
     } else if (r->c.dtype != RIDGE_DTYPE_NONE) {
         right = right && (dtype == r->c.dtype || (spec->wide_option > 0 && dtype == RIDGE_F32));
@@ -85,10 +85,10 @@ static bool bytes_of(const DLTensor *t, size_t *bytes) {
         if (__builtin_mul_overflow(t->shape[d] - 1, t->strides[d], &part) || __builtin_add_overflow(last, part, &last))
             return false;
     }
-    const int64_t size = t->dtype.bits / 8;
-    if (__builtin_add_overflow(last, 1, &last) || __builtin_mul_overflow(last, size, &last) || last > PTRDIFF_MAX)
+    const int64_t bits = t->dtype.bits;
+    if (__builtin_add_overflow(last, 1, &last) || __builtin_mul_overflow(last, bits, &last) || last > PTRDIFF_MAX)
         return false;
-    *bytes = (size_t)last;
+    *bytes = (size_t)last / 8;
     return true;
 }
 
@@ -114,7 +114,7 @@ static _Alignas(64) char nothing[64];
 ridge_status ridge_request_take_data(ridge_request *r, int k, const DLTensor *t, ridge_error *error) {
     const ridge_tensor_spec *spec = ridge_request_spec(r, k);
     DLTensor *taken = &r->tensor[k];
-    const size_t size = t->dtype.bits / 8;
+    const size_t size = ((size_t)t->dtype.bits + 7) / 8;
     uintptr_t begin, end;
     taken->data = t->data;
     if (!bytes_of(taken, &r->bytes[k]) || __builtin_add_overflow((uintptr_t)t->data, t->byte_offset, &begin) ||

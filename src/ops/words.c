@@ -37,7 +37,11 @@ ridge_words ridge_words_device(DLDevice device) {
 ridge_words ridge_words_type(DLDataType type) {
     static const char *const names[] = {"i", "u", "f", "handle", "bf", "complex", "bool"};
     ridge_words w;
-    if (type.code == 6)
+    const DLTensor probe = {.dtype = type};
+    const ridge_dtype dtype = ridge_dtype_of(&probe);
+    if (ridge_dtype_bits(dtype) > 0 && ridge_dtype_bits(dtype) <= 8)
+        (void)snprintf(w.text, sizeof w.text, "%s", ridge_dtype_name(dtype));
+    else if (type.code == 6)
         (void)snprintf(w.text, sizeof w.text, "bool");
     else if (type.code < sizeof names / sizeof names[0])
         (void)snprintf(w.text, sizeof w.text, "%s%d", names[type.code], type.bits);

@@ -16,7 +16,7 @@
 
 void ridge_check_tell_guard(const ridge_operands *ops, int tensor, int64_t where, ridge_check *check) {
     ridge_view view = ridge_operands_view(ops, tensor);
-    int64_t span = view.span * (int64_t)view.size;
+    int64_t span = (int64_t)ridge_view_bytes(&view, view.span);
     const char *side = where < 0      ? "before the first element"
                        : where < span ? "between the rows"
                                       : "behind the last element";

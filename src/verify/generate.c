@@ -48,6 +48,13 @@ static inline void put_bf16(char *at, int64_t i, uint16_t v) { memcpy(at + 2 * i
 static inline void put_i32(char *at, int64_t i, int32_t v) { memcpy(at + 4 * i, &v, sizeof v); }
 static inline void put_i64(char *at, int64_t i, int64_t v) { memcpy(at + 8 * i, &v, sizeof v); }
 
+/* Types of scales take magnitudes, and 1 where that is zero. */
+static inline void put_any(char *at, ridge_dtype dtype, int64_t i, float v) {
+    const bool is_scale = dtype == RIDGE_UE8M0 || dtype == RIDGE_UE4M3;
+    if (is_scale) v = fabsf(v) > 0 ? fabsf(v) : 1;
+    ridge_store(at, dtype, i, (double)v);
+}
+
 /* Elements j … j+n-1 of one block. One loop per recipe, so that each vectorizes. */
 __attribute__((always_inline)) static inline void block_body(const stream *s, uint64_t key, uint32_t j, int n,
                                                              char *at) {
@@ -79,13 +86,12 @@ __attribute__((always_inline)) static inline void block_body(const stream *s, ui
             break;
         case ANY_UNIFORM:
             for (int i = 0; i < n; i++)
-                ridge_store(at, s->dtype, i, (double)(shift + scale * unit_of(ridge_random32(key, j + (uint32_t)i))));
+                put_any(at, s->dtype, i, shift + scale * unit_of(ridge_random32(key, j + (uint32_t)i)));
             break;
         case ANY_INTEGER:
             for (int i = 0; i < n; i++)
-                ridge_store(
-                    at, s->dtype, i,
-                    (double)(shift + scale * (float)integer_of(ridge_random32(key, j + (uint32_t)i), range, low)));
+                put_any(at, s->dtype, i,
+                        shift + scale * (float)integer_of(ridge_random32(key, j + (uint32_t)i), range, low));
             break;
     }
 }
@@ -105,7 +111,6 @@ static bool have_avx2(void) { return false; }
 
 static void stream_make(const stream *s, int64_t first, int64_t n, char *at) {
     void (*block)(const stream *, uint64_t, uint32_t, int, char *) = have_avx2() ? block_avx2 : block_plain;
-    size_t size = ridge_dtype_size(s->dtype);
     while (n > 0) {
         uint64_t number = (uint64_t)first / RIDGE_RANDOM_BLOCK;
         uint32_t j = (uint32_t)((uint64_t)first % RIDGE_RANDOM_BLOCK);
@@ -114,7 +119,7 @@ static void stream_make(const stream *s, int64_t first, int64_t n, char *at) {
         block(s, ridge_random32_key(s->seed, number), j, part, at);
         first += part;
         n -= part;
-        at += (size_t)part * size;
+        at += ridge_dtype_bytes(s->dtype, part);
     }
 }
 
@@ -132,8 +137,13 @@ static stream stream_of(const ridge_operands *ops, int tensor) {
     const bool places = spec->fill == RIDGE_FILL_INDEX || spec->fill == RIDGE_FILL_ENDS;
     s.low = places ? 0 : -exact;
     s.range = places ? (uint64_t)ops->c.dim[spec->index_dim] : (uint64_t)(2 * exact + 1);
-    s.scale = spec->fill == RIDGE_FILL_WEIGHT ? weight_scale(ops->c.dim[spec->index_dim]) : 1;
-    s.shift = spec->fill == RIDGE_FILL_LOG ? (float)nearbyint(log(fmax(1, (double)ops->c.dim[spec->index_dim]))) : 0;
+    if (spec->fill == RIDGE_FILL_SCALE) s.low = 1, s.range = (uint64_t)exact;
+    s.scale = spec->fill == RIDGE_FILL_SCALE    ? 0x1p-8F
+              : spec->fill == RIDGE_FILL_WEIGHT ? weight_scale(ops->c.dim[spec->index_dim])
+                                                : 1;
+    s.shift = spec->fill == RIDGE_FILL_SCALE ? 0x1p-7F
+              : spec->fill == RIDGE_FILL_LOG ? (float)nearbyint(log(fmax(1, (double)ops->c.dim[spec->index_dim])))
+                                             : 0;
     if (s.dtype == RIDGE_I32)
         s.recipe = I32_INTEGER;
     else if (s.dtype == RIDGE_I64)
@@ -167,18 +177,6 @@ static void make_ends(const ridge_recipe *r, int64_t first, int64_t n, char *val
 }
 
 /* ---- special values ------------------------------------------------------------------------ */
-
-/* The smallest denormal of the arithmetic's type. Rounding fp32 to tf32 may flush smaller values to zero, and zero
- * times infinity is NaN. */
-static double least_denormal(ridge_dtype dtype) {
-    switch (dtype) {
-        case RIDGE_TF32: return 0x1p-136;
-        case RIDGE_BF16: return 0x1p-133;
-        case RIDGE_F16: return 0x1p-24;
-        case RIDGE_F64: return 0x1p-1074;
-        default: return 0x1p-149;
-    }
-}
 
 /* Length of a stretch with at most one NaN or infinity: a row, so that most rows stay finite and are compared. */
 static int64_t stretch_of(const ridge_operands *ops, int tensor) {
@@ -221,21 +219,17 @@ static void sprinkle_hard(const ridge_operands *ops, int tensor, ridge_dtype dty
 }
 
 /* Of an input that is not given: whoever reads it has NaN in his results. */
-static void make_absent(ridge_dtype dtype, int64_t n, char *values) {
-    const uint64_t bits = ridge_poison_bits(dtype);
-    const size_t size = ridge_dtype_size(dtype);
-    for (int64_t i = 0; i < n; i++) memcpy(values + (size_t)i * size, &bits, size); /* little endian */
-}
+static void make_absent(ridge_dtype dtype, int64_t n, char *values) { ridge_poison_write(dtype, values, n); }
 
 void ridge_operands_make(const ridge_operands *ops, int tensor, int64_t first, int64_t n, void *values) {
     stream s = stream_of(ops, tensor);
-    size_t size = ridge_dtype_size(s.dtype);
     if (!ridge_spec_given(&ops->target->in[tensor], &ops->c)) {
         make_absent(s.dtype, n, values);
         return;
     }
     if (ops->user && ops->user[tensor].data) {
-        memcpy(values, (const char *)ops->user[tensor].data + (size_t)first * size, (size_t)n * size);
+        memcpy(values, (const char *)ops->user[tensor].data + ridge_dtype_bytes(s.dtype, first),
+               ridge_dtype_bytes(s.dtype, n));
         return;
     }
     const ridge_tensor_spec *spec = &ops->target->in[tensor];
@@ -248,6 +242,6 @@ void ridge_operands_make(const ridge_operands *ops, int tensor, int64_t first, i
     if (ops->kind != RIDGE_SPECIAL || ridge_dtype_is_integer(s.dtype) || spec->fill == RIDGE_FILL_INDEX || spec->plain)
         return;
     const ridge_dtype computed = spec->dtype == RIDGE_DTYPE_NONE ? ops->c.dtype : spec->dtype;
-    sprinkle_finite(&s, least_denormal(computed), ops->target->large, first, n, values);
+    sprinkle_finite(&s, ridge_dtype_traits_of(computed)->least, ops->target->large, first, n, values);
     sprinkle_hard(ops, tensor, s.dtype, ridge_random(s.seed, 2), first, n, values);
 }

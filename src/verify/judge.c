@@ -14,40 +14,25 @@ typedef struct judge_job {
     atomic_flag lock;
 } judge_job;
 
-static double largest_finite(ridge_dtype dtype) {
-    switch (dtype) {
-        case RIDGE_F32: return FLT_MAX;
-        case RIDGE_BF16: return 0x1.fep127;
-        case RIDGE_F16: return 65504;
-        case RIDGE_I32: return INT32_MAX;
-        case RIDGE_I64: return 0x1p63;
-        default: return DBL_MAX;
-    }
-}
-
 /* What rounding costs below the normal range: half of the stored type's smallest subnormal for the result, half of
- * fp32's for one intermediate value. */
+ * fp32's for one intermediate value. Integers have no such range. */
 static double underflow(ridge_dtype dtype) {
-    switch (dtype) {
-        case RIDGE_F32: return 0x1p-150 + 0x1p-150;
-        case RIDGE_BF16: return 0x1p-134 + 0x1p-150;
-        case RIDGE_F16: return 0x1p-25 + 0x1p-150;
-        case RIDGE_F64: return 0x1p-1074; /* its half is no number */
-        default: return 0;
-    }
+    const double least = ridge_dtype_traits_of(dtype)->least;
+    if (dtype == RIDGE_F64) return least; /* its half is no number */
+    return least > 0 ? least / 2 + 0x1p-150 : 0;
 }
 
 /* Below this a result may be flushed to zero: twice the arithmetic's smallest normal number, because the last operation
  * may scale what was flushed up by two. (Exponentials whose shift is the maximum rounded up to an integer are half as
- * large as they could be.) f16 is stored from fp32, in which its subnormals are normal. */
+ * large as they could be.) Narrower types are stored from fp32, in which their subnormals are normal. */
 static double flushed_below(ridge_dtype dtype) {
-    switch (dtype) {
-        case RIDGE_F32:
-        case RIDGE_BF16:
-        case RIDGE_F16: return 2 * (double)FLT_MIN;
-        case RIDGE_F64: return 2 * DBL_MIN;
-        default: return 0;
-    }
+    if (ridge_dtype_is_integer(dtype)) return 0;
+    return 2 * (dtype == RIDGE_F64 ? DBL_MIN : (double)FLT_MIN);
+}
+
+static bool may_overflow(double magnitude, ridge_dtype dtype) {
+    const ridge_dtype_traits *traits = ridge_dtype_traits_of(dtype);
+    return traits->overflows && magnitude > traits->most;
 }
 
 void ridge_judge_bound(const ridge_target *target, const ridge_oracle_call *call, ridge_fill_kind kind, int output,
@@ -63,7 +48,7 @@ bool ridge_judge_odd(double got, double want, double tolerance, ridge_dtype dtyp
     if (isnan(want)) return isnan(got);
     if (isinf(want)) return got == want;
     if (got == 0) return fabs(want) - tolerance < flushed_below(dtype);
-    bool overflows = isfinite(tolerance) && fabs(want) + tolerance > largest_finite(dtype);
+    bool overflows = isfinite(tolerance) && may_overflow(fabs(want) + tolerance, dtype);
     return overflows && isinf(got) && signbit(got) == signbit(want);
 }
 

@@ -12,25 +12,35 @@
 
 /* ---- single elements ----------------------------------------------------------------------- */
 
-static char *element_at(const ridge_view *view, int64_t element) {
+static ridge_view_run element_at(const ridge_view *view, int64_t element) {
     ridge_view_run run = {0};
     int64_t position = ridge_view_to_memory(view, element);
     (void)ridge_view_next(view, &position, position + 1, &run);
-    return run.at;
+    return run;
 }
 
 static double get(const ridge_view *view, int64_t element) {
-    return ridge_load(element_at(view, element), view->dtype, 0);
+    const ridge_view_run run = element_at(view, element);
+    return ridge_load(run.at, view->dtype, run.skip);
 }
 
 static void set(const ridge_view *view, int64_t element, double value) {
-    ridge_store(element_at(view, element), view->dtype, 0, value);
+    const ridge_view_run run = element_at(view, element);
+    ridge_store(run.at, view->dtype, run.skip, value);
+}
+
+/* Stores a value that a type of few bits may not hold: its largest one may be what was there, and NaN a number. */
+static bool set_other(const ridge_view *view, int64_t element, double value) {
+    const double old = get(view, element);
+    set(view, element, value);
+    const double now = get(view, element);
+    return isnan(value) ? isnan(now) : isinf(value) ? isinf(now) : isnan(old) || now < old || now > old;
 }
 
 /* True if a and b differ by more than roundings, or in NaN or infinity. In a coarse type, one rounding is nearly the
  * whole bound; finer types also carry arithmetic errors. */
 static bool differs(const ridge_view *view, double a, double b) {
-    double roundings = view->roundoff > 0x1p-12 ? 3 : 64;
+    double roundings = view->roundoff > 0x1p-6 ? 1 : view->roundoff > 0x1p-12 ? 3 : 64;
     if (isnan(a) || isnan(b)) return isnan(a) != isnan(b);
     if (isinf(a) || isinf(b)) return a != b;
     return fabs(a - b) > roundings * view->roundoff * fmax(fabs(a), fabs(b));
@@ -88,20 +98,21 @@ static bool zeros(const ridge_operands *ops, const ridge_view *view, int output,
 static bool one_element(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
     (void)ops, (void)output;
     int64_t e = pick(view, seed);
-    double old = get(view, e);
-    set(view, e, isfinite(old) ? old + 1 + fabs(old) : 0.5);
-    return true;
+    const double old = get(view, e);
+    return set_other(view, e, isfinite(old) ? old + 1 + fabs(old) : 0.5) || set_other(view, e, -old);
 }
 
-/* The next stored value beyond `value`, away from `want`. */
-static double stored_beyond(const ridge_view *view, double value, double want) {
-    char bytes[8];
-    double step = fmax(fabs(value), 0x1p-14) * ridge_dtype_roundoff(view->dtype), away = value >= want ? 1 : -1;
+/* The next stored value that is farther from `want` than `off`, in the direction of its sign. Infinity: there is none.
+ */
+static double stored_beyond(const ridge_view *view, double want, double off) {
+    char bytes[8] = {0};
+    const double value = want + off, away = signbit(off) ? -1 : 1;
+    double step = fmax(fabs(value), 0x1p-14) * ridge_dtype_roundoff(view->dtype);
     if (ridge_dtype_is_integer(view->dtype)) step = 0.5;
     for (int i = 0; i < 64; i++, step *= 2) {
         ridge_store(bytes, view->dtype, 0, value + away * step);
         double stored = ridge_load(bytes, view->dtype, 0);
-        if (fabs(stored - want) > fabs(value - want)) return stored;
+        if (fabs(stored - want) > fabs(value - want)) return stored; /* false for NaN */
     }
     return (double)INFINITY;
 }
@@ -120,25 +131,30 @@ static bool nudged(const ridge_operands *ops, const ridge_view *view, int output
     double off = 3 * (bound.absolute + bound.relative * fabs(want) + bound.sized * chunk.size[output][0]);
     ridge_oracle_input_destroy(&problem);
     if (!isfinite(want) || !isfinite(off)) return false;
-    set(view, e, stored_beyond(view, want + (seed & 1 ? off : -off), want));
-    return true;
+    if (seed & 1) off = -off;
+    /* The largest value of a type that saturates has a neighbour on one side alone. */
+    return set_other(view, e, stored_beyond(view, want, -off)) || set_other(view, e, stored_beyond(view, want, off));
 }
 
 static bool not_a_number(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
     (void)ops, (void)output;
     int64_t e = pick(view, seed);
-    if (ridge_dtype_is_integer(view->dtype) || isnan(get(view, e))) return false;
-    set(view, e, (double)NAN);
-    return true;
+    const double old = get(view, e);
+    if (ridge_dtype_is_integer(view->dtype) || isnan(old)) return false;
+    if (set_other(view, e, (double)NAN)) return true;
+    set(view, e, old);
+    return false;
 }
 
 static bool infinite(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
     (void)ops, (void)output;
     int64_t e = pick(view, seed);
     double value = seed & 1 ? (double)INFINITY : -(double)INFINITY;
-    if (ridge_dtype_is_integer(view->dtype) || get(view, e) == value) return false;
-    set(view, e, value);
-    return true;
+    const double old = get(view, e);
+    if (ridge_dtype_is_integer(view->dtype) || old == value) return false;
+    if (set_other(view, e, value)) return true;
+    set(view, e, old);
+    return false;
 }
 
 /* Number of tail columns, which a loop without remainder handling leaves out. */
@@ -149,9 +165,9 @@ static int64_t tail_of(const ridge_view *view) {
 
 static bool tail_unwritten(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
     (void)ops, (void)output, (void)seed;
-    uint64_t poison = ridge_poison_bits(view->dtype);
-    for (int64_t e = view->elements - tail_of(view); e < view->elements; e++)
-        memcpy(element_at(view, e), &poison, view->size); /* little endian */
+    const bool packed = ridge_dtype_is_packed(view->dtype);
+    for (int64_t e = view->elements - tail_of(view); e < view->elements; e += packed ? 2 : 1)
+        ridge_poison_write(view->dtype, element_at(view, e).at, 1);
     return true;
 }
 
@@ -227,7 +243,7 @@ static bool past_the_end(const ridge_operands *ops, const ridge_view *view, int 
     /* After the last element, before the first, or (padded rows) after a row. */
     int64_t lines = view->rank ? view->elements / view->line : 1;
     int64_t line = (int64_t)(ridge_random(seed, 12) % (uint64_t)lines);
-    char *at = view->base + (size_t)(ridge_view_line_offset(view, line) + view->line) * view->size;
+    char *at = ridge_view_at(view, ridge_view_line_offset(view, line) + view->line);
     if (view->rank == 0 && (seed & 1)) at = view->base - view->size;
     memset(at, 0, view->size);
     return true;
@@ -253,7 +269,7 @@ static bool input_changed(ridge_operands *ops, uint64_t seed) {
     for (int i = 0; i < ops->target->n_in; i++) {
         ridge_view view = ridge_operands_view(ops, (int)((seed + (uint64_t)i) % (uint64_t)ops->target->n_in));
         if (view.elements == 0) continue;
-        *element_at(&view, pick(&view, seed)) ^= 1;
+        *element_at(&view, pick(&view, seed)).at ^= 1;
         return true;
     }
     return false;

@@ -69,23 +69,46 @@ static bool take_extent(text *t, int64_t *extent) {
     return t->at > begin;
 }
 
+/* ---- element types ------------------------------------------------------------------------- */
+
+/* Types by their descr. Bits of types that NumPy does not have come as unsigned integers, or as ml_dtypes writes them:
+ * the tensor that takes them says which of its size they are. */
+static const struct descr {
+    const char *name, *other; /* other: without an order of bytes */
+    ridge_dtype dtype;        /* RIDGE_DTYPE_NONE: bits */
+    size_t size;
+} descrs[] = {
+    {"<f4", NULL, RIDGE_F32, 4},         {"<f8", NULL, RIDGE_F64, 8},         {"<f2", NULL, RIDGE_F16, 2},
+    {"<i4", NULL, RIDGE_I32, 4},         {"<i8", NULL, RIDGE_I64, 8},         {"<u2", NULL, RIDGE_DTYPE_NONE, 2},
+    {"<V2", "|V2", RIDGE_DTYPE_NONE, 2}, {"<u1", "|u1", RIDGE_DTYPE_NONE, 1}, {"<V1", "|V1", RIDGE_DTYPE_NONE, 1},
+    {"<f1", "|f1", RIDGE_DTYPE_NONE, 1},
+};
+enum { DESCRS = sizeof descrs / sizeof descrs[0] };
+
+static const struct descr *descr_of(const char *name) {
+    for (int i = 0; i < DESCRS; i++)
+        if (strcmp(name, descrs[i].name) == 0 || (descrs[i].other && strcmp(name, descrs[i].other) == 0))
+            return &descrs[i];
+    return NULL;
+}
+
 /* ---- the three keys ------------------------------------------------------------------------ */
 
 static ridge_status parse_descr(text *t, ridge_npy *npy) {
     char descr[32];
-    static const char *const known[] = {"<f4", "<f8", "<f2", "<i4", "<i8", "<u2"};
     if (take(t, '['))
         return ridge_fail(t->error, RIDGE_UNSUPPORTED, "%s: structured arrays are not supported", t->name);
     if (!take_string(t, descr, sizeof descr)) return bad_header(t, "descr is not a short string");
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(descr, known[i]) == 0) {
-            memcpy(npy->descr, descr, strlen(descr) + 1);
-            return RIDGE_OK;
-        }
+    const struct descr *known = descr_of(descr);
+    if (known) {
+        memcpy(npy->descr, known->name, strlen(known->name) + 1);
+        return RIDGE_OK;
+    }
     if (descr[0] == '>')
         return ridge_fail(t->error, RIDGE_UNSUPPORTED, "%s: dtype %s is big endian; save it as '<%s'", t->name, descr,
                           descr + 1);
-    return ridge_fail(t->error, RIDGE_UNSUPPORTED, "%s: dtype '%s' is not one of f4 f8 f2 i4 i8 (u2 for bf16)", t->name,
+    return ridge_fail(t->error, RIDGE_UNSUPPORTED,
+                      "%s: dtype '%s' is not one of f4 f8 f2 i4 i8 (u2 for bf16, u1 for types of 8 bits)", t->name,
                       descr);
 }
 
@@ -139,7 +162,7 @@ static ridge_status parse_dictionary(text *t, ridge_npy *npy) {
 /* ---- header -------------------------------------------------------------------------------- */
 
 static ridge_status data_bytes(const char *name, ridge_npy *npy, ridge_error *error) {
-    size_t bytes = (size_t)(npy->descr[2] - '0');
+    size_t bytes = descr_of(npy->descr)->size;
     for (int d = 0; d < npy->rank; d++)
         if (__builtin_mul_overflow(bytes, (size_t)npy->shape[d], &bytes) || bytes > SIZE_MAX / 2)
             return ridge_fail(error, RIDGE_CORRUPT, "%s: the shape's size overflows", name);
@@ -238,18 +261,6 @@ void ridge_npy_free(ridge_npy *npy) {
 
 /* ---- conversion ---------------------------------------------------------------------------- */
 
-/* The dtype of descr. */
-static ridge_dtype dtype_of(const char *descr) {
-    static const struct {
-        const char *descr;
-        ridge_dtype dtype;
-    } table[] = {{"<f4", RIDGE_F32}, {"<f8", RIDGE_F64}, {"<f2", RIDGE_F16},
-                 {"<i4", RIDGE_I32}, {"<i8", RIDGE_I64}, {"<u2", RIDGE_BF16}};
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        if (strcmp(descr, table[i].descr) == 0) return table[i].dtype;
-    return RIDGE_DTYPE_NONE;
-}
-
 static ridge_status check_integer(double v, int64_t limit, int64_t i, const char *name, ridge_error *error) {
     double low = limit > 0 ? 0 : INT32_MIN, high = limit > 0 && limit <= INT32_MAX ? (double)(limit - 1) : INT32_MAX;
     if (!(v >= low && v <= high))
@@ -262,9 +273,10 @@ static ridge_status check_integer(double v, int64_t limit, int64_t i, const char
 
 static ridge_status convert_all(const ridge_npy *npy, ridge_dtype dtype, int64_t n, int64_t limit, const char *name,
                                 void *data, ridge_error *error) {
-    ridge_dtype from = dtype_of(npy->descr);
+    const struct descr *descr = descr_of(npy->descr);
+    const ridge_dtype from = descr->dtype == RIDGE_DTYPE_NONE ? dtype : descr->dtype;
     for (int64_t i = 0; i < n; i++) {
-        double v = ridge_load(npy->data, from, i);
+        double v = ridge_load((const char *)npy->data + (size_t)i * descr->size, from, 0); /* e2m1: one in a byte */
         if (ridge_dtype_is_integer(dtype)) RIDGE_TRY(check_integer(v, limit, i, name, error));
         /* All NaNs become the default quiet NaN, because a signalling one could equal poison. */
         ridge_store(data, dtype, i, isnan(v) ? (double)NAN : v);
@@ -272,18 +284,24 @@ static ridge_status convert_all(const ridge_npy *npy, ridge_dtype dtype, int64_t
     return RIDGE_OK;
 }
 
+/* Bits are those of a type that NumPy has not. */
+static bool may_be_bits_of(size_t size, ridge_dtype dtype) {
+    return size == 2 ? dtype == RIDGE_BF16 : ridge_dtype_bits(dtype) <= 8;
+}
+
 ridge_status ridge_npy_convert(const ridge_npy *npy, ridge_dtype dtype, int64_t limit, const char *name, void **data,
                                ridge_error *error) {
     *data = NULL;
-    size_t from_size = (size_t)(npy->descr[2] - '0'), to_size = ridge_dtype_size(dtype), bytes;
-    if (to_size == 0 || npy->descr[0] != '<') return ridge_fail(error, RIDGE_INVALID, "%s: no such conversion", name);
-    if (npy->descr[1] == 'u' && dtype != RIDGE_BF16)
-        return ridge_fail(error, RIDGE_INVALID, "%s: u2 holds bf16 bits, but the tensor is %s", name,
-                          ridge_dtype_name(dtype));
-    size_t n = npy->bytes / from_size;
+    const struct descr *descr = descr_of(npy->descr);
+    size_t to_size = ridge_dtype_size(dtype), bytes;
+    if (to_size == 0 || !descr) return ridge_fail(error, RIDGE_INVALID, "%s: no such conversion", name);
+    if (descr->dtype == RIDGE_DTYPE_NONE && !may_be_bits_of(descr->size, dtype))
+        return ridge_fail(error, RIDGE_INVALID, "%s: %s holds bits of %s, but the tensor is %s", name, descr->name + 1,
+                          descr->size == 2 ? "bf16" : "a type of 8 bits", ridge_dtype_name(dtype));
+    size_t n = npy->bytes / descr->size;
     if (__builtin_mul_overflow(n, to_size, &bytes))
         return ridge_fail(error, RIDGE_NO_MEMORY, "%s: no memory for %zu elements", name, n);
-    *data = malloc(bytes ? bytes : 1);
+    *data = calloc(bytes ? bytes : 1, 1);
     if (!*data) return ridge_fail(error, RIDGE_NO_MEMORY, "%s: no memory for %zu bytes", name, bytes);
     ridge_status status = convert_all(npy, dtype, (int64_t)n, limit, name, *data, error);
     if (status == RIDGE_OK) return RIDGE_OK;

@@ -50,8 +50,8 @@ static ridge_status fetch_rows(const ridge_view *from, const ridge_view *to, int
     int64_t begin = from->rank ? ridge_view_line_offset(from, row * lines) : row * from->row;
     int64_t last =
         from->rank ? ridge_view_line_offset(from, (row + n) * lines - 1) + from->line : begin + n * from->row;
-    size_t offset = (size_t)begin * from->size;
-    return ridge_cuda_copy(to->base + offset, from->base + offset, (size_t)(last - begin) * from->size, error);
+    return ridge_cuda_copy(ridge_view_at(to, begin), ridge_view_at(from, begin), ridge_view_bytes(from, last - begin),
+                           error);
 }
 
 /* The rows of a column-major matrix are not contiguous. The oracle of other rows needs all of a given output. */
@@ -70,7 +70,7 @@ ridge_status ridge_gpu_fetch(const ridge_operands *from, ridge_operands *to, con
     for (int t = 0; t < ridge_operands_count(from); t++) {
         ridge_view a = ridge_operands_view(from, t), b = ridge_operands_view(to, t);
         if (fetched_whole(from, t)) {
-            RIDGE_TRY(ridge_cuda_copy(b.base, a.base, (size_t)a.span * a.size, error));
+            RIDGE_TRY(ridge_cuda_copy(b.base, a.base, ridge_view_bytes(&a, a.span), error));
             continue;
         }
         const int64_t *row = rows->row[a.spec->dim[0]], n = rows->n[a.spec->dim[0]];

@@ -1,6 +1,7 @@
 /* Fills and scans operands in GPU memory. The kernels are bandwidth-bound. */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <cuda_runtime.h>
 
 extern "C" {
@@ -28,6 +29,15 @@ __device__ __half rounded<__half>(float x) {
 template <>
 __device__ double rounded<double>(float x) {
     return (double)x;
+}
+
+template <>
+__device__ __nv_fp8_e4m3 rounded<__nv_fp8_e4m3>(float x) {
+    return __nv_fp8_e4m3(x);
+}
+template <>
+__device__ __nv_fp8_e5m2 rounded<__nv_fp8_e5m2>(float x) {
+    return __nv_fp8_e5m2(x);
 }
 
 __device__ static int32_t integer_of(const ridge_recipe &r, uint32_t hash) {
@@ -81,6 +91,13 @@ __global__ static void fill_guard(unsigned char *begin, int64_t n, pattern p) {
         begin[i] = p.byte[(uintptr_t)(begin + i) % PATTERN];
 }
 
+/* The bytes of packed elements that were not written, as a pattern of addresses. */
+static pattern packed_poison() {
+    pattern p;
+    for (int i = 0; i < PATTERN; i++) p.byte[i] = (unsigned char)(RIDGE_PACKED_POISON >> (i % 8 * 8));
+    return p;
+}
+
 static unsigned blocks_for(int64_t n, int each) {
     int64_t blocks = (n + each - 1) / each;
     if (blocks > MOST_BLOCKS) blocks = MOST_BLOCKS;
@@ -104,7 +121,12 @@ static ridge_status fill_tensor(const ridge_operands *ops, int tensor, const rid
     if (tensor >= ops->target->n_in) {
         const uint64_t bits = ridge_poison_bits(view.dtype);
         const unsigned blocks = blocks_for(view.elements, 8 * THREADS);
-        if (view.size == 2)
+        if (ridge_dtype_is_packed(view.dtype))
+            fill_guard<<<blocks, THREADS, 0, stream>>>(
+                (unsigned char *)view.base, (int64_t)ridge_view_bytes(&view, view.elements), packed_poison());
+        else if (view.size == 1)
+            fill_poison<<<blocks, THREADS, 0, stream>>>((uint8_t *)view.base, view.elements, (uint8_t)bits);
+        else if (view.size == 2)
             fill_poison<<<blocks, THREADS, 0, stream>>>((uint16_t *)view.base, view.elements, (uint16_t)bits);
         else if (view.size == 4)
             fill_poison<<<blocks, THREADS, 0, stream>>>((uint32_t *)view.base, view.elements, (uint32_t)bits);
@@ -113,7 +135,7 @@ static ridge_status fill_tensor(const ridge_operands *ops, int tensor, const rid
         return RIDGE_OK;
     }
     if (ops->user && ops->user[tensor].data)
-        return ridge_cuda_copy(view.base, ops->user[tensor].data, (size_t)view.elements * view.size, error);
+        return ridge_cuda_copy(view.base, ops->user[tensor].data, ridge_view_bytes(&view, view.elements), error);
     const ridge_recipe recipe = ridge_operands_recipe(ops, tensor);
     switch (view.dtype) {
         case RIDGE_F32: make_input<float>(view, recipe, stream); break;
@@ -122,6 +144,8 @@ static ridge_status fill_tensor(const ridge_operands *ops, int tensor, const rid
         case RIDGE_F64: make_input<double>(view, recipe, stream); break;
         case RIDGE_I32: make_input<int32_t>(view, recipe, stream); break;
         case RIDGE_I64: make_input<int64_t>(view, recipe, stream); break;
+        case RIDGE_E4M3: make_input<__nv_fp8_e4m3>(view, recipe, stream); break;
+        case RIDGE_E5M2: make_input<__nv_fp8_e5m2>(view, recipe, stream); break;
         default: return ridge_fail(error, RIDGE_UNSUPPORTED, "no fill of type %s", ridge_dtype_name(view.dtype));
     }
     return RIDGE_OK;
@@ -142,7 +166,7 @@ static guards guards_of(const ridge_operands *ops, int tensor, const ridge_view 
     memcpy(g.p.byte, twice, PATTERN);
     g.front = ops->memory + (begin - ops->memory);
     g.front_bytes = view.base - g.front;
-    g.rear = view.base + (size_t)view.span * view.size;
+    g.rear = ridge_view_at(&view, view.span);
     g.rear_bytes = ridge_operands_area_end(ops, tensor) - g.rear;
     return g;
 }
@@ -195,6 +219,15 @@ __global__ static void scan_output(const T *at, int64_t n, row_of rows, T poison
     }
 }
 
+/* Eight aligned bytes of poison were not written. */
+__global__ static void scan_packed(const char *at, int64_t bytes, int output, found *f) {
+    const int64_t head = (int64_t)(-(uintptr_t)at % 8);
+    const uint64_t *words = (const uint64_t *)(at + head);
+    const int64_t n = bytes > head ? (bytes - head) / 8 : 0;
+    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x)
+        if (words[i] == RIDGE_PACKED_POISON) atomicMin(&f->poison[output], (unsigned long long)(2 * (head + 8 * i)));
+}
+
 __global__ static void scan_guard(const unsigned char *begin, int64_t n, pattern p, unsigned long long *where) {
     for (int64_t i = threadIdx.x; i < n; i += blockDim.x)
         if (begin[i] != p.byte[(uintptr_t)(begin + i) % PATTERN]) atomicMin(where, (unsigned long long)i);
@@ -216,7 +249,12 @@ static void enqueue_scan(const ridge_operands *ops, found *f, cudaStream_t strea
         scan_guard<<<1, THREADS, 0, stream>>>((unsigned char *)g.rear, g.rear_bytes, g.p, &f->guard[2 * t + 1]);
         const int output = t - ops->target->n_in;
         if (output < 0 || view.elements == 0) continue;
-        if (view.size == 2)
+        if (ridge_dtype_is_packed(view.dtype))
+            scan_packed<<<blocks_for(view.elements, 128 * THREADS), THREADS, 0, stream>>>(
+                view.base, (int64_t)ridge_view_bytes(&view, view.elements), output, f);
+        else if (view.size == 1)
+            look_at<uint8_t>(view, output, f, stream);
+        else if (view.size == 2)
             look_at<uint16_t>(view, output, f, stream);
         else if (view.size == 4)
             look_at<uint32_t>(view, output, f, stream);

@@ -35,22 +35,34 @@ static ridge_status stride_tensor(const ridge_tensor_spec *spec, const ridge_cas
     return RIDGE_OK;
 }
 
-static int64_t pad_of(const ridge_layout *layout, int tensor) {
-    return layout->row_pad ? layout->row_pad + layout->apart * tensor : 0;
+/* Lines of packed elements begin with whole bytes. */
+static int64_t whole_bytes(int64_t elements, ridge_dtype dtype) {
+    return elements + (ridge_dtype_is_packed(dtype) ? elements & 1 : 0);
 }
-static int64_t misalign_of(const ridge_layout *layout, int tensor) { return layout->misalign + layout->apart * tensor; }
+static int64_t pad_of(const ridge_layout *layout, int tensor, ridge_dtype dtype) {
+    return layout->row_pad ? whole_bytes(layout->row_pad + layout->apart * tensor, dtype) : 0;
+}
+static int64_t misalign_of(const ridge_layout *layout, int tensor, ridge_dtype dtype) {
+    return whole_bytes(layout->misalign + layout->apart * tensor, dtype);
+}
 
 /* Bytes of a tensor with its guards: a multiple of 64. */
 static ridge_status area_bytes(const ridge_target *target, int tensor, const ridge_case *c, const ridge_layout *layout,
                                size_t *bytes, ridge_error *error) {
     const ridge_tensor_spec *spec = spec_of(target, tensor);
+    const ridge_dtype dtype = ridge_spec_dtype(spec, c);
     int64_t strides[RIDGE_MAX_RANK], span = 0, padded;
-    RIDGE_TRY(stride_tensor(spec, c, is_column_major(c, tensor), pad_of(layout, tensor), strides, &span, error));
-    int64_t size = (int64_t)ridge_dtype_size(ridge_spec_dtype(spec, c));
+    RIDGE_TRY(stride_tensor(spec, c, is_column_major(c, tensor), pad_of(layout, tensor, dtype), strides, &span, error));
+    if (ridge_dtype_is_packed(dtype) && c->dim[spec->dim[spec->rank - 1]] % 2)
+        return ridge_fail(error, RIDGE_INVALID, "tensor %s: its last extent, %lld, must be even: %s lies in pairs",
+                          spec->name, (long long)c->dim[spec->dim[spec->rank - 1]], ridge_dtype_name(dtype));
+    int64_t size = (int64_t)ridge_dtype_size(dtype);
     const int64_t guards = RIDGE_GUARD_FRONT + RIDGE_GUARD_REAR + 63;
-    if (__builtin_add_overflow(span, misalign_of(layout, tensor), &padded) ||
-        __builtin_mul_overflow(padded, size, &padded) || __builtin_add_overflow(padded, guards, &padded) ||
-        (uint64_t)padded > SIZE_MAX / 2)
+    if (__builtin_add_overflow(span, misalign_of(layout, tensor, dtype), &padded) ||
+        __builtin_mul_overflow(padded, size, &padded))
+        return too_large(spec, error);
+    if (ridge_dtype_is_packed(dtype)) padded /= 2;
+    if (__builtin_add_overflow(padded, guards, &padded) || (uint64_t)padded > SIZE_MAX / 2)
         return too_large(spec, error);
     *bytes = (size_t)padded & ~(size_t)63;
     return RIDGE_OK;
@@ -79,7 +91,8 @@ static size_t place_tensor(ridge_operands *ops, int tensor, char *area) {
     size_t bytes = 0;
     const bool column_major = is_column_major(&ops->c, tensor);
     (void)area_bytes(target, tensor, &ops->c, &ops->layout, &bytes, NULL);
-    (void)stride_tensor(spec, &ops->c, column_major, pad_of(&ops->layout, tensor), ops->strides[tensor], &span, NULL);
+    (void)stride_tensor(spec, &ops->c, column_major, pad_of(&ops->layout, tensor, dtype), ops->strides[tensor], &span,
+                        NULL);
     DLTensor *t = tensor < target->n_in ? &ops->in[tensor] : &ops->out[tensor - target->n_in];
     *t = (DLTensor){.data = area + RIDGE_GUARD_FRONT,
                     .device = {kDLCPU, 0},
@@ -87,7 +100,7 @@ static size_t place_tensor(ridge_operands *ops, int tensor, char *area) {
                     .dtype = ridge_dtype_to_dlpack(dtype),
                     .shape = ops->shape[tensor],
                     .strides = ops->layout.row_pad || column_major ? ops->strides[tensor] : NULL,
-                    .byte_offset = (uint64_t)misalign_of(&ops->layout, tensor) * ridge_dtype_size(dtype)};
+                    .byte_offset = ridge_dtype_bytes(dtype, misalign_of(&ops->layout, tensor, dtype))};
     return bytes;
 }
 
@@ -108,16 +121,12 @@ const char *ridge_operands_area_end(const ridge_operands *ops, int tensor) {
 
 void ridge_guard_pattern(const ridge_operands *ops, int tensor, unsigned char pattern[2 * RIDGE_GUARD_PERIOD]) {
     ridge_dtype dtype = ridge_spec_dtype(spec_of(ops->target, tensor), &ops->c);
-    size_t size = ridge_dtype_size(dtype);
-    uint64_t nan = dtype == RIDGE_F32    ? 0x7fc00000
-                   : dtype == RIDGE_BF16 ? 0x7fc0
-                   : dtype == RIDGE_F16  ? 0x7e00
-                   : dtype == RIDGE_F64  ? UINT64_C(0x7ff8000000000000)
-                                         : 0x40000000;
+    const ridge_dtype_traits *traits = ridge_dtype_traits_of(dtype);
+    const size_t size = ridge_dtype_size(dtype);
     uint64_t seed = ridge_random(ops->seed ^ 0x6775617264, (uint64_t)tensor);
     for (size_t i = 0; i < RIDGE_GUARD_PERIOD / size; i++) {
-        /* The payload is below the quiet bit and never zero, so that a default NaN written there differs. */
-        uint64_t bits = nan | (ridge_random(seed, i) & ((nan & (~nan + 1)) - 1)) | 1;
+        /* The payload of a NaN is below the quiet bit and never zero, so that a default NaN written there differs. */
+        uint64_t bits = traits->guard | (ridge_random(seed, i) & traits->guard_free);
         memcpy(pattern + i * size, &bits, size); /* little endian */
     }
     memcpy(pattern + RIDGE_GUARD_PERIOD, pattern, RIDGE_GUARD_PERIOD);
@@ -131,24 +140,14 @@ static void guard_write(const unsigned char *pattern, char *begin, const char *e
     }
 }
 
-static void poison_write(ridge_dtype dtype, char *at, int64_t n) {
-    uint64_t bits = ridge_poison_bits(dtype);
-    size_t size = ridge_dtype_size(dtype);
-    uint64_t word = size == 2   ? bits * UINT64_C(0x0001000100010001)
-                    : size == 4 ? bits * UINT64_C(0x0000000100000001)
-                                : bits;
-    size_t bytes = (size_t)n * size, i = 0;
-    for (; i + 8 <= bytes; i += 8) memcpy(at + i, &word, 8);
-    memcpy(at + i, &word, bytes - i);
-}
-
 static void poison_part(void *arg, int rank, int size) {
     const ridge_operands *ops = arg;
     for (int t = ops->target->n_in; t < ridge_operands_count(ops); t++) {
         ridge_view view = ridge_operands_view(ops, t);
         int64_t position, end;
         ridge_share(view.elements, RIDGE_RANDOM_BLOCK, rank, size, &position, &end);
-        for (ridge_view_run run; ridge_view_next(&view, &position, end, &run);) poison_write(view.dtype, run.at, run.n);
+        for (ridge_view_run run; ridge_view_next(&view, &position, end, &run);)
+            ridge_poison_write(view.dtype, run.at, run.n);
     }
 }
 
@@ -160,8 +159,8 @@ void ridge_operands_poison(ridge_operands *ops, ridge_team *team) {
 static void fill_gap(const ridge_view *view, const unsigned char *pattern, const ridge_view_run *run) {
     int64_t next = run->first + run->n;
     if (view->rank == 0 || next % view->line != 0 || next == view->elements) return;
-    char *end = view->base + (size_t)ridge_view_line_offset(view, next / view->line) * view->size;
-    guard_write(pattern, run->at + (size_t)run->n * view->size, end);
+    char *end = ridge_view_at(view, ridge_view_line_offset(view, next / view->line));
+    guard_write(pattern, run->at + ridge_view_bytes(view, run->n), end);
 }
 
 static void fill_part(void *arg, int rank, int size) {
@@ -175,7 +174,7 @@ static void fill_part(void *arg, int rank, int size) {
         ridge_guard_pattern(ops, t, pattern);
         if (rank == 0) {
             guard_write(pattern, front, view.base);
-            guard_write(pattern, view.base + (size_t)view.span * view.size, area_end);
+            guard_write(pattern, ridge_view_at(&view, view.span), area_end);
         }
         front = area_end;
         ridge_share(view.elements, RIDGE_RANDOM_BLOCK, rank, size, &position, &end);
@@ -183,7 +182,7 @@ static void fill_part(void *arg, int rank, int size) {
             if (t < ops->target->n_in)
                 ridge_operands_make(ops, t, run.first, run.n, run.at);
             else
-                poison_write(view.dtype, run.at, run.n);
+                ridge_poison_write(view.dtype, run.at, run.n);
             fill_gap(&view, pattern, &run);
         }
     }

@@ -8,28 +8,30 @@ enum { STEP = 2048 }; /* elements per fast test; a hit is then searched element 
 
 /* ---- bit tests ----------------------------------------------------------------------------- */
 
-typedef struct float_bits {
-    uint64_t exponent, magnitude; /* masks */
-} float_bits;
-
-static float_bits bits_of(ridge_dtype dtype) {
-    switch (dtype) {
-        case RIDGE_F32: return (float_bits){0x7f800000, 0x7fffffff};
-        case RIDGE_BF16: return (float_bits){0x7f80, 0x7fff};
-        case RIDGE_F16: return (float_bits){0x7c00, 0x7fff};
-        case RIDGE_F64: return (float_bits){UINT64_C(0x7ff0000000000000), UINT64_C(0x7fffffffffffffff)};
-        default: return (float_bits){0, 0};
-    }
-}
-
 uint64_t ridge_scan_odd_bits(ridge_dtype dtype) {
-    return ridge_dtype_is_integer(dtype) ? ridge_poison_bits(dtype) : bits_of(dtype).exponent;
+    return ridge_dtype_is_integer(dtype) ? ridge_poison_bits(dtype) : ridge_dtype_traits_of(dtype)->exponent;
 }
 
-static uint64_t element_bits(const char *at, size_t size, int64_t i) {
+/* The bits of element i; of packed elements, those of the byte it is in. */
+static uint64_t element_bits(const ridge_view *view, const char *at, int64_t i) {
     uint64_t bits = 0;
-    memcpy(&bits, at + (size_t)i * size, size); /* little endian */
+    memcpy(&bits, at + ridge_view_bytes(view, i), view->size); /* little endian */
     return bits;
+}
+
+/* The first of eight aligned bytes that are poison, counted from `at`; -1: there are none. Fewer bytes than that may be
+ * a result: the oracle decides. */
+static int64_t packed_poison(const char *at, size_t bytes) {
+    const uint64_t poison = RIDGE_PACKED_POISON;
+    for (size_t i = (size_t)(-(uintptr_t)at % 8); i + 8 <= bytes; i += 8)
+        if (memcmp(at + i, &poison, 8) == 0) return (int64_t)i; /* little endian */
+    return -1;
+}
+
+static bool odd_in_1(const char *at, int64_t n, uint8_t mask, uint8_t odd) {
+    uint8_t any = 0;
+    for (int64_t i = 0; i < n; i++) any |= (uint8_t)(((uint8_t)at[i] & mask) == odd ? 0xff : 0);
+    return any != 0;
 }
 
 static bool odd_in_2(const char *at, int64_t n, uint16_t mask, uint16_t odd) {
@@ -64,9 +66,11 @@ static bool odd_in_8(const char *at, int64_t n, uint64_t mask, uint64_t odd) {
 
 /* True if an element is not finite, which includes poison (integers: if an element is poison). */
 static bool any_odd(ridge_dtype dtype, const char *at, int64_t n) {
-    uint64_t mask = bits_of(dtype).exponent, odd = mask;
+    uint64_t mask = ridge_dtype_traits_of(dtype)->exponent, odd = mask;
+    if (ridge_dtype_is_packed(dtype)) return packed_poison(at, ridge_dtype_bytes(dtype, n)) >= 0;
     if (ridge_dtype_is_integer(dtype)) mask = UINT64_MAX, odd = ridge_poison_bits(dtype);
     switch (ridge_dtype_size(dtype)) {
+        case 1: return odd_in_1(at, n, (uint8_t)mask, (uint8_t)odd);
         case 2: return odd_in_2(at, n, (uint16_t)mask, (uint16_t)odd);
         case 4: return odd_in_4(at, n, (uint32_t)mask, (uint32_t)odd);
         default: return odd_in_8(at, n, mask, odd);
@@ -99,9 +103,13 @@ static void merge_scan(scan_job *job, const ridge_scan *mine) {
 
 static void look_closer(const ridge_view *view, int output, int limit, int64_t first, const char *at, int64_t n,
                         ridge_scan *mine) {
-    uint64_t exponent = bits_of(view->dtype).exponent, poison = ridge_poison_bits(view->dtype);
+    uint64_t exponent = ridge_dtype_traits_of(view->dtype)->exponent, poison = ridge_poison_bits(view->dtype);
+    if (ridge_dtype_is_packed(view->dtype)) {
+        note_poison(mine, output, first + 2 * packed_poison(at, ridge_view_bytes(view, n)));
+        return;
+    }
     for (int64_t i = 0; i < n; i++) {
-        uint64_t bits = element_bits(at, view->size, i);
+        uint64_t bits = element_bits(view, at, i);
         if (bits == poison) note_poison(mine, output, first + i);
         if (exponent == 0 || (bits & exponent) != exponent) continue;
         int64_t row = ridge_view_to_rows(view, first + i) / view->row * RIDGE_MAX_RANK + view->spec->dim[0];
@@ -122,7 +130,7 @@ static void scan_part(void *arg, int rank, int size) {
         for (ridge_view_run run; ridge_view_next(&view, &position, end, &run);)
             for (int64_t i = 0; i < run.n; i += STEP) {
                 int64_t n = run.n - i < STEP ? run.n - i : STEP;
-                const char *at = run.at + (size_t)i * view.size;
+                const char *at = run.at + ridge_view_bytes(&view, i);
                 if (any_odd(view.dtype, at, n)) look_closer(&view, o, limit, run.first + i, at, n, &mine);
             }
     }
@@ -171,8 +179,8 @@ static void gaps_part(guard_job *job, int tensor, const ridge_view *view, const 
     int64_t line, end;
     ridge_share(view->elements / view->line - 1, 1, rank, size, &line, &end);
     for (; line < end; line++) {
-        const char *begin = view->base + (size_t)(ridge_view_line_offset(view, line) + view->line) * view->size;
-        const char *next = view->base + (size_t)ridge_view_line_offset(view, line + 1) * view->size;
+        const char *begin = ridge_view_at(view, ridge_view_line_offset(view, line) + view->line);
+        const char *next = ridge_view_at(view, ridge_view_line_offset(view, line + 1));
         note_broken(job, tensor, guard_broken(pattern, begin, next));
     }
 }
@@ -188,7 +196,7 @@ static void guard_part(void *arg, int rank, int size) {
         ridge_guard_pattern(ops, t, pattern);
         if (rank == 0) {
             note_broken(job, t, guard_broken(pattern, front, view.base));
-            note_broken(job, t, guard_broken(pattern, view.base + (size_t)view.span * view.size, area_end));
+            note_broken(job, t, guard_broken(pattern, ridge_view_at(&view, view.span), area_end));
         }
         gaps_part(job, t, &view, pattern, rank, size);
         front = area_end;
@@ -213,11 +221,11 @@ int64_t ridge_scan_changed(const ridge_operands *ops, int tensor, int64_t first,
     for (ridge_view_run run; ridge_view_next(&view, &position, first + n, &run);)
         for (int64_t i = 0; i < run.n; i += STEP) {
             int64_t part = run.n - i < STEP ? run.n - i : STEP;
-            const char *at = run.at + (size_t)i * view.size;
+            const char *at = run.at + ridge_view_bytes(&view, i);
             ridge_operands_make(ops, tensor, run.first + i, part, made);
-            if (memcmp(at, made, (size_t)part * view.size) == 0) continue;
+            if (memcmp(at, made, ridge_view_bytes(&view, part)) == 0) continue;
             for (int64_t j = 0; j < part; j++)
-                if (element_bits(at, view.size, j) != element_bits(made, view.size, j)) return run.first + i + j;
+                if (element_bits(&view, at, j) != element_bits(&view, made, j)) return run.first + i + j;
         }
     return -1;
 }
@@ -247,10 +255,10 @@ static uint64_t largest_4(const char *at, int64_t n, int32_t exponent) {
     return (uint64_t)largest;
 }
 
-static double largest_any(const ridge_view *view, const char *at, int64_t n) {
+static double largest_any(const ridge_view *view, const ridge_view_run *run) {
     double largest = 0;
-    for (int64_t i = 0; i < n; i++) {
-        double v = fabs(ridge_load(at, view->dtype, i));
+    for (int64_t i = 0; i < run->n; i++) {
+        double v = fabs(ridge_load(run->at, view->dtype, run->skip + i));
         if (isfinite(v) && v > largest) largest = v;
     }
     return largest;
@@ -263,13 +271,13 @@ typedef struct max_job {
 } max_job;
 
 static double run_max(const ridge_view *view, const ridge_view_run *run) {
-    uint64_t exponent = bits_of(view->dtype).exponent, bits;
+    uint64_t exponent = ridge_dtype_traits_of(view->dtype)->exponent, bits;
     if (view->dtype == RIDGE_F32)
         bits = largest_4(run->at, run->n, (int32_t)exponent);
     else if (view->dtype == RIDGE_BF16 || view->dtype == RIDGE_F16)
         bits = largest_2(run->at, run->n, (int16_t)exponent);
     else
-        return largest_any(view, run->at, run->n);
+        return largest_any(view, run);
     return ridge_load(&bits, view->dtype, 0); /* little endian */
 }
 

@@ -103,16 +103,21 @@ static ridge_status verify_combination(ridge_trial *trial, const ridge_combinati
 /* Rows that are cut leave two of the largest tiles of any kernel, and the tail. */
 enum { TILE_ROWS = 128 };
 
+static void set_rows(const ridge_target *target, int64_t rows, ridge_case *c) {
+    c->dim[0] = rows;
+    if (target->derive) target->derive(c->dim);
+}
+
 void ridge_case_cut(const ridge_target *target, double most, ridge_case *c) {
     const int64_t tail = c->dim[0] % TILE_ROWS, tiles = c->dim[0] / TILE_ROWS;
     int64_t kept = 2;
     if (tiles <= kept || ridge_check_full_cost(target, c) <= most) return;
     for (int64_t high = tiles; high - kept > 1;) {
         const int64_t middle = kept + (high - kept) / 2;
-        c->dim[0] = middle * TILE_ROWS + tail;
+        set_rows(target, middle * TILE_ROWS + tail, c);
         *(ridge_check_full_cost(target, c) <= most ? &kept : &high) = middle;
     }
-    c->dim[0] = kept * TILE_ROWS + tail;
+    set_rows(target, kept * TILE_ROWS + tail, c);
 }
 
 ridge_status ridge_verify_variant(const ridge_target *target, const ridge_case *c, const ridge_variant *variant,

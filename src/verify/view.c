@@ -60,7 +60,9 @@ bool ridge_view_next(const ridge_view *view, int64_t *position, int64_t end, rid
     if (n > end - *position) n = end - *position;
     run->first = *position;
     run->n = n;
-    run->at = view->base + (size_t)(ridge_view_line_offset(view, line) + column) * view->size;
+    const int64_t offset = ridge_view_line_offset(view, line) + column;
+    run->at = ridge_view_at(view, offset);
+    run->skip = ridge_dtype_is_packed(view->dtype) ? (int)(offset & 1) : 0;
     *position += n;
     return true;
 }
@@ -84,13 +86,13 @@ static void load_bf16(const char *p, int64_t n, double *values) {
     }
 }
 
-static void load_run(const ridge_view *view, const char *at, int64_t n, double *values) {
+static void load_run(const ridge_view *view, const char *at, int skip, int64_t n, double *values) {
     if (view->dtype == RIDGE_F32)
         load_f32(at, n, values);
     else if (view->dtype == RIDGE_BF16)
         load_bf16(at, n, values);
     else
-        for (int64_t i = 0; i < n; i++) values[i] = ridge_load(at, view->dtype, i);
+        for (int64_t i = 0; i < n; i++) values[i] = ridge_load(at, view->dtype, skip + i);
 }
 
 /* Loads whole rows of a column-major matrix, a piece of each column at a time. */
@@ -100,7 +102,7 @@ static void load_column_major_rows(const ridge_view *view, int64_t row, int64_t 
     for (int64_t r = 0; r < n; r += STEP) {
         const int64_t part = n - r < STEP ? n - r : STEP;
         for (int64_t c = 0; c < view->row; c++) {
-            load_run(view, view->base + (size_t)(c * view->strides[1] + row + r) * view->size, part, piece);
+            load_run(view, view->base + (size_t)(c * view->strides[1] + row + r) * view->size, 0, part, piece);
             for (int64_t i = 0; i < part; i++) values[(r + i) * view->row + c] = piece[i];
         }
     }
@@ -114,7 +116,7 @@ static void load_flipped(const ridge_view *view, int64_t first, int64_t n, doubl
             e += left / view->row * view->row;
             values += left / view->row * view->row;
         } else {
-            load_run(view, view->base + (size_t)(column * view->strides[1] + row) * view->size, 1, values++);
+            load_run(view, view->base + (size_t)(column * view->strides[1] + row) * view->size, 0, 1, values++);
             e++;
         }
     }
@@ -127,17 +129,29 @@ void ridge_view_load(const ridge_view *view, int64_t first, int64_t n, double *v
         return;
     }
     for (ridge_view_run run; ridge_view_next(view, &position, first + n, &run); values += run.n)
-        load_run(view, run.at, run.n, values);
+        load_run(view, run.at, run.skip, run.n, values);
 }
 
-uint64_t ridge_poison_bits(ridge_dtype dtype) {
-    switch (dtype) {
-        case RIDGE_F32: return 0x7fa5a5a5;
-        case RIDGE_BF16: return 0x7fa5;
-        case RIDGE_F16: return 0x7da5;
-        case RIDGE_F64: return UINT64_C(0x7ff5a5a5a5a5a5a5);
-        default: return 0xa5a5a5a5;
+uint64_t ridge_poison_bits(ridge_dtype dtype) { return ridge_dtype_traits_of(dtype)->poison; }
+
+static void poison_write_packed(char *at, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++) at[i] = (char)(RIDGE_PACKED_POISON >> ((uintptr_t)(at + i) % 8 * 8));
+}
+
+void ridge_poison_write(ridge_dtype dtype, char *at, int64_t n) {
+    if (ridge_dtype_is_packed(dtype)) {
+        poison_write_packed(at, ridge_dtype_bytes(dtype, n));
+        return;
     }
+    const uint64_t bits = ridge_poison_bits(dtype);
+    const size_t size = ridge_dtype_size(dtype), bytes = (size_t)n * size;
+    const uint64_t word = size == 1   ? bits * UINT64_C(0x0101010101010101)
+                          : size == 2 ? bits * UINT64_C(0x0001000100010001)
+                          : size == 4 ? bits * UINT64_C(0x0000000100000001)
+                                      : bits;
+    size_t i = 0;
+    for (; i + 8 <= bytes; i += 8) memcpy(at + i, &word, 8);
+    memcpy(at + i, &word, bytes - i);
 }
 
 void ridge_view_name(const ridge_view *view, int64_t element, char *text, size_t size) {

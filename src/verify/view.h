@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "core/dtype.h"
 #include "core/random.h"
 #include "verify/operands.h"
 
@@ -16,7 +17,7 @@ enum { RIDGE_GUARD_FRONT = 448, RIDGE_GUARD_REAR = 384, RIDGE_GUARD_PERIOD = 64 
 typedef struct ridge_view {
     char *base; /* first element */
     ridge_dtype dtype;
-    size_t size; /* bytes of an element */
+    size_t size; /* bytes of an element; of a pair, if they are packed */
     int64_t elements;
     int64_t line; /* elements per contiguous line; a dense tensor is one line */
     int64_t row;  /* elements per index of dimension 0 */
@@ -30,6 +31,11 @@ typedef struct ridge_view {
     double roundoff; /* unit roundoff of the coarser of its type and the case's type */
     const ridge_tensor_spec *spec;
 } ridge_view;
+
+/* Bytes of so many elements side by side; of packed ones, whole bytes alone. */
+static inline size_t ridge_view_bytes(const ridge_view *view, int64_t elements) {
+    return (size_t)elements * view->size >> ridge_dtype_is_packed(view->dtype);
+}
 
 /* Tensors are numbered inputs first. */
 static inline int ridge_operands_count(const ridge_operands *ops) { return ops->target->n_in + ops->target->n_out; }
@@ -46,10 +52,12 @@ static inline ridge_team *ridge_operands_team(const ridge_operands *ops, ridge_t
 /* Elements from the base to the start of a line. */
 int64_t ridge_view_line_offset(const ridge_view *view, int64_t line);
 
-/* A contiguous run: `n` elements from memory-order index `first`, at address `at`. */
+/* A contiguous run: `n` elements from memory-order index `first`. The first one is element `skip` of those at address
+ * `at`: 0, unless elements are packed and it is not the first of its byte. */
 typedef struct ridge_view_run {
     int64_t first, n;
     char *at;
+    int skip;
 } ridge_view_run;
 
 /* Returns the next run of [*position, end) in memory order and advances *position; false at the end. */
@@ -65,7 +73,13 @@ int64_t ridge_view_to_rows(const ridge_view *view, int64_t position);
 /* Writes "x[3,17]" for a row-major index. */
 void ridge_view_name(const ridge_view *view, int64_t element, char *text, size_t size);
 
-/* Regenerates the fill of input `tensor` at memory-order indices first … first+n-1, in its dtype. */
+/* Address of the byte in which the element so many elements behind the base begins. */
+static inline char *ridge_view_at(const ridge_view *view, int64_t elements) {
+    return view->base + ridge_view_bytes(view, elements);
+}
+
+/* Regenerates the fill of input `tensor` at memory-order indices first … first+n-1, in its dtype. Packed elements:
+ * `first` is even. */
 void ridge_operands_make(const ridge_operands *ops, int tensor, int64_t first, int64_t n, void *values);
 
 /* Maps a hash to an element of an input; the GPU's fill uses it. The hash of element i is
@@ -91,7 +105,8 @@ ridge_recipe ridge_operands_recipe(const ridge_operands *ops, int tensor);
 void ridge_guard_pattern(const ridge_operands *ops, int tensor, unsigned char pattern[2 * RIDGE_GUARD_PERIOD]);
 
 /* Bits of poison: a signalling NaN, which no arithmetic produces (results are quiet NaNs); for i32, a value far outside
- * any index range. */
+ * any index range. Packed elements have no such value: ridge_poison_write gives them a pattern. */
 uint64_t ridge_poison_bits(ridge_dtype dtype);
+void ridge_poison_write(ridge_dtype dtype, char *at, int64_t elements);
 
 #endif

@@ -215,6 +215,54 @@ static void bf16_comes_as_u2(void **state) {
     ridge_npy_free(&npy);
 }
 
+/* As NumPy writes the arrays of ml_dtypes, and as it writes bytes; e2m1 has one value in each byte. */
+static void small_types_come_as_bits(void **state) {
+    (void)state;
+    static const unsigned char bits[4] = {0x38, 0x42, 0x7f, 0x01};
+    static const char *const descrs[] = {"<V1", "<f1", "<u1"};
+    static const ridge_dtype to[] = {RIDGE_E4M3, RIDGE_E5M2, RIDGE_UE4M3};
+    static const unsigned char pair[4] = {1, 15, 2, 7};
+    void *data;
+    ridge_error error;
+    for (int i = 0; i < 9; i++) {
+        ridge_npy npy = npy_of(descrs[i / 3], bits, 4);
+        assert_int_equal(ridge_npy_convert(&npy, to[i % 3], 0, "x", &data, &error), RIDGE_OK);
+        assert_memory_equal(data, bits, 4);
+        free(data);
+        assert_int_equal(ridge_npy_convert(&npy, RIDGE_F32, 0, "x", &data, &error), RIDGE_INVALID);
+        assert_non_null(strstr(error.text, "8 bits"));
+        assert_null(data);
+        ridge_npy_free(&npy);
+    }
+    ridge_npy npy = npy_of("<V1", pair, 4);
+    assert_int_equal(ridge_npy_convert(&npy, RIDGE_E2M1, 0, "x", &data, &error), RIDGE_OK);
+    assert_memory_equal(data, ((unsigned char[]){0xf1, 0x72}), 2);
+    free(data);
+    ridge_npy_free(&npy);
+    npy = npy_of("<f4", (float[]){0.3F, -5.5F, 1e9F}, 3);
+    assert_int_equal(ridge_npy_convert(&npy, RIDGE_E4M3, 0, "x", &data, &error), RIDGE_OK);
+    assert_memory_equal(data, ((unsigned char[]){0x2a, 0xcb, 0x7e}), 3);
+    free(data);
+    ridge_npy_free(&npy);
+}
+
+static void descrs_of_bits_are_read(void **state) {
+    (void)state;
+    static const char *const descrs[] = {"<V1", "|V1", "<f1", "|u1", "<V2"};
+    for (int i = 0; i < 5; i++) {
+        unsigned char file[SPACE];
+        char header[96];
+        const size_t element = i == 4 ? 2 : 1;
+        (void)snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (3,), }", descrs[i]);
+        ridge_npy npy;
+        ridge_error error;
+        const size_t size = make(file, 1, header, "abcdef", 3 * element);
+        assert_int_equal(parse(file, size, &npy, &error), RIDGE_OK);
+        assert_int_equal(npy.bytes, 3 * element);
+        ridge_npy_free(&npy);
+    }
+}
+
 static void integers_must_be_integers_in_range(void **state) {
     (void)state;
     static const struct {
@@ -313,6 +361,8 @@ int main(void) {
         cmocka_unit_test(bad_magic_versions_and_lengths_are_refused),
         cmocka_unit_test(floats_convert_as_stores_do),
         cmocka_unit_test(bf16_comes_as_u2),
+        cmocka_unit_test(small_types_come_as_bits),
+        cmocka_unit_test(descrs_of_bits_are_read),
         cmocka_unit_test(integers_must_be_integers_in_range),
         cmocka_unit_test(files_are_read_and_odd_ones_refused),
     };
