@@ -116,6 +116,18 @@ RIDGE_API ridge_status ridge_layer_norm_gelu(ridge_context *context, const DLTen
 /* y = silu(rms_norm(x) gamma) */
 RIDGE_API ridge_status ridge_rms_norm_silu(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
                                            const DLTensor *y, ridge_error *error);
+/* ---- quantizers: NaN, infinities and scales of tensors as targets/quantize_…/README.md say -------------------------- */
+
+/* q = e4m3(x 448 / a), s = a / 448, a the largest magnitude of each 128 columns
+ *     x: [rows, cols], f32, bf16 (GPU: f16 as well)      q: [rows, cols], e4m3      s: [rows, ceil(cols / 128)], f32 */
+RIDGE_API ridge_status ridge_quantize_fp8_blocks(ridge_context *context, const DLTensor *x, const DLTensor *q,
+                                                 const DLTensor *s, ridge_error *error);
+/* NVFP4: x is about tensor_scale s q, with a scale for each 16 columns. cols is a multiple of 16.
+ *     x: [rows, cols], as above      tensor_scale: [1], f32, amax / 2688      q: [rows, cols], e2m1, or bytes of pairs
+ *     s: [ceil(rows / 128), 512 ceil(cols / 64)], ue4m3 (e4m3 or bytes), in tiles of 128 rows and 4 blocks */
+RIDGE_API ridge_status ridge_quantize_nvfp4(ridge_context *context, const DLTensor *x, const DLTensor *tensor_scale,
+                                            const DLTensor *q, const DLTensor *s, ridge_error *error);
+
 /* ---- norms with an activation: x, residual, sum, y: [rows, cols]; gamma, beta: [cols], of x's type or f32 -------- */
 
 /* Values of the option `activation`. */

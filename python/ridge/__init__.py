@@ -34,6 +34,8 @@ from ._operations import (
     linear_norm_activation,
     linear_softmax,
     masked_softmax,
+    quantize_fp8_blocks,
+    quantize_nvfp4,
     rms_norm,
     scaled_softmax,
 )
@@ -57,6 +59,8 @@ __all__ = [
     "linear_norm_activation",
     "linear_softmax",
     "masked_softmax",
+    "quantize_fp8_blocks",
+    "quantize_nvfp4",
     "rms_norm",
     "scaled_softmax",
 ]

@@ -1,4 +1,5 @@
 """Operations by name: each makes its outputs and returns them."""
+import math
 import sys
 
 from ._context import apply
@@ -29,6 +30,13 @@ def _empty(like, shape, dtype=None):
 def _empty_f32(like, shape):
     torch = sys.modules.get("torch")
     return _empty(like, shape, torch.float32 if isinstance(like, getattr(torch, "Tensor", ())) else "float32")
+
+
+def _empty_codes(like, shape, type_name):
+    """A new array of a type of 8 bits or less: PyTorch's, or bytes where there is none of that name."""
+    torch = sys.modules.get("torch")
+    is_torch = isinstance(like, getattr(torch, "Tensor", ()))
+    return _empty(like, shape, getattr(torch, type_name, torch.uint8) if is_torch else "uint8")
 
 
 def _empty_rows(x):
@@ -88,6 +96,26 @@ def masked_softmax(x, mask, scale=1.0, log=False, **how):
     y = _empty(x, tuple(x.shape))
     apply("masked_softmax", [x, mask], [y], options=[scale, int(log), 0, 0], **how)
     return y
+
+
+def quantize_fp8_blocks(x, **how):
+    """(q, s) with x about q s: q float8_e4m3fn of x's shape, s float32 with a scale for each 128 columns. NumPy: q are bytes."""
+    *rows, cols = x.shape
+    q, s = _empty_codes(x, (*rows, cols), "float8_e4m3fn"), _empty_f32(x, (*rows, -(-cols // 128)))
+    apply("quantize_fp8_blocks", [x], [q, s], **how)
+    return q, s
+
+
+def quantize_nvfp4(x, tensor_scale, **how):
+    """(q, s) with x about q s tensor_scale: pairs of e2m1 as bytes, and scales of 16 columns each as float8_e4m3fn in tiles.
+
+    tensor_scale: float32 [1] on x's device, amax / 2688 of the tensor. s is [ceil(rows / 128), 512 ceil(cols / 64)].
+    """
+    *rows, cols = x.shape
+    q = _empty_codes(x, (*rows, cols // 2), "uint8")
+    s = _empty_codes(x, (-(-math.prod(rows) // 128), 512 * -(-cols // 64)), "float8_e4m3fn")
+    apply("quantize_nvfp4", [x, tensor_scale], [q, s], **how)
+    return q, s
 
 
 def gemm(a, b, alpha=1.0, dtype=None, **how):

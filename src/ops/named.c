@@ -41,6 +41,18 @@ ridge_status ridge_rms_norm_silu(ridge_context *context, const DLTensor *x, cons
     return apply(context, "norm_activation_rms", in, 2, &y, 1, NULL, error);
 }
 
+ridge_status ridge_quantize_fp8_blocks(ridge_context *context, const DLTensor *x, const DLTensor *q, const DLTensor *s,
+                                       ridge_error *error) {
+    const DLTensor *const out[] = {q, s};
+    return apply(context, "quantize_fp8_blocks", &x, 1, out, 2, NULL, error);
+}
+
+ridge_status ridge_quantize_nvfp4(ridge_context *context, const DLTensor *x, const DLTensor *tensor_scale,
+                                  const DLTensor *q, const DLTensor *s, ridge_error *error) {
+    const DLTensor *const in[] = {x, tensor_scale}, *const out[] = {q, s};
+    return apply(context, "quantize_nvfp4", in, 2, out, 2, NULL, error);
+}
+
 /* In the order of the targets' options. */
 typedef struct option_values {
     double value[RIDGE_MAX_OPTIONS];

@@ -22,6 +22,7 @@ except ImportError:
 CODES = {
     "float32": (2, 32, ctypes.c_float),
     "float64": (2, 64, ctypes.c_double),
+    "uint8": (1, 8, ctypes.c_uint8),
     "int32": (0, 32, ctypes.c_int32),
     "int64": (0, 64, ctypes.c_int64),
 }
@@ -99,6 +100,8 @@ class StandIn:
     def read(self, tensor, index):
         return tensor.data[self.at(tensor, index)]
 
+    read_byte = read
+
 
 # ---- PyTorch ----------------------------------------------------------------------------------------------------------
 class Torch:
@@ -120,6 +123,10 @@ class Torch:
     @staticmethod
     def read(tensor, index):
         return tensor[index].item()
+
+    @staticmethod
+    def read_byte(tensor, index):
+        return tensor.view(torch.uint8)[index].item()
 
 
 # ---- a stand-in for arrays that export DLPack ---------------------------------------------------------------------------

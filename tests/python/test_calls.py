@@ -187,6 +187,26 @@ class Calls:
             want = -sum(of_a[i, j, e] * of_b[i, e, k] for e in range(4))
             self.assertAlmostEqual(self.kind.read(c, (i, j, k)), want, delta=1e-5)
 
+    def test_quantizers(self):
+        """Codes and scales of powers of two are known; what kernels make of others is for tests/unit/test_quantize.c."""
+        x = self.kind.empty((2, 3, 144))
+        values = {index: (-1) ** index[2] * 2.0 ** (-index[0]) for index in indices((2, 3, 144))}
+        self.kind.fill(x, values)
+        q, s = ridge.quantize_fp8_blocks(x)
+        self.assertEqual((tuple(q.shape), tuple(s.shape)), ((2, 3, 144), (2, 3, 2)))
+        for index, value in values.items():
+            code = self.kind.read_byte(q, index)
+            self.assertEqual(code, 0x7E if value > 0 else 0xFE)  # 448, what the largest of a block becomes
+        for i, k in itertools.product(range(2), range(2)):
+            self.assertAlmostEqual(self.kind.read(s, (i, 0, k)), 2.0 ** (-i) / 448, delta=1e-9)
+        scale = self.kind.empty((1,))
+        self.kind.fill(scale, {(0,): 1 / 6})
+        q, s = ridge.quantize_nvfp4(x, scale)
+        self.assertEqual((tuple(q.shape), tuple(s.shape)), ((2, 3, 72), (1, 1536)))
+        self.assertEqual({self.kind.read_byte(q, index) for index in indices((2, 3, 72))}, {0xF7})  # 6 and -6
+        of_row = [self.kind.read_byte(s, (0, 16 * row)) for row in range(7)]
+        self.assertEqual(of_row, [0x38] * 3 + [0x30] * 3 + [0])  # 1, a half, and the padding
+
     def test_rows_that_do_not_fold_are_refused(self):
         x, y = self.kind.empty((2, 3, 4), (100, 5, 1)), self.kind.empty((2, 3, 4))
         with self.assertRaisesRegex(ridge.Error, "x"):
@@ -366,7 +386,7 @@ class TorchCalls(Calls):
             ("dequantize", torch.quantize_per_tensor(torch.zeros(6, 9), 0.1, 0, torch.qint8)),
             ("nested", torch.nested.nested_tensor([self.x, self.x])),
             ("device 'meta'", torch.empty(6, 9, device="meta")),
-            ("dtype torch.float8_e4m3fn", self.x.to(torch.float8_e4m3fn)),
+            ("dtype torch.float8_e4m3fnuz", self.x.to(torch.float8_e4m3fnuz)),
             ("", self.x.expand(2, 6, 9)[0].bool()),
         ]:
             self.refused(said, x)

@@ -67,7 +67,8 @@ class Refusals(unittest.TestCase):
             ("layout", "torch.sparse_coo", r"inputs\[0\] has layout torch.sparse_coo: to_dense"),
             ("is_quantized", True, r"inputs\[0\] is quantized: dequantize"),
             ("is_nested", True, r"inputs\[0\] is a nested tensor"),
-            ("dtype", "torch.float8_e4m3fn", r"inputs\[0\] has dtype torch.float8_e4m3fn"),
+            ("dtype", "torch.float8_e4m3fnuz", r"inputs\[0\] has dtype torch.float8_e4m3fnuz"),
+            ("dtype", "torch.float8_e4m3fn", "x is of type e4m3; on the CPU it takes f32"),
         ]:
             x = StandIn.empty((2, 4))
             setattr(x, name, value)

@@ -1,0 +1,175 @@
+/* q = e4m3(x r), s = a / 448, r = 448 / a, a the largest magnitude of each square of 128 rows and columns
+ * x: [rows, cols], f32, bf16 or (GPU) f16      q: [rows, cols], e4m3      s: [row_blocks, col_blocks], f32
+ * Least traffic: size(x) + rows cols + size(s) bytes. Bandwidth-bound on every machine known. See README.md. */
+#include <math.h>
+
+#include "quantize/blocks.h"
+#include "ridge/target.h"
+
+RIDGE_CPU_DECLARE(quantize_fp8_squares_cpu_baseline);
+RIDGE_CPU_DECLARE(quantize_fp8_squares_cpu_optimized);
+RIDGE_CUDA_DECLARE(quantize_fp8_squares_cuda_baseline);
+RIDGE_CUDA_DECLARE(quantize_fp8_squares_cuda_optimized);
+
+enum { ROWS, COLS, ROW_BLOCKS, COL_BLOCKS };
+
+#define CASE(rows, cols) .dim = {rows, cols, ((rows) + 127) / 128, ((cols) + 127) / 128}
+static const ridge_case cases[] = {
+    {CASE(8192, 4096), .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CPU},
+    {CASE(8192, 4096), .dtype = RIDGE_F32, .only = RIDGE_ONLY_CPU},
+    {CASE(28672, 8192), .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CUDA},
+    {CASE(16384, 8192), .dtype = RIDGE_F32, .only = RIDGE_ONLY_CUDA},
+    {CASE(1, 1), .dtype = RIDGE_F32, .edge = true},
+    {CASE(0, 128), .dtype = RIDGE_F32, .edge = true},
+    {CASE(3, 127), .dtype = RIDGE_F32, .edge = true},
+    {CASE(131, 129), .dtype = RIDGE_F32, .edge = true},
+    {CASE(257, 1000), .dtype = RIDGE_F32, .edge = true},
+    {CASE(128, 128), .dtype = RIDGE_F32, .edge = true},
+    {CASE(1700, 3000), .dtype = RIDGE_F32, .edge = true}, /* streaming stores, rows that share lines */
+    {CASE(1, 1), .dtype = RIDGE_BF16, .edge = true},
+    {CASE(129, 128), .dtype = RIDGE_BF16, .edge = true},
+    {CASE(300, 1031), .dtype = RIDGE_BF16, .edge = true},
+    {CASE(2304, 2560), .dtype = RIDGE_BF16, .edge = true}, /* streaming stores of whole lines */
+    {CASE(150, 1031), .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {CASE(266, 384), .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
+};
+
+static void derive(int64_t dim[RIDGE_MAX_RANK]) {
+    dim[ROW_BLOCKS] = blocks_down(&blocks_fp8_squares, dim[ROWS]);
+    dim[COL_BLOCKS] = blocks_across(&blocks_fp8_squares, dim[COLS]);
+}
+
+static const char *reject(const ridge_case *c) {
+    if (c->dim[COLS] < 1) return "cols must be at least 1";
+    if (c->dim[ROW_BLOCKS] != blocks_down(&blocks_fp8_squares, c->dim[ROWS]))
+        return "row_blocks must be ceil(rows / 128)";
+    if (c->dim[COL_BLOCKS] != blocks_across(&blocks_fp8_squares, c->dim[COLS]))
+        return "col_blocks must be ceil(cols / 128)";
+    return NULL;
+}
+
+/* Not by row: a row's codes depend on the rows of its square. */
+static const ridge_tensor_spec in[] = {{.name = "x", .rank = 2, .dim = {ROWS, COLS}}};
+static const ridge_tensor_spec out[] = {{.name = "q", .rank = 2, .dim = {ROWS, COLS}, .dtype = RIDGE_E4M3},
+                                        {.name = "s", .rank = 2, .dim = {ROW_BLOCKS, COL_BLOCKS}, .dtype = RIDGE_F32}};
+
+static double elements(const ridge_case *c) { return (double)c->dim[ROWS] * (double)c->dim[COLS]; }
+static double x_bytes(const ridge_case *c) { return elements(c) * (double)ridge_dtype_size(c->dtype); }
+static double s_bytes(const ridge_case *c) { return 4 * (double)c->dim[ROW_BLOCKS] * (double)c->dim[COL_BLOCKS]; }
+
+/* A comparison, a multiplication and a rounding each. */
+static void work(const ridge_case *c, ridge_work *w) {
+    *w = (ridge_work){.flops = 3 * elements(c), .bytes_read = x_bytes(c), .bytes_written = elements(c) + s_bytes(c)};
+}
+
+static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
+    *t = (ridge_traffic){.read = 2 * x_bytes(c) + 4 * elements(c), .written = s_bytes(c) + 5 * elements(c)};
+}
+static void optimized_traffic(const ridge_case *c, ridge_traffic *t) {
+    *t = (ridge_traffic){.read = x_bytes(c), .written = s_bytes(c), .streamed = elements(c)};
+}
+/* A GPU has no write-allocation. */
+static void cuda_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
+    *t = (ridge_traffic){.read = 2 * x_bytes(c) + s_bytes(c) + 4 * elements(c),
+                         .streamed = s_bytes(c) + 5 * elements(c)};
+}
+static void cuda_optimized_traffic(const ridge_case *c, ridge_traffic *t) {
+    *t = (ridge_traffic){.read = x_bytes(c), .streamed = s_bytes(c) + elements(c)};
+}
+static size_t baseline_scratch(const ridge_case *c, int threads) {
+    (void)threads;
+    return (size_t)c->dim[ROWS] * (size_t)c->dim[COLS] * sizeof(float);
+}
+
+static const ridge_variant variants[] = {
+    {.name = "cpu/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "maxima, then scaled values in fp32, then their codes: three passes through memory",
+     .run = RIDGE_CPU(quantize_fp8_squares_cpu_baseline),
+     .traffic = baseline_traffic,
+     .scratch = baseline_scratch},
+    {.name = "cpu/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "a row of squares stays in L2 between maxima and codes; rounding by integer adds; streaming stores",
+     .run = RIDGE_CPU(quantize_fp8_squares_cpu_optimized),
+     .traffic = optimized_traffic},
+    {.name = "cuda/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "a kernel of maxima, one of scaled values in fp32, one of codes",
+     .run = RIDGE_CUDA(quantize_fp8_squares_cuda_baseline),
+     .traffic = cuda_baseline_traffic,
+     .scratch = baseline_scratch},
+    {.name = "cuda/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "one pass: a square is the registers of a block of threads between its maximum and its codes",
+     .run = RIDGE_CUDA(quantize_fp8_squares_cuda_optimized),
+     .needs = 89,
+     .traffic = cuda_optimized_traffic},
+};
+
+/* By the definition, in the steps that the README lists; the rounding to e4m3 is ridge_store's. */
+static double rounded(float v) {
+    unsigned char code;
+    ridge_store(&code, RIDGE_E4M3, 0, (double)v);
+    return ridge_load(&code, RIDGE_E4M3, 0);
+}
+
+/* The largest magnitude of the square of block (r, k) in the whole of x, and NaN where one is not finite. */
+static double largest(const ridge_oracle_call *call, int64_t r, int64_t k) {
+    const int64_t rows = call->whole[ROWS], cols = call->dim[COLS];
+    double max = 0;
+    for (int64_t i = 128 * r; i < rows && i < 128 * (r + 1); i++)
+        for (int64_t j = 128 * k; j < cols && j < 128 * (k + 1); j++) {
+            const double v = call->in[0][i * cols + j];
+            if (!isfinite(v)) return (double)NAN;
+            max = fmax(max, fabs(v));
+        }
+    return max;
+}
+
+/* Rows of one square after another share its maximum. */
+static void oracle_codes(const ridge_oracle_call *call, int64_t k) {
+    const int64_t cols = call->dim[COLS], end = cols < 128 * (k + 1) ? cols : 128 * (k + 1);
+    int64_t square = -1;
+    double max = 0;
+    for (int64_t i = 0; i < call->dim[ROWS]; i++) {
+        if (call->row[i] / 128 != square) square = call->row[i] / 128, max = largest(call, square, k);
+        const float r = 448.0F / (float)fmax(max, 0x1p-100);
+        for (int64_t j = 128 * k; j < end; j++)
+            call->out[0][i * cols + j] = isnan(max) ? 0 : rounded((float)call->in[0][call->row[i] * cols + j] * r);
+    }
+}
+
+static void oracle(const ridge_oracle_call *call) {
+    const int64_t across = call->dim[COL_BLOCKS];
+    for (int64_t k = 0; call->out[0] && k < across; k++) oracle_codes(call, k);
+    for (int64_t i = 0; call->out[1] && i < call->dim[ROW_BLOCKS]; i++)
+        for (int64_t k = 0; k < across; k++) {
+            const double max = largest(call, call->row[i], k);
+            call->out[1][i * across + k] = isnan(max) ? max : (double)((float)fmax(max, 0x1p-100) / 448.0F);
+        }
+}
+
+/* Every step is defined, roundings included. */
+static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
+    (void)call, (void)kind, (void)output;
+    *b = (ridge_bound){0};
+}
+
+const ridge_target ridge_target_quantize_fp8_squares = {
+    .name = "quantize_fp8_squares",
+    .chapter = "ch09",
+    .summary = "to e4m3, with a scale for each square of 128 rows and columns",
+    .dims = {"rows", "cols", "row_blocks", "col_blocks"},
+    .n_sizes = 2,
+    .derive = derive,
+    .cases = RIDGE_LIST(cases),
+    .in = RIDGE_LIST(in),
+    .out = RIDGE_LIST(out),
+    .variants = RIDGE_LIST(variants),
+    .large = 0x1p127,
+    .work = work,
+    .oracle = oracle,
+    .bound = bound,
+    .reject = reject,
+};
