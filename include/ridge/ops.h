@@ -128,6 +128,13 @@ RIDGE_API ridge_status ridge_quantize_fp8_blocks(ridge_context *context, const D
 RIDGE_API ridge_status ridge_quantize_nvfp4(ridge_context *context, const DLTensor *x, const DLTensor *tensor_scale,
                                             const DLTensor *q, const DLTensor *s, ridge_error *error);
 
+/* C = (a_scale a) (b_scale b)^T: sums of 128 of K, times their scales, added in fp32
+ *     a: [m, k], b: [n, k], e4m3      c: [m, n], f32 or bf16      scales: f32, [1, 1] each, or [m or ceil(m / 128),
+ *     ceil(k / 128)] and [n or ceil(n / 128), ceil(k / 128)] */
+RIDGE_API ridge_status ridge_fp8_gemm(ridge_context *context, const DLTensor *a, const DLTensor *a_scale,
+                                      const DLTensor *b, const DLTensor *b_scale, const DLTensor *c,
+                                      ridge_error *error);
+
 /* ---- norms with an activation: x, residual, sum, y: [rows, cols]; gamma, beta: [cols], of x's type or f32 -------- */
 
 /* Values of the option `activation`. */

@@ -118,6 +118,17 @@ def quantize_nvfp4(x, tensor_scale, **how):
     return q, s
 
 
+def fp8_gemm(a, a_scale, b, b_scale, dtype=None, **how):
+    """c [m, n] = (a_scale a) (b_scale b)^T of float8_e4m3fn a [m, k] and b [n, k]; dtype: float32, or bfloat16.
+
+    Scales: [1, 1], or [m, ceil(k / 128)] as quantize_fp8_blocks gives them, or those of squares of 128.
+    """
+    shape = _dims(a, "a", ("m", "k"))[0], _dims(b, "b", ("n", "k"))[0]
+    c = _empty_f32(a, shape) if dtype is None else _empty(a, shape, dtype)
+    apply("fp8_gemm", [a, a_scale, b, b_scale], [c], **how)
+    return c
+
+
 def gemm(a, b, alpha=1.0, dtype=None, **how):
     """alpha a b: a [m, k], b [k, n], each row- or column-major; dtype: of the result, a's or float32."""
     c = _empty(a, (_dims(a, "a", ("m", "k"))[0], _dims(b, "b", ("k", "n"))[1]), dtype)

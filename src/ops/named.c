@@ -53,6 +53,12 @@ ridge_status ridge_quantize_nvfp4(ridge_context *context, const DLTensor *x, con
     return apply(context, "quantize_nvfp4", in, 2, out, 2, NULL, error);
 }
 
+ridge_status ridge_fp8_gemm(ridge_context *context, const DLTensor *a, const DLTensor *a_scale, const DLTensor *b,
+                            const DLTensor *b_scale, const DLTensor *c, ridge_error *error) {
+    const DLTensor *const in[] = {a, a_scale, b, b_scale};
+    return apply(context, "fp8_gemm", in, 4, &c, 1, NULL, error);
+}
+
 /* In the order of the targets' options. */
 typedef struct option_values {
     double value[RIDGE_MAX_OPTIONS];

@@ -28,13 +28,20 @@ static void say(ridge_result *r, ridge_verdict verdict, const char *reason) {
 }
 
 static const char *const tensor_peaks[RIDGE_DTYPE_COUNT] = {
-    [RIDGE_TF32] = "tf32", [RIDGE_BF16] = "bf16", [RIDGE_F16] = "fp16"};
+    [RIDGE_TF32] = "tf32", [RIDGE_BF16] = "bf16", [RIDGE_F16] = "fp16", [RIDGE_E4M3] = "fp8"};
+
+/* The type of what is multiplied: the case's, unless the target's first input has a type of its own. */
+static ridge_dtype factor_type(const ridge_result *r) {
+    const ridge_dtype own = r->target->n_in > 0 ? r->target->in[0].dtype : RIDGE_DTYPE_NONE;
+    return own == RIDGE_DTYPE_NONE ? r->c.dtype : own;
+}
 
 /* The peak that a result is compared with. `least`: the peak that no f32 result can exceed, even with several tf32
  * products for one. */
 static const char *peak_of(const ridge_result *r, const ridge_ceilings *ceilings, bool least) {
     if (!r->target->products || ridge_variant_backend(r->variant) != RIDGE_BACKEND_cuda) return "fp32";
-    const char *name = tensor_peaks[least && r->c.dtype == RIDGE_F32 ? RIDGE_TF32 : r->c.dtype];
+    const ridge_dtype type = factor_type(r);
+    const char *name = tensor_peaks[least && type == RIDGE_F32 ? RIDGE_TF32 : type];
     return name && ridge_ceilings_peak(ceilings, name) ? name : "fp32";
 }
 

@@ -111,6 +111,9 @@ static void set_rows(const ridge_target *target, int64_t rows, ridge_case *c) {
 void ridge_case_cut(const ridge_target *target, double most, ridge_case *c) {
     const int64_t tail = c->dim[0] % TILE_ROWS, tiles = c->dim[0] / TILE_ROWS;
     int64_t kept = 2;
+    ridge_case usual = *c;
+    set_rows(target, c->dim[0], &usual);
+    if (!ridge_case_same(&usual, c)) return; /* extents that derive() does not make */
     if (tiles <= kept || ridge_check_full_cost(target, c) <= most) return;
     for (int64_t high = tiles; high - kept > 1;) {
         const int64_t middle = kept + (high - kept) / 2;

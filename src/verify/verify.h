@@ -22,7 +22,8 @@ ridge_status ridge_verify_variant(const ridge_target *target, const ridge_case *
                                   ridge_verified_runs *got, ridge_error *error);
 
 /* A case whose oracle costs more than `most` FLOP gets fewer rows: whole tiles of rows go, as few as lead to `most`,
- * but two tiles and the tail stay, whatever they cost. */
+ * but two tiles and the tail stay, whatever they cost. A case whose other extents are not those that the target derives
+ * stays whole. */
 void ridge_case_cut(const ridge_target *target, double most, ridge_case *c);
 
 /* One way to corrupt a correct output. */

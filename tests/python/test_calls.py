@@ -207,6 +207,16 @@ class Calls:
         of_row = [self.kind.read_byte(s, (0, 16 * row)) for row in range(7)]
         self.assertEqual(of_row, [0x38] * 3 + [0x30] * 3 + [0])  # 1, a half, and the padding
 
+    def test_quantized_products(self):
+        """Of powers of two, whose codes and scales are exact but for the scales' own rounding."""
+        a, b = self.kind.empty((3, 256)), self.kind.empty((5, 256))
+        self.kind.fill(a, {(i, k): 2.0 ** (i - k // 128) for i, k in indices((3, 256))})
+        self.kind.fill(b, {(j, k): 1.0 if k < 128 else -2.0 * j for j, k in indices((5, 256))})
+        (qa, sa), (qb, sb) = ridge.quantize_fp8_blocks(a), ridge.quantize_fp8_blocks(b)
+        c = ridge.fp8_gemm(qa, sa, qb, sb)
+        for i, j in indices((3, 5)):
+            self.assertAlmostEqual(self.kind.read(c, (i, j)), 128 * 2.0**i * (1 - j), delta=1e-2)
+
     def test_rows_that_do_not_fold_are_refused(self):
         x, y = self.kind.empty((2, 3, 4), (100, 5, 1)), self.kind.empty((2, 3, 4))
         with self.assertRaisesRegex(ridge.Error, "x"):

@@ -144,6 +144,9 @@ static void a_cut_case_is_the_largest_that_fits(void **state) {
         const ridge_target *target = ridge_targets[t];
         for (int i = 0; i < target->n_cases; i++) {
             const ridge_case whole = target->cases[i];
+            ridge_case usual = whole;
+            if (target->derive) target->derive(usual.dim);
+            if (!ridge_case_same(&usual, &whole)) continue; /* stays whole */
             for (double most = 1e3; most < 1e13; most *= 30) {
                 ridge_case c = whole, next = whole;
                 ridge_case_cut(target, most, &c);

@@ -38,7 +38,8 @@ inline tensor_map_encoder find_encoder(void) {
 }
 
 template <typename T>
-constexpr CUtensorMapDataType map_type = sizeof(T) == 4              ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
+constexpr CUtensorMapDataType map_type = sizeof(T) == 1              ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+                                         : sizeof(T) == 4            ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
                                          : std::is_same_v<T, __half> ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                                                      : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
 

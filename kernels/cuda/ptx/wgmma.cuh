@@ -22,6 +22,9 @@ namespace ridge {
 struct tf32 {
     float bits;
 };
+struct e4m3 {
+    uint8_t bits;
+};
 
 /* Multiplicand descriptors: address, "leading" and "stride" offsets in units of 16 bytes, swizzle of 128 bytes. */
 __device__ inline uint64_t wgmma_descriptor(uint32_t address, int chunk) {
@@ -149,6 +152,17 @@ struct wgmma_type<tf32> {
     RIDGE_WGMMA_TF32(32, "m64n64k8", "%32", "%33", "%34")
 };
 
+#define RIDGE_WGMMA_8(n, shape, name, a_, b_, p_)                                      \
+    template <int TA, int TB>                                                          \
+    static __device__ void run(float(&d)[n], uint64_t a, uint64_t b, int accumulate) { \
+        static_assert(TA == 0 && TB == 0, "operands of 8 bits are K-major");           \
+        RIDGE_WGMMA(n, shape, "f32." name "." name, a_, b_, p_, "", );                 \
+    }
+template <>
+struct wgmma_type<e4m3> {
+    RIDGE_WGMMA_8(64, "m64n128k32", "e4m3", "%64", "%65", "%66")
+};
+
 template <typename T, int N, bool KA, bool KB>
 __device__ inline void wgmma(float (&sums)[N / 2], uint64_t a, uint64_t b, int accumulate) {
     wgmma_type<T>::template run<KA ? 0 : 1, KB ? 0 : 1>(sums, a, b, accumulate);
@@ -180,6 +194,7 @@ __device__ inline void wgmma_rs(float (&d)[36], float (&e)[36], const unsigned (
 
 #undef RIDGE_WGMMA_FROM_OF
 #undef RIDGE_WGMMA_FROM
+#undef RIDGE_WGMMA_8
 #undef RIDGE_WGMMA_TF32
 #undef RIDGE_WGMMA_16
 #undef RIDGE_WGMMA_16_RS
