@@ -436,6 +436,9 @@ typedef enum ridge_fill_kind {
     /* RANDOM with some zeros of both signs, denormals, tiny values, NaN, infinities and ±target->large. Edge cases
      * only. bound() may treat it as RANDOM: except for `large`, all finite values are in [-1, 1]. */
     RIDGE_SPECIAL,
+    /* RANDOM with low bits that matter: in fp32, and in [-1, 1], with magnitudes over many powers of two. What is lost when values
+     * are rounded to fp16, bf16 or tf32 adds up. bound() treats it as RANDOM. Other types: RANDOM. */
+    RIDGE_PRECISION,
 } ridge_fill_kind;
 
 /* ---- the descriptor ---------------------------------------------------------------------------------------------- */

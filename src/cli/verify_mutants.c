@@ -4,6 +4,7 @@
 
 #include "cli/interrupt.h"
 #include "cli/verification.h"
+#include "verify/shortcut.h"
 
 enum { FEWEST_MUTANTS = 6 };
 
@@ -23,6 +24,7 @@ static bool interrupted(void) { return *ridge_interrupt_flag() != 0; }
 /* Result of one mutant on one target. */
 typedef struct mutation {
     int applied;
+    int refuted;      /* a shortcut: on so many cases, by far */
     char missed[200]; /* "" when every application was caught */
 } mutation;
 
@@ -33,6 +35,8 @@ static void judge_mutant(const ridge_question *q, const ridge_answer *a, mutatio
     ridge_case_name(q->target, &q->c, name, sizeof name);
     if (a->status != RIDGE_OK)
         (void)snprintf(m->missed, sizeof m->missed, "%.80s %.40s: %.70s", name, q->variant->name, a->text);
+    else if (q->mutant->shortcut != RIDGE_DTYPE_NONE)
+        m->refuted += a->applied && a->caught;
     else if (a->applied && !a->caught)
         (void)snprintf(m->missed, sizeof m->missed, "passed the check on %.100s %.70s", name, q->variant->name);
 }
@@ -70,6 +74,9 @@ static void mutate_target(ridge_verification *v, const ridge_lab_item *group, co
     for (int i = 0; i < n && !v->why[0]; i++)
         if (got[i].unasked) memcpy(v->why, got[i].text, sizeof v->why);
     for (int i = 0; i < n && !interrupted(); i++) judge_mutant(&q[i], &got[i], m);
+    if (m->applied > 0 && mutant->shortcut != RIDGE_DTYPE_NONE && m->refuted == 0 && !m->missed[0])
+        (void)snprintf(m->missed, sizeof m->missed, "no case misses its bound by a factor of %d",
+                       RIDGE_SHORTCUT_FACTOR);
 }
 
 static void add_mutant(ridge_verification *v, const char *target, const char *mutant, const char *applied,

@@ -66,13 +66,18 @@ static void cpu_close(ridge_sampler *s) {
     free(r);
 }
 
+/* Every second set of a kernel of others is one that shortcuts of precision fail. */
+static ridge_fill_kind kind_of(const ridge_sampler *s, uint64_t seed) {
+    return has_foreign(s) && ridge_random(seed, 1) & 1 ? RIDGE_PRECISION : RIDGE_RANDOM;
+}
+
 static ridge_status cpu_fill(ridge_sampler *s, int set, uint64_t seed, ridge_error *error) {
     cpu_rig *r = s->own;
     ridge_operands *ops = &r->sets[set];
     char *memory = r->arena + (size_t)set * s->rotation.stride + ridge_sampler_shift(s, seed);
     ridge_operands_place(ops, s->job->target, &s->job->c, &dense, memory);
     ops->user = s->job->user;
-    ridge_operands_fill(ops, RIDGE_RANDOM, seed, s->team);
+    ridge_operands_fill(ops, kind_of(s, seed), seed, s->team);
     return has_foreign(s) ? ridge_foreign_fill(set, ops, error) : RIDGE_OK;
 }
 

@@ -17,6 +17,8 @@ const ridge_combination ridge_combinations[RIDGE_COMBINATIONS] = {
     {"random fill, each operand elsewhere", RIDGE_RANDOM, {0, 1, 1}, RIDGE_RUN_CHEAP},
     {"exact fill, padded, each operand elsewhere", RIDGE_EXACT, {1, 3, 1}, RIDGE_RUN_CHEAP},
     {"random fill, padded and misaligned", RIDGE_RANDOM, {3, 1, 0}, RIDGE_RUN_EDGE},
+    {"precision fill, dense", RIDGE_PRECISION, {0, 0, 0}, RIDGE_RUN_CHEAP},
+    {"precision fill, padded and misaligned", RIDGE_PRECISION, {7, 2, 0}, RIDGE_RUN_EDGE},
     {"special values, dense", RIDGE_SPECIAL, {0, 0, 0}, RIDGE_RUN_CHEAP},
     {"special values, padded and misaligned", RIDGE_SPECIAL, {3, 1, 0}, RIDGE_RUN_EDGE},
 };
@@ -24,6 +26,7 @@ const ridge_combination ridge_combinations[RIDGE_COMBINATIONS] = {
 static bool applies(const ridge_combination *m, const ridge_case *c, double cost) {
     if (m->when == RIDGE_RUN_ALWAYS) return true;
     if (m->kind == RIDGE_SPECIAL && !c->edge) return false;
+    if (m->kind == RIDGE_PRECISION && c->dtype != RIDGE_F32) return false; /* it would be the random fill */
     return cost < CHEAP_COST || (c->edge && m->when == RIDGE_RUN_EDGE);
 }
 

@@ -13,7 +13,7 @@ typedef struct ridge_combination {
     ridge_combination_when when; /* RUN_EDGE: edge cases and cheap ones; RUN_CHEAP: cheap cases only */
 } ridge_combination;
 
-enum { RIDGE_COMBINATIONS = 10 };
+enum { RIDGE_COMBINATIONS = 12 };
 extern const ridge_combination ridge_combinations[RIDGE_COMBINATIONS];
 
 /* The combinations that apply to a case, in the order in which they are tried: the seed and the case draw the first

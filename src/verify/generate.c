@@ -218,6 +218,33 @@ static void sprinkle_hard(const ridge_operands *ops, int tensor, ridge_dtype dty
     }
 }
 
+/* ---- values whose low bits matter -------------------------------------------------------------------------------- */
+
+enum { WIDEST_ELEMENT = 12, WIDEST_ROW = 8 };         /* powers of two that magnitudes of a row, and rows, lie apart */
+static const float pair_gap = 0x1p-12F;               /* two neighbours differ by less, which 11 bits do not show */
+static const float below_one = 0.5F * (1 - 0x1p-11F); /* keeps the larger of a pair under 1 */
+
+/* Neighbours in memory are a pair v, ±v (1 + d): a sum in which they meet cancels and leaves what the low bits say. Inputs with
+ * even numbers have opposite signs there, those with odd ones the same, so that pairs of products cancel, too. */
+static float precise(uint64_t seed, int tensor, int64_t i, int64_t row) {
+    const uint64_t hash = ridge_random(seed, (uint64_t)(i >> 1)), of_row = ridge_random(~seed, (uint64_t)row);
+    const float mantissa = 1 + (float)(hash >> 41) * 0x1p-23F;
+    int exponent = __builtin_ctzll(hash | UINT64_C(1) << WIDEST_ELEMENT); /* 0 for a half of them, 1 for a quarter, … */
+    exponent += (int)(of_row % WIDEST_ROW);
+    float value = ldexpf(below_one * mantissa, -exponent);
+    if (hash >> 40 & 1) value = -value;
+    if ((i & 1) == 0) return value;
+    value *= 1 + pair_gap * (float)(hash >> 16 & 0xffffff) * 0x1p-24F;
+    return tensor % 2 == 0 ? -value : value;
+}
+
+static void make_precise(const ridge_operands *ops, int tensor, const stream *s, int64_t first, int64_t n, char *at) {
+    const uint64_t seed = ridge_random(s->seed, 3);
+    const int64_t length = stretch_of(ops, tensor);
+    for (int64_t i = 0; i < n; i++)
+        put_f32(at, i, precise(seed, tensor, first + i, (first + i) / length) * s->scale + s->shift);
+}
+
 /* Of an input that is not given: whoever reads it has NaN in his results. */
 static void make_absent(ridge_dtype dtype, int64_t n, char *values) { ridge_poison_write(dtype, values, n); }
 
@@ -239,6 +266,8 @@ void ridge_operands_make(const ridge_operands *ops, int tensor, int64_t first, i
         return;
     }
     stream_make(&s, first, n, values);
+    if (ops->kind == RIDGE_PRECISION && s.dtype == RIDGE_F32 && spec->fill != RIDGE_FILL_INDEX && !spec->plain && n > 0)
+        make_precise(ops, tensor, &s, first, n, values);
     if (ops->kind != RIDGE_SPECIAL || ridge_dtype_is_integer(s.dtype) || spec->fill == RIDGE_FILL_INDEX || spec->plain)
         return;
     const ridge_dtype computed = spec->dtype == RIDGE_DTYPE_NONE ? ops->c.dtype : spec->dtype;

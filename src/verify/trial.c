@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "verify/on_gpu.h"
+#include "verify/shortcut.h"
 #include "verify/space.h"
+#include "verify/view.h"
 
 /* Guard bytes after the scratch must keep their value. The scratch is initialized with bytes that are NaN in every
  * floating-point type. */
@@ -148,6 +150,18 @@ static ridge_status run_on_gpu(ridge_trial *t, ridge_error *error) {
     return ridge_cuda_copy(t->scratch, t->gpu_scratch, t->scratch_memory, error);
 }
 
+static void refill_inputs(const ridge_operands *ops) {
+    for (int t = 0; t < ops->target->n_in; t++) {
+        const ridge_view view = ridge_operands_view(ops, t);
+        for (int64_t position = 0; position < view.elements;) {
+            ridge_view_run run;
+            const int64_t first = position;
+            if (!ridge_view_next(&view, &position, view.elements, &run)) break;
+            ridge_operands_make(ops, t, first, run.n, run.at);
+        }
+    }
+}
+
 ridge_status ridge_trial_run(ridge_trial *t, const ridge_layout *layout, ridge_fill_kind kind, uint64_t seed,
                              bool *clean, ridge_error *error) {
     size_t bytes;
@@ -157,7 +171,9 @@ ridge_status ridge_trial_run(ridge_trial *t, const ridge_layout *layout, ridge_f
     t->memory_bytes = bytes;
     ridge_operands_place(&t->ops, t->target, t->c, layout, t->memory);
     ridge_operands_fill(&t->ops, kind, seed, t->team);
+    t->shortened = t->shortcut != RIDGE_DTYPE_NONE && ridge_shortcut_round(&t->ops, t->shortcut);
     ridge_status status = t->stream ? run_on_gpu(t, error) : run_here(t, error);
+    if (t->shortened) refill_inputs(&t->ops);
     *clean = !t->scratch || scratch_held(t);
     return status;
 }

@@ -18,6 +18,8 @@ typedef struct ridge_trial {
     void *gpu_memory, *gpu_scratch;
     size_t scratch_bytes, scratch_memory;
     ridge_operands ops;
+    ridge_dtype shortcut; /* inputs are rounded to it before the run and right again after it; NONE: they are not */
+    bool shortened;       /* that changed some */
     void *memory;
     size_t memory_bytes;
 } ridge_trial;

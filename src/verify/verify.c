@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "verify/combination.h"
+#include "verify/shortcut.h"
 #include "verify/trial.h"
 #include "verify/view.h"
 
@@ -140,6 +141,24 @@ ridge_status ridge_verify_variant(const ridge_target *target, const ridge_case *
     return status;
 }
 
+/* A shortcut is refuted by far, or not at all: where low bits matter, and else on ordinary values. */
+static ridge_status verify_shortcut(ridge_trial *trial, ridge_dtype type, uint64_t seed, bool *applied, bool *caught,
+                                    ridge_error *error) {
+    static const ridge_layout dense = {0};
+    static const ridge_fill_kind kinds[] = {RIDGE_PRECISION, RIDGE_RANDOM};
+    ridge_check check;
+    bool clean = true;
+    trial->shortcut = type;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && !*caught; i++) {
+        RIDGE_TRY(ridge_trial_run(trial, &dense, kinds[i], seed, &clean, error));
+        if (!trial->shortened) continue;
+        *applied = true;
+        RIDGE_TRY(ridge_check_full(&trial->ops, trial->team, &check, error));
+        *caught = !check.ok && !(check.worst <= RIDGE_SHORTCUT_FACTOR);
+    }
+    return RIDGE_OK;
+}
+
 ridge_status ridge_verify_mutant(const ridge_target *target, const ridge_case *c, const ridge_variant *variant,
                                  const ridge_abilities *here, const ridge_mutant *mutant, ridge_team *team,
                                  uint64_t seed, bool *applied, bool *caught, ridge_error *error) {
@@ -149,6 +168,11 @@ ridge_status ridge_verify_mutant(const ridge_target *target, const ridge_case *c
     bool clean = true;
     *applied = *caught = false;
     RIDGE_TRY(ridge_trial_create(&trial, target, c, variant, here, team, error));
+    if (mutant->shortcut != RIDGE_DTYPE_NONE) {
+        const ridge_status taken = verify_shortcut(&trial, mutant->shortcut, seed, applied, caught, error);
+        ridge_trial_destroy(&trial);
+        return taken;
+    }
     const ridge_layout *layout = c->edge && variant->role != RIDGE_PEER ? &odd : &dense;
     ridge_status status = ridge_trial_run(&trial, layout, RIDGE_RANDOM, seed, &clean, error);
     if (status == RIDGE_OK) status = ridge_check_full(&trial.ops, team, &check, error);
