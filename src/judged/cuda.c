@@ -44,19 +44,11 @@ static int load(ridge_judged *j) {
 
 /* ---- operands ---------------------------------------------------------------------------------------------------- */
 
-static size_t bytes_of(const ridge_kernel_tensor *tensor) {
-    static const size_t sizes[] = {[RIDGE_KERNEL_F32] = 4, [RIDGE_KERNEL_BF16] = 2, [RIDGE_KERNEL_F16] = 2,
-                                   [RIDGE_KERNEL_F64] = 8, [RIDGE_KERNEL_I32] = 4,  [RIDGE_KERNEL_I64] = 8};
-    size_t bytes = sizes[tensor->type];
-    for (int d = 0; d < tensor->rank; d++) bytes *= (size_t)tensor->shape[d];
-    return bytes;
-}
-
 static int count_of(const ridge_judged *j) { return j->channel->n_in + j->channel->n_out; }
 
 /* Outputs bring their poison. */
 static cudaError_t bring(ridge_judged *j, int t) {
-    const size_t bytes = bytes_of(&j->tensor[t]);
+    const size_t bytes = j->channel->tensor[t].bytes;
     if (!device.data[t] || device.bytes[t] != bytes) {
         cudaError_t error = cudaFree(device.data[t]);
         device.data[t] = NULL;
@@ -83,8 +75,7 @@ static void attest(ridge_judged *j) {
     memcpy(j->witness, &told_of, sizeof told_of);
     for (int t = 0; t < count_of(j); t++) {
         const ridge_channel_tensor *to = &j->channel->tensor[t];
-        emulator_witness_bytes(device.data[t], bytes_of(&j->tensor[t]),
-                               j->witness + RIDGE_CHANNEL_PAGE + to->pages_at + to->offset);
+        emulator_witness_bytes(device.data[t], to->bytes, j->witness + RIDGE_CHANNEL_PAGE + to->pages_at + to->offset);
     }
 }
 

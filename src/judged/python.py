@@ -40,8 +40,12 @@ class Calls(ctypes.Structure):
     _fields_ = [("start", START), ("load", LOAD), ("ready", READY), ("run", RUN)]
 
 
-# Names of types by RIDGE_KERNEL_F32 …, as PyTorch has them, with their bytes. NumPy has no bfloat16: it gets the bits.
-TYPES = {1: ("float32", 4), 2: ("bfloat16", 2), 3: ("float16", 2), 4: ("float64", 8), 5: ("int32", 4), 6: ("int64", 8)}
+# Names of types by RIDGE_KERNEL_F32 …, as PyTorch has them, with their bytes. What NumPy does not have it gets as bits. Types of
+# 4 bits are not passed.
+TYPES = {1: ("float32", 4), 2: ("bfloat16", 2), 3: ("float16", 2), 4: ("float64", 8), 5: ("int32", 4), 6: ("int64", 8),
+         7: ("float8_e4m3fn", 1), 8: ("float8_e5m2", 1), 10: ("float8_e8m0fnu", 1), 11: ("uint8", 1)}
+BITS = {1: "uint8", 2: "uint16"}
+IN_NUMPY = ("float16", "float32", "float64", "int32", "int64", "uint8")
 
 library = None
 numpy = torch = None
@@ -123,7 +127,10 @@ def load(path, symbol):
 
 def array_of(tensor):
     """A view of the operand's memory."""
+    if tensor.type not in TYPES:
+        raise NotImplementedError
     name, size = TYPES[tensor.type]
+    plain = name if name in IN_NUMPY else BITS[size]
     shape = list(tensor.shape[:tensor.rank])
     count = 1
     for extent in shape:
@@ -131,11 +138,11 @@ def array_of(tensor):
     if torch and count == 0:
         return torch.empty(shape, dtype=getattr(torch, name))
     if count == 0:
-        return numpy.empty(shape, dtype="uint16" if name == "bfloat16" else name)
+        return numpy.empty(shape, dtype=plain)
     memory = (ctypes.c_char * (count * size)).from_address(tensor.data)
     if torch:
         return torch.frombuffer(memory, dtype=getattr(torch, name)).reshape(shape)
-    return numpy.frombuffer(memory, dtype="uint16" if name == "bfloat16" else name).reshape(shape)
+    return numpy.frombuffer(memory, dtype=plain).reshape(shape)
 
 
 def ready(tensors, channel):

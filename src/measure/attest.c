@@ -16,9 +16,13 @@ static bool has(const unsigned char *flags, size_t size, unsigned flag, bool all
     return all;
 }
 
-static ridge_status told(const ridge_view *view, int64_t element, const char *what) {
+/* Values that share a byte are looked at together: units of two. */
+static int64_t units_of(const ridge_view *view) { return view->elements >> ridge_dtype_is_packed(view->dtype); }
+static int64_t element_of(const ridge_view *view, int64_t unit) { return unit << ridge_dtype_is_packed(view->dtype); }
+
+static ridge_status told(const ridge_view *view, int64_t unit, const char *what) {
     char name[80];
-    ridge_view_name(view, element, name, sizeof name);
+    ridge_view_name(view, element_of(view, unit), name, sizeof name);
     ridge_note_why("%s %s", name, what);
     return RIDGE_FAILED;
 }
@@ -43,7 +47,7 @@ static ridge_status attest_launch(const ridge_channel_witness *w) {
 static ridge_status attest_written(const ridge_operands *ops, const ridge_attested *seen) {
     for (int t = ops->target->n_in; t < count_of(ops); t++) {
         const ridge_view view = ridge_operands_view(ops, t);
-        for (int64_t i = 0; i < view.elements; i++) {
+        for (int64_t i = 0; i < units_of(&view); i++) {
             const unsigned char *flags = seen->flags[t] + (size_t)i * view.size;
             if (has(flags, view.size, RIDGE_CHANNEL_FROM_HOST, false)) return told(&view, i, "came from the host");
             if (!has(flags, view.size, RIDGE_CHANNEL_WROTE, true))
@@ -61,9 +65,10 @@ typedef struct unread {
     int64_t element;
 } unread;
 
-/* Values of integers are indices, and an index is changed as a whole. */
-static void change(const ridge_view *to, const ridge_view *from, const unsigned char *flags, int64_t element) {
-    const size_t at = (size_t)element * to->size;
+/* Values of integers are indices, and an index is changed as a whole. Ends of groups (RIDGE_FILL_ENDS) are right together
+ * or not at all: they stay. */
+static void change(const ridge_view *to, const ridge_view *from, const unsigned char *flags, int64_t unit) {
+    const size_t at = (size_t)unit * to->size;
     const bool whole = ridge_dtype_is_integer(to->dtype);
     if (whole && has(flags, to->size, RIDGE_CHANNEL_READ, false)) return;
     for (size_t i = 0; i < to->size; i++)
@@ -73,11 +78,12 @@ static void change(const ridge_view *to, const ridge_view *from, const unsigned 
 static unread change_unread(const ridge_operands *ops, const ridge_operands *other, const ridge_attested *seen) {
     unread first = {-1, 0};
     for (int t = 0; t < ops->target->n_in; t++) {
+        if (ops->target->in[t].fill == RIDGE_FILL_ENDS) continue;
         const ridge_view to = ridge_operands_view(ops, t), from = ridge_operands_view(other, t);
-        for (int64_t i = 0; i < to.elements; i++) {
+        for (int64_t i = 0; i < units_of(&to); i++) {
             const unsigned char *flags = seen->flags[t] + (size_t)i * to.size;
             if (has(flags, to.size, RIDGE_CHANNEL_READ, true)) continue;
-            if (first.tensor < 0) first = (unread){t, i};
+            if (first.tensor < 0) first = (unread){t, element_of(&to, i)};
             change(&to, &from, flags, i);
         }
     }

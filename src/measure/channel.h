@@ -36,7 +36,7 @@ typedef enum ridge_channel_command {
 /* A tensor in the memory of an operand set: pages of its own. */
 typedef struct ridge_channel_tensor {
     uint64_t pages_at, pages; /* bytes, whole pages */
-    uint64_t offset;          /* of the first element in these pages */
+    uint64_t offset, bytes;   /* of the first element in these pages, and of all elements */
     int32_t type, rank;
     int64_t shape[RIDGE_KERNEL_MAX_RANK];
 } ridge_channel_tensor;

@@ -290,6 +290,7 @@ static void lay_out(const ridge_operands *ops, set_memory *set) {
                                      .type = type_of(view.dtype),
                                      .rank = view.spec->rank};
         to->offset = to->pages - bytes;
+        to->bytes = bytes_of(&view);
         (void)ridge_spec_shape(view.spec, &ops->c, to->shape);
         at += to->pages;
     }

@@ -238,6 +238,10 @@ static float precise(uint64_t seed, int tensor, int64_t i, int64_t row) {
     return tensor % 2 == 0 ? -value : value;
 }
 
+static bool is_signed(ridge_fill fill) {
+    return fill == RIDGE_FILL_UNIFORM || fill == RIDGE_FILL_WEIGHT || fill == RIDGE_FILL_LOG;
+}
+
 static void make_precise(const ridge_operands *ops, int tensor, const stream *s, int64_t first, int64_t n, char *at) {
     const uint64_t seed = ridge_random(s->seed, 3);
     const int64_t length = stretch_of(ops, tensor);
@@ -266,7 +270,7 @@ void ridge_operands_make(const ridge_operands *ops, int tensor, int64_t first, i
         return;
     }
     stream_make(&s, first, n, values);
-    if (ops->kind == RIDGE_PRECISION && s.dtype == RIDGE_F32 && spec->fill != RIDGE_FILL_INDEX && !spec->plain && n > 0)
+    if (ops->kind == RIDGE_PRECISION && s.dtype == RIDGE_F32 && is_signed(spec->fill) && !spec->plain && n > 0)
         make_precise(ops, tensor, &s, first, n, values);
     if (ops->kind != RIDGE_SPECIAL || ridge_dtype_is_integer(s.dtype) || spec->fill == RIDGE_FILL_INDEX || spec->plain)
         return;
