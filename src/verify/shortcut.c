@@ -42,7 +42,8 @@ bool ridge_shortcut_round(const ridge_operands *ops, ridge_dtype type) {
     if (ops->c.dtype != RIDGE_F32) return false;
     for (int t = 0; t < ops->target->n_in; t++) {
         const ridge_view view = ridge_operands_view(ops, t);
-        if (view.dtype == RIDGE_F32 && ridge_spec_given(view.spec, &ops->c))
+        const bool computed_with = view.spec->dtype == RIDGE_DTYPE_NONE; /* scales of 8-bit operands are not */
+        if (view.dtype == RIDGE_F32 && computed_with && ridge_spec_given(view.spec, &ops->c))
             changed = round_tensor(&view, type) || changed;
     }
     return changed;

@@ -121,6 +121,12 @@ static bool takes(const call *c, bool extents) {
     return !c->target->reject || !c->target->reject(&probe);
 }
 
+static bool has_pairs(const ridge_target *target) {
+    for (int k = 0; k < target->n_in + target->n_out; k++)
+        if ((k < target->n_in ? target->in[k] : target->out[k - target->n_in]).dtype == RIDGE_E2M1) return true;
+    return false;
+}
+
 static void choose_call(call *c, stream *s) {
     const int mistakes = (int)draw(s, 8) - 4;
     c->mistakes = mistakes > 0 ? mistakes : 0;
@@ -143,8 +149,10 @@ static void choose_call(call *c, stream *s) {
     for (int i = 0; i < RIDGE_MAX_OPTIONS; i++)
         if (one_in(s, 4)) c->option[i] = (double)draw(s, 5) / 4;
     if (!takes(c, false)) ridge_target_options(c->target, c->option);
+    if (c->target->derive) c->target->derive(c->dim);
     if (!takes(c, true)) /* extents that have to divide each other do so when they are the same */
         for (int d = 2; d < RIDGE_MAX_RANK; d++) c->dim[d] = c->dim[1];
+    if (c->target->derive) c->target->derive(c->dim);
     for (int k = 0; k < c->n; k++) c->tensor[k].spec = k < c->n_in ? &c->target->in[k] : &c->target->out[k - c->n_in];
 }
 
@@ -450,6 +458,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     bool impossible = false;
     memset(&c, 0, sizeof c);
     choose_call(&c, &s);
+    if (has_pairs(c.target)) return 0; /* addresses here are of whole bytes */
     if (!lay_out_all(&c, &s)) return 0;
     fill(&c, &s);
     c.in = c.view, c.out = c.view + c.n_in;

@@ -169,6 +169,7 @@ static void check_leading(ridge_context *context, const ridge_target *target, co
     problem plain, led;
     ridge_case c = {.dim = {1, 5, 7, 9, 7, 3, 4, 2}, .dtype = RIDGE_F32};
     for (int d = 0; d < n; d++) c.dim[0] *= lead[d];
+    if (target->derive) target->derive(c.dim);
     create(&plain, target, &c);
     create(&led, target, &c);
     for (int k = 0; k < count(&led); k++) {
@@ -198,11 +199,19 @@ static void check_leading(ridge_context *context, const ridge_target *target, co
     destroy(&led);
 }
 
+/* Rows here are of whole bytes, and of any extent. */
+static bool has_pairs(const ridge_target *target) {
+    for (int k = 0; k < target->n_in + target->n_out; k++)
+        if ((k < target->n_in ? target->in[k] : target->out[k - target->n_in]).dtype == RIDGE_E2M1) return true;
+    return false;
+}
+
 static void leading_dimensions_are_rows(void **state) {
     static const int64_t lead[][5] = {{1}, {6}, {2, 3}, {3, 1, 4}, {2, 1, 1, 2, 3}};
     static const int ranks[] = {0, 1, 2, 3, 5};
     for (int t = 0; t < ridge_target_count; t++)
-        for (int i = 0; i < 5 && ridge_target_has(ridge_targets[t], RIDGE_BACKEND_cpu); i++)
+        for (int i = 0; i < 5 && ridge_target_has(ridge_targets[t], RIDGE_BACKEND_cpu) && !has_pairs(ridge_targets[t]);
+             i++)
             for (int64_t pad = 0; pad < 4; pad += 3) check_leading(*state, ridge_targets[t], lead[i], ranks[i], pad);
 }
 

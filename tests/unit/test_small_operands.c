@@ -129,7 +129,7 @@ static void mutants_are_caught(void **state) {
     for (int k = 0; k < TYPES; k++) {
         int applied = 0;
         for (int m = 0; m < ridge_mutant_count; m++)
-            for (uint64_t seed = 0; seed < 12; seed++) {
+            for (uint64_t seed = 0; seed < 12 && ridge_mutants[m].apply; seed++) { /* shortcuts are for fp32 */
                 reversal r;
                 reversal_of(types[k], &r);
                 ridge_operands *ops = operands_new(&r.target, shape, layouts[seed % 4]);
