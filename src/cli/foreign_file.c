@@ -280,8 +280,8 @@ const char *ridge_foreign_file_loose(const ridge_foreign_file *file) {
         [RIDGE_FOREIGN_EMULATED] =
             "Emulated: host code of the file shares its process with the emulator, whose witness it could forge.",
         [RIDGE_FOREIGN_GPU] =
-            "GPU: the driver keeps files, devices and executable memory open to the kernel's process, and "
-            "inputs are in device memory before the clock starts."};
+            ("GPU: the driver keeps files, devices and executable memory open to the kernel's process, and "
+             "inputs are in device memory before the clock starts.")};
     return loose[file->host];
 }
 
