@@ -52,7 +52,8 @@ static ridge_plan plan_of_multiply_adds(const ridge_way *way, const ridge_proble
     RIDGE_CUDA_DECLARE(gemm_cuda_##name); \
     RIDGE_CUDA_DECLARE(gemm_cuda_each_##name);
 GEMM_GROUPED_TILES(DECLARE)
-DECLARE(grouped_any)
+RIDGE_CUDA_DECLARE(gemm_cuda_grouped_any);
+RIDGE_CUDA_DECLARE(gemm_cuda_each_grouped_any);
 
 #define TILES(number_, run_, name_, columns_, stages_, cluster_m_, cluster_n_, split_, rate_, idea_) \
     {.name = #name_,                                                                                 \
