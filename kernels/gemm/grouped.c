@@ -10,7 +10,7 @@ static gemm_problem grouped_problem_of(const ridge_problem *p) {
     const int64_t groups = p->c.dim[GROUPED_GROUPS], rows = p->c.dim[MATMUL_M];
     const ridge_operand *a = &p->tensor[GEMM_A], *b = &p->tensor[GEMM_B];
     const ridge_operand *c = &p->tensor[GROUPED_ENDS + 1];
-    return (gemm_problem){.m = (rows + groups - 1) / groups,
+    return (gemm_problem){.m = rows > groups ? (rows + groups - 1) / groups : 1, /* a cost is one of a tile at least */
                           .n = p->c.dim[MATMUL_N],
                           .k = p->c.dim[MATMUL_K],
                           .batch = groups,
