@@ -1,5 +1,5 @@
-/* Elements one at a time, and results of a few blocks, gathered in a line of L1 and then written as whole lines past the caches where the result does
- * not fit in them. */
+/* Elements of a row one at a time; and the codes of a few blocks, gathered in a line of L1. Whole lines are written past the
+ * caches where the result does not fit in them. */
 #ifndef RIDGE_KERNELS_QUANTIZE_LINE_H
 #define RIDGE_KERNELS_QUANTIZE_LINE_H
 

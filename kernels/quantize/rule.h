@@ -36,8 +36,12 @@ RULE_INLINE unsigned rule_e4m3(float v) {
     return (m < 0x1p-6f ? small : normal) | (rule_bits(v) >> 24 & 0x80u);
 }
 
-/* The value of a code below NaN's. */
+/* The value of a code; rule_of_e4m3: of one below NaN's, without its sign. */
 RULE_INLINE float rule_of_e4m3(unsigned code) { return rule_float((code & 0x7fu) << 20) * 0x1p120f; }
+RULE_INLINE float rule_value_e4m3(unsigned code) {
+    const float magnitude = (code & 0x7fu) == RULE_E4M3_NAN ? rule_float(0x7fffffffu) : rule_of_e4m3(code);
+    return code & 0x80u ? -magnitude : magnitude;
+}
 
 /* e2m1, at most 6. Below 1 values are multiples of 1/2, the last places of numbers from 2^22 to 2^23. */
 RULE_INLINE unsigned rule_e2m1(float v) {

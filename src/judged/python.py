@@ -7,8 +7,8 @@ Forms, tried in this order when no name is given:
     ridge_kernel(*inputs)                           returns the output, or a tuple of the outputs
     solve(*inputs, *outputs, *extents, *options)    writes to the outputs
     ModelNew().forward(*inputs)                     as in KernelBench; get_init_inputs() has the constructor's arguments
-NotImplementedError says that it does not take this shape or type. A function that takes more than the inputs gets the options behind them. Arrays are PyTorch's if the file imports torch, else
-NumPy's.
+NotImplementedError says that it does not take this shape or type. A function that takes more than the inputs gets the options
+behind them. Arrays are PyTorch's if the file imports torch, else NumPy's.
 """
 import ctypes
 import importlib.util

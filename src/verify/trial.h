@@ -30,8 +30,8 @@ ridge_status ridge_trial_create(ridge_trial *trial, const ridge_target *target, 
                                 ridge_error *error);
 void ridge_trial_destroy(ridge_trial *trial);
 
-/* Places and fills the operands, makes scratch for them and fills it with NaN, runs. *clean false: bytes past the end of the scratch were
- * written to. */
+/* Places and fills the operands, makes scratch for them and fills it with NaN, runs. *clean false: bytes past the end of the
+ * scratch were written to. */
 ridge_status ridge_trial_run(ridge_trial *trial, const ridge_layout *layout, ridge_fill_kind kind, uint64_t seed,
                              bool *clean, ridge_error *error);
 

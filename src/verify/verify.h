@@ -32,16 +32,16 @@ typedef struct ridge_mutant {
     const char *what; /* one line */
     /* Corrupts the outputs in place. False: it does not apply to this case (a single row cannot be swapped). */
     bool (*apply)(ridge_operands *ops, uint64_t seed);
-    /* Instead: a shortcut (shortcut.h). Inputs are rounded to this type, the variant runs, and inputs are put right. One case of a
-     * target that refutes it by RIDGE_SHORTCUT_FACTOR is enough; on the others the inputs may not matter. */
+    /* Instead: a shortcut (shortcut.h). Inputs are rounded to this type, the variant runs, and inputs are put right. One case
+     * of a target that refutes it by RIDGE_SHORTCUT_FACTOR is enough; on the others the inputs may not matter. */
     ridge_dtype shortcut;
 } ridge_mutant;
 
 extern const ridge_mutant ridge_mutants[];
 extern const int ridge_mutant_count;
 
-/* Runs the variant, applies the mutant (a shortcut: on the precision fill), and checks in full. *applied false: the mutant does not apply to this case.
- * *caught: the check failed, as it must. */
+/* Runs the variant, applies the mutant (a shortcut: on the precision fill), and checks in full. *applied false: the mutant
+ * does not apply to this case. *caught: the check failed, as it must. */
 ridge_status ridge_verify_mutant(const ridge_target *target, const ridge_case *c, const ridge_variant *variant,
                                  const ridge_abilities *here, const ridge_mutant *mutant, ridge_team *team,
                                  uint64_t seed, bool *applied, bool *caught, ridge_error *error);

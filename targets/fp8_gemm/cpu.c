@@ -9,11 +9,6 @@ RIDGE_CPU_DECLARE(fp8_gemm_cpu_optimized);
 /* A tile of C, whose operands are decoded a slice at a time: 32 KiB each. */
 enum { TILE = 64, SLICE = FP8_BLOCK };
 
-VF_INLINE float value_of(unsigned char code) {
-    const uint32_t magnitude = code & 0x7fu;
-    const float v = magnitude == 0x7f ? __builtin_nanf("") : rule_of_e4m3(magnitude);
-    return code & 0x80u ? -v : v;
-}
 VF_INLINE float scale_at(const fp8_scales *s, int64_t row, int64_t slice) {
     return s->data[row / s->rows * s->line + slice * s->step];
 }
@@ -63,7 +58,8 @@ static void loops(void *arg, int rank, int size) {
             float total = 0;
             for (int64_t first = 0; first < k; first += SLICE) {
                 float sum = 0;
-                for (int64_t d = first; d < least(k, first + SLICE); d++) sum += value_of(a[d]) * value_of(b[d]);
+                for (int64_t d = first; d < least(k, first + SLICE); d++)
+                    sum += rule_value_e4m3(a[d]) * rule_value_e4m3(b[d]);
                 total += sum * (scale_at(&t->a, i, first / SLICE) * scale_at(&t->b, j, first / SLICE));
             }
             put(call, i, j, total);
@@ -80,7 +76,7 @@ typedef struct tile {
 
 /* Codes to values, zeros behind them. */
 VF_INLINE void decode(const unsigned char *codes, int64_t n, float values[SLICE]) {
-    for (int64_t d = 0; d < n; d++) values[d] = value_of(codes[d]);
+    for (int64_t d = 0; d < n; d++) values[d] = rule_value_e4m3(codes[d]);
     for (int64_t d = n; d < SLICE; d++) values[d] = 0;
 }
 

@@ -6,6 +6,8 @@
 #include "cuda/gemm/matmul_run.cuh"
 #include "cuda/maps/plain.cuh"
 
+#include "quantize/rule.h"
+
 extern "C" {
 #include "fp8_gemm.h"
 }
@@ -69,12 +71,6 @@ struct fp8_epilogue {
 
 /* ---- any operands: a thread an element ---- */
 
-__device__ inline float value_of(unsigned char code) {
-    const float magnitude = __uint_as_float((code & 0x7fu) << 20) * 0x1p120f;
-    const float number = (code & 0x7fu) == 0x7fu ? __uint_as_float(0x7fffffffu) : magnitude;
-    return code & 0x80u ? -number : number;
-}
-
 template <typename T>
 struct any_element {
     matrix<const unsigned char> a, b;
@@ -86,7 +82,8 @@ struct any_element {
         for (int64_t first = 0; first < k; first += FP8_BLOCK) {
             float sum = 0.0f;
             const int64_t end = first + FP8_BLOCK < k ? first + FP8_BLOCK : k;
-            for (int64_t d = first; d < end; d++) sum = fmaf(value_of(a.at(i, d)), value_of(b.at(j, d)), sum);
+            for (int64_t d = first; d < end; d++)
+                sum = fmaf(rule_value_e4m3(a.at(i, d)), rule_value_e4m3(b.at(j, d)), sum);
             const int64_t slice = first / FP8_BLOCK;
             total = fmaf(sum, of_a.at(i, slice) * of_b.at(j, slice), total);
         }

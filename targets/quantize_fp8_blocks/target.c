@@ -1,6 +1,6 @@
 /* q = e4m3(x r), s = a / 448, r = 448 / a, a the largest magnitude of each 128 columns of a row
  * x: [rows, cols], f32, bf16 or (GPU) f16      q: [rows, cols], e4m3      s: [rows, blocks], f32, blocks = ceil(cols / 128)
- * Least traffic: size(x) + rows cols + 4 rows blocks bytes. Bandwidth-bound on every machine known. See README.md. */
+ * Least traffic: size(x) + rows cols + 4 rows blocks bytes. See README.md. */
 #include <math.h>
 
 #include "quantize/blocks.h"

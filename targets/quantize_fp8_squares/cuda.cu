@@ -2,8 +2,8 @@
  *
  * Floor: size(x) + rows cols bytes and a scale for each square over the copy ceiling: 3 bytes an element in 16 bits, 5 in
  * f32, which is 21 and 35 instructions an element. The optimized kernel takes about 8. */
-#include "cuda/maps/plain.cuh"
 #include "quantize/fp8.cuh"
+#include "quantize/fp8_plain.cuh"
 
 namespace {
 
@@ -78,61 +78,6 @@ ridge_status optimized(const ridge_call *call) {
     return launch(square_kernel<false, T>, shape, stream_of(call), p);
 }
 
-/* ---- baseline ---- */
-
-template <typename T>
-struct maxima {
-    matrix<const T> x;
-    matrix<float> s;
-    int64_t rows, cols;
-    __device__ void operator()(int64_t r, int64_t k) const {
-        unsigned max = 0;
-        for (int64_t i = r * SQUARE; i < rows && i < (r + 1) * SQUARE; i++)
-            for (int64_t j = k * SQUARE; j < cols && j < (k + 1) * SQUARE; j++)
-                max = umax(max, __float_as_uint(to_float(x.at(i, j))) & 0x7fffffffu);
-        s.at(r, k) = __uint_as_float(max >= 0x7f800000u ? 0x7fffffffu : max);
-    }
-};
-template <typename T>
-struct scaled {
-    matrix<const T> x;
-    matrix<float> s, t;
-    __device__ void operator()(int64_t i, int64_t j) const {
-        const float max = s.at(i / SQUARE, j / SQUARE);
-        t.at(i, j) = max == max ? to_float(x.at(i, j)) * rule_fp8_factor(max) : 0.0f;
-    }
-};
-struct codes {
-    matrix<float> t;
-    matrix<unsigned char> q;
-    __device__ void operator()(int64_t i, int64_t j) const { q.at(i, j) = (unsigned char)rule_e4m3(t.at(i, j)); }
-};
-struct finished {
-    matrix<float> s;
-    __device__ void operator()(int64_t r, int64_t k) const {
-        const float max = s.at(r, k);
-        if (max == max) s.at(r, k) = rule_fp8_scale(max);
-    }
-};
-
-template <typename F>
-ridge_status plain(const ridge_call *call, int64_t rows, int64_t cols, const F &f) {
-    if (rows <= 0 || cols <= 0) return RIDGE_OK;
-    const dim3 grid((unsigned)((cols + plain_threads - 1) / plain_threads), (unsigned)(rows < 65535 ? rows : 65535));
-    return launch(plain_kernel<F>, {grid, plain_threads}, stream_of(call), rows, cols, f);
-}
-
-template <typename T>
-ridge_status baseline(const ridge_call *call) {
-    const int64_t rows = call->dim[0], cols = call->dim[1], down = call->dim[2], across = call->dim[3];
-    const matrix<const T> x = matrix_in<T>(&call->in[0]);
-    const matrix<float> s = matrix_out<float>(&call->out[1]), t = {(float *)call->scratch, cols};
-    RIDGE_TRY(plain(call, down, across, maxima<T>{x, s, rows, cols}));
-    RIDGE_TRY(plain(call, rows, cols, scaled<T>{x, s, t}));
-    RIDGE_TRY(plain(call, rows, cols, codes{t, matrix_out<unsigned char>(&call->out[0])}));
-    return plain(call, down, across, finished{s});
-}
-
 }  // namespace
 
 extern "C" ridge_status quantize_fp8_squares_cuda_optimized(const ridge_call *call) {
@@ -140,5 +85,6 @@ extern "C" ridge_status quantize_fp8_squares_cuda_optimized(const ridge_call *ca
 }
 
 extern "C" ridge_status quantize_fp8_squares_cuda_baseline(const ridge_call *call) {
-    return with_storage(call->dtype, [&]<typename T>() { return baseline<T>(call); });
+    return with_storage(call->dtype,
+                        [&]<typename T>() { return fp8_plain<SQUARE, T>(call, call->dim[2], call->dim[3]); });
 }

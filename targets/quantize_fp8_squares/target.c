@@ -1,6 +1,6 @@
 /* q = e4m3(x r), s = a / 448, r = 448 / a, a the largest magnitude of each square of 128 rows and columns
  * x: [rows, cols], f32, bf16 or (GPU) f16      q: [rows, cols], e4m3      s: [row_blocks, col_blocks], f32
- * Least traffic: size(x) + rows cols + size(s) bytes. Bandwidth-bound on every machine known. See README.md. */
+ * Least traffic: size(x) + rows cols + size(s) bytes. See README.md. */
 #include <math.h>
 
 #include "quantize/blocks.h"

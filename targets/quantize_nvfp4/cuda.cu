@@ -122,13 +122,6 @@ struct codes {
     }
 };
 
-template <typename F>
-ridge_status plain(const ridge_call *call, int64_t rows, int64_t cols, const F &f) {
-    if (rows <= 0 || cols <= 0) return RIDGE_OK;
-    const dim3 grid((unsigned)((cols + plain_threads - 1) / plain_threads), (unsigned)(rows < 65535 ? rows : 65535));
-    return launch(plain_kernel<F>, {grid, plain_threads}, stream_of(call), rows, cols, f);
-}
-
 template <typename T>
 ridge_status baseline(const ridge_call *call) {
     const int64_t rows = call->dim[0], cols = call->dim[1];
@@ -137,10 +130,10 @@ ridge_status baseline(const ridge_call *call) {
     const matrix<float> t = {(float *)call->scratch, cols};
     const matrix<unsigned char> q = {(unsigned char *)ridge_data(&call->out[0]), ridge_row_stride(&call->out[0]) / 2};
     const float *tensor = (const float *)ridge_data(&call->in[1]);
-    RIDGE_TRY(plain(call, call->dim[2] * BLOCKS_TILE_ROWS, call->dim[3] / BLOCKS_TILE * BLOCKS_TILE_COLS,
-                    scales<T>{x, s, rows, cols, tensor}));
-    RIDGE_TRY(plain(call, rows, cols, scaled<T>{x, s, t, tensor}));
-    return plain(call, rows, cols / 2, codes{t, q});
+    RIDGE_TRY(launch_plain(call, call->dim[2] * BLOCKS_TILE_ROWS, call->dim[3] / BLOCKS_TILE * BLOCKS_TILE_COLS,
+                           scales<T>{x, s, rows, cols, tensor}));
+    RIDGE_TRY(launch_plain(call, rows, cols, scaled<T>{x, s, t, tensor}));
+    return launch_plain(call, rows, cols / 2, codes{t, q});
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 /* NVFP4: q = e2m1(x r), s = ue4m3(a / (6 t)), r = 1 / (s t), a the largest magnitude of each 16 columns of a row
  * x: [rows, cols], f32, bf16 or (GPU) f16, cols a multiple of 16      t: [1], f32, amax / (448 6) of the tensor
  * q: [rows, cols], e2m1      s: [row_tiles, tile_bytes], ue4m3, in tiles of 128 rows and 4 blocks (quantize/blocks.h)
- * Least traffic: size(x) + rows cols / 2 + size(s) bytes. Bandwidth-bound on every machine known. See README.md. */
+ * Least traffic: size(x) + rows cols / 2 + size(s) bytes. See README.md. */
 #include <math.h>
 
 #include "quantize/blocks.h"

@@ -34,11 +34,15 @@ __global__ void __launch_bounds__(plain_threads) plain_kernel(int64_t rows, int6
 
 /* f(i, j) for every element of [rows, cols]. */
 template <typename F>
-ridge_status launch_plain(const ridge_call *call, const F &f) {
-    const int64_t rows = call->dim[0], cols = call->dim[1];
+ridge_status launch_plain(const ridge_call *call, int64_t rows, int64_t cols, const F &f) {
     if (rows <= 0 || cols <= 0) return RIDGE_OK;
     const dim3 grid((unsigned)((cols + plain_threads - 1) / plain_threads), (unsigned)(rows < 65535 ? rows : 65535));
     return launch(plain_kernel<F>, {grid, plain_threads}, stream_of(call), rows, cols, f);
+}
+/* Of the first two extents. */
+template <typename F>
+ridge_status launch_plain(const ridge_call *call, const F &f) {
+    return launch_plain(call, call->dim[0], call->dim[1], f);
 }
 
 }  // namespace ridge
