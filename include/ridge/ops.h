@@ -135,6 +135,11 @@ RIDGE_API ridge_status ridge_fp8_gemm(ridge_context *context, const DLTensor *a,
                                       const DLTensor *b, const DLTensor *b_scale, const DLTensor *c,
                                       ridge_error *error);
 
+/* y = (silu(x g^T) (x u^T)) w2^T, w1 = [g; u]: f32, on a GPU bf16 and f16
+ *     x: [m, d], w1: [2 f, d], gates before ups      w2: [d, f]      y: [m, d] */
+RIDGE_API ridge_status ridge_swiglu_ffn(ridge_context *context, const DLTensor *x, const DLTensor *w1,
+                                        const DLTensor *w2, const DLTensor *y, ridge_error *error);
+
 /* ---- norms with an activation: x, residual, sum, y: [rows, cols]; gamma, beta: [cols], of x's type or f32 -------- */
 
 /* Values of the option `activation`. */

@@ -13,9 +13,10 @@ namespace ridge {
 /* By the tile that is predicted to be the quickest; by multiply-adds where TMA cannot load the operands as they lie. */
 inline ridge_status gemm_at_best(const gemm_call &g) {
     const gemm_problem p = g.problem();
-    const gemm_copies copies = gemm_copies_of(&p);
-    return !device_is_hopper() || copies.a.copied || copies.b.copied || copies.c.copied ? gemm_by_multiply_adds(g)
-                                                                                        : gemm_by_tile(copies.tile, g);
+    const bool stored = g.wide || gemm_c_is_stored(&p);
+    if (!device_is_hopper() || !gemm_in_pieces(&p.a, 2) || !gemm_in_pieces(&p.b, 2) || !stored)
+        return gemm_by_multiply_adds(g);
+    return gemm_by_tile(gemm_quickest_tile(&p, false, 0).tile, g);
 }
 
 }  // namespace ridge

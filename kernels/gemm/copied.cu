@@ -30,6 +30,7 @@ extern "C" ridge_status gemm_cuda_copied(const ridge_call *call) {
     const matrix_view a = g.a, b = g.b, c = g.c;
     g.a = place_of(a, all.a, g.scratch), g.b = place_of(b, all.b, g.scratch), g.c = place_of(c, all.c, g.scratch);
     RIDGE_TRY(linear_copy_both(2, task_of(a, g.a, all.a), task_of(b, g.b, all.b), g.stream));
+    g.scratch += all.sums;
     RIDGE_TRY(gemm_by_tile(all.tile, g));
     return all.c.copied ? linear_copy_back(g.c, c, g.stream) : RIDGE_OK;
 }

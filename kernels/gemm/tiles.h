@@ -39,6 +39,6 @@ typedef struct gemm_tile {
     double rate;
     int products; /* of the tensor cores, for each of the problem's */
 } gemm_tile;
-enum { GEMM_TILE_ROWS = 128, GEMM_SLICE = 64, GEMM_MOST_SHARES = 16 };
+enum { GEMM_TILE_ROWS = 128, GEMM_SLICE = 64, GEMM_MOST_SHARES = 64 };
 
 #endif

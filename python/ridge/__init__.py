@@ -39,6 +39,7 @@ from ._operations import (
     quantize_nvfp4,
     rms_norm,
     scaled_softmax,
+    swiglu_ffn,
 )
 
 __all__ = [
@@ -65,6 +66,7 @@ __all__ = [
     "quantize_nvfp4",
     "rms_norm",
     "scaled_softmax",
+    "swiglu_ffn",
 ]
 
 

@@ -118,14 +118,22 @@ def quantize_nvfp4(x, tensor_scale, **how):
     return q, s
 
 
-def fp8_gemm(a, a_scale, b, b_scale, dtype=None, **how):
+def swiglu_ffn(x, w1, w2, **how):
+    """(silu(x g^T) (x u^T)) w2^T: x [m, d], w1 [2 f, d] with the rows of g before those of u, w2 [d, f]."""
+    y = _empty(x, tuple(x.shape))
+    apply("swiglu_ffn", [x, w1, w2], [y], **how)
+    return y
+
+
+def fp8_gemm(a, a_scale, b, b_scale, dtype=None, fast=False, **how):
     """c [m, n] = (a_scale a) (b_scale b)^T of float8_e4m3fn a [m, k] and b [n, k]; dtype: float32, or bfloat16.
 
-    Scales: [1, 1], or [m, ceil(k / 128)] as quantize_fp8_blocks gives them, or those of squares of 128.
+    Scales: [1, 1], or [m, ceil(k / 128)] as quantize_fp8_blocks gives them, or those of squares of 128. fast: with one scale
+    for each tensor, sums may stay in the tensor cores, which keep 13 bits of the largest so far.
     """
     shape = _dims(a, "a", ("m", "k"))[0], _dims(b, "b", ("n", "k"))[0]
     c = _empty_f32(a, shape) if dtype is None else _empty(a, shape, dtype)
-    apply("fp8_gemm", [a, a_scale, b, b_scale], [c], **how)
+    apply("fp8_gemm", [a, a_scale, b, b_scale], [c], options=[float(fast)], **how)
     return c
 
 

@@ -59,6 +59,12 @@ ridge_status ridge_fp8_gemm(ridge_context *context, const DLTensor *a, const DLT
     return apply(context, "fp8_gemm", in, 4, &c, 1, NULL, error);
 }
 
+ridge_status ridge_swiglu_ffn(ridge_context *context, const DLTensor *x, const DLTensor *w1, const DLTensor *w2,
+                              const DLTensor *y, ridge_error *error) {
+    const DLTensor *const in[] = {x, w1, w2};
+    return apply(context, "swiglu_ffn", in, 3, &y, 1, NULL, error);
+}
+
 /* In the order of the targets' options. */
 typedef struct option_values {
     double value[RIDGE_MAX_OPTIONS];

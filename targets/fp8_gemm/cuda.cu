@@ -1,7 +1,8 @@
 /* C = (sa A) (sb B)^T in e4m3 on a GPU: see README.md.
  *
  * The pipeline of cuda/gemm/matmul.cuh: lines of 128 bytes are 128 of K, so a slice is what shares scales. Its sums leave
- * the tensor cores after each slice and are added in fp32, times the scales. */
+ * the tensor cores after each slice and are added in fp32, times the scales. Where tensors have one scale each and sums may
+ * be fast, they stay in the tensor cores to the end of K, and tiles have twice the columns. */
 #include "cuda/epilogue/store.cuh"
 #include "cuda/gemm/matmul_run.cuh"
 #include "cuda/maps/plain.cuh"
@@ -21,20 +22,21 @@ struct fp8_scale {
     int64_t rows, line, step;
     explicit fp8_scale(const fp8_scales &s) : data(s.data), rows(s.rows), line(s.line), step(s.step) {}
     fp8_scale() = default;
-    __device__ float at(int64_t row, int64_t slice) const { return data[row / rows * line + slice * step]; }
+    __device__ const float *of_row(int64_t row) const { return data + row / rows * line; }
+    __device__ float at(int64_t row, int64_t slice) const { return of_row(row)[slice * step]; }
 };
 
 /* ---- tiles ---- */
 
-/* 128 x 128: the sums of a slice and of all slices share the registers. Not tuned. */
-constexpr matmul_tuning FP8_TUNED = {.columns = 128, .stages = 5, .cluster_m = 2, .cluster_n = 1, .promote = 1};
-using fp8_tile = matmul_shape<e4m3, FP8_TUNED>;
-static_assert(fp8_tile::K == FP8_BLOCK && fp8_tile::N == FP8_BLOCK,
-              "a tile and a slice have one scale of B in squares");
+constexpr matmul_tuning FP8_PROMOTED = {.columns = 128, .stages = 5, .cluster_m = 2, .cluster_n = 1, .promote = 1};
+constexpr matmul_tuning FP8_FAST = {.columns = 256, .stages = 4, .cluster_m = 1, .cluster_n = 1};
 
 /* wide: C is fp32, stored in pairs; else by TMA. */
+template <class S>
 struct fp8_epilogue {
-    static constexpr int N = fp8_tile::N;
+    static constexpr int N = S::N;
+    static_assert(S::K == FP8_BLOCK && (S::promote == 0 || N == FP8_BLOCK),
+                  "a tile and a slice have one scale of B in squares");
     CUtensorMap map;
     float *wide;
     int64_t line;
@@ -43,27 +45,41 @@ struct fp8_epilogue {
     bool pairs;
     static constexpr int scratch = store_slots<__nv_bfloat16, N>::bytes;
     static bool waits(void) { return false; }
-    struct state {};
+    struct state { /* scales of the thread's two rows and of the tile's columns */
+        const float *low, *high, *right;
+    };
+    struct scales {
+        float low, high, right;
+    };
     __device__ void prepare(uint32_t at) const { store_slots<__nv_bfloat16, N>{at}.init(); }
-    __device__ state begin(const matmul_tile &, int) const { return {}; }
-    __device__ void add(const matmul_tile &tile, float (&total)[N / 2], const float (&sums)[N / 2], int slice,
-                        int group) const {
+    __device__ state begin(const matmul_tile &tile, int group) const {
         const int row = tile.m + fragment_row(group);
-        const float right = b.at(min(tile.n, columns - 1), slice);
-        const float low = a.at(min(row, rows - 1), slice) * right, high = a.at(min(row + 8, rows - 1), slice) * right;
+        return {a.of_row(min(row, rows - 1)), a.of_row(min(row + 8, rows - 1)), b.of_row(min(tile.n, columns - 1))};
+    }
+    __device__ scales factors(const state &s, int slice) const {
+        const int64_t left = slice * a.step;
+        return {s.low[left], s.high[left], s.right[slice * b.step]};
+    }
+    __device__ void add(float (&total)[N / 2], const float (&sums)[N / 2], const scales &s) const {
+        const float low = s.low * s.right, high = s.high * s.right;
 #pragma unroll
         for (int j = 0; j < N / 2; j += 4) {
-            total[j] += sums[j] * low, total[j + 1] += sums[j + 1] * low;
-            total[j + 2] += sums[j + 2] * high, total[j + 3] += sums[j + 3] * high;
+            total[j] = fmaf(sums[j], low, total[j]), total[j + 1] = fmaf(sums[j + 1], low, total[j + 1]);
+            total[j + 2] = fmaf(sums[j + 2], high, total[j + 2]), total[j + 3] = fmaf(sums[j + 3], high, total[j + 3]);
         }
     }
-    __device__ void finish(const matmul_tile &tile, const state &, const float (&sums)[N / 2], uint32_t at,
+    __device__ void finish(const matmul_tile &tile, const state &s, float (&sums)[N / 2], uint32_t at,
                            int group) const {
+        if constexpr (S::promote == 0) {
+            const float scale = *s.low * *s.right;
+#pragma unroll
+            for (int j = 0; j < N / 2; j++) sums[j] *= scale;
+        }
         if (!wide) return store_slots<__nv_bfloat16, N>{at}.put(sums, tile.number);
         store_pairs<N>(wide, line, rows, columns, tile, sums, group, pairs);
     }
     __device__ void end(void) const {}
-    template <class S>
+    template <class>
     __device__ void store(const matmul_plan &plan, int rank, uint32_t slots) const {
         if (!wide) store_tiles<S, __nv_bfloat16>(&map, plan, rank, slots);
     }
@@ -98,19 +114,12 @@ ridge_status any(const ridge_call *call, const fp8_scale &of_a, const fp8_scale 
                              matrix_out<T>(&call->out[0]), of_a, of_b, call->dim[FP8_K]});
 }
 
-}  // namespace
-
-extern "C" ridge_status fp8_gemm_cuda_any(const ridge_call *call) {
-    const fp8_scale of_a(fp8_scales_of(&call->in[FP8_A_SCALE], call->dim[FP8_M]));
-    const fp8_scale of_b(fp8_scales_of(&call->in[FP8_B_SCALE], call->dim[FP8_N]));
-    if (call->dtype == RIDGE_F32) return any<float>(call, of_a, of_b);
-    return call->dtype == RIDGE_BF16 ? any<__nv_bfloat16>(call, of_a, of_b) : RIDGE_UNSUPPORTED;
-}
-
-extern "C" ridge_status fp8_gemm_cuda_tiles(const ridge_call *call) {
+template <matmul_tuning Tuned>
+ridge_status tiles(const ridge_call *call) {
+    using shape = matmul_shape<e4m3, Tuned>;
     const int64_t m = call->dim[FP8_M], n = call->dim[FP8_N], k = call->dim[FP8_K];
     const matrix_view a = view_of(call->in[FP8_A]), b = view_of(call->in[FP8_B]), c = view_of(call->out[0]);
-    fp8_epilogue e = {};
+    fp8_epilogue<shape> e = {};
     if (m == 0) return RIDGE_OK;
     e.a = fp8_scale(fp8_scales_of(&call->in[FP8_A_SCALE], m));
     e.b = fp8_scale(fp8_scales_of(&call->in[FP8_B_SCALE], n));
@@ -121,6 +130,18 @@ extern "C" ridge_status fp8_gemm_cuda_tiles(const ridge_call *call) {
     } else if (!make_map<__nv_bfloat16>(&e.map, lines_of(c), 64)) {
         return RIDGE_FAILED;
     }
-    const matmul_plan plan = matmul_whole(k, fp8_tile::K, 8, true, true);
-    return matmul_run<fp8_tile>(lines_of(a), lines_of(b), m, n, plan, e, stream_of(call));
+    const matmul_plan plan = matmul_whole(k, shape::K, 8, true, true);
+    return matmul_run<shape>(lines_of(a), lines_of(b), m, n, plan, e, stream_of(call));
 }
+
+}  // namespace
+
+extern "C" ridge_status fp8_gemm_cuda_any(const ridge_call *call) {
+    const fp8_scale of_a(fp8_scales_of(&call->in[FP8_A_SCALE], call->dim[FP8_M]));
+    const fp8_scale of_b(fp8_scales_of(&call->in[FP8_B_SCALE], call->dim[FP8_N]));
+    if (call->dtype == RIDGE_F32) return any<float>(call, of_a, of_b);
+    return call->dtype == RIDGE_BF16 ? any<__nv_bfloat16>(call, of_a, of_b) : RIDGE_UNSUPPORTED;
+}
+
+extern "C" ridge_status fp8_gemm_cuda_tiles(const ridge_call *call) { return tiles<FP8_PROMOTED>(call); }
+extern "C" ridge_status fp8_gemm_cuda_fast(const ridge_call *call) { return tiles<FP8_FAST>(call); }

@@ -6,6 +6,7 @@
 
 enum { FP8_M, FP8_N, FP8_K, FP8_A_DOWN, FP8_B_DOWN, FP8_ACROSS }; /* dims */
 enum { FP8_A, FP8_A_SCALE, FP8_B, FP8_B_SCALE };                  /* inputs */
+enum { FP8_FAST_SUMS };                                           /* options */
 enum { FP8_BLOCK = 128 };
 
 /* Where the scale of a row of A (of B) and of a slice of 128 of K lies: element (row / rows) line + slice step. */

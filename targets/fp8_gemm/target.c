@@ -9,6 +9,7 @@ RIDGE_CPU_DECLARE(fp8_gemm_cpu_baseline);
 RIDGE_CPU_DECLARE(fp8_gemm_cpu_optimized);
 RIDGE_CUDA_DECLARE(fp8_gemm_cuda_any);
 RIDGE_CUDA_DECLARE(fp8_gemm_cuda_tiles);
+RIDGE_CUDA_DECLARE(fp8_gemm_cuda_fast);
 
 static int64_t up(int64_t n) { return (n + FP8_BLOCK - 1) / FP8_BLOCK; }
 
@@ -24,6 +25,7 @@ static const ridge_case cases[] = {
     {ROWS(1024, 1024, 1024), .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CPU},
     {ROWS(8192, 8192, 8192), .dtype = RIDGE_BF16, GPU},
     {ROWS(4096, 7168, 2048), .dtype = RIDGE_BF16, GPU},
+    {TENSORS(8192, 8192, 8192), .dtype = RIDGE_BF16, .option = {1}, GPU},
     {ROWS(0, 8, 16), .dtype = RIDGE_F32, EDGE},
     {ROWS(1, 1, 1), .dtype = RIDGE_F32, EDGE},
     {ROWS(61, 97, 113), .dtype = RIDGE_F32, EDGE},
@@ -41,6 +43,9 @@ static const ridge_case cases[] = {
     {SQUARES(300, 136, 1040), .dtype = RIDGE_BF16, EDGE, GPU},
     {TENSORS(129, 392, 640), .dtype = RIDGE_BF16, EDGE, GPU},
     {ROWS(16, 520, 2064), .dtype = RIDGE_F32, EDGE, GPU},
+    {TENSORS(131, 264, 1040), .dtype = RIDGE_F32, .option = {1}, EDGE, GPU},
+    {TENSORS(257, 520, 400), .dtype = RIDGE_BF16, .option = {1}, EDGE, GPU},
+    {ROWS(100, 264, 272), .dtype = RIDGE_BF16, .option = {1}, EDGE, GPU},
 };
 
 static void derive(int64_t dim[RIDGE_MAX_RANK]) {
@@ -92,6 +97,10 @@ static void work(const ridge_case *c, ridge_work *w) {
 static bool in_pieces(const ridge_operand *t, int64_t bytes) {
     return t->offset % 16 == 0 && t->stride[0] * bytes % 16 == 0;
 }
+/* One scale for each tensor, and sums that may stay in the tensor cores. */
+static bool is_fast(const double *option, const int64_t *dim) {
+    return option[FP8_FAST_SUMS] > 0 && dim[FP8_A_DOWN] == 1 && dim[FP8_B_DOWN] == 1 && dim[FP8_ACROSS] == 1;
+}
 static const char *tiles_refuse(const ridge_problem *p) {
     const int64_t most = INT32_MAX - 4096;
     if (p->c.dim[FP8_M] < 1) return "for one row and more";
@@ -104,24 +113,34 @@ static const char *tiles_refuse(const ridge_problem *p) {
 }
 
 /* Estimates, which nobody has measured: FLOP a microsecond of an SM, bytes a microsecond, microseconds of a launch. */
-static const double TILES_RATE = 8e6, ANY_RATE = 0.1e6, DRAM = 4.2e6, LAUNCH = 3;
+static const double TILES_RATE = 8e6, FAST_RATE = 11e6, ANY_RATE = 0.1e6, DRAM = 4.2e6, LAUNCH = 3;
 
-static double cost(const ridge_problem *p, double rate, double tile) {
+static double cost(const ridge_problem *p, double rate, double down, double across) {
     const double sms = p->here.sm_count > 0 ? p->here.sm_count : 1, k = (double)p->c.dim[FP8_K];
-    const double tiles = ceil((double)p->c.dim[FP8_M] / tile) * ceil((double)p->c.dim[FP8_N] / tile);
+    const double tiles = ceil((double)p->c.dim[FP8_M] / down) * ceil((double)p->c.dim[FP8_N] / across);
     return LAUNCH +
-           fmax(ceil(tiles / sms) * 2 * tile * tile * k / rate, (bytes_read(&p->c) + bytes_written(&p->c)) / DRAM);
+           fmax(ceil(tiles / sms) * 2 * down * across * k / rate, (bytes_read(&p->c) + bytes_written(&p->c)) / DRAM);
 }
 static ridge_plan tiles_plan(const ridge_way *way, const ridge_problem *p) {
     (void)way;
-    return (ridge_plan){.refusal = tiles_refuse(p), .us = cost(p, TILES_RATE, 128), .arithmetic = {RIDGE_E4M3, 1}};
+    return (ridge_plan){.refusal = tiles_refuse(p), .us = cost(p, TILES_RATE, 128, 128), .arithmetic = {RIDGE_E4M3, 1}};
+}
+static ridge_plan fast_plan(const ridge_way *way, const ridge_problem *p) {
+    const char *refusal = is_fast(p->c.option, p->c.dim) ? tiles_refuse(p) : "for fast sums, with one scale a tensor";
+    (void)way;
+    return (ridge_plan){.refusal = refusal, .us = cost(p, FAST_RATE, 128, 256), .arithmetic = {RIDGE_E4M3, 1}};
 }
 static ridge_plan any_plan(const ridge_way *way, const ridge_problem *p) {
     (void)way;
-    return (ridge_plan){.us = cost(p, ANY_RATE, 16)};
+    return (ridge_plan){.us = cost(p, ANY_RATE, 16, 16)};
 }
 
 static const ridge_way cuda_ways[] = {
+    {.name = "fast",
+     .idea = "128 x 256 by TMA and wgmma, summed in the tensor cores",
+     .needs = 90,
+     .plan = fast_plan,
+     .run = RIDGE_CUDA(fp8_gemm_cuda_fast)},
     {.name = "tiles",
      .idea = "128 x 128 by TMA and wgmma; the sums of 128 of K are scaled and added in fp32",
      .needs = 90,
@@ -192,8 +211,10 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     const double product = call->in_max[FP8_A] * call->in_max[FP8_B];
     const double scale = call->in_max[FP8_A_SCALE] * call->in_max[FP8_B_SCALE];
     *b = (ridge_bound){.relative = call->dtype == RIDGE_F32 ? 0 : ridge_dtype_roundoff(call->dtype)};
-    if (kind == RIDGE_EXACT && k * product * 36 < 0x1p24) return; /* integers times 2^-16 that fit */
-    b->absolute = scale * product * lost(fmin(k, FP8_BLOCK)) * sqrt(slices);
+    const bool fast = is_fast(call->option, call->whole);
+    const bool fits = k * product * 36 < 0x1p24 && !(fast && k > FP8_BLOCK); /* integers times 2^-16 */
+    if (kind == RIDGE_EXACT && fits) return;
+    b->absolute = scale * product * (fast ? lost(k) : lost(fmin(k, FP8_BLOCK)) * sqrt(slices));
     b->relative += 0x1p-22;
 }
 
@@ -208,6 +229,7 @@ const ridge_target ridge_target_fp8_gemm = {
     .in = RIDGE_LIST(in),
     .out = RIDGE_LIST(out),
     .variants = RIDGE_LIST(variants),
+    .options = {{.name = "fast"}},
     .work = work,
     .oracle = oracle,
     .bound = bound,

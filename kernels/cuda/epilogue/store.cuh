@@ -120,7 +120,7 @@ struct store_silently {
 template <class S, typename T, typename Done = store_silently>
 __device__ inline void store_tiles(const CUtensorMap *map, const matmul_plan &plan, int rank, uint32_t scratch,
                                    Done done = {}) {
-    using slots = store_slots<T, S::N>;
+    using slots = store_slots<T, S::columns>;
     uint32_t before = 0;
     int number = 0;
     for (matmul_schedule<S> schedule(plan, rank); schedule.more(); schedule.next()) {

@@ -8,7 +8,9 @@
  *     prepare(scratch)                     once, by both warpgroups, before the blocks of a cluster meet
  *     state begin(tile, group)             before the tile's products: what to load ahead
  *     finish(tile, state, sums, scratch, group)
- *     add(tile, total, sums, slice, group) where it exists: adds promoted sums, of the slices from this one on
+ *     factors(state, slice)                where it exists: what the sums from this slice on are multiplied by as they are
+ *                                          promoted, asked for before their products, so that memory has time
+ *     add(total, sums, factors)            with it: adds the promoted sums
  *     end()                                behind the last tile
  *     beside()                             where it exists: by the other warps of the first warpgroup, all along
  *     store(plan, rank, scratch)           where it exists: by a second thread of the first warpgroup, all tiles; scratch
@@ -69,34 +71,45 @@ __device__ inline void multiply_tile_in_turns(float (&sums)[S::sums], const matm
     wgmma_settle(sums);
 }
 
-/* The same in two steps: see the head of this file. add(total, sums, slice): the sums from that slice on. */
-template <class S, typename Add>
-__device__ inline void multiply_tile_promoted(float (&total)[S::sums], const matmul_memory<S> &memory,
-                                              ring<S::stages> &at, int slices, int group, int rank, const Add &add) {
-    float sums[S::sums];
-#pragma unroll
-    for (int i = 0; i < S::sums; i++) total[i] = 0.0f;
-    for (int begin = 0; begin < slices; begin += S::promote) {
-        multiply_tile<S>(sums, memory, at, min(S::promote, slices - begin), group, rank);
-        add(total, sums, begin);
-    }
-}
-
-/* What is added to the total: the sums, or what the epilogue makes of them. */
-template <class S, class Epilogue>
+/* How promoted sums are added: as they are, or as the epilogue does. */
+template <class Epilogue>
 struct matmul_promotion {
+    struct none {};
     const Epilogue &epilogue;
-    const matmul_tile &tile;
-    int group;
-    __device__ void operator()(float (&total)[S::sums], const float (&sums)[S::sums], int slice) const {
-        if constexpr (requires { epilogue.add(tile, total, sums, slice, group); }) {
-            epilogue.add(tile, total, sums, slice, group);
-        } else {
+    const typename Epilogue::state &state;
+    __device__ auto factors(int slice) const {
+        if constexpr (requires { epilogue.factors(state, slice); })
+            return epilogue.factors(state, slice);
+        else
+            return none();
+    }
+    template <int Sums, class Factors>
+    __device__ void add(float (&total)[Sums], const float (&sums)[Sums], const Factors &factors) const {
+        if constexpr (std::is_same_v<Factors, none>) {
 #pragma unroll
-            for (int i = 0; i < S::sums; i++) total[i] += sums[i];
+            for (int i = 0; i < Sums; i++) total[i] += sums[i];
+        } else {
+            epilogue.add(total, sums, factors);
         }
     }
 };
+
+/* The same in two steps: see the head of this file. */
+template <class S, class Promotion>
+__device__ inline void multiply_tile_promoted(float (&total)[S::sums], const matmul_memory<S> &memory,
+                                              ring<S::stages> &at, int slices, int group, int rank,
+                                              const Promotion &promotion) {
+    float sums[S::sums];
+#pragma unroll
+    for (int i = 0; i < S::sums; i++) total[i] = 0.0f;
+    auto next = promotion.factors(0);
+    for (int begin = 0; begin < slices; begin += S::promote) {
+        const auto factors = next;
+        if (begin + S::promote < slices) next = promotion.factors(begin + S::promote);
+        multiply_tile<S>(sums, memory, at, min(S::promote, slices - begin), group, rank);
+        promotion.add(total, sums, factors);
+    }
+}
 
 /* Registers of a thread of the first warpgroup, and of the others: 168 each at first. Where it works on tiles beside them it
  * has a third more. */
@@ -156,7 +169,7 @@ __global__ void __launch_bounds__(S::threads, 1)
             const auto state = epilogue.begin(tile, group);
             if constexpr (S::promote > 0)
                 multiply_tile_promoted<S>(sums, memory, at, plan.slices, group, rank,
-                                          matmul_promotion<S, Epilogue>{epilogue, tile, group});
+                                          matmul_promotion<Epilogue>{epilogue, state});
             else if constexpr (S::stages == 1)
                 multiply_tile_in_turns<S>(sums, memory, at, plan.slices, group, rank);
             else

@@ -40,7 +40,7 @@ ridge_status matmul_run_maps(const CUtensorMap &a_map, const CUtensorMap &b_map,
     const int resident = matmul_resident<S, Epilogue>();
     if (resident == 0) return RIDGE_UNSUPPORTED;
     plan.m_tiles = (int)((m + S::M - 1) / S::M);
-    plan.n_tiles = (int)((n + S::N - 1) / S::N);
+    plan.n_tiles = (int)((n + S::columns - 1) / S::columns);
     if (shares > 1) {
         plan.across = (plan.n_tiles + S::CN - 1) / S::CN * S::CN;
         plan.n_tiles = plan.across * shares;

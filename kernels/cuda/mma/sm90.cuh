@@ -19,6 +19,7 @@ struct matmul_tuning {
     bool split = false;       /* operands of hi and lo parts */
     bool batched = false;     /* of several products of the same extents: matmul_plan.batch */
     bool grouped = false;     /* of several products that share rows out among them: matmul_plan.groups */
+    bool paired = false; /* half of a tile's columns of B are those of the other half, matmul_plan.pair further on */
 };
 /* Tile: M x N sums a block, K: 128 bytes. KMajorA, KMajorB: whether K runs along the lines of A and B in memory. */
 template <typename Type, matmul_tuning Tuned, bool KMajorA = true, bool KMajorB = true>
@@ -28,15 +29,16 @@ struct matmul_shape {
     static constexpr int CM = Tuned.cluster_m, CN = Tuned.cluster_n, cluster = CM * CN;
     static constexpr bool KA = KMajorA, KB = KMajorB;
     static constexpr int promote = Tuned.promote, parts = Tuned.split ? 2 : 1;
-    static constexpr bool batched = Tuned.batched, grouped = Tuned.grouped;
+    static constexpr bool batched = Tuned.batched, grouped = Tuned.grouped, paired = Tuned.paired;
+    static constexpr int halves = paired ? 2 : 1, columns = N / halves; /* of C that a tile has */
     static constexpr int a_bytes = M * 128, b_bytes = N * 128, stage_bytes = parts * (a_bytes + b_bytes);
     static constexpr int groups = 2, threads = 128 * (groups + 1), sums = N / 2;
     static constexpr int line = K; /* 128 bytes, along K or not */
     /* Boxes of the tensor maps are lines of 128 bytes. */
-    static constexpr int a_box = lines_of_peer(KA ? M : K, CN), b_box = lines_of_peer(KB ? N : K, CM);
-    static constexpr int a_lines = KA ? a_box * CN : M, b_lines = KB ? b_box * CM : N;
+    static constexpr int a_box = lines_of_peer(KA ? M : K, CN), b_box = lines_of_peer(KB ? columns : K, CM);
+    static constexpr int a_lines = KA ? a_box * CN : M, b_lines = KB ? halves * b_box * CM : N;
     static constexpr int arriving_bytes = parts * 128 * (a_lines + b_lines);
-    static_assert(b_box <= 256 && N % 8 == 0 && (KB || N % line == 0), "boxes and operands");
+    static_assert(b_box <= 256 && columns % 8 == 0 && (KB || columns % line == 0), "boxes and operands");
 };
 
 /* a_stage, b_stage: the stage's operands in shared memory. */

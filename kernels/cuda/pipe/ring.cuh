@@ -72,8 +72,8 @@ __device__ inline void produce(const CUtensorMap *a_map, const CUtensorMap *b_ma
     for (; schedule.more(); schedule.next()) {
         const matmul_tile tile = schedule.tile();
         if (!schedule.exists(tile)) continue;
-        const int share = plan.across > 0 ? tile.n / S::N / plan.across : 0;
-        const int column = tile.n - share * plan.across * S::N, begin = share * plan.slices;
+        const int share = plan.across > 0 ? tile.n / S::columns / plan.across : 0;
+        const int column = tile.n - share * plan.across * S::columns, begin = share * plan.slices;
         for (int k = 0; k < plan.slices; k++, at.next()) {
             if (slice < paced && ++slice % PACE == 0) keep_pace(plan.progress, slice / PACE);
             mbarrier_wait_parity(memory.empty(at.stage), at.phase ^ 1);
@@ -84,9 +84,11 @@ __device__ inline void produce(const CUtensorMap *a_map, const CUtensorMap *b_ma
                 load_operand<S, S::M, S::KA, S::CN>(memory.a(at.stage) + (uint32_t)(part * S::a_bytes), a_map,
                                                     memory.full(at.stage), tile.m, from, block_n, row, a_policy,
                                                     schedule.batch_of_a(tile));
-                load_operand<S, S::N, S::KB, S::CM>(memory.b(at.stage) + (uint32_t)(part * S::b_bytes), b_map,
-                                                    memory.full(at.stage), column, from, block_m, columns, b_policy,
-                                                    tile.batch);
+#pragma unroll
+                for (int half = 0; half < S::halves; half++)
+                    load_operand<S, S::columns, S::KB, S::CM>(
+                        memory.b(at.stage) + (uint32_t)(part * S::b_bytes + half * S::columns * 128), b_map,
+                        memory.full(at.stage), column + half * plan.pair, from, block_m, columns, b_policy, tile.batch);
             }
         }
     }

@@ -30,6 +30,7 @@ struct matmul_plan {
     int across; /* 0, or split-K: columns of tiles of one share of K, `slices` of it; n_tiles counts those of all shares
                  */
     int low;    /* split operands: slices from a hi part to its lo part */
+    int pair;   /* paired ones: columns of B from a tile's first half to its second */
     int band;   /* cluster rows per band */
     int panel;  /* columns of units per panel; 0: all */
     int run;    /* neighbouring tiles of columns of a unit: one block has them in turn */
@@ -58,11 +59,15 @@ struct matmul_schedule {
         const matmul_place at =
             matmul_place_of(unit - batch * rows() * units(), rows(), units(), plan.band, plan.panel);
         const int row = at.row, part = at.unit, column = part * plan.run + of_run;
-        return {
-            (row * S::CM + rank % S::CM) * S::M, (column * S::CN + rank / S::CM) * S::N, part, of_run == 0, 0, batch};
+        return {(row * S::CM + rank % S::CM) * S::M,
+                (column * S::CN + rank / S::CM) * S::columns,
+                part,
+                of_run == 0,
+                0,
+                batch};
     }
     /* The last unit of a row may have fewer tiles than others. */
-    __device__ bool exists(const matmul_tile &tile) const { return tile.n < (columns() * S::CN) * S::N; }
+    __device__ bool exists(const matmul_tile &tile) const { return tile.n < (columns() * S::CN) * S::columns; }
     /* Whether TMA may store the tile: nothing else is where it would write. */
     __device__ static bool is_whole(const matmul_tile &) { return true; }
     /* The product whose A the tile has. */
@@ -102,7 +107,7 @@ requires(S::grouped) struct matmul_schedule<S> {
         settle();
     }
     __device__ matmul_tile tile(void) const {
-        return {begin + unit % rows() * S::M, unit / rows() * S::N, 0, true, 0, group, end};
+        return {begin + unit % rows() * S::M, unit / rows() * S::columns, 0, true, 0, group, end};
     }
     __device__ bool exists(const matmul_tile &) const { return true; }
     __device__ static bool is_whole(const matmul_tile &tile) { return tile.m + S::M <= tile.end; }

@@ -160,6 +160,7 @@ struct wgmma_type<tf32> {
     }
 template <>
 struct wgmma_type<e4m3> {
+    RIDGE_WGMMA_8(128, "m64n256k32", "e4m3", "%128", "%129", "%130")
     RIDGE_WGMMA_8(64, "m64n128k32", "e4m3", "%64", "%65", "%66")
 };
 

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""ridge's fp8 product and quantizers on listed shapes, beside PyTorch's (cuBLASLt; torch.compile), on one GPU.
+
+    bench/lowprec_cuda.py                      # both
+    bench/lowprec_cuda.py --only squares       # cases whose name contains this
+    bench/lowprec_cuda.py --json rows.json
+
+Products of normal random operands, quantized as their scales say: one scale a tensor, or 1x128 of A with 128x128 of B. Each
+has peers that sum as the tensor cores do ("fast"), and that promote. Quantizers stand beside a copy of as many bytes.
+Operands rotate, graphs are replayed in turns, and rows of each result are compared with fp64, as in gemm_cuda.py.
+"""
+
+import argparse
+import statistics
+
+import sides
+import torch
+
+ridge = sides.import_ridge()
+
+E4M3, LARGEST = torch.float8_e4m3fn, 448.0
+PRODUCTS = [
+    (8192, 8192, 8192), (4096, 4096, 4096), (4096, 7168, 2048), (4096, 2112, 7168), (4096, 7168, 16384), (1024, 8192, 8192),
+    (128, 7168, 4096), (64, 7168, 4096),
+]  # fmt: skip
+QUANTIZED = [(8192, 8192), (4096, 7168), (65536, 6144), (512, 4096)]
+ROWS_CHECKED = 64
+FAILURES = (ridge.Error, RuntimeError, ValueError, TypeError, AttributeError, torch._dynamo.exc.TorchDynamoException)
+
+
+# ---- quantizers in PyTorch ----
+def by_rows(x):
+    blocks = x.float().unflatten(-1, (-1, 128))
+    scale = blocks.abs().amax(-1).clamp(min=2.0**-100) / LARGEST
+    return (blocks / scale[..., None]).clamp(-LARGEST, LARGEST).to(E4M3).flatten(-2), scale
+
+
+def by_squares(x):
+    rows, columns = x.shape
+    blocks = x.float().view(rows // 128, 128, columns // 128, 128)
+    scale = blocks.abs().amax((1, 3)).clamp(min=2.0**-100) / LARGEST
+    return (blocks / scale[:, None, :, None]).clamp(-LARGEST, LARGEST).to(E4M3).view(rows, columns), scale
+
+
+def by_tensor(x):
+    scale = x.abs().amax().float().view(1, 1) / LARGEST
+    return (x.float() / scale).to(E4M3), scale
+
+
+# ---- products ----
+def padded_columns(scale):
+    """As cuBLASLt takes scales of squares: lines along K, of a multiple of four."""
+    rows, columns = scale.shape
+    room = torch.zeros(rows, -(-columns // 4) * 4, device=scale.device)
+    room[:, :columns] = scale
+    return room[:, :columns]
+
+
+def peers(kind, sets):
+    def scaled(i, fast):
+        a, sa, b, sb, c = sets[i][:5]
+        if kind == "rows":
+            sa, sb = sets[i][5], sets[i][6].t()
+        return torch._scaled_mm(a, b.t(), sa, sb, out_dtype=torch.bfloat16, use_fast_accum=fast, out=c)
+
+    fast = {"torch fast": lambda i: scaled(i, True)} if kind == "tensors" else {}
+    return {"torch": lambda i: scaled(i, False), **fast}
+
+
+def product_sets(kind, shape, count):
+    m, n, k = shape
+    sets = []
+    for _ in range(count):
+        a, sa = (by_rows if kind == "rows" else by_tensor)(torch.randn(m, k, device="cuda", dtype=torch.bfloat16))
+        b, sb = (by_squares if kind == "rows" else by_tensor)(torch.randn(n, k, device="cuda", dtype=torch.bfloat16))
+        down = sa.t().contiguous().t()
+        c = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
+        sets.append([a, sa, b, sb, c, down, padded_columns(sb)])
+    return sets
+
+
+def decoded(q, scale, kind):
+    if kind == "tensors":
+        return q.double() * scale.double()
+    down = -(-q.shape[0] // scale.shape[0])
+    wide = scale.double().repeat_interleave(down, 0)[: q.shape[0]].repeat_interleave(128, 1)
+    return q.double() * wide[:, : q.shape[1]]
+
+
+def product_case(kind, shape, rounds):
+    m, n, k = shape
+    count = sides.sets_for(m * k + n * k + 2 * m * n, sides.l2_bytes(), 16)
+    sets = product_sets(kind, shape, count)
+    a, sa, b, sb, c = sets[0][:5]
+    want = decoded(a[:ROWS_CHECKED], sa if kind == "tensors" else sa[:ROWS_CHECKED], kind) @ decoded(b, sb, kind).t()
+    runs = peers(kind, sets)
+
+    def of(fast):
+        return lambda i: ridge.apply("fp8_gemm", sets[i][:4], [sets[i][4]], options=[fast])
+
+    runs["ridge"] = of(0)
+    if kind == "tensors":
+        runs["ridge fast"] = of(1)
+    # What fast sums of a long K lose grows with it: 13 bits of the largest sum so far, each time 32 products are added.
+    right = lambda _: sides.relative_error(c[:ROWS_CHECKED], want) < max(2**-7, k * 2**-19)  # noqa: E731
+    for name, us in sides.medians_in_turns(runs, count, rounds, c, right, FAILURES).items():
+        yield name, us, f"{2.0 * m * n * k / us / 1e6:8.1f} TFLOP/s"
+
+
+# ---- quantizers ----
+def quantizers(x, tensor_scale):
+    rows, cols = x.shape
+    codes, packed = torch.empty(rows, cols, device="cuda", dtype=E4M3), torch.empty(
+        rows, cols // 2, device="cuda", dtype=torch.uint8
+    )
+    blocks = torch.empty(rows, -(-cols // 128), device="cuda")
+    squares = torch.empty(-(-rows // 128), -(-cols // 128), device="cuda")
+    tiles = torch.empty(-(-rows // 128), 512 * -(-cols // 64), device="cuda", dtype=E4M3)
+    return {
+        "quantize_fp8_blocks": ([x], [codes, blocks], by_rows),
+        "quantize_fp8_squares": ([x], [codes, squares], by_squares),
+        "quantize_nvfp4": ([x, tensor_scale], [packed, tiles], None),
+    }
+
+
+def bytes_of(tensors):
+    return sum(t.numel() * t.element_size() for t in tensors)
+
+
+def quantizer_case(name, shape, rounds):
+    probe = torch.randn(shape, device="cuda", dtype=torch.bfloat16)
+    scale = (probe.abs().amax().float() / 2688).view(1)
+    moved = bytes_of(quantizers(probe, scale)[name][0] + quantizers(probe, scale)[name][1])
+    count = sides.sets_for(moved, sides.l2_bytes(), 32)
+    sets = [quantizers(torch.randn_like(probe), scale)[name] for _ in range(count)]
+    ins, outs, formula = sets[0]
+    half = moved // 2
+    copied = [(torch.empty(half, device="cuda", dtype=torch.uint8), torch.ones(half, device="cuda", dtype=torch.uint8))
+              for _ in range(count)]  # fmt: skip
+    runs = {
+        "copy": lambda i: copied[i][0].copy_(copied[i][1]),
+        "ridge": lambda i: ridge.apply(name, sets[i][0], sets[i][1]),
+        "ridge baseline": lambda i: ridge.apply(name, sets[i][0], sets[i][1], variant="cuda/baseline"),
+    }
+    if formula:
+        compiled = torch.compile(formula, dynamic=False)
+        runs["torch.compile"] = lambda i: compiled(sets[i][0][0])
+
+    def right(result):
+        if not formula:
+            return True  # `ridge verify` compares nvfp4's codes, bit by bit
+        if result is copied[0][0]:
+            return torch.equal(result, copied[0][1])
+        q, s = result if isinstance(result, tuple) else outs
+        x = ins[0][:ROWS_CHECKED].double()
+        got = decoded(q, s, "rows")[:ROWS_CHECKED] if formula is by_squares else decoded(q[:ROWS_CHECKED], s[:ROWS_CHECKED], "rows")
+        return bool(((got - x).abs() <= x.abs() * 2**-4 + 2**-9 * float(s.max())).all())
+
+    marker = torch.empty(1, device="cuda")
+    for side, us in sides.medians_in_turns(runs, count, rounds, marker, right, FAILURES).items():
+        yield side, us, f"{moved / us / 1e3:8.0f} GB/s"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", metavar="FILE", help="write all rows to FILE")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--only", help="only cases whose name contains this")
+    o = parser.parse_args()
+    print("{device}, PyTorch {torch}, CUDA {cuda}".format(**sides.machine()))
+    cases = [(f"fp8_gemm {kind} {'x'.join(map(str, s))}", product_case, kind, s) for kind in ("tensors", "rows") for s in PRODUCTS]
+    for name in ("quantize_fp8_blocks", "quantize_fp8_squares", "quantize_nvfp4"):
+        cases += [(f"{name} {'x'.join(map(str, s))}", quantizer_case, name, s) for s in QUANTIZED]
+    rows, ratios = [], {}
+    for title, run, what, shape in cases:
+        if o.only and o.only not in title:
+            continue
+        found = list(run(what, shape, o.rounds))
+        times = {side: us for side, us, _ in found}
+        for side, us, rate in found:
+            print(f"{title:42} {side:16} {us:9.2f} us {rate}", flush=True)
+            rows.append({"case": title, "side": side, "us": us})
+        for ours, theirs in (("ridge", "torch"), ("ridge fast", "torch fast"), ("ridge", "copy")):
+            if ours in times and theirs in times:
+                ratios.setdefault(f"{title.split()[0]} {what}: {theirs} / {ours}", []).append(times[theirs] / times[ours])
+        torch.cuda.empty_cache()
+    for pair, values in ratios.items():
+        print(f"{pair}: geometric mean {statistics.geometric_mean(values):.3f}, worst {min(values):.3f}")
+    if o.json:
+        sides.write_rows(o.json, rows)
+
+
+if __name__ == "__main__":
+    main()

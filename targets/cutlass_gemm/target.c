@@ -1,0 +1,64 @@
+/* C[m,n] = A[m,k] B[k,n]      bf16 or f16, sums in fp32, rows possibly strided; GPU only
+ * 2 m n k FLOP; least traffic 2 (m k + k n + m n) bytes. The pair: cuBLASLt's first guess, as a program gets it that does not
+ * search, and CUTLASS's Hopper kernels. */
+#include "gemm/library.h"
+#include "model/matmul_target.h"
+#include "peer/cublaslt.h"
+
+RIDGE_CUDA_DECLARE(cutlass_gemm_cuda_automatic);
+RIDGE_CUDA_DECLARE(cutlass_gemm_cuda_pingpong);
+RIDGE_CUDA_DECLARE(cutlass_gemm_cuda_cooperative);
+
+static const ridge_case cases[] = {
+    {.dim = {4096, 4096, 8192}, .dtype = RIDGE_BF16, MATMUL_GPU}, /* the chapter's */
+    MATMUL_CASES_16,
+};
+
+#define WAY(order, name, idea) MATMUL_WAY(order, #name, idea, 90, matmul_refuses_odd, cutlass_gemm_cuda_##name)
+static const ridge_way optimized_ways[] = {
+    WAY(0, cooperative, "128 x 256, two warpgroups share a tile, pairs of blocks share B"),
+    WAY(1, pingpong, "64 x 128, each warpgroup a tile of its own, in turns"),
+    WAY(2, automatic, "128 x 128, the schedule that CUTLASS chooses"),
+    MATMUL_WAY_ANY,
+};
+
+static const char *absent(const ridge_case *c) {
+    (void)c;
+#ifdef RIDGE_HAVE_CUTLASS
+    return NULL;
+#else
+    return "not built: CUTLASS's headers were not found (configure with -DRIDGE_CUTLASS=DIR)";
+#endif
+}
+
+static const ridge_variant variants[] = {
+    {.name = "cuda/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "cuBLASLt, the algorithm that it guesses",
+     .run = RIDGE_CUDA(gemm_cublaslt_run),
+     .scratch = gemm_cublaslt_scratch,
+     .unavailable = cublaslt_unavailable, /* no option alpha here: it is 1 */
+     .prepare = RIDGE_CUDA_PLAN(gemm_cublaslt_guess),
+     .release = RIDGE_CUDA_PLAN(cublaslt_plan_destroy)},
+    {.name = "cuda/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "CUTLASS's Hopper collectives",
+     .unavailable = absent,
+     .ways = RIDGE_LIST(optimized_ways)},
+};
+
+const ridge_target ridge_target_cutlass_gemm = {
+    .name = "cutlass_gemm",
+    .chapter = "ch09",
+    .summary = "matrix product by CUTLASS",
+    .dims = MATMUL_DIMS,
+    .cases = RIDGE_LIST(cases),
+    .in = RIDGE_LIST(matmul_in),
+    .out = RIDGE_LIST(matmul_out),
+    .variants = RIDGE_LIST(variants),
+    .work = matmul_work,
+    .oracle = matmul_oracle,
+    .bound = matmul_bound_16,
+    .products = true,
+    .reject = matmul_reject_16,
+};
