@@ -29,19 +29,19 @@ static uint32_t swizzled(const emu_descriptor *d, uint32_t address) {
     return d->line == 16 ? address : address ^ (((address >> 7) - d->base) & (d->line / 16 - 1)) << 4;
 }
 
-void emu_descriptor_chunks(const emu_descriptor *d, bool trans, int rows, uint32_t *chunk) {
+void emu_descriptor_chunks(const emu_descriptor *d, bool trans, int rows, int pieces, uint32_t *chunk) {
     const bool plain = d->line == 16;
     for (uint32_t group = 0; group < (uint32_t)rows / 8; group++) {
         if (!trans) {
             const uint32_t half = plain ? d->leading : 16;
             for (uint32_t row = 0; row < 8; row++)
-                for (uint32_t h = 0; h < 2; h++)
+                for (uint32_t h = 0; h < (uint32_t)pieces; h++)
                     *chunk++ = swizzled(d, d->start + group * d->stride + row * d->line + h * half);
             continue;
         }
         const uint32_t atoms = d->line / 16; /* groups of eight rows in a line */
         uint32_t first = plain ? group * d->stride : group / atoms * d->leading + group % atoms * 16;
-        for (uint32_t k = 0; k < 16; k++)
+        for (uint32_t k = 0; k < 8 * (uint32_t)pieces; k++)
             *chunk++ = swizzled(d, d->start + first + k % 8 * d->line + k / 8 * (plain ? d->leading : d->stride));
     }
 }

@@ -14,8 +14,9 @@ typedef struct emu_descriptor {
 /* What is wrong with it, in words; NULL: nothing. */
 const char *emu_descriptor_read(uint64_t bits, emu_descriptor *);
 
-/* Addresses of 16 bytes each. K-major: of row r, bytes 16h … of k: [2 r + h]. Otherwise (trans; 16-bit elements): of k,
- * rows 8 g …: [16 g + k]. rows is a multiple of 8, k is 32 bytes long: 2 × rows chunks either way. */
-enum { EMU_MAX_CHUNKS = 512 };
-void emu_descriptor_chunks(const emu_descriptor *, bool trans, int rows, uint32_t *chunk);
+/* Addresses of 16 bytes each, of an operand whose k is `pieces` times 16 bytes long: 2, or 4 of b where a is sparse.
+ * K-major: of row r, bytes 16h … of k: [pieces r + h]. Otherwise (trans; 16-bit elements): of k, rows 8 g …:
+ * [8 pieces g + k]. rows is a multiple of 8: pieces × rows chunks either way. */
+enum { EMU_MAX_CHUNKS = 1024 };
+void emu_descriptor_chunks(const emu_descriptor *, bool trans, int rows, int pieces, uint32_t *chunk);
 #endif

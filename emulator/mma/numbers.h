@@ -52,6 +52,10 @@ typedef struct emu_factors {
 enum { EMU_LINE = 32 };
 void emu_tile(const emu_dot *, int m, int n, int k, const uint8_t (*a)[EMU_LINE], const uint8_t (*b)[EMU_LINE],
               uint32_t *d, bool saturate);
+/* The same with two of four of a's elements: a has the k that are kept, of row i at the places kept[i] of 2 k. b: the
+ * first k elements of columns, then (from line EMU_MAX_N) the others. */
+void emu_tile_sparse(const emu_dot *, int m, int n, int k, const uint8_t (*a)[EMU_LINE],
+                     const uint8_t (*kept)[EMU_LINE], const uint8_t (*b)[EMU_LINE], uint32_t *d, bool saturate);
 /* EMU_DOT_CONVERTED: the elements of a line whose index has bit 1 clear (part 0), or set (part 1), as f16. */
 void emu_dot_converted(ptx_type, const uint8_t *line, int k, int part, uint16_t *out);
 uint32_t emu_dot_sum(bool half, uint32_t x, uint32_t y); /* as add.rn does */

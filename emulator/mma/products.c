@@ -100,21 +100,24 @@ static bool read_ranges(const emu_product *product, const uint32_t *chunk, int n
     return true;
 }
 
-/* Rows of an operand from shared memory, 32 bytes of k each. */
-static bool gather(const emu_product *product, uint64_t bits, bool trans, int rows, uint8_t (*line)[EMU_LINE]) {
+/* Rows of an operand from shared memory: the first 32 bytes of k, and where there are 64 the others from line EMU_MAX_N. */
+static bool gather(const emu_product *product, uint64_t bits, bool trans, int rows, int pieces,
+                   uint8_t (*line)[EMU_LINE]) {
     emu_descriptor descriptor;
     uint32_t chunk[EMU_MAX_CHUNKS];
     (void)emu_descriptor_read(bits, &descriptor); /* what is wrong with it was told at issue */
-    emu_descriptor_chunks(&descriptor, trans, rows, chunk);
-    if (!read_ranges(product, chunk, 2 * rows)) return false;
+    emu_descriptor_chunks(&descriptor, trans, rows, pieces, chunk);
+    if (!read_ranges(product, chunk, pieces * rows)) return false;
     const uint8_t *shared = product->operation.block->shared;
-    for (int i = 0; i < 2 * rows; i++) {
+    for (int i = 0; i < pieces * rows; i++) {
         const uint8_t *from = shared + (chunk[i] % (1 << 18) - EMU_SHARED_FIRST);
+        const int place = trans ? i % (8 * pieces) * 2 : i % pieces * 16; /* byte of k */
+        uint8_t(*to)[EMU_LINE] = line + place / EMU_LINE * EMU_MAX_N;
         if (!trans) {
-            memcpy(line[i / 2] + i % 2 * 16, from, 16);
+            memcpy(to[i / pieces] + place % EMU_LINE, from, 16);
             continue;
         }
-        for (int row = 0; row < 8; row++) memcpy(line[i / 16 * 8 + row] + i % 16 * 2, from + 2 * row, 2);
+        for (int row = 0; row < 8; row++) memcpy(to[i / (8 * pieces) * 8 + row] + place % EMU_LINE, from + 2 * row, 2);
     }
     return true;
 }
@@ -126,25 +129,30 @@ static void negate(uint8_t (*line)[EMU_LINE], int rows, int bytes) {
 
 static bool step(emu_operation *operation, emu_random *random) {
     (void)random;
-    static uint8_t a[64][EMU_LINE], b[EMU_MAX_N][EMU_LINE]; /* one thread runs everything */
+    static uint8_t a[64][EMU_LINE], b[2 * EMU_MAX_N][EMU_LINE]; /* one thread runs everything */
     static uint32_t d[64 * EMU_MAX_N];
     emu_product *product = (emu_product *)operation;
     const emu_wgmma *what = product->what;
     const int n = what->n, bytes = ptx_type_bytes[what->dot->a];
     const bool half = what->dot->accumulator == PTX_F16;
     if (what->a_in_registers) memcpy(a, product->line, sizeof a);
-    if ((!what->a_in_registers && !gather(product, product->a, what->trans_a, 64, a)) ||
-        !gather(product, product->b, what->trans_b, n, b)) {
+    if ((!what->a_in_registers && !gather(product, product->a, what->trans_a, 64, 2, a)) ||
+        !gather(product, product->b, what->trans_b, n, what->sparse ? 4 : 2, b)) {
         emu_engine_fail(operation);
         return true;
     }
     if (what->negate_a) negate(a, 64, bytes);
-    if (what->negate_b) negate(b, n, ptx_type_bytes[what->dot->b]);
+    for (int part = 0; part < 2 && what->negate_b; part++)
+        negate(b + part * EMU_MAX_N, n, ptx_type_bytes[what->dot->b]);
     memset(d, 0, (size_t)(64 * n) * sizeof d[0]);
     for (int w = 0; w < EMU_WARPGROUP && product->add; w++)
         emu_fragment_accumulators(product->group->warp[w], what->d, 16, n, half, d + w * 16 * n);
-    emu_tile(what->dot, 64, n, what->k, (const uint8_t(*)[EMU_LINE])a, (const uint8_t(*)[EMU_LINE])b, d,
-             what->saturate);
+    const uint8_t(*left)[EMU_LINE] = (const uint8_t(*)[EMU_LINE])a, (*right)[EMU_LINE] = (const uint8_t(*)[EMU_LINE])b;
+    if (what->sparse)
+        emu_tile_sparse(what->dot, 64, n, what->k / 2, left, (const uint8_t(*)[EMU_LINE])product->kept, right, d,
+                        what->saturate);
+    else
+        emu_tile(what->dot, 64, n, what->k, left, right, d, what->saturate);
     for (int w = 0; w < EMU_WARPGROUP; w++)
         emu_fragment_results(product->group->warp[w], what->d, 16, n, half, d + w * 16 * n, UINT32_MAX);
     product->group->done = product->number;

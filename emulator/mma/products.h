@@ -13,9 +13,11 @@
 typedef struct emu_wgmma {
     const emu_dot *dot;
     int n, k, sums; /* sums: registers of d */
-    bool saturate, a_in_registers, trans_a, trans_b, negate_a, negate_b;
+    bool sparse, saturate, a_in_registers, trans_a, trans_b, negate_a, negate_b;
     emu_operand d[128], a[4]; /* a: four registers, or the descriptor in a[0] */
     emu_operand b, scale_d;
+    emu_operand metadata; /* of sparse a, and which lanes of four have it: of 16 bits, 2 selector and the next */
+    int selector;
 } emu_wgmma;
 
 enum { EMU_WARPGROUP = 4, EMU_GROUP_ENDS = 64 };
@@ -34,6 +36,7 @@ typedef struct emu_product {
     bool add;                   /* scale-d */
     uint32_t arrived, chosen;   /* bit a warp; which arrival's knowledge */
     uint8_t line[64][EMU_LINE]; /* of a, from registers */
+    uint8_t kept[64][EMU_LINE]; /* of sparse a: the place in k of each element of a row */
 } emu_product;
 
 struct emu_warpgroup {

@@ -85,25 +85,30 @@ static void repair(const emu_dot *dot, int k, const uint8_t *a, const uint8_t (*
     for (int j = 0; j < EMU_BLOCK; j++) d[j] = one(dot, a, b[j], k, before[j]);
 }
 
+/* Row `row` of x times eight columns of y, which has n. a, b: the same elements as bits. */
+static void eight(const emu_dot *dot, int k, const emu_factors *x, int row, const uint8_t *a, const emu_factors *y,
+                  int n, int column, const uint8_t (*b)[EMU_LINE], uint32_t *at) {
+    emu_block_run *run = emu_block_of(dot);
+    uint32_t before[EMU_BLOCK];
+    memcpy(before, at, sizeof before);
+    bool special = x->special[row];
+    for (int j = 0; y->any_special && j < EMU_BLOCK; j++) special |= y->special[column + j];
+    for (int i = 0; i < k; i += dot->chunk) {
+        int length = k - i < dot->chunk ? k - i : dot->chunk, first = row * k + i, second = i * n + column;
+        special |=
+            run(dot, length, x->factor + first, x->exponent + first, y->factor + second, y->exponent + second, n, at);
+    }
+    if (special) repair(dot, k, a, b, before, at);
+}
+
 static void fused(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EMU_LINE], const uint8_t (*b)[EMU_LINE],
                   uint32_t *d) {
     static emu_factors x, y; /* one thread runs everything */
     factors_of_a(dot->a, a, m, k, &x);
     factors_of_b(dot->b, b, n, k, &y);
-    emu_block_run *run = emu_block_of(dot);
     for (int row = 0; row < m; row++)
-        for (int column = 0; column < n; column += EMU_BLOCK) {
-            uint32_t *at = d + row * n + column, before[EMU_BLOCK];
-            memcpy(before, at, sizeof before);
-            bool special = x.special[row];
-            for (int j = 0; y.any_special && j < EMU_BLOCK; j++) special |= y.special[column + j];
-            for (int i = 0; i < k; i += dot->chunk) {
-                int length = k - i < dot->chunk ? k - i : dot->chunk, first = row * k + i, second = i * n + column;
-                special |= run(dot, length, x.factor + first, x.exponent + first, y.factor + second,
-                               y.exponent + second, n, at);
-            }
-            if (special) repair(dot, k, a[row], b + column, before, at);
-        }
+        for (int column = 0; column < n; column += EMU_BLOCK)
+            eight(dot, k, &x, row, a[row], &y, n, column, b + column, d + row * n + column);
 }
 
 static void converted(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EMU_LINE],
@@ -141,6 +146,49 @@ void emu_tile(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EMU_LI
         converted(dot, m, n, k, a, b, d);
     else
         fused(dot, m, n, k, a, b, d);
+}
+
+/* ---- sparse tiles ---------------------------------------------------------------------------------------- */
+/* Columns of b at the places that a row of a keeps. */
+static void select_lines(int n, int k, int bytes, const uint8_t *kept, const uint8_t (*b)[EMU_LINE],
+                         uint8_t (*out)[EMU_LINE]) {
+    for (int column = 0; column < n; column++)
+        for (int i = 0; i < k; i++)
+            memcpy(out[column] + i * bytes, b[kept[i] / k * EMU_MAX_N + column] + kept[i] % k * bytes, (size_t)bytes);
+}
+
+static void select_factors(int n, int k, const uint8_t *kept, const emu_factors *halves, emu_factors *out) {
+    for (int i = 0; i < k; i++) {
+        const emu_factors *from = &halves[kept[i] / k];
+        memcpy(out->factor + i * n, from->factor + kept[i] % k * n, (size_t)n * sizeof *out->factor);
+        memcpy(out->exponent + i * n, from->exponent + kept[i] % k * n, (size_t)n * sizeof *out->exponent);
+    }
+}
+
+void emu_tile_sparse(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EMU_LINE],
+                     const uint8_t (*kept)[EMU_LINE], const uint8_t (*b)[EMU_LINE], uint32_t *d, bool saturate) {
+    static emu_factors x, halves[2], y; /* one thread runs everything */
+    static uint8_t selected[EMU_MAX_N][EMU_LINE];
+    const int bytes = ptx_type_bytes[dot->b];
+    const bool integers = dot->kind == EMU_DOT_INTEGER;
+    if (!integers) {
+        factors_of_a(dot->a, a, m, k, &x);
+        for (int half = 0; half < 2; half++) factors_of_b(dot->b, b + half * EMU_MAX_N, n, k, &halves[half]);
+        for (int column = 0; column < n; column++)
+            y.special[column] = halves[0].special[column] | halves[1].special[column];
+        y.any_special = halves[0].any_special || halves[1].any_special;
+    }
+    for (int row = 0; row < m; row++) {
+        select_lines(n, k, bytes, kept[row], b, selected);
+        const uint8_t(*lines)[EMU_LINE] = (const uint8_t(*)[EMU_LINE])selected;
+        if (integers) {
+            integer(dot, 1, n, k, a + row, lines, d + row * n, saturate);
+            continue;
+        }
+        select_factors(n, k, kept[row], halves, &y);
+        for (int column = 0; column < n; column += EMU_BLOCK)
+            eight(dot, k, &x, row, a[row], &y, n, column, lines + column, d + row * n + column);
+    }
 }
 
 void emu_tile_double(int m, int n, int k, const double *a, const double *b, double *d) {

@@ -36,9 +36,8 @@ static bool wait_for(emu_warp *warp, uint64_t number) {
     return false;
 }
 
-static bool is_register(const emu_touch *touch) {
-    return !(touch->operand.at & EMU_CONSTANT) && touch->operand.bytes != 0;
-}
+static bool is_place(emu_operand operand) { return !(operand.at & EMU_CONSTANT) && operand.bytes != 0; }
+static bool is_register(const emu_touch *touch) { return is_place(touch->operand); }
 
 static void pending(emu_warp *warp, const emu_op *op, emu_mask mask, const emu_touch *touch, const char *does) {
     emu_find(warp, op, mask ? __builtin_ctz(mask) : -1, EMU_PENDING_REGISTER, touch->operand.at,
@@ -114,6 +113,14 @@ static void mark_registers(emu_warp *warp, const emu_op *op, const emu_product *
                      "a is in registers that a wgmma writes which was not waited for");
         use->read = number;
     }
+    if (what->sparse && is_place(what->metadata)) {
+        emu_use *use = use_of(products, what->metadata);
+        check_fenced(warp, op, use, "metadata");
+        if (use->written > products->known)
+            emu_find(warp, op, -1, EMU_PENDING_REGISTER, what->metadata.at,
+                     "metadata is in a register that a wgmma writes which was not waited for");
+        use->read = number;
+    }
     for (int i = 0; i < what->sums; i++) {
         emu_use *use = use_of(products, what->d[i]);
         if (product->add) check_fenced(warp, op, use, "accumulators");
@@ -137,12 +144,39 @@ static uint64_t uniform(emu_warp *warp, const emu_op *op, emu_operand operand, e
     return lanes[first];
 }
 
-static void check_descriptor(emu_warp *warp, const emu_op *op, uint64_t bits, const char *what) {
+/* wide: k is 64 bytes long. How it would leave a line of 32 bytes is not documented. */
+static void check_descriptor(emu_warp *warp, const emu_op *op, uint64_t bits, bool wide, const char *what) {
     emu_descriptor descriptor;
     const char *why = emu_descriptor_read(bits, &descriptor);
+    if (why == NULL && wide && descriptor.line == 32) why = "64 bytes of k do not fit lines of 32 bytes";
     if (why)
         emu_find(warp, op, -1, EMU_DESCRIPTOR, bits, "the descriptor of %s, 0x%016llx: %s", what,
                  (unsigned long long)bits, why);
+}
+
+/* Which elements of its 16 rows this warp's metadata keeps. Two bits are the place of an element among four, four bits those of
+ * a pair, the lower ones first. g = lane / 4, t = lane % 4:
+ *
+ *   16 bits   t = 2 selector + h has k 16 h …, of row g in its low half and of row g + 8 in its high half
+ *   8 bits    t = 2 h + e has k 32 h … of row g + 8 e */
+static void join_metadata(emu_warp *warp, const emu_op *op, emu_product *product) {
+    const emu_wgmma *what = product->what;
+    const uint32_t *words = emu_u32(warp, what->metadata);
+    const bool wide = ptx_type_bytes[what->dot->a] == 2;
+    uint8_t(*kept)[EMU_LINE] = product->kept + warp->index % EMU_WARPGROUP * 16;
+    for (int lane = 0; lane < EMU_LANES; lane++) {
+        const int t = lane % 4, half = wide ? t % 2 : t / 2;
+        if (wide && t / 2 != what->selector) continue;
+        for (int i = 0; i < 8; i++) {
+            const uint32_t pair = words[lane] >> 4 * i & 15, low = pair & 3, high = pair >> 2;
+            const int row = lane / 4 + 8 * (wide ? i / 4 : t % 2), group = wide ? 4 * half + i % 4 : 8 * half + i;
+            if (low >= high)
+                emu_find(warp, op, lane, EMU_DESCRIPTOR, words[lane],
+                         "metadata 0x%08x keeps elements %u and %u of four, which must ascend", words[lane], low, high);
+            kept[row][2 * group] = (uint8_t)(4 * group + (int)low);
+            kept[row][2 * group + 1] = (uint8_t)(4 * group + (int)high);
+        }
+    }
 }
 
 /* Operands as this warp has them, into a product that is new, or against those of the warps that came before. */
@@ -156,11 +190,12 @@ static void join_operands(emu_warp *warp, const emu_op *op, emu_mask mask, emu_p
         product->a = a;
         product->b = b;
         product->add = set != 0;
-        if (!what->a_in_registers) check_descriptor(warp, op, a, "a");
-        check_descriptor(warp, op, b, "b");
+        if (!what->a_in_registers) check_descriptor(warp, op, a, false, "a");
+        check_descriptor(warp, op, b, what->sparse && !what->trans_b, "b");
     } else if (product->a != a || product->b != b || product->add != (set != 0)) {
         emu_find(warp, op, -1, EMU_DESCRIPTOR, 2, "descriptors or scale-d differ between the warps of the warpgroup");
     }
+    if (what->sparse) join_metadata(warp, op, product);
     if (what->a_in_registers)
         emu_fragment_lines(warp, what->a, 16, 32, product->line + warp->index % EMU_WARPGROUP * 16);
 }
@@ -240,10 +275,11 @@ static bool product_types(emu_decoding *d, emu_wgmma *what, const emu_shape *sha
     if (!emu_mma_end(d)) return false;
     what->dot = a == PTX_NONE || b == PTX_NONE ? NULL : emu_dot_find(90, true, a, b, sum);
     if (what->dot == NULL) return emu_decode_fail(d, "these types are not supported together");
+    if (what->sparse && a == PTX_TF32) return emu_decode_fail(d, "sparse products of tf32 are not supported");
     const bool integer = what->dot->kind == EMU_DOT_INTEGER;
     const bool n_known =
         shape->n % 8 == 0 && shape->n > 0 && shape->n <= 256 && (!integer || shape->n % 16 == 0 || shape->n <= 24);
-    if (shape->m != 64 || !n_known || shape->k * ptx_type_bytes[a] != 32)
+    if (shape->m != 64 || !n_known || shape->k * ptx_type_bytes[a] != (what->sparse ? 64 : 32))
         return emu_decode_fail(d, "m%dn%dk%d is no shape of these types", shape->m, shape->n, shape->k);
     if (what->saturate && !integer) return emu_decode_fail(d, ".satfinite is of integers");
     what->n = shape->n;
@@ -252,30 +288,41 @@ static bool product_types(emu_decoding *d, emu_wgmma *what, const emu_shape *sha
     return true;
 }
 
+/* Of 8 bits all lanes have metadata, and the selector must be 0. */
+static bool sparse_operands(emu_decoding *d, emu_wgmma *what, bool wide) {
+    int64_t selector = 0;
+    if (!emu_mma_sources(d, 3, PTX_B32, 1, &what->metadata) || !immediate(d, 4, &selector)) return false;
+    what->selector = (int)selector;
+    if (selector == 0 || (wide && selector == 1)) return true;
+    return emu_decode_fail(d, "the sparsity selector is %lld", (long long)selector);
+}
+
 static bool product_operands(emu_decoding *d, emu_wgmma *what) {
     const ptx_type sum = what->dot->accumulator == PTX_F16 ? PTX_B32 : what->dot->accumulator;
     const bool integer = what->dot->kind == EMU_DOT_INTEGER, wide = ptx_type_bytes[what->dot->a] == 2;
     what->a_in_registers = d->instruction->n_operands > 1 && d->instruction->operand[1].kind == PTX_VECTOR;
-    const int due = integer ? 4 : !wide ? 6 : what->a_in_registers ? 7 : 8;
+    const int at = what->sparse ? 5 : 3; /* of scale-d */
+    const int due = at + (integer ? 1 : !wide ? 3 : what->a_in_registers ? 4 : 5);
     if (d->instruction->n_operands != due) return emu_decode_fail(d, "%d operands are due", due);
     bool found =
         what->a_in_registers ? emu_mma_sources(d, 1, PTX_B32, 4, what->a) : emu_mma_sources(d, 1, PTX_B64, 1, what->a);
     found = found && emu_mma_sources(d, 2, PTX_B64, 1, &what->b) &&
-            emu_decode_predicate(d, &d->instruction->operand[3], &what->scale_d);
+            emu_decode_predicate(d, &d->instruction->operand[at], &what->scale_d) &&
+            (!what->sparse || sparse_operands(d, what, wide));
     emu_operand unused[128]; /* d is read, too */
     found =
         found && emu_mma_sources(d, 0, sum, what->sums, unused) && emu_mma_destinations(d, 0, sum, what->sums, what->d);
     if (!found || integer) return found;
-    if (!choice(d, 4, 1, -1, &what->negate_a) || !choice(d, 5, 1, -1, &what->negate_b)) return false;
+    if (!choice(d, at + 1, 1, -1, &what->negate_a) || !choice(d, at + 2, 1, -1, &what->negate_b)) return false;
     if (!wide) return true;
-    if (what->a_in_registers) return choice(d, 6, 0, 1, &what->trans_b);
-    return choice(d, 6, 0, 1, &what->trans_a) && choice(d, 7, 0, 1, &what->trans_b);
+    if (what->a_in_registers) return choice(d, at + 3, 0, 1, &what->trans_b);
+    return choice(d, at + 3, 0, 1, &what->trans_a) && choice(d, at + 4, 0, 1, &what->trans_b);
 }
 
 static bool decode_product(emu_decoding *d) {
     emu_wgmma *what = emu_decode_alloc(d, sizeof *what);
     emu_shape shape;
-    if (ptx_take(&d->words, "sp")) return emu_decode_fail(d, "sparse products are not supported");
+    what->sparse = ptx_take(&d->words, "sp");
     if (!emu_mma_expect(d, "sync") || !emu_mma_expect(d, "aligned") || !emu_mma_shape(d, &shape)) return false;
     what->saturate = ptx_take(&d->words, "satfinite");
     d->op->run = run_product;

@@ -30,7 +30,7 @@ static void same_elements_as_the_gpu(void **state) {
         unsigned long long expected;
         uint64_t hash = 0;
         assert_null(emu_descriptor_read(descriptor_bits(&c), &descriptor));
-        emu_descriptor_chunks(&descriptor, c.trans, rows, chunk);
+        emu_descriptor_chunks(&descriptor, c.trans, rows, 2, chunk);
         for (int row = 0; row < rows; row++)
             for (int k = 0; k < DESCRIPTOR_K; k++) hash = product_hash(hash, element(chunk, c.trans, row, k));
         assert_int_equal(fscanf(file, "%llx", &expected), 1);

@@ -388,7 +388,7 @@ static void unknown_forms_fail(void **state) {
         "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%v0,%v1,%v2,%v3}, %rd1, %rd2, 1, 1, 2, 0, 0;",
         "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%v0,%v1,%v2,%v3}, %rd1, %rd2, 1, 1, 1, 0, 0;",
         "wgmma.wait_group.sync.aligned %v0;",
-        "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%v0,%v1,%v2,%v3}, %rd1, %rd2, %v4, 0, 1, 1, 1, 0, 0;",
+        "wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.tf32.tf32 {%v0,%v1,%v2,%v3}, %rd1, %rd2, %v4, 0, 1, 1, 1;",
     };
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         char text[2000];

@@ -11,8 +11,8 @@
 
 #include "tests/ptx_launch.h"
 
-enum { THREADS = 128, OPERANDS = 2048 + 8192, OUT = 64 * 256 };
-static uint8_t *in;   /* a, then b, as they shall lie in shared memory */
+enum { THREADS = 128, METADATA = 2048 + 16384, OPERANDS = METADATA + 4 * THREADS, OUT = 64 * 256 };
+static uint8_t *in;   /* a, then b, then words of metadata, as they shall lie in shared memory */
 static uint32_t *out; /* [register][thread] */
 
 static int set_up(void **state) {
@@ -36,6 +36,7 @@ static uint64_t run_text(const char *text, uint32_t threads, uint64_t seed) {
 /* ---- a program ------------------------------------------------------------------------------------------- */
 typedef struct program {
     const char *form; /* after "wgmma.mma_async.sync.aligned.m64n" and n */
+    bool sparse;      /* wgmma.mma_async.sp, with the metadata in %a0 */
     int n, registers; /* of d, of 32 bits */
     bool a_in_registers;
     const char *after;   /* scale-d and what follows it */
@@ -52,8 +53,8 @@ static void text_of(const program *p, char *text) {
     const bool singles = strstr(p->form, ".f32.") != NULL;
     char d[2000] = "{", instruction[3000];
     for (int i = 0, length = 1; i < p->registers; i++) length += sprintf(d + length, "%s%%d%d", i ? "," : "", i);
-    sprintf(instruction, "wgmma.mma_async.sync.aligned.m64n%d%s %s}, %s, %%rd6, %s;\n", p->n, p->form, d,
-            p->a_in_registers ? "{%a0,%a1,%a2,%a3}" : "%rd5", p->after);
+    sprintf(instruction, "wgmma.mma_async%s.sync.aligned.m64n%d%s %s}, %s, %%rd6, %s;\n", p->sparse ? ".sp" : "", p->n,
+            p->form, d, p->a_in_registers ? "{%a0,%a1,%a2,%a3}" : "%rd5", p->after);
     int length = sprintf(
         text,
         ".visible .entry k(.param .u64 in, .param .u64 out)\n{\n.reg .b32 %%r<12>; .reg .b64 %%rd<12>; .reg .b32 "
@@ -176,6 +177,81 @@ static void products(void **state) {
     }
 }
 
+/* ---- sparse a -------------------------------------------------------------------------------------------- */
+/* Metadata into %a0; b has 64 bytes of k, so its groups of eight columns are 512 bytes apart. */
+#define SPARSE_SETUP                                                \
+    "mad.lo.u32 %r5, %r1, 4, %r2; ld.shared.b32 %a0, [%r5+18432]; " \
+    "add.s64 %rd6, %rd6, 0x1000000000;\n"
+static const char sparse_setup[] = SPARSE_SETUP "wgmma.fence.sync.aligned;\n";
+static int wide_b[256][64];
+static int places[64][32]; /* in k, of the elements of a row of a */
+
+static void keep(int thread, int nibble, int row, int group) {
+    static const int pairs[6][2] = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
+    const int *pair = pairs[(small() + 3) % 6];
+    uint32_t word;
+    memcpy(&word, in + METADATA + 4 * thread, 4);
+    word |= (uint32_t)(pair[0] | pair[1] << 2) << 4 * nibble;
+    memcpy(in + METADATA + 4 * thread, &word, 4);
+    for (int i = 0; i < 2; i++) places[row][2 * group + i] = 4 * group + pair[i];
+}
+
+/* The ISA's figures: of f16, threads 2 selector and 2 selector + 1 of each quad have sixteen columns each, of two rows eight
+ * apart; of s8, threads 0 and 2 have 32 columns each of the first, 1 and 3 of the second. Other threads' words are zero. */
+static void fill_sparse(bool halves, int selector) {
+    const int n = halves ? 16 : 32;
+    memset(in, 0, OPERANDS);
+    for (int row = 0; row < 64; row++) {
+        const int quad = row / 16 * 32 + row % 8 * 4, below = row % 16 / 8;
+        for (int group = 0; group < n / 2; group++) {
+            if (halves)
+                keep(quad + 2 * selector + group / 4, 4 * below + group % 4, row, group);
+            else
+                keep(quad + 2 * (group / 8) + below, group % 8, row, group);
+        }
+    }
+    for (int line = 0; line < 64 + 256; line++)
+        for (int i = 0; i < (line < 64 ? n : 2 * n); i++) {
+            const int value = small(), byte = halves ? 2 * i : i, r = line < 64 ? line : line - 64;
+            uint8_t *to =
+                line < 64 ? at(in, r, byte) : in + 2048 + r / 8 * 512 + byte / 16 * 128 + r % 8 * 16 + byte % 16;
+            const uint16_t bits = half_of(value);
+            memcpy(to, halves ? (const void *)&bits : (const void *)&(uint8_t){(uint8_t)value}, halves ? 2 : 1);
+            *(line < 64 ? &a[r][i] : &wide_b[r][i]) = value;
+        }
+}
+
+static void check_sparse(bool halves, int n, int selector, const char *after) {
+    const program p = {.form = halves ? "k32.f32.f16.f16" : "k64.s32.s8.s8",
+                       .sparse = true,
+                       .n = n,
+                       .registers = n / 2,
+                       .after = after,
+                       .before = sparse_setup};
+    fill_sparse(halves, selector);
+    if (run(&p, (uint64_t)n)) fail_msg("%s", emu_findings_take());
+    for (int thread = 0; thread < THREADS; thread++)
+        for (int i = 0; i < n / 2; i++) {
+            const int row = thread / 32 * 16 + thread % 32 / 4 + i / 2 % 2 * 8,
+                      column = i / 4 * 8 + thread % 4 * 2 + i % 2;
+            int sum = halves ? thread : 0;
+            for (int x = 0; x < (halves ? 16 : 32); x++) sum += a[row][x] * wide_b[column][places[row][x]];
+            const float single = (float)sum;
+            uint32_t expected = (uint32_t)sum;
+            if (halves) memcpy(&expected, &single, 4);
+            if (out[i * THREADS + thread] != expected) fail_msg("thread %d, element %d: %d is due", thread, i, sum);
+        }
+}
+
+static void sparse_products(void **state) {
+    (void)state;
+    for (int n = 8; n <= 256; n += n < 32 ? 8 : 56) {
+        check_sparse(true, n, 0, "%a0, 0, 1, 1, 1, 0, 0");
+        check_sparse(true, n, 1, "%a0, 1, 1, 1, 1, 0, 0");
+    }
+    for (int n = 8; n <= 256; n *= 2) check_sparse(false, n, 0, "%a0, 0, 1");
+}
+
 /* ---- what breaks the rules ------------------------------------------------------------------------------- */
 static const program plain = {
     .form = "k16.f32.f16.f16", .n = 64, .registers = 32, .a_in_registers = true, .after = "1, 1, 1, 0"};
@@ -294,9 +370,64 @@ static void warps_that_do_not_come(void **state) {
     assert_non_null(strstr(emu_findings_take(), "protocol"));
 }
 
+/* Bad metadata of one thread, and metadata whose register is overwritten in flight. Threads that are not selected may have
+ * anything. */
+static void metadata_that_is_not_of_pairs(void **state) {
+    (void)state;
+    static const struct {
+        const char *change, *end, *key; /* key NULL: nothing is told */
+    } cases[] = {
+        {"setp.eq.u32 %p1, %r1, 36;\n@%p1 and.b32 %a0, %a0, 0xfffffff0;\n", NULL, "bad-descriptor"}, /* 0 and 0 */
+        {"setp.eq.u32 %p1, %r1, 36;\n@%p1 or.b32 %a0, %a0, 0xf0000000;\n", NULL, "bad-descriptor"},  /* 3 and 3 */
+        {"and.b32 %a0, %a0, 0xfffffff0; or.b32 %a0, %a0, 1;\n", NULL, "bad-descriptor"},             /* 1 and 0 */
+        {"", "add.u32 %a0, %a0, 1;\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n",
+         "pending-register"},
+        {"wgmma.fence.sync.aligned;\nadd.u32 %a0, %a0, 0;\n", NULL, NULL},
+        {"setp.eq.u32 %p1, %r1, 38;\n@%p1 mov.b32 %a0, 0;\n", NULL, NULL}, /* is of selector 1 */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char before[600];
+        sprintf(before, "%s%s%s", SPARSE_SETUP, cases[i].change, fence);
+        const program p = {.form = "k32.f32.f16.f16",
+                           .sparse = true,
+                           .n = 64,
+                           .registers = 32,
+                           .after = "%a0, 0, 1, 1, 1, 0, 0",
+                           .before = before,
+                           .end = cases[i].end};
+        fill_sparse(true, 0);
+        (void)emu_findings_take();
+        const uint64_t findings = run(&p, i + 1);
+        const char *text = emu_findings_take();
+        if (cases[i].key ? !findings || strstr(text, cases[i].key) == NULL : findings != 0)
+            fail_msg("case %d: %s is due, not: %s", (int)i, cases[i].key ? cases[i].key : "nothing",
+                     text ? text : "nothing");
+    }
+}
+
+static void sparse_forms_that_are_refused(void **state) {
+    (void)state;
+    static const program cases[] = {
+        {.form = "k16.f32.f16.f16", .after = "%a0, 0, 1, 1, 1, 0, 0"}, /* k of a dense product */
+        {.form = "k32.f32.f16.f16", .after = "%a0, 2, 1, 1, 1, 0, 0"}, /* there is no third pair */
+        {.form = "k64.f32.e4m3.e4m3", .after = "%a0, 1, 1, 1, 1"},     /* all threads have metadata */
+        {.form = "k32.f32.f16.f16", .after = "1, 1, 1, 0, 0"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static char text[40000];
+        program p = cases[i];
+        p.sparse = true, p.n = 64, p.registers = 32;
+        text_of(&p, text);
+        ptx_kernel kernel = ptx_kernel_open(text);
+        if (kernel.code != NULL) fail_msg("case %d is taken", (int)i);
+        ptx_kernel_close(&kernel);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products),
+        cmocka_unit_test(sparse_products),
         cmocka_unit_test(honest_programs),
         cmocka_unit_test(registers_in_flight),
         cmocka_unit_test(fences_left_out),
@@ -304,6 +435,8 @@ int main(void) {
         cmocka_unit_test(shared_memory_in_flight),
         cmocka_unit_test(operands_that_differ),
         cmocka_unit_test(warps_that_do_not_come),
+        cmocka_unit_test(metadata_that_is_not_of_pairs),
+        cmocka_unit_test(sparse_forms_that_are_refused),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
