@@ -37,9 +37,12 @@ def by_rows(x):
 
 def by_squares(x):
     rows, columns = x.shape
-    blocks = x.float().view(rows // 128, 128, columns // 128, 128)
+    down, across = -(-rows // 128), -(-columns // 128)
+    whole = torch.nn.functional.pad(x.float(), (0, 128 * across - columns, 0, 128 * down - rows))
+    blocks = whole.view(down, 128, across, 128)
     scale = blocks.abs().amax((1, 3)).clamp(min=2.0**-100) / LARGEST
-    return (blocks / scale[:, None, :, None]).clamp(-LARGEST, LARGEST).to(E4M3).view(rows, columns), scale
+    codes = (blocks / scale[:, None, :, None]).clamp(-LARGEST, LARGEST).to(E4M3)
+    return codes.view(128 * down, 128 * across)[:rows, :columns].contiguous(), scale
 
 
 def by_tensor(x):
@@ -82,7 +85,7 @@ def product_sets(kind, shape, count):
 def decoded(q, scale, kind):
     if kind == "tensors":
         return q.double() * scale.double()
-    down = -(-q.shape[0] // scale.shape[0])
+    down = 1 if scale.shape[0] == q.shape[0] else 128
     wide = scale.double().repeat_interleave(down, 0)[: q.shape[0]].repeat_interleave(128, 1)
     return q.double() * wide[:, : q.shape[1]]
 
