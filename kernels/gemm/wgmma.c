@@ -27,7 +27,7 @@ static int64_t room_of(const gemm_tile *t, const gemm_problem *g) {
 }
 
 int gemm_shares(const gemm_tile *t, const gemm_problem *g) {
-    const int64_t slices = up(g->k, GEMM_SLICE), room = room_of(t, g) / tiles_of(t, g);
+    const int64_t tiles = tiles_of(t, g), slices = up(g->k, GEMM_SLICE), room = room_of(t, g) / (tiles > 0 ? tiles : 1);
     int64_t shares = room < GEMM_MOST_SHARES ? room : GEMM_MOST_SHARES;
     if (!t->split || shares < 2 || slices < 4) return 1;
     if (shares > slices / 2) shares = slices / 2;

@@ -111,6 +111,52 @@ __device__ inline void multiply_tile_promoted(float (&total)[S::sums], const mat
     }
 }
 
+/* The same where every slice is promoted: the next slice is multiplied while one is added, so that the tensor cores never wait
+ * for a warpgroup's additions. It takes a third set of registers. */
+template <class S, class Promotion>
+__device__ inline void multiply_tile_promoted_each(float (&total)[S::sums], const matmul_memory<S> &memory,
+                                                   ring<S::stages> &at, int slices, int group, int rank,
+                                                   const Promotion &promotion) {
+    float even[S::sums], odd[S::sums];
+    ring<S::stages> behind = at; /* the stage that is released next */
+    const auto start = [&](float(&sums)[S::sums]) {
+        multiply_full_stage<S>(sums, memory, at, group, 0);
+        at.next();
+    };
+    const auto add = [&](float(&sums)[S::sums], const auto &factors) {
+        wgmma_settle(sums);
+        release<S>(memory.empty(behind.stage), rank);
+        behind.next();
+        promotion.add(total, sums, factors);
+    };
+#pragma unroll
+    for (int i = 0; i < S::sums; i++) total[i] = 0.0f;
+    int k = 0;
+    auto of_even = promotion.factors(0);
+    start(even);
+    for (; k + 2 < slices; k += 2) { /* without a branch, or ptxas lets products and additions take turns */
+        const auto of_odd = promotion.factors(k + 1);
+        start(odd);
+        wgmma_wait_group<1>();
+        add(even, of_even);
+        of_even = promotion.factors(k + 2);
+        start(even);
+        wgmma_wait_group<1>();
+        add(odd, of_odd);
+    }
+    if (k + 1 < slices) {
+        const auto of_odd = promotion.factors(k + 1);
+        start(odd);
+        wgmma_wait_group<1>();
+        add(even, of_even);
+        wgmma_wait_group<0>();
+        add(odd, of_odd);
+    } else {
+        wgmma_wait_group<0>();
+        add(even, of_even);
+    }
+}
+
 /* Registers of a thread of the first warpgroup, and of the others: 168 each at first. Where it works on tiles beside them it
  * has a third more. */
 template <class Epilogue>
@@ -167,7 +213,10 @@ __global__ void __launch_bounds__(S::threads, 1)
             if (schedule.is_whole(tile)) number++;
             float sums[S::sums];
             const auto state = epilogue.begin(tile, group);
-            if constexpr (S::promote > 0)
+            if constexpr (S::promote == 1)
+                multiply_tile_promoted_each<S>(sums, memory, at, plan.slices, group, rank,
+                                               matmul_promotion<Epilogue>{epilogue, state});
+            else if constexpr (S::promote > 0)
                 multiply_tile_promoted<S>(sums, memory, at, plan.slices, group, rank,
                                           matmul_promotion<Epilogue>{epilogue, state});
             else if constexpr (S::stages == 1)
