@@ -4,8 +4,6 @@
 #include <stdlib.h>
 
 #include "cpu/gemm_product.h"
-#include "gemm/library.h"
-#include "gemm/wgmma.h"
 #include "gemm/copied.h"
 #include "model/matmul_target.h"
 #include "swiglu_ffn.h"
@@ -78,13 +76,13 @@ static void oracle(const ridge_oracle_call *call) {
     for (int64_t i = 0; i < call->dim[FFN_M]; i++) {
         const double *x = call->in[FFN_X] + i * d;
         double *y = call->out[0] + i * d;
-        bool beyond = !h;
+        bool beyond = false;
         for (int64_t j = 0; h && j < f; j++) {
             const double gate = dot(x, call->in[FFN_W1] + j * d, d), up = dot(x, call->in[FFN_W1] + (f + j) * d, d);
             h[j] = gate / (1 + exp(-gate)) * up;
             beyond = beyond || is_beyond(call->dtype, h[j]);
         }
-        for (int64_t j = 0; j < d; j++) y[j] = beyond ? RIDGE_UNDECIDED : dot(h, call->in[FFN_W2] + j * f, f);
+        for (int64_t j = 0; j < d; j++) y[j] = !h ? NAN : beyond ? RIDGE_UNDECIDED : dot(h, call->in[FFN_W2] + j * f, f);
     }
     free(h);
 }
