@@ -18,4 +18,12 @@ size_t gemm_fp32_product_scratch(const ridge_case *c, int threads);
 ridge_status gemm_fp32_product_prepare(const ridge_case *c, int threads, void **plan);
 ridge_status gemm_fp32_product_run(const ridge_call *call, float **product);
 
+/* A variant that is cuBLASLt's: prepare_ is gemm_cublaslt_search, or gemm_cublaslt_guess. Of targets without an option alpha. */
+#define GEMM_CUBLASLT(name_, role_, idea_, prepare_)                                                                 \
+    {                                                                                                                \
+        .name = name_, .role = role_, .idea = idea_, .run = RIDGE_CUDA(gemm_cublaslt_run),                           \
+        .scratch = gemm_cublaslt_scratch, .unavailable = cublaslt_unavailable, .prepare = RIDGE_CUDA_PLAN(prepare_), \
+        .release = RIDGE_CUDA_PLAN(cublaslt_plan_destroy)                                                            \
+    }
+
 #endif

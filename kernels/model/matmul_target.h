@@ -126,6 +126,22 @@ static inline const char *matmul_reject_16(const ridge_case *c) {
         .dim = {64, 1032, 72}, .dtype = RIDGE_F16, .edge = true, MATMUL_GPU        \
     }
 
+/* The target of this folder, of products in 16 bits: its variants have the table `variants`, its cases `cases`. */
+#define MATMUL_TARGET(name_, summary_)                                           \
+    const ridge_target ridge_target_##name_ = {.name = #name_,                   \
+                                               .chapter = "ch09",                \
+                                               .summary = summary_,              \
+                                               .dims = MATMUL_DIMS,              \
+                                               .cases = RIDGE_LIST(cases),       \
+                                               .in = RIDGE_LIST(matmul_in),      \
+                                               .out = RIDGE_LIST(matmul_out),    \
+                                               .variants = RIDGE_LIST(variants), \
+                                               .work = matmul_work,              \
+                                               .oracle = matmul_oracle,          \
+                                               .bound = matmul_bound_16,         \
+                                               .products = true,                 \
+                                               .reject = matmul_reject_16}
+
 /* A rung: the target of this folder, whose variants have the tables baseline_ways and optimized_ways. */
 #define MATMUL_RUNG(name_, summary_, baseline_idea, optimized_idea)                                                  \
     static const ridge_variant variants[] = {                                                                        \
@@ -134,18 +150,6 @@ static inline const char *matmul_reject_16(const ridge_case *c) {
          .role = RIDGE_OPTIMIZED,                                                                                    \
          .idea = optimized_idea,                                                                                     \
          .ways = RIDGE_LIST(optimized_ways)}};                                                                       \
-    const ridge_target ridge_target_##name_ = {.name = #name_,                                                       \
-                                               .chapter = "ch09",                                                    \
-                                               .summary = summary_,                                                  \
-                                               .dims = MATMUL_DIMS,                                                  \
-                                               .cases = RIDGE_LIST(cases),                                           \
-                                               .in = RIDGE_LIST(matmul_in),                                          \
-                                               .out = RIDGE_LIST(matmul_out),                                        \
-                                               .variants = RIDGE_LIST(variants),                                     \
-                                               .work = matmul_work,                                                  \
-                                               .oracle = matmul_oracle,                                              \
-                                               .bound = matmul_bound_16,                                             \
-                                               .products = true,                                                     \
-                                               .reject = matmul_reject_16}
+    MATMUL_TARGET(name_, summary_)
 
 #endif

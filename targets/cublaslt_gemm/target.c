@@ -21,28 +21,7 @@ static const ridge_variant variants[] = {
      .role = RIDGE_BASELINE,
      .idea = "slices in shared memory, an element of C a thread, multiply-adds",
      .run = RIDGE_CUDA(cublaslt_gemm_cuda_baseline)},
-    {.name = "cuda/optimized",
-     .role = RIDGE_OPTIMIZED,
-     .idea = "cuBLASLt, the quickest of its algorithms",
-     .run = RIDGE_CUDA(gemm_cublaslt_run),
-     .scratch = gemm_cublaslt_scratch,
-     .unavailable = cublaslt_unavailable, /* no option alpha here: it is 1 */
-     .prepare = RIDGE_CUDA_PLAN(gemm_cublaslt_search),
-     .release = RIDGE_CUDA_PLAN(cublaslt_plan_destroy)},
+    GEMM_CUBLASLT("cuda/optimized", RIDGE_OPTIMIZED, "cuBLASLt, the quickest of its algorithms", gemm_cublaslt_search),
 };
 
-const ridge_target ridge_target_cublaslt_gemm = {
-    .name = "cublaslt_gemm",
-    .chapter = "ch09",
-    .summary = "matrix product by the vendor's library",
-    .dims = MATMUL_DIMS,
-    .cases = RIDGE_LIST(cases),
-    .in = RIDGE_LIST(matmul_in),
-    .out = RIDGE_LIST(matmul_out),
-    .variants = RIDGE_LIST(variants),
-    .work = matmul_work,
-    .oracle = matmul_oracle,
-    .bound = matmul_bound_16,
-    .products = true,
-    .reject = matmul_reject_16,
-};
+MATMUL_TARGET(cublaslt_gemm, "matrix product by the vendor's library");

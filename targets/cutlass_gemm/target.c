@@ -32,14 +32,7 @@ static const char *absent(const ridge_case *c) {
 }
 
 static const ridge_variant variants[] = {
-    {.name = "cuda/baseline",
-     .role = RIDGE_BASELINE,
-     .idea = "cuBLASLt, the algorithm that it guesses",
-     .run = RIDGE_CUDA(gemm_cublaslt_run),
-     .scratch = gemm_cublaslt_scratch,
-     .unavailable = cublaslt_unavailable, /* no option alpha here: it is 1 */
-     .prepare = RIDGE_CUDA_PLAN(gemm_cublaslt_guess),
-     .release = RIDGE_CUDA_PLAN(cublaslt_plan_destroy)},
+    GEMM_CUBLASLT("cuda/baseline", RIDGE_BASELINE, "cuBLASLt, the algorithm that it guesses", gemm_cublaslt_guess),
     {.name = "cuda/optimized",
      .role = RIDGE_OPTIMIZED,
      .idea = "CUTLASS's Hopper collectives",
@@ -47,18 +40,4 @@ static const ridge_variant variants[] = {
      .ways = RIDGE_LIST(optimized_ways)},
 };
 
-const ridge_target ridge_target_cutlass_gemm = {
-    .name = "cutlass_gemm",
-    .chapter = "ch09",
-    .summary = "matrix product by CUTLASS",
-    .dims = MATMUL_DIMS,
-    .cases = RIDGE_LIST(cases),
-    .in = RIDGE_LIST(matmul_in),
-    .out = RIDGE_LIST(matmul_out),
-    .variants = RIDGE_LIST(variants),
-    .work = matmul_work,
-    .oracle = matmul_oracle,
-    .bound = matmul_bound_16,
-    .products = true,
-    .reject = matmul_reject_16,
-};
+MATMUL_TARGET(cutlass_gemm, "matrix product by CUTLASS");

@@ -45,28 +45,8 @@ static const ridge_variant variants[] = {
      .role = RIDGE_BASELINE,
      .idea = "an element of C a thread, operands from memory",
      .run = RIDGE_CUDA(gemm_ladder_cuda_naive)},
-    RUNGS(VARIANT){.name = "cuda/cublaslt",
-                   .role = RIDGE_PEER,
-                   .idea = "cuBLASLt, the quickest of its algorithms",
-                   .run = RIDGE_CUDA(gemm_cublaslt_run),
-                   .scratch = gemm_cublaslt_scratch,
-                   .unavailable = cublaslt_unavailable, /* no option alpha here: it is 1 */
-                   .prepare = RIDGE_CUDA_PLAN(gemm_cublaslt_search),
-                   .release = RIDGE_CUDA_PLAN(cublaslt_plan_destroy)},
+    RUNGS(VARIANT)
+        GEMM_CUBLASLT("cuda/cublaslt", RIDGE_PEER, "cuBLASLt, the quickest of its algorithms", gemm_cublaslt_search),
 };
 
-const ridge_target ridge_target_gemm_ladder = {
-    .name = "gemm_ladder",
-    .chapter = "ch09",
-    .summary = "the matrix product's rungs, from naive to clusters",
-    .dims = MATMUL_DIMS,
-    .cases = RIDGE_LIST(cases),
-    .in = RIDGE_LIST(matmul_in),
-    .out = RIDGE_LIST(matmul_out),
-    .variants = RIDGE_LIST(variants),
-    .work = matmul_work,
-    .oracle = matmul_oracle,
-    .bound = matmul_bound_16,
-    .products = true,
-    .reject = matmul_reject_16,
-};
+MATMUL_TARGET(gemm_ladder, "the matrix product's rungs, from naive to clusters");

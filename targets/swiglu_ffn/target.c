@@ -82,7 +82,8 @@ static void oracle(const ridge_oracle_call *call) {
             h[j] = gate / (1 + exp(-gate)) * up;
             beyond = beyond || is_beyond(call->dtype, h[j]);
         }
-        for (int64_t j = 0; j < d; j++) y[j] = !h ? NAN : beyond ? RIDGE_UNDECIDED : dot(h, call->in[FFN_W2] + j * f, f);
+        for (int64_t j = 0; j < d; j++)
+            y[j] = !h ? NAN : beyond ? RIDGE_UNDECIDED : dot(h, call->in[FFN_W2] + j * f, f);
     }
     free(h);
 }
