@@ -17,6 +17,7 @@ __device__ inline void linear_write(float *p, const float (&v)[4], int n, int wi
     } else if (width == 2 && n >= 2) {
         *(float2 *)p = make_float2(v[0], v[1]);
         if (n >= 4) *(float2 *)(p + 2) = make_float2(v[2], v[3]);
+        if (n == 3) p[2] = v[2];
     } else {
 #pragma unroll
         for (int e = 0; e < 4; e++)
