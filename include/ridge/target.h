@@ -112,6 +112,9 @@ typedef enum ridge_fill {
     /* i32, of rank 1: where groups of that extent end, each at or behind the one before. Later groups are larger. The last
      * one ends at the extent, except in exact fills. Callers' values may be anything: kernels bound them. */
     RIDGE_FILL_ENDS,
+    /* i32: eight 2:4 codes of 4 bits each (kernels/sparse/pattern.h), all six of them alike often, random and exact. Callers'
+     * values may be anything. */
+    RIDGE_FILL_PATTERN,
 } ridge_fill;
 
 typedef struct ridge_tensor_spec {

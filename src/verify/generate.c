@@ -166,13 +166,16 @@ ridge_recipe ridge_operands_recipe(const ridge_operands *ops, int tensor) {
                           .scale = s.scale,
                           .shift = s.shift,
                           .ends = ends ? ops->shape[tensor][0] : 0,
-                          .complete = ops->kind != RIDGE_EXACT};
+                          .complete = ops->kind != RIDGE_EXACT,
+                          .pattern = ops->target->in[tensor].fill == RIDGE_FILL_PATTERN};
 }
 
-static void make_ends(const ridge_recipe *r, int64_t first, int64_t n, char *values) {
+/* Ends of groups, and codes. */
+static void make_own(const ridge_recipe *r, int64_t first, int64_t n, char *values) {
     for (int64_t i = first; i < first + n; i++) {
         const uint64_t key = ridge_random32_key(r->seed, (uint64_t)i / RIDGE_RANDOM_BLOCK);
-        put_i32(values, i - first, ridge_end_of(r, i, ridge_random32(key, (uint32_t)(i % RIDGE_RANDOM_BLOCK))));
+        const uint32_t hash = ridge_random32(key, (uint32_t)(i % RIDGE_RANDOM_BLOCK));
+        put_i32(values, i - first, r->pattern ? ridge_codes_of(hash) : ridge_end_of(r, i, hash));
     }
 }
 
@@ -264,9 +267,9 @@ void ridge_operands_make(const ridge_operands *ops, int tensor, int64_t first, i
         return;
     }
     const ridge_tensor_spec *spec = &ops->target->in[tensor];
-    if (spec->fill == RIDGE_FILL_ENDS) {
+    if (spec->fill == RIDGE_FILL_ENDS || spec->fill == RIDGE_FILL_PATTERN) {
         const ridge_recipe r = ridge_operands_recipe(ops, tensor);
-        make_ends(&r, first, n, values);
+        make_own(&r, first, n, values);
         return;
     }
     stream_make(&s, first, n, values);

@@ -70,6 +70,8 @@ __global__ static void fill_input(T *at, int64_t n, ridge_recipe recipe) {
             const uint32_t hash = ridge_random32(key, i);
             if (std::is_same<T, int32_t>::value && recipe.ends)
                 at[first + i] = (T)ridge_end_of(&recipe, first + i, hash);
+            else if (std::is_same<T, int32_t>::value && recipe.pattern)
+                at[first + i] = (T)ridge_codes_of(hash);
             else
                 at[first + i] = element_of<T>(recipe, hash);
         }

@@ -92,7 +92,14 @@ typedef struct ridge_recipe {
     float scale, shift; /* an element of a floating-point type is shift + scale * v, rounded; scale is a power of two */
     int64_t ends;       /* 0, or the number of elements of RIDGE_FILL_ENDS: ridge_end_of */
     bool complete;      /* the last of them is `range` */
+    bool pattern;       /* RIDGE_FILL_PATTERN: ridge_codes_of */
 } ridge_recipe;
+/* A word of RIDGE_FILL_PATTERN: each digit to the base 6 of the hash is one of the codes. */
+RIDGE_RANDOM_FN int32_t ridge_codes_of(uint32_t hash) {
+    uint32_t word = 0;
+    for (int i = 0; i < 8; i++, hash /= 6) word |= (0xed9c84u >> 4 * (hash % 6) & 15) << 4 * i;
+    return (int32_t)word;
+}
 /* Element i of RIDGE_FILL_ENDS. Only products and a quotient, which the CPU and a GPU round alike. */
 RIDGE_RANDOM_FN int32_t ridge_end_of(const ridge_recipe *r, int64_t i, uint32_t hash) {
     const double part = ((double)i * 65536 + (double)(hash >> 16)) / ((double)r->ends * 65536); /* below 1 */

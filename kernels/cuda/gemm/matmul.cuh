@@ -11,6 +11,7 @@
  *     factors(state, slice)                where it exists: what the sums from this slice on are multiplied by as they are
  *                                          promoted, asked for before their products, so that memory has time
  *     add(total, sums, factors)            with it: adds the promoted sums
+ *     codes(tile, group)                   of shapes whose A is sparse: sparse_codes of gemm/sparse.cuh
  *     end()                                behind the last tile
  *     beside()                             where it exists: by the other warps of the first warpgroup, all along
  *     store(plan, rank, scratch)           where it exists: by a second thread of the first warpgroup, all tiles; scratch
@@ -28,6 +29,7 @@
 #ifndef RIDGE_KERNELS_CUDA_GEMM_MATMUL_CUH
 #define RIDGE_KERNELS_CUDA_GEMM_MATMUL_CUH
 
+#include "cuda/gemm/sparse.cuh"
 #include "cuda/pipe/ring.cuh"
 #include "cuda/ptx/barrier.cuh"
 #include "cuda/ptx/cluster.cuh"
@@ -213,7 +215,9 @@ __global__ void __launch_bounds__(S::threads, 1)
             if (schedule.is_whole(tile)) number++;
             float sums[S::sums];
             const auto state = epilogue.begin(tile, group);
-            if constexpr (S::promote == 1)
+            if constexpr (S::sparse)
+                multiply_tile_sparse<S>(sums, memory, at, plan.slices, group, rank, epilogue.codes(tile, group));
+            else if constexpr (S::promote == 1)
                 multiply_tile_promoted_each<S>(sums, memory, at, plan.slices, group, rank,
                                                matmul_promotion<Epilogue>{epilogue, state});
             else if constexpr (S::promote > 0)

@@ -20,6 +20,7 @@ struct matmul_tuning {
     bool batched = false;     /* of several products of the same extents: matmul_plan.batch */
     bool grouped = false;     /* of several products that share rows out among them: matmul_plan.groups */
     bool paired = false; /* half of a tile's columns of B are those of the other half, matmul_plan.pair further on */
+    bool sparse = false; /* A has two of each four elements of K: gemm/sparse.cuh */
 };
 /* Tile: M x N sums a block, K: 128 bytes. KMajorA, KMajorB: whether K runs along the lines of A and B in memory. */
 template <typename Type, matmul_tuning Tuned, bool KMajorA = true, bool KMajorB = true>
@@ -31,13 +32,15 @@ struct matmul_shape {
     static constexpr int promote = Tuned.promote, parts = Tuned.split ? 2 : 1;
     static constexpr bool batched = Tuned.batched, grouped = Tuned.grouped, paired = Tuned.paired;
     static constexpr int halves = paired ? 2 : 1, columns = N / halves; /* of C that a tile has */
-    static constexpr int a_bytes = M * 128, b_bytes = N * 128, stage_bytes = parts * (a_bytes + b_bytes);
+    static constexpr bool sparse = Tuned.sparse;
+    static constexpr int a_line = sparse ? 64 : 128, a_bytes = M * a_line, b_bytes = N * 128, stage_bytes = parts * (a_bytes + b_bytes);
     static constexpr int groups = 2, threads = 128 * (groups + 1), sums = N / 2;
     static constexpr int line = K; /* 128 bytes, along K or not */
     /* Boxes of the tensor maps are lines of 128 bytes. */
     static constexpr int a_box = lines_of_peer(KA ? M : K, CN), b_box = lines_of_peer(KB ? columns : K, CM);
     static constexpr int a_lines = KA ? a_box * CN : M, b_lines = KB ? halves * b_box * CM : N;
-    static constexpr int arriving_bytes = parts * 128 * (a_lines + b_lines);
+    static constexpr int arriving_bytes = parts * (a_line * a_lines + 128 * b_lines);
+    static_assert(!sparse || (KA && KB && parts == 1 && promote == 0), "a sparse A is K-major, B too");
     static_assert(b_box <= 256 && columns % 8 == 0 && (KB || columns % line == 0), "boxes and operands");
 };
 

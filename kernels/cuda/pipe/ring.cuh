@@ -36,8 +36,8 @@ __device__ inline uint64_t operand_policy(bool keep) {
     const uint64_t kept = createpolicy_evict_last(), any = createpolicy_evict_normal();
     return keep ? kept : any;
 }
-/* This block's part of an operand's tile, for `Peers` blocks; first: the tile's first row (column of B). */
-template <class S, int Extent, bool KMajor, int Peers>
+/* This block's part of an operand's tile, for `Peers` blocks; first: the tile's first row (column of B). Bytes: of a line. */
+template <class S, int Extent, bool KMajor, int Peers, int Bytes>
 __device__ inline void load_operand(uint32_t to, const CUtensorMap *map, uint32_t barrier, int first, int k, int part,
                                     uint16_t blocks, uint64_t policy, int batch) {
     constexpr bool several = S::batched || S::grouped;
@@ -46,7 +46,7 @@ __device__ inline void load_operand(uint32_t to, const CUtensorMap *map, uint32_
     const int line = whole % (8 * Peers) ? min(part * lines, whole - lines) : part * lines;
 #pragma unroll
     for (int chunk = 0; chunk < (KMajor ? 1 : Extent / S::line); chunk++) {
-        const uint32_t at = to + (uint32_t)(chunk * S::K * 128 + line * 128);
+        const uint32_t at = to + (uint32_t)(chunk * S::K * Bytes + line * Bytes);
         const int c0 = KMajor ? k : first + chunk * S::line, c1 = (KMajor ? first : k) + line;
         if constexpr (Peers > 1)
             cp_async_bulk_tensor_2d_multicast(at, map, barrier, c0, c1, blocks, policy);
@@ -81,12 +81,12 @@ __device__ inline void produce(const CUtensorMap *a_map, const CUtensorMap *b_ma
 #pragma unroll
             for (int part = 0; part < S::parts; part++) {
                 const int from = (begin + k + part * plan.low) * S::K;
-                load_operand<S, S::M, S::KA, S::CN>(memory.a(at.stage) + (uint32_t)(part * S::a_bytes), a_map,
-                                                    memory.full(at.stage), tile.m, from, block_n, row, a_policy,
-                                                    schedule.batch_of_a(tile));
+                load_operand<S, S::M, S::KA, S::CN, S::a_line>(
+                    memory.a(at.stage) + (uint32_t)(part * S::a_bytes), a_map, memory.full(at.stage), tile.m,
+                    S::sparse ? from / 2 : from, block_n, row, a_policy, schedule.batch_of_a(tile));
 #pragma unroll
                 for (int half = 0; half < S::halves; half++)
-                    load_operand<S, S::columns, S::KB, S::CM>(
+                    load_operand<S, S::columns, S::KB, S::CM, 128>(
                         memory.b(at.stage) + (uint32_t)(part * S::b_bytes + half * S::columns * 128), b_map,
                         memory.full(at.stage), column + half * plan.pair, from, block_m, columns, b_policy, tile.batch);
             }

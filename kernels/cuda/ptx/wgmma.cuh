@@ -3,13 +3,17 @@
  *   wgmma<T, N, KA, KB>(sums, a, b, accumulate)      sums[64, N] (+)= A[64, K] B[K, N], K: 32 bytes of T
  *   wgmma_rs<T, N, KB>(sums, a, b, accumulate)     the same, A from registers (as mma has them)
  *   wgmma_rs(sums, a, b, accumulate)               the same of fp16, B K-major, in other sizes
+ *   wgmma_sp<T, N, Pair>(sums, a, b, codes, accumulate)
+ *                                                  the same of 2:4 sparse A, K: 64 bytes of T, of which A has half; Pair:
+ *                                                  which two lanes of four have the codes of it (PTX's selector)
  *
  * KA, KB: whether the operand is K-major, that is, K runs along its 128-byte lines; else M, or N, does (16-bit types
  * only). Sum 4j + e of a thread is in row 16 warp + lane / 4 + 8 (e / 2), column 8j + 2 (lane % 4) + e % 2.
  *
  * Operands lie as TMA leaves boxes of 128-byte lines under the 128-byte swizzle: groups of eight lines are 1024 bytes.
  *   K-major   a line is a row (a column of B), 64 elements of 16 bits long in K: K advances within lines
- *   else      a line is one k, 64 elements along M or N; the next 64 elements are `chunk` bytes further on */
+ *   else      a line is one k, 64 elements along M or N; the next 64 elements are `chunk` bytes further on
+ * A sparse A's lines are half as long, under the 64-byte swizzle. */
 #ifndef RIDGE_KERNELS_CUDA_PTX_WGMMA_CUH
 #define RIDGE_KERNELS_CUDA_PTX_WGMMA_CUH
 
@@ -30,6 +34,10 @@ struct e4m3 {
 __device__ inline uint64_t wgmma_descriptor(uint32_t address, int chunk) {
     return (uint64_t)((address & 0x3ffff) >> 4) | (uint64_t)(chunk >> 4) << 16 | (uint64_t)(1024 >> 4) << 32 |
            (uint64_t)1 << 62;
+}
+/* The same of K-major lines of 64 bytes under their swizzle. */
+__device__ inline uint64_t wgmma_descriptor_64B(uint32_t address) {
+    return (uint64_t)((address & 0x3ffff) >> 4) | (uint64_t)1 << 16 | (uint64_t)(512 >> 4) << 32 | (uint64_t)2 << 62;
 }
 /* From one slice of K (32 bytes of a line, or 16 lines) to the next, in a descriptor's units. */
 template <bool KMajor>
@@ -124,6 +132,16 @@ struct wgmma_type;
                      : RIDGE_SUMS_##n(d)                                                                              \
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(TB));                 \
     }
+/* A sparse, B K-major. */
+#define RIDGE_WGMMA_16_SP(n, shape, name, a_, b_, p_, codes_, pair_)                                                  \
+    template <int Pair>                                                                                               \
+    static __device__ void run_sp(float(&d)[n], uint64_t a, uint64_t b, unsigned codes, int accumulate) {             \
+        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " p_                                                           \
+                     ", 0;\nwgmma.mma_async.sp.sync.aligned." shape ".f32." name "." name " {" RIDGE_NAMES_##n "}, " a_ \
+                     ", " b_ ", " codes_ ", " pair_ ", p, 1, 1, 0, 0;\n}"                                             \
+                     : RIDGE_SUMS_##n(d)                                                                              \
+                     : "l"(a), "l"(b), "r"(accumulate), "r"(codes), "n"(Pair));                                       \
+    }
 #define RIDGE_WGMMA_16(type, name)                                                                         \
     template <>                                                                                            \
     struct wgmma_type<type> {                                                                              \
@@ -135,6 +153,8 @@ struct wgmma_type;
         RIDGE_WGMMA_16_RS(128, "m64n256k16", name, "%128", "%129", "%130", "%131", "%132", "%133", "%134") \
         RIDGE_WGMMA_16_RS(64, "m64n128k16", name, "%64", "%65", "%66", "%67", "%68", "%69", "%70")         \
         RIDGE_WGMMA_16_RS(32, "m64n64k16", name, "%32", "%33", "%34", "%35", "%36", "%37", "%38")          \
+        RIDGE_WGMMA_16_SP(128, "m64n256k32", name, "%128", "%129", "%130", "%131", "%132")                 \
+        RIDGE_WGMMA_16_SP(64, "m64n128k32", name, "%64", "%65", "%66", "%67", "%68")                       \
     };
 RIDGE_WGMMA_16(__nv_bfloat16, "bf16")
 RIDGE_WGMMA_16(__half, "f16")
@@ -174,6 +194,11 @@ __device__ inline void wgmma_rs(float (&sums)[N / 2], const unsigned (&a)[4], ui
     wgmma_type<T>::template run_rs<KB ? 0 : 1>(sums, a, b, accumulate);
 }
 
+template <typename T, int N, int Pair>
+__device__ inline void wgmma_sp(float (&sums)[N / 2], uint64_t a, uint64_t b, unsigned codes, int accumulate) {
+    wgmma_type<T>::template run_sp<Pair>(sums, a, b, codes, accumulate);
+}
+
 #define RIDGE_WGMMA_FROM(shape, names, a_, b_, p_, sums)                                            \
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " p_ ", 0;\nwgmma.mma_async.sync.aligned." shape \
                  ".f32.f16.f16 {" names "}, {" a_ "}, " b_ ", p, 1, 1, 0;\n}"                       \
@@ -199,6 +224,7 @@ __device__ inline void wgmma_rs(float (&d)[36], float (&e)[36], const unsigned (
 #undef RIDGE_WGMMA_TF32
 #undef RIDGE_WGMMA_16
 #undef RIDGE_WGMMA_16_RS
+#undef RIDGE_WGMMA_16_SP
 #undef RIDGE_WGMMA_16_OF
 #undef RIDGE_WGMMA
 #undef RIDGE_COMMA

@@ -1,0 +1,133 @@
+/* Products whose A is 2:4 sparse: of each four of K its lines have two, and codes say which (sparse/pattern.h). A slice of
+ * K, 64 elements, is a line of 64 bytes of A and a line of 128 bytes of B; wgmma takes the elements of B that A's codes name,
+ * at twice the rate.
+ *
+ * Codes come as they lie in memory, a row's words one after the other, from there to registers, four slices ahead. wgmma
+ * has the two words of a slice's row and those of the row eight below it in four lanes, 16 columns in each: a lane loads
+ * what one slice has of its rows, and four lanes exchange what four slices have. */
+#ifndef RIDGE_KERNELS_CUDA_GEMM_SPARSE_CUH
+#define RIDGE_KERNELS_CUDA_GEMM_SPARSE_CUH
+
+#include "cuda/pipe/ring.cuh"
+#include "sparse/pattern.h"
+
+namespace ridge {
+
+/* Codes of four slices: of a thread's two rows, a slice each lane of four. */
+struct sparse_words {
+    unsigned low[2], high[2];
+};
+
+struct sparse_codes {
+    const unsigned *low, *high; /* of the thread's rows */
+    int words;                  /* of a row */
+
+    /* What the thread loads of the four slices from `slice` on; beyond the end, of a pattern, for elements that are zero. */
+    __device__ sparse_words ask(int slice) const {
+        const int first = 2 * (slice + (int)threadIdx.x % 4);
+        sparse_words w;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const bool present = first + i < words;
+            w.low[i] = present ? low[first + i] : (unsigned)PATTERN_FIRST_TWO;
+            w.high[i] = present ? high[first + i] : (unsigned)PATTERN_FIRST_TWO;
+        }
+        return w;
+    }
+};
+
+/* Whether the codes of the thread's rows were of a pattern, as far as this thread has seen. */
+struct sparse_faults {
+    unsigned low = 0, high = 0;
+    __device__ void look(const sparse_words &w) {
+        low |= pattern_wrong(w.low[0]) | pattern_wrong(w.low[1]);
+        high |= pattern_wrong(w.high[0]) | pattern_wrong(w.high[1]);
+    }
+    /* As far as any of the four lanes of the rows has seen: a row whose codes are not of a pattern is NaN. */
+    template <int Sums>
+    __device__ void settle(float (&sums)[Sums]) {
+        for (int lane = 1; lane < 4; lane *= 2) {
+            low |= __shfl_xor_sync(0xffffffffu, low, lane);
+            high |= __shfl_xor_sync(0xffffffffu, high, lane);
+        }
+        if (!__any_sync(0xffffffffu, low | high)) return;
+#pragma unroll
+        for (int i = 0; i < Sums; i++)
+            if (i % 4 < 2 ? low : high) sums[i] = __int_as_float(0x7fffffff);
+    }
+};
+
+/* From 16 columns of codes after the other of one slice to those of this lane of four slices: a transposition of 4 x 4. */
+__device__ inline void sparse_spread(const sparse_words &w, unsigned (&of_slice)[4]) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        of_slice[2 * i] = __byte_perm(w.low[i], w.high[i], 0x5410);
+        of_slice[2 * i + 1] = __byte_perm(w.low[i], w.high[i], 0x7632);
+    }
+#pragma unroll
+    for (int bit = 1; bit < 4; bit *= 2) {
+        const bool upper = threadIdx.x & bit;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            if (i & bit) continue;
+            unsigned &first = of_slice[i], &second = of_slice[i + bit];
+            const unsigned other = __shfl_xor_sync(0xffffffffu, upper ? first : second, bit);
+            if (upper)
+                first = other;
+            else
+                second = other;
+        }
+    }
+}
+
+/* A stage's products: two steps of 32 of K, whose codes lanes 0 and 1, then 2 and 3 of four have. */
+template <class S>
+__device__ inline void multiply_sparse_stage(float (&sums)[S::sums], uint32_t a_stage, uint32_t b_stage, int group,
+                                             unsigned codes, int accumulate) {
+    const uint64_t a = wgmma_descriptor_64B(a_stage + (uint32_t)(group * 64 * S::a_line));
+    const uint64_t b = wgmma_descriptor(b_stage, S::K * 128);
+    wgmma_fence();
+    wgmma_sp<typename S::T, S::N, 0>(sums, a, b, codes, accumulate);
+    wgmma_sp<typename S::T, S::N, 1>(sums, a + wgmma_step<true>, b + 2 * wgmma_step<true>, codes, 1);
+    wgmma_commit_group();
+}
+
+/* All slices of a tile, in the tensor cores' registers. Products read their codes' registers as they go on, so fours of slices
+ * take turns in two sets of them. */
+template <class S>
+__device__ inline void multiply_tile_sparse(float (&sums)[S::sums], const matmul_memory<S> &memory,
+                                            ring<S::stages> &at, int slices, int group, int rank,
+                                            const sparse_codes &codes) {
+    sparse_faults faults;
+    sparse_words asked = codes.ask(0);
+    int before = 0;
+    const auto four = [&](int first, unsigned(&words)[4]) {
+        faults.look(asked);
+        sparse_spread(asked, words);
+        if (first + 4 < slices) asked = codes.ask(first + 4);
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int k = first + i;
+            if (k >= slices) return;
+            mbarrier_wait_parity(memory.full(at.stage), at.phase);
+            multiply_sparse_stage<S>(sums, memory.a(at.stage), memory.b(at.stage), group, words[i], k > 0);
+            wgmma_wait_group<1>();
+            if (k > 0) release<S>(memory.empty(before), rank);
+            before = at.stage;
+            at.next();
+        }
+    };
+    unsigned even[4], odd[4];
+    for (int k = 0; k < slices; k += 8) {
+        four(k, even);
+        if (k + 4 < slices) four(k + 4, odd);
+    }
+    wgmma_wait_group<0>();
+    wgmma_settle(sums);
+    release<S>(memory.empty(before), rank);
+    faults.settle(sums);
+}
+
+}  // namespace ridge
+
+#endif
