@@ -135,6 +135,18 @@ RIDGE_API ridge_status ridge_fp8_gemm(ridge_context *context, const DLTensor *a,
                                       const DLTensor *b, const DLTensor *b_scale, const DLTensor *c,
                                       ridge_error *error);
 
+/* c = a b^T of a 2:4 sparse a, of which two of each four columns are kept, as prune_2_4 keeps them: f32, on a GPU bf16 and f16
+ *     a: [m, k / 2]      codes: [m, k / 32], i32      b: [n, k]      c: [m, n]      k: a multiple of 32
+ * A row whose codes are not of a pattern is NaN. */
+RIDGE_API ridge_status ridge_structured_sparsity(ridge_context *context, const DLTensor *a, const DLTensor *codes,
+                                                 const DLTensor *b, const DLTensor *c, ridge_error *error);
+
+/* Of each four columns of x the two of the largest magnitudes, and which these are: f32, bf16, on a GPU f16
+ *     x: [rows, cols], cols a multiple of 32      values: [rows, cols / 2]      codes: [rows, cols / 32], i32
+ * A code is 4 bits, the place of the first that is kept and above it that of the second; the first four's is the lowest. */
+RIDGE_API ridge_status ridge_prune_2_4(ridge_context *context, const DLTensor *x, const DLTensor *values,
+                                       const DLTensor *codes, ridge_error *error);
+
 /* y = (silu(x g^T) (x u^T)) w2^T, w1 = [g; u]: f32, on a GPU bf16 and f16
  *     x: [m, d], w1: [2 f, d], gates before ups      w2: [d, f]      y: [m, d] */
 RIDGE_API ridge_status ridge_swiglu_ffn(ridge_context *context, const DLTensor *x, const DLTensor *w1,

@@ -12,8 +12,8 @@
 #endif
 
 enum {
-    PATTERN_COLUMNS = 32,             /* of a word */
-    PATTERN_FIRST_TWO = 0x44444444    /* the word that keeps the first two of each four */
+    PATTERN_COLUMNS = 32,          /* of a word */
+    PATTERN_FIRST_TWO = 0x44444444 /* the word that keeps the first two of each four */
 };
 
 PATTERN_INLINE unsigned pattern_code(uint32_t word, int four) { return word >> 4 * four & 15; }
@@ -28,15 +28,16 @@ PATTERN_INLINE uint32_t pattern_wrong(uint32_t word) {
     return ~((second | 0x44444444u) - first - 0x11111111u) & 0x44444444u;
 }
 
-/* The code that keeps the two of the largest magnitudes, the earlier of equal ones. Magnitudes are compared as bits, so that a
- * NaN is above infinity. */
-PATTERN_INLINE unsigned pattern_of(const uint32_t magnitude[4]) {
+/* The code that keeps the two of the largest magnitudes, the earlier of equal ones. A number's bits, without its sign, order
+ * magnitudes; all NaNs are alike, and above infinity. */
+PATTERN_INLINE unsigned pattern_of(const uint32_t magnitude[4], uint32_t infinity) {
+    uint32_t m[4];
     unsigned kept = 0;
+    for (int i = 0; i < 4; i++) m[i] = magnitude[i] > infinity ? infinity + 1 : magnitude[i];
     for (int i = 0; i < 4; i++) {
-        int above = 0;
-        for (int j = 0; j < 4; j++)
-            above += j < i ? magnitude[j] >= magnitude[i] : magnitude[j] > magnitude[i];
-        kept |= (unsigned)(above < 2) << i;
+        int ahead = 0;
+        for (int j = 0; j < 4; j++) ahead += j < i ? m[j] >= m[i] : m[j] > m[i];
+        kept |= (unsigned)(ahead < 2) << i;
     }
     const unsigned first = kept & 1 ? 0 : kept & 2 ? 1 : 2, second = kept & 8 ? 3 : kept & 4 ? 2 : 1;
     return first | second << 2;

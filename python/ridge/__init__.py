@@ -35,10 +35,12 @@ from ._operations import (
     linear_norm_activation,
     linear_softmax,
     masked_softmax,
+    prune_2_4,
     quantize_fp8_blocks,
     quantize_nvfp4,
     rms_norm,
     scaled_softmax,
+    structured_sparsity,
     swiglu_ffn,
 )
 
@@ -62,10 +64,12 @@ __all__ = [
     "linear_norm_activation",
     "linear_softmax",
     "masked_softmax",
+    "prune_2_4",
     "quantize_fp8_blocks",
     "quantize_nvfp4",
     "rms_norm",
     "scaled_softmax",
+    "structured_sparsity",
     "swiglu_ffn",
 ]
 

@@ -118,6 +118,23 @@ def quantize_nvfp4(x, tensor_scale, **how):
     return q, s
 
 
+def prune_2_4(x, **how):
+    """(values, codes) of 2:4 pruning: the two largest of each four columns, and int32 words of which these are."""
+    rows, cols = _dims(x, "x", ("rows", "cols"))
+    torch = sys.modules.get("torch")
+    int32 = torch.int32 if isinstance(x, getattr(torch, "Tensor", ())) else "int32"
+    values, codes = _empty(x, (rows, cols // 2)), _empty(x, (rows, cols // 32), int32)
+    apply("prune_2_4", [x], [values, codes], **how)
+    return values, codes
+
+
+def structured_sparsity(a, codes, b, **how):
+    """c [m, n] = a b^T of what prune_2_4 made of a [m, k]: a [m, k / 2], codes [m, k / 32]; b [n, k]."""
+    c = _empty(b, (_dims(a, "a", ("m", "k / 2"))[0], _dims(b, "b", ("n", "k"))[0]))
+    apply("structured_sparsity", [a, codes, b], [c], **how)
+    return c
+
+
 def swiglu_ffn(x, w1, w2, **how):
     """(silu(x g^T) (x u^T)) w2^T: x [m, d], w1 [2 f, d] with the rows of g before those of u, w2 [d, f]."""
     y = _empty(x, tuple(x.shape))

@@ -59,6 +59,18 @@ ridge_status ridge_fp8_gemm(ridge_context *context, const DLTensor *a, const DLT
     return apply(context, "fp8_gemm", in, 4, &c, 1, NULL, error);
 }
 
+ridge_status ridge_structured_sparsity(ridge_context *context, const DLTensor *a, const DLTensor *codes,
+                                       const DLTensor *b, const DLTensor *c, ridge_error *error) {
+    const DLTensor *const in[] = {a, codes, b};
+    return apply(context, "structured_sparsity", in, 3, &c, 1, NULL, error);
+}
+
+ridge_status ridge_prune_2_4(ridge_context *context, const DLTensor *x, const DLTensor *values, const DLTensor *codes,
+                             ridge_error *error) {
+    const DLTensor *const out[] = {values, codes};
+    return apply(context, "prune_2_4", &x, 1, out, 2, NULL, error);
+}
+
 ridge_status ridge_swiglu_ffn(ridge_context *context, const DLTensor *x, const DLTensor *w1, const DLTensor *w2,
                               const DLTensor *y, ridge_error *error) {
     const DLTensor *const in[] = {x, w1, w2};

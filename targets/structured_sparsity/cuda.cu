@@ -88,9 +88,9 @@ ridge_status dense(const ridge_call *call) {
     const int64_t m = call->dim[SPARSE_M], k = call->dim[SPARSE_K];
     const matrix<T> whole = {(T *)call->scratch, k};
     if (m == 0) return RIDGE_OK;
-    RIDGE_TRY(launch_plain(call, m, k / 4,
-                           expanded_four<T>{matrix_in<T>(&call->in[SPARSE_A]),
-                                            matrix_in<unsigned>(&call->in[SPARSE_CODES]), whole}));
+    RIDGE_TRY(launch_plain(
+        call, m, k / 4,
+        expanded_four<T>{matrix_in<T>(&call->in[SPARSE_A]), matrix_in<unsigned>(&call->in[SPARSE_CODES]), whole}));
     const matrix_view a = {call->scratch, m, k, k, 1};
     return gemm_at_best(gemm_call(a, transposed(view_of(call->in[SPARSE_B])), view_of(call->out[0]), call->dtype, false,
                                   stream_of(call)));

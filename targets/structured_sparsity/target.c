@@ -30,7 +30,8 @@ static const ridge_case cases[] = {
     {CASE(1, 8, 32), .dtype = RIDGE_F16, EDGE, GPU},
     {CASE(67, 45, 96), .dtype = RIDGE_BF16, EDGE, GPU},
     {CASE(257, 264, 160), .dtype = RIDGE_F16, EDGE, GPU},
-    {CASE(300, 520, 736), .dtype = RIDGE_BF16, EDGE, GPU}, /* tails in each extent, more slices than stages and codes in turn */
+    {CASE(300, 520, 736), .dtype = RIDGE_BF16, EDGE,
+     GPU}, /* tails in each extent, more slices than stages and codes in turn */
     {CASE(129, 776, 1120), .dtype = RIDGE_F16, EDGE, GPU},
 };
 
@@ -104,7 +105,8 @@ static void oracle(const ridge_oracle_call *call) {
 /* A product of k / 2 terms: those of two_stage_pipeline (16 bits) and of micro_tiling_matmul (fp32). In 16 bits the bound has
  * all k, since the dense baseline's steps have the zeros, too. */
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
-    const double product = call->in_max[SPARSE_A] * call->in_max[SPARSE_B], k = (double)call->dim[SPARSE_K], u = 0x1p-24;
+    const double product = call->in_max[SPARSE_A] * call->in_max[SPARSE_B], k = (double)call->dim[SPARSE_K],
+                 u = 0x1p-24;
     const bool narrow = ridge_dtype_size(call->dtype) == 2;
     (void)output;
     *b = (ridge_bound){.relative = narrow ? ridge_dtype_roundoff(call->dtype) : 0};

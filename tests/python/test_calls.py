@@ -207,6 +207,22 @@ class Calls:
         of_row = [self.kind.read_byte(s, (0, 16 * row)) for row in range(7)]
         self.assertEqual(of_row, [0x38] * 3 + [0x30] * 3 + [0])  # 1, a half, and the padding
 
+    def test_sparse_products(self):
+        """Of each four columns the largest two count; a row whose codes are not of a pattern is NaN."""
+        x, b = self.kind.empty((2, 64)), self.kind.empty((3, 64))
+        self.kind.fill(x, {(i, k): (-1.0) ** k * (1 + (k + i) % 4) for i, k in indices((2, 64))})
+        self.kind.fill(b, {(j, k): 1.0 + j * (k % 4) for j, k in indices((3, 64))})
+        values, codes = ridge.prune_2_4(x)
+        self.assertEqual((tuple(values.shape), tuple(codes.shape)), ((2, 32), (2, 2)))
+        c = ridge.structured_sparsity(values, codes, b)
+        for i, j in indices((2, 3)):
+            four = sorted(range(4), key=lambda k: -((k + i) % 4))[:2]
+            want = 16 * sum((-1.0) ** k * (1 + (k + i) % 4) * (1 + j * k) for k in four)
+            self.assertAlmostEqual(self.kind.read(c, (i, j)), want, delta=1e-4)
+        self.kind.fill(codes, {index: 0 if index == (1, 0) else 0x44444444 for index in indices((2, 2))})
+        c = ridge.structured_sparsity(values, codes, b)
+        self.assertTrue(math.isnan(self.kind.read(c, (1, 2))) and not math.isnan(self.kind.read(c, (0, 2))))
+
     def test_quantized_products(self):
         """Of powers of two, whose codes and scales are exact but for the scales' own rounding."""
         a, b = self.kind.empty((3, 256)), self.kind.empty((5, 256))

@@ -95,9 +95,8 @@ __device__ inline void multiply_sparse_stage(float (&sums)[S::sums], uint32_t a_
 /* All slices of a tile, in the tensor cores' registers. Products read their codes' registers as they go on, so fours of slices
  * take turns in two sets of them. */
 template <class S>
-__device__ inline void multiply_tile_sparse(float (&sums)[S::sums], const matmul_memory<S> &memory,
-                                            ring<S::stages> &at, int slices, int group, int rank,
-                                            const sparse_codes &codes) {
+__device__ inline void multiply_tile_sparse(float (&sums)[S::sums], const matmul_memory<S> &memory, ring<S::stages> &at,
+                                            int slices, int group, int rank, const sparse_codes &codes) {
     sparse_faults faults;
     sparse_words asked = codes.ask(0);
     int before = 0;

@@ -52,10 +52,10 @@ bool make_map(CUtensorMap *map, const matrix_lines &m, int lines, CUtensorMapDat
     const cuuint64_t stride[1] = {(cuuint64_t)m.stride * sizeof(T)};
     const cuuint32_t box[2] = {(cuuint32_t)(bytes / (int)sizeof(T)), (cuuint32_t)lines}, step[2] = {1, 1};
     const CUtensorMapSwizzle swizzle = bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_128B;
-    const CUresult answer = !encode ? CUDA_ERROR_NOT_FOUND
-                                    : encode(map, type, 2, (void *)m.base, extent, stride, box, step,
-                                             CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-                                             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    const CUresult answer =
+        !encode ? CUDA_ERROR_NOT_FOUND
+                : encode(map, type, 2, (void *)m.base, extent, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                         swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (answer == CUDA_SUCCESS) return true;
     ridge_note_why("cuTensorMapEncodeTiled: %s %d", encode ? "error" : "not in this driver, error", (int)answer);
     return false;

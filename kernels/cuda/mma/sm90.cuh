@@ -33,7 +33,8 @@ struct matmul_shape {
     static constexpr bool batched = Tuned.batched, grouped = Tuned.grouped, paired = Tuned.paired;
     static constexpr int halves = paired ? 2 : 1, columns = N / halves; /* of C that a tile has */
     static constexpr bool sparse = Tuned.sparse;
-    static constexpr int a_line = sparse ? 64 : 128, a_bytes = M * a_line, b_bytes = N * 128, stage_bytes = parts * (a_bytes + b_bytes);
+    static constexpr int a_line = sparse ? 64 : 128, a_bytes = M * a_line, b_bytes = N * 128,
+                         stage_bytes = parts * (a_bytes + b_bytes);
     static constexpr int groups = 2, threads = 128 * (groups + 1), sums = N / 2;
     static constexpr int line = K; /* 128 bytes, along K or not */
     /* Boxes of the tensor maps are lines of 128 bytes. */

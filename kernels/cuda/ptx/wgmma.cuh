@@ -133,14 +133,14 @@ struct wgmma_type;
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(TB));                 \
     }
 /* A sparse, B K-major. */
-#define RIDGE_WGMMA_16_SP(n, shape, name, a_, b_, p_, codes_, pair_)                                                  \
-    template <int Pair>                                                                                               \
-    static __device__ void run_sp(float(&d)[n], uint64_t a, uint64_t b, unsigned codes, int accumulate) {             \
-        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " p_                                                           \
-                     ", 0;\nwgmma.mma_async.sp.sync.aligned." shape ".f32." name "." name " {" RIDGE_NAMES_##n "}, " a_ \
-                     ", " b_ ", " codes_ ", " pair_ ", p, 1, 1, 0, 0;\n}"                                             \
-                     : RIDGE_SUMS_##n(d)                                                                              \
-                     : "l"(a), "l"(b), "r"(accumulate), "r"(codes), "n"(Pair));                                       \
+#define RIDGE_WGMMA_16_SP(n, shape, name, a_, b_, p_, codes_, pair_)                                       \
+    template <int Pair>                                                                                    \
+    static __device__ void run_sp(float(&d)[n], uint64_t a, uint64_t b, unsigned codes, int accumulate) {  \
+        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " p_ ", 0;\nwgmma.mma_async.sp.sync.aligned." shape \
+                     ".f32." name "." name " {" RIDGE_NAMES_##n "}, " a_ ", " b_ ", " codes_ ", " pair_    \
+                                                                ", p, 1, 1, 0, 0;\n}"                      \
+                     : RIDGE_SUMS_##n(d)                                                                   \
+                     : "l"(a), "l"(b), "r"(accumulate), "r"(codes), "n"(Pair));                            \
     }
 #define RIDGE_WGMMA_16(type, name)                                                                         \
     template <>                                                                                            \
