@@ -67,8 +67,10 @@ static double dot(const double *a, const double *b, int64_t n) {
     for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
     return sum;
 }
-/* Beyond f16 a hidden value is infinite, or just not: its row is not compared. */
-static bool is_beyond(ridge_dtype dtype, double hidden) { return dtype == RIDGE_F16 && fabs(hidden) > 65000; }
+/* As it is stored: in f16 a hidden value that rounds beyond the largest number is infinite. */
+static double stored(ridge_dtype dtype, double hidden) {
+    return dtype == RIDGE_F16 && fabs(hidden) >= 65520 ? copysign((double)INFINITY, hidden) : hidden;
+}
 
 static void oracle(const ridge_oracle_call *call) {
     const int64_t d = call->dim[FFN_D], f = call->dim[FFN_F];
@@ -76,14 +78,11 @@ static void oracle(const ridge_oracle_call *call) {
     for (int64_t i = 0; i < call->dim[FFN_M]; i++) {
         const double *x = call->in[FFN_X] + i * d;
         double *y = call->out[0] + i * d;
-        bool beyond = false;
         for (int64_t j = 0; h && j < f; j++) {
             const double gate = dot(x, call->in[FFN_W1] + j * d, d), up = dot(x, call->in[FFN_W1] + (f + j) * d, d);
-            h[j] = gate / (1 + exp(-gate)) * up;
-            beyond = beyond || is_beyond(call->dtype, h[j]);
+            h[j] = stored(call->dtype, gate / (1 + exp(-gate)) * up);
         }
-        for (int64_t j = 0; j < d; j++)
-            y[j] = !h ? NAN : beyond ? RIDGE_UNDECIDED : dot(h, call->in[FFN_W2] + j * f, f);
+        for (int64_t j = 0; j < d; j++) y[j] = !h ? NAN : dot(h, call->in[FFN_W2] + j * f, f);
     }
     free(h);
 }
@@ -92,16 +91,16 @@ static void oracle(const ridge_oracle_call *call) {
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     const double u = 0x1p-24, d = (double)call->dim[FFN_D], f = (double)call->dim[FFN_F];
     const bool narrow = ridge_dtype_size(call->dtype) == 2;
-    const double stored = narrow ? ridge_dtype_roundoff(call->dtype) : 0;
+    const double rounding = narrow ? ridge_dtype_roundoff(call->dtype) : 0;
     const double largest = call->in_max[FFN_X] * call->in_max[FFN_W1], s = largest * sqrt(d) / 2;
     const double product =
         narrow ? 2 * u * (d / 16 + 1) * (10.0 / 9.0 * sqrt(d) + 1) * largest : 7 * u * d / 7.3 * largest;
-    const double hidden = (3.1 * stored + 8 * u) * s * s + 2.1 * (product + u * s) * s;
+    const double hidden = (3.1 * rounding + 8 * u) * s * s + 2.1 * (product + u * s) * s;
     const double walk = 6 * sqrt(f) + 30, sums = 4 * s * s * call->in_max[FFN_W2];
     (void)output, (void)kind;
     b->absolute = walk * hidden * call->in_max[FFN_W2] / 3 +
                   (narrow ? 2 * u * (f / 16 + 1) * (sqrt(f) + 1) : 7 * u * f / 7.3) * sums;
-    b->relative = stored + 2 * u;
+    b->relative = rounding + 2 * u;
 }
 
 /* ---- variants ---- */
