@@ -51,6 +51,15 @@ RULE_INLINE unsigned rule_e2m1(float v) {
     return (m < 1.0f ? small : normal) | (rule_bits(v) >> 28 & 8u);
 }
 
+/* The value of a code, and that of a scale's, of which none has a sign. */
+RULE_INLINE float rule_value_e2m1(unsigned code) {
+    const float magnitude = rule_float((code & 7u) << 22) * 0x1p126f;
+    return code & 8u ? -magnitude : magnitude;
+}
+RULE_INLINE float rule_value_ue4m3(unsigned code) {
+    return code >= RULE_E4M3_NAN ? rule_float(0x7fffffffu) : rule_of_e4m3(code);
+}
+
 /* ---- e4m3 with an fp32 scale for each block ---- */
 
 /* A block whose values are all smaller counts as one of such values, so that neither factor leaves fp32's range. */

@@ -138,9 +138,10 @@ static stream stream_of(const ridge_operands *ops, int tensor) {
     s.low = places ? 0 : -exact;
     s.range = places ? (uint64_t)ops->c.dim[spec->index_dim] : (uint64_t)(2 * exact + 1);
     if (spec->fill == RIDGE_FILL_SCALE) s.low = 1, s.range = (uint64_t)exact;
-    s.scale = spec->fill == RIDGE_FILL_SCALE    ? 0x1p-8F
-              : spec->fill == RIDGE_FILL_WEIGHT ? weight_scale(ops->c.dim[spec->index_dim])
-                                                : 1;
+    s.scale = spec->dtype == RIDGE_E2M1 && ops->kind != RIDGE_EXACT ? 8 /* all of its values, the largest more often */
+              : spec->fill == RIDGE_FILL_SCALE                      ? 0x1p-8F
+              : spec->fill == RIDGE_FILL_WEIGHT                     ? weight_scale(ops->c.dim[spec->index_dim])
+                                                                    : 1;
     s.shift = spec->fill == RIDGE_FILL_SCALE ? 0x1p-7F
               : spec->fill == RIDGE_FILL_LOG ? (float)nearbyint(log(fmax(1, (double)ops->c.dim[spec->index_dim])))
                                              : 0;

@@ -3,6 +3,7 @@
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>
+#include <stdlib.h>
 
 extern "C" {
 #include "core/random.h"
@@ -117,6 +118,17 @@ static void make_input(const ridge_view &view, const ridge_recipe &recipe, cudaS
                                                                                       recipe);
 }
 
+/* Types that a GPU has no conversions to: made on the host, and copied. */
+static ridge_status copy_input(const ridge_operands *ops, int tensor, const ridge_view &view, ridge_error *error) {
+    const size_t bytes = ridge_view_bytes(&view, view.elements);
+    void *made = malloc(bytes);
+    if (!made) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a fill");
+    ridge_operands_make(ops, tensor, 0, view.elements, made);
+    const ridge_status status = ridge_cuda_copy(view.base, made, bytes, error);
+    free(made);
+    return status;
+}
+
 static ridge_status fill_tensor(const ridge_operands *ops, int tensor, const ridge_view &view, cudaStream_t stream,
                                 ridge_error *error) {
     if (view.elements == 0) return RIDGE_OK;
@@ -148,7 +160,7 @@ static ridge_status fill_tensor(const ridge_operands *ops, int tensor, const rid
         case RIDGE_I64: make_input<int64_t>(view, recipe, stream); break;
         case RIDGE_E4M3: make_input<__nv_fp8_e4m3>(view, recipe, stream); break;
         case RIDGE_E5M2: make_input<__nv_fp8_e5m2>(view, recipe, stream); break;
-        default: return ridge_fail(error, RIDGE_UNSUPPORTED, "no fill of type %s", ridge_dtype_name(view.dtype));
+        default: return copy_input(ops, tensor, view, error);
     }
     return RIDGE_OK;
 }

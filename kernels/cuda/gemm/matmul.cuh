@@ -29,6 +29,7 @@
 #ifndef RIDGE_KERNELS_CUDA_GEMM_MATMUL_CUH
 #define RIDGE_KERNELS_CUDA_GEMM_MATMUL_CUH
 
+#include "cuda/gemm/fp4.cuh"
 #include "cuda/gemm/sparse.cuh"
 #include "cuda/pipe/ring.cuh"
 #include "cuda/ptx/barrier.cuh"
@@ -217,6 +218,8 @@ __global__ void __launch_bounds__(S::threads, 1)
             const auto state = epilogue.begin(tile, group);
             if constexpr (S::sparse)
                 multiply_tile_sparse<S>(sums, memory, at, plan.slices, group, rank, epilogue.codes(tile, group));
+            else if constexpr (S::fp4)
+                multiply_tile_fp4<S>(sums, memory, at, plan, tile, group, rank);
             else if constexpr (S::promote == 1)
                 multiply_tile_promoted_each<S>(sums, memory, at, plan.slices, group, rank,
                                                matmul_promotion<Epilogue>{epilogue, state});

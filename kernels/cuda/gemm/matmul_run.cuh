@@ -62,8 +62,8 @@ template <class S, class Epilogue>
 ridge_status matmul_run(const matrix_lines &a, const matrix_lines &b, int64_t m, int64_t n, const matmul_plan &plan,
                         const Epilogue &epilogue, cudaStream_t stream, int shares = 1) {
     CUtensorMap a_map, b_map;
-    using T = typename S::T;
-    if (!make_map<T>(&a_map, a, S::a_box, map_type<T>, S::a_line) || !make_map<T>(&b_map, b, S::b_box))
+    using A = typename S::A;
+    if (!make_map<A>(&a_map, a, S::a_box, map_type<A>, S::a_line) || !make_map<typename S::T>(&b_map, b, S::b_box))
         return RIDGE_FAILED;
     return matmul_run_maps<S>(a_map, b_map, m, n, plan, epilogue, stream, shares);
 }

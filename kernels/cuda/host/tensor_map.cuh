@@ -43,7 +43,8 @@ constexpr CUtensorMapDataType map_type = sizeof(T) == 1              ? CU_TENSOR
                                          : std::is_same_v<T, __half> ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                                                      : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
 
-/* Boxes of `bytes`, 128 or 64, by `lines` lines, swizzled by as many; elements beyond the matrix read as zero. */
+/* Boxes of `bytes` by `lines` lines, swizzled by as many, 128 or 64, or of 32 as they are; elements beyond the matrix read as
+ * zero. */
 template <typename T>
 bool make_map(CUtensorMap *map, const matrix_lines &m, int lines, CUtensorMapDataType type = map_type<T>,
               int bytes = 128) {
@@ -51,7 +52,9 @@ bool make_map(CUtensorMap *map, const matrix_lines &m, int lines, CUtensorMapDat
     const cuuint64_t extent[2] = {(cuuint64_t)m.along, (cuuint64_t)m.lines};
     const cuuint64_t stride[1] = {(cuuint64_t)m.stride * sizeof(T)};
     const cuuint32_t box[2] = {(cuuint32_t)(bytes / (int)sizeof(T)), (cuuint32_t)lines}, step[2] = {1, 1};
-    const CUtensorMapSwizzle swizzle = bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_128B;
+    const CUtensorMapSwizzle swizzle = bytes == 32   ? CU_TENSOR_MAP_SWIZZLE_NONE
+                                       : bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                                     : CU_TENSOR_MAP_SWIZZLE_128B;
     const CUresult answer =
         !encode ? CUDA_ERROR_NOT_FOUND
                 : encode(map, type, 2, (void *)m.base, extent, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,

@@ -2,6 +2,8 @@
 #ifndef RIDGE_KERNELS_CUDA_MMA_SM90_CUH
 #define RIDGE_KERNELS_CUDA_MMA_SM90_CUH
 
+#include <type_traits>
+
 #include "cuda/ptx/wgmma.cuh"
 
 namespace ridge {
@@ -21,6 +23,7 @@ struct matmul_tuning {
     bool grouped = false;     /* of several products that share rows out among them: matmul_plan.groups */
     bool paired = false; /* half of a tile's columns of B are those of the other half, matmul_plan.pair further on */
     bool sparse = false; /* A has two of each four elements of K: gemm/sparse.cuh */
+    bool fp4 = false;    /* A is NVFP4: gemm/fp4.cuh */
 };
 /* Tile: M x N sums a block, K: 128 bytes. KMajorA, KMajorB: whether K runs along the lines of A and B in memory. */
 template <typename Type, matmul_tuning Tuned, bool KMajorA = true, bool KMajorB = true>
@@ -32,16 +35,19 @@ struct matmul_shape {
     static constexpr int promote = Tuned.promote, parts = Tuned.split ? 2 : 1;
     static constexpr bool batched = Tuned.batched, grouped = Tuned.grouped, paired = Tuned.paired;
     static constexpr int halves = paired ? 2 : 1, columns = N / halves; /* of C that a tile has */
-    static constexpr bool sparse = Tuned.sparse;
-    static constexpr int a_line = sparse ? 64 : 128, a_bytes = M * a_line, b_bytes = N * 128,
-                         stage_bytes = parts * (a_bytes + b_bytes);
+    static constexpr bool sparse = Tuned.sparse, fp4 = Tuned.fp4;
+    using A = std::conditional_t<fp4, uint8_t, T>; /* as A's map counts elements */
+    static constexpr int a_line = fp4 ? 32 : sparse ? 64 : 128, a_share = fp4 || sparse ? 2 : 1; /* of K, to one of A */
+    static constexpr int scale_bytes = fp4 ? 512 : 0, scale_room = fp4 ? 1024 : 0;
+    static constexpr int a_bytes = M * a_line, b_bytes = N * 128,
+                         stage_bytes = parts * (a_bytes + b_bytes) + scale_room;
     static constexpr int groups = 2, threads = 128 * (groups + 1), sums = N / 2;
     static constexpr int line = K; /* 128 bytes, along K or not */
     /* Boxes of the tensor maps are lines of 128 bytes. */
     static constexpr int a_box = lines_of_peer(KA ? M : K, CN), b_box = lines_of_peer(KB ? columns : K, CM);
     static constexpr int a_lines = KA ? a_box * CN : M, b_lines = KB ? halves * b_box * CM : N;
-    static constexpr int arriving_bytes = parts * (a_line * a_lines + 128 * b_lines);
-    static_assert(!sparse || (KA && KB && parts == 1 && promote == 0), "a sparse A is K-major, B too");
+    static constexpr int arriving_bytes = parts * (a_line * a_lines + 128 * b_lines) + scale_bytes;
+    static_assert(a_share == 1 || (KA && KB && parts == 1 && promote == 0), "such an A is K-major, B too");
     static_assert(b_box <= 256 && columns % 8 == 0 && (KB || columns % line == 0), "boxes and operands");
 };
 

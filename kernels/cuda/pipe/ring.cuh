@@ -8,6 +8,7 @@
 #include "cuda/mma/sm90.cuh"
 #include "cuda/pipe/pace.cuh"
 #include "cuda/pipe/schedule.cuh"
+#include "cuda/ptx/bulk.cuh"
 #include "cuda/ptx/mbarrier.cuh"
 #include "cuda/ptx/tensor.cuh"
 
@@ -27,6 +28,7 @@ struct matmul_memory {
     uint32_t base, barriers;
     __device__ uint32_t a(int stage) const { return base + stage * S::stage_bytes; }
     __device__ uint32_t b(int stage) const { return a(stage) + S::parts * S::a_bytes; }
+    __device__ uint32_t scales(int stage) const { return b(stage) + S::parts * S::b_bytes; }
     __device__ uint32_t full(int stage) const { return barriers + 8 * stage; }
     __device__ uint32_t empty(int stage) const { return barriers + 8 * (S::stages + stage); }
 };
@@ -78,12 +80,17 @@ __device__ inline void produce(const CUtensorMap *a_map, const CUtensorMap *b_ma
             if (slice < paced && ++slice % PACE == 0) keep_pace(plan.progress, slice / PACE);
             mbarrier_wait_parity(memory.empty(at.stage), at.phase ^ 1);
             mbarrier_arrive_expect_tx(memory.full(at.stage), S::arriving_bytes);
+            if constexpr (S::fp4) /* shares of K may end behind the last */
+                cp_async_bulk(memory.scales(at.stage),
+                              plan.scales.base + tile.m / S::M * plan.scales.line +
+                                  min(begin + k, plan.scales.tiles - 1) * (int64_t)S::scale_bytes,
+                              S::scale_bytes, memory.full(at.stage));
 #pragma unroll
             for (int part = 0; part < S::parts; part++) {
                 const int from = (begin + k + part * plan.low) * S::K;
-                load_operand<S, S::M, S::KA, S::CN, S::a_line>(
-                    memory.a(at.stage) + (uint32_t)(part * S::a_bytes), a_map, memory.full(at.stage), tile.m,
-                    S::sparse ? from / 2 : from, block_n, row, a_policy, schedule.batch_of_a(tile));
+                load_operand<S, S::M, S::KA, S::CN, S::a_line>(memory.a(at.stage) + (uint32_t)(part * S::a_bytes),
+                                                               a_map, memory.full(at.stage), tile.m, from / S::a_share,
+                                                               block_n, row, a_policy, schedule.batch_of_a(tile));
 #pragma unroll
                 for (int half = 0; half < S::halves; half++)
                     load_operand<S, S::columns, S::KB, S::CM, 128>(

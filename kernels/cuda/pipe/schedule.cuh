@@ -2,6 +2,8 @@
 #ifndef RIDGE_KERNELS_CUDA_PIPE_SCHEDULE_CUH
 #define RIDGE_KERNELS_CUDA_PIPE_SCHEDULE_CUH
 
+#include <stdint.h>
+
 #include "cuda/pipe/order.h"
 
 namespace ridge {
@@ -23,6 +25,13 @@ struct matmul_groups {
     int count, rows, first, behind;
 };
 
+/* Scales of A's blocks, in tiles of 128 rows and 64 of K (quantize/blocks.h); bytes from one row of tiles to the next. */
+struct matmul_scales {
+    const uint8_t *base;
+    int64_t line;
+    int tiles, blocks; /* of a row; blocks of 16 of K */
+};
+
 /* The product: extents in tiles and slices of K. */
 struct matmul_plan {
     int m_tiles, n_tiles, slices;
@@ -37,6 +46,7 @@ struct matmul_plan {
     bool keep_a, keep_b;  /* operands that later tiles read again from L2 */
     unsigned *progress;   /* NULL, or zero in memory: see keep_pace */
     matmul_groups groups; /* of shapes that are grouped */
+    matmul_scales scales; /* of those whose A is NVFP4 */
 };
 
 /* A block's tiles, one after the other. Values common to all are computed again rather than kept in registers. */

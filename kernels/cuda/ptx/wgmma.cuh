@@ -56,6 +56,13 @@ __device__ inline void wgmma_settle(float (&sums)[N]) {
     for (int i = 0; i < N; i++) asm volatile("" : "+f"(sums[i])::"memory");
 }
 
+/* Before a fence: A's registers are made there, and not between the products that read them. */
+template <int M, int N>
+__device__ inline void wgmma_hold(unsigned (&a)[M][N]) {
+#pragma unroll
+    for (int i = 0; i < M * N; i++) asm volatile("" : "+r"(a[i / N][i % N])::"memory");
+}
+
 /* Waits for all groups; the sums may then be used. */
 template <int N>
 __device__ inline void wgmma_finish(float (&d)[N]) {
@@ -66,6 +73,7 @@ __device__ inline void wgmma_finish(float (&d)[N]) {
 /* Sums of asm statements, and their names. */
 #define RIDGE_AT_4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define RIDGE_AT_16(d, i) RIDGE_AT_4(d, i), RIDGE_AT_4(d, i + 4), RIDGE_AT_4(d, i + 8), RIDGE_AT_4(d, i + 12)
+#define RIDGE_SUMS_8(d) RIDGE_AT_4(d, 0), RIDGE_AT_4(d, 4)
 #define RIDGE_SUMS_28(d) RIDGE_AT_16(d, 0), RIDGE_AT_4(d, 16), RIDGE_AT_4(d, 20), RIDGE_AT_4(d, 24)
 #define RIDGE_SUMS_32(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16)
 #define RIDGE_SUMS_36(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_4(d, 32)
@@ -74,6 +82,7 @@ __device__ inline void wgmma_finish(float (&d)[N]) {
 #define RIDGE_SUMS_64(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_16(d, 32), RIDGE_AT_16(d, 48)
 #define RIDGE_SUMS_128(d) \
     RIDGE_SUMS_64(d), RIDGE_AT_16(d, 64), RIDGE_AT_16(d, 80), RIDGE_AT_16(d, 96), RIDGE_AT_16(d, 112)
+#define RIDGE_NAMES_8 "%0,%1,%2,%3,%4,%5,%6,%7"
 #define RIDGE_NAMES_28 \
     "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27"
 #define RIDGE_NAMES_32 \
@@ -153,6 +162,7 @@ struct wgmma_type;
         RIDGE_WGMMA_16_RS(128, "m64n256k16", name, "%128", "%129", "%130", "%131", "%132", "%133", "%134") \
         RIDGE_WGMMA_16_RS(64, "m64n128k16", name, "%64", "%65", "%66", "%67", "%68", "%69", "%70")         \
         RIDGE_WGMMA_16_RS(32, "m64n64k16", name, "%32", "%33", "%34", "%35", "%36", "%37", "%38")          \
+        RIDGE_WGMMA_16_RS(8, "m64n16k16", name, "%8", "%9", "%10", "%11", "%12", "%13", "%14")             \
         RIDGE_WGMMA_16_SP(128, "m64n256k32", name, "%128", "%129", "%130", "%131", "%132")                 \
         RIDGE_WGMMA_16_SP(64, "m64n128k32", name, "%64", "%65", "%66", "%67", "%68")                       \
     };
@@ -235,12 +245,14 @@ __device__ inline void wgmma_rs(float (&d)[36], float (&e)[36], const unsigned (
 #undef RIDGE_NAMES_40
 #undef RIDGE_NAMES_36
 #undef RIDGE_NAMES_28
+#undef RIDGE_NAMES_8
 #undef RIDGE_SUMS_128
 #undef RIDGE_SUMS_64
 #undef RIDGE_SUMS_52
 #undef RIDGE_SUMS_40
 #undef RIDGE_SUMS_36
 #undef RIDGE_SUMS_28
+#undef RIDGE_SUMS_8
 #undef RIDGE_AT_16
 #undef RIDGE_AT_4
 

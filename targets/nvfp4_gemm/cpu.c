@@ -1,0 +1,73 @@
+/* C = x W^T in fp32, W in NVFP4. Baseline: all of W as fp32, then the product. Optimized: a block of W's rows after the other,
+ * which are in cache when x is multiplied with them. */
+#include "cpu/gemm_product.h"
+#include "cpu/row.h"
+#include "nvfp4_gemm.h"
+
+/* Row i of W as fp32. */
+static void dequantize(const ridge_call *call, int64_t i, float *to) {
+    const DLTensor *q = &call->in[FP4_Q], *s = &call->in[FP4_S];
+    const unsigned char *codes = (const unsigned char *)ridge_data(q) + i * ridge_row_stride(q) / 2;
+    const unsigned char *tiles = (const unsigned char *)ridge_data(s) + i / BLOCKS_TILE_ROWS * ridge_row_stride(s);
+    const float tensor = *(const float *)ridge_data(&call->in[FP4_TENSOR]);
+    for (int64_t block = 0; block < call->dim[FP4_K] / FP4_BLOCK; block++) {
+        const unsigned code = tiles[block / BLOCKS_TILE_COLS * BLOCKS_TILE + blocks_in_tile(i, block)];
+        const float scale = rule_value_ue4m3(code) * tensor;
+        for (int64_t j = block * FP4_BLOCK; j < (block + 1) * FP4_BLOCK; j += 2) {
+            to[j] = rule_value_e2m1(codes[j / 2] & 15U) * scale;
+            to[j + 1] = rule_value_e2m1(codes[j / 2] >> 4) * scale;
+        }
+    }
+}
+
+/* x times `rows` rows of W from `first` on, which are at w. */
+static gemm_product product_of(const ridge_call *call, int64_t first, int64_t rows, const float *w) {
+    const DLTensor *x = &call->in[FP4_X], *c = &call->out[0];
+    return (gemm_product){.m = call->dim[FP4_M],
+                          .n = rows,
+                          .k = call->dim[FP4_K],
+                          .a = ridge_data(x),
+                          .a_row = ridge_row_stride(x),
+                          .a_depth = 1,
+                          .b = w,
+                          .b_depth = 1,
+                          .b_column = call->dim[FP4_K],
+                          .c = (float *)ridge_data(c) + first,
+                          .c_row = ridge_row_stride(c)};
+}
+
+static void dequantize_all(void *arg, int rank, int size) {
+    const ridge_call *call = arg;
+    int64_t begin, end;
+    ridge_share(call->dim[FP4_N], 1, rank, size, &begin, &end);
+    for (int64_t i = begin; i < end; i++) dequantize(call, i, (float *)call->scratch + i * call->dim[FP4_K]);
+}
+ridge_status RIDGE_ISA_FN(nvfp4_gemm_cpu_baseline)(const ridge_call *call) {
+    const int64_t n = call->dim[FP4_N], k = call->dim[FP4_K];
+    float *const w = call->scratch;
+    if (call->dim[FP4_M] == 0) return RIDGE_OK;
+    ridge_team_run(call->team, dequantize_all, (void *)call);
+    const gemm_product p = product_of(call, 0, n, w);
+    gemm_product_best(&p, w + (n * k + 15) / 16 * 16, call->team);
+    return RIDGE_OK;
+}
+
+static void blocks(void *arg, int rank, int size) {
+    const ridge_call *call = arg;
+    const int64_t m = call->dim[FP4_M], k = call->dim[FP4_K], rows = fp4_rows(k);
+    const size_t floats = (size_t)((rows * k + 15) / 16 * 16);
+    const size_t mine = (floats * sizeof(float) + gemm_product_scratch(m, rows, k, 1) + 63) / 64 * 64;
+    float *const w = (float *)((char *)call->scratch + (size_t)rank * mine);
+    int64_t begin, end;
+    ridge_share(call->dim[FP4_N], 1, rank, size, &begin, &end);
+    for (int64_t first = begin, count; first < end; first += count) {
+        count = end - first < rows ? end - first : rows;
+        for (int64_t i = 0; i < count; i++) dequantize(call, first + i, w + i * k);
+        const gemm_product p = product_of(call, first, count, w);
+        gemm_product_best(&p, w + floats, NULL);
+    }
+}
+ridge_status RIDGE_ISA_FN(nvfp4_gemm_cpu_optimized)(const ridge_call *call) {
+    if (call->dim[FP4_M] > 0) ridge_team_run(call->team, blocks, (void *)call);
+    return RIDGE_OK;
+}

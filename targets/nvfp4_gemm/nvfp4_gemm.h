@@ -1,0 +1,45 @@
+/* What the files of this target know of its operands, and how a GPU's tiles are chosen. */
+#ifndef NVFP4_GEMM_H
+#define NVFP4_GEMM_H
+
+#include "gemm/problem.h"
+#include "quantize/blocks.h"
+#include "quantize/rule.h"
+
+RIDGE_CPU_DECLARE(nvfp4_gemm_cpu_baseline);
+RIDGE_CPU_DECLARE(nvfp4_gemm_cpu_optimized);
+
+enum { FP4_M, FP4_N, FP4_K, FP4_ROW_TILES, FP4_TILE_BYTES, FP4_ONE }; /* dims */
+enum { FP4_X, FP4_Q, FP4_S, FP4_TENSOR };                             /* inputs; c is out[0] */
+enum { FP4_BLOCK = 16, FP4_SLICE = 64, FP4_ROWS = 128, FP4_MOST_SHARES = 16 };
+
+/* Rows of W that a CPU thread has as fp32 at a time: 128 KiB of them. */
+static inline int64_t fp4_rows(int64_t k) {
+    const int64_t rows = (1 << 15) / (k > 0 ? k : 1);
+    return rows > 144 ? 144 : rows < 8 ? 8 : rows;
+}
+
+/* Tiles of 128 rows of W by so many of x; the slices of K in each of its shares. */
+typedef struct fp4_tiles {
+    int columns, shares;
+    int64_t slices;
+} fp4_tiles;
+
+/* Shares of K as fill the SMs with the least left over, each of eight slices and more; a share more costs its sums. */
+static inline fp4_tiles fp4_tiles_of(int64_t m, int64_t n, int64_t k, int sm_count) {
+    const int columns = m <= 16 ? 16 : m <= 64 ? 64 : m <= 128 ? 128 : 256;
+    const int64_t tiles = (n + FP4_ROWS - 1) / FP4_ROWS * ((m + columns - 1) / columns),
+                  sms = sm_count > 0 ? sm_count : 1;
+    const int64_t slices = (k + FP4_SLICE - 1) / FP4_SLICE;
+    int best = 1;
+    double least = 0;
+    for (int shares = 1; shares <= FP4_MOST_SHARES && (shares == 1 || slices / shares >= 8); shares++) {
+        const int64_t waves = (tiles * shares + sms - 1) / sms;
+        const double cost = (double)waves / shares + 0.02 * (shares - 1);
+        if (shares == 1 || cost < least) best = shares, least = cost;
+    }
+    const int64_t each = (slices + best - 1) / best;
+    return (fp4_tiles){columns, (int)((slices + each - 1) / (each > 0 ? each : 1)), each};
+}
+
+#endif
