@@ -135,6 +135,12 @@ RIDGE_API ridge_status ridge_fp8_gemm(ridge_context *context, const DLTensor *a,
                                       const DLTensor *b, const DLTensor *b_scale, const DLTensor *c,
                                       ridge_error *error);
 
+/* c = tensor_scale x w^T of w in NVFP4, as quantize_nvfp4 makes q and s: x and c f32, on a GPU bf16 and f16
+ *     x: [m, k], k a multiple of 16      q: [n, k], e2m1      s: [ceil(n / 128), 512 ceil(k / 64)], e4m3      c: [m, n]
+ *     tensor_scale: [1], f32 */
+RIDGE_API ridge_status ridge_nvfp4_gemm(ridge_context *context, const DLTensor *x, const DLTensor *q, const DLTensor *s,
+                                        const DLTensor *tensor_scale, const DLTensor *c, ridge_error *error);
+
 /* c = a b^T of a 2:4 sparse a, of which two of each four columns are kept, as prune_2_4 keeps them: f32, on a GPU bf16 and f16
  *     a: [m, k / 2]      codes: [m, k / 32], i32      b: [n, k]      c: [m, n]      k: a multiple of 32
  * A row whose codes are not of a pattern is NaN. */

@@ -118,6 +118,13 @@ def quantize_nvfp4(x, tensor_scale, **how):
     return q, s
 
 
+def nvfp4_gemm(x, q, s, tensor_scale, **how):
+    """c [m, n] = tensor_scale x w^T of x [m, k] and of what quantize_nvfp4 made of w [n, k]."""
+    c = _empty(x, (_dims(x, "x", ("m", "k"))[0], _dims(q, "q", ("n", "k / 2"))[0]))
+    apply("nvfp4_gemm", [x, q, s, tensor_scale], [c], **how)
+    return c
+
+
 def prune_2_4(x, **how):
     """(values, codes) of 2:4 pruning: the two largest of each four columns, and int32 words of which these are."""
     rows, cols = _dims(x, "x", ("rows", "cols"))

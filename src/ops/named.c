@@ -59,6 +59,12 @@ ridge_status ridge_fp8_gemm(ridge_context *context, const DLTensor *a, const DLT
     return apply(context, "fp8_gemm", in, 4, &c, 1, NULL, error);
 }
 
+ridge_status ridge_nvfp4_gemm(ridge_context *context, const DLTensor *x, const DLTensor *q, const DLTensor *s,
+                              const DLTensor *tensor_scale, const DLTensor *c, ridge_error *error) {
+    const DLTensor *const in[] = {x, q, s, tensor_scale};
+    return apply(context, "nvfp4_gemm", in, 4, &c, 1, NULL, error);
+}
+
 ridge_status ridge_structured_sparsity(ridge_context *context, const DLTensor *a, const DLTensor *codes,
                                        const DLTensor *b, const DLTensor *c, ridge_error *error) {
     const DLTensor *const in[] = {a, codes, b};

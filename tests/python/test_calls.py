@@ -223,6 +223,17 @@ class Calls:
         c = ridge.structured_sparsity(values, codes, b)
         self.assertTrue(math.isnan(self.kind.read(c, (1, 2))) and not math.isnan(self.kind.read(c, (0, 2))))
 
+    def test_products_of_four_bits(self):
+        """Of weights that NVFP4 has exactly, once scaled: rows of 6 and -6 times powers of two."""
+        x, w, scale = self.kind.empty((3, 64)), self.kind.empty((5, 64)), self.kind.empty((1,))
+        self.kind.fill(x, {(i, k): 1.0 + i * (k % 2) for i, k in indices((3, 64))})
+        self.kind.fill(w, {(j, k): 6.0 * (-1) ** k * 2.0**-j for j, k in indices((5, 64))})
+        self.kind.fill(scale, {(0,): 0.25})
+        q, s = ridge.quantize_nvfp4(w, scale)
+        c = ridge.nvfp4_gemm(x, q, s, scale)
+        for i, j in indices((3, 5)):
+            self.assertAlmostEqual(self.kind.read(c, (i, j)), -32 * i * 6.0 * 2.0**-j, delta=1e-3)
+
     def test_quantized_products(self):
         """Of powers of two, whose codes and scales are exact but for the scales' own rounding."""
         a, b = self.kind.empty((3, 256)), self.kind.empty((5, 256))
