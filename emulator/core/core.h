@@ -54,6 +54,7 @@ static inline uint32_t emu_random_below(emu_random *random, uint32_t n) {
     X(PROTOCOL, "protocol")           /* wgmma without fence, groups never waited for at exit, … */                \
     X(UNSUPPORTED, "unsupported")     /* PTX that the emulator does not know */                                      \
     X(TRAP, "trap")                                                                                                  \
+    X(ASSERTION, "assertion")                                                                                        \
     X(LIMIT, "limit")
 typedef enum emu_finding_kind {
 #define EMU_FINDING_NAME(name, key) EMU_##name,

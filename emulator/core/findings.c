@@ -13,6 +13,7 @@
 enum {
     ILLEGAL_ADDRESS = 700,
     TIMEOUT = 702,
+    ASSERT = 710,
     ILLEGAL_INSTRUCTION = 715,
     MISALIGNED_ADDRESS = 716,
     LAUNCH_FAILURE = 719
@@ -26,7 +27,8 @@ static const char *const kind_key[EMU_N_FINDINGS] = {
 static const int kind_error[EMU_N_FINDINGS] = {[EMU_OUT_OF_BOUNDS] = ILLEGAL_ADDRESS,
                                                [EMU_MISALIGNED] = MISALIGNED_ADDRESS,
                                                [EMU_UNSUPPORTED] = ILLEGAL_INSTRUCTION,
-                                               [EMU_LIMIT] = TIMEOUT};
+                                               [EMU_LIMIT] = TIMEOUT,
+                                               [EMU_ASSERTION] = ASSERT};
 
 static int error_of(emu_finding_kind kind) { return kind_error[kind] ? kind_error[kind] : LAUNCH_FAILURE; }
 

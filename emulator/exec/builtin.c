@@ -135,7 +135,7 @@ static emu_result run_assert(emu_warp *warp, const emu_op *op, const emu_call *c
         if (!string_at(warp, op, lane, emu_passed_read(warp, call->from + (i < 2 ? i : 3), lane), text[i],
                        sizeof text[i]))
             return EMU_ABORT;
-    emu_find(warp, op, lane, EMU_TRAP, 0, "assertion `%s` of %s failed (%s:%u)", text[0], text[2], text[1],
+    emu_find(warp, op, lane, EMU_ASSERTION, 0, "`%s` of %s failed (%s:%u)", text[0], text[2], text[1],
              (unsigned)emu_passed_read(warp, call->from + 2, lane));
     return EMU_ABORT;
 }

@@ -145,8 +145,9 @@ static bool step(emu_operation *operation, emu_random *random) {
     for (int part = 0; part < 2 && what->negate_b; part++)
         negate(b + part * EMU_MAX_N, n, ptx_type_bytes[what->dot->b]);
     memset(d, 0, (size_t)(64 * n) * sizeof d[0]);
+    emu_warp *const *warp = product->group->warp; /* NULL: has exited, and its registers are gone */
     for (int w = 0; w < EMU_WARPGROUP && product->add; w++)
-        emu_fragment_accumulators(product->group->warp[w], what->d, 16, n, half, d + w * 16 * n);
+        if (warp[w]) emu_fragment_accumulators(warp[w], what->d, 16, n, half, d + w * 16 * n);
     const uint8_t(*left)[EMU_LINE] = (const uint8_t(*)[EMU_LINE])a, (*right)[EMU_LINE] = (const uint8_t(*)[EMU_LINE])b;
     if (what->sparse)
         emu_tile_sparse(what->dot, 64, n, what->k / 2, left, (const uint8_t(*)[EMU_LINE])product->kept, right, d,
@@ -154,7 +155,7 @@ static bool step(emu_operation *operation, emu_random *random) {
     else
         emu_tile(what->dot, 64, n, what->k, left, right, d, what->saturate);
     for (int w = 0; w < EMU_WARPGROUP; w++)
-        emu_fragment_results(product->group->warp[w], what->d, 16, n, half, d + w * 16 * n, UINT32_MAX);
+        if (warp[w]) emu_fragment_results(warp[w], what->d, 16, n, half, d + w * 16 * n, UINT32_MAX);
     product->group->done = product->number;
     emu_total.tiles++;
     return true;
@@ -193,11 +194,11 @@ emu_product *emu_product_next(emu_warp *warp, const emu_op *op) {
     return product;
 }
 
-void emu_product_start(emu_product *product) {
+void emu_product_start(emu_product *product, emu_warp *last) {
     emu_operation *operation = &product->operation;
-    emu_block *block = product->group->warp[0]->block;
+    emu_block *block = last->block;
     operation->block = block;
-    operation->queue = UINT64_C(1) << 62 | product->group->warp[0]->index;
+    operation->queue = UINT64_C(1) << 62 | last->index / EMU_WARPGROUP * EMU_WARPGROUP;
     operation->ranks = 1u << block->rank;
     operation->step = step;
     operation->destroy = destroy;

@@ -66,6 +66,6 @@ emu_warpgroup *emu_warpgroup_of(emu_warp *);      /* NULL after a finding: the b
 
 /* The warp's next product: the one that others of the warpgroup have issued already, or a new one. */
 emu_product *emu_product_next(emu_warp *, const emu_op *);
-/* All four have come. */
-void emu_product_start(emu_product *);
+/* All four have come, this one last; the others may have exited. */
+void emu_product_start(emu_product *, emu_warp *last);
 #endif

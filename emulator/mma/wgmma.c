@@ -223,7 +223,7 @@ static emu_result run_product(emu_warp *warp, const emu_op *op, emu_mask mask) {
         emu_actor_end(&actor);
     products->issued++;
     product->arrived |= 1u << warp->index % EMU_WARPGROUP;
-    if (before + 1 == EMU_WARPGROUP) emu_product_start(product);
+    if (before + 1 == EMU_WARPGROUP) emu_product_start(product, warp);
     return EMU_NEXT;
 }
 

@@ -13,7 +13,7 @@ static int most_threads(const emu_kernel *kernel) {
     const ptx_function *f = kernel->function;
     const uint32_t *t = f->required_threads[0] ? f->required_threads : f->max_threads;
     if (t[0]) return (int)(t[0] * (t[1] ? t[1] : 1) * (t[2] ? t[2] : 1));
-    int by_registers = EMU_SM_REGISTERS / emu_registers_of(f) / 32 * 32;
+    int by_registers = EMU_SM_REGISTERS / emu_registers_at_least(f) / 32 * 32;
     return by_registers < EMU_MAX_THREADS ? by_registers : EMU_MAX_THREADS;
 }
 

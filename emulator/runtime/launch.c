@@ -29,7 +29,7 @@ static cudaError_t check_bounds(const emu_launch *l) {
     if (m[0] && volume(l->threads) > (uint64_t)m[0] * (m[1] ? m[1] : 1) * (m[2] ? m[2] : 1))
         return cudaErrorInvalidValue;
     uint32_t warps = ((uint32_t)volume(l->threads) + 31) / 32;
-    if ((uint32_t)emu_registers_of(f) * 32 * warps > EMU_SM_REGISTERS) return cudaErrorLaunchOutOfResources;
+    if ((uint32_t)emu_registers_at_least(f) * 32 * warps > EMU_SM_REGISTERS) return cudaErrorLaunchOutOfResources;
     return cudaSuccess;
 }
 

@@ -4,6 +4,23 @@
 #include "runtime/limits.h"
 #include "runtime/schedule.h"
 
+/* Registers that no compilation does without: the most that one vector operand names, as an accumulator of wgmma does. */
+static int widest_vector(const ptx_function *f) {
+    int most = 0;
+    for (int i = 0; f->parsed && i < f->n_instructions; i++) {
+        const ptx_instruction *instruction = &f->instruction[i];
+        for (int k = 0; k < instruction->n_operands; k++) {
+            const ptx_operand *o = &instruction->operand[k];
+            int units = 0;
+            for (int part = 0; o->kind == PTX_VECTOR && part < o->n_parts; part++)
+                if (o->parts[part].kind == PTX_REGISTER)
+                    units += (ptx_type_bytes[f->reg[o->parts[part].reg].type] + 3) / 4;
+            if (units > most) most = units;
+        }
+    }
+    return most;
+}
+
 /* The most registers that live at once, in 32-bit units, where a register lives from its first to its last mention in
  * the text. PTX registers are nearly in SSA form, so this is close; loops keep some alive for longer. */
 static int live_registers(const ptx_function *f) {
@@ -55,10 +72,16 @@ int emu_registers_of(const ptx_function *f) {
     return (int)(estimate < most ? estimate : most);
 }
 
+int emu_registers_at_least(const ptx_function *f) {
+    enum { LEAST = 16, GRANULE = 8 };
+    const int widest = (widest_vector(f) + GRANULE - 1) / GRANULE * GRANULE;
+    return widest > LEAST ? widest : LEAST;
+}
+
 int emu_occupancy(const emu_code *code, uint32_t threads, uint32_t dynamic_shared) {
     uint32_t warps = (threads + 31) / 32;
     if (threads == 0 || threads > EMU_MAX_THREADS) return 0;
-    uint32_t registers = ((uint32_t)emu_registers_of(code->function) + 7) / 8 * 8;
+    uint32_t registers = (uint32_t)emu_registers_at_least(code->function);
     uint32_t shared = (code->shared_bytes + dynamic_shared + EMU_RESERVED_SHARED + 127) / 128 * 128;
     uint32_t blocks = EMU_SM_BLOCKS;
     uint32_t by_threads = EMU_SM_THREADS / (warps * 32), by_shared = EMU_SM_SHARED / shared;

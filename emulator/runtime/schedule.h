@@ -26,6 +26,9 @@ void emu_schedule(emu_grid *const *grids, int n);
 int emu_occupancy(const emu_code *, uint32_t threads, uint32_t dynamic_shared);
 /* Clusters of so many blocks that fit on the device. */
 uint64_t emu_capacity(const emu_code *, uint32_t threads, uint32_t dynamic_shared, uint64_t cluster);
+/* Registers of a thread that ptxas cannot go below, a multiple of 8: what launches and occupancy are checked by, so that
+ * nothing is refused that a device takes. */
+int emu_registers_at_least(const ptx_function *);
 /* Registers that ptxas might give a thread: .maxnreg, launch bounds, or an estimate from the lives of PTX's registers.
  */
 int emu_registers_of(const ptx_function *);

@@ -139,6 +139,17 @@ static void test_producers_and_consumer(void **state) {
         1, 96, 1, produced, 8);
 }
 
+static uint32_t own_number(uint32_t k) { return k; }
+
+/* A warp that arrives and then waits counts twice, as FlashAttention-3 has it. */
+static void test_arrive_then_sync(void **state) {
+    (void)state;
+    assert_clean(KERNEL("",
+                        "setp.ge.u32 a, t, 64; @a bra DONE; bar.arrive 1, 128; bar.sync 1, 128;"
+                        "st.global.u32 [to], t; DONE:"),
+                 1, 128, 1, own_number, 64);
+}
+
 static uint32_t multiples_of_three(uint32_t k) { return k < 100 ? 34 : k < 200 ? 0 : k < 300 ? 1 : 0; }
 static void test_reductions(void **state) {
     (void)state;
@@ -153,7 +164,6 @@ static void test_reductions(void **state) {
                  1, 100, 1, multiples_of_three, 100);
 }
 
-static uint32_t own_number(uint32_t k) { return k; }
 static void test_exited(void **state) {
     (void)state;
     /* Warps 1 and 3 are gone before, and lanes 0 to 6 of warp 0. */
@@ -386,6 +396,7 @@ int main(void) {
         cmocka_unit_test(test_barrier_of_all),
         cmocka_unit_test(test_barrier_makes_nothing_known_before_it_completes),
         cmocka_unit_test(test_producers_and_consumer),
+        cmocka_unit_test(test_arrive_then_sync),
         cmocka_unit_test(test_reductions),
         cmocka_unit_test(test_exited),
         cmocka_unit_test(test_divergent),

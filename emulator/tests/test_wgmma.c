@@ -370,6 +370,21 @@ static void warps_that_do_not_come(void **state) {
     assert_non_null(strstr(emu_findings_take(), "protocol"));
 }
 
+/* Warp 0 exits behind its wgmma, before warps 2 and 3 have issued theirs: a barrier of the warps that are left says so. */
+static void a_warp_that_exits_too_early(void **state) {
+    (void)state;
+    program p = plain;
+    p.before = "wgmma.fence.sync.aligned;\nsetp.ge.u32 %p1, %r1, 64;\n@%p1 bar.sync 0;\n";
+    p.end =
+        "setp.lt.u32 %p2, %r1, 32;\n@%p2 ret;\n@!%p1 bar.sync 0;\n"
+        "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n";
+    told(&p, "exits without having waited");
+    for (int thread = 32; thread < THREADS; thread++) {
+        const float sum = (float)(sum_of(thread, 0, 16, 1) + thread);
+        assert_memory_equal(&out[thread], &sum, sizeof sum);
+    }
+}
+
 /* Bad metadata of one thread, and metadata whose register is overwritten in flight. Threads that are not selected may have
  * anything. */
 static void metadata_that_is_not_of_pairs(void **state) {
@@ -435,6 +450,7 @@ int main(void) {
         cmocka_unit_test(shared_memory_in_flight),
         cmocka_unit_test(operands_that_differ),
         cmocka_unit_test(warps_that_do_not_come),
+        cmocka_unit_test(a_warp_that_exits_too_early),
         cmocka_unit_test(metadata_that_is_not_of_pairs),
         cmocka_unit_test(sparse_forms_that_are_refused),
     };

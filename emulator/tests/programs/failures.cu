@@ -1,4 +1,6 @@
 // Launches that fail, each in its way: failures <case>. Afterwards the device works on: an error is told once.
+#undef NDEBUG
+#include <cassert>
 #include <cooperative_groups.h>
 #include <cstdio>
 #include <cstring>
@@ -19,6 +21,7 @@ __global__ void count_for_ever(int *x) {
 __global__ void both_write(int *x) { *x = blockIdx.x; }
 __global__ void read_unwritten(const int *x, int *y) { y[threadIdx.x] = x[threadIdx.x]; }
 __global__ void stop_here() { __trap(); }
+__global__ void asserts(const int *x) { assert(x[threadIdx.x] == 1); }
 __global__ void needs_all_blocks(int *arrived, int blocks) {  // a barrier of a grid that is not cooperative
     if (threadIdx.x == 0) {
         atomicAdd(arrived, 1);
@@ -64,6 +67,7 @@ int main(int argc, char **argv) {
     if (strcmp(name, "race") == 0) both_write<<<2, 1>>>(x);
     if (strcmp(name, "unwritten") == 0) read_unwritten<<<1, 32>>>(x, y);
     if (strcmp(name, "trap") == 0) stop_here<<<1, 32>>>();
+    if (strcmp(name, "assertion") == 0) asserts<<<1, 32>>>(x);
     if (strcmp(name, "resident") == 0) needs_all_blocks<<<100, 64>>>(x, 100);
     if (strcmp(name, "too_many") == 0) needs_all_blocks<<<device.multiProcessorCount * 32 + 1, 64>>>(x, 1 << 30);
     if (strncmp(name, "dependent", 9) == 0) {
