@@ -125,13 +125,13 @@ bool emu_decode_tensor_alloc(emu_decoding *d) {
     detail->space = ptx_take(&d->words, "shared::cta") ? PTX_SHARED : PTX_GENERIC;
     return emu_mma_expect(d, "b32") && emu_mma_end(d) && emu_tensor_operands(d, 2, 2) &&
            emu_decode_address(d, &d->instruction->operand[0], detail->space, &detail->address) &&
-           emu_decode_source(d, &d->instruction->operand[1], PTX_U32, &d->op->operand[0]);
+           emu_mma_sources(d, 1, PTX_U32, 1, &d->op->operand[0]);
 }
 
 bool emu_decode_tensor_dealloc(emu_decoding *d) {
     return begin(d, run_dealloc) && emu_mma_expect(d, "b32") && emu_mma_end(d) && emu_tensor_operands(d, 2, 2) &&
-           emu_decode_source(d, &d->instruction->operand[1], PTX_U32, &d->op->operand[0]) &&
-           emu_decode_source(d, &d->instruction->operand[0], PTX_U32, &d->op->operand[1]);
+           emu_mma_sources(d, 1, PTX_U32, 1, &d->op->operand[0]) &&
+           emu_mma_sources(d, 0, PTX_U32, 1, &d->op->operand[1]);
 }
 
 bool emu_decode_tensor_relinquish(emu_decoding *d) { return begin(d, run_relinquish) && emu_mma_end(d); }
