@@ -15,9 +15,10 @@ typedef struct commit_detail {
 
 typedef struct commit {
     emu_operation base;
-    emu_warp *warp; /* lives as long as the cluster */
-    uint64_t group; /* the last that is covered */
-    bool any;       /* something was issued before */
+    emu_warp *warp;    /* lives as long as the cluster */
+    emu_clock *issued; /* what came before the products is done before them: who waits for the commit knows it */
+    uint64_t group;    /* the last that is covered */
+    bool any;          /* something was issued before */
     uint32_t shared, ranks;
 } commit;
 
@@ -30,6 +31,7 @@ static bool step(emu_operation *operation, emu_random *random) {
         emu_mbarrier *barrier = emu_mbarrier_at(operation->block->cluster, shared, NULL);
         if (!emu_mbarrier_usable(barrier, c->warp, operation->actor.op, operation->actor.lane, shared, "commit to"))
             continue;
+        emu_clock_join(&barrier->arriving, c->issued);
         if (c->any) emu_tensor_group(&barrier->arriving, c->warp, EMU_STREAM_TENSOR, c->group);
         emu_mbarrier_arrive(barrier, c->warp, operation->actor.op, operation->actor.lane, 1, false);
     }
@@ -37,6 +39,7 @@ static bool step(emu_operation *operation, emu_random *random) {
 }
 
 static void destroy(emu_operation *operation) {
+    emu_clock_free(((commit *)operation)->issued);
     emu_actor_end(&operation->actor);
     free(operation);
 }
@@ -94,6 +97,7 @@ static emu_result run_commit(emu_warp *warp, const emu_op *op, emu_mask mask) {
                                   .describe = describe};
         emu_tensor_actor(warp, op, lane, EMU_STREAM_TENSOR, use->products, &c->base.actor);
         c->warp = warp;
+        c->issued = emu_clock_copy(use->issued);
         c->any = use->products > 0;
         c->group = use->products - c->any;
         emu_engine_add(&c->base);

@@ -21,6 +21,7 @@ void emu_warp_tensor_end(emu_warp *warp) {
         emu_find(warp, NULL, -1, EMU_PROTOCOL, 0,
                  "the warp exits, and no tcgen05.commit follows its last %llu tcgen05 operations",
                  (unsigned long long)(use->products - use->committed));
+    emu_clock_free(use->issued);
     emu_clock_free(use->fenced);
     free(use->loaded);
     free(use);

@@ -184,6 +184,8 @@ static bool issue(emu_warp *warp, const emu_op *op, int lane) {
     p->operation.destroy = destroy;
     p->operation.describe = describe;
     emu_tensor_actor(warp, op, lane, EMU_STREAM_TENSOR, use->products, &p->operation.actor);
+    emu_clock_free(use->issued);
+    use->issued = emu_clock_copy(p->operation.actor.known);
     p->number = ++use->products;
     emu_engine_add(&p->operation);
     return true;

@@ -34,6 +34,7 @@ struct emu_tensor_use {
     uint64_t products, committed; /* mma and its kin: issued, and covered by a commit */
     bool pending;                 /* registers of loads since the last wait */
     uint64_t *loaded;             /* by place in the register file, in units of 64 bytes: loads + 1 of the load */
+    emu_clock *issued;            /* known to the newest product when it was issued */
     emu_clock *fenced;            /* known at the last fence::after_thread_sync, and of its own completed work */
 };
 struct emu_tensor_use *emu_tensor_use_of(emu_warp *);
