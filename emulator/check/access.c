@@ -142,6 +142,7 @@ static engine *engine_of(emu_shadow *shadow, const emu_actor *actor, const emu_a
     e->who = (emu_accessor){.shadow = shadow,
                             .access = access,
                             .clock = actor->known,
+                            .fenced = shadow->tensor ? actor->fenced : NULL,
                             .family = actor->known->family,
                             .slot = actor->slot,
                             .epoch = (uint32_t)actor->epoch + 1,

@@ -51,8 +51,9 @@ typedef struct emu_actor {
     const emu_op *op;
     int lane;
     emu_proxy proxy;
-    emu_clock *known; /* the issuer's clock, and proxied, at issue */
-    uint32_t slot;    /* identity in clocks */
+    emu_clock *known;  /* the issuer's clock, and proxied, at issue */
+    emu_clock *fenced; /* of tensor memory: what is known behind tcgen05.fence; NULL: no fence is demanded */
+    uint32_t slot;     /* identity in clocks */
     uint64_t epoch;
     uint64_t operation;     /* unique: tells operations of one epoch apart */
     uint32_t issuer, whole; /* slot of the warp; its newest epoch that all its lanes knew of each other at issue */
@@ -66,6 +67,9 @@ typedef enum emu_stream_kind {
     EMU_STREAM_BULK_READ,
     EMU_STREAM_CP_ASYNC,
     EMU_STREAM_WGMMA,
+    EMU_STREAM_TENSOR, /* tcgen05.mma and its kin: each is a group, ordered behind those before it */
+    EMU_STREAM_TENSOR_LOAD,
+    EMU_STREAM_TENSOR_STORE,
     EMU_N_STREAMS
 } emu_stream_kind;
 void emu_actor_of_group(emu_warp *, const emu_op *, int lane, emu_stream_kind, uint64_t group, emu_proxy,
@@ -82,9 +86,17 @@ void emu_clock_group(emu_clock **into, emu_warp *, emu_stream_kind, uint64_t gro
 /* What the phase's completion makes known: its work of engines, beside the clock that arrivals released into. */
 void emu_clock_phase(emu_clock **into, emu_block *owner, uint32_t slot, uint64_t phase);
 
+/* ---- tensor memory: a clock has one more side, what was known at tcgen05.fence::before_thread_sync on the way here ---- */
+void emu_tensor_before(emu_warp *);
+void emu_tensor_unfenced(emu_warp *, emu_clock **fenced); /* nothing is */
+void emu_tensor_after(emu_warp *, emu_clock **fenced);    /* all that the warp knows, with that side, is fenced now */
+/* As emu_clock_group(), on that side, too. */
+void emu_tensor_group(emu_clock **into, emu_warp *, emu_stream_kind, uint64_t group);
+
 /* ---- shadow: called by memory/ alone, after bounds and alignment --------------------------------------------- */
 typedef struct emu_shadow emu_shadow;
 emu_shadow *emu_shadow_create(const void *memory, uint64_t bytes, bool shared);
+emu_shadow *emu_shadow_tensor(const void *memory, uint64_t bytes); /* columns of 128 lanes of 4 bytes */
 void emu_shadow_destroy(emu_shadow *);
 void emu_shadow_fresh(emu_shadow *, uint64_t at, uint64_t bytes, bool initialized); /* nobody accessed it */
 /* Records and checks; reports races, missing proxy fences and uninitialized reads by itself. at: offset in memory. */

@@ -51,8 +51,8 @@ static inline emu_foreign *emu_foreign_share(emu_foreign *foreign) {
 void emu_foreign_prune(emu_foreign **, bool (*drop)(uint32_t family, const void *context), const void *context);
 
 /* ---- clocks -------------------------------------------------------------------------------------------------- */
-/* Two sides: what is known, and what was known at the last proxy fence on the way here. */
-typedef enum emu_side { EMU_KNOWN, EMU_PROXIED, EMU_SIDES } emu_side;
+/* Sides: what is known, and what was known at the last proxy fence, or tcgen05.fence, on the way here. */
+typedef enum emu_side { EMU_KNOWN, EMU_PROXIED, EMU_FENCED, EMU_SIDES } emu_side;
 struct emu_clock {
     uint32_t refs;   /* above 1 it is not changed: who wants to change it copies it first */
     uint32_t family; /* whose slots the dense part has; 0: none */

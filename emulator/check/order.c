@@ -77,14 +77,30 @@ void emu_fence(emu_warp *warp, emu_scope scope) {
     }
 }
 
-void emu_fence_proxy_async(emu_warp *warp) {
+/* All that the warp knows is known on this side, too. */
+static void fence_side(emu_warp *warp, emu_side side) {
     emu_order *order = warp->order;
     if (!order) return;
     emu_order_seal(order);
     emu_clock *clock = emu_clock_own(&order->clock, 0);
-    memcpy(clock->epoch + clock->capacity, clock->epoch, clock->n * sizeof clock->epoch[0]);
-    emu_foreign_free(clock->foreign[EMU_PROXIED]);
-    clock->foreign[EMU_PROXIED] = emu_foreign_share(clock->foreign[EMU_KNOWN]);
+    memcpy(clock->epoch + (size_t)side * clock->capacity, clock->epoch, clock->n * sizeof clock->epoch[0]);
+    emu_foreign_free(clock->foreign[side]);
+    clock->foreign[side] = emu_foreign_share(clock->foreign[EMU_KNOWN]);
+}
+
+void emu_fence_proxy_async(emu_warp *warp) { fence_side(warp, EMU_PROXIED); }
+
+void emu_tensor_before(emu_warp *warp) { fence_side(warp, EMU_FENCED); }
+
+void emu_tensor_unfenced(emu_warp *warp, emu_clock **fenced) {
+    if (warp->order) *fenced = emu_clock_new(warp->order->family->number, warp->order->family->n_slots);
+}
+
+void emu_tensor_after(emu_warp *warp, emu_clock **fenced) {
+    if (!warp->order) return;
+    emu_order_seal(warp->order);
+    emu_clock_free(*fenced);
+    *fenced = emu_clock_copy(warp->order->clock);
 }
 
 /* ---- asynchronous work --------------------------------------------------------------------------------------- */
@@ -138,7 +154,8 @@ void emu_actor_of_mbarrier(emu_warp *warp, const emu_op *op, int lane, emu_block
 
 void emu_actor_end(emu_actor *actor) {
     emu_clock_free(actor->known);
-    actor->known = NULL;
+    emu_clock_free(actor->fenced);
+    actor->known = actor->fenced = NULL;
 }
 
 static void know_group(emu_clock **into, emu_warp *warp, emu_stream_kind stream, uint64_t group) {
@@ -150,6 +167,12 @@ static void know_group(emu_clock **into, emu_warp *warp, emu_stream_kind stream,
 
 void emu_clock_group(emu_clock **into, emu_warp *warp, emu_stream_kind stream, uint64_t group) {
     if (warp->order) know_group(into, warp, stream, group);
+}
+
+void emu_tensor_group(emu_clock **into, emu_warp *warp, emu_stream_kind stream, uint64_t group) {
+    if (!warp->order) return;
+    know_group(into, warp, stream, group);
+    emu_clock_set(into, EMU_FENCED, stream_slot(warp, stream), (uint32_t)group + 1);
 }
 
 void emu_acquire_group(emu_warp *warp, emu_stream_kind stream, uint64_t group) {

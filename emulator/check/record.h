@@ -77,6 +77,7 @@ struct emu_shadow {
     uint64_t bytes, n_pages;
     emu_page *page;
     bool shared;
+    bool tensor;            /* tensor memory, which is shared, too */
     bool hosted;            /* pinned or managed: the host reads it, unseen */
     unsigned char *witness; /* flags of each byte (check/witness.c); NULL: none yet */
     emu_shadow *next, *previous;
@@ -98,8 +99,8 @@ void emu_location_put(emu_location *);
 typedef struct emu_accessor {
     emu_shadow *shadow;
     const emu_access *access;
-    const emu_clock *clock;
-    emu_order *order; /* of a warp; NULL: an engine */
+    const emu_clock *clock, *fenced; /* fenced: of tensor memory, NULL: no fence is demanded */
+    emu_order *order;                /* of a warp; NULL: an engine */
     uint32_t family, slot, epoch, operation;
     uint32_t issuer, whole; /* the warp's slot; its epoch up to which lanes do not matter */
     uint32_t rank;
@@ -127,6 +128,7 @@ typedef enum emu_verdict {
     EMU_UNORDERED,
     EMU_NARROW, /* both are atomic, and a scope does not reach the other */
     EMU_UNPROXIED,
+    EMU_UNFENCED,
 } emu_verdict;
 emu_verdict emu_judge(const emu_accessor *, uint32_t past, uint32_t past_lane, uint32_t lane);
 

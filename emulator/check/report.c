@@ -44,6 +44,10 @@ static void mnemonic_text(const emu_op *op, char *text, size_t bytes) {
 }
 
 static void address_text(const emu_shadow *shadow, emu_warp *warp, uint64_t at, char *text, size_t bytes) {
+    if (shadow->tensor) {
+        (void)snprintf(text, bytes, "tensor memory lane %" PRIu64 ", column %" PRIu64, at / 4 % 128, at / 512);
+        return;
+    }
     if (!shadow->shared) {
         (void)snprintf(text, bytes, "global %p (byte %" PRIu64 " of its allocation)",
                        (const void *)(shadow->memory + at), at);
@@ -96,6 +100,8 @@ static const char *deed(bool write, bool strong, bool past) {
 static const char *reason(emu_verdict verdict, bool same_warp) {
     if (verdict == EMU_UNPROXIED)
         return "ordered, but without fence.proxy.async between the write and the async proxy's access";
+    if (verdict == EMU_UNFENCED)
+        return "ordered, but without tcgen05.fence::before_thread_sync there and ::after_thread_sync here";
     if (verdict == EMU_NARROW) return "both are atomic, but the scope of one does not reach the other";
     return same_warp ? "no bar.warp.sync between them" : "nothing orders them";
 }
@@ -107,7 +113,10 @@ void emu_report_conflict(const emu_accessor *who, emu_verdict verdict, uint32_t 
     const emu_node *past = &emu_nodes[id];
     bool engine = !who->order || past->engine,
          same_warp = past->family == who->family && past->slot == who->issuer && who->order;
-    emu_finding_kind kind = verdict == EMU_UNPROXIED ? EMU_PROXY : engine ? EMU_OVERWRITTEN : EMU_RACE;
+    emu_finding_kind kind = verdict == EMU_UNPROXIED  ? EMU_PROXY
+                            : verdict == EMU_UNFENCED ? EMU_TENSOR_FENCE
+                            : engine                  ? EMU_OVERWRITTEN
+                                                      : EMU_RACE;
     uint64_t key = (uint64_t)line_of(past->op) << 8 | (uint64_t)past->write << 4 | (uint64_t)verdict;
     int by = lane < EMU_LANES ? (int)lane : -1;
     if (tell_again(who->op, past->op, key ^ (uint64_t)kind << 56)) {

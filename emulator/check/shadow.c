@@ -22,6 +22,12 @@ emu_shadow *emu_shadow_create(const void *memory, uint64_t bytes, bool shared) {
     return shadow;
 }
 
+emu_shadow *emu_shadow_tensor(const void *memory, uint64_t bytes) {
+    emu_shadow *shadow = emu_shadow_create(memory, bytes, true);
+    shadow->tensor = true;
+    return shadow;
+}
+
 void emu_location_put(emu_location *location) {
     if (!location || --location->refs > 0) return;
     emu_clock_free(location->all);

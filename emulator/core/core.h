@@ -12,6 +12,7 @@ typedef struct emu_options {
     bool check_races;      /* EMULATOR_RACES, default on */
     int check_initialized; /* EMULATOR_INITIALIZED: 0 off; 1 those of shared memory by source line (default); 2 each */
     bool stop;         /* EMULATOR_STOP: a finding ends its launch; default off, but for accesses that cannot go on */
+    int architecture;  /* EMULATOR_ARCHITECTURE, 90 or 100: compute capability that the device has */
     int sm_count;      /* EMULATOR_SM_COUNT, default 132 */
     int resident;      /* EMULATOR_RESIDENT: clusters that run beside each other at first, default 4 */
     uint64_t limit;    /* EMULATOR_LIMIT: warp instructions a launch may take, 0: no limit */
@@ -37,24 +38,27 @@ static inline uint32_t emu_random_below(emu_random *random, uint32_t n) {
 }
 
 /* X(name, key): the key stands in reports and JSON. */
-#define EMU_FINDINGS(X)                                                                                              \
-    X(OUT_OF_BOUNDS, "out-of-bounds")                                                                                \
-    X(MISALIGNED, "misaligned")                                                                                      \
-    X(UNINITIALIZED, "uninitialized")       /* memory that nobody wrote */                                           \
-    X(PENDING_REGISTER, "pending-register") /* a register of a wgmma that nobody waited for */                       \
-    X(RACE, "race")                         /* two accesses that nothing orders */                                   \
-    X(PROXY, "missing-proxy-fence")         /* ordered, but across proxies without the fence */                      \
-    X(OVERWRITTEN, "overwritten-in-flight") /* a stage that an engine still reads or writes */                       \
-    X(TRANSACTIONS, "transaction-count")    /* an mbarrier's pending bytes below zero, above its range, left over */ \
-    X(BARRIER, "barrier-misuse")            /* wrong number of threads, an uninitialized or dead mbarrier */         \
-    X(DEADLOCK, "deadlock")                                                                                          \
-    X(DIVERGENT, "divergent-aligned") /* an .aligned instruction that not all lanes reached */                       \
-    X(EXITED, "exited-shared-memory") /* shared memory of a block that has exited */                                 \
-    X(DESCRIPTOR, "bad-descriptor")   /* tensor map, matrix descriptor, instruction operand out of range */          \
-    X(PROTOCOL, "protocol")           /* wgmma without fence, groups never waited for at exit, … */                \
-    X(UNSUPPORTED, "unsupported")     /* PTX that the emulator does not know */                                      \
-    X(TRAP, "trap")                                                                                                  \
-    X(ASSERTION, "assertion")                                                                                        \
+#define EMU_FINDINGS(X)                                                                                               \
+    X(OUT_OF_BOUNDS, "out-of-bounds")                                                                                 \
+    X(MISALIGNED, "misaligned")                                                                                       \
+    X(UNINITIALIZED, "uninitialized")       /* memory that nobody wrote */                                            \
+    X(PENDING_REGISTER, "pending-register") /* a register of a wgmma that nobody waited for */                        \
+    X(RACE, "race")                         /* two accesses that nothing orders */                                    \
+    X(PROXY, "missing-proxy-fence")         /* ordered, but across proxies without the fence */                       \
+    X(OVERWRITTEN, "overwritten-in-flight") /* a stage that an engine still reads or writes */                        \
+    X(TRANSACTIONS, "transaction-count")    /* an mbarrier's pending bytes below zero, above its range, left over */  \
+    X(BARRIER, "barrier-misuse")            /* wrong number of threads, an uninitialized or dead mbarrier */          \
+    X(DEADLOCK, "deadlock")                                                                                           \
+    X(DIVERGENT, "divergent-aligned") /* an .aligned instruction that not all lanes reached */                        \
+    X(EXITED, "exited-shared-memory") /* shared memory of a block that has exited */                                  \
+    X(DESCRIPTOR, "bad-descriptor")   /* tensor map, matrix descriptor, instruction operand out of range */           \
+    X(PROTOCOL, "protocol")           /* wgmma without fence, groups never waited for at exit, … */                 \
+    X(TENSOR, "tensor-memory")        /* columns that are not allocated, lanes of another warp, the rules of alloc */ \
+    X(TENSOR_FENCE, "missing-tensor-fence") /* ordered, but without tcgen05.fence on the way */                       \
+    X(TENSOR_LEAK, "tensor-memory-leak")                                                                              \
+    X(UNSUPPORTED, "unsupported") /* PTX that the emulator does not know */                                           \
+    X(TRAP, "trap")                                                                                                   \
+    X(ASSERTION, "assertion")                                                                                         \
     X(LIMIT, "limit")
 typedef enum emu_finding_kind {
 #define EMU_FINDING_NAME(name, key) EMU_##name,

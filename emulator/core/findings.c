@@ -16,7 +16,8 @@ enum {
     ASSERT = 710,
     ILLEGAL_INSTRUCTION = 715,
     MISALIGNED_ADDRESS = 716,
-    LAUNCH_FAILURE = 719
+    LAUNCH_FAILURE = 719,
+    TENSOR_MEMORY_LEAK = 721
 };
 
 static const char *const kind_key[EMU_N_FINDINGS] = {
@@ -28,7 +29,8 @@ static const int kind_error[EMU_N_FINDINGS] = {[EMU_OUT_OF_BOUNDS] = ILLEGAL_ADD
                                                [EMU_MISALIGNED] = MISALIGNED_ADDRESS,
                                                [EMU_UNSUPPORTED] = ILLEGAL_INSTRUCTION,
                                                [EMU_LIMIT] = TIMEOUT,
-                                               [EMU_ASSERTION] = ASSERT};
+                                               [EMU_ASSERTION] = ASSERT,
+                                               [EMU_TENSOR_LEAK] = TENSOR_MEMORY_LEAK};
 
 static int error_of(emu_finding_kind kind) { return kind_error[kind] ? kind_error[kind] : LAUNCH_FAILURE; }
 

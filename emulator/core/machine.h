@@ -130,6 +130,7 @@ struct emu_warp {
     struct emu_order *order;       /* check/: what this warp knows of others' accesses */
     struct emu_groups *groups;     /* async/: bulk groups and cp.async groups of its lanes */
     struct emu_products *products; /* mma/: wgmma in flight */
+    struct emu_tensor_use *tensor; /* tcgen05/: what the warp has issued */
     emu_gate gate[EMU_BARRIERS];
     emu_mask cluster_arrived, cluster_due; /* sync/: lanes that arrived in phase cluster_phase; that are to wait next */
     uint32_t cluster_phase;
@@ -170,6 +171,7 @@ struct emu_block {
     struct emu_mbarriers *mbarriers;  /* async/: those of this block's shared memory */
     struct emu_engine *engine;        /* async/: operations in flight */
     struct emu_shadow *shared_shadow; /* memory/ and check/: initialized bytes, accesses */
+    struct emu_tensor *tensor;        /* tcgen05/: tensor memory */
     struct emu_visits *visits;        /* check/: accesses to its shared memory by other blocks */
     uint32_t sm;                      /* %smid */
 };

@@ -29,6 +29,7 @@ static const option table[] = {
     {"EMULATOR_MAX_FINDINGS", INTEGER, AT(max_findings), 20, NULL, "findings printed per launch"},
     {"EMULATOR_REPORT", TEXT, AT(report), 0, NULL, "file to which findings and counts are appended as JSON lines"},
     {"EMULATOR_LIMIT", NUMBER, AT(limit), 0, NULL, "warp instructions that a launch may take, 0: no limit"},
+    {"EMULATOR_ARCHITECTURE", INTEGER, AT(architecture), 90, NULL, "90 or 100: the device is an sm_90a or an sm_100a"},
     {"EMULATOR_SM_COUNT", INTEGER, AT(sm_count), 132, NULL, "number of SMs"},
     {"EMULATOR_RESIDENT", INTEGER, AT(resident), 4, NULL, "clusters that run beside each other"},
     {"EMULATOR_MEMORY", NUMBER, AT(memory), 0, NULL, "MiB of global memory, 0: half of the host's memory"},
@@ -72,6 +73,7 @@ static uint64_t half_of_memory(void) {
 const emu_options *emu_options_get(void) {
     if (read_once) return &options;
     for (int i = 0; i < N_OPTIONS; i++) read_option(&table[i]);
+    if (options.architecture != 100) options.architecture = 90;
     if (options.sm_count < 1) options.sm_count = 1;
     if (options.resident < 1) options.resident = 1;
     if (options.memory == 0) options.memory = half_of_memory();

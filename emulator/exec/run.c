@@ -1,6 +1,7 @@
 /* The interpreter's loop: chooses a fragment of a warp and runs it until it meets another, waits, spins or ends. */
 #include "exec/program.h"
 #include "mma/mma.h"
+#include "tcgen05/tcgen05.h"
 
 /* A fragment that has spun so long lets others run: 64 rounds of a loop that polls, and many more of any other. */
 enum { SPINS = 64 * EMU_POLL, SPINS_AGAIN = SPINS - 8 * EMU_POLL, ROUNDS = 1 << 16, SLICE = 256 };
@@ -82,9 +83,13 @@ static bool aligned(emu_warp *warp, const emu_op *op, emu_mask mask, emu_mask ac
     return true;
 }
 
+static bool registers_pending(const emu_warp *warp) {
+    return (warp->products && emu_products_pending(warp)) || (warp->tensor && emu_tensor_pending(warp));
+}
+
 typedef struct emu_stint {
     uint32_t budget, meeting, ran;
-    bool slow; /* traced, or registers of a wgmma are pending */
+    bool slow; /* traced, or registers of a wgmma or tcgen05.ld are pending */
 } emu_stint;
 
 static emu_result run_op(emu_warp *warp, const emu_op *op, emu_mask mask, emu_mask active, emu_stint *stint) {
@@ -92,10 +97,11 @@ static emu_result run_op(emu_warp *warp, const emu_op *op, emu_mask mask, emu_ma
     if (!active && !op->always) return EMU_NEXT;
     if (!stint->slow && !op->aligned) return op->run(warp, op, active);
     if (warp->products && emu_products_pending(warp) && !emu_products_check(warp, op, active)) return EMU_AGAIN;
+    if (warp->tensor) emu_tensor_check(warp, op, active);
     emu_result result = op->run(warp, op, active);
     bool traced = emu_trace_wants(warp);
     if (traced) emu_trace(warp, op, active, result);
-    stint->slow = traced || (warp->products && emu_products_pending(warp));
+    stint->slow = traced || registers_pending(warp);
     return result;
 }
 
@@ -149,7 +155,7 @@ emu_progress emu_warp_run(emu_warp *warp, uint32_t budget) {
         emu_mask mask = fragment->mask;
         emu_stint stint = {.budget = budget - ran, .meeting = next_meeting(warp, fragment)};
         if (spinning && stint.budget > SLICE) stint.budget = SLICE;
-        stint.slow = traced || (warp->products && emu_products_pending(warp));
+        stint.slow = traced || registers_pending(warp);
         warp->current = fragment;
         emu_result result = run_fragment(warp, fragment, &stint);
         count(warp, stint.ran, mask);

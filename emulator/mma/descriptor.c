@@ -29,19 +29,24 @@ static uint32_t swizzled(const emu_descriptor *d, uint32_t address) {
     return d->line == 16 ? address : address ^ (((address >> 7) - d->base) & (d->line / 16 - 1)) << 4;
 }
 
-void emu_descriptor_chunks(const emu_descriptor *d, bool trans, int rows, int pieces, uint32_t *chunk) {
+void emu_descriptor_lines(const emu_descriptor *d, int groups, int ks, uint32_t *chunk) {
     const bool plain = d->line == 16;
-    for (uint32_t group = 0; group < (uint32_t)rows / 8; group++) {
-        if (!trans) {
-            const uint32_t half = plain ? d->leading : 16;
-            for (uint32_t row = 0; row < 8; row++)
-                for (uint32_t h = 0; h < (uint32_t)pieces; h++)
-                    *chunk++ = swizzled(d, d->start + group * d->stride + row * d->line + h * half);
-            continue;
-        }
-        const uint32_t atoms = d->line / 16; /* groups of eight rows in a line */
+    const uint32_t atoms = d->line / 16; /* groups in a line */
+    for (uint32_t group = 0; group < (uint32_t)groups; group++) {
         uint32_t first = plain ? group * d->stride : group / atoms * d->leading + group % atoms * 16;
-        for (uint32_t k = 0; k < 8 * (uint32_t)pieces; k++)
+        for (uint32_t k = 0; k < (uint32_t)ks; k++)
             *chunk++ = swizzled(d, d->start + first + k % 8 * d->line + k / 8 * (plain ? d->leading : d->stride));
     }
+}
+
+void emu_descriptor_chunks(const emu_descriptor *d, bool trans, int rows, int pieces, uint32_t *chunk) {
+    if (trans) {
+        emu_descriptor_lines(d, rows / 8, 8 * pieces, chunk);
+        return;
+    }
+    const uint32_t half = d->line == 16 ? d->leading : 16;
+    for (uint32_t group = 0; group < (uint32_t)rows / 8; group++)
+        for (uint32_t row = 0; row < 8; row++)
+            for (uint32_t h = 0; h < (uint32_t)pieces; h++)
+                *chunk++ = swizzled(d, d->start + group * d->stride + row * d->line + h * half);
 }

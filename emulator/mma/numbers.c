@@ -27,7 +27,25 @@ enum { MMA = false, WGMMA = true };
     { 90, MMA, PTX_##a_, PTX_##b_, PTX_##acc, EMU_DOT_CONVERTED, 32, 0, 0, 0 }
 #define INTEGER(unit, a_, b_) \
     { 90, unit, PTX_##a_, PTX_##b_, PTX_S32, EMU_DOT_INTEGER, 32, 0, 0, 0 }
+/* sm_100's tcgen05 of 8 bits and less keeps all bits of the sum; its other types are as wgmma's. */
+#define FUSED_100(a_, acc, out)                                                          \
+    {100, WGMMA, PTX_##a_, PTX_E4M3, PTX_##acc, EMU_DOT_FUSED, 32, 25, out, -133},       \
+        {100, WGMMA, PTX_##a_, PTX_E5M2, PTX_##acc, EMU_DOT_FUSED, 32, 25, out, -133},   \
+        {100, WGMMA, PTX_##a_, PTX_E2M3, PTX_##acc, EMU_DOT_FUSED, 32, 25, out, -133},   \
+        {100, WGMMA, PTX_##a_, PTX_E3M2, PTX_##acc, EMU_DOT_FUSED, 32, 25, out, -133}, { \
+        100, WGMMA, PTX_##a_, PTX_E2M1, PTX_##acc, EMU_DOT_FUSED, 32, 25, out, -133      \
+    }
 static const emu_dot dots[] = {
+    FUSED_100(E4M3, F32, 23),
+    FUSED_100(E5M2, F32, 23),
+    FUSED_100(E2M3, F32, 23),
+    FUSED_100(E3M2, F32, 23),
+    FUSED_100(E2M1, F32, 23),
+    FUSED_100(E4M3, F16, 10),
+    FUSED_100(E5M2, F16, 10),
+    FUSED_100(E2M3, F16, 10),
+    FUSED_100(E3M2, F16, 10),
+    FUSED_100(E2M1, F16, 10),
     /* types of a, b, accumulator; elements of a chunk; bits of fraction; bits of the result's mantissa */
     FUSED(MMA, F16, F16, F32, 16, 25, 23),
     FUSED(MMA, F16, F16, F16, 16, 25, 10),
@@ -69,8 +87,11 @@ const emu_dot *emu_dot_find(int sm, bool wgmma, ptx_type a, ptx_type b, ptx_type
 
 const emu_format *emu_format_of(ptx_type type) {
     static const emu_format formats[PTX_N_TYPES] = {
-        [PTX_F16] = {2, 5, 10, 0, true}, [PTX_BF16] = {2, 8, 7, 0, true},  [PTX_TF32] = {4, 8, 10, 13, true},
-        [PTX_F32] = {4, 8, 23, 0, true}, [PTX_E4M3] = {1, 4, 3, 0, false}, [PTX_E5M2] = {1, 5, 2, 0, true},
+        [PTX_F16] = {2, 5, 10, 0, true, false},   [PTX_BF16] = {2, 8, 7, 0, true, false},
+        [PTX_TF32] = {4, 8, 10, 13, true, false}, [PTX_F32] = {4, 8, 23, 0, true, false},
+        [PTX_E4M3] = {1, 4, 3, 0, false, false},  [PTX_E5M2] = {1, 5, 2, 0, true, false},
+        [PTX_E2M3] = {1, 2, 3, 0, false, true},   [PTX_E3M2] = {1, 3, 2, 0, false, true},
+        [PTX_E2M1] = {1, 2, 1, 0, false, true},
     };
     return formats[type].bytes ? &formats[type] : NULL;
 }
@@ -80,7 +101,7 @@ emu_factor emu_factor_of(const emu_format *format, uint32_t bits) {
     uint32_t most = (1u << format->exponent_bits) - 1, exponent = bits >> format->mantissa_bits & most;
     uint32_t mantissa = bits & ((1u << format->mantissa_bits) - 1);
     bool negative = bits >> (format->mantissa_bits + format->exponent_bits) & 1;
-    if (exponent == most) {
+    if (exponent == most && !format->finite) {
         bool number = !format->infinities && mantissa != (1u << format->mantissa_bits) - 1;
         bool infinity = format->infinities && mantissa == 0;
         if (!number) return (emu_factor){0, EMU_ZERO_EXPONENT, infinity ? (negative ? -INFINITY : INFINITY) : NAN};
@@ -183,6 +204,14 @@ void emu_dot_converted(ptx_type type, const uint8_t *line, int k, int part, uint
 static double value_of(const emu_format *format, uint32_t bits) {
     emu_factor x = emu_factor_of(format, bits);
     return x.special != 0 ? (double)x.special : ldexp(x.significand, x.exponent - format->mantissa_bits);
+}
+
+uint32_t emu_dot_scaled(bool half, uint32_t x, int shift) {
+    const emu_format *format = emu_format_of(half ? PTX_F16 : PTX_F32);
+    const emu_factor factor = emu_factor_of(format, x);
+    if (factor.special != 0) return x;
+    const int exponent = factor.exponent - format->mantissa_bits - shift;
+    return half ? nearest_f16(factor.significand, exponent) : truncated_f32(factor.significand, exponent, 23);
 }
 
 uint32_t emu_dot_sum(bool half, uint32_t x, uint32_t y) {

@@ -26,6 +26,7 @@ typedef struct emu_format {
     uint8_t bytes, exponent_bits, mantissa_bits;
     uint8_t dropped; /* low bits that do not count (tf32) */
     bool infinities; /* an exponent of all ones is no number; otherwise (e4m3) only all ones is not */
+    bool finite;     /* all are numbers (4 and 6 bits) */
 } emu_format;
 const emu_format *emu_format_of(ptx_type); /* NULL: not a floating type of a multiplicand or accumulator */
 
@@ -58,7 +59,8 @@ void emu_tile_sparse(const emu_dot *, int m, int n, int k, const uint8_t (*a)[EM
                      const uint8_t (*kept)[EMU_LINE], const uint8_t (*b)[EMU_LINE], uint32_t *d, bool saturate);
 /* EMU_DOT_CONVERTED: the elements of a line whose index has bit 1 clear (part 0), or set (part 1), as f16. */
 void emu_dot_converted(ptx_type, const uint8_t *line, int k, int part, uint16_t *out);
-uint32_t emu_dot_sum(bool half, uint32_t x, uint32_t y); /* as add.rn does */
+uint32_t emu_dot_scaled(bool half, uint32_t x, int shift); /* x × 2^-shift */
+uint32_t emu_dot_sum(bool half, uint32_t x, uint32_t y);   /* as add.rn does */
 /* PTX's fma.rn.f64, as the tensor cores propagate NaNs: b's before the addend's before a's. */
 double emu_dot_fma(double a, double b, double c);
 void emu_tile_double(int m, int n, int k, const double *a, const double *b, double *d);

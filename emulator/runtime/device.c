@@ -79,11 +79,11 @@ static void fill_abilities(struct cudaDeviceProp *p) {
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
     if (device != 0) return emu_told(cudaErrorInvalidDevice);
     memset(p, 0, sizeof *p);
-    (void)snprintf(p->name, sizeof p->name, "emulated sm_90a");
+    (void)snprintf(p->name, sizeof p->name, "emulated sm_%da", emu_options_get()->architecture);
     memcpy(p->uuid.bytes, "emulated sm_90a", sizeof p->uuid.bytes);
     p->totalGlobalMem = emu_options_get()->memory << 20;
-    p->major = EMU_SM / 10;
-    p->minor = EMU_SM % 10;
+    p->major = emu_options_get()->architecture / 10;
+    p->minor = emu_options_get()->architecture % 10;
     p->multiProcessorCount = emu_options_get()->sm_count;
     fill_limits(p);
     fill_abilities(p);

@@ -1,9 +1,8 @@
-/* What the emulated device, an H200, can hold. */
+/* What the emulated device, an H200, can hold; as an sm_100a it has the same limits. */
 #ifndef EMULATOR_RUNTIME_LIMITS_H
 #define EMULATOR_RUNTIME_LIMITS_H
 
 enum {
-    EMU_SM = 90,
     EMU_MAX_THREADS = 1024, /* a block */
     EMU_SM_THREADS = 2048,
     EMU_SM_BLOCKS = 32,

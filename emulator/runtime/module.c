@@ -126,7 +126,7 @@ typedef struct choice {
 
 static void choose(void *context, const char *text, size_t bytes, int sm) {
     choice *best = context;
-    if (sm > EMU_SM || sm < best->sm) return;
+    if (sm > emu_options_get()->architecture || sm < best->sm) return;
     free(best->text);
     *best = (choice){memcpy(emu_alloc(bytes + 1), text, bytes), bytes, sm};
 }

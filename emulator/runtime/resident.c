@@ -10,6 +10,7 @@
 #include "mma/mma.h"
 #include "runtime/schedule.h"
 #include "sync/sync.h"
+#include "tcgen05/tcgen05.h"
 
 static uint32_t volume(emu_dim d) { return d.x * d.y * d.z; }
 
@@ -89,6 +90,7 @@ emu_resident *emu_resident_begin(emu_grid *grid, emu_window *window) {
 /* Engines may still name the warp in reports: it lives as long as its cluster. */
 static void end_warp(emu_warp *warp) {
     emu_warp_mma_end(warp);
+    emu_warp_tensor_end(warp);
     emu_warp_async_end(warp);
     emu_warp_memory_end(warp);
     emu_warp_end(warp);
@@ -98,6 +100,7 @@ static void end_block(emu_block *block) {
     emu_check_block_exit(block);
     emu_block_sync_end(block);
     emu_block_async_end(block);
+    emu_block_tensor_end(block);
     block->exited = true;
     emu_block_trigger(block);
     block->cluster->live_blocks--;
@@ -130,6 +133,7 @@ void emu_resident_end(emu_resident *r) {
     emu_check_cluster_end(cluster);
     for (uint32_t b = 0; b < cluster->n_blocks; b++) {
         emu_block_async_free(&cluster->block[b]);
+        emu_block_tensor_free(&cluster->block[b]);
         emu_block_memory_end(&cluster->block[b]);
         free(cluster->block[b].warp);
     }

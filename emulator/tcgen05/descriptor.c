@@ -1,0 +1,116 @@
+/* Descriptors of tcgen05.mma: of the instruction, and of matrices in shared memory (PTX ISA: "Instruction descriptor",
+ * "Shared memory descriptor", "Canonical layouts"; CuTe's mma_sm100_desc.hpp). */
+#include <string.h>
+
+#include "mma/products.h"
+#include "tcgen05/product.h"
+
+/* ---- the instruction ------------------------------------------------------------------------------------- */
+typedef struct kind_types {
+    ptx_type a[8]; /* by the descriptor's number; PTX_NONE: there is none */
+    ptx_type d[4];
+} kind_types;
+#define FLOATS_D \
+    { PTX_F16, PTX_F32, PTX_NONE, PTX_NONE }
+static const kind_types kinds[EMU_N_KINDS] = {
+    [EMU_KIND_F16] = {{PTX_F16, PTX_BF16}, FLOATS_D},
+    [EMU_KIND_TF32] = {{PTX_NONE, PTX_NONE, PTX_TF32}, {PTX_NONE, PTX_F32}},
+    [EMU_KIND_F8F6F4] = {{PTX_E4M3, PTX_E5M2, PTX_NONE, PTX_E2M3, PTX_E3M2, PTX_E2M1}, FLOATS_D},
+    [EMU_KIND_I8] = {{PTX_U8, PTX_S8}, {PTX_NONE, PTX_NONE, PTX_S32}},
+};
+
+static bool size_known(emu_tensor_kind kind, int m, int n) {
+    if (m == 128) return n % 16 == 0 && n >= 16 && n <= 256;
+    if (m != 64 || n < 8 || n > 256) return false;
+    return kind == EMU_KIND_I8 ? n % 16 == 0 || n == 8 || n == 24 : n % 8 == 0;
+}
+
+const char *emu_tensor_shape_read(emu_tensor_kind kind, uint32_t bits, emu_tensor_shape *shape) {
+    const ptx_type a = kinds[kind].a[bits >> 7 & 7], b = kinds[kind].a[bits >> 10 & 7];
+    const ptx_type d = kinds[kind].d[bits >> 4 & 3];
+    *shape = (emu_tensor_shape){.m = (int)(bits >> 24 & 31) << 4,
+                                .n = (int)(bits >> 17 & 63) << 3,
+                                .saturate = bits >> 3 & 1,
+                                .negate_a = bits >> 13 & 1,
+                                .negate_b = bits >> 14 & 1,
+                                .trans_a = bits >> 15 & 1,
+                                .trans_b = bits >> 16 & 1};
+    if (bits & 7) return "sparse products are not supported";
+    if (bits >> 6 & 1 || bits >> 23 & 1 || bits >> 29) return "bits 6, 23 and 29 to 31 must be zero";
+    if (a == PTX_NONE || b == PTX_NONE || d == PTX_NONE) return "the kind has no such types";
+    if (shape->saturate && kind != EMU_KIND_I8) return "only integers saturate";
+    if ((shape->negate_a || shape->negate_b) && kind == EMU_KIND_I8) return "integers are not negated";
+    shape->dot = emu_dot_find(100, true, a, b, d);
+    if (shape->dot == NULL) return "these types do not go together";
+    shape->k = EMU_LINE / ptx_type_bytes[a];
+    if (!size_known(kind, shape->m, shape->n)) return "M is 64 or 128, N at most 256, a multiple of 8 or 16";
+    return NULL;
+}
+
+/* ---- matrices -------------------------------------------------------------------------------------------- */
+const char *emu_tensor_matrix_read(uint64_t bits, ptx_type type, bool trans, emu_descriptor *d) {
+    static const uint32_t lines[8] = {16, 0, 128, 0, 64, 0, 32, 0};
+    *d = (emu_descriptor){.start = (uint32_t)(bits & 0x3fff) << 4,
+                          .leading = (uint32_t)(bits >> 16 & 0x3fff) << 4,
+                          .stride = (uint32_t)(bits >> 32 & 0x3fff) << 4,
+                          .base = (uint32_t)(bits >> 49 & 7),
+                          .line = lines[bits >> 61]};
+    const uint64_t reserved = UINT64_C(3) << 14 | UINT64_C(3) << 30 | UINT64_C(0xff) << 53;
+    if (bits & reserved) return "bits 14-15, 30-31 and 53-60 must be zero";
+    if ((bits >> 46 & 7) != 1) return "bits 46-48 must be 1";
+    if (bits >> 52 & 1) return "bit 52, an absolute leading dimension, needs sm_103a";
+    if (bits >> 61 == 1) return "swizzled lines of 128 bytes with atoms of 32 are not supported";
+    if (d->line == 0) return "bits 61-63 name no swizzle";
+    if (trans && ptx_type_bytes[type] == 4) return "transposed tf32 needs a swizzle with atoms of 32 bytes";
+    return NULL;
+}
+
+/* 16 floats of 4 or 6 bits, in the first 8 or 12 bytes of 16. */
+static void unpack(int width, const uint8_t *from, uint8_t to[16]) {
+    for (int i = 0; i < 16; i++) {
+        const int bit = width * i;
+        const uint32_t two = from[bit / 8] | (uint32_t)from[bit / 8 + 1] << 8;
+        to[i] = (uint8_t)(two >> bit % 8 & ((1u << width) - 1));
+    }
+}
+
+static int bits_of(ptx_type type) {
+    return type == PTX_E2M1 ? 4 : type == PTX_E2M3 || type == PTX_E3M2 ? 6 : 8 * ptx_type_bytes[type];
+}
+
+bool emu_tensor_gather(const emu_operation *operation, uint64_t bits, ptx_type type, bool trans, int rows,
+                       uint8_t (*line)[EMU_LINE]) {
+    const int bytes = ptx_type_bytes[type], width = bits_of(type);
+    const int k = EMU_LINE / bytes, of_chunk = 16 / bytes; /* elements */
+    emu_descriptor descriptor;
+    uint32_t chunk[EMU_MAX_CHUNKS];
+    (void)emu_tensor_matrix_read(bits, type, trans, &descriptor); /* what is wrong with it was told at issue */
+    if (trans)
+        emu_descriptor_lines(&descriptor, rows / of_chunk, k, chunk);
+    else
+        emu_descriptor_chunks(&descriptor, false, rows, 2, chunk);
+    const int n = trans ? rows / of_chunk * k : 2 * rows;
+    if (!emu_product_read(operation, chunk, n)) return false;
+    const uint8_t *shared = operation->block->shared;
+    for (int i = 0; i < n; i++) {
+        const uint8_t *from = shared + (chunk[i] % (1 << 18) - EMU_SHARED_FIRST);
+        uint8_t elements[16];
+        if (width < 8)
+            unpack(width, from, elements);
+        else
+            memcpy(elements, from, 16);
+        if (!trans) {
+            memcpy(line[i / 2] + i % 2 * 16, elements, 16);
+            continue;
+        }
+        for (int row = 0; row < of_chunk; row++)
+            memcpy(line[i / k * of_chunk + row] + i % k * bytes, elements + row * bytes, (size_t)bytes);
+    }
+    return true;
+}
+
+void emu_tensor_negate(ptx_type type, int rows, uint8_t (*line)[EMU_LINE]) {
+    const int bytes = ptx_type_bytes[type], width = bits_of(type);
+    for (int row = 0; row < rows; row++)
+        for (int i = bytes - 1; i < EMU_LINE; i += bytes) line[row][i] ^= (uint8_t)(1u << (width - 1) % 8);
+}

@@ -1,0 +1,64 @@
+/* Tensor memory: its cells, who may access them, and its life. */
+#include <stdlib.h>
+
+#include "tcgen05/tensor.h"
+
+struct emu_tensor *emu_tensor_of(emu_block *block) {
+    if (block->tensor == NULL) {
+        block->tensor = emu_alloc(sizeof *block->tensor);
+        block->tensor->shadow = emu_shadow_tensor(block->tensor->cell, sizeof block->tensor->cell);
+    }
+    return block->tensor;
+}
+
+void emu_block_tensor_free(emu_block *block) {
+    if (block->tensor == NULL) return;
+    emu_shadow_destroy(block->tensor->shadow);
+    free(block->tensor);
+    block->tensor = NULL;
+}
+
+void emu_block_tensor_end(emu_block *block) {
+    struct emu_tensor *tensor = block->tensor;
+    if (tensor == NULL || block->cluster->grid->failed) return;
+    for (uint32_t i = 0; i < EMU_TENSOR_COLUMNS / EMU_TENSOR_LEAST; i++) {
+        const emu_tensor_allocation *allocation = &tensor->allocation[i];
+        if (allocation->columns)
+            emu_find(allocation->warp, allocation->op, -1, EMU_TENSOR_LEAK, i,
+                     "the block has ended, and nobody deallocated its %u columns from column %u on",
+                     allocation->columns, i * EMU_TENSOR_LEAST);
+    }
+}
+
+static bool column_allocated(const struct emu_tensor *tensor, uint32_t column) {
+    for (uint32_t i = 0; i <= column / EMU_TENSOR_LEAST; i++) {
+        const uint32_t first = i * EMU_TENSOR_LEAST;
+        if (tensor->allocation[i].columns > column - first) return true;
+    }
+    return false;
+}
+
+bool emu_tensor_allocated(emu_warp *warp, const emu_op *op, uint32_t address, uint32_t lanes, uint32_t columns,
+                          const char *what) {
+    const struct emu_tensor *tensor = emu_tensor_of(warp->block);
+    const uint32_t lane = address >> 16, column = address & 0xffff;
+    if (lane + lanes > EMU_TENSOR_LANES || column + columns > EMU_TENSOR_COLUMNS) {
+        emu_find(warp, op, -1, EMU_TENSOR, 0,
+                 "%s at 0x%08x has lanes %u to %u, columns %u to %u: there are %d lanes of %d columns", what, address,
+                 lane, lane + lanes - 1, column, column + columns - 1, EMU_TENSOR_LANES, EMU_TENSOR_COLUMNS);
+        return false;
+    }
+    for (uint32_t i = column; i < column + columns; i++) {
+        if (column_allocated(tensor, i)) continue;
+        emu_find(warp, op, -1, EMU_TENSOR, 1, "%s at 0x%08x has columns %u to %u, column %u is not allocated", what,
+                 address, column, column + columns - 1, i);
+        return false;
+    }
+    return true;
+}
+
+void emu_tensor_touch(const emu_actor *actor, emu_block *block, emu_access_kind kind, uint32_t lane, uint32_t column,
+                      uint32_t lanes) {
+    const emu_access access = {.kind = kind, .space = PTX_SHARED, .bytes = 4};
+    emu_shadow_range(emu_tensor_of(block)->shadow, actor, &access, 4 * (column * EMU_TENSOR_LANES + lane), 4 * lanes);
+}

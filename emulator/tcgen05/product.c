@@ -1,0 +1,247 @@
+/* tcgen05.mma: one thread issues it, an engine does it; it reads shared memory by the async proxy, and tensor memory.
+ *
+ * Row m of an accumulator of 128 rows is lane m, of 64 rows lane m % 16 + 32 (m / 16), from lane 0 or 16 on. Column n is column
+ * n, 16-bit accumulators in the low half of a cell. Rows of A in tensor memory lie as those of the accumulator, 32 bytes of k in
+ * 8 columns. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tcgen05/product.h"
+
+enum { MOST_ROWS = 128, A_COLUMNS = EMU_LINE / 4, MASK_WORDS = 4 };
+
+typedef struct product_detail {
+    emu_tensor_kind kind;
+    bool a_in_tensor, masked;
+    int scale; /* d is multiplied by 2^-scale */
+    emu_address d, a_address;
+    emu_operand a, b, shape, add, mask[MASK_WORDS];
+} product_detail;
+
+typedef struct product {
+    emu_operation operation;
+    emu_tensor_shape shape;
+    bool a_in_tensor, add;
+    int scale;
+    uint32_t d, a_address;
+    uint64_t a, b;
+    uint32_t disabled[MASK_WORDS]; /* a bit a lane */
+    uint64_t number;
+} product;
+
+static uint32_t lane_of(const product *p, uint32_t address, int row) {
+    return (address >> 16) + (uint32_t)(p->shape.m == MOST_ROWS ? row : row % 16 + 32 * (row / 16));
+}
+
+static bool enabled(const product *p, uint32_t lane) { return !(p->disabled[lane / 32] >> lane % 32 & 1); }
+
+/* Columns of all rows, or of those whose lanes are not disabled. */
+static void touch(const product *p, emu_access_kind kind, uint32_t address, uint32_t columns, bool all) {
+    for (int first = 0; first < p->shape.m;) {
+        const uint32_t lane = lane_of(p, address, first);
+        int n = 0;
+        while (first + n < p->shape.m && lane_of(p, address, first + n) == lane + (uint32_t)n &&
+               (all || enabled(p, lane + (uint32_t)n)))
+            n++;
+        for (uint32_t i = 0; i < columns && n; i++)
+            emu_tensor_touch(&p->operation.actor, p->operation.block, kind, lane, (address & 0xffff) + i, (uint32_t)n);
+        first += n ? n : 1;
+    }
+}
+
+static bool gather_a(const product *p, uint8_t (*line)[EMU_LINE]) {
+    if (!p->a_in_tensor)
+        return emu_tensor_gather(&p->operation, p->a, p->shape.dot->a, p->shape.trans_a, p->shape.m, line);
+    touch(p, EMU_READ, p->a_address, A_COLUMNS, true);
+    const struct emu_tensor *tensor = p->operation.block->tensor;
+    for (int row = 0; row < p->shape.m; row++)
+        for (uint32_t i = 0; i < A_COLUMNS; i++)
+            memcpy(line[row] + 4 * i, &tensor->cell[(p->a_address & 0xffff) + i][lane_of(p, p->a_address, row)], 4);
+    return true;
+}
+
+static void read_accumulators(const product *p, uint32_t *d) {
+    const bool half = p->shape.dot->accumulator == PTX_F16;
+    const struct emu_tensor *tensor = p->operation.block->tensor;
+    touch(p, EMU_READ, p->d, (uint32_t)p->shape.n, false);
+    for (int column = 0; column < p->shape.n; column++)
+        for (int row = 0; row < p->shape.m; row++) {
+            const uint32_t cell = tensor->cell[(p->d & 0xffff) + (uint32_t)column][lane_of(p, p->d, row)];
+            d[row * p->shape.n + column] = half ? cell & 0xffff : cell;
+        }
+}
+
+static void write_results(const product *p, const uint32_t *d) {
+    struct emu_tensor *tensor = p->operation.block->tensor;
+    touch(p, EMU_WRITE, p->d, (uint32_t)p->shape.n, false);
+    for (int column = 0; column < p->shape.n; column++)
+        for (int row = 0; row < p->shape.m; row++) {
+            const uint32_t lane = lane_of(p, p->d, row);
+            if (enabled(p, lane)) tensor->cell[(p->d & 0xffff) + (uint32_t)column][lane] = d[row * p->shape.n + column];
+        }
+}
+
+static bool step(emu_operation *operation, emu_random *random) {
+    (void)random;
+    static uint8_t a[MOST_ROWS][EMU_LINE], b[EMU_MAX_N][EMU_LINE]; /* one thread runs everything */
+    static uint32_t d[MOST_ROWS * EMU_MAX_N];
+    const product *p = (const product *)operation;
+    const emu_tensor_shape *shape = &p->shape;
+    if (!gather_a(p, a) || !emu_tensor_gather(operation, p->b, shape->dot->b, shape->trans_b, shape->n, b)) {
+        emu_engine_fail(operation);
+        return true;
+    }
+    if (shape->negate_a) emu_tensor_negate(shape->dot->a, shape->m, a);
+    if (shape->negate_b) emu_tensor_negate(shape->dot->b, shape->n, b);
+    memset(d, 0, sizeof d);
+    if (p->add) read_accumulators(p, d);
+    emu_tensor_multiply(shape, (const uint8_t(*)[EMU_LINE])a, (const uint8_t(*)[EMU_LINE])b, p->scale, d);
+    write_results(p, d);
+    emu_total.tiles++;
+    return true;
+}
+
+static void destroy(emu_operation *operation) {
+    emu_actor_end(&operation->actor);
+    free(operation);
+}
+
+static void describe(const emu_operation *operation, char *text, size_t bytes) {
+    const product *p = (const product *)operation;
+    snprintf(text, bytes, "tcgen05.mma number %llu of its warp", (unsigned long long)p->number);
+}
+
+/* ---- issue ----------------------------------------------------------------------------------------------- */
+static bool wrong(emu_warp *warp, const emu_op *op, int lane, const char *what, uint64_t bits, const char *why) {
+    if (why == NULL) return false;
+    emu_find(warp, op, lane, EMU_DESCRIPTOR, bits, "the descriptor of %s, 0x%llx: %s", what, (unsigned long long)bits,
+             why);
+    return true;
+}
+
+static bool check_lanes(emu_warp *warp, const emu_op *op, const product *p, uint32_t address, uint32_t columns,
+                        const char *what) {
+    const uint32_t lane = address >> 16, lanes = p->shape.m == MOST_ROWS ? MOST_ROWS : MOST_ROWS - 16;
+    if (lane == 0 || (lane == 16 && p->shape.m != MOST_ROWS))
+        return emu_tensor_allocated(warp, op, address, lanes, columns, what);
+    emu_find(warp, op, -1, EMU_TENSOR, 7, "%s at 0x%08x begins in lane %u: lane 0%s is due", what, address, lane,
+             p->shape.m == MOST_ROWS ? "" : ", or 16,");
+    return false;
+}
+
+static bool check_matrix(emu_warp *warp, const emu_op *op, int lane, uint64_t bits, ptx_type type, bool trans, int rows,
+                         const char *what) {
+    emu_descriptor descriptor;
+    const char *why = emu_tensor_matrix_read(bits, type, trans, &descriptor);
+    if (why == NULL && trans && rows % (16 / ptx_type_bytes[type])) why = "its rows do not fill chunks of 16 bytes";
+    return !wrong(warp, op, lane, what, bits, why);
+}
+
+static bool check(emu_warp *warp, const emu_op *op, int lane, const product_detail *detail, uint32_t bits, product *p) {
+    if (wrong(warp, op, lane, "the instruction", bits, emu_tensor_shape_read(detail->kind, bits, &p->shape)))
+        return false;
+    const emu_tensor_shape *shape = &p->shape;
+    if (p->a_in_tensor && shape->trans_a)
+        return !wrong(warp, op, lane, "the instruction", bits, "A in tensor memory is not transposed");
+    if (p->a_in_tensor ? !check_lanes(warp, op, p, p->a_address, A_COLUMNS, "A")
+                       : !check_matrix(warp, op, lane, p->a, shape->dot->a, shape->trans_a, shape->m, "A"))
+        return false;
+    return check_matrix(warp, op, lane, p->b, shape->dot->b, shape->trans_b, shape->n, "B") &&
+           check_lanes(warp, op, p, p->d, (uint32_t)shape->n, "D");
+}
+
+static void read_operands(const emu_warp *warp, const product_detail *detail, int lane, product *p) {
+    uint64_t lanes[EMU_LANES];
+    emu_addresses(warp, &detail->d, lanes);
+    p->d = (uint32_t)lanes[lane];
+    if (detail->a_in_tensor) {
+        emu_addresses(warp, &detail->a_address, lanes);
+        p->a_address = (uint32_t)lanes[lane];
+    } else {
+        p->a = emu_u64(warp, detail->a)[lane];
+    }
+    p->a_in_tensor = detail->a_in_tensor;
+    p->b = emu_u64(warp, detail->b)[lane];
+    p->add = emu_pred(warp, detail->add) >> lane & 1;
+    p->scale = detail->scale;
+    for (int i = 0; i < MASK_WORDS && detail->masked; i++) p->disabled[i] = emu_u32(warp, detail->mask[i])[lane];
+}
+
+static bool issue(emu_warp *warp, const emu_op *op, int lane) {
+    const product_detail *detail = op->detail;
+    struct emu_tensor_use *use = emu_tensor_use_of(warp);
+    product *p = emu_alloc(sizeof *p);
+    read_operands(warp, detail, lane, p);
+    if (!check(warp, op, lane, detail, emu_u32(warp, detail->shape)[lane], p)) {
+        free(p);
+        return false;
+    }
+    p->operation.block = warp->block;
+    p->operation.queue = emu_tensor_queue(warp);
+    p->operation.ranks = 1u << warp->block->rank;
+    p->operation.step = step;
+    p->operation.destroy = destroy;
+    p->operation.describe = describe;
+    emu_tensor_actor(warp, op, lane, EMU_STREAM_TENSOR, use->products, &p->operation.actor);
+    emu_clock_free(use->issued);
+    use->issued = emu_clock_copy(p->operation.actor.known);
+    p->number = ++use->products;
+    emu_engine_add(&p->operation);
+    return true;
+}
+
+static emu_result run_product(emu_warp *warp, const emu_op *op, emu_mask mask) {
+    if (mask & (mask - 1))
+        emu_find(warp, op, __builtin_ctz(mask), EMU_PROTOCOL, 0, "%d threads issue tcgen05.mma, each the whole product",
+                 __builtin_popcount(mask));
+    for (emu_mask rest = mask; rest; rest &= rest - 1)
+        if (!issue(warp, op, __builtin_ctz(rest))) return EMU_ABORT;
+    return EMU_NEXT;
+}
+
+/* ---- decoder --------------------------------------------------------------------------------------------- */
+/* Hints of what stays in the collector say nothing of the result. */
+static void take_collector(emu_decoding *d) {
+    static const char *const words[] = {"collector::a::fill", "collector::a::use", "collector::a::lastuse",
+                                        "collector::a::discard", NULL};
+    (void)ptx_take_of(&d->words, words, -1);
+}
+
+/* What follows the instruction descriptor: lanes that are not written, enable-input-d, scale-input-d. */
+static bool take_rest(emu_decoding *d, product_detail *detail) {
+    const ptx_instruction *instruction = d->instruction;
+    int at = 4;
+    if (instruction->operand[at].kind == PTX_VECTOR) {
+        detail->masked = true;
+        if (!emu_mma_sources(d, at++, PTX_B32, MASK_WORDS, detail->mask)) return false;
+    }
+    if (!emu_tensor_operands(d, at + 1, at + 2) || !emu_decode_predicate(d, &instruction->operand[at++], &detail->add))
+        return false;
+    if (at == instruction->n_operands) return true;
+    const ptx_operand *scale = &instruction->operand[at];
+    if (scale->kind != PTX_INTEGER || scale->bits > 15)
+        return emu_decode_fail(d, "scale-input-d must be a constant from 0 to 15");
+    if (detail->kind != EMU_KIND_F16 && detail->kind != EMU_KIND_TF32)
+        return emu_decode_fail(d, "scale-input-d is of kind::f16 and kind::tf32");
+    detail->scale = (int)scale->bits;
+    return true;
+}
+
+bool emu_decode_tensor_product(emu_decoding *d) {
+    static const char *const kinds[] = {"kind::f16", "kind::tf32", "kind::f8f6f4", "kind::i8", NULL};
+    product_detail *detail = emu_decode_alloc(d, sizeof *detail);
+    d->op->run = run_product;
+    d->op->detail = detail;
+    if (!emu_tensor_group_word(d)) return false;
+    const int kind = ptx_take_of(&d->words, kinds, -1);
+    if (kind < 0) return emu_decode_fail(d, "kind::f16, tf32, f8f6f4 and i8 are supported");
+    detail->kind = (emu_tensor_kind)kind;
+    take_collector(d);
+    if (!emu_mma_end(d) || !emu_tensor_operands(d, 5, 7) || !emu_tensor_address(d, 0, &detail->d)) return false;
+    detail->a_in_tensor = d->instruction->operand[1].kind == PTX_ADDRESS;
+    const bool a = detail->a_in_tensor ? emu_tensor_address(d, 1, &detail->a_address)
+                                       : emu_mma_sources(d, 1, PTX_B64, 1, &detail->a);
+    return a && emu_mma_sources(d, 2, PTX_B64, 1, &detail->b) && emu_mma_sources(d, 3, PTX_B32, 1, &detail->shape) &&
+           take_rest(d, detail);
+}
