@@ -25,17 +25,26 @@ typedef struct fp4_tiles {
     int64_t slices;
 } fp4_tiles;
 
-/* Shares of K as fill the SMs with the least left over, each of eight slices and more; a share more costs its sums. */
+/* What an SM unpacks in a microsecond, in elements, what it multiplies, in FLOP, and what sums in memory move at, in bytes. */
+#define FP4_UNPACKED 2.4e4
+#define FP4_MULTIPLIED 5.2e6
+#define FP4_SUMS 2.5e6
+
+/* Shares of K as take the least time: waves of tiles over SMs, each of its share, and the sums of all shares, written and read.
+ * A share has eight slices and more. */
 static inline fp4_tiles fp4_tiles_of(int64_t m, int64_t n, int64_t k, int sm_count) {
     const int columns = m <= 16 ? 16 : m <= 64 ? 64 : m <= 128 ? 128 : 256;
     const int64_t tiles = (n + FP4_ROWS - 1) / FP4_ROWS * ((m + columns - 1) / columns),
                   sms = sm_count > 0 ? sm_count : 1;
     const int64_t slices = (k + FP4_SLICE - 1) / FP4_SLICE;
+    const double rows = (double)(FP4_ROWS * k), unpacked = rows / FP4_UNPACKED,
+                 multiplied = 2 * rows * columns / FP4_MULTIPLIED, wave = unpacked > multiplied ? unpacked : multiplied;
     int best = 1;
     double least = 0;
     for (int shares = 1; shares <= FP4_MOST_SHARES && (shares == 1 || slices / shares >= 8); shares++) {
         const int64_t waves = (tiles * shares + sms - 1) / sms;
-        const double cost = (double)waves / shares + 0.02 * (shares - 1);
+        const double sums = shares > 1 ? 2 + 8.0 * shares * (double)m * (double)n / FP4_SUMS : 0;
+        const double cost = (double)waves / shares * wave + sums;
         if (shares == 1 || cost < least) best = shares, least = cost;
     }
     const int64_t each = (slices + best - 1) / best;

@@ -148,8 +148,7 @@ static double product_cost(const ridge_problem *p) {
                                   .here = p->here};
     return gemm_quickest_tile(&product, true, 0).us;
 }
-/* Bytes a microsecond of memory, and of packed codes that an SM makes 16 bits of. */
-static const double DRAM = 4.2e6, UNPACKED = 25e3;
+static const double DRAM = 4.2e6; /* bytes a microsecond */
 
 static const char *tiles_refuse(const ridge_problem *p) {
     const int64_t most = INT32_MAX / 2 - 4096;
@@ -165,7 +164,7 @@ static ridge_plan tiles_plan(const ridge_way *way, const ridge_problem *p) {
     const int64_t m = p->c.dim[FP4_M], n = p->c.dim[FP4_N], k = p->c.dim[FP4_K];
     const fp4_tiles t = fp4_tiles_of(m, n, k, p->here.sm_count);
     const double sms = p->here.sm_count > 0 ? p->here.sm_count : 1, columns = ceil((double)m / t.columns);
-    const double unpacked = columns * elements(&p->c, FP4_N, FP4_K) / 2 / (UNPACKED * sms);
+    const double unpacked = columns * elements(&p->c, FP4_N, FP4_K) / (FP4_UNPACKED * sms);
     const double sums = t.shares > 1 ? 4.0 * t.shares * elements(&p->c, FP4_M, FP4_N) : 0;
     (void)way;
     return (ridge_plan){.refusal = tiles_refuse(p),

@@ -14,7 +14,9 @@ namespace {
 using namespace ridge;
 
 /* Blocks in pairs: a slice takes half as long as a dense one, and two blocks share the columns of B that it needs. */
-constexpr matmul_tuning SPARSE = {.columns = 256, .stages = 4, .cluster_m = 2, .cluster_n = 1, .sparse = true};
+constexpr matmul_tuning sparse_tuning(int columns, int stages) {
+    return {.columns = columns, .stages = stages, .cluster_m = 2, .cluster_n = 1, .sparse = true};
+}
 
 struct sparse_operand {
     const unsigned *codes;
@@ -27,9 +29,9 @@ sparse_operand sparse_operand_of(const ridge_call *call) {
             (int)call->dim[SPARSE_WORDS]};
 }
 
-template <typename T>
+template <typename T, int N>
 struct sparse_epilogue {
-    using slots = store_slots<T, SPARSE.columns>;
+    using slots = store_slots<T, N>;
     CUtensorMap map;
     sparse_operand a;
     static constexpr int scratch = slots::bytes;
@@ -41,8 +43,7 @@ struct sparse_epilogue {
         const int row = tile.m + fragment_row(group), last = a.rows - 1;
         return {a.codes + min(row, last) * a.line, a.codes + min(row + 8, last) * a.line, a.words};
     }
-    __device__ void finish(const matmul_tile &tile, const state &, const float (&sums)[SPARSE.columns / 2], uint32_t at,
-                           int) const {
+    __device__ void finish(const matmul_tile &tile, const state &, const float (&sums)[N / 2], uint32_t at, int) const {
         slots{at}.put(sums, tile.number);
     }
     __device__ void end(void) const {}
@@ -52,16 +53,25 @@ struct sparse_epilogue {
     }
 };
 
-template <typename T>
-ridge_status tiles(const ridge_call *call) {
-    using S = matmul_shape<T, SPARSE>;
+template <typename T, matmul_tuning Tuned>
+ridge_status tiles_in(const ridge_call *call) {
+    using S = matmul_shape<T, Tuned>;
     const matrix_view a = view_of(call->in[SPARSE_A]), b = view_of(call->in[SPARSE_B]), c = view_of(call->out[0]);
-    sparse_epilogue<T> e = {};
+    sparse_epilogue<T, S::N> e = {};
     if (a.rows == 0) return RIDGE_OK;
     e.a = sparse_operand_of(call);
     if (!make_map<T>(&e.map, lines_of(c), 64)) return RIDGE_FAILED;
     const matmul_plan plan = matmul_whole(call->dim[SPARSE_K], S::K, 8, true, true);
     return matmul_run<S>(lines_of(a), lines_of(b), a.rows, b.rows, plan, e, stream_of(call));
+}
+
+/* Tiles of half the columns where those of all leave SMs without work. */
+template <typename T>
+ridge_status tiles(const ridge_call *call) {
+    const int64_t tiles = (call->dim[SPARSE_M] + 127) / 128 * ((call->dim[SPARSE_N] + 255) / 256);
+    if (call->dim[SPARSE_N] <= 128 || tiles < device_limit(cudaDevAttrMultiProcessorCount) / 2)
+        return tiles_in<T, sparse_tuning(128, 7)>(call);
+    return tiles_in<T, sparse_tuning(256, 4)>(call);
 }
 
 /* ---- baseline: A with its zeros, then the dense product ---- */

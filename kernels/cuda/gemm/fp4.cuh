@@ -65,7 +65,7 @@ __device__ inline unsigned fp4_exchange(unsigned word, int lane) {
 
 /* A's fragments of the four steps of a stage. blocks: of K, from the stage's first to the end. */
 template <typename T>
-__device__ inline void fp4_fragments(unsigned (&f)[4][4], uint32_t codes, uint32_t scales, const fp4_place &at,
+__device__ inline void fp4_fragments(unsigned (*f)[4], uint32_t codes, uint32_t scales, const fp4_place &at,
                                      int blocks) {
     using two = typename fp4_type<T>::two;
     const uint2 low = ld_shared_u32x2(codes + (uint32_t)(at.row * 32 + at.lane * 8));
@@ -91,27 +91,40 @@ __device__ inline void fp4_fragments(unsigned (&f)[4][4], uint32_t codes, uint32
     }
 }
 
-/* All slices of a tile, in the tensor cores' registers. Those of a slice's products are read while they run, so a warpgroup makes
- * fragments and multiplies in turns; the tensor cores have the other warpgroup's products meanwhile. */
+/* All slices of a tile, in the tensor cores' registers. Those of A are read while products run, so a warpgroup makes fragments and
+ * multiplies in turns; the tensor cores have the other warpgroup's products meanwhile. Two slices at a time, because making one's
+ * fragments is a chain of exchanges that waits more than it computes. */
 template <class S>
 __device__ inline void multiply_tile_fp4(float (&sums)[S::sums], const matmul_memory<S> &memory, ring<S::stages> &at,
                                          const matmul_plan &plan, const matmul_tile &tile, int group, int rank) {
     using T = typename S::T;
     const fp4_place place(group);
     const int first = plan.across > 0 ? tile.n / S::columns / plan.across * plan.slices : 0;
-    for (int k = 0; k < plan.slices; k++, at.next()) {
-        unsigned f[4][4];
-        mbarrier_wait_parity(memory.full(at.stage), at.phase);
-        fp4_fragments<T>(f, memory.a(at.stage), memory.scales(at.stage), place, plan.scales.blocks - (first + k) * 4);
-        const uint64_t b = wgmma_descriptor(memory.b(at.stage), S::K * 128);
+    const auto some = [&]<int Count>(int k, std::integral_constant<int, Count>) {
+        unsigned f[4 * Count][4];
+        uint32_t stage[Count];
+        uint64_t b[Count];
+#pragma unroll
+        for (int i = 0; i < Count; i++, at.next()) {
+            stage[i] = (uint32_t)at.stage;
+            mbarrier_wait_parity(memory.full(at.stage), at.phase);
+            fp4_fragments<T>(f + 4 * i, memory.a(at.stage), memory.scales(at.stage), place,
+                             plan.scales.blocks - (first + k + i) * 4);
+            b[i] = wgmma_descriptor(memory.b(at.stage), S::K * 128);
+        }
         wgmma_hold(f);
         wgmma_fence();
 #pragma unroll
-        for (int s = 0; s < 4; s++) wgmma_rs<T, S::N, true>(sums, f[s], b + s * wgmma_step<true>, k + s > 0);
+        for (int s = 0; s < 4 * Count; s++)
+            wgmma_rs<T, S::N, true>(sums, f[s], b[s / 4] + s % 4 * wgmma_step<true>, k + s > 0);
         wgmma_commit_group();
         wgmma_wait_group<0>();
-        release<S>(memory.empty(at.stage), rank);
-    }
+#pragma unroll
+        for (int i = 0; i < Count; i++) release<S>(memory.empty((int)stage[i]), rank);
+    };
+    int k = 0;
+    for (; k + 2 <= plan.slices; k += 2) some(k, std::integral_constant<int, 2>());
+    if (k < plan.slices) some(k, std::integral_constant<int, 1>());
     wgmma_settle(sums);
 }
 
