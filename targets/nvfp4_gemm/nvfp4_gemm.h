@@ -51,4 +51,25 @@ static inline fp4_tiles fp4_tiles_of(int64_t m, int64_t n, int64_t k, int sm_cou
     return (fp4_tiles){columns, (int)((slices + each - 1) / (each > 0 ? each : 1)), each};
 }
 
+/* Few rows: K in steps of 128, as many in a share as leave shared memory room for 16 rows of x twice. */
+enum { FP4_FEW = 16, FP4_STEP = 128, FP4_MOST_STEPS = 20 };
+typedef struct fp4_shares {
+    int count, steps; /* of a share */
+} fp4_shares;
+
+/* Such that blocks, two an SM, come in whole waves. */
+static inline fp4_shares fp4_shares_of(int64_t n, int64_t k, int sm_count) {
+    const int64_t tiles = (n + FP4_ROWS - 1) / FP4_ROWS, room = 2 * (sm_count > 0 ? sm_count : 1);
+    const int64_t steps = (k + FP4_STEP - 1) / FP4_STEP;
+    fp4_shares best = {0, 0};
+    double least = 0;
+    for (int64_t each = FP4_MOST_STEPS; each >= 4; each--) {
+        const int64_t count = (steps + each - 1) / each, waves = (tiles * count + room - 1) / room;
+        const double cost =
+            (double)waves * ((double)each + 4); /* a block's beginning and end are worth so many steps */
+        if (best.count == 0 || cost < least) best = (fp4_shares){(int)count, (int)each}, least = cost;
+    }
+    return best;
+}
+
 #endif

@@ -10,6 +10,7 @@
 
 RIDGE_CUDA_DECLARE(nvfp4_gemm_cuda_dequantized);
 RIDGE_CUDA_DECLARE(nvfp4_gemm_cuda_tiles);
+RIDGE_CUDA_DECLARE(nvfp4_gemm_cuda_few_rows);
 
 #define CASE(m, n, k) .dim = {m, n, k, ((n) + 127) / 128, ((k) / FP4_BLOCK + 3) / 4 * BLOCKS_TILE, 1}
 #define EDGE .edge = true
@@ -168,7 +169,20 @@ static ridge_plan tiles_plan(const ridge_way *way, const ridge_problem *p) {
     const double sums = t.shares > 1 ? 4.0 * t.shares * elements(&p->c, FP4_M, FP4_N) : 0;
     (void)way;
     return (ridge_plan){.refusal = tiles_refuse(p),
-                        .us = 3 + fmax(fmax(unpacked, bytes_in(&p->c) / DRAM), product_cost(p)) + 2 * sums / DRAM,
+                        .us = 5 + fmax(fmax(unpacked, bytes_in(&p->c) / DRAM), product_cost(p)) + 2 * sums / DRAM,
+                        .scratch = (size_t)sums,
+                        .traffic = {.read = bytes_in(&p->c) + sums, .written = sums + bytes_out(&p->c)}};
+}
+static const char *few_rows_refuse(const ridge_problem *p) {
+    if (p->c.dim[FP4_M] > FP4_FEW) return "for up to 16 rows";
+    return p->c.dim[FP4_K] % 32 != 0 ? "for k in multiples of 32" : tiles_refuse(p);
+}
+static ridge_plan few_rows_plan(const ridge_way *way, const ridge_problem *p) {
+    const fp4_shares shares = fp4_shares_of(p->c.dim[FP4_N], p->c.dim[FP4_K], p->here.sm_count);
+    const double sums = 4.0 * shares.count * elements(&p->c, FP4_M, FP4_N);
+    (void)way;
+    return (ridge_plan){.refusal = few_rows_refuse(p),
+                        .us = 6 + (bytes_in(&p->c) + 2 * sums) / (0.75 * DRAM),
                         .scratch = (size_t)sums,
                         .traffic = {.read = bytes_in(&p->c) + sums, .written = sums + bytes_out(&p->c)}};
 }
@@ -181,6 +195,11 @@ static ridge_plan dequantized_plan(const ridge_way *way, const ridge_problem *p)
 }
 
 static const ridge_way cuda_ways[] = {
+    {.name = "few_rows",
+     .idea = "mma.sync on codes as a lane loads them, x in their order; blocks share K",
+     .plan = few_rows_plan,
+     .needs = 90,
+     .run = RIDGE_CUDA(nvfp4_gemm_cuda_few_rows)},
     {.name = "tiles",
      .idea = "W in 16 bits in registers alone, from where wgmma takes it",
      .needs = 90,

@@ -34,6 +34,7 @@ struct fp4_type;
 template <>
 struct fp4_type<__nv_bfloat16> {
     using two = __nv_bfloat162;
+    static constexpr int place = 6; /* of a magnitude's lowest bit */
     __device__ static unsigned values(unsigned x) { return (x << 12 & 0x80008000u) | (x << 6 & 0x01c001c0u); }
     __device__ static two scales(unsigned codes) {
         const float2 s = __half22float2(fp4_scales(codes));
@@ -43,6 +44,7 @@ struct fp4_type<__nv_bfloat16> {
 template <>
 struct fp4_type<__half> {
     using two = __half2;
+    static constexpr int place = 9;
     __device__ static unsigned values(unsigned x) { return (x << 12 & 0x80008000u) | (x << 9 & 0x0e000e00u); }
     __device__ static two scales(unsigned codes) { return __hmul2(fp4_scales(codes), __float2half2_rn(128.0f)); }
 };
