@@ -19,7 +19,7 @@ namespace {
 
 using namespace ridge;
 
-constexpr int threads = 256, ahead = 4; /* steps whose codes are on their way */
+constexpr int threads = 256;
 constexpr int step_bytes = 2 * 32 * 32; /* of eight rows of x in shared memory */
 
 struct few_rows_args {
@@ -34,7 +34,7 @@ struct few_rows_args {
 /* Two rows' codes and scales of a step: of 32 of K, in two blocks. */
 struct few_rows_codes {
     uint4 low, high;
-    unsigned scales; /* of the low row's blocks, then of the high one's */
+    uint16_t of_low, of_high; /* two scales each, as they come: to join them here would wait for them */
 };
 
 struct few_rows_lane {
@@ -53,7 +53,7 @@ struct few_rows_lane {
         if (k + step * FP4_STEP >= a.k) return c;
         const int64_t of_codes = step * (FP4_STEP / 2), of_scales = step * (FP4_STEP / FP4_SLICE * BLOCKS_TILE);
         c.low = ld_global_v4((const uint4 *)(low + of_codes)), c.high = ld_global_v4((const uint4 *)(high + of_codes));
-        c.scales = *(const uint16_t *)(of_low + of_scales) | (unsigned)*(const uint16_t *)(of_high + of_scales) << 16;
+        c.of_low = *(const uint16_t *)(of_low + of_scales), c.of_high = *(const uint16_t *)(of_high + of_scales);
         return c;
     }
 };
@@ -93,7 +93,7 @@ __device__ void few_rows_step(float (&d)[Tokens / 8][4], const few_rows_codes &c
     using two = typename fp4_type<T>::two;
 #pragma unroll
     for (int u = 0; u < 2; u++) {
-        const two pair = fp4_type<T>::scales(__byte_perm(c.scales, 0, (unsigned)(0x4420 + 0x11 * u)));
+        const two pair = fp4_type<T>::scales(__byte_perm(c.of_low, c.of_high, (unsigned)(0x3340 + 0x11 * u)) & 0xffffu);
         const unsigned both = *(const unsigned *)&pair;
         const unsigned of_row[2] = {__byte_perm(both, both, 0x1010), __byte_perm(both, both, 0x3232)};
         const unsigned words[4] = {u ? c.low.z : c.low.x, u ? c.high.z : c.high.x, u ? c.low.w : c.low.y,
@@ -126,6 +126,7 @@ template <typename T, int Tokens>
 __global__ void __launch_bounds__(threads, 2) few_rows_kernel(const few_rows_args a) {
 #if __CUDA_ARCH__ >= 900
     extern __shared__ __align__(16) uint4 few_rows_x[];
+    constexpr int ahead = 4; /* steps whose codes are on their way */
     const int share = (int)blockIdx.y, lane = (int)threadIdx.x % 32;
     const int steps = min(a.each, (a.k + FP4_STEP - 1) / FP4_STEP - share * a.each);
     const few_rows_lane at(a, share);
