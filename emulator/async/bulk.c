@@ -181,7 +181,7 @@ static bool decode_tensor(emu_decoding *d, bool reduces) {
         return emu_decode_fail(d, "no such reduction");
     if (!take_mode(d) || !take_completion(d, detail)) return false;
     detail->multicast = detail->kind == EMU_COPY_LOAD && ptx_take(&d->words, "multicast::cluster");
-    ptx_take_of(&d->words, groups, -1);
+    detail->pair = ptx_take_of(&d->words, groups, -1) == 1;
     bool hint = ptx_take(&d->words, "L2::cache_hint");
     int next = 0;
     if (detail->kind == EMU_COPY_STORE)

@@ -2,8 +2,11 @@
 #include "tcgen05/tensor.h"
 
 bool emu_tensor_group_word(emu_decoding *d) {
-    if (ptx_take(&d->words, "cta_group::1")) return true;
-    return emu_decode_fail(d, ".cta_group::1 is due: pairs of blocks are not supported");
+    static const char *const groups[] = {"cta_group::1", "cta_group::2", NULL};
+    const int group = ptx_take_of(&d->words, groups, -1);
+    if (group < 0) return emu_decode_fail(d, ".cta_group::1 or 2 is due");
+    d->op->kind = (uint8_t)(group + 1);
+    return true;
 }
 
 bool emu_tensor_address(emu_decoding *d, int operand, emu_address *out) {

@@ -19,13 +19,14 @@ static const kind_types kinds[EMU_N_KINDS] = {
     [EMU_KIND_I8] = {{PTX_U8, PTX_S8}, {PTX_NONE, PTX_NONE, PTX_S32}},
 };
 
-static bool size_known(emu_tensor_kind kind, int m, int n) {
+static bool size_known(emu_tensor_kind kind, bool pair, int m, int n) {
+    if (pair) return (m == 128 || m == 256) && n % (kind == EMU_KIND_I8 ? 32 : 16) == 0 && n >= 16 && n <= 256;
     if (m == 128) return n % 16 == 0 && n >= 16 && n <= 256;
     if (m != 64 || n < 8 || n > 256) return false;
     return kind == EMU_KIND_I8 ? n % 16 == 0 || n == 8 || n == 24 : n % 8 == 0;
 }
 
-const char *emu_tensor_shape_read(emu_tensor_kind kind, uint32_t bits, emu_tensor_shape *shape) {
+const char *emu_tensor_shape_read(emu_tensor_kind kind, bool pair, uint32_t bits, emu_tensor_shape *shape) {
     const ptx_type a = kinds[kind].a[bits >> 7 & 7], b = kinds[kind].a[bits >> 10 & 7];
     const ptx_type d = kinds[kind].d[bits >> 4 & 3];
     *shape = (emu_tensor_shape){.m = (int)(bits >> 24 & 31) << 4,
@@ -43,7 +44,9 @@ const char *emu_tensor_shape_read(emu_tensor_kind kind, uint32_t bits, emu_tenso
     shape->dot = emu_dot_find(100, true, a, b, d);
     if (shape->dot == NULL) return "these types do not go together";
     shape->k = EMU_LINE / ptx_type_bytes[a];
-    if (!size_known(kind, shape->m, shape->n)) return "M is 64 or 128, N at most 256, a multiple of 8 or 16";
+    if (!size_known(kind, pair, shape->m, shape->n))
+        return pair ? "M of a pair is 128 or 256, N at most 256, a multiple of 16 or 32"
+                    : "M is 64 or 128, N at most 256, a multiple of 8 or 16";
     return NULL;
 }
 
@@ -78,8 +81,8 @@ static int bits_of(ptx_type type) {
     return type == PTX_E2M1 ? 4 : type == PTX_E2M3 || type == PTX_E3M2 ? 6 : 8 * ptx_type_bytes[type];
 }
 
-bool emu_tensor_gather(const emu_operation *operation, uint64_t bits, ptx_type type, bool trans, int rows,
-                       uint8_t (*line)[EMU_LINE]) {
+bool emu_tensor_gather(const emu_operation *operation, emu_block *block, uint64_t bits, ptx_type type, bool trans,
+                       int rows, uint8_t (*line)[EMU_LINE]) {
     const int bytes = ptx_type_bytes[type], width = bits_of(type);
     const int k = EMU_LINE / bytes, of_chunk = 16 / bytes; /* elements */
     emu_descriptor descriptor;
@@ -90,8 +93,8 @@ bool emu_tensor_gather(const emu_operation *operation, uint64_t bits, ptx_type t
     else
         emu_descriptor_chunks(&descriptor, false, rows, 2, chunk);
     const int n = trans ? rows / of_chunk * k : 2 * rows;
-    if (!emu_product_read(operation, chunk, n)) return false;
-    const uint8_t *shared = operation->block->shared;
+    if (!emu_product_read(operation, block, chunk, n)) return false;
+    const uint8_t *shared = block->shared;
     for (int i = 0; i < n; i++) {
         const uint8_t *from = shared + (chunk[i] % (1 << 18) - EMU_SHARED_FIRST);
         uint8_t elements[16];

@@ -106,6 +106,12 @@ static bool decode_wait(emu_decoding *d, emu_run *run) {
 bool emu_decode_tensor_wait_load(emu_decoding *d) { return decode_wait(d, run_wait_load); }
 bool emu_decode_tensor_wait_store(emu_decoding *d) { return decode_wait(d, run_wait_store); }
 
+void emu_tensor_completed(emu_warp *warp, emu_clock **into) {
+    const struct emu_tensor_use *use = warp->tensor;
+    if (use && use->loads) emu_clock_group(into, warp, EMU_STREAM_TENSOR_LOAD, use->loads - 1);
+    if (use && use->stores) emu_clock_group(into, warp, EMU_STREAM_TENSOR_STORE, use->stores - 1);
+}
+
 /* ---- registers that a load writes ------------------------------------------------------------------------ */
 bool emu_tensor_pending(const emu_warp *warp) { return warp->tensor->pending; }
 

@@ -1,85 +1,117 @@
-/* tcgen05.mma: one thread issues it, an engine does it; it reads shared memory by the async proxy, and tensor memory.
- *
- * Row m of an accumulator of 128 rows is lane m, of 64 rows lane m % 16 + 32 (m / 16), from lane 0 or 16 on. Column n is column
- * n, 16-bit accumulators in the low half of a cell. Rows of A in tensor memory lie as those of the accumulator, 32 bytes of k in
- * 8 columns. */
+/* tcgen05.mma: one thread issues it, an engine does it; it reads shared memory by the async proxy, and tensor memory. Of a pair
+ * of blocks, each has half of the rows of A and D, and half of the columns of B, at the same addresses. Rows of A in tensor
+ * memory lie as those of D, 32 bytes of k in 8 columns; 16-bit accumulators in the low half of a cell. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tcgen05/product.h"
+#include "tcgen05/layout.h"
 
-enum { MOST_ROWS = 128, A_COLUMNS = EMU_LINE / 4, MASK_WORDS = 4 };
+enum { MOST_ROWS = 256, A_COLUMNS = EMU_LINE / 4, MASK_WORDS = 4 };
 
 typedef struct product_detail {
     emu_tensor_kind kind;
     bool a_in_tensor, masked;
     int scale; /* d is multiplied by 2^-scale */
     emu_address d, a_address;
-    emu_operand a, b, shape, add, mask[MASK_WORDS];
+    emu_operand a, b, shape, add, mask[2 * MASK_WORDS];
 } product_detail;
 
 typedef struct product {
     emu_operation operation;
     emu_tensor_shape shape;
+    emu_tensor_layout layout;
     bool a_in_tensor, add;
-    int scale;
+    int scale, blocks;
+    emu_block *block[2]; /* the rows' owners, in order */
     uint32_t d, a_address;
     uint64_t a, b;
-    uint32_t disabled[MASK_WORDS]; /* a bit a lane */
+    uint32_t disabled[2][MASK_WORDS]; /* a bit a lane */
     uint64_t number;
 } product;
 
-static uint32_t lane_of(const product *p, uint32_t address, int row) {
-    return (address >> 16) + (uint32_t)(p->shape.m == MOST_ROWS ? row : row % 16 + 32 * (row / 16));
+static bool enabled(const product *p, int block, uint32_t lane) {
+    return !(p->disabled[block][lane / 32] >> lane % 32 & 1);
 }
 
-static bool enabled(const product *p, uint32_t lane) { return !(p->disabled[lane / 32] >> lane % 32 & 1); }
-
-/* Columns of all rows, or of those whose lanes are not disabled. */
-static void touch(const product *p, emu_access_kind kind, uint32_t address, uint32_t columns, bool all) {
-    for (int first = 0; first < p->shape.m;) {
-        const uint32_t lane = lane_of(p, address, first);
-        int n = 0;
-        while (first + n < p->shape.m && lane_of(p, address, first + n) == lane + (uint32_t)n &&
-               (all || enabled(p, lane + (uint32_t)n)))
+/* Columns of all lanes of the layout, or of those that are not disabled. */
+static void touch(const product *p, int block, emu_access_kind kind, uint32_t address, uint32_t columns, bool all) {
+    const uint32_t from = address >> 16;
+    for (uint32_t first = 0; first < EMU_TENSOR_LANES; first++) {
+        uint32_t n = 0;
+        while (first + n < EMU_TENSOR_LANES && emu_layout_uses(p->layout, from, first + n) &&
+               (all || enabled(p, block, first + n)))
             n++;
         for (uint32_t i = 0; i < columns && n; i++)
-            emu_tensor_touch(&p->operation.actor, p->operation.block, kind, lane, (address & 0xffff) + i, (uint32_t)n);
-        first += n ? n : 1;
+            emu_tensor_touch(&p->operation.actor, p->block[block], kind, first, (address & 0xffff) + i, n);
+        first += n;
     }
 }
 
-static bool gather_a(const product *p, uint8_t (*line)[EMU_LINE]) {
+static bool gather_a(const product *p, int block, uint8_t (*line)[EMU_LINE]) {
+    const int rows = p->shape.m / p->blocks;
     if (!p->a_in_tensor)
-        return emu_tensor_gather(&p->operation, p->a, p->shape.dot->a, p->shape.trans_a, p->shape.m, line);
-    touch(p, EMU_READ, p->a_address, A_COLUMNS, true);
-    const struct emu_tensor *tensor = p->operation.block->tensor;
-    for (int row = 0; row < p->shape.m; row++)
+        return emu_tensor_gather(&p->operation, p->block[block], p->a, p->shape.dot->a, p->shape.trans_a, rows, line);
+    touch(p, block, EMU_READ, p->a_address, A_COLUMNS, true);
+    const struct emu_tensor *tensor = p->block[block]->tensor;
+    for (int row = 0; row < rows; row++)
         for (uint32_t i = 0; i < A_COLUMNS; i++)
-            memcpy(line[row] + 4 * i, &tensor->cell[(p->a_address & 0xffff) + i][lane_of(p, p->a_address, row)], 4);
+            memcpy(
+                line[row] + 4 * i,
+                &tensor->cell[(p->a_address & 0xffff) + i][emu_layout_lane(p->layout, p->a_address >> 16, row, false)],
+                4);
     return true;
 }
 
-static void read_accumulators(const product *p, uint32_t *d) {
+/* The lane and the cell of an accumulator of a block. */
+static uint32_t *cell_of(const product *p, int block, int row, int column, uint32_t *lane) {
+    const int columns = emu_layout_columns(p->layout, p->shape.n);
+    *lane = emu_layout_lane(p->layout, p->d >> 16, row, column >= columns);
+    return &p->block[block]->tensor->cell[(p->d & 0xffff) + (uint32_t)(column % columns)][*lane];
+}
+
+static void read_accumulators(const product *p, int block, uint32_t *d) {
     const bool half = p->shape.dot->accumulator == PTX_F16;
-    const struct emu_tensor *tensor = p->operation.block->tensor;
-    touch(p, EMU_READ, p->d, (uint32_t)p->shape.n, false);
+    uint32_t lane;
+    touch(p, block, EMU_READ, p->d, (uint32_t)emu_layout_columns(p->layout, p->shape.n), false);
     for (int column = 0; column < p->shape.n; column++)
-        for (int row = 0; row < p->shape.m; row++) {
-            const uint32_t cell = tensor->cell[(p->d & 0xffff) + (uint32_t)column][lane_of(p, p->d, row)];
-            d[row * p->shape.n + column] = half ? cell & 0xffff : cell;
+        for (int row = 0; row < p->shape.m / p->blocks; row++) {
+            const uint32_t *cell = cell_of(p, block, row, column, &lane);
+            d[row * p->shape.n + column] = half ? *cell & 0xffff : *cell;
         }
 }
 
-static void write_results(const product *p, const uint32_t *d) {
-    struct emu_tensor *tensor = p->operation.block->tensor;
-    touch(p, EMU_WRITE, p->d, (uint32_t)p->shape.n, false);
+static void write_results(const product *p, int block, const uint32_t *d) {
+    uint32_t lane;
+    touch(p, block, EMU_WRITE, p->d, (uint32_t)emu_layout_columns(p->layout, p->shape.n), false);
     for (int column = 0; column < p->shape.n; column++)
-        for (int row = 0; row < p->shape.m; row++) {
-            const uint32_t lane = lane_of(p, p->d, row);
-            if (enabled(p, lane)) tensor->cell[(p->d & 0xffff) + (uint32_t)column][lane] = d[row * p->shape.n + column];
+        for (int row = 0; row < p->shape.m / p->blocks; row++) {
+            uint32_t *cell = cell_of(p, block, row, column, &lane);
+            if (enabled(p, block, lane)) *cell = d[row * p->shape.n + column];
         }
+}
+
+static bool peer_exited(const product *p) {
+    for (int i = 0; i < p->blocks; i++) {
+        if (!p->block[i]->exited) continue;
+        const emu_actor *actor = &p->operation.actor;
+        emu_find(actor->warp, actor->op, actor->lane, EMU_EXITED, 0,
+                 "the other block of the pair has exited while tcgen05.mma uses its memory");
+        return true;
+    }
+    return false;
+}
+
+static bool gather(const product *p, uint8_t (*a)[EMU_LINE], uint8_t (*b)[EMU_LINE]) {
+    const emu_tensor_shape *shape = &p->shape;
+    const int m = shape->m / p->blocks, n = shape->n / p->blocks;
+    for (int i = 0; i < p->blocks; i++)
+        if (!gather_a(p, i, a + i * m) ||
+            !emu_tensor_gather(&p->operation, p->block[i], p->b, shape->dot->b, shape->trans_b, n, b + i * n))
+            return false;
+    if (shape->negate_a) emu_tensor_negate(shape->dot->a, shape->m, a);
+    if (shape->negate_b) emu_tensor_negate(shape->dot->b, shape->n, b);
+    return true;
 }
 
 static bool step(emu_operation *operation, emu_random *random) {
@@ -87,17 +119,15 @@ static bool step(emu_operation *operation, emu_random *random) {
     static uint8_t a[MOST_ROWS][EMU_LINE], b[EMU_MAX_N][EMU_LINE]; /* one thread runs everything */
     static uint32_t d[MOST_ROWS * EMU_MAX_N];
     const product *p = (const product *)operation;
-    const emu_tensor_shape *shape = &p->shape;
-    if (!gather_a(p, a) || !emu_tensor_gather(operation, p->b, shape->dot->b, shape->trans_b, shape->n, b)) {
+    const int half = p->shape.m / p->blocks * p->shape.n;
+    if (peer_exited(p) || !gather(p, a, b)) {
         emu_engine_fail(operation);
         return true;
     }
-    if (shape->negate_a) emu_tensor_negate(shape->dot->a, shape->m, a);
-    if (shape->negate_b) emu_tensor_negate(shape->dot->b, shape->n, b);
-    memset(d, 0, sizeof d);
-    if (p->add) read_accumulators(p, d);
-    emu_tensor_multiply(shape, (const uint8_t(*)[EMU_LINE])a, (const uint8_t(*)[EMU_LINE])b, p->scale, d);
-    write_results(p, d);
+    memset(d, 0, (size_t)(p->blocks * half) * sizeof d[0]);
+    for (int i = 0; i < p->blocks && p->add; i++) read_accumulators(p, i, d + i * half);
+    emu_tensor_multiply(&p->shape, (const uint8_t(*)[EMU_LINE])a, (const uint8_t(*)[EMU_LINE])b, p->scale, d);
+    for (int i = 0; i < p->blocks; i++) write_results(p, i, d + i * half);
     emu_total.tiles++;
     return true;
 }
@@ -122,12 +152,16 @@ static bool wrong(emu_warp *warp, const emu_op *op, int lane, const char *what, 
 
 static bool check_lanes(emu_warp *warp, const emu_op *op, const product *p, uint32_t address, uint32_t columns,
                         const char *what) {
-    const uint32_t lane = address >> 16, lanes = p->shape.m == MOST_ROWS ? MOST_ROWS : MOST_ROWS - 16;
-    if (lane == 0 || (lane == 16 && p->shape.m != MOST_ROWS))
-        return emu_tensor_allocated(warp, op, address, lanes, columns, what);
-    emu_find(warp, op, -1, EMU_TENSOR, 7, "%s at 0x%08x begins in lane %u: lane 0%s is due", what, address, lane,
-             p->shape.m == MOST_ROWS ? "" : ", or 16,");
-    return false;
+    const bool spread = p->layout == EMU_LAYOUT_SPREAD;
+    const uint32_t lane = address >> 16, lanes = spread ? EMU_TENSOR_LANES - 16 : EMU_TENSOR_LANES;
+    if (lane != 0 && !(lane == 16 && spread)) {
+        emu_find(warp, op, -1, EMU_TENSOR, 7, "%s at 0x%08x begins in lane %u: lane 0%s is due", what, address, lane,
+                 spread ? ", or 16," : "");
+        return false;
+    }
+    for (int i = 0; i < p->blocks; i++)
+        if (!emu_tensor_allocated(warp, op, p->block[i], address, lanes, columns, what)) return false;
+    return true;
 }
 
 static bool check_matrix(emu_warp *warp, const emu_op *op, int lane, uint64_t bits, ptx_type type, bool trans, int rows,
@@ -139,16 +173,20 @@ static bool check_matrix(emu_warp *warp, const emu_op *op, int lane, uint64_t bi
 }
 
 static bool check(emu_warp *warp, const emu_op *op, int lane, const product_detail *detail, uint32_t bits, product *p) {
-    if (wrong(warp, op, lane, "the instruction", bits, emu_tensor_shape_read(detail->kind, bits, &p->shape)))
+    const bool pair = p->blocks == 2;
+    if (wrong(warp, op, lane, "the instruction", bits, emu_tensor_shape_read(detail->kind, pair, bits, &p->shape)))
         return false;
     const emu_tensor_shape *shape = &p->shape;
-    if (p->a_in_tensor && shape->trans_a)
-        return !wrong(warp, op, lane, "the instruction", bits, "A in tensor memory is not transposed");
+    p->layout = emu_layout_of(shape, pair);
+    if (p->a_in_tensor && (shape->trans_a || p->layout == EMU_LAYOUT_FOLDED))
+        return !wrong(warp, op, lane, "the instruction", bits,
+                      shape->trans_a ? "A in tensor memory is not transposed"
+                                     : "A in tensor memory of a pair with 128 rows is not supported");
     if (p->a_in_tensor ? !check_lanes(warp, op, p, p->a_address, A_COLUMNS, "A")
-                       : !check_matrix(warp, op, lane, p->a, shape->dot->a, shape->trans_a, shape->m, "A"))
+                       : !check_matrix(warp, op, lane, p->a, shape->dot->a, shape->trans_a, shape->m / p->blocks, "A"))
         return false;
-    return check_matrix(warp, op, lane, p->b, shape->dot->b, shape->trans_b, shape->n, "B") &&
-           check_lanes(warp, op, p, p->d, (uint32_t)shape->n, "D");
+    return check_matrix(warp, op, lane, p->b, shape->dot->b, shape->trans_b, shape->n / p->blocks, "B") &&
+           check_lanes(warp, op, p, p->d, (uint32_t)emu_layout_columns(p->layout, shape->n), "D");
 }
 
 static void read_operands(const emu_warp *warp, const product_detail *detail, int lane, product *p) {
@@ -165,13 +203,17 @@ static void read_operands(const emu_warp *warp, const product_detail *detail, in
     p->b = emu_u64(warp, detail->b)[lane];
     p->add = emu_pred(warp, detail->add) >> lane & 1;
     p->scale = detail->scale;
-    for (int i = 0; i < MASK_WORDS && detail->masked; i++) p->disabled[i] = emu_u32(warp, detail->mask[i])[lane];
+    for (int i = 0; i < MASK_WORDS * p->blocks && detail->masked; i++)
+        p->disabled[i / MASK_WORDS][i % MASK_WORDS] = emu_u32(warp, detail->mask[i])[lane];
 }
 
 static bool issue(emu_warp *warp, const emu_op *op, int lane) {
     const product_detail *detail = op->detail;
     struct emu_tensor_use *use = emu_tensor_use_of(warp);
     product *p = emu_alloc(sizeof *p);
+    p->blocks = op->kind;
+    p->block[0] = p->blocks == 2 ? &warp->block->cluster->block[warp->block->rank & ~1u] : warp->block;
+    if (p->blocks == 2) p->block[1] = emu_tensor_peer(p->block[0]);
     read_operands(warp, detail, lane, p);
     if (!check(warp, op, lane, detail, emu_u32(warp, detail->shape)[lane], p)) {
         free(p);
@@ -179,7 +221,7 @@ static bool issue(emu_warp *warp, const emu_op *op, int lane) {
     }
     p->operation.block = warp->block;
     p->operation.queue = emu_tensor_queue(warp);
-    p->operation.ranks = 1u << warp->block->rank;
+    for (int i = 0; i < p->blocks; i++) p->operation.ranks |= 1u << p->block[i]->rank;
     p->operation.step = step;
     p->operation.destroy = destroy;
     p->operation.describe = describe;
@@ -192,6 +234,7 @@ static bool issue(emu_warp *warp, const emu_op *op, int lane) {
 }
 
 static emu_result run_product(emu_warp *warp, const emu_op *op, emu_mask mask) {
+    if (!emu_tensor_grouped(warp, op)) return EMU_ABORT;
     if (mask & (mask - 1))
         emu_find(warp, op, __builtin_ctz(mask), EMU_PROTOCOL, 0, "%d threads issue tcgen05.mma, each the whole product",
                  __builtin_popcount(mask));
@@ -214,7 +257,7 @@ static bool take_rest(emu_decoding *d, product_detail *detail) {
     int at = 4;
     if (instruction->operand[at].kind == PTX_VECTOR) {
         detail->masked = true;
-        if (!emu_mma_sources(d, at++, PTX_B32, MASK_WORDS, detail->mask)) return false;
+        if (!emu_mma_sources(d, at++, PTX_B32, MASK_WORDS * d->op->kind, detail->mask)) return false;
     }
     if (!emu_tensor_operands(d, at + 1, at + 2) || !emu_decode_predicate(d, &instruction->operand[at++], &detail->add))
         return false;

@@ -32,7 +32,8 @@ static void forms_that_are_refused(void **state) {
     } cases[] = {
         {"tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [at], 32;", NULL},
         {"tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [at], %rd1;", "8 bytes"},
-        {"tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [at], 32;", "pairs of blocks"},
+        {"tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [at], 32;", NULL},
+        {"tcgen05.alloc.cta_group::3.sync.aligned.shared::cta.b32 [at], 32;", "cta_group::1 or 2"},
         {"tcgen05.alloc.cta_group::1.sync.b32 [at], 32;", "aligned"},
         {"tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1;", "operands"},
         {"tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r1, %r2}, [%r3];", NULL},
