@@ -68,8 +68,11 @@ const char *emu_tensor_matrix_read(uint64_t bits, ptx_type type, bool trans, emu
     return NULL;
 }
 
-/* 16 floats of 4 or 6 bits, in the first 8 or 12 bytes of 16. */
-static void unpack(int width, const uint8_t *from, uint8_t to[16]) {
+void emu_tensor_unpack(int width, const uint8_t *from, uint8_t to[16]) {
+    if (width >= 8) {
+        memcpy(to, from, 16);
+        return;
+    }
     for (int i = 0; i < 16; i++) {
         const int bit = width * i;
         const uint32_t two = from[bit / 8] | (uint32_t)from[bit / 8 + 1] << 8;
@@ -98,10 +101,7 @@ bool emu_tensor_gather(const emu_operation *operation, emu_block *block, uint64_
     for (int i = 0; i < n; i++) {
         const uint8_t *from = shared + (chunk[i] % (1 << 18) - EMU_SHARED_FIRST);
         uint8_t elements[16];
-        if (width < 8)
-            unpack(width, from, elements);
-        else
-            memcpy(elements, from, 16);
+        emu_tensor_unpack(width, from, elements);
         if (!trans) {
             memcpy(line[i / 2] + i % 2 * 16, elements, 16);
             continue;

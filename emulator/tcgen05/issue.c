@@ -38,6 +38,16 @@ void emu_tensor_actor(emu_warp *warp, const emu_op *op, int lane, emu_stream_kin
     emu_tensor_group(&out->fenced, warp, stream, group - 1);
 }
 
+void emu_tensor_issue(emu_warp *warp, const emu_op *op, int lane, emu_operation *operation) {
+    struct emu_tensor_use *use = emu_tensor_use_of(warp);
+    operation->block = warp->block;
+    operation->queue = emu_tensor_queue(warp);
+    emu_tensor_actor(warp, op, lane, EMU_STREAM_TENSOR, use->products++, &operation->actor);
+    emu_clock_free(use->issued);
+    use->issued = emu_clock_copy(operation->actor.known);
+    emu_engine_add(operation);
+}
+
 uint32_t emu_tensor_uniform(emu_warp *warp, const emu_op *op, emu_mask mask, const uint32_t *lanes, const char *what) {
     const int first = __builtin_ctz(mask);
     emu_mask differ = 0;

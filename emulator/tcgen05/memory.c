@@ -32,6 +32,14 @@ void emu_block_tensor_end(emu_block *block) {
 
 emu_block *emu_tensor_peer(emu_block *block) { return &block->cluster->block[block->rank ^ 1]; }
 
+int emu_tensor_blocks(emu_warp *warp, const emu_op *op, emu_block *block[2]) {
+    block[0] = warp->block;
+    if (op->kind != 2) return 1;
+    block[0] = &warp->block->cluster->block[warp->block->rank & ~1u];
+    block[1] = emu_tensor_peer(block[0]);
+    return 2;
+}
+
 bool emu_tensor_grouped(emu_warp *warp, const emu_op *op) {
     struct emu_tensor *tensor = emu_tensor_of(warp->block);
     if (op->kind == 2 && (warp->block->rank ^ 1) >= warp->block->cluster->n_blocks) {

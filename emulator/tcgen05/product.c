@@ -209,27 +209,19 @@ static void read_operands(const emu_warp *warp, const product_detail *detail, in
 
 static bool issue(emu_warp *warp, const emu_op *op, int lane) {
     const product_detail *detail = op->detail;
-    struct emu_tensor_use *use = emu_tensor_use_of(warp);
     product *p = emu_alloc(sizeof *p);
-    p->blocks = op->kind;
-    p->block[0] = p->blocks == 2 ? &warp->block->cluster->block[warp->block->rank & ~1u] : warp->block;
-    if (p->blocks == 2) p->block[1] = emu_tensor_peer(p->block[0]);
+    p->blocks = emu_tensor_blocks(warp, op, p->block);
     read_operands(warp, detail, lane, p);
     if (!check(warp, op, lane, detail, emu_u32(warp, detail->shape)[lane], p)) {
         free(p);
         return false;
     }
-    p->operation.block = warp->block;
-    p->operation.queue = emu_tensor_queue(warp);
     for (int i = 0; i < p->blocks; i++) p->operation.ranks |= 1u << p->block[i]->rank;
     p->operation.step = step;
     p->operation.destroy = destroy;
     p->operation.describe = describe;
-    emu_tensor_actor(warp, op, lane, EMU_STREAM_TENSOR, use->products, &p->operation.actor);
-    emu_clock_free(use->issued);
-    use->issued = emu_clock_copy(p->operation.actor.known);
-    p->number = ++use->products;
-    emu_engine_add(&p->operation);
+    emu_tensor_issue(warp, op, lane, &p->operation);
+    p->number = emu_tensor_use_of(warp)->products;
     return true;
 }
 

@@ -23,11 +23,11 @@ const char *emu_tensor_matrix_read(uint64_t bits, ptx_type, bool trans, emu_desc
  * failed. */
 bool emu_tensor_gather(const emu_operation *, emu_block *, uint64_t bits, ptx_type, bool trans, int rows,
                        uint8_t (*line)[EMU_LINE]);
+/* 16 elements of 4, 6 or 8 bits, in the first bytes of 16, as a byte each. */
+void emu_tensor_unpack(int width, const uint8_t *from, uint8_t to[16]);
 void emu_tensor_negate(ptx_type, int rows, uint8_t (*line)[EMU_LINE]);
 /* d += a b, as raw bits of the accumulator's type; d is scaled by 2^-scale before. */
 void emu_tensor_multiply(const emu_tensor_shape *, const uint8_t (*a)[EMU_LINE], const uint8_t (*b)[EMU_LINE],
                          int scale, uint32_t *d);
 
-/* The warp's operations run in order. */
-static inline uint64_t emu_tensor_queue(const emu_warp *warp) { return UINT64_C(1) << 61 | warp->index; }
 #endif

@@ -49,6 +49,13 @@ void emu_tensor_touch(const emu_actor *, emu_block *, emu_access_kind, uint32_t 
 /* An actor of work that the warp issues now, as part of this group, which knows what tcgen05.fence made known. */
 void emu_tensor_actor(emu_warp *, const emu_op *, int lane, emu_stream_kind, uint64_t group, emu_actor *out);
 
+/* The warp's operations run in order. */
+static inline uint64_t emu_tensor_queue(const emu_warp *warp) { return UINT64_C(1) << 61 | warp->index; }
+/* An operation of mma's kin, with its functions and ranks, goes in flight behind what the warp issued before. */
+void emu_tensor_issue(emu_warp *, const emu_op *, int lane, emu_operation *);
+/* The blocks that an instruction is of, in order: 1 or 2. */
+int emu_tensor_blocks(emu_warp *, const emu_op *, emu_block *block[2]);
+
 /* The value of an operand of 32 bits, which all lanes must agree on. */
 uint32_t emu_tensor_uniform(emu_warp *, const emu_op *, emu_mask, const uint32_t *lanes, const char *what);
 
@@ -64,5 +71,5 @@ bool emu_tensor_operands(emu_decoding *, int least, int most);
 emu_decode emu_decode_tensor_alloc, emu_decode_tensor_dealloc, emu_decode_tensor_relinquish;
 emu_decode emu_decode_tensor_load, emu_decode_tensor_store, emu_decode_tensor_wait_load, emu_decode_tensor_wait_store;
 emu_decode emu_decode_tensor_fence_before, emu_decode_tensor_fence_after, emu_decode_tensor_commit;
-emu_decode emu_decode_tensor_product;
+emu_decode emu_decode_tensor_product, emu_decode_tensor_copy;
 #endif
