@@ -17,6 +17,9 @@ static const kind_types kinds[EMU_N_KINDS] = {
     [EMU_KIND_TF32] = {{PTX_NONE, PTX_NONE, PTX_TF32}, {PTX_NONE, PTX_F32}},
     [EMU_KIND_F8F6F4] = {{PTX_E4M3, PTX_E5M2, PTX_NONE, PTX_E2M3, PTX_E3M2, PTX_E2M1}, FLOATS_D},
     [EMU_KIND_I8] = {{PTX_U8, PTX_S8}, {PTX_NONE, PTX_NONE, PTX_S32}},
+    [EMU_KIND_MXF8F6F4] = {{PTX_E4M3, PTX_E5M2, PTX_NONE, PTX_E2M3, PTX_E3M2, PTX_E2M1}, {PTX_NONE}},
+    [EMU_KIND_MXF4] = {{PTX_NONE, PTX_E2M1}, {PTX_NONE}},
+    [EMU_KIND_MXF4NVF4] = {{PTX_NONE, PTX_E2M1}, {PTX_NONE}},
 };
 
 static bool size_known(emu_tensor_kind kind, bool pair, int m, int n) {
@@ -26,7 +29,40 @@ static bool size_known(emu_tensor_kind kind, bool pair, int m, int n) {
     return kind == EMU_KIND_I8 ? n % 16 == 0 || n == 8 || n == 24 : n % 8 == 0;
 }
 
-const char *emu_tensor_shape_read(emu_tensor_kind kind, bool pair, uint32_t bits, emu_tensor_shape *shape) {
+/* Accumulators are f32; bits 4 and 5 and 29 and 30 say which bytes have the scales. */
+static const char *scaled_read(emu_tensor_kind kind, bool pair, int scales, uint32_t bits, emu_tensor_shape *shape) {
+    const bool packed = kind != EMU_KIND_MXF8F6F4;
+    const ptx_type a = kinds[kind].a[bits >> 7 & 7], b = kinds[kind].a[bits >> 10 & (packed ? 3 : 7)];
+    *shape = (emu_tensor_shape){.m = (int)(bits >> 27 & 3) << 7,
+                                .n = (int)(bits >> 17 & 63) << 3,
+                                .k = packed ? 2 * EMU_LINE : EMU_LINE,
+                                .negate_a = bits >> 13 & 1,
+                                .negate_b = bits >> 14 & 1,
+                                .trans_a = bits >> 15 & 1,
+                                .trans_b = bits >> 16 & 1,
+                                .a = packed ? PTX_B8 : a,
+                                .b = packed ? PTX_B8 : b,
+                                .packed = packed,
+                                .scales = scales,
+                                .scale_a = (int)(bits >> 29 & 3),
+                                .scale_b = (int)(bits >> 4 & 3),
+                                .ue4m3 = !(bits >> 23 & 1)};
+    if (bits & 7) return "sparse products are not supported";
+    if (bits >> 3 & 1 || bits >> 6 & 1 || bits >> 24 & 7 || (packed && bits >> 12 & 1))
+        return "bits 3, 6, 24 to 26, and 12 where it is of no type, must be zero";
+    if (bits >> 31) return "bit 31 needs sm_103a";
+    if (a == PTX_NONE || b == PTX_NONE) return "the kind has no such types";
+    if (packed && (shape->trans_a || shape->trans_b)) return "packed floats of 4 bits are not transposed";
+    if (shape->ue4m3 && (kind != EMU_KIND_MXF4NVF4)) return "the kind's scales are ue8m0: bit 23 must be 1";
+    if (shape->scale_a % scales || shape->scale_b % scales) return "so many scales do not begin at this byte";
+    if (shape->m != (pair ? 256 : 128)) return "M must be 128, of a pair 256";
+    if (shape->n % (pair ? 16 : 8) || shape->n < 8 || shape->n > 256) return "N is at most 256, a multiple of 8 or 16";
+    shape->dot = emu_dot_find(100, true, a, b, PTX_F32);
+    return NULL;
+}
+
+const char *emu_tensor_shape_read(emu_tensor_kind kind, bool pair, int scales, uint32_t bits, emu_tensor_shape *shape) {
+    if (kind >= EMU_KIND_MXF8F6F4) return scaled_read(kind, pair, scales, bits, shape);
     const ptx_type a = kinds[kind].a[bits >> 7 & 7], b = kinds[kind].a[bits >> 10 & 7];
     const ptx_type d = kinds[kind].d[bits >> 4 & 3];
     *shape = (emu_tensor_shape){.m = (int)(bits >> 24 & 31) << 4,
@@ -35,7 +71,9 @@ const char *emu_tensor_shape_read(emu_tensor_kind kind, bool pair, uint32_t bits
                                 .negate_a = bits >> 13 & 1,
                                 .negate_b = bits >> 14 & 1,
                                 .trans_a = bits >> 15 & 1,
-                                .trans_b = bits >> 16 & 1};
+                                .trans_b = bits >> 16 & 1,
+                                .a = a,
+                                .b = b};
     if (bits & 7) return "sparse products are not supported";
     if (bits >> 6 & 1 || bits >> 23 & 1 || bits >> 29) return "bits 6, 23 and 29 to 31 must be zero";
     if (a == PTX_NONE || b == PTX_NONE || d == PTX_NONE) return "the kind has no such types";
@@ -114,6 +152,9 @@ bool emu_tensor_gather(const emu_operation *operation, emu_block *block, uint64_
 
 void emu_tensor_negate(ptx_type type, int rows, uint8_t (*line)[EMU_LINE]) {
     const int bytes = ptx_type_bytes[type], width = bits_of(type);
+    for (int row = 0; row < rows && type == PTX_B8; row++) /* two of 4 bits */
+        for (int i = 0; i < EMU_LINE; i++) line[row][i] ^= 0x88;
+    if (type == PTX_B8) return;
     for (int row = 0; row < rows; row++)
         for (int i = bytes - 1; i < EMU_LINE; i += bytes) line[row][i] ^= (uint8_t)(1u << (width - 1) % 8);
 }

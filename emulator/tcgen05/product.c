@@ -12,8 +12,9 @@ enum { MOST_ROWS = 256, A_COLUMNS = EMU_LINE / 4, MASK_WORDS = 4 };
 typedef struct product_detail {
     emu_tensor_kind kind;
     bool a_in_tensor, masked;
-    int scale; /* d is multiplied by 2^-scale */
-    emu_address d, a_address;
+    int scale;  /* d is multiplied by 2^-scale */
+    int scales; /* of a row, of block-scaled kinds */
+    emu_address d, a_address, scale_a, scale_b;
     emu_operand a, b, shape, add, mask[2 * MASK_WORDS];
 } product_detail;
 
@@ -24,7 +25,7 @@ typedef struct product {
     bool a_in_tensor, add;
     int scale, blocks;
     emu_block *block[2]; /* the rows' owners, in order */
-    uint32_t d, a_address;
+    uint32_t d, a_address, scale_a, scale_b;
     uint64_t a, b;
     uint32_t disabled[2][MASK_WORDS]; /* a bit a lane */
     uint64_t number;
@@ -51,7 +52,7 @@ static void touch(const product *p, int block, emu_access_kind kind, uint32_t ad
 static bool gather_a(const product *p, int block, uint8_t (*line)[EMU_LINE]) {
     const int rows = p->shape.m / p->blocks;
     if (!p->a_in_tensor)
-        return emu_tensor_gather(&p->operation, p->block[block], p->a, p->shape.dot->a, p->shape.trans_a, rows, line);
+        return emu_tensor_gather(&p->operation, p->block[block], p->a, p->shape.a, p->shape.trans_a, rows, line);
     touch(p, block, EMU_READ, p->a_address, A_COLUMNS, true);
     const struct emu_tensor *tensor = p->block[block]->tensor;
     for (int row = 0; row < rows; row++)
@@ -107,11 +108,23 @@ static bool gather(const product *p, uint8_t (*a)[EMU_LINE], uint8_t (*b)[EMU_LI
     const int m = shape->m / p->blocks, n = shape->n / p->blocks;
     for (int i = 0; i < p->blocks; i++)
         if (!gather_a(p, i, a + i * m) ||
-            !emu_tensor_gather(&p->operation, p->block[i], p->b, shape->dot->b, shape->trans_b, n, b + i * n))
+            !emu_tensor_gather(&p->operation, p->block[i], p->b, shape->b, shape->trans_b, n, b + i * n))
             return false;
-    if (shape->negate_a) emu_tensor_negate(shape->dot->a, shape->m, a);
-    if (shape->negate_b) emu_tensor_negate(shape->dot->b, shape->n, b);
+    if (shape->negate_a) emu_tensor_negate(shape->a, shape->m, a);
+    if (shape->negate_b) emu_tensor_negate(shape->b, shape->n, b);
     return true;
+}
+
+/* Each block has the scales of its own rows, and of all columns. */
+static void multiply_scaled(const product *p, uint8_t (*a)[EMU_LINE], uint8_t (*b)[EMU_LINE], uint32_t *d) {
+    const int rows = p->shape.m / p->blocks;
+    uint32_t scale_a[MOST_ROWS], scale_b[EMU_MAX_N];
+    for (int i = 0; i < p->blocks; i++) {
+        emu_tensor_scales(&p->operation.actor, p->block[i], p->scale_a, rows, scale_a);
+        emu_tensor_scales(&p->operation.actor, p->block[i], p->scale_b, p->shape.n, scale_b);
+        emu_tensor_multiply_scaled(&p->shape, rows, (const uint8_t(*)[EMU_LINE])(a + i * rows),
+                                   (const uint8_t(*)[EMU_LINE])b, scale_a, scale_b, d + i * rows * p->shape.n);
+    }
 }
 
 static bool step(emu_operation *operation, emu_random *random) {
@@ -126,7 +139,10 @@ static bool step(emu_operation *operation, emu_random *random) {
     }
     memset(d, 0, (size_t)(p->blocks * half) * sizeof d[0]);
     for (int i = 0; i < p->blocks && p->add; i++) read_accumulators(p, i, d + i * half);
-    emu_tensor_multiply(&p->shape, (const uint8_t(*)[EMU_LINE])a, (const uint8_t(*)[EMU_LINE])b, p->scale, d);
+    if (p->shape.scales)
+        multiply_scaled(p, a, b, d);
+    else
+        emu_tensor_multiply(&p->shape, (const uint8_t(*)[EMU_LINE])a, (const uint8_t(*)[EMU_LINE])b, p->scale, d);
     for (int i = 0; i < p->blocks; i++) write_results(p, i, d + i * half);
     emu_total.tiles++;
     return true;
@@ -172,9 +188,12 @@ static bool check_matrix(emu_warp *warp, const emu_op *op, int lane, uint64_t bi
     return !wrong(warp, op, lane, what, bits, why);
 }
 
+static uint32_t columns_of_scales(int rows) { return ((uint32_t)rows + 31) / 32; }
+
 static bool check(emu_warp *warp, const emu_op *op, int lane, const product_detail *detail, uint32_t bits, product *p) {
     const bool pair = p->blocks == 2;
-    if (wrong(warp, op, lane, "the instruction", bits, emu_tensor_shape_read(detail->kind, pair, bits, &p->shape)))
+    if (wrong(warp, op, lane, "the instruction", bits,
+              emu_tensor_shape_read(detail->kind, pair, detail->scales, bits, &p->shape)))
         return false;
     const emu_tensor_shape *shape = &p->shape;
     p->layout = emu_layout_of(shape, pair);
@@ -183,9 +202,13 @@ static bool check(emu_warp *warp, const emu_op *op, int lane, const product_deta
                       shape->trans_a ? "A in tensor memory is not transposed"
                                      : "A in tensor memory of a pair with 128 rows is not supported");
     if (p->a_in_tensor ? !check_lanes(warp, op, p, p->a_address, A_COLUMNS, "A")
-                       : !check_matrix(warp, op, lane, p->a, shape->dot->a, shape->trans_a, shape->m / p->blocks, "A"))
+                       : !check_matrix(warp, op, lane, p->a, shape->a, shape->trans_a, shape->m / p->blocks, "A"))
         return false;
-    return check_matrix(warp, op, lane, p->b, shape->dot->b, shape->trans_b, shape->n / p->blocks, "B") &&
+    if (shape->scales &&
+        (!check_lanes(warp, op, p, p->scale_a, columns_of_scales(shape->m / p->blocks), "A's scales") ||
+         !check_lanes(warp, op, p, p->scale_b, columns_of_scales(shape->n), "B's scales")))
+        return false;
+    return check_matrix(warp, op, lane, p->b, shape->b, shape->trans_b, shape->n / p->blocks, "B") &&
            check_lanes(warp, op, p, p->d, (uint32_t)emu_layout_columns(p->layout, shape->n), "D");
 }
 
@@ -198,6 +221,12 @@ static void read_operands(const emu_warp *warp, const product_detail *detail, in
         p->a_address = (uint32_t)lanes[lane];
     } else {
         p->a = emu_u64(warp, detail->a)[lane];
+    }
+    if (detail->scales) { /* the two highest bits repeat the instruction descriptor's byte */
+        emu_addresses(warp, &detail->scale_a, lanes);
+        p->scale_a = (uint32_t)lanes[lane] & 0x3fffffff;
+        emu_addresses(warp, &detail->scale_b, lanes);
+        p->scale_b = (uint32_t)lanes[lane] & 0x3fffffff;
     }
     p->a_in_tensor = detail->a_in_tensor;
     p->b = emu_u64(warp, detail->b)[lane];
@@ -263,20 +292,41 @@ static bool take_rest(emu_decoding *d, product_detail *detail) {
     return true;
 }
 
+/* ".block_scale" and how many scales a row has. */
+static bool take_scales(emu_decoding *d, product_detail *detail) {
+    static const char *const words[] = {"scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block32", "block16", NULL};
+    const bool packed = detail->kind != EMU_KIND_MXF8F6F4;
+    if (!emu_mma_expect(d, "block_scale")) return false;
+    const int word = ptx_take_of(&d->words, words, -1), by_default = detail->kind == EMU_KIND_MXF4NVF4 ? 0
+                                                                     : packed                          ? 2
+                                                                                                       : 1;
+    const int of[] = {1, 2, 4, packed ? 2 : 1, 4};
+    detail->scales = word < 0 ? by_default : of[word];
+    const bool right =
+        detail->kind == EMU_KIND_MXF4NVF4 ? detail->scales == 2 || detail->scales == 4 : detail->scales == by_default;
+    return right || emu_decode_fail(d, "the kind has no such number of scales");
+}
+
 bool emu_decode_tensor_product(emu_decoding *d) {
-    static const char *const kinds[] = {"kind::f16", "kind::tf32", "kind::f8f6f4", "kind::i8", NULL};
+    static const char *const kinds[] = {"kind::f16",      "kind::tf32", "kind::f8f6f4",   "kind::i8",
+                                        "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4", NULL};
     product_detail *detail = emu_decode_alloc(d, sizeof *detail);
     d->op->run = run_product;
     d->op->detail = detail;
     if (!emu_tensor_group_word(d)) return false;
     const int kind = ptx_take_of(&d->words, kinds, -1);
-    if (kind < 0) return emu_decode_fail(d, "kind::f16, tf32, f8f6f4 and i8 are supported");
+    if (kind < 0) return emu_decode_fail(d, "kind::f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4 and mxf4nvf4 are supported");
     detail->kind = (emu_tensor_kind)kind;
+    if (kind >= EMU_KIND_MXF8F6F4 && !take_scales(d, detail)) return false;
     take_collector(d);
     if (!emu_mma_end(d) || !emu_tensor_operands(d, 5, 7) || !emu_tensor_address(d, 0, &detail->d)) return false;
     detail->a_in_tensor = d->instruction->operand[1].kind == PTX_ADDRESS;
     const bool a = detail->a_in_tensor ? emu_tensor_address(d, 1, &detail->a_address)
                                        : emu_mma_sources(d, 1, PTX_B64, 1, &detail->a);
-    return a && emu_mma_sources(d, 2, PTX_B64, 1, &detail->b) && emu_mma_sources(d, 3, PTX_B32, 1, &detail->shape) &&
-           take_rest(d, detail);
+    if (!a || !emu_mma_sources(d, 2, PTX_B64, 1, &detail->b) || !emu_mma_sources(d, 3, PTX_B32, 1, &detail->shape))
+        return false;
+    if (!detail->scales) return take_rest(d, detail);
+    return emu_tensor_operands(d, 7, 7) && emu_tensor_address(d, 4, &detail->scale_a) &&
+           emu_tensor_address(d, 5, &detail->scale_b) &&
+           emu_decode_predicate(d, &d->instruction->operand[6], &detail->add);
 }

@@ -49,7 +49,13 @@ static void forms_that_are_refused(void **state) {
         {"tcgen05.mma.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r4, %p1, 16;", "0 to 15"},
         {"tcgen05.mma.cta_group::1.kind::i8 [%r1], %rd1, %rd2, %r4, %p1, 1;", "kind::f16 and kind::tf32"},
         {"tcgen05.mma.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r4, {%r1, %r1}, %p1;", "registers"},
-        {"tcgen05.mma.cta_group::1.kind::mxf4 [%r1], %rd1, %rd2, %r4, %p1;", "are supported"},
+        {"tcgen05.mma.cta_group::1.kind::mxf4 [%r1], %rd1, %rd2, %r4, %p1;", "block_scale"},
+        {"tcgen05.mma.cta_group::1.kind::mxf4.block_scale [%r1], %rd1, %rd2, %r4, [%r1], [%r1], %p1;", NULL},
+        {"tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::4X [%r1], %rd1, %rd2, %r4, [%r1], [%r1], %p1;",
+         "number of scales"},
+        {"tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale [%r1], %rd1, %rd2, %r4, [%r1], [%r1], %p1;",
+         "number of scales"},
+        {"tcgen05.mma.sp.cta_group::1.kind::f16 [%r1], %rd1, %rd2, [%r1], %r4, %p1;", "cta_group"},
         {"tcgen05.mma.cta_group::1.kind::f16 [%r1], %r1, %rd2, %r4, %p1;", "too narrow"},
         {"tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];", NULL},
         {"tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [bar];", "operands"},
@@ -87,6 +93,8 @@ static const char right[] = BEGIN
     "tcgen05.mma.cta_group::1.kind::f8f6f4 [%r5], [%r10], %rd2, %r4, %p1;\n"
     "tcgen05.mma.cta_group::1.kind::i8 [%r5], %rd1, %rd2, 0x8040420, %p2;\n"
     "tcgen05.cp.cta_group::1.64x128b.warpx2::01_23 [%r5], %rd1;\n"
+    "tcgen05.cp.cta_group::1.32x128b.warpx4 [%r5], %rd1;\n"
+    "tcgen05.mma.cta_group::1.kind::mxf4.block_scale [%r5], %rd1, %rd2, 0x8840480, [%r5], [%r5], %p1;\n"
     "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];\n"
     "wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra wait; tcgen05.fence::after_thread_sync;\n"
     "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r7, %r8}, [%r6+2]; tcgen05.wait::ld.sync.aligned;\n"
