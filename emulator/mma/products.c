@@ -90,7 +90,7 @@ bool emu_product_read(const emu_operation *operation, emu_block *block, const ui
         if (!(present[unit / 64] >> unit % 64 & 1)) continue;
         uint32_t first = unit;
         while (unit < most && present[(unit + 1) / 64] >> (unit + 1) % 64 & 1) unit++;
-        const emu_access access = {.kind = EMU_READ, .space = PTX_SHARED, .cluster = true, .align = 16};
+        const emu_access access = {.kind = EMU_READ, .space = PTX_SHARED, .cluster = true, .bytes = 16, .align = 16};
         uint64_t address = (uint64_t)block->rank << EMU_SHARED_RANK_SHIFT | first * 16;
         if (!emu_memory_range(&operation->actor, block, &access, address, (unit + 1 - first) * 16)) return false;
     }

@@ -23,6 +23,16 @@ __device__ static void tma_load(void *to, const CUtensorMap *map, int column, in
         "l"(map), "r"(column), "r"(row), "r"(barrier), "n"(group)
         : "memory");
 }
+// The same with the group where CUTLASS has it.
+template <int group>
+__device__ static void tma_load_early(void *to, const CUtensorMap *map, int column, int row, uint32_t barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.cta_group::%5.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
+        "%3}], "
+        "[%4];" ::"r"(shared_address(to)),
+        "l"(map), "r"(column), "r"(row), "r"(barrier), "n"(group)
+        : "memory");
+}
 
 __device__ static uint64_t descriptor(const void *p, uint64_t rows) {
     return (uint64_t)shared_address(p) >> 4 & 0x3fff | rows << 16 | 8ull << 32 | 1ull << 46;
@@ -60,7 +70,7 @@ __global__ void __cluster_dims__(misuse == ONE_BLOCK ? 1 : 2, 1, 1)
                          : "memory");
             for (int half = 0; half < 2; half++) {
                 tma_load<group>(a + half * rows * 16, &a_map, K * i + 8 * half, rank * rows, first);
-                tma_load<group>(b + half * N / 2 * 16, &b_map, K * i + 8 * half, rank * N / 2, first);
+                tma_load_early<group>(b + half * N / 2 * 16, &b_map, K * i + 8 * half, rank * N / 2, first);
             }
         }
         if (misuse == PEER_EXITS && rank == 1) return;
