@@ -1,4 +1,5 @@
 /* Arithmetic that sm_100 adds: pairs of f32, and redux of f32. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,10 +76,49 @@ static void reductions(void **state) {
     assert_int_equal(out[0], 0x7fffffff);
 }
 
+/* %f4 and %f5 to 16 or 32 bits in %rd3, as the instruction says, of one lane. */
+static uint32_t converted(float high, float low, const char *instruction) {
+    char text[600];
+    uint32_t bits[2];
+    memcpy(&bits[0], &high, 4);
+    memcpy(&bits[1], &low, 4);
+    sprintf(text,
+            "{ .reg .b8 b, zero; .reg .b16 h; .reg .b32 r; mov.f32 %%f4, 0f%08X; mov.f32 %%f5, 0f%08X; mov.b32 r, 0; "
+            "mov.b32 {b, zero, zero, zero}, r; %s mov.b64 %%rd3, {r, r}; }",
+            bits[0], bits[1], instruction);
+    run(text, true);
+    return out[0];
+}
+#define E2M1 "cvt.rn.satfinite.e2m1x2.f32 b, %f4, %f5; mov.b32 r, {b, zero, zero, zero};"
+#define OF_E2M1 "cvt.rn.satfinite.e2m1x2.f32 b, %f4, %f5; cvt.rn.f16x2.e2m1x2 r, b;"
+#define E2M3 "cvt.rn.satfinite.e2m3x2.f32 h, %f4, %f5; cvt.u32.u16 r, h;"
+#define E3M2 "cvt.rn.satfinite.e3m2x2.f32 h, %f4, %f5; cvt.u32.u16 r, h;"
+#define OF_E3M2 "cvt.rn.satfinite.e3m2x2.f32 h, %f4, %f5; cvt.rn.f16x2.e3m2x2 r, h;"
+#define UP "cvt.rp.satfinite.ue8m0x2.f32 h, %f4, %f5; cvt.u32.u16 r, h;"
+#define DOWN "cvt.rz.satfinite.ue8m0x2.f32 h, %f4, %f5; cvt.u32.u16 r, h;"
+#define OF_UP "cvt.rp.satfinite.ue8m0x2.f32 h, %f4, %f5; cvt.rn.bf16x2.ue8m0x2 r, h;"
+
+static void conversions(void **state) {
+    (void)state;
+    assert_int_equal(converted(3, -0.5f, E2M1), 0x59);
+    assert_int_equal(converted(2.5f, 5, E2M1), 0x46); /* ties: to 2 and to 4 */
+    assert_int_equal(converted(0.25f, -0.75f, E2M1), 0x0a);
+    assert_int_equal(converted(100, NAN, E2M1), 0x77);
+    assert_int_equal(converted(-6, 1.5f, OF_E2M1), 0xc6003e00);
+    assert_int_equal(converted(7.5f, -0.125f, E2M3), 0x1f21);
+    assert_int_equal(converted(28, 0.0625f, E3M2), 0x1f01);
+    assert_int_equal(converted(-28, 0.0625f, OF_E3M2), 0xcf002c00);
+    assert_int_equal(converted(1.25f, 1, UP), 0x807f);
+    assert_int_equal(converted(1.25f, 0, DOWN), 0x7f00);
+    assert_int_equal(converted(INFINITY, 0x1.8p-127f, UP), 0xfe01);
+    assert_int_equal(converted(NAN, 3, OF_UP), 0x7fff4080);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs),
         cmocka_unit_test(reductions),
+        cmocka_unit_test(conversions),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
