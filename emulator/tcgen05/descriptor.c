@@ -61,7 +61,8 @@ static const char *scaled_read(emu_tensor_kind kind, bool pair, int scales, uint
     return NULL;
 }
 
-const char *emu_tensor_shape_read(emu_tensor_kind kind, bool pair, int scales, uint32_t bits, emu_tensor_shape *shape) {
+const char *emu_tensor_shape_read(emu_tensor_kind kind, bool pair, bool ws, int scales, uint32_t bits,
+                                  emu_tensor_shape *shape) {
     if (kind >= EMU_KIND_MXF8F6F4) return scaled_read(kind, pair, scales, bits, shape);
     const ptx_type a = kinds[kind].a[bits >> 7 & 7], b = kinds[kind].a[bits >> 10 & 7];
     const ptx_type d = kinds[kind].d[bits >> 4 & 3];
@@ -73,7 +74,8 @@ const char *emu_tensor_shape_read(emu_tensor_kind kind, bool pair, int scales, u
                                 .trans_a = bits >> 15 & 1,
                                 .trans_b = bits >> 16 & 1,
                                 .a = a,
-                                .b = b};
+                                .b = b,
+                                .ws = ws};
     if (bits & 7) return "sparse products are not supported";
     if (bits >> 6 & 1 || bits >> 23 & 1 || bits >> 29) return "bits 6, 23 and 29 to 31 must be zero";
     if (a == PTX_NONE || b == PTX_NONE || d == PTX_NONE) return "the kind has no such types";
@@ -82,6 +84,9 @@ const char *emu_tensor_shape_read(emu_tensor_kind kind, bool pair, int scales, u
     shape->dot = emu_dot_find(100, true, a, b, d);
     if (shape->dot == NULL) return "these types do not go together";
     shape->k = EMU_LINE / ptx_type_bytes[a];
+    const bool ws_known =
+        (shape->m == 32 || shape->m == 64 || shape->m == 128) && (shape->n == 64 || shape->n == 128 || shape->n == 256);
+    if (ws) return ws_known ? NULL : "M of .ws is 32, 64 or 128, N 64, 128 or 256";
     if (!size_known(kind, pair, shape->m, shape->n))
         return pair ? "M of a pair is 128 or 256, N at most 256, a multiple of 16 or 32"
                     : "M is 64 or 128, N at most 256, a multiple of 8 or 16";

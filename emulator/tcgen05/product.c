@@ -11,7 +11,7 @@ enum { MOST_ROWS = 256, A_COLUMNS = EMU_LINE / 4, MASK_WORDS = 4 };
 
 typedef struct product_detail {
     emu_tensor_kind kind;
-    bool a_in_tensor, masked;
+    bool a_in_tensor, masked, ws;
     int scale;  /* d is multiplied by 2^-scale */
     int scales; /* of a row, of block-scaled kinds */
     emu_address d, a_address, scale_a, scale_b;
@@ -57,17 +57,16 @@ static bool gather_a(const product *p, int block, uint8_t (*line)[EMU_LINE]) {
     const struct emu_tensor *tensor = p->block[block]->tensor;
     for (int row = 0; row < rows; row++)
         for (uint32_t i = 0; i < A_COLUMNS; i++)
-            memcpy(
-                line[row] + 4 * i,
-                &tensor->cell[(p->a_address & 0xffff) + i][emu_layout_lane(p->layout, p->a_address >> 16, row, false)],
-                4);
+            memcpy(line[row] + 4 * i,
+                   &tensor->cell[(p->a_address & 0xffff) + i][emu_layout_lane(p->layout, p->a_address >> 16, row, 0)],
+                   4);
     return true;
 }
 
 /* The lane and the cell of an accumulator of a block. */
 static uint32_t *cell_of(const product *p, int block, int row, int column, uint32_t *lane) {
     const int columns = emu_layout_columns(p->layout, p->shape.n);
-    *lane = emu_layout_lane(p->layout, p->d >> 16, row, column >= columns);
+    *lane = emu_layout_lane(p->layout, p->d >> 16, row, column / columns);
     return &p->block[block]->tensor->cell[(p->d & 0xffff) + (uint32_t)(column % columns)][*lane];
 }
 
@@ -168,7 +167,7 @@ static bool wrong(emu_warp *warp, const emu_op *op, int lane, const char *what, 
 
 static bool check_lanes(emu_warp *warp, const emu_op *op, const product *p, uint32_t address, uint32_t columns,
                         const char *what) {
-    const bool spread = p->layout == EMU_LAYOUT_SPREAD;
+    const bool spread = p->layout.spread;
     const uint32_t lane = address >> 16, lanes = spread ? EMU_TENSOR_LANES - 16 : EMU_TENSOR_LANES;
     if (lane != 0 && !(lane == 16 && spread)) {
         emu_find(warp, op, -1, EMU_TENSOR, 7, "%s at 0x%08x begins in lane %u: lane 0%s is due", what, address, lane,
@@ -193,14 +192,14 @@ static uint32_t columns_of_scales(int rows) { return ((uint32_t)rows + 31) / 32;
 static bool check(emu_warp *warp, const emu_op *op, int lane, const product_detail *detail, uint32_t bits, product *p) {
     const bool pair = p->blocks == 2;
     if (wrong(warp, op, lane, "the instruction", bits,
-              emu_tensor_shape_read(detail->kind, pair, detail->scales, bits, &p->shape)))
+              emu_tensor_shape_read(detail->kind, pair, detail->ws, detail->scales, bits, &p->shape)))
         return false;
     const emu_tensor_shape *shape = &p->shape;
     p->layout = emu_layout_of(shape, pair);
-    if (p->a_in_tensor && (shape->trans_a || p->layout == EMU_LAYOUT_FOLDED))
+    if (p->a_in_tensor && (shape->trans_a || p->layout.folds > 1))
         return !wrong(warp, op, lane, "the instruction", bits,
                       shape->trans_a ? "A in tensor memory is not transposed"
-                                     : "A in tensor memory of a pair with 128 rows is not supported");
+                                     : "A in tensor memory is not supported for so few rows");
     if (p->a_in_tensor ? !check_lanes(warp, op, p, p->a_address, A_COLUMNS, "A")
                        : !check_matrix(warp, op, lane, p->a, shape->a, shape->trans_a, shape->m / p->blocks, "A"))
         return false;
@@ -266,23 +265,28 @@ static emu_result run_product(emu_warp *warp, const emu_op *op, emu_mask mask) {
 
 /* ---- decoder --------------------------------------------------------------------------------------------- */
 /* Hints of what stays in the collector say nothing of the result. */
-static void take_collector(emu_decoding *d) {
-    static const char *const words[] = {"collector::a::fill", "collector::a::use", "collector::a::lastuse",
-                                        "collector::a::discard", NULL};
-    (void)ptx_take_of(&d->words, words, -1);
+static void take_collector(emu_decoding *d, bool ws) {
+    static const char *const buffers[] = {"a", "b0", "b1", "b2", "b3"}, *const uses[] = {"fill", "use", "lastuse",
+                                                                                         "discard"};
+    for (int i = 0; i < (int)(sizeof buffers / sizeof *buffers) * 4; i++) {
+        char word[40];
+        snprintf(word, sizeof word, "collector::%s::%s", buffers[i / 4], uses[i % 4]);
+        if (ws == (i >= 4) && ptx_take(&d->words, word)) return;
+    }
 }
 
 /* What follows the instruction descriptor: lanes that are not written, enable-input-d, scale-input-d. */
 static bool take_rest(emu_decoding *d, product_detail *detail) {
     const ptx_instruction *instruction = d->instruction;
     int at = 4;
-    if (instruction->operand[at].kind == PTX_VECTOR) {
+    if (instruction->operand[at].kind == PTX_VECTOR && !detail->ws) {
         detail->masked = true;
         if (!emu_mma_sources(d, at++, PTX_B32, MASK_WORDS * d->op->kind, detail->mask)) return false;
     }
     if (!emu_tensor_operands(d, at + 1, at + 2) || !emu_decode_predicate(d, &instruction->operand[at++], &detail->add))
         return false;
     if (at == instruction->n_operands) return true;
+    if (detail->ws) return emu_decode_fail(d, "a mask of zero columns is not supported");
     const ptx_operand *scale = &instruction->operand[at];
     if (scale->kind != PTX_INTEGER || scale->bits > 15)
         return emu_decode_fail(d, "scale-input-d must be a constant from 0 to 15");
@@ -313,12 +317,15 @@ bool emu_decode_tensor_product(emu_decoding *d) {
     product_detail *detail = emu_decode_alloc(d, sizeof *detail);
     d->op->run = run_product;
     d->op->detail = detail;
+    detail->ws = ptx_take(&d->words, "ws");
     if (!emu_tensor_group_word(d)) return false;
+    if (detail->ws && d->op->kind != 1) return emu_decode_fail(d, ".ws has .cta_group::1");
     const int kind = ptx_take_of(&d->words, kinds, -1);
     if (kind < 0) return emu_decode_fail(d, "kind::f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4 and mxf4nvf4 are supported");
     detail->kind = (emu_tensor_kind)kind;
+    if (detail->ws && kind >= EMU_KIND_MXF8F6F4) return emu_decode_fail(d, ".ws has no block-scaled kinds");
     if (kind >= EMU_KIND_MXF8F6F4 && !take_scales(d, detail)) return false;
-    take_collector(d);
+    take_collector(d, detail->ws);
     if (!emu_mma_end(d) || !emu_tensor_operands(d, 5, 7) || !emu_tensor_address(d, 0, &detail->d)) return false;
     detail->a_in_tensor = d->instruction->operand[1].kind == PTX_ADDRESS;
     const bool a = detail->a_in_tensor ? emu_tensor_address(d, 1, &detail->a_address)

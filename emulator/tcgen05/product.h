@@ -24,12 +24,13 @@ typedef struct emu_tensor_shape {
     bool saturate, negate_a, negate_b, trans_a, trans_b;
     ptx_type a, b;        /* as they lie in shared memory */
     bool packed;          /* two of 4 bits in a byte, k is 64 */
+    bool ws;              /* .ws */
     int scales;           /* of a row, 0: none */
     int scale_a, scale_b; /* the first one's byte */
     bool ue4m3;           /* their type, otherwise ue8m0 */
 } emu_tensor_shape;
-/* What is wrong with it, in words; NULL: nothing. pair: of two blocks. scales: of a row, of block-scaled kinds. */
-const char *emu_tensor_shape_read(emu_tensor_kind, bool pair, int scales, uint32_t bits, emu_tensor_shape *);
+/* What is wrong with it, in words; NULL: nothing. pair: of two blocks. ws: .ws. scales: of a row, of block-scaled kinds. */
+const char *emu_tensor_shape_read(emu_tensor_kind, bool pair, bool ws, int scales, uint32_t bits, emu_tensor_shape *);
 
 /* The descriptor of a matrix in shared memory. What is wrong with it, in words; NULL: nothing. */
 const char *emu_tensor_matrix_read(uint64_t bits, ptx_type, bool trans, emu_descriptor *);
