@@ -175,13 +175,15 @@ static bool decode_tensor(emu_decoding *d, bool reduces) {
     static const char *const groups[] = {"cta_group::1", "cta_group::2", NULL};
     emu_copy_detail *detail = new_detail(d);
     detail->tensor = true;
-    if (!take_rank(d, &detail->rank) || !take_way(d, detail)) return false;
+    if (!take_rank(d, &detail->rank)) return false;
+    const int group = ptx_take_of(&d->words, groups, -1); /* here or at the end: compilers take both */
+    if (!take_way(d, detail)) return false;
     if (detail->kind == EMU_COPY_PEER) return emu_decode_fail(d, "a tensor is in .global memory");
     if (reduces && (detail->kind != EMU_COPY_STORE || !take_reduction(d, detail)))
         return emu_decode_fail(d, "no such reduction");
     if (!take_mode(d) || !take_completion(d, detail)) return false;
     detail->multicast = detail->kind == EMU_COPY_LOAD && ptx_take(&d->words, "multicast::cluster");
-    ptx_take_of(&d->words, groups, -1);
+    detail->pair = group == 1 || ptx_take_of(&d->words, groups, -1) == 1;
     bool hint = ptx_take(&d->words, "L2::cache_hint");
     int next = 0;
     if (detail->kind == EMU_COPY_STORE)

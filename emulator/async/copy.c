@@ -273,7 +273,8 @@ static emu_mbarrier *find_mbarrier(emu_warp *warp, const emu_op *op, int lane, c
     if (!emu_memory_lanes(warp, op, 1u << lane, &access, address, pointer)) return NULL;
     emu_mbarrier *barrier = emu_mbarrier_at(warp->block->cluster, order->mbarrier, NULL);
     if (!emu_mbarrier_usable(barrier, warp, op, lane, order->mbarrier, "copy that completes on")) return NULL;
-    if (order->mbarrier >> EMU_SHARED_RANK_SHIFT == order->shared >> EMU_SHARED_RANK_SHIFT) return barrier;
+    const uint32_t between = (order->mbarrier ^ order->shared) >> EMU_SHARED_RANK_SHIFT;
+    if (between == 0 || (between == 1 && order->pair)) return barrier;
     emu_find(warp, op, lane, EMU_BARRIER, order->mbarrier,
              "a copy into block rank %u completes on an mbarrier of block rank %u",
              order->shared >> EMU_SHARED_RANK_SHIFT, order->mbarrier >> EMU_SHARED_RANK_SHIFT);

@@ -36,7 +36,8 @@ typedef struct emu_copy_detail {
     emu_reduce_kind reduce;
     ptx_type type;
     bool tensor, multicast;
-    int rank; /* of the tensor */
+    bool pair; /* .cta_group::2: the mbarrier may be that of the pair's other block */
+    int rank;  /* of the tensor */
     emu_address shared, other /* global address, the map's, or own shared memory of a peer copy */, mbarrier;
 } emu_copy_detail;
 emu_run emu_copy_run;
@@ -51,6 +52,7 @@ typedef struct emu_copy_order {
     uint32_t from;             /* of a peer copy: own shared memory */
     uint32_t shared;           /* the other side: destination of loads and peer copies, source of stores */
     uint32_t mbarrier;         /* shared address; for loads and peer copies */
+    bool pair;                 /* it may be that of the pair's other block */
     const emu_tensor_map *map; /* NULL: contiguous bytes */
     int32_t coordinate[EMU_TENSOR_RANKS];
 } emu_copy_order;

@@ -112,10 +112,11 @@ static bool issue_multicast(emu_warp *warp, const emu_op *op, int lane, emu_copy
         return false;
     }
     const uint32_t shared = order->shared & within_mask, mbarrier = order->mbarrier & within_mask;
+    const uint32_t pair_bit = 1u << EMU_SHARED_RANK_SHIFT; /* the same block of each pair */
     for (; blocks; blocks &= blocks - 1) {
         uint32_t rank = (uint32_t)__builtin_ctz(blocks) << EMU_SHARED_RANK_SHIFT;
         order->shared = rank | shared;
-        order->mbarrier = rank | mbarrier;
+        order->mbarrier = (order->pair ? (rank & ~pair_bit) | (order->mbarrier & pair_bit) : rank) | mbarrier;
         if (!emu_copy_issue(warp, op, lane, order)) return false;
     }
     return true;
@@ -164,7 +165,8 @@ emu_result emu_copy_run(emu_warp *warp, const emu_op *op, emu_mask mask) {
                                 .type = detail->type,
                                 .bytes = (uint32_t)bytes[lane],
                                 .shared = (uint32_t)shared[lane],
-                                .mbarrier = (uint32_t)mbarrier[lane]};
+                                .mbarrier = (uint32_t)mbarrier[lane],
+                                .pair = detail->pair};
         if (detail->kind == EMU_COPY_PEER) order.from = (uint32_t)other[lane];
         if (detail->kind == EMU_COPY_LOAD || detail->kind == EMU_COPY_STORE) order.global = other[lane];
         uint32_t source = detail->kind == EMU_COPY_PEER ? order.from : order.shared;

@@ -115,6 +115,7 @@ bool emu_decode_cp_reduce(emu_decoding *); /* cp.reduce… */
 bool emu_decode_st_async(emu_decoding *);
 bool emu_decode_red_async(emu_decoding *);
 bool emu_decode_tensormap(emu_decoding *);
+bool emu_decode_cluster_launch(emu_decoding *); /* clusterlaunchcontrol… */
 
 static inline emu_random *emu_dice(const emu_warp *warp) { return &warp->block->cluster->grid->random; }
 #endif

@@ -17,6 +17,11 @@ static bool decode_red(emu_decoding *d) {
 }
 
 const emu_mnemonic emu_mnemonics_async[] = {
-    {"mbarrier", emu_decode_mbarrier},   {"cp", decode_cp}, {"st", decode_st}, {"red", decode_red},
-    {"tensormap", emu_decode_tensormap}, {NULL, NULL},
+    {"mbarrier", emu_decode_mbarrier},
+    {"cp", decode_cp},
+    {"st", decode_st},
+    {"red", decode_red},
+    {"tensormap", emu_decode_tensormap},
+    {"clusterlaunchcontrol", emu_decode_cluster_launch},
+    {NULL, NULL},
 };

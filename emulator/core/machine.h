@@ -184,6 +184,7 @@ struct emu_cluster {
     uint32_t arrived; /* threads at barrier.cluster of this phase, and those that exited */
     uint32_t exited;  /* threads */
     uint32_t generation;
+    bool told_no_more;                  /* async/: clusterlaunchcontrol found no cluster that had not begun */
     struct emu_clock *barrier_clock[2]; /* of even and odd phases */
     struct emu_family *family;          /* check/: numbering of the actors of this cluster */
     emu_cluster *next;                  /* among the resident */

@@ -2,6 +2,7 @@
  * whom they wait for; lanes at the same instruction may form several groups with masks of their own. */
 #include "check/check.h"
 #include "exec/lanes.h"
+#include "exec/numbers.h"
 
 /* flags: the mask is an immediate with all lanes. */
 enum { EVERYBODY = 1 };
@@ -272,6 +273,14 @@ static uint32_t reduced(int how, bool is_signed, uint32_t x, uint32_t y) {
     }
 }
 
+/* Of f32: flags ABSOLUTE, NAN_WINS. */
+enum { ABSOLUTE = 2, NAN_WINS = 4 };
+static uint32_t reduced_f32(int how, uint32_t flags, uint32_t x, uint32_t y) {
+    const float a = f32_of(x), b = f32_of(y);
+    if (flags & NAN_WINS && (a != a || b != b)) return 0x7fffffffu;
+    return f32_bits(how == REDUX_MIN ? f32_min(a, b) : f32_max(a, b));
+}
+
 static emu_result run_redux(emu_warp *warp, const emu_op *op, emu_mask mask) {
     group list[EMU_LANES];
     int n;
@@ -280,9 +289,13 @@ static emu_result run_redux(emu_warp *warp, const emu_op *op, emu_mask mask) {
     uint32_t *d = emu_u32(warp, op->operand[0]);
     for (int i = 0; i < n; i++) {
         emu_mask lanes = list[i].lanes;
-        uint32_t value = a[__builtin_ctz(lanes)];
-        for (emu_mask rest = lanes & (lanes - 1); rest; rest &= rest - 1)
-            value = reduced(op->kind, op->type == PTX_S32, value, a[__builtin_ctz(rest)]);
+        const uint32_t keep = op->type == PTX_F32 && op->flags & ABSOLUTE ? 0x7fffffffu : UINT32_MAX;
+        uint32_t value = a[__builtin_ctz(lanes)] & keep;
+        for (emu_mask rest = op->type == PTX_F32 ? lanes : lanes & (lanes - 1); rest; rest &= rest - 1) {
+            const uint32_t other = a[__builtin_ctz(rest)] & keep;
+            value = op->type == PTX_F32 ? reduced_f32(op->kind, op->flags, value, other)
+                                        : reduced(op->kind, op->type == PTX_S32, value, other);
+        }
         for (int lane = 0; lane < EMU_LANES; lane++) d[lane] = lanes >> lane & 1 ? value : d[lane];
     }
     return result;
@@ -292,13 +305,22 @@ static bool decode_redux(emu_decoding *d) {
     static const char *const ways[] = {"add", "min", "max", "and", "or", "xor", NULL};
     bool sync = ptx_take(&d->words, "sync");
     int way = ptx_take_of(&d->words, ways, -1);
+    uint8_t flags = ptx_take(&d->words, "abs") ? ABSOLUTE : 0;
+    if (ptx_take(&d->words, "NaN")) flags |= NAN_WINS;
     ptx_type type = ptx_take_type(&d->words);
     bool known = way >= REDUX_AND ? type == PTX_B32 : type == PTX_U32 || type == PTX_S32;
+    if (type == PTX_F32) known = way == REDUX_MIN || way == REDUX_MAX;
+    if (type != PTX_F32 && flags) known = false;
+    if (type == PTX_F32 && emu_options_get()->architecture < 100)
+        return emu_decode_fail(d, "the device is an sm_90a: EMULATOR_ARCHITECTURE=100 makes it an sm_100a");
     if (!sync || way < 0 || !known)
-        return emu_decode_fail(d, "redux.sync.{add,min,max}.{u32,s32} or redux.sync.{and,or,xor}.b32");
+        return emu_decode_fail(
+            d, "redux.sync.{add,min,max}.{u32,s32}, redux.sync.{and,or,xor}.b32 or redux.sync.{min,max}.f32");
     d->op->kind = (uint8_t)way;
     d->op->type = (uint8_t)type;
-    return decode_sources(d, run_redux, type, 1) && decode_pair(d, type);
+    if (!decode_sources(d, run_redux, type, 1)) return false;
+    d->op->flags |= flags;
+    return decode_pair(d, type);
 }
 
 /* ---- elect, bar.warp.sync, activemask

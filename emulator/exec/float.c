@@ -88,6 +88,43 @@ static emu_result any_f64(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return EMU_NEXT;
 }
 
+/* Pairs of f32: as in two registers. */
+static emu_result run_pairs(emu_warp *warp, const emu_op *op, emu_mask mask) {
+    float in[3][EMU_LANES], out[EMU_LANES], *d = emu_at(warp, op->operand[0].at);
+    float result[2][EMU_LANES];
+    for (int half = 0; half < 2; half++) {
+        for (int k = 0; k < (op->kind == FMA ? 3 : 2); k++) {
+            const float *from = emu_at(warp, op->operand[1 + k].at);
+            for (int lane = 0; lane < EMU_LANES; lane++) {
+                const float x = from[2 * lane + half];
+                in[k][lane] = op->flags & FTZ ? f32_flushed(x) : x;
+            }
+        }
+        fesetround(modes[op->type2]);
+        in_single(op->kind, in[0], in[1], in[2], out);
+        fesetround(FE_TONEAREST);
+        for (int lane = 0; lane < EMU_LANES; lane++) {
+            const float r = f32_canonical(out[lane]);
+            result[half][lane] = op->flags & FTZ ? f32_flushed(r) : r;
+        }
+    }
+    for (int lane = 0; lane < EMU_LANES; lane++)
+        for (int half = 0; half < 2 && mask >> lane & 1; half++) d[2 * lane + half] = result[half][lane];
+    return EMU_NEXT;
+}
+
+static bool decode_pairs(emu_decoding *d, int what) {
+    int rounding = ptx_take_of(&d->words, roundings, -1);
+    if (rounding < 0 && what == FMA) return emu_decode_fail(d, "a rounding is due: .rn, .rz, .rm, .rp");
+    d->op->flags = ptx_take(&d->words, "ftz") ? FTZ : 0;
+    ptx_take_type(&d->words);
+    d->op->kind = (uint8_t)what;
+    d->op->type2 = (uint8_t)(rounding < 0 ? 0 : rounding);
+    if (emu_options_get()->architecture < 100)
+        return emu_decode_fail(d, "the device is an sm_90a: EMULATOR_ARCHITECTURE=100 makes it an sm_100a");
+    return emu_decode_same(d, run_pairs, what == FMA ? 4 : 3, PTX_F32X2);
+}
+
 static emu_run *run_of(int what, ptx_type type, int rounding, int flags) {
     static emu_run *const nearest[4][3] = {{add_f32, add_ftz, add_f64},
                                            {sub_f32, sub_ftz, sub_f64},
@@ -99,6 +136,7 @@ static emu_run *run_of(int what, ptx_type type, int rounding, int flags) {
 
 static bool decode_arithmetic(emu_decoding *d, int what, bool must_round) {
     ptx_type type = emu_last_type(d);
+    if (type == PTX_F32X2) return decode_pairs(d, what);
     if (type != PTX_F32 && type != PTX_F64) return emu_decline(d);
     int rounding = ptx_take_of(&d->words, roundings, -1);
     if (rounding < 0 && must_round) return emu_decode_fail(d, "a rounding is due: .rn, .rz, .rm, .rp");

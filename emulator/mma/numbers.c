@@ -206,6 +206,22 @@ static double value_of(const emu_format *format, uint32_t bits) {
     return x.special != 0 ? (double)x.special : ldexp(x.significand, x.exponent - format->mantissa_bits);
 }
 
+uint32_t emu_dot_terms(const emu_term *term, int n, float special, int fraction, uint32_t c) {
+    enum { LEAST = -133 };
+    const emu_format *format = emu_format_of(PTX_F32);
+    const emu_factor z = emu_factor_of(format, c);
+    special += z.special;
+    if (isnan(special)) return 0x7fffffff;
+    if (special != 0) return 0x7f800000u | (special < 0 ? 0x80000000u : 0);
+    int largest = z.exponent > LEAST ? z.exponent : LEAST;
+    for (int i = 0; i < n; i++)
+        if (term[i].value != 0 && term[i].exponent > largest) largest = term[i].exponent;
+    const int grid = largest - fraction;
+    int64_t sum = aligned(z.significand, z.exponent - format->mantissa_bits - grid);
+    for (int i = 0; i < n; i++) sum += aligned(term[i].value, term[i].exponent - term[i].fraction - grid);
+    return truncated_f32(sum, grid, format->mantissa_bits);
+}
+
 uint32_t emu_dot_scaled(bool half, uint32_t x, int shift) {
     const emu_format *format = emu_format_of(half ? PTX_F16 : PTX_F32);
     const emu_factor factor = emu_factor_of(format, x);

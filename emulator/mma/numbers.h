@@ -59,6 +59,13 @@ void emu_tile_sparse(const emu_dot *, int m, int n, int k, const uint8_t (*a)[EM
                      const uint8_t (*kept)[EMU_LINE], const uint8_t (*b)[EMU_LINE], uint32_t *d, bool saturate);
 /* EMU_DOT_CONVERTED: the elements of a line whose index has bit 1 clear (part 0), or set (part 1), as f16. */
 void emu_dot_converted(ptx_type, const uint8_t *line, int k, int part, uint16_t *out);
+/* c (f32) plus terms value × 2^(exponent - fraction): each is cut off so many bits of fraction below the largest exponent,
+ * and the sum to f32. special: 0, or the infinity or NaN that the terms add up to. */
+typedef struct emu_term {
+    int64_t value;
+    int32_t exponent, fraction;
+} emu_term;
+uint32_t emu_dot_terms(const emu_term *, int n, float special, int fraction, uint32_t c);
 uint32_t emu_dot_scaled(bool half, uint32_t x, int shift); /* x × 2^-shift */
 uint32_t emu_dot_sum(bool half, uint32_t x, uint32_t y);   /* as add.rn does */
 /* PTX's fma.rn.f64, as the tensor cores propagate NaNs: b's before the addend's before a's. */

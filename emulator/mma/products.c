@@ -77,9 +77,8 @@ void emu_warp_mma_end(emu_warp *warp) {
 
 /* ---- operations ------------------------------------------------------------------------------------------ */
 /* Reads what chunks of 16 bytes name: each byte is looked at once, in ranges as long as they come. */
-bool emu_product_read(const emu_operation *operation, const uint32_t *chunk, int n) {
+bool emu_product_read(const emu_operation *operation, emu_block *block, const uint32_t *chunk, int n) {
     uint64_t present[(1 << 18) / 16 / 64] = {0};
-    const emu_block *block = operation->block;
     uint32_t least = UINT32_MAX, most = 0;
     for (int i = 0; i < n; i++) {
         uint32_t unit = chunk[i] / 16 % ((1 << 18) / 16);
@@ -91,10 +90,9 @@ bool emu_product_read(const emu_operation *operation, const uint32_t *chunk, int
         if (!(present[unit / 64] >> unit % 64 & 1)) continue;
         uint32_t first = unit;
         while (unit < most && present[(unit + 1) / 64] >> (unit + 1) % 64 & 1) unit++;
-        const emu_access access = {.kind = EMU_READ, .space = PTX_SHARED, .align = 16};
+        const emu_access access = {.kind = EMU_READ, .space = PTX_SHARED, .cluster = true, .bytes = 16, .align = 16};
         uint64_t address = (uint64_t)block->rank << EMU_SHARED_RANK_SHIFT | first * 16;
-        if (!emu_memory_range(&operation->actor, operation->block, &access, address, (unit + 1 - first) * 16))
-            return false;
+        if (!emu_memory_range(&operation->actor, block, &access, address, (unit + 1 - first) * 16)) return false;
     }
     return true;
 }
@@ -106,7 +104,7 @@ static bool gather(const emu_product *product, uint64_t bits, bool trans, int ro
     uint32_t chunk[EMU_MAX_CHUNKS];
     (void)emu_descriptor_read(bits, &descriptor); /* what is wrong with it was told at issue */
     emu_descriptor_chunks(&descriptor, trans, rows, pieces, chunk);
-    if (!emu_product_read(&product->operation, chunk, pieces * rows)) return false;
+    if (!emu_product_read(&product->operation, product->operation.block, chunk, pieces * rows)) return false;
     const uint8_t *shared = product->operation.block->shared;
     for (int i = 0; i < pieces * rows; i++) {
         const uint8_t *from = shared + (chunk[i] % (1 << 18) - EMU_SHARED_FIRST);

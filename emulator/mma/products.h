@@ -64,8 +64,8 @@ struct emu_products {
 struct emu_products *emu_products_of(emu_warp *); /* made at first use */
 emu_warpgroup *emu_warpgroup_of(emu_warp *);      /* NULL after a finding: the block has no such four warps */
 
-/* An operation reads what chunks of 16 bytes of shared memory name. False: an access failed, which was reported. */
-bool emu_product_read(const emu_operation *, const uint32_t *chunk, int n);
+/* An operation reads what chunks of 16 bytes of a block's shared memory name. False: an access failed, which was reported. */
+bool emu_product_read(const emu_operation *, emu_block *, const uint32_t *chunk, int n);
 
 /* The warp's next product: the one that others of the warpgroup have issued already, or a new one. */
 emu_product *emu_product_next(emu_warp *, const emu_op *);

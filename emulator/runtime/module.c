@@ -249,7 +249,7 @@ static cudaError_t fail_kernel(emu_kernel *kernel, cudaError_t error, const char
     kernel->why = strdup(why);
     kernel->error = error;
     emu_say("kernel %s: %s", kernel->shown, why);
-    return error;
+    return emu_describe(error, kernel->why);
 }
 
 cudaError_t emu_kernel_load(emu_kernel *kernel) {
@@ -258,13 +258,11 @@ cudaError_t emu_kernel_load(emu_kernel *kernel) {
     ptx_error error = {0};
     if (!kernel->shown) kernel->shown = demangled(kernel->name);
     if (open_fatbin(kernel->fatbin) != cudaSuccess)
-        return emu_describe(fail_kernel(kernel, kernel->fatbin->error, kernel->fatbin->why), kernel->why);
+        return fail_kernel(kernel, kernel->fatbin->error, kernel->fatbin->why);
     ptx_function *function = ptx_function_find(kernel->fatbin->module, kernel->name);
-    if (!function)
-        return emu_describe(fail_kernel(kernel, cudaErrorInvalidDeviceFunction, "its PTX does not have it"),
-                            kernel->why);
+    if (!function) return fail_kernel(kernel, cudaErrorInvalidDeviceFunction, "its PTX does not have it");
     if (!ptx_function_parse(function, &error) || !(kernel->code = emu_code_of(function, &error)))
-        return emu_describe(fail_kernel(kernel, cudaErrorInvalidPtx, error.text), kernel->why);
+        return fail_kernel(kernel, cudaErrorInvalidPtx, error.text);
     kernel->function = function;
     return cudaSuccess;
 }

@@ -5,6 +5,7 @@
 
 #include "check/check.h"
 #include "sync/internal.h"
+#include "tcgen05/tcgen05.h"
 
 static uint32_t threads_of(const emu_cluster *cluster) {
     const emu_dim *t = &cluster->grid->threads;
@@ -43,10 +44,12 @@ emu_result emu_run_cluster_arrive(emu_warp *warp, const emu_op *op, emu_mask mas
     mask &= ~again;
     if (!mask) return EMU_NEXT;
     struct emu_clock **clock = &cluster->barrier_clock[cluster->generation & 1];
-    if (op->flags)
-        emu_clock_join(clock, warp->fenced); /* .relaxed: what a fence before it has ordered */
-    else
+    if (op->flags) { /* .relaxed: what a fence before it has ordered */
+        emu_clock_join(clock, warp->fenced);
+        emu_tensor_completed(warp, clock);
+    } else {
         emu_release(warp, clock);
+    }
     warp->cluster_arrived = arrived_now(warp) | mask;
     warp->cluster_phase = cluster->generation;
     warp->cluster_due |= mask;

@@ -1,5 +1,5 @@
 /* tcgen05.alloc, dealloc and relinquish_alloc_permit. Each block has its own 512 columns: that blocks of one SM share them is
- * not modelled. */
+ * not modelled. Of a pair, each block allocates and deallocates its own. */
 #include <stdio.h>
 #include <string.h>
 
@@ -54,6 +54,7 @@ static void check_permit(emu_warp *warp, const emu_op *op, uint32_t columns) {
 
 static emu_result run_alloc(emu_warp *warp, const emu_op *op, emu_mask mask) {
     const alloc_detail *detail = op->detail;
+    if (!emu_tensor_grouped(warp, op)) return EMU_ABORT;
     struct emu_tensor *tensor = emu_tensor_of(warp->block);
     const uint32_t columns = emu_tensor_uniform(warp, op, mask, emu_u32(warp, op->operand[0]), "the number of columns");
     uint32_t first;
@@ -87,6 +88,7 @@ static void forget(emu_warp *warp, const emu_op *op, uint32_t first, uint32_t co
 }
 
 static emu_result run_dealloc(emu_warp *warp, const emu_op *op, emu_mask mask) {
+    if (!emu_tensor_grouped(warp, op)) return EMU_ABORT;
     struct emu_tensor *tensor = emu_tensor_of(warp->block);
     const uint32_t columns = emu_tensor_uniform(warp, op, mask, emu_u32(warp, op->operand[0]), "the number of columns");
     const uint32_t address = emu_tensor_uniform(warp, op, mask, emu_u32(warp, op->operand[1]), "the address");
@@ -106,7 +108,8 @@ static emu_result run_dealloc(emu_warp *warp, const emu_op *op, emu_mask mask) {
 }
 
 static emu_result run_relinquish(emu_warp *warp, const emu_op *op, emu_mask mask) {
-    (void)op, (void)mask;
+    (void)mask;
+    if (!emu_tensor_grouped(warp, op)) return EMU_ABORT;
     emu_tensor_of(warp->block)->relinquished = true;
     return EMU_NEXT;
 }

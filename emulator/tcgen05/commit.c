@@ -71,6 +71,7 @@ static bool resolve(emu_warp *warp, const emu_op *op, int lane, uint64_t address
 
 static emu_result run_commit(emu_warp *warp, const emu_op *op, emu_mask mask) {
     const commit_detail *detail = op->detail;
+    if (!emu_tensor_grouped(warp, op)) return EMU_ABORT;
     struct emu_tensor_use *use = emu_tensor_use_of(warp);
     uint64_t address[EMU_LANES];
     uint8_t *pointer[EMU_LANES];

@@ -2,8 +2,11 @@
 #include "tcgen05/tensor.h"
 
 bool emu_tensor_group_word(emu_decoding *d) {
-    if (ptx_take(&d->words, "cta_group::1")) return true;
-    return emu_decode_fail(d, ".cta_group::1 is due: pairs of blocks are not supported");
+    static const char *const groups[] = {"cta_group::1", "cta_group::2", NULL};
+    const int group = ptx_take_of(&d->words, groups, -1);
+    if (group < 0) return emu_decode_fail(d, ".cta_group::1 or 2 is due");
+    d->op->kind = (uint8_t)(group + 1);
+    return true;
 }
 
 bool emu_tensor_address(emu_decoding *d, int operand, emu_address *out) {
@@ -35,6 +38,7 @@ static bool decode_tcgen05(emu_decoding *d) {
         {"fence::after_thread_sync", emu_decode_tensor_fence_after},
         {"commit", emu_decode_tensor_commit},
         {"mma", emu_decode_tensor_product},
+        {"cp", emu_decode_tensor_copy},
     };
     if (emu_options_get()->architecture < 100)
         return emu_decode_fail(d, "the device is an sm_90a: EMULATOR_ARCHITECTURE=100 makes it an sm_100a");

@@ -17,15 +17,53 @@ static const kind_types kinds[EMU_N_KINDS] = {
     [EMU_KIND_TF32] = {{PTX_NONE, PTX_NONE, PTX_TF32}, {PTX_NONE, PTX_F32}},
     [EMU_KIND_F8F6F4] = {{PTX_E4M3, PTX_E5M2, PTX_NONE, PTX_E2M3, PTX_E3M2, PTX_E2M1}, FLOATS_D},
     [EMU_KIND_I8] = {{PTX_U8, PTX_S8}, {PTX_NONE, PTX_NONE, PTX_S32}},
+    [EMU_KIND_MXF8F6F4] = {{PTX_E4M3, PTX_E5M2, PTX_NONE, PTX_E2M3, PTX_E3M2, PTX_E2M1}, {PTX_NONE}},
+    [EMU_KIND_MXF4] = {{PTX_NONE, PTX_E2M1}, {PTX_NONE}},
+    [EMU_KIND_MXF4NVF4] = {{PTX_NONE, PTX_E2M1}, {PTX_NONE}},
 };
 
-static bool size_known(emu_tensor_kind kind, int m, int n) {
+static bool size_known(emu_tensor_kind kind, bool pair, int m, int n) {
+    if (pair) return (m == 128 || m == 256) && n % (kind == EMU_KIND_I8 ? 32 : 16) == 0 && n >= 16 && n <= 256;
     if (m == 128) return n % 16 == 0 && n >= 16 && n <= 256;
     if (m != 64 || n < 8 || n > 256) return false;
     return kind == EMU_KIND_I8 ? n % 16 == 0 || n == 8 || n == 24 : n % 8 == 0;
 }
 
-const char *emu_tensor_shape_read(emu_tensor_kind kind, uint32_t bits, emu_tensor_shape *shape) {
+/* Accumulators are f32; bits 4 and 5 and 29 and 30 say which bytes have the scales. */
+static const char *scaled_read(emu_tensor_kind kind, bool pair, int scales, uint32_t bits, emu_tensor_shape *shape) {
+    const bool packed = kind != EMU_KIND_MXF8F6F4;
+    const ptx_type a = kinds[kind].a[bits >> 7 & 7], b = kinds[kind].a[bits >> 10 & (packed ? 3 : 7)];
+    *shape = (emu_tensor_shape){.m = (int)(bits >> 27 & 3) << 7,
+                                .n = (int)(bits >> 17 & 63) << 3,
+                                .k = packed ? 2 * EMU_LINE : EMU_LINE,
+                                .negate_a = bits >> 13 & 1,
+                                .negate_b = bits >> 14 & 1,
+                                .trans_a = bits >> 15 & 1,
+                                .trans_b = bits >> 16 & 1,
+                                .a = packed ? PTX_B8 : a,
+                                .b = packed ? PTX_B8 : b,
+                                .packed = packed,
+                                .scales = scales,
+                                .scale_a = (int)(bits >> 29 & 3),
+                                .scale_b = (int)(bits >> 4 & 3),
+                                .ue4m3 = !(bits >> 23 & 1)};
+    if (bits & 7) return "sparse products are not supported";
+    if (bits >> 3 & 1 || bits >> 6 & 1 || bits >> 24 & 7 || (packed && bits >> 12 & 1))
+        return "bits 3, 6, 24 to 26, and 12 where it is of no type, must be zero";
+    if (bits >> 31) return "bit 31 needs sm_103a";
+    if (a == PTX_NONE || b == PTX_NONE) return "the kind has no such types";
+    if (packed && (shape->trans_a || shape->trans_b)) return "packed floats of 4 bits are not transposed";
+    if (shape->ue4m3 && (kind != EMU_KIND_MXF4NVF4)) return "the kind's scales are ue8m0: bit 23 must be 1";
+    if (shape->scale_a % scales || shape->scale_b % scales) return "so many scales do not begin at this byte";
+    if (shape->m != (pair ? 256 : 128)) return "M must be 128, of a pair 256";
+    if (shape->n % (pair ? 16 : 8) || shape->n < 8 || shape->n > 256) return "N is at most 256, a multiple of 8 or 16";
+    shape->dot = emu_dot_find(100, true, a, b, PTX_F32);
+    return NULL;
+}
+
+const char *emu_tensor_shape_read(emu_tensor_kind kind, bool pair, bool ws, int scales, uint32_t bits,
+                                  emu_tensor_shape *shape) {
+    if (kind >= EMU_KIND_MXF8F6F4) return scaled_read(kind, pair, scales, bits, shape);
     const ptx_type a = kinds[kind].a[bits >> 7 & 7], b = kinds[kind].a[bits >> 10 & 7];
     const ptx_type d = kinds[kind].d[bits >> 4 & 3];
     *shape = (emu_tensor_shape){.m = (int)(bits >> 24 & 31) << 4,
@@ -34,7 +72,10 @@ const char *emu_tensor_shape_read(emu_tensor_kind kind, uint32_t bits, emu_tenso
                                 .negate_a = bits >> 13 & 1,
                                 .negate_b = bits >> 14 & 1,
                                 .trans_a = bits >> 15 & 1,
-                                .trans_b = bits >> 16 & 1};
+                                .trans_b = bits >> 16 & 1,
+                                .a = a,
+                                .b = b,
+                                .ws = ws};
     if (bits & 7) return "sparse products are not supported";
     if (bits >> 6 & 1 || bits >> 23 & 1 || bits >> 29) return "bits 6, 23 and 29 to 31 must be zero";
     if (a == PTX_NONE || b == PTX_NONE || d == PTX_NONE) return "the kind has no such types";
@@ -43,7 +84,12 @@ const char *emu_tensor_shape_read(emu_tensor_kind kind, uint32_t bits, emu_tenso
     shape->dot = emu_dot_find(100, true, a, b, d);
     if (shape->dot == NULL) return "these types do not go together";
     shape->k = EMU_LINE / ptx_type_bytes[a];
-    if (!size_known(kind, shape->m, shape->n)) return "M is 64 or 128, N at most 256, a multiple of 8 or 16";
+    const bool ws_known =
+        (shape->m == 32 || shape->m == 64 || shape->m == 128) && (shape->n == 64 || shape->n == 128 || shape->n == 256);
+    if (ws) return ws_known ? NULL : "M of .ws is 32, 64 or 128, N 64, 128 or 256";
+    if (!size_known(kind, pair, shape->m, shape->n))
+        return pair ? "M of a pair is 128 or 256, N at most 256, a multiple of 16 or 32"
+                    : "M is 64 or 128, N at most 256, a multiple of 8 or 16";
     return NULL;
 }
 
@@ -65,8 +111,11 @@ const char *emu_tensor_matrix_read(uint64_t bits, ptx_type type, bool trans, emu
     return NULL;
 }
 
-/* 16 floats of 4 or 6 bits, in the first 8 or 12 bytes of 16. */
-static void unpack(int width, const uint8_t *from, uint8_t to[16]) {
+void emu_tensor_unpack(int width, const uint8_t *from, uint8_t to[16]) {
+    if (width >= 8) {
+        memcpy(to, from, 16);
+        return;
+    }
     for (int i = 0; i < 16; i++) {
         const int bit = width * i;
         const uint32_t two = from[bit / 8] | (uint32_t)from[bit / 8 + 1] << 8;
@@ -78,8 +127,8 @@ static int bits_of(ptx_type type) {
     return type == PTX_E2M1 ? 4 : type == PTX_E2M3 || type == PTX_E3M2 ? 6 : 8 * ptx_type_bytes[type];
 }
 
-bool emu_tensor_gather(const emu_operation *operation, uint64_t bits, ptx_type type, bool trans, int rows,
-                       uint8_t (*line)[EMU_LINE]) {
+bool emu_tensor_gather(const emu_operation *operation, emu_block *block, uint64_t bits, ptx_type type, bool trans,
+                       int rows, uint8_t (*line)[EMU_LINE]) {
     const int bytes = ptx_type_bytes[type], width = bits_of(type);
     const int k = EMU_LINE / bytes, of_chunk = 16 / bytes; /* elements */
     emu_descriptor descriptor;
@@ -90,15 +139,12 @@ bool emu_tensor_gather(const emu_operation *operation, uint64_t bits, ptx_type t
     else
         emu_descriptor_chunks(&descriptor, false, rows, 2, chunk);
     const int n = trans ? rows / of_chunk * k : 2 * rows;
-    if (!emu_product_read(operation, chunk, n)) return false;
-    const uint8_t *shared = operation->block->shared;
+    if (!emu_product_read(operation, block, chunk, n)) return false;
+    const uint8_t *shared = block->shared;
     for (int i = 0; i < n; i++) {
         const uint8_t *from = shared + (chunk[i] % (1 << 18) - EMU_SHARED_FIRST);
         uint8_t elements[16];
-        if (width < 8)
-            unpack(width, from, elements);
-        else
-            memcpy(elements, from, 16);
+        emu_tensor_unpack(width, from, elements);
         if (!trans) {
             memcpy(line[i / 2] + i % 2 * 16, elements, 16);
             continue;
@@ -111,6 +157,9 @@ bool emu_tensor_gather(const emu_operation *operation, uint64_t bits, ptx_type t
 
 void emu_tensor_negate(ptx_type type, int rows, uint8_t (*line)[EMU_LINE]) {
     const int bytes = ptx_type_bytes[type], width = bits_of(type);
+    for (int row = 0; row < rows && type == PTX_B8; row++) /* two of 4 bits */
+        for (int i = 0; i < EMU_LINE; i++) line[row][i] ^= 0x88;
+    if (type == PTX_B8) return;
     for (int row = 0; row < rows; row++)
         for (int i = bytes - 1; i < EMU_LINE; i += bytes) line[row][i] ^= (uint8_t)(1u << (width - 1) % 8);
 }

@@ -38,6 +38,16 @@ void emu_tensor_actor(emu_warp *warp, const emu_op *op, int lane, emu_stream_kin
     emu_tensor_group(&out->fenced, warp, stream, group - 1);
 }
 
+void emu_tensor_issue(emu_warp *warp, const emu_op *op, int lane, emu_operation *operation) {
+    struct emu_tensor_use *use = emu_tensor_use_of(warp);
+    operation->block = warp->block;
+    operation->queue = emu_tensor_queue(warp);
+    emu_tensor_actor(warp, op, lane, EMU_STREAM_TENSOR, use->products++, &operation->actor);
+    emu_clock_free(use->issued);
+    use->issued = emu_clock_copy(operation->actor.known);
+    emu_engine_add(operation);
+}
+
 uint32_t emu_tensor_uniform(emu_warp *warp, const emu_op *op, emu_mask mask, const uint32_t *lanes, const char *what) {
     const int first = __builtin_ctz(mask);
     emu_mask differ = 0;
@@ -105,6 +115,12 @@ static bool decode_wait(emu_decoding *d, emu_run *run) {
 
 bool emu_decode_tensor_wait_load(emu_decoding *d) { return decode_wait(d, run_wait_load); }
 bool emu_decode_tensor_wait_store(emu_decoding *d) { return decode_wait(d, run_wait_store); }
+
+void emu_tensor_completed(emu_warp *warp, emu_clock **into) {
+    const struct emu_tensor_use *use = warp->tensor;
+    if (use && use->loads) emu_clock_group(into, warp, EMU_STREAM_TENSOR_LOAD, use->loads - 1);
+    if (use && use->stores) emu_clock_group(into, warp, EMU_STREAM_TENSOR_STORE, use->stores - 1);
+}
 
 /* ---- registers that a load writes ------------------------------------------------------------------------ */
 bool emu_tensor_pending(const emu_warp *warp) { return warp->tensor->pending; }

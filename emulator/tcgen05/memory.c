@@ -30,6 +30,31 @@ void emu_block_tensor_end(emu_block *block) {
     }
 }
 
+emu_block *emu_tensor_peer(emu_block *block) { return &block->cluster->block[block->rank ^ 1]; }
+
+int emu_tensor_blocks(emu_warp *warp, const emu_op *op, emu_block *block[2]) {
+    block[0] = warp->block;
+    if (op->kind != 2) return 1;
+    block[0] = &warp->block->cluster->block[warp->block->rank & ~1u];
+    block[1] = emu_tensor_peer(block[0]);
+    return 2;
+}
+
+bool emu_tensor_grouped(emu_warp *warp, const emu_op *op) {
+    struct emu_tensor *tensor = emu_tensor_of(warp->block);
+    if (op->kind == 2 && (warp->block->rank ^ 1) >= warp->block->cluster->n_blocks) {
+        emu_find(warp, op, -1, EMU_TENSOR, 8,
+                 ".cta_group::2 in a cluster of %u: the block has no other one to pair with",
+                 warp->block->cluster->n_blocks);
+        return false;
+    }
+    if (tensor->group == 0) tensor->group = op->kind;
+    if (tensor->group != op->kind)
+        emu_find(warp, op, -1, EMU_TENSOR, 9, ".cta_group::%u, after .cta_group::%u: all of a kernel have the same",
+                 op->kind, tensor->group);
+    return true;
+}
+
 static bool column_allocated(const struct emu_tensor *tensor, uint32_t column) {
     for (uint32_t i = 0; i <= column / EMU_TENSOR_LEAST; i++) {
         const uint32_t first = i * EMU_TENSOR_LEAST;
@@ -38,9 +63,9 @@ static bool column_allocated(const struct emu_tensor *tensor, uint32_t column) {
     return false;
 }
 
-bool emu_tensor_allocated(emu_warp *warp, const emu_op *op, uint32_t address, uint32_t lanes, uint32_t columns,
-                          const char *what) {
-    const struct emu_tensor *tensor = emu_tensor_of(warp->block);
+bool emu_tensor_allocated(emu_warp *warp, const emu_op *op, emu_block *block, uint32_t address, uint32_t lanes,
+                          uint32_t columns, const char *what) {
+    const struct emu_tensor *tensor = emu_tensor_of(block);
     const uint32_t lane = address >> 16, column = address & 0xffff;
     if (lane + lanes > EMU_TENSOR_LANES || column + columns > EMU_TENSOR_COLUMNS) {
         emu_find(warp, op, -1, EMU_TENSOR, 0,
@@ -50,8 +75,8 @@ bool emu_tensor_allocated(emu_warp *warp, const emu_op *op, uint32_t address, ui
     }
     for (uint32_t i = column; i < column + columns; i++) {
         if (column_allocated(tensor, i)) continue;
-        emu_find(warp, op, -1, EMU_TENSOR, 1, "%s at 0x%08x has columns %u to %u, column %u is not allocated", what,
-                 address, column, column + columns - 1, i);
+        emu_find(warp, op, -1, EMU_TENSOR, 1, "%s at 0x%08x has columns %u to %u, column %u is not allocated%s", what,
+                 address, column, column + columns - 1, i, block == warp->block ? "" : " in the pair's other block");
         return false;
     }
     return true;

@@ -61,9 +61,10 @@ static bool check_place(emu_warp *warp, const emu_op *op, const move_detail *det
         return false;
     }
     const uint32_t columns = (uint32_t)(detail->repetitions * detail->shape->columns) << detail->packed;
-    if (!emu_tensor_allocated(warp, op, address, lanes, columns, "the tile")) return false;
+    if (!emu_tensor_allocated(warp, op, warp->block, address, lanes, columns, "the tile")) return false;
     return detail->shape != &shapes[SHAPE_16X32BX2] ||
-           emu_tensor_allocated(warp, op, address + detail->half, lanes, columns, "the tile's second half");
+           emu_tensor_allocated(warp, op, warp->block, address + detail->half, lanes, columns,
+                                "the tile's second half");
 }
 
 static void touch(emu_warp *warp, const emu_op *op, const move_detail *detail, uint32_t address, bool load) {
@@ -79,6 +80,10 @@ static void touch(emu_warp *warp, const emu_op *op, const move_detail *detail, u
     emu_actor_end(&actor);
 }
 
+/* Lanes from here on are taken for those of a pair's second block, by which published kernels name the rows of an
+ * accumulator of 256. */
+enum { SECOND = EMU_TENSOR_LANES << 16 };
+
 static bool begin_move(emu_warp *warp, const emu_op *op, emu_mask mask, bool load, uint32_t *address) {
     const move_detail *detail = op->detail;
     uint64_t addresses[EMU_LANES];
@@ -86,6 +91,7 @@ static bool begin_move(emu_warp *warp, const emu_op *op, emu_mask mask, bool loa
     emu_addresses(warp, &detail->address, addresses);
     for (int lane = 0; lane < EMU_LANES; lane++) lanes[lane] = (uint32_t)addresses[lane];
     *address = emu_tensor_uniform(warp, op, mask, lanes, "the address");
+    if (emu_tensor_of(warp->block)->group == 2 && warp->block->rank & 1 && *address >= SECOND) *address -= SECOND;
     if (!check_place(warp, op, detail, *address)) return false;
     touch(warp, op, detail, *address, load);
     return true;

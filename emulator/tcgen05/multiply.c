@@ -32,6 +32,7 @@ void emu_tensor_multiply(const emu_tensor_shape *shape, const uint8_t (*a)[EMU_L
         multiply_wide(shape, a, b, d);
         return;
     }
-    for (int row = 0; row < shape->m; row += EMU_MAX_M)
-        emu_tile(dot, EMU_MAX_M, shape->n, shape->k, a + row, b, d + row * shape->n, shape->saturate);
+    const int rows = shape->m < EMU_MAX_M ? shape->m : EMU_MAX_M;
+    for (int row = 0; row < shape->m; row += rows)
+        emu_tile(dot, rows, shape->n, shape->k, a + row, b, d + row * shape->n, shape->saturate);
 }

@@ -25,6 +25,7 @@ struct emu_tensor {
     emu_tensor_allocation allocation[EMU_TENSOR_COLUMNS / EMU_TENSOR_LEAST]; /* by first column */
     uint32_t last;     /* columns of the newest allocation, 0: none yet */
     bool relinquished; /* the permit to allocate */
+    uint8_t group;     /* .cta_group of the first instruction, 0: none yet */
 };
 struct emu_tensor *emu_tensor_of(emu_block *); /* made at first use */
 
@@ -40,7 +41,7 @@ struct emu_tensor_use {
 struct emu_tensor_use *emu_tensor_use_of(emu_warp *);
 
 /* Are these lanes and columns allocated? Reports at this instruction what is not: the access cannot be done. */
-bool emu_tensor_allocated(emu_warp *, const emu_op *, uint32_t address, uint32_t lanes, uint32_t columns,
+bool emu_tensor_allocated(emu_warp *, const emu_op *, emu_block *, uint32_t address, uint32_t lanes, uint32_t columns,
                           const char *what);
 /* One column's lanes, read or written by an actor: checks order and initialization. */
 void emu_tensor_touch(const emu_actor *, emu_block *, emu_access_kind, uint32_t lane, uint32_t column, uint32_t lanes);
@@ -48,16 +49,27 @@ void emu_tensor_touch(const emu_actor *, emu_block *, emu_access_kind, uint32_t 
 /* An actor of work that the warp issues now, as part of this group, which knows what tcgen05.fence made known. */
 void emu_tensor_actor(emu_warp *, const emu_op *, int lane, emu_stream_kind, uint64_t group, emu_actor *out);
 
+/* The warp's operations run in order. */
+static inline uint64_t emu_tensor_queue(const emu_warp *warp) { return UINT64_C(1) << 61 | warp->index; }
+/* An operation of mma's kin, with its functions and ranks, goes in flight behind what the warp issued before. */
+void emu_tensor_issue(emu_warp *, const emu_op *, int lane, emu_operation *);
+/* The blocks that an instruction is of, in order: 1 or 2. */
+int emu_tensor_blocks(emu_warp *, const emu_op *, emu_block *block[2]);
+
 /* The value of an operand of 32 bits, which all lanes must agree on. */
 uint32_t emu_tensor_uniform(emu_warp *, const emu_op *, emu_mask, const uint32_t *lanes, const char *what);
 
-/* "cta_group::1"; pairs of blocks are refused. */
+/* ".cta_group::1" or 2, into op->kind. */
 bool emu_tensor_group_word(emu_decoding *);
+/* All instructions of a kernel have the same .cta_group: tells if this one differs. False: a pair needs a cluster. */
+bool emu_tensor_grouped(emu_warp *, const emu_op *);
+/* The other block of the pair. */
+emu_block *emu_tensor_peer(emu_block *);
 /* [address] of tensor memory. */
 bool emu_tensor_address(emu_decoding *, int operand, emu_address *);
 bool emu_tensor_operands(emu_decoding *, int least, int most);
 emu_decode emu_decode_tensor_alloc, emu_decode_tensor_dealloc, emu_decode_tensor_relinquish;
 emu_decode emu_decode_tensor_load, emu_decode_tensor_store, emu_decode_tensor_wait_load, emu_decode_tensor_wait_store;
 emu_decode emu_decode_tensor_fence_before, emu_decode_tensor_fence_after, emu_decode_tensor_commit;
-emu_decode emu_decode_tensor_product;
+emu_decode emu_decode_tensor_product, emu_decode_tensor_copy;
 #endif

@@ -32,7 +32,8 @@ static void forms_that_are_refused(void **state) {
     } cases[] = {
         {"tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [at], 32;", NULL},
         {"tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [at], %rd1;", "8 bytes"},
-        {"tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [at], 32;", "pairs of blocks"},
+        {"tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [at], 32;", NULL},
+        {"tcgen05.alloc.cta_group::3.sync.aligned.shared::cta.b32 [at], 32;", "cta_group::1 or 2"},
         {"tcgen05.alloc.cta_group::1.sync.b32 [at], 32;", "aligned"},
         {"tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1;", "operands"},
         {"tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r1, %r2}, [%r3];", NULL},
@@ -48,10 +49,24 @@ static void forms_that_are_refused(void **state) {
         {"tcgen05.mma.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r4, %p1, 16;", "0 to 15"},
         {"tcgen05.mma.cta_group::1.kind::i8 [%r1], %rd1, %rd2, %r4, %p1, 1;", "kind::f16 and kind::tf32"},
         {"tcgen05.mma.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r4, {%r1, %r1}, %p1;", "registers"},
-        {"tcgen05.mma.cta_group::1.kind::mxf4 [%r1], %rd1, %rd2, %r4, %p1;", "are supported"},
+        {"tcgen05.mma.cta_group::1.kind::mxf4 [%r1], %rd1, %rd2, %r4, %p1;", "block_scale"},
+        {"tcgen05.mma.cta_group::1.kind::mxf4.block_scale [%r1], %rd1, %rd2, %r4, [%r1], [%r1], %p1;", NULL},
+        {"tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::4X [%r1], %rd1, %rd2, %r4, [%r1], [%r1], %p1;",
+         "number of scales"},
+        {"tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale [%r1], %rd1, %rd2, %r4, [%r1], [%r1], %p1;",
+         "number of scales"},
+        {"tcgen05.mma.ws.cta_group::1.kind::f16.collector::b3::use [%r1], %rd1, %rd2, %r4, %p1;", NULL},
+        {"tcgen05.mma.ws.cta_group::2.kind::f16 [%r1], %rd1, %rd2, %r4, %p1;", "cta_group::1"},
+        {"tcgen05.mma.ws.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r4, %p1, %rd1;", "zero columns"},
+        {"tcgen05.mma.sp.cta_group::1.kind::f16 [%r1], %rd1, %rd2, [%r1], %r4, %p1;", "cta_group"},
         {"tcgen05.mma.cta_group::1.kind::f16 [%r1], %r1, %rd2, %r4, %p1;", "too narrow"},
         {"tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];", NULL},
         {"tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [bar];", "operands"},
+        {"tcgen05.cp.cta_group::1.32x128b.warpx4 [%r1], %rd1;", NULL},
+        {"tcgen05.cp.cta_group::1.32x128b [%r1], %rd1;", "warpx4"},
+        {"tcgen05.cp.cta_group::1.64x128b.warpx2::01_23.b8x16.b6x16_p32 [%r1], %rd1;", NULL},
+        {"tcgen05.cp.cta_group::1.128x128b.b8x16.b8x16 [%r1], %rd1;", "b6x16_p32"},
+        {"tcgen05.cp.cta_group::1.4x256b [%r1], %rd1;", "supported"},
         {"tcgen05.shift.cta_group::1.down [%r1];", "not supported"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -80,6 +95,9 @@ static const char right[] = BEGIN
     "tcgen05.mma.cta_group::1.kind::f16 [%r5], %rd1, %rd2, %r4, {%r2, %r2, %r2, %r2}, %p2;\n"
     "tcgen05.mma.cta_group::1.kind::f8f6f4 [%r5], [%r10], %rd2, %r4, %p1;\n"
     "tcgen05.mma.cta_group::1.kind::i8 [%r5], %rd1, %rd2, 0x8040420, %p2;\n"
+    "tcgen05.cp.cta_group::1.64x128b.warpx2::01_23 [%r5], %rd1;\n"
+    "tcgen05.cp.cta_group::1.32x128b.warpx4 [%r5], %rd1;\n"
+    "tcgen05.mma.cta_group::1.kind::mxf4.block_scale [%r5], %rd1, %rd2, 0x8840480, [%r5], [%r5], %p1;\n"
     "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];\n"
     "wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra wait; tcgen05.fence::after_thread_sync;\n"
     "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r7, %r8}, [%r6+2]; tcgen05.wait::ld.sync.aligned;\n"

@@ -113,6 +113,10 @@ __global__ void shapes(uint32_t *out) {
     if (threadIdx.x < 32) tcgen05_dealloc(address, COLUMNS);
 }
 
+__global__ void refused(uint32_t address) {  // what the emulator does not know yet is told by name
+    asm volatile("tcgen05.shift.cta_group::1.down [%0];" ::"r"(address) : "memory");
+}
+
 static uint32_t cell(uint32_t lane, uint32_t column) { return 1000 * lane + column; }
 
 static int wrong_shape(const uint32_t *x, uint32_t t) {
@@ -148,6 +152,11 @@ int main(int argc, char **argv) {
     uint32_t *out;
     static uint32_t x[32 * 16];
     cudaMalloc(&out, sizeof x);
+    if (strcmp(name, "refused") == 0) {
+        refused<<<1, 32>>>(0);
+        const cudaError_t why = cudaGetLastError();
+        return printf("%s (%s)\n", cudaGetErrorName(why), cudaGetErrorString(why)), 1;
+    }
     if (strcmp(name, "no_before") == 0 || strcmp(name, "no_after") == 0 || misuse == NONE)
         handed_over<<<1, 160>>>(out, strcmp(name, "no_before") != 0, strcmp(name, "no_after") != 0);
     else

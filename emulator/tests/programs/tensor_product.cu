@@ -33,7 +33,7 @@ struct Job {
     uint64_t a, b;  // descriptors without their addresses
     uint32_t instruction;
     int n, repeats;
-    bool a_in_tensor, add, scaled;
+    bool a_in_tensor, add, scaled, ws;
     uint32_t start;        // of all accumulators
     uint32_t disabled[4];  // lanes
     Misuse misuse;
@@ -57,6 +57,14 @@ __device__ static void mma_of_tensor(const Job &job, uint32_t d, uint32_t a, uin
 }
 __device__ static void mma_scaled(const Job &job, uint32_t d, uint64_t a, uint64_t b, bool add) {
     MMA("f16", "%1", "l", ", 3");
+}
+
+__device__ static void mma_ws(const Job &job, uint32_t d, uint64_t a, uint64_t b, bool add) {
+    asm volatile(
+        "{.reg .pred p; setp.ne.u32 p, %4, 0; tcgen05.mma.ws.cta_group::1.kind::f16.collector::b0::fill [%0], %1, %2, "
+        "%3, p; }" ::"r"(d),
+        "l"(a), "l"(b), "r"(job.instruction), "r"((uint32_t)add)
+        : "memory");
 }
 
 // Rows of A are K-major without swizzle in shared memory: into tensor memory, 32 bytes in eight columns.
@@ -92,6 +100,8 @@ __global__ void product(const uint8_t *image, uint32_t *out, Job job) {
             const bool add = job.add || i > 0 || job.misuse == UNWRITTEN;
             if (job.a_in_tensor)
                 mma_of_tensor(job, d, address + A_COLUMN, b + 2 * i, add);
+            else if (job.ws)
+                mma_ws(job, d, a + 2 * i, b + 2 * i, add);
             else if (job.scaled)
                 mma_scaled(job, d, a + 2 * i, b + 2 * i, add);
             else
@@ -119,6 +129,7 @@ struct Test {
     int m, n;
     bool d_half, negate, a_in_tensor, add, scaled, masked;
     int repeats;
+    bool ws = false;
 };
 static uint8_t image[A_BYTES + B_BYTES], *device_image;
 static uint32_t out[256 * THREADS], *device_out;
@@ -175,7 +186,7 @@ static Job job_of(const Test &t, Misuse misuse) {
     Job job = {};
     job.a = t.a.descriptor(), job.b = t.b.descriptor(), job.instruction = instruction_of(t);
     job.n = t.n, job.repeats = t.repeats;
-    job.a_in_tensor = t.a_in_tensor, job.add = t.add, job.scaled = t.scaled;
+    job.a_in_tensor = t.a_in_tensor, job.add = t.add, job.scaled = t.scaled, job.ws = t.ws;
     job.start = t.kind == KIND_I8 ? 40 : t.d_half ? 0x5100 : 0x42200000;  // 40
     for (int i = 0; i < 4 && t.masked; i++) job.disabled[i] = 0x11111111u << i;
     job.misuse = misuse;
@@ -189,13 +200,14 @@ static bool right(const Test &t) {
     if (error != cudaSuccess) return printf("%s\n", cudaGetErrorString(error)), false;
     for (int row = 0; row < t.m; row++)
         for (int column = 0; column < t.n; column++) {
-            const int lane = t.m == 128 ? row : row % 16 + 32 * (row / 16);
+            const int columns = t.ws ? t.n * t.m / 128 : t.n;  // .ws: parts of the columns lie one below the other
+            const int lane = t.ws ? row + column / columns * t.m : t.m == 128 ? row : row % 16 + 32 * (row / 16);
             float sum = 0;
             for (int i = 0; i < t.a.k() * t.repeats; i++) sum += (float)(x[row][i] * y[column][i]);
             if (t.negate) sum = -sum;
             if (t.add) sum += t.scaled ? 40.f / (1 << SCALE) : 40;
             if (job.disabled[lane / 32] >> lane % 32 & 1) sum = 40;
-            const float found = value(t, out[column * THREADS + lane]);
+            const float found = value(t, out[column % columns * THREADS + lane]);
             if (found != sum)
                 return printf("kind %d, types %d and %d, %dx%d, lines %d and %d: row %d, column %d is %g, not %g\n",
                               t.kind, t.a.type, t.b.type, t.m, t.n, t.a.line, t.b.line, row, column, found, sum),
@@ -216,6 +228,9 @@ static bool all_products() {
             const Matrix c = matrix(E4M3, trans & 1, line), d = matrix(E5M2, trans & 2, line);
             ok = ok && right({KIND_F8F6F4, c, d, 64, 48, false, false, false, true, false, false, 1});
         }
+    const Matrix plain = matrix(F16, false, 16);
+    for (int m = 32; m <= 128; m *= 2)
+        ok = ok && right({KIND_F16, plain, plain, m, 64, false, false, false, true, false, false, 1, true});
     const Matrix half = matrix(F16, false, 16), wide = matrix(BF16, false, 128), single = matrix(TF32, false, 64);
     ok = ok && right({KIND_F16, wide, wide, 128, 64, false, false, false, false, false, false, 4});
     ok = ok && right({KIND_F16, half, half, 64, 8, true, true, false, true, false, false, 1});
