@@ -25,11 +25,15 @@ static bool state_valid(emu_warp *warp, const emu_op *op, int lane, const emu_mb
     return false;
 }
 
-/* object: the mbarrier; value: parity or state, which has a mark that no parity has. */
+/* object: the mbarrier; value: the phase that a parity meant when the wait began, or a state, which has a mark that no phase
+ * has. Who is suspended has seen that phase complete, however many others have since. */
+static bool of_parity(const emu_wait *wait) { return wait->value >> 56 == 0; }
+
 static bool wait_ready(const emu_warp *warp, const emu_wait *wait) {
     (void)warp;
     const emu_mbarrier *barrier = wait->object;
-    return !barrier->live || phase_done(barrier, wait->value < 2, wait->value);
+    if (!barrier->live) return true;
+    return of_parity(wait) ? barrier->phase.number != wait->value : phase_done(barrier, false, wait->value);
 }
 
 static void wait_describe(const emu_warp *warp, const emu_wait *wait, char *text, size_t bytes) {
@@ -38,7 +42,7 @@ static void wait_describe(const emu_warp *warp, const emu_wait *wait, char *text
     char name[80];
     emu_mbarrier_text(barrier, name, sizeof name);
     snprintf(text, bytes, "waits for phase %s %" PRIu64 " of %s: %u of %u arrivals pending, %" PRId64 " bytes pending",
-             wait->value < 2 ? "parity" : "number", wait->value < 2 ? wait->value : barrier->phase.number, name,
+             of_parity(wait) ? "parity" : "number", of_parity(wait) ? wait->value & 1 : barrier->phase.number, name,
              barrier->phase.pending, barrier->phase.expected, barrier->phase.tx);
 }
 
@@ -52,7 +56,7 @@ static void suspend(emu_warp *warp, const emu_op *op, bool uniform, const emu_mb
         *wait = (emu_wait){.ready = wait_ready,
                            .describe = wait_describe,
                            .object = barrier,
-                           .value = op->flags & EMU_WAIT_PARITY ? value & 1 : value};
+                           .value = op->flags & EMU_WAIT_PARITY ? barrier->phase.number : value};
     } else {
         *wait = (emu_wait){.ready = divergent_ready, .describe = divergent_describe, .object = op};
     }
@@ -65,13 +69,15 @@ emu_result emu_mbarrier_run_wait(emu_warp *warp, const emu_op *op, emu_mask mask
     emu_lanes_read(warp, op->operand[1], value);
     const int first = __builtin_ctz(mask);
     const bool parity = op->flags & EMU_WAIT_PARITY;
+    const emu_wait *wait = &warp->current->wait;
+    const bool seen = parity && wait->ready == wait_ready && wait_ready(warp, wait);
     emu_mask done = 0;
     bool uniform = true;
     for (emu_mask rest = mask; rest; rest &= rest - 1) {
         const int lane = __builtin_ctz(rest);
         uniform &= barrier[lane] == barrier[first] && value[lane] == value[first];
         if (!parity && !state_valid(warp, op, lane, barrier[lane], value[lane])) return EMU_ABORT;
-        if (!phase_done(barrier[lane], parity, value[lane])) continue;
+        if (!(seen && barrier[lane] == wait->object) && !phase_done(barrier[lane], parity, value[lane])) continue;
         done |= 1u << lane;
         if (!(op->flags & EMU_MBARRIER_RELAXED) && barrier[lane] != acquired)
             emu_acquire(warp, barrier[lane]->finished);

@@ -391,12 +391,31 @@ static void test_dependent_launch(void **state) {
     assert_int_equal(races, SEEDS);
 }
 
+/* Warp 1 is suspended when warp 0 completes two phases one after the other: it has seen the first. */
+static uint32_t any_number(uint32_t k) { return k; }
+static void test_suspended_wait_sees_its_phase(void **state) {
+    (void)state;
+    assert_clean(
+        KERNEL(".shared .align 8 .b64 bar; .shared .align 4 .b32 flag;",
+               "setp.eq.u32 a, t, 0; @a mbarrier.init.shared::cta.b64 [bar], 1; @a st.shared.u32 [flag], 0; bar.sync 0;"
+               "mov.u32 z, 0; setp.ge.u32 a, t, 32; @a bra WAIT;"
+               "POLL: ld.relaxed.cta.shared.u32 x, [flag]; setp.eq.u32 a, x, 0; @a bra POLL;"
+               "LATER: add.u32 z, z, 1; setp.lt.u32 a, z, 20000; @a bra LATER;"
+               "setp.eq.u32 a, t, 0; @a mbarrier.arrive.shared::cta.b64 _, [bar];"
+               "@a mbarrier.arrive.shared::cta.b64 _, [bar]; bra DONE;"
+               "WAIT: st.relaxed.cta.shared.u32 [flag], 1;"
+               "AGAIN: mbarrier.try_wait.parity.shared::cta.b64 b, [bar], 0; @!b bra AGAIN;"
+               "DONE: st.global.u32 [to], t;"),
+        1, 64, 1, any_number, 64);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_barrier_of_all),
         cmocka_unit_test(test_barrier_makes_nothing_known_before_it_completes),
         cmocka_unit_test(test_producers_and_consumer),
         cmocka_unit_test(test_arrive_then_sync),
+        cmocka_unit_test(test_suspended_wait_sees_its_phase),
         cmocka_unit_test(test_reductions),
         cmocka_unit_test(test_exited),
         cmocka_unit_test(test_divergent),
