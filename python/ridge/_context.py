@@ -174,9 +174,9 @@ class Context:
 
 
 # ---- fork: the child gets contexts between two calls, and locks that it can take ---------------------------------------
-_contexts = weakref.WeakSet()
+_contexts: weakref.WeakSet = weakref.WeakSet()
 _forking = threading.Lock()  # held while the locks of all contexts are; without it no context comes to be
-_taken = []
+_taken: list = []
 
 
 def _before_fork():
