@@ -10,6 +10,7 @@ _A = TypeVar("_A")
 class _How(TypedDict, total=False):
     variant: str | None
     stream: int | None
+    context: Context | None
 
 __version__: str
 
@@ -40,6 +41,7 @@ def apply(
     variant: str | None = None,
     stream: int | None = None,
     options: Sequence[float] | None = None,
+    context: Context | None = None,
 ) -> None: ...
 def targets() -> dict[str, str]: ...
 def add_layer_norm(
