@@ -5,8 +5,11 @@
 
 Answers and gradients are compared with those of PyTorch's own operations in fp64.
 """
+import concurrent.futures
+import copy
 import inspect
 import pathlib
+import pickle
 import sys
 import unittest
 import warnings
@@ -244,6 +247,20 @@ class Operations(unittest.TestCase):
     def test_a_whole_graph_is_compiled(self):
         self.each(self.whole_graph)
 
+    def test_what_a_row_does_not_see_has_no_gradient(self):
+        x = randn(6, 9)
+        got, want = ridge.torch.scaled_softmax(x, 0.7, 3, True), softmax(x, 0.7, 3, True)
+        torch.testing.assert_close(got, want)  # -inf among them
+        dy = torch.randn(6, 9)
+        torch.testing.assert_close(*[torch.autograd.grad(y, x, dy) for y in (got, want)])
+
+    def test_calls_of_several_threads(self):
+        x, gamma = randn(64, 256), randn(256)
+        want = rms_norm(x, gamma)
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            for got in pool.map(lambda _: ridge.torch.rms_norm(x, gamma), range(64)):
+                torch.testing.assert_close(got, want)
+
     def test_low_precision_keeps_its_type(self):
         x, gamma = torch.randn(4, 64, dtype=torch.bfloat16, requires_grad=True), torch.ones(64, requires_grad=True)
         y = ridge.torch.rms_norm(x, gamma)
@@ -336,6 +353,13 @@ class Modules(unittest.TestCase):
         ours = ridge.torch.LinearCrossEntropyLoss(8, 5)
         self.assertTrue(ours(torch.randn(2, 8), torch.tensor([-100, -100])).isnan())  # the mean of none
         self.assertTrue(ours(torch.randn(2, 8), torch.tensor([1, 5])).isnan())  # no such class
+
+    def test_copies(self):
+        for module in (ridge.torch.RMSNorm(12), ridge.torch.Attention(causal=True), ridge.torch.LayerNorm(12)):
+            x = [torch.randn(1, 2, 3, 12)] * (3 if isinstance(module, ridge.torch.Attention) else 1)
+            module(*x)
+            for other in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+                torch.testing.assert_close(other(*x), module(*x))
 
     def test_compiled(self):
         module = torch.nn.Sequential(ridge.torch.LayerNorm(16), torch.nn.Linear(16, 16), ridge.torch.RMSNorm(16))

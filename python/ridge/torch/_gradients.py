@@ -60,9 +60,10 @@ def _softmax(y, dy, log=False):
 
 
 def scaled_softmax(call, dy):
+    dz = _softmax(call.y, dy, call.log)
     if call.log and call.causal:  # what a row does not see is -inf, whatever x is there
-        dy = dy.masked_fill(call.y == -torch.inf, 0)
-    return {"x": (call.scale * _softmax(call.y, dy, call.log)).to(call.y.dtype)}
+        dz = dz.masked_fill(call.y == -torch.inf, 0)
+    return {"x": (call.scale * dz).to(call.y.dtype)}
 
 
 def masked_softmax(call, dy):
