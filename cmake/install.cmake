@@ -68,7 +68,8 @@ if(Python3_Interpreter_FOUND)
   set(python_folder lib/python${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR}/site-packages)
 endif()
 set(RIDGE_PYTHON_DIR ${python_folder} CACHE STRING "where the Python package is installed, below the prefix")
-install(DIRECTORY python/ridge DESTINATION ${RIDGE_PYTHON_DIR} FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
+install(DIRECTORY python/ridge DESTINATION ${RIDGE_PYTHON_DIR}
+  FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
 install(FILES docs/ridge.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 # Completion scripts, written by the command that was built: not where another machine's was.
 if(NOT CMAKE_CROSSCOMPILING)

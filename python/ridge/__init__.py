@@ -17,7 +17,7 @@ The library is looked for in $RIDGE_LIBRARY, or else beside this package, in a b
 looks.
 """
 from ._context import Context, apply
-from ._library import Error, version
+from ._library import Error, targets, version
 from ._operations import (
     add_layer_norm,
     add_rms_norm,
@@ -73,6 +73,7 @@ __all__ = [
     "scaled_softmax",
     "structured_sparsity",
     "swiglu_ffn",
+    "targets",
 ]
 
 

@@ -174,9 +174,9 @@ class Context:
 
 
 # ---- fork: the child gets contexts between two calls, and locks that it can take ---------------------------------------
-_contexts = weakref.WeakSet()
+_contexts: weakref.WeakSet = weakref.WeakSet()
 _forking = threading.Lock()  # held while the locks of all contexts are; without it no context comes to be
-_taken = []
+_taken: list = []
 
 
 def _before_fork():
@@ -198,8 +198,9 @@ os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_c
 _default = None
 
 
-def apply(target, inputs, outputs, variant=None, stream=None, options=None):
-    """Context.apply on a context that all callers share."""
+def apply(target, inputs, outputs, variant=None, stream=None, options=None, context=None):
+    """Context.apply on `context`, or on one that all callers share."""
     global _default
-    _default = _default or Context()
-    _default.apply(target, inputs, outputs, variant, stream, options)
+    if context is None:
+        context = _default = _default or Context()
+    context.apply(target, inputs, outputs, variant, stream, options)

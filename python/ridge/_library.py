@@ -38,6 +38,12 @@ class DLTensor(ctypes.Structure):
     ]
 
 
+class _Target(ctypes.Structure):
+    """The first fields of ridge_target, which is read through pointers alone."""
+
+    _fields_ = [("name", ctypes.c_char_p), ("chapter", ctypes.c_char_p), ("summary", ctypes.c_char_p)]
+
+
 def _places():
     """Where the library is looked for before the system's own search."""
     here = pathlib.Path(__file__).resolve()
@@ -63,14 +69,14 @@ def library():
     path = _path()
     try:
         loaded = ctypes.CDLL(path)
-    except OSError as error:
+    except OSError as fault:
         if path != NAME:
-            raise Error(f"{path} cannot be loaded: {error}") from error
+            raise Error(f"{path} cannot be loaded: {fault}") from fault
         looked = ", ".join(map(str, _places()))
         raise Error(
-            f"{NAME} was not found in {looked}, nor by the system's loader ({error}): {_HOW_TO_BUILD}, "
+            f"{NAME} was not found in {looked}, nor by the system's loader ({fault}): {_HOW_TO_BUILD}, "
             "and RIDGE_LIBRARY names one elsewhere"
-        ) from error
+        ) from fault
     pointer, number, error = ctypes.c_void_p, ctypes.c_int, ctypes.POINTER(ErrorText)
     loaded.ridge_context_create.argtypes = [number, ctypes.POINTER(pointer), error]
     loaded.ridge_context_destroy.argtypes = [pointer]
@@ -91,3 +97,10 @@ def version():
     ridge_version = library().ridge_version
     ridge_version.restype = ctypes.c_char_p
     return ridge_version().decode()
+
+
+def targets():
+    """What ridge.apply takes as its target: a dictionary from each name to a line that says what it computes."""
+    count = ctypes.c_int.in_dll(library(), "ridge_target_count").value
+    table = (ctypes.POINTER(_Target) * count).in_dll(library(), "ridge_targets")
+    return {entry.contents.name.decode(): entry.contents.summary.decode() for entry in table}

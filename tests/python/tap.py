@@ -3,6 +3,8 @@ import unittest
 
 
 class Tap(unittest.TestResult):
+    said = 0  # the last test of which a part failed
+
     def say(self, test, word="ok", note=""):
         print(f"{word} {self.testsRun} - {test.id().removeprefix('__main__.')}{note}", flush=True)
 
@@ -12,6 +14,15 @@ class Tap(unittest.TestResult):
     def addSkip(self, test, reason):
         super().addSkip(test, reason)
         print(f"ok {self.testsRun} - {type(test).__name__} # SKIP {reason}", flush=True)
+
+    def addSubTest(self, test, subtest, error):
+        super().addSubTest(test, subtest, error)
+        if error is None:
+            return
+        print(subtest._subDescription(), (self.failures if issubclass(error[0], test.failureException) else self.errors)[-1][1])
+        if self.testsRun != self.said:  # the first of the test's
+            self.said = self.testsRun
+            self.say(test, "not ok")
 
     def addFailure(self, test, error):
         super().addFailure(test, error)

@@ -53,6 +53,11 @@ class Calls:
         self.context.apply("linear_softmax", inputs, [y])
         self.check(y, logits)
 
+    def test_operations_by_name_run_on_the_context_that_is_given(self):
+        x, gamma = self.filled((3, 4))[0], self.filled((4,))[0]
+        ridge.rms_norm(x, gamma, context=self.context)
+        self.assertEqual(len(self.context._calls), 1)
+
     def test_other_addresses_are_taken(self):
         for _ in range(5):
             self.softmax(6, 9, 4)

@@ -53,6 +53,16 @@ class Lookup(unittest.TestCase):
             numbers = re.findall(r"#define RIDGE_VERSION_[A-Z]+ (\d+)", header.read_text())
             self.assertEqual(ridge.__version__, ".".join(numbers))
 
+    def test_targets_are_those_that_apply_takes(self):
+        targets = ridge.targets()
+        self.assertEqual(list(targets), sorted(targets))
+        self.assertTrue(all(targets.values()))
+        with self.assertRaisesRegex(ridge.Error, "no target .no_such_target."):
+            ridge.apply("no_such_target", [], [])
+        for name in targets:  # known, and refused for what it was given
+            with self.assertRaisesRegex(ridge.Error, f"^{name} takes "):
+                ridge.apply(name, [], [])
+
     def test_nothing_is_loaded_before_its_use(self):
         code = "import ridge\nfrom ridge import _library\nprint(_library.library.cache_info().currsize, ridge.__doc__[:5])"
         self.assertEqual(self.in_a_child(code, RIDGE_LIBRARY="/nowhere"), "0 ridge\n")

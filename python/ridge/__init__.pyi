@@ -1,0 +1,144 @@
+# Types of the package's names. An operation's outputs are arrays of the library whose arrays it was given: _A.
+from collections.abc import Sequence
+from typing import Any, TypedDict, TypeVar, type_check_only
+
+from typing_extensions import Unpack
+
+_A = TypeVar("_A")
+
+@type_check_only
+class _How(TypedDict, total=False):
+    variant: str | None
+    stream: int | None
+    context: Context | None
+
+__version__: str
+
+class Error(RuntimeError): ...
+
+
+class Context:
+    def __init__(self, threads: int = 0) -> None: ...
+    def __del__(self) -> None: ...
+    def allow_tf32(self, allow: bool = True) -> None: ...
+    def use_tuned(self, path: str | None = None) -> None: ...
+    @property
+    def last_way(self) -> str | None: ...
+    def apply(
+        self,
+        target: str,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        variant: str | None = None,
+        stream: int | None = None,
+        options: Sequence[float] | None = None,
+    ) -> None: ...
+
+def apply(
+    target: str,
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    variant: str | None = None,
+    stream: int | None = None,
+    options: Sequence[float] | None = None,
+    context: Context | None = None,
+) -> None: ...
+def targets() -> dict[str, str]: ...
+def add_layer_norm(
+    x: _A, residual: _A, gamma: _A, beta: _A, eps: float = 1e-5, activation: str = "none", **how: Unpack[_How]
+) -> tuple[_A, _A]: ...
+def add_rms_norm(
+    x: _A, residual: _A, gamma: _A, eps: float = 1e-5, activation: str = "none", **how: Unpack[_How]
+) -> tuple[_A, _A]: ...
+def attention(
+    q: _A,
+    k: _A,
+    v: _A,
+    causal: bool = False,
+    scale: float = 0.0,
+    window: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    sink: _A | None = None,
+    slope: _A | None = None,
+    **how: Unpack[_How],
+) -> tuple[_A, _A]: ...
+def attention_backward(
+    q: _A,
+    k: _A,
+    v: _A,
+    out: _A,
+    lse: _A,
+    dout: _A,
+    causal: bool = False,
+    scale: float = 0.0,
+    window: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    sink: _A | None = None,
+    slope: _A | None = None,
+    **how: Unpack[_How],
+) -> tuple[_A, _A, _A, _A | None]: ...
+def batched_gemm(a: _A, b: _A, alpha: float = 1.0, **how: Unpack[_How]) -> _A: ...
+def fp8_gemm(
+    a: _A, a_scale: _A, b: _A, b_scale: _A, dtype: Any = None, fast: bool = False, **how: Unpack[_How]
+) -> _A: ...
+def gemm(a: _A, b: _A, alpha: float = 1.0, dtype: Any = None, **how: Unpack[_How]) -> _A: ...
+def gemm_epilogue(
+    a: _A,
+    b: _A,
+    c: _A | None = None,
+    bias: _A | None = None,
+    row_bias: _A | None = None,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    activation: str = "none",
+    dtype: Any = None,
+    **how: Unpack[_How],
+) -> _A: ...
+def grouped_gemm(a: _A, b: _A, ends: _A, alpha: float = 1.0, **how: Unpack[_How]) -> _A: ...
+def layer_norm(
+    x: _A, gamma: _A, beta: _A, eps: float = 1e-5, activation: str = "none", **how: Unpack[_How]
+) -> _A: ...
+def linear_cross_entropy(
+    x: _A,
+    w: _A,
+    b: _A,
+    labels: _A,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    z_loss: float = 0.0,
+    **how: Unpack[_How],
+) -> tuple[_A, _A]: ...
+def linear_cross_entropy_backward(
+    x: _A,
+    w: _A,
+    b: _A,
+    labels: _A,
+    lse: _A,
+    dloss: _A,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    z_loss: float = 0.0,
+    **how: Unpack[_How],
+) -> tuple[_A, _A, _A]: ...
+def linear_cross_entropy_grad(
+    x: _A,
+    w: _A,
+    b: _A,
+    labels: _A,
+    dloss: _A,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    z_loss: float = 0.0,
+    **how: Unpack[_How],
+) -> tuple[_A, _A, _A, _A, _A]: ...
+def linear_norm_activation(x: _A, w: _A, b: _A, gamma: _A, beta: _A, **how: Unpack[_How]) -> _A: ...
+def linear_softmax(x: _A, w: _A, b: _A, **how: Unpack[_How]) -> _A: ...
+def masked_softmax(x: _A, mask: _A, scale: float = 1.0, log: bool = False, **how: Unpack[_How]) -> _A: ...
+def nvfp4_gemm(x: _A, q: _A, s: _A, tensor_scale: _A, **how: Unpack[_How]) -> _A: ...
+def prune_2_4(x: _A, **how: Unpack[_How]) -> tuple[_A, _A]: ...
+def quantize_fp8_blocks(x: _A, **how: Unpack[_How]) -> tuple[_A, _A]: ...
+def quantize_nvfp4(x: _A, tensor_scale: _A, **how: Unpack[_How]) -> tuple[_A, _A]: ...
+def rms_norm(x: _A, gamma: _A, eps: float = 1e-5, activation: str = "none", **how: Unpack[_How]) -> _A: ...
+def scaled_softmax(x: _A, scale: float = 1.0, causal: int = 0, log: bool = False, **how: Unpack[_How]) -> _A: ...
+def structured_sparsity(a: _A, codes: _A, b: _A, **how: Unpack[_How]) -> _A: ...
+def swiglu_ffn(x: _A, w1: _A, w2: _A, **how: Unpack[_How]) -> _A: ...

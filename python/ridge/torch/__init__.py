@@ -1,0 +1,15 @@
+"""ridge's operations as custom operations of PyTorch: recorded by autograd, whole under torch.compile.
+
+    import ridge.torch
+    y = ridge.torch.rms_norm(x, gamma)  # the arguments of ridge.rms_norm
+    norm = ridge.torch.RMSNorm(4096)  # in the place of torch.nn.RMSNorm
+
+Each is torch.ops.ridge.NAME as well. Attention and cross-entropy have the library's own backward; norms, softmax and
+products have one of PyTorch's operations. An operation without gradient says so when it is asked for one. On a GPU the
+work goes to PyTorch's current stream; each stream has a context of its own.
+"""
+from ._modules import Attention, FusedAddRMSNorm, LayerNorm, LinearCrossEntropyLoss, RMSNorm
+from ._operations import REGISTERED
+
+globals().update(REGISTERED)
+__all__ = ["Attention", "FusedAddRMSNorm", "LayerNorm", "LinearCrossEntropyLoss", "RMSNorm", *REGISTERED]

@@ -1,0 +1,212 @@
+"""The one list of what is registered, and its registration as custom operations ridge::NAME of PyTorch.
+
+An operation has a schema, whose arguments are those of ridge.NAME, its gradient, the tensors that the gradient needs,
+and outputs that are constants to autograd. All else is derived: shapes of outputs are those that ridge.NAME makes.
+"""
+import inspect
+import types
+from typing import Callable, NamedTuple, Optional
+
+import torch
+
+from .. import _operations
+from .._context import Context
+from . import _gradients
+
+
+class Operation(NamedTuple):
+    name: str
+    schema: str
+    saves: str = ""  # tensors, of inputs and outputs
+    gradient: Optional[Callable] = None
+    constant: str = ""  # outputs
+
+
+_NORM = "float eps=1e-5, str activation='none'"
+_SEEN = (
+    "bool causal=False, float scale=0.0, int[2] window=[-1, -1], float softcap=0.0, Tensor? sink=None, "
+    "Tensor? slope=None"
+)
+_CROSS_ENTROPY = "int ignore_index=-100, float label_smoothing=0.0, float z_loss=0.0"
+_EPILOGUE = (
+    "Tensor? c=None, Tensor? bias=None, Tensor? row_bias=None, float alpha=1.0, float beta=1.0, str activation='none', "
+    "ScalarType? dtype=None"
+)
+OPERATIONS = (
+    Operation("rms_norm", f"(Tensor x, Tensor gamma, {_NORM}) -> (Tensor y)", "x gamma", _gradients.norm),
+    Operation(
+        "layer_norm",
+        f"(Tensor x, Tensor gamma, Tensor beta, {_NORM}) -> (Tensor y)",
+        "x gamma beta",
+        _gradients.norm,
+    ),
+    Operation(
+        "add_rms_norm",
+        f"(Tensor x, Tensor residual, Tensor gamma, {_NORM}) -> (Tensor y, Tensor sum)",
+        "gamma sum",
+        _gradients.add_norm,
+    ),
+    Operation(
+        "add_layer_norm",
+        f"(Tensor x, Tensor residual, Tensor gamma, Tensor beta, {_NORM}) -> (Tensor y, Tensor sum)",
+        "gamma beta sum",
+        _gradients.add_norm,
+    ),
+    Operation(
+        "scaled_softmax",
+        "(Tensor x, float scale=1.0, int causal=0, bool log=False) -> (Tensor y)",
+        "y",
+        _gradients.scaled_softmax,
+    ),
+    Operation(
+        "masked_softmax",
+        "(Tensor x, Tensor mask, float scale=1.0, bool log=False) -> (Tensor y)",
+        "y",
+        _gradients.masked_softmax,
+    ),
+    Operation(
+        "attention",
+        f"(Tensor q, Tensor k, Tensor v, {_SEEN}) -> (Tensor out, Tensor lse)",
+        "q k v sink slope out lse",
+        _gradients.attention,
+        constant="lse",
+    ),
+    Operation(
+        "attention_backward",
+        f"(Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, Tensor dout, {_SEEN}) "
+        "-> (Tensor dq, Tensor dk, Tensor dv, Tensor dsink)",
+    ),
+    Operation(
+        "linear_cross_entropy",
+        f"(Tensor x, Tensor w, Tensor b, Tensor labels, {_CROSS_ENTROPY}) -> (Tensor loss, Tensor lse)",
+        "x w b labels lse",
+        _gradients.linear_cross_entropy,
+        constant="lse",
+    ),
+    Operation(
+        "linear_cross_entropy_backward",
+        f"(Tensor x, Tensor w, Tensor b, Tensor labels, Tensor lse, Tensor dloss, {_CROSS_ENTROPY}) "
+        "-> (Tensor dx, Tensor dw, Tensor db)",
+    ),
+    Operation(
+        "linear_cross_entropy_grad",
+        f"(Tensor x, Tensor w, Tensor b, Tensor labels, Tensor dloss, {_CROSS_ENTROPY}) "
+        "-> (Tensor loss, Tensor lse, Tensor dx, Tensor dw, Tensor db)",
+    ),
+    Operation(
+        "gemm",
+        "(Tensor a, Tensor b, float alpha=1.0, ScalarType? dtype=None) -> (Tensor c)",
+        "a b",
+        _gradients.gemm,
+    ),
+    Operation("batched_gemm", "(Tensor a, Tensor b, float alpha=1.0) -> (Tensor c)", "a b", _gradients.gemm),
+    Operation("grouped_gemm", "(Tensor a, Tensor b, Tensor ends, float alpha=1.0) -> (Tensor c)"),
+    Operation(
+        "gemm_epilogue",
+        f"(Tensor a, Tensor b, {_EPILOGUE}) -> (Tensor d)",
+        "a b c bias row_bias",
+        _gradients.gemm_epilogue,
+    ),
+    Operation("linear_softmax", "(Tensor x, Tensor w, Tensor b) -> (Tensor y)", "x w b y", _gradients.linear_softmax),
+    Operation(
+        "linear_norm_activation",
+        "(Tensor x, Tensor w, Tensor b, Tensor gamma, Tensor beta) -> (Tensor y)",
+        "x w b gamma beta",
+        _gradients.linear_norm_activation,
+    ),
+    Operation("swiglu_ffn", "(Tensor x, Tensor w1, Tensor w2) -> (Tensor y)", "x w1 w2", _gradients.swiglu_ffn),
+    Operation(
+        "fp8_gemm",
+        "(Tensor a, Tensor a_scale, Tensor b, Tensor b_scale, ScalarType? dtype=None, bool fast=False) -> (Tensor c)",
+    ),
+    Operation("quantize_fp8_blocks", "(Tensor x) -> (Tensor q, Tensor s)"),
+    Operation("quantize_nvfp4", "(Tensor x, Tensor tensor_scale) -> (Tensor q, Tensor s)"),
+    Operation("nvfp4_gemm", "(Tensor x, Tensor q, Tensor s, Tensor tensor_scale) -> (Tensor c)"),
+    Operation("prune_2_4", "(Tensor x) -> (Tensor values, Tensor codes)"),
+    Operation("structured_sparsity", "(Tensor a, Tensor codes, Tensor b) -> (Tensor c)"),
+)
+
+_library = torch.library.Library("ridge", "DEF")
+
+
+# ---- where calls run -------------------------------------------------------------------------------------------------
+class _Nowhere:
+    """A context that runs nothing: what is left of an operation is its outputs, whose shapes are then known."""
+
+    @staticmethod
+    def apply(*_):
+        pass
+
+
+_contexts: dict = {}  # scratch memory is ordered by a stream: one for each
+
+
+def _context_for(tensor):
+    where = (tensor.device.index, torch.cuda.current_stream(tensor.device).cuda_stream) if tensor.is_cuda else None
+    context = _contexts.get(where)
+    return context or _contexts.setdefault(where, Context())
+
+
+# ---- registration ----------------------------------------------------------------------------------------------------
+def _whole(outputs, like):
+    """With an empty tensor for an output that is not made: schemas know no optional outputs."""
+    if not isinstance(outputs, tuple):
+        return outputs
+    return tuple(like.new_empty(0) if output is None else output for output in outputs)
+
+
+def _running(operation):
+    function = getattr(_operations, operation.name)
+
+    def run(first, *arguments):
+        return _whole(function(first, *arguments, context=_context_for(first)), first)
+
+    def run_nowhere(first, *arguments):
+        return _whole(function(first, *arguments, context=_Nowhere), first)
+
+    return run, run_nowhere
+
+
+def _autograd(operation, arguments, outputs):
+    """(backward, setup_context) as torch.library.register_autograd takes them."""
+    saved = operation.saves.split()
+    constant = operation.constant.split()
+
+    def setup_context(ctx, inputs, output):
+        values = dict(zip(arguments, inputs))
+        made = dict(zip(outputs, output if isinstance(output, tuple) else (output,)))
+        ctx.save_for_backward(*[{**values, **made}[name] for name in saved])
+        ctx.mark_non_differentiable(*[made[name] for name in constant])
+        ctx.plain = {name: value for name, value in values.items() if not isinstance(value, torch.Tensor)}
+
+    def backward(ctx, *gradients):
+        if operation.gradient is None:
+            raise NotImplementedError(f"ridge::{operation.name} has no gradient")
+        call = types.SimpleNamespace(**ctx.plain | dict(zip(saved, ctx.saved_tensors)))
+        given = [d.contiguous() for name, d in zip(outputs, gradients) if name not in constant]
+        of_inputs = operation.gradient(call, *given)
+        for name, needed in zip(arguments, ctx.needs_input_grad):
+            if needed and name not in of_inputs:
+                raise NotImplementedError(f"ridge::{operation.name} has no gradient with respect to {name}")
+        return tuple(of_inputs.get(name) for name in arguments)
+
+    return backward, setup_context
+
+
+def _register(operation):
+    """ridge::NAME, which is returned."""
+    _library.define(operation.name + operation.schema, tags=(torch.Tag.pt2_compliant_tag,))
+    name = f"ridge::{operation.name}"
+    run, run_nowhere = _running(operation)
+    _library.impl(operation.name, run, "CPU")
+    _library.impl(operation.name, run, "CUDA")
+    torch.library.register_fake(name, run_nowhere, lib=_library)
+    packet = getattr(torch.ops.ridge, operation.name)
+    schema = packet.default._schema
+    backward, setup_context = _autograd(operation, [a.name for a in schema.arguments], [r.name for r in schema.returns])
+    torch.library.register_autograd(name, backward, setup_context=setup_context, lib=_library)
+    packet.__doc__ = inspect.getdoc(getattr(_operations, operation.name))
+    return packet
+
+
+REGISTERED = {operation.name: _register(operation) for operation in OPERATIONS}
