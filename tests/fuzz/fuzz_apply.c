@@ -153,6 +153,10 @@ static void choose_call(call *c, stream *s) {
     if (!takes(c, true)) /* extents that have to divide each other do so when they are the same */
         for (int d = 2; d < RIDGE_MAX_RANK; d++) c->dim[d] = c->dim[1];
     if (c->target->derive) c->target->derive(c->dim);
+    if (!takes(c, true)) { /* and those that have to be multiples are of 32 */
+        for (int d = 1; d < RIDGE_MAX_RANK; d++) c->dim[d] = c->dim[d] % 5 * 32;
+        if (c->target->derive) c->target->derive(c->dim);
+    }
     for (int k = 0; k < c->n; k++) c->tensor[k].spec = k < c->n_in ? &c->target->in[k] : &c->target->out[k - c->n_in];
 }
 
@@ -318,12 +322,20 @@ static void fill_indices(unsigned char *at, size_t bytes, ridge_dtype dtype, uin
     }
 }
 
+/* Codes of 2:4, each of the six. */
+static void fill_codes(unsigned char *at, size_t bytes) {
+    const uint32_t word = 0xed9c84edu;
+    for (size_t i = 0; i < bytes; i += sizeof word) memcpy(at + i, &word, sizeof word);
+}
+
 static void fill_input(const call *c, int k, stream *s) {
     const tensor *t = &c->tensor[k];
     const ridge_dtype dtype = ridge_dtype_of(&c->view[k]);
     const uint32_t kinds = one_in(s, 8) ? 8 : 3, state = draw(s, 256);
     if (t->spec->fill == RIDGE_FILL_INDEX)
         fill_indices(arena + t->begin, t->bytes, dtype, state, (uint32_t)c->dim[t->spec->index_dim]);
+    else if (t->spec->fill == RIDGE_FILL_PATTERN && kinds == 3) /* else they are of no pattern */
+        fill_codes(arena + t->begin, t->bytes);
     else
         fill_floats(arena + t->begin, t->bytes, dtype, state, kinds);
 }
