@@ -1,6 +1,6 @@
 /* 2:4 pruning on a GPU: see README.md.
  *
- * Floor: 3.125 bytes an element in 16 bits over the copy ceiling, about 22 instructions; the optimized kernel takes about 12. */
+ * Floor: 3.125 bytes an element in 16 bits over the copy ceiling. */
 #include "cuda/maps/plain.cuh"
 #include "sparse/pattern.h"
 
