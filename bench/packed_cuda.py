@@ -3,6 +3,7 @@
 
     bench/packed_cuda.py                      # both
     bench/packed_cuda.py --only nvfp4         # cases whose name contains this
+    bench/packed_cuda.py --drawn 20 --seed 7  # shapes drawn with this seed in place of the listed ones
     bench/packed_cuda.py --json rows.json
 
 Sparse: normal random operands in bf16, one of which is pruned; beside it cuSPARSELt with its default algorithm and with the one
@@ -12,6 +13,7 @@ result are compared with fp64, as in gemm_cuda.py.
 """
 
 import argparse
+import random
 import statistics
 
 import sides
@@ -27,6 +29,16 @@ NVFP4 = [
     (m, n, k) for n, k in ((8192, 8192), (28672, 8192)) for m in (1, 8, 16, 32, 64, 128, 256, 512, 2048)
 ]  # fmt: skip
 ROWS_CHECKED = 64
+
+
+def drawn(count, seed):
+    """Extents whose logarithms are uniform: sparse multiples of 64, which cuSPARSELt takes; NVFP4 up to 1024 rows."""
+    of = random.Random(seed)
+    extent = lambda low, high, unit: max(unit, round(low * (high / low) ** of.random() / unit) * unit)  # noqa: E731
+    sparse = [(extent(256, 16384, 64), extent(64, 16384, 64), extent(256, 16384, 64)) for _ in range(count)]
+    return sparse, [(extent(1, 1024, 1), extent(512, 32768, 8), extent(512, 16384, 64)) for _ in range(count)]
+
+
 FAILURES = (ridge.Error, RuntimeError, ValueError, TypeError, AttributeError, torch._dynamo.exc.TorchDynamoException)
 
 
@@ -107,6 +119,7 @@ def nvfp4_case(shape, rounds):
         c.append(torch.empty(m, n, device="cuda", dtype=torch.bfloat16))
         packed.append((*ridge.quantize_nvfp4(w, tensor), tensor))
         plain.append(dequantized(*packed[-1], table, where))
+    torch._dynamo.reset()  # it stops compiling one function for ever more shapes
     compiled = torch.compile(dequantized, dynamic=False)
     want = x[0].double() @ plain[0].double().t()
     runs = {
@@ -125,10 +138,13 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="write all rows to FILE")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--only", help="only cases whose name contains this")
+    parser.add_argument("--drawn", type=int, metavar="N", help="N drawn shapes of each in place of the listed ones")
+    parser.add_argument("--seed", type=int, default=1)
     o = parser.parse_args()
+    sparse, nvfp4 = drawn(o.drawn, o.seed) if o.drawn else (SPARSE, NVFP4)
     print("{device}, PyTorch {torch}, CUDA {cuda}".format(**sides.machine()))
-    cases = [(f"sparse {'x'.join(map(str, s))}", sparse_case, s) for s in SPARSE]
-    cases += [(f"nvfp4 {'x'.join(map(str, s))}", nvfp4_case, s) for s in NVFP4]
+    cases = [(f"sparse {'x'.join(map(str, s))}", sparse_case, s) for s in sparse]
+    cases += [(f"nvfp4 {'x'.join(map(str, s))}", nvfp4_case, s) for s in nvfp4]
     rows, ratios = [], {}
     for title, run, shape in cases:
         if o.only and o.only not in title:

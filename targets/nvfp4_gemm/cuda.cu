@@ -8,6 +8,7 @@
 extern "C" {
 #include "nvfp4_gemm.h"
 }
+#include "shares.cuh"
 
 namespace {
 
@@ -58,20 +59,6 @@ struct fp4_epilogue {
     __device__ void end(void) const {}
 };
 
-template <typename T>
-struct sum_of_shares {
-    const float *sums;
-    int64_t next, features;
-    int shares;
-    matrix<T> c;
-    const float *tensor;
-    __device__ void operator()(int64_t i, int64_t j) const {
-        float sum = 0.0f;
-        for (int s = 0; s < shares; s++) sum += sums[s * next + i * features + j];
-        c.at(i, j) = from_float<T>(sum * (*tensor * FP4_UNDO));
-    }
-};
-
 template <typename T, matmul_tuning Tuned>
 ridge_status tiles_of(const ridge_call *call, const fp4_tiles &t) {
     using S = matmul_shape<T, Tuned>;
@@ -89,8 +76,7 @@ ridge_status tiles_of(const ridge_call *call, const fp4_tiles &t) {
                    (int)(k / FP4_BLOCK)};
     const matrix_lines codes = {ridge_data(q), k / 2, n, ridge_row_stride(q) / 2};
     RIDGE_TRY(matmul_run<S>(codes, lines_of(x), n, m, plan, e, stream_of(call), t.shares));
-    if (t.shares == 1) return RIDGE_OK;
-    return launch_plain(call, m, n, sum_of_shares<T>{e.sums, e.next, n, t.shares, c, e.tensor});
+    return t.shares == 1 ? RIDGE_OK : add_shares<T>(call, t.shares, FP4_UNDO);
 }
 
 template <typename T>
@@ -122,20 +108,11 @@ struct dequantized_pair {
     }
 };
 template <typename T>
-struct scaled {
-    matrix<const float> from;
-    matrix<T> c;
-    const float *tensor;
-    __device__ void operator()(int64_t i, int64_t j) const { c.at(i, j) = from_float<T>(from.at(i, j) * *tensor); }
-};
-
-template <typename T>
 ridge_status dequantized(const ridge_call *call) {
     const int64_t m = call->dim[FP4_M], n = call->dim[FP4_N], k = call->dim[FP4_K], line = (k + 7) / 8 * 8;
     const DLTensor *q = &call->in[FP4_Q], *s = &call->in[FP4_S];
-    float *const sums = (float *)call->scratch;
     const matrix_view weights = {(char *)call->scratch + (m * n * 4 + 255) / 256 * 256, n, k, line, 1};
-    const matrix_view wide = {sums, m, n, n, 1};
+    const matrix_view wide = {call->scratch, m, n, n, 1};
     if (m == 0) return RIDGE_OK;
     RIDGE_TRY(launch_plain(call, n, k / 2,
                            dequantized_pair<T>{{(const unsigned char *)ridge_data(q), ridge_row_stride(q) / 2},
@@ -143,9 +120,7 @@ ridge_status dequantized(const ridge_call *call) {
                                                {(T *)weights.base, line}}));
     RIDGE_TRY(gemm_at_best(
         gemm_call(view_of(call->in[FP4_X]), transposed(weights), wide, call->dtype, true, stream_of(call))));
-    return launch_plain(
-        call, m, n,
-        scaled<T>{{sums, n}, matrix_out<T>(&call->out[0]), (const float *)ridge_data(&call->in[FP4_TENSOR])});
+    return add_shares<T>(call, 1, 1.0f);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 extern "C" {
 #include "nvfp4_gemm.h"
 }
+#include "shares.cuh"
 
 namespace {
 
@@ -160,20 +161,6 @@ __global__ void __launch_bounds__(threads, 2) few_rows_kernel(const few_rows_arg
 #endif
 }
 
-template <typename T>
-struct sum_of_shares {
-    const float *sums;
-    int64_t m, n;
-    int shares;
-    matrix<T> c;
-    const float *tensor;
-    __device__ void operator()(int64_t i, int64_t j) const {
-        float sum = 0.0f;
-        for (int s = 0; s < shares; s++) sum += sums[(s * m + i) * n + j];
-        c.at(i, j) = from_float<T>(sum * (*tensor * FP4_UNDO));
-    }
-};
-
 template <typename T, int Tokens>
 ridge_status few_rows(const ridge_call *call) {
     const fp4_shares shares =
@@ -198,9 +185,7 @@ ridge_status few_rows(const ridge_call *call) {
     const dim3 grid((unsigned)((a.n + FP4_ROWS - 1) / FP4_ROWS), (unsigned)shares.count);
     RIDGE_TRY(launch(few_rows_kernel<T, Tokens>, {grid, threads, shares.steps * step_bytes * Tokens / 8},
                      stream_of(call), a));
-    return launch_plain(call, a.m, a.n,
-                        sum_of_shares<T>{a.sums, a.m, a.n, shares.count, matrix_out<T>(&call->out[0]),
-                                         (const float *)ridge_data(&call->in[FP4_TENSOR])});
+    return add_shares<T>(call, shares.count, FP4_UNDO);
 }
 
 template <typename T>
