@@ -45,7 +45,7 @@ struct gemm_call {
         : a(view_of(call->in[GEMM_A])),
           b(view_of(call->in[GEMM_B])),
           c(view_of(call->out[0])),
-          dtype(call->dtype),
+          dtype(ridge_dtype_stored(call->dtype)),
           wide(call->option[GEMM_WIDE] > 0),
           alpha((float)call->option[GEMM_ALPHA]),
           addend(),

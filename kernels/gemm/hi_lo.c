@@ -11,12 +11,15 @@ enum { DEEP_COLUMNS = 1024, DEEP_LINES = 4096, LEAST_K = 16 };
 
 static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by * by; }
 
+/* Of one element. */
+static double bytes_of_parts(const gemm_tile *tile) { return tile->products > 1 ? 4 : 2; }
+
 gemm_hi_lo gemm_hi_lo_of(const gemm_tile *tile, const gemm_problem *g) {
     gemm_hi_lo at = {.shares = gemm_shares(tile, g)};
     const double lines[] = {(double)up(g->m, 8), (double)up(g->n, 8)};
     at.padded = up(up(g->k, GEMM_SLICE), (int64_t)at.shares * GEMM_SLICE);
-    at.a = linear_scratch_take(&at.bytes, lines[0] * 4 * (double)at.padded);
-    at.b = linear_scratch_take(&at.bytes, lines[1] * 4 * (double)at.padded);
+    at.a = linear_scratch_take(&at.bytes, lines[0] * bytes_of_parts(tile) * (double)at.padded);
+    at.b = linear_scratch_take(&at.bytes, lines[1] * bytes_of_parts(tile) * (double)at.padded);
     at.a_undo = linear_scratch_take(&at.bytes, lines[0] * 4);
     at.b_undo = linear_scratch_take(&at.bytes, lines[1] * 4);
     at.largest = linear_scratch_take(&at.bytes, 2 * SPLIT_FEW * sizeof(unsigned));
@@ -28,7 +31,8 @@ gemm_hi_lo gemm_hi_lo_of(const gemm_tile *tile, const gemm_problem *g) {
 
 static const char *refusal_of(const gemm_tile *t, const gemm_problem *g) {
     const int64_t most = INT32_MAX / 2 - 4096;
-    if (g->dtype != RIDGE_F32) return "for f32";
+    if (g->dtype != RIDGE_TF32 && (g->dtype != RIDGE_F32 || t->products == 1))
+        return t->products == 1 ? "for tf32" : "for f32 and tf32";
     if (g->m < 1) return "for one row and more";
     if (g->k < LEAST_K) return "for a K of 16 and more: fp32's error of fewer terms is smaller";
     if (g->m > most || g->n > most || g->k > most) return "for extents of 30 bits";
@@ -45,7 +49,7 @@ ridge_plan gemm_hi_lo_plan_of(const gemm_tile *t, const gemm_problem *g) {
     ridge_plan plan = {.refusal = refusal_of(t, g)};
     if (plan.refusal) return plan;
     const gemm_hi_lo at = gemm_hi_lo_of(t, g);
-    const double parts = 4.0 * (double)at.padded * ((double)g->m + (double)g->n);
+    const double parts = bytes_of_parts(t) * (double)at.padded * ((double)g->m + (double)g->n);
     const double sums = at.shares > 1 ? 4.0 * (double)g->m * (double)gemm_share_line(g->n) * at.shares : 0;
     const double read = read_of(g->a.step == 1, g->m, g->k) + read_of(g->b.step != 1, g->n, g->k);
     plan.us = 3 * LAUNCH + (read + parts) / DRAM + gemm_tile_cost(t, g);

@@ -1,4 +1,4 @@
-/* fp32 products by wgmma from hi and lo parts in fp16: see hi_lo.h. */
+/* fp32 and tf32 products by wgmma from parts in fp16: see hi_lo.h. */
 #include "gemm/call.cuh"
 #include "cuda/epilogue/scale.cuh"
 #include "cuda/gemm/products.cuh"
@@ -92,10 +92,10 @@ struct gemm_by_parts {
         return (P *)(g.scratch + offset);
     }
     unsigned *infinite(void) const { return part<unsigned>(at.infinite); }
-    split_side<2> left(void) const {
+    split_side<S::parts> left(void) const {
         return {part<__half>(at.a), part<float>(at.a_undo), infinite(), part<unsigned>(at.largest)};
     }
-    split_side<2> right(void) const {
+    split_side<S::parts> right(void) const {
         return {part<__half>(at.b), part<float>(at.b_undo), infinite(), part<unsigned>(at.largest) + SPLIT_FEW};
     }
     gemm_hi_lo_epilogue<S::N> epilogue(void) const {
@@ -103,7 +103,7 @@ struct gemm_by_parts {
         e.c = (float *)g.c.base, e.line = g.c.line;
         e.row_undo = left().undo, e.column_undo = right().undo, e.alpha = g.alpha;
         e.rows = (int)g.c.rows, e.columns = (int)g.c.columns;
-        e.pairs = (uintptr_t)e.c % 8 == 0 && e.line % 2 == 0 && e.columns % 2 == 0;
+        e.pairs = (uintptr_t)e.c % 8 == 0 && e.line % 2 == 0;
         if (at.shares == 1) {
             e.terms = g.terms<float>();
             return e;
@@ -115,7 +115,8 @@ struct gemm_by_parts {
     ridge_status run(void) const {
         const matrix_view a = g.a, b = transposed(g.b); /* lines are what is summed over */
         matmul_plan plan = matmul_whole(at.padded, GEMM_SLICE, 8);
-        plan.low = plan.slices, plan.slices /= at.shares;
+        if (S::parts > 1) plan.low = plan.slices;
+        plan.slices /= at.shares;
         RIDGE_TRY(clear_memory(infinite(), sizeof(unsigned), g.stream));
         RIDGE_TRY(split_sides(left(), a, right(), b, (int)at.padded, g.stream));
         RIDGE_TRY(matmul_run<S>(left().parts(a, (int)at.padded), right().parts(b, (int)at.padded), a.rows, b.rows, plan,
@@ -125,20 +126,26 @@ struct gemm_by_parts {
     }
 };
 
-#define IN_TILE(name, columns_, stages_, cluster_m_, cluster_n_, split_, rate_, idea_)            \
-    static ridge_status in_##name(const gemm_call &g) {                                           \
-        constexpr matmul_tuning tuned = {.columns = columns_,                                     \
-                                         .stages = stages_,                                       \
-                                         .cluster_m = cluster_m_,                                 \
-                                         .cluster_n = cluster_n_,                                 \
-                                         .promote = 2,                                            \
-                                         .split = true};                                          \
-        constexpr gemm_tile tile = {columns_, stages_, cluster_m_, cluster_n_, split_, rate_, 3}; \
-        const gemm_problem p = g.problem();                                                       \
-        if (g.c.rows == 0) return RIDGE_OK;                                                       \
-        return gemm_by_parts<matmul_shape<__half, tuned>>{g, gemm_hi_lo_of(&tile, &p)}.run();     \
+template <matmul_tuning Tuned>
+static ridge_status by_parts(const gemm_call &g, const gemm_tile &tile) {
+    const gemm_problem p = g.problem();
+    if (g.c.rows == 0) return RIDGE_OK;
+    return gemm_by_parts<matmul_shape<__half, Tuned>>{g, gemm_hi_lo_of(&tile, &p)}.run();
+}
+#define IN_TILE(products_, name, columns_, stages_, cluster_m_, cluster_n_, split_, rate_, idea_)         \
+    static ridge_status in_##name(const gemm_call &g) {                                                   \
+        constexpr matmul_tuning tuned = {.columns = columns_,                                             \
+                                         .stages = stages_,                                               \
+                                         .cluster_m = cluster_m_,                                         \
+                                         .cluster_n = cluster_n_,                                         \
+                                         .promote = (products_) == 3 ? 2 : 0,                             \
+                                         .split = (products_) == 3};                                      \
+        return by_parts<tuned>(g, {columns_, stages_, cluster_m_, cluster_n_, split_, rate_, products_}); \
     }
-GEMM_HI_LO_TILES(IN_TILE)
+#define IN_HI_LO_TILE(...) IN_TILE(3, __VA_ARGS__)
+#define IN_HI_TILE(...) IN_TILE(1, __VA_ARGS__)
+GEMM_HI_LO_TILES(IN_HI_LO_TILE)
+GEMM_HI_TILES(IN_HI_TILE)
 
 ridge_status gemm_by_hi_lo_128(const gemm_call &g) { return in_hi_lo_128(g); }
 
@@ -149,3 +156,4 @@ ridge_status gemm_by_hi_lo_128(const gemm_call &g) { return in_hi_lo_128(g); }
         return ridge::in_##name(ridge::gemm_call(call));               \
     }
 GEMM_HI_LO_TILES(RUN)
+GEMM_HI_TILES(RUN)

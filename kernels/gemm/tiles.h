@@ -33,11 +33,17 @@
     X(hi_lo_64, 64, 4, 2, 1, false, 2.8e6, "128 x 64, likewise: few columns") \
     X(hi_lo_shares, 128, 3, 2, 1, true, 5.2e6, "128 x 128, likewise, and K in shares")
 
+/* The tiles of tf32 operands, likewise: the hi parts alone, one product. rate: of the same tiles in GEMM_TILES. */
+#define GEMM_HI_TILES(X)                                                         \
+    X(hi_256, 256, 4, 2, 1, false, 7.0e6, "128 x 256, tf32 as one part in fp16") \
+    X(hi_64, 64, 8, 2, 1, false, 4.2e6, "128 x 64, likewise: few columns")       \
+    X(hi_shares, 256, 4, 2, 1, true, 7.0e6, "128 x 256, likewise, and K in shares")
+
 typedef struct gemm_tile {
     int columns, stages, cluster_m, cluster_n;
     bool split;
     double rate;
-    int products; /* of the tensor cores, for each of the problem's */
+    int products; /* of the tensor cores, for each of the problem's: of parts, 3 of hi and lo, or 1 of hi alone */
 } gemm_tile;
 enum { GEMM_TILE_ROWS = 128, GEMM_SLICE = 64, GEMM_MOST_SHARES = 64 };
 

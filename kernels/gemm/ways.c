@@ -40,6 +40,7 @@ gemm_problem gemm_problem_of(const ridge_way *way, const ridge_problem *p) {
 #define DECLARE(name, ...) RIDGE_CUDA_DECLARE(gemm_cuda_##name);
 GEMM_TILES(DECLARE)
 GEMM_HI_LO_TILES(DECLARE)
+GEMM_HI_TILES(DECLARE)
 RIDGE_CUDA_DECLARE(gemm_cuda_few_rows);
 RIDGE_CUDA_DECLARE(gemm_cuda_direct);
 RIDGE_CUDA_DECLARE(gemm_cuda_copied);
@@ -56,8 +57,10 @@ RIDGE_CUDA_DECLARE(gemm_cuda_any);
      .own = &(const gemm_tile){columns_, stages_, cluster_m_, cluster_n_, split_, rate_, products_}},
 #define WGMMA_WAY(...) TILE_WAY(GEMM_PLAIN, gemm_wgmma_plan, 1, __VA_ARGS__)
 #define HI_LO_WAY(...) TILE_WAY(GEMM_PLAIN, gemm_hi_lo_plan, 3, __VA_ARGS__)
+#define HI_WAY(...) TILE_WAY(GEMM_PLAIN, gemm_hi_lo_plan, 1, __VA_ARGS__)
 #define WGMMA_TERMS_WAY(...) TILE_WAY(GEMM_WITH_TERMS, gemm_wgmma_plan, 1, __VA_ARGS__)
 #define HI_LO_TERMS_WAY(...) TILE_WAY(GEMM_WITH_TERMS, gemm_hi_lo_plan, 3, __VA_ARGS__)
+#define HI_TERMS_WAY(...) TILE_WAY(GEMM_WITH_TERMS, gemm_hi_lo_plan, 1, __VA_ARGS__)
 
 #define FEW_ROWS_WAY(number_)                                                            \
     {.name = "few_rows",                                                                 \
@@ -82,7 +85,8 @@ RIDGE_CUDA_DECLARE(gemm_cuda_any);
 
 const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS] = {
     GEMM_TILES(WGMMA_WAY)       /* 16 bits */
-    GEMM_HI_LO_TILES(HI_LO_WAY) /* fp32 */
+    GEMM_HI_LO_TILES(HI_LO_WAY) /* fp32, and tf32 */
+    GEMM_HI_TILES(HI_WAY)       /* tf32 */
     FEW_ROWS_WAY(GEMM_PLAIN)    /* */
     DIRECT_WAY(GEMM_PLAIN)      /* */
     {.name = "copied",
@@ -94,6 +98,6 @@ const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS] = {
 };
 
 const ridge_way gemm_terms_ways[GEMM_TERMS_WAYS] = {
-    GEMM_TERMS_TILES(WGMMA_TERMS_WAY) GEMM_HI_LO_TILES(HI_LO_TERMS_WAY) FEW_ROWS_WAY(GEMM_WITH_TERMS)
-        DIRECT_WAY(GEMM_WITH_TERMS) ANY_WAY(GEMM_WITH_TERMS) /* */
+    GEMM_TERMS_TILES(WGMMA_TERMS_WAY) GEMM_HI_LO_TILES(HI_LO_TERMS_WAY) GEMM_HI_TILES(HI_TERMS_WAY)
+        FEW_ROWS_WAY(GEMM_WITH_TERMS) DIRECT_WAY(GEMM_WITH_TERMS) ANY_WAY(GEMM_WITH_TERMS) /* */
 };

@@ -132,7 +132,7 @@ bool epilogue_of(gemm_epilogue<T, N> *e, const gemm_call &g, int shares, int clu
         e->across = (tiles + cluster_n - 1) / cluster_n * cluster_n, e->pairs = true;
     } else if (g.wide) {
         e->wide = (float *)g.c.base, e->line = g.c.line;
-        e->pairs = (uintptr_t)g.c.base % 8 == 0 && g.c.line % 2 == 0 && g.c.columns % 2 == 0;
+        e->pairs = (uintptr_t)g.c.base % 8 == 0 && g.c.line % 2 == 0;
     } else {
         return make_map<T>(&e->map, lines_of(g.c), 64);
     }

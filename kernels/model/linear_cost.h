@@ -16,8 +16,6 @@ typedef enum linear_pipe {
     LINEAR_PIPE_HALF_SOFTMAX,  /* 128 x 128 */
     LINEAR_PIPE_SPLIT_SOFTMAX, /* with a softmax of whole rows behind it */
     LINEAR_PIPE_SPLIT_SINGLE,  /* likewise, where 104 columns are all */
-    LINEAR_PIPE_TF32_SOFTMAX,  /* 128 x 256 */
-    LINEAR_PIPE_TF32_NARROW,   /* 128 x 64 */
     LINEAR_PIPE_16,            /* 128 x 256 */
     LINEAR_PIPE_16_SOFTMAX,
     LINEAR_PIPE_16_NARROW, /* 128 x 64 */

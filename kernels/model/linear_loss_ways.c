@@ -232,7 +232,7 @@ static double thin_loss_cost(const facts *f) {
 
 /* The sums of all shares are written and read. */
 static double shared_cost(const facts *f) {
-    const int shares = linear_softmax_shares(f->batch, f->depth, f->classes);
+    const int shares = linear_loss_shares(f->batch, f->depth, f->classes);
     const int64_t each = (f->depth + shares - 1) / shares;
     return linear_pipe_cost(LINEAR_PIPE_16, f->batch, f->classes, each, shares, f->sm_count) +
            linear_pass_cost(2 * linear_shared_bytes(f->batch, f->depth, f->classes)) +

@@ -1,5 +1,6 @@
 /* What the tables of ways of linear_softmax and multihead_linear_softmax have in common. Included once, by target.c,
  * which defines before: DIMS, the linear_softmax_dims of its extents. */
+#include "linear/logits.h"
 #include "model/linear_ways.h"
 
 /* ---- CPU ---- */
@@ -48,19 +49,8 @@ static inline ridge_arithmetic linear_of_few_rows(const ridge_problem *p) {
     }
 OF_WAY(SKINNY_SINGLE, fused)
 OF_WAY(LINEAR_TILES_SPLIT, tiles_split)
-OF_WAY(LINEAR_TILES_TF32, tiles_tf32)
 OF_WAY(LINEAR_TILES_16, tiles_16)
-OF_WAY(LINEAR_TILES_NARROW, tiles_narrow)
-OF_WAY(LINEAR_LOGITS_16, logits_16)
-OF_WAY(LINEAR_LOGITS_SHARED, logits_shared)
-OF_WAY(LINEAR_LOGITS_HEADS, logits_heads)
-OF_WAY(LINEAR_LOGITS_SPLIT, logits_split)
-OF_WAY(LINEAR_LOGITS_TF32, logits_tf32)
-OF_WAY(LINEAR_TILES_HALF, tiles_half)
 OF_WAY(LINEAR_TILES_HEADS, tiles_heads)
-OF_WAY(LINEAR_LOGITS_HALF, logits_half)
-OF_WAY(LINEAR_LOGITS_WGMMA, logits_wgmma)
-OF_WAY(LINEAR_LOGITS_FFMA, logits_ffma)
 OF_WAY(LINEAR_FEW_ROWS, few_rows)
 OF_WAY(LINEAR_COPIED, copied)
 OF_WAY(LINEAR_THIN, thin)
@@ -87,53 +77,20 @@ OF_WAY(LINEAR_THIN, thin)
 #define LINEAR_WAYS_STREAM(fn, dims)                                                                                   \
     LINEAR_WAY(SKINNY_STREAM, "skinny_stream", "72 rows a cluster of eight that has all of the depth at once", fn, 90, \
                fused, linear_three_of_fp16, dims)
-#define LINEAR_WAYS_HALF(fn, dims)                                                                                   \
-    LINEAR_WAY(LINEAR_TILES_HALF, "tiles_half",                                                                      \
-               "one product of fp16 parts scaled line by line; tiles of 128 rows exchange their rows' sums", fn, 90, \
-               tiles_half, linear_one_of_fp16, dims)
 #define LINEAR_WAYS_SPLIT(fn, dims)                                                                                   \
     LINEAR_WAY(LINEAR_TILES_SPLIT, "tiles_split", "operands split once; tiles of 128 rows exchange their rows' sums", \
                fn, 90, tiles_split, linear_three_of_fp16, dims)
-#define LINEAR_WAYS_TILES(fn, dims)                                                                                    \
-    LINEAR_WAY(LINEAR_TILES_TF32, "tiles_tf32", "tiles of 128 rows exchange their rows' sums, w transposed first", fn, \
-               90, tiles_tf32, NULL, dims),                                                                            \
-        LINEAR_WAY(LINEAR_TILES_16, "tiles_16", "tiles of 128 rows exchange their rows' sums", fn, 90, tiles_16, NULL, \
-                   dims),                                                                                              \
-        LINEAR_WAY(LINEAR_TILES_NARROW, "tiles_narrow", "tiles of 128 rows by all of up to 64 classes", fn, 90,        \
-                   tiles_narrow, NULL, dims)
+#define LINEAR_WAYS_TILES(fn, dims) \
+    LINEAR_WAY(LINEAR_TILES_16, "tiles_16", "tiles of 128 rows exchange their rows' sums", fn, 90, tiles_16, NULL, dims)
 #define LINEAR_WAYS_HEADS(fn, dims)                                                                                 \
     LINEAR_WAY(LINEAR_TILES_HEADS, "tiles_heads", "w copied, each head's classes in whole tiles; then as tiles_16", \
-               fn, 90, tiles_heads, NULL, dims),                                                                    \
-        LINEAR_WAY(LINEAR_LOGITS_HEADS, "logits_heads",                                                             \
-                   "w of all heads copied side by side, a product to memory, softmax row by row", fn, 90,           \
-                   logits_heads, NULL, dims)
-#define LINEAR_WAYS_LOGITS_16(fn, dims)                                                                              \
-    LINEAR_WAY(LINEAR_LOGITS_16, "logits_16", "a product by wgmma to memory, softmax row by row", fn, 90, logits_16, \
-               NULL, dims)
-#define LINEAR_WAYS_LOGITS_PARTS(fn, dims)                                                                           \
-    LINEAR_WAY(LINEAR_LOGITS_SPLIT, "logits_split", "operands split once, logits to memory, softmax row by row", fn, \
-               90, logits_split, linear_three_of_fp16, dims),                                                        \
-        LINEAR_WAY(LINEAR_LOGITS_HALF, "logits_half",                                                                \
-                   "one product of fp16 parts scaled line by line, logits to memory, softmax row by row", fn, 90,    \
-                   logits_half, linear_one_of_fp16, dims)
-#define LINEAR_WAYS_LOGITS_MORE(fn, dims)                                                                              \
-    LINEAR_WAY(LINEAR_LOGITS_SHARED, "logits_shared", "blocks share the depth, sums to memory, softmax of their sums", \
-               fn, 90, logits_shared, NULL, dims),                                                                     \
-        LINEAR_WAYS_LOGITS_PARTS(fn, dims),                                                                            \
-        LINEAR_WAY(LINEAR_LOGITS_TF32, "logits_tf32",                                                                  \
-                   "a product by wgmma to memory, w transposed first, softmax row by row", fn, 90, logits_tf32, NULL,  \
-                   dims),                                                                                              \
-        LINEAR_WAY(LINEAR_LOGITS_WGMMA, "logits_wgmma", "64 rows by 128 classes a cluster, logits to memory", fn, 90,  \
-                   logits_wgmma, linear_three_of_fp16, dims)
+               fn, 90, tiles_heads, NULL, dims)
 #define LINEAR_WAYS_COPIED(fn, dims)                                                                                 \
     LINEAR_WAY(LINEAR_COPIED, "copied", "operands copied to aligned memory, then the way that suits the copies", fn, \
                90, copied, linear_of_copied, dims)
 #define LINEAR_WAYS_THIN(fn, dims)                                                                                    \
     LINEAR_WAY(LINEAR_THIN, "thin", "all columns of 32 rows a warp, by mma.sync; x is read once, as it lies", fn, 80, \
                thin, linear_thin_arithmetic, dims)
-#define LINEAR_WAYS_LOGITS(fn, dims)                                                                                 \
-    LINEAR_WAY(LINEAR_LOGITS_FFMA, "logits_ffma", "a product by multiply-adds to memory, softmax row by row", fn, 0, \
-               logits_ffma, NULL, dims)
 #define LINEAR_WAYS_FEW_ROWS(fn, dims)                                                                             \
     LINEAR_WAY(LINEAR_FEW_ROWS, "few_rows", "w read once at memory's rate, by tensor cores from 9 rows on", fn, 0, \
                few_rows, linear_of_few_rows, dims)

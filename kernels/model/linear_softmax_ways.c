@@ -54,86 +54,34 @@ static skinny_facts skinny_of(const facts *f) {
 static bool w_is_tileable(const facts *f) { return linear_tileable(&f->w, f->bytes) && f->w_head * f->bytes % 16 == 0; }
 static bool is_tileable(const facts *f) { return linear_tileable(&f->x, f->bytes) && w_is_tileable(f); }
 
-/* Operands in one type as TMA and wgmma take them: K-major in tf32, where w is transposed otherwise. */
-static const char *refuses_layout(const facts *f) {
-    if (!linear_tileable(&f->x, f->bytes)) return "x is not in lines of 16-byte pieces";
-    if (f->bytes == 4 && f->depth % 4 != 0) return "for a depth in multiples of 4";
-    if ((f->bytes == 2 || linear_by_rows(&f->w)) && !w_is_tileable(f)) return "w is not in lines of 16-byte pieces";
-    return NULL;
-}
-
-static const char *refuses_copies_of_heads(int way, const facts *f) {
+static const char *refuses_copies_of_heads(const facts *f) {
     const linear_softmax_scratch at =
-        linear_softmax_scratch_of(way, f->batch, f->depth, f->classes, f->heads, f->dtype);
+        linear_softmax_scratch_of(LINEAR_TILES_HEADS, f->batch, f->depth, f->classes, f->heads, f->dtype);
     return at.bytes > 0 ? NULL : "copies take too much memory";
 }
 
 static const char *refuses_tiles(int way, const facts *f) {
-    const bool split = way == LINEAR_TILES_SPLIT || way == LINEAR_TILES_HALF;
     const bool packed = way == LINEAR_TILES_HEADS;
-    const int64_t wide = packed ? linear_heads_wide(way, f->classes, f->heads) : linear_softmax_wide(f->classes);
+    const int64_t wide = packed ? linear_heads_wide(f->classes) : linear_softmax_wide(f->classes);
     const double lines = (double)f->heads * ((double)f->batch + (double)wide);
     if (f->sm / 10 != 9) return "needs wgmma (compute capability 9.0)";
     if (f->batch < 1 || lines > INT32_MAX / 2.0) return "for 1 to 2^30 rows and classes";
     if (f->classes > LINEAR_TILES_CLASSES) return "for up to 8192 classes";
-    if (way == LINEAR_TILES_NARROW && f->classes > LINEAR_TILE_NARROW) return "for up to 64 classes";
-    if (packed) return refuses_copies_of_heads(way, f);
-    if (f->heads > 1 && (!split || linear_by_rows(&f->w))) return "for one head";
-    return split ? NULL : refuses_layout(f); /* the pass that splits reads any alignment */
+    if (packed) return refuses_copies_of_heads(f);
+    if (f->heads > 1 && (way != LINEAR_TILES_SPLIT || linear_by_rows(&f->w))) return "for one head";
+    if (way == LINEAR_TILES_SPLIT) return NULL; /* the pass that splits reads any alignment */
+    return is_tileable(f) ? NULL : "x or w is not in lines of 16-byte pieces";
 }
 
 static const char *refuses_type(int way, const facts *f) {
     switch (way) {
-        case LINEAR_TILES_HALF:
-        case LINEAR_LOGITS_HALF:
-        case LINEAR_TILES_TF32:
-        case LINEAR_LOGITS_TF32: return f->dtype == RIDGE_TF32 ? NULL : "for tf32";
         case LINEAR_TILES_16:
-        case LINEAR_TILES_NARROW:
-        case LINEAR_TILES_HEADS:
-        case LINEAR_LOGITS_16:
-        case LINEAR_LOGITS_SHARED:
-        case LINEAR_LOGITS_HEADS: return f->bytes == 2 ? NULL : "for types of 16 bits";
-        case LINEAR_LOGITS_FFMA:
+        case LINEAR_TILES_HEADS: return f->bytes == 2 ? NULL : "for types of 16 bits";
         case LINEAR_FEW_ROWS:
         case LINEAR_COPIED:
         case LINEAR_THIN: return NULL;
         default: return f->bytes == 4 ? NULL : "for f32 and tf32";
     }
-}
-
-static const char *refuses_logits(int way, const facts *f) {
-    if (way == LINEAR_LOGITS_FFMA) return NULL;
-    if (f->sm / 10 != 9) return "needs wgmma (compute capability 9.0)";
-    if (f->batch < 1) return "for one row and more";
-    if (way == LINEAR_LOGITS_SPLIT || way == LINEAR_LOGITS_HALF) {
-        const bool any = linear_softmax_scratch_of(way, f->batch, f->depth, f->classes, f->heads, f->dtype).bytes > 0;
-        const bool few = (double)f->batch * (double)f->heads <= INT32_MAX;
-        return !few                                    ? "for up to 2^31 rows of all heads"
-               : f->heads > 1 && linear_by_rows(&f->w) ? "for one head, or w in lines across the depth"
-               : any                                   ? NULL
-                                                       : "operands in fp16 exceed 1 GiB";
-    }
-    if (way == LINEAR_LOGITS_HEADS) {
-        const bool few = (double)f->batch * (double)f->heads <= INT32_MAX;
-        return few ? refuses_copies_of_heads(way, f) : "for up to 2^31 rows of all heads";
-    }
-    if (way == LINEAR_LOGITS_TF32) return f->heads > 1 ? "for one head" : refuses_layout(f);
-    if (way != LINEAR_LOGITS_WGMMA) {
-        if (!is_tileable(f)) return "x or w is not in lines of 16-byte pieces";
-        if (way == LINEAR_LOGITS_16) return NULL;
-        return f->heads > 1                                                ? "for one head"
-               : f->classes > LINEAR_SHARED_CLASSES                        ? "for up to 16384 classes"
-               : linear_softmax_shares(f->batch, f->depth, f->classes) < 2 ? "for a depth that can be shared"
-                                                                           : NULL;
-    }
-    const bool lies = f->x.offset % 16 == 0 && f->x.line % 4 == 0 && f->depth % SKINNY_DEPTH == 0 &&
-                      (!linear_by_rows(&f->w) || (f->w.offset % 16 == 0 && f->w.line % 4 == 0));
-    return f->heads > 1           ? "for one head"
-           : f->classes <= 128    ? "for more than 128 classes"
-           : f->classes > 1 << 22 ? "for up to 2^22 classes"
-           : lies                 ? NULL
-                                  : "for a depth in multiples of 16, and aligned operands";
 }
 
 static const char *refuses_copied(const facts *f) {
@@ -167,10 +115,9 @@ const char *linear_softmax_refusal(int way, const linear_softmax_facts *f) {
     const char *type = refuses_type(way, f);
     if (type) return type;
     if (way < SKINNY_WAYS) return skinny_refusal(way, &s);
-    if (way < LINEAR_LOGITS_16) return refuses_tiles(way, f);
+    if (way < LINEAR_FEW_ROWS) return refuses_tiles(way, f);
     if (way == LINEAR_FEW_ROWS) return refuses_few_rows(f);
-    if (way == LINEAR_THIN) return refuses_thin(f);
-    return way == LINEAR_COPIED ? refuses_copied(f) : refuses_logits(way, f);
+    return way == LINEAR_THIN ? refuses_thin(f) : refuses_copied(f);
 }
 const char *linear_softmax_refuses(const ridge_way *way, const ridge_problem *problem) {
     const facts f = facts_of(way->own, problem);
@@ -195,15 +142,12 @@ linear_softmax_facts linear_softmax_copied(const linear_softmax_facts *f) {
 }
 
 /* Operands of any alignment: nothing that copies are for. */
-static bool reads_any(int way) {
-    return way == LINEAR_TILES_SPLIT || way == LINEAR_LOGITS_SPLIT || way == LINEAR_TILES_HALF ||
-           way == LINEAR_LOGITS_HALF || linear_packs_heads(way);
-}
+static bool reads_any(int way) { return way == LINEAR_TILES_SPLIT || way == LINEAR_TILES_HEADS; }
 
 int linear_softmax_of_copied(const linear_softmax_facts *copied, unsigned tried) {
     int best = -1;
     double least = 0;
-    for (int way = SKINNY_NARROW; way < LINEAR_LOGITS_FFMA; way++) {
+    for (int way = SKINNY_NARROW; way < LINEAR_FEW_ROWS; way++) {
         if (reads_any(way) || tried >> way & 1u || linear_softmax_refusal(way, copied)) continue;
         const double cost = linear_softmax_microseconds(way, copied);
         if (best < 0 || cost < least) best = way, least = cost;
@@ -211,21 +155,7 @@ int linear_softmax_of_copied(const linear_softmax_facts *copied, unsigned tried)
     return best;
 }
 
-/* As many as give every SM a tile; each of at least four slices. */
-int linear_softmax_shares(int64_t batch, int64_t depth, int64_t classes) {
-    const int64_t tiles = (batch + 255) / 256 * 2 * ((classes + 255) / 256), slices = (depth + 63) / 64;
-    int64_t shares = LINEAR_SHARED_SMS / (tiles > 0 ? tiles : 1);
-    if (shares > slices / 4) shares = slices / 4;
-    return shares < 1 ? 1 : shares > LINEAR_SHARES_MOST ? LINEAR_SHARES_MOST : (int)shares;
-}
-
 /* ---- what each costs ---- */
-
-/* Softmax of logits in memory, a launch a head. */
-static double softmax_cost(const facts *f) {
-    const double rows = (double)f->batch * (double)f->classes * (4 + f->bytes);
-    return 0.5 + (double)f->heads * (1.0 + linear_bytes_cost(rows));
-}
 
 static double bytes_of_operands(const facts *f) {
     return f->bytes * ((double)f->batch + (double)f->heads * (double)f->classes) * (double)f->depth;
@@ -238,34 +168,15 @@ static double few_rows_cost(const facts *f) {
                                 f->sm_count) +
            linear_pass_cost(logits * (8 + f->bytes)) + 1;
 }
-/* Tiles of 128 classes are heads to the kernel. 8 x 2048 x 8192 in 39 us. */
-static double logits_wgmma_cost(const facts *f) {
-    skinny_facts s = skinny_of(f);
-    s.heads = (f->classes + 127) / 128, s.classes = 128;
-    return 1.35 * skinny_cost(SKINNY_WGMMA, &s) + softmax_cost(f);
-}
-/* Of the product's prediction, where a tile of 256 columns has few: 664 x 23424 x 8 in f16 in 44 us. */
-static const double SHARED_FEW = 2.2;
-/* The depth in shares, whose sums are written and read. */
-static double shared_cost(const facts *f, int64_t columns, int shares) {
-    const double sums = 4.0 * shares * (double)f->batch * (double)columns;
-    const int64_t each = (f->depth + shares - 1) / shares;
-    const double product = linear_pipe_cost(LINEAR_PIPE_16, f->batch, columns, each, shares, f->sm_count);
-    return product * (columns <= LINEAR_TILE_NARROW ? SHARED_FEW : 1) + linear_pass_cost(2 * sums) + 6;
-}
-static double logits_shared_cost(const facts *f) {
-    return shared_cost(f, f->classes, linear_softmax_shares(f->batch, f->depth, f->classes));
-}
-
 /* What is written of copied operands, in elements. */
-static double packed_elements(int way, const facts *f) {
+static double packed_elements(const facts *f) {
     const bool copies_x = !linear_tileable(&f->x, f->bytes);
-    const double w = (double)f->heads * (double)linear_heads_wide(way, f->classes, f->heads);
+    const double w = (double)f->heads * (double)linear_heads_wide(f->classes);
     return ((copies_x ? (double)f->batch : 0) + w) * (double)f->depth;
 }
 /* Of them. Where nothing but w's classes has to be filled up, it is read in pieces of 16 bytes. */
-static double packed_cost(int way, const facts *f) {
-    const double bytes = 2 * f->bytes * packed_elements(way, f);
+static double packed_cost(const facts *f) {
+    const double bytes = 2 * f->bytes * packed_elements(f);
     return is_tileable(f) ? linear_pass_cost(bytes) : linear_copy_cost(bytes);
 }
 /* Tiles that wait for many beside them: 4629 x 1041 x 5375 in 716 us, twice those of few. */
@@ -285,7 +196,7 @@ static double tiles_heads_cost(const facts *f) {
                              : tile == LINEAR_TILE_MIDDLE ? LINEAR_PIPE_HALF_SOFTMAX
                                                           : LINEAR_PIPE_16_SOFTMAX;
     const double p = (double)f->batch * (double)f->heads * (double)f->classes;
-    return packed_cost(LINEAR_TILES_HEADS, f) +
+    return packed_cost(f) +
            linear_pipe_cost(pipe, f->batch, f->classes, f->depth, f->heads, f->sm_count) * meeting(f->classes) *
                (f->depth <= 192 && f->classes > tile ? HEADS_SHALLOW_MEETING
                 : f->depth <= 64                     ? HEADS_SHALLOW
@@ -293,90 +204,22 @@ static double tiles_heads_cost(const facts *f) {
            (tile == LINEAR_TILE_NARROW ? linear_bytes_cost(f->bytes * p) : 0);
 }
 
-/* The weights' copies and the biases'; a product of all; softmax in one launch. */
-static double logits_heads_cost(const facts *f) {
-    const int64_t columns = f->heads * linear_heads_wide(LINEAR_LOGITS_HEADS, f->classes, f->heads);
-    const int shares = linear_softmax_shares(f->batch, f->depth, columns);
-    const double copies = packed_cost(LINEAR_LOGITS_HEADS, f) + linear_pass_cost(0);
-    const double logits = (double)f->batch * (double)columns;
-    if (shares > 1) return copies + shared_cost(f, columns, shares);
-    return copies + linear_pipe_cost(LINEAR_PIPE_16, f->batch, columns, f->depth, 1, f->sm_count) +
-           linear_bytes_cost(8 * logits) + linear_pass_cost((4 + f->bytes) * logits);
-}
-
 /* Operands to hi and lo parts. */
 static double split_pass_cost(const facts *f) {
     const double bytes = 8 * ((double)f->batch + (double)f->heads * (double)f->classes) * (double)f->depth;
     return is_tileable(f) ? linear_pass_cost(bytes) : linear_copy_cost(bytes);
 }
-/* What two launches take besides: 3 x 1 x 15 in f32 in 4.2 us. */
-static const double LOGITS_FFMA_ENDS = 0.4;
-/* Of logits of all heads side by side, by one launch. */
-static double softmax_of_heads_cost(const facts *f) {
-    if (f->heads == 1) return softmax_cost(f);
-    return linear_pass_cost((double)f->batch * (double)f->heads * (double)f->classes * (4 + f->bytes)) +
-           linear_pass_cost(0);
-}
-/* Of the prediction, where tiles have little to multiply: 906235 x 57 x 135 in tf32 in 1307 us. */
-static const double SHALLOW_LOGITS = 3.2;
-/* Where tiles share the depth: launches that wait for the sums. 464, 48 of 856 x 3 in 32 us, 135 x 1178 x 1030 in 24.
- */
-static const double HALF_SHARES = 8;
-/* In shares of the depth where there are few tiles: their sums are written and read. */
-static double half_logits_cost(const facts *f, int64_t columns) {
-    const int shares = linear_half_shares(LINEAR_LOGITS_HALF, f->batch, f->depth, columns);
-    const int64_t each = (f->depth + shares - 1) / shares;
-    const linear_pipe pipe = columns <= LINEAR_TILE_NARROW ? LINEAR_PIPE_HALF_NARROW : LINEAR_PIPE_HALF;
-    const double logits = 4.0 * (double)f->batch * (double)columns;
-    return linear_pipe_cost(pipe, f->batch, columns, each, shares, f->sm_count) *
-               (f->depth <= 64 ? SHALLOW_LOGITS : 1) +
-           linear_pass_cost((shares > 1 ? 2 * shares : 1) * logits) + (shares > 1 ? HALF_SHARES : 0) +
-           softmax_of_heads_cost(f);
-}
 double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
     const skinny_facts s = skinny_of(f);
     const int64_t m = f->batch, n = f->classes, k = f->depth;
-    const double w = (double)f->heads * (double)n * (double)k;
-    const int64_t columns = f->heads > 1 ? f->heads * linear_heads_wide(way, n, f->heads) : n;
     switch (way) {
         case LINEAR_TILES_SPLIT:
             return split_pass_cost(f) +
                    linear_pipe_cost(n <= LINEAR_TILE_SINGLE ? LINEAR_PIPE_SPLIT_SINGLE : LINEAR_PIPE_SPLIT_SOFTMAX, m,
                                     n, k, f->heads, f->sm_count) *
                        meeting(n) * shallow(k, n, LINEAR_TILE_MIDDLE);
-        case LINEAR_TILES_HALF:
-            return linear_pass_cost(6 * ((double)m * (double)k + w)) +
-                   linear_pipe_cost(n <= LINEAR_TILE_NARROW ? LINEAR_PIPE_HALF_NARROW : LINEAR_PIPE_HALF_SOFTMAX, m, n,
-                                    k, f->heads, f->sm_count) *
-                       meeting(n) * shallow(k, n, LINEAR_TILE_MIDDLE);
-        case LINEAR_TILES_TF32:
-            return (linear_by_rows(&f->w) ? 0 : linear_pass_cost(8 * w)) +
-                   linear_pipe_cost(n <= LINEAR_TILE_NARROW ? LINEAR_PIPE_TF32_NARROW : LINEAR_PIPE_TF32_SOFTMAX, m, n,
-                                    k, 1, f->sm_count);
         case LINEAR_TILES_16: return linear_pipe_cost(LINEAR_PIPE_16_SOFTMAX, m, n, k, 1, f->sm_count);
         case LINEAR_TILES_HEADS: return tiles_heads_cost(f);
-        case LINEAR_TILES_NARROW:
-            return linear_pipe_cost(LINEAR_PIPE_16_NARROW, m, n, k, 1, f->sm_count) +
-                   linear_bytes_cost(2.0 * (double)m * (double)n);
-        case LINEAR_LOGITS_16:
-            return (double)f->heads * (linear_pipe_cost(LINEAR_PIPE_16, m, n, k, 1, f->sm_count) +
-                                       linear_bytes_cost(8.0 * (double)m * (double)n)) +
-                   softmax_cost(f);
-        case LINEAR_LOGITS_SPLIT:
-            return split_pass_cost(f) + linear_pipe_cost(LINEAR_PIPE_SPLIT, m, columns, k, 1, f->sm_count) +
-                   linear_pass_cost(4.0 * (double)m * (double)columns) + softmax_of_heads_cost(f);
-        case LINEAR_LOGITS_TF32:
-            return (linear_by_rows(&f->w) ? 0 : linear_pass_cost(8 * w)) +
-                   linear_pipe_cost(LINEAR_PIPE_TF32_SOFTMAX, m, n, k, 1, f->sm_count) +
-                   linear_bytes_cost(4.0 * (double)m * (double)n) + softmax_cost(f);
-        case LINEAR_LOGITS_HALF:
-            return linear_pass_cost(6 * ((double)m * (double)k + w)) + half_logits_cost(f, columns);
-        case LINEAR_LOGITS_SHARED: return logits_shared_cost(f);
-        case LINEAR_LOGITS_HEADS: return logits_heads_cost(f);
-        case LINEAR_LOGITS_WGMMA: return logits_wgmma_cost(f);
-        case LINEAR_LOGITS_FFMA:
-            return linear_ffma_cost(m, n, k, f->heads, f->bytes, 1, f->sm, f->sm_count) + softmax_cost(f) +
-                   LOGITS_FFMA_ENDS;
         case LINEAR_FEW_ROWS: return few_rows_cost(f);
         case LINEAR_THIN:
             return thin_cost(m, k, f->heads, n, f->bytes, f->dtype == RIDGE_F32, linear_phases(&f->x, f->bytes), f->sm,
@@ -400,24 +243,9 @@ double linear_softmax_cost(const ridge_way *way, const ridge_problem *problem) {
 static void add_traffic(int way, const facts *f, ridge_traffic *traffic) {
     const double heads = (double)f->heads, x = (double)f->batch * (double)f->depth;
     const double w = heads * (double)f->depth * (double)f->classes, p = heads * (double)f->batch * (double)f->classes;
-    const bool tf32 = way == LINEAR_TILES_TF32 || way == LINEAR_LOGITS_TF32;
-    double again = tf32 && !linear_by_rows(&f->w) ? 4 * w : 0; /* written, then read */
+    double again = 0; /* written, then read */
     if (way == LINEAR_TILES_SPLIT) again = 4 * (x + w);
-    if (way == LINEAR_LOGITS_TF32) again += 4 * p;
-    if (way == LINEAR_LOGITS_16 || way == LINEAR_LOGITS_WGMMA || way == LINEAR_LOGITS_FFMA) again = 4 * p;
-    if (way == LINEAR_LOGITS_SPLIT) again = 4 * (x + w + p);
-    if (way == LINEAR_TILES_HALF) again = 2 * (x + w);
-    if (way == LINEAR_TILES_HEADS) again = f->bytes * packed_elements(way, f);
-    if (way == LINEAR_LOGITS_HEADS) {
-        const int64_t columns = f->heads * linear_heads_wide(way, f->classes, f->heads);
-        again = f->bytes * packed_elements(way, f) +
-                4.0 * (double)f->batch * (double)columns * linear_softmax_shares(f->batch, f->depth, columns);
-    }
-    if (way == LINEAR_LOGITS_HALF) {
-        const int64_t columns = f->heads > 1 ? f->heads * linear_heads_wide(way, f->classes, f->heads) : f->classes;
-        again = 2 * (x + w) + 4 * p * linear_half_shares(way, f->batch, f->depth, columns);
-    }
-    if (way == LINEAR_LOGITS_SHARED) again = 4 * p * linear_softmax_shares(f->batch, f->depth, f->classes);
+    if (way == LINEAR_TILES_HEADS) again = f->bytes * packed_elements(f);
     if (way == LINEAR_FEW_ROWS) {
         const gemv_product tensor = gemv_logits_by(f->dtype);
         const int64_t shares = gemv_plan_of(f->batch, f->depth, f->classes, f->heads, tensor).shares;
@@ -455,7 +283,7 @@ size_t linear_softmax_scratch_bytes(int way, const linear_softmax_dims *at, cons
     const linear_copies copies = linear_copies_of(rows, depth, classes, heads, bytes);
     if (copies.bytes > LINEAR_COPIES_MOST || (c->dtype == RIDGE_F32 && classes > SKINNY_CLASSES)) return 0;
     size_t most = 0;
-    for (int inner = SKINNY_NARROW; inner < LINEAR_LOGITS_FFMA; inner++) {
+    for (int inner = SKINNY_NARROW; inner < LINEAR_FEW_ROWS; inner++) {
         if (reads_any(inner)) continue;
         const size_t its =
             linear_softmax_scratch_of(inner, rows, (depth + 15) / 16 * 16, classes, heads, c->dtype).bytes;
@@ -472,10 +300,6 @@ ridge_arithmetic linear_three_of_fp16(const ridge_problem *problem) {
     const bool fp32 = ridge_dtype_size(problem->c.dtype) == 4;
     return (ridge_arithmetic){.type = fp32 ? RIDGE_F16 : RIDGE_DTYPE_NONE, .products = fp32 ? 3 : 0};
 }
-ridge_arithmetic linear_one_of_fp16(const ridge_problem *problem) {
-    (void)problem;
-    return (ridge_arithmetic){.type = RIDGE_F16, .products = 1};
-}
 ridge_arithmetic linear_thin_arithmetic(const ridge_problem *problem) {
     const bool fp32 = problem->c.dtype == RIDGE_F32;
     return (ridge_arithmetic){.type = fp32 ? RIDGE_TF32 : RIDGE_DTYPE_NONE, .products = fp32 ? 3 : 0};
@@ -488,6 +312,5 @@ ridge_arithmetic linear_few_rows_arithmetic(const ridge_problem *problem, int64_
 ridge_arithmetic linear_copied_arithmetic(const linear_softmax_dims *at, const ridge_problem *problem) {
     const facts f = facts_of(at, problem), copied = linear_softmax_copied(&f);
     const int inner = linear_softmax_of_copied(&copied, 0);
-    if (inner == LINEAR_TILES_TF32 || inner == LINEAR_LOGITS_TF32) return (ridge_arithmetic){.type = RIDGE_DTYPE_NONE};
     return inner < SKINNY_STREAM ? linear_three_of_tf32(problem) : linear_three_of_fp16(problem);
 }

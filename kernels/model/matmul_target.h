@@ -54,6 +54,17 @@ static inline void matmul_bound_16(const ridge_oracle_call *call, ridge_fill_kin
     b->relative += 2 * u;
 }
 
+/* tf32: both factors of each term round to 11 bits, and their sums are those of tensor cores. Roundings are independent: of
+ * uniform values 0.95 sqrt(k) 2^-10 is seven deviations, of values that are all large three times as much. */
+static inline void matmul_bound_tf32(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
+    const double k = (double)call->dim[MATMUL_K], product = call->in_max[0] * call->in_max[1];
+    matmul_bound_16(call, kind, output, b);
+    b->relative = 0x1p-24;
+    if (kind == RIDGE_EXACT && k * product < 0x1p24) return;
+    b->absolute += 0x1p-10 * product * fmin(k, 3 * sqrt(k));
+    b->relative *= 3;
+}
+
 /* By multiply-adds in fp32, derived in targets/micro_tiling_matmul/README.md: partial sums as a random walk, and partial
  * sums that drift towards the result. f16 rounds once more, to storage. */
 static inline void matmul_bound_32(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
@@ -63,6 +74,14 @@ static inline void matmul_bound_32(const ridge_oracle_call *call, ridge_fill_kin
     if (kind == RIDGE_EXACT && k * product < 0x1p24) return; /* every partial sum is an integer that fits */
     b->absolute = 7 * u * product * k / 7.3;
     b->relative += u * (1 + 7 * sqrt(k) / 3);
+}
+
+/* That of the call's type. */
+static inline void matmul_bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
+    if (ridge_dtype_size(call->dtype) == 2)
+        matmul_bound_16(call, kind, output, b);
+    else
+        (call->dtype == RIDGE_TF32 ? matmul_bound_tf32 : matmul_bound_32)(call, kind, output, b);
 }
 
 /* ---- the ways of a variant in 16 bits ---- */

@@ -64,7 +64,7 @@ static void oracle(const ridge_oracle_call *call) {
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     ridge_oracle_call one = *call;
     one.dim = call->dim + BATCHED_M;
-    (ridge_dtype_size(call->dtype) == 2 ? matmul_bound_16 : matmul_bound_32)(&one, kind, output, b);
+    matmul_bound(&one, kind, output, b);
     b->absolute *= fabs(call->option[GEMM_ALPHA]);
     b->relative += 0x1p-24;
 }

@@ -1,4 +1,4 @@
-/* C[m,n] = alpha A[m,k] B[k,n]      A, B, C row- or column-major; bf16, f16 or f32, sums in fp32, C as A or fp32
+/* C[m,n] = alpha A[m,k] B[k,n]      A, B, C row- or column-major; bf16, f16, tf32 or f32, sums in fp32, C as A or fp32
  * 2 m n k FLOP; least traffic size(A) + size(B) + size(C). Compute-bound from about m = n = k = 600 on (H200, bf16). */
 #include <math.h>
 
@@ -27,6 +27,7 @@ static const ridge_case cases[] = {
     {.dim = {8192, 8192, 8192}, .dtype = RIDGE_F16, .option = {1}, GPU},
     {.dim = {4096, 4096, 4096}, .dtype = RIDGE_F32, .option = {1}, GPU},
     {.dim = {1024, 8192, 8192}, .dtype = RIDGE_F32, .option = {1}, GPU},
+    {.dim = {4096, 4096, 4096}, .dtype = RIDGE_TF32, .option = {1}, GPU},
     {.dim = {1, 8192, 8192}, .dtype = RIDGE_BF16, .option = {1}, GPU},
     {.dim = {8, 8192, 8192}, .dtype = RIDGE_BF16, .option = {1}, GPU},
     {.dim = {16, 8192, 8192}, .dtype = RIDGE_BF16, .option = {1}, GPU},
@@ -64,6 +65,12 @@ static const ridge_case cases[] = {
     {.dim = {257, 140, 1100}, .dtype = RIDGE_F32, .option = {0.75}, EDGE, GPU},
     {.dim = {130, 250, 1096}, .dtype = RIDGE_F32, .option = {1}, .column_major = A | C, EDGE, GPU},
     {.dim = {13, 31, 4164}, .dtype = RIDGE_F32, .option = {1}, .column_major = A, EDGE, GPU},
+    {.dim = {0, 8, 16}, .dtype = RIDGE_TF32, .option = {1}, EDGE, GPU},
+    {.dim = {1, 1, 3}, .dtype = RIDGE_TF32, .option = {1}, EDGE, GPU},
+    {.dim = {300, 530, 584}, .dtype = RIDGE_TF32, .option = {1.5}, EDGE, GPU},
+    {.dim = {259, 131, 77}, .dtype = RIDGE_TF32, .option = {1}, .column_major = A | C, EDGE, GPU},
+    {.dim = {390, 40, 328}, .dtype = RIDGE_TF32, .option = {1}, .column_major = A | B, EDGE, GPU},
+    {.dim = {130, 250, 2056}, .dtype = RIDGE_TF32, .option = {-2}, .column_major = B, EDGE, GPU},
     {.dim = {1, 264, 1032}, .dtype = RIDGE_BF16, .option = {1}, EDGE, GPU},
     {.dim = {16, 200, 520}, .dtype = RIDGE_F16, .option = {-3}, .column_major = B, EDGE, GPU},
     {.dim = {7, 520, 72}, .dtype = RIDGE_F16, .option = {1, 1}, EDGE, GPU},
@@ -94,7 +101,7 @@ static void oracle(const ridge_oracle_call *call) {
 /* The ladder's, times |alpha|; alpha rounds once in fp32, and a wide C not to 16 bits. */
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     const bool narrow = ridge_dtype_size(call->dtype) == 2;
-    (narrow ? matmul_bound_16 : matmul_bound_32)(call, kind, output, b);
+    matmul_bound(call, kind, output, b);
     if (narrow && call->option[GEMM_WIDE] > 0) b->relative -= ridge_dtype_roundoff(call->dtype);
     b->absolute *= fabs(call->option[GEMM_ALPHA]);
     b->relative += 0x1p-24;

@@ -44,6 +44,6 @@ extern "C" ridge_status gemm_epilogue_cuda_baseline(const ridge_call *call) {
     float *product;
     RIDGE_TRY(gemm_fp32_product_run(call, &product));
     const bool wide = call->option[GEMM_WIDE] > 0;
-    return with_storage(call->dtype,
+    return with_storage(ridge_dtype_stored(call->dtype),
                         [&]<typename T>() { return wide ? make<T, float>(call, product) : make<T, T>(call, product); });
 }

@@ -43,6 +43,8 @@ static const ridge_case cases[] = {
     {.dim = {328, 264, 136}, .dtype = RIDGE_F16, WITH(1, 1, 1, GELU, 1, 1, 0), EDGE, GPU},
     {.dim = {136, 72, 1096}, .dtype = RIDGE_F16, WITH(1, 0, 1, SQUARED, 1, 1, 0), EDGE, GPU},
     {.dim = {61, 97, 113}, .dtype = RIDGE_BF16, WITH(1, 0, 1, GELU, 1, 1, 1), EDGE, GPU},
+    {.dim = {300, 130, 200}, .dtype = RIDGE_TF32, WITH(1, 0, 0.5, GELU, 1, 1, 0), EDGE, GPU},
+    {.dim = {140, 70, 1096}, .dtype = RIDGE_TF32, WITH(2, 0, 1, RELU, 1, 1, 1), .column_major = A | D, EDGE, GPU},
     {.dim = {7, 264, 520}, .dtype = RIDGE_F16, WITH(1, 0, 1, GELU, 1, 1, 1), EDGE, GPU},
     {.dim = {264, 8, 264}, .dtype = RIDGE_BF16, WITH(1, 1, 1, SILU, 1, 1, 1), .column_major = A | D, EDGE, GPU},
 };
@@ -114,7 +116,7 @@ static ridge_bound bound_before(const ridge_oracle_call *call, ridge_fill_kind k
     const double terms = o[GEMM_HAS_BIAS] * max[GEMM_BIAS] + o[GEMM_HAS_ROW_BIAS] * max[GEMM_ROW_BIAS] +
                          o[GEMM_HAS_ADDEND] * fabs(o[GEMM_BETA]) * max[GEMM_ADDEND];
     ridge_bound b;
-    (narrow ? matmul_bound_16 : matmul_bound_32)(call, kind, 0, &b);
+    matmul_bound(call, kind, 0, &b);
     if (narrow) b.relative -= ridge_dtype_roundoff(call->dtype);
     b.absolute = b.absolute * fabs(o[GEMM_ALPHA]) + terms * (b.relative + 8 * u);
     b.relative += 4 * u;

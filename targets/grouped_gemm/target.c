@@ -70,7 +70,7 @@ static void oracle(const ridge_oracle_call *call) {
 
 /* gemm's. */
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
-    (ridge_dtype_size(call->dtype) == 2 ? matmul_bound_16 : matmul_bound_32)(call, kind, output, b);
+    matmul_bound(call, kind, output, b);
     b->absolute *= fabs(call->option[GEMM_ALPHA]);
     b->relative += 0x1p-24;
 }

@@ -86,7 +86,7 @@ static double normalized_error(const ridge_oracle_call *call, ridge_fill_kind ki
     const double t = s->spread * s->inverse;
     const bool narrow = ridge_dtype_size(call->dtype) == 2;
     ridge_bound b;
-    (narrow ? matmul_bound_16 : matmul_bound_32)(call, kind, 0, &b);
+    matmul_bound(call, kind, 0, &b);
     if (narrow) b.relative -= ridge_dtype_roundoff(call->dtype);
     const double h = b.absolute + (b.relative + u) * (s->largest + call->in_max[GEMM_NORM_BIAS]);
     double error = h * s->inverse * (2 + t);

@@ -1,5 +1,6 @@
 /* softmax(x w + b) on a GPU: see README.md, and kernels/cuda/linear/softmax_ways.h for the kernels. */
 #include "cuda/linear/softmax_call.cuh"
+#include "linear/softmax_rows.cuh"
 
 extern "C" {
 #include "linear_softmax.h"
@@ -32,5 +33,7 @@ extern "C" ridge_status linear_softmax_cuda_baseline(const ridge_call *call) {
     o.x = c.x.base, o.w = c.w.base, o.b = c.bias, o.z = c.p.base;
     o.x_row = c.x.line, o.w_row = c.w.by_rows() ? c.w.line : c.w.step, o.z_row = c.p.line;
     RIDGE_TRY(cublaslt_run((const cublaslt_plan *)call->plan, &o, call->scratch, call->stream));
-    return linear_softmax_in_place(c);
+    return linear_softmax_rows_of(
+        {(const float *)c.p.base, NULL, c.p.base, c.p.rows, c.p.columns, 1, c.p.line, 0, 0, c.p.line, 0}, c.dtype,
+        c.stream);
 }

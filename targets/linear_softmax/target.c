@@ -216,19 +216,13 @@ static const ridge_way optimized_ways[] = {
     LINEAR_WAYS_SKINNY(linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_STREAM(linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_SPLIT(linear_softmax_cuda_optimized, &dims),
-    LINEAR_WAYS_HALF(linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_TILES(linear_softmax_cuda_optimized, &dims),
-    LINEAR_WAYS_LOGITS_16(linear_softmax_cuda_optimized, &dims),
-    LINEAR_WAYS_LOGITS(linear_softmax_cuda_optimized, &dims),
-    LINEAR_WAYS_LOGITS_MORE(linear_softmax_cuda_optimized, &dims),
+    LINEAR_LOGITS_WAY(&dims),
     LINEAR_WAYS_FEW_ROWS(linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_COPIED(linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_THIN(linear_softmax_cuda_optimized, &dims),
 };
-static const ridge_way unfused_ways[] = {
-    LINEAR_WAYS_LOGITS_16(linear_softmax_cuda_optimized, &dims),
-    LINEAR_WAYS_LOGITS(linear_softmax_cuda_optimized, &dims),
-};
+static const ridge_way unfused_ways[] = {LINEAR_LOGITS_WAY(&dims)};
 
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",

@@ -2,6 +2,7 @@
  * each of whose blocks splits its operands for itself. As many tiles of 128 rows and a head as SMs: operands are split
  * once, and a tile of linear/softmax_tiles.cu is 128 rows of one head. */
 #include "cuda/linear/softmax_call.cuh"
+#include "linear/softmax_rows.cuh"
 
 extern "C" {
 #include "multihead_linear_softmax.h"
@@ -37,21 +38,7 @@ extern "C" ridge_status multihead_linear_softmax_cuda_launches(const ridge_call 
     return RIDGE_OK;
 }
 
-/* y = x + b of row's head, in place. */
-struct bias_of_heads {
-    float *p;
-    const float *b;
-    int64_t batch, classes, p_row, p_head, b_head;
-};
-__global__ void add_bias(bias_of_heads a, int heads) {
-    const int64_t all = a.batch * heads * a.classes;
-    for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < all; e += (int64_t)gridDim.x * blockDim.x) {
-        const int64_t c = e % a.classes, h = e / a.classes % heads, i = e / a.classes / heads;
-        a.p[i * a.p_row + h * a.p_head + c] += a.b[h * a.b_head + c];
-    }
-}
-
-/* The library's products of all heads in one call, then bias and softmax. Its epilogue has one bias only. */
+/* The library's products of all heads in one call, then bias and softmax in place. */
 extern "C" ridge_status multihead_linear_softmax_cuda_baseline(const ridge_call *call) {
     const linear_softmax_call c = call_of(call);
     cublaslt_operands o = {};
@@ -59,8 +46,7 @@ extern "C" ridge_status multihead_linear_softmax_cuda_baseline(const ridge_call 
     o.x = c.x.base, o.w = c.w.base, o.z = c.p.base, o.b = c.heads == 1 ? c.bias : NULL;
     o.x_row = c.x.line, o.w_row = c.w.step, o.z_row = c.p.line, o.w_next = c.w_head, o.z_next = c.p_head;
     RIDGE_TRY(cublaslt_run((const cublaslt_plan *)call->plan, &o, call->scratch, call->stream));
-    const bias_of_heads bias = {(float *)c.p.base, (const float *)c.bias, c.p.rows, c.p.columns, c.p.line, c.p_head,
-                                c.bias_head};
-    if (c.heads > 1) RIDGE_TRY(launch(add_bias, {dim3(1024), 256}, c.stream, bias, c.heads));
-    return linear_softmax_in_place(c);
+    return linear_softmax_rows_of({(const float *)c.p.base, c.heads > 1 ? c.bias : NULL, c.p.base, c.p.rows,
+                                   c.p.columns, c.heads, c.p.line, c.p_head, c.bias_head, c.p.line, c.p_head},
+                                  c.dtype, c.stream);
 }

@@ -92,7 +92,7 @@ static void cpu_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
         .written = 2 * p_bytes(c)};
 }
 static void unfused_traffic(const ridge_case *c, ridge_traffic *t) {
-    *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) + b_bytes(c) + 2 * p_bytes(c), .written = 3 * p_bytes(c)};
+    *t = (ridge_traffic){.read = x_bytes(c) + w_bytes(c) + b_bytes(c) + p_bytes(c), .written = 2 * p_bytes(c)};
 }
 
 static const char *fp32_only(const ridge_case *c) { return c->dtype == RIDGE_F32 ? NULL : "is for f32 only"; }
@@ -130,11 +130,8 @@ static ridge_status library_prepare(const ridge_case *c, int threads, void **pla
 static const ridge_way optimized_ways[] = {
     LINEAR_WAYS_SKINNY(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_SPLIT(multihead_linear_softmax_cuda_optimized, &dims),
-    LINEAR_WAYS_HALF(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_HEADS(multihead_linear_softmax_cuda_optimized, &dims),
-    LINEAR_WAYS_LOGITS_16(multihead_linear_softmax_cuda_optimized, &dims),
-    LINEAR_WAYS_LOGITS_PARTS(multihead_linear_softmax_cuda_optimized, &dims),
-    LINEAR_WAYS_LOGITS(multihead_linear_softmax_cuda_optimized, &dims),
+    LINEAR_LOGITS_WAY(&dims),
     LINEAR_WAYS_FEW_ROWS(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_COPIED(multihead_linear_softmax_cuda_optimized, &dims),
     LINEAR_WAYS_THIN(multihead_linear_softmax_cuda_optimized, &dims),
@@ -143,7 +140,7 @@ static const ridge_way launches_ways[] = {
     LINEAR_WAYS_SKINNY(multihead_linear_softmax_cuda_launches, &dims_apart),
     LINEAR_WAYS_STREAM(multihead_linear_softmax_cuda_launches, &dims_apart),
     LINEAR_WAYS_TILES(multihead_linear_softmax_cuda_launches, &dims_apart),
-    LINEAR_WAYS_LOGITS(multihead_linear_softmax_cuda_launches, &dims_apart),
+    LINEAR_LOGITS_WAY(&dims_apart),
 };
 
 static const ridge_variant variants[] = {
@@ -161,7 +158,7 @@ static const ridge_variant variants[] = {
      .unavailable = fp32_only},
     {.name = "cuda/baseline",
      .role = RIDGE_BASELINE,
-     .idea = "cuBLASLt's products of all heads in one call, logits to memory, bias, softmax in place",
+     .idea = "cuBLASLt's products of all heads in one call, logits to memory, then bias and softmax in place",
      .run = RIDGE_CUDA(multihead_linear_softmax_cuda_baseline),
      .traffic = unfused_traffic,
      .scratch = library_scratch,

@@ -140,21 +140,16 @@ static void softmax_scratch_has_room(void **state) {
         const int64_t rows = draw(seed, 0, 1, 9000), depth = draw(seed, 1, 1, 9000), classes = draw(seed, 2, 1, 9000);
         const int64_t heads = draw(seed, 3, 1, 20), all = heads * linear_softmax_wide(classes);
         const ridge_dtype dtype = seed % 2 ? RIDGE_F32 : RIDGE_BF16;
-        const int way = seed % 2 ? LINEAR_TILES_SPLIT : seed % 4 ? LINEAR_TILES_16 : LINEAR_LOGITS_16;
-        if (seed % 4 && classes > LINEAR_TILES_CLASSES) continue;
+        const int way = seed % 2 ? LINEAR_TILES_SPLIT : LINEAR_TILES_16;
+        if (classes > LINEAR_TILES_CLASSES) continue;
         const linear_softmax_scratch s = linear_softmax_scratch_of(way, rows, depth, classes, heads, dtype);
         const size_t padded = (size_t)linear_softmax_padded(depth), two = 2 * sizeof(uint16_t);
         assert_true(padded >= (size_t)depth && padded % 64 == 0);
-        if (way != LINEAR_LOGITS_16) {
-            assert_true(s.arrived - s.parts >= (size_t)(rows * (all / 128)) * sizeof(softmax_part));
-            assert_true(s.x - s.arrived >= (size_t)heads * ((size_t)rows / 64 + 4) * sizeof(unsigned));
-        }
-        assert_true(s.logits_stride >= classes && s.logits_stride % 4 == 0);
+        assert_true(s.arrived - s.parts >= (size_t)(rows * (all / 128)) * sizeof(softmax_part));
+        assert_true(s.x - s.arrived >= (size_t)heads * ((size_t)rows / 64 + 4) * sizeof(unsigned));
         if (dtype == RIDGE_F32) {
             assert_true(s.w - s.x >= (size_t)rows * padded * two);
             assert_true(s.x_undo - s.w >= (size_t)all * padded * two);
-        } else if (way == LINEAR_LOGITS_16) {
-            assert_true(s.bytes - s.logits >= (size_t)(rows * s.logits_stride) * sizeof(float));
         }
     }
 }
@@ -304,32 +299,24 @@ static void copies_have_room(void **state) {
     }
 }
 
-/* Copies of several heads in 16 bits: lines that TMA takes, whole tiles of a head, logits of all of a line. */
+/* Copies of several heads in 16 bits: lines that TMA takes, whole tiles of a head. */
 static void copies_of_heads_have_room(void **state) {
     (void)state;
     int taken = 0;
     for (uint64_t seed = 0; seed < 400; seed++) {
         const int64_t rows = draw(seed, 0, 1, 9000), depth = draw(seed, 1, 1, 9000), classes = draw(seed, 2, 1, 2000);
         const int64_t heads = draw(seed, 3, 1, 70);
-        const int way = seed % 2 ? LINEAR_TILES_HEADS : LINEAR_LOGITS_HEADS;
-        const int64_t wide = linear_heads_wide(way, classes, heads), columns = heads * wide;
-        const linear_softmax_scratch s = linear_softmax_scratch_of(way, rows, depth, classes, heads, RIDGE_BF16);
-        assert_int_equal(linear_softmax_scratch_of(way, rows, depth, classes, heads, RIDGE_F32).bytes, 0);
-        assert_true(wide >= classes && columns % 8 == 0);
+        const int64_t tile = linear_heads_tile(classes), wide = linear_heads_wide(classes), columns = heads * wide;
+        const linear_softmax_scratch s =
+            linear_softmax_scratch_of(LINEAR_TILES_HEADS, rows, depth, classes, heads, RIDGE_BF16);
+        assert_int_equal(linear_softmax_scratch_of(LINEAR_TILES_HEADS, rows, depth, classes, heads, RIDGE_F32).bytes,
+                         0);
+        assert_true(wide >= classes && wide % tile == 0);
         if (s.bytes == 0) continue;
         taken++;
         assert_true(s.w - s.x >= (size_t)(rows * depth) * sizeof(uint16_t));
-        assert_true(s.bias - s.w >= (size_t)(columns * depth) * sizeof(uint16_t));
-        if (way == LINEAR_TILES_HEADS) {
-            const int64_t tile = linear_heads_tile(classes);
-            assert_true(wide % tile == 0);
-            assert_true(s.arrived - s.parts >= (size_t)(rows * (columns / tile)) * sizeof(softmax_part));
-        } else {
-            const size_t shares = (size_t)linear_softmax_shares(rows, depth, columns);
-            assert_true(s.logits_stride == columns && wide % 4 == 0);
-            assert_true(s.x_undo - s.bias >= (size_t)columns * sizeof(uint16_t));
-            assert_true(s.bytes - s.logits >= shares * (size_t)(rows * columns) * sizeof(float));
-        }
+        assert_true(s.x_undo - s.w >= (size_t)(columns * depth) * sizeof(uint16_t));
+        assert_true(s.arrived - s.parts >= (size_t)(rows * (columns / tile)) * sizeof(softmax_part));
     }
     assert_true(taken > 50);
 }

@@ -164,7 +164,7 @@ __device__ inline void store_pairs_to_end(T *c, int64_t stride, int columns, con
     }
 }
 
-/* A tile of sums to fp32, in pairs: c's lines have room for an even number of elements; else one by one. */
+/* A tile of sums to fp32, in pairs where c's lines begin at multiples of 8 bytes; else one by one. */
 template <int N>
 __device__ inline void store_pairs(float *c, int64_t stride, int rows, int columns, const matmul_tile &tile,
                                    const float (&v)[N / 2], int group, bool pairs = true) {
@@ -176,8 +176,8 @@ __device__ inline void store_pairs(float *c, int64_t stride, int rows, int colum
 #pragma unroll
         for (int j = 0; j < N / 8; j++) {
             const float2 two = make_float2(v[4 * j + 2 * half], v[4 * j + 2 * half + 1]);
-            if (pairs) {
-                if (8 * j < left) *(float2 *)(line + 8 * j) = two;
+            if (pairs && 8 * j + 1 < left) {
+                *(float2 *)(line + 8 * j) = two;
             } else {
                 if (8 * j < left) line[8 * j] = two.x;
                 if (8 * j + 1 < left) line[8 * j + 1] = two.y;

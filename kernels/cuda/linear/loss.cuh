@@ -306,7 +306,7 @@ struct linear_by_wgmma {
     /* Few classes: blocks share the depth, their sums go to memory, and a block has a row of them. Gradients: where
      * they are wanted, final ones. */
     static ridge_status of_shares(const linear_loss_call &c) {
-        const int rows = c.rows(), shares = linear_softmax_shares(rows, c.x.columns, c.classes());
+        const int rows = c.rows(), shares = linear_loss_shares(rows, c.x.columns, c.classes());
         float *const z = c.part<float>(c.at.logits);
         float_epilogue<T, TILE> e = {z, c.at.gradient_stride, NULL, rows, c.classes()};
         matmul_plan p = matmul_whole(c.x.columns, SLICE, 8);

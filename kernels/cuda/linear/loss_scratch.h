@@ -90,6 +90,14 @@ static inline int64_t linear_gradient_rows(int64_t rows, int64_t stride, ridge_d
 }
 static inline int64_t linear_gradient_stride(int64_t classes) { return (classes + 15) / 16 * 16; }
 
+/* Shares of the depth of LINEAR_LOSS_SHARED: as many as give every SM a tile, each of at least four slices of 64. */
+static inline int linear_loss_shares(int64_t batch, int64_t depth, int64_t classes) {
+    const int64_t tiles = (batch + 255) / 256 * 2 * ((classes + 255) / 256), slices = (depth + 63) / 64;
+    int64_t shares = LINEAR_SHARED_SMS / (tiles > 0 ? tiles : 1);
+    if (shares > slices / 4) shares = slices / 4;
+    return shares < 1 ? 1 : shares > LINEAR_SHARES_MOST ? LINEAR_SHARES_MOST : (int)shares;
+}
+
 /* Bytes of the parts of every product's operands: logits [rows, classes], some classes at a time if they are
  * all that is wanted; dx; dw, row-major or column-major. */
 typedef struct linear_split_sides {
@@ -117,11 +125,11 @@ static inline bool linear_split_fits(int64_t rows, int64_t depth, int64_t classe
 /* The sums of all shares of a depth. */
 static inline double linear_shared_bytes(int64_t rows, int64_t depth, int64_t classes) {
     const double each = 4.0 * (double)rows * (double)linear_gradient_stride(classes);
-    return each * linear_softmax_shares(rows, depth, classes);
+    return each * linear_loss_shares(rows, depth, classes);
 }
 /* In one chunk, and no more than that may have. */
 static inline bool linear_shared_fits(int64_t rows, int64_t depth, int64_t classes) {
-    return classes <= LINEAR_SHARED_CLASSES && linear_softmax_shares(rows, depth, classes) > 1 &&
+    return classes <= LINEAR_SHARED_CLASSES && linear_loss_shares(rows, depth, classes) > 1 &&
            linear_shared_bytes(rows, depth, classes) <= (double)LINEAR_GRADIENT_BYTES;
 }
 /* Blocks that share the depth of a gradient's product, C[m, n], whose tiles are fewer than SMs: eight slices or more

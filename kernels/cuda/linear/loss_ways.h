@@ -18,7 +18,12 @@
 #include "cuda/skinny/ways.h"
 #include "ridge/target.h"
 
-enum { LINEAR_NARROW_CLASSES = 64 }; /* of LINEAR_LOSS_NARROW, at most */
+enum {
+    LINEAR_NARROW_CLASSES = 64,    /* of LINEAR_LOSS_NARROW, at most */
+    LINEAR_SHARED_CLASSES = 16384, /* of LINEAR_LOSS_SHARED, likewise */
+    LINEAR_SHARES_MOST = 32,
+    LINEAR_SHARED_SMS = 132 /* that shares are made for, on every device: scratch depends on it */
+};
 
 /* Behind those of skinny/ways.h. */
 typedef enum linear_loss_way {

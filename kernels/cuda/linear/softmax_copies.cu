@@ -40,10 +40,9 @@ ridge_status linear_softmax_copies(const linear_softmax_call &c) {
     return status;
 }
 
-ridge_status linear_softmax_pack(int way, const linear_softmax_call &c, linear_heads_operands *packed) {
-    constexpr int bytes = 2;
-    const linear_softmax_scratch at = c.at(way);
-    const int64_t depth = c.x.columns, classes = c.p.columns, wide = linear_heads_wide(way, classes, c.heads);
+ridge_status linear_softmax_pack(const linear_softmax_call &c, linear_heads_operands *packed) {
+    const linear_softmax_scratch at = c.at(LINEAR_TILES_HEADS);
+    const int64_t depth = c.x.columns, classes = c.p.columns, wide = linear_heads_wide(classes);
     const matrix_lines of_step = {c.w.base, classes, c.heads, c.w_head}; /* of the depth */
     const linear_copy w = {of_step, {c.scratch + at.w, wide, c.heads, wide}, (int)depth, c.w.step};
     linear_copy x = {};
@@ -51,12 +50,7 @@ ridge_status linear_softmax_pack(int way, const linear_softmax_call &c, linear_h
     packed->x = c.x, packed->w = {c.scratch + at.w, c.heads * wide, depth, 1, c.heads * wide};
     if (!is_tileable<__half>(c.x))
         packed->x = linear_copied(c.x, c.scratch + at.x, 0), x = linear_copy_of(c.x, packed->x);
-    if (way == LINEAR_LOGITS_HEADS) {
-        const linear_copy bias = {{c.bias, classes, c.heads, c.bias_head}, {c.scratch + at.bias, wide, c.heads, wide}};
-        RIDGE_TRY(linear_copy_both(bytes, x, bias, c.stream));
-        x = {};
-    }
-    return linear_copy_both(bytes, x, w, c.stream);
+    return linear_copy_both(2, x, w, c.stream);
 }
 
 }  // namespace ridge

@@ -1,10 +1,10 @@
-/* The ways of softmax(x w + b) on a GPU, of one head or several. Of C and CUDA: kernels/model/linear_softmax_ways.c
- * says what each refuses, costs, moves and needs; linear/softmax_rows.cu and softmax_tiles.cu run them.
+/* The ways of softmax(x w + b) on a GPU, of one head or several, whose logits stay on the chip, and those of few rows. Of C
+ * and CUDA: kernels/model/linear_softmax_ways.c says what each refuses, costs, moves and needs; linear/softmax_rows.cu and
+ * softmax_tiles.cu run them. Logits in memory are linear/logits.h.
  *
  *   skinny_*       up to 128 classes in fp32: skinny/ways.h
  *   tiles_*        up to 8192 classes, logits in registers: linear/softmax_tiles.cu
- *   *_heads        several heads in 16 bits: weights copied side by side (linear/softmax_copies.cu), one product
- *   logits_*       a product to memory, then softmax row by row: linear/softmax_logits.cu
+ *   tiles_heads    several heads in 16 bits: weights copied side by side (linear/softmax_copies.cu), one product
  *   few_rows       up to 64 rows: w is read once, at memory's rate: gemv/, linear/few_rows.cu
  *   thin           up to 128 columns of all heads, 64 in f32, x read once as it lies: skinny/thin.cuh
  *   copied         operands that TMA does not take, copied to aligned memory for one of the others: gemm/repack.cuh */
@@ -19,7 +19,7 @@ enum {
     LINEAR_TILES = 64, /* of classes that may wait for each other, where as many run together */
     LINEAR_TILES_CLASSES = LINEAR_TILES * 128,
     LINEAR_TILE_SINGLE = 104, /* classes at most of the tile that has all of them */
-    LINEAR_TILE_NARROW = 64,  /* likewise, in 16 bits and tf32 */
+    LINEAR_TILE_NARROW = 64,  /* likewise, in 16 bits */
     LINEAR_TILE_MIDDLE = 128,
     LINEAR_TILE_WIDE = 256
 };
@@ -27,19 +27,8 @@ enum {
 /* Behind those of skinny/ways.h. */
 typedef enum linear_softmax_way {
     LINEAR_TILES_SPLIT = SKINNY_WAYS,
-    LINEAR_TILES_TF32,
     LINEAR_TILES_16,
-    LINEAR_TILES_NARROW,
-    LINEAR_TILES_HALF,
     LINEAR_TILES_HEADS,
-    LINEAR_LOGITS_16,
-    LINEAR_LOGITS_SPLIT,
-    LINEAR_LOGITS_TF32,
-    LINEAR_LOGITS_HALF,
-    LINEAR_LOGITS_SHARED,
-    LINEAR_LOGITS_HEADS,
-    LINEAR_LOGITS_WGMMA,
-    LINEAR_LOGITS_FFMA,
     LINEAR_FEW_ROWS,
     LINEAR_COPIED,
     LINEAR_THIN,
@@ -69,15 +58,6 @@ linear_softmax_facts linear_softmax_copied(const linear_softmax_facts *f);
 /* The cheapest of the ways that take copied operands; -1: none. tried: bit i stands for way i, which is not to be. */
 int linear_softmax_of_copied(const linear_softmax_facts *copied, unsigned tried);
 
-/* Shares of the depth of LINEAR_LOGITS_SHARED and LINEAR_LOGITS_HEADS, each whole slices of 64. */
-enum {
-    LINEAR_SHARED_CLASSES = 16384, /* at most */
-    LINEAR_SHARED_WARP = 1024,     /* a warp makes softmax of rows up to so many, a block of more */
-    LINEAR_SHARES_MOST = 32,
-    LINEAR_SHARED_SMS = 132 /* that shares are made for, on every device: scratch depends on it */
-};
-int linear_softmax_shares(int64_t batch, int64_t depth, int64_t classes);
-
 /* way->own: the linear_softmax_dims. */
 const char *linear_softmax_refuses(const ridge_way *way, const ridge_problem *problem);
 double linear_softmax_cost(const ridge_way *way, const ridge_problem *problem);
@@ -88,7 +68,6 @@ size_t linear_softmax_scratch_bytes(int way, const linear_softmax_dims *at, cons
 /* fp32 and tf32 as three products of tf32 or of fp16; other types as they are. */
 ridge_arithmetic linear_three_of_tf32(const ridge_problem *problem);
 ridge_arithmetic linear_three_of_fp16(const ridge_problem *problem);
-ridge_arithmetic linear_one_of_fp16(const ridge_problem *problem);                       /* tf32 */
 ridge_arithmetic linear_thin_arithmetic(const ridge_problem *problem);                   /* fp32 by three of tf32 */
 ridge_arithmetic linear_few_rows_arithmetic(const ridge_problem *problem, int64_t rows); /* the same from 9 rows on */
 ridge_arithmetic linear_copied_arithmetic(const linear_softmax_dims *at, const ridge_problem *problem);
