@@ -87,7 +87,9 @@ if(cuda_architectures)
     set(RIDGE_CUDART $<IF:$<BOOL:$<TARGET_PROPERTY:RIDGE_EMULATED>>,emulator,cudart_static>)
   endif()
 endif()
-set(CMAKE_CUDA_FLAGS_RELEASE "-O3")
+# nvcc's -O is of host code, which only launches here: more than 1 takes a second a file and gains nothing. Kernels are
+# optimized as far as nvcc can whatever it is.
+set(CMAKE_CUDA_FLAGS_RELEASE "-O1")
 if(RIDGE_LINE_TABLES OR RIDGE_CUDA_EMULATED OR RIDGE_CUDA_BOTH) # the emulator's findings name lines
   string(APPEND CMAKE_CUDA_FLAGS_RELEASE " -lineinfo")
 endif()

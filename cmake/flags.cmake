@@ -40,13 +40,15 @@ target_compile_options(ridge_warnings INTERFACE
   $<$<C_COMPILER_ID:Clang>:-Wno-gnu-zero-variadic-macro-arguments>)
 target_compile_definitions(ridge_warnings INTERFACE _GNU_SOURCE)
 if(RIDGE_SANITIZE)
-  add_compile_options(-fsanitize=${RIDGE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  set(RIDGE_SANITIZE_OPTIONS -O1 -g -fsanitize=${RIDGE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   if(RIDGE_SANITIZE MATCHES "undefined") # vector code converts infinities whose results it drops; gcc does not check it either
-    add_compile_options(-fno-sanitize=float-cast-overflow)
+    list(APPEND RIDGE_SANITIZE_OPTIONS -fno-sanitize=float-cast-overflow)
   endif()
+  add_compile_options(${RIDGE_SANITIZE_OPTIONS})
   add_link_options(-fsanitize=${RIDGE_SANITIZE})
   # Instrumented code hides from gcc what it knows of ranges: its warnings about sizes are then guesses.
-  target_compile_options(ridge_warnings INTERFACE $<$<C_COMPILER_ID:GNU>:-Wno-error>)
+  target_compile_options(ridge_warnings INTERFACE
+    $<$<AND:$<C_COMPILER_ID:GNU>,$<NOT:$<BOOL:$<TARGET_PROPERTY:RIDGE_UNINSTRUMENTED>>>>:-Wno-error>)
 endif()
 if(RIDGE_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)

@@ -51,23 +51,39 @@ static inline fp4_tiles fp4_tiles_of(int64_t m, int64_t n, int64_t k, int sm_cou
     return (fp4_tiles){columns, (int)((slices + each - 1) / (each > 0 ? each : 1)), each};
 }
 
-/* Few rows: K in steps of 128, as many in a share as leave shared memory room for 16 rows of x twice. */
-enum { FP4_FEW = 16, FP4_STEP = 128, FP4_MOST_STEPS = 20 };
-typedef struct fp4_shares {
-    int count, steps; /* of a share */
-} fp4_shares;
+/* Few rows: groups of 16 rows of W, eight in a tile of scales, in steps of 256 of K. In shared memory a block has its part of x, a
+ * step of each of its warps, and sums of each group and each warp. */
+enum { FP4_FEW = 16, FP4_STEP = 256, FP4_GROUPS = 8, FP4_FEW_WARPS = 16, FP4_FEW_CLUSTER = 8 };
+#define FP4_FEW_X(tokens) (2 * FP4_STEP * (tokens)) /* bytes of a step */
+#define FP4_FEW_STAGE (16 * FP4_STEP / 2 + 16 * FP4_STEP / FP4_BLOCK)
+#define FP4_FEW_SLOT(tokens) (4 * 16 * (tokens))
+#define FP4_FEW_ROOM (227 * 1024)
 
-/* Such that blocks, two an SM, come in whole waves. */
-static inline fp4_shares fp4_shares_of(int64_t n, int64_t k, int sm_count) {
-    const int64_t tiles = (n + FP4_ROWS - 1) / FP4_ROWS, room = 2 * (sm_count > 0 ? sm_count : 1);
-    const int64_t steps = (k + FP4_STEP - 1) / FP4_STEP;
-    fp4_shares best = {0, 0};
-    double least = 0;
-    for (int64_t each = FP4_MOST_STEPS; each >= 4; each--) {
-        const int64_t count = (steps + each - 1) / each, waves = (tiles * count + room - 1) / room;
-        const double cost =
-            (double)waves * ((double)each + 4); /* a block's beginning and end are worth so many steps */
-        if (best.count == 0 || cost < least) best = (fp4_shares){(int)count, (int)each}, least = cost;
+typedef struct fp4_few {
+    int shares, steps, clusters; /* blocks of a cluster, each with so many steps of K; no shares: x has no room */
+    int bytes;                   /* of shared memory */
+    double us;                   /* on an H100 */
+} fp4_few;
+
+static inline int fp4_groups_of(int64_t n) { return (int)((n + FP4_ROWS - 1) / FP4_ROWS) * FP4_GROUPS; }
+
+/* Clusters of up to 8 blocks, one an SM. Those of 4 and 8 find room for 30 of 33 and 15 of 16 on the H100 that was measured, where
+ * an SM reads a step of a group in 0.11 us and a cluster's sums take 1 us. */
+static inline fp4_few fp4_few_of(int64_t m, int64_t n, int64_t k, int sm_count) {
+    const int64_t tokens = m > 8 ? 16 : 8, groups = fp4_groups_of(n), steps = (k + FP4_STEP - 1) / FP4_STEP;
+    fp4_few best = {0, 0, 0, 0, 0};
+    for (int64_t most = 1; most <= FP4_FEW_CLUSTER; most *= 2) {
+        const int64_t each = (steps + most - 1) / most, shares = (steps + each - 1) / each;
+        const int64_t fit = sm_count / shares * (shares > 2 ? 10 : 11) / 11, room = fit > 0 ? fit : 1;
+        const int64_t fixed = each * FP4_FEW_X(tokens) + FP4_FEW_WARPS * (FP4_FEW_STAGE + FP4_FEW_SLOT(tokens));
+        const int64_t slots = (FP4_FEW_ROOM - fixed) / FP4_FEW_SLOT(tokens); /* as many groups as a cluster can have */
+        if (fixed > FP4_FEW_ROOM || slots == 0) continue;
+        const int64_t waves = (groups + slots * room - 1) / (slots * room);
+        const int64_t clusters = groups < waves * room ? groups : waves * room;
+        const int64_t of_one = (groups + clusters - 1) / clusters;
+        const double us = (double)waves * (0.11 * (double)(of_one * each) + 4 + (shares > 1));
+        if (best.shares == 0 || us < best.us)
+            best = (fp4_few){(int)shares, (int)each, (int)clusters, (int)(fixed + of_one * FP4_FEW_SLOT(tokens)), us};
     }
     return best;
 }

@@ -35,6 +35,7 @@ static const ridge_case cases[] = {
     {CASE(5, 133, 48), .dtype = RIDGE_BF16, EDGE, GPU},   /* k that TMA does not take */
     {CASE(9, 300, 160), .dtype = RIDGE_BF16, EDGE, GPU},  /* a slice that ends within a tile of scales */
     {CASE(16, 264, 2080), .dtype = RIDGE_F16, EDGE, GPU}, /* shares of K */
+    {CASE(11, 40, 6176), .dtype = RIDGE_BF16, EDGE, GPU}, /* shares of K in few_rows */
     {CASE(50, 136, 1696), .dtype = RIDGE_BF16, EDGE, GPU},
     {CASE(120, 260, 352), .dtype = RIDGE_F16, EDGE, GPU},
     {CASE(300, 264, 576), .dtype = RIDGE_BF16, EDGE, GPU},
@@ -173,18 +174,18 @@ static ridge_plan tiles_plan(const ridge_way *way, const ridge_problem *p) {
                         .scratch = (size_t)sums,
                         .traffic = {.read = bytes_in(&p->c) + sums, .written = sums + bytes_out(&p->c)}};
 }
-static const char *few_rows_refuse(const ridge_problem *p) {
+static const char *few_rows_refuse(const ridge_problem *p, const fp4_few *f) {
     if (p->c.dim[FP4_M] > FP4_FEW) return "for up to 16 rows";
-    return p->c.dim[FP4_K] % 32 != 0 ? "for k in multiples of 32" : tiles_refuse(p);
+    if (p->c.dim[FP4_K] % 32 != 0) return "for k in multiples of 32";
+    if (f->shares == 0) return "for an x of which an eighth has room in shared memory";
+    return tiles_refuse(p);
 }
 static ridge_plan few_rows_plan(const ridge_way *way, const ridge_problem *p) {
-    const fp4_shares shares = fp4_shares_of(p->c.dim[FP4_N], p->c.dim[FP4_K], p->here.sm_count);
-    const double sums = 4.0 * shares.count * elements(&p->c, FP4_M, FP4_N);
+    const fp4_few f = fp4_few_of(p->c.dim[FP4_M], p->c.dim[FP4_N], p->c.dim[FP4_K], p->here.sm_count);
     (void)way;
-    return (ridge_plan){.refusal = few_rows_refuse(p),
-                        .us = 6 + (bytes_in(&p->c) + 2 * sums) / (0.75 * DRAM),
-                        .scratch = (size_t)sums,
-                        .traffic = {.read = bytes_in(&p->c) + sums, .written = sums + bytes_out(&p->c)}};
+    return (ridge_plan){.refusal = few_rows_refuse(p, &f),
+                        .us = f.us,
+                        .traffic = {.read = bytes_in(&p->c), .written = bytes_out(&p->c)}};
 }
 static ridge_plan dequantized_plan(const ridge_way *way, const ridge_problem *p) {
     ridge_plan plan = {.us = 9 + product_cost(p) + 4.5 * elements(&p->c, FP4_N, FP4_K) / DRAM,
@@ -196,7 +197,7 @@ static ridge_plan dequantized_plan(const ridge_way *way, const ridge_problem *p)
 
 static const ridge_way cuda_ways[] = {
     {.name = "few_rows",
-     .idea = "mma.sync on codes as a lane loads them, x in their order; blocks share K",
+     .idea = "mma.sync on codes as a lane has them, x in their order; a cluster shares K",
      .plan = few_rows_plan,
      .needs = 90,
      .run = RIDGE_CUDA(nvfp4_gemm_cuda_few_rows)},

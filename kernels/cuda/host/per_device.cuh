@@ -5,8 +5,6 @@
 
 #include <cuda_runtime.h>
 
-#include <atomic>
-
 namespace ridge {
 
 /* For static storage: zero-initialized, no destructor. T is small and copied out. */
@@ -15,7 +13,7 @@ class per_device {
     static constexpr int MOST = 64; /* devices beyond are asked at every call */
     enum state : int { UNKNOWN, WRITING, KNOWN };
     struct entry {
-        std::atomic<int> state;
+        int state; /* by GCC's atomic builtins: <atomic> would add a second to the compilation of every file */
         T value;
     };
     entry entries[MOST];
@@ -28,12 +26,13 @@ class per_device {
         int device = -1;
         if (cudaGetDevice(&device) != cudaSuccess || device < 0 || device >= MOST) return find();
         entry &e = entries[device];
-        if (e.state.load(std::memory_order_acquire) == KNOWN) return e.value;
+        if (__atomic_load_n(&e.state, __ATOMIC_ACQUIRE) == KNOWN) return e.value;
         const T found = find();
         int unknown = UNKNOWN;
-        if (keep(found) && e.state.compare_exchange_strong(unknown, WRITING, std::memory_order_relaxed)) {
+        if (keep(found) &&
+            __atomic_compare_exchange_n(&e.state, &unknown, WRITING, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
             e.value = found;
-            e.state.store(KNOWN, std::memory_order_release);
+            __atomic_store_n(&e.state, KNOWN, __ATOMIC_RELEASE);
         }
         return found;
     }
