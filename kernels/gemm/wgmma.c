@@ -13,6 +13,9 @@ static const double ADDING = 6;    /* of a second launch, which waits for sums t
 static const double ALONE =
     1.08; /* fp32 results from tiles of 256 columns whose blocks do not share B: 8192 x 1000 x 4096 in
                                      * 157 us, in pairs 105; 2048 x 16384 x 512 in 102, 95 */
+/* Of a tile of fp32 results, however shallow, whose sums leave registers in pairs: in 16 bits, of one part, of hi and lo parts.
+ * Drawn shapes of linear layers on an H200; 262144 x 64 x 64 in three products of parts in 200 us on an H100. */
+static const double LEAST = 4.5, LEAST_HI = 5.5, LEAST_HI_LO = 8;
 static const double STORE = 3.0e-5; /* of an element of a tile, from registers to shared memory: 128 x 256 in 1 us */
 
 static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by; }
@@ -42,11 +45,15 @@ double gemm_tile_cost(const gemm_tile *t, const gemm_problem *g) {
     const double tile = (double)GEMM_TILE_ROWS * t->columns, slices = (double)up(up(g->k, GEMM_SLICE), shares);
     const double turns = (double)up(tiles_of(t, g) * shares, room_of(t, g));
     const bool alone = g->wide && t->columns == 256 && t->cluster_m * t->cluster_n == 1;
-    const double each = (alone ? ALONE : 1) * slices * 2 * tile * GEMM_SLICE * t->products / t->rate + tile * STORE;
+    const double least = t->products == 3                  ? LEAST_HI_LO
+                         : ridge_dtype_size(g->dtype) == 4 ? LEAST_HI
+                         : g->wide                         ? LEAST
+                                                           : 0;
+    const double each = fmax(slices * 2 * tile * GEMM_SLICE * t->products / t->rate + tile * STORE, least);
     const double together = gemm_flops(g) * t->products / (POWER * (g->here.sm_count > 0 ? g->here.sm_count : 1));
     const double moved = (gemm_bytes_read(g) + gemm_bytes_written(g)) / DRAM;
     const double added = shares > 1 ? ADDING + (double)g->m * (double)g->n * (4 * shares + 2) / L2 : 0;
-    return LAUNCH + FILL + fmax(fmax(turns * each, together), moved) + added;
+    return LAUNCH + FILL + fmax((alone ? ALONE : 1) * fmax(turns * each, together), moved) + added;
 }
 
 static const char *refusal_of(const gemm_tile *t, const gemm_problem *g) {

@@ -181,7 +181,7 @@ static ridge_status softmax_rows_as(const logit_rows &r, cudaStream_t stream) {
     if (r.classes <= 1024) return run.template operator()<128, 2, true>();
     if (r.classes <= 4096) return run.template operator()<512, 2, true>();
     if (r.classes <= 8192) return run.template operator()<1024, 2, true>();
-    if (r.classes <= 16384) return run.template operator()<512, 2, false>();
+    if (r.classes <= 16384) return run.template operator()<256, 4, false>();
     return run.template operator()<1024, 2, false>();
 }
 
