@@ -1,4 +1,4 @@
-/* Arithmetic that sm_100 adds: pairs of f32, and redux of f32. */
+/* Arithmetic that sm_100 adds: pairs of f32, and redux of f32. What the device says that it is. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <cuda_runtime_api.h>
 
 #include "tests/ptx_launch.h"
 
@@ -114,11 +115,25 @@ static void conversions(void **state) {
     assert_int_equal(converted(NAN, 3, OF_UP), 0x7fff4080);
 }
 
+static void capability(void **state) {
+    (void)state;
+    struct cudaDeviceProp told;
+    int major = 0, minor = -1;
+    assert_int_equal(cudaGetDeviceProperties(&told, 0), cudaSuccess);
+    assert_int_equal(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), cudaSuccess);
+    assert_int_equal(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0), cudaSuccess);
+    assert_int_equal(major, 10);
+    assert_int_equal(minor, 0);
+    assert_int_equal(told.major, major);
+    assert_int_equal(told.minor, minor);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs),
         cmocka_unit_test(reductions),
         cmocka_unit_test(conversions),
+        cmocka_unit_test(capability),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -10,7 +10,7 @@ namespace ridge {
 
 /* Writes the codes of W columns from column j: whole words, or those before `cols`. */
 template <bool Whole, int W>
-__device__ inline void put_e4m3(unsigned char *q, int64_t j, int64_t cols, const float (&v)[W]) {
+__device__ inline void put_e4m3(unsigned char *q, int j, int cols, const float (&v)[W]) {
     unsigned word[W / 4];
 #pragma unroll
     for (int k = 0; k < W / 4; k++) {

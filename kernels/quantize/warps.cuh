@@ -2,14 +2,14 @@
  * the registers that it took the maximum of.
  *
  *     struct Rule {
- *         static constexpr int block;                                    columns of a block
- *         __device__ void begin();                                       once a thread
+ *         static constexpr int block, code_bits;                         columns of a block; of an element
+ *         __device__ void begin(unsigned i);                             once a thread, whose row is i
  *         struct scale;                                                  what a block's elements share
- *         __device__ scale of(unsigned max_bits) const;                  max_bits >= 0x7f800000: one is not finite
- *         __device__ float factor(const scale &) const;                  what elements are multiplied by; 0 in odd blocks
- *         static __device__ void put(void *q, int64_t j, const float (&v)[W]);    codes of W columns from column j
- *         __device__ void put_scale(const scale &, int64_t i, int64_t k, int lane, bool inside) const;
- *     };
+ *         __device__ scale of(unsigned max_bits, bool inside) const;     max_bits >= 0x7f800000: one is not finite
+ *         __device__ float factor(const scale &) const;                  what elements are multiplied by; zeros in odd blocks
+ *         static __device__ void put(void *q, int j, int cols, const float (&v)[W]);     codes of W columns from column j
+ *         __device__ void put_scales(const scale (&)[U], int64_t i, int64_t k, int apart, int lane, int cols) const;
+ *     };                                                                 of U blocks `apart` from k on, cols columns
  *
  * Floor: bytes over the copy ceiling, as in maps/map.cuh. Bytes in flight: U packs of 16 bytes a lane. */
 #ifndef RIDGE_KERNELS_QUANTIZE_WARPS_CUH
@@ -32,8 +32,8 @@ struct quantize_problem {
     unsigned char *q;
     int64_t q_stride; /* bytes */
     int64_t rows, cols;
-    int64_t all_rows;  /* with those that have scales alone */
-    int64_t warps_row; /* warps that share a row */
+    int64_t all_rows;   /* with those that have scales alone */
+    unsigned warps_row; /* warps that share a row */
 };
 
 template <typename T>
@@ -41,25 +41,44 @@ constexpr int quantize_columns = 32 * pack_width<T>; /* of one pack of all lanes
 
 /* ---- elements ---- */
 
-/* W elements from column j; zeros where there are none. */
+/* As many elements as 16 bytes hold, from column j; zeros where there are none. */
 template <bool Whole, typename T>
-__device__ inline void quantize_load(const T *x, int64_t j, int64_t cols, bool present, float (&v)[pack_width<T>]) {
-    constexpr int W = pack_width<T>;
+__device__ inline uint4 quantize_load(const T *x, int j, int cols) {
     if constexpr (Whole) {
-        unpack(elements_of<T, W>(load_once_if(x + j, present && j < cols)), v);
+        return load_once_if(x + j, j < cols);
     } else {
+        union {
+            T v[pack_width<T>];
+            uint4 words;
+        } u;
+        u.words = make_uint4(0, 0, 0, 0);
 #pragma unroll
-        for (int e = 0; e < W; e++) v[e] = present && j + e < cols ? to_float(x[j + e]) : 0.0f;
+        for (int e = 0; e < pack_width<T>; e++)
+            if (j + e < cols) u.v[e] = x[j + e];
+        return u.words;
     }
 }
 
-/* The largest magnitude of a block as bits, in all of its lanes. The bits of magnitudes have the order of the magnitudes,
- * and those of infinity and NaN come last. */
-template <int Lanes, int W>
-__device__ inline unsigned quantize_max(const float (&v)[W]) {
-    unsigned max = 0;
-#pragma unroll
-    for (int e = 0; e < W; e++) max = umax(max, __float_as_uint(v[e]) & 0x7fffffffu);
+/* The largest magnitude of 16 bytes as bits of fp32. The bits of magnitudes have the order of the magnitudes, in 16 bits too, two
+ * of which one instruction compares; those of infinity and NaN come last. */
+template <typename T>
+__device__ inline unsigned quantize_max_of(const uint4 &w) {
+    if constexpr (sizeof(T) == 4) {
+        constexpr unsigned all = 0x7fffffffu;
+        return umax(umax(w.x & all, w.y & all), umax(w.z & all, w.w & all));
+    } else {
+        constexpr unsigned all = 0x7fff7fffu;
+        const unsigned two = __vmaxu2(__vmaxu2(w.x & all, w.y & all), __vmaxu2(w.z & all, w.w & all));
+        float low, high;
+        unpack_pair(T(), umax(two & 0xffffu, two >> 16), &low, &high);
+        return __float_as_uint(low);
+    }
+}
+
+/* That of a block, in all of its lanes. */
+template <int Lanes, typename T>
+__device__ inline unsigned quantize_max(const uint4 &words) {
+    unsigned max = quantize_max_of<T>(words);
 #pragma unroll
     for (int o = Lanes / 2; o > 0; o /= 2) max = umax(max, __shfl_xor_sync(~0u, max, o));
     return max;
@@ -69,34 +88,34 @@ __device__ inline unsigned quantize_max(const float (&v)[W]) {
 
 template <bool Whole, typename T, typename Rule>
 __global__ void __launch_bounds__(quantize_threads) quantize_kernel(quantize_problem<T> p, Rule rule) {
-    constexpr int W = pack_width<T>, lanes = Rule::block / W;
+    constexpr int W = pack_width<T>, lanes = Rule::block / W, columns = quantize_columns<T>;
     static_assert(Rule::block % W == 0 && lanes >= 1 && 32 % lanes == 0, "packs and lanes are whole parts of blocks");
-    rule.begin();
-    const int64_t warp = ((int64_t)blockIdx.x * quantize_threads + threadIdx.x) / 32;
-    const int64_t i = warp / p.warps_row;
+    const unsigned warp = blockIdx.x * (quantize_threads / 32) + threadIdx.x / 32, i = warp / p.warps_row;
     const int lane = threadIdx.x % 32;
     if (i >= p.all_rows) return; /* all lanes of the warp */
-    const bool present = i < p.rows;
-    const T *x = p.x + i * p.x_stride;
-    unsigned char *q = p.q + i * p.q_stride;
-    const int64_t first = warp % p.warps_row * quantize_packs * quantize_columns<T> + lane * W;
+    rule.begin(i);
+    const int64_t first = (int64_t)(warp - i * p.warps_row) * (quantize_packs * columns) + lane * W;
+    /* From the lane's first column on, which 32 bits can tell. */
+    const int cols = i < p.rows ? (int)min(max(p.cols - first, (int64_t)0), (int64_t)quantize_packs * columns) : 0;
+    const T *x = p.x + i * p.x_stride + first;
+    unsigned char *q = p.q + i * p.q_stride + (uint64_t)first * Rule::code_bits / 8;
 
-    float v[quantize_packs][W];
+    uint4 words[quantize_packs];
+    typename Rule::scale scales[quantize_packs];
 #pragma unroll
-    for (int u = 0; u < quantize_packs; u++)
-        quantize_load<Whole>(x, first + u * quantize_columns<T>, p.cols, present, v[u]);
+    for (int u = 0; u < quantize_packs; u++) words[u] = quantize_load<Whole>(x, u * columns, cols);
 #pragma unroll
     for (int u = 0; u < quantize_packs; u++) {
-        const int64_t j = first + u * quantize_columns<T>;
-        const unsigned max = quantize_max<lanes>(v[u]);
-        const typename Rule::scale s = rule.of(max);
-        const float factor = rule.factor(s);
-        const bool odd = max >= 0x7f800000u;
+        const unsigned max = quantize_max<lanes, T>(words[u]);
+        scales[u] = rule.of(max, u * columns < cols);
+        const float factor = rule.factor(scales[u]);
+        float v[W];
+        unpack(elements_of<T, W>(max >= 0x7f800000u ? make_uint4(0, 0, 0, 0) : words[u]), v);
 #pragma unroll
-        for (int e = 0; e < W; e++) v[u][e] = odd ? 0.0f : v[u][e] * factor;
-        rule.put_scale(s, i, j / Rule::block, lane, present && j / Rule::block * Rule::block < p.cols);
-        if (present && j < p.cols) Rule::template put<Whole>(q, j, p.cols, v[u]);
+        for (int e = 0; e < W; e++) v[e] *= factor;
+        if (u * columns < cols) Rule::template put<Whole>(q, u * columns, cols, v);
     }
+    rule.put_scales(scales, i, (int64_t)((uint64_t)first / Rule::block), columns / Rule::block, lane, cols);
 }
 
 /* ---- launching ---- */
@@ -107,7 +126,7 @@ quantize_problem<T> quantize_problem_of(const ridge_call *call, int64_t q_stride
     p.x = (const T *)ridge_data(&call->in[0]), p.x_stride = ridge_row_stride(&call->in[0]);
     p.q = (unsigned char *)ridge_data(&call->out[0]), p.q_stride = q_stride;
     p.rows = call->dim[0], p.cols = call->dim[1], p.all_rows = all_rows;
-    p.warps_row = blocks_ceil_div(p.cols, quantize_packs * quantize_columns<T>);
+    p.warps_row = (unsigned)blocks_ceil_div(p.cols, quantize_packs * quantize_columns<T>);
     return p;
 }
 
@@ -123,7 +142,7 @@ template <typename T, typename Rule>
 ridge_status quantize_launch(const ridge_call *call, const quantize_problem<T> &p, const Rule &rule) {
     const int64_t blocks = blocks_ceil_div(p.all_rows * p.warps_row, quantize_threads / 32);
     if (blocks == 0) return RIDGE_OK;
-    if (blocks > INT32_MAX) return RIDGE_UNSUPPORTED;
+    if (blocks > INT32_MAX / (quantize_threads / 32)) return RIDGE_UNSUPPORTED; /* terabytes */
     const launch_shape shape = {dim3((unsigned)blocks), quantize_threads};
     if (quantize_is_whole(p, Rule::template pack_bytes<T>))
         return launch(quantize_kernel<true, T, Rule>, shape, stream_of(call), p, rule);

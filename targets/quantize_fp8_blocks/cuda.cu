@@ -14,7 +14,7 @@ enum { BLOCK = 128 };
 /* ---- optimized ---- */
 
 struct fp8_rule {
-    static constexpr int block = BLOCK;
+    static constexpr int block = BLOCK, code_bits = 8;
     template <typename T>
     static constexpr int pack_bytes = pack_width<T>;
 
@@ -24,20 +24,24 @@ struct fp8_rule {
     float *s;
     int64_t stride;
 
-    __device__ void begin() {}
-    __device__ scale of(unsigned max_bits) const {
+    __device__ void begin(unsigned) {}
+    __device__ scale of(unsigned max_bits, bool) const {
         return {__uint_as_float(max_bits >= 0x7f800000u ? 0x7fffffffu : max_bits)};
     }
     __device__ float factor(const scale &of) const { return rule_fp8_factor(of.max); }
 
-    __device__ void put_scale(const scale &of, int64_t i, int64_t k, int lane, bool inside) const {
-        const bool odd = __float_as_uint(of.max) >= 0x7f800000u;
-        if (inside && lane % (BLOCK / 8) == 0) /* 8: the most columns of a lane */
-            s[i * stride + k] = odd ? of.max : rule_fp8_scale(of.max);
+    template <int U>
+    __device__ void put_scales(const scale (&of)[U], int64_t i, int64_t k, int apart, int lane, int cols) const {
+        if (lane % (BLOCK / 8) != 0) return; /* 8: the most columns of a lane */
+#pragma unroll
+        for (int u = 0; u < U; u++) {
+            const bool odd = __float_as_uint(of[u].max) >= 0x7f800000u;
+            if (u * apart * BLOCK < cols) s[i * stride + k + u * apart] = odd ? of[u].max : rule_fp8_scale(of[u].max);
+        }
     }
 
     template <bool Whole, int W>
-    static __device__ void put(unsigned char *q, int64_t j, int64_t cols, const float (&v)[W]) {
+    static __device__ void put(unsigned char *q, int j, int cols, const float (&v)[W]) {
         put_e4m3<Whole>(q, j, cols, v);
     }
 };

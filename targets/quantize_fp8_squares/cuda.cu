@@ -31,15 +31,16 @@ __global__ void __launch_bounds__(square_threads) square_kernel(const square_pro
     __shared__ unsigned of_warp[square_threads / 32];
     const int64_t r = blockIdx.x / p.across, k = blockIdx.x % p.across;
     const int64_t first = r * SQUARE + threadIdx.x / lanes, j = k * SQUARE + threadIdx.x % lanes * W;
-    float v[packs][W];
+    const int cols = (int)min(max(p.cols - j, (int64_t)0), (int64_t)W); /* of the lane */
+    uint4 words[packs];
 #pragma unroll
     for (int u = 0; u < packs; u++) {
         const int64_t i = first + u * step;
-        quantize_load<Whole>(p.x + i * p.x_stride, j, p.cols, i < p.rows, v[u]);
+        words[u] = quantize_load<Whole>(p.x + i * p.x_stride + j, 0, i < p.rows ? cols : 0);
     }
     unsigned max = 0;
 #pragma unroll
-    for (int u = 0; u < packs; u++) max = umax(max, quantize_max<1>(v[u]));
+    for (int u = 0; u < packs; u++) max = umax(max, quantize_max_of<T>(words[u]));
     max = __reduce_max_sync(~0u, max);
     if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = max;
     __syncthreads();
@@ -52,9 +53,11 @@ __global__ void __launch_bounds__(square_threads) square_kernel(const square_pro
 #pragma unroll
     for (int u = 0; u < packs; u++) {
         const int64_t i = first + u * step;
+        float v[W];
+        unpack(elements_of<T, W>(odd ? make_uint4(0, 0, 0, 0) : words[u]), v);
 #pragma unroll
-        for (int e = 0; e < W; e++) v[u][e] = odd ? 0.0f : v[u][e] * factor;
-        if (i < p.rows && j < p.cols) put_e4m3<Whole>(p.q + i * p.q_stride, j, p.cols, v[u]);
+        for (int e = 0; e < W; e++) v[e] *= factor;
+        if (i < p.rows && cols > 0) put_e4m3<Whole>(p.q + i * p.q_stride + j, 0, cols, v);
     }
 }
 

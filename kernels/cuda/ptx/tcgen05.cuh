@@ -1,0 +1,66 @@
+/* tcgen05: products whose sums lie in tensor memory (TMEM). For sm_100a alone.
+ *
+ * A CTA's tensor memory has 128 lanes of 512 columns of 32 bits; an address is lane << 16 | column. A warp reaches the 32
+ * lanes of its place in its warpgroup, at 32 (warp % 4). Sum (m, n) of a product of 128 rows is in lane m, column n.
+ *
+ *   tcgen05_alloc, tcgen05_dealloc      by one whole warp: columns, a power of two from 32 to 512
+ *   tcgen05_mma                         by one thread; it returns at once, and its commit arrives at an mbarrier
+ *   tcgen05_ld                          by a whole warp: a thread has its lane's columns, once tcgen05_wait_ld() is over
+ *   tcgen05_fence_…_thread_sync         on both sides of what orders tcgen05 of one thread behind tcgen05 of another */
+#ifndef RIDGE_KERNELS_CUDA_PTX_TCGEN05_CUH
+#define RIDGE_KERNELS_CUDA_PTX_TCGEN05_CUH
+
+#include <stdint.h>
+
+namespace ridge {
+
+/* Writes the address of the first column to shared memory at `to`. */
+__device__ inline void tcgen05_alloc(uint32_t to, int columns) {
+    asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(to), "r"(columns)
+                 : "memory");
+}
+__device__ inline void tcgen05_dealloc(uint32_t address, int columns) {
+    asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(address), "r"(columns) : "memory");
+}
+__device__ inline void tcgen05_fence_before_thread_sync(void) {
+    asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
+}
+__device__ inline void tcgen05_fence_after_thread_sync(void) {
+    asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+}
+
+/* D (+)= A B in 16 bits, sums in fp32: a, b as mma/sm100.cuh describes them, 16 elements of K. */
+__device__ inline void tcgen05_mma_f16(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction, int accumulate) {
+    asm volatile(
+        "{\n.reg .pred add;\nsetp.ne.b32 add, %4, 0;\n"
+        "tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, add;\n}" ::"r"(d),
+        "l"(a), "l"(b), "r"(instruction), "r"(accumulate)
+        : "memory");
+}
+/* One arrival at the mbarrier when all products that this thread has started are done. It fences before the arrival. */
+__device__ inline void tcgen05_commit(uint32_t barrier) {
+    asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier)
+                 : "memory");
+}
+
+/* Sixteen columns of the warp's 32 lanes. */
+__device__ inline void tcgen05_ld(unsigned (&v)[16], uint32_t address) {
+    asm volatile(
+        "tcgen05.ld.sync.aligned.32x32b.x16.b32 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, [%16];"
+        : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]), "=r"(v[4]), "=r"(v[5]), "=r"(v[6]), "=r"(v[7]), "=r"(v[8]),
+          "=r"(v[9]), "=r"(v[10]), "=r"(v[11]), "=r"(v[12]), "=r"(v[13]), "=r"(v[14]), "=r"(v[15])
+        : "r"(address)
+        : "memory");
+}
+/* Waits for the warp's loads. No use of what was loaded moves before it. */
+template <int N>
+__device__ inline void tcgen05_wait_ld(unsigned (&v)[N]) {
+    asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
+#pragma unroll
+    for (int i = 0; i < N; i++) asm volatile("" : "+r"(v[i])::"memory");
+}
+
+}  // namespace ridge
+
+#endif
