@@ -256,7 +256,6 @@ static void heads_are_not_one(void **state) {
     assert_non_null(refusal_of(launches, "tiles_16", &p));
     assert_null(refusal_of(optimized, "logits", &p));
     assert_null(refusal_of(optimized, "tiles_heads", &p));
-    assert_null(refusal_of(optimized, "copied", &p)); /* heads with a gap, too */
     p = problem_of(target, odd, RIDGE_F16, 0, &h200);
     assert_null(refusal_of(optimized, "logits", &p));
     assert_null(refusal_of(optimized, "tiles_heads", &p));

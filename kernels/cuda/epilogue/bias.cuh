@@ -95,33 +95,6 @@ __device__ inline void any_logits(float (&v)[Place::rows][Place::columns], const
     }
 }
 
-/* ---- logits to memory, fp32; of several matrices side by side, z and bias are at `next` and `bias_next` more ---- */
-
-template <typename T>
-struct any_logits_store {
-    float *z;
-    int64_t line;
-    const T *bias;
-    int64_t rows, classes, next, bias_next;
-    bool wide;
-
-    template <class Place>
-    __device__ void tile(float (&v)[Place::rows][Place::columns], const Place &place) const {
-        const T *const b = bias + blockIdx.z * bias_next;
-        float more[Place::columns];
-#pragma unroll
-        for (int j = 0; j < Place::columns; j++)
-            more[j] = place.column(j) < classes ? to_float(b[place.column(j)]) : 0.0f;
-#pragma unroll
-        for (int i = 0; i < Place::rows; i++) {
-            if (place.row(i) >= rows) continue;
-#pragma unroll
-            for (int j = 0; j < Place::columns; j++) v[i][j] += more[j];
-            any_put(z + blockIdx.z * next + place.row(i) * line, v[i], place, classes, wide);
-        }
-    }
-};
-
 }  // namespace ridge
 
 #endif
