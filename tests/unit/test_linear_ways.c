@@ -318,6 +318,18 @@ static void arithmetic_is_the_ways(void **state) {
     }
 }
 
+/* A way that needs all of its clusters at once says so: it was refused by the launch, and a measurement failed. */
+static void rows_of_a_stream_run_together(void **state) {
+    (void)state;
+    static const int64_t many[4] = {262144, 64, 64}, few[4] = {1080, 64, 64};
+    const ridge_target *target = ridge_target_find("linear_softmax");
+    const ridge_variant *optimized = &target->variants[target->n_variants - 1];
+    ridge_problem p = problem_of(target, many, RIDGE_F32, 0, &h200);
+    assert_non_null(refusal_of(optimized, "skinny_stream", &p));
+    p = problem_of(target, few, RIDGE_F32, 0, &h200);
+    assert_null(refusal_of(optimized, "skinny_stream", &p));
+}
+
 /* The traffic of logits in memory is that of the way, not of a rule beside it. */
 static void traffic_is_the_ways(void **state) {
     (void)state;
@@ -343,6 +355,7 @@ int main(void) {
         cmocka_unit_test(few_rows_read_w_once),
         cmocka_unit_test(misaligned_operands_have_tensor_cores),
         cmocka_unit_test(heads_are_not_one),
+        cmocka_unit_test(rows_of_a_stream_run_together),
         cmocka_unit_test(ampere_has_its_own),
         cmocka_unit_test(arithmetic_is_the_ways),
         cmocka_unit_test(traffic_is_the_ways),

@@ -36,6 +36,12 @@ typedef struct skinny_facts {
     int sm, sm_count;
 } skinny_facts;
 
+/* Clusters of `blocks` blocks, one block an SM, that run at once: an H200's 132 SMs have room for 15 of 8. */
+static inline int64_t skinny_room(int sm_count, int blocks) {
+    const int64_t room = (int64_t)sm_count * (blocks >= 8 ? 91 : blocks >= 4 ? 97 : 100) / 100 / blocks;
+    return room > 0 ? room : 1;
+}
+
 /* NULL: the way takes such operands. */
 static inline const char *skinny_refusal(int way, const skinny_facts *f) {
     const int64_t n = f->classes;
@@ -49,13 +55,8 @@ static inline const char *skinny_refusal(int way, const skinny_facts *f) {
     if (f->sm / 10 != 9) return "needs wgmma (compute capability 9.0)";
     if (way == SKINNY_WGMMA) return NULL;
     if (f->heads > 1) return "for a single head";
+    if (f->batch > skinny_room(f->sm_count, 8) * SKINNY_STREAM_ROWS) return "for rows that clusters have all at once";
     return f->depth > SKINNY_STREAM_DEPTH ? "for a depth of up to 1024" : NULL;
-}
-
-/* Clusters of `blocks` blocks, one block an SM, that run at once: an H200's 132 SMs have room for 15 of 8. */
-static inline int64_t skinny_room(int sm_count, int blocks) {
-    const int64_t room = (int64_t)sm_count * (blocks >= 8 ? 91 : blocks >= 4 ? 97 : 100) / 100 / blocks;
-    return room > 0 ? room : 1;
 }
 
 #endif
