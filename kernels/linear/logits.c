@@ -1,7 +1,5 @@
 #include "linear/logits.h"
 
-#include <string.h>
-
 #include "cuda/host/scratch.h"
 #include "gemm/ways.h"
 

@@ -54,14 +54,14 @@ static inline void matmul_bound_16(const ridge_oracle_call *call, ridge_fill_kin
     b->relative += 2 * u;
 }
 
-/* tf32: both factors of each term round to 11 bits, and their sums are those of tensor cores. Roundings are independent: of
- * uniform values 0.95 sqrt(k) 2^-10 is seven deviations, of values that are all large three times as much. */
+/* tf32: both factors of each term round to 11 bits, and their sums are those of tensor cores. targets/gemm/README.md derives
+ * the term of the roundings. */
 static inline void matmul_bound_tf32(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     const double k = (double)call->dim[MATMUL_K], product = call->in_max[0] * call->in_max[1];
     matmul_bound_16(call, kind, output, b);
     b->relative = 0x1p-24;
     if (kind == RIDGE_EXACT && k * product < 0x1p24) return;
-    b->absolute += 0x1p-10 * product * fmin(k, 3 * sqrt(k));
+    b->absolute += 0x1p-10 * product * fmin(k, 1.5 * sqrt(k));
     b->relative *= 3;
 }
 
