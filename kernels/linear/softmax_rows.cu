@@ -97,8 +97,8 @@ struct logit_rows_of : logit_rows {
     }
 };
 
-/* Fours: that a thread keeps. Kept: they are all of a row; longer rows are read again to be written. Maximum and sum in two
- * exchanges: merged in one, as row_softmax has it, exponentials of every step of the exchange took up to 35 % longer. */
+/* Fours: that a thread keeps. Kept: they are all of a row; longer rows are read again to be written. Maximum and sum have an
+ * exchange each: merged in one, as row_softmax has it, 2048 rows of 8192 took 55 us on an H100 instead of 38. */
 template <typename T, int Team, int Fours, bool Kept>
 __global__ void __launch_bounds__(softmax_threads<Team>)
     softmax_rows_kernel(const __grid_constant__ logit_rows_of<T> all) {
