@@ -62,6 +62,8 @@ static const ridge_case cases[] = {
      .option = {1},
      EDGE,
      GPU}, /* small integers: lines of different scales */
+    {.dim = {100, 120, 1000}, .dtype = RIDGE_F32, .option = {1}, EDGE, GPU}, /* three shares: filled up beyond 1024 */
+    {.dim = {100, 120, 4050}, .dtype = RIDGE_TF32, .option = {1}, .column_major = B, EDGE, GPU}, /* beyond 4096 */
     {.dim = {257, 140, 1100}, .dtype = RIDGE_F32, .option = {0.75}, EDGE, GPU},
     {.dim = {130, 250, 1096}, .dtype = RIDGE_F32, .option = {1}, .column_major = A | C, EDGE, GPU},
     {.dim = {13, 31, 4164}, .dtype = RIDGE_F32, .option = {1}, .column_major = A, EDGE, GPU},

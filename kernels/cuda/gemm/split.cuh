@@ -87,7 +87,7 @@ struct split_lines {
         }
 #pragma unroll 1
         for (int k = first; k < padded; k += 8 * step) {
-            if (Deep && depth > 8 * step) load<step>(v, values, k);
+            if (Deep && padded > 8 * step) load<step>(v, values, k);
 #pragma unroll
             for (int i = 0; i < 8; i++) {
                 if (k + step * i >= padded) break;
@@ -215,7 +215,7 @@ struct split_columns {
 inline bool split_fours(const matrix_view &m) { return is_aligned16(m.base) && m.line % 4 == 0 && m.columns % 4 == 0; }
 
 /* Both operands in one launch; columns first, whose blocks take longest. zero: so many counters become 0. Deep: more
- * than SPLIT_DEPTH. */
+ * than SPLIT_DEPTH are written. */
 template <class X, class W, bool Deep>
 __global__ void __launch_bounds__(256, Deep ? 2 : 4) split_operands(X x, W w, unsigned *zero, int zeros) {
     before_next_launch();
@@ -242,7 +242,7 @@ ridge_status split_both(const X &x, const W &w, cudaStream_t stream, unsigned *z
         if (x.finds() + w.finds() > 0)
             RIDGE_TRY(launch_overlapping(find_largest<X, W>, {dim3((unsigned)(x.finds() + w.finds())), 256}, stream,
                                          true, x, w));
-    const bool deep = x.depth > SPLIT_DEPTH;
+    const bool deep = x.padded > SPLIT_DEPTH; /* a depth in shares may be filled up beyond it */
     const auto kernel = deep ? split_operands<X, W, true> : split_operands<X, W, false>;
     return launch_overlapping(kernel, {dim3((unsigned)(x.blocks(deep) + w.blocks(deep))), 256}, stream, true, x, w,
                               zero, zeros);
