@@ -101,3 +101,14 @@ const ridge_way gemm_terms_ways[GEMM_TERMS_WAYS] = {
     GEMM_TERMS_TILES(WGMMA_TERMS_WAY) GEMM_HI_LO_TILES(HI_LO_TERMS_WAY) GEMM_HI_TILES(HI_TERMS_WAY)
         FEW_ROWS_WAY(GEMM_WITH_TERMS) DIRECT_WAY(GEMM_WITH_TERMS) ANY_WAY(GEMM_WITH_TERMS) /* */
 };
+
+const ridge_way *gemm_cuda_quickest(const ridge_problem *p, ridge_plan *plan) {
+    const ridge_way *best = NULL;
+    for (int i = 0; i < GEMM_CUDA_WAYS; i++) {
+        const ridge_way *way = &gemm_cuda_ways[i];
+        const ridge_plan its = p->here.sm < way->needs ? (ridge_plan){.refusal = ""} : way->plan(way, p);
+        if (its.refusal || (best && its.us >= plan->us)) continue;
+        best = way, *plan = its;
+    }
+    return best;
+}

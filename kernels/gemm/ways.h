@@ -14,6 +14,8 @@ enum {
 };
 #undef GEMM_ONE_MORE
 extern const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS];
+/* The quickest of these, and its plan; NULL: none takes the problem, which is one of gemm. */
+const ridge_way *gemm_cuda_quickest(const ridge_problem *p, ridge_plan *plan);
 extern const ridge_way gemm_terms_ways[GEMM_TERMS_WAYS]; /* of gemm_epilogue */
 
 #endif

@@ -9,18 +9,6 @@ static const double ENDS = 1;
  * a launch that overlaps the one before. */
 static const double DRAM = 4.2e6, COPIED = 2.6e6, LAUNCH = 1.5;
 
-/* The quickest of gemm's ways; NULL: none takes it. */
-static const ridge_way *quickest(const ridge_problem *product, ridge_plan *its) {
-    const ridge_way *best = NULL;
-    for (int i = 0; i < GEMM_CUDA_WAYS; i++) {
-        const ridge_way *way = &gemm_cuda_ways[i];
-        const ridge_plan plan = product->here.sm < way->needs ? (ridge_plan){.refusal = ""} : way->plan(way, product);
-        if (plan.refusal || (best && plan.us >= its->us)) continue;
-        best = way, *its = plan;
-    }
-    return best;
-}
-
 static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by * by; }
 
 /* A head's classes side by side with the others': all heads' lines begin at multiples of 16 bytes. */
@@ -94,7 +82,7 @@ static linear_logits_plan planned(const linear_softmax_dims *dims, const ridge_p
     l.w = linear_scratch_take(&l.plan.scratch, of.packed_w);
     l.product = l.plan.scratch;
     l.problem = product_of(&l, dims->heads >= 0, p);
-    l.way = quickest(&l.problem, &product);
+    l.way = gemm_cuda_quickest(&l.problem, &product);
     if (!l.way) return l.plan.refusal = "no product takes it", l;
     l.plan.us = launches_of(&l) * product.us + LAUNCH + ENDS + (of.z + of.p) / DRAM;
     if (packed) l.plan.us += LAUNCH + (of.w + of.packed_w) / COPIED;

@@ -1,60 +1,18 @@
 /* softmax(x w + b) by way of logits in memory: see logits.h. */
 #include "cuda/linear/copies.cuh"
+#include "linear/product.cuh"
 #include "linear/softmax_rows.cuh"
 
 extern "C" {
-#include "gemm/problem.h"
 #include "linear/logits.h"
 }
 
 namespace ridge {
 
-static ridge_operand operand_of(const DLTensor &t) {
-    ridge_operand o = {};
-    int64_t dense = 1;
-    for (int d = t.ndim - 1; d >= 0; d--) {
-        o.stride[d] = t.strides && t.shape[d] > 1 ? t.strides[d] : dense;
-        dense *= t.shape[d] > 0 ? t.shape[d] : 1;
-    }
-    o.offset = (unsigned)((uintptr_t)ridge_data(&t) % RIDGE_OFFSETS);
-    return o;
-}
-
-static ridge_problem problem_of(const ridge_call *call) {
-    ridge_problem p = {};
-    p.c.dtype = call->dtype;
-    for (int d = 0; d < 4; d++) p.c.dim[d] = d < call->in[LINEAR_LOGITS_W].ndim + 1 ? call->dim[d] : 0;
-    for (int t = 0; t < LINEAR_LOGITS_INPUTS; t++) p.tensor[t] = operand_of(call->in[t]);
-    p.tensor[LINEAR_LOGITS_INPUTS] = operand_of(call->out[0]);
-    p.here.sm = device_capability(), p.here.sm_count = device_limit(cudaDevAttrMultiProcessorCount);
-    return p;
-}
-
-/* A matrix as gemm's ways take it. */
-struct gemm_tensor {
-    int64_t shape[2], strides[2];
-    DLTensor tensor;
-
-    gemm_tensor(void *data, int64_t rows, int64_t columns, const ridge_operand &o, const DLTensor &like)
-        : shape{rows, columns}, strides{o.stride[0], o.stride[1]}, tensor(like) {
-        tensor.data = data, tensor.byte_offset = 0;
-        tensor.ndim = 2, tensor.shape = shape, tensor.strides = strides;
-    }
-    gemm_tensor(const gemm_tensor &) = delete;
-};
-
 /* The product of one head, or of all that are packed. */
 static ridge_status multiply(const ridge_call *call, const linear_logits_plan &l, void *w, float *z) {
-    const int64_t columns = l.problem.c.dim[1];
-    const DLTensor &like = call->in[LINEAR_LOGITS_X];
-    gemm_tensor a(ridge_data(&like), l.rows, l.depth, l.problem.tensor[GEMM_A], like);
-    gemm_tensor b(w, l.depth, columns, l.problem.tensor[GEMM_B], like);
-    gemm_tensor c(z, l.rows, columns, l.problem.tensor[GEMM_C], like);
-    const DLTensor in[] = {a.tensor, b.tensor};
-    ridge_call of = *call;
-    of.dim = l.problem.c.dim, of.option = l.problem.c.option, of.in = in, of.out = &c.tensor;
-    of.scratch = (char *)call->scratch + l.product, of.way = l.way;
-    return l.way->run[0](&of);
+    const gemm_matrices m = {ridge_data(&call->in[LINEAR_LOGITS_X]), w, z};
+    return gemm_run(call, l.way, l.problem, m, (char *)call->scratch + l.product);
 }
 
 /* w of each head beside the one before: lines of all heads' classes. */
@@ -80,7 +38,7 @@ static logit_rows rows_of(const ridge_call *call, const linear_logits_plan &l, c
 
 extern "C" ridge_status linear_logits_cuda(const ridge_call *call) {
     using namespace ridge;
-    const ridge_problem p = problem_of(call);
+    const ridge_problem p = problem_of(call, call->in[LINEAR_LOGITS_W].ndim + 1, LINEAR_LOGITS_INPUTS, 1);
     const linear_logits_plan l = linear_logits_of((const linear_softmax_dims *)call->way->own, &p);
     char *const scratch = (char *)call->scratch, *w = (char *)ridge_data(&call->in[LINEAR_LOGITS_W]);
     float *const z = (float *)(l.in_place ? ridge_data(&call->out[0]) : scratch + l.z);

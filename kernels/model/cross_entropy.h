@@ -113,6 +113,7 @@ typedef struct ce_places {
         {.dim = {35, 7, 4903}, CE_EDGE_TOLD(TF32, -100, 0.1, 1e-4), CE_ONLY_CUDA}, /* few deep columns, shares */    \
         {.dim = {0, 64, 128}, CE_EDGE(BF16), CE_ONLY_CUDA}, {.dim = {1, 1, 1}, CE_EDGE(BF16), CE_ONLY_CUDA},         \
         {.dim = {1, 64, 10}, CE_EDGE_TOLD(BF16, 3, 0.1, 0), CE_ONLY_CUDA},                                           \
+        {.dim = {1, 256, 4104}, CE_EDGE(BF16), CE_ONLY_CUDA}, /* products of a depth of one */                       \
         {.dim = {67, 129, 131}, CE_EDGE(BF16), CE_ONLY_CUDA}, {.dim = {128, 64, 128}, CE_EDGE(BF16), CE_ONLY_CUDA},  \
         {.dim = {256, 512, 1024}, CE_EDGE(BF16), CE_ONLY_CUDA},                                                      \
         {.dim = {257, 520, 1009}, CE_EDGE_TOLD(BF16, 5, 0.1, 1e-4), CE_ONLY_CUDA},                                   \

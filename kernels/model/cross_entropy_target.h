@@ -6,6 +6,7 @@
  *   CE_OPTIMIZED   the extern "C" function of its optimized CUDA variant, which reads call->way->number */
 #include "cpu/linear_ce.h"
 #include "cuda/linear/loss_ways.h"
+#include "linear/loss.h"
 #include "model/cross_entropy.h"
 #include "peer/openblas.h"
 
@@ -89,10 +90,6 @@ CE_OF_WAY(SKINNY_WGMMA, wide)
 CE_OF_WAY(LINEAR_LOSS_SPLIT, split)
 CE_OF_WAY(LINEAR_LOSS_HALF, half)
 CE_OF_WAY(LINEAR_LOSS_TILES, tiles)
-CE_OF_WAY(LINEAR_LOSS_SHARED, shared)
-#if !CE_GRADIENTS
-CE_OF_WAY(LINEAR_LOSS_NARROW, narrow_16)
-#endif
 CE_OF_WAY(LINEAR_LOSS_FFMA, ffma)
 CE_OF_WAY(LINEAR_LOSS_FEW_ROWS, few_rows)
 CE_OF_WAY(LINEAR_LOSS_COPIED, copied)
@@ -114,16 +111,12 @@ static const ridge_way optimized_ways[] = {
     CE_WAY(LINEAR_LOSS_SPLIT, "split", "operands in hi and lo parts of fp16, tiles by wgmma", 90, split),
     CE_WAY(LINEAR_LOSS_HALF, "half", "one product of fp16 parts scaled line by line, tiles by wgmma", 90, half),
     CE_WAY(LINEAR_LOSS_TILES, "tiles", "tiles by wgmma, operands by TMA", 90, tiles),
-    CE_WAY(LINEAR_LOSS_SHARED, "shared", "tiles by wgmma, blocks share the depth, sums of few classes in memory", 90,
-           shared),
-#if !CE_GRADIENTS
-    CE_WAY(LINEAR_LOSS_NARROW, "narrow", "tiles of 64 classes by wgmma, operands by TMA", 90, narrow_16),
-#endif
     CE_WAY(LINEAR_LOSS_FFMA, "ffma", "multiply-adds: any type, order and alignment", 0, ffma),
     CE_WAY(LINEAR_LOSS_FEW_ROWS, "few_rows", "w read once for each product, by tensor cores from 9 rows on", 0,
            few_rows),
     CE_WAY(LINEAR_LOSS_COPIED, "copied", "operands copied to aligned memory, then the way that suits the copies", 90,
            copied),
+    LINEAR_LOSS_WAY(&CE_PLACES),
     CE_WAY(LINEAR_LOSS_THIN, "thin", "all classes of 32 rows a warp, by mma.sync; x is read as it lies", 80, thin),
 };
 #define CE_CUDA_OPTIMIZED .ways = RIDGE_LIST(optimized_ways)

@@ -65,17 +65,6 @@ static const char *refuses_tiles(const facts *f) {
                : "gradients are not in lines of 16-byte pieces";
 }
 
-static const char *refuses_narrow(const facts *f) {
-    if (f->gradients) return "for losses alone";
-    return f->classes > LINEAR_NARROW_CLASSES ? "for up to 64 classes" : refuses_tiles(f);
-}
-
-static const char *refuses_shared(const facts *f) {
-    if (f->bytes == 2 && !linear_shared_fits(f->batch, f->depth, f->classes))
-        return "for up to 1024 classes, and a depth that can be shared";
-    return refuses_tiles(f);
-}
-
 static const char *refuses_copied(const facts *f) {
     const linear_loss_copies copies = linear_loss_copies_of(f->batch, f->depth, f->classes, f->bytes, f->gradients);
     const skinny_facts s = skinny_of(f);
@@ -114,8 +103,6 @@ const char *linear_loss_refusal(int way, const linear_loss_facts *f) {
         case LINEAR_LOSS_SPLIT: return refuses_split(f);
         case LINEAR_LOSS_HALF: return refuses_half(f);
         case LINEAR_LOSS_TILES: return refuses_tiles(f);
-        case LINEAR_LOSS_SHARED: return refuses_shared(f);
-        case LINEAR_LOSS_NARROW: return refuses_narrow(f);
         case LINEAR_LOSS_COPIED: return refuses_copied(f);
         default: return f->bytes == 4 ? skinny_refusal(way, &s) : "for f32 and tf32";
     }
@@ -196,15 +183,12 @@ static double split_logits_cost(int way, int pipe, const facts *f) {
 }
 /* Gradients of the logits: tensor cores' of f16 have a scale. */
 static double gradient_bytes(int way, const facts *f) {
-    const int bytes = way == LINEAR_LOSS_TILES || way == LINEAR_LOSS_SHARED
-                          ? f->bytes
-                          : (int)ridge_dtype_size(linear_gradient_dtype(f->dtype));
+    const int bytes = way == LINEAR_LOSS_TILES ? f->bytes : (int)ridge_dtype_size(linear_gradient_dtype(f->dtype));
     return bytes * (double)f->batch * (double)f->classes;
 }
 /* What that takes: the range of rows, and four launches that find nothing to do. */
 static double range_cost(int way, const facts *f) {
-    const bool wgmma = way == LINEAR_LOSS_TILES || way == LINEAR_LOSS_SHARED;
-    return wgmma && f->gradients && f->dtype == RIDGE_F16 ? 6 * linear_pass_cost(0) : 0;
+    return way == LINEAR_LOSS_TILES && f->gradients && f->dtype == RIDGE_F16 ? 6 * linear_pass_cost(0) : 0;
 }
 
 /* Losses from parts; gradients' pass for their sums, which reads them, and writes them where they were exponentials. */
@@ -228,15 +212,6 @@ static double thin_loss_cost(const facts *f) {
            outer_cost(f->batch, f->classes, f->depth, f->bytes, g_bytes, exact, linear_phases(&f->dx, f->bytes),
                       f->sm_count) +
            across_cost(f->batch, f->depth, f->classes, f->bytes, exact, phases, f->sm_count);
-}
-
-/* The sums of all shares are written and read. */
-static double shared_cost(const facts *f) {
-    const int shares = linear_loss_shares(f->batch, f->depth, f->classes);
-    const int64_t each = (f->depth + shares - 1) / shares;
-    return linear_pipe_cost(LINEAR_PIPE_16, f->batch, f->classes, each, shares, f->sm_count) +
-           linear_pass_cost(2 * linear_shared_bytes(f->batch, f->depth, f->classes)) +
-           between_cost(LINEAR_LOSS_SHARED, f) + 4;
 }
 
 /* Copies of x and w and, in 16 bits, of dx and dw. */
@@ -271,15 +246,13 @@ double linear_loss_microseconds(int way, const linear_loss_facts *f) {
                (few_classes ? COPIED_FEW : 1) * by_copies;
     }
     const skinny_facts s = skinny_of(f);
-    const int pipe = way == LINEAR_LOSS_SPLIT                                ? LINEAR_PIPE_SPLIT
-                     : way == LINEAR_LOSS_HALF                               ? LINEAR_PIPE_HALF
-                     : way == LINEAR_LOSS_NARROW                             ? LINEAR_PIPE_16_NARROW
-                     : way == LINEAR_LOSS_TILES || way == LINEAR_LOSS_SHARED ? LINEAR_PIPE_16
-                                                                             : LINEAR_PIPES;
-    double cost = way < SKINNY_WAYS         ? skinny_cost(way, &s)
-                  : way == LINEAR_LOSS_THIN ? thin_loss_cost(f)
-                  : way == LINEAR_LOSS_SHARED
-                      ? shared_cost(f)
+    const int pipe = way == LINEAR_LOSS_SPLIT   ? LINEAR_PIPE_SPLIT
+                     : way == LINEAR_LOSS_HALF  ? LINEAR_PIPE_HALF
+                     : way == LINEAR_LOSS_TILES ? LINEAR_PIPE_16
+                                                : LINEAR_PIPES;
+    double cost = way < SKINNY_WAYS ? skinny_cost(way, &s)
+                  : way == LINEAR_LOSS_THIN
+                      ? thin_loss_cost(f)
                       : (linear_split_parts(way) > 0 ? split_logits_cost(way, pipe, f) : product_cost(f, pipe, 0)) +
                             between_cost(way, f);
     for (int product = 1; f->gradients && way != LINEAR_LOSS_THIN && product <= 2; product++)
@@ -325,7 +298,7 @@ void linear_loss_traffic(int way, const ce_places *at, const ridge_problem *prob
         return;
     }
     *traffic = (ridge_traffic){.read = work.bytes_read + copies, .streamed = work.bytes_written + copies};
-    const double tiles = way == LINEAR_LOSS_NARROW ? 1 : (double)f.classes / 256;
+    const double tiles = (double)f.classes / 256;
     const double parts = f.forward && !has_whole_rows(way) ? 8 * (double)f.batch * tiles : 0;
     const int of = linear_split_parts(way), by = linear_gradient_parts(way);
     const bool few = by == LINEAR_FFMA && any_is_few(f.batch, f.depth, f.classes); /* by one launch, without shares */

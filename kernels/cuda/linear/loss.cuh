@@ -18,7 +18,6 @@
 #include "cuda/gemm/products.cuh"
 #include "cuda/linear/few_rows.cuh"
 #include "cuda/linear/loss_call.cuh"
-#include "cuda/linear/loss_of_logits.cuh"
 #include "cuda/linear/loss_shares.cuh"
 #include "cuda/linear/loss_split.cuh"
 #include "cuda/linear/loss_thin.cuh"
@@ -50,11 +49,7 @@ inline ridge_status begin_range(const linear_loss_call &c) {
 }
 inline ridge_status rows_in_range(const linear_loss_call &c, int64_t first, int64_t rows) {
     if (!c.range()) return RIDGE_OK;
-    /* A gradient's rounding is 2^-25 at most, a row's label alone weighs 2^-13 sqrt(classes) or more: with all classes
-     * beside it, it loses less than rounding to f16 does. */
-    const float least = 0x1p-13f * sqrtf((float)c.classes());
-    return launch_overlapping(scale_rows, {dim3((unsigned)((rows + 255) / 256)), 256}, c.stream, device_overlaps(),
-                              c.part<row_gradient>(c.at.rows) + first, (int)rows, c.range(), least);
+    return rows_to_range(c.part<row_gradient>(c.at.rows) + first, (int)rows, c.classes(), c.range(), c.stream);
 }
 
 inline ridge_status rows_from_lse(const linear_loss_call &c) {
@@ -303,42 +298,6 @@ struct linear_by_wgmma {
         }
         return losses_from_parts(c, 0, c.x.rows, {parts_count(w.rows, TILE), NULL, 0});
     }
-    /* Few classes: blocks share the depth, their sums go to memory, and a block has a row of them. Gradients: where
-     * they are wanted, final ones. */
-    static ridge_status of_shares(const linear_loss_call &c) {
-        const int rows = c.rows(), shares = linear_loss_shares(rows, c.x.columns, c.classes());
-        float *const z = c.part<float>(c.at.logits);
-        float_epilogue<T, TILE> e = {z, c.at.gradient_stride, NULL, rows, c.classes()};
-        matmul_plan p = matmul_whole(c.x.columns, SLICE, 8);
-        p.slices = (p.slices + shares - 1) / shares;
-        e.across = shares > 1 ? (c.classes() + TILE - 1) / TILE : 0, e.next = rows * c.at.gradient_stride;
-        RIDGE_TRY(product<T>(c.x, c.w, p, e, c.stream, shares));
-        unfused_rows<T> u = {};
-        u.logits = z, u.stride = c.at.gradient_stride, u.shares = shares, u.next = e.next;
-        u.bias = c.bias, u.dloss = c.dloss, u.given_lse = c.given_lse, u.labels = c.labels;
-        u.loss = c.loss, u.lse = c.lse, u.classes = c.classes(), u.options = c.options;
-        const auto run = [&](void) {
-            return launch_overlapping(losses_of_logits<T>, {dim3((unsigned)rows), losses_threads(c.classes())},
-                                      c.stream, device_overlaps(), u);
-        };
-        if (c.range()) { /* losses first, which say what the range is */
-            u.row = c.part<row_gradient>(c.at.rows), u.range = c.range();
-            if (!c.given_lse) {
-                RIDGE_TRY(run());
-                RIDGE_TRY(rows_in_range(c, 0, rows));
-            }
-            u.known = true;
-        }
-        u.gradient = c.dloss ? c.part<T>(c.at.gradient) : NULL;
-        return run();
-    }
-    static ridge_status gradients_of_shares(const linear_loss_call &c) {
-        if (c.at.chunk != c.x.rows) return RIDGE_UNSUPPORTED;
-        if (!c.given_lse) RIDGE_TRY(begin_range(c));
-        RIDGE_TRY(of_shares(c));
-        RIDGE_TRY(sums(c, 0, c.x.rows, 0));
-        return products(c, 0, c.x.rows);
-    }
     static ridge_status losses(const linear_loss_call &c) { return statistics<false>(c, 0, c.x.rows); }
     static ridge_status losses_and_gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
         RIDGE_TRY(begin_range(c));
@@ -414,26 +373,6 @@ struct linear_by_wgmma {
         return product_of(c, transposed(g), transposed(x), c.dw, first > 0, p);
     }
 };
-
-/* ---- by the same, losses of few classes: narrow tiles ---- */
-
-template <typename T>
-ridge_status linear_narrow_losses(const linear_loss_call &c) {
-    constexpr int TILE = NARROW_TUNED.columns, SLICE = 64;
-    static_assert((int)LINEAR_NARROW_CLASSES == TILE);
-    statistics_epilogue<T, TILE, false> e = {};
-    e.bias = c.bias;
-    e.labels = c.labels;
-    e.parts = c.part<softmax_part>(c.at.parts);
-    e.logit_sums = c.smooth() ? c.part<float>(c.at.logit_sums) : NULL;
-    e.label_logit = c.part<float>(c.at.label_logit);
-    e.rows = c.rows();
-    e.columns = c.classes();
-    const matmul_plan plan = matmul_whole(c.x.columns, SLICE, 1, false, true);
-    const ridge_status status = product_in<T, NARROW_TUNED>(c.x, c.w, plan, e, c.stream);
-    if (status != RIDGE_OK) return status;
-    return losses_from_parts(c, 0, c.x.rows, {1, NULL, 0});
-}
 
 /* ---- by the same, fp32 split in hi and lo parts, tf32 in hi parts alone: all rows at once ---- */
 
@@ -593,8 +532,6 @@ ridge_status linear_loss_forward(const linear_loss_call &c) {
     if (c.way == LINEAR_LOSS_THIN) return with_thin<T>(c, [&]<class By>() { return By::losses(c); });
     if constexpr (sizeof(T) == 2) {
         if (c.way == LINEAR_LOSS_TILES) return linear_by_wgmma<T>::losses(c);
-        if (c.way == LINEAR_LOSS_SHARED) return linear_by_wgmma<T>::of_shares(c);
-        if (c.way == LINEAR_LOSS_NARROW) return linear_narrow_losses<T>(c);
     }
     if constexpr (sizeof(T) == 4) {
         if (c.way < SKINNY_WAYS) return linear_by_rows<T>::losses(c);
@@ -628,9 +565,7 @@ ridge_status linear_loss_gradient(const linear_loss_call &c) {
         if (c.way < SKINNY_WAYS) return linear_gradient_by<linear_by_rows<T>>(c);
     if (c.given_lse) RIDGE_TRY(rows_from_lse(c));
     if constexpr (sizeof(T) == 2)
-        if (c.way == LINEAR_LOSS_TILES || c.way == LINEAR_LOSS_SHARED)
-            return c.way == LINEAR_LOSS_TILES ? linear_gradient_by<linear_by_wgmma<T>>(c)
-                                              : linear_by_wgmma<T>::gradients_of_shares(c);
+        if (c.way == LINEAR_LOSS_TILES) return linear_gradient_by<linear_by_wgmma<T>>(c);
     if constexpr (sizeof(T) == 4) {
         if (c.way == LINEAR_LOSS_SPLIT) return linear_gradient_by<linear_by_split<T, split_tile>>(c);
         if (c.way == LINEAR_LOSS_HALF)

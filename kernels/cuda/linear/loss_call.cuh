@@ -33,8 +33,7 @@ struct linear_loss_call {
     }
     /* Of gradients of f16 by tensor cores; NULL: they need none. */
     gradient_range *range(void) const {
-        const bool wgmma = way == LINEAR_LOSS_TILES || way == LINEAR_LOSS_SHARED;
-        return dloss && dtype == RIDGE_F16 && wgmma ? part<gradient_range>(at.range) : NULL;
+        return dloss && dtype == RIDGE_F16 && way == LINEAR_LOSS_TILES ? part<gradient_range>(at.range) : NULL;
     }
     bool smooth(void) const { return options.smoothing != 0.0f; }
 };

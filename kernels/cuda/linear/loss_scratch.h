@@ -45,7 +45,6 @@ typedef struct linear_loss_scratch {
     size_t gradient;              /* [chunk][gradient_stride] */
     size_t left, right;           /* parts of a product's operands, see linear/loss_split.cuh */
     size_t left_undo, right_undo; /* float[lines]: of their scales */
-    size_t logits;                /* float[shares][rows][gradient_stride]: LINEAR_LOSS_SHARED */
     size_t most;                  /* unsigned[2][SPLIT_FEW]: see split_columns */
     size_t sums;                  /* float[shares][rows][columns]: of a gradient's product in shares */
     size_t infinite;              /* unsigned: whether one of them has an infinity */
@@ -90,14 +89,6 @@ static inline int64_t linear_gradient_rows(int64_t rows, int64_t stride, ridge_d
 }
 static inline int64_t linear_gradient_stride(int64_t classes) { return (classes + 15) / 16 * 16; }
 
-/* Shares of the depth of LINEAR_LOSS_SHARED: as many as give every SM a tile, each of at least four slices of 64. */
-static inline int linear_loss_shares(int64_t batch, int64_t depth, int64_t classes) {
-    const int64_t tiles = (batch + 255) / 256 * 2 * ((classes + 255) / 256), slices = (depth + 63) / 64;
-    int64_t shares = LINEAR_SHARED_SMS / (tiles > 0 ? tiles : 1);
-    if (shares > slices / 4) shares = slices / 4;
-    return shares < 1 ? 1 : shares > LINEAR_SHARES_MOST ? LINEAR_SHARES_MOST : (int)shares;
-}
-
 /* Bytes of the parts of every product's operands: logits [rows, classes], some classes at a time if they are
  * all that is wanted; dx; dw, row-major or column-major. */
 typedef struct linear_split_sides {
@@ -121,16 +112,6 @@ static inline bool linear_split_fits(int64_t rows, int64_t depth, int64_t classe
     const linear_split_sides s = linear_split_sides_of(rows, depth, classes, gradients, parts);
     const bool whole = linear_gradient_rows(rows, linear_gradient_stride(classes), RIDGE_F32) == rows;
     return (!gradients || whole) && s.left + s.right <= (double)LINEAR_SPLIT_BYTES;
-}
-/* The sums of all shares of a depth. */
-static inline double linear_shared_bytes(int64_t rows, int64_t depth, int64_t classes) {
-    const double each = 4.0 * (double)rows * (double)linear_gradient_stride(classes);
-    return each * linear_loss_shares(rows, depth, classes);
-}
-/* In one chunk, and no more than that may have. */
-static inline bool linear_shared_fits(int64_t rows, int64_t depth, int64_t classes) {
-    return classes <= LINEAR_SHARED_CLASSES && linear_loss_shares(rows, depth, classes) > 1 &&
-           linear_shared_bytes(rows, depth, classes) <= (double)LINEAR_GRADIENT_BYTES;
 }
 /* Blocks that share the depth of a gradient's product, C[m, n], whose tiles are fewer than SMs: eight slices or more
  * for each. parts: 2 or 1, 0 for operands of 16 bits as they are, or LINEAR_FFMA, multiply-adds. */
@@ -165,7 +146,7 @@ static inline double linear_split_sums_of_chunks(int64_t rows, int64_t chunk, in
 }
 /* Who makes the gradients' products of a way whose blocks may share a depth: see linear_split_shares. */
 static inline int linear_gradient_parts(int way) {
-    if (way == LINEAR_LOSS_TILES || way == LINEAR_LOSS_SHARED) return 0;
+    if (way == LINEAR_LOSS_TILES) return 0;
     return linear_split_parts(way) > 0 ? linear_split_parts(way) : LINEAR_FFMA;
 }
 static inline void linear_take_split(linear_loss_scratch *s, int64_t rows, int64_t depth, int64_t classes,
@@ -188,7 +169,6 @@ static inline linear_loss_scratch linear_loss_scratch_of(int way, int64_t rows, 
     memset(&s, 0, sizeof s);
     const int split = linear_split_parts(way);
     if (split > 0 && !linear_split_fits(rows, depth, classes, gradients, split)) return s;
-    if (way == LINEAR_LOSS_SHARED && !linear_shared_fits(rows, depth, classes)) return s;
     const int least = linear_columns_least(rows, classes);
     const int64_t tiles = (classes + least - 1) / least;
     const double parts = (double)(tiles < LINEAR_PARTS ? (int64_t)tiles : (int64_t)LINEAR_PARTS) * (double)rows;
@@ -201,7 +181,6 @@ static inline linear_loss_scratch linear_loss_scratch_of(int way, int64_t rows, 
     if (way == LINEAR_LOSS_THIN)
         s.thin = linear_scratch_take(&s.bytes,
                                      thin_bytes_most(classes, depth, (int)ridge_dtype_size(dtype), dtype == RIDGE_F32));
-    if (way == LINEAR_LOSS_SHARED) s.logits = linear_scratch_take(&s.bytes, linear_shared_bytes(rows, depth, classes));
     if (gradients) {
         s.chunk = linear_gradient_rows(rows, s.gradient_stride, dtype);
         int64_t blocks = linear_sum_blocks(s.chunk); /* no part of a chunk has more */
@@ -238,7 +217,7 @@ static inline linear_loss_copies linear_loss_copies_of(int64_t rows, int64_t dep
     const int64_t unit = (tiles + LINEAR_PARTS - 1) / LINEAR_PARTS * 256; /* classes that have a part together */
     const int64_t units = LINEAR_COPIED_CLASS_BYTES / (padded * bytes) / unit;
     const int64_t some = (units < 1 ? 1 : units) * unit;
-    const bool whole = gradients || bytes == 4 || linear_shared_fits(rows, padded, classes) || some > classes;
+    const bool whole = gradients || bytes == 4 || some > classes;
     c.classes = whole ? classes : some;
     const double x = (double)rows * (double)padded * bytes;
     const int64_t wide = (c.classes + 15) / 16 * 16;

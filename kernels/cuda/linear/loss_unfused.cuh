@@ -7,6 +7,7 @@
 #define RIDGE_KERNELS_CUDA_LINEAR_LOSS_UNFUSED_CUH
 
 #include "cuda/linear/loss.cuh"
+#include "linear/loss_rows.cuh"
 
 extern "C" {
 #include "peer/cublaslt.h"
@@ -23,19 +24,11 @@ ridge_status linear_loss_unfused(const linear_loss_call &c, const Multiply &mult
     const matrix_view z = {c.part<float>(at.logits), c.x.rows, c.w.rows, at.stride, 1};
     const matrix_view g = {c.part<G>(at.gradient), c.x.rows, c.w.rows, at.stride, 1};
     RIDGE_TRY(multiply(CE_LOGITS, z, c.x, c.w));
-    const unfused_rows<G> u = {(const float *)z.base,
-                               c.dloss ? (G *)g.base : NULL,
-                               at.stride,
-                               c.bias,
-                               c.dloss,
-                               c.given_lse,
-                               c.labels,
-                               c.loss,
-                               c.lse,
-                               c.classes(),
-                               c.options};
-    RIDGE_TRY(launch_overlapping(losses_of_logits<G>, {dim3((unsigned)c.x.rows), losses_threads(c.classes())}, c.stream,
-                                 device_overlaps(), u));
+    loss_of_logits r = {};
+    r.z = (const float *)z.base, r.line = at.stride, r.rows = c.rows(), r.classes = c.classes();
+    r.bias = c.bias, r.labels = c.labels, r.dloss = c.dloss, r.lse_in = c.given_lse, r.options = c.options;
+    r.loss = c.loss, r.lse = c.lse, r.gradient = c.dloss ? g.base : NULL;
+    RIDGE_TRY(linear_loss_rows(r, linear_gradient_dtype(c.dtype), c.stream));
     if (!c.dloss) return RIDGE_OK;
     gradient_pass p = {};
     p.gradient = g.base;

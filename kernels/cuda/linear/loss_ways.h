@@ -1,12 +1,10 @@
 /* The ways of the cross-entropy family on a GPU: who makes the products. Of C and CUDA:
- * kernels/model/linear_loss_ways.c says what each refuses, costs, moves and needs; linear/loss.cuh runs them.
+ * kernels/model/linear_loss_ways.c says what each refuses, costs, moves and needs; linear/loss.cuh runs them. Beside them all three targets have linear/loss.h, whose logits are in memory.
  *
  *   skinny_*   up to 128 classes in fp32: skinny/ways.h, but skinny_single
  *   split      fp32 in hi and lo parts of fp16: linear/loss_split.cuh
  *   half       tf32 in one part of fp16, likewise
  *   tiles      16 bits by wgmma
- *   shared     16 bits by wgmma, blocks share the depth: sums of few classes in memory
- *   narrow     16 bits by wgmma, losses of up to 64 classes: tiles of 64
  *   ffma       fp32 multiply-adds: any type, order and alignment
  *   few_rows   up to 64 rows: w is read once for each product: gemv/, linear/few_rows.cu
  *   thin       up to 128 classes, 64 in f32, by mma.sync, gradients, too; operands as they lie: linear/loss_thin.cuh
@@ -19,8 +17,6 @@
 #include "ridge/target.h"
 
 enum {
-    LINEAR_NARROW_CLASSES = 64,    /* of LINEAR_LOSS_NARROW, at most */
-    LINEAR_SHARED_CLASSES = 16384, /* of LINEAR_LOSS_SHARED, likewise */
     LINEAR_SHARES_MOST = 32,
     LINEAR_SHARED_SMS = 132 /* that shares are made for, on every device: scratch depends on it */
 };
@@ -30,8 +26,6 @@ typedef enum linear_loss_way {
     LINEAR_LOSS_SPLIT = SKINNY_WAYS,
     LINEAR_LOSS_HALF,
     LINEAR_LOSS_TILES,
-    LINEAR_LOSS_SHARED,
-    LINEAR_LOSS_NARROW,
     LINEAR_LOSS_FFMA,
     LINEAR_LOSS_FEW_ROWS,
     LINEAR_LOSS_COPIED,
