@@ -109,6 +109,17 @@ if(RIDGE_CUDA_EMULATED)
   set(RIDGE_CUDA_PTXAS "")
 endif()
 
+# Files named *_sm100.cu have tcgen05, which Blackwell's machine code and PTX for it alone have. They are compiled for 10.0a
+# and nothing else: to machine code where the build has any for 10.0, to PTX for the emulator, and to PTX (which costs no
+# ptxas, and a driver can compile) where the build is for other GPUs.
+set(RIDGE_CUDA_SM100 100a-virtual)
+if("100a-real" IN_LIST cuda_architectures OR "100a" IN_LIST cuda_architectures)
+  set(RIDGE_CUDA_SM100 100a-real)
+  if(RIDGE_CUDA_BOTH)
+    set(RIDGE_CUDA_SM100 100a)
+  endif()
+endif()
+
 # ridge_add_cuda_objects(<name> <sources…>) sets <name>_OBJECTS: nothing where there is no CUDA backend. A kernel that
 # spills registers on any of the architectures does not build.
 function(ridge_add_cuda_objects name)
@@ -116,12 +127,27 @@ function(ridge_add_cuda_objects name)
   if(NOT RIDGE_HAVE_CUDA OR NOT ARGN)
     return()
   endif()
-  add_library(${name} OBJECT ${ARGN})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/kernels
-                             ${PROJECT_SOURCE_DIR}/src)
-  target_compile_definitions(${name} PRIVATE RIDGE_HAVE_CUDA=1 _GNU_SOURCE)
-  target_compile_options(${name} PRIVATE ${RIDGE_CUDA_COMPRESS}
-    -std=c++20 --expt-relaxed-constexpr ${RIDGE_CUDA_PTXAS} -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter,-Werror)
-  list(APPEND objects $<TARGET_OBJECTS:${name}>)
+  set(sm100 ${ARGN})
+  list(FILTER sm100 INCLUDE REGEX "_sm100\\.cu$")
+  list(FILTER ARGN EXCLUDE REGEX "_sm100\\.cu$")
+  set(objects "")
+  foreach(library ${name} ${name}_sm100)
+    set(sources ${ARGN})
+    set(architectures ${CMAKE_CUDA_ARCHITECTURES})
+    if(NOT library STREQUAL "${name}")
+      set(sources ${sm100})
+      set(architectures ${RIDGE_CUDA_SM100})
+    endif()
+    if(sources)
+      add_library(${library} OBJECT ${sources})
+      set_target_properties(${library} PROPERTIES CUDA_ARCHITECTURES "${architectures}")
+      target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/kernels
+                                 ${PROJECT_SOURCE_DIR}/src)
+      target_compile_definitions(${library} PRIVATE RIDGE_HAVE_CUDA=1 _GNU_SOURCE)
+      target_compile_options(${library} PRIVATE ${RIDGE_CUDA_COMPRESS}
+        -std=c++20 --expt-relaxed-constexpr ${RIDGE_CUDA_PTXAS} -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter,-Werror)
+      list(APPEND objects $<TARGET_OBJECTS:${library}>)
+    endif()
+  endforeach()
   set(${name}_OBJECTS "${objects}" PARENT_SCOPE)
 endfunction()

@@ -1,7 +1,7 @@
 # Finds target folders and writes the registry from their names. In each folder:
 #   target.c   the descriptor, compiled once, as is any other .c file
 #   cpu*.c     kernels, compiled once for each instruction set
-#   cuda*.cu   kernels for NVIDIA GPUs, compiled where nvcc is found
+#   cuda*.cu   kernels for NVIDIA GPUs, compiled where nvcc is found; *_sm100.cu for compute capability 10.0 alone
 #
 # ridge_find_targets(<prefix> <registry.c> FOLDERS <parent…> [KNOWN <parent…>]) looks into every parent folder and sets
 #   <prefix>_SOURCES      what is compiled once

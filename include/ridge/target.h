@@ -233,6 +233,7 @@ typedef struct ridge_way {
     const char *name; /* lower case and underscores: rows_warp */
     const char *idea; /* one line: what it does that the other ways do not */
     int needs;        /* GPU: minimum compute capability times ten; 0: that of the variant */
+    int below;        /* GPU: and one that is too much: code for 9.0a (91) and 10.0a (101) runs there alone; 0: any */
     ridge_plan (*plan)(const struct ridge_way *way, const ridge_problem *p);
     /* Instead of plan, of older families: its parts. */
     /* Why this way cannot take the problem ("for rows of up to 64"), or NULL if it can. NULL: takes all. */

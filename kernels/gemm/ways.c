@@ -51,6 +51,7 @@ RIDGE_CUDA_DECLARE(gemm_cuda_any);
     {.name = #name_,                                                                                                \
      .idea = idea_,                                                                                                 \
      .needs = 90,                                                                                                   \
+     .below = 91,                                                                                                   \
      .plan = plan_,                                                                                                 \
      .run = RIDGE_CUDA(gemm_cuda_##name_),                                                                          \
      .number = number_,                                                                                             \

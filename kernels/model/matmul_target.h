@@ -111,11 +111,12 @@ static inline double matmul_way_cost(const ridge_way *way, const ridge_problem *
     (void)p;
     return way->number == MATMUL_ANY ? 1000 : way->number;
 }
-/* order: the way's place among those that take the problem; refuses: matmul_refuses_…; fn: its launch. */
-#define MATMUL_WAY(order, name_, idea_, needs_, refuses_, fn)                                        \
-    {                                                                                                \
-        .name = name_, .idea = idea_, .needs = needs_, .refuses = refuses_, .cost = matmul_way_cost, \
-        .run = RIDGE_CUDA(fn), .number = MATMUL_TILES + order                                        \
+/* order: the way's place among those that take the problem; refuses: matmul_refuses_…; fn: its launch. Ways from 9.0 on have
+ * instructions of that capability alone. */
+#define MATMUL_WAY(order, name_, idea_, needs_, refuses_, fn)                                                          \
+    {                                                                                                                  \
+        .name = name_, .idea = idea_, .needs = needs_, .below = (needs_) < 90 ? 0 : (needs_) + 1, .refuses = refuses_, \
+        .cost = matmul_way_cost, .run = RIDGE_CUDA(fn), .number = MATMUL_TILES + order                                 \
     }
 RIDGE_CUDA_DECLARE(matmul_cuda_any); /* kernels/cuda/gemm/plain.cu */
 #define MATMUL_WAY_ANY                                                                         \

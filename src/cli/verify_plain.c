@@ -82,7 +82,8 @@ static void count(tally *t, const ridge_question *q, const ridge_answer *a) {
     const int variant = (int)(q->variant - q->target->variants);
     if (variant >= RIDGE_LAB_MAX_VARIANTS || !ridge_variant_forced(q->variant)) return;
     const ridge_way *way = q->variant->ways;
-    const bool has_device = ridge_variant_backend(q->variant) != RIDGE_BACKEND_cuda || q->here.sm >= way->needs;
+    const bool has_device = ridge_variant_backend(q->variant) != RIDGE_BACKEND_cuda ||
+                            (q->here.sm >= way->needs && (!way->below || q->here.sm < way->below));
     t->runs[variant] += a->got.runs;
     if (way->run[q->isa] && has_device && !ridge_variant_obstacle(q->variant, &q->c, &q->here))
         t->possible[variant] = true;

@@ -54,10 +54,13 @@ void ridge_problem_of(const ridge_target *target, const ridge_call *call, const 
 static const char *obstacle_here(const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem) {
     const int sm = problem->here.sm;
     if (!way->run[problem->here.isa]) return "this build has no code for it";
-    if (ridge_variant_backend(variant) == RIDGE_BACKEND_cuda && sm < way->needs)
+    if (ridge_variant_backend(variant) != RIDGE_BACKEND_cuda) return NULL;
+    if (sm < way->needs)
         return way->needs >= 100  ? "needs compute capability 10.0"
                : way->needs >= 90 ? "needs compute capability 9.0"
                                   : "needs compute capability 8.0";
+    if (way->below && sm >= way->below)
+        return way->below > 100 ? "for compute capability 10.0 alone" : "for compute capability 9.0 alone";
     return NULL;
 }
 
