@@ -16,7 +16,7 @@ static const ridge_abilities h200 = {.sm = 90, .sm_count = 132}, a100 = {.sm = 8
 static bool takes(const ridge_variant *variant, const ridge_way *way, const ridge_problem *p) {
     (void)variant;
     const char *refusal = way->plan ? way->plan(way, p).refusal : way->refuses ? way->refuses(way, p) : NULL;
-    return p->here.sm >= way->needs && !refusal;
+    return p->here.sm >= way->needs && (!way->below || p->here.sm < way->below) && !refusal;
 }
 
 /* ---- every table ------------------------------------------------------------------------------------------------- */
@@ -50,7 +50,8 @@ static int cases_run(const ridge_target *target, const ridge_variant *variant, c
         if (!c->edge || !ridge_case_is_for(c, ridge_variant_backend(variant))) continue;
         bool any = false;
         for (int isa = 0; isa < RIDGE_ISA_COUNT; isa++) {
-            const ridge_abilities here = {.isa = (ridge_isa)isa, .threads = 2, .sm = 90, .sm_count = sm_count};
+            const int sm = way->needs > 90 ? way->needs : 90;
+            const ridge_abilities here = {.isa = (ridge_isa)isa, .threads = 2, .sm = sm, .sm_count = sm_count};
             any = any || ridge_combinations_taken(target, &one, c, &here) > 0;
         }
         cases += any;
@@ -58,7 +59,8 @@ static int cases_run(const ridge_target *target, const ridge_variant *variant, c
     return cases;
 }
 
-/* `ridge verify --edges` runs every way, on an H200 and on the emulated device of few SMs: else nobody would verify it. */
+/* `ridge verify --edges` runs every way, on an H200 and on the emulated device of few SMs, or on such of compute capability
+ * 10.0: else nobody would verify it. */
 static void every_way_has_a_case(void **state) {
     (void)state;
     int seen = 0, missing = 0;
@@ -97,6 +99,38 @@ static void every_case_has_a_way(void **state) {
                 if (!any) fail_msg("%s %s: no way takes case %d", target->name, variant->name, i);
             }
         }
+    }
+}
+
+/* Code for 9.0a and 10.0a runs on these alone: a way of either refuses other devices with one sentence. */
+static void ways_of_one_generation_refuse_others(void **state) {
+    (void)state;
+    static const struct {
+        const char *target;
+        int sm;
+        const char *refusal;
+    } expected[] = {
+        {"tma_pipeline", 80, "needs compute capability 9.0"},
+        {"tma_pipeline", 90, NULL},
+        {"tma_pipeline", 100, "for compute capability 9.0 alone"},
+        {"tcgen05_basic", 90, "needs compute capability 10.0"},
+        {"tcgen05_basic", 100, NULL},
+        {"tcgen05_basic", 103, "for compute capability 10.0 alone"},
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        const ridge_target *target = ridge_target_find(expected[i].target);
+        assert_non_null(target);
+        const ridge_variant *variant = &target->variants[0];
+        const ridge_way way = with_code(variant, &variant->ways[0]);
+        const ridge_case c = {.dim = {256, 256, 256}, .dtype = RIDGE_BF16};
+        const ridge_abilities here = {.sm = expected[i].sm, .sm_count = 132};
+        ridge_problem p;
+        ridge_problem_dense(target, &c, &here, &p);
+        const char *refusal = ridge_way_obstacle(variant, &way, &p);
+        if (expected[i].refusal)
+            assert_string_equal(refusal, expected[i].refusal);
+        else
+            assert_null(refusal);
     }
 }
 
@@ -545,6 +579,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_way_has_a_case),
         cmocka_unit_test(every_case_has_a_way),
+        cmocka_unit_test(ways_of_one_generation_refuse_others),
         cmocka_unit_test(combinations_are_drawn),
         cmocka_unit_test(rows_go_where_they_belong),
         cmocka_unit_test(tiles_fill_the_sms),

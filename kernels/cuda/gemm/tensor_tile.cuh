@@ -1,5 +1,5 @@
 /* C[m, n] = A[m, k] B[k, n] in 16 bits by tcgen05, in its simplest form: a block has one tile of 128 x 128 and one stage of
- * operands. Rows of all three in 16-byte pieces.
+ * operands. Rows of all three in 16-byte pieces. targets/tcgen05_basic compares it with a kernel whose threads all load.
  *
  *   thread 0      asks TMA for a slice of K, waits for it, starts its products, commits, waits until they have read the stage
  *   all warps     behind the last slice: each reads its 32 lanes of sums from tensor memory, rounds and stores them
@@ -30,26 +30,52 @@ struct tensor_tile_shared {
     uint32_t sums;             /* tensor memory's address */
 };
 
+/* By all threads, before anything else: tensor memory and barriers. Returns the address of the sums. */
+__device__ inline uint32_t tensor_tile_begin(tensor_tile_shared *shared) {
+    if (threadIdx.x < 32) tcgen05_alloc(shared_address(&shared->sums), tensor_tile::N);
+    if (threadIdx.x == 0) {
+        mbarrier_init(shared_address(&shared->full), 1), mbarrier_init(shared_address(&shared->read), 1);
+        mbarrier_init(shared_address(&shared->done), 1);
+        fence_mbarrier_init();
+    }
+    tcgen05_fence_before_thread_sync();
+    __syncthreads();
+    tcgen05_fence_after_thread_sync();
+    return shared->sums;
+}
+/* By all threads, behind the last load of sums. */
+__device__ inline void tensor_tile_end(uint32_t sums) {
+    tcgen05_fence_before_thread_sync();
+    __syncthreads();
+    if (threadIdx.x < 32) tcgen05_dealloc(sums, tensor_tile::N);
+}
+
+/* By one thread: starts the products of the slice at hand. */
+template <typename T>
+__device__ inline void tensor_tile_products(uint32_t operands, uint32_t sums, bool first) {
+    using S = tensor_tile;
+    constexpr uint32_t instruction = tcgen05_instruction_f16<T, S::M, S::N, true, false>();
+    const uint64_t a = tcgen05_descriptor(operands, 0), b = tcgen05_descriptor(operands + S::a_bytes, S::b_chunk);
+    for (int i = 0; i < S::K / 16; i++)
+        tcgen05_mma_f16(sums, a + i * tcgen05_step<true>, b + i * tcgen05_step<false>, instruction, !first || i > 0);
+}
+
 /* By one thread: all slices of the tile. */
 template <typename T>
 __device__ inline void tensor_tile_multiply(const CUtensorMap *a_map, const CUtensorMap *b_map, uint32_t operands,
                                             const tensor_tile_shared *shared, uint32_t sums, int slices) {
     const uint32_t full = shared_address(&shared->full), read = shared_address(&shared->read);
     using S = tensor_tile;
-    constexpr uint32_t instruction = tcgen05_instruction_f16<T, S::M, S::N, true, false>();
     const int m = (int)blockIdx.x * S::M, n = (int)blockIdx.y * S::N;
     const uint32_t b = operands + S::a_bytes;
-    const uint64_t any = createpolicy_evict_normal(), a_at = tcgen05_descriptor(operands, 0),
-                   b_at = tcgen05_descriptor(b, S::b_chunk);
+    const uint64_t any = createpolicy_evict_normal();
     for (int slice = 0; slice < slices; slice++) {
         mbarrier_arrive_expect_tx(full, S::bytes);
         cp_async_bulk_tensor_2d(operands, a_map, full, slice * S::K, m, any);
         for (int chunk = 0; chunk < S::N / 64; chunk++)
             cp_async_bulk_tensor_2d(b + chunk * S::b_chunk, b_map, full, n + chunk * 64, slice * S::K, any);
         mbarrier_wait_parity(full, slice % 2);
-        for (int i = 0; i < S::K / 16; i++)
-            tcgen05_mma_f16(sums, a_at + i * tcgen05_step<true>, b_at + i * tcgen05_step<false>, instruction,
-                            slice > 0 || i > 0);
+        tensor_tile_products<T>(operands, sums, slice == 0);
         if (slice + 1 == slices) break;
         tcgen05_commit(read);
         mbarrier_wait_parity(read, slice % 2);
@@ -86,45 +112,38 @@ __global__ void __launch_bounds__(tensor_tile::threads)
 #ifdef __CUDA_ARCH_FEAT_SM100_ALL
     extern __shared__ __align__(1024) uint8_t tensor_tile_operands[]; /* the swizzle begins at multiples of 1024 */
     __shared__ tensor_tile_shared shared;
-    const uint32_t done = shared_address(&shared.done);
-    if (threadIdx.x < 32) tcgen05_alloc(shared_address(&shared.sums), tensor_tile::N);
-    if (threadIdx.x == 0) {
-        mbarrier_init(shared_address(&shared.full), 1), mbarrier_init(shared_address(&shared.read), 1);
-        mbarrier_init(done, 1);
-        fence_mbarrier_init();
-    }
-    tcgen05_fence_before_thread_sync();
-    __syncthreads();
-    tcgen05_fence_after_thread_sync();
-    const uint32_t sums = shared.sums;
+    const uint32_t done = shared_address(&shared.done), sums = tensor_tile_begin(&shared);
     if (threadIdx.x == 0)
         tensor_tile_multiply<T>(&a_map, &b_map, shared_address(tensor_tile_operands), &shared, sums, slices);
     __syncwarp();
     mbarrier_wait_parity(done, 0);
     tcgen05_fence_after_thread_sync();
     tensor_tile_store(c, line, rows, columns, sums);
-    tcgen05_fence_before_thread_sync();
-    __syncthreads();
-    if (threadIdx.x < 32) tcgen05_dealloc(sums, tensor_tile::N);
+    tensor_tile_end(sums);
 #else
     __trap(); /* launched on compute capability 10.0 alone */
 #endif
 }
 
-template <typename T>
-ridge_status tensor_tile_run(const matmul_call &m, T) {
+/* A block a tile. */
+template <typename... P, typename... A>
+ridge_status tensor_tile_launch(void (*kernel)(P...), const matmul_call &m, const A &...a) {
     using S = tensor_tile;
-    if (device_capability() / 10 != 10 || m.a.columns < 1) return RIDGE_UNSUPPORTED;
+    if (device_capability() != 100 || m.a.columns < 1) return RIDGE_UNSUPPORTED;
     if (m.c.rows > INT32_MAX - S::M || m.c.columns > 65535 * S::N || m.a.columns > INT32_MAX - S::K)
         return RIDGE_UNSUPPORTED;
-    CUtensorMap a_map, b_map;
-    if (!make_map<T>(&a_map, lines_of(m.a), S::M) || !make_map<T>(&b_map, lines_of(m.b), S::K)) return RIDGE_FAILED;
-    auto *const kernel = tensor_tile_kernel<T>;
     const launch_shape shape = {
         dim3((unsigned)((m.c.rows + S::M - 1) / S::M), (unsigned)((m.c.columns + S::N - 1) / S::N)), S::threads,
         S::bytes};
-    return launch(kernel, shape, m.stream, a_map, b_map, (T *)m.c.base, m.c.line, (int)m.c.rows, (int)m.c.columns,
-                  (int)((m.a.columns + S::K - 1) / S::K));
+    return launch(kernel, shape, m.stream, a...);
+}
+template <typename T>
+ridge_status tensor_tile_run(const matmul_call &m, T) {
+    using S = tensor_tile;
+    CUtensorMap a_map, b_map;
+    if (!make_map<T>(&a_map, lines_of(m.a), S::M) || !make_map<T>(&b_map, lines_of(m.b), S::K)) return RIDGE_FAILED;
+    return tensor_tile_launch(tensor_tile_kernel<T>, m, a_map, b_map, (T *)m.c.base, m.c.line, (int)m.c.rows,
+                              (int)m.c.columns, (int)((m.a.columns + S::K - 1) / S::K));
 }
 
 }  // namespace ridge
