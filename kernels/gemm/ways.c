@@ -107,7 +107,8 @@ const ridge_way *gemm_cuda_quickest(const ridge_problem *p, ridge_plan *plan) {
     const ridge_way *best = NULL;
     for (int i = 0; i < GEMM_CUDA_WAYS; i++) {
         const ridge_way *way = &gemm_cuda_ways[i];
-        const ridge_plan its = p->here.sm < way->needs ? (ridge_plan){.refusal = ""} : way->plan(way, p);
+        const bool has_code = p->here.sm >= way->needs && (!way->below || p->here.sm < way->below);
+        const ridge_plan its = has_code ? way->plan(way, p) : (ridge_plan){.refusal = ""};
         if (its.refusal || (best && its.us >= plan->us)) continue;
         best = way, *plan = its;
     }
