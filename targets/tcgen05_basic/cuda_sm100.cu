@@ -75,7 +75,7 @@ extern "C" ridge_status tcgen05_basic_cuda_baseline(const ridge_call *call) {
         using T = decltype(type);
         const operands_in_memory<T> in = {(const T *)m.a.base, (const T *)m.b.base, m.a.line,        m.b.line,
                                           (int)m.c.rows,       (int)m.c.columns,    (int)m.a.columns};
-        return tensor_tile_launch(all_threads<T>, m, in, (T *)m.c.base, m.c.line, (in.k + S::K - 1) / S::K);
+        return tensor_tile_launch(all_threads<T>, 1, m, in, (T *)m.c.base, m.c.line, (in.k + S::K - 1) / S::K);
     });
 }
 extern "C" ridge_status tcgen05_basic_cuda_optimized(const ridge_call *call) {

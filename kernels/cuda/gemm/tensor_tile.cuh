@@ -125,16 +125,16 @@ __global__ void __launch_bounds__(tensor_tile::threads)
 #endif
 }
 
-/* A block a tile. */
+/* A block a tile, with so many stages of operands. */
 template <typename... P, typename... A>
-ridge_status tensor_tile_launch(void (*kernel)(P...), const matmul_call &m, const A &...a) {
+ridge_status tensor_tile_launch(void (*kernel)(P...), int stages, const matmul_call &m, const A &...a) {
     using S = tensor_tile;
     if (device_capability() != 100 || m.a.columns < 1) return RIDGE_UNSUPPORTED;
     if (m.c.rows > INT32_MAX - S::M || m.c.columns > 65535 * S::N || m.a.columns > INT32_MAX - S::K)
         return RIDGE_UNSUPPORTED;
     const launch_shape shape = {
         dim3((unsigned)((m.c.rows + S::M - 1) / S::M), (unsigned)((m.c.columns + S::N - 1) / S::N)), S::threads,
-        S::bytes};
+        stages * S::bytes};
     return launch(kernel, shape, m.stream, a...);
 }
 template <typename T>
@@ -142,7 +142,7 @@ ridge_status tensor_tile_run(const matmul_call &m, T) {
     using S = tensor_tile;
     CUtensorMap a_map, b_map;
     if (!make_map<T>(&a_map, lines_of(m.a), S::M) || !make_map<T>(&b_map, lines_of(m.b), S::K)) return RIDGE_FAILED;
-    return tensor_tile_launch(tensor_tile_kernel<T>, m, a_map, b_map, (T *)m.c.base, m.c.line, (int)m.c.rows,
+    return tensor_tile_launch(tensor_tile_kernel<T>, 1, m, a_map, b_map, (T *)m.c.base, m.c.line, (int)m.c.rows,
                               (int)m.c.columns, (int)((m.a.columns + S::K - 1) / S::K));
 }
 
