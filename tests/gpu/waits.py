@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Kernels that overlap the launch before them read nothing before they have waited for it, in machine code; and no
-descriptor of memory is in an odd uniform register.
+descriptor of memory is in an odd uniform register (those of products of tensor cores may be).
 
     tests/gpu/waits.py build           # every object below, or objects by name; needs cuobjdump
     tests/gpu/waits.py --list build    # the loads, too
@@ -22,7 +22,7 @@ import shutil
 import subprocess
 import sys
 
-ODD = re.compile(r"desc\[UR\d*[13579]\]")
+ODD = re.compile(r"\bdesc\[UR\d*[13579]\]")
 LOADS = re.compile(r"\b(LDG|LD\.E|LDGSTS|UBLKCP|UTMALDG|ATOM|RED)\b")
 EARLY = {
     "thin_kernel": "the launch before it is thin_pack_kernel, which waited for all others and writes w's copy alone",
