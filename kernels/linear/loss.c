@@ -128,6 +128,8 @@ linear_loss_plan linear_loss_of(const ce_places *at, const ridge_problem *p) {
     if (l.rows > most || l.classes > most) return l.plan.refusal = "for up to 2^30 rows and classes", l;
     l.line = line_of(l.classes);
     l.chunk = chunk_of(&l, p->c.dtype);
+    if (l.gradients && ridge_dtype_size(p->c.dtype) == 2 && l.chunk < l.rows)
+        return l.plan.refusal = "for gradients of 16 bits that all rows have at once, in 1 GiB", l;
     l.ranged = l.gradients && p->c.dtype == RIDGE_F16;
     l.dx_apart = l.ranged, l.dw_apart = l.ranged || (l.gradients && l.chunk < l.rows);
     place(&l, p->c.dtype);

@@ -105,12 +105,11 @@ ridge_status store_apart(const loss_chunk &c, size_t from, const matrix_view &to
     return add_all_shares(s, c.stream());
 }
 
-/* Where gradients are fp32 in the place of logits: to (+)= a b^T, by multiply-adds. */
-ridge_status multiply_exact(const loss_chunk &c, const matrix_view &a, const matrix_view &b, const matrix_view &to,
-                            bool add) {
+/* Where gradients are fp32 in the place of logits: to = a b^T, by multiply-adds. */
+ridge_status multiply_exact(const loss_chunk &c, const matrix_view &a, const matrix_view &b, const matrix_view &to) {
     const gradient_range *range = c.range();
     return any_run(any_matrix<float>(a), any_matrix<__half>(b), to.rows, to.columns, a.columns,
-                   any_store<__half>(to, add, &range->undo), c.stream(), 1, &range->exact);
+                   any_store<__half>(to, false, &range->undo), c.stream(), 1, &range->exact);
 }
 
 template <typename T>
@@ -124,8 +123,8 @@ ridge_status gradients(const loss_chunk &c) {
     if (c.l.dw_apart) RIDGE_TRY(store_apart<T>(c, c.l.dw, dw, c.first > 0));
     if constexpr (std::is_same_v<T, __half>) {
         const matrix_view exact = {c.scratch<void>(c.l.z), c.rows, c.l.classes, c.l.line, 1};
-        RIDGE_TRY(multiply_exact(c, exact, transposed(view_of(in[CE_W])), dx, false));
-        return multiply_exact(c, transposed(exact), transposed(x), dw, c.first > 0);
+        RIDGE_TRY(multiply_exact(c, exact, transposed(view_of(in[CE_W])), dx));
+        return multiply_exact(c, transposed(exact), transposed(x), dw);
     }
     return RIDGE_OK;
 }

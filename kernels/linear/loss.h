@@ -2,19 +2,19 @@
  * and the gradients of logits, and two more products. Of any type, order and alignment. Of C and CUDA: the plan and the
  * launches read the same linear_loss_plan.
  *
- * Logits are fp32, of as many rows at a time as a budget holds. Gradients of the logits have the type of x; fp32 ones lie
- * in the place of the logits. Those of f16 have a power of two as their scale, of which each chunk has its own: their
- * products come in fp32, and a pass undoes it. Where some row is so much smaller than the largest that f16 would lose its
+ * Logits are fp32, of as many rows at a time as a budget holds; with gradients of 16 bits that is all rows, since dw would be
+ * rounded once a chunk. Gradients of the logits have the type of x; fp32 ones lie in the place of the logits. Those of f16
+ * have a power of two as their scale: their products come in fp32, and a pass undoes it. Where some row is so much smaller than the largest that f16 would lose its
  * bits, gradients are made again in fp32 and multiplied by multiply-adds, in launches that otherwise return at once. */
 #ifndef RIDGE_LINEAR_LOSS_H
 #define RIDGE_LINEAR_LOSS_H
 
 #include "model/cross_entropy.h"
 
-/* A product, and whose it is. */
+/* A product, gemm's quickest way, and that way's plan. */
 typedef struct linear_loss_product {
     ridge_problem problem;
-    const ridge_way *way; /* of gemm */
+    const ridge_way *way;
     ridge_plan plan;
 } linear_loss_product;
 

@@ -1,5 +1,6 @@
 /* The ways of the cross-entropy family on a GPU: who makes the products. Of C and CUDA:
- * kernels/model/linear_loss_ways.c says what each refuses, costs, moves and needs; linear/loss.cuh runs them. Beside them all three targets have linear/loss.h, whose logits are in memory.
+ * kernels/model/linear_loss_ways.c says what each refuses, costs, moves and needs; linear/loss.cuh runs them.
+ * Beside them all three targets have the way of linear/loss.h, whose logits are in memory.
  *
  *   skinny_*   up to 128 classes in fp32: skinny/ways.h, but skinny_single
  *   split      fp32 in hi and lo parts of fp16: linear/loss_split.cuh
