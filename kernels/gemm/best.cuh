@@ -10,11 +10,13 @@ extern "C" {
 
 namespace ridge {
 
-/* By the tile that is predicted to be the quickest; by multiply-adds where TMA cannot load the operands as they lie. */
+/* By the tile that is predicted to be the quickest; by multiply-adds where TMA cannot load the operands as they lie, and for types
+ * that the tiles do not have. */
 inline ridge_status gemm_at_best(const gemm_call &g) {
     const gemm_problem p = g.problem();
     const bool stored = g.wide || gemm_c_is_stored(&p);
-    if (!device_is_hopper() || !gemm_in_pieces(&p.a, 2) || !gemm_in_pieces(&p.b, 2) || !stored)
+    if (ridge_dtype_size(g.dtype) != 2 || !device_is_hopper() || !gemm_in_pieces(&p.a, 2) || !gemm_in_pieces(&p.b, 2) ||
+        !stored)
         return gemm_by_multiply_adds(g);
     return gemm_by_tile(gemm_quickest_tile(&p, false, 0).tile, g);
 }
