@@ -53,7 +53,7 @@ const ridge_target *const ridge_targets[] = {
 const int ridge_target_count = @count@;
 ")
   # Oracles are plain loops in fp64: optimized, but never reassociated.
-  set_source_files_properties(${once} PROPERTIES COMPILE_OPTIONS "-fno-math-errno;-ffp-contract=off")
+  set_source_files_properties(${once} PROPERTIES COMPILE_OPTIONS "${RIDGE_ORACLE_FLAGS}")
   set(${prefix}_SOURCES ${once} PARENT_SCOPE)
   set(${prefix}_CPU_SOURCES ${each_isa} PARENT_SCOPE)
   set(${prefix}_CUDA_SOURCES ${cuda} PARENT_SCOPE)

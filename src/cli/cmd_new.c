@@ -100,10 +100,12 @@ static ridge_status make_folder(place *p, ridge_error *error) {
 static void tell(const place *p) {
     char *whole = realpath(p->folder, NULL);
     if (!whole) ridge_shortage_note();
-    ridge_say("%s has a target that builds and passes: change it into yours. In ridge's source tree:", p->path);
+    const char *here = strchr(p->path, '/') == p->path || strncmp(p->path, "./", 2) == 0 ? "" : "./";
+    ridge_say("%s has a target that builds and passes: change it into yours. The last line is for ridge's source tree:",
+              p->path);
+    printf("ridge verify %s%s\n", here, p->path);
+    printf("ridge run %s%s\n", here, p->path);
     printf("tools/build build -DRIDGE_EXTRA_TARGETS=%s\n", whole ? whole : p->folder);
-    printf("build/ridge verify %s\n", p->name);
-    printf("build/ridge run %s\n", p->name);
     free(whole);
 }
 

@@ -6,7 +6,11 @@
 
 static const char selection[] =
     "PATTERN names a chapter (ch09), a target (fused_l2norm) or both (ch09:fused_l2norm). Shell wildcards work "
-    "('*softmax*'), and so does a part of one target's name (l2norm). Without a PATTERN every target is selected.";
+    "('*softmax*'), and so does a part of one target's name (l2norm). A path is that of a target which ridge was not "
+    "built "
+    "with: the folder that `ridge new` writes, compiled, or a shared object (./mine.so, see ridge/targets.h). Without "
+    "a "
+    "PATTERN every target is selected.";
 
 const ridge_command ridge_commands[] = {
     {"list", 'l', "Targets, a line each; of one target, its cases, variants and ways.", "[PATTERN…]", selection,

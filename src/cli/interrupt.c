@@ -6,7 +6,7 @@
 
 #include "cli/options.h"
 
-static volatile sig_atomic_t holding, interrupted;
+static volatile sig_atomic_t holding, paused, interrupted;
 
 /* What the program has made and must not leave, and whose it is: a child has the same handler. */
 static struct {
@@ -29,7 +29,7 @@ static void remove_left(void) {
 
 static void on_signal(int number) {
     (void)number;
-    if (holding && !interrupted) {
+    if ((holding || paused) && !interrupted) {
         interrupted = 1;
         return;
     }
@@ -66,5 +66,9 @@ void ridge_interrupt_catch(void) {
 }
 
 void ridge_interrupt_hold(void) { holding = 1; }
+
+void ridge_interrupt_pause(void) { paused = 1; }
+
+void ridge_interrupt_resume(void) { paused = 0; }
 
 const volatile sig_atomic_t *ridge_interrupt_flag(void) { return &interrupted; }

@@ -353,10 +353,9 @@ static ridge_status expand(ridge_selection *s, const ridge_target **targets, int
 
 ridge_status ridge_select(const ridge_options *o, bool edges, ridge_selection *s, ridge_error *error) {
     *s = (ridge_selection){0};
-    const ridge_target **targets = calloc((size_t)ridge_target_count + 1, sizeof *targets);
-    if (!targets) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the list of targets");
+    const ridge_target **targets = NULL;
     int n = 0;
-    ridge_status status = ridge_select_targets(o, targets, &n, error);
+    ridge_status status = ridge_select_targets(o, &targets, &n, error);
     if (status == RIDGE_OK && (o->variant ? strchr(o->variant, ':') != NULL : edges))
         status = expand(s, targets, n, error);
     if (status == RIDGE_OK) status = add_all(s, o, edges, targets, n, error);

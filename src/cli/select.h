@@ -26,8 +26,8 @@ ridge_status ridge_selection_fit(const ridge_options *options, const ridge_machi
 int ridge_selection_headlines(ridge_selection *selection);
 void ridge_selection_free(ridge_selection *selection);
 
-/* Only the targets. */
-ridge_status ridge_select_targets(const ridge_options *options, const ridge_target **targets, int *n,
+/* Only the targets, n of them, in a list that the caller frees in every case; it must be NULL before. */
+ridge_status ridge_select_targets(const ridge_options *options, const ridge_target ***targets, int *n,
                                   ridge_error *error);
 
 /* For list: replaces targets by copies that have only the variants and cases that --variant, --backend and --dtype

@@ -1,8 +1,11 @@
 /* Matches a user's patterns with targets. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/select.h"
+#include "cli/target_file.h"
 #include "cli/values.h"
+#include "ridge/targets.h"
 
 static bool has_wildcard(const char *pattern) { return strpbrk(pattern, "*?[") != NULL; }
 
@@ -39,10 +42,11 @@ static ridge_status resolve(const char *typed, const char **pattern, ridge_error
     ridge_words parts = {0};
     char list[200];
     *pattern = typed;
-    for (int i = 0; i < ridge_target_count; i++) {
-        if (ridge_pattern_matches(typed, ridge_targets[i])) return RIDGE_OK;
-        if (!has_wildcard(typed) && is_part_of(typed, ridge_targets[i]))
-            ridge_words_add(&parts, ridge_targets[i]->name);
+    if (ridge_target_file_is(typed)) return ridge_target_file_open(typed, pattern, error);
+    for (int i = 0; i < ridge_target_total(); i++) {
+        if (ridge_pattern_matches(typed, ridge_target_at(i))) return RIDGE_OK;
+        if (!has_wildcard(typed) && is_part_of(typed, ridge_target_at(i)))
+            ridge_words_add(&parts, ridge_target_at(i)->name);
     }
     if (parts.n == 0) return no_such_target(typed, error);
     if (parts.n == 1) return *pattern = parts.word[0], RIDGE_OK;
@@ -55,17 +59,28 @@ static ridge_status resolve(const char *typed, const char **pattern, ridge_error
 static ridge_status select_matches(const char *typed, const ridge_target **selected, ridge_error *error) {
     const char *pattern;
     RIDGE_TRY(resolve(typed, &pattern, error));
-    if (pattern != typed) fprintf(stderr, "ridge: '%s' selects %s\n", typed, pattern);
-    for (int i = 0; i < ridge_target_count; i++)
-        if (ridge_pattern_matches(pattern, ridge_targets[i])) selected[i] = ridge_targets[i];
+    if (pattern != typed && !ridge_target_file_is(typed)) fprintf(stderr, "ridge: '%s' selects %s\n", typed, pattern);
+    for (int i = 0; i < ridge_target_total(); i++)
+        if (ridge_pattern_matches(pattern, ridge_target_at(i))) selected[i] = ridge_target_at(i);
     return RIDGE_OK;
 }
 
-ridge_status ridge_select_targets(const ridge_options *o, const ridge_target **targets, int *n, ridge_error *error) {
-    for (int i = 0; i < ridge_target_count; i++) targets[i] = o->n_patterns == 0 ? ridge_targets[i] : NULL;
-    for (int p = 0; p < o->n_patterns; p++) RIDGE_TRY(select_matches(o->patterns[p], targets, error));
+/* Before the list is made: each one makes it longer. */
+static ridge_status open_files(const ridge_options *o, ridge_error *error) {
+    const char *name;
+    for (int p = 0; p < o->n_patterns; p++)
+        if (ridge_target_file_is(o->patterns[p])) RIDGE_TRY(ridge_target_file_open(o->patterns[p], &name, error));
+    return RIDGE_OK;
+}
+
+ridge_status ridge_select_targets(const ridge_options *o, const ridge_target ***list, int *n, ridge_error *error) {
     *n = 0;
-    for (int i = 0; i < ridge_target_count; i++)
+    RIDGE_TRY(open_files(o, error));
+    const ridge_target **targets = *list = calloc((size_t)ridge_target_total() + 1, sizeof *targets);
+    if (!targets) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the list of targets");
+    for (int i = 0; i < ridge_target_total(); i++) targets[i] = o->n_patterns == 0 ? ridge_target_at(i) : NULL;
+    for (int p = 0; p < o->n_patterns; p++) RIDGE_TRY(select_matches(o->patterns[p], targets, error));
+    for (int i = 0; i < ridge_target_total(); i++)
         if (targets[i] && (!o->chapter || strcmp(o->chapter, targets[i]->chapter) == 0)) targets[(*n)++] = targets[i];
     if (*n > 0) return RIDGE_OK;
     return ridge_fail(error, RIDGE_NOT_FOUND, "none of the selected targets is of chapter %.40s (ridge list shows all)",

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "ridge/targets.h"
+
 void ridge_backend_words(ridge_words *words) {
     for (int b = 0; b < RIDGE_BACKEND_COUNT; b++) ridge_words_add(words, ridge_backend_name((ridge_backend)b));
 }
@@ -12,17 +14,17 @@ void ridge_isa_words(ridge_words *words) {
 }
 
 void ridge_dtype_words(ridge_words *words) {
-    for (int i = 0; i < ridge_target_count; i++)
-        for (int c = 0; c < ridge_targets[i]->n_cases; c++)
-            ridge_words_add(words, ridge_dtype_name(ridge_targets[i]->cases[c].dtype));
+    for (int i = 0; i < ridge_target_total(); i++)
+        for (int c = 0; c < ridge_target_at(i)->n_cases; c++)
+            ridge_words_add(words, ridge_dtype_name(ridge_target_at(i)->cases[c].dtype));
 }
 
 void ridge_chapter_words(ridge_words *words) {
-    for (int i = 0; i < ridge_target_count; i++) ridge_words_add(words, ridge_targets[i]->chapter);
+    for (int i = 0; i < ridge_target_total(); i++) ridge_words_add(words, ridge_target_at(i)->chapter);
 }
 
 void ridge_target_words(ridge_words *words) {
-    for (int i = 0; i < ridge_target_count; i++) ridge_words_add(words, ridge_targets[i]->name);
+    for (int i = 0; i < ridge_target_total(); i++) ridge_words_add(words, ridge_target_at(i)->name);
 }
 
 void ridge_pattern_words(ridge_words *words) {
@@ -41,7 +43,7 @@ void ridge_variants_of(const ridge_target *target, ridge_words *words) {
 }
 
 void ridge_variant_words(ridge_words *words) {
-    for (int i = 0; i < ridge_target_count; i++) ridge_variants_of(ridge_targets[i], words);
+    for (int i = 0; i < ridge_target_total(); i++) ridge_variants_of(ridge_target_at(i), words);
 }
 
 static const struct alias {

@@ -71,12 +71,6 @@ bool ridge_target_takes(const ridge_target *target, ridge_backend backend, ridge
     return false;
 }
 
-const ridge_target *ridge_target_find(const char *name) {
-    for (int i = 0; i < ridge_target_count; i++)
-        if (strcmp(ridge_targets[i]->name, name) == 0) return ridge_targets[i];
-    return NULL;
-}
-
 int ridge_target_rank(const ridge_target *target) {
     int rank = 0;
     while (rank < RIDGE_MAX_RANK && target->dims[rank]) rank++;
