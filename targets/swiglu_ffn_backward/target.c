@@ -18,7 +18,7 @@ static const ridge_case cases[] = {
     {FFN(256, 512, 2048), .dtype = RIDGE_F32, CPU},      {FFN(1024, 512, 1408), .dtype = RIDGE_F32, CPU},
     {FFN(0, 8, 16), .dtype = RIDGE_F32, EDGE},           {FFN(1, 1, 1), .dtype = RIDGE_F32, EDGE},
     {FFN(5, 33, 70), .dtype = RIDGE_F32, EDGE},          {FFN(161, 40, 97), .dtype = RIDGE_F32, EDGE},
-    {FFN(600, 9, 24), .dtype = RIDGE_F32, EDGE, CPU}, /* three chunks of rows */
+    {FFN(600, 9, 701), .dtype = RIDGE_F32, EDGE, CPU}, /* three chunks of rows */
     {FFN(130, 72, 140), .dtype = RIDGE_F32, EDGE, GPU},  {FFN(0, 8, 16), .dtype = RIDGE_BF16, EDGE, GPU},
     {FFN(1, 1, 1), .dtype = RIDGE_BF16, EDGE, GPU},      {FFN(1, 8, 8), .dtype = RIDGE_F16, EDGE, GPU},
     {FFN(67, 45, 91), .dtype = RIDGE_BF16, EDGE, GPU},   {FFN(257, 72, 264), .dtype = RIDGE_BF16, EDGE, GPU},
