@@ -202,9 +202,9 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     const double slopes = of_h ? 1 : 1 + 1.1 * call->in_max[BACK_GATES];
     const double times = call->in_max[output == BACK_DX ? BACK_W1 : output == BACK_DW1 ? BACK_X : BACK_DY];
     (void)kind;
-    b->sized = 6 * (of_h ? r / sqrt(3) : r) + 6 * (dh + 14 * u) + sum_error(narrow, terms);
+    b->sized = 5 * (of_h ? r / sqrt(3) : r) + 5 * (dh + 14 * u) + sum_error(narrow, terms);
     b->relative = r + 2 * u + dh + (narrow ? 0 : 7 * sqrt(terms) / 3 * u);
-    b->absolute = 6 * least * slopes * sqrt(terms) * times;
+    b->absolute = 5 * least * slopes * sqrt(terms) * times;
 }
 
 /* ---- variants ---- */
