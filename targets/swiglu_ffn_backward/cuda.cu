@@ -1,6 +1,7 @@
 /* The gradients of swiglu_ffn on a GPU: see README.md. Four products by gemm's quickest ways, and between the first and the
  * others what is elementwise: one map of three inputs and three outputs, or a pass for each of the outputs. */
 #include "cuda/epilogue/activation.cuh"
+#include "cuda/epilogue/silu_slope.cuh"
 #include "cuda/host/view.cuh"
 #include "cuda/maps/map.cuh"
 #include "linear/product.cuh"
