@@ -170,7 +170,7 @@ static void oracle(const ridge_oracle_call *call) {
     static const int output_of[] = {[BACK_M] = BACK_DX, [BACK_BOTH] = BACK_DW1, [BACK_D] = BACK_DW2};
     const int64_t columns = call->whole[call->rows == BACK_D ? BACK_F : BACK_D];
     const int64_t room = call->rows == BACK_D ? call->dim[BACK_D] * columns : 2 * columns;
-    double *squares = malloc(sizeof(double) * (size_t)(room > 0 ? room : 1));
+    double *squares = calloc((size_t)(room > 0 ? room : 1), sizeof *squares);
     if (!squares) {
         double *to = call->out[output_of[call->rows]];
         for (int64_t e = 0; e < call->dim[call->rows] * columns; e++) to[e] = (double)NAN;
