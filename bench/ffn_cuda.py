@@ -2,6 +2,7 @@
 """ridge's SwiGLU layer on listed shapes, beside PyTorch's eagerly and by torch.compile, on one GPU.
 
     bench/ffn_cuda.py [--only 65536] [--json rows.json]
+    bench/ffn_cuda.py --backward              # its gradients, from gate and up values that were kept
 
 Operands are normal, weights divided by the root of what they are multiplied with. As in gemm_cuda.py operands rotate, graphs
 are replayed in turns, and rows of each result are compared with fp64.
@@ -17,6 +18,7 @@ ridge = sides.import_ridge()
 
 CASES = [(65536, 6144, 24576), (8192, 4096, 14336), (4096, 2048, 8192), (512, 4096, 14336), (16, 4096, 14336)]
 ROWS_CHECKED = 16
+FAILURES = (ridge.Error, RuntimeError)
 
 
 def ffn(x, w1, w2):
@@ -24,11 +26,50 @@ def ffn(x, w1, w2):
     return F.linear(F.silu(gate) * up, w2)
 
 
-def operands(m, d, f):
-    def normal(rows, columns, over=1.0):
-        return torch.randn(rows, columns, device="cuda", dtype=torch.bfloat16) * over**-0.5
+def ffn_backward(x, w1, w2, gates, dy):
+    gate, up = gates.chunk(2, dim=-1)
+    dh, opened = dy @ w2, F.silu(gate)
+    both = torch.cat((torch.ops.aten.silu_backward(dh * up, gate), dh * opened), -1)
+    return both @ w1, both.mT @ x, dy.mT @ (opened * up)
 
+
+def normal(rows, columns, over=1.0):
+    return torch.randn(rows, columns, device="cuda", dtype=torch.bfloat16) * over**-0.5
+
+
+def operands(m, d, f):
     return [normal(m, d), normal(2 * f, d, d), normal(d, f, f), torch.empty(m, d, device="cuda", dtype=torch.bfloat16)]
+
+
+def backward_case(m, d, f, rounds):
+    count = sides.sets_for(2 * (3 * m * d + 2 * m * f + 6 * d * f), sides.l2_bytes(), 4)
+    sets = []
+    for _ in range(count):
+        x, w1, w2, _ = operands(m, d, f)
+        sets.append(([x, w1, w2, F.linear(x, w1), normal(m, d)], [torch.empty_like(t) for t in (x, w1, w2)]))
+    (x, w1, w2, gates, dy), (dx, dw1, dw2) = sets[0]
+    some = slice(0, ROWS_CHECKED)  # rows of dx, and of dw1 and dw2 those and columns that the same hidden values are in
+    want_dx = ffn_backward(*(t.double() for t in (x[some], w1, w2, gates[some], dy[some])))[0]
+    few = torch.cat((gates[:, some], gates[:, f : f + ROWS_CHECKED]), -1)
+    few_w1 = torch.cat((w1[some], w1[f : f + ROWS_CHECKED]))
+    _, want_dw1, want_dw2 = ffn_backward(*(t.double() for t in (x, few_w1, w2[:, some], few, dy)))
+    compiled = torch.compile(ffn_backward, dynamic=False)
+
+    def ours(variant):
+        return lambda i: ridge.apply("swiglu_ffn_backward", *sets[i], variant=variant)
+
+    def right(result):
+        got_dx, got_dw1, got_dw2 = (dx, dw1, dw2) if result is None else result
+        pairs = (got_dx[some], want_dx), (got_dw1[some], want_dw1[some]), (got_dw2[:, some], want_dw2)
+        return all(sides.relative_error(got, want) < 2**-5 for got, want in pairs)
+
+    runs = {
+        "eager": lambda i: ffn_backward(*sets[i][0]),
+        "torch.compile": lambda i: compiled(*sets[i][0]),
+        "ridge baseline": ours("cuda/baseline"),
+        "ridge": ours(None),
+    }
+    return sides.medians_in_turns(runs, count, rounds, dx, right, FAILURES)
 
 
 def run_case(m, d, f, rounds):
@@ -52,12 +93,13 @@ def run_case(m, d, f, rounds):
         got = y if result is None else result
         return sides.relative_error(got[:ROWS_CHECKED], want) < 2**-5
 
-    return sides.medians_in_turns(runs, count, rounds, y, right, (ridge.Error, RuntimeError))
+    return sides.medians_in_turns(runs, count, rounds, y, right, FAILURES)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", metavar="FILE", help="write all rows to FILE")
+    parser.add_argument("--backward", action="store_true", help="the gradients")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", help="only cases whose name contains this")
     o = parser.parse_args()
@@ -67,8 +109,9 @@ def main():
         name = f"{m}x{d}x{f}"
         if o.only and o.only not in name:
             continue
-        for side, us in run_case(m, d, f, o.rounds).items():
-            print(f"{name:20} {side:16} {us:11.2f} us {6.0 * m * d * f / us / 1e6:8.1f} TFLOP/s", flush=True)
+        flops = (12.0 if o.backward else 6.0) * m * d * f
+        for side, us in (backward_case if o.backward else run_case)(m, d, f, o.rounds).items():
+            print(f"{name:20} {side:16} {us:11.2f} us {flops / us / 1e6:8.1f} TFLOP/s", flush=True)
             rows.append({"shape": name, "side": side, "us": us})
         torch.cuda.empty_cache()
     if o.json:

@@ -157,6 +157,13 @@ RIDGE_API ridge_status ridge_prune_2_4(ridge_context *context, const DLTensor *x
  *     x: [m, d], w1: [2 f, d], gates before ups      w2: [d, f]      y: [m, d] */
 RIDGE_API ridge_status ridge_swiglu_ffn(ridge_context *context, const DLTensor *x, const DLTensor *w1,
                                         const DLTensor *w2, const DLTensor *y, ridge_error *error);
+/* Its gradients dx, dw1 and dw2, as x, w1 and w2, from dy and gates = x w1^T: f32, on a GPU bf16 and f16
+ *     dx = [dgate dup] w1      dw1 = [dgate dup]^T x      dw2 = dy^T (silu(gate) up)      gates, [gate up]: [m, 2 f]
+ *     dgate = dy w2 up silu'(gate)      dup = dy w2 silu(gate)      dy: [m, d] */
+RIDGE_API ridge_status ridge_swiglu_ffn_backward(ridge_context *context, const DLTensor *x, const DLTensor *w1,
+                                                 const DLTensor *w2, const DLTensor *gates, const DLTensor *dy,
+                                                 const DLTensor *dx, const DLTensor *dw1, const DLTensor *dw2,
+                                                 ridge_error *error);
 
 /* ---- norms with an activation: x, residual, sum, y: [rows, cols]; gamma, beta: [cols], of x's type or f32 -------- */
 

@@ -18,6 +18,12 @@ static void map_sigmoid(const float *x, float *y, int64_t n) { map(x, y, n, vf_s
 static void map_exp2(const float *x, float *y, int64_t n) { map(x, y, n, vf_exp2); }
 static void map_gelu(const float *x, float *y, int64_t n) { map(x, y, n, vf_gelu); }
 static void map_silu(const float *x, float *y, int64_t n) { map(x, y, n, vf_silu); }
+VF_INLINE vf slope_of_silu(vf x) {
+    vf slope;
+    (void)vf_silu_slope(x, &slope);
+    return slope;
+}
+static void map_silu_slope(const float *x, float *y, int64_t n) { map(x, y, n, slope_of_silu); }
 static void map_sqrt(const float *x, float *y, int64_t n) { map(x, y, n, vf_sqrt); }
 static void map_round(const float *x, float *y, int64_t n) { map(x, y, n, vf_round); }
 
@@ -90,6 +96,7 @@ const ridge_vec_array RIDGE_ISA_FN(ridge_vec_array) = {
     .exp2 = map_exp2,
     .gelu = map_gelu,
     .silu = map_silu,
+    .silu_slope = map_silu_slope,
     .sqrt = map_sqrt,
     .round = map_round,
     .scale2 = scale2,

@@ -12,7 +12,7 @@ typedef void (*ridge_vec_map_fn)(const float *x, float *y, int64_t n);
 
 typedef struct ridge_vec_array {
     int lanes;
-    ridge_vec_map_fn exp, exp2, sin, sin_absolute, erf, sigmoid, gelu, silu, sqrt, round;
+    ridge_vec_map_fn exp, exp2, sin, sin_absolute, erf, sigmoid, gelu, silu, silu_slope, sqrt, round;
     /* x * 2^n[0], for one n */
     void (*scale2)(const float *x, float n, float *y, int64_t count);
     /* f32 to bf16 by store (stream = 0) or streaming store (y 64-byte aligned), and back; whole vectors and a tail */

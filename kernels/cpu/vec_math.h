@@ -9,6 +9,7 @@
  *   vf_sigmoid      <= 3 for x >= -87                      NaN -> NaN, +-inf -> 1, 0
  *   vf_gelu         <= 2.5 * 2^-23 |x|, absolute           NaN -> NaN, inf -> inf, -inf -> NaN (it is -inf * 0)
  *   vf_silu         <= 1.5 * 2^-23 max(|x|, 1), absolute   the same
+ *   vf_silu_slope   <= 3 * 2^-23, absolute                 NaN -> NaN, +-inf -> NaN (it is inf * 0)
  *
  * tests/unit/test_vec.c measures these in every set against libm in fp64. The polynomials are minimax fits (Remez
  * exchange for polynomials, reweighted least squares for the rational one), made for these ranges and rounded to fp32.
@@ -164,5 +165,15 @@ VF_INLINE vf vf_sigmoid(vf x) {
 /* x / (1 + exp(-x)), absolute error at most 1.5 * 2^-23 max(|x|, 1): rounding -x log2 e costs relative accuracy only
  * where the result has nearly vanished. */
 VF_INLINE vf vf_silu(vf x) { return vf_div(x, vf_add(vf_set1(1.0f), vf_exp2(vf_mul(x, vf_set1(-0x1.715476p0f))))); }
+
+/* Returns silu(x) = x s; in `slope` its derivative s (1 + x (1 - s)), s = 1 / (1 + exp(-x)). 1 - s is exp(-x) s, which loses
+ * nothing where s is near 1. */
+VF_INLINE vf vf_silu_slope(vf x, vf *slope) {
+    const vf one = vf_set1(1.0f), e = vf_exp2(vf_mul(x, vf_set1(-0x1.715476p0f)));
+    const vf s = vf_div(one, vf_add(one, e));
+    const vf rest = vf_select(vf_lt(e, vf_set1(0x1p126f)), vf_mul(e, s), one);
+    *slope = vf_mul(s, vf_fma(x, rest, one));
+    return vf_mul(x, s);
+}
 
 #endif

@@ -1,7 +1,6 @@
 #include "linear/loss.h"
 
 #include "cuda/linear/loss_scratch.h"
-#include "gemm/ways.h"
 
 /* Logits and their gradients of a chunk take at most this. */
 static const double MOST_BYTES = 1 << 30;
@@ -30,44 +29,19 @@ static int64_t chunk_of(const linear_loss_plan *l, ridge_dtype dtype) {
     return chunk < l->rows ? chunk : l->rows;
 }
 
-static ridge_operand dense(int64_t line) { return (ridge_operand){.stride = {line, 1}}; }
-static ridge_operand turned(ridge_operand o) {
-    const int64_t line = o.stride[0];
-    o.stride[0] = o.stride[1], o.stride[1] = line;
-    return o;
-}
-
-/* As a call of such a matrix has it: of one line, or of one element in each, there is no next. */
-static ridge_operand of_extents(ridge_operand o, int64_t rows, int64_t columns) {
-    if (columns < 2) o.stride[1] = 1;
-    if (rows < 2) o.stride[0] = columns;
-    return o;
-}
-
-/* C[m, n] of fp32 (wide) or of the operands' type. */
-static linear_loss_product product_of(const ridge_problem *p, int64_t m, int64_t n, int64_t k, ridge_operand a,
-                                      ridge_operand b, ridge_operand c, bool wide) {
-    linear_loss_product of = {.problem = {.c = {.dim = {m, n, k}, .dtype = p->c.dtype}, .here = p->here}};
-    of.problem.c.option[GEMM_ALPHA] = 1, of.problem.c.option[GEMM_WIDE] = wide && ridge_dtype_size(p->c.dtype) == 2;
-    of.problem.here.tuned = NULL;
-    of.problem.tensor[GEMM_A] = of_extents(a, m, k);
-    of.problem.tensor[GEMM_B] = of_extents(b, k, n);
-    of.problem.tensor[GEMM_C] = of_extents(c, m, n);
-    of.way = gemm_cuda_quickest(&of.problem, &of.plan);
-    return of;
-}
-
 /* The products of so many rows. */
 static void plan_products(linear_loss_plan *l, const ce_places *at, const ridge_problem *p, int64_t rows,
-                          linear_loss_product *of) {
-    const ridge_operand x = p->tensor[CE_X], w = p->tensor[CE_W], z = dense(l->line);
-    of[CE_LOGITS] = product_of(p, rows, l->classes, l->depth, x, turned(w), z, true);
+                          linear_product *of) {
+    const ridge_operand x = p->tensor[CE_X], w = p->tensor[CE_W], z = operand_dense(l->line);
+    of[CE_LOGITS] =
+        linear_product_of(p, (const int64_t[3]){rows, l->classes, l->depth}, x, operand_transposed(w), z, true);
     if (!l->gradients) return;
     const ridge_operand *out = &p->tensor[inputs_of(at)];
-    const ridge_operand dx = l->dx_apart ? dense(l->depth) : out[at->dx];
-    const ridge_operand dw = l->dw_apart ? dense(l->depth) : out[at->dw];
-    of[CE_TO_DX] = product_of(p, rows, l->depth, l->classes, z, w, dx, l->dx_apart);
-    of[CE_TO_DW] = product_of(p, l->classes, l->depth, rows, turned(z), x, dw, l->dw_apart);
+    const ridge_operand dx = l->dx_apart ? operand_dense(l->depth) : out[at->dx];
+    const ridge_operand dw = l->dw_apart ? operand_dense(l->depth) : out[at->dw];
+    of[CE_TO_DX] = linear_product_of(p, (const int64_t[3]){rows, l->depth, l->classes}, z, w, dx, l->dx_apart);
+    of[CE_TO_DW] =
+        linear_product_of(p, (const int64_t[3]){l->classes, l->depth, rows}, operand_transposed(z), x, dw, l->dw_apart);
 }
 
 static void place(linear_loss_plan *l, ridge_dtype dtype) {
@@ -89,7 +63,7 @@ static void place(linear_loss_plan *l, ridge_dtype dtype) {
 }
 
 /* Products one after the other share scratch. */
-static void take_products(linear_loss_plan *l, const linear_loss_product *of, double times) {
+static void take_products(linear_loss_plan *l, const linear_product *of, double times) {
     for (int i = 0; i < (l->gradients ? CE_PRODUCTS : 1); i++) {
         if (!of[i].way) l->plan.refusal = "no product takes it";
         l->plan.us += times * of[i].plan.us;
@@ -144,23 +118,13 @@ linear_loss_plan linear_loss_of(const ce_places *at, const ridge_problem *p) {
     return l;
 }
 
-/* What a product moves that says so, or its operands and result. */
-static ridge_traffic of_product(const linear_loss_product *of) {
-    const int64_t *dim = of->problem.c.dim;
-    const double size = (double)ridge_dtype_size(of->problem.c.dtype), m = (double)dim[0], n = (double)dim[1],
-                 k = (double)dim[2];
-    const double to = of->problem.c.option[GEMM_WIDE] > 0 ? 4 : size;
-    if (of->plan.traffic.read > 0) return of->plan.traffic;
-    return (ridge_traffic){.read = size * k * (m + n), .written = to * m * n};
-}
-
 ridge_plan linear_loss_plan_of(const ridge_way *way, const ridge_problem *p) {
     linear_loss_plan l = linear_loss_of(way->own, p);
     if (l.plan.refusal) return l.plan;
     const double chunks = (double)l.rows / (double)l.chunk;
     l.plan.traffic = of_passes(&l, p->c.dtype);
     for (int i = 0; i < (l.gradients ? CE_PRODUCTS : 1); i++) {
-        const ridge_traffic t = of_product(&l.of[i]);
+        const ridge_traffic t = linear_product_traffic(&l.of[i]);
         l.plan.traffic.read += chunks * t.read, l.plan.traffic.written += chunks * (t.written + t.streamed);
     }
     return l.plan;

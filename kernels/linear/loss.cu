@@ -18,7 +18,7 @@ struct loss_chunk {
     const ridge_call *call;
     const linear_loss_plan &l;
     const ce_places &at;
-    const linear_loss_product *of;
+    const linear_product *of;
     int64_t first, rows;
 
     cudaStream_t stream(void) const { return stream_of(call); }
@@ -37,7 +37,7 @@ struct loss_chunk {
         return some_rows<T>(view_of(t), first, rows);
     }
     ridge_status multiply(int product, void *a, void *b, void *c) const {
-        return gemm_run(call, of[product].way, of[product].problem, {a, b, c}, scratch<char>(l.product));
+        return linear_multiply(call, of[product], {a, b, c}, scratch<char>(l.product));
     }
 };
 

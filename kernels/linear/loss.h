@@ -9,14 +9,8 @@
 #ifndef RIDGE_LINEAR_LOSS_H
 #define RIDGE_LINEAR_LOSS_H
 
+#include "linear/product.h"
 #include "model/cross_entropy.h"
-
-/* A product, gemm's quickest way, and that way's plan. */
-typedef struct linear_loss_product {
-    ridge_problem problem;
-    const ridge_way *way;
-    ridge_plan plan;
-} linear_loss_product;
 
 typedef struct linear_loss_plan {
     int64_t rows, chunk, depth, classes; /* chunk: rows at a time */
@@ -24,8 +18,8 @@ typedef struct linear_loss_plan {
     bool forward, gradients;
     bool ranged;             /* gradients of f16, with a scale */
     bool dx_apart, dw_apart; /* made in fp32 in scratch, then stored, or added to what other chunks gave */
-    size_t z, g, columns, row, range, dx, dw, product;         /* offsets in scratch */
-    linear_loss_product of[CE_PRODUCTS], of_last[CE_PRODUCTS]; /* of a chunk, and of the last one */
+    size_t z, g, columns, row, range, dx, dw, product;    /* offsets in scratch */
+    linear_product of[CE_PRODUCTS], of_last[CE_PRODUCTS]; /* of a chunk, and of the last one */
     ridge_plan plan;
 } linear_loss_plan;
 

@@ -5,7 +5,7 @@
 #include "cuda/host/launch.cuh"
 
 extern "C" {
-#include "gemm/problem.h"
+#include "linear/product.h"
 }
 
 namespace ridge {
@@ -59,6 +59,11 @@ inline ridge_status gemm_run(const ridge_call *call, const ridge_way *way, const
     ridge_call of = *call;
     of.dim = p.c.dim, of.option = p.c.option, of.in = in, of.out = &c.tensor, of.scratch = scratch, of.way = way;
     return way->run[0](&of);
+}
+/* One of a plan that no product refused. */
+inline ridge_status linear_multiply(const ridge_call *call, const linear_product &of, const gemm_matrices &m,
+                                    void *scratch) {
+    return gemm_run(call, of.way, of.problem, m, scratch);
 }
 
 }  // namespace ridge

@@ -43,6 +43,7 @@ from ._operations import (
     scaled_softmax,
     structured_sparsity,
     swiglu_ffn,
+    swiglu_ffn_backward,
 )
 
 __all__ = [
@@ -73,6 +74,7 @@ __all__ = [
     "scaled_softmax",
     "structured_sparsity",
     "swiglu_ffn",
+    "swiglu_ffn_backward",
     "targets",
 ]
 

@@ -149,6 +149,13 @@ def swiglu_ffn(x, w1, w2, **how):
     return y
 
 
+def swiglu_ffn_backward(x, w1, w2, gates, dy, **how):
+    """dx, dw1 and dw2 of swiglu_ffn from gates = x w1^T [m, 2 f] and the gradient dy [m, d] with respect to its result."""
+    gradients = tuple(_empty(t, tuple(t.shape)) for t in (x, w1, w2))
+    apply("swiglu_ffn_backward", [x, w1, w2, gates, dy], list(gradients), **how)
+    return gradients
+
+
 def fp8_gemm(a, a_scale, b, b_scale, dtype=None, fast=False, **how):
     """c [m, n] = (a_scale a) (b_scale b)^T of float8_e4m3fn a [m, k] and b [n, k]; dtype: float32, or bfloat16.
 

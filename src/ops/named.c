@@ -83,6 +83,14 @@ ridge_status ridge_swiglu_ffn(ridge_context *context, const DLTensor *x, const D
     return apply(context, "swiglu_ffn", in, 3, &y, 1, NULL, error);
 }
 
+ridge_status ridge_swiglu_ffn_backward(ridge_context *context, const DLTensor *x, const DLTensor *w1,
+                                       const DLTensor *w2, const DLTensor *gates, const DLTensor *dy,
+                                       const DLTensor *dx, const DLTensor *dw1, const DLTensor *dw2,
+                                       ridge_error *error) {
+    const DLTensor *const in[] = {x, w1, w2, gates, dy}, *const out[] = {dx, dw1, dw2};
+    return apply(context, "swiglu_ffn_backward", in, 5, out, 3, NULL, error);
+}
+
 /* In the order of the targets' options. */
 typedef struct option_values {
     double value[RIDGE_MAX_OPTIONS];

@@ -133,6 +133,8 @@ def samples():
         lambda x, w, b, gamma, beta: layer_norm(x @ w + b, gamma, beta, activation="gelu"),
     )
     yield "swiglu_ffn", (randn(4, 8), randn(12, 8), randn(8, 6)), swiglu
+    yield "swiglu_ffn", (randn(2, 3, 8), randn(14, 8), randn(8, 7)), swiglu
+    yield "swiglu_ffn", (randn(0, 8), randn(12, 8), randn(8, 6)), swiglu
 
 
 def tail():
@@ -161,6 +163,8 @@ def samples_without_gradient():
     values, codes = ridge.prune_2_4(x)
     yield "prune_2_4", (x,)
     yield "structured_sparsity", (values, codes, w)
+    x, w1, w2, dy = (randn(*shape, grad=False) for shape in ((5, 8), (12, 8), (8, 6), (5, 8)))
+    yield "swiglu_ffn_backward", (x, w1, w2, x @ w1.mT, dy)
 
 
 def as_tuple(outputs):

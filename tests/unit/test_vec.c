@@ -54,6 +54,7 @@ static double ulp_of(double want) {
 
 static double want_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 static double want_silu(double x) { return x / (1.0 + exp(-x)); }
+static double want_silu_slope(double x) { return want_sigmoid(x) * (1.0 + x * want_sigmoid(-x)); }
 static double want_gelu(double x) { return 0.5 * x * (1.0 + erf(x * sqrt(0.5))); }
 
 /* GELU is 1 + erf times x: near -3 the sum cancels, so its error is a multiple of x and not of the result. */
@@ -92,6 +93,7 @@ static const function functions[] = {
     {"sin_absolute", offsetof(ridge_vec_array, sin_absolute), sin, unit_one, 1.5, -3.0, 3.0},
     {"sin_absolute", offsetof(ridge_vec_array, sin_absolute), sin, unit_one, 1.5, -9000.0, 9000.0},
     {"silu", offsetof(ridge_vec_array, silu), want_silu, unit_silu, 1.5, -100.0, 100.0},
+    {"silu_slope", offsetof(ridge_vec_array, silu_slope), want_silu_slope, unit_one, 3.0, -100.0, 100.0},
     {"gelu", offsetof(ridge_vec_array, gelu), want_gelu, unit_gelu, 2.5, -12.0, 12.0},
     {"sqrt", offsetof(ridge_vec_array, sqrt), sqrt, unit_ulp, 0.5, 0.0, 1e30},
     {"round", offsetof(ridge_vec_array, round), rint, unit_ulp, 0.0, -1e7, 1e7},
@@ -205,6 +207,9 @@ static const special specials[] = {
     {"silu", offsetof(ridge_vec_array, silu), -FLT_MAX, 0.0f},
     {"silu", offsetof(ridge_vec_array, silu), FLT_MAX, FLT_MAX},
     {"silu", offsetof(ridge_vec_array, silu), -200.0f, 0.0f},
+    {"silu_slope", offsetof(ridge_vec_array, silu_slope), -FLT_MAX, 0.0f},
+    {"silu_slope", offsetof(ridge_vec_array, silu_slope), FLT_MAX, 1.0f},
+    {"silu_slope", offsetof(ridge_vec_array, silu_slope), NAN, NAN},
     {"gelu", offsetof(ridge_vec_array, gelu), -200.0f, 0.0f},
     {"sigmoid", offsetof(ridge_vec_array, sigmoid), INFINITY, 1.0f},
     {"sigmoid", offsetof(ridge_vec_array, sigmoid), -INFINITY, 0.0f},

@@ -58,3 +58,4 @@ rms_norm: OpOverloadPacket
 scaled_softmax: OpOverloadPacket
 structured_sparsity: OpOverloadPacket
 swiglu_ffn: OpOverloadPacket
+swiglu_ffn_backward: OpOverloadPacket

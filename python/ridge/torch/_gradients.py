@@ -108,14 +108,6 @@ def linear_norm_activation(call, dy):
     return {**_linear(call, dz), "gamma": dgamma, "beta": dbeta}
 
 
-def swiglu_ffn(call, dy):
-    gate, up = (call.x @ call.w1.mT).chunk(2, -1)
-    dhidden = dy @ call.w2
-    open_gate = torch.nn.functional.silu(gate)
-    both = torch.cat((aten.silu_backward(dhidden * up, gate), dhidden * open_gate), -1)
-    return {"x": both @ call.w1, "w1": both.mT @ call.x, "w2": dy.mT @ (open_gate * up)}
-
-
 # ---- by the library's own backward -----------------------------------------------------------------------------------
 def attention(call, dout):
     more = call.causal, call.scale, call.window, call.softcap, call.sink, call.slope
@@ -129,3 +121,9 @@ def linear_cross_entropy(call, dloss):
     tensors = call.x, call.w, call.b, call.labels, call.lse, dloss
     dx, dw, db = torch.ops.ridge.linear_cross_entropy_backward(*tensors, *more)
     return {"x": dx, "w": dw, "b": db}
+
+
+def swiglu_ffn(call, dy):
+    gates = call.x @ call.w1.mT  # the forward keeps them in registers
+    dx, dw1, dw2 = torch.ops.ridge.swiglu_ffn_backward(call.x, call.w1, call.w2, gates, dy)
+    return {"x": dx, "w1": dw1, "w2": dw2}

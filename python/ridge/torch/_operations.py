@@ -116,6 +116,10 @@ OPERATIONS = (
     ),
     Operation("swiglu_ffn", "(Tensor x, Tensor w1, Tensor w2) -> (Tensor y)", "x w1 w2", _gradients.swiglu_ffn),
     Operation(
+        "swiglu_ffn_backward",
+        "(Tensor x, Tensor w1, Tensor w2, Tensor gates, Tensor dy) -> (Tensor dx, Tensor dw1, Tensor dw2)",
+    ),
+    Operation(
         "fp8_gemm",
         "(Tensor a, Tensor a_scale, Tensor b, Tensor b_scale, ScalarType? dtype=None, bool fast=False) -> (Tensor c)",
     ),
