@@ -290,6 +290,18 @@ RIDGE_API ridge_status ridge_attention(ridge_context *context, const DLTensor *q
                                        const ridge_attention_options *options, const DLTensor *out, const DLTensor *lse,
                                        ridge_error *error);
 
+/* The same of sequences of different lengths, one behind the other: query i sees keys of its own sequence alone, whose last query and
+ * last key belong together.
+ *
+ * Shapes: q [m, heads, d], k [n, kv_heads, d], v [n, kv_heads, dv], out [m, heads, dv], lse f32 [heads, m]; q_ends and k_ends, i32
+ * [sequences]: sequence s has the queries from q_ends[s - 1] to below q_ends[s], and keys likewise; the first one begins at 0. A
+ * length may be 0. Ends do not decrease: else results are of no use, but nothing beside out and lse is written. Queries behind the
+ * last end see no key. On a GPU ends are read on the stream. */
+RIDGE_API ridge_status ridge_attention_varlen(ridge_context *context, const DLTensor *q, const DLTensor *k,
+                                              const DLTensor *v, const DLTensor *q_ends, const DLTensor *k_ends,
+                                              const ridge_attention_options *options, const DLTensor *out,
+                                              const DLTensor *lse, ridge_error *error);
+
 /* What a call of ridge_attention took and gave. */
 typedef struct ridge_attention_saved {
     const DLTensor *q, *k, *v, *out, *lse;

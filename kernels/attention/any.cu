@@ -9,8 +9,8 @@
 namespace ridge {
 
 /* Depth: of q, k and v, padded. */
-template <typename T, int Depth, bool Shaped>
-struct attention_any_shape : attention_shape<T, Depth, Depth, 32, 1, Shaped> {
+template <typename T, int Depth, bool Shaped, bool Varlen>
+struct attention_any_shape : attention_shape<T, Depth, Depth, 32, 1, Shaped, false, Varlen> {
     static constexpr int pitch = Depth + 8; /* elements; rows of ldmatrix in different banks */
     static constexpr int bytes = (64 + 2 * 32) * pitch * 2;
 };
@@ -78,7 +78,7 @@ __device__ inline void store_sums(const attention_args &a, const attention_place
     const int row = place.m + fragment_row(0), column = fragment_column();
     const auto put = [&](int at_row, float x, int i) {
         const int at = column + i / 2 * 8 + i % 2;
-        if (at_row < a.m && at < a.values) attention_row<S>(a, place, at_row)[at] = from_float<typename S::T>(x);
+        if (at_row < attention_row_end<S>(a, place) && at < a.values) attention_row<S>(a, place, at_row)[at] = from_float<typename S::T>(x);
     };
     each_of_row<0>(sums, [&](float x, int i) { put(row, x * rows.by[0], i); });
     each_of_row<1>(sums, [&](float x, int i) { put(row + 8, x * rows.by[1], i); });
@@ -129,23 +129,30 @@ static ridge_status run_any(attention_args a, cudaStream_t stream) {
     static allowed_per_device allowed;
     const void *const kernel = (const void *)attention_any_kernel<S>;
     if (allowed.get([&] { return allow_shared(kernel, S::bytes); }) != cudaSuccess) return RIDGE_UNSUPPORTED;
-    a.m_tiles = (a.m + 63) / 64, a.section = a.batch * a.heads, a.longest_first = a.mask.right < a.n;
+    a.m_tiles = S::varlen ? attention_tiles_of(a.sequences, 64, a.m) : (a.m + 63) / 64;
+    a.section = a.batch * a.heads, a.longest_first = a.mask.right < a.n;
     const bool in_pieces = lies_in_pieces(a.q, a.q_strides, a.depth) && lies_in_pieces(a.k, a.k_strides, a.depth) &&
                            lies_in_pieces(a.v, a.v_strides, a.values);
     const launch_shape shape = {dim3((unsigned)(a.m_tiles * a.section)), 128, S::bytes};
     return launch_overlapping(attention_any_kernel<S>, shape, stream, device_overlaps(), a, in_pieces);
 }
 
-}  // namespace ridge
-
-extern "C" ridge_status attention_cuda_any(const ridge_call *call) {
-    using namespace ridge;
-    const attention_args a = attention_args_of(call);
+template <bool Varlen>
+static ridge_status run_any_depth(const attention_args &a, const ridge_call *call) {
     const int depth = a.depth > a.values ? a.depth : a.values;
     if (attention_is_empty(a)) return RIDGE_OK;
     return with_attention_kind(call, [&]<typename T, bool Shaped>() {
-        if (depth <= 64) return run_any<attention_any_shape<T, 64, Shaped>>(a, stream_of(call));
-        if (depth <= 128) return run_any<attention_any_shape<T, 128, Shaped>>(a, stream_of(call));
-        return run_any<attention_any_shape<T, 256, Shaped>>(a, stream_of(call));
+        if (depth <= 64) return run_any<attention_any_shape<T, 64, Shaped, Varlen>>(a, stream_of(call));
+        if (depth <= 128) return run_any<attention_any_shape<T, 128, Shaped, Varlen>>(a, stream_of(call));
+        return run_any<attention_any_shape<T, 256, Shaped, Varlen>>(a, stream_of(call));
     });
+}
+
+}  // namespace ridge
+
+extern "C" ridge_status attention_cuda_any(const ridge_call *call) {
+    return ridge::run_any_depth<false>(ridge::attention_args_of(call), call);
+}
+extern "C" ridge_status attention_varlen_cuda_any(const ridge_call *call) {
+    return ridge::run_any_depth<true>(ridge::attention_varlen_args_of(call), call);
 }

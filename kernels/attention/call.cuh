@@ -57,6 +57,14 @@ inline attention_args attention_args_of(const ridge_call *call) {
     attention_extents_of(call, &a);
     return a;
 }
+/* And where sequences end. */
+inline attention_args attention_varlen_args_of(const ridge_call *call) {
+    attention_args a = attention_args_of(call);
+    a.q_ends = (const int *)ridge_data(&call->in[ATTENTION_IN_Q_ENDS]);
+    a.k_ends = (const int *)ridge_data(&call->in[ATTENTION_IN_K_ENDS]);
+    a.sequences = (int)call->dim[ATTENTION_SEQUENCES];
+    return a;
+}
 inline bool attention_is_empty(const attention_args &a) { return a.m == 0 || a.batch == 0 || a.heads == 0; }
 
 /* f.template operator()<T, Shaped>() */

@@ -15,6 +15,8 @@ typedef struct work {
     float scale, softcap;
     bool shaped;
     float *scratch;
+    const int *q_ends, *k_ends; /* NULL: there is one sequence */
+    int sequences;
 } work;
 
 static work work_of(const ridge_call *call) {
@@ -40,6 +42,31 @@ static work work_of(const ridge_call *call) {
     if (option[ATTENTION_SLOPES] > 0) w.slope = ridge_data(&call->in[ATTENTION_IN_SLOPE]);
     w.shaped = w.softcap > 0 || w.slope;
     return w;
+}
+
+static work varlen_work_of(const ridge_call *call) {
+    work w = work_of(call);
+    w.q_ends = ridge_data(&call->in[ATTENTION_IN_Q_ENDS]), w.k_ends = ridge_data(&call->in[ATTENTION_IN_K_ENDS]);
+    w.sequences = (int)call->dim[ATTENTION_SEQUENCES];
+    return w;
+}
+
+static lines lines_behind(lines l, int rows) {
+    l.base += rows * l.row;
+    return l;
+}
+/* One of its sequences, as if there were no other. */
+static work sequence_of(const work *w, attention_span span) {
+    work one = *w;
+    one.q = lines_behind(w->q, span.query), one.out = lines_behind(w->out, span.query);
+    one.lse = lines_behind(w->lse, span.query);
+    one.k = lines_behind(w->k, span.keys.begin), one.v = lines_behind(w->v, span.keys.begin);
+    one.m = span.query_end - span.query, one.n = span.keys.end - span.keys.begin;
+    one.mask.shift = one.n - one.m;
+    return one;
+}
+static attention_span span_of(const work *w, int s) {
+    return attention_sequence(w->q_ends, w->k_ends, w->sequences, s, w->m, w->n);
 }
 
 /* ---- a row of scores ---- */
@@ -146,7 +173,9 @@ static void some_keys(const work *w, block *b, int first, int count) {
                    true, b->scratch);
 }
 
+/* From b->first on. */
 static void some_queries(const work *w, block *b) {
+    b->rows = w->m - b->first < ATTENTION_QUERIES ? w->m - b->first : ATTENTION_QUERIES;
     const attention_keys keys = attention_keys_of(w->mask, b->first, b->first + b->rows - 1, w->n);
     memset(b->sums, 0, sizeof(float) * (size_t)(b->rows * w->values));
     for (int i = 0; i < b->rows; i++) b->row[i] = (running){-INFINITY, 0};
@@ -159,24 +188,41 @@ static void some_queries(const work *w, block *b) {
     }
 }
 
+static void some_of_sequence(const work *w, int tile, block *b) {
+    const int s = attention_sequence_of_tile(w->q_ends, w->sequences, tile, ATTENTION_QUERIES, w->m);
+    const attention_span span = span_of(w, s);
+    const work one = sequence_of(w, span);
+    b->first = attention_first_of_tile(span, s, tile, ATTENTION_QUERIES) - span.query;
+    if (b->first < one.m) some_queries(&one, b);
+}
+
 /* Blocks go round: where later queries see more keys, each thread has of all lengths. */
 static void blocks_fn(void *arg, int rank, int size) {
     const work *w = arg;
-    const int each = (w->m + ATTENTION_QUERIES - 1) / ATTENTION_QUERIES;
+    const int each = w->q_ends ? attention_tiles_of(w->sequences, ATTENTION_QUERIES, w->m)
+                               : (w->m + ATTENTION_QUERIES - 1) / ATTENTION_QUERIES;
     float *const own = w->scratch + rank * attention_thread_floats(w->d, w->values);
     block b = {.scores = own, .sums = own + ATTENTION_QUERIES * ATTENTION_KEYS};
     b.scratch = b.sums + ATTENTION_QUERIES * w->values;
     for (int64_t i = rank; i < (int64_t)each * w->batch * w->heads; i += size) {
-        const int head = (int)(i / each);
-        b.first = (int)(i % each) * ATTENTION_QUERIES;
-        b.rows = w->m - b.first < ATTENTION_QUERIES ? w->m - b.first : ATTENTION_QUERIES;
+        const int head = (int)(i / each), tile = (int)(i % each);
         b.batch = head / w->heads, b.head = head % w->heads;
-        some_queries(w, &b);
+        b.first = tile * ATTENTION_QUERIES;
+        if (w->q_ends)
+            some_of_sequence(w, tile, &b);
+        else
+            some_queries(w, &b);
     }
 }
 
 ridge_status RIDGE_ISA_FN(attention_cpu_optimized)(const ridge_call *call) {
     work w = work_of(call);
+    ridge_team_run(call->team, blocks_fn, &w);
+    return RIDGE_OK;
+}
+
+ridge_status RIDGE_ISA_FN(attention_varlen_cpu_optimized)(const ridge_call *call) {
+    work w = varlen_work_of(call);
     ridge_team_run(call->team, blocks_fn, &w);
     return RIDGE_OK;
 }
@@ -243,12 +289,28 @@ static void no_keys(const work *w) {
             }
 }
 
+static void head_after_head(const work *w, ridge_team *team) {
+    head_of h = {.w = w, .scores = w->scratch};
+    if (w->n == 0) {
+        no_keys(w);
+        return;
+    }
+    for (h.batch = 0; h.batch < w->batch; h.batch++)
+        for (h.head = 0; h.head < w->heads; h.head++)
+            one_head(&h, team, w->scratch + (int64_t)w->m * w->n + GEMM_PRODUCT_PAD);
+}
+
 ridge_status RIDGE_ISA_FN(attention_cpu_baseline)(const ridge_call *call) {
     const work w = work_of(call);
-    head_of h = {.w = &w, .scores = w.scratch};
-    if (w.n == 0) return no_keys(&w), RIDGE_OK;
-    for (h.batch = 0; h.batch < w.batch; h.batch++)
-        for (h.head = 0; h.head < w.heads; h.head++)
-            one_head(&h, call->team, w.scratch + (int64_t)w.m * w.n + GEMM_PRODUCT_PAD);
+    head_after_head(&w, call->team);
+    return RIDGE_OK;
+}
+
+ridge_status RIDGE_ISA_FN(attention_varlen_cpu_baseline)(const ridge_call *call) {
+    const work w = varlen_work_of(call);
+    for (int s = 0; s <= w.sequences; s++) {
+        const work one = sequence_of(&w, span_of(&w, s));
+        if (one.m > 0) head_after_head(&one, call->team);
+    }
     return RIDGE_OK;
 }

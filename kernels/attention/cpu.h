@@ -12,6 +12,8 @@ enum { ATTENTION_QUERIES = 64, ATTENTION_KEYS = 256 };
 
 RIDGE_CPU_DECLARE(attention_cpu_baseline);
 RIDGE_CPU_DECLARE(attention_cpu_optimized);
+RIDGE_CPU_DECLARE(attention_varlen_cpu_baseline);
+RIDGE_CPU_DECLARE(attention_varlen_cpu_optimized);
 size_t attention_cpu_baseline_scratch(const ridge_case *c, int threads);
 size_t attention_cpu_scratch(const ridge_case *c, int threads);
 void attention_cpu_baseline_traffic(const ridge_case *c, ridge_traffic *traffic);

@@ -33,9 +33,17 @@ int64_t attention_part_floats(const int64_t *dim, int parts) {
     return parts * dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS] * packed_rows(dim) * (dim[ATTENTION_V] + 1);
 }
 
+/* Of a head. Where sequences end is in the device's memory: they are taken to be of one length. */
 static double steps_of(const ridge_problem *p, int rows, int keys, double *longest) {
-    return attention_steps_of(attention_mask_of(p->c.dim, p->c.option), (int)p->c.dim[ATTENTION_M],
-                              (int)p->c.dim[ATTENTION_N], rows, keys, longest);
+    const ridge_case each = attention_one_sequence(&p->c);
+    const double sequences = (double)attention_sequences(&p->c);
+    return sequences * attention_steps_of(attention_mask_of(each.dim, each.option), (int)each.dim[ATTENTION_M],
+                                          (int)each.dim[ATTENTION_N], rows, keys, longest);
+}
+/* Tiles of a head. */
+static double tiles_of(const ridge_problem *p, int rows) {
+    const ridge_case each = attention_one_sequence(&p->c);
+    return (double)(attention_sequences(&p->c) * whole_tiles(each.dim[ATTENTION_M], rows));
 }
 
 static const char *refusal_common(const ridge_problem *p) {
@@ -93,7 +101,7 @@ ridge_plan attention_wgmma_plan(const ridge_way *way, const ridge_problem *p) {
     double longest;
     const double heads = attention_heads_of(p);
     const double steps = heads * steps_of(p, rows, t->keys, &longest);
-    const double tiles = ceil(heads * (double)whole_tiles(p->c.dim[ATTENTION_M], rows) / attention_sms(p));
+    const double tiles = ceil(heads * tiles_of(p, rows) / attention_sms(p));
     plan.us = LAUNCH + tiles * t->tile_us + fmax(steps / attention_sms(p), longest) * t->step_us;
     plan.traffic = traffic_of(p);
     return plan;

@@ -4,7 +4,21 @@
 
 static double whole(const ridge_case *c, int dim) { return (double)c->dim[dim]; }
 
-double attention_scores(const ridge_case *c) {
+int64_t attention_sequences(const ridge_case *c) {
+    return c->dim[ATTENTION_SEQUENCES] > 0 ? c->dim[ATTENTION_SEQUENCES] : 1;
+}
+
+ridge_case attention_one_sequence(const ridge_case *c) {
+    const int64_t sequences = attention_sequences(c);
+    ridge_case one = *c;
+    one.dim[ATTENTION_M] = (c->dim[ATTENTION_M] + sequences - 1) / sequences;
+    one.dim[ATTENTION_N] = (c->dim[ATTENTION_N] + sequences - 1) / sequences;
+    one.dim[ATTENTION_SEQUENCES] = 0;
+    return one;
+}
+
+double attention_scores(const ridge_case *all) {
+    const ridge_case one = attention_one_sequence(all), *c = &one;
     const attention_mask mask = attention_mask_of(c->dim, c->option);
     const int m = (int)c->dim[ATTENTION_M], n = (int)c->dim[ATTENTION_N];
     double scores = 0;
@@ -12,7 +26,7 @@ double attention_scores(const ridge_case *c) {
         const attention_keys keys = attention_keys_of(mask, i, i, n);
         if (keys.end > keys.begin) scores += keys.end - keys.begin;
     }
-    return scores;
+    return (double)attention_sequences(all) * scores;
 }
 
 double attention_flops(const ridge_case *c) {

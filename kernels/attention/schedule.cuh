@@ -24,8 +24,9 @@ constexpr int registers_of_warpgroups(int threads) { return 65536 / threads / 8 
 
 /* Depth, Values: of the tile, which pads those of the problem. Shaped: scores are more than products times a positive
  * scale. Packed: rows of a tile are the queries of all heads that share keys, row r of query r / group and of that head
- * r % group of them; blocks may have a part of the keys each. */
-template <typename Type, int Depth, int Values, int Keys, int Groups, bool Shaped, bool Packed = false>
+ * r % group of them; blocks may have a part of the keys each. Varlen: several sequences lie one behind the other. */
+template <typename Type, int Depth, int Values, int Keys, int Groups, bool Shaped, bool Packed = false,
+          bool Varlen = false>
 struct attention_shape {
     using T = Type;
     static constexpr int D = Depth, V = Values, N = Keys, groups = Groups, M = 64 * Groups, stages = 2;
@@ -38,7 +39,7 @@ struct attention_shape {
     static constexpr int producer_registers = Groups == 2 ? 24 : 32, consumer_registers = Groups == 2 ? 240 : 160;
     static_assert(Groups == 1 || producer_registers + Groups * consumer_registers <= registers_of_warpgroups(threads),
                   "setmaxnreg would wait for registers that the block has not");
-    static constexpr bool shaped = Shaped, packed = Packed, parted = Packed;
+    static constexpr bool shaped = Shaped, packed = Packed, parted = Packed, varlen = Varlen;
     static_assert(D % 64 == 0 && V % 64 == 0 && N % 16 == 0 && V <= D, "boxes, slices, and the result in Q's place");
 };
 
@@ -76,17 +77,33 @@ struct attention_args {
     /* Packed: where parts of the keys leave their results: out [part, batch, head, row, values] and lse [part, batch, head,
      * row], rows as packed. NULL: there is one part. */
     float *part_out, *part_lse;
+    const int *q_ends, *k_ends; /* of sequences; NULL: there is one */
+    int sequences;
 };
 
-/* m: the tile's first row; head: the first of those that share keys, where rows are packed. */
+/* m: the tile's first row; head: the first of those that share keys, where rows are packed. span: of varlen. */
 struct attention_place {
     int m, head, kv_head, batch, part;
+    attention_span span;
 };
 
 /* Rows of a head, or of the heads that share keys; the query and the head of a row. */
 template <class S>
 __device__ inline int attention_rows(const attention_args &a) {
     return S::packed ? a.m * a.group : a.m;
+}
+/* What a place's tile is bounded by: the row behind its last, its keys, and how they are seen. */
+template <class S>
+__device__ inline int attention_row_end(const attention_args &a, const attention_place &place) {
+    return S::varlen ? place.span.query_end : attention_rows<S>(a);
+}
+template <class S>
+__device__ inline attention_keys attention_all_keys(const attention_args &a, const attention_span &span) {
+    return S::varlen ? span.keys : attention_keys{0, a.n};
+}
+template <class S>
+__device__ inline attention_mask attention_mask_at(const attention_args &a, const attention_span &span) {
+    return S::varlen ? attention_mask_within(a.mask, span) : a.mask;
 }
 template <class S>
 __device__ inline int attention_query(const attention_args &a, int row) {
@@ -121,13 +138,19 @@ struct attention_schedule {
         const int tile = S::parted ? number() / a.parts : number(), part = S::parted ? number() % a.parts : 0;
         if constexpr (S::packed) {
             const int kv_heads = a.heads / a.group, head = tile / a.m_tiles;
-            return {tile % a.m_tiles * S::M, head % kv_heads * a.group, head % kv_heads, head / kv_heads, part};
+            return {tile % a.m_tiles * S::M, head % kv_heads * a.group, head % kv_heads, head / kv_heads, part, {}};
         }
         const int first = tile / (a.section * a.m_tiles) * a.section; /* head of the section */
         const int rest = tile - first * a.m_tiles, some = min(a.section, heads() - first);
         const int row = rest / some, head = first + rest % some;
+        if constexpr (S::varlen) {
+            const int s = attention_sequence_of_tile(a.q_ends, a.sequences, row, S::M, a.m);
+            const attention_span span = attention_sequence(a.q_ends, a.k_ends, a.sequences, s, a.m, a.n);
+            return {attention_first_of_tile(span, s, row, S::M), head % a.heads, head % a.heads / a.group,
+                    head / a.heads, part, span};
+        }
         return {(a.longest_first ? a.m_tiles - 1 - row : row) * S::M, head % a.heads, head % a.heads / a.group,
-                head / a.heads, part};
+                head / a.heads, part, {}};
     }
 };
 
@@ -138,9 +161,11 @@ struct attention_steps {
 };
 template <class S>
 __device__ inline attention_steps attention_steps_of(const attention_args &a, const attention_place &place) {
-    const int last_row = min(place.m + S::M, attention_rows<S>(a)) - 1;
+    const int last_row = min(place.m + S::M, attention_row_end<S>(a, place)) - 1;
+    if (S::varlen && last_row < place.m) return {0, -1};
     const attention_keys keys =
-        attention_keys_of(a.mask, attention_query<S>(a, place.m), attention_query<S>(a, last_row), a.n);
+        attention_keys_among(attention_mask_at<S>(a, place.span), attention_query<S>(a, place.m),
+                             attention_query<S>(a, last_row), attention_all_keys<S>(a, place.span));
     if (keys.begin >= keys.end) return {0, -1};
     const attention_steps all = {keys.begin / S::N, (keys.end - 1) / S::N};
     if constexpr (!S::packed) return all;

@@ -27,6 +27,7 @@ struct attention_scores_of {
     int query[2];    /* of this thread's rows */
     static constexpr int heads = S::packed ? 2 : 1;
     float slope[heads], sink_log2[heads]; /* of this thread's rows, or of both */
+    attention_span span;                  /* of varlen */
 
     __device__ attention_scores_of(const attention_args &args, const attention_place &place, int group) : a(args) {
         of(place, group);
@@ -34,8 +35,9 @@ struct attention_scores_of {
     /* The warpgroup's rows of another tile. */
     __device__ void of(const attention_place &place, int group) {
         const int row = place.m + group * 64;
+        if constexpr (S::varlen) span = place.span;
         first = attention_query<S>(a, row);
-        last = attention_query<S>(a, min(row + 63, attention_rows<S>(a) - 1));
+        last = attention_query<S>(a, min(row + 63, attention_row_end<S>(a, place) - 1));
 #pragma unroll
         for (int r = 0; r < 2; r++) {
             const int own = place.m + fragment_row(group) + 8 * r, head = attention_head<S>(a, place, own);
@@ -50,14 +52,16 @@ struct attention_scores_of {
 
     __device__ void apply(float (&scores)[S::scores], int step) const {
         if constexpr (S::shaped) bend<0>(scores, step), bend<1>(scores, step);
-        if (first <= last && attention_sees_all(a.mask, first, last, step * S::N, (step + 1) * S::N, a.n)) return;
+        if (first <= last && attention_sees_all(mask(), first, last, step * S::N, (step + 1) * S::N, all_keys())) return;
         hide<0>(scores, step), hide<1>(scores, step);
     }
 
    private:
+    __device__ attention_mask mask(void) const { return attention_mask_at<S>(a, span); }
+    __device__ attention_keys all_keys(void) const { return attention_all_keys<S>(a, span); }
     template <int Which>
     __device__ void bend(float (&scores)[S::scores], int step) const {
-        const int ahead = query[Which] + a.mask.shift - step * S::N - fragment_column(); /* of the thread's first key */
+        const int ahead = query[Which] + mask().shift - step * S::N - fragment_column(); /* of the thread's first key */
         each_of_row<Which>(scores, [&](float &x, int i) {
             x *= a.scale;
             if (a.softcap > 0.0f) x = attention_capped(x, a.softcap);
@@ -66,7 +70,7 @@ struct attention_scores_of {
     }
     template <int Which>
     __device__ void hide(float (&scores)[S::scores], int step) const {
-        const attention_keys keys = attention_keys_of(a.mask, query[Which], query[Which], a.n);
+        const attention_keys keys = attention_keys_among(mask(), query[Which], query[Which], all_keys());
         const int before = step * S::N + fragment_column() - keys.begin;
         const unsigned seen = (unsigned)max(keys.end - keys.begin, 0);
         each_of_row<Which>(scores, [&](float &x, int i) {
@@ -181,7 +185,7 @@ __device__ inline void store_lse(const attention_args &a, const attention_place 
     if (threadIdx.x % 4 != 0) return;
 #pragma unroll
     for (int r = 0; r < 2; r++) {
-        if (row + 8 * r >= attention_rows<S>(a)) continue;
+        if (row + 8 * r >= attention_row_end<S>(a, place)) continue;
         if (S::packed && a.part_lse)
             a.part_lse[attention_part_row<S>(a, place, row + 8 * r)] = rows.lse[r];
         else
@@ -250,7 +254,7 @@ __device__ inline void attention_store(const attention_args &a, const attention_
                               a.values % 2 == 0);
             return store_lse<S>(a, place, rows, row);
         }
-    const attention_rows_out to = {room, group, place.m, attention_rows<S>(a), a.values, a.out_in_pieces};
+    const attention_rows_out to = {room, group, place.m, attention_row_end<S>(a, place), a.values, a.out_in_pieces};
     store_rows<S, S::V>(to, sums, [&](int r) { return attention_row<S>(a, place, r); });
     store_lse<S>(a, place, rows, row);
 }
@@ -258,7 +262,7 @@ __device__ inline void attention_store(const attention_args &a, const attention_
 /* Of a tile whose queries see no key, or none of a part. */
 template <class S>
 __device__ inline void attention_store_none(const attention_args &a, const attention_place &place, int group) {
-    const int first = place.m + group * 64, rows = min(64, attention_rows<S>(a) - first);
+    const int first = place.m + group * 64, rows = min(64, attention_row_end<S>(a, place) - first);
     for (int i = thread_of_warpgroup(); i < rows * a.values; i += 128) {
         const int row = first + i / a.values, column = i % a.values;
         if (S::packed && a.part_out)

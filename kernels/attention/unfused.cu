@@ -10,6 +10,19 @@ extern "C" {
 
 namespace ridge {
 
+/* The sequence that query `row` is of. */
+__device__ inline attention_span attention_sequence_of_row(const attention_args &a, int row) {
+    int low = 0, high = a.sequences;
+    while (low < high) {
+        const int s = (low + high + 1) / 2;
+        if (attention_begin(a.q_ends, s, a.m) <= row)
+            low = s;
+        else
+            high = s - 1;
+    }
+    return attention_sequence(a.q_ends, a.k_ends, a.sequences, low, a.m, a.n);
+}
+
 /* A head's queries [first, first + gridDim.x), a block each: P = the softmax of the scores, 0 where a key is masked. */
 template <typename T>
 __global__ void __launch_bounds__(256)
@@ -17,14 +30,16 @@ __global__ void __launch_bounds__(256)
                       int head, int batch) {
     __shared__ float room[8];
     const int row = first + (int)blockIdx.x, thread = (int)threadIdx.x;
-    const attention_keys keys = attention_keys_of(a.mask, row, row, a.n);
     const float *const from = scores + blockIdx.x * line;
     T *const to = p + blockIdx.x * line;
-    after_previous_launch(); /* which may have written the slopes */
+    after_previous_launch(); /* which may have written the slopes, and the ends of sequences */
+    const attention_span span = a.q_ends ? attention_sequence_of_row(a, row) : attention_span{0, a.m, {0, a.n}};
+    const attention_mask mask = a.q_ends ? attention_mask_within(a.mask, span) : a.mask;
+    const attention_keys keys = attention_keys_among(mask, row, row, span.keys);
     const float slope = a.slope ? a.slope[head] : 0.0f, sink = a.sink ? a.sink[head] : -INFINITY;
     const auto score = [&](int j) {
         const float x = from[j] * a.scale, capped = a.softcap > 0.0f ? a.softcap * tanhf(x / a.softcap) : x;
-        return capped - slope * fabsf((float)(row + a.mask.shift - j));
+        return capped - slope * fabsf((float)(row + mask.shift - j));
     };
     const auto over_block = [&](float v, auto merge) {
         for (int lanes = 16; lanes > 0; lanes /= 2) v = merge(v, __shfl_xor_sync(0xffffffffu, v, lanes));
@@ -81,8 +96,7 @@ static ridge_status some_queries(const ridge_call *call, const attention_args &a
 }
 
 template <typename T>
-static ridge_status unfused(const ridge_call *call) {
-    const attention_args a = attention_args_of(call);
+static ridge_status unfused(const ridge_call *call, const attention_args &a) {
     const int64_t at_once = attention_rows_at_once(a.m, a.n);
     for (int batch = 0; batch < a.batch; batch++)
         for (int head = 0; head < a.heads; head++)
@@ -91,9 +105,17 @@ static ridge_status unfused(const ridge_call *call) {
     return RIDGE_OK;
 }
 
+static ridge_status unfused_of_type(const ridge_call *call, const attention_args &a) {
+    if (call->dtype == RIDGE_BF16) return unfused<__nv_bfloat16>(call, a);
+    return call->dtype == RIDGE_F16 ? unfused<__half>(call, a) : RIDGE_UNSUPPORTED;
+}
+
 }  // namespace ridge
 
 extern "C" ridge_status attention_cuda_baseline(const ridge_call *call) {
-    if (call->dtype == RIDGE_BF16) return ridge::unfused<__nv_bfloat16>(call);
-    return call->dtype == RIDGE_F16 ? ridge::unfused<__half>(call) : RIDGE_UNSUPPORTED;
+    return ridge::unfused_of_type(call, ridge::attention_args_of(call));
+}
+/* Scores of all pairs, and a mask that leaves those within a sequence. */
+extern "C" ridge_status attention_varlen_cuda_baseline(const ridge_call *call) {
+    return ridge::unfused_of_type(call, ridge::attention_varlen_args_of(call));
 }

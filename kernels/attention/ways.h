@@ -10,9 +10,14 @@ extern "C" {
 #endif
 
 #define ATTENTION_ONE_MORE(...) +1
-enum { ATTENTION_N_TILES = 0 ATTENTION_TILES(ATTENTION_ONE_MORE), ATTENTION_CUDA_WAYS = ATTENTION_N_TILES + 1 };
+enum {
+    ATTENTION_N_TILES = 0 ATTENTION_TILES(ATTENTION_ONE_MORE),
+    ATTENTION_CUDA_WAYS = ATTENTION_N_TILES + 1,
+    ATTENTION_VARLEN_WAYS = 0 ATTENTION_VARLEN_TILES(ATTENTION_ONE_MORE) + 1
+};
 #undef ATTENTION_ONE_MORE
 extern const ridge_way attention_cuda_ways[ATTENTION_CUDA_WAYS];
+extern const ridge_way attention_varlen_ways[ATTENTION_VARLEN_WAYS]; /* of attention_varlen */
 
 /* Of packed tiles: parts of the keys that blocks have side by side; and floats of their results, of one part none. */
 int attention_parts(const attention_tile *tile, const int64_t *dim, const double *option, int sms);

@@ -1,76 +1,7 @@
-/* Attention by the tiles of tiles.h: tensor maps, the order of tiles, the launch. */
-#include "attention/forward.cuh"
-#include "attention/maps.cuh"
-
-extern "C" {
-#include "attention/ways.h"
-}
+/* Attention by the tiles of tiles.h. */
+#include "attention/run.cuh"
 
 namespace ridge {
-
-/* out and lse of a row from those of its parts: a block a row. */
-template <class S>
-__global__ void __launch_bounds__(128) attention_merge(const __grid_constant__ attention_args a) {
-    const int rows = attention_rows<S>(a), table = (int)(blockIdx.x / rows), row = (int)(blockIdx.x % rows);
-    const int kv_heads = a.heads / a.group;
-    const attention_place first = {0, table % kv_heads * a.group, table % kv_heads, table / kv_heads, 0};
-    const int64_t at = attention_part_row<S>(a, first, row), next = (int64_t)a.batch * kv_heads * rows;
-    after_previous_launch(); /* which may have written the sinks */
-    const float sink = S::shaped && a.sink ? a.sink[attention_head<S>(a, first, row)] : -INFINITY;
-    float top = sink, total = 0.0f;
-    for (int p = 0; p < a.parts; p++) top = fmaxf(top, a.part_lse[at + p * next]);
-    const float less = top == -INFINITY ? 0.0f : top * LOG2_E;
-    const auto share = [&](int p) { return ex2_approx_ftz(a.part_lse[at + p * next] * LOG2_E - less); };
-    for (int p = 0; p < a.parts; p++) total += share(p);
-    const float all = total + ex2_approx_ftz(sink * LOG2_E - less);
-    for (int j = (int)threadIdx.x; j < a.values; j += 128) {
-        float sum = 0.0f;
-        for (int p = 0; p < a.parts; p++) sum += share(p) * a.part_out[(at + p * next) * a.values + j];
-        attention_row<S>(a, first, row)[j] = from_float<typename S::T>(total == 0.0f ? 0.0f : sum / all);
-    }
-    if (threadIdx.x == 0) *attention_lse<S>(a, first, row) = all == 0.0f ? -INFINITY : (less + log2f(all)) * LN_2;
-}
-
-/* Packed tiles: where parts leave their results. */
-template <class S>
-static void take_parts(attention_args *a, const attention_tile &tile, const ridge_call *call, int sms) {
-    const int64_t rows = (int64_t)a->batch * a->heads * a->m;
-    a->parts = attention_parts(&tile, call->dim, call->option, sms);
-    a->m_tiles = (a->m * a->group + 63) / 64;
-    if (a->parts < 2) return;
-    a->part_out = (float *)call->scratch;
-    a->part_lse = a->part_out + a->parts * rows * a->values;
-}
-
-template <class S>
-static ridge_status run_tiles(attention_args a, const attention_tile &tile, const ridge_call *call) {
-    const cudaStream_t stream = stream_of(call);
-    using T = typename S::T;
-    static allowed_per_device allowed;
-    const void *const kernel = (const void *)attention_kernel<S>;
-    constexpr int bytes = attention_memory<S>::bytes;
-    const int kv_heads = a.heads / a.group;
-    attention_maps maps;
-    if (allowed.get([&] { return allow_shared(kernel, bytes); }) != cudaSuccess) return RIDGE_UNSUPPORTED;
-    if (!attention_map_of<T>(&maps.q, a.q, a.q_strides, a.m, a.batch, a.heads, a.depth, S::M) ||
-        !attention_map_of<T>(&maps.k, a.k, a.k_strides, a.n, a.batch, kv_heads, a.depth, S::N) ||
-        !attention_map_of<T>(&maps.v, a.v, a.v_strides, a.n, a.batch, kv_heads, a.values, S::N))
-        return RIDGE_UNSUPPORTED;
-    a.m_tiles = (a.m + S::M - 1) / S::M;
-    a.section = attention_section(a, 1);
-    a.longest_first = a.mask.right < a.n; /* later queries see more */
-    const int sms = device_limit(cudaDevAttrMultiProcessorCount);
-    if constexpr (S::packed) take_parts<S>(&a, tile, call, sms);
-    const int64_t tiles = (int64_t)a.m_tiles * a.batch * (S::packed ? (int64_t)kv_heads * a.parts : a.heads);
-    const launch_shape shape = {dim3((unsigned)(tiles < sms ? tiles : sms)), S::threads, bytes};
-    RIDGE_TRY(launch_overlapping(attention_kernel<S>, shape, stream, true, maps, a));
-    if constexpr (S::packed)
-        if (a.part_out) {
-            const dim3 rows((unsigned)(a.batch * a.heads * a.m));
-            return launch_overlapping(attention_merge<S>, {rows, 128}, stream, true, a);
-        }
-    return RIDGE_OK;
-}
 
 #define RUN(name, depth, values, keys, groups, packed, step_us, tile_us, idea)                                \
     static ridge_status run_##name(const ridge_call *call) {                                                  \

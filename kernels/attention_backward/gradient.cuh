@@ -21,7 +21,7 @@ template <typename Type, int Depth, int Values, int Lines, bool Keys, bool OfX, 
 struct backward_shape {
     using T = Type;
     static constexpr int D = Depth, V = Values, N = Lines, groups = 2, M = 64 * groups, threads = 128 * (groups + 1);
-    static constexpr bool of_keys = Keys, of_x = OfX, of_y = OfY, shaped = Shaped, packed = false;
+    static constexpr bool of_keys = Keys, of_x = OfX, of_y = OfY, shaped = Shaped, packed = false, varlen = false;
     static constexpr bool parted = Parted;
     static_assert(!Shaped || !Parted, "registers do not suffice");
     using in_parts = backward_shape<Type, Depth, Values, Lines, Keys, OfX, OfY, false, true>;
@@ -112,7 +112,7 @@ struct backward_rows {
             scores[i] = ex2_approx_ftz(scores[i] - less);
         });
         const int last = min(first + 63, b.own.m - 1); /* below first: no row exists */
-        if (first <= last && attention_sees_all(b.own.mask, first, last, line, line + S::N, b.own.n)) return;
+        if (first <= last && attention_sees_all(b.own.mask, first, last, line, line + S::N, {0, b.own.n})) return;
         hide<0>(scores, line), hide<1>(scores, line);
     }
     /* D becomes the gradient of scores. */

@@ -77,6 +77,20 @@ def attention_backward(
     slope: _A | None = None,
     **how: Unpack[_How],
 ) -> tuple[_A, _A, _A, _A | None]: ...
+def attention_varlen(
+    q: _A,
+    k: _A,
+    v: _A,
+    q_ends: _A,
+    k_ends: _A,
+    causal: bool = False,
+    scale: float = 0.0,
+    window: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    sink: _A | None = None,
+    slope: _A | None = None,
+    **how: Unpack[_How],
+) -> tuple[_A, _A]: ...
 def batched_gemm(a: _A, b: _A, alpha: float = 1.0, **how: Unpack[_How]) -> _A: ...
 def fp8_gemm(
     a: _A, a_scale: _A, b: _A, b_scale: _A, dtype: Any = None, fast: bool = False, **how: Unpack[_How]

@@ -215,6 +215,25 @@ def attention(
     return out, lse
 
 
+def attention_varlen(
+    q, k, v, q_ends, k_ends, causal=False, scale=0.0, window=(-1, -1), softcap=0.0, sink=None, slope=None, **how
+):
+    """attention of sequences of different lengths, one behind the other: a query sees keys of its own sequence alone.
+
+    q [m, heads, d], k [n, kv_heads, d], v [n, kv_heads, dv]; q_ends, k_ends int32 [sequences]: sequence s has the queries from
+    q_ends[s - 1] to below q_ends[s], and keys likewise. Returns out [m, heads, dv] and lse [heads, m]. Options are those of
+    attention, within each sequence.
+    """
+    m, heads, _ = _dims(q, "q", ("m", "heads", "d"))
+    _dims(k, "k", ("n", "kv_heads", "d"))
+    out = _empty(q, (m, heads, _dims(v, "v", ("n", "kv_heads", "dv"))[2]))
+    lse = _empty_f32(q, (heads, m))
+    inputs = [q[:, None], k[:, None], v[:, None], sink, slope, q_ends, k_ends]
+    options = [scale, int(causal), *window, softcap, 0, 0, 0]
+    apply("attention_varlen", inputs, [out[:, None], _rows_first(lse[None])], options=options, **how)
+    return out, lse
+
+
 def attention_backward(
     q, k, v, out, lse, dout, causal=False, scale=0.0, window=(-1, -1), softcap=0.0, sink=None, slope=None, **how
 ):

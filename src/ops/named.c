@@ -197,13 +197,38 @@ static ridge_status turn(const char *target, const DLTensor *t, const char *name
     return RIDGE_OK;
 }
 
+/* [rows, heads, depth], or the lse [heads, rows], as of one batch. */
+static ridge_status turn_packed(const char *target, const DLTensor *t, const char *name, rows_first *turned,
+                                ridge_error *error) {
+    const bool is_lse = strcmp(name, "lse") == 0;
+    const int rank = is_lse ? 2 : 3, rows = is_lse ? 1 : 0, heads = is_lse ? 0 : 1;
+    if (!t) return ridge_fail(error, RIDGE_INVALID, "%s: %s is NULL", target, name);
+    if (t->ndim != rank || !t->shape)
+        return ridge_fail(error, RIDGE_INVALID, "%s: %s has %d dimensions, not %d: %s", target, name, t->ndim, rank,
+                          is_lse ? "[heads, rows]" : "[rows, heads, depth]");
+    const int64_t depth = is_lse ? 1 : t->shape[2];
+    int64_t row = is_lse ? 1 : 0, all;
+    if (__builtin_mul_overflow(t->shape[heads], depth, &all) || __builtin_mul_overflow(all, t->shape[rows], &row))
+        return ridge_fail(error, RIDGE_INVALID, "%s: %s has more elements than the address space holds", target, name);
+    const int64_t shape[] = {t->shape[rows], 1, t->shape[heads], depth};
+    const int64_t strides[] = {t->strides ? t->strides[rows] : is_lse ? 1 : all, row > 0 ? row : 1,
+                               t->strides ? t->strides[heads] : is_lse ? t->shape[rows] : depth,
+                               is_lse || !t->strides ? 1 : t->strides[2]};
+    turned->t = *t;
+    turned->t.ndim = is_lse ? 3 : 4;
+    memcpy(turned->shape, shape, sizeof shape), memcpy(turned->strides, strides, sizeof strides);
+    turned->t.shape = turned->shape, turned->t.strides = turned->strides;
+    return RIDGE_OK;
+}
+
 /* A call of attention or of its gradients: tensors of heads, in order, and options. */
 typedef struct attention_call {
     const char *target;
     const DLTensor *const *tensor;
     const char *const *name;
-    int n_in, n_out;      /* of tensors */
-    const DLTensor *more; /* an output behind them; NULL: none */
+    int n_in, n_out;              /* of tensors */
+    const DLTensor *more;         /* an output behind them; NULL: none */
+    const DLTensor *const *packed; /* of sequences one behind the other: where queries and keys end; NULL: it is not that */
     const ridge_attention_options *options;
 } attention_call;
 
@@ -215,15 +240,16 @@ static ridge_status apply_attention(ridge_context *context, const attention_call
     rows_first turned[RIDGE_MAX_INPUTS + RIDGE_MAX_OUTPUTS];
     const DLTensor *in[RIDGE_MAX_INPUTS], *out[RIDGE_MAX_OUTPUTS];
     for (int i = 0; i < c->n_in + c->n_out; i++) {
-        RIDGE_TRY(turn(c->target, c->tensor[i], c->name[i], &turned[i], error));
+        RIDGE_TRY((c->packed ? turn_packed : turn)(c->target, c->tensor[i], c->name[i], &turned[i], error));
         if (i < c->n_in)
             in[i] = &turned[i].t;
         else
             out[i - c->n_in] = &turned[i].t;
     }
     in[c->n_in] = o->sink ? o->sink : &absent, in[c->n_in + 1] = o->slope ? o->slope : &absent;
+    if (c->packed) in[c->n_in + 2] = c->packed[0], in[c->n_in + 3] = c->packed[1];
     if (c->more) out[c->n_out] = c->more;
-    return apply(context, c->target, in, c->n_in + 2, out, c->n_out + (c->more ? 1 : 0), values, error);
+    return apply(context, c->target, in, c->n_in + (c->packed ? 4 : 2), out, c->n_out + (c->more ? 1 : 0), values, error);
 }
 
 ridge_status ridge_attention(ridge_context *context, const DLTensor *q, const DLTensor *k, const DLTensor *v,
@@ -231,7 +257,17 @@ ridge_status ridge_attention(ridge_context *context, const DLTensor *q, const DL
                              ridge_error *error) {
     static const char *const name[] = {"q", "k", "v", "out", "lse"};
     const DLTensor *const tensor[] = {q, k, v, out, lse};
-    const attention_call c = {"attention", tensor, name, 3, 2, NULL, options};
+    const attention_call c = {"attention", tensor, name, 3, 2, NULL, NULL, options};
+    return apply_attention(context, &c, error);
+}
+
+ridge_status ridge_attention_varlen(ridge_context *context, const DLTensor *q, const DLTensor *k, const DLTensor *v,
+                                    const DLTensor *q_ends, const DLTensor *k_ends,
+                                    const ridge_attention_options *options, const DLTensor *out, const DLTensor *lse,
+                                    ridge_error *error) {
+    static const char *const name[] = {"q", "k", "v", "out", "lse"};
+    const DLTensor *const tensor[] = {q, k, v, out, lse}, *const ends[] = {q_ends, k_ends};
+    const attention_call c = {"attention_varlen", tensor, name, 3, 2, NULL, ends, options};
     return apply_attention(context, &c, error);
 }
 
@@ -242,7 +278,7 @@ ridge_status ridge_attention_backward(ridge_context *context, const ridge_attent
     static const DLTensor absent = {.data = NULL};
     if (!saved) return ridge_fail(error, RIDGE_INVALID, "attention_backward: saved is NULL");
     const DLTensor *const tensor[] = {saved->q, saved->k, saved->v, saved->out, saved->lse, dout, dq, dk, dv};
-    const attention_call c = {"attention_backward", tensor, name, 6, 3, dsink ? dsink : &absent, options};
+    const attention_call c = {"attention_backward", tensor, name, 6, 3, dsink ? dsink : &absent, NULL, options};
     return apply_attention(context, &c, error);
 }
 

@@ -1,9 +1,8 @@
 /* out = softmax(scale q k^T + mask) v, a head at a time, without the matrix of scores in memory; lse: its logarithm
  * 2 (d + v) FLOP a score that is not masked; least traffic size(q) + size(k) + size(v) + size(out) + size(lse).
  * kernels/attention/problem.h has the formula. */
-#include <stdlib.h>
-
 #include "attention/cpu.h"
+#include "attention/oracle.h"
 #include "attention/target.h"
 #include "attention/unfused.h"
 #include "attention/ways.h"
@@ -63,97 +62,17 @@ static const ridge_case cases[] = {
     {.dim = {130, 1, 2, 170, 1, 256, 200}, .dtype = RIDGE_BF16, .option = {0.1, 1, 90, -1, 2, 1, 1}, EDGE, GPU},
 };
 
-static const ridge_tensor_spec in[] = {
-    {OF_HEAD("q", ATTENTION_M, ATTENTION_HEADS, ATTENTION_D), .by_row = true},
-    {OF_HEAD("k", ATTENTION_N, ATTENTION_KV_HEADS, ATTENTION_D)},
-    {OF_HEAD("v", ATTENTION_N, ATTENTION_KV_HEADS, ATTENTION_V), .plain = true},
-    {OF_HEADS("sink", ATTENTION_SINKS), .plain = true},
-    {OF_HEADS("slope", ATTENTION_SLOPES), .plain = true},
-};
-static const ridge_tensor_spec out[] = {
-    {OF_HEAD("out", ATTENTION_M, ATTENTION_HEADS, ATTENTION_V)},
-    {LSE},
-};
+static const ridge_tensor_spec in[] = {ATTENTION_TENSORS_IN};
+static const ridge_tensor_spec out[] = {ATTENTION_TENSORS_OUT};
 
-static void work(const ridge_case *c, ridge_work *w) {
-    *w = (ridge_work){.flops = attention_flops(c),
-                      .bytes_read = attention_bytes_read(c),
-                      .bytes_written = attention_bytes_written(c)};
+/* Every query sees keys of all. */
+static attention_span attention_span_of_all(const ridge_oracle_call *call, int64_t row) {
+    const int m = (int)call->whole[ATTENTION_M], n = (int)call->whole[ATTENTION_N];
+    (void)row;
+    return (attention_span){0, m, {0, n}};
 }
 
-/* ---- oracle ---- */
-
-/* A query of one head. s: room for n scores. Returns its root of the sum of (p v)^2, the largest over v. */
-static double one_query(const ridge_oracle_call *call, int64_t place, int64_t batch, int64_t head, double *s) {
-    const int64_t *d = call->whole, row = call->row[place], shift = d[ATTENTION_N] - d[ATTENTION_M];
-    const int64_t kv = head / (d[ATTENTION_HEADS] / d[ATTENTION_KV_HEADS]);
-    const attention_mask mask = attention_mask_of(d, call->option);
-    const attention_keys keys = attention_keys_of(mask, (int)row, (int)row, (int)d[ATTENTION_N]);
-    const double cap = call->option[ATTENTION_SOFTCAP], scale = attention_scale(d, call->option);
-    const double slope = call->option[ATTENTION_SLOPES] > 0 ? call->in[ATTENTION_IN_SLOPE][head] : 0;
-    const double sink = call->option[ATTENTION_SINKS] > 0 ? call->in[ATTENTION_IN_SINK][head] : -(double)INFINITY;
-    const int64_t at = (place * d[ATTENTION_BATCH] + batch) * d[ATTENTION_HEADS] + head;
-    const double *q = call->in[ATTENTION_IN_Q] + at * d[ATTENTION_D];
-    double most = sink, sum = 0, size = 0;
-    for (int64_t j = keys.begin; j < keys.end; j++) {
-        const double *k =
-            call->in[ATTENTION_IN_K] + ((j * d[ATTENTION_BATCH] + batch) * d[ATTENTION_KV_HEADS] + kv) * d[ATTENTION_D];
-        double x = 0;
-        for (int64_t i = 0; i < d[ATTENTION_D]; i++) x += q[i] * k[i];
-        x *= scale;
-        if (cap > 0) x = cap * tanh(x / cap);
-        s[j] = x - slope * fabs((double)(row + shift - j));
-        if (!(s[j] <= most)) most = s[j];
-    }
-    const double less = isinf(most) && most < 0 ? 0 : most;
-    for (int64_t j = keys.begin; j < keys.end; j++) sum += s[j] = exp(s[j] - less);
-    if (!isinf(sink)) sum += exp(sink - less);
-    const double by = sum > 0 || isnan(sum) ? 1 / sum : 0;
-    if (call->out[ATTENTION_LSE])
-        call->out[ATTENTION_LSE][at] = by > 0 || isnan(by) ? less + log(sum) : -(double)INFINITY;
-    double *result = call->out[ATTENTION_OUT] ? call->out[ATTENTION_OUT] + at * d[ATTENTION_V] : NULL;
-    for (int64_t i = 0; result && i < d[ATTENTION_V]; i++) {
-        double total = 0, squares = 0;
-        for (int64_t j = keys.begin; j < keys.end; j++) {
-            const double p =
-                s[j] * by *
-                call->in[ATTENTION_IN_V]
-                        [((j * d[ATTENTION_BATCH] + batch) * d[ATTENTION_KV_HEADS] + kv) * d[ATTENTION_V] + i];
-            total += p, squares += p * p;
-        }
-        result[i] = total;
-        if (squares > size) size = squares;
-    }
-    return sqrt(size);
-}
-
-static void oracle(const ridge_oracle_call *call) {
-    double *s = malloc(sizeof(double) * (size_t)(call->whole[ATTENTION_N] + 1));
-    for (int64_t place = 0; place < call->dim[ATTENTION_M]; place++)
-        for (int64_t batch = 0; batch < call->whole[ATTENTION_BATCH]; batch++)
-            for (int64_t head = 0; head < call->whole[ATTENTION_HEADS]; head++) {
-                const double size = s ? one_query(call, place, batch, head, s) : (double)NAN;
-                double *row = call->size[ATTENTION_OUT] ? &call->size[ATTENTION_OUT][place] : NULL;
-                if (row && size > *row) *row = size;
-            }
-    free(s);
-}
-
-/* README.md derives it. */
-static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
-    const double u = 0x1p-24, n = (double)call->dim[ATTENTION_N];
-    const attention_score_bound of_score =
-        attention_score_bound_of(call, kind, ATTENTION_IN_Q, ATTENTION_IN_K, ATTENTION_IN_SLOPE);
-    const double score = of_score.error, sums = attention_sum_bound(call, n), round = attention_round_bound(call);
-    if (output == ATTENTION_LSE) {
-        const double sink = call->option[ATTENTION_SINKS] > 0 ? call->in_max[ATTENTION_IN_SINK] : 0;
-        *b = (ridge_bound){.absolute = score + sums + 2 * u * (of_score.largest + sink), .relative = 2 * u};
-        return;
-    }
-    *b = (ridge_bound){.relative = round + 2 * u + sums + 2 * score, .sized = 4 * round + 8 * score + 4 * sums};
-    if (call->dtype == RIDGE_F16)
-        b->absolute = call->in_max[ATTENTION_IN_V] * 0x1p-25 * 6 * sqrt(n); /* P may be subnormal */
-}
+static void oracle(const ridge_oracle_call *call) { attention_oracle(call, attention_span_of_all); }
 
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
@@ -184,5 +103,7 @@ const ridge_target ridge_target_attention = {
     .name = "attention",
     .summary = "softmax(q k^T) v in one pass, with masks, shared key heads, sinks",
     .exact = 2,
+    .dims = {ATTENTION_DIMS},
     ATTENTION_TARGET,
+    .reject = attention_reject,
 };

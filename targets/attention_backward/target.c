@@ -273,5 +273,7 @@ const ridge_target ridge_target_attention_backward = {
     .name = "attention_backward",
     .summary = "gradients of attention from its saved lse, the same bits each time",
     .exact = 1,
+    .dims = {ATTENTION_DIMS},
     ATTENTION_TARGET,
+    .reject = attention_reject,
 };

@@ -146,6 +146,9 @@ def samples_without_gradient():
     q, k, v = randn(1, 2, 5, 8, grad=False), randn(1, 2, 7, 8, grad=False), randn(1, 2, 7, 8, grad=False)
     out, lse = ridge.attention(q, k, v)
     yield "attention_backward", (q, k, v, out, lse, out)
+    ends = torch.tensor([2, 2, 5], dtype=torch.int32), torch.tensor([3, 4, 7], dtype=torch.int32)
+    rows = [x[0].transpose(0, 1).contiguous() for x in (q, k, v)]
+    yield "attention_varlen", (*rows, *ends)
     x, w, b, labels = randn(3, 8, grad=False), randn(5, 8, grad=False), randn(5, grad=False), torch.tensor([1, 0, 4])
     lse = ridge.linear_cross_entropy(x, w, b, labels)[1]
     yield "linear_cross_entropy_backward", (x, w, b, labels, lse, torch.ones(3))

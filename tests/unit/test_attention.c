@@ -194,6 +194,125 @@ static void bad_calls_are_refused(void **state) {
     refused(f, "memory of its own");
 }
 
+/* ---- sequences of different lengths ---- */
+
+enum { SEQUENCES = 7 };
+
+/* Sequences one behind the other in q [m, heads, d] and so on, and what each gives alone. */
+typedef struct varlen {
+    int64_t shape[5][3], ends_shape;
+    int32_t q_ends[SEQUENCES], k_ends[SEQUENCES];
+    DLTensor t[5], of_q, of_k;
+    float out[M * HEADS * V], lse[HEADS * M];
+} varlen;
+
+static void set_up_varlen(fixture *f, varlen *x) {
+    const int64_t shapes[5][3] = {{M, HEADS, D}, {N, KV, D}, {N, KV, V}, {M, HEADS, V}, {HEADS, M}};
+    memcpy(x->shape, shapes, sizeof shapes);
+    for (int i = 0; i < 5; i++) x->t[i] = tensor(f->t[i].data, i < 4 ? 3 : 2, x->shape[i], NULL);
+    x->ends_shape = SEQUENCES;
+    x->of_q = tensor((float *)(void *)x->q_ends, 1, &x->ends_shape, NULL);
+    x->of_k = tensor((float *)(void *)x->k_ends, 1, &x->ends_shape, NULL);
+    x->of_q.dtype = x->of_k.dtype = ridge_dtype_to_dlpack(RIDGE_I32);
+}
+
+static int compare_ends(const void *a, const void *b) { return *(const int32_t *)a - *(const int32_t *)b; }
+
+/* Some equal, and some behind the last row of `all`, or none there. */
+static void draw_ends(int32_t *ends, int all, unsigned *state) {
+    for (int s = 0; s < SEQUENCES; s++) *state = *state * 1664525U + 1013904223U, ends[s] = (int32_t)(*state >> 8) % (all + 1);
+    ends[1] = ends[0];
+    qsort(ends, SEQUENCES, sizeof *ends, compare_ends);
+}
+
+static void run_varlen(fixture *f, varlen *x, const ridge_attention_options *o) {
+    ridge_error error = {0};
+    if (ridge_attention_varlen(f->context, &x->t[0], &x->t[1], &x->t[2], &x->of_q, &x->of_k, o, &x->t[3], &x->t[4], &error) !=
+        RIDGE_OK)
+        fail_msg("%s", error.text);
+}
+
+/* Rows [first, end) of a tensor [rows, heads, columns], as [1, heads, rows, columns]. */
+static DLTensor part(const DLTensor *t, int first, int end, int64_t shape[4], int64_t strides[4]) {
+    const int64_t heads = t->shape[1], columns = t->shape[2];
+    const int64_t its[4] = {1, heads, end - first, columns}, steps[4] = {1, columns, heads * columns, 1};
+    memcpy(shape, its, sizeof its), memcpy(strides, steps, sizeof steps);
+    return tensor((float *)t->data + first * heads * columns, 4, shape, strides);
+}
+
+static void one_alone(fixture *f, varlen *x, int s, const ridge_attention_options *o) {
+    const int q = s > 0 ? x->q_ends[s - 1] : 0, k = s > 0 ? x->k_ends[s - 1] : 0;
+    const int q_end = s < SEQUENCES ? x->q_ends[s] : M, k_end = s < SEQUENCES ? x->k_ends[s] : k;
+    int64_t shape[5][4], strides[5][4];
+    const DLTensor of_out = tensor(x->out, 3, x->shape[3], NULL);
+    const DLTensor t[4] = {
+        part(&x->t[0], q, q_end, shape[0], strides[0]), part(&x->t[1], k, k_end, shape[1], strides[1]),
+        part(&x->t[2], k, k_end, shape[2], strides[2]), part(&of_out, q, q_end, shape[3], strides[3])};
+    const int64_t lse_shape[3] = {1, HEADS, q_end - q}, lse_strides[3] = {1, M, 1};
+    memcpy(shape[4], lse_shape, sizeof lse_shape), memcpy(strides[4], lse_strides, sizeof lse_strides);
+    const DLTensor lse = tensor(x->lse + q, 3, shape[4], strides[4]);
+    assert_int_equal(ridge_attention(f->context, &t[0], &t[1], &t[2], o, &t[3], &lse, NULL), RIDGE_OK);
+}
+
+/* Each sequence has the bits that it has alone. */
+static void sequences_do_not_see_each_other(void **state) {
+    fixture *f = *state;
+    static varlen x;
+    unsigned random = 7;
+    set_up_varlen(f, &x);
+    const ridge_attention_options all[] = {
+        RIDGE_ATTENTION_DEFAULTS,
+        {.left = -1, .right = -1, .causal = true, .sink = &f->sinks},
+        {.scale = -0.2, .left = 11, .right = 5, .slope = &f->slopes},
+    };
+    for (int round = 0; round < 60; round++) {
+        const ridge_attention_options *o = &all[round % 3];
+        draw_ends(x.q_ends, M, &random), draw_ends(x.k_ends, N, &random);
+        for (int i = 0; i < M * HEADS * V; i++) f->out[i] = x.out[i] = NAN;
+        for (int i = 0; i < HEADS * M; i++) f->lse[i] = x.lse[i] = NAN;
+        run_varlen(f, &x, o);
+        for (int s = 0; s <= SEQUENCES; s++) one_alone(f, &x, s, o);
+        assert_memory_equal(f->out, x.out, sizeof x.out);
+        assert_memory_equal(f->lse, x.lse, sizeof x.lse);
+    }
+}
+
+/* Ends that are none: nothing but the results is written. */
+static void wrong_ends_stay_within(void **state) {
+    static const int32_t odd[] = {0, -5, 1 << 30, 3, M, INT32_MIN, INT32_MAX, N, 12, -1};
+    fixture *f = *state;
+    static varlen x;
+    set_up_varlen(f, &x);
+    for (int round = 0; round < 200; round++) {
+        for (int s = 0; s < SEQUENCES; s++)
+            x.q_ends[s] = odd[(round * 7 + s * 3 + round / 10) % 10], x.k_ends[s] = odd[(round * 3 + s * 7) % 10];
+        f->out[M * HEADS * V] = f->lse[HEADS * M - 1] = 4711;
+        run_varlen(f, &x, NULL);
+        assert_true(f->out[M * HEADS * V] >= 4711 && f->out[M * HEADS * V] <= 4711);
+    }
+}
+
+static void bad_sequences_are_refused(void **state) {
+    fixture *f = *state;
+    static varlen x;
+    ridge_error error = {0};
+    set_up_varlen(f, &x);
+    x.t[0].ndim = 4;
+    assert_int_equal(ridge_attention_varlen(f->context, &x.t[0], &x.t[1], &x.t[2], &x.of_q, &x.of_k, NULL, &x.t[3],
+                                            &x.t[4], &error),
+                     RIDGE_INVALID);
+    assert_non_null(strstr(error.text, "q has 4 dimensions, not 3: [rows, heads, depth]"));
+    x.t[0].ndim = 3;
+    assert_int_equal(
+        ridge_attention_varlen(f->context, &x.t[0], &x.t[1], &x.t[2], &x.of_q, NULL, NULL, &x.t[3], &x.t[4], &error),
+        RIDGE_INVALID);
+    x.ends_shape = 0;
+    assert_int_equal(ridge_attention_varlen(f->context, &x.t[0], &x.t[1], &x.t[2], &x.of_q, &x.of_k, NULL, &x.t[3],
+                                            &x.t[4], &error),
+                     RIDGE_INVALID);
+    assert_non_null(strstr(error.text, "sequences must be at least 1"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(heads_before_rows, set_up, tear_down),
@@ -202,6 +321,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(sinks_slopes_and_windows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(queries_without_keys, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bad_calls_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(sequences_do_not_see_each_other, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(wrong_ends_stay_within, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bad_sequences_are_refused, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

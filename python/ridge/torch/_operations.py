@@ -77,6 +77,10 @@ OPERATIONS = (
         "-> (Tensor dq, Tensor dk, Tensor dv, Tensor dsink)",
     ),
     Operation(
+        "attention_varlen",
+        f"(Tensor q, Tensor k, Tensor v, Tensor q_ends, Tensor k_ends, {_SEEN}) -> (Tensor out, Tensor lse)",
+    ),
+    Operation(
         "linear_cross_entropy",
         f"(Tensor x, Tensor w, Tensor b, Tensor labels, {_CROSS_ENTROPY}) -> (Tensor loss, Tensor lse)",
         "x w b labels lse",
