@@ -56,8 +56,12 @@ static bool step(emu_operation *operation, emu_random *random) {
     uint64_t word[2];
     take_cluster(cluster->grid, cluster->n_blocks, word);
     for (uint32_t i = 0; i < r->blocks; i++) {
-        const emu_access access = {
-            .kind = EMU_WRITE, .space = PTX_SHARED, .cluster = true, .bytes = BYTES, .align = BYTES};
+        const emu_access access = {.kind = EMU_WRITE,
+                                   .space = PTX_SHARED,
+                                   .cluster = true,
+                                   .bytes = BYTES,
+                                   .align = BYTES,
+                                   .after_reads = true};
         uint8_t *to = emu_memory_range(&r->part[i].actor, r->part[i].actor.block, &access, r->part[i].to, BYTES);
         if (to == NULL) {
             emu_engine_fail(operation);

@@ -44,6 +44,7 @@ emu_verdict emu_judge(const emu_accessor *who, uint32_t id, uint32_t past_lane, 
     }
     if (verdict == EMU_UNORDERED || verdict == EMU_STRONG) return verdict;
     if (who->fenced && emu_clock_epoch(who->fenced, EMU_FENCED, past->slot) < past->epoch) return EMU_UNFENCED;
-    if (who->async && past->write && !past->async && !knows(who, past, EMU_PROXIED)) return EMU_UNPROXIED;
+    const bool proxies = who->async && !past->async && (past->write || who->access->after_reads);
+    if (proxies && !knows(who, past, EMU_PROXIED)) return EMU_UNPROXIED;
     return verdict;
 }

@@ -99,7 +99,7 @@ static const char *deed(bool write, bool strong, bool past) {
 
 static const char *reason(emu_verdict verdict, bool same_warp) {
     if (verdict == EMU_UNPROXIED)
-        return "ordered, but without fence.proxy.async between the write and the async proxy's access";
+        return "ordered, but without fence.proxy.async between that and the async proxy's access";
     if (verdict == EMU_UNFENCED)
         return "ordered, but without tcgen05.fence::before_thread_sync there and ::after_thread_sync here";
     if (verdict == EMU_NARROW) return "both are atomic, but the scope of one does not reach the other";

@@ -53,7 +53,8 @@ typedef struct emu_access {
     bool cluster;    /* .shared::cluster: other blocks' shared memory may be meant; without it that is a finding */
     uint32_t bytes;  /* a lane; also the alignment that is demanded, unless align says otherwise */
     uint32_t align;
-    bool engine; /* the warp names it to an engine, which accesses it later */
+    bool engine;      /* the warp names it to an engine, which accesses it later */
+    bool after_reads; /* of an engine's write: generic reads before it need a proxy fence, as writes do */
 } emu_access;
 
 /* Resolves the lanes' addresses to host pointers, after bounds, alignment, lifetime, initialization and races were

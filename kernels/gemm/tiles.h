@@ -39,6 +39,12 @@
     X(hi_64, 64, 8, 2, 1, false, 4.2e6, "128 x 64, likewise: few columns")       \
     X(hi_shares, 256, 4, 2, 1, true, 7.0e6, "128 x 256, likewise, and K in shares")
 
+/* The tiles of operands in 16 bits by tcgen05 (compute capability 10.0), likewise: a cluster of two blocks is a pair, which has
+ * one tile. rate: a B200's published one. Nobody here has measured any. */
+#define GEMM_TENSOR_TILES(X)                                                                    \
+    X(tensor_pairs, 256, 6, 2, 1, false, 15.2e6, "256 x 256 sums a pair of blocks, by tcgen05") \
+    X(tensor_blocks, 256, 4, 1, 1, false, 15.2e6, "128 x 256 sums a block, by tcgen05: few rows")
+
 typedef struct gemm_tile {
     int columns, stages, cluster_m, cluster_n;
     bool split;

@@ -6,6 +6,7 @@
 #include "gemm/direct.h"
 #include "gemm/few_rows.h"
 #include "gemm/hi_lo.h"
+#include "gemm/tensor.h"
 #include "gemm/wgmma.h"
 
 static gemm_matrix matrix_of(const ridge_operand *o, bool transposed) {
@@ -41,32 +42,37 @@ gemm_problem gemm_problem_of(const ridge_way *way, const ridge_problem *p) {
 GEMM_TILES(DECLARE)
 GEMM_HI_LO_TILES(DECLARE)
 GEMM_HI_TILES(DECLARE)
+GEMM_TENSOR_TILES(DECLARE)
 RIDGE_CUDA_DECLARE(gemm_cuda_few_rows);
 RIDGE_CUDA_DECLARE(gemm_cuda_direct);
 RIDGE_CUDA_DECLARE(gemm_cuda_copied);
 RIDGE_CUDA_DECLARE(gemm_cuda_any);
 
-/* A line of a list in tiles.h, for a way with this plan; number: see problem.h. */
-#define TILE_WAY(number_, plan_, products_, name_, columns_, stages_, cluster_m_, cluster_n_, split_, rate_, idea_) \
-    {.name = #name_,                                                                                                \
-     .idea = idea_,                                                                                                 \
-     .needs = 90,                                                                                                   \
-     .below = 91,                                                                                                   \
-     .plan = plan_,                                                                                                 \
-     .run = RIDGE_CUDA(gemm_cuda_##name_),                                                                          \
-     .number = number_,                                                                                             \
+/* A line of a list in tiles.h, for a way with this plan, on devices of this capability alone; number: see problem.h. */
+#define TILE_WAY(number_, capability_, plan_, products_, name_, columns_, stages_, cluster_m_, cluster_n_, split_, \
+                 rate_, idea_)                                                                                     \
+    {.name = #name_,                                                                                               \
+     .idea = idea_,                                                                                                \
+     .needs = capability_,                                                                                         \
+     .below = (capability_) + 1,                                                                                   \
+     .plan = plan_,                                                                                                \
+     .run = RIDGE_CUDA(gemm_cuda_##name_),                                                                         \
+     .number = number_,                                                                                            \
      .own = &(const gemm_tile){columns_, stages_, cluster_m_, cluster_n_, split_, rate_, products_}},
-#define WGMMA_WAY(...) TILE_WAY(GEMM_PLAIN, gemm_wgmma_plan, 1, __VA_ARGS__)
-#define HI_LO_WAY(...) TILE_WAY(GEMM_PLAIN, gemm_hi_lo_plan, 3, __VA_ARGS__)
-#define HI_WAY(...) TILE_WAY(GEMM_PLAIN, gemm_hi_lo_plan, 1, __VA_ARGS__)
-#define WGMMA_TERMS_WAY(...) TILE_WAY(GEMM_WITH_TERMS, gemm_wgmma_plan, 1, __VA_ARGS__)
-#define HI_LO_TERMS_WAY(...) TILE_WAY(GEMM_WITH_TERMS, gemm_hi_lo_plan, 3, __VA_ARGS__)
-#define HI_TERMS_WAY(...) TILE_WAY(GEMM_WITH_TERMS, gemm_hi_lo_plan, 1, __VA_ARGS__)
+#define WGMMA_WAY(...) TILE_WAY(GEMM_PLAIN, 90, gemm_wgmma_plan, 1, __VA_ARGS__)
+#define HI_LO_WAY(...) TILE_WAY(GEMM_PLAIN, 90, gemm_hi_lo_plan, 3, __VA_ARGS__)
+#define HI_WAY(...) TILE_WAY(GEMM_PLAIN, 90, gemm_hi_lo_plan, 1, __VA_ARGS__)
+#define TENSOR_WAY(...) TILE_WAY(GEMM_PLAIN, 100, gemm_tensor_plan, 1, __VA_ARGS__)
+#define TENSOR_TERMS_WAY(...) TILE_WAY(GEMM_WITH_TERMS, 100, gemm_tensor_plan, 1, __VA_ARGS__)
+#define WGMMA_TERMS_WAY(...) TILE_WAY(GEMM_WITH_TERMS, 90, gemm_wgmma_plan, 1, __VA_ARGS__)
+#define HI_LO_TERMS_WAY(...) TILE_WAY(GEMM_WITH_TERMS, 90, gemm_hi_lo_plan, 3, __VA_ARGS__)
+#define HI_TERMS_WAY(...) TILE_WAY(GEMM_WITH_TERMS, 90, gemm_hi_lo_plan, 1, __VA_ARGS__)
 
 #define FEW_ROWS_WAY(number_)                                                            \
     {.name = "few_rows",                                                                 \
      .idea = "up to 16 rows, or columns: the other operand once, at the rate of memory", \
      .needs = 90,                                                                        \
+     .below = 91,                                                                        \
      .plan = gemm_few_rows_plan,                                                         \
      .run = RIDGE_CUDA(gemm_cuda_few_rows),                                              \
      .number = number_},
@@ -74,6 +80,7 @@ RIDGE_CUDA_DECLARE(gemm_cuda_any);
     {.name = "direct",                                                          \
      .idea = "up to 16 rows, or columns, between 16-byte boundaries: by loads", \
      .needs = 90,                                                               \
+     .below = 91,                                                               \
      .plan = gemm_direct_plan,                                                  \
      .run = RIDGE_CUDA(gemm_cuda_direct),                                       \
      .number = number_},
@@ -85,14 +92,16 @@ RIDGE_CUDA_DECLARE(gemm_cuda_any);
      .number = number_},
 
 const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS] = {
-    GEMM_TILES(WGMMA_WAY)       /* 16 bits */
-    GEMM_HI_LO_TILES(HI_LO_WAY) /* fp32, and tf32 */
-    GEMM_HI_TILES(HI_WAY)       /* tf32 */
-    FEW_ROWS_WAY(GEMM_PLAIN)    /* */
-    DIRECT_WAY(GEMM_PLAIN)      /* */
+    GEMM_TILES(WGMMA_WAY)         /* 16 bits */
+    GEMM_HI_LO_TILES(HI_LO_WAY)   /* fp32, and tf32 */
+    GEMM_HI_TILES(HI_WAY)         /* tf32 */
+    GEMM_TENSOR_TILES(TENSOR_WAY) /* 16 bits */
+    FEW_ROWS_WAY(GEMM_PLAIN)      /* */
+    DIRECT_WAY(GEMM_PLAIN)        /* */
     {.name = "copied",
      .idea = "operands between 16-byte boundaries copied, then tiles",
      .needs = 90,
+     .below = 91,
      .plan = gemm_copied_plan,
      .run = RIDGE_CUDA(gemm_cuda_copied)},
     ANY_WAY(GEMM_PLAIN) /* */
@@ -100,7 +109,8 @@ const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS] = {
 
 const ridge_way gemm_terms_ways[GEMM_TERMS_WAYS] = {
     GEMM_TERMS_TILES(WGMMA_TERMS_WAY) GEMM_HI_LO_TILES(HI_LO_TERMS_WAY) GEMM_HI_TILES(HI_TERMS_WAY)
-        FEW_ROWS_WAY(GEMM_WITH_TERMS) DIRECT_WAY(GEMM_WITH_TERMS) ANY_WAY(GEMM_WITH_TERMS) /* */
+        GEMM_TENSOR_TILES(TENSOR_TERMS_WAY) FEW_ROWS_WAY(GEMM_WITH_TERMS) DIRECT_WAY(GEMM_WITH_TERMS)
+            ANY_WAY(GEMM_WITH_TERMS) /* */
 };
 
 const ridge_way *gemm_cuda_quickest(const ridge_problem *p, ridge_plan *plan) {

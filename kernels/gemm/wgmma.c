@@ -57,13 +57,17 @@ double gemm_tile_cost(const gemm_tile *t, const gemm_problem *g) {
     return LAUNCH + FILL + fmax((alone ? ALONE : 1) * fmax(turns * each, together), moved) + added;
 }
 
-static const char *refusal_of(const gemm_tile *t, const gemm_problem *g) {
+const char *gemm_tile_refusal(const gemm_problem *g) {
     const int64_t most = INT32_MAX - 4096;
     if (g->dtype != RIDGE_BF16 && g->dtype != RIDGE_F16) return "for bf16 and f16";
     if (g->m < 1) return "for one row and more";
     if (g->m > most || g->n > most || g->k > most) return "for extents of 31 bits";
     if (!gemm_in_pieces(&g->a, 2) || !gemm_in_pieces(&g->b, 2)) return "for operands in lines of 16-byte pieces";
-    if (!g->wide && !gemm_c_is_stored(g)) return "for a C in lines of whole 16-byte pieces";
+    return g->wide || gemm_c_is_stored(g) ? NULL : "for a C in lines of whole 16-byte pieces";
+}
+static const char *refusal_of(const gemm_tile *t, const gemm_problem *g) {
+    const char *const refusal = gemm_tile_refusal(g);
+    if (refusal) return refusal;
     return t->split && gemm_shares(t, g) < 2 ? "where tiles are fewer than SMs, and K is long enough" : NULL;
 }
 

@@ -13,6 +13,9 @@ static inline int64_t gemm_share_line(int64_t n) { return (n + 1) / 2 * 2; }
 /* Microseconds, operands in lines of 16-byte pieces. */
 double gemm_tile_cost(const gemm_tile *tile, const gemm_problem *g);
 
+/* Why no tile takes operands or C as they lie, whatever multiplies; NULL: tiles do. */
+const char *gemm_tile_refusal(const gemm_problem *g);
+
 /* Of a way whose `own` is a gemm_tile. */
 ridge_plan gemm_wgmma_plan(const ridge_way *way, const ridge_problem *p);
 

@@ -204,6 +204,7 @@ static const ridge_way cuda_ways[] = {
     {.name = "tiles",
      .idea = "W in 16 bits in registers alone, from where wgmma takes it",
      .needs = 90,
+     .below = 91,
      .plan = tiles_plan,
      .run = RIDGE_CUDA(nvfp4_gemm_cuda_tiles)},
     {.name = "dequantized",

@@ -168,6 +168,7 @@ static const ridge_way cuda_ways[] = {
     {.name = "tiles",
      .idea = "128 x 256 by TMA and sparse wgmma, codes from memory to registers four slices ahead",
      .needs = 90,
+     .below = 91,
      .plan = tiles_plan,
      .run = RIDGE_CUDA(structured_sparsity_cuda_tiles)},
     {.name = "any",

@@ -176,6 +176,7 @@ static const ridge_way cuda_ways[] = {
     {.name = "tiles",
      .idea = "128 rows by 128 gate and 128 up columns a tile: only hidden values leave",
      .needs = 90,
+     .below = 91,
      .plan = tiles_plan,
      .run = RIDGE_CUDA(swiglu_ffn_cuda_tiles)},
     {.name = "any",

@@ -13,7 +13,8 @@
 #include "gemm/ways.h"
 #include "gemm/wgmma.h"
 
-static const ridge_abilities h200 = {.sm = 90, .sm_count = 132}, a100 = {.sm = 80, .sm_count = 108};
+static const ridge_abilities h200 = {.sm = 90, .sm_count = 132}, a100 = {.sm = 80, .sm_count = 108},
+                             b200 = {.sm = 100, .sm_count = 148};
 
 typedef struct shape {
     int64_t m, n, k;
@@ -35,7 +36,7 @@ static const char *chosen(const ridge_problem *p) {
     double least = 0;
     for (int w = 0; w < GEMM_CUDA_WAYS; w++) {
         const ridge_way *way = &gemm_cuda_ways[w];
-        if (p->here.sm < way->needs) continue;
+        if (p->here.sm < way->needs || (way->below && p->here.sm >= way->below)) continue;
         const ridge_plan plan = way->plan(way, p);
         if (plan.refusal) continue;
         assert_true(plan.us > 0);
@@ -85,6 +86,17 @@ static void older_devices_multiply_and_add(void **state) {
     ALL_RUN_BY(shapes, &a100);
 }
 
+/* Tiles by tcgen05, of a pair of blocks where rows are enough; what wgmma alone makes has no code there. */
+static void blackwell_has_tiles_of_its_own(void **state) {
+    (void)state;
+    static const shape shapes[] = {
+        {4096, 4096, 4096, RIDGE_BF16, 0, "tensor_pairs"}, {8192, 8192, 8192, RIDGE_F16, 1u << GEMM_B, "tensor_pairs"},
+        {128, 32768, 8192, RIDGE_BF16, 0, "tensor_blocks"}, {1001, 3003, 2005, RIDGE_BF16, 0, "any"},
+        {4096, 4096, 4096, RIDGE_F32, 0, "any"},
+    };
+    ALL_RUN_BY(shapes, &b200);
+}
+
 static int draw(uint64_t seed, uint64_t i, int low, int high) {
     return low + (int)(ridge_random_unit(seed, i) * (high - low + 1));
 }
@@ -129,9 +141,8 @@ static void shares_of_hi_lo_end_with_the_part(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(listed_shapes_keep_their_ways),
-        cmocka_unit_test(older_devices_multiply_and_add),
-        cmocka_unit_test(clusters_of_few_rows_cover_k),
+        cmocka_unit_test(listed_shapes_keep_their_ways),     cmocka_unit_test(older_devices_multiply_and_add),
+        cmocka_unit_test(blackwell_has_tiles_of_its_own),    cmocka_unit_test(clusters_of_few_rows_cover_k),
         cmocka_unit_test(shares_of_hi_lo_end_with_the_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

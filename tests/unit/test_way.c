@@ -118,6 +118,8 @@ static void ways_of_one_generation_refuse_others(void **state) {
         {"tcgen05_basic", 103, "for compute capability 10.0 alone"},
         {"tcgen05_pipelined", 90, "needs compute capability 10.0"},
         {"tcgen05_pipelined", 100, NULL},
+        {"tcgen05_tma_pipeline", 90, "needs compute capability 10.0"},
+        {"tcgen05_tma_pipeline", 100, NULL},
     };
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         const ridge_target *target = ridge_target_find(expected[i].target);

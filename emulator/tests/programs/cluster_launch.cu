@@ -7,7 +7,7 @@
 #include "tensor_memory.cuh"
 
 enum { THREADS = 64, WIDTH = 20, HEIGHT = 3 };
-enum Misuse { NONE, AGAIN, NOT_ASKED, NO_RESPONSE };
+enum Misuse { NONE, AGAIN, NOT_ASKED, NO_RESPONSE, NO_FENCE };
 
 __device__ static void cluster_sync() {
     asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
@@ -61,6 +61,8 @@ __global__ void __cluster_dims__(2, 1, 1) tiles(int *done, int *taken, Misuse mi
         }
         if (misuse != NO_RESPONSE) mbarrier_wait(&full, parity);
         const bool more = cancelled(response, &x, &y, misuse != NOT_ASKED);
+        // Not asked for again before all have read this response, which the next one overwrites through another proxy.
+        if (misuse != NO_FENCE) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         if (!more && !(misuse == AGAIN && parity == 0)) break;
         if (threadIdx.x == 0 && rank == 0) atomicAdd(taken, 1);
     }
@@ -72,6 +74,7 @@ int main(int argc, char **argv) {
     const Misuse misuse = strcmp(name, "again") == 0         ? AGAIN
                           : strcmp(name, "not_asked") == 0   ? NOT_ASKED
                           : strcmp(name, "no_response") == 0 ? NO_RESPONSE
+                          : strcmp(name, "no_fence") == 0    ? NO_FENCE
                                                              : NONE;
     int *device, counts[WIDTH * HEIGHT + 1];
     cudaMalloc(&device, sizeof counts);

@@ -25,7 +25,8 @@ constexpr int tcgen05_step = (KMajor ? 32 : 16 * 128) >> 4;
 /* kind::f16: sums in fp32 (bit 4), bf16 is type 1 of A (bit 7) and B (10), transposed where not K-major (15, 16). */
 template <typename T, int M, int N, bool KMajorA, bool KMajorB>
 constexpr uint32_t tcgen05_instruction_f16(void) {
-    static_assert(M == 128 && N % 16 == 0 && N >= 16 && N <= 256, "one CTA's products of all 128 lanes");
+    static_assert((M == 128 || M == 256) && N % 16 == 0 && N >= 16 && N <= 256,
+                  "all 128 lanes of a CTA, or of a pair's");
     constexpr uint32_t type = std::is_same_v<T, __nv_bfloat16>;
     return 1u << 4 | type << 7 | type << 10 | (uint32_t)!KMajorA << 15 | (uint32_t)!KMajorB << 16 |
            (uint32_t)(N / 8) << 17 | (uint32_t)(M / 16) << 24;

@@ -17,6 +17,14 @@ __device__ inline void fence_mbarrier_init(void) { asm volatile("fence.mbarrier_
 __device__ inline void mbarrier_arrive_expect_tx(uint32_t barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
+/* The same at the barrier at this address in block `block` of the cluster. */
+__device__ inline void mbarrier_arrive_expect_tx_cluster(uint32_t barrier, int block, int bytes) {
+    asm volatile(
+        "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+        "mbarrier.arrive.expect_tx.shared::cluster.b64 _, [there], %2;\n}" ::"r"(barrier),
+        "r"(block), "r"(bytes)
+        : "memory");
+}
 /* One arrival at this block's barrier. */
 __device__ inline void mbarrier_arrive(uint32_t barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");

@@ -20,6 +20,16 @@ __device__ inline void cp_async_bulk_tensor_2d(uint32_t to, const CUtensorMap *m
         "l"(map), "r"(barrier), "r"(c0), "r"(c1), "l"(policy)
         : "memory");
 }
+/* The same for a pair of CTAs (ptx/tcgen05.cuh): the mbarrier may be the other one's, as a shared::cluster address. For sm_100a
+ * alone. */
+__device__ inline void cp_async_bulk_tensor_2d_pair(uint32_t to, const CUtensorMap *map, uint32_t barrier, int c0,
+                                                    int c1, uint64_t policy) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2"
+        ".L2::cache_hint [%0], [%1, {%3, %4}], [%2], %5;" ::"r"(to),
+        "l"(map), "r"(barrier), "r"(c0), "r"(c1), "l"(policy)
+        : "memory");
+}
 /* Of a map of three dimensions: of matrix c2. */
 __device__ inline void cp_async_bulk_tensor_3d(uint32_t to, const CUtensorMap *map, uint32_t barrier, int c0, int c1,
                                                int c2, uint64_t policy) {
