@@ -1,18 +1,16 @@
 #include "cli/foreign_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/interrupt.h"
+#include "cli/spawn.h"
 #include "machine/identity/machine.h"
 #include "ridge/cuda.h"
 
@@ -45,28 +43,6 @@ static void name_variant(const char *path, ridge_foreign_file *file) {
 
 /* ---- programs that are needed ------------------------------------------------------------------------------------ */
 
-/* A child with these arguments; its standard output comes through *output unless that is NULL. */
-static ridge_status start(const char *const *arguments, pid_t *pid, int *output, ridge_error *error) {
-    posix_spawn_file_actions_t actions;
-    int ends[2] = {-1, -1}, failed = posix_spawn_file_actions_init(&actions);
-    if (failed == 0 && output && pipe2(ends, O_CLOEXEC) != 0) failed = errno;
-    if (failed == 0 && output) failed = posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    if (failed == 0)
-        failed = posix_spawnp(pid, arguments[0], &actions, NULL, (char *const *)(uintptr_t)arguments, environ);
-    (void)posix_spawn_file_actions_destroy(&actions);
-    if (output) (void)close(ends[1]), *output = ends[0];
-    return failed ? ridge_fail(error, RIDGE_UNSUPPORTED, "%s", strerror(failed)) : RIDGE_OK;
-}
-
-/* Its exit status; -1: a signal ended it. */
-static ridge_status wait_for(pid_t pid, int *code, ridge_error *error) {
-    int status;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR) return ridge_fail(error, RIDGE_FAILED, "a child was lost: %s", strerror(errno));
-    *code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return RIDGE_OK;
-}
-
 /* The folder with ridge/kernel.h: of the installation that this command is part of, else of the source tree. */
 static const char *include_folder(char *path, size_t size) {
     char self[512], header[600];
@@ -84,20 +60,15 @@ static ridge_status run_compiler(const char *const *arguments, const char *set, 
     pid_t pid;
     int code = -1;
     ridge_error why = {0};
-    if (start(arguments, &pid, NULL, &why) != RIDGE_OK)
+    if (ridge_spawn(arguments, &pid, NULL, &why) != RIDGE_OK)
         return ridge_fail(error, RIDGE_UNSUPPORTED, "no compiler: %.60s: %.80s (set %s)", arguments[0], why.text, set);
-    RIDGE_TRY(wait_for(pid, &code, error));
+    RIDGE_TRY(ridge_spawn_wait(pid, &code, error));
     return code == 0 ? RIDGE_OK
                      : ridge_fail(error, RIDGE_INVALID, "%.200s: %.60s could not compile it", source, arguments[0]);
 }
 
-static const char *variable(const char *name, const char *otherwise) {
-    const char *value = getenv(name);
-    return value && *value ? value : otherwise;
-}
-
 static ridge_status compile_c(const char *source, const char *include, ridge_foreign_file *file, ridge_error *error) {
-    const char *const arguments[] = {variable("CC", "cc"),
+    const char *const arguments[] = {ridge_environment("CC", "cc"),
                                      "-std=gnu17",
                                      "-O3",
                                      "-march=native",
@@ -117,7 +88,7 @@ static ridge_status compile_c(const char *source, const char *include, ridge_for
 /* $NVCC, one of the path, or where toolkits are installed. */
 static const char *find_nvcc(char *path, size_t size) {
     const char *const folders[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda", "/opt/cuda"};
-    const char *chosen = variable("NVCC", NULL), *list = getenv("PATH");
+    const char *chosen = ridge_environment("NVCC", NULL), *list = getenv("PATH");
     if (chosen) return chosen;
     for (const char *at = list; at && *at;) {
         const size_t n = strcspn(at, ":");
@@ -190,19 +161,17 @@ static ridge_status read_probe(int output, ridge_foreign_file *file) {
 }
 
 static ridge_status find_python(ridge_foreign_file *file, ridge_error *error) {
-    const char *const arguments[] = {variable("PYTHON", "python3"), "-c", probe, NULL};
+    const char *const arguments[] = {ridge_environment("PYTHON", "python3"), "-c", probe, NULL};
     pid_t pid;
     int output;
     int code = -1;
     ridge_error why = {0};
-    const ridge_status status = start(arguments, &pid, &output, &why);
-    if (status != RIDGE_OK) {
-        (void)close(output);
+    const ridge_status status = ridge_spawn(arguments, &pid, &output, &why);
+    if (status != RIDGE_OK)
         return ridge_fail(error, RIDGE_UNSUPPORTED, "no Python: %.60s: %.80s (set PYTHON)", arguments[0], why.text);
-    }
     const ridge_status read = read_probe(output, file);
     (void)close(output);
-    RIDGE_TRY(wait_for(pid, &code, error));
+    RIDGE_TRY(ridge_spawn_wait(pid, &code, error));
     if (code == 0 && read == RIDGE_OK) return RIDGE_OK;
     if (code == NO_ARRAYS)
         return ridge_fail(error, RIDGE_UNSUPPORTED, "%.60s has neither NumPy nor PyTorch: install one, or set PYTHON",
