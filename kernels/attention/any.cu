@@ -78,7 +78,8 @@ __device__ inline void store_sums(const attention_args &a, const attention_place
     const int row = place.m + fragment_row(0), column = fragment_column();
     const auto put = [&](int at_row, float x, int i) {
         const int at = column + i / 2 * 8 + i % 2;
-        if (at_row < attention_row_end<S>(a, place) && at < a.values) attention_row<S>(a, place, at_row)[at] = from_float<typename S::T>(x);
+        if (at_row < attention_row_end<S>(a, place) && at < a.values)
+            attention_row<S>(a, place, at_row)[at] = from_float<typename S::T>(x);
     };
     each_of_row<0>(sums, [&](float x, int i) { put(row, x * rows.by[0], i); });
     each_of_row<1>(sums, [&](float x, int i) { put(row + 8, x * rows.by[1], i); });

@@ -6,17 +6,15 @@
 
 #include "attention/target.h"
 
-#define ATTENTION_TENSORS_IN                                                              \
-    {OF_HEAD("q", ATTENTION_M, ATTENTION_HEADS, ATTENTION_D), .by_row = true},            \
-        {OF_HEAD("k", ATTENTION_N, ATTENTION_KV_HEADS, ATTENTION_D)},                     \
-        {OF_HEAD("v", ATTENTION_N, ATTENTION_KV_HEADS, ATTENTION_V), .plain = true},      \
-        {OF_HEADS("sink", ATTENTION_SINKS), .plain = true}, {                             \
-        OF_HEADS("slope", ATTENTION_SLOPES), .plain = true                                \
+#define ATTENTION_TENSORS_IN                                                         \
+    {OF_HEAD("q", ATTENTION_M, ATTENTION_HEADS, ATTENTION_D), .by_row = true},       \
+        {OF_HEAD("k", ATTENTION_N, ATTENTION_KV_HEADS, ATTENTION_D)},                \
+        {OF_HEAD("v", ATTENTION_N, ATTENTION_KV_HEADS, ATTENTION_V), .plain = true}, \
+        {OF_HEADS("sink", ATTENTION_SINKS), .plain = true}, {                        \
+        OF_HEADS("slope", ATTENTION_SLOPES), .plain = true                           \
     }
-#define ATTENTION_TENSORS_OUT                                     \
-    {OF_HEAD("out", ATTENTION_M, ATTENTION_HEADS, ATTENTION_V)}, { \
-        LSE                                                       \
-    }
+#define ATTENTION_TENSORS_OUT \
+    {OF_HEAD("out", ATTENTION_M, ATTENTION_HEADS, ATTENTION_V)}, { LSE }
 
 static void work(const ridge_case *c, ridge_work *w) {
     *w = (ridge_work){.flops = attention_flops(c),

@@ -146,11 +146,19 @@ struct attention_schedule {
         if constexpr (S::varlen) {
             const int s = attention_sequence_of_tile(a.q_ends, a.sequences, row, S::M, a.m);
             const attention_span span = attention_sequence(a.q_ends, a.k_ends, a.sequences, s, a.m, a.n);
-            return {attention_first_of_tile(span, s, row, S::M), head % a.heads, head % a.heads / a.group,
-                    head / a.heads, part, span};
+            return {attention_first_of_tile(span, s, row, S::M),
+                    head % a.heads,
+                    head % a.heads / a.group,
+                    head / a.heads,
+                    part,
+                    span};
         }
-        return {(a.longest_first ? a.m_tiles - 1 - row : row) * S::M, head % a.heads, head % a.heads / a.group,
-                head / a.heads, part, {}};
+        return {(a.longest_first ? a.m_tiles - 1 - row : row) * S::M,
+                head % a.heads,
+                head % a.heads / a.group,
+                head / a.heads,
+                part,
+                {}};
     }
 };
 

@@ -52,7 +52,8 @@ struct attention_scores_of {
 
     __device__ void apply(float (&scores)[S::scores], int step) const {
         if constexpr (S::shaped) bend<0>(scores, step), bend<1>(scores, step);
-        if (first <= last && attention_sees_all(mask(), first, last, step * S::N, (step + 1) * S::N, all_keys())) return;
+        if (first <= last && attention_sees_all(mask(), first, last, step * S::N, (step + 1) * S::N, all_keys()))
+            return;
         hide<0>(scores, step), hide<1>(scores, step);
     }
 

@@ -28,16 +28,16 @@
 /* ---- the descriptor ---- */
 
 #define ATTENTION_DIMS "m", "batch", "heads", "n", "kv_heads", "d", "v"
-#define ATTENTION_TARGET                                                                                       \
-    .chapter = "ch09", .cases = RIDGE_LIST(cases),                                                             \
-    .in = RIDGE_LIST(in), .out = RIDGE_LIST(out), .variants = RIDGE_LIST(variants),                            \
-    .options = {{.name = "scale"},                                                                             \
-                {.name = "causal"},                                                                            \
-                {.name = "left", .fallback = -1},                                                              \
-                {.name = "right", .fallback = -1},                                                             \
-                {.name = "softcap"},                                                                           \
-                {.name = "sinks"},                                                                             \
-                {.name = "slopes"}},                                                                           \
+#define ATTENTION_TARGET                                                                         \
+    .chapter = "ch09", .cases = RIDGE_LIST(cases), .in = RIDGE_LIST(in), .out = RIDGE_LIST(out), \
+    .variants = RIDGE_LIST(variants),                                                            \
+    .options = {{.name = "scale"},                                                               \
+                {.name = "causal"},                                                              \
+                {.name = "left", .fallback = -1},                                                \
+                {.name = "right", .fallback = -1},                                               \
+                {.name = "softcap"},                                                             \
+                {.name = "sinks"},                                                               \
+                {.name = "slopes"}},                                                             \
     .work = work, .oracle = oracle, .bound = bound, .products = true
 
 /* ---- errors: targets/attention/README.md derives them ---- */

@@ -19,12 +19,12 @@ RIDGE_CUDA_DECLARE(attention_varlen_cuda_any);
      .own = &(const attention_tile){depth_, values_, keys_, groups_, packed_, step_, tile_}},
 #define TILE_WAY(...) WAY(attention_cuda_, __VA_ARGS__)
 #define VARLEN_WAY(...) WAY(attention_varlen_cuda_, __VA_ARGS__)
-#define ANY_WAY(run_)                                           \
-    {.name = "any",                                             \
+#define ANY_WAY(run_)                                               \
+    {.name = "any",                                                 \
      .idea = "64 queries by 32 keys, operands as they lie, by mma", \
-     .plan = attention_any_plan,                                \
+     .plan = attention_any_plan,                                    \
      .run = RIDGE_CUDA(run_)},
 
 const ridge_way attention_cuda_ways[ATTENTION_CUDA_WAYS] = {ATTENTION_TILES(TILE_WAY) ANY_WAY(attention_cuda_any)};
-const ridge_way attention_varlen_ways[ATTENTION_VARLEN_WAYS] = {
-    ATTENTION_VARLEN_TILES(VARLEN_WAY) ANY_WAY(attention_varlen_cuda_any)};
+const ridge_way attention_varlen_ways[ATTENTION_VARLEN_WAYS] = {ATTENTION_VARLEN_TILES(VARLEN_WAY)
+                                                                    ANY_WAY(attention_varlen_cuda_any)};

@@ -1,11 +1,23 @@
 #include "cli/ask.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/interrupt.h"
 #include "measure/isolate.h"
+#include "measure/python.h"
 
 static bool interrupted(void) { return *ridge_interrupt_flag() != 0; }
+
+/* A peer that does not take the case says why behind "unsupported". */
+static ridge_status refused(ridge_answer *a, ridge_error *error) {
+    const char *status = strstr(error->text, ridge_status_string(RIDGE_UNSUPPORTED));
+    const char *why = status ? strstr(status, ": ") : NULL;
+    char text[sizeof error->text];
+    (void)snprintf(text, sizeof text, "%s", why ? why + strlen(": ") : error->text);
+    a->skipped = true;
+    return ridge_fail(error, RIDGE_OK, "%s", text);
+}
 
 static ridge_status ask(const ridge_question *q, ridge_answer *a, ridge_error *error) {
     const char *why = ridge_variant_forced(q->variant)
@@ -16,12 +28,15 @@ static ridge_status ask(const ridge_question *q, ridge_answer *a, ridge_error *e
         return ridge_fail(error, RIDGE_OK, "%s", why);
     }
     ridge_team *team = NULL;
-    RIDGE_TRY(ridge_team_create(q->threads, q->cpus, &team, error));
+    /* A library that is opened by a pinned thread has that thread's processor alone. */
+    RIDGE_TRY(ridge_team_create(q->threads, ridge_python_is(q->variant) ? NULL : q->cpus, &team, error));
+    ridge_python_next(q->variant);
     ridge_status status = q->mutant ? ridge_verify_mutant(q->target, &q->c, q->variant, &q->here, q->mutant, team,
                                                           q->seed, &a->applied, &a->caught, error)
                                     : ridge_verify_variant(q->target, &q->c, q->variant, &q->here, team, q->seed,
                                                            q->layouts, &a->got, error);
     ridge_team_destroy(team);
+    if (status == RIDGE_UNSUPPORTED && ridge_python_is(q->variant)) return refused(a, error);
     if (status != RIDGE_OK || q->mutant || a->got.runs > 0) return status;
     a->skipped = true;
     return ridge_fail(error, RIDGE_OK, "%s", a->got.refused[0] ? a->got.refused : "no fill and layout applies");
@@ -94,8 +109,8 @@ static bool ask_together(const ridge_question *q, int n, double limit, ridge_ans
 
 void ridge_ask(const ridge_question *q, int n, double limit, int64_t memory, ridge_answer *a) {
     if (n == 0) return;
-    const bool gpu = ridge_variant_backend(q->variant) == RIDGE_BACKEND_cuda;
-    if (gpu && n > 1 && ask_together(q, n, limit, a)) return;
+    const bool gpu = ridge_variant_backend(q->variant) == RIDGE_BACKEND_cuda, slow = ridge_python_is(q->variant);
+    if ((gpu || slow) && n > 1 && ask_together(q, n, limit, a)) return;
     /* Each in a child of its own, so that a fault is attributed to the right variant. */
     for (int i = 0; i < n; i++) a[i] = (ridge_answer){0};
     for (int i = 0; i < n && !interrupted(); i++) ask_isolated(&q[i], limit, gpu ? 0 : memory, &a[i]);

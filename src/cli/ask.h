@@ -30,7 +30,7 @@ typedef struct ridge_answer {
 } ridge_answer;
 
 /* Asks n questions, at most RIDGE_ASK_TOGETHER, each with `limit` seconds. Variants of the CPU have a process each, of
- * at most `memory` bytes; those of a GPU share one, because a driver is slow to start, until one of them fails. What
+ * at most `memory` bytes; those of a GPU share one, because a driver is slow to start, and so do peers in Python, until one of them fails. What
  * crashes, loops or runs out of memory is answered RIDGE_FAILED with the reason. Ends early, with answers left zero,
  * after an interrupt. */
 void ridge_ask(const ridge_question *q, int n, double limit, int64_t memory, ridge_answer *answers);

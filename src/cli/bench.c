@@ -68,6 +68,7 @@ ridge_status ridge_bench_plan_make(const ridge_options *o, ridge_selection *sele
                                .machine = &p->machine,
                                .threads = threads,
                                .tuned = tuned,
+                               .peers = selection->peers.versions[0] ? selection->peers.versions : NULL,
                                .isa = &p->isa,
                                .hot = o->hot,
                                .no_ceilings = o->no_ceilings,

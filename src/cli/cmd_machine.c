@@ -34,13 +34,15 @@ static json_t *list_json(const ridge_target *const *targets, int n, const ridge_
     return json_pack("{s:s, s:o}", "schema", "ridge-list/1", "targets", ridge_json_array(n, target_item, &l));
 }
 
-static ridge_status list(const ridge_options *o, const ridge_target ***selected, ridge_target **copies,
-                         ridge_error *error) {
+static ridge_status list(const ridge_options *o, const ridge_target ***selected, ridge_selection *peers,
+                         ridge_target **copies, ridge_error *error) {
     static ridge_machine machine;
     int n = 0;
     RIDGE_TRY(ridge_machine_detect(&machine, error));
     RIDGE_TRY(ridge_select_targets(o, selected, &n, error));
     const ridge_target **targets = *selected;
+    RIDGE_TRY(ridge_selection_open(peers, error));
+    RIDGE_TRY(ridge_select_peers(o, peers, targets, n, error));
     RIDGE_TRY(ridge_narrow(o, targets, &n, copies, error));
     if (o->json) return write_and_release(o, list_json(targets, n, &machine), error);
     const ridge_page page = ridge_say_page(o);
@@ -55,8 +57,10 @@ int ridge_cmd_list(const ridge_options *o) {
     ridge_error error = {0};
     const ridge_target **targets = NULL;
     ridge_target *copies = NULL;
-    const ridge_status status = list(o, &targets, &copies, &error);
+    ridge_selection peers = {0};
+    const ridge_status status = list(o, &targets, &peers, &copies, &error);
     ridge_narrowed_free(copies);
+    ridge_selection_free(&peers);
     free(targets);
     return status == RIDGE_OK ? RIDGE_EXIT_OK : ridge_complain(&error);
 }

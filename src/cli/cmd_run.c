@@ -33,16 +33,17 @@ static bool has_role(const ridge_lab_item *item, ridge_role role) {
     return false;
 }
 
-/* compare omits peers and cases without a pair. */
+/* compare omits peers, unless --peers asks for them, and cases without a pair. */
 static ridge_status keep_pairs(ridge_selection *selection, ridge_error *error) {
     int pairs = 0;
     for (int i = 0; i < selection->n; i++) {
         ridge_lab_item *item = &selection->items[i];
         if (!has_role(item, RIDGE_BASELINE) || !has_role(item, RIDGE_OPTIMIZED)) continue;
         int kept = 0;
-        for (int v = 0; v < item->n_variants; v++)
-            if (item->target->variants[item->variants[v]].role != RIDGE_PEER)
-                item->variants[kept++] = item->variants[v];
+        for (int v = 0; v < item->n_variants; v++) {
+            const ridge_variant *variant = &item->target->variants[item->variants[v]];
+            if (variant->role != RIDGE_PEER || ridge_python_is(variant)) item->variants[kept++] = item->variants[v];
+        }
         item->n_variants = kept;
         selection->items[pairs++] = *item;
     }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/child.h"
+#include "cli/spawn.h"
 
 const char *ridge_compile_include(char *path, size_t size) {
     char self[512], header[600];
@@ -31,9 +31,9 @@ ridge_status ridge_compile_run(const char *const *arguments, const char *set, co
     pid_t pid;
     int code = -1;
     ridge_error why = {0};
-    if (ridge_child_start(arguments, &pid, NULL, &why) != RIDGE_OK)
+    if (ridge_spawn(arguments, &pid, NULL, &why) != RIDGE_OK)
         return ridge_fail(error, RIDGE_UNSUPPORTED, "no compiler: %.60s: %.80s (set %s)", arguments[0], why.text, set);
-    RIDGE_TRY(ridge_child_wait(pid, &code, error));
+    RIDGE_TRY(ridge_spawn_wait(pid, &code, error));
     return code == 0 ? RIDGE_OK
                      : ridge_fail(error, RIDGE_INVALID, "%.200s: %.60s could not compile it", source, arguments[0]);
 }

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/child.h"
 #include "cli/compile.h"
 #include "cli/interrupt.h"
+#include "cli/spawn.h"
 #include "machine/identity/machine.h"
 #include "ridge/cuda.h"
 
@@ -44,7 +44,7 @@ static void name_variant(const char *path, ridge_foreign_file *file) {
 /* ---- compilers ----------------------------------------------------------------------------------------------------- */
 
 static ridge_status compile_c(const char *source, const char *include, ridge_foreign_file *file, ridge_error *error) {
-    const char *const arguments[] = {ridge_child_variable("CC", "cc"),
+    const char *const arguments[] = {ridge_environment("CC", "cc"),
                                      "-std=gnu17",
                                      "-O3",
                                      "-march=native",
@@ -64,7 +64,7 @@ static ridge_status compile_c(const char *source, const char *include, ridge_for
 /* $NVCC, one of the path, or where toolkits are installed. */
 static const char *find_nvcc(char *path, size_t size) {
     const char *const folders[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda", "/opt/cuda"};
-    const char *chosen = ridge_child_variable("NVCC", NULL), *list = getenv("PATH");
+    const char *chosen = ridge_environment("NVCC", NULL), *list = getenv("PATH");
     if (chosen) return chosen;
     for (const char *at = list; at && *at;) {
         const size_t n = strcspn(at, ":");
@@ -137,19 +137,17 @@ static ridge_status read_probe(int output, ridge_foreign_file *file) {
 }
 
 static ridge_status find_python(ridge_foreign_file *file, ridge_error *error) {
-    const char *const arguments[] = {ridge_child_variable("PYTHON", "python3"), "-c", probe, NULL};
+    const char *const arguments[] = {ridge_environment("PYTHON", "python3"), "-c", probe, NULL};
     pid_t pid;
     int output;
     int code = -1;
     ridge_error why = {0};
-    const ridge_status status = ridge_child_start(arguments, &pid, &output, &why);
-    if (status != RIDGE_OK) {
-        (void)close(output);
+    const ridge_status status = ridge_spawn(arguments, &pid, &output, &why);
+    if (status != RIDGE_OK)
         return ridge_fail(error, RIDGE_UNSUPPORTED, "no Python: %.60s: %.80s (set PYTHON)", arguments[0], why.text);
-    }
     const ridge_status read = read_probe(output, file);
     (void)close(output);
-    RIDGE_TRY(ridge_child_wait(pid, &code, error));
+    RIDGE_TRY(ridge_spawn_wait(pid, &code, error));
     if (code == 0 && read == RIDGE_OK) return RIDGE_OK;
     if (code == NO_ARRAYS)
         return ridge_fail(error, RIDGE_UNSUPPORTED, "%.60s has neither NumPy nor PyTorch: install one, or set PYTHON",

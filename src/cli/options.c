@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <string.h>
 
+#include "cli/peers.h"
 #include "cli/values.h"
 #include "measure/job.h"
 
@@ -47,6 +48,10 @@ static ridge_status set_tuned(ridge_options *o, const char *v, ridge_error *e) {
     if (!*v) return ridge_fail(e, RIDGE_INVALID, "--tuned takes a file, not an empty name");
     o->tuned = v;
     return RIDGE_OK;
+}
+static ridge_status set_peers(ridge_options *o, const char *v, ridge_error *e) {
+    o->peers = v ? ridge_peer_kinds(v, e) : RIDGE_PEERS_ALL;
+    return o->peers ? RIDGE_OK : RIDGE_INVALID;
 }
 static ridge_status set_expectations(ridge_options *o, const char *v, ridge_error *e) {
     if (!*v) return ridge_fail(e, RIDGE_INVALID, "--expectations takes a file, not an empty name");
@@ -278,6 +283,9 @@ const ridge_option_row ridge_option_rows[] = {
     {"variant", "PATTERN", "lrctfvn",
      "only variants whose name matches, or its part after the slash: 'cpu/*', optimized", set_variant,
      ridge_variant_words, RIDGE_VALUE_OTHER},
+    {"peers", "NAMES", "rcfv", "PyTorch and its like as variants, with commas between; torch is all of these:",
+     set_peers, ridge_peer_words, RIDGE_VALUE_OTHER},
+    {"peers", NULL, "l", "also the variants that --peers adds to a run", set_peers, NULL, RIDGE_VALUE_OTHER},
     {"sizes", "AxB[xC][,…]", "rctfvnkx",
      "shapes instead of the targets' cases, such as 128x4096,1Kx1M; A..B doubles from A to B (2^10..2^16x4096), "
      "A..B:S adds S, A..B*F multiplies by F, [A,B]x64 lists extents",

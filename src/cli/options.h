@@ -61,6 +61,7 @@ typedef struct ridge_options {
     const char *reason;       /* of an update */
     bool check, update;       /* against, or of, the expectations */
     const char *tuned;        /* file, or NULL */
+    unsigned peers;           /* kinds of peers in Python, as bits; 0: none */
     bool all;                 /* every case, not only the headline ones */
     bool keep;                /* ceilings, though something disturbed them */
     bool no_ceilings;         /* no option: of a run that only checks */

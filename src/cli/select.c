@@ -6,6 +6,7 @@
 
 #include "cli/settings.h"
 #include "cli/values.h"
+#include "ridge/targets.h"
 #include "verify/npy.h"
 
 enum { MOST_CASES = 16384 };
@@ -49,24 +50,31 @@ static bool is_wanted_on(const ridge_options *o, ridge_backend backend) {
 }
 
 /* A case on one backend: variants of different backends are never compared. */
-static ridge_status add_on(ridge_selection *s, const ridge_options *o, const ridge_target *target, const ridge_case *c,
-                           ridge_backend backend, ridge_error *error) {
-    ridge_lab_item item = {.target = target, .c = *c, .backend = backend};
-    for (int v = 0; v < target->n_variants && item.n_variants < RIDGE_LAB_MAX_VARIANTS; v++) {
-        const ridge_variant *variant = &target->variants[v];
-        if (ridge_variant_backend(variant) != backend) continue;
-        if (!is_wanted(o, variant)) continue;
-        item.variants[item.n_variants++] = v;
-    }
-    if (item.n_variants == 0) return RIDGE_OK;
+static ridge_status add_item(ridge_selection *s, const ridge_lab_item *item, ridge_error *error) {
+    if (item->n_variants == 0) return RIDGE_OK;
     if (s->n == MOST_CASES)
         return ridge_fail(error, RIDGE_INVALID, "more than %d cases: choose fewer sizes, options or targets",
                           MOST_CASES);
     ridge_lab_item *more = realloc(s->items, (size_t)(s->n + 1) * sizeof *more);
     if (!more) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %d cases", s->n + 1);
     s->items = more;
-    s->items[s->n++] = item;
+    s->items[s->n++] = *item;
     return RIDGE_OK;
+}
+
+/* Peers in Python are an item of their own where the selection has them apart. */
+static ridge_status add_on(ridge_selection *s, const ridge_options *o, const ridge_target *target, const ridge_case *c,
+                           ridge_backend backend, ridge_error *error) {
+    ridge_lab_item item[2] = {{.target = target, .c = *c, .backend = backend}};
+    item[1] = item[0];
+    for (int v = 0; v < target->n_variants; v++) {
+        const ridge_variant *variant = &target->variants[v];
+        ridge_lab_item *to = &item[s->apart && ridge_python_is(variant)];
+        if (ridge_variant_backend(variant) != backend || !is_wanted(o, variant)) continue;
+        if (to->n_variants < RIDGE_LAB_MAX_VARIANTS) to->variants[to->n_variants++] = v;
+    }
+    RIDGE_TRY(add_item(s, &item[0], error));
+    return add_item(s, &item[1], error);
 }
 
 static bool is_selected(const ridge_selection *s, const ridge_target *target, const ridge_case *c) {
@@ -310,7 +318,11 @@ static ridge_status nothing_selected(const ridge_options *o, const ridge_target 
 /* ---- all together
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* A target's cases are sorted by backend, then by case order. */
+bool ridge_item_is_peers(const ridge_lab_item *item) {
+    return item->n_variants > 0 && ridge_python_is(&item->target->variants[item->variants[0]]);
+}
+
+/* A target's cases are sorted by backend, then by case order; those of peers alone come last. */
 static ridge_status group_by_backend(ridge_selection *s, ridge_error *error) {
     if (s->n == 0) return RIDGE_OK;
     ridge_lab_item *grouped = malloc((size_t)s->n * sizeof *grouped);
@@ -318,9 +330,10 @@ static ridge_status group_by_backend(ridge_selection *s, ridge_error *error) {
     int n = 0;
     for (int first = 0, end; first < s->n; first = end) {
         for (end = first + 1; end < s->n && s->items[end].target == s->items[first].target;) end++;
-        for (int b = 0; b < RIDGE_BACKEND_COUNT; b++)
+        for (int k = 0; k < 2 * RIDGE_BACKEND_COUNT; k++)
             for (int i = first; i < end; i++)
-                if (s->items[i].backend == (ridge_backend)b) grouped[n++] = s->items[i];
+                if (s->items[i].backend == (ridge_backend)(k / 2) && ridge_item_is_peers(&s->items[i]) == (k % 2 == 1))
+                    grouped[n++] = s->items[i];
     }
     free(s->items);
     s->items = grouped;
@@ -340,9 +353,7 @@ static ridge_status add_all(ridge_selection *s, const ridge_options *o, bool edg
 }
 
 /* Replaces targets that have ways by copies that have them as variants, which the selection owns. */
-static ridge_status expand(ridge_selection *s, const ridge_target **targets, int n, ridge_error *error) {
-    s->expanded = calloc((size_t)n + 1, sizeof *s->expanded);
-    if (!s->expanded) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the list of targets");
+static ridge_status expand_ways(ridge_selection *s, const ridge_target **targets, int n, ridge_error *error) {
     for (int t = 0; t < n; t++) {
         if (!ridge_target_has_ways(targets[t])) continue;
         RIDGE_TRY(ridge_expand_ways(targets[t], &s->expanded[s->n_expanded], error));
@@ -351,13 +362,34 @@ static ridge_status expand(ridge_selection *s, const ridge_target **targets, int
     return RIDGE_OK;
 }
 
+ridge_status ridge_select_peers(const ridge_options *o, ridge_selection *s, const ridge_target **targets, int n,
+                                ridge_error *error) {
+    if (!o->peers || o->mutants) return RIDGE_OK;
+    RIDGE_TRY(ridge_peers_find(o->peers, &s->peers, error));
+    for (int t = 0; t < n; t++) {
+        if (!ridge_peers_have(&s->peers, targets[t])) continue;
+        RIDGE_TRY(ridge_expand_peers(targets[t], &s->peers, &s->expanded[s->n_expanded], error));
+        targets[t] = &s->expanded[s->n_expanded++].target;
+    }
+    return RIDGE_OK;
+}
+
+/* Room for copies of each target, those of files among them: one with ways, one with peers. */
+ridge_status ridge_selection_open(ridge_selection *s, ridge_error *error) {
+    *s = (ridge_selection){
+        .expanded = calloc(2 * (size_t)(ridge_target_count + RIDGE_MOST_ADDED_TARGETS), sizeof *s->expanded)};
+    return s->expanded ? RIDGE_OK : ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the list of targets");
+}
+
 ridge_status ridge_select(const ridge_options *o, bool edges, ridge_selection *s, ridge_error *error) {
-    *s = (ridge_selection){0};
+    RIDGE_TRY(ridge_selection_open(s, error));
+    s->apart = edges;
     const ridge_target **targets = NULL;
     int n = 0;
     ridge_status status = ridge_select_targets(o, &targets, &n, error);
     if (status == RIDGE_OK && (o->variant ? strchr(o->variant, ':') != NULL : edges))
-        status = expand(s, targets, n, error);
+        status = expand_ways(s, targets, n, error);
+    if (status == RIDGE_OK) status = ridge_select_peers(o, s, targets, n, error);
     if (status == RIDGE_OK) status = add_all(s, o, edges, targets, n, error);
     free(targets);
     return status;
@@ -379,6 +411,7 @@ void ridge_selection_free(ridge_selection *s) {
     for (int i = 0; i < s->n_expanded; i++) ridge_expanded_free(&s->expanded[i]);
     free(s->expanded);
     free(s->items);
+    ridge_peers_free(&s->peers);
     *s = (ridge_selection){0};
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/child.h"
+#include "cli/spawn.h"
 #include "cli/compile.h"
 #include "cli/interrupt.h"
 #include "device/file.h"
@@ -69,7 +69,7 @@ static ridge_status run_and_free(command_line *line, const char *source, ridge_e
 /* isa: index into sets, or -1 for code of no instruction set of its own. */
 static ridge_status compile(const char *source, int isa, int number, const ridge_target_folder *folder,
                             ridge_error *error) {
-    command_line line = {.word = {ridge_child_variable("CC", "cc")}, .n = 1};
+    command_line line = {.word = {ridge_environment("CC", "cc")}, .n = 1};
     char include[600], object[260];
     add_words(&line, "-std=gnu17 -O3 -fPIC -c -D_GNU_SOURCE");
     add_copy(&line, "-I", ridge_compile_include(include, sizeof include));
@@ -112,7 +112,7 @@ static ridge_status compile_mark(const char *name, const ridge_target_folder *fo
 }
 
 static ridge_status link_all(const char *path, const ridge_target_folder *folder, int n, ridge_error *error) {
-    command_line line = {.word = {ridge_child_variable("CC", "cc"), "-shared", "-o", folder->library}, .n = 4};
+    command_line line = {.word = {ridge_environment("CC", "cc"), "-shared", "-o", folder->library}, .n = 4};
     char object[260];
     for (int i = 0; i < n; i++) {
         (void)snprintf(object, sizeof object, "%s/%d.o", folder->temporary, i);

@@ -204,10 +204,11 @@ static bool wanted(const ridge_verification *v, const ridge_case *c, ridge_isa i
     return c->edge || isa == v->machine.isa;
 }
 
-/* Takes one case of the CPU in all its instruction sets, or several of a GPU. Returns the number of items taken. */
+/* Takes one case of the CPU in all its instruction sets, or several of a GPU or of peers in Python, which have none. Returns
+ * the number of items taken. */
 static int fill_grid(const ridge_verification *v, const ridge_lab_item *items, int left, grid *g) {
     *g = (grid){.target = items->target};
-    if (items->backend != RIDGE_BACKEND_cuda) {
+    if (items->backend != RIDGE_BACKEND_cuda && !ridge_item_is_peers(items)) {
         for (int isa = 0; isa < RIDGE_ISA_COUNT; isa++)
             if (wanted(v, &items->c, (ridge_isa)isa))
                 g->item[g->columns] = items, g->isa[g->columns++] = (ridge_isa)isa;
@@ -215,6 +216,7 @@ static int fill_grid(const ridge_verification *v, const ridge_lab_item *items, i
     }
     for (int n = 0; n < left && n < RIDGE_ASK_TOGETHER; n++) {
         if (items[n].target != items->target || items[n].backend != items->backend) break;
+        if (ridge_item_is_peers(&items[n]) != ridge_item_is_peers(items)) break;
         g->item[n] = &items[n];
         g->isa[n] = v->machine.isa;
         g->columns++;

@@ -44,19 +44,20 @@ typedef struct ridge_lab_plan {
     const ridge_user_input *user; /* inputs of the plan's only target, n_in entries; NULL: random */
     const ridge_machine *machine; /* NULL: detected; not a part of the run */
     int threads;                  /* 0: one per core */
-    const ridge_tuned *tuned;     /* measured ways come before predicted ones; NULL: none */
-    const ridge_isa *isa;         /* instruction set of the CPU kernels; NULL: the best here */
-    bool hot;                     /* operands in cache; false: cold */
-    bool no_ceilings;             /* only checks are wanted: no ceilings, no probes, no percentages */
-    bool refresh;                 /* ceilings are measured even if the cache file has them */
-    uint64_t seed;                /* first seed of the inputs */
-    double max_time;              /* seconds of rounds per case; 0: 2 */
-    double noise;                 /* half of an interval over its median at which a case ends; 0: 0.005 */
-    double within;                /* seconds of the whole run; cases that do not fit are skipped. 0: no limit */
-    double launch_limit;          /* seconds after which a launch counts as an endless loop; 0: 60 */
-    int iterations;               /* rounds per case; 0: decided by the stop rule */
-    int repeat;                   /* whole measurements of each case, each in its own processes; 0: 1 */
-    int warmup;                   /* rounds of each case before those: verified, not timed */
+    const char *peers;        /* versions of the libraries whose variants are measured, for the record; NULL: none */
+    const ridge_tuned *tuned; /* measured ways come before predicted ones; NULL: none */
+    const ridge_isa *isa;     /* instruction set of the CPU kernels; NULL: the best here */
+    bool hot;                 /* operands in cache; false: cold */
+    bool no_ceilings;         /* only checks are wanted: no ceilings, no probes, no percentages */
+    bool refresh;             /* ceilings are measured even if the cache file has them */
+    uint64_t seed;            /* first seed of the inputs */
+    double max_time;          /* seconds of rounds per case; 0: 2 */
+    double noise;             /* half of an interval over its median at which a case ends; 0: 0.005 */
+    double within;            /* seconds of the whole run; cases that do not fit are skipped. 0: no limit */
+    double launch_limit;      /* seconds after which a launch counts as an endless loop; 0: 60 */
+    int iterations;           /* rounds per case; 0: decided by the stop rule */
+    int repeat;               /* whole measurements of each case, each in its own processes; 0: 1 */
+    int warmup;               /* rounds of each case before those: verified, not timed */
     ridge_lab_hooks hooks;
     uint64_t began_ns; /* ridge_clock_ns() at the start of `within` and wall_s; 0: the call */
     int argc;          /* command line, for the record; 0: none */

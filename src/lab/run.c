@@ -43,6 +43,7 @@ ridge_status ridge_lab_open(ridge_lab *lab, const ridge_lab_plan *plan, const ri
                                      .warmup = plan->warmup,
                                      .prepare = plan->hooks.before_text,
                                      .cleanup = plan->hooks.after_text,
+                                     .peers = plan->peers,
                                      .user_inputs = plan->user != NULL,
                                      .argc = plan->argc,
                                      .argv = plan->argv};

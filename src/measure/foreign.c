@@ -18,6 +18,7 @@
 #include "core/random.h"
 #include "device/device.h"
 #include "measure/attest.h"
+#include "measure/beside.h"
 #include "measure/stats.h"
 #include "verify/view.h"
 
@@ -93,25 +94,9 @@ static const char *const programs[] = {[RIDGE_FOREIGN_NATIVE] = "ridge-judged",
                                        [RIDGE_FOREIGN_GPU] = "ridge-judged-cuda"};
 static const char python_host[] = "ridge-judged.py"; /* beside its library */
 
-/* They stand beside the program, in the folder above it (tests), or where they are installed. */
-static bool find_file(const char *name, char *path, size_t size) {
-    static const char *const places[] = {"", "../", "../libexec/ridge/"};
-    char self[512];
-    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (n <= 0) return false;
-    self[n] = '\0';
-    char *slash = strrchr(self, '/');
-    if (slash) slash[1] = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        (void)snprintf(path, size, "%s%s%s", self, places[i], name);
-        if (access(path, R_OK) == 0) return true;
-    }
-    return false;
-}
-
 bool ridge_foreign_has(ridge_foreign_host host) {
     char path[600];
-    return find_file(programs[host], path, sizeof path);
+    return ridge_find_beside(programs[host], path, sizeof path);
 }
 
 /* What the process is given to start with: arguments, and variables that its libraries need and no others. */
@@ -140,13 +125,13 @@ static void prepare_python(start_up *s, const char *library, int threads) {
 
 static bool prepare_start(start_up *s, int threads) {
     *s = (start_up){.argument = {programs[f.host]}};
-    if (!find_file(programs[f.host], s->program, sizeof s->program)) return false;
+    if (!ridge_find_beside(programs[f.host], s->program, sizeof s->program)) return false;
     if (f.host == RIDGE_FOREIGN_EMULATED) keep_variables(s, "EMULATOR_");
     if (f.host == RIDGE_FOREIGN_GPU) keep_variables(s, "CUDA_"), keep_variables(s, "LD_LIBRARY_PATH=");
     if (f.host != RIDGE_FOREIGN_PYTHON) return true;
     static char library[sizeof s->program];
     (void)snprintf(library, sizeof library, "%s", s->program);
-    if (!find_file(python_host, s->script, sizeof s->script)) return false;
+    if (!ridge_find_beside(python_host, s->script, sizeof s->script)) return false;
     (void)snprintf(s->program, sizeof s->program, "%.599s", f.python);
     prepare_python(s, library, threads);
     return true;

@@ -7,6 +7,7 @@
 #include "core/random.h"
 #include "device/device.h"
 #include "measure/foreign.h"
+#include "measure/python.h"
 #include "measure/sampler.h"
 #include "measure/stats.h"
 #include "measure/threads.h"
@@ -113,6 +114,7 @@ static ridge_status run_variant(ridge_sampler *s, int index, const ridge_operand
                              .team = team,
                              .plan = slot->plan};
     ridge_sampler_watch(s, slot->of);
+    if (ridge_python_is(slot->variant)) RIDGE_TRY(ridge_python_bind(&call));
     uint64_t begin = ridge_clock_ns();
     ridge_status status = ridge_variant_run_way(s->job->target, slot->variant, &s->job->here, &call, &slot->way);
     uint64_t end = ridge_clock_ns();

@@ -9,6 +9,7 @@
 
 #include "core/random.h"
 #include "device/device.h"
+#include "measure/python.h"
 #include "measure/sampler.h"
 #include "measure/stats.h"
 #include "verify/on_gpu.h"
@@ -85,23 +86,51 @@ static ridge_status cuda_fill(ridge_sampler *s, int set, uint64_t seed, ridge_er
 
 /* ---- launching -------------------------------------------------------------------------------------------------- */
 
-static ridge_status enqueue_on(ridge_sampler *s, int index, const ridge_operands *ops) {
+static ridge_call call_of(const ridge_sampler *s, int index, const ridge_operands *ops) {
     const cuda_rig *r = s->own;
+    return (ridge_call){.dim = ops->c.dim,
+                        .dtype = ops->c.dtype,
+                        .option = ops->c.option,
+                        .in = ops->in,
+                        .out = ops->out,
+                        .scratch = r->scratch,
+                        .stream = ridge_stream_handle(r->stream),
+                        .plan = s->slots[index].plan};
+}
+
+static ridge_status enqueue_on(ridge_sampler *s, int index, const ridge_operands *ops) {
     ridge_slot *slot = &s->slots[index];
-    const ridge_call call = {.dim = ops->c.dim,
-                             .dtype = ops->c.dtype,
-                             .option = ops->c.option,
-                             .in = ops->in,
-                             .out = ops->out,
-                             .scratch = r->scratch,
-                             .stream = ridge_stream_handle(r->stream),
-                             .plan = slot->plan};
+    const ridge_call call = call_of(s, index, ops);
     (void)ridge_why(); /* clears the reason of earlier launches */
     return ridge_variant_run_way(s->job->target, slot->variant, &s->job->here, &call, &slot->way);
 }
 
 static ridge_status enqueue(ridge_sampler *s, int index, int set) {
     return enqueue_on(s, index, &((const cuda_rig *)s->own)->sets[set]);
+}
+
+/* What a peer in Python does before the clock. */
+static ridge_status bind(ridge_sampler *s, int index, int set) {
+    if (!ridge_python_is(s->slots[index].variant)) return RIDGE_OK;
+    const ridge_call call = call_of(s, index, &((const cuda_rig *)s->own)->sets[set]);
+    return ridge_python_bind(&call);
+}
+
+static ridge_status enqueue_bound(ridge_sampler *s, int index, int set) {
+    ridge_slot *slot = &s->slots[index];
+    const uint64_t begin = ridge_clock_ns();
+    const ridge_status status = enqueue(s, index, set);
+    const double us = (double)(ridge_clock_ns() - begin) * 1e-3;
+    if (ridge_python_is(slot->variant) && (slot->host_us <= 0 || us < slot->host_us)) slot->host_us = us;
+    return status;
+}
+
+/* A launch in Python whose host code takes longer than the delay of a batch allows for waits behind a delay of its own: its kernels
+ * then follow each other as fast as the GPU takes them. */
+static ridge_status allow_for_host(ridge_sampler *s, int index, ridge_error *error) {
+    const ridge_slot *slot = &s->slots[index];
+    if (!(slot->host_us > enqueue_us)) return RIDGE_OK;
+    return ridge_stream_delay(((const cuda_rig *)s->own)->stream, 2 * slot->host_us, error);
 }
 
 static bool is_elsewhere(const ridge_sampler *s, int slot) {
@@ -164,8 +193,9 @@ static ridge_status cuda_launch(ridge_sampler *s, int slot, int set, ridge_statu
         return RIDGE_OK;
     }
     RIDGE_TRY(ridge_stream_wait(r->stream, error)); /* the fill */
+    *status = bind(s, slot, set);
     RIDGE_TRY(ridge_stream_record(r->stream, 0, error));
-    *status = enqueue(s, slot, set);
+    if (*status == RIDGE_OK) *status = enqueue_bound(s, slot, set);
     RIDGE_TRY(ridge_stream_record(r->stream, 1, error));
     survive(s, slot);
     ridge_sampler_watch(s, -1);
@@ -187,9 +217,13 @@ static ridge_status capture(ridge_sampler *s, ridge_launch *l, ridge_error *erro
 static ridge_status enqueue_timed(ridge_sampler *s, ridge_launch *l, int i, ridge_error *error) {
     cuda_rig *r = s->own;
     if (is_elsewhere(s, l->slot)) return launch_elsewhere(s, l->slot, l->set, &l->status, &l->sample.time_us, error);
+    if (!l->graph) {
+        l->status = l->status == RIDGE_OK ? bind(s, l->slot, l->set) : l->status;
+        RIDGE_TRY(allow_for_host(s, l->slot, error));
+    }
     RIDGE_TRY(ridge_stream_record(r->stream, 2 * i, error));
     if (l->graph && l->status == RIDGE_OK) RIDGE_TRY(ridge_graph_launch(l->graph, r->stream, error));
-    if (!l->graph && l->status == RIDGE_OK) l->status = enqueue(s, l->slot, l->set);
+    if (!l->graph && l->status == RIDGE_OK) l->status = enqueue_bound(s, l->slot, l->set);
     RIDGE_TRY(ridge_stream_record(r->stream, 2 * i + 1, error));
     if (s->io->careful) survive(s, s->slots[l->slot].of);
     return RIDGE_OK;

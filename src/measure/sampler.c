@@ -14,6 +14,7 @@
 #include "core/random.h"
 #include "device/device.h"
 #include "measure/foreign.h"
+#include "measure/python.h"
 #include "measure/stats.h"
 
 /* Oracle FLOP per sample's check. A first check above full_check_flops looks at drawn rows instead of all. */
@@ -110,6 +111,9 @@ double ridge_job_check_flops(const ridge_job *job) {
     return full * ridge_check_full_cost(job->target, &job->c);
 }
 
+/* What a library or a kernel of others says of a case that it does not take: `why` without what leads to it. */
+static const char *refusal(const char *why) { return *why ? why + strlen(": ") : "it does not take this case"; }
+
 /* The first launch of a variant is untimed. It is checked in full if the oracle's cost allows. The first optimized
  * variant is always checked in full, so that every case has a full check. */
 static ridge_status first_check(sampler *s, int index, bool must_be_full, ridge_error *error) {
@@ -118,9 +122,8 @@ static ridge_status first_check(sampler *s, int index, bool must_be_full, ridge_
     double time_us;
     RIDGE_TRY(s->rig->fill(s, 0, seed, error));
     RIDGE_TRY(s->rig->launch(s, index, 0, &status, &time_us, error));
-    if (status == RIDGE_UNSUPPORTED && ridge_foreign_is(s->slots[index].variant)) {
-        (void)ridge_why();
-        send_text(s, RIDGE_EVENT_SKIPPED, index, "it does not take this case");
+    if (status == RIDGE_UNSUPPORTED && s->slots[index].variant->role == RIDGE_PEER) {
+        send_text(s, RIDGE_EVENT_SKIPPED, index, refusal(ridge_why()));
         drop_slot(s, index);
         return RIDGE_OK;
     }
@@ -359,8 +362,13 @@ static ridge_status prepare_slot(sampler *s, int i, ridge_error *error) {
     }
     ridge_sampler_watch(s, i);
     (void)ridge_why(); /* clears the reason of the previous slot */
+    ridge_python_next(v);
     ridge_status status = v->prepare ? v->prepare(&job->c, job->threads, &slot->plan) : RIDGE_OK;
     ridge_sampler_watch(s, -1);
+    if (status == RIDGE_UNSUPPORTED && v->role == RIDGE_PEER) {
+        send_text(s, RIDGE_EVENT_SKIPPED, i, refusal(ridge_why()));
+        return RIDGE_OK;
+    }
     if (status != RIDGE_OK) {
         char text[240];
         (void)snprintf(text, sizeof text, "could not be prepared: %s%s", ridge_status_string(status), ridge_why());

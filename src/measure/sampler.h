@@ -26,6 +26,7 @@ typedef struct ridge_slot {
     double *times;        /* microseconds, RIDGE_MAX_SAMPLES; NULL: not part of the stop rule */
     int n;
     double estimate_us; /* see ridge_sampler_estimate; 0: not launched */
+    double host_us;     /* GPU, of a peer in Python: least time that a launch held up the host; 0: unknown */
     bool active;
     int64_t core_rows; /* RIDGE_SLOT_CORE */
     int sets;          /* operand sets per sample: 1, more for graphs */

@@ -211,8 +211,13 @@ static ridge_status turn_packed(const char *target, const DLTensor *t, const cha
     if (__builtin_mul_overflow(t->shape[heads], depth, &all) || __builtin_mul_overflow(all, t->shape[rows], &row))
         return ridge_fail(error, RIDGE_INVALID, "%s: %s has more elements than the address space holds", target, name);
     const int64_t shape[] = {t->shape[rows], 1, t->shape[heads], depth};
-    const int64_t strides[] = {t->strides ? t->strides[rows] : is_lse ? 1 : all, row > 0 ? row : 1,
-                               t->strides ? t->strides[heads] : is_lse ? t->shape[rows] : depth,
+    const int64_t strides[] = {t->strides ? t->strides[rows]
+                               : is_lse   ? 1
+                                          : all,
+                               row > 0 ? row : 1,
+                               t->strides ? t->strides[heads]
+                               : is_lse   ? t->shape[rows]
+                                          : depth,
                                is_lse || !t->strides ? 1 : t->strides[2]};
     turned->t = *t;
     turned->t.ndim = is_lse ? 3 : 4;
@@ -226,9 +231,10 @@ typedef struct attention_call {
     const char *target;
     const DLTensor *const *tensor;
     const char *const *name;
-    int n_in, n_out;              /* of tensors */
-    const DLTensor *more;         /* an output behind them; NULL: none */
-    const DLTensor *const *packed; /* of sequences one behind the other: where queries and keys end; NULL: it is not that */
+    int n_in, n_out;      /* of tensors */
+    const DLTensor *more; /* an output behind them; NULL: none */
+    const DLTensor *const
+        *packed; /* of sequences one behind the other: where queries and keys end; NULL: it is not that */
     const ridge_attention_options *options;
 } attention_call;
 
@@ -249,7 +255,8 @@ static ridge_status apply_attention(ridge_context *context, const attention_call
     in[c->n_in] = o->sink ? o->sink : &absent, in[c->n_in + 1] = o->slope ? o->slope : &absent;
     if (c->packed) in[c->n_in + 2] = c->packed[0], in[c->n_in + 3] = c->packed[1];
     if (c->more) out[c->n_out] = c->more;
-    return apply(context, c->target, in, c->n_in + (c->packed ? 4 : 2), out, c->n_out + (c->more ? 1 : 0), values, error);
+    return apply(context, c->target, in, c->n_in + (c->packed ? 4 : 2), out, c->n_out + (c->more ? 1 : 0), values,
+                 error);
 }
 
 ridge_status ridge_attention(ridge_context *context, const DLTensor *q, const DLTensor *k, const DLTensor *v,

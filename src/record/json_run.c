@@ -165,13 +165,13 @@ json_t *ridge_json_pair(const ridge_run *run, const ridge_pair *pair) {
 /* ---- the run ---------------------------------------------------------------------------------------------------- */
 
 static json_t *settings_json(const ridge_settings *s) {
-    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:b, s:f}", "threads", s->threads, "mode",
-                     s->hot ? "hot" : "cold", "seed", ridge_json_seed(s->seed), "max_time_s",
-                     ridge_json_number(s->max_time), "noise_pct", ridge_json_number(100 * s->noise), "within_s",
-                     number_if(s->within > 0, s->within), "iterations",
-                     s->iterations ? json_integer(s->iterations) : json_null(), "repeat", s->repeat > 1 ? s->repeat : 1,
-                     "warmup", s->warmup, "prepare", ridge_json_text(s->prepare), "cleanup",
-                     ridge_json_text(s->cleanup), "user_inputs", s->user_inputs, "level", RIDGE_LEVEL);
+    return json_pack(
+        "{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:f}", "threads", s->threads, "mode",
+        s->hot ? "hot" : "cold", "seed", ridge_json_seed(s->seed), "max_time_s", ridge_json_number(s->max_time),
+        "noise_pct", ridge_json_number(100 * s->noise), "within_s", number_if(s->within > 0, s->within), "iterations",
+        s->iterations ? json_integer(s->iterations) : json_null(), "repeat", s->repeat > 1 ? s->repeat : 1, "warmup",
+        s->warmup, "prepare", ridge_json_text(s->prepare), "cleanup", ridge_json_text(s->cleanup), "peers",
+        ridge_json_text(s->peers), "user_inputs", s->user_inputs, "level", RIDGE_LEVEL);
 }
 
 static json_t *argument_item(const void *context, int i) { return ridge_json_text(((char *const *)context)[i]); }

@@ -80,6 +80,7 @@ typedef struct ridge_settings {
     int repeat;                    /* whole measurements of each case */
     int warmup;                    /* rounds of each case before the timed ones */
     const char *prepare, *cleanup; /* commands around each case; NULL: none */
+    const char *peers;             /* versions of the libraries of peers in Python; NULL: none were asked for */
     bool user_inputs;              /* some inputs came from files */
     int argc;
     char **argv;

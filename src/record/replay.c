@@ -57,11 +57,17 @@ static const ridge_variant *plain_variant(const ridge_target *target, const char
     return NULL;
 }
 
-/* "cuda/optimized:rows_warp" is one way alone. Names live in the file. */
+/* "cuda/optimized:rows_warp" is one way alone. Peers in Python have no descriptor: their name and role say all that is derived
+ * from it. Names live in the file. */
 static ridge_status find_variant(const json_t *item, ridge_result *r, ridge_variant *forced, ridge_error *error) {
     const char *name = ridge_saved_text(item, "variant"), *colon = strchr(name, ':');
     r->variant = plain_variant(r->target, name, strlen(name));
     if (r->variant) return RIDGE_OK;
+    if (strcmp(ridge_saved_text(item, "role"), ridge_role_name(RIDGE_PEER)) == 0) {
+        *forced = (ridge_variant){.name = name, .role = RIDGE_PEER, .idea = ""};
+        r->variant = forced;
+        return RIDGE_OK;
+    }
     const ridge_variant *whole = colon ? plain_variant(r->target, name, (size_t)(colon - name)) : NULL;
     const ridge_way *way = whole ? ridge_way_find(whole, colon + 1) : NULL;
     if (!way)

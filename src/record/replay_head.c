@@ -72,6 +72,7 @@ static void read_settings(ridge_replay *replay) {
                                             .warmup = ridge_read_int(s, "warmup"),
                                             .prepare = json_string_value(json_object_get(s, "prepare")),
                                             .cleanup = json_string_value(json_object_get(s, "cleanup")),
+                                            .peers = json_string_value(json_object_get(s, "peers")),
                                             .user_inputs = json_is_true(json_object_get(s, "user_inputs"))};
 }
 

@@ -20,6 +20,7 @@ static const char *isa_text(const ridge_run *run) {
 static void print_heading(const ridge_run *run, const char *what, const ridge_page *page) {
     ridge_page_explain(page, "%s on %s, %d thread%s, %s, %s\n", what, run->machine.key, run->settings.threads,
                        run->settings.threads == 1 ? "" : "s", isa_text(run), mode_text(run));
+    if (run->settings.peers) ridge_page_explain(page, "peers of %s\n", run->settings.peers);
 }
 
 static bool same_case(const ridge_result *a, const ridge_result *b) {

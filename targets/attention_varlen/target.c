@@ -44,14 +44,19 @@ static const ridge_case cases[] = {
     {.dim = {140, 1, 2, 270, 1, 256, 200, 3}, .dtype = RIDGE_BF16, .option = {0.1, 1, 90, -1, 2, 1, 1}, EDGE, GPU},
 };
 
-#define ENDS(tensor, of) \
-    {.name = tensor, .rank = 1, .dim = {ATTENTION_SEQUENCES}, .dtype = RIDGE_I32, .fill = RIDGE_FILL_ENDS, .index_dim = of}
+#define ENDS(tensor, of)                                                                                      \
+    {                                                                                                         \
+        .name = tensor, .rank = 1, .dim = {ATTENTION_SEQUENCES}, .dtype = RIDGE_I32, .fill = RIDGE_FILL_ENDS, \
+        .index_dim = of                                                                                       \
+    }
 static const ridge_tensor_spec in[] = {ATTENTION_TENSORS_IN, ENDS("q_ends", ATTENTION_M), ENDS("k_ends", ATTENTION_N)};
 static const ridge_tensor_spec out[] = {ATTENTION_TENSORS_OUT};
 
 /* ---- oracle ---- */
 
-static int64_t end_of(const ridge_oracle_call *call, int ends, int64_t s) { return s < 0 ? 0 : (int64_t)call->in[ends][s]; }
+static int64_t end_of(const ridge_oracle_call *call, int ends, int64_t s) {
+    return s < 0 ? 0 : (int64_t)call->in[ends][s];
+}
 
 /* Rows behind the last end are of no sequence. */
 static attention_span span_of(const ridge_oracle_call *call, int64_t row) {
@@ -59,10 +64,9 @@ static attention_span span_of(const ridge_oracle_call *call, int64_t row) {
     int64_t s = 0;
     while (s < count && row >= end_of(call, ATTENTION_IN_Q_ENDS, s)) s++;
     if (s == count) return (attention_span){0, 0, {0, 0}};
-    return (attention_span){
-        (int)end_of(call, ATTENTION_IN_Q_ENDS, s - 1),
-        (int)end_of(call, ATTENTION_IN_Q_ENDS, s),
-        {(int)end_of(call, ATTENTION_IN_K_ENDS, s - 1), (int)end_of(call, ATTENTION_IN_K_ENDS, s)}};
+    return (attention_span){(int)end_of(call, ATTENTION_IN_Q_ENDS, s - 1),
+                            (int)end_of(call, ATTENTION_IN_Q_ENDS, s),
+                            {(int)end_of(call, ATTENTION_IN_K_ENDS, s - 1), (int)end_of(call, ATTENTION_IN_K_ENDS, s)}};
 }
 
 static void oracle(const ridge_oracle_call *call) { attention_oracle(call, span_of); }

@@ -220,15 +220,16 @@ static int compare_ends(const void *a, const void *b) { return *(const int32_t *
 
 /* Some equal, and some behind the last row of `all`, or none there. */
 static void draw_ends(int32_t *ends, int all, unsigned *state) {
-    for (int s = 0; s < SEQUENCES; s++) *state = *state * 1664525U + 1013904223U, ends[s] = (int32_t)(*state >> 8) % (all + 1);
+    for (int s = 0; s < SEQUENCES; s++)
+        *state = *state * 1664525U + 1013904223U, ends[s] = (int32_t)(*state >> 8) % (all + 1);
     ends[1] = ends[0];
     qsort(ends, SEQUENCES, sizeof *ends, compare_ends);
 }
 
 static void run_varlen(fixture *f, varlen *x, const ridge_attention_options *o) {
     ridge_error error = {0};
-    if (ridge_attention_varlen(f->context, &x->t[0], &x->t[1], &x->t[2], &x->of_q, &x->of_k, o, &x->t[3], &x->t[4], &error) !=
-        RIDGE_OK)
+    if (ridge_attention_varlen(f->context, &x->t[0], &x->t[1], &x->t[2], &x->of_q, &x->of_k, o, &x->t[3], &x->t[4],
+                               &error) != RIDGE_OK)
         fail_msg("%s", error.text);
 }
 
@@ -298,18 +299,18 @@ static void bad_sequences_are_refused(void **state) {
     ridge_error error = {0};
     set_up_varlen(f, &x);
     x.t[0].ndim = 4;
-    assert_int_equal(ridge_attention_varlen(f->context, &x.t[0], &x.t[1], &x.t[2], &x.of_q, &x.of_k, NULL, &x.t[3],
-                                            &x.t[4], &error),
-                     RIDGE_INVALID);
+    assert_int_equal(
+        ridge_attention_varlen(f->context, &x.t[0], &x.t[1], &x.t[2], &x.of_q, &x.of_k, NULL, &x.t[3], &x.t[4], &error),
+        RIDGE_INVALID);
     assert_non_null(strstr(error.text, "q has 4 dimensions, not 3: [rows, heads, depth]"));
     x.t[0].ndim = 3;
     assert_int_equal(
         ridge_attention_varlen(f->context, &x.t[0], &x.t[1], &x.t[2], &x.of_q, NULL, NULL, &x.t[3], &x.t[4], &error),
         RIDGE_INVALID);
     x.ends_shape = 0;
-    assert_int_equal(ridge_attention_varlen(f->context, &x.t[0], &x.t[1], &x.t[2], &x.of_q, &x.of_k, NULL, &x.t[3],
-                                            &x.t[4], &error),
-                     RIDGE_INVALID);
+    assert_int_equal(
+        ridge_attention_varlen(f->context, &x.t[0], &x.t[1], &x.t[2], &x.of_q, &x.of_k, NULL, &x.t[3], &x.t[4], &error),
+        RIDGE_INVALID);
     assert_non_null(strstr(error.text, "sequences must be at least 1"));
 }
 

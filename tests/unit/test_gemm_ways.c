@@ -90,8 +90,10 @@ static void older_devices_multiply_and_add(void **state) {
 static void blackwell_has_tiles_of_its_own(void **state) {
     (void)state;
     static const shape shapes[] = {
-        {4096, 4096, 4096, RIDGE_BF16, 0, "tensor_pairs"}, {8192, 8192, 8192, RIDGE_F16, 1u << GEMM_B, "tensor_pairs"},
-        {128, 32768, 8192, RIDGE_BF16, 0, "tensor_blocks"}, {1001, 3003, 2005, RIDGE_BF16, 0, "any"},
+        {4096, 4096, 4096, RIDGE_BF16, 0, "tensor_pairs"},
+        {8192, 8192, 8192, RIDGE_F16, 1u << GEMM_B, "tensor_pairs"},
+        {128, 32768, 8192, RIDGE_BF16, 0, "tensor_blocks"},
+        {1001, 3003, 2005, RIDGE_BF16, 0, "any"},
         {4096, 4096, 4096, RIDGE_F32, 0, "any"},
     };
     ALL_RUN_BY(shapes, &b200);
