@@ -111,6 +111,10 @@ double ridge_job_check_flops(const ridge_job *job) {
     return full * ridge_check_full_cost(job->target, &job->c);
 }
 
+/* A kernel of somebody else, and a peer in Python, learns of a case when it is asked. A compiled variant has said before that it
+ * takes it. */
+static bool may_refuse(const ridge_variant *v) { return ridge_foreign_is(v) || ridge_python_is(v); }
+
 /* What a library or a kernel of others says of a case that it does not take: `why` without what leads to it. */
 static const char *refusal(const char *why) { return *why ? why + strlen(": ") : "it does not take this case"; }
 
@@ -122,7 +126,7 @@ static ridge_status first_check(sampler *s, int index, bool must_be_full, ridge_
     double time_us;
     RIDGE_TRY(s->rig->fill(s, 0, seed, error));
     RIDGE_TRY(s->rig->launch(s, index, 0, &status, &time_us, error));
-    if (status == RIDGE_UNSUPPORTED && s->slots[index].variant->role == RIDGE_PEER) {
+    if (status == RIDGE_UNSUPPORTED && may_refuse(s->slots[index].variant)) {
         send_text(s, RIDGE_EVENT_SKIPPED, index, refusal(ridge_why()));
         drop_slot(s, index);
         return RIDGE_OK;
@@ -365,7 +369,7 @@ static ridge_status prepare_slot(sampler *s, int i, ridge_error *error) {
     ridge_python_next(v);
     ridge_status status = v->prepare ? v->prepare(&job->c, job->threads, &slot->plan) : RIDGE_OK;
     ridge_sampler_watch(s, -1);
-    if (status == RIDGE_UNSUPPORTED && v->role == RIDGE_PEER) {
+    if (status == RIDGE_UNSUPPORTED && may_refuse(v)) {
         send_text(s, RIDGE_EVENT_SKIPPED, i, refusal(ridge_why()));
         return RIDGE_OK;
     }
