@@ -10,6 +10,7 @@ BACKWARD_TILES(DECLARE)
     {.name = #name_,                                                     \
      .idea = idea_,                                                      \
      .needs = 90,                                                        \
+     .below = 91,                                                        \
      .plan = backward_tile_plan,                                         \
      .run = RIDGE_CUDA(attention_backward_cuda_##name_),                 \
      .own = &(const backward_tile){depth_, values_, queries_, keys_, apart_}},
