@@ -61,12 +61,22 @@ static void place(ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
         ridge_place(&r->work, r->time_us.median, ceilings, hot, peak_of(r, ceilings, false), &r->place);
 }
 
+/* The peak that nothing exceeds: that of the case's type, or of a single product of a faster type that the variant declares to make
+ * in its place. */
+static const char *fastest_peak(const ridge_result *r, const ridge_ceilings *ceilings) {
+    const char *const of_case = peak_of(r, ceilings, true);
+    const ridge_variant ran = variant_run(r);
+    const ridge_arithmetic own = ridge_variant_arithmetic(r->target, &ran, &r->c, &r->here);
+    const char *const name = own.products == 1 ? tensor_peaks[own.type] : NULL;
+    return name && ridge_ceilings_peak(ceilings, name) > ridge_ceilings_peak(ceilings, of_case) ? name : of_case;
+}
+
 /* Outputs that fit in the last-level cache may not have reached memory when the timer stops: the physical floor of a
  * cold launch then counts reads only. */
 static double floor_us(const ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
     ridge_work work = r->work;
     if (!hot && work.bytes_written < ridge_ceilings_last_level(ceilings)) work.bytes_written = 0;
-    return ridge_floor_us(&work, ceilings, hot, peak_of(r, ceilings, true));
+    return ridge_floor_us(&work, ceilings, hot, fastest_peak(r, ceilings));
 }
 
 /* Whether a time inside a graph can be judged: it needs an interval. */

@@ -129,23 +129,32 @@ static ridge_status copy_input(const ridge_operands *ops, int tensor, const ridg
     return status;
 }
 
+static void poison_tensor(const ridge_view &view, cudaStream_t stream) {
+    const uint64_t bits = ridge_poison_bits(view.dtype);
+    const unsigned blocks = blocks_for(view.elements, 8 * THREADS);
+    if (ridge_dtype_is_packed(view.dtype))
+        fill_guard<<<blocks, THREADS, 0, stream>>>((unsigned char *)view.base,
+                                                   (int64_t)ridge_view_bytes(&view, view.elements), packed_poison());
+    else if (view.size == 1)
+        fill_poison<<<blocks, THREADS, 0, stream>>>((uint8_t *)view.base, view.elements, (uint8_t)bits);
+    else if (view.size == 2)
+        fill_poison<<<blocks, THREADS, 0, stream>>>((uint16_t *)view.base, view.elements, (uint16_t)bits);
+    else if (view.size == 4)
+        fill_poison<<<blocks, THREADS, 0, stream>>>((uint32_t *)view.base, view.elements, (uint32_t)bits);
+    else
+        fill_poison<<<blocks, THREADS, 0, stream>>>((uint64_t *)view.base, view.elements, bits);
+}
+
+/* Outputs, and inputs that are not given, as ridge_operands_make has those. */
+static bool is_poisoned(const ridge_operands *ops, int tensor) {
+    return tensor >= ops->target->n_in || !ridge_spec_given(&ops->target->in[tensor], &ops->c);
+}
+
 static ridge_status fill_tensor(const ridge_operands *ops, int tensor, const ridge_view &view, cudaStream_t stream,
                                 ridge_error *error) {
     if (view.elements == 0) return RIDGE_OK;
-    if (tensor >= ops->target->n_in) {
-        const uint64_t bits = ridge_poison_bits(view.dtype);
-        const unsigned blocks = blocks_for(view.elements, 8 * THREADS);
-        if (ridge_dtype_is_packed(view.dtype))
-            fill_guard<<<blocks, THREADS, 0, stream>>>(
-                (unsigned char *)view.base, (int64_t)ridge_view_bytes(&view, view.elements), packed_poison());
-        else if (view.size == 1)
-            fill_poison<<<blocks, THREADS, 0, stream>>>((uint8_t *)view.base, view.elements, (uint8_t)bits);
-        else if (view.size == 2)
-            fill_poison<<<blocks, THREADS, 0, stream>>>((uint16_t *)view.base, view.elements, (uint16_t)bits);
-        else if (view.size == 4)
-            fill_poison<<<blocks, THREADS, 0, stream>>>((uint32_t *)view.base, view.elements, (uint32_t)bits);
-        else
-            fill_poison<<<blocks, THREADS, 0, stream>>>((uint64_t *)view.base, view.elements, bits);
+    if (is_poisoned(ops, tensor)) {
+        poison_tensor(view, stream);
         return RIDGE_OK;
     }
     if (ops->user && ops->user[tensor].data)

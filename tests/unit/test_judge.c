@@ -152,6 +152,38 @@ static void a_variant_is_held_to_its_own_arithmetic(void **state) {
     assert_string_equal(place_products(0, 90, true).binding, "fp32 ffma"); /* another case, another kernel */
 }
 
+static ridge_arithmetic by_one_half(const ridge_case *c, int sm) {
+    (void)c;
+    return sm == 90 ? (ridge_arithmetic){RIDGE_F16, 1} : (ridge_arithmetic){.products = 0};
+}
+
+/* Of tf32, 1024^3 in so many µs. */
+static ridge_verdict verdict_of_one_half(double us, int sm) {
+    const ridge_variant variant = {.name = "cuda/optimized",
+                                   .role = RIDGE_OPTIMIZED,
+                                   .run = RIDGE_ANY_ISA(fixture_nothing),
+                                   .arithmetic = by_one_half};
+    ridge_ceilings ceilings = {.n_levels = 1};
+    ceilings.levels[0] = fixture_level("DRAM", 0, 45000, 40000, 42000);
+    fixture_add_peak(&ceilings, "tf32 wgmma", "tf32", 480000);
+    fixture_add_peak(&ceilings, "fp16 wgmma", "fp16", 900000);
+    ridge_result r = {.target = &products, .c = products.cases[1], .variant = &variant, .here = {.sm = sm}};
+    r.c.dtype = RIDGE_TF32;
+    ridge_series event = series_of(us, 0.001, 40), none = {.n = 0};
+    const ridge_job_result job = {.frame_us = 0.001};
+    ridge_result_judge(&r, &event, &none, &job, &ceilings, false);
+    free(r.samples);
+    return r.verdict;
+}
+
+/* 4.5 µs at tf32's peak, 2.4 at fp16's, by which one product is made in the place of each. */
+static void a_faster_type_has_its_own_floor(void **state) {
+    (void)state;
+    assert_int_equal(verdict_of_one_half(3.5, 90), RIDGE_VERDICT_OK);
+    assert_int_equal(verdict_of_one_half(3.5, 80), RIDGE_VERDICT_IMPOSSIBLE);
+    assert_int_equal(verdict_of_one_half(1.9, 90), RIDGE_VERDICT_IMPOSSIBLE);
+}
+
 /* What the targets say of their cases: the kernels' own choice, from the header that makes it. */
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -159,6 +191,7 @@ int main(void) {
         cmocka_unit_test(a_graph_without_an_interval_is_not_judged),
         cmocka_unit_test(a_processors_companion_is_no_graph),
         cmocka_unit_test(a_variant_is_held_to_its_own_arithmetic),
+        cmocka_unit_test(a_faster_type_has_its_own_floor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
