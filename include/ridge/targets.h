@@ -1,8 +1,9 @@
 /* Targets besides those of the build: of a program that links ridge, or of a shared object that `ridge run ./mine.so` opens.
  *
- *     cc -shared -fPIC -O3 -o mine.so target.c cpu.c         target.c ends with RIDGE_TARGET_SHARED(ridge_target_mine);
+ *     cc -shared -fPIC -O3 -march=native -o mine.so target.c kernels.c
  *     ridge verify ./mine.so && ridge run ./mine.so
  *
+ * target.c ends with RIDGE_TARGET_SHARED(ridge_target_mine); and names kernels by RIDGE_ANY_ISA: such a build has one instruction set.
  * `ridge run ./mine` compiles the folder of a target, such as `ridge new mine` writes, and needs no such line. */
 #ifndef RIDGE_TARGETS_H
 #define RIDGE_TARGETS_H

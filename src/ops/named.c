@@ -197,33 +197,24 @@ static ridge_status turn(const char *target, const DLTensor *t, const char *name
     return RIDGE_OK;
 }
 
-/* [rows, heads, depth], or the lse [heads, rows], as of one batch. */
+/* Of [rows, heads, depth], or the lse [heads, rows], as of one batch. */
 static ridge_status turn_packed(const char *target, const DLTensor *t, const char *name, rows_first *turned,
                                 ridge_error *error) {
+    static const int to[2][3] = {{2, 1, 3}, {1, 2}}; /* places in [batch, heads, rows, depth] */
     const bool is_lse = strcmp(name, "lse") == 0;
-    const int rank = is_lse ? 2 : 3, rows = is_lse ? 1 : 0, heads = is_lse ? 0 : 1;
+    const int rank = is_lse ? 2 : 3;
+    int64_t shape[4] = {1, 0, 0, 0}, strides[4] = {1, 0, 0, 0}, below = 1;
     if (!t) return ridge_fail(error, RIDGE_INVALID, "%s: %s is NULL", target, name);
     if (t->ndim != rank || !t->shape)
         return ridge_fail(error, RIDGE_INVALID, "%s: %s has %d dimensions, not %d: %s", target, name, t->ndim, rank,
                           is_lse ? "[heads, rows]" : "[rows, heads, depth]");
-    const int64_t depth = is_lse ? 1 : t->shape[2];
-    int64_t row = is_lse ? 1 : 0, all;
-    if (__builtin_mul_overflow(t->shape[heads], depth, &all) || __builtin_mul_overflow(all, t->shape[rows], &row))
-        return ridge_fail(error, RIDGE_INVALID, "%s: %s has more elements than the address space holds", target, name);
-    const int64_t shape[] = {t->shape[rows], 1, t->shape[heads], depth};
-    const int64_t strides[] = {t->strides ? t->strides[rows]
-                               : is_lse   ? 1
-                                          : all,
-                               row > 0 ? row : 1,
-                               t->strides ? t->strides[heads]
-                               : is_lse   ? t->shape[rows]
-                                          : depth,
-                               is_lse || !t->strides ? 1 : t->strides[2]};
-    turned->t = *t;
-    turned->t.ndim = is_lse ? 3 : 4;
-    memcpy(turned->shape, shape, sizeof shape), memcpy(turned->strides, strides, sizeof strides);
-    turned->t.shape = turned->shape, turned->t.strides = turned->strides;
-    return RIDGE_OK;
+    for (int d = rank - 1; d >= 0; d--) {
+        shape[to[is_lse][d]] = t->shape[d], strides[to[is_lse][d]] = t->strides ? t->strides[d] : below;
+        (void)__builtin_mul_overflow(below, t->shape[d], &below); /* turn() refuses what overflows */
+    }
+    DLTensor whole = *t;
+    whole.ndim = rank + 1, whole.shape = shape, whole.strides = strides;
+    return turn(target, &whole, name, turned, error);
 }
 
 /* A call of attention or of its gradients: tensors of heads, in order, and options. */

@@ -50,33 +50,32 @@ static ridge_variant variant_run(const ridge_result *r) {
     return r->way ? ridge_variant_of_way(r->variant, r->way, r->variant->name) : *r->variant;
 }
 
-/* The peak of the arithmetic that the variant declares, if it was measured. */
-static void place(ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
+/* The arithmetic that the variant declares; products: 0 where it declares none, or where that peak was not measured. */
+static ridge_arithmetic arithmetic_of(const ridge_result *r, const ridge_ceilings *ceilings) {
     const ridge_variant ran = variant_run(r);
     const ridge_arithmetic own = ridge_variant_arithmetic(r->target, &ran, &r->c, &r->here);
     const char *name = own.products > 0 ? tensor_peaks[own.type] : NULL;
-    if (name && ridge_ceilings_peak(ceilings, name))
+    return name && ridge_ceilings_peak(ceilings, name) ? own : (ridge_arithmetic){.products = 0};
+}
+
+static void place(ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
+    const ridge_arithmetic own = arithmetic_of(r, ceilings);
+    const char *name = tensor_peaks[own.type];
+    if (own.products > 0)
         ridge_place_products(&r->work, r->time_us.median, ceilings, hot, name, own.products, &r->place);
     else
         ridge_place(&r->work, r->time_us.median, ceilings, hot, peak_of(r, ceilings, false), &r->place);
 }
 
-/* The peak that nothing exceeds: that of the case's type, or of a single product of a faster type that the variant declares to make
- * in its place. */
-static const char *fastest_peak(const ridge_result *r, const ridge_ceilings *ceilings) {
-    const char *const of_case = peak_of(r, ceilings, true);
-    const ridge_variant ran = variant_run(r);
-    const ridge_arithmetic own = ridge_variant_arithmetic(r->target, &ran, &r->c, &r->here);
-    const char *const name = own.products == 1 ? tensor_peaks[own.type] : NULL;
-    return name && ridge_ceilings_peak(ceilings, name) > ridge_ceilings_peak(ceilings, of_case) ? name : of_case;
-}
-
 /* Outputs that fit in the last-level cache may not have reached memory when the timer stops: the physical floor of a
- * cold launch then counts reads only. */
+ * cold launch then counts reads only. A variant that declares one product of a faster type in the place of each has that type's. */
 static double floor_us(const ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
+    const ridge_arithmetic own = arithmetic_of(r, ceilings);
     ridge_work work = r->work;
     if (!hot && work.bytes_written < ridge_ceilings_last_level(ceilings)) work.bytes_written = 0;
-    return ridge_floor_us(&work, ceilings, hot, fastest_peak(r, ceilings));
+    const double of_case = ridge_floor_us(&work, ceilings, hot, peak_of(r, ceilings, true));
+    if (own.products != 1) return of_case;
+    return fmin(of_case, ridge_floor_us(&work, ceilings, hot, tensor_peaks[own.type]));
 }
 
 /* Whether a time inside a graph can be judged: it needs an interval. */

@@ -157,16 +157,18 @@ static ridge_arithmetic by_one_half(const ridge_case *c, int sm) {
     return sm == 90 ? (ridge_arithmetic){RIDGE_F16, 1} : (ridge_arithmetic){.products = 0};
 }
 
-/* Of tf32, 1024^3 in so many µs. */
-static ridge_verdict verdict_of_one_half(double us, int sm) {
+/* Of tf32, 1024^3 in so many µs. fp16_first: in the list of peaks. */
+static ridge_verdict verdict_of_one_half(double us, int sm, bool fp16_first) {
     const ridge_variant variant = {.name = "cuda/optimized",
                                    .role = RIDGE_OPTIMIZED,
                                    .run = RIDGE_ANY_ISA(fixture_nothing),
                                    .arithmetic = by_one_half};
     ridge_ceilings ceilings = {.n_levels = 1};
     ceilings.levels[0] = fixture_level("DRAM", 0, 45000, 40000, 42000);
-    fixture_add_peak(&ceilings, "tf32 wgmma", "tf32", 480000);
-    fixture_add_peak(&ceilings, "fp16 wgmma", "fp16", 900000);
+    for (int i = 0; i < 2; i++) {
+        const bool fp16 = (i == 0) == fp16_first;
+        fixture_add_peak(&ceilings, fp16 ? "fp16 wgmma" : "tf32 wgmma", fp16 ? "fp16" : "tf32", fp16 ? 900000 : 480000);
+    }
     ridge_result r = {.target = &products, .c = products.cases[1], .variant = &variant, .here = {.sm = sm}};
     r.c.dtype = RIDGE_TF32;
     ridge_series event = series_of(us, 0.001, 40), none = {.n = 0};
@@ -179,9 +181,11 @@ static ridge_verdict verdict_of_one_half(double us, int sm) {
 /* 4.5 µs at tf32's peak, 2.4 at fp16's, by which one product is made in the place of each. */
 static void a_faster_type_has_its_own_floor(void **state) {
     (void)state;
-    assert_int_equal(verdict_of_one_half(3.5, 90), RIDGE_VERDICT_OK);
-    assert_int_equal(verdict_of_one_half(3.5, 80), RIDGE_VERDICT_IMPOSSIBLE);
-    assert_int_equal(verdict_of_one_half(1.9, 90), RIDGE_VERDICT_IMPOSSIBLE);
+    for (int first = 0; first < 2; first++) {
+        assert_int_equal(verdict_of_one_half(3.5, 90, first), RIDGE_VERDICT_OK);
+        assert_int_equal(verdict_of_one_half(3.5, 80, first), RIDGE_VERDICT_IMPOSSIBLE);
+        assert_int_equal(verdict_of_one_half(1.9, 90, first), RIDGE_VERDICT_IMPOSSIBLE);
+    }
 }
 
 /* What the targets say of their cases: the kernels' own choice, from the header that makes it. */
