@@ -9,7 +9,6 @@ replayed in turns, and each result is compared with fp64.
 """
 
 import argparse
-import statistics
 
 import sides
 import torch
@@ -87,8 +86,7 @@ def main():
                 values.append(median[peer] / median["ridge"])
         torch.cuda.empty_cache()
     for peer, values in ratios.items():
-        if values:
-            print(f"{peer} / ridge: geometric mean {statistics.geometric_mean(values):.3f}, worst {min(values):.3f}")
+        sides.print_ratios(f"{peer} / ridge", values)
     if o.json:
         sides.write_rows(o.json, rows)
 

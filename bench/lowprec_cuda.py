@@ -11,7 +11,6 @@ Operands rotate, graphs are replayed in turns, and rows of each result are compa
 """
 
 import argparse
-import statistics
 
 import sides
 import torch
@@ -193,7 +192,7 @@ def main():
                 ratios.setdefault(f"{title.split()[0]} {what}: {theirs} / {ours}", []).append(times[theirs] / times[ours])
         torch.cuda.empty_cache()
     for pair, values in ratios.items():
-        print(f"{pair}: geometric mean {statistics.geometric_mean(values):.3f}, worst {min(values):.3f}")
+        sides.print_ratios(pair, values)
     if o.json:
         sides.write_rows(o.json, rows)
 

@@ -14,7 +14,6 @@ result are compared with fp64, as in gemm_cuda.py.
 
 import argparse
 import random
-import statistics
 
 import sides
 import torch
@@ -159,7 +158,7 @@ def main():
                 ratios.setdefault(f"{title.split()[0]}: {theirs} / ridge", []).append(times[theirs] / times["ridge"])
         torch.cuda.empty_cache()
     for pair, values in ratios.items():
-        print(f"{pair}: geometric mean {statistics.geometric_mean(values):.3f}, worst {min(values):.3f}")
+        sides.print_ratios(pair, values)
     if o.json:
         sides.write_rows(o.json, rows)
 

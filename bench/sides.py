@@ -300,6 +300,12 @@ def medians(samples):
     return {name: statistics.median(values) if values else None for name, values in samples.items()}
 
 
+def print_ratios(title, values):
+    """Of times over ridge's; nothing where there are none."""
+    if values:
+        print(f"{title}: geometric mean {statistics.geometric_mean(values):.3f}, worst {min(values):.3f}")
+
+
 # ---- records --------------------------------------------------------------------------------------------------------
 def machine():
     properties = torch.cuda.get_device_properties(0)

@@ -11,7 +11,6 @@ rotate, graphs are replayed in turns, and each result is compared with fp64. TFL
 
 import argparse
 import math
-import statistics
 
 import sides
 import torch
@@ -133,8 +132,7 @@ def main():
                 values.append(median[peer] / median["ridge"])
         torch.cuda.empty_cache()
     for peer, values in ratios.items():
-        if values:
-            print(f"{peer} / ridge: geometric mean {statistics.geometric_mean(values):.3f}, worst {min(values):.3f}")
+        sides.print_ratios(f"{peer} / ridge", values)
     if o.json:
         sides.write_rows(o.json, rows)
 
