@@ -55,6 +55,7 @@ RIDGE_CUDA_DECLARE(gemm_cuda_batched_any);
     {.name = #name_,                                                                \
      .idea = idea_,                                                                 \
      .needs = 90,                                                                   \
+     .below = 91,                                                                   \
      .plan = plan_of_tiles,                                                         \
      .run = RIDGE_CUDA(gemm_cuda_##name_),                                          \
      .own = &(const gemm_tile){columns_, stages_, cluster_m_, cluster_n_, split_, rate_, 1}},

@@ -59,6 +59,7 @@ RIDGE_CUDA_DECLARE(gemm_cuda_each_grouped_any);
     {.name = #name_,                                                                                 \
      .idea = idea_,                                                                                  \
      .needs = 90,                                                                                    \
+     .below = 91,                                                                                    \
      .plan = plan_of_tiles,                                                                          \
      .run = RIDGE_CUDA(run_##name_),                                                                 \
      .number = number_,                                                                              \

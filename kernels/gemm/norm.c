@@ -110,6 +110,7 @@ RIDGE_CUDA_DECLARE(gemm_norm_cuda_any);
     {.name = #name_,                                         \
      .idea = idea_,                                          \
      .needs = 90,                                            \
+     .below = 91,                                            \
      .plan = plan_of_tiles,                                  \
      .run = RIDGE_CUDA(gemm_norm_cuda_##name_),              \
      .own = &(const gemm_norm_tile){{columns_, stages_, 1, 1, false, rate_, 1}, beside_}},
@@ -117,6 +118,7 @@ RIDGE_CUDA_DECLARE(gemm_norm_cuda_any);
     {.name = #name_,                                                                      \
      .idea = idea_ ", then row passes",                                                   \
      .needs = 90,                                                                         \
+     .below = 91,                                                                         \
      .plan = plan_of_hi_lo,                                                               \
      .run = RIDGE_CUDA(gemm_norm_cuda_##name_),                                           \
      .own = &(const gemm_tile){columns_, stages_, cluster_m_, cluster_n_, split_, rate_, 3}},
