@@ -188,6 +188,13 @@ static const ridge_variant *tested_on_cpu(const ridge_target *target) {
     return NULL;
 }
 
+/* Some tensor without an element: its output may be the same for all seeds. */
+static bool is_empty(const ridge_tensor_spec *specs, int count, const ridge_case *c) {
+    for (int i = 0; i < count; i++)
+        if (ridge_spec_elements(&specs[i], c) == 0) return true;
+    return false;
+}
+
 /* Drawn layouts are a part of all; digests tell outputs apart that differ, and only those. */
 static void digests_and_drawn_layouts(void **state) {
     ridge_team *team = *state;
@@ -198,7 +205,8 @@ static void digests_and_drawn_layouts(void **state) {
         const ridge_case *c = NULL;
         for (int i = 0; i < target->n_cases; i++)
             if (looked_at(target, &target->cases[i]) && target->cases[i].dim[0] > 1 &&
-                ridge_spec_elements(&target->out[0], &target->cases[i]) > 0)
+                !is_empty(target->in, target->n_in, &target->cases[i]) &&
+                !is_empty(target->out, target->n_out, &target->cases[i]))
                 c = &target->cases[i];
         if (!c || !variant) continue;
         ridge_verified_runs all, two, again, other;
