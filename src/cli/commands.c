@@ -46,6 +46,18 @@ const ridge_command ridge_commands[] = {
      "  perf record \\\n"
      "      ridge launch micro_tiling_matmul --variant cpu/optimized --iterations 100\n",
      ridge_cmd_launch, ridge_pattern_words},
+    {"asm", 'a', "Instructions of the GPU kernels that variants launch, counted in PTX and SASS.", "PATTERN…",
+     "Each variant is captured, not run; of each kernel that it launches, a line for its PTX and one for its machine "
+     "code (SASS) count "
+     "tensor-core instructions, copies by TMA and by cp.async, loads and stores of global (vector, scalar), shared and "
+     "local "
+     "memory, where registers are spilled to, special functions, fused multiply-adds and barriers. A loop's body "
+     "counts once. "
+     "Needs CUDA's cuobjdump and nvdisasm; without a GPU, ridge-emulated has the PTX.",
+     "  ridge asm fused_l2norm\n"
+     "  ridge asm gemm --sizes 4096x4096x4096 --dtype bf16 --variant cuda/optimized\n"
+     "  ridge asm rsqrt --sizes 1M --text sass >rsqrt.sass\n",
+     ridge_cmd_asm, ridge_pattern_words},
     {"check", 'k', "Judge a kernel of your own: right on all cases, and how fast beside ridge's.",
      "TARGET FILE[:SYMBOL]",
      "FILE is a shared object, C (.c, compiled by cc), CUDA C (.cu, by nvcc) or Python (.py, on arrays of NumPy or "

@@ -7,6 +7,7 @@
 #include "cli/peers.h"
 #include "cli/values.h"
 #include "measure/job.h"
+#include "record/instructions.h"
 
 /* Index of value among the words of an option; -1, with the nearest word and all words in the error, if it is none of
  * them. */
@@ -143,6 +144,16 @@ static ridge_status set_format(ridge_options *o, const char *v, ridge_error *e) 
     return RIDGE_OK;
 }
 
+static void text_words(ridge_words *words) {
+    for (int code = 0; code < RIDGE_CODE_COUNT; code++) ridge_words_add(words, ridge_code_name((ridge_code)code));
+}
+
+static ridge_status set_text(ridge_options *o, const char *v, ridge_error *e) {
+    ridge_words words = {0};
+    o->text = find_value("--text", v, text_words, &words, e); /* words are in the order of ridge_code */
+    return o->text < 0 ? RIDGE_INVALID : RIDGE_OK;
+}
+
 static void color_words(ridge_words *words) {
     static const char *const names[] = {[RIDGE_AUTO] = "auto", [RIDGE_ALWAYS] = "always", [RIDGE_NEVER] = "never"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) ridge_words_add(words, names[i]);
@@ -273,25 +284,25 @@ static ridge_status set_option(ridge_options *o, const char *v, ridge_error *e) 
     return RIDGE_OK;
 }
 
-/* Letters of the commands: l list, r run, c compare, t tune, p peak, f roofline, v verify, n launch, d doctor,
+/* Letters of the commands: l list, r run, c compare, t tune, p peak, f roofline, v verify, n launch, a asm, d doctor,
  * i diff, k check, x exploits, m time, w new, y replay, s completion, h help. */
 const ridge_option_row ridge_option_rows[] = {
     {"chapter", "NAME", "l", "only targets of this chapter", set_chapter, ridge_chapter_words, RIDGE_VALUE_OTHER},
     {"backend", "NAME", "lrctfvn", "only variants of this backend:", set_backend, ridge_backend_words,
      RIDGE_VALUE_OTHER},
     {"backend", "NAME", "p", "only ceilings of this backend:", set_backend, ridge_backend_words, RIDGE_VALUE_OTHER},
-    {"variant", "PATTERN", "lrctfvn",
+    {"variant", "PATTERN", "lrctfvna",
      "only variants whose name matches, or its part after the slash: 'cpu/*', optimized", set_variant,
      ridge_variant_words, RIDGE_VALUE_OTHER},
     {"peers", "NAMES", "rcfv", "PyTorch and its like as variants, with commas between; torch is all of these:",
      set_peers, ridge_peer_words, RIDGE_VALUE_OTHER},
     {"peers", NULL, "l", "also the variants that --peers adds to a run", set_peers, NULL, RIDGE_VALUE_OTHER},
-    {"sizes", "AxB[xC][,…]", "rctfvnkx",
+    {"sizes", "AxB[xC][,…]", "rctfvnakx",
      "shapes instead of the targets' cases, such as 128x4096,1Kx1M; A..B doubles from A to B (2^10..2^16x4096), "
      "A..B:S adds S, A..B*F multiplies by F, [A,B]x64 lists extents",
      set_sizes, NULL, RIDGE_VALUE_OTHER},
-    {"dtype", "TYPE", "lrctfvnkx", "only cases of this type:", set_dtype, ridge_dtype_words, RIDGE_VALUE_OTHER},
-    {"option", "NAME=VALUE[,…]", "rctfvnkx",
+    {"dtype", "TYPE", "lrctfvnakx", "only cases of this type:", set_dtype, ridge_dtype_words, RIDGE_VALUE_OTHER},
+    {"option", "NAME=VALUE[,…]", "rctfvnakx",
      "value of a target's option, such as label_smoothing=0.1 or activation=none,gelu: a case each; may be repeated",
      set_option, NULL, RIDGE_VALUE_OTHER},
     {"arg", "ARG", "m",
@@ -359,16 +370,17 @@ const ridge_option_row ridge_option_rows[] = {
      "cut rows of cases whose oracle takes more FLOP, such as 2e8; two tiles of 128 rows and the tail stay", set_work,
      NULL, RIDGE_VALUE_OTHER},
     {"cheap", "FLOP", "v", "only cases whose oracle takes at most FLOP", set_cheap, NULL, RIDGE_VALUE_OTHER},
+    {"text", "KIND", "a", "also print the text of each kernel:", set_text, text_words, RIDGE_VALUE_OTHER},
     {"mutants", NULL, "v", "break every output on purpose; fail if a check misses it", set_mutants, NULL,
      RIDGE_VALUE_OTHER},
-    {"format", "FORMAT", "lrctpvdiykxm", "format of tables:", set_format, format_words, RIDGE_VALUE_OTHER},
-    {"wide", NULL, "lrctpvdiykxm", "all columns of tables, even wider than the terminal", set_wide, NULL,
+    {"format", "FORMAT", "lrctpvdiykxma", "format of tables:", set_format, format_words, RIDGE_VALUE_OTHER},
+    {"wide", NULL, "lrctpvdiykxma", "all columns of tables, even wider than the terminal", set_wide, NULL,
      RIDGE_VALUE_OTHER},
-    {"color", "WHEN", "lrctpvdiykxm", "colors; auto is on terminals, unless NO_COLOR is set:", set_color, color_words,
+    {"color", "WHEN", "lrctpvdiykxma", "colors; auto is on terminals, unless NO_COLOR is set:", set_color, color_words,
      RIDGE_VALUE_OTHER},
-    {"json", "FILE|-", "lrctpfvdiykxm", "write the same as JSON to FILE, or to standard output (-)", set_json, NULL,
+    {"json", "FILE|-", "lrctpfvdiykxma", "write the same as JSON to FILE, or to standard output (-)", set_json, NULL,
      RIDGE_VALUE_FILE},
-    {"help", NULL, "lrctpfvndiyshkxmw", "print this text", set_help, NULL, RIDGE_VALUE_OTHER},
+    {"help", NULL, "lrctpfvnadiyshkxmw", "print this text", set_help, NULL, RIDGE_VALUE_OTHER},
 };
 enum { LONG_OPTION = 256, /* no character */ ROWS = sizeof ridge_option_rows / sizeof ridge_option_rows[0] };
 const int ridge_option_count = ROWS;
@@ -443,7 +455,7 @@ static bool asks_for_help(const ridge_command *command, const ridge_options *o) 
 
 ridge_status ridge_options_parse(const ridge_command *command, int argc, char **argv, ridge_options *o,
                                  ridge_error *error) {
-    *o = (ridge_options){.max_time = 2, .limit = 60, .isa = -1, .seed = 1, .argc = argc, .argv = argv};
+    *o = (ridge_options){.max_time = 2, .limit = 60, .isa = -1, .text = -1, .seed = 1, .argc = argc, .argv = argv};
     struct option longs[ROWS + 1] = {0};
     int n = 0;
     for (int i = 0; i < ROWS; i++)

@@ -61,6 +61,7 @@ typedef struct ridge_options {
     const char *reason;       /* of an update */
     bool check, update;       /* against, or of, the expectations */
     const char *tuned;        /* file, or NULL */
+    int text;                 /* a ridge_code whose text is printed; -1: none */
     unsigned peers;           /* kinds of peers in Python, as bits; 0: none */
     bool all;                 /* every case, not only the headline ones */
     bool keep;                /* ceilings, though something disturbed them */
@@ -124,6 +125,7 @@ int ridge_cmd_peak(const ridge_options *options);
 int ridge_cmd_roofline(const ridge_options *options);
 int ridge_cmd_verify(const ridge_options *options);
 int ridge_cmd_launch(const ridge_options *options);
+int ridge_cmd_asm(const ridge_options *options);
 int ridge_cmd_diff(const ridge_options *options);
 int ridge_cmd_replay(const ridge_options *options);
 int ridge_cmd_check(const ridge_options *options);

@@ -259,6 +259,52 @@ extern "C" void ridge_graph_destroy(ridge_graph *g) {
     free(g);
 }
 
+/* A kernel that the runtime did not load, as those of some libraries, has no parameters here. The emulator only estimates
+ * registers. */
+static ridge_gpu_kernel kernel_of(cudaGraphNode_t node) {
+    ridge_gpu_kernel kernel = {};
+    cudaKernelNodeParams p = {};
+    cudaFuncAttributes has = {};
+    if (cudaGraphKernelNodeGetParams(node, &p) == cudaSuccess) {
+        const dim3 blocks = p.gridDim, threads = p.blockDim;
+        kernel = {NULL,
+                  {(int)blocks.x, (int)blocks.y, (int)blocks.z},
+                  {(int)threads.x, (int)threads.y, (int)threads.z},
+                  0,
+                  0,
+                  (int)p.sharedMemBytes};
+        if (cudaFuncGetName(&kernel.name, p.func) != cudaSuccess) kernel.name = NULL;
+        if (cudaFuncGetAttributes(&has, p.func) == cudaSuccess) kernel.shared_bytes += (int)has.sharedSizeBytes;
+        if (!ridge_cuda_emulated()) kernel.registers = has.numRegs, kernel.local_bytes = (int)has.localSizeBytes;
+    }
+    (void)cudaGetLastError();
+    return kernel;
+}
+
+static ridge_status each_kernel(const cudaGraphNode_t *nodes, size_t n, ridge_gpu_kernel_fn each, void *context,
+                                ridge_error *error) {
+    for (size_t i = 0; i < n; i++) {
+        cudaGraphNodeType type;
+        RIDGE_TRY(TELL(cudaGraphNodeGetType, (nodes[i], &type)));
+        if (type != cudaGraphNodeTypeKernel) continue;
+        const ridge_gpu_kernel kernel = kernel_of(nodes[i]);
+        RIDGE_TRY(each(context, &kernel, error));
+    }
+    return RIDGE_OK;
+}
+
+extern "C" ridge_status ridge_graph_kernels(const ridge_graph *g, ridge_gpu_kernel_fn each, void *context,
+                                            ridge_error *error) {
+    size_t n = 0;
+    RIDGE_TRY(TELL(cudaGraphGetNodes, (g->graph, NULL, &n)));
+    cudaGraphNode_t *nodes = (cudaGraphNode_t *)calloc(n ? n : 1, sizeof *nodes);
+    if (!nodes) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for the nodes of a graph");
+    ridge_status status = TELL(cudaGraphGetNodes, (g->graph, nodes, &n));
+    if (status == RIDGE_OK) status = each_kernel(nodes, n, each, context, error);
+    free(nodes);
+    return status;
+}
+
 /* ---- empty kernel and delay kernel ------------------------------------------------------------------------------- */
 
 static __global__ void empty_kernel(void) {}

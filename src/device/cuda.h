@@ -70,6 +70,17 @@ ridge_status ridge_graph_end(ridge_stream *stream, ridge_graph **graph, ridge_er
 ridge_status ridge_graph_launch(ridge_graph *graph, ridge_stream *stream, ridge_error *error);
 void ridge_graph_destroy(ridge_graph *graph);
 
+/* A kernel as it is launched. `name` lives as long as the program; NULL: of a library that does not tell it. */
+typedef struct ridge_gpu_kernel {
+    const char *name; /* as the linker has it */
+    int blocks[3], threads[3];
+    int registers, local_bytes; /* of a thread; 0: not known */
+    int shared_bytes;           /* of a block, static and dynamic */
+} ridge_gpu_kernel;
+typedef ridge_status (*ridge_gpu_kernel_fn)(void *context, const ridge_gpu_kernel *kernel, ridge_error *error);
+/* Calls `each` for every kernel of the graph, until it fails. */
+ridge_status ridge_graph_kernels(const ridge_graph *graph, ridge_gpu_kernel_fn each, void *context, ridge_error *error);
+
 /* ridge_stream_empty enqueues an empty kernel. ridge_stream_delay enqueues a kernel that spins for `us` microseconds,
  * so that the host can enqueue the work behind it meanwhile. */
 ridge_status ridge_stream_empty(ridge_stream *stream, ridge_error *error);

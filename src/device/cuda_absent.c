@@ -80,6 +80,11 @@ ridge_status ridge_graph_launch(ridge_graph *graph, ridge_stream *stream, ridge_
     return absent(error);
 }
 void ridge_graph_destroy(ridge_graph *graph) { (void)graph; }
+ridge_status ridge_graph_kernels(const ridge_graph *graph, ridge_gpu_kernel_fn each, void *context,
+                                 ridge_error *error) {
+    (void)graph, (void)each, (void)context;
+    return absent(error);
+}
 ridge_status ridge_stream_empty(ridge_stream *stream, ridge_error *error) {
     (void)stream;
     return absent(error);

@@ -4,6 +4,7 @@
 
 #include "record/diff.h"
 #include "record/gate.h"
+#include "record/kernels.h"
 #include "record/record.h"
 #include "report/table.h"
 
@@ -28,6 +29,7 @@ void ridge_report_gate(const ridge_gate *gate, const char *path, const ridge_pag
 void ridge_report_summaries(const ridge_run *run, const ridge_page *page); /* one line per case: FLOP, bytes, side */
 void ridge_report_targets(const ridge_target *const *targets, int n, const ridge_page *page); /* a line each */
 void ridge_report_list(const ridge_target *const *targets, int n, const ridge_machine *machine, const ridge_page *page);
+void ridge_report_asm(const ridge_kernel_record *kernels, int n, const ridge_page *page); /* of ridge asm */
 void ridge_report_findings(const ridge_finding *findings, int n, const ridge_page *page); /* of ridge doctor */
 
 /* Ceilings of the CPU, of the GPU with its datasheet's figures, or both. NULL: not requested. */
