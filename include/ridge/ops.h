@@ -302,6 +302,18 @@ RIDGE_API ridge_status ridge_attention_varlen(ridge_context *context, const DLTe
                                               const ridge_attention_options *options, const DLTensor *out,
                                               const DLTensor *lse, ridge_error *error);
 
+/* The same over a cache of keys and values in pages: the m queries of a sequence are the last of its keys.
+ *
+ * Shapes: q [batch, heads, m, d], k and v [pages, page, kv_heads, d], table, i32 or i64 [batch, blocks], lengths, i32 or i64
+ * [batch], out [batch, heads, m, d], lse f32 [batch, heads, m]. Sequence b has lengths[b] keys, no more than blocks times page; its
+ * key j is row j % page of page table[b, j / page]. Entries of pages behind the last key may be anything, and so may rows of k
+ * and v that are no keys. A length may be 0. Other entries that are no page give results of no use, but nothing outside is read or
+ * written. Dimensions of q, k, v and out but the last may lie in any order. On a GPU table and lengths are read on the stream. */
+RIDGE_API ridge_status ridge_attention_paged(ridge_context *context, const DLTensor *q, const DLTensor *k,
+                                             const DLTensor *v, const DLTensor *table, const DLTensor *lengths,
+                                             const ridge_attention_options *options, const DLTensor *out,
+                                             const DLTensor *lse, ridge_error *error);
+
 /* What a call of ridge_attention took and gave. */
 typedef struct ridge_attention_saved {
     const DLTensor *q, *k, *v, *out, *lse;

@@ -9,21 +9,21 @@
 namespace ridge {
 
 /* Depth: of q, k and v, padded. */
-template <typename T, int Depth, bool Shaped, bool Varlen>
-struct attention_any_shape : attention_shape<T, Depth, Depth, 32, 1, Shaped, false, Varlen> {
+template <typename T, int Depth, bool Shaped, attention_keys_lie Lie>
+struct attention_any_shape : attention_shape<T, Depth, Depth, 32, 1, Shaped, false, Lie> {
     static constexpr int pitch = Depth + 8; /* elements; rows of ldmatrix in different banks */
     static constexpr int bytes = (64 + 2 * 32) * pitch * 2;
 };
 
-/* Rows [first, first + Rows) of a head, of `columns` elements, zeros beyond. */
-template <class S, int Rows>
-__device__ inline void load_padded(typename S::T *to, const typename S::T *from, int64_t stride, int first, int rows,
-                                   int columns, bool in_pieces) {
+/* Rows [first, first + Rows) of a head, of `columns` elements, zeros beyond. row_of(row): where it begins. */
+template <class S, int Rows, typename F>
+__device__ inline void load_padded(typename S::T *to, const F &row_of, int first, int rows, int columns,
+                                   bool in_pieces) {
     if (in_pieces) {
         for (int i = (int)threadIdx.x; i < Rows * S::D / 8; i += 128) {
             const int row = i / (S::D / 8), column = i % (S::D / 8) * 8;
             const bool there = first + row < rows && column < columns;
-            const uint4 piece = there ? *(const uint4 *)(from + (first + row) * stride + column) : uint4{0, 0, 0, 0};
+            const uint4 piece = there ? *(const uint4 *)(row_of(first + row) + column) : uint4{0, 0, 0, 0};
             *(uint4 *)(to + row * S::pitch + column) = piece;
         }
         return;
@@ -31,7 +31,7 @@ __device__ inline void load_padded(typename S::T *to, const typename S::T *from,
     for (int i = (int)threadIdx.x; i < Rows * S::D; i += 128) {
         const int row = i / S::D, column = i % S::D;
         const bool there = first + row < rows && column < columns;
-        to[row * S::pitch + column] = there ? from[(first + row) * stride + column] : from_float<typename S::T>(0.0f);
+        to[row * S::pitch + column] = there ? row_of(first + row)[column] : from_float<typename S::T>(0.0f);
     }
 }
 
@@ -97,12 +97,15 @@ __global__ void __launch_bounds__(128, 2)
     const attention_place place = attention_schedule<S>(a).place();
     const attention_steps steps = attention_steps_of<S>(a, place);
     if (steps.none()) return attention_store_none<S>(a, place, 0);
-    const auto head = [&](const void *base, const attention_strides &s, int number) {
-        return (const T *)base + place.batch * s.batch + number * s.head;
+    const T *const from_q = (const T *)a.q + place.batch * a.q_strides.batch + place.head * a.q_strides.head;
+    const auto line_of = [&](const void *base, const attention_strides &s, int key) {
+        const int row = S::paged ? key % a.pages.size : key,
+                  batch = S::paged ? a.pages.of(place.batch, key) : place.batch;
+        return (const T *)base + batch * s.batch + row * s.row + place.kv_head * s.head;
     };
-    const T *const from_k = head(a.k, a.k_strides, place.kv_head), *const from_v =
-                                                                       head(a.v, a.v_strides, place.kv_head);
-    load_padded<S, 64>(q, head(a.q, a.q_strides, place.head), a.q_strides.row, place.m, a.m, a.depth, in_pieces);
+    const int keys = S::paged ? place.span.keys.end : a.n;
+    load_padded<S, 64>(
+        q, [&](int row) { return from_q + row * a.q_strides.row; }, place.m, a.m, a.depth, in_pieces);
     const attention_scores_of<S> shape(a, place, 0);
     softmax_rows rows;
     float sums[S::sums];
@@ -112,8 +115,10 @@ __global__ void __launch_bounds__(128, 2)
         float scores[S::scores];
         unsigned p[S::N / 16][4];
         __syncthreads();
-        load_padded<S, 32>(k, from_k, a.k_strides.row, step * S::N, a.n, a.depth, in_pieces);
-        load_padded<S, 32>(v, from_v, a.v_strides.row, step * S::N, a.n, a.values, in_pieces);
+        load_padded<S, 32>(
+            k, [&](int key) { return line_of(a.k, a.k_strides, key); }, step * S::N, keys, a.depth, in_pieces);
+        load_padded<S, 32>(
+            v, [&](int key) { return line_of(a.v, a.v_strides, key); }, step * S::N, keys, a.values, in_pieces);
         __syncthreads();
         any_keys<S>(scores, q, k);
         shape.apply(scores, step);
@@ -138,22 +143,25 @@ static ridge_status run_any(attention_args a, cudaStream_t stream) {
     return launch_overlapping(attention_any_kernel<S>, shape, stream, device_overlaps(), a, in_pieces);
 }
 
-template <bool Varlen>
+template <attention_keys_lie Lie>
 static ridge_status run_any_depth(const attention_args &a, const ridge_call *call) {
     const int depth = a.depth > a.values ? a.depth : a.values;
     if (attention_is_empty(a)) return RIDGE_OK;
     return with_attention_kind(call, [&]<typename T, bool Shaped>() {
-        if (depth <= 64) return run_any<attention_any_shape<T, 64, Shaped, Varlen>>(a, stream_of(call));
-        if (depth <= 128) return run_any<attention_any_shape<T, 128, Shaped, Varlen>>(a, stream_of(call));
-        return run_any<attention_any_shape<T, 256, Shaped, Varlen>>(a, stream_of(call));
+        if (depth <= 64) return run_any<attention_any_shape<T, 64, Shaped, Lie>>(a, stream_of(call));
+        if (depth <= 128) return run_any<attention_any_shape<T, 128, Shaped, Lie>>(a, stream_of(call));
+        return run_any<attention_any_shape<T, 256, Shaped, Lie>>(a, stream_of(call));
     });
 }
 
 }  // namespace ridge
 
 extern "C" ridge_status attention_cuda_any(const ridge_call *call) {
-    return ridge::run_any_depth<false>(ridge::attention_args_of(call), call);
+    return ridge::run_any_depth<ridge::attention_keys_lie::in_rows>(ridge::attention_args_of(call), call);
 }
 extern "C" ridge_status attention_varlen_cuda_any(const ridge_call *call) {
-    return ridge::run_any_depth<true>(ridge::attention_varlen_args_of(call), call);
+    return ridge::run_any_depth<ridge::attention_keys_lie::in_sequences>(ridge::attention_varlen_args_of(call), call);
+}
+extern "C" ridge_status attention_paged_cuda_any(const ridge_call *call) {
+    return ridge::run_any_depth<ridge::attention_keys_lie::in_pages>(ridge::attention_paged_args_of(call), call);
 }

@@ -6,6 +6,10 @@
 #include "cuda/host/launch.cuh"
 #include "cuda/host/view.cuh"
 
+extern "C" {
+#include "attention/paged.h"
+}
+
 namespace ridge {
 
 /* Of a tensor [rows, batch, heads, …]. */
@@ -63,6 +67,32 @@ inline attention_args attention_varlen_args_of(const ridge_call *call) {
     a.q_ends = (const int *)ridge_data(&call->in[ATTENTION_IN_Q_ENDS]);
     a.k_ends = (const int *)ridge_data(&call->in[ATTENTION_IN_K_ENDS]);
     a.sequences = (int)call->dim[ATTENTION_SEQUENCES];
+    return a;
+}
+
+/* A call of attention_paged with the dims of attention. */
+struct attention_paged_call {
+    ridge_case rows = {};
+    ridge_call call;
+    explicit attention_paged_call(const ridge_call *paged) : call(*paged) {
+        for (int d = 0; d < RIDGE_MAX_RANK; d++) rows.dim[d] = paged->dim[d];
+        rows = attention_paged_rows(&rows);
+        call.dim = rows.dim;
+    }
+    attention_paged_call(const attention_paged_call &) = delete;
+};
+inline attention_indices attention_indices_of(const DLTensor &t) { return {ridge_data(&t), t.dtype.bits == 64}; }
+/* k and v: [pages, page, kv_heads, d]. */
+inline attention_args attention_paged_args_of(const ridge_call *paged) {
+    const attention_paged_call rows(paged);
+    const DLTensor &table = paged->in[ATTENTION_IN_TABLE];
+    attention_args a = attention_args_of(&rows.call);
+    const auto page_is_batch = [](attention_strides s) { return attention_strides{s.batch, s.row, s.head}; };
+    a.k_strides = page_is_batch(a.k_strides), a.v_strides = page_is_batch(a.v_strides);
+    a.pages.table = attention_indices_of(table);
+    a.pages.lengths = attention_indices_of(paged->in[ATTENTION_IN_LENGTHS]);
+    a.pages.table_row = table.strides ? table.strides[0] : table.shape[1];
+    a.pages.size = (int)paged->dim[ATTENTION_PAGE], a.pages.count = (int)paged->dim[ATTENTION_PAGES];
     return a;
 }
 inline bool attention_is_empty(const attention_args &a) { return a.m == 0 || a.batch == 0 || a.heads == 0; }

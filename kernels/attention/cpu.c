@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "attention/cpu_lines.h"
+#include "attention/paged.h"
 #include "cpu/vec_math.h"
 
 typedef struct work {
@@ -17,6 +18,8 @@ typedef struct work {
     float *scratch;
     const int *q_ends, *k_ends; /* NULL: there is one sequence */
     int sequences;
+    const DLTensor *table, *lengths; /* of keys in pages, whose k and v are [page, pages, …]; NULL: they lie in rows */
+    int page, pages;                 /* rows of a page; pages */
 } work;
 
 static work work_of(const ridge_call *call) {
@@ -67,6 +70,45 @@ static work sequence_of(const work *w, attention_span span) {
 }
 static attention_span span_of(const work *w, int s) {
     return attention_sequence(w->q_ends, w->k_ends, w->sequences, s, w->m, w->n);
+}
+
+/* ---- keys in pages ---- */
+
+static lines page_is_batch(lines l) { return (lines){l.base, l.batch, l.row, l.head}; }
+static work paged_work_of(const ridge_call *paged) {
+    ridge_case rows = {0};
+    ridge_call call = *paged;
+    memcpy(rows.dim, paged->dim, sizeof rows.dim);
+    rows = attention_paged_rows(&rows);
+    call.dim = rows.dim;
+    work w = work_of(&call);
+    w.k = page_is_batch(w.k), w.v = page_is_batch(w.v);
+    w.table = &paged->in[ATTENTION_IN_TABLE], w.lengths = &paged->in[ATTENTION_IN_LENGTHS];
+    w.page = (int)paged->dim[ATTENTION_PAGE], w.pages = (int)paged->dim[ATTENTION_PAGES];
+    return w;
+}
+/* Of i32 or i64. */
+static int64_t index_at(const DLTensor *t, int64_t i) {
+    return t->dtype.bits == 64 ? ((const int64_t *)ridge_data(t))[i] : ((const int *)ridge_data(t))[i];
+}
+/* An entry that is no page is one modulo their number: nothing is read outside. */
+static int page_of(const work *w, int batch, int key) {
+    const int64_t row = w->table->strides ? w->table->strides[0] : w->table->shape[1];
+    return (int)((uint64_t)index_at(w->table, batch * row + key / w->page) % (unsigned)w->pages);
+}
+/* Its keys alone are seen. */
+static work batch_of(const work *w, int batch) {
+    work one = *w;
+    one.n = attention_ending(index_at(w->lengths, batch), w->m, w->n).keys.end;
+    one.mask.shift = one.n - one.m;
+    return one;
+}
+/* Keys of a sequence and head one behind the other, in `to`. */
+static lines rows_of_pages(const work *w, const lines *from, int batch, int kv, int first, int count, float *to) {
+    for (int j = first; j < first + count; j++)
+        memcpy(to + (j - first) * w->d, line_of(from, j % w->page, page_of(w, batch, j), kv),
+               sizeof(float) * (size_t)w->d);
+    return (lines){to, w->d, 0, 0};
 }
 
 /* ---- a row of scores ---- */
@@ -156,21 +198,27 @@ static void scale_line(float *x, int64_t n, float by) {
 /* Some queries of a head, and a thread's memory. */
 typedef struct block {
     int first, rows, batch, head;
-    float *scores, *sums, *scratch;
+    float *scores, *sums, *scratch, *pages;
     running row[ATTENTION_QUERIES];
 } block;
 
 static void some_keys(const work *w, block *b, int first, int count) {
     const int kv = b->head / w->group;
     float *const s = b->scores;
+    lines k = w->k, v = w->v;
+    if (w->table) {
+        k = rows_of_pages(w, &w->k, b->batch, kv, first, count, b->pages);
+        v = rows_of_pages(w, &w->v, b->batch, kv, first, count, b->pages + ATTENTION_KEYS * w->d);
+    }
+    const int at = w->table ? 0 : first;
     multiply_lines(b->rows, line_of(&w->q, b->first, b->batch, b->head), w->q.row,
-                   by_columns(&w->k, line_of(&w->k, first, b->batch, kv)), w->d, s, count, false, b->scratch);
+                   by_columns(&k, line_of(&k, at, b->batch, kv)), w->d, s, count, false, b->scratch);
     for (int i = 0; i < b->rows; i++) {
         const float kept = take(w, s + (int64_t)i * count, first, count, b->first + i, b->head, &b->row[i]);
         if (kept < 1) scale_line(b->sums + i * w->values, w->values, kept);
     }
-    multiply_lines(b->rows, s, count, by_rows(&w->v, line_of(&w->v, first, b->batch, kv)), count, b->sums, w->values,
-                   true, b->scratch);
+    multiply_lines(b->rows, s, count, by_rows(&v, line_of(&v, at, b->batch, kv)), count, b->sums, w->values, true,
+                   b->scratch);
 }
 
 /* From b->first on. */
@@ -201,17 +249,19 @@ static void blocks_fn(void *arg, int rank, int size) {
     const work *w = arg;
     const int each = w->q_ends ? attention_tiles_of(w->sequences, ATTENTION_QUERIES, w->m)
                                : (w->m + ATTENTION_QUERIES - 1) / ATTENTION_QUERIES;
-    float *const own = w->scratch + rank * attention_thread_floats(w->d, w->values);
+    const int64_t floats = attention_thread_floats(w->d, w->values);
+    float *const own = w->scratch + rank * (floats + (w->table ? attention_page_floats(w->d) : 0));
     block b = {.scores = own, .sums = own + ATTENTION_QUERIES * ATTENTION_KEYS};
-    b.scratch = b.sums + ATTENTION_QUERIES * w->values;
+    b.scratch = b.sums + ATTENTION_QUERIES * w->values, b.pages = own + floats;
     for (int64_t i = rank; i < (int64_t)each * w->batch * w->heads; i += size) {
         const int head = (int)(i / each), tile = (int)(i % each);
         b.batch = head / w->heads, b.head = head % w->heads;
         b.first = tile * ATTENTION_QUERIES;
+        const work one = w->table ? batch_of(w, b.batch) : *w;
         if (w->q_ends)
             some_of_sequence(w, tile, &b);
         else
-            some_queries(w, &b);
+            some_queries(&one, &b);
     }
 }
 
@@ -223,6 +273,12 @@ ridge_status RIDGE_ISA_FN(attention_cpu_optimized)(const ridge_call *call) {
 
 ridge_status RIDGE_ISA_FN(attention_varlen_cpu_optimized)(const ridge_call *call) {
     work w = varlen_work_of(call);
+    ridge_team_run(call->team, blocks_fn, &w);
+    return RIDGE_OK;
+}
+
+ridge_status RIDGE_ISA_FN(attention_paged_cpu_optimized)(const ridge_call *call) {
+    work w = paged_work_of(call);
     ridge_team_run(call->team, blocks_fn, &w);
     return RIDGE_OK;
 }
@@ -279,25 +335,25 @@ static void one_head(const head_of *h, ridge_team *team, void *scratch) {
 }
 
 /* Without a key nothing is multiplied. */
-static void no_keys(const work *w) {
-    for (int batch = 0; batch < w->batch; batch++)
-        for (int head = 0; head < w->heads; head++)
-            for (int i = 0; i < w->m; i++) {
-                const running r = {-INFINITY, 0};
-                (void)finish(w, head, &r, line_of(&w->lse, i, batch, head));
-                memset(line_of(&w->out, i, batch, head), 0, sizeof(float) * (size_t)w->values);
-            }
+static void no_keys(const work *w, int batch, int head) {
+    for (int i = 0; i < w->m; i++) {
+        const running r = {-INFINITY, 0};
+        (void)finish(w, head, &r, line_of(&w->lse, i, batch, head));
+        memset(line_of(&w->out, i, batch, head), 0, sizeof(float) * (size_t)w->values);
+    }
+}
+
+static void one_head_alone(const work *w, int batch, int head, ridge_team *team) {
+    const head_of h = {w, w->scratch, batch, head};
+    if (w->n == 0)
+        no_keys(w, batch, head);
+    else
+        one_head(&h, team, w->scratch + (int64_t)w->m * w->n + GEMM_PRODUCT_PAD);
 }
 
 static void head_after_head(const work *w, ridge_team *team) {
-    head_of h = {.w = w, .scores = w->scratch};
-    if (w->n == 0) {
-        no_keys(w);
-        return;
-    }
-    for (h.batch = 0; h.batch < w->batch; h.batch++)
-        for (h.head = 0; h.head < w->heads; h.head++)
-            one_head(&h, team, w->scratch + (int64_t)w->m * w->n + GEMM_PRODUCT_PAD);
+    for (int batch = 0; batch < w->batch; batch++)
+        for (int head = 0; head < w->heads; head++) one_head_alone(w, batch, head, team);
 }
 
 ridge_status RIDGE_ISA_FN(attention_cpu_baseline)(const ridge_call *call) {
@@ -312,5 +368,20 @@ ridge_status RIDGE_ISA_FN(attention_varlen_cpu_baseline)(const ridge_call *call)
         const work one = sequence_of(&w, span_of(&w, s));
         if (one.m > 0) head_after_head(&one, call->team);
     }
+    return RIDGE_OK;
+}
+
+/* Sequence after sequence and head after head, whose keys and values are copied to rows. */
+ridge_status RIDGE_ISA_FN(attention_paged_cpu_baseline)(const ridge_call *call) {
+    work w = paged_work_of(call);
+    float *const k = w.scratch, *const v = k + w.n * w.d;
+    w.scratch = k + (2 * w.n * w.d + 63) / 64 * 64; /* attention_paged_cpu_baseline_scratch */
+    for (int batch = 0; batch < w.batch; batch++)
+        for (int head = 0; head < w.heads; head++) {
+            work one = batch_of(&w, batch);
+            one.k = rows_of_pages(&w, &w.k, batch, head / w.group, 0, one.n, k);
+            one.v = rows_of_pages(&w, &w.v, batch, head / w.group, 0, one.n, v);
+            one_head_alone(&one, batch, head, call->team);
+        }
     return RIDGE_OK;
 }

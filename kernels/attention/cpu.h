@@ -14,11 +14,15 @@ RIDGE_CPU_DECLARE(attention_cpu_baseline);
 RIDGE_CPU_DECLARE(attention_cpu_optimized);
 RIDGE_CPU_DECLARE(attention_varlen_cpu_baseline);
 RIDGE_CPU_DECLARE(attention_varlen_cpu_optimized);
+RIDGE_CPU_DECLARE(attention_paged_cpu_baseline);
+RIDGE_CPU_DECLARE(attention_paged_cpu_optimized);
 size_t attention_cpu_baseline_scratch(const ridge_case *c, int threads);
 size_t attention_cpu_scratch(const ridge_case *c, int threads);
 void attention_cpu_baseline_traffic(const ridge_case *c, ridge_traffic *traffic);
 
 /* Floats of a thread: scores, sums, and what the products need. */
 int64_t attention_thread_floats(int64_t d, int64_t v);
+/* And keys and values of a block of scores that lie in pages. */
+static inline int64_t attention_page_floats(int64_t d) { return 2 * ATTENTION_KEYS * d; }
 
 #endif

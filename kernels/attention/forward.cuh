@@ -61,6 +61,32 @@ struct attention_memory {
 
 /* ---- producer ---- */
 
+/* Keys of a step from their pages: whole pages, or a part of one. Pages behind the last key are not looked up: TMA fills with zeros
+ * what lies behind the tensor. */
+template <class S, int Columns>
+__device__ inline void load_pages(const attention_args &a, const attention_place &place, uint32_t to,
+                                  const CUtensorMap *map, uint32_t barrier, int step) {
+    const int lines = min(a.pages.size, S::N);
+    mbarrier_arrive_expect_tx(barrier, S::N * Columns * 2);
+    for (int line = 0; line < S::N; line += lines) {
+        const int key = step * S::N + line;
+        const int page = key < place.span.keys.end ? a.pages.of(place.batch, key) : a.pages.count;
+#pragma unroll
+        for (int c = 0; c < Columns / 64; c++)
+            cp_async_bulk_tensor_4d(to + (uint32_t)(c * S::N * 128 + line * 128), map, barrier, c * 64,
+                                    key % a.pages.size, place.kv_head, page);
+    }
+}
+/* Of K, or of V. */
+template <class S, int Columns>
+__device__ inline void load_step(const attention_args &a, const attention_place &place, uint32_t to,
+                                 const CUtensorMap *map, uint32_t barrier, int step) {
+    if constexpr (S::paged)
+        load_pages<S, Columns>(a, place, to, map, barrier, step);
+    else
+        load_lines<S::N, Columns>(to, map, barrier, step * S::N, place.kv_head, place.batch);
+}
+
 template <class S>
 __device__ inline void attention_produce(const attention_maps &maps, const attention_args &a,
                                          const attention_memory<S> &memory) {
@@ -71,14 +97,12 @@ __device__ inline void attention_produce(const attention_maps &maps, const atten
         if (steps.none()) continue;
         const auto load_k = [&](int step) {
             mbarrier_wait_parity(memory.k_empty(k_step), memory.phase(k_step) ^ 1);
-            load_lines<S::N, S::D>(memory.k(k_step), &maps.k, memory.k_full(k_step), step * S::N, place.kv_head,
-                                   place.batch);
+            load_step<S, S::D>(a, place, memory.k(k_step), &maps.k, memory.k_full(k_step), step);
             k_step++;
         };
         const auto load_v = [&](int step) {
             mbarrier_wait_parity(memory.v_empty(v_step), memory.phase(v_step) ^ 1);
-            load_lines<S::N, S::V>(memory.v(v_step), &maps.v, memory.v_full(v_step), step * S::N, place.kv_head,
-                                   place.batch);
+            load_step<S, S::V>(a, place, memory.v(v_step), &maps.v, memory.v_full(v_step), step);
             v_step++;
         };
         load_k(steps.last);
@@ -138,6 +162,17 @@ __device__ inline void load_packed(const attention_args &a, const attention_plac
     bar_sync<128>(1);
 }
 
+/* Zeros in the place of values behind the last key, which are whatever the rest of its page holds: a weight of 0 times an infinity
+ * would be NaN. `rows` of the step are keys. By the only warpgroup that reads them. */
+template <class S>
+__device__ inline void clear_values(const attention_args &a, uint32_t v, int rows) {
+    const int end = min(S::N, (rows + a.pages.size - 1) / a.pages.size * a.pages.size), pieces = (end - rows) * 8;
+    for (int i = thread_of_warpgroup(); i < pieces * (S::V / 64); i += 128)
+        st_shared_v4(v + (uint32_t)(i / pieces * S::N * 128 + rows * 128 + i % pieces * 16), uint4{0, 0, 0, 0});
+    fence_proxy_async(); /* before wgmma reads */
+    bar_sync<128>(1);
+}
+
 /* A block's tiles that have steps; results of the others are stored on the way. */
 template <class S>
 struct attention_tiles {
@@ -168,6 +203,7 @@ struct attention_consumer {
     const attention_memory<S> &memory;
     const product_order<S> &order;
     int group, number = 0; /* of the step whose P is in p */
+    int keys = 0;          /* of a tile's first step, which has the last key */
     float sums[S::sums], scores[S::scores];
     unsigned p[S::N / 16][4];
     softmax_rows rows;
@@ -195,6 +231,7 @@ struct attention_consumer {
             load_packed<S>(a, tiles.place, memory.q(0));
         else
             mbarrier_wait_parity(memory.q_full(tiles.number), memory.q_phase(tiles.number));
+        keys = tiles.place.span.keys.end - tiles.steps.last * S::N;
         multiply_q(tiles.number, number);
         wgmma_wait_group<0>();
         wgmma_settle(scores);
@@ -218,6 +255,8 @@ struct attention_consumer {
     /* sums (+)= P V of this step: under way. */
     __device__ void multiply_p(bool first) {
         mbarrier_wait_parity(memory.v_full(number), memory.phase(number));
+        if constexpr (S::paged)
+            if (first && keys < S::N) clear_values<S>(a, memory.v(number), keys);
         wgmma_fence();
         multiply_by_lines<S, S::V>(sums, p, memory.v(number), !first);
     }
@@ -285,6 +324,7 @@ __global__ void __launch_bounds__(S::threads, 1)
     attention_kernel(const __grid_constant__ attention_maps maps, const __grid_constant__ attention_args a) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     static_assert(attention_memory<S>::bytes <= 227 * 1024, "shared memory");
+    static_assert(!S::paged || S::packed, "clear_values");
     extern __shared__ __align__(1024)
         uint8_t attention_shared[]; /* the swizzle's pattern begins at multiples of 1024 */
     const attention_memory<S> memory = {shared_address(attention_shared)};

@@ -1,4 +1,4 @@
-/* The tensors, oracle, bound and work of attention, of one length and of several. Included by their target.c. */
+/* The tensors, oracle and bound of attention, of one length, of several, and of keys in pages. Included by their target.c. */
 #ifndef RIDGE_ATTENTION_ORACLE_H
 #define RIDGE_ATTENTION_ORACLE_H
 
@@ -16,17 +16,25 @@
 #define ATTENTION_TENSORS_OUT \
     {OF_HEAD("out", ATTENTION_M, ATTENTION_HEADS, ATTENTION_V)}, { LSE }
 
-static void work(const ridge_case *c, ridge_work *w) {
-    *w = (ridge_work){.flops = attention_flops(c),
-                      .bytes_read = attention_bytes_read(c),
-                      .bytes_written = attention_bytes_written(c)};
+/* Which keys belong to a query, and where they are. */
+typedef struct attention_reading {
+    const ridge_oracle_call *call; /* with the dims of the target */
+    attention_span (*span)(const ridge_oracle_call *call, int64_t row, int64_t batch);
+    int64_t (*line)(const ridge_oracle_call *call, int64_t key, int64_t batch, int64_t kv_head); /* of k and of v */
+} attention_reading;
+
+/* Keys in rows: [n, batch, kv_heads, …]. */
+static inline int64_t attention_line_in_rows(const ridge_oracle_call *call, int64_t key, int64_t batch,
+                                             int64_t kv_head) {
+    return (key * call->whole[ATTENTION_BATCH] + batch) * call->whole[ATTENTION_KV_HEADS] + kv_head;
 }
 
-/* A query of one head, which sees keys of this span. s: room for n scores. Returns its root of the sum of (p v)^2, the largest over
+/* A query of one head. s: room for n scores. Returns its root of the sum of (p v)^2, the largest over
  * v. */
-static double one_query(const ridge_oracle_call *call, attention_span span, int64_t place, int64_t batch, int64_t head,
-                        double *s) {
+static double one_query(const ridge_oracle_call *call, const attention_reading *keys_of, int64_t place, int64_t batch,
+                        int64_t head, double *s) {
     const int64_t *d = call->whole, row = call->row[place];
+    const attention_span span = keys_of->span(keys_of->call, row, batch);
     const int64_t kv = head / (d[ATTENTION_HEADS] / d[ATTENTION_KV_HEADS]);
     const attention_mask mask = attention_mask_within(attention_mask_of(d, call->option), span);
     const attention_keys keys = attention_keys_among(mask, (int)row, (int)row, span.keys);
@@ -37,8 +45,7 @@ static double one_query(const ridge_oracle_call *call, attention_span span, int6
     const double *q = call->in[ATTENTION_IN_Q] + at * d[ATTENTION_D];
     double most = sink, sum = 0, size = 0;
     for (int64_t j = keys.begin; j < keys.end; j++) {
-        const double *k =
-            call->in[ATTENTION_IN_K] + ((j * d[ATTENTION_BATCH] + batch) * d[ATTENTION_KV_HEADS] + kv) * d[ATTENTION_D];
+        const double *k = call->in[ATTENTION_IN_K] + keys_of->line(keys_of->call, j, batch, kv) * d[ATTENTION_D];
         double x = 0;
         for (int64_t i = 0; i < d[ATTENTION_D]; i++) x += q[i] * k[i];
         x *= scale;
@@ -57,9 +64,7 @@ static double one_query(const ridge_oracle_call *call, attention_span span, int6
         double total = 0, squares = 0;
         for (int64_t j = keys.begin; j < keys.end; j++) {
             const double p =
-                s[j] * by *
-                call->in[ATTENTION_IN_V]
-                        [((j * d[ATTENTION_BATCH] + batch) * d[ATTENTION_KV_HEADS] + kv) * d[ATTENTION_V] + i];
+                s[j] * by * call->in[ATTENTION_IN_V][keys_of->line(keys_of->call, j, batch, kv) * d[ATTENTION_V] + i];
             total += p, squares += p * p;
         }
         result[i] = total;
@@ -68,24 +73,21 @@ static double one_query(const ridge_oracle_call *call, attention_span span, int6
     return sqrt(size);
 }
 
-/* Which keys belong to a query. */
-typedef attention_span (*attention_span_fn)(const ridge_oracle_call *call, int64_t row);
-
-static void attention_oracle(const ridge_oracle_call *call, attention_span_fn span_of) {
+/* call: with the dims of attention. */
+static void attention_oracle(const ridge_oracle_call *call, const attention_reading *keys_of) {
     double *s = malloc(sizeof(double) * (size_t)(call->whole[ATTENTION_N] + 1));
     for (int64_t place = 0; place < call->dim[ATTENTION_M]; place++)
         for (int64_t batch = 0; batch < call->whole[ATTENTION_BATCH]; batch++)
             for (int64_t head = 0; head < call->whole[ATTENTION_HEADS]; head++) {
-                const attention_span span = span_of(call, call->row[place]);
-                const double size = s ? one_query(call, span, place, batch, head, s) : (double)NAN;
+                const double size = s ? one_query(call, keys_of, place, batch, head, s) : (double)NAN;
                 double *row = call->size[ATTENTION_OUT] ? &call->size[ATTENTION_OUT][place] : NULL;
                 if (row && size > *row) *row = size;
             }
     free(s);
 }
 
-/* README.md derives it. */
-static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
+/* README.md derives it. call: with the dims of attention. */
+static void attention_bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     const double u = 0x1p-24, n = (double)call->dim[ATTENTION_N];
     const attention_score_bound of_score =
         attention_score_bound_of(call, kind, ATTENTION_IN_Q, ATTENTION_IN_K, ATTENTION_IN_SLOPE);

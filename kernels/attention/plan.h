@@ -10,10 +10,13 @@ static inline double attention_heads_of(const ridge_problem *p) {
 }
 static inline int attention_sms(const ridge_problem *p) { return p->here.sm_count > 0 ? p->here.sm_count : 1; }
 
-/* Whether TMA can load the tensor, [rows, batch, heads, columns] of 16 bits: whole pieces of 16 bytes. */
-static inline bool attention_is_in_pieces(const ridge_problem *p, int tensor, int rows, int heads) {
+/* All but the last dimension of what has queries, and of what has keys. */
+static const int ATTENTION_OF_QUERIES[3] = {ATTENTION_M, ATTENTION_BATCH, ATTENTION_HEADS};
+static const int ATTENTION_OF_KEYS[3] = {ATTENTION_N, ATTENTION_BATCH, ATTENTION_KV_HEADS};
+
+/* Whether TMA can load the tensor of 16 bits, all but whose last dimension are these: whole pieces of 16 bytes. */
+static inline bool attention_is_in_pieces(const ridge_problem *p, int tensor, const int dims[3]) {
     const ridge_operand *t = &p->tensor[tensor];
-    const int dims[3] = {rows, ATTENTION_BATCH, heads};
     bool all = t->offset % 16 == 0;
     for (int d = 0; d < 3; d++) all = all && (p->c.dim[dims[d]] <= 1 || t->stride[d] * 2 % 16 == 0);
     return all;

@@ -46,7 +46,7 @@ static double tiles_of(const ridge_problem *p, int rows) {
     return (double)(attention_sequences(&p->c) * whole_tiles(each.dim[ATTENTION_M], rows));
 }
 
-static const char *refusal_common(const ridge_problem *p) {
+const char *attention_common_refusal(const ridge_problem *p) {
     const ridge_case *c = &p->c;
     const int64_t most = ATTENTION_ALL - 4096;
     if (c->dtype != RIDGE_BF16 && c->dtype != RIDGE_F16) return "for bf16 and f16";
@@ -57,13 +57,13 @@ static const char *refusal_common(const ridge_problem *p) {
 }
 
 static const char *refusal_of(const attention_tile *t, const ridge_problem *p) {
-    const char *why = refusal_common(p);
+    const char *why = attention_common_refusal(p);
     if (why) return why;
     if (p->c.dim[ATTENTION_D] > t->depth || p->c.dim[ATTENTION_V] > t->values) return "for fewer dimensions of a head";
     if (p->c.dim[ATTENTION_N] < 1) return "for one key and more";
-    if (!attention_is_in_pieces(p, ATTENTION_IN_Q, ATTENTION_M, ATTENTION_HEADS) ||
-        !attention_is_in_pieces(p, ATTENTION_IN_K, ATTENTION_N, ATTENTION_KV_HEADS) ||
-        !attention_is_in_pieces(p, ATTENTION_IN_V, ATTENTION_N, ATTENTION_KV_HEADS))
+    if (!attention_is_in_pieces(p, ATTENTION_IN_Q, ATTENTION_OF_QUERIES) ||
+        !attention_is_in_pieces(p, ATTENTION_IN_K, ATTENTION_OF_KEYS) ||
+        !attention_is_in_pieces(p, ATTENTION_IN_V, ATTENTION_OF_KEYS))
         return "for rows of q, k and v that begin at multiples of 16 bytes";
     return NULL;
 }
@@ -72,15 +72,20 @@ static ridge_traffic traffic_of(const ridge_problem *p) {
     return (ridge_traffic){.read = attention_bytes_read(&p->c), .written = attention_bytes_written(&p->c)};
 }
 
+/* Where other tiles are the better ones in any case. */
+static const char *packed_refusal(const attention_tile *t, const ridge_problem *p) {
+    const int64_t *dim = p->c.dim;
+    if (packed_rows(dim) > ATTENTION_PACKED_ROWS) return "for up to 512 rows of heads that share keys";
+    if (attention_parts(t, dim, p->c.option, attention_sms(p)) < 2 && dim[ATTENTION_HEADS] == dim[ATTENTION_KV_HEADS])
+        return "where heads share keys, or keys can be parted";
+    return NULL;
+}
+
 /* Few queries: keys and values come once, and each step waits for the one before it. */
-static ridge_plan packed_plan(const attention_tile *t, const ridge_problem *p) {
+ridge_plan attention_packed_plan(const attention_tile *t, const ridge_problem *p) {
     const int64_t *dim = p->c.dim;
     const int parts = attention_parts(t, dim, p->c.option, attention_sms(p));
     ridge_plan plan = {.traffic = traffic_of(p)};
-    if (packed_rows(dim) > ATTENTION_PACKED_ROWS)
-        return (ridge_plan){.refusal = "for up to 512 rows of heads that share keys"};
-    if (parts < 2 && dim[ATTENTION_HEADS] == dim[ATTENTION_KV_HEADS])
-        return (ridge_plan){.refusal = "where heads share keys, or keys can be parted"};
     const double floats = (double)attention_part_floats(dim, parts), tiles = (double)packed_tiles(dim);
     const double steps = ceil((double)whole_tiles(dim[ATTENTION_N], t->keys) / parts);
     const double turns = ceil(tiles * parts / attention_sms(p));
@@ -96,7 +101,8 @@ ridge_plan attention_wgmma_plan(const ridge_way *way, const ridge_problem *p) {
     const attention_tile *t = way->own;
     ridge_plan plan = {.refusal = refusal_of(t, p)};
     if (plan.refusal) return plan;
-    if (t->packed) return packed_plan(t, p);
+    if (t->packed) plan.refusal = packed_refusal(t, p);
+    if (t->packed) return plan.refusal ? plan : attention_packed_plan(t, p);
     const int rows = 64 * t->groups;
     double longest;
     const double heads = attention_heads_of(p);
@@ -108,7 +114,7 @@ ridge_plan attention_wgmma_plan(const ridge_way *way, const ridge_problem *p) {
 }
 
 ridge_plan attention_any_plan(const ridge_way *way, const ridge_problem *p) {
-    ridge_plan plan = {.refusal = refusal_common(p)};
+    ridge_plan plan = {.refusal = attention_common_refusal(p)};
     double longest;
     (void)way;
     if (plan.refusal) return plan;

@@ -46,6 +46,12 @@ double attention_bytes_written(const ridge_case *c) {
     return rows * ((double)ridge_dtype_size(c->dtype) * whole(c, ATTENTION_V) + 4);
 }
 
+void attention_work(const ridge_case *c, ridge_work *w) {
+    *w = (ridge_work){.flops = attention_flops(c),
+                      .bytes_read = attention_bytes_read(c),
+                      .bytes_written = attention_bytes_written(c)};
+}
+
 double attention_scale(const int64_t *dim, const double *option) {
     const double scale = option[ATTENTION_SCALE];
     return scale > 0 || scale < 0 ? scale : 1 / sqrt((double)dim[ATTENTION_D]);

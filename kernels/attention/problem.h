@@ -11,7 +11,7 @@
 #include "ridge/target.h"
 
 /* Places in dim[], option[], in[] and out[] of targets of attention. SEQUENCES, Q_ENDS and K_ENDS are of attention_varlen alone:
- * the dimension is 0 elsewhere. */
+ * the dimension is 0 elsewhere. attention_paged has its own (paged.h). */
 enum {
     ATTENTION_M,
     ATTENTION_BATCH,
@@ -129,6 +129,13 @@ ATTENTION_INLINE int attention_first_of_tile(attention_span span, int s, int til
 }
 /* Tiles of all sequences, empty ones among them. */
 ATTENTION_INLINE int attention_tiles_of(int sequences, int rows, int m) { return m / rows + sequences + 1; }
+/* A sequence whose m queries are the last of its `length` keys, bounded to n. */
+ATTENTION_INLINE attention_span attention_ending(int64_t length, int m, int n) {
+    attention_span span;
+    span.query = 0, span.query_end = m, span.keys.begin = 0;
+    span.keys.end = length < 0 ? 0 : length < n ? (int)length : n;
+    return span;
+}
 /* How keys are seen within the sequence, whose last query and last key belong together. */
 ATTENTION_INLINE attention_mask attention_mask_within(attention_mask mask, attention_span span) {
     mask.shift = span.keys.end - span.query_end;
@@ -160,6 +167,7 @@ double attention_scores(const ridge_case *c);
 double attention_flops(const ridge_case *c);
 double attention_bytes_read(const ridge_case *c);
 double attention_bytes_written(const ridge_case *c);
+void attention_work(const ridge_case *c, ridge_work *w);
 
 #ifdef __cplusplus
 }

@@ -45,6 +45,20 @@ inline void take_parts(attention_args *a, const attention_tile &tile, const ridg
     a->part_lse = a->part_out + a->parts * rows * a->values;
 }
 
+/* Tensor maps of k and v: rows of a batch, or of a page. */
+template <class S>
+inline bool map_keys(attention_maps *maps, const attention_args &a) {
+    using T = typename S::T;
+    const int kv_heads = a.heads / a.group;
+    if (S::paged) {
+        const int rows = a.pages.size, pages = a.pages.count, lines = rows < S::N ? rows : S::N;
+        return attention_map_of<T>(&maps->k, a.k, a.k_strides, rows, pages, kv_heads, a.depth, lines) &&
+               attention_map_of<T>(&maps->v, a.v, a.v_strides, rows, pages, kv_heads, a.values, lines);
+    }
+    return attention_map_of<T>(&maps->k, a.k, a.k_strides, a.n, a.batch, kv_heads, a.depth, S::N) &&
+           attention_map_of<T>(&maps->v, a.v, a.v_strides, a.n, a.batch, kv_heads, a.values, S::N);
+}
+
 template <class S>
 inline ridge_status run_tiles(attention_args a, const attention_tile &tile, const ridge_call *call) {
     const cudaStream_t stream = stream_of(call);
@@ -55,9 +69,7 @@ inline ridge_status run_tiles(attention_args a, const attention_tile &tile, cons
     const int kv_heads = a.heads / a.group;
     attention_maps maps;
     if (allowed.get([&] { return allow_shared(kernel, bytes); }) != cudaSuccess) return RIDGE_UNSUPPORTED;
-    if (!attention_map_of<T>(&maps.q, a.q, a.q_strides, a.m, a.batch, a.heads, a.depth, S::M) ||
-        !attention_map_of<T>(&maps.k, a.k, a.k_strides, a.n, a.batch, kv_heads, a.depth, S::N) ||
-        !attention_map_of<T>(&maps.v, a.v, a.v_strides, a.n, a.batch, kv_heads, a.values, S::N))
+    if (!attention_map_of<T>(&maps.q, a.q, a.q_strides, a.m, a.batch, a.heads, a.depth, S::M) || !map_keys<S>(&maps, a))
         return RIDGE_UNSUPPORTED;
     a.m_tiles = S::varlen ? attention_tiles_of(a.sequences, S::M, a.m) : (a.m + S::M - 1) / S::M;
     a.section = attention_section(a, 1);

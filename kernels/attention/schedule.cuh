@@ -24,9 +24,14 @@ constexpr int registers_of_warpgroups(int threads) { return 65536 / threads / 8 
 
 /* Depth, Values: of the tile, which pads those of the problem. Shaped: scores are more than products times a positive
  * scale. Packed: rows of a tile are the queries of all heads that share keys, row r of query r / group and of that head
- * r % group of them; blocks may have a part of the keys each. Varlen: several sequences lie one behind the other. */
+ * r % group of them; blocks may have a part of the keys each. Lie: how keys do. */
+enum class attention_keys_lie {
+    in_rows,      /* those of a batch one behind the other, all of one number */
+    in_sequences, /* likewise, and several sequences are a batch: queries, too, lie one behind the other */
+    in_pages      /* in pages that a table names, so many of a batch as its length says */
+};
 template <typename Type, int Depth, int Values, int Keys, int Groups, bool Shaped, bool Packed = false,
-          bool Varlen = false>
+          attention_keys_lie Lie = attention_keys_lie::in_rows>
 struct attention_shape {
     using T = Type;
     static constexpr int D = Depth, V = Values, N = Keys, groups = Groups, M = 64 * Groups, stages = 2;
@@ -39,7 +44,9 @@ struct attention_shape {
     static constexpr int producer_registers = Groups == 2 ? 24 : 32, consumer_registers = Groups == 2 ? 240 : 160;
     static_assert(Groups == 1 || producer_registers + Groups * consumer_registers <= registers_of_warpgroups(threads),
                   "setmaxnreg would wait for registers that the block has not");
-    static constexpr bool shaped = Shaped, packed = Packed, parted = Packed, varlen = Varlen;
+    static constexpr bool shaped = Shaped, packed = Packed, parted = Packed;
+    static constexpr bool varlen = Lie == attention_keys_lie::in_sequences, paged = Lie == attention_keys_lie::in_pages;
+    static constexpr bool spans = varlen || paged; /* keys are those of a place's span */
     static_assert(D % 64 == 0 && V % 64 == 0 && N % 16 == 0 && V <= D, "boxes, slices, and the result in Q's place");
 };
 
@@ -60,12 +67,29 @@ struct attention_maps {
     CUtensorMap q, k, v; /* [batch, head, row, dimension] */
 };
 
+/* Of i32 or i64. */
+struct attention_indices {
+    const void *first;
+    bool wide;
+    __device__ int64_t at(int64_t i) const { return wide ? ((const int64_t *)first)[i] : ((const int *)first)[i]; }
+};
+/* Row b of the table has the pages of batch b. */
+struct attention_pages {
+    attention_indices table, lengths;
+    int64_t table_row;
+    int size, count; /* rows of a page; pages */
+    /* An entry that is no page is one modulo their number: nothing is read outside. */
+    __device__ int of(int batch, int key) const {
+        return (int)((uint64_t)table.at(batch * table_row + key / size) % (unsigned)count);
+    }
+};
+
 struct attention_args {
     const void *q, *k, *v;
     void *out;
     float *lse;
-    const float *sink, *slope; /* NULL: none */
-    attention_strides q_strides, k_strides, v_strides, out_strides, lse_strides;
+    const float *sink, *slope;                                                   /* NULL: none */
+    attention_strides q_strides, k_strides, v_strides, out_strides, lse_strides; /* of pages: batch is the page */
     attention_mask mask;
     int m, n, batch, heads, group; /* group: heads that share keys */
     int depth, values;
@@ -79,9 +103,10 @@ struct attention_args {
     float *part_out, *part_lse;
     const int *q_ends, *k_ends; /* of sequences; NULL: there is one */
     int sequences;
+    attention_pages pages;
 };
 
-/* m: the tile's first row; head: the first of those that share keys, where rows are packed. span: of varlen. */
+/* m: the tile's first row; head: the first of those that share keys, where rows are packed. span: where S::spans. */
 struct attention_place {
     int m, head, kv_head, batch, part;
     attention_span span;
@@ -99,11 +124,11 @@ __device__ inline int attention_row_end(const attention_args &a, const attention
 }
 template <class S>
 __device__ inline attention_keys attention_all_keys(const attention_args &a, const attention_span &span) {
-    return S::varlen ? span.keys : attention_keys{0, a.n};
+    return S::spans ? span.keys : attention_keys{0, a.n};
 }
 template <class S>
 __device__ inline attention_mask attention_mask_at(const attention_args &a, const attention_span &span) {
-    return S::varlen ? attention_mask_within(a.mask, span) : a.mask;
+    return S::spans ? attention_mask_within(a.mask, span) : a.mask;
 }
 template <class S>
 __device__ inline int attention_query(const attention_args &a, int row) {
@@ -138,7 +163,8 @@ struct attention_schedule {
         const int tile = S::parted ? number() / a.parts : number(), part = S::parted ? number() % a.parts : 0;
         if constexpr (S::packed) {
             const int kv_heads = a.heads / a.group, head = tile / a.m_tiles;
-            return {tile % a.m_tiles * S::M, head % kv_heads * a.group, head % kv_heads, head / kv_heads, part, {}};
+            const int batch = head / kv_heads;
+            return {tile % a.m_tiles * S::M, head % kv_heads * a.group, head % kv_heads, batch, part, span_of(batch)};
         }
         const int first = tile / (a.section * a.m_tiles) * a.section; /* head of the section */
         const int rest = tile - first * a.m_tiles, some = min(a.section, heads() - first);
@@ -158,7 +184,13 @@ struct attention_schedule {
                 head % a.heads / a.group,
                 head / a.heads,
                 part,
-                {}};
+                span_of(head / a.heads)};
+    }
+
+   private:
+    __device__ attention_span span_of(int batch) const {
+        if constexpr (S::paged) return attention_ending(a.pages.lengths.at(batch), a.m, a.n);
+        return {};
     }
 };
 

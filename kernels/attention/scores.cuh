@@ -27,7 +27,7 @@ struct attention_scores_of {
     int query[2];    /* of this thread's rows */
     static constexpr int heads = S::packed ? 2 : 1;
     float slope[heads], sink_log2[heads]; /* of this thread's rows, or of both */
-    attention_span span;                  /* of varlen */
+    attention_span span;                  /* where S::spans */
 
     __device__ attention_scores_of(const attention_args &args, const attention_place &place, int group) : a(args) {
         of(place, group);
@@ -35,7 +35,7 @@ struct attention_scores_of {
     /* The warpgroup's rows of another tile. */
     __device__ void of(const attention_place &place, int group) {
         const int row = place.m + group * 64;
-        if constexpr (S::varlen) span = place.span;
+        if constexpr (S::spans) span = place.span;
         first = attention_query<S>(a, row);
         last = attention_query<S>(a, min(row + 63, attention_row_end<S>(a, place) - 1));
 #pragma unroll

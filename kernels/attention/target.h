@@ -38,7 +38,7 @@
                 {.name = "softcap"},                                                             \
                 {.name = "sinks"},                                                               \
                 {.name = "slopes"}},                                                             \
-    .work = work, .oracle = oracle, .bound = bound, .products = true
+    .oracle = oracle, .products = true
 
 /* ---- errors: targets/attention/README.md derives them ---- */
 

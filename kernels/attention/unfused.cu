@@ -5,6 +5,7 @@
 #include "gemm/best.cuh"
 
 extern "C" {
+#include "attention/paged.h"
 #include "attention/unfused.h"
 }
 
@@ -23,6 +24,12 @@ __device__ inline attention_span attention_sequence_of_row(const attention_args 
     return attention_sequence(a.q_ends, a.k_ends, a.sequences, low, a.m, a.n);
 }
 
+/* What query `row` of a batch sees keys of. */
+__device__ inline attention_span attention_span_of_row(const attention_args &a, int batch, int row) {
+    if (a.q_ends) return attention_sequence_of_row(a, row);
+    return attention_ending(a.pages.lengths.first ? a.pages.lengths.at(batch) : a.n, a.m, a.n);
+}
+
 /* A head's queries [first, first + gridDim.x), a block each: P = the softmax of the scores, 0 where a key is masked. */
 template <typename T>
 __global__ void __launch_bounds__(256)
@@ -33,8 +40,8 @@ __global__ void __launch_bounds__(256)
     const float *const from = scores + blockIdx.x * line;
     T *const to = p + blockIdx.x * line;
     after_previous_launch(); /* which may have written the slopes, and the ends of sequences */
-    const attention_span span = a.q_ends ? attention_sequence_of_row(a, row) : attention_span{0, a.m, {0, a.n}};
-    const attention_mask mask = a.q_ends ? attention_mask_within(a.mask, span) : a.mask;
+    const attention_span span = attention_span_of_row(a, batch, row);
+    const attention_mask mask = attention_mask_within(a.mask, span);
     const attention_keys keys = attention_keys_among(mask, row, row, span.keys);
     const float slope = a.slope ? a.slope[head] : 0.0f, sink = a.sink ? a.sink[head] : -INFINITY;
     const auto score = [&](int j) {
@@ -105,6 +112,42 @@ static ridge_status unfused(const ridge_call *call, const attention_args &a) {
     return RIDGE_OK;
 }
 
+/* Keys of a sequence and head to rows, a block each: zeros behind the last, whose weight is 0. */
+template <typename T>
+__global__ void attention_copy_pages(const T *from, attention_strides strides, T *to,
+                                     const __grid_constant__ attention_args a, int batch, int head) {
+    const int key = (int)blockIdx.x;
+    after_previous_launch();
+    const bool seen = key < attention_span_of_row(a, batch, 0).keys.end;
+    const int64_t page = seen ? a.pages.of(batch, key) : 0;
+    const T *const row = from + page * strides.batch + key % a.pages.size * strides.row + head * strides.head;
+    for (int i = (int)threadIdx.x; i < a.depth; i += (int)blockDim.x)
+        to[(int64_t)key * a.depth + i] = seen ? row[i] : from_float<T>(0.0f);
+}
+
+/* A head after the other, each with its keys and values in rows. */
+template <typename T>
+static ridge_status unfused_pages(const ridge_call *call, const attention_args &a) {
+    T *const k = (T *)call->scratch, *const v = k + (int64_t)a.n * a.depth;
+    const launch_shape rows = {dim3((unsigned)a.n), 64};
+    const int64_t at_once = attention_rows_at_once(a.m, a.n);
+    attention_args one = a;
+    ridge_call behind = *call;
+    one.k = k, one.v = v, one.k_strides = one.v_strides = {a.depth, 0, 0};
+    behind.scratch = (char *)call->scratch + ((int64_t)a.n * a.depth * 4 + 255) / 256 * 256;
+    for (int batch = 0; batch < a.batch; batch++)
+        for (int head = 0; head < a.heads; head++) {
+            RIDGE_TRY(launch_overlapping(attention_copy_pages<T>, rows, stream_of(call), device_overlaps(),
+                                         (const T *)a.k, a.k_strides, k, a, batch, head / a.group));
+            RIDGE_TRY(launch_overlapping(attention_copy_pages<T>, rows, stream_of(call), device_overlaps(),
+                                         (const T *)a.v, a.v_strides, v, a, batch, head / a.group));
+            for (int64_t first = 0; first < a.m; first += at_once)
+                RIDGE_TRY(
+                    some_queries<T>(&behind, one, batch, head, first, a.m - first < at_once ? a.m - first : at_once));
+        }
+    return RIDGE_OK;
+}
+
 static ridge_status unfused_of_type(const ridge_call *call, const attention_args &a) {
     if (call->dtype == RIDGE_BF16) return unfused<__nv_bfloat16>(call, a);
     return call->dtype == RIDGE_F16 ? unfused<__half>(call, a) : RIDGE_UNSUPPORTED;
@@ -118,4 +161,9 @@ extern "C" ridge_status attention_cuda_baseline(const ridge_call *call) {
 /* Scores of all pairs, and a mask that leaves those within a sequence. */
 extern "C" ridge_status attention_varlen_cuda_baseline(const ridge_call *call) {
     return ridge::unfused_of_type(call, ridge::attention_varlen_args_of(call));
+}
+extern "C" ridge_status attention_paged_cuda_baseline(const ridge_call *call) {
+    const ridge::attention_args a = ridge::attention_paged_args_of(call);
+    if (call->dtype == RIDGE_BF16) return ridge::unfused_pages<__nv_bfloat16>(call, a);
+    return call->dtype == RIDGE_F16 ? ridge::unfused_pages<__half>(call, a) : RIDGE_UNSUPPORTED;
 }

@@ -10,7 +10,9 @@ namespace ridge {
         const attention_tile tile = {depth, values, keys, groups, packed, step_us, tile_us};                        \
         if (attention_is_empty(a)) return RIDGE_OK;                                                                 \
         return with_attention_kind(call, [&]<typename T, bool Shaped>() {                                           \
-            return run_tiles<attention_shape<T, depth, values, keys, groups, Shaped, packed, true>>(a, tile, call); \
+            return run_tiles<                                                                                       \
+                attention_shape<T, depth, values, keys, groups, Shaped, packed, attention_keys_lie::in_sequences>>( \
+                a, tile, call);                                                                                     \
         });                                                                                                         \
     }
 ATTENTION_VARLEN_TILES(RUN)

@@ -21,7 +21,8 @@ template <typename Type, int Depth, int Values, int Lines, bool Keys, bool OfX, 
 struct backward_shape {
     using T = Type;
     static constexpr int D = Depth, V = Values, N = Lines, groups = 2, M = 64 * groups, threads = 128 * (groups + 1);
-    static constexpr bool of_keys = Keys, of_x = OfX, of_y = OfY, shaped = Shaped, packed = false, varlen = false;
+    static constexpr bool of_keys = Keys, of_x = OfX, of_y = OfY, shaped = Shaped, packed = false, varlen = false,
+                          paged = false, spans = false;
     static constexpr bool parted = Parted;
     static_assert(!Shaped || !Parted, "registers do not suffice");
     using in_parts = backward_shape<Type, Depth, Values, Lines, Keys, OfX, OfY, false, true>;

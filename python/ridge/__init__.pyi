@@ -77,6 +77,20 @@ def attention_backward(
     slope: _A | None = None,
     **how: Unpack[_How],
 ) -> tuple[_A, _A, _A, _A | None]: ...
+def attention_paged(
+    q: _A,
+    k: _A,
+    v: _A,
+    table: _A,
+    lengths: _A,
+    causal: bool = False,
+    scale: float = 0.0,
+    window: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    sink: _A | None = None,
+    slope: _A | None = None,
+    **how: Unpack[_How],
+) -> tuple[_A, _A]: ...
 def attention_varlen(
     q: _A,
     k: _A,

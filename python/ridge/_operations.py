@@ -234,6 +234,23 @@ def attention_varlen(
     return out, lse
 
 
+def attention_paged(
+    q, k, v, table, lengths, causal=False, scale=0.0, window=(-1, -1), softcap=0.0, sink=None, slope=None, **how
+):
+    """attention of the last m queries of each sequence over a cache of keys and values in pages.
+
+    q [batch, heads, m, d], k, v [pages, page, kv_heads, d]; table integers [batch, blocks], lengths integers [batch]: sequence b
+    has lengths[b] keys, and key j is row j % page of page table[b, j // page]. Returns out [batch, heads, m, d] and lse
+    [batch, heads, m]. Options are those of attention.
+    """
+    batch, heads, m, d = _dims(q, "q", ("batch", "heads", "m", "d"))
+    out, lse = _empty(q, (batch, heads, m, d)), _empty_f32(q, (batch, heads, m))
+    inputs = [_rows_first(q), k, v, sink, slope, table, lengths]
+    options = [scale, int(causal), *window, softcap, 0, 0, 0]
+    apply("attention_paged", inputs, [_rows_first(out), _rows_first(lse)], options=options, **how)
+    return out, lse
+
+
 def attention_backward(
     q, k, v, out, lse, dout, causal=False, scale=0.0, window=(-1, -1), softcap=0.0, sink=None, slope=None, **how
 ):

@@ -224,10 +224,21 @@ typedef struct attention_call {
     const char *const *name;
     int n_in, n_out;      /* of tensors */
     const DLTensor *more; /* an output behind them; NULL: none */
-    const DLTensor *const
-        *packed; /* of sequences one behind the other: where queries and keys end; NULL: it is not that */
     const ridge_attention_options *options;
+    bool packed;                   /* sequences one behind the other: tensors have no batch */
+    bool paged;                    /* k and v are pages, as the operation has them */
+    const DLTensor *const *behind; /* inputs behind sink and slope: where sequences end, or pages and lengths */
+    int n_behind;
 } attention_call;
+
+static ridge_status turn_one(const attention_call *c, int i, rows_first *turned, ridge_error *error) {
+    if (c->paged && (i == 1 || i == 2)) {
+        if (!c->tensor[i]) return ridge_fail(error, RIDGE_INVALID, "%s: %s is NULL", c->target, c->name[i]);
+        turned->t = *c->tensor[i];
+        return RIDGE_OK;
+    }
+    return (c->packed ? turn_packed : turn)(c->target, c->tensor[i], c->name[i], turned, error);
+}
 
 static ridge_status apply_attention(ridge_context *context, const attention_call *c, ridge_error *error) {
     static const ridge_attention_options defaults = RIDGE_ATTENTION_DEFAULTS;
@@ -237,17 +248,16 @@ static ridge_status apply_attention(ridge_context *context, const attention_call
     rows_first turned[RIDGE_MAX_INPUTS + RIDGE_MAX_OUTPUTS];
     const DLTensor *in[RIDGE_MAX_INPUTS], *out[RIDGE_MAX_OUTPUTS];
     for (int i = 0; i < c->n_in + c->n_out; i++) {
-        RIDGE_TRY((c->packed ? turn_packed : turn)(c->target, c->tensor[i], c->name[i], &turned[i], error));
+        RIDGE_TRY(turn_one(c, i, &turned[i], error));
         if (i < c->n_in)
             in[i] = &turned[i].t;
         else
             out[i - c->n_in] = &turned[i].t;
     }
     in[c->n_in] = o->sink ? o->sink : &absent, in[c->n_in + 1] = o->slope ? o->slope : &absent;
-    if (c->packed) in[c->n_in + 2] = c->packed[0], in[c->n_in + 3] = c->packed[1];
+    for (int i = 0; i < c->n_behind; i++) in[c->n_in + 2 + i] = c->behind[i];
     if (c->more) out[c->n_out] = c->more;
-    return apply(context, c->target, in, c->n_in + (c->packed ? 4 : 2), out, c->n_out + (c->more ? 1 : 0), values,
-                 error);
+    return apply(context, c->target, in, c->n_in + 2 + c->n_behind, out, c->n_out + (c->more ? 1 : 0), values, error);
 }
 
 ridge_status ridge_attention(ridge_context *context, const DLTensor *q, const DLTensor *k, const DLTensor *v,
@@ -255,7 +265,8 @@ ridge_status ridge_attention(ridge_context *context, const DLTensor *q, const DL
                              ridge_error *error) {
     static const char *const name[] = {"q", "k", "v", "out", "lse"};
     const DLTensor *const tensor[] = {q, k, v, out, lse};
-    const attention_call c = {"attention", tensor, name, 3, 2, NULL, NULL, options};
+    const attention_call c = {
+        .target = "attention", .tensor = tensor, .name = name, .n_in = 3, .n_out = 2, .options = options};
     return apply_attention(context, &c, error);
 }
 
@@ -265,7 +276,33 @@ ridge_status ridge_attention_varlen(ridge_context *context, const DLTensor *q, c
                                     ridge_error *error) {
     static const char *const name[] = {"q", "k", "v", "out", "lse"};
     const DLTensor *const tensor[] = {q, k, v, out, lse}, *const ends[] = {q_ends, k_ends};
-    const attention_call c = {"attention_varlen", tensor, name, 3, 2, NULL, ends, options};
+    const attention_call c = {.target = "attention_varlen",
+                              .tensor = tensor,
+                              .name = name,
+                              .n_in = 3,
+                              .n_out = 2,
+                              .options = options,
+                              .packed = true,
+                              .behind = ends,
+                              .n_behind = 2};
+    return apply_attention(context, &c, error);
+}
+
+ridge_status ridge_attention_paged(ridge_context *context, const DLTensor *q, const DLTensor *k, const DLTensor *v,
+                                   const DLTensor *table, const DLTensor *lengths,
+                                   const ridge_attention_options *options, const DLTensor *out, const DLTensor *lse,
+                                   ridge_error *error) {
+    static const char *const name[] = {"q", "k", "v", "out", "lse"};
+    const DLTensor *const tensor[] = {q, k, v, out, lse}, *const behind[] = {table, lengths};
+    const attention_call c = {.target = "attention_paged",
+                              .tensor = tensor,
+                              .name = name,
+                              .n_in = 3,
+                              .n_out = 2,
+                              .options = options,
+                              .paged = true,
+                              .behind = behind,
+                              .n_behind = 2};
     return apply_attention(context, &c, error);
 }
 
@@ -276,7 +313,13 @@ ridge_status ridge_attention_backward(ridge_context *context, const ridge_attent
     static const DLTensor absent = {.data = NULL};
     if (!saved) return ridge_fail(error, RIDGE_INVALID, "attention_backward: saved is NULL");
     const DLTensor *const tensor[] = {saved->q, saved->k, saved->v, saved->out, saved->lse, dout, dq, dk, dv};
-    const attention_call c = {"attention_backward", tensor, name, 6, 3, dsink ? dsink : &absent, NULL, options};
+    const attention_call c = {.target = "attention_backward",
+                              .tensor = tensor,
+                              .name = name,
+                              .n_in = 6,
+                              .n_out = 3,
+                              .more = dsink ? dsink : &absent,
+                              .options = options};
     return apply_attention(context, &c, error);
 }
 

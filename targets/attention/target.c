@@ -66,13 +66,15 @@ static const ridge_tensor_spec in[] = {ATTENTION_TENSORS_IN};
 static const ridge_tensor_spec out[] = {ATTENTION_TENSORS_OUT};
 
 /* Every query sees keys of all. */
-static attention_span attention_span_of_all(const ridge_oracle_call *call, int64_t row) {
+static attention_span attention_span_of_all(const ridge_oracle_call *call, int64_t row, int64_t batch) {
     const int m = (int)call->whole[ATTENTION_M], n = (int)call->whole[ATTENTION_N];
-    (void)row;
+    (void)row, (void)batch;
     return (attention_span){0, m, {0, n}};
 }
 
-static void oracle(const ridge_oracle_call *call) { attention_oracle(call, attention_span_of_all); }
+static void oracle(const ridge_oracle_call *call) {
+    attention_oracle(call, &(attention_reading){call, attention_span_of_all, attention_line_in_rows});
+}
 
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
@@ -105,5 +107,7 @@ const ridge_target ridge_target_attention = {
     .exact = 2,
     .dims = {ATTENTION_DIMS},
     ATTENTION_TARGET,
+    .bound = attention_bound,
+    .work = attention_work,
     .reject = attention_reject,
 };

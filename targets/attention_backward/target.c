@@ -275,5 +275,7 @@ const ridge_target ridge_target_attention_backward = {
     .exact = 1,
     .dims = {ATTENTION_DIMS},
     ATTENTION_TARGET,
+    .bound = bound,
+    .work = work,
     .reject = attention_reject,
 };

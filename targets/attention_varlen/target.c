@@ -59,7 +59,8 @@ static int64_t end_of(const ridge_oracle_call *call, int ends, int64_t s) {
 }
 
 /* Rows behind the last end are of no sequence. */
-static attention_span span_of(const ridge_oracle_call *call, int64_t row) {
+static attention_span span_of(const ridge_oracle_call *call, int64_t row, int64_t batch) {
+    (void)batch;
     const int64_t count = call->whole[ATTENTION_SEQUENCES];
     int64_t s = 0;
     while (s < count && row >= end_of(call, ATTENTION_IN_Q_ENDS, s)) s++;
@@ -69,7 +70,9 @@ static attention_span span_of(const ridge_oracle_call *call, int64_t row) {
                             {(int)end_of(call, ATTENTION_IN_K_ENDS, s - 1), (int)end_of(call, ATTENTION_IN_K_ENDS, s)}};
 }
 
-static void oracle(const ridge_oracle_call *call) { attention_oracle(call, span_of); }
+static void oracle(const ridge_oracle_call *call) {
+    attention_oracle(call, &(attention_reading){call, span_of, attention_line_in_rows});
+}
 
 static const char *reject(const ridge_case *c) {
     if (c->dim[ATTENTION_SEQUENCES] < 1) return "sequences must be at least 1";
@@ -107,5 +110,7 @@ const ridge_target ridge_target_attention_varlen = {
     .exact = 2,
     .dims = {ATTENTION_DIMS, "sequences"},
     ATTENTION_TARGET,
+    .bound = attention_bound,
+    .work = attention_work,
     .reject = reject,
 };

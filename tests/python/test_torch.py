@@ -149,6 +149,8 @@ def samples_without_gradient():
     ends = torch.tensor([2, 2, 5], dtype=torch.int32), torch.tensor([3, 4, 7], dtype=torch.int32)
     rows = [x[0].transpose(0, 1).contiguous() for x in (q, k, v)]
     yield "attention_varlen", (*rows, *ends)
+    pool = [randn(6, 4, 2, 8, grad=False) for _ in "kv"]
+    yield "attention_paged", (randn(2, 4, 3, 8, grad=False), *pool, torch.randint(6, (2, 3)), torch.tensor([9, 0]))
     x, w, b, labels = randn(3, 8, grad=False), randn(5, 8, grad=False), randn(5, grad=False), torch.tensor([1, 0, 4])
     lse = ridge.linear_cross_entropy(x, w, b, labels)[1]
     yield "linear_cross_entropy_backward", (x, w, b, labels, lse, torch.ones(3))

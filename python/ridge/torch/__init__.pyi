@@ -38,6 +38,7 @@ add_layer_norm: OpOverloadPacket
 add_rms_norm: OpOverloadPacket
 attention: OpOverloadPacket
 attention_backward: OpOverloadPacket
+attention_paged: OpOverloadPacket
 attention_varlen: OpOverloadPacket
 batched_gemm: OpOverloadPacket
 fp8_gemm: OpOverloadPacket

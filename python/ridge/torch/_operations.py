@@ -77,6 +77,10 @@ OPERATIONS = (
         "-> (Tensor dq, Tensor dk, Tensor dv, Tensor dsink)",
     ),
     Operation(
+        "attention_paged",
+        f"(Tensor q, Tensor k, Tensor v, Tensor table, Tensor lengths, {_SEEN}) -> (Tensor out, Tensor lse)",
+    ),
+    Operation(
         "attention_varlen",
         f"(Tensor q, Tensor k, Tensor v, Tensor q_ends, Tensor k_ends, {_SEEN}) -> (Tensor out, Tensor lse)",
     ),

@@ -1,0 +1,81 @@
+/* Attention over keys in pages by attention/forward.cuh, in bf16: one block takes two sequences of a few queries of two heads, with
+ * up to three steps of 64 keys in pages of 16. Values that are no keys are NaN, and the table ends with the last page. */
+#include "attention/forward.cuh"
+#include "cuda/host/launch.cuh"
+#include "cuda/host/tensor_map.cuh"
+#include "program.h"
+
+#include <cmath>
+#include <vector>
+
+using namespace ridge;
+using element = __nv_bfloat16;
+using shape = attention_shape<element, 64, 64, 64, 1, false, true, attention_keys_lie::in_pages>;
+
+constexpr int m = 3, heads = 2, depth = 64, page = 16, pages = 40, blocks = 12;
+constexpr int lengths[2] = {133, 21};
+
+static bool map_of(CUtensorMap *map, const element *base, int rows, int batch, int lines) {
+    const cuuint64_t extents[4] = {depth, (cuuint64_t)rows, 1, (cuuint64_t)batch};
+    const cuuint64_t strides[3] = {depth * 2, 16, (cuuint64_t)rows * depth * 2};
+    return make_map_4d<element>(map, base, extents, strides, lines);
+}
+
+static int page_of(int batch, int block) { return (7 + 17 * batch + 3 * block) % pages; }
+static int element_of(int batch, int key) { return (page_of(batch, key / page) * page + key % page) * depth; }
+
+/* q and out: [query, batch, head, depth]. */
+static void compare_row(comparison &outputs, int i, int batch, int head, const std::vector<element> &q,
+                        const std::vector<element> &k, const std::vector<element> &v, const std::vector<element> &out) {
+    const int at = ((i * 2 + batch) * heads + head) * depth, seen = i + lengths[batch] - m + 1;
+    std::vector<double> p((size_t)seen);
+    double sum = 0;
+    for (int j = 0; j < seen; j++) {
+        double s = 0;
+        for (int d = 0; d < depth; d++)
+            s += (double)(__bfloat162float(q[at + d]) * __bfloat162float(k[element_of(batch, j) + d]));
+        sum += p[j] = exp(s / 8);
+    }
+    for (int d = 0; d < depth; d++) {
+        double want = 0;
+        for (int j = 0; j < seen; j++) want += p[j] * (double)__bfloat162float(v[element_of(batch, j) + d]);
+        outputs.compare(__bfloat162float(out[at + d]), (float)(want / sum), at / depth, d);
+    }
+}
+
+int main(void) {
+    const int rows = m * 2 * heads;
+    std::vector<element> q(rows * depth), k(pages * page * depth), v(k.size()), out(q.size());
+    std::vector<int> table(blocks + (lengths[1] + page - 1) / page);
+    for (size_t i = 0; i < q.size(); i++) q[i] = __float2bfloat16(value_of((int)i));
+    for (size_t i = 0; i < k.size(); i++)
+        k[i] = __float2bfloat16(value_of((int)i + 1000000)), v[i] = __float2bfloat16(NAN);
+    for (int b = 0; b < 2; b++) {
+        for (int block = 0; block * page < lengths[b]; block++) table[b * blocks + block] = page_of(b, block);
+        for (int j = 0; j < lengths[b]; j++)
+            for (int d = 0; d < depth; d++)
+                v[element_of(b, j) + d] = __float2bfloat16(value_of(element_of(b, j) + d + 2000000));
+    }
+    attention_maps maps;
+    attention_args a = {};
+    a.q = device_array(q.size(), q.data());
+    if (!map_of(&maps.q, (const element *)a.q, rows, 1, shape::M) ||
+        !map_of(&maps.k, device_array(k.size(), k.data()), page, pages, page) ||
+        !map_of(&maps.v, device_array(v.size(), v.data()), page, pages, page))
+        return 2;
+    a.out = device_array<element>(out.size(), NULL), a.lse = device_array<float>(rows, NULL);
+    a.q_strides = a.out_strides = {2 * heads * depth, heads * depth, depth}, a.lse_strides = {2 * heads, heads, 1};
+    a.mask = {0, ATTENTION_ALL, 0};
+    a.m = m, a.n = blocks * page, a.batch = 2, a.heads = heads, a.group = heads, a.depth = depth, a.values = depth;
+    a.out_in_pieces = true, a.scale = 0.125f;
+    a.m_tiles = 1, a.section = 1, a.parts = 1;
+    a.pages = {{device_array(table.size(), table.data()), false}, {device_array(2, lengths), false}, blocks, page, pages};
+    constexpr int bytes = attention_memory<shape>::bytes;
+    require(allow_shared((const void *)attention_kernel<shape>, bytes), "cudaFuncSetAttribute");
+    if (launch(attention_kernel<shape>, {dim3(1), shape::threads, bytes}, 0, maps, a) != RIDGE_OK) return 2;
+    to_host(out.data(), (element *)a.out, out.size());
+    comparison outputs = {"output", 0.02};
+    for (int i = 0; i < m; i++)
+        for (int row = 0; row < 2 * heads; row++) compare_row(outputs, i, row / heads, row % heads, q, k, v, out);
+    return outputs.wrong > 0;
+}
