@@ -141,6 +141,14 @@ RIDGE_API ridge_status ridge_fp8_gemm(ridge_context *context, const DLTensor *a,
 RIDGE_API ridge_status ridge_nvfp4_gemm(ridge_context *context, const DLTensor *x, const DLTensor *q, const DLTensor *s,
                                         const DLTensor *tensor_scale, const DLTensor *c, ridge_error *error);
 
+/* c = a_tensor_scale b_tensor_scale a b^T of a and b in NVFP4, as quantize_nvfp4 makes them: c f32, on a GPU bf16 and f16
+ *     a: [m, k], b: [n, k], e2m1, k a multiple of 16      c: [m, n]      tensor scales: [1], f32
+ *     a_scale: [ceil(m / 128), 512 ceil(k / 64)], e4m3, and b_scale likewise of n */
+RIDGE_API ridge_status ridge_nvfp4_scaled_gemm(ridge_context *context, const DLTensor *a, const DLTensor *a_scale,
+                                               const DLTensor *a_tensor_scale, const DLTensor *b,
+                                               const DLTensor *b_scale, const DLTensor *b_tensor_scale,
+                                               const DLTensor *c, ridge_error *error);
+
 /* c = a b^T of a 2:4 sparse a, of which two of each four columns are kept, as prune_2_4 keeps them: f32, on a GPU bf16 and f16
  *     a: [m, k / 2]      codes: [m, k / 32], i32      b: [n, k]      c: [m, n]      k: a multiple of 32
  * A row whose codes are not of a pattern is NaN. */

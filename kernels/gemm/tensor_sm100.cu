@@ -43,7 +43,7 @@ struct gemm_tensor_epilogue {
             if (column + i < columns) to[i] = v[i];
     }
     template <class S, class Read>
-    __device__ void finish(int m, int n, uint32_t sums, uint32_t at, const Read &read) const {
+    __device__ void finish(int m, int n, uint32_t sums, int which, uint32_t at, const Read &read) const {
         const int row = m + (int)threadIdx.x % 32;
         const auto put = [&](float(&v)[64], int column) {
 #pragma unroll
@@ -52,7 +52,7 @@ struct gemm_tensor_epilogue {
             if (wide)
                 put_wide(v, row, n + column);
             else
-                tensor_store<T>(&map, m, n + column, v, at, column / 64 % 2);
+                tensor_store<T>(&map, m, n + column, v, at, tensor_store_turn<S::N>(which, column));
         };
         tensor_each<S::N>(sums, put, read);
     }
@@ -66,7 +66,7 @@ static ridge_status gemm_in_tensor_tile_of(const gemm_call &g) {
     e.rows = (int)g.c.rows, e.columns = (int)g.c.columns, e.alpha = g.alpha, e.terms = g.terms<T>();
     if (!g.wide && !make_map<T>(&e.map, lines_of(g.c), 32)) return RIDGE_FAILED;
     const auto run = [&]<bool KA, bool KB>() {
-        return tensor_matmul_run<tensor_shape<T, Tuned, KA, KB>>(g.a, g.b, e, g.stream);
+        return tensor_matmul_run<tensor_shape<tensor_operands<T, KA, KB>, Tuned>>(g.a, g.b, e, g.stream);
     };
     if (g.a.by_rows())
         return g.b.by_rows() ? run.template operator()<true, false>() : run.template operator()<true, true>();

@@ -125,6 +125,19 @@ def nvfp4_gemm(x, q, s, tensor_scale, **how):
     return c
 
 
+def nvfp4_scaled_gemm(a, a_scale, a_tensor_scale, b, b_scale, b_tensor_scale, dtype=None, **how):
+    """c [m, n] = a_tensor_scale b_tensor_scale a b^T of what quantize_nvfp4 made of a [m, k] and b [n, k].
+
+    dtype: float32, which None is on a CPU; on a GPU bfloat16, which None is there for PyTorch's tensors, or float16.
+    """
+    shape = _dims(a, "a", ("m", "k / 2"))[0], _dims(b, "b", ("n", "k / 2"))[0]
+    if dtype is None and getattr(a, "is_cuda", False):
+        dtype = sys.modules["torch"].bfloat16
+    c = _empty_f32(a, shape) if dtype is None else _empty(a, shape, dtype)
+    apply("nvfp4_scaled_gemm", [a, a_scale, a_tensor_scale, b, b_scale, b_tensor_scale], [c], **how)
+    return c
+
+
 def prune_2_4(x, **how):
     """(values, codes) of 2:4 pruning: the two largest of each four columns, and int32 words of which these are."""
     rows, cols = _dims(x, "x", ("rows", "cols"))

@@ -65,6 +65,13 @@ ridge_status ridge_nvfp4_gemm(ridge_context *context, const DLTensor *x, const D
     return apply(context, "nvfp4_gemm", in, 4, &c, 1, NULL, error);
 }
 
+ridge_status ridge_nvfp4_scaled_gemm(ridge_context *context, const DLTensor *a, const DLTensor *a_scale,
+                                     const DLTensor *a_tensor_scale, const DLTensor *b, const DLTensor *b_scale,
+                                     const DLTensor *b_tensor_scale, const DLTensor *c, ridge_error *error) {
+    const DLTensor *const in[] = {a, a_scale, a_tensor_scale, b, b_scale, b_tensor_scale};
+    return apply(context, "nvfp4_scaled_gemm", in, 6, &c, 1, NULL, error);
+}
+
 ridge_status ridge_structured_sparsity(ridge_context *context, const DLTensor *a, const DLTensor *codes,
                                        const DLTensor *b, const DLTensor *c, ridge_error *error) {
     const DLTensor *const in[] = {a, codes, b};

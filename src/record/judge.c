@@ -28,7 +28,9 @@ static void say(ridge_result *r, ridge_verdict verdict, const char *reason) {
 }
 
 static const char *const tensor_peaks[RIDGE_DTYPE_COUNT] = {
-    [RIDGE_TF32] = "tf32", [RIDGE_BF16] = "bf16", [RIDGE_F16] = "fp16", [RIDGE_E4M3] = "fp8"};
+    [RIDGE_TF32] = "tf32", [RIDGE_BF16] = "bf16", [RIDGE_F16] = "fp16", [RIDGE_E4M3] = "fp8", [RIDGE_E2M1] = "fp4"};
+/* Where a type's peak was not measured: the fastest type that has its values. */
+static const ridge_dtype wider[RIDGE_DTYPE_COUNT] = {[RIDGE_E2M1] = RIDGE_E4M3, [RIDGE_E4M3] = RIDGE_BF16};
 
 /* The type of what is multiplied: the case's, unless the target's first input has a type of its own. */
 static ridge_dtype factor_type(const ridge_result *r) {
@@ -40,8 +42,10 @@ static ridge_dtype factor_type(const ridge_result *r) {
  * products for one. */
 static const char *peak_of(const ridge_result *r, const ridge_ceilings *ceilings, bool least) {
     if (!r->target->products || ridge_variant_backend(r->variant) != RIDGE_BACKEND_cuda) return "fp32";
-    const ridge_dtype type = factor_type(r);
-    const char *name = tensor_peaks[least && type == RIDGE_F32 ? RIDGE_TF32 : type];
+    ridge_dtype type = factor_type(r);
+    if (least && type == RIDGE_F32) type = RIDGE_TF32;
+    while (wider[type] && !ridge_ceilings_peak(ceilings, tensor_peaks[type])) type = wider[type];
+    const char *name = tensor_peaks[type];
     return name && ridge_ceilings_peak(ceilings, name) ? name : "fp32";
 }
 
@@ -50,10 +54,14 @@ static ridge_variant variant_run(const ridge_result *r) {
     return r->way ? ridge_variant_of_way(r->variant, r->way, r->variant->name) : *r->variant;
 }
 
-/* The arithmetic that the variant declares; products: 0 where it declares none, or where that peak was not measured. */
-static ridge_arithmetic arithmetic_of(const ridge_result *r, const ridge_ceilings *ceilings) {
+/* The arithmetic that the variant declares; products: 0 where it declares none. */
+static ridge_arithmetic declared(const ridge_result *r) {
     const ridge_variant ran = variant_run(r);
-    const ridge_arithmetic own = ridge_variant_arithmetic(r->target, &ran, &r->c, &r->here);
+    return ridge_variant_arithmetic(r->target, &ran, &r->c, &r->here);
+}
+/* The same; products: 0 where that peak was not measured, too. */
+static ridge_arithmetic arithmetic_of(const ridge_result *r, const ridge_ceilings *ceilings) {
+    const ridge_arithmetic own = declared(r);
     const char *name = own.products > 0 ? tensor_peaks[own.type] : NULL;
     return name && ridge_ceilings_peak(ceilings, name) ? own : (ridge_arithmetic){.products = 0};
 }
@@ -68,10 +76,12 @@ static void place(ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
 }
 
 /* Outputs that fit in the last-level cache may not have reached memory when the timer stops: the physical floor of a
- * cold launch then counts reads only. A variant that declares one product of a faster type in the place of each has that type's. */
+ * cold launch then counts reads only. A variant that declares one product of a faster type in the place of each has that type's; products in four
+ * bits whose peak was not measured have no floor but that of bytes. */
 static double floor_us(const ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
     const ridge_arithmetic own = arithmetic_of(r, ceilings);
     ridge_work work = r->work;
+    if (own.products == 0 && declared(r).type == RIDGE_E2M1) work.flops = 0;
     if (!hot && work.bytes_written < ridge_ceilings_last_level(ceilings)) work.bytes_written = 0;
     const double of_case = ridge_floor_us(&work, ceilings, hot, peak_of(r, ceilings, true));
     if (own.products != 1) return of_case;

@@ -3,21 +3,12 @@
 #include "cpu/gemm_product.h"
 #include "cpu/row.h"
 #include "nvfp4_gemm.h"
+#include "quantize/nvfp4.h"
 
 /* Row i of W as fp32. */
 static void dequantize(const ridge_call *call, int64_t i, float *to) {
-    const DLTensor *q = &call->in[FP4_Q], *s = &call->in[FP4_S];
-    const unsigned char *codes = (const unsigned char *)ridge_data(q) + i * ridge_row_stride(q) / 2;
-    const unsigned char *tiles = (const unsigned char *)ridge_data(s) + i / BLOCKS_TILE_ROWS * ridge_row_stride(s);
     const float tensor = *(const float *)ridge_data(&call->in[FP4_TENSOR]);
-    for (int64_t block = 0; block < call->dim[FP4_K] / FP4_BLOCK; block++) {
-        const unsigned code = tiles[block / BLOCKS_TILE_COLS * BLOCKS_TILE + blocks_in_tile(i, block)];
-        const float scale = rule_value_ue4m3(code) * tensor;
-        for (int64_t j = block * FP4_BLOCK; j < (block + 1) * FP4_BLOCK; j += 2) {
-            to[j] = rule_value_e2m1(codes[j / 2] & 15U) * scale;
-            to[j + 1] = rule_value_e2m1(codes[j / 2] >> 4) * scale;
-        }
-    }
+    nvfp4_row(&call->in[FP4_Q], &call->in[FP4_S], i, call->dim[FP4_K], tensor, to);
 }
 
 /* x times `rows` rows of W from `first` on, which are at w. */

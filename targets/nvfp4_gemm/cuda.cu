@@ -4,6 +4,7 @@
 #include "cuda/gemm/matmul_run.cuh"
 #include "cuda/maps/plain.cuh"
 #include "gemm/best.cuh"
+#include "quantize/nvfp4.cuh"
 
 extern "C" {
 #include "nvfp4_gemm.h"
@@ -95,29 +96,12 @@ ridge_status tiles(const ridge_call *call) {
 /* ---- baseline: W in 16 bits, then a product, then the tensor's scale ---- */
 
 template <typename T>
-struct dequantized_pair {
-    matrix<const unsigned char> q, s; /* s: rows of tiles */
-    matrix<T> to;
-    __device__ void operator()(int64_t i, int64_t pair) const {
-        const int64_t block = pair / (FP4_BLOCK / 2);
-        const unsigned code = q.at(i, pair);
-        const float scale = rule_value_ue4m3(
-            s.at(i / BLOCKS_TILE_ROWS, block / BLOCKS_TILE_COLS * BLOCKS_TILE + blocks_in_tile(i, block)));
-        to.at(i, 2 * pair) = from_float<T>(rule_value_e2m1(code & 15) * scale);
-        to.at(i, 2 * pair + 1) = from_float<T>(rule_value_e2m1(code >> 4) * scale);
-    }
-};
-template <typename T>
 ridge_status dequantized(const ridge_call *call) {
     const int64_t m = call->dim[FP4_M], n = call->dim[FP4_N], k = call->dim[FP4_K], line = (k + 7) / 8 * 8;
-    const DLTensor *q = &call->in[FP4_Q], *s = &call->in[FP4_S];
     const matrix_view weights = {(char *)call->scratch + (m * n * 4 + 255) / 256 * 256, n, k, line, 1};
     const matrix_view wide = {call->scratch, m, n, n, 1};
     if (m == 0) return RIDGE_OK;
-    RIDGE_TRY(launch_plain(call, n, k / 2,
-                           dequantized_pair<T>{{(const unsigned char *)ridge_data(q), ridge_row_stride(q) / 2},
-                                               {(const unsigned char *)ridge_data(s), ridge_row_stride(s)},
-                                               {(T *)weights.base, line}}));
+    RIDGE_TRY(nvfp4_to_16<T>(call, &call->in[FP4_Q], &call->in[FP4_S], n, k, weights));
     RIDGE_TRY(gemm_at_best(
         gemm_call(view_of(call->in[FP4_X]), transposed(weights), wide, call->dtype, true, stream_of(call))));
     return add_shares<T>(call, 1, 1.0f);

@@ -245,6 +245,20 @@ class Calls:
             want = -32 * i * 6.0 * 2.0**-j
             self.assertAlmostEqual(self.kind.read(c, (i, j)), want, delta=0.01 * abs(want) + 1e-3)
 
+    def test_products_of_four_bits_on_both_sides(self):
+        """Of more rows than a tile of scales has; 6 and -6 times powers of two are exact, once scaled."""
+        a, b, scales = self.kind.empty((130, 64)), self.kind.empty((5, 64)), []
+        self.kind.fill(a, {(i, k): 6.0 * (1 + k % 2) * 2.0 ** -(i % 4) for i, k in indices((130, 64))})
+        self.kind.fill(b, {(j, k): 6.0 * (-1) ** k * 2.0**-j for j, k in indices((5, 64))})
+        for value in (0.25, 0.5):
+            scales.append(self.kind.empty((1,)))
+            self.kind.fill(scales[-1], {(0,): value})
+        (qa, sa), (qb, sb) = ridge.quantize_nvfp4(a, scales[0]), ridge.quantize_nvfp4(b, scales[1])
+        c = ridge.nvfp4_scaled_gemm(qa, sa, scales[0], qb, sb, scales[1])
+        for i, j in indices((130, 5)):
+            want = -32 * 36 * 2.0 ** -(i % 4) * 2.0**-j
+            self.assertAlmostEqual(self.kind.read(c, (i, j)), want, delta=0.01 * abs(want))
+
     def test_quantized_products(self):
         """Of powers of two, whose codes and scales are exact but for the scales' own rounding."""
         a, b = self.kind.empty((3, 256)), self.kind.empty((5, 256))

@@ -165,6 +165,7 @@ def samples_without_gradient():
     q, s = ridge.quantize_nvfp4(w, scale)
     yield "quantize_nvfp4", (w, scale)
     yield "nvfp4_gemm", (x, q, s, scale)
+    yield "nvfp4_scaled_gemm", (*ridge.quantize_nvfp4(x, scale), scale, q, s, scale)
     values, codes = ridge.prune_2_4(x)
     yield "prune_2_4", (x,)
     yield "structured_sparsity", (values, codes, w)

@@ -188,6 +188,43 @@ static void a_faster_type_has_its_own_floor(void **state) {
     }
 }
 
+static ridge_arithmetic of_four_bits(const ridge_case *c, int sm) {
+    (void)c;
+    return sm == 100 ? (ridge_arithmetic){RIDGE_E2M1, 1} : (ridge_arithmetic){.products = 0};
+}
+
+/* 1024^3 of e2m1 in so many µs; fp4: that peak was measured. */
+static ridge_verdict verdict_of_four_bits(double us, int sm, bool fp4) {
+    static const ridge_tensor_spec in[] = {{.name = "a", .rank = 2, .dim = {0, 1}, .dtype = RIDGE_E2M1}};
+    const ridge_variant variant = {.name = "cuda/optimized",
+                                   .role = RIDGE_OPTIMIZED,
+                                   .run = RIDGE_ANY_ISA(fixture_nothing),
+                                   .arithmetic = of_four_bits};
+    ridge_target target = products;
+    ridge_ceilings ceilings = {.n_levels = 1};
+    target.in = in, target.n_in = 1;
+    ceilings.levels[0] = fixture_level("DRAM", 0, 45000, 40000, 42000);
+    fixture_add_peak(&ceilings, "fp32 ffma", "fp32", 60000);
+    fixture_add_peak(&ceilings, "fp8 wgmma", "fp8", 1800000);
+    if (fp4) fixture_add_peak(&ceilings, "fp4", "fp4", 3600000);
+    ridge_result r = {.target = &target, .c = products.cases[1], .variant = &variant, .here = {.sm = sm}};
+    ridge_series event = series_of(us, 0.001, 40), none = {.n = 0};
+    const ridge_job_result job = {.frame_us = 0.001};
+    ridge_result_judge(&r, &event, &none, &job, &ceilings, false);
+    free(r.samples);
+    return r.verdict;
+}
+
+/* 1.2 µs at fp8's peak, by which the values of e2m1 can be multiplied, and 0.6 at fp4's. */
+static void four_bits_have_the_floor_of_their_peak_or_none(void **state) {
+    (void)state;
+    assert_int_equal(verdict_of_four_bits(1.5, 90, false), RIDGE_VERDICT_OK);
+    assert_int_equal(verdict_of_four_bits(0.8, 90, false), RIDGE_VERDICT_IMPOSSIBLE);
+    assert_int_equal(verdict_of_four_bits(0.8, 100, true), RIDGE_VERDICT_OK);
+    assert_int_equal(verdict_of_four_bits(0.5, 100, true), RIDGE_VERDICT_IMPOSSIBLE);
+    assert_int_equal(verdict_of_four_bits(0.8, 100, false), RIDGE_VERDICT_OK);
+}
+
 /* What the targets say of their cases: the kernels' own choice, from the header that makes it. */
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -196,6 +233,7 @@ int main(void) {
         cmocka_unit_test(a_processors_companion_is_no_graph),
         cmocka_unit_test(a_variant_is_held_to_its_own_arithmetic),
         cmocka_unit_test(a_faster_type_has_its_own_floor),
+        cmocka_unit_test(four_bits_have_the_floor_of_their_peak_or_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

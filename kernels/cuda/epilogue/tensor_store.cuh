@@ -13,6 +13,12 @@ namespace ridge {
 
 /* Of a warp: two buffers of 32 swizzled lines of 64 columns. One is filled while TMA reads the other. */
 constexpr int tensor_store_buffer = 32 * 128, tensor_store_bytes = 2 * tensor_store_buffer;
+/* The buffer of a tile's columns from `column` on: they alternate from tile to tile, too, also where a tile has three. which: of
+ * the two sums in turn. */
+template <int N>
+__device__ inline int tensor_store_turn(int which, int column) {
+    return (which * (N / 64) + column / 64) % 2;
+}
 
 /* 64 columns of the lane's row, rounded, to its line of a buffer. */
 template <typename T>

@@ -30,9 +30,9 @@ struct tensor_tile_shared {
     uint32_t sums;             /* tensor memory's address */
 };
 
-/* By all threads, before anything else: tensor memory and barriers. Returns the address of the sums. */
-__device__ inline uint32_t tensor_tile_begin(tensor_tile_shared *shared) {
-    if (threadIdx.x < 32) tcgen05_alloc(shared_address(&shared->sums), tensor_tile::N);
+/* By all threads, before anything else: so many columns of tensor memory, and barriers. Returns the address of the sums. */
+__device__ inline uint32_t tensor_tile_begin(tensor_tile_shared *shared, int allocated = tensor_tile::N) {
+    if (threadIdx.x < 32) tcgen05_alloc(shared_address(&shared->sums), allocated);
     if (threadIdx.x == 0) {
         mbarrier_init(shared_address(&shared->full), 1), mbarrier_init(shared_address(&shared->read), 1);
         mbarrier_init(shared_address(&shared->done), 1);
@@ -44,10 +44,10 @@ __device__ inline uint32_t tensor_tile_begin(tensor_tile_shared *shared) {
     return shared->sums;
 }
 /* By all threads, behind the last load of sums. */
-__device__ inline void tensor_tile_end(uint32_t sums) {
+__device__ inline void tensor_tile_end(uint32_t sums, int allocated = tensor_tile::N) {
     tcgen05_fence_before_thread_sync();
     __syncthreads();
-    if (threadIdx.x < 32) tcgen05_dealloc(sums, tensor_tile::N);
+    if (threadIdx.x < 32) tcgen05_dealloc(sums, allocated);
 }
 
 /* By one thread: starts the products of the slice at hand. */
@@ -83,9 +83,9 @@ __device__ inline void tensor_tile_multiply(const CUtensorMap *a_map, const CUte
     tcgen05_commit(shared_address(&shared->done));
 }
 
-/* By all warps: a thread has a row, sixteen columns of it at a time. */
+/* By all warps: a thread has a row, sixteen columns of it at a time; C is the sums times `scale`. */
 template <typename T>
-__device__ inline void tensor_tile_store(T *c, int64_t line, int rows, int columns, uint32_t sums) {
+__device__ inline void tensor_tile_store(T *c, int64_t line, int rows, int columns, uint32_t sums, float scale = 1.0f) {
     const int row = (int)(blockIdx.x * tensor_tile::M + threadIdx.x), first = (int)blockIdx.y * tensor_tile::N;
     const uint32_t lanes = sums + (threadIdx.x / 32 * 32 << 16);
     for (int column = 0; column < tensor_tile::N; column += 16) {
@@ -98,7 +98,8 @@ __device__ inline void tensor_tile_store(T *c, int64_t line, int rows, int colum
             unsigned *const two = &packed.x;
 #pragma unroll
             for (int j = 0; j < 4; j++)
-                two[j] = cvt_rn_x2(T(), __uint_as_float(v[piece + 2 * j]), __uint_as_float(v[piece + 2 * j + 1]));
+                two[j] = cvt_rn_x2(T(), __uint_as_float(v[piece + 2 * j]) * scale,
+                                   __uint_as_float(v[piece + 2 * j + 1]) * scale);
             const int at = first + column + piece;
             if (row < rows && at < columns) *(uint4 *)(c + row * line + at) = packed;
         }

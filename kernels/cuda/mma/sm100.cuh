@@ -32,6 +32,19 @@ constexpr uint32_t tcgen05_instruction_f16(void) {
            (uint32_t)(N / 8) << 17 | (uint32_t)(M / 16) << 24;
 }
 
+/* kind::mxf4nvf4: e2m1 is type 1 of A and B, ue4m3 type 0 of the scales (bit 23), M counts 128. */
+template <int M, int N>
+constexpr uint32_t tcgen05_instruction_nvfp4(void) {
+    static_assert((M == 128 || M == 256) && N % 16 == 0 && N >= 16 && N <= 256, "K-major operands");
+    return 1u << 7 | 1u << 10 | (uint32_t)(N / 8) << 17 | (uint32_t)(M / 128) << 27;
+}
+/* From one 64 codes of K to the next: 32 bytes of a line. */
+constexpr int tcgen05_step_nvfp4 = 32 >> 4;
+/* A tile of scales as it lies in memory (quantize/blocks.h): groups of eight lines of 16 bytes, one behind the other. */
+__device__ inline uint64_t tcgen05_scales(uint32_t address) {
+    return (uint64_t)((address & 0x3ffff) >> 4) | (uint64_t)(128 >> 4) << 32 | (uint64_t)1 << 46;
+}
+
 }  // namespace ridge
 
 #endif

@@ -4,7 +4,7 @@
  * lanes of its place in its warpgroup, at 32 (warp % 4). Sum (m, n) of a product of 128 rows is in lane m, column n.
  *
  *   tcgen05_alloc, tcgen05_dealloc      by one whole warp: columns, a power of two from 32 to 512
- *   tcgen05_mma                         by one thread; it returns at once, and its commit arrives at an mbarrier
+ *   tcgen05_mma, tcgen05_cp             by one thread; they return at once, and its commit arrives at an mbarrier
  *   tcgen05_ld                          by a whole warp: a thread has its lane's columns, once tcgen05_wait_ld() is over
  *   tcgen05_fence_…_thread_sync         on both sides of what orders tcgen05 of one thread behind tcgen05 of another
  *
@@ -46,7 +46,26 @@ __device__ inline void tcgen05_mma_f16(uint32_t d, uint64_t a, uint64_t b, uint3
         "l"(a), "l"(b), "r"(instruction), "r"(accumulate), "n"(Group)
         : "memory");
 }
-/* One arrival at the mbarrier when all products that this thread has started are done. It fences before the arrival. */
+/* Four bits with a scale for each 16 of K, sums in fp32: 64 elements of K, both lines along K. The scales are ue4m3, in tensor
+ * memory as tcgen05_cp_scales leaves them: A's of the CTA's rows, B's of all columns, also in each CTA of a pair. */
+template <int Group = 1>
+__device__ inline void tcgen05_mma_nvfp4(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction, uint32_t a_scales,
+                                         uint32_t b_scales, int accumulate) {
+    asm volatile(
+        "{\n.reg .pred add;\nsetp.ne.b32 add, %6, 0;\n"
+        "tcgen05.mma.cta_group::%7.kind::mxf4nvf4.block_scale.scale_vec::4X [%0], %1, %2, %3, [%4], [%5], add;\n}" ::
+            "r"(d),
+        "l"(a), "l"(b), "r"(instruction), "r"(a_scales), "r"(b_scales), "r"(accumulate), "n"(Group)
+        : "memory");
+}
+/* A tile of scales, 32 lines of 16 bytes in shared memory (mma/sm100.cuh describes it), to four columns of tensor memory, the
+ * same in each 32 lanes: byte s of lane r % 32, column r / 32 is scale s of row r. Of a pair, each CTA has its own. Products that
+ * the same thread starts behind it read what it has brought. */
+template <int Group = 1>
+__device__ inline void tcgen05_cp_scales(uint32_t to, uint64_t from) {
+    asm volatile("tcgen05.cp.cta_group::%2.32x128b.warpx4 [%0], %1;" ::"r"(to), "l"(from), "n"(Group) : "memory");
+}
+/* One arrival at the mbarrier when all products and copies that this thread has started are done. It fences before the arrival. */
 __device__ inline void tcgen05_commit(uint32_t barrier) {
     asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier)
                  : "memory");

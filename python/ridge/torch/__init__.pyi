@@ -53,6 +53,7 @@ linear_norm_activation: OpOverloadPacket
 linear_softmax: OpOverloadPacket
 masked_softmax: OpOverloadPacket
 nvfp4_gemm: OpOverloadPacket
+nvfp4_scaled_gemm: OpOverloadPacket
 prune_2_4: OpOverloadPacket
 quantize_fp8_blocks: OpOverloadPacket
 quantize_nvfp4: OpOverloadPacket

@@ -134,6 +134,11 @@ OPERATIONS = (
     Operation("quantize_fp8_blocks", "(Tensor x) -> (Tensor q, Tensor s)"),
     Operation("quantize_nvfp4", "(Tensor x, Tensor tensor_scale) -> (Tensor q, Tensor s)"),
     Operation("nvfp4_gemm", "(Tensor x, Tensor q, Tensor s, Tensor tensor_scale) -> (Tensor c)"),
+    Operation(
+        "nvfp4_scaled_gemm",
+        "(Tensor a, Tensor a_scale, Tensor a_tensor_scale, Tensor b, Tensor b_scale, Tensor b_tensor_scale, "
+        "ScalarType? dtype=None) -> (Tensor c)",
+    ),
     Operation("prune_2_4", "(Tensor x) -> (Tensor values, Tensor codes)"),
     Operation("structured_sparsity", "(Tensor a, Tensor codes, Tensor b) -> (Tensor c)"),
 )

@@ -69,7 +69,8 @@ int main(void) {
     a.m = m, a.n = blocks * page, a.batch = 2, a.heads = heads, a.group = heads, a.depth = depth, a.values = depth;
     a.out_in_pieces = true, a.scale = 0.125f;
     a.m_tiles = 1, a.section = 1, a.parts = 1;
-    a.pages = {{device_array(table.size(), table.data()), false}, {device_array(2, lengths), false}, blocks, page, pages};
+    a.pages = {
+        {device_array(table.size(), table.data()), false}, {device_array(2, lengths), false}, blocks, page, pages};
     constexpr int bytes = attention_memory<shape>::bytes;
     require(allow_shared((const void *)attention_kernel<shape>, bytes), "cudaFuncSetAttribute");
     if (launch(attention_kernel<shape>, {dim3(1), shape::threads, bytes}, 0, maps, a) != RIDGE_OK) return 2;
