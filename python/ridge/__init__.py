@@ -43,6 +43,7 @@ from ._operations import (
     rms_norm,
     scaled_softmax,
     structured_sparsity,
+    structured_sparsity_ffn,
     swiglu_ffn,
     swiglu_ffn_backward,
 )
@@ -75,6 +76,7 @@ __all__ = [
     "rms_norm",
     "scaled_softmax",
     "structured_sparsity",
+    "structured_sparsity_ffn",
     "swiglu_ffn",
     "swiglu_ffn_backward",
     "targets",

@@ -142,6 +142,13 @@ def structured_sparsity(a, codes, b, **how):
     return c
 
 
+def structured_sparsity_ffn(x, w1, w1_codes, w2, w2_codes, **how):
+    """swiglu_ffn of what prune_2_4 made of its weights: w1 [2 f, d / 2], w2 [d, f / 2], codes [2 f, d / 32] and [d, f / 32]."""
+    y = _empty(x, tuple(x.shape))
+    apply("structured_sparsity_ffn", [x, w1, w1_codes, w2, w2_codes], [y], **how)
+    return y
+
+
 def swiglu_ffn(x, w1, w2, **how):
     """(silu(x g^T) (x u^T)) w2^T: x [m, d], w1 [2 f, d] with the rows of g before those of u, w2 [d, f]."""
     y = _empty(x, tuple(x.shape))

@@ -232,6 +232,19 @@ class Calls:
         c = ridge.structured_sparsity(values, codes, b)
         self.assertTrue(math.isnan(self.kind.read(c, (1, 2))) and not math.isnan(self.kind.read(c, (0, 2))))
 
+    def test_feed_forward_of_sparse_weights(self):
+        """Of weights that have two of each four columns alone: what swiglu_ffn makes of them as they are."""
+        kept = {0: (1, 2), 1: (0, 3), 2: (2, 3)}
+        x, w1, w2 = (self.kind.empty(shape, dtype=self.narrow()) for shape in ((3, 32), (64, 32), (32, 32)))
+        self.kind.fill(x, {(i, k): 0.25 * (1 + (i + k) % 3) for i, k in indices((3, 32))})
+        for w, rows in ((w1, 64), (w2, 32)):
+            values = {(j, k): (-1.0) ** k * (1 + (j + k // 4) % 2) for j, k in indices((rows, 32))}
+            self.kind.fill(w, {(j, k): v if k % 4 in kept[j % 3] else 0.0 for (j, k), v in values.items()})
+        y = ridge.structured_sparsity_ffn(x, *ridge.prune_2_4(w1), *ridge.prune_2_4(w2))
+        dense = ridge.swiglu_ffn(x, w1, w2)
+        for at in indices((3, 32)):
+            self.assertAlmostEqual(self.kind.read(y, at), self.kind.read(dense, at), delta=0.02 * abs(self.kind.read(dense, at)) + 0.02)
+
     def test_products_of_four_bits(self):
         """Of weights that NVFP4 has exactly, once scaled: rows of 6 and -6 times powers of two."""
         x, w = self.kind.empty((3, 64), dtype=self.narrow()), self.kind.empty((5, 64))

@@ -166,6 +166,8 @@ def samples_without_gradient():
     values, codes = ridge.prune_2_4(x)
     yield "prune_2_4", (x,)
     yield "structured_sparsity", (values, codes, w)
+    w1, w2 = randn(64, 256, grad=False), randn(256, 32, grad=False)
+    yield "structured_sparsity_ffn", (x, *ridge.prune_2_4(w1), *ridge.prune_2_4(w2))
     x, w1, w2, dy = (randn(*shape, grad=False) for shape in ((5, 8), (12, 8), (8, 6), (5, 8)))
     yield "swiglu_ffn_backward", (x, w1, w2, x @ w1.mT, dy)
 

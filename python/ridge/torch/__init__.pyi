@@ -58,5 +58,6 @@ quantize_nvfp4: OpOverloadPacket
 rms_norm: OpOverloadPacket
 scaled_softmax: OpOverloadPacket
 structured_sparsity: OpOverloadPacket
+structured_sparsity_ffn: OpOverloadPacket
 swiglu_ffn: OpOverloadPacket
 swiglu_ffn_backward: OpOverloadPacket

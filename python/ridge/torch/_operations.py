@@ -132,6 +132,10 @@ OPERATIONS = (
     Operation("nvfp4_gemm", "(Tensor x, Tensor q, Tensor s, Tensor tensor_scale) -> (Tensor c)"),
     Operation("prune_2_4", "(Tensor x) -> (Tensor values, Tensor codes)"),
     Operation("structured_sparsity", "(Tensor a, Tensor codes, Tensor b) -> (Tensor c)"),
+    Operation(
+        "structured_sparsity_ffn",
+        "(Tensor x, Tensor w1, Tensor w1_codes, Tensor w2, Tensor w2_codes) -> (Tensor y)",
+    ),
 )
 
 _library = torch.library.Library("ridge", "DEF")
