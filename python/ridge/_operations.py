@@ -163,6 +163,16 @@ def swiglu_ffn_backward(x, w1, w2, gates, dy, **how):
     return gradients
 
 
+def fp8_ffn(x, x_scale, w1, w1_scale, w2, w2_scale, dtype=None, **how):
+    """swiglu_ffn of float8_e4m3fn x, w1 and w2, whose hidden values are quantized, too; dtype: float32, or bfloat16 (GPU).
+
+    Scales: [m, ceil(d / 128)] as quantize_fp8_blocks gives them, and those of squares of 128 of w1 [2 f, d] and w2 [d, f].
+    """
+    y = _empty_f32(x, tuple(x.shape)) if dtype is None else _empty(x, tuple(x.shape), dtype)
+    apply("fp8_ffn", [x, x_scale, w1, w1_scale, w2, w2_scale], [y], **how)
+    return y
+
+
 def fp8_gemm(a, a_scale, b, b_scale, dtype=None, fast=False, **how):
     """c [m, n] = (a_scale a) (b_scale b)^T of float8_e4m3fn a [m, k] and b [n, k]; dtype: float32, or bfloat16.
 

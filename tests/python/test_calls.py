@@ -268,6 +268,19 @@ class Calls:
         for i, j in indices((3, 5)):
             self.assertAlmostEqual(self.kind.read(c, (i, j)), 128 * 2.0**i * (1 - j), delta=1e-2)
 
+    def test_feed_forward_in_fp8(self):
+        """Of ones: gates and ups are 1, hidden values silu(1), the largest of their blocks, which codes have exactly."""
+        x, w1, w2 = (self.kind.empty(shape) for shape in ((2, 256), (256, 256), (256, 128)))
+        for t, shape in ((x, (2, 256)), (w1, (256, 256)), (w2, (256, 128))):
+            self.kind.fill(t, {index: 1.0 / 16 if t is not w2 else 1.0 for index in indices(shape)})
+        (qx, sx), (q1, _), (q2, _) = map(ridge.quantize_fp8_blocks, (x, w1, w2))
+        s1, s2 = self.kind.empty((2, 2)), self.kind.empty((2, 1))
+        self.kind.fill(s1, {index: 1.0 / 16 / 448 for index in indices((2, 2))})
+        self.kind.fill(s2, {index: 1.0 / 448 for index in indices((2, 1))})
+        y = ridge.fp8_ffn(qx, sx, q1, s1, q2, s2)
+        for index in indices((2, 256)):
+            self.assertAlmostEqual(self.kind.read(y, index), 128 / (1 + math.exp(-1)), delta=1e-2)
+
     def test_rows_that_do_not_fold_are_refused(self):
         x, y = self.kind.empty((2, 3, 4), (100, 5, 1)), self.kind.empty((2, 3, 4))
         with self.assertRaisesRegex(ridge.Error, "x"):

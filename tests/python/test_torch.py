@@ -159,6 +159,8 @@ def samples_without_gradient():
     wq, ws = ridge.quantize_fp8_blocks(w)
     yield "quantize_fp8_blocks", (x,)
     yield "fp8_gemm", (q, s, wq, ws)
+    w1, w2 = (randn(*shape, grad=False).to(torch.float8_e4m3fn) for shape in ((24, 256), (256, 12)))
+    yield "fp8_ffn", (q, s, w1, torch.ones(1, 2), w2, torch.ones(2, 1))
     scale = (w.abs().max() / 2688).reshape(1)
     q, s = ridge.quantize_nvfp4(w, scale)
     yield "quantize_nvfp4", (w, scale)

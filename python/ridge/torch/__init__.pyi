@@ -40,6 +40,7 @@ attention: OpOverloadPacket
 attention_backward: OpOverloadPacket
 attention_varlen: OpOverloadPacket
 batched_gemm: OpOverloadPacket
+fp8_ffn: OpOverloadPacket
 fp8_gemm: OpOverloadPacket
 gemm: OpOverloadPacket
 gemm_epilogue: OpOverloadPacket
