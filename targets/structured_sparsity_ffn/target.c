@@ -96,7 +96,7 @@ static double stored(ridge_dtype dtype, double hidden) {
 
 static void oracle(const ridge_oracle_call *call) {
     const int64_t d = call->dim[SPARSE_FFN_D], f = call->dim[SPARSE_FFN_F];
-    double *const gate = malloc(sizeof(double) * 2 * (size_t)f), *const up = gate ? gate + f : NULL;
+    double *const gate = calloc(2 * (size_t)f, sizeof(double)), *const up = gate ? gate + f : NULL;
     for (int64_t i = 0; i < call->dim[SPARSE_FFN_M]; i++) {
         double *y = call->out[0] + i * d;
         if (!gate) {
