@@ -165,7 +165,18 @@ RIDGE_API ridge_status ridge_prune_2_4(ridge_context *context, const DLTensor *x
  *     x: [m, d], w1: [2 f, d], gates before ups      w2: [d, f]      y: [m, d] */
 RIDGE_API ridge_status ridge_swiglu_ffn(ridge_context *context, const DLTensor *x, const DLTensor *w1,
                                         const DLTensor *w2, const DLTensor *y, ridge_error *error);
-/* Its gradients dx, dw1 and dw2, as x, w1 and w2, from dy and gates = x w1^T: f32, on a GPU bf16 and f16
+/* The same of 2:4 sparse weights, as prune_2_4 makes them: f32 on a CPU, bf16 and f16 on a GPU; d and f multiples of 32
+ *     x, y: [m, d]      w1: [2 f, d / 2], w1_codes: [2 f, d / 32], i32      w2: [d, f / 2], w2_codes: [d, f / 32], i32 */
+RIDGE_API ridge_status ridge_structured_sparsity_ffn(ridge_context *context, const DLTensor *x, const DLTensor *w1,
+                                                     const DLTensor *w1_codes, const DLTensor *w2,
+                                                     const DLTensor *w2_codes, const DLTensor *y, ridge_error *error);
+/* The same in e4m3, hidden values too, which get a scale for each 128 of a row: y f32, or on a GPU bf16
+ *     x: [m, d], w1: [2 f, d], w2: [d, f]      x_scale: [m, ceil(d / 128)], w1_scale: [ceil(2 f / 128), ceil(d / 128)],
+ *     w2_scale: [ceil(d / 128), ceil(f / 128)], f32 */
+RIDGE_API ridge_status ridge_fp8_ffn(ridge_context *context, const DLTensor *x, const DLTensor *x_scale,
+                                     const DLTensor *w1, const DLTensor *w1_scale, const DLTensor *w2,
+                                     const DLTensor *w2_scale, const DLTensor *y, ridge_error *error);
+/* The gradients dx, dw1 and dw2 of swiglu_ffn, as x, w1 and w2, from dy and gates = x w1^T: f32, on a GPU bf16 and f16
  *     dx = [dgate dup] w1      dw1 = [dgate dup]^T x      dw2 = dy^T (silu(gate) up)      gates, [gate up]: [m, 2 f]
  *     dgate = dy w2 up silu'(gate)      dup = dy w2 silu(gate)      dy: [m, d] */
 RIDGE_API ridge_status ridge_swiglu_ffn_backward(ridge_context *context, const DLTensor *x, const DLTensor *w1,

@@ -25,6 +25,13 @@ RULE_INLINE float rule_float(uint32_t bits) {
 }
 RULE_INLINE bool rule_is_odd(float v) { return (rule_bits(v) & 0x7f800000u) == 0x7f800000u; }
 
+/* bf16, to nearest even; NaN stays NaN. */
+RULE_INLINE uint16_t rule_bf16(float v) {
+    const uint32_t bits = rule_bits(v);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
+}
+
 enum { RULE_E4M3_NAN = 0x7f };
 
 /* e4m3 of a finite number: to nearest even, at most 448. Below 2^-6 values are multiples of 2^-9, which are the last

@@ -155,6 +155,13 @@ def structured_sparsity(a, codes, b, **how):
     return c
 
 
+def structured_sparsity_ffn(x, w1, w1_codes, w2, w2_codes, **how):
+    """swiglu_ffn of what prune_2_4 made of its weights: w1 [2 f, d / 2], w2 [d, f / 2], codes [2 f, d / 32] and [d, f / 32]."""
+    y = _empty(x, tuple(x.shape))
+    apply("structured_sparsity_ffn", [x, w1, w1_codes, w2, w2_codes], [y], **how)
+    return y
+
+
 def swiglu_ffn(x, w1, w2, **how):
     """(silu(x g^T) (x u^T)) w2^T: x [m, d], w1 [2 f, d] with the rows of g before those of u, w2 [d, f]."""
     y = _empty(x, tuple(x.shape))
@@ -167,6 +174,16 @@ def swiglu_ffn_backward(x, w1, w2, gates, dy, **how):
     gradients = tuple(_empty(t, tuple(t.shape)) for t in (x, w1, w2))
     apply("swiglu_ffn_backward", [x, w1, w2, gates, dy], list(gradients), **how)
     return gradients
+
+
+def fp8_ffn(x, x_scale, w1, w1_scale, w2, w2_scale, dtype=None, **how):
+    """swiglu_ffn of float8_e4m3fn x, w1 and w2, whose hidden values are quantized, too; dtype: float32, or bfloat16 (GPU).
+
+    Scales: [m, ceil(d / 128)] as quantize_fp8_blocks gives them, and those of squares of 128 of w1 [2 f, d] and w2 [d, f].
+    """
+    y = _empty_f32(x, tuple(x.shape)) if dtype is None else _empty(x, tuple(x.shape), dtype)
+    apply("fp8_ffn", [x, x_scale, w1, w1_scale, w2, w2_scale], [y], **how)
+    return y
 
 
 def fp8_gemm(a, a_scale, b, b_scale, dtype=None, fast=False, **how):

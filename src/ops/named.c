@@ -90,6 +90,20 @@ ridge_status ridge_swiglu_ffn(ridge_context *context, const DLTensor *x, const D
     return apply(context, "swiglu_ffn", in, 3, &y, 1, NULL, error);
 }
 
+ridge_status ridge_structured_sparsity_ffn(ridge_context *context, const DLTensor *x, const DLTensor *w1,
+                                           const DLTensor *w1_codes, const DLTensor *w2, const DLTensor *w2_codes,
+                                           const DLTensor *y, ridge_error *error) {
+    const DLTensor *const in[] = {x, w1, w1_codes, w2, w2_codes};
+    return apply(context, "structured_sparsity_ffn", in, 5, &y, 1, NULL, error);
+}
+
+ridge_status ridge_fp8_ffn(ridge_context *context, const DLTensor *x, const DLTensor *x_scale, const DLTensor *w1,
+                           const DLTensor *w1_scale, const DLTensor *w2, const DLTensor *w2_scale, const DLTensor *y,
+                           ridge_error *error) {
+    const DLTensor *const in[] = {x, x_scale, w1, w1_scale, w2, w2_scale};
+    return apply(context, "fp8_ffn", in, 6, &y, 1, NULL, error);
+}
+
 ridge_status ridge_swiglu_ffn_backward(ridge_context *context, const DLTensor *x, const DLTensor *w1,
                                        const DLTensor *w2, const DLTensor *gates, const DLTensor *dy,
                                        const DLTensor *dx, const DLTensor *dw1, const DLTensor *dw2,

@@ -85,6 +85,33 @@ static ridge_status take_wide(ridge_request *r, ridge_error *error) {
     return RIDGE_OK;
 }
 
+/* Whether every extent that tensors have is at most what derive() makes of these sizes. */
+static bool reaches(const ridge_target *target, const int64_t known[RIDGE_MAX_RANK], int size, int64_t extent) {
+    int64_t dim[RIDGE_MAX_RANK];
+    memcpy(dim, known, sizeof dim);
+    dim[size] = extent;
+    target->derive(dim);
+    for (int d = target->n_sizes; d < RIDGE_MAX_RANK; d++)
+        if (known[d] > dim[d]) return false;
+    return true;
+}
+/* A size that no tensor has, such as the columns of a matrix of which tensors have half: the least from which the extents follow
+ * that they do have. reject() looks whether they all do. */
+static void complete(ridge_request *r) {
+    for (int size = 0; r->target->derive && size < r->target->n_sizes; size++) {
+        int64_t below = -1, reached = INT64_C(1) << 48;
+        if (r->c.dim[size] >= 0) continue;
+        while (reached - below > 1) {
+            const int64_t middle = below + (reached - below) / 2;
+            if (reaches(r->target, r->c.dim, size, middle))
+                reached = middle;
+            else
+                below = middle;
+        }
+        r->c.dim[size] = reached;
+    }
+}
+
 ridge_status ridge_request_make(ridge_request *r, const char *target, const DLTensor *in, int n_in, const DLTensor *out,
                                 int n_out, const double *options, ridge_error *error) {
     if (!target) return ridge_fail(error, RIDGE_INVALID, "the name of the target is NULL");
@@ -97,6 +124,7 @@ ridge_status ridge_request_make(ridge_request *r, const char *target, const DLTe
     r->rows = NULL;
     for (int d = 0; d < RIDGE_MAX_RANK; d++) r->c.dim[d] = -1;
     RIDGE_TRY(take_all(r, in, out, error));
+    complete(r);
     for (int d = 0; d < RIDGE_MAX_RANK; d++)
         if (r->c.dim[d] < 0) r->c.dim[d] = 0; /* dimensions past the target's rank */
     RIDGE_TRY(take_options(r, options, error));

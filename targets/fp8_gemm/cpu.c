@@ -17,18 +17,12 @@ VF_INLINE const unsigned char *line_of(const DLTensor *t, int64_t row) {
 }
 VF_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Rounds to nearest even; NaN stays NaN. */
-VF_INLINE uint16_t bf16_of(float v) {
-    const uint32_t bits = rule_bits(v);
-    if ((bits & 0x7fffffffu) > 0x7f800000u) return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
-}
 VF_INLINE void put(const ridge_call *call, int64_t i, int64_t j, float v) {
     const int64_t at = i * ridge_row_stride(&call->out[0]) + j;
     if (call->dtype == RIDGE_F32)
         ((float *)ridge_data(&call->out[0]))[at] = v;
     else
-        ((uint16_t *)ridge_data(&call->out[0]))[at] = bf16_of(v);
+        ((uint16_t *)ridge_data(&call->out[0]))[at] = rule_bf16(v);
 }
 
 typedef struct job {

@@ -1,13 +1,5 @@
-/* C = (sa A) (sb B)^T in e4m3 on a GPU: see README.md.
- *
- * The pipeline of cuda/gemm/matmul.cuh: lines of 128 bytes are 128 of K, so a slice is what shares scales. Its sums leave
- * the tensor cores after each slice and are added in fp32, times the scales. Where tensors have one scale each and sums may
- * be fast, they stay in the tensor cores to the end of K, and tiles have twice the columns. */
-#include "cuda/epilogue/store.cuh"
-#include "cuda/gemm/matmul_run.cuh"
-#include "cuda/maps/plain.cuh"
-
-#include "quantize/rule.h"
+/* C = (sa A) (sb B)^T in e4m3 on a GPU, by the products of gemm/fp8.cuh: see README.md. */
+#include "gemm/fp8.cuh"
 
 extern "C" {
 #include "fp8_gemm.h"
@@ -17,131 +9,21 @@ namespace {
 
 using namespace ridge;
 
-struct fp8_scale {
-    const float *data;
-    int64_t rows, line, step;
-    explicit fp8_scale(const fp8_scales &s) : data(s.data), rows(s.rows), line(s.line), step(s.step) {}
-    fp8_scale() = default;
-    __device__ const float *of_row(int64_t row) const { return data + row / rows * line; }
-    __device__ float at(int64_t row, int64_t slice) const { return of_row(row)[slice * step]; }
-};
-
-/* ---- tiles ---- */
-
-constexpr matmul_tuning FP8_PROMOTED = {.columns = 128, .stages = 5, .cluster_m = 2, .cluster_n = 1, .promote = 1};
-constexpr matmul_tuning FP8_FAST = {.columns = 256, .stages = 4, .cluster_m = 1, .cluster_n = 1};
-
-/* wide: C is fp32, stored in pairs; else by TMA. */
-template <class S>
-struct fp8_epilogue {
-    static constexpr int N = S::N;
-    static_assert(S::K == FP8_BLOCK && (S::promote == 0 || N == FP8_BLOCK),
-                  "a tile and a slice have one scale of B in squares");
-    CUtensorMap map;
-    float *wide;
-    int64_t line;
-    fp8_scale a, b;
-    int rows, columns;
-    bool pairs;
-    static constexpr int scratch = store_slots<__nv_bfloat16, N>::bytes;
-    static bool waits(void) { return false; }
-    struct state { /* scales of the thread's two rows and of the tile's columns */
-        const float *low, *high, *right;
-    };
-    struct scales {
-        float low, high, right;
-    };
-    __device__ void prepare(uint32_t at) const { store_slots<__nv_bfloat16, N>{at}.init(); }
-    __device__ state begin(const matmul_tile &tile, int group) const {
-        const int row = tile.m + fragment_row(group);
-        return {a.of_row(min(row, rows - 1)), a.of_row(min(row + 8, rows - 1)), b.of_row(min(tile.n, columns - 1))};
-    }
-    __device__ scales factors(const state &s, int slice) const {
-        const int64_t left = slice * a.step;
-        return {s.low[left], s.high[left], s.right[slice * b.step]};
-    }
-    __device__ void add(float (&total)[N / 2], const float (&sums)[N / 2], const scales &s) const {
-        const float low = s.low * s.right, high = s.high * s.right;
-#pragma unroll
-        for (int j = 0; j < N / 2; j += 4) {
-            total[j] = fmaf(sums[j], low, total[j]), total[j + 1] = fmaf(sums[j + 1], low, total[j + 1]);
-            total[j + 2] = fmaf(sums[j + 2], high, total[j + 2]), total[j + 3] = fmaf(sums[j + 3], high, total[j + 3]);
-        }
-    }
-    __device__ void finish(const matmul_tile &tile, const state &s, float (&sums)[N / 2], uint32_t at,
-                           int group) const {
-        if constexpr (S::promote == 0) {
-            const float scale = *s.low * *s.right;
-#pragma unroll
-            for (int j = 0; j < N / 2; j++) sums[j] *= scale;
-        }
-        if (!wide) return store_slots<__nv_bfloat16, N>{at}.put(sums, tile.number);
-        store_pairs<N>(wide, line, rows, columns, tile, sums, group, pairs);
-    }
-    __device__ void end(void) const {}
-    template <class>
-    __device__ void store(const matmul_plan &plan, int rank, uint32_t slots) const {
-        if (!wide) store_tiles<S, __nv_bfloat16>(&map, plan, rank, slots);
-    }
-};
-
-/* ---- any operands: a thread an element ---- */
-
-template <typename T>
-struct any_element {
-    matrix<const unsigned char> a, b;
-    matrix<T> c;
-    fp8_scale of_a, of_b;
-    int64_t k;
-    __device__ void operator()(int64_t i, int64_t j) const {
-        float total = 0.0f;
-        for (int64_t first = 0; first < k; first += FP8_BLOCK) {
-            float sum = 0.0f;
-            const int64_t end = first + FP8_BLOCK < k ? first + FP8_BLOCK : k;
-            for (int64_t d = first; d < end; d++)
-                sum = fmaf(rule_value_e4m3(a.at(i, d)), rule_value_e4m3(b.at(j, d)), sum);
-            const int64_t slice = first / FP8_BLOCK;
-            total = fmaf(sum, of_a.at(i, slice) * of_b.at(j, slice), total);
-        }
-        c.at(i, j) = from_float<T>(total);
-    }
-};
-
-template <typename T>
-ridge_status any(const ridge_call *call, const fp8_scale &of_a, const fp8_scale &of_b) {
-    return launch_plain(
-        call, any_element<T>{matrix_in<unsigned char>(&call->in[FP8_A]), matrix_in<unsigned char>(&call->in[FP8_B]),
-                             matrix_out<T>(&call->out[0]), of_a, of_b, call->dim[FP8_K]});
-}
-
-template <matmul_tuning Tuned>
-ridge_status tiles(const ridge_call *call) {
-    using shape = matmul_shape<e4m3, Tuned>;
-    const int64_t m = call->dim[FP8_M], n = call->dim[FP8_N], k = call->dim[FP8_K];
-    const matrix_view a = view_of(call->in[FP8_A]), b = view_of(call->in[FP8_B]), c = view_of(call->out[0]);
-    fp8_epilogue<shape> e = {};
-    if (m == 0) return RIDGE_OK;
-    e.a = fp8_scale(fp8_scales_of(&call->in[FP8_A_SCALE], m));
-    e.b = fp8_scale(fp8_scales_of(&call->in[FP8_B_SCALE], n));
-    e.rows = (int)m, e.columns = (int)n;
-    if (call->dtype == RIDGE_F32) {
-        e.wide = (float *)c.base, e.line = c.line;
-        e.pairs = (uintptr_t)c.base % 8 == 0 && c.line % 2 == 0 && n % 2 == 0;
-    } else if (!make_map<__nv_bfloat16>(&e.map, lines_of(c), 64)) {
-        return RIDGE_FAILED;
-    }
-    const matmul_plan plan = matmul_whole(k, shape::K, 8, true, true);
-    return matmul_run<shape>(lines_of(a), lines_of(b), m, n, plan, e, stream_of(call));
+fp8_product product_of(const ridge_call *call) {
+    return {view_of(call->in[FP8_A]),
+            view_of(call->in[FP8_B]),
+            view_of(call->out[0]),
+            fp8_scales_of(&call->in[FP8_A_SCALE], call->dim[FP8_M]),
+            fp8_scales_of(&call->in[FP8_B_SCALE], call->dim[FP8_N]),
+            call->dtype};
 }
 
 }  // namespace
 
-extern "C" ridge_status fp8_gemm_cuda_any(const ridge_call *call) {
-    const fp8_scale of_a(fp8_scales_of(&call->in[FP8_A_SCALE], call->dim[FP8_M]));
-    const fp8_scale of_b(fp8_scales_of(&call->in[FP8_B_SCALE], call->dim[FP8_N]));
-    if (call->dtype == RIDGE_F32) return any<float>(call, of_a, of_b);
-    return call->dtype == RIDGE_BF16 ? any<__nv_bfloat16>(call, of_a, of_b) : RIDGE_UNSUPPORTED;
+extern "C" ridge_status fp8_gemm_cuda_any(const ridge_call *call) { return fp8_by_elements(call, product_of(call)); }
+extern "C" ridge_status fp8_gemm_cuda_tiles(const ridge_call *call) {
+    return fp8_by_tiles<FP8_PROMOTED>(product_of(call), stream_of(call));
 }
-
-extern "C" ridge_status fp8_gemm_cuda_tiles(const ridge_call *call) { return tiles<FP8_PROMOTED>(call); }
-extern "C" ridge_status fp8_gemm_cuda_fast(const ridge_call *call) { return tiles<FP8_FAST>(call); }
+extern "C" ridge_status fp8_gemm_cuda_fast(const ridge_call *call) {
+    return fp8_by_tiles<FP8_FAST>(product_of(call), stream_of(call));
+}

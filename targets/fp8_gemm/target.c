@@ -4,14 +4,13 @@
 #include <math.h>
 
 #include "fp8_gemm.h"
+#include "gemm/fp8_lost.h"
 
 RIDGE_CPU_DECLARE(fp8_gemm_cpu_baseline);
 RIDGE_CPU_DECLARE(fp8_gemm_cpu_optimized);
 RIDGE_CUDA_DECLARE(fp8_gemm_cuda_any);
 RIDGE_CUDA_DECLARE(fp8_gemm_cuda_tiles);
 RIDGE_CUDA_DECLARE(fp8_gemm_cuda_fast);
-
-static int64_t up(int64_t n) { return (n + FP8_BLOCK - 1) / FP8_BLOCK; }
 
 #define UP(n) (((n) + FP8_BLOCK - 1) / FP8_BLOCK)
 /* Scales of one row (of A) and of squares (of B); of squares of both; of tensors. */
@@ -49,17 +48,18 @@ static const ridge_case cases[] = {
 };
 
 static void derive(int64_t dim[RIDGE_MAX_RANK]) {
-    dim[FP8_A_DOWN] = dim[FP8_M], dim[FP8_B_DOWN] = up(dim[FP8_N]), dim[FP8_ACROSS] = up(dim[FP8_K]);
+    dim[FP8_A_DOWN] = dim[FP8_M], dim[FP8_B_DOWN] = fp8_blocks(dim[FP8_N]), dim[FP8_ACROSS] = fp8_blocks(dim[FP8_K]);
 }
 
 static const char *reject(const ridge_case *c) {
     const int64_t m = c->dim[FP8_M], n = c->dim[FP8_N], down = c->dim[FP8_A_DOWN], beside = c->dim[FP8_B_DOWN];
     if (n < 1 || c->dim[FP8_K] < 1) return "n and k must be at least 1";
     if (down == 1 && beside == 1 && c->dim[FP8_ACROSS] == 1) return NULL;
-    if (down != m && down != up(m)) return "a_down must be m, ceil(m / 128), or 1 with b_down and across 1";
-    if (beside != n && beside != up(n)) return "b_down must be n, ceil(n / 128), or 1 with a_down and across 1";
-    return c->dim[FP8_ACROSS] == up(c->dim[FP8_K]) ? NULL
-                                                   : "across must be ceil(k / 128), or 1 with a_down and b_down 1";
+    if (down != m && down != fp8_blocks(m)) return "a_down must be m, ceil(m / 128), or 1 with b_down and across 1";
+    if (beside != n && beside != fp8_blocks(n)) return "b_down must be n, ceil(n / 128), or 1 with a_down and across 1";
+    return c->dim[FP8_ACROSS] == fp8_blocks(c->dim[FP8_K])
+               ? NULL
+               : "across must be ceil(k / 128), or 1 with a_down and b_down 1";
 }
 
 static const ridge_tensor_spec in[] = {
@@ -105,7 +105,7 @@ static const char *tiles_refuse(const ridge_problem *p) {
     const int64_t most = INT32_MAX - 4096;
     if (p->c.dim[FP8_M] < 1) return "for one row and more";
     if (p->c.dim[FP8_M] > most || p->c.dim[FP8_N] > most || p->c.dim[FP8_K] > most) return "for extents of 31 bits";
-    if (p->c.dim[FP8_B_DOWN] > up(p->c.dim[FP8_N])) return "for scales of 128 rows of B and more";
+    if (p->c.dim[FP8_B_DOWN] > fp8_blocks(p->c.dim[FP8_N])) return "for scales of 128 rows of B and more";
     if (!in_pieces(&p->tensor[FP8_A], 1) || !in_pieces(&p->tensor[FP8_B], 1))
         return "for operands in lines of 16-byte pieces";
     if (p->c.dtype == RIDGE_F32) return NULL;
@@ -199,14 +199,7 @@ static void oracle(const ridge_oracle_call *call) {
         }
 }
 
-/* Derived in README.md: a slice's sum keeps 13 bits below its largest term in the tensor cores of Hopper. What a slice of
- * `terms` loses, for products up to 1. */
-static double lost(double terms) {
-    const double steps = ceil(terms / 32), largest = fmax(1, 4.0 / 3 * sqrt(terms));
-    const double place = ldexp(1, (int)floor(log2(largest)) - 13);
-    return place * (1.8 * sqrt((terms + steps) / 3) + steps);
-}
-
+/* Derived in README.md. */
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     (void)output;
     const double k = (double)call->dim[FP8_K], slices = ceil(k / FP8_BLOCK);
@@ -216,7 +209,7 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     const bool fast = is_fast(call->option, call->whole);
     const bool fits = k * product * 36 < 0x1p24 && !(fast && k > FP8_BLOCK); /* integers times 2^-16 */
     if (kind == RIDGE_EXACT && fits) return;
-    b->absolute = scale * product * (fast ? lost(k) : lost(fmin(k, FP8_BLOCK)) * sqrt(slices));
+    b->absolute = scale * product * (fast ? fp8_lost(k) : fp8_lost(fmin(k, FP8_BLOCK)) * sqrt(slices));
     b->relative += 0x1p-22;
 }
 

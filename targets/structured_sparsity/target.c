@@ -5,6 +5,7 @@
 #include "cpu/gemm_product.h"
 #include "gemm/copied.h"
 #include "model/matmul_target.h"
+#include "sparse/oracle.h"
 #include "structured_sparsity.h"
 
 RIDGE_CUDA_DECLARE(structured_sparsity_cuda_dense);
@@ -76,29 +77,13 @@ static void work(const ridge_case *c, ridge_work *w) {
 
 /* ---- oracle and bound ---- */
 
-static bool is_patterned(const double *words, int64_t n) {
-    for (int64_t w = 0; w < n; w++)
-        for (int four = 0; four < 8; four++) {
-            const unsigned code = (uint32_t)(int32_t)words[w] >> 4 * four & 15;
-            if ((code & 3) >= code >> 2) return false;
-        }
-    return true;
-}
-static double sum_of(const double *a, const double *words, const double *b, int64_t k) {
-    double sum = 0;
-    for (int64_t i = 0; i < k / 2; i++) {
-        const unsigned code = (uint32_t)(int32_t)words[i / 16] >> i / 2 % 8 * 4 & 15;
-        sum += a[i] * b[i / 2 * 4 + (i % 2 ? code >> 2 : code & 3)];
-    }
-    return sum;
-}
 static void oracle(const ridge_oracle_call *call) {
     const int64_t n = call->dim[SPARSE_N], k = call->dim[SPARSE_K];
     for (int64_t i = 0; i < call->dim[SPARSE_M]; i++) {
         const double *a = call->in[SPARSE_A] + i * k / 2, *words = call->in[SPARSE_CODES] + i * k / PATTERN_COLUMNS;
-        const bool patterned = is_patterned(words, k / PATTERN_COLUMNS);
+        const bool patterned = pattern_is_whole(words, k / PATTERN_COLUMNS);
         for (int64_t j = 0; j < n; j++)
-            call->out[0][i * n + j] = patterned ? sum_of(a, words, call->in[SPARSE_B] + j * k, k) : (double)NAN;
+            call->out[0][i * n + j] = patterned ? pattern_sum(a, words, call->in[SPARSE_B] + j * k, k) : (double)NAN;
     }
 }
 

@@ -4,9 +4,8 @@
  * the up value of each of its hidden values, 64 sums apart, so only hidden values leave the SM. */
 #include "cuda/epilogue/activation.cuh"
 #include "cuda/epilogue/store.cuh"
-#include "cuda/maps/plain.cuh"
-#include "gemm/best.cuh"
 #include "cuda/gemm/products.cuh"
+#include "gemm/ffn.cuh"
 
 extern "C" {
 #include "swiglu_ffn.h"
@@ -66,9 +65,7 @@ struct ffn_call {
         v.rows = f;
         return v;
     }
-    ridge_status product(const matrix_view &a, const matrix_view &b, const matrix_view &c) const {
-        return gemm_at_best(gemm_call(a, transposed(b), c, call->dtype, false, stream));
-    }
+    ridge_status down(void) const { return ffn_product(call, hidden, w2, y); }
 };
 
 template <typename T>
@@ -81,23 +78,6 @@ ridge_status hidden_by_tiles(const ffn_call &c) {
     return matmul_run<S>(lines_of(c.x), lines_of(c.w1), c.x.rows, c.f, plan, e, c.stream);
 }
 
-/* hidden = silu(gate) hidden. */
-template <typename T>
-struct swiglu_element {
-    matrix<const T> gate;
-    matrix<T> hidden;
-    __device__ void operator()(int64_t i, int64_t j) const {
-        hidden.at(i, j) = from_float<T>(silu(to_float(gate.at(i, j))) * to_float(hidden.at(i, j)));
-    }
-};
-template <typename T>
-ridge_status hidden_unfused(const ffn_call &c) {
-    RIDGE_TRY(c.product(c.x, c.half(0), c.gate));
-    RIDGE_TRY(c.product(c.x, c.half(c.f), c.hidden));
-    return launch_plain(c.call, c.x.rows, c.f,
-                        swiglu_element<T>{{(const T *)c.gate.base, c.gate.line}, {(T *)c.hidden.base, c.hidden.line}});
-}
-
 }  // namespace
 
 extern "C" ridge_status swiglu_ffn_cuda_tiles(const ridge_call *call) {
@@ -106,12 +86,14 @@ extern "C" ridge_status swiglu_ffn_cuda_tiles(const ridge_call *call) {
     RIDGE_TRY(call->dtype == RIDGE_BF16  ? hidden_by_tiles<__nv_bfloat16>(c)
               : call->dtype == RIDGE_F16 ? hidden_by_tiles<__half>(c)
                                          : RIDGE_UNSUPPORTED);
-    return c.product(c.hidden, c.w2, c.y);
+    return c.down();
 }
 
 extern "C" ridge_status swiglu_ffn_cuda_unfused(const ridge_call *call) {
     const ffn_call c(call);
     if (c.x.rows == 0) return RIDGE_OK;
-    RIDGE_TRY(with_storage(call->dtype, [&]<typename T>() { return hidden_unfused<T>(c); }));
-    return c.product(c.hidden, c.w2, c.y);
+    RIDGE_TRY(with_storage(call->dtype, [&]<typename T>() {
+        return ffn_hidden_in_steps<T>(call, c.x, c.half(0), c.half(c.f), c.gate, c.hidden);
+    }));
+    return c.down();
 }

@@ -12,10 +12,5 @@ enum { FFN_X, FFN_W1, FFN_W2 };         /* inputs; y is out[0] */
 
 /* Elements of a line of gate, up or hidden values in scratch: whole pieces of 16 bytes. */
 static inline int64_t ffn_line(int64_t f) { return (f + 7) / 8 * 8; }
-/* Rows of a CPU thread's block, whose gate and up values stay in cache: 512 KiB of them. */
-static inline int64_t ffn_rows(int64_t f) {
-    const int64_t rows = (1 << 17) / (2 * (f > 0 ? f : 1));
-    return rows > 144 ? 144 : rows < 16 ? 16 : rows;
-}
 
 #endif

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cpu/gemm_product.h"
+#include "cpu/ffn_rows.h"
 #include "gemm/copied.h"
 #include "model/matmul_target.h"
 #include "swiglu_ffn.h"
@@ -112,10 +112,7 @@ static size_t cpu_baseline_scratch(const ridge_case *c, int threads) {
     return both + (first > second ? first : second);
 }
 static size_t cpu_optimized_scratch(const ridge_case *c, int threads) {
-    const int64_t d = c->dim[FFN_D], f = c->dim[FFN_F], rows = ffn_rows(f);
-    const size_t first = gemm_product_scratch(rows, 2 * f, d, 1), second = gemm_product_scratch(rows, d, f, 1);
-    const size_t both = (size_t)((2 * rows * f + 15) / 16 * 16) * sizeof(float);
-    return (size_t)threads * ((both + (first > second ? first : second) + 63) / 64 * 64);
+    return (size_t)threads * ffn_thread_bytes(c->dim[FFN_D], c->dim[FFN_F]);
 }
 static void cpu_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
     const double hidden = 4 * elements(c, FFN_M, FFN_F), y = 4 * elements(c, FFN_M, FFN_D);

@@ -232,6 +232,19 @@ class Calls:
         c = ridge.structured_sparsity(values, codes, b)
         self.assertTrue(math.isnan(self.kind.read(c, (1, 2))) and not math.isnan(self.kind.read(c, (0, 2))))
 
+    def test_feed_forward_of_sparse_weights(self):
+        """Of weights that have two of each four columns alone: what swiglu_ffn makes of them as they are."""
+        kept = {0: (1, 2), 1: (0, 3), 2: (2, 3)}
+        x, w1, w2 = (self.kind.empty(shape, dtype=self.narrow()) for shape in ((3, 32), (64, 32), (32, 32)))
+        self.kind.fill(x, {(i, k): 0.25 * (1 + (i + k) % 3) for i, k in indices((3, 32))})
+        for w, rows in ((w1, 64), (w2, 32)):
+            values = {(j, k): (-1.0) ** k * (1 + (j + k // 4) % 2) for j, k in indices((rows, 32))}
+            self.kind.fill(w, {(j, k): v if k % 4 in kept[j % 3] else 0.0 for (j, k), v in values.items()})
+        y = ridge.structured_sparsity_ffn(x, *ridge.prune_2_4(w1), *ridge.prune_2_4(w2))
+        dense = ridge.swiglu_ffn(x, w1, w2)
+        for at in indices((3, 32)):
+            self.assertAlmostEqual(self.kind.read(y, at), self.kind.read(dense, at), delta=0.02 * abs(self.kind.read(dense, at)) + 0.02)
+
     def test_products_of_four_bits(self):
         """Of weights that NVFP4 has exactly, once scaled: rows of 6 and -6 times powers of two."""
         x, w = self.kind.empty((3, 64), dtype=self.narrow()), self.kind.empty((5, 64))
@@ -268,6 +281,19 @@ class Calls:
         c = ridge.fp8_gemm(qa, sa, qb, sb)
         for i, j in indices((3, 5)):
             self.assertAlmostEqual(self.kind.read(c, (i, j)), 128 * 2.0**i * (1 - j), delta=1e-2)
+
+    def test_feed_forward_in_fp8(self):
+        """Of ones: gates and ups are 1, hidden values silu(1), the largest of their blocks, which codes have exactly."""
+        x, w1, w2 = (self.kind.empty(shape) for shape in ((2, 256), (256, 256), (256, 128)))
+        for t, shape in ((x, (2, 256)), (w1, (256, 256)), (w2, (256, 128))):
+            self.kind.fill(t, {index: 1.0 / 16 if t is not w2 else 1.0 for index in indices(shape)})
+        (qx, sx), (q1, _), (q2, _) = map(ridge.quantize_fp8_blocks, (x, w1, w2))
+        s1, s2 = self.kind.empty((2, 2)), self.kind.empty((2, 1))
+        self.kind.fill(s1, {index: 1.0 / 16 / 448 for index in indices((2, 2))})
+        self.kind.fill(s2, {index: 1.0 / 448 for index in indices((2, 1))})
+        y = ridge.fp8_ffn(qx, sx, q1, s1, q2, s2)
+        for index in indices((2, 256)):
+            self.assertAlmostEqual(self.kind.read(y, index), 128 / (1 + math.exp(-1)), delta=1e-2)
 
     def test_rows_that_do_not_fold_are_refused(self):
         x, y = self.kind.empty((2, 3, 4), (100, 5, 1)), self.kind.empty((2, 3, 4))

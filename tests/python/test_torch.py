@@ -161,6 +161,8 @@ def samples_without_gradient():
     wq, ws = ridge.quantize_fp8_blocks(w)
     yield "quantize_fp8_blocks", (x,)
     yield "fp8_gemm", (q, s, wq, ws)
+    w1, w2 = (randn(*shape, grad=False).to(torch.float8_e4m3fn) for shape in ((24, 256), (256, 12)))
+    yield "fp8_ffn", (q, s, w1, torch.ones(1, 2), w2, torch.ones(2, 1))
     scale = (w.abs().max() / 2688).reshape(1)
     q, s = ridge.quantize_nvfp4(w, scale)
     yield "quantize_nvfp4", (w, scale)
@@ -169,6 +171,8 @@ def samples_without_gradient():
     values, codes = ridge.prune_2_4(x)
     yield "prune_2_4", (x,)
     yield "structured_sparsity", (values, codes, w)
+    w1, w2 = randn(64, 256, grad=False), randn(256, 32, grad=False)
+    yield "structured_sparsity_ffn", (x, *ridge.prune_2_4(w1), *ridge.prune_2_4(w2))
     x, w1, w2, dy = (randn(*shape, grad=False) for shape in ((5, 8), (12, 8), (8, 6), (5, 8)))
     yield "swiglu_ffn_backward", (x, w1, w2, x @ w1.mT, dy)
 

@@ -98,17 +98,26 @@ struct store_slots {
         for (int c = 0; c < 2; c++) mbarrier_init(ready(c), 4), mbarrier_init(vacant(c), 1);
         fence_mbarrier_init();
     }
-    /* By the warpgroup: its rows of the block's tile number `tile`. */
-    __device__ void put(const float (&v)[N / 2], int tile) const {
+    /* By the warpgroup: Count chunks of the block's tile number `tile`, each by write(slot, chunk). */
+    template <int Count, typename Write>
+    __device__ void each(int tile, const Write &write) const {
 #pragma unroll
-        for (int chunk = 0; chunk < chunks; chunk++) {
-            const int c = tile * chunks + chunk;
+        for (int chunk = 0; chunk < Count; chunk++) {
+            const int c = tile * Count + chunk;
             mbarrier_wait_parity(vacant(c), turn(c) ^ 1); /* a new barrier lets pass */
-            put_chunk<T>(slot(c), v, chunk);
+            write(slot(c), chunk);
             fence_proxy_async(); /* TMA reads what this thread has written */
             __syncwarp();
             if (threadIdx.x % 32 == 0) mbarrier_arrive(ready(c));
         }
+    }
+    /* Its rows of the tile. */
+    __device__ void put(const float (&v)[N / 2], int tile) const {
+        each<chunks>(tile, [&](uint32_t to, int chunk) { put_chunk<T>(to, v, chunk); });
+    }
+    /* Column and row of C where a chunk of a warpgroup's begins. */
+    __device__ static int2 place(const matmul_tile &tile, int group, int chunk) {
+        return make_int2(tile.n + chunk * 64, tile.m + group * 64);
     }
 };
 
@@ -117,10 +126,9 @@ struct store_silently {
 };
 /* By one thread: the tiles of both warpgroups, whose slots are `bytes` apart. A slot is vacant when the store behind its
  * own is under way, or there is none. done(tile): all stores of the tile have read their slots. */
-template <class S, typename T, typename Done = store_silently>
-__device__ inline void store_tiles(const CUtensorMap *map, const matmul_plan &plan, int rank, uint32_t scratch,
-                                   Done done = {}) {
-    using slots = store_slots<T, S::columns>;
+template <class S, typename slots, typename Done = store_silently>
+__device__ inline void store_tiles_of(const CUtensorMap *map, const matmul_plan &plan, int rank, uint32_t scratch,
+                                      Done done = {}) {
     uint32_t before = 0;
     int number = 0;
     for (matmul_schedule<S> schedule(plan, rank); schedule.more(); schedule.next()) {
@@ -130,10 +138,11 @@ __device__ inline void store_tiles(const CUtensorMap *map, const matmul_plan &pl
             const slots group = {scratch + (uint32_t)(u % 2 * slots::bytes)};
             const int c = number * slots::chunks + u / 2;
             mbarrier_wait_parity(group.ready(c), slots::turn(c));
+            const int2 at = slots::place(tile, u % 2, u / 2);
             if constexpr (S::batched)
-                cp_async_bulk_tensor_store(map, group.slot(c), tile.n + u / 2 * 64, tile.m + u % 2 * 64, tile.batch);
+                cp_async_bulk_tensor_store(map, group.slot(c), at.x, at.y, tile.batch);
             else
-                cp_async_bulk_tensor_store(map, group.slot(c), tile.n + u / 2 * 64, tile.m + u % 2 * 64);
+                cp_async_bulk_tensor_store(map, group.slot(c), at.x, at.y);
             cp_async_bulk_commit_group();
             cp_async_bulk_wait_group_read<1>();
             if (before) mbarrier_arrive(before);
@@ -146,6 +155,12 @@ __device__ inline void store_tiles(const CUtensorMap *map, const matmul_plan &pl
         done(tile);
     }
     cp_async_bulk_wait_group();
+}
+
+template <class S, typename T, typename Done = store_silently>
+__device__ inline void store_tiles(const CUtensorMap *map, const matmul_plan &plan, int rank, uint32_t scratch,
+                                   Done done = {}) {
+    store_tiles_of<S, store_slots<T, S::columns>>(map, plan, rank, scratch, done);
 }
 
 /* A tile of sums to 16 bits, in pairs, up to the tile's end: c's lines have room for an even number of elements, as TMA's. */

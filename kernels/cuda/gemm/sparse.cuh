@@ -9,6 +9,7 @@
 #define RIDGE_KERNELS_CUDA_GEMM_SPARSE_CUH
 
 #include "cuda/pipe/ring.cuh"
+#include "cuda/tile/quad.cuh"
 #include "sparse/pattern.h"
 
 namespace ridge {
@@ -64,20 +65,7 @@ __device__ inline void sparse_spread(const sparse_words &w, unsigned (&of_slice)
         of_slice[2 * i] = __byte_perm(w.low[i], w.high[i], 0x5410);
         of_slice[2 * i + 1] = __byte_perm(w.low[i], w.high[i], 0x7632);
     }
-#pragma unroll
-    for (int bit = 1; bit < 4; bit *= 2) {
-        const bool upper = threadIdx.x & bit;
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            if (i & bit) continue;
-            unsigned &first = of_slice[i], &second = of_slice[i + bit];
-            const unsigned other = __shfl_xor_sync(0xffffffffu, upper ? first : second, bit);
-            if (upper)
-                first = other;
-            else
-                second = other;
-        }
-    }
+    quad_transpose(of_slice);
 }
 
 /* A stage's products: two steps of 32 of K, whose codes lanes 0 and 1, then 2 and 3 of four have. */

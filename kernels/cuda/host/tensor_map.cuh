@@ -96,6 +96,25 @@ bool make_map_4d(CUtensorMap *map, const void *base, const cuuint64_t (&extents)
     return false;
 }
 
+/* The lines of two matrices, the second `next` elements behind the first, eight of each in turn: boxes of `bytes` by 16 `eights`
+ * lines, swizzled by as many bytes, 128 or 64. The number of lines of a matrix is a multiple of eight. */
+template <typename T>
+bool make_map_of_eights(CUtensorMap *map, const matrix_lines &m, int64_t next, int eights, int bytes) {
+    static const tensor_map_encoder encode = find_encoder();
+    const cuuint64_t extent[4] = {(cuuint64_t)m.along, 8, 2, (cuuint64_t)m.lines / 8};
+    const cuuint64_t line = (cuuint64_t)m.stride * sizeof(T),
+                     stride[3] = {line, (cuuint64_t)next * sizeof(T), 8 * line};
+    const cuuint32_t box[4] = {(cuuint32_t)(bytes / (int)sizeof(T)), 8, 2, (cuuint32_t)eights}, step[4] = {1, 1, 1, 1};
+    const CUresult answer =
+        !encode ? CUDA_ERROR_NOT_FOUND
+                : encode(map, map_type<T>, 4, (void *)m.base, extent, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                         bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_128B,
+                         CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (answer == CUDA_SUCCESS) return true;
+    ridge_note_why("cuTensorMapEncodeTiled: %s %d", encode ? "error" : "not in this driver, error", (int)answer);
+    return false;
+}
+
 /* Boxes of 32 columns of 16 rows of one head's part of c; false: TMA does not take it. It writes whole pieces of 16
  * bytes, also where the columns end within one. */
 inline bool make_heads_map(CUtensorMap *map, const float *c, int64_t columns, int64_t heads, int64_t rows, int64_t head,

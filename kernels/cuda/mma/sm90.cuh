@@ -22,6 +22,7 @@ struct matmul_tuning {
     bool batched = false;     /* of several products of the same extents: matmul_plan.batch */
     bool grouped = false;     /* of several products that share rows out among them: matmul_plan.groups */
     bool paired = false; /* half of a tile's columns of B are those of the other half, matmul_plan.pair further on */
+    bool eights = false; /* A's rows are those of two matrices, eight of each in turn: make_map_of_eights */
     bool sparse = false; /* A has two of each four elements of K: gemm/sparse.cuh */
     bool fp4 = false;    /* A is NVFP4: gemm/fp4.cuh */
 };
@@ -35,7 +36,7 @@ struct matmul_shape {
     static constexpr int promote = Tuned.promote, parts = Tuned.split ? 2 : 1;
     static constexpr bool batched = Tuned.batched, grouped = Tuned.grouped, paired = Tuned.paired;
     static constexpr int halves = paired ? 2 : 1, columns = N / halves; /* of C that a tile has */
-    static constexpr bool sparse = Tuned.sparse, fp4 = Tuned.fp4;
+    static constexpr bool eights = Tuned.eights, sparse = Tuned.sparse, fp4 = Tuned.fp4;
     using A = std::conditional_t<fp4, uint8_t, T>; /* as A's map counts elements */
     static constexpr int a_line = fp4 ? 32 : sparse ? 64 : 128, a_share = fp4 || sparse ? 2 : 1; /* of K, to one of A */
     static constexpr int scale_bytes = fp4 ? 512 : 0, scale_room = fp4 ? 1024 : 0;
@@ -48,6 +49,7 @@ struct matmul_shape {
     static constexpr int a_lines = KA ? a_box * CN : M, b_lines = KB ? halves * b_box * CM : N;
     static constexpr int arriving_bytes = parts * (a_line * a_lines + 128 * b_lines) + scale_bytes;
     static_assert(a_share == 1 || (KA && KB && parts == 1 && promote == 0), "such an A is K-major, B too");
+    static_assert(!eights || (KA && CN == 1 && parts == 1 && !batched && !grouped), "a box of eights is a block's own");
     static_assert(b_box <= 256 && columns % 8 == 0 && (KB || columns % line == 0), "boxes and operands");
 };
 

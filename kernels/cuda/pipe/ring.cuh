@@ -88,9 +88,13 @@ __device__ inline void produce(const CUtensorMap *a_map, const CUtensorMap *b_ma
 #pragma unroll
             for (int part = 0; part < S::parts; part++) {
                 const int from = (begin + k + part * plan.low) * S::K;
-                load_operand<S, S::M, S::KA, S::CN, S::a_line>(memory.a(at.stage) + (uint32_t)(part * S::a_bytes),
-                                                               a_map, memory.full(at.stage), tile.m, from / S::a_share,
-                                                               block_n, row, a_policy, schedule.batch_of_a(tile));
+                if constexpr (S::eights)
+                    cp_async_bulk_tensor_4d(memory.a(at.stage), a_map, memory.full(at.stage), from / S::a_share, 0, 0,
+                                            tile.m / 16, a_policy);
+                else
+                    load_operand<S, S::M, S::KA, S::CN, S::a_line>(
+                        memory.a(at.stage) + (uint32_t)(part * S::a_bytes), a_map, memory.full(at.stage), tile.m,
+                        from / S::a_share, block_n, row, a_policy, schedule.batch_of_a(tile));
 #pragma unroll
                 for (int half = 0; half < S::halves; half++)
                     load_operand<S, S::columns, S::KB, S::CM, 128>(

@@ -71,6 +71,12 @@ __device__ inline void stmatrix_x4(uint32_t to, uint32_t a, uint32_t b, uint32_t
                  "r"(d)
                  : "memory");
 }
+/* The same, each matrix transposed. */
+__device__ inline void stmatrix_x4_trans(uint32_t to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b),
+                 "r"(c), "r"(d)
+                 : "memory");
+}
 
 /* Orders this thread's writes to shared memory before reads by TMA and wgmma. */
 __device__ inline void fence_proxy_async(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }

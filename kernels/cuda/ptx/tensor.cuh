@@ -48,6 +48,14 @@ __device__ inline void cp_async_bulk_tensor_4d(uint32_t to, const CUtensorMap *m
         "l"(map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
         : "memory");
 }
+__device__ inline void cp_async_bulk_tensor_4d(uint32_t to, const CUtensorMap *map, uint32_t barrier, int c0, int c1,
+                                               int c2, int c3, uint64_t policy) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint "
+        "[%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(to),
+        "l"(map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "l"(policy)
+        : "memory");
+}
 /* A box of two dimensions to every block of the mask `blocks`, at the same address in each; the mbarrier of each counts
  * its bytes. */
 __device__ inline void cp_async_bulk_tensor_2d_multicast(uint32_t to, const CUtensorMap *map, uint32_t barrier, int c0,

@@ -41,6 +41,7 @@ attention_backward: OpOverloadPacket
 attention_paged: OpOverloadPacket
 attention_varlen: OpOverloadPacket
 batched_gemm: OpOverloadPacket
+fp8_ffn: OpOverloadPacket
 fp8_gemm: OpOverloadPacket
 gemm: OpOverloadPacket
 gemm_epilogue: OpOverloadPacket
@@ -60,5 +61,6 @@ quantize_nvfp4: OpOverloadPacket
 rms_norm: OpOverloadPacket
 scaled_softmax: OpOverloadPacket
 structured_sparsity: OpOverloadPacket
+structured_sparsity_ffn: OpOverloadPacket
 swiglu_ffn: OpOverloadPacket
 swiglu_ffn_backward: OpOverloadPacket

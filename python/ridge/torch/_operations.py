@@ -128,6 +128,11 @@ OPERATIONS = (
         "(Tensor x, Tensor w1, Tensor w2, Tensor gates, Tensor dy) -> (Tensor dx, Tensor dw1, Tensor dw2)",
     ),
     Operation(
+        "fp8_ffn",
+        "(Tensor x, Tensor x_scale, Tensor w1, Tensor w1_scale, Tensor w2, Tensor w2_scale, ScalarType? dtype=None) "
+        "-> (Tensor y)",
+    ),
+    Operation(
         "fp8_gemm",
         "(Tensor a, Tensor a_scale, Tensor b, Tensor b_scale, ScalarType? dtype=None, bool fast=False) -> (Tensor c)",
     ),
@@ -141,6 +146,10 @@ OPERATIONS = (
     ),
     Operation("prune_2_4", "(Tensor x) -> (Tensor values, Tensor codes)"),
     Operation("structured_sparsity", "(Tensor a, Tensor codes, Tensor b) -> (Tensor c)"),
+    Operation(
+        "structured_sparsity_ffn",
+        "(Tensor x, Tensor w1, Tensor w1_codes, Tensor w2, Tensor w2_codes) -> (Tensor y)",
+    ),
 )
 
 _library = torch.library.Library("ridge", "DEF")

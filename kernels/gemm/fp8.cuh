@@ -1,0 +1,149 @@
+/* Products of e4m3 operands with scales, C = (sa A) (sb B)^T, in the pipeline of cuda/gemm/matmul.cuh: lines of 128 bytes are 128
+ * of K, so a slice is what shares scales. Its sums leave the tensor cores after each slice and are added in fp32, times the
+ * scales. Where tensors have one scale each and sums may be fast, they stay in the tensor cores to the end of K, and tiles have
+ * twice the columns. */
+#ifndef RIDGE_GEMM_FP8_CUH
+#define RIDGE_GEMM_FP8_CUH
+
+#include "cuda/epilogue/store.cuh"
+#include "cuda/gemm/matmul_run.cuh"
+#include "cuda/maps/plain.cuh"
+#include "quantize/rule.h"
+
+extern "C" {
+#include "gemm/fp8.h"
+}
+
+namespace ridge {
+
+/* A: [m, k], B: [n, k], C: [m, n], fp32 or bf16. */
+struct fp8_product {
+    matrix_view a, b, c;
+    fp8_scales of_a, of_b;
+    ridge_dtype dtype; /* of C */
+};
+
+struct fp8_scale {
+    const float *data;
+    int64_t rows, line, step;
+    explicit fp8_scale(const fp8_scales &s) : data(s.data), rows(s.rows), line(s.line), step(s.step) {}
+    fp8_scale() = default;
+    __device__ const float *of_row(int64_t row) const { return data + row / rows * line; }
+    __device__ float at(int64_t row, int64_t slice) const { return of_row(row)[slice * step]; }
+};
+
+/* ---- tiles ---- */
+
+constexpr matmul_tuning FP8_PROMOTED = {.columns = 128, .stages = 5, .cluster_m = 2, .cluster_n = 1, .promote = 1};
+constexpr matmul_tuning FP8_FAST = {.columns = 256, .stages = 4, .cluster_m = 1, .cluster_n = 1};
+
+/* wide: C is fp32, stored in pairs; else by TMA. */
+template <class S>
+struct fp8_epilogue {
+    static constexpr int N = S::N;
+    static_assert(S::K == FP8_BLOCK && (S::promote == 0 || N == FP8_BLOCK),
+                  "a tile and a slice have one scale of B in squares");
+    CUtensorMap map;
+    float *wide;
+    int64_t line;
+    fp8_scale a, b;
+    int rows, columns;
+    bool pairs;
+    static constexpr int scratch = store_slots<__nv_bfloat16, N>::bytes;
+    static bool waits(void) { return false; }
+    struct state { /* scales of the thread's two rows and of the tile's columns */
+        const float *low, *high, *right;
+    };
+    struct scales {
+        float low, high, right;
+    };
+    __device__ void prepare(uint32_t at) const { store_slots<__nv_bfloat16, N>{at}.init(); }
+    __device__ state begin(const matmul_tile &tile, int group) const {
+        const int row = tile.m + fragment_row(group);
+        return {a.of_row(min(row, rows - 1)), a.of_row(min(row + 8, rows - 1)), b.of_row(min(tile.n, columns - 1))};
+    }
+    __device__ scales factors(const state &s, int slice) const {
+        const int64_t left = slice * a.step;
+        return {s.low[left], s.high[left], s.right[slice * b.step]};
+    }
+    __device__ void add(float (&total)[N / 2], const float (&sums)[N / 2], const scales &s) const {
+        const float low = s.low * s.right, high = s.high * s.right;
+#pragma unroll
+        for (int j = 0; j < N / 2; j += 4) {
+            total[j] = fmaf(sums[j], low, total[j]), total[j + 1] = fmaf(sums[j + 1], low, total[j + 1]);
+            total[j + 2] = fmaf(sums[j + 2], high, total[j + 2]), total[j + 3] = fmaf(sums[j + 3], high, total[j + 3]);
+        }
+    }
+    __device__ void finish(const matmul_tile &tile, const state &s, float (&sums)[N / 2], uint32_t at,
+                           int group) const {
+        if constexpr (S::promote == 0) {
+            const float scale = *s.low * *s.right;
+#pragma unroll
+            for (int j = 0; j < N / 2; j++) sums[j] *= scale;
+        }
+        if (!wide) return store_slots<__nv_bfloat16, N>{at}.put(sums, tile.number);
+        store_pairs<N>(wide, line, rows, columns, tile, sums, group, pairs);
+    }
+    __device__ void end(void) const {}
+    template <class>
+    __device__ void store(const matmul_plan &plan, int rank, uint32_t slots) const {
+        if (!wide) store_tiles<S, __nv_bfloat16>(&map, plan, rank, slots);
+    }
+};
+
+/* ---- any operands: a thread an element ---- */
+
+template <typename T>
+struct fp8_element {
+    matrix<const unsigned char> a, b;
+    matrix<T> c;
+    fp8_scale of_a, of_b;
+    int64_t k;
+    __device__ void operator()(int64_t i, int64_t j) const {
+        float total = 0.0f;
+        for (int64_t first = 0; first < k; first += FP8_BLOCK) {
+            float sum = 0.0f;
+            const int64_t end = first + FP8_BLOCK < k ? first + FP8_BLOCK : k;
+            for (int64_t d = first; d < end; d++)
+                sum = fmaf(rule_value_e4m3(a.at(i, d)), rule_value_e4m3(b.at(j, d)), sum);
+            const int64_t slice = first / FP8_BLOCK;
+            total = fmaf(sum, of_a.at(i, slice) * of_b.at(j, slice), total);
+        }
+        c.at(i, j) = from_float<T>(total);
+    }
+};
+
+template <typename T>
+ridge_status fp8_by_elements(const ridge_call *call, const fp8_product &p) {
+    const matrix<const unsigned char> a = {(const unsigned char *)p.a.base, p.a.line},
+                                      b = {(const unsigned char *)p.b.base, p.b.line};
+    return launch_plain(
+        call, p.c.rows, p.c.columns,
+        fp8_element<T>{a, b, {(T *)p.c.base, p.c.line}, fp8_scale(p.of_a), fp8_scale(p.of_b), p.a.columns});
+}
+inline ridge_status fp8_by_elements(const ridge_call *call, const fp8_product &p) {
+    if (p.dtype == RIDGE_F32) return fp8_by_elements<float>(call, p);
+    return p.dtype == RIDGE_BF16 ? fp8_by_elements<__nv_bfloat16>(call, p) : RIDGE_UNSUPPORTED;
+}
+
+template <matmul_tuning Tuned>
+ridge_status fp8_by_tiles(const fp8_product &p, cudaStream_t stream) {
+    using shape = matmul_shape<e4m3, Tuned>;
+    const int64_t m = p.c.rows, n = p.c.columns;
+    fp8_epilogue<shape> e = {};
+    if (m == 0) return RIDGE_OK;
+    e.a = fp8_scale(p.of_a), e.b = fp8_scale(p.of_b);
+    e.rows = (int)m, e.columns = (int)n;
+    if (p.dtype == RIDGE_F32) {
+        e.wide = (float *)p.c.base, e.line = p.c.line;
+        e.pairs = (uintptr_t)p.c.base % 8 == 0 && p.c.line % 2 == 0 && n % 2 == 0;
+    } else if (!make_map<__nv_bfloat16>(&e.map, lines_of(p.c), 64)) {
+        return RIDGE_FAILED;
+    }
+    const matmul_plan plan = matmul_whole(p.a.columns, shape::K, 8, true, true);
+    return matmul_run<shape>(lines_of(p.a), lines_of(p.b), m, n, plan, e, stream);
+}
+
+}  // namespace ridge
+
+#endif

@@ -1,0 +1,44 @@
+/* e4m3 with a scale for each 128 columns of a row, as a rule of quantize/warps.cuh. */
+#ifndef RIDGE_KERNELS_QUANTIZE_FP8_RULE_CUH
+#define RIDGE_KERNELS_QUANTIZE_FP8_RULE_CUH
+
+#include "quantize/fp8.cuh"
+
+namespace ridge {
+
+struct fp8_rule {
+    static constexpr int block = 128, code_bits = 8;
+    template <typename T>
+    static constexpr int pack_bytes = pack_width<T>;
+
+    struct scale {
+        float max; /* NaN: a value is not finite */
+    };
+    float *s;
+    int64_t stride;
+
+    __device__ void begin(unsigned) {}
+    __device__ scale of(unsigned max_bits, bool) const {
+        return {__uint_as_float(max_bits >= 0x7f800000u ? 0x7fffffffu : max_bits)};
+    }
+    __device__ float factor(const scale &of) const { return rule_fp8_factor(of.max); }
+
+    template <int U>
+    __device__ void put_scales(const scale (&of)[U], int64_t i, int64_t k, int apart, int lane, int cols) const {
+        if (lane % (block / 8) != 0) return; /* 8: the most columns of a lane */
+#pragma unroll
+        for (int u = 0; u < U; u++) {
+            const bool odd = __float_as_uint(of[u].max) >= 0x7f800000u;
+            if (u * apart * block < cols) s[i * stride + k + u * apart] = odd ? of[u].max : rule_fp8_scale(of[u].max);
+        }
+    }
+
+    template <bool Whole, int W>
+    static __device__ void put(unsigned char *q, int j, int cols, const float (&v)[W]) {
+        put_e4m3<Whole>(q, j, cols, v);
+    }
+};
+
+}  // namespace ridge
+
+#endif
