@@ -24,17 +24,20 @@ namespace {
 using namespace ridge;
 
 /* K of a step in two halves, in each of which lane t of four has 32. */
-constexpr int HALF = FP4_STEP / 2, HALVES_X = 2 * 2 * 32; /* 16-byte pieces of eight rows of x */
+[[maybe_unused]] constexpr int HALF = FP4_STEP / 2, HALVES_X = 2 * 2 * 32; /* 16-byte pieces of eight rows of x */
 
 template <typename Type, int Tokens>
 struct few_rows_shape {
     using T = Type;
     using two = typename fp4_type<T>::two;
-    static constexpr int eights = Tokens / 8, chains = 2; /* independent sums */
+    static constexpr int eights = Tokens / 8;
     static constexpr int warps = FP4_FEW_WARPS, threads = 32 * warps;
     static constexpr int codes = 16 * FP4_STEP / 2, stage = FP4_FEW_STAGE;
     static constexpr int x_pieces = 2 * HALVES_X * eights; /* of a step */
-    static constexpr int slot = FP4_FEW_SLOT(Tokens) / 4;  /* sums of a group, [tokens, 16] */
+    enum {
+        chains = 2,                     /* independent sums */
+        slot = FP4_FEW_SLOT(Tokens) / 4 /* sums of a group, [tokens, 16] */
+    };
     static_assert(stage == codes + 16 * FP4_STEP / FP4_BLOCK && 16 * x_pieces == FP4_FEW_X(Tokens));
 };
 
