@@ -19,9 +19,7 @@ extern "C" {
 #include "nvfp4_gemm.h"
 }
 
-namespace {
-
-using namespace ridge;
+namespace ridge::nvfp4_few {
 
 /* K of a step in two halves, in each of which lane t of four has 32. */
 [[maybe_unused]] constexpr int HALF = FP4_STEP / 2, HALVES_X = 2 * 2 * 32; /* 16-byte pieces of eight rows of x */
@@ -396,9 +394,9 @@ ridge_status of_type(const ridge_call *call) {
     return call->dim[FP4_M] <= 8 ? few_rows<T, 8>(call) : few_rows<T, 16>(call);
 }
 
-}  // namespace
+}  // namespace ridge::nvfp4_few
 
 extern "C" ridge_status nvfp4_gemm_cuda_few_rows(const ridge_call *call) {
-    if (call->dtype == RIDGE_BF16) return of_type<__nv_bfloat16>(call);
-    return call->dtype == RIDGE_F16 ? of_type<__half>(call) : RIDGE_UNSUPPORTED;
+    if (call->dtype == RIDGE_BF16) return ridge::nvfp4_few::of_type<__nv_bfloat16>(call);
+    return call->dtype == RIDGE_F16 ? ridge::nvfp4_few::of_type<__half>(call) : RIDGE_UNSUPPORTED;
 }
