@@ -3,6 +3,7 @@
 #define RIDGE_ATTENTION_ORACLE_H
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "attention/target.h"
 
@@ -29,7 +30,7 @@ static inline int64_t attention_line_in_rows(const ridge_oracle_call *call, int6
     return (key * call->whole[ATTENTION_BATCH] + batch) * call->whole[ATTENTION_KV_HEADS] + kv_head;
 }
 
-/* A query of one head. s: room for n scores. Returns its root of the sum of (p v)^2, the largest over
+/* A query of one head. s: room for n scores, and twice for v numbers. Returns its root of the sum of (p v)^2, the largest over
  * v. */
 static double one_query(const ridge_oracle_call *call, const attention_reading *keys_of, int64_t place, int64_t batch,
                         int64_t head, double *s) {
@@ -59,23 +60,25 @@ static double one_query(const ridge_oracle_call *call, const attention_reading *
     const double by = sum > 0 || isnan(sum) ? 1 / sum : 0;
     if (call->out[ATTENTION_LSE])
         call->out[ATTENTION_LSE][at] = by > 0 || isnan(by) ? less + log(sum) : -(double)INFINITY;
-    double *result = call->out[ATTENTION_OUT] ? call->out[ATTENTION_OUT] + at * d[ATTENTION_V] : NULL;
-    for (int64_t i = 0; result && i < d[ATTENTION_V]; i++) {
-        double total = 0, squares = 0;
-        for (int64_t j = keys.begin; j < keys.end; j++) {
-            const double p =
-                s[j] * by * call->in[ATTENTION_IN_V][keys_of->line(keys_of->call, j, batch, kv) * d[ATTENTION_V] + i];
-            total += p, squares += p * p;
+    /* Key after key, whose values lie together: sums and squares of all columns. */
+    double *const sums = s + d[ATTENTION_N], *const squares = sums + d[ATTENTION_V];
+    memset(sums, 0, sizeof(double) * 2 * (size_t)d[ATTENTION_V]);
+    for (int64_t j = keys.begin; j < keys.end; j++) {
+        const double *v = call->in[ATTENTION_IN_V] + keys_of->line(keys_of->call, j, batch, kv) * d[ATTENTION_V];
+        for (int64_t i = 0; i < d[ATTENTION_V]; i++) {
+            const double p = s[j] * by * v[i];
+            sums[i] += p, squares[i] += p * p;
         }
-        result[i] = total;
-        if (squares > size) size = squares;
     }
+    if (call->out[ATTENTION_OUT])
+        memcpy(call->out[ATTENTION_OUT] + at * d[ATTENTION_V], sums, sizeof(double) * (size_t)d[ATTENTION_V]);
+    for (int64_t i = 0; i < d[ATTENTION_V]; i++) size = squares[i] > size ? squares[i] : size;
     return sqrt(size);
 }
 
 /* call: with the dims of attention. */
 static void attention_oracle(const ridge_oracle_call *call, const attention_reading *keys_of) {
-    double *s = malloc(sizeof(double) * (size_t)(call->whole[ATTENTION_N] + 1));
+    double *s = malloc(sizeof(double) * (size_t)(call->whole[ATTENTION_N] + 2 * call->whole[ATTENTION_V] + 1));
     for (int64_t place = 0; place < call->dim[ATTENTION_M]; place++)
         for (int64_t batch = 0; batch < call->whole[ATTENTION_BATCH]; batch++)
             for (int64_t head = 0; head < call->whole[ATTENTION_HEADS]; head++) {
