@@ -97,11 +97,15 @@ __global__ void __launch_bounds__(128, 2)
     const attention_place place = attention_schedule<S>(a).place();
     const attention_steps steps = attention_steps_of<S>(a, place);
     if (steps.none()) return attention_store_none<S>(a, place, 0);
+    const auto head = [&](const void *base, const attention_strides &s, int number) {
+        return (const T *)base + (S::paged ? 0 : place.batch * s.batch) + number * s.head;
+    };
     const T *const from_q = (const T *)a.q + place.batch * a.q_strides.batch + place.head * a.q_strides.head;
-    const auto line_of = [&](const void *base, const attention_strides &s, int key) {
-        const int row = S::paged ? key % a.pages.size : key,
-                  batch = S::paged ? a.pages.of(place.batch, key) : place.batch;
-        return (const T *)base + batch * s.batch + row * s.row + place.kv_head * s.head;
+    const T *const from_k = head(a.k, a.k_strides, place.kv_head), *const from_v =
+                                                                       head(a.v, a.v_strides, place.kv_head);
+    const auto line_of = [&](const T *from, const attention_strides &s, int key) {
+        if constexpr (S::paged) return from + a.pages.of(place.batch, key) * s.batch + key % a.pages.size * s.row;
+        return from + key * s.row;
     };
     const int keys = S::paged ? place.span.keys.end : a.n;
     load_padded<S, 64>(
@@ -116,9 +120,9 @@ __global__ void __launch_bounds__(128, 2)
         unsigned p[S::N / 16][4];
         __syncthreads();
         load_padded<S, 32>(
-            k, [&](int key) { return line_of(a.k, a.k_strides, key); }, step * S::N, keys, a.depth, in_pieces);
+            k, [&](int key) { return line_of(from_k, a.k_strides, key); }, step * S::N, keys, a.depth, in_pieces);
         load_padded<S, 32>(
-            v, [&](int key) { return line_of(a.v, a.v_strides, key); }, step * S::N, keys, a.values, in_pieces);
+            v, [&](int key) { return line_of(from_v, a.v_strides, key); }, step * S::N, keys, a.values, in_pieces);
         __syncthreads();
         any_keys<S>(scores, q, k);
         shape.apply(scores, step);
