@@ -307,9 +307,11 @@ void ce_bound(const ce_places *at, const ridge_oracle_call *call, ridge_fill_kin
         a.least = fmax(a.least, 0x1p-38 * (1 + call->option[CE_Z_LOSS] * e.log) * call->in_max[at->dloss]);
     /* The last term: partial sums that drift towards the result, as targets/micro_tiling_matmul/README.md derives. */
     b->relative = (output == at->db ? u : a.stored + a.factor) + p + 7 * u * sqrt(terms) / 3;
-    /* Six root mean squares of roundings, 0.4 of the largest each, of a class's many terms, whose other factor is
-     * uniform, or one of -1, 0 and 1, or is none; of a row's terms the label's alone can err as much. */
-    const double spread = output == at->db ? 2.4 : output == at->dw && kind == RIDGE_EXACT ? 2 : 1.5;
+    /* Six root mean squares of roundings, 0.4 of the largest each, of many terms, whose other factor is uniform, or one of -1, 0
+     * and 1, or is none. A row of dx in an exact fill has few large terms, whose roundings may all be near the largest: three of
+     * them err by the root of 3 of their size. */
+    const double exact = output == at->dw ? 2 : 1.7320508;
+    const double spread = output == at->db ? 2.4 : kind == RIDGE_EXACT ? exact : 1.5;
     /* Exponentials kept in fp16 are rounded before they become gradients of f16. */
     const double twice = at->lse_in < 0 && call->dtype == RIDGE_F16 ? 1.41421356 : 1;
     b->sized = spread * (p + twice * a.stored + a.factor) + sum_error(&a, terms);
