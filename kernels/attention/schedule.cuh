@@ -22,14 +22,16 @@ __device__ inline V unkept(V value) {
 /* What a block of one an SM is launched with, of registers for a thread of each warpgroup together. */
 constexpr int registers_of_warpgroups(int threads) { return 65536 / threads / 8 * 8 * (threads / 128); }
 
-/* Depth, Values: of the tile, which pads those of the problem. Shaped: scores are more than products times a positive
- * scale. Packed: rows of a tile are the queries of all heads that share keys, row r of query r / group and of that head
- * r % group of them; blocks may have a part of the keys each. Lie: how keys do. */
+/* How keys lie, and with them queries. */
 enum class attention_keys_lie {
     in_rows,      /* those of a batch one behind the other, all of one number */
     in_sequences, /* likewise, and several sequences are a batch: queries, too, lie one behind the other */
     in_pages      /* in pages that a table names, so many of a batch as its length says */
 };
+
+/* Depth, Values: of the tile, which pads those of the problem. Shaped: scores are more than products times a positive
+ * scale. Packed: rows of a tile are the queries of all heads that share keys, row r of query r / group and of that head
+ * r % group of them; blocks may have a part of the keys each. Lie: how keys do. */
 template <typename Type, int Depth, int Values, int Keys, int Groups, bool Shaped, bool Packed = false,
           attention_keys_lie Lie = attention_keys_lie::in_rows>
 struct attention_shape {

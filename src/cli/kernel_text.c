@@ -1,6 +1,5 @@
 #include "cli/kernel_text.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

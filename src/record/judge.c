@@ -76,8 +76,8 @@ static void place(ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
 }
 
 /* Outputs that fit in the last-level cache may not have reached memory when the timer stops: the physical floor of a
- * cold launch then counts reads only. A variant that declares one product of a faster type in the place of each has that type's; products in four
- * bits whose peak was not measured have no floor but that of bytes. */
+ * cold launch then counts reads only. A variant that declares one product of a faster type in the place of each has that
+ * type's. Products in four bits whose peak was not measured have no floor but that of bytes. */
 static double floor_us(const ridge_result *r, const ridge_ceilings *ceilings, bool hot) {
     const ridge_arithmetic own = arithmetic_of(r, ceilings);
     ridge_work work = r->work;

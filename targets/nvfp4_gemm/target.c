@@ -7,6 +7,7 @@
 #include "gemm/copied.h"
 #include "model/matmul_target.h"
 #include "nvfp4_gemm.h"
+#include "quantize/scale_at.h"
 
 RIDGE_CUDA_DECLARE(nvfp4_gemm_cuda_dequantized);
 RIDGE_CUDA_DECLARE(nvfp4_gemm_cuda_tiles);
@@ -82,11 +83,6 @@ static void work(const ridge_case *c, ridge_work *w) {
 
 /* ---- oracle and bound ---- */
 
-/* The scale of block (r, k), by the layout's text: rows r, r + 32, r + 64, r + 96 lie side by side, 4 bytes each. */
-static double scale_at(const ridge_oracle_call *call, int64_t r, int64_t k) {
-    const double *tile = call->in[FP4_S] + r / 128 * call->dim[FP4_TILE_BYTES] + k / 4 * 512;
-    return tile[r % 32 * 16 + r % 128 / 32 * 4 + k % 4];
-}
 static void oracle(const ridge_oracle_call *call) {
     const int64_t n = call->dim[FP4_N], k = call->dim[FP4_K];
     for (int64_t j = 0; j < n; j++)
@@ -96,7 +92,7 @@ static void oracle(const ridge_oracle_call *call) {
             for (int64_t first = 0; first < k; first += FP4_BLOCK) {
                 double sum = 0;
                 for (int64_t d = first; d < first + FP4_BLOCK; d++) sum += x[d] * q[d];
-                total += sum * scale_at(call, j, first / FP4_BLOCK);
+                total += sum * quantize_scale_at(call->in[FP4_S], call->dim[FP4_TILE_BYTES], j, first / FP4_BLOCK);
             }
             call->out[0][i * n + j] = total * call->in[FP4_TENSOR][0];
         }

@@ -7,6 +7,7 @@
 #include "gemm/copied.h"
 #include "model/matmul_target.h"
 #include "nvfp4_scaled_gemm.h"
+#include "quantize/scale_at.h"
 
 RIDGE_CPU_DECLARE(nvfp4_scaled_gemm_cpu_baseline);
 RIDGE_CPU_DECLARE(nvfp4_scaled_gemm_cpu_optimized);
@@ -91,13 +92,8 @@ static void work(const ridge_case *c, ridge_work *w) {
 
 /* ---- oracle and bound ---- */
 
-/* The scale of block (r, k), by the layout's text: rows r, r + 32, r + 64, r + 96 lie side by side, 4 bytes each. */
-static double scale_at(const ridge_oracle_call *call, int tensor, int64_t r, int64_t k) {
-    const double *tile = call->in[tensor] + r / 128 * call->dim[SCALED_TILE_BYTES] + k / 4 * 512;
-    return tile[r % 32 * 16 + r % 128 / 32 * 4 + k % 4];
-}
 static void oracle(const ridge_oracle_call *call) {
-    const int64_t n = call->dim[SCALED_N], k = call->dim[SCALED_K];
+    const int64_t n = call->dim[SCALED_N], k = call->dim[SCALED_K], line = call->dim[SCALED_TILE_BYTES];
     const double tensors = call->in[SCALED_A_TENSOR][0] * call->in[SCALED_B_TENSOR][0];
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < call->dim[SCALED_M]; i++) {
@@ -106,8 +102,8 @@ static void oracle(const ridge_oracle_call *call) {
             for (int64_t first = 0; first < k; first += BLOCK) {
                 double sum = 0;
                 for (int64_t d = first; d < first + BLOCK; d++) sum += a[d] * b[d];
-                total += sum * scale_at(call, SCALED_A_SCALE, call->row[i], first / BLOCK) *
-                         scale_at(call, SCALED_B_SCALE, j, first / BLOCK);
+                total += sum * quantize_scale_at(call->in[SCALED_A_SCALE], line, call->row[i], first / BLOCK) *
+                         quantize_scale_at(call->in[SCALED_B_SCALE], line, j, first / BLOCK);
             }
             call->out[0][i * n + j] = total * tensors;
         }
