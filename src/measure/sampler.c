@@ -17,8 +17,9 @@
 #include "measure/python.h"
 #include "measure/stats.h"
 
-/* Oracle FLOP per sample's check. A first check above full_check_flops looks at drawn rows instead of all. */
-static const double sample_check_flops = 4e6, full_check_flops = 3e10;
+/* Oracle FLOP per sample's check. A first check above full_check_flops looks at drawn rows instead of all; that of the first
+ * optimized variant at all, or at as many as most_check_flops pays for: a minute of two cores. */
+static const double sample_check_flops = 4e6, full_check_flops = 3e10, most_check_flops = 3e11;
 static const double converged_width = 0.005;
 
 typedef ridge_sampler sampler;
@@ -106,9 +107,15 @@ static bool affords_full_check(const ridge_job *job) {
     return ridge_check_full_cost(job->target, &job->c) <= full_check_flops;
 }
 
+/* Rows of the first optimized variant's first check; -1: all. */
+static int64_t first_check_rows(const ridge_job *job) {
+    const double cost = ridge_check_full_cost(job->target, &job->c);
+    return cost <= most_check_flops ? -1 : (int64_t)ceil((double)job->c.dim[0] * (most_check_flops / cost));
+}
+
 double ridge_job_check_flops(const ridge_job *job) {
-    int full = affords_full_check(job) ? job->n_variants : 1;
-    return full * ridge_check_full_cost(job->target, &job->c);
+    const int full = affords_full_check(job) ? job->n_variants : 1;
+    return full * fmin(ridge_check_full_cost(job->target, &job->c), most_check_flops);
 }
 
 /* A kernel of somebody else, and a peer in Python, learns of a case when it is asked. A compiled variant has said before that it
@@ -118,9 +125,9 @@ static bool may_refuse(const ridge_variant *v) { return ridge_foreign_is(v) || r
 /* What a library or a kernel of others says of a case that it does not take: `why` without what leads to it. */
 static const char *refusal(const char *why) { return *why ? why + strlen(": ") : "it does not take this case"; }
 
-/* The first launch of a variant is untimed. It is checked in full if the oracle's cost allows. The first optimized
- * variant is always checked in full, so that every case has a full check. */
-static ridge_status first_check(sampler *s, int index, bool must_be_full, ridge_error *error) {
+/* The first launch of a variant is untimed. It is checked in full if the oracle's cost allows. That of the first optimized
+ * variant is checked in full up to most_check_flops, so that every case but the largest has a full check. */
+static ridge_status first_check(sampler *s, int index, bool is_first_optimized, ridge_error *error) {
     const uint64_t seed = ridge_sampler_next_seed(s);
     ridge_status status;
     double time_us;
@@ -138,8 +145,10 @@ static ridge_status first_check(sampler *s, int index, bool must_be_full, ridge_
     const ridge_slot *slot = &s->slots[index];
     ridge_event event = {.kind = RIDGE_EVENT_CHECKED, .slot = index};
     if (slot->way) event.way = (int32_t)(slot->way - slot->variant->ways) + 1;
-    bool full = must_be_full || affords_full_check(s->job);
-    RIDGE_TRY(s->rig->check(s, 0, seed, full ? -1 : 16 * s->sample_rows, &event.check, error));
+    const int64_t rows = affords_full_check(s->job) ? -1
+                         : is_first_optimized       ? first_check_rows(s->job)
+                                                    : 16 * s->sample_rows;
+    RIDGE_TRY(s->rig->check(s, 0, seed, rows, &event.check, error));
     ridge_sampler_estimate(&s->slots[index], time_us);
     ridge_sampler_send(s, &event);
     if (event.check.ok) return RIDGE_OK;

@@ -10,6 +10,7 @@
 #include "core/random.h"
 #include "fixture_run.h"
 #include "roofline/budget.h"
+#include "verify/check.h"
 
 enum { MOST = 24 };
 static const double cap = 2, patience = 60;
@@ -175,6 +176,17 @@ static void forecasts_follow_work_and_ceilings(void **state) {
     assert_true(isfinite(unknown.checks_s) && unknown.round_s > 0);
 }
 
+/* Of a product that the oracle takes hours for, some rows are checked, and the forecast is of those. */
+static void checks_of_huge_cases_are_of_some_rows(void **state) {
+    static const ridge_case huge = {.dim = {1 << 16, 1 << 16, 1 << 16}, .dtype = RIDGE_F32};
+    const int both[] = {0, 1};
+    ridge_job job = job_of(&fixture_matmul, 0, both, 2);
+    (void)state;
+    job.c = huge;
+    assert_true(ridge_check_full_cost(&fixture_matmul, &huge) > 1e14);
+    assert_true(ridge_job_check_flops(&job) > 1e11 && ridge_job_check_flops(&job) < 1e12);
+}
+
 /* A launch is forecast no faster than its ceilings allow. */
 static void forecasts_are_no_floor(void **state) {
     const int both[] = {0, 1};
@@ -200,6 +212,7 @@ int main(void) {
         cmocka_unit_test(the_time_is_kept),
         cmocka_unit_test(forecasts_follow_work_and_ceilings),
         cmocka_unit_test(forecasts_are_no_floor),
+        cmocka_unit_test(checks_of_huge_cases_are_of_some_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
