@@ -1,7 +1,8 @@
 /* Attention on Hopper, in one pass: for a tile of 64 queries a warpgroup, keys and values come step by step, and the
  * scores of a step never leave registers.
  *
- *   producer     one thread of the first warpgroup keeps two steps of K and of V in flight (TMA)
+ *   producer     one thread of the first warpgroup (a warp where keys are in pages) keeps two steps of K and of V in
+ *                flight (TMA)
  *   consumers    warpgroups: scores = Q K^T (wgmma), their exponentials, sums += P V (wgmma, P from registers)
  *
  * The tensor cores and the units of exponentials work at the same time, in two ways. Within a warpgroup the scores of
@@ -61,32 +62,45 @@ struct attention_memory {
 
 /* ---- producer ---- */
 
-/* Keys of a step from their pages: whole pages, or a part of one. Pages behind the last key are not looked up: TMA fills with zeros
- * what lies behind the tensor. */
-template <class S, int Columns>
-__device__ inline void load_pages(const attention_args &a, const attention_place &place, uint32_t to,
-                                  const CUtensorMap *map, uint32_t barrier, int step) {
-    const int lines = min(a.pages.size, S::N);
-    mbarrier_arrive_expect_tx(barrier, S::N * Columns * 2);
-    for (int line = 0; line < S::N; line += lines) {
+/* Where keys of a step lie, and their copies: in rows, which are one box of TMA's. */
+template <class S, bool Paged = S::paged>
+struct attention_source {
+    int step = 0;
+    __device__ attention_source(const attention_args &, const attention_place &, int number) : step(number) {}
+    /* Of K, or of V. */
+    template <int Columns>
+    __device__ void load(uint32_t to, const CUtensorMap *map, uint32_t barrier, const attention_place &place) const {
+        load_lines<S::N, Columns>(to, map, barrier, step * S::N, place.kv_head, place.batch);
+    }
+};
+
+/* In pages: whole ones, or a part of one. Each lane of a warp has a page, which is looked up once for K and V, and before the
+ * places of both are free: with one thread that does it page by page, pages of 16 rows come at a third of the memory's rate.
+ * Pages behind the last key are not looked up: TMA fills with zeros what lies behind the tensor. */
+template <class S>
+struct attention_source<S, true> {
+    static_assert(S::N / 8 <= 32, "a page of 8 rows for a lane");
+    int line, row = 0, page = 0; /* line: of the step */
+    __device__ attention_source(const attention_args &a, const attention_place &place, int step)
+        : line((int)threadIdx.x * min(a.pages.size, S::N)) {
         const int key = step * S::N + line;
-        const int page = key < place.span.keys.end ? a.pages.of(place.batch, key) : a.pages.count;
+        if (line >= S::N) return;
+        page = key < place.span.keys.end ? a.pages.of(place.batch, key) : a.pages.count;
+        row = key % a.pages.size;
+    }
+    template <int Columns>
+    __device__ void load(uint32_t to, const CUtensorMap *map, uint32_t barrier, const attention_place &place) const {
+        if (threadIdx.x == 0) mbarrier_arrive_expect_tx(barrier, S::N * Columns * 2);
+        __syncwarp();
+        if (line >= S::N) return;
 #pragma unroll
         for (int c = 0; c < Columns / 64; c++)
-            cp_async_bulk_tensor_4d(to + (uint32_t)(c * S::N * 128 + line * 128), map, barrier, c * 64,
-                                    key % a.pages.size, place.kv_head, page);
+            cp_async_bulk_tensor_4d(to + (uint32_t)(c * S::N * 128 + line * 128), map, barrier, c * 64, row,
+                                    place.kv_head, page);
     }
-}
-/* Of K, or of V. */
-template <class S, int Columns>
-__device__ inline void load_step(const attention_args &a, const attention_place &place, uint32_t to,
-                                 const CUtensorMap *map, uint32_t barrier, int step) {
-    if constexpr (S::paged)
-        load_pages<S, Columns>(a, place, to, map, barrier, step);
-    else
-        load_lines<S::N, Columns>(to, map, barrier, step * S::N, place.kv_head, place.batch);
-}
+};
 
+/* By one thread, or where keys are in pages by a warp. */
 template <class S>
 __device__ inline void attention_produce(const attention_maps &maps, const attention_args &a,
                                          const attention_memory<S> &memory) {
@@ -95,24 +109,29 @@ __device__ inline void attention_produce(const attention_maps &maps, const atten
         const attention_place place = schedule.place();
         const attention_steps steps = attention_steps_of<S>(a, place);
         if (steps.none()) continue;
-        const auto load_k = [&](int step) {
+        const auto load_k = [&](const attention_source<S> &source) {
             mbarrier_wait_parity(memory.k_empty(k_step), memory.phase(k_step) ^ 1);
-            load_step<S, S::D>(a, place, memory.k(k_step), &maps.k, memory.k_full(k_step), step);
+            source.template load<S::D>(memory.k(k_step), &maps.k, memory.k_full(k_step), place);
             k_step++;
         };
-        const auto load_v = [&](int step) {
+        const auto load_v = [&](const attention_source<S> &source) {
             mbarrier_wait_parity(memory.v_empty(v_step), memory.phase(v_step) ^ 1);
-            load_step<S, S::V>(a, place, memory.v(v_step), &maps.v, memory.v_full(v_step), step);
+            source.template load<S::V>(memory.v(v_step), &maps.v, memory.v_full(v_step), place);
             v_step++;
         };
-        load_k(steps.last);
+        attention_source<S> next(a, place, steps.last);
+        load_k(next);
         if constexpr (!S::packed) {
             mbarrier_wait_parity(memory.q_empty(tile), memory.q_phase(tile) ^ 1);
             load_lines<S::M, S::D>(memory.q(tile), &maps.q, memory.q_full(tile), place.m, place.head, place.batch);
             tile++;
         }
-        for (int step = steps.last; step > steps.first; step--) load_k(step - 1), load_v(step);
-        load_v(steps.first);
+        for (int step = steps.last; step > steps.first; step--) {
+            const attention_source<S> now = next;
+            next = attention_source<S>(a, place, step - 1);
+            load_k(next), load_v(now);
+        }
+        load_v(next);
     }
 }
 
@@ -338,7 +357,7 @@ __global__ void __launch_bounds__(S::threads, 1)
     after_previous_launch();
     if (group < 0) {
         if constexpr (S::groups > 1) setmaxnreg_dec<S::producer_registers>();
-        if (threadIdx.x == 0) attention_produce<S>(maps, a, memory);
+        if (threadIdx.x < (S::paged ? 32 : 1)) attention_produce<S>(maps, a, memory);
         return;
     }
     if constexpr (S::groups > 1) setmaxnreg_inc<S::consumer_registers>();

@@ -1,4 +1,4 @@
-/* The same over keys in pages, by the packed tiles: a step's keys come page by page, where the table says (load_pages). Parts of
+/* The same over keys in pages, by the packed tiles: a step's keys come page by page, where the table says (attention_source). Parts of
  * the keys are chosen for the longest sequence there can be; each sequence divides its own among them. */
 #include "attention/run.cuh"
 
