@@ -123,7 +123,8 @@ __device__ inline void attention_produce(const attention_maps &maps, const atten
         load_k(next);
         if constexpr (!S::packed) {
             mbarrier_wait_parity(memory.q_empty(tile), memory.q_phase(tile) ^ 1);
-            load_lines<S::M, S::D>(memory.q(tile), &maps.q, memory.q_full(tile), place.m, place.head, place.batch);
+            if (threadIdx.x == 0)
+                load_lines<S::M, S::D>(memory.q(tile), &maps.q, memory.q_full(tile), place.m, place.head, place.batch);
             tile++;
         }
         for (int step = steps.last; step > steps.first; step--) {
@@ -182,14 +183,14 @@ __device__ inline void load_packed(const attention_args &a, const attention_plac
 }
 
 /* Zeros in the place of values behind the last key, which are whatever the rest of its page holds: a weight of 0 times an infinity
- * would be NaN. `rows` of the step are keys. By the only warpgroup that reads them. */
+ * would be NaN. `rows` of the step are keys. By all warpgroups, which read them. */
 template <class S>
-__device__ inline void clear_values(const attention_args &a, uint32_t v, int rows) {
+__device__ inline void clear_values(const attention_args &a, uint32_t v, int rows, int group) {
     const int end = min(S::N, (rows + a.pages.size - 1) / a.pages.size * a.pages.size), pieces = (end - rows) * 8;
-    for (int i = thread_of_warpgroup(); i < pieces * (S::V / 64); i += 128)
+    for (int i = group * 128 + thread_of_warpgroup(); i < pieces * (S::V / 64); i += 128 * S::groups)
         st_shared_v4(v + (uint32_t)(i / pieces * S::N * 128 + rows * 128 + i % pieces * 16), uint4{0, 0, 0, 0});
     fence_proxy_async(); /* before wgmma reads */
-    bar_sync<128>(1);
+    bar_sync<128 * S::groups>(1 + 2 * S::groups);
 }
 
 /* A block's tiles that have steps; results of the others are stored on the way. */
@@ -244,13 +245,23 @@ struct attention_consumer {
         const uint32_t q = S::D > 128 ? unkept(memory.q(tile)) : memory.q(tile);
         multiply_lines<S, S::D>(scores, q, memory.k(step), group);
     }
+    __device__ void count_keys(const attention_tiles<S> &tiles) {
+        if constexpr (S::paged) keys = tiles.place.span.keys.end - tiles.steps.last * S::N;
+    }
+    /* Before a warpgroup's turn: all of them meet here. */
+    __device__ void clear_behind_keys(bool first) const {
+        if constexpr (!S::paged) return;
+        if (!first || keys >= S::N) return;
+        mbarrier_wait_parity(memory.v_full(number), memory.phase(number));
+        clear_values<S>(a, memory.v(number), keys, group);
+    }
     /* A tile's first step, while nothing else is under way. */
     __device__ void begin(const attention_tiles<S> &tiles, const attention_scores_of<S> &shape) {
         if constexpr (S::packed)
             load_packed<S>(a, tiles.place, memory.q(0));
         else
             mbarrier_wait_parity(memory.q_full(tiles.number), memory.q_phase(tiles.number));
-        keys = tiles.place.span.keys.end - tiles.steps.last * S::N;
+        count_keys(tiles);
         multiply_q(tiles.number, number);
         wgmma_wait_group<0>();
         wgmma_settle(scores);
@@ -274,8 +285,6 @@ struct attention_consumer {
     /* sums (+)= P V of this step: under way. */
     __device__ void multiply_p(bool first) {
         mbarrier_wait_parity(memory.v_full(number), memory.phase(number));
-        if constexpr (S::paged)
-            if (first && keys < S::N) clear_values<S>(a, memory.v(number), keys);
         wgmma_fence();
         multiply_by_lines<S, S::V>(sums, p, memory.v(number), !first);
     }
@@ -290,10 +299,12 @@ struct attention_consumer {
     template <bool Ends>
     __device__ void advance(const attention_tiles<S> &tiles, attention_scores_of<S> &shape, int step, bool first) {
         if constexpr (Ends) mbarrier_wait_parity(memory.q_full(tiles.number), memory.q_phase(tiles.number));
+        clear_behind_keys(first);
         order.wait();
         multiply_q(tiles.number, number + 1);
         multiply_p(first);
         order.pass_on();
+        if constexpr (Ends) count_keys(tiles);
         if constexpr (Ends) rows.finish(shape.factor(), shape.sink_log2), shape.of(tiles.place, group);
         wgmma_wait_group<1>();
         wgmma_settle(scores);
@@ -327,6 +338,7 @@ struct attention_consumer {
                 end(place, tile);
                 round_to_operand<S>(p, scores);
             } else {
+                clear_behind_keys(first);
                 multiply_p(first);
                 rows.finish(shape.factor(), shape.sink_log2);
                 finish_sums();
@@ -343,7 +355,6 @@ __global__ void __launch_bounds__(S::threads, 1)
     attention_kernel(const __grid_constant__ attention_maps maps, const __grid_constant__ attention_args a) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     static_assert(attention_memory<S>::bytes <= 227 * 1024, "shared memory");
-    static_assert(!S::paged || S::packed, "clear_values");
     extern __shared__ __align__(1024)
         uint8_t attention_shared[]; /* the swizzle's pattern begins at multiples of 1024 */
     const attention_memory<S> memory = {shared_address(attention_shared)};

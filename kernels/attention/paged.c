@@ -92,6 +92,7 @@ static ridge_plan tile_plan(const ridge_way *way, const ridge_problem *p) {
     ridge_plan plan = {.refusal = attention_common_refusal(&rows)};
     if (!plan.refusal) plan.refusal = refusal_of(t, p);
     if (plan.refusal) return plan;
+    if (!t->packed) return attention_tile_plan(t, &rows);
     ridge_problem longest = rows; /* parts and their results are those of the longest sequence */
     longest.c = attention_paged_rows(&p->c);
     plan = attention_packed_plan(t, &rows);
@@ -105,7 +106,7 @@ static ridge_plan any_plan(const ridge_way *way, const ridge_problem *p) {
 }
 
 #define DECLARE(name, ...) RIDGE_CUDA_DECLARE(attention_paged_cuda_##name);
-ATTENTION_PACKED_TILES(DECLARE)
+ATTENTION_PAGED_TILES(DECLARE)
 RIDGE_CUDA_DECLARE(attention_paged_cuda_any);
 
 #define TILE_WAY(name_, depth_, values_, keys_, groups_, packed_, step_, tile_, idea_) \
@@ -117,7 +118,7 @@ RIDGE_CUDA_DECLARE(attention_paged_cuda_any);
      .run = RIDGE_CUDA(attention_paged_cuda_##name_),                                  \
      .own = &(const attention_tile){depth_, values_, keys_, groups_, packed_, step_, tile_}},
 const ridge_way attention_paged_ways[ATTENTION_PAGED_WAYS] = {
-    ATTENTION_PACKED_TILES(TILE_WAY){.name = "any",
-                                     .idea = "64 queries by 32 keys, operands as they lie, by mma",
-                                     .plan = any_plan,
-                                     .run = RIDGE_CUDA(attention_paged_cuda_any)}};
+    ATTENTION_PAGED_TILES(TILE_WAY){.name = "any",
+                                    .idea = "64 queries by 32 keys, operands as they lie, by mma",
+                                    .plan = any_plan,
+                                    .run = RIDGE_CUDA(attention_paged_cuda_any)}};

@@ -1,5 +1,5 @@
-/* The same over keys in pages, by the packed tiles: a step's keys come page by page, where the table says (attention_source). Parts of
- * the keys are chosen for the longest sequence there can be; each sequence divides its own among them. */
+/* The same over keys in pages, by attention's tiles: a step's keys come page by page, where the table says (attention_source). Parts of
+ * the keys, of packed tiles, are chosen for the longest sequence there can be; each sequence divides its own among them. */
 #include "attention/run.cuh"
 
 extern "C" {
@@ -19,10 +19,10 @@ namespace ridge {
             return run_tiles<S>(a, tile, &rows.call);                                                                \
         });                                                                                                          \
     }
-ATTENTION_PACKED_TILES(RUN)
+ATTENTION_PAGED_TILES(RUN)
 
 }  // namespace ridge
 
 #define ENTRY(name, ...) \
     extern "C" ridge_status attention_paged_cuda_##name(const ridge_call *call) { return ridge::run_##name(call); }
-ATTENTION_PACKED_TILES(ENTRY)
+ATTENTION_PAGED_TILES(ENTRY)

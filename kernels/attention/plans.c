@@ -97,20 +97,24 @@ ridge_plan attention_packed_plan(const attention_tile *t, const ridge_problem *p
     return plan;
 }
 
-ridge_plan attention_wgmma_plan(const ridge_way *way, const ridge_problem *p) {
-    const attention_tile *t = way->own;
-    ridge_plan plan = {.refusal = refusal_of(t, p)};
-    if (plan.refusal) return plan;
-    if (t->packed) plan.refusal = packed_refusal(t, p);
-    if (t->packed) return plan.refusal ? plan : attention_packed_plan(t, p);
+ridge_plan attention_tile_plan(const attention_tile *t, const ridge_problem *p) {
     const int rows = 64 * t->groups;
     double longest;
     const double heads = attention_heads_of(p);
     const double steps = heads * steps_of(p, rows, t->keys, &longest);
     const double tiles = ceil(heads * tiles_of(p, rows) / attention_sms(p));
-    plan.us = LAUNCH + tiles * t->tile_us + fmax(steps / attention_sms(p), longest) * t->step_us;
-    plan.traffic = traffic_of(p);
-    return plan;
+    return (ridge_plan){
+        .us = LAUNCH + tiles * t->tile_us + fmax(steps / attention_sms(p), longest) * t->step_us,
+        .traffic = traffic_of(p),
+    };
+}
+
+ridge_plan attention_wgmma_plan(const ridge_way *way, const ridge_problem *p) {
+    const attention_tile *t = way->own;
+    ridge_plan plan = {.refusal = refusal_of(t, p)};
+    if (!plan.refusal && t->packed) plan.refusal = packed_refusal(t, p);
+    if (plan.refusal) return plan;
+    return t->packed ? attention_packed_plan(t, p) : attention_tile_plan(t, p);
 }
 
 ridge_plan attention_any_plan(const ridge_way *way, const ridge_problem *p) {
