@@ -8,7 +8,8 @@ in one graph, whose sizes a program would have to bring back to the host first. 
 replayed in turns, and each result is compared with fp64.
 """
 
-import argparse
+import functools
+import math
 
 import sides
 import torch
@@ -66,29 +67,10 @@ def run_case(groups, m, n, k, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", metavar="FILE", help="write all rows to FILE")
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--only", help="only cases whose name contains this")
-    o = parser.parse_args()
-    print("{device}, PyTorch {torch}, CUDA {cuda}".format(**sides.machine()))
-    rows, ratios = [], {"each": [], "torch": []}
-    for groups, m, n, k in CASES:
-        name = f"{groups}x{m}x{n}x{k}"
-        if o.only and o.only not in name:
-            continue
-        median = run_case(groups, m, n, k, o.rounds)
-        for side, us in median.items():
-            print(f"{name:24} {side:8} {us:9.2f} us {2.0 * m * n * k / us / 1e6:8.1f} TFLOP/s", flush=True)
-            rows.append({"shape": name, "side": side, "us": us})
-        for peer, values in ratios.items():
-            if peer in median:
-                values.append(median[peer] / median["ridge"])
-        torch.cuda.empty_cache()
-    for peer, values in ratios.items():
-        sides.print_ratios(f"{peer} / ridge", values)
-    if o.json:
-        sides.write_rows(o.json, rows)
+    o = sides.arguments(__doc__, 15).parse_args()
+    cases = [("x".join(map(str, c)), 2.0 * math.prod(c[1:]), functools.partial(run_case, *c)) for c in CASES]
+    sides.run_listed(o, "TFLOP/s", cases)
+
 
 
 if __name__ == "__main__":

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""ridge's attention over pages, as a server that generates text calls it, beside its own attention of the same keys in rows and
-PyTorch's of rows by cuDNN and FlashAttention-2, on one GPU.
+"""ridge's attention over pages, as a server that generates text calls it, on one GPU, beside its own attention of the same keys
+in rows, and PyTorch's of rows by cuDNN and FlashAttention-2.
 
     bench/paged_cuda.py [--only page16] [--json rows.json]
+    bench/paged_cuda.py --drawn 20 --seed 7
 
-Each sequence has the same number of keys, in pages that a random permutation spreads over the cache. Rows are given to the others:
-what copying them out of pages costs is not counted. Data are normal, bf16. As in attention_cuda.py operands rotate, graphs are
-replayed in turns, and rows of each result are compared with fp64. GB/s: keys and values once over the time.
+Each sequence has the same number of keys, in pages that a random permutation spreads over the cache. Rows are given to the
+others: what copying them out of pages costs is not counted. Data are normal, bf16. As in attention_cuda.py operands rotate,
+graphs are replayed in turns, and rows of each result are compared with fp64. GB/s: keys and values once over the time.
 """
 
-import argparse
+import functools
 import math
+import random
 
 import sides
 import torch
@@ -72,7 +74,8 @@ def run_case(case, rounds):
 
     def paged(i):
         q, k, v, table, lengths = sets[i][0]
-        ridge.apply("attention_paged", [first(q), k, v, None, None, table, lengths], [first(outs[i]), first(lse)], options=options)
+        inputs = [first(q), k, v, None, None, table, lengths]
+        ridge.apply("attention_paged", inputs, [first(outs[i]), first(lse)], options=options)
         return outs[i]
 
     def of_rows(i):
@@ -86,31 +89,28 @@ def run_case(case, rounds):
     return sides.medians_in_turns(runs, len(sets), rounds, outs[0], is_right, (ridge.Error, RuntimeError, TypeError))
 
 
+def drawn(count, seed):
+    """Extents whose logarithms are uniform; keys to 1 GiB, and scores that fit in memory in fp64."""
+    of, found = random.Random(seed), []
+    extent = lambda low, high: round(low * (high / low) ** of.random())  # noqa: E731
+    while len(found) < count:
+        kv_heads, d, page = of.choice((1, 2, 4, 8)), of.choice((64, 96, 128, 256)), of.choice((8, 16, 32, 64, 128))
+        heads, batch, n = kv_heads * of.choice((1, 4, 8)), extent(1, 128), extent(64, 32768)
+        m = 1 if of.random() < 0.5 else min(n, extent(2, 1024))
+        if 4 * batch * n * kv_heads * d <= 1 << 30 and heads * m * n <= 1 << 26:
+            found.append((m, batch, heads, kv_heads, n, d, page))
+    return found
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", metavar="FILE", help="write all rows to FILE")
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--seed", type=int, default=1, help="of the data")
-    parser.add_argument("--only", help="only cases whose name contains this")
+    parser = sides.arguments(__doc__, 15)
+    parser.add_argument("--drawn", type=int, metavar="N", help="N drawn shapes in place of the listed ones")
+    parser.add_argument("--seed", type=int, default=1, help="of the data, and of drawn shapes")
     o = parser.parse_args()
-    print("{device}, PyTorch {torch}, CUDA {cuda}".format(**sides.machine()))
     torch.manual_seed(o.seed)
-    rows, ratios = [], {}
-    for shape in CASES:
-        case = Case(*shape)
-        if o.only and o.only not in case.name:
-            continue
-        median = run_case(case, o.rounds)
-        for side, us in median.items():
-            print(f"{case.name:36} {side:13} {us:9.2f} us {case.bytes / us / 1e3:8.1f} GB/s", flush=True)
-            rows.append({"case": case.name, "side": side, "us": us, "gbps": case.bytes / us / 1e3})
-            if side != "ridge":
-                ratios.setdefault(side, []).append(us / median["ridge"])
-        torch.cuda.empty_cache()
-    for peer, values in ratios.items():
-        sides.print_ratios(f"{peer} / ridge", values)
-    if o.json:
-        sides.write_rows(o.json, rows)
+    cases = [Case(*shape) for shape in (drawn(o.drawn, o.seed) if o.drawn else CASES)]
+    sides.run_listed(o, "GB/s", [(c.name, c.bytes, functools.partial(run_case, c)) for c in cases])
+
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ rowwise_cuda.py, linear_softmax_cuda.py and linear_loss_cuda.py measure listed s
 sweep_cpu.py drawn ones (problems.py makes those from a Case). Importing it needs PyTorch.
 """
 
+import argparse
 import json
 import math
 import pathlib
@@ -306,6 +307,37 @@ def print_ratios(title, values):
         print(f"{title}: geometric mean {statistics.geometric_mean(values):.3f}, worst {min(values):.3f}")
 
 
+# ---- listed cases -----------------------------------------------------------------------------------------------------
+def arguments(doc, rounds):
+    """The options that benches of listed cases share; a bench adds its own."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", metavar="FILE", help="write all rows to FILE")
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--only", help="only cases whose name contains this")
+    return parser
+
+
+def run_listed(o, unit, cases):
+    """cases: (name, amount, run); run(rounds) gives {side: µs}. unit: of 10^6 amounts a µs ("TFLOP/s") or 10^3 ("GB/s")."""
+    scale = {"TFLOP/s": 1e6, "GB/s": 1e3}[unit]
+    print("{device}, PyTorch {torch}, CUDA {cuda}".format(**machine()))
+    rows, ratios = [], {}
+    for name, amount, run in cases:
+        if o.only and o.only not in name:
+            continue
+        median = run(o.rounds)
+        for side, us in median.items():
+            print(f"{name:40} {side:16} {us:11.2f} us {amount / us / scale:8.1f} {unit}", flush=True)
+            rows.append({"case": name, "side": side, "us": us, unit: amount / us / scale})
+            if side != "ridge":
+                ratios.setdefault(side, []).append(us / median["ridge"])
+        torch.cuda.empty_cache()
+    for side, values in ratios.items():
+        print_ratios(f"{side} / ridge", values)
+    if o.json:
+        write_rows(o.json, rows)
+
+
 # ---- records --------------------------------------------------------------------------------------------------------
 def machine():
     properties = torch.cuda.get_device_properties(0)
@@ -314,7 +346,6 @@ def machine():
 
 def write_rows(path, rows, **more):
     pathlib.Path(path).write_text(json.dumps({**machine(), **more, "rows": rows}, indent=1))
-
 
 
 def import_ridge():

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""ridge's attention of sequences of different lengths, beside PyTorch's FlashAttention-2 for such, and cuDNN on a padded batch, on
-one GPU.
+"""ridge's attention of sequences of different lengths, beside PyTorch's FlashAttention-2 for such, and cuDNN on a padded batch,
+on one GPU.
 
     bench/varlen_cuda.py [--only D64] [--json rows.json]
 
 Lengths are drawn log-uniform between 1/16 of the longest and the longest, the same for queries and keys, until they fill the
-tokens. Data are normal, bf16. The padded batch is given: what making it costs is not counted. As in attention_cuda.py operands
-rotate, graphs are replayed in turns, and each result is compared with fp64. TFLOP/s: of the scores that a mask lets through.
+tokens. Data are normal, bf16. The padded batch is given: what making it costs is not counted. As in attention_cuda.py
+operands rotate, graphs are replayed in turns, and each result is compared with fp64. TFLOP/s: of the scores that a mask lets
+through.
 """
 
-import argparse
+import functools
 import math
 
 import sides
@@ -110,31 +111,13 @@ def run_case(case, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", metavar="FILE", help="write all rows to FILE")
-    parser.add_argument("--rounds", type=int, default=15)
+    parser = sides.arguments(__doc__, 15)
     parser.add_argument("--seed", type=int, default=1, help="of the lengths and data")
-    parser.add_argument("--only", help="only cases whose name contains this")
     o = parser.parse_args()
-    print("{device}, PyTorch {torch}, CUDA {cuda}".format(**sides.machine()))
     torch.manual_seed(o.seed)
-    rows, ratios = [], {"flash2": [], "cudnn padded": []}
-    for shape in CASES:
-        case = Case(*shape)
-        if o.only and o.only not in case.name:
-            continue
-        median = run_case(case, o.rounds)
-        for side, us in median.items():
-            print(f"{case.name:36} {side:13} {us:9.2f} us {case.flop / us / 1e6:8.1f} TFLOP/s", flush=True)
-            rows.append({"case": case.name, "side": side, "us": us, "tflops": case.flop / us / 1e6})
-        for peer, values in ratios.items():
-            if peer in median and "ridge" in median:
-                values.append(median[peer] / median["ridge"])
-        torch.cuda.empty_cache()
-    for peer, values in ratios.items():
-        sides.print_ratios(f"{peer} / ridge", values)
-    if o.json:
-        sides.write_rows(o.json, rows)
+    cases = [Case(*shape) for shape in CASES]
+    sides.run_listed(o, "TFLOP/s", [(c.name, c.flop, functools.partial(run_case, c)) for c in cases])
+
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ struct attention_memory {
 /* Where keys of a step lie, and their copies: in rows, which are one box of TMA's. */
 template <class S, bool Paged = S::paged>
 struct attention_source {
-    int step = 0;
+    int step;
     __device__ attention_source(const attention_args &, const attention_place &, int number) : step(number) {}
     /* Of K, or of V. */
     template <int Columns>
@@ -245,10 +245,11 @@ struct attention_consumer {
         const uint32_t q = S::D > 128 ? unkept(memory.q(tile)) : memory.q(tile);
         multiply_lines<S, S::D>(scores, q, memory.k(step), group);
     }
+    /* Once a tile's first step is next. */
     __device__ void count_keys(const attention_tiles<S> &tiles) {
         if constexpr (S::paged) keys = tiles.place.span.keys.end - tiles.steps.last * S::N;
     }
-    /* Before a warpgroup's turn: all of them meet here. */
+    /* Before a warpgroup's turn: all of them meet here, and one that had its turn would never let the others come. */
     __device__ void clear_behind_keys(bool first) const {
         if constexpr (!S::paged) return;
         if (!first || keys >= S::N) return;

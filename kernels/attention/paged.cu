@@ -1,5 +1,5 @@
-/* The same over keys in pages, by attention's tiles: a step's keys come page by page, where the table says (attention_source). Parts of
- * the keys, of packed tiles, are chosen for the longest sequence there can be; each sequence divides its own among them. */
+/* The same over keys in pages, by attention's tiles: a step's keys come page by page, where the table says (attention_source).
+ * Parts of the keys, of packed tiles, are chosen for the longest sequence there can be; each sequence divides its own among them. */
 #include "attention/run.cuh"
 
 extern "C" {

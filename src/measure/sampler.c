@@ -18,7 +18,7 @@
 #include "measure/stats.h"
 
 /* Oracle FLOP per sample's check. A first check above full_check_flops looks at drawn rows instead of all; that of the first
- * optimized variant at all, or at as many as most_check_flops pays for: a minute of two cores. */
+ * optimized variant at all, or at as many as most_check_flops pays for. */
 static const double sample_check_flops = 4e6, full_check_flops = 3e10, most_check_flops = 3e11;
 static const double converged_width = 0.005;
 
@@ -107,15 +107,15 @@ static bool affords_full_check(const ridge_job *job) {
     return ridge_check_full_cost(job->target, &job->c) <= full_check_flops;
 }
 
-/* Rows of the first optimized variant's first check; -1: all. */
+/* Of the first optimized variant's first check: at least one. */
 static int64_t first_check_rows(const ridge_job *job) {
-    const double cost = ridge_check_full_cost(job->target, &job->c);
-    return cost <= most_check_flops ? -1 : (int64_t)ceil((double)job->c.dim[0] * (most_check_flops / cost));
+    const double cost = ridge_check_full_cost(job->target, &job->c), share = fmin(1, most_check_flops / fmax(cost, 1));
+    return (int64_t)ceil((double)job->c.dim[0] * share);
 }
 
 double ridge_job_check_flops(const ridge_job *job) {
-    const int full = affords_full_check(job) ? job->n_variants : 1;
-    return full * fmin(ridge_check_full_cost(job->target, &job->c), most_check_flops);
+    const double cost = ridge_check_full_cost(job->target, &job->c), rows = (double)job->c.dim[0];
+    return affords_full_check(job) ? job->n_variants * cost : cost * (double)first_check_rows(job) / fmax(rows, 1);
 }
 
 /* A kernel of somebody else, and a peer in Python, learns of a case when it is asked. A compiled variant has said before that it
@@ -145,9 +145,8 @@ static ridge_status first_check(sampler *s, int index, bool is_first_optimized, 
     const ridge_slot *slot = &s->slots[index];
     ridge_event event = {.kind = RIDGE_EVENT_CHECKED, .slot = index};
     if (slot->way) event.way = (int32_t)(slot->way - slot->variant->ways) + 1;
-    const int64_t rows = affords_full_check(s->job) ? -1
-                         : is_first_optimized       ? first_check_rows(s->job)
-                                                    : 16 * s->sample_rows;
+    const int64_t some = is_first_optimized ? first_check_rows(s->job) : 16 * s->sample_rows;
+    const int64_t rows = affords_full_check(s->job) || some >= s->job->c.dim[0] ? -1 : some;
     RIDGE_TRY(s->rig->check(s, 0, seed, rows, &event.check, error));
     ridge_sampler_estimate(&s->slots[index], time_us);
     ridge_sampler_send(s, &event);

@@ -176,15 +176,23 @@ static void forecasts_follow_work_and_ceilings(void **state) {
     assert_true(isfinite(unknown.checks_s) && unknown.round_s > 0);
 }
 
-/* Of a product that the oracle takes hours for, some rows are checked, and the forecast is of those. */
-static void checks_of_huge_cases_are_of_some_rows(void **state) {
-    static const ridge_case huge = {.dim = {1 << 16, 1 << 16, 1 << 16}, .dtype = RIDGE_F32};
+static double check_flops(ridge_case c) {
     const int both[] = {0, 1};
     ridge_job job = job_of(&fixture_matmul, 0, both, 2);
+    job.c = c;
+    return ridge_job_check_flops(&job);
+}
+
+/* Where the oracle would take hours, some rows are checked, and the forecast is of those; a row is not divided. */
+static void checks_of_huge_cases_are_of_some_rows(void **state) {
+    const ridge_case huge = {.dim = {1 << 16, 1 << 16, 1 << 16}, .dtype = RIDGE_F32},
+                     large = {.dim = {4096, 4096, 4096}}, row = {.dim = {1, 1 << 20, 1 << 20}, .dtype = RIDGE_F32};
     (void)state;
-    job.c = huge;
     assert_true(ridge_check_full_cost(&fixture_matmul, &huge) > 1e14);
-    assert_true(ridge_job_check_flops(&job) > 1e11 && ridge_job_check_flops(&job) < 1e12);
+    assert_true(check_flops(huge) > 1e11 && check_flops(huge) < 1e12);
+    assert_true(check_flops(large) == ridge_check_full_cost(&fixture_matmul, &large));
+    assert_true(ridge_check_full_cost(&fixture_matmul, &row) > 1e12);
+    assert_true(check_flops(row) == ridge_check_full_cost(&fixture_matmul, &row));
 }
 
 /* A launch is forecast no faster than its ceilings allow. */

@@ -1,5 +1,6 @@
 /* Attention over keys in pages by attention/forward.cuh, in bf16: one block takes two sequences of a few queries of two heads, with
- * up to three steps of 64 keys in pages of 16. Values that are no keys are NaN, and the table ends with the last page. */
+ * up to three steps of 64 keys in pages of 16, by a packed tile and by tiles of two warpgroups. Values that are no keys are NaN, and
+ * the table ends with the last page. */
 #include "attention/forward.cuh"
 #include "cuda/host/launch.cuh"
 #include "cuda/host/tensor_map.cuh"
@@ -10,14 +11,17 @@
 
 using namespace ridge;
 using element = __nv_bfloat16;
-using shape = attention_shape<element, 64, 64, 64, 1, false, true, attention_keys_lie::in_pages>;
+template <int Groups, bool Packed>
+using shape = attention_shape<element, 64, 64, 64, Groups, false, Packed, attention_keys_lie::in_pages>;
 
 constexpr int m = 3, heads = 2, depth = 64, page = 16, pages = 40, blocks = 12;
 constexpr int lengths[2] = {133, 21};
 
-static bool map_of(CUtensorMap *map, const element *base, int rows, int batch, int lines) {
-    const cuuint64_t extents[4] = {depth, (cuuint64_t)rows, 1, (cuuint64_t)batch};
-    const cuuint64_t strides[3] = {depth * 2, 16, (cuuint64_t)rows * depth * 2};
+/* Of elements: strides of rows, heads and batches. */
+static bool map_of(CUtensorMap *map, const void *base, int rows, int of_heads, int batch, attention_strides s,
+                   int lines) {
+    const cuuint64_t extents[4] = {depth, (cuuint64_t)rows, (cuuint64_t)of_heads, (cuuint64_t)batch};
+    const cuuint64_t strides[3] = {(cuuint64_t)s.row * 2, (cuuint64_t)s.head * 2, (cuuint64_t)s.batch * 2};
     return make_map_4d<element>(map, base, extents, strides, lines);
 }
 
@@ -43,7 +47,8 @@ static void compare_row(comparison &outputs, int i, int batch, int head, const s
     }
 }
 
-int main(void) {
+template <class S>
+static int wrong(void) {
     const int rows = m * 2 * heads;
     std::vector<element> q(rows * depth), k(pages * page * depth), v(k.size()), out(q.size());
     std::vector<int> table(blocks + (lengths[1] + page - 1) / page);
@@ -59,24 +64,30 @@ int main(void) {
     attention_maps maps;
     attention_args a = {};
     a.q = device_array(q.size(), q.data());
-    if (!map_of(&maps.q, (const element *)a.q, rows, 1, shape::M) ||
-        !map_of(&maps.k, device_array(k.size(), k.data()), page, pages, page) ||
-        !map_of(&maps.v, device_array(v.size(), v.data()), page, pages, page))
+    a.q_strides = a.out_strides = {2 * heads * depth, heads * depth, depth}, a.lse_strides = {2 * heads, heads, 1};
+    const attention_strides of_page = {depth, page * depth, depth};
+    if (!map_of(&maps.q, a.q, m, heads, 2, a.q_strides, S::M) ||
+        !map_of(&maps.k, device_array(k.size(), k.data()), page, 1, pages, of_page, page) ||
+        !map_of(&maps.v, device_array(v.size(), v.data()), page, 1, pages, of_page, page))
         return 2;
     a.out = device_array<element>(out.size(), NULL), a.lse = device_array<float>(rows, NULL);
-    a.q_strides = a.out_strides = {2 * heads * depth, heads * depth, depth}, a.lse_strides = {2 * heads, heads, 1};
     a.mask = {0, ATTENTION_ALL, 0};
     a.m = m, a.n = blocks * page, a.batch = 2, a.heads = heads, a.group = heads, a.depth = depth, a.values = depth;
     a.out_in_pieces = true, a.scale = 0.125f;
     a.m_tiles = 1, a.section = 1, a.parts = 1;
     a.pages = {
         {device_array(table.size(), table.data()), false}, {device_array(2, lengths), false}, blocks, page, pages};
-    constexpr int bytes = attention_memory<shape>::bytes;
-    require(allow_shared((const void *)attention_kernel<shape>, bytes), "cudaFuncSetAttribute");
-    if (launch(attention_kernel<shape>, {dim3(1), shape::threads, bytes}, 0, maps, a) != RIDGE_OK) return 2;
+    constexpr int bytes = attention_memory<S>::bytes;
+    require(allow_shared((const void *)attention_kernel<S>, bytes), "cudaFuncSetAttribute");
+    if (launch(attention_kernel<S>, {dim3(1), S::threads, bytes}, 0, maps, a) != RIDGE_OK) return 2;
     to_host(out.data(), (element *)a.out, out.size());
     comparison outputs = {"output", 0.02};
     for (int i = 0; i < m; i++)
         for (int row = 0; row < 2 * heads; row++) compare_row(outputs, i, row / heads, row % heads, q, k, v, out);
     return outputs.wrong > 0;
+}
+
+int main(void) {
+    const int packed = wrong<shape<1, true>>();
+    return packed ? packed : wrong<shape<2, false>>();
 }
