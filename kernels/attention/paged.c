@@ -79,30 +79,46 @@ static const char *refusal_of(const attention_tile *t, const ridge_problem *p) {
     return NULL;
 }
 
-/* As attention's of the mean length, whose tensors of rows nobody asks about. */
-static ridge_problem in_rows(const ridge_problem *p) {
+/* How long sequences are is not known where ways are chosen: they are taken to fill the pages that there are. */
+static ridge_case of_filled_pages(const ridge_case *c) {
+    ridge_case filled = attention_paged_rows(c);
+    const double keys = (double)c->dim[ATTENTION_PAGES] * (double)c->dim[ATTENTION_PAGE];
+    const double each = ceil(keys / fmax((double)c->dim[ATTENTION_BATCH], 1));
+    if (each < (double)filled.dim[ATTENTION_N]) filled.dim[ATTENTION_N] = (int64_t)each;
+    return filled;
+}
+
+/* As attention's, of whose tensors of rows nobody asks. */
+static ridge_problem in_rows(const ridge_problem *p, ridge_case of(const ridge_case *)) {
     ridge_problem rows = *p;
-    rows.c = of_mean_length(&p->c);
+    rows.c = of(&p->c);
     return rows;
+}
+
+/* Time is of filled pages, traffic, as all that is recorded, of the mean length. */
+static ridge_plan with_traffic(ridge_plan plan, const ridge_problem *p) {
+    const ridge_case filled = of_filled_pages(&p->c), mean = of_mean_length(&p->c);
+    plan.traffic.read += attention_bytes_read(&mean) - attention_bytes_read(&filled);
+    return plan;
 }
 
 static ridge_plan tile_plan(const ridge_way *way, const ridge_problem *p) {
     const attention_tile *t = way->own;
-    const ridge_problem rows = in_rows(p);
+    const ridge_problem rows = in_rows(p, of_filled_pages), longest = in_rows(p, attention_paged_rows);
     ridge_plan plan = {.refusal = attention_common_refusal(&rows)};
     if (!plan.refusal) plan.refusal = refusal_of(t, p);
     if (plan.refusal) return plan;
-    if (!t->packed) return attention_tile_plan(t, &rows);
-    ridge_problem longest = rows; /* parts and their results are those of the longest sequence */
-    longest.c = attention_paged_rows(&p->c);
-    plan = attention_packed_plan(t, &rows);
-    plan.scratch = attention_packed_plan(t, &longest).scratch;
+    if (!t->packed) return with_traffic(attention_tile_plan(t, &rows), p);
+    plan = with_traffic(attention_packed_plan(t, &rows), p);
+    plan.scratch =
+        attention_packed_plan(t, &longest).scratch; /* parts and their results are those of the longest sequence */
     return plan;
 }
 
 static ridge_plan any_plan(const ridge_way *way, const ridge_problem *p) {
-    const ridge_problem rows = in_rows(p);
-    return attention_any_plan(way, &rows);
+    const ridge_problem rows = in_rows(p, of_filled_pages);
+    const ridge_plan plan = attention_any_plan(way, &rows);
+    return plan.refusal ? plan : with_traffic(plan, p);
 }
 
 #define DECLARE(name, ...) RIDGE_CUDA_DECLARE(attention_paged_cuda_##name);

@@ -23,8 +23,8 @@ extern "C" {
 ridge_case attention_paged_rows(const ridge_case *c);
 const char *attention_paged_reject(const ridge_case *c);
 
-/* How long sequences are is in the device's memory: each is taken to have the mean of drawn lengths, which are below the number
- * of pages. */
+/* How long sequences are is in the device's memory: for what is recorded each is taken to have the mean of the lengths that are drawn
+ * to verify and to measure, which are below the number of pages. */
 void attention_paged_work(const ridge_case *c, ridge_work *w);
 
 /* Of the baselines, which copy keys and values to rows first. */

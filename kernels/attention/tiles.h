@@ -7,7 +7,7 @@
  * keys: of a step, for which scores are in registers. groups: warpgroups, each with 64 rows. packed: rows are the queries
  * of all heads that share keys, and blocks have parts of the keys side by side where tiles are few. step_us, tile_us: what
  * an SM of an H200 takes for a step, and besides for a tile, which choose among tiles. They are measured, but those of packed
- * tiles and the 4.0 of tile_256 are estimates. */
+ * tiles, of tile_256_64 and the 4.0 of tile_256 are estimates. */
 #ifndef RIDGE_ATTENTION_TILES_H
 #define RIDGE_ATTENTION_TILES_H
 
@@ -22,7 +22,11 @@
 /* Those for sequences that lie one behind the other. */
 #define ATTENTION_VARLEN_TILES(X) ATTENTION_TILE_64(X) ATTENTION_TILE_128(X) ATTENTION_TILE_256(X)
 /* Those for keys in pages, which divide their steps. */
-#define ATTENTION_PAGED_TILES(X) ATTENTION_TILE_64_128(X) ATTENTION_TILE_128(X) ATTENTION_PACKED_TILES(X)
+#define ATTENTION_PAGED_TILES(X)                                                          \
+    ATTENTION_TILE_64_128(X)                                                              \
+    ATTENTION_TILE_128(X)                                                                 \
+    X(tile_256_64, 256, 256, 64, 2, false, 1.55, 4.0, "128 queries by 64 keys, d to 256") \
+    ATTENTION_PACKED_TILES(X)
 /* Those for few queries. */
 #define ATTENTION_PACKED_TILES(X)                                                                                 \
     X(packed_64, 64, 64, 128, 1, true, 1.4, 2.0, "few queries: rows of all heads that share keys, keys in parts") \
