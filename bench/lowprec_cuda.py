@@ -117,10 +117,14 @@ def quantizers(x, tensor_scale):
     blocks = torch.empty(rows, -(-cols // 128), device="cuda")
     squares = torch.empty(-(-rows // 128), -(-cols // 128), device="cuda")
     tiles = torch.empty(-(-rows // 128), 512 * -(-cols // 64), device="cuda", dtype=E4M3)
+    powers = torch.empty(-(-rows // 128), 512 * -(-cols // 128), device="cuda", dtype=torch.uint8)
     return {
         "quantize_fp8_blocks": ([x], [codes, blocks], by_rows),
         "quantize_fp8_squares": ([x], [codes, squares], by_squares),
         "quantize_nvfp4": ([x, tensor_scale], [packed, tiles], None),
+        "quantize_mxfp8": ([x], [codes, powers], None),
+        "quantize_mxfp8_e5m2": ([x], [codes.view(torch.float8_e5m2), powers], None),
+        "quantize_mxfp4": ([x], [packed, powers], None),
     }
 
 
@@ -176,7 +180,7 @@ def main():
     o = parser.parse_args()
     print("{device}, PyTorch {torch}, CUDA {cuda}".format(**sides.machine()))
     cases = [(f"fp8_gemm {kind} {'x'.join(map(str, s))}", product_case, kind, s) for kind in ("tensors", "rows") for s in PRODUCTS]
-    for name in ("quantize_fp8_blocks", "quantize_fp8_squares", "quantize_nvfp4"):
+    for name in quantizers(torch.empty(128, 128, device="cuda"), None):
         cases += [(f"{name} {'x'.join(map(str, s))}", quantizer_case, name, s) for s in QUANTIZED]
     rows, ratios = [], {}
     for title, run, what, shape in cases:

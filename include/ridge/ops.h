@@ -128,6 +128,15 @@ RIDGE_API ridge_status ridge_quantize_fp8_blocks(ridge_context *context, const D
 RIDGE_API ridge_status ridge_quantize_nvfp4(ridge_context *context, const DLTensor *x, const DLTensor *tensor_scale,
                                             const DLTensor *q, const DLTensor *s, ridge_error *error);
 
+/* MXFP8: x is about s q, with a power of two for each 32 columns. cols is a multiple of 32.
+ *     x: [rows, cols], as above      q: [rows, cols], e4m3 (or bytes) or e5m2, which its type chooses
+ *     s: [ceil(rows / 128), 512 ceil(cols / 128)], ue8m0 (or bytes), in tiles of 128 rows and 4 blocks */
+RIDGE_API ridge_status ridge_quantize_mxfp8(ridge_context *context, const DLTensor *x, const DLTensor *q,
+                                            const DLTensor *s, ridge_error *error);
+/* MXFP4, likewise.      q: [rows, cols], e2m1, or bytes of pairs */
+RIDGE_API ridge_status ridge_quantize_mxfp4(ridge_context *context, const DLTensor *x, const DLTensor *q,
+                                            const DLTensor *s, ridge_error *error);
+
 /* C = (a_scale a) (b_scale b)^T: sums of 128 of K, times their scales, added in fp32
  *     a: [m, k], b: [n, k], e4m3      c: [m, n], f32 or bf16      scales: f32, [1, 1] each, or [m or ceil(m / 128),
  *     ceil(k / 128)] and [n or ceil(n / 128), ceil(k / 128)] */

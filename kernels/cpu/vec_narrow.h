@@ -88,6 +88,15 @@ VF_INLINE vi vf_e4m3(vf v) {
     const vi code = vf_bits(vf_select(vf_lt(m, vf_set1(0x1p-6f)), vi_float(small), vi_float(normal)));
     return vi_or(code, vi_and(vi_shr(vf_bits(v), 24), vi_set1(0x80)));
 }
+/* e5m2, as rule_e5m2 of quantize/mx_rule.h. */
+VF_INLINE vi vf_e5m2(vf v) {
+    const vf m = vf_min(vf_set1(57344.0f), vf_abs(v));
+    const vi bits = vf_bits(m), last = vi_and(vi_shr(bits, 21), vi_set1(1));
+    const vi normal = vi_shr(vi_add(vi_add(bits, vi_set1(0xfffffu - (112u << 23))), last), 21);
+    const vi small = vi_add(vf_bits(vf_add(m, vf_set1(0x1p7f))), vi_set1(0u - 0x43000000u));
+    const vi code = vf_bits(vf_select(vf_lt(m, vf_set1(0x1p-14f)), vi_float(small), vi_float(normal)));
+    return vi_or(code, vi_and(vi_shr(vf_bits(v), 24), vi_set1(0x80)));
+}
 /* e2m1, as rule_e2m1. */
 VF_INLINE vi vf_e2m1(vf v) {
     const vf m = vf_min(vf_set1(6.0f), vf_abs(v));

@@ -118,6 +118,33 @@ def quantize_nvfp4(x, tensor_scale, **how):
     return q, s
 
 
+def _quantize_mx(target, x, bytes_of_row, element, how):
+    *rows, cols = x.shape
+    q = _empty_codes(x, (*rows, bytes_of_row), element)
+    s = _empty_codes(x, (-(-math.prod(rows) // 128), 512 * -(-cols // 128)), "float8_e8m0fnu")
+    apply(target, [x], [q, s], **how)
+    return q, s
+
+
+MX_ELEMENTS = {"e4m3": ("quantize_mxfp8", "float8_e4m3fn"), "e5m2": ("quantize_mxfp8_e5m2", "float8_e5m2")}
+
+
+def quantize_mxfp8(x, element="e4m3", **how):
+    """(q, s) with x about q s: q float8_e4m3fn or float8_e5m2 of x's shape, and a power of two for 32 columns each.
+
+    element: "e4m3" or "e5m2". s is float8_e8m0fnu [ceil(rows / 128), 512 ceil(cols / 128)], in tiles. NumPy: bytes, both.
+    """
+    if element not in MX_ELEMENTS:
+        raise ValueError(f"element is {element!r}; it must be one of {', '.join(MX_ELEMENTS)}")
+    target, dtype = MX_ELEMENTS[element]
+    return _quantize_mx(target, x, x.shape[-1], dtype, how)
+
+
+def quantize_mxfp4(x, **how):
+    """(q, s) with x about q s: pairs of e2m1 as bytes, and s as quantize_mxfp8 has it."""
+    return _quantize_mx("quantize_mxfp4", x, x.shape[-1] // 2, "uint8", how)
+
+
 def nvfp4_gemm(x, q, s, tensor_scale, **how):
     """c [m, n] = tensor_scale x w^T of x [m, k] and of what quantize_nvfp4 made of w [n, k]."""
     c = _empty(x, (_dims(x, "x", ("m", "k"))[0], _dims(q, "q", ("n", "k / 2"))[0]))

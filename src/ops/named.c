@@ -53,6 +53,20 @@ ridge_status ridge_quantize_nvfp4(ridge_context *context, const DLTensor *x, con
     return apply(context, "quantize_nvfp4", in, 2, out, 2, NULL, error);
 }
 
+/* The type of q names the target; bytes are e4m3. */
+ridge_status ridge_quantize_mxfp8(ridge_context *context, const DLTensor *x, const DLTensor *q, const DLTensor *s,
+                                  ridge_error *error) {
+    const DLTensor *const out[] = {q, s};
+    const bool e5m2 = q && q->dtype.code == ridge_dtype_to_dlpack(RIDGE_E5M2).code;
+    return apply(context, e5m2 ? "quantize_mxfp8_e5m2" : "quantize_mxfp8", &x, 1, out, 2, NULL, error);
+}
+
+ridge_status ridge_quantize_mxfp4(ridge_context *context, const DLTensor *x, const DLTensor *q, const DLTensor *s,
+                                  ridge_error *error) {
+    const DLTensor *const out[] = {q, s};
+    return apply(context, "quantize_mxfp4", &x, 1, out, 2, NULL, error);
+}
+
 ridge_status ridge_fp8_gemm(ridge_context *context, const DLTensor *a, const DLTensor *a_scale, const DLTensor *b,
                             const DLTensor *b_scale, const DLTensor *c, ridge_error *error) {
     const DLTensor *const in[] = {a, a_scale, b, b_scale};

@@ -1,7 +1,7 @@
 /* NVFP4: e2m1 with a scale of ue4m3 for each 16 columns, in tiles. See README.md. */
 #include "cpu/vec_narrow.h"
-#include "quantize/blocks.h"
 #include "quantize/line.h"
+#include "quantize/tiles.h"
 
 RIDGE_CPU_DECLARE(quantize_nvfp4_cpu_baseline);
 RIDGE_CPU_DECLARE(quantize_nvfp4_cpu_optimized);
@@ -17,23 +17,6 @@ VF_INLINE rule_nvfp4 rule_of(const ridge_call *call) { return rule_nvfp4_of(*(co
 VF_INLINE unsigned char *codes_of(const ridge_call *call, int64_t i) {
     return (unsigned char *)ridge_data(&call->out[0]) + i * ridge_row_stride(&call->out[0]) / 2;
 }
-/* The scale of block k of row i. */
-VF_INLINE unsigned char *scale_of(const ridge_call *call, int64_t i, int64_t k) {
-    unsigned char *tiles =
-        (unsigned char *)ridge_data(&call->out[1]) + i / BLOCKS_TILE_ROWS * ridge_row_stride(&call->out[1]);
-    return tiles + k / BLOCKS_TILE_COLS * BLOCKS_TILE + blocks_in_tile(i, k);
-}
-
-/* Zeros behind the last row and the last block, where tiles have scales and the matrix has none. Rows [begin, end). */
-static void pad(const ridge_call *call, int64_t begin, int64_t end) {
-    const int64_t blocks = call->dim[1] / BLOCK, across = call->dim[3] / BLOCKS_TILE * BLOCKS_TILE_COLS;
-    const int64_t down = call->dim[2] * BLOCKS_TILE_ROWS;
-    for (int64_t i = begin; i < end; i++)
-        for (int64_t k = blocks; k < across; k++) *scale_of(call, i, k) = 0;
-    for (int64_t i = call->dim[0]; begin < end && end == call->dim[0] && i < down; i++)
-        for (int64_t k = 0; k < across; k++) *scale_of(call, i, k) = 0;
-}
-
 /* The code of a block's scale, one number at a time. */
 VF_INLINE unsigned plain_scale(const void *x, int64_t first, rule_nvfp4 rule, vf_type type) {
     float max = 0;
@@ -151,10 +134,10 @@ VF_INLINE void optimized_rows(const ridge_call *call, int64_t begin, int64_t end
             const int64_t count = n - j < LINE ? n - j : LINE;
             line_of(row_at(x, j, type), count, rule, &line, scales, type);
             line_write(codes_of(call, i) + j / 2, &line, count / 2, stream);
-            for (int64_t k = 0; k < count / BLOCK; k++) *scale_of(call, i, j / BLOCK + k) = scales[k];
+            for (int64_t k = 0; k < count / BLOCK; k++) *tiles_at(&call->out[1], i, j / BLOCK + k) = scales[k];
         }
     }
-    pad(call, begin, end);
+    tiles_pad(&call->out[1], call->dim[0], n / BLOCK, begin, end);
     vf_fence();
 }
 
@@ -171,11 +154,12 @@ VF_INLINE void baseline_rows(const ridge_call *call, int64_t begin, int64_t end,
     float *scaled = call->scratch;
     for (int64_t i = begin; i < end; i++)
         for (int64_t k = 0; k < n / BLOCK; k++)
-            *scale_of(call, i, k) = (unsigned char)plain_scale(row_in(&call->in[0], i, type), k * BLOCK, rule, type);
-    pad(call, begin, end);
+            *tiles_at(&call->out[1], i, k) =
+                (unsigned char)plain_scale(row_in(&call->in[0], i, type), k * BLOCK, rule, type);
+    tiles_pad(&call->out[1], call->dim[0], n / BLOCK, begin, end);
     for (int64_t i = begin; i < end; i++)
         for (int64_t k = 0; k < n / BLOCK; k++) {
-            const unsigned scale = *scale_of(call, i, k);
+            const unsigned scale = *tiles_at(&call->out[1], i, k);
             const float factor = rule_nvfp4_factor(rule, scale);
             for (int64_t j = k * BLOCK; j < (k + 1) * BLOCK; j++)
                 scaled[i * n + j] =

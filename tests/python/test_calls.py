@@ -216,6 +216,23 @@ class Calls:
         of_row = [self.kind.read_byte(s, (0, 16 * row)) for row in range(7)]
         self.assertEqual(of_row, [0x38] * 3 + [0x30] * 3 + [0])  # 1, a half, and the padding
 
+    def test_quantizers_to_powers_of_two(self):
+        """Of 2^-i: the largest value of e2m1, 6, has the exponent 2, that of e4m3 8, that of e5m2 15."""
+        x = self.kind.empty((2, 3, 96))
+        self.kind.fill(x, {index: (-1) ** index[2] * 2.0 ** (-index[0]) for index in indices((2, 3, 96))})
+        for top, codes, (q, s) in (
+            (8, {0x78, 0xF8}, ridge.quantize_mxfp8(x)),
+            (15, {0x78, 0xF8}, ridge.quantize_mxfp8(x, "e5m2")),
+            (2, {0xE6}, ridge.quantize_mxfp4(x)),
+        ):
+            of_row = 48 if top == 2 else 96
+            self.assertEqual((tuple(q.shape), tuple(s.shape)), ((2, 3, of_row), (1, 512)))
+            self.assertEqual({self.kind.read_byte(q, index) for index in indices((2, 3, of_row))}, codes)
+            scales = [self.kind.read_byte(s, (0, 16 * row)) for row in range(7)]
+            self.assertEqual(scales, [127 - top] * 3 + [126 - top] * 3 + [0])
+        with self.assertRaisesRegex(ValueError, "element"):
+            ridge.quantize_mxfp8(x, "e2m1")
+
     def test_sparse_products(self):
         """Of each four columns the largest two count; a row whose codes are not of a pattern is NaN."""
         x, b = self.kind.empty((2, 64), dtype=self.narrow()), self.kind.empty((3, 64), dtype=self.narrow())

@@ -12,6 +12,7 @@
 #include "core/random.h"
 #include "machine/identity/machine.h"
 #include "quantize/blocks.h"
+#include "quantize/mx_rule.h"
 #include "quantize/rule.h"
 #include "ridge/ops.h"
 #include "ridge/target.h"
@@ -27,6 +28,7 @@ static unsigned stored(ridge_dtype dtype, double value) {
 static void check_roundings(float v) {
     if (rule_is_odd(v)) return;
     if (rule_e4m3(v) != stored(RIDGE_E4M3, (double)v)) fail_msg("e4m3 of %a", (double)v);
+    if (rule_e5m2(v) != stored(RIDGE_E5M2, (double)v)) fail_msg("e5m2 of %a", (double)v);
     if (rule_e2m1(v) != stored(RIDGE_E2M1, (double)v)) fail_msg("e2m1 of %a", (double)v);
 }
 
@@ -47,6 +49,15 @@ static void rules_round_as_stores_do(void **state) {
                 check_roundings(below), check_roundings(-below), check_roundings(above), check_roundings(-above);
                 below = nextafterf(below, -INFINITY), above = nextafterf(above, INFINITY);
             }
+        }
+    }
+    for (int code = 0; code < 0x7b; code++) { /* e5m2's midpoints are e4m3's neither in place nor in range */
+        const unsigned char byte = (unsigned char)code;
+        const double v = ridge_load(&byte, RIDGE_E5M2, 0), last = code < 4 ? 0x1p-16 : ldexp(1, code / 4 - 17);
+        float below = (float)(v + last / 2), above = below;
+        for (int i = 0; i < 4; i++) {
+            check_roundings(below), check_roundings(-below), check_roundings(above), check_roundings(-above);
+            below = nextafterf(below, -INFINITY), above = nextafterf(above, INFINITY);
         }
     }
     for (uint64_t i = 0; i < 200000; i++) check_roundings(rule_float((uint32_t)ridge_random(9, i)));
@@ -161,6 +172,22 @@ static void want_nvfp4(matrix *m, int64_t rows, int64_t cols, float t) {
         }
 }
 
+/* The exponent is that of the largest magnitude less `top`, that of the element type's largest value. */
+static void want_mx(matrix *m, int64_t rows, int64_t cols, ridge_dtype element, int top) {
+    memset(m->want_s, 0, sizeof m->want_s);
+    memset(m->want_q, 0, sizeof m->want_q);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j += 32) {
+            const float max = largest(m->x + i * cols + j, 32);
+            const int of_max = max > 0 ? ilogb((double)max) : -1000,
+                      exponent = of_max - top < -127 ? -127 : of_max - top;
+            m->want_s[blocks_scale_at(&blocks_mxfp8, cols / 32, i, j / 32)] =
+                (unsigned char)(isnan(max) ? 0xff : exponent + 127);
+            for (int64_t k = i * cols + j; k < i * cols + j + 32; k++)
+                ridge_store(m->want_q, element, k, isnan(max) ? 0 : ldexp((double)m->x[k], -exponent));
+        }
+}
+
 /* Runs every CPU variant of the target on every instruction set, and compares all bytes. */
 static void run_all(matrix *m, const char *name, ridge_dtype dtype, float t, size_t q_bytes, size_t s_bytes) {
     const ridge_target *target = ridge_target_find(name);
@@ -236,6 +263,28 @@ static void nvfp4_of_all_magnitudes(void **state) {
     run_all(m, "quantize_nvfp4", RIDGE_F32, 0, 33 * 32, 512);
 }
 
+static void mx_of_all_magnitudes(void **state) {
+    matrix *m = *state;
+    static const struct {
+        const char *name;
+        ridge_dtype element;
+        int top, bits;
+    } formats[] = {{"quantize_mxfp8", RIDGE_E4M3, 8, 8},
+                   {"quantize_mxfp8_e5m2", RIDGE_E5M2, 15, 8},
+                   {"quantize_mxfp4", RIDGE_E2M1, 2, 4}};
+    for (uint64_t seed = 0; seed < 48; seed++) {
+        const ridge_dtype dtype = seed & 1 ? RIDGE_BF16 : RIDGE_F32;
+        const int64_t rows = 1 + (int64_t)(ridge_random(seed, 1) % (MOST_ROWS - 1));
+        const int64_t cols = 32 + 32 * (int64_t)(ridge_random(seed, 2) % (MOST_COLS / 32 - 1));
+        m->dim[0] = rows, m->dim[1] = cols;
+        draw(m, rows, cols, seed & 8 ? 32 : 5, seed & 4, seed, dtype);
+        const int f = (int)(seed % 3);
+        want_mx(m, rows, cols, formats[f].element, formats[f].top);
+        run_all(m, formats[f].name, dtype, 0, (size_t)(rows * cols * formats[f].bits / 8),
+                (size_t)blocks_scales(&blocks_mxfp8, rows, cols));
+    }
+}
+
 /* ---- tensors under other names ----------------------------------------------------------------------------------- */
 
 typedef struct named {
@@ -296,7 +345,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rules_round_as_stores_do),          cmocka_unit_test(scales_lie_where_the_layout_says),
         cmocka_unit_test_prestate(fp8_of_all_magnitudes, m), cmocka_unit_test_prestate(nvfp4_of_all_magnitudes, m),
-        cmocka_unit_test_prestate(bytes_and_pairs_pass, m),
+        cmocka_unit_test_prestate(mx_of_all_magnitudes, m),  cmocka_unit_test_prestate(bytes_and_pairs_pass, m),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     free(m);

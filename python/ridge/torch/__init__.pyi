@@ -57,6 +57,8 @@ nvfp4_gemm: OpOverloadPacket
 nvfp4_scaled_gemm: OpOverloadPacket
 prune_2_4: OpOverloadPacket
 quantize_fp8_blocks: OpOverloadPacket
+quantize_mxfp4: OpOverloadPacket
+quantize_mxfp8: OpOverloadPacket
 quantize_nvfp4: OpOverloadPacket
 rms_norm: OpOverloadPacket
 scaled_softmax: OpOverloadPacket

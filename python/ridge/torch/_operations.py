@@ -137,6 +137,8 @@ OPERATIONS = (
         "(Tensor a, Tensor a_scale, Tensor b, Tensor b_scale, ScalarType? dtype=None, bool fast=False) -> (Tensor c)",
     ),
     Operation("quantize_fp8_blocks", "(Tensor x) -> (Tensor q, Tensor s)"),
+    Operation("quantize_mxfp4", "(Tensor x) -> (Tensor q, Tensor s)"),
+    Operation("quantize_mxfp8", "(Tensor x, str element='e4m3') -> (Tensor q, Tensor s)"),
     Operation("quantize_nvfp4", "(Tensor x, Tensor tensor_scale) -> (Tensor q, Tensor s)"),
     Operation("nvfp4_gemm", "(Tensor x, Tensor q, Tensor s, Tensor tensor_scale) -> (Tensor c)"),
     Operation(
