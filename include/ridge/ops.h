@@ -342,6 +342,15 @@ RIDGE_API ridge_status ridge_attention_paged(ridge_context *context, const DLTen
                                              const ridge_attention_options *options, const DLTensor *out,
                                              const DLTensor *lse, ridge_error *error);
 
+/* The same of codes in e4m3, which are multiplied by scales of their heads: out f32 on a CPU, bf16 or f16 on a GPU. Exponentials
+ * are rounded to e4m3, too, on compute capability 9.0.
+ *
+ * Shapes: as of ridge_attention; q_scale, f32 [batch, heads], k_scale and v_scale, f32 [batch, kv_heads]. */
+RIDGE_API ridge_status ridge_fp8_attention(ridge_context *context, const DLTensor *q, const DLTensor *q_scale,
+                                           const DLTensor *k, const DLTensor *k_scale, const DLTensor *v,
+                                           const DLTensor *v_scale, const ridge_attention_options *options,
+                                           const DLTensor *out, const DLTensor *lse, ridge_error *error);
+
 /* What a call of ridge_attention took and gave. */
 typedef struct ridge_attention_saved {
     const DLTensor *q, *k, *v, *out, *lse;

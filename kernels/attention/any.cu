@@ -8,12 +8,36 @@
 
 namespace ridge {
 
-/* Depth: of q, k and v, padded. */
-template <typename T, int Depth, bool Shaped, attention_keys_lie Lie>
-struct attention_any_shape : attention_shape<T, Depth, Depth, 32, 1, Shaped, false, Lie> {
+/* Depth: of q, k and v, padded. Memory: what they are in memory, from which they come in T, that has their values. */
+template <typename T, int Depth, bool Shaped, attention_keys_lie Lie, typename Memory = T, typename Result = T>
+struct attention_any_shape : attention_shape<T, Depth, Depth, 32, 1, Shaped, false, Lie, Result> {
+    using In = Memory;
     static constexpr int pitch = Depth + 8; /* elements; rows of ldmatrix in different banks */
     static constexpr int bytes = (64 + 2 * 32) * pitch * 2;
 };
+
+/* Eight elements, and one. */
+template <typename T>
+__device__ inline uint4 eight_of(const T *from) {
+    return *(const uint4 *)from;
+}
+template <typename T>
+__device__ inline T one_of(const T *from) {
+    return *from;
+}
+template <typename T>
+__device__ inline T one_of(const e4m3 *from) {
+    return __half(__nv_cvt_fp8_to_halfraw(from->bits, __NV_E4M3));
+}
+template <typename T>
+__device__ inline uint4 eight_of(const e4m3 *from) {
+    const uint2 codes = *(const uint2 *)from;
+    const auto pair = [](unsigned two) {
+        const __half2_raw h = __nv_cvt_fp8x2_to_halfraw2((__nv_fp8x2_storage_t)two, __NV_E4M3);
+        return (unsigned)h.x | (unsigned)h.y << 16;
+    };
+    return {pair(codes.x), pair(codes.x >> 16), pair(codes.y), pair(codes.y >> 16)};
+}
 
 /* Rows [first, first + Rows) of a head, of `columns` elements, zeros beyond. row_of(row): where it begins. */
 template <class S, int Rows, typename F>
@@ -23,7 +47,7 @@ __device__ inline void load_padded(typename S::T *to, const F &row_of, int first
         for (int i = (int)threadIdx.x; i < Rows * S::D / 8; i += 128) {
             const int row = i / (S::D / 8), column = i % (S::D / 8) * 8;
             const bool there = first + row < rows && column < columns;
-            const uint4 piece = there ? *(const uint4 *)(row_of(first + row) + column) : uint4{0, 0, 0, 0};
+            const uint4 piece = there ? eight_of<typename S::T>(row_of(first + row) + column) : uint4{0, 0, 0, 0};
             *(uint4 *)(to + row * S::pitch + column) = piece;
         }
         return;
@@ -31,7 +55,8 @@ __device__ inline void load_padded(typename S::T *to, const F &row_of, int first
     for (int i = (int)threadIdx.x; i < Rows * S::D; i += 128) {
         const int row = i / S::D, column = i % S::D;
         const bool there = first + row < rows && column < columns;
-        to[row * S::pitch + column] = there ? row_of(first + row)[column] : from_float<typename S::T>(0.0f);
+        to[row * S::pitch + column] =
+            there ? one_of<typename S::T>(row_of(first + row) + column) : from_float<typename S::T>(0.0f);
     }
 }
 
@@ -76,10 +101,11 @@ template <class S>
 __device__ inline void store_sums(const attention_args &a, const attention_place &place, float (&sums)[S::sums],
                                   const softmax_rows &rows) {
     const int row = place.m + fragment_row(0), column = fragment_column();
+    const float of_values = S::scaled ? attention_value_scale(a, place.batch, place.head) : 1.0f;
     const auto put = [&](int at_row, float x, int i) {
         const int at = column + i / 2 * 8 + i % 2;
         if (at_row < attention_row_end<S>(a, place) && at < a.values)
-            attention_row<S>(a, place, at_row)[at] = from_float<typename S::T>(x);
+            attention_row<S>(a, place, at_row)[at] = from_float<typename S::O>(x * of_values);
     };
     each_of_row<0>(sums, [&](float x, int i) { put(row, x * rows.by[0], i); });
     each_of_row<1>(sums, [&](float x, int i) { put(row + 8, x * rows.by[1], i); });
@@ -91,6 +117,7 @@ template <class S>
 __global__ void __launch_bounds__(128, 2)
     attention_any_kernel(const __grid_constant__ attention_args a, bool in_pieces) {
     using T = typename S::T;
+    using In = typename S::In;
     extern __shared__ __align__(16) uint8_t any_shared[];
     T *const q = (T *)any_shared, *const k = q + 64 * S::pitch, *const v = k + 32 * S::pitch;
     after_previous_launch();
@@ -98,12 +125,12 @@ __global__ void __launch_bounds__(128, 2)
     const attention_steps steps = attention_steps_of<S>(a, place);
     if (steps.none()) return attention_store_none<S>(a, place, 0);
     const auto head = [&](const void *base, const attention_strides &s, int number) {
-        return (const T *)base + (S::paged ? 0 : place.batch * s.batch) + number * s.head;
+        return (const In *)base + (S::paged ? 0 : place.batch * s.batch) + number * s.head;
     };
-    const T *const from_q = (const T *)a.q + place.batch * a.q_strides.batch + place.head * a.q_strides.head;
-    const T *const from_k = head(a.k, a.k_strides, place.kv_head), *const from_v =
-                                                                       head(a.v, a.v_strides, place.kv_head);
-    const auto line_of = [&](const T *from, const attention_strides &s, int key) {
+    const In *const from_q = (const In *)a.q + place.batch * a.q_strides.batch + place.head * a.q_strides.head;
+    const In *const from_k = head(a.k, a.k_strides, place.kv_head), *const from_v =
+                                                                        head(a.v, a.v_strides, place.kv_head);
+    const auto line_of = [&](const In *from, const attention_strides &s, int key) {
         if constexpr (S::paged) return from + a.pages.of(place.batch, key) * s.batch + key % a.pages.size * s.row;
         return from + key * s.row;
     };
@@ -160,6 +187,19 @@ static ridge_status run_any_depth(const attention_args &a, const ridge_call *cal
 
 }  // namespace ridge
 
+/* Codes in fp16, which has all of their values. */
+extern "C" ridge_status attention_fp8_cuda_any(const ridge_call *call) {
+    using namespace ridge;
+    const attention_args a = attention_fp8_args_of(call);
+    const int depth = a.depth > a.values ? a.depth : a.values;
+    if (attention_is_empty(a)) return RIDGE_OK;
+    return with_attention_kind(call, [&]<typename T, bool Shaped>() {
+        constexpr attention_keys_lie rows = attention_keys_lie::in_rows;
+        if (depth <= 64) return run_any<attention_any_shape<__half, 64, Shaped, rows, e4m3, T>>(a, stream_of(call));
+        if (depth <= 128) return run_any<attention_any_shape<__half, 128, Shaped, rows, e4m3, T>>(a, stream_of(call));
+        return run_any<attention_any_shape<__half, 256, Shaped, rows, e4m3, T>>(a, stream_of(call));
+    });
+}
 extern "C" ridge_status attention_cuda_any(const ridge_call *call) {
     return ridge::run_any_depth<ridge::attention_keys_lie::in_rows>(ridge::attention_args_of(call), call);
 }

@@ -7,6 +7,7 @@
 #include "cuda/host/view.cuh"
 
 extern "C" {
+#include "attention/fp8.h"
 #include "attention/paged.h"
 }
 
@@ -93,6 +94,15 @@ inline attention_args attention_paged_args_of(const ridge_call *paged) {
     a.pages.lengths = attention_indices_of(paged->in[ATTENTION_IN_LENGTHS]);
     a.pages.table_row = table.strides ? table.strides[0] : table.shape[1];
     a.pages.size = (int)paged->dim[ATTENTION_PAGE], a.pages.count = (int)paged->dim[ATTENTION_PAGES];
+    return a;
+}
+/* And scales of heads. */
+inline attention_args attention_fp8_args_of(const ridge_call *call) {
+    attention_args a = attention_args_of(call);
+    const auto scale = [&](int i) { return (const float *)ridge_data(&call->in[i]); };
+    const auto row = [&](int i) { return ridge_row_stride(&call->in[i]); };
+    a.scales = {scale(ATTENTION_IN_Q_SCALE), scale(ATTENTION_IN_K_SCALE), scale(ATTENTION_IN_V_SCALE),
+                row(ATTENTION_IN_Q_SCALE),   row(ATTENTION_IN_K_SCALE),   row(ATTENTION_IN_V_SCALE)};
     return a;
 }
 inline bool attention_is_empty(const attention_args &a) { return a.m == 0 || a.batch == 0 || a.heads == 0; }

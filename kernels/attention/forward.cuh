@@ -14,6 +14,7 @@
 #ifndef RIDGE_ATTENTION_FORWARD_CUH
 #define RIDGE_ATTENTION_FORWARD_CUH
 
+#include "attention/fp8.cuh"
 #include "attention/products.cuh"
 #include "attention/schedule.cuh"
 #include "attention/scores.cuh"
@@ -70,7 +71,13 @@ struct attention_source {
     /* Of K, or of V. */
     template <int Columns>
     __device__ void load(uint32_t to, const CUtensorMap *map, uint32_t barrier, const attention_place &place) const {
-        load_lines<S::N, Columns>(to, map, barrier, step * S::N, place.kv_head, place.batch);
+        load_lines<S::N, Columns, 0, S::line>(to, map, barrier, step * S::N, place.kv_head, place.batch);
+    }
+    /* Of values that lie turned: the step's columns of all lines. */
+    __device__ void load_turned(uint32_t to, const CUtensorMap *map, uint32_t barrier,
+                                const attention_place &place) const {
+        mbarrier_arrive_expect_tx(barrier, S::v_bytes);
+        cp_async_bulk_tensor_4d(to, map, barrier, step * S::N, 0, place.kv_head, place.batch);
     }
 };
 
@@ -111,12 +118,15 @@ __device__ inline void attention_produce(const attention_maps &maps, const atten
         if (steps.none()) continue;
         const auto load_k = [&](const attention_source<S> &source) {
             mbarrier_wait_parity(memory.k_empty(k_step), memory.phase(k_step) ^ 1);
-            source.template load<S::D>(memory.k(k_step), &maps.k, memory.k_full(k_step), place);
+            source.template load<S::line_columns>(memory.k(k_step), &maps.k, memory.k_full(k_step), place);
             k_step++;
         };
         const auto load_v = [&](const attention_source<S> &source) {
             mbarrier_wait_parity(memory.v_empty(v_step), memory.phase(v_step) ^ 1);
-            source.template load<S::V>(memory.v(v_step), &maps.v, memory.v_full(v_step), place);
+            if constexpr (S::fp8)
+                source.load_turned(memory.v(v_step), &maps.v, memory.v_full(v_step), place);
+            else
+                source.template load<S::V>(memory.v(v_step), &maps.v, memory.v_full(v_step), place);
             v_step++;
         };
         attention_source<S> next(a, place, steps.last);
@@ -124,7 +134,8 @@ __device__ inline void attention_produce(const attention_maps &maps, const atten
         if constexpr (!S::packed) {
             mbarrier_wait_parity(memory.q_empty(tile), memory.q_phase(tile) ^ 1);
             if (threadIdx.x == 0)
-                load_lines<S::M, S::D>(memory.q(tile), &maps.q, memory.q_full(tile), place.m, place.head, place.batch);
+                load_lines<S::M, S::line_columns, 0, S::line>(memory.q(tile), &maps.q, memory.q_full(tile), place.m,
+                                                              place.head, place.batch);
             tile++;
         }
         for (int step = steps.last; step > steps.first; step--) {
@@ -215,6 +226,21 @@ struct attention_tiles {
     }
 };
 
+/* Sums of P V, to which the tensor cores add. */
+template <class S, bool Fp8 = S::fp8>
+struct attention_sums {
+    using rows = softmax_rows;
+    float all[S::sums];
+
+    __device__ void restart(void) {}
+    __device__ void multiply(const unsigned (&p)[S::p_slices][4], uint32_t v, bool first) {
+        multiply_by_lines<S, S::V>(all, p, v, !first);
+    }
+    __device__ void settle(void) { wgmma_settle(all); }
+    /* by: what sums so far are to be multiplied by, once P is made that is relative to another maximum. */
+    __device__ void rescale_by(float2 by) { rescale(all, by); }
+};
+
 /* A warpgroup's part of one tile after the other. The steps of all tiles are one sequence: a tile's first scores are under
  * way while the last P of the tile before is multiplied, where shared memory and registers suffice. */
 template <class S>
@@ -224,9 +250,10 @@ struct attention_consumer {
     const product_order<S> &order;
     int group, number = 0; /* of the step whose P is in p */
     int keys = 0;          /* of a tile's first step, which has the last key */
-    float sums[S::sums], scores[S::scores];
-    unsigned p[S::N / 16][4];
-    softmax_rows rows;
+    attention_sums<S> sums;
+    float scores[S::scores];
+    unsigned p[S::p_slices][4];
+    typename attention_sums<S>::rows rows;
 
     __device__ attention_consumer(const attention_args &args, const attention_memory<S> &shared,
                                   const product_order<S> &products, int warpgroup)
@@ -268,12 +295,13 @@ struct attention_consumer {
         wgmma_settle(scores);
         release(memory.k_empty(number));
         shape.apply(scores, tiles.steps.last);
-        rows.take<S::scores>(scores, shape.factor());
+        rows.template take<S::scores>(scores, shape.factor());
         round_to_operand<S>(p, scores);
     }
     /* The tile of that number has all its sums. */
     __device__ void end(const attention_place &place, int tile) {
-        attention_store<S>(a, place, sums, rows, memory.q(tile), group);
+        attention_store<S>(a, place, sums.all, rows, memory.q(tile), group);
+        sums.restart();
         if constexpr (S::packed) {
             bar_sync<128>(1); /* all of the result has left Q's place */
         } else {
@@ -287,11 +315,11 @@ struct attention_consumer {
     __device__ void multiply_p(bool first) {
         mbarrier_wait_parity(memory.v_full(number), memory.phase(number));
         wgmma_fence();
-        multiply_by_lines<S, S::V>(sums, p, memory.v(number), !first);
+        sums.multiply(p, memory.v(number), first);
     }
     __device__ void finish_sums(void) {
         wgmma_wait_group<0>();
-        wgmma_settle(sums);
+        sums.settle();
         keep_operand<S>(p); /* until now */
         release(memory.v_empty(number));
     }
@@ -311,19 +339,20 @@ struct attention_consumer {
         wgmma_settle(scores);
         if constexpr (Ends) rows.restart();
         shape.apply(scores, step);
-        const float2 by = rows.take<S::scores>(scores, shape.factor());
+        const float2 by = rows.template take<S::scores>(scores, shape.factor());
         release_behind(memory.k_empty(number + 1), rows.sum[0] + rows.sum[1]);
         finish_sums();
         wgmma_settle(scores);
         number++;
         if constexpr (Ends) return; /* P waits until the sums have left */
         round_to_operand<S>(p, scores);
-        rescale(sums, by);
+        sums.rescale_by(by);
     }
 
     __device__ void run(void) {
         attention_tiles<S> tiles(a, group);
         if (!tiles.more()) return;
+        sums.restart();
         attention_scores_of<S> shape(a, tiles.place, group);
         for (bool begun = false;;) {
             if (!begun) begin(tiles, shape);

@@ -7,11 +7,13 @@
 
 namespace ridge {
 
-/* Boxes of `lines` rows of 64 dimensions of one head of [rows, batch, heads, dimensions]. */
+/* Boxes of `lines` rows of 128 bytes of one head of [rows, batch, heads, dimensions]. */
 template <typename T>
 bool attention_map_of(CUtensorMap *map, const void *base, const attention_strides &s, int rows, int batch, int heads,
                       int dimensions, int lines) {
-    const auto bytes = [](int extent, int64_t stride) { return (cuuint64_t)(extent > 1 ? stride * 2 : 16); };
+    const auto bytes = [](int extent, int64_t stride) {
+        return (cuuint64_t)(extent > 1 ? stride * (int64_t)sizeof(T) : 16);
+    };
     const cuuint64_t extents[4] = {(cuuint64_t)dimensions, (cuuint64_t)rows, (cuuint64_t)heads, (cuuint64_t)batch};
     const cuuint64_t strides[3] = {bytes(rows, s.row), bytes(heads, s.head), bytes(batch, s.batch)};
     return make_map_4d<T>(map, base, extents, strides, lines);

@@ -22,7 +22,10 @@ typedef struct attention_reading {
     const ridge_oracle_call *call; /* with the dims of the target */
     attention_span (*span)(const ridge_oracle_call *call, int64_t row, int64_t batch);
     int64_t (*line)(const ridge_oracle_call *call, int64_t key, int64_t batch, int64_t kv_head); /* of k and of v */
+    const double *q_scale, *k_scale, *v_scale; /* of heads, [batch, heads] or [batch, kv_heads]; NULL: 1 */
 } attention_reading;
+
+static inline double attention_scale_at(const double *scale, int64_t i) { return scale ? scale[i] : 1; }
 
 /* Keys in rows: [n, batch, kv_heads, …]. */
 static inline int64_t attention_line_in_rows(const ridge_oracle_call *call, int64_t key, int64_t batch,
@@ -39,7 +42,10 @@ static double one_query(const ridge_oracle_call *call, const attention_reading *
     const int64_t kv = head / (d[ATTENTION_HEADS] / d[ATTENTION_KV_HEADS]);
     const attention_mask mask = attention_mask_within(attention_mask_of(d, call->option), span);
     const attention_keys keys = attention_keys_among(mask, (int)row, (int)row, span.keys);
-    const double cap = call->option[ATTENTION_SOFTCAP], scale = attention_scale(d, call->option);
+    const int64_t of_head = batch * d[ATTENTION_HEADS] + head, of_kv = batch * d[ATTENTION_KV_HEADS] + kv;
+    const double cap = call->option[ATTENTION_SOFTCAP];
+    const double scale = attention_scale(d, call->option) * attention_scale_at(keys_of->q_scale, of_head) *
+                         attention_scale_at(keys_of->k_scale, of_kv);
     const double slope = call->option[ATTENTION_SLOPES] > 0 ? call->in[ATTENTION_IN_SLOPE][head] : 0;
     const double sink = call->option[ATTENTION_SINKS] > 0 ? call->in[ATTENTION_IN_SINK][head] : -(double)INFINITY;
     const int64_t at = (place * d[ATTENTION_BATCH] + batch) * d[ATTENTION_HEADS] + head;
@@ -57,7 +63,7 @@ static double one_query(const ridge_oracle_call *call, const attention_reading *
     const double less = isinf(most) && most < 0 ? 0 : most;
     for (int64_t j = keys.begin; j < keys.end; j++) sum += s[j] = exp(s[j] - less);
     if (!isinf(sink)) sum += exp(sink - less);
-    const double by = sum > 0 || isnan(sum) ? 1 / sum : 0;
+    const double by = sum > 0 || isnan(sum) ? 1 / sum : 0, of_values = attention_scale_at(keys_of->v_scale, of_kv);
     if (call->out[ATTENTION_LSE])
         call->out[ATTENTION_LSE][at] = by > 0 || isnan(by) ? less + log(sum) : -(double)INFINITY;
     /* Key after key, whose values lie together: sums and squares of all columns. */
@@ -66,7 +72,7 @@ static double one_query(const ridge_oracle_call *call, const attention_reading *
     for (int64_t j = keys.begin; j < keys.end; j++) {
         const double *v = call->in[ATTENTION_IN_V] + keys_of->line(keys_of->call, j, batch, kv) * d[ATTENTION_V];
         for (int64_t i = 0; i < d[ATTENTION_V]; i++) {
-            const double p = s[j] * by * v[i];
+            const double p = s[j] * by * v[i] * of_values;
             sums[i] += p, squares[i] += p * p;
         }
     }
@@ -89,20 +95,26 @@ static void attention_oracle(const ridge_oracle_call *call, const attention_read
     free(s);
 }
 
-/* README.md derives it. call: with the dims of attention. */
-static void attention_bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
-    const double u = 0x1p-24, n = (double)call->dim[ATTENTION_N];
-    const attention_score_bound of_score =
-        attention_score_bound_of(call, kind, ATTENTION_IN_Q, ATTENTION_IN_K, ATTENTION_IN_SLOPE);
-    const double score = of_score.error, sums = attention_sum_bound(call, n), round = attention_round_bound(call);
+/* For scores that are off by so much; of_p: six deviations of what rounding P loses, relative. targets/attention/README.md derives
+ * it. call: with the dims of attention. */
+static void attention_bound_of(const ridge_oracle_call *call, attention_score_bound of_score, double of_p, int output,
+                               ridge_bound *b) {
+    const double u = 0x1p-24, score = of_score.error;
+    const double sums = attention_sum_bound(call, (double)call->dim[ATTENTION_N]), round = attention_round_bound(call);
     if (output == ATTENTION_LSE) {
         const double sink = call->option[ATTENTION_SINKS] > 0 ? call->in_max[ATTENTION_IN_SINK] : 0;
         *b = (ridge_bound){.absolute = score + sums + 2 * u * (of_score.largest + sink), .relative = 2 * u};
         return;
     }
-    *b = (ridge_bound){.relative = round + 2 * u + sums + 2 * score, .sized = 4 * round + 8 * score + 4 * sums};
-    if (call->dtype == RIDGE_F16)
-        b->absolute = call->in_max[ATTENTION_IN_V] * 0x1p-25 * 6 * sqrt(n); /* P may be subnormal */
+    *b = (ridge_bound){.relative = round + 2 * u + sums + 2 * score, .sized = of_p + 8 * score + 4 * sums};
+}
+
+static inline void attention_bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
+    const attention_score_bound of_score =
+        attention_score_bound_of(call, kind, ATTENTION_IN_Q, ATTENTION_IN_K, ATTENTION_IN_SLOPE);
+    attention_bound_of(call, of_score, 4 * attention_round_bound(call), output, b);
+    if (call->dtype == RIDGE_F16 && output == ATTENTION_OUT) /* P may be subnormal */
+        b->absolute = call->in_max[ATTENTION_IN_V] * 0x1p-25 * 6 * sqrt((double)call->dim[ATTENTION_N]);
 }
 
 #endif

@@ -73,8 +73,9 @@ static const char *refusal_of(const attention_tile *t, const ridge_problem *p) {
     if (p->c.dim[ATTENTION_D] > t->depth) return "for fewer dimensions of a head";
     if (page % 8 != 0 || (t->keys % page != 0 && page % t->keys != 0))
         return "for pages of 8, 16, 32 rows and so on, or multiples of 128";
-    if (!attention_is_in_pieces(p, ATTENTION_IN_Q, ATTENTION_OF_QUERIES) ||
-        !attention_is_in_pieces(p, ATTENTION_IN_K, of_pages) || !attention_is_in_pieces(p, ATTENTION_IN_V, of_pages))
+    if (!attention_is_in_pieces(p, ATTENTION_IN_Q, ATTENTION_OF_QUERIES, 2) ||
+        !attention_is_in_pieces(p, ATTENTION_IN_K, of_pages, 2) ||
+        !attention_is_in_pieces(p, ATTENTION_IN_V, of_pages, 2))
         return "for rows of q, k and v that begin at multiples of 16 bytes";
     return NULL;
 }

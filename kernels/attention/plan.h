@@ -14,11 +14,12 @@ static inline int attention_sms(const ridge_problem *p) { return p->here.sm_coun
 static const int ATTENTION_OF_QUERIES[3] = {ATTENTION_M, ATTENTION_BATCH, ATTENTION_HEADS};
 static const int ATTENTION_OF_KEYS[3] = {ATTENTION_N, ATTENTION_BATCH, ATTENTION_KV_HEADS};
 
-/* Whether TMA can load the tensor of 16 bits, all but whose last dimension are these: whole pieces of 16 bytes. */
-static inline bool attention_is_in_pieces(const ridge_problem *p, int tensor, const int dims[3]) {
+/* Whether TMA can load the tensor of elements of `size` bytes, all but whose last dimension are these: whole pieces of 16
+ * bytes. */
+static inline bool attention_is_in_pieces(const ridge_problem *p, int tensor, const int dims[3], int size) {
     const ridge_operand *t = &p->tensor[tensor];
     bool all = t->offset % 16 == 0;
-    for (int d = 0; d < 3; d++) all = all && (p->c.dim[dims[d]] <= 1 || t->stride[d] * 2 % 16 == 0);
+    for (int d = 0; d < 3; d++) all = all && (p->c.dim[dims[d]] <= 1 || t->stride[d] * size % 16 == 0);
     return all;
 }
 

@@ -61,9 +61,9 @@ static const char *refusal_of(const attention_tile *t, const ridge_problem *p) {
     if (why) return why;
     if (p->c.dim[ATTENTION_D] > t->depth || p->c.dim[ATTENTION_V] > t->values) return "for fewer dimensions of a head";
     if (p->c.dim[ATTENTION_N] < 1) return "for one key and more";
-    if (!attention_is_in_pieces(p, ATTENTION_IN_Q, ATTENTION_OF_QUERIES) ||
-        !attention_is_in_pieces(p, ATTENTION_IN_K, ATTENTION_OF_KEYS) ||
-        !attention_is_in_pieces(p, ATTENTION_IN_V, ATTENTION_OF_KEYS))
+    if (!attention_is_in_pieces(p, ATTENTION_IN_Q, ATTENTION_OF_QUERIES, 2) ||
+        !attention_is_in_pieces(p, ATTENTION_IN_K, ATTENTION_OF_KEYS, 2) ||
+        !attention_is_in_pieces(p, ATTENTION_IN_V, ATTENTION_OF_KEYS, 2))
         return "for rows of q, k and v that begin at multiples of 16 bytes";
     return NULL;
 }

@@ -1,5 +1,5 @@
 /* What attention's kernels for Hopper are made of: lines of a head into shared memory, and the two forms of product with
- * them. Operands lie as TMA leaves boxes of 64 columns: chunks of all lines. */
+ * them. Operands lie as TMA leaves boxes of 128 bytes of columns: chunks of all lines. */
 #ifndef RIDGE_ATTENTION_PRODUCTS_CUH
 #define RIDGE_ATTENTION_PRODUCTS_CUH
 
@@ -12,14 +12,14 @@
 
 namespace ridge {
 
-/* Lines [line, line + Lines) of a head: boxes of 64 columns. More: bytes that the barrier also waits for. */
-template <int Lines, int Columns, int More = 0>
+/* Lines [line, line + Lines) of a head: boxes of `Box` columns, 128 bytes. More: bytes that the barrier also waits for. */
+template <int Lines, int Columns, int More = 0, int Box = 64>
 __device__ inline void load_lines(uint32_t to, const CUtensorMap *map, uint32_t barrier, int line, int head,
                                   int batch) {
-    mbarrier_arrive_expect_tx(barrier, Lines * Columns * 2 + More);
+    mbarrier_arrive_expect_tx(barrier, Lines * Columns / Box * 128 + More);
 #pragma unroll
-    for (int c = 0; c < Columns / 64; c++)
-        cp_async_bulk_tensor_4d(to + (uint32_t)(c * Lines * 128), map, barrier, c * 64, line, head, batch);
+    for (int c = 0; c < Columns / Box; c++)
+        cp_async_bulk_tensor_4d(to + (uint32_t)(c * Lines * 128), map, barrier, c * Box, line, head, batch);
 }
 
 /* A warpgroup's word to an mbarrier, by one of its threads. */
@@ -32,11 +32,20 @@ template <class S, int Columns>
 __device__ inline void multiply_lines(float (&scores)[S::scores], uint32_t own, uint32_t lines, int group) {
     const uint64_t left = wgmma_descriptor(own + (uint32_t)(group * 64 * 128), 0), right = wgmma_descriptor(lines, 0);
 #pragma unroll
-    for (int i = 0; i < Columns / 16; i++) {
+    for (int i = 0; i < Columns * (int)sizeof(typename S::T) / 32; i++) {
         const int chunk = i / 4, slice = i % 4 * wgmma_step<true>;
         wgmma<typename S::T, S::N, true, true>(scores, left + (uint64_t)(chunk * (S::M * 128 >> 4) + slice),
                                                right + (uint64_t)(chunk * (S::N * 128 >> 4) + slice), i > 0);
     }
+    wgmma_commit_group();
+}
+/* sums = p lines^T: p of 64 rows by S::N columns from registers, as many lines as sums have columns, each of one chunk. */
+template <class S>
+__device__ inline void multiply_by_turned(float (&sums)[S::sums], const unsigned (&p)[S::p_slices][4], uint32_t lines) {
+    const uint64_t right = wgmma_descriptor(lines, 0);
+#pragma unroll
+    for (int i = 0; i < S::p_slices; i++)
+        wgmma_rs<typename S::T, S::V, true>(sums, p[i], right + (uint64_t)(i * wgmma_step<true>), i > 0);
     wgmma_commit_group();
 }
 /* sums (+)= p lines: p of 64 rows by S::N lines from registers, lines of Columns. */

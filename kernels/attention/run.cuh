@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(128) attention_merge(const __grid_constant__ a
     for (int j = (int)threadIdx.x; j < a.values; j += 128) {
         float sum = 0.0f;
         for (int p = 0; p < a.parts; p++) sum += share(p) * a.part_out[(at + p * next) * a.values + j];
-        attention_row<S>(a, first, row)[j] = from_float<typename S::T>(total == 0.0f ? 0.0f : sum / all);
+        attention_row<S>(a, first, row)[j] = from_float<typename S::O>(total == 0.0f ? 0.0f : sum / all);
     }
     if (threadIdx.x == 0) *attention_lse<S>(a, first, row) = all == 0.0f ? -INFINITY : (less + log2f(all)) * LN_2;
 }
@@ -45,7 +45,7 @@ inline void take_parts(attention_args *a, const attention_tile &tile, const ridg
     a->part_lse = a->part_out + a->parts * rows * a->values;
 }
 
-/* Tensor maps of k and v: rows of a batch, or of a page. */
+/* Tensor maps of k and v: rows of a batch, or of a page; of values that lie turned, rows are dimensions. */
 template <class S>
 inline bool map_keys(attention_maps *maps, const attention_args &a) {
     using T = typename S::T;
@@ -55,8 +55,10 @@ inline bool map_keys(attention_maps *maps, const attention_args &a) {
         return attention_map_of<T>(&maps->k, a.k, a.k_strides, rows, pages, kv_heads, a.depth, lines) &&
                attention_map_of<T>(&maps->v, a.v, a.v_strides, rows, pages, kv_heads, a.values, lines);
     }
-    return attention_map_of<T>(&maps->k, a.k, a.k_strides, a.n, a.batch, kv_heads, a.depth, S::N) &&
-           attention_map_of<T>(&maps->v, a.v, a.v_strides, a.n, a.batch, kv_heads, a.values, S::N);
+    if (!attention_map_of<T>(&maps->k, a.k, a.k_strides, a.n, a.batch, kv_heads, a.depth, S::N)) return false;
+    if (S::fp8)
+        return attention_map_of<T>(&maps->v, a.v, a.v_strides, a.values, a.batch, kv_heads, (int)a.v_strides.row, S::V);
+    return attention_map_of<T>(&maps->v, a.v, a.v_strides, a.n, a.batch, kv_heads, a.values, S::N);
 }
 
 template <class S>

@@ -4,6 +4,8 @@
 
 #include <cuda.h>
 
+#include <type_traits>
+
 #include "cuda/mma/sm90.cuh"
 
 extern "C" {
@@ -29,16 +31,34 @@ enum class attention_keys_lie {
     in_pages      /* in pages that a table names, so many of a batch as its length says */
 };
 
+/* Of products, with steps of that many keys. */
+template <typename Type, int Keys, typename Result = Type>
+struct attention_operands {
+    using T = Type;   /* of operands */
+    using O = Result; /* of what leaves */
+    static constexpr bool scaled =
+        !std::is_same_v<Type, Result>;          /* q, k and v are codes of fp8, with scales of heads */
+    static constexpr bool fp8 = sizeof(T) == 1; /* and are multiplied as they are: see fp8.cuh */
+    static constexpr int line = 128 / (int)sizeof(T), slice = line / 4; /* elements of a line, and of a product's K */
+    static constexpr int p_slices = Keys / slice;
+};
+
 /* Depth, Values: of the tile, which pads those of the problem. Shaped: scores are more than products times a positive
  * scale. Packed: rows of a tile are the queries of all heads that share keys, row r of query r / group and of that head
  * r % group of them; blocks may have a part of the keys each. Lie: how keys do. */
 template <typename Type, int Depth, int Values, int Keys, int Groups, bool Shaped, bool Packed = false,
-          attention_keys_lie Lie = attention_keys_lie::in_rows>
-struct attention_shape {
+          attention_keys_lie Lie = attention_keys_lie::in_rows, typename Result = Type>
+struct attention_shape : attention_operands<Type, Keys, Result> {
+    using base = attention_operands<Type, Keys, Result>;
     using T = Type;
-    static constexpr int D = Depth, V = Values, N = Keys, groups = Groups, M = 64 * Groups, stages = 2;
+    using O = Result;
+    using base::fp8, base::line;
+    static constexpr int D = Depth, V = Values, N = Keys, groups = Groups, M = 64 * Groups, stages = fp8 ? 3 : 2;
     static constexpr int threads = 128 * (Groups + 1);
-    static constexpr int q_bytes = M * D * 2, k_bytes = N * D * 2, v_bytes = N * V * 2;
+    static constexpr int line_columns = (D + line - 1) / line * line;
+    static constexpr int q_operand = M * line_columns * (int)sizeof(T), result = M * V * (int)sizeof(O);
+    static constexpr int q_bytes = fp8 && result > q_operand ? result : q_operand;
+    static constexpr int k_bytes = N * line_columns * (int)sizeof(T), v_bytes = V * (fp8 ? 128 : N * (int)sizeof(T));
     /* Of Q: a second one where there is room, so that a tile begins while the result of the one before leaves. */
     static constexpr int q_places = !Packed && 2 * q_bytes + stages * (k_bytes + v_bytes) <= 226 * 1024 ? 2 : 1;
     static constexpr bool across = q_places > 1 && Groups < 3; /* steps of one tile overlap those of the next */
@@ -50,6 +70,8 @@ struct attention_shape {
     static constexpr bool varlen = Lie == attention_keys_lie::in_sequences, paged = Lie == attention_keys_lie::in_pages;
     static constexpr bool spans = varlen || paged; /* keys are those of a place's span */
     static_assert(D % 64 == 0 && V % 64 == 0 && N % 16 == 0 && V <= D, "boxes, slices, and the result in Q's place");
+    static_assert(!fp8 || (N <= line && !Packed),
+                  "a line of values that lie turned has a step's keys; heads have scales");
 };
 
 /* A tensor of T: strides in elements. */
@@ -86,6 +108,12 @@ struct attention_pages {
     }
 };
 
+/* Of fp8: what codes of a head are multiplied by, [batch, heads] of q, and of k and v for each head of theirs. */
+struct attention_scales {
+    const float *q, *k, *v; /* NULL: 1 */
+    int64_t q_row, k_row, v_row;
+};
+
 struct attention_args {
     const void *q, *k, *v;
     void *out;
@@ -106,7 +134,17 @@ struct attention_args {
     const int *q_ends, *k_ends; /* of sequences; NULL: there is one */
     int sequences;
     attention_pages pages;
+    attention_scales scales;
 };
+
+/* What products of a head's queries and keys are multiplied by, and its sums of values. */
+__device__ inline float attention_score_scale(const attention_args &a, int batch, int head) {
+    if (!a.scales.q) return a.scale;
+    return a.scale * (a.scales.q[batch * a.scales.q_row + head] * a.scales.k[batch * a.scales.k_row + head / a.group]);
+}
+__device__ inline float attention_value_scale(const attention_args &a, int batch, int head) {
+    return a.scales.v ? a.scales.v[batch * a.scales.v_row + head / a.group] : 1.0f;
+}
 
 /* m: the tile's first row; head: the first of those that share keys, where rows are packed. span: where S::spans. */
 struct attention_place {

@@ -3,6 +3,8 @@
 #ifndef RIDGE_ATTENTION_SCORES_CUH
 #define RIDGE_ATTENTION_SCORES_CUH
 
+#include <cuda_fp8.h>
+
 #include "attention/schedule.cuh"
 #include "cuda/epilogue/store.cuh"
 #include "cuda/tile/fragment.cuh"
@@ -28,6 +30,7 @@ struct attention_scores_of {
     static constexpr int heads = S::packed ? 2 : 1;
     float slope[heads], sink_log2[heads]; /* of this thread's rows, or of both */
     attention_span span;                  /* where S::spans */
+    float own_scale;                      /* of the head, where S::scaled */
 
     __device__ attention_scores_of(const attention_args &args, const attention_place &place, int group) : a(args) {
         of(place, group);
@@ -36,6 +39,7 @@ struct attention_scores_of {
     __device__ void of(const attention_place &place, int group) {
         const int row = place.m + group * 64;
         if constexpr (S::spans) span = place.span;
+        if constexpr (S::scaled) own_scale = attention_score_scale(a, place.batch, place.head);
         first = attention_query<S>(a, row);
         last = attention_query<S>(a, min(row + 63, attention_row_end<S>(a, place) - 1));
 #pragma unroll
@@ -48,9 +52,12 @@ struct attention_scores_of {
         }
     }
     /* From scores to exponents of two. */
-    __device__ float factor(void) const { return S::shaped ? 1.0f : a.scale * LOG2_E; }
+    __device__ float factor(void) const { return S::shaped || turns() ? 1.0f : scale() * LOG2_E; }
 
     __device__ void apply(float (&scores)[S::scores], int step) const {
+        if (!S::shaped && turns())
+#pragma unroll
+            for (int i = 0; i < S::scores; i++) scores[i] *= scale() * LOG2_E;
         if constexpr (S::shaped) bend<0>(scores, step), bend<1>(scores, step);
         if (first <= last && attention_sees_all(mask(), first, last, step * S::N, (step + 1) * S::N, all_keys()))
             return;
@@ -58,13 +65,16 @@ struct attention_scores_of {
     }
 
    private:
+    __device__ float scale(void) const { return S::scaled ? own_scale : a.scale; }
+    /* The largest score is not the one of the largest product: known before a launch, but for scales of heads. */
+    __device__ bool turns(void) const { return S::scaled && !(own_scale > 0.0f); }
     __device__ attention_mask mask(void) const { return attention_mask_at<S>(a, span); }
     __device__ attention_keys all_keys(void) const { return attention_all_keys<S>(a, span); }
     template <int Which>
     __device__ void bend(float (&scores)[S::scores], int step) const {
         const int ahead = query[Which] + mask().shift - step * S::N - fragment_column(); /* of the thread's first key */
         each_of_row<Which>(scores, [&](float &x, int i) {
-            x *= a.scale;
+            x *= scale();
             if (a.softcap > 0.0f) x = attention_capped(x, a.softcap);
             x = (x - slope[Which % heads] * fabsf((float)(ahead - i / 2 * 8 - i % 2))) * LOG2_E;
         });
@@ -83,9 +93,11 @@ struct attention_scores_of {
 /* ---- softmax ---- */
 
 /* Maximum and sum of a thread's two rows so far. `most` is what exponents are relative to, the same in the four threads
- * of a row; sums are the thread's own. */
-struct softmax_rows {
-    static constexpr float LAG = 8.0f; /* see forward.cuh */
+ * of a row; sums are the thread's own. Lag: by how many powers of two it may lag behind the maximum (forward.cuh). Raised:
+ * exponentials are as many powers of two larger. */
+template <int Lag, int Raised>
+struct softmax_rows_of {
+    static constexpr float LAG = Lag, RAISED = Raised;
     float most[2] = {-INFINITY, -INFINITY}, sum[2] = {0.0f, 0.0f};
     float by[2], lse[2]; /* after finish(): what sums are multiplied by, and the natural logarithm */
 
@@ -95,7 +107,9 @@ struct softmax_rows {
     }
 
     /* What exponents of 2 are reduced by: a row without keys so far has none. */
-    __device__ static float shift(float most, float factor) { return most == -INFINITY ? 0.0f : most * factor; }
+    __device__ static float shift(float most, float factor) {
+        return most == -INFINITY ? 0.0f : most * factor - RAISED;
+    }
 
     /* Scores become exponentials. Returns what sums of earlier steps are multiplied by. */
     template <int Count>
@@ -128,12 +142,14 @@ struct softmax_rows {
         if (follows) most[Which] = fmaxf(top, before);
         const float less = shift(most[Which], factor);
         /* Exactly 1 where the maximum stays: a fused multiply-add would leave what its product was rounded by. */
-        const float kept = follows ? ex2_approx_ftz(before * factor - less) : 1.0f;
+        const float kept = follows ? ex2_approx_ftz(before * factor - RAISED - less) : 1.0f;
         each_of_row<Which>(scores, [&](float &x, int) { x = ex2_approx_ftz(x * factor - less), added += x; });
         sum[Which] = sum[Which] * kept + added;
         return kept;
     }
 };
+
+using softmax_rows = softmax_rows_of<8, 0>;
 
 /* by: of the two rows. All four threads of a row agree; rare, so warps ask first. */
 template <int Count>
@@ -145,26 +161,46 @@ __device__ inline void rescale(float (&sums)[Count], float2 by) {
 
 /* ---- P as wgmma's A operand from registers ---- */
 
+/* Codes of e4m3. The columns 2 q, 2 q + 1, 2 q + 8 and 2 q + 9 that a thread has of each 16 become neighbours: values lie
+ * in that order, too (fp8.cuh). */
+template <int Slices, int Count>
+__device__ inline void round_to_codes(unsigned (&p)[Slices][4], const float (&scores)[Count]) {
+    static_assert(Count == 16 * Slices);
+    const auto pair = [&](int i) {
+        return (unsigned)__nv_cvt_float2_to_fp8x2(make_float2(scores[i], scores[i + 1]), __NV_SATFINITE, __NV_E4M3);
+    };
+#pragma unroll
+    for (int i = 0; i < Slices; i++)
+#pragma unroll
+        for (int w = 0; w < 4; w++) {
+            const int first = 16 * i + w / 2 * 8 + w % 2 * 2;
+            p[i][w] = pair(first) | pair(first + 4) << 16;
+        }
+}
 template <class S>
-__device__ inline void round_to_operand(unsigned (&p)[S::N / 16][4], const float (&scores)[S::scores]) {
+__device__ inline void round_to_operand(unsigned (&p)[S::p_slices][4], const float (&scores)[S::scores]) {
+    if constexpr (S::fp8) {
+        round_to_codes(p, scores);
+    } else {
 #pragma unroll
-    for (int i = 0; i < S::N / 16; i++)
+        for (int i = 0; i < S::p_slices; i++)
 #pragma unroll
-        for (int w = 0; w < 4; w++)
-            p[i][w] = cvt_rn_x2(typename S::T(), scores[8 * i + 2 * w], scores[8 * i + 2 * w + 1]);
+            for (int w = 0; w < 4; w++)
+                p[i][w] = cvt_rn_x2(typename S::T(), scores[8 * i + 2 * w], scores[8 * i + 2 * w + 1]);
+    }
 }
 /* Its registers are read until here. */
 template <class S>
-__device__ inline void keep_operand(const unsigned (&p)[S::N / 16][4]) {
+__device__ inline void keep_operand(const unsigned (&p)[S::p_slices][4]) {
 #pragma unroll
-    for (int i = 0; i < S::N / 16; i++) asm volatile("" ::"r"(p[i][0]), "r"(p[i][1]), "r"(p[i][2]), "r"(p[i][3]));
+    for (int i = 0; i < S::p_slices; i++) asm volatile("" ::"r"(p[i][0]), "r"(p[i][1]), "r"(p[i][2]), "r"(p[i][3]));
 }
 
 /* ---- results ---- */
 
 template <class S>
-__device__ inline typename S::T *attention_row(const attention_args &a, const attention_place &place, int row) {
-    return (typename S::T *)a.out + attention_query<S>(a, row) * a.out_strides.row + place.batch * a.out_strides.batch +
+__device__ inline typename S::O *attention_row(const attention_args &a, const attention_place &place, int row) {
+    return (typename S::O *)a.out + attention_query<S>(a, row) * a.out_strides.row + place.batch * a.out_strides.batch +
            attention_head<S>(a, place, row) * a.out_strides.head;
 }
 template <class S>
@@ -180,9 +216,8 @@ __device__ inline int64_t attention_part_row(const attention_args &a, const atte
 }
 
 /* row: the thread's first. */
-template <class S>
-__device__ inline void store_lse(const attention_args &a, const attention_place &place, const softmax_rows &rows,
-                                 int row) {
+template <class S, class Rows>
+__device__ inline void store_lse(const attention_args &a, const attention_place &place, const Rows &rows, int row) {
     if (threadIdx.x % 4 != 0) return;
 #pragma unroll
     for (int r = 0; r < 2; r++) {
@@ -232,7 +267,7 @@ __device__ inline void store_rows(const attention_rows_out &to, const float (&su
     const uint32_t own = unkept(to.room + (uint32_t)(to.group * 64 * 128));
 #pragma unroll
     for (int chunk = 0; chunk < Columns / 64; chunk++)
-        put_chunk<typename S::T>(own + (uint32_t)(chunk * S::M * 128), sums, chunk);
+        put_chunk<typename S::O>(own + (uint32_t)(chunk * S::M * 128), sums, chunk);
     __syncwarp();
     if (to.in_pieces)
         copy_pieces<S, Columns>(to, own, row_of);
@@ -241,12 +276,13 @@ __device__ inline void store_rows(const attention_rows_out &to, const float (&su
 }
 
 /* room: for the result of all rows of the tile. */
-template <class S>
+template <class S, class Rows>
 __device__ inline void attention_store(const attention_args &a, const attention_place &place, float (&sums)[S::sums],
-                                       const softmax_rows &rows, uint32_t room, int group) {
+                                       const Rows &rows, uint32_t room, int group) {
     const int row = place.m + fragment_row(group);
-    each_of_row<0>(sums, [&](float &x, int) { x *= rows.by[0]; });
-    each_of_row<1>(sums, [&](float &x, int) { x *= rows.by[1]; });
+    const float of_values = S::scaled ? attention_value_scale(a, place.batch, place.head) : 1.0f;
+    each_of_row<0>(sums, [&](float &x, int) { x *= rows.by[0] * of_values; });
+    each_of_row<1>(sums, [&](float &x, int) { x *= rows.by[1] * of_values; });
     wgmma_settle(sums); /* multiplied once, whichever way they leave */
     if constexpr (S::packed)
         if (a.part_out) { /* in fp32 */
@@ -269,7 +305,7 @@ __device__ inline void attention_store_none(const attention_args &a, const atten
         if (S::packed && a.part_out)
             a.part_out[attention_part_row<S>(a, place, row) * a.values + column] = 0.0f;
         else
-            attention_row<S>(a, place, row)[column] = from_float<typename S::T>(0.0f);
+            attention_row<S>(a, place, row)[column] = from_float<typename S::O>(0.0f);
     }
     for (int i = thread_of_warpgroup(); i < rows; i += 128) {
         const float sink = a.sink ? a.sink[attention_head<S>(a, place, first + i)] : -INFINITY;

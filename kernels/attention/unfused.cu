@@ -1,6 +1,7 @@
 /* The baseline of attention: see unfused.h. */
 #include "attention/call.cuh"
 #include "attention/scores.cuh"
+#include "cuda/maps/plain.cuh"
 #include "cuda/ptx/griddepcontrol.cuh"
 #include "gemm/best.cuh"
 
@@ -44,8 +45,9 @@ __global__ void __launch_bounds__(256)
     const attention_mask mask = attention_mask_within(a.mask, span);
     const attention_keys keys = attention_keys_among(mask, row, row, span.keys);
     const float slope = a.slope ? a.slope[head] : 0.0f, sink = a.sink ? a.sink[head] : -INFINITY;
+    const float own_scale = attention_score_scale(a, batch, head);
     const auto score = [&](int j) {
-        const float x = from[j] * a.scale, capped = a.softcap > 0.0f ? a.softcap * tanhf(x / a.softcap) : x;
+        const float x = from[j] * own_scale, capped = a.softcap > 0.0f ? a.softcap * tanhf(x / a.softcap) : x;
         return capped - slope * fabsf((float)(row + mask.shift - j));
     };
     const auto over_block = [&](float v, auto merge) {
@@ -64,7 +66,7 @@ __global__ void __launch_bounds__(256)
     for (int j = keys.begin + thread; j < keys.end; j += 256) sum += __expf(score(j) - less);
     sum = over_block(sum, [](float x, float y) { return x + y; });
     if (sink != -INFINITY) sum += __expf(sink - less);
-    const float scale = sum == 0.0f ? 0.0f : 1.0f / sum;
+    const float scale = sum == 0.0f ? 0.0f : attention_value_scale(a, batch, head) / sum;
     for (int j = thread; j < (int)line; j += 256)
         to[j] = from_float<T>(j >= keys.begin && j < keys.end ? __expf(score(j) - less) * scale : 0.0f);
     if (a.n == 0) /* no product follows */
@@ -153,8 +155,46 @@ static ridge_status unfused_of_type(const ridge_call *call, const attention_args
     return call->dtype == RIDGE_F16 ? unfused<__half>(call, a) : RIDGE_UNSUPPORTED;
 }
 
+/* Codes of [rows, batch, heads, columns], as they lie, in bf16 one behind the other. */
+struct unpack_codes {
+    const uint8_t *from;
+    __nv_bfloat16 *to;
+    attention_strides strides;
+    int batch, heads, columns;
+    __device__ void operator()(int64_t i, int64_t j) const {
+        const int64_t row = i / (batch * heads), head = i % heads, of = i / heads % batch;
+        const __half_raw v =
+            __nv_cvt_fp8_to_halfraw(from[row * strides.row + of * strides.batch + head * strides.head + j], __NV_E4M3);
+        to[i * columns + j] = __float2bfloat16(__half2float(__half(v)));
+    }
+};
+
+static ridge_status unpack(const ridge_call *call, const void **base, attention_strides *strides, int64_t rows,
+                           int batch, int heads, int columns, __nv_bfloat16 **to) {
+    const int64_t lines = rows * batch * heads;
+    RIDGE_TRY(
+        launch_plain(call, lines, columns, unpack_codes{(const uint8_t *)*base, *to, *strides, batch, heads, columns}));
+    *base = *to, *to += lines * columns;
+    *strides = {(int64_t)batch * heads * columns, (int64_t)heads * columns, columns};
+    return RIDGE_OK;
+}
+
+static ridge_status unfused_codes(const ridge_call *call, attention_args a) {
+    __nv_bfloat16 *to = (__nv_bfloat16 *)call->scratch;
+    ridge_call behind = *call;
+    behind.scratch = to + attention_unpacked_elements(call->dim);
+    RIDGE_TRY(unpack(call, &a.q, &a.q_strides, a.m, a.batch, a.heads, a.depth, &to));
+    RIDGE_TRY(unpack(call, &a.k, &a.k_strides, a.n, a.batch, a.heads / a.group, a.depth, &to));
+    RIDGE_TRY(unpack(call, &a.v, &a.v_strides, a.n, a.batch, a.heads / a.group, a.values, &to));
+    return unfused<__nv_bfloat16>(&behind, a);
+}
+
 }  // namespace ridge
 
+extern "C" ridge_status attention_fp8_cuda_baseline(const ridge_call *call) {
+    if (call->dtype != RIDGE_BF16) return RIDGE_UNSUPPORTED;
+    return ridge::unfused_codes(call, ridge::attention_fp8_args_of(call));
+}
 extern "C" ridge_status attention_cuda_baseline(const ridge_call *call) {
     return ridge::unfused_of_type(call, ridge::attention_args_of(call));
 }

@@ -18,7 +18,7 @@ namespace ridge {
  * each step a tenth longer where there is one part. */
 template <typename Type, int Depth, int Values, int Lines, bool Keys, bool OfX, bool OfY, bool Shaped,
           bool Parted = false>
-struct backward_shape {
+struct backward_shape : attention_operands<Type, Lines> {
     using T = Type;
     static constexpr int D = Depth, V = Values, N = Lines, groups = 2, M = 64 * groups, threads = 128 * (groups + 1);
     static constexpr bool of_keys = Keys, of_x = OfX, of_y = OfY, shaped = Shaped, packed = false, varlen = false,

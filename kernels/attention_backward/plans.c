@@ -37,10 +37,10 @@ static const char *refusal_of(const backward_tile *t, const ridge_problem *p) {
     if (dim[ATTENTION_D] > t->depth || dim[ATTENTION_V] > t->values) return "for fewer dimensions of a head";
     if (dim[ATTENTION_M] < 1 || dim[ATTENTION_N] < 1 || dim[ATTENTION_BATCH] < 1)
         return "for one query, one key and more";
-    if (!attention_is_in_pieces(p, BACKWARD_Q, ATTENTION_OF_QUERIES) ||
-        !attention_is_in_pieces(p, BACKWARD_DOUT, ATTENTION_OF_QUERIES) ||
-        !attention_is_in_pieces(p, BACKWARD_K, ATTENTION_OF_KEYS) ||
-        !attention_is_in_pieces(p, BACKWARD_V, ATTENTION_OF_KEYS))
+    if (!attention_is_in_pieces(p, BACKWARD_Q, ATTENTION_OF_QUERIES, 2) ||
+        !attention_is_in_pieces(p, BACKWARD_DOUT, ATTENTION_OF_QUERIES, 2) ||
+        !attention_is_in_pieces(p, BACKWARD_K, ATTENTION_OF_KEYS, 2) ||
+        !attention_is_in_pieces(p, BACKWARD_V, ATTENTION_OF_KEYS, 2))
         return "for rows of q, k, v and dout that begin at multiples of 16 bytes";
     return NULL;
 }

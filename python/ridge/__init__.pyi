@@ -106,6 +106,22 @@ def attention_varlen(
     **how: Unpack[_How],
 ) -> tuple[_A, _A]: ...
 def batched_gemm(a: _A, b: _A, alpha: float = 1.0, **how: Unpack[_How]) -> _A: ...
+def fp8_attention(
+    q: _A,
+    k: _A,
+    v: _A,
+    q_scale: _A,
+    k_scale: _A,
+    v_scale: _A,
+    causal: bool = False,
+    scale: float = 0.0,
+    window: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    sink: _A | None = None,
+    slope: _A | None = None,
+    dtype: Any = None,
+    **how: Unpack[_How],
+) -> tuple[_A, _A]: ...
 def fp8_ffn(
     x: _A, x_scale: _A, w1: _A, w1_scale: _A, w2: _A, w2_scale: _A, dtype: Any = None, **how: Unpack[_How]
 ) -> _A: ...

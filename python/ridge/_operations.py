@@ -291,6 +291,28 @@ def attention_varlen(
     return out, lse
 
 
+def fp8_attention(
+    q, k, v, q_scale, k_scale, v_scale, causal=False, scale=0.0, window=(-1, -1), softcap=0.0, sink=None, slope=None,
+    dtype=None, **how
+):  # fmt: skip
+    """attention of float8_e4m3fn q, k and v, whose codes are multiplied by scales of heads.
+
+    q_scale float32 [batch, heads], k_scale and v_scale float32 [batch, kv_heads]; shapes and options are those of attention.
+    dtype of out: float32, which None is on a CPU; on a GPU bfloat16, which None is there for PyTorch's tensors, or float16.
+    """
+    batch, heads, m, _ = _dims(q, "q", ("batch", "heads", "m", "d"))
+    _dims(k, "k", ("batch", "kv_heads", "n", "d"))
+    shape = batch, heads, m, _dims(v, "v", ("batch", "kv_heads", "n", "dv"))[3]
+    if dtype is None and getattr(q, "is_cuda", False):
+        dtype = sys.modules["torch"].bfloat16
+    out = _empty_f32(q, shape) if dtype is None else _empty(q, shape, dtype)
+    lse = _empty_f32(q, (batch, heads, m))
+    inputs = [*map(_rows_first, (q, k, v)), sink, slope, q_scale, k_scale, v_scale]
+    options = [scale, int(causal), *window, softcap, 0, 0, 0]
+    apply("fp8_attention", inputs, [_rows_first(out), _rows_first(lse)], options=options, **how)
+    return out, lse
+
+
 def attention_paged(
     q, k, v, table, lengths, causal=False, scale=0.0, window=(-1, -1), softcap=0.0, sink=None, slope=None, **how
 ):

@@ -341,6 +341,23 @@ ridge_status ridge_attention_paged(ridge_context *context, const DLTensor *q, co
     return apply_attention(context, &c, error);
 }
 
+ridge_status ridge_fp8_attention(ridge_context *context, const DLTensor *q, const DLTensor *q_scale, const DLTensor *k,
+                                 const DLTensor *k_scale, const DLTensor *v, const DLTensor *v_scale,
+                                 const ridge_attention_options *options, const DLTensor *out, const DLTensor *lse,
+                                 ridge_error *error) {
+    static const char *const name[] = {"q", "k", "v", "out", "lse"};
+    const DLTensor *const tensor[] = {q, k, v, out, lse}, *const scales[] = {q_scale, k_scale, v_scale};
+    const attention_call c = {.target = "fp8_attention",
+                              .tensor = tensor,
+                              .name = name,
+                              .n_in = 3,
+                              .n_out = 2,
+                              .options = options,
+                              .behind = scales,
+                              .n_behind = 3};
+    return apply_attention(context, &c, error);
+}
+
 ridge_status ridge_attention_backward(ridge_context *context, const ridge_attention_saved *saved, const DLTensor *dout,
                                       const ridge_attention_options *options, const DLTensor *dq, const DLTensor *dk,
                                       const DLTensor *dv, const DLTensor *dsink, ridge_error *error) {

@@ -73,7 +73,8 @@ static attention_span attention_span_of_all(const ridge_oracle_call *call, int64
 }
 
 static void oracle(const ridge_oracle_call *call) {
-    attention_oracle(call, &(attention_reading){call, attention_span_of_all, attention_line_in_rows});
+    attention_oracle(call,
+                     &(attention_reading){.call = call, .span = attention_span_of_all, .line = attention_line_in_rows});
 }
 
 static const ridge_variant variants[] = {

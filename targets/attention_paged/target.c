@@ -100,7 +100,7 @@ static void rows_call_of(const ridge_oracle_call *paged, rows_call *rows) {
 static void oracle(const ridge_oracle_call *paged) {
     rows_call rows;
     rows_call_of(paged, &rows);
-    attention_oracle(&rows.call, &(attention_reading){paged, span_of, line_of});
+    attention_oracle(&rows.call, &(attention_reading){.call = paged, .span = span_of, .line = line_of});
 }
 static void bound(const ridge_oracle_call *paged, ridge_fill_kind kind, int output, ridge_bound *b) {
     rows_call rows;

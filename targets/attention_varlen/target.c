@@ -71,7 +71,7 @@ static attention_span span_of(const ridge_oracle_call *call, int64_t row, int64_
 }
 
 static void oracle(const ridge_oracle_call *call) {
-    attention_oracle(call, &(attention_reading){call, span_of, attention_line_in_rows});
+    attention_oracle(call, &(attention_reading){.call = call, .span = span_of, .line = attention_line_in_rows});
 }
 
 static const char *reject(const ridge_case *c) {

@@ -299,6 +299,25 @@ class Calls:
         for i, j in indices((3, 5)):
             self.assertAlmostEqual(self.kind.read(c, (i, j)), 128 * 2.0**i * (1 - j), delta=1e-2)
 
+    def test_attention_in_fp8(self):
+        """A query sees two keys alike, whose values are averaged: 448 and -224, times the scale of their head."""
+        q, k, v = self.kind.empty((2, 3, 1, 128)), self.kind.empty((2, 1, 2, 128)), self.kind.empty((2, 1, 2, 128))
+        self.kind.fill(q, {index: 1.0 for index in indices((2, 3, 1, 128))})
+        self.kind.fill(k, {index: 2.0 for index in indices((2, 1, 2, 128))})
+        self.kind.fill(v, {index: 1.0 if index[3] % 2 == 0 else -0.5 for index in indices((2, 1, 2, 128))})
+        (q, _), (k, _), (v, _) = map(ridge.quantize_fp8_blocks, (q, k, v))
+        scales = [self.kind.empty((2, heads)) for heads in (3, 1, 1)]
+        for t, heads in zip(scales, (3, 1, 1)):
+            self.kind.fill(t, {(i, j): 2.0 ** (i + j) / 448 for i, j in indices((2, heads))})
+        out, lse = ridge.fp8_attention(q, k, v, *scales, scale=1.0)
+        self.assertEqual((tuple(out.shape), tuple(lse.shape)), ((2, 3, 1, 128), (2, 3, 1)))
+        for i, j, _, e in indices((2, 3, 1, 128)):
+            want = 2.0**i * (1.0 if e % 2 == 0 else -0.5)
+            self.assertAlmostEqual(self.kind.read(out, (i, j, 0, e)), want, delta=0.01)
+        for i, j, _ in indices((2, 3, 1)):
+            want = 128 * 4.0**i * 2.0**j + math.log(2)
+            self.assertAlmostEqual(self.kind.read(lse, (i, j, 0)), want, delta=1e-4 * want)
+
     def test_feed_forward_in_fp8(self):
         """Of ones: gates and ups are 1, hidden values silu(1), the largest of their blocks, which codes have exactly."""
         x, w1, w2 = (self.kind.empty(shape) for shape in ((2, 256), (256, 256), (256, 128)))

@@ -159,6 +159,8 @@ def samples_without_gradient():
     x, w = randn(4, 256, grad=False), randn(8, 256, grad=False)
     q, s = ridge.quantize_fp8_blocks(x)
     wq, ws = ridge.quantize_fp8_blocks(w)
+    codes = [randn(1, 2, 5, 8, grad=False).to(torch.float8_e4m3fn) for _ in "qkv"]
+    yield "fp8_attention", (*codes, *(torch.rand(1, 2) for _ in "qkv"))
     yield "quantize_fp8_blocks", (x,)
     yield "fp8_gemm", (q, s, wq, ws)
     w1, w2 = (randn(*shape, grad=False).to(torch.float8_e4m3fn) for shape in ((24, 256), (256, 12)))

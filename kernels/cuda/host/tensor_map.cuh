@@ -86,7 +86,7 @@ template <typename T>
 bool make_map_4d(CUtensorMap *map, const void *base, const cuuint64_t (&extents)[4], const cuuint64_t (&strides)[3],
                  int lines) {
     static const tensor_map_encoder encode = find_encoder();
-    const cuuint32_t box[4] = {64, (cuuint32_t)lines, 1, 1}, step[4] = {1, 1, 1, 1};
+    const cuuint32_t box[4] = {128 / (int)sizeof(T), (cuuint32_t)lines, 1, 1}, step[4] = {1, 1, 1, 1};
     const CUresult answer = !encode ? CUDA_ERROR_NOT_FOUND
                                     : encode(map, map_type<T>, 4, (void *)base, extents, strides, box, step,
                                              CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,

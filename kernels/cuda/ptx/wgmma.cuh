@@ -78,6 +78,7 @@ __device__ inline void wgmma_finish(float (&d)[N]) {
 #define RIDGE_SUMS_32(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16)
 #define RIDGE_SUMS_36(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_4(d, 32)
 #define RIDGE_SUMS_40(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_4(d, 32), RIDGE_AT_4(d, 36)
+#define RIDGE_SUMS_48(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_16(d, 32)
 #define RIDGE_SUMS_52(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_16(d, 32), RIDGE_AT_4(d, 48)
 #define RIDGE_SUMS_64(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_16(d, 32), RIDGE_AT_16(d, 48)
 #define RIDGE_SUMS_128(d) \
@@ -97,10 +98,14 @@ __device__ inline void wgmma_finish(float (&d)[N]) {
     RIDGE_NAMES_36     \
     ","                \
     "%36,%37,%38,%39"
-#define RIDGE_NAMES_52 \
+#define RIDGE_NAMES_48 \
     RIDGE_NAMES_40     \
     ","                \
-    "%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51"
+    "%40,%41,%42,%43,%44,%45,%46,%47"
+#define RIDGE_NAMES_52 \
+    RIDGE_NAMES_48     \
+    ","                \
+    "%48,%49,%50,%51"
 #define RIDGE_NAMES_64 \
     RIDGE_NAMES_52     \
     ","                \
@@ -188,10 +193,22 @@ struct wgmma_type<tf32> {
         static_assert(TA == 0 && TB == 0, "operands of 8 bits are K-major");           \
         RIDGE_WGMMA(n, shape, "f32." name "." name, a_, b_, p_, "", );                 \
     }
+#define RIDGE_WGMMA_8_RS(n, shape, name, a0, a1, a2, a3, b_, p_)                                                     \
+    template <int TB>                                                                                                \
+    static __device__ void run_rs(float(&d)[n], const unsigned(&a)[4], uint64_t b, int accumulate) {                 \
+        static_assert(TB == 0, "operands of 8 bits are K-major");                                                    \
+        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " p_ ", 0;\nwgmma.mma_async.sync.aligned." shape ".f32." name \
+                     "." name " {" RIDGE_NAMES_##n "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b_ ", p, 1, 1;\n}"        \
+                     : RIDGE_SUMS_##n(d)                                                                             \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate));                         \
+    }
 template <>
 struct wgmma_type<e4m3> {
     RIDGE_WGMMA_8(128, "m64n256k32", "e4m3", "%128", "%129", "%130")
     RIDGE_WGMMA_8(64, "m64n128k32", "e4m3", "%64", "%65", "%66")
+    RIDGE_WGMMA_8(48, "m64n96k32", "e4m3", "%48", "%49", "%50")
+    RIDGE_WGMMA_8_RS(64, "m64n128k32", "e4m3", "%64", "%65", "%66", "%67", "%68", "%69")
+    RIDGE_WGMMA_8_RS(32, "m64n64k32", "e4m3", "%32", "%33", "%34", "%35", "%36", "%37")
 };
 
 template <typename T, int N, bool KA, bool KB>
@@ -231,6 +248,7 @@ __device__ inline void wgmma_rs(float (&d)[36], float (&e)[36], const unsigned (
 #undef RIDGE_WGMMA_FROM_OF
 #undef RIDGE_WGMMA_FROM
 #undef RIDGE_WGMMA_8
+#undef RIDGE_WGMMA_8_RS
 #undef RIDGE_WGMMA_TF32
 #undef RIDGE_WGMMA_16
 #undef RIDGE_WGMMA_16_RS
@@ -242,6 +260,7 @@ __device__ inline void wgmma_rs(float (&d)[36], float (&e)[36], const unsigned (
 #undef RIDGE_NAMES_72
 #undef RIDGE_NAMES_64
 #undef RIDGE_NAMES_52
+#undef RIDGE_NAMES_48
 #undef RIDGE_NAMES_40
 #undef RIDGE_NAMES_36
 #undef RIDGE_NAMES_28
@@ -249,6 +268,7 @@ __device__ inline void wgmma_rs(float (&d)[36], float (&e)[36], const unsigned (
 #undef RIDGE_SUMS_128
 #undef RIDGE_SUMS_64
 #undef RIDGE_SUMS_52
+#undef RIDGE_SUMS_48
 #undef RIDGE_SUMS_40
 #undef RIDGE_SUMS_36
 #undef RIDGE_SUMS_28

@@ -41,6 +41,7 @@ attention_backward: OpOverloadPacket
 attention_paged: OpOverloadPacket
 attention_varlen: OpOverloadPacket
 batched_gemm: OpOverloadPacket
+fp8_attention: OpOverloadPacket
 fp8_ffn: OpOverloadPacket
 fp8_gemm: OpOverloadPacket
 gemm: OpOverloadPacket

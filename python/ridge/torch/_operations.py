@@ -128,6 +128,11 @@ OPERATIONS = (
         "(Tensor x, Tensor w1, Tensor w2, Tensor gates, Tensor dy) -> (Tensor dx, Tensor dw1, Tensor dw2)",
     ),
     Operation(
+        "fp8_attention",
+        "(Tensor q, Tensor k, Tensor v, Tensor q_scale, Tensor k_scale, Tensor v_scale, "
+        f"{_SEEN}, ScalarType? dtype=None) -> (Tensor out, Tensor lse)",
+    ),
+    Operation(
         "fp8_ffn",
         "(Tensor x, Tensor x_scale, Tensor w1, Tensor w1_scale, Tensor w2, Tensor w2_scale, ScalarType? dtype=None) "
         "-> (Tensor y)",

@@ -1,0 +1,40 @@
+/* Attention of e4m3: dims, options and first inputs of attention, then scales, q [batch, heads], k and v [batch, kv_heads]:
+ * scores are scale q_scale k_scale q . k, and the result is v_scale times the sum. Of C and CUDA. */
+#ifndef RIDGE_ATTENTION_FP8_H
+#define RIDGE_ATTENTION_FP8_H
+
+#include "attention/ways.h"
+
+enum { ATTENTION_IN_Q_SCALE = ATTENTION_INPUTS, ATTENTION_IN_K_SCALE, ATTENTION_IN_V_SCALE };
+
+/* As in tiles.h. Times of a step and of a tile are estimates. */
+#define ATTENTION_FP8_TILES(X)                                                      \
+    X(tile_64, 64, 64, 128, 2, false, 0.9, 2.4, "128 queries by 128 keys, d to 64") \
+    X(tile_128, 128, 128, 96, 2, false, 0.9, 2.6, "128 queries by 96 keys, d to 128")
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ATTENTION_ONE_MORE(...) +1
+enum { ATTENTION_FP8_WAYS = 0 ATTENTION_FP8_TILES(ATTENTION_ONE_MORE) + 1 };
+#undef ATTENTION_ONE_MORE
+extern const ridge_way attention_fp8_ways[ATTENTION_FP8_WAYS];
+
+/* Codes of a line of turned values, and of all lines. */
+static inline int64_t attention_turned_line(int64_t n) { return (n + 127) / 128 * 128; }
+static inline int64_t attention_turned_bytes(const int64_t *dim) {
+    return dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS] * dim[ATTENTION_V] * attention_turned_line(dim[ATTENTION_N]);
+}
+
+/* The baseline: operands in bf16 through memory, then attention's. */
+int64_t attention_unpacked_elements(const int64_t *dim);
+size_t attention_fp8_unfused_scratch(const ridge_case *c, int threads);
+void attention_fp8_unfused_traffic(const ridge_case *c, ridge_traffic *traffic);
+void attention_fp8_work(const ridge_case *c, ridge_work *w);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
