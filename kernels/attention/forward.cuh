@@ -73,11 +73,12 @@ struct attention_source {
     __device__ void load(uint32_t to, const CUtensorMap *map, uint32_t barrier, const attention_place &place) const {
         load_lines<S::N, Columns, 0, S::line>(to, map, barrier, step * S::N, place.kv_head, place.batch);
     }
-    /* Of values that lie turned: the step's columns of all lines. */
-    __device__ void load_turned(uint32_t to, const CUtensorMap *map, uint32_t barrier,
+    /* Of values that lie turned: a step's are one piece. */
+    __device__ void load_turned(uint32_t to, const attention_args &a, uint32_t barrier,
                                 const attention_place &place) const {
+        const char *const head = (const char *)a.v + place.batch * a.v_strides.batch + place.kv_head * a.v_strides.head;
         mbarrier_arrive_expect_tx(barrier, S::v_bytes);
-        cp_async_bulk_tensor_4d(to, map, barrier, step * S::N, 0, place.kv_head, place.batch);
+        cp_async_bulk(to, head + (int64_t)step * S::v_bytes, S::v_bytes, barrier);
     }
 };
 
@@ -124,7 +125,7 @@ __device__ inline void attention_produce(const attention_maps &maps, const atten
         const auto load_v = [&](const attention_source<S> &source) {
             mbarrier_wait_parity(memory.v_empty(v_step), memory.phase(v_step) ^ 1);
             if constexpr (S::fp8)
-                source.load_turned(memory.v(v_step), &maps.v, memory.v_full(v_step), place);
+                source.load_turned(memory.v(v_step), a, memory.v_full(v_step), place);
             else
                 source.template load<S::V>(memory.v(v_step), &maps.v, memory.v_full(v_step), place);
             v_step++;
@@ -233,12 +234,11 @@ struct attention_sums {
     float all[S::sums];
 
     __device__ void restart(void) {}
-    __device__ void multiply(const unsigned (&p)[S::p_slices][4], uint32_t v, bool first) {
+    /* Under way until settle(). */
+    __device__ void multiply(int, const unsigned (&p)[S::p_slices][4], uint32_t v, bool first) {
         multiply_by_lines<S, S::V>(all, p, v, !first);
     }
-    __device__ void settle(void) { wgmma_settle(all); }
-    /* by: what sums so far are to be multiplied by, once P is made that is relative to another maximum. */
-    __device__ void rescale_by(float2 by) { rescale(all, by); }
+    __device__ void settle(int) { wgmma_settle(all); }
 };
 
 /* A warpgroup's part of one tile after the other. The steps of all tiles are one sequence: a tile's first scores are under
@@ -311,15 +311,21 @@ struct attention_consumer {
         }
     }
 
-    /* sums (+)= P V of this step: under way. */
-    __device__ void multiply_p(bool first) {
-        mbarrier_wait_parity(memory.v_full(number), memory.phase(number));
+    /* Sums (+)= P V of this step, of that half of V: under way. */
+    __device__ void multiply_p(int half, bool first) {
+        if (half == 0) mbarrier_wait_parity(memory.v_full(number), memory.phase(number));
         wgmma_fence();
-        sums.multiply(p, memory.v(number), first);
+        sums.multiply(half, p, memory.v(number), first);
+    }
+    /* What comes before the last half. Left: products that are under way behind it. */
+    template <int Left>
+    __device__ void finish_first_half(void) {
+        wgmma_wait_group<Left>();
+        sums.settle(0);
     }
     __device__ void finish_sums(void) {
         wgmma_wait_group<0>();
-        sums.settle();
+        sums.settle(S::halves - 1);
         keep_operand<S>(p); /* until now */
         release(memory.v_empty(number));
     }
@@ -330,9 +336,11 @@ struct attention_consumer {
         if constexpr (Ends) mbarrier_wait_parity(memory.q_full(tiles.number), memory.q_phase(tiles.number));
         clear_behind_keys(first);
         order.wait();
+        if constexpr (S::halves > 1) multiply_p(0, first);
         multiply_q(tiles.number, number + 1);
-        multiply_p(first);
-        order.pass_on();
+        if constexpr (S::halves > 1) order.pass_on(), finish_first_half<1>();
+        multiply_p(S::halves - 1, first);
+        if constexpr (S::halves == 1) order.pass_on();
         if constexpr (Ends) count_keys(tiles);
         if constexpr (Ends) rows.finish(shape.factor(), shape.sink_log2), shape.of(tiles.place, group);
         wgmma_wait_group<1>();
@@ -346,7 +354,7 @@ struct attention_consumer {
         number++;
         if constexpr (Ends) return; /* P waits until the sums have left */
         round_to_operand<S>(p, scores);
-        sums.rescale_by(by);
+        rescale(sums.all, by);
     }
 
     __device__ void run(void) {
@@ -369,7 +377,8 @@ struct attention_consumer {
                 round_to_operand<S>(p, scores);
             } else {
                 clear_behind_keys(first);
-                multiply_p(first);
+                if constexpr (S::halves > 1) multiply_p(0, first), finish_first_half<0>();
+                multiply_p(S::halves - 1, first);
                 rows.finish(shape.factor(), shape.sink_log2);
                 finish_sums();
                 end(place, tile);

@@ -9,8 +9,8 @@ enum { ATTENTION_IN_Q_SCALE = ATTENTION_INPUTS, ATTENTION_IN_K_SCALE, ATTENTION_
 
 /* As in tiles.h. Times of a step and of a tile are estimates. */
 #define ATTENTION_FP8_TILES(X)                                                      \
-    X(tile_64, 64, 64, 128, 2, false, 0.9, 2.4, "128 queries by 128 keys, d to 64") \
-    X(tile_128, 128, 128, 96, 2, false, 0.9, 2.6, "128 queries by 96 keys, d to 128")
+    X(tile_64, 64, 64, 160, 2, false, 1.2, 2.4, "128 queries by 160 keys, d to 64") \
+    X(tile_128, 128, 128, 160, 2, false, 1.5, 2.6, "128 queries by 160 keys, d to 128")
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,10 +21,11 @@ enum { ATTENTION_FP8_WAYS = 0 ATTENTION_FP8_TILES(ATTENTION_ONE_MORE) + 1 };
 #undef ATTENTION_ONE_MORE
 extern const ridge_way attention_fp8_ways[ATTENTION_FP8_WAYS];
 
-/* Codes of a line of turned values, and of all lines. */
-static inline int64_t attention_turned_line(int64_t n) { return (n + 127) / 128 * 128; }
-static inline int64_t attention_turned_bytes(const int64_t *dim) {
-    return dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS] * dim[ATTENTION_V] * attention_turned_line(dim[ATTENTION_N]);
+/* Keys of turned values, whole steps of `step`, and bytes of all. */
+static inline int64_t attention_turned_keys(int64_t n, int step) { return (n + step - 1) / step * step; }
+static inline int64_t attention_turned_bytes(const attention_tile *t, const int64_t *dim) {
+    return dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS] * attention_turned_keys(dim[ATTENTION_N], t->keys) *
+           t->values;
 }
 
 /* The baseline: operands in bf16 through memory, then attention's. */

@@ -39,15 +39,6 @@ __device__ inline void multiply_lines(float (&scores)[S::scores], uint32_t own, 
     }
     wgmma_commit_group();
 }
-/* sums = p lines^T: p of 64 rows by S::N columns from registers, as many lines as sums have columns, each of one chunk. */
-template <class S>
-__device__ inline void multiply_by_turned(float (&sums)[S::sums], const unsigned (&p)[S::p_slices][4], uint32_t lines) {
-    const uint64_t right = wgmma_descriptor(lines, 0);
-#pragma unroll
-    for (int i = 0; i < S::p_slices; i++)
-        wgmma_rs<typename S::T, S::V, true>(sums, p[i], right + (uint64_t)(i * wgmma_step<true>), i > 0);
-    wgmma_commit_group();
-}
 /* sums (+)= p lines: p of 64 rows by S::N lines from registers, lines of Columns. */
 template <class S, int Columns>
 __device__ inline void multiply_by_lines(float (&sums)[Columns / 2], const unsigned (&p)[S::N / 16][4], uint32_t lines,

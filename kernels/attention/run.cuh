@@ -45,7 +45,7 @@ inline void take_parts(attention_args *a, const attention_tile &tile, const ridg
     a->part_lse = a->part_out + a->parts * rows * a->values;
 }
 
-/* Tensor maps of k and v: rows of a batch, or of a page; of values that lie turned, rows are dimensions. */
+/* Tensor maps of k and v: rows of a batch, or of a page. Values that lie turned have none. */
 template <class S>
 inline bool map_keys(attention_maps *maps, const attention_args &a) {
     using T = typename S::T;
@@ -56,9 +56,7 @@ inline bool map_keys(attention_maps *maps, const attention_args &a) {
                attention_map_of<T>(&maps->v, a.v, a.v_strides, rows, pages, kv_heads, a.values, lines);
     }
     if (!attention_map_of<T>(&maps->k, a.k, a.k_strides, a.n, a.batch, kv_heads, a.depth, S::N)) return false;
-    if (S::fp8)
-        return attention_map_of<T>(&maps->v, a.v, a.v_strides, a.values, a.batch, kv_heads, (int)a.v_strides.row, S::V);
-    return attention_map_of<T>(&maps->v, a.v, a.v_strides, a.n, a.batch, kv_heads, a.values, S::N);
+    return S::fp8 || attention_map_of<T>(&maps->v, a.v, a.v_strides, a.n, a.batch, kv_heads, a.values, S::N);
 }
 
 template <class S>

@@ -58,7 +58,7 @@ struct attention_shape : attention_operands<Type, Keys, Result> {
     static constexpr int line_columns = (D + line - 1) / line * line;
     static constexpr int q_operand = M * line_columns * (int)sizeof(T), result = M * V * (int)sizeof(O);
     static constexpr int q_bytes = fp8 && result > q_operand ? result : q_operand;
-    static constexpr int k_bytes = N * line_columns * (int)sizeof(T), v_bytes = V * (fp8 ? 128 : N * (int)sizeof(T));
+    static constexpr int k_bytes = N * line_columns * (int)sizeof(T), v_bytes = N * V * (int)sizeof(T);
     /* Of Q: a second one where there is room, so that a tile begins while the result of the one before leaves. */
     static constexpr int q_places = !Packed && 2 * q_bytes + stages * (k_bytes + v_bytes) <= 226 * 1024 ? 2 : 1;
     static constexpr bool across = q_places > 1 && Groups < 3; /* steps of one tile overlap those of the next */
@@ -70,8 +70,8 @@ struct attention_shape : attention_operands<Type, Keys, Result> {
     static constexpr bool varlen = Lie == attention_keys_lie::in_sequences, paged = Lie == attention_keys_lie::in_pages;
     static constexpr bool spans = varlen || paged; /* keys are those of a place's span */
     static_assert(D % 64 == 0 && V % 64 == 0 && N % 16 == 0 && V <= D, "boxes, slices, and the result in Q's place");
-    static_assert(!fp8 || (N <= line && !Packed),
-                  "a line of values that lie turned has a step's keys; heads have scales");
+    static constexpr int halves = fp8 ? V / 64 : 1; /* of V, whose sums a step has one after the other */
+    static_assert(!fp8 || (N % 32 == 0 && V <= 128 && !Packed), "slices of K, halves; scales are those of one head");
 };
 
 /* A tensor of T: strides in elements. */

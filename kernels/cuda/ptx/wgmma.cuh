@@ -39,6 +39,10 @@ __device__ inline uint64_t wgmma_descriptor(uint32_t address, int chunk) {
 __device__ inline uint64_t wgmma_descriptor_64B(uint32_t address) {
     return (uint64_t)((address & 0x3ffff) >> 4) | (uint64_t)1 << 16 | (uint64_t)(512 >> 4) << 32 | (uint64_t)2 << 62;
 }
+/* And of 32 bytes, a slice of K. */
+__device__ inline uint64_t wgmma_descriptor_32B(uint32_t address) {
+    return (uint64_t)((address & 0x3ffff) >> 4) | (uint64_t)1 << 16 | (uint64_t)(256 >> 4) << 32 | (uint64_t)3 << 62;
+}
 /* From one slice of K (32 bytes of a line, or 16 lines) to the next, in a descriptor's units. */
 template <bool KMajor>
 constexpr int wgmma_step = (KMajor ? 32 : 16 * 128) >> 4;
@@ -78,9 +82,9 @@ __device__ inline void wgmma_finish(float (&d)[N]) {
 #define RIDGE_SUMS_32(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16)
 #define RIDGE_SUMS_36(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_4(d, 32)
 #define RIDGE_SUMS_40(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_4(d, 32), RIDGE_AT_4(d, 36)
-#define RIDGE_SUMS_48(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_16(d, 32)
 #define RIDGE_SUMS_52(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_16(d, 32), RIDGE_AT_4(d, 48)
 #define RIDGE_SUMS_64(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_16(d, 32), RIDGE_AT_16(d, 48)
+#define RIDGE_SUMS_80(d) RIDGE_SUMS_64(d), RIDGE_AT_16(d, 64)
 #define RIDGE_SUMS_128(d) \
     RIDGE_SUMS_64(d), RIDGE_AT_16(d, 64), RIDGE_AT_16(d, 80), RIDGE_AT_16(d, 96), RIDGE_AT_16(d, 112)
 #define RIDGE_NAMES_8 "%0,%1,%2,%3,%4,%5,%6,%7"
@@ -98,14 +102,10 @@ __device__ inline void wgmma_finish(float (&d)[N]) {
     RIDGE_NAMES_36     \
     ","                \
     "%36,%37,%38,%39"
-#define RIDGE_NAMES_48 \
+#define RIDGE_NAMES_52 \
     RIDGE_NAMES_40     \
     ","                \
-    "%40,%41,%42,%43,%44,%45,%46,%47"
-#define RIDGE_NAMES_52 \
-    RIDGE_NAMES_48     \
-    ","                \
-    "%48,%49,%50,%51"
+    "%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51"
 #define RIDGE_NAMES_64 \
     RIDGE_NAMES_52     \
     ","                \
@@ -114,11 +114,15 @@ __device__ inline void wgmma_finish(float (&d)[N]) {
     RIDGE_NAMES_64     \
     ","                \
     "%64,%65,%66,%67,%68,%69,%70,%71"
-#define RIDGE_NAMES_128                                                                                            \
-    RIDGE_NAMES_72                                                                                                 \
-    ","                                                                                                            \
-    "%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98," \
-    "%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,%"    \
+#define RIDGE_NAMES_80 \
+    RIDGE_NAMES_72     \
+    ","                \
+    "%72,%73,%74,%75,%76,%77,%78,%79"
+#define RIDGE_NAMES_128                                                                                         \
+    RIDGE_NAMES_80                                                                                              \
+    ","                                                                                                         \
+    "%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,"                              \
+    "%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,%" \
     "120,%121,%122,%123,%124,%125,%126,%127"
 /* Behind the sums: two descriptors, accumulate, then for 16 bits whether the operands are not K-major. */
 #define RIDGE_WGMMA(n, shape, types, a_, b_, p_, more, ...)                                                   \
@@ -206,8 +210,7 @@ template <>
 struct wgmma_type<e4m3> {
     RIDGE_WGMMA_8(128, "m64n256k32", "e4m3", "%128", "%129", "%130")
     RIDGE_WGMMA_8(64, "m64n128k32", "e4m3", "%64", "%65", "%66")
-    RIDGE_WGMMA_8(48, "m64n96k32", "e4m3", "%48", "%49", "%50")
-    RIDGE_WGMMA_8_RS(64, "m64n128k32", "e4m3", "%64", "%65", "%66", "%67", "%68", "%69")
+    RIDGE_WGMMA_8(80, "m64n160k32", "e4m3", "%80", "%81", "%82")
     RIDGE_WGMMA_8_RS(32, "m64n64k32", "e4m3", "%32", "%33", "%34", "%35", "%36", "%37")
 };
 
@@ -257,10 +260,10 @@ __device__ inline void wgmma_rs(float (&d)[36], float (&e)[36], const unsigned (
 #undef RIDGE_WGMMA
 #undef RIDGE_COMMA
 #undef RIDGE_NAMES_128
+#undef RIDGE_NAMES_80
 #undef RIDGE_NAMES_72
 #undef RIDGE_NAMES_64
 #undef RIDGE_NAMES_52
-#undef RIDGE_NAMES_48
 #undef RIDGE_NAMES_40
 #undef RIDGE_NAMES_36
 #undef RIDGE_NAMES_28
@@ -268,7 +271,6 @@ __device__ inline void wgmma_rs(float (&d)[36], float (&e)[36], const unsigned (
 #undef RIDGE_SUMS_128
 #undef RIDGE_SUMS_64
 #undef RIDGE_SUMS_52
-#undef RIDGE_SUMS_48
 #undef RIDGE_SUMS_40
 #undef RIDGE_SUMS_36
 #undef RIDGE_SUMS_28
