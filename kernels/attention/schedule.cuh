@@ -61,8 +61,9 @@ struct attention_shape : attention_operands<Type, Keys, Result> {
     static constexpr int k_bytes = N * line_columns * (int)sizeof(T), v_bytes = N * V * (int)sizeof(T);
     /* Of Q: a second one where there is room, so that a tile begins while the result of the one before leaves. */
     static constexpr int q_places = !Packed && 2 * q_bytes + stages * (k_bytes + v_bytes) <= 226 * 1024 ? 2 : 1;
-    static constexpr bool across = q_places > 1 && Groups < 3; /* steps of one tile overlap those of the next */
-    static constexpr int scores = N / 2, sums = V / 2;         /* of a thread */
+    static constexpr bool across =
+        q_places > 1 && Groups < 3 && !(fp8 && V > 64 && N > 128); /* steps of one tile overlap those of the next */
+    static constexpr int scores = N / 2, sums = V / 2;             /* of a thread */
     static constexpr int producer_registers = Groups == 2 ? 24 : 32, consumer_registers = Groups == 2 ? 240 : 160;
     static_assert(Groups == 1 || producer_registers + Groups * consumer_registers <= registers_of_warpgroups(threads),
                   "setmaxnreg would wait for registers that the block has not");

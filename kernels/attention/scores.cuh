@@ -30,7 +30,7 @@ struct attention_scores_of {
     static constexpr int heads = S::packed ? 2 : 1;
     float slope[heads], sink_log2[heads]; /* of this thread's rows, or of both */
     attention_span span;                  /* where S::spans */
-    float own_scale;                      /* of the head, where S::scaled */
+    float own_scale;                      /* of the head, where S::scaled: to exponents of two, unless S::shaped */
 
     __device__ attention_scores_of(const attention_args &args, const attention_place &place, int group) : a(args) {
         of(place, group);
@@ -39,7 +39,8 @@ struct attention_scores_of {
     __device__ void of(const attention_place &place, int group) {
         const int row = place.m + group * 64;
         if constexpr (S::spans) span = place.span;
-        if constexpr (S::scaled) own_scale = attention_score_scale(a, place.batch, place.head);
+        if constexpr (S::scaled)
+            own_scale = attention_score_scale(a, place.batch, place.head) * (S::shaped ? 1.0f : LOG2_E);
         first = attention_query<S>(a, row);
         last = attention_query<S>(a, min(row + 63, attention_row_end<S>(a, place) - 1));
 #pragma unroll
@@ -52,12 +53,14 @@ struct attention_scores_of {
         }
     }
     /* From scores to exponents of two. */
-    __device__ float factor(void) const { return S::shaped || turns() ? 1.0f : scale() * LOG2_E; }
+    __device__ float factor(void) const {
+        return S::shaped || turns() ? 1.0f : S::scaled ? own_scale : a.scale * LOG2_E;
+    }
 
     __device__ void apply(float (&scores)[S::scores], int step) const {
-        if (!S::shaped && turns())
+        if (S::scaled && !S::shaped && turns())
 #pragma unroll
-            for (int i = 0; i < S::scores; i++) scores[i] *= scale() * LOG2_E;
+            for (int i = 0; i < S::scores; i++) scores[i] *= own_scale;
         if constexpr (S::shaped) bend<0>(scores, step), bend<1>(scores, step);
         if (first <= last && attention_sees_all(mask(), first, last, step * S::N, (step + 1) * S::N, all_keys()))
             return;
@@ -134,9 +137,9 @@ struct softmax_rows_of {
    private:
     template <int Which, int Count>
     __device__ float take_row(float (&scores)[Count], float factor) {
-        float top = -INFINITY, added = 0.0f;
-        each_of_row<Which>(scores, [&](float x, int) { top = fmaxf(top, x); });
-        top = quad_max(top);
+        float tops[2] = {-INFINITY, -INFINITY}, added = 0.0f; /* two: each maximum waits for the one before */
+        each_of_row<Which>(scores, [&](float x, int i) { tops[i % 2] = fmaxf(tops[i % 2], x); });
+        const float top = quad_max(fmaxf(tops[0], tops[1]));
         const float before = most[Which];
         const bool follows = !((top - before) * factor <= LAG);
         if (follows) most[Which] = fmaxf(top, before);

@@ -82,6 +82,7 @@ __device__ inline void wgmma_finish(float (&d)[N]) {
 #define RIDGE_SUMS_32(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16)
 #define RIDGE_SUMS_36(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_4(d, 32)
 #define RIDGE_SUMS_40(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_4(d, 32), RIDGE_AT_4(d, 36)
+#define RIDGE_SUMS_48(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_16(d, 32)
 #define RIDGE_SUMS_52(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_16(d, 32), RIDGE_AT_4(d, 48)
 #define RIDGE_SUMS_64(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_16(d, 32), RIDGE_AT_16(d, 48)
 #define RIDGE_SUMS_80(d) RIDGE_SUMS_64(d), RIDGE_AT_16(d, 64)
@@ -102,10 +103,14 @@ __device__ inline void wgmma_finish(float (&d)[N]) {
     RIDGE_NAMES_36     \
     ","                \
     "%36,%37,%38,%39"
-#define RIDGE_NAMES_52 \
+#define RIDGE_NAMES_48 \
     RIDGE_NAMES_40     \
     ","                \
-    "%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51"
+    "%40,%41,%42,%43,%44,%45,%46,%47"
+#define RIDGE_NAMES_52 \
+    RIDGE_NAMES_48     \
+    ","                \
+    "%48,%49,%50,%51"
 #define RIDGE_NAMES_64 \
     RIDGE_NAMES_52     \
     ","                \
@@ -210,6 +215,7 @@ template <>
 struct wgmma_type<e4m3> {
     RIDGE_WGMMA_8(128, "m64n256k32", "e4m3", "%128", "%129", "%130")
     RIDGE_WGMMA_8(64, "m64n128k32", "e4m3", "%64", "%65", "%66")
+    RIDGE_WGMMA_8(48, "m64n96k32", "e4m3", "%48", "%49", "%50")
     RIDGE_WGMMA_8(80, "m64n160k32", "e4m3", "%80", "%81", "%82")
     RIDGE_WGMMA_8_RS(32, "m64n64k32", "e4m3", "%32", "%33", "%34", "%35", "%36", "%37")
 };
@@ -264,6 +270,7 @@ __device__ inline void wgmma_rs(float (&d)[36], float (&e)[36], const unsigned (
 #undef RIDGE_NAMES_72
 #undef RIDGE_NAMES_64
 #undef RIDGE_NAMES_52
+#undef RIDGE_NAMES_48
 #undef RIDGE_NAMES_40
 #undef RIDGE_NAMES_36
 #undef RIDGE_NAMES_28
