@@ -1,5 +1,6 @@
-/* Attention's gradients, as its kernels choose and take them. Dims, options and the mask are attention's (../problem.h);
- * P = exp(s - lse) is computed again from q, k and lse. For a query i of head h and a key j that it sees:
+/* Attention's gradients, as its kernels choose and take them. Dims, options and the mask are attention's
+ * (attention/problem.h); P = exp(s - lse) is computed again from q, k and lse. For a query i of head h and a key j that it
+ * sees:
  *
  *     delta_i = out_i . dout_i,  g_ij = P_ij (dout_i . v_j - delta_i) cap'(scale q_i . k_j)
  *     dq_i = scale sum_j g_ij k_j,  dk_j = scale sum_i g_ij q_i,  dv_j = sum_i P_ij dout_i

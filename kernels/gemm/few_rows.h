@@ -1,9 +1,10 @@
 /* The plan of a product in 16 bits of which one operand has up to 16 rows (of A, or columns of B): bandwidth-bound by the
  * other one, which is read once.
  *
- * A block has 128 of the other operand's rows (columns) and a share of K. TMA keeps GEMM_FEW_STAGES slices of 16 KiB in
- * flight for it, and two blocks fit an SM. The blocks of a cluster have shares of the same outputs, and add them through
- * distributed shared memory in the order of the shares: no second launch, and always the same sums. */
+ * A block has 128 of the other operand's rows (columns) and a share of K. TMA keeps six slices of 16 KiB in flight for it
+ * (four where the few rows' lines run across K), and two blocks fit an SM. The blocks of a cluster have shares of the same
+ * outputs, and add them through distributed shared memory in the order of the shares: no second launch, and always the same
+ * sums. */
 #ifndef RIDGE_GEMM_FEW_ROWS_H
 #define RIDGE_GEMM_FEW_ROWS_H
 

@@ -1,5 +1,5 @@
 /* A call of the cross-entropy family on a GPU, and what can be done with it. Of each storage type the operations are
- * compiled once for all targets, in linear_loss_<type>.cu: they have more kernels than all others together. */
+ * compiled once for all targets, in linear/loss_<type>.cu: they have more kernels than all others together. */
 #ifndef RIDGE_KERNELS_CUDA_LINEAR_LOSS_CALL_CUH
 #define RIDGE_KERNELS_CUDA_LINEAR_LOSS_CALL_CUH
 

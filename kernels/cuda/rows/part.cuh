@@ -273,7 +273,7 @@ class row_part {
         return (chain[0] + chain[1]) + (chain[2] + chain[3]);
     }
 
-    /* The sums of x and of x^2. Of 16-bit packs by the tensor cores (mma_m16n8k16.cuh): products exact, sums in fp32.
+    /* The sums of x and of x^2. Of 16-bit packs by the tensor cores (mma/sm80.cuh): products exact, sums in fp32.
      */
     __device__ float2 moments(void) const {
         float x[4] = {0.0f, 0.0f, 0.0f, 0.0f}, squares[4] = {0.0f, 0.0f, 0.0f, 0.0f};

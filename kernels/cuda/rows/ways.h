@@ -18,7 +18,7 @@
  * row has more threads (rows_warp, rows_spread).
  *
  * The list goes from the most special way to the most general one, and the cheapest that takes a problem runs, the
- * first one of several. kernels/model/row_ways.c has the costs. */
+ * first one of several. row_way_time below has the costs. */
 #ifndef RIDGE_KERNELS_CUDA_ROWS_WAYS_H
 #define RIDGE_KERNELS_CUDA_ROWS_WAYS_H
 

@@ -1,5 +1,5 @@
 /* The ways of skinny/ways.h: x w + b in fp32 of few classes, by kernels that end with whole rows of logits, for an Op
- * (see linear_rows in skinny/narrow.cuh) to make of them what is asked for. */
+ * (see linear_rows in skinny/rows_of_logits.cuh) to make of them what is asked for. */
 #ifndef RIDGE_KERNELS_CUDA_SKINNY_RUN_CUH
 #define RIDGE_KERNELS_CUDA_SKINNY_RUN_CUH
 
