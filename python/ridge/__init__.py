@@ -10,6 +10,14 @@ least: only addresses are passed anew. On a GPU the work is enqueued on `stream`
 device unless given) and the call returns without waiting: keep the arrays until that stream is done. It can be captured
 into a CUDA graph once it has been called for the shape.
 
+Operations have a function each, which makes the outputs: y = ridge.rms_norm(x, gamma). Each takes, by name, `variant`,
+`stream`, `context`, and `out`: the array to write, which is then returned, or a tuple of arrays for several outputs, where
+None stands for one that is made. An array of another shape than the operation's is refused; where the operation has a
+`dtype` that is not given, the type of the result is that of `out`.
+
+    ridge.rms_norm(x, gamma, out=y)
+    out, lse = ridge.attention(q, k, v, out=(out, None))
+
 Read-only arrays, JAX's among them, may be inputs but not outputs. ridge records nothing for autograd: tensors that require
 grad are refused unless under torch.no_grad().
 

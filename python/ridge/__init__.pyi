@@ -1,13 +1,19 @@
 # Types of the package's names. An operation's outputs are arrays of the library whose arrays it was given: _A.
 from collections.abc import Sequence
-from typing import Any, TypedDict, TypeVar, type_check_only
+from typing import Any, Generic, TypeAlias, TypeVar, type_check_only
 
-from typing_extensions import Unpack
+from typing_extensions import TypedDict, Unpack
 
 _A = TypeVar("_A")
+_O = TypeVar("_O")  # what out takes: an array, or a tuple in which None stands for one that is made
+_Out2: TypeAlias = tuple[_A | None, _A | None]
+_Out3: TypeAlias = tuple[_A | None, _A | None, _A | None]
+_Out4: TypeAlias = tuple[_A | None, _A | None, _A | None, _A | None]
+_Out5: TypeAlias = tuple[_A | None, _A | None, _A | None, _A | None, _A | None]
 
 @type_check_only
-class _How(TypedDict, total=False):
+class _How(TypedDict, Generic[_O], total=False):
+    out: _O | None
     variant: str | None
     stream: int | None
     context: Context | None
@@ -45,10 +51,10 @@ def apply(
 ) -> None: ...
 def targets() -> dict[str, str]: ...
 def add_layer_norm(
-    x: _A, residual: _A, gamma: _A, beta: _A, eps: float = 1e-5, activation: str = "none", **how: Unpack[_How]
+    x: _A, residual: _A, gamma: _A, beta: _A, eps: float = 1e-5, activation: str = "none", **how: Unpack[_How[_Out2[_A]]]
 ) -> tuple[_A, _A]: ...
 def add_rms_norm(
-    x: _A, residual: _A, gamma: _A, eps: float = 1e-5, activation: str = "none", **how: Unpack[_How]
+    x: _A, residual: _A, gamma: _A, eps: float = 1e-5, activation: str = "none", **how: Unpack[_How[_Out2[_A]]]
 ) -> tuple[_A, _A]: ...
 def attention(
     q: _A,
@@ -60,13 +66,13 @@ def attention(
     softcap: float = 0.0,
     sink: _A | None = None,
     slope: _A | None = None,
-    **how: Unpack[_How],
+    **how: Unpack[_How[_Out2[_A]]],
 ) -> tuple[_A, _A]: ...
 def attention_backward(
     q: _A,
     k: _A,
     v: _A,
-    out: _A,
+    o: _A,
     lse: _A,
     dout: _A,
     causal: bool = False,
@@ -75,7 +81,7 @@ def attention_backward(
     softcap: float = 0.0,
     sink: _A | None = None,
     slope: _A | None = None,
-    **how: Unpack[_How],
+    **how: Unpack[_How[_Out4[_A]]],
 ) -> tuple[_A, _A, _A, _A | None]: ...
 def attention_paged(
     q: _A,
@@ -89,7 +95,7 @@ def attention_paged(
     softcap: float = 0.0,
     sink: _A | None = None,
     slope: _A | None = None,
-    **how: Unpack[_How],
+    **how: Unpack[_How[_Out2[_A]]],
 ) -> tuple[_A, _A]: ...
 def attention_varlen(
     q: _A,
@@ -103,9 +109,9 @@ def attention_varlen(
     softcap: float = 0.0,
     sink: _A | None = None,
     slope: _A | None = None,
-    **how: Unpack[_How],
+    **how: Unpack[_How[_Out2[_A]]],
 ) -> tuple[_A, _A]: ...
-def batched_gemm(a: _A, b: _A, alpha: float = 1.0, **how: Unpack[_How]) -> _A: ...
+def batched_gemm(a: _A, b: _A, alpha: float = 1.0, **how: Unpack[_How[_A]]) -> _A: ...
 def fp8_attention(
     q: _A,
     k: _A,
@@ -120,15 +126,15 @@ def fp8_attention(
     sink: _A | None = None,
     slope: _A | None = None,
     dtype: Any = None,
-    **how: Unpack[_How],
+    **how: Unpack[_How[_Out2[_A]]],
 ) -> tuple[_A, _A]: ...
 def fp8_ffn(
-    x: _A, x_scale: _A, w1: _A, w1_scale: _A, w2: _A, w2_scale: _A, dtype: Any = None, **how: Unpack[_How]
+    x: _A, x_scale: _A, w1: _A, w1_scale: _A, w2: _A, w2_scale: _A, dtype: Any = None, **how: Unpack[_How[_A]]
 ) -> _A: ...
 def fp8_gemm(
-    a: _A, a_scale: _A, b: _A, b_scale: _A, dtype: Any = None, fast: bool = False, **how: Unpack[_How]
+    a: _A, a_scale: _A, b: _A, b_scale: _A, dtype: Any = None, fast: bool = False, **how: Unpack[_How[_A]]
 ) -> _A: ...
-def gemm(a: _A, b: _A, alpha: float = 1.0, dtype: Any = None, **how: Unpack[_How]) -> _A: ...
+def gemm(a: _A, b: _A, alpha: float = 1.0, dtype: Any = None, **how: Unpack[_How[_A]]) -> _A: ...
 def gemm_epilogue(
     a: _A,
     b: _A,
@@ -139,11 +145,11 @@ def gemm_epilogue(
     beta: float = 1.0,
     activation: str = "none",
     dtype: Any = None,
-    **how: Unpack[_How],
+    **how: Unpack[_How[_A]],
 ) -> _A: ...
-def grouped_gemm(a: _A, b: _A, ends: _A, alpha: float = 1.0, **how: Unpack[_How]) -> _A: ...
+def grouped_gemm(a: _A, b: _A, ends: _A, alpha: float = 1.0, **how: Unpack[_How[_A]]) -> _A: ...
 def layer_norm(
-    x: _A, gamma: _A, beta: _A, eps: float = 1e-5, activation: str = "none", **how: Unpack[_How]
+    x: _A, gamma: _A, beta: _A, eps: float = 1e-5, activation: str = "none", **how: Unpack[_How[_A]]
 ) -> _A: ...
 def linear_cross_entropy(
     x: _A,
@@ -153,7 +159,7 @@ def linear_cross_entropy(
     ignore_index: int = -100,
     label_smoothing: float = 0.0,
     z_loss: float = 0.0,
-    **how: Unpack[_How],
+    **how: Unpack[_How[_Out2[_A]]],
 ) -> tuple[_A, _A]: ...
 def linear_cross_entropy_backward(
     x: _A,
@@ -165,7 +171,7 @@ def linear_cross_entropy_backward(
     ignore_index: int = -100,
     label_smoothing: float = 0.0,
     z_loss: float = 0.0,
-    **how: Unpack[_How],
+    **how: Unpack[_How[_Out3[_A]]],
 ) -> tuple[_A, _A, _A]: ...
 def linear_cross_entropy_grad(
     x: _A,
@@ -176,12 +182,12 @@ def linear_cross_entropy_grad(
     ignore_index: int = -100,
     label_smoothing: float = 0.0,
     z_loss: float = 0.0,
-    **how: Unpack[_How],
+    **how: Unpack[_How[_Out5[_A]]],
 ) -> tuple[_A, _A, _A, _A, _A]: ...
-def linear_norm_activation(x: _A, w: _A, b: _A, gamma: _A, beta: _A, **how: Unpack[_How]) -> _A: ...
-def linear_softmax(x: _A, w: _A, b: _A, **how: Unpack[_How]) -> _A: ...
-def masked_softmax(x: _A, mask: _A, scale: float = 1.0, log: bool = False, **how: Unpack[_How]) -> _A: ...
-def nvfp4_gemm(x: _A, q: _A, s: _A, tensor_scale: _A, **how: Unpack[_How]) -> _A: ...
+def linear_norm_activation(x: _A, w: _A, b: _A, gamma: _A, beta: _A, **how: Unpack[_How[_A]]) -> _A: ...
+def linear_softmax(x: _A, w: _A, b: _A, **how: Unpack[_How[_A]]) -> _A: ...
+def masked_softmax(x: _A, mask: _A, scale: float = 1.0, log: bool = False, **how: Unpack[_How[_A]]) -> _A: ...
+def nvfp4_gemm(x: _A, q: _A, s: _A, tensor_scale: _A, **how: Unpack[_How[_A]]) -> _A: ...
 def nvfp4_scaled_gemm(
     a: _A,
     a_scale: _A,
@@ -190,18 +196,18 @@ def nvfp4_scaled_gemm(
     b_scale: _A,
     b_tensor_scale: _A,
     dtype: Any = None,
-    **how: Unpack[_How],
+    **how: Unpack[_How[_A]],
 ) -> _A: ...
-def prune_2_4(x: _A, **how: Unpack[_How]) -> tuple[_A, _A]: ...
-def quantize_fp8_blocks(x: _A, **how: Unpack[_How]) -> tuple[_A, _A]: ...
-def quantize_mxfp4(x: _A, **how: Unpack[_How]) -> tuple[_A, _A]: ...
-def quantize_mxfp8(x: _A, element: str = "e4m3", **how: Unpack[_How]) -> tuple[_A, _A]: ...
-def quantize_nvfp4(x: _A, tensor_scale: _A, **how: Unpack[_How]) -> tuple[_A, _A]: ...
-def rms_norm(x: _A, gamma: _A, eps: float = 1e-5, activation: str = "none", **how: Unpack[_How]) -> _A: ...
-def scaled_softmax(x: _A, scale: float = 1.0, causal: int = 0, log: bool = False, **how: Unpack[_How]) -> _A: ...
-def structured_sparsity(a: _A, codes: _A, b: _A, **how: Unpack[_How]) -> _A: ...
-def structured_sparsity_ffn(x: _A, w1: _A, w1_codes: _A, w2: _A, w2_codes: _A, **how: Unpack[_How]) -> _A: ...
-def swiglu_ffn(x: _A, w1: _A, w2: _A, **how: Unpack[_How]) -> _A: ...
+def prune_2_4(x: _A, **how: Unpack[_How[_Out2[_A]]]) -> tuple[_A, _A]: ...
+def quantize_fp8_blocks(x: _A, **how: Unpack[_How[_Out2[_A]]]) -> tuple[_A, _A]: ...
+def quantize_mxfp4(x: _A, **how: Unpack[_How[_Out2[_A]]]) -> tuple[_A, _A]: ...
+def quantize_mxfp8(x: _A, element: str = "e4m3", **how: Unpack[_How[_Out2[_A]]]) -> tuple[_A, _A]: ...
+def quantize_nvfp4(x: _A, tensor_scale: _A, **how: Unpack[_How[_Out2[_A]]]) -> tuple[_A, _A]: ...
+def rms_norm(x: _A, gamma: _A, eps: float = 1e-5, activation: str = "none", **how: Unpack[_How[_A]]) -> _A: ...
+def scaled_softmax(x: _A, scale: float = 1.0, causal: int = 0, log: bool = False, **how: Unpack[_How[_A]]) -> _A: ...
+def structured_sparsity(a: _A, codes: _A, b: _A, **how: Unpack[_How[_A]]) -> _A: ...
+def structured_sparsity_ffn(x: _A, w1: _A, w1_codes: _A, w2: _A, w2_codes: _A, **how: Unpack[_How[_A]]) -> _A: ...
+def swiglu_ffn(x: _A, w1: _A, w2: _A, **how: Unpack[_How[_A]]) -> _A: ...
 def swiglu_ffn_backward(
-    x: _A, w1: _A, w2: _A, gates: _A, dy: _A, **how: Unpack[_How]
+    x: _A, w1: _A, w2: _A, gates: _A, dy: _A, **how: Unpack[_How[_Out3[_A]]]
 ) -> tuple[_A, _A, _A]: ...

@@ -1,9 +1,8 @@
-"""Operations by name: each makes its outputs and returns them."""
+"""Operations by name: each says what its outputs are, runs, and returns them."""
 import math
-import sys
 
-from ._context import apply
 from ._library import Error
+from ._outputs import output, run, same
 
 
 def _dims(array, name, axes):
@@ -16,38 +15,20 @@ def _dims(array, name, axes):
     return tuple(shape)
 
 
-def _empty(like, shape, dtype=None):
-    """A new array of the library and device of `like`, and of its type unless `dtype` is given."""
-    dtype = dtype or like.dtype
-    if hasattr(like, "new_empty"):
-        return like.new_empty(shape, dtype=dtype)
-    for module in (sys.modules.get("numpy"), sys.modules.get("cupy")):
-        if isinstance(like, getattr(module, "ndarray", ())):
-            return module.empty(shape, dtype=dtype)
-    raise Error(f"outputs of type {type(like).__name__} cannot be made here: pass your own to ridge.apply")
-
-
-def _empty_f32(like, shape):
-    torch = sys.modules.get("torch")
-    return _empty(like, shape, torch.float32 if isinstance(like, getattr(torch, "Tensor", ())) else "float32")
-
-
-def _empty_codes(like, shape, type_name):
-    """A new array of a type of 8 bits or less: PyTorch's, or bytes where there is none of that name."""
-    torch = sys.modules.get("torch")
-    is_torch = isinstance(like, getattr(torch, "Tensor", ()))
-    return _empty(like, shape, getattr(torch, type_name, torch.uint8) if is_torch else "uint8")
-
-
-def _empty_rows(x):
-    """A new float32 array with an element for each row of `x`."""
-    return _empty_f32(x, _dims(x, "x", ("batch", "depth"))[:1])
+def _rows(x):
+    """A float32 output with an element for each row of `x`."""
+    return output(x, _dims(x, "x", ("batch", "depth"))[:1], None, "float32")
 
 
 def _gradients(x, w, b):
-    """New arrays for dx, dw and db."""
+    """Outputs for dx, dw and db."""
     axes = {"x": ("batch", "depth"), "w": ("classes", "depth"), "b": ("classes",)}
-    return [_empty(array, _dims(array, name, axes[name])) for name, array in (("x", x), ("w", w), ("b", b))]
+    return [output(array, _dims(array, name, axes[name])) for name, array in (("x", x), ("w", w), ("b", b))]
+
+
+def _narrow_on_gpu(array):
+    """The name of the result's type where none is asked for, of operands of 8 bits or less."""
+    return "bfloat16" if getattr(array, "is_cuda", False) else "float32"
 
 
 ACTIVATIONS = {"none": 0, "gelu": 1, "gelu_tanh": 2, "silu": 3, "relu": 4}
@@ -56,9 +37,7 @@ ACTIVATIONS = {"none": 0, "gelu": 1, "gelu_tanh": 2, "silu": 3, "relu": 4}
 def _norm(target, x, more, eps, activation, how, outputs=1):
     if activation not in ACTIVATIONS:
         raise Error(f"activation is {activation!r}; it is one of {', '.join(ACTIVATIONS)}")
-    out = [_empty(x, tuple(x.shape)) for _ in range(outputs)]
-    apply(target, [x, *more], out, options=[eps, ACTIVATIONS[activation], 0, 0], **how)
-    return out[0] if outputs == 1 else tuple(out)
+    return run(target, [x, *more], [same(x)] * outputs, how, [eps, ACTIVATIONS[activation], 0, 0])
 
 
 def layer_norm(x, gamma, beta, eps=1e-5, activation="none", **how):
@@ -86,24 +65,20 @@ def scaled_softmax(x, scale=1.0, causal=0, log=False, **how):
 
     causal: rows come in groups of so many; the last of a group sees all columns, each one before it one less.
     """
-    y = _empty(x, tuple(x.shape))
-    apply("scaled_softmax", [x], [y], options=[scale, int(log), causal, 0], **how)
-    return y
+    return run("scaled_softmax", [x], [same(x)], how, [scale, int(log), causal, 0])
 
 
 def masked_softmax(x, mask, scale=1.0, log=False, **how):
     """softmax(scale x + mask) of each row, or its logarithm; mask is of x's shape and type."""
-    y = _empty(x, tuple(x.shape))
-    apply("masked_softmax", [x, mask], [y], options=[scale, int(log), 0, 0], **how)
-    return y
+    return run("masked_softmax", [x, mask], [same(x)], how, [scale, int(log), 0, 0])
 
 
 def quantize_fp8_blocks(x, **how):
     """(q, s) with x about q s: q float8_e4m3fn of x's shape, s float32 with a scale for each 128 columns. NumPy: q are bytes."""
     *rows, cols = x.shape
-    q, s = _empty_codes(x, (*rows, cols), "float8_e4m3fn"), _empty_f32(x, (*rows, -(-cols // 128)))
-    apply("quantize_fp8_blocks", [x], [q, s], **how)
-    return q, s
+    q = output(x, (*rows, cols), None, "float8_e4m3fn")
+    s = output(x, (*rows, -(-cols // 128)), None, "float32")
+    return run("quantize_fp8_blocks", [x], [q, s], how)
 
 
 def quantize_nvfp4(x, tensor_scale, **how):
@@ -112,18 +87,16 @@ def quantize_nvfp4(x, tensor_scale, **how):
     tensor_scale: float32 [1] on x's device, amax / 2688 of the tensor. s is [ceil(rows / 128), 512 ceil(cols / 64)].
     """
     *rows, cols = x.shape
-    q = _empty_codes(x, (*rows, cols // 2), "uint8")
-    s = _empty_codes(x, (-(-math.prod(rows) // 128), 512 * -(-cols // 64)), "float8_e4m3fn")
-    apply("quantize_nvfp4", [x, tensor_scale], [q, s], **how)
-    return q, s
+    q = output(x, (*rows, cols // 2), None, "uint8")
+    s = output(x, (-(-math.prod(rows) // 128), 512 * -(-cols // 64)), None, "float8_e4m3fn")
+    return run("quantize_nvfp4", [x, tensor_scale], [q, s], how)
 
 
 def _quantize_mx(target, x, bytes_of_row, element, how):
     *rows, cols = x.shape
-    q = _empty_codes(x, (*rows, bytes_of_row), element)
-    s = _empty_codes(x, (-(-math.prod(rows) // 128), 512 * -(-cols // 128)), "float8_e8m0fnu")
-    apply(target, [x], [q, s], **how)
-    return q, s
+    q = output(x, (*rows, bytes_of_row), None, element)
+    s = output(x, (-(-math.prod(rows) // 128), 512 * -(-cols // 128)), None, "float8_e8m0fnu")
+    return run(target, [x], [q, s], how)
 
 
 MX_ELEMENTS = {"e4m3": ("quantize_mxfp8", "float8_e4m3fn"), "e5m2": ("quantize_mxfp8_e5m2", "float8_e5m2")}
@@ -147,9 +120,8 @@ def quantize_mxfp4(x, **how):
 
 def nvfp4_gemm(x, q, s, tensor_scale, **how):
     """c [m, n] = tensor_scale x w^T of x [m, k] and of what quantize_nvfp4 made of w [n, k]."""
-    c = _empty(x, (_dims(x, "x", ("m", "k"))[0], _dims(q, "q", ("n", "k / 2"))[0]))
-    apply("nvfp4_gemm", [x, q, s, tensor_scale], [c], **how)
-    return c
+    c = output(x, (_dims(x, "x", ("m", "k"))[0], _dims(q, "q", ("n", "k / 2"))[0]))
+    return run("nvfp4_gemm", [x, q, s, tensor_scale], [c], how)
 
 
 def nvfp4_scaled_gemm(a, a_scale, a_tensor_scale, b, b_scale, b_tensor_scale, dtype=None, **how):
@@ -158,49 +130,36 @@ def nvfp4_scaled_gemm(a, a_scale, a_tensor_scale, b, b_scale, b_tensor_scale, dt
     dtype: float32, which None is on a CPU; on a GPU bfloat16, which None is there for PyTorch's tensors, or float16.
     """
     shape = _dims(a, "a", ("m", "k / 2"))[0], _dims(b, "b", ("n", "k / 2"))[0]
-    if dtype is None and getattr(a, "is_cuda", False):
-        dtype = sys.modules["torch"].bfloat16
-    c = _empty_f32(a, shape) if dtype is None else _empty(a, shape, dtype)
-    apply("nvfp4_scaled_gemm", [a, a_scale, a_tensor_scale, b, b_scale, b_tensor_scale], [c], **how)
-    return c
+    c = output(a, shape, dtype, _narrow_on_gpu(a))
+    return run("nvfp4_scaled_gemm", [a, a_scale, a_tensor_scale, b, b_scale, b_tensor_scale], [c], how)
 
 
 def prune_2_4(x, **how):
     """(values, codes) of 2:4 pruning: the two largest of each four columns, and int32 words of which these are."""
     rows, cols = _dims(x, "x", ("rows", "cols"))
-    torch = sys.modules.get("torch")
-    int32 = torch.int32 if isinstance(x, getattr(torch, "Tensor", ())) else "int32"
-    values, codes = _empty(x, (rows, cols // 2)), _empty(x, (rows, cols // 32), int32)
-    apply("prune_2_4", [x], [values, codes], **how)
-    return values, codes
+    values, codes = output(x, (rows, cols // 2)), output(x, (rows, cols // 32), None, "int32")
+    return run("prune_2_4", [x], [values, codes], how)
 
 
 def structured_sparsity(a, codes, b, **how):
     """c [m, n] = a b^T of what prune_2_4 made of a [m, k]: a [m, k / 2], codes [m, k / 32]; b [n, k]."""
-    c = _empty(b, (_dims(a, "a", ("m", "k / 2"))[0], _dims(b, "b", ("n", "k"))[0]))
-    apply("structured_sparsity", [a, codes, b], [c], **how)
-    return c
+    c = output(b, (_dims(a, "a", ("m", "k / 2"))[0], _dims(b, "b", ("n", "k"))[0]))
+    return run("structured_sparsity", [a, codes, b], [c], how)
 
 
 def structured_sparsity_ffn(x, w1, w1_codes, w2, w2_codes, **how):
     """swiglu_ffn of what prune_2_4 made of its weights: w1 [2 f, d / 2], w2 [d, f / 2], codes [2 f, d / 32] and [d, f / 32]."""
-    y = _empty(x, tuple(x.shape))
-    apply("structured_sparsity_ffn", [x, w1, w1_codes, w2, w2_codes], [y], **how)
-    return y
+    return run("structured_sparsity_ffn", [x, w1, w1_codes, w2, w2_codes], [same(x)], how)
 
 
 def swiglu_ffn(x, w1, w2, **how):
     """(silu(x g^T) (x u^T)) w2^T: x [m, d], w1 [2 f, d] with the rows of g before those of u, w2 [d, f]."""
-    y = _empty(x, tuple(x.shape))
-    apply("swiglu_ffn", [x, w1, w2], [y], **how)
-    return y
+    return run("swiglu_ffn", [x, w1, w2], [same(x)], how)
 
 
 def swiglu_ffn_backward(x, w1, w2, gates, dy, **how):
     """dx, dw1 and dw2 of swiglu_ffn from gates = x w1^T [m, 2 f] and the gradient dy [m, d] with respect to its result."""
-    gradients = tuple(_empty(t, tuple(t.shape)) for t in (x, w1, w2))
-    apply("swiglu_ffn_backward", [x, w1, w2, gates, dy], list(gradients), **how)
-    return gradients
+    return run("swiglu_ffn_backward", [x, w1, w2, gates, dy], [same(x), same(w1), same(w2)], how)
 
 
 def fp8_ffn(x, x_scale, w1, w1_scale, w2, w2_scale, dtype=None, **how):
@@ -208,9 +167,8 @@ def fp8_ffn(x, x_scale, w1, w1_scale, w2, w2_scale, dtype=None, **how):
 
     Scales: [m, ceil(d / 128)] as quantize_fp8_blocks gives them, and those of squares of 128 of w1 [2 f, d] and w2 [d, f].
     """
-    y = _empty_f32(x, tuple(x.shape)) if dtype is None else _empty(x, tuple(x.shape), dtype)
-    apply("fp8_ffn", [x, x_scale, w1, w1_scale, w2, w2_scale], [y], **how)
-    return y
+    y = output(x, tuple(x.shape), dtype, "float32")
+    return run("fp8_ffn", [x, x_scale, w1, w1_scale, w2, w2_scale], [y], how)
 
 
 def fp8_gemm(a, a_scale, b, b_scale, dtype=None, fast=False, **how):
@@ -220,37 +178,47 @@ def fp8_gemm(a, a_scale, b, b_scale, dtype=None, fast=False, **how):
     for each tensor, sums may stay in the tensor cores, which keep 13 bits of the largest so far.
     """
     shape = _dims(a, "a", ("m", "k"))[0], _dims(b, "b", ("n", "k"))[0]
-    c = _empty_f32(a, shape) if dtype is None else _empty(a, shape, dtype)
-    apply("fp8_gemm", [a, a_scale, b, b_scale], [c], options=[float(fast)], **how)
-    return c
+    c = output(a, shape, dtype, "float32")
+    return run("fp8_gemm", [a, a_scale, b, b_scale], [c], how, [float(fast)])
 
 
 def gemm(a, b, alpha=1.0, dtype=None, **how):
     """alpha a b: a [m, k], b [k, n], each row- or column-major; dtype: of the result, a's or float32."""
-    c = _empty(a, (_dims(a, "a", ("m", "k"))[0], _dims(b, "b", ("k", "n"))[1]), dtype)
-    apply("gemm", [a, b], [c], options=[alpha], **how)
-    return c
+    c = output(a, (_dims(a, "a", ("m", "k"))[0], _dims(b, "b", ("k", "n"))[1]), dtype)
+    return run("gemm", [a, b], [c], how, [alpha])
 
 
 def batched_gemm(a, b, alpha=1.0, **how):
     """alpha a[i] b[i] for each i: a [batch, m, k], b [batch, k, n], row-major."""
     batch, m, _ = _dims(a, "a", ("batch", "m", "k"))
-    c = _empty(a, (batch, m, _dims(b, "b", ("batch", "k", "n"))[2]))
-    apply("batched_gemm", [a, b], [c], options=[alpha], **how)
-    return c
+    c = output(a, (batch, m, _dims(b, "b", ("batch", "k", "n"))[2]))
+    return run("batched_gemm", [a, b], [c], how, [alpha])
 
 
 def grouped_gemm(a, b, ends, alpha=1.0, **how):
     """alpha a[i] b[g] for each row i of group g: a [m, k], b [groups, k, n], row-major; ends int32 [groups], where groups end."""
-    c = _empty(a, (_dims(a, "a", ("m", "k"))[0], _dims(b, "b", ("groups", "k", "n"))[2]))
-    apply("grouped_gemm", [a, b, ends], [c], options=[alpha], **how)
-    return c
+    c = output(a, (_dims(a, "a", ("m", "k"))[0], _dims(b, "b", ("groups", "k", "n"))[2]))
+    return run("grouped_gemm", [a, b, ends], [c], how, [alpha])
+
+
+_ROWS_FIRST = {3: (2, 0, 1), 4: (2, 0, 1, 3)}  # by dimensions
 
 
 def _rows_first(array):
     """A view [rows, batch, heads, …] of [batch, heads, rows, …]."""
-    order = (2, 0, 1, 3)[: len(array.shape)]
-    return array.permute(*order) if hasattr(array, "permute") else array.transpose(order)
+    order = _ROWS_FIRST.get(len(array.shape))
+    if order is None:
+        raise Error(f"an array of [batch, heads, rows, …] has {len(array.shape)} dimensions, not 3 or 4")
+    if hasattr(array, "permute"):
+        return array.permute(*order)
+    try:
+        return array.transpose(order)
+    except AttributeError as error:
+        raise Error(f"an array of type {type(array).__name__} has no views: pass it to ridge.apply as the target takes it") from error
+
+
+def _all_rows_first(*arrays):
+    return list(map(_rows_first, arrays))
 
 
 def attention(
@@ -264,12 +232,16 @@ def attention(
     """
     batch, heads, m, _ = _dims(q, "q", ("batch", "heads", "m", "d"))
     _dims(k, "k", ("batch", "kv_heads", "n", "d"))
-    out = _empty(q, (batch, heads, m, _dims(v, "v", ("batch", "kv_heads", "n", "dv"))[3]))
-    lse = _empty_f32(q, (batch, heads, m))
-    inputs = [*map(_rows_first, (q, k, v)), sink, slope]
+    out = output(q, (batch, heads, m, _dims(v, "v", ("batch", "kv_heads", "n", "dv"))[3]))
+    lse = output(q, (batch, heads, m), None, "float32")
+    inputs = [*_all_rows_first(q, k, v), sink, slope]
     options = [scale, int(causal), *window, softcap, 0, 0, 0]
-    apply("attention", inputs, [_rows_first(out), _rows_first(lse)], options=options, **how)
-    return out, lse
+    return run("attention", inputs, [out, lse], how, options, _all_rows_first)
+
+
+def _varlen_views(out, lse):
+    """Of a batch of one."""
+    return [out[:, None], _rows_first(lse[None])]
 
 
 def attention_varlen(
@@ -283,12 +255,11 @@ def attention_varlen(
     """
     m, heads, _ = _dims(q, "q", ("m", "heads", "d"))
     _dims(k, "k", ("n", "kv_heads", "d"))
-    out = _empty(q, (m, heads, _dims(v, "v", ("n", "kv_heads", "dv"))[2]))
-    lse = _empty_f32(q, (heads, m))
+    out = output(q, (m, heads, _dims(v, "v", ("n", "kv_heads", "dv"))[2]))
+    lse = output(q, (heads, m), None, "float32")
     inputs = [q[:, None], k[:, None], v[:, None], sink, slope, q_ends, k_ends]
     options = [scale, int(causal), *window, softcap, 0, 0, 0]
-    apply("attention_varlen", inputs, [out[:, None], _rows_first(lse[None])], options=options, **how)
-    return out, lse
+    return run("attention_varlen", inputs, [out, lse], how, options, _varlen_views)
 
 
 def fp8_attention(
@@ -303,14 +274,10 @@ def fp8_attention(
     batch, heads, m, _ = _dims(q, "q", ("batch", "heads", "m", "d"))
     _dims(k, "k", ("batch", "kv_heads", "n", "d"))
     shape = batch, heads, m, _dims(v, "v", ("batch", "kv_heads", "n", "dv"))[3]
-    if dtype is None and getattr(q, "is_cuda", False):
-        dtype = sys.modules["torch"].bfloat16
-    out = _empty_f32(q, shape) if dtype is None else _empty(q, shape, dtype)
-    lse = _empty_f32(q, (batch, heads, m))
-    inputs = [*map(_rows_first, (q, k, v)), sink, slope, q_scale, k_scale, v_scale]
+    out, lse = output(q, shape, dtype, _narrow_on_gpu(q)), output(q, (batch, heads, m), None, "float32")
+    inputs = [*_all_rows_first(q, k, v), sink, slope, q_scale, k_scale, v_scale]
     options = [scale, int(causal), *window, softcap, 0, 0, 0]
-    apply("fp8_attention", inputs, [_rows_first(out), _rows_first(lse)], options=options, **how)
-    return out, lse
+    return run("fp8_attention", inputs, [out, lse], how, options, _all_rows_first)
 
 
 def attention_paged(
@@ -323,25 +290,24 @@ def attention_paged(
     [batch, heads, m]. Options are those of attention.
     """
     batch, heads, m, d = _dims(q, "q", ("batch", "heads", "m", "d"))
-    out, lse = _empty(q, (batch, heads, m, d)), _empty_f32(q, (batch, heads, m))
+    out, lse = output(q, (batch, heads, m, d)), output(q, (batch, heads, m), None, "float32")
     inputs = [_rows_first(q), k, v, sink, slope, table, lengths]
     options = [scale, int(causal), *window, softcap, 0, 0, 0]
-    apply("attention_paged", inputs, [_rows_first(out), _rows_first(lse)], options=options, **how)
-    return out, lse
+    return run("attention_paged", inputs, [out, lse], how, options, _all_rows_first)
 
 
 def attention_backward(
-    q, k, v, out, lse, dout, causal=False, scale=0.0, window=(-1, -1), softcap=0.0, sink=None, slope=None, **how
+    q, k, v, o, lse, dout, causal=False, scale=0.0, window=(-1, -1), softcap=0.0, sink=None, slope=None, **how
 ):
-    """dq, dk, dv and dsink (None without a sink) from attention's results and the gradient with respect to out.
+    """dq, dk, dv and dsink (None without a sink) from attention's results o and lse and the gradient with respect to o.
 
-    Options are those of the call of attention that made out and lse."""
-    gradients = [_empty(x, tuple(x.shape)) for x in (q, k, v)]
-    dsink = _empty_f32(q, (_dims(q, "q", ("batch", "heads", "m", "d"))[1],))
-    inputs = [*map(_rows_first, (q, k, v, out)), _rows_first(lse), _rows_first(dout), sink, slope]
+    Options are those of the call of attention that made o and lse."""
+    dsink = output(q, (_dims(q, "q", ("batch", "heads", "m", "d"))[1],), None, "float32")
+    inputs = [*_all_rows_first(q, k, v, o, lse, dout), sink, slope]
     options = [scale, int(causal), *window, softcap, 0, 0, 0]
-    apply("attention_backward", inputs, [*map(_rows_first, gradients), dsink], options=options, **how)
-    return (*gradients, None if sink is None else dsink)
+    outputs = [same(q), same(k), same(v), dsink]
+    made = run("attention_backward", inputs, outputs, how, options, lambda *of: [*_all_rows_first(*of[:3]), of[3]])
+    return made if sink is not None else (*made[:3], None)
 
 
 def gemm_epilogue(
@@ -355,47 +321,39 @@ def gemm_epilogue(
         raise Error(f"activation is {activation!r}; it is one of {', '.join(functions)}")
     if dtype is None and c is not None:
         dtype = c.dtype
-    d = _empty(a, (_dims(a, "a", ("m", "k"))[0], _dims(b, "b", ("k", "n"))[1]), dtype)
+    d = output(a, (_dims(a, "a", ("m", "k"))[0], _dims(b, "b", ("k", "n"))[1]), dtype)
     options = [alpha, 0, beta, functions[activation]]
-    apply("gemm_epilogue", [a, b, c, bias, row_bias], [d], options=options, **how)
-    return d
+    return run("gemm_epilogue", [a, b, c, bias, row_bias], [d], how, options)
 
 
 def linear_norm_activation(x, w, b, gamma, beta, **how):
     """gelu(layer_norm(x w + b) gamma + beta): x [m, k], w [k, n] row- or column-major, b, gamma and beta [n]."""
-    y = _empty(x, (_dims(x, "x", ("m", "k"))[0], _dims(w, "w", ("k", "n"))[1]))
-    apply("linear_norm_activation", [x, w, b, gamma, beta], [y], **how)
-    return y
+    y = output(x, (_dims(x, "x", ("m", "k"))[0], _dims(w, "w", ("k", "n"))[1]))
+    return run("linear_norm_activation", [x, w, b, gamma, beta], [y], how)
 
 
 def linear_softmax(x, w, b, **how):
     """softmax(x w + b): x [batch, depth], w [depth, classes], b [classes]."""
-    y = _empty(x, (_dims(x, "x", ("batch", "depth"))[0], _dims(w, "w", ("depth", "classes"))[1]))
-    apply("linear_softmax", [x, w, b], [y], **how)
-    return y
+    y = output(x, (_dims(x, "x", ("batch", "depth"))[0], _dims(w, "w", ("depth", "classes"))[1]))
+    return run("linear_softmax", [x, w, b], [y], how)
 
 
 def linear_cross_entropy(x, w, b, labels, ignore_index=-100, label_smoothing=0.0, z_loss=0.0, **how):
     """Loss and log-sum-exp of each row of x w^T + b against labels (int32 or int64): x [batch, depth], w [classes, depth]."""
-    loss, lse = _empty_rows(x), _empty_rows(x)
     options = [ignore_index, label_smoothing, z_loss, 0]
-    apply("linear_cross_entropy", [x, w, b, labels], [loss, lse], options=options, **how)
-    return loss, lse
+    return run("linear_cross_entropy", [x, w, b, labels], [_rows(x), _rows(x)], how, options)
 
 
 def linear_cross_entropy_backward(
     x, w, b, labels, lse, dloss, ignore_index=-100, label_smoothing=0.0, z_loss=0.0, **how
 ):
     """dx, dw, db from linear_cross_entropy's lse and the gradient with respect to each row's loss."""
-    out = _gradients(x, w, b)
     options = [ignore_index, label_smoothing, z_loss, 0]
-    apply("linear_cross_entropy_backward", [x, w, b, labels, lse, dloss], out, options=options, **how)
-    return tuple(out)
+    return run("linear_cross_entropy_backward", [x, w, b, labels, lse, dloss], _gradients(x, w, b), how, options)
 
 
 def linear_cross_entropy_grad(x, w, b, labels, dloss, ignore_index=-100, label_smoothing=0.0, z_loss=0.0, **how):
     """loss, lse, dx, dw, db in one call."""
-    out = [_empty_rows(x), _empty_rows(x), *_gradients(x, w, b)]
+    outputs = [_rows(x), _rows(x), *_gradients(x, w, b)]
     options = [ignore_index, label_smoothing, z_loss, 0]
-    apply("linear_cross_entropy_grad", [x, w, b, labels, dloss], out, options=options, **how)
-    return tuple(out)
+    return run("linear_cross_entropy_grad", [x, w, b, labels, dloss], outputs, how, options)

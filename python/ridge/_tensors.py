@@ -4,12 +4,16 @@ PyTorch's own export refuses tensors of a CUDA device that is not the current on
 the same. A capsule is borrowed: it is held until the call returns, and its destructor gives the memory back.
 """
 import ctypes
+import functools
 import sys
 from typing import NamedTuple
 
 from ._library import Device, DLTensor, Error, Type
 
 _CPU, _CUDA, _CUDA_MANAGED = 1, 2, 13  # DLDeviceType
+_GPUS = _CUDA, _CUDA_MANAGED
+_DLPACK_1 = 1, 0
+_NOTHING: dict = {}
 _LEGACY_DEFAULT_STREAM = 1  # what DLPack calls CUDA's stream 0
 _NOT_WRITABLE = ["", "is read-only", "is exported as a copy", "is read-only"]  # by flags of DLManagedTensorVersioned
 
@@ -73,8 +77,10 @@ def grad_enabled():
     return torch is None or torch.is_grad_enabled()
 
 
-def is_torch(array):
-    return hasattr(array, "data_ptr") and hasattr(array, "is_neg")
+@functools.cache
+def is_torch_kind(kind):
+    """Whether arrays of the type `kind` are described from attributes as PyTorch's have them."""
+    return hasattr(kind, "data_ptr") and hasattr(kind, "is_neg")
 
 
 def describe(array, stream=None):
@@ -82,7 +88,7 @@ def describe(array, stream=None):
     None: an input that is not given."""
     if array is None:
         return Described(DLTensor())
-    if is_torch(array):
+    if is_torch_kind(type(array)):
         return _from_torch(array)
     if not hasattr(array, "__dlpack__"):
         raise Error(f"is of type {type(array).__name__}, not an array: ridge takes PyTorch tensors and arrays with __dlpack__")
@@ -163,11 +169,10 @@ def _own(address, device, type_name, shape, strides):
 # ---- DLPack ---------------------------------------------------------------------------------------------------------
 def _export(array, stream):
     """A capsule, by DLPack 1 where the array's library knows it."""
-    how = {}
-    if array.__dlpack_device__()[0] in (_CUDA, _CUDA_MANAGED):
-        how["stream"] = stream or _LEGACY_DEFAULT_STREAM  # which then waits for the array's
+    on_gpu = array.__dlpack_device__()[0] in _GPUS
+    how = {"stream": stream or _LEGACY_DEFAULT_STREAM} if on_gpu else _NOTHING  # a stream waits for the array's
     try:
-        return array.__dlpack__(max_version=(1, 0), **how)
+        return array.__dlpack__(max_version=_DLPACK_1, **how)
     except TypeError:
         return array.__dlpack__(**how)
 

@@ -112,7 +112,7 @@ static void show(void *arg, const ridge_lab_event *event) {
         case RIDGE_LAB_CEILINGS_STEP: show_ceilings(p, event); break;
         case RIDGE_LAB_CASES: start_cases(p, event); break;
         case RIDGE_LAB_CASE: ridge_progress_step(p, event->what); break;
-        case RIDGE_LAB_SHARE: ridge_progress_share(p, event->share); break;
+        case RIDGE_LAB_SHARE: ridge_progress_share(p, event->share, event->what); break;
         case RIDGE_LAB_END: ridge_progress_end(p); break;
         case RIDGE_LAB_NOTE: ridge_say("%s", event->what); break;
     }

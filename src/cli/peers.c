@@ -49,6 +49,9 @@ unsigned ridge_peer_kinds(const char *typed, ridge_error *error) {
     return kinds;
 }
 
+/* Python starts and looks for packages, on a slow file system too. */
+static const double listing_limit_s = 60;
+
 /* ---- what Python has --------------------------------------------------------------------------------------------- */
 
 static const char *text_of(const json_t *json, const char *field) {
@@ -75,13 +78,14 @@ static ridge_status ask(const char **table, json_t **listing, ridge_error *error
     if (ridge_spawn(arguments, &pid, &output, &why) != RIDGE_OK)
         return ridge_fail(error, RIDGE_UNSUPPORTED, "--peers needs Python: %.60s: %.80s (set PYTHON)", arguments[0],
                           why.text);
-    FILE *from = fdopen(output, "r");
-    *listing = from ? json_loadf(from, 0, &wrong) : NULL;
-    if (from)
-        (void)fclose(from);
-    else
-        (void)close(output);
+    char *text;
+    const ridge_status read = ridge_spawn_read(pid, output, listing_limit_s, &text, &why);
+    *listing = read == RIDGE_OK ? json_loads(text, 0, &wrong) : NULL;
+    free(text);
     RIDGE_TRY(ridge_spawn_wait(pid, &code, error));
+    if (read != RIDGE_OK)
+        return ridge_fail(error, RIDGE_UNSUPPORTED, "--peers: %.60s could not list the table of peers: %.80s",
+                          arguments[0], why.text);
     if (code == 0 && *listing) return RIDGE_OK;
     return ridge_fail(error, RIDGE_UNSUPPORTED, "--peers: %.60s could not list the table of peers, %.200s",
                       arguments[0], *table);

@@ -2,12 +2,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "device/device.h"
 
 const char *ridge_environment(const char *name, const char *otherwise) {
     const char *value = getenv(name);
@@ -26,6 +31,34 @@ ridge_status ridge_spawn(const char *const *arguments, pid_t *pid, int *output, 
     if (!failed) return RIDGE_OK;
     if (output) (void)close(ends[0]), *output = -1;
     return ridge_fail(error, RIDGE_UNSUPPORTED, "%s", strerror(failed));
+}
+
+/* Until the end of what it writes, or the limit. */
+static ridge_status read_until(int output, double limit_s, FILE *to, ridge_error *error) {
+    const uint64_t began = ridge_clock_ns();
+    char part[4096];
+    for (;;) {
+        struct pollfd p = {.fd = output, .events = POLLIN};
+        const double left_s = limit_s - ridge_seconds_since(began);
+        if (left_s <= 0) return ridge_fail(error, RIDGE_FAILED, "no end within %g s", limit_s);
+        if (poll(&p, 1, (int)(1e3 * left_s) + 1) <= 0) continue;
+        const ssize_t n = read(output, part, sizeof part);
+        if (n == 0) return RIDGE_OK;
+        if (n < 0 && errno != EINTR) return ridge_fail(error, RIDGE_FAILED, "%s", strerror(errno));
+        if (n > 0 && fwrite(part, 1, (size_t)n, to) != (size_t)n) return RIDGE_NO_MEMORY;
+    }
+}
+
+ridge_status ridge_spawn_read(pid_t pid, int output, double limit_s, char **text, ridge_error *error) {
+    size_t size;
+    *text = NULL;
+    FILE *to = open_memstream(text, &size);
+    ridge_status status = to ? read_until(output, limit_s, to, error) : RIDGE_NO_MEMORY;
+    if (to && fclose(to) != 0 && status == RIDGE_OK) status = RIDGE_NO_MEMORY;
+    (void)close(output);
+    if (status == RIDGE_NO_MEMORY) (void)ridge_fail(error, status, "no memory for what a program writes");
+    if (status != RIDGE_OK) (void)kill(pid, SIGKILL);
+    return status;
 }
 
 ridge_status ridge_spawn_wait(pid_t pid, int *code, ridge_error *error) {

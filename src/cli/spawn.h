@@ -13,6 +13,10 @@ const char *ridge_environment(const char *name, const char *otherwise);
  * NULL; *output is -1 where it did not start. RIDGE_UNSUPPORTED, with the system's reason: it did not. */
 ridge_status ridge_spawn(const char *const *arguments, pid_t *pid, int *output, ridge_error *error);
 
+/* All that it writes, until it closes `output`, which is closed, too. The caller frees *text, which ends in a 0. RIDGE_FAILED: it
+ * took longer than limit_s seconds, and is killed; RIDGE_NO_MEMORY: it is killed. Its end is still to be waited for. */
+ridge_status ridge_spawn_read(pid_t pid, int output, double limit_s, char **text, ridge_error *error);
+
 /* Its exit status; -1: a signal ended it. */
 ridge_status ridge_spawn_wait(pid_t pid, int *code, ridge_error *error);
 

@@ -150,6 +150,7 @@ static int next_job(ridge_lab *lab) {
     if (i < 0) return i;
     lab->jobs[i].max_time = budget->cases[i].max_time;
     lab->jobs[i].patience = budget->cases[i].patience;
+    if (budget->within_s > 0) lab->jobs[i].ends_ns = ridge_clock_ns() + (uint64_t)(fmax(left_s(lab), 0) * 1e9);
     return i;
 }
 
@@ -162,6 +163,7 @@ static void fail_all(ridge_job_result *done, const char *reason) {
 }
 
 static bool is_regular(const ridge_job_result *done) {
+    if (done->cut) return false;
     for (int i = 0; i < done->n_series; i++)
         if (done->series[i].outcome == RIDGE_OUTCOME_FAILED) return false;
     return true;
@@ -174,9 +176,9 @@ static void tell_case(const ridge_lab *lab, const ridge_job *job) {
     ridge_lab_tell(lab->watch, &(ridge_lab_event){.stage = RIDGE_LAB_CASE, .what = what});
 }
 
-static void tell_share(void *arg, double share) {
+static void tell_share(void *arg, double share, const char *doing) {
     const ridge_lab *lab = arg;
-    ridge_lab_tell(lab->watch, &(ridge_lab_event){.stage = RIDGE_LAB_SHARE, .share = share});
+    ridge_lab_tell(lab->watch, &(ridge_lab_event){.stage = RIDGE_LAB_SHARE, .share = share, .what = doing});
 }
 
 /* Without a process or memory for it, the system is at fault, and no variant. */

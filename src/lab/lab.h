@@ -69,7 +69,7 @@ typedef enum ridge_lab_stage {
     RIDGE_LAB_CEILINGS_STEP, /* `done` of `total` steps are done; `what` is next */
     RIDGE_LAB_CASES,         /* `total` cases start, `left_s` seconds for them. An interruption now keeps results */
     RIDGE_LAB_CASE,          /* the next case, `what`, starts */
-    RIDGE_LAB_SHARE,         /* `share` of the case's time is used */
+    RIDGE_LAB_SHARE,         /* `share` of the case's time is used; `what` has lasted for seconds, or is NULL */
     RIDGE_LAB_END,           /* what CEILINGS or CASES announced has ended, also after an error */
     RIDGE_LAB_NOTE,          /* `what` is one line: a ceiling that was not read, kept or measured, and why */
 } ridge_lab_stage;

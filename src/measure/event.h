@@ -44,6 +44,7 @@ typedef struct ridge_event {
 typedef struct ridge_watch {
     atomic_int slot;           /* the running slot; -1: none, the worker fills or checks */
     atomic_int last;           /* the last launched slot; -1: none yet */
+    atomic_bool preparing;     /* the running slot is not launched, but prepared */
     _Atomic uint64_t since_ns; /* start of the launch, or of the fill or check */
 } ridge_watch;
 

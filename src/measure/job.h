@@ -75,6 +75,7 @@ typedef struct ridge_job {
     const ridge_reference *reference; /* NULL: none */
     bool emulated;                    /* checks only: an emulated device has no times */
     double launch_limit;              /* seconds after which a launch counts as an endless loop */
+    uint64_t ends_ns;                 /* ridge_clock_ns() when the time of the whole run is over; 0: no limit */
     int64_t memory_limit;             /* bytes the worker may map; 0: no limit */
 } ridge_job;
 
@@ -107,6 +108,7 @@ typedef struct ridge_job_result {
     ridge_series *companion; /* n_series, some with n = 0 */
     ridge_stop stop;
     bool emulated;         /* as the job's */
+    bool cut;              /* a variant was given up since the run's time was short */
     double frame_us;       /* time of an empty launch, measured the same way */
     double graph_frame_us; /* GPU: time per empty launch in a graph; CPU: 0 */
     int rounds;            /* of the last worker */
@@ -115,8 +117,9 @@ typedef struct ridge_job_result {
     int n_measurements, first_round[RIDGE_MAX_MEASUREMENTS];
 } ridge_job_result;
 
-/* Called between events with the used fraction of the case's time, 0 … 1. */
-typedef void (*ridge_job_progress_fn)(void *arg, double share);
+/* Called between events with the used fraction of the case's time, 0 … 1, and what has lasted for seconds, such as
+ * "preparing cpu/torch_compile, 12 s"; NULL: nothing has. */
+typedef void (*ridge_job_progress_fn)(void *arg, double share, const char *doing);
 
 /* Upper bound of a job's memory in bytes, to reject a case that is too large before it starts. */
 ridge_status ridge_job_bytes(const ridge_job *job, double *bytes, ridge_error *error);

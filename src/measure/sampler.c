@@ -372,11 +372,13 @@ static ridge_status prepare_slot(sampler *s, int i, ridge_error *error) {
         send_text(s, RIDGE_EVENT_SKIPPED, i, why);
         return RIDGE_OK;
     }
+    atomic_store(&s->io->watch->preparing, true);
     ridge_sampler_watch(s, i);
     (void)ridge_why(); /* clears the reason of the previous slot */
     ridge_python_next(v);
     ridge_status status = v->prepare ? v->prepare(&job->c, job->threads, &slot->plan) : RIDGE_OK;
     ridge_sampler_watch(s, -1);
+    atomic_store(&s->io->watch->preparing, false);
     if (status == RIDGE_UNSUPPORTED && may_refuse(v)) {
         send_text(s, RIDGE_EVENT_SKIPPED, i, refusal(ridge_why()));
         return RIDGE_OK;

@@ -2,6 +2,7 @@
  * another worker without the faulty variant. */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,10 @@
 enum { POLL_MS = 100, END_POLL_MS = 2, STANDARD_STREAMS = 3 };
 /* The harness's work between launches (fill, full check) may take this many times the limit of a launch. */
 static const double harness_patience = 10;
+/* Where the whole run has a limit: what may be taken beyond it, of the limit that holds without one; and what a variant may
+ * always take to be prepared. */
+static const double least_patience = 1.0 / 6, least_preparing_s = 1;
+static const double worth_telling_s = 2;
 
 const char *ridge_stop_name(ridge_stop stop) {
     static const char *const names[] = {
@@ -77,6 +82,7 @@ static ridge_status start(worker *w) {
     RIDGE_TRY(connect_worker(w, ends));
     atomic_store(&w->watch->slot, -1);
     atomic_store(&w->watch->last, -1);
+    atomic_store(&w->watch->preparing, false);
     atomic_store(&w->watch->since_ns, ridge_clock_ns());
     pid_t parent = getpid();
     w->pid = fork();
@@ -104,11 +110,43 @@ static int variant_in(const worker *w, atomic_int *slot) {
 
 static int running(const worker *w) { return variant_in(w, &w->watch->slot); }
 
-/* True if the running launch or harness work exceeds its limit. The worker may set since_ns at any moment, to a time
- * later than one read before: the time is read after since_ns. */
-static bool overdue(const worker *w) {
-    double limit = w->job->launch_limit * (running(w) < 0 ? harness_patience : 1);
-    return ridge_seconds_since(atomic_load(&w->watch->since_ns)) > limit;
+/* What the worker does, and for how long it may. */
+typedef struct doing {
+    int slot; /* -1: harness work */
+    bool preparing;
+    uint64_t since_ns;
+    double limit_s;
+    bool cut; /* the limit is what is left of the run's time */
+} doing;
+
+/* Where the run has a limit, a variant is prepared for half of what is left then: the others need the rest. */
+static doing look(const worker *w) {
+    doing d = {.slot = running(w), .since_ns = atomic_load(&w->watch->since_ns)};
+    d.preparing = d.slot >= 0 && atomic_load(&w->watch->preparing);
+    d.limit_s = w->job->launch_limit * (d.slot < 0 ? harness_patience : 1);
+    if (!w->job->ends_ns) return d;
+    const double left_s = ((double)w->job->ends_ns - (double)d.since_ns) * 1e-9;
+    const double share_s = d.preparing ? fmax(left_s / 2, least_preparing_s) : fmax(left_s, least_patience * d.limit_s);
+    d.cut = share_s < d.limit_s;
+    if (d.cut) d.limit_s = share_s;
+    return d;
+}
+
+/* The worker may set since_ns at any moment, to a time later than one read before: the time is read after it. */
+static bool overdue(const doing *d) { return ridge_seconds_since(d->since_ns) > d->limit_s; }
+
+static const char *name_of(const worker *w, int slot) { return w->job->target->variants[w->job->variants[slot]].name; }
+
+/* What has lasted for seconds; NULL: nothing has. */
+static const char *describe(const worker *w, const doing *d, char *text, size_t size) {
+    const double seconds = ridge_seconds_since(d->since_ns);
+    if (seconds < worth_telling_s) return NULL;
+    if (d->slot < 0)
+        (void)snprintf(text, size, "operands and checks, %.0f s", seconds);
+    else
+        (void)snprintf(text, size, "%s %s, %.0f s", d->preparing ? "preparing" : "running", name_of(w, d->slot),
+                       seconds);
+    return text;
 }
 
 static double share_of_time(const worker *w) {
@@ -119,7 +157,7 @@ static double share_of_time(const worker *w) {
 /* How a worker ended. */
 typedef struct ending {
     bool killed; /* by the parent: overdue, or its packet stream was malformed */
-    int slot;    /* the running slot */
+    doing at;    /* what it did last */
     int status;  /* status of waitpid */
 } ending;
 
@@ -145,14 +183,16 @@ static ridge_status receive(worker *w, bool *end) {
  * iteration tests all of these, because a worker may send endlessly, or close its socket and continue. */
 static ridge_status gather(worker *w, const volatile sig_atomic_t *interrupted, ridge_job_progress_fn progress,
                            void *arg, ending *end) {
+    char text[120];
     for (bool silent = false, ended = false; !ended;) {
         struct pollfd p = {.fd = silent ? -1 : w->fd, .events = POLLIN};
         int ready = poll(&p, 1, silent ? END_POLL_MS : POLL_MS);
         if (interrupted && *interrupted) return ridge_fail(w->error, RIDGE_INTERRUPTED, "interrupted");
-        if (progress) progress(arg, share_of_time(w));
+        end->at = look(w);
+        if (progress) progress(arg, share_of_time(w), describe(w, &end->at, text, sizeof text));
         if (ready > 0) RIDGE_TRY(receive(w, &silent));
-        end->slot = running(w);
-        end->killed = w->inbox.closed || overdue(w);
+        end->at = look(w);
+        end->killed = w->inbox.closed || overdue(&end->at);
         if (end->killed) return RIDGE_OK;
         if (ready <= 0 || silent) {
             pid_t pid = waitpid(w->pid, &end->status, WNOHANG);
@@ -170,14 +210,15 @@ static void kill_worker(worker *w, int *status) {
     w->pid = 0;
 }
 
-/* Marks the faulty variant as failed with that reason, or all remaining variants if it is not known. At least one
- * fails, so the number of workers is bounded. */
-static void fail_variants(worker *w, int slot, const char *reason) {
+/* Gives up the faulty variant for that reason, or all remaining variants if it is not known. At least one ends, so the
+ * number of workers is bounded. */
+static void end_variants(worker *w, int slot, ridge_outcome outcome, const char *reason) {
     if (slot >= 0 && w->result->series[slot].outcome != RIDGE_OUTCOME_DONE) slot = -1;
     for (int i = 0; i < w->result->n_series; i++) {
         ridge_series *series = &w->result->series[i];
         if ((slot >= 0 && i != slot) || series->outcome != RIDGE_OUTCOME_DONE) continue;
-        series->outcome = RIDGE_OUTCOME_FAILED;
+        series->outcome = outcome;
+        if (outcome == RIDGE_OUTCOME_SKIPPED) series->n = 0;
         (void)snprintf(series->reason, sizeof series->reason, "%s", reason);
         w->inbox.failed[i] = true;
     }
@@ -189,13 +230,37 @@ static int count_failed(const worker *w) {
     return n;
 }
 
+static void fail_variants(worker *w, int slot, const char *reason) {
+    end_variants(w, slot, RIDGE_OUTCOME_FAILED, reason);
+}
+
+/* For want of time, and no fault of its own as far as is known. */
+static void skip_variants(worker *w, const doing *at) {
+    char reason[240];
+    if (at->preparing)
+        (void)snprintf(reason, sizeof reason, "not prepared within %.0f s, half of what was left of the run's time",
+                       at->limit_s);
+    else
+        (void)snprintf(reason, sizeof reason, "%s took %.0f s, and the run's time was over",
+                       at->slot < 0 ? "an operand or a check" : "a launch", at->limit_s);
+    w->result->cut = true;
+    end_variants(w, at->slot, RIDGE_OUTCOME_SKIPPED, reason);
+}
+
 /* Describes the worker's end and blames a variant. */
 static void blame(worker *w, const ending *end) {
     char reason[240], how[160];
-    const char *where = end->slot >= 0 ? "" : "in the harness, before or after it ran: ";
+    const char *where = end->at.slot >= 0 ? "" : "in the harness, before or after it ran: ";
+    if (end->killed && end->at.cut) {
+        skip_variants(w, &end->at);
+        return;
+    }
     ridge_child_describe(end->status, end->killed, w->job->launch_limit, how, sizeof how);
-    (void)snprintf(reason, sizeof reason, "%s%s", where, how);
-    fail_variants(w, end->slot, reason);
+    if (end->killed && end->at.preparing)
+        (void)snprintf(reason, sizeof reason, "not prepared within the limit of %g s", end->at.limit_s);
+    else
+        (void)snprintf(reason, sizeof reason, "%s%s", where, how);
+    fail_variants(w, end->at.slot, reason);
 }
 
 /* The next worker restarts the case. Earlier samples are discarded, so that all samples come from one process. */
@@ -222,7 +287,7 @@ typedef struct watcher {
 /* Runs one worker from start to end. */
 static ridge_status run_worker(worker *w, const watcher *by, ending *end) {
     ridge_rotation rotation;
-    *end = (ending){.slot = -1};
+    *end = (ending){.at.slot = -1};
     RIDGE_TRY(ridge_rotation_plan(w->job, &rotation, w->error));
     ridge_inbox_open(&w->inbox, w->job, rotation.sets, w->result);
     RIDGE_TRY(start(w));
@@ -263,7 +328,7 @@ static ridge_status try_alone(worker *w, const watcher *by, bool *found) {
  * the worker from sending that launch's events. */
 static ridge_status settle_fault(worker *w, const watcher *by, const ending *end) {
     char fault[sizeof w->inbox.fault];
-    int guess = w->inbox.guilty >= 0 ? w->inbox.guilty : end->slot;
+    int guess = w->inbox.guilty >= 0 ? w->inbox.guilty : end->at.slot;
     bool found;
     if (guess < 0) guess = variant_in(w, &w->watch->last);
     memcpy(fault, w->inbox.fault, sizeof fault);
@@ -284,10 +349,10 @@ static ridge_status run_once(worker *w, const watcher *by, bool *again) {
         return RIDGE_OK;
     }
     /* The sampler ends between launches. A clean exit during a launch means that a kernel called exit(0). */
-    if (!end.killed && !w->inbox.fault[0] && WIFEXITED(end.status) && WEXITSTATUS(end.status) == 0 && end.slot < 0)
+    if (!end.killed && !w->inbox.fault[0] && WIFEXITED(end.status) && WEXITSTATUS(end.status) == 0 && end.at.slot < 0)
         return RIDGE_OK;
     /* A worker that lost the GPU names the slot and ends; no other variant is blamed. */
-    const bool told = end.slot >= 0 && w->inbox.failed[end.slot] && count_failed(w) > failed;
+    const bool told = end.at.slot >= 0 && w->inbox.failed[end.at.slot] && count_failed(w) > failed;
     if (w->inbox.fault[0])
         RIDGE_TRY(settle_fault(w, by, &end));
     else if (!told)

@@ -67,6 +67,14 @@ class Tensor:
         shape, strides = [self.shape[d] for d in order], [self.strides_[d] for d in order]
         return Tensor(shape, strides, self.dtype, self.data, self.requires_grad, self.neg, self.conj, self.device)
 
+    def __getitem__(self, index):
+        """Views with dimensions of 1 where the index has None, such as x[:, None]; no elements."""
+        left, made = list(zip(self.shape, self.strides_)), []
+        for one in index if isinstance(index, tuple) else (index,):
+            made.append((1, 0) if one is None else left.pop(0))
+        shape, strides = zip(*made, *left)
+        return Tensor(shape, strides, self.dtype, self.data, self.requires_grad, self.neg, self.conj, self.device)
+
     def data_ptr(self):
         time.sleep(self.pause)
         return ctypes.addressof(self.data)
@@ -77,8 +85,8 @@ class Tensor:
     def is_conj(self):
         return self.conj
 
-    def new_empty(self, shape, dtype):
-        return Tensor(shape, row_major(shape), dtype)
+    def new_empty(self, shape, dtype=None):
+        return Tensor(shape, row_major(shape), dtype or self.dtype)
 
     def __dlpack__(self, **_):
         raise BufferError("Can't export tensors on a different CUDA device index")
@@ -101,6 +109,27 @@ class StandIn:
         return tensor.data[self.at(tensor, index)]
 
     read_byte = read
+
+
+# ---- NumPy ------------------------------------------------------------------------------------------------------------
+class Numpy:
+    @staticmethod
+    def empty(shape, strides=None, dtype="float32"):
+        made = numpy.empty(shape, dtype)
+        return made if strides is None else numpy.lib.stride_tricks.as_strided(made, shape, [4 * s for s in strides])
+
+    @staticmethod
+    def fill(array, values):
+        for index, value in values.items():
+            array[index] = value
+
+    @staticmethod
+    def read(array, index):
+        return array[index].item()
+
+    @staticmethod
+    def read_byte(array, index):
+        return array.view(numpy.uint8)[index].item()
 
 
 # ---- PyTorch ----------------------------------------------------------------------------------------------------------

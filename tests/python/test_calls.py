@@ -639,8 +639,7 @@ class MeasuredWays(unittest.TestCase):
     def test_the_shared_context_says_it_too(self):
         kind = StandIn()
         x, w, b = kind.empty((7, 10)), kind.empty((10, 4)), kind.empty((4,))
-        with mock.patch.object(type(x), "new_empty", lambda _, shape, dtype: kind.empty(shape, dtype=dtype), create=True):
-            ridge.linear_softmax(x, w, b)
+        ridge.linear_softmax(x, w, b)
         self.assertIn(_context._default.last_way, ("wide", "fused", "product"))
 
     def test_a_measured_way_runs(self):

@@ -573,6 +573,32 @@ static void an_interrupt_does_not_wait_for_the_limit(void **state) {
     ridge_job_result_free(&r);
 }
 
+static void note_what_lasts(void *arg, double share, const char *doing) {
+    (void)share;
+    if (doing) (void)snprintf(arg, 80, "%s", doing);
+}
+
+/* An endless launch ends soon after the run's time, and is told of meanwhile. */
+static void what_is_left_of_a_run_limits_a_launch(void **state) {
+    const int list[] = {LOOP, OPTIMIZED};
+    ridge_job job = job_of(list, 2);
+    ridge_job_result r;
+    ridge_error error = {0};
+    char lasted[80] = "";
+    (void)state;
+    job.launch_limit = 18; /* of which a launch may take 3 s beyond the end */
+    job.ends_ns = ridge_clock_ns() + 100000000;
+    const uint64_t began = ridge_clock_ns();
+    assert_int_equal(ridge_job_run(&job, NULL, note_what_lasts, lasted, &r, &error), RIDGE_OK);
+    assert_true(ridge_seconds_since(began) < 10);
+    assert_int_equal(r.series[0].outcome, RIDGE_OUTCOME_SKIPPED);
+    assert_string_equal(r.series[0].reason, "a launch took 3 s, and the run's time was over");
+    assert_non_null(strstr(lasted, "running "));
+    assert_true(r.cut);
+    all_samples_there(&r.series[1]);
+    ridge_job_result_free(&r);
+}
+
 /* A parent may have left SIGCHLD ignored, and waitpid then has no child to report. */
 static void an_ignored_sigchld_costs_nothing(void **state) {
     const int list[] = {BASELINE, OPTIMIZED};
@@ -614,6 +640,7 @@ int main(void) {
         cmocka_unit_test(one_slow_launch_changes_no_other),
         cmocka_unit_test(an_interrupt_ends_the_worker),
         cmocka_unit_test(an_interrupt_does_not_wait_for_the_limit),
+        cmocka_unit_test(what_is_left_of_a_run_limits_a_launch),
         cmocka_unit_test(an_ignored_sigchld_costs_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,8 +5,9 @@
     norm = ridge.torch.RMSNorm(4096)  # in the place of torch.nn.RMSNorm
 
 Each is torch.ops.ridge.NAME as well. Attention and cross-entropy have the library's own backward; norms, softmax and
-products have one of PyTorch's operations. An operation without gradient says so when it is asked for one. On a GPU the
-work goes to PyTorch's current stream; each stream has a context of its own.
+products have one of PyTorch's operations. An operation without gradient says so when it is asked for one. No operation
+here takes out=, which autograd cannot record: ridge.NAME does, for tensors that do not require grad. On a GPU the work
+goes to PyTorch's current stream; each stream has a context of its own.
 """
 from ._modules import Attention, FusedAddRMSNorm, LayerNorm, LinearCrossEntropyLoss, RMSNorm
 from ._operations import REGISTERED

@@ -73,7 +73,7 @@ OPERATIONS = (
     ),
     Operation(
         "attention_backward",
-        f"(Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, Tensor dout, {_SEEN}) "
+        f"(Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, Tensor dout, {_SEEN}) "
         "-> (Tensor dq, Tensor dk, Tensor dv, Tensor dsink)",
     ),
     Operation(

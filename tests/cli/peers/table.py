@@ -1,6 +1,8 @@
-"""A table of peers for tests, which needs nothing but Python: a right one, a wrong one, one that raises and one that hangs."""
+"""A table of peers for tests, which needs nothing but Python: a right one, a wrong one, one that raises, one that hangs and one
+whose making does not end."""
 
 import math
+import time
 
 from ridge_peers.case import Refused
 from ridge_peers.table import Peer
@@ -41,6 +43,11 @@ def hangs(case):
     return run
 
 
+def compiles_for_ever(case):
+    while True:
+        time.sleep(1)
+
+
 def fails_to_start(case):
     return 1 // 0
 
@@ -61,4 +68,5 @@ PEERS = [
     peer("online_softmax", "eager", refuses),
     peer("online_softmax", "compile", fails_to_start),
     peer("online_softmax", "triton", refuses, missing="not in this test"),
+    peer("online_softmax", "liger", compiles_for_ever),
 ]
