@@ -102,7 +102,8 @@ RIDGE_API const char *ridge_context_last_way(const ridge_context *context);
  *                              x or w is NaN.
  *
  * Graph capture. The first call with a shape allocates scratch memory and creates the plan; the context keeps both.
- * Neither is possible during stream capture, so call once with the same shape before capture begins. */
+ * Neither is possible during stream capture, so call once with the same shape before capture begins. Scratch memory that a
+ * captured call uses stays until the context is destroyed, whatever later calls need. */
 RIDGE_API ridge_status ridge_apply(ridge_context *context, const char *target, const char *variant, const DLTensor *in,
                                    int n_in, const DLTensor *out, int n_out, const double *options, ridge_error *error);
 

@@ -165,6 +165,14 @@ extern "C" void ridge_cuda_free(void *memory) {
     if (!inherited) (void)cudaFree(memory);
 }
 
+extern "C" bool ridge_cuda_captures(void *stream) {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    if (cudaStreamIsCapturing((cudaStream_t)stream, &status) == cudaSuccess)
+        return status != cudaStreamCaptureStatusNone;
+    (void)cudaGetLastError(); /* the legacy stream while another one captures */
+    return false;
+}
+
 extern "C" ridge_status ridge_cuda_copy(void *to, const void *from, size_t bytes, ridge_error *error) {
     RIDGE_TRY(TELL(cudaMemcpy, (to, from, bytes, cudaMemcpyDefault)));
     /* A copy from pageable memory returns before the transfer is complete, and non-blocking streams do not wait for

@@ -46,6 +46,7 @@ bool ridge_cuda_lost(void);
 
 ridge_status ridge_cuda_alloc(size_t bytes, void **memory, ridge_error *error); /* at least 256-byte aligned */
 void ridge_cuda_free(void *memory);
+bool ridge_cuda_captures(void *stream); /* whether what is enqueued becomes part of a graph */
 ridge_status ridge_cuda_copy(void *to, const void *from, size_t bytes,
                              ridge_error *error);                                      /* any direction; synchronous */
 ridge_status ridge_cuda_set(void *memory, int byte, size_t bytes, ridge_error *error); /* synchronous */

@@ -27,6 +27,10 @@ ridge_status ridge_cuda_alloc(size_t bytes, void **memory, ridge_error *error) {
     return absent(error);
 }
 void ridge_cuda_free(void *memory) { (void)memory; }
+bool ridge_cuda_captures(void *stream) {
+    (void)stream;
+    return false;
+}
 ridge_status ridge_cuda_copy(void *to, const void *from, size_t bytes, ridge_error *error) {
     (void)to, (void)from, (void)bytes;
     return absent(error);

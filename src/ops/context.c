@@ -52,8 +52,11 @@ void ridge_context_destroy(ridge_context *c) {
     if (!c) return;
     for (int i = 0; i < c->n_plans; i++) drop_plan(&c->plans[i]);
     ridge_memory_free(c->host.memory, c->host.bytes);
-    for (int i = 0; i < RIDGE_GPUS; i++)
+    for (int i = 0; i < RIDGE_GPUS; i++) {
+        for (int k = 0; k < c->gpu[i].n_kept; k++) ridge_cuda_free(c->gpu[i].kept[k]);
+        free(c->gpu[i].kept);
         if (c->gpu[i].memory) ridge_cuda_free(c->gpu[i].memory);
+    }
     ridge_team_destroy(c->team);
     ridge_tuned_free(c->tuned);
     free(c);
@@ -69,6 +72,22 @@ void ridge_context_allow_tf32(ridge_context *c, bool allow) {
     if (c) c->tf32 = allow;
 }
 
+/* Gives up memory that is too small. A replay of a graph would read and write what is freed here. */
+static ridge_status drop_scratch(ridge_scratch *s, bool gpu, ridge_error *error) {
+    if (s->captured) {
+        void **kept = realloc(s->kept, sizeof *kept * (size_t)(s->n_kept + 1));
+        if (!kept) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for a list of scratch memory");
+        s->kept = kept;
+        kept[s->n_kept++] = s->memory;
+    } else if (gpu) {
+        ridge_cuda_free(s->memory); /* waits for pending work that uses it */
+    } else {
+        ridge_memory_free(s->memory, s->bytes);
+    }
+    s->memory = NULL, s->bytes = 0, s->captured = false;
+    return RIDGE_OK;
+}
+
 ridge_status ridge_context_scratch(ridge_context *c, ridge_place place, size_t bytes, void **memory,
                                    ridge_error *error) {
     const bool gpu = place.backend == RIDGE_BACKEND_cuda;
@@ -76,17 +95,12 @@ ridge_status ridge_context_scratch(ridge_context *c, ridge_place place, size_t b
         return ridge_fail(error, RIDGE_UNSUPPORTED, "GPU %d: only GPUs 0 to %d are served", place.device,
                           RIDGE_GPUS - 1);
     ridge_scratch *s = gpu ? &c->gpu[place.device] : &c->host;
-    if (s->memory && s->bytes < bytes) {
-        if (gpu)
-            ridge_cuda_free(s->memory); /* waits for pending work that uses it */
-        else
-            ridge_memory_free(s->memory, s->bytes);
-        *s = (ridge_scratch){0};
-    }
+    if (s->memory && s->bytes < bytes) RIDGE_TRY(drop_scratch(s, gpu, error));
     if (bytes > 0 && !s->memory) {
         RIDGE_TRY(gpu ? ridge_cuda_alloc(bytes, &s->memory, error) : ridge_memory_alloc(bytes, &s->memory, error));
         s->bytes = bytes;
     }
+    if (gpu && bytes > 0 && !s->captured) s->captured = ridge_cuda_captures(c->stream);
     *memory = s->memory;
     return RIDGE_OK;
 }

@@ -25,10 +25,13 @@ typedef struct ridge_prepared {
     void *plan;
 } ridge_prepared;
 
-/* Scratch memory of one device. It grows when a call needs more. */
+/* Scratch memory of one device. It grows when a call needs more. What a graph may use stays until the context is destroyed. */
 typedef struct ridge_scratch {
     void *memory;
     size_t bytes;
+    bool captured;
+    void **kept; /* of graphs, smaller than `memory` */
+    int n_kept;
 } ridge_scratch;
 
 struct ridge_context {

@@ -576,6 +576,21 @@ class OnGpu(TorchCalls):
         graph.replay()
         self.assertLess(float((self.y - self.reference(self.x, self.w, self.b)).abs().max()), 5e-6)
 
+    def test_a_graph_keeps_its_scratch_memory(self):
+        """The baseline has logits in scratch memory, which a later call of more rows makes anew."""
+        baseline = {"variant": "cuda/baseline"}
+        self.context.apply("linear_softmax", [self.x, self.w, self.b], [self.y], **baseline)
+        torch.cuda.synchronize(self.kind.device)
+        graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream(self.kind.device)
+        with torch.cuda.device(self.kind.device), torch.cuda.graph(graph, stream=stream):
+            self.context.apply("linear_softmax", [self.x, self.w, self.b], [self.y], **baseline)
+        more = self.x.repeat(20000, 1)
+        self.context.apply("linear_softmax", [more, self.w, self.b], [more.new_empty(len(more), len(self.b))], **baseline)
+        self.y.zero_()
+        graph.replay()
+        torch.cuda.synchronize(self.kind.device)
+        self.assertLess(float((self.y - self.reference(self.x, self.w, self.b)).abs().max()), 5e-5)
+
 
 @unittest.skipIf(torch is None or not torch.cuda.is_available(), "PyTorch or a GPU is missing")
 class TorchCudaCalls(OnGpu, unittest.TestCase):
