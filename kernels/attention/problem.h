@@ -67,11 +67,10 @@ typedef struct attention_keys {
 } attention_keys;
 /* Of the keys [all.begin, all.end). */
 ATTENTION_INLINE attention_keys attention_keys_among(attention_mask mask, int first, int last, attention_keys all) {
-    /* Queries and keys are fewer than 2^30 (attention_reject), so that neither leaves 32 bits. */
-    const int begin = first + mask.shift - mask.left, end = last + mask.shift + mask.right + 1;
+    const int64_t begin = (int64_t)first + mask.shift - mask.left, end = (int64_t)last + mask.shift + mask.right + 1;
     attention_keys keys;
-    keys.begin = begin > all.begin ? (begin < all.end ? begin : all.end) : all.begin;
-    keys.end = end < all.end ? (end > all.begin ? end : all.begin) : all.end;
+    keys.begin = begin > all.begin ? (begin < all.end ? (int)begin : all.end) : all.begin;
+    keys.end = end < all.end ? (end > all.begin ? (int)end : all.begin) : all.end;
     return keys;
 }
 ATTENTION_INLINE attention_keys attention_keys_of(attention_mask mask, int first, int last, int n) {

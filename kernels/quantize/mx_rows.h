@@ -13,7 +13,11 @@
 TOKEN_DECLARE_CPU(MX_FN(cpu_baseline));
 TOKEN_DECLARE_CPU(MX_FN(cpu_optimized));
 
-enum { BITS = MX_ELEMENT == RIDGE_E2M1 ? 4 : 8, LINE = LINE_BYTES * 8 / BITS /* columns of a line of codes */ };
+enum {
+    ELEMENT = MX_ELEMENT,
+    BITS = ELEMENT == (int)RIDGE_E2M1 ? 4 : 8,
+    LINE = LINE_BYTES * 8 / BITS /* columns of a line of codes */
+};
 _Static_assert(MX_BLOCK % VF2_LANES == 0 && LINE % MX_BLOCK == 0,
                "blocks are whole pairs of vectors, lines whole blocks");
 
@@ -27,8 +31,8 @@ VF_INLINE unsigned char *codes_of(const ridge_call *call, int64_t i) {
 /* ---- optimized: a block stays in L1 between its maximum and its codes ---- */
 
 VF_INLINE vi codes(vf v) {
-    if (MX_ELEMENT == RIDGE_E2M1) return vf_e2m1(v);
-    return MX_ELEMENT == RIDGE_E5M2 ? vf_e5m2(v) : vf_e4m3(v);
+    if (ELEMENT == (int)RIDGE_E2M1) return vf_e2m1(v);
+    return ELEMENT == (int)RIDGE_E5M2 ? vf_e5m2(v) : vf_e4m3(v);
 }
 
 /* Returns the code of the block's scale. */

@@ -14,7 +14,7 @@ typedef struct codes {
 } codes;
 
 static const unsigned char *codes_at(const DLTensor *t, int64_t row, int64_t batch, int64_t head) {
-    int64_t below[RIDGE_MAX_RANK], inner = 1;
+    int64_t below[RIDGE_MAX_RANK] = {0}, inner = 1;
     for (int d = t->ndim - 1; d >= 0; d--) below[d] = inner, inner *= t->shape[d];
     const int64_t *s = t->strides ? t->strides : below;
     return (const unsigned char *)ridge_data(t) + row * s[0] + batch * s[1] + head * s[2];
