@@ -174,31 +174,25 @@ static ridge_status run_any(attention_args a, cudaStream_t stream) {
     return launch_overlapping(attention_any_kernel<S>, shape, stream, device_overlaps(), a, in_pieces);
 }
 
-template <attention_keys_lie Lie>
+/* Codes: q, k and v are e4m3, and come in fp16, which has all of their values. */
+template <attention_keys_lie Lie, bool Codes = false>
 static ridge_status run_any_depth(const attention_args &a, const ridge_call *call) {
     const int depth = a.depth > a.values ? a.depth : a.values;
     if (attention_is_empty(a)) return RIDGE_OK;
     return with_attention_kind(call, [&]<typename T, bool Shaped>() {
-        if (depth <= 64) return run_any<attention_any_shape<T, 64, Shaped, Lie>>(a, stream_of(call));
-        if (depth <= 128) return run_any<attention_any_shape<T, 128, Shaped, Lie>>(a, stream_of(call));
-        return run_any<attention_any_shape<T, 256, Shaped, Lie>>(a, stream_of(call));
+        using Memory = std::conditional_t<Codes, e4m3, T>;
+        using Operand = std::conditional_t<Codes, __half, T>;
+        const cudaStream_t stream = stream_of(call);
+        if (depth <= 64) return run_any<attention_any_shape<Operand, 64, Shaped, Lie, Memory, T>>(a, stream);
+        if (depth <= 128) return run_any<attention_any_shape<Operand, 128, Shaped, Lie, Memory, T>>(a, stream);
+        return run_any<attention_any_shape<Operand, 256, Shaped, Lie, Memory, T>>(a, stream);
     });
 }
 
 }  // namespace ridge
 
-/* Codes in fp16, which has all of their values. */
 extern "C" ridge_status attention_fp8_cuda_any(const ridge_call *call) {
-    using namespace ridge;
-    const attention_args a = attention_fp8_args_of(call);
-    const int depth = a.depth > a.values ? a.depth : a.values;
-    if (attention_is_empty(a)) return RIDGE_OK;
-    return with_attention_kind(call, [&]<typename T, bool Shaped>() {
-        constexpr attention_keys_lie rows = attention_keys_lie::in_rows;
-        if (depth <= 64) return run_any<attention_any_shape<__half, 64, Shaped, rows, e4m3, T>>(a, stream_of(call));
-        if (depth <= 128) return run_any<attention_any_shape<__half, 128, Shaped, rows, e4m3, T>>(a, stream_of(call));
-        return run_any<attention_any_shape<__half, 256, Shaped, rows, e4m3, T>>(a, stream_of(call));
-    });
+    return ridge::run_any_depth<ridge::attention_keys_lie::in_rows, true>(ridge::attention_fp8_args_of(call), call);
 }
 extern "C" ridge_status attention_cuda_any(const ridge_call *call) {
     return ridge::run_any_depth<ridge::attention_keys_lie::in_rows>(ridge::attention_args_of(call), call);

@@ -8,17 +8,11 @@
 ATTENTION_FP8_TILES(DECLARE)
 RIDGE_CUDA_DECLARE(attention_fp8_cuda_any);
 
-static double q_elements(const ridge_case *c) {
-    return (double)c->dim[ATTENTION_M] * (double)c->dim[ATTENTION_BATCH] * (double)c->dim[ATTENTION_HEADS] *
-           (double)c->dim[ATTENTION_D];
-}
-static double kv_elements(const ridge_case *c) {
-    return (double)c->dim[ATTENTION_N] * (double)c->dim[ATTENTION_BATCH] * (double)c->dim[ATTENTION_KV_HEADS] *
-           (double)(c->dim[ATTENTION_D] + c->dim[ATTENTION_V]);
-}
+/* Of q, k and v. */
+static double elements(const ridge_case *c) { return attention_bytes_read(c) / (double)ridge_dtype_size(c->dtype); }
 static double bytes_read(const ridge_case *c) {
     const double heads = (double)(c->dim[ATTENTION_HEADS] + 2 * c->dim[ATTENTION_KV_HEADS]);
-    return q_elements(c) + kv_elements(c) + 4 * heads * (double)c->dim[ATTENTION_BATCH];
+    return elements(c) + 4 * heads * (double)c->dim[ATTENTION_BATCH];
 }
 void attention_fp8_work(const ridge_case *c, ridge_work *w) {
     *w = (ridge_work){
@@ -34,25 +28,15 @@ size_t attention_fp8_unfused_scratch(const ridge_case *c, int threads) {
     return attention_unfused_scratch(c, threads) + 2 * (size_t)attention_unpacked_elements(c->dim);
 }
 void attention_fp8_unfused_traffic(const ridge_case *c, ridge_traffic *traffic) {
-    const double all = q_elements(c) + kv_elements(c);
     attention_unfused_traffic(c, traffic);
-    traffic->read += all, traffic->written += 2 * all;
+    traffic->read += elements(c), traffic->written += 2 * elements(c);
 }
 
 /* ---- ways ---- */
 
 static const char *refusal_of(const attention_tile *t, const ridge_problem *p) {
-    const char *why = attention_common_refusal(p);
-    if (why) return why;
-    if (p->c.dim[ATTENTION_D] > t->depth || p->c.dim[ATTENTION_V] > t->values) return "for fewer dimensions of a head";
-    if (p->c.dim[ATTENTION_N] < 1) return "for one key and more";
-    if (attention_extent(p, ATTENTION_BATCH) * attention_extent(p, ATTENTION_KV_HEADS) > 65535)
-        return "for up to 65535 heads of keys";
-    if (!attention_is_in_pieces(p, ATTENTION_IN_Q, ATTENTION_OF_QUERIES, 1) ||
-        !attention_is_in_pieces(p, ATTENTION_IN_K, ATTENTION_OF_KEYS, 1) ||
-        !attention_is_in_pieces(p, ATTENTION_IN_V, ATTENTION_OF_KEYS, 1))
-        return "for rows of q, k and v that begin at multiples of 16 bytes";
-    return NULL;
+    const double heads = attention_extent(p, ATTENTION_BATCH) * attention_extent(p, ATTENTION_KV_HEADS);
+    return heads > 65535 ? "for up to 65535 heads of keys" : attention_tile_refusal(t, p, 1);
 }
 
 /* A launch more, which reads values and writes them, and the kernel reads them again. */

@@ -30,7 +30,7 @@ static inline int64_t attention_turned_bytes(const attention_tile *t, const int6
            t->values;
 }
 
-/* The baseline: operands in bf16 through memory, then attention's. */
+/* The baseline: operands in 16 bits through memory, then attention's. */
 int64_t attention_unpacked_elements(const int64_t *dim);
 size_t attention_fp8_unfused_scratch(const ridge_case *c, int threads);
 void attention_fp8_unfused_traffic(const ridge_case *c, ridge_traffic *traffic);

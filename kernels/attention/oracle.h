@@ -25,6 +25,13 @@ typedef struct attention_reading {
     const double *q_scale, *k_scale, *v_scale; /* of heads, [batch, heads] or [batch, kv_heads]; NULL: 1 */
 } attention_reading;
 
+/* Every query sees keys of all. */
+static inline attention_span attention_span_of_all(const ridge_oracle_call *call, int64_t row, int64_t batch) {
+    const int m = (int)call->whole[ATTENTION_M], n = (int)call->whole[ATTENTION_N];
+    (void)row, (void)batch;
+    return (attention_span){0, m, {0, n}};
+}
+
 static inline double attention_scale_at(const double *scale, int64_t i) { return scale ? scale[i] : 1; }
 
 /* Keys in rows: [n, batch, kv_heads, …]. */

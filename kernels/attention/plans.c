@@ -56,14 +56,14 @@ const char *attention_common_refusal(const ridge_problem *p) {
     return NULL;
 }
 
-static const char *refusal_of(const attention_tile *t, const ridge_problem *p) {
+const char *attention_tile_refusal(const attention_tile *t, const ridge_problem *p, int size) {
     const char *why = attention_common_refusal(p);
     if (why) return why;
     if (p->c.dim[ATTENTION_D] > t->depth || p->c.dim[ATTENTION_V] > t->values) return "for fewer dimensions of a head";
     if (p->c.dim[ATTENTION_N] < 1) return "for one key and more";
-    if (!attention_is_in_pieces(p, ATTENTION_IN_Q, ATTENTION_OF_QUERIES, 2) ||
-        !attention_is_in_pieces(p, ATTENTION_IN_K, ATTENTION_OF_KEYS, 2) ||
-        !attention_is_in_pieces(p, ATTENTION_IN_V, ATTENTION_OF_KEYS, 2))
+    if (!attention_is_in_pieces(p, ATTENTION_IN_Q, ATTENTION_OF_QUERIES, size) ||
+        !attention_is_in_pieces(p, ATTENTION_IN_K, ATTENTION_OF_KEYS, size) ||
+        !attention_is_in_pieces(p, ATTENTION_IN_V, ATTENTION_OF_KEYS, size))
         return "for rows of q, k and v that begin at multiples of 16 bytes";
     return NULL;
 }
@@ -111,7 +111,7 @@ ridge_plan attention_tile_plan(const attention_tile *t, const ridge_problem *p) 
 
 ridge_plan attention_wgmma_plan(const ridge_way *way, const ridge_problem *p) {
     const attention_tile *t = way->own;
-    ridge_plan plan = {.refusal = refusal_of(t, p)};
+    ridge_plan plan = {.refusal = attention_tile_refusal(t, p, 2)};
     if (!plan.refusal && t->packed) plan.refusal = packed_refusal(t, p);
     if (plan.refusal) return plan;
     return t->packed ? attention_packed_plan(t, p) : attention_tile_plan(t, p);

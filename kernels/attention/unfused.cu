@@ -155,45 +155,49 @@ static ridge_status unfused_of_type(const ridge_call *call, const attention_args
     return call->dtype == RIDGE_F16 ? unfused<__half>(call, a) : RIDGE_UNSUPPORTED;
 }
 
-/* Codes of [rows, batch, heads, columns], as they lie, in bf16 one behind the other. */
+/* Codes of [rows, batch, heads, columns], as they lie, in 16 bits one behind the other. */
+template <typename T>
 struct unpack_codes {
     const uint8_t *from;
-    __nv_bfloat16 *to;
+    T *to;
     attention_strides strides;
     int batch, heads, columns;
     __device__ void operator()(int64_t i, int64_t j) const {
         const int64_t row = i / (batch * heads), head = i % heads, of = i / heads % batch;
         const __half_raw v =
             __nv_cvt_fp8_to_halfraw(from[row * strides.row + of * strides.batch + head * strides.head + j], __NV_E4M3);
-        to[i * columns + j] = __float2bfloat16(__half2float(__half(v)));
+        to[i * columns + j] = from_float<T>(__half2float(__half(v)));
     }
 };
 
+template <typename T>
 static ridge_status unpack(const ridge_call *call, const void **base, attention_strides *strides, int64_t rows,
-                           int batch, int heads, int columns, __nv_bfloat16 **to) {
+                           int batch, int heads, int columns, T **to) {
     const int64_t lines = rows * batch * heads;
-    RIDGE_TRY(
-        launch_plain(call, lines, columns, unpack_codes{(const uint8_t *)*base, *to, *strides, batch, heads, columns}));
+    RIDGE_TRY(launch_plain(call, lines, columns,
+                           unpack_codes<T>{(const uint8_t *)*base, *to, *strides, batch, heads, columns}));
     *base = *to, *to += lines * columns;
     *strides = {(int64_t)batch * heads * columns, (int64_t)heads * columns, columns};
     return RIDGE_OK;
 }
 
+template <typename T>
 static ridge_status unfused_codes(const ridge_call *call, attention_args a) {
-    __nv_bfloat16 *to = (__nv_bfloat16 *)call->scratch;
+    T *to = (T *)call->scratch;
     ridge_call behind = *call;
     behind.scratch = to + attention_unpacked_elements(call->dim);
     RIDGE_TRY(unpack(call, &a.q, &a.q_strides, a.m, a.batch, a.heads, a.depth, &to));
     RIDGE_TRY(unpack(call, &a.k, &a.k_strides, a.n, a.batch, a.heads / a.group, a.depth, &to));
     RIDGE_TRY(unpack(call, &a.v, &a.v_strides, a.n, a.batch, a.heads / a.group, a.values, &to));
-    return unfused<__nv_bfloat16>(&behind, a);
+    return unfused<T>(&behind, a);
 }
 
 }  // namespace ridge
 
 extern "C" ridge_status attention_fp8_cuda_baseline(const ridge_call *call) {
-    if (call->dtype != RIDGE_BF16) return RIDGE_UNSUPPORTED;
-    return ridge::unfused_codes(call, ridge::attention_fp8_args_of(call));
+    const ridge::attention_args a = ridge::attention_fp8_args_of(call);
+    if (call->dtype == RIDGE_BF16) return ridge::unfused_codes<__nv_bfloat16>(call, a);
+    return call->dtype == RIDGE_F16 ? ridge::unfused_codes<__half>(call, a) : RIDGE_UNSUPPORTED;
 }
 extern "C" ridge_status attention_cuda_baseline(const ridge_call *call) {
     return ridge::unfused_of_type(call, ridge::attention_args_of(call));

@@ -65,13 +65,6 @@ static const ridge_case cases[] = {
 static const ridge_tensor_spec in[] = {ATTENTION_TENSORS_IN};
 static const ridge_tensor_spec out[] = {ATTENTION_TENSORS_OUT};
 
-/* Every query sees keys of all. */
-static attention_span attention_span_of_all(const ridge_oracle_call *call, int64_t row, int64_t batch) {
-    const int m = (int)call->whole[ATTENTION_M], n = (int)call->whole[ATTENTION_N];
-    (void)row, (void)batch;
-    return (attention_span){0, m, {0, n}};
-}
-
 static void oracle(const ridge_oracle_call *call) {
     attention_oracle(call,
                      &(attention_reading){.call = call, .span = attention_span_of_all, .line = attention_line_in_rows});

@@ -1,7 +1,8 @@
 /* Attention of e4m3 on a CPU: codes become fp32 values, times the scales of heads, then attention's variants run. */
 #include "attention/cpu.h"
-#include "cpu/row.h"
+#include "attention/cpu_lines.h"
 #include "attention/fp8.h"
+#include "cpu/row.h"
 #include "quantize/rule.h"
 
 RIDGE_CPU_DECLARE(fp8_attention_cpu_baseline);
@@ -13,20 +14,19 @@ typedef struct codes {
     DLTensor values;
 } codes;
 
-static const unsigned char *codes_at(const DLTensor *t, int64_t row, int64_t batch, int64_t head) {
-    int64_t below[RIDGE_MAX_RANK] = {0}, inner = 1;
-    for (int d = t->ndim - 1; d >= 0; d--) below[d] = inner, inner *= t->shape[d];
-    const int64_t *s = t->strides ? t->strides : below;
-    return (const unsigned char *)ridge_data(t) + row * s[0] + batch * s[1] + head * s[2];
+/* Strides are of elements, whatever these are. */
+static const unsigned char *codes_at(const lines *l, int64_t row, int64_t batch, int64_t head) {
+    return (const unsigned char *)l->base + row * l->row + batch * l->batch + head * l->head;
 }
 
 static void decode_rows(const codes *c, int64_t begin, int64_t end) {
     const int64_t batches = c->t->shape[1], heads = c->t->shape[2], columns = c->t->shape[3];
+    const lines all = lines_of(c->t);
     float *to = (float *)c->values.data + begin * batches * heads * columns;
     for (int64_t i = begin; i < end; i++)
         for (int64_t batch = 0; batch < batches; batch++)
             for (int64_t head = 0; head < heads; head++, to += columns) {
-                const unsigned char *from = codes_at(c->t, i, batch, head);
+                const unsigned char *from = codes_at(&all, i, batch, head);
                 const float scale = ((const float *)ridge_data(c->scale))[batch * ridge_row_stride(c->scale) + head];
                 for (int64_t j = 0; j < columns; j++) to[j] = rule_value_e4m3(from[j]) * scale;
             }

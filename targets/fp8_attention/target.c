@@ -1,6 +1,6 @@
 /* out = v_scale softmax(scale q_scale k_scale q k^T + mask) v of codes in e4m3, without the matrix of scores in memory; lse: its
  * logarithm. q: [m, batch, heads, d], k: [n, batch, kv_heads, d], v: [n, batch, kv_heads, v], scales f32 [batch, heads] of q and
- * [batch, kv_heads] of k and v; out f32 or bf16. 2 (d + v) FLOP a score that is not masked; least traffic: all of these once.
+ * [batch, kv_heads] of k and v; out f32, bf16 or f16. 2 (d + v) FLOP a score that is not masked; least traffic: all of these once.
  * kernels/attention/problem.h has the formula, README.md the bound. */
 #include "attention/cpu.h"
 #include "attention/fp8.h"
@@ -38,6 +38,8 @@ static const ridge_case cases[] = {
     {.dim = {150, 2, 2, 640, 1, 96, 128}, .dtype = RIDGE_BF16, CAUSAL, EDGE, GPU},
     {.dim = {400, 1, 2, 150, 2, 128, 72}, .dtype = RIDGE_BF16, CAUSAL, EDGE, GPU}, /* queries without keys */
     {.dim = {140, 1, 1, 200, 1, 256, 256}, .dtype = RIDGE_BF16, PLAIN, EDGE, GPU},
+    {.dim = {300, 1, 2, 340, 1, 64, 64}, .dtype = RIDGE_F16, CAUSAL, EDGE, GPU},
+    {.dim = {150, 1, 4, 400, 2, 128, 128}, .dtype = RIDGE_F16, .option = {2, 0, ALL}, EDGE, GPU},
     {.dim = {300, 1, 1, 600, 1, 64, 64}, .dtype = RIDGE_BF16, .option = {0, 1, 130, -1}, EDGE, GPU},
     {.dim = {260, 1, 4, 500, 2, 128, 128}, .dtype = RIDGE_BF16, .option = {3, 0, 70, 40}, EDGE, GPU},
     {.dim = {200, 1, 4, 260, 2, 64, 64}, .dtype = RIDGE_BF16, .option = {0.3, 1, ALL, 5, 1, 1}, EDGE, GPU},
@@ -61,14 +63,9 @@ static const ridge_tensor_spec out[] = {ATTENTION_TENSORS_OUT};
 
 /* ---- oracle ---- */
 
-static attention_span span_of_all(const ridge_oracle_call *call, int64_t row, int64_t batch) {
-    (void)row, (void)batch;
-    return (attention_span){0, (int)call->whole[ATTENTION_M], {0, (int)call->whole[ATTENTION_N]}};
-}
-
 static void oracle(const ridge_oracle_call *call) {
     attention_oracle(call, &(attention_reading){.call = call,
-                                                .span = span_of_all,
+                                                .span = attention_span_of_all,
                                                 .line = attention_line_in_rows,
                                                 .q_scale = call->in[ATTENTION_IN_Q_SCALE],
                                                 .k_scale = call->in[ATTENTION_IN_K_SCALE],
@@ -113,7 +110,7 @@ static const ridge_variant variants[] = {
      .scratch = cpu_scratch},
     {.name = "cuda/baseline",
      .role = RIDGE_BASELINE,
-     .idea = "operands in bf16, product, softmax, product, through memory, a head at a time",
+     .idea = "operands in 16 bits, product, softmax, product, through memory, a head at a time",
      .run = RIDGE_CUDA(attention_fp8_cuda_baseline),
      .traffic = attention_fp8_unfused_traffic,
      .scratch = attention_fp8_unfused_scratch},
