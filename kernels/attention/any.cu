@@ -12,7 +12,8 @@ namespace ridge {
 template <typename T, int Depth, bool Shaped, attention_keys_lie Lie, typename Memory = T, typename Result = T>
 struct attention_any_shape : attention_shape<T, Depth, Depth, 32, 1, Shaped, false, Lie, Result> {
     using In = Memory;
-    static constexpr int pitch = Depth + 8; /* elements; rows of ldmatrix in different banks */
+    static constexpr bool scaled = sizeof(Memory) == 1; /* codes, whatever they are multiplied in */
+    static constexpr int pitch = Depth + 8;             /* elements; rows of ldmatrix in different banks */
     static constexpr int bytes = (64 + 2 * 32) * pitch * 2;
 };
 

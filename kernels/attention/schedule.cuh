@@ -4,8 +4,6 @@
 
 #include <cuda.h>
 
-#include <type_traits>
-
 #include "cuda/mma/sm90.cuh"
 
 extern "C" {
@@ -34,11 +32,10 @@ enum class attention_keys_lie {
 /* Of products, with steps of that many keys. */
 template <typename Type, int Keys, typename Result = Type>
 struct attention_operands {
-    using T = Type;   /* of operands */
-    using O = Result; /* of what leaves */
-    static constexpr bool scaled =
-        !std::is_same_v<Type, Result>;          /* q, k and v are codes of fp8, with scales of heads */
-    static constexpr bool fp8 = sizeof(T) == 1; /* and are multiplied as they are: see fp8.cuh */
+    using T = Type;                             /* of operands */
+    using O = Result;                           /* of what leaves */
+    static constexpr bool fp8 = sizeof(T) == 1; /* codes, which are multiplied as they are: see fp8.cuh */
+    static constexpr bool scaled = fp8;         /* q, k and v have scales of heads */
     static constexpr int line = 128 / (int)sizeof(T), slice = line / 4; /* elements of a line, and of a product's K */
     static constexpr int p_slices = Keys / slice;
 };
