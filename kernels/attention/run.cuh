@@ -4,6 +4,7 @@
 
 #include "attention/forward.cuh"
 #include "attention/maps.cuh"
+#include "cuda/tile/reduce.cuh"
 
 extern "C" {
 #include "attention/ways.h"
@@ -11,27 +12,64 @@ extern "C" {
 
 namespace ridge {
 
-/* out and lse of a row from those of its parts: a block a row. */
+/* What parts are of a row's whole: part p's share is in lane p % 32. Every warp has them, without shared memory. */
+struct attention_shares {
+    static constexpr int of_lane = ATTENTION_PARTS / 32;
+    float share[of_lane];
+    float all, log2_all; /* all: of the sums that shares are of */
+
+    /* lse: of part 0; sink: -inf for none. A row that sees nothing has all = 0. */
+    __device__ attention_shares(const float *lse, int64_t next, int parts, float sink) {
+        const int lane = (int)threadIdx.x % 32;
+        float top = sink, sum = 0.0f;
+#pragma unroll
+        for (int i = 0; i < of_lane; i++) {
+            const int p = lane + 32 * i;
+            share[i] = p < parts ? lse[p * next] : -INFINITY;
+            top = fmaxf(top, share[i]);
+        }
+        top = lanes_max<32>(top);
+        const float less = top == -INFINITY ? 0.0f : top * LOG2_E;
+#pragma unroll
+        for (int i = 0; i < of_lane; i++) sum += share[i] = ex2_approx_ftz(share[i] * LOG2_E - less);
+        all = lanes_sum<32>(sum) + ex2_approx_ftz(sink * LOG2_E - less), log2_all = less + log2f(all);
+    }
+    __device__ float of(int p) const {
+        float v = share[0];
+#pragma unroll
+        for (int i = 1; i < of_lane; i++) v = p / 32 == i ? share[i] : v;
+        return __shfl_sync(0xffffffffu, v, p % 32);
+    }
+};
+
+/* out and lse of a row from those of its parts: a block a row, a thread a value. Sums of the first parts are under way
+ * together with the shares. */
 template <class S>
-__global__ void __launch_bounds__(128) attention_merge(const __grid_constant__ attention_args a) {
+__global__ void __launch_bounds__(S::V) attention_merge(const __grid_constant__ attention_args a) {
+    constexpr int together = 16;
     const int rows = attention_rows<S>(a), table = (int)(blockIdx.x / rows), row = (int)(blockIdx.x % rows);
-    const int kv_heads = a.heads / a.group;
+    const int kv_heads = a.heads / a.group, column = (int)threadIdx.x;
     const attention_place first = {0, table % kv_heads * a.group, table % kv_heads, table / kv_heads, 0, {}};
     const int64_t at = attention_part_row<S>(a, first, row), next = (int64_t)a.batch * kv_heads * rows;
+    const float *const parts = a.part_out + at * a.values + column;
+    float some[together], sum = 0.0f;
     after_previous_launch(); /* which may have written the sinks */
+    const auto load = [&](int begin) {
+#pragma unroll
+        for (int i = 0; i < together; i++)
+            some[i] = begin + i < a.parts && column < a.values ? parts[(begin + i) * next * a.values] : 0.0f;
+    };
+    load(0);
     const float sink = S::shaped && a.sink ? a.sink[attention_head<S>(a, first, row)] : -INFINITY;
-    float top = sink, total = 0.0f;
-    for (int p = 0; p < a.parts; p++) top = fmaxf(top, a.part_lse[at + p * next]);
-    const float less = top == -INFINITY ? 0.0f : top * LOG2_E;
-    const auto share = [&](int p) { return ex2_approx_ftz(a.part_lse[at + p * next] * LOG2_E - less); };
-    for (int p = 0; p < a.parts; p++) total += share(p);
-    const float all = total + ex2_approx_ftz(sink * LOG2_E - less);
-    for (int j = (int)threadIdx.x; j < a.values; j += 128) {
-        float sum = 0.0f;
-        for (int p = 0; p < a.parts; p++) sum += share(p) * a.part_out[(at + p * next) * a.values + j];
-        attention_row<S>(a, first, row)[j] = from_float<typename S::O>(total == 0.0f ? 0.0f : sum / all);
+    const attention_shares shares(a.part_lse + at, next, a.parts, sink);
+    for (int begin = 0; begin < a.parts; load(begin += together)) {
+#pragma unroll
+        for (int i = 0; i < together; i++) sum = fmaf(shares.of(begin + i), some[i], sum);
     }
-    if (threadIdx.x == 0) *attention_lse<S>(a, first, row) = all == 0.0f ? -INFINITY : (less + log2f(all)) * LN_2;
+    if (column < a.values)
+        attention_row<S>(a, first, row)[column] =
+            from_float<typename S::O>(shares.all == 0.0f ? 0.0f : sum / shares.all);
+    if (column == 0) *attention_lse<S>(a, first, row) = shares.all == 0.0f ? -INFINITY : shares.log2_all * LN_2;
 }
 
 /* Packed tiles: where parts leave their results. */
@@ -82,7 +120,7 @@ inline ridge_status run_tiles(attention_args a, const attention_tile &tile, cons
     if constexpr (S::packed)
         if (a.part_out) {
             const dim3 rows((unsigned)(a.batch * a.heads * a.m));
-            return launch_overlapping(attention_merge<S>, {rows, 128}, stream, true, a);
+            return launch_overlapping(attention_merge<S>, {rows, S::V}, stream, true, a);
         }
     return RIDGE_OK;
 }

@@ -37,12 +37,10 @@ struct fp8_scale {
 constexpr matmul_tuning FP8_PROMOTED = {.columns = 128, .stages = 5, .cluster_m = 2, .cluster_n = 1, .promote = 1};
 constexpr matmul_tuning FP8_FAST = {.columns = 256, .stages = 4, .cluster_m = 1, .cluster_n = 1};
 
-/* wide: C is fp32, stored in pairs; else by TMA. */
+/* What epilogues of both kinds of tiles have. wide: C is fp32, stored in pairs; else by TMA. */
 template <class S>
 struct fp8_epilogue {
     static constexpr int N = S::N;
-    static_assert(S::K == FP8_BLOCK && (S::promote == 0 || N == FP8_BLOCK),
-                  "a tile and a slice have one scale of B in squares");
     CUtensorMap map;
     float *wide;
     int64_t line;
@@ -51,36 +49,14 @@ struct fp8_epilogue {
     bool pairs;
     static constexpr int scratch = store_slots<__nv_bfloat16, N>::bytes;
     static bool waits(void) { return false; }
-    struct state { /* scales of the thread's two rows and of the tile's columns */
+    struct scales { /* of rows r and r + 8, and of the tile's columns */
         const float *low, *high, *right;
     };
-    struct scales {
-        float low, high, right;
-    };
     __device__ void prepare(uint32_t at) const { store_slots<__nv_bfloat16, N>{at}.init(); }
-    __device__ state begin(const matmul_tile &tile, int group) const {
-        const int row = tile.m + fragment_row(group);
+    __device__ scales scales_of(const matmul_tile &tile, int row) const {
         return {a.of_row(min(row, rows - 1)), a.of_row(min(row + 8, rows - 1)), b.of_row(min(tile.n, columns - 1))};
     }
-    __device__ scales factors(const state &s, int slice) const {
-        const int64_t left = slice * a.step;
-        return {s.low[left], s.high[left], s.right[slice * b.step]};
-    }
-    __device__ void add(float (&total)[N / 2], const float (&sums)[N / 2], const scales &s) const {
-        const float low = s.low * s.right, high = s.high * s.right;
-#pragma unroll
-        for (int j = 0; j < N / 2; j += 4) {
-            total[j] = fmaf(sums[j], low, total[j]), total[j + 1] = fmaf(sums[j + 1], low, total[j + 1]);
-            total[j + 2] = fmaf(sums[j + 2], high, total[j + 2]), total[j + 3] = fmaf(sums[j + 3], high, total[j + 3]);
-        }
-    }
-    __device__ void finish(const matmul_tile &tile, const state &s, float (&sums)[N / 2], uint32_t at,
-                           int group) const {
-        if constexpr (S::promote == 0) {
-            const float scale = *s.low * *s.right;
-#pragma unroll
-            for (int j = 0; j < N / 2; j++) sums[j] *= scale;
-        }
+    __device__ void keep(const matmul_tile &tile, float (&sums)[N / 2], uint32_t at, int group) const {
         if (!wide) return store_slots<__nv_bfloat16, N>{at}.put(sums, tile.number);
         store_pairs<N>(wide, line, rows, columns, tile, sums, group, pairs);
     }
@@ -88,6 +64,46 @@ struct fp8_epilogue {
     template <class>
     __device__ void store(const matmul_plan &plan, int rank, uint32_t slots) const {
         if (!wide) store_tiles<S, __nv_bfloat16>(&map, plan, rank, slots);
+    }
+};
+
+/* The tensor cores' sums of all of K, times the scales of whole tensors. */
+template <class S>
+struct fp8_fast_epilogue : fp8_epilogue<S> {
+    using state = typename fp8_epilogue<S>::scales;
+    __device__ state begin(const matmul_tile &tile, int group) const {
+        return this->scales_of(tile, tile.m + fragment_row(group));
+    }
+    __device__ void finish(const matmul_tile &tile, const state &s, float (&sums)[S::N / 2], uint32_t at,
+                           int group) const {
+        const float scale = *s.low * *s.right;
+#pragma unroll
+        for (int j = 0; j < S::N / 2; j++) sums[j] *= scale;
+        this->keep(tile, sums, at, group);
+    }
+};
+
+/* Sums of slices, each times its scales. */
+template <class S>
+struct fp8_promoted_epilogue : fp8_epilogue<S> {
+    static_assert(S::K == FP8_BLOCK && S::N == FP8_BLOCK, "a tile and a slice have one scale of B in squares");
+    struct factors {
+        float low, high;
+    };
+    struct state {};
+    __device__ state begin(const matmul_tile &, int) const { return {}; }
+    __device__ factors of(const typename fp8_epilogue<S>::scales &s, int slice) const {
+        const int64_t left = slice * this->a.step;
+        const float right = s.right[slice * this->b.step];
+        return {s.low[left] * right, s.high[left] * right};
+    }
+    __device__ void add(float (&total)[S::sums], const float (&sums)[S::sums], const factors &by) const {
+#pragma unroll
+        for (int j = 0; j < S::sums; j++) total[j] = fmaf(sums[j], j % 4 < 2 ? by.low : by.high, total[j]);
+    }
+    __device__ void finish(const matmul_tile &tile, const state &, float (&sums)[S::sums], uint32_t at,
+                           int group) const {
+        this->keep(tile, sums, at, group);
     }
 };
 
@@ -130,7 +146,7 @@ template <matmul_tuning Tuned>
 ridge_status fp8_by_tiles(const fp8_product &p, cudaStream_t stream) {
     using shape = matmul_shape<e4m3, Tuned>;
     const int64_t m = p.c.rows, n = p.c.columns;
-    fp8_epilogue<shape> e = {};
+    std::conditional_t<Tuned.promote == 0, fp8_fast_epilogue<shape>, fp8_promoted_epilogue<shape>> e = {};
     if (m == 0) return RIDGE_OK;
     e.a = fp8_scale(p.of_a), e.b = fp8_scale(p.of_b);
     e.rows = (int)m, e.columns = (int)n;

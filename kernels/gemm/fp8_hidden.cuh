@@ -33,26 +33,28 @@ struct fp8_hidden_epilogue {
     static_assert(pair_rows::bytes <= scratch, "room for maxima");
     static constexpr bool loads_only = true;
     static bool waits(void) { return false; }
-    struct state { /* where the scales are of the thread's two rows, and of the tile's gate columns */
-        unsigned low, high, gate;
+    struct places { /* of scales: of rows r and r + 8, and of the tile's gate columns */
+        int64_t low, high, gate;
     };
-    struct factors_of {
-        float low, high, gate, up;
+    struct factors {
+        float low_gate, low_up, high_gate, high_up;
     };
+    struct state {};
     __device__ void prepare(uint32_t at) const { pair_rows{at}.init(); }
-    __device__ state begin(const matmul_tile &tile, int group) const {
-        const int row = tile.m + fragment_row(group);
-        return {(unsigned)(min(row, rows - 1) * a.line), (unsigned)(min(row + 8, rows - 1) * a.line),
-                (unsigned)(tile.n / FP8_BLOCK * b.line)};
+    __device__ state begin(const matmul_tile &, int) const { return {}; }
+    __device__ places scales_of(const matmul_tile &tile, int row) const {
+        return {min(row, rows - 1) * a.line, min(row + 8, rows - 1) * a.line, tile.n / FP8_BLOCK * b.line};
     }
-    __device__ factors_of factors(const state &s, int slice) const { /* of one slice steps are 0 */
-        return {a.data[s.low + slice], a.data[s.high + slice], b.data[s.gate + slice], b.data[s.gate + ups + slice]};
+    __device__ factors of(const places &s, int slice) const { /* of one slice steps are 0 */
+        const float low = a.data[s.low + slice], high = a.data[s.high + slice];
+        const float gate = b.data[s.gate + slice], up = b.data[s.gate + ups + slice];
+        return {low * gate, low * up, high * gate, high * up};
     }
-    __device__ void add(float (&total)[S::sums], const float (&sums)[S::sums], const factors_of &s) const {
+    __device__ void add(float (&total)[S::sums], const float (&sums)[S::sums], const factors &by) const {
 #pragma unroll
         for (int j = 0; j < S::sums; j++) {
-            const float row = j % 4 < 2 ? s.low : s.high;
-            total[j] = fmaf(sums[j], row * (j < half ? s.gate : s.up), total[j]);
+            const float of_gate = j % 4 < 2 ? by.low_gate : by.high_gate, of_up = j % 4 < 2 ? by.low_up : by.high_up;
+            total[j] = fmaf(sums[j], j < half ? of_gate : of_up, total[j]);
         }
     }
     /* Bits of the largest magnitude of one of the thread's rows in this tile: those of NaN and infinity come last. */

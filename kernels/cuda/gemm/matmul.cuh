@@ -8,9 +8,7 @@
  *     prepare(scratch)                     once, by both warpgroups, before the blocks of a cluster meet
  *     state begin(tile, group)             before the tile's products: what to load ahead
  *     finish(tile, state, sums, scratch, group)
- *     factors(state, slice)                where it exists: what the sums from this slice on are multiplied by as they are
- *                                          promoted, asked for before their products, so that memory has time
- *     add(total, sums, factors)            with it: adds the promoted sums
+ *     factors, scales_of, of, add          of shapes whose every slice is promoted: pipe/factors.cuh
  *     codes(tile, group)                   of shapes whose A is sparse: sparse_codes of gemm/sparse.cuh
  *     end()                                behind the last tile
  *     loads_only                           where it exists: the first warpgroup has a few registers less, others more
@@ -32,6 +30,7 @@
 
 #include "cuda/gemm/fp4.cuh"
 #include "cuda/gemm/sparse.cuh"
+#include "cuda/pipe/factors.cuh"
 #include "cuda/pipe/ring.cuh"
 #include "cuda/ptx/barrier.cuh"
 #include "cuda/ptx/cluster.cuh"
@@ -75,82 +74,56 @@ __device__ inline void multiply_tile_in_turns(float (&sums)[S::sums], const matm
     wgmma_settle(sums);
 }
 
-/* How promoted sums are added: as they are, or as the epilogue does. */
-template <class Epilogue>
-struct matmul_promotion {
-    struct none {};
-    const Epilogue &epilogue;
-    const typename Epilogue::state &state;
-    __device__ auto factors(int slice) const {
-        if constexpr (requires { epilogue.factors(state, slice); })
-            return epilogue.factors(state, slice);
-        else
-            return none();
-    }
-    template <int Sums, class Factors>
-    __device__ void add(float (&total)[Sums], const float (&sums)[Sums], const Factors &factors) const {
-        if constexpr (std::is_same_v<Factors, none>) {
-#pragma unroll
-            for (int i = 0; i < Sums; i++) total[i] += sums[i];
-        } else {
-            epilogue.add(total, sums, factors);
-        }
-    }
-};
-
 /* The same in two steps: see the head of this file. */
-template <class S, class Promotion>
+template <class S>
 __device__ inline void multiply_tile_promoted(float (&total)[S::sums], const matmul_memory<S> &memory,
-                                              ring<S::stages> &at, int slices, int group, int rank,
-                                              const Promotion &promotion) {
+                                              ring<S::stages> &at, int slices, int group, int rank) {
     float sums[S::sums];
 #pragma unroll
     for (int i = 0; i < S::sums; i++) total[i] = 0.0f;
-    auto next = promotion.factors(0);
     for (int begin = 0; begin < slices; begin += S::promote) {
-        const auto factors = next;
-        if (begin + S::promote < slices) next = promotion.factors(begin + S::promote);
         multiply_tile<S>(sums, memory, at, min(S::promote, slices - begin), group, rank);
-        promotion.add(total, sums, factors);
+#pragma unroll
+        for (int i = 0; i < S::sums; i++) total[i] += sums[i];
     }
 }
 
-/* The same where every slice is promoted: the next slice is multiplied while one is added, so that the tensor cores never wait
- * for a warpgroup's additions. It takes a third set of registers. */
-template <class S, class Promotion>
-__device__ inline void multiply_tile_promoted_each(float (&total)[S::sums], const matmul_memory<S> &memory,
-                                                   ring<S::stages> &at, int slices, int group, int rank,
-                                                   const Promotion &promotion) {
+/* The same where every slice is promoted, times factors: the next slice is multiplied while one is added, so that the tensor cores
+ * never wait for a warpgroup's additions. It takes a third set of registers. */
+template <class S, class Epilogue>
+__device__ inline void multiply_tile_by_factors(float (&total)[S::sums], const matmul_memory<S> &memory,
+                                                ring<S::stages> &at, int slices, int group, int rank,
+                                                const Epilogue &epilogue, const factors_ring<S, Epilogue> &factors) {
     float even[S::sums], odd[S::sums];
     ring<S::stages> behind = at; /* the stage that is released next */
     const auto start = [&](float(&sums)[S::sums]) {
-        multiply_full_stage<S>(sums, memory, at, group, 0);
+        mbarrier_wait_parity(memory.full(at.stage), at.phase);
+        const auto own = factors.take(at.stage, group);
+        multiply_stage<S>(sums, memory.a(at.stage), memory.b(at.stage), group, 0);
+        factors.tell(factors.read(at.stage));
         at.next();
+        return own;
     };
-    const auto add = [&](float(&sums)[S::sums], const auto &factors) {
+    const auto add = [&](float(&sums)[S::sums], const auto &own) {
         wgmma_settle(sums);
         release<S>(memory.empty(behind.stage), rank);
         behind.next();
-        promotion.add(total, sums, factors);
+        epilogue.add(total, sums, own);
     };
 #pragma unroll
     for (int i = 0; i < S::sums; i++) total[i] = 0.0f;
     int k = 0;
-    auto of_even = promotion.factors(0);
-    start(even);
+    auto of_even = start(even);
     for (; k + 2 < slices; k += 2) { /* without a branch, or ptxas lets products and additions take turns */
-        const auto of_odd = promotion.factors(k + 1);
-        start(odd);
+        const auto of_odd = start(odd);
         wgmma_wait_group<1>();
         add(even, of_even);
-        of_even = promotion.factors(k + 2);
-        start(even);
+        of_even = start(even);
         wgmma_wait_group<1>();
         add(odd, of_odd);
     }
     if (k + 1 < slices) {
-        const auto of_odd = promotion.factors(k + 1);
-        start(odd);
+        const auto of_odd = start(odd);
         wgmma_wait_group<1>();
         add(even, of_even);
         wgmma_wait_group<0>();
@@ -179,7 +152,22 @@ template <class Epilogue>
 constexpr int other_registers = (3 * 168 - first_registers<Epilogue>) / 2;
 
 template <class S, class Epilogue>
-constexpr int matmul_shared_bytes = S::stages *(S::stage_bytes + 16) + S::groups *Epilogue::scratch;
+__device__ inline factors_ring<S, Epilogue> factors_of(const matmul_memory<S> &memory) {
+    return {memory.barriers + (uint32_t)(16 * S::stages)};
+}
+template <class Epilogue>
+constexpr int filling_warps = has_factors<Epilogue> ? 2 : 0;
+
+template <class S, class Epilogue>
+constexpr int factors_bytes(void) {
+    if constexpr (has_factors<Epilogue>)
+        return factors_ring<S, Epilogue>::bytes;
+    else
+        return 0;
+}
+template <class S, class Epilogue>
+constexpr int matmul_shared_bytes = S::stages *(S::stage_bytes + 16) + S::groups *Epilogue::scratch
+                                    + factors_bytes<S, Epilogue>();
 
 template <class S, class Epilogue>
 __global__ void __launch_bounds__(S::threads, 1)
@@ -194,9 +182,10 @@ __global__ void __launch_bounds__(S::threads, 1)
     if (threadIdx.x == 0) {
         prefetch_tensormap(&a_map), prefetch_tensormap(&b_map);
         for (int s = 0; s < S::stages; s++) {
-            mbarrier_init(memory.full(s), 1);
+            mbarrier_init(memory.full(s), filling_warps<Epilogue> + 1);
             mbarrier_init(memory.empty(s), S::groups * (S::CM + S::CN - 1));
         }
+        if constexpr (has_factors<Epilogue>) factors_of<S, Epilogue>(memory).init();
         fence_mbarrier_init();
     }
     if (group >= 0) epilogue.prepare(scratch + (uint32_t)(group * Epilogue::scratch));
@@ -212,6 +201,8 @@ __global__ void __launch_bounds__(S::threads, 1)
             if (threadIdx.x == 32) epilogue.template store<S>(plan, rank, scratch);
         if constexpr (works_beside<Epilogue>)
             if (threadIdx.x >= 64) epilogue.beside();
+        if constexpr (has_factors<Epilogue>)
+            if (threadIdx.x >= 64) factors_of<S, Epilogue>(memory).fill(plan, memory, epilogue, rank);
     } else {
         setmaxnreg_inc<other_registers<Epilogue>>();
         ring<S::stages> at;
@@ -227,12 +218,11 @@ __global__ void __launch_bounds__(S::threads, 1)
                 multiply_tile_sparse<S>(sums, memory, at, plan.slices, group, rank, epilogue.codes(tile, group));
             else if constexpr (S::fp4)
                 multiply_tile_fp4<S>(sums, memory, at, plan, tile, group, rank);
-            else if constexpr (S::promote == 1)
-                multiply_tile_promoted_each<S>(sums, memory, at, plan.slices, group, rank,
-                                               matmul_promotion<Epilogue>{epilogue, state});
+            else if constexpr (has_factors<Epilogue>)
+                multiply_tile_by_factors<S>(sums, memory, at, plan.slices, group, rank, epilogue,
+                                            factors_of<S, Epilogue>(memory));
             else if constexpr (S::promote > 0)
-                multiply_tile_promoted<S>(sums, memory, at, plan.slices, group, rank,
-                                          matmul_promotion<Epilogue>{epilogue, state});
+                multiply_tile_promoted<S>(sums, memory, at, plan.slices, group, rank);
             else if constexpr (S::stages == 1)
                 multiply_tile_in_turns<S>(sums, memory, at, plan.slices, group, rank);
             else
