@@ -28,8 +28,9 @@ struct fp8_scale {
     int64_t rows, line, step;
     explicit fp8_scale(const fp8_scales &s) : data(s.data), rows(s.rows), line(s.line), step(s.step) {}
     fp8_scale() = default;
-    __device__ const float *of_row(int64_t row) const { return data + row / rows * line; }
-    __device__ float at(int64_t row, int64_t slice) const { return of_row(row)[slice * step]; }
+    __device__ unsigned of_row(int row) const { return (unsigned)(row / (int)rows * (int)line); }
+    __device__ float at(int64_t row, int64_t slice) const { return data[row / rows * line + slice * step]; }
+    __device__ float of(unsigned row, int slice) const { return data[row + (unsigned)(slice * (int)step)]; }
 };
 
 /* ---- tiles ---- */
@@ -50,7 +51,7 @@ struct fp8_epilogue {
     static constexpr int scratch = store_slots<__nv_bfloat16, N>::bytes;
     static bool waits(void) { return false; }
     struct scales { /* of rows r and r + 8, and of the tile's columns */
-        const float *low, *high, *right;
+        unsigned low, high, right;
     };
     __device__ void prepare(uint32_t at) const { store_slots<__nv_bfloat16, N>{at}.init(); }
     __device__ scales scales_of(const matmul_tile &tile, int row) const {
@@ -76,7 +77,7 @@ struct fp8_fast_epilogue : fp8_epilogue<S> {
     }
     __device__ void finish(const matmul_tile &tile, const state &s, float (&sums)[S::N / 2], uint32_t at,
                            int group) const {
-        const float scale = *s.low * *s.right;
+        const float scale = this->a.of(s.low, 0) * this->b.of(s.right, 0);
 #pragma unroll
         for (int j = 0; j < S::N / 2; j++) sums[j] *= scale;
         this->keep(tile, sums, at, group);
@@ -92,11 +93,10 @@ struct fp8_promoted_epilogue : fp8_epilogue<S> {
     };
     struct state {};
     __device__ state begin(const matmul_tile &, int) const { return {}; }
-    __device__ factors of(const typename fp8_epilogue<S>::scales &s, int slice) const {
-        const int64_t left = slice * this->a.step;
-        const float right = s.right[slice * this->b.step];
-        return {s.low[left] * right, s.high[left] * right};
+    __device__ float3 load(const typename fp8_epilogue<S>::scales &s, int slice) const {
+        return make_float3(this->a.of(s.low, slice), this->a.of(s.high, slice), this->b.of(s.right, slice));
     }
+    __device__ factors of(const float3 &v) const { return {v.x * v.z, v.y * v.z}; }
     __device__ void add(float (&total)[S::sums], const float (&sums)[S::sums], const factors &by) const {
 #pragma unroll
         for (int j = 0; j < S::sums; j++) total[j] = fmaf(sums[j], j % 4 < 2 ? by.low : by.high, total[j]);

@@ -31,10 +31,9 @@ struct fp8_hidden_epilogue {
     int64_t scales_line;
     static constexpr int scratch = 1024, half = S::sums / 2;
     static_assert(pair_rows::bytes <= scratch, "room for maxima");
-    static constexpr bool loads_only = true;
     static bool waits(void) { return false; }
     struct places { /* of scales: of rows r and r + 8, and of the tile's gate columns */
-        int64_t low, high, gate;
+        unsigned low, high, gate;
     };
     struct factors {
         float low_gate, low_up, high_gate, high_up;
@@ -43,12 +42,17 @@ struct fp8_hidden_epilogue {
     __device__ void prepare(uint32_t at) const { pair_rows{at}.init(); }
     __device__ state begin(const matmul_tile &, int) const { return {}; }
     __device__ places scales_of(const matmul_tile &tile, int row) const {
-        return {min(row, rows - 1) * a.line, min(row + 8, rows - 1) * a.line, tile.n / FP8_BLOCK * b.line};
+        return {(unsigned)(min(row, rows - 1) * a.line), (unsigned)(min(row + 8, rows - 1) * a.line),
+                (unsigned)(tile.n / FP8_BLOCK * b.line)};
     }
-    __device__ factors of(const places &s, int slice) const { /* of one slice steps are 0 */
-        const float low = a.data[s.low + slice], high = a.data[s.high + slice];
-        const float gate = b.data[s.gate + slice], up = b.data[s.gate + ups + slice];
-        return {low * gate, low * up, high * gate, high * up};
+    struct loaded {
+        float low, high, gate, up;
+    };
+    __device__ loaded load(const places &s, int slice) const { /* of one slice steps are 0 */
+        return {a.data[s.low + slice], a.data[s.high + slice], b.data[s.gate + slice], b.data[s.gate + ups + slice]};
+    }
+    __device__ factors of(const loaded &v) const {
+        return {v.low * v.gate, v.low * v.up, v.high * v.gate, v.high * v.up};
     }
     __device__ void add(float (&total)[S::sums], const float (&sums)[S::sums], const factors &by) const {
 #pragma unroll

@@ -11,7 +11,6 @@
  *     factors, scales_of, of, add          of shapes whose every slice is promoted: pipe/factors.cuh
  *     codes(tile, group)                   of shapes whose A is sparse: sparse_codes of gemm/sparse.cuh
  *     end()                                behind the last tile
- *     loads_only                           where it exists: the first warpgroup has a few registers less, others more
  *     beside()                             where it exists: by the other warps of the first warpgroup, all along
  *     store(plan, rank, scratch)           where it exists: by a second thread of the first warpgroup, all tiles; scratch
  *                                          of both warpgroups
@@ -135,19 +134,13 @@ __device__ inline void multiply_tile_by_factors(float (&total)[S::sums], const m
 }
 
 /* Registers of a thread of the first warpgroup, and of the others: 168 each at first. Where it works on tiles beside them it
- * has a third more; where it has nothing to do but to load and the others need many, the epilogue says so (`loads_only`). */
+ * has a third more. */
 template <class Epilogue>
 constexpr bool works_beside = requires(const Epilogue &e) {
     e.beside();
 };
 template <class Epilogue>
-constexpr bool loads_only = requires {
-    Epilogue::loads_only;
-};
-template <class Epilogue>
-constexpr int first_registers = works_beside<Epilogue> ? 72
-                                : loads_only<Epilogue> ? 40
-                                                       : 56;
+constexpr int first_registers = works_beside<Epilogue> ? 72 : 56;
 template <class Epilogue>
 constexpr int other_registers = (3 * 168 - first_registers<Epilogue>) / 2;
 

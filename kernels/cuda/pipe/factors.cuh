@@ -6,7 +6,8 @@
  * An epilogue with factors has
  *     struct factors          8 or 16 bytes
  *     scales scales_of(row)   of rows `row` and `row + 8`: where theirs are, and of the tile's columns
- *     factors of(scales, slice)
+ *     loaded load(scales, slice)
+ *     factors of(loaded)
  *     add(total, sums, factors)
  *
  * From compute capability 9.0 on. */
@@ -29,6 +30,7 @@ template <class S, class Epilogue>
 struct factors_ring {
     using factors = typename Epilogue::factors;
     static constexpr int warps = 2, first_thread = 64; /* that fill, of the first warpgroup */
+    static constexpr int ahead = 4;                    /* slices whose scales are under way */
     static constexpr int pairs = S::M / 2, size = sizeof(factors), stage_bytes = pairs * size;
     static constexpr int bytes = S::stages * (stage_bytes + 8);
     static_assert(pairs == 32 * warps, "a thread that fills has a pair of rows");
@@ -70,11 +72,21 @@ struct factors_ring {
             const matmul_tile tile = schedule.tile();
             if (!schedule.exists(tile)) continue;
             const auto scales = epilogue.scales_of(tile, tile.m + row);
-            for (int k = 0; k < plan.slices; k++, to.next()) {
-                const factors f = epilogue.of(scales, k);
-                mbarrier_wait_parity(read(to.stage), to.phase ^ 1);
-                store(place(to.stage, pair), f);
-                tell(memory.full(to.stage));
+            const auto load = [&](int k) { return epilogue.load(scales, min(k, plan.slices - 1)); };
+            decltype(load(0)) loaded[ahead];
+#pragma unroll
+            for (int i = 0; i < ahead; i++) loaded[i] = load(i);
+            for (int first = 0; first < plan.slices; first += ahead) {
+#pragma unroll
+                for (int i = 0; i < ahead; i++) {
+                    const factors f = epilogue.of(loaded[i]);
+                    loaded[i] = load(first + i + ahead);
+                    if (first + i >= plan.slices) continue; /* with a break, copies of registers wait for loads */
+                    mbarrier_wait_parity(read(to.stage), to.phase ^ 1);
+                    store(place(to.stage, pair), f);
+                    tell(memory.full(to.stage));
+                    to.next();
+                }
             }
         }
     }
