@@ -334,7 +334,7 @@ static void plant_decoys(const ridge_operands *ops, set_memory *set) {
     for (int i = 0; i < DECOYS && n > 0; i++) {
         const int t = filled[ridge_random(seed, 2 * (uint64_t)i) % (uint64_t)n];
         const ridge_view view = ridge_operands_view(ops, t);
-        if (view.span < 1 || ridge_dtype_is_integer(view.dtype)) continue;
+        if (view.span < 1 || ridge_dtype_is_index(view.dtype)) continue;
         const int64_t element = (int64_t)(ridge_random(seed, 2 * (uint64_t)i + 1) % (uint64_t)view.span);
         place_of(set, t)[ridge_view_bytes(&view, element) + view.size - 1] ^= (char)0x80; /* the sign: little endian */
         set->decoys[set->n_decoys++] = (decoy){t, element};

@@ -4,7 +4,7 @@
 #include "quantize/rule.h"
 
 RIDGE_CPU_DECLARE(int8_gemm_cpu_baseline);
-RIDGE_CPU_DECLARE(int8_gemm_cpu_optimized);
+RIDGE_CPU_DECLARE(int8_gemm_cpu_words);
 
 VF_INLINE const int8_t *line_of(const DLTensor *t, int64_t row) {
     return (const int8_t *)ridge_data(t) + row * ridge_row_stride(t);
@@ -96,6 +96,14 @@ VF_INLINE void lay_a(uint32_t *groups, const int8_t *a, int64_t n, bool bytes) {
         for (int64_t d = 0; d < n; d += 2) groups[d / 2] = words_of(a + d, n - d);
 }
 
+VF_INLINE vi add_group(vi sum, vi a, vi b, bool bytes) {
+#if defined(RIDGE_ISA_IS_avx512)
+    if (bytes) return vi_add_bytes(sum, a, b);
+#endif
+    (void)bytes;
+    return vi_add_words(sum, a, b);
+}
+
 /* A slice's sums of ROWS rows and all columns, added to those in c. */
 VF_INLINE void add_rows(const band *t, int32_t (*c)[COLUMNS], int64_t groups, bool bytes) {
     for (int64_t j = 0; j < COLUMNS; j += ACROSS) {
@@ -109,8 +117,7 @@ VF_INLINE void add_rows(const band *t, int32_t (*c)[COLUMNS], int64_t groups, bo
             for (int v = 0; v < VECTORS; v++) b[v] = vi_load(t->b[g] + j + v * VF_LANES);
             for (int r = 0; r < ROWS; r++) {
                 const vi a = vi_set1(t->a[r][g]);
-                for (int v = 0; v < VECTORS; v++)
-                    s[r][v] = bytes ? vi_add_bytes(s[r][v], a, b[v]) : vi_add_words(s[r][v], a, b[v]);
+                for (int v = 0; v < VECTORS; v++) s[r][v] = add_group(s[r][v], a, b[v], bytes);
             }
         }
         for (int r = 0; r < ROWS; r++)
@@ -144,9 +151,14 @@ VF_INLINE void bands(const job *of, int rank, int size, bool bytes) {
     ridge_share(down * across, 1, rank, size, &begin, &end);
     for (; begin < end; begin++) make_band(call, &t, begin / across * BAND, begin % across * COLUMNS, bytes);
 }
-static void bands_of_bytes(void *arg, int rank, int size) { bands(arg, rank, size, true); }
 static void bands_of_words(void *arg, int rank, int size) { bands(arg, rank, size, false); }
 
-ridge_status RIDGE_ISA_FN(int8_gemm_cpu_optimized)(const ridge_call *call) {
+ridge_status RIDGE_ISA_FN(int8_gemm_cpu_words)(const ridge_call *call) { return run(call, bands_of_words); }
+
+#if defined(RIDGE_ISA_IS_avx512)
+ridge_status int8_gemm_cpu_bytes_avx512(const ridge_call *call);
+static void bands_of_bytes(void *arg, int rank, int size) { bands(arg, rank, size, true); }
+ridge_status int8_gemm_cpu_bytes_avx512(const ridge_call *call) {
     return run(call, vi_has_bytes() ? bands_of_bytes : bands_of_words);
 }
+#endif
