@@ -49,6 +49,7 @@ extern "C" {
 #define RIDGE_KERNEL_E2M1 9 /* value 2i is the low half of byte i; extents and strides count values */
 #define RIDGE_KERNEL_UE8M0 10
 #define RIDGE_KERNEL_UE4M3 11
+#define RIDGE_KERNEL_I8 12
 
 typedef struct ridge_kernel_tensor {
     void *data; /* at least 64-byte aligned */

@@ -145,6 +145,12 @@ RIDGE_API ridge_status ridge_fp8_gemm(ridge_context *context, const DLTensor *a,
                                       const DLTensor *b, const DLTensor *b_scale, const DLTensor *c,
                                       ridge_error *error);
 
+/* C = (a_scale A) (b_scale B)^T: sums of integers, exact, then times a row's and a column's scale in fp32
+ *     a: [m, k], b: [n, k], i8, k at most 131071      a_scale: [m], b_scale: [n], f32      c: [m, n], f32 or bf16 */
+RIDGE_API ridge_status ridge_int8_gemm(ridge_context *context, const DLTensor *a, const DLTensor *a_scale,
+                                       const DLTensor *b, const DLTensor *b_scale, const DLTensor *c,
+                                       ridge_error *error);
+
 /* c = tensor_scale x w^T of w in NVFP4, as quantize_nvfp4 makes q and s: x and c f32, on a GPU bf16 and f16
  *     x: [m, k], k a multiple of 16      q: [n, k], e2m1      s: [ceil(n / 128), 512 ceil(k / 64)], e4m3      c: [m, n]
  *     tensor_scale: [1], f32 */

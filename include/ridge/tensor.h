@@ -38,7 +38,9 @@ enum { RIDGE_MAX_TENSOR_RANK = 8 }; /* of a caller's tensor: leading dimensions 
  * The types of 8 bits and less are those of the OCP formats. e4m3 has no infinity and reaches 448, e5m2 reaches 57344.
  * e2m1 has neither infinity nor NaN, reaches 6, and lies in pairs: value 2i is the low half of byte i. ue8m0 (powers of
  * two from 2^-127 to 2^127) and ue4m3 (e4m3 without a sign) are types of scales. DLPack has no ue4m3: it passes as
- * e4m3. */
+ * e4m3.
+ *
+ * i32 and i64 are indices. i8 is a factor of products, from -128 to 127. */
 #define RIDGE_DTYPE_LIST(X)      \
     X(F32, "f32", 32, 0x1p-24)   \
     X(BF16, "bf16", 16, 0x1p-8)  \
@@ -51,7 +53,8 @@ enum { RIDGE_MAX_TENSOR_RANK = 8 }; /* of a caller's tensor: leading dimensions 
     X(E5M2, "e5m2", 8, 0x1p-3)   \
     X(E2M1, "e2m1", 4, 0x1p-2)   \
     X(UE8M0, "ue8m0", 8, 0x1p-1) \
-    X(UE4M3, "ue4m3", 8, 0x1p-4)
+    X(UE4M3, "ue4m3", 8, 0x1p-4) \
+    X(I8, "i8", 8, 0.0)
 
 /* Codes of DLPack 1.1, which older headers do not name. */
 enum { RIDGE_DLPACK_E4M3 = 10, RIDGE_DLPACK_E5M2 = 12, RIDGE_DLPACK_UE8M0 = 14, RIDGE_DLPACK_E2M1 = 17 };
@@ -66,7 +69,9 @@ typedef enum ridge_dtype {
 /* The storage type: f32 for tf32, else the type itself. */
 static inline ridge_dtype ridge_dtype_stored(ridge_dtype dtype) { return dtype == RIDGE_TF32 ? RIDGE_F32 : dtype; }
 
-static inline int ridge_dtype_is_integer(ridge_dtype dtype) { return dtype == RIDGE_I32 || dtype == RIDGE_I64; }
+static inline int ridge_dtype_is_integer(ridge_dtype dtype) {
+    return dtype == RIDGE_I32 || dtype == RIDGE_I64 || dtype == RIDGE_I8;
+}
 
 /* Types and statuses share the prefix RIDGE_; no name is in both lists. */
 
@@ -95,7 +100,7 @@ static inline int64_t ridge_row_stride(const DLTensor *t) {
  * elements from data; a store to e2m1 keeps the other half of its byte.
  *
  * Types of 8 bits and less saturate: what rounds beyond the largest finite value becomes that value, and so does
- * infinity where the type has none. ue8m0, whose values have no significand, rounds a tie up. NaN is stored as 0x7f,
+ * infinity where the type has none; integers saturate, too. ue8m0, whose values have no significand, rounds a tie up. NaN is stored as 0x7f,
  * in ue8m0 as 0xff; in e2m1, which has no NaN, it becomes 6, as cvt.satfinite of PTX has it. A negative number is NaN
  * in ue8m0 and ue4m3, and zero is the least value of ue8m0. */
 RIDGE_API double ridge_load(const void *data, ridge_dtype dtype, int64_t index);

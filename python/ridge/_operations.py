@@ -182,6 +182,15 @@ def fp8_gemm(a, a_scale, b, b_scale, dtype=None, fast=False, **how):
     return run("fp8_gemm", [a, a_scale, b, b_scale], [c], how, [float(fast)])
 
 
+def int8_gemm(a, a_scale, b, b_scale, dtype=None, **how):
+    """c [m, n] = (a_scale a) (b_scale b)^T of int8 a [m, k] and b [n, k], k at most 131071; dtype: float32, or bfloat16.
+
+    a_scale [m] and b_scale [n] are float32. Sums of products are exact.
+    """
+    shape = _dims(a, "a", ("m", "k"))[0], _dims(b, "b", ("n", "k"))[0]
+    return run("int8_gemm", [a, a_scale, b, b_scale], [output(a, shape, dtype, "float32")], how)
+
+
 def gemm(a, b, alpha=1.0, dtype=None, **how):
     """alpha a b: a [m, k], b [k, n], each row- or column-major; dtype: of the result, a's or float32."""
     c = output(a, (_dims(a, "a", ("m", "k"))[0], _dims(b, "b", ("k", "n"))[1]), dtype)

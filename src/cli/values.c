@@ -69,6 +69,7 @@ static const struct alias {
     {"float8_e5m2", RIDGE_E5M2},
     {"float4_e2m1fn", RIDGE_E2M1},
     {"float8_e8m0fnu", RIDGE_UE8M0},
+    {"int8", RIDGE_I8},
 };
 
 ridge_dtype ridge_dtype_by_any_name(const char *text) {

@@ -27,6 +27,9 @@ const ridge_dtype_traits *ridge_dtype_traits_of(ridge_dtype dtype);
 /* e2m1 lies in pairs: elements are not addressable, and rows begin with whole bytes. */
 static inline bool ridge_dtype_is_packed(ridge_dtype dtype) { return dtype == RIDGE_E2M1; }
 
+/* Types of places, of which a value that no fill makes may be out of bounds. */
+static inline bool ridge_dtype_is_index(ridge_dtype dtype) { return dtype == RIDGE_I32 || dtype == RIDGE_I64; }
+
 /* An output of packed elements is poisoned with these bytes: address a holds byte a % 8. All of the sixteen codes are in
  * them, so that no eight aligned bytes of a result are alike but by chance. */
 #define RIDGE_PACKED_POISON UINT64_C(0x9ce1f0537b2ad846)

@@ -112,6 +112,8 @@ static const ridge_dtype_traits traits[RIDGE_DTYPE_COUNT] = {
                      .most = 448,
                      .exponent_bits = 4,
                      .fraction_bits = 3},
+    /* All codes of i8 have a meaning. Its poison is -128, which symmetric quantizers do not make. */
+    [RIDGE_I8] = {.code = kDLInt, .poison = 0x80, .guard = 0x41, .guard_free = 0xbe, .most = 127},
 };
 
 const ridge_dtype_traits *ridge_dtype_traits_of(ridge_dtype dtype) {
@@ -254,6 +256,11 @@ static int64_t store_i64(double value) {
     return value >= 0x1p63 ? INT64_MAX : (int64_t)nearbyint(value);
 }
 
+static int8_t store_i8(double value) {
+    if (!(value > INT8_MIN)) return INT8_MIN;
+    return value >= INT8_MAX ? INT8_MAX : (int8_t)nearbyint(value);
+}
+
 static int half_of_byte(int64_t index) { return index & 1 ? 4 : 0; }
 
 double ridge_load(const void *data, ridge_dtype dtype, int64_t index) {
@@ -295,6 +302,7 @@ double ridge_load(const void *data, ridge_dtype dtype, int64_t index) {
         case RIDGE_E5M2:
         case RIDGE_UE4M3: return load_small((unsigned char)*p, dtype);
         case RIDGE_UE8M0: return load_ue8m0((unsigned char)*p);
+        case RIDGE_I8: return (double)(int8_t)*p;
         default: return (double)NAN;
     }
 }
@@ -340,6 +348,7 @@ void ridge_store(void *data, ridge_dtype dtype, int64_t index, double value) {
         case RIDGE_E5M2:
         case RIDGE_UE4M3: *(unsigned char *)p = (unsigned char)store_small(value, dtype); break;
         case RIDGE_UE8M0: *(unsigned char *)p = (unsigned char)store_ue8m0(value); break;
+        case RIDGE_I8: *(int8_t *)p = store_i8(value); break;
         default: break;
     }
 }

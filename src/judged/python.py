@@ -43,9 +43,9 @@ class Calls(ctypes.Structure):
 # Names of types by RIDGE_KERNEL_F32 …, as PyTorch has them, with their bytes. What NumPy does not have it gets as bits. Types of
 # 4 bits are not passed.
 TYPES = {1: ("float32", 4), 2: ("bfloat16", 2), 3: ("float16", 2), 4: ("float64", 8), 5: ("int32", 4), 6: ("int64", 8),
-         7: ("float8_e4m3fn", 1), 8: ("float8_e5m2", 1), 10: ("float8_e8m0fnu", 1), 11: ("uint8", 1)}
+         7: ("float8_e4m3fn", 1), 8: ("float8_e5m2", 1), 10: ("float8_e8m0fnu", 1), 11: ("uint8", 1), 12: ("int8", 1)}
 BITS = {1: "uint8", 2: "uint16"}
-IN_NUMPY = ("float16", "float32", "float64", "int32", "int64", "uint8")
+IN_NUMPY = ("float16", "float32", "float64", "int32", "int64", "uint8", "int8")
 
 library = None
 numpy = torch = None

@@ -252,7 +252,8 @@ static int type_of(ridge_dtype dtype) {
         [RIDGE_F32] = RIDGE_KERNEL_F32,   [RIDGE_TF32] = RIDGE_KERNEL_F32,    [RIDGE_BF16] = RIDGE_KERNEL_BF16,
         [RIDGE_F16] = RIDGE_KERNEL_F16,   [RIDGE_F64] = RIDGE_KERNEL_F64,     [RIDGE_I32] = RIDGE_KERNEL_I32,
         [RIDGE_I64] = RIDGE_KERNEL_I64,   [RIDGE_E4M3] = RIDGE_KERNEL_E4M3,   [RIDGE_E5M2] = RIDGE_KERNEL_E5M2,
-        [RIDGE_E2M1] = RIDGE_KERNEL_E2M1, [RIDGE_UE8M0] = RIDGE_KERNEL_UE8M0, [RIDGE_UE4M3] = RIDGE_KERNEL_UE4M3};
+        [RIDGE_E2M1] = RIDGE_KERNEL_E2M1, [RIDGE_UE8M0] = RIDGE_KERNEL_UE8M0, [RIDGE_UE4M3] = RIDGE_KERNEL_UE4M3,
+        [RIDGE_I8] = RIDGE_KERNEL_I8};
     return types[dtype];
 }
 
@@ -333,7 +334,7 @@ static void plant_decoys(const ridge_operands *ops, set_memory *set) {
     for (int i = 0; i < DECOYS && n > 0; i++) {
         const int t = filled[ridge_random(seed, 2 * (uint64_t)i) % (uint64_t)n];
         const ridge_view view = ridge_operands_view(ops, t);
-        if (view.span < 1 || ridge_dtype_is_integer(view.dtype)) continue;
+        if (view.span < 1 || ridge_dtype_is_index(view.dtype)) continue;
         const int64_t element = (int64_t)(ridge_random(seed, 2 * (uint64_t)i + 1) % (uint64_t)view.span);
         place_of(set, t)[ridge_view_bytes(&view, element) + view.size - 1] ^= (char)0x80; /* the sign: little endian */
         set->decoys[set->n_decoys++] = (decoy){t, element};

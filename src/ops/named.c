@@ -73,6 +73,12 @@ ridge_status ridge_fp8_gemm(ridge_context *context, const DLTensor *a, const DLT
     return apply(context, "fp8_gemm", in, 4, &c, 1, NULL, error);
 }
 
+ridge_status ridge_int8_gemm(ridge_context *context, const DLTensor *a, const DLTensor *a_scale, const DLTensor *b,
+                             const DLTensor *b_scale, const DLTensor *c, ridge_error *error) {
+    const DLTensor *const in[] = {a, a_scale, b, b_scale};
+    return apply(context, "int8_gemm", in, 4, &c, 1, NULL, error);
+}
+
 ridge_status ridge_nvfp4_gemm(ridge_context *context, const DLTensor *x, const DLTensor *q, const DLTensor *s,
                               const DLTensor *tensor_scale, const DLTensor *c, ridge_error *error) {
     const DLTensor *const in[] = {x, q, s, tensor_scale};

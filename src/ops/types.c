@@ -1,5 +1,5 @@
-/* Types of few bits under the names of others. NumPy has none of them, PyTorch has e2m1 as pairs, and DLPack has no ue4m3:
- * bytes pass for types of 8 bits, and for pairs of e2m1. */
+/* Types of few bits under the names of others. NumPy has none of the floats, PyTorch has e2m1 as pairs, and DLPack has no ue4m3:
+ * bytes pass for floats of 8 bits, and for pairs of e2m1. */
 #include <string.h>
 
 #include "core/dtype.h"
@@ -23,7 +23,9 @@ const DLTensor *ridge_request_as_values(ridge_request *r, int k, const DLTensor 
     const ridge_dtype dtype = ridge_request_spec(r, k)->dtype;
     const int bits = ridge_dtype_bits(dtype);
     const bool packed = ridge_dtype_is_packed(dtype);
-    if (bits == 0 || bits > 8 || (!is_byte(t->dtype) && !(packed && is_pair(t->dtype)))) return t;
+    if (bits == 0 || bits > 8 || ridge_dtype_is_integer(dtype) ||
+        (!is_byte(t->dtype) && !(packed && is_pair(t->dtype))))
+        return t;
     if (t->ndim < 1 || t->ndim > RIDGE_MAX_TENSOR_RANK || !t->shape) return t; /* which the layout refuses */
     DLTensor *named = &r->renamed[k];
     *named = *t;

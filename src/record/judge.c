@@ -28,7 +28,8 @@ static void say(ridge_result *r, ridge_verdict verdict, const char *reason) {
 }
 
 static const char *const tensor_peaks[RIDGE_DTYPE_COUNT] = {
-    [RIDGE_TF32] = "tf32", [RIDGE_BF16] = "bf16", [RIDGE_F16] = "fp16", [RIDGE_E4M3] = "fp8", [RIDGE_E2M1] = "fp4"};
+    [RIDGE_TF32] = "tf32", [RIDGE_BF16] = "bf16", [RIDGE_F16] = "fp16",
+    [RIDGE_E4M3] = "fp8",  [RIDGE_E2M1] = "fp4",  [RIDGE_I8] = "int8"};
 /* Where a type's peak was not measured: the fastest type that has its values. */
 static const ridge_dtype wider[RIDGE_DTYPE_COUNT] = {[RIDGE_E2M1] = RIDGE_E4M3, [RIDGE_E4M3] = RIDGE_BF16};
 
@@ -41,8 +42,10 @@ static ridge_dtype factor_type(const ridge_result *r) {
 /* The peak that a result is compared with. `least`: the peak that no f32 result can exceed, even with several tf32
  * products for one. */
 static const char *peak_of(const ridge_result *r, const ridge_ceilings *ceilings, bool least) {
-    if (!r->target->products || ridge_variant_backend(r->variant) != RIDGE_BACKEND_cuda) return "fp32";
     ridge_dtype type = factor_type(r);
+    const bool has_own = ridge_variant_backend(r->variant) == RIDGE_BACKEND_cuda || ridge_dtype_is_integer(type);
+    if (!r->target->products || !has_own)
+        return "fp32"; /* CPU kernels multiply floats in fp32, whatever they are stored as */
     if (least && type == RIDGE_F32) type = RIDGE_TF32;
     while (wider[type] && !ridge_ceilings_peak(ceilings, tensor_peaks[type])) type = wider[type];
     const char *name = tensor_peaks[type];

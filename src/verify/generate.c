@@ -14,6 +14,7 @@ typedef enum recipe {
     BF16_INTEGER,
     I32_INTEGER,
     I64_INTEGER,
+    I8_INTEGER,
     ANY_UNIFORM,
     ANY_INTEGER
 } recipe;
@@ -47,6 +48,7 @@ static inline void put_f32(char *at, int64_t i, float v) { memcpy(at + 4 * i, &v
 static inline void put_bf16(char *at, int64_t i, uint16_t v) { memcpy(at + 2 * i, &v, sizeof v); }
 static inline void put_i32(char *at, int64_t i, int32_t v) { memcpy(at + 4 * i, &v, sizeof v); }
 static inline void put_i64(char *at, int64_t i, int64_t v) { memcpy(at + 8 * i, &v, sizeof v); }
+static inline void put_i8(char *at, int64_t i, int8_t v) { memcpy(at + i, &v, sizeof v); }
 
 /* Types of scales take magnitudes, and 1 where that is zero. */
 static inline void put_any(char *at, ridge_dtype dtype, int64_t i, float v) {
@@ -83,6 +85,10 @@ __attribute__((always_inline)) static inline void block_body(const stream *s, ui
             break;
         case I64_INTEGER:
             for (int i = 0; i < n; i++) put_i64(at, i, integer_of(ridge_random32(key, j + (uint32_t)i), range, low));
+            break;
+        case I8_INTEGER:
+            for (int i = 0; i < n; i++)
+                put_i8(at, i, (int8_t)integer_of(ridge_random32(key, j + (uint32_t)i), range, low));
             break;
         case ANY_UNIFORM:
             for (int i = 0; i < n; i++)
@@ -123,6 +129,8 @@ static void stream_make(const stream *s, int64_t first, int64_t n, char *at) {
     }
 }
 
+enum { I8_MOST = 127 }; /* as symmetric quantizers have it */
+
 /* The largest power of two <= min(1, 3 / sqrt(extent)). */
 static float weight_scale(int64_t extent) {
     float scale = 1;
@@ -138,6 +146,7 @@ static stream stream_of(const ridge_operands *ops, int tensor) {
     s.low = places ? 0 : -exact;
     s.range = places ? (uint64_t)ops->c.dim[spec->index_dim] : (uint64_t)(2 * exact + 1);
     if (spec->fill == RIDGE_FILL_SCALE) s.low = 1, s.range = (uint64_t)exact;
+    if (s.dtype == RIDGE_I8 && ops->kind != RIDGE_EXACT) s.low = -I8_MOST, s.range = 2 * I8_MOST + 1;
     s.scale = spec->dtype == RIDGE_E2M1 && ops->kind != RIDGE_EXACT ? 8 /* all of its values, the largest more often */
               : spec->fill == RIDGE_FILL_SCALE                      ? 0x1p-8F
               : spec->fill == RIDGE_FILL_WEIGHT                     ? weight_scale(ops->c.dim[spec->index_dim])
@@ -149,6 +158,8 @@ static stream stream_of(const ridge_operands *ops, int tensor) {
         s.recipe = I32_INTEGER;
     else if (s.dtype == RIDGE_I64)
         s.recipe = I64_INTEGER;
+    else if (s.dtype == RIDGE_I8)
+        s.recipe = I8_INTEGER;
     else if (ops->kind == RIDGE_EXACT || spec->fill == RIDGE_FILL_INDEX)
         s.recipe = s.dtype == RIDGE_F32 ? F32_INTEGER : s.dtype == RIDGE_BF16 ? BF16_INTEGER : ANY_INTEGER;
     else
@@ -197,6 +208,16 @@ static void sprinkle_finite(const stream *s, double least, double large, int64_t
     for (int64_t i = 0; i < n; i++) {
         uint64_t hash = ridge_random(seed, (uint64_t)(first + i));
         if ((hash & 7) == 0) ridge_store(at, s->dtype, i, odd[(hash >> 3) & 7]);
+    }
+}
+
+/* Likewise of integers of 8 bits: the ends of their range, of which no random fill has the lowest. */
+static void sprinkle_ends(const stream *s, int64_t first, int64_t n, char *at) {
+    static const int8_t ends[4] = {INT8_MIN, INT8_MAX, 0, INT8_MIN};
+    const uint64_t seed = ridge_random(s->seed, 1);
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t hash = ridge_random(seed, (uint64_t)(first + i));
+        if ((hash & 7) == 0) put_i8(at, i, ends[(hash >> 3) & 3]);
     }
 }
 
@@ -276,6 +297,7 @@ void ridge_operands_make(const ridge_operands *ops, int tensor, int64_t first, i
     stream_make(&s, first, n, values);
     if (ops->kind == RIDGE_PRECISION && s.dtype == RIDGE_F32 && is_signed(spec->fill) && !spec->plain && n > 0)
         make_precise(ops, tensor, &s, first, n, values);
+    if (ops->kind == RIDGE_SPECIAL && s.dtype == RIDGE_I8) sprinkle_ends(&s, first, n, values);
     if (ops->kind != RIDGE_SPECIAL || ridge_dtype_is_integer(s.dtype) || spec->fill == RIDGE_FILL_INDEX || spec->plain)
         return;
     const ridge_dtype computed = spec->dtype == RIDGE_DTYPE_NONE ? ops->c.dtype : spec->dtype;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/dtype.h"
 #include "device/file.h"
 
 /* NumPy writes at most a few hundred bytes; a header above the limit is damaged. */
@@ -81,7 +82,7 @@ static const struct descr {
     {"<f4", NULL, RIDGE_F32, 4},         {"<f8", NULL, RIDGE_F64, 8},         {"<f2", NULL, RIDGE_F16, 2},
     {"<i4", NULL, RIDGE_I32, 4},         {"<i8", NULL, RIDGE_I64, 8},         {"<u2", NULL, RIDGE_DTYPE_NONE, 2},
     {"<V2", "|V2", RIDGE_DTYPE_NONE, 2}, {"<u1", "|u1", RIDGE_DTYPE_NONE, 1}, {"<V1", "|V1", RIDGE_DTYPE_NONE, 1},
-    {"<f1", "|f1", RIDGE_DTYPE_NONE, 1},
+    {"<f1", "|f1", RIDGE_DTYPE_NONE, 1}, {"<i1", "|i1", RIDGE_I8, 1},
 };
 enum { DESCRS = sizeof descrs / sizeof descrs[0] };
 
@@ -108,7 +109,7 @@ static ridge_status parse_descr(text *t, ridge_npy *npy) {
         return ridge_fail(t->error, RIDGE_UNSUPPORTED, "%s: dtype %s is big endian; save it as '<%s'", t->name, descr,
                           descr + 1);
     return ridge_fail(t->error, RIDGE_UNSUPPORTED,
-                      "%s: dtype '%s' is not one of f4 f8 f2 i4 i8 (u2 for bf16, u1 for types of 8 bits)", t->name,
+                      "%s: dtype '%s' is not one of f4 f8 f2 i4 i8 i1 (u2 for bf16, u1 for types of 8 bits)", t->name,
                       descr);
 }
 
@@ -261,8 +262,10 @@ void ridge_npy_free(ridge_npy *npy) {
 
 /* ---- conversion ---------------------------------------------------------------------------- */
 
-static ridge_status check_integer(double v, int64_t limit, int64_t i, const char *name, ridge_error *error) {
-    double low = limit > 0 ? 0 : INT32_MIN, high = limit > 0 && limit <= INT32_MAX ? (double)(limit - 1) : INT32_MAX;
+static ridge_status check_integer(double v, ridge_dtype dtype, int64_t limit, int64_t i, const char *name,
+                                  ridge_error *error) {
+    const double most = fmin(INT32_MAX, ridge_dtype_traits_of(dtype)->most);
+    double low = limit > 0 ? 0 : -most - 1, high = limit > 0 && limit <= INT32_MAX ? (double)(limit - 1) : most;
     if (!(v >= low && v <= high))
         return ridge_fail(error, RIDGE_INVALID, "%s: element %lld is %.9g, outside [%.0f, %.0f]", name, (long long)i, v,
                           low, high);
@@ -277,7 +280,7 @@ static ridge_status convert_all(const ridge_npy *npy, ridge_dtype dtype, int64_t
     const ridge_dtype from = descr->dtype == RIDGE_DTYPE_NONE ? dtype : descr->dtype;
     for (int64_t i = 0; i < n; i++) {
         double v = ridge_load((const char *)npy->data + (size_t)i * descr->size, from, 0); /* e2m1: one in a byte */
-        if (ridge_dtype_is_integer(dtype)) RIDGE_TRY(check_integer(v, limit, i, name, error));
+        if (ridge_dtype_is_integer(dtype)) RIDGE_TRY(check_integer(v, dtype, limit, i, name, error));
         /* All NaNs become the default quiet NaN, because a signalling one could equal poison. */
         ridge_store(data, dtype, i, isnan(v) ? (double)NAN : v);
     }
@@ -286,7 +289,7 @@ static ridge_status convert_all(const ridge_npy *npy, ridge_dtype dtype, int64_t
 
 /* Bits are those of a type that NumPy has not. */
 static bool may_be_bits_of(size_t size, ridge_dtype dtype) {
-    return size == 2 ? dtype == RIDGE_BF16 : ridge_dtype_bits(dtype) <= 8;
+    return size == 2 ? dtype == RIDGE_BF16 : ridge_dtype_bits(dtype) <= 8 && !ridge_dtype_is_integer(dtype);
 }
 
 ridge_status ridge_npy_convert(const ridge_npy *npy, ridge_dtype dtype, int64_t limit, const char *name, void **data,

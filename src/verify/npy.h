@@ -1,4 +1,4 @@
-/* NumPy .npy files, versions 1 to 3, C order, little endian, dtypes f4 f8 f2 i4 i8. Types that NumPy does not have come as
+/* NumPy .npy files, versions 1 to 3, C order, little endian, dtypes f4 f8 f2 i4 i8 i1. Types that NumPy does not have come as
  * their bits: u2, or V2 as ml_dtypes writes it, where the tensor is bf16; u1, V1 or f1 where it has 8 bits or is e2m1,
  * one in the low half of each byte. Any other, truncated or oversized file is an error that says why. Every field is
  * validated. */

@@ -60,6 +60,11 @@ __device__ int64_t element_of<int64_t>(const ridge_recipe &r, uint32_t hash) {
     return integer_of(r, hash);
 }
 
+template <>
+__device__ int8_t element_of<int8_t>(const ridge_recipe &r, uint32_t hash) {
+    return (int8_t)integer_of(r, hash);
+}
+
 /* One thread block writes one block of the generator at a time. */
 template <typename T>
 __global__ static void fill_input(T *at, int64_t n, ridge_recipe recipe) {
@@ -167,6 +172,7 @@ static ridge_status fill_tensor(const ridge_operands *ops, int tensor, const rid
         case RIDGE_F64: make_input<double>(view, recipe, stream); break;
         case RIDGE_I32: make_input<int32_t>(view, recipe, stream); break;
         case RIDGE_I64: make_input<int64_t>(view, recipe, stream); break;
+        case RIDGE_I8: make_input<int8_t>(view, recipe, stream); break;
         case RIDGE_E4M3: make_input<__nv_fp8_e4m3>(view, recipe, stream); break;
         case RIDGE_E5M2: make_input<__nv_fp8_e5m2>(view, recipe, stream); break;
         default: return copy_input(ops, tensor, view, error);

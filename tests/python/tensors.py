@@ -23,6 +23,7 @@ CODES = {
     "float32": (2, 32, ctypes.c_float),
     "float64": (2, 64, ctypes.c_double),
     "uint8": (1, 8, ctypes.c_uint8),
+    "int8": (0, 8, ctypes.c_int8),
     "int32": (0, 32, ctypes.c_int32),
     "int64": (0, 64, ctypes.c_int64),
 }

@@ -299,6 +299,21 @@ class Calls:
         for i, j in indices((3, 5)):
             self.assertAlmostEqual(self.kind.read(c, (i, j)), 128 * 2.0**i * (1 - j), delta=1e-2)
 
+    def test_products_of_integers(self):
+        """The ends of the range, whose sums are beyond 16 bits; scales of rows and of columns."""
+        a, b = self.kind.empty((2, 200), dtype="int8"), self.kind.empty((3, 200), dtype="int8")
+        self.kind.fill(a, {(i, k): -128 if i else k % 5 - 2 for i, k in indices((2, 200))})
+        self.kind.fill(b, {(j, k): (127, -128, k % 3)[j] for j, k in indices((3, 200))})
+        left, right = self.kind.empty((2,)), self.kind.empty((3,))
+        self.kind.fill(left, {(0,): 2.0, (1,): 0.5})
+        self.kind.fill(right, {(0,): 1.0, (1,): 0.25, (2,): -4.0})
+        c = ridge.int8_gemm(a, left, b, right)
+        for i, j in indices((2, 3)):
+            total = sum(self.kind.read(a, (i, k)) * self.kind.read(b, (j, k)) for k in range(200))
+            self.assertEqual(self.kind.read(c, (i, j)), total * (2.0, 0.5)[i] * (1.0, 0.25, -4.0)[j])
+        with self.assertRaisesRegex(ridge.Error, "a is of type"):
+            ridge.int8_gemm(self.kind.empty((2, 200), dtype="uint8"), left, b, right)
+
     def test_attention_in_fp8(self):
         """A query sees two keys alike, whose values are averaged: 448 and -224, times the scale of their head."""
         q, k, v = self.kind.empty((2, 3, 1, 128)), self.kind.empty((2, 1, 2, 128)), self.kind.empty((2, 1, 2, 128))

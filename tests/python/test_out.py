@@ -72,6 +72,10 @@ class Samples:
     def fp8_gemm(self):
         return *ridge.quantize_fp8_blocks(self.real(3, 256)), *ridge.quantize_fp8_blocks(self.real(5, 256))
 
+    def int8_gemm(self):
+        a, b = (self.integers([3 * i - 8 for i in range(6 * n)], "int8", (n, 6)) for n in (3, 5))
+        return a, self.ones(3), b, self.ones(5)
+
     def fp8_ffn(self):
         (x, scales), (w1, _), (w2, _) = (ridge.quantize_fp8_blocks(self.real(*s)) for s in ((2, 256), (256, 256), (256, 128)))
         return x, scales, w1, self.ones(2, 2), w2, self.ones(2, 1)

@@ -163,6 +163,8 @@ def samples_without_gradient():
     yield "fp8_attention", (*codes, *(torch.rand(1, 2) for _ in "qkv"))
     yield "quantize_fp8_blocks", (x,)
     yield "fp8_gemm", (q, s, wq, ws)
+    a, b = (torch.randint(-128, 128, (n, 24), dtype=torch.int8) for n in (4, 8))
+    yield "int8_gemm", (a, torch.rand(4), b, torch.rand(8))
     w1, w2 = (randn(*shape, grad=False).to(torch.float8_e4m3fn) for shape in ((24, 256), (256, 12)))
     yield "fp8_ffn", (q, s, w1, torch.ones(1, 2), w2, torch.ones(2, 1))
     scale = (w.abs().max() / 2688).reshape(1)

@@ -246,6 +246,32 @@ static void small_types_come_as_bits(void **state) {
     ridge_npy_free(&npy);
 }
 
+/* NumPy has them: bytes without a sign are not taken for them. */
+static void small_integers_are_checked(void **state) {
+    (void)state;
+    static const signed char bits[4] = {-128, -1, 0, 127};
+    void *data;
+    ridge_error error;
+    ridge_npy npy = npy_of("|i1", bits, 4);
+    assert_int_equal(ridge_npy_convert(&npy, RIDGE_I8, 0, "x", &data, &error), RIDGE_OK);
+    assert_memory_equal(data, bits, 4);
+    free(data);
+    ridge_npy_free(&npy);
+    npy = npy_of("|u1", bits, 4);
+    assert_int_equal(ridge_npy_convert(&npy, RIDGE_I8, 0, "x", &data, &error), RIDGE_INVALID);
+    ridge_npy_free(&npy);
+    static const double good[2] = {-128, 127}, wide[2] = {0, 128};
+    npy = npy_of("<f8", good, 2);
+    assert_int_equal(ridge_npy_convert(&npy, RIDGE_I8, 0, "x", &data, &error), RIDGE_OK);
+    assert_memory_equal(data, ((signed char[]){-128, 127}), 2);
+    free(data);
+    ridge_npy_free(&npy);
+    npy = npy_of("<f8", wide, 2);
+    assert_int_equal(ridge_npy_convert(&npy, RIDGE_I8, 0, "x", &data, &error), RIDGE_INVALID);
+    assert_non_null(strstr(error.text, "[-128, 127]"));
+    ridge_npy_free(&npy);
+}
+
 static void descrs_of_bits_are_read(void **state) {
     (void)state;
     static const char *const descrs[] = {"<V1", "|V1", "<f1", "|u1", "<V2"};
@@ -362,6 +388,7 @@ int main(void) {
         cmocka_unit_test(floats_convert_as_stores_do),
         cmocka_unit_test(bf16_comes_as_u2),
         cmocka_unit_test(small_types_come_as_bits),
+        cmocka_unit_test(small_integers_are_checked),
         cmocka_unit_test(descrs_of_bits_are_read),
         cmocka_unit_test(integers_must_be_integers_in_range),
         cmocka_unit_test(files_are_read_and_odd_ones_refused),

@@ -11,12 +11,12 @@
 #include "core/random.h"
 #include "ridge/tensor.h"
 
-static const ridge_dtype all[] = {RIDGE_F32, RIDGE_BF16, RIDGE_F16, RIDGE_F64, RIDGE_I32, RIDGE_I64};
+static const ridge_dtype all[] = {RIDGE_F32, RIDGE_BF16, RIDGE_F16, RIDGE_F64, RIDGE_I32, RIDGE_I64, RIDGE_I8};
 enum { ALL = sizeof all / sizeof all[0] };
 
 static void names_go_both_ways(void **state) {
     (void)state;
-    static const size_t sizes[] = {4, 2, 2, 8, 4, 8};
+    static const size_t sizes[] = {4, 2, 2, 8, 4, 8, 1};
     for (int i = 0; i < ALL; i++) {
         assert_int_equal(ridge_dtype_parse(ridge_dtype_name(all[i])), all[i]);
         assert_int_equal(ridge_dtype_size(all[i]), sizes[i]);
@@ -142,6 +142,18 @@ static void integers_round_and_saturate(void **state) {
         int32_t got;
         ridge_store(&got, RIDGE_I32, 0, cases[i].value);
         assert_int_equal(got, cases[i].want);
+    }
+    const struct {
+        double value;
+        int8_t want;
+    } narrow[] = {{0.5, 0},           {2.5, 2},       {-1.5, -2},   {126.6, 127}, {127.5, 127},
+                  {1e300, 127},       {-127.4, -127}, {-128, -128}, {-129, -128}, {(double)INFINITY, 127},
+                  {(double)NAN, -128}};
+    for (size_t i = 0; i < sizeof narrow / sizeof narrow[0]; i++) {
+        int8_t got;
+        ridge_store(&got, RIDGE_I8, 0, narrow[i].value);
+        assert_int_equal(got, narrow[i].want);
+        assert_true(ridge_load(&got, RIDGE_I8, 0) == narrow[i].want);
     }
     const struct {
         double value;

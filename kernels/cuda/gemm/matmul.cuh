@@ -39,7 +39,7 @@ namespace ridge {
 
 /* The products of the stage at hand, once it is full; they go on behind this. */
 template <class S>
-__device__ inline void multiply_full_stage(float (&sums)[S::sums], const matmul_memory<S> &memory,
+__device__ inline void multiply_full_stage(typename S::Sum (&sums)[S::sums], const matmul_memory<S> &memory,
                                            const ring<S::stages> &at, int group, int accumulate) {
     mbarrier_wait_parity(memory.full(at.stage), at.phase);
     multiply_stage<S>(sums, memory.a(at.stage), memory.b(at.stage), group, accumulate);
@@ -47,8 +47,8 @@ __device__ inline void multiply_full_stage(float (&sums)[S::sums], const matmul_
 
 /* All slices of one tile, summed in the tensor cores' registers. */
 template <class S>
-__device__ inline void multiply_tile(float (&sums)[S::sums], const matmul_memory<S> &memory, ring<S::stages> &at,
-                                     int slices, int group, int rank) {
+__device__ inline void multiply_tile(typename S::Sum (&sums)[S::sums], const matmul_memory<S> &memory,
+                                     ring<S::stages> &at, int slices, int group, int rank) {
     int before = 0;
     for (int k = 0; k < slices; k++, at.next()) {
         multiply_full_stage<S>(sums, memory, at, group, k > 0);
@@ -63,7 +63,7 @@ __device__ inline void multiply_tile(float (&sums)[S::sums], const matmul_memory
 
 /* The same with one stage: nothing comes before it is free. */
 template <class S>
-__device__ inline void multiply_tile_in_turns(float (&sums)[S::sums], const matmul_memory<S> &memory,
+__device__ inline void multiply_tile_in_turns(typename S::Sum (&sums)[S::sums], const matmul_memory<S> &memory,
                                               ring<S::stages> &at, int slices, int group, int rank) {
     for (int k = 0; k < slices; k++, at.next()) {
         multiply_full_stage<S>(sums, memory, at, group, k > 0);
@@ -205,7 +205,7 @@ __global__ void __launch_bounds__(S::threads, 1)
             if (!schedule.exists(tile)) continue;
             tile.number = number;
             if (schedule.is_whole(tile)) number++;
-            float sums[S::sums];
+            typename S::Sum sums[S::sums];
             const auto state = epilogue.begin(tile, group);
             if constexpr (S::sparse)
                 multiply_tile_sparse<S>(sums, memory, at, plan.slices, group, rank, epilogue.codes(tile, group));

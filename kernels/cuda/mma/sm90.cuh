@@ -30,6 +30,7 @@ struct matmul_tuning {
 template <typename Type, matmul_tuning Tuned, bool KMajorA = true, bool KMajorB = true>
 struct matmul_shape {
     using T = Type;
+    using Sum = wgmma_sum<T>;
     static constexpr int M = 128, N = Tuned.columns, K = 128 / (int)sizeof(T), stages = Tuned.stages;
     static constexpr int CM = Tuned.cluster_m, CN = Tuned.cluster_n, cluster = CM * CN;
     static constexpr bool KA = KMajorA, KB = KMajorB;
@@ -55,7 +56,7 @@ struct matmul_shape {
 
 /* a_stage, b_stage: the stage's operands in shared memory. */
 template <class S>
-__device__ inline void multiply_stage(float (&sums)[S::sums], uint32_t a_stage, uint32_t b_stage, int group,
+__device__ inline void multiply_stage(typename S::Sum (&sums)[S::sums], uint32_t a_stage, uint32_t b_stage, int group,
                                       int accumulate) {
     /* The rows of a group: 64 lines, or the 64 elements of one chunk. */
     const uint64_t a = wgmma_descriptor(a_stage + (uint32_t)(group * 64 * 128), S::K * 128);

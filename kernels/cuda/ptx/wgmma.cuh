@@ -1,6 +1,7 @@
 /* wgmma: 64 rows of sums in the registers of a warpgroup, plus a product of two tiles in shared memory.
  *
- *   wgmma<T, N, KA, KB>(sums, a, b, accumulate)      sums[64, N] (+)= A[64, K] B[K, N], K: 32 bytes of T
+ *   wgmma<T, N, KA, KB>(sums, a, b, accumulate)      sums[64, N] (+)= A[64, K] B[K, N], K: 32 bytes of T;
+ *                                                  sums are wgmma_sum<T>: int of int8_t, else float
  *   wgmma_rs<T, N, KB>(sums, a, b, accumulate)     the same, A from registers (as mma has them)
  *   wgmma_rs(sums, a, b, accumulate)               the same of fp16, B K-major, in other sizes
  *   wgmma_sp<T, N, Pair>(sums, a, b, codes, accumulate)
@@ -29,6 +30,18 @@ struct tf32 {
 struct e4m3 {
     uint8_t bits;
 };
+
+/* What sums of products of T are. */
+template <typename T>
+struct wgmma_sum_of {
+    using type = float;
+};
+template <>
+struct wgmma_sum_of<int8_t> {
+    using type = int;
+};
+template <typename T>
+using wgmma_sum = typename wgmma_sum_of<T>::type;
 
 /* Multiplicand descriptors: address, "leading" and "stride" offsets in units of 16 bytes, swizzle of 128 bytes. */
 __device__ inline uint64_t wgmma_descriptor(uint32_t address, int chunk) {
@@ -59,6 +72,11 @@ __device__ inline void wgmma_settle(float (&sums)[N]) {
 #pragma unroll
     for (int i = 0; i < N; i++) asm volatile("" : "+f"(sums[i])::"memory");
 }
+template <int N>
+__device__ inline void wgmma_settle(int (&sums)[N]) {
+#pragma unroll
+    for (int i = 0; i < N; i++) asm volatile("" : "+r"(sums[i])::"memory");
+}
 
 /* Before a fence: A's registers are made there, and not between the products that read them. */
 template <int M, int N>
@@ -88,6 +106,10 @@ __device__ inline void wgmma_finish(float (&d)[N]) {
 #define RIDGE_SUMS_80(d) RIDGE_SUMS_64(d), RIDGE_AT_16(d, 64)
 #define RIDGE_SUMS_128(d) \
     RIDGE_SUMS_64(d), RIDGE_AT_16(d, 64), RIDGE_AT_16(d, 80), RIDGE_AT_16(d, 96), RIDGE_AT_16(d, 112)
+#define RIDGE_INTS_4(d, i) "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3])
+#define RIDGE_INTS_16(d, i) RIDGE_INTS_4(d, i), RIDGE_INTS_4(d, i + 4), RIDGE_INTS_4(d, i + 8), RIDGE_INTS_4(d, i + 12)
+#define RIDGE_INTS_64(d, i) \
+    RIDGE_INTS_16(d, i), RIDGE_INTS_16(d, i + 16), RIDGE_INTS_16(d, i + 32), RIDGE_INTS_16(d, i + 48)
 #define RIDGE_NAMES_8 "%0,%1,%2,%3,%4,%5,%6,%7"
 #define RIDGE_NAMES_28 \
     "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27"
@@ -220,8 +242,24 @@ struct wgmma_type<e4m3> {
     RIDGE_WGMMA_8_RS(32, "m64n64k32", "e4m3", "%32", "%33", "%34", "%35", "%36", "%37")
 };
 
+/* Sums of integers are exact modulo 2^32. */
+#define RIDGE_WGMMA_I8(n, shape, sums, a_, b_, p_)                                                      \
+    template <int TA, int TB>                                                                           \
+    static __device__ void run(int(&d)[n], uint64_t a, uint64_t b, int accumulate) {                    \
+        static_assert(TA == 0 && TB == 0, "operands of 8 bits are K-major");                            \
+        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " p_ ", 0;\nwgmma.mma_async.sync.aligned." shape \
+                     ".s32.s8.s8 {" RIDGE_NAMES_##n "}, " a_ ", " b_ ", p;\n}"                          \
+                     : sums                                                                             \
+                     : "l"(a), "l"(b), "r"(accumulate));                                                \
+    }
+template <>
+struct wgmma_type<int8_t> {
+    RIDGE_WGMMA_I8(128, "m64n256k32", RIDGE_INTS_64(d, 0) RIDGE_COMMA RIDGE_INTS_64(d, 64), "%128", "%129", "%130")
+    RIDGE_WGMMA_I8(64, "m64n128k32", RIDGE_INTS_64(d, 0), "%64", "%65", "%66")
+};
+
 template <typename T, int N, bool KA, bool KB>
-__device__ inline void wgmma(float (&sums)[N / 2], uint64_t a, uint64_t b, int accumulate) {
+__device__ inline void wgmma(wgmma_sum<T> (&sums)[N / 2], uint64_t a, uint64_t b, int accumulate) {
     wgmma_type<T>::template run<KA ? 0 : 1, KB ? 0 : 1>(sums, a, b, accumulate);
 }
 
@@ -258,6 +296,7 @@ __device__ inline void wgmma_rs(float (&d)[36], float (&e)[36], const unsigned (
 #undef RIDGE_WGMMA_FROM
 #undef RIDGE_WGMMA_8
 #undef RIDGE_WGMMA_8_RS
+#undef RIDGE_WGMMA_I8
 #undef RIDGE_WGMMA_TF32
 #undef RIDGE_WGMMA_16
 #undef RIDGE_WGMMA_16_RS
@@ -283,6 +322,9 @@ __device__ inline void wgmma_rs(float (&d)[36], float (&e)[36], const unsigned (
 #undef RIDGE_SUMS_28
 #undef RIDGE_SUMS_8
 #undef RIDGE_AT_16
+#undef RIDGE_INTS_64
+#undef RIDGE_INTS_16
+#undef RIDGE_INTS_4
 #undef RIDGE_AT_4
 
 }  // namespace ridge

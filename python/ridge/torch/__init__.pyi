@@ -47,6 +47,7 @@ fp8_gemm: OpOverloadPacket
 gemm: OpOverloadPacket
 gemm_epilogue: OpOverloadPacket
 grouped_gemm: OpOverloadPacket
+int8_gemm: OpOverloadPacket
 layer_norm: OpOverloadPacket
 linear_cross_entropy: OpOverloadPacket
 linear_cross_entropy_backward: OpOverloadPacket

@@ -1,0 +1,159 @@
+/* Products of int8 operands with scales of rows and columns, C = (sa A) (sb B)^T, in the pipeline of cuda/gemm/matmul.cuh: lines of
+ * 128 bytes are 128 of K. Sums are integers in registers to the end of K, exact, and become fp32 as they leave. */
+#ifndef RIDGE_GEMM_INT8_CUH
+#define RIDGE_GEMM_INT8_CUH
+
+#include "cuda/epilogue/store.cuh"
+#include "cuda/gemm/matmul_run.cuh"
+#include "cuda/maps/plain.cuh"
+
+namespace ridge {
+
+/* A: [m, k], B: [n, k], C: [m, n], fp32 or bf16; scales: of m and n numbers. */
+struct int8_product {
+    matrix_view a, b, c;
+    const float *of_rows, *of_columns;
+    ridge_dtype dtype; /* of C */
+};
+
+/* ---- tiles ---- */
+
+constexpr matmul_tuning INT8_TILES = {.columns = 128, .stages = 5, .cluster_m = 2, .cluster_n = 1};
+constexpr matmul_tuning INT8_WIDE = {.columns = 256, .stages = 4, .cluster_m = 1, .cluster_n = 1};
+
+/* Scales of a tile's columns, loaded before its products. Each lane of a warp has two neighbours' of every eighth group of eight
+ * columns; of a fragment, column 8j + 2 (lane % 4) and the next are with lane 4 (j % 8) + lane % 4. */
+template <int N>
+struct int8_column_scales {
+    float even[N / 64], odd[N / 64];
+
+    __device__ int8_column_scales(const float *scales, int n, int columns) {
+        const int lane = (int)threadIdx.x % 32;
+#pragma unroll
+        for (int i = 0; i < N / 64; i++) {
+            const int column = n + 64 * i + 8 * (lane / 4) + fragment_column();
+            even[i] = scales[min(column, columns - 1)], odd[i] = scales[min(column + 1, columns - 1)];
+        }
+    }
+    __device__ float2 of_group(int j) const {
+        const int from = 4 * (j % 8) + (int)threadIdx.x % 4;
+        return make_float2(__shfl_sync(0xffffffffu, even[j / 8], from), __shfl_sync(0xffffffffu, odd[j / 8], from));
+    }
+};
+
+/* wide: C is fp32, stored in pairs; else by TMA. */
+template <class S>
+struct int8_epilogue {
+    static constexpr int N = S::N;
+    CUtensorMap map;
+    float *wide;
+    int64_t line;
+    const float *of_rows, *of_columns;
+    int rows, columns;
+    bool pairs;
+    static constexpr int scratch = store_slots<__nv_bfloat16, N>::bytes;
+    static bool waits(void) { return false; }
+    struct state { /* scales of the thread's two rows, and of columns */
+        float low, high;
+        int8_column_scales<N> right;
+    };
+    __device__ void prepare(uint32_t at) const { store_slots<__nv_bfloat16, N>{at}.init(); }
+    __device__ state begin(const matmul_tile &tile, int group) const {
+        const int row = tile.m + fragment_row(group);
+        return {of_rows[min(row, rows - 1)], of_rows[min(row + 8, rows - 1)], {of_columns, tile.n, columns}};
+    }
+    /* 64 columns of the thread's sums, scaled. */
+    __device__ static void scale(float (&v)[32], const state &s, const int (&sums)[N / 2], int chunk) {
+#pragma unroll
+        for (int j = 0; j < 8; j++) {
+            const float2 right = s.right.of_group(8 * chunk + j);
+            const int *const four = &sums[32 * chunk + 4 * j];
+            v[4 * j] = s.low * __int2float_rn(four[0]) * right.x;
+            v[4 * j + 1] = s.low * __int2float_rn(four[1]) * right.y;
+            v[4 * j + 2] = s.high * __int2float_rn(four[2]) * right.x;
+            v[4 * j + 3] = s.high * __int2float_rn(four[3]) * right.y;
+        }
+    }
+    __device__ void finish(const matmul_tile &tile, const state &s, const int (&sums)[N / 2], uint32_t at,
+                           int group) const {
+        using slots = store_slots<__nv_bfloat16, N>;
+        if (!wide) {
+            slots{at}.template each<slots::chunks>(tile.number, [&](uint32_t to, int chunk) {
+                float v[32];
+                scale(v, s, sums, chunk);
+                put_chunk<__nv_bfloat16>(to, v, 0);
+            });
+            return;
+        }
+#pragma unroll
+        for (int chunk = 0; chunk < slots::chunks; chunk++) {
+            float v[32];
+            matmul_tile here = tile;
+            here.n += 64 * chunk;
+            scale(v, s, sums, chunk);
+            store_pairs<64>(wide, line, rows, columns, here, v, group, pairs);
+        }
+    }
+    __device__ void end(void) const {}
+    template <class>
+    __device__ void store(const matmul_plan &plan, int rank, uint32_t slots) const {
+        if (!wide) store_tiles<S, __nv_bfloat16>(&map, plan, rank, slots);
+    }
+};
+
+template <matmul_tuning Tuned>
+ridge_status int8_by_tiles(const int8_product &p, cudaStream_t stream) {
+    using shape = matmul_shape<int8_t, Tuned>;
+    const int64_t m = p.c.rows, n = p.c.columns;
+    int8_epilogue<shape> e = {};
+    if (m == 0) return RIDGE_OK;
+    e.of_rows = p.of_rows, e.of_columns = p.of_columns;
+    e.rows = (int)m, e.columns = (int)n;
+    if (p.dtype == RIDGE_F32) {
+        e.wide = (float *)p.c.base, e.line = p.c.line;
+        e.pairs = (uintptr_t)p.c.base % 8 == 0 && p.c.line % 2 == 0 && n % 2 == 0;
+    } else if (!make_map<__nv_bfloat16>(&e.map, lines_of(p.c), 64)) {
+        return RIDGE_FAILED;
+    }
+    const matmul_plan plan = matmul_whole(p.a.columns, shape::K, 8, true, true);
+    return matmul_run<shape>(lines_of(p.a), lines_of(p.b), m, n, plan, e, stream);
+}
+
+/* ---- any operands: a thread an element ---- */
+
+template <typename T, bool Words>
+struct int8_element {
+    matrix<const int8_t> a, b;
+    matrix<T> c;
+    const float *of_rows, *of_columns;
+    int64_t k;
+    __device__ void operator()(int64_t i, int64_t j) const {
+        const int8_t *const left = &a.at(i, 0), *const right = &b.at(j, 0);
+        const int64_t words = Words ? k / 4 : 0;
+        int sum = 0;
+        for (int64_t w = 0; w < words; w++) sum = __dp4a(((const int *)left)[w], ((const int *)right)[w], sum);
+        for (int64_t d = 4 * words; d < k; d++) sum += left[d] * right[d];
+        c.at(i, j) = from_float<T>(of_rows[i] * __int2float_rn(sum) * of_columns[j]);
+    }
+};
+
+template <typename T, bool Words>
+ridge_status int8_by_elements(const ridge_call *call, const int8_product &p) {
+    const matrix<const int8_t> a = {(const int8_t *)p.a.base, p.a.line}, b = {(const int8_t *)p.b.base, p.b.line};
+    return launch_plain(call, p.c.rows, p.c.columns,
+                        int8_element<T, Words>{a, b, {(T *)p.c.base, p.c.line}, p.of_rows, p.of_columns, p.a.columns});
+}
+inline bool int8_in_words(const matrix_view &v) { return (uintptr_t)v.base % 4 == 0 && v.line % 4 == 0; }
+template <typename T>
+ridge_status int8_by_elements(const ridge_call *call, const int8_product &p) {
+    return int8_in_words(p.a) && int8_in_words(p.b) ? int8_by_elements<T, true>(call, p)
+                                                    : int8_by_elements<T, false>(call, p);
+}
+inline ridge_status int8_by_elements(const ridge_call *call, const int8_product &p) {
+    if (p.dtype == RIDGE_F32) return int8_by_elements<float>(call, p);
+    return p.dtype == RIDGE_BF16 ? int8_by_elements<__nv_bfloat16>(call, p) : RIDGE_UNSUPPORTED;
+}
+
+}  // namespace ridge
+
+#endif
