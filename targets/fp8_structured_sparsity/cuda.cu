@@ -1,7 +1,5 @@
-/* C = (sa A) (sb B)^T in e4m3 on a GPU, A 2:4 sparse: see README.md. Tiles are those of gemm/fp8.cuh with the sparse stages of
- * cuda/gemm/sparse.cuh. */
-#include "gemm/fp8.cuh"
-#include "sparse/operand.cuh"
+/* C = (sa A) (sb B)^T in e4m3 on a GPU, A 2:4 sparse, by the tiles of sparse/fp8.cuh: see README.md. */
+#include "sparse/fp8.cuh"
 
 extern "C" {
 #include "fp8_structured_sparsity.h"
@@ -11,27 +9,8 @@ namespace {
 
 using namespace ridge;
 
-template <class S>
-struct sparse_fp8_epilogue : fp8_epilogue<S> {
-    sparse_operand kept;
-    __device__ sparse_codes codes(const matmul_tile &tile, int group) const {
-        const int row = tile.m + fragment_row(group);
-        return kept.of_rows(row, row + 8);
-    }
-};
-
 /* A scale of a whole tensor. */
 fp8_scales one_scale(const DLTensor &t) { return {(const float *)ridge_data(&t), INT64_MAX, 0, 0}; }
-
-template <matmul_tuning Tuned>
-ridge_status tiles_in(const ridge_call *call) {
-    using S = matmul_shape<e4m3, Tuned>;
-    sparse_fp8_epilogue<S> e = {};
-    e.kept = sparse_operand(call->in[SPARSE_CODES]);
-    return fp8_by<S>({view_of(call->in[SPARSE_A]), view_of(call->in[SPARSE_B]), view_of(call->out[0]),
-                      one_scale(call->in[SPARSE_A_SCALE]), one_scale(call->in[SPARSE_B_SCALE]), call->dtype},
-                     e, stream_of(call));
-}
 
 /* ---- any operands: a thread an element, from the elements of B that codes name ---- */
 
@@ -76,8 +55,10 @@ ridge_status elements(const ridge_call *call) {
 }  // namespace
 
 extern "C" ridge_status fp8_structured_sparsity_cuda_tiles(const ridge_call *call) {
-    if (sparse_tiles_are_narrow(call->dim[SPARSE_M], call->dim[SPARSE_N])) return tiles_in<sparse_tuning(128, 7)>(call);
-    return tiles_in<sparse_tuning(256, 4)>(call);
+    const DLTensor *in = call->in;
+    const fp8_product p = {view_of(in[SPARSE_A]),         view_of(in[SPARSE_B]),         view_of(call->out[0]),
+                           one_scale(in[SPARSE_A_SCALE]), one_scale(in[SPARSE_B_SCALE]), call->dtype};
+    return sparse_fp8_by_tiles(p, sparse_operand(in[SPARSE_CODES]), stream_of(call));
 }
 
 extern "C" ridge_status fp8_structured_sparsity_cuda_any(const ridge_call *call) {

@@ -176,6 +176,8 @@ def samples_without_gradient():
     values, codes = ridge.prune_2_4(x)
     yield "prune_2_4", (x,)
     yield "structured_sparsity", (values, codes, w)
+    one = torch.ones(1)
+    yield "fp8_structured_sparsity", (values.to(torch.float8_e4m3fn), codes, one, w.to(torch.float8_e4m3fn), one)
     w1, w2 = randn(64, 256, grad=False), randn(256, 32, grad=False)
     yield "structured_sparsity_ffn", (x, *ridge.prune_2_4(w1), *ridge.prune_2_4(w2))
     x, w1, w2, dy = (randn(*shape, grad=False) for shape in ((5, 8), (12, 8), (8, 6), (5, 8)))
