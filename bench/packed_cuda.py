@@ -119,8 +119,7 @@ def sparse_fp8_case(shape, rounds):
     """Operands are rounded to e4m3 as they are, with scales of 1."""
     m, n, k = shape
     count = sides.sets_for(m * k + n * k + 2 * m * n, sides.l2_bytes(), 8)
-    pruned = [ridge.prune_2_4(normal(m, k)) for _ in range(count)]
-    a, codes = [v.to(E4M3) for v, _ in pruned], [words for _, words in pruned]
+    a, codes = zip(*(ridge.prune_2_4(normal(m, k).to(E4M3)) for _ in range(count)))
     whole = [expanded(a[i].to(torch.bfloat16), codes[i], k).to(E4M3) for i in range(count)]
     b = [normal(n, k).to(E4M3) for _ in range(count)]
     c = [torch.empty(m, n, device="cuda", dtype=torch.bfloat16) for _ in range(count)]
