@@ -79,7 +79,7 @@ static void put_block(const ridge_call *call, const sparse_room *at, float *mine
 }
 static void blocks(void *arg, int rank, int size) {
     const ridge_call *call = arg;
-    const int64_t n = call->dim[SPARSE_N], k = call->dim[SPARSE_K], most = sparse_rows(k);
+    const int64_t n = call->dim[SPARSE_N], k = call->dim[SPARSE_K], most = sparse_room_rows(k), across = sparse_rows(k);
     const sparse_room at = sparse_room_of(k);
     float *const mine = (float *)call->scratch + rank * at.all;
     int64_t begin, end;
@@ -90,7 +90,8 @@ static void blocks(void *arg, int rank, int size) {
             const sparse_matrix a = row_of_a(call, first + i, mine + at.kept);
             sparse_expand(&a, 0, mine + at.a + i * k);
         }
-        for (int64_t j = 0; j < n; j += most) put_block(call, &at, mine, first, rows, j, n - j < most ? n - j : most);
+        for (int64_t j = 0; j < n; j += across)
+            put_block(call, &at, mine, first, rows, j, n - j < across ? n - j : across);
     }
 }
 ridge_status RIDGE_ISA_FN(fp8_structured_sparsity_cpu_optimized)(const ridge_call *call) {

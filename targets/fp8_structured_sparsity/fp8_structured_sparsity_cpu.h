@@ -13,14 +13,20 @@ typedef struct sparse_room {
 
 static inline int64_t sparse_room_up(int64_t floats) { return (floats + 15) / 16 * 16; }
 
+/* Rows of A of a block, each a row of B is decoded for once: 1 MiB. */
+static inline int64_t sparse_room_rows(int64_t k) {
+    const int64_t rows = (1 << 18) / (k > 0 ? k : 1);
+    return rows > GEMM_BLOCK_ROWS ? GEMM_BLOCK_ROWS : rows < 8 ? 8 : rows;
+}
+
 static inline sparse_room sparse_room_of(int64_t k) {
-    const int64_t rows = sparse_rows(k);
+    const int64_t rows = sparse_room_rows(k), columns = sparse_rows(k);
     sparse_room r = {0};
     r.a = sparse_room_up(k / 2);
     r.b = r.a + sparse_room_up(rows * k);
-    r.c = r.b + sparse_room_up(rows * k);
-    r.product = r.c + sparse_room_up(rows * rows);
-    r.all = r.product + sparse_room_up((int64_t)(gemm_product_scratch(rows, rows, k, 1) / sizeof(float)) + 1);
+    r.c = r.b + sparse_room_up(columns * k);
+    r.product = r.c + sparse_room_up(rows * columns);
+    r.all = r.product + sparse_room_up((int64_t)(gemm_product_scratch(rows, columns, k, 1) / sizeof(float)) + 1);
     return r;
 }
 
