@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """ridge's products of 2:4 sparse matrices and of weights in NVFP4 on listed shapes, beside PyTorch's, on one GPU.
 
-    bench/packed_cuda.py                      # both
+    bench/packed_cuda.py                      # all: sparse, sparse_fp8, nvfp4
     bench/packed_cuda.py --only nvfp4         # cases whose name contains this
     bench/packed_cuda.py --drawn 20 --seed 7  # shapes drawn with this seed in place of the listed ones
     bench/packed_cuda.py --json rows.json
 
 Sparse: normal random operands in bf16, one of which is pruned; beside it cuSPARSELt with its default algorithm and with the one
-that its search finds, cuBLASLt's dense product, and the pruning alone. NVFP4: cuBLASLt's product of the same weights in bf16, and
+that its search finds, cuBLASLt's dense product, and the pruning alone. Sparse_fp8: the same of e4m3 codes with scales of 1, results in bf16, the dense
+product with fast sums, without the pruning. NVFP4: cuBLASLt's product of the same weights in bf16, and
 dequantization (compiled by torch.compile) before that product. Operands rotate, graphs are replayed in turns, and rows of each
 result are compared with fp64, as in gemm_cuda.py.
 """
@@ -89,6 +90,51 @@ def sparse_case(shape, rounds):
         yield name, us, f"{3.125 * m * k / us / 1e3:8.0f} GB/s"
 
 
+E4M3 = torch.float8_e4m3fn
+
+
+def sparse_fp8_sides(a, codes, whole, b, c, one):
+    """Runs by set. What this PyTorch's cuSPARSELt does not take is left out and told."""
+    name = "fp8_structured_sparsity"
+    runs = {
+        "cuBLASLt dense": lambda i: torch._scaled_mm(
+            whole[i], b[i].t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=True, out=c[i]
+        ),
+        "ridge": lambda i: ridge.apply(name, [a[i], codes[i], one, b[i], one], [c[i]]),
+    }
+    try:
+        packed = [torch._cslt_compress(x) for x in whole]
+        found = torch._cslt_sparse_mm_search(packed[0], b[0].t(), out_dtype=torch.bfloat16)
+    except FAILURES as error:
+        print(f"cuSPARSELt: {error}", flush=True)
+        return runs
+    found = found[0] if isinstance(found, tuple) else found
+    multiply = lambda i, **how: torch._cslt_sparse_mm(packed[i], b[i].t(), out_dtype=torch.bfloat16, **how)  # noqa: E731
+    runs["cuSPARSELt"] = multiply
+    runs["cuSPARSELt search"] = lambda i: multiply(i, alg_id=found)
+    return runs
+
+
+def sparse_fp8_case(shape, rounds):
+    """Operands are rounded to e4m3 as they are, with scales of 1."""
+    m, n, k = shape
+    count = sides.sets_for(m * k + n * k + 2 * m * n, sides.l2_bytes(), 8)
+    a, codes = zip(*(ridge.prune_2_4(normal(m, k).to(E4M3)) for _ in range(count)))
+    whole = [expanded(a[i].to(torch.bfloat16), codes[i], k).to(E4M3) for i in range(count)]
+    b = [normal(n, k).to(E4M3) for _ in range(count)]
+    c = [torch.empty(m, n, device="cuda", dtype=torch.bfloat16) for _ in range(count)]
+    runs = sparse_fp8_sides(a, codes, whole, b, c, torch.ones(1, device="cuda"))
+    want = whole[0][:ROWS_CHECKED].double() @ b[0].double().t()
+
+    def right(result):
+        got = result if isinstance(result, torch.Tensor) and result.shape == (m, n) else c[0]
+        # What sums of a long K lose in the tensor cores grows with it.
+        return sides.relative_error(got[:ROWS_CHECKED], want) < max(2**-7, k * 2**-19)
+
+    for name, us in sides.medians_in_turns(runs, count, rounds, c[0], right, FAILURES).items():
+        yield name, us, f"{2.0 * m * n * k / us / 1e6:8.1f} TFLOP/s of the dense product"
+
+
 VALUES = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0]
 
 
@@ -143,6 +189,7 @@ def main():
     sparse, nvfp4 = drawn(o.drawn, o.seed) if o.drawn else (SPARSE, NVFP4)
     print("{device}, PyTorch {torch}, CUDA {cuda}".format(**sides.machine()))
     cases = [(f"sparse {'x'.join(map(str, s))}", sparse_case, s) for s in sparse]
+    cases += [(f"sparse_fp8 {'x'.join(map(str, s))}", sparse_fp8_case, s) for s in sparse]
     cases += [(f"nvfp4 {'x'.join(map(str, s))}", nvfp4_case, s) for s in nvfp4]
     rows, ratios = [], {}
     for title, run, shape in cases:

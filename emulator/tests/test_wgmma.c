@@ -196,49 +196,61 @@ static void keep(int thread, int nibble, int row, int group) {
     for (int i = 0; i < 2; i++) places[row][2 * group + i] = 4 * group + pair[i];
 }
 
+/* Types of sparse products: elements of f16, and two of 8 bits, whose metadata lies alike. */
+typedef enum kind { HALVES, INTEGERS, E4M3 } kind;
+static const char *const sparse_forms[] = {"k32.f32.f16.f16", "k64.s32.s8.s8", "k64.f32.e4m3.e4m3"};
+static uint8_t e4m3_of(int value) { /* at most 3 in magnitude */
+    static const uint8_t codes[] = {0, 0x38, 0x40, 0x44};
+    return (uint8_t)(codes[value < 0 ? -value : value] | (value < 0 ? 0x80 : 0));
+}
+static uint8_t *sparse_at(int line, int byte) {
+    const int r = line - 64;
+    return line < 64 ? at(in, line, byte) : in + 2048 + r / 8 * 512 + byte / 16 * 128 + r % 8 * 16 + byte % 16;
+}
+
 /* The ISA's figures: of f16, threads 2 selector and 2 selector + 1 of each quad have sixteen columns each, of two rows eight
- * apart; of s8, threads 0 and 2 have 32 columns each of the first, 1 and 3 of the second. Other threads' words are zero. */
-static void fill_sparse(bool halves, int selector) {
-    const int n = halves ? 16 : 32;
+ * apart; of 8 bits, threads 0 and 2 have 32 columns each of the first, 1 and 3 of the second. Other threads' words are zero. */
+static void fill_metadata(bool halves, int selector) {
     memset(in, 0, OPERANDS);
     for (int row = 0; row < 64; row++) {
         const int quad = row / 16 * 32 + row % 8 * 4, below = row % 16 / 8;
-        for (int group = 0; group < n / 2; group++) {
+        for (int group = 0; group < (halves ? 8 : 16); group++) {
             if (halves)
                 keep(quad + 2 * selector + group / 4, 4 * below + group % 4, row, group);
             else
                 keep(quad + 2 * (group / 8) + below, group % 8, row, group);
         }
     }
+}
+static void fill_sparse(kind type, int selector) {
+    const int n = type == HALVES ? 16 : 32;
+    fill_metadata(type == HALVES, selector);
     for (int line = 0; line < 64 + 256; line++)
         for (int i = 0; i < (line < 64 ? n : 2 * n); i++) {
-            const int value = small(), byte = halves ? 2 * i : i, r = line < 64 ? line : line - 64;
-            uint8_t *to =
-                line < 64 ? at(in, r, byte) : in + 2048 + r / 8 * 512 + byte / 16 * 128 + r % 8 * 16 + byte % 16;
+            const int value = small();
             const uint16_t bits = half_of(value);
-            memcpy(to, halves ? (const void *)&bits : (const void *)&(uint8_t){(uint8_t)value}, halves ? 2 : 1);
-            *(line < 64 ? &a[r][i] : &wide_b[r][i]) = value;
+            if (type == HALVES)
+                memcpy(sparse_at(line, 2 * i), &bits, 2);
+            else
+                *sparse_at(line, i) = type == E4M3 ? e4m3_of(value) : (uint8_t)value;
+            *(line < 64 ? &a[line][i] : &wide_b[line - 64][i]) = value;
         }
 }
 
-static void check_sparse(bool halves, int n, int selector, const char *after) {
-    const program p = {.form = halves ? "k32.f32.f16.f16" : "k64.s32.s8.s8",
-                       .sparse = true,
-                       .n = n,
-                       .registers = n / 2,
-                       .after = after,
-                       .before = sparse_setup};
-    fill_sparse(halves, selector);
+static void check_sparse(kind type, int n, int selector, const char *after) {
+    const program p = {
+        .form = sparse_forms[type], .sparse = true, .n = n, .registers = n / 2, .after = after, .before = sparse_setup};
+    fill_sparse(type, selector);
     if (run(&p, (uint64_t)n)) fail_msg("%s", emu_findings_take());
     for (int thread = 0; thread < THREADS; thread++)
         for (int i = 0; i < n / 2; i++) {
             const int row = thread / 32 * 16 + thread % 32 / 4 + i / 2 % 2 * 8,
                       column = i / 4 * 8 + thread % 4 * 2 + i % 2;
-            int sum = halves ? thread : 0;
-            for (int x = 0; x < (halves ? 16 : 32); x++) sum += a[row][x] * wide_b[column][places[row][x]];
+            int sum = type == INTEGERS ? 0 : thread;
+            for (int x = 0; x < (type == HALVES ? 16 : 32); x++) sum += a[row][x] * wide_b[column][places[row][x]];
             const float single = (float)sum;
             uint32_t expected = (uint32_t)sum;
-            if (halves) memcpy(&expected, &single, 4);
+            if (type != INTEGERS) memcpy(&expected, &single, 4);
             if (out[i * THREADS + thread] != expected) fail_msg("thread %d, element %d: %d is due", thread, i, sum);
         }
 }
@@ -246,10 +258,44 @@ static void check_sparse(bool halves, int n, int selector, const char *after) {
 static void sparse_products(void **state) {
     (void)state;
     for (int n = 8; n <= 256; n += n < 32 ? 8 : 56) {
-        check_sparse(true, n, 0, "%a0, 0, 1, 1, 1, 0, 0");
-        check_sparse(true, n, 1, "%a0, 1, 1, 1, 1, 0, 0");
+        check_sparse(HALVES, n, 0, "%a0, 0, 1, 1, 1, 0, 0");
+        check_sparse(HALVES, n, 1, "%a0, 1, 1, 1, 1, 0, 0");
+        check_sparse(E4M3, n, 0, "%a0, 0, 1, 1, 1");
     }
-    for (int n = 8; n <= 256; n *= 2) check_sparse(false, n, 0, "%a0, 0, 1");
+    for (int n = 8; n <= 256; n *= 2) check_sparse(INTEGERS, n, 0, "%a0, 0, 1");
+}
+
+/* Where the sums of e4m3 lose bits, a sparse product is that of the elements which are kept, bit by bit. Each row's own are in b
+ * of a dense product in turn, of which that row is compared. */
+static void sparse_sums_are_those_of_what_is_kept(void **state) {
+    (void)state;
+    enum { N = 32, REGISTERS = N / 2 };
+    const program sparse = {.form = "k64.f32.e4m3.e4m3",
+                            .sparse = true,
+                            .n = N,
+                            .registers = REGISTERS,
+                            .after = "%a0, 0, 1, 1, 1",
+                            .before = sparse_setup},
+                  dense = {.form = "k32.f32.e4m3.e4m3", .n = N, .registers = REGISTERS, .after = "1, 1, 1"};
+    static uint8_t right[N][64];
+    static uint32_t kept[REGISTERS * THREADS];
+    fill_metadata(false, 0);
+    for (int line = 0; line < 64 + N; line++)
+        for (int i = 0; i < (line < 64 ? 32 : 64); i++) {
+            const uint8_t code = (uint8_t)((small() & 1) << 7 | ((small() + 3) * 17 + small() + 3)); /* no NaN */
+            *sparse_at(line, i) = code;
+            if (line >= 64) right[line - 64][i] = code;
+        }
+    if (run(&sparse, 3)) fail_msg("%s", emu_findings_take());
+    memcpy(kept, out, sizeof kept);
+    for (int row = 0; row < 64; row += 7) {
+        for (int column = 0; column < N; column++)
+            for (int i = 0; i < 32; i++) *at(in + 2048, column, i) = right[column][places[row][i]];
+        if (run(&dense, (uint64_t)row)) fail_msg("%s", emu_findings_take());
+        for (int thread = row / 16 * 32 + row % 8 * 4, last = thread + 4; thread < last; thread++)
+            for (int i = 0; i < REGISTERS; i++)
+                if (i / 2 % 2 == row / 8 % 2) assert_int_equal(out[i * THREADS + thread], kept[i * THREADS + thread]);
+    }
 }
 
 /* ---- what breaks the rules ------------------------------------------------------------------------------- */
@@ -410,7 +456,7 @@ static void metadata_that_is_not_of_pairs(void **state) {
                            .after = "%a0, 0, 1, 1, 1, 0, 0",
                            .before = before,
                            .end = cases[i].end};
-        fill_sparse(true, 0);
+        fill_sparse(HALVES, 0);
         (void)emu_findings_take();
         const uint64_t findings = run(&p, i + 1);
         const char *text = emu_findings_take();
@@ -443,6 +489,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products),
         cmocka_unit_test(sparse_products),
+        cmocka_unit_test(sparse_sums_are_those_of_what_is_kept),
         cmocka_unit_test(honest_programs),
         cmocka_unit_test(registers_in_flight),
         cmocka_unit_test(fences_left_out),

@@ -171,7 +171,14 @@ RIDGE_API ridge_status ridge_nvfp4_scaled_gemm(ridge_context *context, const DLT
 RIDGE_API ridge_status ridge_structured_sparsity(ridge_context *context, const DLTensor *a, const DLTensor *codes,
                                                  const DLTensor *b, const DLTensor *c, ridge_error *error);
 
-/* Of each four columns of x the two of the largest magnitudes, and which these are: f32, bf16, on a GPU f16
+/* c = a_scale b_scale a b^T of the same in e4m3: f32 or bf16
+ *     a: [m, k / 2], e4m3      codes: [m, k / 32], i32      b: [n, k], e4m3      c: [m, n]      scales: [1], f32
+ * On Hopper sums stay in the tensor cores, which keep 13 bits of the largest so far. */
+RIDGE_API ridge_status ridge_fp8_structured_sparsity(ridge_context *context, const DLTensor *a, const DLTensor *codes,
+                                                     const DLTensor *a_scale, const DLTensor *b,
+                                                     const DLTensor *b_scale, const DLTensor *c, ridge_error *error);
+
+/* Of each four columns of x the two of the largest magnitudes, and which these are: f32, bf16, e4m3, on a GPU f16
  *     x: [rows, cols], cols a multiple of 32      values: [rows, cols / 2]      codes: [rows, cols / 32], i32
  * A code is 4 bits, the place of the first that is kept and above it that of the second; the first four's is the lowest. */
 RIDGE_API ridge_status ridge_prune_2_4(ridge_context *context, const DLTensor *x, const DLTensor *values,

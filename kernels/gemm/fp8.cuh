@@ -142,11 +142,10 @@ inline ridge_status fp8_by_elements(const ridge_call *call, const fp8_product &p
     return p.dtype == RIDGE_BF16 ? fp8_by_elements<__nv_bfloat16>(call, p) : RIDGE_UNSUPPORTED;
 }
 
-template <matmul_tuning Tuned>
-ridge_status fp8_by_tiles(const fp8_product &p, cudaStream_t stream) {
-    using shape = matmul_shape<e4m3, Tuned>;
+/* By tiles of S, whose epilogue is one of the above or has their members. */
+template <class S, class Epilogue>
+ridge_status fp8_by(const fp8_product &p, Epilogue e, cudaStream_t stream) {
     const int64_t m = p.c.rows, n = p.c.columns;
-    std::conditional_t<Tuned.promote == 0, fp8_fast_epilogue<shape>, fp8_promoted_epilogue<shape>> e = {};
     if (m == 0) return RIDGE_OK;
     e.a = fp8_scale(p.of_a), e.b = fp8_scale(p.of_b);
     e.rows = (int)m, e.columns = (int)n;
@@ -156,8 +155,14 @@ ridge_status fp8_by_tiles(const fp8_product &p, cudaStream_t stream) {
     } else if (!make_map<__nv_bfloat16>(&e.map, lines_of(p.c), 64)) {
         return RIDGE_FAILED;
     }
-    const matmul_plan plan = matmul_whole(p.a.columns, shape::K, 8, true, true);
-    return matmul_run<shape>(lines_of(p.a), lines_of(p.b), m, n, plan, e, stream);
+    const matmul_plan plan = matmul_whole(p.b.columns, S::K, 8, true, true);
+    return matmul_run<S>(lines_of(p.a), lines_of(p.b), m, n, plan, e, stream);
+}
+template <matmul_tuning Tuned>
+ridge_status fp8_by_tiles(const fp8_product &p, cudaStream_t stream) {
+    using shape = matmul_shape<e4m3, Tuned>;
+    using epilogue = std::conditional_t<Tuned.promote == 0, fp8_fast_epilogue<shape>, fp8_promoted_epilogue<shape>>;
+    return fp8_by<shape>(p, epilogue{}, stream);
 }
 
 }  // namespace ridge

@@ -15,6 +15,12 @@ static inline sparse_matrix sparse_matrix_of(const DLTensor *values, const DLTen
     return (sparse_matrix){ridge_data(values), ridge_data(codes), ridge_row_stride(values), ridge_row_stride(codes), k};
 }
 
+/* Rows that a thread expands at a time: 128 KiB of them. */
+static inline int64_t sparse_rows(int64_t k) {
+    const int64_t rows = (1 << 15) / (k > 0 ? k : 1);
+    return rows > 144 ? 144 : rows < 8 ? 8 : rows;
+}
+
 static inline bool sparse_is_patterned(const sparse_matrix *m, int64_t i) {
     const uint32_t *words = m->codes + i * m->codes_line;
     uint32_t wrong = 0;

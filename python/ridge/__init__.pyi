@@ -134,6 +134,9 @@ def fp8_ffn(
 def fp8_gemm(
     a: _A, a_scale: _A, b: _A, b_scale: _A, dtype: Any = None, fast: bool = False, **how: Unpack[_How[_A]]
 ) -> _A: ...
+def fp8_structured_sparsity(
+    a: _A, codes: _A, a_scale: _A, b: _A, b_scale: _A, dtype: Any = None, **how: Unpack[_How[_A]]
+) -> _A: ...
 def gemm(a: _A, b: _A, alpha: float = 1.0, dtype: Any = None, **how: Unpack[_How[_A]]) -> _A: ...
 def gemm_epilogue(
     a: _A,

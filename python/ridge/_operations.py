@@ -191,6 +191,16 @@ def int8_gemm(a, a_scale, b, b_scale, dtype=None, **how):
     return run("int8_gemm", [a, a_scale, b, b_scale], [output(a, shape, dtype, "float32")], how)
 
 
+def fp8_structured_sparsity(a, codes, a_scale, b, b_scale, dtype=None, **how):
+    """c [m, n] = a_scale b_scale a b^T of 2:4 sparse float8_e4m3fn a: [m, k / 2] and codes as prune_2_4 has them; b [n, k].
+
+    Scales: [1], float32. dtype: float32, or bfloat16. On Hopper sums stay in the tensor cores, which keep 13 bits of the largest
+    so far.
+    """
+    c = output(b, (_dims(a, "a", ("m", "k / 2"))[0], _dims(b, "b", ("n", "k"))[0]), dtype, "float32")
+    return run("fp8_structured_sparsity", [a, codes, a_scale, b, b_scale], [c], how)
+
+
 def gemm(a, b, alpha=1.0, dtype=None, **how):
     """alpha a b: a [m, k], b [k, n], each row- or column-major; dtype: of the result, a's or float32."""
     c = output(a, (_dims(a, "a", ("m", "k"))[0], _dims(b, "b", ("k", "n"))[1]), dtype)

@@ -98,6 +98,13 @@ ridge_status ridge_structured_sparsity(ridge_context *context, const DLTensor *a
     return apply(context, "structured_sparsity", in, 3, &c, 1, NULL, error);
 }
 
+ridge_status ridge_fp8_structured_sparsity(ridge_context *context, const DLTensor *a, const DLTensor *codes,
+                                           const DLTensor *a_scale, const DLTensor *b, const DLTensor *b_scale,
+                                           const DLTensor *c, ridge_error *error) {
+    const DLTensor *const in[] = {a, codes, a_scale, b, b_scale};
+    return apply(context, "fp8_structured_sparsity", in, 5, &c, 1, NULL, error);
+}
+
 ridge_status ridge_prune_2_4(ridge_context *context, const DLTensor *x, const DLTensor *values, const DLTensor *codes,
                              ridge_error *error) {
     const DLTensor *const out[] = {values, codes};

@@ -1,4 +1,4 @@
-/* 2:4 pruning on a CPU: see README.md. Values are moved as they are: elements are words of 4 or 2 bytes. */
+/* 2:4 pruning on a CPU: see README.md. Values are moved as they are: elements are words of 4, 2 or 1 bytes. */
 #include <string.h>
 
 #include "cpu/vec.h"
@@ -10,19 +10,29 @@ RIDGE_CPU_DECLARE(prune_2_4_cpu_optimized);
 
 /* `type` is known where this is inlined. */
 VF_INLINE uint32_t get(const void *x, int64_t j, ridge_dtype type) {
-    return type == RIDGE_F32 ? ((const uint32_t *)x)[j] : ((const uint16_t *)x)[j];
+    if (type == RIDGE_F32) return ((const uint32_t *)x)[j];
+    return type == RIDGE_E4M3 ? ((const uint8_t *)x)[j] : ((const uint16_t *)x)[j];
 }
 VF_INLINE void put(void *x, int64_t j, uint32_t bits, ridge_dtype type) {
     if (type == RIDGE_F32)
         ((uint32_t *)x)[j] = bits;
+    else if (type == RIDGE_E4M3)
+        ((uint8_t *)x)[j] = (uint8_t)bits;
     else
         ((uint16_t *)x)[j] = (uint16_t)bits;
+}
+/* A magnitude has all bits but the sign; what is above infinity, or above e4m3's largest number, is NaN. */
+VF_INLINE uint32_t magnitude_bits(ridge_dtype type) {
+    return type == RIDGE_F32 ? 0x7fffffffU : type == RIDGE_E4M3 ? 0x7fU : 0x7fffU;
+}
+VF_INLINE uint32_t infinity_of(ridge_dtype type) {
+    return type == RIDGE_F32 ? 0x7f800000U : type == RIDGE_E4M3 ? 0x7eU : 0x7f80U;
 }
 /* The code of the four elements from j on. */
 VF_INLINE unsigned code_at(const void *x, int64_t j, ridge_dtype type) {
     uint32_t magnitude[4];
-    for (int e = 0; e < 4; e++) magnitude[e] = get(x, j + e, type) & (type == RIDGE_F32 ? 0x7fffffffU : 0x7fffU);
-    return pattern_of(magnitude, type == RIDGE_F32 ? 0x7f800000U : 0x7f80U);
+    for (int e = 0; e < 4; e++) magnitude[e] = get(x, j + e, type) & magnitude_bits(type);
+    return pattern_of(magnitude, infinity_of(type));
 }
 VF_INLINE uint32_t word_at(const void *x, int64_t j, ridge_dtype type) {
     uint32_t word = 0;
@@ -80,6 +90,8 @@ static void baseline(void *arg, int rank, int size) {
     ridge_share(call->dim[0], 1, rank, size, &begin, &end);
     if (call->dtype == RIDGE_F32)
         three_passes(call, begin, end, RIDGE_F32);
+    else if (call->dtype == RIDGE_E4M3)
+        three_passes(call, begin, end, RIDGE_E4M3);
     else
         three_passes(call, begin, end, RIDGE_BF16);
 }
@@ -89,6 +101,8 @@ static void optimized(void *arg, int rank, int size) {
     ridge_share(call->dim[0], 1, rank, size, &begin, &end);
     if (call->dtype == RIDGE_F32)
         one_pass(call, begin, end, RIDGE_F32);
+    else if (call->dtype == RIDGE_E4M3)
+        one_pass(call, begin, end, RIDGE_E4M3);
     else
         one_pass(call, begin, end, RIDGE_BF16);
 }

@@ -1,7 +1,8 @@
 /* 2:4 pruning on a GPU: see README.md.
  *
- * Floor: 3.125 bytes an element in 16 bits over the copy ceiling. */
+ * Floor: 3.125 bytes an element in 16 bits, 1.625 in 8, over the copy ceiling. */
 #include "cuda/maps/plain.cuh"
+#include "cuda/ptx/wgmma.cuh"
 #include "sparse/pattern.h"
 
 namespace {
@@ -10,17 +11,24 @@ using namespace ridge;
 
 /* An element as its bits. */
 template <typename T>
-using bits_of = std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>;
+using bits_of = std::conditional_t<sizeof(T) == 4, uint32_t, std::conditional_t<sizeof(T) == 2, uint16_t, uint8_t>>;
 template <typename T>
-constexpr uint32_t infinity_of = sizeof(T) == 4              ? 0x7f800000u
-                                 : std::is_same_v<T, __half> ? 0x7c00u
-                                                             : 0x7f80u;
+constexpr uint32_t magnitude_bits = (1u << (8 * sizeof(T) - 1)) - 1;
+/* What is above it is NaN: of e4m3, which has no infinity, the largest number. */
+template <typename T>
+constexpr uint32_t infinity_of = 0x7f80u;
+template <>
+constexpr uint32_t infinity_of<float> = 0x7f800000u;
+template <>
+constexpr uint32_t infinity_of<__half> = 0x7c00u;
+template <>
+constexpr uint32_t infinity_of<e4m3> = 0x7eu;
 
 template <typename T>
 __device__ unsigned code_of(const bits_of<T> *x) {
     uint32_t magnitude[4];
 #pragma unroll
-    for (int e = 0; e < 4; e++) magnitude[e] = x[e] & (sizeof(T) == 4 ? 0x7fffffffu : 0x7fffu);
+    for (int e = 0; e < 4; e++) magnitude[e] = x[e] & magnitude_bits<T>;
     return pattern_of(magnitude, infinity_of<T>);
 }
 /* Element `place` of four that are in registers. */
@@ -38,7 +46,7 @@ constexpr int lane_columns = 8, threads = 256;
 template <int N, typename U>
 __device__ void copy_whole(U *to, const U *from) {
     constexpr int bytes = N * (int)sizeof(U), piece = bytes < 16 ? bytes : 16;
-    using word = std::conditional_t<piece == 16, uint4, uint2>;
+    using word = std::conditional_t<piece == 16, uint4, std::conditional_t<piece == 8, uint2, uint32_t>>;
 #pragma unroll
     for (int i = 0; i < bytes / piece; i++) ((word *)to)[i] = ((const word *)from)[i];
 }
@@ -49,7 +57,7 @@ struct prune_args {
     matrix<bits_of<T>> values;
     matrix<unsigned> codes;
     int64_t rows, lanes; /* of a row */
-    bool whole;          /* rows of x and of values are pieces of 16 and of 8 bytes */
+    bool whole;          /* rows of x and of values are in the pieces that a lane copies */
 };
 
 template <typename T>
@@ -93,7 +101,7 @@ bool is_whole(const ridge_call *call) {
     const uintptr_t x = (uintptr_t)ridge_data(&call->in[0]), values = (uintptr_t)ridge_data(&call->out[0]);
     const uintptr_t lines = (uintptr_t)(ridge_row_stride(&call->in[0]) * size),
                     halves = (uintptr_t)(ridge_row_stride(&call->out[0]) * size);
-    return (x | lines) % 16 == 0 && (values | halves) % (size == 4 ? 16 : 8) == 0;
+    return (x | lines) % (size == 1 ? 8 : 16) == 0 && (values | halves) % (4 * size) == 0;
 }
 
 template <typename T>
@@ -153,12 +161,17 @@ ridge_status baseline(const ridge_call *call) {
     return launch_plain(call, rows, cols / PATTERN_COLUMNS, places<T>{pruned, matrix_out<unsigned>(&call->out[1])});
 }
 
+template <typename F>
+ridge_status with_element(ridge_dtype dtype, F f) {
+    return dtype == RIDGE_E4M3 ? f.template operator()<e4m3>() : with_storage(dtype, f);
+}
+
 }  // namespace
 
 extern "C" ridge_status prune_2_4_cuda_optimized(const ridge_call *call) {
-    return with_storage(call->dtype, [&]<typename T>() { return optimized<T>(call); });
+    return with_element(call->dtype, [&]<typename T>() { return optimized<T>(call); });
 }
 
 extern "C" ridge_status prune_2_4_cuda_baseline(const ridge_call *call) {
-    return with_storage(call->dtype, [&]<typename T>() { return baseline<T>(call); });
+    return with_element(call->dtype, [&]<typename T>() { return baseline<T>(call); });
 }

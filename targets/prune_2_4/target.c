@@ -1,5 +1,5 @@
 /* 2:4 pruning: of each four columns of a row the two of the largest magnitudes, and codes of which they are
- * x: [rows, cols], f32, bf16 or (GPU) f16, cols a multiple of 32      values: [rows, cols/2], of x's type
+ * x: [rows, cols], f32, bf16, e4m3 or (GPU) f16, cols a multiple of 32      values: [rows, cols/2], of x's type
  * codes: [rows, cols/32], i32, eight codes a word (kernels/sparse/pattern.h)
  * Least traffic: size(x) + size(values) + size(codes) bytes. See README.md. */
 #include <math.h>
@@ -24,7 +24,9 @@ static const ridge_case cases[] = {
     {CASE(131, 224), .dtype = RIDGE_F32, EDGE},     {CASE(17, 4128), .dtype = RIDGE_F32, EDGE},
     {CASE(1, 32), .dtype = RIDGE_BF16, EDGE},       {CASE(7, 288), .dtype = RIDGE_BF16, EDGE},
     {CASE(257, 1056), .dtype = RIDGE_BF16, EDGE},   {CASE(19, 1056), .dtype = RIDGE_F16, EDGE, GPU},
-    {CASE(66, 320), .dtype = RIDGE_F16, EDGE, GPU},
+    {CASE(66, 320), .dtype = RIDGE_F16, EDGE, GPU}, {CASE(8192, 8192), .dtype = RIDGE_E4M3},
+    {CASE(1, 32), .dtype = RIDGE_E4M3, EDGE},       {CASE(7, 288), .dtype = RIDGE_E4M3, EDGE},
+    {CASE(131, 1056), .dtype = RIDGE_E4M3, EDGE},
 };
 
 static void derive(int64_t dim[RIDGE_MAX_RANK]) { dim[HALF] = dim[COLS] / 2, dim[WORDS] = dim[COLS] / PATTERN_COLUMNS; }

@@ -6,6 +6,7 @@
 #include "gemm/copied.h"
 #include "model/matmul_target.h"
 #include "sparse/oracle.h"
+#include "sparse/rows.h"
 #include "structured_sparsity.h"
 
 RIDGE_CUDA_DECLARE(structured_sparsity_cuda_dense);

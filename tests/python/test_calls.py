@@ -249,6 +249,24 @@ class Calls:
         c = ridge.structured_sparsity(values, codes, b)
         self.assertTrue(math.isnan(self.kind.read(c, (1, 2))) and not math.isnan(self.kind.read(c, (0, 2))))
 
+    def test_sparse_products_in_fp8(self):
+        """Of powers of two times 448, which codes have exactly; a row whose codes are not of a pattern is NaN."""
+        x, b = self.kind.empty((2, 256)), self.kind.empty((3, 256))
+        scales = [self.kind.empty((1,)) for _ in "ab"]
+        fours = (448.0, -224.0, 1.0, 0.5), (0.0, 0.0, 448.0, -224.0)
+        self.kind.fill(x, {(i, k): fours[i][k % 4] for i, k in indices((2, 256))})
+        self.kind.fill(b, {(j, k): 448.0 / 2.0 ** (k % 4) for j, k in indices((3, 256))})
+        for scale, value in zip(scales, (2.0**-8, 2.0**-6)):
+            self.kind.fill(scale, {(0,): value})
+        values, codes = ridge.prune_2_4(x)
+        (a, _), (b, _) = map(ridge.quantize_fp8_blocks, (values, b))
+        c = ridge.fp8_structured_sparsity(a, codes, scales[0], b, scales[1])
+        for i, j in indices((2, 3)):
+            want = 64 * (448.0**2 - 224.0**2) * 2.0**-14 / (1, 4)[i]
+            self.assertAlmostEqual(self.kind.read(c, (i, j)), want, delta=1e-2)
+        self.kind.fill(codes, {(i, w): 0x44444444 if w else 0 for i, w in indices((2, 8))})
+        self.assertTrue(math.isnan(self.kind.read(ridge.fp8_structured_sparsity(a, codes, scales[0], b, scales[1]), (1, 2))))
+
     def test_feed_forward_of_sparse_weights(self):
         """Of weights that have two of each four columns alone: what swiglu_ffn makes of them as they are."""
         kept = {0: (1, 2), 1: (0, 3), 2: (2, 3)}

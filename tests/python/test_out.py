@@ -80,6 +80,11 @@ class Samples:
         (x, scales), (w1, _), (w2, _) = (ridge.quantize_fp8_blocks(self.real(*s)) for s in ((2, 256), (256, 256), (256, 128)))
         return x, scales, w1, self.ones(2, 2), w2, self.ones(2, 1)
 
+    def fp8_structured_sparsity(self):
+        values, codes = ridge.prune_2_4(self.real(3, 256, **self.narrow))
+        (a, _), (b, _) = map(ridge.quantize_fp8_blocks, (values, self.real(5, 256)))
+        return a, codes, self.ones(1), b, self.ones(1)
+
     def nvfp4_gemm(self):
         return self.real(3, 64, **self.narrow), *ridge.quantize_nvfp4(self.real(5, 64), self.ones(1)), self.ones(1)
 

@@ -178,6 +178,8 @@ def samples_without_gradient():
     values, codes = ridge.prune_2_4(x)
     yield "prune_2_4", (x,)
     yield "structured_sparsity", (values, codes, w)
+    a, b, one = x.to(torch.float8_e4m3fn), w.to(torch.float8_e4m3fn), torch.ones(1)
+    yield "fp8_structured_sparsity", (*ridge.prune_2_4(a), one, b, one)
     w1, w2 = randn(64, 256, grad=False), randn(256, 32, grad=False)
     yield "structured_sparsity_ffn", (x, *ridge.prune_2_4(w1), *ridge.prune_2_4(w2))
     x, w1, w2, dy = (randn(*shape, grad=False) for shape in ((5, 8), (12, 8), (8, 6), (5, 8)))

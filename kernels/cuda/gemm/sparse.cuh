@@ -1,10 +1,13 @@
 /* Products whose A is 2:4 sparse: of each four of K its lines have two, and codes say which (sparse/pattern.h). A slice of
- * K, 64 elements, is a line of 64 bytes of A and a line of 128 bytes of B; wgmma takes the elements of B that A's codes name,
- * at twice the rate.
+ * K is a line of 64 bytes of A and a line of 128 bytes of B; wgmma takes the elements of B that A's codes name, at twice the
+ * rate.
  *
- * Codes come as they lie in memory, a row's words one after the other, from there to registers, four slices ahead. wgmma
- * has the two words of a slice's row and those of the row eight below it in four lanes, 16 columns in each: a lane loads
- * what one slice has of its rows, and four lanes exchange what four slices have. */
+ * Codes come as they lie in memory, a row's words one after the other, from there to registers, 256 of K ahead: four slices
+ * of 16 bits, two of 8. A lane loads two words of each of its two rows, and four lanes exchange them, since wgmma has the
+ * codes of a step of K, of a row and of the row eight below it, in
+ *
+ *   16 bits   two lanes of four, 16 columns of both rows in each: a lane's register serves both steps of a slice
+ *   8 bits    four lanes, a whole word of one of the rows in each: a register serves one step of the two */
 #ifndef RIDGE_KERNELS_CUDA_GEMM_SPARSE_CUH
 #define RIDGE_KERNELS_CUDA_GEMM_SPARSE_CUH
 
@@ -14,7 +17,11 @@
 
 namespace ridge {
 
-/* Codes of four slices: of a thread's two rows, a slice each lane of four. */
+/* Slices of 256 of K, whose codes four lanes exchange. */
+template <class S>
+constexpr int sparse_slices = 256 / S::K;
+
+/* Codes of 256 of K: of a thread's two rows, a fourth each lane of four. */
 struct sparse_words {
     unsigned low[2], high[2];
 };
@@ -23,9 +30,9 @@ struct sparse_codes {
     const unsigned *low, *high; /* of the thread's rows */
     int words;                  /* of a row */
 
-    /* What the thread loads of the four slices from `slice` on; beyond the end, of a pattern, for elements that are zero. */
-    __device__ sparse_words ask(int slice) const {
-        const int first = 2 * (slice + (int)threadIdx.x % 4);
+    /* What the thread loads of the 256 of K from column k on; beyond the end, of a pattern, for elements that are zero. */
+    __device__ sparse_words ask(int k) const {
+        const int first = k / PATTERN_COLUMNS + 2 * ((int)threadIdx.x % 4);
         sparse_words w;
 #pragma unroll
         for (int i = 0; i < 2; i++) {
@@ -58,46 +65,53 @@ struct sparse_faults {
     }
 };
 
-/* From 16 columns of codes after the other of one slice to those of this lane of four slices: a transposition of 4 x 4. */
-__device__ inline void sparse_spread(const sparse_words &w, unsigned (&of_slice)[4]) {
+/* From the codes of a fourth of K to what this lane has for each fourth: a transposition of 4 x 4. */
+template <class S>
+__device__ inline void sparse_spread(const sparse_words &w, unsigned (&of_fourth)[4]) {
+    constexpr bool wide = sizeof(typename S::T) == 2;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        of_slice[2 * i] = __byte_perm(w.low[i], w.high[i], 0x5410);
-        of_slice[2 * i + 1] = __byte_perm(w.low[i], w.high[i], 0x7632);
+        of_fourth[2 * i] = wide ? __byte_perm(w.low[i], w.high[i], 0x5410) : w.low[i];
+        of_fourth[2 * i + 1] = wide ? __byte_perm(w.low[i], w.high[i], 0x7632) : w.high[i];
     }
-    quad_transpose(of_slice);
+    quad_transpose(of_fourth);
 }
 
-/* A stage's products: two steps of 32 of K, whose codes lanes 0 and 1, then 2 and 3 of four have. */
+/* A stage's products: two steps of K. Codes of 16 bits: lanes 0 and 1 of four have those of the first step, 2 and 3 those of the
+ * second. */
 template <class S>
 __device__ inline void multiply_sparse_stage(float (&sums)[S::sums], uint32_t a_stage, uint32_t b_stage, int group,
-                                             unsigned codes, int accumulate) {
+                                             const unsigned *codes, int accumulate) {
+    using T = typename S::T;
+    constexpr int second = sizeof(T) == 2 ? 1 : 0; /* pair of lanes */
     const uint64_t a = wgmma_descriptor_64B(a_stage + (uint32_t)(group * 64 * S::a_line));
     const uint64_t b = wgmma_descriptor(b_stage, S::K * 128);
     wgmma_fence();
-    wgmma_sp<typename S::T, S::N, 0>(sums, a, b, codes, accumulate);
-    wgmma_sp<typename S::T, S::N, 1>(sums, a + wgmma_step<true>, b + 2 * wgmma_step<true>, codes, 1);
+    wgmma_sp<T, S::N, 0>(sums, a, b, codes[0], accumulate);
+    wgmma_sp<T, S::N, second>(sums, a + wgmma_step<true>, b + 2 * wgmma_step<true>, codes[1 - second], 1);
     wgmma_commit_group();
 }
 
-/* All slices of a tile, in the tensor cores' registers. Products read their codes' registers as they go on, so fours of slices
+/* All slices of a tile, in the tensor cores' registers. Products read their codes' registers as they go on, so those of 256 of K
  * take turns in two sets of them. */
 template <class S>
 __device__ inline void multiply_tile_sparse(float (&sums)[S::sums], const matmul_memory<S> &memory, ring<S::stages> &at,
                                             int slices, int group, int rank, const sparse_codes &codes) {
+    constexpr int turn = sparse_slices<S>;
     sparse_faults faults;
     sparse_words asked = codes.ask(0);
     int before = 0;
-    const auto four = [&](int first, unsigned(&words)[4]) {
+    const auto multiply = [&](int first, unsigned(&words)[4]) {
         faults.look(asked);
-        sparse_spread(asked, words);
-        if (first + 4 < slices) asked = codes.ask(first + 4);
+        sparse_spread<S>(asked, words);
+        if (first + turn < slices) asked = codes.ask((first + turn) * S::K);
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < turn; i++) {
             const int k = first + i;
             if (k >= slices) return;
             mbarrier_wait_parity(memory.full(at.stage), at.phase);
-            multiply_sparse_stage<S>(sums, memory.a(at.stage), memory.b(at.stage), group, words[i], k > 0);
+            multiply_sparse_stage<S>(sums, memory.a(at.stage), memory.b(at.stage), group, words + i * (4 / turn),
+                                     k > 0);
             wgmma_wait_group<1>();
             if (k > 0) release<S>(memory.empty(before), rank);
             before = at.stage;
@@ -105,9 +119,9 @@ __device__ inline void multiply_tile_sparse(float (&sums)[S::sums], const matmul
         }
     };
     unsigned even[4], odd[4];
-    for (int k = 0; k < slices; k += 8) {
-        four(k, even);
-        if (k + 4 < slices) four(k + 4, odd);
+    for (int k = 0; k < slices; k += 2 * turn) {
+        multiply(k, even);
+        if (k + turn < slices) multiply(k + turn, odd);
     }
     wgmma_wait_group<0>();
     wgmma_settle(sums);

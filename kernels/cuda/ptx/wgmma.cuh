@@ -6,7 +6,8 @@
  *   wgmma_rs(sums, a, b, accumulate)               the same of fp16, B K-major, in other sizes
  *   wgmma_sp<T, N, Pair>(sums, a, b, codes, accumulate)
  *                                                  the same of 2:4 sparse A, K: 64 bytes of T, of which A has half; Pair:
- *                                                  which two lanes of four have the codes of it (PTX's selector)
+ *                                                  which two lanes of four have the codes of it (PTX's selector); of
+ *                                                  8 bits all four have, and Pair is 0
  *
  * KA, KB: whether the operand is K-major, that is, K runs along its 128-byte lines; else M, or N, does (16-bit types
  * only). Sum 4j + e of a thread is in row 16 warp + lane / 4 + 8 (e / 2), column 8j + 2 (lane % 4) + e % 2.
@@ -233,6 +234,15 @@ struct wgmma_type<tf32> {
                      : RIDGE_SUMS_##n(d)                                                                             \
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate));                         \
     }
+#define RIDGE_WGMMA_8_SP(n, shape, name, a_, b_, p_, codes_)                                                    \
+    template <int Pair>                                                                                         \
+    static __device__ void run_sp(float(&d)[n], uint64_t a, uint64_t b, unsigned codes, int accumulate) {       \
+        static_assert(Pair == 0, "all lanes have codes of 8-bit operands");                                     \
+        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " p_ ", 0;\nwgmma.mma_async.sp.sync.aligned." shape      \
+                     ".f32." name "." name " {" RIDGE_NAMES_##n "}, " a_ ", " b_ ", " codes_ ", 0, p, 1, 1;\n}" \
+                     : RIDGE_SUMS_##n(d)                                                                        \
+                     : "l"(a), "l"(b), "r"(accumulate), "r"(codes));                                            \
+    }
 template <>
 struct wgmma_type<e4m3> {
     RIDGE_WGMMA_8(128, "m64n256k32", "e4m3", "%128", "%129", "%130")
@@ -240,6 +250,8 @@ struct wgmma_type<e4m3> {
     RIDGE_WGMMA_8(48, "m64n96k32", "e4m3", "%48", "%49", "%50")
     RIDGE_WGMMA_8(80, "m64n160k32", "e4m3", "%80", "%81", "%82")
     RIDGE_WGMMA_8_RS(32, "m64n64k32", "e4m3", "%32", "%33", "%34", "%35", "%36", "%37")
+    RIDGE_WGMMA_8_SP(128, "m64n256k64", "e4m3", "%128", "%129", "%130", "%131")
+    RIDGE_WGMMA_8_SP(64, "m64n128k64", "e4m3", "%64", "%65", "%66", "%67")
 };
 
 /* Sums of integers are exact modulo 2^32. */
@@ -297,6 +309,7 @@ __device__ inline void wgmma_rs(float (&d)[36], float (&e)[36], const unsigned (
 #undef RIDGE_WGMMA_8
 #undef RIDGE_WGMMA_8_RS
 #undef RIDGE_WGMMA_I8
+#undef RIDGE_WGMMA_8_SP
 #undef RIDGE_WGMMA_TF32
 #undef RIDGE_WGMMA_16
 #undef RIDGE_WGMMA_16_RS

@@ -44,6 +44,7 @@ batched_gemm: OpOverloadPacket
 fp8_attention: OpOverloadPacket
 fp8_ffn: OpOverloadPacket
 fp8_gemm: OpOverloadPacket
+fp8_structured_sparsity: OpOverloadPacket
 gemm: OpOverloadPacket
 gemm_epilogue: OpOverloadPacket
 grouped_gemm: OpOverloadPacket

@@ -142,6 +142,10 @@ OPERATIONS = (
         "(Tensor a, Tensor a_scale, Tensor b, Tensor b_scale, ScalarType? dtype=None, bool fast=False) -> (Tensor c)",
     ),
     Operation("int8_gemm", "(Tensor a, Tensor a_scale, Tensor b, Tensor b_scale, ScalarType? dtype=None) -> (Tensor c)"),
+    Operation(
+        "fp8_structured_sparsity",
+        "(Tensor a, Tensor codes, Tensor a_scale, Tensor b, Tensor b_scale, ScalarType? dtype=None) -> (Tensor c)",
+    ),
     Operation("quantize_fp8_blocks", "(Tensor x) -> (Tensor q, Tensor s)"),
     Operation("quantize_mxfp4", "(Tensor x) -> (Tensor q, Tensor s)"),
     Operation("quantize_mxfp8", "(Tensor x, str element='e4m3') -> (Tensor q, Tensor s)"),
