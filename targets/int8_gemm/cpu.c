@@ -65,35 +65,30 @@ typedef struct band {
 } band;
 
 /* A group of which `n` numbers exist, zeros behind them. */
-VF_INLINE uint32_t bytes_of(const int8_t *v, int64_t n) {
+VF_INLINE uint32_t group_of(const int8_t *v, int64_t n, bool bytes) {
     uint32_t group = 0;
-    if (n >= 4)
-        memcpy(&group, v, 4);
-    else
+    if (bytes)
         memcpy(&group, v, (size_t)n);
+    else
+        group = (uint16_t)v[0] | (n > 1 ? (uint32_t)(uint16_t)v[1] << 16 : 0);
     return group;
-}
-VF_INLINE uint32_t words_of(const int8_t *v, int64_t n) {
-    return (uint16_t)v[0] | (n > 1 ? (uint32_t)(uint16_t)v[1] << 16 : 0);
 }
 
 /* vpdpbusd takes one factor without a sign: A + 128 for A. What that adds to a column's sums, 128 times its numbers of B, is
- * where they start. */
+ * where they start. Whole groups first, in loops that vectorize. */
 VF_INLINE void lay_b(band *t, int64_t j, const int8_t *b, int64_t n, bool bytes) {
+    const int64_t each = bytes ? 4 : 2, whole = n / each;
     int32_t sum = 0;
-    if (bytes) {
-        for (int64_t d = 0; d < n; d++) sum += b[d];
-        for (int64_t d = 0; d < n; d += 4) t->b[d / 4][j] = bytes_of(b + d, n - d);
-    } else {
-        for (int64_t d = 0; d < n; d += 2) t->b[d / 2][j] = words_of(b + d, n - d);
-    }
+    for (int64_t d = 0; bytes && d < n; d++) sum += b[d];
+    for (int64_t g = 0; g < whole; g++) t->b[g][j] = group_of(b + g * each, each, bytes);
+    if (whole * each < n) t->b[whole][j] = group_of(b + whole * each, n - whole * each, bytes);
     t->start[j] = -128 * sum;
 }
 VF_INLINE void lay_a(uint32_t *groups, const int8_t *a, int64_t n, bool bytes) {
-    if (bytes)
-        for (int64_t d = 0; d < n; d += 4) groups[d / 4] = bytes_of(a + d, n - d) ^ 0x80808080u;
-    else
-        for (int64_t d = 0; d < n; d += 2) groups[d / 2] = words_of(a + d, n - d);
+    const int64_t each = bytes ? 4 : 2, whole = n / each;
+    const uint32_t signs = bytes ? 0x80808080u : 0;
+    for (int64_t g = 0; g < whole; g++) groups[g] = group_of(a + g * each, each, bytes) ^ signs;
+    if (whole * each < n) groups[whole] = group_of(a + whole * each, n - whole * each, bytes) ^ signs;
 }
 
 VF_INLINE vi add_group(vi sum, vi a, vi b, bool bytes) {
