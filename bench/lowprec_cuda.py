@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""ridge's fp8 product and quantizers on listed shapes, beside PyTorch's (cuBLASLt; torch.compile), on one GPU.
+"""ridge's products of 8 bits and quantizers on listed shapes, beside PyTorch's (cuBLASLt; torch.compile), on one GPU.
 
-    bench/lowprec_cuda.py                      # both
+    bench/lowprec_cuda.py                      # all
     bench/lowprec_cuda.py --only squares       # cases whose name contains this
     bench/lowprec_cuda.py --json rows.json
 
@@ -109,6 +109,35 @@ def product_case(kind, shape, rounds):
         yield name, us, f"{2.0 * m * n * k / us / 1e6:8.1f} TFLOP/s"
 
 
+@torch.compile(dynamic=False)
+def scaled_integers(a, sa, b, sb):
+    return (torch._int_mm(a, b.t()) * sa[:, None] * sb).to(torch.bfloat16)
+
+
+def integer_case(_, shape, rounds):
+    """Beside the product alone (cuBLASLt, sums of 32 bits), and with scales by torch.compile."""
+    m, n, k = shape
+    count = sides.sets_for(m * k + n * k + 2 * m * n, sides.l2_bytes(), 16)
+    whole = lambda rows: torch.randint(-127, 128, (rows, k), device="cuda", dtype=torch.int8)  # noqa: E731
+    scales = lambda rows: torch.rand(rows, device="cuda") / k  # noqa: E731
+    sets = [(whole(m), scales(m), whole(n), scales(n), torch.empty(m, n, device="cuda", dtype=torch.bfloat16)) for _ in range(count)]
+    a, sa, b, sb, c = sets[0]
+    sums = a[:ROWS_CHECKED].double() @ b.double().t()
+    want = sums * sa[:ROWS_CHECKED, None] * sb
+    runs = {
+        "torch": lambda i: torch._int_mm(sets[i][0], sets[i][2].t()),
+        "torch.compile": lambda i: scaled_integers(*sets[i][:4]),
+        "ridge": lambda i: ridge.apply("int8_gemm", sets[i][:4], [sets[i][4]]),
+    }
+
+    def right(result):
+        got = (result if isinstance(result, torch.Tensor) else c)[:ROWS_CHECKED]
+        return bool((got == sums).all()) if got.dtype == torch.int32 else sides.relative_error(got, want) < 2**-7
+
+    for name, us in sides.medians_in_turns(runs, count, rounds, c, right, FAILURES).items():
+        yield name, us, f"{2.0 * m * n * k / us / 1e6:8.1f} TOP/s"
+
+
 # ---- quantizers ----
 def quantizers(x, tensor_scale):
     rows, cols = x.shape
@@ -180,6 +209,7 @@ def main():
     o = parser.parse_args()
     print("{device}, PyTorch {torch}, CUDA {cuda}".format(**sides.machine()))
     cases = [(f"fp8_gemm {kind} {'x'.join(map(str, s))}", product_case, kind, s) for kind in ("tensors", "rows") for s in PRODUCTS]
+    cases += [(f"int8_gemm {'x'.join(map(str, s))}", integer_case, "", s) for s in PRODUCTS]
     for name in quantizers(torch.empty(128, 128, device="cuda"), None):
         cases += [(f"{name} {'x'.join(map(str, s))}", quantizer_case, name, s) for s in QUANTIZED]
     rows, ratios = [], {}
@@ -191,7 +221,7 @@ def main():
         for side, us, rate in found:
             print(f"{title:42} {side:16} {us:9.2f} us {rate}", flush=True)
             rows.append({"case": title, "side": side, "us": us})
-        for ours, theirs in (("ridge", "torch"), ("ridge fast", "torch fast"), ("ridge", "copy")):
+        for ours, theirs in (("ridge", "torch"), ("ridge fast", "torch fast"), ("ridge", "torch.compile"), ("ridge", "copy")):
             if ours in times and theirs in times:
                 ratios.setdefault(f"{title.split()[0]} {what}: {theirs} / {ours}", []).append(times[theirs] / times[ours])
         torch.cuda.empty_cache()
