@@ -37,11 +37,17 @@
 
 namespace ridge {
 
+/* Until the stage at hand is full. */
+template <class S>
+__device__ inline void wait_full(const matmul_memory<S> &memory, const ring<S::stages> &at) {
+    mbarrier_wait_parity(memory.full(at.stage), at.phase);
+}
+
 /* The products of the stage at hand, once it is full; they go on behind this. */
 template <class S>
 __device__ inline void multiply_full_stage(typename S::Sum (&sums)[S::sums], const matmul_memory<S> &memory,
                                            const ring<S::stages> &at, int group, int accumulate) {
-    mbarrier_wait_parity(memory.full(at.stage), at.phase);
+    wait_full<S>(memory, at);
     multiply_stage<S>(sums, memory.a(at.stage), memory.b(at.stage), group, accumulate);
 }
 
@@ -96,7 +102,7 @@ __device__ inline void multiply_tile_by_factors(float (&total)[S::sums], const m
     float even[S::sums], odd[S::sums];
     ring<S::stages> behind = at; /* the stage that is released next */
     const auto start = [&](float(&sums)[S::sums]) {
-        mbarrier_wait_parity(memory.full(at.stage), at.phase);
+        wait_full<S>(memory, at);
         const auto own = factors.take(at.stage, group);
         multiply_stage<S>(sums, memory.a(at.stage), memory.b(at.stage), group, 0);
         factors.tell(factors.read(at.stage));
