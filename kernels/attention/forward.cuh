@@ -73,9 +73,9 @@ struct attention_source {
     __device__ void load(uint32_t to, const CUtensorMap *map, uint32_t barrier, const attention_place &place) const {
         load_lines<S::N, Columns, 0, S::line>(to, map, barrier, step * S::N, place.kv_head, place.batch);
     }
-    /* Of values that lie turned: a step's are one piece. */
-    __device__ void load_turned(uint32_t to, const attention_args &a, uint32_t barrier,
-                                const attention_place &place) const {
+    /* Of values that are transposed: a step's are one piece. */
+    __device__ void load_transposed(uint32_t to, const attention_args &a, uint32_t barrier,
+                                    const attention_place &place) const {
         const char *const head = (const char *)a.v + place.batch * a.v_strides.batch + place.kv_head * a.v_strides.head;
         mbarrier_arrive_expect_tx(barrier, S::v_bytes);
         cp_async_bulk(to, head + (int64_t)step * S::v_bytes, S::v_bytes, barrier);
@@ -125,7 +125,7 @@ __device__ inline void attention_produce(const attention_maps &maps, const atten
         const auto load_v = [&](const attention_source<S> &source) {
             mbarrier_wait_parity(memory.v_empty(v_step), memory.phase(v_step) ^ 1);
             if constexpr (S::fp8)
-                source.load_turned(memory.v(v_step), a, memory.v_full(v_step), place);
+                source.load_transposed(memory.v(v_step), a, memory.v_full(v_step), place);
             else
                 source.template load<S::V>(memory.v(v_step), &maps.v, memory.v_full(v_step), place);
             v_step++;

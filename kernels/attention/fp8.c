@@ -41,14 +41,14 @@ static const char *refusal_of(const attention_tile *t, const ridge_problem *p) {
 
 /* A launch more, which reads values and writes them, and the kernel reads them again. */
 static ridge_plan tile_plan(const ridge_way *way, const ridge_problem *p) {
-    const double turned = (double)attention_turned_bytes(way->own, p->c.dim), bytes_of_us = 4.2e6, launch = 3;
+    const double transposed = (double)attention_transposed_bytes(way->own, p->c.dim), bytes_of_us = 4.2e6, launch = 3;
     ridge_plan plan = {.refusal = refusal_of(way->own, p)};
     if (plan.refusal) return plan;
     plan = attention_tile_plan(way->own, p);
-    plan.us += launch + 2 * turned / bytes_of_us;
-    plan.scratch = (size_t)turned;
+    plan.us += launch + 2 * transposed / bytes_of_us;
+    plan.scratch = (size_t)transposed;
     plan.traffic =
-        (ridge_traffic){.read = bytes_read(&p->c) + turned, .written = attention_bytes_written(&p->c) + turned};
+        (ridge_traffic){.read = bytes_read(&p->c) + transposed, .written = attention_bytes_written(&p->c) + transposed};
     return plan;
 }
 

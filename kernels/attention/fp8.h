@@ -23,10 +23,10 @@ enum { ATTENTION_FP8_WAYS = 0 ATTENTION_FP8_TILES(ATTENTION_ONE_MORE) + 1 };
 #undef ATTENTION_ONE_MORE
 extern const ridge_way attention_fp8_ways[ATTENTION_FP8_WAYS];
 
-/* Keys of turned values, whole steps of `step`, and bytes of all. */
-static inline int64_t attention_turned_keys(int64_t n, int step) { return (n + step - 1) / step * step; }
-static inline int64_t attention_turned_bytes(const attention_tile *t, const int64_t *dim) {
-    return dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS] * attention_turned_keys(dim[ATTENTION_N], t->keys) *
+/* Keys of transposed values, whole steps of `step`, and bytes of all. */
+static inline int64_t attention_transposed_keys(int64_t n, int step) { return (n + step - 1) / step * step; }
+static inline int64_t attention_transposed_bytes(const attention_tile *t, const int64_t *dim) {
+    return dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS] * attention_transposed_keys(dim[ATTENTION_N], t->keys) *
            t->values;
 }
 

@@ -72,7 +72,7 @@ static const char *refusal_of(const attention_tile *t, const ridge_problem *p) {
     const int64_t page = p->c.dim[ATTENTION_PAGE];
     if (p->c.dim[ATTENTION_D] > t->depth) return "for fewer dimensions of a head";
     if (page % 8 != 0 || (t->keys % page != 0 && page % t->keys != 0))
-        return "for pages of 8, 16, 32 rows and so on, or multiples of 128";
+        return "for pages of 8, 16, 32 rows and so on, or multiples of a step of keys";
     if (!attention_is_in_pieces(p, ATTENTION_IN_Q, ATTENTION_OF_QUERIES, 2) ||
         !attention_is_in_pieces(p, ATTENTION_IN_K, of_pages, 2) ||
         !attention_is_in_pieces(p, ATTENTION_IN_V, of_pages, 2))

@@ -83,7 +83,7 @@ inline void take_parts(attention_args *a, const attention_tile &tile, const ridg
     a->part_lse = a->part_out + a->parts * rows * a->values;
 }
 
-/* Tensor maps of k and v: rows of a batch, or of a page. Values that lie turned have none. */
+/* Tensor maps of k and v: rows of a batch, or of a page. Values that are transposed have none. */
 template <class S>
 inline bool map_keys(attention_maps *maps, const attention_args &a) {
     using T = typename S::T;

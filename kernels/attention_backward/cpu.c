@@ -154,7 +154,7 @@ static sides sides_of(const work *w, bool keys) {
         return (sides){w, false, w->q, w->dout, w->k, w->v, w->dq, w->dq, w->mask, w->m, w->n, w->heads, 1, w->group};
     return (sides){w,        true,  w->k,
                    w->v,     w->q,  w->dout,
-                   w->dk,    w->dv, attention_mask_turned(w->mask),
+                   w->dk,    w->dv, attention_mask_transposed(w->mask),
                    w->n,     w->m,  w->heads / w->group,
                    w->group, 1};
 }

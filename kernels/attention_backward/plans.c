@@ -76,7 +76,7 @@ static backward_side side_of(attention_mask mask, int64_t own, int64_t passing, 
     return s;
 }
 static backward_side keys_of(const backward_tile *t, const int64_t *dim, const double *option) {
-    const attention_mask mask = attention_mask_turned(attention_mask_of(dim, option));
+    const attention_mask mask = attention_mask_transposed(attention_mask_of(dim, option));
     const double kv_heads = (double)(dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS]), both = t->depth + t->values;
     const double shared = (double)dim[ATTENTION_HEADS] / (double)dim[ATTENTION_KV_HEADS];
     backward_side s = side_of(mask, dim[ATTENTION_N], dim[ATTENTION_M], kv_heads, shared, t->queries);

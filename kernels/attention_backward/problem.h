@@ -36,10 +36,10 @@ double attention_backward_bytes_read(const ridge_case *c);
 double attention_backward_bytes_written(const ridge_case *c);
 
 /* The mask as keys see queries: key j is seen by the queries [j + shift - left, j + shift + right] that exist. */
-ATTENTION_INLINE attention_mask attention_mask_turned(attention_mask mask) {
-    attention_mask turned;
-    turned.shift = -mask.shift, turned.left = mask.right, turned.right = mask.left;
-    return turned;
+ATTENTION_INLINE attention_mask attention_mask_transposed(attention_mask mask) {
+    attention_mask transposed;
+    transposed.shift = -mask.shift, transposed.left = mask.right, transposed.right = mask.left;
+    return transposed;
 }
 
 /* Queries of a head, with room for what tiles of queries and steps read behind them. */

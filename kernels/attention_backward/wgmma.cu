@@ -57,7 +57,7 @@ static backward_args args_of_keys(const backward_call &c, int parts, float *sums
     const int group = c.own.group;
     backward_args b = {c.own, group, c.statistics.exponents, c.statistics.deltas, c.statistics.line, c.dk, c.dv,
                        sums,  NULL};
-    b.own.mask = attention_mask_turned(c.own.mask);
+    b.own.mask = attention_mask_transposed(c.own.mask);
     b.own.m = c.own.n, b.own.n = c.own.m, b.own.heads = c.own.heads / group, b.own.group = 1;
     b.own.parts = parts;
     b.part_y = sums + (int64_t)parts * b.own.batch * b.own.heads * b.own.m * backward_part_line(c.dk.columns);

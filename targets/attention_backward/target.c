@@ -169,7 +169,7 @@ static void one_query(const ridge_oracle_call *call, int64_t at_place, int64_t b
 
 static void one_key(const ridge_oracle_call *call, int64_t at_place, int64_t batch, int64_t kv) {
     const int64_t *d = call->whole, row = call->row[at_place], group = d[ATTENTION_HEADS] / d[ATTENTION_KV_HEADS];
-    const attention_mask mask = attention_mask_turned(attention_mask_of(d, call->option));
+    const attention_mask mask = attention_mask_transposed(attention_mask_of(d, call->option));
     const attention_keys queries = attention_keys_of(mask, (int)row, (int)row, (int)d[ATTENTION_M]);
     const int64_t line = (at_place * d[ATTENTION_BATCH] + batch) * d[ATTENTION_KV_HEADS] + kv;
     sums dk = sums_of(call, BACKWARD_DK, line, d[ATTENTION_D]), dv = sums_of(call, BACKWARD_DV, line, d[ATTENTION_V]);

@@ -105,7 +105,7 @@ int main(void) {
     b.delta = device_array(p.deltas.size(), p.deltas.data()), b.line = backward_line(m);
     const attention_tensor dq = result_of(m), dk = result_of(n), dv = result_of(n);
     const attention_mask mask = {n - m, ATTENTION_ALL, 0};
-    b.own.mask = attention_mask_turned(mask), b.own.m = n, b.own.n = m, b.dx = dk, b.dy = dv;
+    b.own.mask = attention_mask_transposed(mask), b.own.m = n, b.own.n = m, b.dx = dk, b.dy = dv;
     b.own.m_tiles = (n + of_keys::M - 1) / of_keys::M;
     if (run<of_keys>(keys, b) != RIDGE_OK) return 2;
     b.own.mask = mask, b.own.m = m, b.own.n = n, b.dx = dq;

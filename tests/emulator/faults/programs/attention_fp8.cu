@@ -1,5 +1,5 @@
-/* Attention of e4m3 by attention/forward.cuh and fp8.cuh, causal: values are turned by a launch of their own, then one block takes
- * three tiles of 128 queries, each with up to four steps of 96 keys and both halves of 128 dimensions; m and n have tails. */
+/* Attention of e4m3 by attention/forward.cuh and fp8.cuh, causal: values are transposed by a launch of their own, then one block
+ * takes three tiles of 128 queries, each with up to four steps of 96 keys and both halves of 128 dimensions; m and n have tails. */
 #include "attention/forward.cuh"
 #include "cuda/host/launch.cuh"
 #include "cuda/host/tensor_map.cuh"
@@ -64,13 +64,13 @@ int main(void) {
     a.m_tiles = (m + shape::M - 1) / shape::M, a.section = 1, a.longest_first = true;
     constexpr int bytes = attention_memory<shape>::bytes;
     require(allow_shared((const void *)attention_kernel<shape>, bytes), "cudaFuncSetAttribute");
-    uint8_t *const turned = device_array<uint8_t>((size_t)slices * 32 * depth, NULL);
+    uint8_t *const transposed = device_array<uint8_t>((size_t)slices * 32 * depth, NULL);
     a.v = v.device, a.v_strides = {depth, 0, 0};
     const dim3 blocks((slices + 3) / 4, 1);
-    if (launch_overlapping(attention_turn_values<depth>, {blocks, TURNED_THREADS}, 0, true, a, turned, slices) !=
-        RIDGE_OK)
+    if (launch_overlapping(attention_transpose_values<depth>, {blocks, TRANSPOSED_THREADS}, 0, true, a, transposed,
+                           slices) != RIDGE_OK)
         return 2;
-    a.v = turned, a.v_strides = {};
+    a.v = transposed, a.v_strides = {};
     if (launch_overlapping(attention_kernel<shape>, {dim3(1), shape::threads, bytes}, 0, true, maps, a) != RIDGE_OK)
         return 2;
     to_host(out.data(), (__nv_bfloat16 *)a.out, out.size());
