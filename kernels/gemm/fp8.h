@@ -21,6 +21,11 @@ static inline fp8_scales fp8_scales_of(const DLTensor *t, int64_t extent) {
     return s;
 }
 
+/* Whether the scales of so many lines are where tiles find them, which count in 32 bits. */
+static inline bool fp8_scales_are_near(const ridge_operand *t, int64_t lines) {
+    return (double)lines * (double)t->stride[0] < 0x1p31;
+}
+
 static inline int64_t fp8_blocks(int64_t n) { return (n + FP8_BLOCK - 1) / FP8_BLOCK; }
 
 #endif

@@ -296,6 +296,10 @@ static const char *tiles_refuse(const ridge_problem *p) {
     if (!in_pieces(&p->tensor[FP8_FFN_X], 1) || !in_pieces(&p->tensor[FP8_FFN_W1], 1) ||
         !in_pieces(&p->tensor[FP8_FFN_W2], 1))
         return "for operands in lines of 16-byte pieces";
+    if (!fp8_scales_are_near(&p->tensor[FP8_FFN_X_SCALE], p->c.dim[FP8_FFN_M]) ||
+        !fp8_scales_are_near(&p->tensor[FP8_FFN_W1_SCALE], fp8_blocks(2 * p->c.dim[FP8_FFN_F])) ||
+        !fp8_scales_are_near(&p->tensor[FP8_FFN_W2_SCALE], fp8_blocks(p->c.dim[FP8_FFN_D])))
+        return "for scales within 2^31 numbers";
     return in_pieces(&p->tensor[6], 2) && p->c.dim[FP8_FFN_D] % 8 == 0 ? NULL
                                                                        : "for a y in lines of whole 16-byte pieces";
 }

@@ -108,6 +108,9 @@ static const char *tiles_refuse(const ridge_problem *p) {
     if (p->c.dim[FP8_B_DOWN] > fp8_blocks(p->c.dim[FP8_N])) return "for scales of 128 rows of B and more";
     if (!in_pieces(&p->tensor[FP8_A], 1) || !in_pieces(&p->tensor[FP8_B], 1))
         return "for operands in lines of 16-byte pieces";
+    if (!fp8_scales_are_near(&p->tensor[FP8_A_SCALE], p->c.dim[FP8_A_DOWN]) ||
+        !fp8_scales_are_near(&p->tensor[FP8_B_SCALE], p->c.dim[FP8_B_DOWN]))
+        return "for scales within 2^31 numbers";
     if (p->c.dtype == RIDGE_F32) return NULL;
     return in_pieces(&p->tensor[4], 2) && p->c.dim[FP8_N] % 8 == 0 ? NULL : "for a C in lines of whole 16-byte pieces";
 }

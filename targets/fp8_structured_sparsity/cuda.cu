@@ -10,7 +10,7 @@ namespace {
 using namespace ridge;
 
 /* A scale of a whole tensor. */
-fp8_scales one_scale(const DLTensor &t) { return {(const float *)ridge_data(&t), INT64_MAX, 0, 0}; }
+fp8_scales one_scale(const DLTensor &t) { return {(const float *)ridge_data(&t), 1, 0, 0}; }
 
 /* ---- any operands: a thread an element, from the elements of B that codes name ---- */
 

@@ -12,6 +12,7 @@
 #include "cuda/pipe/order.h"
 #include "cuda/linear/loss_scratch.h"
 #include "cuda/linear/softmax_scratch.h"
+#include "gemm/fp8.h"
 
 static int draw(uint64_t seed, uint64_t i, int low, int high) {
     return low + (int)(ridge_random_unit(seed, i) * (high - low + 1));
@@ -73,6 +74,16 @@ static void loss_scratch_has_room(void **state) {
         assert_true(s.logit_sums - s.parts >= (size_t)(parts * rows) * sizeof(softmax_part));
         assert_int_equal(s.gradient % 1024, 0);
     }
+}
+
+/* Tiles count scales in 32 bits: those of a view whose lines lie farther apart are for other ways. */
+static void far_scales_are_not_for_tiles(void **state) {
+    (void)state;
+    const ridge_operand dense = {.stride = {64, 1}}, apart = {.stride = {1 << 20, 1}};
+    assert_true(fp8_scales_are_near(&dense, 1 << 24));
+    assert_false(fp8_scales_are_near(&dense, 1 << 25));
+    assert_true(fp8_scales_are_near(&apart, 2047));
+    assert_false(fp8_scales_are_near(&apart, 4096));
 }
 
 /* Issue: the logits are never in memory, and what is does not grow with the classes. */
@@ -327,6 +338,7 @@ int main(void) {
         cmocka_unit_test(bands_of_one_row_are_rows),
         cmocka_unit_test(bands_share_their_columns),
         cmocka_unit_test(loss_scratch_has_room),
+        cmocka_unit_test(far_scales_are_not_for_tiles),
         cmocka_unit_test(forward_scratch_is_by_rows_alone),
         cmocka_unit_test(sums_have_room),
         cmocka_unit_test(split_scratch_has_room),
