@@ -7,8 +7,8 @@
     bench/packed_cuda.py --json rows.json
 
 Sparse: normal random operands in bf16, one of which is pruned; beside it cuSPARSELt with its default algorithm and with the one
-that its search finds, cuBLASLt's dense product, and the pruning alone. Sparse_fp8: the same of e4m3 codes with scales of 1, results in bf16, the dense
-product with fast sums, without the pruning. NVFP4: cuBLASLt's product of the same weights in bf16, and
+that its search finds, cuBLASLt's dense product, and the pruning alone. In e4m3 (sparse_fp8): the same without the pruning, with
+scales of 1, results in bf16, and fast sums of the dense product. NVFP4: cuBLASLt's product of the same weights in bf16, and
 dequantization (compiled by torch.compile) before that product. Operands rotate, graphs are replayed in turns, and rows of each
 result are compared with fp64, as in gemm_cuda.py.
 """

@@ -234,6 +234,8 @@ typedef struct ridge_way {
     const char *idea; /* one line: what it does that the other ways do not */
     int needs;        /* GPU: minimum compute capability times ten; 0: that of the variant */
     int below;        /* GPU: and one that is too much: code for 9.0a (91) and 10.0a (101) runs there alone; 0: any */
+    const char *(*lacks)(
+        void); /* CPU: what this processor does not have of it ("needs AVX-512 VNNI"), or NULL. NULL: nothing */
     ridge_plan (*plan)(const struct ridge_way *way, const ridge_problem *p);
     /* Instead of plan, of older families: its parts. */
     /* Why this way cannot take the problem ("for rows of up to 64"), or NULL if it can. NULL: takes all. */
@@ -289,6 +291,9 @@ RIDGE_API void ridge_problem_dense(const struct ridge_target *target, const ridg
                                    ridge_problem *problem);
 RIDGE_API void ridge_problem_of(const struct ridge_target *target, const ridge_call *call, const ridge_abilities *here,
                                 ridge_problem *problem);
+/* Why this machine cannot run the way, whatever the problem: its processor, code, compute capability; or NULL. */
+RIDGE_API const char *ridge_way_obstacle_here(const ridge_variant *variant, const ridge_way *way,
+                                              const ridge_abilities *here);
 /* The plan of a way, whose refusal also says what no plan looks at: compute capability, code for this machine. */
 RIDGE_API ridge_plan ridge_way_plan(const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem);
 /* Why the way cannot take the problem, or NULL if it can. */

@@ -1,9 +1,9 @@
 /* What is other in attention of e4m3, whose operands the tensor cores take only where K runs along the lines of both.
  *
  *   V       K of P V is keys: values come transposed, by a launch before (attention_transpose_values), as shared memory is to
- *           have them: slices of 32 keys, a line of 32 bytes a dimension under their swizzle. A thread's exponentials of a row are columns
- *           2 q, 2 q + 1, 2 q + 8, 2 q + 9 of each 16, and its four codes of an operand are neighbours: keys of each 16 lie
- *           in that order, and no exponential leaves its thread.
+ *           have them: slices of 32 keys, a line of 32 bytes a dimension under their swizzle. A thread's exponentials of a
+ *           row are columns 2 q, 2 q + 1, 2 q + 8, 2 q + 9 of each 16, and its four codes of an operand are neighbours: keys of
+ *           each 16 lie in that order, and no exponential leaves its thread.
  *   P       exponentials are 2^8 times larger, so that codes, which end at 2^-9, have those from 2^-17 of the row's largest. So
  *           the maximum may not lag (448 < 2^9).
  *   sums    the tensor cores keep 13 bits below the largest term of a sum of e4m3 products. Each step has sums of its own,

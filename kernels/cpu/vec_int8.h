@@ -1,7 +1,7 @@
 /* Exact products of 8-bit integers, summed in 32-bit lanes. Operands lie in groups, one in each lane:
  *
  *   words    two integers of 16 bits, in every instruction set
- *   bytes    four of 8 bits, in the AVX-512 set where vi_has_bytes(): the first factor unsigned, the second signed
+ *   bytes    four of 8 bits, in the AVX-512 set of processors with VNNI: the first factor unsigned, the second signed
  *
  *   vi_add_words(sum, a, b)   sum + the products of a group, modulo 2^32       vi_add_bytes: the same of bytes
  *   vi_load vi_store          unaligned
@@ -22,7 +22,6 @@ VF_INLINE vi vi_add_bytes(vi sum, vi a, vi b) {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
     return sum;
 }
-static inline bool vi_has_bytes(void) { return __builtin_cpu_supports("avx512vnni") != 0; }
 
 #elif defined(RIDGE_ISA_IS_avx2)
 

@@ -5,9 +5,8 @@
 #ifndef RIDGE_GEMM_FP8_CUH
 #define RIDGE_GEMM_FP8_CUH
 
-#include "cuda/epilogue/store.cuh"
-#include "cuda/gemm/matmul_run.cuh"
 #include "cuda/maps/plain.cuh"
+#include "gemm/gemm8.cuh"
 #include "quantize/rule.h"
 
 extern "C" {
@@ -38,33 +37,16 @@ struct fp8_scale {
 constexpr matmul_tuning FP8_PROMOTED = {.columns = 128, .stages = 5, .cluster_m = 2, .cluster_n = 1, .promote = 1};
 constexpr matmul_tuning FP8_FAST = {.columns = 256, .stages = 4, .cluster_m = 1, .cluster_n = 1};
 
-/* What epilogues of both kinds of tiles have. wide: C is fp32, stored in pairs; else by TMA. */
+/* What epilogues of both kinds of tiles know of scales. */
 template <class S>
-struct fp8_epilogue {
-    static constexpr int N = S::N;
-    CUtensorMap map;
-    float *wide;
-    int64_t line;
+struct fp8_epilogue : gemm8_epilogue<S> {
     fp8_scale a, b;
-    int rows, columns;
-    bool pairs;
-    static constexpr int scratch = store_slots<__nv_bfloat16, N>::bytes;
-    static bool waits(void) { return false; }
     struct scales { /* of rows r and r + 8, and of the tile's columns */
         unsigned low, high, right;
     };
-    __device__ void prepare(uint32_t at) const { store_slots<__nv_bfloat16, N>{at}.init(); }
     __device__ scales scales_of(const matmul_tile &tile, int row) const {
-        return {a.of_row(min(row, rows - 1)), a.of_row(min(row + 8, rows - 1)), b.of_row(min(tile.n, columns - 1))};
-    }
-    __device__ void keep(const matmul_tile &tile, float (&sums)[N / 2], uint32_t at, int group) const {
-        if (!wide) return store_slots<__nv_bfloat16, N>{at}.put(sums, tile.number);
-        store_pairs<N>(wide, line, rows, columns, tile, sums, group, pairs);
-    }
-    __device__ void end(void) const {}
-    template <class>
-    __device__ void store(const matmul_plan &plan, int rank, uint32_t slots) const {
-        if (!wide) store_tiles<S, __nv_bfloat16>(&map, plan, rank, slots);
+        const int last = this->rows - 1;
+        return {a.of_row(min(row, last)), a.of_row(min(row + 8, last)), b.of_row(min(tile.n, this->columns - 1))};
     }
 };
 
@@ -145,18 +127,8 @@ inline ridge_status fp8_by_elements(const ridge_call *call, const fp8_product &p
 /* By tiles of S, whose epilogue is one of the above or has their members. */
 template <class S, class Epilogue>
 ridge_status fp8_by(const fp8_product &p, Epilogue e, cudaStream_t stream) {
-    const int64_t m = p.c.rows, n = p.c.columns;
-    if (m == 0) return RIDGE_OK;
     e.a = fp8_scale(p.of_a), e.b = fp8_scale(p.of_b);
-    e.rows = (int)m, e.columns = (int)n;
-    if (p.dtype == RIDGE_F32) {
-        e.wide = (float *)p.c.base, e.line = p.c.line;
-        e.pairs = (uintptr_t)p.c.base % 8 == 0 && p.c.line % 2 == 0 && n % 2 == 0;
-    } else if (!make_map<__nv_bfloat16>(&e.map, lines_of(p.c), 64)) {
-        return RIDGE_FAILED;
-    }
-    const matmul_plan plan = matmul_whole(p.b.columns, S::K, 8, true, true);
-    return matmul_run<S>(lines_of(p.a), lines_of(p.b), m, n, plan, e, stream);
+    return gemm8_run<S>(p.a, p.b, p.c, p.dtype, e, stream);
 }
 template <matmul_tuning Tuned>
 ridge_status fp8_by_tiles(const fp8_product &p, cudaStream_t stream) {

@@ -3,9 +3,8 @@
 #ifndef RIDGE_GEMM_INT8_CUH
 #define RIDGE_GEMM_INT8_CUH
 
-#include "cuda/epilogue/store.cuh"
-#include "cuda/gemm/matmul_run.cuh"
 #include "cuda/maps/plain.cuh"
+#include "gemm/gemm8.cuh"
 
 namespace ridge {
 
@@ -41,26 +40,19 @@ struct int8_column_scales {
     }
 };
 
-/* wide: C is fp32, stored in pairs; else by TMA. */
 template <class S>
-struct int8_epilogue {
+struct int8_epilogue : gemm8_epilogue<S> {
     static constexpr int N = S::N;
-    CUtensorMap map;
-    float *wide;
-    int64_t line;
     const float *of_rows, *of_columns;
-    int rows, columns;
-    bool pairs;
-    static constexpr int scratch = store_slots<__nv_bfloat16, N>::bytes;
-    static bool waits(void) { return false; }
     struct state { /* scales of the thread's two rows, and of columns */
         float low, high;
         int8_column_scales<N> right;
     };
-    __device__ void prepare(uint32_t at) const { store_slots<__nv_bfloat16, N>{at}.init(); }
     __device__ state begin(const matmul_tile &tile, int group) const {
         const int row = tile.m + fragment_row(group);
-        return {of_rows[min(row, rows - 1)], of_rows[min(row + 8, rows - 1)], {of_columns, tile.n, columns}};
+        return {of_rows[min(row, this->rows - 1)],
+                of_rows[min(row + 8, this->rows - 1)],
+                {of_columns, tile.n, this->columns}};
     }
     /* 64 columns of the thread's sums, scaled. */
     __device__ static void scale(float (&v)[32], const state &s, const int (&sums)[N / 2], int chunk) {
@@ -77,7 +69,7 @@ struct int8_epilogue {
     __device__ void finish(const matmul_tile &tile, const state &s, const int (&sums)[N / 2], uint32_t at,
                            int group) const {
         using slots = store_slots<__nv_bfloat16, N>;
-        if (!wide) {
+        if (!this->wide) {
             slots{at}.template each<slots::chunks>(tile.number, [&](uint32_t to, int chunk) {
                 float v[32];
                 scale(v, s, sums, chunk);
@@ -91,32 +83,17 @@ struct int8_epilogue {
             matmul_tile here = tile;
             here.n += 64 * chunk;
             scale(v, s, sums, chunk);
-            store_pairs<64>(wide, line, rows, columns, here, v, group, pairs);
+            store_pairs<64>(this->wide, this->line, this->rows, this->columns, here, v, group, this->pairs);
         }
-    }
-    __device__ void end(void) const {}
-    template <class>
-    __device__ void store(const matmul_plan &plan, int rank, uint32_t slots) const {
-        if (!wide) store_tiles<S, __nv_bfloat16>(&map, plan, rank, slots);
     }
 };
 
 template <matmul_tuning Tuned>
 ridge_status int8_by_tiles(const int8_product &p, cudaStream_t stream) {
-    using shape = matmul_shape<int8_t, Tuned>;
-    const int64_t m = p.c.rows, n = p.c.columns;
-    int8_epilogue<shape> e = {};
-    if (m == 0) return RIDGE_OK;
+    using S = matmul_shape<int8_t, Tuned>;
+    int8_epilogue<S> e = {};
     e.of_rows = p.of_rows, e.of_columns = p.of_columns;
-    e.rows = (int)m, e.columns = (int)n;
-    if (p.dtype == RIDGE_F32) {
-        e.wide = (float *)p.c.base, e.line = p.c.line;
-        e.pairs = (uintptr_t)p.c.base % 8 == 0 && p.c.line % 2 == 0 && n % 2 == 0;
-    } else if (!make_map<__nv_bfloat16>(&e.map, lines_of(p.c), 64)) {
-        return RIDGE_FAILED;
-    }
-    const matmul_plan plan = matmul_whole(p.a.columns, shape::K, 8, true, true);
-    return matmul_run<shape>(lines_of(p.a), lines_of(p.b), m, n, plan, e, stream);
+    return gemm8_run<S>(p.a, p.b, p.c, p.dtype, e, stream);
 }
 
 /* ---- any operands: a thread an element ---- */

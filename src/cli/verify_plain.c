@@ -81,11 +81,9 @@ typedef struct tally {
 static void count(tally *t, const ridge_question *q, const ridge_answer *a) {
     const int variant = (int)(q->variant - q->target->variants);
     if (variant >= RIDGE_LAB_MAX_VARIANTS || !ridge_variant_forced(q->variant)) return;
-    const ridge_way *way = q->variant->ways;
-    const bool has_device = ridge_variant_backend(q->variant) != RIDGE_BACKEND_cuda ||
-                            (q->here.sm >= way->needs && (!way->below || q->here.sm < way->below));
     t->runs[variant] += a->got.runs;
-    if (way->run[q->isa] && has_device && !ridge_variant_obstacle(q->variant, &q->c, &q->here))
+    if (!ridge_way_obstacle_here(q->variant, q->variant->ways, &q->here) &&
+        !ridge_variant_obstacle(q->variant, &q->c, &q->here))
         t->possible[variant] = true;
     if (!t->refused[variant][0]) memcpy(t->refused[variant], a->got.refused, sizeof t->refused[variant]);
 }

@@ -50,11 +50,10 @@ void ridge_problem_of(const ridge_target *target, const ridge_call *call, const 
 
 /* ---- choice ------------------------------------------------------------------------------------------------------ */
 
-/* What no plan looks at. */
-static const char *obstacle_here(const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem) {
-    const int sm = problem->here.sm;
-    if (!way->run[problem->here.isa]) return "this build has no code for it";
-    if (ridge_variant_backend(variant) != RIDGE_BACKEND_cuda) return NULL;
+const char *ridge_way_obstacle_here(const ridge_variant *variant, const ridge_way *way, const ridge_abilities *here) {
+    const int sm = here->sm;
+    if (!way->run[here->isa]) return "this build has no code for it";
+    if (ridge_variant_backend(variant) != RIDGE_BACKEND_cuda) return way->lacks ? way->lacks() : NULL;
     if (sm < way->needs)
         return way->needs >= 100  ? "needs compute capability 10.0"
                : way->needs >= 90 ? "needs compute capability 9.0"
@@ -83,13 +82,13 @@ static ridge_plan plan_of_parts(const ridge_variant *variant, const ridge_way *w
 }
 
 ridge_plan ridge_way_plan(const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem) {
-    const char *obstacle = obstacle_here(variant, way, problem);
+    const char *obstacle = ridge_way_obstacle_here(variant, way, &problem->here);
     if (obstacle) return (ridge_plan){.refusal = obstacle};
     return way->plan ? way->plan(way, problem) : plan_of_parts(variant, way, problem);
 }
 
 const char *ridge_way_obstacle(const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem) {
-    const char *obstacle = obstacle_here(variant, way, problem);
+    const char *obstacle = ridge_way_obstacle_here(variant, way, &problem->here);
     if (obstacle) return obstacle;
     if (way->plan) return way->plan(way, problem).refusal;
     return way->refuses ? way->refuses(way, problem) : NULL;

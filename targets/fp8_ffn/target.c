@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "fp8_ffn.h"
+#include "gemm/gemm8.h"
 #include "fp8_ffn_cpu.h"
 #include "gemm/fp8_lost.h"
 
@@ -284,47 +285,37 @@ static void steps_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = bytes_in(c) + between, .written = between + y_bytes(c)};
 }
 
-static bool in_pieces(const ridge_operand *t, int64_t bytes) {
-    return t->offset % 16 == 0 && t->stride[0] * bytes % 16 == 0;
-}
 static const char *tiles_refuse(const ridge_problem *p) {
     const int64_t most = INT32_MAX / 2 - 4096;
     if (p->c.dtype == RIDGE_F32) return "for y in bf16: tensor cores keep 13 bits of a sum";
     if (p->c.dim[FP8_FFN_M] < 1) return "for one row and more";
     for (int i = FP8_FFN_M; i <= FP8_FFN_F; i++)
         if (p->c.dim[i] > most) return "for extents of 30 bits";
-    if (!in_pieces(&p->tensor[FP8_FFN_X], 1) || !in_pieces(&p->tensor[FP8_FFN_W1], 1) ||
-        !in_pieces(&p->tensor[FP8_FFN_W2], 1))
+    if (!gemm8_in_pieces(&p->tensor[FP8_FFN_X], 1) || !gemm8_in_pieces(&p->tensor[FP8_FFN_W1], 1) ||
+        !gemm8_in_pieces(&p->tensor[FP8_FFN_W2], 1))
         return "for operands in lines of 16-byte pieces";
     if (!fp8_scales_are_near(&p->tensor[FP8_FFN_X_SCALE], p->c.dim[FP8_FFN_M]) ||
         !fp8_scales_are_near(&p->tensor[FP8_FFN_W1_SCALE], fp8_blocks(2 * p->c.dim[FP8_FFN_F])) ||
         !fp8_scales_are_near(&p->tensor[FP8_FFN_W2_SCALE], fp8_blocks(p->c.dim[FP8_FFN_D])))
         return "for scales within 2^31 numbers";
-    return in_pieces(&p->tensor[6], 2) && p->c.dim[FP8_FFN_D] % 8 == 0 ? NULL
-                                                                       : "for a y in lines of whole 16-byte pieces";
+    return gemm8_in_pieces(&p->tensor[6], 2) && p->c.dim[FP8_FFN_D] % 8 == 0
+               ? NULL
+               : "for a y in lines of whole 16-byte pieces";
 }
 
-/* Estimates, which nobody has measured: FLOP a microsecond of an SM, bytes a microsecond, microseconds of a launch. */
-static const double TILES_RATE = 8e6, ANY_RATE = 0.1e6, DRAM = 4.2e6, LAUNCH = 3;
+/* Estimates, which nobody has measured: FLOP a microsecond of an SM. */
+static const double TILES_RATE = 8e6, ANY_RATE = 0.1e6;
 
-static double product_cost(const ridge_problem *p, double n, double k, double rate, double tile) {
-    const double sms = p->here.sm_count > 0 ? p->here.sm_count : 1;
-    const double tiles = ceil((double)p->c.dim[FP8_FFN_M] / tile) * ceil(n / tile);
-    return LAUNCH + ceil(tiles / sms) * 2 * tile * tile * k / rate;
-}
 static double products_cost(const ridge_problem *p, double rate, double tile) {
     const double d = (double)p->c.dim[FP8_FFN_D], f = (double)p->c.dim[FP8_FFN_F];
-    return product_cost(p, 2 * f, d, rate, tile) + product_cost(p, d, f, rate, tile);
-}
-static int64_t scales_of(const ridge_problem *p, int tensor) {
-    return p->c.dim[in[tensor].dim[0]] * p->tensor[tensor].stride[0];
+    const double m = (double)p->c.dim[FP8_FFN_M];
+    return 2 * GEMM8_LAUNCH + gemm8_tiles_us(p, m, 2 * f, 2 * d, rate, tile, tile) +
+           gemm8_tiles_us(p, m, d, 2 * f, rate, tile, tile);
 }
 static ridge_plan tiles_plan(const ridge_way *way, const ridge_problem *p) {
     const char *refusal = tiles_refuse(p);
     (void)way;
     if (!refusal && p->c.dim[FP8_FFN_F] % FP8_BLOCK != 0) refusal = "for f in multiples of 128";
-    if (!refusal && (scales_of(p, FP8_FFN_X_SCALE) > INT32_MAX || scales_of(p, FP8_FFN_W1_SCALE) > INT32_MAX))
-        refusal = "for scales whose places have 31 bits";
     return (ridge_plan){
         .refusal = refusal,
         .us = products_cost(p, TILES_RATE, 128),
@@ -333,7 +324,7 @@ static ridge_plan tiles_plan(const ridge_way *way, const ridge_problem *p) {
         .arithmetic = {RIDGE_E4M3, 1}};
 }
 static ridge_plan steps_in(const ridge_problem *p, const char *refusal, double us) {
-    const double passes = 2 * LAUNCH + 11 * hidden(&p->c) / DRAM;
+    const double passes = 2 * GEMM8_LAUNCH + 11 * hidden(&p->c) / GEMM8_DRAM;
     ridge_plan plan = {.refusal = refusal, .us = us + passes, .scratch = steps_scratch(&p->c, 1)};
     steps_traffic(&p->c, &plan.traffic);
     return plan;

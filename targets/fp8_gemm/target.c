@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "fp8_gemm.h"
+#include "gemm/gemm8.h"
 #include "gemm/fp8_lost.h"
 
 RIDGE_CPU_DECLARE(fp8_gemm_cpu_baseline);
@@ -94,9 +95,6 @@ static void work(const ridge_case *c, ridge_work *w) {
 
 /* ---- ways on a GPU ---- */
 
-static bool in_pieces(const ridge_operand *t, int64_t bytes) {
-    return t->offset % 16 == 0 && t->stride[0] * bytes % 16 == 0;
-}
 /* One scale for each tensor, and sums that may stay in the tensor cores. */
 static bool is_fast(const double *option, const int64_t *dim) {
     return option[FP8_FAST_SUMS] > 0 && dim[FP8_A_DOWN] == 1 && dim[FP8_B_DOWN] == 1 && dim[FP8_ACROSS] == 1;
@@ -106,23 +104,19 @@ static const char *tiles_refuse(const ridge_problem *p) {
     if (p->c.dim[FP8_M] < 1) return "for one row and more";
     if (p->c.dim[FP8_M] > most || p->c.dim[FP8_N] > most || p->c.dim[FP8_K] > most) return "for extents of 31 bits";
     if (p->c.dim[FP8_B_DOWN] > fp8_blocks(p->c.dim[FP8_N])) return "for scales of 128 rows of B and more";
-    if (!in_pieces(&p->tensor[FP8_A], 1) || !in_pieces(&p->tensor[FP8_B], 1))
-        return "for operands in lines of 16-byte pieces";
     if (!fp8_scales_are_near(&p->tensor[FP8_A_SCALE], p->c.dim[FP8_A_DOWN]) ||
         !fp8_scales_are_near(&p->tensor[FP8_B_SCALE], p->c.dim[FP8_B_DOWN]))
         return "for scales within 2^31 numbers";
-    if (p->c.dtype == RIDGE_F32) return NULL;
-    return in_pieces(&p->tensor[4], 2) && p->c.dim[FP8_N] % 8 == 0 ? NULL : "for a C in lines of whole 16-byte pieces";
+    return gemm8_refusal(p, &p->tensor[FP8_A], &p->tensor[FP8_B], &p->tensor[4], p->c.dim[FP8_N]);
 }
 
-/* Estimates, which nobody has measured: FLOP a microsecond of an SM, bytes a microsecond, microseconds of a launch. */
-static const double TILES_RATE = 8e6, FAST_RATE = 11e6, ANY_RATE = 0.1e6, DRAM = 4.2e6, LAUNCH = 3;
+/* Estimates, which nobody has measured: FLOP a microsecond of an SM. */
+static const double TILES_RATE = 8e6, FAST_RATE = 11e6, ANY_RATE = 0.1e6;
 
 static double cost(const ridge_problem *p, double rate, double down, double across) {
-    const double sms = p->here.sm_count > 0 ? p->here.sm_count : 1, k = (double)p->c.dim[FP8_K];
-    const double tiles = ceil((double)p->c.dim[FP8_M] / down) * ceil((double)p->c.dim[FP8_N] / across);
-    return LAUNCH +
-           fmax(ceil(tiles / sms) * 2 * down * across * k / rate, (bytes_read(&p->c) + bytes_written(&p->c)) / DRAM);
+    const double products = gemm8_tiles_us(p, (double)p->c.dim[FP8_M], (double)p->c.dim[FP8_N],
+                                           2 * (double)p->c.dim[FP8_K], rate, down, across);
+    return GEMM8_LAUNCH + fmax(products, (bytes_read(&p->c) + bytes_written(&p->c)) / GEMM8_DRAM);
 }
 static ridge_plan tiles_plan(const ridge_way *way, const ridge_problem *p) {
     (void)way;

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "fp8_structured_sparsity.h"
+#include "gemm/gemm8.h"
 #include "fp8_structured_sparsity_cpu.h"
 #include "gemm/fp8_lost.h"
 #include "sparse/oracle.h"
@@ -104,30 +105,21 @@ static size_t cpu_scratch(const ridge_case *c, int threads) {
     return (size_t)threads * (size_t)sparse_room_of(c->dim[SPARSE_K]).all * sizeof(float);
 }
 
-static bool in_pieces(const ridge_operand *t, int64_t bytes) {
-    return t->offset % 16 == 0 && t->stride[0] * bytes % 16 == 0;
-}
 static const char *tiles_refuse(const ridge_problem *p) {
     const int64_t most = INT32_MAX / 2 - 4096;
     if (p->c.dim[SPARSE_M] < 1) return "for one row and more";
     if (p->c.dim[SPARSE_M] > most || p->c.dim[SPARSE_N] > most || p->c.dim[SPARSE_K] > most)
         return "for extents of 30 bits";
-    if (!in_pieces(&p->tensor[SPARSE_A], 1) || !in_pieces(&p->tensor[SPARSE_B], 1))
-        return "for operands in lines of 16-byte pieces";
-    if (p->c.dtype == RIDGE_F32) return NULL;
-    return in_pieces(&p->tensor[SPARSE_C], 2) && p->c.dim[SPARSE_N] % 8 == 0
-               ? NULL
-               : "for a C in lines of whole 16-byte pieces";
+    return gemm8_refusal(p, &p->tensor[SPARSE_A], &p->tensor[SPARSE_B], &p->tensor[SPARSE_C], p->c.dim[SPARSE_N]);
 }
 
-/* Estimates, which nobody has measured: FLOP a microsecond of an SM, bytes a microsecond, microseconds of a launch. */
-static const double TILES_RATE = 8e6, ANY_RATE = 0.1e6, DRAM = 4.2e6, LAUNCH = 3;
+/* Estimates, which nobody has measured: FLOP a microsecond of an SM. */
+static const double TILES_RATE = 8e6, ANY_RATE = 0.1e6;
 
 static double cost(const ridge_problem *p, double rate, double down, double across) {
-    const double sms = p->here.sm_count > 0 ? p->here.sm_count : 1, k = (double)p->c.dim[SPARSE_K];
-    const double tiles = ceil((double)p->c.dim[SPARSE_M] / down) * ceil((double)p->c.dim[SPARSE_N] / across);
-    return LAUNCH +
-           fmax(ceil(tiles / sms) * down * across * k / rate, (bytes_read(&p->c) + bytes_written(&p->c)) / DRAM);
+    const double products = gemm8_tiles_us(p, (double)p->c.dim[SPARSE_M], (double)p->c.dim[SPARSE_N],
+                                           (double)p->c.dim[SPARSE_K], rate, down, across);
+    return GEMM8_LAUNCH + fmax(products, (bytes_read(&p->c) + bytes_written(&p->c)) / GEMM8_DRAM);
 }
 static ridge_plan tiles_plan(const ridge_way *way, const ridge_problem *p) {
     (void)way;

@@ -153,7 +153,5 @@ ridge_status RIDGE_ISA_FN(int8_gemm_cpu_words)(const ridge_call *call) { return 
 #if defined(RIDGE_ISA_IS_avx512)
 ridge_status int8_gemm_cpu_bytes_avx512(const ridge_call *call);
 static void bands_of_bytes(void *arg, int rank, int size) { bands(arg, rank, size, true); }
-ridge_status int8_gemm_cpu_bytes_avx512(const ridge_call *call) {
-    return run(call, vi_has_bytes() ? bands_of_bytes : bands_of_words);
-}
+ridge_status int8_gemm_cpu_bytes_avx512(const ridge_call *call) { return run(call, bands_of_bytes); }
 #endif

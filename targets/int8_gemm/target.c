@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "int8_gemm.h"
+#include "gemm/gemm8.h"
 #include "model/cpu_cost.h"
 
 RIDGE_CPU_DECLARE(int8_gemm_cpu_baseline);
@@ -85,12 +86,10 @@ static ridge_plan words_plan(const ridge_way *way, const ridge_problem *p) {
 }
 
 #if defined(__x86_64__)
-/* AVX-512 without VNNI multiplies words in this way, too. */
+static const char *lacks_bytes(void) { return __builtin_cpu_supports("avx512vnni") ? NULL : "needs AVX-512 VNNI"; }
 static ridge_plan bytes_plan(const ridge_way *way, const ridge_problem *p) {
     (void)way;
-    if (p->here.isa != RIDGE_ISA_avx512) return (ridge_plan){.refusal = "for AVX-512"};
-    const bool has_bytes = __builtin_cpu_supports("avx512vnni") != 0;
-    return (ridge_plan){.us = has_bytes ? cpu_us(p, 4, 1) : 1.01 * cpu_us(p, 2, 2), .arithmetic = {RIDGE_I8, 1}};
+    return (ridge_plan){.us = cpu_us(p, 4, 1), .arithmetic = {RIDGE_I8, 1}};
 }
 #endif
 
@@ -98,6 +97,7 @@ static const ridge_way cpu_ways[] = {
 #if defined(__x86_64__)
     {.name = "bytes",
      .idea = "groups of four numbers, by vpdpbusd",
+     .lacks = lacks_bytes,
      .plan = bytes_plan,
      .run = RIDGE_CPU_AVX512(int8_gemm_cpu_bytes)},
 #endif
@@ -109,27 +109,20 @@ static const ridge_way cpu_ways[] = {
 
 /* ---- ways on a GPU ---- */
 
-static bool in_pieces(const ridge_operand *t, int64_t bytes) {
-    return t->offset % 16 == 0 && t->stride[0] * bytes % 16 == 0;
-}
 static const char *tiles_refuse(const ridge_problem *p) {
     const int64_t most = INT32_MAX - 4096;
     if (p->c.dim[INT8_M] < 1) return "for one row and more";
     if (p->c.dim[INT8_M] > most || p->c.dim[INT8_N] > most) return "for extents of 31 bits";
-    if (!in_pieces(&p->tensor[INT8_A], 1) || !in_pieces(&p->tensor[INT8_B], 1))
-        return "for operands in lines of 16-byte pieces";
-    if (p->c.dtype == RIDGE_F32) return NULL;
-    return in_pieces(&p->tensor[4], 2) && p->c.dim[INT8_N] % 8 == 0 ? NULL : "for a C in lines of whole 16-byte pieces";
+    return gemm8_refusal(p, &p->tensor[INT8_A], &p->tensor[INT8_B], &p->tensor[4], p->c.dim[INT8_N]);
 }
 
-/* Estimates, which nobody has measured: operations a microsecond of an SM, bytes a microsecond, microseconds of a launch. */
-static const double TILES_RATE = 9e6, WIDE_RATE = 11e6, ANY_RATE = 0.2e6, DRAM = 4.2e6, LAUNCH = 3;
+/* Estimates, which nobody has measured: operations a microsecond of an SM. */
+static const double TILES_RATE = 9e6, WIDE_RATE = 11e6, ANY_RATE = 0.2e6;
 
 static double cost(const ridge_problem *p, double rate, double down, double across) {
-    const double sms = p->here.sm_count > 0 ? p->here.sm_count : 1, k = (double)p->c.dim[INT8_K];
-    const double tiles = ceil((double)p->c.dim[INT8_M] / down) * ceil((double)p->c.dim[INT8_N] / across);
-    return LAUNCH +
-           fmax(ceil(tiles / sms) * 2 * down * across * k / rate, (bytes_read(&p->c) + bytes_written(&p->c)) / DRAM);
+    const double products = gemm8_tiles_us(p, (double)p->c.dim[INT8_M], (double)p->c.dim[INT8_N],
+                                           2 * (double)p->c.dim[INT8_K], rate, down, across);
+    return GEMM8_LAUNCH + fmax(products, (bytes_read(&p->c) + bytes_written(&p->c)) / GEMM8_DRAM);
 }
 static ridge_plan wide_plan(const ridge_way *way, const ridge_problem *p) {
     (void)way;

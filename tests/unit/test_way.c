@@ -484,6 +484,12 @@ static const ridge_way full[] = {
     WAY("no_room", .own = &cheap, .number = 1),
     WAY("room", .own = &dear),
 };
+static const char *lacks_it(void) { return "needs what is not there"; }
+static const char *has_it(void) { return NULL; }
+static const ridge_way lacking[] = {
+    WAY("lacking", .own = &cheap, .lacks = lacks_it),
+    WAY("having", .own = &dear, .lacks = has_it),
+};
 static const ridge_way none[] = {WAY("even", .own = &cheap, .refuses = refuses_odd)};
 
 static ridge_status run_variant(const ridge_variant *variant, int64_t rows) {
@@ -528,6 +534,17 @@ static void the_next_runs_where_a_device_has_no_room(void **state) {
     const ridge_variant variant = {.name = "cpu/test", .ways = RIDGE_LIST(full)};
     assert_int_equal(run_variant(&variant, 2), RIDGE_OK);
     assert_string_equal(ran, "room");
+}
+
+/* Not every processor of an instruction set has what a way needs. */
+static void a_way_that_the_processor_lacks_does_not_run(void **state) {
+    (void)state;
+    const ridge_variant variant = {.name = "cpu/test", .ways = RIDGE_LIST(lacking)};
+    const ridge_abilities here = {.isa = (ridge_isa)0};
+    assert_int_equal(run_variant(&variant, 2), RIDGE_OK);
+    assert_string_equal(ran, "having");
+    assert_string_equal(ridge_way_obstacle_here(&variant, &lacking[0], &here), "needs what is not there");
+    assert_null(ridge_way_obstacle_here(&variant, &lacking[1], &here));
 }
 
 static void no_way_is_said_with_the_reason(void **state) {
@@ -598,6 +615,7 @@ int main(void) {
         cmocka_unit_test(the_cheapest_that_takes_it_runs),
         cmocka_unit_test(a_choice_is_remembered),
         cmocka_unit_test(the_next_runs_where_a_device_has_no_room),
+        cmocka_unit_test(a_way_that_the_processor_lacks_does_not_run),
         cmocka_unit_test(no_way_is_said_with_the_reason),
         cmocka_unit_test(an_obstacle_of_the_variant_weighs_no_way),
         cmocka_unit_test(a_forced_way_runs_alone),

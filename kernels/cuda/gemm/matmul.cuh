@@ -8,7 +8,7 @@
  *     prepare(scratch)                     once, by both warpgroups, before the blocks of a cluster meet
  *     state begin(tile, group)             before the tile's products: what to load ahead
  *     finish(tile, state, sums, scratch, group)
- *     factors, scales_of, of, add          of shapes whose every slice is promoted: pipe/factors.cuh
+ *     factors, scales_of, load, of, add    of shapes whose every slice is promoted: pipe/factors.cuh
  *     codes(tile, group)                   of shapes whose A is sparse: sparse_codes of gemm/sparse.cuh
  *     end()                                behind the last tile
  *     beside()                             where it exists: by the other warps of the first warpgroup, all along
@@ -154,8 +154,6 @@ template <class S, class Epilogue>
 __device__ inline factors_ring<S, Epilogue> factors_of(const matmul_memory<S> &memory) {
     return {memory.barriers + (uint32_t)(16 * S::stages)};
 }
-template <class Epilogue>
-constexpr int filling_warps = has_factors<Epilogue> ? 2 : 0;
 
 template <class S, class Epilogue>
 constexpr int factors_bytes(void) {
@@ -201,7 +199,7 @@ __global__ void __launch_bounds__(S::threads, 1)
         if constexpr (works_beside<Epilogue>)
             if (threadIdx.x >= 64) epilogue.beside();
         if constexpr (has_factors<Epilogue>)
-            if (threadIdx.x >= 64) factors_of<S, Epilogue>(memory).fill(plan, memory, epilogue, rank);
+            if (threadIdx.x >= FILLING_THREAD) factors_of<S, Epilogue>(memory).fill(plan, memory, epilogue, rank);
     } else {
         setmaxnreg_inc<other_registers<Epilogue>>();
         ring<S::stages> at;

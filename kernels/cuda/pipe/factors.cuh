@@ -4,11 +4,11 @@
  * the wait for their sums and ahead of the next products, with four addresses of 64 bits and four loads, for which tensor cores wait.
  *
  * An epilogue with factors has
- *     struct factors          8 or 16 bytes
- *     scales scales_of(row)   of rows `row` and `row + 8`: where theirs are, and of the tile's columns
- *     loaded load(scales, slice)
+ *     struct factors              8 or 16 bytes
+ *     scales_of(tile, row)        where the scales are of rows `row` and `row + 8`, and of the tile's columns
+ *     load(scales, slice)         those of a slice of K
  *     factors of(loaded)
- *     add(total, sums, factors)
+ *     add(total, sums, factors)   by the threads that multiply
  *
  * From compute capability 9.0 on. */
 #ifndef RIDGE_KERNELS_CUDA_PIPE_FACTORS_CUH
@@ -25,15 +25,19 @@ constexpr bool has_factors = requires {
     typename Epilogue::factors;
 };
 
+/* Warps that fill, and the first of their threads in the block. */
+template <class Epilogue>
+constexpr int filling_warps = has_factors<Epilogue> ? 2 : 0;
+constexpr int FILLING_THREAD = 64;
+
 /* Factors of the stages, and barriers that count the warps which have read them. */
 template <class S, class Epilogue>
 struct factors_ring {
     using factors = typename Epilogue::factors;
-    static constexpr int warps = 2, first_thread = 64; /* that fill, of the first warpgroup */
-    static constexpr int ahead = 4;                    /* slices whose scales are under way */
+    static constexpr int ahead = 4; /* slices whose scales are under way */
     static constexpr int pairs = S::M / 2, size = sizeof(factors), stage_bytes = pairs * size;
     static constexpr int bytes = S::stages * (stage_bytes + 8);
-    static_assert(pairs == 32 * warps, "a thread that fills has a pair of rows");
+    static_assert(pairs == 32 * filling_warps<Epilogue>, "a thread that fills has a pair of rows");
     static_assert(size == 8 || size == 16, "one load");
     uint32_t at;
 
@@ -66,7 +70,7 @@ struct factors_ring {
     /* Of all tiles, by the warps that fill. */
     __device__ void fill(const matmul_plan &plan, const matmul_memory<S> &memory, const Epilogue &epilogue,
                          int rank) const {
-        const int pair = (int)threadIdx.x - first_thread, row = pair / 8 * 16 + pair % 8;
+        const int pair = (int)threadIdx.x - FILLING_THREAD, row = pair / 8 * 16 + pair % 8;
         ring<S::stages> to;
         for (matmul_schedule<S> schedule(plan, rank); schedule.more(); schedule.next()) {
             const matmul_tile tile = schedule.tile();

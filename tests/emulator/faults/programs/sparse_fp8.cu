@@ -29,7 +29,7 @@ int main(void) {
         !make_map<e4m3>(&b_map, right, shape::b_box))
         return 2;
     epilogue e = {};
-    e.a = fp8_scale({scale, INT64_MAX, 0, 0}), e.b = fp8_scale({scale + 1, INT64_MAX, 0, 0});
+    e.a = fp8_scale({scale, 1, 0, 0}), e.b = fp8_scale({scale + 1, 1, 0, 0});
     e.rows = m, e.columns = n, e.wide = c_device, e.line = n, e.pairs = true;
     e.kept.codes = device_array(codes.size(), codes.data());
     e.kept.line = words, e.kept.rows = m, e.kept.words = words;
