@@ -164,23 +164,58 @@ static double load_bf16(uint16_t h) {
     return f;
 }
 
+/* 2^exponent, of exponents of normal numbers. The library's ldexp took half of the time of checking small types. */
+static double power_of_two(int exponent) {
+    const uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
+/* The exponent of a positive number; below that of the smallest normal number for what is smaller. */
+static int exponent_of(double magnitude) {
+    uint64_t bits;
+    memcpy(&bits, &magnitude, sizeof bits);
+    return (int)(bits >> 52) - 1023;
+}
+
+/* Exponent and fraction of a type of at most 16 bits, moved to where fp32 has them, are the value but for the difference of
+ * the biases; that holds for subnormal numbers, too. */
+static double value_of_fields(unsigned fields, int exponent_bits, int fraction_bits) {
+    const uint32_t bits = (uint32_t)fields << (23 - fraction_bits);
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return (double)f * power_of_two(128 - (1 << (exponent_bits - 1)));
+}
+
+/* Its inverse, of a magnitude that the type has. */
+static unsigned fields_of_value(double magnitude, int exponent_bits, int fraction_bits) {
+    const int bias = (1 << (exponent_bits - 1)) - 1;
+    if (magnitude < power_of_two(1 - bias)) return (unsigned)(magnitude * power_of_two(bias - 1 + fraction_bits));
+    uint64_t bits;
+    memcpy(&bits, &magnitude, sizeof bits);
+    return (unsigned)((bits >> (52 - fraction_bits)) - ((uint64_t)(1023 - bias) << fraction_bits));
+}
+
 static double load_f16(uint16_t h) {
-    int exponent = (h >> 10) & 31, mantissa = h & 1023;
-    double magnitude = exponent == 31 ? (mantissa ? (double)NAN : (double)INFINITY)
-                       : exponent     ? ldexp(1024 + mantissa, exponent - 25)
-                                      : ldexp(mantissa, -24);
+    const unsigned fields = h & 0x7fff;
+    const double magnitude = fields > 0x7c00    ? (double)NAN
+                             : fields == 0x7c00 ? (double)INFINITY
+                                                : value_of_fields(fields, 5, 10);
     return h >> 15 ? -magnitude : magnitude;
 }
 
 /* Rounds to `digits` significant bits, to nearest even, with the smallest normal exponent emin. Magnitudes above max
- * become infinity. */
+ * become infinity. A sum with 1.5 * 2^52 units of the last digit has no room for less than such a unit. */
 static double round_to(double value, int digits, int emin, double max) {
     if (!isfinite(value) || value == 0.0) return value;
-    int exponent;
-    (void)frexp(value, &exponent); /* |value| = f * 2^exponent, f in [0.5, 1) */
-    if (exponent - 1 < emin) exponent = emin + 1;
-    double rounded = ldexp(nearbyint(ldexp(value, digits - exponent)), exponent - digits);
-    return fabs(rounded) > max ? copysign((double)INFINITY, value) : rounded;
+    const double magnitude = fabs(value);
+    if (magnitude >= 2 * max) return copysign((double)INFINITY, value);
+    int exponent = exponent_of(magnitude);
+    if (exponent < emin) exponent = emin;
+    const double units = 1.5 * power_of_two(52 + exponent + 1 - digits);
+    const double rounded = magnitude + units - units;
+    return copysign(rounded > max ? (double)INFINITY : rounded, value);
 }
 
 static uint16_t store_bf16(double value) {
@@ -191,50 +226,37 @@ static uint16_t store_bf16(double value) {
 }
 
 static uint16_t store_f16(double value) {
-    uint16_t sign = signbit(value) ? 0x8000 : 0;
+    const uint16_t sign = signbit(value) ? 0x8000 : 0;
     if (isnan(value)) return sign | 0x7e00;
-    double magnitude = fabs(round_to(value, 11, -14, 65504.0));
-    if (isinf(magnitude)) return sign | 0x7c00;
-    if (magnitude < 0x1p-14) return (uint16_t)(sign | (uint16_t)ldexp(magnitude, 24));
-    int exponent;
-    double fraction = frexp(magnitude, &exponent);
-    return (uint16_t)(sign | (exponent + 14) << 10 | ((int)ldexp(fraction, 11) - 1024));
+    const double magnitude = fabs(round_to(value, 11, -14, 65504.0));
+    return sign | (uint16_t)(isinf(magnitude) ? 0x7c00 : fields_of_value(magnitude, 5, 10));
 }
 
-/* A code of a type of at most 8 bits. Its exponent and fraction, moved to where fp32 has them, are its value but for the
- * difference of the biases; that holds for subnormal numbers, too. */
+/* A code of a type of at most 8 bits. */
 static double load_small(unsigned code, ridge_dtype dtype) {
     const ridge_dtype_traits *t = ridge_dtype_traits_of(dtype);
-    const unsigned sign = 1u << (t->exponent_bits + t->fraction_bits), magnitude = code & (sign - 1);
+    const unsigned sign = 1u << (t->exponent_bits + t->fraction_bits), fields = code & (sign - 1);
     if (!t->is_signed && code >= sign) return (double)NAN; /* no value of the type */
     double value;
-    if (t->exponent && (magnitude & t->exponent) == t->exponent) {
-        value = t->has_infinity && magnitude == t->exponent ? (double)INFINITY : (double)NAN;
-    } else {
-        const uint32_t bits = (uint32_t)magnitude << (23 - t->fraction_bits);
-        float f;
-        memcpy(&f, &bits, sizeof f);
-        value = ldexp((double)f, 128 - (1 << (t->exponent_bits - 1)));
-    }
+    if (t->exponent && (fields & t->exponent) == t->exponent)
+        value = t->has_infinity && fields == t->exponent ? (double)INFINITY : (double)NAN;
+    else
+        value = value_of_fields(fields, t->exponent_bits, t->fraction_bits);
     return code & sign ? -value : value;
 }
 
 static unsigned store_small(double value, ridge_dtype dtype) {
     const ridge_dtype_traits *t = ridge_dtype_traits_of(dtype);
-    const int bias = (1 << (t->exponent_bits - 1)) - 1;
+    const int emin = 2 - (1 << (t->exponent_bits - 1));
     const unsigned sign = signbit(value) && t->is_signed ? 1u << (t->exponent_bits + t->fraction_bits) : 0;
     if (isnan(value) || (!t->is_signed && value < 0)) return t->exponent ? 0x7f : 7;
     if (isinf(value) && t->has_infinity) return sign | (unsigned)t->exponent;
-    double magnitude = fmin(fabs(value), 2 * t->most); /* more than rounds to the largest */
-    magnitude = fmin(round_to(magnitude, t->fraction_bits + 1, 1 - bias, 4 * t->most), t->most);
-    if (magnitude < ldexp(1, 1 - bias)) return sign | (unsigned)(magnitude / t->least);
-    int exponent;
-    const double fraction = frexp(magnitude, &exponent); /* magnitude = fraction * 2^exponent, fraction in [0.5, 1) */
-    return sign | (unsigned)(exponent - 1 + bias) << t->fraction_bits |
-           ((unsigned)ldexp(fraction, t->fraction_bits + 1) - (1u << t->fraction_bits));
+    const double magnitude = fmin(fabs(value), 2 * t->most); /* more than rounds to the largest */
+    const double rounded = fmin(round_to(magnitude, t->fraction_bits + 1, emin, 4 * t->most), t->most);
+    return sign | fields_of_value(rounded, t->exponent_bits, t->fraction_bits);
 }
 
-static double load_ue8m0(unsigned code) { return code == 0xff ? (double)NAN : ldexp(1, (int)code - 127); }
+static double load_ue8m0(unsigned code) { return code == 0xff ? (double)NAN : power_of_two((int)code - 127); }
 
 static unsigned store_ue8m0(double value) {
     if (isnan(value) || value < 0) return 0xff;

@@ -81,7 +81,7 @@ typedef struct sized {
 } sized;
 
 /* Of a value of order one, whose function is evaluated with an absolute error. */
-static double with_floor(double value) { return hypot(value, 0.25); }
+static double with_floor(double value) { return sqrt(value * value + 0.0625); }
 
 typedef struct hidden_sized {
     sized dgate, dup, h;
@@ -96,36 +96,45 @@ static hidden_sized hidden_of(ridge_dtype dtype, double gate, double up, sized d
 }
 
 /* A row of a gradient as its terms are added, and the sums of squares of their sizes. */
-static void add(double *sums, double *squares, sized by, const double *row, int64_t n) {
+static void add_products(double *sums, double *squares, sized by, const double *row, const double *row_sizes, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
-        const double size = by.size * row[i];
+        const double size = by.size * row_sizes[i];
         sums[i] += by.value * row[i];
-        if (isfinite(size)) squares[i] += size * size;
+        squares[i] += isfinite(size) ? size * size : 0;
     }
+}
+static void add(double *sums, double *squares, sized by, const double *row, int64_t n) {
+    add_products(sums, squares, by, row, row, n);
 }
 static double root_of_largest(const double *squares, int64_t n) {
     double most = 0;
     for (int64_t i = 0; i < n; i++) most = squares[i] > most ? squares[i] : most;
     return sqrt(most);
 }
-/* dy_i . column j of w2, which lie `step` apart. */
-static sized dh_of(const double *dy, const double *w2, int64_t step, int64_t d) {
-    double sum = 0, squares = 0;
-    for (int64_t c = 0; c < d; c++) {
-        const double term = dy[c] * w2[c * step];
-        sum += term, squares += term * term;
-    }
-    return (sized){sum, sqrt(sum * sum + squares / 4)};
+static sized dh_of_sums(double sum, double squares) { return (sized){sum, sqrt(sum * sum + squares / 4)}; }
+
+/* dy_i w2: w2 is read along its rows, of which a column's elements lie far apart. */
+static void dh_row(const ridge_oracle_call *call, const double *dy, double *sums, double *squares) {
+    const int64_t d = call->whole[BACK_D], f = call->whole[BACK_F];
+    for (int64_t j = 0; j < f; j++) sums[j] = squares[j] = 0;
+    for (int64_t c = 0; c < d; c++)
+        for (int64_t j = 0; j < f; j++) {
+            const double term = dy[c] * call->in[BACK_W2][c * f + j];
+            sums[j] += term, squares[j] += term * term;
+        }
 }
 
-static void dx_rows(const ridge_oracle_call *call, double *squares) {
+/* room: for the squares of d sums, and of f with them. */
+static void dx_rows(const ridge_oracle_call *call, double *room) {
     const int64_t d = call->whole[BACK_D], f = call->whole[BACK_F];
+    double *squares = room, *dh_sums = squares + d, *dh_squares = dh_sums + f;
     for (int64_t i = 0; i < call->dim[BACK_M]; i++) {
         const double *gates = call->in[BACK_GATES] + i * 2 * f, *w1 = call->in[BACK_W1];
         double *dx = call->out[BACK_DX] + i * d;
         for (int64_t c = 0; c < d; c++) dx[c] = squares[c] = 0;
+        dh_row(call, call->in[BACK_DY] + i * d, dh_sums, dh_squares);
         for (int64_t j = 0; j < f; j++) {
-            const sized dh = dh_of(call->in[BACK_DY] + i * d, call->in[BACK_W2] + j, f, d);
+            const sized dh = dh_of_sums(dh_sums[j], dh_squares[j]);
             const hidden_sized h = hidden_of(call->dtype, gates[j], gates[f + j], dh);
             add(dx, squares, h.dgate, w1 + j * d, d);
             add(dx, squares, h.dup, w1 + (f + j) * d, d);
@@ -134,16 +143,27 @@ static void dx_rows(const ridge_oracle_call *call, double *squares) {
     }
 }
 
-/* column: of w2, as it is read m times. */
-static void dw1_rows(const ridge_oracle_call *call, double *squares, double *column) {
+/* dy_i . column j of w2. */
+static sized dh_of(const double *dy, const double *column, int64_t d) {
+    double sum = 0, squares = 0;
+    for (int64_t c = 0; c < d; c++) {
+        const double term = dy[c] * column[c];
+        sum += term, squares += term * term;
+    }
+    return dh_of_sums(sum, squares);
+}
+
+/* room: for the squares of d sums, and for a column of w2, as it is read m times. */
+static void dw1_rows(const ridge_oracle_call *call, double *room) {
     const int64_t d = call->whole[BACK_D], f = call->whole[BACK_F], m = call->whole[BACK_M];
+    double *squares = room, *column = squares + d;
     for (int64_t r = 0; r < call->dim[BACK_BOTH]; r++) {
         const int64_t j = call->row[r] % f;
         double *dw1 = call->out[BACK_DW1] + r * d;
         for (int64_t c = 0; c < d; c++) dw1[c] = squares[c] = 0, column[c] = call->in[BACK_W2][c * f + j];
         for (int64_t i = 0; i < m; i++) {
             const double *gates = call->in[BACK_GATES] + i * 2 * f;
-            const sized dh = dh_of(call->in[BACK_DY] + i * d, column, 1, d);
+            const sized dh = dh_of(call->in[BACK_DY] + i * d, column, d);
             const hidden_sized h = hidden_of(call->dtype, gates[j], gates[f + j], dh);
             add(dw1, squares, call->row[r] < f ? h.dgate : h.dup, call->in[BACK_X] + i * d, d);
         }
@@ -151,37 +171,41 @@ static void dw1_rows(const ridge_oracle_call *call, double *squares, double *col
     }
 }
 
-/* One element of h for all rows, so that it is made once. squares: of the elements of all rows. */
-static void dw2_rows(const ridge_oracle_call *call, double *squares) {
+/* A row of h is made once for all rows of dw2. room: for the squares of n rows of f sums, and for a row of h with its sizes. */
+static void dw2_rows(const ridge_oracle_call *call, double *room) {
     const int64_t d = call->whole[BACK_D], f = call->whole[BACK_F], m = call->whole[BACK_M], n = call->dim[BACK_D];
+    double *squares = room, *h = squares + n * f, *sizes = h + f;
     for (int64_t e = 0; e < n * f; e++) call->out[BACK_DW2][e] = squares[e] = 0;
-    for (int64_t i = 0; i < m; i++)
+    for (int64_t i = 0; i < m; i++) {
+        const double *gates = call->in[BACK_GATES] + i * 2 * f, *dy = call->in[BACK_DY] + i * d;
         for (int64_t j = 0; j < f; j++) {
-            const double *gates = call->in[BACK_GATES] + i * 2 * f;
-            const hidden_sized h = hidden_of(call->dtype, gates[j], gates[f + j], (sized){0, 0});
-            for (int64_t r = 0; r < n; r++)
-                add(call->out[BACK_DW2] + r * f + j, squares + r * f + j, h.h, call->in[BACK_DY] + i * d + call->row[r],
-                    1);
+            const sized one = hidden_of(call->dtype, gates[j], gates[f + j], (sized){0, 0}).h;
+            h[j] = one.value, sizes[j] = one.size;
         }
+        for (int64_t r = 0; r < n; r++) {
+            const sized by = {dy[call->row[r]], dy[call->row[r]]};
+            add_products(call->out[BACK_DW2] + r * f, squares + r * f, by, h, sizes, f);
+        }
+    }
     for (int64_t r = 0; r < n; r++) call->size[BACK_DW2][r] = root_of_largest(squares + r * f, f);
 }
 
 static void oracle(const ridge_oracle_call *call) {
-    static const int output_of[] = {[BACK_M] = BACK_DX, [BACK_BOTH] = BACK_DW1, [BACK_D] = BACK_DW2};
-    const int64_t columns = call->whole[call->rows == BACK_D ? BACK_F : BACK_D];
-    const int64_t room = call->rows == BACK_D ? call->dim[BACK_D] * columns : 2 * columns;
-    double *squares = calloc((size_t)(room > 0 ? room : 1), sizeof *squares);
-    if (!squares) {
-        double *to = call->out[output_of[call->rows]];
-        for (int64_t e = 0; e < call->dim[call->rows] * columns; e++) to[e] = (double)NAN;
-    } else if (call->rows == BACK_M) {
-        dx_rows(call, squares);
-    } else if (call->rows == BACK_BOTH) {
-        dw1_rows(call, squares, squares + columns);
+    static const struct {
+        int output;
+        void (*rows)(const ridge_oracle_call *call, double *room);
+    } gradients[] = {[BACK_M] = {BACK_DX, dx_rows}, [BACK_BOTH] = {BACK_DW1, dw1_rows}, [BACK_D] = {BACK_DW2, dw2_rows}};
+    const int64_t d = call->whole[BACK_D], f = call->whole[BACK_F];
+    const int64_t squares = call->rows == BACK_D ? call->dim[BACK_D] * f : d;
+    double *room = calloc((size_t)(squares + d + 2 * f + 1), sizeof *room);
+    if (room) {
+        gradients[call->rows].rows(call, room);
     } else {
-        dw2_rows(call, squares);
+        double *to = call->out[gradients[call->rows].output];
+        const int64_t columns = call->rows == BACK_D ? f : d;
+        for (int64_t e = 0; e < call->dim[call->rows] * columns; e++) to[e] = (double)NAN;
     }
-    free(squares);
+    free(room);
 }
 
 /* ---- bound: derived in README.md ---- */
