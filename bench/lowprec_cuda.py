@@ -3,6 +3,7 @@
 
     bench/lowprec_cuda.py                      # all
     bench/lowprec_cuda.py --only squares       # cases whose name contains this
+    bench/lowprec_cuda.py --drawn 20 --seed 7  # drawn shapes of the products in place of the listed ones
     bench/lowprec_cuda.py --json rows.json
 
 Products of normal random operands, quantized as their scales say: one scale a tensor, or 1x128 of A with 128x128 of B. Each
@@ -11,6 +12,9 @@ Operands rotate, graphs are replayed in turns, and rows of each result are compa
 """
 
 import argparse
+
+import math
+import random
 
 import sides
 import torch
@@ -50,6 +54,21 @@ def by_tensor(x):
 
 
 # ---- products ----
+def drawn(count, seed):
+    """Shapes whose extents are log-uniform: any number of rows, n of whole 16s, k of whole 128s, as peers take them."""
+    deck = random.Random(seed)
+
+    def extent(least, most, grain):
+        return max(1, round(math.exp(deck.uniform(math.log(least), math.log(most))) / grain)) * grain
+
+    shapes = []
+    while len(shapes) < count:
+        m, n, k = extent(17, 8192, 1), extent(256, 16384, 16), extent(512, 16384, 128)
+        if 2.0 * m * n * k < 1e12:
+            shapes.append((m, n, k))
+    return shapes
+
+
 def padded_columns(scale):
     """As cuBLASLt takes scales of squares: lines along K, of a multiple of four."""
     rows, columns = scale.shape
@@ -206,10 +225,13 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="write all rows to FILE")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--only", help="only cases whose name contains this")
+    parser.add_argument("--drawn", type=int, metavar="N", help="N drawn shapes of the products in place of the listed ones")
+    parser.add_argument("--seed", type=int, default=1)
     o = parser.parse_args()
+    products = drawn(o.drawn, o.seed) if o.drawn else PRODUCTS
     print("{device}, PyTorch {torch}, CUDA {cuda}".format(**sides.machine()))
-    cases = [(f"fp8_gemm {kind} {'x'.join(map(str, s))}", product_case, kind, s) for kind in ("tensors", "rows") for s in PRODUCTS]
-    cases += [(f"int8_gemm {'x'.join(map(str, s))}", integer_case, "", s) for s in PRODUCTS]
+    cases = [(f"fp8_gemm {kind} {'x'.join(map(str, s))}", product_case, kind, s) for kind in ("tensors", "rows") for s in products]
+    cases += [(f"int8_gemm {'x'.join(map(str, s))}", integer_case, "", s) for s in products]
     for name in quantizers(torch.empty(128, 128, device="cuda"), None):
         cases += [(f"{name} {'x'.join(map(str, s))}", quantizer_case, name, s) for s in QUANTIZED]
     rows, ratios = [], {}

@@ -35,6 +35,8 @@ struct fp8_scale {
 /* ---- tiles ---- */
 
 constexpr matmul_tuning FP8_PROMOTED = {.columns = 128, .stages = 5, .cluster_m = 2, .cluster_n = 1, .promote = 1};
+/* Few tiles: twice as many blocks read B. */
+constexpr matmul_tuning FP8_NARROW = {.columns = 64, .stages = 7, .cluster_m = 1, .cluster_n = 1, .promote = 1};
 constexpr matmul_tuning FP8_FAST = {.columns = 256, .stages = 4, .cluster_m = 1, .cluster_n = 1};
 
 /* What epilogues of both kinds of tiles know of scales. */
@@ -69,7 +71,7 @@ struct fp8_fast_epilogue : fp8_epilogue<S> {
 /* Sums of slices, each times its scales. */
 template <class S>
 struct fp8_promoted_epilogue : fp8_epilogue<S> {
-    static_assert(S::K == FP8_BLOCK && S::N == FP8_BLOCK, "a tile and a slice have one scale of B in squares");
+    static_assert(S::K == FP8_BLOCK && FP8_BLOCK % S::N == 0, "a tile and a slice have one scale of B in squares");
     struct factors {
         float low, high;
     };

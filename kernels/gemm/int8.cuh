@@ -18,6 +18,8 @@ struct int8_product {
 /* ---- tiles ---- */
 
 constexpr matmul_tuning INT8_TILES = {.columns = 128, .stages = 5, .cluster_m = 2, .cluster_n = 1};
+/* Few tiles: twice as many blocks read B. */
+constexpr matmul_tuning INT8_NARROW = {.columns = 64, .stages = 8, .cluster_m = 1, .cluster_n = 1};
 constexpr matmul_tuning INT8_WIDE = {.columns = 256, .stages = 4, .cluster_m = 1, .cluster_n = 1};
 
 /* Scales of a tile's columns, loaded before its products. Each lane of a warp has two neighbours' of every eighth group of eight

@@ -24,6 +24,9 @@ extern "C" ridge_status fp8_gemm_cuda_any(const ridge_call *call) { return fp8_b
 extern "C" ridge_status fp8_gemm_cuda_tiles(const ridge_call *call) {
     return fp8_by_tiles<FP8_PROMOTED>(product_of(call), stream_of(call));
 }
+extern "C" ridge_status fp8_gemm_cuda_narrow(const ridge_call *call) {
+    return fp8_by_tiles<FP8_NARROW>(product_of(call), stream_of(call));
+}
 extern "C" ridge_status fp8_gemm_cuda_fast(const ridge_call *call) {
     return fp8_by_tiles<FP8_FAST>(product_of(call), stream_of(call));
 }

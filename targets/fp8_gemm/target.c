@@ -11,6 +11,7 @@ RIDGE_CPU_DECLARE(fp8_gemm_cpu_baseline);
 RIDGE_CPU_DECLARE(fp8_gemm_cpu_optimized);
 RIDGE_CUDA_DECLARE(fp8_gemm_cuda_any);
 RIDGE_CUDA_DECLARE(fp8_gemm_cuda_tiles);
+RIDGE_CUDA_DECLARE(fp8_gemm_cuda_narrow);
 RIDGE_CUDA_DECLARE(fp8_gemm_cuda_fast);
 
 #define UP(n) (((n) + FP8_BLOCK - 1) / FP8_BLOCK)
@@ -111,7 +112,7 @@ static const char *tiles_refuse(const ridge_problem *p) {
 }
 
 /* Estimates, which nobody has measured: FLOP a microsecond of an SM. */
-static const double TILES_RATE = 8e6, FAST_RATE = 11e6, ANY_RATE = 0.1e6;
+static const double TILES_RATE = 8e6, NARROW_RATE = 5e6, FAST_RATE = 11e6, ANY_RATE = 0.1e6;
 
 static double cost(const ridge_problem *p, double rate, double down, double across) {
     const double products = gemm8_tiles_us(p, (double)p->c.dim[FP8_M], (double)p->c.dim[FP8_N],
@@ -126,6 +127,10 @@ static ridge_plan fast_plan(const ridge_way *way, const ridge_problem *p) {
     const char *refusal = is_fast(p->c.option, p->c.dim) ? tiles_refuse(p) : "for fast sums, with one scale a tensor";
     (void)way;
     return (ridge_plan){.refusal = refusal, .us = cost(p, FAST_RATE, 128, 256), .arithmetic = {RIDGE_E4M3, 1}};
+}
+static ridge_plan narrow_plan(const ridge_way *way, const ridge_problem *p) {
+    (void)way;
+    return (ridge_plan){.refusal = tiles_refuse(p), .us = cost(p, NARROW_RATE, 128, 64), .arithmetic = {RIDGE_E4M3, 1}};
 }
 static ridge_plan any_plan(const ridge_way *way, const ridge_problem *p) {
     (void)way;
@@ -145,6 +150,12 @@ static const ridge_way cuda_ways[] = {
      .below = 91,
      .plan = tiles_plan,
      .run = RIDGE_CUDA(fp8_gemm_cuda_tiles)},
+    {.name = "narrow",
+     .idea = "128 x 64, likewise: few tiles",
+     .needs = 90,
+     .below = 91,
+     .plan = narrow_plan,
+     .run = RIDGE_CUDA(fp8_gemm_cuda_narrow)},
     {.name = "any",
      .idea = "operands as they lie, a thread an element",
      .plan = any_plan,

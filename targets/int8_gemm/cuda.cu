@@ -24,6 +24,9 @@ extern "C" ridge_status int8_gemm_cuda_any(const ridge_call *call) { return int8
 extern "C" ridge_status int8_gemm_cuda_tiles(const ridge_call *call) {
     return int8_by_tiles<INT8_TILES>(product_of(call), stream_of(call));
 }
+extern "C" ridge_status int8_gemm_cuda_narrow(const ridge_call *call) {
+    return int8_by_tiles<INT8_NARROW>(product_of(call), stream_of(call));
+}
 extern "C" ridge_status int8_gemm_cuda_wide(const ridge_call *call) {
     return int8_by_tiles<INT8_WIDE>(product_of(call), stream_of(call));
 }

@@ -13,6 +13,7 @@ ridge_status int8_gemm_cpu_bytes_avx512(const ridge_call *);
 RIDGE_CPU_DECLARE(int8_gemm_cpu_words);
 RIDGE_CUDA_DECLARE(int8_gemm_cuda_any);
 RIDGE_CUDA_DECLARE(int8_gemm_cuda_tiles);
+RIDGE_CUDA_DECLARE(int8_gemm_cuda_narrow);
 RIDGE_CUDA_DECLARE(int8_gemm_cuda_wide);
 
 #define SIZE(m, n, k) .dim = {m, n, k}
@@ -117,7 +118,7 @@ static const char *tiles_refuse(const ridge_problem *p) {
 }
 
 /* Estimates, which nobody has measured: operations a microsecond of an SM. */
-static const double TILES_RATE = 9e6, WIDE_RATE = 11e6, ANY_RATE = 0.2e6;
+static const double TILES_RATE = 9e6, NARROW_RATE = 6e6, WIDE_RATE = 11e6, ANY_RATE = 0.2e6;
 
 static double cost(const ridge_problem *p, double rate, double down, double across) {
     const double products = gemm8_tiles_us(p, (double)p->c.dim[INT8_M], (double)p->c.dim[INT8_N],
@@ -131,6 +132,10 @@ static ridge_plan wide_plan(const ridge_way *way, const ridge_problem *p) {
 static ridge_plan tiles_plan(const ridge_way *way, const ridge_problem *p) {
     (void)way;
     return (ridge_plan){.refusal = tiles_refuse(p), .us = cost(p, TILES_RATE, 128, 128), .arithmetic = {RIDGE_I8, 1}};
+}
+static ridge_plan narrow_plan(const ridge_way *way, const ridge_problem *p) {
+    (void)way;
+    return (ridge_plan){.refusal = tiles_refuse(p), .us = cost(p, NARROW_RATE, 128, 64), .arithmetic = {RIDGE_I8, 1}};
 }
 static ridge_plan any_plan(const ridge_way *way, const ridge_problem *p) {
     (void)way;
@@ -150,6 +155,12 @@ static const ridge_way cuda_ways[] = {
      .below = 91,
      .plan = tiles_plan,
      .run = RIDGE_CUDA(int8_gemm_cuda_tiles)},
+    {.name = "narrow",
+     .idea = "128 x 64, likewise: few tiles",
+     .needs = 90,
+     .below = 91,
+     .plan = narrow_plan,
+     .run = RIDGE_CUDA(int8_gemm_cuda_narrow)},
     {.name = "any",
      .idea = "operands as they lie, a thread an element, dp4a where lines are whole words",
      .plan = any_plan,

@@ -248,6 +248,7 @@ struct wgmma_type<e4m3> {
     RIDGE_WGMMA_8(128, "m64n256k32", "e4m3", "%128", "%129", "%130")
     RIDGE_WGMMA_8(64, "m64n128k32", "e4m3", "%64", "%65", "%66")
     RIDGE_WGMMA_8(48, "m64n96k32", "e4m3", "%48", "%49", "%50")
+    RIDGE_WGMMA_8(32, "m64n64k32", "e4m3", "%32", "%33", "%34")
     RIDGE_WGMMA_8(80, "m64n160k32", "e4m3", "%80", "%81", "%82")
     RIDGE_WGMMA_8_RS(32, "m64n64k32", "e4m3", "%32", "%33", "%34", "%35", "%36", "%37")
     RIDGE_WGMMA_8_SP(128, "m64n256k64", "e4m3", "%128", "%129", "%130", "%131")
@@ -268,6 +269,7 @@ template <>
 struct wgmma_type<int8_t> {
     RIDGE_WGMMA_I8(128, "m64n256k32", RIDGE_INTS_64(d, 0) RIDGE_COMMA RIDGE_INTS_64(d, 64), "%128", "%129", "%130")
     RIDGE_WGMMA_I8(64, "m64n128k32", RIDGE_INTS_64(d, 0), "%64", "%65", "%66")
+    RIDGE_WGMMA_I8(32, "m64n64k32", RIDGE_INTS_16(d, 0) RIDGE_COMMA RIDGE_INTS_16(d, 16), "%32", "%33", "%34")
 };
 
 template <typename T, int N, bool KA, bool KB>
