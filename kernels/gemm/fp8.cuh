@@ -34,21 +34,27 @@ struct fp8_scale {
 
 /* ---- tiles ---- */
 
-constexpr matmul_tuning FP8_PROMOTED = {.columns = 128, .stages = 5, .cluster_m = 2, .cluster_n = 1, .promote = 1};
-/* Few tiles: twice as many blocks read B. */
-constexpr matmul_tuning FP8_NARROW = {.columns = 64, .stages = 7, .cluster_m = 1, .cluster_n = 1, .promote = 1};
-constexpr matmul_tuning FP8_FAST = {.columns = 256, .stages = 4, .cluster_m = 1, .cluster_n = 1};
+#define RIDGE_TUNED(name, columns_, stages_, cluster_m_, cluster_n_, promote_, ...) \
+    constexpr matmul_tuning FP8_##name = {.columns = columns_,                      \
+                                          .stages = stages_,                        \
+                                          .cluster_m = cluster_m_,                  \
+                                          .cluster_n = cluster_n_,                  \
+                                          .promote = promote_};
+FP8_TILES(RIDGE_TUNED)
+#undef RIDGE_TUNED
 
 /* What epilogues of both kinds of tiles know of scales. */
 template <class S>
 struct fp8_epilogue : gemm8_epilogue<S> {
     fp8_scale a, b;
-    struct scales { /* of rows r and r + 8, and of the tile's columns */
+    struct scales { /* of rows r and r + 8, and of the tile's columns; from its first slice on */
         unsigned low, high, right;
+        int slice;
     };
     __device__ scales scales_of(const matmul_tile &tile, int row) const {
-        const int last = this->rows - 1;
-        return {a.of_row(min(row, last)), a.of_row(min(row + 8, last)), b.of_row(min(tile.n, this->columns - 1))};
+        const int last = this->rows - 1, share = this->share_of(tile), n = this->within(tile, share).n;
+        return {a.of_row(min(row, last)), a.of_row(min(row + 8, last)), b.of_row(min(n, this->columns - 1)),
+                share * this->slices};
     }
 };
 
@@ -78,7 +84,8 @@ struct fp8_promoted_epilogue : fp8_epilogue<S> {
     struct state {};
     __device__ state begin(const matmul_tile &, int) const { return {}; }
     __device__ float3 load(const typename fp8_epilogue<S>::scales &s, int slice) const {
-        return make_float3(this->a.of(s.low, slice), this->a.of(s.high, slice), this->b.of(s.right, slice));
+        const int k = min(s.slice + slice, this->last);
+        return make_float3(this->a.of(s.low, k), this->a.of(s.high, k), this->b.of(s.right, k));
     }
     __device__ factors of(const float3 &v) const { return {v.x * v.z, v.y * v.z}; }
     __device__ void add(float (&total)[S::sums], const float (&sums)[S::sums], const factors &by) const {
@@ -128,15 +135,16 @@ inline ridge_status fp8_by_elements(const ridge_call *call, const fp8_product &p
 
 /* By tiles of S, whose epilogue is one of the above or has their members. */
 template <class S, class Epilogue>
-ridge_status fp8_by(const fp8_product &p, Epilogue e, cudaStream_t stream) {
+ridge_status fp8_by(const fp8_product &p, Epilogue e, cudaStream_t stream, const gemm8_shares &shares = {}) {
     e.a = fp8_scale(p.of_a), e.b = fp8_scale(p.of_b);
-    return gemm8_run<S>(p.a, p.b, p.c, p.dtype, e, stream);
+    RIDGE_TRY(gemm8_run<S>(p.a, p.b, p.c, p.dtype, e, stream, shares));
+    return shares.count < 2 ? RIDGE_OK : gemm8_add<float>(p.c, p.dtype, shares, gemm8_sum(), stream);
 }
 template <matmul_tuning Tuned>
-ridge_status fp8_by_tiles(const fp8_product &p, cudaStream_t stream) {
+ridge_status fp8_by_tiles(const fp8_product &p, cudaStream_t stream, const gemm8_shares &shares = {}) {
     using shape = matmul_shape<e4m3, Tuned>;
     using epilogue = std::conditional_t<Tuned.promote == 0, fp8_fast_epilogue<shape>, fp8_promoted_epilogue<shape>>;
-    return fp8_by<shape>(p, epilogue{}, stream);
+    return fp8_by<shape>(p, epilogue{}, stream, shares);
 }
 
 }  // namespace ridge

@@ -24,7 +24,7 @@ struct fp8_hidden_epilogue {
     static_assert(S::cluster == 2 && S::CN == 2, "two blocks have the columns that share a scale");
     fp8_scale a, b; /* of 1 x 128 and of squares */
     int ups;        /* from the scales of gate columns to those of up columns */
-    int rows;
+    int rows, last; /* slice of K */
     unsigned char *codes;
     int64_t line;
     float *scales;
@@ -49,7 +49,8 @@ struct fp8_hidden_epilogue {
         float low, high, gate, up;
     };
     __device__ loaded load(const places &s, int slice) const { /* of one slice steps are 0 */
-        return {a.data[s.low + slice], a.data[s.high + slice], b.data[s.gate + slice], b.data[s.gate + ups + slice]};
+        const int k = min(slice, last);
+        return {a.data[s.low + k], a.data[s.high + k], b.data[s.gate + k], b.data[s.gate + ups + k]};
     }
     __device__ factors of(const loaded &v) const {
         return {v.low * v.gate, v.low * v.up, v.high * v.gate, v.high * v.up};
@@ -123,6 +124,7 @@ inline ridge_status fp8_hidden(const matrix_view &x, const fp8_scales &of_x, con
     e.scales = (float *)scales.base, e.scales_line = scales.line;
     matmul_plan plan = matmul_whole(x.columns, S::K, 8, true, true);
     plan.pair = (int)codes.columns;
+    e.last = plan.slices - 1;
     return matmul_run<S>(lines_of(x), lines_of(w1), codes.rows, codes.columns, plan, e, stream);
 }
 

@@ -17,10 +17,11 @@ struct int8_product {
 
 /* ---- tiles ---- */
 
-constexpr matmul_tuning INT8_TILES = {.columns = 128, .stages = 5, .cluster_m = 2, .cluster_n = 1};
-/* Few tiles: twice as many blocks read B. */
-constexpr matmul_tuning INT8_NARROW = {.columns = 64, .stages = 8, .cluster_m = 1, .cluster_n = 1};
-constexpr matmul_tuning INT8_WIDE = {.columns = 256, .stages = 4, .cluster_m = 1, .cluster_n = 1};
+#define RIDGE_TUNED(name, columns_, stages_, cluster_m_, cluster_n_, ...) \
+    constexpr matmul_tuning INT8_##name = {                               \
+        .columns = columns_, .stages = stages_, .cluster_m = cluster_m_, .cluster_n = cluster_n_};
+INT8_TILES(RIDGE_TUNED)
+#undef RIDGE_TUNED
 
 /* Scales of a tile's columns, loaded before its products. Each lane of a warp has two neighbours' of every eighth group of eight
  * columns; of a fragment, column 8j + 2 (lane % 4) and the next are with lane 4 (j % 8) + lane % 4. */
@@ -54,7 +55,7 @@ struct int8_epilogue : gemm8_epilogue<S> {
         const int row = tile.m + fragment_row(group);
         return {of_rows[min(row, this->rows - 1)],
                 of_rows[min(row + 8, this->rows - 1)],
-                {of_columns, tile.n, this->columns}};
+                {of_columns, this->within(tile, this->share_of(tile)).n, this->columns}};
     }
     /* 64 columns of the thread's sums, scaled. */
     __device__ static void scale(float (&v)[32], const state &s, const int (&sums)[N / 2], int chunk) {
@@ -68,9 +69,17 @@ struct int8_epilogue : gemm8_epilogue<S> {
             v[4 * j + 3] = s.high * __int2float_rn(four[3]) * right.y;
         }
     }
+    /* A share's sums as they are. */
+    __device__ void keep_integers(const matmul_tile &tile, const int (&sums)[N / 2], int group) const {
+        float bits[N / 2];
+#pragma unroll
+        for (int j = 0; j < N / 2; j++) bits[j] = __int_as_float(sums[j]);
+        this->keep(tile, bits, 0, group);
+    }
     __device__ void finish(const matmul_tile &tile, const state &s, const int (&sums)[N / 2], uint32_t at,
                            int group) const {
         using slots = store_slots<__nv_bfloat16, N>;
+        if (this->across > 0) return keep_integers(tile, sums, group);
         if (!this->wide) {
             slots{at}.template each<slots::chunks>(tile.number, [&](uint32_t to, int chunk) {
                 float v[32];
@@ -90,12 +99,22 @@ struct int8_epilogue : gemm8_epilogue<S> {
     }
 };
 
+/* The sum of all shares, scaled as a whole one is. */
+struct int8_scaled {
+    const float *of_rows, *of_columns;
+    __device__ float operator()(int sum, int64_t row, int64_t column) const {
+        return of_rows[row] * __int2float_rn(sum) * of_columns[column];
+    }
+};
+
 template <matmul_tuning Tuned>
-ridge_status int8_by_tiles(const int8_product &p, cudaStream_t stream) {
+ridge_status int8_by_tiles(const int8_product &p, cudaStream_t stream, const gemm8_shares &shares = {}) {
     using S = matmul_shape<int8_t, Tuned>;
     int8_epilogue<S> e = {};
     e.of_rows = p.of_rows, e.of_columns = p.of_columns;
-    return gemm8_run<S>(p.a, p.b, p.c, p.dtype, e, stream);
+    RIDGE_TRY(gemm8_run<S>(p.a, p.b, p.c, p.dtype, e, stream, shares));
+    return shares.count < 2 ? RIDGE_OK
+                            : gemm8_add<int>(p.c, p.dtype, shares, int8_scaled{p.of_rows, p.of_columns}, stream);
 }
 
 /* ---- any operands: a thread an element ---- */

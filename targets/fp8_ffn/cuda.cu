@@ -84,7 +84,7 @@ extern "C" ridge_status fp8_ffn_cuda_elements(const ridge_call *call) {
     return call->dtype == RIDGE_BF16 ? steps<__nv_bfloat16>(call, multiply) : RIDGE_UNSUPPORTED;
 }
 extern "C" ridge_status fp8_ffn_cuda_steps(const ridge_call *call) {
-    const auto multiply = [&](const fp8_product &p) { return fp8_by_tiles<FP8_PROMOTED>(p, stream_of(call)); };
+    const auto multiply = [&](const fp8_product &p) { return fp8_by_tiles<FP8_tiles>(p, stream_of(call)); };
     return call->dtype == RIDGE_BF16 ? steps<__nv_bfloat16>(call, multiply) : RIDGE_UNSUPPORTED;
 }
 
@@ -92,5 +92,5 @@ extern "C" ridge_status fp8_ffn_cuda_tiles(const ridge_call *call) {
     const ffn_call c(call, 0);
     if (c.m == 0) return RIDGE_OK;
     RIDGE_TRY(fp8_hidden(c.in(FP8_FFN_X), c.of_x(), c.in(FP8_FFN_W1), c.of_w1(), c.codes, c.scales, stream_of(call)));
-    return fp8_by_tiles<FP8_PROMOTED>(c.down(), stream_of(call));
+    return fp8_by_tiles<FP8_tiles>(c.down(), stream_of(call));
 }

@@ -21,12 +21,10 @@ fp8_product product_of(const ridge_call *call) {
 }  // namespace
 
 extern "C" ridge_status fp8_gemm_cuda_any(const ridge_call *call) { return fp8_by_elements(call, product_of(call)); }
-extern "C" ridge_status fp8_gemm_cuda_tiles(const ridge_call *call) {
-    return fp8_by_tiles<FP8_PROMOTED>(product_of(call), stream_of(call));
-}
-extern "C" ridge_status fp8_gemm_cuda_narrow(const ridge_call *call) {
-    return fp8_by_tiles<FP8_NARROW>(product_of(call), stream_of(call));
-}
-extern "C" ridge_status fp8_gemm_cuda_fast(const ridge_call *call) {
-    return fp8_by_tiles<FP8_FAST>(product_of(call), stream_of(call));
-}
+#define RUN(name, ...)                                                                        \
+    extern "C" ridge_status fp8_gemm_cuda_##name(const ridge_call *call) {                    \
+        const int64_t *const d = call->dim;                                                   \
+        return fp8_by_tiles<FP8_##name>(product_of(call), stream_of(call),                    \
+                                        gemm8_shares_of(call, d[FP8_M], d[FP8_N], d[FP8_K])); \
+    }
+FP8_TILES(RUN)

@@ -10,9 +10,8 @@
 RIDGE_CPU_DECLARE(fp8_gemm_cpu_baseline);
 RIDGE_CPU_DECLARE(fp8_gemm_cpu_optimized);
 RIDGE_CUDA_DECLARE(fp8_gemm_cuda_any);
-RIDGE_CUDA_DECLARE(fp8_gemm_cuda_tiles);
-RIDGE_CUDA_DECLARE(fp8_gemm_cuda_narrow);
-RIDGE_CUDA_DECLARE(fp8_gemm_cuda_fast);
+#define DECLARE(name, ...) RIDGE_CUDA_DECLARE(fp8_gemm_cuda_##name);
+FP8_TILES(DECLARE)
 
 #define UP(n) (((n) + FP8_BLOCK - 1) / FP8_BLOCK)
 /* Scales of one row (of A) and of squares (of B); of squares of both; of tensors. */
@@ -47,6 +46,10 @@ static const ridge_case cases[] = {
     {TENSORS(131, 264, 1040), .dtype = RIDGE_F32, .option = {1}, EDGE, GPU},
     {TENSORS(257, 520, 400), .dtype = RIDGE_BF16, .option = {1}, EDGE, GPU},
     {ROWS(100, 264, 272), .dtype = RIDGE_BF16, .option = {1}, EDGE, GPU},
+    /* Shares of K, the last of which is shorter, or ends within a slice. */
+    {ROWS(70, 72, 1680), .dtype = RIDGE_BF16, EDGE, GPU},
+    {SQUARES(130, 101, 1168), .dtype = RIDGE_F32, EDGE, GPU},
+    {TENSORS(5, 136, 1536), .dtype = RIDGE_F32, EDGE, GPU},
 };
 
 static void derive(int64_t dim[RIDGE_MAX_RANK]) {
@@ -111,55 +114,33 @@ static const char *tiles_refuse(const ridge_problem *p) {
     return gemm8_refusal(p, &p->tensor[FP8_A], &p->tensor[FP8_B], &p->tensor[4], p->c.dim[FP8_N]);
 }
 
-/* Estimates, which nobody has measured: FLOP a microsecond of an SM. */
-static const double TILES_RATE = 8e6, NARROW_RATE = 5e6, FAST_RATE = 11e6, ANY_RATE = 0.1e6;
-
-static double cost(const ridge_problem *p, double rate, double down, double across) {
-    const double products = gemm8_tiles_us(p, (double)p->c.dim[FP8_M], (double)p->c.dim[FP8_N],
-                                           2 * (double)p->c.dim[FP8_K], rate, down, across);
-    return GEMM8_LAUNCH + fmax(products, (bytes_read(&p->c) + bytes_written(&p->c)) / GEMM8_DRAM);
-}
 static ridge_plan tiles_plan(const ridge_way *way, const ridge_problem *p) {
-    (void)way;
-    return (ridge_plan){.refusal = tiles_refuse(p), .us = cost(p, TILES_RATE, 128, 128), .arithmetic = {RIDGE_E4M3, 1}};
+    const gemm8_extents e = {p->c.dim[FP8_M], p->c.dim[FP8_N], p->c.dim[FP8_K], p->here.sm_count};
+    return (ridge_plan){.refusal = tiles_refuse(p),
+                        .us = gemm8_us(way->own, &e, bytes_read(&p->c) + bytes_written(&p->c)),
+                        .scratch = gemm8_scratch(way->own, &e),
+                        .arithmetic = {RIDGE_E4M3, 1}};
 }
 static ridge_plan fast_plan(const ridge_way *way, const ridge_problem *p) {
-    const char *refusal = is_fast(p->c.option, p->c.dim) ? tiles_refuse(p) : "for fast sums, with one scale a tensor";
-    (void)way;
-    return (ridge_plan){.refusal = refusal, .us = cost(p, FAST_RATE, 128, 256), .arithmetic = {RIDGE_E4M3, 1}};
+    ridge_plan plan = tiles_plan(way, p);
+    if (!is_fast(p->c.option, p->c.dim)) plan.refusal = "for fast sums, with one scale a tensor";
+    return plan;
 }
-static ridge_plan narrow_plan(const ridge_way *way, const ridge_problem *p) {
-    (void)way;
-    return (ridge_plan){.refusal = tiles_refuse(p), .us = cost(p, NARROW_RATE, 128, 64), .arithmetic = {RIDGE_E4M3, 1}};
-}
+/* A thread's sum waits for each of its terms, where there are few threads:. */
 static ridge_plan any_plan(const ridge_way *way, const ridge_problem *p) {
+    const double sms = p->here.sm_count > 0 ? p->here.sm_count : 1;
     (void)way;
-    return (ridge_plan){.us = cost(p, ANY_RATE, 16, 16)};
+    return (ridge_plan){.us = GEMM8_LAUNCH + fmax(0.048 * (double)p->c.dim[FP8_K], flops(&p->c) / (0.1e6 * sms))};
 }
 
+#define PLAN_OF(promote) ((promote) ? tiles_plan : fast_plan)
+#define WAY(name, columns, stages, cluster_m, cluster_n, promote, shares, slice_us, rate, idea) \
+    GEMM8_WAY(fp8_gemm, PLAN_OF(promote), name, columns, cluster_m, cluster_n, shares, slice_us, rate, idea)
 static const ridge_way cuda_ways[] = {
-    {.name = "fast",
-     .idea = "128 x 256 by TMA and wgmma, summed in the tensor cores",
-     .needs = 90,
-     .below = 91,
-     .plan = fast_plan,
-     .run = RIDGE_CUDA(fp8_gemm_cuda_fast)},
-    {.name = "tiles",
-     .idea = "128 x 128 by TMA and wgmma; the sums of 128 of K are scaled and added in fp32",
-     .needs = 90,
-     .below = 91,
-     .plan = tiles_plan,
-     .run = RIDGE_CUDA(fp8_gemm_cuda_tiles)},
-    {.name = "narrow",
-     .idea = "128 x 64, likewise: few tiles",
-     .needs = 90,
-     .below = 91,
-     .plan = narrow_plan,
-     .run = RIDGE_CUDA(fp8_gemm_cuda_narrow)},
-    {.name = "any",
-     .idea = "operands as they lie, a thread an element",
-     .plan = any_plan,
-     .run = RIDGE_CUDA(fp8_gemm_cuda_any)},
+    FP8_TILES(WAY){.name = "any",
+                   .idea = "operands as they lie, a thread an element",
+                   .plan = any_plan,
+                   .run = RIDGE_CUDA(fp8_gemm_cuda_any)},
 };
 
 static const ridge_variant variants[] = {

@@ -21,12 +21,10 @@ int8_product product_of(const ridge_call *call) {
 }  // namespace
 
 extern "C" ridge_status int8_gemm_cuda_any(const ridge_call *call) { return int8_by_elements(call, product_of(call)); }
-extern "C" ridge_status int8_gemm_cuda_tiles(const ridge_call *call) {
-    return int8_by_tiles<INT8_TILES>(product_of(call), stream_of(call));
-}
-extern "C" ridge_status int8_gemm_cuda_narrow(const ridge_call *call) {
-    return int8_by_tiles<INT8_NARROW>(product_of(call), stream_of(call));
-}
-extern "C" ridge_status int8_gemm_cuda_wide(const ridge_call *call) {
-    return int8_by_tiles<INT8_WIDE>(product_of(call), stream_of(call));
-}
+#define RUN(name, ...)                                                                             \
+    extern "C" ridge_status int8_gemm_cuda_##name(const ridge_call *call) {                        \
+        const int64_t *const d = call->dim;                                                        \
+        return int8_by_tiles<INT8_##name>(product_of(call), stream_of(call),                       \
+                                          gemm8_shares_of(call, d[INT8_M], d[INT8_N], d[INT8_K])); \
+    }
+INT8_TILES(RUN)

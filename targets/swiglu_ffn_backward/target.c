@@ -96,7 +96,8 @@ static hidden_sized hidden_of(ridge_dtype dtype, double gate, double up, sized d
 }
 
 /* A row of a gradient as its terms are added, and the sums of squares of their sizes. */
-static void add_products(double *sums, double *squares, sized by, const double *row, const double *row_sizes, int64_t n) {
+static void add_products(double *sums, double *squares, sized by, const double *row, const double *row_sizes,
+                         int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         const double size = by.size * row_sizes[i];
         sums[i] += by.value * row[i];
@@ -194,7 +195,8 @@ static void oracle(const ridge_oracle_call *call) {
     static const struct {
         int output;
         void (*rows)(const ridge_oracle_call *call, double *room);
-    } gradients[] = {[BACK_M] = {BACK_DX, dx_rows}, [BACK_BOTH] = {BACK_DW1, dw1_rows}, [BACK_D] = {BACK_DW2, dw2_rows}};
+    } gradients[] = {
+        [BACK_M] = {BACK_DX, dx_rows}, [BACK_BOTH] = {BACK_DW1, dw1_rows}, [BACK_D] = {BACK_DW2, dw2_rows}};
     const int64_t d = call->whole[BACK_D], f = call->whole[BACK_F];
     const int64_t squares = call->rows == BACK_D ? call->dim[BACK_D] * f : d;
     double *room = calloc((size_t)(squares + d + 2 * f + 1), sizeof *room);

@@ -6,7 +6,7 @@
  * An epilogue with factors has
  *     struct factors              8 or 16 bytes
  *     scales_of(tile, row)        where the scales are of rows `row` and `row + 8`, and of the tile's columns
- *     load(scales, slice)         those of a slice of K
+ *     load(scales, slice)         those of a slice of the tile's K; of one behind its last: any
  *     factors of(loaded)
  *     add(total, sums, factors)   by the threads that multiply
  *
@@ -76,7 +76,7 @@ struct factors_ring {
             const matmul_tile tile = schedule.tile();
             if (!schedule.exists(tile)) continue;
             const auto scales = epilogue.scales_of(tile, tile.m + row);
-            const auto load = [&](int k) { return epilogue.load(scales, min(k, plan.slices - 1)); };
+            const auto load = [&](int k) { return epilogue.load(scales, k); };
             decltype(load(0)) loaded[ahead];
 #pragma unroll
             for (int i = 0; i < ahead; i++) loaded[i] = load(i);

@@ -6,7 +6,7 @@
 #include <vector>
 
 using namespace ridge;
-using shape = matmul_shape<int8_t, INT8_TILES>;
+using shape = matmul_shape<int8_t, INT8_tiles>;
 using epilogue = int8_epilogue<shape>;
 
 constexpr int m = 300, n = 200, k = 7 * 128 - 14, line = 7 * 128;
