@@ -239,6 +239,18 @@ RIDGE_API ridge_status ridge_add_rms_norm(ridge_context *context, const DLTensor
                                           const DLTensor *gamma, const ridge_norm_options *options, const DLTensor *y,
                                           const DLTensor *sum, ridge_error *error);
 
+/* Gradients of both without an activation, eps as there; n is x normalized, g = dy gamma, means are of each row
+ *     dx = (g - mean(g) - n mean(g n)) / sqrt(var + eps) + dsum      of an RMS norm without mean(g)
+ *     dgamma = sum over rows of dy n      dbeta = sum over rows of dy      f32
+ * dsum: NULL, or what reaches x beside the norm; of add_layer_norm and add_rms_norm, x is their sum. */
+RIDGE_API ridge_status ridge_layer_norm_backward(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
+                                                 const DLTensor *dy, const DLTensor *dsum, double eps,
+                                                 const DLTensor *dx, const DLTensor *dgamma, const DLTensor *dbeta,
+                                                 ridge_error *error);
+RIDGE_API ridge_status ridge_rms_norm_backward(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
+                                               const DLTensor *dy, const DLTensor *dsum, double eps,
+                                               const DLTensor *dx, const DLTensor *dgamma, ridge_error *error);
+
 /* ---- forms of softmax: x, mask, y: [rows, cols] of one type -------------------------------------------------- */
 
 /* causal: rows come in groups of so many, the last of which sees all columns, each one before it one less; 0: all do.

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "cpu/row_reduce.h"
+#include "cpu/row_weights.h"
 #include "cpu/vec_activation.h"
 #include "cuda/rows/norm.h"
 #include "model/token.h"
@@ -57,15 +58,6 @@ typedef struct row {
     vf_gelu_tables gelu;
 } row;
 
-/* f32 weights of bf16 rows, in the order of a pair of these: even places, then odd ones. */
-VF_INLINE vf2 weights_at(const void *weights, int64_t j, int64_t count, vf_type of_row, vf_type type) {
-    if (!is_bf16(of_row) || is_bf16(type)) return row_load(weights, j, count, type);
-    float part[VF2_LANES] = {0};
-    const float *from = (const float *)weights + j;
-    for (int64_t k = 0; k < count; k++) part[k % 2 * VF_LANES + k / 2] = from[k];
-    return vf2_load_f32(part);
-}
-
 VF_INLINE vf2 normalized(const void *state, int64_t j, int64_t count) {
     const row *r = state;
     vf2 v = row_load(r->x, j, count, r->type);
@@ -73,11 +65,11 @@ VF_INLINE vf2 normalized(const void *state, int64_t j, int64_t count) {
     if (form.kind == ROW_NORM_LAYER) v = (vf2){vf_sub(v.a, r->mean), vf_sub(v.b, r->mean)};
     v = (vf2){vf_mul(v.a, r->inverse), vf_mul(v.b, r->inverse)};
     if (WEIGHTS > 0) {
-        const vf2 gamma = weights_at(r->gamma, j, count, r->type, r->weights);
+        const vf2 gamma = row_weights(r->gamma, j, count, r->type, r->weights);
         v = (vf2){vf_mul(v.a, gamma.a), vf_mul(v.b, gamma.b)};
     }
     if (WEIGHTS > 1) {
-        const vf2 beta = weights_at(r->beta, j, count, r->type, r->weights);
+        const vf2 beta = row_weights(r->beta, j, count, r->type, r->weights);
         v = (vf2){vf_add(v.a, beta.a), vf_add(v.b, beta.b)};
     }
     return v;

@@ -50,6 +50,25 @@ def rms_norm(x, gamma, eps=1e-5, activation="none", **how):
     return _norm("rms_norm", x, [gamma], eps, activation, how)
 
 
+def _norm_backward(target, x, gamma, dy, dsum, eps, how):
+    sums = [output(x, tuple(gamma.shape), None, "float32")] * (2 if target == "layer_norm_backward" else 1)
+    return run(target, [x, gamma, dy, dsum], [same(x), *sums], how, [eps])
+
+
+def layer_norm_backward(x, gamma, dy, dsum=None, eps=1e-5, **how):
+    """(dx, dgamma, dbeta) of layer_norm without an activation, from its argument and dy; dgamma and dbeta float32 [cols].
+
+    dsum: what reaches x beside the norm, added to dx."""
+    return _norm_backward("layer_norm_backward", x, gamma, dy, dsum, eps, how)
+
+
+def rms_norm_backward(x, gamma, dy, dsum=None, eps=1e-5, **how):
+    """(dx, dgamma) of rms_norm without an activation, from its argument and dy; dgamma float32 [cols].
+
+    dsum: what reaches x beside the norm, added to dx."""
+    return _norm_backward("rms_norm_backward", x, gamma, dy, dsum, eps, how)
+
+
 def add_layer_norm(x, residual, gamma, beta, eps=1e-5, activation="none", **how):
     """(activation of the layer norm of sum, sum = x + residual)."""
     return _norm("add_layer_norm", x, [residual, gamma, beta], eps, activation, how, 2)

@@ -176,6 +176,23 @@ ridge_status ridge_add_rms_norm(ridge_context *context, const DLTensor *x, const
     return apply(context, "add_rms_norm", in, 3, out, 2, norm_values(options).value, error);
 }
 
+/* What an operation has for an input that is not given. */
+static const DLTensor nothing;
+
+ridge_status ridge_rms_norm_backward(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
+                                     const DLTensor *dy, const DLTensor *dsum, double eps, const DLTensor *dx,
+                                     const DLTensor *dgamma, ridge_error *error) {
+    const DLTensor *const in[] = {x, gamma, dy, dsum ? dsum : &nothing}, *const out[] = {dx, dgamma};
+    return apply(context, "rms_norm_backward", in, 4, out, 2, (option_values){{eps}}.value, error);
+}
+
+ridge_status ridge_layer_norm_backward(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
+                                       const DLTensor *dy, const DLTensor *dsum, double eps, const DLTensor *dx,
+                                       const DLTensor *dgamma, const DLTensor *dbeta, ridge_error *error) {
+    const DLTensor *const in[] = {x, gamma, dy, dsum ? dsum : &nothing}, *const out[] = {dx, dgamma, dbeta};
+    return apply(context, "layer_norm_backward", in, 4, out, 3, (option_values){{eps}}.value, error);
+}
+
 static const ridge_softmax_options plain_softmax = {.scale = 1};
 
 ridge_status ridge_scaled_softmax(ridge_context *context, const DLTensor *x, const ridge_softmax_options *options,

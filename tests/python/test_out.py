@@ -116,6 +116,12 @@ class Samples:
     def swiglu_ffn_backward(self):
         return *self.swiglu_ffn(), self.real(3, 64, **self.narrow), self.real(3, 32, **self.narrow)
 
+    def rms_norm_backward(self):
+        return self.real(3, 7), self.real(7), self.real(3, 7)
+
+    def layer_norm_backward(self):
+        return *self.rms_norm_backward(), self.real(3, 7)
+
     # ---- linear layers
     def linear_softmax(self):
         return self.real(6, 9), self.real(9, 4), self.real(4)

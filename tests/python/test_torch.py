@@ -183,6 +183,8 @@ def samples_without_gradient():
     w1, w2 = randn(64, 256, grad=False), randn(256, 32, grad=False)
     yield "structured_sparsity_ffn", (x, *ridge.prune_2_4(w1), *ridge.prune_2_4(w2))
     x, w1, w2, dy = (randn(*shape, grad=False) for shape in ((5, 8), (12, 8), (8, 6), (5, 8)))
+    yield "rms_norm_backward", (randn(5, 8, grad=False), randn(8, grad=False), randn(5, 8, grad=False))
+    yield "layer_norm_backward", (randn(5, 8, grad=False), randn(8, grad=False), *(randn(5, 8, grad=False) for _ in range(2)))
     yield "swiglu_ffn_backward", (x, w1, w2, x @ w1.mT, dy)
 
 

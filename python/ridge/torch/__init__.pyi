@@ -35,6 +35,7 @@ class LinearCrossEntropyLoss(torch.nn.LinearCrossEntropyLoss):
     def forward(self, x: torch.Tensor, target: torch.Tensor) -> torch.Tensor: ...
 
 add_layer_norm: OpOverloadPacket
+layer_norm_backward: OpOverloadPacket
 add_rms_norm: OpOverloadPacket
 attention: OpOverloadPacket
 attention_backward: OpOverloadPacket
@@ -64,6 +65,7 @@ quantize_mxfp4: OpOverloadPacket
 quantize_mxfp8: OpOverloadPacket
 quantize_nvfp4: OpOverloadPacket
 rms_norm: OpOverloadPacket
+rms_norm_backward: OpOverloadPacket
 scaled_softmax: OpOverloadPacket
 structured_sparsity: OpOverloadPacket
 structured_sparsity_ffn: OpOverloadPacket

@@ -38,14 +38,29 @@ def _norm(x, gamma, beta, eps, activation, dy):
     return dx * inverse, _sum_to(dz * n, gamma), None if beta is None else _sum_to(dz, beta)
 
 
+def _plain_norm(x, gamma, beta, eps, dy, dsum=None):
+    """The same of a norm without an activation, by the library, with dsum added to dx."""
+    ops = torch.ops.ridge
+    if beta is None:
+        dx, dgamma = ops.rms_norm_backward(x, gamma, dy, dsum, eps)
+        return {"x": dx, "gamma": dgamma.to(gamma.dtype)}
+    dx, dgamma, dbeta = ops.layer_norm_backward(x, gamma, dy, dsum, eps)
+    return {"x": dx, "gamma": dgamma.to(gamma.dtype), "beta": dbeta.to(beta.dtype)}
+
+
 def norm(call, dy):
     beta = getattr(call, "beta", None)
+    if call.activation == "none":
+        return _plain_norm(call.x, call.gamma, beta, call.eps, dy)
     dx, dgamma, dbeta = _norm(call.x, call.gamma, beta, call.eps, call.activation, dy)
     return {"x": dx.to(call.x.dtype), "gamma": dgamma, "beta": dbeta}
 
 
 def add_norm(call, dy, dsum):
     beta = getattr(call, "beta", None)
+    if call.activation == "none":
+        of = _plain_norm(call.sum, call.gamma, beta, call.eps, dy, dsum)
+        return {**of, "residual": of["x"].clone()}
     dx, dgamma, dbeta = _norm(call.sum, call.gamma, beta, call.eps, call.activation, dy)
     dx = (dx + dsum.float()).to(call.sum.dtype)
     return {"x": dx, "residual": dx.clone(), "gamma": dgamma, "beta": dbeta}

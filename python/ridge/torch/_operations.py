@@ -23,6 +23,7 @@ class Operation(NamedTuple):
 
 
 _NORM = "float eps=1e-5, str activation='none'"
+_BESIDE = "Tensor? dsum=None, float eps=1e-5"
 _SEEN = (
     "bool causal=False, float scale=0.0, int[2] window=[-1, -1], float softcap=0.0, Tensor? sink=None, "
     "Tensor? slope=None"
@@ -39,6 +40,11 @@ OPERATIONS = (
         f"(Tensor x, Tensor gamma, Tensor beta, {_NORM}) -> (Tensor y)",
         "x gamma beta",
         _gradients.norm,
+    ),
+    Operation("rms_norm_backward", f"(Tensor x, Tensor gamma, Tensor dy, {_BESIDE}) -> (Tensor dx, Tensor dgamma)"),
+    Operation(
+        "layer_norm_backward",
+        f"(Tensor x, Tensor gamma, Tensor dy, {_BESIDE}) -> (Tensor dx, Tensor dgamma, Tensor dbeta)",
     ),
     Operation(
         "add_rms_norm",
