@@ -248,8 +248,8 @@ RIDGE_API ridge_status ridge_layer_norm_backward(ridge_context *context, const D
                                                  const DLTensor *dx, const DLTensor *dgamma, const DLTensor *dbeta,
                                                  ridge_error *error);
 RIDGE_API ridge_status ridge_rms_norm_backward(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
-                                               const DLTensor *dy, const DLTensor *dsum, double eps,
-                                               const DLTensor *dx, const DLTensor *dgamma, ridge_error *error);
+                                               const DLTensor *dy, const DLTensor *dsum, double eps, const DLTensor *dx,
+                                               const DLTensor *dgamma, ridge_error *error);
 
 /* ---- forms of softmax: x, mask, y: [rows, cols] of one type -------------------------------------------------- */
 

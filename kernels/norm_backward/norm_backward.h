@@ -39,11 +39,12 @@ typedef struct norm_back_tile {
 
 /* Rows that a block has side by side. */
 static inline int norm_back_side(const norm_back_tile *t) { return t->threads < 128 ? 128 / t->threads : 1; }
-/* Blocks, or clusters of them, that run at once: SMs come in groups, in which clusters of four do not fill all. */
+/* Blocks, or clusters of them, that run at once: SMs come in groups, in which clusters of four do not fill all. Each has four rows at
+ * the least where there are fewer: its sums cost as much as a row. */
 static inline int64_t norm_back_units(const norm_back_tile *t, int64_t rows, int sms) {
     const int side = norm_back_side(t), blocks = sms * (t->resident / (t->threads * side));
     const int64_t most = t->blocks > 2 ? (int64_t)(0.94 * blocks / t->blocks) : blocks / t->blocks;
-    const int64_t need = (rows + side - 1) / side;
+    const int64_t need = (rows + 4 * side - 1) / (4 * side);
     return need < most || most < 1 ? need : most;
 }
 /* Parts of rows whose columns are summed side by side where no kernel has rows in registers. */

@@ -83,40 +83,44 @@ struct norm_back_statistics {
     }
 };
 
-/* ---- sums of all parts, in their order: eight threads have a column's ---- */
+/* ---- sums of all parts, in their order: sixteen threads have a column's ---- */
 
-constexpr int NORM_BACK_ADD = 256, NORM_BACK_ADD_COLUMNS = 32;
+constexpr int NORM_BACK_ADD = 512, NORM_BACK_ADD_COLUMNS = 32;
+
+/* Where dgamma goes and, of a layer norm, dbeta; a row of blocks for each. */
+struct norm_back_results {
+    float *of[2];
+};
 
 static __global__ void __launch_bounds__(NORM_BACK_ADD)
-    norm_back_add_kernel(const float *parts, int64_t line, int64_t next, int64_t count, float *to, int64_t cols) {
+    norm_back_add_kernel(const float *parts, int64_t line, int64_t count, const __grid_constant__ norm_back_results to,
+                         int64_t cols) {
     constexpr int shares = NORM_BACK_ADD / NORM_BACK_ADD_COLUMNS;
     __shared__ float of_share[shares][NORM_BACK_ADD_COLUMNS];
     const int lane = (int)threadIdx.x % NORM_BACK_ADD_COLUMNS, share = (int)threadIdx.x / NORM_BACK_ADD_COLUMNS;
     const int64_t column = (int64_t)blockIdx.x * NORM_BACK_ADD_COLUMNS + lane;
-    parts += blockIdx.y * line;
+    parts += blockIdx.y * line + column;
     after_previous_launch();
     float sum = 0.0f;
     if (column < cols)
-#pragma unroll 4
-        for (int64_t part = share; part < count; part += shares) sum += parts[part * next + column];
+#pragma unroll 8
+        for (int64_t part = share; part < count; part += shares) sum += parts[part * gridDim.y * line];
     of_share[share][lane] = sum;
     __syncthreads();
     if (share > 0 || column >= cols) return;
     for (int s = 1; s < shares; s++) sum += of_share[s][lane];
-    to[column] = sum;
+    (blockIdx.y == 0 ? to.of[0] : to.of[1])[column] = sum;
 }
 
-/* dgamma and dbeta from so many parts, each with a line of each. */
+/* From so many parts, each with a line of each. */
 template <bool Centered>
 ridge_status norm_back_add(const ridge_call *call, const float *parts, int64_t count) {
-    const int64_t cols = call->dim[NORM_BACK_COLS], line = norm_back_line(cols);
-    const dim3 grid((unsigned)((cols + NORM_BACK_ADD_COLUMNS - 1) / NORM_BACK_ADD_COLUMNS));
-    constexpr int sums = norm_back_sums<Centered>;
-    for (int s = 0; s < sums; s++)
-        RIDGE_TRY(launch_overlapping(norm_back_add_kernel, {grid, NORM_BACK_ADD}, stream_of(call),
-                                     device_overlaps() && s == 0, parts + s * line, line, sums * line, count,
-                                     (float *)ridge_data(&call->out[NORM_BACK_DGAMMA + s]), cols));
-    return RIDGE_OK;
+    const int64_t cols = call->dim[NORM_BACK_COLS];
+    const dim3 grid((unsigned)((cols + NORM_BACK_ADD_COLUMNS - 1) / NORM_BACK_ADD_COLUMNS), norm_back_sums<Centered>);
+    norm_back_results to = {};
+    for (int s = 0; s < norm_back_sums<Centered>; s++) to.of[s] = (float *)ridge_data(&call->out[NORM_BACK_DGAMMA + s]);
+    return launch_overlapping(norm_back_add_kernel, {grid, NORM_BACK_ADD}, stream_of(call), device_overlaps(), parts,
+                              norm_back_line(cols), count, to, cols);
 }
 
 }  // namespace ridge
