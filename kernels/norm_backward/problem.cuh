@@ -32,19 +32,28 @@ struct norm_back_problem {
     int64_t rows, cols, line;
     float eps, inverse_cols, *sums; /* sums: lines of dgamma, and of dbeta, of each group of threads */
 
-    norm_back_problem(const ridge_call *call, float *partial)
-        : x(in(call, NORM_BACK_X)),
-          dy(in(call, NORM_BACK_DY)),
+    /* gamma of type T, and no dsum. */
+    norm_back_problem(const norm_back_matrix<const T> &of_x, const norm_back_matrix<const T> &of_dy,
+                      const norm_back_matrix<T> &of_dx, const void *of_gamma, int64_t m, int64_t n, float epsilon,
+                      float *partial)
+        : x(of_x),
+          dy(of_dy),
           dsum(),
-          dx{(T *)ridge_data(&call->out[NORM_BACK_DX]), ridge_row_stride(&call->out[NORM_BACK_DX])},
-          gamma(ridge_data(&call->in[NORM_BACK_GAMMA])),
-          wide(call->option[NORM_BACK_WIDE] > 0),
-          rows(call->dim[NORM_BACK_ROWS]),
-          cols(call->dim[NORM_BACK_COLS]),
-          line(norm_back_line(cols)),
-          eps((float)call->option[NORM_BACK_EPS]),
-          inverse_cols(1.0f / (float)cols),
-          sums(partial) {
+          dx(of_dx),
+          gamma(of_gamma),
+          wide(false),
+          rows(m),
+          cols(n),
+          line(norm_back_line(n)),
+          eps(epsilon),
+          inverse_cols(1.0f / (float)n),
+          sums(partial) {}
+    norm_back_problem(const ridge_call *call, float *partial)
+        : norm_back_problem(in(call, NORM_BACK_X), in(call, NORM_BACK_DY),
+                            {(T *)ridge_data(&call->out[NORM_BACK_DX]), ridge_row_stride(&call->out[NORM_BACK_DX])},
+                            ridge_data(&call->in[NORM_BACK_GAMMA]), call->dim[NORM_BACK_ROWS],
+                            call->dim[NORM_BACK_COLS], (float)call->option[NORM_BACK_EPS], partial) {
+        wide = call->option[NORM_BACK_WIDE] > 0;
         if (call->option[NORM_BACK_HAS_SUM] > 0) dsum = in(call, NORM_BACK_DSUM);
     }
     static norm_back_matrix<const T> in(const ridge_call *call, int tensor) {
