@@ -30,6 +30,7 @@ int main(void) {
     e.ups = f / 128 * slices, e.rows = m;
     e.codes = codes_device, e.line = f, e.scales = scales_device, e.scales_line = f / 128;
     matmul_plan plan = matmul_whole(d, shape::K, 8);
+    e.last = plan.slices - 1;
     plan.pair = f;
     plan.m_tiles = (m + shape::M - 1) / shape::M, plan.n_tiles = f / shape::columns;
     constexpr int bytes = matmul_shared_bytes<shape, epilogue>;

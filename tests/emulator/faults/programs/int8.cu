@@ -1,5 +1,6 @@
 /* Products in int8 by gemm/int8.cuh. One pair of blocks takes all tiles, three of rows and two of columns with tails, and more slices
- * of K than stages; then an element a thread, of lines that end within a word. */
+ * of K than stages; then tiles of three shares of K, the last of which is shorter; then an element a thread, of lines that end within
+ * a word. */
 #include "gemm/int8.cuh"
 #include "program.h"
 
@@ -45,23 +46,35 @@ int main(void) {
     require(allow_shared((const void *)kernel, bytes), "cudaFuncSetAttribute");
     const ridge::launch_shape one = {dim3(shape::cluster), shape::threads, bytes, shape::cluster};
     if (ridge::launch_overlapping(kernel, one, 0, true, a_map, b_map, plan, e) != RIDGE_OK) return 2;
+    float *const shared = device_array<float>(m * n, NULL);
+    const gemm8_shares shares = {device_array<int>(3 * m * gemm8_share_line(n), NULL), 3};
+    const int8_product of_shares = {{(void *)a_device, m, k, line, 1},
+                                    {(void *)b_device, n, k, line, 1},
+                                    {shared, m, n, n, 1},
+                                    left_device,
+                                    right_device,
+                                    RIDGE_F32};
+    if (int8_by_tiles<INT8_narrow>(of_shares, 0, shares) != RIDGE_OK) return 2;
     const int8_element<float, true> element = {{a_device, line}, {b_device, line}, {elements, n},
                                                left_device,      right_device,     k};
     plain_kernel<<<dim3(1, m), plain_threads>>>(m, n, element);
 
     std::vector<__nv_bfloat16> of_tiles(m * n);
-    std::vector<float> of_elements(m * n);
+    std::vector<float> of_elements(m * n), of_parts(m * n);
     to_host(of_tiles.data(), tiles, of_tiles.size());
     to_host(of_elements.data(), elements, of_elements.size());
-    comparison by_tiles = {"tiles", 0.0}, by_elements = {"elements", 0.0};
+    to_host(of_parts.data(), shared, of_parts.size());
+    comparison by_tiles = {"tiles", 0.0}, by_shares = {"shares", 0.0}, by_elements = {"elements", 0.0};
     for (int i = 0; i < m; i++)
         for (int j = 0; j < n; j++) {
             int sum = 0;
             for (int d = 0; d < k; d++) sum += a[i * line + d] * b[j * line + d];
             const double want = (double)sum * left[i] * right[j];
             by_tiles.limit = 0x1.1p-8 * fabs(want), by_elements.limit = 0x1p-21 * fabs(want);
+            by_shares.limit = by_elements.limit;
+            by_shares.compare((double)of_parts[i * n + j], want, i, j);
             by_tiles.compare((double)__bfloat162float(of_tiles[i * n + j]), want, i, j);
             by_elements.compare((double)of_elements[i * n + j], want, i, j);
         }
-    return by_tiles.wrong + by_elements.wrong > 0;
+    return by_tiles.wrong + by_shares.wrong + by_elements.wrong > 0;
 }
