@@ -19,6 +19,7 @@ sys.path[:0] = [str(here.parents[2] / "python"), str(here.parent)]
 
 import ridge  # noqa: E402
 import tap  # noqa: E402
+import test_gpt  # noqa: E402
 
 try:
     import torch
@@ -393,4 +394,4 @@ class Modules(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    sys.exit(not tap.run(tap.tests_of([sys.modules[__name__]])))
+    sys.exit(not tap.run(tap.tests_of([sys.modules[__name__], test_gpt])))
