@@ -28,6 +28,10 @@ class Gpt(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             return json.loads(path.read_text())
 
+    def test_both_curves_agree_under_autocast(self):
+        curves = [side["losses"] for side in self.trained("--dtype", "bfloat16")["sides"].values()]
+        torch.testing.assert_close(*curves, atol=2e-2, rtol=0)  # a bfloat16's roundoff is 4e-3 of its value
+
     def test_both_curves_agree_and_fall(self):
         record = self.trained()
         curves = {name: side["losses"] for name, side in record["sides"].items()}
