@@ -19,6 +19,7 @@ sys.path[:0] = [str(here.parents[2] / "python"), str(here.parent)]
 
 import ridge  # noqa: E402
 import tap  # noqa: E402
+import test_again  # noqa: E402
 import test_autocast  # noqa: E402
 import test_gpt  # noqa: E402
 
@@ -225,4 +226,4 @@ class Modules(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    sys.exit(not tap.run(tap.tests_of([sys.modules[__name__], test_autocast, test_gpt])))
+    sys.exit(not tap.run(tap.tests_of([sys.modules[__name__], test_again, test_autocast, test_gpt])))

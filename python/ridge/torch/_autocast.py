@@ -30,7 +30,9 @@ def _cast(value, dtype):
     return value.to(dtype)
 
 
-def _kernel(operation, packet, device, arguments, outputs):
+def _kernel(operation, packet, device):
+    schema = packet.default._schema
+    arguments, outputs = [a.name for a in schema.arguments], [r.name for r in schema.returns]
     first, *rest = operation.like.split()
     float32 = operation.float32.split()
     excluded = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, _key(device)))
@@ -57,7 +59,7 @@ def _kernel(operation, packet, device, arguments, outputs):
     return run
 
 
-def register(library, operation, packet, arguments, outputs):
+def register(library, operation, packet):
     for device in DEVICES:
         if operation.like and _type_of(operation.like.split()[0], device, torch.bfloat16):
-            library.impl(operation.name, _kernel(operation, packet, device, arguments, outputs), _key(device))
+            library.impl(operation.name, _kernel(operation, packet, device), _key(device))

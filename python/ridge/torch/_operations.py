@@ -11,8 +11,7 @@ from typing import Callable, NamedTuple, Optional
 import torch
 
 from .. import _operations
-from .._context import Context
-from . import _autocast, _gradients
+from . import _autocast, _calls, _gradients
 
 
 class Operation(NamedTuple):
@@ -211,60 +210,27 @@ OPERATIONS = (
 _library = torch.library.Library("ridge", "DEF")
 
 
-# ---- where calls run -------------------------------------------------------------------------------------------------
-class _Nowhere:
-    """A context that runs nothing: what is left of an operation is its outputs, whose shapes are then known."""
-
-    @staticmethod
-    def apply(*_):
-        pass
-
-
-_contexts: dict = {}  # scratch memory is ordered by a stream: one for each
-
-
-def _context_for(tensor):
-    where = (tensor.device.index, torch.cuda.current_stream(tensor.device).cuda_stream) if tensor.is_cuda else None
-    context = _contexts.get(where)
-    return context or _contexts.setdefault(where, Context())
-
-
 # ---- registration ----------------------------------------------------------------------------------------------------
-def _whole(outputs, like):
-    """With an empty tensor for an output that is not made: schemas know no optional outputs."""
-    if not isinstance(outputs, tuple):
-        return outputs
-    return tuple(like.new_empty(0) if output is None else output for output in outputs)
-
-
-def _running(operation):
-    function = getattr(_operations, operation.name)
-
-    def run(first, *arguments):
-        return _whole(function(first, *arguments, context=_context_for(first)), first)
-
-    def run_nowhere(first, *arguments):
-        return _whole(function(first, *arguments, context=_Nowhere), first)
-
-    return run, run_nowhere
-
-
-def _autograd(operation, arguments, outputs):
+def _autograd(operation, schema):
     """(backward, setup_context) as torch.library.register_autograd takes them."""
-    saved = operation.saves.split()
-    constant = operation.constant.split()
+    arguments, outputs = [a.name for a in schema.arguments], [r.name for r in schema.returns]
+    saved, constant = operation.saves.split(), operation.constant.split()
+    places = {name: i for i, name in enumerate((*arguments, *outputs))}
+    saved_at, constant_at = [places[name] for name in saved], [places[name] for name in constant]
+    plain = [a.name for a in schema.arguments if "Tensor" not in str(a.type)]
+    plain_at = [places[name] for name in plain]
 
     def setup_context(ctx, inputs, output):
-        values = dict(zip(arguments, inputs))
-        made = dict(zip(outputs, output if isinstance(output, tuple) else (output,)))
-        ctx.save_for_backward(*[{**values, **made}[name] for name in saved])
-        ctx.mark_non_differentiable(*[made[name] for name in constant])
-        ctx.plain = {name: value for name, value in values.items() if not isinstance(value, torch.Tensor)}
+        values = (*inputs, *output) if isinstance(output, tuple) else (*inputs, output)
+        ctx.save_for_backward(*[values[i] for i in saved_at])
+        if constant_at:
+            ctx.mark_non_differentiable(*[values[i] for i in constant_at])
+        ctx.plain = [inputs[i] for i in plain_at]
 
     def backward(ctx, *gradients):
         if operation.gradient is None:
             raise NotImplementedError(f"ridge::{operation.name} has no gradient")
-        call = types.SimpleNamespace(**ctx.plain | dict(zip(saved, ctx.saved_tensors)))
+        call = types.SimpleNamespace(**dict(zip((*plain, *saved), (*ctx.plain, *ctx.saved_tensors))))
         given = [d.contiguous() for name, d in zip(outputs, gradients) if name not in constant]
         of_inputs = operation.gradient(call, *given)
         for name, needed in zip(arguments, ctx.needs_input_grad):
@@ -279,17 +245,16 @@ def _register(operation):
     """ridge::NAME, which is returned."""
     _library.define(operation.name + operation.schema, tags=(torch.Tag.pt2_compliant_tag,))
     name = f"ridge::{operation.name}"
-    run, run_nowhere = _running(operation)
-    _library.impl(operation.name, run, "CPU")
-    _library.impl(operation.name, run, "CUDA")
-    torch.library.register_fake(name, run_nowhere, lib=_library)
-    packet = getattr(torch.ops.ridge, operation.name)
+    function, packet = getattr(_operations, operation.name), getattr(torch.ops.ridge, operation.name)
     schema = packet.default._schema
-    names = [a.name for a in schema.arguments], [r.name for r in schema.returns]
-    backward, setup_context = _autograd(operation, *names)
+    kernels = _calls.kernels(function, schema)
+    torch.library.register_fake(name, kernels.pop("fake"), lib=_library)
+    for device, kernel in kernels.items():
+        _library.impl(operation.name, kernel, device)
+    backward, setup_context = _autograd(operation, schema)
     torch.library.register_autograd(name, backward, setup_context=setup_context, lib=_library)
-    _autocast.register(_library, operation, packet, *names)
-    packet.__doc__ = inspect.getdoc(getattr(_operations, operation.name))
+    _autocast.register(_library, operation, packet)
+    packet.__doc__ = inspect.getdoc(function)
     return packet
 
 

@@ -1,0 +1,80 @@
+"""Calls of ridge.torch like an earlier one, which skip what Python derives from shapes. test_torch.py runs it."""
+import unittest
+from unittest import mock
+
+try:
+    import torch
+except ImportError:
+    torch = None
+else:
+    import ridge.torch
+    from ridge.torch import _calls
+    from torch_samples import as_tuple, attention, rms_norm, samples, samples_without_gradient
+
+
+def fresh(value):
+    """Another tensor with other values, in the same strides."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    other = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
+    return other.copy_(torch.randn_like(value) if value.dtype == torch.float32 else value)
+
+
+@unittest.skipUnless(torch, "PyTorch is not installed")
+class Again(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(8)
+
+    def test_every_operation_is_kept(self):
+        """A third call, of other tensors, does not derive anything anew, and is right."""
+        for name, arguments, *_ in [*samples(), *samples_without_gradient()]:
+            with self.subTest(name), torch.no_grad():
+                op = getattr(ridge.torch, name)
+                op(*arguments)
+                others = [fresh(a.detach() if isinstance(a, torch.Tensor) else a) for a in arguments]
+                want = as_tuple(getattr(ridge, name)(*others))
+                with mock.patch.object(_calls, "_whole", side_effect=AssertionError("derived anew")):
+                    got = as_tuple(op(*others))
+                for g, w in zip(got, want):
+                    self.assertTrue(g.numel() == 0 if w is None else torch.equal(g.view(torch.uint8), w.view(torch.uint8)))
+
+    def test_tensors_given_twice_at_first(self):
+        q, k, v = (torch.randn(1, 2, 5, 8) for _ in "qkv")
+        ridge.torch.attention(q, q, q)
+        torch.testing.assert_close(ridge.torch.attention(q, k, v), attention(q, k, v))
+
+    def test_views_of_one_tensor_at_first(self):
+        q, k, v = torch.randn(2, 5, 3, 4, 8).transpose(1, 3).unbind(2)
+        ridge.torch.attention(q, k, v)
+        others = [torch.randn(2, 5, 3, 4, 8).transpose(1, 3).unbind(2)[i] for i in range(3)]
+        torch.testing.assert_close(ridge.torch.attention(*others), attention(*others))
+
+    def test_other_strides_types_and_options_are_other_calls(self):
+        x, gamma = torch.randn(6, 8), torch.randn(8)
+        ridge.torch.rms_norm(x, gamma)
+        for other in (torch.randn(6, 16)[:, :8], torch.randn(6, 24)[:, 8:16]):
+            torch.testing.assert_close(ridge.torch.rms_norm(other, gamma), rms_norm(other, gamma))
+        self.assertEqual(ridge.torch.rms_norm(x.bfloat16(), gamma).dtype, torch.bfloat16)
+        torch.testing.assert_close(ridge.torch.rms_norm(x, gamma, 0.5, "silu"), rms_norm(x, gamma, 0.5, "silu"))
+        q, sink = torch.randn(1, 2, 5, 8), torch.randn(2)
+        window = False, 0.0, (2, 0)
+        for more in ((False, 0.0, (1, 0)), window, (*window, 0.0, sink), (*window, 0.0, sink + 1)):
+            torch.testing.assert_close(ridge.torch.attention(q, q, q, *more), attention(q, q, q, *more))
+
+    def test_negated_views(self):
+        x, gamma = torch.randn(6, 8), torch.randn(8)
+        ridge.torch.rms_norm(x, gamma)
+        negated = torch._neg_view(x)
+        self.assertTrue(negated.is_neg())
+        torch.testing.assert_close(ridge.torch.rms_norm(negated, gamma), -rms_norm(x, gamma))
+
+    def test_faults_are_not_kept(self):
+        for _ in range(3):
+            with self.assertRaisesRegex(ridge.Error, "rms_norm"):
+                ridge.torch.rms_norm(torch.randn(2, 4), torch.randn(5))
+
+    def test_calls_that_are_kept_are_few(self):
+        gamma = torch.randn(8)
+        for rows in range(2 * _calls.MOST_CALLS):
+            x = torch.randn(rows + 1, 8)
+            torch.testing.assert_close(ridge.torch.rms_norm(x, gamma), rms_norm(x, gamma))
