@@ -78,3 +78,15 @@ class Again(unittest.TestCase):
         for rows in range(2 * _calls.MOST_CALLS):
             x = torch.randn(rows + 1, 8)
             torch.testing.assert_close(ridge.torch.rms_norm(x, gamma), rms_norm(x, gamma))
+
+    def test_streams_have_contexts_of_their_own(self):
+        """The kernel for a GPU, of a CPU's tensors and of streams that are invented."""
+        x, gamma, schema = torch.randn(6, 8), torch.randn(8), torch.ops.ridge.rms_norm.default._schema
+        current = iter([7, 7, 7, 8, 8, 7, 7])  # a first call asks twice
+        with mock.patch.object(_calls, "_current_stream", lambda tensor: next(current)):
+            kernel = _calls._kernel(ridge.rms_norm, schema, True)
+            for _ in range(4):
+                torch.testing.assert_close(kernel(x, gamma), rms_norm(x, gamma))
+        self.assertEqual(list(current), [7])
+        contexts = [_calls._contexts.pop((-1, stream)) for stream in (7, 8)]
+        self.assertEqual(len(set(map(id, contexts))), 2)

@@ -5,6 +5,7 @@ outputs that are constants to autograd, and the operations of PyTorch whose type
 derived: shapes of outputs are those that ridge.NAME makes.
 """
 import inspect
+import operator
 import types
 from typing import Callable, NamedTuple, Optional
 
@@ -211,21 +212,27 @@ _library = torch.library.Library("ridge", "DEF")
 
 
 # ---- registration ----------------------------------------------------------------------------------------------------
+def _picker(places):
+    """A function of a sequence: a tuple of what is at these places."""
+    if len(places) > 1:
+        return operator.itemgetter(*places)
+    return lambda values: tuple([values[i] for i in places])
+
+
 def _autograd(operation, schema):
     """(backward, setup_context) as torch.library.register_autograd takes them."""
     arguments, outputs = [a.name for a in schema.arguments], [r.name for r in schema.returns]
     saved, constant = operation.saves.split(), operation.constant.split()
     places = {name: i for i, name in enumerate((*arguments, *outputs))}
-    saved_at, constant_at = [places[name] for name in saved], [places[name] for name in constant]
     plain = [a.name for a in schema.arguments if "Tensor" not in str(a.type)]
-    plain_at = [places[name] for name in plain]
+    saved_of, constant_of, plain_of = (_picker([places[name] for name in names]) for names in (saved, constant, plain))
 
     def setup_context(ctx, inputs, output):
         values = (*inputs, *output) if isinstance(output, tuple) else (*inputs, output)
-        ctx.save_for_backward(*[values[i] for i in saved_at])
-        if constant_at:
-            ctx.mark_non_differentiable(*[values[i] for i in constant_at])
-        ctx.plain = [inputs[i] for i in plain_at]
+        ctx.save_for_backward(*saved_of(values))
+        if constant:
+            ctx.mark_non_differentiable(*constant_of(values))
+        ctx.plain = plain_of(inputs)
 
     def backward(ctx, *gradients):
         if operation.gradient is None:
