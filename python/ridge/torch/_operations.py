@@ -5,14 +5,12 @@ outputs that are constants to autograd, and the operations of PyTorch whose type
 derived: shapes of outputs are those that ridge.NAME makes.
 """
 import inspect
-import operator
-import types
 from typing import Callable, NamedTuple, Optional
 
 import torch
 
 from .. import _operations
-from . import _autocast, _calls, _gradients
+from . import _autocast, _autograd, _calls, _gradients
 
 
 class Operation(NamedTuple):
@@ -212,42 +210,6 @@ _library = torch.library.Library("ridge", "DEF")
 
 
 # ---- registration ----------------------------------------------------------------------------------------------------
-def _picker(places):
-    """A function of a sequence: a tuple of what is at these places."""
-    if len(places) > 1:
-        return operator.itemgetter(*places)
-    return lambda values: tuple([values[i] for i in places])
-
-
-def _autograd(operation, schema):
-    """(backward, setup_context) as torch.library.register_autograd takes them."""
-    arguments, outputs = [a.name for a in schema.arguments], [r.name for r in schema.returns]
-    saved, constant = operation.saves.split(), operation.constant.split()
-    places = {name: i for i, name in enumerate((*arguments, *outputs))}
-    plain = [a.name for a in schema.arguments if "Tensor" not in str(a.type)]
-    saved_of, constant_of, plain_of = (_picker([places[name] for name in names]) for names in (saved, constant, plain))
-
-    def setup_context(ctx, inputs, output):
-        values = (*inputs, *output) if isinstance(output, tuple) else (*inputs, output)
-        ctx.save_for_backward(*saved_of(values))
-        if constant:
-            ctx.mark_non_differentiable(*constant_of(values))
-        ctx.plain = plain_of(inputs)
-
-    def backward(ctx, *gradients):
-        if operation.gradient is None:
-            raise NotImplementedError(f"ridge::{operation.name} has no gradient")
-        call = types.SimpleNamespace(**dict(zip((*plain, *saved), (*ctx.plain, *ctx.saved_tensors))))
-        given = [d.contiguous() for name, d in zip(outputs, gradients) if name not in constant]
-        of_inputs = operation.gradient(call, *given)
-        for name, needed in zip(arguments, ctx.needs_input_grad):
-            if needed and name not in of_inputs:
-                raise NotImplementedError(f"ridge::{operation.name} has no gradient with respect to {name}")
-        return tuple(of_inputs.get(name) for name in arguments)
-
-    return backward, setup_context
-
-
 def _register(operation):
     """ridge::NAME, which is returned."""
     _library.define(operation.name + operation.schema, tags=(torch.Tag.pt2_compliant_tag,))
@@ -258,8 +220,7 @@ def _register(operation):
     torch.library.register_fake(name, kernels.pop("fake"), lib=_library)
     for device, kernel in kernels.items():
         _library.impl(operation.name, kernel, device)
-    backward, setup_context = _autograd(operation, schema)
-    torch.library.register_autograd(name, backward, setup_context=setup_context, lib=_library)
+    _autograd.register(_library, operation, packet.default)
     _autocast.register(_library, operation, packet)
     packet.__doc__ = inspect.getdoc(function)
     return packet
