@@ -9,6 +9,9 @@ except ImportError:
 else:
     import ridge.torch
     from ridge.torch import _calls
+    from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.utils._python_dispatch import TorchDispatchMode
     from torch_samples import as_tuple, attention, rms_norm, samples, samples_without_gradient
 
 
@@ -67,6 +70,29 @@ class Again(unittest.TestCase):
         negated = torch._neg_view(x)
         self.assertTrue(negated.is_neg())
         torch.testing.assert_close(ridge.torch.rms_norm(negated, gamma), -rms_norm(x, gamma))
+
+    def test_modes_and_transformations_see_the_operation(self):
+        """Though the kernel of plain tensors is called without asking PyTorch's dispatcher."""
+        x, gamma = torch.randn(6, 8), torch.randn(8)
+        want, seen = ridge.torch.rms_norm(x, gamma), []
+
+        class Mode(TorchDispatchMode):
+            def __torch_dispatch__(self, function, types, arguments=(), named=None):
+                seen.append(str(function))
+                return function(*arguments, **(named or {}))
+
+        with Mode():
+            ridge.torch.rms_norm(x, gamma)
+        self.assertEqual(seen, ["ridge.rms_norm.default"])
+        with FakeTensorMode() as fake:
+            made = ridge.torch.rms_norm(fake.from_tensor(x), fake.from_tensor(gamma))
+        self.assertIs(type(made), FakeTensor)
+        self.assertIn("ridge.rms_norm", make_fx(ridge.torch.rms_norm)(x, gamma).code)
+        each = torch.vmap(lambda row: ridge.torch.rms_norm(row[None], gamma)[0])
+        torch.testing.assert_close((each(x), ridge.torch.rms_norm(x, gamma)), (want, want))
+        with torch.inference_mode():
+            self.assertTrue(ridge.torch.rms_norm(x, gamma).is_inference())
+        self.assertFalse(ridge.torch.rms_norm(x, gamma).is_inference())
 
     def test_faults_are_not_kept(self):
         for _ in range(3):

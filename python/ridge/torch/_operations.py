@@ -220,7 +220,7 @@ def _register(operation):
     torch.library.register_fake(name, kernels.pop("fake"), lib=_library)
     for device, kernel in kernels.items():
         _library.impl(operation.name, kernel, device)
-    _autograd.register(_library, operation, packet.default)
+    _autograd.register(_library, operation, packet.default, kernels)
     _autocast.register(_library, operation, packet)
     packet.__doc__ = inspect.getdoc(function)
     return packet
