@@ -78,6 +78,11 @@ class Autocast(unittest.TestCase):
             self.types("cpu", dtype, lambda tensor: tensor)
 
     def test_types_on_a_gpu(self):
+        try:
+            with FakeTensorMode():
+                F.scaled_dot_product_attention(*[torch.empty(1, 1, 8, 8, device="cuda")] * 3)
+        except RuntimeError as error:  # PyTorch 2.6 asks for the driver
+            self.skipTest(str(error).splitlines()[0])
         for dtype in (torch.bfloat16, torch.float16):
             for given in (torch.float32, dtype):
 

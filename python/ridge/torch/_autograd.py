@@ -58,21 +58,29 @@ class _Direct(dict):
         sets = {device: torch._C.DispatchKeySet(_key_of(device)) for device in kernels}
         self.known = {sets[device].raw_repr(): kernel for device, kernel in kernels.items()}
 
-    def __missing__(self, keys):
-        behind = torch._C.DispatchKeySet.from_raw_repr(keys) & torch._C._after_autograd_keyset
-        self[keys] = self.known.get(behind.remove(_key_of("ADInplaceOrView")).raw_repr())
-        return self[keys]
+    def learn(self, keys):
+        behind = keys & torch._C._after_autograd_keyset
+        kernel = self.known.get(behind.remove(_key_of("ADInplaceOrView")).raw_repr())
+        return self.setdefault(keys.raw_repr(), kernel)
+
+
+def _any_requires_grad(*given):
+    return any(isinstance(value, torch.Tensor) and value.requires_grad for value in given)
 
 
 def register(library, operation, overload, kernels):
     """kernels: by device."""
     setup_context, backward = _functions(operation, overload._schema)
     defaults = tuple([argument.default_value for argument in overload._schema.arguments])
-    below, any_requires_grad = torch._C._AutoDispatchBelowAutograd, torch._C._any_requires_grad
+    below = torch._C._AutoDispatchBelowAutograd
+    any_requires_grad = getattr(torch._C, "_any_requires_grad", _any_requires_grad)  # PyTorch 2.6 has none
     after, redispatch, direct = torch._C._after_autograd_keyset, overload.redispatch, _Direct(kernels)
 
     def compute(keys, given):
-        kernel = direct[keys.raw_repr()]
+        try:
+            kernel = direct[keys.raw_repr()]
+        except KeyError:
+            kernel = direct.learn(keys)
         with below():
             return redispatch(keys & after, *given) if kernel is None else kernel(*given)
 
