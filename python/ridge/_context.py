@@ -17,15 +17,15 @@ class _Call:
     """A call as the library takes it. Once kept, it runs on any PyTorch tensors that differ in their addresses alone."""
 
     def __init__(self, context, target, variant, options, described, n_in, stream):
-        self._tensors = tensors = (DLTensor * len(described))(*[d.tensor for d in described])
+        self.tensors = tensors = (DLTensor * len(described))(*[d.tensor for d in described])
         self._described = described  # what the structures point to
         self._error = ErrorText()
-        self._apply = library().ridge_apply
-        self._arguments = (
-            context,
+        self.start = functools.partial(  # 0: well. Pointers are wrapped once: of other objects ctypes makes them each time
+            library().ridge_apply,
+            ctypes.c_void_p.from_param(context.value),
             target.encode(),
             variant.encode() if variant else None,
-            tensors,
+            ctypes.byref(tensors),
             n_in,
             ctypes.byref(tensors, n_in * ctypes.sizeof(DLTensor)),
             len(described) - n_in,
@@ -35,17 +35,20 @@ class _Call:
         self.stream = stream
 
     def keep(self):
-        self._tensors = list(self._tensors)  # views of the same structures, made once
+        self.tensors = list(self.tensors)  # views of the same structures, made once
         return self
 
     def move_to(self, arrays):
-        for tensor, array in zip(self._tensors, arrays):
+        for tensor, array in zip(self.tensors, arrays):
             if array is not None:
                 tensor.data = array.data_ptr()
 
     def run(self):
-        if self._apply(*self._arguments) != 0:
-            raise Error(self._error.text.decode())
+        if self.start() != 0:
+            self.refuse()
+
+    def refuse(self):
+        raise Error(self._error.text.decode())
 
 
 def _signature(target, variant, options, n_in, arrays):
@@ -67,15 +70,18 @@ def _signature(target, variant, options, n_in, arrays):
     return None if grad and _tensors.grad_enabled() else tuple(signature)
 
 
-def _stream_of(arrays):
-    """A function that says which stream is current on the PyTorch tensors' device; without any on a GPU, None."""
-    device = next((array.device for array in arrays if getattr(array, "is_cuda", False)), None)
-    if device is None:
-        return lambda: None
+def current_stream_on(device):
+    """A function that says which stream is PyTorch's current one on a GPU."""
     import torch
 
     raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # the public way takes microseconds
     return functools.partial(raw, device.index) if raw else lambda: torch.cuda.current_stream(device).cuda_stream
+
+
+def _stream_of(arrays):
+    """A function that says which stream is current on the PyTorch tensors' device; without any on a GPU, None."""
+    device = next((array.device for array in arrays if getattr(array, "is_cuda", False)), None)
+    return (lambda: None) if device is None else current_stream_on(device)
 
 
 def _check_call(target, variant, inputs, outputs, options):
@@ -138,6 +144,10 @@ class Context:
         `stream`: address of the CUDA stream to enqueue on; None: PyTorch's current one on the tensors' device.
         An input of None is not given, where the target can do without it.
         `options`: numbers in the order of the target's options, all of them; None: as the target says."""
+        self._run(target, inputs, outputs, variant, stream, options)
+
+    def _run(self, target, inputs, outputs, variant=None, stream=None, options=None):
+        """apply, and returns the call. Who holds `_lock` may give its tensors other addresses and run it again."""
         arrays = (*inputs, *outputs)
         options = None if options is None else tuple(map(float, options))
         signature = _signature(target, variant, options, len(inputs), arrays)
@@ -155,6 +165,7 @@ class Context:
             call.run()
             if is_new and signature:  # what was refused is not kept
                 self._keep(signature, call)
+            return call
 
     def _prepare(self, target, variant, inputs, outputs, stream, options):
         current = _stream_of((*inputs, *outputs))

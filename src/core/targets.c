@@ -63,7 +63,22 @@ const ridge_target *ridge_target_at(int i) {
     return i < ridge_target_count ? ridge_targets[i] : added[i - ridge_target_count];
 }
 
+/* Every call of an operation asks for its target by name. The build's are sorted, those of RIDGE_EXTRA_TARGETS aside. */
+static const ridge_target *find_sorted(const char *name) {
+    for (int low = 0, end = ridge_target_count; low < end;) {
+        const int middle = low + (end - low) / 2, order = strcmp(name, ridge_targets[middle]->name);
+        if (order == 0) return ridge_targets[middle];
+        if (order < 0)
+            end = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
 const ridge_target *ridge_target_find(const char *name) {
+    const ridge_target *sorted = find_sorted(name);
+    if (sorted) return sorted;
     for (int i = 0; i < ridge_target_total(); i++)
         if (strcmp(ridge_target_at(i)->name, name) == 0) return ridge_target_at(i);
     return NULL;

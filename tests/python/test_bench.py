@@ -12,8 +12,9 @@ here = pathlib.Path(__file__).resolve()
 sys.path[:0] = [str(here.parents[2] / "python"), str(here.parents[2] / "bench"), str(here.parent)]
 
 import tap  # noqa: E402
+import test_overhead  # noqa: E402
 import test_sides  # noqa: E402
 import test_sweep  # noqa: E402
 
 if __name__ == "__main__":
-    sys.exit(not tap.run(tap.tests_of([test_sweep, test_sides])))
+    sys.exit(not tap.run(tap.tests_of([test_sweep, test_sides, test_overhead])))

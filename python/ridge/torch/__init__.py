@@ -6,8 +6,12 @@
 
 Each is torch.ops.ridge.NAME as well. Attention and cross-entropy have the library's own backward; norms, softmax and
 products have one of PyTorch's operations. An operation without gradient says so when it is asked for one. No operation
-here takes out=, which autograd cannot record: ridge.NAME does, for tensors that do not require grad. On a GPU the work
-goes to PyTorch's current stream; each stream has a context of its own.
+here takes out=, which autograd cannot record: ridge.NAME does, for tensors that do not require grad.
+
+Under torch.autocast operands and results have the types of PyTorch's own operations: products and attention the lower
+one, norms, softmax and losses float32 where PyTorch's policy for the device says so.
+
+On a GPU the work goes to PyTorch's current stream; each stream has a context of its own.
 """
 from ._modules import Attention, FusedAddRMSNorm, LayerNorm, LinearCrossEntropyLoss, RMSNorm
 from ._operations import REGISTERED

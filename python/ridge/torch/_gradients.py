@@ -95,9 +95,9 @@ def gemm_epilogue(call, dd):
     if call.activation == "none":
         dz = dd
     else:
-        z = torch.ops.ridge.gemm_epilogue(
-            call.a, call.b, call.c, call.bias, call.row_bias, call.alpha, call.beta, "none", torch.float32
-        )
+        c = None if call.c is None else call.c.float()  # of the result's type
+        terms = c, call.bias, call.row_bias, call.alpha, call.beta
+        z = torch.ops.ridge.gemm_epilogue(call.a, call.b, *terms, "none", torch.float32)
         dz = _THROUGH_ACTIVATION[call.activation](dd.float(), z)
     return {
         **gemm(call, dz),

@@ -56,6 +56,9 @@ class FusedAddRMSNorm(RMSNorm):
         if rows is None or residual.shape != x.shape:
             total = x + residual
             return super().forward(total), total
+        if x.dtype != residual.dtype:  # the sum has the wider type, as PyTorch's
+            wide = torch.promote_types(x.dtype, residual.dtype)
+            rows, residual = rows.to(wide), residual.to(wide)
         gamma = _flat(self.weight, x, self.normalized_shape, 1)
         y, total = ops["add_rms_norm"](rows, _rows(residual, self.normalized_shape), gamma, self._eps())
         return y.reshape(x.shape), total.reshape(x.shape)

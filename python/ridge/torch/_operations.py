@@ -1,17 +1,16 @@
 """The one list of what is registered, and its registration as custom operations ridge::NAME of PyTorch.
 
 An operation has a schema, whose arguments are those of ridge.NAME, its gradient, the tensors that the gradient needs,
-and outputs that are constants to autograd. All else is derived: shapes of outputs are those that ridge.NAME makes.
+outputs that are constants to autograd, and the operations of PyTorch whose types it has under autocast. All else is
+derived: shapes of outputs are those that ridge.NAME makes.
 """
 import inspect
-import types
 from typing import Callable, NamedTuple, Optional
 
 import torch
 
 from .. import _operations
-from .._context import Context
-from . import _gradients
+from . import _autocast, _autograd, _calls, _gradients
 
 
 class Operation(NamedTuple):
@@ -20,6 +19,8 @@ class Operation(NamedTuple):
     saves: str = ""  # tensors, of inputs and outputs
     gradient: Optional[Callable] = None
     constant: str = ""  # outputs
+    like: str = ""  # PyTorch's operations that autocast treats it as: by the first its operands, by all its results
+    float32: str = ""  # inputs and outputs that are float32 whatever the others are
 
 
 _NORM = "float eps=1e-5, str activation='none'"
@@ -34,12 +35,19 @@ _EPILOGUE = (
     "ScalarType? dtype=None"
 )
 OPERATIONS = (
-    Operation("rms_norm", f"(Tensor x, Tensor gamma, {_NORM}) -> (Tensor y)", "x gamma", _gradients.norm),
+    Operation(
+        "rms_norm",
+        f"(Tensor x, Tensor gamma, {_NORM}) -> (Tensor y)",
+        "x gamma",
+        _gradients.norm,
+        like="rms_norm",
+    ),
     Operation(
         "layer_norm",
         f"(Tensor x, Tensor gamma, Tensor beta, {_NORM}) -> (Tensor y)",
         "x gamma beta",
         _gradients.norm,
+        like="layer_norm",
     ),
     Operation("rms_norm_backward", f"(Tensor x, Tensor gamma, Tensor dy, {_BESIDE}) -> (Tensor dx, Tensor dgamma)"),
     Operation(
@@ -51,24 +59,28 @@ OPERATIONS = (
         f"(Tensor x, Tensor residual, Tensor gamma, {_NORM}) -> (Tensor y, Tensor sum)",
         "gamma sum",
         _gradients.add_norm,
+        like="rms_norm",
     ),
     Operation(
         "add_layer_norm",
         f"(Tensor x, Tensor residual, Tensor gamma, Tensor beta, {_NORM}) -> (Tensor y, Tensor sum)",
         "gamma beta sum",
         _gradients.add_norm,
+        like="layer_norm",
     ),
     Operation(
         "scaled_softmax",
         "(Tensor x, float scale=1.0, int causal=0, bool log=False) -> (Tensor y)",
         "y",
         _gradients.scaled_softmax,
+        like="softmax.int",
     ),
     Operation(
         "masked_softmax",
         "(Tensor x, Tensor mask, float scale=1.0, bool log=False) -> (Tensor y)",
         "y",
         _gradients.masked_softmax,
+        like="softmax.int",
     ),
     Operation(
         "attention",
@@ -76,6 +88,8 @@ OPERATIONS = (
         "q k v sink slope out lse",
         _gradients.attention,
         constant="lse",
+        like="scaled_dot_product_attention",
+        float32="sink slope lse",
     ),
     Operation(
         "attention_backward",
@@ -85,10 +99,14 @@ OPERATIONS = (
     Operation(
         "attention_paged",
         f"(Tensor q, Tensor k, Tensor v, Tensor table, Tensor lengths, {_SEEN}) -> (Tensor out, Tensor lse)",
+        like="scaled_dot_product_attention",
+        float32="sink slope lse",
     ),
     Operation(
         "attention_varlen",
         f"(Tensor q, Tensor k, Tensor v, Tensor q_ends, Tensor k_ends, {_SEEN}) -> (Tensor out, Tensor lse)",
+        like="scaled_dot_product_attention",
+        float32="sink slope lse",
     ),
     Operation(
         "linear_cross_entropy",
@@ -96,6 +114,8 @@ OPERATIONS = (
         "x w b labels lse",
         _gradients.linear_cross_entropy,
         constant="lse",
+        like="linear",
+        float32="b loss lse",
     ),
     Operation(
         "linear_cross_entropy_backward",
@@ -112,23 +132,38 @@ OPERATIONS = (
         "(Tensor a, Tensor b, float alpha=1.0, ScalarType? dtype=None) -> (Tensor c)",
         "a b",
         _gradients.gemm,
+        like="matmul",
     ),
-    Operation("batched_gemm", "(Tensor a, Tensor b, float alpha=1.0) -> (Tensor c)", "a b", _gradients.gemm),
-    Operation("grouped_gemm", "(Tensor a, Tensor b, Tensor ends, float alpha=1.0) -> (Tensor c)"),
+    Operation("batched_gemm", "(Tensor a, Tensor b, float alpha=1.0) -> (Tensor c)", "a b", _gradients.gemm, like="matmul"),
+    Operation("grouped_gemm", "(Tensor a, Tensor b, Tensor ends, float alpha=1.0) -> (Tensor c)", like="matmul"),
     Operation(
         "gemm_epilogue",
         f"(Tensor a, Tensor b, {_EPILOGUE}) -> (Tensor d)",
         "a b c bias row_bias",
         _gradients.gemm_epilogue,
+        like="matmul",
     ),
-    Operation("linear_softmax", "(Tensor x, Tensor w, Tensor b) -> (Tensor y)", "x w b y", _gradients.linear_softmax),
+    Operation(
+        "linear_softmax",
+        "(Tensor x, Tensor w, Tensor b) -> (Tensor y)",
+        "x w b y",
+        _gradients.linear_softmax,
+        like="linear softmax.int",
+    ),
     Operation(
         "linear_norm_activation",
         "(Tensor x, Tensor w, Tensor b, Tensor gamma, Tensor beta) -> (Tensor y)",
         "x w b gamma beta",
         _gradients.linear_norm_activation,
+        like="linear layer_norm",
     ),
-    Operation("swiglu_ffn", "(Tensor x, Tensor w1, Tensor w2) -> (Tensor y)", "x w1 w2", _gradients.swiglu_ffn),
+    Operation(
+        "swiglu_ffn",
+        "(Tensor x, Tensor w1, Tensor w2) -> (Tensor y)",
+        "x w1 w2",
+        _gradients.swiglu_ffn,
+        like="linear",
+    ),
     Operation(
         "swiglu_ffn_backward",
         "(Tensor x, Tensor w1, Tensor w2, Tensor gates, Tensor dy) -> (Tensor dx, Tensor dw1, Tensor dw2)",
@@ -163,93 +198,31 @@ OPERATIONS = (
         "ScalarType? dtype=None) -> (Tensor c)",
     ),
     Operation("prune_2_4", "(Tensor x) -> (Tensor values, Tensor codes)"),
-    Operation("structured_sparsity", "(Tensor a, Tensor codes, Tensor b) -> (Tensor c)"),
+    Operation("structured_sparsity", "(Tensor a, Tensor codes, Tensor b) -> (Tensor c)", like="linear"),
     Operation(
         "structured_sparsity_ffn",
         "(Tensor x, Tensor w1, Tensor w1_codes, Tensor w2, Tensor w2_codes) -> (Tensor y)",
+        like="linear",
     ),
 )
 
 _library = torch.library.Library("ridge", "DEF")
 
 
-# ---- where calls run -------------------------------------------------------------------------------------------------
-class _Nowhere:
-    """A context that runs nothing: what is left of an operation is its outputs, whose shapes are then known."""
-
-    @staticmethod
-    def apply(*_):
-        pass
-
-
-_contexts: dict = {}  # scratch memory is ordered by a stream: one for each
-
-
-def _context_for(tensor):
-    where = (tensor.device.index, torch.cuda.current_stream(tensor.device).cuda_stream) if tensor.is_cuda else None
-    context = _contexts.get(where)
-    return context or _contexts.setdefault(where, Context())
-
-
 # ---- registration ----------------------------------------------------------------------------------------------------
-def _whole(outputs, like):
-    """With an empty tensor for an output that is not made: schemas know no optional outputs."""
-    if not isinstance(outputs, tuple):
-        return outputs
-    return tuple(like.new_empty(0) if output is None else output for output in outputs)
-
-
-def _running(operation):
-    function = getattr(_operations, operation.name)
-
-    def run(first, *arguments):
-        return _whole(function(first, *arguments, context=_context_for(first)), first)
-
-    def run_nowhere(first, *arguments):
-        return _whole(function(first, *arguments, context=_Nowhere), first)
-
-    return run, run_nowhere
-
-
-def _autograd(operation, arguments, outputs):
-    """(backward, setup_context) as torch.library.register_autograd takes them."""
-    saved = operation.saves.split()
-    constant = operation.constant.split()
-
-    def setup_context(ctx, inputs, output):
-        values = dict(zip(arguments, inputs))
-        made = dict(zip(outputs, output if isinstance(output, tuple) else (output,)))
-        ctx.save_for_backward(*[{**values, **made}[name] for name in saved])
-        ctx.mark_non_differentiable(*[made[name] for name in constant])
-        ctx.plain = {name: value for name, value in values.items() if not isinstance(value, torch.Tensor)}
-
-    def backward(ctx, *gradients):
-        if operation.gradient is None:
-            raise NotImplementedError(f"ridge::{operation.name} has no gradient")
-        call = types.SimpleNamespace(**ctx.plain | dict(zip(saved, ctx.saved_tensors)))
-        given = [d.contiguous() for name, d in zip(outputs, gradients) if name not in constant]
-        of_inputs = operation.gradient(call, *given)
-        for name, needed in zip(arguments, ctx.needs_input_grad):
-            if needed and name not in of_inputs:
-                raise NotImplementedError(f"ridge::{operation.name} has no gradient with respect to {name}")
-        return tuple(of_inputs.get(name) for name in arguments)
-
-    return backward, setup_context
-
-
 def _register(operation):
     """ridge::NAME, which is returned."""
     _library.define(operation.name + operation.schema, tags=(torch.Tag.pt2_compliant_tag,))
     name = f"ridge::{operation.name}"
-    run, run_nowhere = _running(operation)
-    _library.impl(operation.name, run, "CPU")
-    _library.impl(operation.name, run, "CUDA")
-    torch.library.register_fake(name, run_nowhere, lib=_library)
-    packet = getattr(torch.ops.ridge, operation.name)
+    function, packet = getattr(_operations, operation.name), getattr(torch.ops.ridge, operation.name)
     schema = packet.default._schema
-    backward, setup_context = _autograd(operation, [a.name for a in schema.arguments], [r.name for r in schema.returns])
-    torch.library.register_autograd(name, backward, setup_context=setup_context, lib=_library)
-    packet.__doc__ = inspect.getdoc(getattr(_operations, operation.name))
+    kernels = _calls.kernels(function, schema)
+    torch.library.register_fake(name, kernels.pop("fake"), lib=_library)
+    for device, kernel in kernels.items():
+        _library.impl(operation.name, kernel, device)
+    _autograd.register(_library, operation, packet.default, kernels)
+    _autocast.register(_library, operation, packet)
+    packet.__doc__ = inspect.getdoc(function)
     return packet
 
 
