@@ -40,6 +40,12 @@ def heads():
     return tuple(randn(1, 2, 8, 16) for _ in "qkv")
 
 
+def on(device, operand):
+    """There, of a type that all operations have on a GPU: attention has no float32."""
+    operand = operand.to(device)
+    return operand.bfloat16() if device == "cuda" and operand.dim() == 4 else operand
+
+
 def swiglu(x, w1, w2):
     gate, up = F.linear(x, w1).chunk(2, -1)
     return F.linear(F.silu(gate) * up, w2)
@@ -110,7 +116,7 @@ def host_us(call, operands, device):
 def measure(name, device, liger, rounds):
     """{side: µs of a call}. "empty, gradient" and "ridge, gradient": where autograd records the call."""
     make, eager, liger_name = CASES[name]
-    operands = [operand.to(device) for operand in make()]
+    operands = [on(device, operand) for operand in make()]
     recorded = [operands[0].clone().requires_grad_(), *operands[1:]]
     empty, ridge_s = empty_like(name, operands), getattr(ridge.torch, name)
     takes = {

@@ -21,7 +21,7 @@ class Parts(NamedTuple):
     norm: type  # module: (norm of sum, sum) of sum = x + residual
     attention: type  # module: of q, k and v [batch, heads, context, width of a head]
     ffn: Callable  # (silu(x g^T) (x u^T)) w2^T, w1 = g above u
-    loss: type  # module: mean cross-entropy of a linear layer
+    loss: Callable  # of x [tokens, width], w [vocabulary, width] and labels: the mean cross-entropy of x w^T
 
 
 # ---- PyTorch's -------------------------------------------------------------------------------------------------------
@@ -45,13 +45,22 @@ def swiglu_ffn(x, w1, w2):
     return F.linear(F.silu(gate) * up, w2)
 
 
+def loss(x, w, labels):
+    return F.cross_entropy(F.linear(x, w), labels)
+
+
+# ---- ridge's, where there is no module of that name ------------------------------------------------------------------
+def fused_loss(x, w, labels):
+    return ridge.torch.linear_cross_entropy(x, w, w.new_zeros(w.shape[0]), labels)[0].mean()
+
+
 PARTS = {
-    "torch": Parts(AddRMSNorm, Attention, swiglu_ffn, torch.nn.LinearCrossEntropyLoss),
+    "torch": Parts(AddRMSNorm, Attention, swiglu_ffn, loss),
     "ridge": Parts(
         ridge.torch.FusedAddRMSNorm,
         ridge.torch.Attention,
         ridge.torch.swiglu_ffn,
-        ridge.torch.LinearCrossEntropyLoss,
+        fused_loss,
     ),
 }
 
@@ -85,7 +94,7 @@ class GPT(torch.nn.Module):
         self.position = torch.nn.Parameter(torch.empty(size.context, size.width))
         self.blocks = torch.nn.ModuleList(Block(size, parts) for _ in range(size.layers))
         self.norm = parts.norm(size.width)
-        self.loss = parts.loss(size.width, size.vocabulary, bias=False)
+        self.head, self.loss = torch.nn.Parameter(torch.empty(size.vocabulary, size.width)), parts.loss
         for weight in self.parameters():
             if weight.dim() > 1:
                 torch.nn.init.normal_(weight, std=0.02)
@@ -95,4 +104,4 @@ class GPT(torch.nn.Module):
         residual = self.position.expand_as(x).contiguous()
         for block in self.blocks:
             x, residual = block(x, residual)
-        return self.loss(self.norm(x, residual)[0].flatten(0, 1), labels.flatten())
+        return self.loss(self.norm(x, residual)[0].flatten(0, 1), self.head, labels.flatten())
