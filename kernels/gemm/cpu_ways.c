@@ -18,6 +18,7 @@ static gemm_facts facts_of(const gemm_problem *g) {
 static ridge_plan plan(const ridge_way *way, const ridge_problem *p) {
     const gemm_way own = *(const gemm_way *)way->own;
     const gemm_problem g = gemm_problem_of(way, p);
+    if (g.dtype != RIDGE_F32) return (ridge_plan){.refusal = "for f32"};
     const gemm_facts facts = facts_of(&g);
     const double beats = gemm_way_beats(own, &facts), floats = gemm_operands(&facts) + gemm_results(&facts);
     const double slices = own == GEMM_WAY_BLOCKED ? ceil((double)g.k / GEMM_BLOCK_DEPTH) : 1;
@@ -37,11 +38,25 @@ static ridge_plan plan(const ridge_way *way, const ridge_problem *p) {
             own_                                                                                             \
         }                                                                                                    \
     }
-#define WAYS(number)                                                                                \
-    {                                                                                               \
-        WAY(number, GEMM_WAY_STREAM, "stream", "nothing is packed; B is read in row order"),        \
-            WAY(number, GEMM_WAY_DOTS, "dots", "vectors along K, B transposed slice by slice"),     \
-            WAY(number, GEMM_WAY_BLOCKED, "blocked", "a thread packs panels of its own block of B") \
-    }
-const ridge_way gemm_cpu_ways[GEMM_CPU_WAYS] = WAYS(GEMM_PLAIN);
-const ridge_way gemm_terms_cpu_ways[GEMM_CPU_WAYS] = WAYS(GEMM_WITH_TERMS);
+#define WAYS(number)                                                                        \
+    WAY(number, GEMM_WAY_STREAM, "stream", "nothing is packed; B is read in row order"),    \
+        WAY(number, GEMM_WAY_DOTS, "dots", "vectors along K, B transposed slice by slice"), \
+        WAY(number, GEMM_WAY_BLOCKED, "blocked", "a thread packs panels of its own block of B")
+
+const ridge_way gemm_cpu_ways[GEMM_CPU_WAYS] = {
+    WAYS(GEMM_PLAIN),
+#if defined(__x86_64__)
+    {.name = "pairs",
+     .idea = "bf16, pairs along K by vdpbf16ps",
+     .lacks = gemm_cpu_bf16_lacks,
+     .plan = gemm_cpu_bf16_plan,
+     .run = RIDGE_CPU_AVX512(gemm_cpu_bf16),
+     .own = &(const bool){true}},
+#endif
+    {.name = "widened",
+     .idea = "bf16, pairs along K widened to fp32 in registers",
+     .plan = gemm_cpu_bf16_plan,
+     .run = RIDGE_CPU(gemm_cpu_bf16),
+     .own = &(const bool){false}},
+};
+const ridge_way gemm_terms_cpu_ways[GEMM_TERMS_CPU_WAYS] = {WAYS(GEMM_WITH_TERMS)};

@@ -1,4 +1,4 @@
-/* C[m,n] = alpha A[m,k] B[k,n]      A, B, C row- or column-major; bf16, f16, tf32 or f32, sums in fp32, C as A or fp32
+/* C[m,n] = alpha A[m,k] B[k,n]      A, B, C row- or column-major; bf16, f32, on a GPU f16 and tf32; sums in fp32, C as A or fp32
  * 2 m n k FLOP; least traffic size(A) + size(B) + size(C). Compute-bound from about m = n = k = 600 on (H200, bf16). */
 #include <math.h>
 
@@ -35,6 +35,9 @@ static const ridge_case cases[] = {
     {.dim = {256, 256, 256}, .dtype = RIDGE_F32, .option = {1}},
     {.dim = {512, 512, 512}, .dtype = RIDGE_F32, .option = {1}, CPU},
     {.dim = {1024, 1024, 1024}, .dtype = RIDGE_F32, .option = {1}, CPU},
+    {.dim = {256, 256, 256}, .dtype = RIDGE_BF16, .option = {1}, CPU},
+    {.dim = {512, 512, 512}, .dtype = RIDGE_BF16, .option = {1}, CPU},
+    {.dim = {1024, 1024, 1024}, .dtype = RIDGE_BF16, .option = {1}, CPU},
     {.dim = {0, 5, 7}, .dtype = RIDGE_F32, .option = {1}, EDGE},
     {.dim = {1, 1, 1}, .dtype = RIDGE_F32, .option = {1}, EDGE},
     {.dim = {61, 97, 113}, .dtype = RIDGE_F32, .option = {-0.5}, EDGE},
@@ -43,6 +46,16 @@ static const ridge_case cases[] = {
     {.dim = {130, 131, 264}, .dtype = RIDGE_F32, .option = {1}, .column_major = A | B, EDGE},
     {.dim = {77, 18, 90}, .dtype = RIDGE_F32, .option = {1}, .column_major = C, EDGE},
     {.dim = {19, 150, 45}, .dtype = RIDGE_F32, .option = {3}, .column_major = A | B | C, EDGE},
+    {.dim = {0, 5, 7}, .dtype = RIDGE_BF16, .option = {1}, EDGE, CPU},
+    {.dim = {1, 1, 1}, .dtype = RIDGE_BF16, .option = {1}, EDGE, CPU},
+    {.dim = {61, 97, 113}, .dtype = RIDGE_BF16, .option = {-0.5}, EDGE, CPU},
+    {.dim = {65, 40, 129}, .dtype = RIDGE_BF16, .option = {2, 1}, .column_major = A, EDGE, CPU},
+    {.dim = {33, 70, 31}, .dtype = RIDGE_BF16, .option = {1}, .column_major = B, EDGE, CPU},
+    {.dim = {130, 131, 264}, .dtype = RIDGE_BF16, .option = {1}, .column_major = A | B, EDGE, CPU},
+    {.dim = {77, 18, 2090}, .dtype = RIDGE_BF16, .option = {1}, .column_major = C, EDGE, CPU}, /* slices of K */
+    {.dim = {150, 3, 45}, .dtype = RIDGE_BF16, .option = {3, 1}, .column_major = A | B | C, EDGE, CPU}, /* narrow */
+    {.dim = {151, 5, 67}, .dtype = RIDGE_BF16, .option = {1}, .column_major = A, EDGE, CPU},
+    {.dim = {5, 150, 66}, .dtype = RIDGE_BF16, .option = {1}, .column_major = B, EDGE, CPU},
     {.dim = {0, 8, 16}, .dtype = RIDGE_BF16, .option = {1}, EDGE, GPU},
     {.dim = {1, 8, 8}, .dtype = RIDGE_BF16, .option = {1}, EDGE, GPU},
     {.dim = {1, 1, 1}, .dtype = RIDGE_F16, .option = {1}, EDGE, GPU},

@@ -1,0 +1,159 @@
+/* gemm in bf16 on a CPU, where vdpbf16ps alone would be wrong: subnormal operands, sums below 2^-126, infinities and NaN.
+ * All values are powers of two or small multiples of one, so that every sum is exact. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "machine/identity/machine.h"
+#include "ridge/target.h"
+
+/* Several strips and panels of every instruction set, an odd K, more than a slice of it. */
+enum { M = 45, N = 70, K = 1091 };
+
+static uint16_t a[M * K], b[K * N];
+static float c[M * N];
+
+static uint16_t bf16_of(double v) {
+    const float f = (float)v;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    assert_true((double)f == v && (bits & 0xffff) == 0); /* needs no rounding */
+    return (uint16_t)(bits >> 16);
+}
+static double value_of(uint16_t v) {
+    const uint32_t bits = (uint32_t)v << 16;
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return (double)f;
+}
+
+/* Small integers times a power of two each. */
+static void fill(double of_a, double of_b) {
+    for (int e = 0; e < M * K; e++) a[e] = bf16_of(of_a * (e * 7 % 5 - 1));
+    for (int e = 0; e < K * N; e++) b[e] = bf16_of(of_b * (e * 11 % 7 - 2));
+}
+
+static DLTensor tensor(void *data, int64_t *shape, ridge_dtype dtype) {
+    return (DLTensor){
+        .data = data, .ndim = 2, .shape = shape, .dtype = ridge_dtype_to_dlpack(dtype), .device = {kDLCPU, 0}};
+}
+
+static void run(const ridge_variant *v, ridge_isa isa, double alpha) {
+    const ridge_target *target = ridge_target_find("gemm");
+    int64_t dim[RIDGE_MAX_RANK] = {M, N, K}, of_a[] = {M, K}, of_b[] = {K, N}, of_c[] = {M, N};
+    const DLTensor in[] = {tensor(a, of_a, RIDGE_BF16), tensor(b, of_b, RIDGE_BF16)};
+    const DLTensor out = tensor(c, of_c, RIDGE_F32);
+    const double option[RIDGE_MAX_OPTIONS] = {alpha, 1};
+    const ridge_case of = {.dim = {M, N, K}, .dtype = RIDGE_BF16, .option = {alpha, 1}};
+    const ridge_abilities here = {.isa = isa};
+    const size_t size = ridge_variant_dense_scratch(target, v, &of, &here, 1);
+    void *scratch = aligned_alloc(64, (size + 63) / 64 * 64 + 64);
+    assert_non_null(scratch);
+    memset(scratch, 0xff, size);
+    memset(c, 0xff, sizeof c);
+    const ridge_call call = {
+        .dim = dim, .dtype = RIDGE_BF16, .option = option, .in = in, .out = &out, .scratch = scratch};
+    assert_int_equal(ridge_variant_run(target, v, &here, &call), RIDGE_OK);
+    free(scratch);
+}
+
+/* NaN of either sign is one value. */
+static void compare(const char *name, ridge_isa isa, double alpha) {
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            double want = 0;
+            for (int k = 0; k < K; k++) want += value_of(a[i * K + k]) * value_of(b[k * N + j]);
+            want *= alpha;
+            const double got = (double)c[i * N + j];
+            if (!(got == want || (isnan(got) && isnan(want))))
+                fail_msg("%s %s: c[%d,%d] = %g, want %g", name, ridge_isa_name(isa), i, j, got, want);
+        }
+}
+
+/* Every variant and way in every instruction set that this machine has. */
+static void all_are_exact(double alpha) {
+    const ridge_target *target = ridge_target_find("gemm");
+    for (int v = 0; v < target->n_variants; v++)
+        for (int isa = 0; isa < RIDGE_ISA_COUNT; isa++) {
+            const ridge_variant *variant = &target->variants[v];
+            if (ridge_variant_backend(variant) != RIDGE_BACKEND_cpu || variant->role == RIDGE_PEER) continue;
+            if (!ridge_isa_supported((ridge_isa)isa)) continue;
+            if (variant->n_ways == 0) {
+                run(variant, (ridge_isa)isa, alpha);
+                compare(variant->name, (ridge_isa)isa, alpha);
+            }
+            for (int w = 0; w < variant->n_ways; w++) {
+                const ridge_variant one = ridge_variant_of_way(variant, &variant->ways[w], variant->ways[w].name);
+                const ridge_case of = {.dim = {M, N, K}, .dtype = RIDGE_BF16, .option = {alpha, 1}};
+                const ridge_abilities here = {.isa = (ridge_isa)isa};
+                if (ridge_variant_dense_obstacle(target, &one, &of, &here)) continue;
+                run(&one, (ridge_isa)isa, alpha);
+                compare(one.name, (ridge_isa)isa, alpha);
+            }
+        }
+}
+
+static void ordinary_products_are_exact(void **state) {
+    (void)state;
+    fill(1, 1), all_are_exact(1);
+    fill(0x1p-40, 0x1p60), all_are_exact(-0.5);
+}
+
+static void subnormal_operands_count(void **state) {
+    (void)state;
+    fill(0x1p-131, 0x1p100), all_are_exact(1);
+    fill(0x1p100, 0x1p-131), all_are_exact(1);
+    fill(1, 1);
+    for (int k = 0; k < K; k++) a[17 * K + k] = 0; /* a single one, in one row */
+    a[17 * K + K - 1] = bf16_of(0x1p-133);
+    b[(K - 1) * N + 69] = bf16_of(0x1p120);
+    all_are_exact(1);
+}
+
+static void tiny_products_count(void **state) {
+    (void)state;
+    fill(0x1p-70, 0x1p-70), all_are_exact(0x1p20); /* sums below 2^-126 */
+    fill(0x1p-56, 0x1p-56), all_are_exact(1);      /* the last exponents at which none can be */
+    fill(0x1p-60, 0x1p-66), all_are_exact(1);
+}
+
+/* (1 + 2^-7)^2 - (1 + 2^-6) = 2^-14, times 2^-112, the last exponents at which that is not subnormal, and the next. */
+static void sums_that_cancel_count(void **state) {
+    (void)state;
+    for (int below = 0; below < 2; below++) {
+        const double of_a = 0x1p-56, of_b = below ? 0x1p-57 : 0x1p-56;
+        memset(a, 0, sizeof a), memset(b, 0, sizeof b);
+        for (int i = 0; i < M; i++) a[i * K + 6] = bf16_of(of_a * (1 + 0x1p-7)), a[i * K + 900] = bf16_of(-of_a);
+        for (int j = 0; j < N; j++) {
+            b[6 * N + j] = bf16_of(of_b * (1 + 0x1p-7)), b[900 * N + j] = bf16_of(of_b * (1 + 0x1p-6));
+        }
+        all_are_exact(1);
+    }
+}
+
+static void infinities_and_nan_pass(void **state) {
+    (void)state;
+    fill(1, 1);
+    a[3 * K + 5] = 0x7f80, a[20 * K + K - 1] = 0xff80, a[31 * K] = 0x7fc0; /* infinities, NaN */
+    b[7 * N + 40] = 0x7f80, b[(K - 1) * N + 66] = 0xffc1;
+    all_are_exact(1);
+    fill(0x1p-131, 1); /* an infinity times a subnormal number is one */
+    for (int k = 0; k < K; k++)
+        for (int j = 0; j < N; j++) b[k * N + j] = 0x3f80;
+    for (int i = 0; i < M; i++) a[i * K + 4] = 1;
+    b[4 * N + 9] = 0x7f80, b[4 * N + 68] = 0xff80;
+    all_are_exact(1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ordinary_products_are_exact), cmocka_unit_test(subnormal_operands_count),
+        cmocka_unit_test(tiny_products_count),         cmocka_unit_test(sums_that_cancel_count),
+        cmocka_unit_test(infinities_and_nan_pass),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
