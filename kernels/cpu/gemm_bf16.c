@@ -1,8 +1,9 @@
-/* A product of gemm_bf16.h: all threads pack, then all multiply. */
+/* A product of gemm_bf16.h: all threads pack B, then each packs its blocks of A and multiplies. */
 #include "cpu/gemm_bf16.h"
 
 #include "cpu/gemm.h"
 #include "cpu/gemm_product.h"
+#include "cpu/vec_bf16.h"
 #include "quantize/rule.h"
 
 /* Below this many multiply-adds one thread finishes before a second one wakes up. */
@@ -11,80 +12,134 @@ static const double alone = 5e5;
 typedef struct work {
     const bf16_product *p;
     bf16_layout l;
-    bool native;
+    bool widened;
+    int64_t strips;
     char *scratch;
 } work;
 
 static int64_t least_int(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static int64_t row_of(const work *w, int64_t strip) { return gemm_cut(w->p->m, w->l.strips, strip); }
-static uint32_t *strip_of(const work *w, int64_t strip) {
-    return (uint32_t *)(void *)w->scratch + row_of(w, strip) * w->l.pairs + strip * BF16_STRIP_SLACK;
-}
+static int64_t row_of(const work *w, int64_t strip) { return gemm_cut(w->p->m, w->strips, strip); }
 static uint32_t *panel_of(const work *w, int64_t panel) {
-    return (uint32_t *)(void *)(w->scratch + w->l.b) + panel * GEMM_NR * w->l.pairs;
+    return (uint32_t *)(void *)w->scratch + panel * GEMM_NR * w->l.pairs;
 }
-/* Strips first. */
-static uint16_t *least_at(const work *w, int64_t i) { return (uint16_t *)(void *)(w->scratch + w->l.least) + i; }
+static uint16_t *least_of(const work *w, int64_t panel) {
+    return (uint16_t *)(void *)(w->scratch + w->l.least) + panel;
+}
 
-static void pack(void *arg, int rank, int size) {
+/* ---- packing B ---- */
+
+/* Several panels at once where columns lie side by side: longer pieces of B's rows. */
+static void pack_panels(void *arg, int rank, int size) {
     const work *w = arg;
     const bf16_product *p = w->p;
     int64_t begin, end;
-    ridge_share(w->l.strips, 1, rank, size, &begin, &end);
-    for (int64_t s = begin; s < end; s++) {
-        const int64_t i = row_of(w, s);
-        const int rows = (int)(row_of(w, s + 1) - i);
-        *least_at(w, s) = RIDGE_ISA_FN(bf16_pack)(&p->a, i, rows, rows, p->k, strip_of(w, s));
-    }
     ridge_share(w->l.panels, 1, rank, size, &begin, &end);
-    for (int64_t q = begin; q < end; q++) {
-        const int columns = (int)least_int(GEMM_NR, p->n - q * GEMM_NR);
-        *least_at(w, w->l.strips + q) =
-            RIDGE_ISA_FN(bf16_pack)(&p->b, q * GEMM_NR, columns, GEMM_NR, p->k, panel_of(w, q));
+    for (int64_t q = begin, next; q < end; q = next) {
+        const int64_t j = q * GEMM_NR, left = p->n - j;
+        next = q + 1;
+        if (p->b.depth != 1 && q + BF16_TOGETHER <= end && left >= BF16_TOGETHER * GEMM_NR) {
+            next = q + BF16_TOGETHER;
+            RIDGE_ISA_FN(bf16_pack_panels)(&p->b, j, p->k, panel_of(w, q));
+        } else {
+            RIDGE_ISA_FN(bf16_pack)
+            (&p->b, j, (int)least_int(GEMM_NR, left), GEMM_NR, p->k, panel_of(w, q));
+        }
+        for (int64_t i = q; i < next; i++)
+            *least_of(w, i) = RIDGE_ISA_FN(bf16_least)(panel_of(w, i), w->l.pairs * GEMM_NR);
+    }
+}
+
+/* ---- a block: strips [s0, s1) times panels [p0, p1), slice by slice ---- */
+
+typedef struct block {
+    int64_t s0, s1, p0, p1;
+    uint32_t *strips;                  /* of a slice */
+    float *sums;                       /* [panels][strips], rows of GEMM_NR each */
+    uint16_t least[BF16_BLOCK_STRIPS]; /* of the slices so far: a strip whose sums may be subnormal stays widened */
+} block;
+
+/* The pairs of a slice. */
+typedef struct slice {
+    int64_t first, pairs;
+    bool last;
+} slice;
+
+static uint32_t *strip_of(const block *b, int64_t strip) {
+    return b->strips + (strip - b->s0) * (GEMM_MR * BF16_SLICE + BF16_STRIP_SLACK);
+}
+
+static void pack_strips(const work *w, block *b, const slice *q) {
+    const bf16_product *p = w->p;
+    const int64_t d = 2 * q->first;
+    bf16_operand a = p->a;
+    a.at += d * a.depth;
+    for (int64_t s = b->s0; s < b->s1; s++) {
+        const int64_t i = row_of(w, s), rows = row_of(w, s + 1) - i;
+        uint32_t *const to = strip_of(b, s);
+        uint16_t *const least = &b->least[s - b->s0];
+        RIDGE_ISA_FN(bf16_pack)(&a, i, (int)rows, (int)rows, least_int(2 * q->pairs, p->k - d), to);
+        const uint16_t here = RIDGE_ISA_FN(bf16_least)(to, q->pairs * rows);
+        if (q->first == 0 || here < *least) *least = here;
     }
 }
 
 /* Whether vdpbf16ps flushes nothing: no operand is subnormal, and the exponents' sum is -112 at least. */
-static bool flushes_nothing(const work *w, int64_t strip, int64_t panel) {
-    const int a = (*least_at(w, strip) + 1) >> 7, b = (*least_at(w, w->l.strips + panel) + 1) >> 7;
+static bool flushes_nothing(uint16_t least_a, uint16_t least_b) {
+    const int a = (least_a + 1) >> 7, b = (least_b + 1) >> 7;
     return a >= 1 && b >= 1 && a + b >= 2 * 127 - 112;
 }
-
-/* A row's sums, times alpha, to C. */
-static void store_row(const bf16_product *p, int64_t i, int64_t j, int columns, const float *restrict sums) {
-    const int64_t at = i * p->c_row + j * p->c_column, apart = p->c_column;
-    float *restrict const wide = (float *)p->c + at, alpha = p->alpha;
-    uint16_t *restrict const narrow = (uint16_t *)p->c + at;
-    if (p->wide && apart == 1)
-        for (int e = 0; e < columns; e++) wide[e] = alpha * sums[e];
-    else if (p->wide)
-        for (int e = 0; e < columns; e++) wide[e * apart] = alpha * sums[e];
-    else if (apart == 1)
-        for (int e = 0; e < columns; e++) narrow[e] = rule_bf16(alpha * sums[e]);
-    else
-        for (int e = 0; e < columns; e++) narrow[e * apart] = rule_bf16(alpha * sums[e]);
+static void store_scattered(const bf16_product *p, int64_t at, int columns, const float *sums) {
+    for (int e = 0; e < columns; e++) {
+        const float c = p->alpha * sums[e];
+        if (p->wide)
+            ((float *)p->c)[at + e * p->c_column] = c;
+        else
+            ((uint16_t *)p->c)[at + e * p->c_column] = rule_bf16(c);
+    }
 }
 
-/* Strips [s0, s1) times a panel. */
-static void multiply_panel(const work *w, int64_t s0, int64_t s1, int64_t panel, float *sums) {
-    const int64_t slices = (w->l.pairs + BF16_SLICE - 1) / BF16_SLICE, j = panel * GEMM_NR;
+/* A row's sums, times alpha, to C. normal: no sum is subnormal. */
+static void store_row(const bf16_product *p, int64_t i, int64_t j, int columns, bool normal,
+                      const float *restrict sums) {
+    const int64_t at = i * p->c_row + j * p->c_column;
+    const float alpha = p->alpha;
+    float *restrict const wide = (float *)p->c + at;
+    uint16_t *restrict const narrow = (uint16_t *)p->c + at;
+    if (p->c_column != 1)
+        store_scattered(p, at, columns, sums);
+    else if (p->wide)
+        for (int e = 0; e < columns; e++) wide[e] = alpha * sums[e];
+    else if (VF_HAS_PAIRS && normal && columns == GEMM_NR && !(alpha > 1) && !(alpha < 1))
+        vf_narrow_store(narrow, vf_load(sums), vf_load(sums + VF_LANES));
+    else
+        for (int e = 0; e < columns; e++) narrow[e] = rule_bf16(alpha * sums[e]);
+}
+
+static void multiply_tile(const work *w, const block *b, const slice *q, int64_t strip, int64_t panel) {
+    const int64_t i = row_of(w, strip), rows = row_of(w, strip + 1) - i, j = panel * GEMM_NR;
+    const bool once = q->last && q->first == 0; /* then no other slice needs the sums */
+    const int64_t place = once ? 0 : (panel - b->p0) * (b->s1 - b->s0) + strip - b->s0;
+    const bf16_tile_args t = {.widened = w->widened || !flushes_nothing(b->least[strip - b->s0], *least_of(w, panel)),
+                              .mr = (int)rows,
+                              .add = q->first > 0,
+                              .pairs = q->pairs,
+                              .a = strip_of(b, strip),
+                              .b = panel_of(w, panel) + q->first * GEMM_NR,
+                              .c = b->sums + place * GEMM_MR * GEMM_NR};
+    RIDGE_ISA_FN(bf16_tile)(&t);
     const int columns = (int)least_int(GEMM_NR, w->p->n - j);
-    for (int64_t q = 0; q < slices; q++) {
-        const int64_t d = gemm_cut(w->l.pairs, slices, q), pairs = gemm_cut(w->l.pairs, slices, q + 1) - d;
-        for (int64_t s = s0; s < s1; s++) {
-            const int64_t i = row_of(w, s), rows = row_of(w, s + 1) - i;
-            const bf16_tile_args t = {.mr = (int)rows,
-                                      .nr = columns,
-                                      .native = w->native && flushes_nothing(w, s, panel),
-                                      .add = q > 0,
-                                      .pairs = pairs,
-                                      .a = strip_of(w, s) + d * rows,
-                                      .b = panel_of(w, panel) + d * GEMM_NR,
-                                      .c = slices == 1 ? sums : sums + (i - row_of(w, s0)) * GEMM_NR};
-            RIDGE_ISA_FN(bf16_tile)(&t);
-            for (int64_t r = 0; q == slices - 1 && r < rows; r++) store_row(w->p, i + r, j, columns, t.c + r * GEMM_NR);
-        }
+    for (int64_t r = 0; q->last && r < rows; r++) store_row(w->p, i + r, j, columns, !t.widened, t.c + r * GEMM_NR);
+}
+
+static void multiply_block(const work *w, block *b) {
+    const int64_t slices = (w->l.pairs + BF16_SLICE - 1) / BF16_SLICE;
+    for (int64_t i = 0; i < slices; i++) {
+        const int64_t first = gemm_cut(w->l.pairs, slices, i), end = gemm_cut(w->l.pairs, slices, i + 1);
+        const slice q = {first, end - first, i + 1 == slices};
+        pack_strips(w, b, &q);
+        for (int64_t panel = b->p0; panel < b->p1; panel++)
+            for (int64_t strip = b->s0; strip < b->s1; strip++) multiply_tile(w, b, &q, strip, panel);
     }
 }
 
@@ -92,34 +147,35 @@ static void multiply_panel(const work *w, int64_t s0, int64_t s1, int64_t panel,
 static void multiply(void *arg, int rank, int size) {
     const work *w = arg;
     const bool by_panel = w->p->n >= w->p->m;
-    int64_t s0 = 0, s1 = w->l.strips, p0 = 0, p1 = w->l.panels;
-    float *const sums = (float *)(void *)(w->scratch + w->l.sums) + rank * BF16_BLOCK_STRIPS * GEMM_MR * GEMM_NR;
+    int64_t s0 = 0, s1 = w->strips, p0 = 0, p1 = w->l.panels;
     ridge_share(by_panel ? p1 : s1, 1, rank, size, by_panel ? &p0 : &s0, by_panel ? &p1 : &s1);
     const int64_t blocks = (s1 - s0 + BF16_BLOCK_STRIPS - 1) / BF16_BLOCK_STRIPS;
-    for (int64_t b = 0; b < blocks; b++)
-        for (int64_t panel = p0; panel < p1; panel++)
-            multiply_panel(w, s0 + gemm_cut(s1 - s0, blocks, b), s0 + gemm_cut(s1 - s0, blocks, b + 1), panel, sums);
+    const int64_t bands = (p1 - p0 + BF16_BAND_PANELS - 1) / BF16_BAND_PANELS;
+    char *const own = w->scratch + w->l.b + (size_t)rank * w->l.thread;
+    block b = {.strips = (uint32_t *)(void *)own, .sums = (float *)(void *)(own + w->l.strips)};
+    for (int64_t band = 0; band < bands; band++) {
+        b.p0 = p0 + gemm_cut(p1 - p0, bands, band), b.p1 = p0 + gemm_cut(p1 - p0, bands, band + 1);
+        for (int64_t i = 0; i < blocks; i++) {
+            b.s0 = s0 + gemm_cut(s1 - s0, blocks, i), b.s1 = s0 + gemm_cut(s1 - s0, blocks, i + 1);
+            multiply_block(w, &b);
+        }
+    }
 }
 
 static bf16_product across(const bf16_product *p) {
-    return (bf16_product){.m = p->n,
-                          .n = p->m,
-                          .k = p->k,
-                          .a = p->b,
-                          .b = p->a,
-                          .c = p->c,
-                          .c_row = p->c_column,
-                          .c_column = p->c_row,
-                          .wide = p->wide,
-                          .alpha = p->alpha};
+    bf16_product t = *p;
+    t.m = p->n, t.n = p->m;
+    t.a = p->b, t.b = p->a;
+    t.c_row = p->c_column, t.c_column = p->c_row;
+    return t;
 }
 
-void RIDGE_ISA_FN(bf16_product)(const bf16_product *p, bool native, void *scratch, ridge_team *team) {
+void RIDGE_ISA_FN(bf16_product)(const bf16_product *p, bool widened, void *scratch, ridge_team *team) {
     const bf16_product made = bf16_is_across(p->m, p->n) ? across(p) : *p;
-    work w = {.p = &made, .native = native, .scratch = scratch};
+    work w = {.p = &made, .widened = widened, .strips = (made.m + GEMM_MR - 1) / GEMM_MR, .scratch = scratch};
     if ((double)p->m * (double)p->n * (double)p->k < alone) team = NULL;
-    w.l = bf16_layout_of(made.m, made.n, made.k, GEMM_ISA_OF(RIDGE_ISA), ridge_team_size(team));
-    ridge_team_run(team, pack, &w);
+    w.l = bf16_layout_of(made.n, made.k, GEMM_ISA_OF(RIDGE_ISA), ridge_team_size(team));
+    ridge_team_run(team, pack_panels, &w);
     ridge_team_run(team, multiply, &w);
 }
 

@@ -1,7 +1,8 @@
 /* Products of bf16 with sums in fp32: C[m, n] = alpha A[m, k] B[k, n], C in bf16 or fp32, operands of any order.
  *
- * All threads first pack both operands as pairs along K (vec_bf16.h), A into strips [pairs][mr], B into panels
- * [pairs][GEMM_NR]. Then they multiply, GEMM_MR x GEMM_NR sums in registers, by one of two tiles over the same panels:
+ * Operands are packed as 32-bit words: a pair of elements along K (vec_bf16.h). All threads first pack B into panels
+ * [pairs][GEMM_NR]. Then each has blocks of A, of which it packs a slice of K at a time into strips [pairs][mr], and
+ * multiplies it by all panels, GEMM_MR x GEMM_NR sums in registers, by one of two tiles:
  *
  *   pairs     vdpbf16ps: two multiply-adds an instruction
  *   widened   a multiply-add for each half of a pair, widened in registers: any processor, any operands
@@ -16,7 +17,7 @@
 #include "model/cpu_cost.h"
 #include "ridge/target.h"
 
-/* Element (i, d) of a line i (a row of A, a column of B) at depth d is at[i * line + d * depth]; line or depth is 1. */
+/* Element (i, d), of line i (a row of A, a column of B) at depth d, is at[i * line + d * depth]; line or depth is 1. */
 typedef struct bf16_operand {
     const uint16_t *at;
     int64_t line, depth;
@@ -31,56 +32,62 @@ typedef struct bf16_product {
     float alpha;
 } bf16_product;
 
-/* Where everything is in scratch, in bytes. */
-typedef struct bf16_layout {
-    int64_t pairs, strips, panels;
-    size_t b, least, sums, bytes; /* A is first */
-} bf16_layout;
-
+/* Tuned on a Zen 5 core with AVX-512. */
 enum {
-    BF16_SLICE = 512,      /* pairs of K between two visits of the same sums */
-    BF16_BLOCK_STRIPS = 9, /* strips of A that pass while a slice of a panel is in L1 or L2 */
+    BF16_SLICE = 256,      /* pairs of K between two visits of the same sums */
+    BF16_BLOCK_STRIPS = 9, /* strips of A, a slice of which stays in L2 while panels pass */
+    BF16_BAND_PANELS = 32, /* panels that a slice passes, for which sums are kept from slice to slice */
+    BF16_TOGETHER = 4,     /* panels that are packed at once */
     BF16_STRIP_SLACK = 16, /* words that packing may write past a strip */
-    BF16_NARROW = 16,      /* of fewer columns than this, and than rows, C^T = B^T A^T is made */
+    BF16_NARROW = 16,      /* with fewer columns than this, and than rows, C^T = B^T A^T is made */
 };
-
 static inline bool bf16_is_across(int64_t m, int64_t n) { return n < BF16_NARROW && n < m; }
 
-/* m, n: of the product that is made. */
-static inline bf16_layout bf16_layout_of(int64_t m, int64_t n, int64_t k, ridge_isa isa, int threads) {
+/* Scratch, in bytes: B's panels; for each thread a slice of strips and sums; the panels' least magnitudes. */
+typedef struct bf16_layout {
+    int64_t pairs, panels;
+    size_t b, strips, thread, least, bytes;
+} bf16_layout;
+
+/* n: of the product that is made. */
+static inline bf16_layout bf16_layout_of(int64_t n, int64_t k, ridge_isa isa, int threads) {
     const cpu_tile tile = cpu_tile_of(isa);
-    const int64_t columns = 2 * (int64_t)tile.lanes, rows = tile.rows;
-    bf16_layout l = {.pairs = (k + 1) / 2, .strips = (m + rows - 1) / rows, .panels = (n + columns - 1) / columns};
-    const size_t a = 4 * (size_t)(m * l.pairs + l.strips * BF16_STRIP_SLACK);
-    l.b = (a + 63) / 64 * 64;
-    l.sums = l.b + 4 * (size_t)(l.panels * columns * l.pairs);
-    l.sums = (l.sums + 63) / 64 * 64;
-    l.least = l.sums + 4 * (size_t)(BF16_BLOCK_STRIPS * rows * columns * threads);
-    l.bytes = l.least + sizeof(uint16_t) * (size_t)(l.strips + l.panels);
+    const int64_t rows = tile.rows, columns = 2 * (int64_t)tile.lanes, panels = (n + columns - 1) / columns;
+    const int64_t pairs = (k + 1) / 2, most = panels < BF16_BAND_PANELS ? panels : (int64_t)BF16_BAND_PANELS;
+    const int64_t band = pairs <= BF16_SLICE ? 1 : most;
+    bf16_layout l = {.pairs = pairs, .panels = panels};
+    l.b = (4 * (size_t)(panels * columns * pairs) + 63) / 64 * 64;
+    l.strips = 4 * (size_t)(BF16_BLOCK_STRIPS * (rows * BF16_SLICE + BF16_STRIP_SLACK));
+    l.thread = l.strips + 4 * (size_t)(BF16_BLOCK_STRIPS * rows * band * columns);
+    l.thread = (l.thread + 63) / 64 * 64;
+    l.least = l.b + l.thread * (size_t)threads;
+    l.bytes = l.least + sizeof(uint16_t) * (size_t)panels;
     return l;
 }
 
-#define BF16_DECLARE(isa)                                                                                 \
-    void bf16_product_##isa(const bf16_product *p, bool native, void *scratch, ridge_team *team);         \
-    /* Packs `lines` lines from `first` on, as [pairs][step], and returns their least magnitude but 0. */ \
-    uint16_t bf16_pack_##isa(const bf16_operand *o, int64_t first, int lines, int step, int64_t k, uint32_t *to);
+/* c[i, j] (+)= the products of mr rows and GEMM_NR columns; rows of c are GEMM_NR apart. */
+typedef struct bf16_tile_args {
+    bool widened, add;
+    int mr;
+    int64_t pairs;
+    const uint32_t *a, *b;
+    float *c;
+} bf16_tile_args;
+
+#define BF16_DECLARE(isa)                                                                                     \
+    void bf16_product_##isa(const bf16_product *p, bool widened, void *scratch, ridge_team *team);            \
+    void bf16_tile_##isa(const bf16_tile_args *t);                                                            \
+    /* Packs `lines` lines from `first` on, k elements deep, as [pairs][step]; zeros behind them. */          \
+    void bf16_pack_##isa(const bf16_operand *o, int64_t first, int lines, int step, int64_t k, uint32_t *to); \
+    /* Packs BF16_TOGETHER whole panels of lines that lie side by side. */                                    \
+    void bf16_pack_panels_##isa(const bf16_operand *o, int64_t first, int64_t k, uint32_t *to);               \
+    /* The least magnitude but 0 of n pairs, as bits of bf16 minus 1. */                                      \
+    uint16_t bf16_least_##isa(const uint32_t *pairs, int64_t n);
 RIDGE_ISA_LIST(BF16_DECLARE)
 #undef BF16_DECLARE
 
 #if defined(__x86_64__)
 bool bf16_has_pairs_avx512(void); /* whether the processor has vdpbf16ps */
 #endif
-
-/* c[i, j] (+)= the products of mr rows and of nr columns, up to GEMM_MR and GEMM_NR; rows of c are GEMM_NR apart. */
-typedef struct bf16_tile_args {
-    int mr, nr;
-    bool native, add;
-    int64_t pairs;
-    const uint32_t *a, *b;
-    float *c;
-} bf16_tile_args;
-#define BF16_DECLARE(isa) void bf16_tile_##isa(const bf16_tile_args *t);
-RIDGE_ISA_LIST(BF16_DECLARE)
-#undef BF16_DECLARE
 
 #endif

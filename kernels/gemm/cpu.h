@@ -18,7 +18,7 @@ enum { GEMM_BF16_CPU_WAYS = 2 };
 enum { GEMM_BF16_CPU_WAYS = 1 };
 #endif
 enum { GEMM_TERMS_CPU_WAYS = GEMM_WAY_COUNT, GEMM_CPU_WAYS = GEMM_WAY_COUNT + GEMM_BF16_CPU_WAYS };
-extern const ridge_way gemm_cpu_ways[GEMM_CPU_WAYS]; /* own: a gemm_way; of bf16: whether by vdpbf16ps */
+extern const ridge_way gemm_cpu_ways[GEMM_CPU_WAYS]; /* own: a gemm_way; of bf16: whether widened */
 extern const ridge_way gemm_terms_cpu_ways[GEMM_TERMS_CPU_WAYS];
 
 ridge_plan gemm_cpu_bf16_plan(const ridge_way *way, const ridge_problem *p);

@@ -51,12 +51,12 @@ const ridge_way gemm_cpu_ways[GEMM_CPU_WAYS] = {
      .lacks = gemm_cpu_bf16_lacks,
      .plan = gemm_cpu_bf16_plan,
      .run = RIDGE_CPU_AVX512(gemm_cpu_bf16),
-     .own = &(const bool){true}},
+     .own = &(const bool){false}},
 #endif
     {.name = "widened",
      .idea = "bf16, pairs along K widened to fp32 in registers",
      .plan = gemm_cpu_bf16_plan,
      .run = RIDGE_CPU(gemm_cpu_bf16),
-     .own = &(const bool){false}},
+     .own = &(const bool){true}},
 };
 const ridge_way gemm_terms_cpu_ways[GEMM_TERMS_CPU_WAYS] = {WAYS(GEMM_WITH_TERMS)};

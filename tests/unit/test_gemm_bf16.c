@@ -121,6 +121,19 @@ static void tiny_products_count(void **state) {
     fill(0x1p-60, 0x1p-66), all_are_exact(1);
 }
 
+/* Behind it are zeros alone, in other rows ordinary numbers. */
+static void subnormal_sums_stay(void **state) {
+    (void)state;
+    fill(1, 1);
+    for (int i = 0; i < M; i += 2)
+        for (int k = 0; k < K; k++) a[i * K + k] = k == 3 ? bf16_of(0x1p-70) : 0;
+    for (int i = 1; i < M; i += 2) a[i * K + 3] = 0;
+    for (int j = 0; j < N; j++) b[3 * N + j] = bf16_of(0x1p-70);
+    all_are_exact(1);
+    for (int i = 1; i < M; i += 2) memset(a + i * K, 0, K * sizeof *a);
+    all_are_exact(1);
+}
+
 /* (1 + 2^-7)^2 - (1 + 2^-6) = 2^-14, times 2^-112, the last exponents at which that is not subnormal, and the next. */
 static void sums_that_cancel_count(void **state) {
     (void)state;
@@ -153,7 +166,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ordinary_products_are_exact), cmocka_unit_test(subnormal_operands_count),
         cmocka_unit_test(tiny_products_count),         cmocka_unit_test(sums_that_cancel_count),
-        cmocka_unit_test(infinities_and_nan_pass),
+        cmocka_unit_test(infinities_and_nan_pass),     cmocka_unit_test(subnormal_sums_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
