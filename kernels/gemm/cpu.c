@@ -2,6 +2,7 @@
 #include "gemm/cpu.h"
 
 #include "cpu/gemm_bf16.h"
+#include "cpu/gemm_shared.h"
 #include "gemm/cpu_terms.h"
 #include "quantize/rule.h"
 
@@ -47,13 +48,25 @@ static bool changes(const gemm_cpu_terms *t) {
     return t->alpha > 1 || t->alpha < 1 || t->addend || t->bias || t->row_bias || t->function;
 }
 
-ridge_status RIDGE_ISA_FN(gemm_cpu_optimized)(const ridge_call *call) {
-    const gemm_product p = product_of(call);
-    gemm_cpu_terms t = terms_of(call, &p, call->way->number == GEMM_WITH_TERMS);
-    if (p.m == 0) return RIDGE_OK;
-    RIDGE_ISA_FN(gemm_product)(&p, *(const gemm_way *)call->way->own, call->scratch, call->team);
+/* What is made of the product of a way. */
+static ridge_status finish(const ridge_call *call, const gemm_product *p) {
+    gemm_cpu_terms t = terms_of(call, p, call->way->number == GEMM_WITH_TERMS);
     if (changes(&t)) ridge_team_run(call->team, add_terms, &t);
     return RIDGE_OK;
+}
+
+ridge_status RIDGE_ISA_FN(gemm_cpu_optimized)(const ridge_call *call) {
+    const gemm_product p = product_of(call);
+    if (p.m == 0) return RIDGE_OK;
+    RIDGE_ISA_FN(gemm_product)(&p, *(const gemm_way *)call->way->own, call->scratch, call->team);
+    return finish(call, &p);
+}
+
+ridge_status RIDGE_ISA_FN(gemm_cpu_shared)(const ridge_call *call) {
+    const gemm_product p = product_of(call);
+    if (p.m == 0) return RIDGE_OK;
+    RIDGE_ISA_FN(gemm_shared)(&p, call->scratch, call->team);
+    return finish(call, &p);
 }
 
 /* Each row of C as sums of rows of B, which the compiler makes vectors of where they are contiguous. */

@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "cpu/gemm_shared.h"
 #include "gemm/cpu.h"
 #include "model/cpu_cost.h"
 
@@ -30,6 +31,19 @@ static ridge_plan plan(const ridge_way *way, const ridge_problem *p) {
         .traffic = {.read = gemm_bytes_read(&g) + written * (slices - 1) + again, .written = written * slices + again}};
 }
 
+static ridge_plan shared_plan(const ridge_way *way, const ridge_problem *p) {
+    const gemm_problem g = gemm_problem_of(way, p);
+    if (g.dtype != RIDGE_F32) return (ridge_plan){.refusal = "for f32"};
+    const gemm_facts facts = facts_of(&g);
+    const double again = way->number == GEMM_WITH_TERMS ? gemm_bytes_written(&g) : 0;
+    ridge_traffic traffic = gemm_shared_traffic(&facts);
+    traffic.read += again + g.more, traffic.written += again;
+    return (ridge_plan){
+        .us = cpu_cost_of(&p->here, gemm_shared_beats(&facts), gemm_operands(&facts) + gemm_results(&facts)),
+        .scratch = gemm_shared_scratch(g.m, g.n, g.k, facts.threads),
+        .traffic = traffic};
+}
+
 /* number: see problem.h. */
 #define WAY(number_, own_, name_, idea_)                                                                     \
     {                                                                                                        \
@@ -38,10 +52,15 @@ static ridge_plan plan(const ridge_way *way, const ridge_problem *p) {
             own_                                                                                             \
         }                                                                                                    \
     }
+#define SHARED(number_)                                                                               \
+    {                                                                                                 \
+        .name = "shared", .idea = "threads pack B together and share all of it", .plan = shared_plan, \
+        .run = RIDGE_CPU(gemm_cpu_shared), .number = number_                                          \
+    }
 #define WAYS(number)                                                                        \
     WAY(number, GEMM_WAY_STREAM, "stream", "nothing is packed; B is read in row order"),    \
         WAY(number, GEMM_WAY_DOTS, "dots", "vectors along K, B transposed slice by slice"), \
-        WAY(number, GEMM_WAY_BLOCKED, "blocked", "a thread packs panels of its own block of B")
+        WAY(number, GEMM_WAY_BLOCKED, "blocked", "a thread packs panels of its own block of B"), SHARED(number)
 
 const ridge_way gemm_cpu_ways[GEMM_CPU_WAYS] = {
     WAYS(GEMM_PLAIN),
