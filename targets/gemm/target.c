@@ -6,7 +6,10 @@
 #include "gemm/library.h"
 #include "gemm/ways.h"
 #include "model/matmul_target.h"
+#include "peer.h"
 #include "peer/cublaslt.h"
+#include "peer/onednn.h"
+#include "peer/openblas.h"
 
 enum { A = 1u << GEMM_A, B = 1u << GEMM_B, C = 1u << GEMM_C };
 #define GPU MATMUL_GPU
@@ -138,6 +141,22 @@ static const ridge_variant variants[] = {
      .idea = "results in registers, operands packed where it pays",
      .ways = gemm_cpu_ways,
      .n_ways = GEMM_CPU_WAYS},
+    {.name = "cpu/onednn",
+     .role = RIDGE_PEER,
+     .idea = "oneDNN's matmul, f32 and bf16",
+     .run = RIDGE_ANY_ISA(gemm_onednn),
+     .unavailable = gemm_onednn_unavailable,
+     .prepare = gemm_onednn_prepare,
+     .arithmetic = gemm_onednn_arithmetic,
+     .release = onednn_matmul_destroy,
+     .own_threads = true},
+    {.name = "cpu/openblas",
+     .role = RIDGE_PEER,
+     .idea = "cblas_sgemm",
+     .run = RIDGE_ANY_ISA(gemm_openblas),
+     .unavailable = gemm_openblas_unavailable,
+     .prepare = openblas_prepare,
+     .own_threads = true},
     {.name = "cuda/baseline",
      .role = RIDGE_BASELINE,
      .idea = "cuBLASLt, the quickest of its algorithms",
