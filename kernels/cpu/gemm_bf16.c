@@ -46,7 +46,8 @@ static void pack_panels(void *arg, int rank, int size) {
             (&p->b, j, (int)least_int(GEMM_NR, left), GEMM_NR, p->k, panel_of(w, q));
         }
         for (int64_t i = q; i < next; i++)
-            *least_of(w, i) = RIDGE_ISA_FN(bf16_least)(panel_of(w, i), w->l.pairs * GEMM_NR);
+            *least_of(w, i) =
+                RIDGE_ISA_FN(bf16_least)((const uint16_t *)(void *)panel_of(w, i), 2 * w->l.pairs * GEMM_NR);
     }
 }
 
@@ -69,17 +70,30 @@ static uint32_t *strip_of(const block *b, int64_t strip) {
     return b->strips + (strip - b->s0) * (GEMM_MR * BF16_SLICE + BF16_STRIP_SLACK);
 }
 
-static void pack_strips(const work *w, block *b, const slice *q) {
+/* Rows a multiple of 4 KiB apart share a set of L1. */
+static bool packs_a(const bf16_product *p) { return p->a.depth != 1 || p->k % 2 != 0 || p->a.line % 2048 == 0; }
+
+/* The least magnitude of a strip in a slice, which is packed or not. */
+static uint16_t take_strip(const work *w, const block *b, const slice *q, int64_t strip) {
     const bf16_product *p = w->p;
-    const int64_t d = 2 * q->first;
-    bf16_operand a = p->a;
-    a.at += d * a.depth;
+    const int64_t i = row_of(w, strip), rows = row_of(w, strip + 1) - i, d = 2 * q->first;
+    const bf16_operand a = {p->a.at + d * p->a.depth, p->a.line, p->a.depth};
+    uint16_t least = UINT16_MAX;
+    if (packs_a(p)) {
+        RIDGE_ISA_FN(bf16_pack)(&a, i, (int)rows, (int)rows, least_int(2 * q->pairs, p->k - d), strip_of(b, strip));
+        return RIDGE_ISA_FN(bf16_least)((const uint16_t *)(void *)strip_of(b, strip), 2 * q->pairs * rows);
+    }
+    for (int64_t r = i; r < i + rows; r++) {
+        const uint16_t here = RIDGE_ISA_FN(bf16_least)(a.at + r * a.line, 2 * q->pairs);
+        if (here < least) least = here;
+    }
+    return least;
+}
+
+static void take_strips(const work *w, block *b, const slice *q) {
     for (int64_t s = b->s0; s < b->s1; s++) {
-        const int64_t i = row_of(w, s), rows = row_of(w, s + 1) - i;
-        uint32_t *const to = strip_of(b, s);
+        const uint16_t here = take_strip(w, b, q, s);
         uint16_t *const least = &b->least[s - b->s0];
-        RIDGE_ISA_FN(bf16_pack)(&a, i, (int)rows, (int)rows, least_int(2 * q->pairs, p->k - d), to);
-        const uint16_t here = RIDGE_ISA_FN(bf16_least)(to, q->pairs * rows);
         if (q->first == 0 || here < *least) *least = here;
     }
 }
@@ -89,6 +103,8 @@ static bool flushes_nothing(uint16_t least_a, uint16_t least_b) {
     const int a = (least_a + 1) >> 7, b = (least_b + 1) >> 7;
     return a >= 1 && b >= 1 && a + b >= 2 * 127 - 112;
 }
+/* ---- storing ---- */
+
 static void store_scattered(const bf16_product *p, int64_t at, int columns, const float *sums) {
     for (int e = 0; e < columns; e++) {
         const float c = p->alpha * sums[e];
@@ -99,10 +115,8 @@ static void store_scattered(const bf16_product *p, int64_t at, int columns, cons
     }
 }
 
-/* A row's sums, times alpha, to C. normal: no sum is subnormal. */
-static void store_row(const bf16_product *p, int64_t i, int64_t j, int columns, bool normal,
-                      const float *restrict sums) {
-    const int64_t at = i * p->c_row + j * p->c_column;
+/* A row's sums, times alpha, to C. */
+static void store_row(const bf16_product *p, int64_t at, int columns, const float *restrict sums) {
     const float alpha = p->alpha;
     float *restrict const wide = (float *)p->c + at;
     uint16_t *restrict const narrow = (uint16_t *)p->c + at;
@@ -110,26 +124,39 @@ static void store_row(const bf16_product *p, int64_t i, int64_t j, int columns, 
         store_scattered(p, at, columns, sums);
     else if (p->wide)
         for (int e = 0; e < columns; e++) wide[e] = alpha * sums[e];
-    else if (VF_HAS_PAIRS && normal && columns == GEMM_NR && !(alpha > 1) && !(alpha < 1))
-        vf_narrow_store(narrow, vf_load(sums), vf_load(sums + VF_LANES));
     else
         for (int e = 0; e < columns; e++) narrow[e] = rule_bf16(alpha * sums[e]);
 }
 
+/* normal: no sum is subnormal. */
+static void store_tile(const bf16_product *p, int64_t i, int64_t rows, int64_t j, bool normal, const float *sums) {
+    const int columns = (int)least_int(GEMM_NR, p->n - j);
+    const bool scaled = p->alpha > 1 || p->alpha < 1, whole = columns == GEMM_NR && p->c_column == 1;
+    int64_t at = i * p->c_row + j * p->c_column;
+    if (VF_HAS_PAIRS && normal && whole && !p->wide && !scaled)
+        for (int64_t r = 0; r < rows; r++, at += p->c_row, sums += GEMM_NR)
+            vf_narrow_store((uint16_t *)p->c + at, vf_load(sums), vf_load(sums + VF_LANES));
+    else
+        for (int64_t r = 0; r < rows; r++, at += p->c_row, sums += GEMM_NR) store_row(p, at, columns, sums);
+}
+
+/* ---- multiplying ---- */
+
 static void multiply_tile(const work *w, const block *b, const slice *q, int64_t strip, int64_t panel) {
-    const int64_t i = row_of(w, strip), rows = row_of(w, strip + 1) - i, j = panel * GEMM_NR;
-    const bool once = q->last && q->first == 0; /* then no other slice needs the sums */
+    const int64_t i = row_of(w, strip), rows = row_of(w, strip + 1) - i;
+    const bool packed = packs_a(w->p), once = q->last && q->first == 0; /* then no other slice needs the sums */
     const int64_t place = once ? 0 : (panel - b->p0) * (b->s1 - b->s0) + strip - b->s0;
-    const bf16_tile_args t = {.widened = w->widened || !flushes_nothing(b->least[strip - b->s0], *least_of(w, panel)),
-                              .mr = (int)rows,
-                              .add = q->first > 0,
-                              .pairs = q->pairs,
-                              .a = strip_of(b, strip),
-                              .b = panel_of(w, panel) + q->first * GEMM_NR,
-                              .c = b->sums + place * GEMM_MR * GEMM_NR};
+    const bf16_tile_args t = {
+        .widened = w->widened || !flushes_nothing(b->least[strip - b->s0], *least_of(w, panel)),
+        .mr = (int)rows,
+        .add = q->first > 0,
+        .pairs = q->pairs,
+        .a = packed ? (const void *)strip_of(b, strip) : w->p->a.at + i * w->p->a.line + 2 * q->first,
+        .a_row = packed ? 0 : w->p->a.line * 2,
+        .b = panel_of(w, panel) + q->first * GEMM_NR,
+        .c = b->sums + place * GEMM_MR * GEMM_NR};
     RIDGE_ISA_FN(bf16_tile)(&t);
-    const int columns = (int)least_int(GEMM_NR, w->p->n - j);
-    for (int64_t r = 0; q->last && r < rows; r++) store_row(w->p, i + r, j, columns, !t.widened, t.c + r * GEMM_NR);
+    if (q->last) store_tile(w->p, i, rows, panel * GEMM_NR, !t.widened, t.c);
 }
 
 static void multiply_block(const work *w, block *b) {
@@ -137,7 +164,7 @@ static void multiply_block(const work *w, block *b) {
     for (int64_t i = 0; i < slices; i++) {
         const int64_t first = gemm_cut(w->l.pairs, slices, i), end = gemm_cut(w->l.pairs, slices, i + 1);
         const slice q = {first, end - first, i + 1 == slices};
-        pack_strips(w, b, &q);
+        take_strips(w, b, &q);
         for (int64_t panel = b->p0; panel < b->p1; panel++)
             for (int64_t strip = b->s0; strip < b->s1; strip++) multiply_tile(w, b, &q, strip, panel);
     }

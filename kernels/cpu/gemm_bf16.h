@@ -1,8 +1,9 @@
 /* Products of bf16 with sums in fp32: C[m, n] = alpha A[m, k] B[k, n], C in bf16 or fp32, operands of any order.
  *
  * Operands are packed as 32-bit words: a pair of elements along K (vec_bf16.h). All threads first pack B into panels
- * [pairs][GEMM_NR]. Then each has blocks of A, of which it packs a slice of K at a time into strips [pairs][mr], and
- * multiplies it by all panels, GEMM_MR x GEMM_NR sums in registers, by one of two tiles:
+ * [pairs][GEMM_NR]. Then each has blocks of A, and multiplies a slice of K of one at a time by all panels, GEMM_MR x
+ * GEMM_NR sums in registers. It reads pairs of A's rows where they lie, or packs them into strips [pairs][mr] if they do not
+ * lie in rows of an even K, or share sets of L1. There are two tiles:
  *
  *   pairs     vdpbf16ps: two multiply-adds an instruction
  *   widened   a multiply-add for each half of a pair, widened in registers: any processor, any operands
@@ -70,7 +71,9 @@ typedef struct bf16_tile_args {
     bool widened, add;
     int mr;
     int64_t pairs;
-    const uint32_t *a, *b;
+    const void *a;
+    int64_t a_row; /* bytes between A's rows where they lie; 0: a strip */
+    const uint32_t *b;
     float *c;
 } bf16_tile_args;
 
@@ -81,8 +84,8 @@ typedef struct bf16_tile_args {
     void bf16_pack_##isa(const bf16_operand *o, int64_t first, int lines, int step, int64_t k, uint32_t *to); \
     /* Packs BF16_TOGETHER whole panels of lines that lie side by side. */                                    \
     void bf16_pack_panels_##isa(const bf16_operand *o, int64_t first, int64_t k, uint32_t *to);               \
-    /* The least magnitude but 0 of n pairs, as bits of bf16 minus 1. */                                      \
-    uint16_t bf16_least_##isa(const uint32_t *pairs, int64_t n);
+    /* The least magnitude but 0 of n elements, as bits of bf16 minus 1. */                                   \
+    uint16_t bf16_least_##isa(const uint16_t *v, int64_t n);
 RIDGE_ISA_LIST(BF16_DECLARE)
 #undef BF16_DECLARE
 

@@ -79,10 +79,9 @@ void RIDGE_ISA_FN(bf16_pack_panels)(const bf16_operand *o, int64_t first, int64_
 }
 
 /* Minus 1, zeros are the largest. */
-uint16_t RIDGE_ISA_FN(bf16_least)(const uint32_t *pairs, int64_t n) {
-    const uint16_t *v = (const uint16_t *)(const void *)pairs;
+uint16_t RIDGE_ISA_FN(bf16_least)(const uint16_t *v, int64_t n) {
     uint16_t least = UINT16_MAX;
-    for (int64_t i = 0; i < 2 * n; i++) {
+    for (int64_t i = 0; i < n; i++) {
         const uint16_t before = (uint16_t)((v[i] & 0x7fff) - 1);
         least = before < least ? before : least;
     }
