@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "machine/identity/machine.h"
+#include "ridge/ops.h"
 #include "ridge/target.h"
 
 /* Several strips and panels of every instruction set, more than a slice of K. It is odd, or one less: then rows of A are read
@@ -172,11 +173,33 @@ static void infinities_and_nan_pass(void **state) {
     all_are_exact(1);
 }
 
+/* ridge_gemm, with C in bf16 and in fp32. */
+static void the_operation_takes_both_results(void **state) {
+    static uint16_t narrow[M * N];
+    (void)state;
+    k_of = 4;
+    fill(1, 0.5);
+    int64_t of_a[] = {M, 4}, of_b[] = {4, N}, of_c[] = {M, N}, rows_of_a[] = {K, 1};
+    const DLTensor ta = tensor(a, of_a, rows_of_a, RIDGE_BF16), tb = tensor(b, of_b, NULL, RIDGE_BF16);
+    const DLTensor wide = tensor(c, of_c, NULL, RIDGE_F32), tc = tensor(narrow, of_c, NULL, RIDGE_BF16);
+    ridge_context *context = NULL;
+    assert_int_equal(ridge_context_create(2, &context, NULL), RIDGE_OK);
+    assert_int_equal(ridge_gemm(context, &ta, &tb, NULL, &wide, NULL), RIDGE_OK);
+    compare("wide", RIDGE_ISA_scalar, 1);
+    assert_int_equal(ridge_gemm(context, &ta, &tb, &(ridge_gemm_options){2}, &tc, NULL), RIDGE_OK);
+    for (int e = 0; e < M * N; e++) assert_true(value_of(narrow[e]) == 2 * (double)c[e]);
+    ridge_context_destroy(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ordinary_products_are_exact), cmocka_unit_test(subnormal_operands_count),
-        cmocka_unit_test(tiny_products_count),         cmocka_unit_test(sums_that_cancel_count),
-        cmocka_unit_test(infinities_and_nan_pass),     cmocka_unit_test(subnormal_sums_stay),
+        cmocka_unit_test(ordinary_products_are_exact),
+        cmocka_unit_test(subnormal_operands_count),
+        cmocka_unit_test(tiny_products_count),
+        cmocka_unit_test(sums_that_cancel_count),
+        cmocka_unit_test(infinities_and_nan_pass),
+        cmocka_unit_test(subnormal_sums_stay),
+        cmocka_unit_test(the_operation_takes_both_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
