@@ -39,7 +39,8 @@ gemm_split gemm_split_of(const gemm_facts *f) {
     if (longer < SIDE_LEAST * t && f->k >= DEEP * longer && f->k >= DEEP_LEAST * t && f->m * f->n <= GEMM_DEEP_RESULTS)
         return GEMM_SPLIT_DEPTH;
     if (longer < t) return GEMM_SPLIT_NONE;
-    return f->n > f->m ? GEMM_SPLIT_COLUMNS : GEMM_SPLIT_ROWS;
+    /* Of a square C the columns: then a thread reads its part of B alone, whose rows cost more misses than A's. */
+    return f->n >= f->m ? GEMM_SPLIT_COLUMNS : GEMM_SPLIT_ROWS;
 }
 
 /* ---- costs ---- */
