@@ -277,8 +277,9 @@ typedef struct ridge_gemm_options {
     double alpha; /* from -2^20 to 2^20 */
 } ridge_gemm_options;
 
-/* c = alpha a b        a: [m, k], b: [k, n], c: [m, n], each row- or column-major; f32, on a GPU also bf16 and f16, whose
- *                      c may be f32. Sums are in fp32; on a GPU those of 16-bit operands by tensor cores. */
+/* c = alpha a b        a: [m, k], b: [k, n], c: [m, n], each row- or column-major; f32, bf16 (GPU: f16 as well), in 16
+ *                      bits c may be f32. Sums are in fp32; those of 16-bit operands on a GPU by tensor cores, those of bf16
+ *                      on a CPU by vdpbf16ps where it is exact enough and the processor has it. */
 RIDGE_API ridge_status ridge_gemm(ridge_context *context, const DLTensor *a, const DLTensor *b,
                                   const ridge_gemm_options *options, const DLTensor *c, ridge_error *error);
 
@@ -303,7 +304,8 @@ typedef struct ridge_gemm_epilogue_options {
     int activation;
 } ridge_gemm_epilogue_options;
 
-/* d = activation(alpha a b + beta c + bias + row_bias)     a, b, d: as a, b, c of ridge_gemm; c: of d's shape and type;
+/* d = activation(alpha a b + beta c + bias + row_bias)     a, b, d: as a, b, c of ridge_gemm, bf16 on a GPU;
+ *                                                          c: of d's shape and type;
  *                                                          bias: [n], row_bias: [m], of a's type. c, bias and
  *                                                          row_bias may be NULL: not there. */
 RIDGE_API ridge_status ridge_gemm_epilogue(ridge_context *context, const DLTensor *a, const DLTensor *b,

@@ -1,7 +1,10 @@
-/* C = alpha A B in fp32, and f(alpha A B + beta C + bias), compiled once for each instruction set: see cpu.h. */
+/* C = alpha A B in fp32 or bf16, and f(alpha A B + beta C + bias), compiled once for each instruction set: see cpu.h. */
 #include "gemm/cpu.h"
 
+#include "cpu/gemm_bf16.h"
+#include "cpu/gemm_shared.h"
 #include "gemm/cpu_terms.h"
+#include "quantize/rule.h"
 
 static int64_t stride_of(const DLTensor *t, int dim) {
     if (t->shape[dim] <= 1 || !t->strides) return dim == 0 ? t->shape[1] : 1;
@@ -45,13 +48,25 @@ static bool changes(const gemm_cpu_terms *t) {
     return t->alpha > 1 || t->alpha < 1 || t->addend || t->bias || t->row_bias || t->function;
 }
 
-ridge_status RIDGE_ISA_FN(gemm_cpu_optimized)(const ridge_call *call) {
-    const gemm_product p = product_of(call);
-    gemm_cpu_terms t = terms_of(call, &p, call->way->number == GEMM_WITH_TERMS);
-    if (p.m == 0) return RIDGE_OK;
-    RIDGE_ISA_FN(gemm_product)(&p, *(const gemm_way *)call->way->own, call->scratch, call->team);
+/* What is made of the product of a way. */
+static ridge_status finish(const ridge_call *call, const gemm_product *p) {
+    gemm_cpu_terms t = terms_of(call, p, call->way->number == GEMM_WITH_TERMS);
     if (changes(&t)) ridge_team_run(call->team, add_terms, &t);
     return RIDGE_OK;
+}
+
+ridge_status RIDGE_ISA_FN(gemm_cpu_optimized)(const ridge_call *call) {
+    const gemm_product p = product_of(call);
+    if (p.m == 0) return RIDGE_OK;
+    RIDGE_ISA_FN(gemm_product)(&p, *(const gemm_way *)call->way->own, call->scratch, call->team);
+    return finish(call, &p);
+}
+
+ridge_status RIDGE_ISA_FN(gemm_cpu_shared)(const ridge_call *call) {
+    const gemm_product p = product_of(call);
+    if (p.m == 0) return RIDGE_OK;
+    RIDGE_ISA_FN(gemm_shared)(&p, call->scratch, call->team);
+    return finish(call, &p);
 }
 
 /* Each row of C as sums of rows of B, which the compiler makes vectors of where they are contiguous. */
@@ -75,7 +90,67 @@ static void loops(void *arg, int rank, int size) {
     }
 }
 
+/* ---- bf16 ---- */
+
+static bf16_product bf16_of(const ridge_call *call) {
+    const gemm_product p = product_of(call);
+    return (bf16_product){.m = p.m,
+                          .n = p.n,
+                          .k = p.k,
+                          .a = {(const uint16_t *)(const void *)p.a, p.a_row, p.a_depth},
+                          .b = {(const uint16_t *)(const void *)p.b, p.b_column, p.b_depth},
+                          .c = p.c,
+                          .c_row = p.c_row,
+                          .c_column = 1,
+                          .wide = call->option[GEMM_WIDE] > 0,
+                          .alpha = (float)call->option[GEMM_ALPHA]};
+}
+
+ridge_status RIDGE_ISA_FN(gemm_cpu_bf16)(const ridge_call *call) {
+    const bf16_product p = bf16_of(call);
+    if (p.m > 0) RIDGE_ISA_FN(bf16_product)(&p, *(const bool *)call->way->own, call->scratch, call->team);
+    return RIDGE_OK;
+}
+
+static float widened(uint16_t v) { return rule_float((uint32_t)v << 16); }
+
+/* As loops(), some columns at a time, whose sums are in fp32. */
+enum { COLUMNS = 256 };
+static void bf16_row(const bf16_product *p, int64_t i, int64_t j, int64_t columns) {
+    float sums[COLUMNS] = {0};
+    for (int64_t d = 0; d < p->k; d++) {
+        const float a = widened(p->a.at[i * p->a.line + d * p->a.depth]);
+        const uint16_t *b = p->b.at + j * p->b.line + d * p->b.depth;
+        if (p->b.line == 1)
+            for (int64_t e = 0; e < columns; e++) sums[e] += a * widened(b[e]);
+        else
+            for (int64_t e = 0; e < columns; e++) sums[e] += a * widened(b[e * p->b.line]);
+    }
+    for (int64_t e = 0; e < columns; e++) {
+        const float c = p->alpha * sums[e];
+        const int64_t at = i * p->c_row + j + e;
+        if (p->wide)
+            ((float *)p->c)[at] = c;
+        else
+            ((uint16_t *)p->c)[at] = rule_bf16(c);
+    }
+}
+static void bf16_loops(void *arg, int rank, int size) {
+    const bf16_product *p = arg;
+    int64_t begin, end;
+    ridge_share(p->m, 1, rank, size, &begin, &end);
+    for (int64_t i = begin; i < end; i++)
+        for (int64_t j = 0; j < p->n; j += COLUMNS) bf16_row(p, i, j, p->n - j < COLUMNS ? p->n - j : COLUMNS);
+}
+
+/* ---- baselines ---- */
+
 ridge_status RIDGE_ISA_FN(gemm_cpu_baseline)(const ridge_call *call) {
+    if (call->dtype == RIDGE_BF16) {
+        bf16_product p = bf16_of(call);
+        ridge_team_run(call->team, bf16_loops, &p);
+        return RIDGE_OK;
+    }
     const gemm_product p = product_of(call);
     gemm_cpu_terms t = terms_of(call, &p, false);
     ridge_team_run(call->team, loops, &t);

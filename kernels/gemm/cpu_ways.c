@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "cpu/gemm_shared.h"
 #include "gemm/cpu.h"
 #include "model/cpu_cost.h"
 
@@ -18,6 +19,7 @@ static gemm_facts facts_of(const gemm_problem *g) {
 static ridge_plan plan(const ridge_way *way, const ridge_problem *p) {
     const gemm_way own = *(const gemm_way *)way->own;
     const gemm_problem g = gemm_problem_of(way, p);
+    if (g.dtype != RIDGE_F32) return (ridge_plan){.refusal = "for f32"};
     const gemm_facts facts = facts_of(&g);
     const double beats = gemm_way_beats(own, &facts), floats = gemm_operands(&facts) + gemm_results(&facts);
     const double slices = own == GEMM_WAY_BLOCKED ? ceil((double)g.k / GEMM_BLOCK_DEPTH) : 1;
@@ -29,6 +31,19 @@ static ridge_plan plan(const ridge_way *way, const ridge_problem *p) {
         .traffic = {.read = gemm_bytes_read(&g) + written * (slices - 1) + again, .written = written * slices + again}};
 }
 
+static ridge_plan shared_plan(const ridge_way *way, const ridge_problem *p) {
+    const gemm_problem g = gemm_problem_of(way, p);
+    if (g.dtype != RIDGE_F32) return (ridge_plan){.refusal = "for f32"};
+    const gemm_facts facts = facts_of(&g);
+    const double again = way->number == GEMM_WITH_TERMS ? gemm_bytes_written(&g) : 0;
+    ridge_traffic traffic = gemm_shared_traffic(&facts);
+    traffic.read += again + g.more, traffic.written += again;
+    return (ridge_plan){
+        .us = cpu_cost_of(&p->here, gemm_shared_beats(&facts), gemm_operands(&facts) + gemm_results(&facts)),
+        .scratch = gemm_shared_scratch(g.m, g.n, g.k, facts.threads),
+        .traffic = traffic};
+}
+
 /* number: see problem.h. */
 #define WAY(number_, own_, name_, idea_)                                                                     \
     {                                                                                                        \
@@ -37,11 +52,30 @@ static ridge_plan plan(const ridge_way *way, const ridge_problem *p) {
             own_                                                                                             \
         }                                                                                                    \
     }
-#define WAYS(number)                                                                                \
-    {                                                                                               \
-        WAY(number, GEMM_WAY_STREAM, "stream", "nothing is packed; B is read in row order"),        \
-            WAY(number, GEMM_WAY_DOTS, "dots", "vectors along K, B transposed slice by slice"),     \
-            WAY(number, GEMM_WAY_BLOCKED, "blocked", "a thread packs panels of its own block of B") \
+#define SHARED(number_)                                                                               \
+    {                                                                                                 \
+        .name = "shared", .idea = "threads pack B together and share all of it", .plan = shared_plan, \
+        .run = RIDGE_CPU(gemm_cpu_shared), .number = number_                                          \
     }
-const ridge_way gemm_cpu_ways[GEMM_CPU_WAYS] = WAYS(GEMM_PLAIN);
-const ridge_way gemm_terms_cpu_ways[GEMM_CPU_WAYS] = WAYS(GEMM_WITH_TERMS);
+#define WAYS(number)                                                                        \
+    WAY(number, GEMM_WAY_STREAM, "stream", "nothing is packed; B is read in row order"),    \
+        WAY(number, GEMM_WAY_DOTS, "dots", "vectors along K, B transposed slice by slice"), \
+        WAY(number, GEMM_WAY_BLOCKED, "blocked", "a thread packs panels of its own block of B"), SHARED(number)
+
+const ridge_way gemm_cpu_ways[GEMM_CPU_WAYS] = {
+    WAYS(GEMM_PLAIN),
+#if defined(__x86_64__)
+    {.name = "pairs",
+     .idea = "bf16, pairs along K by vdpbf16ps",
+     .lacks = gemm_cpu_bf16_lacks,
+     .plan = gemm_cpu_bf16_plan,
+     .run = RIDGE_CPU_AVX512(gemm_cpu_bf16),
+     .own = &(const bool){false}},
+#endif
+    {.name = "widened",
+     .idea = "bf16, pairs along K widened to fp32 in registers",
+     .plan = gemm_cpu_bf16_plan,
+     .run = RIDGE_CPU(gemm_cpu_bf16),
+     .own = &(const bool){true}},
+};
+const ridge_way gemm_terms_cpu_ways[GEMM_TERMS_CPU_WAYS] = {WAYS(GEMM_WITH_TERMS)};

@@ -1,5 +1,5 @@
 /* Which way a product on a CPU takes, and how threads split it. */
-#include "cpu/gemm_product.h"
+#include "cpu/gemm_shared.h"
 #include "model/cpu_cost.h"
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -39,7 +39,8 @@ gemm_split gemm_split_of(const gemm_facts *f) {
     if (longer < SIDE_LEAST * t && f->k >= DEEP * longer && f->k >= DEEP_LEAST * t && f->m * f->n <= GEMM_DEEP_RESULTS)
         return GEMM_SPLIT_DEPTH;
     if (longer < t) return GEMM_SPLIT_NONE;
-    return f->n > f->m ? GEMM_SPLIT_COLUMNS : GEMM_SPLIT_ROWS;
+    /* Of a square C the columns: then a thread reads its part of B alone, whose rows cost more misses than A's. */
+    return f->n >= f->m ? GEMM_SPLIT_COLUMNS : GEMM_SPLIT_ROWS;
 }
 
 /* ---- costs ---- */
@@ -146,6 +147,35 @@ double gemm_operands(const gemm_facts *f) {
 double gemm_results(const gemm_facts *f) {
     const gemm_facts part = part_of(f, gemm_split_of(f));
     return (double)part.m * (double)part.n;
+}
+
+/* ---- shared ---- */
+
+/* Beside the blocked way. AVX2, a Zen 3 core: a factor. AVX-512, Emerald Rapids and Zen 5 cores: faster by a factor, but it
+ * packs all of A, and has more to do beside the tiles; beats of an element. */
+static const double shared_avx2 = 1.15, shared_avx512 = 0.92, shared_result = 0.1, shared_operand = 0.6;
+
+double gemm_shared_beats(const gemm_facts *f) {
+    const double blocked = gemm_way_beats(GEMM_WAY_BLOCKED, f), threads = f->threads, lanes = cpu_tile_of(f->isa).lanes;
+    const double m = (double)f->m, n = (double)f->n, k = (double)f->k;
+    if (lanes < 16) return shared_avx2 * blocked;
+    const double more = (shared_result * m * n + shared_operand * k * (m + n)) / threads;
+    return larger(shared_avx512 * blocked, m * n * k / (2 * lanes) / threads) + more;
+}
+
+/* B is read, packed, and read once per block of rows. Each slice of the depth after the first reads C again. */
+ridge_traffic gemm_shared_traffic(const gemm_facts *f) {
+    const double m = (double)f->m, n = (double)f->n, k = (double)f->k;
+    const double blocks = ceil_of(m, GEMM_SHARED_MC), slices = ceil_of(k, GEMM_SHARED_KC);
+    return (ridge_traffic){.read = 4 * (m * k + k * n * (1 + blocks) + m * n * (slices - 1)),
+                           .written = 4 * (k * n + m * n * slices)};
+}
+
+size_t gemm_shared_scratch(int64_t m, int64_t n, int64_t k, int threads) {
+    const int64_t b = (n + GEMM_SHARED_NR) * k + GEMM_SHARED_PAD;
+    const int64_t a = least(m, GEMM_SHARED_MC) * least(k, GEMM_SHARED_KC) + GEMM_SHARED_PAD;
+    const int64_t flags = (n / GEMM_SHARED_NR_LEAST + 1) * (k / GEMM_SHARED_KC_LEAST + 1);
+    return sizeof(float) * (size_t)(b + a * threads) + sizeof(int) * (size_t)flags;
 }
 
 /* ---- choice ---- */

@@ -28,6 +28,14 @@ ridge_status onednn_product(bool turn_a, bool turn_b, int64_t m, int64_t n, int6
 /* Runs body on the OpenMP threads that oneDNN itself uses: for parts of a peer that oneDNN lacks. */
 void onednn_parallel(ridge_team_fn body, void *arg);
 
+/* C = A B by the matmul primitive: f32 or bf16, C of that type or f32, any strides of which one is 1. It is made at the first
+ * call, and again for other strides: correct, but slow. */
+typedef struct onednn_matmul onednn_matmul;
+const char *onednn_matmul_unavailable(void);
+ridge_status onednn_matmul_create(int threads, onednn_matmul **out);
+ridge_status onednn_matmul_run(onednn_matmul *p, const DLTensor *a, const DLTensor *b, const DLTensor *c);
+void onednn_matmul_destroy(void *plan); /* NULL is allowed */
+
 /* ---- primitives over the last dimension of [rows, cols]; f32 or bf16 storage
  * ------------------------------------------ */
 

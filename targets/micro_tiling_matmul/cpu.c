@@ -2,7 +2,7 @@
  * compiler vectorizes the inner loop. The team shares the rows of C. */
 #include <string.h>
 
-#include "cpu/gemm_product.h"
+#include "cpu/gemm_shared.h"
 #include "matmul.h"
 
 static void rows_fn(void *arg, int rank, int size) {
@@ -30,19 +30,29 @@ ridge_status RIDGE_ISA_FN(matmul_cpu_baseline)(const ridge_call *call) {
     return RIDGE_OK;
 }
 
-ridge_status RIDGE_ISA_FN(matmul_cpu_product)(const ridge_call *call) {
+static gemm_product product_of(const ridge_call *call) {
     const DLTensor *a = &call->in[0], *b = &call->in[1], *c = &call->out[0];
-    const gemm_product p = {.m = call->dim[MATMUL_M],
-                            .n = call->dim[MATMUL_N],
-                            .k = call->dim[MATMUL_K],
-                            .a = ridge_data(a),
-                            .a_row = ridge_row_stride(a),
-                            .a_depth = 1,
-                            .b = ridge_data(b),
-                            .b_depth = ridge_row_stride(b),
-                            .b_column = 1,
-                            .c = ridge_data(c),
-                            .c_row = ridge_row_stride(c)};
+    return (gemm_product){.m = call->dim[MATMUL_M],
+                          .n = call->dim[MATMUL_N],
+                          .k = call->dim[MATMUL_K],
+                          .a = ridge_data(a),
+                          .a_row = ridge_row_stride(a),
+                          .a_depth = 1,
+                          .b = ridge_data(b),
+                          .b_depth = ridge_row_stride(b),
+                          .b_column = 1,
+                          .c = ridge_data(c),
+                          .c_row = ridge_row_stride(c)};
+}
+
+ridge_status RIDGE_ISA_FN(matmul_cpu_product)(const ridge_call *call) {
+    const gemm_product p = product_of(call);
     RIDGE_ISA_FN(gemm_product)(&p, (gemm_way)call->way->number, call->scratch, call->team);
+    return RIDGE_OK;
+}
+
+ridge_status RIDGE_ISA_FN(matmul_cpu_shared)(const ridge_call *call) {
+    const gemm_product p = product_of(call);
+    RIDGE_ISA_FN(gemm_shared)(&p, call->scratch, call->team);
     return RIDGE_OK;
 }

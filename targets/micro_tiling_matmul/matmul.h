@@ -11,13 +11,4 @@ RIDGE_CPU_DECLARE(matmul_cpu_shared);
 ridge_status matmul_openblas(const ridge_call *call);
 ridge_status matmul_onednn(const ridge_call *call);
 
-/* Upper limits over all instruction sets, which determine the size of scratch. cpu_shared.c asserts them. */
-#define MATMUL_NR 32
-#define MATMUL_MC (12 * 14)
-#define MATMUL_KC 1024
-#define MATMUL_PAD 64
-/* Lower limits, which determine the number of flags. */
-#define MATMUL_NR_LEAST 2
-#define MATMUL_KC_LEAST 384
-
 #endif

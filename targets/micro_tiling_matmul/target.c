@@ -2,7 +2,7 @@
  * 2 m n k FLOP; least traffic size(A) + size(B) + size(C). Compute-bound from about m = n = k = 100 on. */
 #include <math.h>
 
-#include "cpu/gemm_product.h"
+#include "cpu/gemm_shared.h"
 #include "gemm/any.h"
 #include "matmul.h"
 #include "model/cpu_cost.h"
@@ -95,36 +95,17 @@ static void blocked_traffic(const ridge_problem *p, ridge_traffic *t) {
                          .written = matmul_c_bytes(&p->c) * slices};
 }
 
-/* Beside the blocked way. AVX2, a Zen 3 core: a factor. AVX-512, an Emerald Rapids core: faster by a factor, but it
- * reads C before it adds to it, and packs all of A; beats of an element (1629 x 1671 x 9 takes twice as long). */
-static const double shared_avx2 = 1.15, shared_avx512 = 0.92, shared_result = 1.5, shared_operand = 0.6;
-
 static double shared_cost(const ridge_way *way, const ridge_problem *p) {
     const gemm_facts facts = facts_of(p);
-    const double blocked = gemm_way_beats(GEMM_WAY_BLOCKED, &facts), threads = facts.threads;
-    const double m = (double)facts.m, n = (double)facts.n, k = (double)facts.k;
     (void)way;
-    if (cpu_tile_of(p->here.isa).lanes < 16) return product_cost(p, &facts, shared_avx2 * blocked);
-    const double more = (shared_result * m * n + shared_operand * k * (m + n)) / threads;
-    const double ceiling = m * n * k / (2 * cpu_tile_of(p->here.isa).lanes) / threads;
-    return product_cost(p, &facts, fmax(shared_avx512 * blocked, ceiling) + more);
+    return product_cost(p, &facts, gemm_shared_beats(&facts));
 }
-
-/* B is read, packed, and read once per block of rows. Each slice of the depth after the first reads C again. */
 static void shared_traffic(const ridge_problem *p, ridge_traffic *t) {
-    const ridge_case *c = &p->c;
-    double blocks = ceil((double)c->dim[MATMUL_M] / MATMUL_MC), slices = ceil((double)c->dim[MATMUL_K] / MATMUL_KC);
-    *t =
-        (ridge_traffic){.read = matmul_a_bytes(c) + matmul_b_bytes(c) * (1 + blocks) + matmul_c_bytes(c) * (slices - 1),
-                        .written = matmul_b_bytes(c) + matmul_c_bytes(c) * slices};
+    const gemm_facts facts = facts_of(p);
+    *t = gemm_shared_traffic(&facts);
 }
-
 static size_t shared_scratch(const ridge_case *c, int threads) {
-    size_t packed_b = (size_t)(c->dim[MATMUL_N] + MATMUL_NR) * (size_t)c->dim[MATMUL_K] + MATMUL_PAD;
-    size_t packed_a = (size_t)MATMUL_MC * MATMUL_KC + MATMUL_PAD;
-    size_t panels = (size_t)c->dim[MATMUL_N] / MATMUL_NR_LEAST + 1,
-           slices = (size_t)c->dim[MATMUL_K] / MATMUL_KC_LEAST + 1;
-    return (packed_b + packed_a * (size_t)threads) * sizeof(float) + panels * slices * sizeof(int);
+    return gemm_shared_scratch(c->dim[MATMUL_M], c->dim[MATMUL_N], c->dim[MATMUL_K], threads);
 }
 
 #define PRODUCT_WAY(number_, name_, idea_, traffic_)                                                 \
