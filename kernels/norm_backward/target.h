@@ -159,9 +159,8 @@ static const ridge_way baseline_ways[] = {
      .run = TOKEN_ON_CUDA(NORM_BACK_FN(cuda_##name_)),           \
      .own = &(const norm_back_tile){threads_, packs_, blocks_, resident_}},
 static const ridge_way optimized_ways[] = {
-    NORM_BACK_TILES(HELD) /* and */
     {.name = "any", .idea = "any rows: the baseline's two passes", .plan = any_plan, .run = RUN_ANY},
-};
+    NORM_BACK_TILES(HELD)};
 
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",

@@ -136,12 +136,11 @@ static ridge_plan any_plan(const ridge_way *way, const ridge_problem *p) {
 #define PLAN_OF(promote) ((promote) ? tiles_plan : fast_plan)
 #define WAY(name, columns, stages, cluster_m, cluster_n, promote, shares, slice_us, rate, idea) \
     GEMM8_WAY(fp8_gemm, PLAN_OF(promote), name, columns, cluster_m, cluster_n, shares, slice_us, rate, idea)
-static const ridge_way cuda_ways[] = {
-    FP8_TILES(WAY){.name = "any",
-                   .idea = "operands as they lie, a thread an element",
-                   .plan = any_plan,
-                   .run = RIDGE_CUDA(fp8_gemm_cuda_any)},
-};
+static const ridge_way cuda_ways[] = {{.name = "any",
+                                       .idea = "operands as they lie, a thread an element",
+                                       .plan = any_plan,
+                                       .run = RIDGE_CUDA(fp8_gemm_cuda_any)},
+                                      FP8_TILES(WAY)};
 
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",

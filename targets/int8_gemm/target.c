@@ -137,11 +137,11 @@ static ridge_plan any_plan(const ridge_way *way, const ridge_problem *p) {
 #define WAY(name, columns, stages, cluster_m, cluster_n, promote, shares, slice_us, rate, idea) \
     GEMM8_WAY(int8_gemm, tiles_plan, name, columns, cluster_m, cluster_n, shares, slice_us, rate, idea)
 static const ridge_way cuda_ways[] = {
-    INT8_TILES(WAY){.name = "any",
-                    .idea = "operands as they lie, a thread an element, dp4a where lines are whole words",
-                    .plan = any_plan,
-                    .run = RIDGE_CUDA(int8_gemm_cuda_any)},
-};
+    {.name = "any",
+     .idea = "operands as they lie, a thread an element, dp4a where lines are whole words",
+     .plan = any_plan,
+     .run = RIDGE_CUDA(int8_gemm_cuda_any)},
+    INT8_TILES(WAY)};
 
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
