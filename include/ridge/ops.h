@@ -270,6 +270,11 @@ RIDGE_API ridge_status ridge_masked_softmax(ridge_context *context, const DLTens
                                             const ridge_softmax_options *options, const DLTensor *y,
                                             ridge_error *error);
 
+/* Gradient of these from their result: y = softmax(scale x + …), or log softmax
+ *     dx = scale y (dy - sum(y dy))      log: dx = scale (dy - exp(y) sum(dy))      sums of each row; all of one type */
+RIDGE_API ridge_status ridge_softmax_backward(ridge_context *context, const DLTensor *y, const DLTensor *dy,
+                                              double scale, bool log, const DLTensor *dx, ridge_error *error);
+
 /* ---- matrix products --------------------------------------------------------------------------------------------- */
 
 /* options NULL: 1. */

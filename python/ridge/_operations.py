@@ -92,6 +92,11 @@ def masked_softmax(x, mask, scale=1.0, log=False, **how):
     return run("masked_softmax", [x, mask], [same(x)], how, [scale, int(log), 0, 0])
 
 
+def softmax_backward(y, dy, scale=1.0, log=False, **how):
+    """dx of softmax(scale x), or of its logarithm, from its result y and dy."""
+    return run("softmax_backward", [y, dy], [same(y)], how, [scale, log])
+
+
 def quantize_fp8_blocks(x, **how):
     """(q, s) with x about q s: q float8_e4m3fn of x's shape, s float32 with a scale for each 128 columns. NumPy: q are bytes."""
     *rows, cols = x.shape

@@ -211,6 +211,12 @@ ridge_status ridge_masked_softmax(ridge_context *context, const DLTensor *x, con
     return apply(context, "masked_softmax", in, 2, &y, 1, values, error);
 }
 
+ridge_status ridge_softmax_backward(ridge_context *context, const DLTensor *y, const DLTensor *dy, double scale,
+                                    bool log, const DLTensor *dx, ridge_error *error) {
+    const DLTensor *const in[] = {y, dy};
+    return apply(context, "softmax_backward", in, 2, &dx, 1, (option_values){{scale, log}}.value, error);
+}
+
 ridge_status ridge_gemm(ridge_context *context, const DLTensor *a, const DLTensor *b, const ridge_gemm_options *options,
                         const DLTensor *c, ridge_error *error) {
     const DLTensor *const in[] = {a, b};

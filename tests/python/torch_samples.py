@@ -158,6 +158,7 @@ def samples_without_gradient():
     x, w1, w2, dy = (randn(*shape, grad=False) for shape in ((5, 8), (12, 8), (8, 6), (5, 8)))
     yield "rms_norm_backward", (randn(5, 8, grad=False), randn(8, grad=False), randn(5, 8, grad=False))
     yield "layer_norm_backward", (randn(5, 8, grad=False), randn(8, grad=False), *(randn(5, 8, grad=False) for _ in range(2)))
+    yield "softmax_backward", (randn(5, 8, grad=False), randn(5, 8, grad=False), 0.7, True)
     yield "swiglu_ffn_backward", (x, w1, w2, x @ w1.mT, dy)
 
 

@@ -87,6 +87,27 @@ static void options_have_defaults_and_limits(void **state) {
     assert_non_null(strstr(why.text, "activation"));
 }
 
+/* Of log softmax, by its definition. */
+static void softmax_s_gradient_has_its_options(void **state) {
+    (void)state;
+    static array y, dy, dx;
+    make(&y, 2, RIDGE_F32, slope), make(&dy, 2, RIDGE_F32, wave), make(&dx, 2, RIDGE_F32, NULL);
+    assert_int_equal(ridge_softmax_backward(context, &y.t, &dy.t, 0.5, true, &dx.t, &why), RIDGE_OK);
+    for (int i = 0; i < ROWS; i++) {
+        double sum = 0;
+        for (int j = 0; j < COLS; j++) sum += at(&dy, i * COLS + j);
+        for (int j = i * COLS; j < (i + 1) * COLS; j++)
+            assert_true(fabs(at(&dx, j) - 0.5 * (at(&dy, j) - exp(at(&y, j)) * sum)) < 1e-4);
+    }
+    assert_int_equal(ridge_softmax_backward(context, &y.t, &dy.t, 0.5, false, &dx.t, &why), RIDGE_OK);
+    for (int i = 0; i < ROWS; i++) {
+        double sum = 0;
+        for (int j = i * COLS; j < (i + 1) * COLS; j++) sum += at(&y, j) * at(&dy, j);
+        for (int j = i * COLS; j < (i + 1) * COLS; j++)
+            assert_true(fabs(at(&dx, j) - 0.5 * at(&y, j) * (at(&dy, j) - sum)) < 1e-4);
+    }
+}
+
 static void weights_may_be_wider_than_rows(void **state) {
     (void)state;
     static array x, gamma, beta, wide_gamma, wide_beta, y, wide;
@@ -168,6 +189,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(eps_and_activation_are_taken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(options_have_defaults_and_limits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(softmax_s_gradient_has_its_options, set_up, tear_down),
         cmocka_unit_test_setup_teardown(weights_may_be_wider_than_rows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_sum_may_take_the_residuals_place, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_triangle_sees_no_more, set_up, tear_down),

@@ -67,6 +67,7 @@ quantize_nvfp4: OpOverloadPacket
 rms_norm: OpOverloadPacket
 rms_norm_backward: OpOverloadPacket
 scaled_softmax: OpOverloadPacket
+softmax_backward: OpOverloadPacket
 structured_sparsity: OpOverloadPacket
 structured_sparsity_ffn: OpOverloadPacket
 swiglu_ffn: OpOverloadPacket

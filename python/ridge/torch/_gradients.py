@@ -66,24 +66,22 @@ def add_norm(call, dy, dsum):
     return {"x": dx, "residual": dx.clone(), "gamma": dgamma, "beta": dbeta}
 
 
-def _softmax(y, dy, log=False):
+def _softmax(y, dy):
     """Gradient of the softmax's argument, in fp32."""
     y, dy = y.float(), dy.float()
-    if log:
-        return dy - y.exp() * dy.sum(-1, keepdim=True)
     return y * (dy - (y * dy).sum(-1, keepdim=True))
 
 
 def scaled_softmax(call, dy):
-    dz = _softmax(call.y, dy, call.log)
+    dx = torch.ops.ridge.softmax_backward(call.y, dy, call.scale, call.log)
     if call.log and call.causal:  # what a row does not see is -inf, whatever x is there
-        dz = dz.masked_fill(call.y == -torch.inf, 0)
-    return {"x": (call.scale * dz).to(call.y.dtype)}
+        dx = dx.masked_fill(call.y == -torch.inf, 0)
+    return {"x": dx}
 
 
 def masked_softmax(call, dy):
-    dz = _softmax(call.y, dy, call.log)
-    return {"x": (call.scale * dz).to(call.y.dtype), "mask": dz.to(call.y.dtype)}
+    backward = torch.ops.ridge.softmax_backward
+    return {"x": backward(call.y, dy, call.scale, call.log), "mask": backward(call.y, dy, 1.0, call.log)}
 
 
 def gemm(call, dc):

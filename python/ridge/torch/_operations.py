@@ -75,6 +75,7 @@ OPERATIONS = (
         _gradients.scaled_softmax,
         like="softmax.int",
     ),
+    Operation("softmax_backward", "(Tensor y, Tensor dy, float scale=1.0, bool log=False) -> (Tensor dx)"),
     Operation(
         "masked_softmax",
         "(Tensor x, Tensor mask, float scale=1.0, bool log=False) -> (Tensor y)",
