@@ -137,7 +137,7 @@ def _kernel(function, schema, on_gpu):
     key.append("more" if is_plain else "*map(kept, more)")
     if on_gpu:
         key.append("current_stream(t0)")
-    calls: dict = {}
+    calls = {}
 
     def first(key):
         def run(*given):
