@@ -6,7 +6,7 @@
  * A tile has 128 rows. promote: 1 where sums of 128 of K are scaled and added in fp32. shares: where tiles are fewer than SMs, blocks
  * have shares of K side by side, and a second launch adds. slice_us: microseconds of 128 of K where few SMs are busy; rate: FLOP that
  * an SM does in a microsecond where all are, so that power limits their clock. Both are measured on an H100: slices of 21 x 368 x
- * 14080, rates of 8192^3 and of 1024 x 2112 x 7168; those of `fast` and `wide` at few SMs are estimates. */
+ * 14080, rates of 8192^3 and of 1024 x 2112 x 7168; slices of `fast` and `wide`, and rates of `alone`, are estimates. */
 #ifndef RIDGE_GEMM_TILES8_H
 #define RIDGE_GEMM_TILES8_H
 
