@@ -1,78 +1,14 @@
-/* oneDNN's primitives through its C API: one engine and stream a plan, one primitive, and the memory objects that each
- * run points at its tensors. Types come from the header, functions from the library at run time. Versions 2 and 3
- * differ in how descriptors are made: the functions named make_* hide it. */
-#include "peer/onednn.h"
+/* oneDNN's primitives over rows through its C API (onednn_api.h): one engine and stream a plan, one primitive, and the memory
+ * objects that each run points at its tensors. */
+#include "peer/onednn_api.h"
 
-#if defined(__has_include)
-#if __has_include(<oneapi/dnnl/dnnl.h>)
-#include <oneapi/dnnl/dnnl.h>
-#define HAVE_HEADER 1
-#endif
-#endif
+#ifdef ONEDNN_HAVE_HEADER
 
-#ifdef HAVE_HEADER
-
-#include <pthread.h>
 #include <stdlib.h>
 
-#include "peer/library.h"
-
-#if DNNL_VERSION_MAJOR >= 3
-typedef dnnl_memory_desc_t memory_desc; /* already a pointer */
-#define SONAME "libdnnl.so.3"
-#define VERSION_FUNCTIONS(X)                                  \
-    X(dnnl_memory_desc_create_with_strides)                   \
-    X(dnnl_memory_desc_destroy)                               \
-    X(dnnl_softmax_forward_primitive_desc_create)             \
-    X(dnnl_layer_normalization_forward_primitive_desc_create) \
-    X(dnnl_eltwise_forward_primitive_desc_create)
-#else
-typedef dnnl_memory_desc_t *memory_desc;
-#define SONAME "libdnnl.so.2"
-#define VERSION_FUNCTIONS(X)                      \
-    X(dnnl_memory_desc_init_by_strides)           \
-    X(dnnl_softmax_v2_forward_desc_init)          \
-    X(dnnl_layer_normalization_forward_desc_init) \
-    X(dnnl_eltwise_forward_desc_init)             \
-    X(dnnl_primitive_desc_create)
-#endif
-
-#define FUNCTIONS(X)               \
-    VERSION_FUNCTIONS(X)           \
-    X(dnnl_engine_create)          \
-    X(dnnl_engine_destroy)         \
-    X(dnnl_stream_create)          \
-    X(dnnl_stream_destroy)         \
-    X(dnnl_stream_wait)            \
-    X(dnnl_primitive_desc_destroy) \
-    X(dnnl_primitive_create)       \
-    X(dnnl_primitive_destroy)      \
-    X(dnnl_primitive_execute)      \
-    X(dnnl_memory_create)          \
-    X(dnnl_memory_destroy)         \
-    X(dnnl_memory_set_data_handle)
-
-static struct {
-#define MEMBER(name) __typeof__(name) *name;
-    FUNCTIONS(MEMBER)
-#undef MEMBER
-} api;
-static bool loaded;
-
-static void load(void) {
-    static const char *const sonames[] = {SONAME, "libdnnl.so", NULL};
-    static const peer_symbol symbols[] = {
-#define SYMBOL(name) {#name, &api.name, false},
-        FUNCTIONS(SYMBOL)
-#undef SYMBOL
-    };
-    loaded = peer_library_open(sonames, symbols, (int)(sizeof symbols / sizeof symbols[0]));
-}
-
 const char *onednn_primitive_unavailable(const ridge_case *c) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load);
-    if (!loaded) return SONAME " not found: apt install libdnnl-dev";
+    const char *const missing = onednn_api_missing();
+    if (missing) return missing;
     if (c && c->dtype != RIDGE_F32 && c->dtype != RIDGE_BF16) return "oneDNN peer: f32 and bf16 only";
     return NULL;
 }
@@ -98,40 +34,23 @@ static unsigned norm_flags(onednn_op op) {
 }
 
 #if DNNL_VERSION_MAJOR >= 3
-static dnnl_status_t make_memory_desc(memory_desc *md, int rank, const dnnl_dims_t dims, dnnl_data_type_t dtype,
-                                      const dnnl_dims_t strides) {
-    return api.dnnl_memory_desc_create_with_strides(md, rank, dims, dtype, strides);
-}
-
-static void free_memory_desc(memory_desc md) {
-    if (md) api.dnnl_memory_desc_destroy(md);
-}
-
-static dnnl_status_t make_primitive_desc(const onednn_plan *p, memory_desc src, memory_desc dst,
+static dnnl_status_t make_primitive_desc(const onednn_plan *p, onednn_memory_desc src, onednn_memory_desc dst,
                                          dnnl_primitive_desc_t *pd) {
     switch (p->op) {
         case ONEDNN_SOFTMAX:
-            return api.dnnl_softmax_forward_primitive_desc_create(pd, p->engine, dnnl_forward_inference,
-                                                                  dnnl_softmax_accurate, src, dst, 1, NULL);
+            return onednn_api.dnnl_softmax_forward_primitive_desc_create(pd, p->engine, dnnl_forward_inference,
+                                                                         dnnl_softmax_accurate, src, dst, 1, NULL);
         case ONEDNN_GELU_ERF:
-            return api.dnnl_eltwise_forward_primitive_desc_create(pd, p->engine, dnnl_forward_inference,
-                                                                  dnnl_eltwise_gelu_erf, src, dst, 0, 0, NULL);
+            return onednn_api.dnnl_eltwise_forward_primitive_desc_create(pd, p->engine, dnnl_forward_inference,
+                                                                         dnnl_eltwise_gelu_erf, src, dst, 0, 0, NULL);
         case ONEDNN_LAYER_NORM:
         case ONEDNN_LAYER_NORM_AFFINE: break;
     }
-    return api.dnnl_layer_normalization_forward_primitive_desc_create(pd, p->engine, dnnl_forward_inference, src, dst,
-                                                                      NULL, p->eps, norm_flags(p->op), NULL);
+    return onednn_api.dnnl_layer_normalization_forward_primitive_desc_create(
+        pd, p->engine, dnnl_forward_inference, src, dst, NULL, p->eps, norm_flags(p->op), NULL);
 }
 #else
-static dnnl_status_t make_memory_desc(memory_desc *md, int rank, const dnnl_dims_t dims, dnnl_data_type_t dtype,
-                                      const dnnl_dims_t strides) {
-    *md = malloc(sizeof **md);
-    return *md ? api.dnnl_memory_desc_init_by_strides(*md, rank, dims, dtype, strides) : dnnl_out_of_memory;
-}
-
-static void free_memory_desc(memory_desc md) { free(md); }
-
-static dnnl_status_t make_primitive_desc(const onednn_plan *p, memory_desc src, memory_desc dst,
+static dnnl_status_t make_primitive_desc(const onednn_plan *p, onednn_memory_desc src, onednn_memory_desc dst,
                                          dnnl_primitive_desc_t *pd) {
     dnnl_softmax_v2_desc_t softmax;
     dnnl_layer_normalization_desc_t norm;
@@ -140,61 +59,61 @@ static dnnl_status_t make_primitive_desc(const onednn_plan *p, memory_desc src, 
     dnnl_status_t status = dnnl_unimplemented;
     switch (p->op) {
         case ONEDNN_SOFTMAX:
-            status = api.dnnl_softmax_v2_forward_desc_init(&softmax, dnnl_forward_inference, dnnl_softmax_accurate, src,
-                                                           dst, 1);
+            status = onednn_api.dnnl_softmax_v2_forward_desc_init(&softmax, dnnl_forward_inference,
+                                                                  dnnl_softmax_accurate, src, dst, 1);
             op = &softmax;
             break;
         case ONEDNN_GELU_ERF: /* version 2 has one descriptor for both: rows must be spaced alike */
             if (src->format_desc.blocking.strides[0] != dst->format_desc.blocking.strides[0]) return dnnl_unimplemented;
-            status =
-                api.dnnl_eltwise_forward_desc_init(&eltwise, dnnl_forward_inference, dnnl_eltwise_gelu_erf, src, 0, 0);
+            status = onednn_api.dnnl_eltwise_forward_desc_init(&eltwise, dnnl_forward_inference, dnnl_eltwise_gelu_erf,
+                                                               src, 0, 0);
             op = &eltwise;
             break;
         case ONEDNN_LAYER_NORM:
         case ONEDNN_LAYER_NORM_AFFINE:
             if (src->format_desc.blocking.strides[0] != dst->format_desc.blocking.strides[0]) return dnnl_unimplemented;
-            status = api.dnnl_layer_normalization_forward_desc_init(&norm, dnnl_forward_inference, src, NULL, p->eps,
-                                                                    norm_flags(p->op));
+            status = onednn_api.dnnl_layer_normalization_forward_desc_init(&norm, dnnl_forward_inference, src, NULL,
+                                                                           p->eps, norm_flags(p->op));
             op = &norm;
             break;
     }
-    return status == dnnl_success ? api.dnnl_primitive_desc_create(pd, op, NULL, p->engine, NULL) : status;
+    return status == dnnl_success ? onednn_api.dnnl_primitive_desc_create(pd, op, NULL, p->engine, NULL) : status;
 }
 #endif
 
 static dnnl_status_t make_vector(const onednn_plan *p, dnnl_memory_t *memory) {
     const dnnl_dims_t dims = {p->cols}, strides = {1};
-    memory_desc md = NULL;
-    dnnl_status_t status = make_memory_desc(&md, 1, dims, dnnl_f32, strides);
-    if (status == dnnl_success) status = api.dnnl_memory_create(memory, md, p->engine, DNNL_MEMORY_NONE);
-    free_memory_desc(md);
+    onednn_memory_desc md = NULL;
+    dnnl_status_t status = onednn_make_memory_desc(&md, 1, dims, dnnl_f32, strides);
+    if (status == dnnl_success) status = onednn_api.dnnl_memory_create(memory, md, p->engine, DNNL_MEMORY_NONE);
+    onednn_free_memory_desc(md);
     return status;
 }
 
 static void kernel_free(onednn_kernel *k) {
-    if (k->primitive) api.dnnl_primitive_destroy(k->primitive);
+    if (k->primitive) onednn_api.dnnl_primitive_destroy(k->primitive);
     const dnnl_memory_t memories[] = {k->src, k->dst, k->scale, k->shift};
     for (int i = 0; i < 4; i++)
-        if (memories[i]) api.dnnl_memory_destroy(memories[i]);
+        if (memories[i]) onednn_api.dnnl_memory_destroy(memories[i]);
     *k = (onednn_kernel){0};
 }
 
 static ridge_status kernel_make(const onednn_plan *p, int64_t src_stride, int64_t dst_stride, onednn_kernel *k) {
     const dnnl_dims_t dims = {p->rows, p->cols}, src_strides = {src_stride, 1}, dst_strides = {dst_stride, 1};
-    memory_desc src = NULL, dst = NULL;
+    onednn_memory_desc src = NULL, dst = NULL;
     dnnl_primitive_desc_t pd = NULL;
     *k = (onednn_kernel){0};
-    dnnl_status_t status = make_memory_desc(&src, 2, dims, p->dtype, src_strides);
-    if (status == dnnl_success) status = make_memory_desc(&dst, 2, dims, p->dtype, dst_strides);
+    dnnl_status_t status = onednn_make_memory_desc(&src, 2, dims, p->dtype, src_strides);
+    if (status == dnnl_success) status = onednn_make_memory_desc(&dst, 2, dims, p->dtype, dst_strides);
     if (status == dnnl_success) status = make_primitive_desc(p, src, dst, &pd);
-    if (status == dnnl_success) status = api.dnnl_primitive_create(&k->primitive, pd);
-    if (status == dnnl_success) status = api.dnnl_memory_create(&k->src, src, p->engine, DNNL_MEMORY_NONE);
-    if (status == dnnl_success) status = api.dnnl_memory_create(&k->dst, dst, p->engine, DNNL_MEMORY_NONE);
+    if (status == dnnl_success) status = onednn_api.dnnl_primitive_create(&k->primitive, pd);
+    if (status == dnnl_success) status = onednn_api.dnnl_memory_create(&k->src, src, p->engine, DNNL_MEMORY_NONE);
+    if (status == dnnl_success) status = onednn_api.dnnl_memory_create(&k->dst, dst, p->engine, DNNL_MEMORY_NONE);
     if (status == dnnl_success && norm_flags(p->op)) status = make_vector(p, &k->scale);
     if (status == dnnl_success && norm_flags(p->op)) status = make_vector(p, &k->shift);
-    if (pd) api.dnnl_primitive_desc_destroy(pd);
-    free_memory_desc(src);
-    free_memory_desc(dst);
+    if (pd) onednn_api.dnnl_primitive_desc_destroy(pd);
+    onednn_free_memory_desc(src);
+    onednn_free_memory_desc(dst);
     if (status == dnnl_success) return RIDGE_OK;
     kernel_free(k);
     return status == dnnl_unimplemented ? RIDGE_UNSUPPORTED : RIDGE_FAILED;
@@ -202,12 +121,13 @@ static ridge_status kernel_make(const onednn_plan *p, int64_t src_stride, int64_
 
 static bool kernel_point(const onednn_kernel *k, const DLTensor *src, const DLTensor *dst, const float *scale,
                          const float *shift) {
-    if (api.dnnl_memory_set_data_handle(k->src, ridge_data(src)) != dnnl_success) return false;
-    if (api.dnnl_memory_set_data_handle(k->dst, ridge_data(dst)) != dnnl_success) return false;
+    if (onednn_api.dnnl_memory_set_data_handle(k->src, ridge_data(src)) != dnnl_success) return false;
+    if (onednn_api.dnnl_memory_set_data_handle(k->dst, ridge_data(dst)) != dnnl_success) return false;
     if (!k->scale) return true;
     /* The API has no const: scale and shift are only read. */
-    return scale && shift && api.dnnl_memory_set_data_handle(k->scale, (void *)(uintptr_t)scale) == dnnl_success &&
-           api.dnnl_memory_set_data_handle(k->shift, (void *)(uintptr_t)shift) == dnnl_success;
+    return scale && shift &&
+           onednn_api.dnnl_memory_set_data_handle(k->scale, (void *)(uintptr_t)scale) == dnnl_success &&
+           onednn_api.dnnl_memory_set_data_handle(k->shift, (void *)(uintptr_t)shift) == dnnl_success;
 }
 
 static ridge_status kernel_run(const onednn_plan *p, const onednn_kernel *k, const DLTensor *src, const DLTensor *dst,
@@ -215,9 +135,9 @@ static ridge_status kernel_run(const onednn_plan *p, const onednn_kernel *k, con
     if (!kernel_point(k, src, dst, scale, shift)) return RIDGE_FAILED;
     const dnnl_exec_arg_t args[] = {
         {DNNL_ARG_SRC, k->src}, {DNNL_ARG_DST, k->dst}, {DNNL_ARG_SCALE, k->scale}, {DNNL_ARG_SHIFT, k->shift}};
-    if (api.dnnl_primitive_execute(k->primitive, p->stream, k->scale ? 4 : 2, args) != dnnl_success)
+    if (onednn_api.dnnl_primitive_execute(k->primitive, p->stream, k->scale ? 4 : 2, args) != dnnl_success)
         return RIDGE_FAILED;
-    return api.dnnl_stream_wait(p->stream) == dnnl_success ? RIDGE_OK : RIDGE_FAILED;
+    return onednn_api.dnnl_stream_wait(p->stream) == dnnl_success ? RIDGE_OK : RIDGE_FAILED;
 }
 
 ridge_status onednn_plan_create(onednn_op op, int64_t rows, int64_t cols, ridge_dtype dtype, double eps, int threads,
@@ -232,8 +152,8 @@ ridge_status onednn_plan_create(onednn_op op, int64_t rows, int64_t cols, ridge_
     *p = (onednn_plan){.op = op, .rows = rows, .cols = cols, .eps = (float)eps};
     p->dtype = dtype == RIDGE_BF16 ? dnnl_bf16 : dnnl_f32;
     ridge_status status = RIDGE_FAILED;
-    if (api.dnnl_engine_create(&p->engine, dnnl_cpu, 0) != dnnl_success) goto done;
-    if (api.dnnl_stream_create(&p->stream, p->engine, dnnl_stream_default_flags) != dnnl_success) goto done;
+    if (onednn_api.dnnl_engine_create(&p->engine, dnnl_cpu, 0) != dnnl_success) goto done;
+    if (onednn_api.dnnl_stream_create(&p->stream, p->engine, dnnl_stream_default_flags) != dnnl_success) goto done;
     status = rows > 0 && cols > 0 ? kernel_make(p, cols, cols, &p->dense) : RIDGE_OK;
     if (status == RIDGE_OK) {
         *out = p;
@@ -260,8 +180,8 @@ void onednn_plan_destroy(void *plan) {
     onednn_plan *p = plan;
     if (!p) return;
     kernel_free(&p->dense);
-    if (p->stream) api.dnnl_stream_destroy(p->stream);
-    if (p->engine) api.dnnl_engine_destroy(p->engine);
+    if (p->stream) onednn_api.dnnl_stream_destroy(p->stream);
+    if (p->engine) onednn_api.dnnl_engine_destroy(p->engine);
     free(p);
 }
 
