@@ -40,10 +40,12 @@ def heads():
     return tuple(randn(1, 2, 8, 16) for _ in "qkv")
 
 
-def on(device, operand):
-    """There, of a type that all operations have on a GPU: attention has no float32."""
+HALF = ("attention", "swiglu_ffn")  # on a GPU they take 16 bits alone
+
+
+def on(device, name, operand):
     operand = operand.to(device)
-    return operand.bfloat16() if device == "cuda" and operand.dim() == 4 else operand
+    return operand.bfloat16() if device == "cuda" and name in HALF else operand
 
 
 def swiglu(x, w1, w2):
@@ -116,7 +118,7 @@ def host_us(call, operands, device):
 def measure(name, device, liger, rounds):
     """{side: µs of a call}. "empty, gradient" and "ridge, gradient": where autograd records the call."""
     make, eager, liger_name = CASES[name]
-    operands = [on(device, operand) for operand in make()]
+    operands = [on(device, name, operand) for operand in make()]
     recorded = [operands[0].clone().requires_grad_(), *operands[1:]]
     empty, ridge_s = empty_like(name, operands), getattr(ridge.torch, name)
     takes = {

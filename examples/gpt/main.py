@@ -23,7 +23,7 @@ from model import GPT, PARTS, Size
 
 SIZES = {
     "cpu": Size(layers=2, width=64, heads=4, hidden=192, context=64, vocabulary=2048, batch=8),
-    "cuda": Size(layers=8, width=768, heads=12, hidden=2048, context=1024, vocabulary=16384, batch=8),
+    "cuda": Size(layers=8, width=1024, heads=16, hidden=2816, context=1024, vocabulary=16384, batch=16),
 }
 
 

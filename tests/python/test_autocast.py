@@ -104,9 +104,13 @@ class Autocast(unittest.TestCase):
                 upstream = [torch.randn_like(want[i]) for i in some]
                 want = torch.autograd.grad([want[i] for i in some], leaves(wide), upstream)
                 upstream = [u.to(got[i].dtype) for u, i in zip(upstream, some)]
-                got = torch.autograd.grad([got[i] for i in some], leaves(arguments), upstream)
+                results = [got[i] for i in some]
+                got = torch.autograd.grad(results, leaves(arguments), upstream, retain_graph=True)
                 torch.testing.assert_close(got, want, check_dtype=False, atol=5e-2, rtol=2e-2)
                 self.assertEqual({g.dtype for g in got}, {torch.float32})  # that of the arguments
+                with torch.autocast("cpu", dtype=torch.bfloat16):  # a backward inside of autocast is the same
+                    inside = torch.autograd.grad(results, leaves(arguments), upstream)
+                self.assertTrue(all(torch.equal(a, b) for a, b in zip(inside, got)))
 
     def test_what_has_no_policy_is_left_alone(self):
         for name, arguments in samples_without_gradient():

@@ -175,6 +175,12 @@ class Modules(unittest.TestCase):
                         self.same(*[kind(normalized, **how) for kind in kinds], torch.randn(shape))
         self.same(ridge.torch.LayerNorm(12, bias=False), torch.nn.LayerNorm(12, bias=False), torch.randn(5, 12))
 
+    def test_gradients_of_a_sum_lie_apart(self):
+        x, residual = (torch.randn(3, 12, requires_grad=True) for _ in range(2))
+        ridge.torch.FusedAddRMSNorm(12)(x, residual)[0].square().sum().backward()
+        torch.testing.assert_close(x.grad, residual.grad)
+        self.assertNotEqual(x.grad.data_ptr(), residual.grad.data_ptr())
+
     def test_the_eps_that_is_not_given(self):
         for dtype in (torch.float32, torch.bfloat16):
             x = (1e-4 * torch.randn(4, 64)).to(dtype)

@@ -31,12 +31,20 @@ def _functions(operation, schema):
             ctx.mark_non_differentiable(*constant_of(values))
         ctx.plain = plain_of(inputs)
 
+    def differentiate(call, *given):
+        """Operands have had the types that autocast wants since the forward; a backward inside of it casts none anew."""
+        device = given[0].device.type
+        if not torch.is_autocast_enabled(device):
+            return operation.gradient(call, *given)
+        with torch.autocast(device, enabled=False):
+            return operation.gradient(call, *given)
+
     def backward(ctx, *gradients):
         if operation.gradient is None:
             raise NotImplementedError(f"ridge::{operation.name} has no gradient")
         call = types.SimpleNamespace(**dict(zip((*plain, *saved), (*ctx.plain, *ctx.saved_tensors))))
         given = [d.contiguous() for name, d in zip(outputs, gradients) if name not in constant]
-        of_inputs = operation.gradient(call, *given)
+        of_inputs = differentiate(call, *given)
         needed = ctx.needs_input_grad[1:]  # of the arguments that were given
         for name, is_needed in zip(arguments, needed):
             if is_needed and name not in of_inputs:

@@ -60,7 +60,7 @@ def add_norm(call, dy, dsum):
     beta = getattr(call, "beta", None)
     if call.activation == "none":
         of = _plain_norm(call.sum, call.gamma, beta, call.eps, dy, dsum)
-        return {**of, "residual": of["x"].clone()}
+        return {**of, "residual": of["x"].clone()}  # a parameter keeps a view's memory as its own
     dx, dgamma, dbeta = _norm(call.sum, call.gamma, beta, call.eps, call.activation, dy)
     dx = (dx + dsum.float()).to(call.sum.dtype)
     return {"x": dx, "residual": dx.clone(), "gamma": dgamma, "beta": dbeta}
