@@ -30,23 +30,45 @@ __device__ inline unsigned e2m1_of_eight(const float *v) {
     return codes | (even >> 4 & 0x08080808u) | (odd & 0x80808080u);
 }
 
-/* Writes the codes of W columns from column j of a row, two a byte. Blocks are whole: so are these columns. */
-template <bool Whole, int W>
-__device__ inline void put_e2m1(unsigned char *q, int j, const float (&v)[W]) {
-    unsigned word = 0;
-    if constexpr (W == 8) {
-        word = e2m1_of_eight(v);
-    } else {
-        const float eight[8] = {v[0], v[1], v[2], v[3]};
-        word = e2m1_of_eight(eight);
-    }
-    if constexpr (Whole && W == 8)
-        *(unsigned *)(q + j / 2) = word;
-    else if constexpr (Whole)
-        *(unsigned short *)(q + j / 2) = (unsigned short)word;
-    else
+/* Codes of a pack's elements times a factor. */
+template <typename T, int V, int N>
+__device__ inline void e2m1_codes(const uint4 (&x)[V], float factor, unsigned (&code)[N]) {
+    float v[V * pack_width<T>], eight[8] = {};
+    quantize_scaled<T>(x, factor, v);
 #pragma unroll
-        for (int b = 0; b < W / 2; b++) q[j / 2 + b] = (unsigned char)(word >> b * 8);
+    for (int n = 0; n < N; n++) {
+#pragma unroll
+        for (int e = 0; e < 8; e++) eight[e] = v[8 * n + e];
+        code[n] = e2m1_of_eight(eight);
+    }
+}
+
+/* The same where the factor is a power of two and elements are bf16: they are rounded as they are, two at a time. A product is
+ * exact, and bf16's last place is 1/2 from 64 on, 1 from 128 on, 2 from 256 on: 2 a, a + 2 and a / 2 + 4 are rounded once
+ * there. */
+__device__ inline unsigned e2m1_of_two(unsigned two, __nv_bfloat162 factor) {
+    const unsigned magnitudes = two & 0x7fff7fffu;
+    const auto sum = [&](unsigned with) {
+        const __nv_bfloat162 s = __hfma2(*(const __nv_bfloat162 *)&magnitudes, factor, *(const __nv_bfloat162 *)&with);
+        return *(const unsigned *)&s;
+    };
+    const unsigned twice = sum(0x42804280u), once = sum(0x43024302u), half = sum(0x43844384u); /* 64, 130, 264 */
+    const unsigned least = __viaddmin_u16x2(half, 0xff00ff00u, __viaddmin_u16x2(once, 0xff80ff80u, twice));
+    return __viaddmin_u16x2(least, 0xbd80bd80u, 0x00070007u);
+}
+__device__ inline unsigned e2m1_of_pairs(const uint4 &x, __nv_bfloat162 factor) {
+    const auto four = [&](unsigned a, unsigned b) { /* bytes: even, even, odd, odd elements */
+                                                    return (e2m1_of_two(a, factor) + (e2m1_of_two(b, factor) << 8)) |
+                                                           (__byte_perm(a, b, 0x7351) >> 4 & 0x08080808u);
+    };
+    const unsigned low = four(x.x, x.y), high = four(x.z, x.w);
+    return __byte_perm(low, high, 0x5410) | __byte_perm(low, high, 0x7632) << 4;
+}
+template <int N>
+__device__ inline void e2m1_codes_of_pairs(const uint4 (&x)[N], float factor, unsigned (&code)[N]) {
+    const __nv_bfloat162 both = __float2bfloat162_rn(factor);
+#pragma unroll
+    for (int n = 0; n < N; n++) code[n] = e2m1_of_pairs(x[n], both);
 }
 
 }  // namespace ridge

@@ -21,25 +21,14 @@ __device__ inline unsigned fp8_pair(float low, float high) {
 #endif
 }
 
-/* Writes the codes of W columns from column j: whole words, or those before `cols`. */
-template <ridge_dtype Element, bool Whole, int W>
-__device__ inline void put_fp8(unsigned char *q, int j, int cols, const float (&v)[W]) {
-    unsigned word[W / 4];
+/* Codes of a pack's elements times a factor. */
+template <ridge_dtype Element, typename T, int V, int N>
+__device__ inline void fp8_codes(const uint4 (&x)[V], float factor, unsigned (&code)[N]) {
+    float v[4 * N];
+    quantize_scaled<T>(x, factor, v);
 #pragma unroll
-    for (int k = 0; k < W / 4; k++)
-        word[k] = fp8_pair<Element>(v[4 * k], v[4 * k + 1]) | fp8_pair<Element>(v[4 * k + 2], v[4 * k + 3]) << 16;
-    if constexpr (Whole && W == 8)
-        *(uint2 *)(q + j) = make_uint2(word[0], word[1]);
-    else if constexpr (Whole)
-        *(unsigned *)(q + j) = word[0];
-    else
-#pragma unroll
-        for (int e = 0; e < W; e++)
-            if (j + e < cols) q[j + e] = (unsigned char)(word[e / 4] >> e % 4 * 8);
-}
-template <bool Whole, int W>
-__device__ inline void put_e4m3(unsigned char *q, int j, int cols, const float (&v)[W]) {
-    put_fp8<RIDGE_E4M3, Whole>(q, j, cols, v);
+    for (int k = 0; k < N; k++)
+        code[k] = fp8_pair<Element>(v[4 * k], v[4 * k + 1]) | fp8_pair<Element>(v[4 * k + 2], v[4 * k + 3]) << 16;
 }
 
 }  // namespace ridge

@@ -8,8 +8,6 @@ namespace ridge {
 
 struct fp8_rule {
     static constexpr int block = 128, code_bits = 8;
-    template <typename T>
-    static constexpr int pack_bytes = pack_width<T>;
 
     struct scale {
         float max; /* NaN: a value is not finite */
@@ -22,20 +20,21 @@ struct fp8_rule {
         return {__uint_as_float(max_bits >= 0x7f800000u ? 0x7fffffffu : max_bits)};
     }
     __device__ float factor(const scale &of) const { return rule_fp8_factor(of.max); }
+    __device__ bool is_odd(const scale &of) const { return __float_as_uint(of.max) >= 0x7f800000u; }
 
     template <int U>
     __device__ void put_scales(const scale (&of)[U], int64_t i, int64_t k, int apart, int lane, int cols) const {
         if (lane % (block / 8) != 0) return; /* 8: the most columns of a lane */
 #pragma unroll
         for (int u = 0; u < U; u++) {
-            const bool odd = __float_as_uint(of[u].max) >= 0x7f800000u;
-            if (u * apart * block < cols) s[i * stride + k + u * apart] = odd ? of[u].max : rule_fp8_scale(of[u].max);
+            if (u * apart * block < cols)
+                s[i * stride + k + u * apart] = is_odd(of[u]) ? of[u].max : rule_fp8_scale(of[u].max);
         }
     }
 
-    template <bool Whole, int W>
-    static __device__ void put(unsigned char *q, int j, int cols, const float (&v)[W]) {
-        put_e4m3<Whole>(q, j, cols, v);
+    template <typename T, int V, int N>
+    static __device__ void codes(const uint4 (&x)[V], float factor, unsigned (&code)[N]) {
+        fp8_codes<RIDGE_E4M3, T>(x, factor, code);
     }
 };
 

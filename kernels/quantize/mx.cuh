@@ -26,8 +26,6 @@ int64_t mx_row_bytes(const ridge_call *call) {
 template <ridge_dtype Element, int Lanes> /* of a block */
 struct mx_rule {
     static constexpr int block = MX_BLOCK, code_bits = mx_bits<Element>;
-    template <typename T>
-    static constexpr int pack_bytes = pack_width<T> *code_bits / 8;
 
     struct scale {
         unsigned code;
@@ -39,6 +37,7 @@ struct mx_rule {
     /* Blocks outside of the matrix are zeros, whose scale has the code of the padding: zero. */
     __device__ scale of(unsigned max_bits, bool) const { return {rule_mx_scale(Element, max_bits)}; }
     __device__ float factor(const scale &of) const { return rule_mx_factor(of.code); }
+    __device__ bool is_odd(const scale &of) const { return of.code == MX_NAN; }
 
     template <int U>
     __device__ void put_scales(const scale (&of)[U], int64_t, int64_t k, int apart, int lane, int) const {
@@ -46,19 +45,22 @@ struct mx_rule {
         row.put<Lanes>(code, k, apart, lane, to.across);
     }
 
-    template <bool Whole, int W>
-    static __device__ void put(unsigned char *q, int j, int cols, const float (&v)[W]) {
-        if constexpr (Element == RIDGE_E2M1)
-            put_e2m1<Whole>(q, j, v);
+    template <typename T, int V, int N>
+    static __device__ void codes(const uint4 (&x)[V], float factor, unsigned (&code)[N]) {
+        if constexpr (Element != RIDGE_E2M1)
+            fp8_codes<Element, T>(x, factor, code);
+        else if constexpr (std::is_same_v<T, __nv_bfloat16>)
+            e2m1_codes_of_pairs(x, factor, code);
         else
-            put_fp8<Element, Whole>(q, j, cols, v);
+            e2m1_codes<T>(x, factor, code);
     }
 };
 
 template <ridge_dtype Element>
 ridge_status mx_optimized(const ridge_call *call) {
     return with_storage(call->dtype, [&]<typename T>() {
-        const mx_rule<Element, MX_BLOCK / pack_width<T>> rule = {scale_tiles_of(&call->out[1]), {}};
+        const mx_rule<Element, MX_BLOCK / quantize_width<T, mx_bits<Element>>> rule = {scale_tiles_of(&call->out[1]),
+                                                                                       {}};
         const int64_t all_rows = scale_tiles_rows(&call->out[1]);
         return quantize_launch(call, quantize_problem_of<T>(call, mx_row_bytes<Element>(call), all_rows), rule);
     });

@@ -6,8 +6,9 @@
  *         __device__ void begin(unsigned i);                             once a thread, whose row is i
  *         struct scale;                                                  what a block's elements share
  *         __device__ scale of(unsigned max_bits, bool inside) const;     max_bits >= 0x7f800000: one is not finite
- *         __device__ float factor(const scale &) const;                  what elements are multiplied by; zeros in odd blocks
- *         static __device__ void put(void *q, int j, int cols, const float (&v)[W]);     codes of W columns from column j
+ *         __device__ float factor(const scale &) const;                  what elements are multiplied by
+ *         __device__ bool is_odd(const scale &) const;                   the block's codes are zeros
+ *         template <typename T> static __device__ void codes(const uint4 (&x)[V], float factor, unsigned (&code)[words]);
  *         __device__ void put_scales(const scale (&)[U], int64_t i, int64_t k, int apart, int lane, int cols) const;
  *     };                                                                 of U blocks `apart` from k on, cols columns
  *
@@ -22,8 +23,13 @@
 
 namespace ridge {
 
-/* 16 bytes of each lane, four times: 64 KiB of an SM's 32 warps are in flight. */
+/* A lane's packs, of 16 bytes or 32, four times: 64 KiB of an SM's 32 warps are in flight, or more. */
 constexpr int quantize_threads = 256, quantize_packs = 4;
+/* Vectors of 16 bytes of a pack. Where an element takes many instructions, two spare half of what is done once a pack. */
+template <int CodeBits>
+constexpr int quantize_vectors = CodeBits == 4 ? 2 : 1;
+template <typename T, int CodeBits>
+constexpr int quantize_width = quantize_vectors<CodeBits> *pack_width<T>; /* elements of a pack */
 
 template <typename T>
 struct quantize_problem {
@@ -33,19 +39,18 @@ struct quantize_problem {
     int64_t q_stride; /* bytes */
     int64_t rows, cols;
     int64_t all_rows;   /* with those that have scales alone */
-    unsigned warps_row; /* warps that share a row */
+    unsigned warps_row; /* warps that share a row; quantize_launch sets it */
 };
-
-template <typename T>
-constexpr int quantize_columns = 32 * pack_width<T>; /* of one pack of all lanes */
 
 /* ---- elements ---- */
 
-/* As many elements as 16 bytes hold, from column j; zeros where there are none. */
-template <bool Whole, typename T>
+/* As many elements as 16 bytes hold, from column j; zeros where there are none. Of a pack of two vectors, which a sector has,
+ * the second is read out of L1. */
+template <bool Whole, int Vectors = 1, typename T>
 __device__ inline uint4 quantize_load(const T *x, int j, int cols) {
     if constexpr (Whole) {
-        return load_once_if(x + j, j < cols);
+        return Vectors > 1 ? ld_global_v4_if(x + j, createpolicy_evict_last(), j < cols)
+                           : load_once_if(x + j, j < cols);
     } else {
         union {
             T v[pack_width<T>];
@@ -76,44 +81,80 @@ __device__ inline unsigned quantize_max_of(const uint4 &w) {
 }
 
 /* That of a block, in all of its lanes. */
-template <int Lanes, typename T>
-__device__ inline unsigned quantize_max(const uint4 &words) {
-    unsigned max = quantize_max_of<T>(words);
+template <int Lanes, typename T, int V>
+__device__ inline unsigned quantize_max(const uint4 (&x)[V]) {
+    unsigned max = 0;
+#pragma unroll
+    for (int k = 0; k < V; k++) max = umax(max, quantize_max_of<T>(x[k]));
 #pragma unroll
     for (int o = Lanes / 2; o > 0; o /= 2) max = umax(max, __shfl_xor_sync(~0u, max, o));
     return max;
+}
+
+/* The elements times a factor. */
+template <typename T, int V, int W>
+__device__ inline void quantize_scaled(const uint4 (&x)[V], float factor, float (&v)[W]) {
+    static_assert(W == V * pack_width<T>);
+#pragma unroll
+    for (int k = 0; k < V; k++) {
+        float of[pack_width<T>];
+        unpack(elements_of<T, pack_width<T>>(x[k]), of);
+#pragma unroll
+        for (int e = 0; e < pack_width<T>; e++) v[k * pack_width<T> + e] = of[e] * factor;
+    }
+}
+
+/* Codes of a pack at column j: whole words, or the bytes whose first element is before `cols`. */
+template <bool Whole, int CodeBits, int N>
+__device__ inline void quantize_put(unsigned char *q, int j, int cols, const unsigned (&code)[N]) {
+    unsigned char *const to = q + (int64_t)j * CodeBits / 8;
+    if constexpr (!Whole) {
+#pragma unroll
+        for (int b = 0; b < 4 * N; b++)
+            if (j + b * 8 / CodeBits < cols) to[b] = (unsigned char)(code[b / 4] >> b % 4 * 8);
+    } else if constexpr (N == 2) {
+        *(uint2 *)to = make_uint2(code[0], code[1]);
+    } else {
+        static_assert(N == 1);
+        *(unsigned *)to = code[0];
+    }
 }
 
 /* ---- the kernel ---- */
 
 template <bool Whole, typename T, typename Rule>
 __global__ void __launch_bounds__(quantize_threads) quantize_kernel(quantize_problem<T> p, Rule rule) {
-    constexpr int W = pack_width<T>, lanes = Rule::block / W, columns = quantize_columns<T>;
+    constexpr int V = quantize_vectors<Rule::code_bits>, W = quantize_width<T, Rule::code_bits>;
+    constexpr int lanes = Rule::block / W, columns = 32 * W; /* of a block; of one pack of all lanes */
     static_assert(Rule::block % W == 0 && lanes >= 1 && 32 % lanes == 0, "packs and lanes are whole parts of blocks");
     const unsigned warp = blockIdx.x * (quantize_threads / 32) + threadIdx.x / 32, i = warp / p.warps_row;
     const int lane = threadIdx.x % 32;
     if (i >= p.all_rows) return; /* all lanes of the warp */
-    rule.begin(i);
-    const int64_t first = (int64_t)(warp - i * p.warps_row) * (quantize_packs * columns) + lane * W;
-    /* From the lane's first column on, which 32 bits can tell. */
-    const int cols = i < p.rows ? (int)min(max(p.cols - first, (int64_t)0), (int64_t)quantize_packs * columns) : 0;
+    const int64_t of_warp = (int64_t)(warp - i * p.warps_row) * (quantize_packs * columns), first = of_warp + lane * W;
+    /* From the warp's first column on, and from the lane's, which 32 bits can tell. */
+    const int left = i < p.rows ? (int)min(p.cols - of_warp, (int64_t)quantize_packs * columns) : 0;
+    const int cols = left - lane * W;
     const T *x = p.x + i * p.x_stride + first;
     unsigned char *q = p.q + i * p.q_stride + (uint64_t)first * Rule::code_bits / 8;
 
-    uint4 words[quantize_packs];
+    uint4 packs[quantize_packs][V];
     typename Rule::scale scales[quantize_packs];
 #pragma unroll
-    for (int u = 0; u < quantize_packs; u++) words[u] = quantize_load<Whole>(x, u * columns, cols);
+    for (int u = 0; u < quantize_packs; u++)
+#pragma unroll
+        for (int k = 0; k < V; k++) packs[u][k] = quantize_load<Whole, V>(x, u * columns + k * pack_width<T>, cols);
+    rule.begin(i); /* what it reads comes beside the packs */
 #pragma unroll
     for (int u = 0; u < quantize_packs; u++) {
-        const unsigned max = quantize_max<lanes, T>(words[u]);
-        scales[u] = rule.of(max, u * columns < cols);
-        const float factor = rule.factor(scales[u]);
-        float v[W];
-        unpack(elements_of<T, W>(max >= 0x7f800000u ? make_uint4(0, 0, 0, 0) : words[u]), v);
+        const int j = u * columns;
+        const unsigned max = quantize_max<lanes, T>(packs[u]);
+        scales[u] = rule.of(max, j < cols);
+        if (j >= left) continue; /* of all lanes */
+        unsigned code[W * Rule::code_bits / 32];
+        Rule::template codes<T>(packs[u], rule.factor(scales[u]), code);
 #pragma unroll
-        for (int e = 0; e < W; e++) v[e] *= factor;
-        if (u * columns < cols) Rule::template put<Whole>(q, u * columns, cols, v);
+        for (unsigned &word : code) word = rule.is_odd(scales[u]) ? 0 : word;
+        if (j < cols) quantize_put<Whole, Rule::code_bits>(q, j, cols, code);
     }
     rule.put_scales(scales, i, (int64_t)((uint64_t)first / Rule::block), columns / Rule::block, lane, cols);
 }
@@ -126,25 +167,27 @@ quantize_problem<T> quantize_problem_of(const ridge_call *call, int64_t q_stride
     p.x = (const T *)ridge_data(&call->in[0]), p.x_stride = ridge_row_stride(&call->in[0]);
     p.q = (unsigned char *)ridge_data(&call->out[0]), p.q_stride = q_stride;
     p.rows = call->dim[0], p.cols = call->dim[1], p.all_rows = all_rows;
-    p.warps_row = (unsigned)blocks_ceil_div(p.cols, quantize_packs * quantize_columns<T>);
     return p;
 }
 
-/* Every row is whole packs, of x and of the codes of so many elements. */
-template <typename T>
-bool quantize_is_whole(const quantize_problem<T> &p, int pack_bytes) {
+/* Every row is whole packs, of x and of their codes. */
+template <int CodeBits, typename T>
+bool quantize_is_whole(const quantize_problem<T> &p) {
+    constexpr int W = quantize_width<T, CodeBits>, pack_bytes = W * CodeBits / 8;
     const uintptr_t x = (uintptr_t)p.x | (uintptr_t)(p.x_stride * (int64_t)sizeof(T));
     const uintptr_t q = (uintptr_t)p.q | (uintptr_t)p.q_stride;
-    return x % 16 == 0 && q % (uintptr_t)pack_bytes == 0 && p.cols % pack_width<T> == 0;
+    return x % 16 == 0 && q % pack_bytes == 0 && p.cols % W == 0;
 }
 
 template <typename T, typename Rule>
-ridge_status quantize_launch(const ridge_call *call, const quantize_problem<T> &p, const Rule &rule) {
+ridge_status quantize_launch(const ridge_call *call, quantize_problem<T> p, const Rule &rule) {
+    constexpr int columns = quantize_packs * 32 * quantize_width<T, Rule::code_bits>; /* of a warp */
+    p.warps_row = (unsigned)blocks_ceil_div(p.cols, columns);
     const int64_t blocks = blocks_ceil_div(p.all_rows * p.warps_row, quantize_threads / 32);
     if (blocks == 0) return RIDGE_OK;
     if (blocks > INT32_MAX / (quantize_threads / 32)) return RIDGE_UNSUPPORTED; /* terabytes */
     const launch_shape shape = {dim3((unsigned)blocks), quantize_threads};
-    if (quantize_is_whole(p, Rule::template pack_bytes<T>))
+    if (quantize_is_whole<Rule::code_bits>(p))
         return launch(quantize_kernel<true, T, Rule>, shape, stream_of(call), p, rule);
     return launch(quantize_kernel<false, T, Rule>, shape, stream_of(call), p, rule);
 }

@@ -58,7 +58,6 @@ ridge_status quantize(const ffn_call &c, const matrix_view &hidden) {
     p.x = (const T *)hidden.base, p.x_stride = hidden.line;
     p.q = (unsigned char *)c.codes.base, p.q_stride = c.codes.line;
     p.rows = p.all_rows = c.m, p.cols = c.f;
-    p.warps_row = (unsigned)blocks_ceil_div(p.cols, quantize_packs * quantize_columns<T>);
     return quantize_launch(c.call, p, fp8_rule{(float *)c.scales.base, c.scales.line});
 }
 

@@ -53,11 +53,10 @@ __global__ void __launch_bounds__(square_threads) square_kernel(const square_pro
 #pragma unroll
     for (int u = 0; u < packs; u++) {
         const int64_t i = first + u * step;
-        float v[W];
-        unpack(elements_of<T, W>(odd ? make_uint4(0, 0, 0, 0) : words[u]), v);
-#pragma unroll
-        for (int e = 0; e < W; e++) v[e] *= factor;
-        if (i < p.rows && cols > 0) put_e4m3<Whole>(p.q + i * p.q_stride + j, 0, cols, v);
+        const uint4 x[1] = {odd ? make_uint4(0, 0, 0, 0) : words[u]};
+        unsigned code[W / 4];
+        fp8_codes<RIDGE_E4M3, T>(x, factor, code);
+        if (i < p.rows && cols > 0) quantize_put<Whole, 8>(p.q + i * p.q_stride + j, 0, cols, code);
     }
 }
 
@@ -77,7 +76,7 @@ ridge_status optimized(const ridge_call *call) {
     if (blocks == 0) return RIDGE_OK;
     if (blocks > INT32_MAX) return RIDGE_UNSUPPORTED;
     const launch_shape shape = {dim3((unsigned)blocks), square_threads};
-    if (quantize_is_whole(from, pack_width<T>)) return launch(square_kernel<true, T>, shape, stream_of(call), p);
+    if (quantize_is_whole<8>(from)) return launch(square_kernel<true, T>, shape, stream_of(call), p);
     return launch(square_kernel<false, T>, shape, stream_of(call), p);
 }
 

@@ -18,8 +18,6 @@ enum { BLOCK = 16 };
 template <int Lanes> /* of a block */
 struct nvfp4_rule {
     static constexpr int block = BLOCK, code_bits = 4;
-    template <typename T>
-    static constexpr int pack_bytes = pack_width<T> / 2;
 
     struct scale {
         unsigned code;
@@ -27,24 +25,28 @@ struct nvfp4_rule {
     scale_tiles to;
     const float *tensor; /* the tensor's scale, in device memory */
     rule_nvfp4 rule;     /* made of it */
+    unsigned odd;        /* from these bits of a block's maximum on its scale is NaN */
     scale_row row;       /* of the thread */
 
     __device__ void begin(unsigned i) {
         rule = rule_nvfp4_of(*tensor);
+        odd = rule.usable ? 0x7f800000u : rule_nvfp4_scale(rule, 0.0f, false) == 0 ? 1 : 0;
         row = scale_row_of(to, i);
     }
     /* rule_nvfp4_scale, by the conversion that Hopper has: it rounds as rule_e4m3 does, and stops at 448. */
     __device__ scale of(unsigned max_bits, bool inside) const {
-        const bool odd = max_bits >= 0x7f800000u;
-        if (odd || !rule.usable) return {inside ? rule_nvfp4_scale(rule, __uint_as_float(max_bits), odd) : 0};
-        return {__nv_cvt_float_to_fp8(__uint_as_float(max_bits) * rule.inverse, __NV_SATFINITE, __NV_E4M3)};
+        if (!inside) return {0};
+        const unsigned code =
+            __nv_cvt_float_to_fp8(__uint_as_float(max_bits) * rule.inverse, __NV_SATFINITE, __NV_E4M3);
+        return {max_bits >= odd ? RULE_E4M3_NAN : code};
     }
     /* rule_nvfp4_factor, by the steps of a division whose result is a normal number, without its branches. */
     __device__ float factor(const scale &of) const {
         if (!(rule.tensor <= 0x1p100f)) return rule_nvfp4_factor(rule, of.code);
         const float x = rule_of_e4m3(of.code) * rule.tensor, near = rcp_approx_ftz(x);
-        return of.code == 0 || of.code == RULE_E4M3_NAN ? 0.0f : fmaf(near, -fmaf(x, near, -1.0f), near);
+        return of.code == 0 ? 0.0f : fmaf(near, -fmaf(x, near, -1.0f), near);
     }
+    __device__ bool is_odd(const scale &of) const { return of.code == RULE_E4M3_NAN; }
 
     /* Blocks outside of the matrix have the code zero. */
     template <int U>
@@ -53,17 +55,16 @@ struct nvfp4_rule {
         row.put<Lanes>(code, k, apart, lane, to.across);
     }
 
-    template <bool Whole, int W>
-    static __device__ void put(unsigned char *q, int j, int cols, const float (&v)[W]) {
-        (void)cols; /* whole blocks */
-        put_e2m1<Whole>(q, j, v);
+    template <typename T, int V, int N>
+    static __device__ void codes(const uint4 (&x)[V], float factor, unsigned (&code)[N]) {
+        e2m1_codes<T>(x, factor, code);
     }
 };
 
 template <typename T>
 ridge_status optimized(const ridge_call *call) {
-    const nvfp4_rule<BLOCK / pack_width<T>> rule = {
-        scale_tiles_of(&call->out[1]), (const float *)ridge_data(&call->in[1]), {}, {}};
+    const nvfp4_rule<BLOCK / quantize_width<T, 4>> rule = {
+        scale_tiles_of(&call->out[1]), (const float *)ridge_data(&call->in[1]), {}, {}, {}};
     const int64_t all_rows = scale_tiles_rows(&call->out[1]);
     return quantize_launch(call, quantize_problem_of<T>(call, ridge_row_stride(&call->out[0]) / 2, all_rows), rule);
 }
