@@ -34,7 +34,7 @@ class Side:
         torch.manual_seed(o.seed)
         self.model = GPT(SIZES[o.device], PARTS[name]).to(o.device)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=o.rate)
-        self.loss_of = torch.compile(self.model) if o.compile and name == "torch" else self.model
+        self.loss_of = torch.compile(self.model) if o.compile else self.model
         low = o.dtype != "float32"  # weights and their updates stay float32
         self.types = torch.autocast(o.device, torch.bfloat16, enabled=low)
         self.losses, self.times = [], []
@@ -111,7 +111,7 @@ def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=SIZES, default="cpu")
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="bfloat16: by autocast")
-    parser.add_argument("--compile", action="store_true", help="torch.compile for PyTorch's side")
+    parser.add_argument("--compile", action="store_true", help="both models by torch.compile")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--block", type=int, default=10, help="steps of one side before the other's turn")
     parser.add_argument("--every", type=int, default=10, help="steps between the losses that are printed")

@@ -58,6 +58,18 @@ const ridge_command ridge_commands[] = {
      "  ridge asm gemm --sizes 4096x4096x4096 --dtype bf16 --variant cuda/optimized\n"
      "  ridge asm rsqrt --sizes 1M --text sass >rsqrt.sass\n",
      ridge_cmd_asm, ridge_pattern_words},
+    {"profile", 'o', "What limits the GPU kernels of variants: counted by NVIDIA's profiler, said in words.",
+     "PATTERN…",
+     "Each variant is launched once under ncu (Nsight Compute), which flushes the caches first and repeats each kernel "
+     "as "
+     "often as it has counters to read. A line a kernel: its time under the profiler, bytes of DRAM beside those that "
+     "the "
+     "variant declares, bytes of L2, per cent of the peaks of DRAM, L2, L1, tensor cores and issue of instructions, "
+     "and "
+     "warps of those that fit. Below: the unit that limits it, or what warps wait for.",
+     "  ridge profile fused_l2norm --sizes 16384x4096\n"
+     "  ridge profile gemm --sizes 8192x8192x8192 --dtype bf16 --variant cuda/optimized --json -\n",
+     ridge_cmd_profile, ridge_pattern_words},
     {"check", 'k', "Judge a kernel of your own: right on all cases, and how fast beside ridge's.",
      "TARGET FILE[:SYMBOL]",
      "FILE is a shared object, C (.c, compiled by cc), CUDA C (.cu, by nvcc) or Python (.py, on arrays of NumPy or "

@@ -284,25 +284,25 @@ static ridge_status set_option(ridge_options *o, const char *v, ridge_error *e) 
     return RIDGE_OK;
 }
 
-/* Letters of the commands: l list, r run, c compare, t tune, p peak, f roofline, v verify, n launch, a asm, d doctor,
+/* Letters of the commands: l list, r run, c compare, t tune, p peak, f roofline, v verify, n launch, a asm, o profile, d doctor,
  * i diff, k check, x exploits, m time, w new, y replay, s completion, h help. */
 const ridge_option_row ridge_option_rows[] = {
     {"chapter", "NAME", "l", "only targets of this chapter", set_chapter, ridge_chapter_words, RIDGE_VALUE_OTHER},
     {"backend", "NAME", "lrctfvn", "only variants of this backend:", set_backend, ridge_backend_words,
      RIDGE_VALUE_OTHER},
     {"backend", "NAME", "p", "only ceilings of this backend:", set_backend, ridge_backend_words, RIDGE_VALUE_OTHER},
-    {"variant", "PATTERN", "lrctfvna",
+    {"variant", "PATTERN", "lrctfvnao",
      "only variants whose name matches, or its part after the slash: 'cpu/*', optimized", set_variant,
      ridge_variant_words, RIDGE_VALUE_OTHER},
     {"peers", "NAMES", "rcfv", "PyTorch and its like as variants, with commas between; torch is all of these:",
      set_peers, ridge_peer_words, RIDGE_VALUE_OTHER},
     {"peers", NULL, "l", "also the variants that --peers adds to a run", set_peers, NULL, RIDGE_VALUE_OTHER},
-    {"sizes", "AxB[xC][,…]", "rctfvnakx",
+    {"sizes", "AxB[xC][,…]", "rctfvnakxo",
      "shapes instead of the targets' cases, such as 128x4096,1Kx1M; A..B doubles from A to B (2^10..2^16x4096), "
      "A..B:S adds S, A..B*F multiplies by F, [A,B]x64 lists extents",
      set_sizes, NULL, RIDGE_VALUE_OTHER},
-    {"dtype", "TYPE", "lrctfvnakx", "only cases of this type:", set_dtype, ridge_dtype_words, RIDGE_VALUE_OTHER},
-    {"option", "NAME=VALUE[,…]", "rctfvnakx",
+    {"dtype", "TYPE", "lrctfvnakxo", "only cases of this type:", set_dtype, ridge_dtype_words, RIDGE_VALUE_OTHER},
+    {"option", "NAME=VALUE[,…]", "rctfvnakxo",
      "value of a target's option, such as label_smoothing=0.1 or activation=none,gelu: a case each; may be repeated",
      set_option, NULL, RIDGE_VALUE_OTHER},
     {"arg", "ARG", "m",
@@ -373,14 +373,14 @@ const ridge_option_row ridge_option_rows[] = {
     {"text", "KIND", "a", "also print the text of each kernel:", set_text, text_words, RIDGE_VALUE_OTHER},
     {"mutants", NULL, "v", "break every output on purpose; fail if a check misses it", set_mutants, NULL,
      RIDGE_VALUE_OTHER},
-    {"format", "FORMAT", "lrctpvdiykxma", "format of tables:", set_format, format_words, RIDGE_VALUE_OTHER},
-    {"wide", NULL, "lrctpvdiykxma", "all columns of tables, even wider than the terminal", set_wide, NULL,
+    {"format", "FORMAT", "lrctpvdiykxmao", "format of tables:", set_format, format_words, RIDGE_VALUE_OTHER},
+    {"wide", NULL, "lrctpvdiykxmao", "all columns of tables, even wider than the terminal", set_wide, NULL,
      RIDGE_VALUE_OTHER},
-    {"color", "WHEN", "lrctpvdiykxma", "colors; auto is on terminals, unless NO_COLOR is set:", set_color, color_words,
+    {"color", "WHEN", "lrctpvdiykxmao", "colors; auto is on terminals, unless NO_COLOR is set:", set_color, color_words,
      RIDGE_VALUE_OTHER},
-    {"json", "FILE|-", "lrctpfvdiykxma", "write the same as JSON to FILE, or to standard output (-)", set_json, NULL,
+    {"json", "FILE|-", "lrctpfvdiykxmao", "write the same as JSON to FILE, or to standard output (-)", set_json, NULL,
      RIDGE_VALUE_FILE},
-    {"help", NULL, "lrctpfvnadiyshkxmw", "print this text", set_help, NULL, RIDGE_VALUE_OTHER},
+    {"help", NULL, "lrctpfvnadiyshkxmwo", "print this text", set_help, NULL, RIDGE_VALUE_OTHER},
 };
 enum { LONG_OPTION = 256, /* no character */ ROWS = sizeof ridge_option_rows / sizeof ridge_option_rows[0] };
 const int ridge_option_count = ROWS;

@@ -126,6 +126,7 @@ int ridge_cmd_roofline(const ridge_options *options);
 int ridge_cmd_verify(const ridge_options *options);
 int ridge_cmd_launch(const ridge_options *options);
 int ridge_cmd_asm(const ridge_options *options);
+int ridge_cmd_profile(const ridge_options *options);
 int ridge_cmd_diff(const ridge_options *options);
 int ridge_cmd_replay(const ridge_options *options);
 int ridge_cmd_check(const ridge_options *options);

@@ -5,6 +5,7 @@
 #include "record/diff.h"
 #include "record/gate.h"
 #include "record/kernels.h"
+#include "record/profile.h"
 #include "record/record.h"
 #include "report/table.h"
 
@@ -30,6 +31,7 @@ void ridge_report_summaries(const ridge_run *run, const ridge_page *page); /* on
 void ridge_report_targets(const ridge_target *const *targets, int n, const ridge_page *page); /* a line each */
 void ridge_report_list(const ridge_target *const *targets, int n, const ridge_machine *machine, const ridge_page *page);
 void ridge_report_asm(const ridge_kernel_record *kernels, int n, const ridge_page *page); /* of ridge asm */
+void ridge_report_profile(const ridge_profile *profiles, int n, const ridge_page *page);  /* of ridge profile */
 void ridge_report_findings(const ridge_finding *findings, int n, const ridge_page *page); /* of ridge doctor */
 
 /* Ceilings of the CPU, of the GPU with its datasheet's figures, or both. NULL: not requested. */
