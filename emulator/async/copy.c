@@ -115,8 +115,8 @@ static uint8_t *shared_range(const copy *c, const emu_actor *who, emu_access_kin
     return emu_memory_range(who, c->base.block, &access, address, bytes);
 }
 
-static void move_chunk(uint8_t *shared, uint8_t *linear, bool store) {
-    memcpy(store ? linear : shared, store ? shared : linear, 16);
+static void move_chunk(uint8_t *shared, uint8_t *linear, uint32_t bytes, bool store) {
+    memcpy(store ? linear : shared, store ? shared : linear, bytes);
 }
 
 /* Bytes [first, first + bytes) of the copy, which are whole rows, from or to shared memory. Chunks move within their
@@ -126,27 +126,29 @@ static bool shared_spans(const copy *c, const emu_actor *who, bool store, uint32
     const uint32_t base = c->order.shared + first;
     uint8_t *memory = shared_range(c, who, store ? EMU_READ : EMU_WRITE, base, bytes);
     for (uint32_t at = 0; memory && at < bytes; at += 16)
-        move_chunk(memory + (int32_t)(emu_swizzle(c->map.swizzle, base + at) - base), linear + at, store);
+        move_chunk(memory + (int32_t)(emu_swizzle(c->map.swizzle, base + at) - base), linear + at, 16, store);
     return memory != NULL;
 }
 
-/* The same of rows that are shorter than the span, the rest of which is not touched. */
+/* The same of rows that are shorter than the span, the rest of which is not touched, and of pieces behind which there is a gap,
+ * which counts as written: products read it, and make nothing of it. */
 static bool shared_rows(const copy *c, const emu_actor *who, bool store, uint32_t first, uint32_t bytes,
                         uint8_t *linear) {
     const uint32_t row_bytes = emu_tensor_row_bytes(&c->map), pitch = emu_tensor_pitch(&c->map);
-    const uint32_t base = c->order.shared + first / row_bytes * pitch;
-    for (uint32_t at = 0; at < bytes; at += 16) {
-        const uint32_t address = emu_swizzle(c->map.swizzle, base + at / row_bytes * pitch + at % row_bytes);
+    const uint32_t base = c->order.shared + first / row_bytes * pitch, piece = emu_tensor_piece(&c->map);
+    for (uint32_t at = 0; at < bytes; at += piece) {
+        const uint32_t chunk = base + at / row_bytes * pitch + at % row_bytes / piece * 16;
+        const uint32_t address = emu_swizzle(c->map.swizzle, chunk);
         uint8_t *memory = shared_range(c, who, store ? EMU_READ : EMU_WRITE, address, 16);
         if (!memory) return false;
-        move_chunk(memory, linear + at, store);
+        move_chunk(memory, linear + at, piece, store);
     }
     return true;
 }
 
 static bool shared_move(const copy *c, const emu_actor *who, bool store, uint32_t first, uint32_t bytes,
                         uint8_t *linear) {
-    if (c->order.map && c->map.swizzle != EMU_SWIZZLE_NONE)
+    if (c->order.map && (c->map.swizzle != EMU_SWIZZLE_NONE || emu_tensor_piece(&c->map) < 16))
         return (emu_tensor_row_bytes(&c->map) == emu_tensor_pitch(&c->map) ? shared_spans : shared_rows)(
             c, who, store, first, bytes, linear);
     uint8_t *memory = shared_range(c, who, store ? EMU_READ : EMU_WRITE, c->order.shared + first, bytes);

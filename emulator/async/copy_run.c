@@ -71,11 +71,17 @@ static bool reduction_of_map(emu_warp *warp, const emu_op *op, int lane, emu_cop
 
 /* Both are illegal instructions. */
 static bool coordinates_valid(emu_warp *warp, const emu_op *op, int lane, const emu_copy_order *order) {
-    const int64_t inner = (int64_t)order->coordinate[0] * emu_tensor_type_bytes(order->map->type);
-    if (inner % 16 != 0) {
+    const int64_t bits = (int64_t)order->coordinate[0] * emu_tensor_type_bits(order->map->type);
+    const bool gaps = emu_tensor_piece(order->map) < 16;
+    if (bits % 128 != 0 || (gaps && order->coordinate[0] % 128)) {
         emu_find(warp, op, lane, EMU_DESCRIPTOR, 0,
-                 "the box begins at element %d of the inner dimension, %" PRId64 " bytes: not a multiple of 16",
-                 order->coordinate[0], inner);
+                 "the box begins at element %d of the inner dimension, %" PRId64 " bytes: not a multiple of %s",
+                 order->coordinate[0], bits / 8, gaps ? "128 elements" : "16");
+        return false;
+    }
+    if (order->kind == EMU_COPY_STORE && order->map->type == EMU_TENSOR_U4_ALIGN16) {
+        emu_find(warp, op, lane, EMU_DESCRIPTOR, order->map->type,
+                 "elements of 4 bits with gaps are loaded, not stored");
         return false;
     }
     for (int i = 0; order->kind == EMU_COPY_STORE && i < order->map->rank; i++) {

@@ -10,23 +10,28 @@ enum { MAGIC = 0x50414d54 }; /* "TMAP" */
 enum { MOST_BOX = 256, MOST_STEP = 8, MOST_BYTES = 228 * 1024 };
 static const uint64_t most_size = UINT64_C(1) << 32, end_of_strides = UINT64_C(1) << 40;
 
+/* Packed types: 16 elements lie together, in shared memory in 8 or 16 bytes. */
 typedef struct type_fact {
-    uint8_t bytes;
-    bool floating, packed;
+    uint8_t bits;
+    bool floating;
+    uint8_t piece; /* bytes of 16 elements that leave a gap to the next 16 bytes; 0: there is none */
 } type_fact;
 static const type_fact type_facts[EMU_N_TENSOR_TYPES] = {
-    [EMU_TENSOR_U8] = {1, false, false},        [EMU_TENSOR_U16] = {2, false, false},
-    [EMU_TENSOR_U32] = {4, false, false},       [EMU_TENSOR_S32] = {4, false, false},
-    [EMU_TENSOR_U64] = {8, false, false},       [EMU_TENSOR_S64] = {8, false, false},
-    [EMU_TENSOR_F16] = {2, true, false},        [EMU_TENSOR_F32] = {4, true, false},
-    [EMU_TENSOR_F64] = {8, true, false},        [EMU_TENSOR_BF16] = {2, true, false},
-    [EMU_TENSOR_F32_FTZ] = {4, true, false},    [EMU_TENSOR_TF32] = {4, true, false},
-    [EMU_TENSOR_TF32_FTZ] = {4, true, false},   [EMU_TENSOR_U4_ALIGN8] = {0, false, true},
-    [EMU_TENSOR_U4_ALIGN16] = {0, false, true}, [EMU_TENSOR_U6_ALIGN16] = {0, false, true},
+    [EMU_TENSOR_U8] = {8, false, 0},         [EMU_TENSOR_U16] = {16, false, 0},
+    [EMU_TENSOR_U32] = {32, false, 0},       [EMU_TENSOR_S32] = {32, false, 0},
+    [EMU_TENSOR_U64] = {64, false, 0},       [EMU_TENSOR_S64] = {64, false, 0},
+    [EMU_TENSOR_F16] = {16, true, 0},        [EMU_TENSOR_F32] = {32, true, 0},
+    [EMU_TENSOR_F64] = {64, true, 0},        [EMU_TENSOR_BF16] = {16, true, 0},
+    [EMU_TENSOR_F32_FTZ] = {32, true, 0},    [EMU_TENSOR_TF32] = {32, true, 0},
+    [EMU_TENSOR_TF32_FTZ] = {32, true, 0},   [EMU_TENSOR_U4_ALIGN8] = {4, false, 0},
+    [EMU_TENSOR_U4_ALIGN16] = {4, false, 8}, [EMU_TENSOR_U6_ALIGN16] = {6, false, 12},
 };
-static const uint32_t swizzle_span[] = {0, 32, 64, 128};
+static const uint32_t swizzle_span[EMU_N_SWIZZLES] = {0, 32, 64, 128, 128, 128, 128};
+enum { GAP_ELEMENTS = 128 /* of a row of the box, where there are gaps */ };
 
-uint32_t emu_tensor_type_bytes(emu_tensor_type type) { return type_facts[type].bytes; }
+uint32_t emu_tensor_type_bits(emu_tensor_type type) { return type_facts[type].bits; }
+static bool is_packed(int type) { return type_facts[type].bits < 8; }
+static bool has_gaps(int type) { return type_facts[type].piece > 0; }
 
 /* ---- checks ------------------------------------------------------------------------------------------------------ */
 static const char *wrong_kinds(int type, uint32_t rank, int interleave, int swizzle, int promotion, int fill) {
@@ -34,19 +39,23 @@ static const char *wrong_kinds(int type, uint32_t rank, int interleave, int swiz
     if (rank == 0 || rank > EMU_TENSOR_RANKS) return "the rank must be 1 to 5";
     if (interleave < 0 || interleave > EMU_INTERLEAVE_32B) return "the interleave is none of CUtensorMapInterleave";
     if (interleave != EMU_INTERLEAVE_NONE && rank < 3) return "an interleaved tensor has at least 3 dimensions";
-    if (swizzle < 0 || swizzle > 6) return "the swizzle is none of CUtensorMapSwizzle";
+    if (swizzle < 0 || swizzle >= EMU_N_SWIZZLES) return "the swizzle is none of CUtensorMapSwizzle";
     if (promotion < 0 || promotion > 3) return "the L2 promotion is none of CUtensorMapL2promotion";
     if (fill < 0 || fill > EMU_FILL_NAN) return "the fill is none of CUtensorMapFloatOOBfill";
+    if (has_gaps(type) && swizzle != EMU_SWIZZLE_NONE && swizzle < EMU_SWIZZLE_128B)
+        return "types with gaps in shared memory take swizzles of 128 bytes alone";
     if (fill == EMU_FILL_NAN && !type_facts[type].floating) return "only floating-point tensors are filled with NaN";
     return NULL;
 }
 
 static const char *wrong_tensor(const emu_tensor_map *map, const uint64_t *sizes, const uint64_t *strides) {
-    uint64_t unit = map->interleave == EMU_INTERLEAVE_32B ? 32 : 16;
+    uint64_t unit = map->interleave == EMU_INTERLEAVE_32B || has_gaps(map->type) ? 32 : 16;
     if (map->address % unit)
         return unit == 32 ? "the global address must be 32-byte aligned" : "the global address must be 16-byte aligned";
     for (int i = 0; i < map->rank; i++)
         if (sizes[i] == 0 || sizes[i] > most_size) return "each size of the tensor must be 1 to 2^32";
+    if (has_gaps(map->type) && sizes[0] % GAP_ELEMENTS) return "the inner size must be a multiple of 128 elements";
+    if (is_packed(map->type) && sizes[0] % 2) return "the inner size must be a multiple of 2 elements";
     for (int i = 0; i + 1 < map->rank; i++) {
         if (strides[i] % unit)
             return unit == 32 ? "each stride must be a multiple of 32 bytes"
@@ -59,16 +68,18 @@ static const char *wrong_tensor(const emu_tensor_map *map, const uint64_t *sizes
 /* The driver refuses boxes that no SM's shared memory could hold, and counts rows rounded down (seen with driver 580).
  */
 static const char *wrong_box(const emu_tensor_map *map, const uint32_t *box, const uint32_t *steps) {
-    uint64_t inner = (uint64_t)box[0] * type_facts[map->type].bytes, bytes = type_facts[map->type].bytes;
+    const uint64_t bits = type_facts[map->type].bits, inner = (uint64_t)box[0] * bits / 8;
+    uint64_t all = bits;
     for (int i = 0; i < map->rank; i++) {
         if (box[i] == 0 || box[i] > MOST_BOX) return "each size of the box must be 1 to 256";
         if (steps[i] == 0 || steps[i] > MOST_STEP) return "each element stride must be 1 to 8";
-        bytes *= box[i] / steps[i];
+        all *= box[i] / steps[i];
     }
-    if (inner % 16) return "the inner row of the box must be a multiple of 16 bytes";
+    if (has_gaps(map->type) && box[0] != GAP_ELEMENTS) return "the inner row of the box must be 128 elements";
+    if (inner % 16 || box[0] * bits % 8) return "the inner row of the box must be a multiple of 16 bytes";
     if (map->swizzle != EMU_SWIZZLE_NONE && inner > swizzle_span[map->swizzle])
         return "the inner row of the box is longer than the swizzle's span";
-    return bytes > MOST_BYTES ? "the box is larger than shared memory (233472 bytes)" : NULL;
+    return all / 8 > MOST_BYTES ? "the box is larger than shared memory (233472 bytes)" : NULL;
 }
 
 int emu_tensor_map_encode(void *out, int type, uint32_t rank, void *address, const uint64_t *sizes,
@@ -83,8 +94,11 @@ int emu_tensor_map_encode(void *out, int type, uint32_t rank, void *address, con
         *why = reason;
         return CU_ERROR_INVALID_VALUE;
     }
-    if (type_facts[type].packed) *why = "packed 4- and 6-bit types need sm_100";
-    if (swizzle > EMU_SWIZZLE_128B) *why = "swizzles of 32- and 64-byte atoms need sm_100";
+    if (emu_options_get()->architecture < 100) {
+        if (is_packed(type)) *why = "packed 4- and 6-bit types need sm_100";
+        if (swizzle > EMU_SWIZZLE_128B) *why = "swizzles of 32- and 64-byte atoms need sm_100";
+    }
+    if (swizzle == EMU_SWIZZLE_128B_ATOM_32B_FLIP_8B) *why = "swizzles that flip 8 bytes are not emulated";
     if (interleave != EMU_INTERLEAVE_NONE) *why = "interleaved tensors are not emulated";
     if (*why) return CU_ERROR_NOT_SUPPORTED;
 
@@ -135,10 +149,15 @@ static uint32_t count_along(const emu_tensor_map *map, int dimension) {
     return ((uint32_t)map->box[dimension] + map->step[dimension] - 1) / map->step[dimension];
 }
 
-uint32_t emu_tensor_row_bytes(const emu_tensor_map *map) { return (uint32_t)map->box[0] * type_facts[map->type].bytes; }
+uint32_t emu_tensor_row_bytes(const emu_tensor_map *map) {
+    return (uint32_t)map->box[0] * type_facts[map->type].bits / 8;
+}
+
+uint32_t emu_tensor_piece(const emu_tensor_map *map) { return has_gaps(map->type) ? type_facts[map->type].piece : 16; }
 
 uint32_t emu_tensor_pitch(const emu_tensor_map *map) {
-    return map->swizzle == EMU_SWIZZLE_NONE ? emu_tensor_row_bytes(map) : swizzle_span[map->swizzle];
+    if (map->swizzle != EMU_SWIZZLE_NONE) return swizzle_span[map->swizzle];
+    return emu_tensor_row_bytes(map) / emu_tensor_piece(map) * 16;
 }
 
 uint32_t emu_tensor_rows(const emu_tensor_map *map) {
@@ -149,7 +168,7 @@ uint32_t emu_tensor_rows(const emu_tensor_map *map) {
 
 void emu_tensor_row(const emu_tensor_map *map, const int32_t *coordinate, uint32_t row, uint32_t *from, uint32_t *to,
                     uint64_t *address) {
-    const int64_t bytes = type_facts[map->type].bytes;
+    const int64_t bits = type_facts[map->type].bits;
     *address = map->address;
     *from = *to = 0;
     for (int i = 1; i < map->rank; i++) {
@@ -163,9 +182,9 @@ void emu_tensor_row(const emu_tensor_map *map, const int32_t *coordinate, uint32
     int64_t end = (int64_t)map->last[0] + 1 - coordinate[0];
     if (end > map->box[0]) end = map->box[0];
     if (first >= end) return;
-    *from = (uint32_t)(first * bytes);
-    *to = (uint32_t)(end * bytes);
-    *address += (uint64_t)((coordinate[0] + first) * bytes);
+    *from = (uint32_t)(first * bits / 8);
+    *to = (uint32_t)(end * bits / 8);
+    *address += (uint64_t)((coordinate[0] + first) * bits / 8);
 }
 
 /* ---- contents ---------------------------------------------------------------------------------------------------- */

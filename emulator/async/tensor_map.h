@@ -29,7 +29,16 @@ typedef enum emu_tensor_type {
     EMU_N_TENSOR_TYPES,
 } emu_tensor_type;
 enum { EMU_INTERLEAVE_NONE, EMU_INTERLEAVE_16B, EMU_INTERLEAVE_32B };
-enum { EMU_SWIZZLE_NONE, EMU_SWIZZLE_32B, EMU_SWIZZLE_64B, EMU_SWIZZLE_128B };
+enum {
+    EMU_SWIZZLE_NONE,
+    EMU_SWIZZLE_32B,
+    EMU_SWIZZLE_64B,
+    EMU_SWIZZLE_128B,
+    EMU_SWIZZLE_128B_ATOM_32B,
+    EMU_SWIZZLE_128B_ATOM_32B_FLIP_8B,
+    EMU_SWIZZLE_128B_ATOM_64B,
+    EMU_N_SWIZZLES
+};
 enum { EMU_FILL_ZERO, EMU_FILL_NAN };
 
 typedef struct emu_tensor_map {
@@ -46,13 +55,15 @@ static_assert(sizeof(emu_tensor_map) == EMU_TENSOR_MAP_BYTES, "cuda.h says 128 b
 
 /* Why these 128 bytes are no tensor map; NULL: they are one. */
 const char *emu_tensor_map_wrong(const emu_tensor_map *);
-void emu_tensor_map_seal(emu_tensor_map *); /* sets the checksum */
-uint32_t emu_tensor_type_bytes(emu_tensor_type);
+void emu_tensor_map_seal(emu_tensor_map *);     /* sets the checksum */
+uint32_t emu_tensor_type_bits(emu_tensor_type); /* of an element */
 
-/* Bytes of a row of the box, and from one row to the next in shared memory: rows shorter than the swizzle's span leave
- * the rest of the span as it is (seen on an H200). */
+/* Bytes of a row of the box, which the mbarrier counts, and from one row to the next in shared memory: rows shorter than the
+ * swizzle's span leave the rest of the span as it is (seen on an H200). Every 16 bytes of shared memory hold `piece` bytes
+ * of the row: 16, but 8 or 12 of types that leave gaps. */
 uint32_t emu_tensor_row_bytes(const emu_tensor_map *);
 uint32_t emu_tensor_pitch(const emu_tensor_map *);
+uint32_t emu_tensor_piece(const emu_tensor_map *);
 uint32_t emu_tensor_rows(const emu_tensor_map *);
 /* Where the row lies: the bytes [*from, *to) of it are in the tensor, and begin at *address in global memory. An empty
  * range: none are. row counts from 0 through the box, the second dimension fastest. */
@@ -66,7 +77,7 @@ void emu_tensor_fill(const emu_tensor_map *, uint8_t *bytes, uint32_t n);
 void emu_tensor_convert(const emu_tensor_map *, uint8_t *bytes, uint32_t n);
 /* Where the hardware puts the 16 bytes that belong at this shared address. */
 static inline uint32_t emu_swizzle(int swizzle, uint32_t shared_address) {
-    static const uint32_t mask[] = {0, 1, 3, 7};
-    return shared_address ^ (shared_address >> 7 & mask[swizzle]) << 4;
+    static const uint8_t mask[EMU_N_SWIZZLES] = {0, 1, 3, 7, 3, 3, 1}, atom[EMU_N_SWIZZLES] = {4, 4, 4, 4, 5, 5, 6};
+    return shared_address ^ (shared_address >> 7 & mask[swizzle]) << atom[swizzle];
 }
 #endif

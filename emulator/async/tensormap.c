@@ -52,10 +52,11 @@ static uint8_t *map_bytes(emu_warp *warp, const emu_op *op, int lane, ptx_space 
 }
 
 /* PTX numbers element types in another order than cuda.h. */
-static const uint8_t element_types[] = {EMU_TENSOR_U8,      EMU_TENSOR_U16, EMU_TENSOR_U32,  EMU_TENSOR_S32,
-                                        EMU_TENSOR_U64,     EMU_TENSOR_S64, EMU_TENSOR_F16,  EMU_TENSOR_F32,
-                                        EMU_TENSOR_F32_FTZ, EMU_TENSOR_F64, EMU_TENSOR_BF16, EMU_TENSOR_TF32,
-                                        EMU_TENSOR_TF32_FTZ};
+static const uint8_t element_types[] = {
+    EMU_TENSOR_U8,       EMU_TENSOR_U16,       EMU_TENSOR_U32,        EMU_TENSOR_S32,
+    EMU_TENSOR_U64,      EMU_TENSOR_S64,       EMU_TENSOR_F16,        EMU_TENSOR_F32,
+    EMU_TENSOR_F32_FTZ,  EMU_TENSOR_F64,       EMU_TENSOR_BF16,       EMU_TENSOR_TF32,
+    EMU_TENSOR_TF32_FTZ, EMU_TENSOR_U4_ALIGN8, EMU_TENSOR_U4_ALIGN16, EMU_TENSOR_U6_ALIGN16};
 
 /* False: the value is out of range. */
 static bool set_field(emu_tensor_map *map, map_field field, int64_t ordinal, uint64_t value) {
@@ -69,7 +70,7 @@ static bool set_field(emu_tensor_map *map, map_field field, int64_t ordinal, uin
         case FIELD_TYPE:
             if (value >= sizeof element_types) return false;
             map->type = element_types[value];
-            return true;
+            return value <= 12 || emu_options_get()->architecture >= 100;
         case FIELD_SWIZZLE: map->swizzle = (uint8_t)value; return value <= EMU_SWIZZLE_128B;
         case FIELD_FILL: map->fill = (uint8_t)value; return value <= EMU_FILL_NAN;
         default: return value == 0; /* interleave, atoms other than 16 bytes */

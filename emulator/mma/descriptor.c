@@ -9,7 +9,8 @@
  *              atom                                        the next eight k: stride
  *
  * Within an atom the eight rows (not K-major: the eight k) are a line apart. Bits 4 … of the address are then xored
- * with bits 7 …, less the base offset: one bit for lines of 32 bytes, two for 64, three for 128. */
+ * with bits 7 …, less the base offset: one bit for lines of 32 bytes, two for 64, three for 128. Blackwell has lines of 128
+ * bytes in chunks of 32, too, for matrices that are not K-major: bits 5 and 6 are xored with 7 and 8, and an atom has four k. */
 #include "mma/descriptor.h"
 
 #include <stddef.h>
@@ -26,16 +27,18 @@ const char *emu_descriptor_read(uint64_t bits, emu_descriptor *d) {
 }
 
 static uint32_t swizzled(const emu_descriptor *d, uint32_t address) {
+    if (d->wide) return address ^ (((address >> 7) - d->base) & 3) << 5;
     return d->line == 16 ? address : address ^ (((address >> 7) - d->base) & (d->line / 16 - 1)) << 4;
 }
 
 void emu_descriptor_lines(const emu_descriptor *d, int groups, int ks, uint32_t *chunk) {
     const bool plain = d->line == 16;
-    const uint32_t atoms = d->line / 16; /* groups in a line */
+    const uint32_t atoms = d->line / 16;   /* groups in a line */
+    const uint32_t deep = d->wide ? 4 : 8; /* k of an atom */
     for (uint32_t group = 0; group < (uint32_t)groups; group++) {
         uint32_t first = plain ? group * d->stride : group / atoms * d->leading + group % atoms * 16;
         for (uint32_t k = 0; k < (uint32_t)ks; k++)
-            *chunk++ = swizzled(d, d->start + first + k % 8 * d->line + k / 8 * (plain ? d->leading : d->stride));
+            *chunk++ = swizzled(d, d->start + first + k % deep * d->line + k / deep * (plain ? d->leading : d->stride));
     }
 }
 

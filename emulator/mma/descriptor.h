@@ -3,12 +3,14 @@
 #define EMULATOR_MMA_DESCRIPTOR_H
 
 #include <stdbool.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct emu_descriptor {
     uint32_t start, leading, stride; /* bytes */
     uint32_t base;                   /* of the swizzle's pattern, in lines of 128 bytes */
     uint32_t line;                   /* bytes of a line of the swizzle's atom; 16: no swizzle */
+    bool wide;                       /* chunks of 32 bytes are swizzled, over four lines of 128 */
 } emu_descriptor;
 
 /* What is wrong with it, in words; NULL: nothing. */

@@ -95,19 +95,20 @@ const char *emu_tensor_shape_read(emu_tensor_kind kind, bool pair, bool ws, int 
 
 /* ---- matrices -------------------------------------------------------------------------------------------- */
 const char *emu_tensor_matrix_read(uint64_t bits, ptx_type type, bool trans, emu_descriptor *d) {
-    static const uint32_t lines[8] = {16, 0, 128, 0, 64, 0, 32, 0};
+    static const uint32_t lines[8] = {16, 128, 128, 0, 64, 0, 32, 0};
     *d = (emu_descriptor){.start = (uint32_t)(bits & 0x3fff) << 4,
                           .leading = (uint32_t)(bits >> 16 & 0x3fff) << 4,
                           .stride = (uint32_t)(bits >> 32 & 0x3fff) << 4,
                           .base = (uint32_t)(bits >> 49 & 7),
-                          .line = lines[bits >> 61]};
+                          .line = lines[bits >> 61],
+                          .wide = bits >> 61 == 1};
     const uint64_t reserved = UINT64_C(3) << 14 | UINT64_C(3) << 30 | UINT64_C(0xff) << 53;
     if (bits & reserved) return "bits 14-15, 30-31 and 53-60 must be zero";
     if ((bits >> 46 & 7) != 1) return "bits 46-48 must be 1";
     if (bits >> 52 & 1) return "bit 52, an absolute leading dimension, needs sm_103a";
-    if (bits >> 61 == 1) return "swizzled lines of 128 bytes with atoms of 32 are not supported";
+    if (d->wide && !trans) return "a swizzle with atoms of 32 bytes is for transposed matrices";
     if (d->line == 0) return "bits 61-63 name no swizzle";
-    if (trans && ptx_type_bytes[type] == 4) return "transposed tf32 needs a swizzle with atoms of 32 bytes";
+    if (trans && !d->wide && ptx_type_bytes[type] == 4) return "transposed tf32 needs a swizzle with atoms of 32 bytes";
     return NULL;
 }
 

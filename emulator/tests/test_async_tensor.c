@@ -36,6 +36,7 @@ static int set_up(void **state) {
     setenv("EMULATOR_RACES", "0", 1);
     setenv("EMULATOR_INITIALIZED", "0", 1);
     setenv("EMULATOR_MAX_FINDINGS", "1000", 1);
+    setenv("EMULATOR_ARCHITECTURE", "100", 1); /* packed types, atoms of 32 and 64 bytes */
     grid.code = &code;
     grid.n_clusters = 1;
     emu_random_seed(&grid.random, 3);
@@ -94,9 +95,9 @@ static void each_element(const tensor *t, visit_element *visit, void *context) {
 /* CUDA C++ Programming Guide, "swizzle": the 16-byte chunk's number within its span is XORed with that of its 128-byte
  * line. */
 static uint32_t swizzled(int swizzle, uint32_t at) {
-    static const uint32_t chunks[] = {1, 2, 4, 8};
-    uint32_t line = at / 128, chunk = at / 16 % chunks[swizzle];
-    return at - chunk * 16 + (chunk ^ line % chunks[swizzle]) * 16;
+    static const uint32_t chunks[] = {1, 2, 4, 8, 4, 0, 2}, atom[] = {16, 16, 16, 16, 32, 0, 64};
+    uint32_t line = at / 128, chunk = at / atom[swizzle] % chunks[swizzle];
+    return at - chunk * atom[swizzle] + (chunk ^ line % chunks[swizzle]) * atom[swizzle];
 }
 
 static void load_element(const tensor *t, uint32_t shared, int64_t in_global, void *context) {
@@ -137,7 +138,7 @@ static tensor draw(bool store) {
                                 EMU_TENSOR_F16, EMU_TENSOR_F32, EMU_TENSOR_F64, EMU_TENSOR_BF16};
     static const uint32_t span[] = {256, 32, 64, 128};
     tensor t = {.type = types[below(8)], .rank = 1 + below(5), .swizzle = (int)below(4), .first = 16 * below(64)};
-    t.bytes = emu_tensor_type_bytes((emu_tensor_type)t.type);
+    t.bytes = emu_tensor_type_bits((emu_tensor_type)t.type) / 8;
     t.fill = t.type >= EMU_TENSOR_F16 && below(2);
     t.box[0] = (below(2) ? span[t.swizzle] / 16 : 1 + below(span[t.swizzle] / 16)) * 16 / t.bytes;
     t.step[0] = 1;
@@ -253,6 +254,69 @@ static void stores(void **state) {
     assert_int_equal(emu_findings_count(), 0);
 }
 
+/* ---- packed elements: 16 of 4 or 6 bits lie together, and take 8 or 16 bytes of shared memory --------------------------- */
+typedef struct packed {
+    int type, bits, piece; /* bytes of 16 elements in 16 bytes of shared memory; 16: no gaps */
+} packed;
+static const packed packed_types[] = {
+    {EMU_TENSOR_U4_ALIGN8, 4, 16}, {EMU_TENSOR_U4_ALIGN16, 4, 8}, {EMU_TENSOR_U6_ALIGN16, 6, 12}};
+
+static tensor draw_packed(const packed *p) {
+    static const int without_gaps[] = {0, 1, 2, 3, 4, 6}, with_gaps[] = {0, 3, 4};
+    static const uint32_t span[] = {128, 32, 64, 128, 128, 0, 128};
+    const bool gaps = p->piece < 16;
+    const uint32_t unit = gaps ? 128 : 32;
+    tensor t = {.type = p->type, .rank = 2, .first = 32 * below(32), .step = {1, 1 + below(2)}, .bytes = 1};
+    t.swizzle = gaps ? with_gaps[below(3)] : without_gaps[below(6)];
+    t.box[0] = gaps ? 128 : 32 * (1 + below(span[t.swizzle] / 16));
+    t.box[1] = 1 + below(24);
+    t.size[0] = gaps ? 128 * (1 + below(3)) : 2 * (1 + below(300));
+    t.size[1] = 1 + below(40);
+    t.stride[1] = (t.size[0] * (uint64_t)p->bits / 8 + 31) / 32 * 32 + 32 * below(2);
+    t.c[0] = (int32_t)(unit * below(4)) - (int32_t)unit;
+    t.c[1] = (int32_t)below(40) - 8;
+    return t;
+}
+
+static void packed_row(const tensor *t, const packed *p, uint32_t row, uint32_t at) {
+    const int64_t of_row = (int64_t)t->size[0] * p->bits / 8, first = (int64_t)t->c[0] * p->bits / 8;
+    const int64_t y = t->c[1] + (int64_t)(row * t->step[1]);
+    for (int64_t b = 0; b < t->box[0] * (int64_t)p->bits / 8; b++) {
+        const bool inside = y >= 0 && y < (int64_t)t->size[1] && first + b >= 0 && first + b < of_row;
+        const uint32_t place = at + (uint32_t)(b / p->piece * 16 + b % p->piece);
+        expected_shared[0][swizzled(t->swizzle, place)] =
+            inside ? global[(int64_t)t->first + y * (int64_t)t->stride[1] + first + b] : 0;
+    }
+}
+
+static void packed_loads(void **state) {
+    static const uint32_t span[] = {0, 32, 64, 128, 128, 0, 128};
+    (void)state;
+    for (int i = 0; i < 3 * CASES; i++) {
+        const packed *p = &packed_types[i % 3];
+        const tensor t = draw_packed(p);
+        _Alignas(64) emu_tensor_map map;
+        const char *why;
+        const uint32_t rows = (t.box[1] + t.step[1] - 1) / t.step[1], row_bytes = t.box[0] * (uint32_t)p->bits / 8;
+        const uint32_t pitch = t.swizzle ? span[t.swizzle] : row_bytes / (uint32_t)p->piece * 16,
+                       offset = 128 * below(9);
+        assert_int_equal(encode(&t, &map, &why), 0);
+        scramble();
+        emu_copy_order order = {.kind = EMU_COPY_LOAD,
+                                .bytes = rows * row_bytes,
+                                .shared = EMU_SHARED_FIRST + offset,
+                                .mbarrier = MBARRIER,
+                                .map = &map};
+        memcpy(order.coordinate, t.c, sizeof t.c);
+        assert_true(emu_copy_issue(&warp[0], op, 3, &order));
+        run_engines();
+        for (uint32_t row = 0; row < rows; row++) packed_row(&t, p, row, offset + row * pitch);
+        expect_bytes(0, rows * row_bytes); /* gaps are not counted */
+        compare(&t, "packed load");
+    }
+    assert_int_equal(emu_findings_count(), 0);
+}
+
 /* Several copies in flight at once land whole, whatever the order of their parts. */
 static void bulk_copies(void **state) {
     (void)state;
@@ -351,12 +415,30 @@ static void encodings(void **state) {
     t = good, t.rank = 6, refused(&t, "rank");
     t = good, t.type = EMU_TENSOR_U16, t.fill = 1, refused(&t, "NaN");
     t = good, t.box[1] = 256, t.box[2] = 8, refused(&t, "shared memory");
+    t = good, t.type = EMU_TENSOR_U4_ALIGN8, t.size[0] = 99, refused(&t, "multiple of 2 elements");
+    t = good, t.type = EMU_TENSOR_U4_ALIGN8, t.box[0] = 40, refused(&t, "multiple of 16");
+    t = good, t.type = EMU_TENSOR_U4_ALIGN16, t.size[0] = 128, refused(&t, "multiple of 32");
+    const tensor gaps = {.type = EMU_TENSOR_U6_ALIGN16,
+                         .rank = 2,
+                         .swizzle = 3,
+                         .box = {128, 8},
+                         .step = {1, 1},
+                         .size = {256, 20},
+                         .stride = {0, 192}};
+    t = gaps;
+    assert_int_equal(encode(&t, &map, &why), 0);
+    t = gaps, t.first = 16, refused(&t, "32-byte aligned");
+    t = gaps, t.size[0] = 192, refused(&t, "multiple of 128 elements");
+    t = gaps, t.box[0] = 64, refused(&t, "128 elements");
+    t = gaps, t.swizzle = 2, refused(&t, "swizzles of 128 bytes");
+    t = gaps, t.fill = 1, refused(&t, "NaN");
     t = good, t.size[0] = UINT64_C(1) << 32, t.stride[1] = (UINT64_C(1) << 40) - 16;
     assert_int_equal(encode(&t, &map, &why), 0);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(loads), cmocka_unit_test(stores), cmocka_unit_test(bulk_copies),
-                                       cmocka_unit_test(reductions), cmocka_unit_test(encodings)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(loads),        cmocka_unit_test(stores),
+                                       cmocka_unit_test(packed_loads), cmocka_unit_test(bulk_copies),
+                                       cmocka_unit_test(reductions),   cmocka_unit_test(encodings)};
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

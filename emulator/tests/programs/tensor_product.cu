@@ -240,6 +240,9 @@ static bool all_products() {
     ok = ok && right({KIND_F16, half, half, 128, 32, false, false, false, true, false, true, 1});
     ok = ok && right({KIND_F16, half, half, 64, 32, false, true, false, true, false, true, 1});
     ok = ok && right({KIND_TF32, single, single, 128, 80, false, true, false, true, false, false, 1});
+    const Matrix across = matrix(TF32, true, 128);
+    ok = ok && right({KIND_TF32, across, across, 128, 96, false, false, false, true, false, false, 1});
+    ok = ok && right({KIND_TF32, across, single, 64, 32, false, true, false, true, false, false, 1});
     for (Type a = E4M3; a <= E2M1; a = (Type)(a + 1))
         for (Type b = E4M3; b <= E2M1; b = (Type)(b + 1))
             ok = ok && right({KIND_F8F6F4, matrix(a, false, 32), matrix(b, false, 16), 128, 16, a == b, false, false,

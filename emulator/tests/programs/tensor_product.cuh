@@ -36,10 +36,12 @@ struct Matrix {
     int line;
     int bytes() const { return formats[type].bits < 8 ? 1 : formats[type].bits / 8; }
     int k() const { return 32 / bytes(); }
+    bool wide() const { return trans && bytes() == 4; }  // chunks of 32 bytes are swizzled: lines of 128
+    int deep() const { return wide() ? 4 : 8; }          // k of a swizzle's atom
     int leading() const { return !trans || line == 16 ? 128 : 8 * line * (k() / 8); }
-    int stride() const { return line == 16 ? (trans ? 128 * (k() / 8) : 256) : 8 * line; }
+    int stride() const { return line == 16 ? (trans ? 128 * (k() / 8) : 256) : deep() * line; }
     uint64_t descriptor() const {
-        const uint64_t swizzle = line == 128 ? 2 : line == 64 ? 4 : line == 32 ? 6 : 0;
+        const uint64_t swizzle = wide() ? 1 : line == 128 ? 2 : line == 64 ? 4 : line == 32 ? 6 : 0;
         return (uint64_t)(leading() / 16) << 16 | (uint64_t)(stride() / 16) << 32 | 1ull << 46 | swizzle << 61;
     }
     // The chunk of 16 bytes that has the element; *in: which of its elements.
@@ -52,9 +54,11 @@ struct Matrix {
         } else {
             const int group = row / held;
             *in = row % held;
-            offset = line == 16 ? group * stride() + at % 8 * 16 + at / 8 * leading()
-                                : group / atoms * leading() + group % atoms * 16 + at % 8 * line + at / 8 * stride();
+            offset = line == 16
+                         ? group * stride() + at % 8 * 16 + at / 8 * leading()
+                         : group / atoms * leading() + group % atoms * 16 + at % deep() * line + at / deep() * stride();
         }
+        if (wide()) return offset ^ (offset >> 7 & 3) << 5;
         return line == 16 ? offset : offset ^ (offset >> 7 & (atoms - 1)) << 4;
     }
     void put(uint8_t *image, int row, int at, uint32_t code) const {
